@@ -1,0 +1,3 @@
+module github.com/waitless/waitless
+
+go 1.26
