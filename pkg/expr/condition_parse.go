@@ -1,0 +1,235 @@
+package expr
+
+import (
+	"strings"
+	"unicode"
+)
+
+// maxNesting bounds the depth of parentheses and negations, so that no text
+// can exhaust the stack.
+const maxNesting = 100
+
+// ParseCondition reads a condition. Errors are of type [*SyntaxError].
+func ParseCondition(text string) (Condition, error) {
+	p := &conditionParser{scanner: scanner{text: text}}
+	root, err := p.or()
+	if err != nil {
+		return Condition{}, err
+	}
+	if p.skipSpace(); !p.done() {
+		return Condition{}, p.unexpected(`an operator (== != < <= > >= in && ||) or the end`)
+	}
+	if fixed, ok := root.(constant); ok && fixed.value.Kind() != KindBool {
+		return Condition{}, p.fail(0, `condition %s is %s and never holds; compare it with something, for instance $.status == "success"`,
+			text, fixed.value.Kind())
+	}
+	return Condition{root}, nil
+}
+
+// conditionParser is a recursive descent with one method a level of
+// precedence: or, and, comparison, unary, primary.
+type conditionParser struct {
+	scanner
+	depth int
+}
+
+func (p *conditionParser) or() (operand, error) { return p.joined("||", p.and) }
+
+func (p *conditionParser) and() (operand, error) { return p.joined("&&", p.comparison) }
+
+func (p *conditionParser) joined(operator string, next func() (operand, error)) (operand, error) {
+	left, err := next()
+	for err == nil {
+		if p.skipSpace(); !p.take(operator) {
+			return left, nil
+		}
+		var right operand
+		right, err = next()
+		left = joint{operator, left, right}
+	}
+	return nil, err
+}
+
+func (p *conditionParser) comparison() (operand, error) {
+	left, err := p.unary()
+	if err != nil {
+		return nil, err
+	}
+	operator := p.comparisonOperator()
+	if operator == "" {
+		return left, nil
+	}
+	right, err := p.unary()
+	if err != nil {
+		return nil, err
+	}
+	at := p.pos
+	if p.comparisonOperator() != "" {
+		return nil, p.fail(at, "condition %s compares a comparison; join two comparisons with &&", p.text)
+	}
+	return comparison{operator, left, right}, nil
+}
+
+// comparisonOperator takes an operator if one follows. Longer ones come first.
+func (p *conditionParser) comparisonOperator() string {
+	p.skipSpace()
+	for _, operator := range []string{"==", "!=", "<=", ">=", "<", ">"} {
+		if p.take(operator) {
+			return operator
+		}
+	}
+	if p.word() == "in" {
+		p.pos += len("in")
+		return "in"
+	}
+	return ""
+}
+
+// word is the word that follows, not taken.
+func (p *conditionParser) word() string {
+	ahead := p.scanner
+	return ahead.takeWhile(func(r rune) bool { return isKeyRune(r) && r != '-' })
+}
+
+func (p *conditionParser) unary() (operand, error) {
+	p.skipSpace()
+	if !p.take("!") {
+		return p.primary()
+	}
+	var of operand
+	err := p.nested(func() (err error) {
+		of, err = p.unary()
+		return err
+	})
+	return negation{of}, err
+}
+
+func (p *conditionParser) nested(parse func() error) error {
+	if p.depth++; p.depth > maxNesting {
+		return p.fail(p.pos, "condition is nested more than %d deep; split it over several choices", maxNesting)
+	}
+	defer func() { p.depth-- }()
+	return parse()
+}
+
+func (p *conditionParser) primary() (operand, error) {
+	p.skipSpace()
+	if p.done() {
+		return nil, p.unexpected("a value")
+	}
+	switch c := p.text[p.pos]; {
+	case c == '(':
+		return p.parentheses()
+	case c == '[':
+		return p.list()
+	case c == '$':
+		return scanPath(&p.scanner, []Root{RootSelf})
+	case c == '"':
+		text, err := p.quoted()
+		return constant{String(text)}, err
+	case c == '`':
+		return p.backQuoted()
+	case c == '-' || (c >= '0' && c <= '9'):
+		return p.number()
+	}
+	return p.boolean()
+}
+
+func (p *conditionParser) parentheses() (inner operand, err error) {
+	p.take("(")
+	err = p.nested(func() error {
+		inner, err = p.or()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if p.skipSpace(); !p.take(")") {
+		return nil, p.unexpected(`")"`)
+	}
+	return inner, nil
+}
+
+func (p *conditionParser) list() (operand, error) {
+	p.take("[")
+	var elements []operand
+	for p.skipSpace(); !p.take("]"); p.skipSpace() {
+		if len(elements) > 0 && !p.take(",") {
+			return nil, p.unexpected(`"," or "]"`)
+		}
+		err := p.nested(func() error {
+			element, err := p.unary()
+			elements = append(elements, element)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return list{elements}, nil
+}
+
+func (p *conditionParser) backQuoted() (operand, error) {
+	start := p.pos
+	content, _, closed := strings.Cut(p.text[start+1:], "`")
+	if !closed {
+		return nil, p.fail(start, "text that begins with %.20s has no closing back-quote", p.text[start:])
+	}
+	p.pos += len(content) + len("``")
+	return constant{String(content)}, nil
+}
+
+func (p *conditionParser) number() (operand, error) {
+	start := p.pos
+	text := p.takeWhile(func(r rune) bool {
+		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("+-._", r)
+	})
+	v, ok := Number(text)
+	if !ok {
+		return nil, p.fail(start, "%s is no number; numbers are decimal, like 3, -1, 0.5 or 1e6", text)
+	}
+	return constant{v}, nil
+}
+
+func (p *conditionParser) boolean() (operand, error) {
+	switch word := p.word(); word {
+	case "true", "false":
+		p.pos += len(word)
+		return constant{Bool(word == "true")}, nil
+	}
+	return nil, p.unexpected("a value")
+}
+
+// remedies are what to write instead of what other languages write.
+var remedies = []struct{ found, remedy string }{
+	{"=", `; "equals" is written ==`},
+	{"'", `; a text stands in double quotes`},
+	{"&", `; "and" is written &&`},
+	{"|", `; "or" is written ||`},
+	{"and", `; "and" is written &&`},
+	{"or", `; "or" is written ||`},
+	{"not", `; "not" is written !`},
+	{"null", `; there is no null: a comparison with a missing value is false`},
+	{"nil", `; there is no nil: a comparison with a missing value is false`},
+}
+
+func (p *conditionParser) unexpected(allowed string) error {
+	word := p.word()
+	remedy := ""
+	for _, r := range remedies {
+		if word == r.found || (word == "" && strings.HasPrefix(p.rest(), r.found)) {
+			remedy = r.remedy
+		}
+	}
+	if remedy == "" && word != "" {
+		remedy = `; a text stands in double quotes, a member of the input is written $.` + word
+	}
+	return p.fail(p.pos, "condition %s: found %s where %s belongs%s", p.text, p.foundWord(word), allowed, remedy)
+}
+
+func (p *conditionParser) foundWord(word string) string {
+	if word == "" {
+		return p.found(p.pos)
+	}
+	return `"` + word + `"`
+}

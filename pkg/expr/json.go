@@ -1,0 +1,143 @@
+package expr
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// ParseJSON reads one JSON value. Number literals are kept as written; of
+// repeated keys the last one stays; bytes that are no UTF-8 become U+FFFD.
+// The error says where the text stops being JSON.
+func ParseJSON(data []byte) (Value, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var decoded any
+	if err := d.Decode(&decoded); err != nil {
+		return Value{}, jsonError(err, len(data))
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return Value{}, fmt.Errorf("no JSON: more text after the value, at byte %d", d.InputOffset())
+	}
+	return fromDecoded(decoded), nil
+}
+
+func jsonError(err error, size int) error {
+	if syntax, ok := err.(*json.SyntaxError); ok { //nolint:errorlint // the decoder returns it unwrapped
+		return fmt.Errorf("no JSON: %s, at byte %d", syntax, syntax.Offset)
+	}
+	if err == io.EOF || err == io.ErrUnexpectedEOF { //nolint:errorlint // the decoder returns them unwrapped
+		return fmt.Errorf("no JSON: the text ends too early, at byte %d", size)
+	}
+	return fmt.Errorf("no JSON: %w", err)
+}
+
+func fromDecoded(decoded any) Value {
+	switch d := decoded.(type) {
+	case bool:
+		return Bool(d)
+	case json.Number:
+		return Value{&node{kind: KindNumber, text: d.String(), size: len(d)}}
+	case string:
+		return String(d)
+	case []any:
+		members := make([]Member, len(d))
+		for i, e := range d {
+			members[i].Value = fromDecoded(e)
+		}
+		return arrayOf(members)
+	case map[string]any:
+		members := make([]Member, 0, len(d))
+		for key, e := range d {
+			members = append(members, Member{key, fromDecoded(e)})
+		}
+		return Object(members...)
+	}
+	return Null()
+}
+
+// JSON renders v as compact JSON with the members of objects sorted by key.
+// A missing value renders as null.
+func (v Value) JSON() string {
+	return string(v.AppendJSON(make([]byte, 0, max(v.Size(), len("null")))))
+}
+
+// String is [Value.JSON], so that a value prints readably.
+func (v Value) String() string { return v.JSON() }
+
+// MarshalJSON lets a Value stand in structures that encoding/json renders.
+func (v Value) MarshalJSON() ([]byte, error) { return []byte(v.JSON()), nil }
+
+// UnmarshalJSON is [ParseJSON] for structures that encoding/json reads.
+func (v *Value) UnmarshalJSON(data []byte) (err error) {
+	*v, err = ParseJSON(data)
+	return err
+}
+
+// AppendJSON appends v to b as [Value.JSON] renders it.
+func (v Value) AppendJSON(b []byte) []byte {
+	switch v.Kind() {
+	case KindMissing:
+		return append(b, "null"...)
+	case KindString:
+		return appendString(b, v.n.text)
+	case KindArray:
+		return appendMembers(b, v.n.members, '[', ']')
+	case KindObject:
+		return appendMembers(b, v.n.members, '{', '}')
+	case KindNull, KindBool, KindNumber:
+	}
+	return append(b, v.n.text...)
+}
+
+func appendMembers(b []byte, members []Member, open, end byte) []byte {
+	b = append(b, open)
+	for i, m := range members {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if open == '{' {
+			b = append(appendString(b, m.Key), ':')
+		}
+		b = m.Value.AppendJSON(b)
+	}
+	return append(b, end)
+}
+
+func appendString(b []byte, s string) []byte {
+	if isPlain(s) {
+		return append(append(append(b, '"'), s...), '"')
+	}
+	return append(b, escaped(s)...)
+}
+
+// stringSize is the length of s as a JSON string.
+func stringSize(s string) int {
+	if isPlain(s) {
+		return len(s) + len(`""`)
+	}
+	return len(escaped(s))
+}
+
+// isPlain reports whether s needs no escape, which nearly every text in a
+// flow does not.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// escaped leaves "<", ">" and "&" as they are: a value is data, not HTML.
+func escaped(s string) string {
+	var out strings.Builder
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(s) // a string always encodes
+	return strings.TrimSuffix(out.String(), "\n")
+}

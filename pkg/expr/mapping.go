@@ -1,0 +1,79 @@
+package expr
+
+import (
+	"slices"
+	"strings"
+)
+
+// Source is where the value of a mapping comes from: a path or a constant.
+type Source struct {
+	path     Path // set when constant is missing
+	constant Value
+}
+
+// ParseSource reads the source of a mapping. A text that begins with $input,
+// $local or $context is a path; everything else is a constant, also a text
+// that begins with another "$". Errors are of type [*SyntaxError].
+func ParseSource(v Value) (Source, error) {
+	if v.Kind() != KindString || !beginsWithRoot(v.Text()) {
+		return Source{constant: v}, nil
+	}
+	path, err := ParsePath(v.Text(), MappingRoots...)
+	return Source{path: path}, err
+}
+
+func beginsWithRoot(text string) bool {
+	return slices.ContainsFunc(MappingRoots, func(r Root) bool { return strings.HasPrefix(text, string(r)) })
+}
+
+// Path is the path of the source. Not ok: the source is a constant.
+func (s Source) Path() (p Path, ok bool) { return s.path, s.constant.IsMissing() }
+
+// Eval is the value of the source, Missing when its path leads nowhere.
+func (s Source) Eval(scope *Scope) Value {
+	if !s.constant.IsMissing() {
+		return s.constant
+	}
+	return s.path.Eval(scope)
+}
+
+// Mapping gives the member Target of a new object the value of Source. Target
+// is taken literally, also with dots in it.
+type Mapping struct {
+	Target string
+	Source Source
+}
+
+// Mappings is a list of mappings, sorted by target without repetition; make
+// one with [NewMappings]. A nil list is one that the flow does not have.
+type Mappings []Mapping
+
+// NewMappings sorts a copy of list. Of equal targets the last one stays.
+func NewMappings(list ...Mapping) Mappings {
+	sorted := slices.Clone(list)
+	slices.SortStableFunc(sorted, func(a, b Mapping) int { return strings.Compare(a.Target, b.Target) })
+	kept := make(Mappings, 0, len(sorted))
+	for i, m := range sorted {
+		if i+1 == len(sorted) || sorted[i+1].Target != m.Target {
+			kept = append(kept, m)
+		}
+	}
+	return kept
+}
+
+// Eval is the object with all targets whose source is there.
+func (ms Mappings) Eval(scope *Scope) Value {
+	members := make([]Member, 0, len(ms))
+	for _, m := range ms {
+		if v := m.Source.Eval(scope); !v.IsMissing() {
+			members = append(members, Member{m.Target, v})
+		}
+	}
+	return objectOf(members)
+}
+
+// Uses reports whether a source of the list begins with root, so that a caller
+// can spare the making of values that nobody reads.
+func (ms Mappings) Uses(root Root) bool {
+	return slices.ContainsFunc(ms, func(m Mapping) bool { return m.Source.path.root == root })
+}

@@ -1,0 +1,221 @@
+package expr
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Root is where a path begins.
+type Root string
+
+// The roots. RootSelf stands in conditions, waits and service parameters and
+// is the step's own input; the others stand in mappings.
+const (
+	RootSelf    Root = "$"
+	RootInput   Root = "$input"
+	RootLocal   Root = "$local"
+	RootContext Root = "$context"
+)
+
+// MappingRoots are the roots that the source of a mapping may begin with.
+var MappingRoots = []Root{RootInput, RootLocal, RootContext}
+
+// Scope is what paths are evaluated on. Values that a path has no root for
+// stay missing.
+type Scope struct {
+	Self, Input, Local, Context Value
+}
+
+func (s *Scope) root(r Root) Value {
+	switch r {
+	case RootSelf:
+		return s.Self
+	case RootInput:
+		return s.Input
+	case RootLocal:
+		return s.Local
+	case RootContext:
+		return s.Context
+	}
+	return Value{}
+}
+
+// Path selects a value: a root, then keys (.key or ["key"]), elements ([0],
+// counted from 0) or all elements ([*]). The zero Path is invalid.
+type Path struct {
+	root     Root
+	segments []segment
+}
+
+type segment struct {
+	kind  segmentKind
+	key   string
+	index int
+}
+
+type segmentKind uint8
+
+const (
+	segmentKey segmentKind = iota
+	segmentIndex
+	segmentAll
+)
+
+// ParsePath reads a path that begins with one of roots. Errors are of type
+// [*SyntaxError].
+func ParsePath(text string, roots ...Root) (Path, error) {
+	s := &scanner{text: text}
+	p, err := scanPath(s, roots)
+	if err != nil {
+		return Path{}, err
+	}
+	if !s.done() {
+		return Path{}, s.fail(s.pos, `path %s: found %s after %s; a path goes on with ".key", ["key"], [0] or [*]`,
+			text, s.found(s.pos), text[:s.pos])
+	}
+	return p, nil
+}
+
+// scanPath reads as much as belongs to a path.
+func scanPath(s *scanner, roots []Root) (Path, error) {
+	start := s.pos
+	name := Root("")
+	if s.take("$") {
+		name = Root("$" + s.takeWhile(isKeyRune))
+	}
+	if !slices.Contains(roots, name) {
+		return Path{}, s.fail(start, "path %s begins with %q; a path here begins with %s", s.text[start:], name, rootList(roots))
+	}
+	segments, err := scanSegments(s)
+	return Path{name, segments}, err
+}
+
+func rootList(roots []Root) string {
+	names := make([]string, len(roots))
+	for i, r := range roots {
+		names[i] = string(r)
+	}
+	return strings.Join(names, ", ")
+}
+
+func scanSegments(s *scanner) ([]segment, error) {
+	var segments []segment
+	for {
+		var next segment
+		var err error
+		switch {
+		case s.take("."):
+			next, err = scanKey(s)
+		case s.take("["):
+			next, err = scanBracket(s)
+		default:
+			return segments, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		segments = append(segments, next)
+	}
+}
+
+func isKeyRune(r rune) bool {
+	return r == '_' || r == '-' || unicode.IsLetter(r) || unicode.IsDigit(r)
+}
+
+func scanKey(s *scanner) (segment, error) {
+	key := s.takeWhile(isKeyRune)
+	if key == "" {
+		return segment{}, s.fail(s.pos, `path %s: found %s where a key belongs; a key has letters, digits, "_" and "-", others are written ["key"]`,
+			s.text, s.found(s.pos))
+	}
+	return segment{kind: segmentKey, key: key}, nil
+}
+
+func scanBracket(s *scanner) (segment, error) {
+	next, err := scanBracketContent(s)
+	if err != nil {
+		return segment{}, err
+	}
+	if !s.take("]") {
+		return segment{}, s.fail(s.pos, `path %s: found %s where "]" belongs`, s.text, s.found(s.pos))
+	}
+	return next, nil
+}
+
+func scanBracketContent(s *scanner) (segment, error) {
+	if s.take("*") {
+		return segment{kind: segmentAll}, nil
+	}
+	if strings.HasPrefix(s.rest(), `"`) {
+		key, err := s.quoted()
+		return segment{kind: segmentKey, key: key}, err
+	}
+	start := s.pos
+	text := s.takeWhile(func(r rune) bool { return r >= '0' && r <= '9' })
+	index, err := strconv.Atoi(text)
+	if err != nil {
+		return segment{}, s.fail(start, `path %s: found %s in brackets; allowed: an index from 0, "*" or a key in double quotes`,
+			s.text, s.found(start))
+	}
+	return segment{kind: segmentIndex, index: index}, nil
+}
+
+// Root is the root that p begins with.
+func (p Path) Root() Root { return p.root }
+
+// String writes p so that [ParsePath] reads the same path from it.
+func (p Path) String() string {
+	b := []byte(p.root)
+	for _, s := range p.segments {
+		switch {
+		case s.kind == segmentAll:
+			b = append(b, "[*]"...)
+		case s.kind == segmentIndex:
+			b = append(strconv.AppendInt(append(b, '['), int64(s.index), 10), ']')
+		case s.key != "" && strings.IndexFunc(s.key, func(r rune) bool { return !isKeyRune(r) }) < 0:
+			b = append(append(b, '.'), s.key...)
+		default:
+			b = append(appendString(append(b, '['), s.key), ']')
+		}
+	}
+	return string(b)
+}
+
+// Eval is the selected value, or Missing. [*] selects from every element that
+// has what follows, in one flat list; on what is no array it selects nothing.
+func (p Path) Eval(scope *Scope) Value { return selectFrom(scope.root(p.root), p.segments) }
+
+func selectFrom(v Value, segments []segment) Value {
+	for i, s := range segments {
+		switch s.kind {
+		case segmentKey:
+			v = v.Get(s.key)
+		case segmentIndex:
+			v = v.At(s.index)
+		case segmentAll:
+			return selectFromAll(v, segments[i+1:])
+		}
+	}
+	return v
+}
+
+func selectFromAll(v Value, rest []segment) Value {
+	if v.Kind() != KindArray {
+		return Value{}
+	}
+	flat := slices.ContainsFunc(rest, func(s segment) bool { return s.kind == segmentAll })
+	var selected []Member
+	for _, m := range v.n.members {
+		one := selectFrom(m.Value, rest)
+		switch {
+		case one.IsMissing():
+		case flat:
+			selected = append(selected, one.n.members...)
+		default:
+			selected = append(selected, Member{Value: one})
+		}
+	}
+	return arrayOf(selected)
+}

@@ -1,0 +1,286 @@
+package expr
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Kind is the type of a [Value]. The zero Kind means that there is no value.
+type Kind uint8
+
+// The kinds of values: JSON's six, and Missing for what is not there.
+const (
+	KindMissing Kind = iota
+	KindNull
+	KindBool
+	KindNumber
+	KindString
+	KindArray
+	KindObject
+)
+
+var kindNames = [...]string{"nothing", "null", "a boolean", "a number", "text", "an array", "an object"}
+
+// String names the kind with its article, for messages: "a number".
+func (k Kind) String() string { return kindNames[k] }
+
+// Value is an immutable JSON value, or [Missing]. Copying one copies a
+// pointer; the zero Value is Missing.
+type Value struct{ n *node }
+
+// node is what a Value points to. Nobody changes one after its constructor
+// returned, so values share their parts freely.
+type node struct {
+	kind Kind
+	text string // KindString: the text; KindNumber: the literal; KindBool: "true" or "false"
+	// members holds an object's members sorted by key, or an array's elements
+	// with empty keys: one slice for both keeps a node small.
+	members []Member
+	size    int
+}
+
+// Member is one key of an object with its value.
+type Member struct {
+	Key   string
+	Value Value
+}
+
+var (
+	nullNode  = &node{kind: KindNull, text: "null", size: len("null")}
+	trueNode  = &node{kind: KindBool, text: "true", size: len("true")}
+	falseNode = &node{kind: KindBool, text: "false", size: len("false")}
+	emptyNode = &node{kind: KindObject, size: len("{}")}
+)
+
+// Missing is the value of a path that leads nowhere. It is not null.
+func Missing() Value { return Value{} }
+
+// Null is JSON's null.
+func Null() Value { return Value{nullNode} }
+
+// Bool is JSON's true or false.
+func Bool(b bool) Value {
+	if b {
+		return Value{trueNode}
+	}
+	return Value{falseNode}
+}
+
+// String is a text.
+func String(s string) Value {
+	return Value{&node{kind: KindString, text: s, size: stringSize(s)}}
+}
+
+// Int is a whole number.
+func Int(i int64) Value {
+	text := strconv.FormatInt(i, 10)
+	return Value{&node{kind: KindNumber, text: text, size: len(text)}}
+}
+
+// Number is the number that text writes in JSON's grammar. The text is kept.
+// Not ok: text is no JSON number, for instance "0x1F", "1." or "Infinity".
+func Number(text string) (v Value, ok bool) {
+	if !isNumber(text) {
+		return Value{}, false
+	}
+	return Value{&node{kind: KindNumber, text: text, size: len(text)}}, true
+}
+
+// Array is the list of elements; a missing element becomes null. The slice is
+// copied.
+func Array(elements ...Value) Value {
+	members := make([]Member, len(elements))
+	for i, e := range elements {
+		if e.IsMissing() {
+			e = Null()
+		}
+		members[i].Value = e
+	}
+	return arrayOf(members)
+}
+
+func arrayOf(members []Member) Value {
+	n := &node{kind: KindArray, members: members, size: len("[]") + max(len(members)-1, 0)}
+	for _, m := range members {
+		n.size += m.Value.Size()
+	}
+	return Value{n}
+}
+
+// Object is the object with these members: missing values are left out, and
+// of equal keys the last one stays. The slice is copied.
+func Object(members ...Member) Value {
+	kept := make([]Member, 0, len(members))
+	for _, m := range members {
+		if !m.Value.IsMissing() {
+			kept = append(kept, m)
+		}
+	}
+	slices.SortStableFunc(kept, func(a, b Member) int { return strings.Compare(a.Key, b.Key) })
+	return objectOf(lastOfEach(kept))
+}
+
+// lastOfEach keeps the last of neighbours with equal keys, in place.
+func lastOfEach(sorted []Member) []Member {
+	kept := sorted[:0]
+	for i, m := range sorted {
+		if i+1 < len(sorted) && sorted[i+1].Key == m.Key {
+			continue
+		}
+		kept = append(kept, m)
+	}
+	return kept
+}
+
+// objectOf takes over members, which are sorted by key without repetition and
+// hold no missing value.
+func objectOf(members []Member) Value {
+	if len(members) == 0 {
+		return Value{emptyNode}
+	}
+	n := &node{kind: KindObject, members: members, size: len("{}") + len(members) - 1}
+	for _, m := range members {
+		n.size += stringSize(m.Key) + len(":") + m.Value.Size()
+	}
+	return Value{n}
+}
+
+// Kind tells the type of v.
+func (v Value) Kind() Kind {
+	if v.n == nil {
+		return KindMissing
+	}
+	return v.n.kind
+}
+
+// IsMissing reports whether there is no value, not even null.
+func (v Value) IsMissing() bool { return v.n == nil }
+
+// IsTrue reports whether v is the boolean true; nothing else counts as true.
+func (v Value) IsTrue() bool { return v.n != nil && v.n.kind == KindBool && v.n.text == "true" }
+
+// Text is the content of a string, the literal of a number, "true", "false"
+// or "null"; for anything else it is empty.
+func (v Value) Text() string {
+	if v.n == nil {
+		return ""
+	}
+	return v.n.text
+}
+
+// Size is the number of bytes of v as compact JSON, 0 when missing. It is
+// known without rendering.
+func (v Value) Size() int {
+	if v.n == nil {
+		return 0
+	}
+	return v.n.size
+}
+
+// Len is the number of members of an object or of elements of an array.
+func (v Value) Len() int {
+	if v.n == nil {
+		return 0
+	}
+	return len(v.n.members)
+}
+
+// Members lists an object's members sorted by key, or an array's elements
+// with empty keys. The caller must not change the slice.
+func (v Value) Members() []Member {
+	if v.n == nil {
+		return nil
+	}
+	return v.n.members
+}
+
+// Get is the member of an object, or Missing.
+func (v Value) Get(key string) Value {
+	if v.Kind() != KindObject {
+		return Value{}
+	}
+	i, found := slices.BinarySearchFunc(v.n.members, key, func(m Member, key string) int {
+		return strings.Compare(m.Key, key)
+	})
+	if !found {
+		return Value{}
+	}
+	return v.n.members[i].Value
+}
+
+// At is the element of an array, counted from 0, or Missing.
+func (v Value) At(i int) Value {
+	if v.Kind() != KindArray || i < 0 || i >= len(v.n.members) {
+		return Value{}
+	}
+	return v.n.members[i].Value
+}
+
+// Int64 is the whole number that v holds. Not ok: v is no number, is no whole
+// one, or is outside of 64 bits. 1e1 and 10.0 are the whole number 10.
+func (v Value) Int64() (i int64, ok bool) {
+	if v.Kind() != KindNumber {
+		return 0, false
+	}
+	return wholeNumber(v.n.text)
+}
+
+// Merge is the object with the members of both, where over's members win. A
+// value that is no object counts as an empty one.
+func Merge(under, over Value) Value {
+	a, b := objectMembers(under), objectMembers(over)
+	switch {
+	case len(a) == 0 && len(b) == 0:
+		return Value{emptyNode}
+	case len(a) == 0:
+		return over
+	case len(b) == 0:
+		return under
+	}
+	return objectOf(mergeMembers(a, b))
+}
+
+func mergeMembers(a, b []Member) []Member {
+	merged := make([]Member, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		switch c := strings.Compare(a[0].Key, b[0].Key); {
+		case c < 0:
+			merged, a = append(merged, a[0]), a[1:]
+		case c > 0:
+			merged, b = append(merged, b[0]), b[1:]
+		default:
+			merged, a, b = append(merged, b[0]), a[1:], b[1:]
+		}
+	}
+	return append(append(merged, a...), b...)
+}
+
+func objectMembers(v Value) []Member {
+	if v.Kind() != KindObject {
+		return nil
+	}
+	return v.n.members
+}
+
+// Equal reports whether a and b are the same JSON value: numbers by their
+// amount (1 and 1.0 are equal), objects without regard to order. A missing
+// value equals only another missing one.
+func Equal(a, b Value) bool {
+	if a.n == b.n {
+		return true
+	}
+	if a.Kind() != b.Kind() {
+		return false
+	}
+	switch a.Kind() {
+	case KindNumber:
+		return compareNumbers(a.n.text, b.n.text) == 0
+	case KindArray, KindObject:
+		return slices.EqualFunc(a.n.members, b.n.members, func(x, y Member) bool {
+			return x.Key == y.Key && Equal(x.Value, y.Value)
+		})
+	case KindMissing, KindNull, KindBool, KindString:
+	}
+	return a.Text() == b.Text()
+}
