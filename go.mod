@@ -1,3 +1,5 @@
 module github.com/waitless/waitless
 
 go 1.26
+
+require github.com/aws/aws-lambda-go v1.55.1

@@ -1,0 +1,79 @@
+package simulated
+
+import (
+	"encoding/json"
+	"reflect"
+)
+
+// JobNotFound says that a job_id names no simulated job. Its type name is its public name: Lambda's errorType.
+type JobNotFound struct { //nolint:errname // callers see the type name as errorType
+	Found string // what stood in job_id, cut to a readable length, or "missing"
+}
+
+// Error says what was found, and where to get a job_id that exists.
+func (e JobNotFound) Error() string {
+	return "job_id is " + e.Found + ": want the UUIDv7 that StartJob or SubmitJob answered"
+}
+
+// InvalidArgument says that a part of the input has the wrong type or size. Its type name is its public name:
+// Lambda's errorType.
+type InvalidArgument struct { //nolint:errname // callers see the type name as errorType
+	Field   string // the member's name, or "input" for all of it
+	Found   string // type and text of the value, cut to a readable length
+	Allowed string // what may stand there
+}
+
+// Error names the field, what was found and what is allowed.
+func (e InvalidArgument) Error() string {
+	return e.Field + " is " + e.Found + ": want " + e.Allowed
+}
+
+// ErrorName answers the name under which Lambda shows err as errorType, so that a local run shows the same one:
+// the bare name of its Go type, or of what that points to. Like Lambda it does not look into a wrapped error.
+// It is "" for nil.
+func ErrorName(err error) string {
+	t := reflect.TypeOf(err)
+	if t == nil {
+		return ""
+	}
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.Name()
+}
+
+// describe answers type and text of a JSON value for a message.
+func describe(raw json.RawMessage) string {
+	if kind := kindOf(raw); kind != "null" {
+		return kind + " " + shorten(string(raw))
+	}
+	return "null"
+}
+
+// kindOf answers the type of a valid JSON value, which its first byte tells.
+func kindOf(raw json.RawMessage) string {
+	switch raw[0] {
+	case '{':
+		return "object"
+	case '[':
+		return "array"
+	case '"':
+		return "string"
+	case 't', 'f':
+		return "boolean"
+	case 'n':
+		return "null"
+	default:
+		return "number"
+	}
+}
+
+// shorten keeps an error readable, and a secret that was put in the wrong place out of it as a whole.
+func shorten(s string) string {
+	const most = 40
+	runes := []rune(s)
+	if len(runes) <= most {
+		return string(runes)
+	}
+	return string(runes[:most]) + "..."
+}

@@ -1,0 +1,124 @@
+package simulated
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+)
+
+const (
+	defaultDelay = 60 // seconds, the tutorial's
+
+	// maxCount is the largest integer that every reader of JSON holds exactly, JavaScript's included.
+	maxCount = 1<<53 - 1
+)
+
+// GetJobStatus answers {"job_id":J,"job_status":"success"|"running","try_count":N+1} for the input
+// {"job_id":J,"delay":D,"try_count":N}; other members are ignored. D is in seconds, any JSON number, and 60 if
+// left out; N is an integer, and 0 if left out.
+//
+// The status is success when floor(now) - floor(start) >= D in whole seconds of Unix time, start being the time
+// in J. A start later than now (the clock of another machine) counts as now, so D = 0 and less mean done at once.
+//
+// A J that is missing, not a string or not a UUIDv7 is a [JobNotFound]; an input that is not an object, a D or an
+// N of another type, and an N whose successor not every reader of JSON could hold, are an [InvalidArgument].
+func GetJobStatus(input []byte, now time.Time) ([]byte, error) {
+	m, err := members(input)
+	if err != nil {
+		return nil, err
+	}
+	id, start, err := jobOf(m)
+	if err != nil {
+		return nil, err
+	}
+	delay, err := delayOf(m)
+	if err != nil {
+		return nil, err
+	}
+	count, err := tryCountOf(m)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(struct {
+		JobID    string `json:"job_id"`
+		Status   string `json:"job_status"`
+		TryCount int64  `json:"try_count"`
+	}{id, statusAfter(now.Unix()-start.Unix(), delay), count + 1})
+}
+
+// statusAfter compares exactly: elapsed is far below 2^53, and a delay that float64 cannot hold is infinite.
+func statusAfter(elapsed int64, delay float64) string {
+	if float64(max(0, elapsed)) >= delay {
+		return "success"
+	}
+	return "running"
+}
+
+// members splits a JSON object. Its keys are matched exactly, other than by the fields of a struct.
+func members(input []byte) (map[string]json.RawMessage, error) {
+	if isEmpty(input) {
+		return nil, nil
+	}
+	var whole json.RawMessage
+	if err := json.Unmarshal(input, &whole); err != nil {
+		return nil, InvalidArgument{Field: "input", Found: "no JSON (" + err.Error() + ")", Allowed: "a JSON object"}
+	}
+	var m map[string]json.RawMessage
+	if err := json.Unmarshal(whole, &m); err != nil {
+		return nil, InvalidArgument{Field: "input", Found: describe(whole), Allowed: "a JSON object"}
+	}
+	return m, nil
+}
+
+func jobOf(m map[string]json.RawMessage) (string, time.Time, error) {
+	raw, ok := m["job_id"]
+	if !ok {
+		return "", time.Time{}, JobNotFound{Found: "missing"}
+	}
+	var id string
+	if raw[0] != '"' || json.Unmarshal(raw, &id) != nil {
+		return "", time.Time{}, JobNotFound{Found: describe(raw)}
+	}
+	start, ok := startOf(id)
+	if !ok {
+		return "", time.Time{}, JobNotFound{Found: describe(raw)}
+	}
+	return id, start, nil
+}
+
+func delayOf(m map[string]json.RawMessage) (float64, error) {
+	raw, ok := m["delay"]
+	if !ok {
+		return defaultDelay, nil
+	}
+	delay, ok := number(raw)
+	if !ok {
+		allowed := fmt.Sprintf("a number of seconds such as 20 or 20.5 (leave it out for %d)", defaultDelay)
+		return 0, InvalidArgument{Field: "delay", Found: describe(raw), Allowed: allowed}
+	}
+	return delay, nil
+}
+
+func tryCountOf(m map[string]json.RawMessage) (int64, error) {
+	raw, ok := m["try_count"]
+	if !ok {
+		return 0, nil
+	}
+	count, ok := number(raw)
+	if !ok || count != math.Trunc(count) || count < -maxCount || count > maxCount-1 {
+		allowed := fmt.Sprintf("an integer from %d to %d (leave it out for 0)", -maxCount, maxCount-1)
+		return 0, InvalidArgument{Field: "try_count", Found: describe(raw), Allowed: allowed}
+	}
+	return int64(count), nil
+}
+
+// number reads a JSON number, and answers false for any other JSON value. One that is too large is infinite.
+func number(raw json.RawMessage) (float64, bool) {
+	if kindOf(raw) != "number" {
+		return 0, false
+	}
+	f, _ := strconv.ParseFloat(string(raw), 64) // the grammar has been checked: only ErrRange is left, with ±Inf
+	return f, true
+}
