@@ -1,0 +1,93 @@
+# Everything a contributor and CI run. `make` alone lists the targets.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+GOLANGCI_VERSION := v2.15.0
+# The version is part of the file's name, so a new version is a missing file and gets built.
+GOLANGCI := .tools/bin/golangci-lint-$(GOLANGCI_VERSION)
+
+FUZZTIME ?= 10s
+# The processor of the deployed functions; the command is built for the machine at hand.
+LAMBDA_ARCH ?= arm64
+
+BUILD_FLAGS := -trimpath -ldflags="-s -w"
+GO_DIRS := $(wildcard functions pkg)
+FUNCTIONS := $(notdir $(patsubst %/,%,$(dir $(wildcard functions/*/main.go))))
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: ## Run the polling sample on this machine, waits skipped
+	go run ./pkg/cmd/waitless run events/polling/flow.yaml --input "$$(cat events/polling/input.json)" --skip-time
+
+.PHONY: unit
+unit: ## Run the fast tests (Go alone, seconds)
+	go test -short ./...
+
+.PHONY: test
+test: ## Run go vet and all tests
+	go vet ./...
+	go test -timeout 10m ./...
+
+.PHONY: check
+check: gofmt tidy lint tree ## Check format, go.mod, lint and the rules of the tree
+
+.PHONY: gofmt
+gofmt:
+	@unformatted=$$(gofmt -l $(GO_DIRS)); \
+	if [ -n "$$unformatted" ]; then echo "not formatted, run 'make fmt':"; echo "$$unformatted"; exit 1; fi
+
+.PHONY: tidy
+tidy:
+	go mod tidy -diff
+
+.PHONY: lint
+lint: $(GOLANGCI)
+	$(GOLANGCI) config verify
+	$(GOLANGCI) run ./...
+
+# The import table and the tree are tests of package pkg; the tests of the other packages belong to `make test`.
+.PHONY: tree
+tree:
+	go test -count=1 ./pkg
+
+.PHONY: bench
+bench: ## Run the benchmarks
+	go test -run '^$$' -bench . -benchmem ./...
+
+.PHONY: fmt
+fmt: $(GOLANGCI) ## Format the code and sort the imports
+	$(GOLANGCI) fmt ./...
+
+# `go test -fuzz` takes one target of one package at a time, so the targets are listed first.
+.PHONY: fuzz
+fuzz: ## Fuzz every target for FUZZTIME (10s)
+	@go test -list '^Fuzz' ./... \
+	| awk '/^Fuzz/ { name[++n] = $$1 } /^ok/ { for (i = 1; i <= n; i++) print $$2, name[i]; n = 0 }' \
+	| while read -r package target; do \
+		echo "fuzz $$package $$target"; \
+		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package" </dev/null; \
+	done
+
+.PHONY: build
+build: $(FUNCTIONS:%=bin/%/bootstrap) bin/waitless ## Build the functions and the command into bin/
+
+# Go decides itself what is up to date, so these targets always run.
+.PHONY: $(FUNCTIONS:%=bin/%/bootstrap) bin/waitless
+$(FUNCTIONS:%=bin/%/bootstrap): bin/%/bootstrap:
+	CGO_ENABLED=0 GOOS=linux GOARCH=$(LAMBDA_ARCH) go build $(BUILD_FLAGS) -tags lambda.norpc -o $@ ./functions/$*
+
+bin/waitless:
+	CGO_ENABLED=0 go build $(BUILD_FLAGS) -o $@ ./pkg/cmd/waitless
+
+.PHONY: clean
+clean: ## Remove what the build and the tools left behind
+	rm -rf bin .tools
+
+$(GOLANGCI):
+	GOBIN=$(CURDIR)/.tools/bin go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	mv .tools/bin/golangci-lint $@

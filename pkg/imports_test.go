@@ -1,0 +1,408 @@
+package pkg
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	module = "github.com/waitless/waitless"
+	awsSDK = "github.com/aws"
+	yaml   = "go.yaml.in/yaml"
+)
+
+// A row says what one package may import beyond the standard library. In the paths a * stands for one element.
+type row struct {
+	path    string
+	ours    []string
+	modules []string // third-party import paths; what is below one is included
+	pure    bool     // values in, values out: see impureImports
+	testing bool     // is test code although its files are not *_test.go
+}
+
+// What several rows share.
+var (
+	core     = []string{"pkg/expr", "pkg/fdl", "pkg/token", "pkg/machine", "pkg/jobs"}
+	useCases = append([]string{"pkg/engine", "pkg/resume"}, core...)
+	composed = append([]string{"pkg/jobs/simulated", "pkg/httpapi/*"}, useCases...)
+)
+
+// The house: each package and what it may import. A package without a row fails the test, so that its place is a decision.
+var house = []row{
+	{path: "pkg"},
+
+	{path: "pkg/expr", pure: true},
+	{path: "pkg/token", pure: true},
+	{path: "pkg/jobs", pure: true},
+	{path: "pkg/fdl", pure: true, ours: []string{"pkg/expr"}, modules: []string{yaml}},
+	{path: "pkg/machine", pure: true, ours: []string{"pkg/expr", "pkg/fdl", "pkg/token"}},
+
+	{path: "pkg/jobs/simulated", ours: []string{"pkg/jobs"}},
+
+	{path: "pkg/engine", ours: []string{"pkg/machine", "pkg/fdl", "pkg/expr", "pkg/token"}},
+	{
+		path: "pkg/engine/enginetest", testing: true,
+		ours: []string{"pkg/engine", "pkg/machine", "pkg/fdl", "pkg/expr", "pkg/token"},
+	},
+	{path: "pkg/resume", ours: []string{"pkg/token", "pkg/jobs"}},
+	{path: "pkg/resume/resumetest", testing: true, ours: []string{"pkg/resume", "pkg/token", "pkg/jobs"}},
+
+	{path: "pkg/local", ours: append([]string{"pkg/jobs/simulated"}, useCases...)},
+	{path: "pkg/sim", testing: true, ours: useCases},
+
+	{path: "pkg/httpapi/rest", ours: useCases},
+	{path: "pkg/httpapi/fnf", ours: useCases},
+	{path: "pkg/httpapi/sfn", ours: useCases},
+	{path: "pkg/httpapi/callbackurl", ours: useCases},
+
+	{path: "pkg/aws/dynamo", ours: useCases, modules: []string{awsSDK}},
+	{path: "pkg/aws/wakes", ours: useCases, modules: []string{awsSDK}},
+	{path: "pkg/aws/tasks", ours: useCases, modules: []string{awsSDK}},
+	{path: "pkg/aws/services", ours: useCases, modules: []string{awsSDK}},
+	{path: "pkg/aws/recipients", ours: useCases, modules: []string{awsSDK}},
+	{path: "pkg/aws/bus", ours: useCases, modules: []string{awsSDK}},
+
+	{
+		path: "pkg/aws/lambdas", modules: []string{awsSDK},
+		ours: append([]string{
+			"pkg/aws/dynamo", "pkg/aws/wakes", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/recipients", "pkg/aws/bus",
+		}, composed...),
+	},
+	{
+		path: "pkg/cli", modules: []string{awsSDK},
+		ours: append([]string{"pkg/local", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/recipients"}, composed...),
+	},
+	{path: "pkg/cmd/waitless", ours: []string{"pkg/cli"}},
+	{path: "functions/*", ours: []string{"pkg/aws/lambdas"}, modules: []string{awsSDK}},
+}
+
+// functionModules: for each function the third-party modules that its binary links, direct or not.
+var functionModules = map[string][]string{
+	"functions/echo":         {"github.com/aws/aws-lambda-go"},
+	"functions/getjobstatus": {"github.com/aws/aws-lambda-go"},
+	"functions/startjob":     {"github.com/aws/aws-lambda-go"},
+}
+
+// impureImports are closed to pure packages, with everything below them. The package time is open for its values;
+// purity_test.go watches its clock.
+var impureImports = []string{
+	"context", "crypto/rand", "log", "math/rand", "net", "os", "plugin", "runtime", "sync", "syscall", "unsafe",
+}
+
+// A listed package is what go list tells of it.
+type listed struct {
+	ImportPath     string
+	Dir            string
+	GoFiles        []string
+	CgoFiles       []string
+	IgnoredGoFiles []string
+	Imports        []string
+	Module         *struct{ Path string }
+}
+
+const listedFields = "ImportPath,Dir,GoFiles,CgoFiles,IgnoredGoFiles,Imports,Module"
+
+func (p listed) rel() string { return relative(p.ImportPath) }
+
+func relative(importPath string) string { return strings.TrimPrefix(importPath, module+"/") }
+
+func isOurs(importPath string) bool {
+	return importPath == module || strings.HasPrefix(importPath, module+"/")
+}
+
+// isStandard: the first element of every other import path is a domain.
+func isStandard(importPath string) bool {
+	first, _, _ := strings.Cut(importPath, "/")
+	return !strings.Contains(first, ".")
+}
+
+func isBelow(importPath, root string) bool {
+	return importPath == root || strings.HasPrefix(importPath, root+"/")
+}
+
+func isBelowAny(importPath string, roots []string) bool {
+	return slices.ContainsFunc(roots, func(root string) bool { return isBelow(importPath, root) })
+}
+
+func matchesAny(patterns []string, p string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		ok, err := path.Match(pattern, p)
+		return err == nil && ok
+	})
+}
+
+func findRow(rows []row, pkg string) (row, bool) {
+	i := slices.IndexFunc(rows, func(r row) bool { return matchesAny([]string{r.path}, pkg) })
+	if i < 0 {
+		return row{}, false
+	}
+	return rows[i], true
+}
+
+// importViolations judges the imports of one package, named by its path in the module.
+func importViolations(rows []row, pkg string, imports []string) []string {
+	r, ok := findRow(rows, pkg)
+	if !ok {
+		return []string{pkg + ": has no row in the table of pkg/imports_test.go: say what it may import"}
+	}
+	var found []string
+	for _, imp := range imports {
+		if reason := refuse(r, imp); reason != "" {
+			found = append(found, fmt.Sprintf("%s: imports %s: %s", pkg, imp, reason))
+		}
+	}
+	return found
+}
+
+// refuse gives the reason why a package of this row may not import imp, or nothing.
+func refuse(r row, imp string) string {
+	switch {
+	case isOurs(imp):
+		if !matchesAny(r.ours, relative(imp)) {
+			return "not in its row"
+		}
+	case !isStandard(imp):
+		if !isBelowAny(imp, r.modules) {
+			return "third-party, not in its row"
+		}
+	case isBelow(imp, "testing") && !r.testing:
+		return "test code in what is shipped"
+	case r.pure && isBelowAny(imp, impureImports):
+		return "not for a pure package"
+	}
+	return ""
+}
+
+// tableViolations keeps the table itself honest: a row is easily widened by hand, these rules are not.
+func tableViolations(rows []row) []string {
+	var found []string
+	for _, r := range rows {
+		for _, forbidden := range forbiddenFor(r.path) {
+			if matchesAny(r.ours, forbidden) {
+				found = append(found, fmt.Sprintf("%s: its row allows %s", r.path, forbidden))
+			}
+		}
+		if slices.Contains(r.modules, awsSDK) && !mayKnowAWS(r.path) {
+			found = append(found, r.path+": its row allows the AWS SDK")
+		}
+		if r.pure && r.path != "pkg/fdl" && len(r.modules) > 0 {
+			found = append(found, r.path+": its row allows a third party in a pure package")
+		}
+	}
+	return found
+}
+
+var adapters = []string{
+	"pkg/local",
+	"pkg/aws/dynamo", "pkg/aws/wakes", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/recipients", "pkg/aws/bus",
+	"pkg/httpapi/rest", "pkg/httpapi/fnf", "pkg/httpapi/sfn", "pkg/httpapi/callbackurl",
+}
+
+func forbiddenFor(pkg string) []string {
+	switch {
+	case isBelow(pkg, "pkg/engine"):
+		return append([]string{"pkg/resume"}, adapters...)
+	case isBelow(pkg, "pkg/resume"):
+		return append([]string{"pkg/engine", "pkg/machine", "pkg/fdl"}, adapters...)
+	case slices.Contains(adapters, pkg):
+		return append([]string{"pkg/cli", "pkg/aws/lambdas"}, adapters...)
+	}
+	return nil
+}
+
+func mayKnowAWS(pkg string) bool {
+	return isBelow(pkg, "pkg/aws") || isBelow(pkg, "functions") || pkg == "pkg/cli"
+}
+
+// moduleViolations judges the modules that a function's binary links.
+func moduleViolations(allowed map[string][]string, function string, modules []string) []string {
+	allow, ok := allowed[function]
+	if !ok {
+		return []string{function + ": has no row in functionModules: say which modules it may link"}
+	}
+	var found []string
+	for _, m := range modules {
+		if !slices.Contains(allow, m) {
+			found = append(found, function+": links "+m+", which is not in its row")
+		}
+	}
+	return found
+}
+
+func TestImportsFollowTheTable(t *testing.T) {
+	t.Parallel()
+	for _, p := range ourPackages(t) {
+		report(t, importViolations(house, p.rel(), p.Imports))
+	}
+}
+
+func TestTableFollowsTheDesign(t *testing.T) {
+	t.Parallel()
+	report(t, tableViolations(house))
+}
+
+func TestFunctionsLinkOnlyTheirModules(t *testing.T) {
+	t.Parallel()
+	for _, p := range ourPackages(t) {
+		if isBelow(p.rel(), "functions") {
+			report(t, moduleViolations(functionModules, p.rel(), linkedModules(t, p.ImportPath)))
+		}
+	}
+}
+
+func TestImportRulesCanFail(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		name, pkg, imp string
+		refused        bool
+	}{
+		{"no row", "pkg/newcomer", "fmt", true},
+		{"expr imports ours", "pkg/expr", module + "/pkg/fdl", true},
+		{"expr imports YAML", "pkg/expr", yaml + "/v4", true},
+		{"fdl imports YAML", "pkg/fdl", yaml + "/v4", false},
+		{"fdl imports what only looks like YAML", "pkg/fdl", yaml + "extra", true},
+		{"fdl imports expr", "pkg/fdl", module + "/pkg/expr", false},
+		{"fdl imports machine", "pkg/fdl", module + "/pkg/machine", true},
+		{"pure imports time", "pkg/machine", "time", false},
+		{"pure imports context", "pkg/machine", "context", true},
+		{"pure imports math/rand/v2", "pkg/machine", "math/rand/v2", true},
+		{"pure imports crypto/rand", "pkg/token", "crypto/rand", true},
+		{"pure imports crypto/hmac", "pkg/token", "crypto/hmac", false},
+		{"pure imports os/exec", "pkg/jobs", "os/exec", true},
+		{"pure imports net/http", "pkg/jobs", "net/http", true},
+		{"pure imports sync/atomic", "pkg/expr", "sync/atomic", true},
+		{"pure imports log/slog", "pkg/expr", "log/slog", true},
+		{"pure imports runtime", "pkg/expr", "runtime", true},
+		{"machine imports engine", "pkg/machine", module + "/pkg/engine", true},
+		{"engine imports resume", "pkg/engine", module + "/pkg/resume", true},
+		{"engine imports context", "pkg/engine", "context", false},
+		{"engine imports testing", "pkg/engine", "testing", true},
+		{"enginetest imports testing", "pkg/engine/enginetest", "testing", false},
+		{"engine imports testing/quick", "pkg/engine", "testing/quick", true},
+		{"engine imports AWS", "pkg/engine", awsSDK + "/aws-lambda-go/lambda", true},
+		{"resume imports machine", "pkg/resume", module + "/pkg/machine", true},
+		{"local imports an adapter", "pkg/local", module + "/pkg/aws/dynamo", true},
+		{"adapter imports adapter", "pkg/aws/dynamo", module + "/pkg/aws/wakes", true},
+		{"lambdas imports a protocol", "pkg/aws/lambdas", module + "/pkg/httpapi/fnf", false},
+		{"function imports lambdas", "functions/echo", module + "/pkg/aws/lambdas", false},
+		{"function imports engine", "functions/echo", module + "/pkg/engine", true},
+		{"cli imports AWS", "pkg/cli", awsSDK + "/aws-sdk-go-v2/config", false},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if got := len(importViolations(house, c.pkg, []string{c.imp})) > 0; got != c.refused {
+				t.Errorf("%s imports %s: refused %v, want %v", c.pkg, c.imp, got, c.refused)
+			}
+		})
+	}
+}
+
+func TestTableRulesCanFail(t *testing.T) {
+	t.Parallel()
+	for _, r := range []row{
+		{path: "pkg/engine", ours: []string{"pkg/resume"}},
+		{path: "pkg/resume", ours: []string{"pkg/engine"}},
+		{path: "pkg/local", ours: []string{"pkg/httpapi/*"}},
+		{path: "pkg/aws/wakes", ours: []string{"pkg/aws/dynamo"}},
+		{path: "pkg/engine", modules: []string{awsSDK}},
+		{path: "pkg/machine", pure: true, modules: []string{yaml}},
+	} {
+		if len(tableViolations([]row{r})) == 0 {
+			t.Errorf("row %+v passed", r)
+		}
+	}
+}
+
+func TestModuleRulesCanFail(t *testing.T) {
+	t.Parallel()
+	allowed := map[string][]string{"functions/a": {"example.com/one"}}
+	if found := moduleViolations(allowed, "functions/a", []string{"example.com/one"}); len(found) > 0 {
+		t.Errorf("an allowed module was refused: %q", found)
+	}
+	if len(moduleViolations(allowed, "functions/a", []string{"example.com/one", "example.com/two"})) != 1 {
+		t.Error("a module outside of the row passed")
+	}
+	if len(moduleViolations(allowed, "functions/b", nil)) != 1 {
+		t.Error("a function without a row passed")
+	}
+}
+
+func report(t *testing.T, violations []string) {
+	t.Helper()
+	for _, v := range violations {
+		t.Error(v)
+	}
+}
+
+// ourPackages lists what lies in functions and pkg.
+func ourPackages(t *testing.T) []listed {
+	t.Helper()
+	readTree(t)
+	return goList(t, "./...")
+}
+
+func linkedModules(t *testing.T, function string) []string {
+	t.Helper()
+	var modules []string
+	for _, p := range goList(t, "-deps", "-tags", "lambda.norpc", function) {
+		if p.Module != nil && p.Module.Path != module && !slices.Contains(modules, p.Module.Path) {
+			modules = append(modules, p.Module.Path)
+		}
+	}
+	return modules
+}
+
+func goList(t *testing.T, args ...string) []listed {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list", "-json=" + listedFields}, args...)...)
+	cmd.Dir = ".."
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, stderr.String())
+	}
+	var packages []listed
+	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return packages
+		} else if err != nil {
+			t.Fatalf("go list: decode: %v", err)
+		}
+		packages = append(packages, p)
+	}
+}
+
+// readTree looks at every folder and source file. The go tool remembers a passed test together with the files that it looked
+// at, and would not know of those that only go list has read.
+func readTree(t *testing.T) {
+	t.Helper()
+	for _, root := range []string{".", "../functions"} {
+		err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || filepath.Ext(name) != ".go" {
+				return err
+			}
+			_, err = os.Stat(name)
+			return err
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Stat("../go.mod"); err != nil {
+		t.Fatal(err)
+	}
+}

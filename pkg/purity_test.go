@@ -1,0 +1,140 @@
+package pkg
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// impureTime are the members of package time that read the clock or the machine's zone, or let time pass.
+var impureTime = []string{
+	"After", "AfterFunc", "LoadLocation", "Local", "NewTicker", "NewTimer", "Now", "Since", "Sleep", "Tick", "Until",
+}
+
+// impureUses names what a source file of a pure package does that its imports do not show.
+func impureUses(name string, source []byte) ([]string, error) {
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, name, source, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	timeName := localName(file, "time")
+	var found []string
+	note := func(node ast.Node, what string) {
+		found = append(found, fmt.Sprintf("%s: %s in a pure package", files.Position(node.Pos()), what))
+	}
+	if timeName == "." {
+		note(file, "dot import of time, which hides its clock,")
+	}
+	ast.Inspect(file, func(node ast.Node) bool {
+		switch n := node.(type) {
+		case *ast.GoStmt:
+			note(n, "go statement")
+		case *ast.SelectorExpr:
+			x, isIdent := n.X.(*ast.Ident)
+			if isIdent && x.Name == timeName && slices.Contains(impureTime, n.Sel.Name) {
+				note(n, "time."+n.Sel.Name)
+			}
+		}
+		return true
+	})
+	return found, nil
+}
+
+// localName is what a file calls an import, or nothing if it does not import it.
+func localName(file *ast.File, importPath string) string {
+	for _, spec := range file.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil || imported != importPath {
+			continue
+		}
+		if spec.Name != nil {
+			return spec.Name.Name
+		}
+		return importPath[strings.LastIndex(importPath, "/")+1:]
+	}
+	return ""
+}
+
+// hiddenFiles: go list and this scan see the files of one platform, so a pure package has no others.
+func hiddenFiles(p listed) []string {
+	var found []string
+	for _, name := range slices.Concat(p.CgoFiles, p.IgnoredGoFiles) {
+		found = append(found, p.rel()+"/"+name+": a pure package is the same on every platform")
+	}
+	return found
+}
+
+func TestPurePackagesArePure(t *testing.T) {
+	t.Parallel()
+	for _, p := range ourPackages(t) {
+		r, ok := findRow(house, p.rel())
+		if !ok || !r.pure {
+			continue
+		}
+		report(t, hiddenFiles(p))
+		for _, name := range p.GoFiles {
+			report(t, impureUsesOf(t, filepath.Join(p.Dir, name)))
+		}
+	}
+}
+
+func impureUsesOf(t *testing.T, name string) []string {
+	t.Helper()
+	source, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := impureUses(name, source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestPurityRulesCanFail(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		name, source string
+		impure       bool
+	}{
+		{"values of time", `import "time"; func f(t time.Time) time.Duration { return t.Sub(time.Unix(0, 0)) }`, false},
+		{"own member called Now", `type c struct{ Now int }; func f(x c) int { return x.Now }`, false},
+		{"clock", `import "time"; var t = time.Now()`, true},
+		{"clock under another name", `import clock "time"; var t = clock.Now()`, true},
+		{"clock by dot import", `import . "time"; var t = Now()`, true},
+		{"clock as a value", `import "time"; var now = time.Now`, true},
+		{"since", `import "time"; func f(t time.Time) time.Duration { return time.Since(t) }`, true},
+		{"until", `import "time"; func f(t time.Time) time.Duration { return time.Until(t) }`, true},
+		{"sleep", `import "time"; func f() { time.Sleep(1) }`, true},
+		{"zone of the machine", `import "time"; func f(t time.Time) time.Time { return t.In(time.Local) }`, true},
+		{"goroutine", `func f() { go f() }`, true},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			found, err := impureUses("x.go", []byte("package x; "+c.source))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := len(found) > 0; got != c.impure {
+				t.Errorf("impure %v, want %v: %q", got, c.impure, found)
+			}
+		})
+	}
+}
+
+func TestHiddenFilesCanFail(t *testing.T) {
+	t.Parallel()
+	p := listed{ImportPath: module + "/pkg/expr", IgnoredGoFiles: []string{"x_windows.go"}, CgoFiles: []string{"y.go"}}
+	if len(hiddenFiles(p)) != 2 {
+		t.Errorf("got %q", hiddenFiles(p))
+	}
+}
