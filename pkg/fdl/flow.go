@@ -1,0 +1,121 @@
+package fdl
+
+import (
+	"time"
+
+	"github.com/waitless/waitless/pkg/expr"
+)
+
+// Flow is a checked definition. Nothing in it changes after [Parse], so it may
+// be shared.
+type Flow struct {
+	Version string // as written: "v1" or "v1beta1", which mean the same
+	Name    string // empty when the definition gives none
+	Input   expr.Mappings
+	Output  expr.Mappings
+	// Steps are the steps of the top level in their order.
+	Steps []*Step
+	// All holds the steps of every depth in the order of the text; a step's
+	// Index is its place here.
+	All []*Step
+}
+
+// Step is one step of a flow.
+type Step struct {
+	Position Position
+	Index    int    // place in [Flow.All]
+	Name     string // unique in the flow
+	End      bool   // the series ends with this step
+	Input    expr.Mappings
+	Output   expr.Mappings
+	Next     *Step // the step after this one in the same series, nil at its end
+	Kind     Kind
+}
+
+// Kind is what a step does: one of [*Task], [*Pass], [*Wait], [*Choice],
+// [*Succeed] and [*Fail].
+//
+//sumtype:decl
+type Kind interface {
+	// Type is the word in the step's type field.
+	Type() string
+}
+
+type (
+	// Task calls a function and takes its answer as the step's local value.
+	Task struct {
+		Resource Resource
+	}
+
+	// Pass computes its output from its input and nothing else.
+	Pass struct{}
+
+	// Wait pauses for a duration or until an instant.
+	Wait struct {
+		// Mode says which of the fields below holds.
+		Mode WaitMode
+		// Duration is from 0 to [MaxWait].
+		Duration time.Duration
+		// Timestamp may lie in the past; the wait then ends at once.
+		Timestamp time.Time
+		// Path selects the seconds or the RFC 3339 instant from the step's input.
+		Path expr.Path
+	}
+
+	// Choice runs the first branch whose condition holds.
+	Choice struct {
+		Branches []Branch
+		Default  *Branch // nil when the choice has none; its condition is unset
+	}
+
+	// Succeed ends its series.
+	Succeed struct{}
+
+	// Fail fails its parent, and so the flow.
+	Fail struct {
+		Error string // may be empty
+		Cause string // may be empty
+	}
+)
+
+// Branch is one alternative of a choice: its steps run first, then its goto
+// is followed.
+type Branch struct {
+	Condition expr.Condition
+	Steps     []*Step
+	Goto      *Step // a sibling of the choice, nil to go on after the choice
+}
+
+// WaitMode says what a wait step is given.
+type WaitMode uint8
+
+// The modes of a wait: seconds or an instant, in the definition or in the
+// step's input.
+const (
+	WaitDuration WaitMode = iota
+	WaitDurationPath
+	WaitTimestamp
+	WaitTimestampPath
+)
+
+// MaxWait is the longest time that a wait step may take, as the vendor
+// documents it.
+const MaxWait = 48 * time.Hour
+
+// Type implements [Kind].
+func (*Task) Type() string { return "task" }
+
+// Type implements [Kind].
+func (*Pass) Type() string { return "pass" }
+
+// Type implements [Kind].
+func (*Wait) Type() string { return "wait" }
+
+// Type implements [Kind].
+func (*Choice) Type() string { return "choice" }
+
+// Type implements [Kind].
+func (*Succeed) Type() string { return "succeed" }
+
+// Type implements [Kind].
+func (*Fail) Type() string { return "fail" }

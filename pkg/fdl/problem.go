@@ -1,0 +1,118 @@
+package fdl
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Position is a place in a definition. Both counts begin at 1; columns count
+// characters, not bytes.
+type Position struct {
+	Line, Column int
+}
+
+// String is "line:column".
+func (p Position) String() string { return fmt.Sprintf("%d:%d", p.Line, p.Column) }
+
+// Severity tells whether a problem stops a flow from running.
+type Severity uint8
+
+// The severities.
+const (
+	// SeverityError: the definition has no meaning, nothing of it runs.
+	SeverityError Severity = iota
+	// SeverityWarning: the definition runs, but hardly as its author meant.
+	SeverityWarning
+)
+
+// String is "error" or "warning".
+func (s Severity) String() string {
+	if s == SeverityWarning {
+		return "warning"
+	}
+	return "error"
+}
+
+// Problem is one thing that is wrong with a definition. Its message names what
+// was found and what is allowed.
+type Problem struct {
+	Position
+	Severity Severity
+	Message  string
+}
+
+// Format is the problem as one line: "file:line:column: message"; a warning
+// says so before its message.
+func (p Problem) Format(file string) string {
+	message := p.Message
+	if p.Severity == SeverityWarning {
+		message = "warning: " + message
+	}
+	return fmt.Sprintf("%s:%s: %s", file, p.Position, message)
+}
+
+// Problems are all problems of one definition in the order of their places.
+type Problems []Problem
+
+// Errors are the problems that stop the flow from running.
+func (ps Problems) Errors() Problems {
+	return slices.DeleteFunc(slices.Clone(ps), func(p Problem) bool { return p.Severity != SeverityError })
+}
+
+func (ps Problems) sort() {
+	slices.SortStableFunc(ps, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+}
+
+// DidYouMean is the one of names that found most likely means, as the end of
+// a message (`; did you mean "task"?`), or empty when none is close.
+func DidYouMean(found string, names []string) string {
+	best, distance := "", max(len(found)/3, 1)+1
+	for _, name := range names {
+		if d := editDistance(strings.ToLower(found), strings.ToLower(name)); d < distance {
+			best, distance = name, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %q?", best)
+}
+
+// editDistance counts the insertions, deletions, replacements and swaps of
+// neighbours that turn a into b.
+func editDistance(a, b string) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+differ(a[i-1], b[j-1]))
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}
+
+func differ(a, b byte) int {
+	if a == b {
+		return 0
+	}
+	return 1
+}
+
+func quotedList(names []string) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = fmt.Sprintf("%q", name)
+	}
+	return strings.Join(quoted, ", ")
+}
