@@ -1,0 +1,126 @@
+package expr_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/waitless/waitless/pkg/expr"
+)
+
+func TestParseJSON(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, text, want string }{
+		{"spaces", " \t\r\n[ 1 , { \"a\" : null } ] \n", `[1,{"a":null}]`},
+		{"sorted keys", `{"b":1,"B":2,"":3,"a":4}`, `{"":3,"B":2,"a":4,"b":1}`},
+		{"last of repeated keys", `{"a":1,"b":2,"a":{"c":3}}`, `{"a":{"c":3},"b":2}`},
+		{"huge integer", `123456789012345678901234567890`, `123456789012345678901234567890`},
+		{"huge exponent", `[1e400,-1E-400]`, `[1e400,-1E-400]`},
+		{"minus zero", `-0.0`, `-0.0`},
+		{"trailing zeros", `1.500`, `1.500`},
+		{"escapes", `"\u0061\/\u00e9\ud83d\ude00\t"`, `"a/é😀\t"`},
+		{"no HTML escapes", `{"<&>":"<&>"}`, `{"<&>":"<&>"}`},
+		{"half of a pair", `"\ud83d"`, `"` + "\uFFFD" + `"`},
+		{"no UTF-8", "[\"a\xff\xfeb\"]", `["a` + "\uFFFD\uFFFD" + `b"]`},
+		{"literals", `[true,false,null]`, `[true,false,null]`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			v := parse(t, tt.text)
+			if v.JSON() != tt.want {
+				t.Errorf("got %s, want %s", v, tt.want)
+			}
+			checkSize(t, v)
+			if again := parse(t, v.JSON()); !expr.Equal(again, v) || again.JSON() != v.JSON() {
+				t.Errorf("%s reads back as %s", v, again)
+			}
+		})
+	}
+}
+
+func TestParseJSONErrors(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, text, want string }{
+		{"empty", ``, `no JSON: the text ends too early, at byte 0`},
+		{"ends in an object", `{"a":`, `no JSON: the text ends too early, at byte 5`},
+		{"ends in a text", `["a`, `no JSON: the text ends too early, at byte 3`},
+		{"single quotes", `{'a':1}`, `no JSON: invalid character '\'' looking for beginning of object key string, at byte 2`},
+		{"trailing comma", `[1,]`, `no JSON: invalid character ']' looking for beginning of value, at byte 4`},
+		{"leading zero", `[01]`, `no JSON: invalid character '1' after array element, at byte 3`},
+		{"raw line break in a text", "\"a\nb\"", `no JSON: invalid character '\n' in string literal, at byte 3`},
+		{"nested too deep", strings.Repeat("[", 10001), `no JSON: invalid character '[' exceeded max depth, at byte 10001`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			v, err := expr.ParseJSON([]byte(tt.text))
+			if err == nil || err.Error() != tt.want {
+				t.Errorf("error %v, want %s", err, tt.want)
+			}
+			if !v.IsMissing() {
+				t.Errorf("value %s beside the error", v)
+			}
+		})
+	}
+}
+
+func TestMarshal(t *testing.T) {
+	t.Parallel()
+	type document struct {
+		Value   expr.Value  `json:"value"`
+		Pointer *expr.Value `json:"pointer"`
+		Absent  expr.Value  `json:"absent,omitzero"`
+		Missing expr.Value  `json:"missing"`
+	}
+	text := `{"value":{"n":1e400,"t":"<&>"},"pointer":null,"missing":null}`
+	var d document
+	if err := json.Unmarshal([]byte(text), &d); err != nil {
+		t.Fatal(err)
+	}
+	if d.Value.Get("n").Text() != "1e400" || d.Pointer != nil || !d.Absent.IsMissing() || d.Missing.Kind() != expr.KindNull {
+		t.Errorf("read %+v from %s", d, text)
+	}
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(document{Value: d.Value}); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.TrimSpace(out.String()); got != text {
+		t.Errorf("wrote %s, want %s", got, text)
+	}
+	if err := json.Unmarshal([]byte(`{"value":[}`), &d); err == nil {
+		t.Error("no error for a document that is no JSON")
+	}
+}
+
+func TestAppendJSON(t *testing.T) {
+	t.Parallel()
+	if got := string(parse(t, `{"a":[1]}`).AppendJSON([]byte("x="))); got != `x={"a":[1]}` {
+		t.Errorf("got %s", got)
+	}
+}
+
+// FuzzParseJSON takes encoding/json as the oracle of what JSON is. What parses
+// renders, in the size that was foretold, and parses again to an equal value.
+func FuzzParseJSON(f *testing.F) {
+	for _, text := range []string{`{"b":[1.0,-0e400,"\u2028<\"\\"],"a":null}`, `{"a":1,"a":2} `, `[1] ]`, "\"\xff\"", ``, `{"":{"":[[]]}}`} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		v, err := expr.ParseJSON(data)
+		if (err == nil) != json.Valid(data) {
+			t.Fatalf("error %v, but encoding/json says valid: %t", err, json.Valid(data))
+		}
+		if err != nil {
+			return
+		}
+		checkSize(t, v)
+		again := parse(t, v.JSON())
+		if !expr.Equal(v, again) || v.JSON() != again.JSON() {
+			t.Errorf("%s reads back as %s", v, again)
+		}
+	})
+}

@@ -1,0 +1,98 @@
+package expr
+
+import (
+	"encoding/json"
+	"math/big"
+	"strings"
+	"testing"
+)
+
+func TestCompareNumbers(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		a, b string
+		want int
+	}{
+		{"0", "0", 0},
+		{"0", "-0", 0},
+		{"0.000", "-0e99999999999999999999", 0},
+		{"1", "1.0", 0},
+		{"1", "10e-1", 0},
+		{"1E2", "100", 0},
+		{"0.001", "1e-3", 0},
+		{"-1.50", "-15E-1", 0},
+		{"1e99999999999999999999", "10e99999999999999999998", 0},
+		{"-1", "0", -1},
+		{"-1", "1", -1},
+		{"0", "1e-400", -1},
+		{"-1e-400", "0", -1},
+		{"-2", "-1", -1},
+		{"2", "10", -1},
+		{"-10", "-2", -1},
+		{"0.09", "0.1", -1},
+		{"0.12", "0.123", -1},
+		{"-0.123", "-0.12", -1},
+		{"1.9", "2", -1},
+		{"9007199254740992", "9007199254740993", -1},
+		{"9223372036854775807", "9223372036854775808", -1},
+		{"99999999999999999999", "100000000000000000000", -1},
+		{"999999999999999999", "1e18", -1},
+		{"1e400", "1e401", -1},
+		{"1e-401", "1e-400", -1},
+		{"1e99999999999999999998", "1e99999999999999999999", -1},
+		{"1e-99999999999999999999", "1e-99999999999999999998", -1},
+		{"-1e99999999999999999999", "1e-99999999999999999999", -1},
+	}
+	for _, tt := range tests {
+		if got, swapped := compareNumbers(tt.a, tt.b), compareNumbers(tt.b, tt.a); got != tt.want || swapped != -tt.want {
+			t.Errorf("compareNumbers(%s, %s) = %d, swapped %d, want %d", tt.a, tt.b, got, swapped, tt.want)
+		}
+	}
+}
+
+// FuzzCompareNumbers takes math/big as the oracle, where the exponents are
+// small enough for it, and of whole numbers too.
+func FuzzCompareNumbers(f *testing.F) {
+	for _, pair := range [][2]string{
+		{"1", "1.0"}, {"10e-1", "1"}, {"-0.0", "0"}, {"9007199254740993", "9007199254740992"}, {"0.12", "0.123"}, {"-1e3", "-1E+2"}, {"00", "1"},
+	} {
+		f.Add(pair[0], pair[1])
+	}
+	f.Fuzz(func(t *testing.T, a, b string) {
+		x, y := naive(a), naive(b)
+		if x == nil || y == nil {
+			t.Skip()
+		}
+		if got, want := compareNumbers(a, b), x.Cmp(y); got != want {
+			t.Errorf("compareNumbers(%s, %s) = %d, want %d", a, b, got, want)
+		}
+		i, ok := wholeNumber(a)
+		if want := x.IsInt() && x.Num().IsInt64(); ok != want || (ok && i != x.Num().Int64()) {
+			t.Errorf("wholeNumber(%s) = %d, %t; want ok %t", a, i, ok, want)
+		}
+	})
+}
+
+// naive is the amount that a literal with a short exponent writes.
+func naive(literal string) *big.Rat {
+	_, exponent, _ := strings.Cut(strings.ToLower(literal), "e")
+	if !isNumber(literal) || len(strings.TrimLeft(exponent, "+-0")) > 3 {
+		return nil
+	}
+	r, _ := new(big.Rat).SetString(literal)
+	return r
+}
+
+// FuzzIsNumber takes encoding/json as the oracle.
+func FuzzIsNumber(f *testing.F) {
+	for _, text := range []string{"0", "-0.50e+07", "01", "1.", "-", "1E", ".5", "0x1", "1_0", "१", "1 ", "+1"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		// Of JSON texts that need no trimming only numbers begin and end so.
+		want := json.Valid([]byte(text)) && strings.Trim(text, " \t\r\n") == text && strings.ContainsRune("-0123456789", rune(text[0]))
+		if got := isNumber(text); got != want {
+			t.Errorf("isNumber(%q) = %t, want %t", text, got, want)
+		}
+	})
+}
