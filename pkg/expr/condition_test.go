@@ -206,7 +206,7 @@ func TestConditionNesting(t *testing.T) {
 func FuzzParseCondition(f *testing.F) {
 	for _, text := range []string{
 		`$.status == "success"`, `!($.a["b c"] >= -1.50) && $.t || $.n in [1, "x", [$.n]]`, "`a\"\\` != $.s", `((!true)) == !!$.f`,
-		`$.a = 1`, `$.list[*] in [[]]`, `1e99 > $.big && $.z == $.z`,
+		`$.a = 1`, `$.list[*] in [[]]`, `1e99 > $.big && $.z == $.z`, "\"\u2028\" < `\xff`",
 	} {
 		f.Add(text)
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Kind is the type of a [Value]. The zero Kind means that there is no value.
@@ -67,9 +68,17 @@ func Bool(b bool) Value {
 	return Value{falseNode}
 }
 
-// String is a text.
+// String is a text. Bytes that are no UTF-8 become U+FFFD, as in [ParseJSON].
 func String(s string) Value {
+	s = validText(s)
 	return Value{&node{kind: KindString, text: s, size: stringSize(s)}}
+}
+
+func validText(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return string([]rune(s))
 }
 
 // Int is a whole number.
@@ -109,12 +118,13 @@ func arrayOf(members []Member) Value {
 }
 
 // Object is the object with these members: missing values are left out, and
-// of equal keys the last one stays. The slice is copied.
+// of equal keys the last one stays. Keys are texts as in [String]. The slice is
+// copied.
 func Object(members ...Member) Value {
 	kept := make([]Member, 0, len(members))
 	for _, m := range members {
 		if !m.Value.IsMissing() {
-			kept = append(kept, m)
+			kept = append(kept, Member{validText(m.Key), m.Value})
 		}
 	}
 	slices.SortStableFunc(kept, func(a, b Member) int { return strings.Compare(a.Key, b.Key) })

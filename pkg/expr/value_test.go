@@ -75,6 +75,7 @@ func TestValue(t *testing.T) {
 		{"string of HTML", expr.String("<b>&</b>"), expr.KindString, "<b>&</b>", 0, `"<b>&</b>"`},
 		{"string beyond ASCII", expr.String("é水😀"), expr.KindString, "é水😀", 0, `"é水😀"`},
 		{"line separator", expr.String("\u2028"), expr.KindString, "\u2028", 0, `"\u2028"`},
+		{"string of no UTF-8", expr.String("a\xff\xfeb"), expr.KindString, "a\uFFFD\uFFFDb", 0, `"a` + "\uFFFD\uFFFD" + `b"`},
 		{"empty array", expr.Array(), expr.KindArray, "", 0, `[]`},
 		{"array", expr.Array(expr.Int(1), expr.Array(), expr.String("x")), expr.KindArray, "", 3, `[1,[],"x"]`},
 		{"array with a missing element", expr.Array(expr.Missing(), expr.Int(1)), expr.KindArray, "", 2, `[null,1]`},
@@ -87,6 +88,9 @@ func TestValue(t *testing.T) {
 			member("a", expr.Missing()), member("k", expr.Int(1)), member("k", expr.Missing()),
 		), expr.KindObject, "", 1, `{"k":1}`},
 		{"object of missing members only", expr.Object(member("a", expr.Missing())), expr.KindObject, "", 0, `{}`},
+		{"object with keys of no UTF-8", expr.Object(
+			member("\xff", expr.Int(1)), member("\uFFFD", expr.Int(2)),
+		), expr.KindObject, "", 1, `{"` + "\uFFFD" + `":2}`},
 		{"object with keys to escape", expr.Object(member("<\n>", expr.Null())), expr.KindObject, "", 1, `{"<\n>":null}`},
 	}
 	for _, tt := range tests {
