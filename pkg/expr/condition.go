@@ -20,24 +20,24 @@ func (c Condition) Holds(self Value) bool {
 }
 
 // String writes c so that [ParseCondition] reads the same condition from it.
-func (c Condition) String() string { return string(c.root.appendTo(nil, false)) }
+func (c Condition) String() string { return string(c.root.appendTo(nil)) }
 
 // operand is a node of the condition's tree.
 //
 //sumtype:decl
 type operand interface {
 	eval(scope *Scope) Value
-	// appendTo writes the operand; nested tells that it stands inside another.
-	appendTo(b []byte, nested bool) []byte
+	level() level
+	appendTo(b []byte) []byte
 }
 
 type (
 	constant struct{ value Value }
 	list     struct{ elements []operand }
 	negation struct{ of operand }
-	joint    struct { // left && right, left || right
-		operator    string
-		left, right operand
+	joint    struct { // a && b && ..., a || b || ...
+		operator string
+		operands []operand
 	}
 	comparison struct { // left == right, left in right, ...
 		operator    string
@@ -58,10 +58,13 @@ func (l list) eval(scope *Scope) Value {
 func (n negation) eval(scope *Scope) Value { return Bool(!n.of.eval(scope).IsTrue()) }
 
 func (j joint) eval(scope *Scope) Value {
-	if left := j.left.eval(scope).IsTrue(); left == (j.operator == "||") {
-		return Bool(left)
+	decides := j.operator == "||"
+	for _, o := range j.operands {
+		if o.eval(scope).IsTrue() == decides {
+			return Bool(decides)
+		}
 	}
-	return Bool(j.right.eval(scope).IsTrue())
+	return Bool(!decides)
 }
 
 func (c comparison) eval(scope *Scope) Value {
@@ -109,40 +112,63 @@ func order(a, b Value) (int, bool) {
 // eval of a path, so that a path is an operand as it stands.
 func (p Path) eval(scope *Scope) Value { return p.Eval(scope) }
 
-func (p Path) appendTo(b []byte, _ bool) []byte { return append(b, p.String()...) }
+// level is the precedence of an operand, lowest first.
+type level uint8
 
-func (c constant) appendTo(b []byte, _ bool) []byte { return c.value.AppendJSON(b) }
+const (
+	levelOr level = iota
+	levelAnd
+	levelComparison
+	levelUnary
+)
 
-func (l list) appendTo(b []byte, _ bool) []byte {
-	b = append(b, '[')
-	for i, e := range l.elements {
+func (Path) level() level       { return levelUnary }
+func (constant) level() level   { return levelUnary }
+func (list) level() level       { return levelUnary }
+func (negation) level() level   { return levelUnary }
+func (comparison) level() level { return levelComparison }
+
+func (j joint) level() level {
+	if j.operator == "||" {
+		return levelOr
+	}
+	return levelAnd
+}
+
+// appendOperand writes o, in parentheses if it binds weaker than least. There
+// are never more of them than in the text that o was read from, so what prints
+// is never nested too deep to be read again.
+func appendOperand(b []byte, o operand, least level) []byte {
+	if o.level() >= least {
+		return o.appendTo(b)
+	}
+	return append(o.appendTo(append(b, '(')), ')')
+}
+
+func appendOperands(b []byte, operands []operand, separator string, least level) []byte {
+	for i, o := range operands {
 		if i > 0 {
-			b = append(b, ", "...)
+			b = append(b, separator...)
 		}
-		b = e.appendTo(b, true)
-	}
-	return append(b, ']')
-}
-
-func (n negation) appendTo(b []byte, _ bool) []byte { return n.of.appendTo(append(b, '!'), true) }
-
-func (j joint) appendTo(b []byte, nested bool) []byte {
-	return appendBinary(b, nested, j.left, j.operator, j.right)
-}
-
-func (c comparison) appendTo(b []byte, nested bool) []byte {
-	return appendBinary(b, nested, c.left, c.operator, c.right)
-}
-
-func appendBinary(b []byte, nested bool, left operand, operator string, right operand) []byte {
-	if nested {
-		b = append(b, '(')
-	}
-	b = left.appendTo(b, true)
-	b = append(append(append(b, ' '), operator...), ' ')
-	b = right.appendTo(b, true)
-	if nested {
-		b = append(b, ')')
+		b = appendOperand(b, o, least)
 	}
 	return b
+}
+
+func (p Path) appendTo(b []byte) []byte { return append(b, p.String()...) }
+
+func (c constant) appendTo(b []byte) []byte { return c.value.AppendJSON(b) }
+
+func (l list) appendTo(b []byte) []byte {
+	return append(appendOperands(append(b, '['), l.elements, ", ", levelUnary), ']')
+}
+
+func (n negation) appendTo(b []byte) []byte { return appendOperand(append(b, '!'), n.of, levelUnary) }
+
+func (j joint) appendTo(b []byte) []byte {
+	return appendOperands(b, j.operands, " "+j.operator+" ", j.level())
+}
+
+func (c comparison) appendTo(b []byte) []byte {
+	return appendOperands(b, []operand{c.left, c.right}, " "+c.operator+" ", levelUnary)
 }

@@ -38,16 +38,21 @@ func (p *conditionParser) or() (operand, error) { return p.joined("||", p.and) }
 func (p *conditionParser) and() (operand, error) { return p.joined("&&", p.comparison) }
 
 func (p *conditionParser) joined(operator string, next func() (operand, error)) (operand, error) {
-	left, err := next()
-	for err == nil {
-		if p.skipSpace(); !p.take(operator) {
-			return left, nil
+	var operands []operand
+	for {
+		o, err := next()
+		if err != nil {
+			return nil, err
 		}
-		var right operand
-		right, err = next()
-		left = joint{operator, left, right}
+		operands = append(operands, o)
+		if p.skipSpace(); !p.take(operator) {
+			break
+		}
 	}
-	return nil, err
+	if len(operands) == 1 {
+		return operands[0], nil
+	}
+	return joint{operator, operands}, nil
 }
 
 func (p *conditionParser) comparison() (operand, error) {

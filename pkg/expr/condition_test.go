@@ -125,6 +125,42 @@ func checkPrints(t *testing.T, c expr.Condition) {
 	}
 }
 
+func TestConditionString(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ condition, want string }{
+		{`$.a==1&&$.b==2||!$.c`, `$.a == 1 && $.b == 2 || !$.c`},
+		{`(($.a == 1) && ($.b == 2)) || (!($.c))`, `$.a == 1 && $.b == 2 || !$.c`},
+		{`$.a && ($.b || $.c)`, `$.a && ($.b || $.c)`},
+		{`$.a && ($.b && $.c)`, `$.a && $.b && $.c`},
+		{`!($.a == 1) && !!($.a || $.b)`, `!($.a == 1) && !!($.a || $.b)`},
+		{`(!$.a) == ($.b == 1)`, `!$.a == ($.b == 1)`},
+		{`($.a && $.b) != ($.c in [1,"x",[],($.d < 1)])`, `($.a && $.b) != ($.c in [1, "x", [], ($.d < 1)])`},
+		{"$[\"a\"][\"b c\"] == `\"`", `$.a["b c"] == "\""`},
+		{`$.n >= -1.50E+3`, `$.n >= -1.50E+3`},
+	}
+	for _, tt := range tests {
+		c := condition(t, tt.condition)
+		if c.String() != tt.want {
+			t.Errorf("%s prints\n%s, want\n%s", tt.condition, c, tt.want)
+		}
+		checkPrints(t, c)
+	}
+}
+
+// Long is not deep: neither the parser nor what prints counts a chain as
+// nesting.
+func TestConditionLong(t *testing.T) {
+	t.Parallel()
+	for _, operator := range []string{" || ", " && "} {
+		text := strings.Repeat("$.n == 3"+operator, 10_000) + "$.n != 4"
+		c := condition(t, text)
+		if c.String() != text {
+			t.Errorf("prints something else: %.50s", c)
+		}
+		checkPrints(t, c)
+	}
+}
+
 var operators = []string{"==", "!=", "<", "<=", ">", ">=", "in"}
 
 func TestConditionMissing(t *testing.T) {
