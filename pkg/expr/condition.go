@@ -47,12 +47,22 @@ type (
 
 func (c constant) eval(*Scope) Value { return c.value }
 
+// eval of a list is Missing when an element is, so that no comparison with it
+// holds.
 func (l list) eval(scope *Scope) Value {
 	elements := make([]Value, len(l.elements))
 	for i, e := range l.elements {
-		elements[i] = e.eval(scope)
+		if elements[i] = e.eval(scope); elements[i].IsMissing() {
+			return Value{}
+		}
 	}
 	return Array(elements...)
+}
+
+// has reports whether one of the elements equals v; those that are missing do
+// not count.
+func (l list) has(v Value, scope *Scope) bool {
+	return slices.ContainsFunc(l.elements, func(e operand) bool { return Equal(v, e.eval(scope)) })
 }
 
 func (n negation) eval(scope *Scope) Value { return Bool(!n.of.eval(scope).IsTrue()) }
@@ -68,8 +78,15 @@ func (j joint) eval(scope *Scope) Value {
 }
 
 func (c comparison) eval(scope *Scope) Value {
-	left, right := c.left.eval(scope), c.right.eval(scope)
-	return Bool(!left.IsMissing() && !right.IsMissing() && compare(c.operator, left, right))
+	left := c.left.eval(scope)
+	if left.IsMissing() {
+		return Bool(false)
+	}
+	if l, ok := c.right.(list); ok && c.operator == "in" {
+		return Bool(l.has(left, scope))
+	}
+	right := c.right.eval(scope)
+	return Bool(!right.IsMissing() && compare(c.operator, left, right))
 }
 
 func compare(operator string, left, right Value) bool {
