@@ -1,0 +1,85 @@
+package machine_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// BenchmarkApply runs the polling sample's loop: a timer is due, GetJobStatus
+// answers, the choice goes back to the wait. One turn is three steps.
+func BenchmarkApply(b *testing.B) {
+	turn := pollingTurn(b)
+	b.ReportAllocs()
+	steps := 0
+	for b.Loop() {
+		turn()
+		steps += 3
+	}
+	b.ReportMetric(float64(steps)/b.Elapsed().Seconds(), "steps/s")
+}
+
+// BenchmarkEncode writes the log item of such a turn.
+func BenchmarkEncode(b *testing.B) {
+	state, events := pollingTurn(b)()
+	size := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		size = len(machine.Encode(state, events))
+	}
+	b.ReportMetric(float64(size), "bytes/item")
+}
+
+// BenchmarkDecode reads it back.
+func BenchmarkDecode(b *testing.B) {
+	item := machine.Encode(pollingTurn(b)())
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := machine.Decode(item); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// pollingTurn gives a function that makes the same turn of the polling sample
+// again and again, from its second wait to its third.
+func pollingTurn(tb testing.TB) func() (machine.State, []machine.Event) {
+	tb.Helper()
+	text, err := os.ReadFile("../../events/polling/flow.yaml")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	flow, _ := fdl.Parse(text)
+	env := machine.Env{Flow: flow, Cause: "0123456789abcdef", Tag: "fedcba9876543210"}
+	apply := func(s machine.State, sig machine.Signal) machine.Next {
+		next, err := machine.Apply(env, s, sig)
+		if err != nil || !next.Applied() {
+			tb.Fatalf("%T does not apply: %v", sig, err)
+		}
+		return next
+	}
+	object := func(text string) expr.Value {
+		v, err := expr.ParseJSON([]byte(text))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return v
+	}
+	const id = "0198a5f4-7c3e-7d2a-9f00-0123456789ab"
+	state, _ := machine.New(machine.Flow{Name: "polling", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, "run-1", object(`{"delay":60}`), epoch)
+	next := apply(state, machine.Started{At: epoch})
+	waiting := apply(next.State, machine.Returned{
+		At: epoch, Attempt: next.State.Waiting.Attempt, Outcome: token.Success(object(`{"job_id":"` + id + `"}`)),
+	}).State
+	answer := token.Success(object(`{"job_id":"` + id + `","job_status":"running","try_count":1}`))
+	return func() (machine.State, []machine.Event) {
+		due := waiting.Timer.Due
+		called := apply(waiting, machine.TimerDue{At: due})
+		slept := apply(called.State, machine.Returned{At: due, Attempt: called.State.Waiting.Attempt, Outcome: answer})
+		return slept.State, append(called.Events, slept.Events...)
+	}
+}

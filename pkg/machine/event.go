@@ -1,0 +1,110 @@
+package machine
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
+)
+
+// EventType is the type of a history event, an index into the names of the
+// 2019-03-15 API. The numbers are stored and never change their meaning.
+type EventType uint8
+
+// The types of history events.
+const (
+	ExecutionStarted   EventType = 1
+	ExecutionSucceeded EventType = 2
+	ExecutionFailed    EventType = 3
+	StepEntered        EventType = 4
+	StepStarted        EventType = 5
+	StepSucceeded      EventType = 6
+	StepFailed         EventType = 7
+	StepExited         EventType = 8
+	TaskScheduled      EventType = 9
+	TaskStarted        EventType = 10
+	TaskSucceeded      EventType = 11
+	TaskFailed         EventType = 12
+)
+
+var eventNames = [...]string{
+	ExecutionStarted: "ExecutionStarted", ExecutionSucceeded: "ExecutionSucceeded", ExecutionFailed: "ExecutionFailed",
+	StepEntered: "StepEntered", StepStarted: "StepStarted", StepSucceeded: "StepSucceeded", StepFailed: "StepFailed", StepExited: "StepExited",
+	TaskScheduled: "TaskScheduled", TaskStarted: "TaskStarted", TaskSucceeded: "TaskSucceeded", TaskFailed: "TaskFailed",
+}
+
+// String is the name of the type in the API.
+func (t EventType) String() string {
+	if t == 0 || int(t) >= len(eventNames) {
+		return "Unknown"
+	}
+	return eventNames[t]
+}
+
+// Event is one entry of an execution's history in its compact form: the step
+// by its index, values as they are. [Event.Render] gives the API's form.
+type Event struct {
+	ID   int // 1, 2, 3, ... in each execution
+	By   int // the id of the event that caused this one, 0 for the first
+	Type EventType
+	Step int // index of the step, NoStep for the execution
+	At   time.Time
+	// Which of these hold depends on the type; the others are missing.
+	Input, Local, Output expr.Value
+	Error, Cause         string
+	Until                time.Time // StepStarted of a wait: when it ends
+}
+
+// HistoryEvent is a history event as GetExecutionHistory of the 2019-03-15 API
+// shows it.
+type HistoryEvent struct {
+	EventID         int    `json:"EventId"`
+	ScheduleEventID int    `json:"ScheduleEventId"`
+	StepName        string `json:"StepName"`
+	Type            string `json:"Type"`
+	Time            string `json:"Time"` // UTC, RFC 3339 with milliseconds
+	// EventDetail is a JSON object as text; its members depend on the type.
+	EventDetail string `json:"EventDetail"`
+}
+
+// TimeFormat is how the API writes instants, always in UTC.
+const TimeFormat = "2006-01-02T15:04:05.000Z"
+
+// Render is the event as the API shows it. The flow is the execution's.
+func (e Event) Render(flow *fdl.Flow) HistoryEvent {
+	h := HistoryEvent{EventID: e.ID, ScheduleEventID: e.By, Type: e.Type.String(), Time: e.At.UTC().Format(TimeFormat)}
+	var step *fdl.Step
+	if e.Step >= 0 && e.Step < len(flow.All) {
+		step = flow.All[e.Step]
+		h.StepName = step.Name
+	}
+	h.EventDetail = e.Detail(step).JSON()
+	return h
+}
+
+// Detail is the detail of the event as an object: input, local, output, error,
+// cause, resourceArn, until, as far as the event has them. The step may be nil.
+func (e Event) Detail(step *fdl.Step) expr.Value {
+	members := []expr.Member{{Key: "input", Value: e.Input}, {Key: "local", Value: e.Local}, {Key: "output", Value: e.Output}}
+	if e.Error != "" {
+		members = append(members, expr.Member{Key: "error", Value: expr.String(e.Error)}, expr.Member{Key: "cause", Value: expr.String(e.Cause)})
+	}
+	if !e.Until.IsZero() {
+		members = append(members, expr.Member{Key: "until", Value: expr.String(e.Until.UTC().Format(time.RFC3339Nano))})
+	}
+	if task, ok := kindOf(step).(*fdl.Task); ok && e.Type == TaskScheduled {
+		members = append(members, expr.Member{Key: "resourceArn", Value: expr.String(task.Resource.Text)})
+	}
+	return expr.Object(members...)
+}
+
+func kindOf(step *fdl.Step) fdl.Kind {
+	if step == nil {
+		return nil
+	}
+	return step.Kind
+}
+
+// MarshalJSON writes the name of the type.
+func (t EventType) MarshalJSON() ([]byte, error) { return json.Marshal(t.String()) }

@@ -1,0 +1,248 @@
+package machine_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// TestMain keeps CI from rewriting what it should compare with.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if rewrite := flag.Lookup("rewrite"); rewrite != nil && rewrite.Value.String() == "true" && os.Getenv("CI") == "true" {
+		fmt.Fprintln(os.Stderr, "-rewrite does not run with CI=true")
+		os.Exit(2)
+	}
+	os.Exit(m.Run())
+}
+
+// TestScenarios replays the scripts in testdata/scenarios: signals in, history
+// events and commands out. `go test ./pkg/machine -rewrite` writes them anew.
+//
+// A script has these commands, instants counted from the start:
+//
+//	flow            the definition, which may be given anew
+//	limit events=N  a smaller limit of history events
+//	start           the input; the execution is accepted and begins
+//	returned step=NAME at=T [error=NAME] [attempt=N]   the answer, or the cause of the error
+//	timer at=T      a timer is due
+//	state           the state as it is
+func TestScenarios(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/scenarios/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scenarios: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			t.Parallel()
+			s := &script{limits: machine.Limits{}}
+			datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
+				t.Helper()
+				return s.run(t, d)
+			})
+		})
+	}
+}
+
+// script is one scenario being replayed.
+type script struct {
+	flow   *fdl.Flow
+	limits machine.Limits
+	state  machine.State
+	tags   int
+}
+
+// epoch is the instant at which the executions of all scenarios start.
+var epoch = time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
+
+func (s *script) run(t *testing.T, d *datadriven.TestData) string {
+	t.Helper()
+	at := epoch.Add(s.duration(t, d))
+	switch d.Cmd {
+	case "flow":
+		return s.parse(d.Input)
+	case "limit":
+		d.ScanArgs(t, "events", &s.limits.Events)
+		return "ok\n"
+	case "start":
+		return s.start(t, d, at)
+	case "returned":
+		return s.apply(t, s.returned(t, d, at))
+	case "timer":
+		return s.apply(t, machine.TimerDue{At: at})
+	case "state":
+		return s.show()
+	}
+	t.Fatalf("%s: unknown command %q", d.Pos, d.Cmd)
+	return ""
+}
+
+func (s *script) duration(t *testing.T, d *datadriven.TestData) time.Duration {
+	t.Helper()
+	if !d.HasArg("at") {
+		return 0
+	}
+	var text string
+	d.ScanArgs(t, "at", &text)
+	at, err := time.ParseDuration(text)
+	if err != nil {
+		d.Fatalf(t, "%v", err)
+	}
+	return at
+}
+
+func (s *script) parse(text string) string {
+	flow, problems := fdl.Parse([]byte(text))
+	var out strings.Builder
+	for _, p := range problems {
+		fmt.Fprintln(&out, p.Format("flow"))
+	}
+	s.flow = flow
+	return out.String()
+}
+
+func (s *script) start(t *testing.T, d *datadriven.TestData, at time.Time) string {
+	t.Helper()
+	input := expr.Object()
+	if d.Input != "" {
+		input = parseJSON(t, d, d.Input)
+	}
+	var events []machine.Event
+	s.state, events = machine.New(machine.Flow{Name: "sample", Hash: "hash"}, "run", input, at)
+	return s.render(events, nil) + s.apply(t, machine.Started{At: at})
+}
+
+func parseJSON(t *testing.T, d *datadriven.TestData, text string) expr.Value {
+	t.Helper()
+	v, err := expr.ParseJSON([]byte(text))
+	if err != nil {
+		d.Fatalf(t, "%v", err)
+	}
+	return v
+}
+
+func (s *script) returned(t *testing.T, d *datadriven.TestData, at time.Time) machine.Signal {
+	t.Helper()
+	var step, failure string
+	d.ScanArgs(t, "step", &step)
+	sig := machine.Returned{At: at}
+	for _, candidate := range s.flow.All {
+		if candidate.Name == step {
+			sig.Attempt.Step = candidate.Index
+		}
+	}
+	if s.state.Waiting != nil {
+		sig.Attempt.Number = s.state.Waiting.Attempt.Number
+	}
+	if d.HasArg("attempt") {
+		d.ScanArgs(t, "attempt", &sig.Attempt.Number)
+	}
+	if d.HasArg("error") {
+		d.ScanArgs(t, "error", &failure)
+		sig.Outcome = token.Failure(failure, strings.TrimSpace(d.Input))
+		return sig
+	}
+	sig.Outcome = token.Success(parseJSON(t, d, d.Input))
+	return sig
+}
+
+// apply applies the signal, checks what must hold of every application and
+// goes on from the state as a store would give it back.
+func (s *script) apply(t *testing.T, sig machine.Signal) string {
+	t.Helper()
+	s.tags++
+	env := machine.Env{Flow: s.flow, Limits: s.limits, Cause: "wake", Tag: fmt.Sprintf("t%d", s.tags)}
+	before := machine.Encode(s.state, nil)
+	next, err := machine.Apply(env, s.state, sig)
+	if err != nil {
+		return "error: " + err.Error() + "\n"
+	}
+	again, _ := machine.Apply(env, s.state, sig)
+	if diff := cmp.Diff(next, again, compared); diff != "" {
+		t.Errorf("the same signal gives something else the second time:\n%s", diff)
+	}
+	if string(machine.Encode(s.state, nil)) != string(before) {
+		t.Errorf("Apply changed the state that it was given")
+	}
+	state, events, err := machine.Decode(machine.Encode(next.State, next.Events))
+	if diff := cmp.Diff(next, machine.Next{State: state, Events: events, Commands: next.Commands}, compared, sameEmpty); err != nil || diff != "" {
+		t.Errorf("the state does not survive being stored: %v\n%s", err, diff)
+	}
+	s.state = state
+	if !next.Applied() {
+		return "does not apply\n"
+	}
+	return s.render(events, next.Commands)
+}
+
+var (
+	compared  = cmp.Comparer(func(a, b expr.Value) bool { return a.JSON() == b.JSON() && a.IsMissing() == b.IsMissing() })
+	sameEmpty = cmp.Transformer("events", func(events []machine.Event) map[int]machine.Event {
+		byID := make(map[int]machine.Event, len(events))
+		for _, e := range events {
+			byID[e.ID] = e
+		}
+		return byID
+	})
+)
+
+func (s *script) render(events []machine.Event, commands []machine.Command) string {
+	var out strings.Builder
+	for _, e := range events {
+		h := e.Render(s.flow)
+		fmt.Fprintf(&out, "%d<%d %s %s\n", h.EventID, h.ScheduleEventID, e.At.Sub(epoch), strings.Join(nonEmpty(h.Type, h.StepName, h.EventDetail), " "))
+	}
+	for _, c := range commands {
+		switch c := c.(type) {
+		case machine.CallTask:
+			fmt.Fprintf(&out, "=> call %s attempt=%d %s\n", c.Step, c.Attempt.Number, c.Input)
+		case machine.StartTimer:
+			fmt.Fprintf(&out, "=> timer %s at=%s\n", c.Timer.Tag, c.Timer.Due.Sub(epoch))
+		}
+	}
+	return out.String()
+}
+
+func nonEmpty(parts ...string) []string {
+	var kept []string
+	for _, p := range parts {
+		if p != "" && p != "{}" {
+			kept = append(kept, p)
+		}
+	}
+	return kept
+}
+
+func (s *script) show() string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s at=%s events=%d\n", s.state.Status, s.state.At.Sub(epoch), s.state.Events)
+	for _, scope := range s.state.Scopes {
+		fmt.Fprintf(&out, "in step=%d branch=%d input=%s local=%s\n", scope.Choice, scope.Branch, scope.Input, scope.Local)
+	}
+	if w := s.state.Waiting; w != nil {
+		fmt.Fprintf(&out, "waiting in %s since %s input=%s\n", s.flow.All[w.Attempt.Step].Name, w.Since.Sub(epoch), w.Input)
+	}
+	if s.state.Timer.Tag != "" {
+		fmt.Fprintf(&out, "timer %s at=%s\n", s.state.Timer.Tag, s.state.Timer.Due.Sub(epoch))
+	}
+	if !s.state.Output.IsMissing() {
+		fmt.Fprintf(&out, "output %s\n", s.state.Output)
+	}
+	if s.state.Error != "" {
+		fmt.Fprintf(&out, "error %s: %s\n", s.state.Error, s.state.Cause)
+	}
+	return out.String()
+}
