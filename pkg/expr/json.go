@@ -3,6 +3,7 @@ package expr
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -11,7 +12,7 @@ import (
 
 // ParseJSON reads one JSON value. Number literals are kept as written; of
 // repeated keys the last one stays; bytes that are no UTF-8 become U+FFFD.
-// The error says where the text stops being JSON.
+// The error names the byte, counted from 1, where the text stops being JSON.
 func ParseJSON(data []byte) (Value, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -19,20 +20,20 @@ func ParseJSON(data []byte) (Value, error) {
 	if err := d.Decode(&decoded); err != nil {
 		return Value{}, jsonError(err, len(data))
 	}
-	if _, err := d.Token(); err != io.EOF {
-		return Value{}, fmt.Errorf("no JSON: more text after the value, at byte %d", d.InputOffset())
+	if more := bytes.TrimLeft(data[d.InputOffset():], " \t\r\n"); len(more) > 0 {
+		return Value{}, fmt.Errorf("no JSON: more text after the value, at byte %d", len(data)-len(more)+1)
 	}
 	return fromDecoded(decoded), nil
 }
 
 func jsonError(err error, size int) error {
-	if syntax, ok := err.(*json.SyntaxError); ok { //nolint:errorlint // the decoder returns it unwrapped
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Errorf("no JSON: %s, at byte %d", syntax, syntax.Offset)
 	}
-	if err == io.EOF || err == io.ErrUnexpectedEOF { //nolint:errorlint // the decoder returns them unwrapped
-		return fmt.Errorf("no JSON: the text ends too early, at byte %d", size)
+	if errors.Is(err, io.EOF) {
+		return errors.New("no JSON: the text is empty")
 	}
-	return fmt.Errorf("no JSON: %w", err)
+	return fmt.Errorf("no JSON: the text ends too early, at byte %d", size)
 }
 
 func fromDecoded(decoded any) Value {

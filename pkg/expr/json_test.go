@@ -43,7 +43,14 @@ func TestParseJSON(t *testing.T) {
 func TestParseJSONErrors(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, text, want string }{
-		{"empty", ``, `no JSON: the text ends too early, at byte 0`},
+		{"empty", ``, `no JSON: the text is empty`},
+		{"only space", " \n", `no JSON: the text is empty`},
+		{"two values", `{} {}`, `no JSON: more text after the value, at byte 4`},
+		{"two values that are long", `[1]  "and more"`, `no JSON: more text after the value, at byte 6`},
+		{"a bracket too many", "{}\n ]", `no JSON: more text after the value, at byte 5`},
+		{"text right after the value", `{}x`, `no JSON: more text after the value, at byte 3`},
+		{"number and letter", `1x`, `no JSON: more text after the value, at byte 2`},
+		{"space that JSON does not know", "1\u00a0", `no JSON: more text after the value, at byte 2`},
 		{"ends in an object", `{"a":`, `no JSON: the text ends too early, at byte 5`},
 		{"ends in a text", `["a`, `no JSON: the text ends too early, at byte 3`},
 		{"single quotes", `{'a':1}`, `no JSON: invalid character '\'' looking for beginning of object key string, at byte 2`},
