@@ -7,7 +7,7 @@ import (
 
 // Source is where the value of a mapping comes from: a path or a constant.
 type Source struct {
-	path     Path // set when constant is missing
+	path     Path // with a root, or else the source is a constant
 	constant Value
 }
 
@@ -27,14 +27,14 @@ func beginsWithRoot(text string) bool {
 }
 
 // Path is the path of the source. Not ok: the source is a constant.
-func (s Source) Path() (p Path, ok bool) { return s.path, s.constant.IsMissing() }
+func (s Source) Path() (p Path, ok bool) { return s.path, s.path.root != "" }
 
 // Eval is the value of the source, Missing when its path leads nowhere.
 func (s Source) Eval(scope *Scope) Value {
-	if !s.constant.IsMissing() {
-		return s.constant
+	if p, ok := s.Path(); ok {
+		return p.Eval(scope)
 	}
-	return s.path.Eval(scope)
+	return s.constant
 }
 
 // Mapping gives the member Target of a new object the value of Source. Target

@@ -59,6 +59,27 @@ func TestSource(t *testing.T) {
 	}
 }
 
+// A mapping without a source reads as a missing value.
+func TestSourceMissing(t *testing.T) {
+	t.Parallel()
+	source, err := expr.ParseSource(expr.Missing())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, ok := source.Path(); ok {
+		t.Errorf("a source that is not there has the path %q", p)
+	}
+	if v := source.Eval(sampleScope(t)); !v.IsMissing() {
+		t.Errorf("value %s", v)
+	}
+}
+
+func TestSourceErrors(t *testing.T) {
+	t.Parallel()
+	_, err := expr.ParseSource(expr.String(`$local[1].`))
+	checkSyntaxError(t, err, 10, `path $local[1].: found the end where a key belongs; a key has letters, digits, "_" and "-", others are written ["key"]`)
+}
+
 func TestMappingsEval(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
