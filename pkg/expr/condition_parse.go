@@ -12,6 +12,7 @@ const maxNesting = 100
 // ParseCondition reads a condition. Errors are of type [*SyntaxError].
 func ParseCondition(text string) (Condition, error) {
 	p := &conditionParser{scanner: scanner{text: text}}
+	start := p.skipSpace()
 	root, err := p.or()
 	if err != nil {
 		return Condition{}, err
@@ -19,11 +20,27 @@ func ParseCondition(text string) (Condition, error) {
 	if p.skipSpace(); !p.done() {
 		return Condition{}, p.unexpected(`an operator (== != < <= > >= in && ||) or the end`)
 	}
-	if fixed, ok := root.(constant); ok && fixed.value.Kind() != KindBool {
-		return Condition{}, p.fail(0, `condition %s is %s and never holds; compare it with something, for instance $.status == "success"`,
-			text, fixed.value.Kind())
+	if err := p.checkTruth(start, root); err != nil {
+		return Condition{}, err
 	}
 	return Condition{root}, nil
+}
+
+// checkTruth refuses a constant that is neither true nor false where only a
+// truth makes sense: $.s == "a" || "b" is no way to say $.s in ["a", "b"].
+func (p *conditionParser) checkTruth(start int, o operand) error {
+	kind := KindBool
+	switch o := o.(type) {
+	case constant:
+		kind = o.value.Kind()
+	case list:
+		kind = KindArray
+	}
+	if kind == KindBool {
+		return nil
+	}
+	return p.fail(start, `condition %s: %s is %s, neither true nor false; compare it, for instance $.status == "success" or $.status in ["success", "done"]`,
+		p.text, o.appendTo(nil), kind)
 }
 
 // conditionParser is a recursive descent with one method a level of
@@ -40,19 +57,24 @@ func (p *conditionParser) and() (operand, error) { return p.joined("&&", p.compa
 func (p *conditionParser) joined(operator string, next func() (operand, error)) (operand, error) {
 	var operands []operand
 	for {
+		start := p.skipSpace()
 		o, err := next()
 		if err != nil {
 			return nil, err
 		}
+		p.skipSpace()
+		more := p.take(operator)
+		if !more && len(operands) == 0 {
+			return o, nil
+		}
+		if err := p.checkTruth(start, o); err != nil {
+			return nil, err
+		}
 		operands = append(operands, o)
-		if p.skipSpace(); !p.take(operator) {
-			break
+		if !more {
+			return joint{operator, operands}, nil
 		}
 	}
-	if len(operands) == 1 {
-		return operands[0], nil
-	}
-	return joint{operator, operands}, nil
 }
 
 func (p *conditionParser) comparison() (operand, error) {
@@ -101,12 +123,16 @@ func (p *conditionParser) unary() (operand, error) {
 	if !p.take("!") {
 		return p.primary()
 	}
+	start := p.skipSpace()
 	var of operand
 	err := p.nested(func() (err error) {
 		of, err = p.unary()
 		return err
 	})
-	return negation{of}, err
+	if err != nil {
+		return nil, err
+	}
+	return negation{of}, p.checkTruth(start, of)
 }
 
 func (p *conditionParser) nested(parse func() error) error {

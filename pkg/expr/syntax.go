@@ -25,8 +25,10 @@ func (s *scanner) rest() string { return s.text[s.pos:] }
 
 func (s *scanner) done() bool { return s.pos >= len(s.text) }
 
-func (s *scanner) skipSpace() {
+// skipSpace moves to what comes after space, and tells where that is.
+func (s *scanner) skipSpace() int {
 	s.pos = len(s.text) - len(strings.TrimLeftFunc(s.rest(), unicode.IsSpace))
+	return s.pos
 }
 
 // take moves past prefix if the text goes on with it.
