@@ -11,14 +11,14 @@ const maxNesting = 100
 
 // ParseCondition reads a condition. Errors are of type [*SyntaxError].
 func ParseCondition(text string) (Condition, error) {
-	p := &conditionParser{scanner: scanner{text: text}}
+	p := &conditionParser{scanner: scanner{what: "condition", text: text}}
 	start := p.skipSpace()
 	root, err := p.or()
 	if err != nil {
 		return Condition{}, err
 	}
 	if p.skipSpace(); !p.done() {
-		return Condition{}, p.unexpected(`an operator (== != < <= > >= in && ||) or the end`)
+		return Condition{}, p.unexpected(anOperator)
 	}
 	if err := p.checkTruth(start, root); err != nil {
 		return Condition{}, err
@@ -39,8 +39,8 @@ func (p *conditionParser) checkTruth(start int, o operand) error {
 	if kind == KindBool {
 		return nil
 	}
-	return p.fail(start, `condition %s: %s is %s, neither true nor false; compare it, for instance $.status == "success" or $.status in ["success", "done"]`,
-		p.text, o.appendTo(nil), kind)
+	return p.fail(start, `%s is %s, neither true nor false; compare it, for instance $.status == "success" or $.status in ["success", "done"]`,
+		shown(string(o.appendTo(nil))), kind)
 }
 
 // conditionParser is a recursive descent with one method a level of
@@ -90,16 +90,18 @@ func (p *conditionParser) comparison() (operand, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := p.pos
-	if p.comparisonOperator() != "" {
-		return nil, p.fail(at, "condition %s compares a comparison; join two comparisons with &&", p.text)
+	at := p.skipSpace()
+	if again := p.comparisonOperator(); again != "" {
+		return nil, p.fail(at, "found %q after a comparison; join two comparisons with &&", again)
 	}
 	return comparison{operator, left, right}, nil
 }
 
 // comparisonOperator takes an operator if one follows. Longer ones come first.
 func (p *conditionParser) comparisonOperator() string {
-	p.skipSpace()
+	if p.skipSpace(); strings.HasPrefix(p.rest(), "<>") {
+		return "" // another language's !=, not a < without its right side
+	}
 	for _, operator := range []string{"==", "!=", "<=", ">=", "<", ">"} {
 		if p.take(operator) {
 			return operator
@@ -115,7 +117,7 @@ func (p *conditionParser) comparisonOperator() string {
 // word is the word that follows, not taken.
 func (p *conditionParser) word() string {
 	ahead := p.scanner
-	return ahead.takeWhile(func(r rune) bool { return isKeyRune(r) && r != '-' })
+	return ahead.takeWhile(isKeyRune)
 }
 
 func (p *conditionParser) unary() (operand, error) {
@@ -137,7 +139,7 @@ func (p *conditionParser) unary() (operand, error) {
 
 func (p *conditionParser) nested(parse func() error) error {
 	if p.depth++; p.depth > maxNesting {
-		return p.fail(p.pos, "condition is nested more than %d deep; split it over several choices", maxNesting)
+		return p.fail(p.pos, "nested more than %d deep; split it over several choices", maxNesting)
 	}
 	defer func() { p.depth-- }()
 	return parse()
@@ -146,7 +148,7 @@ func (p *conditionParser) nested(parse func() error) error {
 func (p *conditionParser) primary() (operand, error) {
 	p.skipSpace()
 	if p.done() {
-		return nil, p.unexpected("a value")
+		return nil, p.unexpected(aValue)
 	}
 	switch c := p.text[p.pos]; {
 	case c == '(':
@@ -228,39 +230,78 @@ func (p *conditionParser) boolean() (operand, error) {
 		p.pos += len(word)
 		return constant{Bool(word == "true")}, nil
 	}
-	return nil, p.unexpected("a value")
+	return nil, p.unexpected(aValue)
 }
 
-// remedies are what to write instead of what other languages write.
-var remedies = []struct{ found, remedy string }{
-	{"=", `; "equals" is written ==`},
-	{"'", `; a text stands in double quotes`},
-	{"&", `; "and" is written &&`},
-	{"|", `; "or" is written ||`},
-	{"and", `; "and" is written &&`},
-	{"or", `; "or" is written ||`},
-	{"not", `; "not" is written !`},
-	{"null", `; there is no null: a comparison with a missing value is false`},
-	{"nil", `; there is no nil: a comparison with a missing value is false`},
+// What messages say is allowed.
+const (
+	aValue     = `a value (a path like $.key, "text", a number, true, false or a list)`
+	anOperator = `an operator (== != < <= > >= in && ||) or the end`
+)
+
+const (
+	noNull    = `there is no null: a comparison with a missing value is false, $.key == $.key tells whether key is there`
+	noCompute = `conditions do not compute`
+	not       = `"not" is written ! before a value or parentheses, as in !($.key in [1, 2])`
+)
+
+// remedies are what to write instead of what other languages write, by the
+// word that was found in lower case.
+var remedies = map[string]string{
+	"=":         `"equals" is written ==`,
+	"=>":        `"at least" is written >=`,
+	"=<":        `"at most" is written <=`,
+	"<>":        `"different" is written !=`,
+	"'":         `a text stands in double quotes`,
+	"&":         `"and" is written &&`,
+	"|":         `"or" is written ||`,
+	"and":       `"and" is written &&`,
+	"or":        `"or" is written ||`,
+	"!":         not,
+	"not":       not,
+	"null":      noNull,
+	"nil":       noNull,
+	"none":      noNull,
+	"undefined": noNull,
+	"true":      `it is written true`,
+	"false":     `it is written false`,
+	"+":         noCompute,
+	"-":         noCompute,
+	"*":         noCompute,
+	"/":         noCompute,
+	"%":         noCompute,
 }
 
+// unexpected is the error that something else than allowed follows.
 func (p *conditionParser) unexpected(allowed string) error {
 	word := p.word()
-	remedy := ""
-	for _, r := range remedies {
-		if word == r.found || (word == "" && strings.HasPrefix(p.rest(), r.found)) {
-			remedy = r.remedy
-		}
+	found := p.foundWord(word)
+	remedy := remedies[strings.ToLower(found)]
+	if remedy == "" && word != "" && allowed == aValue {
+		remedy = `a text is written "` + word + `", a member of the step's input $.` + word
 	}
-	if remedy == "" && word != "" {
-		remedy = `; a text stands in double quotes, a member of the input is written $.` + word
+	if remedy != "" {
+		remedy = "; " + remedy
 	}
-	return p.fail(p.pos, "condition %s: found %s where %s belongs%s", p.text, p.foundWord(word), allowed, remedy)
+	if found = quote(found); p.done() {
+		found = "the end"
+	}
+	return p.fail(p.pos, "found %s where %s belongs%s", found, allowed, remedy)
 }
 
+// foundWord is what follows: a word, a sign of several characters, or one
+// character.
 func (p *conditionParser) foundWord(word string) string {
-	if word == "" {
-		return p.found(p.pos)
+	if word != "" {
+		return word
 	}
-	return `"` + word + `"`
+	for _, sign := range []string{"==", "!=", "<=", ">=", "&&", "||", "=>", "=<", "<>"} {
+		if strings.HasPrefix(p.rest(), sign) {
+			return sign
+		}
+	}
+	for _, r := range p.rest() {
+		return string(r)
+	}
+	return ""
 }

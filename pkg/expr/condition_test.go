@@ -233,8 +233,9 @@ func TestConditionNesting(t *testing.T) {
 			}
 			checkPrints(t, condition(t, nest(100/len(tt.before))))
 			for _, depth := range []int{101, 1_000_000} {
-				_, err := expr.ParseCondition(nest(depth))
-				checkSyntaxError(t, err, 101, "condition is nested more than 100 deep; split it over several choices")
+				text := nest(depth)
+				_, err := expr.ParseCondition(text)
+				checkSyntaxError(t, err, 101, "condition "+text[:100]+"...: nested more than 100 deep; split it over several choices")
 			}
 		})
 	}

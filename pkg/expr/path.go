@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,41 +64,46 @@ const (
 	segmentAll
 )
 
-// ParsePath reads a path that begins with one of roots. Errors are of type
-// [*SyntaxError].
+// ParsePath reads a path that begins with one of roots, of which there is at
+// least one. Errors are of type [*SyntaxError].
 func ParsePath(text string, roots ...Root) (Path, error) {
-	s := &scanner{text: text}
+	s := &scanner{what: "path", text: text}
 	p, err := scanPath(s, roots)
 	if err != nil {
 		return Path{}, err
 	}
 	if !s.done() {
-		return Path{}, s.fail(s.pos, `path %s: found %s after %s; a path goes on with ".key", ["key"], [0] or [*]`,
-			text, s.found(s.pos), text[:s.pos])
+		return Path{}, s.fail(s.pos, `found %s after %s; a path goes on with ".key", ["key"], [0] or [*]`, s.found(s.pos), shown(text[:s.pos]))
 	}
 	return p, nil
 }
 
 // scanPath reads as much as belongs to a path.
 func scanPath(s *scanner, roots []Root) (Path, error) {
-	start := s.pos
-	name := Root("")
+	start, found := s.pos, s.found(s.pos)
+	root := Root("")
 	if s.take("$") {
-		name = Root("$" + s.takeWhile(isKeyRune))
+		root = Root("$" + s.takeWhile(isKeyRune))
+		found = quote(string(root))
 	}
-	if !slices.Contains(roots, name) {
-		return Path{}, s.fail(start, "path %s begins with %q; a path here begins with %s", s.text[start:], name, rootList(roots))
+	if !slices.Contains(roots, root) {
+		return Path{}, s.fail(start, "found %s where a path belongs; a path here begins with %s, like %s.key", found, rootList(roots), roots[0])
 	}
 	segments, err := scanSegments(s)
-	return Path{name, segments}, err
+	return Path{root, segments}, err
 }
 
+// rootList is "$", or "$input, $local or $context".
 func rootList(roots []Root) string {
-	names := make([]string, len(roots))
-	for i, r := range roots {
-		names[i] = string(r)
+	list := string(roots[0])
+	for i, r := range roots[1:] {
+		separator := ", "
+		if i == len(roots)-2 {
+			separator = " or "
+		}
+		list += separator + string(r)
 	}
-	return strings.Join(names, ", ")
+	return list
 }
 
 func scanSegments(s *scanner) ([]segment, error) {
@@ -127,8 +133,7 @@ func isKeyRune(r rune) bool {
 func scanKey(s *scanner) (segment, error) {
 	key := s.takeWhile(isKeyRune)
 	if key == "" {
-		return segment{}, s.fail(s.pos, `path %s: found %s where a key belongs; a key has letters, digits, "_" and "-", others are written ["key"]`,
-			s.text, s.found(s.pos))
+		return segment{}, s.fail(s.pos, `found %s where a key belongs; a key has letters, digits, "_" and "-", others are written ["key"]`, s.found(s.pos))
 	}
 	return segment{kind: segmentKey, key: key}, nil
 }
@@ -139,7 +144,7 @@ func scanBracket(s *scanner) (segment, error) {
 		return segment{}, err
 	}
 	if !s.take("]") {
-		return segment{}, s.fail(s.pos, `path %s: found %s where "]" belongs`, s.text, s.found(s.pos))
+		return segment{}, s.fail(s.pos, `found %s where "]" belongs`, s.found(s.pos))
 	}
 	return next, nil
 }
@@ -152,14 +157,16 @@ func scanBracketContent(s *scanner) (segment, error) {
 		key, err := s.quoted()
 		return segment{kind: segmentKey, key: key}, err
 	}
-	start := s.pos
+	start, found := s.pos, s.found(s.pos)
 	text := s.takeWhile(func(r rune) bool { return r >= '0' && r <= '9' })
-	index, err := strconv.Atoi(text)
-	if err != nil {
-		return segment{}, s.fail(start, `path %s: found %s in brackets; allowed: an index from 0, "*" or a key in double quotes`,
-			s.text, s.found(start))
+	if text != "" {
+		found = quote(shown(text))
 	}
-	return segment{kind: segmentIndex, index: index}, nil
+	index, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return segment{}, s.fail(start, `found %s in brackets; allowed: an index from 0 to %d, "*" or a key in double quotes`, found, math.MaxInt32)
+	}
+	return segment{kind: segmentIndex, index: int(index)}, nil
 }
 
 // Root is the root that p begins with.

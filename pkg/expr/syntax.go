@@ -2,6 +2,7 @@ package expr
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -17,6 +18,7 @@ func (e *SyntaxError) Error() string { return e.Message }
 
 // scanner walks over the text of a path or a condition.
 type scanner struct {
+	what string // "path" or "condition", for messages
 	text string
 	pos  int // bytes
 }
@@ -51,12 +53,26 @@ func (s *scanner) takeWhile(belongs func(rune) bool) string {
 	return rest[:end]
 }
 
-// fail builds the error for the place at byte pos.
+// fail builds the error for the place at byte pos. Its message begins with the
+// text that is wrong.
 func (s *scanner) fail(pos int, format string, args ...any) *SyntaxError {
 	return &SyntaxError{
-		Offset:  utf8.RuneCountInString(s.text[:min(pos, len(s.text))]),
-		Message: fmt.Sprintf(format, args...),
+		Offset:  utf8.RuneCountInString(s.text[:pos]),
+		Message: s.what + " " + shown(s.text) + ": " + fmt.Sprintf(format, args...),
 	}
+}
+
+// shown is text as a message shows it: not without end, and not as nothing.
+func shown(text string) string {
+	const most = 100
+	short := fmt.Sprintf("%.*s", most, text)
+	switch {
+	case text == "":
+		return `""`
+	case len(short) < len(text):
+		return short + "..."
+	}
+	return text
 }
 
 // found quotes what stands at byte pos, for messages.
@@ -65,7 +81,14 @@ func (s *scanner) found(pos int) string {
 		return "the end"
 	}
 	r, _ := utf8.DecodeRuneInString(s.text[pos:])
-	return fmt.Sprintf("%q", string(r))
+	return quote(string(r))
+}
+
+func quote(text string) string {
+	if text == `"` {
+		return `'"'`
+	}
+	return strconv.Quote(text)
 }
 
 // quoted reads a double-quoted text with JSON's escapes; the scanner stands
@@ -79,11 +102,19 @@ func (s *scanner) quoted() (string, error) {
 		case '"':
 			v, err := ParseJSON([]byte(s.text[start : i+1]))
 			if err != nil {
-				return "", s.fail(start, "text %s has an escape that JSON does not know", s.text[start:i+1])
+				return "", s.unquotable(start, i+1)
 			}
 			s.pos = i + 1
 			return v.Text(), nil
 		}
 	}
 	return "", s.fail(start, "text that begins with %.20s has no closing quote", s.text[start:])
+}
+
+func (s *scanner) unquotable(start, end int) error {
+	text := s.text[start:end]
+	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' }) {
+		return s.fail(start, `text %s has a control character; it is written as an escape, like \n or \t`, shown(text))
+	}
+	return s.fail(start, `text %s has an escape that JSON does not know; a backslash itself is written \\`, shown(text))
 }
