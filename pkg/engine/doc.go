@@ -1,0 +1,25 @@
+// Package engine makes executions go on: it is the only loop, and it carries
+// out what package machine decides. What it knows of an execution is in a log
+// of items; an item is put only if it is absent, and that one conditional
+// write is checkpoint, lock, fence and history at once.
+//
+// The order of effects is a contract; comments name its rules by their
+// numbers:
+//
+//  1. Load first. A wake that does not apply writes nothing.
+//  2. A direct call is made before the commit of its result, and only after
+//     the start, the live timer or our own commit. A result is committed
+//     before anything that depends on it is called.
+//  3. A timer is sent before the commit that names it.
+//  4. A commit has a nonce of its own. Refused with our nonce it was written;
+//     refused with another's, load and apply again, with the results at hand.
+//  6. A wake is done when its worker got to the end, or found nothing of it
+//     unresolved.
+//  7. A wake that entered something unresolved is put back while the worker
+//     that entered it may live, then makes the pending calls.
+//  8. A timer that comes early is sent again; one whose commit is on the way
+//     too; one that is not the live one is dropped.
+//  12. Start: wake, then item 0 if absent, then answer.
+//
+// This package may change between releases.
+package engine

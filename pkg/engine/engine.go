@@ -1,0 +1,242 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"time"
+
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// Config is what an engine works with. Log, Wakes, Tasks, Flows and Now are
+// required.
+type Config struct {
+	Log   Log
+	Wakes Wakes
+	Tasks Tasks
+	Flows Flows
+	// Now is the clock.
+	Now func() time.Time
+	// Limits bound each execution; zero values mean the defaults.
+	Limits machine.Limits
+	// Observer is told what happens; nil for nobody.
+	Observer Observer
+	// Fresh makes texts that were never made before, for nonces and tags; nil
+	// means 16 random hexadecimal digits.
+	Fresh func() string
+	// Pause waits before a lost race is tried again; nil means in real time.
+	Pause func(ctx context.Context, d time.Duration) error
+}
+
+// Engine starts executions and makes them go on. It keeps nothing between two
+// calls and is safe for concurrent use.
+type Engine struct{ Config }
+
+// New is an engine over config.
+func New(config Config) *Engine {
+	if config.Observer == nil {
+		config.Observer = nobody{}
+	}
+	if config.Fresh == nil {
+		config.Fresh = randomText
+	}
+	if config.Pause == nil {
+		config.Pause = pause
+	}
+	return &Engine{config}
+}
+
+type nobody struct{}
+
+func (nobody) Calling(machine.CallTask, time.Time)          {}
+func (nobody) Committed(ID, machine.State, []machine.Event) {}
+
+func randomText() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Periods of the contract.
+const (
+	// startPatience is how long a start's wake waits for item 0 (rule 12).
+	startPatience = 30 * time.Second
+	// commitPatience is how long a timer waits for its commit (rule 8).
+	commitPatience = time.Hour
+	// resendDelay is the delay of a wake that is sent again.
+	resendDelay = time.Second
+	// workerLife is twice as long as any worker lives: after that nobody else
+	// will finish what it entered (rule 7).
+	workerLife = 60 * time.Second
+	// maxTries bounds how often one wake is applied after lost races (rule 4).
+	maxTries = 10
+	// maxPause is the longest pause between two of them.
+	maxPause = 50 * time.Millisecond
+)
+
+// StartRequest asks for an execution.
+type StartRequest struct {
+	Flow      machine.Flow
+	Execution string     // the name; see [fdl.ValidName]
+	Input     expr.Value // an object; Missing means {}
+}
+
+// StartAnswer says what a start met.
+type StartAnswer uint8
+
+// The answers to a start.
+const (
+	// StartedNew: the execution is new.
+	StartedNew StartAnswer = iota
+	// StartedSame: it was started before with the same definition and input.
+	StartedSame
+	// StartedDifferent: there is one of that name with another definition or
+	// input; nothing was started.
+	StartedDifferent
+)
+
+// Start accepts an execution. The wake goes out before item 0, so that an
+// accepted execution always begins (rule 12); the answer to a repeated start
+// sends it again.
+func (e *Engine) Start(ctx context.Context, request StartRequest) (StartAnswer, error) {
+	op := fmt.Sprintf("start %s/%s", request.Flow.Name, request.Execution)
+	if request.Input.IsMissing() {
+		request.Input = expr.Object()
+	}
+	if err := check(request); err != nil {
+		return 0, &Error{CodeInvalid, op, err}
+	}
+	now := e.Now()
+	id := NewID(request.Flow.Name, request.Execution)
+	if err := e.Wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStart, Due: now, Sent: now}); err != nil {
+		return 0, &Error{CodeOf(err), op, err}
+	}
+	state, events := machine.New(request.Flow, request.Execution, request.Input, now)
+	item := Item{Execution: id, Nonce: e.Fresh(), Body: machine.Encode(state, events)}
+	switch err := e.put(ctx, item); {
+	case err == nil:
+		e.Observer.Committed(id, state, events)
+		return StartedNew, nil
+	case !errors.Is(err, ErrConflict):
+		return 0, &Error{CodeOf(err), op, err}
+	}
+	return e.compareStart(ctx, op, id, request)
+}
+
+func check(request StartRequest) error {
+	if !fdl.ValidName(request.Execution) {
+		return fmt.Errorf(`name %q is no execution name; it begins with a letter or "_" and goes on with letters, digits, "_" and "-", 128 characters at most`,
+			request.Execution)
+	}
+	if request.Input.Kind() != expr.KindObject {
+		return fmt.Errorf("the input is %s; allowed: an object", request.Input.Kind())
+	}
+	return nil
+}
+
+func (e *Engine) compareStart(ctx context.Context, op string, id ID, request StartRequest) (StartAnswer, error) {
+	items, err := e.Log.Items(ctx, id, 0, 1)
+	if err != nil || len(items) == 0 {
+		return 0, &Error{CodeOf(err), op, err}
+	}
+	first, _, err := decode(items[0])
+	switch {
+	case err != nil:
+		return 0, &Error{CodeOf(err), op, err}
+	case first.Flow == request.Flow && expr.Equal(first.Input, request.Input):
+		return StartedSame, nil
+	}
+	return StartedDifferent, nil
+}
+
+// put appends the item. It answers a conflict only with somebody else: refused
+// with our own nonce, or after an error that left it open, the item is there
+// when the log says so (rule 4).
+func (e *Engine) put(ctx context.Context, item Item) error {
+	err := e.Log.Append(ctx, item)
+	var conflict *ConflictError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &conflict):
+		if conflict.Nonce == item.Nonce {
+			return nil
+		}
+		return err
+	}
+	latest, loadErr := e.Log.Latest(ctx, item.Execution)
+	if loadErr == nil && latest.Seq == item.Seq && latest.Nonce == item.Nonce {
+		return nil
+	}
+	return err
+}
+
+// decode reads an item and gives errors their code.
+func decode(item Item) (machine.State, []machine.Event, error) {
+	state, events, err := machine.Decode(item.Body)
+	var format *machine.FormatError
+	switch {
+	case errors.As(err, &format):
+		return state, events, &Error{CodeTooNew, "read the log of execution " + item.Execution.String(), err}
+	case err != nil:
+		return state, events, &Error{CodeInternal, "read the log of execution " + item.Execution.String(), err}
+	}
+	return state, events, nil
+}
+
+// Describe is the state of an execution. One that does not exist: an error
+// with [CodeNotFound].
+func (e *Engine) Describe(ctx context.Context, id ID) (machine.State, error) {
+	item, err := e.Log.Latest(ctx, id)
+	if err != nil {
+		return machine.State{}, &Error{CodeOf(err), "describe execution " + id.String(), err}
+	}
+	state, _, err := decode(item)
+	return state, err
+}
+
+// historyPage is how many items are read at once.
+const historyPage = 100
+
+// History is the history of an execution from its first event on.
+func (e *Engine) History(ctx context.Context, id ID) ([]machine.Event, error) {
+	var history []machine.Event
+	for from := uint64(0); ; from += historyPage {
+		items, err := e.Log.Items(ctx, id, from, historyPage)
+		if err != nil {
+			return nil, &Error{CodeOf(err), "read the history of execution " + id.String(), err}
+		}
+		for _, item := range items {
+			_, events, err := decode(item)
+			if err != nil {
+				return nil, err
+			}
+			history = append(history, events...)
+		}
+		if len(items) < historyPage {
+			return history, nil
+		}
+	}
+}
+
+// jitter is a random pause, longer after more tries.
+func jitter(try int) time.Duration {
+	return mathrand.N(maxPause * time.Duration(try+1) / maxTries) //nolint:gosec // spreads workers, guards nothing
+}

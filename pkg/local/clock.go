@@ -1,0 +1,38 @@
+package local
+
+import (
+	"sync"
+	"time"
+)
+
+// Clock tells the time of a [System]. The zero Clock is the real one.
+type Clock struct {
+	virtual bool
+	mu      sync.Mutex
+	now     time.Time
+}
+
+// NewVirtualClock is a clock that shows start and moves only when nothing but
+// a wait keeps the executions from going on.
+func NewVirtualClock(start time.Time) *Clock {
+	return &Clock{virtual: true, now: start.UTC().Round(0)}
+}
+
+// Now is the present instant, in UTC without a monotonic reading.
+func (c *Clock) Now() time.Time {
+	if !c.virtual {
+		return time.Now().UTC().Round(0)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// jump moves a virtual clock ahead to t; it never goes back.
+func (c *Clock) jump(t time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t.After(c.now) {
+		c.now = t
+	}
+}

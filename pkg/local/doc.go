@@ -1,0 +1,8 @@
+// Package local runs flows in one process: a store in memory, a queue of
+// wakes, a real or a virtual clock, and functions that are built in or are
+// commands of the user. [New] composes them with an engine.
+//
+// Its adapters pass the same suites as those on AWS (package enginetest).
+//
+// This package may change between releases.
+package local

@@ -1,0 +1,121 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// MemoryStore keeps logs and flows as long as the process lives. It implements
+// [engine.Log] and [engine.Flows]. The zero MemoryStore is empty and ready.
+type MemoryStore struct {
+	mu    sync.RWMutex
+	logs  map[engine.ID][]engine.Item
+	flows map[machine.Flow]*fdl.Flow
+}
+
+// Latest implements [engine.Log].
+func (m *MemoryStore) Latest(ctx context.Context, execution engine.ID) (engine.Item, error) {
+	if err := ctx.Err(); err != nil {
+		return engine.Item{}, err
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	log := m.logs[execution]
+	if len(log) == 0 {
+		return engine.Item{}, engine.ErrNotFound
+	}
+	return copyOf(log[len(log)-1]), nil
+}
+
+// Append implements [engine.Log].
+func (m *MemoryStore) Append(ctx context.Context, item engine.Item) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	log := m.logs[item.Execution]
+	size := uint64(len(log))
+	switch {
+	case item.Seq < size:
+		return &engine.ConflictError{Nonce: log[item.Seq].Nonce}
+	case item.Seq > size:
+		return &engine.Error{
+			Code: engine.CodeInternal, Op: "append to the log of execution " + item.Execution.String(),
+			Err: fmt.Errorf("item %d would leave a gap after %d items", item.Seq, size),
+		}
+	}
+	if m.logs == nil {
+		m.logs = make(map[engine.ID][]engine.Item)
+	}
+	m.logs[item.Execution] = append(log, copyOf(item))
+	return nil
+}
+
+// Items implements [engine.Log].
+func (m *MemoryStore) Items(ctx context.Context, execution engine.ID, from uint64, limit int) ([]engine.Item, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	log := m.logs[execution]
+	log = log[min(from, uint64(len(log))):]
+	items := make([]engine.Item, 0, min(limit, len(log)))
+	for _, item := range log[:min(limit, len(log))] {
+		items = append(items, copyOf(item))
+	}
+	return items, nil
+}
+
+// copyOf keeps callers and store from sharing memory, as they would not across
+// a network.
+func copyOf(item engine.Item) engine.Item {
+	item.Body = bytes.Clone(item.Body)
+	return item
+}
+
+// Put implements [engine.Flows].
+func (m *MemoryStore) Put(_ context.Context, name string, text []byte) (machine.Flow, error) {
+	parsed, problems := fdl.Parse(text)
+	if parsed == nil {
+		return machine.Flow{}, &engine.Error{Code: engine.CodeInvalid, Op: "put flow " + name, Err: problemsError(name, problems.Errors())}
+	}
+	sum := sha256.Sum256(text)
+	flow := machine.Flow{Name: name, Hash: hex.EncodeToString(sum[:])}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.flows == nil {
+		m.flows = make(map[machine.Flow]*fdl.Flow)
+	}
+	m.flows[flow] = parsed
+	return flow, nil
+}
+
+func problemsError(name string, problems fdl.Problems) error {
+	lines := make([]string, len(problems))
+	for i, p := range problems {
+		lines[i] = p.Format(name)
+	}
+	return fmt.Errorf("the definition has %d problems:\n%s", len(problems), strings.Join(lines, "\n"))
+}
+
+// Flow implements [engine.Flows].
+func (m *MemoryStore) Flow(_ context.Context, flow machine.Flow) (*fdl.Flow, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	parsed, ok := m.flows[flow]
+	if !ok {
+		return nil, &engine.Error{Code: engine.CodeNotFound, Op: "read flow " + flow.Name, Err: fmt.Errorf("there is none with hash %.12s", flow.Hash)}
+	}
+	return parsed, nil
+}

@@ -1,0 +1,143 @@
+package local
+
+import (
+	"container/heap"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+)
+
+// queue keeps wakes until they are due. It implements [engine.Wakes].
+type queue struct {
+	clock *Clock
+
+	mu      sync.Mutex
+	waiting wakeHeap
+	order   int           // of wakes due at the same instant: first sent, first delivered
+	busy    int           // wakes being handled
+	changed chan struct{} // closed and replaced when something above changes
+}
+
+func newQueue(clock *Clock) *queue {
+	return &queue{clock: clock, changed: make(chan struct{})}
+}
+
+// Send implements [engine.Wakes].
+func (q *queue) Send(_ context.Context, w engine.Wake) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.push(w, w.Due)
+	return nil
+}
+
+// push adds a wake and tells whoever waits for one. q.mu is held.
+func (q *queue) push(w engine.Wake, at time.Time) {
+	q.order++
+	heap.Push(&q.waiting, delivery{w, at, q.order})
+	q.wakeUp()
+}
+
+func (q *queue) wakeUp() {
+	close(q.changed)
+	q.changed = make(chan struct{})
+}
+
+// receive is the next wake that is due. It waits for one, and with a virtual
+// clock moves the time when nobody else can. The error is that of ctx.
+func (q *queue) receive(ctx context.Context) (engine.Wake, error) {
+	for {
+		w, pause, changed, ok := q.next()
+		if ok {
+			return w, nil
+		}
+		if err := await(ctx, pause, changed); err != nil {
+			return engine.Wake{}, err
+		}
+	}
+}
+
+// next takes a due wake, or tells how long to wait at most (0: as long as it
+// takes) and what ends the waiting earlier.
+func (q *queue) next() (w engine.Wake, pause time.Duration, changed <-chan struct{}, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == 0 {
+		return w, 0, q.changed, false
+	}
+	first := q.waiting[0]
+	if q.clock.virtual && q.busy == 0 {
+		q.clock.jump(first.at)
+	}
+	if ahead := first.at.Sub(q.clock.Now()); ahead > 0 {
+		if q.clock.virtual {
+			ahead = 0
+		}
+		return w, ahead, q.changed, false
+	}
+	heap.Pop(&q.waiting)
+	q.busy++
+	return first.wake, 0, nil, true
+}
+
+// finished ends the handling of a received wake; putBack, unless zero, is when
+// it is to be delivered again.
+func (q *queue) finished(w engine.Wake, putBack time.Time) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.busy--
+	if !putBack.IsZero() {
+		q.push(w, putBack)
+		return
+	}
+	q.wakeUp()
+}
+
+// idle reports whether no wake waits or is being handled: nothing will happen
+// any more unless somebody sends one.
+func (q *queue) idle() (idle bool, changed <-chan struct{}) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.busy == 0 && len(q.waiting) == 0, q.changed
+}
+
+func await(ctx context.Context, pause time.Duration, changed <-chan struct{}) error {
+	var elapsed <-chan time.Time
+	if pause > 0 {
+		timer := time.NewTimer(pause)
+		defer timer.Stop()
+		elapsed = timer.C
+	}
+	select {
+	case <-elapsed:
+	case <-changed:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
+
+// delivery is a wake that waits.
+type delivery struct {
+	wake  engine.Wake
+	at    time.Time
+	order int
+}
+
+type wakeHeap []delivery
+
+func (h wakeHeap) Len() int { return len(h) }
+func (h wakeHeap) Less(i, j int) bool {
+	if h[i].at.Equal(h[j].at) {
+		return h[i].order < h[j].order
+	}
+	return h[i].at.Before(h[j].at)
+}
+func (h wakeHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *wakeHeap) Push(x any)   { *h = append(*h, x.(delivery)) } //nolint:forcetypeassert // only deliveries are pushed
+func (h *wakeHeap) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}

@@ -1,0 +1,127 @@
+package local_test
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// scenario is want.json of a folder in events/: what the flow beside it comes
+// to for some inputs.
+type scenario struct {
+	Cases []struct {
+		Name   string         `json:"name"`
+		Input  expr.Value     `json:"input"`
+		Status machine.Status `json:"status"`
+		// Output has "JOB" where the id of a simulated job stands.
+		Output  expr.Value     `json:"output"`
+		Error   string         `json:"error"`
+		Seconds float64        `json:"seconds"` // from start to end, in virtual time
+		Calls   map[string]int `json:"calls"`   // of each function
+	} `json:"cases"`
+}
+
+// stores are all stores that a System can have.
+var stores = map[string]func(t *testing.T) local.Store{
+	"memory": func(*testing.T) local.Store { return &local.MemoryStore{} },
+}
+
+// TestScenarios runs every folder of events/ on every store, in virtual time.
+func TestScenarios(t *testing.T) {
+	t.Parallel()
+	folders, err := filepath.Glob("../../events/*/flow.yaml")
+	if err != nil || len(folders) == 0 {
+		t.Fatalf("no scenarios: %v", err)
+	}
+	for _, file := range folders {
+		folder := filepath.Dir(file)
+		for store, open := range stores {
+			t.Run(filepath.Base(folder)+"/"+store, func(t *testing.T) {
+				t.Parallel()
+				runScenario(t, folder, open)
+			})
+		}
+	}
+}
+
+func runScenario(t *testing.T, folder string, open func(t *testing.T) local.Store) {
+	t.Helper()
+	var s scenario
+	read(t, filepath.Join(folder, "want.json"), func(text []byte) error { return json.Unmarshal(text, &s) })
+	for _, c := range s.Cases {
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			state, calls := runFlow(t, open(t), filepath.Join(folder, "flow.yaml"), c.Input)
+			if state.Status != c.Status || state.Error != c.Error {
+				t.Errorf("status %s, error %q (%s); want %s, %q", state.Status, state.Error, state.Cause, c.Status, c.Error)
+			}
+			if got := state.At.Sub(state.Started); got != time.Duration(c.Seconds*float64(time.Second)) {
+				t.Errorf("took %s, want %vs", got, c.Seconds)
+			}
+			if !maps.Equal(calls, c.Calls) {
+				t.Errorf("calls %v, want %v", calls, c.Calls)
+			}
+			if got := strings.ReplaceAll(state.Output.JSON(), state.Output.Get("job_id").Text(), "JOB"); !c.Output.IsMissing() && got != c.Output.JSON() {
+				t.Errorf("output %s, want %s", got, c.Output.JSON())
+			}
+		})
+	}
+}
+
+func read(t *testing.T, file string, parse func([]byte) error) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = parse(text)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+}
+
+// runFlow runs one execution to its end and counts the calls by function.
+func runFlow(t *testing.T, store local.Store, file string, input expr.Value) (machine.State, map[string]int) {
+	t.Helper()
+	clock := local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 987654321, time.UTC))
+	tasks, err := local.NewTasks(clock, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := counter{}
+	system := local.New(local.Config{Store: store, Clock: clock, Tasks: tasks, Observer: calls})
+	var flow machine.Flow
+	read(t, file, func(text []byte) error {
+		flow, err = store.Put(t.Context(), "sample", text)
+		return err
+	})
+	if _, err := system.Start(t.Context(), engine.StartRequest{Flow: flow, Execution: "run", Input: input}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := system.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	state, err := system.Describe(t.Context(), engine.NewID("sample", "run"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state, calls
+}
+
+// counter counts calls by function. One worker, so no lock.
+type counter map[string]int
+
+func (c counter) Calling(call machine.CallTask, _ time.Time) { c[call.Resource.Function]++ }
+
+func (counter) Committed(engine.ID, machine.State, []machine.Event) {}

@@ -1,0 +1,138 @@
+package local
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/jobs/simulated"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// Error names of calls, as the vendor's or, where those are unknown, ours.
+const (
+	// ErrorFunction: the function was called and failed.
+	ErrorFunction = "FC.FunctionError"
+	// ErrorFunctionNotFound: there is no such function.
+	ErrorFunctionNotFound = "FC.FunctionNotFound"
+	// ErrorTimeout: the function did not answer in time.
+	ErrorTimeout = "FnF.TaskTimeout"
+	// ErrorNoJSON: the function answered with something else than JSON.
+	ErrorNoJSON = machine.ErrorInvalidLocal
+)
+
+// Tasks calls functions by their name: the user's commands first, then the
+// functions that are built in. It implements [engine.Tasks]. Resources of any
+// region, account, service and qualifier are looked up by the function's name.
+type Tasks struct {
+	clock    *Clock
+	commands map[string]command
+}
+
+// NewTasks makes a table from definitions like "exec:./check.sh --fast", by
+// function name. The error names each definition that is not usable.
+func NewTasks(clock *Clock, definitions map[string]string) (*Tasks, error) {
+	t := &Tasks{clock: clock, commands: make(map[string]command, len(definitions))}
+	var problems []error
+	for _, name := range slices.Sorted(maps.Keys(definitions)) {
+		c, err := parseCommand(definitions[name])
+		if err != nil {
+			problems = append(problems, fmt.Errorf("task %s: %w", name, err))
+			continue
+		}
+		t.commands[name] = c
+	}
+	return t, errors.Join(problems...)
+}
+
+// Resolve finds the tasks of a flow whose function nobody provides: an error a
+// function, with the step that calls it first.
+func (t *Tasks) Resolve(flow *fdl.Flow) []error {
+	var missing []error
+	seen := map[string]bool{}
+	for _, step := range flow.All {
+		task, ok := step.Kind.(*fdl.Task)
+		if !ok || seen[task.Resource.Function] || t.knows(task.Resource.Function) {
+			continue
+		}
+		seen[task.Resource.Function] = true
+		missing = append(missing, &UnknownFunctionError{
+			Function: task.Resource.Function, Step: step.Name, Position: step.Position, Known: t.names(),
+		})
+	}
+	return missing
+}
+
+func (t *Tasks) knows(function string) bool {
+	_, isCommand := t.commands[function]
+	_, isBuiltIn := simulated.Lookup(function)
+	return isCommand || isBuiltIn
+}
+
+func (t *Tasks) names() []string {
+	names := slices.Concat(slices.Collect(maps.Keys(t.commands)), simulated.Names())
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// UnknownFunctionError says that a flow calls a function that nobody provides.
+type UnknownFunctionError struct {
+	Function string
+	Step     string       // the first step that calls it
+	Position fdl.Position // of that step
+	Known    []string     // the functions that there are
+}
+
+func (e *UnknownFunctionError) Error() string {
+	return fmt.Sprintf("step %s calls function %q, which nobody provides%s (known: %s)",
+		e.Step, e.Function, fdl.DidYouMean(e.Function, e.Known), strings.Join(e.Known, ", "))
+}
+
+// Call implements [engine.Tasks].
+func (t *Tasks) Call(ctx context.Context, call machine.CallTask) (token.Outcome, error) {
+	if c, ok := t.commands[call.Resource.Function]; ok {
+		return c.call(ctx, call, t.clock.Now())
+	}
+	function, ok := simulated.Lookup(call.Resource.Function)
+	if !ok {
+		return token.Failure(ErrorFunctionNotFound, (&UnknownFunctionError{
+			Function: call.Resource.Function, Step: call.Step, Known: t.names(),
+		}).Error()), nil
+	}
+	var random [10]byte
+	_, _ = rand.Read(random[:]) // never fails
+	answer, err := function([]byte(call.Input.JSON()), t.clock.Now(), random)
+	if err != nil {
+		return token.Failure(simulated.ErrorName(err), err.Error()), nil
+	}
+	return parseAnswer(answer, "function "+call.Resource.Function), nil
+}
+
+// parseAnswer makes an outcome of what a function answered.
+func parseAnswer(answer []byte, who string) token.Outcome {
+	v, err := expr.ParseJSON(answer)
+	if err != nil {
+		return token.Failure(ErrorNoJSON, fmt.Sprintf("%s answered %s; a function answers with a JSON object (%s)", who, excerpt(answer), err))
+	}
+	return token.Success(v)
+}
+
+// excerpt quotes the beginning of what a program wrote.
+func excerpt(text []byte) string {
+	const most = 120
+	shown := strings.TrimSpace(string(text[:min(len(text), most)]))
+	switch {
+	case shown == "":
+		return "nothing"
+	case len(text) > most:
+		return fmt.Sprintf("%q...", shown)
+	}
+	return fmt.Sprintf("%q", shown)
+}
