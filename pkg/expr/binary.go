@@ -3,6 +3,7 @@ package expr
 import (
 	"encoding/binary"
 	"errors"
+	"unicode/utf8"
 )
 
 // Encoder writes values, numbers and texts in a compact binary form. A value
@@ -14,9 +15,12 @@ type Encoder struct {
 	seen map[*node]uint64
 }
 
-// worthRemembering is the size from which a value is written once only; a
-// reference to a smaller one would save nothing.
-const worthRemembering = 4
+// remembered reports whether a value is written once only. A reference to a
+// smaller one would save nothing.
+func remembered(v Value) bool {
+	const least = 4
+	return v.Kind() > KindBool && v.Size() >= least
+}
 
 // tagReference follows the kinds: the value stands earlier, its number follows.
 const tagReference = byte(KindObject) + 1
@@ -38,7 +42,7 @@ func (e *Encoder) Text(s string) {
 
 // Value writes a value, Missing included.
 func (e *Encoder) Value(v Value) {
-	if v.Size() >= worthRemembering {
+	if remembered(v) {
 		if number, again := e.seen[v.n]; again {
 			e.out = append(e.out, tagReference)
 			e.Uint(number)
@@ -91,9 +95,13 @@ type Decoder struct {
 	err    error
 }
 
-// maxDepth is the deepest nesting that encoding/json reads, so no value that
-// came from JSON is deeper.
-const maxDepth = 10_000
+// What a Decoder takes at most. encoding/json reads 10,000 levels, to which
+// each mapping of a flow adds one. Shared parts make a value far longer as JSON
+// than it is here: without a limit, a few damaged bytes more than fits memory.
+const (
+	maxDepth = 100_000
+	maxSize  = 1 << 30
+)
 
 // NewDecoder reads from data, which must not change meanwhile.
 func NewDecoder(data []byte) *Decoder { return &Decoder{in: data} }
@@ -171,10 +179,13 @@ func (d *Decoder) Value() Value {
 	place := len(d.values)
 	d.values = append(d.values, Value{})
 	v := d.content(Kind(tag))
+	if v.Size() > maxSize {
+		d.damaged()
+	}
 	switch {
 	case d.err != nil:
 		return Value{}
-	case v.Size() >= worthRemembering:
+	case remembered(v):
 		d.values[place] = v
 	default:
 		d.forget(place)
@@ -186,9 +197,11 @@ func (d *Decoder) Value() Value {
 // too small to be remembered is smaller still.
 func (d *Decoder) forget(place int) { d.values = d.values[:place] }
 
+// reference is an earlier value. A place still empty is one that the reference
+// stands inside of.
 func (d *Decoder) reference() Value {
 	number := d.Uint()
-	if number >= uint64(len(d.values)) {
+	if number >= uint64(len(d.values)) || d.values[number].IsMissing() {
 		d.damaged()
 		return Value{}
 	}
@@ -202,7 +215,7 @@ func (d *Decoder) content(kind Kind) Value {
 	case KindNull:
 		return Null()
 	case KindBool:
-		return Bool(d.Uint() == 1)
+		return d.bool()
 	case KindNumber:
 		v, ok := Number(d.Text())
 		if !ok {
@@ -210,7 +223,8 @@ func (d *Decoder) content(kind Kind) Value {
 		}
 		return v
 	case KindString:
-		return String(d.Text())
+		text := d.validText()
+		return Value{&node{kind: KindString, text: text, size: stringSize(text)}}
 	case KindArray, KindObject:
 		return d.members(kind)
 	}
@@ -218,21 +232,49 @@ func (d *Decoder) content(kind Kind) Value {
 	return Value{}
 }
 
+func (d *Decoder) bool() Value {
+	u := d.Uint()
+	if u > 1 {
+		d.damaged()
+	}
+	return Bool(u == 1)
+}
+
+// validText reads a text of a value, which is always UTF-8.
+func (d *Decoder) validText() string {
+	text := d.Text()
+	if !utf8.ValidString(text) {
+		d.damaged()
+	}
+	return text
+}
+
+// members reads what an encoder wrote and nothing else: no missing value, the
+// keys in order.
 func (d *Decoder) members(kind Kind) Value {
 	if d.depth++; d.depth > maxDepth {
 		d.damaged()
 		return Value{}
 	}
 	defer func() { d.depth-- }()
-	members := make([]Member, d.Count())
-	for i := range members {
+	count := d.Count()
+	// A count may be damaged, and so may those of the values inside.
+	const first = 16
+	members := make([]Member, 0, min(count, first))
+	for i := range count {
+		var m Member
 		if kind == KindObject {
-			members[i].Key = d.Text()
+			m.Key = d.validText()
 		}
-		members[i].Value = d.Value()
+		m.Value = d.Value()
+		if m.Value.IsMissing() || kind == KindObject && i > 0 && m.Key <= members[i-1].Key {
+			d.damaged()
+			return Value{}
+		}
+		members = append(members, m)
 	}
 	if kind == KindObject {
-		return Object(members...)
+		return objectOf(members)
 	}
 	return arrayOf(members)
 }
