@@ -150,6 +150,24 @@ func TestConditionString(t *testing.T) {
 	}
 }
 
+// The parentheses that print are nested no deeper than those that were read.
+func TestConditionDeepString(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		before, after string
+		times         int
+	}{
+		{"$.t == (", ")", 100},
+		{"$.t && ($.f || ", ")", 100},
+		{"$.t == !($.f || ", ")", 50},
+		{"$.t in [$.f, ($.f || ", ")]", 50},
+	}
+	for _, tt := range tests {
+		text := strings.Repeat(tt.before, tt.times) + "$.t" + strings.Repeat(tt.after, tt.times)
+		checkPrints(t, condition(t, text))
+	}
+}
+
 // Long is not deep: neither the parser nor what prints counts a chain as
 // nesting.
 func TestConditionLong(t *testing.T) {

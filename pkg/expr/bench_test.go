@@ -1,0 +1,61 @@
+package expr_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/waitless/waitless/pkg/expr"
+)
+
+func BenchmarkConditionHolds(b *testing.B) {
+	benchmarks := []struct{ name, condition string }{
+		{"comparison", `$.s == "text"`},
+		{"decimals", `$.n < 3.5`},
+		{"in", `$.s in ["a", "b", "text"]`},
+		{"joined", `$.n >= 3 && ($.s != "x" || $.missing == 1) && !$.f`},
+	}
+	self := sampleScope(b).Self
+	for _, bb := range benchmarks {
+		b.Run(bb.name, func(b *testing.B) {
+			c := condition(b, bb.condition)
+			b.ReportAllocs()
+			for b.Loop() {
+				if !c.Holds(self) {
+					b.Fatalf("%s does not hold", c)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkMappingsEval(b *testing.B) {
+	benchmarks := []struct {
+		name string
+		list []expr.Mapping
+	}{
+		{"path", []expr.Mapping{mapping(b, "key", `"$input.events[0].oss.object.key"`)}},
+		{"constants", []expr.Mapping{mapping(b, "a", `1`), mapping(b, "b", `"x"`), mapping(b, "c", `{}`)}},
+		{"all", []expr.Mapping{mapping(b, "parts", `"$local[*].parts[*].id"`), mapping(b, "token", `"$context.task.token"`)}},
+	}
+	scope := sampleScope(b)
+	for _, bb := range benchmarks {
+		b.Run(bb.name, func(b *testing.B) {
+			ms := expr.NewMappings(bb.list...)
+			b.ReportAllocs()
+			for b.Loop() {
+				ms.Eval(scope)
+			}
+		})
+	}
+}
+
+func BenchmarkParseJSON(b *testing.B) {
+	data := []byte(`{"items":[` + strings.Repeat(`{"id":12345678901234567890,"name":"some text","ok":true},`, 100) + `null]}`)
+	b.ReportAllocs()
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		if _, err := expr.ParseJSON(data); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
