@@ -1,8 +1,11 @@
 package machine
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"math"
 	"time"
 
 	"github.com/waitless/waitless/pkg/expr"
@@ -34,24 +37,44 @@ func Encode(s State, events []Event) []byte {
 		e.event(event, at)
 		at = event.At
 	}
-	return e.Bytes()
+	return sealed(e.Bytes())
+}
+
+// sealed appends the checksum, without which a flipped bit in a text or a
+// number would go unnoticed.
+func sealed(item []byte) []byte {
+	return binary.LittleEndian.AppendUint32(item, crc32.Checksum(item, castagnoli))
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+const checksumSize = 4
+
+// unsealed is what was given to sealed.
+func unsealed(data []byte) (item []byte, ok bool) {
+	size := len(data) - checksumSize
+	if size < 0 {
+		return nil, false
+	}
+	return data[:size], binary.LittleEndian.Uint32(data[size:]) == crc32.Checksum(data[:size], castagnoli)
 }
 
 // Decode reads what [Encode] wrote. The error is a [*FormatError] or
 // [ErrDamaged].
 func Decode(data []byte) (State, []Event, error) {
-	d := &decoder{*expr.NewDecoder(data)}
-	if format := d.Uint(); d.Err() == nil && format != Format {
+	// The format goes first: another one may have its checksum elsewhere.
+	format, size := binary.Uvarint(data)
+	if size > 0 && format != Format {
 		return State{}, nil, &FormatError{format}
 	}
-	s := d.state()
-	events := make([]Event, d.Count())
-	at := s.At
-	for i := range events {
-		events[i] = d.event(at)
-		at = events[i].At
+	item, ok := unsealed(data)
+	if !ok || size <= 0 || size > len(item) {
+		return State{}, nil, ErrDamaged
 	}
-	if d.Err() != nil || d.Rest() > 0 || s.Status == "" {
+	d := &decoder{Decoder: *expr.NewDecoder(item[size:])}
+	s := d.state()
+	events := d.events(s.At)
+	if d.Err() != nil || d.strange || d.Rest() > 0 {
 		return State{}, nil, ErrDamaged
 	}
 	return s, events, nil
@@ -61,13 +84,13 @@ var statusCodes = []Status{StatusStarting, StatusRunning, StatusSucceeded, Statu
 
 type encoder struct{ expr.Encoder }
 
-// instant writes t; the zero time is 0, which no execution meets.
+// zeroSecond is the second of the zero time, from which instants are counted,
+// so that "none" is short and every year has a place.
+const zeroSecond = -62135596800
+
 func (e *encoder) instant(t time.Time) {
-	if t.IsZero() {
-		e.Int(0)
-		return
-	}
-	e.Int(t.UnixNano())
+	e.Int(t.Unix() - zeroSecond)
+	e.Uint(uint64(t.Nanosecond())) //nolint:gosec // never negative
 }
 
 func (e *encoder) state(s State) {
@@ -157,28 +180,38 @@ func (e *encoder) event(event Event, before time.Time) {
 	}
 }
 
-type decoder struct{ expr.Decoder }
+// decoder notes in strange that it met something that no encoder writes.
+type decoder struct {
+	expr.Decoder
+	strange bool
+}
 
-func (d *decoder) instant() time.Time {
-	if nanos := d.Int(); nanos != 0 {
-		return time.Unix(0, nanos).UTC()
+// upTo reads a number that is not above most.
+func (d *decoder) upTo(most int) int {
+	u := d.Uint()
+	if u > uint64(most) { //nolint:gosec // never negative
+		d.strange = true
+		return 0
 	}
-	return time.Time{}
+	return int(u) //nolint:gosec // not above an int
+}
+
+func (d *decoder) nextInstant() time.Time {
+	second := d.Int()
+	return time.Unix(second+zeroSecond, int64(d.upTo(int(time.Second-1)))).UTC()
 }
 
 func (d *decoder) state() State {
 	var s State
-	if code := d.Uint(); code < uint64(len(statusCodes)) {
-		s.Status = statusCodes[code]
-	}
+	s.Status = statusCodes[d.upTo(len(statusCodes)-1)]
 	s.Flow = Flow{d.Text(), d.Text()}
 	s.Execution = d.Text()
-	s.Started, s.At = d.instant(), d.instant()
-	s.Events = int(d.Uint()) //nolint:gosec // what was written was an int
+	s.Started, s.At = d.nextInstant(), d.nextInstant()
+	s.Events = d.upTo(math.MaxInt32)
 	s.Input = d.Value()
 	s.Scopes = d.scopes()
 	s.Waiting = d.waiting()
-	s.Timer = Timer{d.Text(), d.instant()}
+	s.Timer = Timer{d.Text(), d.nextInstant()}
 	s.Output = d.Value()
 	s.Error, s.Cause, s.By = d.Text(), d.Text(), d.Text()
 	return s
@@ -191,25 +224,40 @@ func (d *decoder) scopes() []Scope {
 	}
 	scopes := make([]Scope, count)
 	for i := range scopes {
+		if d.Err() != nil {
+			return nil
+		}
 		scopes[i] = Scope{int(d.Int()), int(d.Int()), d.Value(), d.Value()}
 	}
 	return scopes
 }
 
 func (d *decoder) waiting() *Waiting {
-	kind := d.Uint()
+	kind := d.upTo(1 + int(WaitingForInstant))
 	if kind == 0 {
 		return nil
 	}
 	return &Waiting{
-		For: WaitingFor(kind - 1), Attempt: Attempt{int(d.Int()), int(d.Int())}, Input: d.Value(), //nolint:gosec // checked when applied
-		Due: d.instant(), By: d.Text(), Since: d.instant(),
+		For: WaitingFor(kind - 1), Attempt: Attempt{int(d.Int()), int(d.Int())}, Input: d.Value(), //nolint:gosec // checked
+		Due: d.nextInstant(), By: d.Text(), Since: d.nextInstant(),
 	}
 }
 
+func (d *decoder) events(at time.Time) []Event {
+	events := make([]Event, d.Count())
+	for i := range events {
+		if d.Err() != nil {
+			return nil
+		}
+		events[i] = d.event(at)
+		at = events[i].At
+	}
+	return events
+}
+
 func (d *decoder) event(before time.Time) Event {
-	event := Event{Type: EventType(d.Uint())} //nolint:gosec // an unknown type shows as Unknown
-	flags := d.Uint()
+	event := Event{Type: EventType(d.upTo(math.MaxUint8))} //nolint:gosec // checked
+	flags := d.upTo(2*hasUntil - 1)
 	event.ID = int(d.Int())
 	event.By = event.ID - int(d.Int())
 	event.Step = int(d.Int())
@@ -223,7 +271,7 @@ func (d *decoder) event(before time.Time) Event {
 		event.Error, event.Cause = d.Text(), d.Text()
 	}
 	if flags&hasUntil != 0 {
-		event.Until = d.instant()
+		event.Until = d.nextInstant()
 	}
 	return event
 }

@@ -1,0 +1,306 @@
+package machine_test
+
+import (
+	"encoding/hex"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+func TestCodecRoundTripOfRandomItems(t *testing.T) {
+	t.Parallel()
+	const seed = 20260131
+	g := &items{r: rand.New(rand.NewPCG(seed, 0))}
+	for range 500 {
+		state := g.state()
+		events := g.events(state.At)
+		gotState, gotEvents, err := machine.Decode(machine.Encode(state, events))
+		if err != nil {
+			t.Fatalf("seed %d: %v\n%+v", seed, err, state)
+		}
+		if diff := cmp.Diff(state, gotState, compared); diff != "" {
+			t.Fatalf("seed %d: the state changes:\n%s", seed, diff)
+		}
+		if diff := cmp.Diff(events, gotEvents, compared); diff != "" {
+			t.Fatalf("seed %d: the events change:\n%s", seed, diff)
+		}
+	}
+}
+
+// items makes random states and events. They need not make sense.
+type items struct{ r *rand.Rand }
+
+func (g *items) number() int { return g.r.IntN(2<<g.r.IntN(20)) - 1 }
+
+func (g *items) text() string { return strings.Repeat("aé\xff", g.r.IntN(3)) }
+
+// instant is one of an execution: from 1885 to 2114, or none.
+func (g *items) instant() time.Time {
+	if g.r.IntN(5) == 0 {
+		return time.Time{}
+	}
+	return epoch.Add(time.Duration(g.r.Int64()) - 1<<62)
+}
+
+func (g *items) value() expr.Value {
+	switch g.r.IntN(4) {
+	case 0:
+		return expr.Missing()
+	case 1:
+		return expr.Object()
+	}
+	return expr.Object(expr.Member{Key: g.text(), Value: expr.Int(g.r.Int64())}, expr.Member{Key: "x", Value: g.value()})
+}
+
+func (g *items) state() machine.State {
+	statuses := []machine.Status{machine.StatusStarting, machine.StatusRunning, machine.StatusSucceeded, machine.StatusFailed}
+	s := machine.State{
+		Flow: machine.Flow{Name: g.text(), Hash: g.text()}, Execution: g.text(), Status: statuses[g.r.IntN(len(statuses))],
+		Started: g.instant(), At: g.instant(), Events: g.number() + 1, Input: g.value(), Output: g.value(),
+		Timer: machine.Timer{Tag: g.text(), Due: g.instant()}, Error: g.text(), Cause: g.text(), By: g.text(),
+	}
+	for range g.r.IntN(4) {
+		s.Scopes = append(s.Scopes, machine.Scope{Choice: g.number(), Branch: g.number(), Input: g.value(), Local: s.Input})
+	}
+	if g.r.IntN(2) == 0 {
+		s.Waiting = &machine.Waiting{
+			Attempt: machine.Attempt{Step: g.number(), Number: g.number()}, For: machine.WaitingFor(g.r.IntN(2)),
+			Input: g.value(), Due: g.instant(), By: g.text(), Since: g.instant(),
+		}
+	}
+	return s
+}
+
+func (g *items) events(at time.Time) []machine.Event {
+	events := make([]machine.Event, g.r.IntN(10))
+	for i := range events {
+		at = at.Add(time.Duration(g.r.Int64N(int64(time.Hour))))
+		events[i] = machine.Event{
+			ID: g.number(), By: g.number(), Type: machine.EventType(1 + g.r.IntN(12)), Step: g.number(), At: at,
+			Input: g.value(), Local: g.value(), Output: g.value(), Until: g.instant(),
+		}
+		if g.r.IntN(2) == 0 {
+			events[i].Error, events[i].Cause = "E"+g.text(), g.text()
+		}
+	}
+	return events
+}
+
+// A wait may be until an instant long ago.
+func TestCodecKeepsInstantsOfAllYears(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"0000-01-01T00:00:00Z", "0001-01-01T00:00:01Z", "1677-09-21T00:00:00Z", "1970-01-01T00:00:00Z", "9999-12-31T23:59:59.999999999Z",
+	} {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			until, err := time.Parse(time.RFC3339Nano, text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			state, events := machine.New(machine.Flow{}, "run", expr.Object(), epoch)
+			_, got, err := machine.Decode(machine.Encode(state, append(events, machine.Event{ID: 2, By: 1, Type: machine.StepStarted, At: epoch, Until: until})))
+			if err != nil || !got[1].Until.Equal(until) {
+				t.Errorf("%s becomes %s, error %v", text, got[1].Until, err)
+			}
+		})
+	}
+}
+
+func TestCodecRefusesOtherFormats(t *testing.T) {
+	t.Parallel()
+	item := goldenItem(t)
+	item[0] = machine.Format + 1
+	_, _, err := machine.Decode(item)
+	if format, ok := errors.AsType[*machine.FormatError](err); !ok || format.Found != machine.Format+1 {
+		t.Errorf("format %d: error %v", machine.Format+1, err)
+	}
+	if want := "format 2 and this release reads format 1"; !strings.Contains(err.Error(), want) {
+		t.Errorf("%q does not say %q", err, want)
+	}
+}
+
+func TestCodecFindsDamage(t *testing.T) {
+	t.Parallel()
+	item := goldenItem(t)
+	for size := range item {
+		if _, _, err := machine.Decode(item[:size]); !errors.Is(err, machine.ErrDamaged) {
+			t.Errorf("%d of %d bytes: error %v", size, len(item), err)
+		}
+	}
+	if _, _, err := machine.Decode(append(goldenItem(t), 0)); !errors.Is(err, machine.ErrDamaged) {
+		t.Errorf("a byte too many: error %v", err)
+	}
+	for i := range item {
+		for bit := range 8 {
+			flipped := append([]byte(nil), item...)
+			flipped[i] ^= 1 << bit
+			_, _, err := machine.Decode(flipped)
+			if _, format := errors.AsType[*machine.FormatError](err); i == 0 && format {
+				continue // in the first byte stands the format
+			}
+			if !errors.Is(err, machine.ErrDamaged) {
+				t.Errorf("bit %d of byte %d flipped: error %v", bit, i, err)
+			}
+		}
+	}
+}
+
+// FuzzDecode: nothing makes Decode panic, and what it accepts is what Encode
+// writes. The checksum is put right, or nothing would get past it.
+func FuzzDecode(f *testing.F) {
+	item := goldenItem(f)
+	f.Add(item[1 : len(item)-checksumSize])
+	f.Add([]byte{})
+	state, events := machine.New(machine.Flow{Name: "f"}, "e", expr.Object(), epoch)
+	start := machine.Encode(state, events)
+	f.Add(start[1 : len(start)-checksumSize])
+	f.Fuzz(func(t *testing.T, body []byte) {
+		_, _, _ = machine.Decode(body)
+		state, events, err := machine.Decode(machine.Sealed(body))
+		if err != nil {
+			if !errors.Is(err, machine.ErrDamaged) {
+				t.Fatalf("error %v", err)
+			}
+			return
+		}
+		again, eventsAgain, err := machine.Decode(machine.Encode(state, events))
+		if err != nil {
+			t.Fatalf("what was decoded encodes to something damaged: %v", err)
+		}
+		// Values are compared by package expr, and may be far longer as JSON.
+		if again.Events != state.Events || again.At != state.At || again.Input.Size() != state.Input.Size() || len(eventsAgain) != len(events) {
+			t.Fatalf("what was decoded changes on the next round trip:\n%+v\n%+v", state, again)
+		}
+	})
+}
+
+const checksumSize = 4
+
+// Golden items are log items of format 1 as they are stored. They must decode
+// for ever, so nothing rewrites these files: a change of the format gets a
+// number and files of its own.
+var goldenItems = []struct {
+	file   string
+	state  machine.State
+	events []machine.Event
+}{
+	{"testdata/item.v1.hex", asleep(), asleepEvents()},
+	{"testdata/failed.v1.hex", failed(), failedEvents()},
+}
+
+func TestCodecGoldenItems(t *testing.T) {
+	t.Parallel()
+	for _, golden := range goldenItems {
+		t.Run(golden.file, func(t *testing.T) {
+			t.Parallel()
+			item := readHex(t, golden.file)
+			state, events, err := machine.Decode(item)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(golden.state, state, compared); diff != "" {
+				t.Errorf("state:\n%s", diff)
+			}
+			if diff := cmp.Diff(golden.events, events, compared); diff != "" {
+				t.Errorf("events:\n%s", diff)
+			}
+			if got := machine.Encode(golden.state, golden.events); string(got) != string(item) {
+				t.Errorf("Encode writes something else now:\n%s", hex.Dump(got))
+			}
+		})
+	}
+}
+
+func goldenItem(tb testing.TB) []byte {
+	tb.Helper()
+	return readHex(tb, goldenItems[0].file)
+}
+
+// readHex reads hexadecimal digits in lines of any length.
+func readHex(tb testing.TB, file string) []byte {
+	tb.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	item, err := hex.DecodeString(strings.Join(strings.Fields(string(text)), ""))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return item
+}
+
+func text(key, value string) expr.Member { return expr.Member{Key: key, Value: expr.String(value)} }
+
+func whole(key string, value int64) expr.Member { return expr.Member{Key: key, Value: expr.Int(value)} }
+
+const jobID = "0198a5f4-7c3e-7d2a-9f00-0123456789ab"
+
+var (
+	goldenInput = expr.Object(whole("delay", 41), text("note", "ä ü"))
+	goldenLocal = expr.Object(text("job_id", jobID), text("job_status", "running"), whole("try_count", 2))
+	goldenStep  = expr.Merge(goldenInput, goldenLocal)
+)
+
+// asleep is an execution in the second branch of a choice, asleep for ten
+// seconds from 20.25 s on.
+func asleep() machine.State {
+	at := epoch.Add(20*time.Second + 250*time.Millisecond)
+	return machine.State{
+		Flow: machine.Flow{Name: "polling", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-1", Status: machine.StatusRunning,
+		Started: epoch, At: at, Events: 34, Input: goldenInput,
+		Scopes: []machine.Scope{
+			{Choice: machine.NoStep, Branch: 0, Input: goldenInput, Local: goldenLocal},
+			{Choice: 4, Branch: 1, Input: goldenStep, Local: expr.Object()},
+			{Choice: 7, Branch: -1, Input: goldenStep, Local: expr.Object(whole("n", -1))},
+		},
+		Waiting: &machine.Waiting{
+			Attempt: machine.Attempt{Step: 8, Number: 34}, For: machine.WaitingForInstant, Input: goldenStep,
+			Due: at.Add(10 * time.Second), By: "0123456789abcdef", Since: at,
+		},
+		Timer: machine.Timer{Tag: "fedcba9876543210", Due: at.Add(10 * time.Second)},
+		By:    machine.CauseStart,
+	}
+}
+
+func asleepEvents() []machine.Event {
+	at := epoch.Add(20 * time.Second)
+	later := at.Add(250 * time.Millisecond)
+	answer := expr.Merge(goldenLocal, expr.Object(member("flags", expr.Array(expr.Bool(true), expr.Bool(false), expr.Null()))))
+	return []machine.Event{
+		{ID: 29, By: 28, Type: machine.TaskScheduled, Step: 3, At: at, Input: goldenStep},
+		{ID: 30, By: 29, Type: machine.TaskStarted, Step: 3, At: at},
+		{ID: 31, By: 30, Type: machine.TaskSucceeded, Step: 3, At: later, Output: answer},
+		{ID: 32, By: 31, Type: machine.StepExited, Step: 3, At: later, Input: goldenStep, Local: answer, Output: goldenLocal},
+		{ID: 33, By: 32, Type: machine.StepEntered, Step: 8, At: later, Input: goldenStep},
+		{ID: 34, By: 33, Type: machine.StepStarted, Step: 8, At: later, Until: later.Add(10 * time.Second)},
+	}
+}
+
+func member(key string, v expr.Value) expr.Member { return expr.Member{Key: key, Value: v} }
+
+// failed is the end of an execution whose task failed.
+func failed() machine.State {
+	return machine.State{
+		Flow: machine.Flow{Name: "polling", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-2", Status: machine.StatusFailed,
+		Started: epoch, At: epoch.Add(time.Second), Events: 7, Input: goldenInput, Error: "FC.FunctionError", Cause: "no such job", By: "0123456789abcdef",
+	}
+}
+
+func failedEvents() []machine.Event {
+	at := epoch.Add(time.Second)
+	return []machine.Event{
+		{ID: 5, By: 4, Type: machine.TaskFailed, Step: 0, At: at, Error: "FC.FunctionError", Cause: "no such job"},
+		{ID: 6, By: 5, Type: machine.StepFailed, Step: 0, At: at, Error: "FC.FunctionError", Cause: "no such job"},
+		{ID: 7, By: 6, Type: machine.ExecutionFailed, Step: machine.NoStep, At: at, Error: "FC.FunctionError", Cause: "no such job"},
+	}
+}
