@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes.
+const (
+	ExitSucceeded   = 0   // done; for run: the execution succeeded
+	ExitFailed      = 1   // the execution failed
+	ExitUsage       = 2   // the command line or the flow is wrong; nothing was done
+	ExitInternal    = 3   // something of ours, or a component below, failed
+	ExitInterrupted = 130 // the user pressed Ctrl-C
+)
+
+// Command is one run of the program.
+type Command struct {
+	Args   []string // without the program's name
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+	Getenv func(string) string
+}
+
+// System is the command as the operating system started it.
+func System() Command {
+	return Command{Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv}
+}
+
+// Run does what the arguments say and answers the exit code. When ctx ends the
+// command stops and answers [ExitInterrupted].
+func (c Command) Run(ctx context.Context) int {
+	root := c.root()
+	root.SetArgs(c.Args)
+	root.SetIn(c.Stdin)
+	root.SetOut(c.Stdout)
+	root.SetErr(c.Stderr)
+	return c.exit(root.ExecuteContext(ctx))
+}
+
+func (c Command) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "waitless",
+		Short: "Serverless flows that wait without running",
+		Long: "Waitless runs flows written in FDL v1, the YAML language of Alibaba Serverless Workflow.\n" +
+			"A step that waits costs nothing while it waits.",
+		Example: strings.Join([]string{
+			`  waitless run flow.yaml --input '{"delay":20}'`,
+			`  waitless validate flow.yaml`,
+		}, "\n"),
+		Args:          cobra.ArbitraryArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE:          unknownCommand,
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetFlagErrorFunc(flagError)
+	root.AddCommand(c.runCommand(), c.validateCommand(), c.versionCommand(), jsonTopic())
+	return root
+}
+
+// unknownCommand is what the program does without the name of a command.
+func unknownCommand(root *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return root.Help()
+	}
+	return usageError("command "+args[0], "there is no such command"+didYouMean(args[0], commandNames(root)), "waitless help")
+}
+
+func commandNames(root *cobra.Command) []string {
+	var names []string
+	for _, c := range root.Commands() {
+		names = append(names, c.Name())
+	}
+	return append(names, "help")
+}

@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"time"
+
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// progress is what is known of an execution's steps, from its events.
+type progress struct {
+	title   string
+	flow    *fdl.Flow
+	steps   []stepProgress // by the index of the step
+	status  machine.Status
+	started time.Time
+	ended   time.Time // zero while it runs
+}
+
+// stepProgress is what is known of one step: of the last time it was entered.
+type stepProgress struct {
+	phase   phase
+	attempt int // how often it was entered, 1 for the first time
+	entered time.Time
+	left    time.Time
+	until   time.Time // phaseWaiting: when it ends
+	err     string    // phaseFailed: the name of the error
+	// early: a call of it is on the way that the log does not know of yet, so
+	// its event StepEntered is still to come.
+	early bool
+}
+
+type phase uint8
+
+const (
+	phasePending phase = iota
+	phaseRunning
+	phaseWaiting
+	phaseDone
+	phaseFailed
+)
+
+func newProgress(title string, flow *fdl.Flow) *progress {
+	return &progress{title: title, flow: flow, steps: make([]stepProgress, len(flow.All)), status: machine.StatusStarting}
+}
+
+// calling notes a call that begins before its step was committed as entered.
+func (p *progress) calling(call machine.CallTask, at time.Time) {
+	for i := range p.steps {
+		if s := &p.steps[i]; s.phase == phaseWaiting && !s.until.After(at) {
+			s.leave(phaseDone, s.until)
+		}
+	}
+	if s := &p.steps[call.Attempt.Step]; s.phase != phaseRunning {
+		s.enter(at)
+		s.early = true
+	}
+}
+
+func (s *stepProgress) enter(at time.Time) {
+	*s = stepProgress{phase: phaseRunning, attempt: s.attempt + 1, entered: at}
+}
+
+func (s *stepProgress) leave(to phase, at time.Time) { s.phase, s.left = to, at }
+
+func (p *progress) committed(state machine.State, events []machine.Event) {
+	p.status, p.started = state.Status, state.Started
+	if state.Status.Final() {
+		p.ended = state.At
+	}
+	for _, e := range events {
+		if e.Step != machine.NoStep {
+			p.steps[e.Step].note(e)
+		}
+	}
+}
+
+func (s *stepProgress) note(e machine.Event) {
+	switch e.Type {
+	case machine.StepEntered:
+		if s.early {
+			s.early, s.entered = false, e.At
+			return
+		}
+		s.enter(e.At)
+	case machine.StepStarted:
+		s.phase, s.until = phaseWaiting, e.Until
+	case machine.StepExited:
+		s.leave(phaseDone, e.At)
+	case machine.StepFailed:
+		s.leave(phaseFailed, e.At)
+		s.err = e.Error
+	case machine.ExecutionStarted, machine.ExecutionSucceeded, machine.ExecutionFailed, machine.StepSucceeded,
+		machine.TaskScheduled, machine.TaskStarted, machine.TaskSucceeded, machine.TaskFailed:
+	}
+}

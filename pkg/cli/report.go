@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// schemas are the JSON Schemas of everything that --json prints.
+//
+//go:embed schema/*.json
+var schemas embed.FS
+
+// runReport is the JSON of run; schema/run.json describes it.
+type runReport struct {
+	Schema         string                 `json:"schema"` // "waitless.run/1"
+	Flow           string                 `json:"flow"`
+	Execution      string                 `json:"execution"`
+	Status         machine.Status         `json:"status"`
+	Input          expr.Value             `json:"input"`
+	Output         *expr.Value            `json:"output,omitempty"`
+	Error          string                 `json:"error,omitempty"`
+	Cause          string                 `json:"cause,omitempty"`
+	StartedTime    string                 `json:"startedTime"`
+	StoppedTime    string                 `json:"stoppedTime"`
+	ElapsedSeconds float64                `json:"elapsedSeconds"`
+	Calls          map[string]int         `json:"calls"`
+	History        []machine.HistoryEvent `json:"history"`
+}
+
+func runReportOf(flow *fdl.Flow, state machine.State, events []machine.Event) runReport {
+	r := runReport{
+		Schema: "waitless.run/1", Flow: state.Flow.Name, Execution: state.Execution, Status: state.Status,
+		Input: state.Input, Error: state.Error, Cause: state.Cause,
+		StartedTime: state.Started.Format(machine.TimeFormat), StoppedTime: state.At.Format(machine.TimeFormat),
+		ElapsedSeconds: state.At.Sub(state.Started).Seconds(), Calls: map[string]int{},
+	}
+	if !state.Output.IsMissing() {
+		r.Output = &state.Output
+	}
+	for _, e := range events {
+		r.History = append(r.History, e.Render(flow))
+		if e.Type == machine.TaskStarted {
+			r.Calls[flow.All[e.Step].Name]++
+		}
+	}
+	return r
+}
+
+func (c Command) printJSON(v any) error {
+	encoder := json.NewEncoder(c.Stdout)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(v)
+}
+
+// jsonTopic is the help topic that shows the schemas.
+func jsonTopic() *cobra.Command {
+	names := []string{"run", "validate", "version"}
+	var text strings.Builder
+	text.WriteString("With --json a command prints one JSON object. Its member \"schema\" names the form and its version;\n" +
+		"members may be added to a version, none is removed or changes its meaning.\n")
+	for _, name := range names {
+		schema, _ := schemas.ReadFile("schema/" + name + ".json") // embedded, so it is there
+		fmt.Fprintf(&text, "\nwaitless %s --json:\n\n%s", name, schema)
+	}
+	return &cobra.Command{Use: "json", Short: "What --json prints, as JSON Schemas", Long: text.String()}
+}

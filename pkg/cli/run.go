@@ -1,0 +1,260 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// runOptions are the flags of run.
+type runOptions struct {
+	input    string
+	name     string
+	tasks    []string
+	skipTime bool
+	json     bool
+}
+
+func (c Command) runCommand() *cobra.Command {
+	var options runOptions
+	cmd := &cobra.Command{
+		Use:   "run FLOW",
+		Short: "Run a flow to its end and show its steps",
+		Long: "Run one execution of a flow to its end, in this process. Its steps are shown on standard error,\n" +
+			"its output is printed on standard output.\n\n" +
+			"The functions StartJob, GetJobStatus, SubmitJob, CheckJob and echo are built in: a simulated job.\n" +
+			"Others are commands of yours: --task NAME=exec:COMMAND. A command gets the step's input on standard\n" +
+			"input and answers with a JSON object on standard output; WAITLESS_NOW, WAITLESS_FLOW,\n" +
+			"WAITLESS_EXECUTION, WAITLESS_STEP and WAITLESS_IDEMPOTENCY_KEY are in its environment.\n\n" +
+			"Exit code 0: succeeded, 1: failed, 2: usage or an invalid flow, 3: our error, 130: interrupted.",
+		Example: `  waitless run flow.yaml --input '{"delay":20}' --skip-time`,
+		Args:    arguments(1, 1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0], options) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&options.input, "input", "{}", "the input: a JSON object, @FILE or - for standard input")
+	flags.StringVar(&options.name, "name", "", "the name of the execution (default: a new one)")
+	flags.StringArrayVar(&options.tasks, "task", nil, "what a function is: NAME=exec:COMMAND; may be given several times")
+	flags.BoolVar(&options.skipTime, "skip-time", false, "let waits pass at once, in virtual time that begins at WAITLESS_NOW or now")
+	flags.BoolVar(&options.json, "json", false, "print one JSON object about the execution (see: waitless help json)")
+	return cmd
+}
+
+func (c Command) run(ctx context.Context, path string, options runOptions) error {
+	what := "run " + path
+	file, err := c.readFlow("run", path)
+	if err != nil {
+		return err
+	}
+	if file.flow == nil {
+		return file.invalid("run")
+	}
+	input, err := c.input(what, options.input)
+	if err != nil {
+		return err
+	}
+	clock, err := c.clock(what, options.skipTime)
+	if err != nil {
+		return err
+	}
+	tasks, err := resolveTasks(what, file, clock, options.tasks)
+	if err != nil {
+		return err
+	}
+	name := options.name
+	if name == "" {
+		name = newName()
+	}
+	e := &execution{command: c, file: file, tasks: tasks, clock: clock, options: options, name: name}
+	return e.run(ctx, input)
+}
+
+// input reads the value of --input.
+func (c Command) input(what, text string) (expr.Value, error) {
+	const try = `--input '{"delay":20}', --input @input.json, or --input - to read standard input`
+	data := []byte(text)
+	var err error
+	switch {
+	case text == "-":
+		data, err = io.ReadAll(c.Stdin)
+	case strings.HasPrefix(text, "@"):
+		data, err = os.ReadFile(text[1:]) //nolint:gosec // reading the user's file is the purpose
+	}
+	if err != nil {
+		return expr.Value{}, usageError(what, "--input "+text+": "+reasonOf(err), try)
+	}
+	v, err := expr.ParseJSON(data)
+	switch {
+	case err != nil:
+		return v, usageError(what, "--input is "+err.Error(), try)
+	case v.Kind() != expr.KindObject:
+		return v, usageError(what, "--input is "+v.Kind().String()+"; allowed: an object", try)
+	}
+	return v, nil
+}
+
+func (c Command) clock(what string, skipTime bool) (*local.Clock, error) {
+	if !skipTime {
+		return &local.Clock{}, nil
+	}
+	text := c.Getenv("WAITLESS_NOW")
+	if text == "" {
+		return local.NewVirtualClock(time.Now()), nil
+	}
+	start, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return nil, usageError(what, fmt.Sprintf("WAITLESS_NOW is %q; allowed: an instant like 2026-01-31T10:00:00Z (RFC 3339)", text), "unset WAITLESS_NOW")
+	}
+	return local.NewVirtualClock(start), nil
+}
+
+// resolveTasks finds every function of the flow before anything starts.
+func resolveTasks(what string, file flowFile, clock *local.Clock, definitions []string) (*local.Tasks, error) {
+	const try = "--task NAME=exec:COMMAND"
+	byName := map[string]string{}
+	for _, definition := range definitions {
+		name, value, ok := strings.Cut(definition, "=")
+		if !ok || name == "" {
+			return nil, usageError(what, fmt.Sprintf("--task %q has no name and \"=\" before the command", definition), try)
+		}
+		byName[name] = value
+	}
+	tasks, err := local.NewTasks(clock, byName)
+	if err != nil {
+		return nil, usageError(what, err.Error(), try)
+	}
+	return tasks, unknownFunctions(what, file, tasks.Resolve(file.flow))
+}
+
+func unknownFunctions(what string, file flowFile, missing []error) error {
+	if len(missing) == 0 {
+		return nil
+	}
+	f := &failure{exit: ExitUsage, what: what, why: count(len(missing), "function") + " of the flow is not known"}
+	if len(missing) > 1 {
+		f.why = count(len(missing), "function") + " of the flow are not known"
+	}
+	for _, err := range missing {
+		var unknown *local.UnknownFunctionError
+		if errors.As(err, &unknown) {
+			f.lines = append(f.lines, fdl.Problem{Position: unknown.Position, Message: unknown.Error()}.Format(file.path))
+			f.try += fmt.Sprintf(" --task %s=exec:COMMAND", unknown.Function)
+		}
+	}
+	f.try = "waitless run " + file.path + f.try
+	return f
+}
+
+// newName is a name that no other execution has.
+func newName() string {
+	var random [4]byte
+	_, _ = rand.Read(random[:]) // never fails
+	return "run-" + hex.EncodeToString(random[:])
+}
+
+// execution is one execution that run starts and follows.
+type execution struct {
+	command Command
+	file    flowFile
+	tasks   *local.Tasks
+	clock   *local.Clock
+	options runOptions
+	name    string
+	system  *local.System
+	id      engine.ID
+}
+
+// title names the execution to people.
+func (e *execution) title() string { return e.file.name() + "/" + e.name }
+
+func (e *execution) run(ctx context.Context, input expr.Value) error {
+	store := &local.MemoryStore{}
+	flow, err := store.Put(ctx, e.file.name(), e.file.text)
+	if err != nil {
+		return err
+	}
+	view := e.view()
+	e.system = local.New(local.Config{Store: store, Clock: e.clock, Tasks: e.tasks, Observer: view})
+	e.id = engine.NewID(flow.Name, e.name)
+	if _, err := e.system.Start(ctx, engine.StartRequest{Flow: flow, Execution: e.name, Input: input}); err != nil {
+		return startError(e.file.path, err)
+	}
+	err = e.system.Run(ctx)
+	view.close()
+	switch {
+	case ctx.Err() != nil:
+		return interrupted(ctx, e.title())
+	case err != nil:
+		return err
+	}
+	return e.finish(ctx)
+}
+
+func startError(path string, err error) error {
+	var coded *engine.Error
+	if errors.As(err, &coded) && coded.Code == engine.CodeInvalid {
+		return usageError("run "+path, coded.Err.Error(), "waitless run "+path+" --name my-run")
+	}
+	return err
+}
+
+// finish prints what became of the execution.
+func (e *execution) finish(ctx context.Context) error {
+	state, err := e.system.Describe(ctx, e.id)
+	if err != nil {
+		return err
+	}
+	events, err := e.system.History(ctx, e.id)
+	if err != nil {
+		return err
+	}
+	switch {
+	case e.options.json:
+		err = e.command.printJSON(runReportOf(e.file.flow, state, events))
+	case state.Status == machine.StatusSucceeded:
+		_, err = fmt.Fprintln(e.command.Stdout, state.Output.JSON())
+	}
+	if err != nil || state.Status == machine.StatusSucceeded {
+		return err
+	}
+	return e.failed(state, events)
+}
+
+func (e *execution) failed(state machine.State, events []machine.Event) error {
+	why := "failed with " + state.Error
+	if step := failedStep(e.file.flow, events); step != "" {
+		why += " in step " + step
+	}
+	if state.Cause != "" {
+		why += ": " + state.Cause
+	}
+	f := &failure{exit: ExitFailed, what: e.title(), why: why}
+	if !e.options.json {
+		f.try = "add --json to see the whole history"
+	}
+	return f
+}
+
+// failedStep is the step in which the failure began.
+func failedStep(flow *fdl.Flow, events []machine.Event) string {
+	for _, e := range events {
+		if e.Type == machine.StepFailed {
+			return flow.All[e.Step].Name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// versionReport is the JSON of version; schema/version.json describes it.
+type versionReport struct {
+	Schema   string `json:"schema"`  // "waitless.version/1"
+	Version  string `json:"version"` // "devel" when built from a checkout
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+func (c Command) versionCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version",
+		Example: "  waitless version",
+		Args:    arguments(0, 0),
+		RunE: func(*cobra.Command, []string) error {
+			v := versionReport{"waitless.version/1", moduleVersion(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+			if asJSON {
+				return c.printJSON(v)
+			}
+			_, err := fmt.Fprintf(c.Stdout, "waitless %s (%s %s)\n", v.Version, v.Go, v.Platform)
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object (see: waitless help json)")
+	return cmd
+}
+
+// moduleVersion is the version that `go install` built, "devel" for others.
+func moduleVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "devel"
+	}
+	return info.Main.Version
+}

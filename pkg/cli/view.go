@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"os"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// view shows an execution while it runs.
+type view interface {
+	engine.Observer
+	// close shows the end; nothing is shown after it.
+	close()
+}
+
+// view is the live view on a terminal and plain lines elsewhere; nothing with
+// --json, whose reader is a program.
+func (e *execution) view() view {
+	if e.options.json {
+		return silent{}
+	}
+	p := newProgress(e.title(), e.file.flow)
+	file, ok := e.command.Stderr.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) || e.command.Getenv("TERM") == "dumb" {
+		return &plainView{out: e.command.Stderr, flow: e.file.flow, progress: p}
+	}
+	return newLiveView(file, p, e.clock, e.options.skipTime, e.command.Getenv("NO_COLOR") == "")
+}
+
+type silent struct{}
+
+func (silent) Calling(machine.CallTask, time.Time)                 {}
+func (silent) Committed(engine.ID, machine.State, []machine.Event) {}
+func (silent) close()                                              {}

@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// plainView writes a line for what happens, for logs and pipes. Each line
+// begins with the time since the start.
+type plainView struct {
+	out      io.Writer
+	flow     *fdl.Flow
+	progress *progress
+}
+
+func (*plainView) Calling(machine.CallTask, time.Time) {}
+
+func (v *plainView) Committed(_ engine.ID, state machine.State, events []machine.Event) {
+	v.progress.committed(state, events)
+	for i, e := range events {
+		if text := v.text(e, events[i+1:]); text != "" {
+			_, _ = fmt.Fprintf(v.out, "%8s  %s\n", elapsed(e.At.Sub(state.Started)), text) // a view that nobody reads is no error
+		}
+	}
+}
+
+func (*plainView) close() {}
+
+// text is what is said of an event, nothing of those that say nothing new.
+func (v *plainView) text(e machine.Event, after []machine.Event) string {
+	switch e.Type {
+	case machine.ExecutionStarted:
+		return v.progress.title + " started with " + e.Input.JSON()
+	case machine.ExecutionSucceeded:
+		return v.progress.title + " succeeded"
+	case machine.ExecutionFailed:
+		return fmt.Sprintf("%s failed: %s", v.progress.title, because(e))
+	case machine.StepStarted:
+		return fmt.Sprintf("%s waits until %s", v.name(e), e.Until.Local().Format(time.TimeOnly))
+	case machine.TaskSucceeded:
+		return fmt.Sprintf("%s answered %s", v.name(e), e.Output)
+	case machine.TaskFailed:
+		return fmt.Sprintf("%s failed: %s", v.name(e), because(e))
+	case machine.StepFailed:
+		return v.failedText(e)
+	case machine.StepExited:
+		return v.exitedText(e, after)
+	case machine.StepEntered, machine.StepSucceeded, machine.TaskScheduled, machine.TaskStarted:
+	}
+	return ""
+}
+
+func (v *plainView) name(e machine.Event) string { return v.flow.All[e.Step].Name }
+
+// failedText is silent about a task, whose TaskFailed said it.
+func (v *plainView) failedText(e machine.Event) string {
+	if _, isTask := v.flow.All[e.Step].Kind.(*fdl.Task); isTask {
+		return ""
+	}
+	return fmt.Sprintf("%s failed: %s", v.name(e), because(e))
+}
+
+func (v *plainView) exitedText(e machine.Event, after []machine.Event) string {
+	switch v.flow.All[e.Step].Kind.(type) {
+	case *fdl.Pass:
+		return fmt.Sprintf("%s put out %s", v.name(e), e.Output)
+	case *fdl.Choice:
+		return v.name(e) + v.goesTo(after)
+	case *fdl.Succeed:
+		return v.name(e) + " done"
+	case *fdl.Task, *fdl.Wait, *fdl.Fail:
+	}
+	return ""
+}
+
+// goesTo is where a choice leads: the step entered next.
+func (v *plainView) goesTo(after []machine.Event) string {
+	if len(after) > 0 && after[0].Type == machine.StepEntered {
+		return " goes to " + v.name(after[0])
+	}
+	return " ended"
+}
+
+func because(e machine.Event) string {
+	if e.Cause == "" {
+		return e.Error
+	}
+	return e.Error + ": " + e.Cause
+}
+
+// elapsed is a duration to a tenth of a second: "20.0s", "1m05.0s".
+func elapsed(d time.Duration) string {
+	tenths := d.Round(100 * time.Millisecond)
+	if tenths < time.Minute {
+		return fmt.Sprintf("%.1fs", tenths.Seconds())
+	}
+	minutes := tenths.Truncate(time.Minute)
+	text := fmt.Sprintf("%dm%04.1fs", int(minutes.Minutes())%60, (tenths - minutes).Seconds())
+	if hours := int(minutes.Hours()); hours > 0 {
+		text = fmt.Sprintf("%dh%02dm%02ds", hours, int(minutes.Minutes())%60, int((tenths - minutes).Seconds()))
+	}
+	return text
+}
