@@ -29,12 +29,14 @@ func ParseCondition(text string) (Condition, error) {
 // checkTruth refuses a constant that is neither true nor false where only a
 // truth makes sense: $.s == "a" || "b" is no way to say $.s in ["a", "b"].
 func (p *conditionParser) checkTruth(start int, o operand) error {
-	kind := KindBool
+	var kind Kind
 	switch o := o.(type) {
 	case constant:
 		kind = o.value.Kind()
 	case list:
 		kind = KindArray
+	case Path, negation, joint, comparison:
+		return nil
 	}
 	if kind == KindBool {
 		return nil

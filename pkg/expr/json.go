@@ -28,7 +28,7 @@ func ParseJSON(data []byte) (Value, error) {
 
 func jsonError(err error, size int) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Errorf("no JSON: %s, at byte %d", syntax, syntax.Offset)
+		return fmt.Errorf("no JSON: %w, at byte %d", syntax, syntax.Offset)
 	}
 	if errors.Is(err, io.EOF) {
 		return errors.New("no JSON: the text is empty")

@@ -171,7 +171,9 @@ func TestPathErrors(t *testing.T) {
 // FuzzParsePath checks that what parses prints, and parses again to a path
 // that prints and selects the same.
 func FuzzParsePath(f *testing.F) {
-	for _, path := range []string{`$`, `$input.events[0].oss`, `$local[*].parts[*].tags[*]`, `$["a b"].key-1`, `$[""]["\u2028\"\ud83d"]`, `$context[007].é`, "$[\"\xff\"]"} {
+	for _, path := range []string{
+		`$`, `$input.events[0].oss`, `$local[*].parts[*].tags[*]`, `$["a b"].key-1`, `$[""]["\u2028\"\ud83d"]`, `$context[007].é`, "$[\"\xff\"]",
+	} {
 		f.Add(path)
 	}
 	scope := sampleScope(f)
