@@ -3,9 +3,7 @@ package fdl
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"unicode/utf8"
 
@@ -20,11 +18,11 @@ type node struct {
 	pos     Position
 	kind    nodeKind
 	scalar  expr.Value // nodeScalar
+	quote   rune       // nodeScalar: a double or single quote, 0 when the text stands without
 	entries []entry    // nodeMapping, in the order of the text
 	items   []*node    // nodeSequence
-	// textColumn is the column where a scalar's text begins, 0 when the text
-	// does not stand in the document character by character.
-	textColumn int
+	// partial: an entry could not be read, so nothing can be said to be missing.
+	partial bool
 }
 
 type nodeKind uint8
@@ -33,12 +31,23 @@ const (
 	nodeScalar nodeKind = iota
 	nodeMapping
 	nodeSequence
+	nodeUnreadable // its problem was told; nothing else is said of it
 )
 
 type entry struct {
 	key   string
 	pos   Position
 	value *node
+}
+
+// get is the value of key, nil when there is none.
+func (n *node) get(key string) *node {
+	for _, e := range n.entries {
+		if e.key == key {
+			return e.value
+		}
+	}
+	return nil
 }
 
 // describe names the node for messages: `text "x"`, "a list".
@@ -48,18 +57,27 @@ func (n *node) describe() string {
 		return "a mapping"
 	case nodeSequence:
 		return "a list"
-	case nodeScalar:
+	case nodeScalar, nodeUnreadable:
 	}
 	switch n.scalar.Kind() {
 	case expr.KindString:
-		return fmt.Sprintf("text %q", n.scalar.Text())
+		return fmt.Sprintf("text %q", shortened(n.scalar.Text()))
 	case expr.KindNumber:
-		return "number " + n.scalar.Text()
-	case expr.KindNull:
+		return "number " + shortened(n.scalar.Text())
+	case expr.KindMissing, expr.KindNull:
 		return "nothing"
-	case expr.KindMissing, expr.KindBool, expr.KindArray, expr.KindObject:
+	case expr.KindBool, expr.KindArray, expr.KindObject:
 	}
 	return n.scalar.Text()
+}
+
+// shortened keeps what a message repeats readable.
+func shortened(text string) string {
+	const most = 80
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most]) + "..."
 }
 
 // value is the JSON value that the node writes.
@@ -77,7 +95,7 @@ func (n *node) value() expr.Value {
 			elements[i] = item.value()
 		}
 		return expr.Array(elements...)
-	case nodeScalar:
+	case nodeScalar, nodeUnreadable:
 	}
 	return n.scalar
 }
@@ -94,39 +112,74 @@ type reader struct {
 	inside   map[*yaml.Node]bool // anchors being followed
 }
 
+// problem reports in one line, whatever the message repeats.
 func (r *reader) problem(at Position, format string, args ...any) {
-	r.problems = append(r.problems, Problem{Position: at, Message: fmt.Sprintf(format, args...)})
+	message := lineBreaks.Replace(fmt.Sprintf(format, args...))
+	r.problems = append(r.problems, Problem{Position: at, Message: message})
+}
+
+var lineBreaks = strings.NewReplacer("\r", " ", "\n", " ")
+
+// unreadable reports why a value means nothing and stands in for it.
+func (r *reader) unreadable(at Position, format string, args ...any) *node {
+	r.problem(at, format, args...)
+	return &node{pos: at, kind: nodeUnreadable}
 }
 
 // read is the root of the document, nil when there is none.
 func (r *reader) read(text []byte) *node {
-	if at, bad := invalidCharacter(text); bad != "" {
-		r.problem(at, "the definition has %s; write it as UTF-8 text", bad)
-		return nil
-	}
+	at, bad := invalidCharacter(text)
 	text = bytes.TrimPrefix(text, []byte("\uFEFF"))
 	r.lines = strings.Split(string(text), "\n")
+	if bad != "" {
+		r.problem(at, "the definition has %s", bad)
+		return nil
+	}
+	root := r.readText(text)
+	if r.nodes > maxNodes {
+		return nil
+	}
+	return root
+}
+
+func (r *reader) readText(text []byte) *node {
 	if trimmed := bytes.TrimLeft(text, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '{' && json.Valid(text) {
 		return r.readJSON(text)
 	}
 	return r.readYAML(text)
 }
 
-// invalidCharacter finds the first place that is no text.
+// count counts a node. Not ok: there are too many, which the first one reports.
+func (r *reader) count(at Position) bool {
+	if r.nodes++; r.nodes == maxNodes+1 {
+		r.problem(at, "the definition has more than %d values, those repeated by aliases included; split the flow", maxNodes)
+	}
+	return r.nodes <= maxNodes
+}
+
+// invalidCharacter finds the first place that is no text, or where it is not
+// agreed whether a line ends.
 func invalidCharacter(text []byte) (at Position, bad string) {
 	at = Position{1, 1}
 	for i := 0; i < len(text); {
 		c, size := utf8.DecodeRune(text[i:])
 		switch {
 		case c == utf8.RuneError && size == 1:
-			return at, fmt.Sprintf("the byte 0x%02X, which is no UTF-8", text[i])
-		case c < ' ' && c != '\t' && c != '\n' && c != '\r':
-			return at, fmt.Sprintf("the control character U+%04X", c)
+			return at, fmt.Sprintf("the byte 0x%02X, which is no UTF-8; write it as UTF-8 text", text[i])
+		case c == '\r' && !bytes.HasPrefix(text[i:], []byte("\r\n")), c == 0x85, c == 0x2028, c == 0x2029:
+			return at, fmt.Sprintf(`the character U+%04X, which ends a line in YAML alone; end lines with "\n" or "\r\n"`, c)
+		case isControl(c):
+			return at, fmt.Sprintf("the control character U+%04X; write it as UTF-8 text", c)
 		}
 		at = at.after(c)
 		i += size
 	}
 	return at, ""
+}
+
+// isControl reports whether YAML takes c for no text.
+func isControl(c rune) bool {
+	return c < ' ' && c != '\t' && c != '\n' && c != '\r' || c >= 0x7F && c < 0xA0 || c == 0xFFFE || c == 0xFFFF
 }
 
 // after is the position after character c at p.
@@ -137,170 +190,46 @@ func (p Position) after(c rune) Position {
 	return Position{p.Line, p.Column + 1}
 }
 
-func (r *reader) readYAML(text []byte) *node {
-	documents, err := loadYAML(text)
-	if err != nil {
-		r.yamlError(err)
-		return nil
+// within moves a position that lies beyond the text, as that of something
+// missing may, to where the text ends.
+func (r *reader) within(at Position) Position {
+	if at.Line > len(r.lines) {
+		at = Position{len(r.lines), len(r.lines[len(r.lines)-1]) + 1}
 	}
-	switch len(documents) {
-	case 0:
-		r.problem(Position{1, 1}, "the definition is empty; a flow begins with \"version: v1\" and \"type: flow\"")
-		return nil
-	case 1:
-		r.inside = map[*yaml.Node]bool{}
-		return r.fromYAML(documents[0])
+	if end := utf8.RuneCountInString(r.line(at.Line)) + 1; at.Column > end {
+		at.Column = end
 	}
-	r.problem(Position{documents[1].Line, documents[1].Column}, "the definition has %d documents; write one flow a file", len(documents))
-	return nil
+	return at
 }
 
-// loadYAML is the root node of each document in text.
-func loadYAML(text []byte) ([]*yaml.Node, error) {
-	loader, err := yaml.NewLoader(bytes.NewReader(text))
-	if err != nil {
-		return nil, err
+func (r *reader) line(number int) string {
+	return strings.TrimSuffix(r.lines[number-1], "\r")
+}
+
+// placeIn is the position of the character of a scalar's text that has offset
+// characters before it; where the text does not stand in the document as it
+// is, the position of the scalar.
+func (r *reader) placeIn(n *node, offset int) Position {
+	raw := []rune(r.line(n.pos.Line))
+	at := n.pos.Column - 1
+	if n.quote != 0 {
+		at++
 	}
-	var roots []*yaml.Node
-	for {
-		var document yaml.Node
-		if err := loader.Load(&document); errors.Is(err, io.EOF) {
-			return roots, nil
-		} else if err != nil {
-			return nil, err
+	text := []rune(n.scalar.Text())
+	for _, c := range text[:min(offset, len(text))] {
+		if isEscape(raw, at, n.quote) {
+			at++
 		}
-		if document.Kind == yaml.DocumentNode && len(document.Content) == 1 {
-			roots = append(roots, document.Content[0])
+		if at >= len(raw) || raw[at] != c {
+			return n.pos
 		}
+		at++
 	}
+	return Position{n.pos.Line, at + 1}
 }
 
-func (r *reader) yamlError(err error) {
-	at, message := Position{1, 1}, err.Error()
-	var load *yaml.LoadError
-	if errors.As(err, &load) {
-		message = load.Message
-		if load.Mark.Line > 0 {
-			at = Position{load.Mark.Line, max(load.Mark.Column, 1)}
-		}
-	}
-	r.problem(at, "the definition is no YAML: %s", message)
-}
-
-// fromYAML is the node with everything below it, nil where a problem made it
-// meaningless.
-func (r *reader) fromYAML(y *yaml.Node) *node {
-	at := Position{y.Line, y.Column}
-	if r.nodes++; r.nodes > maxNodes {
-		if r.nodes == maxNodes+1 {
-			r.problem(at, "the definition has more than %d values after its aliases are followed; repeat less", maxNodes)
-		}
-		return nil
-	}
-	switch y.Kind {
-	case yaml.AliasNode:
-		return r.fromAlias(y)
-	case yaml.MappingNode:
-		return r.fromMapping(y)
-	case yaml.SequenceNode:
-		n := &node{pos: at, kind: nodeSequence}
-		for _, item := range y.Content {
-			if child := r.fromYAML(item); child != nil {
-				n.items = append(n.items, child)
-			}
-		}
-		return n
-	default:
-		return r.fromScalar(y)
-	}
-}
-
-func (r *reader) fromAlias(y *yaml.Node) *node {
-	if r.inside[y.Alias] {
-		r.problem(Position{y.Line, y.Column}, "alias *%s stands inside of what it repeats", y.Value)
-		return nil
-	}
-	r.inside[y.Alias] = true
-	defer delete(r.inside, y.Alias)
-	return r.fromYAML(y.Alias)
-}
-
-func (r *reader) fromMapping(y *yaml.Node) *node {
-	n := &node{pos: Position{y.Line, y.Column}, kind: nodeMapping}
-	seen := map[string]Position{}
-	for i := 0; i+1 < len(y.Content); i += 2 {
-		key, at := y.Content[i], Position{y.Content[i].Line, y.Content[i].Column}
-		value := r.fromYAML(y.Content[i+1])
-		switch first, repeated := seen[key.Value]; {
-		case key.Kind != yaml.ScalarNode:
-			r.problem(at, "a key is %s; keys are text", kindName(key.Kind))
-			continue
-		case key.ShortTag() == "!!merge":
-			r.problem(at, `merge key "<<" is not supported; write the fields out`)
-			continue
-		case repeated:
-			r.problem(at, "key %q is repeated; it stands first at %s", key.Value, first)
-			continue
-		}
-		seen[key.Value] = at
-		if value != nil {
-			n.entries = append(n.entries, entry{key.Value, at, value})
-		}
-	}
-	return n
-}
-
-func kindName(k yaml.Kind) string {
-	switch k {
-	case yaml.MappingNode:
-		return "a mapping"
-	case yaml.SequenceNode:
-		return "a list"
-	default:
-		return "an alias"
-	}
-}
-
-func (r *reader) fromScalar(y *yaml.Node) *node {
-	n := &node{pos: Position{y.Line, y.Column}, scalar: expr.String(y.Value)}
-	switch {
-	case y.Style&yaml.TaggedStyle != 0 && y.ShortTag() != "!!str":
-		r.problem(n.pos, "tag %s is not supported; allowed: none, or !!str for a text", y.ShortTag())
-	case y.Style == 0:
-		n.scalar = r.plainScalar(y, n.pos)
-		n.textColumn = r.standsAt(n.pos.Line, n.pos.Column, y.Value)
-	case y.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0:
-		n.textColumn = r.standsAt(n.pos.Line, n.pos.Column+1, y.Value)
-	}
-	return n
-}
-
-// standsAt is column when text stands there character by character, so that a
-// place inside of it has a column of its own, else 0.
-func (r *reader) standsAt(line, column int, text string) int {
-	if line < 1 || line > len(r.lines) {
-		return 0
-	}
-	characters := []rune(r.lines[line-1])
-	if column > len(characters) || !strings.HasPrefix(string(characters[column-1:]), text) {
-		return 0
-	}
-	return column
-}
-
-// plainScalar reads an unquoted scalar. Numbers keep their text whatever their
-// size; an instant stays a text.
-func (r *reader) plainScalar(y *yaml.Node, at Position) expr.Value {
-	if number, ok := expr.Number(y.Value); ok {
-		return number
-	}
-	switch y.ShortTag() {
-	case "!!null":
-		return expr.Null()
-	case "!!bool":
-		return expr.Bool(strings.EqualFold(y.Value, "true"))
-	case "!!int", "!!float":
-		r.problem(at, "number %s is not written in decimal; allowed: digits like 10, -1, 0.5 or 1e6, or a text in quotes", y.Value)
-	}
-	return expr.String(y.Value)
+// isEscape reports whether the character at raw[at] stands for the next one:
+// a backslash in double quotes, a quote in single ones.
+func isEscape(raw []rune, at int, quote rune) bool {
+	return at < len(raw) && (quote == '"' && raw[at] == '\\' || quote == '\'' && raw[at] == quote)
 }

@@ -45,10 +45,7 @@ func (j *jsonReader) position(offset int) Position {
 
 func (j *jsonReader) node() *node {
 	token, at := j.token()
-	j.nodes++
-	if j.nodes == maxNodes+1 {
-		j.problem(at, "the definition has more than %d values; split the flow", maxNodes)
-	}
+	j.count(at)
 	switch t := token.(type) {
 	case json.Delim:
 		if t == '{' {
@@ -59,7 +56,7 @@ func (j *jsonReader) node() *node {
 		number, _ := expr.Number(t.String())
 		return &node{pos: at, scalar: number}
 	case string:
-		return &node{pos: at, scalar: expr.String(t), textColumn: j.standsAt(at.Line, at.Column+1, t)}
+		return &node{pos: at, scalar: expr.String(t), quote: '"'}
 	case bool:
 		return &node{pos: at, scalar: expr.Bool(t)}
 	}
@@ -74,7 +71,7 @@ func (j *jsonReader) mapping(at Position) *node {
 		key, _ := token.(string)
 		value := j.node()
 		if first, repeated := seen[key]; repeated {
-			j.problem(keyAt, "key %q is repeated; it stands first at %s", key, first)
+			j.repeatedKey(key, keyAt, first)
 			continue
 		}
 		seen[key] = keyAt

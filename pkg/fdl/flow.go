@@ -39,6 +39,7 @@ type Step struct {
 type Kind interface {
 	// Type is the word in the step's type field.
 	Type() string
+	isKind()
 }
 
 type (
@@ -119,3 +120,10 @@ func (*Succeed) Type() string { return "succeed" }
 
 // Type implements [Kind].
 func (*Fail) Type() string { return "fail" }
+
+func (*Task) isKind()    {}
+func (*Pass) isKind()    {}
+func (*Wait) isKind()    {}
+func (*Choice) isKind()  {}
+func (*Succeed) isKind() {}
+func (*Fail) isKind()    {}

@@ -1,6 +1,7 @@
 package fdl
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,12 +13,13 @@ import (
 // have an error; otherwise they are warnings or none. Problems come in the
 // order of their places, all at once. Parse never panics.
 func Parse(text []byte) (*Flow, Problems) {
-	p := &parser{}
+	p := &parser{names: map[string]Position{}, siblings: map[*Step][]*Step{}}
 	if root := p.read(text); root != nil {
 		p.flowFrom(root)
-		p.resolveGotos()
+		p.resolveJumps()
 	}
 	p.problems.sort()
+	p.problems = slices.Compact(p.problems) // what an alias repeats is told once
 	if len(p.problems.Errors()) > 0 {
 		return nil, p.problems
 	}
@@ -29,7 +31,9 @@ type parser struct {
 	reader
 	flow  Flow
 	names map[string]Position
-	gotos []jump
+	jumps []jump
+	// siblings are the steps of the series that a step belongs to.
+	siblings map[*Step][]*Step
 }
 
 func (p *parser) warn(at Position, message string) {
@@ -71,28 +75,27 @@ func (p *parser) flowFrom(root *node) {
 	if !ok {
 		return
 	}
-	p.names = map[string]Position{}
 	p.flow.Version = p.oneOf(f.required("version"), "version", "v1", "v1beta1")
 	p.oneOf(f.required("type"), "flow type", "flow")
 	p.flow.Name = p.name(f.optional("name"), "flow name")
-	p.flow.Input = p.mappings(f.optional("inputMappings"))
-	p.flow.Output = p.mappings(f.optional("outputMappings"))
+	p.flow.Input = p.mappings(f, "inputMappings")
+	p.flow.Output = p.mappings(f, "outputMappings")
 	p.flow.Steps = p.steps(f.required("steps"))
 }
 
 // fields are the fields of a mapping whose names were checked.
 type fields struct {
 	parser *parser
-	at     Position
+	node   *node
 	where  string // "a task step", for messages
 	values map[string]*node
 }
 
 // fields checks that n is a mapping and has no field but the allowed ones.
 func (p *parser) fields(n *node, where string, allowed, later []string) (fields, bool) {
-	f := fields{parser: p, at: n.pos, where: where, values: map[string]*node{}}
+	f := fields{parser: p, node: n, where: where, values: map[string]*node{}}
 	if n.kind != nodeMapping {
-		p.problem(n.pos, "found %s where %s belongs; allowed fields: %s", n.describe(), where, strings.Join(allowed, ", "))
+		p.unfit(n, where, "a mapping with the fields "+strings.Join(allowed, ", "))
 		return f, false
 	}
 	for _, e := range n.entries {
@@ -105,7 +108,18 @@ func (p *parser) fields(n *node, where string, allowed, later []string) (fields,
 			p.unknownField(e, where, allowed)
 		}
 	}
+	f.addMeant(allowed)
 	return f, true
+}
+
+// addMeant takes a misspelt field for the one that it means, so that what is
+// wrong in it is told too, and nothing is said to be missing.
+func (f fields) addMeant(allowed []string) {
+	for _, e := range f.node.entries {
+		if meant := closest(e.key, allowed); meant != "" && f.values[meant] == nil && !slices.Contains(allowed, e.key) {
+			f.values[meant] = e.value
+		}
+	}
 }
 
 func (p *parser) unknownField(e entry, where string, allowed []string) {
@@ -113,21 +127,23 @@ func (p *parser) unknownField(e entry, where string, allowed []string) {
 	if hint == "" {
 		hint = belongsElsewhere(e.key)
 	}
-	p.problem(e.pos, "field %q is unknown in %s%s (allowed: %s)", e.key, where, hint, strings.Join(allowed, ", "))
+	p.problem(e.pos, "field %q is unknown in %s%s (allowed: %s)", shortened(e.key), where, hint, strings.Join(allowed, ", "))
 }
 
-// belongsElsewhere names the types of steps that do have the field.
+// belongsElsewhere names what does have the field.
 func belongsElsewhere(field string) string {
 	for _, stepType := range stepTypes {
 		if slices.Contains(kindFields[stepType], field) {
 			return "; it belongs to a " + stepType + " step"
 		}
 	}
-	switch field {
-	case "goto", "condition":
+	switch {
+	case field == "goto", field == "condition":
 		return "; it belongs to a branch of a choice step"
-	case "target", "source":
+	case field == "target", field == "source":
 		return "; it belongs to a mapping"
+	case slices.Contains(laterTaskFields, field):
+		return "; it belongs to a task step, where it is not supported yet"
 	}
 	return ""
 }
@@ -137,37 +153,63 @@ func (f fields) optional(name string) *node { return f.values[name] }
 func (f fields) required(name string) *node {
 	n := f.values[name]
 	if n == nil {
-		f.parser.problem(f.at, "%s has no field %q, which is required", f.where, name)
+		f.missing("%s has no field %q, which is required", f.where, name)
 	}
 	return n
 }
 
-// oneOf is the text of n when it is one of the allowed ones. A missing n was
-// reported before.
+// missing reports a field that is not there, if all were read.
+func (f fields) missing(format string, args ...any) {
+	if !f.node.partial {
+		f.parser.problem(f.node.pos, format, args...)
+	}
+}
+
+// unfit reports a value that is nothing of what is allowed.
+func (p *parser) unfit(n *node, what, allowed string) {
+	if n.kind != nodeUnreadable {
+		p.problem(n.pos, "%s is %s; allowed: %s", what, n.describe(), allowed)
+	}
+}
+
+// oneOf is the text of n when it is one of the allowed ones or hardly
+// misspelt. A missing n was reported before.
 func (p *parser) oneOf(n *node, what string, allowed ...string) string {
 	if n == nil {
 		return ""
 	}
-	text, ok := p.text(n, what)
-	if ok && !slices.Contains(allowed, text) {
-		p.problem(n.pos, "%s %q is unknown%s (allowed: %s)", what, text, DidYouMean(text, allowed), strings.Join(allowed, ", "))
+	text, ok := n.text()
+	switch {
+	case !ok:
+		p.unfit(n, what, strings.Join(allowed, ", "))
+	case !slices.Contains(allowed, text):
+		p.problem(n.pos, "%s %q is unknown%s (allowed: %s)", what, shortened(text), DidYouMean(text, allowed), strings.Join(allowed, ", "))
+		return closest(text, allowed)
 	}
 	return text
 }
 
-func (p *parser) text(n *node, what string) (string, bool) {
+// text is the text that n writes. Not ok: it writes none.
+func (n *node) text() (text string, ok bool) {
 	if n.kind != nodeScalar || n.scalar.Kind() != expr.KindString {
-		p.problem(n.pos, "%s is %s; allowed: text", what, n.describe())
 		return "", false
 	}
 	return n.scalar.Text(), true
+}
+
+// text is the text of n; anything else is reported.
+func (p *parser) text(n *node, what, allowed string) (text string, ok bool) {
+	if text, ok = n.text(); !ok {
+		p.unfit(n, what, allowed)
+	}
+	return text, ok
 }
 
 func (p *parser) optionalText(n *node, what string) string {
 	if n == nil {
 		return ""
 	}
-	text, _ := p.text(n, what)
+	text, _ := p.text(n, what, "text; a number or a boolean is one in quotes")
 	return text
 }
 
@@ -177,15 +219,17 @@ var validName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,127}$`)
 // letter or "_" first, then up to 127 letters, digits, "_" and "-".
 func ValidName(name string) bool { return validName.MatchString(name) }
 
-// name is the text of n when it is a valid name, else empty.
+// nameRule is [ValidName] in words.
+const nameRule = `a letter or "_", then letters, digits, "_" and "-", 128 characters at most`
+
+// name is the text of n, which is reported when it is no name.
 func (p *parser) name(n *node, what string) string {
 	if n == nil {
 		return ""
 	}
-	name, ok := p.text(n, what)
-	if ok && !ValidName(name) {
-		p.problem(n.pos, `%s %q is no name; a name begins with a letter or "_" and goes on with letters, digits, "_" and "-", 128 characters at most`, what, name)
-		return ""
+	name, ok := n.text()
+	if !ok || !ValidName(name) {
+		p.unfit(n, what, nameRule)
 	}
 	return name
 }
@@ -195,28 +239,37 @@ func (p *parser) boolean(n *node, what string) bool {
 		return false
 	}
 	if n.scalar.Kind() != expr.KindBool {
-		p.problem(n.pos, "%s is %s; allowed: true, false", what, n.describe())
+		p.unfit(n, what, "true, false")
 	}
 	return n.scalar.IsTrue()
 }
 
 // items are the elements of a list.
-func (p *parser) items(n *node, what string) []*node {
+func (p *parser) items(n *node, what, allowed string) []*node {
 	if n.kind != nodeSequence {
-		p.problem(n.pos, "%s is %s; allowed: a list", what, n.describe())
-		return nil
+		p.unfit(n, what, allowed)
 	}
 	return n.items
 }
 
+// someItems are the elements of a list that may not be empty.
+func (p *parser) someItems(n *node, what, allowed string) []*node {
+	items := p.items(n, what, allowed)
+	if n.kind == nodeSequence && len(items) == 0 {
+		p.problem(n.pos, "%s is an empty list; allowed: %s, at least one", what, allowed)
+	}
+	return items
+}
+
 // mappings is nil for a list that the flow does not have.
-func (p *parser) mappings(n *node) expr.Mappings {
+func (p *parser) mappings(f fields, name string) expr.Mappings {
+	n := f.optional(name)
 	if n == nil {
 		return nil
 	}
 	var list []expr.Mapping
 	seen := map[string]Position{}
-	for _, item := range p.items(n, "a list of mappings") {
+	for _, item := range p.items(n, name, "a list of mappings, each with a target and a source") {
 		if m, ok := p.mapping(item, seen); ok {
 			list = append(list, m)
 		}
@@ -230,44 +283,57 @@ func (p *parser) mapping(n *node, seen map[string]Position) (m expr.Mapping, ok 
 		return m, false
 	}
 	target, source := f.required("target"), f.required("source")
-	if target == nil || source == nil {
+	if source != nil {
+		m.Source = p.source(source)
+	}
+	if target == nil {
 		return m, false
 	}
-	m.Target, ok = p.text(target, "target of a mapping")
-	if first, repeated := seen[m.Target]; ok && repeated {
-		p.problem(target.pos, "target %q is mapped twice; it stands first at %s", m.Target, first)
+	if m.Target, ok = p.text(target, "target", "text; a number or a boolean is one in quotes"); !ok {
+		return m, false
+	}
+	if first, repeated := seen[m.Target]; repeated {
+		p.problem(target.pos, "target %q is mapped twice; it stands first at %s", shortened(m.Target), first)
 		return m, false
 	}
 	seen[m.Target] = target.pos
-	m.Source = p.source(source)
-	return m, ok
+	return m, source != nil
 }
 
 func (p *parser) source(n *node) expr.Source {
 	source, err := expr.ParseSource(n.value())
-	if err != nil {
-		p.syntaxProblem(n, err)
-	}
-	if _, isPath := source.Path(); !isPath && strings.HasPrefix(n.scalar.Text(), "$") {
-		p.warn(n.pos, `source `+n.describe()+` is taken as it stands, since it begins with none of $input, $local, $context`+rootMeant(n.scalar.Text()))
+	text, isText := n.text()
+	_, isPath := source.Path()
+	switch {
+	case err != nil:
+		p.syntaxProblem(n, err, rootMeant(text))
+	case isText && !isPath && strings.HasPrefix(text, "$"):
+		p.warn(n.pos, "source "+n.describe()+" is taken as it stands, since it begins with none of $input, $local, $context"+rootMeant(text))
 	}
 	return source
 }
 
-// rootMeant suggests a root for a text like "$locla.x" or "$.x".
+// rootMeant suggests a root for a source like "$locla.x" or "$.x".
 func rootMeant(text string) string {
-	root, _, _ := strings.Cut(text, ".")
-	if root == "$" {
-		return `; did you mean "$input` + text[1:] + `" or "$local` + text[1:] + `"?`
+	root, rest := text, ""
+	if i := strings.IndexAny(text, ".["); i >= 0 {
+		root, rest = text[:i], shortened(text[i:])
 	}
-	return DidYouMean(root, []string{"$input", "$local", "$context"})
+	roots := []string{"$input", "$local", "$context"}
+	switch {
+	case root == "$":
+		return fmt.Sprintf("; did you mean %q or %q?", "$input"+rest, "$local"+rest)
+	case slices.Contains(roots, root):
+		return ""
+	}
+	return DidYouMean(root, roots)
 }
 
 // syntaxProblem reports what is wrong with a path or condition where it stands.
-func (p *parser) syntaxProblem(n *node, err error) {
+func (p *parser) syntaxProblem(n *node, err error, hint string) {
 	at := n.pos
-	if syntax, ok := err.(*expr.SyntaxError); ok && n.textColumn > 0 { //nolint:errorlint // expr returns it unwrapped
-		at.Column = n.textColumn + syntax.Offset
+	if syntax, ok := err.(*expr.SyntaxError); ok { //nolint:errorlint // expr returns it unwrapped
+		at = p.placeIn(n, syntax.Offset)
 	}
-	p.problem(at, "%s", err)
+	p.problem(at, "%s%s", err, hint)
 }

@@ -2,6 +2,7 @@ package fdl
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/waitless/waitless/pkg/expr"
@@ -10,10 +11,7 @@ import (
 func (p *parser) choice(step *Step, f fields) *Choice {
 	choice := &Choice{}
 	if n := f.required("choices"); n != nil {
-		items := p.items(n, "choices")
-		if n.kind == nodeSequence && len(items) == 0 {
-			p.problem(n.pos, "choices is an empty list; a choice has at least one branch")
-		}
+		items := p.someItems(n, "choices", "a list of branches")
 		choice.Branches = make([]Branch, len(items))
 		for i, item := range items {
 			p.branch(&choice.Branches[i], item, step)
@@ -47,20 +45,20 @@ func (p *parser) defaultBranch(branch *Branch, n *node, choice *Step) {
 func (p *parser) branchBody(branch *Branch, f fields, choice *Step) {
 	branch.Steps = p.steps(f.optional("steps"))
 	if n := f.optional("goto"); n != nil {
-		if target, ok := p.text(n, "goto"); ok {
-			p.gotos = append(p.gotos, jump{at: n.pos, from: choice, target: target, to: &branch.Goto})
+		if target, ok := p.text(n, "goto", "the name of a step in the same list as the choice"); ok {
+			p.jumps = append(p.jumps, jump{at: n.pos, from: choice, target: target, to: &branch.Goto})
 		}
 	}
 }
 
 func (p *parser) condition(n *node) expr.Condition {
-	text, ok := p.text(n, "condition")
+	text, ok := p.text(n, "condition", `text like $.status == "success"`)
 	if !ok {
 		return expr.Condition{}
 	}
 	condition, err := expr.ParseCondition(text)
 	if err != nil {
-		p.syntaxProblem(n, err)
+		p.syntaxProblem(n, err, "")
 	}
 	return condition
 }
@@ -68,43 +66,48 @@ func (p *parser) condition(n *node) expr.Condition {
 // jump is a goto whose target is looked up when all steps are known.
 type jump struct {
 	at     Position
-	from   *Step // the step that carries it
+	from   *Step // the choice that carries it
 	target string
 	to     **Step
-	// siblings are the steps that it may go to.
-	siblings []*Step
 }
 
-// siblings tells the jumps that came since begin, if a step of series carries
-// them, where they may go.
-func (p *parser) siblings(begin int, series []*Step) {
-	for i := begin; i < len(p.gotos); i++ {
-		for _, step := range series {
-			if p.gotos[i].from == step {
-				p.gotos[i].siblings = series
-			}
+func (p *parser) resolveJumps() {
+	lost := 0
+	for _, j := range p.jumps {
+		siblings := p.siblings[j.from]
+		if i := slices.IndexFunc(siblings, func(s *Step) bool { return s.Name == j.target }); i >= 0 {
+			*j.to = siblings[i]
+			continue
 		}
+		lost++
+		p.lost(j, siblings, lost <= mostMeant)
 	}
 }
 
-func (p *parser) resolveGotos() {
-	for _, j := range p.gotos {
-		var names []string
-		for _, step := range j.siblings {
-			if step.Name == j.target {
-				*j.to = step
-			}
-			names = append(names, step.Name)
-		}
-		if *j.to == nil {
-			p.problem(j.at, "goto %q %s (allowed: %s)", j.target, p.missed(j, names), strings.Join(names, ", "))
-		}
-	}
-}
+// mostMeant is how many gotos get a suggestion: comparing many names with many
+// others takes long, and whoever has more lost gotos made another mistake.
+const mostMeant = 20
 
-func (p *parser) missed(j jump, names []string) string {
+func (p *parser) lost(j jump, siblings []*Step, suggest bool) {
+	names := make([]string, len(siblings))
+	for i, s := range siblings {
+		names[i] = s.Name
+	}
+	why := "leads to no step"
 	if at, exists := p.names[j.target]; exists {
-		return fmt.Sprintf("leads to the step at %s, which is no sibling of step %q", at, j.from.Name)
+		why = fmt.Sprintf("leads to the step at %s, which is no sibling of step %q", at, j.from.Name)
+	} else if suggest {
+		why += DidYouMean(j.target, names)
 	}
-	return "leads to no step" + DidYouMean(j.target, names)
+	p.problem(j.at, "goto %q %s (allowed: %s)", shortened(j.target), why, listed(names))
+}
+
+// listed are the first of names, so that many problems with many names stay
+// readable, and small.
+func listed(names []string) string {
+	const most = 30
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
+	}
+	return strings.Join(names, ", ")
 }

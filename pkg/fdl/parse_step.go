@@ -2,6 +2,7 @@ package fdl
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -14,31 +15,44 @@ func (p *parser) steps(n *node) []*Step {
 	if n == nil {
 		return nil
 	}
-	items := p.items(n, "steps")
-	if n.kind == nodeSequence && len(items) == 0 {
-		p.problem(n.pos, "steps is an empty list; a series has at least one step")
-	}
-	begin := len(p.gotos)
+	items := p.someItems(n, "steps", "a list of steps")
 	series := make([]*Step, 0, len(items))
 	for _, item := range items {
-		step := p.step(item)
-		if step == nil {
-			continue
+		if step := p.step(item); step != nil {
+			series = append(series, step)
 		}
-		if len(series) > 0 {
-			series[len(series)-1].Next = step
-		}
-		series = append(series, step)
 	}
-	p.siblings(begin, series)
+	for i, step := range series {
+		p.siblings[step] = series
+		if i > 0 {
+			series[i-1].Next = step
+		}
+	}
 	return series
 }
 
 func (p *parser) step(n *node) *Step {
-	stepType, ok := p.stepType(n)
-	if !ok {
+	if n.kind != nodeMapping {
+		p.unfit(n, "a step", "a mapping with the fields type and name")
 		return nil
 	}
+	step := &Step{Position: n.pos, Index: len(p.flow.All)}
+	p.flow.All = append(p.flow.All, step)
+	stepType := p.stepType(n)
+	if stepType == "" {
+		step.Name = p.stepName(n.get("name")) // a goto may well name it
+		return step
+	}
+	f := p.stepFields(n, stepType)
+	step.Name = p.stepName(f.required("name"))
+	step.End = p.boolean(f.optional("end"), "end")
+	step.Input = p.mappings(f, "inputMappings")
+	step.Output = p.mappings(f, "outputMappings")
+	step.Kind = p.kind(stepType, step, f)
+	return step
+}
+
+func (p *parser) stepFields(n *node, stepType string) fields {
 	common := stepFields
 	if stepType == "succeed" || stepType == "fail" {
 		common = endingFields
@@ -48,55 +62,47 @@ func (p *parser) step(n *node) *Step {
 		later = laterTaskFields
 	}
 	f, _ := p.fields(n, "a "+stepType+" step", slices.Concat(common, kindFields[stepType]), later)
-	step := &Step{Position: n.pos, Index: len(p.flow.All)}
-	p.flow.All = append(p.flow.All, step)
-	step.Name = p.stepName(f)
-	step.End = p.boolean(f.optional("end"), "end")
-	step.Input = p.mappings(f.optional("inputMappings"))
-	step.Output = p.mappings(f.optional("outputMappings"))
-	step.Kind = p.kind(stepType, step, f)
-	return step
+	return f
 }
 
-// stepType is the type of the step, which decides what its fields are. Not ok:
-// it has no valid one, and so its fields mean nothing.
-func (p *parser) stepType(n *node) (string, bool) {
-	if n.kind != nodeMapping {
-		p.problem(n.pos, "found %s where a step belongs; a step is a mapping with the fields type and name", n.describe())
-		return "", false
+// stepType is the type of the step, which decides what its fields are; empty
+// when it has none, so that its fields mean nothing.
+func (p *parser) stepType(n *node) string {
+	value := typeOf(n)
+	if value == nil {
+		f := fields{parser: p, node: n}
+		f.missing(`a step has no field "type", which is required (allowed: %s)`, strings.Join(stepTypes, ", "))
+		return ""
 	}
-	i := slices.IndexFunc(n.entries, func(e entry) bool { return e.key == "type" })
-	if i < 0 {
-		p.problem(n.pos, `a step has no field "type", which is required%s (allowed: %s)`, typeMeant(n), strings.Join(stepTypes, ", "))
-		return "", false
-	}
-	value := n.entries[i].value
 	if slices.Contains(laterTypes, value.scalar.Text()) {
 		p.problem(value.pos, "step type %q is not supported yet; allowed: %s", value.scalar.Text(), strings.Join(stepTypes, ", "))
-		return "", false
+		return ""
 	}
-	found := p.oneOf(value, "step type", stepTypes...)
-	return found, slices.Contains(stepTypes, found)
+	return p.oneOf(value, "step type", stepTypes...)
 }
 
-// typeMeant finds a misspelt field "type".
-func typeMeant(n *node) string {
+// typeOf is the value of field "type" or of a misspelt one, which is reported
+// with the other fields.
+func typeOf(n *node) *node {
+	if value := n.get("type"); value != nil {
+		return value
+	}
 	for _, e := range n.entries {
-		if DidYouMean(e.key, []string{"type"}) != "" {
-			return fmt.Sprintf("; did you write %q for it?", e.key)
+		if closest(e.key, []string{"type"}) != "" {
+			return e.value
 		}
 	}
-	return ""
+	return nil
 }
 
-func (p *parser) stepName(f fields) string {
-	n := f.required("name")
+func (p *parser) stepName(n *node) string {
 	name := p.name(n, "step name")
 	if name == "" {
 		return ""
 	}
 	if first, repeated := p.names[name]; repeated {
-		p.problem(n.pos, "step name %q is repeated; it stands first at %s, and names are unique in the whole flow, nested steps included", name, first)
+		p.problem(n.pos, "step name %q is repeated; it stands first at %s, and names are unique in the whole flow, nested steps included",
+			shortened(name), first)
 	} else {
 		p.names[name] = n.pos
 	}
@@ -124,11 +130,14 @@ func (p *parser) task(f fields) *Task {
 	if n := f.optional("pattern"); n != nil {
 		p.pattern(n)
 	}
-	n := f.required("resourceArn")
+	n := f.optional("resourceArn")
 	if n == nil {
+		if f.node.get("action") == nil { // an action, which was reported, stands for it
+			f.required("resourceArn")
+		}
 		return task
 	}
-	text, ok := p.text(n, "resourceArn")
+	text, ok := p.text(n, "resourceArn", allowedResources)
 	if !ok {
 		return task
 	}
@@ -152,13 +161,13 @@ func (p *parser) wait(f fields) *Wait {
 	duration, timestamp := f.optional("duration"), f.optional("timestamp")
 	switch {
 	case duration != nil && timestamp != nil:
-		p.problem(timestamp.pos, `%s has both "duration" and "timestamp"; write one of them`, f.where)
+		p.problem(later(duration.pos, timestamp.pos), `%s has both "duration" and "timestamp"; write one of them`, f.where)
 	case duration != nil:
 		return p.waitDuration(duration)
 	case timestamp != nil:
 		return p.waitTimestamp(timestamp)
 	default:
-		p.problem(f.at, `%s has neither "duration" nor "timestamp"; write one of them`, f.where)
+		f.missing(`%s has neither "duration" nor "timestamp"; write one of them`, f.where)
 	}
 	return &Wait{}
 }
@@ -169,7 +178,7 @@ func (p *parser) waitDuration(n *node) *Wait {
 	}
 	duration, ok := ParseDuration(n.value())
 	if !ok {
-		p.problem(n.pos, "duration is %s; allowed: whole seconds from 0 to %d, or a path like $.seconds", n.describe(), int(MaxWait/time.Second))
+		p.unfit(n, "duration", fmt.Sprintf("whole seconds from 0 to %d (two days), or a path like $.seconds", int(MaxWait/time.Second)))
 	}
 	return &Wait{Mode: WaitDuration, Duration: duration}
 }
@@ -180,7 +189,7 @@ func (p *parser) waitTimestamp(n *node) *Wait {
 	}
 	instant, ok := ParseTimestamp(n.value())
 	if !ok {
-		p.problem(n.pos, "timestamp is %s; allowed: an instant like 2026-01-31T10:00:00Z (RFC 3339), or a path like $.instant", n.describe())
+		p.unfit(n, "timestamp", "an instant like 2026-01-31T10:00:00Z (RFC 3339), or a path like $.instant")
 	}
 	return &Wait{Mode: WaitTimestamp, Timestamp: instant}
 }
@@ -188,14 +197,25 @@ func (p *parser) waitTimestamp(n *node) *Wait {
 // selfPath is the path that n writes. Ok means that it looks like one; a
 // broken one was reported.
 func (p *parser) selfPath(n *node) (expr.Path, bool) {
-	if n.scalar.Kind() != expr.KindString || !strings.HasPrefix(n.scalar.Text(), string(expr.RootSelf)) {
+	text, ok := n.text()
+	if !ok || !strings.HasPrefix(text, string(expr.RootSelf)) {
 		return expr.Path{}, false
 	}
-	path, err := expr.ParsePath(n.scalar.Text(), expr.RootSelf)
+	path, err := expr.ParsePath(text, expr.RootSelf)
 	if err != nil {
-		p.syntaxProblem(n, err)
+		p.syntaxProblem(n, err, selfMeant(text))
 	}
 	return path, true
+}
+
+// selfMeant tells who wrote a path as in a mapping how it is written here.
+func selfMeant(text string) string {
+	for _, root := range []expr.Root{expr.RootInput, expr.RootLocal} {
+		if rest, ok := strings.CutPrefix(text, string(root)+"."); ok {
+			return fmt.Sprintf("; did you mean %q?", "$."+shortened(rest))
+		}
+	}
+	return ""
 }
 
 // ParseDuration is the duration of a wait given in whole seconds. Not ok: v is
@@ -208,9 +228,13 @@ func ParseDuration(v expr.Value) (d time.Duration, ok bool) {
 	return time.Duration(seconds) * time.Second, true
 }
 
+// timestampForm is what time.Parse is too lenient about: it takes an hour of
+// one digit, a comma before the fraction, and zones of more than a day.
+var timestampForm = regexp.MustCompile(`^[^T]+T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
+
 // ParseTimestamp is the instant that a text writes as RFC 3339, in UTC.
 func ParseTimestamp(v expr.Value) (t time.Time, ok bool) {
-	if v.Kind() != expr.KindString {
+	if v.Kind() != expr.KindString || !timestampForm.MatchString(v.Text()) {
 		return time.Time{}, false
 	}
 	t, err := time.Parse(time.RFC3339Nano, v.Text())

@@ -61,26 +61,51 @@ func (ps Problems) Errors() Problems {
 	return slices.DeleteFunc(slices.Clone(ps), func(p Problem) bool { return p.Severity != SeverityError })
 }
 
+// later is the one of two positions that comes after the other.
+func later(a, b Position) Position {
+	if comparePositions(a, b) > 0 {
+		return a
+	}
+	return b
+}
+
+func comparePositions(a, b Position) int {
+	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+}
+
 func (ps Problems) sort() {
-	slices.SortStableFunc(ps, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
-	})
+	slices.SortStableFunc(ps, func(a, b Problem) int { return comparePositions(a.Position, b.Position) })
 }
 
 // DidYouMean is the one of names that found most likely means, as the end of
 // a message (`; did you mean "task"?`), or empty when none is close.
 func DidYouMean(found string, names []string) string {
-	best, distance := "", max(len(found)/3, 1)+1
-	for _, name := range names {
-		if d := editDistance(strings.ToLower(found), strings.ToLower(name)); d < distance {
-			best, distance = name, d
-		}
-	}
+	best := closest(found, names)
 	if best == "" {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %q?", best)
 }
+
+// closest is the one of names that found most likely means, or empty.
+func closest(found string, names []string) string {
+	const tooLong = 64 // a word that long is not mistyped
+	if len(found) > tooLong {
+		return ""
+	}
+	best, distance := "", max(len(found)/3, 1)+1
+	for _, name := range names {
+		if abs(len(found)-len(name)) >= distance {
+			continue
+		}
+		if d := editDistance(strings.ToLower(found), strings.ToLower(name)); d < distance {
+			best, distance = name, d
+		}
+	}
+	return best
+}
+
+func abs(n int) int { return max(n, -n) }
 
 // editDistance counts the insertions, deletions, replacements and swaps of
 // neighbours that turn a into b.
@@ -107,12 +132,4 @@ func differ(a, b byte) int {
 		return 0
 	}
 	return 1
-}
-
-func quotedList(names []string) string {
-	quoted := make([]string, len(names))
-	for i, name := range names {
-		quoted[i] = fmt.Sprintf("%q", name)
-	}
-	return strings.Join(quoted, ", ")
 }

@@ -20,14 +20,14 @@ type Resource struct {
 // resourceForms are the resources that can be called. Region and account are
 // any text: a flow keeps those of the cloud that it came from.
 var resourceForms = []*regexp.Regexp{
-	regexp.MustCompile(`^acs:fc:[^:]*:[^:]*:services/(?P<service>[^/.:]+)(?:\.(?P<qualifier>[^/:]+))?/functions/(?P<function>[^/:.]+)$`),
-	regexp.MustCompile(`^arn:[^:]+:lambda:[^:]*:[^:]*:function:(?P<function>[A-Za-z0-9_-]+)(?::(?P<qualifier>[^:]+))?$`),
+	regexp.MustCompile(`^acs:fc:[^:]*:[^:]*:services/(?P<service>[^/.:\s]+)(?:\.(?P<qualifier>[^/:\s]+))?/functions/(?P<function>[^/:.\s]+)$`),
+	regexp.MustCompile(`^arn:[^:]+:lambda:[^:]*:[^:]*:function:(?P<function>[A-Za-z0-9_-]+)(?::(?P<qualifier>[^:\s]+))?$`),
 }
 
 const allowedResources = "acs:fc:{region}:{account}:services/{service}/functions/{function} or arn:aws:lambda:{region}:{account}:function:{name}"
 
 // laterResources are forms that FDL has and this release does not run.
-var laterResources = regexp.MustCompile(`^(acs:(?:fnf|mns):|arn:)`)
+var laterResources = regexp.MustCompile(`^(acs:(?:fnf|mns):|arn:[^:]+:([^:]+):)`)
 
 // ParseResource takes a resource apart.
 func ParseResource(text string) (Resource, error) {
@@ -36,10 +36,10 @@ func ParseResource(text string) (Resource, error) {
 			return resourceFrom(text, form, match), nil
 		}
 	}
-	if laterResources.MatchString(text) {
-		return Resource{}, fmt.Errorf("resource %q is not supported yet; allowed: %s", text, allowedResources)
+	if match := laterResources.FindStringSubmatch(text); match != nil && match[2] != "lambda" {
+		return Resource{}, fmt.Errorf("resource %q is not supported yet; allowed: %s", shortened(text), allowedResources)
 	}
-	return Resource{}, fmt.Errorf("resource %q names no function; allowed: %s", text, allowedResources)
+	return Resource{}, fmt.Errorf("resource %q names no function; allowed: %s", shortened(text), allowedResources)
 }
 
 func resourceFrom(text string, form *regexp.Regexp, match []string) Resource {

@@ -1,0 +1,239 @@
+package fdl
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/waitless/waitless/pkg/expr"
+)
+
+func (r *reader) readYAML(text []byte) *node {
+	documents, err := loadYAML(text)
+	if err != nil {
+		r.yamlError(err, bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{")))
+		return nil
+	}
+	switch len(documents) {
+	case 0:
+		r.problem(Position{1, 1}, `the definition is empty; a flow begins with "version: v1" and "type: flow"`)
+		return nil
+	case 1:
+		r.inside = map[*yaml.Node]bool{}
+		return r.fromYAML(documents[0])
+	}
+	r.problem(r.position(documents[1]), "the definition has %d documents; write one flow a file", len(documents))
+	return nil
+}
+
+// loadYAML is the root node of each document in text.
+func loadYAML(text []byte) ([]*yaml.Node, error) {
+	loader, err := yaml.NewLoader(bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	var roots []*yaml.Node
+	for {
+		var document yaml.Node
+		if err := loader.Load(&document); errors.Is(err, io.EOF) {
+			return roots, nil
+		} else if err != nil {
+			return nil, err
+		}
+		if document.Kind == yaml.DocumentNode && len(document.Content) == 1 {
+			roots = append(roots, document.Content[0])
+		}
+	}
+}
+
+// yamlMeanings say what the library means in the words of somebody who writes
+// a flow. Begin: the place is where the broken thing begins, not where the
+// library noticed.
+var yamlMeanings = []struct {
+	message, meaning string
+	begin            bool
+}{
+	{"did not find expected '-' indicator", "the line is indented neither like the list before it nor like its last element", false},
+	{"did not find expected key", "the line is indented neither like the mapping before it nor like its last value", false},
+	{"mapping values are not allowed in this context", `found ": " inside of a value; write the value in quotes, or check the indentation`, false},
+	{"could not find expected ':'", `found a key without ":"`, true},
+	{"found unexpected end of stream", "found a text without its closing quote", true},
+	{"found unknown escape character", `found a backslash that begins no escape; in double quotes it is written \\, or use single quotes`, false},
+	{"did not find expected ',' or '}'", `found no "," or "}" where one belongs`, false},
+	{"did not find expected ',' or ']'", `found no "," or "]" where one belongs`, false},
+	{"found a tab character that violates indentation", "found a tab; indent with spaces", false},
+	{"did not find expected node content", "found no value where one belongs", false},
+}
+
+// yamlError reports why the text cannot be read. LikeJSON: it was no JSON
+// either, though it begins so.
+func (r *reader) yamlError(err error, likeJSON bool) {
+	language := "YAML"
+	if likeJSON {
+		language = "JSON"
+	}
+	at, message := Position{1, 1}, err.Error()
+	var load *yaml.LoadError
+	if errors.As(err, &load) {
+		mark := load.Mark
+		message = load.Message
+		for _, m := range yamlMeanings {
+			if m.message != load.Message {
+				continue
+			}
+			message = m.meaning
+			if m.begin && load.ContextMark.Line > 0 {
+				mark = load.ContextMark
+			}
+		}
+		if mark.Line > 0 {
+			at = r.within(Position{mark.Line, max(mark.Column, 1)})
+		}
+	}
+	r.problem(at, "the definition is no %s: %s", language, r.explained(message, at))
+}
+
+// explained completes the messages that depend on what stands at the place.
+func (r *reader) explained(message string, at Position) string {
+	if name, ok := strings.CutPrefix(message, "unknown anchor '"); ok {
+		name, _, _ = strings.Cut(name, "'")
+		return fmt.Sprintf("alias *%s has no anchor &%s before it", name, name)
+	}
+	if message != "found character that cannot start any token" {
+		return message
+	}
+	found := []rune(r.line(at.Line) + " ")[at.Column-1]
+	if found == '\t' {
+		return "found a tab; indent with spaces"
+	}
+	return fmt.Sprintf("no text begins with %q; write it in quotes", string(found))
+}
+
+// position is where y stands; what is not written has a place that may lie
+// beyond the text.
+func (r *reader) position(y *yaml.Node) Position {
+	if y.Kind == yaml.ScalarNode && y.Value == "" {
+		return r.within(Position{y.Line, y.Column})
+	}
+	return Position{y.Line, y.Column}
+}
+
+// fromYAML is the node with everything below it. When there are too many, the
+// rest is left out, since nobody looks at it.
+func (r *reader) fromYAML(y *yaml.Node) *node {
+	at := r.position(y)
+	if !r.count(at) {
+		return &node{pos: at, kind: nodeUnreadable}
+	}
+	switch {
+	case y.Kind == yaml.AliasNode:
+		return r.fromAlias(y)
+	case isTagged(y):
+		return r.unreadable(at, "tag %s is not supported; allowed: none, or !!str for a text%s", y.ShortTag(), tagMeant(y))
+	case y.Kind == yaml.MappingNode:
+		return r.fromMapping(y)
+	case y.Kind == yaml.SequenceNode:
+		return r.fromSequence(y)
+	}
+	return r.fromScalar(y)
+}
+
+func (r *reader) fromSequence(y *yaml.Node) *node {
+	n := &node{pos: r.position(y), kind: nodeSequence}
+	for _, item := range y.Content {
+		n.items = append(n.items, r.fromYAML(item))
+	}
+	return n
+}
+
+// isTagged reports whether y has another tag than !!str for a text.
+func isTagged(y *yaml.Node) bool {
+	return y.Style&yaml.TaggedStyle != 0 && (y.Kind != yaml.ScalarNode || y.ShortTag() != "!!str")
+}
+
+// tagMeant tells who wrote a condition like "!$.done" that YAML sees a tag.
+func tagMeant(y *yaml.Node) string {
+	if strings.HasPrefix(y.ShortTag(), "!!") {
+		return ""
+	}
+	return `; a text that begins with "!" stands in quotes`
+}
+
+func (r *reader) fromAlias(y *yaml.Node) *node {
+	if r.inside[y.Alias] {
+		return r.unreadable(r.position(y), "alias *%s stands inside of what it repeats", y.Value)
+	}
+	r.inside[y.Alias] = true
+	defer delete(r.inside, y.Alias)
+	return r.fromYAML(y.Alias)
+}
+
+func (r *reader) fromMapping(y *yaml.Node) *node {
+	n := &node{pos: r.position(y), kind: nodeMapping}
+	seen := map[string]Position{}
+	for i := 0; i+1 < len(y.Content) && r.nodes <= maxNodes; i += 2 {
+		key, at := y.Content[i], r.position(y.Content[i])
+		value := r.fromYAML(y.Content[i+1])
+		switch first, repeated := seen[key.Value]; {
+		case key.Kind != yaml.ScalarNode:
+			r.problem(at, "a key is %s; allowed: text", kindName(key.Kind))
+			n.partial = true
+		case isTagged(key):
+			r.problem(at, "tag %s is not supported; allowed: none, or !!str for a text", key.ShortTag())
+			n.partial = true
+		case key.ShortTag() == "!!merge":
+			r.problem(at, `merge key "<<" is not supported; write the fields out`)
+			n.partial = true
+		case repeated:
+			r.repeatedKey(key.Value, at, first)
+		default:
+			seen[key.Value] = at
+			n.entries = append(n.entries, entry{key.Value, at, value})
+		}
+	}
+	return n
+}
+
+func (r *reader) repeatedKey(key string, at, first Position) {
+	r.problem(at, "key %q is repeated; it stands first at %s", shortened(key), first)
+}
+
+func kindName(k yaml.Kind) string {
+	names := map[yaml.Kind]string{yaml.MappingNode: "a mapping", yaml.SequenceNode: "a list", yaml.AliasNode: "an alias"}
+	return names[k]
+}
+
+func (r *reader) fromScalar(y *yaml.Node) *node {
+	n := &node{pos: r.position(y), scalar: expr.String(y.Value)}
+	switch {
+	case y.Style == 0:
+		return r.fromPlain(y, n)
+	case y.Style&yaml.DoubleQuotedStyle != 0:
+		n.quote = '"'
+	case y.Style&yaml.SingleQuotedStyle != 0:
+		n.quote = '\''
+	}
+	return n
+}
+
+// fromPlain reads an unquoted scalar. Numbers keep their text whatever their
+// size; an instant stays a text.
+func (r *reader) fromPlain(y *yaml.Node, n *node) *node {
+	if number, ok := expr.Number(y.Value); ok {
+		n.scalar = number
+		return n
+	}
+	switch y.ShortTag() {
+	case "!!null":
+		n.scalar = expr.Null()
+	case "!!bool":
+		n.scalar = expr.Bool(strings.EqualFold(y.Value, "true"))
+	case "!!int", "!!float":
+		return r.unreadable(n.pos, "number %s is not written in decimal; allowed: digits like 10, -1, 0.5 or 1e6, or a text in quotes", shortened(y.Value))
+	}
+	return n
+}

@@ -1,0 +1,313 @@
+package fdl_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
+)
+
+const lambda = "arn:aws:lambda:eu-west-1:123456789012:function:f"
+
+// flowOf is a flow with these steps, written at the left margin.
+func flowOf(steps string) string {
+	return "version: v1\ntype: flow\nsteps:\n" + steps
+}
+
+// parse is the flow of a text that has no problem.
+func parse(t *testing.T, text string) *fdl.Flow {
+	t.Helper()
+	flow, problems := fdl.Parse([]byte(text))
+	if flow == nil || len(problems) > 0 {
+		t.Fatalf("got flow %v and problems:\n%s", flow != nil, lines(problems))
+	}
+	return flow
+}
+
+// kindOf is the kind of the only step of a flow.
+func kindOf[K fdl.Kind](t *testing.T, flow *fdl.Flow) K {
+	t.Helper()
+	kind, ok := flow.Steps[0].Kind.(K)
+	if !ok {
+		t.Fatalf("step is a %T", flow.Steps[0].Kind)
+	}
+	return kind
+}
+
+func readFile(t *testing.T, file string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+func names(steps []*fdl.Step) string {
+	var all []string
+	for _, s := range steps {
+		all = append(all, s.Name)
+	}
+	return strings.Join(all, " ")
+}
+
+func TestPollingSample(t *testing.T) {
+	t.Parallel()
+	text := readFile(t, "../../events/polling/flow.yaml")
+	sum := sha256.Sum256(text)
+	if got := hex.EncodeToString(sum[:]); got != "ef2bd7caa4b41ab84a2613a57bf1b5b8d5b4150b2d87035c38dd07975dbb821f" || len(text) != 1066 {
+		t.Errorf("the sample is not the vendor's: %d bytes, SHA-256 %s", len(text), got)
+	}
+	flow := parse(t, string(text))
+	if got := names(flow.Steps); got != "StartJob Init Wait10s GetJobStatus CheckJobComplete JobSucceeded JobFailed" {
+		t.Errorf("steps %s", got)
+	}
+	if !slices.Equal(flow.All, flow.Steps) || flow.Input != nil || flow.Output != nil || flow.Version != "v1" || flow.Name != "" {
+		t.Errorf("flow is %+v", flow)
+	}
+	task, isTask := flow.Steps[0].Kind.(*fdl.Task)
+	if !isTask || task.Resource.Function != "StartJob" || task.Resource.Service != "fnf-demo" {
+		t.Errorf("first step is %+v", flow.Steps[0].Kind)
+	}
+	if got := flow.Steps[1].Output.Eval(&expr.Scope{}).JSON(); got != `{"try_count":0}` {
+		t.Errorf("Init maps %s", got)
+	}
+	choice, isChoice := flow.Steps[4].Kind.(*fdl.Choice)
+	if !isChoice || len(choice.Branches) != 3 || choice.Branches[2].Goto != flow.Steps[2] || choice.Default != nil {
+		t.Errorf("choice is %+v", flow.Steps[4].Kind)
+	}
+}
+
+func TestVersionsAndNames(t *testing.T) {
+	t.Parallel()
+	flow := parse(t, "version: v1beta1\ntype: flow\nname: my_Flow-2\nsteps: [{type: pass, name: _}]")
+	if flow.Version != "v1beta1" || flow.Name != "my_Flow-2" {
+		t.Errorf("flow is %+v", flow)
+	}
+}
+
+const nested = `- type: choice
+  name: Outer
+  choices:
+    - condition: $.a == 1
+      steps:
+        - {type: pass, name: A1}
+        - type: choice
+          name: Inner
+          choices:
+            - {condition: $.b, goto: A1}
+          default: {goto: Inner}
+        - {type: pass, name: A2, end: true}
+    - condition: $.a == 2
+      goto: Last
+  default:
+    steps:
+      - {type: succeed, name: D1}
+    goto: Outer
+- {type: fail, name: Last, error: E, cause: because}
+`
+
+func TestLinksOfNestedSteps(t *testing.T) {
+	t.Parallel()
+	flow := parse(t, flowOf(nested))
+	if got := names(flow.All); got != "Outer A1 Inner A2 D1 Last" {
+		t.Errorf("all steps: %s", got)
+	}
+	next := map[string]string{"Outer": "Last", "A1": "Inner", "Inner": "A2"}
+	for i, s := range flow.All {
+		if s.Index != i {
+			t.Errorf("%s has index %d, want %d", s.Name, s.Index, i)
+		}
+		if got := names(slices.DeleteFunc([]*fdl.Step{s.Next}, func(s *fdl.Step) bool { return s == nil })); got != next[s.Name] {
+			t.Errorf("after %s comes %q, want %q", s.Name, got, next[s.Name])
+		}
+		if s.End != (s.Name == "A2") {
+			t.Errorf("%s has end %t", s.Name, s.End)
+		}
+	}
+	if got := flow.All[2].Position; got != (fdl.Position{Line: 10, Column: 11}) {
+		t.Errorf("Inner stands at %s", got)
+	}
+}
+
+func TestBranches(t *testing.T) {
+	t.Parallel()
+	flow := parse(t, flowOf(nested))
+	outer := kindOf[*fdl.Choice](t, flow)
+	inner, _ := flow.All[2].Kind.(*fdl.Choice)
+	if got := outer.Branches[1]; got.Goto != flow.Steps[1] || got.Steps != nil || got.Condition.String() != "$.a == 2" {
+		t.Errorf("second branch is %+v", got)
+	}
+	if got := outer.Default; got.Goto != flow.Steps[0] || names(got.Steps) != "D1" {
+		t.Errorf("default is %+v", got)
+	}
+	if inner.Branches[0].Goto != flow.All[1] || inner.Default.Goto != flow.All[2] {
+		t.Errorf("inner choice is %+v", inner)
+	}
+	if fail, _ := flow.Steps[1].Kind.(*fdl.Fail); fail == nil || *fail != (fdl.Fail{Error: "E", Cause: "because"}) {
+		t.Errorf("fail is %+v", fail)
+	}
+}
+
+func TestWaits(t *testing.T) {
+	t.Parallel()
+	instant := time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
+	tests := []struct {
+		field, path string
+		want        fdl.Wait
+	}{
+		{"duration: 0", "", fdl.Wait{Mode: fdl.WaitDuration}},
+		{"duration: 172800", "", fdl.Wait{Mode: fdl.WaitDuration, Duration: fdl.MaxWait}},
+		{"duration: 1e1", "", fdl.Wait{Mode: fdl.WaitDuration, Duration: 10 * time.Second}},
+		{"duration: $.a.b", "$.a.b", fdl.Wait{Mode: fdl.WaitDurationPath}},
+		{"timestamp: 2026-01-31T10:00:00Z", "", fdl.Wait{Mode: fdl.WaitTimestamp, Timestamp: instant}},
+		{`timestamp: "2026-01-31T12:00:00+02:00"`, "", fdl.Wait{Mode: fdl.WaitTimestamp, Timestamp: instant}},
+		{"timestamp: $.at[0]", "$.at[0]", fdl.Wait{Mode: fdl.WaitTimestampPath}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.field, func(t *testing.T) {
+			t.Parallel()
+			wait := kindOf[*fdl.Wait](t, parse(t, flowOf("- type: wait\n  name: W\n  "+tt.field)))
+			if got := wait.Path.String(); got != tt.path {
+				t.Errorf("path %s, want %s", got, tt.path)
+			}
+			if wait.Mode != tt.want.Mode || wait.Duration != tt.want.Duration || !wait.Timestamp.Equal(tt.want.Timestamp) {
+				t.Errorf("got %+v, want %+v", wait, tt.want)
+			}
+		})
+	}
+}
+
+func TestParseDurationAndTimestamp(t *testing.T) {
+	t.Parallel()
+	number := func(text string) expr.Value { v, _ := expr.Number(text); return v }
+	for text, ok := range map[string]bool{"0": true, "172800": true, "10.0": true, "172801": false, "-1": false, "0.5": false, "1e99": false} {
+		if _, got := fdl.ParseDuration(number(text)); got != ok {
+			t.Errorf("duration %s: ok is %t", text, got)
+		}
+	}
+	if _, ok := fdl.ParseDuration(expr.String("10")); ok {
+		t.Error("a text is taken for a duration")
+	}
+	for text, ok := range map[string]bool{
+		"2026-01-31T10:00:00Z": true, "2026-01-31T10:00:00.123456789-07:00": true,
+		"2026-01-31": false, "2026-01-31 10:00:00Z": false, "2026-01-31T10:00:00": false, "2026-02-30T10:00:00Z": false,
+		// What time.Parse lets pass and RFC 3339 does not.
+		"2026-01-31T1:00:00Z": false, "2026-01-31T10:00:00,5Z": false, "2026-01-31T10:00:00+24:00": false,
+	} {
+		if _, got := fdl.ParseTimestamp(expr.String(text)); got != ok {
+			t.Errorf("timestamp %s: ok is %t", text, got)
+		}
+	}
+	if _, ok := fdl.ParseTimestamp(number("2026")); ok {
+		t.Error("a number is taken for a timestamp")
+	}
+}
+
+// The constants of a pass step show how scalars are read.
+func TestConstants(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ source, want string }{
+		{"12345678901234567890123", "12345678901234567890123"},
+		{"1.50", "1.50"},
+		{"-1", "-1"},
+		{"1e400", "1e400"},
+		{"2026-01-31T10:00:00Z", `"2026-01-31T10:00:00Z"`},
+		{"2026-01-31", `"2026-01-31"`},
+		{"yes", `"yes"`},
+		{"True", "true"},
+		{"~", "null"},
+		{`"1"`, `"1"`},
+		{"!!str 1", `"1"`},
+		{"''", `""`},
+		{"{a: [1, {b: x}], 2: null}", `{"2":null,"a":[1,{"b":"x"}]}`},
+		{"|\n      two\n      lines", `"two\nlines"`},
+		{`"\U0001F600"`, `"😀"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.source, func(t *testing.T) {
+			t.Parallel()
+			flow := parse(t, flowOf("- type: pass\n  name: P\n  outputMappings:\n  - target: x\n    source: "+tt.source))
+			if got := flow.Steps[0].Output.Eval(&expr.Scope{}).Get("x").JSON(); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestAnchorsAreFollowed(t *testing.T) {
+	t.Parallel()
+	flow := parse(t, flowOf("- type: pass\n  name: A\n  outputMappings: &m\n  - {target: x, source: &c {k: 1}}\n  - {target: y, source: *c}\n"+
+		"- {type: pass, name: B, outputMappings: *m}"))
+	for _, s := range flow.Steps {
+		if got := s.Output.Eval(&expr.Scope{}).JSON(); got != `{"x":{"k":1},"y":{"k":1}}` {
+			t.Errorf("%s maps %s", s.Name, got)
+		}
+	}
+}
+
+func TestMappings(t *testing.T) {
+	t.Parallel()
+	flow := parse(t, "version: v1\ntype: flow\ninputMappings: []\noutputMappings:\n- {target: a.b, source: $local.x}\n- {target: c, source: $input}\n"+
+		"steps: [{type: pass, name: P}]")
+	scope := expr.Scope{Input: expr.Int(1), Local: expr.Object(expr.Member{Key: "x", Value: expr.Int(2)})}
+	if got := flow.Output.Eval(&scope).JSON(); got != `{"a.b":2,"c":1}` {
+		t.Errorf("output is %s", got)
+	}
+	if flow.Input == nil || len(flow.Input) != 0 {
+		t.Errorf("an empty list is not the same as none: %v", flow.Input)
+	}
+}
+
+func TestJSON(t *testing.T) {
+	t.Parallel()
+	flow := parse(t, "\uFEFF \n"+`{"version": "v1", "type": "flow", "steps": [
+	{"type": "pass", "name": "P", "end": false, "outputMappings": [
+	{"target": "\ud83d\ude00", "source": [1.0, -2e3, true, null, {"k": "\ud83d\ude00"}]}]}]}`)
+	if got := flow.Steps[0].Output.Eval(&expr.Scope{}).JSON(); got != `{"😀":[1.0,-2e3,true,null,{"k":"😀"}]}` {
+		t.Errorf("got %s", got)
+	}
+	if got := flow.Steps[0].Position; got != (fdl.Position{Line: 3, Column: 2}) {
+		t.Errorf("the step stands at %s", got)
+	}
+}
+
+// JSON that people write by hand has commas too many; as YAML it is fine.
+func TestNearlyJSON(t *testing.T) {
+	t.Parallel()
+	parse(t, `{"version": "v1", "type": "flow", "steps": [{"type": "pass", "name": "P",},],}`)
+}
+
+func TestValidName(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{
+		"a": true, "_": true, "A-1_b": true, strings.Repeat("x", 128): true,
+		"": false, "1": false, "-a": false, "a b": false, "a\n": false, "ä": false, "a.b": false, strings.Repeat("x", 129): false,
+	} {
+		if got := fdl.ValidName(name); got != want {
+			t.Errorf("%q: %t", name, got)
+		}
+	}
+}
+
+func TestTypes(t *testing.T) {
+	t.Parallel()
+	kinds := []fdl.Kind{&fdl.Task{}, &fdl.Pass{}, &fdl.Wait{}, &fdl.Choice{}, &fdl.Succeed{}, &fdl.Fail{}}
+	var types []string
+	for _, k := range kinds {
+		types = append(types, k.Type())
+	}
+	if got := strings.Join(types, " "); got != "task pass wait choice succeed fail" {
+		t.Errorf("types: %s", got)
+	}
+	flow := parse(t, flowOf("- {type: task, name: T, pattern: requestResponse, resourceArn: '"+lambda+"'}"))
+	if got := kindOf[*fdl.Task](t, flow).Resource.Function; got != "f" {
+		t.Errorf("function %s", got)
+	}
+}

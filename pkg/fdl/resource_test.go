@@ -1,0 +1,66 @@
+package fdl_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/waitless/waitless/pkg/fdl"
+)
+
+func TestParseResource(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		text                         string
+		service, qualifier, function string
+	}{
+		{"acs:fc:eu-central-1:123:services/s/functions/f", "s", "", "f"},
+		{"acs:fc:::services/s/functions/f", "s", "", "f"},
+		{"acs:fc:{region}:{accountID}:services/fnf-demo/functions/StartJob", "fnf-demo", "", "StartJob"},
+		{"acs:fc:::services/s.prod/functions/f", "s", "prod", "f"},
+		{"acs:fc:::services/s.1.2/functions/f", "s", "1.2", "f"},
+		{"arn:aws:lambda:eu-west-1:123456789012:function:f-1_x", "", "", "f-1_x"},
+		{"arn:aws-cn:lambda:::function:f", "", "", "f"},
+		{"arn:aws:lambda:eu-west-1:123456789012:function:f:$LATEST", "", "$LATEST", "f"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.text, func(t *testing.T) {
+			t.Parallel()
+			got, err := fdl.ParseResource(tt.text)
+			want := fdl.Resource{Text: tt.text, Service: tt.service, Qualifier: tt.qualifier, Function: tt.function}
+			if err != nil || got != want {
+				t.Errorf("got %+v, %v, want %+v", got, err, want)
+			}
+		})
+	}
+}
+
+func TestParseResourceRefuses(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ text, why string }{
+		{"", "names no function"},
+		{"StartJob", "names no function"},
+		{"acs:fc:eu:1:functions/f", "names no function"},
+		{"acs:fc::services/s/functions/f", "names no function"},
+		{"acs:fc:::services//functions/f", "names no function"},
+		{"acs:fc:::services/s./functions/f", "names no function"},
+		{"acs:fc:::services/s/functions/", "names no function"},
+		{"acs:fc:::services/s/functions/f/g", "names no function"},
+		{"acs:fc:::services/s/functions/f ", "names no function"},
+		{"arn:aws:lambda:eu:1:f", "names no function"},
+		{"arn:aws:lambda:eu:1:function:", "names no function"},
+		{"arn:aws:lambda:eu:1:function:f:a:b", "names no function"},
+		{"arn:aws:lambda:eu:1:layer:l:1", "names no function"},
+		{"acs:fnf:::flow/f", "not supported yet"},
+		{"acs:mns:::/queues/q/messages", "not supported yet"},
+		{"arn:aws:dms:eu:1:task:T", "not supported yet"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.text, func(t *testing.T) {
+			t.Parallel()
+			got, err := fdl.ParseResource(tt.text)
+			if err == nil || !strings.Contains(err.Error(), tt.why) || !strings.Contains(err.Error(), "allowed: acs:fc:") {
+				t.Errorf("got %+v, %v; want an error with %q", got, err, tt.why)
+			}
+		})
+	}
+}
