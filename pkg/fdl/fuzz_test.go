@@ -1,0 +1,89 @@
+package fdl_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/waitless/waitless/pkg/fdl"
+)
+
+// FuzzParse: a text gives a flow or errors, never a panic, and every problem
+// is one line about a place in the text, in the order of the places.
+func FuzzParse(f *testing.F) {
+	files, err := filepath.Glob(mistakes + "/*/flow.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range append(files, "../../events/polling/flow.yaml") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		flow, problems := fdl.Parse(text)
+		if (flow == nil) != (len(problems.Errors()) > 0) {
+			t.Errorf("flow %t with the problems\n%s", flow != nil, lines(problems))
+		}
+		textLines := strings.Split(strings.TrimPrefix(string(text), "\uFEFF"), "\n")
+		last := fdl.Position{Line: 1, Column: 1}
+		for _, p := range problems {
+			if p.Line < last.Line || (p.Line == last.Line && p.Column < last.Column) {
+				t.Errorf("%s comes after %s", p.Position, last)
+			}
+			if last = p.Position; p.Line > len(textLines) || p.Column > utf8.RuneCountInString(textLines[p.Line-1])+1 {
+				t.Errorf("%s is beyond the text: %s", p.Position, p.Message)
+			}
+			if p.Message == "" || strings.ContainsAny(p.Message, "\r\n") {
+				t.Errorf("message %q is not one line", p.Message)
+			}
+		}
+		if flow != nil {
+			checkLinks(t, flow)
+		}
+	})
+}
+
+func checkLinks(t *testing.T, flow *fdl.Flow) {
+	t.Helper()
+	seen := map[string]bool{}
+	for i, s := range flow.All {
+		if s.Index != i || s.Kind == nil || !fdl.ValidName(s.Name) || seen[s.Name] {
+			t.Errorf("step %d is %+v", i, s)
+		}
+		seen[s.Name] = true
+	}
+}
+
+// FuzzParseResource: what is taken apart can be put together again.
+func FuzzParseResource(f *testing.F) {
+	f.Add("acs:fc:eu-central-1:123:services/s.prod/functions/f")
+	f.Add("arn:aws:lambda:eu-west-1:123456789012:function:f:$LATEST")
+	f.Add("arn:aws:sqs:eu-west-1:123456789012:q")
+	f.Fuzz(func(t *testing.T, text string) {
+		r, err := fdl.ParseResource(text)
+		if err != nil {
+			if r != (fdl.Resource{}) {
+				t.Errorf("got %+v with %v", r, err)
+			}
+			return
+		}
+		separator, name := ":", "function:"+r.Function
+		if r.Service != "" {
+			separator, name = ".", "services/"+r.Service
+		}
+		if r.Qualifier != "" {
+			name += separator + r.Qualifier
+		}
+		if r.Service != "" {
+			name += "/functions/" + r.Function
+		}
+		if r.Function == "" || r.Text != text || !strings.HasSuffix(text, ":"+name) {
+			t.Errorf("got %+v from %q", r, text)
+		}
+	})
+}
