@@ -58,19 +58,38 @@ func Apply(env Env, s State, sig Signal) (Next, error) {
 // check finds a state that the definition cannot have led to, so that the rest
 // may use indexes without looking.
 func check(env Env, s State) error {
-	for _, scope := range s.Scopes {
-		if scope.Choice != NoStep && !hasBranch(env.Flow, scope) {
+	running := s.Status == StatusRunning
+	if running != (len(s.Scopes) > 0) || running != (s.Waiting != nil) {
+		return fmt.Errorf("machine: execution %q is %s, in %d series of steps, waiting=%t, which no signal leads to",
+			s.Execution, s.Status, len(s.Scopes), s.Waiting != nil)
+	}
+	for i, scope := range s.Scopes {
+		if i == 0 && scope.Choice != NoStep || i > 0 && !hasBranch(env.Flow, scope) {
 			return fmt.Errorf("machine: execution %q is in branch %d of step %d, which flow %q does not have",
 				s.Execution, scope.Branch, scope.Choice, s.Flow.Name)
 		}
 	}
-	if s.Waiting == nil {
-		return nil
-	}
-	if i := s.Waiting.Attempt.Step; i < 0 || i >= len(env.Flow.All) || len(s.Scopes) == 0 {
-		return fmt.Errorf("machine: execution %q waits in step %d, which flow %q does not have", s.Execution, i, s.Flow.Name)
+	if s.Waiting != nil && !canWait(env.Flow, s.Waiting) {
+		return fmt.Errorf("machine: execution %q waits in step %d, which flow %q does not have or which does not wait so",
+			s.Execution, s.Waiting.Attempt.Step, s.Flow.Name)
 	}
 	return nil
+}
+
+// canWait reports whether the step that waits is one that waits for this.
+func canWait(flow *fdl.Flow, waiting *Waiting) bool {
+	i := waiting.Attempt.Step
+	if i < 0 || i >= len(flow.All) {
+		return false
+	}
+	switch flow.All[i].Kind.(type) {
+	case *fdl.Task:
+		return waiting.For == WaitingForCall
+	case *fdl.Wait:
+		return waiting.For == WaitingForInstant
+	case *fdl.Pass, *fdl.Choice, *fdl.Succeed, *fdl.Fail:
+	}
+	return false
 }
 
 func hasBranch(flow *fdl.Flow, scope Scope) bool {
@@ -103,8 +122,8 @@ func (r *run) touch(at time.Time) {
 	s := r.state()
 	s.At = at
 	s.Scopes = append(make([]Scope, 0, len(s.Scopes)+1), s.Scopes...)
-	// The sample's poll makes eleven events in two signals.
-	r.next.Events = make([]Event, 0, 8)
+	// The sample's poll makes five events and then six.
+	r.next.Events = make([]Event, 0, 6)
 }
 
 func (r *run) begin(at time.Time) {
@@ -302,10 +321,7 @@ func Pending(env Env, s State) ([]Command, error) {
 		return nil, err
 	}
 	step := env.Flow.All[s.Waiting.Attempt.Step]
-	task, ok := step.Kind.(*fdl.Task)
-	if !ok {
-		return nil, fmt.Errorf("machine: execution %q waits for a call in step %s, which is no task", s.Execution, step.Name)
-	}
+	task, _ := step.Kind.(*fdl.Task)
 	r := &run{env: env, next: Next{State: s}}
 	return []Command{r.call(step, task, s.Waiting)}, nil
 }

@@ -25,7 +25,7 @@ func BenchmarkApply(b *testing.B) {
 
 // BenchmarkEncode writes the log item of such a turn.
 func BenchmarkEncode(b *testing.B) {
-	state, events := pollingTurn(b)()
+	state, events := pollingItem(b)
 	size := 0
 	b.ReportAllocs()
 	for b.Loop() {
@@ -36,7 +36,7 @@ func BenchmarkEncode(b *testing.B) {
 
 // BenchmarkDecode reads it back.
 func BenchmarkDecode(b *testing.B) {
-	item := machine.Encode(pollingTurn(b)())
+	item := machine.Encode(pollingItem(b))
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, _, err := machine.Decode(item); err != nil {
@@ -45,9 +45,16 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
+// pollingItem is the log item of a turn: what both signals made.
+func pollingItem(tb testing.TB) (machine.State, []machine.Event) {
+	tb.Helper()
+	called, slept := pollingTurn(tb)()
+	return slept.State, append(called.Events, slept.Events...)
+}
+
 // pollingTurn gives a function that makes the same turn of the polling sample
-// again and again, from its second wait to its third.
-func pollingTurn(tb testing.TB) func() (machine.State, []machine.Event) {
+// again and again: the wait is over, the answer leads to the next one.
+func pollingTurn(tb testing.TB) func() (called, slept machine.Next) {
 	tb.Helper()
 	text, err := os.ReadFile("../../events/polling/flow.yaml")
 	if err != nil {
@@ -76,10 +83,9 @@ func pollingTurn(tb testing.TB) func() (machine.State, []machine.Event) {
 		At: epoch, Attempt: next.State.Waiting.Attempt, Outcome: token.Success(object(`{"job_id":"` + id + `"}`)),
 	}).State
 	answer := token.Success(object(`{"job_id":"` + id + `","job_status":"running","try_count":1}`))
-	return func() (machine.State, []machine.Event) {
+	return func() (called, slept machine.Next) {
 		due := waiting.Timer.Due
-		called := apply(waiting, machine.TimerDue{At: due})
-		slept := apply(called.State, machine.Returned{At: due, Attempt: called.State.Waiting.Attempt, Outcome: answer})
-		return slept.State, append(called.Events, slept.Events...)
+		called = apply(waiting, machine.TimerDue{At: due})
+		return called, apply(called.State, machine.Returned{At: due, Attempt: called.State.Waiting.Attempt, Outcome: answer})
 	}
 }
