@@ -39,4 +39,59 @@
 // Reason: a tool line would put some two hundred modules of the linter into our go.sum, and into what a user downloads to
 // check it. An image hides what it holds. With the version in the file's name, a new version is a missing file, so a contributor
 // has it with the next make check, and CI with the same commit.
+//
+// # 4. What evaluates conditions and paths?
+//
+// Options: a library for expressions (gval with jsonpath, expr, CEL were tried); a parser of our own.
+//
+// Choice: a parser of our own, five levels of recursive descent in package expr.
+//
+// Reason: the language decides that a missing key makes every comparison false, that different types are unequal and never an
+// error, and that numbers compare as decimals. gval makes a missing key an error, finds 3 equal to "3" and orders texts against
+// numbers; expr makes an order of a missing key an error; CEL makes both an error; all three round 9007199254740993. Each
+// would need its operators replaced, and none gives the place of an error within a flow.
+//
+// # 5. What is a value?
+//
+// Options: any, as encoding/json makes it; raw JSON text; a type of our own.
+//
+// Choice: [expr.Value], an immutable tree behind one pointer, objects sorted by key, numbers as they were written, each node
+// knowing its size as JSON.
+//
+// Reason: a mapping then shares what it passes on, a limit of size costs nothing to check, equal values render equally, and
+// the log writes a value that state and history share once. Nobody can change a value that somebody else still holds.
+//
+// # 6. Which form has a log item?
+//
+// Options: JSON with short keys; a library for a binary form; a binary form of our own.
+//
+// Choice: our own (expr.Encoder, machine.Encode): numbers of variable length, values by reference to where they stand first,
+// a format number in front, a checksum behind.
+//
+// Reason: one item is written for each turn of a loop, and DynamoDB bills by the kilobyte. The item of a poll takes about 550
+// bytes; as JSON it would take 2,100. Libraries have the numbers but not the references, which are most of it.
+//
+// # 7. Where is an outcome declared, and may token know values?
+//
+// Options: token with raw JSON; token importing expr; outcome in machine.
+//
+// Choice: package token, which imports expr.
+//
+// Reason: machine and resume both need it and may not know each other. Outputs are compared ("the same again?") and measured
+// before they are kept, which is what a value is for.
+//
+// # 8. What does a step's history look like where the vendor is silent?
+//
+// Choice: pass, choice and succeed: StepEntered, StepExited; wait: StepEntered, StepStarted, StepSucceeded, StepExited; task:
+// StepEntered, TaskScheduled, TaskStarted, TaskSucceeded, StepExited; a failing step ends with StepFailed, and so does each
+// choice around it, then ExecutionFailed. The detail of StepStarted has the instant "until". ScheduleEventId is the event
+// before, as long as steps run one after the other. The goto of a branch goes before the end of its choice.
+//
+// # 9. How are long calls made in one process?
+//
+// Options: as the design has it, in a task of its own with a token; awaited like short ones.
+//
+// Choice, until tokens come: awaited, whatever they take, 15 minutes at most.
+//
+// Reason: the store is in memory. Nobody else can take the execution over, so nothing is lost by waiting.
 package pkg

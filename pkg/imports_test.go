@@ -43,12 +43,12 @@ var house = []row{
 	{path: "pkg"},
 
 	{path: "pkg/expr", pure: true},
-	{path: "pkg/token", pure: true},
+	{path: "pkg/token", pure: true, ours: []string{"pkg/expr"}},
 	{path: "pkg/jobs", pure: true},
 	{path: "pkg/fdl", pure: true, ours: []string{"pkg/expr"}, modules: []string{yaml}},
 	{path: "pkg/machine", pure: true, ours: []string{"pkg/expr", "pkg/fdl", "pkg/token"}},
 
-	{path: "pkg/jobs/simulated", ours: []string{"pkg/jobs"}},
+	{path: "pkg/jobs/simulated", pure: true, ours: []string{"pkg/jobs"}},
 
 	{path: "pkg/engine", ours: []string{"pkg/machine", "pkg/fdl", "pkg/expr", "pkg/token"}},
 	{
@@ -58,7 +58,7 @@ var house = []row{
 	{path: "pkg/resume", ours: []string{"pkg/token", "pkg/jobs"}},
 	{path: "pkg/resume/resumetest", testing: true, ours: []string{"pkg/resume", "pkg/token", "pkg/jobs"}},
 
-	{path: "pkg/local", ours: append([]string{"pkg/jobs/simulated"}, useCases...)},
+	{path: "pkg/local", ours: append([]string{"pkg/jobs/simulated"}, useCases...), modules: []string{"github.com/mattn/go-shellwords"}},
 	{path: "pkg/sim", testing: true, ours: useCases},
 
 	{path: "pkg/httpapi/rest", ours: useCases},
@@ -80,7 +80,10 @@ var house = []row{
 		}, composed...),
 	},
 	{
-		path: "pkg/cli", modules: []string{awsSDK},
+		path: "pkg/cli",
+		modules: []string{
+			awsSDK, "github.com/mattn/go-runewidth", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term",
+		},
 		ours: append([]string{"pkg/local", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/recipients"}, composed...),
 	},
 	{path: "pkg/cmd/waitless", ours: []string{"pkg/cli"}},
