@@ -178,7 +178,7 @@ func objectOutcome(step *fdl.Step, outcome token.Outcome) token.Outcome {
 	}
 	if output.Kind() != expr.KindObject {
 		return token.Failure(ErrorInvalidLocal,
-			fmt.Sprintf("step %s: the answer is %s (%.80s); a function answers with a JSON object", step.Name, output.Kind(), output.JSON()))
+			fmt.Sprintf("step %s: the answer is %s; a function answers with a JSON object", step.Name, shown(output)))
 	}
 	return outcome
 }
@@ -192,8 +192,8 @@ func (r *run) advance(step *fdl.Step) {
 			step = r.endSeries()
 		case r.historyFull():
 			r.failExecution(ErrorEventLimit, fmt.Sprintf(
-				"the execution has %d history events and the limit is %d: a loop that polls belongs into one step with \"pattern: waitForCondition\", "+
-					"other long work into several executions", r.state().Events, r.env.Limits.events()))
+				"the execution has %d history events and another step may exceed the limit, %d: a loop that polls belongs into one step with "+
+					"\"pattern: waitForCondition\", other long work into several executions", r.state().Events, r.env.Limits.events()))
 		default:
 			step = r.enter(step)
 		}

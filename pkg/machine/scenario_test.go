@@ -36,6 +36,7 @@ func TestMain(m *testing.M) {
 //	flow            the definition, which may be given anew
 //	limit events=N  a smaller limit of history events
 //	start           the input; the execution is accepted and begins
+//	started at=T    the signal of the start comes once more
 //	returned step=NAME at=T [error=NAME] [attempt=N]   the answer, or the cause of the error
 //	timer at=T      a timer is due
 //	state           the state as it is
@@ -79,6 +80,8 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		return "ok\n"
 	case "start":
 		return s.start(t, d, at)
+	case "started":
+		return s.apply(t, machine.Started{At: at})
 	case "returned":
 		return s.apply(t, s.returned(t, d, at))
 	case "timer":
@@ -242,7 +245,7 @@ func (s *script) show() string {
 		fmt.Fprintf(&out, "output %s\n", s.state.Output)
 	}
 	if s.state.Error != "" {
-		fmt.Fprintf(&out, "error %s: %s\n", s.state.Error, s.state.Cause)
+		fmt.Fprintf(&out, "error %s %q\n", s.state.Error, s.state.Cause)
 	}
 	return out.String()
 }

@@ -35,18 +35,22 @@ func waitUntil(wait *fdl.Wait, input expr.Value, now time.Time) (time.Time, erro
 }
 
 func notTooFar(t, now time.Time) (time.Time, error) {
-	if t.Sub(now) > fdl.MaxWait {
-		return time.Time{}, fmt.Errorf("timestamp %s lies %s ahead and the limit is %s; wait in several steps",
-			t.Format(time.RFC3339), t.Sub(now).Round(time.Second), fdl.MaxWait)
+	if latest := now.Add(fdl.MaxWait); t.After(latest) {
+		return time.Time{}, fmt.Errorf("timestamp %s lies more than %s ahead, after %s; wait in several steps",
+			t.UTC().Format(time.RFC3339Nano), fdl.MaxWait, latest.UTC().Format(time.RFC3339Nano))
 	}
 	return t, nil
 }
 
-// shown is a value for a message: what it is, and its text when short.
+// shown is a value for a message: what it is, and how it begins.
 func shown(v expr.Value) string {
-	const most = 40
-	if v.IsMissing() || v.Size() > most {
+	if v.IsMissing() || v.Kind() == expr.KindNull {
 		return v.Kind().String()
 	}
-	return fmt.Sprintf("%s, %s", v.Kind(), v.JSON())
+	const most = 80
+	text := []rune(v.JSON())
+	if len(text) > most {
+		text = append(text[:most], []rune("...")...)
+	}
+	return fmt.Sprintf("%s, %s", v.Kind(), string(text))
 }
