@@ -1,6 +1,3 @@
-// Package token holds what ends an attempt: its [Outcome].
-//
-// It is pure. This package may change between releases.
 package token
 
 import "github.com/waitless/waitless/pkg/expr"

@@ -1,0 +1,160 @@
+package token
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// ID is what a token says: which attempt of which execution it finishes, and
+// until when anybody remembers that execution.
+type ID struct {
+	// Execution is the id of the execution's log; of a wait that belongs to
+	// somebody else's engine, a hash of its recipient.
+	Execution [12]byte
+	// Number is the attempt's number in the execution.
+	Number uint32
+	// Expires is when nothing of the execution is left, in whole seconds from
+	// 1970 to 2106. It is later than any deadline, so that a late caller still
+	// hears what happened first.
+	Expires time.Time
+	// Flags ask more of whoever closes the token.
+	Flags Flags
+}
+
+// Flags ask more of whoever closes a token.
+type Flags uint8
+
+// FlagSigned demands a signature of the body from a callback.
+const FlagSigned Flags = 1
+
+const (
+	version = 1
+	// flagBits is how many bits of the first byte the flags have.
+	flagBits = 4
+	// headSize: version and flags, key id, execution, number, expiry.
+	headSize = 1 + 1 + 12 + 4 + 4
+)
+
+// MaxLength is the greatest length of a token's text, in characters.
+const MaxLength = 80
+
+var encoding = base64.RawURLEncoding.Strict()
+
+// Key is a secret that tokens are signed with.
+type Key struct {
+	ID     uint8  // stands in the token, so that keys can be replaced
+	Secret []byte // [SecretSize] random bytes
+}
+
+// SecretSize is the size of a key's secret, in bytes.
+const SecretSize = 32
+
+// Keys sign and verify tokens. While keys are being replaced, tokens of the
+// previous one stay valid.
+type Keys struct {
+	Current  Key
+	Previous *Key // nil when there is none
+}
+
+// Check finds keys that must not be used.
+func (k Keys) Check() error {
+	if len(k.Current.Secret) < SecretSize {
+		return fmt.Errorf("token key %d has %d bytes; allowed: at least %d", k.Current.ID, len(k.Current.Secret), SecretSize)
+	}
+	if k.Previous == nil {
+		return nil
+	}
+	if len(k.Previous.Secret) < SecretSize {
+		return fmt.Errorf("previous token key %d has %d bytes; allowed: at least %d", k.Previous.ID, len(k.Previous.Secret), SecretSize)
+	}
+	if k.Previous.ID == k.Current.ID {
+		return fmt.Errorf("current and previous token key both have the id %d; give the new one another", k.Current.ID)
+	}
+	return nil
+}
+
+// Sign is the text of the token for id: URL-safe, a handle, a dot and a
+// signature. The same id and key give the same text.
+func (k Keys) Sign(id ID) string {
+	head := id.head(k.Current.ID)
+	return encoding.EncodeToString(head) + "." + encoding.EncodeToString(k.Current.sign(head))
+}
+
+func (k Key) sign(head []byte) []byte {
+	mac := hmac.New(sha256.New, k.Secret)
+	mac.Write(head)
+	return mac.Sum(nil)
+}
+
+// Handle is what tables keep of the token for id: its text before the dot,
+// which nobody can close anything with.
+func (k Keys) Handle(id ID) string { return encoding.EncodeToString(id.head(k.Current.ID)) }
+
+func (id ID) head(key uint8) []byte {
+	head := make([]byte, 0, headSize)
+	head = append(head, version<<flagBits|byte(id.Flags), key)
+	head = append(head, id.Execution[:]...)
+	head = binary.BigEndian.AppendUint32(head, id.Number)
+	return binary.BigEndian.AppendUint32(head, uint32(id.Expires.Unix())) //nolint:gosec // documented: until 2106
+}
+
+// ErrInvalid is the one answer for a token that is forged, damaged, of an
+// unknown version or key, or expired: the reason would help a forger only.
+var ErrInvalid = errors.New("the token is not valid: it is damaged, not from here, or its execution is long over")
+
+// Verify is what the token's text says, if we signed it and it has not
+// expired. It takes the same time for every signature.
+func (k Keys) Verify(text string, now time.Time) (id ID, handle string, err error) {
+	handle, signature, ok := strings.Cut(text, ".")
+	if !ok || len(text) > MaxLength || strings.ContainsAny(text, "\r\n") { // which base64 would skip
+		return ID{}, "", ErrInvalid
+	}
+	head, err := encoding.DecodeString(handle)
+	if err != nil || len(head) != headSize || head[0]>>flagBits != version {
+		return ID{}, "", ErrInvalid
+	}
+	key, ok := k.byID(head[1])
+	sum, err := encoding.DecodeString(signature)
+	if !ok || err != nil || !hmac.Equal(sum, key.sign(head)) {
+		return ID{}, "", ErrInvalid
+	}
+	if id = parseHead(head); !now.Before(id.Expires) {
+		return ID{}, "", ErrInvalid
+	}
+	return id, handle, nil
+}
+
+func (k Keys) byID(id uint8) (Key, bool) {
+	switch {
+	case id == k.Current.ID:
+		return k.Current, true
+	case k.Previous != nil && id == k.Previous.ID:
+		return *k.Previous, true
+	}
+	return Key{}, false
+}
+
+func parseHead(head []byte) ID {
+	return ID{
+		Flags:     Flags(head[0] & (1<<flagBits - 1)),
+		Execution: [12]byte(head[2:14]),
+		Number:    binary.BigEndian.Uint32(head[14:18]),
+		Expires:   time.Unix(int64(binary.BigEndian.Uint32(head[18:22])), 0).UTC(),
+	}
+}
+
+// Mask hides what makes a token's text worth stealing, for views and logs.
+func Mask(text string) string {
+	handle, _, _ := strings.Cut(text, ".")
+	const shown = 6
+	if len(handle) <= shown {
+		return "..."
+	}
+	return "..." + handle[len(handle)-shown:]
+}

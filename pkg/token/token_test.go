@@ -1,0 +1,155 @@
+package token_test
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/token"
+)
+
+func key(id uint8) token.Key {
+	return token.Key{ID: id, Secret: bytes.Repeat([]byte{id}, token.SecretSize)}
+}
+
+var (
+	now    = time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
+	sample = token.ID{
+		Execution: [12]byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, Number: 14, Expires: now.Add(time.Hour), Flags: token.FlagSigned,
+	}
+)
+
+func TestVerifyGivesWhatWasSigned(t *testing.T) {
+	t.Parallel()
+	keys := token.Keys{Current: key(1)}
+	text := keys.Sign(sample)
+	id, handle, err := keys.Verify(text, now)
+	if err != nil || id != sample {
+		t.Errorf("Verify = %v, %v; want %v", id, err, sample)
+	}
+	if before, _, _ := strings.Cut(text, "."); handle != before || handle != keys.Handle(sample) {
+		t.Errorf("handle %q is not the text before the dot of %q", handle, text)
+	}
+}
+
+func TestTextIsShortAndFitsAURL(t *testing.T) {
+	t.Parallel()
+	largest := token.ID{Execution: [12]byte(bytes.Repeat([]byte{255}, 12)), Number: 1<<32 - 1, Expires: time.Unix(1<<32-1, 0), Flags: 15}
+	text := token.Keys{Current: key(255)}.Sign(largest)
+	if len(text) > token.MaxLength {
+		t.Errorf("%d characters, at most %d allowed", len(text), token.MaxLength)
+	}
+	if rest := strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_."); rest != "" {
+		t.Errorf("%q holds %q, which a URL would escape", text, rest)
+	}
+}
+
+// TestTextIsStable pins the form: tokens are out in the world.
+func TestTextIsStable(t *testing.T) {
+	t.Parallel()
+	const want = "EQEBAgMEBQYHCAkKCwwAAAAOaX3gsA.ramatF4FG5b6dacTBl1C00Ys_DDAbHI01Te4aO8Jlds"
+	if got := (token.Keys{Current: key(1)}).Sign(sample); got != want {
+		t.Errorf("Sign = %q, want %q", got, want)
+	}
+}
+
+func TestVerifyRefuses(t *testing.T) {
+	t.Parallel()
+	keys := token.Keys{Current: key(1)}
+	text := keys.Sign(sample)
+	handle, signature, _ := strings.Cut(text, ".")
+	other, _, _ := strings.Cut(keys.Sign(token.ID{Number: 15, Expires: sample.Expires}), ".")
+	for name, text := range map[string]string{
+		"nothing":                 "",
+		"no dot":                  handle + signature,
+		"no signature":            handle + ".",
+		"two dots":                text + "." + signature,
+		"another's signature":     other + "." + signature,
+		"a short signature":       text[:len(text)-4],
+		"a changed handle":        "F" + text[1:],
+		"a long text":             text + strings.Repeat("A", token.MaxLength),
+		"a line break":            text[:9] + "\n" + text[9:],
+		"padding":                 text + "=",
+		"another alphabet":        strings.ReplaceAll(text, "_", "/"),
+		"an unknown key":          token.Keys{Current: key(9)}.Sign(sample),
+		"the id of another's key": token.Keys{Current: token.Key{ID: 1, Secret: key(2).Secret}}.Sign(sample),
+		"an expired one":          keys.Sign(token.ID{Expires: now}),
+		"an unknown version":      "I" + text[1:],
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if id, _, err := keys.Verify(text, now); !errors.Is(err, token.ErrInvalid) || id != (token.ID{}) {
+				t.Errorf("Verify(%q) = %v, %v; want ErrInvalid and nothing else", text, id, err)
+			}
+		})
+	}
+}
+
+func TestKeysRotate(t *testing.T) {
+	t.Parallel()
+	before, previous := token.Keys{Current: key(1)}, key(1)
+	during := token.Keys{Current: key(2), Previous: &previous}
+	after := token.Keys{Current: key(2)}
+	old := before.Sign(sample)
+	if _, _, err := during.Verify(old, now); err != nil {
+		t.Errorf("a token of the previous key: %v", err)
+	}
+	if _, _, err := after.Verify(old, now); !errors.Is(err, token.ErrInvalid) {
+		t.Errorf("a token of a key that is gone: %v", err)
+	}
+	if _, _, err := after.Verify(during.Sign(sample), now); err != nil {
+		t.Errorf("a token of the new key: %v", err)
+	}
+}
+
+func TestCheckRefusesWeakKeys(t *testing.T) {
+	t.Parallel()
+	short, same := token.Key{ID: 2, Secret: []byte("short")}, key(1)
+	for name, tt := range map[string]struct {
+		keys token.Keys
+		want string
+	}{
+		"none":           {token.Keys{}, "token key 0 has 0 bytes; allowed: at least 32"},
+		"short":          {token.Keys{Current: short}, "token key 2 has 5 bytes; allowed: at least 32"},
+		"short previous": {token.Keys{Current: key(1), Previous: &short}, "previous token key 2 has 5 bytes; allowed: at least 32"},
+		"same id":        {token.Keys{Current: key(1), Previous: &same}, "current and previous token key both have the id 1; give the new one another"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if err := tt.keys.Check(); err == nil || err.Error() != tt.want {
+				t.Errorf("Check() = %v, want %q", err, tt.want)
+			}
+		})
+	}
+	if err := (token.Keys{Current: key(1)}).Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMaskShowsNothingUsable(t *testing.T) {
+	t.Parallel()
+	text := token.Keys{Current: key(1)}.Sign(sample)
+	if masked := token.Mask(text); len(masked) > 10 || strings.Contains(masked, ".q") || !strings.HasPrefix(masked, "...") {
+		t.Errorf("Mask(%q) = %q", text, masked)
+	}
+	if masked := token.Mask("x"); masked != "..." {
+		t.Errorf("Mask of what is no token = %q", masked)
+	}
+}
+
+// FuzzVerify: no text but one that was signed is accepted, and none panics.
+func FuzzVerify(f *testing.F) {
+	keys := token.Keys{Current: key(1)}
+	signed := keys.Sign(sample)
+	for _, text := range []string{"", ".", signed, signed[1:], strings.ToLower(signed), "EQEB.AAAA"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		id, _, err := keys.Verify(text, now)
+		if err == nil && keys.Sign(id) != text {
+			t.Errorf("Verify accepted %q, which says %v, whose text is another", text, id)
+		}
+	})
+}
