@@ -15,6 +15,8 @@ const (
 	ErrorInvalidArgument = "FnF.InvalidArgument"
 	// ErrorEventLimit: the history is full.
 	ErrorEventLimit = "FnF.EventLimitExceeded"
+	// ErrorDataLimit: a step's values are too large.
+	ErrorDataLimit = "FnF.DataLimitExceeded"
 	// ErrorInvalidLocal is the vendor's name for an answer that is no object.
 	ErrorInvalidLocal = "FnF.InvalidLocal"
 	// ErrorFailed is the error of a fail step that names none.
@@ -157,6 +159,9 @@ func (r *run) returned(at time.Time, outcome token.Outcome) {
 	if !outcome.Failed() {
 		outcome = objectOutcome(step, outcome)
 	}
+	if cause, tooLarge := r.tooLarge("step "+step.Name, waiting.Input, outcome.Output); tooLarge {
+		outcome = token.Failure(ErrorDataLimit, cause)
+	}
 	if outcome.Failed() {
 		r.emit(Event{Type: TaskFailed, Step: step.Index, Error: outcome.Error, Cause: outcome.Cause})
 		r.fail(step, outcome.Error, outcome.Cause)
@@ -228,6 +233,11 @@ func (r *run) scope() *Scope {
 // nil with the state waiting or final, or at the end of the series.
 func (r *run) enter(step *fdl.Step) *fdl.Step {
 	input := r.inputOf(step)
+	if cause, tooLarge := r.tooLarge("step "+step.Name, input); tooLarge {
+		r.emit(Event{Type: StepEntered, Step: step.Index})
+		r.fail(step, ErrorDataLimit, cause)
+		return nil
+	}
 	r.emit(Event{Type: StepEntered, Step: step.Index, Input: input})
 	switch kind := step.Kind.(type) {
 	case *fdl.Task:
@@ -246,6 +256,21 @@ func (r *run) enter(step *fdl.Step) *fdl.Step {
 	return nil
 }
 
+// tooLarge reports whether values that stand together exceed the limit, and
+// what to do about it. Nothing larger goes into the next step or outside, so
+// that a loop whose mappings double a value ends early.
+func (r *run) tooLarge(what string, values ...expr.Value) (cause string, tooLarge bool) {
+	size, limit := 0, r.env.Limits.data()
+	for _, v := range values {
+		size += v.Size()
+	}
+	if size <= limit {
+		return "", false
+	}
+	return fmt.Sprintf("%s: the data has %d bytes and the limit is %d for input, local and output together; "+
+		"map only what later steps need, and keep large data elsewhere under a key that the flow passes on", what, size, limit), true
+}
+
 func (r *run) inputOf(step *fdl.Step) expr.Value {
 	scope := r.scope()
 	if step.Input == nil {
@@ -262,6 +287,10 @@ func (r *run) exit(step *fdl.Step, input, local expr.Value) *fdl.Step {
 	output := local
 	if step.Output != nil {
 		output = step.Output.Eval(&expr.Scope{Input: input, Local: local, Context: r.context(step.Output, step, r.state().Events+1)})
+	}
+	if cause, tooLarge := r.tooLarge("step "+step.Name, input, local, output); tooLarge {
+		r.fail(step, ErrorDataLimit, cause)
+		return nil
 	}
 	r.emit(Event{Type: StepExited, Step: step.Index, Input: input, Local: local, Output: output})
 	scope := r.scope()
@@ -381,6 +410,10 @@ func (r *run) succeed(flow Scope) {
 	output := flow.Local
 	if mappings := r.env.Flow.Output; mappings != nil {
 		output = mappings.Eval(&expr.Scope{Input: flow.Input, Local: flow.Local, Context: r.context(mappings, nil, 0)})
+	}
+	if cause, tooLarge := r.tooLarge("the flow's output", output); tooLarge {
+		r.failExecution(ErrorDataLimit, cause)
+		return
 	}
 	s := r.state()
 	r.emit(Event{Type: ExecutionSucceeded, Step: NoStep, Output: output})

@@ -260,3 +260,17 @@ func TestDamagedStates(t *testing.T) {
 		})
 	}
 }
+
+func TestEventTypes(t *testing.T) {
+	t.Parallel()
+	for typ, want := range map[machine.EventType]string{0: "Unknown", machine.TaskFailed: "TaskFailed", machine.TaskFailed + 1: "Unknown", 255: "Unknown"} {
+		if text, err := typ.MarshalJSON(); err != nil || string(text) != `"`+want+`"` {
+			t.Errorf("type %d is %s as JSON, error %v, want %s", typ, text, err, want)
+		}
+	}
+	// An event of a flow that is not at hand, or of another one.
+	h := machine.Event{ID: 2, By: 1, Type: machine.TaskScheduled, Step: 9, At: epoch.In(time.FixedZone("", 3600))}.Render(parseFlow(t, twoWaits))
+	if h.StepName != "" || h.Time != "2026-01-31T10:00:00.000Z" || h.EventDetail != "{}" {
+		t.Errorf("rendered %+v", h)
+	}
+}

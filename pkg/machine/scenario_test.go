@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 // A script has these commands, instants counted from the start:
 //
 //	flow            the definition, which may be given anew
-//	limit events=N  a smaller limit of history events
+//	limit [events=N] [data=N]   smaller limits: history events, bytes of a step's values
 //	start           the input; the execution is accepted and begins
 //	started at=T    the signal of the start comes once more
 //	returned step=NAME at=T [error=NAME] [attempt=N]   the answer, or the cause of the error
@@ -76,7 +76,9 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	case "flow":
 		return s.parse(d.Input)
 	case "limit":
-		d.ScanArgs(t, "events", &s.limits.Events)
+		s.limits = machine.Limits{}
+		d.MaybeScanArgs(t, "events", &s.limits.Events)
+		d.MaybeScanArgs(t, "data", &s.limits.Data)
 		return "ok\n"
 	case "start":
 		return s.start(t, d, at)

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/waitless/waitless/pkg/expr"
@@ -116,17 +117,18 @@ type Env struct {
 // Limits bound an execution. Zero values mean the defaults.
 type Limits struct {
 	Events int // history events an execution; default [DefaultEvents]
+	Data   int // bytes of a step's input, local and output together; default [DefaultData]
 }
 
-// DefaultEvents is the limit of history events of an execution, the vendor's.
-const DefaultEvents = 5000
+// The vendor's limits.
+const (
+	DefaultEvents = 5000
+	DefaultData   = 32 << 10
+)
 
-func (l Limits) events() int {
-	if l.Events == 0 {
-		return DefaultEvents
-	}
-	return l.Events
-}
+func (l Limits) events() int { return cmp.Or(l.Events, DefaultEvents) }
+
+func (l Limits) data() int { return cmp.Or(l.Data, DefaultData) }
 
 // New is the state of an execution that was accepted and has not begun, with
 // its first history event. The input is an object.

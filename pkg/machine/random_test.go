@@ -1,0 +1,350 @@
+package machine_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// TestRandomWalks drives random flows with random signals, right ones and
+// wrong ones, and checks what holds of every execution. A failure names the
+// seed of its walk.
+func TestRandomWalks(t *testing.T) {
+	t.Parallel()
+	walks := uint64(2000)
+	if testing.Short() {
+		walks = 200
+	}
+	ended := map[machine.Status]int{}
+	for seed := range walks {
+		w := newWalk(t, seed)
+		w.run()
+		if t.Failed() {
+			t.Fatalf("seed %d, limits %+v, flow:\n%s", seed, w.limit, w.text)
+		}
+		ended[w.state.Status]++
+	}
+	if ended[machine.StatusSucceeded] < int(walks/10) || ended[machine.StatusFailed] < int(walks/10) {
+		t.Errorf("the walks ended as %v: not much of a test", ended)
+	}
+}
+
+// walk is one execution under way, with all that was seen of it.
+type walk struct {
+	t     *testing.T
+	r     *rand.Rand
+	text  string
+	flow  *fdl.Flow
+	limit machine.Limits
+	state machine.State
+	// Of the history: the last event, and the steps entered and not yet left.
+	last machine.Event
+	open []int
+	tags int
+}
+
+func newWalk(t *testing.T, seed uint64) *walk {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 0))
+	w := &walk{t: t, r: r, text: (&flows{r: r}).flow(), limit: machine.Limits{Events: 8 + r.IntN(150), Data: 100 + r.IntN(2000)}}
+	w.flow = parseFlow(t, w.text)
+	var events []machine.Event
+	w.state, events = machine.New(machine.Flow{Name: "flow", Hash: "hash"}, "run", w.answer(), epoch)
+	w.history(events)
+	return w
+}
+
+func (w *walk) run() {
+	w.apply(machine.Started{At: epoch})
+	afterEnd := 0
+	for range 200 {
+		if w.t.Failed() || afterEnd == 5 {
+			return
+		}
+		w.apply(w.signal())
+		if w.state.Status.Final() {
+			afterEnd++
+		}
+	}
+}
+
+// signal is mostly the one that is waited for.
+func (w *walk) signal() machine.Signal {
+	at := w.state.At.Add(time.Duration(w.r.IntN(20)-5) * time.Second)
+	switch waiting := w.state.Waiting; {
+	case w.r.IntN(10) == 0:
+		return machine.Started{At: at}
+	case waiting == nil || w.r.IntN(10) == 0:
+		return machine.TimerDue{At: at}
+	case waiting.For == machine.WaitingForInstant:
+		return machine.TimerDue{At: waiting.Due.Add(time.Duration(w.r.IntN(5)) * time.Second)}
+	case w.r.IntN(10) == 0:
+		return machine.Returned{At: at, Attempt: machine.Attempt{Step: waiting.Attempt.Step, Number: waiting.Attempt.Number - 1}}
+	default:
+		return machine.Returned{At: at, Attempt: waiting.Attempt, Outcome: w.outcome()}
+	}
+}
+
+func (w *walk) outcome() token.Outcome {
+	switch w.r.IntN(30) {
+	case 0:
+		return token.Failure("E", "why")
+	case 1:
+		return token.Success(expr.Null())
+	case 2:
+		return token.Success(expr.String(w.answer().JSON()))
+	}
+	return token.Success(w.answer())
+}
+
+// answer decides the conditions of the choices.
+func (w *walk) answer() expr.Value {
+	return expr.Object(whole("n", int64(w.r.IntN(4))), member("b", expr.Bool(w.r.IntN(2) == 0)), whole("seconds", int64(w.r.IntN(4))-w.rarely()))
+}
+
+func (w *walk) rarely() int64 {
+	if w.r.IntN(20) == 0 {
+		return 100
+	}
+	return 0
+}
+
+func (w *walk) apply(sig machine.Signal) {
+	w.t.Helper()
+	w.tags++
+	env := machine.Env{Flow: w.flow, Limits: w.limit, Cause: fmt.Sprint("cause", w.tags), Tag: fmt.Sprint("tag", w.tags)}
+	if w.state.Timer.Tag != "" && w.r.IntN(2) == 0 {
+		env.Cause = w.state.Timer.Tag
+	}
+	before := machine.Encode(w.state, nil)
+	next, err := machine.Apply(env, w.state, sig)
+	if err != nil {
+		w.t.Errorf("%T: %v", sig, err)
+		return
+	}
+	item := machine.Encode(next.State, next.Events)
+	again, _ := machine.Apply(env, w.state, sig)
+	if diff := cmp.Diff(next.Commands, again.Commands, compared); diff != "" || string(machine.Encode(again.State, again.Events)) != string(item) {
+		w.t.Errorf("%T gives something else the second time, commands:\n%s", sig, diff)
+	}
+	if string(machine.Encode(w.state, nil)) != string(before) {
+		w.t.Errorf("%T changes the state that it is applied to", sig)
+	}
+	state, events, err := machine.Decode(item)
+	if err != nil || string(machine.Encode(state, events)) != string(item) {
+		w.t.Errorf("the state does not survive being stored: %v", err)
+	}
+	if !next.Applied() && (string(machine.Encode(next.State, nil)) != string(before) || len(next.Commands) > 0) {
+		w.t.Errorf("%T does not apply and changes something", sig)
+	}
+	if next.Applied() && w.state.Status.Final() {
+		w.t.Errorf("%T applies after the end", sig)
+	}
+	w.state = state
+	w.history(events)
+	w.check(env, next)
+}
+
+// history checks the events that go on from those before.
+func (w *walk) history(events []machine.Event) {
+	w.t.Helper()
+	for _, e := range events {
+		if e.ID != w.last.ID+1 || e.By < 0 || e.By >= e.ID || e.At.Before(w.last.At) {
+			w.t.Errorf("event %d by %d at %s follows event %d at %s", e.ID, e.By, e.At, w.last.ID, w.last.At)
+		}
+		w.last = e
+		w.enteredOrLeft(e)
+		if size := e.Input.Size() + e.Local.Size() + e.Output.Size(); size > w.limit.Data && e.ID > 1 {
+			w.t.Errorf("event %d has %d bytes, the limit is %d", e.ID, size, w.limit.Data)
+		}
+		if e.Render(w.flow).Type == "Unknown" {
+			w.t.Errorf("event %d has no type", e.ID)
+		}
+	}
+}
+
+// enteredOrLeft: a step that is left is the one entered last.
+func (w *walk) enteredOrLeft(e machine.Event) {
+	w.t.Helper()
+	if e.Type == machine.StepEntered {
+		w.open = append(w.open, e.Step)
+	}
+	if e.Type != machine.StepExited && e.Type != machine.StepFailed {
+		return
+	}
+	if len(w.open) == 0 || w.open[len(w.open)-1] != e.Step {
+		w.t.Errorf("event %d: %s of step %d, open are %v", e.ID, e.Type, e.Step, w.open)
+		return
+	}
+	w.open = w.open[:len(w.open)-1]
+}
+
+// check is what holds of every state between two signals.
+func (w *walk) check(env machine.Env, next machine.Next) {
+	w.t.Helper()
+	s := w.state
+	if s.Events != w.last.ID || s.Events > w.limit.Events || !s.At.Equal(w.last.At) && next.Applied() {
+		w.t.Errorf("%d events at %s, the last one is %d at %s, the limit %d", s.Events, s.At, w.last.ID, w.last.At, w.limit.Events)
+	}
+	final := w.last.Type == machine.ExecutionSucceeded || w.last.Type == machine.ExecutionFailed
+	if final != s.Status.Final() || final && (len(w.open) > 0 || s.Waiting != nil || s.Timer != (machine.Timer{})) {
+		w.t.Errorf("after %s: %s, open %v, waiting %v, timer %v", w.last.Type, s.Status, w.open, s.Waiting, s.Timer)
+	}
+	if final {
+		return
+	}
+	if s.Waiting == nil || len(w.open) != len(s.Scopes) || w.open[len(w.open)-1] != s.Waiting.Attempt.Step {
+		w.t.Errorf("not over and waiting for %v in %d series, open %v", s.Waiting, len(s.Scopes), w.open)
+		return
+	}
+	if (s.Timer != machine.Timer{}) != (s.Waiting.For == machine.WaitingForInstant) || !s.Timer.Due.Equal(s.Waiting.Due) {
+		w.t.Errorf("waiting until %s with timer %v", s.Waiting.Due, s.Timer)
+	}
+	w.commands(env, next)
+}
+
+// commands: whatever was begun by this signal was also asked for, once.
+func (w *walk) commands(env machine.Env, next machine.Next) {
+	w.t.Helper()
+	var want []machine.Command
+	if next.Applied() && w.state.Waiting.For == machine.WaitingForInstant {
+		want = append(want, machine.StartTimer{Timer: machine.Timer{Tag: env.Tag, Due: w.state.Waiting.Due}})
+	}
+	pending, err := machine.Pending(env, w.state)
+	if err != nil {
+		w.t.Error(err)
+	}
+	if next.Applied() {
+		want = append(want, pending...)
+	}
+	if diff := cmp.Diff(want, next.Commands, compared); diff != "" {
+		w.t.Errorf("commands:\n%s", diff)
+	}
+	_, unresolved := machine.Unresolved(w.state, env.Cause)
+	if next.Applied() && unresolved != (len(pending) > 0) {
+		w.t.Errorf("unresolved=%t with %d pending calls", unresolved, len(pending))
+	}
+}
+
+// flows makes random definitions, as JSON.
+type flows struct {
+	r     *rand.Rand
+	names int
+}
+
+func (f *flows) flow() string {
+	return fmt.Sprintf(`{"version":"v1","type":"flow",%s"steps":%s}`, f.maybe(3, `"outputMappings":`+f.mappings()+`,`), f.series(3))
+}
+
+// series makes the steps of one series, whose gotos lead to one of them.
+func (f *flows) series(depth int) string {
+	first, count := f.names, 1+f.r.IntN(4)
+	f.names += count
+	target := func() string { return fmt.Sprintf(`"s%d"`, first+f.r.IntN(count)) }
+	steps := make([]string, count)
+	for i := range steps {
+		steps[i] = f.step(fmt.Sprintf("s%d", first+i), depth, target)
+	}
+	return "[" + strings.Join(steps, ",") + "]"
+}
+
+func (f *flows) step(name string, depth int, target func() string) string {
+	kind, end := f.kind(depth, target), f.maybe(8, `,"end":true`)
+	if strings.Contains(kind, `"succeed"`) || strings.Contains(kind, `"fail"`) {
+		end = ""
+	}
+	return fmt.Sprintf(`{"name":%q,%s%s%s%s}`, name, kind, end,
+		f.maybe(6, `,"inputMappings":`+f.mappings()), f.maybe(4, `,"outputMappings":`+f.mappings()))
+}
+
+func (f *flows) kind(depth int, target func() string) string {
+	choice := f.r.IntN(20)
+	switch {
+	case choice < 4:
+		return `"type":"task","resourceArn":"acs:fc:::services/s/functions/f"`
+	case choice < 7:
+		return `"type":"pass"`
+	case choice < 9:
+		return `"type":"wait","duration":` + f.either("$.seconds", f.r.IntN(3))
+	case choice < 10:
+		return `"type":"wait","timestamp":"2026-01-31T10:00:` + fmt.Sprint(10+f.r.IntN(50)) + `Z"`
+	case choice == 10 && depth < 3:
+		return `"type":"succeed"`
+	case choice == 11 && depth < 3:
+		return `"type":"fail"` + f.maybe(2, `,"error":"E","cause":"why"`)
+	case depth == 0:
+		return `"type":"pass"`
+	}
+	return f.choice(depth, target)
+}
+
+func (f *flows) choice(depth int, target func() string) string {
+	var branches []string
+	for range 1 + f.r.IntN(3) {
+		branches = append(branches, fmt.Sprintf(`{"condition":%s%s}`, f.condition(), f.branch(depth, target)))
+	}
+	otherwise := f.maybe(2, `,"default":{`+strings.TrimPrefix(f.branch(depth, target), ",")+`}`)
+	return `"type":"choice","choices":[` + strings.Join(branches, ",") + "]" + otherwise
+}
+
+func (f *flows) branch(depth int, target func() string) string {
+	steps := ""
+	if f.r.IntN(2) == 0 {
+		steps = `,"steps":` + f.series(depth-1)
+	}
+	return steps + f.maybe(3, `,"goto":`+target())
+}
+
+func (f *flows) condition() string {
+	return []string{`"$.n == 0"`, `"$.n > 1"`, `"$.b"`, `"!$.b"`, `"$.n == 3 && $.b"`}[f.r.IntN(5)]
+}
+
+func (f *flows) mappings() string {
+	sources := []string{`"$input.n"`, `"$local.n"`, `"$input.b"`, `"$context.step.eventId"`, `1`, `"$local"`}
+	return fmt.Sprintf(`[{"target":"n","source":%s},{"target":"b","source":%s},{"target":"seconds","source":"$input.seconds"}]`,
+		sources[f.r.IntN(len(sources))], sources[f.r.IntN(len(sources))])
+}
+
+// maybe is text in one case of n.
+func (f *flows) maybe(n int, text string) string {
+	if f.r.IntN(n) == 0 {
+		return text
+	}
+	return ""
+}
+
+func (f *flows) either(text string, number int) string {
+	if f.r.IntN(2) == 0 {
+		return fmt.Sprintf("%q", text)
+	}
+	return fmt.Sprint(number)
+}
+
+// A loop that waits for nothing ends at the default limit, in choices too.
+func TestDefaultEventLimit(t *testing.T) {
+	t.Parallel()
+	for depth := range 12 {
+		loop := `[{"type":"pass","name":"Top"},{"type":"choice","name":"Again","choices":[{"condition":"true","goto":"Top"}]}]`
+		for i := range depth {
+			loop = fmt.Sprintf(`[{"type":"choice","name":"C%d","choices":[{"condition":"true","steps":%s}]}]`, i, loop)
+		}
+		env := machine.Env{Flow: parseFlow(t, `{"version":"v1","type":"flow","steps":`+loop+`}`), Cause: machine.CauseStart}
+		state, _ := machine.New(machine.Flow{Name: "flow"}, "run", expr.Object(), epoch)
+		state = mustApply(t, env, state, machine.Started{At: epoch}).State
+		if state.Status != machine.StatusFailed || state.Error != machine.ErrorEventLimit || !strings.Contains(state.Cause, "waitForCondition") {
+			t.Errorf("depth %d: %s, %s: %s", depth, state.Status, state.Error, state.Cause)
+		}
+		if state.Events > machine.DefaultEvents || state.Events < machine.DefaultEvents-8 {
+			t.Errorf("depth %d: %d events, the limit is %d", depth, state.Events, machine.DefaultEvents)
+		}
+	}
+}
