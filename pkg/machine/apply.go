@@ -159,7 +159,7 @@ func (r *run) returned(at time.Time, outcome token.Outcome) {
 	if !outcome.Failed() {
 		outcome = objectOutcome(step, outcome)
 	}
-	if cause, tooLarge := r.tooLarge("step "+step.Name, waiting.Input, outcome.Output); tooLarge {
+	if cause, tooLarge := r.tooLarge(step, waiting.Input, outcome.Output); tooLarge {
 		outcome = token.Failure(ErrorDataLimit, cause)
 	}
 	if outcome.Failed() {
@@ -233,7 +233,7 @@ func (r *run) scope() *Scope {
 // nil with the state waiting or final, or at the end of the series.
 func (r *run) enter(step *fdl.Step) *fdl.Step {
 	input := r.inputOf(step)
-	if cause, tooLarge := r.tooLarge("step "+step.Name, input); tooLarge {
+	if cause, tooLarge := r.tooLarge(step, input); tooLarge {
 		r.emit(Event{Type: StepEntered, Step: step.Index})
 		r.fail(step, ErrorDataLimit, cause)
 		return nil
@@ -256,16 +256,20 @@ func (r *run) enter(step *fdl.Step) *fdl.Step {
 	return nil
 }
 
-// tooLarge reports whether values that stand together exceed the limit, and
-// what to do about it. Nothing larger goes into the next step or outside, so
+// tooLarge reports whether values of a step, or of the flow when it is nil,
+// exceed the limit together, and what to do about it. Nothing larger goes into the next step or outside, so
 // that a loop whose mappings double a value ends early.
-func (r *run) tooLarge(what string, values ...expr.Value) (cause string, tooLarge bool) {
+func (r *run) tooLarge(step *fdl.Step, values ...expr.Value) (cause string, tooLarge bool) {
 	size, limit := 0, r.env.Limits.data()
 	for _, v := range values {
 		size += v.Size()
 	}
 	if size <= limit {
 		return "", false
+	}
+	what := "the flow's output"
+	if step != nil {
+		what = "step " + step.Name
 	}
 	return fmt.Sprintf("%s: the data has %d bytes and the limit is %d for input, local and output together; "+
 		"map only what later steps need, and keep large data elsewhere under a key that the flow passes on", what, size, limit), true
@@ -288,7 +292,7 @@ func (r *run) exit(step *fdl.Step, input, local expr.Value) *fdl.Step {
 	if step.Output != nil {
 		output = step.Output.Eval(&expr.Scope{Input: input, Local: local, Context: r.context(step.Output, step, r.state().Events+1)})
 	}
-	if cause, tooLarge := r.tooLarge("step "+step.Name, input, local, output); tooLarge {
+	if cause, tooLarge := r.tooLarge(step, input, local, output); tooLarge {
 		r.fail(step, ErrorDataLimit, cause)
 		return nil
 	}
@@ -411,7 +415,7 @@ func (r *run) succeed(flow Scope) {
 	if mappings := r.env.Flow.Output; mappings != nil {
 		output = mappings.Eval(&expr.Scope{Input: flow.Input, Local: flow.Local, Context: r.context(mappings, nil, 0)})
 	}
-	if cause, tooLarge := r.tooLarge("the flow's output", output); tooLarge {
+	if cause, tooLarge := r.tooLarge(nil, output); tooLarge {
 		r.failExecution(ErrorDataLimit, cause)
 		return
 	}
