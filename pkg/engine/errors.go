@@ -25,7 +25,10 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	if e.Err == nil {
+	switch {
+	case e.Op == "":
+		return string(e.Code)
+	case e.Err == nil:
 		return fmt.Sprintf("%s: %s", e.Op, e.Code)
 	}
 	return fmt.Sprintf("%s: %s", e.Op, e.Err)
@@ -37,7 +40,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // Is matches any error with the same code, when target names no operation: it
 // is how the sentinels compare.
 func (e *Error) Is(target error) bool {
-	t, ok := target.(*Error) //nolint:errorlint // Is looks at one error of the chain
+	t, ok := target.(*Error)
 	return ok && t.Code == e.Code && t.Op == ""
 }
 
