@@ -153,8 +153,11 @@ func check(request StartRequest) error {
 
 func (e *Engine) compareStart(ctx context.Context, op string, id ID, request StartRequest) (StartAnswer, error) {
 	items, err := e.Log.Items(ctx, id, 0, 1)
-	if err != nil || len(items) == 0 {
+	switch {
+	case err != nil:
 		return 0, &Error{CodeOf(err), op, err}
+	case len(items) == 0:
+		return 0, &Error{CodeInternal, op, errors.New("the log refused item 0 and does not have it")}
 	}
 	first, _, err := decode(items[0])
 	switch {
@@ -181,8 +184,9 @@ func (e *Engine) put(ctx context.Context, item Item) error {
 		}
 		return err
 	}
-	latest, loadErr := e.Log.Latest(ctx, item.Execution)
-	if loadErr == nil && latest.Seq == item.Seq && latest.Nonce == item.Nonce {
+	// Others may have gone on from there, so the item and not the latest.
+	items, loadErr := e.Log.Items(ctx, item.Execution, item.Seq, 1)
+	if loadErr == nil && len(items) > 0 && items[0].Nonce == item.Nonce {
 		return nil
 	}
 	return err
@@ -215,7 +219,8 @@ func (e *Engine) Describe(ctx context.Context, id ID) (machine.State, error) {
 // historyPage is how many items are read at once.
 const historyPage = 100
 
-// History is the history of an execution from its first event on.
+// History is the history of an execution from its first event on. One that
+// does not exist: an error with [CodeNotFound].
 func (e *Engine) History(ctx context.Context, id ID) ([]machine.Event, error) {
 	var history []machine.Event
 	for from := uint64(0); ; from += historyPage {
@@ -231,9 +236,13 @@ func (e *Engine) History(ctx context.Context, id ID) ([]machine.Event, error) {
 			history = append(history, events...)
 		}
 		if len(items) < historyPage {
-			return history, nil
+			break
 		}
 	}
+	if len(history) == 0 {
+		return nil, &Error{CodeNotFound, "read the history of execution " + id.String(), ErrNotFound}
+	}
+	return history, nil
 }
 
 // jitter is a random pause, longer after more tries.

@@ -46,7 +46,7 @@ type Log interface {
 	Append(ctx context.Context, item Item) error
 
 	// Items are the execution's items from Seq from on, in order, at most limit
-	// of them; none when there are no more.
+	// of them, as of no earlier than the call; none when there are no more.
 	Items(ctx context.Context, execution ID, from uint64, limit int) ([]Item, error)
 }
 
