@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/waitless/waitless/pkg/expr"
@@ -24,23 +25,8 @@ var done = Verdict{}
 // later: nothing is lost by that. An error with [CodeTooNew] is for a newer
 // release to handle.
 func (e *Engine) Advance(ctx context.Context, wake Wake) (Verdict, error) {
-	now := e.Now()
-	if wake.Due.After(now) {
-		return done, e.Wakes.Send(ctx, wake) // rule 8, without a read
-	}
-	w := &worker{engine: e, wake: wake, now: now, results: map[machine.Attempt]result{}}
-	var verdict Verdict
-	var err error
-	for try := range maxTries {
-		if try > 0 {
-			if pauseErr := e.Pause(ctx, jitter(try)); pauseErr != nil {
-				break
-			}
-		}
-		if verdict, err = w.apply(ctx); err == nil || CodeOf(err) == CodeTooNew {
-			break
-		}
-	}
+	w := &worker{engine: e, wake: wake, results: map[machine.Attempt]result{}}
+	verdict, err := w.run(ctx)
 	if err != nil {
 		return Verdict{}, &Error{CodeOf(err), "advance execution " + wake.Execution.String(), err}
 	}
@@ -51,10 +37,37 @@ func (e *Engine) Advance(ctx context.Context, wake Wake) (Verdict, error) {
 type worker struct {
 	engine *Engine
 	wake   Wake
-	now    time.Time
-	// results are the outcomes of the calls made so far. They outlive a lost
-	// race, so that no call is repeated for it (rule 4).
+	now    time.Time // of the try under way
+	// results are the outcomes of calls that no commit holds yet. They outlive
+	// a lost race, so that no call is repeated for it (rule 4).
 	results map[machine.Attempt]result
+	// nonces are those of all items whose put was tried: an item with one of
+	// them is our own.
+	nonces []string
+}
+
+func (w *worker) run(ctx context.Context) (Verdict, error) {
+	if w.wake.Due.After(w.engine.Now()) {
+		return done, w.engine.Wakes.Send(ctx, w.wake) // rule 8, without a read
+	}
+	for try := 1; ; try++ {
+		verdict, err := w.apply(ctx)
+		if err == nil || try == maxTries || !w.triesAgain(err) {
+			return verdict, err
+		}
+		if w.engine.Pause(ctx, jitter(try)) != nil {
+			return verdict, err
+		}
+	}
+}
+
+// triesAgain reports whether the wake is applied once more after err: after a
+// lost race (rule 4), and after whatever failed while results are at hand,
+// which another worker would have to call for again. Other errors leave the
+// wake to its next delivery.
+func (w *worker) triesAgain(err error) bool {
+	code := CodeOf(err)
+	return code == CodeConflict || len(w.results) > 0 && code != CodeTooNew
 }
 
 type result struct {
@@ -64,12 +77,12 @@ type result struct {
 
 // draft is what is to be committed after item base.
 type draft struct {
-	base      Item
-	baseTimer machine.Timer
-	env       machine.Env
-	state     machine.State
-	events    []machine.Event
-	calls     []machine.CallTask
+	base    Item
+	liveTag string // of the timer that base names
+	env     machine.Env
+	state   machine.State
+	events  []machine.Event
+	calls   []machine.CallTask
 	// hasResult: a call's result is in the draft, so nothing that depends on
 	// it may be called before the commit (rule 2).
 	hasResult bool
@@ -77,6 +90,7 @@ type draft struct {
 
 // apply loads, applies and commits once.
 func (w *worker) apply(ctx context.Context) (Verdict, error) {
+	w.now = w.engine.Now()
 	base, err := w.engine.Log.Latest(ctx, w.wake.Execution)
 	if errors.Is(err, ErrNotFound) {
 		return done, w.notFound(ctx)
@@ -107,36 +121,42 @@ func (w *worker) apply(ctx context.Context) (Verdict, error) {
 
 // notFound: the start's item is on its way while the wake is young (rule 12).
 func (w *worker) notFound(ctx context.Context) error {
-	if w.wake.Cause == machine.CauseStart && w.now.Sub(w.wake.Sent) < startPatience {
-		return w.sendAgain(ctx)
+	if w.wake.Cause == machine.CauseStart && w.age() < startPatience {
+		return w.sendAgain(ctx, w.now.Add(resendDelay))
 	}
 	return nil
 }
 
-func (w *worker) sendAgain(ctx context.Context) error {
+func (w *worker) age() time.Duration { return w.now.Sub(w.wake.Sent) }
+
+func (w *worker) sendAgain(ctx context.Context, due time.Time) error {
 	again := w.wake
-	again.Due = w.now.Add(resendDelay)
+	again.Due = due
 	return w.engine.Wakes.Send(ctx, again)
 }
 
 // signal is what the wake tells the state, nil for nothing (rules 1, 8).
 func (w *worker) signal(ctx context.Context, base Item, state machine.State) (machine.Signal, error) {
-	switch {
-	case w.wake.Cause == machine.CauseStart:
+	switch live := state.Timer; {
+	case w.wake.Cause == machine.CauseStart && state.Status == machine.StatusStarting:
 		return machine.Started{At: w.now}, nil
-	case w.wake.Cause == state.Timer.Tag:
+	case w.wake.Cause == machine.CauseStart:
+		return nil, nil
+	case w.wake.Cause == live.Tag && live.Due.After(w.now):
+		return nil, w.sendAgain(ctx, live.Due) // what the wake says of its due is wrong
+	case w.wake.Cause == live.Tag && live.Tag != "":
 		return machine.TimerDue{At: w.now}, nil
-	case w.wake.Seq > base.Seq && w.now.Sub(w.wake.Sent) < commitPatience:
-		return nil, w.sendAgain(ctx)
+	case w.wake.Seq > base.Seq && w.age() < commitPatience:
+		return nil, w.sendAgain(ctx, w.now.Add(resendDelay))
 	}
 	return nil, nil
 }
 
 // unresolved handles a wake that entered what has not ended (rule 7). While
 // the worker that did may live, nothing is repeated; then the calls are made.
-// A worker that has the result at hand is that worker.
+// A worker that finds its own item is that worker.
 func (w *worker) unresolved(ctx context.Context, base Item, state machine.State, since time.Time) (Verdict, error) {
-	_, ours := w.results[state.Waiting.Attempt]
+	ours := slices.Contains(w.nonces, base.Nonce)
 	if ends := since.Add(workerLife); !ours && w.now.Before(ends) {
 		return Verdict{PutBack: ends}, nil
 	}
@@ -158,7 +178,7 @@ func (w *worker) draft(ctx context.Context, base Item, state machine.State) (*dr
 		return nil, err
 	}
 	env := machine.Env{Flow: flow, Limits: w.engine.Limits, Cause: w.wake.Cause}
-	return &draft{base: base, baseTimer: state.Timer, env: env, state: state}, nil
+	return &draft{base: base, liveTag: state.Timer.Tag, env: env, state: state}, nil
 }
 
 // tell applies a signal to the draft.
@@ -224,17 +244,19 @@ func (w *worker) call(ctx context.Context, call machine.CallTask) (token.Outcome
 // (rules 3, 4). The draft goes on from there.
 func (w *worker) commit(ctx context.Context, d *draft) error {
 	seq := d.base.Seq + 1
-	if timer := d.state.Timer; timer.Tag != "" && timer != d.baseTimer {
+	if timer := d.state.Timer; timer.Tag != "" && timer.Tag != d.liveTag {
 		wake := Wake{Execution: w.wake.Execution, Cause: timer.Tag, Due: timer.Due, Sent: w.engine.Now(), Seq: seq}
 		if err := w.engine.Wakes.Send(ctx, wake); err != nil {
 			return err
 		}
 	}
 	item := Item{Execution: w.wake.Execution, Seq: seq, Nonce: w.engine.Fresh(), Body: machine.Encode(d.state, d.events)}
+	w.nonces = append(w.nonces, item.Nonce)
 	if err := w.engine.put(ctx, item); err != nil {
 		return err
 	}
+	clear(w.results)
 	w.engine.Observer.Committed(item.Execution, d.state, d.events)
-	d.base, d.baseTimer, d.events, d.hasResult = item, d.state.Timer, nil, false
+	d.base, d.liveTag, d.events, d.hasResult = item, d.state.Timer.Tag, nil, false
 	return nil
 }
