@@ -1,0 +1,397 @@
+package enginetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// Contract is the suite of the engine over a store: one case or more for each
+// rule of the engine's contract, whose numbers begin their names. The clock is
+// the case's own, wakes are recorded and functions scripted; what the engine
+// did is compared as a list of effects, so that the numbers of reads, writes,
+// wakes and calls are exact. Each case gets an empty store.
+func Contract(t *testing.T, open func(t *testing.T) Store) {
+	t.Helper()
+	for _, c := range slices.Concat(orderCases, commitCases, pendingCases, timerCases, startCases, readCases) {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.run(newBench(t, open(t)))
+		})
+	}
+}
+
+// ruleCase is one named case of the contract.
+type ruleCase struct {
+	name string
+	run  func(b *bench)
+}
+
+// bench is an engine with everything around it in a case's hands.
+type bench struct {
+	*engine.Engine
+	t     *testing.T
+	store Store
+	log   *FaultyLog
+
+	mu     sync.Mutex
+	now    time.Time
+	fresh  int
+	trace  []string
+	wakes  []engine.Wake // sent and not yet taken
+	tags   []string      // of all timers ever sent
+	nonces []string      // of all items whose put was tried
+	pauses int
+
+	answers   map[string][]answer
+	sendFails int // how many of the next sends fail
+}
+
+// answer is what a scripted function answers.
+type answer struct {
+	outcome token.Outcome
+	err     error
+	during  func()
+}
+
+func newBench(t *testing.T, store Store) *bench {
+	t.Helper()
+	b := &bench{t: t, store: store, now: epoch, answers: map[string][]answer{}}
+	b.log = &FaultyLog{Log: store}
+	b.Engine = engine.New(engine.Config{
+		Log: benchLog{b}, Wakes: b, Tasks: b, Flows: store, Now: b.Now,
+		Fresh: b.freshText, Pause: func(context.Context, time.Duration) error { b.pauses++; return nil },
+	})
+	return b
+}
+
+// Now is the case's clock.
+func (b *bench) Now() time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.now
+}
+
+// at sets the clock to an instant after the epoch.
+func (b *bench) at(after time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.now = epoch.Add(after)
+}
+
+func (b *bench) freshText() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.fresh++
+	return fmt.Sprintf("fresh-%d", b.fresh)
+}
+
+func (b *bench) note(format string, args ...any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.trace = append(b.trace, fmt.Sprintf(format, args...))
+}
+
+// Send implements [engine.Wakes].
+func (b *bench) Send(_ context.Context, w engine.Wake) error {
+	kind := "timer"
+	if w.Cause == machine.CauseStart {
+		kind = "start"
+	}
+	in := w.Due.Sub(b.Now())
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.sendFails > 0 {
+		b.sendFails--
+		b.trace = append(b.trace, fmt.Sprintf("wake %s in %s: failed", kind, in))
+		return ErrFault
+	}
+	b.trace = append(b.trace, fmt.Sprintf("wake %s in %s", kind, in))
+	b.wakes = append(b.wakes, w)
+	if kind == "timer" {
+		b.tags = append(b.tags, w.Cause)
+	}
+	return nil
+}
+
+// errStopped is what a call ends with whose worker is stopped.
+var errStopped = errors.New("enginetest: the worker is stopped")
+
+// Call implements [engine.Tasks].
+func (b *bench) Call(_ context.Context, call machine.CallTask) (token.Outcome, error) {
+	b.mu.Lock()
+	name := call.Resource.Function
+	answers := b.answers[name]
+	if len(answers) == 0 {
+		b.mu.Unlock()
+		b.t.Errorf("function %s is called once too often", name)
+		return token.Outcome{}, errStopped
+	}
+	next := answers[0]
+	b.answers[name] = answers[1:]
+	b.mu.Unlock()
+	if next.during != nil {
+		next.during()
+	}
+	if next.err != nil {
+		b.note("call %s: stopped", name)
+		return token.Outcome{}, next.err
+	}
+	b.note("call %s", name)
+	return next.outcome, nil
+}
+
+// answer scripts the next answers of a function.
+func (b *bench) answer(function string, outputs ...string) {
+	b.t.Helper()
+	for _, output := range outputs {
+		b.script(function, answer{outcome: token.Success(object(b.t, output))})
+	}
+}
+
+func (b *bench) script(function string, next answer) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.answers[function] = append(b.answers[function], next)
+}
+
+// benchLog notes what the engine asks of the log.
+type benchLog struct{ *bench }
+
+func (l benchLog) noteRead(what string, err error) {
+	if err != nil && !errors.Is(err, engine.ErrNotFound) {
+		what += ": failed"
+	}
+	l.note("%s", what)
+}
+
+func (l benchLog) Latest(ctx context.Context, execution engine.ID) (engine.Item, error) {
+	item, err := l.log.Latest(ctx, execution)
+	l.noteRead("read", err)
+	return item, err
+}
+
+func (l benchLog) Items(ctx context.Context, execution engine.ID, from uint64, limit int) ([]engine.Item, error) {
+	items, err := l.log.Items(ctx, execution, from, limit)
+	l.noteRead("read items", err)
+	return items, err
+}
+
+func (l benchLog) Append(ctx context.Context, item engine.Item) error {
+	err := l.log.Append(ctx, item)
+	result := ""
+	switch {
+	case errors.Is(err, engine.ErrConflict):
+		result = ": refused"
+	case err != nil:
+		result = ": failed"
+	}
+	l.note("write %d%s", item.Seq, result)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.nonces = append(l.nonces, item.Nonce)
+	return err
+}
+
+// wantTrace compares the effects since the last time.
+func (b *bench) wantTrace(want ...string) {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !slices.Equal(b.trace, want) {
+		b.t.Errorf("the engine did\n\t%s\nwant\n\t%s", strings.Join(b.trace, "\n\t"), strings.Join(want, "\n\t"))
+	}
+	b.trace = nil
+}
+
+const benchFlow, benchExecution = "sample", "run"
+
+var benchID = engine.NewID(benchFlow, benchExecution)
+
+// request asks for the execution of a flow that it puts first.
+func (b *bench) request(flow, input string) engine.StartRequest {
+	b.t.Helper()
+	r := engine.StartRequest{Flow: put(b.t, b.store, benchFlow, flow), Execution: benchExecution}
+	if input != "" {
+		r.Input = object(b.t, input)
+	}
+	return r
+}
+
+// begin starts an execution and gives its wake. The trace is empty then.
+func (b *bench) begin(flow string) engine.Wake {
+	b.t.Helper()
+	b.wantStart(b.request(flow, ""), engine.StartedNew)
+	b.wantTrace("wake start in 0s", "write 0")
+	return b.take()
+}
+
+func (b *bench) wantStart(request engine.StartRequest, want engine.StartAnswer) {
+	b.t.Helper()
+	if got, err := b.Start(b.t.Context(), request); err != nil || got != want {
+		b.t.Fatalf("start: answer %d, error %v; want answer %d", got, err, want)
+	}
+}
+
+// take takes the only wake that was sent.
+func (b *bench) take() engine.Wake {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.wakes) != 1 {
+		b.t.Fatalf("%d wakes are under way, want 1: %+v", len(b.wakes), b.wakes)
+	}
+	w := b.wakes[0]
+	b.wakes = nil
+	return w
+}
+
+// advance applies a wake that is done then.
+func (b *bench) advance(w engine.Wake) {
+	b.t.Helper()
+	b.wantPutBack(w, time.Time{})
+}
+
+// wantPutBack applies a wake that is to be put back then, or is done when at
+// is zero.
+func (b *bench) wantPutBack(w engine.Wake, at time.Time) {
+	b.t.Helper()
+	verdict, err := b.Advance(b.t.Context(), w)
+	if err != nil || !verdict.PutBack.Equal(at) {
+		b.t.Fatalf("advance: put back %s, error %v; want %s", verdict.PutBack, err, at)
+	}
+}
+
+// wantError applies a wake whose message has to stay.
+func (b *bench) wantError(w engine.Wake, code engine.Code) {
+	b.t.Helper()
+	verdict, err := b.Advance(b.t.Context(), w)
+	if engine.CodeOf(err) != code || verdict != (engine.Verdict{}) {
+		b.t.Fatalf("advance: verdict %+v, error %v with code %q; want code %s", verdict, err, engine.CodeOf(err), code)
+	}
+}
+
+// rival is another worker on the same store, which leaves no trace here. Its
+// functions answer with an empty object, but those in stops do not answer.
+func (b *bench) rival(stops ...string) *engine.Engine {
+	return engine.New(engine.Config{
+		Log: b.store, Flows: b.store, Now: b.Now,
+		Wakes: wakesFunc(func(w engine.Wake) error {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.wakes = append(b.wakes, w)
+			return nil
+		}),
+		Tasks: tasksFunc(func(call machine.CallTask) (token.Outcome, error) {
+			if slices.Contains(stops, call.Resource.Function) {
+				return token.Outcome{}, errStopped
+			}
+			return token.Success(expr.Object()), nil
+		}),
+	})
+}
+
+type wakesFunc func(engine.Wake) error
+
+func (f wakesFunc) Send(_ context.Context, w engine.Wake) error { return f(w) }
+
+type tasksFunc func(machine.CallTask) (token.Outcome, error)
+
+func (f tasksFunc) Call(_ context.Context, call machine.CallTask) (token.Outcome, error) {
+	return f(call)
+}
+
+// latest is the execution as the store has it.
+func (b *bench) latest() (engine.Item, machine.State) {
+	b.t.Helper()
+	item, err := b.store.Latest(b.t.Context(), benchID)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	state, _, err := machine.Decode(item.Body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return item, state
+}
+
+func (b *bench) wantSucceeded() {
+	b.t.Helper()
+	if _, state := b.latest(); state.Status != machine.StatusSucceeded {
+		b.t.Errorf("the execution is %s (%s: %s)", state.Status, state.Error, state.Cause)
+	}
+}
+
+// wantDistinct fails when two of the texts are the same.
+func (b *bench) wantDistinct(what string, texts []string, count int) {
+	b.t.Helper()
+	sorted := slices.Sorted(slices.Values(texts))
+	if len(texts) != count || len(slices.Compact(sorted)) != count {
+		b.t.Errorf("%s are %q, want %d that differ", what, texts, count)
+	}
+}
+
+// taskFlow is a flow of tasks in a row, named as their functions.
+func taskFlow(functions ...string) string {
+	text := "version: v1\ntype: flow\nsteps:\n"
+	for _, name := range functions {
+		text += taskText(name)
+	}
+	return text
+}
+
+func taskText(function string) string {
+	return "  - type: task\n    name: " + function + "\n    resourceArn: acs:fc:::services/test/functions/" + function + "\n"
+}
+
+func waitText(name string, seconds int) string {
+	return fmt.Sprintf("  - type: wait\n    name: %s\n    duration: %d\n", name, seconds)
+}
+
+// pollFlow is a polling flow: the loop ends when Poll's status is not
+// "running".
+var pollFlow = taskFlow("Begin") + waitText("Pause", 10) + taskText("Poll") + `  - type: choice
+    name: Again
+    inputMappings:
+      - target: status
+        source: $local.status
+    choices:
+      - condition: $.status == "running"
+        goto: Pause
+`
+
+const (
+	running   = `{"status":"running"}`
+	succeeded = `{"status":"success"}`
+)
+
+// pause leads an execution of pollFlow to its wait and gives its timer.
+func (b *bench) pause() engine.Wake {
+	b.t.Helper()
+	b.answer("Begin", `{}`)
+	b.advance(b.begin(pollFlow))
+	b.wantTrace("read", "call Begin", "wake timer in 10s", "write 1")
+	return b.take()
+}
+
+// interrupt leads an execution of two tasks to its second call, whose worker
+// dies, and gives the wake.
+func (b *bench) interrupt() engine.Wake {
+	b.t.Helper()
+	b.answer("First", `{"first":1}`)
+	b.script("Second", answer{err: errStopped})
+	start := b.begin(taskFlow("First", "Second"))
+	b.wantError(start, engine.CodeInternal)
+	b.wantTrace("read", "call First", "write 1", "call Second: stopped")
+	return start
+}

@@ -1,0 +1,236 @@
+package enginetest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+)
+
+// commitCases are rule 4: writes that are refused, or whose answer is lost.
+var commitCases = []ruleCase{
+	{"rule 4: refused with our own nonce it was written", func(b *bench) {
+		b.log.FailAppends(NoFault, RepeatWrite)
+		b.twoTasks()
+		b.wantTrace("read", "call First", "write 1: refused", "call Second", "write 2")
+	}},
+	{"rule 4: an answer lost after the write is looked up", func(b *bench) {
+		b.log.FailAppends(NoFault, LoseAnswer)
+		b.twoTasks()
+		b.wantTrace("read", "call First", "write 1: failed", "read items", "call Second", "write 2")
+	}},
+	{"rule 4: an answer lost with its look-up is found by the next read", func(b *bench) {
+		b.log.FailAppends(NoFault, LoseAnswer)
+		b.beforeSecondWrite(func() { b.log.FailReads(1) })
+		b.twoTasks()
+		b.wantTrace("read", "call First", "write 1: failed", "read items: failed", "read", "call Second", "write 2")
+	}},
+	{"rule 4: the answer of the last write lost", func(b *bench) {
+		b.log.FailAppends(NoFault, NoFault, LoseAnswer)
+		b.twoTasks()
+		b.wantTrace("read", "call First", "write 1", "call Second", "write 2: failed", "read items")
+	}},
+	{"rule 4: a timer whose commit lost its answer is not sent again", func(b *bench) {
+		b.log.FailAppends(NoFault, LoseAnswer)
+		b.answer("Begin", `{}`)
+		b.advance(b.begin(pollFlow))
+		b.wantTrace("read", "call Begin", "wake timer in 10s", "write 1: failed", "read items")
+	}},
+	{"rule 4: a lost write is made again and no call with it", func(b *bench) {
+		b.log.FailAppends(NoFault, LoseWrite)
+		b.twoTasks()
+		b.wantTrace("read", "call First", "write 1: failed", "read items", "read", "write 1", "call Second", "write 2")
+	}},
+	{"rule 4: a lost write and a failing read, and still no call is made again", func(b *bench) {
+		b.log.FailAppends(NoFault, LoseWrite)
+		b.beforeSecondWrite(func() { b.log.FailReads(2) })
+		b.twoTasks()
+		b.wantTrace("read", "call First", "write 1: failed", "read items: failed", "read: failed", "read", "write 1", "call Second", "write 2")
+	}},
+	{"rule 4: refused and the same state found, the results are used and the timer is a new one", func(b *bench) {
+		b.log.FailAppends(NoFault, Refuse)
+		b.answer("Begin", `{}`)
+		b.advance(b.begin(pollFlow))
+		b.wantTrace("read", "call Begin", "wake timer in 10s", "write 1: refused", "read", "wake timer in 10s", "write 1")
+		b.wantDistinct("the tags", b.tags, 2)
+		_, state := b.latest()
+		b.at(10 * time.Second)
+		for _, timer := range b.wakes {
+			if timer.Cause != state.Timer.Tag {
+				b.advance(timer)
+				b.wantTrace("read")
+			}
+		}
+	}},
+	{"rule 4: refused because a rival was faster, there is nothing to do", func(b *bench) {
+		b.answer("Begin", `{}`)
+		start := b.begin(pollFlow)
+		b.log.BeforeAppend(func() { b.advanceBy(b.rival(), start) })
+		b.advance(start)
+		b.wantTrace("read", "call Begin", "wake timer in 10s", "write 1: refused", "read")
+		_, state := b.latest()
+		if !slices.ContainsFunc(b.wakes, func(w engine.Wake) bool { return w.Cause == state.Timer.Tag }) {
+			b.t.Errorf("the live timer %q was never sent", state.Timer.Tag)
+		}
+	}},
+	{"rule 4: refused because a rival ended the execution, there is nothing to do", func(b *bench) {
+		timer := b.pause()
+		b.at(10 * time.Second)
+		b.answer("Poll", running)
+		b.log.BeforeAppend(func() { b.advanceBy(b.rival(), timer) })
+		b.advance(timer)
+		b.wantTrace("read", "call Poll", "wake timer in 10s", "write 2: refused", "read")
+		b.wantSucceeded()
+		b.at(20 * time.Second)
+		b.advance(b.take()) // the timer of the commit that was refused
+		b.wantTrace("read")
+	}},
+	{"rule 4: refused because a rival came to its next call, ask 7", func(b *bench) {
+		b.answer("First", `{}`)
+		start := b.begin(taskFlow("First", "Second"))
+		b.log.BeforeAppend(func() { _, _ = b.rival("Second").Advance(b.t.Context(), start) })
+		b.wantPutBack(start, epoch.Add(time.Minute))
+		b.wantTrace("read", "call First", "write 1: refused", "read")
+	}},
+	{"rule 4: ten tries at most, each with a fresh nonce, and one call", func(b *bench) {
+		b.answer("First", `{}`)
+		start := b.begin(taskFlow("First"))
+		b.log.FailAppends(slices.Repeat([]Fault{Refuse}, 10)...)
+		b.wantError(start, engine.CodeConflict)
+		b.wantTrace(slices.Concat([]string{"read", "call First", "write 1: refused"},
+			slices.Repeat([]string{"read", "write 1: refused"}, 9))...)
+		b.wantDistinct("the nonces", b.nonces, 11)
+		if b.pauses != 9 {
+			b.t.Errorf("%d pauses, want 9", b.pauses)
+		}
+	}},
+	{"rule 4: the tenth try may win", func(b *bench) {
+		b.answer("First", `{}`)
+		start := b.begin(taskFlow("First"))
+		b.log.FailAppends(slices.Repeat([]Fault{Refuse}, 9)...)
+		b.advance(start)
+		b.wantSucceeded()
+	}},
+	{"rule 4: the nonce is fresh for every put", func(b *bench) {
+		b.log.FailAppends(NoFault, LoseWrite, LoseAnswer, Refuse)
+		b.twoTasks()
+		b.wantDistinct("the nonces", b.nonces, 5)
+	}},
+}
+
+// twoTasks runs a flow of two tasks to its end, each called once.
+func (b *bench) twoTasks() {
+	b.t.Helper()
+	b.answer("First", `{"first":1}`)
+	b.answer("Second", `{"second":2}`)
+	b.advance(b.begin(taskFlow("First", "Second")))
+	b.wantSucceeded()
+}
+
+// beforeSecondWrite runs f before the second put of the case, which is item 1.
+func (b *bench) beforeSecondWrite(f func()) {
+	b.log.BeforeAppend(func() {})
+	b.log.BeforeAppend(f)
+}
+
+func (b *bench) advanceBy(rival *engine.Engine, w engine.Wake) {
+	b.t.Helper()
+	if verdict, err := rival.Advance(b.t.Context(), w); err != nil || !verdict.PutBack.IsZero() {
+		b.t.Errorf("the rival: verdict %+v, error %v", verdict, err)
+	}
+}
+
+// pendingCases are rule 7: a wake that entered something unresolved.
+var pendingCases = []ruleCase{
+	{"rule 7: young, it is put back until 60 s after and nothing is repeated", func(b *bench) {
+		start := b.interrupt()
+		for _, at := range []time.Duration{0, time.Second, time.Minute - time.Nanosecond} {
+			b.at(at)
+			b.wantPutBack(start, epoch.Add(time.Minute))
+			b.wantTrace("read")
+		}
+	}},
+	{"rule 7: from 60 s on the pending call is made", func(b *bench) {
+		start := b.interrupt()
+		b.at(time.Minute)
+		b.answer("Second", `{}`)
+		b.advance(start)
+		b.wantTrace("read", "call Second", "write 2")
+		b.wantSucceeded()
+	}},
+	{"rule 7: the age is that of the entering, not of the execution", func(b *bench) {
+		b.script("First", answer{outcome: success, during: func() { b.at(9 * time.Second) }})
+		b.script("Second", answer{err: errStopped})
+		start := b.begin(taskFlow("First", "Second"))
+		b.wantError(start, engine.CodeInternal)
+		b.at(time.Minute)
+		b.wantPutBack(start, epoch.Add(69*time.Second))
+		b.at(69 * time.Second)
+		b.answer("Second", `{}`)
+		b.advance(start)
+		b.wantSucceeded()
+	}},
+	{"rule 7: what a timer entered, its wake finishes", func(b *bench) {
+		start := b.begin("version: v1\ntype: flow\nsteps:\n" + waitText("Pause", 10) + taskText("First") + taskText("Second"))
+		b.advance(start)
+		timer := b.take()
+		b.at(10 * time.Second)
+		b.answer("First", `{}`)
+		b.script("Second", answer{err: errStopped})
+		b.wantError(timer, engine.CodeInternal)
+		b.wantTrace("read", "wake timer in 10s", "write 1", "read", "call First", "write 2", "call Second: stopped")
+		b.wantPutBack(timer, epoch.Add(70*time.Second))
+		b.wantTrace("read")
+		b.advance(start) // is not the cause
+		b.wantTrace("read")
+		b.at(70 * time.Second)
+		b.answer("Second", `{}`)
+		b.advance(timer)
+		b.wantTrace("read", "call Second", "write 3")
+	}},
+	{"rule 7: a pending call that was made by another is over", func(b *bench) {
+		start := b.interrupt()
+		b.at(time.Minute)
+		b.advanceBy(b.rival(), start)
+		b.advance(start)
+		b.wantTrace("read")
+	}},
+	{"rule 7: two workers make the pending call, one result counts", func(b *bench) {
+		start := b.interrupt()
+		b.at(time.Minute)
+		b.answer("Second", `{}`)
+		b.log.BeforeAppend(func() { b.advanceBy(b.rival(), start) })
+		b.advance(start)
+		b.wantTrace("read", "call Second", "write 2: refused", "read")
+		b.wantSucceeded()
+	}},
+	{"rule 7: the worker that has the result at hand goes on", func(b *bench) {
+		b.log.FailAppends(NoFault, NoFault, LoseWrite, Refuse)
+		b.twoTasks()
+		b.wantTrace("read", "call First", "write 1", "call Second", "write 2: failed", "read items", "read", "write 2: refused", "read", "write 2")
+	}},
+	{"rule 7: a second worker beside the one that calls repeats nothing", func(b *bench) {
+		b.answer("First", `{}`)
+		start := b.begin(taskFlow("First", "Second"))
+		b.script("Second", answer{outcome: success, during: func() {
+			verdict, err := b.rival().Advance(b.t.Context(), start)
+			if err != nil || !verdict.PutBack.Equal(epoch.Add(time.Minute)) {
+				b.t.Errorf("the second worker: verdict %+v, error %v", verdict, err)
+			}
+		}})
+		b.advance(start)
+		b.wantTrace("read", "call First", "write 1", "call Second", "write 2")
+	}},
+	{"rule 7: the pending call is cut again and again and made at last", func(b *bench) {
+		start := b.interrupt()
+		for range 3 {
+			b.at(time.Minute)
+			b.script("Second", answer{err: errStopped})
+			b.wantError(start, engine.CodeInternal)
+			b.wantTrace("read", "call Second: stopped")
+		}
+		b.answer("Second", `{}`)
+		b.advance(start)
+		b.wantTrace("read", "call Second", "write 2")
+	}},
+}
