@@ -3,6 +3,7 @@ package expr
 import (
 	"encoding/binary"
 	"errors"
+	"time"
 	"unicode/utf8"
 )
 
@@ -38,6 +39,16 @@ func (e *Encoder) Int(i int64) { e.out = binary.AppendVarint(e.out, i) }
 func (e *Encoder) Text(s string) {
 	e.Uint(uint64(len(s)))
 	e.out = append(e.out, s...)
+}
+
+// zeroSecond is the Unix second of the zero time. Instants are counted from
+// there, so that none is short and every year has a place.
+const zeroSecond = -62135596800
+
+// Time writes an instant, the zero time included. Its time zone is lost.
+func (e *Encoder) Time(t time.Time) {
+	e.Int(t.Unix() - zeroSecond)
+	e.Uint(uint64(t.Nanosecond())) //nolint:gosec // never negative
 }
 
 // Value writes a value, Missing included.
@@ -156,6 +167,19 @@ func (d *Decoder) Text() string {
 	s := string(d.in[:size])
 	d.in = d.in[size:]
 	return s
+}
+
+// Time reads an instant, in UTC.
+func (d *Decoder) Time() time.Time {
+	second, nanosecond := d.Int(), d.Uint()
+	if nanosecond >= uint64(time.Second) {
+		d.damaged()
+		nanosecond = 0
+	}
+	if d.err != nil {
+		return time.Time{}
+	}
+	return time.Unix(second+zeroSecond, int64(nanosecond)).UTC() //nolint:gosec // below a second
 }
 
 func (d *Decoder) byte() byte {

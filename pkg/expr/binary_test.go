@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/waitless/waitless/pkg/expr"
 )
@@ -242,6 +243,30 @@ func TestBinaryNumbersAndTexts(t *testing.T) {
 	}
 	if n := d.Count(); n != 3 || d.Rest() != 3 || d.Err() != nil {
 		t.Errorf("count %d, rest %d, error %v", n, d.Rest(), d.Err())
+	}
+}
+
+func TestBinaryTimes(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"0000-01-01T00:00:00Z", "0001-01-01T00:00:00Z", "1677-09-21T00:00:00Z", "1969-12-31T23:59:59.999999999Z", "1970-01-01T00:00:00Z",
+		"2026-01-31T10:00:00.25+02:00", "9999-12-31T23:59:59.999999999Z",
+	} {
+		want, err := time.Parse(time.RFC3339Nano, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := &expr.Encoder{}
+		e.Time(want)
+		d := expr.NewDecoder(e.Bytes())
+		if got := d.Time(); got != want.UTC() || d.Err() != nil || d.Rest() > 0 {
+			t.Errorf("%s becomes %s, error %v", text, got, d.Err())
+		}
+	}
+	for _, data := range [][]byte{{}, {0}, {0, 0x80, 0x94, 0xeb, 0xdc, 0x03}} {
+		if d := expr.NewDecoder(data); !d.Time().IsZero() || d.Err() == nil {
+			t.Errorf("% x is no instant and reads as one", data)
+		}
 	}
 }
 

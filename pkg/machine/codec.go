@@ -84,15 +84,6 @@ var statusCodes = []Status{StatusStarting, StatusRunning, StatusSucceeded, Statu
 
 type encoder struct{ expr.Encoder }
 
-// zeroSecond is the second of the zero time, from which instants are counted,
-// so that "none" is short and every year has a place.
-const zeroSecond = -62135596800
-
-func (e *encoder) instant(t time.Time) {
-	e.Int(t.Unix() - zeroSecond)
-	e.Uint(uint64(t.Nanosecond())) //nolint:gosec // never negative
-}
-
 func (e *encoder) state(s State) {
 	for i, status := range statusCodes {
 		if s.Status == status {
@@ -102,8 +93,8 @@ func (e *encoder) state(s State) {
 	e.Text(s.Flow.Name)
 	e.Text(s.Flow.Hash)
 	e.Text(s.Execution)
-	e.instant(s.Started)
-	e.instant(s.At)
+	e.Time(s.Started)
+	e.Time(s.At)
 	e.Uint(uint64(s.Events)) //nolint:gosec // counts up from 0
 	e.Value(s.Input)
 	e.Uint(uint64(len(s.Scopes)))
@@ -115,7 +106,7 @@ func (e *encoder) state(s State) {
 	}
 	e.waiting(s.Waiting)
 	e.Text(s.Timer.Tag)
-	e.instant(s.Timer.Due)
+	e.Time(s.Timer.Due)
 	e.Value(s.Output)
 	e.Text(s.Error)
 	e.Text(s.Cause)
@@ -131,9 +122,9 @@ func (e *encoder) waiting(w *Waiting) {
 	e.Int(int64(w.Attempt.Step))
 	e.Int(int64(w.Attempt.Number))
 	e.Value(w.Input)
-	e.instant(w.Due)
+	e.Time(w.Due)
 	e.Text(w.By)
-	e.instant(w.Since)
+	e.Time(w.Since)
 }
 
 // flags of an event: which of its parts are there.
@@ -176,7 +167,7 @@ func (e *encoder) event(event Event, before time.Time) {
 		e.Text(event.Cause)
 	}
 	if flags&hasUntil != 0 {
-		e.instant(event.Until)
+		e.Time(event.Until)
 	}
 }
 
@@ -196,22 +187,17 @@ func (d *decoder) upTo(most int) int {
 	return int(u) //nolint:gosec // not above an int
 }
 
-func (d *decoder) nextInstant() time.Time {
-	second := d.Int()
-	return time.Unix(second+zeroSecond, int64(d.upTo(int(time.Second-1)))).UTC()
-}
-
 func (d *decoder) state() State {
 	var s State
 	s.Status = statusCodes[d.upTo(len(statusCodes)-1)]
 	s.Flow = Flow{d.Text(), d.Text()}
 	s.Execution = d.Text()
-	s.Started, s.At = d.nextInstant(), d.nextInstant()
+	s.Started, s.At = d.Time(), d.Time()
 	s.Events = d.upTo(math.MaxInt32)
 	s.Input = d.Value()
 	s.Scopes = d.scopes()
 	s.Waiting = d.waiting()
-	s.Timer = Timer{d.Text(), d.nextInstant()}
+	s.Timer = Timer{d.Text(), d.Time()}
 	s.Output = d.Value()
 	s.Error, s.Cause, s.By = d.Text(), d.Text(), d.Text()
 	return s
@@ -239,7 +225,7 @@ func (d *decoder) waiting() *Waiting {
 	}
 	return &Waiting{
 		For: WaitingFor(kind - 1), Attempt: Attempt{int(d.Int()), int(d.Int())}, Input: d.Value(), //nolint:gosec // checked
-		Due: d.nextInstant(), By: d.Text(), Since: d.nextInstant(),
+		Due: d.Time(), By: d.Text(), Since: d.Time(),
 	}
 }
 
@@ -271,7 +257,7 @@ func (d *decoder) event(before time.Time) Event {
 		event.Error, event.Cause = d.Text(), d.Text()
 	}
 	if flags&hasUntil != 0 {
-		event.Until = d.nextInstant()
+		event.Until = d.Time()
 	}
 	return event
 }
