@@ -179,7 +179,7 @@ func (d *Decoder) Time() time.Time {
 	if d.err != nil {
 		return time.Time{}
 	}
-	return time.Unix(second+zeroSecond, int64(nanosecond)).UTC() //nolint:gosec // below a second
+	return time.Unix(second+zeroSecond, int64(nanosecond)).UTC()
 }
 
 func (d *Decoder) byte() byte {
