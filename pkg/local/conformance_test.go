@@ -22,3 +22,13 @@ func TestMemoryStoreContract(t *testing.T) {
 	t.Parallel()
 	enginetest.Contract(t, func(*testing.T) enginetest.Store { return &local.MemoryStore{} })
 }
+
+func TestMemoryStoreCrashes(t *testing.T) {
+	t.Parallel()
+	enginetest.Crashes(t, func(*testing.T) enginetest.Store { return &local.MemoryStore{} })
+}
+
+func TestMemoryStoreInterleavings(t *testing.T) {
+	t.Parallel()
+	enginetest.Interleavings(t, func(*testing.T) enginetest.Store { return &local.MemoryStore{} })
+}

@@ -1,0 +1,307 @@
+package enginetest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// errDied is what every effect of a dead worker answers.
+var errDied = errors.New("enginetest: the worker died")
+
+// worldFlow meets every turn that an execution of this release can take: calls
+// in a row, a wait, a loop of polls, and a call in a row after a timer.
+var worldFlow = taskFlow("First", "Second") + waitText("Pause", 10) + taskText("Poll") + `  - type: choice
+    name: Again
+    inputMappings:
+      - target: status
+        source: $local.status
+    choices:
+      - condition: $.status == "running"
+        goto: Pause
+` + taskText("Last")
+
+const (
+	// worldPolls is how often Poll answers in an execution.
+	worldPolls = 2
+	// worldCalls is how many calls an execution makes when nothing goes wrong:
+	// First, Second, the polls and Last.
+	worldCalls = 3 + worldPolls
+	// lostFor is after what time a message comes again whose worker died.
+	lostFor = 30 * time.Second
+	// workerLife is as in rule 7.
+	workerLife = 60 * time.Second
+)
+
+// world is one execution in a world of workers that may die.
+type world struct {
+	t     *testing.T
+	store Store
+	flow  machine.Flow
+	name  string
+
+	mu       sync.Mutex
+	now      time.Time
+	fresh    int
+	messages []message
+	calls    map[string][]made // by key
+	doubled  map[string]bool
+}
+
+type message struct {
+	wake engine.Wake
+	at   time.Time
+}
+
+// made is a call that was made.
+type made struct {
+	function string
+	at       time.Time
+	// entered is when the execution began to wait for the call, zero for a call
+	// that was made before the commit.
+	entered time.Time
+}
+
+func newWorld(t *testing.T, store Store, flow machine.Flow, name string) *world {
+	t.Helper()
+	return &world{t: t, store: store, flow: flow, name: name, now: epoch, calls: map[string][]made{}, doubled: map[string]bool{}}
+}
+
+func (w *world) id() engine.ID { return engine.NewID(w.flow.Name, w.name) }
+
+func (w *world) clock() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now
+}
+
+// gate is asked before each effect of a worker. False means that the worker is
+// dead.
+type gate func() bool
+
+// worker is an engine whose every effect passes the gate.
+func (w *world) worker(alive gate) *engine.Engine {
+	return engine.New(engine.Config{
+		Log: gatedLog{w.store, alive}, Flows: w.store, Now: w.clock,
+		Wakes: wakesFunc(func(wake engine.Wake) error {
+			if !alive() {
+				return errDied
+			}
+			w.send(wake, wake.Due)
+			return nil
+		}),
+		Tasks: tasksFunc(func(call machine.CallTask) (token.Outcome, error) {
+			if !alive() {
+				return token.Outcome{}, errDied
+			}
+			return w.call(call), nil
+		}),
+		Fresh: func() string {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.fresh++
+			return fmt.Sprintf("%s-%d", w.name, w.fresh)
+		},
+		Pause: func(context.Context, time.Duration) error { return nil },
+	})
+}
+
+type gatedLog struct {
+	engine.Log
+	alive gate
+}
+
+func (l gatedLog) Latest(ctx context.Context, execution engine.ID) (engine.Item, error) {
+	if !l.alive() {
+		return engine.Item{}, errDied
+	}
+	return l.Log.Latest(ctx, execution)
+}
+
+func (l gatedLog) Append(ctx context.Context, item engine.Item) error {
+	if !l.alive() {
+		return errDied
+	}
+	return l.Log.Append(ctx, item)
+}
+
+func (l gatedLog) Items(ctx context.Context, execution engine.ID, from uint64, limit int) ([]engine.Item, error) {
+	if !l.alive() {
+		return nil, errDied
+	}
+	return l.Log.Items(ctx, execution, from, limit)
+}
+
+func (w *world) send(wake engine.Wake, at time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.messages = append(w.messages, message{wake, at})
+}
+
+// call answers a call; the same key always gets the same answer.
+func (w *world) call(call machine.CallTask) token.Outcome {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	function := call.Resource.Function
+	w.calls[call.Key()] = append(w.calls[call.Key()], made{function, w.now, w.entered(call)})
+	if function != "Poll" {
+		return success
+	}
+	polls := 0
+	for key, calls := range w.calls {
+		if calls[0].function == "Poll" && !calls[0].at.After(w.calls[call.Key()][0].at) || key == call.Key() {
+			polls++
+		}
+	}
+	if polls < worldPolls {
+		return token.Success(object(w.t, running))
+	}
+	return token.Success(object(w.t, succeeded))
+}
+
+// start starts the execution; a client repeats what failed.
+func (w *world) start(alive gate) {
+	w.t.Helper()
+	request := engine.StartRequest{Flow: w.flow, Execution: w.name}
+	if _, err := w.worker(alive).Start(w.t.Context(), request); err == nil {
+		return
+	}
+	if _, err := w.worker(living).Start(w.t.Context(), request); err != nil {
+		w.t.Fatalf("start: %v", err)
+	}
+}
+
+func living() bool { return true }
+
+// next takes the message that is due first and lets the time pass until then.
+func (w *world) next() (message, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.messages) == 0 {
+		return message{}, false
+	}
+	first := slices.MinFunc(w.messages, func(a, b message) int {
+		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.wake.Cause, b.wake.Cause))
+	})
+	w.messages = slices.DeleteFunc(w.messages, func(m message) bool { return m == first })
+	if first.at.After(w.now) {
+		w.now = first.at
+	}
+	return first, true
+}
+
+// deliver has one worker handle a wake and tells when the message comes again,
+// zero for never.
+func (w *world) deliver(wake engine.Wake, alive gate) time.Time {
+	w.t.Helper()
+	verdict, err := w.worker(alive).Advance(w.t.Context(), wake)
+	switch {
+	case err != nil && !errors.Is(err, errDied):
+		w.t.Fatalf("advance: %v", err)
+	case err != nil || !alive(): // the last effect is to delete the message
+		return w.clock().Add(lostFor)
+	}
+	return verdict.PutBack
+}
+
+// turn delivers the next message.
+func (w *world) turn(alive gate) bool {
+	w.t.Helper()
+	m, ok := w.next()
+	if !ok {
+		return false
+	}
+	if again := w.deliver(m.wake, alive); !again.IsZero() {
+		w.send(m.wake, again)
+	}
+	return true
+}
+
+// finish delivers messages until none is left.
+func (w *world) finish(alive gate) {
+	w.t.Helper()
+	for turns := 0; w.turn(alive); turns++ {
+		if turns == 1000 {
+			w.t.Fatal("the messages do not end")
+		}
+	}
+}
+
+// check is what holds of every execution whatever happened on the way.
+func (w *world) check() error {
+	state, err := w.worker(living).Describe(w.t.Context(), w.id())
+	if err != nil {
+		return err
+	}
+	if state.Status != machine.StatusSucceeded {
+		return fmt.Errorf("the execution is %s (%s: %s)", state.Status, state.Error, state.Cause)
+	}
+	history, err := w.worker(living).History(w.t.Context(), w.id())
+	if err != nil {
+		return err
+	}
+	succeeded := 0
+	for i, event := range history {
+		if event.ID != i+1 {
+			return fmt.Errorf("event %d has the id %d", i+1, event.ID)
+		}
+		if event.Type == machine.TaskSucceeded {
+			succeeded++
+		}
+	}
+	if succeeded != worldCalls {
+		return fmt.Errorf("%d tasks succeeded, want %d", succeeded, worldCalls)
+	}
+	return w.checkCalls()
+}
+
+// checkCalls: while the worker that entered a pending call may live, nobody
+// but it makes the call (rule 7).
+func (w *world) checkCalls() error {
+	for _, calls := range w.calls {
+		young := 0
+		for _, call := range calls {
+			if !call.entered.IsZero() && call.at.Before(call.entered.Add(workerLife)) {
+				young++
+			}
+		}
+		if young > 1 {
+			return fmt.Errorf("the pending call of %s was made %d times while its worker may live", calls[0].function, young)
+		}
+	}
+	return nil
+}
+
+// entered is when the log says that the execution waits for the call.
+func (w *world) entered(call machine.CallTask) time.Time {
+	item, err := w.store.Latest(w.t.Context(), w.id())
+	if err != nil {
+		w.t.Error(err)
+		return time.Time{}
+	}
+	state, _, err := machine.Decode(item.Body)
+	switch {
+	case err != nil:
+		w.t.Error(err)
+	case state.Waiting != nil && state.Waiting.Attempt == call.Attempt:
+		return state.Waiting.Since
+	}
+	return time.Time{}
+}
+
+func (w *world) callCount() int {
+	count := 0
+	for _, calls := range w.calls {
+		count += len(calls)
+	}
+	return count
+}
