@@ -28,11 +28,24 @@ func (c *Clock) Now() time.Time {
 	return c.now
 }
 
-// jump moves a virtual clock ahead to t; it never goes back.
+// jump moves a virtual clock ahead to t; it never goes back. A real clock does
+// not jump.
 func (c *Clock) jump(t time.Time) {
+	if !c.virtual {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if t.After(c.now) {
 		c.now = t
 	}
+}
+
+// pause is how long to wait before the clock is looked at again for an instant
+// so far ahead: 0, for as long as it takes, when the clock moves by jumps.
+func (c *Clock) pause(ahead time.Duration) time.Duration {
+	if c.virtual {
+		return 0
+	}
+	return min(ahead, longestPause)
 }

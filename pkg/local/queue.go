@@ -10,18 +10,32 @@ import (
 )
 
 // queue keeps wakes until they are due. It implements [engine.Wakes].
+//
+// Wakes of one execution are handled one after the other: two at once would
+// make the same calls.
 type queue struct {
 	clock *Clock
 
 	mu      sync.Mutex
 	waiting wakeHeap
-	order   int           // of wakes due at the same instant: first sent, first delivered
-	busy    int           // wakes being handled
+	order   int // of wakes due at the same instant: first sent, first delivered
+	// busy are the executions of which a wake is being handled or a start is
+	// under way, by how many of these, with the wakes that became due meanwhile.
+	busy    map[engine.ID]*busy
 	changed chan struct{} // closed and replaced when something above changes
 }
 
+type busy struct {
+	count int
+	due   []delivery
+}
+
+// longestPause is how long at most the real clock is not looked at: it runs on
+// while the machine sleeps, and timers do not.
+const longestPause = time.Minute
+
 func newQueue(clock *Clock) *queue {
-	return &queue{clock: clock, changed: make(chan struct{})}
+	return &queue{clock: clock, busy: map[engine.ID]*busy{}, changed: make(chan struct{})}
 }
 
 // Send implements [engine.Wakes].
@@ -47,15 +61,14 @@ func (q *queue) wakeUp() {
 // receive is the next wake that is due. It waits for one, and with a virtual
 // clock moves the time when nobody else can. The error is that of ctx.
 func (q *queue) receive(ctx context.Context) (engine.Wake, error) {
-	for {
+	for ctx.Err() == nil {
 		w, pause, changed, ok := q.next()
 		if ok {
 			return w, nil
 		}
-		if err := await(ctx, pause, changed); err != nil {
-			return engine.Wake{}, err
-		}
+		await(ctx, pause, changed)
 	}
+	return engine.Wake{}, ctx.Err()
 }
 
 // next takes a due wake, or tells how long to wait at most (0: as long as it
@@ -63,22 +76,23 @@ func (q *queue) receive(ctx context.Context) (engine.Wake, error) {
 func (q *queue) next() (w engine.Wake, pause time.Duration, changed <-chan struct{}, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.waiting) == 0 {
-		return w, 0, q.changed, false
-	}
-	first := q.waiting[0]
-	if q.clock.virtual && q.busy == 0 {
-		q.clock.jump(first.at)
-	}
-	if ahead := first.at.Sub(q.clock.Now()); ahead > 0 {
-		if q.clock.virtual {
-			ahead = 0
+	for len(q.waiting) > 0 {
+		first := q.waiting[0]
+		if len(q.busy) == 0 {
+			q.clock.jump(first.at)
 		}
-		return w, ahead, q.changed, false
+		if ahead := first.at.Sub(q.clock.Now()); ahead > 0 {
+			return w, q.clock.pause(ahead), q.changed, false
+		}
+		heap.Pop(&q.waiting)
+		if execution := q.busy[first.wake.Execution]; execution != nil {
+			execution.due = append(execution.due, first)
+			continue
+		}
+		q.hold(first.wake.Execution)
+		return first.wake, 0, nil, true
 	}
-	heap.Pop(&q.waiting)
-	q.busy++
-	return first.wake, 0, nil, true
+	return w, 0, q.changed, false
 }
 
 // finished ends the handling of a received wake; putBack, unless zero, is when
@@ -86,10 +100,42 @@ func (q *queue) next() (w engine.Wake, pause time.Duration, changed <-chan struc
 func (q *queue) finished(w engine.Wake, putBack time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.busy--
 	if !putBack.IsZero() {
 		q.push(w, putBack)
+	}
+	q.release(w.Execution)
+}
+
+// holdBack keeps the wakes of an execution, and a virtual clock, until the
+// function that it answers is called.
+func (q *queue) holdBack(execution engine.ID) (release func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.hold(execution)
+	return func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.release(execution)
+	}
+}
+
+// hold makes an execution busy. q.mu is held.
+func (q *queue) hold(execution engine.ID) {
+	if q.busy[execution] == nil {
+		q.busy[execution] = &busy{}
+	}
+	q.busy[execution].count++
+}
+
+// release undoes hold. q.mu is held.
+func (q *queue) release(execution engine.ID) {
+	held := q.busy[execution]
+	if held.count--; held.count > 0 {
 		return
+	}
+	delete(q.busy, execution)
+	for _, d := range held.due {
+		heap.Push(&q.waiting, d)
 	}
 	q.wakeUp()
 }
@@ -99,10 +145,12 @@ func (q *queue) finished(w engine.Wake, putBack time.Time) {
 func (q *queue) idle() (idle bool, changed <-chan struct{}) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.busy == 0 && len(q.waiting) == 0, q.changed
+	return len(q.busy) == 0 && len(q.waiting) == 0, q.changed
 }
 
-func await(ctx context.Context, pause time.Duration, changed <-chan struct{}) error {
+// await returns when changed is closed or ctx ends, and after the pause unless
+// that is 0.
+func await(ctx context.Context, pause time.Duration, changed <-chan struct{}) {
 	var elapsed <-chan time.Time
 	if pause > 0 {
 		timer := time.NewTimer(pause)
@@ -113,9 +161,7 @@ func await(ctx context.Context, pause time.Duration, changed <-chan struct{}) er
 	case <-elapsed:
 	case <-changed:
 	case <-ctx.Done():
-		return ctx.Err()
 	}
-	return nil
 }
 
 // delivery is a wake that waits.
@@ -138,6 +184,7 @@ func (h wakeHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 func (h *wakeHeap) Push(x any)   { *h = append(*h, x.(delivery)) } //nolint:forcetypeassert // only deliveries are pushed
 func (h *wakeHeap) Pop() any {
 	last := (*h)[len(*h)-1]
+	(*h)[len(*h)-1] = delivery{} // keeps nothing alive
 	*h = (*h)[:len(*h)-1]
 	return last
 }

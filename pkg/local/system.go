@@ -49,6 +49,14 @@ func New(config Config) *System {
 	}
 }
 
+// Start is [engine.Engine.Start] for an execution that begins in this very
+// instant: its wake is held back until there is something to find.
+func (s *System) Start(ctx context.Context, request engine.StartRequest) (engine.StartAnswer, error) {
+	release := s.queue.holdBack(engine.NewID(request.Flow.Name, request.Execution))
+	defer release()
+	return s.Engine.Start(ctx, request)
+}
+
 // Run handles wakes until nothing is left to be done, not even later, or ctx
 // ends, whose error it then answers. A wake that the engine cannot apply ends
 // it with that error: what failed in a process of one's own is for a person to
@@ -58,16 +66,10 @@ func (s *System) Run(ctx context.Context) error {
 	defer stop(nil)
 	var workers sync.WaitGroup
 	for range s.workers {
-		workers.Go(func() {
-			if err := s.work(ctx); err != nil {
-				stop(err)
-			}
-		})
+		workers.Go(func() { s.work(ctx, stop) })
 	}
 	s.awaitIdle(ctx)
-	if ctx.Err() == nil {
-		stop(errIdle)
-	}
+	stop(errIdle) // has no effect when ctx has ended
 	workers.Wait()
 	if err := context.Cause(ctx); !errors.Is(err, errIdle) {
 		return err
@@ -80,26 +82,31 @@ var errIdle = errors.New("idle")
 
 // awaitIdle returns when the queue is idle or ctx ends.
 func (s *System) awaitIdle(ctx context.Context) {
-	for {
+	for ctx.Err() == nil {
 		idle, changed := s.queue.idle()
-		if idle || await(ctx, 0, changed) != nil {
+		if idle {
 			return
 		}
+		await(ctx, 0, changed)
 	}
 }
 
-// work handles wakes until ctx ends, which is no error, or one fails.
-func (s *System) work(ctx context.Context) error {
+// work handles wakes until ctx ends. A wake that fails ends ctx before it is
+// put back, so that nobody else takes it.
+func (s *System) work(ctx context.Context, stop context.CancelCauseFunc) {
 	for {
 		wake, err := s.queue.receive(ctx)
 		if err != nil {
-			return nil //nolint:nilerr // the end of ctx is how work ends
+			return
 		}
 		verdict, err := s.Advance(ctx, wake)
 		if err != nil {
-			s.queue.finished(wake, s.clock.Now().Add(time.Second))
-			return err
+			stop(err)
+			verdict.PutBack = s.clock.Now().Add(retryDelay)
 		}
 		s.queue.finished(wake, verdict.PutBack)
 	}
 }
+
+// retryDelay is when a wake that could not be applied is delivered again.
+const retryDelay = time.Second

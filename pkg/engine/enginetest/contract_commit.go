@@ -170,6 +170,17 @@ var pendingCases = []ruleCase{
 		b.advance(start)
 		b.wantSucceeded()
 	}},
+	{"rule 7: the age is that of the try, not of the first one", func(b *bench) {
+		start := b.begin(taskFlow("First", "Second"))
+		b.script("First", answer{outcome: success, during: func() {
+			b.at(5 * time.Second)
+			_, _ = b.rival("Second").Advance(b.t.Context(), start)
+			b.at(65 * time.Second)
+		}})
+		b.answer("Second", `{}`)
+		b.advance(start)
+		b.wantTrace("read", "call First", "write 1: refused", "read", "call Second", "write 2")
+	}},
 	{"rule 7: what a timer entered, its wake finishes", func(b *bench) {
 		start := b.begin("version: v1\ntype: flow\nsteps:\n" + waitText("Pause", 10) + taskText("First") + taskText("Second"))
 		b.advance(start)

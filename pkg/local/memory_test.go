@@ -1,0 +1,27 @@
+package local_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/local"
+)
+
+func TestMemoryStoreRefusesGaps(t *testing.T) {
+	t.Parallel()
+	var store local.MemoryStore
+	err := store.Append(t.Context(), engine.Item{Seq: 1})
+	if engine.CodeOf(err) != engine.CodeInternal || !strings.Contains(err.Error(), "item 1 would leave a gap after 0 items") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestMemoryStoreSaysWhatIsWrongWithAFlow(t *testing.T) {
+	t.Parallel()
+	var store local.MemoryStore
+	_, err := store.Put(t.Context(), "sample", []byte("version: v1\ntype: flow\nsteps: []\n"))
+	if err == nil || !strings.Contains(err.Error(), "sample:3") {
+		t.Errorf("error %v, want the flow's name and the line", err)
+	}
+}

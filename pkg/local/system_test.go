@@ -1,0 +1,296 @@
+package local_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/engine/enginetest"
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+const (
+	waitHour = "version: v1\ntype: flow\nsteps:\n  - type: wait\n    name: Hour\n    duration: 3600\n"
+	oneTask  = "version: v1\ntype: flow\nsteps:\n  - type: task\n    name: Work\n    resourceArn: acs:fc:::services/s/functions/work\n"
+	passOnly = "version: v1\ntype: flow\nsteps:\n  - type: pass\n    name: Only\n"
+)
+
+func start(t *testing.T, s *local.System, flow, name string) engine.StartAnswer {
+	t.Helper()
+	put, err := s.Flows.Put(t.Context(), "flow", []byte(flow))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := s.Start(t.Context(), engine.StartRequest{Flow: put, Execution: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+func wantSucceeded(t *testing.T, s *local.System, name string, took time.Duration) {
+	t.Helper()
+	state, err := s.Describe(t.Context(), engine.NewID("flow", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if state.Status != machine.StatusSucceeded || state.At.Sub(state.Started) != took {
+		t.Errorf("%s is %s after %s, want Succeeded after %s", name, state.Status, state.At.Sub(state.Started), took)
+	}
+}
+
+// tasksFunc is one function for all names.
+type tasksFunc func(ctx context.Context) (token.Outcome, error)
+
+func (f tasksFunc) Call(ctx context.Context, _ machine.CallTask) (token.Outcome, error) {
+	return f(ctx)
+}
+
+var answered = token.Success(expr.Object())
+
+func TestRunEndsWhenNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	s := local.New(local.Config{Store: &local.MemoryStore{}})
+	for range 2 {
+		if err := s.Run(t.Context()); err != nil {
+			t.Errorf("nothing was started: %v", err)
+		}
+	}
+	start(t, s, passOnly, "one")
+	if err := s.Run(t.Context()); err != nil {
+		t.Error(err)
+	}
+	wantDone(t, s, "one")
+}
+
+func wantDone(t *testing.T, s *local.System, name string) {
+	t.Helper()
+	if state, err := s.Describe(t.Context(), engine.NewID("flow", name)); err != nil || state.Status != machine.StatusSucceeded {
+		t.Errorf("%s is %q, error %v", name, state.Status, err)
+	}
+}
+
+func TestRunWaitsInRealTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		s := local.New(local.Config{Store: &local.MemoryStore{}, Workers: 3})
+		start(t, s, waitHour, "one")
+		if err := s.Run(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(begin); took != time.Hour {
+			t.Errorf("Run took %s", took)
+		}
+		wantSucceeded(t, s, "one", time.Hour)
+	})
+}
+
+func TestRunEndsWithItsContextAndCanGoOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := local.New(local.Config{Store: &local.MemoryStore{}, Workers: 2})
+		start(t, s, waitHour, "one")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := s.Run(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v", err)
+		}
+		if err := s.Run(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("with a context that has ended: error %v", err)
+		}
+		if err := s.Run(t.Context()); err != nil {
+			t.Error(err)
+		}
+		wantSucceeded(t, s, "one", time.Hour)
+	})
+}
+
+func TestACancelledCallIsMadeAgainByTheNextRun(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	calls := 0
+	s := local.New(local.Config{
+		Store: &local.MemoryStore{}, Clock: local.NewVirtualClock(time.Now()),
+		Tasks: tasksFunc(func(ctx context.Context) (token.Outcome, error) {
+			if calls++; calls == 1 {
+				cancel()
+				return token.Outcome{}, ctx.Err()
+			}
+			return answered, nil
+		}),
+	})
+	start(t, s, oneTask, "one")
+	if err := s.Run(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	if err := s.Run(t.Context()); err != nil || calls != 2 {
+		t.Errorf("%d calls, error %v", calls, err)
+	}
+	wantDone(t, s, "one")
+}
+
+// faultyStore is a memory store that fails on demand.
+type faultyStore struct {
+	*enginetest.FaultyLog
+	engine.Flows
+}
+
+func newFaultyStore() faultyStore {
+	memory := &local.MemoryStore{}
+	return faultyStore{&enginetest.FaultyLog{Log: memory}, memory}
+}
+
+func TestRunEndsWithTheEnginesErrorAndKeepsTheWake(t *testing.T) {
+	t.Parallel()
+	for _, workers := range []int{1, 4} {
+		t.Run(fmt.Sprint(workers), func(t *testing.T) {
+			t.Parallel()
+			store := newFaultyStore()
+			begin := time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
+			clock := local.NewVirtualClock(begin)
+			s := local.New(local.Config{Store: store, Clock: clock, Workers: workers})
+			start(t, s, passOnly, "one")
+			store.FailReads(1)
+			if err := s.Run(t.Context()); !errors.Is(err, enginetest.ErrFault) {
+				t.Errorf("error %v", err)
+			}
+			if !clock.Now().Equal(begin) {
+				t.Errorf("the clock went on to %s", clock.Now())
+			}
+			if err := s.Run(t.Context()); err != nil {
+				t.Error(err)
+			}
+			wantDone(t, s, "one")
+		})
+	}
+}
+
+func TestManyExecutionsSideBySideInVirtualTime(t *testing.T) {
+	t.Parallel()
+	const executions = 200
+	var mu sync.Mutex
+	calls := 0
+	begin := time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
+	clock := local.NewVirtualClock(begin)
+	s := local.New(local.Config{
+		Store: &local.MemoryStore{}, Clock: clock, Workers: 8,
+		Tasks: tasksFunc(func(context.Context) (token.Outcome, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			calls++
+			return answered, nil
+		}),
+	})
+	flow := oneTask + "  - type: wait\n    name: Pause\n    duration: 10\n" + "  - type: wait\n    name: Again\n    duration: 5\n"
+	for i := range executions {
+		start(t, s, flow, fmt.Sprintf("run-%d", i))
+	}
+	if err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i := range executions {
+		wantSucceeded(t, s, fmt.Sprintf("run-%d", i), 15*time.Second)
+	}
+	if calls != executions || !clock.Now().Equal(begin.Add(15*time.Second)) {
+		t.Errorf("%d calls, and the clock shows %s", calls, clock.Now())
+	}
+}
+
+func TestExecutionsRunSideBySide(t *testing.T) {
+	t.Parallel()
+	const workers = 4
+	meet := make(chan struct{})
+	s := local.New(local.Config{
+		Store: &local.MemoryStore{}, Workers: workers,
+		Tasks: tasksFunc(func(ctx context.Context) (token.Outcome, error) {
+			for range workers - 1 { // each call meets all others
+				select {
+				case meet <- struct{}{}:
+				case <-meet:
+				case <-ctx.Done():
+				}
+			}
+			return answered, nil
+		}),
+	})
+	for i := range workers {
+		start(t, s, oneTask, fmt.Sprintf("run-%d", i))
+	}
+	if err := s.Run(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestARepeatedStartRepeatsNoCallUnderWay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		proceed := make(chan struct{})
+		s := local.New(local.Config{
+			Store: &local.MemoryStore{}, Workers: 4,
+			Tasks: tasksFunc(func(context.Context) (token.Outcome, error) {
+				calls++
+				<-proceed
+				return answered, nil
+			}),
+		})
+		start(t, s, oneTask, "one")
+		ended := make(chan error)
+		go func() { ended <- s.Run(t.Context()) }()
+		synctest.Wait() // the call is under way
+		if answer := start(t, s, oneTask, "one"); answer != engine.StartedSame {
+			t.Errorf("the answer is %d", answer)
+		}
+		synctest.Wait()
+		close(proceed)
+		if err := <-ended; err != nil || calls != 1 {
+			t.Errorf("%d calls, error %v", calls, err)
+		}
+	})
+}
+
+// slowStore lets everybody else do what they can before it puts item 0.
+type slowStore struct{ *local.MemoryStore }
+
+func (s slowStore) Append(ctx context.Context, item engine.Item) error {
+	if item.Seq == 0 {
+		synctest.Wait()
+	}
+	return s.MemoryStore.Append(ctx, item)
+}
+
+func TestAStartWhileRunningBeginsAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, clock := range map[string]*local.Clock{"real": {}, "virtual": local.NewVirtualClock(time.Now())} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				// The call of "first" starts "second", so that Run is at work.
+				var s *local.System
+				var once sync.Once
+				s = local.New(local.Config{
+					Store: slowStore{&local.MemoryStore{}}, Clock: clock, Workers: 2,
+					Tasks: tasksFunc(func(context.Context) (token.Outcome, error) {
+						once.Do(func() { start(t, s, oneTask, "second") })
+						return answered, nil
+					}),
+				})
+				start(t, s, oneTask, "first")
+				if err := s.Run(t.Context()); err != nil {
+					t.Error(err)
+				}
+				wantSucceeded(t, s, "first", 0)
+				wantSucceeded(t, s, "second", 0)
+			})
+		})
+	}
+}
