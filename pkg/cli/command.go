@@ -50,7 +50,7 @@ func (c Command) root() *cobra.Command {
 		Long: "Waitless runs flows written in FDL v1, the YAML language of Alibaba Serverless Workflow.\n" +
 			"A step that waits costs nothing while it waits.",
 		Example: strings.Join([]string{
-			`  waitless run flow.yaml --input '{"delay":20}'`,
+			`  waitless run flow.yaml --input '{"delay":20}' --skip-time`,
 			`  waitless validate flow.yaml`,
 		}, "\n"),
 		Args:          cobra.ArbitraryArgs,
@@ -60,6 +60,7 @@ func (c Command) root() *cobra.Command {
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
+	root.SetHelpCommand(helpCommand())
 	root.AddCommand(c.runCommand(), c.validateCommand(), c.versionCommand(), jsonTopic())
 	return root
 }
@@ -69,7 +70,11 @@ func unknownCommand(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return root.Help()
 	}
-	return usageError("command "+args[0], "there is no such command"+didYouMean(args[0], commandNames(root)), "waitless help")
+	return noSuchCommand(root, args[0])
+}
+
+func noSuchCommand(root *cobra.Command, name string) error {
+	return usageError("command "+name, "there is no such command"+didYouMean(name, commandNames(root)), "waitless help")
 }
 
 func commandNames(root *cobra.Command) []string {
@@ -77,5 +82,23 @@ func commandNames(root *cobra.Command) []string {
 	for _, c := range root.Commands() {
 		names = append(names, c.Name())
 	}
-	return append(names, "help")
+	return names
+}
+
+// helpCommand is cobra's, except that a name that it does not know is an error.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND]",
+		Short:   "Help about a command",
+		Long:    "Show what a command does and which flags it has; without a name, what commands there are.",
+		Example: "  waitless help run",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			topic, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return noSuchCommand(cmd.Root(), strings.Join(args, " "))
+			}
+			topic.InitDefaultHelpFlag()
+			return topic.Help()
+		},
+	}
 }

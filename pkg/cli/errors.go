@@ -1,10 +1,11 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -42,7 +43,7 @@ func (c Command) exit(err error) int {
 	for _, line := range f.lines {
 		fmt.Fprintln(&out, line)
 	}
-	fmt.Fprintf(&out, "waitless: %s\n", f)
+	fmt.Fprintf(&out, "waitless: %s\n", printable(f.Error()))
 	if f.try != "" {
 		fmt.Fprintf(&out, "try: %s\n", f.try)
 	}
@@ -53,12 +54,26 @@ func (c Command) exit(err error) int {
 // flagError is what cobra calls for a flag that it cannot use.
 func flagError(cmd *cobra.Command, err error) error {
 	why := err.Error()
-	if name, ok := strings.CutPrefix(why, "unknown flag: --"); ok {
+	var unknown *pflag.NotExistError
+	var invalid *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "":
 		var names []string
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		why += didYouMean(name, names)
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+		why += didYouMean("--"+unknown.GetSpecifiedName(), names)
+	case errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "bool":
+		why = fmt.Sprintf("--%s is %q; allowed: true, false", invalid.GetFlag().Name, invalid.GetValue())
 	}
-	return usageError(cmd.Name(), why, cmd.CommandPath()+" --help")
+	return usageError(subject(cmd), why, cmd.CommandPath()+" --help")
+}
+
+// subject names a command in messages: nothing but the program's own name goes
+// before it.
+func subject(cmd *cobra.Command) string {
+	if cmd.HasParent() {
+		return cmd.Name()
+	}
+	return "command line"
 }
 
 // didYouMean suggests one of names, or nothing.
@@ -71,26 +86,49 @@ func arguments(least, most int) cobra.PositionalArgs {
 		case len(args) < least:
 			return usageError(cmd.Name(), "the "+argumentName(cmd)+" is missing", strings.TrimSpace(cmd.Example))
 		case len(args) > most:
-			return usageError(cmd.Name(), fmt.Sprintf("found %q after the %s", args[most], argumentName(cmd)), strings.TrimSpace(cmd.Example))
+			return usageError(cmd.Name(), fmt.Sprintf("found %q; it takes %s", args[most], takes(cmd, most)), strings.TrimSpace(cmd.Example))
 		}
 		return nil
 	}
 }
 
-// argumentName is the name of a command's argument in its usage line: "FLOW".
-func argumentName(cmd *cobra.Command) string {
-	words := strings.Fields(cmd.Use)
-	if len(words) < 2 {
-		return "command"
+func takes(cmd *cobra.Command, most int) string {
+	if most == 0 {
+		return "no argument"
 	}
-	return strings.TrimRight(words[1], ".")
+	return "one " + argumentName(cmd)
 }
 
-func interrupted(ctx context.Context, what string) error {
-	if ctx.Err() == nil {
-		return nil
+// argumentName is the name of a command's argument in its usage line: "FLOW".
+func argumentName(cmd *cobra.Command) string { return cmd.Use[strings.LastIndexByte(cmd.Use, ' ')+1:] }
+
+// interrupted is the error for a program that the user stopped, and what that
+// means for the execution.
+func interrupted(what, meaning string) error {
+	return &failure{exit: ExitInterrupted, what: what, why: "interrupted; " + meaning}
+}
+
+// printable is text as one line that does nothing to a terminal: what comes from
+// flows and functions may have any character in it.
+func printable(text string) string {
+	if strings.IndexFunc(text, isControl) < 0 {
+		return text
 	}
-	return &failure{exit: ExitInterrupted, what: what, why: "interrupted; the store is in memory, so the execution is gone"}
+	var out strings.Builder
+	for _, r := range text {
+		if !isControl(r) {
+			out.WriteRune(r)
+			continue
+		}
+		out.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+	}
+	return out.String()
+}
+
+// isControl reports whether r is no character but an order to the terminal, or
+// one that changes the direction or the lines of the text around it.
+func isControl(r rune) bool {
+	return unicode.In(r, unicode.Cc, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
 }
 
 // count is "1 problem", "2 problems".

@@ -11,7 +11,9 @@ import (
 type progress struct {
 	title   string
 	flow    *fdl.Flow
+	depths  []int          // how deep the steps are nested, by their index
 	steps   []stepProgress // by the index of the step
+	current int            // the step entered last
 	status  machine.Status
 	started time.Time
 	ended   time.Time // zero while it runs
@@ -24,7 +26,9 @@ type stepProgress struct {
 	entered time.Time
 	left    time.Time
 	until   time.Time // phaseWaiting: when it ends
-	err     string    // phaseFailed: the name of the error
+	next    string    // phaseDone of a choice: the step that it leads to
+	// phaseFailed: the name of the error and the explanation.
+	err, cause string
 	// early: a call of it is on the way that the log does not know of yet, so
 	// its event StepEntered is still to come.
 	early bool
@@ -41,7 +45,7 @@ const (
 )
 
 func newProgress(title string, flow *fdl.Flow) *progress {
-	return &progress{title: title, flow: flow, steps: make([]stepProgress, len(flow.All)), status: machine.StatusStarting}
+	return &progress{title: title, flow: flow, depths: depths(flow), steps: make([]stepProgress, len(flow.All)), status: machine.StatusStarting}
 }
 
 // calling notes a call that begins before its step was committed as entered.
@@ -54,6 +58,7 @@ func (p *progress) calling(call machine.CallTask, at time.Time) {
 	if s := &p.steps[call.Attempt.Step]; s.phase != phaseRunning {
 		s.enter(at)
 		s.early = true
+		p.current = call.Attempt.Step
 	}
 }
 
@@ -68,11 +73,34 @@ func (p *progress) committed(state machine.State, events []machine.Event) {
 	if state.Status.Final() {
 		p.ended = state.At
 	}
-	for _, e := range events {
-		if e.Step != machine.NoStep {
-			p.steps[e.Step].note(e)
+	for i, e := range events {
+		if e.Step == machine.NoStep {
+			continue
+		}
+		s := &p.steps[e.Step]
+		s.note(e)
+		switch e.Type { //nolint:exhaustive // the others are about the one step, see note
+		case machine.StepEntered:
+			p.current = e.Step
+		case machine.StepExited:
+			s.next = leadsTo(p.flow, e, events[i+1:])
+		case machine.StepFailed:
+			s.cause = causeIn(p.flow, e)
 		}
 	}
+}
+
+// interrupted notes that the program stops before the execution ended.
+func (p *progress) interrupted(at time.Time) { p.status, p.ended = "Interrupted", at }
+
+// leadsTo is the step that a choice leads to, from the events after its exit;
+// empty at the end of a series and for other steps.
+func leadsTo(flow *fdl.Flow, exited machine.Event, after []machine.Event) string {
+	_, isChoice := flow.All[exited.Step].Kind.(*fdl.Choice)
+	if !isChoice || len(after) == 0 || after[0].Type != machine.StepEntered {
+		return ""
+	}
+	return flow.All[after[0].Step].Name
 }
 
 func (s *stepProgress) note(e machine.Event) {

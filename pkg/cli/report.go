@@ -4,6 +4,7 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -39,7 +40,7 @@ func runReportOf(flow *fdl.Flow, state machine.State, events []machine.Event) ru
 	r := runReport{
 		Schema: "waitless.run/1", Flow: state.Flow.Name, Execution: state.Execution, Status: state.Status,
 		Input: state.Input, Error: state.Error, Cause: state.Cause,
-		StartedTime: state.Started.Format(machine.TimeFormat), StoppedTime: state.At.Format(machine.TimeFormat),
+		StartedTime: state.Started.UTC().Format(machine.TimeFormat), StoppedTime: state.At.UTC().Format(machine.TimeFormat),
 		ElapsedSeconds: state.At.Sub(state.Started).Seconds(), Calls: map[string]int{},
 	}
 	if !state.Output.IsMissing() {
@@ -55,10 +56,22 @@ func runReportOf(flow *fdl.Flow, state machine.State, events []machine.Event) ru
 }
 
 func (c Command) printJSON(v any) error {
-	encoder := json.NewEncoder(c.Stdout)
+	var out strings.Builder
+	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	return encoder.Encode(v)
+	if err := encoder.Encode(v); err != nil {
+		return err
+	}
+	return c.print(out.String())
+}
+
+// print writes to standard output.
+func (c Command) print(text string) error {
+	if _, err := io.WriteString(c.Stdout, text); err != nil {
+		return &failure{exit: ExitInternal, what: "write standard output", why: reasonOf(err), try: "send standard output to a place with room: waitless ... > FILE"}
+	}
+	return nil
 }
 
 // jsonTopic is the help topic that shows the schemas.
@@ -71,5 +84,5 @@ func jsonTopic() *cobra.Command {
 		schema, _ := schemas.ReadFile("schema/" + name + ".json") // embedded, so it is there
 		fmt.Fprintf(&text, "\nwaitless %s --json:\n\n%s", name, schema)
 	}
-	return &cobra.Command{Use: "json", Short: "What --json prints, as JSON Schemas", Long: text.String()}
+	return &cobra.Command{Use: "json", Short: "What --json prints, as JSON Schemas", Long: text.String(), Example: "  waitless run flow.yaml --skip-time --json"}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,7 +64,7 @@ func (c Command) run(ctx context.Context, path string, options runOptions) error
 	if file.flow == nil {
 		return file.invalid("run")
 	}
-	input, err := c.input(what, options.input)
+	input, err := c.input(ctx, what, options.input)
 	if err != nil {
 		return err
 	}
@@ -84,17 +85,20 @@ func (c Command) run(ctx context.Context, path string, options runOptions) error
 }
 
 // input reads the value of --input.
-func (c Command) input(what, text string) (expr.Value, error) {
+func (c Command) input(ctx context.Context, what, text string) (expr.Value, error) {
 	const try = `--input '{"delay":20}', --input @input.json, or --input - to read standard input`
 	data := []byte(text)
 	var err error
 	switch {
 	case text == "-":
-		data, err = io.ReadAll(c.Stdin)
+		data, err = c.readStdin(ctx)
 	case strings.HasPrefix(text, "@"):
-		data, err = os.ReadFile(text[1:]) //nolint:gosec // reading the user's file is the purpose
+		data, err = os.ReadFile(text[1:])
 	}
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		return expr.Value{}, interrupted(what, "nothing was started")
+	case err != nil:
 		return expr.Value{}, usageError(what, "--input "+text+": "+reasonOf(err), try)
 	}
 	v, err := expr.ParseJSON(data)
@@ -105,6 +109,25 @@ func (c Command) input(what, text string) (expr.Value, error) {
 		return v, usageError(what, "--input is "+v.Kind().String()+"; allowed: an object", try)
 	}
 	return v, nil
+}
+
+// readStdin reads until the end or until ctx ends, whose error it then answers.
+func (c Command) readStdin(ctx context.Context) ([]byte, error) {
+	type result struct {
+		data []byte
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		data, err := io.ReadAll(c.Stdin)
+		done <- result{data, err}
+	}()
+	select {
+	case r := <-done:
+		return r.data, r.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 func (c Command) clock(what string, skipTime bool) (*local.Clock, error) {
@@ -122,22 +145,74 @@ func (c Command) clock(what string, skipTime bool) (*local.Clock, error) {
 	return local.NewVirtualClock(start), nil
 }
 
+// tryTask is what to try when a task cannot be used.
+const tryTask = "--task NAME=exec:COMMAND"
+
 // resolveTasks finds every function of the flow before anything starts.
 func resolveTasks(what string, file flowFile, clock *local.Clock, definitions []string) (*local.Tasks, error) {
-	const try = "--task NAME=exec:COMMAND"
-	byName := map[string]string{}
-	for _, definition := range definitions {
-		name, value, ok := strings.Cut(definition, "=")
-		if !ok || name == "" {
-			return nil, usageError(what, fmt.Sprintf("--task %q has no name and \"=\" before the command", definition), try)
-		}
-		byName[name] = value
+	byName, err := parseTasks(what, file.flow, definitions)
+	if err != nil {
+		return nil, err
 	}
 	tasks, err := local.NewTasks(clock, byName)
 	if err != nil {
-		return nil, usageError(what, err.Error(), try)
+		return nil, unusableTasks(what, err)
 	}
 	return tasks, unknownFunctions(what, file, tasks.Resolve(file.flow))
+}
+
+// parseTasks splits the values of --task. Each must be for another function of
+// the flow: a name mistyped would leave the built-in function in its place.
+func parseTasks(what string, flow *fdl.Flow, definitions []string) (map[string]string, error) {
+	byName := map[string]string{}
+	functions := functionsOf(flow)
+	for _, definition := range definitions {
+		name, value, ok := strings.Cut(definition, "=")
+		if !ok || name == "" {
+			return nil, usageError(what, fmt.Sprintf("--task %q has no name and \"=\" before the command", definition), tryTask)
+		}
+		if _, twice := byName[name]; twice {
+			return nil, usageError(what, fmt.Sprintf("--task %s is given twice", name), tryTask+", once for each function")
+		}
+		if !slices.Contains(functions, name) {
+			return nil, usageError(what, fmt.Sprintf("--task %s: the flow calls no function %q%s (called: %s)",
+				name, name, didYouMean(name, functions), listed(functions)), tryTask)
+		}
+		byName[name] = value
+	}
+	return byName, nil
+}
+
+// functionsOf are the functions that a flow calls, in the order of its text.
+func functionsOf(flow *fdl.Flow) []string {
+	var names []string
+	for _, step := range flow.All {
+		if task, ok := step.Kind.(*fdl.Task); ok && !slices.Contains(names, task.Resource.Function) {
+			names = append(names, task.Resource.Function)
+		}
+	}
+	return names
+}
+
+func listed(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// unusableTasks is the error for definitions that local refuses, each of which
+// is a line.
+func unusableTasks(what string, err error) error {
+	var several interface{ Unwrap() []error }
+	if !errors.As(err, &several) || len(several.Unwrap()) == 1 {
+		return usageError(what, err.Error(), tryTask)
+	}
+	f := &failure{exit: ExitUsage, what: what, why: count(len(several.Unwrap()), "task") + " cannot be used", try: tryTask}
+	for _, one := range several.Unwrap() {
+		f.lines = append(f.lines, one.Error())
+	}
+	return f
 }
 
 func unknownFunctions(what string, file flowFile, missing []error) error {
@@ -194,10 +269,10 @@ func (e *execution) run(ctx context.Context, input expr.Value) error {
 		return startError(e.file.path, err)
 	}
 	err = e.system.Run(ctx)
-	view.close()
+	view.close(ctx.Err() != nil)
 	switch {
 	case ctx.Err() != nil:
-		return interrupted(ctx, e.title())
+		return interrupted(e.title(), "the store is in memory, so the execution is gone")
 	case err != nil:
 		return err
 	}
@@ -226,7 +301,7 @@ func (e *execution) finish(ctx context.Context) error {
 	case e.options.json:
 		err = e.command.printJSON(runReportOf(e.file.flow, state, events))
 	case state.Status == machine.StatusSucceeded:
-		_, err = fmt.Fprintln(e.command.Stdout, state.Output.JSON())
+		err = e.command.print(state.Output.JSON() + "\n")
 	}
 	if err != nil || state.Status == machine.StatusSucceeded {
 		return err
@@ -236,12 +311,11 @@ func (e *execution) finish(ctx context.Context) error {
 
 func (e *execution) failed(state machine.State, events []machine.Event) error {
 	why := "failed with " + state.Error
-	if step := failedStep(e.file.flow, events); step != "" {
+	step := failedStep(e.file.flow, events)
+	if step != "" {
 		why += " in step " + step
 	}
-	if state.Cause != "" {
-		why += ": " + state.Cause
-	}
+	why = because(why, withoutStep(state.Cause, step))
 	f := &failure{exit: ExitFailed, what: e.title(), why: why}
 	if !e.options.json {
 		f.try = "add --json to see the whole history"

@@ -43,8 +43,7 @@ func (c Command) validate(path string, asJSON bool) error {
 	if asJSON {
 		return nil
 	}
-	_, err = fmt.Fprintf(c.Stdout, "%s: valid, %s\n", path, count(len(file.flow.All), "step"))
-	return err
+	return c.print(fmt.Sprintf("%s: valid, %s\n", path, count(len(file.flow.All), "step")))
 }
 
 // validationReport is the JSON of validate; schema/validate.json describes it.

@@ -28,8 +28,7 @@ func (c Command) versionCommand() *cobra.Command {
 			if asJSON {
 				return c.printJSON(v)
 			}
-			_, err := fmt.Fprintf(c.Stdout, "waitless %s (%s %s)\n", v.Version, v.Go, v.Platform)
-			return err
+			return c.print(fmt.Sprintf("waitless %s (%s %s)\n", v.Version, v.Go, v.Platform))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object (see: waitless help json)")

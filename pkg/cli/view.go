@@ -13,8 +13,9 @@ import (
 // view shows an execution while it runs.
 type view interface {
 	engine.Observer
-	// close shows the end; nothing is shown after it.
-	close()
+	// close shows the end, of the execution or because the program was
+	// interrupted; nothing is shown after it.
+	close(interrupted bool)
 }
 
 // view is the live view on a terminal and plain lines elsewhere; nothing with
@@ -35,4 +36,4 @@ type silent struct{}
 
 func (silent) Calling(machine.CallTask, time.Time)                 {}
 func (silent) Committed(engine.ID, machine.State, []machine.Event) {}
-func (silent) close()                                              {}
+func (silent) close(bool)                                          {}

@@ -3,11 +3,11 @@ package cli
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/mattn/go-runewidth"
 	"golang.org/x/term"
 
 	"github.com/waitless/waitless/pkg/engine"
@@ -15,7 +15,9 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// liveView draws a table of the steps over and over in place.
+// liveView draws a table of the steps over and over in place. The cursor
+// stands below the table whenever nothing is being written, so the program may
+// end at any time and leave the terminal as it was.
 type liveView struct {
 	file  *os.File
 	clock *local.Clock
@@ -23,8 +25,10 @@ type liveView struct {
 
 	mu       sync.Mutex
 	progress *progress
-	drawn    int // lines of the last frame
+	drawn    []line // the last frame
+	width    int    // of the terminal when it was drawn
 
+	ticking sync.Once
 	stop    chan struct{} // nil when time is virtual: each event is drawn, nothing between
 	stopped sync.WaitGroup
 }
@@ -36,7 +40,6 @@ func newLiveView(file *os.File, p *progress, clock *local.Clock, virtual, color 
 	v := &liveView{file: file, progress: p, clock: clock, color: color}
 	if !virtual {
 		v.stop = make(chan struct{})
-		v.stopped.Go(v.keepDrawing)
 	}
 	return v
 }
@@ -59,17 +62,26 @@ func (v *liveView) Calling(call machine.CallTask, at time.Time) {
 	v.update(func() { v.progress.calling(call, at) })
 }
 
-// Committed implements [engine.Observer].
+// Committed implements [engine.Observer]. The first call says that there is an
+// execution, so nothing is drawn before it.
 func (v *liveView) Committed(_ engine.ID, state machine.State, events []machine.Event) {
 	v.update(func() { v.progress.committed(state, events) })
+	if v.stop != nil {
+		v.ticking.Do(func() { v.stopped.Go(v.keepDrawing) })
+	}
 }
 
-func (v *liveView) close() {
+func (v *liveView) close(interrupted bool) {
 	if v.stop != nil {
 		close(v.stop)
 		v.stopped.Wait()
 	}
-	v.update(func() {})
+	v.update(func() {
+		if interrupted {
+			v.progress.interrupted(v.clock.Now())
+		}
+		v.width = 0 // draw in any case: what was typed meanwhile, ^C for one, goes away
+	})
 }
 
 // update changes the progress and draws it over the last frame.
@@ -77,104 +89,49 @@ func (v *liveView) update(change func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	change()
-	width, height, err := term.GetSize(int(v.file.Fd()))
+	width, height := size(v.file)
+	lines := frame(v.progress, v.clock.Now(), width, height-1)
+	if width == v.width && slices.Equal(lines, v.drawn) {
+		return
+	}
+	_, _ = v.file.WriteString(redraw(v.drawn, lines, width, v.color)) // a view that nobody reads is no error
+	v.drawn, v.width = lines, width
+}
+
+// size is the size of a terminal, or what is usual when it does not tell.
+func size(file *os.File) (width, height int) {
+	width, height, err := term.GetSize(int(file.Fd()))
 	if err != nil || width <= 0 {
-		width, height = 80, 24
+		width = 80
 	}
-	lines := frame(v.progress, v.clock.Now(), width, height-1, v.color)
+	if err != nil || height <= 0 {
+		height = 24
+	}
+	return width, height
+}
+
+// redraw is what to write to a terminal to have lines in the place of old.
+//
+// A line is erased before it is written: erasing the rest after it would take
+// the last character of a line as wide as the terminal.
+func redraw(old, lines []line, width int, color bool) string {
 	var out strings.Builder
-	if v.drawn > 0 {
-		fmt.Fprintf(&out, "\x1b[%dA", v.drawn)
+	if up := rowsOf(old, width); up > 0 {
+		fmt.Fprintf(&out, "\x1b[%dA", up)
 	}
-	for _, line := range lines {
-		out.WriteString("\r" + line + "\x1b[K\n")
+	for _, l := range lines {
+		out.WriteString("\r\x1b[K" + l.paint(color) + "\n")
 	}
 	out.WriteString("\x1b[J")
-	v.drawn = len(lines)
-	_, _ = v.file.WriteString(out.String()) // a view that nobody reads is no error
+	return out.String()
 }
 
-// frame is the progress as lines of at most width cells, at most height of
-// them. It shows the part of the steps where something happens.
-func frame(p *progress, now time.Time, width, height int, color bool) []string {
-	if !p.ended.IsZero() {
-		now = p.ended
+// rowsOf is how many rows of the terminal the lines take. When it became
+// narrower since they were written it has broken the long ones.
+func rowsOf(lines []line, width int) int {
+	rows := 0
+	for _, l := range lines {
+		rows += max(1, (cells(l.text)+width-1)/width)
 	}
-	head := p.title + "  " + string(p.status)
-	if !p.started.IsZero() {
-		head += "  " + elapsed(now.Sub(p.started))
-	}
-	lines := []string{cut(head, width)}
-	first, last := window(p, height-len(lines))
-	longest := 0
-	for _, s := range p.flow.All {
-		longest = max(longest, len(s.Name))
-	}
-	for i := first; i < last; i++ {
-		lines = append(lines, row(p, i, now, width, min(longest, width/2), color))
-	}
-	return lines
+	return rows
 }
-
-// window is the range of steps that fits into height lines and has the step
-// where something happens.
-func window(p *progress, height int) (first, last int) {
-	n := len(p.steps)
-	if height < 1 || n <= height {
-		return 0, n
-	}
-	active := 0
-	for i, s := range p.steps {
-		if s.phase == phaseRunning || s.phase == phaseWaiting || s.phase == phaseFailed {
-			active = i
-		}
-	}
-	first = min(max(active-height/2, 0), n-height)
-	return first, first + height
-}
-
-// marks of the phases, and the colours that they have.
-var marks = [...]struct{ mark, color string }{
-	phasePending: {"·", ""},
-	phaseRunning: {"▸", "\x1b[36m"},
-	phaseWaiting: {"◷", "\x1b[33m"},
-	phaseDone:    {"✓", "\x1b[32m"},
-	phaseFailed:  {"✗", "\x1b[31m"},
-}
-
-func row(p *progress, i int, now time.Time, width, nameWidth int, color bool) string {
-	s := p.steps[i]
-	mark := marks[s.phase]
-	name := runewidth.FillRight(cut(p.flow.All[i].Name, nameWidth), nameWidth)
-	text := strings.TrimRight(name+"  "+s.detail(p.flow.All[i].Kind.Type(), now), " ")
-	text = cut(text, width-4)
-	if color && mark.color != "" {
-		return "  " + mark.color + mark.mark + "\x1b[0m " + text
-	}
-	return "  " + mark.mark + " " + text
-}
-
-// detail is what is said of a step beside its name.
-func (s stepProgress) detail(stepType string, now time.Time) string {
-	var parts []string
-	switch s.phase {
-	case phasePending:
-		return stepType
-	case phaseRunning:
-		parts = append(parts, elapsed(now.Sub(s.entered)))
-	case phaseWaiting:
-		left := max(s.until.Sub(now), 0)
-		parts = append(parts, elapsed(left)+" left, until "+s.until.Local().Format(time.TimeOnly))
-	case phaseDone:
-		parts = append(parts, elapsed(s.left.Sub(s.entered)))
-	case phaseFailed:
-		parts = append(parts, s.err)
-	}
-	if s.attempt > 1 {
-		parts = append(parts, fmt.Sprintf("attempt %d", s.attempt))
-	}
-	return fmt.Sprintf("%-7s %s", stepType, strings.Join(parts, ", "))
-}
-
-// cut shortens text to width cells.
-func cut(text string, width int) string { return runewidth.Truncate(text, max(width, 1), "…") }

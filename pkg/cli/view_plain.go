@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
@@ -24,12 +25,12 @@ func (v *plainView) Committed(_ engine.ID, state machine.State, events []machine
 	v.progress.committed(state, events)
 	for i, e := range events {
 		if text := v.text(e, events[i+1:]); text != "" {
-			_, _ = fmt.Fprintf(v.out, "%8s  %s\n", elapsed(e.At.Sub(state.Started)), text) // a view that nobody reads is no error
+			_, _ = fmt.Fprintf(v.out, "%8s  %s\n", elapsed(e.At.Sub(state.Started)), printable(text)) // a view that nobody reads is no error
 		}
 	}
 }
 
-func (*plainView) close() {}
+func (*plainView) close(bool) {}
 
 // text is what is said of an event, nothing of those that say nothing new.
 func (v *plainView) text(e machine.Event, after []machine.Event) string {
@@ -39,13 +40,13 @@ func (v *plainView) text(e machine.Event, after []machine.Event) string {
 	case machine.ExecutionSucceeded:
 		return v.progress.title + " succeeded"
 	case machine.ExecutionFailed:
-		return fmt.Sprintf("%s failed: %s", v.progress.title, because(e))
+		return fmt.Sprintf("%s failed: %s", v.progress.title, e.Error)
 	case machine.StepStarted:
-		return fmt.Sprintf("%s waits until %s", v.name(e), e.Until.Local().Format(time.TimeOnly))
+		return fmt.Sprintf("%s waits until %s", v.name(e), instant(e.Until, e.At))
 	case machine.TaskSucceeded:
 		return fmt.Sprintf("%s answered %s", v.name(e), e.Output)
 	case machine.TaskFailed:
-		return fmt.Sprintf("%s failed: %s", v.name(e), because(e))
+		return v.failure(e)
 	case machine.StepFailed:
 		return v.failedText(e)
 	case machine.StepExited:
@@ -62,7 +63,11 @@ func (v *plainView) failedText(e machine.Event) string {
 	if _, isTask := v.flow.All[e.Step].Kind.(*fdl.Task); isTask {
 		return ""
 	}
-	return fmt.Sprintf("%s failed: %s", v.name(e), because(e))
+	return v.failure(e)
+}
+
+func (v *plainView) failure(e machine.Event) string {
+	return fmt.Sprintf("%s failed: %s", v.name(e), because(e.Error, causeIn(v.flow, e)))
 }
 
 func (v *plainView) exitedText(e machine.Event, after []machine.Event) string {
@@ -70,7 +75,7 @@ func (v *plainView) exitedText(e machine.Event, after []machine.Event) string {
 	case *fdl.Pass:
 		return fmt.Sprintf("%s put out %s", v.name(e), e.Output)
 	case *fdl.Choice:
-		return v.name(e) + v.goesTo(after)
+		return v.name(e) + v.goesTo(e, after)
 	case *fdl.Succeed:
 		return v.name(e) + " done"
 	case *fdl.Task, *fdl.Wait, *fdl.Fail:
@@ -78,24 +83,38 @@ func (v *plainView) exitedText(e machine.Event, after []machine.Event) string {
 	return ""
 }
 
-// goesTo is where a choice leads: the step entered next.
-func (v *plainView) goesTo(after []machine.Event) string {
-	if len(after) > 0 && after[0].Type == machine.StepEntered {
-		return " goes to " + v.name(after[0])
+// goesTo is where a choice leads.
+func (v *plainView) goesTo(e machine.Event, after []machine.Event) string {
+	if next := leadsTo(v.flow, e, after); next != "" {
+		return " goes to " + next
 	}
 	return " ended"
 }
 
-func because(e machine.Event) string {
-	if e.Cause == "" {
-		return e.Error
+func because(err, cause string) string {
+	if cause == "" {
+		return err
 	}
-	return e.Error + ": " + e.Cause
+	return err + ": " + cause
 }
+
+// causeIn is what to say of a step's failure: nothing for a choice, in which the
+// step that failed has said it.
+func causeIn(flow *fdl.Flow, e machine.Event) string {
+	step := flow.All[e.Step]
+	if _, isChoice := step.Kind.(*fdl.Choice); isChoice {
+		return ""
+	}
+	return withoutStep(e.Cause, step.Name)
+}
+
+// withoutStep is the cause of a failure without the name of the step, for
+// where it was said already.
+func withoutStep(cause, step string) string { return strings.TrimPrefix(cause, "step "+step+": ") }
 
 // elapsed is a duration to a tenth of a second: "20.0s", "1m05.0s".
 func elapsed(d time.Duration) string {
-	tenths := d.Round(100 * time.Millisecond)
+	tenths := max(d, 0).Round(100 * time.Millisecond)
 	if tenths < time.Minute {
 		return fmt.Sprintf("%.1fs", tenths.Seconds())
 	}

@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mattn/go-runewidth"
+)
+
+var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
+
+const (
+	pollingFlow = "../../events/polling/flow.yaml"
+	start       = "2026-01-31T10:00:00Z"
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if *update && os.Getenv("CI") == "true" {
+		fmt.Fprintln(os.Stderr, "-update in CI would agree with anything")
+		os.Exit(1)
+	}
+	// What the program shows depends on where it runs; the tests run at one place.
+	time.Local = time.FixedZone("two hours east", 2*60*60) //nolint:reassign // before anything runs
+	runewidth.DefaultCondition.EastAsianWidth = false
+	code := m.Run()
+	if built.folder != "" {
+		_ = os.RemoveAll(built.folder) // a folder left in /tmp fails no test
+	}
+	os.Exit(code)
+}
+
+func TestUpdateIsRefusedInCI(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, "-test.run=^$", "-update")
+	cmd.Env = append(os.Environ(), "CI=true")
+	if out, err := cmd.CombinedOutput(); exitCode(err) == 0 || !strings.Contains(string(out), "would agree with anything") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// golden compares got with a file in testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", filepath.FromSlash(name))
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v; go test -update writes it", err)
+	}
+	if got != string(want) {
+		t.Errorf("%s, got:\n%s\nwant:\n%s", file, got, want)
+	}
+}
+
+var (
+	uuid    = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	runName = regexp.MustCompile(`run-[0-9a-f]{8}\b`)
+)
+
+// withoutIDs puts zeros in the place of random ids, as many as these have digits.
+func withoutIDs(text string) string {
+	text = uuid.ReplaceAllString(text, "00000000-0000-0000-0000-000000000000")
+	return runName.ReplaceAllString(text, "run-00000000")
+}
+
+// result is what a run of the program left.
+type result struct {
+	exit           int
+	stdout, stderr string
+}
+
+// transcript is the run as a golden file shows it.
+func (r result) transcript(args ...string) string {
+	text := fmt.Sprintf("$ waitless %s\nexit %d\n", strings.Join(quoted(args), " "), r.exit)
+	if r.stdout != "" {
+		text += "--- stdout\n" + r.stdout
+	}
+	if r.stderr != "" {
+		text += "--- stderr\n" + r.stderr
+	}
+	return withoutIDs(text)
+}
+
+func quoted(args []string) []string {
+	plain := regexp.MustCompile(`^[\w./@=:-]+$`)
+	all := make([]string, len(args))
+	for i, arg := range args {
+		all[i] = arg
+		if !plain.MatchString(arg) {
+			all[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+	}
+	return all
+}
+
+// environment looks names up in a map.
+func environment(env map[string]string) func(string) string {
+	return func(name string) string { return env[name] }
+}
+
+var fixedTime = map[string]string{"WAITLESS_NOW": start}
+
+// do runs the program in this process, in virtual time beginning at start if
+// the arguments say so.
+func do(t *testing.T, args ...string) result {
+	t.Helper()
+	return doWith(t, "", fixedTime, args...)
+}
+
+func doWith(t *testing.T, stdin string, env map[string]string, args ...string) result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	c := Command{Args: args, Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr, Getenv: environment(env)}
+	exit := c.Run(t.Context())
+	return result{exit, stdout.String(), stderr.String()}
+}
+
+// built is the program, built by the first test that needs it.
+var built struct {
+	sync.Once
+	folder string
+	err    error
+}
+
+// program is the path of the built program.
+func program(t *testing.T) string {
+	t.Helper()
+	built.Do(func() {
+		if built.folder, built.err = os.MkdirTemp("", "waitless-test"); built.err != nil {
+			return
+		}
+		out, err := exec.Command("go", "build", "-o", built.folder+"/", "../cmd/waitless").CombinedOutput()
+		if err != nil {
+			built.err = fmt.Errorf("go build: %w\n%s", err, out)
+		}
+	})
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	return filepath.Join(built.folder, "waitless")
+}
+
+// command is the built program with these arguments. It is killed should it
+// not end.
+func command(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, program(t), args...)
+	cmd.Env = append(os.Environ(), "TZ=UTC", "LANG=C.UTF-8", "LC_ALL=", "NO_COLOR=", "TERM=xterm-256color", "WAITLESS_NOW="+start)
+	return cmd
+}
+
+// writerFunc is a writer made of a function.
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+var _ io.Writer = writerFunc(nil)

@@ -1,0 +1,346 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestRun(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{
+		"polling-20":      {"run", pollingFlow, "--input", `{"delay":20}`, "--skip-time"},
+		"polling-41":      {"run", pollingFlow, "--input", `{"delay":41}`, "--skip-time"},
+		"polling-20-json": {"run", pollingFlow, "--input", `{"delay":20}`, "--skip-time", "--json"},
+		"polling-41-json": {"run", pollingFlow, "--input", `{"delay":41}`, "--skip-time", "--json"},
+		"name":            {"run", pollingFlow, "--input", `{"delay":10}`, "--skip-time", "--name", "monday"},
+		"input-file":      {"run", "testdata/flows/nested.yaml", "--input", "@testdata/small.json", "--skip-time"},
+		"nested-failed":   {"run", "testdata/flows/nested.yaml", "--input", `{"amount":101}`, "--skip-time"},
+		"nested-succeeded": {
+			"run", "testdata/flows/nested.yaml", "--input", `{"amount":101,"approved":true}`, "--skip-time",
+		},
+		"two-days": {"run", "testdata/flows/days.yaml", "--skip-time"},
+		"control":  {"run", "testdata/flows/control.yaml", "--skip-time"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := do(t, args...)
+			golden(t, "run/"+name+".txt", got.transcript(args...))
+			if strings.HasSuffix(name, "-json") {
+				conforms(t, "run", got.stdout)
+			}
+		})
+	}
+}
+
+func TestRunRefusesUsage(t *testing.T) {
+	t.Parallel()
+	polling := func(args ...string) []string { return append([]string{"run", pollingFlow, "--skip-time"}, args...) }
+	for name, args := range map[string][]string{
+		"functions-unknown":  {"run", "testdata/flows/unknown.yaml"},
+		"function-unknown":   {"run", "testdata/flows/task.yaml", "--json"},
+		"task-no-equals":     polling("--task", "StartJob"),
+		"task-no-name":       polling("--task", "=exec:true"),
+		"task-unknown-form":  polling("--task", "StartJob=http://localhost"),
+		"task-no-command":    polling("--task", "StartJob=exec:"),
+		"task-open-quote":    polling("--task", "StartJob=exec:echo 'a"),
+		"task-missing":       polling("--task", "StartJob=exec:waitless-no-such-program --now"),
+		"task-not-file":      polling("--task", "StartJob=exec:./no-such-program"),
+		"task-no-executable": polling("--task", "StartJob=exec:./schema/run.json"),
+		"tasks-several":      polling("--task", "StartJob=exec:", "--task", "GetJobStatus=lambda:x"),
+		"task-twice":         polling("--task", "StartJob=exec:true", "--task", "StartJob=exec:false"),
+		"task-of-nothing":    polling("--task", "StartJbo=exec:true"),
+		"task-of-no-task":    {"run", "testdata/flows/pause.yaml", "--task", "StartJob=exec:true"},
+		"input-broken":       polling("--input", `{"delay":20`),
+		"input-empty":        polling("--input", ""),
+		"input-array":        polling("--input", `[20]`),
+		"input-text":         polling("--input", `"delay"`),
+		"input-no-file":      polling("--input", "@testdata/none.json"),
+		"input-no-file-name": polling("--input", "@"),
+		"input-folder":       polling("--input", "@testdata"),
+		"input-stdin-broken": polling("--input", "-"),
+		"name-bad":           polling("--name", "a b"),
+		"name-long":          polling("--name", strings.Repeat("n", 129)),
+		"file-missing":       {"run", "testdata/flows/none.yaml"},
+		"file-a-folder":      {"run", "testdata/flows"},
+		"flow-missing":       {"run"},
+		"flows-two":          {"run", pollingFlow, "other.yaml"},
+		"validate-two":       {"validate", pollingFlow, "other.yaml"},
+		"version-argument":   {"version", "1"},
+		"command-unknown":    {"rnu", pollingFlow},
+		"command-foreign":    {"deploy"},
+		"flag-unknown":       polling("--inptu", "{}"),
+		"flag-foreign":       polling("--region", "eu-west-1"),
+		"flags-two":          polling("--jsn", "--nme", "x"),
+		"flag-short":         polling("-i", "{}"),
+		"flag-no-value":      polling("--input"),
+		"flag-bool":          polling("--json=yes"),
+		"flag-of-root":       {"--jsn"},
+		"now-broken":         polling("--name", "now"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			env, stdin := fixedTime, "{"
+			if name == "now-broken" {
+				env = map[string]string{"WAITLESS_NOW": "10 o'clock"}
+			}
+			got := doWith(t, stdin, env, args...)
+			if got.exit != ExitUsage || got.stdout != "" || !strings.Contains(got.stderr, "\ntry: ") {
+				t.Errorf("exit %d, stdout %q; want %d, nothing, and something to try", got.exit, got.stdout, ExitUsage)
+			}
+			golden(t, "usage/"+name+".txt", got.transcript(args...))
+		})
+	}
+}
+
+func TestRunFailsWithItsCommand(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{
+		"no-json":   `exec:echo done`,
+		"nothing":   `exec:true`,
+		"a-number":  `exec:echo 7`,
+		"exit-3":    `exec:sh -c 'echo no connection to the store >&2; exit 3'`,
+		"killed":    `exec:sh -c 'kill -9 $$'`,
+		"long":      `exec:sh -c 'i=0; while [ $i -lt 40 ]; do echo line $i of an output that is too long to be shown >&2; i=$((i+1)); done; exit 1'`,
+		"coloured":  `exec:printf '\033[31mred\033[0m'`,
+		"succeeded": `exec:sh -c 'echo {\"now\":\"$WAITLESS_NOW\",\"flow\":\"$WAITLESS_FLOW\",\"step\":\"$WAITLESS_STEP\"}'`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			args := []string{"run", "testdata/flows/task.yaml", "--skip-time", "--task", "Work=" + script}
+			golden(t, "command/"+name+".txt", do(t, args...).transcript(args...))
+		})
+	}
+}
+
+func TestRunReadsStandardInput(t *testing.T) {
+	t.Parallel()
+	got := doWith(t, `{"delay": 10}`, fixedTime, "run", pollingFlow, "--skip-time", "--input", "-")
+	if got.exit != ExitSucceeded || !strings.Contains(got.stdout, `"try_count":1`) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestRunNamesItself(t *testing.T) {
+	t.Parallel()
+	got := doWith(t, "", nil, "run", pollingFlow, "--skip-time", "--name=")
+	if !runName.MatchString(got.stderr) {
+		t.Errorf("got %s", got.stderr)
+	}
+}
+
+func TestRunOfManySteps(t *testing.T) {
+	t.Parallel()
+	file := manySteps(t, 200)
+	got := do(t, "run", file, "--skip-time")
+	if got.exit != ExitSucceeded || strings.Count(got.stderr, "put out") != 200 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// manySteps is a file with a flow of n pass steps.
+func manySteps(t *testing.T, n int) string {
+	t.Helper()
+	var flow strings.Builder
+	flow.WriteString("version: v1\ntype: flow\nsteps:\n")
+	for i := range n {
+		fmt.Fprintf(&flow, "  - {type: pass, name: Step%03d}\n", i)
+	}
+	file := filepath.Join(t.TempDir(), "many.yaml")
+	if err := os.WriteFile(file, []byte(flow.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// Nobody can be told of the result, so it is no success.
+func TestOutputThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	full := writerFunc(func([]byte) (int, error) {
+		return 0, &os.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC}
+	})
+	for name, args := range map[string][]string{
+		"run":      {"run", pollingFlow, "--skip-time", "--input", `{"delay":10}`},
+		"run-json": {"run", pollingFlow, "--skip-time", "--json"},
+		"validate": {"validate", pollingFlow},
+		"version":  {"version"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var stderr bytes.Buffer
+			c := Command{Args: args, Stdin: strings.NewReader(""), Stdout: full, Stderr: &stderr, Getenv: environment(fixedTime)}
+			if exit := c.Run(t.Context()); exit != ExitInternal {
+				t.Errorf("exit %d, want %d", exit, ExitInternal)
+			}
+			if want := "waitless: write standard output: no space left on device\n"; !strings.Contains(stderr.String(), want) {
+				t.Errorf("got %s, want %s", stderr.String(), want)
+			}
+		})
+	}
+}
+
+// A view that nobody reads any more does not end the execution.
+func TestLinesThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	closed := writerFunc(func([]byte) (int, error) { return 0, syscall.EPIPE })
+	var stdout bytes.Buffer
+	c := Command{
+		Args: []string{"run", pollingFlow, "--skip-time", "--input", `{"delay":10}`}, Stdin: strings.NewReader(""),
+		Stdout: &stdout, Stderr: closed, Getenv: environment(fixedTime),
+	}
+	if exit := c.Run(t.Context()); exit != ExitSucceeded || !strings.Contains(stdout.String(), "success") {
+		t.Errorf("exit %d, stdout %q", exit, stdout.String())
+	}
+}
+
+func TestInterruptEndsAWait(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	var stderr bytes.Buffer
+	watch := writerFunc(func(p []byte) (int, error) {
+		if bytes.Contains(p, []byte("waits until")) {
+			cancel()
+		}
+		return stderr.Write(p)
+	})
+	got := within(t, func() result {
+		c := Command{
+			Args: []string{"run", "testdata/flows/pause.yaml", "--name", "once"}, Stdin: strings.NewReader(""),
+			Stdout: io.Discard, Stderr: watch, Getenv: environment(nil),
+		}
+		return result{exit: c.Run(ctx)}
+	})
+	const want = "waitless: pause/once: interrupted; the store is in memory, so the execution is gone\n"
+	if got.exit != ExitInterrupted || !strings.HasSuffix(stderr.String(), want) {
+		t.Errorf("exit %d, stderr:\n%s", got.exit, stderr.String())
+	}
+}
+
+func TestInterruptEndsReadingInput(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	never, writer := io.Pipe()
+	t.Cleanup(func() { _ = writer.Close() })
+	stdin := readerFunc(func(p []byte) (int, error) {
+		cancel()
+		return never.Read(p)
+	})
+	got := within(t, func() result {
+		var stderr bytes.Buffer
+		c := Command{Args: []string{"run", pollingFlow, "--input", "-"}, Stdin: stdin, Stdout: io.Discard, Stderr: &stderr, Getenv: environment(nil)}
+		exit := c.Run(ctx)
+		return result{exit: exit, stderr: stderr.String()}
+	})
+	if got.exit != ExitInterrupted || !strings.Contains(got.stderr, "nothing was started") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+type readerFunc func(p []byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// within answers what f does, which must not take long.
+func within(t *testing.T, f func() result) result {
+	t.Helper()
+	done := make(chan result, 1)
+	go func() { done <- f() }()
+	select {
+	case r := <-done:
+		return r
+	case <-time.After(10 * time.Second):
+		t.Fatal("it did not end")
+		return result{}
+	}
+}
+
+func TestBinaryIsInterrupted(t *testing.T) {
+	t.Parallel()
+	cmd := command(t, "run", "testdata/flows/pause.yaml", "--name", "once")
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	readUntil(t, io.TeeReader(stderr, &text), &text, "waits until")
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(&text, stderr) // ends with the program
+	if code := exitCode(cmd.Wait()); code != ExitInterrupted {
+		t.Errorf("exit %d, want %d: %s", code, ExitInterrupted, text.String())
+	}
+}
+
+// readUntil reads until what was read has want.
+func readUntil(t *testing.T, r io.Reader, text *bytes.Buffer, want string) {
+	t.Helper()
+	for buffer := make([]byte, 4096); !strings.Contains(text.String(), want); {
+		if _, err := r.Read(buffer); err != nil {
+			t.Fatalf("%v after %q", err, text.String())
+		}
+	}
+}
+
+func exitCode(err error) int {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return exit.ExitCode()
+	}
+	if err != nil {
+		return -1
+	}
+	return 0
+}
+
+// A reader that has enough, like head, leaves no message behind.
+func TestBinaryWithAClosedPipe(t *testing.T) {
+	t.Parallel()
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = reader.Close()
+	var stderr bytes.Buffer
+	cmd := command(t, "help", "json")
+	cmd.Stdout, cmd.Stderr = writer, &stderr
+	err = cmd.Run()
+	_ = writer.Close()
+	if stderr.Len() > 0 {
+		t.Errorf("it ended with %v and said %q", err, stderr.String())
+	}
+}
+
+func TestBinaryInRealTime(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes 20 seconds, in which the flow waits")
+	}
+	cmd := command(t, "run", pollingFlow, "--input", `{"delay":20}`)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	began := time.Now()
+	stdout, err := cmd.Output()
+	took := time.Since(began)
+	if err != nil || !strings.Contains(string(stdout), `"try_count":2`) {
+		t.Errorf("%v, stdout %s, stderr %s", err, stdout, stderr.String())
+	}
+	if n := strings.Count(stderr.String(), "GetJobStatus answered"); n != 2 {
+		t.Errorf("GetJobStatus answered %d times, want 2:\n%s", n, stderr.String())
+	}
+	if took < 20*time.Second || took > 22*time.Second {
+		t.Errorf("took %s, want 20 to 22 seconds", took)
+	}
+}

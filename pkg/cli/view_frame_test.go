@@ -1,0 +1,257 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// at is an instant so long after the start of the executions here.
+func at(after time.Duration) time.Time {
+	began, err := time.Parse(time.RFC3339, start)
+	if err != nil {
+		panic(err)
+	}
+	return began.Add(after)
+}
+
+// flowOf is the flow in a file.
+func flowOf(t *testing.T, file string) *fdl.Flow {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flow, problems := fdl.Parse(text)
+	if flow == nil {
+		t.Fatal(problems)
+	}
+	return flow
+}
+
+// A picture is a progress and the instant at which it is shown.
+type picture struct {
+	progress *progress
+	now      time.Time
+}
+
+// progressOf is a running execution of a flow, with steps by their names.
+func progressOf(flow *fdl.Flow, title string, steps map[string]stepProgress) *progress {
+	p := newProgress(title, flow)
+	p.status, p.started = machine.StatusRunning, at(0)
+	for i, step := range flow.All {
+		if s, ok := steps[step.Name]; ok {
+			p.steps[i], p.current = s, i
+		}
+	}
+	return p
+}
+
+func pictures(t *testing.T) map[string]picture {
+	t.Helper()
+	polling, nested := flowOf(t, pollingFlow), flowOf(t, "testdata/flows/nested.yaml")
+	const title = "polling/run-5f2c81d0"
+	done := func(attempt int, from, to time.Duration) stepProgress {
+		return stepProgress{phase: phaseDone, attempt: attempt, entered: at(from), left: at(to)}
+	}
+	starting := newProgress(title, polling)
+	ended := progressOf(polling, title, map[string]stepProgress{
+		"StartJob": done(1, 0, 0), "Init": done(1, 0, 0), "Wait10s": done(4, 30*time.Second, 40*time.Second),
+		"GetJobStatus":     done(4, 40*time.Second, 40*time.Second),
+		"CheckJobComplete": {phase: phaseDone, attempt: 4, entered: at(40 * time.Second), left: at(40 * time.Second), next: "JobFailed"},
+		"JobFailed":        {phase: phaseFailed, attempt: 1, entered: at(40 * time.Second), left: at(40 * time.Second), err: "FnF.Failed"},
+	})
+	ended.status, ended.ended = machine.StatusFailed, at(40*time.Second)
+	waiting := map[string]stepProgress{
+		"StartJob": done(1, 0, 300*time.Millisecond), "Init": done(1, 300*time.Millisecond, 300*time.Millisecond),
+		"GetJobStatus":     done(1, 10*time.Second, 11*time.Second),
+		"CheckJobComplete": {phase: phaseDone, attempt: 1, entered: at(11 * time.Second), left: at(11 * time.Second), next: "Wait10s"},
+		"Wait10s":          {phase: phaseWaiting, attempt: 2, entered: at(11 * time.Second), until: at(21 * time.Second)},
+	}
+	long := progressOf(polling, strings.Repeat("orders", 20)+"/"+strings.Repeat("monday", 20), waiting)
+	long.flow = longNames(polling)
+	interrupted := progressOf(polling, title, waiting)
+	interrupted.interrupted(at(14 * time.Second))
+	return map[string]picture{
+		"starting": {starting, at(0)},
+		"running": {progressOf(polling, title, map[string]stepProgress{
+			"StartJob": {phase: phaseRunning, attempt: 1, entered: at(0)},
+		}), at(2300 * time.Millisecond)},
+		"waiting":     {progressOf(polling, title, waiting), at(14 * time.Second)},
+		"interrupted": {interrupted, at(time.Hour)},
+		"failed":      {ended, at(time.Hour)},
+		"cause": {progressOf(polling, title, map[string]stepProgress{
+			"StartJob": {
+				phase: phaseFailed, attempt: 1, entered: at(0), left: at(0), err: "FC.FunctionError",
+				cause: "command \"sh -c 'exit 3'\" ended with exit status 3;\nits error output: \"日本語のメッセージ, no connection\x1b[2J\"",
+			},
+		}), at(time.Second)},
+		"nested": {progressOf(nested, "orders/monday", map[string]stepProgress{
+			"CheckAmount":   {phase: phaseRunning, attempt: 1, entered: at(0)},
+			"AwaitApproval": {phase: phaseWaiting, attempt: 1, entered: at(0), until: at(time.Minute)},
+		}), at(25 * time.Second)},
+		"deep": {deepProgress(nested), at(25 * time.Second)},
+		"hours": {progressOf(polling, title, map[string]stepProgress{
+			"Wait10s": {phase: phaseWaiting, attempt: 1000, entered: at(0), until: at(47*time.Hour + 59*time.Minute)},
+		}), at(12*time.Hour + 34*time.Minute + 56*time.Second)},
+		"long-names": {long, at(14 * time.Second)},
+		"many-steps": {manyProgress(t, 100), at(3 * time.Second)},
+		"many-first": {manyProgress(t, 0), at(3 * time.Second)},
+		"many-last":  {manyProgress(t, 199), at(3 * time.Second)},
+	}
+}
+
+// deepProgress has its last steps nested very deeply.
+func deepProgress(flow *fdl.Flow) *progress {
+	p := progressOf(flow, "orders/monday", map[string]stepProgress{"Rejected": {phase: phaseRunning, attempt: 2, entered: at(0)}})
+	for i := range p.depths {
+		p.depths[i] = 7 * i
+	}
+	return p
+}
+
+// longNames is the flow with names as long as they may be.
+func longNames(flow *fdl.Flow) *fdl.Flow {
+	long := &fdl.Flow{}
+	for _, step := range flow.All {
+		renamed := *step
+		renamed.Name += strings.Repeat("_and_then", 13)
+		long.All = append(long.All, &renamed)
+	}
+	return long
+}
+
+func manyProgress(t *testing.T, current int) *progress {
+	t.Helper()
+	flow := flowOf(t, manySteps(t, 200))
+	steps := map[string]stepProgress{}
+	for i := range current + 1 {
+		steps[flow.All[i].Name] = stepProgress{phase: phaseDone, attempt: 1, entered: at(0), left: at(time.Second)}
+	}
+	steps[flow.All[current].Name] = stepProgress{phase: phaseRunning, attempt: 1, entered: at(time.Second)}
+	return progressOf(flow, "many/run-5f2c81d0", steps)
+}
+
+func TestFrames(t *testing.T) {
+	t.Parallel()
+	for name, p := range pictures(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var text strings.Builder
+			for _, width := range []int{80, 40, 20} {
+				fmt.Fprintf(&text, "--- %d columns\n", width)
+				for _, l := range frame(p.progress, p.now, width, 15) {
+					fmt.Fprintln(&text, l.text)
+				}
+			}
+			golden(t, "frame/"+name+".txt", text.String())
+		})
+	}
+}
+
+// A line too long or a line too many would spoil the whole view.
+func TestFramesFit(t *testing.T) {
+	t.Parallel()
+	for name, p := range pictures(t) {
+		for width := 1; width <= 100; width++ {
+			for _, height := range []int{-1, 0, 1, 2, 3, 4, 5, 10, 23, 60} {
+				lines := frame(p.progress, p.now, width, height)
+				if len(lines) > max(height, 1) {
+					t.Fatalf("%s: %d lines at %dx%d", name, len(lines), width, height)
+				}
+				for _, l := range lines {
+					checkLine(t, l, width)
+				}
+			}
+		}
+	}
+}
+
+func checkLine(t *testing.T, l line, width int) {
+	t.Helper()
+	if n := cells(l.text); n > width || strings.ContainsFunc(l.text, isControl) {
+		t.Errorf("%d cells of at most %d: %q", n, width, l.text)
+	}
+	painted := l.paint(true)
+	for _, mark := range marks {
+		if mark.color != "" {
+			painted = strings.ReplaceAll(painted, mark.color, "")
+		}
+	}
+	if painted = strings.ReplaceAll(painted, "\x1b[0m", ""); painted != l.text {
+		t.Errorf("painting changes %q to %q", l.text, painted)
+	}
+}
+
+// However few lines there are, the step where something happens is one of them.
+func TestFramesShowTheCurrentStep(t *testing.T) {
+	t.Parallel()
+	for _, current := range []int{0, 1, 2, 3, 100, 196, 197, 198, 199} {
+		p := manyProgress(t, current)
+		for height := 2; height < 30; height++ {
+			lines := frame(p, at(0), 80, height)
+			if text := fmt.Sprint(lines); len(lines) != height || !strings.Contains(text, fmt.Sprintf("▸ Step%03d", current)) {
+				t.Fatalf("step %d, %d lines: %s", current, height, text)
+			}
+		}
+	}
+}
+
+func TestRedraw(t *testing.T) {
+	t.Parallel()
+	lines := []line{{text: "head"}, {text: "  ▸ Step", color: "\x1b[36m"}}
+	for name, c := range map[string]struct {
+		old   []line
+		width int
+		color bool
+		want  string
+	}{
+		"first":  {nil, 10, false, "\r\x1b[Khead\n\r\x1b[K  ▸ Step\n\x1b[J"},
+		"second": {lines, 10, true, "\x1b[2A\r\x1b[Khead\n\r\x1b[K  \x1b[36m▸\x1b[0m Step\n\x1b[J"},
+		// The terminal has broken two lines since, one of them twice.
+		"narrower": {[]line{{text: "0123456789"}, {text: "01234567890"}, {text: ""}}, 5, false, "\x1b[6A\r\x1b[Khead\n\r\x1b[K  ▸ Step\n\x1b[J"},
+	} {
+		if got := redraw(c.old, lines, c.width, c.color); got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestElapsed(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		-time.Second:                       "0.0s",
+		0:                                  "0.0s",
+		49 * time.Millisecond:              "0.0s",
+		59949 * time.Millisecond:           "59.9s",
+		59950 * time.Millisecond:           "1m00.0s",
+		65 * time.Second:                   "1m05.0s",
+		time.Hour - time.Millisecond:       "1h00m00s",
+		48 * time.Hour:                     "48h00m00s",
+		time.Hour + 61500*time.Millisecond: "1h01m01s",
+	} {
+		if got := elapsed(d); got != want {
+			t.Errorf("%s: got %s, want %s", d, got, want)
+		}
+	}
+}
+
+func TestPrintable(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"":                    "",
+		"日本 é \"a\" 'b'":      "日本 é \"a\" 'b'",
+		"a\nb\tc\r":           `a\nb\tc\r`,
+		"\x1b[2J\x7f\u009b2J": `\x1b[2J\x7f\u009b2J`,
+		"\u202e\u2028":        `\u202e\u2028`,
+	} {
+		if got := printable(text); got != want {
+			t.Errorf("%q: got %s, want %s", text, got, want)
+		}
+	}
+}
