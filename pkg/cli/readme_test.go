@@ -1,0 +1,233 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/fdl"
+)
+
+// notRun are the commands of the README that its test does not run, each with
+// the reason.
+var notRun = map[string]string{}
+
+// A fence is a fenced block of a Markdown text.
+type fence struct {
+	line     int // of its first line of text
+	language string
+	text     []string
+}
+
+// A shown command is one that a text tells the reader to type, with what it
+// says will be printed.
+type shown struct {
+	line    int
+	command string
+	output  []string // empty when the text shows none
+}
+
+var fenceMark = regexp.MustCompile("^```+(.*)$")
+
+// fences are the fenced blocks of a Markdown text.
+func fences(text string) []fence {
+	var all []fence
+	inside := false
+	for i, l := range strings.Split(text, "\n") {
+		mark := fenceMark.FindStringSubmatch(l)
+		switch {
+		case mark != nil && !inside:
+			all, inside = append(all, fence{line: i + 2, language: strings.TrimSpace(mark[1])}), true
+		case mark != nil:
+			inside = false
+		case inside:
+			last := &all[len(all)-1]
+			last.text = append(last.text, l)
+		}
+	}
+	return all
+}
+
+// commands are what a console block shows.
+func (f fence) commands() []shown {
+	var all []shown
+	for i, l := range f.text {
+		if command, ok := strings.CutPrefix(l, "$ "); ok {
+			all = append(all, shown{line: f.line + i, command: command})
+		} else if len(all) > 0 {
+			last := &all[len(all)-1]
+			last.output = append(last.output, l)
+		}
+	}
+	return all
+}
+
+// check compares what a command printed and how it ended with what is shown.
+func (s shown) check(printed string, exit int) error {
+	failure := func(l string) bool { return strings.HasPrefix(l, "waitless: ") }
+	if shownExit := slices.ContainsFunc(s.output, failure); shownExit != (exit != 0) {
+		return fmt.Errorf("line %d: $ %s\nends with %d and prints:\n%s", s.line, s.command, exit, printed)
+	}
+	if len(s.output) == 0 {
+		return nil
+	}
+	if want, got := normalised(strings.Join(s.output, "\n")), normalised(printed); got != want {
+		return fmt.Errorf("line %d: $ %s\nprints:\n%s\nthe text shows:\n%s", s.line, s.command, got, want)
+	}
+	return nil
+}
+
+// slow is why a command is left out of short runs, empty when it is not.
+func (s shown) slow() string {
+	switch {
+	case strings.HasPrefix(s.command, "make ") || strings.HasPrefix(s.command, "go "):
+		return "takes seconds: it builds"
+	case strings.HasPrefix(s.command, "waitless run ") && !strings.Contains(s.command, "--skip-time"):
+		return "takes the time that its flow waits"
+	}
+	return ""
+}
+
+var (
+	timeOfDay = regexp.MustCompile(`\b\d\d:\d\d:\d\d\b`)
+	date      = regexp.MustCompile(`\b\d{4}-\d\d-\d\d([T ])`)
+	tenths    = regexp.MustCompile(`(\d)\.\ds\b`)
+	versions  = regexp.MustCompile(`\bwaitless \S+ \(go\S+ \w+/\w+\)`)
+)
+
+// normalised is text without what differs from run to run.
+func normalised(text string) string {
+	text = withoutIDs(strings.TrimRight(text, "\n"))
+	text = timeOfDay.ReplaceAllString(text, "00:00:00")
+	text = date.ReplaceAllString(text, "0000-00-00$1")
+	text = tenths.ReplaceAllString(text, "$1.0s")
+	return versions.ReplaceAllString(text, "waitless VERSION")
+}
+
+func isConsole(f fence) bool { return f.language == "console" || f.language == "sh" }
+
+func readme(t *testing.T) []fence {
+	t.Helper()
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fences(string(text))
+}
+
+func TestReadmeCommands(t *testing.T) {
+	t.Parallel()
+	var seen []string
+	for _, f := range readme(t) {
+		if !isConsole(f) {
+			continue
+		}
+		if len(f.commands()) == 0 {
+			t.Errorf("line %d: a %s block without a line that begins with $", f.line, f.language)
+		}
+		for _, s := range f.commands() {
+			seen = append(seen, s.command)
+			t.Run(fmt.Sprintf("line %d", s.line), func(t *testing.T) {
+				t.Parallel()
+				testReadmeCommand(t, s)
+			})
+		}
+	}
+	if len(seen) == 0 {
+		t.Error("the README shows no command")
+	}
+	for command, reason := range notRun {
+		if !slices.Contains(seen, command) {
+			t.Errorf("%q is no command of the README any more, so it needs no reason (%s) to be left out", command, reason)
+		}
+	}
+}
+
+func testReadmeCommand(t *testing.T, s shown) {
+	t.Helper()
+	if reason := notRun[s.command]; reason != "" {
+		t.Skip(reason)
+	}
+	if reason := s.slow(); reason != "" && testing.Short() {
+		t.Skip(reason)
+	}
+	printed, exit := inShell(t, s.command)
+	if err := s.check(printed, exit); err != nil {
+		t.Error("README.md, " + err.Error())
+	}
+}
+
+// inShell runs a command as a reader does in the folder of the repository, with
+// the program installed. What go install makes goes to a folder of the test.
+func inShell(t *testing.T, command string) (printed string, exit int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-c", command)
+	cmd.Dir = "../.."
+	// A make that runs the tests would tell the one in the README about itself.
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(pair string) bool { return strings.HasPrefix(pair, "MAKE") || strings.HasPrefix(pair, "MFLAGS") })
+	cmd.Env = append(cmd.Env, "GOBIN="+t.TempDir(), "PATH="+filepath.Dir(program(t))+string(os.PathListSeparator)+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	return string(out), exitCode(err)
+}
+
+func TestReadmeFlows(t *testing.T) {
+	t.Parallel()
+	flows := 0
+	for _, f := range readme(t) {
+		if f.language != "yaml" {
+			continue
+		}
+		flows++
+		if _, problems := fdl.Parse([]byte(strings.Join(f.text, "\n"))); len(problems) > 0 {
+			t.Errorf("README.md, line %d: %v", f.line, problems)
+		}
+	}
+	if flows == 0 {
+		t.Error("the README shows no flow")
+	}
+}
+
+func TestReadmeReading(t *testing.T) {
+	t.Parallel()
+	text := strings.Join([]string{
+		"# Title", "```console", "$ waitless version", "waitless v1.2.3 (go1.26.1 linux/arm64)", "$ true", "```", "```yaml", "version: v1", "```",
+		"```sh", "$ waitless run f --skip-time", "   10.3s  f/run-0123abcd began at 10:11:12", "", "waitless: f: failed", "```",
+	}, "\n")
+	all := fences(text)
+	if len(all) != 3 || !isConsole(all[0]) || isConsole(all[1]) || !isConsole(all[2]) || all[1].text[0] != "version: v1" {
+		t.Fatalf("got %+v", all)
+	}
+	first, second, failing := all[0].commands()[0], all[0].commands()[1], all[2].commands()[0]
+	if first.line != 3 || second.line != 5 || failing.line != 11 || second.command != "true" || len(failing.output) != 3 {
+		t.Errorf("got %+v, %+v, %+v", first, second, failing)
+	}
+	const ok, bad = true, false
+	for name, c := range map[string]struct {
+		shown   shown
+		printed string
+		exit    int
+		want    bool
+	}{
+		"another version":           {first, "waitless devel (go1.27 linux/amd64)\n", 0, ok},
+		"another text":              {first, "waitless is here\n", 0, bad},
+		"shown success that failed": {first, "waitless v1.2.3 (go1.26.1 linux/arm64)\n", 1, bad},
+		"nothing shown":             {second, "anything", 0, ok},
+		"nothing shown, failed":     {second, "", 1, bad},
+		"another time":              {failing, "   10.4s  f/run-ffffffff began at 23:59:59\n\nwaitless: f: failed\n", 1, ok},
+		"another duration":          {failing, "   11.3s  f/run-ffffffff began at 23:59:59\n\nwaitless: f: failed\n", 1, bad},
+		"shown failure that ended":  {failing, "   10.3s  f/run-0123abcd began at 10:11:12\n\nwaitless: f: failed\n", 0, bad},
+	} {
+		if err := c.shown.check(c.printed, c.exit); (err == nil) != c.want {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
