@@ -22,6 +22,9 @@ type command struct {
 	path string   // of the program
 	args []string // beside its name
 	text string   // as the user wrote it
+	// limit is how long it may take, grace how long its output is waited for
+	// after its end or after it was told to stop.
+	limit, grace time.Duration
 }
 
 const (
@@ -30,8 +33,11 @@ const (
 	// commandOutput is how much of its output is read: as much as a Lambda
 	// function may answer.
 	commandOutput = 6 << 20
-	// commandGrace is how long a command that was told to stop is waited for.
+	// commandGrace is how long output is waited for that a program left in the
+	// background holds open.
 	commandGrace = 2 * time.Second
+	// errorOutput is how much of the end of its error output is kept.
+	errorOutput = 512
 )
 
 // parseCommand reads "exec:PROGRAM ARGUMENT...", with the quotes of a shell
@@ -41,27 +47,34 @@ func parseCommand(definition string) (command, error) {
 	if !ok {
 		return command{}, fmt.Errorf("%q is not usable; allowed: exec:COMMAND", definition)
 	}
-	words, err := shellwords.Parse(text)
-	if err != nil || len(words) == 0 {
-		return command{}, fmt.Errorf("%q has no command after exec:, or a quote that is not closed", definition)
+	parser := shellwords.NewParser()
+	words, err := parser.Parse(text)
+	switch {
+	case err != nil:
+		return command{}, fmt.Errorf("%q has a quote or a parenthesis without its other half", definition)
+	case parser.Position >= 0:
+		return command{}, fmt.Errorf("%q has a %q outside quotes and runs without a shell; put it in quotes, or use exec:sh -c '...'",
+			definition, []rune(text)[parser.Position])
+	case len(words) == 0:
+		return command{}, fmt.Errorf("%q names no command; allowed: exec:COMMAND", definition)
 	}
 	path, err := exec.LookPath(words[0])
 	if err != nil {
 		return command{}, fmt.Errorf("command %q is not there or not executable: %w", words[0], errors.Unwrap(err))
 	}
-	return command{path: path, args: words[1:], text: text}, nil
+	return command{path: path, args: words[1:], text: text, limit: commandLimit, grace: commandGrace}, nil
 }
 
 // call runs the command. now goes to it as WAITLESS_NOW, since with a virtual
 // clock it would see another time.
 func (c command) call(ctx context.Context, call machine.CallTask, now time.Time) (token.Outcome, error) {
-	limited, cancel := context.WithTimeout(ctx, commandLimit)
+	limited, cancel := context.WithTimeout(ctx, c.limit)
 	defer cancel()
-	stdout, stderr := &limitedBuffer{limit: commandOutput}, &limitedBuffer{limit: commandOutput}
-	cmd := exec.CommandContext(limited, c.path, c.args...) //nolint:gosec // running the user's command is the purpose
+	stdout, stderr := &head{limit: commandOutput}, &tail{limit: errorOutput}
+	cmd := exec.CommandContext(limited, c.path, c.args...)
 	cmd.Stdin = strings.NewReader(call.Input.JSON() + "\n")
 	cmd.Stdout, cmd.Stderr = stdout, stderr
-	cmd.WaitDelay = commandGrace
+	cmd.WaitDelay = c.grace
 	cmd.Env = append(os.Environ(),
 		"WAITLESS_NOW="+now.Format(time.RFC3339Nano),
 		"WAITLESS_FLOW="+call.Flow.Name,
@@ -70,53 +83,73 @@ func (c command) call(ctx context.Context, call machine.CallTask, now time.Time)
 		"WAITLESS_IDEMPOTENCY_KEY="+call.Key(),
 	)
 	err := cmd.Run()
-	if ctx.Err() != nil {
+	if errors.Is(err, exec.ErrWaitDelay) {
+		err = nil // it ended well; what it left in the background does not answer
+	}
+	if err != nil && ctx.Err() != nil {
 		return token.Outcome{}, ctx.Err()
 	}
 	return c.outcome(err, limited.Err(), stdout, stderr), nil
 }
 
-func (c command) outcome(err, limitErr error, stdout, stderr *limitedBuffer) token.Outcome {
+func (c command) outcome(err, limitErr error, stdout *head, stderr *tail) token.Outcome {
 	who := fmt.Sprintf("command %q", c.text)
 	var exit *exec.ExitError
 	switch {
-	case limitErr != nil:
-		return token.Failure(ErrorTimeout, fmt.Sprintf("%s took longer than %s", who, commandLimit))
-	case stdout.full():
-		return token.Failure(ErrorNoJSON, fmt.Sprintf("%s answered more than %d bytes, which is the limit; write large data elsewhere and answer with its place",
-			who, commandOutput))
+	case err != nil && limitErr != nil:
+		return token.Failure(ErrorTimeout, fmt.Sprintf("%s took longer than %s", who, c.limit))
 	case errors.As(err, &exit):
-		return token.Failure(ErrorFunction, fmt.Sprintf("%s ended with %s; its error output: %s", who, exit.ProcessState, excerpt(lastLines(stderr.Bytes()))))
+		return token.Failure(ErrorFunction, fmt.Sprintf("%s ended with %s; its error output: %s", who, exit.ProcessState, stderr))
 	case err != nil:
 		return token.Failure(ErrorFunction, fmt.Sprintf("%s did not run: %s", who, err))
+	case stdout.full:
+		return token.Failure(ErrorNoJSON, fmt.Sprintf("%s answered more than %d bytes, which is the limit; write large data elsewhere and answer with its place",
+			who, stdout.limit))
 	}
-	return parseAnswer(stdout.Bytes(), who)
+	return parseAnswer(stdout.text, who)
 }
 
-// lastLines is the end of an error output, where programs say what went wrong.
-func lastLines(text []byte) []byte {
-	const lines = 3
-	text = bytes.TrimSpace(text)
-	end := len(text)
-	for range lines {
-		if end = bytes.LastIndexByte(text[:end], '\n'); end < 0 {
-			return text
-		}
+// head keeps the first bytes written to it.
+type head struct {
+	limit int
+	text  []byte
+	full  bool // there were more
+}
+
+func (h *head) Write(p []byte) (int, error) {
+	kept := min(len(p), h.limit-len(h.text))
+	h.text = append(h.text, p[:kept]...)
+	h.full = h.full || kept < len(p)
+	return len(p), nil
+}
+
+// tail keeps the last bytes written to it.
+type tail struct {
+	limit int
+	text  []byte
+	cut   bool // there were more
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.text = append(t.text, p...)
+	if more := len(t.text) - t.limit; more > 0 {
+		t.text = append(t.text[:0], t.text[more:]...)
+		t.cut = true
 	}
-	return text[end+1:]
+	return len(p), nil
 }
 
-// limitedBuffer keeps the first bytes written to it and swallows the rest.
-type limitedBuffer struct {
-	bytes.Buffer
-	limit   int
-	written int
+// String quotes the last lines, where programs say what went wrong.
+func (t *tail) String() string {
+	const most = 3
+	lines := bytes.Split(bytes.TrimSpace(t.text), []byte("\n"))
+	switch {
+	case len(lines) > most:
+		return fmt.Sprintf("...%q", bytes.Join(lines[len(lines)-most:], []byte("\n")))
+	case t.cut:
+		return fmt.Sprintf("...%q", t.text)
+	case len(t.text) == 0:
+		return "nothing"
+	}
+	return fmt.Sprintf("%q", bytes.TrimSpace(t.text))
 }
-
-func (b *limitedBuffer) Write(p []byte) (int, error) {
-	b.written += len(p)
-	_, err := b.Buffer.Write(p[:min(len(p), b.limit-b.Len())])
-	return len(p), err
-}
-
-func (b *limitedBuffer) full() bool { return b.written > b.limit }

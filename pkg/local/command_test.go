@@ -1,0 +1,373 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/engine/enginetest"
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// helperArgument makes the test binary one of the commands in helpers.
+const helperArgument = "be-the-command"
+
+// TestMain runs the tests, or is a command of theirs.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == helperArgument {
+		helpers[os.Args[2]](os.Args[3:])
+		os.Exit(0)
+	}
+	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // or each helper takes a second under -race
+	os.Exit(m.Run())
+}
+
+var helpers = map[string]func(args []string){
+	"echo": func([]string) { _, _ = io.Copy(os.Stdout, os.Stdin) },
+	"text": func([]string) { fmt.Println("all is well") },
+	"mute": func([]string) {},
+	"deaf": func([]string) { fmt.Println("{}") },
+	"args": func(args []string) { printJSON(map[string]any{"args": args}) },
+	"exit": func([]string) {
+		fmt.Println(`{"ignored":true}`)
+		for i := range 100 {
+			fmt.Fprintf(os.Stderr, "line %d %s\n", i, strings.Repeat("x", 100))
+		}
+		fmt.Fprintln(os.Stderr, "ValueError: the job is not there")
+		os.Exit(3)
+	},
+	"kill": func([]string) {
+		self, _ := os.FindProcess(os.Getpid())
+		_ = self.Kill()
+		hang()
+	},
+	"hang": func([]string) { hang() },
+	"large": func(args []string) {
+		size, _ := strconv.Atoi(args[0])
+		_, _ = os.Stdout.Write(bytes.Repeat([]byte(" "), size-2))
+		fmt.Print("{}")
+	},
+	"environment": func([]string) {
+		input, _ := io.ReadAll(os.Stdin)
+		environment := map[string]any{"stdin": string(input)}
+		for _, name := range []string{"NOW", "FLOW", "EXECUTION", "STEP", "IDEMPOTENCY_KEY"} {
+			environment[name] = os.Getenv("WAITLESS_" + name)
+		}
+		environment["inherited"] = os.Getenv("PATH") != ""
+		printJSON(environment)
+	},
+	"background": func([]string) {
+		child, err := os.StartProcess(os.Args[0], []string{os.Args[0], helperArgument, "hang"}, &os.ProcAttr{Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}})
+		if err != nil {
+			panic(err)
+		}
+		printJSON(map[string]any{"pid": child.Pid})
+	},
+}
+
+// hang waits for a signal, until which the process ends only by being killed.
+func hang() {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt)
+	<-signals
+}
+
+func printJSON(v any) {
+	if err := json.NewEncoder(os.Stdout).Encode(v); err != nil {
+		panic(err)
+	}
+}
+
+// helper is the definition of a task that runs a helper.
+func helper(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "exec:" + strings.Join(append([]string{"'" + program + "'", helperArgument, name}, args...), " ")
+}
+
+func helperCommand(t *testing.T, name string, args ...string) command {
+	t.Helper()
+	c, err := parseCommand(helper(t, name, args...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.grace = 50 * time.Millisecond
+	return c
+}
+
+var commandNow = time.Date(2026, 1, 31, 10, 0, 0, 500, time.UTC)
+
+func testCall(function, input string) machine.CallTask {
+	v, err := expr.ParseJSON([]byte(input))
+	if err != nil {
+		panic(err)
+	}
+	return machine.CallTask{
+		Attempt: machine.Attempt{Number: 7}, Flow: machine.Flow{Name: "polling", Hash: "hash"}, Execution: "run-1", Step: "GetJobStatus",
+		Resource: fdl.Resource{Function: function}, Input: v,
+	}
+}
+
+func run(t *testing.T, c command, input string) token.Outcome {
+	t.Helper()
+	outcome, err := c.call(t.Context(), testCall("work", input), commandNow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return outcome
+}
+
+func wantOutput(t *testing.T, outcome token.Outcome, want string) {
+	t.Helper()
+	if outcome.Failed() || outcome.Output.JSON() != want {
+		t.Errorf("the outcome is %s: %s, output %.200s; want output %.200s", outcome.Error, outcome.Cause, outcome.Output.JSON(), want)
+	}
+}
+
+func wantCause(t *testing.T, outcome token.Outcome, name string, parts ...string) {
+	t.Helper()
+	if outcome.Error != name {
+		t.Errorf("the error is %q, want %q", outcome.Error, name)
+	}
+	for _, part := range parts {
+		if !strings.Contains(outcome.Cause, part) {
+			t.Errorf("the cause is\n%s\nwant it to say %q", outcome.Cause, part)
+		}
+	}
+	if len(outcome.Cause) > 1000 {
+		t.Errorf("the cause has %d bytes", len(outcome.Cause))
+	}
+}
+
+func TestTasksConform(t *testing.T) {
+	t.Parallel()
+	enginetest.Tasks(t, func(t *testing.T) enginetest.Functions {
+		t.Helper()
+		tasks, err := NewTasks(NewVirtualClock(commandNow), map[string]string{
+			"cat": helper(t, "echo"), "exit": helper(t, "exit"), "hang": helper(t, "hang"), "text": helper(t, "text"),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return enginetest.Functions{Tasks: tasks, Echo: "cat", Fail: "exit", Hang: "hang", Wrong: "text"}
+	})
+}
+
+func TestBuiltInTasksConform(t *testing.T) {
+	t.Parallel()
+	enginetest.Tasks(t, func(t *testing.T) enginetest.Functions {
+		t.Helper()
+		tasks, err := NewTasks(NewVirtualClock(commandNow), map[string]string{"text": helper(t, "text"), "hang": helper(t, "hang")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return enginetest.Functions{Tasks: tasks, Echo: "echo", Fail: "GetJobStatus", Hang: "hang", Wrong: "text"}
+	})
+}
+
+func TestCommandGetsInputAndEnvironment(t *testing.T) {
+	t.Parallel()
+	outcome := run(t, helperCommand(t, "environment"), `{"delay":20}`)
+	wantOutput(t, outcome, fmt.Sprintf(
+		`{"EXECUTION":"run-1","FLOW":"polling","IDEMPOTENCY_KEY":%q,"NOW":"2026-01-31T10:00:00.0000005Z","STEP":"GetJobStatus",`+
+			`"inherited":true,"stdin":"{\"delay\":20}\n"}`,
+		testCall("work", `{}`).Key()))
+}
+
+func TestCommandOutcomes(t *testing.T) {
+	t.Parallel()
+	large := fmt.Sprint(commandOutput)
+	cases := []struct {
+		name    string
+		command []string
+		want    func(t *testing.T, outcome token.Outcome)
+	}{
+		{"answers JSON", []string{"echo"}, func(t *testing.T, o token.Outcome) { t.Helper(); wantOutput(t, o, `{"a":"b"}`) }},
+		{"ignores its input", []string{"deaf"}, func(t *testing.T, o token.Outcome) { t.Helper(); wantOutput(t, o, `{}`) }},
+		{"answers no JSON", []string{"text"}, func(t *testing.T, o token.Outcome) {
+			t.Helper()
+			wantCause(t, o, ErrorNoJSON, `be-the-command text" answered "all is well"; a function answers with a JSON object`)
+		}},
+		{"answers nothing", []string{"mute"}, func(t *testing.T, o token.Outcome) {
+			t.Helper()
+			wantCause(t, o, ErrorNoJSON, "answered nothing; a function answers with a JSON object")
+		}},
+		{"fails", []string{"exit"}, func(t *testing.T, o token.Outcome) {
+			t.Helper()
+			wantCause(t, o, ErrorFunction, "ended with exit status 3; its error output: ...", "line 99", `ValueError: the job is not there"`)
+		}},
+		{"is killed", []string{"kill"}, func(t *testing.T, o token.Outcome) {
+			t.Helper()
+			wantCause(t, o, ErrorFunction, "ended with signal: killed; its error output: nothing")
+		}},
+		{"answers as much as it may", []string{"large", large}, func(t *testing.T, o token.Outcome) { t.Helper(); wantOutput(t, o, `{}`) }},
+		{"answers a byte too much", []string{"large", fmt.Sprint(commandOutput + 1)}, func(t *testing.T, o token.Outcome) {
+			t.Helper()
+			wantCause(t, o, ErrorNoJSON, "answered more than 6291456 bytes, which is the limit")
+		}},
+		{"has arguments in quotes", []string{"args", `'a b'`, `"c d"`, `e\ f`, `"it's"`, `''`, `'|;&<>'`, `$HOME`, "*"}, func(t *testing.T, o token.Outcome) {
+			t.Helper()
+			wantOutput(t, o, `{"args":["a b","c d","e f","it's","","|;&<>","$HOME","*"]}`)
+		}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.want(t, run(t, helperCommand(t, c.command[0], c.command[1:]...), `{"a":"b"}`))
+		})
+	}
+}
+
+func TestCommandThatIgnoresALargeInput(t *testing.T) {
+	t.Parallel()
+	input := `{"a":"` + strings.Repeat("x", 1<<20) + `"}` // more than a pipe holds
+	wantOutput(t, run(t, helperCommand(t, "deaf"), input), `{}`)
+}
+
+func TestCommandTakesTooLong(t *testing.T) {
+	t.Parallel()
+	c := helperCommand(t, "hang")
+	c.limit = time.Millisecond
+	wantCause(t, run(t, c, `{}`), ErrorTimeout, "took longer than 1ms")
+}
+
+// The answer counts although something in the background holds it open.
+func TestCommandLeavesAProgramInTheBackground(t *testing.T) {
+	t.Parallel()
+	outcome := run(t, helperCommand(t, "background"), `{}`)
+	pid, ok := outcome.Output.Get("pid").Int64()
+	if !ok {
+		t.Fatalf("the outcome is %s: %s, output %s", outcome.Error, outcome.Cause, outcome.Output.JSON())
+	}
+	if process, err := os.FindProcess(int(pid)); err == nil {
+		_ = process.Kill()
+	}
+}
+
+func TestCommandVanishes(t *testing.T) {
+	t.Parallel()
+	program := filepath.Join(t.TempDir(), "program")
+	write(t, program, 0o700)
+	c, err := parseCommand("exec:" + program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(program); err != nil {
+		t.Fatal(err)
+	}
+	wantCause(t, run(t, c, `{}`), ErrorFunction, "did not run: ", "no such file")
+}
+
+func write(t *testing.T, file string, mode os.FileMode) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte("#!/bin/sh\necho '{}'\n"), mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCancelledCommand(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if outcome, err := helperCommand(t, "hang").call(ctx, testCall("work", `{}`), commandNow); err == nil {
+		t.Errorf("the outcome is %+v", outcome)
+	}
+}
+
+func TestDefinitionsThatAreNotUsable(t *testing.T) {
+	t.Parallel()
+	plain := filepath.Join(t.TempDir(), "plain")
+	write(t, plain, 0o600)
+	cases := []struct{ name, definition, want string }{
+		{"another kind", "lambda:x", `"lambda:x" is not usable; allowed: exec:COMMAND`},
+		{"nothing", "", `"" is not usable`},
+		{"no command", "exec:  ", `names no command; allowed: exec:COMMAND`},
+		{"a quote left open", "exec:echo 'a", "has a quote or a parenthesis without its other half"},
+		{"a pipe", "exec:cat x | jq .", `has a '|' outside quotes and runs without a shell; put it in quotes, or use exec:sh -c '...'`},
+		{"a pipe after letters of two bytes", "exec:echo äöü | jq .", `has a '|' outside quotes`},
+		{"two commands", "exec:a; b", `has a ';' outside quotes`},
+		{"a redirection", "exec:cat <x", `has a '<' outside quotes`},
+		{"a missing program", "exec:there-is-no-such-program -x", `command "there-is-no-such-program" is not there or not executable: executable file`},
+		{"a missing file", "exec:./no/such/file", `command "./no/such/file" is not there or not executable: `},
+		{"a file that is not executable", "exec:" + plain, "is not there or not executable: permission denied"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := NewTasks(&Clock{}, map[string]string{"work": c.definition})
+			if err == nil || !strings.Contains(err.Error(), "task work: ") || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestEveryUnusableDefinitionIsNamed(t *testing.T) {
+	t.Parallel()
+	_, err := NewTasks(&Clock{}, map[string]string{"b": "http:x", "a": "exec:", "c": helper(t, "echo")})
+	if err == nil || !strings.HasPrefix(err.Error(), "task a: ") || !strings.Contains(err.Error(), "\ntask b: ") || strings.Contains(err.Error(), "task c") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestCommandsGoBeforeBuiltInFunctions(t *testing.T) {
+	t.Parallel()
+	tasks, err := NewTasks(NewVirtualClock(commandNow), map[string]string{"StartJob": helper(t, "args", "mine")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcome, err := tasks.Call(t.Context(), testCall("StartJob", `{}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantOutput(t, outcome, `{"args":["mine"]}`)
+}
+
+func TestFunctionsNobodyProvides(t *testing.T) {
+	t.Parallel()
+	tasks, err := NewTasks(&Clock{}, map[string]string{"mine": helper(t, "echo")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	task := func(step, function string) string {
+		return "  - type: task\n    name: " + step + "\n    resourceArn: acs:fc:::services/any/functions/" + function + "\n"
+	}
+	flow, _ := fdl.Parse([]byte("version: v1\ntype: flow\nsteps:\n" + task("A", "StartJob") + task("B", "GetJobStatuss") + task("C", "mine") +
+		task("D", "GetJobStatuss") + task("E", "zzzzzzzzzz")))
+	missing := tasks.Resolve(flow)
+	want := []string{
+		`step B calls function "GetJobStatuss", which nobody provides; did you mean "GetJobStatus"? (known: CheckJob, GetJobStatus, StartJob, SubmitJob, echo, mine)`,
+		`step E calls function "zzzzzzzzzz", which nobody provides (known: CheckJob, GetJobStatus, StartJob, SubmitJob, echo, mine)`,
+	}
+	if len(missing) != len(want) {
+		t.Fatalf("%d functions: %v", len(missing), missing)
+	}
+	for i, err := range missing {
+		if err.Error() != want[i] {
+			t.Errorf("the message is\n%s\nwant\n%s", err, want[i])
+		}
+	}
+	outcome, err := tasks.Call(t.Context(), testCall("zzzzzzzzzz", `{}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantCause(t, outcome, ErrorFunctionNotFound, `step GetJobStatus calls function "zzzzzzzzzz", which nobody provides`)
+}
+
+var _ engine.Tasks = (*Tasks)(nil)
