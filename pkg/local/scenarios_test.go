@@ -1,12 +1,14 @@
 package local_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"maps"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -57,7 +59,14 @@ func TestScenarios(t *testing.T) {
 func runScenario(t *testing.T, folder string, open func(t *testing.T) local.Store) {
 	t.Helper()
 	var s scenario
-	read(t, filepath.Join(folder, "want.json"), func(text []byte) error { return json.Unmarshal(text, &s) })
+	read(t, filepath.Join(folder, "want.json"), func(text []byte) error {
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		decoder.DisallowUnknownFields() // a key mistyped would check nothing
+		return decoder.Decode(&s)
+	})
+	if len(s.Cases) == 0 {
+		t.Error("want.json has no cases")
+	}
 	for _, c := range s.Cases {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
@@ -68,8 +77,8 @@ func runScenario(t *testing.T, folder string, open func(t *testing.T) local.Stor
 			if got := state.At.Sub(state.Started); got != time.Duration(c.Seconds*float64(time.Second)) {
 				t.Errorf("took %s, want %vs", got, c.Seconds)
 			}
-			if !maps.Equal(calls, c.Calls) {
-				t.Errorf("calls %v, want %v", calls, c.Calls)
+			if !maps.Equal(calls.count, c.Calls) {
+				t.Errorf("calls %v, want %v", calls.count, c.Calls)
 			}
 			if got := strings.ReplaceAll(state.Output.JSON(), state.Output.Get("job_id").Text(), "JOB"); !c.Output.IsMissing() && got != c.Output.JSON() {
 				t.Errorf("output %s, want %s", got, c.Output.JSON())
@@ -90,15 +99,15 @@ func read(t *testing.T, file string, parse func([]byte) error) {
 }
 
 // runFlow runs one execution to its end and counts the calls by function.
-func runFlow(t *testing.T, store local.Store, file string, input expr.Value) (machine.State, map[string]int) {
+func runFlow(t *testing.T, store local.Store, file string, input expr.Value) (machine.State, *counter) {
 	t.Helper()
 	clock := local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 987654321, time.UTC))
 	tasks, err := local.NewTasks(clock, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	calls := counter{}
-	system := local.New(local.Config{Store: store, Clock: clock, Tasks: tasks, Observer: calls})
+	calls := &counter{count: map[string]int{}}
+	system := local.New(local.Config{Store: store, Clock: clock, Tasks: tasks, Observer: calls, Workers: 2})
 	var flow machine.Flow
 	read(t, file, func(text []byte) error {
 		flow, err = store.Put(t.Context(), "sample", text)
@@ -116,12 +125,46 @@ func runFlow(t *testing.T, store local.Store, file string, input expr.Value) (ma
 	if err != nil {
 		t.Fatal(err)
 	}
+	checkHistory(t, system, state, calls)
 	return state, calls
 }
 
-// counter counts calls by function. One worker, so no lock.
-type counter map[string]int
+// checkHistory: the history is whole, and is what the observer was told.
+func checkHistory(t *testing.T, system *local.System, state machine.State, told *counter) {
+	t.Helper()
+	history, err := system.History(t.Context(), engine.NewID("sample", "run"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(history) != state.Events || len(told.events) != state.Events {
+		t.Fatalf("%d events in the history, %d told, and the state counts %d", len(history), len(told.events), state.Events)
+	}
+	for i, event := range history {
+		if event.ID != i+1 || told.events[i].ID != i+1 || told.events[i].Type != event.Type {
+			t.Errorf("event %d: the history has %d %s, told was %d %s", i+1, event.ID, event.Type, told.events[i].ID, told.events[i].Type)
+		}
+	}
+	want := map[machine.Status]machine.EventType{machine.StatusSucceeded: machine.ExecutionSucceeded, machine.StatusFailed: machine.ExecutionFailed}
+	if last := history[len(history)-1].Type; last != want[state.Status] {
+		t.Errorf("the last event is %s and the execution %s", last, state.Status)
+	}
+}
 
-func (c counter) Calling(call machine.CallTask, _ time.Time) { c[call.Resource.Function]++ }
+// counter counts calls by function and keeps the events of one execution.
+type counter struct {
+	mu     sync.Mutex
+	count  map[string]int
+	events []machine.Event
+}
 
-func (counter) Committed(engine.ID, machine.State, []machine.Event) {}
+func (c *counter) Calling(call machine.CallTask, _ time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.count[call.Resource.Function]++
+}
+
+func (c *counter) Committed(_ engine.ID, _ machine.State, events []machine.Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.events = append(c.events, events...)
+}
