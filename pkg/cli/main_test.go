@@ -150,6 +150,7 @@ var built struct {
 func program(t *testing.T) string {
 	t.Helper()
 	built.Do(func() {
+		lookAt(t, "../cmd/waitless/main.go")
 		if built.folder, built.err = os.MkdirTemp("", "waitless-test"); built.err != nil {
 			return
 		}
@@ -162,6 +163,15 @@ func program(t *testing.T) string {
 		t.Fatal(built.err)
 	}
 	return filepath.Join(built.folder, "waitless")
+}
+
+// lookAt makes the go tool run the test again when a file changed that only
+// programs started by the test have read.
+func lookAt(t *testing.T, file string) {
+	t.Helper()
+	if _, err := os.Stat(file); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // command is the built program with these arguments. It is killed should it

@@ -124,6 +124,7 @@ func readme(t *testing.T) []fence {
 
 func TestReadmeCommands(t *testing.T) {
 	t.Parallel()
+	lookAt(t, "../../Makefile")
 	var seen []string
 	for _, f := range readme(t) {
 		if !isConsole(f) {
