@@ -75,6 +75,7 @@ func (c command) call(ctx context.Context, call machine.CallTask, now time.Time)
 	cmd.Stdin = strings.NewReader(call.Input.JSON() + "\n")
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	cmd.WaitDelay = c.grace
+	apart(cmd)
 	cmd.Env = append(os.Environ(),
 		"WAITLESS_NOW="+now.Format(time.RFC3339Nano),
 		"WAITLESS_FLOW="+call.Flow.Name,

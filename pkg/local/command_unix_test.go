@@ -1,0 +1,60 @@
+//go:build unix
+
+package local_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// TestCommandTakesItsChildrenWithIt: what a stopped command started in the
+// background ends too. It holds a pipe open, which ends when it does.
+func TestCommandTakesItsChildrenWithIt(t *testing.T) {
+	t.Parallel()
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tasks, err := local.NewTasks(&local.Clock{}, map[string]string{
+		"Work": "exec:sh -c 'exec 3>" + pipe + "; sleep 1000 & echo ready >&3; wait'",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	returned := make(chan error, 1)
+	go func() {
+		_, err := tasks.Call(ctx, machine.CallTask{Step: "Work", Resource: fdl.Resource{Function: "Work"}})
+		returned <- err
+	}()
+	file, err := os.Open(pipe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	lines := bufio.NewReader(file)
+	if line, err := lines.ReadString('\n'); line != "ready\n" {
+		t.Fatalf("read %q, %v", line, err)
+	}
+	cancel()
+	if err := <-returned; !errors.Is(err, context.Canceled) {
+		t.Errorf("Call answered %v", err)
+	}
+	if err := file.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if rest, err := io.ReadAll(lines); err != nil || len(rest) > 0 {
+		t.Errorf("the child lives on: read %q, %v", rest, err)
+	}
+}
