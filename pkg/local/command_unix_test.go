@@ -42,7 +42,7 @@ func TestCommandTakesItsChildrenWithIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
+	t.Cleanup(func() { _ = file.Close() })
 	lines := bufio.NewReader(file)
 	if line, err := lines.ReadString('\n'); line != "ready\n" {
 		t.Fatalf("read %q, %v", line, err)
