@@ -46,6 +46,15 @@ type (
 	// Task calls a function and takes its answer as the step's local value.
 	Task struct {
 		Resource Resource
+		Pattern  Pattern
+		// Timeout is how long an attempt may take, 0 when the flow sets no limit.
+		Timeout time.Duration
+		// Heartbeat is how long an attempt that waits for a callback may go
+		// without a heartbeat, 0 when it needs none.
+		Heartbeat time.Duration
+		// AtMostOnce: an attempt whose outcome is unknown fails instead of being
+		// called again.
+		AtMostOnce bool
 	}
 
 	// Pass computes its output from its input and nothing else.
@@ -86,6 +95,15 @@ type Branch struct {
 	Steps     []*Step
 	Goto      *Step // a sibling of the choice, nil to go on after the choice
 }
+
+// Pattern says what ends a task.
+type Pattern uint8
+
+// The patterns of a task.
+const (
+	PatternRequestResponse Pattern = iota // the function's answer
+	PatternWaitForCallback                // whoever has the token
+)
 
 // WaitMode says what a wait step is given.
 type WaitMode uint8

@@ -50,7 +50,7 @@ var (
 
 // kindFields are the fields of each type of step beside the common ones.
 var kindFields = map[string][]string{
-	"task":    {"resourceArn", "pattern"},
+	"task":    {"resourceArn", "pattern", "timeoutSeconds", "heartbeatSeconds", "atMostOnce"},
 	"pass":    {},
 	"wait":    {"duration", "timestamp"},
 	"choice":  {"choices", "default"},
@@ -65,9 +65,9 @@ var (
 	laterTypes      = []string{"parallel", "foreach"}
 	laterFlowFields = []string{"timeoutSeconds"}
 	laterTaskFields = []string{
-		"action", "serviceParams", "timeoutSeconds", "retry", "catch", "errorMappings", "heartbeatSeconds", "atMostOnce", "signed",
+		"action", "serviceParams", "retry", "catch", "errorMappings", "signed",
 	}
-	laterPatterns = []string{"waitForCallback", "sync", "waitForCondition"}
+	laterPatterns = []string{"sync", "waitForCondition"}
 )
 
 func (p *parser) flowFrom(root *node) {

@@ -36,7 +36,7 @@ func parseFlow(tb testing.TB, text string) *fdl.Flow {
 }
 
 func starting(first, second int64) machine.State {
-	state, _ := machine.New(machine.Flow{Name: "flow", Hash: "hash"}, "run", expr.Object(whole("first", first), whole("second", second)), epoch)
+	state, _ := machine.New(machine.Flow{Name: "flow", Hash: "hash"}, "run", expr.Object(whole("first", first), whole("second", second)), epoch, machine.Limits{})
 	return state
 }
 
@@ -138,7 +138,7 @@ func TestUnresolvedAndPending(t *testing.T) {
 				t.Errorf("%s: cause %q has something unresolved since %s", name, cause, since)
 			}
 		}
-		if commands, err := machine.Pending(env, s); err != nil || len(commands) > 0 {
+		if commands, err := machine.Pending(env, s, epoch); err != nil || len(commands) > 0 {
 			t.Errorf("%s: pending %v, error %v", name, commands, err)
 		}
 	}
@@ -153,7 +153,7 @@ func TestUnresolvedAndPending(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pending, err := machine.Pending(env, stored)
+	pending, err := machine.Pending(env, stored, epoch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func keyOf(t *testing.T, commands []machine.Command) string {
 
 func TestKey(t *testing.T) {
 	t.Parallel()
-	call := machine.CallTask{
+	call := machine.Call{
 		Attempt: machine.Attempt{Step: 1, Number: 12}, Flow: machine.Flow{Name: "flow", Hash: "hash"}, Execution: "run", Step: "Call",
 	}
 	if got, want := call.Key(), "b0bb1a267964e6e368cabec0bfebbff0"; got != want {
@@ -192,12 +192,12 @@ func TestKey(t *testing.T) {
 	if sameAttempt.Key() != call.Key() {
 		t.Error("one attempt has two keys")
 	}
-	others := map[string]func(*machine.CallTask){
-		"number":    func(c *machine.CallTask) { c.Attempt.Number = 2 },
-		"step":      func(c *machine.CallTask) { c.Step = "Call1" },
-		"execution": func(c *machine.CallTask) { c.Execution = "runC" },
-		"flow":      func(c *machine.CallTask) { c.Flow.Name = "flowr" },
-		"shifted":   func(c *machine.CallTask) { c.Flow.Name, c.Execution = "flowr", "un" },
+	others := map[string]func(*machine.Call){
+		"number":    func(c *machine.Call) { c.Attempt.Number = 2 },
+		"step":      func(c *machine.Call) { c.Step = "Call1" },
+		"execution": func(c *machine.Call) { c.Execution = "runC" },
+		"flow":      func(c *machine.Call) { c.Flow.Name = "flowr" },
+		"shifted":   func(c *machine.Call) { c.Flow.Name, c.Execution = "flowr", "un" },
 	}
 	for name, change := range others {
 		other := call
@@ -254,7 +254,7 @@ func TestDamagedStates(t *testing.T) {
 					t.Errorf("%T: %d events, error %v", sig, len(next.Events), err)
 				}
 			}
-			if commands, err := machine.Pending(env, state); err == nil || len(commands) > 0 {
+			if commands, err := machine.Pending(env, state, epoch); err == nil || len(commands) > 0 {
 				t.Errorf("pending %v, error %v", commands, err)
 			}
 		})
@@ -263,7 +263,7 @@ func TestDamagedStates(t *testing.T) {
 
 func TestEventTypes(t *testing.T) {
 	t.Parallel()
-	for typ, want := range map[machine.EventType]string{0: "Unknown", machine.TaskFailed: "TaskFailed", machine.TaskFailed + 1: "Unknown", 255: "Unknown"} {
+	for typ, want := range map[machine.EventType]string{0: "Unknown", machine.ExecutionStopped: "ExecutionStopped", machine.ExecutionStopped + 1: "Unknown", 255: "Unknown"} {
 		if text, err := typ.MarshalJSON(); err != nil || string(text) != `"`+want+`"` {
 			t.Errorf("type %d is %s as JSON, error %v, want %s", typ, text, err, want)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/waitless/waitless/pkg/expr"
@@ -80,20 +81,21 @@ func Decode(data []byte) (State, []Event, error) {
 	return s, events, nil
 }
 
-var statusCodes = []Status{StatusStarting, StatusRunning, StatusSucceeded, StatusFailed}
+var statusCodes = []Status{StatusStarting, StatusRunning, StatusSucceeded, StatusFailed, StatusStopped}
 
 type encoder struct{ expr.Encoder }
 
+func (e *encoder) status(status Status) {
+	e.Uint(uint64(max(slices.Index(statusCodes, status), 0))) //nolint:gosec // never negative
+}
+
 func (e *encoder) state(s State) {
-	for i, status := range statusCodes {
-		if s.Status == status {
-			e.Uint(uint64(i))
-		}
-	}
+	e.status(s.Status)
 	e.Text(s.Flow.Name)
 	e.Text(s.Flow.Hash)
 	e.Text(s.Execution)
 	e.Time(s.Started)
+	e.Time(s.Expires)
 	e.Time(s.At)
 	e.Uint(uint64(s.Events)) //nolint:gosec // counts up from 0
 	e.Value(s.Input)
@@ -107,10 +109,24 @@ func (e *encoder) state(s State) {
 	e.waiting(s.Waiting)
 	e.Text(s.Timer.Tag)
 	e.Time(s.Timer.Due)
+	e.ending(s.Ending)
 	e.Value(s.Output)
 	e.Text(s.Error)
 	e.Text(s.Cause)
 	e.Text(s.By)
+}
+
+func (e *encoder) ending(ending *Ending) {
+	if ending == nil {
+		e.Uint(0)
+		return
+	}
+	e.Uint(1)
+	e.status(ending.Status)
+	e.Text(ending.Error)
+	e.Text(ending.Cause)
+	e.Text(ending.By)
+	e.Time(ending.Since)
 }
 
 func (e *encoder) waiting(w *Waiting) {
@@ -125,6 +141,13 @@ func (e *encoder) waiting(w *Waiting) {
 	e.Time(w.Due)
 	e.Text(w.By)
 	e.Time(w.Since)
+	if w.For != WaitingForToken {
+		return
+	}
+	e.Text(w.Handle)
+	e.Time(w.Deadline)
+	e.Time(w.Beat)
+	e.Uint(flag(1, w.Submitted))
 }
 
 // flags of an event: which of its parts are there.
@@ -138,7 +161,7 @@ const (
 
 func (event Event) flags() uint64 {
 	return flag(hasInput, !event.Input.IsMissing()) | flag(hasLocal, !event.Local.IsMissing()) | flag(hasOutput, !event.Output.IsMissing()) |
-		flag(hasError, event.Error != "") | flag(hasUntil, !event.Until.IsZero())
+		flag(hasError, event.Error != "" || event.Cause != "") | flag(hasUntil, !event.Until.IsZero())
 }
 
 func flag(bit uint64, set bool) uint64 {
@@ -189,15 +212,16 @@ func (d *decoder) upTo(most int) int {
 
 func (d *decoder) state() State {
 	var s State
-	s.Status = statusCodes[d.upTo(len(statusCodes)-1)]
+	s.Status = d.status()
 	s.Flow = Flow{d.Text(), d.Text()}
 	s.Execution = d.Text()
-	s.Started, s.At = d.Time(), d.Time()
+	s.Started, s.Expires, s.At = d.Time(), d.Time(), d.Time()
 	s.Events = d.upTo(math.MaxInt32)
 	s.Input = d.Value()
 	s.Scopes = d.scopes()
 	s.Waiting = d.waiting()
 	s.Timer = Timer{d.Text(), d.Time()}
+	s.Ending = d.ending()
 	s.Output = d.Value()
 	s.Error, s.Cause, s.By = d.Text(), d.Text(), d.Text()
 	return s
@@ -218,15 +242,28 @@ func (d *decoder) scopes() []Scope {
 	return scopes
 }
 
+func (d *decoder) status() Status { return statusCodes[d.upTo(len(statusCodes)-1)] }
+
+func (d *decoder) ending() *Ending {
+	if d.upTo(1) == 0 {
+		return nil
+	}
+	return &Ending{Status: d.status(), Error: d.Text(), Cause: d.Text(), By: d.Text(), Since: d.Time()}
+}
+
 func (d *decoder) waiting() *Waiting {
-	kind := d.upTo(1 + int(WaitingForInstant))
+	kind := d.upTo(1 + int(WaitingForToken))
 	if kind == 0 {
 		return nil
 	}
-	return &Waiting{
+	w := &Waiting{
 		For: WaitingFor(kind - 1), Attempt: Attempt{int(d.Int()), int(d.Int())}, Input: d.Value(), //nolint:gosec // checked
 		Due: d.Time(), By: d.Text(), Since: d.Time(),
 	}
+	if w.For == WaitingForToken {
+		w.Handle, w.Deadline, w.Beat, w.Submitted = d.Text(), d.Time(), d.Time(), d.upTo(1) == 1
+	}
+	return w
 }
 
 func (d *decoder) events(at time.Time) []Event {

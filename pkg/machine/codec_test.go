@@ -106,7 +106,7 @@ func TestCodecKeepsInstantsOfAllYears(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			state, events := machine.New(machine.Flow{}, "run", expr.Object(), epoch)
+			state, events := machine.New(machine.Flow{}, "run", expr.Object(), epoch, machine.Limits{})
 			_, got, err := machine.Decode(machine.Encode(state, append(events, machine.Event{ID: 2, By: 1, Type: machine.StepStarted, At: epoch, Until: until})))
 			if err != nil || !got[1].Until.Equal(until) {
 				t.Errorf("%s becomes %s, error %v", text, got[1].Until, err)
@@ -160,7 +160,7 @@ func FuzzDecode(f *testing.F) {
 	item := goldenItem(f)
 	f.Add(item[1 : len(item)-checksumSize])
 	f.Add([]byte{})
-	state, events := machine.New(machine.Flow{Name: "f"}, "e", expr.Object(), epoch)
+	state, events := machine.New(machine.Flow{Name: "f"}, "e", expr.Object(), epoch, machine.Limits{})
 	start := machine.Encode(state, events)
 	f.Add(start[1 : len(start)-checksumSize])
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -195,6 +195,7 @@ var goldenItems = []struct {
 }{
 	{"testdata/item.v1.hex", asleep(), asleepEvents()},
 	{"testdata/failed.v1.hex", failed(), failedEvents()},
+	{"testdata/callback.v1.hex", called(), []machine.Event{}},
 }
 
 func TestCodecGoldenItems(t *testing.T) {
@@ -257,7 +258,7 @@ func asleep() machine.State {
 	at := epoch.Add(20*time.Second + 250*time.Millisecond)
 	return machine.State{
 		Flow: machine.Flow{Name: "polling", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-1", Status: machine.StatusRunning,
-		Started: epoch, At: at, Events: 34, Input: goldenInput,
+		Started: epoch, Expires: epoch.Add(machine.DefaultKept), At: at, Events: 34, Input: goldenInput,
 		Scopes: []machine.Scope{
 			{Choice: machine.NoStep, Branch: 0, Input: goldenInput, Local: goldenLocal},
 			{Choice: 4, Branch: 1, Input: goldenStep, Local: expr.Object()},
@@ -292,7 +293,25 @@ func member(key string, v expr.Value) expr.Member { return expr.Member{Key: key,
 func failed() machine.State {
 	return machine.State{
 		Flow: machine.Flow{Name: "polling", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-2", Status: machine.StatusFailed,
-		Started: epoch, At: epoch.Add(time.Second), Events: 7, Input: goldenInput, Error: "FC.FunctionError", Cause: "no such job", By: "0123456789abcdef",
+		Started: epoch, Expires: epoch.Add(machine.DefaultKept), At: epoch.Add(time.Second), Events: 7, Input: goldenInput, Error: "FC.FunctionError", Cause: "no such job", By: "0123456789abcdef",
+	}
+}
+
+// called is an execution that is being stopped while it waits for a callback.
+func called() machine.State {
+	return machine.State{
+		Flow: machine.Flow{Name: "callback", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-3", Status: machine.StatusRunning,
+		Started: epoch, Expires: epoch.Add(machine.DefaultKept), At: epoch.Add(time.Minute), Events: 5, Input: goldenInput,
+		Scopes: []machine.Scope{{Choice: machine.NoStep, Branch: 0, Input: goldenInput, Local: expr.Object()}},
+		Waiting: &machine.Waiting{
+			Attempt: machine.Attempt{Step: 0, Number: 3}, For: machine.WaitingForToken, Input: goldenInput, Due: epoch.Add(time.Hour),
+			By: machine.CauseStart, Since: epoch, Handle: "EAFlF6HPJunNHRp0aJoAAAADahwGoA", Deadline: epoch.Add(time.Hour),
+			Beat: epoch.Add(time.Second), Submitted: true,
+		},
+		Ending: &machine.Ending{
+			Status: machine.StatusStopped, Error: "Operator", Cause: "no longer needed", By: machine.CauseStop, Since: epoch.Add(time.Minute),
+		},
+		By: machine.CauseStart,
 	}
 }
 

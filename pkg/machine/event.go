@@ -26,12 +26,17 @@ const (
 	TaskStarted        EventType = 10
 	TaskSucceeded      EventType = 11
 	TaskFailed         EventType = 12
+	TaskSubmitted      EventType = 13
+	TaskSubmitFailed   EventType = 14
+	TaskTimedOut       EventType = 15
+	ExecutionStopped   EventType = 16
 )
 
 var eventNames = [...]string{
 	ExecutionStarted: "ExecutionStarted", ExecutionSucceeded: "ExecutionSucceeded", ExecutionFailed: "ExecutionFailed",
 	StepEntered: "StepEntered", StepStarted: "StepStarted", StepSucceeded: "StepSucceeded", StepFailed: "StepFailed", StepExited: "StepExited",
 	TaskScheduled: "TaskScheduled", TaskStarted: "TaskStarted", TaskSucceeded: "TaskSucceeded", TaskFailed: "TaskFailed",
+	TaskSubmitted: "TaskSubmitted", TaskSubmitFailed: "TaskSubmitFailed", TaskTimedOut: "TaskTimedOut", ExecutionStopped: "ExecutionStopped",
 }
 
 // String is the name of the type in the API.
@@ -87,7 +92,7 @@ func (e Event) Render(flow *fdl.Flow) HistoryEvent {
 // cause, resourceArn, until, as far as the event has them. The step may be nil.
 func (e Event) Detail(step *fdl.Step) expr.Value {
 	members := []expr.Member{{Key: "input", Value: e.Input}, {Key: "local", Value: e.Local}, {Key: "output", Value: e.Output}}
-	if e.Error != "" {
+	if e.Error != "" || e.Cause != "" {
 		members = append(members, expr.Member{Key: "error", Value: expr.String(e.Error)}, expr.Member{Key: "cause", Value: expr.String(e.Cause)})
 	}
 	if !e.Until.IsZero() {

@@ -58,7 +58,7 @@ func newWalk(t *testing.T, seed uint64) *walk {
 	w := &walk{t: t, r: r, text: (&flows{r: r}).flow(), limit: machine.Limits{Events: 8 + r.IntN(150), Data: 100 + r.IntN(2000)}}
 	w.flow = parseFlow(t, w.text)
 	var events []machine.Event
-	w.state, events = machine.New(machine.Flow{Name: "flow", Hash: "hash"}, "run", w.answer(), epoch)
+	w.state, events = machine.New(machine.Flow{Name: "flow", Hash: "hash"}, "run", w.answer(), epoch, machine.Limits{})
 	w.history(events)
 	return w
 }
@@ -219,7 +219,7 @@ func (w *walk) commands(env machine.Env, next machine.Next) {
 	if next.Applied() && w.state.Waiting.For == machine.WaitingForInstant {
 		want = append(want, machine.StartTimer{Timer: machine.Timer{Tag: env.Tag, Due: w.state.Waiting.Due}})
 	}
-	pending, err := machine.Pending(env, w.state)
+	pending, err := machine.Pending(env, w.state, epoch)
 	if err != nil {
 		w.t.Error(err)
 	}
@@ -338,7 +338,7 @@ func TestDefaultEventLimit(t *testing.T) {
 			loop = fmt.Sprintf(`[{"type":"choice","name":"C%d","choices":[{"condition":"true","steps":%s}]}]`, i, loop)
 		}
 		env := machine.Env{Flow: parseFlow(t, `{"version":"v1","type":"flow","steps":`+loop+`}`), Cause: machine.CauseStart}
-		state, _ := machine.New(machine.Flow{Name: "flow"}, "run", expr.Object(), epoch)
+		state, _ := machine.New(machine.Flow{Name: "flow"}, "run", expr.Object(), epoch, machine.Limits{})
 		state = mustApply(t, env, state, machine.Started{At: epoch}).State
 		if state.Status != machine.StatusFailed || state.Error != machine.ErrorEventLimit || !strings.Contains(state.Cause, "waitForCondition") {
 			t.Errorf("depth %d: %s, %s: %s", depth, state.Status, state.Error, state.Cause)

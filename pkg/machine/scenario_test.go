@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"os"
@@ -38,7 +39,13 @@ func TestMain(m *testing.M) {
 //	start           the input; the execution is accepted and begins
 //	started at=T    the signal of the start comes once more
 //	returned step=NAME at=T [error=NAME] [attempt=N]   the answer, or the cause of the error
+//	submitted step=NAME at=T   the answer of the function that was told of the task
+//	closed at=T by=CLOSER [error=NAME]   what the token holds: the output, or the cause of the error
+//	beat at=T beat=T   a heartbeat kept the token open
+//	stop at=T [error=NAME]   the cause
+//	lapse at=T      what is pending when its worker is dead
 //	timer at=T      a timer is due
+//	time-limit resource=R limit=T   the function's time limit
 //	state           the state as it is
 func TestScenarios(t *testing.T) {
 	t.Parallel()
@@ -60,18 +67,22 @@ func TestScenarios(t *testing.T) {
 
 // script is one scenario being replayed.
 type script struct {
-	flow   *fdl.Flow
-	limits machine.Limits
-	state  machine.State
-	tags   int
+	flow       *fdl.Flow
+	limits     machine.Limits
+	timeLimits map[string]time.Duration
+	state      machine.State
+	tags       int
 }
+
+// keys sign the tokens of all scenarios.
+var keys = token.Keys{Current: token.Key{ID: 1, Secret: bytes.Repeat([]byte("k"), token.SecretSize)}}
 
 // epoch is the instant at which the executions of all scenarios start.
 var epoch = time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
 
 func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	t.Helper()
-	at := epoch.Add(s.duration(t, d))
+	at := epoch.Add(duration(t, d, "at"))
 	switch d.Cmd {
 	case "flow":
 		return s.parse(d.Input)
@@ -88,6 +99,24 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		return s.apply(t, s.returned(t, d, at))
 	case "timer":
 		return s.apply(t, machine.TimerDue{At: at})
+	case "submitted":
+		returned := s.returned(t, d, at)
+		return s.apply(t, machine.Submitted{At: at, Attempt: returned.Attempt, Output: returned.Outcome.Output})
+	case "closed":
+		return s.apply(t, s.closed(t, d, at))
+	case "beat":
+		return s.apply(t, machine.BeatSeen{At: at, Attempt: s.state.Waiting.Attempt, Beat: epoch.Add(duration(t, d, "beat"))})
+	case "stop":
+		var name string
+		d.MaybeScanArgs(t, "error", &name)
+		return s.apply(t, machine.StopRequested{At: at, Error: name, Cause: strings.TrimSpace(d.Input)})
+	case "lapse":
+		return s.lapse(t, at)
+	case "time-limit":
+		var resource string
+		d.ScanArgs(t, "resource", &resource)
+		s.timeLimits = map[string]time.Duration{resource: duration(t, d, "limit")}
+		return "ok\n"
 	case "state":
 		return s.show()
 	}
@@ -95,13 +124,13 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	return ""
 }
 
-func (s *script) duration(t *testing.T, d *datadriven.TestData) time.Duration {
+func duration(t *testing.T, d *datadriven.TestData, arg string) time.Duration {
 	t.Helper()
-	if !d.HasArg("at") {
+	if !d.HasArg(arg) {
 		return 0
 	}
 	var text string
-	d.ScanArgs(t, "at", &text)
+	d.ScanArgs(t, arg, &text)
 	at, err := time.ParseDuration(text)
 	if err != nil {
 		d.Fatalf(t, "%v", err)
@@ -126,7 +155,7 @@ func (s *script) start(t *testing.T, d *datadriven.TestData, at time.Time) strin
 		input = parseJSON(t, d, d.Input)
 	}
 	var events []machine.Event
-	s.state, events = machine.New(machine.Flow{Name: "sample", Hash: "hash"}, "run", input, at)
+	s.state, events = machine.New(machine.Flow{Name: "sample", Hash: "hash"}, "run", input, at, machine.Limits{})
 	return s.render(events, nil) + s.apply(t, machine.Started{At: at})
 }
 
@@ -139,7 +168,7 @@ func parseJSON(t *testing.T, d *datadriven.TestData, text string) expr.Value {
 	return v
 }
 
-func (s *script) returned(t *testing.T, d *datadriven.TestData, at time.Time) machine.Signal {
+func (s *script) returned(t *testing.T, d *datadriven.TestData, at time.Time) machine.Returned {
 	t.Helper()
 	var step, failure string
 	d.ScanArgs(t, "step", &step)
@@ -164,12 +193,50 @@ func (s *script) returned(t *testing.T, d *datadriven.TestData, at time.Time) ma
 	return sig
 }
 
+func (s *script) closed(t *testing.T, d *datadriven.TestData, at time.Time) machine.Signal {
+	t.Helper()
+	var by, failure string
+	d.ScanArgs(t, "by", &by)
+	sig := machine.TokenClosed{At: at, By: token.Closer(by)}
+	if s.state.Waiting != nil {
+		sig.Attempt = s.state.Waiting.Attempt
+	}
+	if d.HasArg("error") {
+		d.ScanArgs(t, "error", &failure)
+		sig.Outcome = token.Failure(failure, strings.TrimSpace(d.Input))
+		return sig
+	}
+	sig.Outcome = token.Success(parseJSON(t, d, d.Input))
+	return sig
+}
+
+func (s *script) env() machine.Env {
+	return machine.Env{
+		Flow: s.flow, Limits: s.limits, Keys: keys, TimeLimits: s.timeLimits, Cause: "wake", Tag: fmt.Sprintf("t%d", s.tags),
+	}
+}
+
+// lapse shows what is carried out again once nobody else will.
+func (s *script) lapse(t *testing.T, at time.Time) string {
+	t.Helper()
+	since, unresolved := machine.Unresolved(s.state, "wake")
+	commands, err := machine.Pending(s.env(), s.state, at)
+	if err != nil {
+		return "error: " + err.Error() + "\n"
+	}
+	out := s.render(nil, commands)
+	if !unresolved {
+		return out + "nothing unresolved\n"
+	}
+	return out + fmt.Sprintf("unresolved since %s\n", since.Sub(epoch))
+}
+
 // apply applies the signal, checks what must hold of every application and
 // goes on from the state as a store would give it back.
 func (s *script) apply(t *testing.T, sig machine.Signal) string {
 	t.Helper()
 	s.tags++
-	env := machine.Env{Flow: s.flow, Limits: s.limits, Cause: "wake", Tag: fmt.Sprintf("t%d", s.tags)}
+	env := s.env()
 	before := machine.Encode(s.state, nil)
 	next, err := machine.Apply(env, s.state, sig)
 	if err != nil {
@@ -183,7 +250,7 @@ func (s *script) apply(t *testing.T, sig machine.Signal) string {
 		t.Errorf("Apply changed the state that it was given")
 	}
 	state, events, err := machine.Decode(machine.Encode(next.State, next.Events))
-	if diff := cmp.Diff(next, machine.Next{State: state, Events: events, Commands: next.Commands}, compared, sameEmpty); err != nil || diff != "" {
+	if diff := cmp.Diff(next, machine.Next{State: state, Events: events, Commands: next.Commands, Changed: next.Changed}, compared, sameEmpty); err != nil || diff != "" {
 		t.Errorf("the state does not survive being stored: %v\n%s", err, diff)
 	}
 	s.state = state
@@ -213,12 +280,39 @@ func (s *script) render(events []machine.Event, commands []machine.Command) stri
 	for _, c := range commands {
 		switch c := c.(type) {
 		case machine.CallTask:
-			fmt.Fprintf(&out, "=> call %s attempt=%d %s\n", c.Step, c.Attempt.Number, c.Input)
+			kind := "call"
+			if c.Claimed {
+				kind = "claimed call"
+			}
+			fmt.Fprintf(&out, "=> %s %s attempt=%d %s\n", kind, c.Step, c.Attempt.Number, c.Input)
+		case machine.SubmitTask:
+			kind := "submit"
+			if c.Await {
+				kind = "submit, answer awaited,"
+			}
+			fmt.Fprintf(&out, "=> %s %s attempt=%d %s\n", kind, c.Step, c.Attempt.Number, c.Input)
+		case machine.CloseToken:
+			fmt.Fprintf(&out, "=> close by %s with %s: %s%s%s\n", c.Closing.By, c.Closing.Outcome.Error, c.Closing.Outcome.Cause,
+				unlessBeat(c.Closing), afterCommit(c))
 		case machine.StartTimer:
 			fmt.Fprintf(&out, "=> timer %s at=%s\n", c.Timer.Tag, c.Timer.Due.Sub(epoch))
 		}
 	}
 	return out.String()
+}
+
+func unlessBeat(c token.Closing) string {
+	if c.UnlessBeatAfter.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf(", unless a heartbeat came after %s", c.UnlessBeatAfter.Sub(epoch))
+}
+
+func afterCommit(c machine.CloseToken) string {
+	if !c.AfterCommit {
+		return ""
+	}
+	return ", after the commit"
 }
 
 func nonEmpty(parts ...string) []string {

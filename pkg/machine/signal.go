@@ -11,8 +11,9 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Signal is what the machine is told: one of [Started], [Returned] and
-// [TimerDue]. Each carries its instant.
+// Signal is what the machine is told: one of [Started], [Returned],
+// [Submitted], [TokenClosed], [BeatSeen], [TimerDue] and [StopRequested]. Each
+// carries its instant.
 //
 //sumtype:decl
 type Signal interface{ instant() time.Time }
@@ -28,16 +29,51 @@ type (
 		Outcome token.Outcome
 	}
 
+	// Submitted says that the function of a task that waits for a callback was
+	// called, and what it answered.
+	Submitted struct {
+		At      time.Time
+		Attempt Attempt
+		Output  expr.Value
+	}
+
+	// TokenClosed is the outcome that an attempt's token holds, whoever brought
+	// it.
+	TokenClosed struct {
+		At      time.Time
+		Attempt Attempt
+		Outcome token.Outcome
+		By      token.Closer
+	}
+
+	// BeatSeen says that a heartbeat kept a token from being closed.
+	BeatSeen struct {
+		At      time.Time
+		Attempt Attempt
+		Beat    time.Time
+	}
+
+	// StopRequested asks for the end of the execution.
+	StopRequested struct {
+		At           time.Time
+		Error, Cause string
+	}
+
 	// TimerDue says that an instant was reached. It applies whatever is due by
 	// then; which timer brought it is for the engine to know.
 	TimerDue struct{ At time.Time }
 )
 
-func (s Started) instant() time.Time  { return s.At }
-func (s Returned) instant() time.Time { return s.At }
-func (s TimerDue) instant() time.Time { return s.At }
+func (s Started) instant() time.Time       { return s.At }
+func (s Returned) instant() time.Time      { return s.At }
+func (s TimerDue) instant() time.Time      { return s.At }
+func (s Submitted) instant() time.Time     { return s.At }
+func (s TokenClosed) instant() time.Time   { return s.At }
+func (s BeatSeen) instant() time.Time      { return s.At }
+func (s StopRequested) instant() time.Time { return s.At }
 
-// Command is what has to happen outside: one of [CallTask] and [StartTimer].
+// Command is what has to happen outside: one of [CallTask], [SubmitTask],
+// [CloseToken] and [StartTimer].
 //
 //sumtype:decl
 type Command interface{ command() }
@@ -46,12 +82,44 @@ type (
 	// CallTask calls a function and awaits its answer, which comes back as
 	// [Returned].
 	CallTask struct {
+		Call
+		// Claimed: the state that waits for the call is committed first, and
+		// nobody repeats the call before the claim's timer.
+		Claimed bool
+	}
+
+	// SubmitTask hands a task over, after the state that waits for its token
+	// was committed. The token's outcome comes back as [TokenClosed].
+	SubmitTask struct {
+		Call
+		Handle string
+		// Await: the function's answer is the outcome; it may take longer than
+		// anybody here waits. Otherwise the function only is told of the task,
+		// and its answer comes back as [Submitted].
+		Await bool
+	}
+
+	// CloseToken closes a token if it is open. What it then holds comes back as
+	// [TokenClosed], or the heartbeat that kept it open as [BeatSeen].
+	CloseToken struct {
+		Attempt Attempt
+		Handle  string
+		Closing token.Closing
+		// AfterCommit: the state that decided it is committed first.
+		AfterCommit bool
+	}
+
+	// Call is a call of a function.
+	Call struct {
 		Attempt   Attempt
 		Flow      Flow
 		Execution string
 		Step      string
 		Resource  fdl.Resource
 		Input     expr.Value
+		// Limit is how long the flow lets the call take, 0 for as long as the
+		// function may.
+		Limit time.Duration
 	}
 
 	// StartTimer asks for a [TimerDue] at the timer's instant.
@@ -59,12 +127,14 @@ type (
 )
 
 func (CallTask) command()   {}
+func (SubmitTask) command() {}
+func (CloseToken) command() {}
 func (StartTimer) command() {}
 
 // Key is the same for every call of one attempt and differs between attempts,
 // so that a function can tell a repeated call from a new one: 32 hexadecimal
 // digits.
-func (c CallTask) Key() string {
+func (c Call) Key() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%d", c.Flow.Name, c.Execution, c.Step, c.Attempt.Number))
 	return hex.EncodeToString(sum[:16])
 }
@@ -74,8 +144,10 @@ type Next struct {
 	State    State
 	Events   []Event
 	Commands []Command
+	// Changed: the state is another one and is to be committed.
+	Changed bool
 }
 
 // Applied reports whether the signal meant anything to the state. One that did
 // not changes nothing, and nothing is to be written.
-func (n Next) Applied() bool { return len(n.Events) > 0 }
+func (n Next) Applied() bool { return n.Changed || len(n.Commands) > 0 }

@@ -2,25 +2,29 @@ package machine
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"time"
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // Status is the status of an execution as the 2019-03-15 API names it.
 type Status string
 
-// The statuses. The last two are final.
+// The statuses. All but the first two are final.
 const (
 	StatusStarting  Status = "Starting"
 	StatusRunning   Status = "Running"
 	StatusSucceeded Status = "Succeeded"
 	StatusFailed    Status = "Failed"
+	StatusStopped   Status = "Stopped"
 )
 
 // Final reports whether nothing follows the status.
-func (s Status) Final() bool { return s == StatusSucceeded || s == StatusFailed }
+func (s Status) Final() bool { return s != StatusStarting && s != StatusRunning }
 
 // Flow names the definition of an execution: a name and the hash of the text.
 type Flow struct {
@@ -35,6 +39,9 @@ type State struct {
 	Execution string // name of the execution
 	Status    Status
 	Started   time.Time
+	// Expires is when nothing of the execution is kept any more, fixed at its
+	// start: tokens of it are valid until then.
+	Expires time.Time
 	// At is the instant of the last signal; no signal is earlier.
 	At     time.Time
 	Events int        // history events so far, which is also the id of the last one
@@ -46,9 +53,12 @@ type State struct {
 	Waiting *Waiting
 	// Timer is the live timer, the only one whose arrival counts.
 	Timer Timer
+	// Ending is how the execution will end, once the attempt that still waits
+	// has its outcome; nil when it is not ending.
+	Ending *Ending
 	// Output is the result of a succeeded execution.
 	Output expr.Value
-	// Error and Cause say why an execution failed.
+	// Error and Cause say why an execution failed or was stopped.
 	Error, Cause string
 	// By is the cause of the wake that started or ended the execution.
 	By string
@@ -69,15 +79,37 @@ const NoStep = -1
 // defaultBranch is the Branch of a choice's default.
 const defaultBranch = -1
 
+// Ending is the end that an execution will come to.
+type Ending struct {
+	Status       Status
+	Error, Cause string
+	// By is the cause of the wake that decided it, Since the instant.
+	By    string
+	Since time.Time
+}
+
 // Waiting is a step that cannot go on by itself.
 type Waiting struct {
 	Attempt Attempt
 	For     WaitingFor
 	Input   expr.Value // the step's input
-	Due     time.Time  // WaitingForInstant: when the wait ends
+	// Due is when something happens by itself, zero when nothing does: the end
+	// of a wait, the end of a claim, the deadline or the missed heartbeat of a
+	// token, whichever is earlier.
+	Due time.Time
 	// By is the cause of the wake that entered the attempt, Since the instant.
 	By    string
 	Since time.Time
+	// Handle, of a token, is the part of its text before the dot.
+	Handle string
+	// Deadline, of a token, is when it is closed with a time-out; zero for never.
+	Deadline time.Time
+	// Beat, of a token that needs heartbeats, is the latest one known, or the
+	// begin of the attempt.
+	Beat time.Time
+	// Submitted, of a token: the function that brings the outcome, or has it
+	// brought, was called.
+	Submitted bool
 }
 
 // WaitingFor says what ends the waiting of a step.
@@ -85,8 +117,10 @@ type WaitingFor uint8
 
 // What a step waits for.
 const (
-	WaitingForCall WaitingFor = iota
-	WaitingForInstant
+	WaitingForCall    WaitingFor = iota // the result of a direct call
+	WaitingForInstant                   // the end of a wait
+	WaitingForClaim                     // the result of a claimed call
+	WaitingForToken                     // the outcome of a token
 )
 
 // Attempt names one try of one step: the step's index and a number that grows
@@ -108,7 +142,13 @@ type Env struct {
 	Flow *fdl.Flow
 	// Limits bound the execution.
 	Limits Limits
-	// Cause is the cause of the wake being applied: "start" or a timer's tag.
+	// Keys sign the tokens.
+	Keys token.Keys
+	// TimeLimits are the time limits of the functions that the flow calls, by
+	// the text of the resource. One that is not here is short.
+	TimeLimits map[string]time.Duration
+	// Cause is the cause of the wake being applied: [CauseStart], [CauseStop],
+	// a timer's tag or a token's handle.
 	Cause string
 	// Tag is the tag of a timer that this application starts. It must be fresh.
 	Tag string
@@ -118,27 +158,52 @@ type Env struct {
 type Limits struct {
 	Events int // history events an execution; default [DefaultEvents]
 	Data   int // bytes of a step's input, local and output together; default [DefaultData]
+	// Kept is how long an execution is kept after its start: the time that it
+	// may take and the time that its history stays; default [DefaultKept].
+	Kept time.Duration
 }
 
-// The vendor's limits.
+// The defaults: the first two are the vendor's limits.
 const (
 	DefaultEvents = 5000
 	DefaultData   = 32 << 10
+	DefaultKept   = (90 + 30) * 24 * time.Hour
 )
 
 func (l Limits) events() int { return cmp.Or(l.Events, DefaultEvents) }
 
 func (l Limits) data() int { return cmp.Or(l.Data, DefaultData) }
 
+func (l Limits) kept() time.Duration { return cmp.Or(l.Kept, DefaultKept) }
+
 // New is the state of an execution that was accepted and has not begun, with
 // its first history event. The input is an object.
-func New(flow Flow, execution string, input expr.Value, at time.Time) (State, []Event) {
+func New(flow Flow, execution string, input expr.Value, at time.Time, limits Limits) (State, []Event) {
 	s := State{
 		Flow: flow, Execution: execution, Status: StatusStarting,
-		Started: at, At: at, Events: 1, Input: input, By: CauseStart,
+		Started: at, Expires: at.Add(limits.kept()), At: at, Events: 1, Input: input, By: CauseStart,
 	}
 	return s, []Event{{ID: 1, Type: ExecutionStarted, Step: NoStep, At: at, Input: input}}
 }
 
-// CauseStart is the cause of the wake that a start sends.
-const CauseStart = "start"
+// Causes of wakes that are neither a timer's tag nor a token's handle.
+const (
+	CauseStart = "start" // a start
+	CauseStop  = "stop"  // a request to stop
+)
+
+// ID names an execution everywhere but to people: a hash of the flow's name
+// and its own, so that the same names always meet in the same log.
+type ID [12]byte
+
+// NewID is the id of the execution of a flow, both by name.
+func NewID(flow, execution string) ID {
+	sum := sha256.Sum256([]byte(flow + "\x00" + execution))
+	return ID(sum[:12])
+}
+
+// String is the id as 24 hexadecimal digits.
+func (id ID) String() string { return hex.EncodeToString(id[:]) }
+
+// ID is the id of the execution.
+func (s State) ID() ID { return NewID(s.Flow.Name, s.Execution) }

@@ -1,0 +1,38 @@
+package machine
+
+import (
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
+)
+
+// context is $context for mappings that use it, else missing. The event is the
+// one that enters or leaves the step; the attempt is that of a task.
+func (r *run) context(mappings expr.Mappings, step *fdl.Step, event, attempt int) expr.Value {
+	if !mappings.Uses(expr.RootContext) {
+		return expr.Missing()
+	}
+	s := r.state()
+	members := []expr.Member{
+		{Key: "flow", Value: expr.Object(expr.Member{Key: "name", Value: expr.String(s.Flow.Name)})},
+		{Key: "execution", Value: expr.Object(
+			expr.Member{Key: "name", Value: expr.String(s.Execution)},
+			expr.Member{Key: "startedTime", Value: expr.String(s.Started.UTC().Format(TimeFormat))},
+		)},
+	}
+	if step != nil {
+		members = append(members, expr.Member{Key: "step", Value: expr.Object(
+			expr.Member{Key: "name", Value: expr.String(step.Name)},
+			expr.Member{Key: "eventId", Value: expr.Int(int64(event))},
+		)}, expr.Member{Key: "task", Value: r.taskContext(step, attempt)})
+	}
+	return expr.Object(members...)
+}
+
+// taskContext is $context.task: the token of a task that waits for a callback.
+func (r *run) taskContext(step *fdl.Step, attempt int) expr.Value {
+	task, isTask := step.Kind.(*fdl.Task)
+	if !isTask || task.Pattern != fdl.PatternWaitForCallback || r.env.Keys.Check() != nil {
+		return expr.Missing()
+	}
+	return expr.Object(expr.Member{Key: "token", Value: expr.String(r.env.Keys.Sign(r.tokenID(attempt)))})
+}

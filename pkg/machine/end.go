@@ -1,0 +1,81 @@
+package machine
+
+import (
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+func (r *run) succeed(flow Scope) {
+	output := flow.Local
+	if mappings := r.env.Flow.Output; mappings != nil {
+		output = mappings.Eval(&expr.Scope{Input: flow.Input, Local: flow.Local, Context: r.context(mappings, nil, 0, 0)})
+	}
+	if cause, tooLarge := r.tooLarge(nil, output); tooLarge {
+		r.failExecution(ErrorDataLimit, cause)
+		return
+	}
+	s := r.state()
+	r.emit(Event{Type: ExecutionSucceeded, Step: NoStep, Output: output})
+	s.Status, s.Output = StatusSucceeded, output
+	r.ended()
+}
+
+// stop ends the execution. An attempt whose token is out is closed first: what
+// it then holds is recorded, so that nobody was told a success that has no
+// trace.
+func (r *run) stop(name, cause string) {
+	r.touch()
+	s := r.state()
+	s.Ending = &Ending{Status: StatusStopped, Error: name, Cause: cause, By: r.env.Cause, Since: r.at}
+	if s.Waiting == nil || s.Waiting.For != WaitingForToken {
+		r.end()
+		return
+	}
+	closing := r.closeForEnd(s.Waiting)
+	closing.AfterCommit = true
+	r.next.Commands = append(r.next.Commands, closing)
+}
+
+func (r *run) closeForEnd(w *Waiting) CloseToken {
+	outcome := token.Failure(ErrorStopped, "the execution was stopped before the task ended")
+	return CloseToken{Attempt: w.Attempt, Handle: w.Handle, Closing: token.Closing{Outcome: outcome, By: token.ClosedByStop, At: r.at}}
+}
+
+// end makes the end that was decided final.
+func (r *run) end() {
+	s := r.state()
+	ending := s.Ending
+	r.emit(Event{Type: ExecutionStopped, Step: NoStep, Error: ending.Error, Cause: ending.Cause})
+	s.Status, s.Error, s.Cause, s.Ending = ending.Status, ending.Error, ending.Cause, nil
+	r.ended()
+}
+
+func (r *run) failStep(step *fdl.Step, kind *fdl.Fail) {
+	name := kind.Error
+	if name == "" {
+		name = ErrorFailed
+	}
+	r.fail(step, name, kind.Cause)
+}
+
+// fail fails step, then what is around it, and so the execution.
+func (r *run) fail(step *fdl.Step, name, cause string) {
+	r.emit(Event{Type: StepFailed, Step: step.Index, Error: name, Cause: cause})
+	r.failExecution(name, cause)
+}
+
+func (r *run) failExecution(name, cause string) {
+	s := r.state()
+	for i := len(s.Scopes) - 1; i > 0; i-- {
+		r.emit(Event{Type: StepFailed, Step: s.Scopes[i].Choice, Error: name, Cause: cause})
+	}
+	r.emit(Event{Type: ExecutionFailed, Step: NoStep, Error: name, Cause: cause})
+	s.Status, s.Error, s.Cause = StatusFailed, name, cause
+	r.ended()
+}
+
+func (r *run) ended() {
+	s := r.state()
+	s.Scopes, s.Waiting, s.By = nil, nil, r.env.Cause
+}

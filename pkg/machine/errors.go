@@ -1,0 +1,22 @@
+package machine
+
+// Error names of this project, where the vendor's are not known.
+const (
+	// ErrorInvalidArgument: a value from the data has the wrong type or size.
+	ErrorInvalidArgument = "FnF.InvalidArgument"
+	// ErrorEventLimit: the history is full.
+	ErrorEventLimit = "FnF.EventLimitExceeded"
+	// ErrorDataLimit: a step's values are too large.
+	ErrorDataLimit = "FnF.DataLimitExceeded"
+	// ErrorInvalidLocal is the vendor's name for an answer that is no object.
+	ErrorInvalidLocal = "FnF.InvalidLocal"
+	// ErrorTaskInterrupted: nobody knows whether a call was made that must not
+	// be repeated.
+	ErrorTaskInterrupted = "FnF.TaskInterrupted"
+	// ErrorStopped: the execution ended before the task did.
+	ErrorStopped = "FnF.Stopped"
+	// ErrorTaskTimeout is the vendor's name for a task that took too long.
+	ErrorTaskTimeout = "FnF.TaskTimeout"
+	// ErrorFailed is the error of a fail step that names none.
+	ErrorFailed = "FnF.Failed"
+)

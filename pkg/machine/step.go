@@ -1,0 +1,152 @@
+package machine
+
+import (
+	"fmt"
+
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
+)
+
+// enter runs step as far as it goes and answers the step after it. It answers
+// nil with the state waiting or final, or at the end of the series.
+func (r *run) enter(step *fdl.Step) *fdl.Step {
+	input := r.inputOf(step)
+	if cause, tooLarge := r.tooLarge(step, input); tooLarge {
+		r.emit(Event{Type: StepEntered, Step: step.Index})
+		r.fail(step, ErrorDataLimit, cause)
+		return nil
+	}
+	r.emit(Event{Type: StepEntered, Step: step.Index, Input: input})
+	switch kind := step.Kind.(type) {
+	case *fdl.Task:
+		r.schedule(step, kind, input)
+	case *fdl.Pass:
+		return r.exit(step, input, expr.Object(), 0)
+	case *fdl.Wait:
+		return r.wait(step, kind, input)
+	case *fdl.Choice:
+		return r.choose(step, kind, input)
+	case *fdl.Succeed:
+		r.exit(step, input, expr.Object(), 0)
+	case *fdl.Fail:
+		r.failStep(step, kind)
+	}
+	return nil
+}
+
+// tooLarge reports whether values of a step, or of the flow when it is nil,
+// exceed the limit together, and what to do about it. Nothing larger goes into the next step or outside, so
+// that a loop whose mappings double a value ends early.
+func (r *run) tooLarge(step *fdl.Step, values ...expr.Value) (cause string, tooLarge bool) {
+	size, limit := 0, r.env.Limits.data()
+	for _, v := range values {
+		size += v.Size()
+	}
+	if size <= limit {
+		return "", false
+	}
+	what := "the flow's output"
+	if step != nil {
+		what = "step " + step.Name
+	}
+	return fmt.Sprintf("%s: the data has %d bytes and the limit is %d for input, local and output together; "+
+		"map only what later steps need, and keep large data elsewhere under a key that the flow passes on", what, size, limit), true
+}
+
+func (r *run) inputOf(step *fdl.Step) expr.Value {
+	scope := r.scope()
+	if step.Input == nil {
+		return expr.Merge(scope.Input, scope.Local)
+	}
+	return step.Input.Eval(&expr.Scope{
+		Input: scope.Input, Local: scope.Local, Context: r.context(step.Input, step, r.state().Events+1, r.state().Events+2),
+	})
+}
+
+// exit gives the step's output to its series and answers the step after it,
+// nil when the series is over. The attempt is that of a task, 0 for others.
+func (r *run) exit(step *fdl.Step, input, local expr.Value, attempt int) *fdl.Step {
+	output := local
+	if step.Output != nil {
+		output = step.Output.Eval(&expr.Scope{Input: input, Local: local, Context: r.context(step.Output, step, r.state().Events+1, attempt)})
+	}
+	if cause, tooLarge := r.tooLarge(step, input, local, output); tooLarge {
+		r.fail(step, ErrorDataLimit, cause)
+		return nil
+	}
+	r.emit(Event{Type: StepExited, Step: step.Index, Input: input, Local: local, Output: output})
+	scope := r.scope()
+	scope.Local = expr.Merge(scope.Local, output)
+	if step.End {
+		return nil
+	}
+	return step.Next
+}
+
+func (r *run) wait(step *fdl.Step, wait *fdl.Wait, input expr.Value) *fdl.Step {
+	until, err := waitUntil(wait, input, r.at)
+	if err != nil {
+		r.fail(step, ErrorInvalidArgument, fmt.Sprintf("step %s: %s", step.Name, err))
+		return nil
+	}
+	number := r.emit(Event{Type: StepStarted, Step: step.Index, Until: until})
+	if until.After(r.at) {
+		r.state().Waiting = &Waiting{
+			Attempt: Attempt{step.Index, number}, For: WaitingForInstant, Input: input, Due: until, By: r.env.Cause, Since: r.at,
+		}
+		return nil
+	}
+	r.emit(Event{Type: StepSucceeded, Step: step.Index})
+	return r.exit(step, input, expr.Object(), 0)
+}
+
+// choose picks the branch whose condition holds first. Its steps run in a
+// series of their own before its goto is followed.
+func (r *run) choose(step *fdl.Step, choice *fdl.Choice, input expr.Value) *fdl.Step {
+	index, branch := pick(choice, input)
+	if branch == nil || len(branch.Steps) == 0 {
+		return r.exitChoice(step, branch, input, expr.Object())
+	}
+	r.state().Scopes = append(r.state().Scopes, Scope{Choice: step.Index, Branch: index, Input: input, Local: expr.Object()})
+	return branch.Steps[0]
+}
+
+func pick(choice *fdl.Choice, input expr.Value) (int, *fdl.Branch) {
+	for i := range choice.Branches {
+		if choice.Branches[i].Condition.Holds(input) {
+			return i, &choice.Branches[i]
+		}
+	}
+	return defaultBranch, choice.Default
+}
+
+// exitChoice follows the branch's goto, which goes before the step's end.
+func (r *run) exitChoice(step *fdl.Step, branch *fdl.Branch, input, local expr.Value) *fdl.Step {
+	next := r.exit(step, input, local, 0)
+	if branch != nil && branch.Goto != nil {
+		return branch.Goto
+	}
+	return next
+}
+
+// endSeries leaves the innermost series: a choice's branch goes on after the
+// choice, the flow's own ends the execution.
+func (r *run) endSeries() *fdl.Step {
+	s := r.state()
+	ended := *r.scope()
+	if ended.Choice == NoStep {
+		r.succeed(ended)
+		return nil
+	}
+	s.Scopes = s.Scopes[:len(s.Scopes)-1]
+	step := r.env.Flow.All[ended.Choice]
+	return r.exitChoice(step, branchOf(step, ended.Branch), ended.Input, ended.Local)
+}
+
+func branchOf(step *fdl.Step, index int) *fdl.Branch {
+	choice, _ := step.Kind.(*fdl.Choice)
+	if index == defaultBranch {
+		return choice.Default
+	}
+	return &choice.Branches[index]
+}

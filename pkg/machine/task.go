@@ -1,0 +1,194 @@
+package machine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+const (
+	// directLimit is the longest call that an engine awaits itself.
+	directLimit = 10 * time.Second
+	// claimLife is longer than any worker lives: then a claimed call that has
+	// not returned never will.
+	claimLife = 45 * time.Second
+)
+
+// schedule begins an attempt of a task in the way that fits it: a direct or a
+// claimed call, or a token when its outcome may take longer or comes from
+// somebody else.
+func (r *run) schedule(step *fdl.Step, task *fdl.Task, input expr.Value) {
+	number := r.emit(Event{Type: TaskScheduled, Step: step.Index, Input: input})
+	r.emit(Event{Type: TaskStarted, Step: step.Index})
+	waiting := &Waiting{Attempt: Attempt{step.Index, number}, Input: input, By: r.env.Cause, Since: r.at}
+	r.state().Waiting = waiting
+	switch {
+	case task.Pattern == fdl.PatternWaitForCallback, r.timeLimit(task) > directLimit:
+		r.openToken(task, waiting)
+	case task.AtMostOnce:
+		waiting.For, waiting.Due = WaitingForClaim, r.at.Add(claimLife)
+	}
+	r.next.Commands = append(r.next.Commands, r.carryOut(step, task, waiting))
+}
+
+// timeLimit is how long a call of the task's function may take, 0 when nobody
+// knows a limit.
+func (r *run) timeLimit(task *fdl.Task) time.Duration {
+	limit := r.env.TimeLimits[task.Resource.Text]
+	if task.Timeout > 0 && (limit == 0 || task.Timeout < limit) {
+		return task.Timeout
+	}
+	return limit
+}
+
+func (r *run) openToken(task *fdl.Task, waiting *Waiting) {
+	if err := r.env.Keys.Check(); err != nil {
+		r.err = fmt.Errorf("machine: open a token: %w", err)
+		return
+	}
+	waiting.For = WaitingForToken
+	waiting.Handle = r.env.Keys.Handle(r.tokenID(waiting.Attempt.Number))
+	waiting.Beat = r.at
+	if task.Timeout > 0 {
+		waiting.Deadline = r.at.Add(task.Timeout)
+	}
+	waiting.Due = waiting.overdueAt(task)
+}
+
+func (r *run) tokenID(attempt int) token.ID {
+	s := r.state()
+	return token.ID{Execution: s.ID(), Number: uint32(attempt), Expires: s.Expires} //nolint:gosec // an event id, from 1 to 5,000 or so
+}
+
+// overdueAt is when the token is to be closed if nothing happens before: the
+// deadline or the missed heartbeat, zero when it has neither.
+func (w *Waiting) overdueAt(task *fdl.Task) time.Time {
+	if task.Heartbeat == 0 {
+		return w.Deadline
+	}
+	missed := w.Beat.Add(task.Heartbeat)
+	if w.Deadline.IsZero() || missed.Before(w.Deadline) {
+		return missed
+	}
+	return w.Deadline
+}
+
+// carryOut is the command that the attempt needs.
+func (r *run) carryOut(step *fdl.Step, task *fdl.Task, waiting *Waiting) Command {
+	s := r.state()
+	call := Call{
+		Attempt: waiting.Attempt, Flow: s.Flow, Execution: s.Execution, Step: step.Name,
+		Resource: task.Resource, Input: waiting.Input, Limit: task.Timeout,
+	}
+	if waiting.For == WaitingForToken {
+		return SubmitTask{Call: call, Handle: waiting.Handle, Await: task.Pattern == fdl.PatternRequestResponse}
+	}
+	return CallTask{Call: call, Claimed: waiting.For == WaitingForClaim}
+}
+
+// claimLapsed: whoever claimed the call is dead, and nobody knows how far it
+// got. It is made again under a new claim, unless the flow forbids that.
+func (r *run) claimLapsed() {
+	w := r.state().Waiting
+	step := r.env.Flow.All[w.Attempt.Step]
+	if task := taskOf(step); !task.AtMostOnce {
+		renewed := r.change()
+		renewed.Due, renewed.By, renewed.Since = r.at.Add(claimLife), r.env.Cause, r.at
+		r.next.Commands = append(r.next.Commands, r.carryOut(step, task, renewed))
+		return
+	}
+	r.resolve(interrupted(step), token.ClosedByTask)
+}
+
+func interrupted(step *fdl.Step) token.Outcome {
+	return token.Failure(ErrorTaskInterrupted,
+		fmt.Sprintf("step %s: nobody knows whether the call was made, and the step has atMostOnce", step.Name))
+}
+
+// overdue closes the token that ran out of time. Who closes it first decides,
+// so nothing changes before the token's outcome is known.
+func (r *run) overdue() {
+	w := r.state().Waiting
+	step := r.env.Flow.All[w.Attempt.Step]
+	task := taskOf(step)
+	closing := token.Closing{At: r.at, By: token.ClosedByDeadline}
+	if !w.Deadline.IsZero() && !r.at.Before(w.Deadline) {
+		closing.Outcome = token.Failure(ErrorTaskTimeout, fmt.Sprintf("step %s: not finished within %s", step.Name, task.Timeout))
+	} else {
+		closing.By, closing.UnlessBeatAfter = token.ClosedByHeartbeat, w.Beat
+		closing.Outcome = token.Failure(ErrorTaskTimeout, fmt.Sprintf("step %s: no heartbeat within %s", step.Name, task.Heartbeat))
+	}
+	r.next.Commands = append(r.next.Commands, CloseToken{Attempt: w.Attempt, Handle: w.Handle, Closing: closing})
+}
+
+func (r *run) beatSeen(beat time.Time) {
+	w := r.change()
+	w.Beat = beat
+	w.Due = w.overdueAt(taskOf(r.env.Flow.All[w.Attempt.Step]))
+}
+
+func (r *run) submitted(output expr.Value) {
+	w := r.change()
+	w.Submitted = true
+	r.emit(Event{Type: TaskSubmitted, Step: w.Attempt.Step, Output: output})
+}
+
+// resolve ends the attempt with its outcome.
+func (r *run) resolve(outcome token.Outcome, by token.Closer) {
+	step, waiting := r.leaveWaiting()
+	if !outcome.Failed() {
+		outcome = objectOutcome(step, outcome)
+	}
+	if cause, tooLarge := r.tooLarge(step, waiting.Input, outcome.Output); tooLarge {
+		outcome = token.Failure(ErrorDataLimit, cause)
+	}
+	r.emit(outcomeEvent(step, outcome, by))
+	switch {
+	case r.state().Ending != nil:
+		r.end()
+	case outcome.Failed():
+		r.fail(step, outcome.Error, outcome.Cause)
+	default:
+		r.advance(r.exit(step, waiting.Input, outcome.Output, waiting.Attempt.Number))
+	}
+}
+
+func outcomeEvent(step *fdl.Step, outcome token.Outcome, by token.Closer) Event {
+	if !outcome.Failed() {
+		return Event{Type: TaskSucceeded, Step: step.Index, Output: outcome.Output}
+	}
+	failed := Event{Type: TaskFailed, Step: step.Index, Error: outcome.Error, Cause: outcome.Cause}
+	switch by {
+	case token.ClosedBySubmit:
+		failed.Type = TaskSubmitFailed
+	case token.ClosedByDeadline, token.ClosedByHeartbeat:
+		failed.Type = TaskTimedOut
+	case token.ClosedByHand, token.ClosedByTask, token.ClosedByStop:
+	}
+	return failed
+}
+
+func taskOf(step *fdl.Step) *fdl.Task {
+	task, _ := step.Kind.(*fdl.Task)
+	return task
+}
+
+// objectOutcome makes sure that the output is an object. A text that holds one
+// counts: functions written for Function Compute answer with rendered JSON,
+// which Lambda wraps into a JSON string.
+func objectOutcome(step *fdl.Step, outcome token.Outcome) token.Outcome {
+	output := outcome.Output
+	if output.Kind() == expr.KindString {
+		if inner, err := expr.ParseJSON([]byte(output.Text())); err == nil && inner.Kind() == expr.KindObject {
+			return token.Success(inner)
+		}
+	}
+	if output.Kind() != expr.KindObject {
+		return token.Failure(ErrorInvalidLocal,
+			fmt.Sprintf("step %s: the answer is %s; a function answers with a JSON object", step.Name, shown(output)))
+	}
+	return outcome
+}
