@@ -55,8 +55,8 @@ var house = []row{
 		path: "pkg/engine/enginetest", testing: true,
 		ours: []string{"pkg/engine", "pkg/machine", "pkg/fdl", "pkg/expr", "pkg/token"},
 	},
-	{path: "pkg/resume", ours: []string{"pkg/token", "pkg/jobs"}},
-	{path: "pkg/resume/resumetest", testing: true, ours: []string{"pkg/resume", "pkg/token", "pkg/jobs"}},
+	{path: "pkg/resume", ours: []string{"pkg/expr", "pkg/token", "pkg/jobs"}},
+	{path: "pkg/resume/resumetest", testing: true, ours: []string{"pkg/resume", "pkg/expr", "pkg/token", "pkg/jobs"}},
 
 	{path: "pkg/local", ours: append([]string{"pkg/jobs/simulated"}, useCases...), modules: []string{"github.com/mattn/go-shellwords"}},
 	{path: "pkg/sim", testing: true, ours: useCases},

@@ -40,6 +40,7 @@ const (
 	phasePending phase = iota
 	phaseRunning
 	phaseWaiting
+	phaseCallback // waits for whoever has the token
 	phaseDone
 	phaseFailed
 )
@@ -49,7 +50,7 @@ func newProgress(title string, flow *fdl.Flow) *progress {
 }
 
 // calling notes a call that begins before its step was committed as entered.
-func (p *progress) calling(call machine.CallTask, at time.Time) {
+func (p *progress) calling(call machine.Call, at time.Time) {
 	for i := range p.steps {
 		if s := &p.steps[i]; s.phase == phaseWaiting && !s.until.After(at) {
 			s.leave(phaseDone, s.until)
@@ -113,12 +114,14 @@ func (s *stepProgress) note(e machine.Event) {
 		s.enter(e.At)
 	case machine.StepStarted:
 		s.phase, s.until = phaseWaiting, e.Until
+	case machine.TaskSubmitted:
+		s.phase = phaseCallback
 	case machine.StepExited:
 		s.leave(phaseDone, e.At)
 	case machine.StepFailed:
 		s.leave(phaseFailed, e.At)
 		s.err = e.Error
-	case machine.ExecutionStarted, machine.ExecutionSucceeded, machine.ExecutionFailed, machine.StepSucceeded,
-		machine.TaskScheduled, machine.TaskStarted, machine.TaskSucceeded, machine.TaskFailed:
+	case machine.ExecutionStarted, machine.ExecutionSucceeded, machine.ExecutionFailed, machine.ExecutionStopped, machine.StepSucceeded,
+		machine.TaskScheduled, machine.TaskStarted, machine.TaskSucceeded, machine.TaskFailed, machine.TaskSubmitFailed, machine.TaskTimedOut:
 	}
 }

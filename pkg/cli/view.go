@@ -34,6 +34,6 @@ func (e *execution) view() view {
 
 type silent struct{}
 
-func (silent) Calling(machine.CallTask, time.Time)                 {}
+func (silent) Calling(machine.Call, time.Time)                     {}
 func (silent) Committed(engine.ID, machine.State, []machine.Event) {}
 func (silent) close(bool)                                          {}

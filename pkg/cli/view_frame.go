@@ -36,11 +36,12 @@ func (l line) paint(color bool) string {
 
 // marks of the phases, and the colours that they have.
 var marks = [...]struct{ mark, color string }{
-	phasePending: {"·", ""},
-	phaseRunning: {"▸", "\x1b[36m"},
-	phaseWaiting: {"◷", "\x1b[33m"},
-	phaseDone:    {"✓", "\x1b[32m"},
-	phaseFailed:  {"✗", "\x1b[31m"},
+	phasePending:  {"·", ""},
+	phaseRunning:  {"▸", "\x1b[36m"},
+	phaseWaiting:  {"◷", "\x1b[33m"},
+	phaseCallback: {"◷", "\x1b[33m"},
+	phaseDone:     {"✓", "\x1b[32m"},
+	phaseFailed:   {"✗", "\x1b[31m"},
 }
 
 // frame is the progress as lines of at most width cells, at most height of
@@ -162,6 +163,9 @@ func (s stepProgress) detail(now time.Time, room int) string {
 	case phaseWaiting:
 		left, until := elapsed(s.until.Sub(now)), instant(s.until, now)
 		return fit(room, left+" left, until "+until+attempt, "until "+until+attempt, "until "+until+times, "until "+until, until, until[:len(until)-len(":00")])
+	case phaseCallback:
+		since := elapsed(now.Sub(s.entered))
+		return fit(room, "waits for a callback, "+since+attempt, "callback, "+since+times, "callback")
 	case phaseDone:
 		if s.next != "" {
 			return fit(room, "goes to "+s.next+attempt, "goes to "+s.next+times, "goes to "+s.next, "to "+s.next)

@@ -58,7 +58,7 @@ func (v *liveView) keepDrawing() {
 }
 
 // Calling implements [engine.Observer].
-func (v *liveView) Calling(call machine.CallTask, at time.Time) {
+func (v *liveView) Calling(call machine.Call, at time.Time) {
 	v.update(func() { v.progress.calling(call, at) })
 }
 

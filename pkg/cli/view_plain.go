@@ -19,7 +19,7 @@ type plainView struct {
 	progress *progress
 }
 
-func (*plainView) Calling(machine.CallTask, time.Time) {}
+func (*plainView) Calling(machine.Call, time.Time) {}
 
 func (v *plainView) Committed(_ engine.ID, state machine.State, events []machine.Event) {
 	v.progress.committed(state, events)
@@ -45,8 +45,12 @@ func (v *plainView) text(e machine.Event, after []machine.Event) string {
 		return fmt.Sprintf("%s waits until %s", v.name(e), instant(e.Until, e.At))
 	case machine.TaskSucceeded:
 		return fmt.Sprintf("%s answered %s", v.name(e), e.Output)
-	case machine.TaskFailed:
+	case machine.TaskFailed, machine.TaskSubmitFailed, machine.TaskTimedOut:
 		return v.failure(e)
+	case machine.TaskSubmitted:
+		return v.name(e) + " waits for a callback"
+	case machine.ExecutionStopped:
+		return fmt.Sprintf("%s was stopped: %s", v.progress.title, because(e.Error, printable(e.Cause)))
 	case machine.StepFailed:
 		return v.failedText(e)
 	case machine.StepExited:

@@ -77,14 +77,16 @@ type result struct {
 
 // draft is what is to be committed after item base.
 type draft struct {
-	base    Item
-	liveTag string // of the timer that base names
-	env     machine.Env
-	state   machine.State
-	events  []machine.Event
-	calls   []machine.CallTask
-	// hasResult: a call's result is in the draft, so nothing that depends on
-	// it may be called before the commit (rule 2).
+	base     Item
+	liveTag  string // of the timer that base names
+	env      machine.Env
+	state    machine.State
+	events   []machine.Event
+	commands []machine.Command
+	// changed: the state is another one than in base.
+	changed bool
+	// hasResult: a call's result or a token's outcome is in the draft, so
+	// nothing that depends on it may be called before the commit (rule 2).
 	hasResult bool
 }
 
@@ -113,8 +115,8 @@ func (w *worker) apply(ctx context.Context) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, err
 	}
-	if err := w.tell(d, signal); err != nil || len(d.events) == 0 {
-		return done, err
+	if err := w.tell(d, signal); err != nil {
+		return Verdict{}, err
 	}
 	return done, w.finish(ctx, d)
 }
@@ -135,13 +137,27 @@ func (w *worker) sendAgain(ctx context.Context, due time.Time) error {
 	return w.engine.Wakes.Send(ctx, again)
 }
 
-// signal is what the wake tells the state, nil for nothing (rules 1, 8).
+// signal is what the wake tells the state, nil for nothing (rules 1, 8, 11,
+// 12).
 func (w *worker) signal(ctx context.Context, base Item, state machine.State) (machine.Signal, error) {
-	switch live := state.Timer; {
-	case w.wake.Cause == machine.CauseStart && state.Status == machine.StatusStarting:
-		return machine.Started{At: w.now}, nil
-	case w.wake.Cause == machine.CauseStart:
+	switch {
+	case state.Status.Final():
 		return nil, nil
+	case w.wake.Cause == machine.CauseStart:
+		if state.Status == machine.StatusStarting {
+			return machine.Started{At: w.now}, nil
+		}
+		return nil, nil
+	case w.wake.Cause == machine.CauseStop:
+		return w.stopRequest(ctx)
+	case state.Waiting != nil && state.Waiting.For == machine.WaitingForToken && w.wake.Cause == state.Waiting.Handle:
+		return w.tokenClosed(ctx, state.Waiting)
+	}
+	return w.timerDue(ctx, base, state.Timer)
+}
+
+func (w *worker) timerDue(ctx context.Context, base Item, live machine.Timer) (machine.Signal, error) {
+	switch {
 	case w.wake.Cause == live.Tag && live.Due.After(w.now):
 		return nil, w.sendAgain(ctx, live.Due) // what the wake says of its due is wrong
 	case w.wake.Cause == live.Tag && live.Tag != "":
@@ -152,24 +168,86 @@ func (w *worker) signal(ctx context.Context, base Item, state machine.State) (ma
 	return nil, nil
 }
 
+// tokenClosed reads what the token holds. Its closer sends the wake first, so
+// an open token is looked at twice, and again a little later while the wake is
+// young (rule 11).
+func (w *worker) tokenClosed(ctx context.Context, waiting *machine.Waiting) (machine.Signal, error) {
+	record, err := w.engine.Outcomes.Record(ctx, waiting.Handle)
+	if err == nil && record.Open() && w.age() < closePatience {
+		if err = w.engine.Pause(ctx, lookPause); err == nil {
+			record, err = w.engine.Outcomes.Record(ctx, waiting.Handle)
+		}
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case !record.Open():
+		return w.closed(waiting.Attempt, record), nil
+	case w.age() < closePatience:
+		return nil, w.sendAgain(ctx, w.now.Add(resendDelay))
+	}
+	return nil, nil
+}
+
+func (w *worker) closed(attempt machine.Attempt, record token.Record) machine.Signal {
+	return machine.TokenClosed{At: w.engine.Now(), Attempt: attempt, Outcome: *record.Outcome, By: record.ClosedBy}
+}
+
+// stopRequest reads the request that the wake of a stop speaks of (rule 12).
+func (w *worker) stopRequest(ctx context.Context) (machine.Signal, error) {
+	record, err := w.engine.Outcomes.Record(ctx, stopHandle(w.wake.Execution))
+	switch {
+	case err != nil:
+		return nil, err
+	case !record.Open():
+		request := record.Outcome.Output
+		return machine.StopRequested{At: w.now, Error: request.Get("error").Text(), Cause: request.Get("cause").Text()}, nil
+	case w.age() < stopPatience:
+		return nil, w.sendAgain(ctx, w.now.Add(resendDelay))
+	}
+	return nil, nil
+}
+
 // unresolved handles a wake that entered what has not ended (rule 7). While
-// the worker that did may live, nothing is repeated; then the calls are made.
-// A worker that finds its own item is that worker.
+// the worker that did may live, nothing is repeated; then what is pending is
+// carried out. A worker that finds its own item, or has the result at hand, is
+// that worker.
 func (w *worker) unresolved(ctx context.Context, base Item, state machine.State, since time.Time) (Verdict, error) {
-	ours := slices.Contains(w.nonces, base.Nonce)
-	if ends := since.Add(workerLife); !ours && w.now.Before(ends) {
+	if ends := since.Add(workerLife); !w.isOurs(base, state) && !since.Before(w.engine.Born) && w.now.Before(ends) {
 		return Verdict{PutBack: ends}, nil
 	}
 	d, err := w.draft(ctx, base, state)
 	if err != nil {
 		return Verdict{}, err
 	}
-	commands, err := machine.Pending(d.env, state)
-	if err != nil {
+	if waiting := state.Waiting; waiting != nil && waiting.For == machine.WaitingForToken {
+		record, err := w.engine.Outcomes.Record(ctx, waiting.Handle)
+		if err != nil {
+			return Verdict{}, err
+		}
+		if !record.Open() {
+			d.hasResult = true
+			if err := w.tell(d, w.closed(waiting.Attempt, record)); err != nil {
+				return Verdict{}, err
+			}
+			return done, w.finish(ctx, d)
+		}
+	}
+	if d.commands, err = machine.Pending(d.env, state, w.now); err != nil {
 		return Verdict{}, err
 	}
-	d.take(commands)
 	return done, w.finish(ctx, d)
+}
+
+func (w *worker) isOurs(base Item, state machine.State) bool {
+	if slices.Contains(w.nonces, base.Nonce) {
+		return true
+	}
+	if state.Waiting == nil {
+		return false
+	}
+	_, known := w.results[state.Waiting.Attempt]
+	return known
 }
 
 func (w *worker) draft(ctx context.Context, base Item, state machine.State) (*draft, error) {
@@ -177,7 +255,11 @@ func (w *worker) draft(ctx context.Context, base Item, state machine.State) (*dr
 	if err != nil {
 		return nil, err
 	}
-	env := machine.Env{Flow: flow, Limits: w.engine.Limits, Cause: w.wake.Cause}
+	limits, err := w.engine.Tasks.TimeLimits(ctx, flow)
+	if err != nil {
+		return nil, err
+	}
+	env := machine.Env{Flow: flow, Limits: w.engine.Limits, Keys: w.engine.Keys, TimeLimits: limits, Cause: w.wake.Cause}
 	return &draft{base: base, liveTag: state.Timer.Tag, env: env, state: state}, nil
 }
 
@@ -188,46 +270,108 @@ func (w *worker) tell(d *draft, signal machine.Signal) error {
 	if err != nil {
 		return err
 	}
+	if _, closed := signal.(machine.TokenClosed); closed {
+		d.hasResult = true
+	}
 	d.state = next.State
 	d.events = append(d.events, next.Events...)
-	d.take(next.Commands)
+	d.changed = d.changed || next.Changed
+	d.commands = next.Commands
 	return nil
 }
 
-// take notes the calls to make. Timers follow from the state at the commit: a
-// timer that a later signal of the same draft replaced is never sent.
-func (d *draft) take(commands []machine.Command) {
-	d.calls = nil
-	for _, c := range commands {
-		if call, ok := c.(machine.CallTask); ok {
-			d.calls = append(d.calls, call)
-		}
-	}
-}
-
-// finish makes the calls and commits, until nothing is left to call.
+// finish carries out the commands and commits, until nothing is left to do.
+// Timers follow from the state at the commit: one that a later signal of the
+// same draft replaced is never sent.
 func (w *worker) finish(ctx context.Context, d *draft) error {
-	for len(d.calls) > 0 {
-		if d.hasResult {
+	for len(d.commands) > 0 {
+		command := d.commands[0]
+		d.commands = d.commands[1:]
+		if d.changed && d.comesAfterCommit(command) {
 			if err := w.commit(ctx, d); err != nil {
 				return err
 			}
 		}
-		call := d.calls[0]
-		outcome, err := w.call(ctx, call)
+		signal, err := w.carryOut(ctx, d, command)
 		if err != nil {
 			return err
 		}
-		if err := w.tell(d, machine.Returned{At: w.engine.Now(), Attempt: call.Attempt, Outcome: outcome}); err != nil {
+		if signal == nil {
+			continue
+		}
+		if err := w.tell(d, signal); err != nil {
 			return err
 		}
-		d.hasResult = true
+	}
+	if !d.changed {
+		return nil
 	}
 	return w.commit(ctx, d)
 }
 
+// comesAfterCommit reports whether what the draft holds is committed before
+// the command is carried out (rules 2, 5, 9).
+func (d *draft) comesAfterCommit(command machine.Command) bool {
+	switch c := command.(type) {
+	case machine.CallTask:
+		return c.Claimed || d.hasResult
+	case machine.SubmitTask:
+		return true
+	case machine.CloseToken:
+		return c.AfterCommit
+	case machine.StartTimer: // belongs to the commit
+	}
+	return false
+}
+
+// carryOut answers the signal that comes of the command, nil for none.
+func (w *worker) carryOut(ctx context.Context, d *draft, command machine.Command) (machine.Signal, error) {
+	switch c := command.(type) {
+	case machine.CallTask:
+		outcome, err := w.call(ctx, c.Call)
+		d.hasResult = true
+		return machine.Returned{At: w.engine.Now(), Attempt: c.Attempt, Outcome: outcome}, err
+	case machine.SubmitTask:
+		return w.submit(ctx, c)
+	case machine.CloseToken:
+		return w.close(ctx, c)
+	case machine.StartTimer: // belongs to the commit
+	}
+	return nil, nil
+}
+
+// submit hands a task over. A submission that failed closes the token, and
+// what that then holds is applied (rule 5).
+func (w *worker) submit(ctx context.Context, c machine.SubmitTask) (machine.Signal, error) {
+	if c.Await {
+		return nil, w.engine.TaskQueue.Queue(ctx, Task{Call: c.Call, Handle: c.Handle})
+	}
+	outcome, err := w.call(ctx, c.Call)
+	if err != nil {
+		return nil, err
+	}
+	if !outcome.Failed() {
+		return machine.Submitted{At: w.engine.Now(), Attempt: c.Attempt, Output: outcome.Output}, nil
+	}
+	closing := token.Closing{Outcome: outcome, By: token.ClosedBySubmit, At: w.engine.Now()}
+	return w.close(ctx, machine.CloseToken{Attempt: c.Attempt, Handle: c.Handle, Closing: closing})
+}
+
+// close closes a token and answers what it then holds, or the heartbeat that
+// kept it open (rule 9).
+func (w *worker) close(ctx context.Context, c machine.CloseToken) (machine.Signal, error) {
+	record, err := w.engine.Outcomes.Close(ctx, c.Handle, c.Closing)
+	switch {
+	case err != nil:
+		return nil, err
+	case record.Open():
+		return machine.BeatSeen{At: w.engine.Now(), Attempt: c.Attempt, Beat: record.LastBeat}, nil
+	}
+	return w.closed(c.Attempt, record), nil
+}
+
 // call makes a call unless its result is at hand.
-func (w *worker) call(ctx context.Context, call machine.CallTask) (token.Outcome, error) {
+func (w *worker) call(ctx context.Context, call machine.Call) (token.Outcome, error) {
 	if known, ok := w.results[call.Attempt]; ok && expr.Equal(known.input, call.Input) {
 		return known.outcome, nil
 	}
@@ -257,6 +401,6 @@ func (w *worker) commit(ctx context.Context, d *draft) error {
 	}
 	clear(w.results)
 	w.engine.Observer.Committed(item.Execution, d.state, d.events)
-	d.base, d.liveTag, d.events, d.hasResult = item, d.state.Timer.Tag, nil, false
+	d.base, d.liveTag, d.events, d.changed, d.hasResult = item, d.state.Timer.Tag, nil, false, false
 	return nil
 }

@@ -12,15 +12,24 @@ import (
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
 )
 
-// Config is what an engine works with. Log, Wakes, Tasks, Flows and Now are
-// required.
+// Config is what an engine works with. The ports and Now are required, Keys
+// where flows wait for callbacks or for long calls.
 type Config struct {
-	Log   Log
-	Wakes Wakes
-	Tasks Tasks
-	Flows Flows
+	Log       Log
+	Wakes     Wakes
+	Tasks     Tasks
+	TaskQueue TaskQueue
+	Flows     Flows
+	Outcomes  Outcomes
+	// Keys sign tokens.
+	Keys token.Keys
+	// Born is when this process took over from the one before it, when there
+	// is never more than one: workers of before are dead. Zero where several
+	// processes work together.
+	Born time.Time
 	// Now is the clock.
 	Now func() time.Time
 	// Limits bound each execution; zero values mean the defaults.
@@ -54,7 +63,7 @@ func New(config Config) *Engine {
 
 type nobody struct{}
 
-func (nobody) Calling(machine.CallTask, time.Time)          {}
+func (nobody) Calling(machine.Call, time.Time)              {}
 func (nobody) Committed(ID, machine.State, []machine.Event) {}
 
 func randomText() string {
@@ -78,6 +87,13 @@ func pause(ctx context.Context, d time.Duration) error {
 const (
 	// startPatience is how long a start's wake waits for item 0 (rule 12).
 	startPatience = 30 * time.Second
+	// stopPatience is how long a stop's wake waits for its request (rule 12).
+	stopPatience = 30 * time.Second
+	// closePatience is how long a token's wake waits for its outcome (rule 11);
+	// twice as long as a closer may take.
+	closePatience = 10 * time.Second
+	// lookPause is the pause before a token is looked at a second time.
+	lookPause = 100 * time.Millisecond
 	// commitPatience is how long a timer waits for its commit (rule 8).
 	commitPatience = time.Hour
 	// resendDelay is the delay of a wake that is sent again.
@@ -128,7 +144,7 @@ func (e *Engine) Start(ctx context.Context, request StartRequest) (StartAnswer, 
 	if err := e.Wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStart, Due: now, Sent: now}); err != nil {
 		return 0, &Error{CodeOf(err), op, err}
 	}
-	state, events := machine.New(request.Flow, request.Execution, request.Input, now)
+	state, events := machine.New(request.Flow, request.Execution, request.Input, now, e.Limits)
 	item := Item{Execution: id, Nonce: e.Fresh(), Body: machine.Encode(state, events)}
 	switch err := e.put(ctx, item); {
 	case err == nil:

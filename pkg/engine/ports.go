@@ -2,8 +2,6 @@ package engine
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"time"
 
 	"github.com/waitless/waitless/pkg/fdl"
@@ -11,18 +9,11 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// ID names an execution everywhere but to people: a hash of the flow's name
-// and its own, so that the same names always meet in the same log.
-type ID [12]byte
+// ID names an execution everywhere but to people.
+type ID = machine.ID
 
 // NewID is the id of the execution of a flow, both by name.
-func NewID(flow, execution string) ID {
-	sum := sha256.Sum256([]byte(flow + "\x00" + execution))
-	return ID(sum[:12])
-}
-
-// String is the id as 24 hexadecimal digits.
-func (id ID) String() string { return hex.EncodeToString(id[:]) }
+func NewID(flow, execution string) ID { return machine.NewID(flow, execution) }
 
 // Item is one entry of an execution's log: what happened since the item before
 // and the state after it.
@@ -54,7 +45,8 @@ type Log interface {
 // be delivered twice, late, in any order, or be forged, without harm.
 type Wake struct {
 	Execution ID
-	// Cause is [machine.CauseStart] or the tag of a timer.
+	// Cause is [machine.CauseStart], [machine.CauseStop], the tag of a timer or
+	// the handle of a token.
 	Cause string
 	// Due is the instant before which the wake is of no use.
 	Due time.Time
@@ -77,7 +69,37 @@ type Tasks interface {
 	// attempt to call it came to is the outcome, failures included. The error
 	// says that nobody knows because the worker is being stopped; the call
 	// will be made again.
-	Call(ctx context.Context, call machine.CallTask) (token.Outcome, error)
+	Call(ctx context.Context, call machine.Call) (token.Outcome, error)
+
+	// TimeLimits are the time limits of the functions that the flow calls, by
+	// the text of the resource; a function whose limit nobody knows is left out.
+	TimeLimits(ctx context.Context, flow *fdl.Flow) (map[string]time.Duration, error)
+}
+
+// TaskQueue carries long calls to whoever calls [Engine.RunTask].
+type TaskQueue interface {
+	// Queue hands over a call that may take longer than a worker lives.
+	// Somebody then gives it to [Engine.RunTask], at least once. When Queue
+	// returns nil the task will not be lost.
+	Queue(ctx context.Context, task Task) error
+}
+
+// Task is a call in the task queue. Its answer closes the token.
+type Task struct {
+	Call   machine.Call
+	Handle string
+}
+
+// Outcomes keeps what is known of tokens, by their handles. Each method is one
+// atomic step, as of no earlier than its call.
+type Outcomes interface {
+	// Record is what is known of the token: the zero Record when nobody closed
+	// it and no heartbeat came.
+	Record(ctx context.Context, handle string) (token.Record, error)
+
+	// Close applies the closing, as [token.Closing.Apply] says, and answers
+	// the record after it. After an error it may or may not have been applied.
+	Close(ctx context.Context, handle string, closing token.Closing) (token.Record, error)
 }
 
 // Flows keeps definitions by name and content.
@@ -96,7 +118,7 @@ type Flows interface {
 type Observer interface {
 	// Calling: the call is about to be made. Its result is not committed yet,
 	// and when the commit is lost to another worker never will be.
-	Calling(call machine.CallTask, at time.Time)
+	Calling(call machine.Call, at time.Time)
 
 	// Committed: the events are in the log now, and so is the state.
 	Committed(execution ID, state machine.State, events []machine.Event)

@@ -67,7 +67,10 @@ func parseCommand(definition string) (command, error) {
 
 // call runs the command. now goes to it as WAITLESS_NOW, since with a virtual
 // clock it would see another time.
-func (c command) call(ctx context.Context, call machine.CallTask, now time.Time) (token.Outcome, error) {
+func (c command) call(ctx context.Context, call machine.Call, now time.Time) (token.Outcome, error) {
+	if call.Limit > 0 {
+		c.limit = min(c.limit, call.Limit)
+	}
 	limited, cancel := context.WithTimeout(ctx, c.limit)
 	defer cancel()
 	stdout, stderr := &head{limit: commandOutput}, &tail{limit: errorOutput}

@@ -113,12 +113,12 @@ func helperCommand(t *testing.T, name string, args ...string) command {
 
 var commandNow = time.Date(2026, 1, 31, 10, 0, 0, 500, time.UTC)
 
-func testCall(function, input string) machine.CallTask {
+func testCall(function, input string) machine.Call {
 	v, err := expr.ParseJSON([]byte(input))
 	if err != nil {
 		panic(err)
 	}
-	return machine.CallTask{
+	return machine.Call{
 		Attempt: machine.Attempt{Number: 7}, Flow: machine.Flow{Name: "polling", Hash: "hash"}, Execution: "run-1", Step: "GetJobStatus",
 		Resource: fdl.Resource{Function: function}, Input: v,
 	}

@@ -35,7 +35,7 @@ func TestCommandTakesItsChildrenWithIt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	returned := make(chan error, 1)
 	go func() {
-		_, err := tasks.Call(ctx, machine.CallTask{Step: "Work", Resource: fdl.Resource{Function: "Work"}})
+		_, err := tasks.Call(ctx, machine.Call{Step: "Work", Resource: fdl.Resource{Function: "Work"}})
 		returned <- err
 	}()
 	file, err := os.Open(pipe)

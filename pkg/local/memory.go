@@ -8,18 +8,21 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
 )
 
-// MemoryStore keeps logs and flows as long as the process lives. It implements
-// [engine.Log] and [engine.Flows]. The zero MemoryStore is empty and ready.
+// MemoryStore keeps logs, flows and outcomes as long as the process lives. It implements
+// [engine.Log], [engine.Flows] and [engine.Outcomes]. The zero MemoryStore is empty and ready.
 type MemoryStore struct {
-	mu    sync.RWMutex
-	logs  map[engine.ID][]engine.Item
-	flows map[machine.Flow]*fdl.Flow
+	mu      sync.RWMutex
+	logs    map[engine.ID][]engine.Item
+	flows   map[machine.Flow]*fdl.Flow
+	records map[string][]byte // by handle, encoded so that nobody shares them
 }
 
 // Latest implements [engine.Log].
@@ -118,4 +121,41 @@ func (m *MemoryStore) Flow(_ context.Context, flow machine.Flow) (*fdl.Flow, err
 		return nil, &engine.Error{Code: engine.CodeNotFound, Op: "read flow " + flow.Name, Err: fmt.Errorf("there is none with hash %.12s", flow.Hash)}
 	}
 	return parsed, nil
+}
+
+// Record implements [engine.Outcomes].
+func (m *MemoryStore) Record(ctx context.Context, handle string) (token.Record, error) {
+	return m.record(ctx, handle, func(r token.Record) token.Record { return r })
+}
+
+// Close implements [engine.Outcomes].
+func (m *MemoryStore) Close(ctx context.Context, handle string, closing token.Closing) (token.Record, error) {
+	return m.record(ctx, handle, closing.Apply)
+}
+
+// Beat implements [resume.Outcomes].
+func (m *MemoryStore) Beat(ctx context.Context, handle string, at time.Time) (token.Record, error) {
+	return m.record(ctx, handle, func(r token.Record) token.Record { return r.Beat(at) })
+}
+
+// record changes the record of a token in one step and answers it.
+func (m *MemoryStore) record(ctx context.Context, handle string, change func(token.Record) token.Record) (token.Record, error) {
+	if err := ctx.Err(); err != nil {
+		return token.Record{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var r token.Record
+	if stored, ok := m.records[handle]; ok {
+		var err error
+		if r, err = token.DecodeRecord(stored); err != nil {
+			return r, err
+		}
+	}
+	r = change(r)
+	if m.records == nil {
+		m.records = make(map[string][]byte)
+	}
+	m.records[handle] = r.Encode()
+	return r, nil
 }

@@ -21,8 +21,11 @@ type queue struct {
 	order   int // of wakes due at the same instant: first sent, first delivered
 	// busy are the executions of which a wake is being handled or a start is
 	// under way, by how many of these, with the wakes that became due meanwhile.
-	busy    map[engine.ID]*busy
-	changed chan struct{} // closed and replaced when something above changes
+	busy map[engine.ID]*busy
+	// background counts what else is under way and may send a wake: while it
+	// does, the queue is not idle and a virtual clock stands still.
+	background int
+	changed    chan struct{} // closed and replaced when something above changes
 }
 
 type busy struct {
@@ -78,7 +81,7 @@ func (q *queue) next() (w engine.Wake, pause time.Duration, changed <-chan struc
 	defer q.mu.Unlock()
 	for len(q.waiting) > 0 {
 		first := q.waiting[0]
-		if len(q.busy) == 0 {
+		if len(q.busy) == 0 && q.background == 0 {
 			q.clock.jump(first.at)
 		}
 		if ahead := first.at.Sub(q.clock.Now()); ahead > 0 {
@@ -145,7 +148,23 @@ func (q *queue) release(execution engine.ID) {
 func (q *queue) idle() (idle bool, changed <-chan struct{}) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.busy) == 0 && len(q.waiting) == 0, q.changed
+	return len(q.busy) == 0 && len(q.waiting) == 0 && q.background == 0, q.changed
+}
+
+// inBackground runs work beside the handling of wakes.
+func (q *queue) inBackground(work func()) {
+	q.mu.Lock()
+	q.background++
+	q.mu.Unlock()
+	go func() {
+		defer func() {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			q.background--
+			q.wakeUp()
+		}()
+		work()
+	}()
 }
 
 // await returns when changed is closed or ctx ends, and after the pause unless

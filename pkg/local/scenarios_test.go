@@ -157,7 +157,7 @@ type counter struct {
 	events []machine.Event
 }
 
-func (c *counter) Calling(call machine.CallTask, _ time.Time) {
+func (c *counter) Calling(call machine.Call, _ time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.count[call.Resource.Function]++

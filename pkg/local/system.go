@@ -2,25 +2,30 @@ package local
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"sync"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // Store is what a [System] keeps its executions in.
 type Store interface {
 	engine.Log
 	engine.Flows
+	resume.Outcomes
 }
 
 // Config is what a [System] is made of.
 type Config struct {
 	Store    Store
-	Clock    *Clock // nil means the real one
-	Tasks    engine.Tasks
+	Clock    *Clock       // nil means the real one
+	Tasks    engine.Tasks // nil means the functions that are built in
+	Keys     token.Keys   // sign tokens; without a secret new ones are made
 	Limits   machine.Limits
 	Observer engine.Observer // nil for nobody
 	Workers  int             // wakes handled at once; 0 means 1
@@ -29,6 +34,8 @@ type Config struct {
 // System is an engine with everything around it, in one process.
 type System struct {
 	*engine.Engine
+	// Tokens closes tokens from outside.
+	Tokens  *resume.Tokens
 	queue   *queue
 	clock   *Clock
 	workers int
@@ -39,15 +46,55 @@ func New(config Config) *System {
 	if config.Clock == nil {
 		config.Clock = &Clock{}
 	}
-	q := newQueue(config.Clock)
-	return &System{
-		Engine: engine.New(engine.Config{
-			Log: config.Store, Flows: config.Store, Wakes: q, Tasks: config.Tasks,
-			Now: config.Clock.Now, Limits: config.Limits, Observer: config.Observer,
-		}),
-		queue: q, clock: config.Clock, workers: max(config.Workers, 1),
+	if config.Tasks == nil {
+		config.Tasks = &Tasks{clock: config.Clock}
 	}
+	if config.Keys.Current.Secret == nil {
+		config.Keys = newKeys()
+	}
+	s := &System{queue: newQueue(config.Clock), clock: config.Clock, workers: max(config.Workers, 1)}
+	s.Engine = engine.New(engine.Config{
+		Log: config.Store, Flows: config.Store, Outcomes: config.Store, Wakes: s.queue, Tasks: config.Tasks, TaskQueue: taskQueue{s},
+		Keys: config.Keys, Now: config.Clock.Now, Limits: config.Limits, Observer: config.Observer,
+	})
+	s.Tokens = resume.New(resume.Config{Keys: config.Keys, Outcomes: config.Store, Wakes: tokenWakes{s.queue}, Now: config.Clock.Now})
+	return s
 }
+
+// newKeys are for a store that is gone with the process.
+func newKeys() token.Keys {
+	secret := make([]byte, token.SecretSize)
+	_, _ = rand.Read(secret) // never fails
+	return token.Keys{Current: token.Key{ID: 1, Secret: secret}}
+}
+
+// tokenWakes makes the wakes of closed tokens the engine's.
+type tokenWakes struct{ queue *queue }
+
+func (w tokenWakes) Send(ctx context.Context, id token.ID, handle string, at time.Time) error {
+	return w.queue.Send(ctx, engine.Wake{Execution: id.Execution, Cause: handle, Due: at, Sent: at})
+}
+
+// taskQueue makes long calls beside the workers.
+type taskQueue struct{ system *System }
+
+// Queue implements [engine.TaskQueue]. The call ends with the run that queued
+// it.
+func (q taskQueue) Queue(ctx context.Context, task engine.Task) error {
+	stop, ok := ctx.Value(stopKey{}).(context.CancelCauseFunc)
+	if !ok {
+		stop = func(error) {}
+	}
+	q.system.queue.inBackground(func() {
+		if err := q.system.RunTask(ctx, task); err != nil {
+			stop(err)
+		}
+	})
+	return nil
+}
+
+// stopKey is where the context of a run keeps what ends it.
+type stopKey struct{}
 
 // Start is [engine.Engine.Start] for an execution that begins in this very
 // instant: its wake is held back until there is something to find.
@@ -64,6 +111,7 @@ func (s *System) Start(ctx context.Context, request engine.StartRequest) (engine
 func (s *System) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	ctx = context.WithValue(ctx, stopKey{}, stop)
 	var workers sync.WaitGroup
 	for range s.workers {
 		workers.Go(func() { s.work(ctx, stop) })

@@ -12,8 +12,10 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/engine/enginetest"
 	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -50,8 +52,12 @@ func wantSucceeded(t *testing.T, s *local.System, name string, took time.Duratio
 // tasksFunc is one function for all names.
 type tasksFunc func(ctx context.Context) (token.Outcome, error)
 
-func (f tasksFunc) Call(ctx context.Context, _ machine.CallTask) (token.Outcome, error) {
+func (f tasksFunc) Call(ctx context.Context, _ machine.Call) (token.Outcome, error) {
 	return f(ctx)
+}
+
+func (tasksFunc) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duration, error) {
+	return nil, nil
 }
 
 var answered = token.Success(expr.Object())
@@ -142,11 +148,12 @@ func TestACancelledCallIsMadeAgainByTheNextRun(t *testing.T) {
 type faultyStore struct {
 	*enginetest.FaultyLog
 	engine.Flows
+	resume.Outcomes
 }
 
 func newFaultyStore() faultyStore {
 	memory := &local.MemoryStore{}
-	return faultyStore{&enginetest.FaultyLog{Log: memory}, memory}
+	return faultyStore{&enginetest.FaultyLog{Log: memory}, memory, memory}
 }
 
 func TestRunEndsWithTheEnginesErrorAndKeepsTheWake(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
@@ -95,8 +96,27 @@ func (e *UnknownFunctionError) Error() string {
 		e.Step, e.Function, fdl.DidYouMean(e.Function, e.Known), strings.Join(e.Known, ", "))
 }
 
+// TimeLimits implements [engine.Tasks]: a command may take long, what is built
+// in does not.
+func (t *Tasks) TimeLimits(_ context.Context, flow *fdl.Flow) (map[string]time.Duration, error) {
+	var limits map[string]time.Duration
+	for _, step := range flow.All {
+		task, ok := step.Kind.(*fdl.Task)
+		if !ok {
+			continue
+		}
+		if c, ok := t.commands[task.Resource.Function]; ok {
+			if limits == nil {
+				limits = make(map[string]time.Duration)
+			}
+			limits[task.Resource.Text] = c.limit
+		}
+	}
+	return limits, nil
+}
+
 // Call implements [engine.Tasks].
-func (t *Tasks) Call(ctx context.Context, call machine.CallTask) (token.Outcome, error) {
+func (t *Tasks) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
 	if c, ok := t.commands[call.Resource.Function]; ok {
 		return c.call(ctx, call, t.clock.Now())
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -128,7 +129,7 @@ func (b *bench) Send(_ context.Context, w engine.Wake) error {
 var errStopped = errors.New("enginetest: the worker is stopped")
 
 // Call implements [engine.Tasks].
-func (b *bench) Call(_ context.Context, call machine.CallTask) (token.Outcome, error) {
+func (b *bench) Call(_ context.Context, call machine.Call) (token.Outcome, error) {
 	b.mu.Lock()
 	name := call.Resource.Function
 	answers := b.answers[name]
@@ -149,6 +150,17 @@ func (b *bench) Call(_ context.Context, call machine.CallTask) (token.Outcome, e
 	}
 	b.note("call %s", name)
 	return next.outcome, nil
+}
+
+// Queue implements [engine.TaskQueue].
+func (b *bench) Queue(_ context.Context, task engine.Task) error {
+	b.note("queue %s", task.Call.Resource.Function)
+	return nil
+}
+
+// TimeLimits implements [engine.Tasks]: every function is short.
+func (*bench) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duration, error) {
+	return nil, nil
 }
 
 // answer scripts the next answers of a function.
@@ -292,7 +304,7 @@ func (b *bench) rival(stops ...string) *engine.Engine {
 			b.wakes = append(b.wakes, w)
 			return nil
 		}),
-		Tasks: tasksFunc(func(call machine.CallTask) (token.Outcome, error) {
+		Tasks: tasksFunc(func(call machine.Call) (token.Outcome, error) {
 			if slices.Contains(stops, call.Resource.Function) {
 				return token.Outcome{}, errStopped
 			}
@@ -305,10 +317,14 @@ type wakesFunc func(engine.Wake) error
 
 func (f wakesFunc) Send(_ context.Context, w engine.Wake) error { return f(w) }
 
-type tasksFunc func(machine.CallTask) (token.Outcome, error)
+type tasksFunc func(machine.Call) (token.Outcome, error)
 
-func (f tasksFunc) Call(_ context.Context, call machine.CallTask) (token.Outcome, error) {
+func (f tasksFunc) Call(_ context.Context, call machine.Call) (token.Outcome, error) {
 	return f(call)
+}
+
+func (tasksFunc) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duration, error) {
+	return nil, nil
 }
 
 // latest is the execution as the store has it.

@@ -35,8 +35,8 @@ func Tasks(t *testing.T, open func(t *testing.T) Functions) {
 	})
 }
 
-func callOf(function string, input expr.Value) machine.CallTask {
-	return machine.CallTask{
+func callOf(function string, input expr.Value) machine.Call {
+	return machine.Call{
 		Attempt: machine.Attempt{Number: 3}, Flow: machine.Flow{Name: "flow", Hash: "hash"}, Execution: "run", Step: "Step",
 		Resource: fdl.Resource{Text: "acs:fc:::services/test/functions/" + function, Function: function}, Input: input,
 	}

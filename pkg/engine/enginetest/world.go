@@ -99,7 +99,7 @@ func (w *world) worker(alive gate) *engine.Engine {
 			w.send(wake, wake.Due)
 			return nil
 		}),
-		Tasks: tasksFunc(func(call machine.CallTask) (token.Outcome, error) {
+		Tasks: tasksFunc(func(call machine.Call) (token.Outcome, error) {
 			if !alive() {
 				return token.Outcome{}, errDied
 			}
@@ -148,7 +148,7 @@ func (w *world) send(wake engine.Wake, at time.Time) {
 }
 
 // call answers a call; the same key always gets the same answer.
-func (w *world) call(call machine.CallTask) token.Outcome {
+func (w *world) call(call machine.Call) token.Outcome {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	function := call.Resource.Function
@@ -282,7 +282,7 @@ func (w *world) checkCalls() error {
 }
 
 // entered is when the log says that the execution waits for the call.
-func (w *world) entered(call machine.CallTask) time.Time {
+func (w *world) entered(call machine.Call) time.Time {
 	item, err := w.store.Latest(w.t.Context(), w.id())
 	if err != nil {
 		w.t.Error(err)

@@ -1,0 +1,64 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/token"
+
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// Stop asks for the end of an execution. The first request stays. One that has
+// ended, or does not exist: an error with [CodeConflict] or [CodeNotFound].
+func (e *Engine) Stop(ctx context.Context, id ID, name, cause string) error {
+	op := "stop execution " + id.String()
+	state, err := e.Describe(ctx, id)
+	switch {
+	case err != nil:
+		return err
+	case state.Status.Final():
+		return &Error{CodeConflict, op, fmt.Errorf("it ended before, with the status %s", state.Status)}
+	}
+	now := e.Now()
+	if err := e.Wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStop, Due: now, Sent: now}); err != nil {
+		return &Error{CodeOf(err), op, err}
+	}
+	request := expr.Object(expr.Member{Key: "error", Value: expr.String(name)}, expr.Member{Key: "cause", Value: expr.String(cause)})
+	closing := token.Closing{Outcome: token.Success(request), By: token.ClosedByHand, At: now}
+	if _, err := e.Outcomes.Close(ctx, stopHandle(id), closing); err != nil {
+		return &Error{CodeOf(err), op, err}
+	}
+	return nil
+}
+
+// stopHandle is under what the request to stop an execution is kept, among the
+// records of tokens. No token has such a handle.
+func stopHandle(id ID) string { return "stop " + id.String() }
+
+// RunTask makes a call of the task queue and closes its token with the answer.
+// From a queue the wake comes after the update, and also when somebody else was
+// first (rule 10). After an error the task is to be run again.
+func (e *Engine) RunTask(ctx context.Context, task Task) error {
+	record, err := e.Outcomes.Record(ctx, task.Handle)
+	if err == nil && record.Open() {
+		err = e.callAndClose(ctx, task)
+	}
+	id := NewID(task.Call.Flow.Name, task.Call.Execution)
+	if err != nil {
+		return &Error{CodeOf(err), "run a task of execution " + id.String(), err}
+	}
+	now := e.Now()
+	return e.Wakes.Send(ctx, Wake{Execution: id, Cause: task.Handle, Due: now, Sent: now})
+}
+
+func (e *Engine) callAndClose(ctx context.Context, task Task) error {
+	e.Observer.Calling(task.Call, e.Now())
+	outcome, err := e.Tasks.Call(ctx, task.Call)
+	if err != nil {
+		return err
+	}
+	_, err = e.Outcomes.Close(ctx, task.Handle, token.Closing{Outcome: outcome, By: token.ClosedByTask, At: e.Now()})
+	return err
+}

@@ -1,0 +1,134 @@
+package resume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// Outcomes keeps what is known of tokens, by their handles. Each method is one
+// atomic step, as of no earlier than its call.
+type Outcomes interface {
+	// Record is what is known of the token: the zero Record when nobody closed
+	// it and no heartbeat came.
+	Record(ctx context.Context, handle string) (token.Record, error)
+
+	// Close applies the closing, as [token.Closing.Apply] says, and answers
+	// the record after it. After an error it may or may not have been applied.
+	Close(ctx context.Context, handle string, closing token.Closing) (token.Record, error)
+
+	// Beat notes a heartbeat, as [token.Record.Beat] says, and answers the
+	// record after it.
+	Beat(ctx context.Context, handle string, at time.Time) (token.Record, error)
+}
+
+// Wakes tells whoever waits for a token to look at it.
+type Wakes interface {
+	// Send delivers a wake for the token at least once. It may come before the
+	// token is closed, and at tells when it was sent.
+	Send(ctx context.Context, id token.ID, handle string, at time.Time) error
+}
+
+// Config is what [Tokens] works with. All fields are required.
+type Config struct {
+	Keys     token.Keys
+	Outcomes Outcomes
+	Wakes    Wakes
+	Now      func() time.Time
+}
+
+// Tokens closes tokens. It is safe for concurrent use.
+type Tokens struct{ config Config }
+
+// New makes Tokens.
+func New(config Config) *Tokens { return &Tokens{config} }
+
+// timeLimit bounds a closing: later its wake may have been dropped as the wake
+// of a token that nobody closed (rule 11).
+const timeLimit = 5 * time.Second
+
+// Answer says what a closing met.
+type Answer uint8
+
+// The answers to a closing.
+const (
+	// Closed: this was the first outcome, and it stays.
+	Closed Answer = iota
+	// ClosedSame: the token had the same outcome before.
+	ClosedSame
+	// ClosedDifferent: the token had another outcome before, which stays.
+	ClosedDifferent
+)
+
+// ErrTooSlow says that a closing ran out of time before anything was changed.
+// It may be tried again.
+var ErrTooSlow = errors.New("the outcome could not be recorded in time; try again")
+
+// Close brings the outcome of what waits for the token. The record is what the
+// token holds then, whoever brought it. The error is [token.ErrInvalid] for a
+// text that is no token, [ErrTooSlow], or a store's.
+func (t *Tokens) Close(ctx context.Context, text string, outcome token.Outcome) (Answer, token.Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeLimit)
+	defer cancel()
+	sent := t.config.Now()
+	id, handle, err := t.config.Keys.Verify(text, sent)
+	if err != nil {
+		return 0, token.Record{}, err
+	}
+	if err := t.config.Wakes.Send(ctx, id, handle, sent); err != nil {
+		return 0, token.Record{}, fmt.Errorf("close token %s: %w", token.Mask(text), err)
+	}
+	now := t.config.Now()
+	if now.Sub(sent) >= timeLimit {
+		return 0, token.Record{}, ErrTooSlow
+	}
+	closing := token.Closing{Outcome: outcome, By: token.ClosedByHand, At: now}
+	record, err := t.config.Outcomes.Close(ctx, handle, closing)
+	if err != nil {
+		return 0, token.Record{}, fmt.Errorf("close token %s: %w", token.Mask(text), err)
+	}
+	return answer(record, closing), record, nil
+}
+
+// answer tells our own outcome from an earlier one by the instant and, since
+// two may meet in one, by what it says.
+func answer(record token.Record, closing token.Closing) Answer {
+	switch {
+	case !token.Same(*record.Outcome, closing.Outcome):
+		return ClosedDifferent
+	case record.ClosedBy != closing.By || !record.ClosedAt.Equal(closing.At):
+		return ClosedSame
+	}
+	return Closed
+}
+
+// Heartbeat keeps the token from being closed for a missed one. The record
+// tells whether it was open still.
+func (t *Tokens) Heartbeat(ctx context.Context, text string) (token.Record, error) {
+	now := t.config.Now()
+	_, handle, err := t.config.Keys.Verify(text, now)
+	if err != nil {
+		return token.Record{}, err
+	}
+	record, err := t.config.Outcomes.Beat(ctx, handle, now)
+	if err != nil {
+		return token.Record{}, fmt.Errorf("send a heartbeat for token %s: %w", token.Mask(text), err)
+	}
+	return record, nil
+}
+
+// Describe is what is known of the token.
+func (t *Tokens) Describe(ctx context.Context, text string) (token.ID, token.Record, error) {
+	id, handle, err := t.config.Keys.Verify(text, t.config.Now())
+	if err != nil {
+		return token.ID{}, token.Record{}, err
+	}
+	record, err := t.config.Outcomes.Record(ctx, handle)
+	if err != nil {
+		return token.ID{}, token.Record{}, fmt.Errorf("describe token %s: %w", token.Mask(text), err)
+	}
+	return id, record, nil
+}
