@@ -263,7 +263,9 @@ func TestDamagedStates(t *testing.T) {
 
 func TestEventTypes(t *testing.T) {
 	t.Parallel()
-	for typ, want := range map[machine.EventType]string{0: "Unknown", machine.ExecutionStopped: "ExecutionStopped", machine.ExecutionStopped + 1: "Unknown", 255: "Unknown"} {
+	for typ, want := range map[machine.EventType]string{
+		0: "Unknown", machine.ExecutionStopped: "ExecutionStopped", machine.ExecutionStopped + 1: "Unknown", 255: "Unknown",
+	} {
 		if text, err := typ.MarshalJSON(); err != nil || string(text) != `"`+want+`"` {
 			t.Errorf("type %d is %s as JSON, error %v, want %s", typ, text, err, want)
 		}

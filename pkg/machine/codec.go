@@ -86,7 +86,7 @@ var statusCodes = []Status{StatusStarting, StatusRunning, StatusSucceeded, Statu
 type encoder struct{ expr.Encoder }
 
 func (e *encoder) status(status Status) {
-	e.Uint(uint64(max(slices.Index(statusCodes, status), 0))) //nolint:gosec // never negative
+	e.Uint(uint64(max(slices.Index(statusCodes, status), 0)))
 }
 
 func (e *encoder) state(s State) {

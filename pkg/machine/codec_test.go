@@ -293,7 +293,8 @@ func member(key string, v expr.Value) expr.Member { return expr.Member{Key: key,
 func failed() machine.State {
 	return machine.State{
 		Flow: machine.Flow{Name: "polling", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-2", Status: machine.StatusFailed,
-		Started: epoch, Expires: epoch.Add(machine.DefaultKept), At: epoch.Add(time.Second), Events: 7, Input: goldenInput, Error: "FC.FunctionError", Cause: "no such job", By: "0123456789abcdef",
+		Started: epoch, Expires: epoch.Add(machine.DefaultKept), At: epoch.Add(time.Second), Events: 7, Input: goldenInput,
+		Error: "FC.FunctionError", Cause: "no such job", By: "0123456789abcdef",
 	}
 }
 

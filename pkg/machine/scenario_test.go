@@ -250,7 +250,8 @@ func (s *script) apply(t *testing.T, sig machine.Signal) string {
 		t.Errorf("Apply changed the state that it was given")
 	}
 	state, events, err := machine.Decode(machine.Encode(next.State, next.Events))
-	if diff := cmp.Diff(next, machine.Next{State: state, Events: events, Commands: next.Commands, Changed: next.Changed}, compared, sameEmpty); err != nil || diff != "" {
+	stored := machine.Next{State: state, Events: events, Commands: next.Commands, Changed: next.Changed}
+	if diff := cmp.Diff(next, stored, compared, sameEmpty); err != nil || diff != "" {
 		t.Errorf("the state does not survive being stored: %v\n%s", err, diff)
 	}
 	s.state = state
