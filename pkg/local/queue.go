@@ -52,13 +52,22 @@ func (q *queue) Send(_ context.Context, w engine.Wake) error {
 // push adds a wake and tells whoever waits for one. q.mu is held.
 func (q *queue) push(w engine.Wake, at time.Time) {
 	q.order++
-	heap.Push(&q.waiting, delivery{w, at, q.order})
+	heap.Push(&q.waiting, delivery{wake: w, at: at, order: q.order})
 	q.wakeUp()
 }
 
 func (q *queue) wakeUp() {
 	close(q.changed)
 	q.changed = make(chan struct{})
+}
+
+// at calls action when the instant has come, beside the handling of wakes.
+func (q *queue) at(t time.Time, action func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.order++
+	heap.Push(&q.waiting, delivery{at: t, order: q.order, action: action})
+	q.wakeUp()
 }
 
 // receive is the next wake that is due. It waits for one, and with a virtual
@@ -88,6 +97,11 @@ func (q *queue) next() (w engine.Wake, pause time.Duration, changed <-chan struc
 			return w, q.clock.pause(ahead), q.changed, false
 		}
 		heap.Pop(&q.waiting)
+		if first.action != nil {
+			q.background++
+			go q.act(first.action)
+			continue
+		}
 		if execution := q.busy[first.wake.Execution]; execution != nil {
 			execution.due = append(execution.due, first)
 			continue
@@ -154,17 +168,20 @@ func (q *queue) idle() (idle bool, changed <-chan struct{}) {
 // inBackground runs work beside the handling of wakes.
 func (q *queue) inBackground(work func()) {
 	q.mu.Lock()
+	defer q.mu.Unlock()
 	q.background++
-	q.mu.Unlock()
-	go func() {
-		defer func() {
-			q.mu.Lock()
-			defer q.mu.Unlock()
-			q.background--
-			q.wakeUp()
-		}()
-		work()
+	go q.act(work)
+}
+
+// act does what was counted in background.
+func (q *queue) act(work func()) {
+	defer func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.background--
+		q.wakeUp()
 	}()
+	work()
 }
 
 // await returns when changed is closed or ctx ends, and after the pause unless
@@ -183,11 +200,12 @@ func await(ctx context.Context, pause time.Duration, changed <-chan struct{}) {
 	}
 }
 
-// delivery is a wake that waits.
+// delivery is a wake that waits, or an action.
 type delivery struct {
-	wake  engine.Wake
-	at    time.Time
-	order int
+	wake   engine.Wake
+	at     time.Time
+	order  int
+	action func()
 }
 
 type wakeHeap []delivery

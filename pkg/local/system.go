@@ -29,6 +29,7 @@ type Config struct {
 	Limits   machine.Limits
 	Observer engine.Observer // nil for nobody
 	Workers  int             // wakes handled at once; 0 means 1
+	Script   *Script         // answers tokens; nil for nobody
 }
 
 // System is an engine with everything around it, in one process.
@@ -52,7 +53,13 @@ func New(config Config) *System {
 	if config.Keys.Current.Secret == nil {
 		config.Keys = newKeys()
 	}
+	if config.Observer == nil {
+		config.Observer = nobody{}
+	}
 	s := &System{queue: newQueue(config.Clock), clock: config.Clock, workers: max(config.Workers, 1)}
+	if config.Script != nil {
+		config.Observer = &play{Observer: config.Observer, system: s, answers: config.Script.answers}
+	}
 	s.Engine = engine.New(engine.Config{
 		Log: config.Store, Flows: config.Store, Outcomes: config.Store, Wakes: s.queue, Tasks: config.Tasks, TaskQueue: taskQueue{s},
 		Keys: config.Keys, Now: config.Clock.Now, Limits: config.Limits, Observer: config.Observer,
@@ -60,6 +67,11 @@ func New(config Config) *System {
 	s.Tokens = resume.New(resume.Config{Keys: config.Keys, Outcomes: config.Store, Wakes: tokenWakes{s.queue}, Now: config.Clock.Now})
 	return s
 }
+
+type nobody struct{}
+
+func (nobody) Calling(machine.Call, time.Time)                     {}
+func (nobody) Committed(engine.ID, machine.State, []machine.Event) {}
 
 // newKeys are for a store that is gone with the process.
 func newKeys() token.Keys {

@@ -34,5 +34,5 @@ func (r *run) taskContext(step *fdl.Step, attempt int) expr.Value {
 	if !isTask || task.Pattern != fdl.PatternWaitForCallback || r.env.Keys.Check() != nil {
 		return expr.Missing()
 	}
-	return expr.Object(expr.Member{Key: "token", Value: expr.String(r.env.Keys.Sign(r.tokenID(attempt)))})
+	return expr.Object(expr.Member{Key: "token", Value: expr.String(r.env.Keys.Sign(r.state().tokenID(attempt)))})
 }

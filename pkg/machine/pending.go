@@ -3,6 +3,7 @@ package machine
 import (
 	"time"
 
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -39,4 +40,14 @@ func Pending(env Env, s State, at time.Time) ([]Command, error) {
 		return []Command{r.carryOut(step, taskOf(step), w)}, nil
 	}
 	return nil, nil
+}
+
+// Token is the text of the token that the state waits for. Not ok: it waits for
+// none, or for one that nobody outside has.
+func Token(keys token.Keys, flow *fdl.Flow, s State) (text string, ok bool) {
+	w := s.Waiting
+	if w == nil || w.For != WaitingForToken || !canWait(flow, w) || taskOf(flow.All[w.Attempt.Step]).Pattern != fdl.PatternWaitForCallback {
+		return "", false
+	}
+	return keys.Sign(s.tokenID(w.Attempt.Number)), true
 }

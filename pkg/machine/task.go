@@ -50,7 +50,7 @@ func (r *run) openToken(task *fdl.Task, waiting *Waiting) {
 		return
 	}
 	waiting.For = WaitingForToken
-	waiting.Handle = r.env.Keys.Handle(r.tokenID(waiting.Attempt.Number))
+	waiting.Handle = r.env.Keys.Handle(r.state().tokenID(waiting.Attempt.Number))
 	waiting.Beat = r.at
 	if task.Timeout > 0 {
 		waiting.Deadline = r.at.Add(task.Timeout)
@@ -58,8 +58,7 @@ func (r *run) openToken(task *fdl.Task, waiting *Waiting) {
 	waiting.Due = waiting.overdueAt(task)
 }
 
-func (r *run) tokenID(attempt int) token.ID {
-	s := r.state()
+func (s State) tokenID(attempt int) token.ID {
 	return token.ID{Execution: s.ID(), Number: uint32(attempt), Expires: s.Expires} //nolint:gosec // an event id, from 1 to 5,000 or so
 }
 

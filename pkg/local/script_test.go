@@ -1,0 +1,32 @@
+package local_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/waitless/waitless/pkg/local"
+)
+
+func TestParseScriptRefuses(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ text, want string }{
+		"an unknown field":  {"answers:\n  - step: a\n    after: 3\n", "field after not found"},
+		"no step":           {"answers:\n  - afterSeconds: 3\n", "answer 1: it names no step"},
+		"a negative delay":  {"answers:\n  - step: a\n    afterSeconds: -1\n", "afterSeconds is -1; allowed: 0 or more"},
+		"both outcomes":     {"answers:\n  - step: a\n    output: {}\n    error: E\n", "both output and error"},
+		"no object":         {"answers:\n  - step: a\n    output: [1]\n", "output is an array; allowed: an object"},
+		"neither":           {"answers:\n  - step: a\n", "output is null; allowed: an object"},
+		"what is no YAML":   {"answers: [", "script:"},
+		"the second answer": {"answers:\n  - step: a\n    output: {}\n  - step: b\n", "answer 2:"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := local.ParseScript([]byte(tt.text)); err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error %v, want one line with %q", err, tt.want)
+			}
+		})
+	}
+	if _, err := local.ParseScript(nil); err != nil {
+		t.Errorf("an empty script: %v", err)
+	}
+}
