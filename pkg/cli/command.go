@@ -15,6 +15,7 @@ const (
 	ExitFailed      = 1   // the execution failed
 	ExitUsage       = 2   // the command line or the flow is wrong; nothing was done
 	ExitInternal    = 3   // something of ours, or a component below, failed
+	ExitWaiting     = 4   // the execution waits for somebody
 	ExitInterrupted = 130 // the user pressed Ctrl-C
 )
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/local"
 )
 
 // flowFile is a definition as it stands in a file.
@@ -81,4 +82,23 @@ func asName(text string) string {
 	}
 	const most = 128
 	return name[:min(len(name), most)]
+}
+
+// scriptPath is where the answers to a flow's callbacks stand: script.yaml
+// beside it.
+func (f flowFile) scriptPath() string { return filepath.Join(filepath.Dir(f.path), "script.yaml") }
+
+// script is who answers callbacks in virtual time, nil when nobody does.
+func (f flowFile) script(virtual bool) (*local.Script, error) {
+	if !virtual {
+		return nil, nil
+	}
+	text, err := os.ReadFile(f.scriptPath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return local.ParseScript(text)
 }

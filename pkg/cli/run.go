@@ -41,7 +41,7 @@ func (c Command) runCommand() *cobra.Command {
 			"Others are commands of yours: --task NAME=exec:COMMAND. A command gets the step's input on standard\n" +
 			"input and answers with a JSON object on standard output; WAITLESS_NOW, WAITLESS_FLOW,\n" +
 			"WAITLESS_EXECUTION, WAITLESS_STEP and WAITLESS_IDEMPOTENCY_KEY are in its environment.\n\n" +
-			"Exit code 0: succeeded, 1: failed, 2: usage or an invalid flow, 3: our error, 130: interrupted.",
+			"Exit code 0: succeeded, 1: failed, 2: usage or an invalid flow, 3: our error, 4: waiting for somebody, 130: interrupted.",
 		Example: `  waitless run flow.yaml --input '{"delay":20}' --skip-time`,
 		Args:    arguments(1, 1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0], options) },
@@ -80,7 +80,11 @@ func (c Command) run(ctx context.Context, path string, options runOptions) error
 	if name == "" {
 		name = newName()
 	}
-	e := &execution{command: c, file: file, tasks: tasks, clock: clock, options: options, name: name}
+	script, err := file.script(options.skipTime)
+	if err != nil {
+		return usageError(what, err.Error(), "mend "+file.scriptPath())
+	}
+	e := &execution{command: c, file: file, tasks: tasks, clock: clock, script: script, options: options, name: name}
 	return e.run(ctx, input)
 }
 
@@ -247,6 +251,7 @@ type execution struct {
 	file    flowFile
 	tasks   *local.Tasks
 	clock   *local.Clock
+	script  *local.Script
 	options runOptions
 	name    string
 	system  *local.System
@@ -263,7 +268,7 @@ func (e *execution) run(ctx context.Context, input expr.Value) error {
 		return err
 	}
 	view := e.view()
-	e.system = local.New(local.Config{Store: store, Clock: e.clock, Tasks: e.tasks, Observer: view})
+	e.system = local.New(local.Config{Store: store, Clock: e.clock, Tasks: e.tasks, Observer: view, Script: e.script})
 	e.id = engine.NewID(flow.Name, e.name)
 	if _, err := e.system.Start(ctx, engine.StartRequest{Flow: flow, Execution: e.name, Input: input}); err != nil {
 		return startError(e.file.path, err)
@@ -303,10 +308,25 @@ func (e *execution) finish(ctx context.Context) error {
 	case state.Status == machine.StatusSucceeded:
 		err = e.command.print(state.Output.JSON() + "\n")
 	}
-	if err != nil || state.Status == machine.StatusSucceeded {
+	switch {
+	case err != nil || state.Status == machine.StatusSucceeded:
 		return err
+	case !state.Status.Final():
+		return e.waiting(state)
 	}
 	return e.failed(state, events)
+}
+
+// waiting is the error for an execution that only a person can make go on.
+func (e *execution) waiting(state machine.State) error {
+	why := "waits for somebody"
+	if state.Waiting != nil {
+		why = fmt.Sprintf("step %s waits for a callback, and nobody answers", e.file.flow.All[state.Waiting.Attempt.Step].Name)
+	}
+	return &failure{
+		exit: ExitWaiting, what: e.title(), why: why,
+		try: "answer it in " + e.file.scriptPath() + ", as events/callback/script.yaml does, and add --skip-time",
+	}
 }
 
 func (e *execution) failed(state machine.State, events []machine.Event) error {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"time"
@@ -43,7 +42,10 @@ func ParseScript(text []byte) (*Script, error) {
 	var script struct {
 		Answers []scriptAnswer `yaml:"answers"`
 	}
-	if err := yaml.Load(text, &script, yaml.WithKnownFields()); err != nil && !errors.Is(err, io.EOF) {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return &Script{}, nil
+	}
+	if err := yaml.Load(text, &script, yaml.WithKnownFields()); err != nil {
 		return nil, fmt.Errorf("script: %s", strings.ReplaceAll(err.Error(), "\n", " "))
 	}
 	for i := range script.Answers {
