@@ -2,10 +2,12 @@ package local
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -78,6 +80,30 @@ func (m *MemoryStore) Items(ctx context.Context, execution engine.ID, from uint6
 		items = append(items, copyOf(item))
 	}
 	return items, nil
+}
+
+// Executions implements the index of the management API. It reads every log.
+func (m *MemoryStore) Executions(_ context.Context, flow string, status machine.Status) ([]engine.ID, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var found []machine.State
+	for _, log := range m.logs {
+		state, _, err := machine.Decode(log[len(log)-1].Body)
+		if err != nil {
+			return nil, err
+		}
+		if (flow == "" || state.Flow.Name == flow) && (status == "" || state.Status == status) {
+			found = append(found, state)
+		}
+	}
+	slices.SortFunc(found, func(a, b machine.State) int {
+		return cmp.Or(b.Started.Compare(a.Started), cmp.Compare(a.Execution, b.Execution))
+	})
+	ids := make([]engine.ID, len(found))
+	for i, state := range found {
+		ids[i] = state.ID()
+	}
+	return ids, nil
 }
 
 // copyOf keeps callers and store from sharing memory, as they would not across

@@ -1,0 +1,180 @@
+package rest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// Client calls the API. Errors that the API answered are of type [*Error];
+// others mean that nobody knows whether it was reached.
+type Client struct {
+	// Base is where the API is: "http://127.0.0.1:8080". For a socket its host
+	// is any text.
+	Base string
+	// HTTP makes the requests.
+	HTTP *http.Client
+}
+
+// PutFlow puts a definition.
+func (c *Client) PutFlow(ctx context.Context, name string, definition []byte) (flow Flow, err error) {
+	return flow, c.do(ctx, http.MethodPut, path("flows", name), definition, &flow)
+}
+
+// Start starts an execution. New tells whether it is one, or was started
+// before with the same definition and input.
+func (c *Client) Start(ctx context.Context, flow string, start Start) (execution Execution, isNew bool, err error) {
+	status, err := c.send(ctx, http.MethodPost, path("flows", flow, "executions"), start, &execution)
+	return execution, status == http.StatusCreated, err
+}
+
+// Executions lists executions, the latest start first. An empty flow or status
+// means all.
+func (c *Client) Executions(ctx context.Context, flow string, status machine.Status) ([]Execution, error) {
+	var list struct {
+		Executions []Execution `json:"executions"`
+	}
+	query := url.Values{"flow": {flow}, "status": {string(status)}}
+	return list.Executions, c.do(ctx, http.MethodGet, "/executions?"+query.Encode(), nil, &list)
+}
+
+// Execution describes one.
+func (c *Client) Execution(ctx context.Context, flow, name string) (execution Execution, err error) {
+	return execution, c.do(ctx, http.MethodGet, path("flows", flow, "executions", name), nil, &execution)
+}
+
+// History is the history of an execution without the events up to after.
+func (c *Client) History(ctx context.Context, flow, name string, after int) ([]machine.HistoryEvent, error) {
+	var list struct {
+		Events []machine.HistoryEvent `json:"events"`
+	}
+	where := path("flows", flow, "executions", name, "history") + "?after=" + strconv.Itoa(after)
+	err := c.do(ctx, http.MethodGet, where, nil, &list)
+	return list.Events, err
+}
+
+// Stop asks for the end of an execution.
+func (c *Client) Stop(ctx context.Context, flow, name string, why Failure) (execution Execution, err error) {
+	return execution, c.do(ctx, http.MethodPost, path("flows", flow, "executions", name, "stop"), why, &execution)
+}
+
+// Tokens lists the open tokens; with unmask their texts are whole.
+func (c *Client) Tokens(ctx context.Context, unmask bool) ([]Token, error) {
+	var list struct {
+		Tokens []Token `json:"tokens"`
+	}
+	err := c.do(ctx, http.MethodGet, "/tokens?unmask="+strconv.FormatBool(unmask), nil, &list)
+	return list.Tokens, err
+}
+
+// Token describes a token by its text.
+func (c *Client) Token(ctx context.Context, text string) (t Token, err error) {
+	return t, c.do(ctx, http.MethodGet, path("tokens", text), nil, &t)
+}
+
+// Succeed closes a token with an output. First is false when it had another
+// outcome before, which t then shows.
+func (c *Client) Succeed(ctx context.Context, text string, output expr.Value) (t Token, first bool, err error) {
+	return c.close(ctx, path("tokens", text, "success"), output)
+}
+
+// Fail closes a token with a failure; see [Client.Succeed].
+func (c *Client) Fail(ctx context.Context, text string, failure Failure) (t Token, first bool, err error) {
+	return c.close(ctx, path("tokens", text, "failure"), failure)
+}
+
+// Heartbeat keeps a token open. First is false when it is closed, as t shows.
+func (c *Client) Heartbeat(ctx context.Context, text string) (t Token, first bool, err error) {
+	return c.close(ctx, path("tokens", text, "heartbeat"), nil)
+}
+
+func (c *Client) close(ctx context.Context, where string, body any) (t Token, first bool, err error) {
+	status, err := c.send(ctx, http.MethodPost, where, body, &t)
+	return t, status == http.StatusOK, err
+}
+
+func path(elements ...string) string {
+	joined := ""
+	for _, e := range elements {
+		joined += "/" + url.PathEscape(e)
+	}
+	return joined
+}
+
+func (c *Client) do(ctx context.Context, method, where string, body, out any) error {
+	_, err := c.send(ctx, method, where, body, out)
+	return err
+}
+
+// maxAnswer is the largest answer that is read: a history of 5,000 events with
+// their values.
+const maxAnswer = 256 << 20
+
+func (c *Client) send(ctx context.Context, method, where string, body, out any) (status int, err error) {
+	content, err := contentOf(body)
+	if err != nil {
+		return 0, err
+	}
+	request, err := http.NewRequestWithContext(ctx, method, c.Base+where, bytes.NewReader(content))
+	if err != nil {
+		return 0, err
+	}
+	response, err := c.HTTP.Do(request)
+	if err != nil {
+		return 0, hidden(err)
+	}
+	defer func() { err = errors.Join(err, response.Body.Close()) }()
+	answered, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err != nil {
+		return response.StatusCode, err
+	}
+	return response.StatusCode, decode(response.StatusCode, answered, out)
+}
+
+// hidden is why a request failed without its URL, in which a token may stand.
+func hidden(err error) error {
+	var failed *url.Error
+	if errors.As(err, &failed) {
+		return failed.Err
+	}
+	return err
+}
+
+// contentOf is what to send: bytes as they are, anything else as JSON.
+func contentOf(body any) ([]byte, error) {
+	switch b := body.(type) {
+	case nil:
+		return nil, nil
+	case []byte:
+		return b, nil
+	}
+	return json.Marshal(body)
+}
+
+// decode reads an answer. One that has a code is an error, also when it is a
+// conflict: a closed token answers with what it holds.
+func decode(status int, answered []byte, out any) error {
+	if status >= http.StatusBadRequest {
+		refused := Error{Status: status}
+		if err := json.Unmarshal(answered, &refused); err != nil || (refused.Code == "" && status != http.StatusConflict) {
+			return &Error{status, engine.CodeInternal, fmt.Sprintf("the API answered %d and no JSON of its own", status)}
+		}
+		if refused.Code != "" {
+			return &refused
+		}
+	}
+	if err := json.Unmarshal(answered, out); err != nil {
+		return fmt.Errorf("read the answer of the API: %w", err)
+	}
+	return nil
+}

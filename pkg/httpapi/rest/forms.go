@@ -1,0 +1,119 @@
+package rest
+
+import (
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// Flow names a definition that was put.
+type Flow struct {
+	Name string `json:"name"`
+	Hash string `json:"hash"` // SHA-256 of the text, hexadecimal
+}
+
+// Start asks for an execution.
+type Start struct {
+	Name  string     `json:"name"`
+	Hash  string     `json:"hash"`
+	Input expr.Value `json:"input"` // an object; left out means {}
+}
+
+// Execution is an execution as it is now.
+type Execution struct {
+	Flow        string         `json:"flow"`
+	Hash        string         `json:"hash"`
+	Name        string         `json:"name"`
+	Status      machine.Status `json:"status"`
+	Input       expr.Value     `json:"input"`
+	Output      *expr.Value    `json:"output,omitempty"`
+	Error       string         `json:"error,omitempty"`
+	Cause       string         `json:"cause,omitempty"`
+	StartedTime string         `json:"startedTime"`
+	StoppedTime string         `json:"stoppedTime,omitempty"`
+	// Waiting is what it waits for, left out when it is over.
+	Waiting *Waiting `json:"waiting,omitempty"`
+}
+
+// Waiting is what an execution waits for.
+type Waiting struct {
+	Step  string `json:"step"`
+	For   string `json:"for"`             // "call", "instant", "callback"
+	Since string `json:"since"`           // instant
+	Until string `json:"until,omitempty"` // the end of a wait, the deadline of a callback
+}
+
+// Token is a token as it is now.
+type Token struct {
+	// Token is the text, masked unless it was asked for or given.
+	Token     string      `json:"token"`
+	Flow      string      `json:"flow,omitempty"`
+	Execution string      `json:"execution,omitempty"`
+	Step      string      `json:"step,omitempty"`
+	Since     string      `json:"since,omitempty"`
+	Deadline  string      `json:"deadline,omitempty"`
+	Open      bool        `json:"open"`
+	Output    *expr.Value `json:"output,omitempty"`
+	Error     string      `json:"error,omitempty"`
+	Cause     string      `json:"cause,omitempty"`
+	ClosedBy  string      `json:"closedBy,omitempty"` // hand, task, submit, deadline, heartbeat, stop
+	ClosedAt  string      `json:"closedTime,omitempty"`
+	LastBeat  string      `json:"lastHeartbeat,omitempty"`
+}
+
+// Failure is what a failing task or a stop reports.
+type Failure struct {
+	Error string `json:"error"`
+	Cause string `json:"cause"`
+}
+
+// Error is what a refused request is answered with.
+type Error struct {
+	Status  int         `json:"-"` // of HTTP
+	Code    engine.Code `json:"code"`
+	Message string      `json:"message"`
+}
+
+func (e *Error) Error() string { return e.Message }
+
+func instant(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(machine.TimeFormat)
+}
+
+func executionOf(state machine.State, waiting *Waiting) Execution {
+	e := Execution{
+		Flow: state.Flow.Name, Hash: state.Flow.Hash, Name: state.Execution, Status: state.Status, Input: state.Input,
+		Error: state.Error, Cause: state.Cause, StartedTime: instant(state.Started), Waiting: waiting,
+	}
+	if state.Status.Final() {
+		e.StoppedTime = instant(state.At)
+	}
+	if !state.Output.IsMissing() {
+		e.Output = &state.Output
+	}
+	return e
+}
+
+var waitsFor = map[machine.WaitingFor]string{
+	machine.WaitingForCall: "call", machine.WaitingForClaim: "call", machine.WaitingForInstant: "instant", machine.WaitingForToken: "callback",
+}
+
+// recordOf fills in what is known of a token.
+func recordOf(t Token, record token.Record) Token {
+	t.Open, t.LastBeat = record.Open(), instant(record.LastBeat)
+	if record.Open() {
+		return t
+	}
+	t.Error, t.Cause = record.Outcome.Error, record.Outcome.Cause
+	t.ClosedBy, t.ClosedAt = string(record.ClosedBy), instant(record.ClosedAt)
+	if !record.Outcome.Failed() {
+		t.Output = &record.Outcome.Output
+	}
+	return t
+}

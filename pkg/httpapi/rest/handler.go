@@ -1,0 +1,363 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// Index lists executions. It is for people: it may lag behind the log.
+type Index interface {
+	// Executions are the ids of executions, the latest start first. An empty
+	// flow or status means all.
+	Executions(ctx context.Context, flow string, status machine.Status) ([]engine.ID, error)
+}
+
+// Config is what a handler works with. All fields are required.
+type Config struct {
+	Engine *engine.Engine
+	Tokens *resume.Tokens
+	Index  Index
+	// Starter starts executions; nil means the engine.
+	Start func(context.Context, engine.StartRequest) (engine.StartAnswer, error)
+}
+
+// maxBody is the largest request: the vendor's limit of a request.
+const maxBody = 1 << 20
+
+// Handler serves the API.
+func Handler(config Config) http.Handler {
+	if config.Start == nil {
+		config.Start = config.Engine.Start
+	}
+	h := handler{config}
+	mux := http.NewServeMux()
+	for pattern, serve := range map[string]func(*http.Request) (int, any, error){
+		"PUT /flows/{flow}":                                h.putFlow,
+		"POST /flows/{flow}/executions":                    h.start,
+		"GET /executions":                                  h.list,
+		"GET /flows/{flow}/executions/{execution}":         h.show,
+		"GET /flows/{flow}/executions/{execution}/history": h.history,
+		"POST /flows/{flow}/executions/{execution}/stop":   h.stop,
+		"GET /tokens":                                      h.openTokens,
+		"GET /tokens/{token}":                              h.showToken,
+		"POST /tokens/{token}/success":                     h.succeed,
+		"POST /tokens/{token}/failure":                     h.fail,
+		"POST /tokens/{token}/heartbeat":                   h.heartbeat,
+	} {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+			answer(w, serve, r)
+		})
+	}
+	return mux
+}
+
+type handler struct{ Config }
+
+func answer(w http.ResponseWriter, serve func(*http.Request) (int, any, error), r *http.Request) {
+	status, body, err := serve(r)
+	if err != nil {
+		refused := refusal(err)
+		status, body = refused.Status, refused
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(body) // the caller is gone
+}
+
+// refusal is what a caller is told of an error: all of what they can mend,
+// nothing of what happened inside.
+func refusal(err error) *Error {
+	var refused *Error
+	var coded *engine.Error
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &refused):
+		return refused
+	case errors.As(err, &tooLarge):
+		return &Error{http.StatusRequestEntityTooLarge, engine.CodeInvalid, fmt.Sprintf("the request is larger than %d bytes", tooLarge.Limit)}
+	case errors.Is(err, token.ErrInvalid):
+		return &Error{http.StatusNotFound, engine.CodeNotFound, err.Error()}
+	case errors.Is(err, resume.ErrTooSlow):
+		return &Error{http.StatusServiceUnavailable, engine.CodeInternal, err.Error()}
+	case errors.As(err, &coded) && coded.Code != engine.CodeInternal:
+		return &Error{statusOf(coded.Code), coded.Code, coded.Error()}
+	}
+	return &Error{http.StatusInternalServerError, engine.CodeInternal, "something inside failed; see the log"}
+}
+
+func statusOf(code engine.Code) int {
+	switch code {
+	case engine.CodeNotFound:
+		return http.StatusNotFound
+	case engine.CodeConflict:
+		return http.StatusConflict
+	case engine.CodeInvalid:
+		return http.StatusBadRequest
+	case engine.CodeTooNew, engine.CodeInternal:
+	}
+	return http.StatusInternalServerError
+}
+
+func invalid(format string, args ...any) error {
+	return &Error{http.StatusBadRequest, engine.CodeInvalid, fmt.Sprintf(format, args...)}
+}
+
+// readJSON reads the body into form; an empty one leaves it as it is.
+func readJSON(r *http.Request, form any) error {
+	decoder := json.NewDecoder(r.Body)
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(form)
+	var tooLarge *http.MaxBytesError
+	switch {
+	case err == nil, errors.Is(err, io.EOF):
+		return nil
+	case errors.As(err, &tooLarge):
+		return err
+	}
+	return invalid("the body is not what belongs here: %s", err)
+}
+
+func (h handler) putFlow(r *http.Request) (int, any, error) {
+	name := r.PathValue("flow")
+	if !fdl.ValidName(name) {
+		return 0, nil, invalid("flow name %q is no name", name)
+	}
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		return 0, nil, err
+	}
+	flow, err := h.Engine.Flows.Put(r.Context(), name, text)
+	return http.StatusOK, Flow{flow.Name, flow.Hash}, err
+}
+
+func (h handler) start(r *http.Request) (int, any, error) {
+	var form Start
+	if err := readJSON(r, &form); err != nil {
+		return 0, nil, err
+	}
+	flow := machine.Flow{Name: r.PathValue("flow"), Hash: form.Hash}
+	if _, err := h.Engine.Flows.Flow(r.Context(), flow); err != nil {
+		return 0, nil, err
+	}
+	met, err := h.Start(r.Context(), engine.StartRequest{Flow: flow, Execution: form.Name, Input: form.Input})
+	if err != nil {
+		return 0, nil, err
+	}
+	execution, err := h.execution(r.Context(), engine.NewID(flow.Name, form.Name))
+	if err != nil {
+		return 0, nil, err
+	}
+	switch met {
+	case engine.StartedDifferent:
+		return 0, nil, &Error{http.StatusConflict, engine.CodeConflict, fmt.Sprintf(
+			"execution %s/%s exists with another definition or input; choose another name", flow.Name, form.Name)}
+	case engine.StartedSame:
+		return http.StatusOK, execution, nil
+	case engine.StartedNew:
+	}
+	return http.StatusCreated, execution, nil
+}
+
+func (h handler) execution(ctx context.Context, id engine.ID) (Execution, error) {
+	state, err := h.Engine.Describe(ctx, id)
+	if err != nil {
+		return Execution{}, err
+	}
+	waiting, err := h.waiting(ctx, state)
+	return executionOf(state, waiting), err
+}
+
+func (h handler) waiting(ctx context.Context, state machine.State) (*Waiting, error) {
+	if state.Waiting == nil {
+		return nil, nil
+	}
+	flow, err := h.Engine.Flows.Flow(ctx, state.Flow)
+	if err != nil {
+		return nil, err
+	}
+	w := state.Waiting
+	return &Waiting{
+		Step: flow.All[w.Attempt.Step].Name, For: waitsFor[w.For], Since: instant(w.Since), Until: instant(w.Due),
+	}, nil
+}
+
+func (h handler) list(r *http.Request) (int, any, error) {
+	query := r.URL.Query()
+	ids, err := h.Index.Executions(r.Context(), query.Get("flow"), machine.Status(query.Get("status")))
+	if err != nil {
+		return 0, nil, err
+	}
+	executions := make([]Execution, len(ids))
+	for i, id := range ids {
+		if executions[i], err = h.execution(r.Context(), id); err != nil {
+			return 0, nil, err
+		}
+	}
+	return http.StatusOK, map[string]any{"executions": executions}, nil
+}
+
+func pathID(r *http.Request) engine.ID {
+	return engine.NewID(r.PathValue("flow"), r.PathValue("execution"))
+}
+
+func (h handler) show(r *http.Request) (int, any, error) {
+	execution, err := h.execution(r.Context(), pathID(r))
+	return http.StatusOK, execution, err
+}
+
+func (h handler) history(r *http.Request) (int, any, error) {
+	after := 0
+	if text := r.URL.Query().Get("after"); text != "" {
+		var err error
+		if after, err = strconv.Atoi(text); err != nil {
+			return 0, nil, invalid("after is %q; allowed: the id of an event", text)
+		}
+	}
+	state, err := h.Engine.Describe(r.Context(), pathID(r))
+	if err != nil {
+		return 0, nil, err
+	}
+	flow, err := h.Engine.Flows.Flow(r.Context(), state.Flow)
+	if err != nil {
+		return 0, nil, err
+	}
+	history, err := h.Engine.History(r.Context(), pathID(r))
+	events := make([]machine.HistoryEvent, 0, len(history))
+	for _, e := range history {
+		if e.ID > after {
+			events = append(events, e.Render(flow))
+		}
+	}
+	return http.StatusOK, map[string]any{"events": events}, err
+}
+
+func (h handler) stop(r *http.Request) (int, any, error) {
+	var form Failure
+	if err := readJSON(r, &form); err != nil {
+		return 0, nil, err
+	}
+	id := pathID(r)
+	if err := h.Engine.Stop(r.Context(), id, form.Error, form.Cause); err != nil {
+		return 0, nil, err
+	}
+	execution, err := h.execution(r.Context(), id)
+	return http.StatusAccepted, execution, err
+}
+
+// openTokens reads the latest items of the running executions.
+func (h handler) openTokens(r *http.Request) (int, any, error) {
+	ids, err := h.Index.Executions(r.Context(), "", machine.StatusRunning)
+	if err != nil {
+		return 0, nil, err
+	}
+	tokens := []Token{}
+	for _, id := range ids {
+		t, ok, err := h.openToken(r.Context(), id)
+		if err != nil {
+			return 0, nil, err
+		}
+		if r.URL.Query().Get("unmask") != "true" {
+			t.Token = token.Mask(t.Token)
+		}
+		if ok {
+			tokens = append(tokens, t)
+		}
+	}
+	return http.StatusOK, map[string]any{"tokens": tokens}, nil
+}
+
+// openToken is the token that an execution waits for, if it does.
+func (h handler) openToken(ctx context.Context, id engine.ID) (t Token, ok bool, err error) {
+	state, err := h.Engine.Describe(ctx, id)
+	if err != nil || state.Waiting == nil {
+		return t, false, err
+	}
+	flow, err := h.Engine.Flows.Flow(ctx, state.Flow)
+	if err != nil {
+		return t, false, err
+	}
+	text, ok := machine.Token(h.Engine.Keys, flow, state)
+	if !ok {
+		return t, false, nil
+	}
+	record, err := h.Engine.Outcomes.Record(ctx, state.Waiting.Handle)
+	t = Token{
+		Token: text, Flow: state.Flow.Name, Execution: state.Execution, Step: flow.All[state.Waiting.Attempt.Step].Name,
+		Since: instant(state.Waiting.Since), Deadline: instant(state.Waiting.Deadline),
+	}
+	return recordOf(t, record), record.Open(), err
+}
+
+func (h handler) showToken(r *http.Request) (int, any, error) {
+	text := r.PathValue("token")
+	_, record, err := h.Tokens.Describe(r.Context(), text)
+	return http.StatusOK, recordOf(Token{Token: text}, record), err
+}
+
+func (h handler) succeed(r *http.Request) (int, any, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return 0, nil, err
+	}
+	output, err := expr.ParseJSON(body)
+	switch {
+	case err != nil:
+		return 0, nil, invalid("the output is %s", err)
+	case output.Kind() != expr.KindObject:
+		return 0, nil, invalid("the output is %s; allowed: an object", output.Kind())
+	case output.Size() > machine.DefaultData:
+		return 0, nil, invalid("the output has %d bytes and the limit is %d; keep large data elsewhere and report its place",
+			output.Size(), machine.DefaultData)
+	}
+	return h.close(r, token.Success(output))
+}
+
+func (h handler) fail(r *http.Request) (int, any, error) {
+	var form Failure
+	if err := readJSON(r, &form); err != nil {
+		return 0, nil, err
+	}
+	if form.Error == "" {
+		return 0, nil, invalid("a failure has no error; allowed: a name that the flow can tell failures apart by")
+	}
+	return h.close(r, token.Failure(form.Error, form.Cause))
+}
+
+func (h handler) close(r *http.Request, outcome token.Outcome) (int, any, error) {
+	text := r.PathValue("token")
+	met, record, err := h.Tokens.Close(r.Context(), text, outcome)
+	if err != nil {
+		return 0, nil, err
+	}
+	if met == resume.ClosedDifferent {
+		return http.StatusConflict, recordOf(Token{Token: text}, record), nil
+	}
+	return http.StatusOK, recordOf(Token{Token: text}, record), nil
+}
+
+func (h handler) heartbeat(r *http.Request) (int, any, error) {
+	text := r.PathValue("token")
+	record, err := h.Tokens.Heartbeat(r.Context(), text)
+	if err != nil {
+		return 0, nil, err
+	}
+	if !record.Open() {
+		return http.StatusConflict, recordOf(Token{Token: text}, record), nil
+	}
+	return http.StatusOK, recordOf(Token{Token: text}, record), nil
+}

@@ -1,0 +1,246 @@
+package rest_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// api is the API over a system in memory whose time stands still until run.
+type api struct {
+	*rest.Client
+	t      *testing.T
+	system *local.System
+	server *httptest.Server
+}
+
+func newAPI(t *testing.T) *api {
+	t.Helper()
+	store := &local.MemoryStore{}
+	system := local.New(local.Config{Store: store, Clock: local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC))})
+	server := httptest.NewServer(rest.Handler(rest.Config{
+		Engine: system.Engine, Tokens: system.Tokens, Index: store, Start: system.Start,
+	}))
+	t.Cleanup(server.Close)
+	return &api{&rest.Client{Base: server.URL, HTTP: server.Client()}, t, system, server}
+}
+
+// run lets the executions go on until they wait for somebody.
+func (a *api) run() {
+	a.t.Helper()
+	ctx, cancel := context.WithTimeout(a.t.Context(), time.Minute)
+	defer cancel()
+	if err := a.system.Run(ctx); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+// started puts a sample and starts it under the name "one".
+func (a *api) started(flow, input string) rest.Execution {
+	a.t.Helper()
+	text, err := os.ReadFile("../../../events/" + flow + "/flow.yaml")
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	put, err := a.PutFlow(a.t.Context(), flow, text)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	execution, isNew, err := a.Start(a.t.Context(), flow, rest.Start{Name: "one", Hash: put.Hash, Input: object(a.t, input)})
+	if err != nil || !isNew {
+		a.t.Fatalf("start: new=%t, %v", isNew, err)
+	}
+	return execution
+}
+
+func object(t *testing.T, text string) expr.Value {
+	t.Helper()
+	v, err := expr.ParseJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// wantRefused: the API answered with this status and code.
+func wantRefused(t *testing.T, err error, status int, code engine.Code, part string) {
+	t.Helper()
+	var refused *rest.Error
+	if !errors.As(err, &refused) || refused.Status != status || refused.Code != code || !strings.Contains(refused.Message, part) {
+		t.Errorf("error %v (%+v); want %d %s with %q", err, refused, status, code, part)
+	}
+}
+
+func TestAnExecutionFromStartToEnd(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	begun := a.started("polling", `{"delay":20}`)
+	if begun.Status != machine.StatusStarting || begun.Flow != "polling" || begun.StartedTime != "2026-01-31T10:00:00.000Z" {
+		t.Errorf("started %+v", begun)
+	}
+	a.run()
+	ended, err := a.Execution(t.Context(), "polling", "one")
+	if err != nil || ended.Status != machine.StatusSucceeded || ended.StoppedTime != "2026-01-31T10:00:20.000Z" || ended.Output == nil {
+		t.Errorf("ended %+v, %v", ended, err)
+	}
+	events, err := a.History(t.Context(), "polling", "one", 30)
+	if err != nil || len(events) == 0 || events[0].EventID != 31 || events[len(events)-1].Type != "ExecutionSucceeded" {
+		t.Errorf("events after 30: %+v, %v", events, err)
+	}
+	list, err := a.Executions(t.Context(), "polling", machine.StatusSucceeded)
+	if err != nil || len(list) != 1 || list[0].Name != "one" {
+		t.Errorf("list %+v, %v", list, err)
+	}
+	if list, err := a.Executions(t.Context(), "", machine.StatusRunning); err != nil || len(list) != 0 {
+		t.Errorf("running %+v, %v", list, err)
+	}
+}
+
+func TestAStartIsToldWhatItMet(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	first := a.started("polling", `{"delay":20}`)
+	again, isNew, err := a.Start(t.Context(), "polling", rest.Start{Name: "one", Hash: first.Hash, Input: object(t, `{"delay":20}`)})
+	if err != nil || isNew || again.Name != "one" {
+		t.Errorf("the same again: %+v, new=%t, %v", again, isNew, err)
+	}
+	_, _, err = a.Start(t.Context(), "polling", rest.Start{Name: "one", Hash: first.Hash, Input: object(t, `{"delay":21}`)})
+	wantRefused(t, err, http.StatusConflict, engine.CodeConflict, "polling/one exists with another definition or input")
+	_, _, err = a.Start(t.Context(), "polling", rest.Start{Name: "two", Hash: "other"})
+	wantRefused(t, err, http.StatusNotFound, engine.CodeNotFound, "polling")
+	_, _, err = a.Start(t.Context(), "polling", rest.Start{Name: "no name", Hash: first.Hash})
+	wantRefused(t, err, http.StatusBadRequest, engine.CodeInvalid, `"no name"`)
+	_, err = a.PutFlow(t.Context(), "bad", []byte("version: v2\n"))
+	wantRefused(t, err, http.StatusBadRequest, engine.CodeInvalid, "bad:1:10")
+}
+
+func TestATokenIsClosedOnce(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.started("callback", `{}`)
+	a.run()
+	masked, err := a.Tokens(t.Context(), false)
+	if err != nil || len(masked) != 1 || !strings.HasPrefix(masked[0].Token, "...") || masked[0].Step != "mytask" || !masked[0].Open {
+		t.Fatalf("tokens %+v, %v", masked, err)
+	}
+	open, err := a.Tokens(t.Context(), true)
+	if err != nil || len(open) != 1 {
+		t.Fatal(open, err)
+	}
+	text := open[0].Token
+	if beaten, first, err := a.Heartbeat(t.Context(), text); err != nil || !first || beaten.LastBeat == "" {
+		t.Errorf("heartbeat %+v, open=%t, %v", beaten, first, err)
+	}
+	if _, first, err := a.Succeed(t.Context(), text, object(t, `{"status":"ok"}`)); err != nil || !first {
+		t.Errorf("first: %t, %v", first, err)
+	}
+	if _, first, err := a.Succeed(t.Context(), text, object(t, `{"status":"ok"}`)); err != nil || !first {
+		t.Errorf("the same again: %t, %v", first, err)
+	}
+	held, first, err := a.Fail(t.Context(), text, rest.Failure{Error: "Late"})
+	if err != nil || first || held.ClosedBy != "hand" || held.Output == nil || held.Output.JSON() != `{"status":"ok"}` {
+		t.Errorf("another: %+v, first=%t, %v", held, first, err)
+	}
+	if _, first, err := a.Heartbeat(t.Context(), text); err != nil || first {
+		t.Errorf("a heartbeat for a closed token: open=%t, %v", first, err)
+	}
+	a.run()
+	ended, err := a.Execution(t.Context(), "callback", "one")
+	if err != nil || ended.Output == nil || ended.Output.JSON() != `{"s":"ok"}` {
+		t.Errorf("ended %+v, %v", ended, err)
+	}
+	if shown, err := a.Token(t.Context(), text); err != nil || shown.Open {
+		t.Errorf("token %+v, %v", shown, err)
+	}
+}
+
+func TestAStopEndsWhatWaits(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.started("callback", `{}`)
+	a.run()
+	if _, err := a.Stop(t.Context(), "callback", "one", rest.Failure{Error: "Operator", Cause: "no longer needed"}); err != nil {
+		t.Fatal(err)
+	}
+	a.run()
+	ended, err := a.Execution(t.Context(), "callback", "one")
+	if err != nil || ended.Status != machine.StatusStopped || ended.Error != "Operator" || ended.Cause != "no longer needed" {
+		t.Errorf("ended %+v, %v", ended, err)
+	}
+	_, err = a.Stop(t.Context(), "callback", "one", rest.Failure{})
+	wantRefused(t, err, http.StatusConflict, engine.CodeConflict, "ended before, with the status Stopped")
+	_, err = a.Stop(t.Context(), "callback", "two", rest.Failure{})
+	wantRefused(t, err, http.StatusNotFound, engine.CodeNotFound, "")
+}
+
+func TestBadRequestsLoseNothing(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.started("callback", `{}`)
+	a.run()
+	open, err := a.Tokens(t.Context(), true)
+	if err != nil || len(open) != 1 {
+		t.Fatal(open, err)
+	}
+	text := open[0].Token
+	for name, tt := range map[string]struct {
+		path, body string
+		status     int
+		part       string
+	}{
+		"no JSON":                {"/tokens/" + text + "/success", "{", 400, "no JSON"},
+		"no object":              {"/tokens/" + text + "/success", "[1]", 400, "an array; allowed: an object"},
+		"too large for a step":   {"/tokens/" + text + "/success", `{"a":"` + strings.Repeat("x", 33<<10) + `"}`, 400, "the limit is 32768"},
+		"too large":              {"/tokens/" + text + "/success", strings.Repeat(" ", 2<<20), 413, "larger than 1048576"},
+		"a failure without name": {"/tokens/" + text + "/failure", "{}", 400, "no error"},
+		"an unknown member":      {"/tokens/" + text + "/failure", `{"eror":"x"}`, 400, "unknown field"},
+		"a forged token":         {"/tokens/" + text[:len(text)-3] + "AAA/success", "{}", 404, "not valid"},
+		"no token":               {"/tokens/x/heartbeat", "", 404, "not valid"},
+		"an unknown path":        {"/nothing", "", 404, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			response, err := a.server.Client().Post(a.server.URL+tt.path, "application/json", strings.NewReader(tt.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var body strings.Builder
+			if err := response.Write(&body); err != nil || response.StatusCode != tt.status || !strings.Contains(body.String(), tt.part) {
+				t.Errorf("answered %d %s, %v; want %d with %q", response.StatusCode, body.String(), err, tt.status, tt.part)
+			}
+			if strings.Contains(body.String(), text) {
+				t.Error("the answer repeats the token")
+			}
+		})
+	}
+	t.Cleanup(func() {
+		if open, err := a.Tokens(context.WithoutCancel(t.Context()), false); err != nil || len(open) != 1 {
+			t.Errorf("open tokens %+v, %v", open, err)
+		}
+	})
+}
+
+func TestFailuresInsideStayInside(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.server.Config.Handler = rest.Handler(rest.Config{Engine: a.system.Engine, Tokens: a.system.Tokens, Index: brokenIndex{}})
+	_, err := a.Executions(t.Context(), "", "")
+	wantRefused(t, err, http.StatusInternalServerError, engine.CodeInternal, "something inside failed")
+}
+
+type brokenIndex struct{}
+
+func (brokenIndex) Executions(context.Context, string, machine.Status) ([]engine.ID, error) {
+	return nil, errors.New("secret detail")
+}
