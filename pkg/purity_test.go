@@ -18,6 +18,9 @@ var impureTime = []string{
 	"After", "AfterFunc", "LoadLocation", "Local", "NewTicker", "NewTimer", "Now", "Since", "Sleep", "Tick", "Until",
 }
 
+// impureFmt are the members of package fmt that read or write outside.
+var impureFmt = []string{"Print", "Printf", "Println", "Scan", "Scanf", "Scanln"}
+
 // impureUses names what a source file of a pure package does that its imports do not show.
 func impureUses(name string, source []byte) ([]string, error) {
 	files := token.NewFileSet()
@@ -25,13 +28,13 @@ func impureUses(name string, source []byte) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	timeName := localName(file, "time")
+	timeName, fmtName := localName(file, "time"), localName(file, "fmt")
 	var found []string
 	note := func(node ast.Node, what string) {
 		found = append(found, fmt.Sprintf("%s: %s in a pure package", files.Position(node.Pos()), what))
 	}
-	if timeName == "." {
-		note(file, "dot import of time, which hides its clock,")
+	if timeName == "." || fmtName == "." {
+		note(file, "dot import of time or fmt, which hides what they do,")
 	}
 	ast.Inspect(file, func(node ast.Node) bool {
 		switch n := node.(type) {
@@ -39,8 +42,12 @@ func impureUses(name string, source []byte) ([]string, error) {
 			note(n, "go statement")
 		case *ast.SelectorExpr:
 			x, isIdent := n.X.(*ast.Ident)
-			if isIdent && x.Name == timeName && slices.Contains(impureTime, n.Sel.Name) {
+			switch {
+			case !isIdent:
+			case x.Name == timeName && slices.Contains(impureTime, n.Sel.Name):
 				note(n, "time."+n.Sel.Name)
+			case x.Name == fmtName && slices.Contains(impureFmt, n.Sel.Name):
+				note(n, "fmt."+n.Sel.Name)
 			}
 		}
 		return true
@@ -115,6 +122,9 @@ func TestPurityRulesCanFail(t *testing.T) {
 		{"until", `import "time"; func f(t time.Time) time.Duration { return time.Until(t) }`, true},
 		{"sleep", `import "time"; func f() { time.Sleep(1) }`, true},
 		{"zone of the machine", `import "time"; func f(t time.Time) time.Time { return t.In(time.Local) }`, true},
+		{"printing", `import "fmt"; func f() { fmt.Println() }`, true},
+		{"scanning", `import "fmt"; func f() { fmt.Scan() }`, true},
+		{"formatting", `import "fmt"; var s = fmt.Sprint(1)`, false},
 		{"goroutine", `func f() { go f() }`, true},
 	}
 	for _, c := range cases {

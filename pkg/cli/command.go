@@ -62,7 +62,10 @@ func (c Command) root() *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(helpCommand())
-	root.AddCommand(c.runCommand(), c.validateCommand(), c.versionCommand(), jsonTopic())
+	root.AddCommand(
+		c.runCommand(), c.startCommand(), c.listCommand(), c.showCommand(), c.historyCommand(), c.stopCommand(), c.tokensCommand(),
+		c.validateCommand(), c.versionCommand(), jsonTopic(),
+	)
 	return root
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // schemas are the JSON Schemas of everything that --json prints.
@@ -47,7 +48,9 @@ func runReportOf(flow *fdl.Flow, state machine.State, events []machine.Event) ru
 		r.Output = &state.Output
 	}
 	for _, e := range events {
-		r.History = append(r.History, e.Render(flow))
+		h := e.Render(flow)
+		h.EventDetail = token.MaskAll(h.EventDetail)
+		r.History = append(r.History, h)
 		if e.Type == machine.TaskStarted {
 			r.Calls[flow.All[e.Step].Name]++
 		}
@@ -66,6 +69,17 @@ func (c Command) printJSON(v any) error {
 	return c.print(out.String())
 }
 
+// printLine prints a value as one line of JSON.
+func (c Command) printLine(v any) error {
+	var out strings.Builder
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return err
+	}
+	return c.print(out.String())
+}
+
 // print writes to standard output.
 func (c Command) print(text string) error {
 	if _, err := io.WriteString(c.Stdout, text); err != nil {
@@ -76,7 +90,7 @@ func (c Command) print(text string) error {
 
 // jsonTopic is the help topic that shows the schemas.
 func jsonTopic() *cobra.Command {
-	names := []string{"run", "validate", "version"}
+	names := []string{"run", "execution", "executions", "tokens", "token", "validate", "version"}
 	var text strings.Builder
 	text.WriteString("With --json a command prints one JSON object. Its member \"schema\" names the form and its version;\n" +
 		"members may be added to a version, none is removed or changes its meaning.\n")

@@ -19,6 +19,7 @@ import (
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // runOptions are the flags of run.
@@ -26,6 +27,7 @@ type runOptions struct {
 	input    string
 	name     string
 	tasks    []string
+	store    string
 	skipTime bool
 	json     bool
 }
@@ -36,7 +38,8 @@ func (c Command) runCommand() *cobra.Command {
 		Use:   "run FLOW",
 		Short: "Run a flow to its end and show its steps",
 		Long: "Run one execution of a flow to its end, in this process. Its steps are shown on standard error,\n" +
-			"its output is printed on standard output.\n\n" +
+			"its output is printed on standard output. It is kept in a store: what was interrupted goes on when it is\n" +
+			"run again by its name, and other terminals can see and answer it meanwhile.\n\n" +
 			"The functions StartJob, GetJobStatus, SubmitJob, CheckJob and echo are built in: a simulated job.\n" +
 			"Others are commands of yours: --task NAME=exec:COMMAND. A command gets the step's input on standard\n" +
 			"input and answers with a JSON object on standard output; WAITLESS_NOW, WAITLESS_FLOW,\n" +
@@ -48,9 +51,10 @@ func (c Command) runCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&options.input, "input", "{}", "the input: a JSON object, @FILE or - for standard input")
-	flags.StringVar(&options.name, "name", "", "the name of the execution (default: a new one)")
+	flags.StringVar(&options.name, "name", "", "the name of the execution; one that was begun goes on (default: a new one)")
+	flags.StringVar(&options.store, "store", "", "the folder of the store (default: WAITLESS_STORE or .waitless)")
 	flags.StringArrayVar(&options.tasks, "task", nil, "what a function is: NAME=exec:COMMAND; may be given several times")
-	flags.BoolVar(&options.skipTime, "skip-time", false, "let waits pass at once, in virtual time that begins at WAITLESS_NOW or now")
+	flags.BoolVar(&options.skipTime, "skip-time", false, "let waits pass at once, in memory and in virtual time from WAITLESS_NOW or now; script.yaml beside the flow answers callbacks")
 	flags.BoolVar(&options.json, "json", false, "print one JSON object about the execution (see: waitless help json)")
 	return cmd
 }
@@ -63,6 +67,9 @@ func (c Command) run(ctx context.Context, path string, options runOptions) error
 	}
 	if file.flow == nil {
 		return file.invalid("run")
+	}
+	if err := c.warn(file); err != nil {
+		return err
 	}
 	input, err := c.input(ctx, what, options.input)
 	if err != nil {
@@ -90,7 +97,13 @@ func (c Command) run(ctx context.Context, path string, options runOptions) error
 
 // input reads the value of --input.
 func (c Command) input(ctx context.Context, what, text string) (expr.Value, error) {
-	const try = `--input '{"delay":20}', --input @input.json, or --input - to read standard input`
+	return c.readObject(ctx, what, "--input", text)
+}
+
+// readObject reads a flag whose value is a JSON object, @FILE or - for
+// standard input.
+func (c Command) readObject(ctx context.Context, what, flag, text string) (expr.Value, error) {
+	try := flag + ` '{"delay":20}', ` + flag + " @input.json, or " + flag + " - to read standard input"
 	data := []byte(text)
 	var err error
 	switch {
@@ -103,14 +116,14 @@ func (c Command) input(ctx context.Context, what, text string) (expr.Value, erro
 	case ctx.Err() != nil:
 		return expr.Value{}, interrupted(what, "nothing was started")
 	case err != nil:
-		return expr.Value{}, usageError(what, "--input "+text+": "+reasonOf(err), try)
+		return expr.Value{}, usageError(what, flag+" "+text+": "+reasonOf(err), try)
 	}
 	v, err := expr.ParseJSON(data)
 	switch {
 	case err != nil:
-		return v, usageError(what, "--input is "+err.Error(), try)
+		return v, usageError(what, flag+" is "+err.Error(), try)
 	case v.Kind() != expr.KindObject:
-		return v, usageError(what, "--input is "+v.Kind().String()+"; allowed: an object", try)
+		return v, usageError(what, flag+" is "+v.Kind().String()+"; allowed: an object", try)
 	}
 	return v, nil
 }
@@ -261,27 +274,151 @@ type execution struct {
 // title names the execution to people.
 func (e *execution) title() string { return e.file.name() + "/" + e.name }
 
+// run runs the execution to its end: in memory when time is virtual, else in
+// the store, where it goes on if it was begun before.
 func (e *execution) run(ctx context.Context, input expr.Value) error {
-	store := &local.MemoryStore{}
-	flow, err := store.Put(ctx, e.file.name(), e.file.text)
-	if err != nil {
-		return err
+	if e.options.skipTime {
+		return e.runInMemory(ctx, input)
 	}
+	return e.runInStore(ctx, input)
+}
+
+func (e *execution) runInMemory(ctx context.Context, input expr.Value) error {
+	store := &local.MemoryStore{}
 	view := e.view()
 	e.system = local.New(local.Config{Store: store, Clock: e.clock, Tasks: e.tasks, Observer: view, Script: e.script})
-	e.id = engine.NewID(flow.Name, e.name)
-	if _, err := e.system.Start(ctx, engine.StartRequest{Flow: flow, Execution: e.name, Input: input}); err != nil {
-		return startError(e.file.path, err)
+	if _, err := e.start(ctx, store, input); err != nil {
+		return err
 	}
-	err = e.system.Run(ctx)
+	err := e.system.Run(ctx)
 	view.close(ctx.Err() != nil)
 	switch {
 	case ctx.Err() != nil:
-		return interrupted(e.title(), "the store is in memory, so the execution is gone")
+		return interrupted(e.title(), "with --skip-time the store is in memory, so the execution is gone")
 	case err != nil:
 		return err
 	}
 	return e.finish(ctx)
+}
+
+func (e *execution) runInStore(ctx context.Context, input expr.Value) (err error) {
+	dir := e.command.storeDir(e.options.store)
+	store, err := local.Open(dir)
+	if err != nil {
+		return storeError("run "+e.file.path, err)
+	}
+	defer func() {
+		if closeErr := store.Shut(); err == nil && closeErr != nil {
+			err = storeError("close store "+dir, closeErr)
+		}
+	}()
+	ended := &ending{view: e.view(), execution: e, keys: store.Keys(), dir: dir}
+	e.system = local.New(local.Config{Store: store, Keys: store.Keys(), Clock: e.clock, Tasks: e.tasks, Observer: ended})
+	serving, stop := context.WithCancel(ctx)
+	defer stop()
+	ended.stop = stop
+	answer, err := e.start(ctx, store, input)
+	if err != nil {
+		return err
+	}
+	if err := e.catchUp(ctx, answer, ended); err != nil {
+		return err
+	}
+	if err := serveSocket(serving, dir, handlerOf(e.system, store)); err != nil {
+		return storeError("serve store "+dir, err)
+	}
+	err = e.system.Serve(serving)
+	ended.view.close(ctx.Err() != nil)
+	switch {
+	case ctx.Err() != nil:
+		return interrupted(e.title(), "it goes on with: "+e.again())
+	case serving.Err() == nil:
+		return err
+	}
+	return e.finish(ctx)
+}
+
+// again is the command that goes on with the execution.
+func (e *execution) again() string {
+	again := "waitless run " + e.file.path + " --name " + e.name
+	if e.options.store != "" {
+		again += " --store " + e.options.store
+	}
+	return again
+}
+
+// start puts the flow and starts the execution.
+func (e *execution) start(ctx context.Context, flows engine.Flows, input expr.Value) (engine.StartAnswer, error) {
+	flow, err := flows.Put(ctx, e.file.name(), e.file.text)
+	if err != nil {
+		return 0, err
+	}
+	e.id = engine.NewID(flow.Name, e.name)
+	answer, err := e.system.Start(ctx, engine.StartRequest{Flow: flow, Execution: e.name, Input: input})
+	switch {
+	case err != nil:
+		return 0, startError(e.file.path, err)
+	case answer == engine.StartedDifferent:
+		return 0, usageError("run "+e.file.path, "execution "+e.title()+" exists with another definition or input", "--name ANOTHER-NAME")
+	}
+	return answer, nil
+}
+
+// catchUp shows what happened to an execution before this process took it
+// over, and that it is over if it is.
+func (e *execution) catchUp(ctx context.Context, answer engine.StartAnswer, ended *ending) error {
+	if answer == engine.StartedNew {
+		return nil
+	}
+	state, err := e.system.Describe(ctx, e.id)
+	if err != nil {
+		return err
+	}
+	events, err := e.system.History(ctx, e.id)
+	if err != nil {
+		return err
+	}
+	ended.Committed(e.id, state, events)
+	return nil
+}
+
+// ending shows one execution of a store and ends the run with it.
+type ending struct {
+	view
+	execution *execution
+	keys      token.Keys
+	dir       string
+	stop      context.CancelFunc
+}
+
+// Calling implements [engine.Observer].
+func (o *ending) Calling(call machine.Call, at time.Time) {
+	if engine.NewID(call.Flow.Name, call.Execution) == o.execution.id {
+		o.view.Calling(call, at)
+	}
+}
+
+// Committed implements [engine.Observer].
+func (o *ending) Committed(id engine.ID, state machine.State, events []machine.Event) {
+	if id != o.execution.id {
+		return
+	}
+	o.view.Committed(id, state, events)
+	if text, ok := machine.Token(o.keys, o.execution.file.flow, state); ok && state.Waiting.Submitted && len(events) > 0 {
+		o.view.say(o.howToAnswer(text))
+	}
+	if state.Status.Final() {
+		o.stop()
+	}
+}
+
+// howToAnswer is what a second terminal has to be told.
+func (o *ending) howToAnswer(text string) string {
+	command := "waitless tokens succeed " + text + ` --output '{"key":"value"}'`
+	if o.dir != defaultStore {
+		command += " --store " + o.dir
+	}
+	return "answer it from another terminal:\n  " + command
 }
 
 func startError(path string, err error) error {

@@ -35,15 +35,23 @@ func (c Command) validate(path string, asJSON bool) error {
 	if file.flow == nil {
 		return file.invalid("validate")
 	}
-	for _, line := range file.lines() {
-		if _, err := fmt.Fprintln(c.Stderr, line); err != nil {
-			return err
-		}
+	if err := c.warn(file); err != nil {
+		return err
 	}
 	if asJSON {
 		return nil
 	}
 	return c.print(fmt.Sprintf("%s: valid, %s\n", path, count(len(file.flow.All), "step")))
+}
+
+// warn shows the problems of a flow that runs all the same.
+func (c Command) warn(file flowFile) error {
+	for _, line := range file.lines() {
+		if _, err := fmt.Fprintln(c.Stderr, line); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // validationReport is the JSON of validate; schema/validate.json describes it.

@@ -13,6 +13,8 @@ import (
 // view shows an execution while it runs.
 type view interface {
 	engine.Observer
+	// say shows a text that stays, above what changes.
+	say(text string)
 	// close shows the end, of the execution or because the program was
 	// interrupted; nothing is shown after it.
 	close(interrupted bool)
@@ -36,4 +38,5 @@ type silent struct{}
 
 func (silent) Calling(machine.Call, time.Time)                     {}
 func (silent) Committed(engine.ID, machine.State, []machine.Event) {}
+func (silent) say(string)                                          {}
 func (silent) close(bool)                                          {}

@@ -71,6 +71,17 @@ func (v *liveView) Committed(_ engine.ID, state machine.State, events []machine.
 	}
 }
 
+// say writes the text in the place of the last frame, and the next frame goes
+// below it.
+func (v *liveView) say(text string) {
+	v.update(func() {
+		width, _ := size(v.file)
+		erased := redraw(v.drawn, nil, width, v.color)
+		_, _ = v.file.WriteString(erased + text + "\n") // a view that nobody reads is no error
+		v.drawn, v.width = nil, 0
+	})
+}
+
 func (v *liveView) close(interrupted bool) {
 	if v.stop != nil {
 		close(v.stop)

@@ -9,6 +9,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // plainView writes a line for what happens, for logs and pipes. Each line
@@ -25,9 +26,13 @@ func (v *plainView) Committed(_ engine.ID, state machine.State, events []machine
 	v.progress.committed(state, events)
 	for i, e := range events {
 		if text := v.text(e, events[i+1:]); text != "" {
-			_, _ = fmt.Fprintf(v.out, "%8s  %s\n", elapsed(e.At.Sub(state.Started)), printable(text)) // a view that nobody reads is no error
+			_, _ = fmt.Fprintf(v.out, "%8s  %s\n", elapsed(e.At.Sub(state.Started)), token.MaskAll(printable(text))) // a view that nobody reads is no error
 		}
 	}
+}
+
+func (v *plainView) say(text string) {
+	_, _ = fmt.Fprintln(v.out, text) // a view that nobody reads is no error
 }
 
 func (*plainView) close(bool) {}

@@ -73,7 +73,7 @@ func (c command) call(ctx context.Context, call machine.Call, now time.Time) (to
 	}
 	limited, cancel := context.WithTimeout(ctx, c.limit)
 	defer cancel()
-	stdout, stderr := &head{limit: commandOutput}, &tail{limit: errorOutput}
+	stdout, stderr := &head{limit: commandOutput, whenFull: cancel}, &tail{limit: errorOutput}
 	cmd := exec.CommandContext(limited, c.path, c.args...)
 	cmd.Stdin = strings.NewReader(call.Input.JSON() + "\n")
 	cmd.Stdout, cmd.Stderr = stdout, stderr
@@ -100,15 +100,15 @@ func (c command) outcome(err, limitErr error, stdout *head, stderr *tail) token.
 	who := fmt.Sprintf("command %q", c.text)
 	var exit *exec.ExitError
 	switch {
+	case stdout.full:
+		return token.Failure(ErrorNoJSON, fmt.Sprintf("%s answered more than %d bytes, which is the limit; write large data elsewhere and answer with its place",
+			who, stdout.limit))
 	case err != nil && limitErr != nil:
 		return token.Failure(ErrorTimeout, fmt.Sprintf("%s took longer than %s", who, c.limit))
 	case errors.As(err, &exit):
 		return token.Failure(ErrorFunction, fmt.Sprintf("%s ended with %s; its error output: %s", who, exit.ProcessState, stderr))
 	case err != nil:
 		return token.Failure(ErrorFunction, fmt.Sprintf("%s did not run: %s", who, err))
-	case stdout.full:
-		return token.Failure(ErrorNoJSON, fmt.Sprintf("%s answered more than %d bytes, which is the limit; write large data elsewhere and answer with its place",
-			who, stdout.limit))
 	}
 	return parseAnswer(stdout.text, who)
 }
@@ -118,12 +118,17 @@ type head struct {
 	limit int
 	text  []byte
 	full  bool // there were more
+	// whenFull is called then: nothing that is still to come counts.
+	whenFull func()
 }
 
 func (h *head) Write(p []byte) (int, error) {
 	kept := min(len(p), h.limit-len(h.text))
 	h.text = append(h.text, p[:kept]...)
-	h.full = h.full || kept < len(p)
+	if kept < len(p) && !h.full {
+		h.full = true
+		h.whenFull()
+	}
 	return len(p), nil
 }
 

@@ -121,6 +121,20 @@ func (s *System) Start(ctx context.Context, request engine.StartRequest) (engine
 // it with that error: what failed in a process of one's own is for a person to
 // see, and nothing is lost.
 func (s *System) Run(ctx context.Context) error {
+	return s.handle(ctx, func(ctx context.Context, stop context.CancelCauseFunc) {
+		s.awaitIdle(ctx)
+		stop(errIdle) // has no effect when ctx has ended
+	})
+}
+
+// Serve is [System.Run] that does not end when nothing is left: somebody may
+// close a token or start an execution.
+func (s *System) Serve(ctx context.Context) error {
+	return s.handle(ctx, func(ctx context.Context, _ context.CancelCauseFunc) { <-ctx.Done() })
+}
+
+// handle runs the workers until the end, or one of them, ends ctx.
+func (s *System) handle(ctx context.Context, end func(context.Context, context.CancelCauseFunc)) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	ctx = context.WithValue(ctx, stopKey{}, stop)
@@ -128,8 +142,7 @@ func (s *System) Run(ctx context.Context) error {
 	for range s.workers {
 		workers.Go(func() { s.work(ctx, stop) })
 	}
-	s.awaitIdle(ctx)
-	stop(errIdle) // has no effect when ctx has ended
+	end(ctx, stop)
 	workers.Wait()
 	if err := context.Cause(ctx); !errors.Is(err, errIdle) {
 		return err

@@ -152,8 +152,8 @@ func (r *run) advance(step *fdl.Step) {
 			step = r.endSeries()
 		case r.historyFull():
 			r.failExecution(ErrorEventLimit, fmt.Sprintf(
-				"the execution has %d history events and another step may exceed the limit, %d: a loop that polls belongs into one step with "+
-					"\"pattern: waitForCondition\", other long work into several executions", r.state().Events, r.env.Limits.events()))
+				"the execution has %d history events and another step may exceed the limit, %d: put long work into several executions, "+
+					"and a loop that polls into one step with \"pattern: waitForCondition\" as soon as your release has it", r.state().Events, r.env.Limits.events()))
 		default:
 			step = r.enter(step)
 		}

@@ -28,11 +28,18 @@ func (r *run) context(mappings expr.Mappings, step *fdl.Step, event, attempt int
 	return expr.Object(members...)
 }
 
-// taskContext is $context.task: the token of a task that waits for a callback.
+// taskContext is $context.task of a task: the key of the attempt, and the
+// token when it waits for a callback.
 func (r *run) taskContext(step *fdl.Step, attempt int) expr.Value {
 	task, isTask := step.Kind.(*fdl.Task)
-	if !isTask || task.Pattern != fdl.PatternWaitForCallback || r.env.Keys.Check() != nil {
+	if !isTask {
 		return expr.Missing()
 	}
-	return expr.Object(expr.Member{Key: "token", Value: expr.String(r.env.Keys.Sign(r.state().tokenID(attempt)))})
+	s := r.state()
+	key := Call{Attempt: Attempt{step.Index, attempt}, Flow: s.Flow, Execution: s.Execution, Step: step.Name}.Key()
+	text := expr.Missing()
+	if task.Pattern == fdl.PatternWaitForCallback && r.env.Keys.Check() == nil {
+		text = expr.String(r.env.Keys.Sign(s.tokenID(attempt)))
+	}
+	return expr.Object(expr.Member{Key: "idempotencyKey", Value: expr.String(key)}, expr.Member{Key: "token", Value: text})
 }

@@ -122,7 +122,9 @@ type (
 		Limit time.Duration
 	}
 
-	// StartTimer asks for a [TimerDue] at the timer's instant.
+	// StartTimer asks for a [TimerDue] at the timer's instant. It says so to
+	// readers and tests: an engine sends the timer that the state names when it
+	// commits that state, so that one which a later signal replaced never goes out.
 	StartTimer struct{ Timer Timer }
 )
 

@@ -1,0 +1,353 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// storeOptions are the flags of every command that works on a store.
+type storeOptions struct {
+	store string
+	json  bool
+}
+
+func (o *storeOptions) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.store, "store", "", "the folder of the store (default: WAITLESS_STORE or .waitless)")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print one JSON object (see: waitless help json)")
+}
+
+// onStore makes the body of a command that works on the API of a store.
+func (c Command) onStore(o *storeOptions, body func(ctx context.Context, what string, a *api, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) (err error) {
+		what := strings.TrimPrefix(cmd.CommandPath(), "waitless ")
+		a, err := c.openAPI(what, c.storeDir(o.store))
+		if err != nil {
+			return err
+		}
+		defer func() {
+			if closeErr := a.close(); err == nil && closeErr != nil {
+				err = storeError(what, closeErr)
+			}
+		}()
+		return body(cmd.Context(), what, a, args)
+	}
+}
+
+// names takes FLOW/EXECUTION apart.
+func names(what, text string) (flow, execution string, err error) {
+	flow, execution, ok := strings.Cut(text, "/")
+	if !ok || flow == "" || execution == "" {
+		return "", "", usageError(what, fmt.Sprintf("%q names no execution; allowed: FLOW/EXECUTION", text), "waitless list")
+	}
+	return flow, execution, nil
+}
+
+func (c Command) startCommand() *cobra.Command {
+	var o storeOptions
+	var input, name string
+	cmd := &cobra.Command{
+		Use:   "start FLOW",
+		Short: "Start an execution and leave it to whoever works on the store",
+		Long: "Put the flow into the store and start an execution of it. It goes on while some `waitless run` holds\n" +
+			"the store, or with the next one.",
+		Example: `  waitless start flow.yaml --name order-7 --input '{"delay":20}'`,
+		Args:    arguments(1, 1),
+	}
+	o.register(cmd)
+	cmd.Flags().StringVar(&input, "input", "{}", "the input: a JSON object, @FILE or - for standard input")
+	cmd.Flags().StringVar(&name, "name", "", "the name of the execution (default: a new one)")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		file, err := c.readFlow("start", args[0])
+		if err != nil {
+			return err
+		}
+		if file.flow == nil {
+			return file.invalid("start")
+		}
+		value, err := c.input(cmd.Context(), "start "+args[0], input)
+		if err != nil {
+			return err
+		}
+		if name == "" {
+			name = newName()
+		}
+		start := rest.Start{Name: name, Input: value}
+		return c.start(cmd.Context(), o, file, start)
+	}
+	return cmd
+}
+
+func (c Command) start(ctx context.Context, o storeOptions, file flowFile, start rest.Start) (err error) {
+	what := "start " + file.path
+	a, err := c.openOrMakeAPI(what, c.storeDir(o.store))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closeErr := a.close(); err == nil && closeErr != nil {
+			err = storeError(what, closeErr)
+		}
+	}()
+	flow, err := a.PutFlow(ctx, file.name(), file.text)
+	if err != nil {
+		return apiError(what, err)
+	}
+	start.Hash = flow.Hash
+	execution, _, err := a.Start(ctx, flow.Name, start)
+	if err != nil {
+		return apiError(what, err)
+	}
+	if o.json {
+		return c.printJSON(executionReport{"waitless.execution/1", execution})
+	}
+	return c.print(fmt.Sprintf("%s/%s  %s\n", execution.Flow, execution.Name, execution.Status))
+}
+
+// executionReport is the JSON of one execution; schema/execution.json
+// describes it.
+type executionReport struct {
+	Schema string `json:"schema"` // "waitless.execution/1"
+	rest.Execution
+}
+
+// executionsReport is the JSON of several; schema/executions.json describes it.
+type executionsReport struct {
+	Schema     string           `json:"schema"` // "waitless.executions/1"
+	Executions []rest.Execution `json:"executions"`
+}
+
+func (c Command) listCommand() *cobra.Command {
+	var o storeOptions
+	var flow, status string
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List executions, the latest first",
+		Example: "  waitless list --status Running",
+		Args:    arguments(0, 0),
+	}
+	o.register(cmd)
+	cmd.Flags().StringVar(&flow, "flow", "", "only those of this flow")
+	cmd.Flags().StringVar(&status, "status", "", "only those that are Starting, Running, Succeeded, Failed or Stopped")
+	cmd.RunE = c.onStore(&o, func(ctx context.Context, what string, a *api, _ []string) error {
+		executions, err := a.Executions(ctx, flow, machine.Status(status))
+		if err != nil {
+			return apiError(what, err)
+		}
+		if o.json {
+			return c.printJSON(executionsReport{"waitless.executions/1", append([]rest.Execution{}, executions...)})
+		}
+		return c.table(func(w *tabwriter.Writer) {
+			for _, e := range executions {
+				_, _ = fmt.Fprintf(w, "%s/%s\t%s\t%s\t%s\n", e.Flow, e.Name, e.Status, localTime(e.StartedTime), state(e))
+			}
+		})
+	})
+	return cmd
+}
+
+// table prints columns.
+func (c Command) table(rows func(w *tabwriter.Writer)) error {
+	var out strings.Builder
+	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	rows(w)
+	_ = w.Flush() // to memory
+	return c.print(out.String())
+}
+
+// localTime shows an instant of the API on the user's clock.
+func localTime(text string) string {
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return text
+	}
+	return t.Local().Format(time.DateTime)
+}
+
+// state is what there is to say of an execution beside its status.
+func state(e rest.Execution) string {
+	switch w := e.Waiting; {
+	case e.Error != "" || e.Cause != "":
+		return printable(because(e.Error, e.Cause))
+	case w == nil:
+		return ""
+	case w.Until != "":
+		return fmt.Sprintf("%s waits for %s until %s", w.Step, article[w.For], localTime(w.Until))
+	default:
+		return fmt.Sprintf("%s waits for %s", w.Step, article[w.For])
+	}
+}
+
+var article = map[string]string{"call": "a call", "instant": "an instant", "callback": "a callback"}
+
+func (c Command) showCommand() *cobra.Command {
+	var o storeOptions
+	cmd := &cobra.Command{
+		Use:     "show FLOW/EXECUTION",
+		Short:   "Show one execution",
+		Example: "  waitless show polling/order-7",
+		Args:    arguments(1, 1),
+	}
+	o.register(cmd)
+	cmd.RunE = c.onStore(&o, func(ctx context.Context, what string, a *api, args []string) error {
+		flow, name, err := names(what, args[0])
+		if err != nil {
+			return err
+		}
+		e, err := a.Execution(ctx, flow, name)
+		if err != nil {
+			return apiError(what+" "+args[0], err)
+		}
+		if o.json {
+			return c.printJSON(executionReport{"waitless.execution/1", e})
+		}
+		return c.print(describe(e))
+	})
+	return cmd
+}
+
+func describe(e rest.Execution) string {
+	var out strings.Builder
+	line := func(key, value string) {
+		if value != "" {
+			fmt.Fprintf(&out, "%-9s %s\n", key, value)
+		}
+	}
+	line("execution", e.Flow+"/"+e.Name)
+	line("status", string(e.Status))
+	line("waiting", state(rest.Execution{Waiting: e.Waiting}))
+	line("started", localTime(e.StartedTime))
+	line("stopped", localTime(e.StoppedTime))
+	line("input", e.Input.JSON())
+	if e.Output != nil {
+		line("output", e.Output.JSON())
+	}
+	line("error", e.Error)
+	line("cause", printable(e.Cause))
+	return out.String()
+}
+
+func (c Command) stopCommand() *cobra.Command {
+	var o storeOptions
+	var why rest.Failure
+	cmd := &cobra.Command{
+		Use:     "stop FLOW/EXECUTION",
+		Short:   "End an execution",
+		Long:    "End an execution. A step that waits for a callback is closed with FnF.Stopped first; when an answer\ncame before that, it is recorded.",
+		Example: "  waitless stop polling/order-7 --cause 'no longer needed'",
+		Args:    arguments(1, 1),
+	}
+	o.register(cmd)
+	cmd.Flags().StringVar(&why.Error, "error", "", "the name of the error that the history shows")
+	cmd.Flags().StringVar(&why.Cause, "cause", "", "why, for people")
+	cmd.RunE = c.onStore(&o, func(ctx context.Context, what string, a *api, args []string) error {
+		flow, name, err := names(what, args[0])
+		if err != nil {
+			return err
+		}
+		e, err := a.Stop(ctx, flow, name, why)
+		if err != nil {
+			return apiError(what+" "+args[0], err)
+		}
+		if o.json {
+			return c.printJSON(executionReport{"waitless.execution/1", e})
+		}
+		return c.print(fmt.Sprintf("%s/%s is being stopped\n", e.Flow, e.Name))
+	})
+	return cmd
+}
+
+// followInterval is how often --follow asks for new events.
+const followInterval = 200 * time.Millisecond
+
+func (c Command) historyCommand() *cobra.Command {
+	var o storeOptions
+	var follow, unmask bool
+	cmd := &cobra.Command{
+		Use:     "history FLOW/EXECUTION",
+		Short:   "Show the history of an execution",
+		Long:    "Show the history of an execution, a line an event; with --json an event a line, as the 2019-03-15 API\nshows it.",
+		Example: "  waitless history polling/order-7",
+		Args:    arguments(1, 1),
+	}
+	o.register(cmd)
+	cmd.Flags().BoolVar(&follow, "follow", false, "go on until the execution ends")
+	cmd.Flags().BoolVar(&unmask, "unmask", false, "show the tokens that the history holds")
+	cmd.RunE = c.onStore(&o, func(ctx context.Context, what string, a *api, args []string) error {
+		flow, name, err := names(what, args[0])
+		if err != nil {
+			return err
+		}
+		for after := 0; ; {
+			e, err := a.Execution(ctx, flow, name)
+			if err != nil {
+				return apiError(what+" "+args[0], err)
+			}
+			events, err := a.History(ctx, flow, name, after)
+			if err != nil {
+				return apiError(what+" "+args[0], err)
+			}
+			if !unmask {
+				mask(events)
+			}
+			if err := c.printEvents(events, o.json); err != nil {
+				return err
+			}
+			if len(events) > 0 {
+				after = events[len(events)-1].EventID
+			}
+			if !follow || e.Status.Final() {
+				return nil
+			}
+			if err := sleep(ctx, followInterval); err != nil {
+				return interrupted(what, "the execution goes on")
+			}
+		}
+	})
+	return cmd
+}
+
+// mask hides the tokens that a flow passed on.
+func mask(events []machine.HistoryEvent) {
+	for i := range events {
+		events[i].EventDetail = token.MaskAll(events[i].EventDetail)
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (c Command) printEvents(events []machine.HistoryEvent, asJSON bool) error {
+	for _, e := range events {
+		if asJSON {
+			if err := c.printLine(e); err != nil {
+				return err
+			}
+			continue
+		}
+		text := fmt.Sprintf("%4d  %s  %-18s %s", e.EventID, localTime(e.Time), e.Type, e.StepName)
+		if e.EventDetail != "{}" {
+			text += "  " + e.EventDetail
+		}
+		if err := c.print(strings.TrimRight(text, " ") + "\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/local"
+)
+
+// defaultStore is the folder of the store when nobody names another.
+const defaultStore = ".waitless"
+
+// socketName is the socket in a store's folder at which whoever holds the
+// store answers others.
+const socketName = "socket"
+
+// storeDir is the folder of the store: flag, environment, default.
+func (c Command) storeDir(flag string) string {
+	switch {
+	case flag != "":
+		return flag
+	case c.Getenv("WAITLESS_STORE") != "":
+		return c.Getenv("WAITLESS_STORE")
+	}
+	return defaultStore
+}
+
+// api is the management API of a store: over its socket while another process
+// holds it, else over the store itself, which nobody works on then.
+type api struct {
+	*rest.Client
+	dir   string
+	close func() error
+}
+
+// openAPI finds the API of the store in dir.
+func (c Command) openAPI(what, dir string) (*api, error) {
+	if client := dialSocket(dir); client != nil {
+		return &api{client, dir, func() error { return nil }}, nil
+	}
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, usageError(what, "there is no store in "+dir, "waitless run FLOW, or --store DIR")
+	}
+	store, err := local.Open(dir)
+	if err != nil {
+		return nil, storeError(what, err)
+	}
+	system := local.New(local.Config{Store: store, Keys: store.Keys()})
+	return &api{&rest.Client{Base: "http://store", HTTP: &http.Client{Transport: inProcess{handlerOf(system, store)}}}, dir, store.Close}, nil
+}
+
+// openOrMakeAPI is [Command.openAPI] that makes a store where there is none.
+func (c Command) openOrMakeAPI(what, dir string) (*api, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, usageError(what, dir+": "+reasonOf(err), "--store DIR")
+	}
+	return c.openAPI(what, dir)
+}
+
+func storeError(what string, err error) error {
+	return &failure{exit: ExitInternal, what: what, why: err.Error()}
+}
+
+func handlerOf(system *local.System, index rest.Index) http.Handler {
+	return rest.Handler(rest.Config{Engine: system.Engine, Tokens: system.Tokens, Index: index, Start: system.Start})
+}
+
+// dialSocket is a client of whoever holds the store, nil when nobody does.
+func dialSocket(dir string) *rest.Client {
+	path := filepath.Join(dir, socketName)
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", path)
+	}
+	const patience = time.Second
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	probe, err := dial(ctx, "", "")
+	if err != nil {
+		return nil
+	}
+	_ = probe.Close() // it only showed that somebody listens
+	return &rest.Client{Base: "http://store", HTTP: &http.Client{Transport: &http.Transport{DialContext: dial}}}
+}
+
+// serveSocket answers others at the store's socket until ctx ends.
+func serveSocket(ctx context.Context, dir string, handler http.Handler) error {
+	path := filepath.Join(dir, socketName)
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // left by one that was killed; the lock is ours
+		return err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "unix", path)
+	if err != nil {
+		return fmt.Errorf("listen at %s: %w; choose a shorter --store", path, err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	const patience = 10 * time.Second
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: patience}
+	go func() { _ = server.Serve(listener) }()
+	context.AfterFunc(ctx, func() { _ = server.Close() })
+	return nil
+}
+
+// inProcess is a transport to a handler in the same process.
+type inProcess struct{ handler http.Handler }
+
+// RoundTrip implements [http.RoundTripper].
+func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := &answered{header: http.Header{}, status: http.StatusOK}
+	t.handler.ServeHTTP(w, r)
+	return &http.Response{
+		StatusCode: w.status, Header: w.header, Body: io.NopCloser(&w.body), Request: r, ProtoMajor: 1, ProtoMinor: 1,
+	}, nil
+}
+
+type answered struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (a *answered) Header() http.Header         { return a.header }
+func (a *answered) WriteHeader(status int)      { a.status = status }
+func (a *answered) Write(p []byte) (int, error) { return a.body.Write(p) }
+
+// apiError is an error of the API as the program shows it.
+func apiError(what string, err error) error {
+	var refused *rest.Error
+	if !errors.As(err, &refused) {
+		return &failure{exit: ExitInternal, what: what, why: err.Error()}
+	}
+	f := &failure{exit: ExitUsage, what: what, why: refused.Message}
+	switch refused.Code {
+	case engine.CodeNotFound:
+		f.try = "waitless list"
+	case engine.CodeInternal, engine.CodeTooNew:
+		f.exit = ExitInternal
+	case engine.CodeConflict, engine.CodeInvalid:
+	}
+	return f
+}

@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+func (c Command) tokensCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "tokens",
+		Short: "See and close the tokens that executions wait for",
+		Long: "A step that waits for a callback has a token. Whoever has it brings the outcome; the first one stays.\n" +
+			"Tokens are masked unless --unmask asks for them.",
+		Example: "  waitless tokens list --unmask",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return usageError("tokens "+args[0], "there is no such command"+didYouMean(args[0], commandNames(cmd)), "waitless tokens --help")
+		},
+	}
+	cmd.AddCommand(c.tokensListCommand(), c.tokensShowCommand(), c.tokensSucceedCommand(), c.tokensFailCommand(), c.tokensHeartbeatCommand())
+	return cmd
+}
+
+// tokensReport is the JSON of tokens list; schema/tokens.json describes it.
+type tokensReport struct {
+	Schema string       `json:"schema"` // "waitless.tokens/1"
+	Tokens []rest.Token `json:"tokens"`
+}
+
+// tokenReport is the JSON of the other commands; schema/token.json describes
+// it.
+type tokenReport struct {
+	Schema string `json:"schema"` // "waitless.token/1"
+	rest.Token
+}
+
+func (c Command) tokensListCommand() *cobra.Command {
+	var o storeOptions
+	var unmask bool
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the open tokens", Example: "  waitless tokens list --unmask", Args: arguments(0, 0),
+	}
+	o.register(cmd)
+	cmd.Flags().BoolVar(&unmask, "unmask", false, "show the tokens whole")
+	cmd.RunE = c.onStore(&o, func(ctx context.Context, what string, a *api, _ []string) error {
+		tokens, err := a.Tokens(ctx, unmask)
+		if err != nil {
+			return apiError(what, err)
+		}
+		if o.json {
+			return c.printJSON(tokensReport{"waitless.tokens/1", append([]rest.Token{}, tokens...)})
+		}
+		return c.table(func(w *tabwriter.Writer) {
+			for _, t := range tokens {
+				_, _ = fmt.Fprintf(w, "%s\t%s/%s\t%s\tsince %s\t%s\n", t.Token, t.Flow, t.Execution, t.Step, localTime(t.Since), deadlineOf(t))
+			}
+		})
+	})
+	return cmd
+}
+
+func deadlineOf(t rest.Token) string {
+	if t.Deadline == "" {
+		return "no deadline"
+	}
+	return "until " + localTime(t.Deadline)
+}
+
+// onToken is a command on one token, whose result is a token.
+func (c Command) onToken(cmd *cobra.Command, body func(ctx context.Context, what string, a *api, text string) (t rest.Token, first bool, err error)) *cobra.Command {
+	var o storeOptions
+	cmd.Args = arguments(1, 1)
+	o.register(cmd)
+	cmd.RunE = c.onStore(&o, func(ctx context.Context, what string, a *api, args []string) error {
+		t, first, err := body(ctx, what, a, args[0])
+		if err != nil {
+			return err
+		}
+		t.Token = token.Mask(t.Token)
+		if o.json {
+			err = c.printJSON(tokenReport{"waitless.token/1", t})
+		} else if first {
+			err = c.print(outcomeText(t) + "\n")
+		}
+		if err != nil || first {
+			return err
+		}
+		return &failure{exit: ExitFailed, what: what, why: "another outcome was first: " + outcomeText(t)}
+	})
+	return cmd
+}
+
+// outcomeText says what is known of a token.
+func outcomeText(t rest.Token) string {
+	var text string
+	switch {
+	case t.Open && t.LastBeat != "":
+		return fmt.Sprintf("token %s is open, last heartbeat %s", t.Token, localTime(t.LastBeat))
+	case t.Open:
+		return fmt.Sprintf("token %s is open", t.Token)
+	case t.Output != nil:
+		text = fmt.Sprintf("token %s succeeded with %s", t.Token, t.Output.JSON())
+	default:
+		text = fmt.Sprintf("token %s failed with %s", t.Token, printable(because(t.Error, t.Cause)))
+	}
+	return fmt.Sprintf("%s, closed by %s at %s", text, t.ClosedBy, localTime(t.ClosedAt))
+}
+
+func (c Command) tokensShowCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "show TOKEN", Short: "Show what is known of a token", Example: "  waitless tokens show TOKEN"}
+	return c.onToken(cmd, func(ctx context.Context, what string, a *api, text string) (rest.Token, bool, error) {
+		t, err := a.Token(ctx, text)
+		return t, true, tokenError(what, err)
+	})
+}
+
+func (c Command) tokensSucceedCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use: "succeed TOKEN", Short: "Report that the task succeeded",
+		Long:    "Report that the task succeeded. Exit code 1: another outcome was first, which is shown.",
+		Example: `  waitless tokens succeed TOKEN --output '{"status":"ok"}'`,
+	}
+	cmd.Flags().StringVar(&output, "output", "{}", "what the task brings: a JSON object, @FILE or - for standard input")
+	return c.onToken(cmd, func(ctx context.Context, what string, a *api, text string) (rest.Token, bool, error) {
+		value, err := c.readObject(ctx, what, "--output", output)
+		if err != nil {
+			return rest.Token{}, false, err
+		}
+		t, first, err := a.Succeed(ctx, text, value)
+		return t, first, tokenError(what, err)
+	})
+}
+
+func (c Command) tokensFailCommand() *cobra.Command {
+	var why rest.Failure
+	cmd := &cobra.Command{
+		Use: "fail TOKEN", Short: "Report that the task failed",
+		Long:    "Report that the task failed. Exit code 1: another outcome was first, which is shown.",
+		Example: "  waitless tokens fail TOKEN --error Rejected --cause 'by the manager'",
+	}
+	cmd.Flags().StringVar(&why.Error, "error", "FnF.Failed", "the name that the flow can tell failures apart by")
+	cmd.Flags().StringVar(&why.Cause, "cause", "", "why, for people")
+	return c.onToken(cmd, func(ctx context.Context, what string, a *api, text string) (rest.Token, bool, error) {
+		t, first, err := a.Fail(ctx, text, why)
+		return t, first, tokenError(what, err)
+	})
+}
+
+func (c Command) tokensHeartbeatCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "heartbeat TOKEN", Short: "Keep a token from being closed for a missed heartbeat", Example: "  waitless tokens heartbeat TOKEN",
+	}
+	return c.onToken(cmd, func(ctx context.Context, what string, a *api, text string) (rest.Token, bool, error) {
+		t, first, err := a.Heartbeat(ctx, text)
+		return t, first, tokenError(what, err)
+	})
+}
+
+func tokenError(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	f := apiError(what, err)
+	if mended, ok := f.(*failure); ok && strings.Contains(mended.why, token.ErrInvalid.Error()) { //nolint:errorlint // just made
+		mended.try = "waitless tokens list --unmask"
+	}
+	return f
+}
