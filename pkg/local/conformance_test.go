@@ -3,7 +3,6 @@ package local_test
 import (
 	"testing"
 
-	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/engine/enginetest"
 	"github.com/waitless/waitless/pkg/local"
 )
@@ -23,32 +22,23 @@ func openDisk(t testing.TB, dir string) *local.DiskStore {
 	return store
 }
 
-// TestStores holds every store against every suite.
-func TestStores(t *testing.T) {
-	t.Parallel()
+func TestLog(t *testing.T)           { t.Parallel(); eachStore(t, enginetest.Log) }
+func TestFlows(t *testing.T)         { t.Parallel(); eachStore(t, enginetest.Flows) }
+func TestOutcomes(t *testing.T)      { t.Parallel(); eachStore(t, enginetest.Outcomes) }
+func TestContract(t *testing.T)      { t.Parallel(); eachStore(t, enginetest.Contract) }
+func TestCrashes(t *testing.T)       { t.Parallel(); eachStore(t, enginetest.Crashes) }
+func TestInterleavings(t *testing.T) { t.Parallel(); eachStore(t, enginetest.Interleavings) }
+
+// eachStore holds every store against a suite.
+func eachStore[S any](t *testing.T, suite func(*testing.T, func(*testing.T) S)) {
+	t.Helper()
 	for name, open := range stores {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			testStore(t, open)
-		})
-	}
-}
-
-func testStore(t *testing.T, open func(t *testing.T) local.Store) {
-	t.Helper()
-	suites := map[string]func(t *testing.T){
-		"Log":      func(t *testing.T) { enginetest.Log(t, func(t *testing.T) engine.Log { return open(t) }) },
-		"Flows":    func(t *testing.T) { enginetest.Flows(t, func(t *testing.T) engine.Flows { return open(t) }) },
-		"Contract": func(t *testing.T) { enginetest.Contract(t, func(t *testing.T) enginetest.Store { return open(t) }) },
-		"Crashes":  func(t *testing.T) { enginetest.Crashes(t, func(t *testing.T) enginetest.Store { return open(t) }) },
-		"Interleavings": func(t *testing.T) {
-			enginetest.Interleavings(t, func(t *testing.T) enginetest.Store { return open(t) })
-		},
-	}
-	for name, suite := range suites {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			suite(t)
+			suite(t, func(t *testing.T) S {
+				t.Helper()
+				return any(open(t)).(S)
+			})
 		})
 	}
 }
