@@ -8,15 +8,15 @@ import (
 )
 
 // openDisk opens a store that is shut when the test is over.
-func openDisk(t testing.TB, dir string) *local.DiskStore {
-	t.Helper()
+func openDisk(tb testing.TB, dir string) *local.DiskStore {
+	tb.Helper()
 	store, err := local.Open(dir)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := store.Shut(); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	})
 	return store
