@@ -94,4 +94,17 @@
 // Choice, until tokens come: awaited, whatever they take, 15 minutes at most.
 //
 // Reason: the store is in memory. Nobody else can take the execution over, so nothing is lost by waiting.
+//
+// # 10. What keeps executions on one machine?
+//
+// Options: pebble, bbolt, SQLite without C; a log of our own.
+//
+// Choice: pebble (local.DiskStore), with one goroutine that writes, and syncs for all who wait.
+//
+// Reason: a commit is a small item put under a new key, and what it costs is the sync. With 64 writers of 1 KB pebble made
+// 45,000 durable writes a second on two cores, bbolt 14,000, SQLite 8,000 in an earlier run; a log of our own would need its
+// index and its compaction written and trusted. One writer, because pebble ends the process after a failed write: so only that
+// goroutine stops, and everybody else gets the error. It also shows a write before it is on disk; the store holds the
+// execution until then, so that nobody is told what a crash would take back. The format number of the store stands in a
+// file of its own, since pebble writes as soon as it opens, and a newer store is to be left untouched.
 package pkg

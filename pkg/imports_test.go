@@ -58,7 +58,10 @@ var house = []row{
 	{path: "pkg/resume", ours: []string{"pkg/expr", "pkg/token", "pkg/jobs"}},
 	{path: "pkg/resume/resumetest", testing: true, ours: []string{"pkg/resume", "pkg/expr", "pkg/token", "pkg/jobs"}},
 
-	{path: "pkg/local", ours: append([]string{"pkg/jobs/simulated"}, useCases...), modules: []string{"github.com/mattn/go-shellwords", yaml}},
+	{
+		path: "pkg/local", ours: append([]string{"pkg/jobs/simulated"}, useCases...),
+		modules: []string{"github.com/cockroachdb/pebble", "github.com/mattn/go-shellwords", yaml},
+	},
 	{path: "pkg/sim", testing: true, ours: useCases},
 
 	{path: "pkg/httpapi/rest", ours: useCases},

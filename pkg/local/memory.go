@@ -2,12 +2,10 @@ package local
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -54,16 +52,21 @@ func (m *MemoryStore) Append(ctx context.Context, item engine.Item) error {
 	case item.Seq < size:
 		return &engine.ConflictError{Nonce: log[item.Seq].Nonce}
 	case item.Seq > size:
-		return &engine.Error{
-			Code: engine.CodeInternal, Op: "append to the log of execution " + item.Execution.String(),
-			Err: fmt.Errorf("item %d would leave a gap after %d items", item.Seq, size),
-		}
+		return gapError(item, size)
 	}
 	if m.logs == nil {
 		m.logs = make(map[engine.ID][]engine.Item)
 	}
 	m.logs[item.Execution] = append(log, copyOf(item))
 	return nil
+}
+
+// gapError: such an item was never meant for this log.
+func gapError(item engine.Item, size uint64) error {
+	return &engine.Error{
+		Code: engine.CodeInternal, Op: "append to the log of execution " + item.Execution.String(),
+		Err: fmt.Errorf("item %d would leave a gap after %d items", item.Seq, size),
+	}
 }
 
 // Items implements [engine.Log].
@@ -86,24 +89,13 @@ func (m *MemoryStore) Items(ctx context.Context, execution engine.ID, from uint6
 func (m *MemoryStore) Executions(_ context.Context, flow string, status machine.Status) ([]engine.ID, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	var found []machine.State
+	var list index
 	for _, log := range m.logs {
-		state, _, err := machine.Decode(log[len(log)-1].Body)
-		if err != nil {
+		if err := list.add(log[len(log)-1], flow, status); err != nil {
 			return nil, err
 		}
-		if (flow == "" || state.Flow.Name == flow) && (status == "" || state.Status == status) {
-			found = append(found, state)
-		}
 	}
-	slices.SortFunc(found, func(a, b machine.State) int {
-		return cmp.Or(b.Started.Compare(a.Started), cmp.Compare(a.Execution, b.Execution))
-	})
-	ids := make([]engine.ID, len(found))
-	for i, state := range found {
-		ids[i] = state.ID()
-	}
-	return ids, nil
+	return list.ids(), nil
 }
 
 // copyOf keeps callers and store from sharing memory, as they would not across
@@ -115,12 +107,10 @@ func copyOf(item engine.Item) engine.Item {
 
 // Put implements [engine.Flows].
 func (m *MemoryStore) Put(_ context.Context, name string, text []byte) (machine.Flow, error) {
-	parsed, problems := fdl.Parse(text)
-	if parsed == nil {
-		return machine.Flow{}, &engine.Error{Code: engine.CodeInvalid, Op: "put flow " + name, Err: problemsError(name, problems.Errors())}
+	flow, parsed, err := parseFlow(name, text)
+	if err != nil {
+		return machine.Flow{}, err
 	}
-	sum := sha256.Sum256(text)
-	flow := machine.Flow{Name: name, Hash: hex.EncodeToString(sum[:])}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.flows == nil {
@@ -128,6 +118,16 @@ func (m *MemoryStore) Put(_ context.Context, name string, text []byte) (machine.
 	}
 	m.flows[flow] = parsed
 	return flow, nil
+}
+
+// parseFlow checks a definition and names it by its content.
+func parseFlow(name string, text []byte) (machine.Flow, *fdl.Flow, error) {
+	parsed, problems := fdl.Parse(text)
+	if parsed == nil {
+		return machine.Flow{}, nil, &engine.Error{Code: engine.CodeInvalid, Op: "put flow " + name, Err: problemsError(name, problems.Errors())}
+	}
+	sum := sha256.Sum256(text)
+	return machine.Flow{Name: name, Hash: hex.EncodeToString(sum[:])}, parsed, nil
 }
 
 func problemsError(name string, problems fdl.Problems) error {
@@ -144,9 +144,13 @@ func (m *MemoryStore) Flow(_ context.Context, flow machine.Flow) (*fdl.Flow, err
 	defer m.mu.RUnlock()
 	parsed, ok := m.flows[flow]
 	if !ok {
-		return nil, &engine.Error{Code: engine.CodeNotFound, Op: "read flow " + flow.Name, Err: fmt.Errorf("there is none with hash %.12s", flow.Hash)}
+		return nil, unknownFlow(flow)
 	}
 	return parsed, nil
+}
+
+func unknownFlow(flow machine.Flow) error {
+	return &engine.Error{Code: engine.CodeNotFound, Op: "read flow " + flow.Name, Err: fmt.Errorf("there is none with hash %.12s", flow.Hash)}
 }
 
 // Record implements [engine.Outcomes].

@@ -38,6 +38,10 @@ type scenario struct {
 // stores are all stores that a System can have.
 var stores = map[string]func(t *testing.T) local.Store{
 	"memory": func(*testing.T) local.Store { return &local.MemoryStore{} },
+	"disk": func(t *testing.T) local.Store {
+		t.Helper()
+		return openDisk(t, filepath.Join(t.TempDir(), "store"))
+	},
 }
 
 // TestScenarios runs every folder of events/ on every store, in virtual time.

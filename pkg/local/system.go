@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
@@ -20,12 +21,22 @@ type Store interface {
 	resume.Outcomes
 }
 
+// durable is a store that outlives the process.
+type durable interface {
+	Store
+	// Keys sign the tokens of the store's executions.
+	Keys() token.Keys
+	// Unfinished are the latest items of executions that have not ended, in
+	// pages; see [DiskStore.Unfinished].
+	Unfinished(ctx context.Context, after engine.ID, limit int) ([]engine.Item, error)
+}
+
 // Config is what a [System] is made of.
 type Config struct {
 	Store    Store
 	Clock    *Clock       // nil means the real one
 	Tasks    engine.Tasks // nil means the functions that are built in
-	Keys     token.Keys   // sign tokens; without a secret new ones are made
+	Keys     token.Keys   // sign tokens; without a secret they are the store's
 	Limits   machine.Limits
 	Observer engine.Observer // nil for nobody
 	Workers  int             // wakes handled at once; 0 means 1
@@ -38,8 +49,17 @@ type System struct {
 	// Tokens closes tokens from outside.
 	Tokens  *resume.Tokens
 	queue   *queue
+	tasks   *taskQueue
 	clock   *Clock
 	workers int
+	// store is nil when nothing in it can be of an earlier process.
+	store durable
+	// resolve finds the functions of a flow that nobody provides here. An
+	// execution that needs one is left to a process that has it.
+	resolve func(*fdl.Flow) []error
+
+	mu        sync.Mutex
+	recovered bool
 }
 
 // New composes a system. It does nothing until [System.Run].
@@ -47,22 +67,31 @@ func New(config Config) *System {
 	if config.Clock == nil {
 		config.Clock = &Clock{}
 	}
+	resolve := func(*fdl.Flow) []error { return nil }
+	if tasks, ok := config.Tasks.(*Tasks); ok {
+		resolve = tasks.Resolve
+	}
 	if config.Tasks == nil {
 		config.Tasks = &Tasks{clock: config.Clock}
-	}
-	if config.Keys.Current.Secret == nil {
-		config.Keys = newKeys()
 	}
 	if config.Observer == nil {
 		config.Observer = nobody{}
 	}
-	s := &System{queue: newQueue(config.Clock), clock: config.Clock, workers: max(config.Workers, 1)}
+	s := &System{queue: newQueue(config.Clock), clock: config.Clock, workers: max(config.Workers, 1), resolve: resolve}
 	if config.Script != nil {
 		config.Observer = &play{Observer: config.Observer, system: s, answers: config.Script.answers}
 	}
+	s.tasks = &taskQueue{system: s, known: map[string]bool{}}
+	var born time.Time
+	if store, ok := config.Store.(durable); ok {
+		s.store, born = store, config.Clock.Now() // the store has one process at a time
+	}
+	if config.Keys.Current.Secret == nil {
+		config.Keys = s.newKeys()
+	}
 	s.Engine = engine.New(engine.Config{
-		Log: config.Store, Flows: config.Store, Outcomes: config.Store, Wakes: s.queue, Tasks: config.Tasks, TaskQueue: taskQueue{s},
-		Keys: config.Keys, Now: config.Clock.Now, Limits: config.Limits, Observer: config.Observer,
+		Log: config.Store, Flows: config.Store, Outcomes: config.Store, Wakes: s.queue, Tasks: config.Tasks, TaskQueue: s.tasks,
+		Keys: config.Keys, Born: born, Now: config.Clock.Now, Limits: config.Limits, Observer: config.Observer,
 	})
 	s.Tokens = resume.New(resume.Config{Keys: config.Keys, Outcomes: config.Store, Wakes: tokenWakes{s.queue}, Now: config.Clock.Now})
 	return s
@@ -73,7 +102,15 @@ type nobody struct{}
 func (nobody) Calling(machine.Call, time.Time)                     {}
 func (nobody) Committed(engine.ID, machine.State, []machine.Event) {}
 
-// newKeys are for a store that is gone with the process.
+// newKeys are those of the store, or for a store that is gone with the process.
+func (s *System) newKeys() token.Keys {
+	if s.store != nil {
+		return s.store.Keys()
+	}
+	return newKeys()
+}
+
+// newKeys are keys that nobody has used.
 func newKeys() token.Keys {
 	secret := make([]byte, token.SecretSize)
 	_, _ = rand.Read(secret) // never fails
@@ -88,21 +125,61 @@ func (w tokenWakes) Send(ctx context.Context, id token.ID, handle string, at tim
 }
 
 // taskQueue makes long calls beside the workers.
-type taskQueue struct{ system *System }
+type taskQueue struct {
+	system *System
+
+	mu sync.Mutex
+	// known are the tasks under way or left, by the handles of their tokens: a
+	// task that is queued twice is made once.
+	known map[string]bool
+	left  []engine.Task // those whose run ended before their calls
+}
 
 // Queue implements [engine.TaskQueue]. The call ends with the run that queued
-// it.
-func (q taskQueue) Queue(ctx context.Context, task engine.Task) error {
+// it, and the next run makes it again.
+func (q *taskQueue) Queue(ctx context.Context, task engine.Task) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.known[task.Handle] {
+		return nil
+	}
+	q.known[task.Handle] = true
+	q.begin(ctx, task)
+	return nil
+}
+
+func (q *taskQueue) begin(ctx context.Context, task engine.Task) {
 	stop, ok := ctx.Value(stopKey{}).(context.CancelCauseFunc)
 	if !ok {
 		stop = func(error) {}
 	}
 	q.system.queue.inBackground(func() {
-		if err := q.system.RunTask(ctx, task); err != nil {
+		err := q.system.RunTask(ctx, task)
+		q.ended(task, err)
+		if err != nil {
 			stop(err)
 		}
 	})
-	return nil
+}
+
+func (q *taskQueue) ended(task engine.Task, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err != nil {
+		q.left = append(q.left, task)
+		return
+	}
+	delete(q.known, task.Handle)
+}
+
+// resume makes the calls that the run before left.
+func (q *taskQueue) resume(ctx context.Context) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, task := range q.left {
+		q.begin(ctx, task)
+	}
+	q.left = nil
 }
 
 // stopKey is where the context of a run keeps what ends it.
@@ -111,10 +188,71 @@ type stopKey struct{}
 // Start is [engine.Engine.Start] for an execution that begins in this very
 // instant: its wake is held back until there is something to find.
 func (s *System) Start(ctx context.Context, request engine.StartRequest) (engine.StartAnswer, error) {
+	if err := s.recover(ctx); err != nil {
+		return 0, err
+	}
+	if err := s.canCall(ctx, request); err != nil {
+		return 0, err
+	}
 	release := s.queue.holdBack(engine.NewID(request.Flow.Name, request.Execution))
 	defer release()
 	return s.Engine.Start(ctx, request)
 }
+
+// canCall refuses an execution that would fail for the lack of a function.
+func (s *System) canCall(ctx context.Context, request engine.StartRequest) error {
+	flow, err := s.Flows.Flow(ctx, request.Flow)
+	if err != nil {
+		return err
+	}
+	if missing := s.resolve(flow); len(missing) > 0 {
+		return &engine.Error{
+			Code: engine.CodeInvalid, Op: "start " + request.Flow.Name + "/" + request.Execution, Err: errors.Join(missing...),
+		}
+	}
+	return nil
+}
+
+// recover sends once the wakes of what an earlier process left unfinished. It
+// comes before anything is started here, which has its wakes.
+func (s *System) recover(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.recovered || s.store == nil {
+		return nil
+	}
+	for after := (engine.ID{}); ; {
+		page, err := s.store.Unfinished(ctx, after, recoveryPage)
+		if err != nil {
+			return err
+		}
+		for _, item := range page {
+			if err := s.recoverOne(ctx, item); err != nil {
+				return err
+			}
+			after = item.Execution
+		}
+		if len(page) < recoveryPage {
+			s.recovered = true
+			return nil
+		}
+	}
+}
+
+func (s *System) recoverOne(ctx context.Context, item engine.Item) error {
+	state, _, err := machine.Decode(item.Body)
+	if err != nil {
+		return err
+	}
+	flow, err := s.Flows.Flow(ctx, state.Flow)
+	if err != nil || len(s.resolve(flow)) > 0 {
+		return err
+	}
+	return s.Recover(ctx, item)
+}
+
+// recoveryPage is how many executions are looked at together.
+const recoveryPage = 1000
 
 // Run handles wakes until nothing is left to be done, not even later, or ctx
 // ends, whose error it then answers. A wake that the engine cannot apply ends
@@ -138,6 +276,10 @@ func (s *System) handle(ctx context.Context, end func(context.Context, context.C
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	ctx = context.WithValue(ctx, stopKey{}, stop)
+	if err := s.recover(ctx); err != nil {
+		return err
+	}
+	s.tasks.resume(ctx)
 	var workers sync.WaitGroup
 	for range s.workers {
 		workers.Go(func() { s.work(ctx, stop) })

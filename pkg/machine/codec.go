@@ -83,6 +83,21 @@ func Decode(data []byte) (State, []Event, error) {
 
 var statusCodes = []Status{StatusStarting, StatusRunning, StatusSucceeded, StatusFailed, StatusStopped}
 
+// StatusOf is the status in what [Encode] wrote. It reads no more than that,
+// so it finds no damage behind it.
+func StatusOf(data []byte) (Status, error) {
+	format, size := binary.Uvarint(data)
+	if size > 0 && format != Format {
+		return "", &FormatError{format}
+	}
+	d := &decoder{Decoder: *expr.NewDecoder(data[max(size, 0):])}
+	status := d.status()
+	if size <= 0 || d.Err() != nil || d.strange {
+		return "", ErrDamaged
+	}
+	return status, nil
+}
+
 type encoder struct{ expr.Encoder }
 
 func (e *encoder) status(status Status) {

@@ -1,7 +1,7 @@
 // Package enginetest holds the suites that every adapter of package engine
-// passes: [Log], [Flows], [Wakes] and [Tasks] for the ports, [Contract] for
-// the engine over a store, rule by rule, and [Crashes] and [Interleavings] for
-// what happens when workers die or meet.
+// passes: [Log], [Flows], [Outcomes], [Wakes] and [Tasks] for the ports,
+// [Contract] for the engine over a store, rule by rule, and [Crashes] and
+// [Interleavings] for what happens when workers die or meet.
 //
 // A suite takes a constructor and runs one sub-test a case, so that the
 // outputs of two stores can be compared side by side. What a suite checks, an

@@ -1,0 +1,212 @@
+package enginetest
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// Records is [engine.Outcomes] with heartbeats, as package resume needs it.
+type Records interface {
+	engine.Outcomes
+	Beat(ctx context.Context, handle string, at time.Time) (token.Record, error)
+}
+
+// Outcomes is the suite of [engine.Outcomes] and of heartbeats. Each case gets
+// an empty store.
+func Outcomes(t *testing.T, open func(t *testing.T) Records) {
+	t.Helper()
+	runCases(t, open, []testCase[Records]{
+		{"a token that nobody knows is open", outcomesUnknown},
+		{"an outcome comes back as it was recorded", outcomesRoundTrip},
+		{"the first outcome stays", outcomesFirst},
+		{"a closing that is repeated answers the same record", outcomesRepeated},
+		{"of 64 closings at once one wins and all are told which", outcomesRace},
+		{"a heartbeat is noted and never goes back", outcomesBeat},
+		{"a heartbeat does not touch a closed token", outcomesBeatClosed},
+		{"a closing for a missed heartbeat is refused by a newer one", outcomesUnlessBeat},
+		{"a heartbeat and a closing for a missed one at once agree", outcomesBeatRace},
+		{"tokens have records of their own", outcomesHandles},
+		{"a cancelled context is an error and changes nothing", outcomesCancelled},
+	})
+}
+
+const handle = "AQEaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
+func closing(outcome token.Outcome, by token.Closer) token.Closing {
+	return token.Closing{Outcome: outcome, By: by, At: epoch}
+}
+
+func closeToken(t *testing.T, r Records, c token.Closing) token.Record {
+	t.Helper()
+	record, err := r.Close(t.Context(), handle, c)
+	if err != nil {
+		t.Fatalf("close: %v", err)
+	}
+	return record
+}
+
+func beat(t *testing.T, r Records, at time.Time) token.Record {
+	t.Helper()
+	record, err := r.Beat(t.Context(), handle, at)
+	if err != nil {
+		t.Fatalf("beat: %v", err)
+	}
+	return record
+}
+
+func sameRecord(a, b token.Record) bool { return reflect.DeepEqual(a.Encode(), b.Encode()) }
+
+func wantRecord(t *testing.T, r Records, want token.Record) {
+	t.Helper()
+	got, err := r.Record(t.Context(), handle)
+	if err != nil || !sameRecord(got, want) {
+		t.Errorf("the record is %+v, error %v; want %+v", got, err, want)
+	}
+}
+
+func outcomesUnknown(c on[Records]) { wantRecord(c.t, c.it, token.Record{}) }
+
+func outcomesRoundTrip(c on[Records]) {
+	t, r := c.t, c.it
+	output := object(t, `{"text":"a \"b\" \u00e9 \n","number":12345678901234567890.5,"list":[1,{},null,true]}`)
+	got := closeToken(t, r, closing(token.Success(output), token.ClosedByHand))
+	want := token.Record{Outcome: &token.Outcome{Output: output}, ClosedBy: token.ClosedByHand, ClosedAt: epoch}
+	if !sameRecord(got, want) {
+		t.Errorf("the answer is %+v, want %+v", got, want)
+	}
+	wantRecord(t, r, want)
+}
+
+func outcomesFirst(c on[Records]) {
+	t, r := c.t, c.it
+	first := closeToken(t, r, closing(token.Failure("Some.Error", "some cause"), token.ClosedByDeadline))
+	if first.Open() || first.Outcome.Error != "Some.Error" || first.Outcome.Cause != "some cause" || first.ClosedBy != token.ClosedByDeadline {
+		t.Errorf("the record is %+v", first)
+	}
+	if second := closeToken(t, r, closing(success, token.ClosedByHand)); !sameRecord(second, first) {
+		t.Errorf("the second closing answers %+v, want %+v", second, first)
+	}
+	wantRecord(t, r, first)
+}
+
+func outcomesRepeated(c on[Records]) {
+	t, r := c.t, c.it
+	first := closeToken(t, r, closing(success, token.ClosedByTask))
+	for range 3 {
+		if again := closeToken(t, r, closing(success, token.ClosedByTask)); !sameRecord(again, first) {
+			t.Errorf("the record is %+v, want %+v", again, first)
+		}
+	}
+}
+
+func outcomesRace(c on[Records]) {
+	t, r := c.t, c.it
+	const racers = 64
+	var got [racers]token.Record
+	var errs [racers]error
+	together(racers, func(i int) {
+		outcome := token.Success(expr.Object(expr.Member{Key: "racer", Value: expr.Int(int64(i))}))
+		got[i], errs[i] = r.Close(t.Context(), handle, closing(outcome, token.ClosedByHand))
+	})
+	for i := range racers {
+		if errs[i] != nil || got[i].Open() || !sameRecord(got[i], got[0]) {
+			t.Errorf("racer %d is told %+v, error %v; racer 0 %+v", i, got[i], errs[i], got[0])
+		}
+	}
+	wantRecord(t, r, got[0])
+}
+
+func outcomesBeat(c on[Records]) {
+	t, r := c.t, c.it
+	later := epoch.Add(time.Minute)
+	if got := beat(t, r, later); !got.Open() || !got.LastBeat.Equal(later) {
+		t.Errorf("the record is %+v", got)
+	}
+	if got := beat(t, r, epoch); !got.LastBeat.Equal(later) {
+		t.Errorf("an older heartbeat made it %+v", got)
+	}
+	wantRecord(t, r, token.Record{LastBeat: later})
+}
+
+func outcomesBeatClosed(c on[Records]) {
+	t, r := c.t, c.it
+	beat(t, r, epoch)
+	closed := closeToken(t, r, closing(success, token.ClosedByHand))
+	if !closed.LastBeat.Equal(epoch) {
+		t.Errorf("the closed record forgot the heartbeat: %+v", closed)
+	}
+	if got := beat(t, r, epoch.Add(time.Minute)); !sameRecord(got, closed) {
+		t.Errorf("the record is %+v, want %+v", got, closed)
+	}
+	wantRecord(t, r, closed)
+}
+
+func outcomesUnlessBeat(c on[Records]) {
+	t, r := c.t, c.it
+	beat(t, r, epoch.Add(time.Second))
+	missed := closing(token.Failure("FnF.TaskTimeout", "no heartbeat"), token.ClosedByHeartbeat)
+	missed.UnlessBeatAfter = epoch
+	if got := closeToken(t, r, missed); !got.Open() || !got.LastBeat.Equal(epoch.Add(time.Second)) {
+		t.Errorf("the record is %+v, want an open one with the newer heartbeat", got)
+	}
+	missed.UnlessBeatAfter = epoch.Add(time.Second) // a heartbeat in that very instant was seen
+	if got := closeToken(t, r, missed); got.Open() || got.ClosedBy != token.ClosedByHeartbeat {
+		t.Errorf("the record is %+v, want one closed for the missed heartbeat", got)
+	}
+}
+
+// outcomesBeatRace: either the heartbeat came first and both say open, or the
+// closing did and both say closed.
+func outcomesBeatRace(c on[Records]) {
+	t, r := c.t, c.it
+	for round := range 20 {
+		name := fmt.Sprintf("%s%d", handle, round)
+		missed := closing(token.Failure("FnF.TaskTimeout", "no heartbeat"), token.ClosedByHeartbeat)
+		missed.UnlessBeatAfter = epoch
+		var got [2]token.Record
+		var errs [2]error
+		together(2, func(i int) {
+			if i == 0 {
+				got[0], errs[0] = r.Beat(t.Context(), name, epoch.Add(time.Second))
+				return
+			}
+			got[1], errs[1] = r.Close(t.Context(), name, missed)
+		})
+		if errs[0] != nil || errs[1] != nil || !sameRecord(got[0], got[1]) {
+			t.Errorf("the heartbeat is told %+v, error %v; the closing %+v, error %v", got[0], errs[0], got[1], errs[1])
+		}
+	}
+}
+
+func outcomesHandles(c on[Records]) {
+	t, r := c.t, c.it
+	closeToken(t, r, closing(success, token.ClosedByHand))
+	for _, other := range []string{handle + "a", handle[1:], "", "stop " + handle} {
+		if got, err := r.Record(t.Context(), other); err != nil || !got.Open() {
+			t.Errorf("the record of %q is %+v, error %v", other, got, err)
+		}
+	}
+}
+
+func outcomesCancelled(c on[Records]) {
+	t, r := c.t, c.it
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := r.Record(ctx, handle); err == nil {
+		t.Error("record: no error")
+	}
+	if _, err := r.Close(ctx, handle, closing(success, token.ClosedByHand)); err == nil {
+		t.Error("close: no error")
+	}
+	if _, err := r.Beat(ctx, handle, epoch); err == nil {
+		t.Error("beat: no error")
+	}
+	wantRecord(t, r, token.Record{})
+}

@@ -1,0 +1,65 @@
+package engine
+
+import (
+	"context"
+	"slices"
+
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// Recover sends the wakes without which an execution would not go on, when all
+// wakes of it and all tasks are lost, as those that a process kept in its
+// memory. Latest is the latest item of its log. Of an execution that has ended
+// nothing is sent.
+func (e *Engine) Recover(ctx context.Context, latest Item) error {
+	state, _, err := decode(latest)
+	if err != nil || state.Status.Final() {
+		return err
+	}
+	causes, err := e.lostCauses(ctx, latest.Execution, state)
+	if err != nil {
+		return &Error{CodeOf(err), "recover execution " + latest.Execution.String(), err}
+	}
+	now := e.Now()
+	for _, cause := range slices.Compact(causes) {
+		if err := e.Wakes.Send(ctx, Wake{Execution: latest.Execution, Cause: cause, Due: now, Sent: now}); err != nil {
+			return err
+		}
+	}
+	if state.Timer.Tag == "" {
+		return nil
+	}
+	return e.Wakes.Send(ctx, Wake{Execution: latest.Execution, Cause: state.Timer.Tag, Due: state.Timer.Due, Sent: now, Seq: latest.Seq})
+}
+
+// lostCauses are the causes, timers apart, of the wakes that a state waits for.
+// A token or a request to stop is worth a wake only when it is there already:
+// what comes later has a wake of its own.
+func (e *Engine) lostCauses(ctx context.Context, id ID, state machine.State) ([]string, error) {
+	var causes []string
+	if state.Status == machine.StatusStarting {
+		causes = append(causes, machine.CauseStart)
+	}
+	if state.Ending != nil {
+		causes = append(causes, state.Ending.By)
+	}
+	stop, err := e.Outcomes.Record(ctx, stopHandle(id))
+	if err != nil {
+		return nil, err
+	}
+	if !stop.Open() {
+		causes = append(causes, machine.CauseStop)
+	}
+	w := state.Waiting
+	switch {
+	case w == nil || w.For == machine.WaitingForInstant:
+		return causes, nil
+	case w.For != machine.WaitingForToken || !w.Submitted:
+		return append(causes, w.By), nil // by rule 7, which looks at the token too
+	}
+	record, err := e.Outcomes.Record(ctx, w.Handle)
+	if err == nil && !record.Open() {
+		causes = append(causes, w.Handle)
+	}
+	return causes, err
+}

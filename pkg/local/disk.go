@@ -1,0 +1,342 @@
+package local
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// DiskStore keeps logs, flows and outcomes in a directory. It implements
+// [Store]. What a method acknowledged, or answered, survives the end of the
+// process and of the machine.
+//
+// One process at a time has a store open. After a failed write the store
+// answers every call with that error: nobody knows what the disk has then, and
+// the next [Open] finds out.
+type DiskStore struct {
+	dir     string
+	keys    token.Keys
+	db      *pebble.DB
+	commits *committer
+	// lock keeps other processes out.
+	lock io.Closer
+
+	// gate is held for reading by every call, and for writing by Shut.
+	gate   sync.RWMutex
+	closed bool
+
+	stripes [stripeCount]stripe
+	seed    maphash.Seed
+
+	mu    sync.Mutex
+	flows map[machine.Flow]*fdl.Flow // those asked for, parsed
+}
+
+// stripe orders what concerns one execution, or one token: a write holds it
+// until it is durable, so that nobody reads what a crash could take back.
+type stripe struct {
+	sync.RWMutex
+	// latest is the item appended last, of one of the stripe's executions; it
+	// has no Body when there is none. It saves most reads of the log.
+	latest engine.Item
+}
+
+// stripeCount is large beside the writes in flight, so that two of them rarely
+// meet, and small as a number of items in memory.
+const stripeCount = 1 << 12
+
+// storeFormat is the format number of the store as a whole; items and records
+// have numbers of their own. It changes when an older release would misread or
+// damage a store.
+const storeFormat = 1
+
+// Names in a store's directory.
+const (
+	formatFile = "format"
+	lockFile   = "lock"
+	keysFile   = "token.key"
+	dataDir    = "data"
+)
+
+// Open opens the store in dir, which is made if it is absent. Errors have a
+// code: [engine.CodeConflict] when another process has the store open,
+// [engine.CodeTooNew] for one of a newer release, which is left untouched,
+// [engine.CodeInvalid] for a directory that cannot be used.
+func Open(dir string) (*DiskStore, error) {
+	op := "open store " + dir
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, &engine.Error{Code: engine.CodeInvalid, Op: op, Err: err}
+	}
+	if err := makePrivateDir(path); err != nil {
+		return nil, &engine.Error{Code: engine.CodeInvalid, Op: op, Err: err}
+	}
+	lock, err := privateFS{vfs.Default}.Lock(filepath.Join(path, lockFile))
+	if err != nil {
+		return nil, &engine.Error{Code: engine.CodeConflict, Op: op, Err: fmt.Errorf(
+			"it is in use, by another process or by this one (%w); wait for its end or stop it, or use another directory", err)}
+	}
+	s, err := openLocked(path, op)
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	s.lock = lock
+	return s, nil
+}
+
+// openLocked opens a store that no other process has.
+func openLocked(path, op string) (*DiskStore, error) {
+	if err := checkFormat(path, op); err != nil {
+		return nil, err
+	}
+	keys, err := readKeys(filepath.Join(path, keysFile))
+	if err != nil {
+		return nil, &engine.Error{Code: engine.CodeInvalid, Op: op, Err: err}
+	}
+	s, err := openData(privateFS{vfs.Default}, filepath.Join(path, dataDir), op)
+	if err != nil {
+		return nil, err
+	}
+	s.keys = keys
+	return s, nil
+}
+
+// openData opens the part of the store that is not files of our own.
+func openData(fs vfs.FS, dir, op string) (*DiskStore, error) {
+	failure := newFailure(op)
+	options := &pebble.Options{
+		FS: fs, Logger: failure,
+		FormatMajorVersion: pebble.FormatNewest,
+		// Writes come in bursts of small items; fewer, larger tables are read
+		// with fewer look-ups. Memory is taken as it fills.
+		MemTableSize:  32 << 20,
+		EventListener: &pebble.EventListener{BackgroundError: failure.background, DataCorruption: func(pebble.DataCorruptionInfo) {}},
+	}
+	for i := range options.Levels {
+		// Most tokens that are asked for, and every first item, are not there.
+		options.Levels[i].FilterPolicy = bloom.FilterPolicy(bitsPerKey)
+	}
+	var db *pebble.DB
+	err := failure.guard(func() (err error) {
+		db, err = pebble.Open(dir, options)
+		return err
+	})
+	if err != nil {
+		return nil, &engine.Error{Code: engine.CodeInternal, Op: op, Err: explain(err)}
+	}
+	return &DiskStore{
+		dir: dir, db: db, commits: newCommitter(db, failure), lock: io.NopCloser(nil),
+		seed: maphash.MakeSeed(), flows: map[machine.Flow]*fdl.Flow{},
+	}, nil
+}
+
+// bitsPerKey of a filter: one look-up in a hundred is for nothing.
+const bitsPerKey = 10
+
+// explain says of an error of the storage what a person can do.
+func explain(err error) error {
+	switch {
+	case pebble.IsCorruptionError(err):
+		return fmt.Errorf("the store is damaged (%w); restore a copy of the directory", err)
+	case errors.Is(err, os.ErrPermission):
+		return fmt.Errorf("%w; the store belongs to another user", err)
+	}
+	return fmt.Errorf("%w; what was acknowledged is kept: see to the disk, then open the store again", err)
+}
+
+// Shut waits for the calls under way and gives the store free for others to
+// open. Later calls answer with an error.
+func (s *DiskStore) Shut() error {
+	s.gate.Lock()
+	defer s.gate.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	err := s.commits.close(s.db.Close)
+	return errors.Join(err, s.lock.Close())
+}
+
+// Keys sign the tokens of the store's executions.
+func (s *DiskStore) Keys() token.Keys { return s.keys }
+
+// do makes a call on the open store and gives its error a code.
+func (s *DiskStore) do(op string, call func() error) error {
+	s.gate.RLock()
+	defer s.gate.RUnlock()
+	err := s.commits.failure.get()
+	switch {
+	case s.closed:
+		err = errClosed
+	case err == nil:
+		err = call()
+	}
+	if err == nil || engine.CodeOf(err) != engine.CodeInternal {
+		return err
+	}
+	return &engine.Error{Code: engine.CodeInternal, Op: op, Err: err}
+}
+
+var errClosed = errors.New("the store is closed")
+
+// get reads a value; ok is false when there is none. It is the caller's.
+func (s *DiskStore) get(key []byte) (value []byte, ok bool, err error) {
+	found, closer, err := s.db.Get(key)
+	switch {
+	case errors.Is(err, pebble.ErrNotFound):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, explain(err)
+	}
+	value = append([]byte{}, found...)
+	return value, true, closer.Close()
+}
+
+func (s *DiskStore) stripeOf(id engine.ID) *stripe {
+	return &s.stripes[binary.LittleEndian.Uint16(id[:])%stripeCount] // an id is a hash
+}
+
+func (s *DiskStore) stripeOfHandle(handle string) *stripe {
+	return &s.stripes[maphash.String(s.seed, handle)%stripeCount]
+}
+
+// Prefixes of the keys, one a kind.
+const (
+	keyItem       = 'i' // execution, number: nonce and body of an item
+	keyUnfinished = 'u' // execution: nothing, until its terminal item is there
+	keyFlow       = 'f' // hash, name: text of a definition
+	keyRecord     = 'r' // handle: record of a token
+)
+
+// makePrivateDir makes the directory, for its owner only. One that others may
+// look into is refused: executions hold whatever their inputs hold.
+func makePrivateDir(path string) error {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return err
+	}
+	return checkPrivate(path)
+}
+
+// checkPrivate refuses a file or directory that not only its owner may open.
+func checkPrivate(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
+		return fmt.Errorf("others may open %s (mode %04o); take their rights away: chmod go= %s", path, mode, path)
+	}
+	return nil
+}
+
+// checkFormat refuses a store of a newer release before anything of it is
+// opened, and numbers a new one.
+func checkFormat(path, op string) error {
+	file := filepath.Join(path, formatFile)
+	text, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return numberStore(path, file, op)
+	}
+	if err != nil {
+		return &engine.Error{Code: engine.CodeInternal, Op: op, Err: err}
+	}
+	format, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	switch {
+	case err != nil || format < 1:
+		return &engine.Error{Code: engine.CodeInvalid, Op: op, Err: fmt.Errorf("file %s says %q; allowed: a format number", file, text)}
+	case format > storeFormat:
+		return &engine.Error{Code: engine.CodeTooNew, Op: op, Err: fmt.Errorf(
+			"it has format %d and this release reads formats up to %d; upgrade waitless, or use another directory", format, storeFormat)}
+	}
+	return nil
+}
+
+func numberStore(path, file, op string) error {
+	if _, err := os.Stat(filepath.Join(path, dataDir)); err == nil {
+		return &engine.Error{Code: engine.CodeInvalid, Op: op, Err: fmt.Errorf("file %s is missing; restore it, or use another directory", file)}
+	}
+	if err := writePrivate(file, fmt.Appendf(nil, "%d\n", storeFormat)); err != nil {
+		return &engine.Error{Code: engine.CodeInternal, Op: op, Err: err}
+	}
+	return nil
+}
+
+// writePrivate writes a whole file or nothing, durably.
+func writePrivate(file string, content []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*.new") // its mode is 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return syncDir(filepath.Dir(file))
+}
+
+func syncDir(path string) error {
+	dir, err := vfs.Default.OpenDir(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// privateFS makes files for their owner only.
+type privateFS struct{ vfs.FS }
+
+// Unwrap implements [vfs.FS].
+func (p privateFS) Unwrap() vfs.FS { return p.FS }
+
+// Create implements [vfs.FS].
+func (p privateFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := p.FS.Create(name, category)
+	return private(name, f, err)
+}
+
+// OpenReadWrite implements [vfs.FS].
+func (p privateFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, options ...vfs.OpenOption) (vfs.File, error) {
+	f, err := p.FS.OpenReadWrite(name, category, options...)
+	return private(name, f, err)
+}
+
+// Lock implements [vfs.FS].
+func (p privateFS) Lock(name string) (io.Closer, error) {
+	f, err := p.FS.Lock(name)
+	return private(name, f, err)
+}
+
+// MkdirAll implements [vfs.FS].
+func (p privateFS) MkdirAll(dir string, _ os.FileMode) error { return p.FS.MkdirAll(dir, 0o700) }
+
+// private takes the rights of others from a file that was just opened.
+func private[F io.Closer](name string, f F, err error) (F, error) {
+	if err != nil {
+		return f, err
+	}
+	if err := os.Chmod(name, 0o600); err != nil {
+		return *new(F), errors.Join(err, f.Close())
+	}
+	return f, nil
+}

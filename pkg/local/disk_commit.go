@@ -1,0 +1,181 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// committer writes what many ask for at once: one write and one sync of the
+// disk for all that came while the one before was under way.
+//
+// It is the only goroutine that writes to the database, which cannot be used
+// any more after a failed write, and stops whoever wrote: so it is this one,
+// and those who wait for it are told by failure.
+type committer struct {
+	db      *pebble.DB
+	queue   chan *commit
+	ended   chan struct{}
+	failure *failure
+}
+
+// commit is changes that are made together.
+type commit struct {
+	changes []change
+	done    chan error
+}
+
+// change sets the value of a key; nil deletes it.
+type change struct{ key, value []byte }
+
+// mostTogether bounds how many commits share a sync, and so the memory that
+// their batch takes.
+const mostTogether = 512
+
+func newCommitter(db *pebble.DB, failure *failure) *committer {
+	c := &committer{db: db, queue: make(chan *commit, mostTogether), ended: make(chan struct{}), failure: failure}
+	go c.run()
+	return c
+}
+
+// commit makes the changes. When it answers nil they are durable; after an
+// error they may or may not be there.
+func (c *committer) commit(changes ...change) error {
+	own := &commit{changes, make(chan error, 1)}
+	select {
+	case c.queue <- own:
+	case <-c.failure.happened:
+		return c.failure.get()
+	}
+	select {
+	case err := <-own.done:
+		return err
+	case <-c.failure.happened:
+		return c.failure.get()
+	}
+}
+
+// close ends the committer, then the database. Nobody commits any more.
+func (c *committer) close(closeDB func() error) error {
+	close(c.queue)
+	return c.failure.guard(func() error {
+		<-c.ended
+		return closeDB()
+	})
+}
+
+func (c *committer) run() {
+	defer close(c.ended)
+	for first := range c.queue {
+		together := c.collect(first)
+		err := c.write(together)
+		for _, each := range together {
+			each.done <- err
+		}
+	}
+}
+
+// collect takes what else is in the queue.
+func (c *committer) collect(first *commit) []*commit {
+	together := []*commit{first}
+	for len(together) < mostTogether {
+		select {
+		case next, ok := <-c.queue:
+			if !ok {
+				return together
+			}
+			together = append(together, next)
+		default:
+			return together
+		}
+	}
+	return together
+}
+
+func (c *committer) write(together []*commit) (err error) {
+	defer func() {
+		if problem := recover(); problem != nil { // how the database says that its log cannot be written
+			err = c.failure.set(fmt.Errorf("write: %v", problem))
+		}
+	}()
+	batch := c.db.NewBatch()
+	for _, each := range together {
+		for _, change := range each.changes {
+			if err := put(batch, change); err != nil {
+				return err
+			}
+		}
+	}
+	return errors.Join(batch.Commit(pebble.Sync), batch.Close())
+}
+
+func put(batch *pebble.Batch, change change) error {
+	if change.value == nil {
+		return batch.Delete(change.key, nil)
+	}
+	return batch.Set(change.key, change.value, nil)
+}
+
+// failure is the first error after which the database must not be used. As
+// its logger it is told of errors that the database does not survive.
+type failure struct {
+	op       string
+	mu       sync.Mutex
+	err      error
+	happened chan struct{} // closed when err is there
+}
+
+func newFailure(op string) *failure { return &failure{op: op, happened: make(chan struct{})} }
+
+// set notes err unless there is one already, and answers the one that stays.
+func (f *failure) set(err error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err == nil {
+		f.err = explain(err)
+		close(f.happened)
+	}
+	return f.err
+}
+
+func (f *failure) get() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err
+}
+
+// guard makes a call that the database may never return from.
+func (f *failure) guard(call func() error) error {
+	ended := make(chan error, 1)
+	go func() { ended <- call() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-f.happened:
+		return f.get()
+	}
+}
+
+// background is told of errors of work that nobody waits for: the tables that
+// could not be written keep later writes waiting for ever.
+func (f *failure) background(err error) {
+	if !errors.Is(err, pebble.ErrCancelledCompaction) && !errors.Is(err, pebble.ErrClosed) {
+		_ = f.set(err)
+	}
+}
+
+// Infof implements [pebble.Logger].
+func (f *failure) Infof(string, ...any) {}
+
+// Errorf implements [pebble.Logger]. What goes wrong comes as an error too.
+func (f *failure) Errorf(string, ...any) {}
+
+// Fatalf implements [pebble.Logger]: it must not return, and whoever calls it
+// may hold whatever locks. So that goroutine stays here until the process
+// ends.
+func (f *failure) Fatalf(format string, args ...any) {
+	_ = f.set(fmt.Errorf(format, args...))
+	select {}
+}

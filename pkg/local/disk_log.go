@@ -1,0 +1,238 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// idSize is the size of an [engine.ID].
+const idSize = len(engine.ID{})
+
+// logKey begins the keys of an execution's items.
+func logKey(id engine.ID) []byte {
+	key := make([]byte, 0, 1+idSize+8)
+	key = append(key, keyItem)
+	return append(key, id[:]...)
+}
+
+func itemKey(id engine.ID, seq uint64) []byte { return binary.BigEndian.AppendUint64(logKey(id), seq) }
+
+func unfinishedKey(id engine.ID) []byte { return append([]byte{keyUnfinished}, id[:]...) }
+
+// encodeItem is an item without what its key says.
+func encodeItem(item engine.Item) []byte {
+	value := make([]byte, 0, binary.MaxVarintLen64+len(item.Nonce)+len(item.Body))
+	value = binary.AppendUvarint(value, uint64(len(item.Nonce)))
+	value = append(value, item.Nonce...)
+	return append(value, item.Body...)
+}
+
+var errDamagedItem = errors.New("a log item is damaged; restore a copy of the store's directory")
+
+// decodeItem reads an item. It copies what it keeps.
+func decodeItem(key, value []byte) (engine.Item, error) {
+	length, size := binary.Uvarint(value)
+	if len(key) != 1+idSize+8 || size <= 0 || length > uint64(len(value)-size) { //nolint:gosec // never negative
+		return engine.Item{}, errDamagedItem
+	}
+	nonce, body := value[size:][:length], value[size:][length:]
+	return engine.Item{
+		Execution: engine.ID(key[1:]), Seq: binary.BigEndian.Uint64(key[1+idSize:]),
+		Nonce: string(nonce), Body: bytes.Clone(body),
+	}, nil
+}
+
+// Latest implements [engine.Log].
+func (s *DiskStore) Latest(ctx context.Context, execution engine.ID) (item engine.Item, err error) {
+	if err := ctx.Err(); err != nil {
+		return engine.Item{}, err
+	}
+	err = s.do("read the log of execution "+execution.String(), func() error {
+		stripe := s.stripeOf(execution)
+		stripe.RLock()
+		defer stripe.RUnlock()
+		if item, err = s.latest(stripe, execution); err == nil {
+			item = copyOf(item)
+		}
+		return err
+	})
+	return item, err
+}
+
+// latest is shared with the stripe, which is held.
+func (s *DiskStore) latest(stripe *stripe, execution engine.ID) (engine.Item, error) {
+	if stripe.latest.Execution == execution && stripe.latest.Body != nil {
+		return stripe.latest, nil
+	}
+	items, err := s.db.NewIter(nil)
+	if err != nil {
+		return engine.Item{}, explain(err)
+	}
+	item, err := lastItem(items, execution)
+	return item, errors.Join(err, items.Close())
+}
+
+// lastItem finds the item with the highest number.
+func lastItem(items *pebble.Iterator, execution engine.ID) (engine.Item, error) {
+	prefix := logKey(execution)
+	if !items.SeekLT(itemKey(execution, 1<<64-1)) || !bytes.HasPrefix(items.Key(), prefix) {
+		if err := items.Error(); err != nil {
+			return engine.Item{}, explain(err)
+		}
+		return engine.Item{}, engine.ErrNotFound
+	}
+	value, err := items.ValueAndErr()
+	if err != nil {
+		return engine.Item{}, explain(err)
+	}
+	return decodeItem(items.Key(), value)
+}
+
+// Append implements [engine.Log].
+func (s *DiskStore) Append(ctx context.Context, item engine.Item) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return s.do("append to the log of execution "+item.Execution.String(), func() error {
+		stripe := s.stripeOf(item.Execution)
+		stripe.Lock()
+		defer stripe.Unlock()
+		if err := s.checkNext(stripe, item); err != nil {
+			return err
+		}
+		item.Body = append([]byte{}, item.Body...)
+		if err := s.commits.commit(itemChanges(item)...); err != nil {
+			return err
+		}
+		stripe.latest = item
+		return nil
+	})
+}
+
+// checkNext refuses an item that is not the next one of its log. The stripe is
+// held, so that it stays the next one until it is written.
+func (s *DiskStore) checkNext(stripe *stripe, item engine.Item) error {
+	if known := stripe.latest; known.Body != nil && known.Execution == item.Execution && known.Seq+1 == item.Seq {
+		return nil
+	}
+	value, taken, err := s.get(itemKey(item.Execution, item.Seq))
+	if err != nil {
+		return err
+	}
+	if taken {
+		there, err := decodeItem(itemKey(item.Execution, item.Seq), value)
+		if err != nil {
+			return err
+		}
+		return &engine.ConflictError{Nonce: there.Nonce}
+	}
+	if item.Seq == 0 { // logs have no gaps, so there are no others
+		return nil
+	}
+	latest, err := s.latest(stripe, item.Execution)
+	switch {
+	case errors.Is(err, engine.ErrNotFound):
+		return gapError(item, 0)
+	case err != nil:
+		return err
+	case latest.Seq+1 != item.Seq:
+		return gapError(item, latest.Seq+1)
+	}
+	return nil
+}
+
+// itemChanges put the item and keep the index of unfinished executions.
+func itemChanges(item engine.Item) []change {
+	changes := []change{{itemKey(item.Execution, item.Seq), encodeItem(item)}}
+	status, err := machine.StatusOf(item.Body)
+	switch {
+	case err == nil && status.Final():
+		return append(changes, change{unfinishedKey(item.Execution), nil})
+	case item.Seq == 0:
+		return append(changes, change{unfinishedKey(item.Execution), []byte{}})
+	}
+	return changes
+}
+
+// Items implements [engine.Log].
+func (s *DiskStore) Items(ctx context.Context, execution engine.ID, from uint64, limit int) (items []engine.Item, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	err = s.do("read the log of execution "+execution.String(), func() error {
+		stripe := s.stripeOf(execution)
+		stripe.RLock()
+		defer stripe.RUnlock()
+		items, err = s.items(execution, from, limit)
+		return err
+	})
+	return items, err
+}
+
+func (s *DiskStore) items(execution engine.ID, from uint64, limit int) ([]engine.Item, error) {
+	found, err := s.db.NewIter(&pebble.IterOptions{LowerBound: itemKey(execution, from), UpperBound: itemKey(execution, 1<<64-1)})
+	if err != nil {
+		return nil, explain(err)
+	}
+	var items []engine.Item
+	for valid := found.First(); valid && len(items) < limit; valid = found.Next() {
+		value, err := found.ValueAndErr()
+		if err != nil {
+			return nil, errors.Join(explain(err), found.Close())
+		}
+		item, err := decodeItem(found.Key(), value)
+		if err != nil {
+			return nil, errors.Join(err, found.Close())
+		}
+		items = append(items, item)
+	}
+	if err := found.Close(); err != nil { // also what ended the loop
+		return nil, explain(err)
+	}
+	return items, nil
+}
+
+// Unfinished are the latest items of executions without a terminal one, in the
+// order of their ids, from those after the given one on, at most limit of
+// them; none when there are no more. It is for the time before anything is
+// written.
+func (s *DiskStore) Unfinished(ctx context.Context, after engine.ID, limit int) (latest []engine.Item, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	err = s.do("look for unfinished executions", func() error {
+		latest, err = s.unfinished(after, limit)
+		return err
+	})
+	return latest, err
+}
+
+func (s *DiskStore) unfinished(after engine.ID, limit int) ([]engine.Item, error) {
+	index, err := s.db.NewIter(&pebble.IterOptions{LowerBound: append(unfinishedKey(after), 0), UpperBound: []byte{keyUnfinished + 1}})
+	if err != nil {
+		return nil, explain(err)
+	}
+	items, err := s.db.NewIter(nil)
+	if err != nil {
+		return nil, errors.Join(explain(err), index.Close())
+	}
+	var latest []engine.Item
+	for valid := index.First(); valid && len(latest) < limit; valid = index.Next() {
+		var item engine.Item
+		if item, err = lastItem(items, engine.ID(index.Key()[1:])); err != nil {
+			break
+		}
+		latest = append(latest, item)
+	}
+	if err := errors.Join(err, index.Close(), items.Close()); err != nil {
+		return nil, err
+	}
+	return latest, nil
+}

@@ -1,0 +1,320 @@
+package local_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// process is a system over a store on disk, which may end at any commit.
+type process struct {
+	*local.System
+	store *local.DiskStore
+	clock *local.Clock
+	calls int
+	token string // what the last call was given as "token"
+
+	limit  time.Duration // of its functions
+	answer func(ctx context.Context, call machine.Call) (token.Outcome, error)
+	ends   func(state machine.State) bool
+	end    context.CancelFunc
+	mu     sync.Mutex
+}
+
+var epoch = time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
+
+// begin is a process that takes over the store at an instant after the epoch.
+func begin(t *testing.T, dir string, after time.Duration) *process {
+	t.Helper()
+	p := &process{clock: local.NewVirtualClock(epoch.Add(after)), end: func() {}}
+	p.store = openDisk(t, dir)
+	p.System = local.New(local.Config{Store: p.store, Clock: p.clock, Tasks: p, Observer: p, Workers: 2})
+	return p
+}
+
+func (p *process) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
+	p.mu.Lock()
+	p.calls++
+	p.token = call.Input.Get("token").Text()
+	p.mu.Unlock()
+	if p.answer != nil {
+		return p.answer(ctx, call)
+	}
+	return answered, nil
+}
+
+func (p *process) TimeLimits(_ context.Context, flow *fdl.Flow) (map[string]time.Duration, error) {
+	limits := map[string]time.Duration{}
+	for _, step := range flow.All {
+		if task, ok := step.Kind.(*fdl.Task); ok {
+			limits[task.Resource.Text] = p.limit
+		}
+	}
+	return limits, nil
+}
+
+func (p *process) Calling(machine.Call, time.Time) {}
+
+func (p *process) Committed(_ engine.ID, state machine.State, _ []machine.Event) {
+	if p.ends != nil && p.ends(state) {
+		p.end()
+	}
+}
+
+// runUntil runs the process until a state is committed after which it ends,
+// and gives the store free.
+func (p *process) runUntil(t *testing.T, ends func(machine.State) bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	p.mu.Lock()
+	p.ends, p.end = ends, cancel
+	p.mu.Unlock()
+	if err := p.Run(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatalf("the process ended with error %v", err)
+	}
+	p.shut(t)
+}
+
+func (p *process) shut(t *testing.T) {
+	t.Helper()
+	if err := p.store.Shut(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p *process) runToEnd(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := p.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p *process) want(t *testing.T, status machine.Status, failure string, took time.Duration) {
+	t.Helper()
+	state, err := p.Describe(t.Context(), engine.NewID("flow", "one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if state.Status != status || state.Error != failure || state.At.Sub(state.Started) != took {
+		t.Errorf("it is %s, error %q (%s), after %s; want %s, %q after %s",
+			state.Status, state.Error, state.Cause, state.At.Sub(state.Started), status, failure, took)
+	}
+	left, err := p.store.Unfinished(t.Context(), engine.ID{}, 10)
+	if err != nil || (len(left) == 0) != status.Final() {
+		t.Errorf("%d executions are unfinished, error %v", len(left), err)
+	}
+}
+
+const (
+	// later is when the second process takes over.
+	later        = 20 * time.Minute
+	atMostOnce   = "    atMostOnce: true\n"
+	callbackTask = oneTask + "    pattern: waitForCallback\n    inputMappings:\n      - target: token\n        source: $context.task.token\n"
+)
+
+func waits(state machine.State) bool { return state.Waiting != nil }
+
+func hang(ctx context.Context, _ machine.Call) (token.Outcome, error) {
+	<-ctx.Done()
+	return token.Outcome{}, ctx.Err()
+}
+
+func TestAStartThatNobodyRanBegins(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "store")
+	p := begin(t, dir, 0)
+	start(t, p.System, oneTask, "one")
+	p.shut(t)
+	p = begin(t, dir, later)
+	p.runToEnd(t)
+	p.want(t, machine.StatusSucceeded, "", later)
+	if p.calls != 1 {
+		t.Errorf("%d calls", p.calls)
+	}
+}
+
+func TestATimerSurvivesARestart(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "store")
+	p := begin(t, dir, 0)
+	start(t, p.System, waitHour, "one")
+	p.runUntil(t, waits)
+	p = begin(t, dir, later)
+	p.runToEnd(t)
+	p.want(t, machine.StatusSucceeded, "", time.Hour)
+}
+
+func TestATimerThatWasDueMeanwhileIsDueAtOnce(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "store")
+	p := begin(t, dir, 0)
+	start(t, p.System, waitHour, "one")
+	p.runUntil(t, waits)
+	p = begin(t, dir, 5*time.Hour)
+	p.runToEnd(t)
+	p.want(t, machine.StatusSucceeded, "", 5*time.Hour)
+}
+
+// TestALongCallIsMadeAgain: the task was queued, and the queue is gone (rule
+// 7). The process that died is known to be dead, so nobody waits a minute.
+func TestALongCallIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		more    string
+		limit   time.Duration
+		calls   int
+		status  machine.Status
+		failure string
+		took    time.Duration
+	}{
+		"long":                  {"", time.Hour, 1, machine.StatusSucceeded, "", later},
+		"long, at most once":    {atMostOnce, time.Hour, 0, machine.StatusFailed, machine.ErrorTaskInterrupted, later},
+		"claimed, at most once": {atMostOnce, 0, 0, machine.StatusFailed, machine.ErrorTaskInterrupted, later},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "store")
+			p := begin(t, dir, 0)
+			p.limit, p.answer = c.limit, hang
+			start(t, p.System, oneTask+c.more, "one")
+			p.runUntil(t, waits)
+			p = begin(t, dir, later)
+			p.limit = c.limit
+			p.runToEnd(t)
+			p.want(t, c.status, c.failure, c.took)
+			if p.calls != c.calls {
+				t.Errorf("the second process made %d calls, want %d", p.calls, c.calls)
+			}
+		})
+	}
+}
+
+func TestALongCallThatItsRunLeftIsMadeByTheNextRun(t *testing.T) {
+	t.Parallel()
+	p := begin(t, filepath.Join(t.TempDir(), "store"), 0)
+	p.limit = time.Hour
+	start(t, p.System, oneTask, "one")
+	ctx, cancel := context.WithCancel(t.Context())
+	p.answer = func(ctx context.Context, call machine.Call) (token.Outcome, error) {
+		cancel()
+		return hang(ctx, call)
+	}
+	if err := p.Run(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	p.answer = nil
+	p.runToEnd(t)
+	p.want(t, machine.StatusSucceeded, "", 0)
+}
+
+// closeElsewhere closes a token while no system runs.
+func closeElsewhere(t *testing.T, dir, text string) {
+	t.Helper()
+	store := openDisk(t, dir)
+	tokens := resume.New(resume.Config{
+		Keys: store.Keys(), Outcomes: store, Wakes: noWakes{}, Now: func() time.Time { return epoch.Add(later / 2) },
+	})
+	if answer, _, err := tokens.Close(t.Context(), text, answered); err != nil || answer != resume.Closed {
+		t.Errorf("the answer is %d, error %v", answer, err)
+	}
+	if err := store.Shut(); err != nil {
+		t.Error(err)
+	}
+}
+
+type noWakes struct{}
+
+func (noWakes) Send(context.Context, token.ID, string, time.Time) error { return nil }
+
+func TestATokenClosedWhileNothingRanIsApplied(t *testing.T) {
+	t.Parallel()
+	for name, ends := range map[string]func(machine.State) bool{
+		"submitted":     func(s machine.State) bool { return s.Waiting != nil && s.Waiting.Submitted },
+		"not submitted": waits,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "store")
+			p := begin(t, dir, 0)
+			start(t, p.System, callbackTask, "one")
+			p.runUntil(t, ends)
+			if p.token == "" { // the commit was the last thing that the process did
+				t.Skip("the process ended before the call")
+			}
+			closeElsewhere(t, dir, p.token)
+			p = begin(t, dir, later)
+			p.runToEnd(t)
+			p.want(t, machine.StatusSucceeded, "", later)
+			if p.calls != 0 {
+				t.Errorf("%d calls", p.calls)
+			}
+		})
+	}
+}
+
+func TestAnOpenTokenWaitsOnAfterARestart(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "store")
+	p := begin(t, dir, 0)
+	start(t, p.System, callbackTask, "one")
+	p.runToEnd(t)
+	text := p.token
+	p.want(t, machine.StatusRunning, "", 0)
+	p.shut(t)
+	p = begin(t, dir, later)
+	p.runToEnd(t)
+	p.want(t, machine.StatusRunning, "", 0)
+	if _, _, err := p.Tokens.Close(t.Context(), text, answered); err != nil {
+		t.Fatal(err)
+	}
+	p.runToEnd(t)
+	p.want(t, machine.StatusSucceeded, "", later)
+}
+
+func TestAStopAskedForWhileNothingRanIsApplied(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "store")
+	p := begin(t, dir, 0)
+	start(t, p.System, waitHour, "one")
+	p.runUntil(t, waits)
+	p = begin(t, dir, later/2)
+	if err := p.Stop(t.Context(), engine.NewID("flow", "one"), "Changed.Mind", "no longer wanted"); err != nil {
+		t.Fatal(err)
+	}
+	p.shut(t) // its wake is gone
+	p = begin(t, dir, later)
+	p.runToEnd(t)
+	p.want(t, machine.StatusStopped, "Changed.Mind", later)
+}
+
+func TestManyExecutionsAreRecovered(t *testing.T) {
+	t.Parallel()
+	const executions = 1500 // more than a page
+	dir := filepath.Join(t.TempDir(), "store")
+	p := begin(t, dir, 0)
+	var starting sync.WaitGroup
+	for i := range executions {
+		starting.Go(func() { start(t, p.System, waitHour, fmt.Sprintf("run-%d", i)) })
+	}
+	starting.Wait()
+	p.shut(t)
+	p = begin(t, dir, later)
+	p.runToEnd(t)
+	for i := range executions {
+		wantSucceeded(t, p.System, fmt.Sprintf("run-%d", i), later+time.Hour)
+	}
+}
