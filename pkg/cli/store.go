@@ -57,7 +57,7 @@ func (c Command) openAPI(what, dir string) (*api, error) {
 		return nil, storeError(what, err)
 	}
 	system := local.New(local.Config{Store: store, Keys: store.Keys()})
-	return &api{&rest.Client{Base: "http://store", HTTP: &http.Client{Transport: inProcess{handlerOf(system, store)}}}, dir, store.Close}, nil
+	return &api{&rest.Client{Base: "http://store", HTTP: &http.Client{Transport: inProcess{handlerOf(system, store)}}}, dir, store.Shut}, nil
 }
 
 // openOrMakeAPI is [Command.openAPI] that makes a store where there is none.
