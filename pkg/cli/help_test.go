@@ -30,17 +30,26 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// Every command shows an example, and the example works as it stands.
+// Every command shows an example, and the example works as it stands, on a
+// store in which the executions and the token that the examples name exist.
 func TestExamplesRun(t *testing.T) {
 	t.Parallel()
 	root := Command{}.root()
 	root.InitDefaultHelpCmd()
-	for _, cmd := range append(root.Commands(), root) {
-		t.Run(cmd.Name(), func(t *testing.T) {
+	for _, cmd := range allCommands(root) {
+		t.Run(cmd.CommandPath(), func(t *testing.T) {
 			t.Parallel()
 			testExamples(t, cmd)
 		})
 	}
+}
+
+func allCommands(cmd *cobra.Command) []*cobra.Command {
+	all := []*cobra.Command{cmd}
+	for _, sub := range cmd.Commands() {
+		all = append(all, allCommands(sub)...)
+	}
+	return all
 }
 
 func testExamples(t *testing.T, cmd *cobra.Command) {
@@ -48,8 +57,10 @@ func testExamples(t *testing.T, cmd *cobra.Command) {
 	if cmd.Example == "" {
 		t.Fatal("there is no example")
 	}
+	env := map[string]string{"WAITLESS_NOW": start, "WAITLESS_STORE": t.TempDir() + "/store"}
+	text := exampleStore(t, env)
 	for example := range strings.Lines(cmd.Example) {
-		words, err := shellwords.Parse(strings.ReplaceAll(example, "flow.yaml", pollingFlow))
+		words, err := shellwords.Parse(strings.NewReplacer("flow.yaml", pollingFlow, "TOKEN", text).Replace(example))
 		if err != nil || words[0] != "waitless" {
 			t.Fatalf("%q begins with something else than waitless (%v)", example, err)
 		}
@@ -58,8 +69,20 @@ func testExamples(t *testing.T, cmd *cobra.Command) {
 		if strings.Contains(example, " run ") && !strings.Contains(example, "--input") {
 			want = ExitFailed
 		}
-		if got := do(t, words[1:]...); got.exit != want {
+		if strings.Contains(example, "start ") {
+			words = append(words, "--name", "another") // order-7 is there already
+		}
+		if got := doWith(t, "", env, words[1:]...); got.exit != want {
 			t.Errorf("%q: exit %d, want %d: %s", example, got.exit, want, got.stderr)
 		}
 	}
+}
+
+// exampleStore fills a store and answers the token of a step that waits.
+func exampleStore(t *testing.T, env map[string]string) string {
+	t.Helper()
+	if got := doWith(t, "", env, "start", pollingFlow, "--name", "order-7", "--input", `{"delay":20}`); got.exit != ExitSucceeded {
+		t.Fatal(got.stderr)
+	}
+	return waitingToken(t, env, "waiting")
 }

@@ -117,9 +117,20 @@ func quoted(args []string) []string {
 	return all
 }
 
-// environment looks names up in a map.
-func environment(env map[string]string) func(string) string {
-	return func(name string) string { return env[name] }
+// environment looks names up in a map. A store is in a folder of the test's own
+// unless the map names one.
+func environment(t *testing.T, env map[string]string) func(string) string {
+	t.Helper()
+	store := ""
+	return func(name string) string {
+		if value, ok := env[name]; ok || name != "WAITLESS_STORE" {
+			return value
+		}
+		if store == "" {
+			store = t.TempDir() + "/store"
+		}
+		return store
+	}
 }
 
 var fixedTime = map[string]string{"WAITLESS_NOW": start}
@@ -134,7 +145,7 @@ func do(t *testing.T, args ...string) result {
 func doWith(t *testing.T, stdin string, env map[string]string, args ...string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	c := Command{Args: args, Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr, Getenv: environment(env)}
+	c := Command{Args: args, Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr, Getenv: environment(t, env)}
 	exit := c.Run(t.Context())
 	return result{exit, stdout.String(), stderr.String()}
 }
@@ -181,7 +192,7 @@ func command(t *testing.T, args ...string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, program(t), args...)
-	cmd.Env = append(os.Environ(), "TZ=UTC", "LANG=C.UTF-8", "LC_ALL=", "NO_COLOR=", "TERM=xterm-256color", "WAITLESS_NOW="+start)
+	cmd.Env = append(os.Environ(), "TZ=UTC", "LANG=C.UTF-8", "LC_ALL=", "NO_COLOR=", "TERM=xterm-256color", "WAITLESS_NOW="+start, "WAITLESS_STORE="+filepath.Join(t.TempDir(), "store"))
 	return cmd
 }
 

@@ -303,9 +303,15 @@ func (e *execution) runInMemory(ctx context.Context, input expr.Value) error {
 
 func (e *execution) runInStore(ctx context.Context, input expr.Value) (err error) {
 	dir := e.command.storeDir(e.options.store)
-	store, err := local.Open(dir)
-	if err != nil {
+	store, client, err := reach(dir)
+	switch {
+	case err != nil:
 		return storeError("run "+e.file.path, err)
+	case client != nil:
+		return &failure{
+			exit: ExitUsage, what: "run " + e.file.path, why: "another `waitless run` holds the store " + dir,
+			try: "waitless start " + e.file.path + ", which leaves it to that one, or --store ANOTHER-DIR",
+		}
 	}
 	defer func() {
 		if closeErr := store.Shut(); err == nil && closeErr != nil {

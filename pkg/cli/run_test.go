@@ -177,7 +177,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var stderr bytes.Buffer
-			c := Command{Args: args, Stdin: strings.NewReader(""), Stdout: full, Stderr: &stderr, Getenv: environment(fixedTime)}
+			c := Command{Args: args, Stdin: strings.NewReader(""), Stdout: full, Stderr: &stderr, Getenv: environment(t, fixedTime)}
 			if exit := c.Run(t.Context()); exit != ExitInternal {
 				t.Errorf("exit %d, want %d", exit, ExitInternal)
 			}
@@ -195,7 +195,7 @@ func TestLinesThatCannotBeWritten(t *testing.T) {
 	var stdout bytes.Buffer
 	c := Command{
 		Args: []string{"run", pollingFlow, "--skip-time", "--input", `{"delay":10}`}, Stdin: strings.NewReader(""),
-		Stdout: &stdout, Stderr: closed, Getenv: environment(fixedTime),
+		Stdout: &stdout, Stderr: closed, Getenv: environment(t, fixedTime),
 	}
 	if exit := c.Run(t.Context()); exit != ExitSucceeded || !strings.Contains(stdout.String(), "success") {
 		t.Errorf("exit %d, stdout %q", exit, stdout.String())
@@ -215,11 +215,11 @@ func TestInterruptEndsAWait(t *testing.T) {
 	got := within(t, func() result {
 		c := Command{
 			Args: []string{"run", "testdata/flows/pause.yaml", "--name", "once"}, Stdin: strings.NewReader(""),
-			Stdout: io.Discard, Stderr: watch, Getenv: environment(nil),
+			Stdout: io.Discard, Stderr: watch, Getenv: environment(t, nil),
 		}
 		return result{exit: c.Run(ctx)}
 	})
-	const want = "waitless: pause/once: interrupted; the store is in memory, so the execution is gone\n"
+	const want = "waitless: pause/once: interrupted; it goes on with: waitless run testdata/flows/pause.yaml --name once\n"
 	if got.exit != ExitInterrupted || !strings.HasSuffix(stderr.String(), want) {
 		t.Errorf("exit %d, stderr:\n%s", got.exit, stderr.String())
 	}
@@ -236,7 +236,7 @@ func TestInterruptEndsReadingInput(t *testing.T) {
 	})
 	got := within(t, func() result {
 		var stderr bytes.Buffer
-		c := Command{Args: []string{"run", pollingFlow, "--input", "-"}, Stdin: stdin, Stdout: io.Discard, Stderr: &stderr, Getenv: environment(nil)}
+		c := Command{Args: []string{"run", pollingFlow, "--input", "-"}, Stdin: stdin, Stdout: io.Discard, Stderr: &stderr, Getenv: environment(t, nil)}
 		exit := c.Run(ctx)
 		return result{exit: exit, stderr: stderr.String()}
 	})
@@ -273,25 +273,28 @@ func TestBinaryIsInterrupted(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	var text bytes.Buffer
-	readUntil(t, io.TeeReader(stderr, &text), &text, "waits until")
+	text := readUntil(t, stderr, "waits until")
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	_, _ = io.Copy(&text, stderr) // ends with the program
+	_, _ = io.Copy(text, stderr) // ends with the program
 	if code := exitCode(cmd.Wait()); code != ExitInterrupted {
 		t.Errorf("exit %d, want %d: %s", code, ExitInterrupted, text.String())
 	}
 }
 
-// readUntil reads until what was read has want.
-func readUntil(t *testing.T, r io.Reader, text *bytes.Buffer, want string) {
+// readUntil reads until what was read has want, and answers it.
+func readUntil(t *testing.T, r io.Reader, want string) *bytes.Buffer {
 	t.Helper()
+	var text bytes.Buffer
 	for buffer := make([]byte, 4096); !strings.Contains(text.String(), want); {
-		if _, err := r.Read(buffer); err != nil {
+		n, err := r.Read(buffer)
+		text.Write(buffer[:n])
+		if err != nil {
 			t.Fatalf("%v after %q", err, text.String())
 		}
 	}
+	return &text
 }
 
 func exitCode(err error) int {

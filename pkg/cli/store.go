@@ -46,18 +46,34 @@ type api struct {
 
 // openAPI finds the API of the store in dir.
 func (c Command) openAPI(what, dir string) (*api, error) {
-	if client := dialSocket(dir); client != nil {
-		return &api{client, dir, func() error { return nil }}, nil
-	}
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, usageError(what, "there is no store in "+dir, "waitless run FLOW, or --store DIR")
 	}
-	store, err := local.Open(dir)
-	if err != nil {
+	store, client, err := reach(dir)
+	switch {
+	case err != nil:
 		return nil, storeError(what, err)
+	case client != nil:
+		return &api{client, dir, func() error { return nil }}, nil
 	}
 	system := local.New(local.Config{Store: store, Keys: store.Keys()})
 	return &api{&rest.Client{Base: "http://store", HTTP: &http.Client{Transport: inProcess{handlerOf(system, store)}}}, dir, store.Shut}, nil
+}
+
+// reach opens the store, or finds whoever holds it. Another command that holds
+// it without a socket is done in a moment.
+func reach(dir string) (*local.DiskStore, *rest.Client, error) {
+	const tries, pause = 40, 50 * time.Millisecond
+	for try := 0; ; try++ {
+		if client := dialSocket(dir); client != nil {
+			return nil, client, nil
+		}
+		store, err := local.Open(dir)
+		if engine.CodeOf(err) != engine.CodeConflict || try == tries {
+			return store, nil, err
+		}
+		time.Sleep(pause)
+	}
 }
 
 // openOrMakeAPI is [Command.openAPI] that makes a store where there is none.

@@ -1,0 +1,292 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+const callbackFlow = "../../events/callback/flow.yaml"
+
+// inStore is the environment of a store of the test's own.
+func inStore(t *testing.T) map[string]string {
+	t.Helper()
+	return map[string]string{"WAITLESS_STORE": filepath.Join(t.TempDir(), "store")}
+}
+
+// running is `waitless run` in a terminal of its own.
+type running struct {
+	t      *testing.T
+	stop   context.CancelFunc
+	said   chan string // each piece of standard error
+	stdout bytes.Buffer
+	exit   chan int
+}
+
+func runInBackground(t *testing.T, env map[string]string, args ...string) *running {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	r := &running{t: t, stop: stop, said: make(chan string, 1000), exit: make(chan int, 1)}
+	c := Command{
+		Args: append([]string{"run"}, args...), Stdin: strings.NewReader(""), Stdout: &r.stdout, Getenv: environment(t, env),
+		Stderr: writerFunc(func(p []byte) (int, error) {
+			r.said <- string(p)
+			return len(p), nil
+		}),
+	}
+	go func() { r.exit <- c.Run(ctx) }()
+	t.Cleanup(stop)
+	return r
+}
+
+// patience is how long a test waits for what comes in milliseconds.
+const patience = 20 * time.Second
+
+// awaits waits until standard error says something like pattern, and answers
+// the first group of it.
+func (r *running) awaits(pattern string) string {
+	r.t.Helper()
+	expected := regexp.MustCompile(pattern)
+	timeout := time.After(patience)
+	all := ""
+	for {
+		select {
+		case text := <-r.said:
+			all += text
+			if found := expected.FindStringSubmatch(all); found != nil {
+				return found[len(found)-1]
+			}
+		case <-timeout:
+			r.t.Fatalf("%q does not come in\n%s", pattern, all)
+		}
+	}
+}
+
+func (r *running) wait() int {
+	r.t.Helper()
+	select {
+	case code := <-r.exit:
+		return code
+	case <-time.After(patience):
+		r.t.Fatal("the run does not end")
+		return -1
+	}
+}
+
+// waitingToken starts the callback sample, leaves it waiting with nothing
+// running, and answers its token.
+func waitingToken(t *testing.T, env map[string]string, name string) string {
+	t.Helper()
+	run := runInBackground(t, env, callbackFlow, "--name", name)
+	text := run.awaits(`tokens succeed (\S+) --output`)
+	run.stop()
+	if code := run.wait(); code != ExitInterrupted {
+		t.Fatalf("exit %d", code)
+	}
+	return text
+}
+
+// Two terminals: one runs and waits, the other sees and answers.
+func TestAnotherTerminalAnswers(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	run := runInBackground(t, env, callbackFlow, "--name", "one")
+	text := run.awaits(`answer it from another terminal:\n  waitless tokens succeed (\S+) --output`)
+	if got := doWith(t, "", env, "list"); got.exit != ExitSucceeded || !strings.Contains(got.stdout, "callback/one  Running") {
+		t.Errorf("list: %+v", got)
+	}
+	if got := doWith(t, "", env, "tokens", "heartbeat", text); got.exit != ExitSucceeded || !strings.Contains(got.stdout, "is open, last heartbeat") {
+		t.Errorf("heartbeat: %+v", got)
+	}
+	got := doWith(t, "", env, "tokens", "succeed", text, "--output", `{"status":"ok"}`)
+	if got.exit != ExitSucceeded || !strings.Contains(got.stdout, `succeeded with {"status":"ok"}, closed by hand`) {
+		t.Errorf("succeed: %+v", got)
+	}
+	if code := run.wait(); code != ExitSucceeded || run.stdout.String() != "{\"s\":\"ok\"}\n" {
+		t.Errorf("exit %d, output %q", code, run.stdout.String())
+	}
+}
+
+// Nothing runs when the answer comes; the next run finds it.
+func TestAnAnswerWhileNothingRunsIsHonoured(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	text := waitingToken(t, env, "one")
+	if got := doWith(t, "", env, "tokens", "succeed", text, "--output", `{"status":"ok"}`); got.exit != ExitSucceeded {
+		t.Fatalf("succeed: %+v", got)
+	}
+	for range 2 { // the second time it is over, and its result is shown again
+		got := doWith(t, "", env, "run", callbackFlow, "--name", "one")
+		if got.exit != ExitSucceeded || got.stdout != "{\"s\":\"ok\"}\n" {
+			t.Errorf("run again: %+v", got)
+		}
+	}
+	got := doWith(t, "", env, "run", callbackFlow, "--name", "one", "--input", `{"other":1}`)
+	if got.exit != ExitUsage || !strings.Contains(got.stderr, "execution callback/one exists with another definition or input") {
+		t.Errorf("another input: %+v", got)
+	}
+}
+
+// Whoever comes late is told what happened first.
+func TestALateAnswerIsToldWhatHappened(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	run := runInBackground(t, env, "testdata/flows/deadline.yaml", "--name", "one")
+	text := run.awaits(`tokens succeed (\S+) --output`)
+	if code := run.wait(); code != ExitFailed {
+		t.Errorf("exit %d", code)
+	}
+	got := doWith(t, "", env, "tokens", "succeed", text, "--output", `{"status":"ok"}`)
+	if got.exit != ExitFailed || !strings.Contains(got.stderr, "another outcome was first: token "+token.Mask(text)+" failed with FnF.TaskTimeout") ||
+		!strings.Contains(got.stderr, "closed by deadline") {
+		t.Errorf("late: %+v", got)
+	}
+	if got := doWith(t, "", env, "show", "deadline/one"); !strings.Contains(got.stdout, "FnF.TaskTimeout") {
+		t.Errorf("show: %+v", got)
+	}
+}
+
+func TestStopFromAnotherTerminal(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	run := runInBackground(t, env, callbackFlow, "--name", "one")
+	run.awaits("answer it")
+	if got := doWith(t, "", env, "stop", "callback/one", "--error", "Operator", "--cause", "no longer needed"); got.exit != ExitSucceeded {
+		t.Errorf("stop: %+v", got)
+	}
+	if code := run.wait(); code != ExitFailed {
+		t.Errorf("exit %d", code)
+	}
+	run.awaits("was stopped")
+	got := doWith(t, "", env, "history", "callback/one")
+	if !strings.Contains(got.stdout, "ExecutionStopped") || !strings.Contains(got.stdout, "FnF.Stopped") {
+		t.Errorf("history: %+v", got)
+	}
+	if got := doWith(t, "", env, "stop", "callback/one"); got.exit != ExitUsage || !strings.Contains(got.stderr, "ended before") {
+		t.Errorf("stop again: %+v", got)
+	}
+}
+
+// What was started with nothing running goes on with the next run, beside it.
+func TestStartLeavesItToTheNextRun(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	if got := doWith(t, "", env, "start", "testdata/flows/pass.yaml", "--name", "left"); got.exit != ExitSucceeded || !strings.Contains(got.stdout, "Starting") {
+		t.Fatalf("start: %+v", got)
+	}
+	run := runInBackground(t, env, callbackFlow, "--name", "one")
+	run.awaits("answer it")
+	if got := doWith(t, "", env, "history", "pass/left", "--follow"); got.exit != ExitSucceeded || !strings.Contains(got.stdout, "ExecutionSucceeded") {
+		t.Errorf("history: %+v", got)
+	}
+	if got := doWith(t, "", env, "start", "testdata/flows/pass.yaml", "--name", "right"); got.exit != ExitSucceeded {
+		t.Errorf("start at the socket: %+v", got)
+	}
+	if got := doWith(t, "", env, "history", "pass/right", "--follow", "--json"); got.exit != ExitSucceeded || !strings.Contains(got.stdout, `"Type":"ExecutionSucceeded"`) {
+		t.Errorf("history: %+v", got)
+	}
+}
+
+// No view shows a whole token unless it was asked for.
+func TestTokensAreMasked(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	text := waitingToken(t, env, "one")
+	for _, args := range [][]string{
+		{"tokens", "list"}, {"tokens", "list", "--json"}, {"tokens", "show", text}, {"tokens", "show", text, "--json"}, {"list"}, {"list", "--json"},
+		{"show", "callback/one"}, {"show", "callback/one", "--json"}, {"history", "callback/one"}, {"history", "callback/one", "--json"},
+	} {
+		if got := doWith(t, "", env, args...); got.exit != ExitSucceeded || strings.Contains(got.stdout+got.stderr, text) || got.stdout == "" {
+			t.Errorf("%v: %+v", args[:2], got)
+		}
+	}
+	for _, args := range [][]string{{"tokens", "list", "--unmask"}, {"history", "callback/one", "--unmask"}} {
+		if got := doWith(t, "", env, args...); !strings.Contains(got.stdout, text) {
+			t.Errorf("%v does not show the token: %s", args, got.stdout)
+		}
+	}
+}
+
+func TestStoreCommandsAreRefused(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	text := waitingToken(t, env, "one")
+	forged := text[:len(text)-3] + "AAA"
+	for name, tt := range map[string]struct {
+		args []string
+		exit int
+		want string
+	}{
+		"no store":            {[]string{"list", "--store", filepath.Join(t.TempDir(), "none")}, ExitUsage, "there is no store in"},
+		"no such execution":   {[]string{"show", "callback/none"}, ExitUsage, "try: waitless list"},
+		"no execution's name": {[]string{"show", "callback"}, ExitUsage, `"callback" names no execution; allowed: FLOW/EXECUTION`},
+		"a forged token":      {[]string{"tokens", "succeed", forged}, ExitUsage, "the token is not valid"},
+		"no object":           {[]string{"tokens", "succeed", text, "--output", "[1]"}, ExitUsage, "--output is an array; allowed: an object"},
+		"a failure unnamed":   {[]string{"tokens", "fail", text, "--error", ""}, ExitUsage, "a failure has no error"},
+		"a token's command":   {[]string{"tokens", "suceed", text}, ExitUsage, `did you mean "succeed"?`},
+		"a flow with errors":  {[]string{"start", "testdata/mistakes/six-at-once/flow.yaml"}, ExitUsage, "6 problems"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := doWith(t, "", env, tt.args...)
+			if got.exit != tt.exit || !strings.Contains(got.stderr, tt.want) || strings.Contains(got.stderr, text) {
+				t.Errorf("exit %d, want %d with %q:\n%s", got.exit, tt.exit, tt.want, got.stderr)
+			}
+		})
+	}
+}
+
+func TestTheJSONOfTheStore(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	text := waitingToken(t, env, "one")
+	for schema, args := range map[string][]string{
+		"execution": {"show", "callback/one", "--json"}, "executions": {"list", "--json"},
+		"tokens": {"tokens", "list", "--json"}, "token": {"tokens", "show", text, "--json"},
+	} {
+		got := doWith(t, "", env, args...)
+		conforms(t, schema, got.stdout)
+	}
+	var list struct{ Tokens []rest.Token }
+	if err := json.Unmarshal([]byte(doWith(t, "", env, "tokens", "list", "--json", "--unmask").stdout), &list); err != nil || len(list.Tokens) != 1 || list.Tokens[0].Token != text {
+		t.Errorf("tokens %+v, %v", list, err)
+	}
+}
+
+// The binary is killed while it waits, twice; the third run finishes, in the
+// time that the wait takes in all.
+func TestAKilledRunGoesOn(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "store")
+	arguments := []string{"run", "testdata/flows/pause-2s.yaml", "--name", "one", "--store", dir}
+	for range 2 {
+		cmd := command(t, arguments...)
+		stderr, err := cmd.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		readUntil(t, stderr, "waits until")
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait() // it was killed
+	}
+	if out, err := command(t, arguments...).CombinedOutput(); err != nil || !bytes.Contains(out, []byte("pause-2s/one succeeded")) {
+		t.Errorf("%v: %s", err, out)
+	}
+	got := do(t, "history", "pause-2s/one", "--store", dir)
+	if strings.Count(got.stdout, "StepEntered") != 1 || strings.Count(got.stdout, "StepExited") != 1 {
+		t.Errorf("history: %+v", got)
+	}
+}
