@@ -89,11 +89,29 @@
 //
 // # 9. How are long calls made in one process?
 //
-// Options: as the design has it, in a task of its own with a token; awaited like short ones.
+// Options: as the design has it, beside the workers with a token; awaited like short ones.
 //
-// Choice, until tokens come: awaited, whatever they take, 15 minutes at most.
+// Choice: beside the workers. A command may take 15 minutes, so it is a token task; what is built in is a direct call.
 //
-// Reason: the store is in memory. Nobody else can take the execution over, so nothing is lost by waiting.
+// Reason: it is the same path as on AWS, and a worker is free for other executions. A task that was queued in a process that died
+// is queued again by rule 7 of the engine's contract.
+//
+// # 10. Where is a request to stop kept?
+//
+// Options: a method of the log; a table of its own; among the records of tokens.
+//
+// Choice: as the record of a handle that no token has, closed with the error and the cause.
+//
+// Reason: it needs what a token needs - the first one stays, the wake goes out before it - and no port gets another method.
+//
+// # 11. Which executions does a process take up?
+//
+// Options: all that are unfinished in the store; only the one that it was started for; those whose functions it knows.
+//
+// Choice: those whose functions it knows; it refuses to start others.
+//
+// Reason: a function is a flag of the command line. An execution that another terminal began with other flags would fail for the
+// lack of a function, which nothing can undo.
 //
 // # 10. What keeps executions on one machine?
 //
