@@ -95,11 +95,7 @@ func (c *committer) collect(first *commit) []*commit {
 }
 
 func (c *committer) write(together []*commit) (err error) {
-	defer func() {
-		if problem := recover(); problem != nil { // how the database says that its log cannot be written
-			err = c.failure.set(fmt.Errorf("write: %v", problem))
-		}
-	}()
+	defer c.failure.recoverInto(&err)
 	batch := c.db.NewBatch()
 	for _, each := range together {
 		for _, change := range each.changes {
@@ -149,12 +145,29 @@ func (f *failure) get() error {
 // guard makes a call that the database may never return from.
 func (f *failure) guard(call func() error) error {
 	ended := make(chan error, 1)
-	go func() { ended <- call() }()
+	go func() {
+		var err error
+		defer func() { ended <- err }()
+		defer f.recoverInto(&err)
+		err = call()
+	}()
 	select {
 	case err := <-ended:
 		return err
 	case <-f.happened:
 		return f.get()
+	}
+}
+
+// recoverInto is deferred around calls of the database, which panics with some
+// errors of the disk.
+func (f *failure) recoverInto(err *error) {
+	switch problem := recover().(type) {
+	case nil:
+	case error:
+		*err = f.set(problem)
+	default:
+		*err = f.set(fmt.Errorf("%v", problem))
 	}
 }
 
