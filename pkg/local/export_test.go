@@ -1,6 +1,8 @@
 package local
 
 import (
+	"context"
+
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -12,3 +14,7 @@ func OnDisk() vfs.FS { return privateFS{vfs.Default} }
 
 // Flush writes what is in memory into tables.
 func (s *DiskStore) Flush() error { return s.db.Flush() }
+
+// Recovered sends the wakes of what an earlier process left, as the first run
+// does.
+func (s *System) Recovered(ctx context.Context) error { return s.recover(ctx) }
