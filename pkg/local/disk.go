@@ -126,7 +126,9 @@ func openData(fs vfs.FS, dir, op string) (*DiskStore, error) {
 		FormatMajorVersion: pebble.FormatNewest,
 		// Writes come in bursts of small items; fewer, larger tables are read
 		// with fewer look-ups. Memory is taken as it fills.
-		MemTableSize:  32 << 20,
+		MemTableSize: 32 << 20,
+		// Enough for the latest items of 100,000 executions.
+		CacheSize:     64 << 20,
 		EventListener: &pebble.EventListener{BackgroundError: failure.background, DataCorruption: func(pebble.DataCorruptionInfo) {}},
 	}
 	for i := range options.Levels {
