@@ -122,11 +122,13 @@ func openLocked(path, op string) (*DiskStore, error) {
 func openData(fs vfs.FS, dir, op string) (*DiskStore, error) {
 	failure := newFailure(op)
 	options := &pebble.Options{
-		FS: fs, Logger: failure,
+		FS: guardedFS{fs, failure}, Logger: failure,
 		FormatMajorVersion: pebble.FormatNewest,
 		// Writes come in bursts of small items; fewer, larger tables are read
 		// with fewer look-ups. Memory is taken as it fills.
-		MemTableSize:  32 << 20,
+		MemTableSize: 32 << 20,
+		// Enough for the latest items of 100,000 executions.
+		CacheSize:     64 << 20,
 		EventListener: &pebble.EventListener{BackgroundError: failure.background, DataCorruption: func(pebble.DataCorruptionInfo) {}},
 	}
 	for i := range options.Levels {
@@ -301,42 +303,4 @@ func syncDir(path string) error {
 		return err
 	}
 	return errors.Join(dir.Sync(), dir.Close())
-}
-
-// privateFS makes files for their owner only.
-type privateFS struct{ vfs.FS }
-
-// Unwrap implements [vfs.FS].
-func (p privateFS) Unwrap() vfs.FS { return p.FS }
-
-// Create implements [vfs.FS].
-func (p privateFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	f, err := p.FS.Create(name, category)
-	return private(name, f, err)
-}
-
-// OpenReadWrite implements [vfs.FS].
-func (p privateFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, options ...vfs.OpenOption) (vfs.File, error) {
-	f, err := p.FS.OpenReadWrite(name, category, options...)
-	return private(name, f, err)
-}
-
-// Lock implements [vfs.FS].
-func (p privateFS) Lock(name string) (io.Closer, error) {
-	f, err := p.FS.Lock(name)
-	return private(name, f, err)
-}
-
-// MkdirAll implements [vfs.FS].
-func (p privateFS) MkdirAll(dir string, _ os.FileMode) error { return p.FS.MkdirAll(dir, 0o700) }
-
-// private takes the rights of others from a file that was just opened.
-func private[F io.Closer](name string, f F, err error) (F, error) {
-	if err != nil {
-		return f, err
-	}
-	if err := os.Chmod(name, 0o600); err != nil {
-		return *new(F), errors.Join(err, f.Close())
-	}
-	return f, nil
 }

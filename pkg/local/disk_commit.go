@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -68,26 +69,44 @@ func (c *committer) close(closeDB func() error) error {
 
 func (c *committer) run() {
 	defer close(c.ended)
+	var pace pace
 	for first := range c.queue {
-		together := c.collect(first)
+		together := c.collect(first, pace)
+		begin := time.Now()
 		err := c.write(together)
+		pace.took = time.Since(begin)
 		for _, each := range together {
 			each.done <- err
 		}
+		pace.inFlight = len(together) + len(c.queue)
 	}
 }
 
-// collect takes what else is in the queue.
-func (c *committer) collect(first *commit) []*commit {
+// pace is how the last write went: how long it took, and how many writers
+// there were, in it or waiting for the next one.
+type pace struct {
+	took     time.Duration
+	inFlight int
+}
+
+// collect takes what else is in the queue. Those of the last write are about
+// to come again; without a short wait for them, they and the others would take
+// turns, and each sync would serve only half.
+func (c *committer) collect(first *commit, pace pace) []*commit {
 	together := []*commit{first}
-	for len(together) < mostTogether {
+	if pace.inFlight <= 1 {
+		return together
+	}
+	patience := time.NewTimer(pace.took / 4)
+	defer patience.Stop()
+	for len(together) < min(pace.inFlight, mostTogether) {
 		select {
 		case next, ok := <-c.queue:
 			if !ok {
 				return together
 			}
 			together = append(together, next)
-		default:
+		case <-patience.C:
 			return together
 		}
 	}
@@ -95,11 +114,7 @@ func (c *committer) collect(first *commit) []*commit {
 }
 
 func (c *committer) write(together []*commit) (err error) {
-	defer func() {
-		if problem := recover(); problem != nil { // how the database says that its log cannot be written
-			err = c.failure.set(fmt.Errorf("write: %v", problem))
-		}
-	}()
+	defer c.failure.recoverInto(&err)
 	batch := c.db.NewBatch()
 	for _, each := range together {
 		for _, change := range each.changes {
@@ -149,12 +164,29 @@ func (f *failure) get() error {
 // guard makes a call that the database may never return from.
 func (f *failure) guard(call func() error) error {
 	ended := make(chan error, 1)
-	go func() { ended <- call() }()
+	go func() {
+		var err error
+		defer func() { ended <- err }()
+		defer f.recoverInto(&err)
+		err = call()
+	}()
 	select {
 	case err := <-ended:
 		return err
 	case <-f.happened:
 		return f.get()
+	}
+}
+
+// recoverInto is deferred around calls of the database, which panics with some
+// errors of the disk.
+func (f *failure) recoverInto(err *error) {
+	switch problem := recover().(type) {
+	case nil:
+	case error:
+		*err = f.set(problem)
+	default:
+		*err = f.set(fmt.Errorf("%v", problem))
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package local runs flows in one process: a store in memory, a queue of
+// Package local runs flows in one process: a store in memory or on disk, a queue of
 // wakes, a real or a virtual clock, and functions that are built in or are
 // commands of the user. [New] composes them with an engine.
 //

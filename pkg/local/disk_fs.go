@@ -1,0 +1,141 @@
+package local
+
+import (
+	"errors"
+	"io"
+	"os"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// privateFS makes files for their owner only.
+type privateFS struct{ vfs.FS }
+
+// Unwrap implements [vfs.FS].
+func (p privateFS) Unwrap() vfs.FS { return p.FS }
+
+// Create implements [vfs.FS].
+func (p privateFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := p.FS.Create(name, category)
+	return private(name, f, err)
+}
+
+// OpenReadWrite implements [vfs.FS].
+func (p privateFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, options ...vfs.OpenOption) (vfs.File, error) {
+	f, err := p.FS.OpenReadWrite(name, category, options...)
+	return private(name, f, err)
+}
+
+// Lock implements [vfs.FS].
+func (p privateFS) Lock(name string) (io.Closer, error) {
+	f, err := p.FS.Lock(name)
+	return private(name, f, err)
+}
+
+// MkdirAll implements [vfs.FS].
+func (p privateFS) MkdirAll(dir string, _ os.FileMode) error { return p.FS.MkdirAll(dir, 0o700) }
+
+// private takes the rights of others from a file that was just opened.
+func private[F io.Closer](name string, f F, err error) (F, error) {
+	if err != nil {
+		return f, err
+	}
+	if err := os.Chmod(name, 0o600); err != nil {
+		return *new(F), errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// guardedFS keeps failed writes from the database. Many of them it answers
+// with a panic that nobody can catch, or by ending the process; so whoever
+// wrote never hears of it, and all who wait are told by failure.
+type guardedFS struct {
+	vfs.FS
+	failure *failure
+}
+
+// Unwrap implements [vfs.FS].
+func (g guardedFS) Unwrap() vfs.FS { return g.FS }
+
+// Create implements [vfs.FS].
+func (g guardedFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := g.FS.Create(name, category)
+	return g.guarded(f, err)
+}
+
+// OpenReadWrite implements [vfs.FS].
+func (g guardedFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, options ...vfs.OpenOption) (vfs.File, error) {
+	f, err := g.FS.OpenReadWrite(name, category, options...)
+	return g.guarded(f, err)
+}
+
+// ReuseForWrite implements [vfs.FS].
+func (g guardedFS) ReuseForWrite(before, name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := g.FS.ReuseForWrite(before, name, category)
+	return g.guarded(f, err)
+}
+
+// OpenDir implements [vfs.FS].
+func (g guardedFS) OpenDir(name string) (vfs.File, error) {
+	f, err := g.FS.OpenDir(name)
+	return g.guarded(f, err)
+}
+
+// Link implements [vfs.FS].
+func (g guardedFS) Link(before, name string) error { return g.failure.stay(g.FS.Link(before, name)) }
+
+// Rename implements [vfs.FS].
+func (g guardedFS) Rename(before, name string) error {
+	return g.failure.stay(g.FS.Rename(before, name))
+}
+
+// MkdirAll implements [vfs.FS].
+func (g guardedFS) MkdirAll(dir string, mode os.FileMode) error {
+	return g.failure.stay(g.FS.MkdirAll(dir, mode))
+}
+
+func (g guardedFS) guarded(f vfs.File, err error) (vfs.File, error) {
+	if err := g.failure.stay(err); err != nil {
+		return nil, err
+	}
+	return guardedFile{f, g.failure}, nil
+}
+
+type guardedFile struct {
+	vfs.File
+	failure *failure
+}
+
+// Write implements [vfs.File].
+func (g guardedFile) Write(p []byte) (int, error) {
+	n, err := g.File.Write(p)
+	return n, g.failure.stay(err)
+}
+
+// WriteAt implements [vfs.File].
+func (g guardedFile) WriteAt(p []byte, at int64) (int, error) {
+	n, err := g.File.WriteAt(p, at)
+	return n, g.failure.stay(err)
+}
+
+// Sync implements [vfs.File].
+func (g guardedFile) Sync() error { return g.failure.stay(g.File.Sync()) }
+
+// SyncData implements [vfs.File].
+func (g guardedFile) SyncData() error { return g.failure.stay(g.File.SyncData()) }
+
+// SyncTo implements [vfs.File].
+func (g guardedFile) SyncTo(length int64) (bool, error) {
+	whole, err := g.File.SyncTo(length)
+	return whole, g.failure.stay(err)
+}
+
+// stay notes an error of the disk and never returns with one. That a file is
+// there, or is not, is an answer and no error.
+func (f *failure) stay(err error) error {
+	if err == nil || errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrExist) {
+		return err
+	}
+	_ = f.set(err)
+	select {}
+}
