@@ -6,6 +6,8 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/engine/enginetest"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/resume/resumetest"
 )
 
 func TestMemoryStoreLog(t *testing.T) {
@@ -31,4 +33,14 @@ func TestMemoryStoreCrashes(t *testing.T) {
 func TestMemoryStoreInterleavings(t *testing.T) {
 	t.Parallel()
 	enginetest.Interleavings(t, func(*testing.T) enginetest.Store { return &local.MemoryStore{} })
+}
+
+func TestMemoryStoreOutcomes(t *testing.T) {
+	t.Parallel()
+	resumetest.Outcomes(t, func(*testing.T) resume.Outcomes { return &local.MemoryStore{} })
+}
+
+func TestMemoryStoreTokens(t *testing.T) {
+	t.Parallel()
+	resumetest.Tokens(t, func(*testing.T) resume.Outcomes { return &local.MemoryStore{} })
 }
