@@ -95,11 +95,11 @@ var arbiterCases = []ruleCase{
 	}},
 	{"rule 9: heartbeats do not move the deadline", func(b *bench) {
 		b.ask(flowHead + callbackText(heartbeat, deadline))
-		for _, at := range []time.Duration{20, 40} {
+		for _, at := range []time.Duration{20 * time.Second, 40 * time.Second} {
 			timer := b.takeTimer()
-			b.at((at - 1) * time.Second)
+			b.at(at - time.Second)
 			b.beat()
-			b.at(at * time.Second)
+			b.at(at)
 			b.advance(timer)
 		}
 		timer := b.takeTimer()

@@ -118,7 +118,8 @@ var submitCases = []ruleCase{
 		}
 	}},
 	{"rule 5: a call is long when both its limits are over 10 s", func(b *bench) {
-		flow := flowHead + taskText("A") + taskText("B") + taskText("C", "timeoutSeconds: 10") + taskText("D", "timeoutSeconds: 11") + taskText("E", "timeoutSeconds: 11")
+		flow := flowHead + taskText("A") + taskText("B") + taskText("C", "timeoutSeconds: 10") +
+			taskText("D", "timeoutSeconds: 11") + taskText("E", "timeoutSeconds: 11")
 		b.limits = map[string]time.Duration{"B": 10 * time.Second, "C": time.Hour, "D": 10 * time.Second}
 		for _, function := range []string{"A", "B", "C", "D"} {
 			b.answer(function, `{}`)
