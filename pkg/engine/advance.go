@@ -213,41 +213,65 @@ func (w *worker) stopRequest(ctx context.Context) (machine.Signal, error) {
 // carried out. A worker that finds its own item, or has the result at hand, is
 // that worker.
 func (w *worker) unresolved(ctx context.Context, base Item, state machine.State, since time.Time) (Verdict, error) {
-	if ends := since.Add(workerLife); !w.isOurs(base, state) && !since.Before(w.engine.Born) && w.now.Before(ends) {
+	_, known := w.known(state.Waiting)
+	own := slices.Contains(w.nonces, base.Nonce)
+	if ends := since.Add(workerLife); !own && !known && !since.Before(w.engine.Born) && w.now.Before(ends) {
 		return Verdict{PutBack: ends}, nil
 	}
 	d, err := w.draft(ctx, base, state)
 	if err != nil {
 		return Verdict{}, err
 	}
-	if waiting := state.Waiting; waiting != nil && waiting.For == machine.WaitingForToken {
-		record, err := w.engine.Outcomes.Record(ctx, waiting.Handle)
-		if err != nil {
-			return Verdict{}, err
-		}
-		if !record.Open() {
-			d.hasResult = true
-			if err := w.tell(d, w.closed(waiting.Attempt, record)); err != nil {
-				return Verdict{}, err
-			}
-			return done, w.finish(ctx, d)
-		}
+	signal, err := w.atHand(ctx, state)
+	switch {
+	case err != nil:
+		return Verdict{}, err
+	case signal != nil:
+		d.hasResult = true
+		err = w.tell(d, signal)
+	default:
+		d.commands, err = machine.Pending(d.env, state, w.now, own && !known)
 	}
-	if d.commands, err = machine.Pending(d.env, state, w.now); err != nil {
+	if err != nil {
 		return Verdict{}, err
 	}
 	return done, w.finish(ctx, d)
 }
 
-func (w *worker) isOurs(base Item, state machine.State) bool {
-	if slices.Contains(w.nonces, base.Nonce) {
-		return true
+// known is the result of the call that is waited for, if this worker made it.
+func (w *worker) known(waiting *machine.Waiting) (outcome token.Outcome, ok bool) {
+	if waiting == nil {
+		return outcome, false
 	}
-	if state.Waiting == nil {
-		return false
+	known, ok := w.results[waiting.Attempt]
+	return known.outcome, ok && expr.Equal(known.input, waiting.Input)
+}
+
+// atHand is what became of the attempt that is waited for, nil when nobody
+// here knows: the outcome that its token holds, or the result of the call that
+// this worker made (rule 4).
+func (w *worker) atHand(ctx context.Context, state machine.State) (machine.Signal, error) {
+	waiting := state.Waiting
+	if waiting == nil {
+		return nil, nil
 	}
-	_, known := w.results[state.Waiting.Attempt]
-	return known
+	if waiting.For == machine.WaitingForToken {
+		record, err := w.engine.Outcomes.Record(ctx, waiting.Handle)
+		switch {
+		case err != nil:
+			return nil, err
+		case !record.Open():
+			return w.closed(waiting.Attempt, record), nil
+		}
+	}
+	outcome, ok := w.known(waiting)
+	switch {
+	case !ok || state.Ending != nil:
+		return nil, nil
+	case waiting.For == machine.WaitingForToken:
+		return w.submitted(ctx, waiting.Attempt, waiting.Handle, outcome)
+	}
+	return machine.Returned{At: w.engine.Now(), Attempt: waiting.Attempt, Outcome: outcome}, nil
 }
 
 func (w *worker) draft(ctx context.Context, base Item, state machine.State) (*draft, error) {
@@ -350,11 +374,16 @@ func (w *worker) submit(ctx context.Context, c machine.SubmitTask) (machine.Sign
 	if err != nil {
 		return nil, err
 	}
-	if !outcome.Failed() {
-		return machine.Submitted{At: w.engine.Now(), Attempt: c.Attempt, Output: outcome.Output}, nil
+	return w.submitted(ctx, c.Attempt, c.Handle, outcome)
+}
+
+// submitted is what follows from the function's answer to a submission.
+func (w *worker) submitted(ctx context.Context, attempt machine.Attempt, handle string, answer token.Outcome) (machine.Signal, error) {
+	if !answer.Failed() {
+		return machine.Submitted{At: w.engine.Now(), Attempt: attempt, Output: answer.Output}, nil
 	}
-	closing := token.Closing{Outcome: outcome, By: token.ClosedBySubmit, At: w.engine.Now()}
-	return w.close(ctx, machine.CloseToken{Attempt: c.Attempt, Handle: c.Handle, Closing: closing})
+	closing := token.Closing{Outcome: answer, By: token.ClosedBySubmit, At: w.engine.Now()}
+	return w.close(ctx, machine.CloseToken{Attempt: attempt, Handle: handle, Closing: closing})
 }
 
 // close closes a token and answers what it then holds, or the heartbeat that

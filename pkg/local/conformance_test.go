@@ -5,6 +5,8 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine/enginetest"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/resume/resumetest"
 )
 
 // openDisk opens a store that is shut when the test is over.
@@ -41,4 +43,14 @@ func eachStore[S any](t *testing.T, suite func(*testing.T, func(*testing.T) S)) 
 			})
 		})
 	}
+}
+
+func TestMemoryStoreOutcomes(t *testing.T) {
+	t.Parallel()
+	resumetest.Outcomes(t, func(*testing.T) resume.Outcomes { return &local.MemoryStore{} })
+}
+
+func TestMemoryStoreTokens(t *testing.T) {
+	t.Parallel()
+	resumetest.Tokens(t, func(*testing.T) resume.Outcomes { return &local.MemoryStore{} })
 }

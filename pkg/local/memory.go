@@ -182,10 +182,13 @@ func (m *MemoryStore) record(ctx context.Context, handle string, change func(tok
 			return r, err
 		}
 	}
-	r = change(r)
+	changed := change(r)
+	if changed == r { // so that looking leaves nothing behind
+		return r, nil
+	}
 	if m.records == nil {
 		m.records = make(map[string][]byte)
 	}
-	m.records[handle] = r.Encode()
-	return r, nil
+	m.records[handle] = changed.Encode()
+	return changed, nil
 }

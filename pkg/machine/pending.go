@@ -20,10 +20,11 @@ func Unresolved(s State, cause string) (since time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// Pending are the commands without which the state does not go on, as far as
-// somebody may carry them out again: the same as the first time, keys
-// included. A claimed call is left to its timer.
-func Pending(env Env, s State, at time.Time) ([]Command, error) {
+// Pending are the commands without which the state does not go on, the same as
+// the first time, keys included. Unless first is set they may have been carried
+// out before: then a claimed call is left to its timer, and what must not be
+// submitted twice is given up.
+func Pending(env Env, s State, at time.Time, first bool) ([]Command, error) {
 	if err := check(env, s); err != nil || s.Waiting == nil {
 		return nil, err
 	}
@@ -33,10 +34,10 @@ func Pending(env Env, s State, at time.Time) ([]Command, error) {
 	switch {
 	case s.Ending != nil:
 		return []Command{r.closeForEnd(w)}, nil
-	case w.For == WaitingForToken && !w.Submitted && taskOf(step).AtMostOnce:
+	case w.For == WaitingForToken && !w.Submitted && taskOf(step).AtMostOnce && !first:
 		closing := token.Closing{Outcome: interrupted(step), By: token.ClosedByTask, At: at}
 		return []Command{CloseToken{Attempt: w.Attempt, Handle: w.Handle, Closing: closing}}, nil
-	case w.For == WaitingForToken && !w.Submitted, w.For == WaitingForCall:
+	case w.For == WaitingForToken && !w.Submitted, w.For == WaitingForCall, w.For == WaitingForClaim && first:
 		return []Command{r.carryOut(step, taskOf(step), w)}, nil
 	}
 	return nil, nil

@@ -105,11 +105,12 @@ func DecodeRecord(data []byte) (Record, error) {
 	d := expr.NewDecoder(data)
 	format := d.Uint()
 	r := Record{LastBeat: d.Time()}
-	if closed := d.Uint(); closed == 1 {
+	closed := d.Uint()
+	if closed == 1 {
 		r.ClosedBy, r.ClosedAt = Closer(d.Text()), d.Time()
 		r.Outcome = &Outcome{Error: d.Text(), Cause: d.Text(), Output: d.Value()}
 	}
-	if d.Err() != nil || d.Rest() > 0 || format != recordFormat {
+	if d.Err() != nil || d.Rest() > 0 || format != recordFormat || closed > 1 {
 		return Record{}, ErrDamaged
 	}
 	return r, nil

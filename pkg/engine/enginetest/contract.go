@@ -24,7 +24,8 @@ import (
 // wakes and calls are exact. Each case gets an empty store.
 func Contract(t *testing.T, open func(t *testing.T) Store) {
 	t.Helper()
-	for _, c := range slices.Concat(orderCases, commitCases, pendingCases, timerCases, startCases, readCases) {
+	for _, c := range slices.Concat(orderCases, commitCases, pendingCases, timerCases, startCases, readCases,
+		submitCases, claimCases, tokenPendingCases, arbiterCases, stopCases, queueCases, tokenWakeCases) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			c.run(newBench(t, open(t)))
@@ -56,7 +57,18 @@ type bench struct {
 
 	answers   map[string][]answer
 	sendFails int // how many of the next sends fail
+
+	limits      map[string]time.Duration // of the functions, by name
+	tasks       []engine.Task            // queued and not yet taken
+	queueFails  int                      // how many of the next tasks are not queued
+	closeFaults []Fault                  // of the next closings, one each
 }
+
+// benchKeys sign the tokens of the cases.
+var benchKeys = token.Keys{Current: token.Key{ID: 1, Secret: []byte(strings.Repeat("k", token.SecretSize))}}
+
+// handleSize tells the handle of a token from the tag of a timer.
+var handleSize = len(benchKeys.Handle(token.ID{}))
 
 // answer is what a scripted function answers.
 type answer struct {
@@ -70,7 +82,7 @@ func newBench(t *testing.T, store Store) *bench {
 	b := &bench{t: t, store: store, now: epoch, answers: map[string][]answer{}}
 	b.log = &FaultyLog{Log: store}
 	b.Engine = engine.New(engine.Config{
-		Log: benchLog{b}, Wakes: b, Tasks: b, Flows: store, Now: b.Now,
+		Log: benchLog{b}, Wakes: b, Tasks: b, TaskQueue: b, Flows: store, Outcomes: benchOutcomes{b}, Keys: benchKeys, Now: b.Now,
 		Fresh: b.freshText, Pause: func(context.Context, time.Duration) error { b.pauses++; return nil },
 	})
 	return b
@@ -105,10 +117,7 @@ func (b *bench) note(format string, args ...any) {
 
 // Send implements [engine.Wakes].
 func (b *bench) Send(_ context.Context, w engine.Wake) error {
-	kind := "timer"
-	if w.Cause == machine.CauseStart {
-		kind = "start"
-	}
+	kind := kindOf(w)
 	in := w.Due.Sub(b.Now())
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -123,6 +132,16 @@ func (b *bench) Send(_ context.Context, w engine.Wake) error {
 		b.tags = append(b.tags, w.Cause)
 	}
 	return nil
+}
+
+func kindOf(w engine.Wake) string {
+	switch {
+	case w.Cause == machine.CauseStart, w.Cause == machine.CauseStop:
+		return w.Cause
+	case len(w.Cause) == handleSize:
+		return "token"
+	}
+	return "timer"
 }
 
 // errStopped is what a call ends with whose worker is stopped.
@@ -154,13 +173,62 @@ func (b *bench) Call(_ context.Context, call machine.Call) (token.Outcome, error
 
 // Queue implements [engine.TaskQueue].
 func (b *bench) Queue(_ context.Context, task engine.Task) error {
-	b.note("queue %s", task.Call.Resource.Function)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	function := task.Call.Resource.Function
+	if b.queueFails > 0 {
+		b.queueFails--
+		b.trace = append(b.trace, "queue "+function+": failed")
+		return ErrFault
+	}
+	b.trace = append(b.trace, "queue "+function)
+	b.tasks = append(b.tasks, task)
 	return nil
 }
 
-// TimeLimits implements [engine.Tasks]: every function is short.
-func (*bench) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duration, error) {
-	return nil, nil
+// TimeLimits implements [engine.Tasks]: functions are short unless a case says
+// something else.
+func (b *bench) TimeLimits(_ context.Context, flow *fdl.Flow) (map[string]time.Duration, error) {
+	limits := map[string]time.Duration{}
+	for _, step := range flow.All {
+		if task, ok := step.Kind.(*fdl.Task); ok && b.limits[task.Resource.Function] > 0 {
+			limits[task.Resource.Text] = b.limits[task.Resource.Function]
+		}
+	}
+	return limits, nil
+}
+
+// benchOutcomes notes what the engine asks of the outcomes.
+type benchOutcomes struct{ *bench }
+
+func (o benchOutcomes) Record(ctx context.Context, handle string) (token.Record, error) {
+	record, err := o.store.Record(ctx, handle)
+	o.note("look: %s", shownRecord(record))
+	return record, err
+}
+
+func (o benchOutcomes) Close(ctx context.Context, handle string, closing token.Closing) (token.Record, error) {
+	o.mu.Lock()
+	fault := first(&o.closeFaults)
+	o.mu.Unlock()
+	if fault == LoseWrite {
+		o.note("close by %s: failed", closing.By)
+		return token.Record{}, ErrFault
+	}
+	record, err := o.store.Close(ctx, handle, closing)
+	if fault == LoseAnswer {
+		o.note("close by %s: failed", closing.By)
+		return token.Record{}, ErrFault
+	}
+	o.note("close by %s: %s", closing.By, shownRecord(record))
+	return record, err
+}
+
+func shownRecord(r token.Record) string {
+	if r.Open() {
+		return "open"
+	}
+	return "closed by " + string(r.ClosedBy)
 }
 
 // answer scripts the next answers of a function.
@@ -297,7 +365,8 @@ func (b *bench) wantError(w engine.Wake, code engine.Code) {
 // functions answer with an empty object, but those in stops do not answer.
 func (b *bench) rival(stops ...string) *engine.Engine {
 	return engine.New(engine.Config{
-		Log: b.store, Flows: b.store, Now: b.Now,
+		Log: b.store, Flows: b.store, Outcomes: b.store, TaskQueue: tasksNowhere{}, Keys: benchKeys, Now: b.Now,
+		Pause: func(context.Context, time.Duration) error { return nil },
 		Wakes: wakesFunc(func(w engine.Wake) error {
 			b.mu.Lock()
 			defer b.mu.Unlock()
@@ -326,6 +395,11 @@ func (f tasksFunc) Call(_ context.Context, call machine.Call) (token.Outcome, er
 func (tasksFunc) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duration, error) {
 	return nil, nil
 }
+
+// tasksNowhere is a task queue that keeps nothing.
+type tasksNowhere struct{}
+
+func (tasksNowhere) Queue(context.Context, engine.Task) error { return nil }
 
 // latest is the execution as the store has it.
 func (b *bench) latest() (engine.Item, machine.State) {
@@ -366,8 +440,20 @@ func taskFlow(functions ...string) string {
 	return text
 }
 
-func taskText(function string) string {
-	return "  - type: task\n    name: " + function + "\n    resourceArn: acs:fc:::services/test/functions/" + function + "\n"
+// taskText is a task that calls the function, with these lines besides.
+func taskText(function string, lines ...string) string {
+	text := "  - type: task\n    name: " + function + "\n    resourceArn: acs:fc:::services/test/functions/" + function + "\n"
+	for _, line := range lines {
+		text += "    " + line + "\n"
+	}
+	return text
+}
+
+const flowHead = "version: v1\ntype: flow\nsteps:\n"
+
+// callbackText is a task Ask that waits for a callback.
+func callbackText(lines ...string) string {
+	return taskText("Ask", append([]string{"pattern: waitForCallback"}, lines...)...)
 }
 
 func waitText(name string, seconds int) string {

@@ -2,11 +2,10 @@ package enginetest
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/waitless/waitless/pkg/engine"
 )
 
 // Crashes is the suite of workers that die: an execution is run as often as it
@@ -31,6 +30,7 @@ func Crashes(t *testing.T, open func(t *testing.T) Store) {
 			crash(t, open(t), c.deaths, c.doubled)
 		})
 	}
+	crashStories(t, open)
 }
 
 // crash runs an execution for each way in which so many workers can die.
@@ -101,24 +101,37 @@ func (w *world) double() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, m := range slices.Clone(w.messages) {
-		if !w.doubled[key(m.wake)] {
-			w.doubled[key(m.wake)] = true
-			w.messages = append(w.messages, message{m.wake, m.at.Add(time.Nanosecond)})
+		if !w.doubled[key(m)] {
+			w.doubled[key(m)] = true
+			m.at = m.at.Add(time.Nanosecond)
+			w.messages = append(w.messages, m)
 		}
 	}
 }
 
-func key(w engine.Wake) string { return fmt.Sprint(w.Execution, w.Cause, w.Seq) }
+func key(m message) string {
+	if m.task != nil {
+		return "task " + m.task.Handle
+	}
+	return fmt.Sprint(m.wake.Execution, m.wake.Cause, m.wake.Seq)
+}
 
 // plan makes choices so that all of them come in turn: run after run the last
 // choice that can be another one is.
 type plan struct {
 	choices, of []int
 	made        int
+	// sample, unless 0, is how many runs are made of choices that are drawn,
+	// where all would be too many. The same run always draws the same.
+	sample, run int
+	drawn       *rand.Rand
 }
 
 // choose is a number below n.
 func (p *plan) choose(n int) int {
+	if p.sample > 0 {
+		return p.draw(n)
+	}
 	if p.made == len(p.choices) {
 		p.choices, p.of = append(p.choices, 0), append(p.of, n)
 	}
@@ -126,8 +139,23 @@ func (p *plan) choose(n int) int {
 	return p.choices[p.made-1]
 }
 
+// draw is mostly 0, so that what is chosen comes late as often as early.
+func (p *plan) draw(n int) int {
+	if p.drawn == nil {
+		p.drawn = rand.New(rand.NewPCG(uint64(p.run), 0)) //nolint:gosec // guards nothing, counts from 0
+	}
+	if p.drawn.IntN(8) > 0 {
+		return 0
+	}
+	return p.drawn.IntN(n)
+}
+
 // next prepares the next run. It is false after the last.
 func (p *plan) next() bool {
+	if p.sample > 0 {
+		p.run, p.drawn = p.run+1, nil
+		return p.run < p.sample
+	}
 	p.made = 0
 	for i := len(p.choices) - 1; i >= 0; i-- {
 		if p.choices[i]+1 < p.of[i] {

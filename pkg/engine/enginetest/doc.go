@@ -11,16 +11,25 @@
 package enginetest
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/token"
 )
 
-// Store is what an engine keeps its executions in.
+// Store is what an engine keeps its executions in, and what the suites need to
+// play those who send heartbeats. That its outcomes are kept as they should
+// be is for resumetest to check.
 type Store interface {
 	engine.Log
 	engine.Flows
+	engine.Outcomes
+
+	// Beat notes a heartbeat, as [token.Record.Beat] says, and answers the
+	// record after it.
+	Beat(ctx context.Context, handle string, at time.Time) (token.Record, error)
 }
 
 // epoch is when every case begins. It has a nanosecond part, which stores must

@@ -3,6 +3,8 @@ package enginetest
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +27,7 @@ func Interleavings(t *testing.T, open func(t *testing.T) Store) {
 			})
 		}
 	}
+	interleaveStories(t, open)
 }
 
 func interleave(t *testing.T, store Store, turn, deaths int) {
@@ -37,7 +40,7 @@ func interleave(t *testing.T, store Store, turn, deaths int) {
 		for range turn {
 			w.turn(living)
 		}
-		trace := w.race(plan, deaths)
+		trace := w.raceNext(plan, deaths)
 		w.finish(living)
 		if err := w.check(); err != nil {
 			t.Fatalf("after %s: %v", strings.Join(trace, " "), err)
@@ -59,6 +62,7 @@ type racer struct {
 	let     chan bool // whether it lives
 	waiting bool
 	died    bool
+	message *message // nil for one who has none
 	verdict engine.Verdict
 	err     error
 }
@@ -72,15 +76,21 @@ func (r *racer) alive() bool {
 	return !r.died
 }
 
-// race has two workers handle the next message and gives the order of their
-// effects.
-func (w *world) race(plan *plan, deaths int) (trace []string) {
+// raceNext has two workers handle the next message and gives the order of
+// their effects.
+func (w *world) raceNext(plan *plan, deaths int) (trace []string) {
 	w.t.Helper()
 	m, ok := w.next()
 	if !ok {
 		w.t.Fatal("there is no message")
 	}
-	racers := []*racer{w.race1("a", m.wake), w.race1("b", m.wake)}
+	return w.race(plan, deaths, w.racer("a", m), w.racer("b", m))
+}
+
+// race lets the effects of racers through in an order of the plan's and gives
+// it.
+func (w *world) race(plan *plan, deaths int, racers ...*racer) (trace []string) {
+	w.t.Helper()
 	for {
 		var ready []*racer
 		for _, r := range racers {
@@ -106,37 +116,65 @@ func (w *world) race(plan *plan, deaths int) (trace []string) {
 		r.let <- lives
 		r.waiting = <-r.at
 	}
-	w.endRace(m.wake, racers)
+	w.endRace(racers)
 	return trace
 }
 
-// race1 brings a new worker to its first effect.
-func (w *world) race1(name string, wake engine.Wake) *racer {
+// racer is a new worker with a message, brought to its first effect.
+func (w *world) racer(name string, m message) *racer {
+	r := newRacer(name, func(r *racer) {
+		if m.task != nil {
+			r.err = w.worker(r.alive).RunTask(w.t.Context(), *m.task)
+			return
+		}
+		r.verdict, r.err = w.worker(r.alive).Advance(w.t.Context(), m.wake)
+	})
+	r.message = &m
+	return r
+}
+
+// newRacer brings somebody to his first effect.
+func newRacer(name string, act func(r *racer)) *racer {
 	r := &racer{name: name, at: make(chan bool), let: make(chan bool)}
 	go func() {
-		r.verdict, r.err = w.worker(r.alive).Advance(w.t.Context(), wake)
+		act(r)
 		r.at <- false
 	}()
 	r.waiting = <-r.at
 	return r
 }
 
-// endRace puts the message back unless one is done with it.
-func (w *world) endRace(wake engine.Wake, racers []*racer) {
+// endRace puts each message back that nobody is done with.
+func (w *world) endRace(racers []*racer) {
 	w.t.Helper()
-	again := w.clock().Add(lostFor)
+	lost := w.clock().Add(lostFor)
+	left := map[string]message{}
+	for _, r := range racers {
+		if r.message == nil {
+			continue
+		}
+		m, seen := left[key(*r.message)]
+		if !seen {
+			m = *r.message
+			m.at = lost
+		}
+		if r.verdict.PutBack.After(m.at) {
+			m.at = r.verdict.PutBack
+		}
+		left[key(m)] = m
+		if m.at.After(w.clock().Add(workerLife + time.Second)) {
+			w.t.Fatalf("the message was put back until %s, and it is %s", m.at, w.clock())
+		}
+	}
 	for _, r := range racers {
 		switch {
 		case r.err != nil && !errors.Is(r.err, errDied):
 			w.t.Fatalf("worker %s: %v", r.name, r.err)
-		case r.err == nil && r.verdict.PutBack.IsZero():
-			return
-		case r.err == nil && r.verdict.PutBack.After(again):
-			again = r.verdict.PutBack
+		case r.err == nil && r.message != nil && r.verdict.PutBack.IsZero():
+			delete(left, key(*r.message))
 		}
 	}
-	if again.After(w.clock().Add(workerLife + time.Second)) {
-		w.t.Fatalf("the message was put back until %s, and it is %s", again, w.clock())
+	for _, name := range slices.Sorted(maps.Keys(left)) {
+		w.put(left[name])
 	}
-	w.send(wake, again)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -55,10 +56,14 @@ type world struct {
 	messages []message
 	calls    map[string][]made // by key
 	doubled  map[string]bool
+	// limits are the time limits of the functions, by the text of the resource.
+	limits map[string]time.Duration
 }
 
+// message is a wake, or a task of the task queue.
 type message struct {
 	wake engine.Wake
+	task *engine.Task
 	at   time.Time
 }
 
@@ -91,7 +96,8 @@ type gate func() bool
 // worker is an engine whose every effect passes the gate.
 func (w *world) worker(alive gate) *engine.Engine {
 	return engine.New(engine.Config{
-		Log: gatedLog{w.store, alive}, Flows: w.store, Now: w.clock,
+		Log: gatedLog{w.store, alive}, Flows: w.store, Outcomes: gatedOutcomes{w.store, alive}, TaskQueue: gatedQueue{w, alive},
+		Keys: benchKeys, Now: w.clock,
 		Wakes: wakesFunc(func(wake engine.Wake) error {
 			if !alive() {
 				return errDied
@@ -99,12 +105,12 @@ func (w *world) worker(alive gate) *engine.Engine {
 			w.send(wake, wake.Due)
 			return nil
 		}),
-		Tasks: tasksFunc(func(call machine.Call) (token.Outcome, error) {
+		Tasks: limited{tasksFunc(func(call machine.Call) (token.Outcome, error) {
 			if !alive() {
 				return token.Outcome{}, errDied
 			}
 			return w.call(call), nil
-		}),
+		}), w.limits},
 		Fresh: func() string {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -141,10 +147,54 @@ func (l gatedLog) Items(ctx context.Context, execution engine.ID, from uint64, l
 	return l.Log.Items(ctx, execution, from, limit)
 }
 
-func (w *world) send(wake engine.Wake, at time.Time) {
+type gatedOutcomes struct {
+	engine.Outcomes
+	alive gate
+}
+
+func (o gatedOutcomes) Record(ctx context.Context, handle string) (token.Record, error) {
+	if !o.alive() {
+		return token.Record{}, errDied
+	}
+	return o.Outcomes.Record(ctx, handle)
+}
+
+func (o gatedOutcomes) Close(ctx context.Context, handle string, closing token.Closing) (token.Record, error) {
+	if !o.alive() {
+		return token.Record{}, errDied
+	}
+	return o.Outcomes.Close(ctx, handle, closing)
+}
+
+type gatedQueue struct {
+	world *world
+	alive gate
+}
+
+func (q gatedQueue) Queue(_ context.Context, task engine.Task) error {
+	if !q.alive() {
+		return errDied
+	}
+	q.world.put(message{task: &task, at: q.world.clock()})
+	return nil
+}
+
+// limited are functions with time limits.
+type limited struct {
+	engine.Tasks
+	limits map[string]time.Duration
+}
+
+func (l limited) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duration, error) {
+	return l.limits, nil
+}
+
+func (w *world) send(wake engine.Wake, at time.Time) { w.put(message{wake: wake, at: at}) }
+
+func (w *world) put(m message) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.messages = append(w.messages, message{wake, at})
+	w.messages = append(w.messages, m)
 }
 
 // call answers a call; the same key always gets the same answer.
@@ -153,7 +203,11 @@ func (w *world) call(call machine.Call) token.Outcome {
 	defer w.mu.Unlock()
 	function := call.Resource.Function
 	w.calls[call.Key()] = append(w.calls[call.Key()], made{function, w.now, w.entered(call)})
-	if function != "Poll" {
+	switch function {
+	case "Poll":
+	case "Broken":
+		return broken
+	default:
 		return success
 	}
 	polls := 0
@@ -199,11 +253,17 @@ func (w *world) next() (message, bool) {
 	return first, true
 }
 
-// deliver has one worker handle a wake and tells when the message comes again,
-// zero for never.
-func (w *world) deliver(wake engine.Wake, alive gate) time.Time {
+// deliver has one worker handle a message and tells when it comes again, zero
+// for never.
+func (w *world) deliver(m message, alive gate) time.Time {
 	w.t.Helper()
-	verdict, err := w.worker(alive).Advance(w.t.Context(), wake)
+	var verdict engine.Verdict
+	var err error
+	if m.task != nil {
+		err = w.worker(alive).RunTask(w.t.Context(), *m.task)
+	} else {
+		verdict, err = w.worker(alive).Advance(w.t.Context(), m.wake)
+	}
 	switch {
 	case err != nil && !errors.Is(err, errDied):
 		w.t.Fatalf("advance: %v", err)
@@ -220,8 +280,9 @@ func (w *world) turn(alive gate) bool {
 	if !ok {
 		return false
 	}
-	if again := w.deliver(m.wake, alive); !again.IsZero() {
-		w.send(m.wake, again)
+	if again := w.deliver(m, alive); !again.IsZero() {
+		m.at = again
+		w.put(m)
 	}
 	return true
 }

@@ -1,0 +1,535 @@
+package enginetest
+
+import (
+	"context"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// arbiterCases are rule 9 where time is what ends an attempt.
+var arbiterCases = []ruleCase{
+	{"rule 9: a deadline closes the token", func(b *bench) {
+		b.ask(flowHead + callbackText(deadline))
+		timer := b.takeTimer()
+		b.at(time.Minute)
+		b.advance(timer)
+		b.wantTrace("read", "close by deadline: closed by deadline", "write 3")
+		b.wantHistory("Scheduled Started Submitted TimedOut ExecutionFailed")
+		b.wantEnd(machine.StatusFailed, machine.ErrorTaskTimeout)
+	}},
+	{"rule 9: a deadline applies a success that came first", func(b *bench) {
+		b.ask(flowHead + callbackText(deadline) + taskText("Next"))
+		timer := b.takeTimer()
+		b.at(59 * time.Second)
+		wake := b.close(success)
+		b.at(time.Minute)
+		b.answer("Next", `{}`)
+		b.advance(timer)
+		b.wantTrace("read", "close by deadline: closed by hand", "write 3", "call Next", "write 4")
+		b.wantSucceeded()
+		b.advance(wake)
+		b.wantTrace("read")
+	}},
+	{"rule 9: a hand that comes after the deadline is told of it", func(b *bench) {
+		b.ask(flowHead + callbackText(deadline))
+		timer, wake := b.takeTimer(), b.tokenWake()
+		b.at(time.Minute)
+		b.advance(timer)
+		late := token.Closing{Outcome: success, By: token.ClosedByHand, At: b.Now()}
+		if r, err := b.store.Close(b.t.Context(), wake.Cause, late); err != nil || r.ClosedBy != token.ClosedByDeadline {
+			b.t.Errorf("the late closer was told %+v, error %v", r, err)
+		}
+	}},
+	{"rule 9: a deadline whose commit was lost is applied again, and closed once", func(b *bench) {
+		b.ask(flowHead + callbackText(deadline))
+		timer := b.takeTimer()
+		b.at(time.Minute)
+		b.log.FailAppends(LoseWrite)
+		b.wantError(timer, engine.CodeInternal)
+		b.wantTrace("read", "close by deadline: closed by deadline", "write 3: failed", "read items")
+		b.advance(timer)
+		b.wantTrace("read", "close by deadline: closed by deadline", "write 3")
+	}},
+	{"rule 9: a deadline whose commit is refused is applied again", func(b *bench) {
+		b.ask(flowHead + callbackText(deadline))
+		timer := b.takeTimer()
+		b.at(time.Minute)
+		b.log.FailAppends(Refuse)
+		b.advance(timer)
+		b.wantTrace("read", "close by deadline: closed by deadline", "write 3: refused", "read", "close by deadline: closed by deadline", "write 3")
+	}},
+	{"rule 9: a deadline and a hand in one instant, the token decides and both are told the same", func(b *bench) {
+		b.ask(flowHead + callbackText(deadline))
+		timer := b.takeTimer()
+		b.at(time.Minute)
+		wake := b.close(success)
+		b.log.BeforeAppend(func() { b.advanceBy(b.rival(), wake) })
+		b.advance(timer)
+		b.wantTrace("read", "close by deadline: closed by hand", "write 3: refused", "read")
+		b.wantSucceeded()
+	}},
+	{"rule 9: a missed heartbeat closes the token", func(b *bench) {
+		b.ask(flowHead + callbackText(heartbeat, deadline))
+		timer := b.takeTimer()
+		b.at(20 * time.Second)
+		b.advance(timer)
+		b.wantTrace("read", "close by heartbeat: closed by heartbeat", "write 3")
+		b.wantHistory("Scheduled Started Submitted TimedOut ExecutionFailed")
+	}},
+	{"rule 9: a heartbeat newer than the limit refuses the closing and sets the timer anew", func(b *bench) {
+		b.ask(flowHead + callbackText(heartbeat))
+		timer := b.takeTimer()
+		b.at(15 * time.Second)
+		b.beat()
+		b.at(20 * time.Second)
+		b.advance(timer)
+		b.wantTrace("read", "close by heartbeat: open", "wake timer in 15s", "write 3")
+		timer = b.takeTimer()
+		b.at(35 * time.Second)
+		b.advance(timer)
+		b.wantTrace("read", "close by heartbeat: closed by heartbeat", "write 4")
+		b.wantHistory("Scheduled Started Submitted TimedOut ExecutionFailed")
+	}},
+	{"rule 9: heartbeats do not move the deadline", func(b *bench) {
+		b.ask(flowHead + callbackText(heartbeat, deadline))
+		for _, at := range []time.Duration{20 * time.Second, 40 * time.Second} {
+			timer := b.takeTimer()
+			b.at(at - time.Second)
+			b.beat()
+			b.at(at)
+			b.advance(timer)
+		}
+		timer := b.takeTimer()
+		if !timer.Due.Equal(after(59 * time.Second)) {
+			b.t.Errorf("the timer is due at %s", timer.Due)
+		}
+		b.trace = nil
+		b.beat()
+		b.at(time.Minute) // late
+		b.advance(timer)
+		b.wantTrace("read", "close by deadline: closed by deadline", "write 5")
+	}},
+	{"rule 9: a heartbeat that came too late counts while nobody closed the token", func(b *bench) {
+		b.ask(flowHead + callbackText(heartbeat))
+		timer := b.takeTimer()
+		b.at(30 * time.Second)
+		b.beat()
+		b.at(40 * time.Second)
+		b.advance(timer)
+		b.wantTrace("read", "close by heartbeat: open", "wake timer in 10s", "write 3")
+	}},
+	{"rule 9: an old timer after a heartbeat is dropped", func(b *bench) {
+		b.ask(flowHead + callbackText(heartbeat))
+		timer := b.takeTimer()
+		b.at(20 * time.Second)
+		b.beat()
+		b.advance(timer)
+		b.wantTrace("read", "close by heartbeat: open", "wake timer in 20s", "write 3")
+		b.at(40 * time.Second)
+		b.advance(timer)
+		b.wantTrace("read")
+	}},
+	{"rule 9: the deadline of a long call closes its token", func(b *bench) {
+		b.advance(b.begin(flowHead + taskText("Long", "timeoutSeconds: 30")))
+		b.wantTrace("read", "wake timer in 30s", "write 1", "queue Long")
+		timer := b.takeTimer()
+		b.at(30 * time.Second)
+		b.advance(timer)
+		b.wantTrace("read", "close by deadline: closed by deadline", "write 2")
+	}},
+}
+
+// stopCases are rules 9 and 12 where a stop is what ends an execution.
+var stopCases = []ruleCase{
+	{"rule 12: the wake of a stop goes out before the request", func(b *bench) {
+		b.ask(askFlow)
+		if err := b.Stop(b.t.Context(), benchID, "Enough", "it is enough"); err != nil {
+			b.t.Fatal(err)
+		}
+		b.wantTrace("read", "wake stop in 0s", "close by hand: closed by hand")
+		if w, want := b.take(), (engine.Wake{Execution: benchID, Cause: machine.CauseStop, Due: epoch, Sent: epoch}); !sameWake(w, want) {
+			b.t.Errorf("the wake is %+v, want %+v", w, want)
+		}
+	}},
+	{"rule 12: a stop's wake that finds nothing is sent again after 1 s until it is 30 s old", func(b *bench) {
+		b.ask(askFlow)
+		stop := engine.Wake{Execution: benchID, Cause: machine.CauseStop, Due: epoch, Sent: epoch}
+		for _, at := range []time.Duration{0, time.Second, 30*time.Second - time.Nanosecond} {
+			b.at(at)
+			b.advance(stop)
+			b.wantTrace("read", "look: open", "wake stop in 1s")
+			want := stop
+			want.Due = b.Now().Add(time.Second)
+			if again := b.take(); !sameWake(again, want) {
+				b.t.Errorf("it was sent again as %+v, want %+v", again, want)
+			}
+		}
+		b.at(30 * time.Second)
+		b.advance(stop)
+		b.wantTrace("read", "look: open")
+	}},
+	{"rule 12: a stop whose wake was not sent requests nothing", func(b *bench) {
+		b.ask(askFlow)
+		b.sendFails = 1
+		if err := b.Stop(b.t.Context(), benchID, "", ""); engine.CodeOf(err) != engine.CodeInternal {
+			b.t.Errorf("error %v", err)
+		}
+		b.wantTrace("read", "wake stop in 0s: failed")
+	}},
+	{"rule 12: the first stop's error and cause stay", func(b *bench) {
+		b.pause()
+		stop := b.stop()
+		if err := b.Stop(b.t.Context(), benchID, "Later", "later"); err != nil {
+			b.t.Fatal(err)
+		}
+		b.trace = nil
+		b.advance(stop)
+		b.wantEnd(machine.StatusStopped, "Enough")
+		b.advance(b.take())
+		b.wantTrace("read", "look: closed by hand", "write 2", "read")
+	}},
+	{"rule 12: a stop of what has ended or is not there is an error and no wake", func(b *bench) {
+		if err := b.Stop(b.t.Context(), benchID, "", ""); engine.CodeOf(err) != engine.CodeNotFound {
+			b.t.Errorf("error %v", err)
+		}
+		b.wantTrace("read")
+		b.advance(b.begin(onlyText))
+		b.trace = nil
+		if err := b.Stop(b.t.Context(), benchID, "", ""); engine.CodeOf(err) != engine.CodeConflict {
+			b.t.Errorf("error %v", err)
+		}
+		b.wantTrace("read")
+	}},
+	{"rule 12: a stop before the begin, and the start's wake does nothing", func(b *bench) {
+		start := b.begin(askFlow)
+		b.advance(b.stop())
+		b.wantTrace("read", "look: closed by hand", "write 1")
+		b.wantHistory("ExecutionStopped")
+		b.advance(start)
+		b.wantTrace("read")
+	}},
+	{"rule 12: a stop of a wait is one commit, and its timer does nothing", func(b *bench) {
+		timer := b.pause()
+		b.advance(b.stop())
+		b.wantTrace("read", "look: closed by hand", "write 2")
+		b.wantEnd(machine.StatusStopped, "Enough")
+		b.at(10 * time.Second)
+		b.advance(timer)
+		b.wantTrace("read")
+	}},
+	{"rule 12: a stop during a direct call, whose result is dropped", func(b *bench) {
+		start := b.begin(taskFlow("First", "Second"))
+		b.script("First", answer{outcome: success, during: func() {
+			stop := b.stop()
+			b.advanceBy(b.rival(), stop)
+		}})
+		b.advance(start)
+		b.wantTrace("call First", "write 1: refused", "read")
+		b.wantEnd(machine.StatusStopped, "Enough")
+	}},
+	{"rule 9: a stop while a token is out: ending is committed, then closed, then the end", func(b *bench) {
+		b.ask(flowHead + callbackText(deadline) + taskText("Next"))
+		timer := b.takeTimer()
+		b.advance(b.stop())
+		b.wantTrace("read", "look: closed by hand", "write 3", "close by stop: closed by stop", "write 4")
+		b.wantHistory("Scheduled Started Submitted Failed ExecutionStopped")
+		b.wantEnd(machine.StatusStopped, "Enough")
+		b.at(time.Minute)
+		b.advance(timer)
+		b.wantTrace("read")
+	}},
+	{"rule 9: a stop records a success that came first as a success", func(b *bench) {
+		b.ask(askNextFlow)
+		wake := b.close(success)
+		b.advance(b.stop())
+		b.wantTrace("read", "look: closed by hand", "write 3", "close by stop: closed by hand", "write 4")
+		b.wantHistory("Scheduled Started Submitted Succeeded ExecutionStopped")
+		b.wantEnd(machine.StatusStopped, "Enough")
+		b.advance(wake)
+		b.wantTrace("read")
+	}},
+	{"rule 9: the wake of a stop that was cut repeats the closing when its worker is dead", func(b *bench) {
+		b.ask(askFlow)
+		stop := b.stop()
+		b.closeFaults = []Fault{LoseWrite}
+		b.wantError(stop, engine.CodeInternal)
+		b.wantTrace("read", "look: closed by hand", "write 3", "close by stop: failed")
+		b.wantPutBack(stop, after(time.Minute))
+		b.at(time.Minute)
+		b.wantTrace("read")
+		b.advance(stop)
+		b.wantTrace("read", "look: open", "close by stop: closed by stop", "write 4")
+		b.wantEnd(machine.StatusStopped, "Enough")
+	}},
+	{"rule 9: the wake of a stop that was cut after the closing commits the end", func(b *bench) {
+		b.ask(askFlow)
+		stop := b.stop()
+		b.log.FailAppends(NoFault, LoseWrite)
+		b.wantError(stop, engine.CodeInternal)
+		b.wantTrace("read", "look: closed by hand", "write 3", "close by stop: closed by stop", "write 4: failed", "read items")
+		b.at(time.Minute)
+		b.advance(stop)
+		b.wantTrace("read", "look: closed by stop", "write 4")
+		b.wantEnd(machine.StatusStopped, "Enough")
+	}},
+	{"rule 9: a token's wake that meets an ending state commits the end", func(b *bench) {
+		b.ask(askNextFlow)
+		b.rivalStops(b.stop())
+		b.advance(b.close(success))
+		b.wantTrace("read", "look: closed by hand", "write 4")
+		b.wantHistory("Scheduled Started Submitted Succeeded ExecutionStopped")
+	}},
+	{"rule 9: the submitter that meets an ending state closes the token and commits the end", func(b *bench) {
+		start := b.begin(askFlow)
+		b.script("Ask", answer{outcome: success, during: func() {
+			b.rivalStops(b.stop())
+		}})
+		b.advance(start)
+		b.wantTrace("call Ask", "write 2: refused", "read", "look: open", "close by stop: closed by stop", "write 3")
+		b.wantHistory("Scheduled Started Failed ExecutionStopped")
+		b.wantEnd(machine.StatusStopped, "Enough")
+	}},
+	{"rule 9: a dead submitter's wake that meets an ending state commits the end", func(b *bench) {
+		start := b.askedNot(askFlow)
+		b.rivalStops(b.stop())
+		b.at(time.Minute)
+		b.advance(start)
+		b.wantTrace("read", "look: open", "close by stop: closed by stop", "write 3")
+		b.wantEnd(machine.StatusStopped, "Enough")
+	}},
+	{"rule 9: a deadline that meets an ending state leaves it to the stop", func(b *bench) {
+		b.ask(flowHead + callbackText(deadline))
+		timer := b.takeTimer()
+		stop := b.stop()
+		b.rivalStops(stop)
+		b.at(time.Minute)
+		b.advance(timer)
+		b.wantTrace("read")
+		b.advance(stop)
+		b.wantTrace("read", "look: open", "close by stop: closed by stop", "write 4")
+	}},
+	{"rule 9: two stops at once, one ends it", func(b *bench) {
+		b.ask(askFlow)
+		stop := b.stop()
+		b.log.BeforeAppend(func() { b.advanceBy(b.rival(), stop) })
+		b.advance(stop)
+		b.wantTrace("read", "look: closed by hand", "write 3: refused", "read")
+		b.wantHistory("Scheduled Started Submitted Failed ExecutionStopped")
+	}},
+	{"rule 9: a stop while a long call is queued", func(b *bench) {
+		b.limits = map[string]time.Duration{"Long": time.Hour}
+		b.advance(b.begin(longFlow))
+		b.trace = nil
+		b.advance(b.stop())
+		b.wantTrace("read", "look: closed by hand", "write 2", "close by stop: closed by stop", "write 3")
+		b.runTask() // is not called for
+		b.wantTrace("look: closed by stop", "wake token in 0s")
+		b.advance(b.take())
+		b.wantTrace("read")
+	}},
+	{"rule 12: a stop of a claimed call is one commit", func(b *bench) {
+		b.claimed()
+		timer := b.takeTimer()
+		b.advance(b.stop())
+		b.wantTrace("read", "look: closed by hand", "write 2")
+		b.at(45 * time.Second)
+		b.advance(timer)
+		b.wantTrace("read")
+	}},
+}
+
+// runTask runs the only task that is queued.
+func (b *bench) runTask() {
+	b.t.Helper()
+	if err := b.RunTask(b.t.Context(), b.takeTask()); err != nil {
+		b.t.Fatalf("run the task: %v", err)
+	}
+}
+
+func (b *bench) takeTask() engine.Task {
+	b.t.Helper()
+	if len(b.tasks) != 1 {
+		b.t.Fatalf("%d tasks are queued, want 1", len(b.tasks))
+	}
+	task := b.tasks[0]
+	b.tasks = nil
+	return task
+}
+
+// long leads an execution to a queued call and gives its task.
+func (b *bench) long() engine.Task {
+	b.t.Helper()
+	b.limits = map[string]time.Duration{"Long": time.Hour}
+	b.advance(b.begin(longFlow))
+	b.wantTrace("read", "write 1", "queue Long")
+	return b.takeTask()
+}
+
+func (b *bench) wantTaskFails(task engine.Task) {
+	b.t.Helper()
+	if err := b.RunTask(b.t.Context(), task); engine.CodeOf(err) != engine.CodeInternal {
+		b.t.Fatalf("run the task: error %v", err)
+	}
+}
+
+func (b *bench) rerun(task engine.Task) {
+	b.t.Helper()
+	b.tasks = []engine.Task{task}
+	b.runTask()
+}
+
+// queueCases are rule 10 from a queue: the calls of the task queue.
+var queueCases = []ruleCase{
+	{"rule 10: from a queue: call, update, wake", func(b *bench) {
+		task := b.long()
+		b.answer("Long", `{"long":1}`)
+		b.rerun(task)
+		b.wantTrace("look: open", "call Long", "close by task: closed by task", "wake token in 0s")
+		b.advance(b.take())
+		b.wantTrace("read", "look: closed by task", "write 2")
+		b.wantHistory("Scheduled Started Succeeded ExecutionSucceeded")
+	}},
+	{"rule 10: from a queue: the wake is sent also when the update was refused", func(b *bench) {
+		task := b.long()
+		b.script("Long", answer{outcome: success, during: func() { b.close(broken) }})
+		b.rerun(task)
+		b.wantTrace("look: open", "call Long", "close by task: closed by hand", "wake token in 0s")
+		b.advance(b.take())
+		b.wantEnd(machine.StatusFailed, "Broken")
+	}},
+	{"rule 10: from a queue: a task that comes again after its end sends the wake again and calls nothing", func(b *bench) {
+		task := b.long()
+		b.answer("Long", `{}`)
+		b.rerun(task)
+		b.take()
+		b.trace = nil
+		b.rerun(task)
+		b.wantTrace("look: closed by task", "wake token in 0s")
+	}},
+	{"rule 10: from a queue: a wake that was not sent leaves the task", func(b *bench) {
+		task := b.long()
+		b.answer("Long", `{}`)
+		b.sendFails = 1
+		b.wantTaskFails(task)
+		b.wantTrace("look: open", "call Long", "close by task: closed by task", "wake token in 0s: failed")
+		b.rerun(task)
+		b.wantTrace("look: closed by task", "wake token in 0s")
+	}},
+	{"rule 10: from a queue: an update that failed leaves the task", func(b *bench) {
+		task := b.long()
+		b.answer("Long", `{}`)
+		b.closeFaults = []Fault{LoseAnswer}
+		b.wantTaskFails(task)
+		b.wantTrace("look: open", "call Long", "close by task: failed")
+		b.rerun(task)
+		b.wantTrace("look: closed by task", "wake token in 0s")
+	}},
+	{"rule 10: from a queue: a call that was stopped leaves the task and is made again", func(b *bench) {
+		task := b.long()
+		b.script("Long", answer{err: errStopped})
+		b.wantTaskFails(task)
+		b.answer("Long", `{}`)
+		b.trace = nil
+		b.rerun(task)
+		b.wantTrace("look: open", "call Long", "close by task: closed by task", "wake token in 0s")
+	}},
+	{"rule 10: from a queue: two at once, the first outcome counts", func(b *bench) {
+		task := b.long()
+		b.answer("Long", `{"by":"second"}`)
+		b.script("Long", answer{outcome: broken})
+		first := b.answers["Long"][0]
+		first.during = func() {
+			if err := b.RunTask(b.t.Context(), task); err != nil {
+				b.t.Error(err)
+			}
+		}
+		b.answers["Long"][0] = first
+		b.rerun(task)
+		b.wantTrace("look: open", "look: open", "call Long", "close by task: closed by task", "wake token in 0s",
+			"call Long", "close by task: closed by task", "wake token in 0s")
+		b.advance(b.wakes[0])
+		b.advance(b.wakes[1])
+		b.wantHistory("Scheduled Started Failed ExecutionFailed")
+	}},
+}
+
+// tokenWakeCases are rule 11.
+var tokenWakeCases = []ruleCase{
+	{"rule 11: closed - applied", func(b *bench) {
+		b.ask(askFlow)
+		b.advance(b.close(success))
+		b.wantTrace("read", "look: closed by hand", "write 3")
+	}},
+	{"rule 11: closed - applied, however old the wake", func(b *bench) {
+		b.ask(askFlow)
+		wake := b.close(success)
+		b.at(24 * time.Hour)
+		b.advance(wake)
+		b.wantTrace("read", "look: closed by hand", "write 3")
+	}},
+	{"rule 11: open and young - looked at twice, then sent again after 1 s", func(b *bench) {
+		b.ask(askFlow)
+		wake := b.tokenWake()
+		for _, at := range []time.Duration{0, time.Second, 10*time.Second - time.Nanosecond} {
+			b.at(at)
+			b.pauses = 0
+			b.advance(wake)
+			b.wantTrace("read", "look: open", "look: open", "wake token in 1s")
+			want := wake
+			want.Due = b.Now().Add(time.Second)
+			if again := b.take(); !sameWake(again, want) || b.pauses != 1 {
+				b.t.Errorf("after %d pauses it was sent again as %+v, want %+v", b.pauses, again, want)
+			}
+		}
+	}},
+	{"rule 11: open and old - dropped", func(b *bench) {
+		b.ask(askFlow)
+		wake := b.tokenWake()
+		b.at(10 * time.Second)
+		b.advance(wake)
+		b.wantTrace("read", "look: open")
+	}},
+	{"rule 11: closed between the two looks - applied", func(b *bench) {
+		b.ask(askFlow)
+		wake := b.tokenWake()
+		b.Pause = func(context.Context, time.Duration) error {
+			b.close(success)
+			return nil
+		}
+		b.advance(wake)
+		b.wantTrace("read", "look: open", "look: closed by hand", "write 3")
+	}},
+	{"rule 11: a wake for a token that is not the attempt's is dropped", func(b *bench) {
+		b.ask(askFlow)
+		wake := b.tokenWake()
+		wake.Cause = benchKeys.Handle(token.ID{Execution: benchID, Number: 99, Expires: after(time.Hour)})
+		b.advance(wake)
+		b.wantTrace("read")
+	}},
+	{"rule 11: the same wake twice applies once", func(b *bench) {
+		b.ask(askFlow)
+		wake := b.close(success)
+		b.advance(wake)
+		b.advance(wake)
+		b.wantTrace("read", "look: closed by hand", "write 3", "read")
+	}},
+	{"rule 11: a commit that is refused applies the outcome again", func(b *bench) {
+		b.ask(askFlow)
+		b.log.FailAppends(Refuse)
+		b.advance(b.close(success))
+		b.wantTrace("read", "look: closed by hand", "write 3: refused", "read", "look: closed by hand", "write 3")
+	}},
+	{"rule 11: a token's wake that comes while the task is being submitted applies", func(b *bench) {
+		start := b.begin(askNextFlow)
+		b.script("Ask", answer{outcome: success, during: func() {
+			b.answer("Next", `{}`)
+			b.advance(b.close(success))
+		}})
+		b.advance(start)
+		b.wantTrace("read", "write 1", "read", "look: closed by hand", "write 2", "call Next", "write 3", "call Ask", "write 2: refused", "read")
+		b.wantHistory("Scheduled Started Succeeded Scheduled Started Succeeded ExecutionSucceeded")
+	}},
+}

@@ -1,0 +1,340 @@
+package enginetest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// story is an execution with somebody outside who takes part in it.
+type story struct {
+	name string
+	flow string
+	// actors act in every order with the effects of the workers: "hand" closes
+	// the token, "beat" sends a heartbeat, "stop" requests the end.
+	actors []string
+	long   bool // Long may take an hour
+	once   bool // no function is called twice, whatever happens
+	deaths int  // how many workers may die
+}
+
+var stories = []story{
+	{name: "a callback", flow: flowHead + callbackText("timeoutSeconds: 600") + taskText("Next"), actors: []string{"hand"}, deaths: 1},
+	{name: "a callback and a deadline", flow: flowHead + callbackText("timeoutSeconds: 1"), actors: []string{"hand"}, deaths: 1},
+	{name: "a callback and heartbeats", flow: flowHead + callbackText("heartbeatSeconds: 20"), actors: []string{"beat", "hand"}},
+	{name: "a heartbeat and deaths", flow: flowHead + callbackText("heartbeatSeconds: 20"), actors: []string{"beat"}, deaths: 1},
+	{name: "a callback and a stop", flow: flowHead + callbackText("timeoutSeconds: 600"), actors: []string{"hand", "stop"}},
+	{name: "a stop and deaths", flow: flowHead + callbackText("timeoutSeconds: 600"), actors: []string{"stop"}, deaths: 2},
+	{name: "a callback at most once", flow: flowHead + callbackText(atMostOnce, "timeoutSeconds: 600"), actors: []string{"hand"}, once: true, deaths: 1},
+	{name: "a claimed call", flow: flowHead + taskText("Once", atMostOnce), once: true, deaths: 2},
+	{name: "a claimed call and a stop", flow: flowHead + taskText("Once", atMostOnce), actors: []string{"stop"}, once: true, deaths: 1},
+	{name: "a long call", flow: flowHead + taskText("Long") + taskText("Next"), long: true, deaths: 2},
+	{name: "a long call and a stop", flow: flowHead + taskText("Long"), actors: []string{"stop"}, long: true, deaths: 1},
+	{name: "a long call and a hand", flow: flowHead + taskText("Long"), actors: []string{"hand"}, long: true, deaths: 1},
+	{name: "a submit failure", flow: flowHead + taskText("Broken", "pattern: waitForCallback"), actors: []string{"hand"}, deaths: 1},
+}
+
+// crashStories tells each story in every order of its actors, with workers
+// that die before any effect; where these are too many, a thousand of them.
+func crashStories(t *testing.T, open func(t *testing.T) Store) {
+	t.Helper()
+	for i, s := range stories {
+		for _, doubled := range []bool{false, true} {
+			if doubled && len(s.actors) > 1 {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s, doubled %t", s.name, doubled), func(t *testing.T) {
+				t.Parallel()
+				s.tell(t, open(t), fmt.Sprintf("story-%d-%t", i, doubled), doubled)
+			})
+		}
+	}
+}
+
+func (s story) tell(t *testing.T, store Store, name string, doubled bool) {
+	t.Helper()
+	flow := put(t, store, "story", s.flow)
+	if doubled {
+		s.deaths = min(s.deaths, 1)
+	}
+	plan := &plan{}
+	if len(s.actors) > 1 || len(s.actors) == 1 && (doubled || s.deaths > 1 || s.actors[0] == "stop") {
+		plan.sample = 1000
+	}
+	for run := 0; ; run++ {
+		w := s.world(t, store, flow, fmt.Sprintf("%s-%d", name, run))
+		died := 0
+		alive := func() bool {
+			w.act(plan)
+			if died == s.deaths || plan.choose(2) == 0 {
+				return true
+			}
+			died++
+			w.trace = append(w.trace, "dies")
+			return false
+		}
+		w.start(mortal(alive))
+		for turns := 0; ; turns++ {
+			if doubled {
+				w.double()
+			}
+			if !w.turn(mortal(alive)) && !w.repeat() {
+				break
+			}
+			if turns == 1000 {
+				t.Fatalf("the messages do not end: %s", w.story())
+			}
+		}
+		most := 1 + died
+		if doubled {
+			most *= 2
+		}
+		if err := w.check(most); err != nil {
+			t.Fatalf("%s: %v", w.story(), err)
+		}
+		if !plan.next() {
+			t.Logf("%d runs", run+1)
+			return
+		}
+	}
+}
+
+// storyWorld is a world with actors.
+type storyWorld struct {
+	*world
+	once   bool
+	actors []*actor
+	trace  []string
+	taken  []message // by those who meet
+	// told is what the token held when somebody who closed it was answered.
+	told *token.Record
+	// stopped: whoever requested the end was answered.
+	stopped bool
+}
+
+// actor is somebody outside. Each step is one effect.
+type actor struct {
+	name  string
+	ready func() bool
+	steps []func()
+	next  int
+}
+
+func (s story) world(t *testing.T, store Store, flow machine.Flow, name string) *storyWorld {
+	t.Helper()
+	w := &storyWorld{world: newWorld(t, store, flow, name), once: s.once}
+	if s.long {
+		w.limits = map[string]time.Duration{"acs:fc:::services/test/functions/Long": time.Hour}
+	}
+	for _, name := range s.actors {
+		w.actors = append(w.actors, map[string]func() *actor{"hand": w.hand, "beat": w.beat, "stop": w.stop}[name]())
+	}
+	return w
+}
+
+func (w *storyWorld) story() string { return strings.Join(w.trace, " ") }
+
+// act lets those act who can, as the plan wants it.
+func (w *storyWorld) act(plan *plan) {
+	for _, a := range w.actors {
+		for a.next < len(a.steps) && a.ready() && plan.choose(2) == 1 {
+			w.trace = append(w.trace, fmt.Sprintf("%s-%d", a.name, a.next+1))
+			a.steps[a.next]()
+			a.next++
+		}
+	}
+}
+
+// repeat has those act who did not come to their end, from their first step,
+// when there is no message any more and the execution has not ended.
+func (w *storyWorld) repeat() bool {
+	if w.state().Status.Final() {
+		return false
+	}
+	acted := false
+	for _, a := range w.actors {
+		if a.next == len(a.steps) && (a.name != "hand" || w.told != nil) || !a.ready() {
+			continue
+		}
+		w.trace = append(w.trace, a.name+"-again")
+		for _, step := range a.steps {
+			step()
+		}
+		a.next = len(a.steps)
+		acted = true
+	}
+	return acted
+}
+
+func (w *storyWorld) state() machine.State {
+	w.t.Helper()
+	state, err := w.worker(living).Describe(w.t.Context(), w.id())
+	if err != nil && !errors.Is(err, engine.ErrNotFound) {
+		w.t.Fatal(err)
+	}
+	return state
+}
+
+// handle is that of the first token, empty before anybody can know it.
+func (w *storyWorld) handle() string {
+	items, err := w.store.Items(w.t.Context(), w.id(), 1, 1)
+	if err != nil || len(items) == 0 {
+		return ""
+	}
+	state, _, err := machine.Decode(items[0].Body)
+	if err != nil || state.Waiting == nil {
+		return ""
+	}
+	return state.Waiting.Handle
+}
+
+// asked reports whether the function that is given the token was called.
+func (w *storyWorld) asked() bool { return w.callCount() > 0 && w.handle() != "" }
+
+// closerLimit is as in rule 10.
+const closerLimit = 5 * time.Second
+
+// hand closes the token as rule 10 wants it: wake, update within 5 s, answer.
+func (w *storyWorld) hand() *actor {
+	var sent time.Time
+	return &actor{"hand", w.asked, []func(){
+		func() {
+			sent = w.clock()
+			w.send(engine.Wake{Execution: w.id(), Cause: w.handle(), Due: sent, Sent: sent}, sent)
+		},
+		func() {
+			if w.clock().Sub(sent) < closerLimit {
+				w.close(success)
+			}
+		},
+	}, 0}
+}
+
+func (w *storyWorld) close(outcome token.Outcome) {
+	w.t.Helper()
+	r, err := w.store.Close(w.t.Context(), w.handle(), token.Closing{Outcome: outcome, By: token.ClosedByHand, At: w.clock()})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.told = &r
+}
+
+func (w *storyWorld) beat() *actor {
+	return &actor{"beat", w.asked, []func(){func() {
+		if _, err := w.store.Beat(w.t.Context(), w.handle(), w.clock()); err != nil {
+			w.t.Fatal(err)
+		}
+	}}, 0}
+}
+
+// stop requests the end, wake and request in two steps.
+func (w *storyWorld) stop() *actor {
+	var sent time.Time
+	return &actor{"stop", func() bool { return !w.stopped && w.state().Status != "" }, []func(){
+		func() {
+			sent = w.clock()
+			w.send(engine.Wake{Execution: w.id(), Cause: machine.CauseStop, Due: sent, Sent: sent}, sent)
+		},
+		func() {
+			if w.clock().Sub(sent) >= closerLimit {
+				return
+			}
+			before := w.state().Status.Final()
+			muted := w.worker(living)
+			muted.Wakes = wakesFunc(func(engine.Wake) error { return nil }) // it was sent in the step before
+			if err := muted.Stop(w.t.Context(), w.id(), "Enough", ""); err != nil && !before {
+				w.t.Fatal(err)
+			}
+			w.stopped = !before
+		},
+	}, 0}
+}
+
+// check is what holds of every story.
+func (w *storyWorld) check(most int) error {
+	state := w.state()
+	if !state.Status.Final() {
+		return fmt.Errorf("the execution is %s, waits for %+v, and no message is left", state.Status, state.Waiting)
+	}
+	if w.stopped && state.Status == machine.StatusRunning {
+		return errors.New("a stop was answered and has no effect")
+	}
+	for _, calls := range w.calls {
+		allowed := most
+		if w.once {
+			allowed = 1
+		}
+		if len(calls) > allowed {
+			return fmt.Errorf("%s was called %d times, want %d at most", calls[0].function, len(calls), allowed)
+		}
+	}
+	history, err := w.worker(living).History(w.t.Context(), w.id())
+	if err != nil {
+		return err
+	}
+	if err := w.checkAttempts(history); err != nil {
+		return err
+	}
+	return w.checkToken(history)
+}
+
+// checkAttempts: an attempt has one outcome, and one TaskSubmitted at most.
+func (w *storyWorld) checkAttempts(history []machine.Event) error {
+	outcomes, submitted, open := 0, 0, false
+	for i, event := range history {
+		if event.ID != i+1 {
+			return fmt.Errorf("event %d has the id %d", i+1, event.ID)
+		}
+		switch event.Type { //nolint:exhaustive // the others are not of attempts
+		case machine.TaskScheduled:
+			outcomes, submitted, open = 0, 0, true
+		case machine.TaskSubmitted:
+			submitted++
+		case machine.TaskSucceeded, machine.TaskFailed, machine.TaskTimedOut, machine.TaskSubmitFailed:
+			outcomes++
+		}
+		if outcomes > 1 || submitted > 1 || !open && outcomes+submitted > 0 {
+			return fmt.Errorf("event %d, %s, is one too many", event.ID, event.Type)
+		}
+	}
+	return nil
+}
+
+// checkToken: what the token holds is what the history says, and what whoever
+// closed it was told.
+func (w *storyWorld) checkToken(history []machine.Event) error {
+	handle := w.handle()
+	if handle == "" {
+		return nil
+	}
+	held, err := w.store.Record(w.t.Context(), handle)
+	switch {
+	case err != nil:
+		return err
+	case held.Open():
+		return errors.New("the execution ended and its token is open")
+	case w.told != nil && (w.told.Open() || !token.Same(*w.told.Outcome, *held.Outcome) || w.told.ClosedBy != held.ClosedBy):
+		return fmt.Errorf("the closer was told %+v and the token holds %+v", w.told, held)
+	}
+	for _, event := range history {
+		switch event.Type { //nolint:exhaustive // the first outcome is the token's
+		case machine.TaskSucceeded:
+			if held.Outcome.Failed() {
+				return fmt.Errorf("the token holds %+v and the task succeeded", *held.Outcome)
+			}
+			return nil
+		case machine.TaskFailed, machine.TaskTimedOut, machine.TaskSubmitFailed:
+			if held.Outcome.Error != event.Error {
+				return fmt.Errorf("the token holds %+v and the task failed with %s", *held.Outcome, event.Error)
+			}
+			return nil
+		}
+	}
+	return fmt.Errorf("the token holds %+v and the history has no outcome", *held.Outcome)
+}

@@ -1,0 +1,60 @@
+// Package resumetest holds the suites of package resume: [Outcomes] for its
+// store, and [Tokens] for its use cases over a store. Package engine asks less
+// of its Outcomes, so a store that passes here serves both.
+//
+// A suite takes a constructor and runs one sub-test a case, each on an empty
+// store.
+//
+// This package may change between releases.
+package resumetest
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// epoch is when every case begins. It has a nanosecond part, which stores must
+// keep.
+var epoch = time.Date(2026, 1, 31, 10, 0, 0, 123456789, time.UTC)
+
+var (
+	success = token.Success(object("status", "ok"))
+	another = token.Success(object("status", "late"))
+	failure = token.Failure("Broken", "it is \"broken\", \x00 é\n")
+)
+
+func object(key, text string) expr.Value {
+	return expr.Object(expr.Member{Key: key, Value: expr.String(text)})
+}
+
+// on is what a case is run on, and the test that it reports to.
+type on struct {
+	t     *testing.T
+	store resume.Outcomes
+}
+
+// together runs f(0) to f(n-1), all at once.
+func together(n int, f func(i int)) {
+	var all sync.WaitGroup
+	begin := make(chan struct{})
+	for i := range n {
+		all.Go(func() {
+			<-begin
+			f(i)
+		})
+	}
+	close(begin)
+	all.Wait()
+}
+
+func sameRecord(a, b token.Record) bool {
+	if a.Open() != b.Open() || a.ClosedBy != b.ClosedBy || !a.ClosedAt.Equal(b.ClosedAt) || !a.LastBeat.Equal(b.LastBeat) {
+		return false
+	}
+	return a.Open() || token.Same(*a.Outcome, *b.Outcome)
+}

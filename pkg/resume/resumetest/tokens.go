@@ -1,0 +1,376 @@
+package resumetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// Tokens is the suite of [resume.Tokens] over a store: what a closer is told,
+// and the order of effects (rule 10 of the engine's contract).
+func Tokens(t *testing.T, open func(t *testing.T) resume.Outcomes) {
+	t.Helper()
+	for name, test := range map[string]func(*bench){
+		"the wake goes before the update and the update before the answer": tokensOrder,
+		"the same outcome again is the same and wakes again":               tokensSame,
+		"another outcome is different and is told what came first":         tokensDifferent,
+		"of 64 closers at once one wins and all are told what won":         tokensRace,
+		"a forged or expired token is refused without a read or a wake":    tokensForged,
+		"a token is valid until the last instant before it expires":        tokensExpiry,
+		"a closing whose wake is 5 s old updates nothing":                  tokensTooSlow,
+		"a closing whose wake is younger than 5 s updates":                 tokensInTime,
+		"a closing has 5 s in all":                                         tokensTimeLimit,
+		"a closing whose wake was not sent updates nothing":                tokensWakeFails,
+		"a store that fails is an error and can be asked again":            tokensStoreFails,
+		"an answer that was lost is the same the second time":              tokensLostAnswer,
+		"a heartbeat needs no wake":                                        tokensBeat,
+		"a heartbeat after the end tells the outcome":                      tokensBeatAfterEnd,
+		"what is known of a token":                                         tokensDescribe,
+		"no error shows a token":                                           tokensMasked,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(newBench(t, open(t)))
+		})
+	}
+}
+
+// bench is a [resume.Tokens] with everything around it in a case's hands.
+type bench struct {
+	*resume.Tokens
+	resume.Outcomes
+	t    *testing.T
+	keys token.Keys
+	id   token.ID
+
+	mu    sync.Mutex
+	now   time.Time
+	trace []string
+	// fails are the errors of the next effects of that name, in order; nil for
+	// none. A store's effect has happened when its error is errLost.
+	fails map[string][]error
+	// slow is how much time each wake takes.
+	slow time.Duration
+}
+
+var (
+	errFault = errors.New("resumetest: a fault was asked for")
+	errLost  = errors.New("resumetest: the answer was lost")
+)
+
+func newBench(t *testing.T, store resume.Outcomes) *bench {
+	t.Helper()
+	b := &bench{
+		t: t, Outcomes: store, now: epoch, fails: map[string][]error{},
+		keys: token.Keys{Current: token.Key{ID: 7, Secret: []byte(strings.Repeat("k", token.SecretSize))}},
+		id:   token.ID{Execution: [12]byte{1, 2, 3}, Number: 4, Expires: epoch.Add(time.Hour).Truncate(time.Second)},
+	}
+	b.Tokens = resume.New(resume.Config{Keys: b.keys, Outcomes: noted{b}, Wakes: b, Now: b.clock})
+	return b
+}
+
+func (b *bench) text() string { return b.keys.Sign(b.id) }
+
+func (b *bench) clock() time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.now
+}
+
+func (b *bench) pass(d time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.now = b.now.Add(d)
+}
+
+// effect notes what is being done and gives the error that was asked for.
+func (b *bench) effect(name string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.trace = append(b.trace, name)
+	if fails := b.fails[name]; len(fails) > 0 {
+		b.fails[name] = fails[1:]
+		return fails[0]
+	}
+	return nil
+}
+
+// Send implements [resume.Wakes].
+func (b *bench) Send(_ context.Context, id token.ID, handle string, at time.Time) error {
+	if id.Execution != b.id.Execution || id.Number != b.id.Number || handle != b.keys.Handle(b.id) || !at.Equal(b.clock()) {
+		b.t.Errorf("the wake is for %v, handle %s, sent at %s", id, handle, at)
+	}
+	b.pass(b.slow)
+	return b.effect("wake")
+}
+
+// noted is the store, whose effects are noted.
+type noted struct{ *bench }
+
+func (n noted) do(name string, effect func() (token.Record, error)) (token.Record, error) {
+	switch fault := n.effect(name); {
+	case errors.Is(fault, errLost):
+		if _, err := effect(); err != nil {
+			n.t.Error(err)
+		}
+		return token.Record{}, fault
+	case fault != nil:
+		return token.Record{}, fault
+	}
+	return effect()
+}
+
+func (n noted) Record(ctx context.Context, handle string) (token.Record, error) {
+	return n.do("read", func() (token.Record, error) { return n.Outcomes.Record(ctx, handle) })
+}
+
+func (n noted) Close(ctx context.Context, handle string, closing token.Closing) (token.Record, error) {
+	return n.do("update", func() (token.Record, error) { return n.Outcomes.Close(ctx, handle, closing) })
+}
+
+func (n noted) Beat(ctx context.Context, handle string, at time.Time) (token.Record, error) {
+	return n.do("beat", func() (token.Record, error) { return n.Outcomes.Beat(ctx, handle, at) })
+}
+
+// wantTrace compares the effects since the last time.
+func (b *bench) wantTrace(want ...string) {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !slices.Equal(b.trace, want) {
+		b.t.Errorf("effects %q, want %q", b.trace, want)
+	}
+	b.trace = nil
+}
+
+// wantClose closes the token and compares what the closer is told.
+func (b *bench) wantClose(outcome token.Outcome, want resume.Answer, holds token.Outcome) token.Record {
+	b.t.Helper()
+	answer, record, err := b.Tokens.Close(b.t.Context(), b.text(), outcome)
+	if err != nil || answer != want || record.Open() || !token.Same(*record.Outcome, holds) {
+		b.t.Fatalf("answer %d with %+v, error %v; want answer %d with %+v", answer, record, err, want, holds)
+	}
+	return record
+}
+
+func (b *bench) wantOpen() {
+	b.t.Helper()
+	if r, err := b.Record(b.t.Context(), b.keys.Handle(b.id)); err != nil || !r.Open() {
+		b.t.Errorf("the token holds %+v, error %v; want it open", r, err)
+	}
+}
+
+func (b *bench) wantCloseError(want error) {
+	b.t.Helper()
+	if _, record, err := b.Tokens.Close(b.t.Context(), b.text(), success); !errors.Is(err, want) || !record.Open() {
+		b.t.Errorf("record %+v, error %v; want error %v", record, err, want)
+	}
+}
+
+func tokensOrder(b *bench) {
+	record := b.wantClose(success, resume.Closed, success)
+	b.wantTrace("wake", "update")
+	if record.ClosedBy != token.ClosedByHand || !record.ClosedAt.Equal(epoch) {
+		b.t.Errorf("the record is %+v", record)
+	}
+}
+
+func tokensSame(b *bench) {
+	first := b.wantClose(failure, resume.Closed, failure)
+	b.pass(time.Minute)
+	again := b.wantClose(failure, resume.ClosedSame, failure)
+	b.wantTrace("wake", "update", "wake", "update")
+	if !sameRecord(again, first) {
+		b.t.Errorf("the record is %+v, want %+v", again, first)
+	}
+}
+
+func tokensDifferent(b *bench) {
+	for i, first := range []token.Outcome{success, failure} {
+		b.id.Number = uint32(10 + i)
+		b.wantClose(first, resume.Closed, first)
+		b.wantClose(another, resume.ClosedDifferent, first)
+		b.pass(time.Second)
+		b.wantClose(token.Failure("Broken", "for another reason"), resume.ClosedDifferent, first)
+	}
+}
+
+func tokensRace(b *bench) {
+	var answers [racers]resume.Answer
+	var told [racers]token.Record
+	together(racers, func(i int) {
+		var err error
+		if answers[i], told[i], err = b.Tokens.Close(b.t.Context(), b.text(), outcomeOf(i)); err != nil {
+			b.t.Error(err)
+		}
+	})
+	won := 0
+	for i, answer := range answers {
+		if !sameRecord(told[i], told[0]) {
+			b.t.Errorf("closer %d was told %+v and another %+v", i, told[i], told[0])
+		}
+		ours := !told[i].Open() && token.Same(*told[i].Outcome, outcomeOf(i))
+		if ours {
+			won++
+		}
+		if want := map[bool]resume.Answer{true: resume.Closed, false: resume.ClosedDifferent}[ours]; answer != want {
+			b.t.Errorf("closer %d: answer %d, want %d", i, answer, want)
+		}
+	}
+	if won != 1 {
+		b.t.Errorf("%d closers won", won)
+	}
+}
+
+func tokensForged(b *bench) {
+	valid := b.text()
+	stranger := token.Keys{Current: token.Key{ID: 7, Secret: []byte(strings.Repeat("x", token.SecretSize))}}
+	expired := b.id
+	expired.Expires = epoch.Truncate(time.Second)
+	for _, text := range []string{"", ".", "x", valid[1:], valid + "A", b.keys.Handle(b.id), stranger.Sign(b.id), b.keys.Sign(expired)} {
+		_, _, closeErr := b.Tokens.Close(b.t.Context(), text, success)
+		_, beatErr := b.Heartbeat(b.t.Context(), text)
+		_, _, describeErr := b.Describe(b.t.Context(), text)
+		for _, err := range []error{closeErr, beatErr, describeErr} {
+			if err == nil || err.Error() != token.ErrInvalid.Error() {
+				b.t.Errorf("%q: error %v, want the one answer for all reasons", text, err)
+			}
+		}
+	}
+	b.wantTrace()
+}
+
+func tokensExpiry(b *bench) {
+	b.pass(b.id.Expires.Sub(epoch) - time.Nanosecond)
+	b.wantClose(success, resume.Closed, success)
+	b.pass(time.Nanosecond)
+	if _, _, err := b.Tokens.Close(b.t.Context(), b.text(), success); !errors.Is(err, token.ErrInvalid) {
+		b.t.Errorf("error %v", err)
+	}
+}
+
+// closerLimit is how long a closer may take (rule 10).
+const closerLimit = 5 * time.Second
+
+func tokensTooSlow(b *bench) {
+	b.slow = closerLimit
+	b.wantCloseError(resume.ErrTooSlow)
+	b.wantTrace("wake")
+	b.wantOpen()
+	b.slow = 0
+	b.wantClose(success, resume.Closed, success)
+}
+
+func tokensInTime(b *bench) {
+	b.slow = closerLimit - time.Nanosecond
+	b.wantClose(success, resume.Closed, success)
+}
+
+// tokensTimeLimit: what follows the wake ends with the time limit too.
+func tokensTimeLimit(b *bench) {
+	var deadline time.Time
+	tokens := resume.New(resume.Config{Keys: b.keys, Wakes: b, Now: b.clock, Outcomes: deadlineStore{b.Outcomes, &deadline}})
+	begin := time.Now()
+	if _, _, err := tokens.Close(b.t.Context(), b.text(), success); err != nil {
+		b.t.Fatal(err)
+	}
+	if limit := deadline.Sub(begin); deadline.IsZero() || limit < 0 || limit > closerLimit+time.Minute {
+		b.t.Errorf("the update may take until %s after the begin", limit)
+	}
+}
+
+type deadlineStore struct {
+	resume.Outcomes
+	deadline *time.Time
+}
+
+func (s deadlineStore) Close(ctx context.Context, handle string, closing token.Closing) (token.Record, error) {
+	*s.deadline, _ = ctx.Deadline()
+	return s.Outcomes.Close(ctx, handle, closing)
+}
+
+func tokensWakeFails(b *bench) {
+	b.fails["wake"] = []error{errFault}
+	b.wantCloseError(errFault)
+	b.wantTrace("wake")
+	b.wantOpen()
+}
+
+func tokensStoreFails(b *bench) {
+	b.fails["update"] = []error{errFault}
+	b.wantCloseError(errFault)
+	b.wantOpen()
+	b.wantClose(success, resume.Closed, success)
+	b.wantTrace("wake", "update", "wake", "update")
+}
+
+func tokensLostAnswer(b *bench) {
+	b.fails["update"] = []error{errLost}
+	b.wantCloseError(errLost)
+	b.pass(time.Second)
+	b.wantClose(success, resume.ClosedSame, success)
+	b.wantClose(failure, resume.ClosedDifferent, success)
+}
+
+func tokensBeat(b *bench) {
+	for i := range 3 {
+		b.pass(time.Second)
+		r, err := b.Heartbeat(b.t.Context(), b.text())
+		if want := epoch.Add(time.Duration(i+1) * time.Second); err != nil || !r.Open() || !r.LastBeat.Equal(want) {
+			b.t.Errorf("the record is %+v, error %v; want a heartbeat at %s", r, err, want)
+		}
+	}
+	b.wantTrace("beat", "beat", "beat")
+}
+
+func tokensBeatAfterEnd(b *bench) {
+	b.wantClose(failure, resume.Closed, failure)
+	r, err := b.Heartbeat(b.t.Context(), b.text())
+	if err != nil || r.Open() || !token.Same(*r.Outcome, failure) || !r.LastBeat.IsZero() {
+		b.t.Errorf("the record is %+v, error %v", r, err)
+	}
+}
+
+func tokensDescribe(b *bench) {
+	id, r, err := b.Describe(b.t.Context(), b.text())
+	if err != nil || id != b.id || !r.Open() {
+		b.t.Errorf("%v is %+v, error %v", id, r, err)
+	}
+	b.wantTrace("read")
+	b.wantClose(success, resume.Closed, success)
+	if _, r, err = b.Describe(b.t.Context(), b.text()); err != nil || r.Open() || !token.Same(*r.Outcome, success) {
+		b.t.Errorf("after the end it is %+v, error %v", r, err)
+	}
+}
+
+func tokensMasked(b *bench) {
+	handle, signature, _ := strings.Cut(b.text(), ".")
+	wantMasked := func(err error) {
+		b.t.Helper()
+		switch text := fmt.Sprint(err); {
+		case err == nil:
+			b.t.Error("no error")
+		case strings.Contains(text, handle), strings.Contains(text, signature), !strings.Contains(text, token.Mask(b.text())):
+			b.t.Errorf("the error %q does not show the token masked", text)
+		}
+	}
+	for _, effect := range []string{"wake", "update", "beat", "read"} {
+		b.fails[effect] = []error{errFault}
+	}
+	for range 2 { // the wake, then the update
+		_, _, err := b.Tokens.Close(b.t.Context(), b.text(), success)
+		wantMasked(err)
+	}
+	_, err := b.Heartbeat(b.t.Context(), b.text())
+	wantMasked(err)
+	_, _, err = b.Describe(b.t.Context(), b.text())
+	wantMasked(err)
+}
