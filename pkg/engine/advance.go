@@ -213,7 +213,8 @@ func (w *worker) stopRequest(ctx context.Context) (machine.Signal, error) {
 // carried out. A worker that finds its own item, or has the result at hand, is
 // that worker.
 func (w *worker) unresolved(ctx context.Context, base Item, state machine.State, since time.Time) (Verdict, error) {
-	if ends := since.Add(workerLife); !w.isOurs(base, state) && !since.Before(w.engine.Born) && w.now.Before(ends) {
+	ours := w.isOurs(base, state)
+	if ends := since.Add(workerLife); !ours && !since.Before(w.engine.Born) && w.now.Before(ends) {
 		return Verdict{PutBack: ends}, nil
 	}
 	d, err := w.draft(ctx, base, state)
@@ -233,7 +234,11 @@ func (w *worker) unresolved(ctx context.Context, base Item, state machine.State,
 			return done, w.finish(ctx, d)
 		}
 	}
-	if d.commands, err = machine.Pending(d.env, state, w.now); err != nil {
+	pending := machine.Pending
+	if ours {
+		pending = machine.Entered
+	}
+	if d.commands, err = pending(d.env, state, w.now); err != nil {
 		return Verdict{}, err
 	}
 	return done, w.finish(ctx, d)

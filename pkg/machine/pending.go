@@ -19,6 +19,22 @@ func Unresolved(s State, cause string) (since time.Time, ok bool) {
 	return time.Time{}, false
 }
 
+// Entered are the commands without which the state does not go on, for the
+// very worker that entered it and has the result of each call that it made:
+// claimed calls and those of atMostOnce included.
+func Entered(env Env, s State, at time.Time) ([]Command, error) {
+	w := s.Waiting
+	if s.Ending != nil || w == nil || w.For == WaitingForInstant || w.Submitted {
+		return Pending(env, s, at)
+	}
+	if err := check(env, s); err != nil {
+		return nil, err
+	}
+	step := env.Flow.All[w.Attempt.Step]
+	r := &run{env: env, next: Next{State: s}, at: at}
+	return []Command{r.carryOut(step, taskOf(step), w)}, nil
+}
+
 // Pending are the commands without which the state does not go on, as far as
 // somebody may carry them out again: the same as the first time, keys
 // included. A claimed call is left to its timer.
