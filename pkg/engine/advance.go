@@ -349,7 +349,10 @@ func (w *worker) carryOut(ctx context.Context, d *draft, command machine.Command
 // what that then holds is applied (rule 5).
 func (w *worker) submit(ctx context.Context, c machine.SubmitTask) (machine.Signal, error) {
 	if c.Await {
-		return nil, w.engine.TaskQueue.Queue(ctx, Task{Call: c.Call, Handle: c.Handle})
+		// Recorded like any submission: whoever meets the attempt later would
+		// queue it again.
+		err := w.engine.TaskQueue.Queue(ctx, Task{Call: c.Call, Handle: c.Handle})
+		return machine.Submitted{At: w.engine.Now(), Attempt: c.Attempt}, err
 	}
 	outcome, err := w.call(ctx, c.Call)
 	if err != nil {
