@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
 )
 
 // fault is what goes wrong with one effect.
@@ -17,10 +19,11 @@ const (
 	answerLost // it happens, and the answer is an error
 	landsLate  // the answer is an error, and it happens a little later
 	refused    // of a commit: it does not happen, as if somebody else were first
+	repeated   // of a commit: it happens twice, and the answer is the second one
 	faultKinds
 )
 
-var faultNames = [...]string{"nothing", "dies before", "dies after", "fails", "answer lost", "lands late", "refused"}
+var faultNames = [...]string{"nothing", "dies before", "dies after", "fails", "answer lost", "lands late", "refused", "repeated"}
 
 func (f fault) String() string { return faultNames[f] }
 
@@ -39,10 +42,13 @@ type faults struct {
 	doubled int // messages
 	late    int // messages
 	slow    int // requests and answers
+	submits int // functions that are told of a token, and fail
+	closers int // at most so many bring an outcome for a token
 }
 
 func (f faults) String() string {
-	return fmt.Sprintf("%d faults, one in %d effects, of %v; one in %d messages doubled, %d late, %d slow", f.left, f.every, f.kinds, f.doubled, f.late, f.slow)
+	return fmt.Sprintf("%d faults, one in %d effects, of %v; one in %d messages doubled, %d late, %d slow; %d submits fail; %d closers",
+		f.left, f.every, f.kinds, f.doubled, f.late, f.slow, f.submits, f.closers)
 }
 
 func (w *world) drawFaults() faults {
@@ -57,7 +63,9 @@ func (w *world) drawFaults() faults {
 	}
 	f.doubled = w.rarely(2)
 	f.late = w.rarely(2)
-	f.slow = w.rarely(3)
+	f.slow = w.rarely(2)
+	f.submits = w.rarely(2)
+	f.closers = w.rand.IntN(4)
 	return f
 }
 
@@ -96,10 +104,35 @@ func (w *world) leg() time.Duration {
 // effect does something outside of the actor: the request takes time, then it
 // happens, then the answer takes time.
 func (a *actor) effect(what string, do func() error) error {
+	fault := a.world.draw()
+	if fault == refused || fault == repeated {
+		fault = fails // what is no commit can only do that
+	}
+	return a.struck(fault, what, do)
+}
+
+// commit is the effect that may be refused.
+func (a *actor) commit(what string, put func() error) error {
+	fault := a.world.draw()
+	switch fault {
+	case refused:
+		return a.struck(nothing, what+", refused", func() error { return &engine.ConflictError{Nonce: "somebody else's"} })
+	case repeated:
+		return a.struck(nothing, what+" twice", func() error {
+			_ = put()
+			return put()
+		})
+	case nothing, diesBefore, diesAfter, fails, answerLost, landsLate, faultKinds:
+	}
+	return a.struck(fault, what, put)
+}
+
+// struck is an effect with what goes wrong.
+func (a *actor) struck(fault fault, what string, do func() error) error {
 	if a.dead {
 		return errDied
 	}
-	w, fault := a.world, a.world.draw()
+	w := a.world
 	a.sleep(w.leg())
 	switch {
 	case a.dead:

@@ -84,7 +84,7 @@ func (w *world) drawCallback() []string {
 	if w.chance(3) {
 		lines = append(lines, fmt.Sprintf("heartbeatSeconds: %d", 2+w.rand.IntN(20)))
 	}
-	if w.chance(6) {
+	if w.chance(4) {
 		lines = append(lines, "atMostOnce: true")
 	}
 	return lines

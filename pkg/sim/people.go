@@ -41,6 +41,10 @@ const requestLife = 25 * time.Second
 // startTries is how often a client tries again.
 const startTries = 3
 
+// closerLife is longer than anybody waits for a closer: it has to see for
+// itself that it is too late.
+const closerLife = time.Minute
+
 // begin has clients do what they do.
 func (w *world) begin() {
 	w.start(0, startTries)
@@ -108,7 +112,7 @@ func (w *world) answer(a *actor, call machine.Call) token.Outcome {
 // a result that was not kept, leads elsewhere.
 func (w *world) outcomeOf(call machine.Call) token.Outcome {
 	w.answers++
-	if w.chance(20) || call.Resource.Function == functionSubmit && w.chance(5) {
+	if w.chance(20) || call.Resource.Function == functionSubmit && w.chance(w.faults.submits) {
 		return token.Failure("Sim.CallFailed", fmt.Sprintf("call %d", w.answers))
 	}
 	status := "done"
@@ -139,7 +143,7 @@ func (w *world) bringClosers(call machine.Call) {
 	text := call.Input.Get("token").Text()
 	task := w.flow.taskOf(call.Attempt.Step)
 	var outcome token.Outcome
-	for i := range w.rand.IntN(4) {
+	for i := range w.rand.IntN(w.faults.closers + 1) {
 		if i == 0 || w.chance(2) {
 			outcome = w.brought()
 		}
@@ -174,7 +178,7 @@ func (w *world) closesAfter(task *fdl.Task) time.Duration {
 // close has somebody bring an outcome, and bring it again if nobody said what
 // became of it.
 func (w *world) close(pause time.Duration, text string, outcome token.Outcome, tries int) {
-	w.act(pause, "closer", requestLife, func(a *actor) {
+	w.act(pause, "closer", closerLife, func(a *actor) {
 		w.outside++
 		answer, record, err := a.tokens().Close(a.ctx, text, outcome)
 		switch {

@@ -53,8 +53,7 @@ func (l log) Latest(context.Context, engine.ID) (item engine.Item, err error) {
 }
 
 func (l log) Append(_ context.Context, item engine.Item) error {
-	w := l.a.world
-	return l.a.effect(fmt.Sprintf("commit item %d", item.Seq), func() error { return w.store.append(item) })
+	return l.a.commit(fmt.Sprintf("commit item %d", item.Seq), func() error { return l.a.world.store.append(item) })
 }
 
 func (l log) Items(_ context.Context, _ engine.ID, from uint64, limit int) (items []engine.Item, err error) {
@@ -112,7 +111,7 @@ type tokenWakes struct{ a *actor }
 func (p tokenWakes) Send(ctx context.Context, id token.ID, handle string, at time.Time) error {
 	err := wakes{p.a}.Send(ctx, engine.Wake{Execution: id.Execution, Cause: handle, Due: at, Sent: at})
 	if p.a.world.chance(p.a.world.faults.slow) {
-		p.a.sleep(p.a.world.between(0, 12*time.Second)) // such a closer has to give up
+		p.a.sleep(p.a.world.between(0, 30*time.Second)) // such a closer has to give up
 	}
 	return err
 }
