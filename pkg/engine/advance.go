@@ -351,8 +351,7 @@ func (w *worker) submit(ctx context.Context, c machine.SubmitTask) (machine.Sign
 	if c.Await {
 		// Recorded like any submission: whoever meets the attempt later would
 		// queue it again.
-		err := w.engine.TaskQueue.Queue(ctx, Task{Call: c.Call, Handle: c.Handle})
-		return machine.Submitted{At: w.engine.Now(), Attempt: c.Attempt}, err
+		return machine.Submitted{At: w.engine.Now(), Attempt: c.Attempt}, w.queue(ctx, c)
 	}
 	outcome, err := w.call(ctx, c.Call)
 	if err != nil {
@@ -363,6 +362,18 @@ func (w *worker) submit(ctx context.Context, c machine.SubmitTask) (machine.Sign
 	}
 	closing := token.Closing{Outcome: outcome, By: token.ClosedBySubmit, At: w.engine.Now()}
 	return w.close(ctx, machine.CloseToken{Attempt: c.Attempt, Handle: c.Handle, Closing: closing})
+}
+
+// queue puts a long call into the task queue unless this worker did before.
+func (w *worker) queue(ctx context.Context, c machine.SubmitTask) error {
+	if _, queued := w.results[c.Attempt]; queued {
+		return nil
+	}
+	if err := w.engine.TaskQueue.Queue(ctx, Task{Call: c.Call, Handle: c.Handle}); err != nil {
+		return err
+	}
+	w.results[c.Attempt] = result{input: c.Input}
+	return nil
 }
 
 // close closes a token and answers what it then holds, or the heartbeat that
