@@ -225,7 +225,7 @@ func (r *reader) last(e machine.Event) *attempt {
 
 func (w *world) attemptOf(scheduled machine.Event) *attempt {
 	a := &attempt{step: scheduled.Step, number: scheduled.ID, began: scheduled.At, task: w.flow.taskOf(scheduled.Step)}
-	if a.task.Pattern == fdl.PatternWaitForCallback || a.task.Resource.Function == functionLong && !(a.task.Timeout > 0 && a.task.Timeout <= 10*time.Second) {
+	if a.task.Pattern == fdl.PatternWaitForCallback || a.task.Resource.Function == functionLong {
 		first, _ := w.decode(0)
 		a.handle = keys.Handle(token.ID{Execution: w.id, Number: uint32(a.number), Expires: first.Expires}) //nolint:gosec // an event's id
 	}
@@ -259,7 +259,7 @@ func (w *world) checkEnd(a *attempt, end machine.Event) {
 	}
 	made := w.calls.by[w.keyOf(a)]
 	brought := made != nil && slices.ContainsFunc(made.results, func(o token.Outcome) bool { return says(end, o) })
-	if !brought && !(interrupted && a.task.AtMostOnce) {
+	if mayBeUnknown := interrupted && a.task.AtMostOnce; !brought && !mayBeUnknown {
 		w.violate(History, "attempt %d ended with %s %s %s, which no call answered", a.number, end.Output.JSON(), end.Error, end.Cause)
 	}
 }

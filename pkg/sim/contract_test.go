@@ -121,7 +121,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 5: a long call that was queued is not recorded",
 		caught: sim.CalledTooOften, edits: one("engine/advance.go",
-			`		return machine.Submitted{At: w.engine.Now(), Attempt: c.Attempt}, err`, `		return nil, err`),
+			`return machine.Submitted{At: w.engine.Now(), Attempt: c.Attempt}, w.queue(ctx, c)`, `return nil, w.queue(ctx, c)`),
 	},
 	{
 		name:   "rule 7 after rule 8",

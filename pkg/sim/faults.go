@@ -35,6 +35,7 @@ var (
 // faults says what goes wrong in a run, and how often. Few things at a time
 // keep the bounds tight; another seed draws others.
 type faults struct {
+	spare int // so many effects come before the first one
 	left  int // how many still may strike
 	every int // one effect in so many
 	kinds []fault
@@ -47,12 +48,12 @@ type faults struct {
 }
 
 func (f faults) String() string {
-	return fmt.Sprintf("%d faults, one in %d effects, of %v; one in %d messages doubled, %d late, %d slow; %d submits fail; %d closers",
-		f.left, f.every, f.kinds, f.doubled, f.late, f.slow, f.submits, f.closers)
+	return fmt.Sprintf("after %d effects %d faults, one in %d effects, of %v; one in %d messages doubled, %d late, %d slow; %d submits fail; %d closers",
+		f.spare, f.left, f.every, f.kinds, f.doubled, f.late, f.slow, f.submits, f.closers)
 }
 
 func (w *world) drawFaults() faults {
-	f := faults{left: w.rand.IntN(6), every: 2 << w.rand.IntN(5)}
+	f := faults{spare: max(w.rand.IntN(60)-20, 0), left: w.rand.IntN(6), every: 2 << w.rand.IntN(5)}
 	for kind := nothing + 1; kind < faultKinds; kind++ {
 		if w.chance(2) {
 			f.kinds = append(f.kinds, kind)
@@ -61,24 +62,28 @@ func (w *world) drawFaults() faults {
 	if len(f.kinds) == 0 {
 		f.left = 0
 	}
-	f.doubled = w.rarely(2)
-	f.late = w.rarely(2)
-	f.slow = w.rarely(2)
-	f.submits = w.rarely(2)
+	f.doubled = w.rarely()
+	f.late = w.rarely()
+	f.slow = w.rarely()
+	f.submits = w.rarely()
 	f.closers = w.rand.IntN(4)
 	return f
 }
 
 // rarely is 0 in most runs, one in so many in the others.
-func (w *world) rarely(least int) int {
+func (w *world) rarely() int {
 	if w.chance(2) {
 		return 0
 	}
-	return least + w.rand.IntN(10)
+	return 2 + w.rand.IntN(10)
 }
 
 // draw is what goes wrong next.
 func (w *world) draw() fault {
+	if w.faults.spare > 0 {
+		w.faults.spare--
+		return nothing
+	}
 	if w.faults.left == 0 || !w.chance(w.faults.every) {
 		return nothing
 	}

@@ -66,6 +66,8 @@ func (w *world) drawLoop(f *flow) {
 	f.step("choice", fmt.Sprintf(`choices: [{condition: $.status == "running", goto: %s}]`, pause))
 }
 
+// drawLong has no atMostOnce: nothing keeps the task queue from bringing a long
+// call twice.
 func (w *world) drawLong() []string {
 	if w.chance(2) {
 		return nil
@@ -90,8 +92,8 @@ func (w *world) drawCallback() []string {
 	return lines
 }
 
-func (f *flow) task(function string, lines ...string) string {
-	return f.step("task", append([]string{"resourceArn: " + resourceOf(function)}, lines...)...)
+func (f *flow) task(function string, lines ...string) {
+	f.step("task", append([]string{"resourceArn: " + resourceOf(function)}, lines...)...)
 }
 
 // step adds a step and answers its name.

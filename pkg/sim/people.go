@@ -183,7 +183,7 @@ func (w *world) close(pause time.Duration, text string, outcome token.Outcome, t
 		answer, record, err := a.tokens().Close(a.ctx, text, outcome)
 		switch {
 		case a.dead || err != nil:
-			if tries > 0 && !w.chance(4) {
+			if tries > 0 && w.chance(2) {
 				w.close(w.between(0, 10*time.Second), text, outcome, tries-1)
 			}
 			return

@@ -109,7 +109,7 @@ func (p wakes) Send(_ context.Context, wake engine.Wake) error {
 type tokenWakes struct{ a *actor }
 
 func (p tokenWakes) Send(ctx context.Context, id token.ID, handle string, at time.Time) error {
-	err := wakes{p.a}.Send(ctx, engine.Wake{Execution: id.Execution, Cause: handle, Due: at, Sent: at})
+	err := wakes(p).Send(ctx, engine.Wake{Execution: id.Execution, Cause: handle, Due: at, Sent: at})
 	if p.a.world.chance(p.a.world.faults.slow) {
 		p.a.sleep(p.a.world.between(0, 30*time.Second)) // such a closer has to give up
 	}

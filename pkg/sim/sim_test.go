@@ -3,7 +3,6 @@ package sim_test
 import (
 	"bytes"
 	"flag"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"testing"
@@ -64,11 +63,14 @@ func run(t *testing.T, seed uint64) {
 
 // TestSeed replays one seed and shows its trace.
 func TestSeed(t *testing.T) {
+	t.Parallel()
 	if *seed == 0 {
 		t.Skip("without -seed there is nothing to replay; `make sim SEED=n` gives it one")
 	}
 	report := sim.Run(*seed)
-	fmt.Fprintf(os.Stdout, "%s", report.Trace)
+	if _, err := os.Stdout.Write(report.Trace); err != nil {
+		t.Fatal(err)
+	}
 	for _, v := range report.Violations {
 		t.Errorf("seed %d: %s", *seed, v)
 	}
