@@ -397,6 +397,9 @@ func (w *worker) call(ctx context.Context, call machine.Call) (token.Outcome, er
 	w.engine.Observer.Calling(call, w.engine.Now())
 	outcome, err := w.engine.Tasks.Call(ctx, call)
 	if err != nil {
+		// Nobody knows whether it was made, so this worker makes it no second
+		// time. Whatever is at hand was committed before (rule 2).
+		clear(w.results)
 		return token.Outcome{}, fmt.Errorf("call %s: %w", call.Step, err)
 	}
 	w.results[call.Attempt] = result{call.Input, outcome}
