@@ -9,6 +9,9 @@ GOLANGCI_VERSION := v2.15.0
 GOLANGCI := .tools/bin/golangci-lint-$(GOLANGCI_VERSION)
 
 FUZZTIME ?= 10s
+# How long `make test` simulates random seeds, and the seed that `make sim` replays.
+SIMTIME ?= 1m
+SEED ?= 1
 # The processor of the deployed functions; the command is built for the machine at hand.
 LAMBDA_ARCH ?= arm64
 
@@ -35,6 +38,11 @@ unit: ## Run the fast tests (Go alone, seconds)
 test: ## Run go vet and all tests
 	go vet ./...
 	go test -timeout 10m ./...
+	go test -count=1 ./pkg/sim -run '^TestRandomSeeds$$' -random $(SIMTIME)
+
+.PHONY: sim
+sim: ## Replay the simulation of one seed, SEED=n, and print its trace
+	@go test -count=1 ./pkg/sim -run '^TestSeed$$' -v -seed $(SEED)
 
 .PHONY: check
 check: gofmt tidy lint tree ## Check format, go.mod, lint and the rules of the tree

@@ -215,7 +215,13 @@ func (w *worker) stopRequest(ctx context.Context) (machine.Signal, error) {
 func (w *worker) unresolved(ctx context.Context, base Item, state machine.State, since time.Time) (Verdict, error) {
 	_, known := w.known(state.Waiting)
 	own := slices.Contains(w.nonces, base.Nonce)
-	if ends := since.Add(workerLife); !own && !known && !since.Before(w.engine.Born) && w.now.Before(ends) {
+	past := machine.PastUnknown
+	switch ends := since.Add(workerLife); {
+	case own && !known:
+		past = machine.PastNone
+	case since.Before(w.engine.Born):
+		past = machine.PastLost
+	case !known && w.now.Before(ends):
 		return Verdict{PutBack: ends}, nil
 	}
 	d, err := w.draft(ctx, base, state)
@@ -230,7 +236,7 @@ func (w *worker) unresolved(ctx context.Context, base Item, state machine.State,
 		d.hasResult = true
 		err = w.tell(d, signal)
 	default:
-		d.commands, err = machine.Pending(d.env, state, w.now, own && !known)
+		d.commands, err = machine.Pending(d.env, state, w.now, past)
 	}
 	if err != nil {
 		return Verdict{}, err
@@ -368,7 +374,9 @@ func (w *worker) carryOut(ctx context.Context, d *draft, command machine.Command
 // what that then holds is applied (rule 5).
 func (w *worker) submit(ctx context.Context, c machine.SubmitTask) (machine.Signal, error) {
 	if c.Await {
-		return nil, w.engine.TaskQueue.Queue(ctx, Task{Call: c.Call, Handle: c.Handle})
+		// Recorded like any submission: whoever meets the attempt later would
+		// queue it again.
+		return machine.Submitted{At: w.engine.Now(), Attempt: c.Attempt}, w.queue(ctx, c)
 	}
 	outcome, err := w.call(ctx, c.Call)
 	if err != nil {
@@ -384,6 +392,18 @@ func (w *worker) submitted(ctx context.Context, attempt machine.Attempt, handle 
 	}
 	closing := token.Closing{Outcome: answer, By: token.ClosedBySubmit, At: w.engine.Now()}
 	return w.close(ctx, machine.CloseToken{Attempt: attempt, Handle: handle, Closing: closing})
+}
+
+// queue puts a long call into the task queue unless this worker did before.
+func (w *worker) queue(ctx context.Context, c machine.SubmitTask) error {
+	if _, queued := w.results[c.Attempt]; queued {
+		return nil
+	}
+	if err := w.engine.TaskQueue.Queue(ctx, Task{Call: c.Call, Handle: c.Handle}); err != nil {
+		return err
+	}
+	w.results[c.Attempt] = result{input: c.Input}
+	return nil
 }
 
 // close closes a token and answers what it then holds, or the heartbeat that
@@ -407,6 +427,9 @@ func (w *worker) call(ctx context.Context, call machine.Call) (token.Outcome, er
 	w.engine.Observer.Calling(call, w.engine.Now())
 	outcome, err := w.engine.Tasks.Call(ctx, call)
 	if err != nil {
+		// Nobody knows whether it was made, so this worker makes it no second
+		// time. Whatever is at hand was committed before (rule 2).
+		clear(w.results)
 		return token.Outcome{}, fmt.Errorf("call %s: %w", call.Step, err)
 	}
 	w.results[call.Attempt] = result{call.Input, outcome}

@@ -138,7 +138,7 @@ func TestUnresolvedAndPending(t *testing.T) {
 				t.Errorf("%s: cause %q has something unresolved since %s", name, cause, since)
 			}
 		}
-		if commands, err := machine.Pending(env, s, epoch, false); err != nil || len(commands) > 0 {
+		if commands, err := machine.Pending(env, s, epoch, machine.PastUnknown); err != nil || len(commands) > 0 {
 			t.Errorf("%s: pending %v, error %v", name, commands, err)
 		}
 	}
@@ -153,7 +153,7 @@ func TestUnresolvedAndPending(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pending, err := machine.Pending(env, stored, epoch, false)
+	pending, err := machine.Pending(env, stored, epoch, machine.PastUnknown)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +254,7 @@ func TestDamagedStates(t *testing.T) {
 					t.Errorf("%T: %d events, error %v", sig, len(next.Events), err)
 				}
 			}
-			if commands, err := machine.Pending(env, state, epoch, false); err == nil || len(commands) > 0 {
+			if commands, err := machine.Pending(env, state, epoch, machine.PastUnknown); err == nil || len(commands) > 0 {
 				t.Errorf("pending %v, error %v", commands, err)
 			}
 		})

@@ -20,25 +20,40 @@ func Unresolved(s State, cause string) (since time.Time, ok bool) {
 	return time.Time{}, false
 }
 
+// Past is what may have happened to the commands of a state before.
+type Past uint8
+
+// The pasts.
+const (
+	// PastNone: nobody carried them out, for the state was just committed.
+	PastNone Past = iota
+	// PastUnknown: a worker that is dead may have.
+	PastUnknown
+	// PastLost: a process that is dead may have, and its task queue died with it.
+	PastLost
+)
+
 // Pending are the commands without which the state does not go on, the same as
-// the first time, keys included. Unless first is set they may have been carried
-// out before: then a claimed call is left to its timer, and what must not be
-// submitted twice is given up.
-func Pending(env Env, s State, at time.Time, first bool) ([]Command, error) {
+// the first time, keys included. Where they may have been carried out before, a
+// claimed call is left to its timer, and what must not be made twice is given
+// up.
+func Pending(env Env, s State, at time.Time, past Past) ([]Command, error) {
 	if err := check(env, s); err != nil || s.Waiting == nil {
 		return nil, err
 	}
 	r := &run{env: env, next: Next{State: s}, at: at}
 	w := s.Waiting
 	step := env.Flow.All[w.Attempt.Step]
+	task := taskOf(step)
+	toSubmit := w.For == WaitingForToken && (!w.Submitted || past == PastLost && task.Pattern == fdl.PatternRequestResponse)
 	switch {
 	case s.Ending != nil:
 		return []Command{r.closeForEnd(w)}, nil
-	case w.For == WaitingForToken && !w.Submitted && taskOf(step).AtMostOnce && !first:
+	case toSubmit && task.AtMostOnce && past != PastNone:
 		closing := token.Closing{Outcome: interrupted(step), By: token.ClosedByTask, At: at}
 		return []Command{CloseToken{Attempt: w.Attempt, Handle: w.Handle, Closing: closing}}, nil
-	case w.For == WaitingForToken && !w.Submitted, w.For == WaitingForCall, w.For == WaitingForClaim && first:
-		return []Command{r.carryOut(step, taskOf(step), w)}, nil
+	case toSubmit, w.For == WaitingForCall, w.For == WaitingForClaim && past == PastNone:
+		return []Command{r.carryOut(step, task, w)}, nil
 	}
 	return nil, nil
 }

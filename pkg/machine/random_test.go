@@ -219,7 +219,7 @@ func (w *walk) commands(env machine.Env, next machine.Next) {
 	if next.Applied() && w.state.Waiting.For == machine.WaitingForInstant {
 		want = append(want, machine.StartTimer{Timer: machine.Timer{Tag: env.Tag, Due: w.state.Waiting.Due}})
 	}
-	pending, err := machine.Pending(env, w.state, epoch, false)
+	pending, err := machine.Pending(env, w.state, epoch, machine.PastUnknown)
 	if err != nil {
 		w.t.Error(err)
 	}

@@ -220,7 +220,7 @@ func (s *script) env() machine.Env {
 func (s *script) lapse(t *testing.T, at time.Time) string {
 	t.Helper()
 	since, unresolved := machine.Unresolved(s.state, "wake")
-	commands, err := machine.Pending(s.env(), s.state, at, false)
+	commands, err := machine.Pending(s.env(), s.state, at, machine.PastUnknown)
 	if err != nil {
 		return "error: " + err.Error() + "\n"
 	}

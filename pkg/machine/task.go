@@ -132,6 +132,9 @@ func (r *run) beatSeen(beat time.Time) {
 func (r *run) submitted(output expr.Value) {
 	w := r.change()
 	w.Submitted = true
+	if taskOf(r.env.Flow.All[w.Attempt.Step]).Pattern != fdl.PatternWaitForCallback {
+		return // the API has that event for callbacks only
+	}
 	r.emit(Event{Type: TaskSubmitted, Step: w.Attempt.Step, Output: output})
 }
 

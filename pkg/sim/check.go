@@ -1,0 +1,355 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// Invariant is what has to hold of every run.
+type Invariant string
+
+// The invariants.
+const (
+	// HollowAnswer: what somebody was told that a token holds, or that the
+	// execution stops, is what happened.
+	HollowAnswer Invariant = "hollow answer"
+	// Stuck: an execution that has not ended has something outstanding that
+	// will wake it, or waits for a person.
+	Stuck Invariant = "stuck"
+	// CalledTooOften: calls of an attempt <= 1 + workers that failed + copies of
+	// its wake; with atMostOnce <= 1.
+	CalledTooOften Invariant = "called too often"
+	// TooManyMessages: the messages are few, and they end.
+	TooManyMessages Invariant = "too many messages"
+	// History: ids have no gaps, each attempt is submitted and ends once at
+	// most, with an outcome that somebody brought.
+	History Invariant = "history"
+	// Early: nothing ends before its instant.
+	Early Invariant = "early"
+	// AnotherInput: all calls of an attempt have the same input, so a call
+	// depends on nothing that is not committed.
+	AnotherInput Invariant = "another input"
+	// GivenUp: an attempt with atMostOnce is given up only when a worker failed.
+	GivenUp Invariant = "given up"
+	// Broken: nothing fails but what was made to.
+	Broken Invariant = "broken"
+)
+
+// Violation is an invariant that did not hold.
+type Violation struct {
+	Invariant Invariant
+	What      string
+}
+
+func (v Violation) String() string { return fmt.Sprintf("%s: %s", v.Invariant, v.What) }
+
+func (w *world) violate(invariant Invariant, format string, args ...any) {
+	v := Violation{invariant, fmt.Sprintf(format, args...)}
+	w.note("VIOLATION %s", v)
+	w.violations = append(w.violations, v)
+}
+
+func (w *world) violated(invariant Invariant) bool {
+	return slices.ContainsFunc(w.violations, func(v Violation) bool { return v.Invariant == invariant })
+}
+
+// mostDeliveries is far more than any run needs.
+const mostDeliveries = 20_000
+
+// mostLive is how many messages may be alive: one for each start, stop and
+// closing from outside, a timer for each commit that was tried, and a few for
+// each failure.
+func (w *world) mostLive() int {
+	return 8 + w.outside + 4*w.failed + 2*len(w.copies)
+}
+
+// check looks at what is left when nothing happens any more.
+func (w *world) check() {
+	state := w.settleAll()
+	events := w.history()
+	seen := w.attempts(events)
+	w.checkAttempts(seen)
+	w.checkTold(seen)
+	w.checkCalls()
+	if w.stopped && !state.Status.Final() {
+		w.violate(HollowAnswer, "somebody was told that the execution stops, and it goes on")
+	}
+	if !state.Status.Final() && (w.accepted || len(w.store.items) > 0) {
+		w.violate(Stuck, "nothing is left that will make the execution go on, which is %s", state.Status)
+	}
+	if state.Status.Final() && state.Events != len(events) {
+		w.violate(History, "the state counts %d events and the log has %d", state.Events, len(events))
+	}
+	w.note("the end: %s %s %s", state.Status, state.Error, state.Cause)
+}
+
+// settleAll closes by hand what only a person can close, and answers the last
+// state.
+func (w *world) settleAll() machine.State {
+	w.faults = faults{}
+	for {
+		state, _ := w.decode(len(w.store.items) - 1)
+		if w.stopped || !w.waitsForPerson(state) || w.violated(TooManyMessages) {
+			return state
+		}
+		call := w.calls.by[w.keyOfWaiting(state)].call
+		w.note("a person closes the token")
+		w.close(0, call.Input.Get("token").Text(), w.brought(), 0)
+		w.turn()
+		if after, _ := w.decode(len(w.store.items) - 1); after.Waiting != nil && after.Waiting.Attempt == state.Waiting.Attempt {
+			return after
+		}
+	}
+}
+
+// waitsForPerson: only somebody who was given the token can close it.
+func (w *world) waitsForPerson(state machine.State) bool {
+	waiting := state.Waiting
+	return waiting != nil && waiting.For == machine.WaitingForToken && waiting.Due.IsZero() && state.Ending == nil && waiting.Submitted &&
+		w.calls.by[w.keyOfWaiting(state)] != nil && w.record(waiting.Handle).Open()
+}
+
+func (w *world) keyOfWaiting(state machine.State) string {
+	return w.callOf(state.Waiting.Attempt.Step, state.Waiting.Attempt.Number).Key()
+}
+
+func (w *world) record(handle string) token.Record {
+	r, err := w.store.record(handle, unchanged)
+	if err != nil {
+		w.violate(Broken, "read a record: %s", err)
+	}
+	return r
+}
+
+func (w *world) decode(item int) (machine.State, []machine.Event) {
+	if item < 0 {
+		return machine.State{}, nil
+	}
+	state, events, err := machine.Decode(w.store.items[item].Body)
+	if err != nil {
+		w.violate(Broken, "read item %d: %s", item, err)
+	}
+	return state, events
+}
+
+func (w *world) history() []machine.Event {
+	var history []machine.Event
+	for i := range w.store.items {
+		_, events := w.decode(i)
+		history = append(history, events...)
+	}
+	for i, event := range history {
+		if event.ID != i+1 {
+			w.violate(History, "event %d has the id %d", i+1, event.ID)
+		}
+	}
+	return history
+}
+
+// attempt is an attempt of a task as the history shows it.
+type attempt struct {
+	step, number int
+	task         *fdl.Task
+	began        time.Time
+	submitted    int
+	ends         []machine.Event
+	handle       string // of its token, empty for a call
+}
+
+// attempts reads the history step by step.
+func (w *world) attempts(history []machine.Event) []*attempt {
+	r := &reader{world: w, open: map[int]bool{}, until: map[int]time.Time{}}
+	for _, event := range history {
+		r.read(event)
+	}
+	return r.attempts
+}
+
+type reader struct {
+	world    *world
+	attempts []*attempt
+	open     map[int]bool      // steps entered and not left
+	until    map[int]time.Time // of waits
+	over     bool
+}
+
+func (r *reader) read(e machine.Event) {
+	if r.over {
+		r.world.violate(History, "event %d, %s, comes after the end", e.ID, e.Type)
+	}
+	switch e.Type {
+	case machine.StepEntered:
+		if r.open[e.Step] {
+			r.world.violate(History, "step %d is entered twice", e.Step)
+		}
+		r.open[e.Step] = true
+	case machine.StepExited, machine.StepFailed:
+		if !r.open[e.Step] {
+			r.world.violate(History, "step %d completes twice", e.Step)
+		}
+		r.open[e.Step] = false
+	case machine.StepStarted:
+		r.until[e.Step] = e.Until
+	case machine.StepSucceeded:
+		if e.At.Before(r.until[e.Step]) {
+			r.world.violate(Early, "the wait of step %d ended %s too early", e.Step, r.until[e.Step].Sub(e.At))
+		}
+	case machine.TaskScheduled:
+		r.attempts = append(r.attempts, r.world.attemptOf(e))
+	case machine.TaskSubmitted:
+		r.last(e).submitted++
+	case machine.TaskSucceeded, machine.TaskFailed, machine.TaskSubmitFailed, machine.TaskTimedOut:
+		r.last(e).ends = append(r.last(e).ends, e)
+	case machine.ExecutionSucceeded, machine.ExecutionFailed, machine.ExecutionStopped:
+		r.over = true
+	case machine.ExecutionStarted, machine.TaskStarted:
+	}
+}
+
+// last is the attempt that the event speaks of.
+func (r *reader) last(e machine.Event) *attempt {
+	for _, a := range slices.Backward(r.attempts) {
+		if a.step == e.Step {
+			return a
+		}
+	}
+	r.world.violate(History, "event %d, %s, belongs to no attempt", e.ID, e.Type)
+	return &attempt{}
+}
+
+func (w *world) attemptOf(scheduled machine.Event) *attempt {
+	a := &attempt{step: scheduled.Step, number: scheduled.ID, began: scheduled.At, task: w.flow.taskOf(scheduled.Step)}
+	if a.task.Pattern == fdl.PatternWaitForCallback || a.task.Resource.Function == functionLong {
+		first, _ := w.decode(0)
+		a.handle = keys.Handle(token.ID{Execution: w.id, Number: uint32(a.number), Expires: first.Expires}) //nolint:gosec // an event's id
+	}
+	return a
+}
+
+func (w *world) checkAttempts(attempts []*attempt) {
+	for _, a := range attempts {
+		if a.submitted > 1 {
+			w.violate(History, "attempt %d was submitted %d times", a.number, a.submitted)
+		}
+		if len(a.ends) > 1 {
+			w.violate(History, "attempt %d ended %d times", a.number, len(a.ends))
+		}
+		for _, end := range a.ends {
+			w.checkEnd(a, end)
+		}
+	}
+}
+
+// checkEnd: the outcome that was applied is one that somebody brought, and of
+// a token the one that it holds.
+func (w *world) checkEnd(a *attempt, end machine.Event) {
+	interrupted := end.Error == machine.ErrorTaskInterrupted
+	if interrupted && w.failed == 0 {
+		w.violate(GivenUp, "attempt %d was given up, and no worker failed", a.number)
+	}
+	if a.handle != "" {
+		w.checkHeld(a, end)
+		return
+	}
+	made := w.calls.by[w.keyOf(a)]
+	brought := made != nil && slices.ContainsFunc(made.results, func(o token.Outcome) bool { return says(end, o) })
+	if mayBeUnknown := interrupted && a.task.AtMostOnce; !brought && !mayBeUnknown {
+		w.violate(History, "attempt %d ended with %s %s %s, which no call answered", a.number, end.Output.JSON(), end.Error, end.Cause)
+	}
+}
+
+func (w *world) checkHeld(a *attempt, end machine.Event) {
+	record := w.record(a.handle)
+	if record.Open() || !says(end, *record.Outcome) {
+		w.violate(HollowAnswer, "attempt %d ended with %s %s, which its token does not hold", a.number, end.Output.JSON(), end.Error)
+		return
+	}
+	w.checkOverdue(a, record)
+}
+
+// checkOverdue: a deadline or a missed heartbeat closed the token no earlier
+// than it may.
+func (w *world) checkOverdue(a *attempt, record token.Record) {
+	var earliest time.Time
+	switch record.ClosedBy {
+	case token.ClosedByDeadline:
+		earliest = a.began.Add(a.task.Timeout)
+	case token.ClosedByHeartbeat:
+		earliest = a.began.Add(a.task.Heartbeat)
+		if next := record.LastBeat.Add(a.task.Heartbeat); next.After(earliest) {
+			earliest = next
+		}
+	case token.ClosedByHand, token.ClosedByTask, token.ClosedBySubmit, token.ClosedByStop:
+		return
+	}
+	if record.ClosedAt.Before(earliest) {
+		w.violate(Early, "the token of attempt %d was closed by its %s %s too early", a.number, record.ClosedBy, earliest.Sub(record.ClosedAt))
+	}
+}
+
+func says(end machine.Event, o token.Outcome) bool {
+	if end.Type == machine.TaskSucceeded {
+		return !o.Failed() && expr.Equal(end.Output, o.Output)
+	}
+	return o.Error == end.Error && o.Cause == end.Cause
+}
+
+func (w *world) keyOf(a *attempt) string { return w.callOf(a.step, a.number).Key() }
+
+func (w *world) callOf(step, number int) machine.Call {
+	return machine.Call{
+		Attempt: machine.Attempt{Step: step, Number: number}, Flow: w.ref, Execution: execution, Step: w.flow.parsed.All[step].Name,
+	}
+}
+
+// checkTold: what closers were told is what the execution went on with.
+func (w *world) checkTold(attempts []*attempt) {
+	for _, told := range w.told {
+		i := slices.IndexFunc(attempts, func(a *attempt) bool { return a.handle == told.handle })
+		if i < 0 || len(attempts[i].ends) == 0 {
+			w.violate(HollowAnswer, "somebody was told %s, and nothing came of it", shown(told.outcome))
+			continue
+		}
+		if end := attempts[i].ends[0]; !says(end, told.outcome) {
+			w.violate(HollowAnswer, "somebody was told %s, and attempt %d ended with %s %s",
+				shown(told.outcome), attempts[i].number, end.Output.JSON(), end.Error)
+		}
+	}
+}
+
+func (w *world) checkCalls() {
+	for _, made := range w.calls.all {
+		task := w.flow.taskOf(made.call.Attempt.Step)
+		most := 1
+		if !task.AtMostOnce {
+			most += w.failed + w.copiesOf(made)
+		}
+		if made.times > most {
+			w.violate(CalledTooOften, "attempt %d of %s was called %d times, at most %d are right", made.call.Attempt.Number, made.call.Step, made.times, most)
+		}
+	}
+}
+
+// copiesOf counts the copies of the wakes that made the calls. Closers that
+// repeat themselves send the same wake again, which makes no difference until
+// a worker fails: then each of them may meet what is left to be done.
+func (w *world) copiesOf(made *called) int {
+	copies, seen := 0, map[string]bool{}
+	for _, cause := range made.causes {
+		if seen[cause] {
+			continue
+		}
+		seen[cause] = true
+		copies += w.copies[cause]
+		if w.failed > 0 {
+			copies += w.sends[cause]
+		}
+	}
+	return copies
+}

@@ -1,0 +1,311 @@
+package sim_test
+
+import "github.com/waitless/waitless/pkg/sim"
+
+// mutants are the clauses of the contract, each left out once, in the order of
+// its rules. Those that nothing can tell apart before flows retry or run
+// branches in parallel come with these steps: a failed branch without ending,
+// one due a timer, a claim renewed by its timer, a commit that keeps the timer
+// being applied.
+var mutants = []mutant{
+	{
+		name:   "rule 2: a direct call after an outcome is not committed first",
+		caught: sim.CalledTooOften, edits: one("engine/advance.go",
+			`closed := signal.(machine.TokenClosed); closed {`, `closed := signal.(machine.TokenClosed); closed && d.hasResult {`),
+	},
+	{
+		name:   "rule 2: a call depends on a result that is not committed",
+		caught: sim.AnotherInput, edits: one("engine/advance.go",
+			"		d.hasResult = true\n		return machine.Returned", "		return machine.Returned"),
+	},
+	{
+		name:   "claimed call: the claim is not committed first",
+		caught: sim.CalledTooOften, edits: one("engine/advance.go",
+			`return c.Claimed || d.hasResult`, `return d.hasResult`),
+	},
+	{
+		name:   "claimed call: a claim without a timer",
+		caught: sim.Stuck, edits: one("machine/task.go",
+			`waiting.For, waiting.Due = WaitingForClaim, r.at.Add(claimLife)`, `waiting.For = WaitingForClaim`),
+	},
+	{
+		name:   "claimed call: until is the end of the call",
+		caught: sim.GivenUp, edits: one("machine/task.go",
+			`claimLife = 45 * time.Second`, `claimLife = directLimit`),
+	},
+	{
+		name:   "claimed call: its timer repeats an atMostOnce",
+		caught: sim.CalledTooOften, edits: one("machine/task.go",
+			`task := taskOf(step); !task.AtMostOnce {`, `task := taskOf(step); task != nil {`),
+	},
+	{
+		name:   "token task: submitted before it is committed",
+		caught: sim.HollowAnswer, edits: one("engine/advance.go",
+			"	case machine.SubmitTask:\n		return true\n", "	case machine.SubmitTask:\n		return false\n"),
+	},
+	{
+		name:   "token task: an atMostOnce is submitted again",
+		caught: sim.CalledTooOften, edits: one("machine/pending.go",
+			`case w.For == WaitingForToken && !w.Submitted && taskOf(step).AtMostOnce:`,
+			`case w.For == WaitingForToken && !w.Submitted && w.Handle == "":`),
+	},
+	{
+		name:   "rule 3: the timer after the commit",
+		caught: sim.Stuck, edits: one("engine/advance.go",
+			`	seq := d.base.Seq + 1
+	if timer := d.state.Timer; timer.Tag != "" && timer.Tag != d.liveTag {
+		wake := Wake{Execution: w.wake.Execution, Cause: timer.Tag, Due: timer.Due, Sent: w.engine.Now(), Seq: seq}
+		if err := w.engine.Wakes.Send(ctx, wake); err != nil {
+			return err
+		}
+	}
+	item := Item{Execution: w.wake.Execution, Seq: seq, Nonce: w.engine.Fresh(), Body: machine.Encode(d.state, d.events)}
+	w.nonces = append(w.nonces, item.Nonce)
+	if err := w.engine.put(ctx, item); err != nil {
+		return err
+	}
+`,
+			`	seq := d.base.Seq + 1
+	item := Item{Execution: w.wake.Execution, Seq: seq, Nonce: w.engine.Fresh(), Body: machine.Encode(d.state, d.events)}
+	w.nonces = append(w.nonces, item.Nonce)
+	if err := w.engine.put(ctx, item); err != nil {
+		return err
+	}
+	if timer := d.state.Timer; timer.Tag != "" && timer.Tag != d.liveTag {
+		wake := Wake{Execution: w.wake.Execution, Cause: timer.Tag, Due: timer.Due, Sent: w.engine.Now(), Seq: seq}
+		if err := w.engine.Wakes.Send(ctx, wake); err != nil {
+			return err
+		}
+	}
+`),
+	},
+	{
+		name:   "rule 3: the tag is not fresh",
+		caught: sim.Stuck, edits: one("engine/advance.go",
+			`d.env.Tag = w.engine.Fresh()`, `d.env.Tag = "timer"`),
+	},
+	{
+		name:   "rule 4: the nonce is dropped",
+		caught: sim.GivenUp, edits: []edit{
+			{"engine/engine.go", `if conflict.Nonce == item.Nonce {`, `if conflict.Nonce == "" {`},
+			{"engine/advance.go", `if slices.Contains(w.nonces, base.Nonce) {`, `if slices.Contains(w.nonces, "") {`},
+		},
+	},
+	{
+		name:   "rule 4: the nonce is the process's",
+		caught: sim.CalledTooOften, edits: one("engine/advance.go",
+			`Seq: seq, Nonce: w.engine.Fresh(),`, `Seq: seq, Nonce: "process",`),
+	},
+	{
+		name:   "rule 4: results are thrown away at a conflict",
+		caught: sim.CalledTooOften, edits: one("engine/advance.go",
+			`	w.now = w.engine.Now()
+	base, err`, `	w.now = w.engine.Now()
+	clear(w.results)
+	base, err`),
+	},
+	{
+		name:   "rule 4: the loser deletes its message",
+		caught: sim.Stuck, edits: one("engine/advance.go",
+			`if err == nil || try == maxTries`, `if CodeOf(err) == CodeConflict {
+			return done, nil
+		}
+		if err == nil || try == maxTries`),
+	},
+	{
+		name:   "rule 5: a failed submission does not close the token",
+		caught: sim.HollowAnswer, edits: one("engine/advance.go",
+			`	return w.close(ctx, machine.CloseToken{Attempt: c.Attempt, Handle: c.Handle, Closing: closing})`,
+			`	return w.closed(c.Attempt, closing.Apply(token.Record{})), nil`),
+	},
+	{
+		name:   "rule 5: a long call that was queued is not recorded",
+		caught: sim.CalledTooOften, edits: one("engine/advance.go",
+			`return machine.Submitted{At: w.engine.Now(), Attempt: c.Attempt}, w.queue(ctx, c)`, `return nil, w.queue(ctx, c)`),
+	},
+	{
+		name:   "rule 7 after rule 8",
+		caught: sim.Stuck, edits: one("engine/advance.go",
+			`	if since, ok := machine.Unresolved(`, `	if w.wake.Seq > 0 && w.wake.Cause != state.Timer.Tag && w.wake.Seq <= base.Seq {
+		return done, nil
+	}
+	if since, ok := machine.Unresolved(`),
+	},
+	{
+		name:   "rule 7 is not asked after a refusal",
+		caught: sim.Stuck, edits: one("engine/advance.go",
+			`machine.Unresolved(state, w.wake.Cause); ok {`, `machine.Unresolved(state, w.wake.Cause); ok && len(w.nonces) == 0 {`),
+	},
+	{
+		name:   "rule 7: the message is not put back",
+		caught: sim.Stuck, edits: one("engine/advance.go",
+			`return Verdict{PutBack: ends}, nil`, `return done, nil`),
+	},
+	{
+		name:   "rule 7: a young wake repeats",
+		caught: sim.CalledTooOften, edits: one("engine/advance.go",
+			`!since.Before(w.engine.Born) && w.now.Before(ends) {`, `w.now.Before(since) {`),
+	},
+	{
+		name:   "rule 7: a repeat without a look at the token",
+		caught: sim.Stuck, edits: one("engine/advance.go",
+			`waiting != nil && waiting.For == machine.WaitingForToken {
+		record`, `waiting != nil && waiting.For == machine.WaitingForToken && w.now.IsZero() {
+		record`),
+	},
+	{
+		name:   "rule 7: a closed token is not applied",
+		caught: sim.Stuck, edits: one("engine/advance.go",
+			`			d.hasResult = true
+			if err := w.tell(d, w.closed(waiting.Attempt, record)); err != nil {
+				return Verdict{}, err
+			}
+			return done, w.finish(ctx, d)`, `			return done, nil`),
+	},
+	{
+		name:   "rule 7: pending direct calls are not repeated",
+		caught: sim.Stuck, edits: one("machine/pending.go",
+			`case w.For == WaitingForToken && !w.Submitted, w.For == WaitingForCall:`, `case w.For == WaitingForToken && !w.Submitted:`),
+	},
+	{
+		name:   "rule 7: an open token is not submitted again",
+		caught: sim.Stuck, edits: one("machine/pending.go",
+			`case w.For == WaitingForToken && !w.Submitted, w.For == WaitingForCall:`, `case w.For == WaitingForCall:`),
+	},
+	{
+		name:   "rule 7: a redelivery repeats a claim",
+		caught: sim.CalledTooOften, edits: one("machine/pending.go",
+			`case w.For == WaitingForToken && !w.Submitted, w.For == WaitingForCall:`,
+			`case w.For == WaitingForToken && !w.Submitted, w.For == WaitingForCall, w.For == WaitingForClaim:`),
+	},
+	{
+		name:   "rule 8: a timer whose commit is on its way is dropped",
+		caught: sim.Stuck, edits: one("engine/advance.go",
+			`case w.wake.Seq > base.Seq && w.age() < commitPatience:`, `case w.wake.Seq > base.Seq && w.age() < 0:`),
+	},
+	{
+		name:   "rule 8: a timer that comes early is dropped",
+		caught: sim.Stuck, edits: one("engine/advance.go",
+			`return done, w.engine.Wakes.Send(ctx, w.wake) // rule 8, without a read`, `return done, nil`),
+	},
+	{
+		name:   "rule 9: not what the token holds is applied",
+		caught: sim.HollowAnswer, edits: one("engine/advance.go",
+			`	return w.closed(c.Attempt, record), nil`, `	return w.closed(c.Attempt, c.Closing.Apply(token.Record{})), nil`),
+	},
+	{
+		name:   "rule 9: an outcome is put plainly",
+		caught: sim.HollowAnswer, edits: one("token/record.go",
+			`if !r.Open() || late {`, `if late {`),
+	},
+	{
+		name:   "rule 9: the beat is not in the condition",
+		caught: sim.Early, edits: one("token/record.go",
+			`if !r.Open() || late {`, `if late = false; !r.Open() || late {`),
+	},
+	{
+		name:   "rule 9: refused by a newer beat, the new due is not committed",
+		caught: sim.Stuck, edits: one("engine/advance.go",
+			`return machine.BeatSeen{At: w.engine.Now(), Attempt: c.Attempt, Beat: record.LastBeat}, nil`, `return nil, nil`),
+	},
+	{
+		name:   "rule 9: a stop without ending",
+		caught: sim.HollowAnswer, edits: one("machine/end.go",
+			`if s.Waiting == nil || s.Waiting.For != WaitingForToken {`, `if s.Waiting == nil || s.Waiting != nil {`),
+	},
+	{
+		name:   "rule 9: nobody goes on with an ending",
+		caught: sim.HollowAnswer, edits: one("machine/pending.go",
+			`		return []Command{r.closeForEnd(w)}, nil`, `		return nil, nil`),
+	},
+	{
+		name:   "rule 10: the update before the wake",
+		caught: sim.Stuck, edits: one("resume/tokens.go",
+			`	if err := t.config.Wakes.Send(ctx, id, handle, sent); err != nil {
+		return 0, token.Record{}, fmt.Errorf("close token %s: %w", token.Mask(text), err)
+	}
+	now := t.config.Now()
+	if now.Sub(sent) >= timeLimit {
+		return 0, token.Record{}, ErrTooSlow
+	}
+	closing := token.Closing{Outcome: outcome, By: token.ClosedByHand, At: now}
+	record, err := t.config.Outcomes.Close(ctx, handle, closing)
+	if err != nil {
+		return 0, token.Record{}, fmt.Errorf("close token %s: %w", token.Mask(text), err)
+	}
+`,
+			`	closing := token.Closing{Outcome: outcome, By: token.ClosedByHand, At: sent}
+	record, err := t.config.Outcomes.Close(ctx, handle, closing)
+	if err != nil {
+		return 0, token.Record{}, fmt.Errorf("close token %s: %w", token.Mask(text), err)
+	}
+	if err := t.config.Wakes.Send(ctx, id, handle, sent); err != nil {
+		return 0, token.Record{}, fmt.Errorf("close token %s: %w", token.Mask(text), err)
+	}
+`),
+	},
+	{
+		name:   "rule 10: a slow closer",
+		caught: sim.HollowAnswer, edits: one("resume/tokens.go",
+			`if now.Sub(sent) >= timeLimit {`, `if now.Sub(sent) < 0 {`),
+	},
+	{
+		name:   "rule 10: the runner is silent when refused",
+		caught: sim.Stuck, edits: one("engine/stop.go",
+			`	if err == nil && record.Open() {
+		err = e.callAndClose(ctx, task)
+	}`, `	if err == nil && !record.Open() {
+		return nil
+	}
+	if err == nil {
+		err = e.callAndClose(ctx, task)
+	}`),
+	},
+	{
+		name:   "rule 11: a young wake of an open token is dropped",
+		caught: sim.HollowAnswer, edits: one("engine/advance.go",
+			`	case w.age() < closePatience:
+		return nil, w.sendAgain(ctx, w.now.Add(resendDelay))
+	}`, `	}`),
+	},
+	{
+		name:   "rule 11: a wake sent again is young again",
+		caught: sim.TooManyMessages, edits: one("engine/advance.go",
+			`	again.Due = due
+`, `	again.Due, again.Sent = due, w.now
+`),
+	},
+	{
+		name:   "rule 12: a start whose item is on its way is dropped",
+		caught: sim.Stuck, edits: one("engine/advance.go",
+			`if w.wake.Cause == machine.CauseStart && w.age() < startPatience {`, `if w.wake.Cause == machine.CauseStart && w.age() < 0 {`),
+	},
+	{
+		name:   "rule 12: a stop whose request is on its way is dropped",
+		caught: sim.HollowAnswer, edits: one("engine/advance.go",
+			`case w.age() < stopPatience:`, `case w.age() < 0:`),
+	},
+	{
+		name:   "rule 12: the first item before the wake",
+		caught: sim.Stuck, edits: one("engine/engine.go",
+			`	if err := e.Wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStart, Due: now, Sent: now}); err != nil {
+		return 0, &Error{CodeOf(err), op, err}
+	}
+	state, events := machine.New(request.Flow, request.Execution, request.Input, now, e.Limits)
+	item := Item{Execution: id, Nonce: e.Fresh(), Body: machine.Encode(state, events)}
+	switch err := e.put(ctx, item); {
+	case err == nil:
+`,
+			`	state, events := machine.New(request.Flow, request.Execution, request.Input, now, e.Limits)
+	item := Item{Execution: id, Nonce: e.Fresh(), Body: machine.Encode(state, events)}
+	err := e.put(ctx, item)
+	if err := e.Wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStart, Due: now, Sent: now}); err != nil {
+		return 0, &Error{CodeOf(err), op, err}
+	}
+	switch {
+	case err == nil:
+`),
+	},
+}
+
+func one(file, old, replacement string) []edit { return []edit{{file, old, replacement}} }

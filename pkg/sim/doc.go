@@ -1,0 +1,14 @@
+// Package sim searches for what the engine's contract does not survive: it
+// runs packages engine and resume over a store in memory, in virtual time, with
+// one thing at a time and everything that goes wrong drawn from a seed.
+//
+// Every effect of a worker, of somebody who closes a token and of a client may
+// not happen, may happen without an answer, may happen late, and may be the
+// last one before death. Messages come twice, late and in another order. The
+// same seed always gives the same run, down to its trace.
+//
+// What has to hold of every run, whatever went wrong, are the invariants; a
+// [Violation] names one.
+//
+// This package may change between releases.
+package sim

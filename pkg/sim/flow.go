@@ -1,0 +1,122 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/waitless/waitless/pkg/fdl"
+)
+
+// The functions that flows call.
+const (
+	functionCall   = "Call"
+	functionPoll   = "Poll"   // answers "running" a few times, then "done"
+	functionSubmit = "Submit" // has somebody close the token
+	functionLong   = "Long"
+)
+
+func resourceOf(function string) string { return "acs:fc:::services/sim/functions/" + function }
+
+// flow is a definition.
+type flow struct {
+	text   string
+	parsed *fdl.Flow
+	steps  int
+}
+
+// drawFlow makes up a flow of one to four parts.
+func (w *world) drawFlow() flow {
+	f := flow{text: "version: v1\ntype: flow\nsteps:\n"}
+	for range 1 + w.rand.IntN(4) {
+		w.drawPart(&f)
+	}
+	parsed, problems := fdl.Parse([]byte(f.text))
+	if parsed == nil {
+		panic(fmt.Sprintf("sim: a bad flow: %v\n%s", problems, f.text))
+	}
+	f.parsed = parsed
+	return f
+}
+
+func (w *world) drawPart(f *flow) {
+	switch w.rand.IntN(12) {
+	case 0, 1, 2:
+		f.task(functionCall)
+	case 3:
+		f.task(functionCall, "atMostOnce: true")
+	case 4:
+		f.task(functionLong, w.drawLong()...)
+	case 5:
+		f.step("wait", fmt.Sprintf("duration: %d", w.rand.IntN(20)))
+	case 6, 7:
+		w.drawLoop(f)
+	case 8:
+		f.step("choice", "choices: [{condition: $.n > 3, steps: [")
+		f.text += "      {type: task, name: Inner" + fmt.Sprint(f.steps) + ", resourceArn: " + resourceOf(functionCall) + "}]}]\n"
+	default:
+		f.task(functionSubmit, w.drawCallback()...)
+	}
+}
+
+// drawLoop polls until the function is done.
+func (w *world) drawLoop(f *flow) {
+	pause := f.step("wait", fmt.Sprintf("duration: %d", w.rand.IntN(15)))
+	f.task(functionPoll)
+	f.step("choice", fmt.Sprintf(`choices: [{condition: $.status == "running", goto: %s}]`, pause))
+}
+
+// drawLong has no atMostOnce: nothing keeps the task queue from bringing a long
+// call twice.
+func (w *world) drawLong() []string {
+	if w.chance(2) {
+		return nil
+	}
+	return []string{fmt.Sprintf("timeoutSeconds: %d", 20+w.rand.IntN(100))}
+}
+
+func (w *world) drawCallback() []string {
+	lines := []string{
+		"pattern: waitForCallback",
+		"inputMappings: [{target: token, source: $context.task.token}, {target: n, source: $local.n}]",
+	}
+	if w.chance(2) {
+		lines = append(lines, fmt.Sprintf("timeoutSeconds: %d", 2+w.rand.IntN(90)))
+	}
+	if w.chance(3) {
+		lines = append(lines, fmt.Sprintf("heartbeatSeconds: %d", 2+w.rand.IntN(20)))
+	}
+	if w.chance(4) {
+		lines = append(lines, "atMostOnce: true")
+	}
+	return lines
+}
+
+func (f *flow) task(function string, lines ...string) {
+	f.step("task", append([]string{"resourceArn: " + resourceOf(function)}, lines...)...)
+}
+
+// step adds a step and answers its name.
+func (f *flow) step(kind string, lines ...string) string {
+	f.steps++
+	name := fmt.Sprintf("%c%s%d", kind[0]-'a'+'A', kind[1:], f.steps)
+	f.text += fmt.Sprintf("  - type: %s\n    name: %s\n    %s\n", kind, name, strings.Join(lines, "\n    "))
+	return name
+}
+
+// task is the task of a step.
+func (f flow) taskOf(index int) *fdl.Task {
+	task, _ := f.parsed.All[index].Kind.(*fdl.Task)
+	return task
+}
+
+// patience is about how long a task waits for its token.
+func patience(task *fdl.Task) time.Duration {
+	switch {
+	case task.Timeout > 0:
+		return task.Timeout
+	case task.Heartbeat > 0:
+		return 4 * task.Heartbeat
+	}
+	return time.Minute
+}

@@ -1,0 +1,235 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// calls are the calls that were made, by key.
+type calls struct {
+	by  map[string]*called
+	all []*called // in the order of the first call
+}
+
+// called are the calls of one attempt.
+type called struct {
+	call    machine.Call
+	causes  []string // of the wakes whose workers made them
+	times   int
+	results []token.Outcome
+}
+
+// told is what somebody who closed a token was told that it holds.
+type told struct {
+	handle  string
+	outcome token.Outcome
+}
+
+// requestLife is how long a client's request may take: less than the wake of a
+// start waits for its item.
+const requestLife = 25 * time.Second
+
+// startTries is how often a client tries again.
+const startTries = 3
+
+// closerLife is longer than anybody waits for a closer: it has to see for
+// itself that it is too late.
+const closerLife = time.Minute
+
+// begin has clients do what they do.
+func (w *world) begin() {
+	w.start(0, startTries)
+	if w.chance(4) {
+		w.after(w.between(0, 90*time.Second), func() { w.stop(3) })
+	}
+}
+
+// start has a client start the execution, and try again if it does not know.
+func (w *world) start(pause time.Duration, tries int) {
+	w.act(pause, "client", requestLife, func(a *actor) {
+		if w.outside++; tries < startTries {
+			w.copies[machine.CauseStart]++ // another start, another wake
+		}
+		_, err := a.engine().Start(a.ctx, engine.StartRequest{Flow: w.ref, Execution: execution, Input: expr.Object()})
+		switch {
+		case !a.dead && err == nil:
+			a.note("is told that it started")
+			w.accepted = true
+			if tries > 0 && w.chance(6) {
+				w.start(w.between(0, 10*time.Second), 0)
+			}
+		case tries > 0:
+			w.start(w.between(0, 5*time.Second), tries-1)
+		}
+	})
+}
+
+func (w *world) stop(tries int) {
+	w.act(0, "client", requestLife, func(a *actor) {
+		w.outside++
+		err := a.engine().Stop(a.ctx, w.id, "Sim.Stopped", "somebody asked for it")
+		switch {
+		case !a.dead && err == nil:
+			a.note("is told that it will stop")
+			w.stopped = true
+		case tries > 0 && (a.dead || errors.Is(err, errFault)):
+			w.after(w.between(0, 5*time.Second), func() { w.stop(tries - 1) })
+		}
+	})
+}
+
+// answer makes a call.
+func (w *world) answer(a *actor, call machine.Call) token.Outcome {
+	made := w.calls.by[call.Key()]
+	if made == nil {
+		made = &called{call: call}
+		w.calls.by[call.Key()] = made
+		w.calls.all = append(w.calls.all, made)
+	}
+	if !expr.Equal(made.call.Input, call.Input) {
+		w.violate(AnotherInput, "attempt %d of %s was called with %s and then with %s", call.Attempt.Number, call.Step, made.call.Input.JSON(), call.Input.JSON())
+	}
+	made.causes = append(made.causes, a.causes...)
+	made.times++
+	outcome := w.outcomeOf(call)
+	made.results = append(made.results, outcome)
+	if call.Resource.Function == functionSubmit {
+		w.bringClosers(call)
+	}
+	return outcome
+}
+
+// outcomeOf is another one at every call, so that a call repeated in vain, or
+// a result that was not kept, leads elsewhere.
+func (w *world) outcomeOf(call machine.Call) token.Outcome {
+	w.answers++
+	if w.chance(20) || call.Resource.Function == functionSubmit && w.chance(w.faults.submits) {
+		return token.Failure("Sim.CallFailed", fmt.Sprintf("call %d", w.answers))
+	}
+	status := "done"
+	if call.Resource.Function == functionPoll && w.answers < 12 && w.chance(2) {
+		status = "running"
+	}
+	return token.Success(w.output(status))
+}
+
+func (w *world) output(status string) expr.Value {
+	return expr.Object(expr.Member{Key: "n", Value: expr.Int(int64(w.answers))}, expr.Member{Key: "status", Value: expr.String(status)})
+}
+
+// takes is how long a call takes.
+func (w *world) takes(call machine.Call) time.Duration {
+	switch {
+	case call.Resource.Function == functionLong:
+		return w.between(10*time.Second, 200*time.Second)
+	case w.chance(w.faults.slow):
+		return w.between(0, 10*time.Second)
+	}
+	return w.between(time.Millisecond, 200*time.Millisecond)
+}
+
+// bringClosers has some people bring outcomes for the token that a function
+// was called with, and some send heartbeats.
+func (w *world) bringClosers(call machine.Call) {
+	text := call.Input.Get("token").Text()
+	task := w.flow.taskOf(call.Attempt.Step)
+	var outcome token.Outcome
+	for i := range w.rand.IntN(w.faults.closers + 1) {
+		if i == 0 || w.chance(2) {
+			outcome = w.brought()
+		}
+		w.close(w.closesAfter(task), text, outcome, 3)
+	}
+	if task.Heartbeat > 0 && w.chance(2) {
+		w.beat(task, text, 1+w.rand.IntN(5))
+	}
+}
+
+func (w *world) brought() token.Outcome {
+	w.answers++
+	if w.chance(5) {
+		return token.Failure("Sim.Brought", fmt.Sprintf("outcome %d", w.answers))
+	}
+	return token.Success(w.output("brought"))
+}
+
+// closesAfter is often at once, often about when the token runs out of time.
+func (w *world) closesAfter(task *fdl.Task) time.Duration {
+	switch w.rand.IntN(4) {
+	case 0:
+		return w.between(0, 50*time.Millisecond)
+	case 1:
+		return w.between(0, time.Second)
+	case 2:
+		return patience(task) + w.between(-time.Second, 100*time.Millisecond)
+	}
+	return w.between(0, 2*patience(task))
+}
+
+// close has somebody bring an outcome, and bring it again if nobody said what
+// became of it.
+func (w *world) close(pause time.Duration, text string, outcome token.Outcome, tries int) {
+	w.act(pause, "closer", closerLife, func(a *actor) {
+		w.outside++
+		answer, record, err := a.tokens().Close(a.ctx, text, outcome)
+		switch {
+		case a.dead || err != nil:
+			if tries > 0 && w.chance(2) {
+				w.close(w.between(0, 10*time.Second), text, outcome, tries-1)
+			}
+			return
+		case answer != resume.ClosedDifferent && !token.Same(*record.Outcome, outcome):
+			w.violate(HollowAnswer, "%s was told that its outcome stays, and the token holds another", a.name)
+		}
+		a.note("is told %d: %s", answer, shown(*record.Outcome))
+		w.told = append(w.told, told{w.handleOf(text), *record.Outcome})
+	})
+}
+
+func (w *world) handleOf(text string) string {
+	_, handle, err := keys.Verify(text, w.clock())
+	if err != nil {
+		w.violate(Broken, "a function got the token %q: %s", text, err)
+	}
+	return handle
+}
+
+func (w *world) beat(task *fdl.Task, text string, beats int) {
+	pause := task.Heartbeat/2 + w.between(0, task.Heartbeat*6/10)
+	w.act(pause, "closer", requestLife, func(a *actor) {
+		_, _ = a.tokens().Heartbeat(a.ctx, text) // one that is lost is missed
+		if beats > 1 {
+			w.beat(task, text, beats-1)
+		}
+	})
+}
+
+// short is what a cause is called in the trace.
+func (w *world) short(cause string) string {
+	const long = 20
+	if len(cause) < long {
+		return cause
+	}
+	i := slices.Index(w.handles, cause)
+	if i < 0 {
+		i = len(w.handles)
+		w.handles = append(w.handles, cause)
+	}
+	return fmt.Sprintf("token %d", i+1)
+}
+
+func shown(o token.Outcome) string {
+	if o.Failed() {
+		return o.Error + ", " + o.Cause
+	}
+	return o.Output.JSON()
+}

@@ -1,0 +1,148 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+var errGap = errors.New("sim: the item would leave a gap")
+
+// keys sign the tokens of all runs.
+var keys = token.Keys{Current: token.Key{ID: 1, Secret: bytes.Repeat([]byte("k"), token.SecretSize)}}
+
+// engine is an engine whose every effect is the actor's.
+func (a *actor) engine() *engine.Engine {
+	return engine.New(engine.Config{
+		Log: log{a}, Wakes: wakes{a}, Tasks: tasks{a}, TaskQueue: taskQueue{a}, Flows: flows{a}, Outcomes: outcomes{a},
+		Keys: keys, Now: a.world.clock, Fresh: a.world.freshText, Pause: a.wait,
+	})
+}
+
+func (a *actor) tokens() *resume.Tokens {
+	return resume.New(resume.Config{Keys: keys, Outcomes: outcomes{a}, Wakes: tokenWakes{a}, Now: a.world.clock})
+}
+
+// wait is a pause of the engine's. How long it is the seed says: the engine
+// asks for one at random.
+func (a *actor) wait(context.Context, time.Duration) error {
+	a.sleep(a.world.between(time.Millisecond, 100*time.Millisecond))
+	if a.dead {
+		return errDied
+	}
+	return nil
+}
+
+type log struct{ a *actor }
+
+func (l log) Latest(context.Context, engine.ID) (item engine.Item, err error) {
+	err = l.a.effect("read the latest item", func() error {
+		var err error
+		item, err = l.a.world.store.latest()
+		return err
+	})
+	return item, err
+}
+
+func (l log) Append(_ context.Context, item engine.Item) error {
+	return l.a.commit(fmt.Sprintf("commit item %d", item.Seq), func() error { return l.a.world.store.append(item) })
+}
+
+func (l log) Items(_ context.Context, _ engine.ID, from uint64, limit int) (items []engine.Item, err error) {
+	err = l.a.effect("read items", func() error {
+		items = l.a.world.store.from(from, limit)
+		return nil
+	})
+	return items, err
+}
+
+type flows struct{ a *actor }
+
+// Put is never called: the flow is there from the begin.
+func (flows) Put(context.Context, string, []byte) (machine.Flow, error) {
+	return machine.Flow{}, errors.ErrUnsupported
+}
+
+func (f flows) Flow(context.Context, machine.Flow) (*fdl.Flow, error) {
+	return f.a.world.flow.parsed, nil
+}
+
+type outcomes struct{ a *actor }
+
+func (o outcomes) Record(_ context.Context, handle string) (token.Record, error) {
+	return o.step("look at token", handle, unchanged)
+}
+
+func (o outcomes) Close(_ context.Context, handle string, closing token.Closing) (token.Record, error) {
+	return o.step("close token", handle, closing.Apply)
+}
+
+func (o outcomes) Beat(_ context.Context, handle string, at time.Time) (token.Record, error) {
+	return o.step("beat for token", handle, beat(at))
+}
+
+func (o outcomes) step(what, handle string, change func(token.Record) token.Record) (r token.Record, err error) {
+	err = o.a.effect(what+" "+o.a.world.short(handle), func() error {
+		r, err = o.a.world.store.record(handle, change)
+		return err
+	})
+	return r, err
+}
+
+type wakes struct{ a *actor }
+
+func (p wakes) Send(_ context.Context, wake engine.Wake) error {
+	return p.a.effect("send wake "+p.a.world.short(wake.Cause), func() error {
+		p.a.world.send(wake)
+		return nil
+	})
+}
+
+type tokenWakes struct{ a *actor }
+
+func (p tokenWakes) Send(ctx context.Context, id token.ID, handle string, at time.Time) error {
+	err := wakes(p).Send(ctx, engine.Wake{Execution: id.Execution, Cause: handle, Due: at, Sent: at})
+	if p.a.world.chance(p.a.world.faults.slow) {
+		p.a.sleep(p.a.world.between(0, 30*time.Second)) // such a closer has to give up
+	}
+	return err
+}
+
+type taskQueue struct{ a *actor }
+
+func (q taskQueue) Queue(_ context.Context, task engine.Task) error {
+	return q.a.effect("queue "+task.Call.Step, func() error {
+		q.a.world.queue(task, q.a.causes)
+		return nil
+	})
+}
+
+type tasks struct{ a *actor }
+
+func (t tasks) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duration, error) {
+	return map[string]time.Duration{resourceOf(functionLong): 10 * time.Minute}, nil
+}
+
+func (t tasks) Call(_ context.Context, call machine.Call) (outcome token.Outcome, err error) {
+	w := t.a.world
+	if t.a.dead {
+		return token.Outcome{}, errDied
+	}
+	err = t.a.effect(fmt.Sprintf("call %s for attempt %d", call.Step, call.Attempt.Number), func() error {
+		outcome = w.answer(t.a, call)
+		return nil
+	})
+	t.a.sleep(w.takes(call))
+	if t.a.dead {
+		err = errDied
+	}
+	return outcome, err
+}

@@ -1,0 +1,132 @@
+package sim
+
+import (
+	"errors"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+)
+
+// message is a wake or a task in a queue. Deleting one delivery of it deletes
+// the others.
+type message struct {
+	name    string
+	causes  []string // of the wake; of a task also of the wake whose worker queued it
+	deleted bool
+	life    time.Duration // of the worker that handles it
+	handle  func(a *actor) (putBack time.Time, err error)
+}
+
+const (
+	// workerLife is how long a worker lives at most, runnerLife one that makes
+	// long calls.
+	workerLife = 30 * time.Second
+	runnerLife = 15 * time.Minute
+	// visibility is when a message comes again at the latest whose worker died.
+	visibility = 180 * time.Second
+)
+
+func (w *world) send(wake engine.Wake) {
+	w.sends[wake.Cause]++
+	m := &message{name: "wake " + w.short(wake.Cause), causes: []string{wake.Cause}, life: workerLife}
+	m.handle = func(a *actor) (time.Time, error) {
+		verdict, err := a.engine().Advance(a.ctx, wake)
+		return verdict.PutBack, err
+	}
+	pause := wake.Due.Sub(epoch) - w.now
+	if w.chance(w.faults.late) {
+		pause /= 2 // a queue that cannot wait so long
+	}
+	w.post(m, pause)
+}
+
+func (w *world) queue(task engine.Task, causes []string) {
+	m := &message{name: "task " + task.Call.Step, causes: append([]string{"task " + task.Handle}, causes...), life: runnerLife}
+	m.handle = func(a *actor) (time.Time, error) { return time.Time{}, a.engine().RunTask(a.ctx, task) }
+	w.post(m, 0)
+}
+
+// post delivers a message after the pause, perhaps more than once.
+func (w *world) post(m *message, pause time.Duration) {
+	w.live++
+	if most := w.mostLive(); w.live > most {
+		w.violate(TooManyMessages, "%d messages are alive, at most %d may be", w.live, most)
+	}
+	pause = max(pause, 0)
+	w.deliverAfter(m, pause+w.delay())
+	if w.faults.left == 0 || !w.chance(w.faults.doubled) {
+		return
+	}
+	w.faults.left--
+	w.copies[m.causes[0]]++
+	w.note("%s is doubled", m.name)
+	if w.chance(2) {
+		w.deliverAfter(m, pause+w.delay()) // the same message twice
+		return
+	}
+	double := *m // two messages
+	w.live++
+	w.deliverAfter(&double, pause+w.delay())
+}
+
+// delay is how late a message comes.
+func (w *world) delay() time.Duration {
+	if w.chance(w.faults.late) {
+		return w.between(0, 100*time.Second)
+	}
+	return w.between(0, 20*time.Millisecond)
+}
+
+func (w *world) deliverAfter(m *message, pause time.Duration) {
+	w.after(pause, func() {
+		if !m.deleted {
+			w.deliver(m)
+		}
+	})
+}
+
+func (w *world) deliver(m *message) {
+	if w.deliveries++; w.deliveries > mostDeliveries {
+		w.violate(TooManyMessages, "after %d deliveries there still are some", w.deliveries)
+	}
+	w.act(0, "worker", m.life, func(a *actor) {
+		a.causes = m.causes
+		a.note("gets %s", m.name)
+		putBack, err := m.handle(a)
+		w.settle(a, m, putBack, err)
+	})
+}
+
+// settle deletes the message or has it delivered again.
+func (w *world) settle(a *actor, m *message, putBack time.Time, err error) {
+	switch {
+	case a.dead:
+	case err != nil:
+		a.note("gives up: %s", err)
+		w.expectFault(a, err)
+	case !putBack.IsZero():
+		a.note("puts it back")
+		w.deliverAfter(m, putBack.Sub(epoch)-w.now+w.between(0, 20*time.Millisecond))
+		return
+	default:
+		err = a.effect("delete "+m.name, func() error {
+			if !m.deleted {
+				m.deleted = true
+				w.live--
+			}
+			return nil
+		})
+	}
+	if a.dead || err != nil {
+		w.failed++
+		w.deliverAfter(m, w.between(time.Millisecond, visibility))
+	}
+}
+
+// expectFault tells what the faults did from what the engine did.
+func (w *world) expectFault(a *actor, err error) {
+	if errors.Is(err, errFault) || errors.Is(err, errDied) || errors.Is(err, engine.ErrConflict) {
+		return
+	}
+	w.violate(Broken, "%s: %s", a.name, err)
+}

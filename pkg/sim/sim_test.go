@@ -1,0 +1,77 @@
+package sim_test
+
+import (
+	"bytes"
+	"flag"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/sim"
+)
+
+var (
+	seed      = flag.Uint64("seed", 0, "TestSeed: the seed to replay")
+	only      = flag.String("only", "", "the one invariant to look at, for the mutants")
+	randomFor = flag.Duration("random", 0, "TestRandomSeeds: for how long")
+)
+
+// fixedSeeds are run every time, from 1 on.
+const (
+	fixedSeeds = 4000
+	shortSeeds = 500
+)
+
+func TestFixedSeeds(t *testing.T) {
+	t.Parallel()
+	last := uint64(fixedSeeds)
+	if testing.Short() {
+		last = shortSeeds
+	}
+	for seed := uint64(1); seed <= last; seed++ {
+		run(t, seed)
+	}
+}
+
+// TestRandomSeeds is for CI: other seeds every time.
+func TestRandomSeeds(t *testing.T) {
+	t.Parallel()
+	if *randomFor == 0 {
+		t.Skip("without -random no other seeds than the fixed ones; `make test` gives it a minute")
+	}
+	seeds := 0
+	for end := time.Now().Add(*randomFor); time.Now().Before(end); seeds++ {
+		run(t, rand.Uint64())
+	}
+	t.Logf("%d seeds", seeds)
+}
+
+// run runs a seed twice: the same seed gives the same trace.
+func run(t *testing.T, seed uint64) {
+	t.Helper()
+	report := sim.Run(seed)
+	for _, v := range report.Violations {
+		if *only == "" || *only == string(v.Invariant) {
+			t.Fatalf("seed %d: %s\nmake sim SEED=%d shows how", seed, v, seed)
+		}
+	}
+	if again := sim.Run(seed); !bytes.Equal(report.Trace, again.Trace) {
+		t.Fatalf("seed %d: trace: the second run differs from the first", seed)
+	}
+}
+
+// TestSeed replays one seed and shows its trace.
+func TestSeed(t *testing.T) {
+	t.Parallel()
+	if *seed == 0 {
+		t.Skip("without -seed there is nothing to replay; `make sim SEED=n` gives it one")
+	}
+	report := sim.Run(*seed)
+	if _, err := os.Stdout.Write(report.Trace); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range report.Violations {
+		t.Errorf("seed %d: %s", *seed, v)
+	}
+}

@@ -1,0 +1,201 @@
+package sim
+
+import (
+	"container/heap"
+	"context"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// Report is what came of a run.
+type Report struct {
+	Seed       uint64
+	Violations []Violation
+	// Trace has a line for everything that happened.
+	Trace []byte
+}
+
+// epoch is when every run begins.
+var epoch = time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
+
+// world is one execution and everything around it.
+type world struct {
+	rand   *rand.Rand
+	now    time.Duration // since epoch
+	agenda agenda
+	order  int
+	trace  []byte
+	faults faults
+
+	flow  flow
+	id    engine.ID
+	ref   machine.Flow
+	store store
+
+	actors  int      // begun so far, for their names
+	fresh   int      // texts made so far, for nonces and tags
+	handles []string // seen so far, for the trace
+	answers int      // outcomes made up so far, so that no two are the same
+
+	// What the invariants look at afterwards.
+	live, deliveries, outside int
+	failed                    int            // runs of workers that died or gave up
+	sends, copies             map[string]int // by cause: how often a wake was sent, and doubled
+	calls                     calls
+	told                      []told
+	accepted, stopped         bool // a start, and a stop, was answered
+	violations                []Violation
+}
+
+// Run is the run of a seed.
+func Run(seed uint64) Report {
+	w := newWorld(seed)
+	w.begin()
+	w.turn()
+	w.check()
+	return Report{Seed: seed, Violations: w.violations, Trace: w.trace}
+}
+
+func newWorld(seed uint64) *world {
+	w := &world{
+		rand:  rand.New(rand.NewPCG(seed, 0)), //nolint:gosec // the same seed has to give the same run
+		sends: map[string]int{}, copies: map[string]int{}, calls: calls{by: map[string]*called{}},
+	}
+	w.faults = w.drawFaults()
+	w.flow = w.drawFlow()
+	w.ref = machine.Flow{Name: "sim", Hash: "sim"}
+	w.id = engine.NewID(w.ref.Name, execution)
+	w.store.records = map[string][]byte{}
+	w.note("seed %d: %s", seed, w.faults)
+	w.trace = append(w.trace, w.flow.text...)
+	return w
+}
+
+// execution is the name of the one execution.
+const execution = "run"
+
+// turn lets everything happen until nothing is left to happen.
+func (w *world) turn() {
+	for len(w.agenda) > 0 && !w.violated(TooManyMessages) {
+		next, _ := heap.Pop(&w.agenda).(entry)
+		w.now = next.at
+		next.do()
+	}
+}
+
+// after puts something on the agenda.
+func (w *world) after(pause time.Duration, do func()) {
+	w.order++
+	heap.Push(&w.agenda, entry{w.now + max(pause, 0), w.order, do})
+}
+
+func (w *world) clock() time.Time { return epoch.Add(w.now) }
+
+// note adds a line to the trace.
+func (w *world) note(format string, args ...any) {
+	w.trace = fmt.Appendf(w.trace, "%10.3f ", w.now.Seconds())
+	w.trace = append(fmt.Appendf(w.trace, format, args...), '\n')
+}
+
+// freshText is a text that was never made before in this run.
+func (w *world) freshText() string {
+	w.fresh++
+	return fmt.Sprintf("f%d", w.fresh)
+}
+
+// chance is true once in so many times, never for 0.
+func (w *world) chance(of int) bool { return of > 0 && w.rand.IntN(of) == 0 }
+
+// between is a duration in whole milliseconds, from least on and below most.
+func (w *world) between(least, most time.Duration) time.Duration {
+	return least + time.Duration(w.rand.Int64N(int64((most-least)/time.Millisecond)))*time.Millisecond
+}
+
+// actor is somebody whose effects take time and may be the last: a worker, a
+// closer, a client. It runs until its next effect, then others may.
+type actor struct {
+	world  *world
+	name   string
+	causes []string // of the wake that it handles
+	dies   time.Duration
+	dead   bool
+	// pause lets others run for so long.
+	pause func(time.Duration) bool
+	ctx   context.Context
+}
+
+// act begins an actor after a pause. It lives as long as life.
+func (w *world) act(pause time.Duration, kind string, life time.Duration, body func(a *actor)) {
+	w.after(pause, func() {
+		w.actors++
+		a := &actor{world: w, name: fmt.Sprintf("%s%d", kind, w.actors), dies: w.now + life, ctx: context.Background()}
+		// A coroutine: it runs when resumed and at no other time, so nothing
+		// depends on how goroutines are scheduled.
+		resume, _ := iter.Pull(func(yield func(time.Duration) bool) {
+			a.pause = yield
+			body(a)
+		})
+		var step func()
+		step = func() {
+			if pause, more := resume(); more {
+				w.after(pause, step)
+			}
+		}
+		step()
+	})
+}
+
+// sleep lets time pass. The actor may be dead afterwards.
+func (a *actor) sleep(d time.Duration) {
+	switch {
+	case a.dead:
+	case a.world.now+d > a.dies:
+		a.pause(a.dies - a.world.now)
+		a.die("its time is over")
+	default:
+		a.pause(d)
+	}
+}
+
+func (a *actor) die(why string) {
+	a.dead = true
+	a.note("dies: %s", why)
+}
+
+func (a *actor) note(format string, args ...any) {
+	a.world.note("%-10s %s", a.name, fmt.Sprintf(format, args...))
+}
+
+// entry is something on the agenda.
+type entry struct {
+	at    time.Duration
+	order int // of what happens at the same instant
+	do    func()
+}
+
+type agenda []entry
+
+func (a agenda) Len() int { return len(a) }
+func (a agenda) Less(i, j int) bool {
+	if a[i].at != a[j].at {
+		return a[i].at < a[j].at
+	}
+	return a[i].order < a[j].order
+}
+func (a agenda) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
+func (a *agenda) Push(x any) {
+	e, _ := x.(entry)
+	*a = append(*a, e)
+}
+
+func (a *agenda) Pop() any {
+	last := (*a)[len(*a)-1]
+	(*a)[len(*a)-1] = entry{}
+	*a = (*a)[:len(*a)-1]
+	return last
+}
