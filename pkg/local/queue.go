@@ -93,6 +93,7 @@ func (q *queue) next() (w engine.Wake, pause time.Duration, changed <-chan struc
 			continue
 		}
 		q.hold(first.wake.Execution)
+		first.wake.Receives++
 		return first.wake, 0, nil, true
 	}
 	return w, 0, q.changed, false

@@ -107,7 +107,8 @@ func (s *System) Start(ctx context.Context, request engine.StartRequest) (engine
 // Run handles wakes until nothing is left to be done, not even later, or ctx
 // ends, whose error it then answers. A wake that the engine cannot apply ends
 // it with that error: what failed in a process of one's own is for a person to
-// see, and nothing is lost.
+// see, and nothing is lost. A defect of one execution is that execution's
+// failure in the end, and others go on.
 func (s *System) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -149,7 +150,9 @@ func (s *System) work(ctx context.Context, stop context.CancelCauseFunc) {
 		}
 		verdict, err := s.Advance(ctx, wake)
 		if err != nil {
-			stop(err)
+			if engine.CodeOf(err) != engine.CodeDefect {
+				stop(err)
+			}
 			verdict.PutBack = s.clock.Now().Add(retryDelay)
 		}
 		s.queue.finished(wake, verdict.PutBack)

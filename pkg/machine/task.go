@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/waitless/waitless/pkg/expr"
@@ -133,6 +134,9 @@ func (r *run) beatSeen(beat time.Time) {
 func (r *run) submitted(output expr.Value) {
 	w := r.change()
 	w.Submitted = true
+	if _, tooLarge := r.tooLarge(r.env.Flow.All[w.Attempt.Step], w.Input, output); tooLarge {
+		output = expr.Missing() // nothing but the history has it
+	}
 	r.emit(Event{Type: TaskSubmitted, Step: w.Attempt.Step, Output: output})
 }
 
@@ -142,6 +146,7 @@ func (r *run) resolve(outcome token.Outcome, by token.Closer) {
 	if !outcome.Failed() {
 		outcome = objectOutcome(step, outcome)
 	}
+	outcome.Error, outcome.Cause = cut(outcome.Error, maxError), cut(outcome.Cause, maxCause)
 	if cause, tooLarge := r.tooLarge(step, waiting.Input, outcome.Output); tooLarge {
 		outcome = token.Failure(ErrorDataLimit, cause)
 	}
@@ -154,6 +159,20 @@ func (r *run) resolve(outcome token.Outcome, by token.Closer) {
 	default:
 		r.advance(r.exit(step, waiting.Input, outcome.Output, waiting.Attempt.Number))
 	}
+}
+
+// The lengths of an error and a cause that are kept, in bytes: the vendor's
+// limits of what callers may report.
+const (
+	maxError = 128
+	maxCause = 4096
+)
+
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "")
 }
 
 func outcomeEvent(step *fdl.Step, outcome token.Outcome, by token.Closer) Event {
