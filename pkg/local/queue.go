@@ -25,7 +25,8 @@ type queue struct {
 	// background counts what else is under way and may send a wake: while it
 	// does, the queue is not idle and a virtual clock stands still.
 	background int
-	changed    chan struct{} // closed and replaced when something above changes
+	works      sync.WaitGroup // in the background
+	changed    chan struct{}  // closed and replaced when something above changes
 }
 
 type busy struct {
@@ -157,7 +158,7 @@ func (q *queue) inBackground(work func()) {
 	q.mu.Lock()
 	q.background++
 	q.mu.Unlock()
-	go func() {
+	q.works.Go(func() {
 		defer func() {
 			q.mu.Lock()
 			defer q.mu.Unlock()
@@ -165,7 +166,7 @@ func (q *queue) inBackground(work func()) {
 			q.wakeUp()
 		}()
 		work()
-	}()
+	})
 }
 
 // await returns when changed is closed or ctx ends, and after the pause unless

@@ -120,6 +120,7 @@ func (s *System) Run(ctx context.Context) error {
 	s.awaitIdle(ctx)
 	stop(errIdle) // has no effect when ctx has ended
 	workers.Wait()
+	s.queue.works.Wait() // only workers begin some
 	if err := context.Cause(ctx); !errors.Is(err, errIdle) {
 		return err
 	}
