@@ -25,8 +25,13 @@ var done = Verdict{}
 // later: nothing is lost by that. An error with [CodeTooNew] is for a newer
 // release to handle.
 func (e *Engine) Advance(ctx context.Context, wake Wake) (Verdict, error) {
+	receives := wake.Receives
+	wake.Receives = 0 // of this message, not of one that is sent for it
 	w := &worker{engine: e, wake: wake, results: map[machine.Attempt]result{}}
 	verdict, err := w.run(ctx)
+	if poisoned(receives, err) {
+		verdict, err = done, w.abandon(ctx, err)
+	}
 	if err != nil {
 		return Verdict{}, &Error{CodeOf(err), "advance execution " + wake.Execution.String(), err}
 	}
@@ -67,7 +72,7 @@ func (w *worker) run(ctx context.Context) (Verdict, error) {
 // wake to its next delivery.
 func (w *worker) triesAgain(err error) bool {
 	code := CodeOf(err)
-	return code == CodeConflict || len(w.results) > 0 && code != CodeTooNew
+	return code == CodeConflict || len(w.results) > 0 && code != CodeTooNew && code != CodeDefect
 }
 
 type result struct {
@@ -236,7 +241,9 @@ func (w *worker) unresolved(ctx context.Context, base Item, state machine.State,
 		d.hasResult = true
 		err = w.tell(d, signal)
 	default:
-		d.commands, err = machine.Pending(d.env, state, w.now, past)
+		if d.commands, err = machine.Pending(d.env, state, w.now, past); err != nil {
+			err = defect("repeat what is pending", err)
+		}
 	}
 	if err != nil {
 		return Verdict{}, err
@@ -282,6 +289,9 @@ func (w *worker) atHand(ctx context.Context, state machine.State) (machine.Signa
 
 func (w *worker) draft(ctx context.Context, base Item, state machine.State) (*draft, error) {
 	flow, err := w.engine.Flows.Flow(ctx, state.Flow)
+	if errors.Is(err, ErrNotFound) {
+		return nil, defect("read the definition", err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -298,7 +308,7 @@ func (w *worker) tell(d *draft, signal machine.Signal) error {
 	d.env.Tag = w.engine.Fresh()
 	next, err := machine.Apply(d.env, d.state, signal)
 	if err != nil {
-		return err
+		return defect("apply a signal", err)
 	}
 	if _, closed := signal.(machine.TokenClosed); closed {
 		d.hasResult = true
@@ -440,13 +450,16 @@ func (w *worker) call(ctx context.Context, call machine.Call) (token.Outcome, er
 // (rules 3, 4). The draft goes on from there.
 func (w *worker) commit(ctx context.Context, d *draft) error {
 	seq := d.base.Seq + 1
+	item := Item{Execution: w.wake.Execution, Seq: seq, Nonce: w.engine.Fresh(), Body: machine.Encode(d.state, d.events)}
+	if err := checkSize(item); err != nil {
+		return defect("commit", err)
+	}
 	if timer := d.state.Timer; timer.Tag != "" && timer.Tag != d.liveTag {
 		wake := Wake{Execution: w.wake.Execution, Cause: timer.Tag, Due: timer.Due, Sent: w.engine.Now(), Seq: seq}
 		if err := w.engine.Wakes.Send(ctx, wake); err != nil {
 			return err
 		}
 	}
-	item := Item{Execution: w.wake.Execution, Seq: seq, Nonce: w.engine.Fresh(), Body: machine.Encode(d.state, d.events)}
 	w.nonces = append(w.nonces, item.Nonce)
 	if err := w.engine.put(ctx, item); err != nil {
 		return err

@@ -13,13 +13,22 @@
 //  3. A timer is sent before the commit that names it.
 //  4. A commit has a nonce of its own. Refused with our nonce it was written;
 //     refused with another's, load and apply again, with the results at hand.
+//  5. A token task is committed as waiting before it is submitted; one commit
+//     records the submission. A submission that failed closes the token.
 //  6. A wake is done when its worker got to the end, or found nothing of it
 //     unresolved.
 //  7. A wake that entered something unresolved is put back while the worker
 //     that entered it may live, then makes the pending calls.
 //  8. A timer that comes early is sent again; one whose commit is on the way
 //     too; one that is not the live one is dropped.
-//  12. Start: wake, then item 0 if absent, then answer.
+//  9. The token is the only arbiter of a waiting attempt: whatever ends it
+//     closes the token and applies what the token then holds. A stop commits
+//     the ending state, then closes, then commits the end.
+//  10. From a queue a token is closed first; its wake follows in any case.
+//  11. A token's wake that finds it open looks again while the wake is young.
+//  12. Start: wake, then item 0 if absent, then answer. Stop: wake, then the
+//     request, then answer.
+//  13. A defect that is met again and again is the execution's failure.
 //
 // This package may change between releases.
 package engine

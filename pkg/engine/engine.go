@@ -141,11 +141,14 @@ func (e *Engine) Start(ctx context.Context, request StartRequest) (StartAnswer, 
 	}
 	now := e.Now()
 	id := NewID(request.Flow.Name, request.Execution)
+	state, events := machine.New(request.Flow, request.Execution, request.Input, now, e.Limits)
+	item := Item{Execution: id, Nonce: e.Fresh(), Body: machine.Encode(state, events)}
+	if err := checkSize(item); err != nil {
+		return 0, &Error{CodeInvalid, op, err}
+	}
 	if err := e.Wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStart, Due: now, Sent: now}); err != nil {
 		return 0, &Error{CodeOf(err), op, err}
 	}
-	state, events := machine.New(request.Flow, request.Execution, request.Input, now, e.Limits)
-	item := Item{Execution: id, Nonce: e.Fresh(), Body: machine.Encode(state, events)}
 	switch err := e.put(ctx, item); {
 	case err == nil:
 		e.Observer.Committed(id, state, events)
@@ -216,7 +219,7 @@ func decode(item Item) (machine.State, []machine.Event, error) {
 	case errors.As(err, &format):
 		return state, events, &Error{CodeTooNew, "read the log of execution " + item.Execution.String(), err}
 	case err != nil:
-		return state, events, &Error{CodeInternal, "read the log of execution " + item.Execution.String(), err}
+		return state, events, &Error{CodeDefect, "read the log of execution " + item.Execution.String(), err}
 	}
 	return state, events, nil
 }

@@ -14,7 +14,10 @@ const (
 	CodeConflict Code = "Conflict" // somebody else was first
 	CodeInvalid  Code = "Invalid"  // the request has no meaning; trying again is of no use
 	CodeTooNew   Code = "TooNew"   // the data was written by a newer release
-	CodeInternal Code = "Internal" // a bug, damaged data, or a component that failed
+	// CodeDefect: what is stored, or its definition, cannot be worked with, and
+	// trying again gives the same.
+	CodeDefect   Code = "Defect"
+	CodeInternal Code = "Internal" // a component that failed, or a bug
 )
 
 // Error is an error with a code.

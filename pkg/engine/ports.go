@@ -54,6 +54,9 @@ type Wake struct {
 	Sent time.Time
 	// Seq, of a timer, is the item that names it.
 	Seq uint64
+	// Receives is how often this message was received, this time included. It
+	// is not sent: whoever receives the message knows, and fills it in.
+	Receives int
 }
 
 // Wakes carries wakes to whoever calls [Engine.Advance].

@@ -25,7 +25,8 @@ type queue struct {
 	// background counts what else is under way and may send a wake: while it
 	// does, the queue is not idle and a virtual clock stands still.
 	background int
-	changed    chan struct{} // closed and replaced when something above changes
+	works      sync.WaitGroup // in the background
+	changed    chan struct{}  // closed and replaced when something above changes
 }
 
 type busy struct {
@@ -99,7 +100,7 @@ func (q *queue) next() (w engine.Wake, pause time.Duration, changed <-chan struc
 		heap.Pop(&q.waiting)
 		if first.action != nil {
 			q.background++
-			go q.act(first.action)
+			q.works.Go(func() { q.act(first.action) })
 			continue
 		}
 		if execution := q.busy[first.wake.Execution]; execution != nil {
@@ -107,6 +108,7 @@ func (q *queue) next() (w engine.Wake, pause time.Duration, changed <-chan struc
 			continue
 		}
 		q.hold(first.wake.Execution)
+		first.wake.Receives++
 		return first.wake, 0, nil, true
 	}
 	return w, 0, q.changed, false
@@ -170,7 +172,7 @@ func (q *queue) inBackground(work func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.background++
-	go q.act(work)
+	q.works.Go(func() { q.act(work) })
 }
 
 // act does what was counted in background.

@@ -257,7 +257,8 @@ const recoveryPage = 1000
 // Run handles wakes until nothing is left to be done, not even later, or ctx
 // ends, whose error it then answers. A wake that the engine cannot apply ends
 // it with that error: what failed in a process of one's own is for a person to
-// see, and nothing is lost.
+// see, and nothing is lost. A defect of one execution is that execution's
+// failure in the end, and others go on.
 func (s *System) Run(ctx context.Context) error {
 	return s.handle(ctx, func(ctx context.Context, stop context.CancelCauseFunc) {
 		s.awaitIdle(ctx)
@@ -286,6 +287,7 @@ func (s *System) handle(ctx context.Context, end func(context.Context, context.C
 	}
 	end(ctx, stop)
 	workers.Wait()
+	s.queue.works.Wait() // only workers begin some
 	if err := context.Cause(ctx); !errors.Is(err, errIdle) {
 		return err
 	}
@@ -316,7 +318,9 @@ func (s *System) work(ctx context.Context, stop context.CancelCauseFunc) {
 		}
 		verdict, err := s.Advance(ctx, wake)
 		if err != nil {
-			stop(err)
+			if engine.CodeOf(err) != engine.CodeDefect {
+				stop(err)
+			}
 			verdict.PutBack = s.clock.Now().Add(retryDelay)
 		}
 		s.queue.finished(wake, verdict.PutBack)

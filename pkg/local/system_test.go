@@ -301,3 +301,61 @@ func TestAStartWhileRunningBeginsAtOnce(t *testing.T) {
 		})
 	}
 }
+
+func TestADefectFailsItsExecutionAndOthersGoOn(t *testing.T) {
+	t.Parallel()
+	s := local.New(local.Config{Store: &local.MemoryStore{}, Clock: local.NewVirtualClock(time.Now())})
+	gone := engine.StartRequest{Flow: machine.Flow{Name: "flow", Hash: "gone"}, Execution: "bad"}
+	if _, err := s.Start(t.Context(), gone); err != nil {
+		t.Fatal(err)
+	}
+	start(t, s, waitHour, "good")
+	if err := s.Run(t.Context()); err != nil {
+		t.Errorf("run: %v", err)
+	}
+	wantDone(t, s, "good")
+	state, err := s.Describe(t.Context(), engine.NewID("flow", "bad"))
+	if err != nil || state.Status != machine.StatusFailed || state.Error != machine.ErrorInternal {
+		t.Errorf("bad is %s with %q, error %v", state.Status, state.Error, err)
+	}
+}
+
+// longTask hangs until it is stopped, and takes its time to end.
+type longTask struct {
+	begun chan struct{}
+	ended *bool
+}
+
+func (l longTask) Call(ctx context.Context, _ machine.Call) (token.Outcome, error) {
+	close(l.begun)
+	<-ctx.Done()
+	time.Sleep(time.Second) // in a bubble
+	*l.ended = true
+	return token.Outcome{}, ctx.Err()
+}
+
+func (longTask) TimeLimits(_ context.Context, flow *fdl.Flow) (map[string]time.Duration, error) {
+	task, _ := flow.All[0].Kind.(*fdl.Task)
+	return map[string]time.Duration{task.Resource.Text: time.Hour}, nil
+}
+
+func TestRunEndsAfterTheLongCallsThatItMakes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ended := false
+		task := longTask{make(chan struct{}), &ended}
+		s := local.New(local.Config{Store: &local.MemoryStore{}, Tasks: task})
+		start(t, s, oneTask, "one")
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			<-task.begun
+			cancel()
+		}()
+		if err := s.Run(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("run: %v", err)
+		}
+		if !ended {
+			t.Error("the run ended before the call did")
+		}
+	})
+}

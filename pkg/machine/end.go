@@ -1,6 +1,8 @@
 package machine
 
 import (
+	"time"
+
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/token"
@@ -27,7 +29,7 @@ func (r *run) succeed(flow Scope) {
 func (r *run) stop(name, cause string) {
 	r.touch()
 	s := r.state()
-	s.Ending = &Ending{Status: StatusStopped, Error: name, Cause: cause, By: r.env.Cause, Since: r.at}
+	s.Ending = &Ending{Status: StatusStopped, Error: cut(name, maxError), Cause: cut(cause, maxCause), By: r.env.Cause, Since: r.at}
 	if s.Waiting == nil || s.Waiting.For != WaitingForToken {
 		r.end()
 		return
@@ -73,6 +75,39 @@ func (r *run) failExecution(name, cause string) {
 	r.emit(Event{Type: ExecutionFailed, Step: NoStep, Error: name, Cause: cause})
 	s.Status, s.Error, s.Cause = StatusFailed, name, cause
 	r.ended()
+}
+
+// Abandon ends an execution that cannot go on because of a defect. It needs no
+// definition and keeps little, so that what it gives fits where the state did
+// not. What the token of an attempt that waits holds is recorded.
+func Abandon(s State, held token.Record, cause, by string, at time.Time) (State, []Event) {
+	r := &run{env: Env{Cause: by}, at: at}
+	if at.Before(s.At) {
+		r.at = s.At
+	}
+	r.next.State = State{Flow: s.Flow, Execution: s.Execution, Started: s.Started, Expires: s.Expires, At: r.at, Events: s.Events}
+	if s.Waiting != nil && !held.Open() {
+		r.emit(outcomeEvent(&fdl.Step{Index: s.Waiting.Attempt.Step}, smallOutcome(*held.Outcome), held.ClosedBy))
+	}
+	end := r.state()
+	if ending := s.Ending; ending != nil {
+		end.Status, end.Error, end.Cause = ending.Status, ending.Error, ending.Cause
+		r.emit(Event{Type: ExecutionStopped, Step: NoStep, Error: end.Error, Cause: end.Cause})
+	} else {
+		end.Status, end.Error, end.Cause = StatusFailed, ErrorInternal, cut(cause, maxCause)
+		r.emit(Event{Type: ExecutionFailed, Step: NoStep, Error: end.Error, Cause: end.Cause})
+	}
+	r.ended()
+	return r.next.State, r.next.Events
+}
+
+// smallOutcome leaves out what would not fit anywhere.
+func smallOutcome(outcome token.Outcome) token.Outcome {
+	outcome.Error, outcome.Cause = cut(outcome.Error, maxError), cut(outcome.Cause, maxCause)
+	if outcome.Output.Size() > DefaultData {
+		outcome.Output = expr.Missing()
+	}
+	return outcome
 }
 
 func (r *run) ended() {

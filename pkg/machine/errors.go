@@ -17,6 +17,8 @@ const (
 	ErrorStopped = "FnF.Stopped"
 	// ErrorTaskTimeout is the vendor's name for a task that took too long.
 	ErrorTaskTimeout = "FnF.TaskTimeout"
+	// ErrorInternal: the execution could not go on because of a defect.
+	ErrorInternal = "FnF.InternalError"
 	// ErrorFailed is the error of a fail step that names none.
 	ErrorFailed = "FnF.Failed"
 )

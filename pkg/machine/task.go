@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/waitless/waitless/pkg/expr"
@@ -135,6 +136,9 @@ func (r *run) submitted(output expr.Value) {
 	if taskOf(r.env.Flow.All[w.Attempt.Step]).Pattern != fdl.PatternWaitForCallback {
 		return // the API has that event for callbacks only
 	}
+	if _, tooLarge := r.tooLarge(r.env.Flow.All[w.Attempt.Step], w.Input, output); tooLarge {
+		output = expr.Missing() // nothing but the history has it
+	}
 	r.emit(Event{Type: TaskSubmitted, Step: w.Attempt.Step, Output: output})
 }
 
@@ -144,6 +148,7 @@ func (r *run) resolve(outcome token.Outcome, by token.Closer) {
 	if !outcome.Failed() {
 		outcome = objectOutcome(step, outcome)
 	}
+	outcome.Error, outcome.Cause = cut(outcome.Error, maxError), cut(outcome.Cause, maxCause)
 	if cause, tooLarge := r.tooLarge(step, waiting.Input, outcome.Output); tooLarge {
 		outcome = token.Failure(ErrorDataLimit, cause)
 	}
@@ -156,6 +161,20 @@ func (r *run) resolve(outcome token.Outcome, by token.Closer) {
 	default:
 		r.advance(r.exit(step, waiting.Input, outcome.Output, waiting.Attempt.Number))
 	}
+}
+
+// The lengths of an error and a cause that are kept, in bytes: the vendor's
+// limits of what callers may report.
+const (
+	maxError = 128
+	maxCause = 4096
+)
+
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "")
 }
 
 func outcomeEvent(step *fdl.Step, outcome token.Outcome, by token.Closer) Event {

@@ -25,7 +25,7 @@ import (
 func Contract(t *testing.T, open func(t *testing.T) Store) {
 	t.Helper()
 	for _, c := range slices.Concat(orderCases, commitCases, pendingCases, timerCases, startCases, readCases,
-		submitCases, claimCases, tokenPendingCases, arbiterCases, stopCases, queueCases, tokenWakeCases) {
+		submitCases, claimCases, tokenPendingCases, arbiterCases, stopCases, queueCases, tokenWakeCases, defectCases) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			c.run(newBench(t, open(t)))

@@ -158,7 +158,7 @@ var orderCases = []ruleCase{
 		request.Flow.Hash = "unknown"
 		b.wantStart(request, engine.StartedNew)
 		b.wantTrace("wake start in 0s", "write 0")
-		b.wantError(b.take(), engine.CodeNotFound)
+		b.wantError(b.take(), engine.CodeDefect)
 		b.wantTrace("read")
 	}},
 }

@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
@@ -70,6 +71,20 @@ var submitCases = []ruleCase{
 		b.advance(wake)
 		b.wantTrace("read", "look: closed by hand", "write 3")
 		b.wantHistory("Scheduled Started Submitted Succeeded ExecutionSucceeded")
+	}},
+	{"rule 5: an answer to a submission that is too large is not kept, and the token stays open", func(b *bench) {
+		b.script("Ask", answer{outcome: token.Success(object(b.t, `{"large":"`+strings.Repeat("x", 400<<10)+`"}`))})
+		b.advance(b.begin(askFlow))
+		b.wantTrace("read", "write 1", "call Ask", "write 2")
+		b.advance(b.close(success))
+		b.wantHistory("Scheduled Started Submitted Succeeded ExecutionSucceeded")
+	}},
+	{"rule 5: a failure with a long cause fits", func(b *bench) {
+		b.script("Ask", answer{outcome: token.Failure(strings.Repeat("e", 1000), strings.Repeat("c", 400<<10))})
+		b.advance(b.begin(askFlow))
+		if _, state := b.latest(); len(state.Error) != 128 || len(state.Cause) != 4096 {
+			b.t.Errorf("the error has %d bytes and the cause %d", len(state.Error), len(state.Cause))
+		}
 	}},
 	{"rule 5: a submit failure closes the token", func(b *bench) {
 		b.script("Ask", answer{outcome: broken})

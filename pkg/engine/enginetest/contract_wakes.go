@@ -245,7 +245,7 @@ var readCases = []ruleCase{
 	}},
 	{"format: a damaged item is an error and nothing is written", func(b *bench) {
 		b.appendBody(0, []byte{machine.Format, 0xff})
-		b.wantError(engine.Wake{Execution: benchID, Cause: machine.CauseStart, Due: epoch, Sent: epoch}, engine.CodeInternal)
+		b.wantError(engine.Wake{Execution: benchID, Cause: machine.CauseStart, Due: epoch, Sent: epoch}, engine.CodeDefect)
 		b.wantTrace("read")
 	}},
 	{"reads: an execution that does not exist is not found", func(b *bench) {

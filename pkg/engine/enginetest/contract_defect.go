@@ -1,0 +1,143 @@
+package enginetest
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// defectCases are rule 13: a wake whose execution cannot go on.
+var defectCases = []ruleCase{
+	{"rule 13: from the fifth receive on a definition that is gone fails the execution", func(b *bench) {
+		start := b.gone()
+		for receives := range 5 {
+			start.Receives = receives
+			b.wantError(start, engine.CodeDefect)
+			b.wantTrace("read")
+		}
+		start.Receives = 5
+		b.advance(start)
+		b.wantTrace("read", "read", "write 1")
+		b.wantEnd(machine.StatusFailed, machine.ErrorInternal)
+		b.wantHistory("ExecutionFailed")
+		b.advance(start)
+		b.wantTrace("read")
+	}},
+	{"rule 13: a store that fails is no defect, however often", func(b *bench) {
+		start := b.begin(onlyText)
+		start.Receives = 99
+		b.log.FailReads(1)
+		b.wantError(start, engine.CodeInternal)
+		b.wantTrace("read: failed")
+	}},
+	{"rule 13: what a newer release wrote is no defect, however often", func(b *bench) {
+		b.appendBody(0, newerBody())
+		b.wantError(engine.Wake{Execution: benchID, Cause: machine.CauseStart, Due: epoch, Sent: epoch, Receives: 99}, engine.CodeTooNew)
+		b.wantTrace("read")
+	}},
+	{"rule 13: a damaged item fails the execution after the last one that can be read", func(b *bench) {
+		timer := b.pause()
+		b.appendBody(2, []byte{machine.Format, 0xff})
+		b.at(10 * time.Second)
+		timer.Receives = 5
+		b.advance(timer)
+		b.wantTrace("read", "read", "read items", "write 3")
+		_, state := b.latest()
+		if state.Execution != benchExecution || state.Flow.Name != benchFlow || !state.Started.Equal(epoch) {
+			b.t.Errorf("the state is %+v", state)
+		}
+		b.wantEnd(machine.StatusFailed, machine.ErrorInternal)
+	}},
+	{"rule 13: an execution of which nothing can be read is failed", func(b *bench) {
+		b.appendBody(0, []byte{machine.Format, 0xff})
+		b.advance(engine.Wake{Execution: benchID, Cause: machine.CauseStart, Due: epoch, Sent: epoch, Receives: 5})
+		b.wantTrace("read", "read", "write 1")
+		b.wantEnd(machine.StatusFailed, machine.ErrorInternal)
+	}},
+	{"rule 13: a token that is out is closed first", func(b *bench) {
+		b.ask(askFlow)
+		b.damageDefinition()
+		stop := b.stop()
+		stop.Receives = 5
+		b.advance(stop)
+		b.wantTrace("read", "look: closed by hand", "read", "close by stop: closed by stop", "write 3")
+		b.wantHistory("Scheduled Started Submitted Failed ExecutionFailed")
+		b.wantEnd(machine.StatusFailed, machine.ErrorInternal)
+	}},
+	{"rule 13: a success that came first is recorded", func(b *bench) {
+		b.ask(askFlow)
+		b.damageDefinition()
+		wake := b.close(success)
+		wake.Receives = 5
+		b.advance(wake)
+		b.wantTrace("read", "look: closed by hand", "read", "close by stop: closed by hand", "write 3")
+		b.wantHistory("Scheduled Started Submitted Succeeded ExecutionFailed")
+	}},
+	{"rule 13: refused, it is failed again", func(b *bench) {
+		start := b.gone()
+		start.Receives = 5
+		b.log.FailAppends(Refuse)
+		b.advance(start)
+		b.wantTrace("read", "read", "write 1: refused", "read", "write 1")
+	}},
+	{"rule 13: an item that is too large is not put and fails the execution", func(b *bench) {
+		b.Limits.Data = 1 << 20
+		large := token.Success(object(b.t, `{"large":"`+strings.Repeat("x", 400<<10)+`"}`))
+		start := b.begin(taskFlow("First"))
+		b.script("First", answer{outcome: large})
+		b.script("First", answer{outcome: large})
+		b.wantError(start, engine.CodeDefect)
+		b.wantTrace("read", "call First")
+		start.Receives = 5
+		b.advance(start)
+		b.wantTrace("read", "call First", "read", "write 1")
+		b.wantEnd(machine.StatusFailed, machine.ErrorInternal)
+	}},
+	{"rule 13: a start with an input that is too large has no effect", func(b *bench) {
+		request := b.request(onlyText, `{"large":"`+strings.Repeat("x", 400<<10)+`"}`)
+		if _, err := b.Start(b.t.Context(), request); engine.CodeOf(err) != engine.CodeInvalid {
+			b.t.Errorf("error %v", err)
+		}
+		b.wantTrace()
+	}},
+	{"rule 13: a wake that is sent again does not carry the receives along", func(b *bench) {
+		timer := b.pause()
+		timer.Receives = 4
+		b.advance(timer)
+		if again := b.take(); again.Receives != 0 {
+			b.t.Errorf("it was sent again with %d receives", again.Receives)
+		}
+	}},
+}
+
+// gone starts an execution whose definition nobody has.
+func (b *bench) gone() engine.Wake {
+	b.t.Helper()
+	request := b.request(onlyText, "")
+	request.Flow.Hash = "unknown"
+	b.wantStart(request, engine.StartedNew)
+	b.trace = nil
+	return b.take()
+}
+
+// damageDefinition makes the definition one that cannot have led to the state.
+func (b *bench) damageDefinition() {
+	b.t.Helper()
+	b.Flows = otherFlows{b.Flows, put(b.t, b.store, benchFlow, onlyText)}
+}
+
+// otherFlows answers always with the same flow.
+type otherFlows struct {
+	engine.Flows
+	flow machine.Flow
+}
+
+// Flow implements [engine.Flows].
+func (f otherFlows) Flow(ctx context.Context, _ machine.Flow) (*fdl.Flow, error) {
+	return f.Flows.Flow(ctx, f.flow)
+}
