@@ -306,7 +306,7 @@ func TestADefectFailsItsExecutionAndOthersGoOn(t *testing.T) {
 	t.Parallel()
 	s := local.New(local.Config{Store: &local.MemoryStore{}, Clock: local.NewVirtualClock(time.Now())})
 	gone := engine.StartRequest{Flow: machine.Flow{Name: "flow", Hash: "gone"}, Execution: "bad"}
-	if _, err := s.Start(t.Context(), gone); err != nil {
+	if _, err := s.Engine.Start(t.Context(), gone); err != nil { // the system would refuse it
 		t.Fatal(err)
 	}
 	start(t, s, waitHour, "good")

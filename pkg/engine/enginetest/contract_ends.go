@@ -134,11 +134,11 @@ var arbiterCases = []ruleCase{
 	}},
 	{"rule 9: the deadline of a long call closes its token", func(b *bench) {
 		b.advance(b.begin(flowHead + taskText("Long", "timeoutSeconds: 30")))
-		b.wantTrace("read", "wake timer in 30s", "write 1", "queue Long")
+		b.wantTrace("read", "wake timer in 30s", "write 1", "queue Long", "write 2")
 		timer := b.takeTimer()
 		b.at(30 * time.Second)
 		b.advance(timer)
-		b.wantTrace("read", "close by deadline: closed by deadline", "write 2")
+		b.wantTrace("read", "close by deadline: closed by deadline", "write 3")
 	}},
 }
 
@@ -324,7 +324,7 @@ var stopCases = []ruleCase{
 		b.advance(b.begin(longFlow))
 		b.trace = nil
 		b.advance(b.stop())
-		b.wantTrace("read", "look: closed by hand", "write 2", "close by stop: closed by stop", "write 3")
+		b.wantTrace("read", "look: closed by hand", "write 3", "close by stop: closed by stop", "write 4")
 		b.runTask() // is not called for
 		b.wantTrace("look: closed by stop", "wake token in 0s")
 		b.advance(b.take())
@@ -364,7 +364,7 @@ func (b *bench) long() engine.Task {
 	b.t.Helper()
 	b.limits = map[string]time.Duration{"Long": time.Hour}
 	b.advance(b.begin(longFlow))
-	b.wantTrace("read", "write 1", "queue Long")
+	b.wantTrace("read", "write 1", "queue Long", "write 2")
 	return b.takeTask()
 }
 
@@ -389,7 +389,7 @@ var queueCases = []ruleCase{
 		b.rerun(task)
 		b.wantTrace("look: open", "call Long", "close by task: closed by task", "wake token in 0s")
 		b.advance(b.take())
-		b.wantTrace("read", "look: closed by task", "write 2")
+		b.wantTrace("read", "look: closed by task", "write 3")
 		b.wantHistory("Scheduled Started Succeeded ExecutionSucceeded")
 	}},
 	{"rule 10: from a queue: the wake is sent also when the update was refused", func(b *bench) {

@@ -127,7 +127,7 @@ var submitCases = []ruleCase{
 	{"rule 5: a long call is queued after the commit", func(b *bench) {
 		b.limits = map[string]time.Duration{"Long": time.Hour}
 		b.advance(b.begin(longFlow))
-		b.wantTrace("read", "write 1", "queue Long")
+		b.wantTrace("read", "write 1", "queue Long", "write 2")
 		if w := b.waiting(); len(b.tasks) != 1 || b.tasks[0].Handle != w.Handle || b.tasks[0].Call.Attempt != w.Attempt {
 			b.t.Errorf("the tasks are %+v, and the execution waits for %+v", b.tasks, w)
 		}
@@ -140,7 +140,7 @@ var submitCases = []ruleCase{
 			b.answer(function, `{}`)
 		}
 		b.advance(b.begin(flow))
-		b.wantTrace("read", "call A", "write 1", "call B", "write 2", "call C", "write 3", "call D", "wake timer in 11s", "write 4", "queue E")
+		b.wantTrace("read", "call A", "write 1", "call B", "write 2", "call C", "write 3", "call D", "wake timer in 11s", "write 4", "queue E", "write 5")
 	}},
 	{"rule 5: a task that was not queued is queued again when its worker is dead", func(b *bench) {
 		b.limits = map[string]time.Duration{"Long": time.Hour}
@@ -152,7 +152,7 @@ var submitCases = []ruleCase{
 		b.at(time.Minute)
 		b.wantTrace("read")
 		b.advance(start)
-		b.wantTrace("read", "look: open", "queue Long")
+		b.wantTrace("read", "look: open", "queue Long", "write 2")
 	}},
 	{"rule 2: after a token's outcome a direct call is committed as pending first", func(b *bench) {
 		b.ask(askNextFlow)
