@@ -60,8 +60,9 @@ var house = []row{
 
 	{
 		path: "pkg/local", ours: append([]string{"pkg/jobs/simulated"}, useCases...),
-		modules: []string{"github.com/cockroachdb/pebble", "github.com/mattn/go-shellwords", yaml},
+		modules: []string{"github.com/mattn/go-shellwords", yaml},
 	},
+	{path: "pkg/local/disk", ours: append([]string{"pkg/local"}, useCases...), modules: []string{"github.com/cockroachdb/pebble"}},
 	{path: "pkg/sim", testing: true, ours: useCases},
 
 	{path: "pkg/httpapi/rest", ours: useCases},
@@ -87,7 +88,7 @@ var house = []row{
 		modules: []string{
 			awsSDK, "github.com/mattn/go-runewidth", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term",
 		},
-		ours: append([]string{"pkg/local", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/recipients"}, composed...),
+		ours: append([]string{"pkg/local", "pkg/local/disk", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/recipients"}, composed...),
 	},
 	{path: "pkg/cmd/waitless", ours: []string{"pkg/cli"}},
 	{path: "functions/*", ours: []string{"pkg/aws/lambdas"}, modules: []string{awsSDK}},

@@ -16,6 +16,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/disk"
 )
 
 // defaultStore is the folder of the store when nobody names another.
@@ -62,13 +63,13 @@ func (c Command) openAPI(what, dir string) (*api, error) {
 
 // reach opens the store, or finds whoever holds it. Another command that holds
 // it without a socket is done in a moment.
-func reach(dir string) (*local.DiskStore, *rest.Client, error) {
+func reach(dir string) (*disk.Store, *rest.Client, error) {
 	const tries, pause = 40, 50 * time.Millisecond
 	for try := 0; ; try++ {
 		if client := dialSocket(dir); client != nil {
 			return nil, client, nil
 		}
-		store, err := local.Open(dir)
+		store, err := disk.Open(dir)
 		if engine.CodeOf(err) != engine.CodeConflict || try == tries {
 			return store, nil, err
 		}

@@ -3,46 +3,26 @@ package local_test
 import (
 	"testing"
 
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/engine/enginetest"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/resume/resumetest"
 )
 
-// openDisk opens a store that is shut when the test is over.
-func openDisk(tb testing.TB, dir string) *local.DiskStore {
-	tb.Helper()
-	store, err := local.Open(dir)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if err := store.Shut(); err != nil {
-			tb.Error(err)
-		}
-	})
-	return store
-}
+func memory(*testing.T) local.Store { return &local.MemoryStore{} }
 
-func TestLog(t *testing.T)           { t.Parallel(); eachStore(t, enginetest.Log) }
-func TestFlows(t *testing.T)         { t.Parallel(); eachStore(t, enginetest.Flows) }
-func TestOutcomes(t *testing.T)      { t.Parallel(); eachStore(t, enginetest.Outcomes) }
-func TestContract(t *testing.T)      { t.Parallel(); eachStore(t, enginetest.Contract) }
-func TestCrashes(t *testing.T)       { t.Parallel(); eachStore(t, enginetest.Crashes) }
-func TestInterleavings(t *testing.T) { t.Parallel(); eachStore(t, enginetest.Interleavings) }
+func TestLog(t *testing.T)           { t.Parallel(); enginetest.Log(t, as[engine.Log]) }
+func TestFlows(t *testing.T)         { t.Parallel(); enginetest.Flows(t, as[engine.Flows]) }
+func TestOutcomes(t *testing.T)      { t.Parallel(); enginetest.Outcomes(t, as[enginetest.Records]) }
+func TestContract(t *testing.T)      { t.Parallel(); enginetest.Contract(t, as[enginetest.Store]) }
+func TestCrashes(t *testing.T)       { t.Parallel(); enginetest.Crashes(t, as[enginetest.Store]) }
+func TestInterleavings(t *testing.T) { t.Parallel(); enginetest.Interleavings(t, as[enginetest.Store]) }
 
-// eachStore holds every store against a suite.
-func eachStore[S any](t *testing.T, suite func(*testing.T, func(*testing.T) S)) {
+// as is a memory store as what a suite wants.
+func as[S any](t *testing.T) S {
 	t.Helper()
-	for name, open := range stores {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			suite(t, func(t *testing.T) S {
-				t.Helper()
-				return any(open(t)).(S)
-			})
-		})
-	}
+	return any(memory(t)).(S)
 }
 
 func TestMemoryStoreOutcomes(t *testing.T) {

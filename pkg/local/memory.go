@@ -52,7 +52,7 @@ func (m *MemoryStore) Append(ctx context.Context, item engine.Item) error {
 	case item.Seq < size:
 		return &engine.ConflictError{Nonce: log[item.Seq].Nonce}
 	case item.Seq > size:
-		return gapError(item, size)
+		return GapError(item, size)
 	}
 	if m.logs == nil {
 		m.logs = make(map[engine.ID][]engine.Item)
@@ -61,8 +61,8 @@ func (m *MemoryStore) Append(ctx context.Context, item engine.Item) error {
 	return nil
 }
 
-// gapError: such an item was never meant for this log.
-func gapError(item engine.Item, size uint64) error {
+// GapError: such an item was never meant for this log.
+func GapError(item engine.Item, size uint64) error {
 	return &engine.Error{
 		Code: engine.CodeInternal, Op: "append to the log of execution " + item.Execution.String(),
 		Err: fmt.Errorf("item %d would leave a gap after %d items", item.Seq, size),
@@ -89,13 +89,13 @@ func (m *MemoryStore) Items(ctx context.Context, execution engine.ID, from uint6
 func (m *MemoryStore) Executions(_ context.Context, flow string, status machine.Status) ([]engine.ID, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	var list index
+	var list Listing
 	for _, log := range m.logs {
-		if err := list.add(log[len(log)-1], flow, status); err != nil {
+		if err := list.Add(log[len(log)-1], flow, status); err != nil {
 			return nil, err
 		}
 	}
-	return list.ids(), nil
+	return list.IDs(), nil
 }
 
 // copyOf keeps callers and store from sharing memory, as they would not across
@@ -107,7 +107,7 @@ func copyOf(item engine.Item) engine.Item {
 
 // Put implements [engine.Flows].
 func (m *MemoryStore) Put(_ context.Context, name string, text []byte) (machine.Flow, error) {
-	flow, parsed, err := parseFlow(name, text)
+	flow, parsed, err := ParseFlow(name, text)
 	if err != nil {
 		return machine.Flow{}, err
 	}
@@ -120,8 +120,8 @@ func (m *MemoryStore) Put(_ context.Context, name string, text []byte) (machine.
 	return flow, nil
 }
 
-// parseFlow checks a definition and names it by its content.
-func parseFlow(name string, text []byte) (machine.Flow, *fdl.Flow, error) {
+// ParseFlow checks a definition and names it by its content.
+func ParseFlow(name string, text []byte) (machine.Flow, *fdl.Flow, error) {
 	parsed, problems := fdl.Parse(text)
 	if parsed == nil {
 		return machine.Flow{}, nil, &engine.Error{Code: engine.CodeInvalid, Op: "put flow " + name, Err: problemsError(name, problems.Errors())}
@@ -144,12 +144,12 @@ func (m *MemoryStore) Flow(_ context.Context, flow machine.Flow) (*fdl.Flow, err
 	defer m.mu.RUnlock()
 	parsed, ok := m.flows[flow]
 	if !ok {
-		return nil, unknownFlow(flow)
+		return nil, UnknownFlow(flow)
 	}
 	return parsed, nil
 }
 
-func unknownFlow(flow machine.Flow) error {
+func UnknownFlow(flow machine.Flow) error {
 	return &engine.Error{Code: engine.CodeNotFound, Op: "read flow " + flow.Name, Err: fmt.Errorf("there is none with hash %.12s", flow.Hash)}
 }
 

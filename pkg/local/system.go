@@ -27,7 +27,7 @@ type durable interface {
 	// Keys sign the tokens of the store's executions.
 	Keys() token.Keys
 	// Unfinished are the latest items of executions that have not ended, in
-	// pages; see [DiskStore.Unfinished].
+	// pages; see [durable].
 	Unfinished(ctx context.Context, after engine.ID, limit int) ([]engine.Item, error)
 }
 
@@ -87,7 +87,7 @@ func New(config Config) *System {
 		s.store, born = store, config.Clock.Now() // the store has one process at a time
 	}
 	if config.Keys.Current.Secret == nil {
-		config.Keys = s.newKeys()
+		config.Keys = s.keys()
 	}
 	s.Engine = engine.New(engine.Config{
 		Log: config.Store, Flows: config.Store, Outcomes: config.Store, Wakes: s.queue, Tasks: config.Tasks, TaskQueue: s.tasks,
@@ -102,16 +102,16 @@ type nobody struct{}
 func (nobody) Calling(machine.Call, time.Time)                     {}
 func (nobody) Committed(engine.ID, machine.State, []machine.Event) {}
 
-// newKeys are those of the store, or for a store that is gone with the process.
-func (s *System) newKeys() token.Keys {
+// keys are those of the store, or for a store that is gone with the process.
+func (s *System) keys() token.Keys {
 	if s.store != nil {
 		return s.store.Keys()
 	}
-	return newKeys()
+	return NewKeys()
 }
 
-// newKeys are keys that nobody has used.
-func newKeys() token.Keys {
+// NewKeys are keys that nobody has used.
+func NewKeys() token.Keys {
 	secret := make([]byte, token.SecretSize)
 	_, _ = rand.Read(secret) // never fails
 	return token.Keys{Current: token.Key{ID: 1, Secret: secret}}
@@ -188,7 +188,7 @@ type stopKey struct{}
 // Start is [engine.Engine.Start] for an execution that begins in this very
 // instant: its wake is held back until there is something to find.
 func (s *System) Start(ctx context.Context, request engine.StartRequest) (engine.StartAnswer, error) {
-	if err := s.recover(ctx); err != nil {
+	if err := s.TakeOver(ctx); err != nil {
 		return 0, err
 	}
 	if err := s.canCall(ctx, request); err != nil {
@@ -213,9 +213,9 @@ func (s *System) canCall(ctx context.Context, request engine.StartRequest) error
 	return nil
 }
 
-// recover sends once the wakes of what an earlier process left unfinished. It
+// TakeOver sends once the wakes of what an earlier process left unfinished. It
 // comes before anything is started here, which has its wakes.
-func (s *System) recover(ctx context.Context) error {
+func (s *System) TakeOver(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.recovered || s.store == nil {
@@ -277,7 +277,7 @@ func (s *System) handle(ctx context.Context, end func(context.Context, context.C
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	ctx = context.WithValue(ctx, stopKey{}, stop)
-	if err := s.recover(ctx); err != nil {
+	if err := s.TakeOver(ctx); err != nil {
 		return err
 	}
 	s.tasks.resume(ctx)

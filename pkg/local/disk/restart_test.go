@@ -1,4 +1,4 @@
-package local_test
+package disk_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
@@ -20,7 +21,7 @@ import (
 // process is a system over a store on disk, which may end at any commit.
 type process struct {
 	*local.System
-	store *local.DiskStore
+	store *disk.Store
 	clock *local.Clock
 	calls int
 	token string // what the last call was given as "token"

@@ -1,4 +1,4 @@
-package local
+package disk
 
 import (
 	"encoding/hex"
@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -17,7 +18,7 @@ import (
 func readKeys(file string) (token.Keys, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
-		keys := newKeys()
+		keys := local.NewKeys()
 		return keys, writePrivate(file, fmt.Appendf(nil, "%d %x\n", keys.Current.ID, keys.Current.Secret))
 	}
 	if err == nil {

@@ -1,4 +1,4 @@
-package local
+package disk
 
 import (
 	"encoding/binary"
@@ -23,14 +23,14 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// DiskStore keeps logs, flows and outcomes in a directory. It implements
+// Store keeps logs, flows and outcomes in a directory. It implements
 // [Store]. What a method acknowledged, or answered, survives the end of the
 // process and of the machine.
 //
 // One process at a time has a store open. After a failed write the store
 // answers every call with that error: nobody knows what the disk has then, and
 // the next [Open] finds out.
-type DiskStore struct {
+type Store struct {
 	dir     string
 	keys    token.Keys
 	db      *pebble.DB
@@ -79,7 +79,7 @@ const (
 // code: [engine.CodeConflict] when another process has the store open,
 // [engine.CodeTooNew] for one of a newer release, which is left untouched,
 // [engine.CodeInvalid] for a directory that cannot be used.
-func Open(dir string) (*DiskStore, error) {
+func Open(dir string) (*Store, error) {
 	op := "open store " + dir
 	path, err := filepath.Abs(dir)
 	if err != nil {
@@ -102,7 +102,7 @@ func Open(dir string) (*DiskStore, error) {
 }
 
 // openLocked opens a store that no other process has.
-func openLocked(path, op string) (*DiskStore, error) {
+func openLocked(path, op string) (*Store, error) {
 	if err := checkFormat(path, op); err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func openLocked(path, op string) (*DiskStore, error) {
 }
 
 // openData opens the part of the store that is not files of our own.
-func openData(fs vfs.FS, dir, op string) (*DiskStore, error) {
+func openData(fs vfs.FS, dir, op string) (*Store, error) {
 	failure := newFailure(op)
 	options := &pebble.Options{
 		FS: guardedFS{fs, failure}, Logger: failure,
@@ -143,7 +143,7 @@ func openData(fs vfs.FS, dir, op string) (*DiskStore, error) {
 	if err != nil {
 		return nil, &engine.Error{Code: engine.CodeInternal, Op: op, Err: explain(err)}
 	}
-	return &DiskStore{
+	return &Store{
 		dir: dir, db: db, commits: newCommitter(db, failure), lock: io.NopCloser(nil),
 		seed: maphash.MakeSeed(), flows: map[machine.Flow]*fdl.Flow{},
 	}, nil
@@ -165,7 +165,7 @@ func explain(err error) error {
 
 // Shut waits for the calls under way and gives the store free for others to
 // open. Later calls answer with an error.
-func (s *DiskStore) Shut() error {
+func (s *Store) Shut() error {
 	s.gate.Lock()
 	defer s.gate.Unlock()
 	if s.closed {
@@ -177,10 +177,10 @@ func (s *DiskStore) Shut() error {
 }
 
 // Keys sign the tokens of the store's executions.
-func (s *DiskStore) Keys() token.Keys { return s.keys }
+func (s *Store) Keys() token.Keys { return s.keys }
 
 // do makes a call on the open store and gives its error a code.
-func (s *DiskStore) do(op string, call func() error) error {
+func (s *Store) do(op string, call func() error) error {
 	s.gate.RLock()
 	defer s.gate.RUnlock()
 	err := s.commits.failure.get()
@@ -199,7 +199,7 @@ func (s *DiskStore) do(op string, call func() error) error {
 var errClosed = errors.New("the store is closed")
 
 // get reads a value; ok is false when there is none. It is the caller's.
-func (s *DiskStore) get(key []byte) (value []byte, ok bool, err error) {
+func (s *Store) get(key []byte) (value []byte, ok bool, err error) {
 	found, closer, err := s.db.Get(key)
 	switch {
 	case errors.Is(err, pebble.ErrNotFound):
@@ -211,11 +211,11 @@ func (s *DiskStore) get(key []byte) (value []byte, ok bool, err error) {
 	return value, true, closer.Close()
 }
 
-func (s *DiskStore) stripeOf(id engine.ID) *stripe {
+func (s *Store) stripeOf(id engine.ID) *stripe {
 	return &s.stripes[binary.LittleEndian.Uint16(id[:])%stripeCount] // an id is a hash
 }
 
-func (s *DiskStore) stripeOfHandle(handle string) *stripe {
+func (s *Store) stripeOfHandle(handle string) *stripe {
 	return &s.stripes[maphash.String(s.seed, handle)%stripeCount]
 }
 

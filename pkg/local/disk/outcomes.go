@@ -1,4 +1,4 @@
-package local
+package disk
 
 import (
 	"bytes"
@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
 
 // Put implements [engine.Flows].
-func (s *DiskStore) Put(ctx context.Context, name string, text []byte) (machine.Flow, error) {
-	flow, parsed, err := parseFlow(name, text)
+func (s *Store) Put(ctx context.Context, name string, text []byte) (machine.Flow, error) {
+	flow, parsed, err := local.ParseFlow(name, text)
 	if err != nil {
 		return machine.Flow{}, err
 	}
@@ -36,7 +37,7 @@ func flowKey(flow machine.Flow) []byte {
 }
 
 // Flow implements [engine.Flows].
-func (s *DiskStore) Flow(ctx context.Context, flow machine.Flow) (*fdl.Flow, error) {
+func (s *Store) Flow(ctx context.Context, flow machine.Flow) (*fdl.Flow, error) {
 	if parsed := s.knownFlow(flow); parsed != nil {
 		return parsed, nil
 	}
@@ -50,9 +51,9 @@ func (s *DiskStore) Flow(ctx context.Context, flow machine.Flow) (*fdl.Flow, err
 		case err != nil:
 			return err
 		case !ok:
-			return unknownFlow(flow)
+			return local.UnknownFlow(flow)
 		}
-		_, parsed, err = parseFlow(flow.Name, text)
+		_, parsed, err = local.ParseFlow(flow.Name, text)
 		return err
 	})
 	if err != nil {
@@ -62,20 +63,20 @@ func (s *DiskStore) Flow(ctx context.Context, flow machine.Flow) (*fdl.Flow, err
 	return parsed, nil
 }
 
-func (s *DiskStore) knownFlow(flow machine.Flow) *fdl.Flow {
+func (s *Store) knownFlow(flow machine.Flow) *fdl.Flow {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.flows[flow]
 }
 
-func (s *DiskStore) keepFlow(flow machine.Flow, parsed *fdl.Flow) {
+func (s *Store) keepFlow(flow machine.Flow, parsed *fdl.Flow) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.flows[flow] = parsed
 }
 
 // Record implements [engine.Outcomes].
-func (s *DiskStore) Record(ctx context.Context, handle string) (record token.Record, err error) {
+func (s *Store) Record(ctx context.Context, handle string) (record token.Record, err error) {
 	if err := ctx.Err(); err != nil {
 		return token.Record{}, err
 	}
@@ -90,7 +91,7 @@ func (s *DiskStore) Record(ctx context.Context, handle string) (record token.Rec
 }
 
 // record reads a record and the form it is stored in, nil when there is none.
-func (s *DiskStore) record(handle string) (token.Record, []byte, error) {
+func (s *Store) record(handle string) (token.Record, []byte, error) {
 	stored, ok, err := s.get(recordKey(handle))
 	if err != nil || !ok {
 		return token.Record{}, nil, err
@@ -101,20 +102,20 @@ func (s *DiskStore) record(handle string) (token.Record, []byte, error) {
 
 func recordKey(handle string) []byte { return append([]byte{keyRecord}, handle...) }
 
-// Close implements [engine.Outcomes]. It closes a token; [DiskStore.Shut] ends
+// Close implements [engine.Outcomes]. It closes a token; [Store.Shut] ends
 // the use of the store.
-func (s *DiskStore) Close(ctx context.Context, handle string, closing token.Closing) (token.Record, error) {
+func (s *Store) Close(ctx context.Context, handle string, closing token.Closing) (token.Record, error) {
 	return s.change(ctx, "close a token", handle, closing.Apply)
 }
 
 // Beat implements [resume.Outcomes].
-func (s *DiskStore) Beat(ctx context.Context, handle string, at time.Time) (token.Record, error) {
+func (s *Store) Beat(ctx context.Context, handle string, at time.Time) (token.Record, error) {
 	return s.change(ctx, "note a heartbeat", handle, func(r token.Record) token.Record { return r.Beat(at) })
 }
 
 // change changes the record of a token in one step and answers it. The answer
 // waits until what it says is durable, also when somebody else changed it.
-func (s *DiskStore) change(
+func (s *Store) change(
 	ctx context.Context, op, handle string, apply func(token.Record) token.Record,
 ) (record token.Record, err error) {
 	if err := ctx.Err(); err != nil {

@@ -1,4 +1,4 @@
-package local_test
+package disk_test
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -23,7 +24,7 @@ import (
 // polls on disk, its waits skipped by the virtual clock; so many executions are
 // in flight at once.
 func BenchmarkDurablePolling(b *testing.B) {
-	text, err := os.ReadFile("../../events/polling/flow.yaml")
+	text, err := os.ReadFile("../../../events/polling/flow.yaml")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -64,7 +65,7 @@ func benchmarkDurable(b *testing.B, text []byte, inFlight int) {
 // it recovers nothing.
 type volatile struct{ local.Store }
 
-func runOne(b *testing.B, store *local.DiskStore, request engine.StartRequest) {
+func runOne(b *testing.B, store *disk.Store, request engine.StartRequest) {
 	b.Helper()
 	clock := local.NewVirtualClock(epoch)
 	tasks, err := local.NewTasks(clock, nil)
@@ -84,13 +85,13 @@ func runOne(b *testing.B, store *local.DiskStore, request engine.StartRequest) {
 
 // countedStore is a store on a disk that is none in memory, and how often that
 // was synced.
-func countedStore(b *testing.B) (*local.DiskStore, *atomic.Int64) {
+func countedStore(b *testing.B) (*disk.Store, *atomic.Int64) {
 	b.Helper()
 	dir := b.TempDir()
 	refuseMemory(b, dir)
 	var syncs atomic.Int64
 	b.Chdir(dir)
-	store, err := local.OpenOn(errorfs.Wrap(local.OnDisk(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+	store, err := disk.OpenOn(errorfs.Wrap(disk.OnDisk(), errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if isSync(op) {
 			syncs.Add(1)
 		}
@@ -151,13 +152,13 @@ func benchmarkRestart(b *testing.B, executions int) {
 	var heap uint64
 	for b.Loop() {
 		before := heapSize()
-		store, err := local.Open(dir)
+		store, err := disk.Open(dir)
 		if err != nil {
 			b.Fatal(err)
 		}
 		system := local.New(local.Config{Store: store, Clock: local.NewVirtualClock(epoch.Add(time.Minute))})
 
-		if err := system.Recovered(b.Context()); err != nil {
+		if err := system.TakeOver(b.Context()); err != nil {
 			b.Fatal(err)
 		}
 		b.StopTimer()
@@ -181,7 +182,7 @@ func heapSize() uint64 {
 // fillSleeping makes a store with executions that wait for an hour.
 func fillSleeping(b *testing.B, dir string, executions int) {
 	b.Helper()
-	store, err := local.Open(dir)
+	store, err := disk.Open(dir)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -205,7 +206,7 @@ func fillSleeping(b *testing.B, dir string, executions int) {
 }
 
 // sleepOne starts an execution and ends its process when it sleeps.
-func sleepOne(b *testing.B, store *local.DiskStore, request engine.StartRequest) {
+func sleepOne(b *testing.B, store *disk.Store, request engine.StartRequest) {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()

@@ -1,4 +1,4 @@
-package local_test
+package disk_test
 
 import (
 	"bytes"
@@ -16,6 +16,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -147,7 +148,7 @@ func TestVictim(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := local.Open(filepath.Join(dir, "store"))
+	store, err := disk.Open(filepath.Join(dir, "store"))
 	if err != nil {
 		t.Fatal(err)
 	}

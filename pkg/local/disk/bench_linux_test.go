@@ -1,4 +1,4 @@
-package local_test
+package disk_test
 
 import (
 	"syscall"

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package local_test
+package disk_test
 
 import "testing"
 

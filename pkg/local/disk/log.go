@@ -1,4 +1,4 @@
-package local
+package disk
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -50,7 +51,7 @@ func decodeItem(key, value []byte) (engine.Item, error) {
 }
 
 // Latest implements [engine.Log].
-func (s *DiskStore) Latest(ctx context.Context, execution engine.ID) (item engine.Item, err error) {
+func (s *Store) Latest(ctx context.Context, execution engine.ID) (item engine.Item, err error) {
 	if err := ctx.Err(); err != nil {
 		return engine.Item{}, err
 	}
@@ -59,7 +60,7 @@ func (s *DiskStore) Latest(ctx context.Context, execution engine.ID) (item engin
 		stripe.RLock()
 		defer stripe.RUnlock()
 		if item, err = s.latest(stripe, execution); err == nil {
-			item = copyOf(item)
+			item.Body = bytes.Clone(item.Body)
 		}
 		return err
 	})
@@ -67,7 +68,7 @@ func (s *DiskStore) Latest(ctx context.Context, execution engine.ID) (item engin
 }
 
 // latest is shared with the stripe, which is held.
-func (s *DiskStore) latest(stripe *stripe, execution engine.ID) (engine.Item, error) {
+func (s *Store) latest(stripe *stripe, execution engine.ID) (engine.Item, error) {
 	if stripe.latest.Execution == execution && stripe.latest.Body != nil {
 		return stripe.latest, nil
 	}
@@ -96,7 +97,7 @@ func lastItem(items *pebble.Iterator, execution engine.ID) (engine.Item, error) 
 }
 
 // Append implements [engine.Log].
-func (s *DiskStore) Append(ctx context.Context, item engine.Item) error {
+func (s *Store) Append(ctx context.Context, item engine.Item) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -118,7 +119,7 @@ func (s *DiskStore) Append(ctx context.Context, item engine.Item) error {
 
 // checkNext refuses an item that is not the next one of its log. The stripe is
 // held, so that it stays the next one until it is written.
-func (s *DiskStore) checkNext(stripe *stripe, item engine.Item) error {
+func (s *Store) checkNext(stripe *stripe, item engine.Item) error {
 	if known := stripe.latest; known.Body != nil && known.Execution == item.Execution && known.Seq+1 == item.Seq {
 		return nil
 	}
@@ -139,11 +140,11 @@ func (s *DiskStore) checkNext(stripe *stripe, item engine.Item) error {
 	latest, err := s.latest(stripe, item.Execution)
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
-		return gapError(item, 0)
+		return local.GapError(item, 0)
 	case err != nil:
 		return err
 	case latest.Seq+1 != item.Seq:
-		return gapError(item, latest.Seq+1)
+		return local.GapError(item, latest.Seq+1)
 	}
 	return nil
 }
@@ -162,7 +163,7 @@ func itemChanges(item engine.Item) []change {
 }
 
 // Items implements [engine.Log].
-func (s *DiskStore) Items(ctx context.Context, execution engine.ID, from uint64, limit int) (items []engine.Item, err error) {
+func (s *Store) Items(ctx context.Context, execution engine.ID, from uint64, limit int) (items []engine.Item, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -176,7 +177,7 @@ func (s *DiskStore) Items(ctx context.Context, execution engine.ID, from uint64,
 	return items, err
 }
 
-func (s *DiskStore) items(execution engine.ID, from uint64, limit int) ([]engine.Item, error) {
+func (s *Store) items(execution engine.ID, from uint64, limit int) ([]engine.Item, error) {
 	found, err := s.db.NewIter(&pebble.IterOptions{LowerBound: itemKey(execution, from), UpperBound: itemKey(execution, 1<<64-1)})
 	if err != nil {
 		return nil, explain(err)
@@ -203,7 +204,7 @@ func (s *DiskStore) items(execution engine.ID, from uint64, limit int) ([]engine
 // order of their ids, from those after the given one on, at most limit of
 // them; none when there are no more. It is for the time before anything is
 // written.
-func (s *DiskStore) Unfinished(ctx context.Context, after engine.ID, limit int) (latest []engine.Item, err error) {
+func (s *Store) Unfinished(ctx context.Context, after engine.ID, limit int) (latest []engine.Item, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -214,7 +215,7 @@ func (s *DiskStore) Unfinished(ctx context.Context, after engine.ID, limit int) 
 	return latest, err
 }
 
-func (s *DiskStore) unfinished(after engine.ID, limit int) ([]engine.Item, error) {
+func (s *Store) unfinished(after engine.ID, limit int) ([]engine.Item, error) {
 	index, err := s.db.NewIter(&pebble.IterOptions{LowerBound: append(unfinishedKey(after), 0), UpperBound: []byte{keyUnfinished + 1}})
 	if err != nil {
 		return nil, explain(err)

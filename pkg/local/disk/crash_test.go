@@ -1,4 +1,4 @@
-package local_test
+package disk_test
 
 import (
 	"bytes"
@@ -18,13 +18,13 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/expr"
-	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/token"
 )
 
-func openOn(t *testing.T, fs vfs.FS) *local.DiskStore {
+func openOn(t *testing.T, fs vfs.FS) *disk.Store {
 	t.Helper()
-	store, err := local.OpenOn(fs)
+	store, err := disk.OpenOn(fs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func crashItem(id engine.ID, seq uint64) engine.Item {
 
 // write appends items and closes tokens until there are so many, ctx ends, or
 // the store fails.
-func (p *promises) write(ctx context.Context, store *local.DiskStore, writer int, most uint64) {
+func (p *promises) write(ctx context.Context, store *disk.Store, writer int, most uint64) {
 	id := crashID(writer)
 	for seq := uint64(0); seq < most && ctx.Err() == nil; seq++ {
 		handle := fmt.Sprintf("%s-%d", id, seq)
@@ -102,7 +102,7 @@ func (p *promises) write(ctx context.Context, store *local.DiskStore, writer int
 }
 
 // read asks for what writers are at: what a reader was told holds as well.
-func (p *promises) read(ctx context.Context, store *local.DiskStore, writer int) {
+func (p *promises) read(ctx context.Context, store *disk.Store, writer int) {
 	id := crashID(writer)
 	for ctx.Err() == nil {
 		latest, err := store.Latest(ctx, id)
@@ -118,7 +118,7 @@ func (p *promises) read(ctx context.Context, store *local.DiskStore, writer int)
 }
 
 // check: what was promised is there, and logs are without gaps or damage.
-func (p *promises) check(t *testing.T, store *local.DiskStore) {
+func (p *promises) check(t *testing.T, store *disk.Store) {
 	t.Helper()
 	for id, count := range p.items {
 		items, err := store.Items(t.Context(), id, 0, 1<<20)
@@ -258,7 +258,7 @@ func TestOpenOnAFullDisk(t *testing.T) {
 			}
 			return nil
 		}))
-		store, err := local.OpenOn(fs)
+		store, err := disk.OpenOn(fs)
 		if err == nil { // so much the first opening writes
 			if _, err = store.Put(t.Context(), "flow", []byte(passOnly)); err == nil {
 				t.Errorf("after %d writes: no error", after)

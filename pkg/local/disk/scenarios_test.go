@@ -1,4 +1,4 @@
-package local_test
+package disk_test
 
 import (
 	"bytes"
@@ -47,7 +47,7 @@ var stores = map[string]func(t *testing.T) local.Store{
 // TestScenarios runs every folder of events/ on every store, in virtual time.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
-	folders, err := filepath.Glob("../../events/*/flow.yaml")
+	folders, err := filepath.Glob("../../../events/*/flow.yaml")
 	if err != nil || len(folders) == 0 {
 		t.Fatalf("no scenarios: %v", err)
 	}

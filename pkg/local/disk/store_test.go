@@ -1,4 +1,4 @@
-package local_test
+package disk_test
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -61,7 +61,7 @@ func TestDiskStoreIsForItsOwnerOnly(t *testing.T) {
 // openFails opens a store and finds the words in the error.
 func openFails(t *testing.T, dir string, code engine.Code, words ...string) {
 	t.Helper()
-	store, err := local.Open(dir)
+	store, err := disk.Open(dir)
 	if err == nil {
 		t.Error("the store was opened", store.Shut())
 		return
@@ -188,7 +188,7 @@ func TestATableThatIsDamagedIsAnErrorAndNoAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	overwrite("data/*.sst")(t, dir)
-	store, err := local.Open(dir)
+	store, err := disk.Open(dir)
 	if err == nil {
 		_, err = store.Latest(t.Context(), item.Execution)
 		_ = store.Shut() // fails too, or not
@@ -238,7 +238,7 @@ func TestOtherProcess(t *testing.T) {
 	if dir == "" {
 		t.Skip("it is for a process of its own, which TestOneProcessHasTheStore starts")
 	}
-	store, err := local.Open(dir)
+	store, err := disk.Open(dir)
 	if err != nil {
 		t.Logf("%s: %v", engine.CodeOf(err), err)
 		return

@@ -1,0 +1,68 @@
+package disk_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/engine/enginetest"
+	"github.com/waitless/waitless/pkg/local/disk"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/resume/resumetest"
+)
+
+// openDisk opens a store that is shut when the test is over.
+func openDisk(tb testing.TB, dir string) *disk.Store {
+	tb.Helper()
+	store, err := disk.Open(dir)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := store.Shut(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return store
+}
+
+func TestLog(t *testing.T)      { t.Parallel(); enginetest.Log(t, as[engine.Log]) }
+func TestFlows(t *testing.T)    { t.Parallel(); enginetest.Flows(t, as[engine.Flows]) }
+func TestOutcomes(t *testing.T) { t.Parallel(); enginetest.Outcomes(t, as[enginetest.Records]) }
+func TestContract(t *testing.T) { t.Parallel(); enginetest.Contract(t, as[enginetest.Store]) }
+
+func TestCrashes(t *testing.T) {
+	t.Parallel()
+	everyOrder(t)
+	enginetest.Crashes(t, as[enginetest.Store])
+}
+
+func TestInterleavings(t *testing.T) {
+	t.Parallel()
+	everyOrder(t)
+	enginetest.Interleavings(t, as[enginetest.Store])
+}
+
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	resumetest.Tokens(t, as[resume.Outcomes])
+}
+
+func TestResumeOutcomes(t *testing.T) {
+	t.Parallel()
+	resumetest.Outcomes(t, as[resume.Outcomes])
+}
+
+// everyOrder leaves out under -short what syncs a disk thousands of times.
+func everyOrder(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("every order of effects on a disk takes a minute; in memory it is tested in any case")
+	}
+}
+
+// as is a store on disk as what a suite wants.
+func as[S any](t *testing.T) S {
+	t.Helper()
+	return any(openDisk(t, filepath.Join(t.TempDir(), "store"))).(S)
+}
