@@ -35,7 +35,7 @@ unit: ## Run the fast tests (Go alone, seconds)
 	go test -short $(UNIT_PACKAGES)
 
 .PHONY: test
-test: ## Run go vet and all tests
+test: ## Run go vet, all tests and a minute of simulation
 	go vet ./...
 	go test -timeout 10m ./...
 	go test -count=1 ./pkg/sim -run '^TestRandomSeeds$$' -random $(SIMTIME)

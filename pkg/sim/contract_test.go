@@ -113,6 +113,16 @@ var mutants = []mutant{
 		if err == nil || try == maxTries`),
 	},
 	{
+		name:   "rule 4: a worker takes its own attempt for a dead one's",
+		caught: sim.GivenUp, edits: one("engine/advance.go",
+			"		pending = machine.Entered\n", ""),
+	},
+	{
+		name:   "rule 4: a long call is queued again after a lost race",
+		caught: sim.CalledTooOften, edits: one("engine/advance.go",
+			`if _, queued := w.results[c.Attempt]; queued {`, `if _, queued := w.results[c.Attempt]; queued && w.now.IsZero() {`),
+	},
+	{
 		name:   "rule 5: a failed submission does not close the token",
 		caught: sim.HollowAnswer, edits: one("engine/advance.go",
 			`	return w.close(ctx, machine.CloseToken{Attempt: c.Attempt, Handle: c.Handle, Closing: closing})`,

@@ -35,9 +35,10 @@ var (
 // faults says what goes wrong in a run, and how often. Few things at a time
 // keep the bounds tight; another seed draws others.
 type faults struct {
-	spare int // so many effects come before the first one
-	left  int // how many still may strike
-	every int // one effect in so many
+	spare int    // so many effects come before the first one
+	left  int    // how many still may strike
+	every int    // one effect in so many
+	among string // whose effects: one kind of actors, or empty for all
 	kinds []fault
 	// One in so many, 0 for never:
 	doubled int // messages
@@ -48,26 +49,41 @@ type faults struct {
 }
 
 func (f faults) String() string {
-	return fmt.Sprintf("after %d effects %d faults, one in %d effects, of %v; one in %d messages doubled, %d late, %d slow; %d submits fail; %d closers",
-		f.spare, f.left, f.every, f.kinds, f.doubled, f.late, f.slow, f.submits, f.closers)
+	return fmt.Sprintf("after %d effects %d faults, one in %d effects of %q, of %v; one in %d messages doubled, %d late, %d slow; %d submits fail; %d closers",
+		f.spare, f.left, f.every, f.among, f.kinds, f.doubled, f.late, f.slow, f.submits, f.closers)
 }
 
 func (w *world) drawFaults() faults {
-	f := faults{spare: max(w.rand.IntN(60)-20, 0), left: w.rand.IntN(6), every: 2 << w.rand.IntN(5)}
-	for kind := nothing + 1; kind < faultKinds; kind++ {
-		if w.chance(2) {
-			f.kinds = append(f.kinds, kind)
-		}
-	}
-	if len(f.kinds) == 0 {
-		f.left = 0
+	f := faults{spare: max(w.rand.IntN(60)-20, 0), left: w.rand.IntN(5), every: 2 << w.rand.IntN(5)}
+	f.kinds = w.drawKinds()
+	if w.chance(3) {
+		f.among = []string{kindWorker, kindCloser}[w.rand.IntN(2)]
 	}
 	f.doubled = w.rarely()
 	f.late = w.rarely()
 	f.slow = w.rarely()
-	f.submits = w.rarely()
-	f.closers = w.rand.IntN(4)
+	if w.chance(2) {
+		f.submits = 2 + w.rand.IntN(3)
+	}
+	f.closers = max(w.rand.IntN(5)-1, 0)
 	return f
+}
+
+// drawKinds is one kind or several.
+func (w *world) drawKinds() []fault {
+	kinds := []fault{nothing + 1 + fault(w.rand.IntN(int(faultKinds-nothing-1)))} //nolint:gosec // a handful
+	switch w.rand.IntN(4) {
+	case 0, 1:
+		return kinds
+	case 2:
+		return []fault{diesBefore, diesAfter} // what others have to make up for
+	}
+	for kind := nothing + 1; kind < faultKinds; kind++ {
+		if w.chance(2) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
 }
 
 // rarely is 0 in most runs, one in so many in the others.
@@ -79,7 +95,11 @@ func (w *world) rarely() int {
 }
 
 // draw is what goes wrong next.
-func (w *world) draw() fault {
+func (a *actor) draw(commits bool) fault {
+	w := a.world
+	if w.faults.among != "" && w.faults.among != a.kind {
+		return nothing
+	}
 	if w.faults.spare > 0 {
 		w.faults.spare--
 		return nothing
@@ -87,8 +107,12 @@ func (w *world) draw() fault {
 	if w.faults.left == 0 || !w.chance(w.faults.every) {
 		return nothing
 	}
+	fault := w.faults.kinds[w.rand.IntN(len(w.faults.kinds))]
+	if !commits && (fault == refused || fault == repeated) {
+		return nothing
+	}
 	w.faults.left--
-	return w.faults.kinds[w.rand.IntN(len(w.faults.kinds))]
+	return fault
 }
 
 // lateness bounds how late something happens whose answer was an error, and
@@ -109,16 +133,21 @@ func (w *world) leg() time.Duration {
 // effect does something outside of the actor: the request takes time, then it
 // happens, then the answer takes time.
 func (a *actor) effect(what string, do func() error) error {
-	fault := a.world.draw()
-	if fault == refused || fault == repeated {
-		fault = fails // what is no commit can only do that
+	return a.struck(a.draw(false), what, do)
+}
+
+// read is an effect that changes nothing, so that little depends on it: most
+// faults are kept for the others.
+func (a *actor) read(what string, do func() error) error {
+	if !a.world.chance(4) {
+		return a.struck(nothing, what, do)
 	}
-	return a.struck(fault, what, do)
+	return a.effect(what, do)
 }
 
 // commit is the effect that may be refused.
 func (a *actor) commit(what string, put func() error) error {
-	fault := a.world.draw()
+	fault := a.draw(true)
 	switch fault {
 	case refused:
 		return a.struck(nothing, what+", refused", func() error { return &engine.ConflictError{Nonce: "somebody else's"} })

@@ -28,7 +28,7 @@ type flow struct {
 // drawFlow makes up a flow of one to four parts.
 func (w *world) drawFlow() flow {
 	f := flow{text: "version: v1\ntype: flow\nsteps:\n"}
-	for range 1 + w.rand.IntN(4) {
+	for range 1 + min(w.rand.IntN(4), w.rand.IntN(4)) {
 		w.drawPart(&f)
 	}
 	parsed, problems := fdl.Parse([]byte(f.text))
@@ -40,18 +40,18 @@ func (w *world) drawFlow() flow {
 }
 
 func (w *world) drawPart(f *flow) {
-	switch w.rand.IntN(12) {
+	switch w.rand.IntN(14) {
 	case 0, 1, 2:
 		f.task(functionCall)
-	case 3:
+	case 3, 4:
 		f.task(functionCall, "atMostOnce: true")
-	case 4:
+	case 5, 10:
 		f.task(functionLong, w.drawLong()...)
-	case 5:
+	case 6:
 		f.step("wait", fmt.Sprintf("duration: %d", w.rand.IntN(20)))
-	case 6, 7:
+	case 7, 8:
 		w.drawLoop(f)
-	case 8:
+	case 9:
 		f.step("choice", "choices: [{condition: $.n > 3, steps: [")
 		f.text += "      {type: task, name: Inner" + fmt.Sprint(f.steps) + ", resourceArn: " + resourceOf(functionCall) + "}]}]\n"
 	default:
@@ -80,7 +80,7 @@ func (w *world) drawCallback() []string {
 		"pattern: waitForCallback",
 		"inputMappings: [{target: token, source: $context.task.token}, {target: n, source: $local.n}]",
 	}
-	if w.chance(2) {
+	if w.chance(3) {
 		lines = append(lines, fmt.Sprintf("timeoutSeconds: %d", 2+w.rand.IntN(90)))
 	}
 	if w.chance(3) {

@@ -55,7 +55,7 @@ func (w *world) begin() {
 
 // start has a client start the execution, and try again if it does not know.
 func (w *world) start(pause time.Duration, tries int) {
-	w.act(pause, "client", requestLife, func(a *actor) {
+	w.act(pause, kindClient, requestLife, func(a *actor) {
 		if w.outside++; tries < startTries {
 			w.copies[machine.CauseStart]++ // another start, another wake
 		}
@@ -74,7 +74,7 @@ func (w *world) start(pause time.Duration, tries int) {
 }
 
 func (w *world) stop(tries int) {
-	w.act(0, "client", requestLife, func(a *actor) {
+	w.act(0, kindClient, requestLife, func(a *actor) {
 		w.outside++
 		err := a.engine().Stop(a.ctx, w.id, "Sim.Stopped", "somebody asked for it")
 		switch {
@@ -178,7 +178,7 @@ func (w *world) closesAfter(task *fdl.Task) time.Duration {
 // close has somebody bring an outcome, and bring it again if nobody said what
 // became of it.
 func (w *world) close(pause time.Duration, text string, outcome token.Outcome, tries int) {
-	w.act(pause, "closer", closerLife, func(a *actor) {
+	w.act(pause, kindCloser, closerLife, func(a *actor) {
 		w.outside++
 		answer, record, err := a.tokens().Close(a.ctx, text, outcome)
 		switch {
@@ -205,7 +205,7 @@ func (w *world) handleOf(text string) string {
 
 func (w *world) beat(task *fdl.Task, text string, beats int) {
 	pause := task.Heartbeat/2 + w.between(0, task.Heartbeat*6/10)
-	w.act(pause, "closer", requestLife, func(a *actor) {
+	w.act(pause, kindCloser, requestLife, func(a *actor) {
 		_, _ = a.tokens().Heartbeat(a.ctx, text) // one that is lost is missed
 		if beats > 1 {
 			w.beat(task, text, beats-1)

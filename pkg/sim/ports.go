@@ -44,7 +44,7 @@ func (a *actor) wait(context.Context, time.Duration) error {
 type log struct{ a *actor }
 
 func (l log) Latest(context.Context, engine.ID) (item engine.Item, err error) {
-	err = l.a.effect("read the latest item", func() error {
+	err = l.a.read("read the latest item", func() error {
 		var err error
 		item, err = l.a.world.store.latest()
 		return err
@@ -57,7 +57,7 @@ func (l log) Append(_ context.Context, item engine.Item) error {
 }
 
 func (l log) Items(_ context.Context, _ engine.ID, from uint64, limit int) (items []engine.Item, err error) {
-	err = l.a.effect("read items", func() error {
+	err = l.a.read("read items", func() error {
 		items = l.a.world.store.from(from, limit)
 		return nil
 	})
@@ -78,19 +78,21 @@ func (f flows) Flow(context.Context, machine.Flow) (*fdl.Flow, error) {
 type outcomes struct{ a *actor }
 
 func (o outcomes) Record(_ context.Context, handle string) (token.Record, error) {
-	return o.step("look at token", handle, unchanged)
+	return o.step(o.a.read, "look at token", handle, unchanged)
 }
 
 func (o outcomes) Close(_ context.Context, handle string, closing token.Closing) (token.Record, error) {
-	return o.step("close token", handle, closing.Apply)
+	return o.step(o.a.effect, "close token", handle, closing.Apply)
 }
 
 func (o outcomes) Beat(_ context.Context, handle string, at time.Time) (token.Record, error) {
-	return o.step("beat for token", handle, beat(at))
+	return o.step(o.a.effect, "beat for token", handle, beat(at))
 }
 
-func (o outcomes) step(what, handle string, change func(token.Record) token.Record) (r token.Record, err error) {
-	err = o.a.effect(what+" "+o.a.world.short(handle), func() error {
+func (o outcomes) step(
+	effect func(string, func() error) error, what, handle string, change func(token.Record) token.Record,
+) (r token.Record, err error) {
+	err = effect(what+" "+o.a.world.short(handle), func() error {
 		r, err = o.a.world.store.record(handle, change)
 		return err
 	})

@@ -89,7 +89,7 @@ func (w *world) deliver(m *message) {
 	if w.deliveries++; w.deliveries > mostDeliveries {
 		w.violate(TooManyMessages, "after %d deliveries there still are some", w.deliveries)
 	}
-	w.act(0, "worker", m.life, func(a *actor) {
+	w.act(0, kindWorker, m.life, func(a *actor) {
 		a.causes = m.causes
 		a.note("gets %s", m.name)
 		putBack, err := m.handle(a)

@@ -17,9 +17,10 @@ var (
 	randomFor = flag.Duration("random", 0, "TestRandomSeeds: for how long")
 )
 
-// fixedSeeds are run every time, from 1 on.
+// fixedSeeds are run every time, from 1 on. When a change of the draws leaves a
+// mutant uncaught, make the draws meaner before adding seeds.
 const (
-	fixedSeeds = 4000
+	fixedSeeds = 6000
 	shortSeeds = 500
 )
 

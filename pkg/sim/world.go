@@ -121,6 +121,7 @@ func (w *world) between(least, most time.Duration) time.Duration {
 type actor struct {
 	world  *world
 	name   string
+	kind   string
 	causes []string // of the wake that it handles
 	dies   time.Duration
 	dead   bool
@@ -129,11 +130,18 @@ type actor struct {
 	ctx   context.Context
 }
 
+// The kinds of actors.
+const (
+	kindWorker = "worker"
+	kindCloser = "closer"
+	kindClient = "client"
+)
+
 // act begins an actor after a pause. It lives as long as life.
 func (w *world) act(pause time.Duration, kind string, life time.Duration, body func(a *actor)) {
 	w.after(pause, func() {
 		w.actors++
-		a := &actor{world: w, name: fmt.Sprintf("%s%d", kind, w.actors), dies: w.now + life, ctx: context.Background()}
+		a := &actor{world: w, name: fmt.Sprintf("%s%d", kind, w.actors), kind: kind, dies: w.now + life, ctx: context.Background()}
 		// A coroutine: it runs when resumed and at no other time, so nothing
 		// depends on how goroutines are scheduled.
 		resume, _ := iter.Pull(func(yield func(time.Duration) bool) {
