@@ -404,11 +404,8 @@ func (w *worker) submitted(ctx context.Context, attempt machine.Attempt, handle 
 	return w.close(ctx, machine.CloseToken{Attempt: attempt, Handle: handle, Closing: closing})
 }
 
-// queue puts a long call into the task queue unless this worker did before.
+// queue puts a long call into the task queue, which this worker then knows.
 func (w *worker) queue(ctx context.Context, c machine.SubmitTask) error {
-	if _, queued := w.results[c.Attempt]; queued {
-		return nil
-	}
 	if err := w.engine.TaskQueue.Queue(ctx, Task{Call: c.Call, Handle: c.Handle}); err != nil {
 		return err
 	}

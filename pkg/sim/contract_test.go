@@ -46,28 +46,24 @@ var mutants = []mutant{
 	{
 		name:   "token task: an atMostOnce is submitted again",
 		caught: sim.CalledTooOften, edits: one("machine/pending.go",
-			`case w.For == WaitingForToken && !w.Submitted && taskOf(step).AtMostOnce:`,
-			`case w.For == WaitingForToken && !w.Submitted && w.Handle == "":`),
+			`case toSubmit && task.AtMostOnce && past != PastNone:`,
+			`case toSubmit && task.AtMostOnce && w.Handle == "":`),
 	},
 	{
 		name:   "rule 3: the timer after the commit",
 		caught: sim.Stuck, edits: one("engine/advance.go",
-			`	seq := d.base.Seq + 1
-	if timer := d.state.Timer; timer.Tag != "" && timer.Tag != d.liveTag {
+			`	if timer := d.state.Timer; timer.Tag != "" && timer.Tag != d.liveTag {
 		wake := Wake{Execution: w.wake.Execution, Cause: timer.Tag, Due: timer.Due, Sent: w.engine.Now(), Seq: seq}
 		if err := w.engine.Wakes.Send(ctx, wake); err != nil {
 			return err
 		}
 	}
-	item := Item{Execution: w.wake.Execution, Seq: seq, Nonce: w.engine.Fresh(), Body: machine.Encode(d.state, d.events)}
 	w.nonces = append(w.nonces, item.Nonce)
 	if err := w.engine.put(ctx, item); err != nil {
 		return err
 	}
 `,
-			`	seq := d.base.Seq + 1
-	item := Item{Execution: w.wake.Execution, Seq: seq, Nonce: w.engine.Fresh(), Body: machine.Encode(d.state, d.events)}
-	w.nonces = append(w.nonces, item.Nonce)
+			`	w.nonces = append(w.nonces, item.Nonce)
 	if err := w.engine.put(ctx, item); err != nil {
 		return err
 	}
@@ -88,7 +84,7 @@ var mutants = []mutant{
 		name:   "rule 4: the nonce is dropped",
 		caught: sim.GivenUp, edits: []edit{
 			{"engine/engine.go", `if conflict.Nonce == item.Nonce {`, `if conflict.Nonce == "" {`},
-			{"engine/advance.go", `if slices.Contains(w.nonces, base.Nonce) {`, `if slices.Contains(w.nonces, "") {`},
+			{"engine/advance.go", `own := slices.Contains(w.nonces, base.Nonce)`, `own := slices.Contains(w.nonces, "")`},
 		},
 	},
 	{
@@ -115,18 +111,18 @@ var mutants = []mutant{
 	{
 		name:   "rule 4: a worker takes its own attempt for a dead one's",
 		caught: sim.GivenUp, edits: one("engine/advance.go",
-			"		pending = machine.Entered\n", ""),
+			`case !ok || state.Ending != nil:`, `case !ok || waiting.For == machine.WaitingForClaim || state.Ending != nil:`),
 	},
 	{
 		name:   "rule 4: a long call is queued again after a lost race",
 		caught: sim.CalledTooOften, edits: one("engine/advance.go",
-			`if _, queued := w.results[c.Attempt]; queued {`, `if _, queued := w.results[c.Attempt]; queued && w.now.IsZero() {`),
+			"	w.results[c.Attempt] = result{input: c.Input}\n", ""),
 	},
 	{
 		name:   "rule 5: a failed submission does not close the token",
 		caught: sim.HollowAnswer, edits: one("engine/advance.go",
-			`	return w.close(ctx, machine.CloseToken{Attempt: c.Attempt, Handle: c.Handle, Closing: closing})`,
-			`	return w.closed(c.Attempt, closing.Apply(token.Record{})), nil`),
+			`	return w.close(ctx, machine.CloseToken{Attempt: attempt, Handle: handle, Closing: closing})`,
+			`	return w.closed(attempt, closing.Apply(token.Record{})), nil`),
 	},
 	{
 		name:   "rule 5: a long call that was queued is not recorded",
@@ -154,39 +150,38 @@ var mutants = []mutant{
 	{
 		name:   "rule 7: a young wake repeats",
 		caught: sim.CalledTooOften, edits: one("engine/advance.go",
-			`!since.Before(w.engine.Born) && w.now.Before(ends) {`, `w.now.Before(since) {`),
+			`case !known && w.now.Before(ends):`, `case !known && w.now.Before(ends.Add(-workerLife)):`),
 	},
 	{
 		name:   "rule 7: a repeat without a look at the token",
 		caught: sim.Stuck, edits: one("engine/advance.go",
-			`waiting != nil && waiting.For == machine.WaitingForToken {
-		record`, `waiting != nil && waiting.For == machine.WaitingForToken && w.now.IsZero() {
+			`	if waiting.For == machine.WaitingForToken {
+		record`, `	if waiting.For == machine.WaitingForToken && w.now.IsZero() {
 		record`),
 	},
 	{
 		name:   "rule 7: a closed token is not applied",
 		caught: sim.Stuck, edits: one("engine/advance.go",
-			`			d.hasResult = true
-			if err := w.tell(d, w.closed(waiting.Attempt, record)); err != nil {
-				return Verdict{}, err
-			}
-			return done, w.finish(ctx, d)`, `			return done, nil`),
+			`		d.hasResult = true
+		err = w.tell(d, signal)`, `		return done, nil`),
 	},
 	{
 		name:   "rule 7: pending direct calls are not repeated",
 		caught: sim.Stuck, edits: one("machine/pending.go",
-			`case w.For == WaitingForToken && !w.Submitted, w.For == WaitingForCall:`, `case w.For == WaitingForToken && !w.Submitted:`),
+			`case toSubmit, w.For == WaitingForCall, w.For == WaitingForClaim && past == PastNone:`,
+			`case toSubmit, w.For == WaitingForClaim && past == PastNone:`),
 	},
 	{
 		name:   "rule 7: an open token is not submitted again",
 		caught: sim.Stuck, edits: one("machine/pending.go",
-			`case w.For == WaitingForToken && !w.Submitted, w.For == WaitingForCall:`, `case w.For == WaitingForCall:`),
+			`case toSubmit, w.For == WaitingForCall, w.For == WaitingForClaim && past == PastNone:`,
+			`case toSubmit && past == PastNone, w.For == WaitingForCall, w.For == WaitingForClaim && past == PastNone:`),
 	},
 	{
 		name:   "rule 7: a redelivery repeats a claim",
 		caught: sim.CalledTooOften, edits: one("machine/pending.go",
-			`case w.For == WaitingForToken && !w.Submitted, w.For == WaitingForCall:`,
-			`case w.For == WaitingForToken && !w.Submitted, w.For == WaitingForCall, w.For == WaitingForClaim:`),
+			`case toSubmit, w.For == WaitingForCall, w.For == WaitingForClaim && past == PastNone:`,
+			`case toSubmit, w.For == WaitingForCall, w.For == WaitingForClaim:`),
 	},
 	{
 		name:   "rule 8: a timer whose commit is on its way is dropped",
@@ -301,19 +296,13 @@ var mutants = []mutant{
 			`	if err := e.Wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStart, Due: now, Sent: now}); err != nil {
 		return 0, &Error{CodeOf(err), op, err}
 	}
-	state, events := machine.New(request.Flow, request.Execution, request.Input, now, e.Limits)
-	item := Item{Execution: id, Nonce: e.Fresh(), Body: machine.Encode(state, events)}
 	switch err := e.put(ctx, item); {
-	case err == nil:
 `,
-			`	state, events := machine.New(request.Flow, request.Execution, request.Input, now, e.Limits)
-	item := Item{Execution: id, Nonce: e.Fresh(), Body: machine.Encode(state, events)}
-	err := e.put(ctx, item)
+			`	err := e.put(ctx, item)
 	if err := e.Wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStart, Due: now, Sent: now}); err != nil {
 		return 0, &Error{CodeOf(err), op, err}
 	}
 	switch {
-	case err == nil:
 `),
 	},
 }
