@@ -192,7 +192,8 @@ func command(t *testing.T, args ...string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, program(t), args...)
-	cmd.Env = append(os.Environ(), "TZ=UTC", "LANG=C.UTF-8", "LC_ALL=", "NO_COLOR=", "TERM=xterm-256color", "WAITLESS_NOW="+start, "WAITLESS_STORE="+filepath.Join(t.TempDir(), "store"))
+	cmd.Env = append(os.Environ(), "TZ=UTC", "LANG=C.UTF-8", "LC_ALL=", "NO_COLOR=", "TERM=xterm-256color", "WAITLESS_NOW="+start,
+		"WAITLESS_STORE="+filepath.Join(t.TempDir(), "store"))
 	return cmd
 }
 

@@ -175,7 +175,8 @@ func inShell(t *testing.T, command string) (printed string, exit int) {
 	cmd.Dir = "../.."
 	// A make that runs the tests would tell the one in the README about itself.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(pair string) bool { return strings.HasPrefix(pair, "MAKE") || strings.HasPrefix(pair, "MFLAGS") })
-	cmd.Env = append(cmd.Env, "WAITLESS_STORE="+filepath.Join(t.TempDir(), "store"), "GOBIN="+t.TempDir(), "PATH="+filepath.Dir(program(t))+string(os.PathListSeparator)+os.Getenv("PATH"))
+	cmd.Env = append(cmd.Env, "WAITLESS_STORE="+filepath.Join(t.TempDir(), "store"), "GOBIN="+t.TempDir(),
+		"PATH="+filepath.Dir(program(t))+string(os.PathListSeparator)+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
 	return string(out), exitCode(err)
 }

@@ -54,7 +54,8 @@ func (c Command) runCommand() *cobra.Command {
 	flags.StringVar(&options.name, "name", "", "the name of the execution; one that was begun goes on (default: a new one)")
 	flags.StringVar(&options.store, "store", "", "the folder of the store (default: WAITLESS_STORE or .waitless)")
 	flags.StringArrayVar(&options.tasks, "task", nil, "what a function is: NAME=exec:COMMAND; may be given several times")
-	flags.BoolVar(&options.skipTime, "skip-time", false, "let waits pass at once, in memory and in virtual time from WAITLESS_NOW or now; script.yaml beside the flow answers callbacks")
+	flags.BoolVar(&options.skipTime, "skip-time", false,
+		"let waits pass at once, in memory and in virtual time from WAITLESS_NOW or now; script.yaml beside the flow answers callbacks")
 	flags.BoolVar(&options.json, "json", false, "print one JSON object about the execution (see: waitless help json)")
 	return cmd
 }
@@ -334,7 +335,7 @@ func (e *execution) runInStore(ctx context.Context, input expr.Value) (err error
 		return storeError("serve store "+dir, err)
 	}
 	err = e.system.Serve(serving)
-	ended.view.close(ctx.Err() != nil)
+	ended.close(ctx.Err() != nil)
 	switch {
 	case ctx.Err() != nil:
 		return interrupted(e.title(), "it goes on with: "+e.again())
@@ -411,7 +412,7 @@ func (o *ending) Committed(id engine.ID, state machine.State, events []machine.E
 	}
 	o.view.Committed(id, state, events)
 	if text, ok := machine.Token(o.keys, o.execution.file.flow, state); ok && state.Waiting.Submitted && len(events) > 0 {
-		o.view.say(o.howToAnswer(text))
+		o.say(o.howToAnswer(text))
 	}
 	if state.Status.Final() {
 		o.stop()

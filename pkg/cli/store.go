@@ -162,7 +162,7 @@ func apiError(what string, err error) error {
 	switch refused.Code {
 	case engine.CodeNotFound:
 		f.try = "waitless list"
-	case engine.CodeInternal, engine.CodeTooNew:
+	case engine.CodeInternal, engine.CodeTooNew, engine.CodeDefect:
 		f.exit = ExitInternal
 	case engine.CodeConflict, engine.CodeInvalid:
 	}

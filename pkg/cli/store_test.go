@@ -190,7 +190,8 @@ func TestStartLeavesItToTheNextRun(t *testing.T) {
 	if got := doWith(t, "", env, "start", "testdata/flows/pass.yaml", "--name", "right"); got.exit != ExitSucceeded {
 		t.Errorf("start at the socket: %+v", got)
 	}
-	if got := doWith(t, "", env, "history", "pass/right", "--follow", "--json"); got.exit != ExitSucceeded || !strings.Contains(got.stdout, `"Type":"ExecutionSucceeded"`) {
+	got := doWith(t, "", env, "history", "pass/right", "--follow", "--json")
+	if got.exit != ExitSucceeded || !strings.Contains(got.stdout, `"Type":"ExecutionSucceeded"`) {
 		t.Errorf("history: %+v", got)
 	}
 }
@@ -231,7 +232,7 @@ func TestStoreCommandsAreRefused(t *testing.T) {
 		"a forged token":      {[]string{"tokens", "succeed", forged}, ExitUsage, "the token is not valid"},
 		"no object":           {[]string{"tokens", "succeed", text, "--output", "[1]"}, ExitUsage, "--output is an array; allowed: an object"},
 		"a failure unnamed":   {[]string{"tokens", "fail", text, "--error", ""}, ExitUsage, "a failure has no error"},
-		"a token's command":   {[]string{"tokens", "suceed", text}, ExitUsage, `did you mean "succeed"?`},
+		"a token's command":   {[]string{"tokens", "succed", text}, ExitUsage, `did you mean "succeed"?`},
 		"a flow with errors":  {[]string{"start", "testdata/mistakes/six-at-once/flow.yaml"}, ExitUsage, "6 problems"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -256,7 +257,8 @@ func TestTheJSONOfTheStore(t *testing.T) {
 		conforms(t, schema, got.stdout)
 	}
 	var list struct{ Tokens []rest.Token }
-	if err := json.Unmarshal([]byte(doWith(t, "", env, "tokens", "list", "--json", "--unmask").stdout), &list); err != nil || len(list.Tokens) != 1 || list.Tokens[0].Token != text {
+	whole := doWith(t, "", env, "tokens", "list", "--json", "--unmask")
+	if err := json.Unmarshal([]byte(whole.stdout), &list); err != nil || len(list.Tokens) != 1 || list.Tokens[0].Token != text {
 		t.Errorf("tokens %+v, %v", list, err)
 	}
 }

@@ -76,8 +76,12 @@ func deadlineOf(t rest.Token) string {
 	return "until " + localTime(t.Deadline)
 }
 
+// tokenBody is what a command does to one token. First is false when another
+// outcome was first.
+type tokenBody func(ctx context.Context, what string, a *api, text string) (t rest.Token, first bool, err error)
+
 // onToken is a command on one token, whose result is a token.
-func (c Command) onToken(cmd *cobra.Command, body func(ctx context.Context, what string, a *api, text string) (t rest.Token, first bool, err error)) *cobra.Command {
+func (c Command) onToken(cmd *cobra.Command, body tokenBody) *cobra.Command {
 	var o storeOptions
 	cmd.Args = arguments(1, 1)
 	o.register(cmd)

@@ -61,7 +61,7 @@ func (m *MemoryStore) Append(ctx context.Context, item engine.Item) error {
 	return nil
 }
 
-// GapError: such an item was never meant for this log.
+// GapError refuses an item that was never meant for this log.
 func GapError(item engine.Item, size uint64) error {
 	return &engine.Error{
 		Code: engine.CodeInternal, Op: "append to the log of execution " + item.Execution.String(),
@@ -149,6 +149,7 @@ func (m *MemoryStore) Flow(_ context.Context, flow machine.Flow) (*fdl.Flow, err
 	return parsed, nil
 }
 
+// UnknownFlow is the error for a definition that was never put.
 func UnknownFlow(flow machine.Flow) error {
 	return &engine.Error{Code: engine.CodeNotFound, Op: "read flow " + flow.Name, Err: fmt.Errorf("there is none with hash %.12s", flow.Hash)}
 }

@@ -108,7 +108,7 @@ func statusOf(code engine.Code) int {
 		return http.StatusConflict
 	case engine.CodeInvalid:
 		return http.StatusBadRequest
-	case engine.CodeTooNew, engine.CodeInternal:
+	case engine.CodeTooNew, engine.CodeInternal, engine.CodeDefect:
 	}
 	return http.StatusInternalServerError
 }

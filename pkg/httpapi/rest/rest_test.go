@@ -15,6 +15,7 @@ import (
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // api is the API over a system in memory whose time stands still until run.
@@ -125,35 +126,40 @@ func TestAStartIsToldWhatItMet(t *testing.T) {
 	wantRefused(t, err, http.StatusBadRequest, engine.CodeInvalid, "bad:1:10")
 }
 
+// waitingToken is the token of an execution of the callback sample.
+func (a *api) waitingToken() string {
+	a.t.Helper()
+	a.started("callback", `{}`)
+	a.run()
+	open, err := a.Tokens(a.t.Context(), true)
+	if err != nil || len(open) != 1 {
+		a.t.Fatalf("tokens %+v, %v", open, err)
+	}
+	return open[0].Token
+}
+
+func TestOpenTokensAreMaskedUnlessAskedFor(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	text := a.waitingToken()
+	masked, err := a.Tokens(t.Context(), false)
+	if err != nil || len(masked) != 1 || masked[0].Token != token.Mask(text) || masked[0].Step != "mytask" || !masked[0].Open {
+		t.Errorf("tokens %+v, %v", masked, err)
+	}
+}
+
 func TestATokenIsClosedOnce(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	a.started("callback", `{}`)
-	a.run()
-	masked, err := a.Tokens(t.Context(), false)
-	if err != nil || len(masked) != 1 || !strings.HasPrefix(masked[0].Token, "...") || masked[0].Step != "mytask" || !masked[0].Open {
-		t.Fatalf("tokens %+v, %v", masked, err)
-	}
-	open, err := a.Tokens(t.Context(), true)
-	if err != nil || len(open) != 1 {
-		t.Fatal(open, err)
-	}
-	text := open[0].Token
-	if beaten, first, err := a.Heartbeat(t.Context(), text); err != nil || !first || beaten.LastBeat == "" {
-		t.Errorf("heartbeat %+v, open=%t, %v", beaten, first, err)
-	}
-	if _, first, err := a.Succeed(t.Context(), text, object(t, `{"status":"ok"}`)); err != nil || !first {
-		t.Errorf("first: %t, %v", first, err)
-	}
-	if _, first, err := a.Succeed(t.Context(), text, object(t, `{"status":"ok"}`)); err != nil || !first {
-		t.Errorf("the same again: %t, %v", first, err)
+	text := a.waitingToken()
+	for _, what := range []string{"the first", "the same again"} {
+		if _, first, err := a.Succeed(t.Context(), text, object(t, `{"status":"ok"}`)); err != nil || !first {
+			t.Errorf("%s: %t, %v", what, first, err)
+		}
 	}
 	held, first, err := a.Fail(t.Context(), text, rest.Failure{Error: "Late"})
 	if err != nil || first || held.ClosedBy != "hand" || held.Output == nil || held.Output.JSON() != `{"status":"ok"}` {
 		t.Errorf("another: %+v, first=%t, %v", held, first, err)
-	}
-	if _, first, err := a.Heartbeat(t.Context(), text); err != nil || first {
-		t.Errorf("a heartbeat for a closed token: open=%t, %v", first, err)
 	}
 	a.run()
 	ended, err := a.Execution(t.Context(), "callback", "one")
@@ -162,6 +168,21 @@ func TestATokenIsClosedOnce(t *testing.T) {
 	}
 	if shown, err := a.Token(t.Context(), text); err != nil || shown.Open {
 		t.Errorf("token %+v, %v", shown, err)
+	}
+}
+
+func TestAHeartbeatTellsWhetherTheTokenIsOpen(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	text := a.waitingToken()
+	if beaten, first, err := a.Heartbeat(t.Context(), text); err != nil || !first || beaten.LastBeat == "" {
+		t.Errorf("heartbeat %+v, open=%t, %v", beaten, first, err)
+	}
+	if _, first, err := a.Fail(t.Context(), text, rest.Failure{Error: "Rejected"}); err != nil || !first {
+		t.Errorf("failure: %t, %v", first, err)
+	}
+	if _, first, err := a.Heartbeat(t.Context(), text); err != nil || first {
+		t.Errorf("a heartbeat for a closed token: open=%t, %v", first, err)
 	}
 }
 
@@ -187,13 +208,7 @@ func TestAStopEndsWhatWaits(t *testing.T) {
 func TestBadRequestsLoseNothing(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	a.started("callback", `{}`)
-	a.run()
-	open, err := a.Tokens(t.Context(), true)
-	if err != nil || len(open) != 1 {
-		t.Fatal(open, err)
-	}
-	text := open[0].Token
+	text := a.waitingToken()
 	for name, tt := range map[string]struct {
 		path, body string
 		status     int
@@ -215,6 +230,7 @@ func TestBadRequestsLoseNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			defer func() { _ = response.Body.Close() }()
 			var body strings.Builder
 			if err := response.Write(&body); err != nil || response.StatusCode != tt.status || !strings.Contains(body.String(), tt.part) {
 				t.Errorf("answered %d %s, %v; want %d with %q", response.StatusCode, body.String(), err, tt.status, tt.part)
