@@ -33,8 +33,8 @@ func (e *Engine) Recover(ctx context.Context, latest Item) error {
 }
 
 // lostCauses are the causes, timers apart, of the wakes that a state waits for.
-// A token or a request to stop is worth a wake only when it is there already:
-// what comes later has a wake of its own.
+// A request to stop is worth a wake only when it is there already: one that
+// comes later has a wake of its own.
 func (e *Engine) lostCauses(ctx context.Context, id ID, state machine.State) ([]string, error) {
 	var causes []string
 	if state.Status == machine.StatusStarting {
@@ -50,16 +50,10 @@ func (e *Engine) lostCauses(ctx context.Context, id ID, state machine.State) ([]
 	if !stop.Open() {
 		causes = append(causes, machine.CauseStop)
 	}
-	w := state.Waiting
-	switch {
-	case w == nil || w.For == machine.WaitingForInstant:
-		return causes, nil
-	case w.For != machine.WaitingForToken || !w.Submitted:
-		return append(causes, w.By), nil // by rule 7, which looks at the token too
+	if w := state.Waiting; w != nil && w.For != machine.WaitingForInstant {
+		// By rule 7, which looks at the token, and queues again what was lost
+		// with the task queue.
+		causes = append(causes, w.By)
 	}
-	record, err := e.Outcomes.Record(ctx, w.Handle)
-	if err == nil && !record.Open() {
-		causes = append(causes, w.Handle)
-	}
-	return causes, err
+	return causes, nil
 }
