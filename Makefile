@@ -19,9 +19,9 @@ BUILD_FLAGS := -trimpath -ldflags="-s -w"
 GO_DIRS := $(wildcard functions pkg)
 FUNCTIONS := $(notdir $(patsubst %/,%,$(dir $(wildcard functions/*/main.go))))
 
-# What `make unit` leaves to `make test`: what links the Lambda runtime or the durable store, which take longer to compile than
-# all the rest together.
-UNIT_PACKAGES = $(shell go list ./... | grep -v -e /functions/ -e /pkg/aws/ -e /pkg/local/disk -e /pkg/cli -e /pkg/cmd/)
+# What `make unit` leaves to `make test`: what links an HTTP server, the Lambda runtime or the durable store, which take longer to
+# compile than all the rest together.
+UNIT_PACKAGES = $(shell go list ./... | grep -v -e /functions/ -e /pkg/aws/ -e /pkg/httpapi/ -e /pkg/local/disk -e /pkg/cli -e /pkg/cmd/)
 
 .PHONY: help
 help: ## List the targets
