@@ -343,7 +343,9 @@ func TestBinaryInRealTime(t *testing.T) {
 	if n := strings.Count(stderr.String(), "GetJobStatus answered"); n != 2 {
 		t.Errorf("GetJobStatus answered %d times, want 2:\n%s", n, stderr.String())
 	}
-	if took < 20*time.Second || took > 22*time.Second {
-		t.Errorf("took %s, want 20 to 22 seconds", took)
+	// A busy machine may be late; early is what no machine may be.
+	if took < 20*time.Second {
+		t.Errorf("took %s, want at least 20 seconds", took)
 	}
+	t.Logf("took %s", took)
 }
