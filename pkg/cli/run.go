@@ -25,6 +25,7 @@ import (
 // runOptions are the flags of run.
 type runOptions struct {
 	input    string
+	hasInput bool // --input was given
 	name     string
 	tasks    []string
 	store    string
@@ -47,7 +48,10 @@ func (c Command) runCommand() *cobra.Command {
 			"Exit code 0: succeeded, 1: failed, 2: usage or an invalid flow, 3: our error, 4: waiting for somebody, 130: interrupted.",
 		Example: `  waitless run flow.yaml --input '{"delay":20}' --skip-time`,
 		Args:    arguments(1, 1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0], options) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			options.hasInput = cmd.Flags().Changed("input")
+			return c.run(cmd.Context(), args[0], options)
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&options.input, "input", "{}", "the input: a JSON object, @FILE or - for standard input")
@@ -351,6 +355,9 @@ func (e *execution) again() string {
 	if e.options.store != "" {
 		again += " --store " + e.options.store
 	}
+	for _, task := range e.options.tasks {
+		again += " --task '" + task + "'"
+	}
 	return again
 }
 
@@ -361,6 +368,9 @@ func (e *execution) start(ctx context.Context, flows engine.Flows, input expr.Va
 		return 0, err
 	}
 	e.id = engine.NewID(flow.Name, e.name)
+	if begun, err := e.system.Describe(ctx, e.id); err == nil && !e.options.hasInput {
+		input = begun.Input // who only names an execution means the one that is there
+	}
 	answer, err := e.system.Start(ctx, engine.StartRequest{Flow: flow, Execution: e.name, Input: input})
 	switch {
 	case err != nil:

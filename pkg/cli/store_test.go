@@ -135,6 +135,22 @@ func TestAnAnswerWhileNothingRunsIsHonoured(t *testing.T) {
 	}
 }
 
+// The command that an interrupted run shows goes on with it, its input included.
+func TestTheCommandThatGoesOn(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	run := runInBackground(t, env, "testdata/flows/pause-2s.yaml", "--name", "one", "--input", `{"a":1}`)
+	run.awaits("waits until")
+	run.stop()
+	command := run.awaits(`it goes on with: waitless (.*)\n`)
+	if code := run.wait(); code != ExitInterrupted {
+		t.Fatalf("exit %d", code)
+	}
+	if got := doWith(t, "", env, strings.Fields(command)...); got.exit != ExitSucceeded || !strings.Contains(got.stderr, `started with {"a":1}`) {
+		t.Errorf("%s: %+v", command, got)
+	}
+}
+
 // Whoever comes late is told what happened first.
 func TestALateAnswerIsToldWhatHappened(t *testing.T) {
 	t.Parallel()
