@@ -120,11 +120,24 @@ func (p tokenWakes) Send(ctx context.Context, id token.ID, handle string, at tim
 
 type taskQueue struct{ a *actor }
 
+// Queue puts the task into the queue. One whose sender was not told so is there
+// twice when it is sent again, which is a duplicate like any other.
 func (q taskQueue) Queue(_ context.Context, task engine.Task) error {
-	return q.a.effect("queue "+task.Call.Step, func() error {
-		q.a.world.queue(task, q.a.causes)
+	w := q.a.world
+	posted, unanswered := false, false
+	duplicate := func() { w.copies["task "+task.Handle]++ }
+	err := q.a.effect("queue "+task.Call.Step, func() error {
+		posted = true
+		w.queue(task, q.a.causes)
+		if unanswered {
+			duplicate() // it lands late
+		}
 		return nil
 	})
+	if unanswered = err != nil && !q.a.dead; unanswered && posted {
+		duplicate()
+	}
+	return err
 }
 
 type tasks struct{ a *actor }
