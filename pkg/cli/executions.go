@@ -33,11 +33,7 @@ func (c Command) onStore(o *storeOptions, body func(ctx context.Context, what st
 		if err != nil {
 			return err
 		}
-		defer func() {
-			if closeErr := a.close(); err == nil && closeErr != nil {
-				err = storeError(what, closeErr)
-			}
-		}()
+		defer a.end(what, &err)
 		return body(cmd.Context(), what, a, args)
 	}
 }
@@ -92,11 +88,7 @@ func (c Command) start(ctx context.Context, o storeOptions, file flowFile, start
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if closeErr := a.close(); err == nil && closeErr != nil {
-			err = storeError(what, closeErr)
-		}
-	}()
+	defer a.end(what, &err)
 	flow, err := a.PutFlow(ctx, file.name(), file.text)
 	if err != nil {
 		return apiError(what, err)

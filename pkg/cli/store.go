@@ -45,6 +45,14 @@ type api struct {
 	close func() error
 }
 
+// end closes the API after a command; what goes wrong then is the command's
+// error unless it has one.
+func (a *api) end(what string, err *error) {
+	if closeErr := a.close(); *err == nil && closeErr != nil {
+		*err = storeError(what, closeErr)
+	}
+}
+
 // openAPI finds the API of the store in dir.
 func (c Command) openAPI(what, dir string) (*api, error) {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
