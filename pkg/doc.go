@@ -113,11 +113,11 @@
 // Reason: a function is a flag of the command line. An execution that another terminal began with other flags would fail for the
 // lack of a function, which nothing can undo.
 //
-// # 10. What keeps executions on one machine?
+// # 12. What keeps executions on one machine?
 //
 // Options: pebble, bbolt, SQLite without C; a log of our own.
 //
-// Choice: pebble (local.DiskStore), with one goroutine that writes, and syncs for all who wait.
+// Choice: pebble (local/disk), with one goroutine that writes, and syncs for all who wait.
 //
 // Reason: a commit is a small item put under a new key, and what it costs is the sync. With 64 writers of 1 KB pebble made
 // 45,000 durable writes a second on two cores, bbolt 14,000, SQLite 8,000 in an earlier run; a log of our own would need its
@@ -125,4 +125,16 @@
 // goroutine stops, and everybody else gets the error. It also shows a write before it is on disk; the store holds the
 // execution until then, so that nobody is told what a crash would take back. The format number of the store stands in a
 // file of its own, since pebble writes as soon as it opens, and a newer store is to be left untouched.
+//
+// # 13. How does a state hold a large value?
+//
+// Options: in full in every item; under a key of its own in the store; by reference to the log item in which it arose.
+//
+// Choice: by reference (expr.Ref: the item's number and the value's number in it), decided where a value is written. A value
+// that was read knows its origin, so the encoder needs no table of what is where; an origin names its log, so that a value
+// that went to another execution is written there in full. The engine loads what Apply misses and asks again.
+//
+// Reason: a poll with an input of 5 KB then costs what one without costs, and no store needs a second kind of key that could be
+// lost or left over. To ask a held value for its content is a bug and panics, as an index out of range does: an empty value
+// in its place would be a wrong answer that nobody sees.
 package pkg

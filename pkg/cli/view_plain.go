@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
@@ -65,6 +66,15 @@ func (v *plainView) text(e machine.Event, after []machine.Event) string {
 	return ""
 }
 
+// shortly is a value, or only its size when parts of it are held elsewhere in
+// the log, where "waitless history" finds them.
+func shortly(v expr.Value) string {
+	if !v.IsComplete() {
+		return fmt.Sprintf("%s of %d bytes", v.Kind(), v.Size())
+	}
+	return v.JSON()
+}
+
 func (v *plainView) name(e machine.Event) string { return v.flow.All[e.Step].Name }
 
 // failedText is silent about a task, whose TaskFailed said it.
@@ -82,7 +92,7 @@ func (v *plainView) failure(e machine.Event) string {
 func (v *plainView) exitedText(e machine.Event, after []machine.Event) string {
 	switch v.flow.All[e.Step].Kind.(type) {
 	case *fdl.Pass:
-		return fmt.Sprintf("%s put out %s", v.name(e), e.Output)
+		return fmt.Sprintf("%s put out %s", v.name(e), shortly(e.Output))
 	case *fdl.Choice:
 		return v.name(e) + v.goesTo(e, after)
 	case *fdl.Succeed:

@@ -27,7 +27,7 @@ var done = Verdict{}
 func (e *Engine) Advance(ctx context.Context, wake Wake) (Verdict, error) {
 	receives := wake.Receives
 	wake.Receives = 0 // of this message, not of one that is sent for it
-	w := &worker{engine: e, wake: wake, results: map[machine.Attempt]result{}}
+	w := &worker{engine: e, wake: wake, results: map[machine.Attempt]result{}, held: held{log: e.Log, execution: wake.Execution}}
 	verdict, err := w.run(ctx)
 	if poisoned(receives, err) {
 		verdict, err = done, w.abandon(ctx, err)
@@ -46,6 +46,8 @@ type worker struct {
 	// results are the outcomes of calls that no commit holds yet. They outlive
 	// a lost race, so that no call is repeated for it (rule 4).
 	results map[machine.Attempt]result
+	// held finds large values of the execution.
+	held held
 	// nonces are those of all items whose put was tried: an item with one of
 	// them is our own.
 	nonces []string
@@ -90,6 +92,8 @@ type draft struct {
 	commands []machine.Command
 	// changed: the state is another one than in base.
 	changed bool
+	// large: the last commit wrote a value that later items refer to.
+	large bool
 	// hasResult: a call's result or a token's outcome is in the draft, so
 	// nothing that depends on it may be called before the commit (rule 2).
 	hasResult bool
@@ -105,7 +109,7 @@ func (w *worker) apply(ctx context.Context) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, err
 	}
-	state, _, err := decode(base)
+	state, err := decodeState(base)
 	if err != nil {
 		return Verdict{}, err
 	}
@@ -120,7 +124,7 @@ func (w *worker) apply(ctx context.Context) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, err
 	}
-	if err := w.tell(d, signal); err != nil {
+	if err := w.tell(ctx, d, signal); err != nil {
 		return Verdict{}, err
 	}
 	return done, w.finish(ctx, d)
@@ -218,6 +222,9 @@ func (w *worker) stopRequest(ctx context.Context) (machine.Signal, error) {
 // carried out. A worker that finds its own item, or has the result at hand, is
 // that worker.
 func (w *worker) unresolved(ctx context.Context, base Item, state machine.State, since time.Time) (Verdict, error) {
+	if err := w.completeWaiting(ctx, &state); err != nil {
+		return Verdict{}, err
+	}
 	_, known := w.known(state.Waiting)
 	own := slices.Contains(w.nonces, base.Nonce)
 	past := machine.PastUnknown
@@ -239,11 +246,11 @@ func (w *worker) unresolved(ctx context.Context, base Item, state machine.State,
 		return Verdict{}, err
 	case signal != nil:
 		d.hasResult = true
-		err = w.tell(d, signal)
+		err = w.tell(ctx, d, signal)
 	default:
-		if d.commands, err = machine.Pending(d.env, state, w.now, past); err != nil {
-			err = defect("repeat what is pending", err)
-		}
+		var next machine.Next
+		next, err = w.withHeld(ctx, d, func(env machine.Env) (machine.Next, error) { return machine.Pending(env, state, w.now, past) })
+		d.commands = next.Commands
 	}
 	if err != nil {
 		return Verdict{}, err
@@ -304,11 +311,14 @@ func (w *worker) draft(ctx context.Context, base Item, state machine.State) (*dr
 }
 
 // tell applies a signal to the draft.
-func (w *worker) tell(d *draft, signal machine.Signal) error {
+func (w *worker) tell(ctx context.Context, d *draft, signal machine.Signal) error {
+	if err := d.settle(); err != nil {
+		return err
+	}
 	d.env.Tag = w.engine.Fresh()
-	next, err := machine.Apply(d.env, d.state, signal)
+	next, err := w.withHeld(ctx, d, func(env machine.Env) (machine.Next, error) { return machine.Apply(env, d.state, signal) })
 	if err != nil {
-		return defect("apply a signal", err)
+		return err
 	}
 	if _, closed := signal.(machine.TokenClosed); closed {
 		d.hasResult = true
@@ -339,7 +349,7 @@ func (w *worker) finish(ctx context.Context, d *draft) error {
 		if signal == nil {
 			continue
 		}
-		if err := w.tell(d, signal); err != nil {
+		if err := w.tell(ctx, d, signal); err != nil {
 			return err
 		}
 	}
@@ -447,7 +457,8 @@ func (w *worker) call(ctx context.Context, call machine.Call) (token.Outcome, er
 // (rules 3, 4). The draft goes on from there.
 func (w *worker) commit(ctx context.Context, d *draft) error {
 	seq := d.base.Seq + 1
-	item := Item{Execution: w.wake.Execution, Seq: seq, Nonce: w.engine.Fresh(), Body: machine.Encode(d.state, d.events)}
+	item := Item{Execution: w.wake.Execution, Seq: seq, Nonce: w.engine.Fresh()}
+	item.Body, d.large = machine.Encode(item.place(), d.state, d.events)
 	if err := checkSize(item); err != nil {
 		return defect("commit", err)
 	}

@@ -62,7 +62,8 @@ func (w *worker) abandonOnce(ctx context.Context, cause error) error {
 		}
 	}
 	state, events := machine.Abandon(state, held, text, w.wake.Cause, now)
-	item := Item{Execution: w.wake.Execution, Seq: base.Seq + 1, Nonce: w.engine.Fresh(), Body: machine.Encode(state, events)}
+	item := Item{Execution: w.wake.Execution, Seq: base.Seq + 1, Nonce: w.engine.Fresh()}
+	item.Body, _ = machine.Encode(item.place(), state, events)
 	if err := w.engine.put(ctx, item); err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func (w *worker) abandonOnce(ctx context.Context, cause error) error {
 // not damaged; when all are, one of which nothing is known.
 func (w *worker) lastReadable(ctx context.Context, item Item) (machine.State, error) {
 	for seq := item.Seq; ; {
-		state, _, err := decode(item)
+		state, err := decodeState(item)
 		switch {
 		case CodeOf(err) == CodeTooNew:
 			return state, err

@@ -142,7 +142,8 @@ func (e *Engine) Start(ctx context.Context, request StartRequest) (StartAnswer, 
 	now := e.Now()
 	id := NewID(request.Flow.Name, request.Execution)
 	state, events := machine.New(request.Flow, request.Execution, request.Input, now, e.Limits)
-	item := Item{Execution: id, Nonce: e.Fresh(), Body: machine.Encode(state, events)}
+	item := Item{Execution: id, Nonce: e.Fresh()}
+	item.Body, _ = machine.Encode(item.place(), state, events)
 	if err := checkSize(item); err != nil {
 		return 0, &Error{CodeInvalid, op, err}
 	}
@@ -178,7 +179,7 @@ func (e *Engine) compareStart(ctx context.Context, op string, id ID, request Sta
 	case len(items) == 0:
 		return 0, &Error{CodeInternal, op, errors.New("the log refused item 0 and does not have it")}
 	}
-	first, _, err := decode(items[0])
+	first, err := decodeState(items[0])
 	switch {
 	case err != nil:
 		return 0, &Error{CodeOf(err), op, err}
@@ -209,59 +210,6 @@ func (e *Engine) put(ctx context.Context, item Item) error {
 		return nil
 	}
 	return err
-}
-
-// decode reads an item and gives errors their code.
-func decode(item Item) (machine.State, []machine.Event, error) {
-	state, events, err := machine.Decode(item.Body)
-	var format *machine.FormatError
-	switch {
-	case errors.As(err, &format):
-		return state, events, &Error{CodeTooNew, "read the log of execution " + item.Execution.String(), err}
-	case err != nil:
-		return state, events, &Error{CodeDefect, "read the log of execution " + item.Execution.String(), err}
-	}
-	return state, events, nil
-}
-
-// Describe is the state of an execution. One that does not exist: an error
-// with [CodeNotFound].
-func (e *Engine) Describe(ctx context.Context, id ID) (machine.State, error) {
-	item, err := e.Log.Latest(ctx, id)
-	if err != nil {
-		return machine.State{}, &Error{CodeOf(err), "describe execution " + id.String(), err}
-	}
-	state, _, err := decode(item)
-	return state, err
-}
-
-// historyPage is how many items are read at once.
-const historyPage = 100
-
-// History is the history of an execution from its first event on. One that
-// does not exist: an error with [CodeNotFound].
-func (e *Engine) History(ctx context.Context, id ID) ([]machine.Event, error) {
-	var history []machine.Event
-	for from := uint64(0); ; from += historyPage {
-		items, err := e.Log.Items(ctx, id, from, historyPage)
-		if err != nil {
-			return nil, &Error{CodeOf(err), "read the history of execution " + id.String(), err}
-		}
-		for _, item := range items {
-			_, events, err := decode(item)
-			if err != nil {
-				return nil, err
-			}
-			history = append(history, events...)
-		}
-		if len(items) < historyPage {
-			break
-		}
-	}
-	if len(history) == 0 {
-		return nil, &Error{CodeNotFound, "read the history of execution " + id.String(), ErrNotFound}
-	}
-	return history, nil
 }
 
 // jitter is a random pause, longer after more tries.

@@ -12,7 +12,7 @@ import (
 // memory. Latest is the latest item of its log. Of an execution that has ended
 // nothing is sent.
 func (e *Engine) Recover(ctx context.Context, latest Item) error {
-	state, _, err := decode(latest)
+	state, err := decodeState(latest)
 	if err != nil || state.Status.Final() {
 		return err
 	}

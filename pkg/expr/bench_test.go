@@ -20,7 +20,7 @@ func BenchmarkConditionHolds(b *testing.B) {
 			c := condition(b, bb.condition)
 			b.ReportAllocs()
 			for b.Loop() {
-				if !c.Holds(self) {
+				if !c.Holds(&expr.Scope{Self: self}) {
 					b.Fatalf("%s does not hold", c)
 				}
 			}

@@ -11,10 +11,20 @@ import (
 // that is written again costs two or three bytes, which is what keeps the log
 // of an execution small: its state and its events share most of their values.
 // The zero Encoder is ready.
+//
+// With a place, values over 256 bytes that stand in an earlier item of the same
+// log are written as references to there.
 type Encoder struct {
-	out  []byte
-	seen map[*node]uint64
+	// Place is the item being written; the zero Origin is none.
+	Place Origin
+	out   []byte
+	seen  map[*node]uint64
+	large bool
 }
+
+// WroteLarge reports whether a value was written in full that later items of
+// the log will refer to.
+func (e *Encoder) WroteLarge() bool { return e.large }
 
 // remembered reports whether a value is written once only. A reference to a
 // smaller one would save nothing.
@@ -23,8 +33,11 @@ func remembered(v Value) bool {
 	return v.Kind() > KindBool && v.Size() >= least
 }
 
-// tagReference follows the kinds: the value stands earlier, its number follows.
-const tagReference = byte(KindObject) + 1
+// The tags after the kinds.
+const (
+	tagReference = byte(KindObject) + 1 // the value stands earlier in this item, its number follows
+	tagHeld      = byte(KindObject) + 2 // the value stands in an earlier item
+)
 
 // Bytes is what was written.
 func (e *Encoder) Bytes() []byte { return e.out }
@@ -64,6 +77,11 @@ func (e *Encoder) Value(v Value) {
 		}
 		e.seen[v.n] = uint64(len(e.seen))
 	}
+	if e.stands(v) && (v.n.held || v.n.size > heldAbove) {
+		e.held(v, e.inline(v))
+		return
+	}
+	e.large = e.large || v.Size() > heldAbove
 	e.out = append(e.out, byte(v.Kind()))
 	switch v.Kind() {
 	case KindBool:
@@ -100,10 +118,12 @@ var ErrDamaged = errors.New("encoded values are damaged")
 // Decoder reads what an [Encoder] wrote, in the same order. After the first
 // damage everything read is zero and Err tells.
 type Decoder struct {
-	in     []byte
-	values []Value
-	depth  int
-	err    error
+	in      []byte
+	values  []Value
+	depth   int
+	err     error
+	place   *Origin
+	origins map[uint64]*Origin
 }
 
 // What a Decoder takes at most. encoding/json reads 10,000 levels, to which
@@ -116,6 +136,9 @@ const (
 
 // NewDecoder reads from data, which must not change meanwhile.
 func NewDecoder(data []byte) *Decoder { return &Decoder{in: data} }
+
+// NewDecoderAt reads what was written with a place.
+func NewDecoderAt(place Origin, data []byte) *Decoder { return &Decoder{in: data, place: &place} }
 
 // Err is [ErrDamaged] when something read was not there, else nil.
 func (d *Decoder) Err() error { return d.err }
@@ -202,7 +225,7 @@ func (d *Decoder) Value() Value {
 	// and given back when the value turns out too small to be remembered.
 	place := len(d.values)
 	d.values = append(d.values, Value{})
-	v := d.content(Kind(tag))
+	v := d.content(tag)
 	if v.Size() > maxSize {
 		d.damaged()
 	}
@@ -210,11 +233,20 @@ func (d *Decoder) Value() Value {
 	case d.err != nil:
 		return Value{}
 	case remembered(v):
-		d.values[place] = v
+		d.remember(place, v)
 	default:
 		d.forget(place)
 	}
 	return v
+}
+
+// remember puts a value at its place, which is its number when it was written
+// in full here.
+func (d *Decoder) remember(place int, v Value) {
+	d.values[place] = v
+	if d.place != nil && v.n.origin == nil {
+		v.n.origin, v.n.number = d.place, uint32(place) //nolint:gosec // less than the bytes of an item
+	}
 }
 
 // forget gives back a place. Nothing came after it: what is inside of a value
@@ -232,8 +264,11 @@ func (d *Decoder) reference() Value {
 	return d.values[number]
 }
 
-func (d *Decoder) content(kind Kind) Value {
-	switch kind {
+func (d *Decoder) content(tag byte) Value {
+	if tag == tagHeld {
+		return d.held()
+	}
+	switch kind := Kind(tag); kind {
 	case KindMissing:
 		return Value{}
 	case KindNull:

@@ -14,10 +14,9 @@ import (
 // comparison holds only when it is the boolean true.
 type Condition struct{ root operand }
 
-// Holds reports whether the condition is true for the step input self.
-func (c Condition) Holds(self Value) bool {
-	return c.root.eval(&Scope{Self: self}).IsTrue()
-}
+// Holds reports whether the condition is true for the step's input, the Self of
+// the scope.
+func (c Condition) Holds(scope *Scope) bool { return c.root.eval(scope).IsTrue() }
 
 // String writes c so that [ParseCondition] reads the same condition from it.
 func (c Condition) String() string { return string(c.root.appendTo(nil)) }
@@ -62,7 +61,7 @@ func (l list) eval(scope *Scope) Value {
 // has reports whether one of the elements equals v; those that are missing do
 // not count.
 func (l list) has(v Value, scope *Scope) bool {
-	return slices.ContainsFunc(l.elements, func(e operand) bool { return Equal(v, e.eval(scope)) })
+	return slices.ContainsFunc(l.elements, func(e operand) bool { return Equal(v, scope.complete(e)) })
 }
 
 func (n negation) eval(scope *Scope) Value { return Bool(!n.of.eval(scope).IsTrue()) }
@@ -78,16 +77,19 @@ func (j joint) eval(scope *Scope) Value {
 }
 
 func (c comparison) eval(scope *Scope) Value {
-	left := c.left.eval(scope)
+	left := scope.complete(c.left)
 	if left.IsMissing() {
 		return Bool(false)
 	}
 	if l, ok := c.right.(list); ok && c.operator == "in" {
 		return Bool(l.has(left, scope))
 	}
-	right := c.right.eval(scope)
+	right := scope.complete(c.right)
 	return Bool(!right.IsMissing() && compare(c.operator, left, right))
 }
+
+// complete is the value of an operand, whose content is going to be compared.
+func (s *Scope) complete(o operand) Value { return s.Lookup.Complete(o.eval(s)) }
 
 func compare(operator string, left, right Value) bool {
 	switch operator {

@@ -107,7 +107,7 @@ func TestConditionRules(t *testing.T) {
 		t.Run(fmt.Sprint(i, " ", tt.rule), func(t *testing.T) {
 			t.Parallel()
 			c := condition(t, tt.condition)
-			if got := c.Holds(sampleScope(t).Self); got != tt.want {
+			if got := c.Holds(&expr.Scope{Self: sampleScope(t).Self}); got != tt.want {
 				t.Errorf("%s: %s is %t, want %t", tt.rule, tt.condition, got, tt.want)
 			}
 			checkPrints(t, c)
@@ -123,8 +123,8 @@ func checkPrints(t *testing.T, c expr.Condition) {
 		t.Errorf("%s reads back as %s", c, again)
 	}
 	self := sampleScope(t).Self
-	if again.Holds(self) != c.Holds(self) {
-		t.Errorf("%s is %t, read back it is %t", c, c.Holds(self), again.Holds(self))
+	if again.Holds(&expr.Scope{Self: self}) != c.Holds(&expr.Scope{Self: self}) {
+		t.Errorf("%s is %t, read back it is %t", c, c.Holds(&expr.Scope{Self: self}), again.Holds(&expr.Scope{Self: self}))
 	}
 }
 
@@ -190,7 +190,7 @@ func TestConditionMissing(t *testing.T) {
 	for _, operator := range operators {
 		for _, other := range []string{`1`, `"x"`, `true`, `[1]`, `$.z`, `$.o`, `$.list`, `$.missing`, `$.also.missing`} {
 			for _, text := range []string{`$.missing ` + operator + ` ` + other, other + ` ` + operator + ` $.missing`} {
-				if condition(t, text).Holds(self) {
+				if condition(t, text).Holds(&expr.Scope{Self: self}) {
 					t.Errorf("%s holds, but a comparison with a missing value is false", text)
 				}
 			}
@@ -206,7 +206,7 @@ func TestConditionDifferentTypes(t *testing.T) {
 		for i, left := range values {
 			for j, right := range values {
 				text := left + ` ` + operator + ` ` + right
-				if i != j && condition(t, text).Holds(self) != (operator == "!=") {
+				if i != j && condition(t, text).Holds(&expr.Scope{Self: self}) != (operator == "!=") {
 					t.Errorf("%s: of different types only != holds", text)
 				}
 			}
@@ -229,7 +229,7 @@ func TestConditionOnNoObject(t *testing.T) {
 		{``, `!$`, true},
 	}
 	for _, tt := range tests {
-		if got := condition(t, tt.condition).Holds(parseOrMissing(t, tt.self)); got != tt.want {
+		if got := condition(t, tt.condition).Holds(&expr.Scope{Self: parseOrMissing(t, tt.self)}); got != tt.want {
 			t.Errorf("%s of %s is %t, want %t", tt.condition, tt.self, got, tt.want)
 		}
 	}

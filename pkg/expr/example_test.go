@@ -14,8 +14,8 @@ func ExampleParseCondition() {
 	}
 	running, _ := expr.ParseJSON([]byte(`{"attempt": 1, "status": "running"}`))
 	silent, _ := expr.ParseJSON([]byte(`{"status": "running"}`))
-	fmt.Println(c.Holds(running))
-	fmt.Println(c.Holds(silent)) // a comparison with a missing value is false
+	fmt.Println(c.Holds(&expr.Scope{Self: running}))
+	fmt.Println(c.Holds(&expr.Scope{Self: silent})) // a comparison with a missing value is false
 
 	_, err = expr.ParseCondition(`$.status = "success"`)
 	fmt.Println(err)

@@ -84,14 +84,14 @@ func (v Value) AppendJSON(b []byte) []byte {
 	case KindMissing:
 		return append(b, "null"...)
 	case KindString:
-		return appendString(b, v.n.text)
+		return appendString(b, v.Text())
 	case KindArray:
-		return appendMembers(b, v.n.members, '[', ']')
+		return appendMembers(b, v.Members(), '[', ']')
 	case KindObject:
-		return appendMembers(b, v.n.members, '{', '}')
+		return appendMembers(b, v.Members(), '{', '}')
 	case KindNull, KindBool, KindNumber:
 	}
-	return append(b, v.n.text...)
+	return append(b, v.Text()...)
 }
 
 func appendMembers(b []byte, members []Member, open, end byte) []byte {

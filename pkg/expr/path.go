@@ -27,6 +27,8 @@ var MappingRoots = []Root{RootInput, RootLocal, RootContext}
 // stay missing.
 type Scope struct {
 	Self, Input, Local, Context Value
+	// Lookup has the content of what is held elsewhere, nil when nothing is.
+	Lookup *Lookup
 }
 
 func (s *Scope) root(r Root) Value {
@@ -192,30 +194,33 @@ func (p Path) String() string {
 
 // Eval is the selected value, or Missing. [*] selects from every element that
 // has what follows, in one flat list; on what is no array it selects nothing.
-func (p Path) Eval(scope *Scope) Value { return selectFrom(scope.root(p.root), p.segments) }
+func (p Path) Eval(scope *Scope) Value {
+	return selectFrom(scope.root(p.root), p.segments, scope.Lookup)
+}
 
-func selectFrom(v Value, segments []segment) Value {
+func selectFrom(v Value, segments []segment, lookup *Lookup) Value {
 	for i, s := range segments {
+		v = lookup.Open(v)
 		switch s.kind {
 		case segmentKey:
 			v = v.Get(s.key)
 		case segmentIndex:
 			v = v.At(s.index)
 		case segmentAll:
-			return selectFromAll(v, segments[i+1:])
+			return selectFromAll(v, segments[i+1:], lookup)
 		}
 	}
 	return v
 }
 
-func selectFromAll(v Value, rest []segment) Value {
+func selectFromAll(v Value, rest []segment, lookup *Lookup) Value {
 	if v.Kind() != KindArray {
 		return Value{}
 	}
 	flat := slices.ContainsFunc(rest, func(s segment) bool { return s.kind == segmentAll })
 	var selected []Member
-	for _, m := range v.n.members {
-		one := selectFrom(m.Value, rest)
+	for _, m := range v.Members() {
+		one := selectFrom(m.Value, rest, lookup)
 		switch {
 		case one.IsMissing():
 		case flat:

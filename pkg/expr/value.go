@@ -34,7 +34,12 @@ type Value struct{ n *node }
 // returned, so values share their parts freely.
 type node struct {
 	kind Kind
-	text string // KindString: the text; KindNumber: the literal; KindBool: "true" or "false"
+	// held: the content is elsewhere, at origin. partial: that of something
+	// inside is.
+	held, partial bool
+	number        uint32  // of the value in the item of its origin
+	origin        *Origin // where the value stands in full; nil when nowhere
+	text          string  // KindString: the text; KindNumber: the literal; KindBool: "true" or "false"
 	// members holds an object's members sorted by key, or an array's elements
 	// with empty keys: one slice for both keeps a node small.
 	members []Member
@@ -113,6 +118,7 @@ func arrayOf(members []Member) Value {
 	n := &node{kind: KindArray, members: members, size: len("[]") + max(len(members)-1, 0)}
 	for _, m := range members {
 		n.size += m.Value.Size()
+		n.partial = n.partial || !m.Value.IsComplete()
 	}
 	return Value{n}
 }
@@ -152,6 +158,7 @@ func objectOf(members []Member) Value {
 	n := &node{kind: KindObject, members: members, size: len("{}") + len(members) - 1}
 	for _, m := range members {
 		n.size += stringSize(m.Key) + len(":") + m.Value.Size()
+		n.partial = n.partial || !m.Value.IsComplete()
 	}
 	return Value{n}
 }
@@ -176,6 +183,7 @@ func (v Value) Text() string {
 	if v.n == nil {
 		return ""
 	}
+	v.mustBeHere()
 	return v.n.text
 }
 
@@ -190,10 +198,7 @@ func (v Value) Size() int {
 
 // Len is the number of members of an object or of elements of an array.
 func (v Value) Len() int {
-	if v.n == nil {
-		return 0
-	}
-	return len(v.n.members)
+	return len(v.Members())
 }
 
 // Members lists an object's members sorted by key, or an array's elements
@@ -202,6 +207,7 @@ func (v Value) Members() []Member {
 	if v.n == nil {
 		return nil
 	}
+	v.mustBeHere()
 	return v.n.members
 }
 
@@ -210,7 +216,7 @@ func (v Value) Get(key string) Value {
 	if v.Kind() != KindObject {
 		return Value{}
 	}
-	i, found := slices.BinarySearchFunc(v.n.members, key, func(m Member, key string) int {
+	i, found := slices.BinarySearchFunc(v.Members(), key, func(m Member, key string) int {
 		return strings.Compare(m.Key, key)
 	})
 	if !found {
@@ -221,7 +227,7 @@ func (v Value) Get(key string) Value {
 
 // At is the element of an array, counted from 0, or Missing.
 func (v Value) At(i int) Value {
-	if v.Kind() != KindArray || i < 0 || i >= len(v.n.members) {
+	if v.Kind() != KindArray || i < 0 || i >= v.Len() {
 		return Value{}
 	}
 	return v.n.members[i].Value
@@ -233,7 +239,7 @@ func (v Value) Int64() (i int64, ok bool) {
 	if v.Kind() != KindNumber {
 		return 0, false
 	}
-	return wholeNumber(v.n.text)
+	return wholeNumber(v.Text())
 }
 
 // Merge is the object with the members of both, where over's members win. A
@@ -270,7 +276,7 @@ func objectMembers(v Value) []Member {
 	if v.Kind() != KindObject {
 		return nil
 	}
-	return v.n.members
+	return v.Members()
 }
 
 // Equal reports whether a and b are the same JSON value: numbers by their
@@ -285,9 +291,9 @@ func Equal(a, b Value) bool {
 	}
 	switch a.Kind() {
 	case KindNumber:
-		return compareNumbers(a.n.text, b.n.text) == 0
+		return compareNumbers(a.Text(), b.Text()) == 0
 	case KindArray, KindObject:
-		return slices.EqualFunc(a.n.members, b.n.members, func(x, y Member) bool {
+		return slices.EqualFunc(a.Members(), b.Members(), func(x, y Member) bool {
 			return x.Key == y.Key && Equal(x.Value, y.Value)
 		})
 	case KindMissing, KindNull, KindBool, KindString:

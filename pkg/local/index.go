@@ -14,7 +14,7 @@ type Listing struct{ found []machine.State }
 // Add takes the execution up if it is one of the flow and has the status;
 // empty ones mean all.
 func (l *Listing) Add(latest engine.Item, flow string, status machine.Status) error {
-	state, _, err := machine.Decode(latest.Body)
+	state, err := machine.DecodeState(machine.Place(latest.Execution, latest.Seq), latest.Body)
 	if err != nil {
 		return err
 	}

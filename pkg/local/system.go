@@ -240,7 +240,7 @@ func (s *System) TakeOver(ctx context.Context) error {
 }
 
 func (s *System) recoverOne(ctx context.Context, item engine.Item) error {
-	state, _, err := machine.Decode(item.Body)
+	state, err := machine.DecodeState(machine.Place(item.Execution, item.Seq), item.Body)
 	if err != nil {
 		return err
 	}

@@ -18,12 +18,15 @@ func Apply(env Env, s State, sig Signal) (Next, error) {
 	if err := check(env, s); err != nil {
 		return Next{}, err
 	}
-	r := &run{env: env, next: Next{State: s}, at: sig.instant()}
+	r := newRun(env, s, sig.instant())
 	if r.at.Before(s.At) {
 		r.at = s.At
 	}
 	r.apply(sig)
-	if r.err != nil {
+	switch {
+	case r.stuck():
+		return Next{State: s, Missing: r.lookup.Missing}, nil
+	case r.err != nil:
 		return Next{}, r.err
 	}
 	if r.next.Changed {
@@ -38,7 +41,17 @@ type run struct {
 	next Next
 	at   time.Time
 	err  error
+	// lookup finds what the state holds by reference.
+	lookup expr.Lookup
 }
+
+func newRun(env Env, s State, at time.Time) *run {
+	return &run{env: env, next: Next{State: s}, at: at, lookup: expr.Lookup{Known: env.Held}}
+}
+
+// stuck reports whether a value was needed that is not at hand. Whatever was
+// done since is worth nothing.
+func (r *run) stuck() bool { return len(r.lookup.Missing) > 0 }
 
 func (r *run) state() *State { return &r.next.State }
 
@@ -115,7 +128,7 @@ func (r *run) begin() {
 	s.Status = StatusRunning
 	input := s.Input
 	if r.env.Flow.Input != nil {
-		input = r.env.Flow.Input.Eval(&expr.Scope{Input: s.Input, Context: r.context(r.env.Flow.Input, nil, 0, 0)})
+		input = r.env.Flow.Input.Eval(&expr.Scope{Input: s.Input, Context: r.context(r.env.Flow.Input, nil, 0, 0), Lookup: &r.lookup})
 	}
 	s.Scopes = append(s.Scopes, Scope{Choice: NoStep, Input: input, Local: expr.Object()})
 	r.advance(r.env.Flow.Steps[0])
@@ -146,7 +159,7 @@ func (r *run) waited() {
 // advance runs steps from step on, until one waits or the execution ends. A
 // nil step means that the innermost series is over.
 func (r *run) advance(step *fdl.Step) {
-	for !r.state().Status.Final() && r.state().Waiting == nil && r.err == nil {
+	for !r.state().Status.Final() && r.state().Waiting == nil && r.err == nil && !r.stuck() {
 		switch {
 		case step == nil:
 			step = r.endSeries()

@@ -138,8 +138,8 @@ func TestUnresolvedAndPending(t *testing.T) {
 				t.Errorf("%s: cause %q has something unresolved since %s", name, cause, since)
 			}
 		}
-		if commands, err := machine.Pending(env, s, epoch, machine.PastUnknown); err != nil || len(commands) > 0 {
-			t.Errorf("%s: pending %v, error %v", name, commands, err)
+		if next, err := machine.Pending(env, s, epoch, machine.PastUnknown); err != nil || len(next.Commands) > 0 {
+			t.Errorf("%s: pending %v, error %v", name, next.Commands, err)
 		}
 	}
 
@@ -149,7 +149,7 @@ func TestUnresolvedAndPending(t *testing.T) {
 	if _, ok := machine.Unresolved(called.State, machine.CauseStart); ok {
 		t.Error("the call of t1 counts as the start's")
 	}
-	stored, _, err := machine.Decode(machine.Encode(called.State, called.Events))
+	stored, _, err := decode(encode(called.State, called.Events))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,10 +157,10 @@ func TestUnresolvedAndPending(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(called.Commands, pending, compared); diff != "" {
+	if diff := cmp.Diff(called.Commands, pending.Commands, compared); diff != "" {
 		t.Errorf("the pending call is not the one that was asked for:\n%s", diff)
 	}
-	if got, want := keyOf(t, pending), keyOf(t, called.Commands); got != want {
+	if got, want := keyOf(t, pending.Commands), keyOf(t, called.Commands); got != want {
 		t.Errorf("key %s of the pending call, %s of the first", got, want)
 	}
 	if ended.By != "t1" || accepted.By != machine.CauseStart {
@@ -236,7 +236,7 @@ func TestDamagedStates(t *testing.T) {
 	for name, damage := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			state, _, err := machine.Decode(machine.Encode(asleep, nil)) // a copy of one's own
+			state, _, err := decode(encode(asleep, nil)) // a copy of one's own
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -254,8 +254,8 @@ func TestDamagedStates(t *testing.T) {
 					t.Errorf("%T: %d events, error %v", sig, len(next.Events), err)
 				}
 			}
-			if commands, err := machine.Pending(env, state, epoch, machine.PastUnknown); err == nil || len(commands) > 0 {
-				t.Errorf("pending %v, error %v", commands, err)
+			if next, err := machine.Pending(env, state, epoch, machine.PastUnknown); err == nil || len(next.Commands) > 0 {
+				t.Errorf("pending %v, error %v", next.Commands, err)
 			}
 		})
 	}

@@ -26,10 +26,17 @@ func (e *FormatError) Error() string {
 // ErrDamaged says that a log item is not what [Encode] wrote.
 var ErrDamaged = errors.New("machine: log item is damaged")
 
+// Place is the item of a log that [Encode] writes and [Decode] reads.
+func Place(execution ID, seq uint64) expr.Origin {
+	return expr.Origin{Log: string(execution[:]), Seq: seq}
+}
+
 // Encode writes the state and the events that led to it from the state before.
-// Values that both share are written once.
-func Encode(s State, events []Event) []byte {
-	e := &encoder{}
+// Values that both share are written once, and large ones that stand in an
+// earlier item not at all. Large tells that one was written here: what is put
+// in a later item must come from reading this one.
+func Encode(place expr.Origin, s State, events []Event) (item []byte, large bool) {
+	e := &encoder{expr.Encoder{Place: place}}
 	e.Uint(Format)
 	e.state(s)
 	e.Uint(uint64(len(events)))
@@ -38,7 +45,7 @@ func Encode(s State, events []Event) []byte {
 		e.event(event, at)
 		at = event.At
 	}
-	return sealed(e.Bytes())
+	return sealed(e.Bytes()), e.WroteLarge()
 }
 
 // sealed appends the checksum, without which a flipped bit in a text or a
@@ -60,25 +67,56 @@ func unsealed(data []byte) (item []byte, ok bool) {
 	return data[:size], binary.LittleEndian.Uint32(data[size:]) == crc32.Checksum(data[:size], castagnoli)
 }
 
-// Decode reads what [Encode] wrote. The error is a [*FormatError] or
-// [ErrDamaged].
-func Decode(data []byte) (State, []Event, error) {
-	// The format goes first: another one may have its checksum elsewhere.
-	format, size := binary.Uvarint(data)
-	if size > 0 && format != Format {
-		return State{}, nil, &FormatError{format}
+// Decode reads what [Encode] wrote. Large values that stand in earlier items are
+// held there; see [expr.Lookup]. The error is a [*FormatError] or [ErrDamaged].
+func Decode(place expr.Origin, data []byte) (State, []Event, error) {
+	d, s, err := open(place, data)
+	if err != nil {
+		return State{}, nil, err
 	}
-	item, ok := unsealed(data)
-	if !ok || size <= 0 || size > len(item) {
-		return State{}, nil, ErrDamaged
-	}
-	d := &decoder{Decoder: *expr.NewDecoder(item[size:])}
-	s := d.state()
 	events := d.events(s.At)
 	if d.Err() != nil || d.strange || d.Rest() > 0 {
 		return State{}, nil, ErrDamaged
 	}
 	return s, events, nil
+}
+
+// DecodeState is [Decode] without the events.
+func DecodeState(place expr.Origin, data []byte) (State, error) {
+	_, s, err := open(place, data)
+	return s, err
+}
+
+// DecodeValues gives the values of an item by their numbers, as references to
+// them have it.
+func DecodeValues(place expr.Origin, data []byte) (numbered func(uint32) (expr.Value, bool), err error) {
+	d, s, err := open(place, data)
+	if err != nil {
+		return nil, err
+	}
+	if d.events(s.At); d.Err() != nil {
+		return nil, ErrDamaged
+	}
+	return d.Numbered, nil
+}
+
+// open reads the state of an item.
+func open(place expr.Origin, data []byte) (*decoder, State, error) {
+	// The format goes first: another one may have its checksum elsewhere.
+	format, size := binary.Uvarint(data)
+	if size > 0 && format != Format {
+		return nil, State{}, &FormatError{format}
+	}
+	item, ok := unsealed(data)
+	if !ok || size <= 0 || size > len(item) {
+		return nil, State{}, ErrDamaged
+	}
+	d := &decoder{Decoder: *expr.NewDecoderAt(place, item[size:])}
+	s := d.state()
+	if d.Err() != nil || d.strange {
+		return nil, State{}, ErrDamaged
+	}
+	return d, s, nil
 }
 
 var statusCodes = []Status{StatusStarting, StatusRunning, StatusSucceeded, StatusFailed, StatusStopped}

@@ -22,7 +22,7 @@ func TestCodecRoundTripOfRandomItems(t *testing.T) {
 	for range 500 {
 		state := g.state()
 		events := g.events(state.At)
-		gotState, gotEvents, err := machine.Decode(machine.Encode(state, events))
+		gotState, gotEvents, err := decode(encode(state, events))
 		if err != nil {
 			t.Fatalf("seed %d: %v\n%+v", seed, err, state)
 		}
@@ -107,7 +107,7 @@ func TestCodecKeepsInstantsOfAllYears(t *testing.T) {
 				t.Fatal(err)
 			}
 			state, events := machine.New(machine.Flow{}, "run", expr.Object(), epoch, machine.Limits{})
-			_, got, err := machine.Decode(machine.Encode(state, append(events, machine.Event{ID: 2, By: 1, Type: machine.StepStarted, At: epoch, Until: until})))
+			_, got, err := decode(encode(state, append(events, machine.Event{ID: 2, By: 1, Type: machine.StepStarted, At: epoch, Until: until})))
 			if err != nil || !got[1].Until.Equal(until) {
 				t.Errorf("%s becomes %s, error %v", text, got[1].Until, err)
 			}
@@ -119,7 +119,7 @@ func TestCodecRefusesOtherFormats(t *testing.T) {
 	t.Parallel()
 	item := goldenItem(t)
 	item[0] = machine.Format + 1
-	_, _, err := machine.Decode(item)
+	_, _, err := decode(item)
 	if format, ok := errors.AsType[*machine.FormatError](err); !ok || format.Found != machine.Format+1 {
 		t.Errorf("format %d: error %v", machine.Format+1, err)
 	}
@@ -132,18 +132,18 @@ func TestCodecFindsDamage(t *testing.T) {
 	t.Parallel()
 	item := goldenItem(t)
 	for size := range item {
-		if _, _, err := machine.Decode(item[:size]); !errors.Is(err, machine.ErrDamaged) {
+		if _, _, err := decode(item[:size]); !errors.Is(err, machine.ErrDamaged) {
 			t.Errorf("%d of %d bytes: error %v", size, len(item), err)
 		}
 	}
-	if _, _, err := machine.Decode(append(goldenItem(t), 0)); !errors.Is(err, machine.ErrDamaged) {
+	if _, _, err := decode(append(goldenItem(t), 0)); !errors.Is(err, machine.ErrDamaged) {
 		t.Errorf("a byte too many: error %v", err)
 	}
 	for i := range item {
 		for bit := range 8 {
 			flipped := append([]byte(nil), item...)
 			flipped[i] ^= 1 << bit
-			_, _, err := machine.Decode(flipped)
+			_, _, err := decode(flipped)
 			if _, format := errors.AsType[*machine.FormatError](err); i == 0 && format {
 				continue // in the first byte stands the format
 			}
@@ -161,18 +161,18 @@ func FuzzDecode(f *testing.F) {
 	f.Add(item[1 : len(item)-checksumSize])
 	f.Add([]byte{})
 	state, events := machine.New(machine.Flow{Name: "f"}, "e", expr.Object(), epoch, machine.Limits{})
-	start := machine.Encode(state, events)
+	start := encode(state, events)
 	f.Add(start[1 : len(start)-checksumSize])
 	f.Fuzz(func(t *testing.T, body []byte) {
-		_, _, _ = machine.Decode(body)
-		state, events, err := machine.Decode(machine.Sealed(body))
+		_, _, _ = decode(body)
+		state, events, err := decode(machine.Sealed(body))
 		if err != nil {
 			if !errors.Is(err, machine.ErrDamaged) {
 				t.Fatalf("error %v", err)
 			}
 			return
 		}
-		again, eventsAgain, err := machine.Decode(machine.Encode(state, events))
+		again, eventsAgain, err := decode(encode(state, events))
 		if err != nil {
 			t.Fatalf("what was decoded encodes to something damaged: %v", err)
 		}
@@ -204,7 +204,7 @@ func TestCodecGoldenItems(t *testing.T) {
 		t.Run(golden.file, func(t *testing.T) {
 			t.Parallel()
 			item := readHex(t, golden.file)
-			state, events, err := machine.Decode(item)
+			state, events, err := decode(item)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -214,7 +214,7 @@ func TestCodecGoldenItems(t *testing.T) {
 			if diff := cmp.Diff(golden.events, events, compared); diff != "" {
 				t.Errorf("events:\n%s", diff)
 			}
-			if got := machine.Encode(golden.state, golden.events); string(got) != string(item) {
+			if got := encode(golden.state, golden.events); string(got) != string(item) {
 				t.Errorf("Encode writes something else now:\n%s", hex.Dump(got))
 			}
 		})

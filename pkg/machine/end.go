@@ -11,7 +11,7 @@ import (
 func (r *run) succeed(flow Scope) {
 	output := flow.Local
 	if mappings := r.env.Flow.Output; mappings != nil {
-		output = mappings.Eval(&expr.Scope{Input: flow.Input, Local: flow.Local, Context: r.context(mappings, nil, 0, 0)})
+		output = mappings.Eval(&expr.Scope{Input: flow.Input, Local: flow.Local, Context: r.context(mappings, nil, 0, 0), Lookup: &r.lookup})
 	}
 	if cause, tooLarge := r.tooLarge(nil, output); tooLarge {
 		r.failExecution(ErrorDataLimit, cause)
@@ -81,7 +81,7 @@ func (r *run) failExecution(name, cause string) {
 // definition and keeps little, so that what it gives fits where the state did
 // not. What the token of an attempt that waits holds is recorded.
 func Abandon(s State, held token.Record, cause, by string, at time.Time) (State, []Event) {
-	r := &run{env: Env{Cause: by}, at: at}
+	r := newRun(Env{Cause: by}, State{}, at)
 	if at.Before(s.At) {
 		r.at = s.At
 	}

@@ -36,26 +36,35 @@ const (
 // Pending are the commands without which the state does not go on, the same as
 // the first time, keys included. Where they may have been carried out before, a
 // claimed call is left to its timer, and what must not be made twice is given
-// up.
-func Pending(env Env, s State, at time.Time, past Past) ([]Command, error) {
+// up. Next has nothing but the commands, or what is missing for them.
+func Pending(env Env, s State, at time.Time, past Past) (Next, error) {
 	if err := check(env, s); err != nil || s.Waiting == nil {
-		return nil, err
+		return Next{State: s}, err
 	}
-	r := &run{env: env, next: Next{State: s}, at: at}
+	r := newRun(env, s, at)
+	r.next.Commands = r.pending(past)
+	if r.stuck() {
+		return Next{State: s, Missing: r.lookup.Missing}, nil
+	}
+	return r.next, nil
+}
+
+func (r *run) pending(past Past) []Command {
+	s := r.state()
 	w := s.Waiting
-	step := env.Flow.All[w.Attempt.Step]
+	step := r.env.Flow.All[w.Attempt.Step]
 	task := taskOf(step)
 	toSubmit := w.For == WaitingForToken && (!w.Submitted || past == PastLost && task.Pattern == fdl.PatternRequestResponse)
 	switch {
 	case s.Ending != nil:
-		return []Command{r.closeForEnd(w)}, nil
+		return []Command{r.closeForEnd(w)}
 	case toSubmit && task.AtMostOnce && past != PastNone:
-		closing := token.Closing{Outcome: interrupted(step), By: token.ClosedByTask, At: at}
-		return []Command{CloseToken{Attempt: w.Attempt, Handle: w.Handle, Closing: closing}}, nil
+		closing := token.Closing{Outcome: interrupted(step), By: token.ClosedByTask, At: r.at}
+		return []Command{CloseToken{Attempt: w.Attempt, Handle: w.Handle, Closing: closing}}
 	case toSubmit, w.For == WaitingForCall, w.For == WaitingForClaim && past == PastNone:
-		return []Command{r.carryOut(step, task, w)}, nil
+		return []Command{r.carryOut(step, task, w)}
 	}
-	return nil, nil
+	return nil
 }
 
 // Token is the text of the token that the state waits for. Not ok: it waits for

@@ -50,6 +50,7 @@ type walk struct {
 	last machine.Event
 	open []int
 	tags int
+	log  itemLog
 }
 
 func newWalk(t *testing.T, seed uint64) *walk {
@@ -59,6 +60,7 @@ func newWalk(t *testing.T, seed uint64) *walk {
 	w.flow = parseFlow(t, w.text)
 	var events []machine.Event
 	w.state, events = machine.New(machine.Flow{Name: "flow", Hash: "hash"}, "run", w.answer(), epoch, machine.Limits{})
+	w.state, events, _ = w.log.put(w.state, events)
 	w.history(events)
 	return w
 }
@@ -106,9 +108,15 @@ func (w *walk) outcome() token.Outcome {
 	return token.Success(w.answer())
 }
 
-// answer decides the conditions of the choices.
+// answer decides the conditions of the choices. Some are large enough to be held
+// by reference.
 func (w *walk) answer() expr.Value {
-	return expr.Object(whole("n", int64(w.r.IntN(4))), member("b", expr.Bool(w.r.IntN(2) == 0)), whole("seconds", int64(w.r.IntN(4))-w.rarely()))
+	padding := expr.Missing()
+	if w.r.IntN(3) == 0 {
+		padding = expr.String(strings.Repeat("x", w.r.IntN(w.limit.Data)))
+	}
+	return expr.Object(member("padding", padding), whole("n", int64(w.r.IntN(4))), member("b", expr.Bool(w.r.IntN(2) == 0)),
+		whole("seconds", int64(w.r.IntN(4))-w.rarely()))
 }
 
 func (w *walk) rarely() int64 {
@@ -125,29 +133,31 @@ func (w *walk) apply(sig machine.Signal) {
 	if w.state.Timer.Tag != "" && w.r.IntN(2) == 0 {
 		env.Cause = w.state.Timer.Tag
 	}
-	before := machine.Encode(w.state, nil)
-	next, err := machine.Apply(env, w.state, sig)
+	before := w.log.next(w.state, nil)
+	next, err := w.log.ask(w.t, env, func(env machine.Env) (machine.Next, error) { return machine.Apply(env, w.state, sig) })
 	if err != nil {
 		w.t.Errorf("%T: %v", sig, err)
 		return
 	}
-	item := machine.Encode(next.State, next.Events)
+	item := w.log.next(next.State, next.Events)
+	env.Held = w.log.known
 	again, _ := machine.Apply(env, w.state, sig)
-	if diff := cmp.Diff(next.Commands, again.Commands, compared); diff != "" || string(machine.Encode(again.State, again.Events)) != string(item) {
+	if diff := cmp.Diff(next.Commands, again.Commands, w.log.compared(w.t)); diff != "" || string(w.log.next(again.State, again.Events)) != string(item) {
 		w.t.Errorf("%T gives something else the second time, commands:\n%s", sig, diff)
 	}
-	if string(machine.Encode(w.state, nil)) != string(before) {
+	if string(w.log.next(w.state, nil)) != string(before) {
 		w.t.Errorf("%T changes the state that it is applied to", sig)
 	}
-	state, events, err := machine.Decode(item)
-	if err != nil || string(machine.Encode(state, events)) != string(item) {
-		w.t.Errorf("the state does not survive being stored: %v", err)
-	}
-	if !next.Applied() && (string(machine.Encode(next.State, nil)) != string(before) || len(next.Commands) > 0) {
+	if !next.Applied() && (string(w.log.next(next.State, nil)) != string(before) || len(next.Commands) > 0) {
 		w.t.Errorf("%T does not apply and changes something", sig)
 	}
 	if next.Applied() && w.state.Status.Final() {
 		w.t.Errorf("%T applies after the end", sig)
+	}
+	state, events, err := w.log.put(next.State, next.Events)
+	stored := machine.Next{State: state, Events: events, Commands: next.Commands, Changed: next.Changed}
+	if diff := cmp.Diff(next, stored, w.log.compared(w.t), sameEmpty); err != nil || diff != "" {
+		w.t.Errorf("the state does not survive being stored: %v\n%s", err, diff)
 	}
 	w.state = state
 	w.history(events)
@@ -166,6 +176,7 @@ func (w *walk) history(events []machine.Event) {
 		if size := e.Input.Size() + e.Local.Size() + e.Output.Size(); size > w.limit.Data && e.ID > 1 {
 			w.t.Errorf("event %d has %d bytes, the limit is %d", e.ID, size, w.limit.Data)
 		}
+		e.Input, e.Local, e.Output = w.log.complete(w.t, e.Input), w.log.complete(w.t, e.Local), w.log.complete(w.t, e.Output)
 		if e.Render(w.flow).Type == "Unknown" {
 			w.t.Errorf("event %d has no type", e.ID)
 		}
@@ -219,14 +230,17 @@ func (w *walk) commands(env machine.Env, next machine.Next) {
 	if next.Applied() && w.state.Waiting.For == machine.WaitingForInstant {
 		want = append(want, machine.StartTimer{Timer: machine.Timer{Tag: env.Tag, Due: w.state.Waiting.Due}})
 	}
-	pending, err := machine.Pending(env, w.state, epoch, machine.PastUnknown)
+	asked, err := w.log.ask(w.t, env, func(env machine.Env) (machine.Next, error) {
+		return machine.Pending(env, w.state, epoch, machine.PastUnknown)
+	})
 	if err != nil {
 		w.t.Error(err)
 	}
+	pending := asked.Commands
 	if next.Applied() {
 		want = append(want, pending...)
 	}
-	if diff := cmp.Diff(want, next.Commands, compared); diff != "" {
+	if diff := cmp.Diff(want, next.Commands, w.log.compared(w.t)); diff != "" {
 		w.t.Errorf("commands:\n%s", diff)
 	}
 	_, unresolved := machine.Unresolved(w.state, env.Cause)

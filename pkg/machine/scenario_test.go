@@ -72,6 +72,7 @@ type script struct {
 	timeLimits map[string]time.Duration
 	state      machine.State
 	tags       int
+	log        itemLog
 }
 
 // keys sign the tokens of all scenarios.
@@ -118,7 +119,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		s.timeLimits = map[string]time.Duration{resource: duration(t, d, "limit")}
 		return "ok\n"
 	case "state":
-		return s.show()
+		return s.show(t)
 	}
 	t.Fatalf("%s: unknown command %q", d.Pos, d.Cmd)
 	return ""
@@ -154,9 +155,13 @@ func (s *script) start(t *testing.T, d *datadriven.TestData, at time.Time) strin
 	if d.Input != "" {
 		input = parseJSON(t, d, d.Input)
 	}
-	var events []machine.Event
-	s.state, events = machine.New(machine.Flow{Name: "sample", Hash: "hash"}, "run", input, at, machine.Limits{})
-	return s.render(events, nil) + s.apply(t, machine.Started{At: at})
+	state, events := machine.New(machine.Flow{Name: "sample", Hash: "hash"}, "run", input, at, machine.Limits{})
+	s.log = itemLog{}
+	var err error
+	if s.state, events, err = s.log.put(state, events); err != nil {
+		t.Fatal(err)
+	}
+	return s.render(t, events, nil) + s.apply(t, machine.Started{At: at})
 }
 
 func parseJSON(t *testing.T, d *datadriven.TestData, text string) expr.Value {
@@ -220,11 +225,13 @@ func (s *script) env() machine.Env {
 func (s *script) lapse(t *testing.T, at time.Time) string {
 	t.Helper()
 	since, unresolved := machine.Unresolved(s.state, "wake")
-	commands, err := machine.Pending(s.env(), s.state, at, machine.PastUnknown)
+	next, err := s.log.ask(t, s.env(), func(env machine.Env) (machine.Next, error) {
+		return machine.Pending(env, s.state, at, machine.PastUnknown)
+	})
 	if err != nil {
 		return "error: " + err.Error() + "\n"
 	}
-	out := s.render(nil, commands)
+	out := s.render(t, nil, next.Commands)
 	if !unresolved {
 		return out + "nothing unresolved\n"
 	}
@@ -237,19 +244,21 @@ func (s *script) apply(t *testing.T, sig machine.Signal) string {
 	t.Helper()
 	s.tags++
 	env := s.env()
-	before := machine.Encode(s.state, nil)
-	next, err := machine.Apply(env, s.state, sig)
+	before := s.log.next(s.state, nil)
+	next, err := s.log.ask(t, env, func(env machine.Env) (machine.Next, error) { return machine.Apply(env, s.state, sig) })
 	if err != nil {
 		return "error: " + err.Error() + "\n"
 	}
+	env.Held = s.log.known
 	again, _ := machine.Apply(env, s.state, sig)
+	compared := s.log.compared(t)
 	if diff := cmp.Diff(next, again, compared); diff != "" {
 		t.Errorf("the same signal gives something else the second time:\n%s", diff)
 	}
-	if string(machine.Encode(s.state, nil)) != string(before) {
+	if string(s.log.next(s.state, nil)) != string(before) {
 		t.Errorf("Apply changed the state that it was given")
 	}
-	state, events, err := machine.Decode(machine.Encode(next.State, next.Events))
+	state, events, err := s.log.put(next.State, next.Events)
 	stored := machine.Next{State: state, Events: events, Commands: next.Commands, Changed: next.Changed}
 	if diff := cmp.Diff(next, stored, compared, sameEmpty); err != nil || diff != "" {
 		t.Errorf("the state does not survive being stored: %v\n%s", err, diff)
@@ -258,7 +267,7 @@ func (s *script) apply(t *testing.T, sig machine.Signal) string {
 	if !next.Applied() {
 		return "does not apply\n"
 	}
-	return s.render(events, next.Commands)
+	return s.render(t, events, next.Commands)
 }
 
 var (
@@ -272,9 +281,11 @@ var (
 	})
 )
 
-func (s *script) render(events []machine.Event, commands []machine.Command) string {
+func (s *script) render(t *testing.T, events []machine.Event, commands []machine.Command) string {
+	t.Helper()
 	var out strings.Builder
 	for _, e := range events {
+		e.Input, e.Local, e.Output = s.log.complete(t, e.Input), s.log.complete(t, e.Local), s.log.complete(t, e.Output)
 		h := e.Render(s.flow)
 		fmt.Fprintf(&out, "%d<%d %s %s\n", h.EventID, h.ScheduleEventID, e.At.Sub(epoch), strings.Join(nonEmpty(h.Type, h.StepName, h.EventDetail), " "))
 	}
@@ -326,20 +337,21 @@ func nonEmpty(parts ...string) []string {
 	return kept
 }
 
-func (s *script) show() string {
+func (s *script) show(t *testing.T) string {
+	t.Helper()
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s at=%s events=%d\n", s.state.Status, s.state.At.Sub(epoch), s.state.Events)
 	for _, scope := range s.state.Scopes {
-		fmt.Fprintf(&out, "in step=%d branch=%d input=%s local=%s\n", scope.Choice, scope.Branch, scope.Input, scope.Local)
+		fmt.Fprintf(&out, "in step=%d branch=%d input=%s local=%s\n", scope.Choice, scope.Branch, s.log.complete(t, scope.Input), s.log.complete(t, scope.Local))
 	}
 	if w := s.state.Waiting; w != nil {
-		fmt.Fprintf(&out, "waiting in %s since %s input=%s\n", s.flow.All[w.Attempt.Step].Name, w.Since.Sub(epoch), w.Input)
+		fmt.Fprintf(&out, "waiting in %s since %s input=%s\n", s.flow.All[w.Attempt.Step].Name, w.Since.Sub(epoch), s.log.complete(t, w.Input))
 	}
 	if s.state.Timer.Tag != "" {
 		fmt.Fprintf(&out, "timer %s at=%s\n", s.state.Timer.Tag, s.state.Timer.Due.Sub(epoch))
 	}
 	if !s.state.Output.IsMissing() {
-		fmt.Fprintf(&out, "output %s\n", s.state.Output)
+		fmt.Fprintf(&out, "output %s\n", s.log.complete(t, s.state.Output))
 	}
 	if s.state.Error != "" {
 		fmt.Fprintf(&out, "error %s %q\n", s.state.Error, s.state.Cause)

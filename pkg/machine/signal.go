@@ -148,6 +148,9 @@ type Next struct {
 	Commands []Command
 	// Changed: the state is another one and is to be committed.
 	Changed bool
+	// Missing are values that the state holds by reference and whose content is
+	// needed: load them into [Env.Held] and ask again. Then nothing else is here.
+	Missing []expr.Ref
 }
 
 // Applied reports whether the signal meant anything to the state. One that did

@@ -152,6 +152,9 @@ type Env struct {
 	Cause string
 	// Tag is the tag of a timer that this application starts. It must be fresh.
 	Tag string
+	// Held are values that the state holds by reference and that [Next.Missing]
+	// asked for.
+	Held map[expr.Ref]expr.Value
 }
 
 // Limits bound an execution. Zero values mean the defaults.

@@ -56,10 +56,11 @@ func (r *run) tooLarge(step *fdl.Step, values ...expr.Value) (cause string, tooL
 func (r *run) inputOf(step *fdl.Step) expr.Value {
 	scope := r.scope()
 	if step.Input == nil {
-		return expr.Merge(scope.Input, scope.Local)
+		return r.merge(scope.Input, scope.Local)
 	}
 	return step.Input.Eval(&expr.Scope{
 		Input: scope.Input, Local: scope.Local, Context: r.context(step.Input, step, r.state().Events+1, r.state().Events+2),
+		Lookup: &r.lookup,
 	})
 }
 
@@ -68,7 +69,9 @@ func (r *run) inputOf(step *fdl.Step) expr.Value {
 func (r *run) exit(step *fdl.Step, input, local expr.Value, attempt int) *fdl.Step {
 	output := local
 	if step.Output != nil {
-		output = step.Output.Eval(&expr.Scope{Input: input, Local: local, Context: r.context(step.Output, step, r.state().Events+1, attempt)})
+		output = step.Output.Eval(&expr.Scope{
+			Input: input, Local: local, Context: r.context(step.Output, step, r.state().Events+1, attempt), Lookup: &r.lookup,
+		})
 	}
 	if cause, tooLarge := r.tooLarge(step, input, local, output); tooLarge {
 		r.fail(step, ErrorDataLimit, cause)
@@ -76,15 +79,20 @@ func (r *run) exit(step *fdl.Step, input, local expr.Value, attempt int) *fdl.St
 	}
 	r.emit(Event{Type: StepExited, Step: step.Index, Input: input, Local: local, Output: output})
 	scope := r.scope()
-	scope.Local = expr.Merge(scope.Local, output)
+	scope.Local = r.merge(scope.Local, output)
 	if step.End {
 		return nil
 	}
 	return step.Next
 }
 
+// merge needs the keys of both, and no more of them.
+func (r *run) merge(under, over expr.Value) expr.Value {
+	return expr.Merge(r.lookup.Open(under), r.lookup.Open(over))
+}
+
 func (r *run) wait(step *fdl.Step, wait *fdl.Wait, input expr.Value) *fdl.Step {
-	until, err := waitUntil(wait, input, r.at)
+	until, err := waitUntil(wait, &expr.Scope{Self: input, Lookup: &r.lookup}, r.at)
 	if err != nil {
 		r.fail(step, ErrorInvalidArgument, fmt.Sprintf("step %s: %s", step.Name, err))
 		return nil
@@ -103,7 +111,7 @@ func (r *run) wait(step *fdl.Step, wait *fdl.Wait, input expr.Value) *fdl.Step {
 // choose picks the branch whose condition holds first. Its steps run in a
 // series of their own before its goto is followed.
 func (r *run) choose(step *fdl.Step, choice *fdl.Choice, input expr.Value) *fdl.Step {
-	index, branch := pick(choice, input)
+	index, branch := pick(choice, &expr.Scope{Self: input, Lookup: &r.lookup})
 	if branch == nil || len(branch.Steps) == 0 {
 		return r.exitChoice(step, branch, input, expr.Object())
 	}
@@ -111,9 +119,9 @@ func (r *run) choose(step *fdl.Step, choice *fdl.Choice, input expr.Value) *fdl.
 	return branch.Steps[0]
 }
 
-func pick(choice *fdl.Choice, input expr.Value) (int, *fdl.Branch) {
+func pick(choice *fdl.Choice, scope *expr.Scope) (int, *fdl.Branch) {
 	for i := range choice.Branches {
-		if choice.Branches[i].Condition.Holds(input) {
+		if choice.Branches[i].Condition.Holds(scope) {
 			return i, &choice.Branches[i]
 		}
 	}

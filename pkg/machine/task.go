@@ -81,7 +81,7 @@ func (r *run) carryOut(step *fdl.Step, task *fdl.Task, waiting *Waiting) Command
 	s := r.state()
 	call := Call{
 		Attempt: waiting.Attempt, Flow: s.Flow, Execution: s.Execution, Step: step.Name,
-		Resource: task.Resource, Input: waiting.Input, Limit: task.Timeout,
+		Resource: task.Resource, Input: r.lookup.Complete(waiting.Input), Limit: task.Timeout,
 	}
 	if waiting.For == WaitingForToken {
 		return SubmitTask{Call: call, Handle: waiting.Handle, Await: task.Pattern == fdl.PatternRequestResponse}

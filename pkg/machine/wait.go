@@ -10,21 +10,21 @@ import (
 
 // waitUntil is the instant when a wait entered at now ends. The error says
 // what is wrong with a value from the input.
-func waitUntil(wait *fdl.Wait, input expr.Value, now time.Time) (time.Time, error) {
+func waitUntil(wait *fdl.Wait, scope *expr.Scope, now time.Time) (time.Time, error) {
 	switch wait.Mode {
 	case fdl.WaitDuration:
 		return now.Add(wait.Duration), nil
 	case fdl.WaitTimestamp:
 		return notTooFar(wait.Timestamp, now)
 	case fdl.WaitDurationPath:
-		v := wait.Path.Eval(&expr.Scope{Self: input})
+		v := scope.Lookup.Complete(wait.Path.Eval(scope))
 		d, ok := fdl.ParseDuration(v)
 		if !ok {
 			return time.Time{}, fmt.Errorf("duration %s is %s; allowed: whole seconds from 0 to %d", wait.Path, shown(v), int(fdl.MaxWait/time.Second))
 		}
 		return now.Add(d), nil
 	case fdl.WaitTimestampPath:
-		v := wait.Path.Eval(&expr.Scope{Self: input})
+		v := scope.Lookup.Complete(wait.Path.Eval(scope))
 		t, ok := fdl.ParseTimestamp(v)
 		if !ok {
 			return time.Time{}, fmt.Errorf("timestamp %s is %s; allowed: an instant like 2026-01-31T10:00:00Z (RFC 3339)", wait.Path, shown(v))

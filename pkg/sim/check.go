@@ -131,7 +131,7 @@ func (w *world) decode(item int) (machine.State, []machine.Event) {
 	if item < 0 {
 		return machine.State{}, nil
 	}
-	state, events, err := machine.Decode(w.store.items[item].Body)
+	state, events, err := machine.Decode(machine.Place(w.id, uint64(item)), w.store.items[item].Body)
 	if err != nil {
 		w.violate(Broken, "read item %d: %s", item, err)
 	}

@@ -90,7 +90,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 4: the nonce is the process's",
 		caught: sim.CalledTooOften, edits: one("engine/advance.go",
-			`Seq: seq, Nonce: w.engine.Fresh(),`, `Seq: seq, Nonce: "process",`),
+			`Seq: seq, Nonce: w.engine.Fresh()}`, `Seq: seq, Nonce: "process"}`),
 	},
 	{
 		name:   "rule 4: results are thrown away at a conflict",
@@ -163,7 +163,7 @@ var mutants = []mutant{
 		name:   "rule 7: a closed token is not applied",
 		caught: sim.Stuck, edits: one("engine/advance.go",
 			`		d.hasResult = true
-		err = w.tell(d, signal)`, `		return done, nil`),
+		err = w.tell(ctx, d, signal)`, `		return done, nil`),
 	},
 	{
 		name:   "rule 7: pending direct calls are not repeated",
@@ -221,7 +221,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 9: nobody goes on with an ending",
 		caught: sim.HollowAnswer, edits: one("machine/pending.go",
-			`		return []Command{r.closeForEnd(w)}, nil`, `		return nil, nil`),
+			`		return []Command{r.closeForEnd(w)}`, `		return nil`),
 	},
 	{
 		name:   "rule 10: the update before the wake",

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
@@ -122,8 +123,14 @@ func (w *world) outcomeOf(call machine.Call) token.Outcome {
 	return token.Success(w.output(status))
 }
 
+// output is large at times, so that it is held by reference from then on.
 func (w *world) output(status string) expr.Value {
-	return expr.Object(expr.Member{Key: "n", Value: expr.Int(int64(w.answers))}, expr.Member{Key: "status", Value: expr.String(status)})
+	padding := expr.Missing()
+	if w.answers%3 == 0 {
+		padding = expr.String(strings.Repeat("x", 300+w.answers))
+	}
+	return expr.Object(expr.Member{Key: "padding", Value: padding},
+		expr.Member{Key: "n", Value: expr.Int(int64(w.answers))}, expr.Member{Key: "status", Value: expr.String(status)})
 }
 
 // takes is how long a call takes.

@@ -25,7 +25,7 @@ import (
 func Contract(t *testing.T, open func(t *testing.T) Store) {
 	t.Helper()
 	for _, c := range slices.Concat(orderCases, commitCases, pendingCases, timerCases, startCases, readCases,
-		submitCases, claimCases, tokenPendingCases, arbiterCases, stopCases, queueCases, tokenWakeCases, defectCases) {
+		submitCases, claimCases, tokenPendingCases, arbiterCases, stopCases, queueCases, tokenWakeCases, defectCases, heldCases) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			c.run(newBench(t, open(t)))
@@ -56,7 +56,8 @@ type bench struct {
 	pauses int
 
 	answers   map[string][]answer
-	sendFails int // how many of the next sends fail
+	inputs    map[string]expr.Value // of the last calls, by function
+	sendFails int                   // how many of the next sends fail
 
 	limits      map[string]time.Duration // of the functions, by name
 	tasks       []engine.Task            // queued and not yet taken
@@ -79,7 +80,7 @@ type answer struct {
 
 func newBench(t *testing.T, store Store) *bench {
 	t.Helper()
-	b := &bench{t: t, store: store, now: epoch, answers: map[string][]answer{}}
+	b := &bench{t: t, store: store, now: epoch, answers: map[string][]answer{}, inputs: map[string]expr.Value{}}
 	b.log = &FaultyLog{Log: store}
 	b.Engine = engine.New(engine.Config{
 		Log: benchLog{b}, Wakes: b, Tasks: b, TaskQueue: b, Flows: store, Outcomes: benchOutcomes{b}, Keys: benchKeys, Now: b.Now,
@@ -151,6 +152,7 @@ var errStopped = errors.New("enginetest: the worker is stopped")
 func (b *bench) Call(_ context.Context, call machine.Call) (token.Outcome, error) {
 	b.mu.Lock()
 	name := call.Resource.Function
+	b.inputs[name] = call.Input
 	answers := b.answers[name]
 	if len(answers) == 0 {
 		b.mu.Unlock()
@@ -408,7 +410,7 @@ func (b *bench) latest() (engine.Item, machine.State) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	state, _, err := machine.Decode(item.Body)
+	state, _, err := machine.Decode(machine.Place(item.Execution, item.Seq), item.Body)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -188,7 +188,7 @@ func (w *storyWorld) handle() string {
 	if err != nil || len(items) == 0 {
 		return ""
 	}
-	state, _, err := machine.Decode(items[0].Body)
+	state, _, err := machine.Decode(machine.Place(items[0].Execution, items[0].Seq), items[0].Body)
 	if err != nil || state.Waiting == nil {
 		return ""
 	}

@@ -349,7 +349,7 @@ func (w *world) entered(call machine.Call) time.Time {
 		w.t.Error(err)
 		return time.Time{}
 	}
-	state, _, err := machine.Decode(item.Body)
+	state, _, err := machine.Decode(machine.Place(item.Execution, item.Seq), item.Body)
 	switch {
 	case err != nil:
 		w.t.Error(err)

@@ -1,0 +1,203 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+func (i Item) place() expr.Origin { return machine.Place(i.Execution, i.Seq) }
+
+// decodeState reads the state of an item and gives errors their code.
+func decodeState(item Item) (machine.State, error) {
+	state, err := machine.DecodeState(item.place(), item.Body)
+	return state, decoded(item, err)
+}
+
+// decoded is an error of reading an item with its code.
+func decoded(item Item, err error) error {
+	if err == nil {
+		return nil
+	}
+	code := CodeDefect
+	if _, tooNew := errors.AsType[*machine.FormatError](err); tooNew {
+		code = CodeTooNew
+	}
+	return &Error{code, "read the log of execution " + item.Execution.String(), err}
+}
+
+// Describe is the state of an execution, its input and output complete. One
+// that does not exist: an error with [CodeNotFound].
+func (e *Engine) Describe(ctx context.Context, id ID) (machine.State, error) {
+	item, err := e.Log.Latest(ctx, id)
+	if err != nil {
+		return machine.State{}, &Error{CodeOf(err), "describe execution " + id.String(), err}
+	}
+	state, err := decodeState(item)
+	if err != nil {
+		return machine.State{}, err
+	}
+	held := &held{log: e.Log, execution: id}
+	return state, held.complete(ctx, &state.Input, &state.Output)
+}
+
+// historyPage is how many items are read at once.
+const historyPage = 100
+
+// History is the history of an execution from its first event on, its values
+// complete. One that does not exist: an error with [CodeNotFound].
+func (e *Engine) History(ctx context.Context, id ID) ([]machine.Event, error) {
+	var history []machine.Event
+	held := &held{log: e.Log, execution: id}
+	for from := uint64(0); ; from += historyPage {
+		items, err := e.Log.Items(ctx, id, from, historyPage)
+		if err != nil {
+			return nil, &Error{CodeOf(err), "read the history of execution " + id.String(), err}
+		}
+		for _, item := range items {
+			_, events, err := machine.Decode(item.place(), item.Body)
+			if err != nil {
+				return nil, decoded(item, err)
+			}
+			held.keep(item)
+			for i := range events {
+				if err := held.complete(ctx, &events[i].Input, &events[i].Local, &events[i].Output); err != nil {
+					return nil, err
+				}
+			}
+			history = append(history, events...)
+		}
+		if len(items) < historyPage {
+			break
+		}
+	}
+	if len(history) == 0 {
+		return nil, &Error{CodeNotFound, "read the history of execution " + id.String(), ErrNotFound}
+	}
+	return history, nil
+}
+
+// held finds the values of an execution that are held by reference, in the
+// items of its log where they stand in full.
+type held struct {
+	log       Log
+	execution ID
+	known     map[expr.Ref]expr.Value
+	items     map[uint64]Item // that were read
+}
+
+// keep spares the reading of an item.
+func (h *held) keep(item Item) {
+	if h.items == nil {
+		h.items = map[uint64]Item{}
+	}
+	h.items[item.Seq] = item
+}
+
+// complete makes values complete, in place.
+func (h *held) complete(ctx context.Context, values ...*expr.Value) error {
+	for _, v := range values {
+		for !v.IsComplete() {
+			lookup := expr.Lookup{Known: h.known}
+			whole := lookup.Complete(*v)
+			if len(lookup.Missing) == 0 {
+				*v = whole
+				break
+			}
+			if err := h.load(ctx, lookup.Missing); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// load makes values known. One that is not where the reference says is a
+// defect.
+func (h *held) load(ctx context.Context, refs []expr.Ref) error {
+	if h.known == nil {
+		h.known = map[expr.Ref]expr.Value{}
+	}
+	for _, ref := range refs {
+		if _, known := h.known[ref]; known {
+			continue
+		}
+		v, err := h.read(ctx, ref)
+		if err != nil {
+			return err
+		}
+		h.known[ref] = v
+	}
+	return nil
+}
+
+func (h *held) read(ctx context.Context, ref expr.Ref) (expr.Value, error) {
+	item, err := h.item(ctx, ref.Seq)
+	if err != nil {
+		return expr.Value{}, err
+	}
+	numbered, err := machine.DecodeValues(item.place(), item.Body)
+	if err != nil {
+		return expr.Value{}, decoded(item, err)
+	}
+	v, ok := numbered(ref.Number)
+	if !ok {
+		return expr.Value{}, decoded(item, machine.ErrDamaged)
+	}
+	return v, nil
+}
+
+func (h *held) item(ctx context.Context, seq uint64) (Item, error) {
+	if item, ok := h.items[seq]; ok {
+		return item, nil
+	}
+	items, err := h.log.Items(ctx, h.execution, seq, 1)
+	switch {
+	case err != nil:
+		return Item{}, err
+	case len(items) == 0 || items[0].Seq != seq:
+		return Item{}, decoded(Item{Execution: h.execution, Seq: seq}, machine.ErrDamaged)
+	}
+	h.keep(items[0])
+	return items[0], nil
+}
+
+// withHeld asks the machine, and again with the values that it misses.
+func (w *worker) withHeld(ctx context.Context, d *draft, ask func(machine.Env) (machine.Next, error)) (machine.Next, error) {
+	for {
+		next, err := ask(d.env)
+		if err != nil {
+			return machine.Next{}, defect("ask the machine", err)
+		}
+		if len(next.Missing) == 0 {
+			return next, nil
+		}
+		if err := w.held.load(ctx, next.Missing); err != nil {
+			return machine.Next{}, err
+		}
+		d.env.Held = w.held.known
+	}
+}
+
+// completeWaiting makes the input of what is waited for comparable, when there
+// is a result to compare it for.
+func (w *worker) completeWaiting(ctx context.Context, state *machine.State) error {
+	if len(w.results) == 0 || state.Waiting == nil || state.Waiting.Input.IsComplete() {
+		return nil
+	}
+	waiting := *state.Waiting
+	state.Waiting = &waiting
+	return w.held.complete(ctx, &waiting.Input)
+}
+
+// settle reads back the state that was committed, when large values in it refer
+// to the item from then on: a later item of this draft would have them again.
+func (d *draft) settle() (err error) {
+	if d.large {
+		d.state, err = decodeState(d.base)
+		d.large = false
+	}
+	return err
+}

@@ -1,0 +1,279 @@
+package expr_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/waitless/waitless/pkg/expr"
+)
+
+// item is one item of a log, at its place.
+type item struct {
+	place expr.Origin
+	data  []byte
+	large bool
+}
+
+// write makes item seq of a log called "log".
+func write(seq uint64, values ...expr.Value) item {
+	e := &expr.Encoder{Place: expr.Origin{Log: "log", Seq: seq}}
+	for _, v := range values {
+		e.Value(v)
+	}
+	return item{e.Place, e.Bytes(), e.WroteLarge()}
+}
+
+func (i item) read(t *testing.T, n int) ([]expr.Value, *expr.Decoder) {
+	t.Helper()
+	d := expr.NewDecoderAt(i.place, i.data)
+	values := make([]expr.Value, n)
+	for i := range values {
+		values[i] = d.Value()
+	}
+	if d.Err() != nil || d.Rest() > 0 {
+		t.Fatalf("item %d: error %v, %d bytes are left", i.place.Seq, d.Err(), d.Rest())
+	}
+	return values, d
+}
+
+// again writes the value in item 0, and what is read from there in item 1.
+func again(t *testing.T, v expr.Value) (full, held expr.Value, size int, first *expr.Decoder) {
+	t.Helper()
+	values, first := write(0, v).read(t, 1)
+	next := write(1, values[0])
+	if next.large {
+		t.Error("the second item has something large in full")
+	}
+	second, _ := next.read(t, 1)
+	return values[0], second[0], len(next.data), first
+}
+
+func long(n int) string { return strings.Repeat("x", n) }
+
+func TestLargeValuesAreHeldByReference(t *testing.T) {
+	t.Parallel()
+	many := make([]expr.Member, 100)
+	for i := range many {
+		many[i] = expr.Member{Key: fmt.Sprintf("key-%03d", i), Value: expr.String(fmt.Sprintf("value %d", i))}
+	}
+	tests := map[string]struct {
+		value  expr.Value
+		most   int    // bytes of the second item
+		inline string // what is still there of an object
+	}{
+		"a text":                      {expr.String(long(5000)), 10, ""},
+		"an array":                    {expr.Array(expr.String(long(5000)), expr.Int(1)), 10, ""},
+		"an object with one long one": {parse(t, `{"delay":60,"on":true,"payload":"`+long(5000)+`"}`), 60, `{"delay":60,"on":true}`},
+		"nested": {
+			parse(t, `{"a":{"b":{"c":"`+long(300)+`"}},"d":[1,2,{"e":"`+long(300)+`"}],"f":{"g":1}}`), 60, `{"f":{"g":1}}`,
+		},
+		"many small ones": {expr.Object(many...), 10, ""},
+		"small ones beside many others": {
+			parse(t, `{"a":"`+long(100)+`","b":"`+long(101)+`","c":"`+long(102)+`","d":"`+long(103)+`"}`), 300,
+			`{"a":"` + long(100) + `","b":"` + long(101) + `"}`,
+		},
+		"a key as long as a value": {parse(t, `{"`+long(300)+`":1}`), 10, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			full, held, size, first := again(t, tt.value)
+			if !same(full, tt.value) || held.IsComplete() || held.Kind() != full.Kind() || held.Size() != full.Size() {
+				t.Fatalf("%.80s becomes %s of %d bytes, complete=%t", full, held.Kind(), held.Size(), held.IsComplete())
+			}
+			if size > tt.most {
+				t.Errorf("the second item has %d bytes, want %d at most", size, tt.most)
+			}
+			if got := inlineOf(held); got != tt.inline {
+				t.Errorf("%.80s is still there, want %.80s", got, tt.inline)
+			}
+			if whole := completed(t, held, first); !same(whole, full) {
+				t.Errorf("%.80s is completed to %.80s", full, whole)
+			}
+		})
+	}
+}
+
+// inlineOf shows the members of an object that are here; nothing when it is
+// held as a whole.
+func inlineOf(v expr.Value) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = ""
+		}
+	}()
+	members := slices.DeleteFunc(slices.Clone(v.Members()), func(m expr.Member) bool { return !m.Value.IsComplete() })
+	return expr.Object(members...).JSON()
+}
+
+// completed is a value with what the item has of it.
+func completed(t *testing.T, v expr.Value, from *expr.Decoder) expr.Value {
+	t.Helper()
+	known := map[expr.Ref]expr.Value{}
+	for range 10 {
+		lookup := expr.Lookup{Known: known}
+		whole := lookup.Complete(v)
+		if len(lookup.Missing) == 0 {
+			return whole
+		}
+		for _, ref := range lookup.Missing {
+			content, ok := from.Numbered(ref.Number)
+			if !ok || ref.Seq != 0 {
+				t.Fatalf("%v leads nowhere", ref)
+			}
+			known[ref] = content
+		}
+	}
+	t.Fatal("something is missing for ever")
+	return expr.Value{}
+}
+
+// What was held stays held, and refers to where it stands in full.
+func TestHeldStaysHeld(t *testing.T) {
+	t.Parallel()
+	full, held, size, first := again(t, parse(t, `{"a":1,"b":"`+long(1000)+`"}`))
+	for seq := uint64(2); seq < 5; seq++ {
+		next := write(seq, held)
+		if len(next.data) != size {
+			t.Fatalf("item %d has %d bytes, item 1 has %d", seq, len(next.data), size)
+		}
+		values, _ := next.read(t, 1)
+		held = values[0]
+	}
+	if !same(completed(t, held, first), full) {
+		t.Errorf("%.80s became something else", full)
+	}
+}
+
+// Parts of what was loaded refer to where they stand, and new values hold them.
+func TestPartsAreHeldToo(t *testing.T) {
+	t.Parallel()
+	full, _, _, first := again(t, parse(t, `{"a":{"b":"`+long(1000)+`"},"c":1}`))
+	part := full.Get("a").Get("b")
+	made := expr.Object(expr.Member{Key: "new", Value: part}, expr.Member{Key: "n", Value: expr.Int(7)})
+	next := write(1, made, part)
+	if len(next.data) > 40 {
+		t.Errorf("%d bytes", len(next.data))
+	}
+	values, _ := next.read(t, 2)
+	if !same(completed(t, values[0], first), made) || !same(completed(t, values[1], first), part) {
+		t.Errorf("%s and %s", values[0].Kind(), values[1].Kind())
+	}
+}
+
+func TestAnotherLogHasItsOwnValues(t *testing.T) {
+	t.Parallel()
+	full, held, _, _ := again(t, expr.String(long(1000)))
+	e := &expr.Encoder{Place: expr.Origin{Log: "another", Seq: 9}}
+	if e.Value(full); len(e.Bytes()) < 1000 {
+		t.Error("another log refers to this one")
+	}
+	if e := (&expr.Encoder{}); true {
+		if e.Value(full); len(e.Bytes()) < 1000 {
+			t.Error("what is in no log refers to one")
+		}
+	}
+	wantPanic(t, "a held value in another log", func() { e.Value(held) })
+}
+
+func TestContentThatWasNotLookedUp(t *testing.T) {
+	t.Parallel()
+	_, held, _, _ := again(t, expr.Array(expr.String(long(1000)), expr.Int(2)))
+	for name, ask := range map[string]func(){
+		"JSON":             func() { _ = held.JSON() },
+		"Members":          func() { _ = held.Members() },
+		"At":               func() { _ = held.At(0) },
+		"Len":              func() { _ = held.Len() },
+		"Equal":            func() { _ = expr.Equal(held, expr.Array()) },
+		"without a Lookup": func() { _ = (*expr.Lookup)(nil).Complete(held) },
+	} {
+		wantPanic(t, name, ask)
+	}
+	if !expr.Equal(held, held) {
+		t.Error("it is not equal to itself")
+	}
+}
+
+func wantPanic(t *testing.T, name string, f func()) {
+	t.Helper()
+	defer func() {
+		if recover() == nil {
+			t.Errorf("%s: no panic", name)
+		}
+	}()
+	f()
+}
+
+// Paths and conditions ask for what they go through and compare, and for no
+// more.
+func TestWhatIsAskedFor(t *testing.T) {
+	t.Parallel()
+	_, held, _, first := again(t, parse(t, `{"small":1,"list":[{"n":1,"pad":"`+long(300)+`"},{"n":2}],"long":"`+long(300)+`"}`))
+	for text, missing := range map[string]int{
+		"$input": 0, "$input.small": 0, "$input.none": 0, "$input.long": 0, "$input.list": 0,
+		"$input.list[0]": 1, "$input.list[*].n": 1, "$input.long.none": 1,
+	} {
+		path, err := expr.ParsePath(text, expr.RootInput)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lookup := &expr.Lookup{}
+		if path.Eval(&expr.Scope{Input: held, Lookup: lookup}); len(lookup.Missing) != missing {
+			t.Errorf("%s asks for %d values, want %d", text, len(lookup.Missing), missing)
+		}
+	}
+	for text, missing := range map[string]int{
+		`$.small == 1`: 0, `$.none == 1`: 0, `$.long == "x"`: 1, `$.small in [1, 2]`: 0, `"x" in $.list`: 1, `$.long in [$.long]`: 1,
+		`$.list[0].n == 1`: 1, `$.small == 2 && $.long == "x"`: 0,
+	} {
+		lookup := &expr.Lookup{}
+		if condition(t, text).Holds(&expr.Scope{Self: held, Lookup: lookup}); len(lookup.Missing) != missing {
+			t.Errorf("%s asks for %d values, want %d", text, len(lookup.Missing), missing)
+		}
+	}
+	whole := completed(t, held, first)
+	known := map[expr.Ref]expr.Value{}
+	lookup := &expr.Lookup{Known: known}
+	for range 3 {
+		if condition(t, `$.list[1].n == 2`).Holds(&expr.Scope{Self: held, Lookup: lookup}) {
+			break
+		}
+		for _, ref := range lookup.Missing {
+			known[ref], _ = first.Numbered(ref.Number)
+		}
+		lookup.Missing = nil
+	}
+	if !condition(t, `$.list[1].n == 2`).Holds(&expr.Scope{Self: held, Lookup: lookup}) || len(lookup.Missing) > 0 {
+		t.Errorf("the condition does not hold of %.80s", whole)
+	}
+}
+
+// FuzzDecodeHeld reads an item with references: damage is found or gives
+// another value, and what was read can be written again.
+func FuzzDecodeHeld(f *testing.F) {
+	object := `{"a":1,"b":"` + long(1000) + `","c":{"d":[1,2,3]}}`
+	v, err := expr.ParseJSON([]byte(object))
+	if err != nil {
+		f.Fatal(err)
+	}
+	d := expr.NewDecoderAt(expr.Origin{Log: "log"}, write(0, v).data)
+	f.Add(write(3, d.Value()).data)
+	f.Add(write(3, v, expr.Array(v, v)).data)
+	f.Add([]byte{8, 6, 10, 1, 0, 0})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		place := expr.Origin{Log: "log", Seq: 3}
+		d := expr.NewDecoderAt(place, data)
+		v := d.Value()
+		if d.Err() != nil {
+			return
+		}
+		e := &expr.Encoder{Place: place}
+		e.Value(v)
+		again := expr.NewDecoderAt(place, e.Bytes())
+		if w := again.Value(); again.Err() != nil || w.Kind() != v.Kind() || w.Size() != v.Size() || w.IsComplete() != v.IsComplete() {
+			t.Errorf("%s of %d bytes becomes %s of %d bytes, error %v", v.Kind(), v.Size(), w.Kind(), w.Size(), again.Err())
+		}
+	})
+}

@@ -1,0 +1,100 @@
+package machine_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// encode is an item that stands alone, and decode reads one.
+func encode(s machine.State, events []machine.Event) []byte {
+	item, _ := machine.Encode(expr.Origin{}, s, events)
+	return item
+}
+
+func decode(item []byte) (machine.State, []machine.Event, error) {
+	return machine.Decode(expr.Origin{}, item)
+}
+
+// itemLog keeps the items of one execution, as an engine would.
+type itemLog struct {
+	items [][]byte
+	known map[expr.Ref]expr.Value
+}
+
+func (l *itemLog) place(seq int) expr.Origin {
+	return machine.Place(machine.ID{1}, uint64(seq))
+}
+
+// next is what the next item would be.
+func (l *itemLog) next(s machine.State, events []machine.Event) []byte {
+	item, _ := machine.Encode(l.place(len(l.items)), s, events)
+	return item
+}
+
+// put appends an item and reads it back.
+func (l *itemLog) put(s machine.State, events []machine.Event) (machine.State, []machine.Event, error) {
+	l.items = append(l.items, l.next(s, events))
+	last := len(l.items) - 1
+	return machine.Decode(l.place(last), l.items[last])
+}
+
+// ask asks the machine until nothing is missing.
+func (l *itemLog) ask(t *testing.T, env machine.Env, question func(machine.Env) (machine.Next, error)) (machine.Next, error) {
+	t.Helper()
+	for {
+		env.Held = l.known
+		next, err := question(env)
+		if err != nil || len(next.Missing) == 0 {
+			return next, err
+		}
+		if next.Changed || len(next.Events) > 0 || len(next.Commands) > 0 {
+			t.Error("there is more than what is missing")
+		}
+		l.load(t, next.Missing)
+	}
+}
+
+func (l *itemLog) load(t *testing.T, refs []expr.Ref) {
+	t.Helper()
+	for _, ref := range refs {
+		if _, known := l.known[ref]; known {
+			t.Fatalf("%v is missing and was given", ref)
+		}
+		numbered, err := machine.DecodeValues(l.place(int(ref.Seq)), l.items[ref.Seq])
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, ok := numbered(ref.Number)
+		if !ok {
+			t.Fatalf("%v leads nowhere", ref)
+		}
+		if l.known == nil {
+			l.known = map[expr.Ref]expr.Value{}
+		}
+		l.known[ref] = v
+	}
+}
+
+func (l *itemLog) complete(t *testing.T, v expr.Value) expr.Value {
+	t.Helper()
+	for {
+		lookup := expr.Lookup{Known: l.known}
+		whole := lookup.Complete(v)
+		if len(lookup.Missing) == 0 {
+			return whole
+		}
+		l.load(t, lookup.Missing)
+	}
+}
+
+// compared compares values by their content, wherever it is held.
+func (l *itemLog) compared(t *testing.T) cmp.Option {
+	t.Helper()
+	return cmp.Comparer(func(a, b expr.Value) bool {
+		return a.IsMissing() == b.IsMissing() && l.complete(t, a).JSON() == l.complete(t, b).JSON()
+	})
+}
