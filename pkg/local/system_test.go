@@ -148,6 +148,11 @@ func TestACancelledCallIsMadeAgainByTheNextRun(t *testing.T) {
 type faultyStore struct {
 	*enginetest.FaultyLog
 	engine.Flows
+	outcomes
+}
+
+type outcomes interface {
+	engine.Outcomes
 	resume.Outcomes
 }
 

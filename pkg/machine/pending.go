@@ -49,8 +49,8 @@ func Pending(env Env, s State, at time.Time, past Past) ([]Command, error) {
 	switch {
 	case s.Ending != nil:
 		return []Command{r.closeForEnd(w)}, nil
-	case toSubmit && task.AtMostOnce && past != PastNone:
-		closing := token.Closing{Outcome: interrupted(step), By: token.ClosedByTask, At: at}
+	case toSubmit && task.AtMostOnce && past != PastNone && !w.inQueue(task):
+		closing := token.Closing{Outcome: Interrupted(step.Name), By: token.ClosedByTask, At: at}
 		return []Command{CloseToken{Attempt: w.Attempt, Handle: w.Handle, Closing: closing}}, nil
 	case toSubmit, w.For == WaitingForCall, w.For == WaitingForClaim && past == PastNone:
 		return []Command{r.carryOut(step, task, w)}, nil

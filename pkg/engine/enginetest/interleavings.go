@@ -124,7 +124,7 @@ func (w *world) race(plan *plan, deaths int, racers ...*racer) (trace []string) 
 func (w *world) racer(name string, m message) *racer {
 	r := newRacer(name, func(r *racer) {
 		if m.task != nil {
-			r.err = w.worker(r.alive).RunTask(w.t.Context(), *m.task)
+			r.verdict, r.err = w.worker(r.alive).RunTask(w.t.Context(), *m.task)
 			return
 		}
 		r.verdict, r.err = w.worker(r.alive).Advance(w.t.Context(), m.wake)
