@@ -159,7 +159,7 @@ func (w *worker) signal(ctx context.Context, base Item, state machine.State) (ma
 	case state.Waiting == nil || state.Waiting.For != machine.WaitingForToken:
 	case w.wake.Cause == state.Waiting.Handle:
 		return w.tokenClosed(ctx, state.Waiting)
-	case w.wake.Cause == machine.CauseAnswer(state.Waiting.Handle):
+	case !state.Waiting.Submitted && w.wake.Cause == machine.CauseAnswer(state.Waiting.Handle):
 		return w.answered(ctx, state)
 	}
 	return w.timerDue(ctx, base, state.Timer)

@@ -25,7 +25,7 @@ import (
 func Contract(t *testing.T, open func(t *testing.T) Store) {
 	t.Helper()
 	for _, c := range slices.Concat(orderCases, commitCases, pendingCases, timerCases, startCases, readCases,
-		submitCases, claimCases, tokenPendingCases, arbiterCases, stopCases, queueCases, tokenWakeCases, defectCases) {
+		submitCases, claimCases, tokenPendingCases, arbiterCases, stopCases, queueCases, slowCases, beginCases, tokenWakeCases, defectCases) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			c.run(newBench(t, open(t)))
@@ -138,6 +138,8 @@ func kindOf(w engine.Wake) string {
 	switch {
 	case w.Cause == machine.CauseStart, w.Cause == machine.CauseStop:
 		return w.Cause
+	case strings.HasPrefix(w.Cause, machine.CauseAnswer("")):
+		return "answer"
 	case len(w.Cause) == handleSize:
 		return "token"
 	}

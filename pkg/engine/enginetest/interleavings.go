@@ -162,7 +162,11 @@ func (w *world) endRace(racers []*racer) {
 			m.at = r.verdict.PutBack
 		}
 		left[key(m)] = m
-		if m.at.After(w.clock().Add(workerLife + time.Second)) {
+		longest := workerLife + time.Second
+		if m.task != nil {
+			longest = begunFor
+		}
+		if m.at.After(w.clock().Add(longest)) {
 			w.t.Fatalf("the message was put back until %s, and it is %s", m.at, w.clock())
 		}
 	}
