@@ -12,10 +12,11 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Verdict says what becomes of a wake that [Engine.Advance] was given.
+// Verdict says what becomes of a wake that [Engine.Advance] was given, or of a
+// task that [Engine.RunTask] was.
 type Verdict struct {
-	// PutBack is when the wake is to be delivered again, unchanged; zero when
-	// it is done and to be deleted.
+	// PutBack is when it is to be delivered again, unchanged; zero when it is
+	// done and to be deleted.
 	PutBack time.Time
 }
 
@@ -159,8 +160,11 @@ func (w *worker) signal(ctx context.Context, base Item, state machine.State) (ma
 		return nil, nil
 	case w.wake.Cause == machine.CauseStop:
 		return w.stopRequest(ctx)
-	case state.Waiting != nil && state.Waiting.For == machine.WaitingForToken && w.wake.Cause == state.Waiting.Handle:
+	case state.Waiting == nil || state.Waiting.For != machine.WaitingForToken:
+	case w.wake.Cause == state.Waiting.Handle:
 		return w.tokenClosed(ctx, state.Waiting)
+	case !state.Waiting.Submitted && w.wake.Cause == machine.CauseAnswer(state.Waiting.Handle):
+		return w.answered(ctx, state)
 	}
 	return w.timerDue(ctx, base, state.Timer)
 }
@@ -199,7 +203,29 @@ func (w *worker) tokenClosed(ctx context.Context, waiting *machine.Waiting) (mac
 }
 
 func (w *worker) closed(attempt machine.Attempt, record token.Record) machine.Signal {
-	return machine.TokenClosed{At: w.engine.Now(), Attempt: attempt, Outcome: *record.Outcome, By: record.ClosedBy}
+	return machine.TokenClosed{At: w.engine.Now(), Attempt: attempt, Outcome: *record.Outcome, By: record.ClosedBy, Answer: record.Answer}
+}
+
+// answered reads the answer that a task runner kept before it sent the wake, so
+// that there is nothing to wait for (rule 5).
+func (w *worker) answered(ctx context.Context, state machine.State) (machine.Signal, error) {
+	record, err := w.engine.Outcomes.Record(ctx, state.Waiting.Handle)
+	if err != nil {
+		return nil, err
+	}
+	return w.told(state, record), nil
+}
+
+// told is what the record of the token tells a state that waits for it, nil for
+// nothing.
+func (w *worker) told(state machine.State, record token.Record) machine.Signal {
+	switch waiting := state.Waiting; {
+	case !record.Open():
+		return w.closed(waiting.Attempt, record)
+	case record.Answer != nil && !waiting.Submitted && state.Ending == nil:
+		return machine.Submitted{At: w.engine.Now(), Attempt: waiting.Attempt, Output: *record.Answer}
+	}
+	return nil
 }
 
 // stopRequest reads the request that the wake of a stop speaks of (rule 12).
@@ -268,8 +294,8 @@ func (w *worker) known(waiting *machine.Waiting) (outcome token.Outcome, ok bool
 }
 
 // atHand is what became of the attempt that is waited for, nil when nobody
-// here knows: the outcome that its token holds, or the result of the call that
-// this worker made (rule 4).
+// here knows: what the record of its token tells, or the result of the call
+// that this worker made (rule 4).
 func (w *worker) atHand(ctx context.Context, state machine.State) (machine.Signal, error) {
 	waiting := state.Waiting
 	if waiting == nil {
@@ -277,11 +303,11 @@ func (w *worker) atHand(ctx context.Context, state machine.State) (machine.Signa
 	}
 	if waiting.For == machine.WaitingForToken {
 		record, err := w.engine.Outcomes.Record(ctx, waiting.Handle)
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, err
-		case !record.Open():
-			return w.closed(waiting.Attempt, record), nil
+		}
+		if signal := w.told(state, record); signal != nil {
+			return signal, nil
 		}
 	}
 	outcome, ok := w.known(waiting)
@@ -365,7 +391,7 @@ func (d *draft) comesAfterCommit(command machine.Command) bool {
 	switch c := command.(type) {
 	case machine.CallTask:
 		return c.Claimed || d.hasResult
-	case machine.SubmitTask:
+	case machine.SubmitTask, machine.QueueTask:
 		return true
 	case machine.CloseToken:
 		return c.AfterCommit
@@ -383,6 +409,8 @@ func (w *worker) carryOut(ctx context.Context, d *draft, command machine.Command
 		return machine.Returned{At: w.engine.Now(), Attempt: c.Attempt, Outcome: outcome}, err
 	case machine.SubmitTask:
 		return w.submit(ctx, c)
+	case machine.QueueTask:
+		return w.queue(ctx, c)
 	case machine.CloseToken:
 		return w.close(ctx, c)
 	case machine.StartTimer: // belongs to the commit
@@ -390,14 +418,9 @@ func (w *worker) carryOut(ctx context.Context, d *draft, command machine.Command
 	return nil, nil
 }
 
-// submit hands a task over. A submission that failed closes the token, and
-// what that then holds is applied (rule 5).
+// submit tells a function of a task. A submission that failed closes the token,
+// and what that then holds is applied (rule 5).
 func (w *worker) submit(ctx context.Context, c machine.SubmitTask) (machine.Signal, error) {
-	if c.Await {
-		// Recorded like any submission: whoever meets the attempt later would
-		// queue it again.
-		return machine.Submitted{At: w.engine.Now(), Attempt: c.Attempt}, w.queue(ctx, c)
-	}
 	outcome, err := w.call(ctx, c.Call)
 	if err != nil {
 		return nil, err
@@ -414,13 +437,16 @@ func (w *worker) submitted(ctx context.Context, attempt machine.Attempt, handle 
 	return w.close(ctx, machine.CloseToken{Attempt: attempt, Handle: handle, Closing: closing})
 }
 
-// queue puts a long call into the task queue, which this worker then knows.
-func (w *worker) queue(ctx context.Context, c machine.SubmitTask) error {
-	if err := w.engine.TaskQueue.Queue(ctx, Task{Call: c.Call, Handle: c.Handle}); err != nil {
-		return err
+// queue puts a long call into the task queue, which this worker then knows. It
+// is recorded like a submission: whoever meets the attempt later would queue it
+// again. A submission that is made from there is recorded with its answer.
+func (w *worker) queue(ctx context.Context, c machine.QueueTask) (machine.Signal, error) {
+	task := Task{Call: c.Call, Handle: c.Handle, Await: c.Await, AtMostOnce: c.AtMostOnce}
+	if err := w.engine.TaskQueue.Queue(ctx, task); err != nil || !c.Await {
+		return nil, err
 	}
 	w.results[c.Attempt] = result{input: c.Input}
-	return nil
+	return machine.Submitted{At: w.engine.Now(), Attempt: c.Attempt}, nil
 }
 
 // close closes a token and answers what it then holds, or the heartbeat that

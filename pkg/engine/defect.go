@@ -25,7 +25,15 @@ func checkSize(item Item) error {
 	return nil
 }
 
-func defect(op string, err error) error { return &Error{CodeDefect, op, err} }
+// defect gives an error its code. That this process lacks keys is nothing that
+// an execution should fail of: the next process may have them.
+func defect(op string, err error) error {
+	var keys *machine.KeysError
+	if errors.As(err, &keys) {
+		return &Error{CodeInternal, op, err}
+	}
+	return &Error{CodeDefect, op, err}
+}
 
 // poisoned reports whether the wake met a defect so often that it always will.
 // What a newer release wrote is none.

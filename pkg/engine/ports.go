@@ -82,15 +82,21 @@ type Tasks interface {
 // TaskQueue carries long calls to whoever calls [Engine.RunTask].
 type TaskQueue interface {
 	// Queue hands over a call that may take longer than a worker lives.
-	// Somebody then gives it to [Engine.RunTask], at least once. When Queue
-	// returns nil the task will not be lost.
+	// Somebody then gives it to [Engine.RunTask], at least once, and again when
+	// its verdict says so. When Queue returns nil the task will not be lost.
 	Queue(ctx context.Context, task Task) error
 }
 
-// Task is a call in the task queue. Its answer closes the token.
+// Task is a call in the task queue.
 type Task struct {
 	Call   machine.Call
 	Handle string
+	// Await: the function's answer is the outcome and closes the token. Otherwise
+	// a success is only kept in the token's record, and a failure closes it.
+	Await bool
+	// AtMostOnce: whoever makes the call begins it in the token's record, so
+	// that nobody else does.
+	AtMostOnce bool
 }
 
 // Outcomes keeps what is known of tokens, by their handles. Each method is one
@@ -103,6 +109,14 @@ type Outcomes interface {
 	// Close applies the closing, as [token.Closing.Apply] says, and answers
 	// the record after it. After an error it may or may not have been applied.
 	Close(ctx context.Context, handle string, closing token.Closing) (token.Record, error)
+
+	// Begin applies the beginning, as [token.Beginning.Apply] says, and answers
+	// the record after it. After an error it may or may not have been applied.
+	Begin(ctx context.Context, handle string, beginning token.Beginning) (token.Record, error)
+
+	// Answer applies the answering, as [token.Answering.Apply] says, and answers
+	// the record after it. After an error it may or may not have been applied.
+	Answer(ctx context.Context, handle string, answering token.Answering) (token.Record, error)
 }
 
 // Flows keeps definitions by name and content.

@@ -36,29 +36,3 @@ func (e *Engine) Stop(ctx context.Context, id ID, name, cause string) error {
 // stopHandle is under what the request to stop an execution is kept, among the
 // records of tokens. No token has such a handle.
 func stopHandle(id ID) string { return "stop " + id.String() }
-
-// RunTask makes a call of the task queue and closes its token with the answer.
-// From a queue the wake comes after the update, and also when somebody else was
-// first (rule 10). After an error the task is to be run again.
-func (e *Engine) RunTask(ctx context.Context, task Task) error {
-	record, err := e.Outcomes.Record(ctx, task.Handle)
-	if err == nil && record.Open() {
-		err = e.callAndClose(ctx, task)
-	}
-	id := NewID(task.Call.Flow.Name, task.Call.Execution)
-	if err != nil {
-		return &Error{CodeOf(err), "run a task of execution " + id.String(), err}
-	}
-	now := e.Now()
-	return e.Wakes.Send(ctx, Wake{Execution: id, Cause: task.Handle, Due: now, Sent: now})
-}
-
-func (e *Engine) callAndClose(ctx context.Context, task Task) error {
-	e.Observer.Calling(task.Call, e.Now())
-	outcome, err := e.Tasks.Call(ctx, task.Call)
-	if err != nil {
-		return err
-	}
-	_, err = e.Outcomes.Close(ctx, task.Handle, token.Closing{Outcome: outcome, By: token.ClosedByTask, At: e.Now()})
-	return err
-}

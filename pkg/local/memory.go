@@ -164,6 +164,16 @@ func (m *MemoryStore) Close(ctx context.Context, handle string, closing token.Cl
 	return m.record(ctx, handle, closing.Apply)
 }
 
+// Begin implements [engine.Outcomes].
+func (m *MemoryStore) Begin(ctx context.Context, handle string, beginning token.Beginning) (token.Record, error) {
+	return m.record(ctx, handle, beginning.Apply)
+}
+
+// Answer implements [engine.Outcomes].
+func (m *MemoryStore) Answer(ctx context.Context, handle string, answering token.Answering) (token.Record, error) {
+	return m.record(ctx, handle, answering.Apply)
+}
+
 // Beat implements [resume.Outcomes].
 func (m *MemoryStore) Beat(ctx context.Context, handle string, at time.Time) (token.Record, error) {
 	return m.record(ctx, handle, func(r token.Record) token.Record { return r.Beat(at) })

@@ -94,7 +94,8 @@ type play struct {
 func (p *play) Committed(execution engine.ID, state machine.State, events []machine.Event) {
 	p.Observer.Committed(execution, state, events)
 	for _, e := range events {
-		if e.Type == machine.TaskSubmitted {
+		// Of a token that closed at once nothing is left to answer.
+		if w := state.Waiting; e.Type == machine.TaskSubmitted && w != nil && w.Attempt.Step == e.Step {
 			p.answer(state)
 		}
 	}

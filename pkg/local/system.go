@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 type Store interface {
 	engine.Log
 	engine.Flows
+	engine.Outcomes
 	resume.Outcomes
 }
 
@@ -132,7 +134,7 @@ type taskQueue struct {
 	// known are the tasks under way or left, by the handles of their tokens: a
 	// task that is queued twice is made once.
 	known map[string]bool
-	left  []engine.Task // those whose run ended before their calls
+	left  []engine.Task // those whose run ended before they did, or that are put back
 }
 
 // Queue implements [engine.TaskQueue]. The call ends with the run that queued
@@ -153,23 +155,42 @@ func (q *taskQueue) begin(ctx context.Context, task engine.Task) {
 	if !ok {
 		stop = func(error) {}
 	}
-	q.system.queue.inBackground(func() {
-		err := q.system.RunTask(ctx, task)
-		q.ended(task, err)
-		if err != nil {
-			stop(err)
-		}
-	})
+	q.system.queue.inBackground(func() { q.run(ctx, task, stop) })
 }
 
-func (q *taskQueue) ended(task engine.Task, err error) {
+func (q *taskQueue) run(ctx context.Context, task engine.Task, stop context.CancelCauseFunc) {
+	verdict, err := q.system.RunTask(ctx, task)
+	switch {
+	case err != nil:
+		q.leave(task)
+		stop(err)
+	case !verdict.PutBack.IsZero():
+		q.leave(task)
+		q.system.queue.at(verdict.PutBack, func() {
+			if ctx.Err() == nil && q.take(task) {
+				q.run(ctx, task, stop)
+			}
+		})
+	default:
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		delete(q.known, task.Handle)
+	}
+}
+
+func (q *taskQueue) leave(task engine.Task) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if err != nil {
-		q.left = append(q.left, task)
-		return
-	}
-	delete(q.known, task.Handle)
+	q.left = append(q.left, task)
+}
+
+// take takes a task that was left, unless another run did.
+func (q *taskQueue) take(task engine.Task) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	before := len(q.left)
+	q.left = slices.DeleteFunc(q.left, func(t engine.Task) bool { return t.Handle == task.Handle })
+	return len(q.left) < before
 }
 
 // resume makes the calls that the run before left.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -148,6 +150,11 @@ func TestACancelledCallIsMadeAgainByTheNextRun(t *testing.T) {
 type faultyStore struct {
 	*enginetest.FaultyLog
 	engine.Flows
+	outcomes
+}
+
+type outcomes interface {
+	engine.Outcomes
 	resume.Outcomes
 }
 
@@ -335,7 +342,10 @@ func (l longTask) Call(ctx context.Context, _ machine.Call) (token.Outcome, erro
 }
 
 func (longTask) TimeLimits(_ context.Context, flow *fdl.Flow) (map[string]time.Duration, error) {
-	task, _ := flow.All[0].Kind.(*fdl.Task)
+	task, ok := flow.All[0].Kind.(*fdl.Task)
+	if !ok {
+		return nil, nil //nolint:nilnil // no function, no limit
+	}
 	return map[string]time.Duration{task.Resource.Text: time.Hour}, nil
 }
 
@@ -356,6 +366,89 @@ func TestRunEndsAfterTheLongCallsThatItMakes(t *testing.T) {
 		}
 		if !ended {
 			t.Error("the run ended before the call did")
+		}
+	})
+}
+
+// slowAsk is a function that takes a minute to be told of its token.
+type slowAsk struct{ calls *atomic.Int32 }
+
+func (s slowAsk) Call(context.Context, machine.Call) (token.Outcome, error) {
+	s.calls.Add(1)
+	time.Sleep(time.Minute) // in a bubble
+	return answered, nil
+}
+
+func (slowAsk) TimeLimits(ctx context.Context, flow *fdl.Flow) (map[string]time.Duration, error) {
+	return longTask{}.TimeLimits(ctx, flow)
+}
+
+// TestASlowSubmissionHoldsUpNobody: the one worker goes on with another
+// execution, and the answer is recorded in the instant in which it comes.
+func TestASlowSubmissionHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ask := slowAsk{&atomic.Int32{}}
+		script, err := local.ParseScript([]byte("answers:\n  - step: Work\n    afterSeconds: 5\n    output: {}\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := local.New(local.Config{Store: &local.MemoryStore{}, Tasks: ask, Script: script})
+		start(t, s, oneTask+"    pattern: waitForCallback\n", "slow")
+		start(t, s, passOnly, "quick")
+		if err := s.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wantSucceeded(t, s, "quick", 0)
+		history, err := s.History(t.Context(), engine.NewID("flow", "slow"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var order []machine.EventType
+		for _, event := range history {
+			order = append(order, event.Type)
+			if event.Type == machine.TaskSubmitted && event.At.Sub(history[0].At) != time.Minute {
+				t.Errorf("the answer was recorded after %s", event.At.Sub(history[0].At))
+			}
+		}
+		want := []machine.EventType{
+			machine.ExecutionStarted, machine.StepEntered, machine.TaskScheduled, machine.TaskStarted, machine.TaskSubmitted,
+			machine.TaskSucceeded, machine.StepExited, machine.ExecutionSucceeded,
+		}
+		if !slices.Equal(order, want) || ask.calls.Load() != 1 {
+			t.Errorf("%d calls, history %v, want %v", ask.calls.Load(), order, want)
+		}
+	})
+}
+
+// TestACallThatItsRunBeganIsGivenUpByTheNextRun: it must not be made twice, and
+// nobody knows how far it got.
+func TestACallThatItsRunBeganIsGivenUpByTheNextRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ended := false
+		task := longTask{make(chan struct{}), &ended} // a second call panics
+		s := local.New(local.Config{Store: &local.MemoryStore{}, Tasks: task})
+		start(t, s, oneTask+"    atMostOnce: true\n", "one")
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			<-task.begun
+			cancel()
+		}()
+		if err := s.Run(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("run: %v", err)
+		}
+		short, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := s.Run(short); !errors.Is(err, context.DeadlineExceeded) { // the task is put back
+			t.Errorf("run: %v", err)
+		}
+		if err := s.Run(t.Context()); err != nil {
+			t.Errorf("run: %v", err)
+		}
+		state, err := s.Describe(t.Context(), engine.NewID("flow", "one"))
+		if took := state.At.Sub(state.Started); err != nil || state.Error != machine.ErrorTaskInterrupted || took != 16*time.Minute {
+			t.Errorf("it is %s, error %q after %s, %v", state.Status, state.Error, took, err)
 		}
 	})
 }

@@ -68,11 +68,14 @@ func (r *run) apply(sig Signal) {
 			r.resolve(sig.Outcome, token.ClosedByTask)
 		}
 	case Submitted:
-		if r.waitsFor(sig.Attempt, WaitingForToken) && !r.state().Waiting.Submitted && r.state().Ending == nil {
+		if r.waitsFor(sig.Attempt, WaitingForToken) {
 			r.submitted(sig.Output)
 		}
 	case TokenClosed:
 		if r.waitsFor(sig.Attempt, WaitingForToken) {
+			if sig.Answer != nil {
+				r.submitted(*sig.Answer)
+			}
 			r.resolve(sig.Outcome, sig.By)
 		}
 	case BeatSeen:
@@ -114,6 +117,9 @@ func (r *run) timerDue() {
 // touch takes the instant of a signal that applies and makes the state the
 // run's own.
 func (r *run) touch() {
+	if r.next.Changed {
+		return
+	}
 	s := r.state()
 	s.At = r.at
 	s.Scopes = append(make([]Scope, 0, len(s.Scopes)+1), s.Scopes...)

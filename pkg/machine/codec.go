@@ -200,8 +200,14 @@ func (e *encoder) waiting(w *Waiting) {
 	e.Text(w.Handle)
 	e.Time(w.Deadline)
 	e.Time(w.Beat)
-	e.Uint(flag(1, w.Submitted))
+	e.Uint(flag(isSubmitted, w.Submitted) | flag(isQueued, w.Queued))
 }
+
+// flags of a token that is waited for.
+const (
+	isSubmitted = 1 << iota
+	isQueued
+)
 
 // flags of an event: which of its parts are there.
 const (
@@ -314,7 +320,9 @@ func (d *decoder) waiting() *Waiting {
 		Due: d.Time(), By: d.Text(), Since: d.Time(),
 	}
 	if w.For == WaitingForToken {
-		w.Handle, w.Deadline, w.Beat, w.Submitted = d.Text(), d.Time(), d.Time(), d.upTo(1) == 1
+		w.Handle, w.Deadline, w.Beat = d.Text(), d.Time(), d.Time()
+		flags := d.upTo(isSubmitted | isQueued)
+		w.Submitted, w.Queued = flags&isSubmitted != 0, flags&isQueued != 0
 	}
 	return w
 }

@@ -1,5 +1,16 @@
 package machine
 
+import "fmt"
+
+// KeysError says that a token cannot be opened for want of usable keys: this
+// process was given none. The execution is in order.
+type KeysError struct{ Err error }
+
+func (e *KeysError) Error() string { return fmt.Sprintf("machine: open a token: %s", e.Err) }
+
+// Unwrap is what is wrong with the keys.
+func (e *KeysError) Unwrap() error { return e.Err }
+
 // Error names of this project, where the vendor's are not known.
 const (
 	// ErrorInvalidArgument: a value from the data has the wrong type or size.

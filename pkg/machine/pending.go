@@ -58,8 +58,8 @@ func (r *run) pending(past Past) []Command {
 	switch {
 	case s.Ending != nil:
 		return []Command{r.closeForEnd(w)}
-	case toSubmit && task.AtMostOnce && past != PastNone:
-		closing := token.Closing{Outcome: interrupted(step), By: token.ClosedByTask, At: r.at}
+	case toSubmit && task.AtMostOnce && past != PastNone && !w.inQueue(task):
+		closing := token.Closing{Outcome: Interrupted(step.Name), By: token.ClosedByTask, At: r.at}
 		return []Command{CloseToken{Attempt: w.Attempt, Handle: w.Handle, Closing: closing}}
 	case toSubmit, w.For == WaitingForCall, w.For == WaitingForClaim && past == PastNone:
 		return []Command{r.carryOut(step, task, w)}

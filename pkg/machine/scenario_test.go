@@ -206,6 +206,12 @@ func (s *script) closed(t *testing.T, d *datadriven.TestData, at time.Time) mach
 	if s.state.Waiting != nil {
 		sig.Attempt = s.state.Waiting.Attempt
 	}
+	if d.HasArg("answer") {
+		var text string
+		d.ScanArgs(t, "answer", &text)
+		answer := parseJSON(t, d, text)
+		sig.Answer = &answer
+	}
 	if d.HasArg("error") {
 		d.ScanArgs(t, "error", &failure)
 		sig.Outcome = token.Failure(failure, strings.TrimSpace(d.Input))
@@ -298,11 +304,9 @@ func (s *script) render(t *testing.T, events []machine.Event, commands []machine
 			}
 			fmt.Fprintf(&out, "=> %s %s attempt=%d %s\n", kind, c.Step, c.Attempt.Number, c.Input)
 		case machine.SubmitTask:
-			kind := "submit"
-			if c.Await {
-				kind = "submit, answer awaited,"
-			}
-			fmt.Fprintf(&out, "=> %s %s attempt=%d %s\n", kind, c.Step, c.Attempt.Number, c.Input)
+			fmt.Fprintf(&out, "=> submit %s attempt=%d %s\n", c.Step, c.Attempt.Number, c.Input)
+		case machine.QueueTask:
+			fmt.Fprintf(&out, "=> %s %s attempt=%d %s\n", kindOfTask(c), c.Step, c.Attempt.Number, c.Input)
 		case machine.CloseToken:
 			fmt.Fprintf(&out, "=> close by %s with %s: %s%s%s\n", c.Closing.By, c.Closing.Outcome.Error, c.Closing.Outcome.Cause,
 				unlessBeat(c.Closing), afterCommit(c))
@@ -311,6 +315,17 @@ func (s *script) render(t *testing.T, events []machine.Event, commands []machine
 		}
 	}
 	return out.String()
+}
+
+func kindOfTask(c machine.QueueTask) string {
+	kind := "queue"
+	if c.Await {
+		kind += ", answer awaited,"
+	}
+	if c.AtMostOnce {
+		kind += " at most once,"
+	}
+	return kind
 }
 
 func unlessBeat(c token.Closing) string {

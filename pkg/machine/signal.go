@@ -30,7 +30,7 @@ type (
 	}
 
 	// Submitted says that the function of a task that waits for a callback was
-	// called, and what it answered.
+	// called, and what it answered, or that a call was queued.
 	Submitted struct {
 		At      time.Time
 		Attempt Attempt
@@ -44,6 +44,9 @@ type (
 		Attempt Attempt
 		Outcome token.Outcome
 		By      token.Closer
+		// Answer is what the function answered to a submission that the task queue
+		// made, nil for nothing. It may be news.
+		Answer *expr.Value
 	}
 
 	// BeatSeen says that a heartbeat kept a token from being closed.
@@ -73,7 +76,7 @@ func (s BeatSeen) instant() time.Time      { return s.At }
 func (s StopRequested) instant() time.Time { return s.At }
 
 // Command is what has to happen outside: one of [CallTask], [SubmitTask],
-// [CloseToken] and [StartTimer].
+// [QueueTask], [CloseToken] and [StartTimer].
 //
 //sumtype:decl
 type Command interface{ command() }
@@ -88,15 +91,25 @@ type (
 		Claimed bool
 	}
 
-	// SubmitTask hands a task over, after the state that waits for its token
-	// was committed. The token's outcome comes back as [TokenClosed].
+	// SubmitTask tells a function of a task, after the state that waits for its
+	// token was committed. Its answer comes back as [Submitted], the token's
+	// outcome as [TokenClosed].
 	SubmitTask struct {
 		Call
 		Handle string
-		// Await: the function's answer is the outcome; it may take longer than
-		// anybody here waits. Otherwise the function only is told of the task,
-		// and its answer comes back as [Submitted].
+	}
+
+	// QueueTask hands a call over that may take longer than anybody here waits,
+	// after the state that waits for its token was committed.
+	QueueTask struct {
+		Call
+		Handle string
+		// Await: the function's answer is the outcome, and what comes back is
+		// [Submitted] when the call is queued. Otherwise its answer is, as for
+		// [SubmitTask].
 		Await bool
+		// AtMostOnce: the call must not be made twice.
+		AtMostOnce bool
 	}
 
 	// CloseToken closes a token if it is open. What it then holds comes back as
@@ -130,6 +143,7 @@ type (
 
 func (CallTask) command()   {}
 func (SubmitTask) command() {}
+func (QueueTask) command()  {}
 func (CloseToken) command() {}
 func (StartTimer) command() {}
 

@@ -110,6 +110,9 @@ type Waiting struct {
 	// Submitted, of a token: the function that brings the outcome, or has it
 	// brought, was called.
 	Submitted bool
+	// Queued, of a task that waits for a callback: telling the function may take
+	// so long that the task queue has it done.
+	Queued bool
 }
 
 // WaitingFor says what ends the waiting of a step.
@@ -148,7 +151,7 @@ type Env struct {
 	// the text of the resource. One that is not here is short.
 	TimeLimits map[string]time.Duration
 	// Cause is the cause of the wake being applied: [CauseStart], [CauseStop],
-	// a timer's tag or a token's handle.
+	// a timer's tag, a token's handle or its [CauseAnswer].
 	Cause string
 	// Tag is the tag of a timer that this application starts. It must be fresh.
 	Tag string
@@ -194,6 +197,11 @@ const (
 	CauseStart = "start" // a start
 	CauseStop  = "stop"  // a request to stop
 )
+
+// CauseAnswer is the cause of the wake that tells of the answer to a submission
+// which the task queue made. It is not the handle itself: a wake with that cause
+// is sent before the token is closed and must find it closed (rule 11).
+func CauseAnswer(handle string) string { return "answer " + handle }
 
 // ID names an execution everywhere but to people: a hash of the flow's name
 // and its own, so that the same names always meet in the same log.

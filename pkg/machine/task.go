@@ -47,12 +47,14 @@ func (r *run) timeLimit(task *fdl.Task) time.Duration {
 
 func (r *run) openToken(task *fdl.Task, waiting *Waiting) {
 	if err := r.env.Keys.Check(); err != nil {
-		r.err = fmt.Errorf("machine: open a token: %w", err)
+		r.err = &KeysError{err}
 		return
 	}
 	waiting.For = WaitingForToken
 	waiting.Handle = r.env.Keys.Handle(r.state().tokenID(waiting.Attempt.Number))
 	waiting.Beat = r.at
+	// The task's own limit is the token's, and not that of telling the function.
+	waiting.Queued = task.Pattern == fdl.PatternWaitForCallback && r.env.TimeLimits[task.Resource.Text] > directLimit
 	if task.Timeout > 0 {
 		waiting.Deadline = r.at.Add(task.Timeout)
 	}
@@ -83,10 +85,19 @@ func (r *run) carryOut(step *fdl.Step, task *fdl.Task, waiting *Waiting) Command
 		Attempt: waiting.Attempt, Flow: s.Flow, Execution: s.Execution, Step: step.Name,
 		Resource: task.Resource, Input: r.lookup.Complete(waiting.Input), Limit: task.Timeout,
 	}
-	if waiting.For == WaitingForToken {
-		return SubmitTask{Call: call, Handle: waiting.Handle, Await: task.Pattern == fdl.PatternRequestResponse}
+	switch {
+	case waiting.inQueue(task):
+		return QueueTask{Call: call, Handle: waiting.Handle, Await: task.Pattern == fdl.PatternRequestResponse, AtMostOnce: task.AtMostOnce}
+	case waiting.For == WaitingForToken:
+		return SubmitTask{Call: call, Handle: waiting.Handle}
 	}
 	return CallTask{Call: call, Claimed: waiting.For == WaitingForClaim}
+}
+
+// inQueue: the task queue has the call made, and sees to it that one which must
+// not be made twice is not.
+func (w *Waiting) inQueue(task *fdl.Task) bool {
+	return w.For == WaitingForToken && (w.Queued || task.Pattern == fdl.PatternRequestResponse)
 }
 
 // claimLapsed: whoever claimed the call is dead, and nobody knows how far it
@@ -100,12 +111,24 @@ func (r *run) claimLapsed() {
 		r.next.Commands = append(r.next.Commands, r.carryOut(step, task, renewed))
 		return
 	}
-	r.resolve(interrupted(step), token.ClosedByTask)
+	r.resolve(Interrupted(step.Name), token.ClosedByTask)
 }
 
-func interrupted(step *fdl.Step) token.Outcome {
-	return token.Failure(ErrorTaskInterrupted,
-		fmt.Sprintf("step %s: nobody knows whether the call was made, and the step has atMostOnce", step.Name))
+// Interrupted is the outcome of an attempt that is given up: nobody knows how
+// far its call got, and it must not be made twice.
+func Interrupted(step string) token.Outcome {
+	return token.Failure(ErrorTaskInterrupted, fmt.Sprintf("step %s: nobody knows whether the call was made, and the step has atMostOnce", step))
+}
+
+// Kept is what of a call's outcome is worth keeping: of one that is too large
+// for any step the failure that comes of it.
+func Kept(limits Limits, call Call, outcome token.Outcome) token.Outcome {
+	outcome.Error, outcome.Cause = cut(outcome.Error, maxError), cut(outcome.Cause, maxCause)
+	r := &run{env: Env{Limits: limits}}
+	if cause, tooLarge := r.tooLarge(&fdl.Step{Name: call.Step}, call.Input, outcome.Output); tooLarge && !outcome.Failed() {
+		return token.Failure(ErrorDataLimit, cause)
+	}
+	return outcome
 }
 
 // overdue closes the token that ran out of time. Who closes it first decides,
@@ -130,7 +153,11 @@ func (r *run) beatSeen(beat time.Time) {
 	w.Due = w.overdueAt(taskOf(r.env.Flow.All[w.Attempt.Step]))
 }
 
+// submitted notes once that the task was submitted.
 func (r *run) submitted(output expr.Value) {
+	if r.state().Waiting.Submitted || r.state().Ending != nil {
+		return
+	}
 	w := r.change()
 	w.Submitted = true
 	if taskOf(r.env.Flow.All[w.Attempt.Step]).Pattern != fdl.PatternWaitForCallback {

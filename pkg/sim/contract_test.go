@@ -41,12 +41,12 @@ var mutants = []mutant{
 	{
 		name:   "token task: submitted before it is committed",
 		caught: sim.HollowAnswer, edits: one("engine/advance.go",
-			"	case machine.SubmitTask:\n		return true\n", "	case machine.SubmitTask:\n		return false\n"),
+			"	case machine.SubmitTask, machine.QueueTask:\n		return true\n", "	case machine.SubmitTask, machine.QueueTask:\n		return false\n"),
 	},
 	{
 		name:   "token task: an atMostOnce is submitted again",
 		caught: sim.CalledTooOften, edits: one("machine/pending.go",
-			`case toSubmit && task.AtMostOnce && past != PastNone:`,
+			`case toSubmit && task.AtMostOnce && past != PastNone && !w.inQueue(task):`,
 			`case toSubmit && task.AtMostOnce && w.Handle == "":`),
 	},
 	{

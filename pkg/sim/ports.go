@@ -85,6 +85,14 @@ func (o outcomes) Close(_ context.Context, handle string, closing token.Closing)
 	return o.step(o.a.effect, "close token", handle, closing.Apply)
 }
 
+func (o outcomes) Begin(_ context.Context, handle string, beginning token.Beginning) (token.Record, error) {
+	return o.step(o.a.effect, "begin call of token", handle, beginning.Apply)
+}
+
+func (o outcomes) Answer(_ context.Context, handle string, answering token.Answering) (token.Record, error) {
+	return o.step(o.a.effect, "keep answer with token", handle, answering.Apply)
+}
+
 func (o outcomes) Beat(_ context.Context, handle string, at time.Time) (token.Record, error) {
 	return o.step(o.a.effect, "beat for token", handle, beat(at))
 }

@@ -42,7 +42,10 @@ func (w *world) send(wake engine.Wake) {
 
 func (w *world) queue(task engine.Task, causes []string) {
 	m := &message{name: "task " + task.Call.Step, causes: append([]string{"task " + task.Handle}, causes...), life: runnerLife}
-	m.handle = func(a *actor) (time.Time, error) { return time.Time{}, a.engine().RunTask(a.ctx, task) }
+	m.handle = func(a *actor) (time.Time, error) {
+		verdict, err := a.engine().RunTask(a.ctx, task)
+		return verdict.PutBack, err
+	}
 	w.post(m, 0)
 }
 

@@ -18,6 +18,14 @@ type Record struct {
 	ClosedAt time.Time
 	// LastBeat is the instant of the latest heartbeat, zero when there was none.
 	LastBeat time.Time
+	// BegunBy is the mark of who begins the call that must not be made twice,
+	// empty while nobody did; BegunAt is when.
+	BegunBy string
+	BegunAt time.Time
+	// Answer is what the function answered that was told of the token, nil while
+	// nobody knows. It is kept here only when the function was called for by the
+	// task queue.
+	Answer *expr.Value
 }
 
 // Open reports whether the token waits for its outcome.
@@ -59,6 +67,36 @@ func (c Closing) Apply(r Record) Record {
 	return r
 }
 
+// Beginning is the attempt to begin the call that brings the outcome, or has it
+// brought, and must not be made twice.
+type Beginning struct {
+	By string // a mark that nobody else has
+	At time.Time
+}
+
+// Apply is the record after the beginning. It is what every store does in one
+// atomic step: the first one stays, and there is none once the call has led to
+// something. Whoever finds the own mark in the record makes the call.
+func (b Beginning) Apply(r Record) Record {
+	if r.Open() && r.Answer == nil && r.BegunBy == "" {
+		r.BegunBy, r.BegunAt = b.By, b.At
+	}
+	return r
+}
+
+// Answering brings what the function answered that was told of the token.
+type Answering struct{ Answer expr.Value }
+
+// Apply is the record after the answering. It is what every store does in one
+// atomic step: the first answer stays, and a closed token needs none.
+func (a Answering) Apply(r Record) Record {
+	if r.Open() && r.Answer == nil {
+		answer := a.Answer
+		r.Answer = &answer
+	}
+	return r
+}
+
 // Beat is the record after a heartbeat at that instant: a closed token and a
 // later heartbeat stay as they are.
 func (r Record) Beat(at time.Time) Record {
@@ -77,21 +115,49 @@ func Same(a, b Outcome) bool {
 	return expr.Equal(a.Output, b.Output)
 }
 
+// Parts of a stored record. A record without the later two has the bytes that
+// it had before there were any.
+const (
+	hasOutcome = 1 << iota
+	hasBegun
+	hasAnswer
+	allParts = hasOutcome | hasBegun | hasAnswer
+)
+
+func (r Record) parts() uint64 {
+	var parts uint64
+	if !r.Open() {
+		parts |= hasOutcome
+	}
+	if r.BegunBy != "" {
+		parts |= hasBegun
+	}
+	if r.Answer != nil {
+		parts |= hasAnswer
+	}
+	return parts
+}
+
 // Encode is the record in the form that stores keep.
 func (r Record) Encode() []byte {
 	var e expr.Encoder
 	e.Uint(recordFormat)
 	e.Time(r.LastBeat)
-	if r.Open() {
-		e.Uint(0)
-		return e.Bytes()
+	e.Uint(r.parts())
+	if !r.Open() {
+		e.Text(string(r.ClosedBy))
+		e.Time(r.ClosedAt)
+		e.Text(r.Outcome.Error)
+		e.Text(r.Outcome.Cause)
+		e.Value(r.Outcome.Output)
 	}
-	e.Uint(1)
-	e.Text(string(r.ClosedBy))
-	e.Time(r.ClosedAt)
-	e.Text(r.Outcome.Error)
-	e.Text(r.Outcome.Cause)
-	e.Value(r.Outcome.Output)
+	if r.BegunBy != "" {
+		e.Text(r.BegunBy)
+		e.Time(r.BegunAt)
+	}
+	if r.Answer != nil {
+		e.Value(*r.Answer)
+	}
 	return e.Bytes()
 }
 
@@ -105,12 +171,19 @@ func DecodeRecord(data []byte) (Record, error) {
 	d := expr.NewDecoder(data)
 	format := d.Uint()
 	r := Record{LastBeat: d.Time()}
-	closed := d.Uint()
-	if closed == 1 {
+	parts := d.Uint()
+	if parts&hasOutcome != 0 {
 		r.ClosedBy, r.ClosedAt = Closer(d.Text()), d.Time()
 		r.Outcome = &Outcome{Error: d.Text(), Cause: d.Text(), Output: d.Value()}
 	}
-	if d.Err() != nil || d.Rest() > 0 || format != recordFormat || closed > 1 {
+	if parts&hasBegun != 0 {
+		r.BegunBy, r.BegunAt = d.Text(), d.Time()
+	}
+	if parts&hasAnswer != 0 {
+		answer := d.Value()
+		r.Answer = &answer
+	}
+	if d.Err() != nil || d.Rest() > 0 || format != recordFormat || parts > allParts {
 		return Record{}, ErrDamaged
 	}
 	return r, nil

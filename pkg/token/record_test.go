@@ -1,6 +1,7 @@
 package token_test
 
 import (
+	"encoding/hex"
 	"errors"
 	"reflect"
 	"testing"
@@ -83,6 +84,53 @@ func TestAHeartbeatOnlyMovesForwardAndNotAfterTheEnd(t *testing.T) {
 	}
 }
 
+func TestTheFirstToBeginStays(t *testing.T) {
+	t.Parallel()
+	first := token.Beginning{By: "first", At: now}
+	begun := first.Apply(token.Record{LastBeat: now})
+	if begun.BegunBy != "first" || !begun.BegunAt.Equal(now) || !begun.LastBeat.Equal(now) || !begun.Open() {
+		t.Errorf("after the first: %+v", begun)
+	}
+	for name, r := range map[string]token.Record{
+		"somebody else":   token.Beginning{By: "second", At: now}.Apply(begun),
+		"the first again": token.Beginning{By: "first", At: now.Add(time.Hour)}.Apply(begun),
+	} {
+		if !reflect.DeepEqual(r, begun) {
+			t.Errorf("after %s: %+v, want %+v", name, r, begun)
+		}
+	}
+	for name, r := range map[string]token.Record{
+		"the outcome": closing(done, 0).Apply(token.Record{}),
+		"the answer":  token.Answering{Answer: expr.Object()}.Apply(token.Record{}),
+	} {
+		if late := first.Apply(r); !reflect.DeepEqual(late, r) {
+			t.Errorf("after %s: %+v", name, late)
+		}
+	}
+	if closed := closing(done, 0).Apply(begun); closed.Open() || closed.BegunBy != "first" {
+		t.Errorf("a call that was begun keeps the token from being closed: %+v", closed)
+	}
+}
+
+func TestTheFirstAnswerStays(t *testing.T) {
+	t.Parallel()
+	first, second := token.Answering{Answer: expr.String("first")}, token.Answering{Answer: expr.String("second")}
+	r := first.Apply(token.Beginning{By: "mark", At: now}.Apply(token.Record{}))
+	if !r.Open() || r.Answer == nil || r.Answer.Text() != "first" || r.BegunBy != "mark" {
+		t.Errorf("after the first: %+v", r)
+	}
+	if again := second.Apply(r); !reflect.DeepEqual(again, r) {
+		t.Errorf("after the second: %+v", again)
+	}
+	closed := closing(done, 0).Apply(token.Record{})
+	if late := first.Apply(closed); !reflect.DeepEqual(late, closed) {
+		t.Errorf("after the end: %+v", late)
+	}
+	if closed := closing(done, 0).Apply(r); closed.Open() || closed.Answer == nil {
+		t.Errorf("an answer is lost when the token closes: %+v", closed)
+	}
+}
+
 func TestSame(t *testing.T) {
 	t.Parallel()
 	other := token.Success(expr.Object())
@@ -111,12 +159,19 @@ func TestSame(t *testing.T) {
 // records are those that a store may be given.
 func records() map[string]token.Record {
 	beaten := token.Record{}.Beat(now.Add(123456789))
+	begun := token.Beginning{By: "mark", At: now}.Apply(beaten)
+	answered := token.Answering{Answer: expr.String("asked")}.Apply(begun)
 	return map[string]token.Record{
 		"nothing known":        {},
 		"a heartbeat":          beaten,
 		"a success":            closing(done, 0).Apply(token.Record{}),
 		"a success, beaten":    closing(done, time.Nanosecond).Apply(beaten),
 		"a failure":            closing(failed, 0).Apply(beaten),
+		"begun":                begun,
+		"answered":             answered,
+		"answered nothing":     token.Answering{}.Apply(token.Record{}),
+		"begun and closed":     closing(failed, 0).Apply(begun),
+		"answered and closed":  closing(done, 0).Apply(answered),
 		"a success of nothing": closing(token.Success(expr.Missing()), 0).Apply(token.Record{}),
 	}
 }
@@ -127,6 +182,9 @@ func TestARecordSurvivesBeingStored(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, err := token.DecodeRecord(r.Encode())
+			if got.BegunBy != r.BegunBy || !got.BegunAt.Equal(r.BegunAt) || !sameAnswer(got, r) {
+				t.Errorf("it is %+v, want %+v", got, r)
+			}
 			if err != nil || got.Open() != r.Open() || !got.LastBeat.Equal(r.LastBeat) || got.ClosedBy != r.ClosedBy || !got.ClosedAt.Equal(r.ClosedAt) {
 				t.Fatalf("it is %+v, error %v; want %+v", got, err, r)
 			}
@@ -134,6 +192,33 @@ func TestARecordSurvivesBeingStored(t *testing.T) {
 				t.Errorf("the outcome is %+v, want %+v", *got.Outcome, *r.Outcome)
 			}
 		})
+	}
+}
+
+func sameAnswer(a, b token.Record) bool {
+	if a.Answer == nil || b.Answer == nil {
+		return a.Answer == b.Answer
+	}
+	return expr.Equal(*a.Answer, *b.Answer)
+}
+
+// TestARecordIsStable pins the stored form.
+func TestARecordIsStable(t *testing.T) {
+	t.Parallel()
+	closed := closing(failed, time.Nanosecond).Apply(token.Record{}.Beat(now))
+	begun := token.Beginning{By: "mark", At: now}.Apply(token.Record{})
+	for name, tt := range map[string]struct {
+		record token.Record
+		want   string
+	}{
+		"nothing known": {token.Record{}, "01000000"},
+		"a failure":     {closed, "01c0a6fe90dc0300010468616e64c0a6fe90dc03010642726f6b656e0c69742069732062726f6b656e00"},
+		"begun":         {begun, "01000002046d61726bc0a6fe90dc0300"},
+		"answered":      {token.Answering{Answer: expr.String("asked")}.Apply(begun), "01000006046d61726bc0a6fe90dc0300040561736b6564"},
+	} {
+		if got := hex.EncodeToString(tt.record.Encode()); got != tt.want {
+			t.Errorf("%s: %s, want %s", name, got, tt.want)
+		}
 	}
 }
 
@@ -154,11 +239,11 @@ func TestADamagedRecordIsAnError(t *testing.T) {
 			t.Errorf("%s: of a newer release: error %v", name, err)
 		}
 	}
-	// What says whether there is an outcome is the last byte of an open record.
+	// What says which parts there are is the last byte of an open record.
 	strange := token.Record{}.Encode()
-	strange[len(strange)-1] = 2
+	strange[len(strange)-1] = 8
 	if r, err := token.DecodeRecord(strange); !errors.Is(err, token.ErrDamaged) {
-		t.Errorf("neither open nor closed: %+v, error %v", r, err)
+		t.Errorf("with an unknown part: %+v, error %v", r, err)
 	}
 }
 

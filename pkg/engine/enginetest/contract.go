@@ -25,7 +25,8 @@ import (
 func Contract(t *testing.T, open func(t *testing.T) Store) {
 	t.Helper()
 	for _, c := range slices.Concat(orderCases, commitCases, pendingCases, timerCases, startCases, readCases,
-		submitCases, claimCases, tokenPendingCases, arbiterCases, stopCases, queueCases, tokenWakeCases, defectCases, heldCases) {
+		submitCases, claimCases, tokenPendingCases, arbiterCases, stopCases, queueCases, slowCases, beginCases, tokenWakeCases, defectCases,
+		heldCases) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			c.run(newBench(t, open(t)))
@@ -59,10 +60,10 @@ type bench struct {
 	inputs    map[string]expr.Value // of the last calls, by function
 	sendFails int                   // how many of the next sends fail
 
-	limits      map[string]time.Duration // of the functions, by name
-	tasks       []engine.Task            // queued and not yet taken
-	queueFails  int                      // how many of the next tasks are not queued
-	closeFaults []Fault                  // of the next closings, one each
+	limits       map[string]time.Duration // of the functions, by name
+	tasks        []engine.Task            // queued and not yet taken
+	queueFails   int                      // how many of the next tasks are not queued
+	updateFaults []Fault                  // of the next updates of tokens, one each
 }
 
 // benchKeys sign the tokens of the cases.
@@ -139,6 +140,8 @@ func kindOf(w engine.Wake) string {
 	switch {
 	case w.Cause == machine.CauseStart, w.Cause == machine.CauseStop:
 		return w.Cause
+	case strings.HasPrefix(w.Cause, machine.CauseAnswer("")):
+		return "answer"
 	case len(w.Cause) == handleSize:
 		return "token"
 	}
@@ -210,24 +213,52 @@ func (o benchOutcomes) Record(ctx context.Context, handle string) (token.Record,
 }
 
 func (o benchOutcomes) Close(ctx context.Context, handle string, closing token.Closing) (token.Record, error) {
-	o.mu.Lock()
-	fault := first(&o.closeFaults)
-	o.mu.Unlock()
-	if fault == LoseWrite {
-		o.note("close by %s: failed", closing.By)
-		return token.Record{}, ErrFault
-	}
-	record, err := o.store.Close(ctx, handle, closing)
-	if fault == LoseAnswer {
-		o.note("close by %s: failed", closing.By)
-		return token.Record{}, ErrFault
-	}
-	o.note("close by %s: %s", closing.By, shownRecord(record))
+	record, err := o.update(func() (token.Record, error) { return o.store.Close(ctx, handle, closing) })
+	o.note("close by %s: %s", closing.By, shownUpdate(record, err))
 	return record, err
 }
 
+func (o benchOutcomes) Begin(ctx context.Context, handle string, beginning token.Beginning) (token.Record, error) {
+	record, err := o.update(func() (token.Record, error) { return o.store.Begin(ctx, handle, beginning) })
+	o.note("begin: %s", shownUpdate(record, err))
+	return record, err
+}
+
+func (o benchOutcomes) Answer(ctx context.Context, handle string, answering token.Answering) (token.Record, error) {
+	record, err := o.update(func() (token.Record, error) { return o.store.Answer(ctx, handle, answering) })
+	o.note("keep the answer: %s", shownUpdate(record, err))
+	return record, err
+}
+
+// update makes an update with the next of the faults.
+func (o benchOutcomes) update(do func() (token.Record, error)) (token.Record, error) {
+	o.mu.Lock()
+	fault := first(&o.updateFaults)
+	o.mu.Unlock()
+	if fault == LoseWrite {
+		return token.Record{}, ErrFault
+	}
+	record, err := do()
+	if fault == LoseAnswer {
+		return token.Record{}, ErrFault
+	}
+	return record, err
+}
+
+func shownUpdate(r token.Record, err error) string {
+	if err != nil {
+		return "failed"
+	}
+	return shownRecord(r)
+}
+
 func shownRecord(r token.Record) string {
-	if r.Open() {
+	switch {
+	case r.Open() && r.Answer != nil:
+		return "answered"
+	case r.Open() && r.BegunBy != "":
+		return "begun"
+	case r.Open():
 		return "open"
 	}
 	return "closed by " + string(r.ClosedBy)

@@ -73,6 +73,14 @@ func (b *bench) beat() {
 	}
 }
 
+// onPause is a pause in which something happens.
+func (*bench) onPause(do func()) func(context.Context, time.Duration) error {
+	return func(context.Context, time.Duration) error {
+		do()
+		return nil
+	}
+}
+
 // stop requests the end of the execution and gives its wake. The trace is
 // empty then.
 func (b *bench) stop() engine.Wake {

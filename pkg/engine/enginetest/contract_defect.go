@@ -40,6 +40,17 @@ var defectCases = []ruleCase{
 		b.wantError(engine.Wake{Execution: benchID, Cause: machine.CauseStart, Due: epoch, Sent: epoch, Receives: 99}, engine.CodeTooNew)
 		b.wantTrace("read")
 	}},
+	{"rule 13: a process without token keys is no defect, however often", func(b *bench) {
+		b.Keys = token.Keys{}
+		start := b.begin(askFlow)
+		start.Receives = 99
+		b.wantError(start, engine.CodeInternal)
+		b.wantTrace("read")
+		b.Keys = benchKeys
+		b.answer("Ask", `{}`)
+		b.advance(start)
+		b.wantTrace("read", "write 1", "call Ask", "write 2")
+	}},
 	{"rule 13: a damaged item fails the execution after the last one that can be read", func(b *bench) {
 		timer := b.pause()
 		b.appendBody(2, []byte{machine.Format, 0xff})

@@ -2,6 +2,8 @@ package enginetest
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
@@ -254,7 +256,7 @@ var stopCases = []ruleCase{
 	{"rule 9: the wake of a stop that was cut repeats the closing when its worker is dead", func(b *bench) {
 		b.ask(askFlow)
 		stop := b.stop()
-		b.closeFaults = []Fault{LoseWrite}
+		b.updateFaults = []Fault{LoseWrite}
 		b.wantError(stop, engine.CodeInternal)
 		b.wantTrace("read", "look: closed by hand", "write 3", "close by stop: failed")
 		b.wantPutBack(stop, after(time.Minute))
@@ -344,9 +346,7 @@ var stopCases = []ruleCase{
 // runTask runs the only task that is queued.
 func (b *bench) runTask() {
 	b.t.Helper()
-	if err := b.RunTask(b.t.Context(), b.takeTask()); err != nil {
-		b.t.Fatalf("run the task: %v", err)
-	}
+	b.wantTaskPutBack(b.takeTask(), time.Time{})
 }
 
 func (b *bench) takeTask() engine.Task {
@@ -370,15 +370,24 @@ func (b *bench) long() engine.Task {
 
 func (b *bench) wantTaskFails(task engine.Task) {
 	b.t.Helper()
-	if err := b.RunTask(b.t.Context(), task); engine.CodeOf(err) != engine.CodeInternal {
+	if _, err := b.RunTask(b.t.Context(), task); engine.CodeOf(err) != engine.CodeInternal {
 		b.t.Fatalf("run the task: error %v", err)
+	}
+}
+
+// wantTaskPutBack runs a task that is to be put back then, or is done when at
+// is zero.
+func (b *bench) wantTaskPutBack(task engine.Task, at time.Time) {
+	b.t.Helper()
+	verdict, err := b.RunTask(b.t.Context(), task)
+	if err != nil || !verdict.PutBack.Equal(at) {
+		b.t.Fatalf("run the task: put back %s, error %v; want %s", verdict.PutBack, err, at)
 	}
 }
 
 func (b *bench) rerun(task engine.Task) {
 	b.t.Helper()
-	b.tasks = []engine.Task{task}
-	b.runTask()
+	b.wantTaskPutBack(task, time.Time{})
 }
 
 // queueCases are rule 10 from a queue: the calls of the task queue.
@@ -418,14 +427,28 @@ var queueCases = []ruleCase{
 		b.rerun(task)
 		b.wantTrace("look: closed by task", "wake token in 0s")
 	}},
-	{"rule 10: from a queue: an update that failed leaves the task", func(b *bench) {
+	{"rule 10: from a queue: an update that failed is made again without a call", func(b *bench) {
 		task := b.long()
 		b.answer("Long", `{}`)
-		b.closeFaults = []Fault{LoseAnswer}
+		b.updateFaults = []Fault{LoseWrite, LoseAnswer}
+		b.rerun(task)
+		b.wantTrace("look: open", "call Long", "close by task: failed", "close by task: failed", "close by task: closed by task", "wake token in 0s")
+	}},
+	{"rule 10: from a queue: an update that fails again and again leaves the task", func(b *bench) {
+		task := b.long()
+		b.answer("Long", `{}`)
+		b.updateFaults = slices.Repeat([]Fault{LoseAnswer}, 10)
 		b.wantTaskFails(task)
-		b.wantTrace("look: open", "call Long", "close by task: failed")
+		b.trace = nil
 		b.rerun(task)
 		b.wantTrace("look: closed by task", "wake token in 0s")
+	}},
+	{"rule 10: from a queue: an outcome that no step may have is the failure that it will be", func(b *bench) {
+		task := b.long()
+		b.answer("Long", `{"large":"`+strings.Repeat("x", 400<<10)+`"}`)
+		b.rerun(task)
+		b.advance(b.take())
+		b.wantEnd(machine.StatusFailed, machine.ErrorDataLimit)
 	}},
 	{"rule 10: from a queue: a call that was stopped leaves the task and is made again", func(b *bench) {
 		task := b.long()
@@ -442,7 +465,7 @@ var queueCases = []ruleCase{
 		b.script("Long", answer{outcome: broken})
 		first := b.answers["Long"][0]
 		first.during = func() {
-			if err := b.RunTask(b.t.Context(), task); err != nil {
+			if _, err := b.RunTask(b.t.Context(), task); err != nil {
 				b.t.Error(err)
 			}
 		}

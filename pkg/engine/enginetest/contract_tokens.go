@@ -102,13 +102,13 @@ var submitCases = []ruleCase{
 	}},
 	{"rule 5: a submit failure whose closing was lost is closed again without a call", func(b *bench) {
 		b.script("Ask", answer{outcome: broken})
-		b.closeFaults = []Fault{LoseWrite}
+		b.updateFaults = []Fault{LoseWrite}
 		b.advance(b.begin(askFlow))
 		b.wantTrace("read", "write 1", "call Ask", "close by submit: failed", "read", "look: open", "close by submit: closed by submit", "write 2")
 	}},
 	{"rule 5: a submit failure whose closing lost its answer is applied", func(b *bench) {
 		b.script("Ask", answer{outcome: broken})
-		b.closeFaults = []Fault{LoseAnswer}
+		b.updateFaults = []Fault{LoseAnswer}
 		b.advance(b.begin(askFlow))
 		b.wantTrace("read", "write 1", "call Ask", "close by submit: failed", "read", "look: closed by submit", "write 2")
 	}},

@@ -124,7 +124,7 @@ func (w *world) race(plan *plan, deaths int, racers ...*racer) (trace []string) 
 func (w *world) racer(name string, m message) *racer {
 	r := newRacer(name, func(r *racer) {
 		if m.task != nil {
-			r.err = w.worker(r.alive).RunTask(w.t.Context(), *m.task)
+			r.verdict, r.err = w.worker(r.alive).RunTask(w.t.Context(), *m.task)
 			return
 		}
 		r.verdict, r.err = w.worker(r.alive).Advance(w.t.Context(), m.wake)
@@ -162,7 +162,11 @@ func (w *world) endRace(racers []*racer) {
 			m.at = r.verdict.PutBack
 		}
 		left[key(m)] = m
-		if m.at.After(w.clock().Add(workerLife + time.Second)) {
+		longest := workerLife + time.Second
+		if m.task != nil {
+			longest = begunFor
+		}
+		if m.at.After(w.clock().Add(longest)) {
 			w.t.Fatalf("the message was put back until %s, and it is %s", m.at, w.clock())
 		}
 	}

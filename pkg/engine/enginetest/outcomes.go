@@ -12,13 +12,14 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Records is [engine.Outcomes] with heartbeats, as package resume needs it.
+// Records is [engine.Outcomes] with heartbeats, as package resume needs them.
 type Records interface {
 	engine.Outcomes
 	Beat(ctx context.Context, handle string, at time.Time) (token.Record, error)
 }
 
-// Outcomes is the suite of [engine.Outcomes] and of heartbeats. Each case gets
+// Outcomes is the suite of [engine.Outcomes] and of heartbeats: of closings,
+// of beginnings and of answers, one after the other and at once. Each case gets
 // an empty store.
 func Outcomes(t *testing.T, open func(t *testing.T) Records) {
 	t.Helper()
@@ -32,6 +33,13 @@ func Outcomes(t *testing.T, open func(t *testing.T) Records) {
 		{"a heartbeat does not touch a closed token", outcomesBeatClosed},
 		{"a closing for a missed heartbeat is refused by a newer one", outcomesUnlessBeat},
 		{"a heartbeat and a closing for a missed one at once agree", outcomesBeatRace},
+		{"the first to begin stays", outcomesBegin},
+		{"nobody begins what is answered or closed", outcomesBeginLate},
+		{"of 64 who begin at once one does and all are told who", outcomesBeginRace},
+		{"the first answer stays and leaves the token open", outcomesAnswer},
+		{"an answer to a closed token is not kept", outcomesAnswerClosed},
+		{"of an answer and a closing at once both are told the same", outcomesAnswerRace},
+		{"what was begun and answered stays when the token closes", outcomesAllParts},
 		{"tokens have records of their own", outcomesHandles},
 		{"a cancelled context is an error and changes nothing", outcomesCancelled},
 	})
@@ -185,6 +193,114 @@ func outcomesBeatRace(c on[Records]) {
 	}
 }
 
+func begin(t *testing.T, r Records, by string, at time.Time) token.Record {
+	t.Helper()
+	record, err := r.Begin(t.Context(), handle, token.Beginning{By: by, At: at})
+	if err != nil {
+		t.Fatalf("begin: %v", err)
+	}
+	return record
+}
+
+func keepAnswer(t *testing.T, r Records, answer expr.Value) token.Record {
+	t.Helper()
+	record, err := r.Answer(t.Context(), handle, token.Answering{Answer: answer})
+	if err != nil {
+		t.Fatalf("answer: %v", err)
+	}
+	return record
+}
+
+func outcomesBegin(c on[Records]) {
+	t, r := c.t, c.it
+	beat(t, r, epoch)
+	want := token.Record{LastBeat: epoch, BegunBy: "first", BegunAt: epoch.Add(1)}
+	for i, by := range []string{"first", "second", "first"} {
+		if got := begin(t, r, by, epoch.Add(time.Duration(1+i))); !sameRecord(got, want) {
+			t.Errorf("the record is %+v, want %+v", got, want)
+		}
+	}
+	wantRecord(t, r, want)
+}
+
+func outcomesBeginLate(c on[Records]) {
+	t, r := c.t, c.it
+	if got := keepAnswer(t, r, expr.Object()); !sameRecord(begin(t, r, "late", epoch), got) {
+		t.Error("a call was begun that is answered")
+	}
+	if got := closeToken(t, r, closing(success, token.ClosedByHand)); !sameRecord(begin(t, r, "late", epoch), got) {
+		t.Error("a call was begun whose token is closed")
+	}
+}
+
+func outcomesBeginRace(c on[Records]) {
+	t, r := c.t, c.it
+	const racers = 64
+	var got [racers]token.Record
+	var errs [racers]error
+	together(racers, func(i int) {
+		got[i], errs[i] = r.Begin(t.Context(), handle, token.Beginning{By: fmt.Sprintf("racer %d", i), At: epoch})
+	})
+	for i := range racers {
+		if errs[i] != nil || got[i].BegunBy == "" || got[i].BegunBy != got[0].BegunBy {
+			t.Errorf("racer %d is told %+v, error %v; racer 0 %+v", i, got[i], errs[i], got[0])
+		}
+	}
+	wantRecord(t, r, got[0])
+}
+
+func outcomesAnswer(c on[Records]) {
+	t, r := c.t, c.it
+	first := object(t, `{"text":"a \"b\" \u00e9 \n","list":[1,{},null,true]}`)
+	want := token.Record{Answer: &first}
+	for _, answer := range []expr.Value{first, expr.Object(), expr.Missing()} {
+		if got := keepAnswer(t, r, answer); !got.Open() || !sameRecord(got, want) {
+			t.Errorf("the record is %+v, want %+v", got, want)
+		}
+	}
+	wantRecord(t, r, want)
+}
+
+func outcomesAnswerClosed(c on[Records]) {
+	t, r := c.t, c.it
+	closed := closeToken(t, r, closing(success, token.ClosedByHand))
+	if got := keepAnswer(t, r, expr.Object()); !sameRecord(got, closed) {
+		t.Errorf("the record is %+v, want %+v", got, closed)
+	}
+	wantRecord(t, r, closed)
+}
+
+// outcomesAnswerRace: the answer came first, or there is none.
+func outcomesAnswerRace(c on[Records]) {
+	t, r := c.t, c.it
+	for round := range 20 {
+		name := fmt.Sprintf("%s%d", handle, round)
+		var got [2]token.Record
+		var errs [2]error
+		together(2, func(i int) {
+			if i == 0 {
+				got[0], errs[0] = r.Answer(t.Context(), name, token.Answering{Answer: expr.Object()})
+				return
+			}
+			got[1], errs[1] = r.Close(t.Context(), name, closing(success, token.ClosedByHand))
+		})
+		if errs[0] != nil || errs[1] != nil || got[1].Open() || (got[0].Answer == nil) != (got[1].Answer == nil) || got[0].Open() && got[0].Answer == nil {
+			t.Errorf("the answer is told %+v, error %v; the closing %+v, error %v", got[0], errs[0], got[1], errs[1])
+		}
+	}
+}
+
+func outcomesAllParts(c on[Records]) {
+	t, r := c.t, c.it
+	begin(t, r, "mark", epoch)
+	keepAnswer(t, r, expr.Missing())
+	got := closeToken(t, r, closing(success, token.ClosedByHand))
+	if got.Open() || got.BegunBy != "mark" || got.Answer == nil || !got.Answer.IsMissing() {
+		t.Errorf("the record is %+v", got)
+	}
+	wantRecord(t, r, got)
+}
+
 func outcomesHandles(c on[Records]) {
 	t, r := c.t, c.it
 	closeToken(t, r, closing(success, token.ClosedByHand))
@@ -204,6 +320,12 @@ func outcomesCancelled(c on[Records]) {
 	}
 	if _, err := r.Close(ctx, handle, closing(success, token.ClosedByHand)); err == nil {
 		t.Error("close: no error")
+	}
+	if _, err := r.Begin(ctx, handle, token.Beginning{By: "mark", At: epoch}); err == nil {
+		t.Error("begin: no error")
+	}
+	if _, err := r.Answer(ctx, handle, token.Answering{Answer: expr.Object()}); err == nil {
+		t.Error("answer: no error")
 	}
 	if _, err := r.Beat(ctx, handle, epoch); err == nil {
 		t.Error("beat: no error")

@@ -19,7 +19,7 @@ type story struct {
 	// actors act in every order with the effects of the workers: "hand" closes
 	// the token, "beat" sends a heartbeat, "stop" requests the end.
 	actors []string
-	long   bool // Long may take an hour
+	long   bool // Long and Ask may take an hour
 	once   bool // no function is called twice, whatever happens
 	deaths int  // how many workers may die
 }
@@ -38,6 +38,18 @@ var stories = []story{
 	{name: "a long call", flow: flowHead + taskText("Long") + taskText("Next"), long: true, deaths: 2},
 	{name: "a long call and a stop", flow: flowHead + taskText("Long"), actors: []string{"stop"}, long: true, deaths: 1},
 	{name: "a long call and a hand", flow: flowHead + taskText("Long"), actors: []string{"hand"}, long: true, deaths: 1},
+	{name: "a long call at most once", flow: longOnceFlow, long: true, once: true, deaths: 2},
+	{
+		name: "a long call at most once and a stop", flow: longOnceFlow, actors: []string{"stop"}, long: true, once: true, deaths: 1,
+	},
+	{name: "a slow submission", flow: askNextFlow, actors: []string{"hand"}, long: true, deaths: 1},
+	{name: "a slow submission and a deadline", flow: flowHead + callbackText("timeoutSeconds: 1"), actors: []string{"hand"}, long: true, deaths: 1},
+	{name: "a slow submission and a stop", flow: flowHead + callbackText("timeoutSeconds: 600"), actors: []string{"stop"}, long: true, deaths: 1},
+	{
+		name: "a slow submission at most once", flow: flowHead + callbackText(atMostOnce, "timeoutSeconds: 600"), actors: []string{"hand"},
+		long: true, once: true, deaths: 1,
+	},
+	{name: "a slow submission that fails", flow: flowHead + taskText("Broken", "pattern: waitForCallback"), actors: []string{"hand"}, long: true, deaths: 1},
 	{name: "a submit failure", flow: flowHead + taskText("Broken", "pattern: waitForCallback"), actors: []string{"hand"}, deaths: 1},
 }
 
@@ -131,7 +143,10 @@ func (s story) world(t *testing.T, store Store, flow machine.Flow, name string) 
 	t.Helper()
 	w := &storyWorld{world: newWorld(t, store, flow, name), once: s.once}
 	if s.long {
-		w.limits = map[string]time.Duration{"acs:fc:::services/test/functions/Long": time.Hour}
+		w.limits = map[string]time.Duration{}
+		for _, function := range []string{"Long", "Ask", "Broken"} {
+			w.limits["acs:fc:::services/test/functions/"+function] = time.Hour
+		}
 	}
 	for _, name := range s.actors {
 		w.actors = append(w.actors, map[string]func() *actor{"hand": w.hand, "beat": w.beat, "stop": w.stop}[name]())

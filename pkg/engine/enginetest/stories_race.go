@@ -10,8 +10,8 @@ import (
 )
 
 // meeting is who meets at one execution: "start", "timer", "token" and "stop"
-// are workers with these wakes, "task" one with the task of the queue, and
-// "hand" somebody who closes the token.
+// are workers with these wakes, "task" one with the task of the queue, "answer"
+// one with the wake that the task leads to, and "hand" somebody who closes the token.
 type meeting struct {
 	story  string
 	racers []string
@@ -34,6 +34,14 @@ var meetings = []meeting{
 	{"a claimed call", []string{"start", "stop"}, 1},
 	{"a long call", []string{"task", "task"}, 1},
 	{"a long call and a stop", []string{"task", "stop"}, 1},
+	{"a long call at most once", []string{"task", "task"}, 1},
+	{"a long call at most once and a stop", []string{"task", "stop"}, 1},
+	{"a slow submission", []string{"task", "task"}, 1},
+	{"a slow submission", []string{"answer", "token"}, 1},
+	{"a slow submission", []string{"answer", "hand"}, 1},
+	{"a slow submission", []string{"answer", "stop"}, 1},
+	{"a slow submission and a deadline", []string{"answer", "timer"}, 1},
+	{"a slow submission at most once", []string{"task", "task"}, 1},
 	{"a submit failure", []string{"start", "start"}, 1},
 	{"a submit failure", []string{"start", "stop"}, 0},
 	{"a callback", []string{"timer", "stop", "hand"}, 0},
@@ -124,6 +132,11 @@ func (w *storyWorld) messageFor(role string) message {
 		return w.find(func(m message) bool { return m.task == nil && m.wake.Cause == w.handle() })
 	case "task":
 		return w.find(func(m message) bool { return m.task != nil })
+	case "answer":
+		if !w.asked() {
+			w.deliver(w.messageFor("task"), living)
+		}
+		return w.find(func(m message) bool { return m.wake.Cause == machine.CauseAnswer(w.handle()) })
 	case "start":
 		return w.find(func(m message) bool { return m.wake.Cause == machine.CauseStart })
 	}

@@ -166,6 +166,20 @@ func (o gatedOutcomes) Close(ctx context.Context, handle string, closing token.C
 	return o.Outcomes.Close(ctx, handle, closing)
 }
 
+func (o gatedOutcomes) Begin(ctx context.Context, handle string, beginning token.Beginning) (token.Record, error) {
+	if !o.alive() {
+		return token.Record{}, errDied
+	}
+	return o.Outcomes.Begin(ctx, handle, beginning)
+}
+
+func (o gatedOutcomes) Answer(ctx context.Context, handle string, answering token.Answering) (token.Record, error) {
+	if !o.alive() {
+		return token.Record{}, errDied
+	}
+	return o.Outcomes.Answer(ctx, handle, answering)
+}
+
 type gatedQueue struct {
 	world *world
 	alive gate
@@ -260,7 +274,7 @@ func (w *world) deliver(m message, alive gate) time.Time {
 	var verdict engine.Verdict
 	var err error
 	if m.task != nil {
-		err = w.worker(alive).RunTask(w.t.Context(), *m.task)
+		verdict, err = w.worker(alive).RunTask(w.t.Context(), *m.task)
 	} else {
 		verdict, err = w.worker(alive).Advance(w.t.Context(), m.wake)
 	}

@@ -108,6 +108,16 @@ func (s *Store) Close(ctx context.Context, handle string, closing token.Closing)
 	return s.change(ctx, "close a token", handle, closing.Apply)
 }
 
+// Begin implements [engine.Outcomes].
+func (s *Store) Begin(ctx context.Context, handle string, beginning token.Beginning) (token.Record, error) {
+	return s.change(ctx, "begin a call", handle, beginning.Apply)
+}
+
+// Answer implements [engine.Outcomes].
+func (s *Store) Answer(ctx context.Context, handle string, answering token.Answering) (token.Record, error) {
+	return s.change(ctx, "keep an answer", handle, answering.Apply)
+}
+
 // Beat implements [resume.Outcomes].
 func (s *Store) Beat(ctx context.Context, handle string, at time.Time) (token.Record, error) {
 	return s.change(ctx, "note a heartbeat", handle, func(r token.Record) token.Record { return r.Beat(at) })

@@ -177,22 +177,28 @@ func TestALongCallIsMadeAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		more    string
 		limit   time.Duration
+		during  bool // the first process ends during the call, not before it
 		calls   int
 		status  machine.Status
 		failure string
 		took    time.Duration
 	}{
-		"long":                  {"", time.Hour, 1, machine.StatusSucceeded, "", later},
-		"long, at most once":    {atMostOnce, time.Hour, 0, machine.StatusFailed, machine.ErrorTaskInterrupted, later},
-		"claimed, at most once": {atMostOnce, 0, 0, machine.StatusFailed, machine.ErrorTaskInterrupted, later},
+		"long":                         {"", time.Hour, false, 1, machine.StatusSucceeded, "", later},
+		"long, begun":                  {"", time.Hour, true, 1, machine.StatusSucceeded, "", later},
+		"long, at most once":           {atMostOnce, time.Hour, false, 1, machine.StatusSucceeded, "", later},
+		"long, at most once and begun": {atMostOnce, time.Hour, true, 0, machine.StatusFailed, machine.ErrorTaskInterrupted, later},
+		"claimed, at most once":        {atMostOnce, 0, false, 0, machine.StatusFailed, machine.ErrorTaskInterrupted, later},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "store")
 			p := begin(t, dir, 0)
-			p.limit, p.answer = c.limit, hang
+			p.limit, p.answer = c.limit, func(ctx context.Context, call machine.Call) (token.Outcome, error) {
+				p.end()
+				return hang(ctx, call)
+			}
 			start(t, p.System, oneTask+c.more, "one")
-			p.runUntil(t, waits)
+			p.runUntil(t, func(s machine.State) bool { return waits(s) && !c.during })
 			p = begin(t, dir, later)
 			p.limit = c.limit
 			p.runToEnd(t)

@@ -1,6 +1,6 @@
 // Package resumetest holds the suites of package resume: [Outcomes] for its
-// store, and [Tokens] for its use cases over a store. Package engine asks less
-// of its Outcomes, so a store that passes here serves both.
+// store, and [Tokens] for its use cases over a store. What package engine asks of
+// the same store besides has a suite of its own there.
 //
 // A suite takes a constructor and runs one sub-test a case, each on an empty
 // store.

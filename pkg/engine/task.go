@@ -1,0 +1,101 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// runnerLife is longer than anybody who runs a task lives, the longest call
+// being one of 15 minutes: a call that was begun so long ago has no other end.
+const runnerLife = 16 * time.Minute
+
+// RunTask makes a call of the task queue and closes its token with the answer,
+// or keeps the answer with the token (rule 5). From a queue the wake comes after
+// the update, and also when somebody else was first (rule 10). After an error
+// the task is to be run again.
+func (e *Engine) RunTask(ctx context.Context, task Task) (Verdict, error) {
+	verdict, err := e.runTask(ctx, task)
+	if err != nil {
+		id := NewID(task.Call.Flow.Name, task.Call.Execution)
+		return Verdict{}, &Error{CodeOf(err), "run a task of execution " + id.String(), err}
+	}
+	return verdict, nil
+}
+
+func (e *Engine) runTask(ctx context.Context, task Task) (Verdict, error) {
+	mark := e.Fresh()
+	record, err := e.look(ctx, task, mark)
+	switch {
+	case err != nil:
+		return done, err
+	case !record.Open() || record.Answer != nil: // the wake may be all that is left
+	case !task.AtMostOnce || record.BegunBy == mark:
+		record, err = e.callAndRecord(ctx, task)
+	case e.mayLive(record):
+		return Verdict{PutBack: record.BegunAt.Add(runnerLife)}, nil
+	default:
+		closing := token.Closing{Outcome: machine.Interrupted(task.Call.Step), By: token.ClosedByTask, At: e.Now()}
+		record, err = e.Outcomes.Close(ctx, task.Handle, closing)
+	}
+	if err != nil {
+		return done, err
+	}
+	cause, now := task.Handle, e.Now()
+	if record.Open() {
+		cause = machine.CauseAnswer(task.Handle)
+	}
+	id := NewID(task.Call.Flow.Name, task.Call.Execution)
+	return done, e.Wakes.Send(ctx, Wake{Execution: id, Cause: cause, Due: now, Sent: now})
+}
+
+// look reads the record of the task's token. A call that must not be made twice
+// is begun there: it is made by whoever then finds the own mark, which is why a
+// beginning whose answer was lost is asked for again.
+func (e *Engine) look(ctx context.Context, task Task, mark string) (token.Record, error) {
+	if !task.AtMostOnce {
+		return e.Outcomes.Record(ctx, task.Handle)
+	}
+	beginning := token.Beginning{By: mark, At: e.Now()}
+	return e.untilRecorded(ctx, func() (token.Record, error) { return e.Outcomes.Begin(ctx, task.Handle, beginning) })
+}
+
+// mayLive reports whether whoever began the call may still be making it.
+func (e *Engine) mayLive(record token.Record) bool {
+	return e.Now().Before(record.BegunAt.Add(runnerLife)) && !record.BegunAt.Before(e.Born)
+}
+
+// callAndRecord makes the call and records what came of it.
+func (e *Engine) callAndRecord(ctx context.Context, task Task) (token.Record, error) {
+	e.Observer.Calling(task.Call, e.Now())
+	outcome, err := e.Tasks.Call(ctx, task.Call)
+	if err != nil {
+		return token.Record{}, err
+	}
+	kept := machine.Kept(e.Limits, task.Call, outcome)
+	return e.untilRecorded(ctx, func() (token.Record, error) {
+		switch {
+		case task.Await:
+			return e.Outcomes.Close(ctx, task.Handle, token.Closing{Outcome: kept, By: token.ClosedByTask, At: e.Now()})
+		case outcome.Failed():
+			return e.Outcomes.Close(ctx, task.Handle, token.Closing{Outcome: kept, By: token.ClosedBySubmit, At: e.Now()})
+		case kept.Failed(): // too large: nothing but the history would have it
+			return e.Outcomes.Answer(ctx, task.Handle, token.Answering{Answer: expr.Missing()})
+		}
+		return e.Outcomes.Answer(ctx, task.Handle, token.Answering{Answer: kept.Output})
+	})
+}
+
+// untilRecorded tries an update again that failed: another runner would have to
+// make the call again, or must not.
+func (e *Engine) untilRecorded(ctx context.Context, update func() (token.Record, error)) (token.Record, error) {
+	for try := 1; ; try++ {
+		record, err := update()
+		if err == nil || try == maxTries || e.Pause(ctx, jitter(try)) != nil {
+			return record, err
+		}
+	}
+}
