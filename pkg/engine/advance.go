@@ -18,6 +18,9 @@ type Verdict struct {
 	// PutBack is when it is to be delivered again, unchanged; zero when it is
 	// done and to be deleted.
 	PutBack time.Time
+	// EarlyLooks is how many reads found a token open that its closer had not
+	// closed yet (rule 11).
+	EarlyLooks int
 }
 
 var done = Verdict{}
@@ -36,6 +39,7 @@ func (e *Engine) Advance(ctx context.Context, wake Wake) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, &Error{CodeOf(err), "advance execution " + wake.Execution.String(), err}
 	}
+	verdict.EarlyLooks = w.earlyLooks
 	return verdict, nil
 }
 
@@ -52,6 +56,8 @@ type worker struct {
 	// nonces are those of all items whose put was tried: an item with one of
 	// them is our own.
 	nonces []string
+	// earlyLooks are the looks at a token that was open still.
+	earlyLooks int
 }
 
 func (w *worker) run(ctx context.Context) (Verdict, error) {
@@ -113,6 +119,9 @@ func (w *worker) apply(ctx context.Context) (Verdict, error) {
 	state, err := decodeState(base)
 	if err != nil {
 		return Verdict{}, err
+	}
+	if w.ended(state) {
+		return w.endAgain(ctx, base, state)
 	}
 	if since, ok := machine.Unresolved(state, w.wake.Cause); ok {
 		return w.unresolved(ctx, base, state, since)
@@ -187,6 +196,7 @@ func (w *worker) timerDue(ctx context.Context, base Item, live machine.Timer) (m
 func (w *worker) tokenClosed(ctx context.Context, waiting *machine.Waiting) (machine.Signal, error) {
 	record, err := w.engine.Outcomes.Record(ctx, waiting.Handle)
 	if err == nil && record.Open() && w.age() < closePatience {
+		w.earlyLooks++
 		if err = w.engine.Pause(ctx, lookPause); err == nil {
 			record, err = w.engine.Outcomes.Record(ctx, waiting.Handle)
 		}
@@ -197,6 +207,7 @@ func (w *worker) tokenClosed(ctx context.Context, waiting *machine.Waiting) (mac
 	case !record.Open():
 		return w.closed(waiting.Attempt, record), nil
 	case w.age() < closePatience:
+		w.earlyLooks++
 		return nil, w.sendAgain(ctx, w.now.Add(resendDelay))
 	}
 	return nil, nil
@@ -501,5 +512,5 @@ func (w *worker) commit(ctx context.Context, d *draft) error {
 	clear(w.results)
 	w.engine.Observer.Committed(item.Execution, d.state, d.events)
 	d.base, d.liveTag, d.events, d.changed, d.hasResult = item, d.state.Timer.Tag, nil, false, false
-	return nil
+	return w.engine.tellEnd(ctx, item.Execution, d.state)
 }

@@ -76,7 +76,7 @@ func (w *worker) abandonOnce(ctx context.Context, cause error) error {
 		return err
 	}
 	w.engine.Observer.Committed(item.Execution, state, events)
-	return nil
+	return w.engine.tellEnd(ctx, item.Execution, state)
 }
 
 // lastReadable is the state of the item, or of the last one before it that is

@@ -24,6 +24,8 @@ type Config struct {
 	TaskQueue TaskQueue
 	Flows     Flows
 	Outcomes  Outcomes
+	// Ends is told of executions that ended; nil for nobody.
+	Ends Ends
 	// Keys sign tokens.
 	Keys token.Keys
 	// Born is when this process took over from the one before it, when there

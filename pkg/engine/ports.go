@@ -119,6 +119,14 @@ type Outcomes interface {
 	Answer(ctx context.Context, handle string, answering token.Answering) (token.Record, error)
 }
 
+// Ends is told of executions that ended.
+type Ends interface {
+	// Ended says how an execution ended, after that was committed and at least
+	// once: after an error, or when the worker died, it is said again later. The
+	// values of the state may be held by reference.
+	Ended(ctx context.Context, execution ID, state machine.State) error
+}
+
 // Flows keeps definitions by name and content.
 type Flows interface {
 	// Put keeps the definition under the name and answers what to start it by.

@@ -1,0 +1,34 @@
+package engine
+
+import (
+	"context"
+	"slices"
+
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// tellEnd tells of a state that was just committed, if it is the last one. An
+// error keeps the wake, by which it is told again.
+func (e *Engine) tellEnd(ctx context.Context, id ID, state machine.State) error {
+	if e.Ends == nil || !state.Status.Final() {
+		return nil
+	}
+	return e.Ends.Ended(ctx, id, state)
+}
+
+// ended reports whether the wake is the one that ended the execution: then the
+// worker that did may have died before it told so.
+func (w *worker) ended(state machine.State) bool {
+	return w.engine.Ends != nil && state.Status.Final() && state.By == w.wake.Cause
+}
+
+// endAgain tells of the end again, once the worker that committed it cannot
+// live (rule 7).
+func (w *worker) endAgain(ctx context.Context, base Item, state machine.State) (Verdict, error) {
+	ends := state.At.Add(workerLife)
+	own := slices.Contains(w.nonces, base.Nonce) || state.At.Before(w.engine.Born)
+	if !own && w.now.Before(ends) {
+		return Verdict{PutBack: ends}, nil
+	}
+	return done, w.engine.tellEnd(ctx, w.wake.Execution, state)
+}

@@ -1,0 +1,69 @@
+package enginetest
+
+import (
+	"context"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// endCases are about who is told of the end of an execution.
+var endCases = []ruleCase{
+	{"rule 7: the end is told after the terminal item, and once", func(b *bench) {
+		start := b.lastTask(0)
+		b.advance(start)
+		b.wantTrace("read", "call Only", "write 1", "told Succeeded")
+	}},
+	{"rule 7: an end that was not told is told again once the worker cannot live", func(b *bench) {
+		start := b.lastTask(1)
+		b.wantError(start, engine.CodeInternal)
+		b.wantTrace("read", "call Only", "write 1", "told Succeeded: failed")
+		b.at(59 * time.Second)
+		b.wantPutBack(start, after(time.Minute))
+		b.wantTrace("read")
+		b.at(time.Minute)
+		b.advance(start)
+		b.wantTrace("read", "told Succeeded")
+	}},
+	{"rule 7: a wake that did not end the execution tells nobody", func(b *bench) {
+		b.advance(b.lastTask(0))
+		b.trace = nil
+		b.at(time.Hour)
+		b.advance(engine.Wake{Execution: benchID, Cause: "0123456789abcdef", Due: b.Now(), Sent: b.Now()})
+		b.wantTrace("read")
+	}},
+	{"rule 7: a failure by a defect is told too", func(b *bench) {
+		start := b.gone()
+		b.Ends = &told{b, 0}
+		start.Receives = 5
+		b.advance(start)
+		b.wantTrace("read", "read", "write 1", "told Failed")
+	}},
+}
+
+// lastTask starts an execution of one task, whose end is told after so many
+// failures, and gives its wake.
+func (b *bench) lastTask(failures int) engine.Wake {
+	b.t.Helper()
+	b.Ends = &told{b, failures}
+	b.answer("Only", `{}`)
+	return b.begin(taskFlow("Only"))
+}
+
+// told notes the ends that it is told of.
+type told struct {
+	b     *bench
+	fails int
+}
+
+// Ended implements [engine.Ends].
+func (t *told) Ended(_ context.Context, _ engine.ID, state machine.State) error {
+	if t.fails > 0 {
+		t.fails--
+		t.b.note("told %s: failed", state.Status)
+		return ErrFault
+	}
+	t.b.note("told %s", state.Status)
+	return nil
+}
