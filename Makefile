@@ -98,7 +98,6 @@ bin/waitless:
 
 # What `sam build` asks for, by the logical ids of template.yaml. The functions are built for LAMBDA_ARCH, which has to be what the
 # stack's parameter Arch says: amd64 for x86_64.
-.PHONY: build-%
 build-StartJobFunction: FUNCTION := startjob
 build-GetJobStatusFunction: FUNCTION := getjobstatus
 build-EchoFunction: FUNCTION := echo
