@@ -96,6 +96,19 @@ $(FUNCTIONS:%=bin/%/bootstrap): bin/%/bootstrap:
 bin/waitless:
 	CGO_ENABLED=0 go build $(BUILD_FLAGS) -o $@ ./pkg/cmd/waitless
 
+# What `sam build` asks for, by the logical ids of template.yaml. The functions are built for LAMBDA_ARCH, which has to be what the
+# stack's parameter Arch says: amd64 for x86_64.
+build-StartJobFunction: FUNCTION := startjob
+build-GetJobStatusFunction: FUNCTION := getjobstatus
+build-EchoFunction: FUNCTION := echo
+build-InterpreterFunction: FUNCTION := interpreter
+build-TaskRunnerFunction: FUNCTION := taskrunner
+build-ApiFunction: FUNCTION := api
+build-CallbackFunction: FUNCTION := callback
+build-%Function:
+	$(MAKE) bin/$(FUNCTION)/bootstrap
+	cp bin/$(FUNCTION)/bootstrap "$(ARTIFACTS_DIR)/bootstrap"
+
 .PHONY: clean
 clean: ## Remove what the build and the tools left behind
 	rm -rf bin .tools
