@@ -76,11 +76,15 @@ var house = []row{
 	{path: "pkg/aws/services", ours: useCases, modules: []string{awsSDK}},
 	{path: "pkg/aws/recipients", ours: useCases, modules: []string{awsSDK}},
 	{path: "pkg/aws/bus", ours: useCases, modules: []string{awsSDK}},
+	{path: "pkg/aws/secrets", ours: core, modules: []string{awsSDK}},
 
+	{path: "pkg/aws/lambdas", modules: []string{awsSDK}, ours: []string{"pkg/jobs/simulated"}},
+	{path: "pkg/aws/lambdas/environment", modules: []string{awsSDK}},
 	{
-		path: "pkg/aws/lambdas", modules: []string{awsSDK},
+		path: "pkg/aws/lambdas/*", modules: []string{awsSDK},
 		ours: append([]string{
-			"pkg/aws/dynamo", "pkg/aws/wakes", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/recipients", "pkg/aws/bus",
+			"pkg/aws/lambdas/environment", "pkg/aws/dynamo", "pkg/aws/wakes", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/recipients",
+			"pkg/aws/bus", "pkg/aws/secrets",
 		}, composed...),
 	},
 	{
@@ -91,7 +95,7 @@ var house = []row{
 		ours: append([]string{"pkg/local", "pkg/local/disk", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/recipients"}, composed...),
 	},
 	{path: "pkg/cmd/waitless", ours: []string{"pkg/cli"}},
-	{path: "functions/*", ours: []string{"pkg/aws/lambdas"}, modules: []string{awsSDK}},
+	{path: "functions/*", ours: []string{"pkg/aws/lambdas", "pkg/aws/lambdas/*"}, modules: []string{awsSDK}},
 }
 
 // functionModules: for each function the third-party modules that its binary links, direct or not.
@@ -307,7 +311,7 @@ func TestImportRulesCanFail(t *testing.T) {
 		{"resume imports machine", "pkg/resume", module + "/pkg/machine", true},
 		{"local imports an adapter", "pkg/local", module + "/pkg/aws/dynamo", true},
 		{"adapter imports adapter", "pkg/aws/dynamo", module + "/pkg/aws/wakes", true},
-		{"lambdas imports a protocol", "pkg/aws/lambdas", module + "/pkg/httpapi/fnf", false},
+		{"lambdas imports a protocol", "pkg/aws/lambdas/api", module + "/pkg/httpapi/fnf", false},
 		{"function imports lambdas", "functions/echo", module + "/pkg/aws/lambdas", false},
 		{"function imports engine", "functions/echo", module + "/pkg/engine", true},
 		{"cli imports AWS", "pkg/cli", awsSDK + "/aws-sdk-go-v2/config", false},

@@ -1,0 +1,90 @@
+// Package environment reads what a function is told by the stack: its
+// environment variables, and from them the configuration of its clients of AWS.
+//
+// It stands in for the SDK's package config, which costs more of a cold start
+// than all the rest. This package may change between releases.
+package environment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+)
+
+// Environment is a function's environment. What is missing or wrong is noted
+// and told by [Environment.Err], all at once.
+type Environment struct {
+	getenv   func(string) string
+	problems []error
+}
+
+// New reads variables by getenv, as os.Getenv does.
+func New(getenv func(string) string) *Environment { return &Environment{getenv: getenv} }
+
+// Err is what is missing or wrong of all that was asked for, nil for nothing.
+func (e *Environment) Err() error { return errors.Join(e.problems...) }
+
+// Text is a variable that has to be there.
+func (e *Environment) Text(name string) string {
+	text := e.getenv(name)
+	if text == "" {
+		e.problems = append(e.problems, fmt.Errorf("environment variable %s is missing; the stack's template sets it", name))
+	}
+	return text
+}
+
+// Optional is a variable, empty when it is not there.
+func (e *Environment) Optional(name string) string { return e.getenv(name) }
+
+// Seconds is a variable in whole seconds from 0.
+func (e *Environment) Seconds(name string) time.Duration {
+	text := e.Text(name)
+	seconds, err := strconv.ParseUint(text, 10, 31)
+	if err != nil && text != "" {
+		e.problems = append(e.problems, fmt.Errorf("environment variable %s is %q; allowed: whole seconds from 0", name, text))
+	}
+	return time.Duration(seconds) * time.Second //nolint:gosec // 31 bits
+}
+
+// List is a variable with texts between commas, none when it is not there.
+func (e *Environment) List(name string) []string {
+	return strings.FieldsFunc(e.Optional(name), func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// Pairs is a variable like "name=value,name=value".
+func (e *Environment) Pairs(name string) map[string]string {
+	pairs := map[string]string{}
+	for _, pair := range e.List(name) {
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok || key == "" || value == "" {
+			e.problems = append(e.problems, fmt.Errorf("environment variable %s has %q; allowed: name=value, with commas between", name, pair))
+			continue
+		}
+		pairs[key] = value
+	}
+	return pairs
+}
+
+// AWS is the configuration of clients: region, endpoint and credentials as
+// Lambda gives them to a function. Credentials last as long as the process.
+func (e *Environment) AWS() aws.Config {
+	config := aws.Config{
+		Region: e.Text("AWS_REGION"),
+		Credentials: static(aws.Credentials{
+			AccessKeyID: e.Text("AWS_ACCESS_KEY_ID"), SecretAccessKey: e.Text("AWS_SECRET_ACCESS_KEY"), SessionToken: e.getenv("AWS_SESSION_TOKEN"),
+		}),
+	}
+	if endpoint := e.getenv("AWS_ENDPOINT_URL"); endpoint != "" {
+		config.BaseEndpoint = &endpoint
+	}
+	return config
+}
+
+func static(credentials aws.Credentials) aws.CredentialsProvider {
+	return aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return credentials, nil })
+}

@@ -1,0 +1,71 @@
+package environment_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/aws/lambdas/environment"
+)
+
+func of(variables map[string]string) *environment.Environment {
+	return environment.New(func(name string) string { return variables[name] })
+}
+
+func TestWhatIsThere(t *testing.T) {
+	t.Parallel()
+	e := of(map[string]string{
+		"TEXT": "text", "SECONDS": "900", "LIST": "a,b, c", "PAIRS": "StartJob=my-start,Other=other",
+		"AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_SESSION_TOKEN": "session",
+		"AWS_ENDPOINT_URL": "http://127.0.0.1:4566",
+	})
+	if got := e.Text("TEXT") + e.Optional("NONE"); got != "text" {
+		t.Errorf("texts %q", got)
+	}
+	if got := e.Seconds("SECONDS"); got != 15*time.Minute {
+		t.Errorf("seconds %s", got)
+	}
+	if got := e.List("LIST"); !slices.Equal(got, []string{"a", "b", "c"}) || len(e.List("NONE")) > 0 {
+		t.Errorf("list %q", got)
+	}
+	if got := e.Pairs("PAIRS"); !maps.Equal(got, map[string]string{"StartJob": "my-start", "Other": "other"}) || len(e.Pairs("NONE")) > 0 {
+		t.Errorf("pairs %q", got)
+	}
+	config := e.AWS()
+	credentials, err := config.Credentials.Retrieve(t.Context())
+	if err != nil || credentials.AccessKeyID != "id" || credentials.SecretAccessKey != "secret" || credentials.SessionToken != "session" {
+		t.Errorf("credentials of %q, error %v", credentials.AccessKeyID, err)
+	}
+	if config.Region != "eu-west-1" || *config.BaseEndpoint != "http://127.0.0.1:4566" {
+		t.Errorf("region %s, endpoint %s", config.Region, *config.BaseEndpoint)
+	}
+	if err := e.Err(); err != nil {
+		t.Error(err)
+	}
+	if of(nil).AWS().BaseEndpoint != nil {
+		t.Error("there is an endpoint")
+	}
+}
+
+func TestAllThatIsWrongIsToldAtOnce(t *testing.T) {
+	t.Parallel()
+	e := of(map[string]string{"SECONDS": "-1", "PAIRS": "a=b,c,=d"})
+	e.Text("TEXT")
+	e.Seconds("SECONDS")
+	e.Seconds("NONE")
+	e.Pairs("PAIRS")
+	err := e.Err()
+	if err == nil {
+		t.Fatal("nothing is wrong")
+	}
+	for _, want := range []string{"TEXT is missing", `SECONDS is "-1"`, "NONE is missing", `PAIRS has "c"`, `PAIRS has "=d"`} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q does not say %q", err, want)
+		}
+	}
+	if lines := strings.Count(err.Error(), "\n") + 1; lines != 5 {
+		t.Errorf("%d problems:\n%s", lines, err)
+	}
+}

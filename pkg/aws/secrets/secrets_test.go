@@ -1,0 +1,62 @@
+package secrets_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+
+	"github.com/waitless/waitless/pkg/aws/secrets"
+)
+
+// holds is a store of one secret, or one that fails when it has none.
+type holds struct{ text string }
+
+func (h holds) GetSecretValue(
+	_ context.Context, in *secretsmanager.GetSecretValueInput, _ ...func(*secretsmanager.Options),
+) (*secretsmanager.GetSecretValueOutput, error) {
+	switch {
+	case *in.SecretId != "key":
+		return nil, errors.New("another secret was asked for")
+	case h.text == "":
+		return &secretsmanager.GetSecretValueOutput{}, nil
+	}
+	return &secretsmanager.GetSecretValueOutput{SecretString: &h.text}, nil
+}
+
+const (
+	first  = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01"
+	second = "ZYXWVUTSRQPONMLKJIHGFEDCBAzyxwvutsrqponmlkjihgfedcba9876543210zz"
+)
+
+func TestTokenKeys(t *testing.T) {
+	t.Parallel()
+	keys, err := secrets.TokenKeys(t.Context(), holds{`{"id":1,"secret":"` + first + `"}`}, "key")
+	if err != nil || keys.Current.ID != 1 || string(keys.Current.Secret) != first || keys.Previous != nil {
+		t.Errorf("one key: id %d, error %v", keys.Current.ID, err)
+	}
+	keys, err = secrets.TokenKeys(t.Context(), holds{`{"id":2,"secret":"` + second + `","previous":{"id":1,"secret":"` + first + `"}}`}, "key")
+	if err != nil || keys.Current.ID != 2 || string(keys.Current.Secret) != second || keys.Previous.ID != 1 || string(keys.Previous.Secret) != first {
+		t.Errorf("two keys: id %d, error %v", keys.Current.ID, err)
+	}
+}
+
+func TestNoTokenKeys(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"nothing": "", "no JSON": first, "too short": `{"id":1,"secret":"` + first[:20] + `"}`,
+		"the same twice": `{"id":1,"secret":"` + second + `","previous":{"id":1,"secret":"` + first + `"}}`,
+	} {
+		_, err := secrets.TokenKeys(t.Context(), holds{text}, "key")
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		} else if strings.Contains(err.Error(), first[:20]) {
+			t.Errorf("%s: the error shows the secret", name)
+		}
+	}
+	if _, err := secrets.TokenKeys(t.Context(), holds{"x"}, "other"); err == nil {
+		t.Error("a secret that cannot be read: no error")
+	}
+}
