@@ -201,7 +201,7 @@ const (
 // CauseAnswer is the cause of the wake that tells of the answer to a submission
 // which the task queue made. It is not the handle itself: a wake with that cause
 // is sent before the token is closed and must find it closed (rule 11).
-func CauseAnswer(handle string) string { return "answer " + handle }
+func CauseAnswer(handle string) string { return "answer-" + handle }
 
 // ID names an execution everywhere but to people: a hash of the flow's name
 // and its own, so that the same names always meet in the same log.

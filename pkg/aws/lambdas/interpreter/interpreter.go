@@ -1,0 +1,110 @@
+// Package interpreter composes the function that makes executions go on. It
+// may change between releases.
+package interpreter
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/scheduler"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/waitless/waitless/pkg/aws/bus"
+	"github.com/waitless/waitless/pkg/aws/dynamo"
+	"github.com/waitless/waitless/pkg/aws/lambdas/environment"
+	"github.com/waitless/waitless/pkg/aws/queue"
+	"github.com/waitless/waitless/pkg/aws/secrets"
+	"github.com/waitless/waitless/pkg/aws/tasks"
+	"github.com/waitless/waitless/pkg/aws/wakes"
+	"github.com/waitless/waitless/pkg/aws/wakes/schedules"
+	"github.com/waitless/waitless/pkg/engine"
+)
+
+// Handler takes a batch of wakes and answers those that come again.
+type Handler func(context.Context, events.SQSEvent) (events.SQSEventResponse, error)
+
+// longestCall is how long an interpreter awaits an answer; longer calls are
+// the task runner's.
+const longestCall = 10 * time.Second
+
+// New composes the function from its environment, and reads the token key.
+func New(ctx context.Context, getenv func(string) string) (Handler, error) {
+	env := environment.New(getenv)
+	s := settingsOf(env)
+	if err := env.Err(); err != nil {
+		return nil, err
+	}
+	keys, err := secrets.TokenKeys(ctx, secretsmanager.NewFromConfig(s.aws), s.tokenKey)
+	if err != nil {
+		return nil, err
+	}
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	queues := sqs.NewFromConfig(s.aws)
+	sender, err := s.wakes(queues, log)
+	if err != nil {
+		return nil, err
+	}
+	tables := dynamodb.NewFromConfig(s.aws)
+	store := dynamo.NewLog(tables, s.logTable, time.Now)
+	e := engine.New(engine.Config{
+		Log: store, Flows: store, Outcomes: dynamo.NewWaits(tables, s.waitsTable), Wakes: sender, Tasks: s.tasks(),
+		TaskQueue: &tasks.Queue{Client: queues, URL: s.taskQueue}, Ends: s.ends(), Keys: keys, Now: time.Now,
+	})
+	receiver := &wakes.Receiver{
+		Receiver: queue.Receiver{Client: queues, URL: s.wakeQueue, Now: time.Now, Log: log, Line: "wake", Needs: longestCall},
+		Advance:  e.Advance,
+	}
+	return receiver.Handle, nil
+}
+
+// settings are what the environment says.
+type settings struct {
+	aws                    aws.Config
+	logTable, waitsTable   string
+	wakeQueue, taskQueue   string
+	wakeQueueARN           string
+	timers, timerRole      string
+	longestDelay           time.Duration
+	tokenKey               string
+	names                  tasks.Names
+	statusEvents, eventBus string
+}
+
+func settingsOf(env *environment.Environment) settings {
+	return settings{
+		aws:      env.AWS(),
+		logTable: env.Text("WAITLESS_LOG_TABLE"), waitsTable: env.Text("WAITLESS_WAITS_TABLE"),
+		wakeQueue: env.Text("WAITLESS_WAKE_QUEUE"), taskQueue: env.Text("WAITLESS_TASK_QUEUE"), wakeQueueARN: env.Text("WAITLESS_WAKE_QUEUE_ARN"),
+		timers: env.Text("WAITLESS_TIMERS"), timerRole: env.Text("WAITLESS_TIMER_ROLE"), longestDelay: env.Seconds("WAITLESS_LONGEST_DELAY"),
+		tokenKey:     env.Text("WAITLESS_TOKEN_KEY"),
+		names:        tasks.Names{Stack: env.Text("WAITLESS_STACK"), Functions: env.Pairs("WAITLESS_FUNCTIONS")},
+		statusEvents: env.Text("WAITLESS_STATUS_EVENTS"),
+	}
+}
+
+func (s settings) wakes(queues *sqs.Client, log *slog.Logger) (*wakes.Wakes, error) {
+	return wakes.New(wakes.Config{
+		Client: queues, URL: s.wakeQueue, Now: time.Now, Log: log, Limit: s.longestDelay,
+		Schedule: &schedules.Group{Client: scheduler.NewFromConfig(s.aws), Name: s.timers, QueueARN: s.wakeQueueARN, RoleARN: s.timerRole},
+	})
+}
+
+func (s settings) tasks() *tasks.Tasks {
+	return tasks.New(tasks.Config{Client: lambda.NewFromConfig(s.aws), Names: s.names, Now: time.Now, Longest: longestCall})
+}
+
+// ends is the event bus, nil when nobody wants to be told there.
+func (s settings) ends() engine.Ends {
+	if s.statusEvents != "on" {
+		return nil
+	}
+	return &bus.Bus{Client: eventbridge.NewFromConfig(s.aws), Name: "default"}
+}

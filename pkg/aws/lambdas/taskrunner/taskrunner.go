@@ -1,0 +1,54 @@
+// Package taskrunner composes the function that makes long calls. It may
+// change between releases.
+package taskrunner
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/waitless/waitless/pkg/aws/dynamo"
+	"github.com/waitless/waitless/pkg/aws/lambdas/environment"
+	"github.com/waitless/waitless/pkg/aws/queue"
+	"github.com/waitless/waitless/pkg/aws/tasks"
+	"github.com/waitless/waitless/pkg/aws/wakes"
+	"github.com/waitless/waitless/pkg/engine"
+)
+
+// Handler takes a batch of tasks and answers those that come again.
+type Handler func(context.Context, events.SQSEvent) (events.SQSEventResponse, error)
+
+// longestCall leaves the runner, which has 15 minutes, time to close the token.
+const longestCall = 15*time.Minute - 20*time.Second
+
+// New composes the function from its environment.
+func New(getenv func(string) string) (Handler, error) {
+	env := environment.New(getenv)
+	config := env.AWS()
+	waits, wakeQueue, taskQueue := env.Text("WAITLESS_WAITS_TABLE"), env.Text("WAITLESS_WAKE_QUEUE"), env.Text("WAITLESS_TASK_QUEUE")
+	names := tasks.Names{Stack: env.Text("WAITLESS_STACK"), Functions: env.Pairs("WAITLESS_FUNCTIONS")}
+	if err := env.Err(); err != nil {
+		return nil, err
+	}
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	queues := sqs.NewFromConfig(config)
+	sender, err := wakes.New(wakes.Config{Client: queues, URL: wakeQueue, Now: time.Now, Log: log})
+	if err != nil {
+		return nil, err
+	}
+	e := engine.New(engine.Config{
+		Outcomes: dynamo.NewWaits(dynamodb.NewFromConfig(config), waits), Wakes: sender, Now: time.Now,
+		Tasks: tasks.New(tasks.Config{Client: lambda.NewFromConfig(config), Names: names, Now: time.Now, Longest: longestCall}),
+	})
+	receiver := &tasks.Receiver{
+		Receiver: queue.Receiver{Client: queues, URL: taskQueue, Now: time.Now, Log: log, Line: "task"},
+		Run:      e.RunTask,
+	}
+	return receiver.Handle, nil
+}
