@@ -18,7 +18,7 @@ var testEpoch = time.Date(2026, 1, 31, 10, 0, 0, 987654321, time.UTC)
 type queueEnds struct{ *queue }
 
 func (q queueEnds) Receive(*testing.T) (engine.Wake, bool) {
-	w, _, _, ok := q.next()
+	w, _, ok := q.next()
 	return w, ok
 }
 
@@ -75,7 +75,7 @@ func send(t *testing.T, q *queue, execution engine.ID, tag string, after time.Du
 // shows so much after the epoch.
 func wantNext(t *testing.T, q *queue, tag string, after time.Duration) engine.Wake {
 	t.Helper()
-	w, _, _, ok := q.next()
+	w, _, ok := q.next()
 	if ok != (tag != "") || w.Cause != tag || !q.clock.Now().Equal(testEpoch.Add(after)) {
 		t.Fatalf("next wake %q (%v) at %s, want %q at %s", w.Cause, ok, q.clock.Now().Sub(testEpoch), tag, after)
 	}
@@ -218,6 +218,39 @@ func TestReceiveWaitsAndEndsWithItsContext(t *testing.T) {
 	})
 }
 
+// A wake that is sent makes one worker look, and that one the next.
+func TestAllWorkersGetWhatIsDueAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(&Clock{})
+		const workers = 10
+		received := make(chan engine.Wake)
+		for range workers { // none of them finishes what it got
+			go func() {
+				w, err := q.receive(t.Context())
+				if err != nil {
+					t.Error(err)
+				}
+				received <- w
+			}()
+		}
+		synctest.Wait()
+		due := time.Now().Add(time.Second)
+		for i := range workers {
+			id := engine.NewID("flow", string(rune('a'+i)))
+			if err := q.Send(t.Context(), engine.Wake{Execution: id, Due: due}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range workers {
+			<-received
+			if !time.Now().Equal(due) {
+				t.Errorf("a wake due at %s came at %s", due, time.Now())
+			}
+		}
+	})
+}
+
 func TestReceiveHandsOutNothingWhenItsContextHasEnded(t *testing.T) {
 	t.Parallel()
 	q := virtualQueue(t, 0)
@@ -236,7 +269,7 @@ func TestRealClockIsLookedAtEveryMinute(t *testing.T) {
 	if err := q.Send(t.Context(), engine.Wake{Due: time.Now().Add(8 * time.Hour)}); err != nil {
 		t.Fatal(err)
 	}
-	if _, pause, _, ok := q.next(); ok || pause <= 0 || pause > time.Minute {
+	if _, pause, ok := q.next(); ok || pause <= 0 || pause > time.Minute {
 		t.Errorf("a pause of %s", pause)
 	}
 }
