@@ -218,37 +218,23 @@ func TestReceiveWaitsAndEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// A wake that is sent makes one worker look, and that one the next.
-func TestAllWorkersGetWhatIsDueAtOnce(t *testing.T) {
+// Several wakes may be sent while nobody waits, with one signal for all.
+func TestWhoeverTakesAWakeSignalsTheNext(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(&Clock{})
-		const workers = 10
-		received := make(chan engine.Wake)
-		for range workers { // none of them finishes what it got
-			go func() {
-				w, err := q.receive(t.Context())
-				if err != nil {
-					t.Error(err)
-				}
-				received <- w
-			}()
+	q := virtualQueue(t, 0, 0, 0)
+	for left := 2; left >= 0; left-- {
+		select {
+		case <-q.ready:
+		default:
+			t.Fatalf("no signal with %d wakes left", left+1)
 		}
-		synctest.Wait()
-		due := time.Now().Add(time.Second)
-		for i := range workers {
-			id := engine.NewID("flow", string(rune('a'+i)))
-			if err := q.Send(t.Context(), engine.Wake{Execution: id, Due: due}); err != nil {
-				t.Fatal(err)
-			}
+		if _, _, ok := q.next(); !ok {
+			t.Fatalf("no wake with %d left", left+1)
 		}
-		for range workers {
-			<-received
-			if !time.Now().Equal(due) {
-				t.Errorf("a wake due at %s came at %s", due, time.Now())
-			}
-		}
-	})
+	}
+	if len(q.ready) > 0 {
+		t.Error("a signal with nothing left")
+	}
 }
 
 func TestReceiveHandsOutNothingWhenItsContextHasEnded(t *testing.T) {
