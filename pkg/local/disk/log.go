@@ -151,7 +151,7 @@ func (s *Store) checkNext(stripe *stripe, item engine.Item) error {
 
 // itemChanges put the item and keep the index of unfinished executions.
 func itemChanges(item engine.Item) []change {
-	changes := []change{{itemKey(item.Execution, item.Seq), encodeItem(item)}}
+	changes := append(make([]change, 0, 2), change{itemKey(item.Execution, item.Seq), encodeItem(item)})
 	status, err := machine.StatusOf(item.Body)
 	switch {
 	case err == nil && status.Final():
