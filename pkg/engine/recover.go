@@ -9,12 +9,11 @@ import (
 
 // Recover sends the wakes without which an execution would not go on, when all
 // wakes of it and all tasks are lost, as those that a process kept in its
-// memory. Latest is the latest item of its log. Of an execution that has ended
-// nothing is sent.
-func (e *Engine) Recover(ctx context.Context, latest Item) error {
-	state, err := decodeState(latest)
-	if err != nil || state.Status.Final() {
-		return err
+// memory. Latest is the latest item of its log, state the state in it. Of an
+// execution that has ended nothing is sent.
+func (e *Engine) Recover(ctx context.Context, latest Item, state machine.State) error {
+	if state.Status.Final() {
+		return nil
 	}
 	causes, err := e.lostCauses(ctx, latest.Execution, state)
 	if err != nil {

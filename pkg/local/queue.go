@@ -26,12 +26,16 @@ type queue struct {
 	// does, the queue is not idle and a virtual clock stands still.
 	background int
 	works      sync.WaitGroup // in the background
-	changed    chan struct{}  // closed and replaced when something above changes
+	// ready holds a signal while somebody who waits in receive is to look
+	// again. One does, and signals the next when there is more.
+	ready chan struct{}
+	// idled, if somebody waits for it, is closed when the queue becomes idle.
+	idled chan struct{}
 }
 
 type busy struct {
 	count int
-	due   []delivery
+	due   []*delivery
 }
 
 // longestPause is how long at most the real clock is not looked at: it runs on
@@ -39,7 +43,7 @@ type busy struct {
 const longestPause = time.Minute
 
 func newQueue(clock *Clock) *queue {
-	return &queue{clock: clock, busy: map[engine.ID]*busy{}, changed: make(chan struct{})}
+	return &queue{clock: clock, busy: map[engine.ID]*busy{}, ready: make(chan struct{}, 1)}
 }
 
 // Send implements [engine.Wakes].
@@ -50,16 +54,19 @@ func (q *queue) Send(_ context.Context, w engine.Wake) error {
 	return nil
 }
 
-// push adds a wake and tells whoever waits for one. q.mu is held.
+// push adds a wake and tells somebody who waits for one. q.mu is held.
 func (q *queue) push(w engine.Wake, at time.Time) {
 	q.order++
-	heap.Push(&q.waiting, delivery{wake: w, at: at, order: q.order})
-	q.wakeUp()
+	heap.Push(&q.waiting, &delivery{wake: w, at: at, order: q.order})
+	q.signal()
 }
 
-func (q *queue) wakeUp() {
-	close(q.changed)
-	q.changed = make(chan struct{})
+// signal makes one of those who wait in receive look again.
+func (q *queue) signal() {
+	select {
+	case q.ready <- struct{}{}:
+	default: // somebody will look anyway
+	}
 }
 
 // at calls action when the instant has come, beside the handling of wakes.
@@ -67,26 +74,26 @@ func (q *queue) at(t time.Time, action func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.order++
-	heap.Push(&q.waiting, delivery{at: t, order: q.order, action: action})
-	q.wakeUp()
+	heap.Push(&q.waiting, &delivery{at: t, order: q.order, action: action})
+	q.signal()
 }
 
 // receive is the next wake that is due. It waits for one, and with a virtual
 // clock moves the time when nobody else can. The error is that of ctx.
 func (q *queue) receive(ctx context.Context) (engine.Wake, error) {
 	for ctx.Err() == nil {
-		w, pause, changed, ok := q.next()
+		w, pause, ok := q.next()
 		if ok {
 			return w, nil
 		}
-		await(ctx, pause, changed)
+		await(ctx, pause, q.ready)
 	}
 	return engine.Wake{}, ctx.Err()
 }
 
 // next takes a due wake, or tells how long to wait at most (0: as long as it
-// takes) and what ends the waiting earlier.
-func (q *queue) next() (w engine.Wake, pause time.Duration, changed <-chan struct{}, ok bool) {
+// takes).
+func (q *queue) next() (w engine.Wake, pause time.Duration, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for len(q.waiting) > 0 {
@@ -95,7 +102,7 @@ func (q *queue) next() (w engine.Wake, pause time.Duration, changed <-chan struc
 			q.clock.jump(first.at)
 		}
 		if ahead := first.at.Sub(q.clock.Now()); ahead > 0 {
-			return w, q.clock.pause(ahead), q.changed, false
+			return w, q.clock.pause(ahead), false
 		}
 		heap.Pop(&q.waiting)
 		if first.action != nil {
@@ -108,10 +115,13 @@ func (q *queue) next() (w engine.Wake, pause time.Duration, changed <-chan struc
 			continue
 		}
 		q.hold(first.wake.Execution)
+		if len(q.waiting) > 0 {
+			q.signal() // whoever takes the next one, or waits for it
+		}
 		first.wake.Receives++
-		return first.wake, 0, nil, true
+		return first.wake, 0, true
 	}
-	return w, 0, q.changed, false
+	return w, 0, false
 }
 
 // finished ends the handling of a received wake; putBack, unless zero, is when
@@ -156,16 +166,36 @@ func (q *queue) release(execution engine.ID) {
 	for _, d := range held.due {
 		heap.Push(&q.waiting, d)
 	}
-	q.wakeUp()
+	q.relieved()
+}
+
+// relieved is called when something has ended. q.mu is held.
+func (q *queue) relieved() {
+	switch {
+	case len(q.waiting) > 0:
+		q.signal()
+	case q.idled != nil && q.isIdle():
+		close(q.idled)
+		q.idled = nil
+	}
 }
 
 // idle reports whether no wake waits or is being handled: nothing will happen
-// any more unless somebody sends one.
-func (q *queue) idle() (idle bool, changed <-chan struct{}) {
+// any more unless somebody sends one. If not, idled is closed when it is so.
+func (q *queue) idle() (idle bool, idled <-chan struct{}) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.busy) == 0 && len(q.waiting) == 0 && q.background == 0, q.changed
+	if q.isIdle() {
+		return true, nil
+	}
+	if q.idled == nil {
+		q.idled = make(chan struct{})
+	}
+	return false, q.idled
 }
+
+// isIdle is idle. q.mu is held.
+func (q *queue) isIdle() bool { return len(q.busy) == 0 && len(q.waiting) == 0 && q.background == 0 }
 
 // inBackground runs work beside the handling of wakes.
 func (q *queue) inBackground(work func()) {
@@ -181,14 +211,14 @@ func (q *queue) act(work func()) {
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		q.background--
-		q.wakeUp()
+		q.relieved()
 	}()
 	work()
 }
 
-// await returns when changed is closed or ctx ends, and after the pause unless
+// await returns when there is a signal or ctx ends, and after the pause unless
 // that is 0.
-func await(ctx context.Context, pause time.Duration, changed <-chan struct{}) {
+func await(ctx context.Context, pause time.Duration, signal <-chan struct{}) {
 	var elapsed <-chan time.Time
 	if pause > 0 {
 		timer := time.NewTimer(pause)
@@ -197,7 +227,7 @@ func await(ctx context.Context, pause time.Duration, changed <-chan struct{}) {
 	}
 	select {
 	case <-elapsed:
-	case <-changed:
+	case <-signal:
 	case <-ctx.Done():
 	}
 }
@@ -210,7 +240,7 @@ type delivery struct {
 	action func()
 }
 
-type wakeHeap []delivery
+type wakeHeap []*delivery
 
 func (h wakeHeap) Len() int { return len(h) }
 func (h wakeHeap) Less(i, j int) bool {
@@ -220,10 +250,10 @@ func (h wakeHeap) Less(i, j int) bool {
 	return h[i].at.Before(h[j].at)
 }
 func (h wakeHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *wakeHeap) Push(x any)   { *h = append(*h, x.(delivery)) } //nolint:forcetypeassert // only deliveries are pushed
+func (h *wakeHeap) Push(x any)   { *h = append(*h, x.(*delivery)) } //nolint:forcetypeassert // only deliveries are pushed
 func (h *wakeHeap) Pop() any {
 	last := (*h)[len(*h)-1]
-	(*h)[len(*h)-1] = delivery{} // keeps nothing alive
+	(*h)[len(*h)-1] = nil // keeps nothing alive
 	*h = (*h)[:len(*h)-1]
 	return last
 }

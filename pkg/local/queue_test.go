@@ -18,7 +18,7 @@ var testEpoch = time.Date(2026, 1, 31, 10, 0, 0, 987654321, time.UTC)
 type queueEnds struct{ *queue }
 
 func (q queueEnds) Receive(*testing.T) (engine.Wake, bool) {
-	w, _, _, ok := q.next()
+	w, _, ok := q.next()
 	return w, ok
 }
 
@@ -75,7 +75,7 @@ func send(t *testing.T, q *queue, execution engine.ID, tag string, after time.Du
 // shows so much after the epoch.
 func wantNext(t *testing.T, q *queue, tag string, after time.Duration) engine.Wake {
 	t.Helper()
-	w, _, _, ok := q.next()
+	w, _, ok := q.next()
 	if ok != (tag != "") || w.Cause != tag || !q.clock.Now().Equal(testEpoch.Add(after)) {
 		t.Fatalf("next wake %q (%v) at %s, want %q at %s", w.Cause, ok, q.clock.Now().Sub(testEpoch), tag, after)
 	}
@@ -218,6 +218,25 @@ func TestReceiveWaitsAndEndsWithItsContext(t *testing.T) {
 	})
 }
 
+// Several wakes may be sent while nobody waits, with one signal for all.
+func TestWhoeverTakesAWakeSignalsTheNext(t *testing.T) {
+	t.Parallel()
+	q := virtualQueue(t, 0, 0, 0)
+	for left := 2; left >= 0; left-- {
+		select {
+		case <-q.ready:
+		default:
+			t.Fatalf("no signal with %d wakes left", left+1)
+		}
+		if _, _, ok := q.next(); !ok {
+			t.Fatalf("no wake with %d left", left+1)
+		}
+	}
+	if len(q.ready) > 0 {
+		t.Error("a signal with nothing left")
+	}
+}
+
 func TestReceiveHandsOutNothingWhenItsContextHasEnded(t *testing.T) {
 	t.Parallel()
 	q := virtualQueue(t, 0)
@@ -236,7 +255,7 @@ func TestRealClockIsLookedAtEveryMinute(t *testing.T) {
 	if err := q.Send(t.Context(), engine.Wake{Due: time.Now().Add(8 * time.Hour)}); err != nil {
 		t.Fatal(err)
 	}
-	if _, pause, _, ok := q.next(); ok || pause <= 0 || pause > time.Minute {
+	if _, pause, ok := q.next(); ok || pause <= 0 || pause > time.Minute {
 		t.Errorf("a pause of %s", pause)
 	}
 }

@@ -49,7 +49,7 @@ type Config struct {
 type System struct {
 	*engine.Engine
 	// Tokens closes tokens from outside.
-	Tokens  *resume.Tokens
+	Tokens  *Tokens
 	queue   *queue
 	tasks   *taskQueue
 	clock   *Clock
@@ -95,7 +95,7 @@ func New(config Config) *System {
 		Log: config.Store, Flows: config.Store, Outcomes: config.Store, Wakes: s.queue, Tasks: config.Tasks, TaskQueue: s.tasks,
 		Keys: config.Keys, Born: born, Now: config.Clock.Now, Limits: config.Limits, Observer: config.Observer,
 	})
-	s.Tokens = resume.New(resume.Config{Keys: config.Keys, Outcomes: config.Store, Wakes: tokenWakes{s.queue}, Now: config.Clock.Now})
+	s.Tokens = newTokens(config, s.queue)
 	return s
 }
 
@@ -117,13 +117,6 @@ func NewKeys() token.Keys {
 	secret := make([]byte, token.SecretSize)
 	_, _ = rand.Read(secret) // never fails
 	return token.Keys{Current: token.Key{ID: 1, Secret: secret}}
-}
-
-// tokenWakes makes the wakes of closed tokens the engine's.
-type tokenWakes struct{ queue *queue }
-
-func (w tokenWakes) Send(ctx context.Context, id token.ID, handle string, at time.Time) error {
-	return w.queue.Send(ctx, engine.Wake{Execution: id.Execution, Cause: handle, Due: at, Sent: at})
 }
 
 // taskQueue makes long calls beside the workers.
@@ -269,7 +262,7 @@ func (s *System) recoverOne(ctx context.Context, item engine.Item) error {
 	if err != nil || len(s.resolve(flow)) > 0 {
 		return err
 	}
-	return s.Recover(ctx, item)
+	return s.Recover(ctx, item, state)
 }
 
 // recoveryPage is how many executions are looked at together.
@@ -321,11 +314,11 @@ var errIdle = errors.New("idle")
 // awaitIdle returns when the queue is idle or ctx ends.
 func (s *System) awaitIdle(ctx context.Context) {
 	for ctx.Err() == nil {
-		idle, changed := s.queue.idle()
+		idle, idled := s.queue.idle()
 		if idle {
 			return
 		}
-		await(ctx, 0, changed)
+		await(ctx, 0, idled)
 	}
 }
 

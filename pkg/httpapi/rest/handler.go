@@ -24,10 +24,17 @@ type Index interface {
 	Executions(ctx context.Context, flow string, status machine.Status) ([]engine.ID, error)
 }
 
+// Tokens closes tokens and tells of them, as [resume.Tokens] does.
+type Tokens interface {
+	Close(ctx context.Context, text string, outcome token.Outcome) (resume.Answer, token.Record, error)
+	Heartbeat(ctx context.Context, text string) (token.Record, error)
+	Describe(ctx context.Context, text string) (token.ID, token.Record, error)
+}
+
 // Config is what a handler works with. All fields are required.
 type Config struct {
 	Engine *engine.Engine
-	Tokens *resume.Tokens
+	Tokens Tokens
 	Index  Index
 	// Starter starts executions; nil means the engine.
 	Start func(context.Context, engine.StartRequest) (engine.StartAnswer, error)

@@ -1,7 +1,9 @@
 package simulated
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -61,13 +63,13 @@ func members(input []byte) (map[string]json.RawMessage, error) {
 	if isEmpty(input) {
 		return nil, nil
 	}
-	var whole json.RawMessage
-	if err := json.Unmarshal(input, &whole); err != nil {
-		return nil, InvalidArgument{Field: "input", Found: "no JSON (" + err.Error() + ")", Allowed: "a JSON object"}
-	}
 	var m map[string]json.RawMessage
-	if err := json.Unmarshal(whole, &m); err != nil {
-		return nil, InvalidArgument{Field: "input", Found: describe(whole), Allowed: "a JSON object"}
+	err := json.Unmarshal(input, &m)
+	if _, mismatch := errors.AsType[*json.UnmarshalTypeError](err); mismatch {
+		return nil, InvalidArgument{Field: "input", Found: describe(bytes.TrimSpace(input)), Allowed: "a JSON object"}
+	}
+	if err != nil {
+		return nil, InvalidArgument{Field: "input", Found: "no JSON (" + err.Error() + ")", Allowed: "a JSON object"}
 	}
 	return m, nil
 }

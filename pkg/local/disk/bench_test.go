@@ -3,7 +3,6 @@ package disk_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -11,77 +10,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// BenchmarkDurablePolling runs executions of the polling sample with three
-// polls on disk, its waits skipped by the virtual clock; so many executions are
-// in flight at once.
-func BenchmarkDurablePolling(b *testing.B) {
-	text, err := os.ReadFile("../../../events/polling/flow.yaml")
-	if err != nil {
-		b.Fatal(err)
-	}
-	for _, inFlight := range []int{1, 16, 64} {
-		b.Run(fmt.Sprintf("%d-in-flight", inFlight), func(b *testing.B) { benchmarkDurable(b, text, inFlight) })
-	}
-}
-
-func benchmarkDurable(b *testing.B, text []byte, inFlight int) {
-	b.Helper()
-	store, syncs := countedStore(b)
-	flow, err := store.Put(b.Context(), "polling", text)
-	if err != nil {
-		b.Fatal(err)
-	}
-	input := expr.Object(expr.Member{Key: "delay", Value: expr.Int(30)})
-	before := syncs.Load()
-	var next atomic.Int64
-	var all sync.WaitGroup
-	b.ResetTimer()
-	for range inFlight {
-		// A system and a virtual clock each: in one, time would stand still
-		// until all the others wait.
-		all.Go(func() {
-			for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
-				runOne(b, store, engine.StartRequest{Flow: flow, Execution: fmt.Sprintf("run-%d", i), Input: input})
-			}
-		})
-	}
-	all.Wait()
-	b.StopTimer()
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "executions/s")
-	b.ReportMetric(float64(syncs.Load()-before)/b.Elapsed().Seconds(), "fsyncs/s")
-	b.ReportMetric(float64(syncs.Load()-before)/float64(b.N), "fsyncs/execution")
-}
-
 // volatile is a durable store of which a system knows only that it is a store:
 // it recovers nothing.
 type volatile struct{ local.Store }
-
-func runOne(b *testing.B, store *disk.Store, request engine.StartRequest) {
-	b.Helper()
-	clock := local.NewVirtualClock(epoch)
-	tasks, err := local.NewTasks(clock, nil)
-	if err != nil {
-		b.Error(err)
-		return
-	}
-	system := local.New(local.Config{Store: volatile{store}, Clock: clock, Tasks: tasks})
-	if _, err := system.Start(b.Context(), request); err != nil {
-		b.Error(err)
-		return
-	}
-	if err := system.Run(context.WithoutCancel(b.Context())); err != nil {
-		b.Error(err)
-	}
-}
 
 // countedStore is a store on a disk that is none in memory, and how often that
 // was synced.
@@ -89,14 +28,9 @@ func countedStore(b *testing.B) (*disk.Store, *atomic.Int64) {
 	b.Helper()
 	dir := b.TempDir()
 	refuseMemory(b, dir)
-	var syncs atomic.Int64
 	b.Chdir(dir)
-	store, err := disk.OpenOn(errorfs.Wrap(disk.OnDisk(), errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if isSync(op) {
-			syncs.Add(1)
-		}
-		return nil
-	})))
+	counted := countedFS{disk.OnDisk(), new(atomic.Int64)}
+	store, err := disk.OpenOn(counted)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -105,7 +39,48 @@ func countedStore(b *testing.B) (*disk.Store, *atomic.Int64) {
 			b.Error(err)
 		}
 	})
-	return store, &syncs
+	return store, counted.syncs
+}
+
+// countedFS counts how often files and folders are synced.
+type countedFS struct {
+	vfs.FS
+	syncs *atomic.Int64
+}
+
+func (c countedFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := c.FS.Create(name, category)
+	return countedFile{f, c.syncs}, err
+}
+
+func (c countedFS) ReuseForWrite(before, name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := c.FS.ReuseForWrite(before, name, category)
+	return countedFile{f, c.syncs}, err
+}
+
+func (c countedFS) OpenDir(name string) (vfs.File, error) {
+	f, err := c.FS.OpenDir(name)
+	return countedFile{f, c.syncs}, err
+}
+
+type countedFile struct {
+	vfs.File
+	syncs *atomic.Int64
+}
+
+func (c countedFile) Sync() error {
+	c.syncs.Add(1)
+	return c.File.Sync()
+}
+
+func (c countedFile) SyncData() error {
+	c.syncs.Add(1)
+	return c.File.SyncData()
+}
+
+func (c countedFile) SyncTo(length int64) (bool, error) {
+	c.syncs.Add(1)
+	return c.File.SyncTo(length)
 }
 
 // BenchmarkDurableAppend puts items of 1 KB, each durable when it is answered.

@@ -55,7 +55,7 @@ func (s *Store) Latest(ctx context.Context, execution engine.ID) (item engine.It
 	if err := ctx.Err(); err != nil {
 		return engine.Item{}, err
 	}
-	err = s.do("read the log of execution "+execution.String(), func() error {
+	err = s.doFor("read the log", execution, func() error {
 		stripe := s.stripeOf(execution)
 		stripe.RLock()
 		defer stripe.RUnlock()
@@ -101,7 +101,7 @@ func (s *Store) Append(ctx context.Context, item engine.Item) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return s.do("append to the log of execution "+item.Execution.String(), func() error {
+	return s.doFor("append to the log", item.Execution, func() error {
 		stripe := s.stripeOf(item.Execution)
 		stripe.Lock()
 		defer stripe.Unlock()
@@ -151,7 +151,7 @@ func (s *Store) checkNext(stripe *stripe, item engine.Item) error {
 
 // itemChanges put the item and keep the index of unfinished executions.
 func itemChanges(item engine.Item) []change {
-	changes := []change{{itemKey(item.Execution, item.Seq), encodeItem(item)}}
+	changes := append(make([]change, 0, 2), change{itemKey(item.Execution, item.Seq), encodeItem(item)})
 	status, err := machine.StatusOf(item.Body)
 	switch {
 	case err == nil && status.Final():
@@ -167,7 +167,7 @@ func (s *Store) Items(ctx context.Context, execution engine.ID, from uint64, lim
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	err = s.do("read the log of execution "+execution.String(), func() error {
+	err = s.doFor("read the log", execution, func() error {
 		stripe := s.stripeOf(execution)
 		stripe.RLock()
 		defer stripe.RUnlock()

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -126,9 +127,10 @@ func openData(fs vfs.FS, dir, op string) (*Store, error) {
 		FormatMajorVersion: pebble.FormatNewest,
 		// Writes come in bursts of small items; fewer, larger tables are read
 		// with fewer look-ups. Memory is taken as it fills.
-		MemTableSize: 32 << 20,
-		// Enough for the latest items of 100,000 executions.
-		CacheSize:     64 << 20,
+		MemTableSize: memTableSize,
+		// Enough for the latest items of 100,000 executions, and for the two
+		// tables in memory, which count against it.
+		CacheSize:     64<<20 + 2*memTableSize,
 		EventListener: &pebble.EventListener{BackgroundError: failure.background, DataCorruption: func(pebble.DataCorruptionInfo) {}},
 	}
 	for i := range options.Levels {
@@ -148,6 +150,9 @@ func openData(fs vfs.FS, dir, op string) (*Store, error) {
 		seed: maphash.MakeSeed(), flows: map[machine.Flow]*fdl.Flow{},
 	}, nil
 }
+
+// memTableSize is how much is written before it is sorted into a file.
+const memTableSize = 32 << 20
 
 // bitsPerKey of a filter: one look-up in a hundred is for nothing.
 const bitsPerKey = 10
@@ -181,34 +186,54 @@ func (s *Store) Keys() token.Keys { return s.keys }
 
 // do makes a call on the open store and gives its error a code.
 func (s *Store) do(op string, call func() error) error {
-	s.gate.RLock()
-	defer s.gate.RUnlock()
-	err := s.commits.failure.get()
-	switch {
-	case s.closed:
-		err = errClosed
-	case err == nil:
-		err = call()
-	}
+	err := s.call(call)
 	if err == nil || engine.CodeOf(err) != engine.CodeInternal {
 		return err
 	}
 	return &engine.Error{Code: engine.CodeInternal, Op: op, Err: err}
 }
 
+// doFor is do for what concerns an execution, named when there is an error.
+func (s *Store) doFor(op string, execution engine.ID, call func() error) error {
+	err := s.call(call)
+	if err == nil || engine.CodeOf(err) != engine.CodeInternal {
+		return err
+	}
+	return &engine.Error{Code: engine.CodeInternal, Op: op + " of execution " + execution.String(), Err: err}
+}
+
+func (s *Store) call(call func() error) error {
+	s.gate.RLock()
+	defer s.gate.RUnlock()
+	if s.closed {
+		return errClosed
+	}
+	if err := s.commits.failure.get(); err != nil {
+		return err
+	}
+	return call()
+}
+
 var errClosed = errors.New("the store is closed")
+
+// useFilters finds out without reading that a key is not there, which a plain
+// look-up does not do on the lowest level, where most keys are.
+var useFilters = &pebble.IterOptions{UseL6Filters: true}
 
 // get reads a value; ok is false when there is none. It is the caller's.
 func (s *Store) get(key []byte) (value []byte, ok bool, err error) {
-	found, closer, err := s.db.Get(key)
-	switch {
-	case errors.Is(err, pebble.ErrNotFound):
-		return nil, false, nil
-	case err != nil:
+	found, err := s.db.NewIter(useFilters)
+	if err != nil {
 		return nil, false, explain(err)
 	}
-	value = append([]byte{}, found...)
-	return value, true, closer.Close()
+	if found.SeekPrefixGE(key) && bytes.Equal(found.Key(), key) {
+		value, err = found.ValueAndErr()
+		value, ok = append([]byte{}, value...), err == nil
+	}
+	if err := errors.Join(err, found.Close()); err != nil {
+		return nil, false, explain(err)
+	}
+	return value, ok, nil
 }
 
 func (s *Store) stripeOf(id engine.ID) *stripe {

@@ -1,0 +1,90 @@
+package local_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+const oneCallback = "version: v1\ntype: flow\nsteps:\n  - type: task\n    name: Ask\n    resourceArn: acs:fc:::services/s/functions/echo\n    pattern: waitForCallback\n"
+
+// slowClosing is a store that closes tokens once nobody else does anything.
+type slowClosing struct {
+	*local.MemoryStore
+	looks *atomic.Int64 // at tokens
+}
+
+func (s slowClosing) Record(ctx context.Context, handle string) (token.Record, error) {
+	s.looks.Add(1)
+	return s.MemoryStore.Record(ctx, handle)
+}
+
+func (s slowClosing) Close(ctx context.Context, handle string, closing token.Closing) (token.Record, error) {
+	synctest.Wait()
+	return s.MemoryStore.Close(ctx, handle, closing)
+}
+
+// lastCommitted is an observer that keeps the last state.
+type lastCommitted struct{ state atomic.Pointer[machine.State] }
+
+func (*lastCommitted) Calling(machine.Call, time.Time) {}
+
+func (l *lastCommitted) Committed(_ engine.ID, state machine.State, _ []machine.Event) {
+	l.state.Store(&state)
+}
+
+// A wake that finds its token open looks again after a pause, which nobody
+// has to wait for who closes it in this very process.
+func TestTheWakeOfAClosedTokenComesAfterTheOutcome(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := slowClosing{&local.MemoryStore{}, &atomic.Int64{}}
+		last, keys := &lastCommitted{}, local.NewKeys()
+		s := local.New(local.Config{Store: store, Keys: keys, Observer: last, Workers: 2})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() {
+			if err := s.Serve(ctx); !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		}()
+		start(t, s, oneCallback, "one")
+		synctest.Wait()
+		flow, err := s.Flows.Flow(t.Context(), last.state.Load().Flow)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, ok := machine.Token(keys, flow, *last.state.Load())
+		if !ok {
+			t.Fatal("it waits for no token")
+		}
+		store.looks.Store(0)
+		if _, _, err := s.Tokens.Close(t.Context(), text, token.Success(expr.Object())); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		wantSucceeded(t, s, "one", 0)
+		if looks := store.looks.Load(); looks != 1 {
+			t.Errorf("the token was looked at %d times, want once", looks)
+		}
+		cancel()
+		synctest.Wait()
+	})
+}
+
+func TestTokensRefuseWhatIsNone(t *testing.T) {
+	t.Parallel()
+	s := local.New(local.Config{Store: &local.MemoryStore{}})
+	if _, _, err := s.Tokens.Close(t.Context(), "none", token.Success(expr.Object())); !errors.Is(err, token.ErrInvalid) {
+		t.Errorf("error %v", err)
+	}
+}
