@@ -45,7 +45,7 @@ func Pending(env Env, s State, at time.Time, past Past) ([]Command, error) {
 	w := s.Waiting
 	step := env.Flow.All[w.Attempt.Step]
 	task := taskOf(step)
-	toSubmit := w.For == WaitingForToken && (!w.Submitted || past == PastLost && task.Pattern == fdl.PatternRequestResponse)
+	toSubmit := w.For == WaitingForToken && (!w.Submitted && !w.Queued || past == PastLost && w.leftToQueue(task))
 	switch {
 	case s.Ending != nil:
 		return []Command{r.closeForEnd(w)}, nil
@@ -56,6 +56,12 @@ func Pending(env Env, s State, at time.Time, past Past) ([]Command, error) {
 		return []Command{r.carryOut(step, task, w)}, nil
 	}
 	return nil, nil
+}
+
+// leftToQueue: what was put into the task queue is all that makes the state go
+// on.
+func (w *Waiting) leftToQueue(task *fdl.Task) bool {
+	return w.inQueue(task) && (!w.Slow || !w.Submitted)
 }
 
 // Token is the text of the token that the state waits for. Not ok: it waits for

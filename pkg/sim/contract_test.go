@@ -116,7 +116,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 4: a long call is queued again after a lost race",
 		caught: sim.CalledTooOften, edits: one("engine/advance.go",
-			"	w.results[c.Attempt] = result{input: c.Input}\n", ""),
+			"	w.results[c.Attempt] = result{input: c.Input, queued: true}\n", ""),
 	},
 	{
 		name:   "rule 5: a failed submission does not close the token",
@@ -127,7 +127,9 @@ var mutants = []mutant{
 	{
 		name:   "rule 5: a long call that was queued is not recorded",
 		caught: sim.CalledTooOften, edits: one("engine/advance.go",
-			`return machine.Submitted{At: w.engine.Now(), Attempt: c.Attempt}, w.queue(ctx, c)`, `return nil, w.queue(ctx, c)`),
+			`	return machine.Queued{At: w.engine.Now(), Attempt: c.Attempt}, nil
+}`, `	return nil, nil
+}`),
 	},
 	{
 		name:   "rule 7 after rule 8",
@@ -186,7 +188,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 8: a timer whose commit is on its way is dropped",
 		caught: sim.Stuck, edits: one("engine/advance.go",
-			`case w.wake.Seq > base.Seq && w.age() < commitPatience:`, `case w.wake.Seq > base.Seq && w.age() < 0:`),
+			`case w.wake.Seq > base.Seq && w.young(commitPatience):`, `case w.wake.Seq > base.Seq && w.young(0):`),
 	},
 	{
 		name:   "rule 8: a timer that comes early is dropped",
@@ -256,20 +258,17 @@ var mutants = []mutant{
 	},
 	{
 		name:   "rule 10: the runner is silent when refused",
-		caught: sim.Stuck, edits: one("engine/stop.go",
-			`	if err == nil && record.Open() {
-		err = e.callAndClose(ctx, task)
-	}`, `	if err == nil && !record.Open() {
-		return nil
-	}
-	if err == nil {
-		err = e.callAndClose(ctx, task)
-	}`),
+		caught: sim.Stuck, edits: one("engine/task.go",
+			`	case !record.Open() || record.Answer != nil: // the wake may be all that is left
+`, `	case !record.Open():
+		return done, nil
+	case record.Answer != nil:
+`),
 	},
 	{
 		name:   "rule 11: a young wake of an open token is dropped",
 		caught: sim.HollowAnswer, edits: one("engine/advance.go",
-			`	case w.age() < closePatience:
+			`	case w.young(closePatience):
 		return nil, w.sendAgain(ctx, w.now.Add(resendDelay))
 	}`, `	}`),
 	},
@@ -283,12 +282,12 @@ var mutants = []mutant{
 	{
 		name:   "rule 12: a start whose item is on its way is dropped",
 		caught: sim.Stuck, edits: one("engine/advance.go",
-			`if w.wake.Cause == machine.CauseStart && w.age() < startPatience {`, `if w.wake.Cause == machine.CauseStart && w.age() < 0 {`),
+			`if w.wake.Cause == machine.CauseStart && w.young(startPatience) {`, `if w.wake.Cause == machine.CauseStart && w.young(0) {`),
 	},
 	{
 		name:   "rule 12: a stop whose request is on its way is dropped",
 		caught: sim.HollowAnswer, edits: one("engine/advance.go",
-			`case w.age() < stopPatience:`, `case w.age() < 0:`),
+			`case w.young(stopPatience):`, `case w.young(0):`),
 	},
 	{
 		name:   "rule 12: the first item before the wake",

@@ -179,7 +179,11 @@ func (a *actor) struck(fault fault, what string, do func() error) error {
 		return errFault
 	case fault == landsLate:
 		a.note("%s is on its way", what)
-		w.after(w.between(0, lateness), func() { a.note("%s, late: %s", what, answered(do())) })
+		w.after(w.between(0, lateness), func() {
+			if a.generation == w.generation {
+				a.note("%s, late: %s", what, answered(do()))
+			}
+		})
 		return errFault
 	}
 	err := do()
