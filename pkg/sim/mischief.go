@@ -14,7 +14,7 @@ func (d defect) drawn() bool                    { return d.to > 0 }
 func (d defect) strikes(now time.Duration) bool { return d.from <= now && now < d.to }
 
 func (w *world) drawDefect() defect {
-	if !w.chance(8) {
+	if !w.chance(16) {
 		return defect{}
 	}
 	from := w.between(0, 2*time.Minute)
@@ -50,13 +50,17 @@ func (w *world) checkUnanswered(handle string, invariant Invariant, what string)
 
 // beginMischief has processes end and wakes be forged.
 func (w *world) beginMischief() {
-	if w.chance(4) {
+	if w.chance(6) {
 		w.born = w.clock()
 		for range 1 + w.rand.IntN(3) {
-			w.after(w.between(0, 3*time.Minute), w.restart)
+			at := w.between(0, 3*time.Minute)
+			w.after(at, w.restart)
+			if w.chance(3) {
+				w.after(at-w.between(0, time.Second), func() { w.stop(0) })
+			}
 		}
 	}
-	if w.chance(3) {
+	if w.chance(6) {
 		for range 1 + w.rand.IntN(4) {
 			w.after(w.between(0, 2*time.Minute), w.forge)
 		}

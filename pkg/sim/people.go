@@ -105,7 +105,7 @@ func (w *world) answer(a *actor, call machine.Call) token.Outcome {
 	made.results = append(made.results, outcome)
 	w.checkUnanswered(w.handleOfCall(call), CalledTooOften, "a function is called")
 	if f := call.Resource.Function; f == functionSubmit || f == functionSlow && w.chance(2) {
-		w.bringClosers(call)
+		w.bringClosers(call, func() time.Duration { return w.closesAfter(w.flow.taskOf(call.Attempt.Step)) })
 	}
 	return outcome
 }
@@ -140,8 +140,8 @@ func (w *world) takes(call machine.Call) time.Duration {
 }
 
 // bringClosers has some people bring outcomes for the token that a function
-// was called with, and some send heartbeats.
-func (w *world) bringClosers(call machine.Call) {
+// was called with, each after a while, and some send heartbeats.
+func (w *world) bringClosers(call machine.Call, after func() time.Duration) {
 	text := call.Input.Get("token").Text()
 	task := w.flow.taskOf(call.Attempt.Step)
 	var outcome token.Outcome
@@ -149,7 +149,7 @@ func (w *world) bringClosers(call machine.Call) {
 		if i == 0 || w.chance(2) {
 			outcome = w.brought()
 		}
-		w.close(w.closesAfter(task), text, outcome, 3)
+		w.close(after(), text, outcome, 3)
 	}
 	if task.Heartbeat > 0 && w.chance(2) {
 		w.beat(task, text, 1+w.rand.IntN(5))

@@ -176,7 +176,7 @@ func (t tasks) Call(_ context.Context, call machine.Call) (outcome token.Outcome
 	})
 	t.a.sleep(w.takes(call))
 	if call.Resource.Function == functionSlow && w.chance(2) {
-		w.bringClosers(call) // they learn of the token late
+		w.bringClosers(call, func() time.Duration { return w.between(0, 200*time.Millisecond) })
 	}
 	if t.a.dead {
 		err = errDied

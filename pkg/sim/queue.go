@@ -10,7 +10,7 @@ import (
 // message is a wake or a task in a queue. Deleting one delivery of it deletes
 // the others.
 type message struct {
-	name       string
+	name, kind string   // the kind of who handles it
 	causes     []string // of the wake; of a task also of the wake whose worker queued it
 	deleted    bool
 	receives   int
@@ -30,7 +30,7 @@ const (
 
 func (w *world) send(wake engine.Wake) {
 	w.sends[wake.Cause]++
-	m := &message{name: "wake " + w.short(wake.Cause), causes: []string{wake.Cause}, life: workerLife}
+	m := &message{name: "wake " + w.short(wake.Cause), kind: kindWorker, causes: []string{wake.Cause}, life: workerLife}
 	m.handle = func(a *actor) (time.Time, error) {
 		received := wake
 		received.Receives = a.receives
@@ -45,7 +45,7 @@ func (w *world) send(wake engine.Wake) {
 }
 
 func (w *world) queue(task engine.Task, causes []string) {
-	m := &message{name: "task " + task.Call.Step, causes: append([]string{"task " + task.Handle}, causes...), life: runnerLife}
+	m := &message{name: "task " + task.Call.Step, kind: kindRunner, causes: append([]string{"task " + task.Handle}, causes...), life: runnerLife}
 	m.handle = func(a *actor) (time.Time, error) {
 		verdict, err := a.engine().RunTask(a.ctx, task)
 		return verdict.PutBack, err
@@ -97,7 +97,7 @@ func (w *world) deliver(m *message) {
 	if w.deliveries++; w.deliveries > mostDeliveries {
 		w.violate(TooManyMessages, "after %d deliveries there still are some", w.deliveries)
 	}
-	w.act(0, kindWorker, m.life, func(a *actor) {
+	w.act(0, m.kind, m.life, func(a *actor) {
 		m.receives++
 		a.causes, a.receives = m.causes, m.receives
 		a.note("gets %s", m.name)

@@ -144,6 +144,7 @@ type actor struct {
 // The kinds of actors.
 const (
 	kindWorker = "worker"
+	kindRunner = "runner" // of tasks
 	kindCloser = "closer"
 	kindClient = "client"
 )
