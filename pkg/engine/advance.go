@@ -87,6 +87,7 @@ func (w *worker) triesAgain(err error) bool {
 type result struct {
 	input   expr.Value
 	outcome token.Outcome
+	queued  bool // all that is known of the call is that it is in the task queue
 }
 
 // draft is what is to be committed after item base.
@@ -142,13 +143,16 @@ func (w *worker) apply(ctx context.Context) (Verdict, error) {
 
 // notFound: the start's item is on its way while the wake is young (rule 12).
 func (w *worker) notFound(ctx context.Context) error {
-	if w.wake.Cause == machine.CauseStart && w.age() < startPatience {
+	if w.wake.Cause == machine.CauseStart && w.young(startPatience) {
 		return w.sendAgain(ctx, w.now.Add(resendDelay))
 	}
 	return nil
 }
 
-func (w *worker) age() time.Duration { return w.now.Sub(w.wake.Sent) }
+// young: what the wake speaks of may still be on its way. One from the future is
+// no younger for that: the clocks of two machines differ a little, and a forged
+// wake must not stay for ever.
+func (w *worker) young(patience time.Duration) bool { return w.now.Sub(w.wake.Sent).Abs() < patience }
 
 func (w *worker) sendAgain(ctx context.Context, due time.Time) error {
 	again := w.wake
@@ -184,7 +188,7 @@ func (w *worker) timerDue(ctx context.Context, base Item, live machine.Timer) (m
 		return nil, w.sendAgain(ctx, live.Due) // what the wake says of its due is wrong
 	case w.wake.Cause == live.Tag && live.Tag != "":
 		return machine.TimerDue{At: w.now}, nil
-	case w.wake.Seq > base.Seq && w.age() < commitPatience:
+	case w.wake.Seq > base.Seq && w.young(commitPatience):
 		return nil, w.sendAgain(ctx, w.now.Add(resendDelay))
 	}
 	return nil, nil
@@ -195,7 +199,7 @@ func (w *worker) timerDue(ctx context.Context, base Item, live machine.Timer) (m
 // young (rule 11).
 func (w *worker) tokenClosed(ctx context.Context, waiting *machine.Waiting) (machine.Signal, error) {
 	record, err := w.engine.Outcomes.Record(ctx, waiting.Handle)
-	if err == nil && record.Open() && w.age() < closePatience {
+	if err == nil && record.Open() && w.young(closePatience) {
 		w.earlyLooks++
 		if err = w.engine.Pause(ctx, lookPause); err == nil {
 			record, err = w.engine.Outcomes.Record(ctx, waiting.Handle)
@@ -206,7 +210,7 @@ func (w *worker) tokenClosed(ctx context.Context, waiting *machine.Waiting) (mac
 		return nil, err
 	case !record.Open():
 		return w.closed(waiting.Attempt, record), nil
-	case w.age() < closePatience:
+	case w.young(closePatience):
 		w.earlyLooks++
 		return nil, w.sendAgain(ctx, w.now.Add(resendDelay))
 	}
@@ -248,7 +252,7 @@ func (w *worker) stopRequest(ctx context.Context) (machine.Signal, error) {
 	case !record.Open():
 		request := record.Outcome.Output
 		return machine.StopRequested{At: w.now, Error: request.Get("error").Text(), Cause: request.Get("cause").Text()}, nil
-	case w.age() < stopPatience:
+	case w.young(stopPatience):
 		return nil, w.sendAgain(ctx, w.now.Add(resendDelay))
 	}
 	return nil, nil
@@ -296,12 +300,12 @@ func (w *worker) unresolved(ctx context.Context, base Item, state machine.State,
 }
 
 // known is the result of the call that is waited for, if this worker made it.
-func (w *worker) known(waiting *machine.Waiting) (outcome token.Outcome, ok bool) {
+func (w *worker) known(waiting *machine.Waiting) (known result, ok bool) {
 	if waiting == nil {
-		return outcome, false
+		return known, false
 	}
-	known, ok := w.results[waiting.Attempt]
-	return known.outcome, ok && expr.Equal(known.input, waiting.Input)
+	known, ok = w.results[waiting.Attempt]
+	return known, ok && expr.Equal(known.input, waiting.Input)
 }
 
 // atHand is what became of the attempt that is waited for, nil when nobody
@@ -321,14 +325,16 @@ func (w *worker) atHand(ctx context.Context, state machine.State) (machine.Signa
 			return signal, nil
 		}
 	}
-	outcome, ok := w.known(waiting)
+	known, ok := w.known(waiting)
 	switch {
 	case !ok || state.Ending != nil:
 		return nil, nil
+	case known.queued:
+		return machine.Queued{At: w.engine.Now(), Attempt: waiting.Attempt}, nil
 	case waiting.For == machine.WaitingForToken:
-		return w.submitted(ctx, waiting.Attempt, waiting.Handle, outcome)
+		return w.submitted(ctx, waiting.Attempt, waiting.Handle, known.outcome)
 	}
-	return machine.Returned{At: w.engine.Now(), Attempt: waiting.Attempt, Outcome: outcome}, nil
+	return machine.Returned{At: w.engine.Now(), Attempt: waiting.Attempt, Outcome: known.outcome}, nil
 }
 
 func (w *worker) draft(ctx context.Context, base Item, state machine.State) (*draft, error) {
@@ -449,15 +455,14 @@ func (w *worker) submitted(ctx context.Context, attempt machine.Attempt, handle 
 }
 
 // queue puts a long call into the task queue, which this worker then knows. It
-// is recorded like a submission: whoever meets the attempt later would queue it
-// again. A submission that is made from there is recorded with its answer.
+// is recorded: whoever meets the attempt later would queue it again.
 func (w *worker) queue(ctx context.Context, c machine.QueueTask) (machine.Signal, error) {
 	task := Task{Call: c.Call, Handle: c.Handle, Await: c.Await, AtMostOnce: c.AtMostOnce}
-	if err := w.engine.TaskQueue.Queue(ctx, task); err != nil || !c.Await {
+	if err := w.engine.TaskQueue.Queue(ctx, task); err != nil {
 		return nil, err
 	}
-	w.results[c.Attempt] = result{input: c.Input}
-	return machine.Submitted{At: w.engine.Now(), Attempt: c.Attempt}, nil
+	w.results[c.Attempt] = result{input: c.Input, queued: true}
+	return machine.Queued{At: w.engine.Now(), Attempt: c.Attempt}, nil
 }
 
 // close closes a token and answers what it then holds, or the heartbeat that
@@ -486,7 +491,7 @@ func (w *worker) call(ctx context.Context, call machine.Call) (token.Outcome, er
 		clear(w.results)
 		return token.Outcome{}, fmt.Errorf("call %s: %w", call.Step, err)
 	}
-	w.results[call.Attempt] = result{call.Input, outcome}
+	w.results[call.Attempt] = result{input: call.Input, outcome: outcome}
 	return outcome, nil
 }
 

@@ -71,6 +71,10 @@ func (r *run) apply(sig Signal) {
 		if r.waitsFor(sig.Attempt, WaitingForToken) {
 			r.submitted(sig.Output)
 		}
+	case Queued:
+		if r.waitsFor(sig.Attempt, WaitingForToken) && r.state().Ending == nil {
+			r.queued()
+		}
 	case TokenClosed:
 		if r.waitsFor(sig.Attempt, WaitingForToken) {
 			if sig.Answer != nil {

@@ -200,12 +200,13 @@ func (e *encoder) waiting(w *Waiting) {
 	e.Text(w.Handle)
 	e.Time(w.Deadline)
 	e.Time(w.Beat)
-	e.Uint(flag(isSubmitted, w.Submitted) | flag(isQueued, w.Queued))
+	e.Uint(flag(isSubmitted, w.Submitted) | flag(isSlow, w.Slow) | flag(isQueued, w.Queued))
 }
 
 // flags of a token that is waited for.
 const (
 	isSubmitted = 1 << iota
+	isSlow
 	isQueued
 )
 
@@ -321,8 +322,8 @@ func (d *decoder) waiting() *Waiting {
 	}
 	if w.For == WaitingForToken {
 		w.Handle, w.Deadline, w.Beat = d.Text(), d.Time(), d.Time()
-		flags := d.upTo(isSubmitted | isQueued)
-		w.Submitted, w.Queued = flags&isSubmitted != 0, flags&isQueued != 0
+		flags := d.upTo(isSubmitted | isSlow | isQueued)
+		w.Submitted, w.Slow, w.Queued = flags&isSubmitted != 0, flags&isSlow != 0, flags&isQueued != 0
 	}
 	return w
 }

@@ -54,7 +54,7 @@ func (r *run) pending(past Past) []Command {
 	w := s.Waiting
 	step := r.env.Flow.All[w.Attempt.Step]
 	task := taskOf(step)
-	toSubmit := w.For == WaitingForToken && (!w.Submitted || past == PastLost && task.Pattern == fdl.PatternRequestResponse)
+	toSubmit := w.For == WaitingForToken && (!w.Submitted && !w.Queued || past == PastLost && w.leftToQueue(task))
 	switch {
 	case s.Ending != nil:
 		return []Command{r.closeForEnd(w)}
@@ -65,6 +65,12 @@ func (r *run) pending(past Past) []Command {
 		return []Command{r.carryOut(step, task, w)}
 	}
 	return nil
+}
+
+// leftToQueue: what was put into the task queue is all that makes the state go
+// on.
+func (w *Waiting) leftToQueue(task *fdl.Task) bool {
+	return w.inQueue(task) && (!w.Slow || !w.Submitted)
 }
 
 // Token is the text of the token that the state waits for. Not ok: it waits for

@@ -12,7 +12,7 @@ import (
 )
 
 // Signal is what the machine is told: one of [Started], [Returned],
-// [Submitted], [TokenClosed], [BeatSeen], [TimerDue] and [StopRequested]. Each
+// [Submitted], [Queued], [TokenClosed], [BeatSeen], [TimerDue] and [StopRequested]. Each
 // carries its instant.
 //
 //sumtype:decl
@@ -30,11 +30,17 @@ type (
 	}
 
 	// Submitted says that the function of a task that waits for a callback was
-	// called, and what it answered, or that a call was queued.
+	// called, and what it answered.
 	Submitted struct {
 		At      time.Time
 		Attempt Attempt
 		Output  expr.Value
+	}
+
+	// Queued says that a call was handed to the task queue.
+	Queued struct {
+		At      time.Time
+		Attempt Attempt
 	}
 
 	// TokenClosed is the outcome that an attempt's token holds, whoever brought
@@ -71,6 +77,7 @@ func (s Started) instant() time.Time       { return s.At }
 func (s Returned) instant() time.Time      { return s.At }
 func (s TimerDue) instant() time.Time      { return s.At }
 func (s Submitted) instant() time.Time     { return s.At }
+func (s Queued) instant() time.Time        { return s.At }
 func (s TokenClosed) instant() time.Time   { return s.At }
 func (s BeatSeen) instant() time.Time      { return s.At }
 func (s StopRequested) instant() time.Time { return s.At }
@@ -100,13 +107,13 @@ type (
 	}
 
 	// QueueTask hands a call over that may take longer than anybody here waits,
-	// after the state that waits for its token was committed.
+	// after the state that waits for its token was committed. What comes back is
+	// [Queued].
 	QueueTask struct {
 		Call
 		Handle string
-		// Await: the function's answer is the outcome, and what comes back is
-		// [Submitted] when the call is queued. Otherwise its answer is, as for
-		// [SubmitTask].
+		// Await: the function's answer is the outcome. Otherwise the function only
+		// is told of the task, and its answer comes back as [Submitted].
 		Await bool
 		// AtMostOnce: the call must not be made twice.
 		AtMostOnce bool

@@ -110,9 +110,9 @@ type Waiting struct {
 	// Submitted, of a token: the function that brings the outcome, or has it
 	// brought, was called.
 	Submitted bool
-	// Queued, of a task that waits for a callback: telling the function may take
-	// so long that the task queue has it done.
-	Queued bool
+	// Slow, of a task that waits for a callback: telling the function may take so
+	// long that the task queue has it done. Queued: the task queue was asked to.
+	Slow, Queued bool
 }
 
 // WaitingFor says what ends the waiting of a step.

@@ -54,7 +54,7 @@ func (r *run) openToken(task *fdl.Task, waiting *Waiting) {
 	waiting.Handle = r.env.Keys.Handle(r.state().tokenID(waiting.Attempt.Number))
 	waiting.Beat = r.at
 	// The task's own limit is the token's, and not that of telling the function.
-	waiting.Queued = task.Pattern == fdl.PatternWaitForCallback && r.env.TimeLimits[task.Resource.Text] > directLimit
+	waiting.Slow = task.Pattern == fdl.PatternWaitForCallback && r.env.TimeLimits[task.Resource.Text] > directLimit
 	if task.Timeout > 0 {
 		waiting.Deadline = r.at.Add(task.Timeout)
 	}
@@ -97,7 +97,7 @@ func (r *run) carryOut(step *fdl.Step, task *fdl.Task, waiting *Waiting) Command
 // inQueue: the task queue has the call made, and sees to it that one which must
 // not be made twice is not.
 func (w *Waiting) inQueue(task *fdl.Task) bool {
-	return w.For == WaitingForToken && (w.Queued || task.Pattern == fdl.PatternRequestResponse)
+	return w.For == WaitingForToken && (w.Slow || task.Pattern == fdl.PatternRequestResponse)
 }
 
 // claimLapsed: whoever claimed the call is dead, and nobody knows how far it
@@ -160,13 +160,23 @@ func (r *run) submitted(output expr.Value) {
 	}
 	w := r.change()
 	w.Submitted = true
-	if taskOf(r.env.Flow.All[w.Attempt.Step]).Pattern != fdl.PatternWaitForCallback {
-		return // the API has that event for callbacks only
-	}
 	if _, tooLarge := r.tooLarge(r.env.Flow.All[w.Attempt.Step], w.Input, output); tooLarge {
 		output = expr.Missing() // nothing but the history has it
 	}
 	r.emit(Event{Type: TaskSubmitted, Step: w.Attempt.Step, Output: output})
+}
+
+// queued notes once that the task was queued. A call whose answer is awaited is
+// submitted by that; the API has its event for callbacks only.
+func (r *run) queued() {
+	if w := r.state().Waiting; w.Submitted || w.Queued {
+		return
+	}
+	if w := r.change(); w.Slow {
+		w.Queued = true
+	} else {
+		w.Submitted = true
+	}
 }
 
 // resolve ends the attempt with its outcome.

@@ -35,7 +35,8 @@ const (
 	// AnotherInput: all calls of an attempt have the same input, so a call
 	// depends on nothing that is not committed.
 	AnotherInput Invariant = "another input"
-	// GivenUp: an attempt with atMostOnce is given up only when a worker failed.
+	// GivenUp: an attempt with atMostOnce is given up only when a worker failed,
+	// and an execution only after a defect was met again and again.
 	GivenUp Invariant = "given up"
 	// Broken: nothing fails but what was made to.
 	Broken Invariant = "broken"
@@ -66,7 +67,7 @@ const mostDeliveries = 20_000
 // closing from outside, a timer for each commit that was tried, and a few for
 // each failure.
 func (w *world) mostLive() int {
-	return 8 + w.outside + 4*w.failed + 2*len(w.copies)
+	return 8 + w.outside + 2*w.forged + 4*w.failed + 2*len(w.copies)
 }
 
 // check looks at what is left when nothing happens any more.
@@ -82,6 +83,9 @@ func (w *world) check() {
 	}
 	if !state.Status.Final() && (w.accepted || len(w.store.items) > 0) {
 		w.violate(Stuck, "nothing is left that will make the execution go on, which is %s", state.Status)
+	}
+	if state.Error == machine.ErrorInternal && !w.defect.drawn() {
+		w.violate(GivenUp, "nothing was wrong with the execution: %s", state.Cause)
 	}
 	if state.Status.Final() && state.Events != len(events) {
 		w.violate(History, "the state counts %d events and the log has %d", state.Events, len(events))
@@ -271,6 +275,10 @@ func (w *world) checkHeld(a *attempt, end machine.Event) {
 		return
 	}
 	w.checkOverdue(a, record)
+	if state, _ := w.decode(len(w.store.items) - 1); record.Answer != nil && a.submitted == 0 &&
+		state.Status != machine.StatusStopped && state.Error != machine.ErrorInternal {
+		w.violate(History, "attempt %d ended without the answer to its submission, which was kept before", a.number)
+	}
 }
 
 // checkOverdue: a deadline or a missed heartbeat closed the token no earlier

@@ -116,7 +116,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 4: a long call is queued again after a lost race",
 		caught: sim.CalledTooOften, edits: one("engine/advance.go",
-			"	w.results[c.Attempt] = result{input: c.Input}\n", ""),
+			"	w.results[c.Attempt] = result{input: c.Input, queued: true}\n", ""),
 	},
 	{
 		name:   "rule 5: a failed submission does not close the token",
@@ -127,7 +127,64 @@ var mutants = []mutant{
 	{
 		name:   "rule 5: a long call that was queued is not recorded",
 		caught: sim.CalledTooOften, edits: one("engine/advance.go",
-			`return machine.Submitted{At: w.engine.Now(), Attempt: c.Attempt}, w.queue(ctx, c)`, `return nil, w.queue(ctx, c)`),
+			`	return machine.Queued{At: w.engine.Now(), Attempt: c.Attempt}, nil
+}`, `	return nil, nil
+}`),
+	},
+	{
+		name:   "rule 5: a runner does not look at the answer",
+		caught: sim.CalledTooOften, edits: one("engine/task.go",
+			`	case !record.Open() || record.Answer != nil:`, `	case !record.Open():`),
+	},
+	{
+		name:   "rule 5: an answer without a wake",
+		caught: sim.Stuck, edits: one("engine/task.go",
+			`		cause = machine.CauseAnswer(task.Handle)
+`, `		return done, nil
+`),
+	},
+	{
+		name:   "rule 5: the wake of a closer is taken for an answer's",
+		caught: sim.HollowAnswer, edits: one("engine/advance.go",
+			`		return w.tokenClosed(ctx, state.Waiting)
+`, `		if signal, err := w.answered(ctx, state); !state.Waiting.Submitted && (signal != nil || err != nil) {
+			return signal, err
+		}
+		return w.tokenClosed(ctx, state.Waiting)
+`),
+	},
+	{
+		name:   "rule 5: an answer that the token's outcome overtook is lost",
+		caught: sim.History, edits: one("machine/apply.go", `			if sig.Answer != nil {`, `			if sig.Answer != nil && sig.By == "" {`),
+	},
+	{
+		name:   "begin: a runner calls what it did not begin",
+		caught: sim.CalledTooOften, edits: one("engine/task.go",
+			`	case !task.AtMostOnce || record.BegunBy == mark:`, `	case !task.AtMostOnce || record.BegunBy != "":`),
+	},
+	{
+		name:   "begin: the mark is not fresh",
+		caught: sim.CalledTooOften, edits: one("engine/task.go", `	mark := e.Fresh()`, `	mark := "runner"`),
+	},
+	{
+		name:   "begin: a beginning is put plainly",
+		caught: sim.CalledTooOften, edits: one("token/record.go",
+			`	if r.Open() && r.Answer == nil && r.BegunBy == "" {`, `	if r.Open() && r.Answer == nil {`),
+	},
+	{
+		name:   "begin: a runner is believed dead at once",
+		caught: sim.GivenUp, edits: one("engine/task.go", `runnerLife = 16 * time.Minute`, `runnerLife = time.Millisecond`),
+	},
+	{
+		name:   "begin: the task is not put back",
+		caught: sim.Stuck, edits: one("engine/task.go",
+			`		return Verdict{PutBack: record.BegunAt.Add(runnerLife)}, nil`, `		return done, nil`),
+	},
+	{
+		name:   "begin: a dead runner's call is made again",
+		caught: sim.CalledTooOften, edits: one("engine/task.go",
+			`		record, err = e.Outcomes.Close(ctx, task.Handle, closing)`, `		_ = closing
+		record, err = e.callAndRecord(ctx, task)`),
 	},
 	{
 		name:   "rule 7 after rule 8",
@@ -184,9 +241,25 @@ var mutants = []mutant{
 			`case toSubmit, w.For == WaitingForCall, w.For == WaitingForClaim:`),
 	},
 	{
+		name:   "rule 7: after a restart the task queue is not known to be lost",
+		caught: sim.Stuck, edits: one("engine/advance.go", `		past = machine.PastLost`, `		past = machine.PastUnknown`),
+	},
+	{
+		name:   "restart: what waits is not looked at",
+		caught: sim.Stuck, edits: one("engine/recover.go", `		causes = append(causes, w.By)`, `		_ = w.By`),
+	},
+	{
+		name:   "restart: the timer is not sent",
+		caught: sim.Stuck, edits: one("engine/recover.go", `	if state.Timer.Tag == "" {`, `	if state.Timer.Tag != "none" {`),
+	},
+	{
+		name:   "restart: the request to stop is not looked for",
+		caught: sim.HollowAnswer, edits: one("engine/recover.go", `	if !stop.Open() {`, `	if stop.ClosedBy == "nobody" {`),
+	},
+	{
 		name:   "rule 8: a timer whose commit is on its way is dropped",
 		caught: sim.Stuck, edits: one("engine/advance.go",
-			`case w.wake.Seq > base.Seq && w.age() < commitPatience:`, `case w.wake.Seq > base.Seq && w.age() < 0:`),
+			`case w.wake.Seq > base.Seq && w.young(commitPatience):`, `case w.wake.Seq > base.Seq && w.young(0):`),
 	},
 	{
 		name:   "rule 8: a timer that comes early is dropped",
@@ -256,20 +329,17 @@ var mutants = []mutant{
 	},
 	{
 		name:   "rule 10: the runner is silent when refused",
-		caught: sim.Stuck, edits: one("engine/stop.go",
-			`	if err == nil && record.Open() {
-		err = e.callAndClose(ctx, task)
-	}`, `	if err == nil && !record.Open() {
-		return nil
-	}
-	if err == nil {
-		err = e.callAndClose(ctx, task)
-	}`),
+		caught: sim.Stuck, edits: one("engine/task.go",
+			`	case !record.Open() || record.Answer != nil: // the wake may be all that is left
+`, `	case !record.Open():
+		return done, nil
+	case record.Answer != nil:
+`),
 	},
 	{
 		name:   "rule 11: a young wake of an open token is dropped",
 		caught: sim.HollowAnswer, edits: one("engine/advance.go",
-			`	case w.age() < closePatience:
+			`	case w.young(closePatience):
 		return nil, w.sendAgain(ctx, w.now.Add(resendDelay))
 	}`, `	}`),
 	},
@@ -281,14 +351,23 @@ var mutants = []mutant{
 `),
 	},
 	{
+		name:   "rule 11: another wake is taken for the token's",
+		caught: sim.Stuck, edits: one("engine/advance.go",
+			`	case w.wake.Cause == state.Waiting.Handle:`, `	case w.wake.Cause != "":`),
+	},
+	{
+		name:   "rule 11: a wake from the future is young until then",
+		caught: sim.TooManyMessages, edits: one("engine/advance.go", `w.now.Sub(w.wake.Sent).Abs() < patience`, `w.now.Sub(w.wake.Sent) < patience`),
+	},
+	{
 		name:   "rule 12: a start whose item is on its way is dropped",
 		caught: sim.Stuck, edits: one("engine/advance.go",
-			`if w.wake.Cause == machine.CauseStart && w.age() < startPatience {`, `if w.wake.Cause == machine.CauseStart && w.age() < 0 {`),
+			`if w.wake.Cause == machine.CauseStart && w.young(startPatience) {`, `if w.wake.Cause == machine.CauseStart && w.young(0) {`),
 	},
 	{
 		name:   "rule 12: a stop whose request is on its way is dropped",
 		caught: sim.HollowAnswer, edits: one("engine/advance.go",
-			`case w.age() < stopPatience:`, `case w.age() < 0:`),
+			`case w.young(stopPatience):`, `case w.young(0):`),
 	},
 	{
 		name:   "rule 12: the first item before the wake",
@@ -304,6 +383,20 @@ var mutants = []mutant{
 	}
 	switch {
 `),
+	},
+	{
+		name:   "rule 13: a defect is met for ever",
+		caught: sim.TooManyMessages, edits: one("engine/defect.go", `receives >= poisonReceives && `, `receives < 0 && `),
+	},
+	{
+		name:   "rule 13: a defect that is met once ends the execution",
+		caught: sim.GivenUp, edits: one("engine/defect.go", `receives >= poisonReceives && `, ``),
+	},
+	{
+		name:   "rule 13: the token stays open",
+		caught: sim.HollowAnswer, edits: one("engine/defect.go",
+			`		if held, err = w.engine.Outcomes.Close(ctx, waiting.Handle, closing); err != nil {`,
+			`		if _ = closing; err != nil {`),
 	},
 }
 

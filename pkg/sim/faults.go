@@ -56,8 +56,14 @@ func (f faults) String() string {
 func (w *world) drawFaults() faults {
 	f := faults{spare: max(w.rand.IntN(60)-20, 0), left: w.rand.IntN(5), every: 2 << w.rand.IntN(5)}
 	f.kinds = w.drawKinds()
-	if w.chance(3) {
-		f.among = []string{kindWorker, kindCloser}[w.rand.IntN(2)]
+	if w.chance(2) {
+		f.among = []string{kindWorker, kindCloser, kindRunner}[w.rand.IntN(3)]
+	}
+	if first := f.kinds[0]; first == refused || first == repeated {
+		f.among = kindWorker // who commits
+	}
+	if f.among == kindCloser || f.among == kindRunner { // who have few effects
+		f.spare, f.every = w.rand.IntN(4), 2
 	}
 	f.doubled = w.rarely()
 	f.late = w.rarely()
@@ -179,7 +185,11 @@ func (a *actor) struck(fault fault, what string, do func() error) error {
 		return errFault
 	case fault == landsLate:
 		a.note("%s is on its way", what)
-		w.after(w.between(0, lateness), func() { a.note("%s, late: %s", what, answered(do())) })
+		w.after(w.between(0, lateness), func() {
+			if a.generation == w.generation {
+				a.note("%s, late: %s", what, answered(do()))
+			}
+		})
 		return errFault
 	}
 	err := do()

@@ -14,7 +14,14 @@ const (
 	functionPoll   = "Poll"   // answers "running" a few times, then "done"
 	functionSubmit = "Submit" // has somebody close the token
 	functionLong   = "Long"
+	functionSlow   = "Slow" // as Submit, but takes long to be told of the token
 )
+
+// limits are the time limits of the functions, by their resources.
+var limits = map[string]time.Duration{resourceOf(functionLong): 10 * time.Minute, resourceOf(functionSlow): 10 * time.Minute}
+
+// brings reports whether the function has somebody close the token.
+func brings(function string) bool { return function == functionSubmit || function == functionSlow }
 
 func resourceOf(function string) string { return "acs:fc:::services/sim/functions/" + function }
 
@@ -40,7 +47,7 @@ func (w *world) drawFlow() flow {
 }
 
 func (w *world) drawPart(f *flow) {
-	switch w.rand.IntN(14) {
+	switch w.rand.IntN(17) {
 	case 0, 1, 2:
 		f.task(functionCall)
 	case 3, 4:
@@ -54,6 +61,8 @@ func (w *world) drawPart(f *flow) {
 	case 9:
 		f.step("choice", "choices: [{condition: $.n > 3, steps: [")
 		f.text += "      {type: task, name: Inner" + fmt.Sprint(f.steps) + ", resourceArn: " + resourceOf(functionCall) + "}]}]\n"
+	case 14, 15, 16:
+		f.task(functionSlow, w.drawCallback()...)
 	default:
 		f.task(functionSubmit, w.drawCallback()...)
 	}
@@ -66,13 +75,18 @@ func (w *world) drawLoop(f *flow) {
 	f.step("choice", fmt.Sprintf(`choices: [{condition: $.status == "running", goto: %s}]`, pause))
 }
 
-// drawLong has no atMostOnce: nothing keeps the task queue from bringing a long
-// call twice.
 func (w *world) drawLong() []string {
+	var lines []string
 	if w.chance(2) {
-		return nil
+		lines = append(lines, fmt.Sprintf("timeoutSeconds: %d", 20+w.rand.IntN(100)))
 	}
-	return []string{fmt.Sprintf("timeoutSeconds: %d", 20+w.rand.IntN(100))}
+	if w.chance(2) {
+		lines = append(lines, "atMostOnce: true")
+	}
+	if lines == nil {
+		lines = []string{"timeoutSeconds: 600"}
+	}
+	return lines
 }
 
 func (w *world) drawCallback() []string {

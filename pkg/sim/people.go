@@ -49,6 +49,7 @@ const closerLife = time.Minute
 // begin has clients do what they do.
 func (w *world) begin() {
 	w.start(0, startTries)
+	w.beginMischief()
 	if w.chance(4) {
 		w.after(w.between(0, 90*time.Second), func() { w.stop(3) })
 	}
@@ -103,8 +104,9 @@ func (w *world) answer(a *actor, call machine.Call) token.Outcome {
 	made.times++
 	outcome := w.outcomeOf(call)
 	made.results = append(made.results, outcome)
-	if call.Resource.Function == functionSubmit {
-		w.bringClosers(call)
+	w.checkUnanswered(w.handleOfCall(call), CalledTooOften, "a function is called")
+	if f := call.Resource.Function; f == functionSubmit || f == functionSlow && w.chance(2) {
+		w.bringClosers(call, func() time.Duration { return w.closesAfter(w.flow.taskOf(call.Attempt.Step)) })
 	}
 	return outcome
 }
@@ -113,7 +115,7 @@ func (w *world) answer(a *actor, call machine.Call) token.Outcome {
 // a result that was not kept, leads elsewhere.
 func (w *world) outcomeOf(call machine.Call) token.Outcome {
 	w.answers++
-	if w.chance(20) || call.Resource.Function == functionSubmit && w.chance(w.faults.submits) {
+	if w.chance(20) || brings(call.Resource.Function) && w.chance(w.faults.submits) {
 		return token.Failure("Sim.CallFailed", fmt.Sprintf("call %d", w.answers))
 	}
 	status := "done"
@@ -136,7 +138,7 @@ func (w *world) output(status string) expr.Value {
 // takes is how long a call takes.
 func (w *world) takes(call machine.Call) time.Duration {
 	switch {
-	case call.Resource.Function == functionLong:
+	case call.Resource.Function == functionLong || call.Resource.Function == functionSlow:
 		return w.between(10*time.Second, 200*time.Second)
 	case w.chance(w.faults.slow):
 		return w.between(0, 10*time.Second)
@@ -145,8 +147,8 @@ func (w *world) takes(call machine.Call) time.Duration {
 }
 
 // bringClosers has some people bring outcomes for the token that a function
-// was called with, and some send heartbeats.
-func (w *world) bringClosers(call machine.Call) {
+// was called with, each after a while, and some send heartbeats.
+func (w *world) bringClosers(call machine.Call, after func() time.Duration) {
 	text := call.Input.Get("token").Text()
 	task := w.flow.taskOf(call.Attempt.Step)
 	var outcome token.Outcome
@@ -154,7 +156,7 @@ func (w *world) bringClosers(call machine.Call) {
 		if i == 0 || w.chance(2) {
 			outcome = w.brought()
 		}
-		w.close(w.closesAfter(task), text, outcome, 3)
+		w.close(after(), text, outcome, 3)
 	}
 	if task.Heartbeat > 0 && w.chance(2) {
 		w.beat(task, text, 1+w.rand.IntN(5))
@@ -200,6 +202,15 @@ func (w *world) close(pause time.Duration, text string, outcome token.Outcome, t
 		a.note("is told %d: %s", answer, shown(*record.Outcome))
 		w.told = append(w.told, told{w.handleOf(text), *record.Outcome})
 	})
+}
+
+// handleOfCall is that of the token that the function is told of, empty for
+// none.
+func (w *world) handleOfCall(call machine.Call) string {
+	if !brings(call.Resource.Function) {
+		return ""
+	}
+	return w.handleOf(call.Input.Get("token").Text())
 }
 
 func (w *world) handleOf(text string) string {

@@ -23,7 +23,7 @@ var keys = token.Keys{Current: token.Key{ID: 1, Secret: bytes.Repeat([]byte("k")
 func (a *actor) engine() *engine.Engine {
 	return engine.New(engine.Config{
 		Log: log{a}, Wakes: wakes{a}, Tasks: tasks{a}, TaskQueue: taskQueue{a}, Flows: flows{a}, Outcomes: outcomes{a},
-		Keys: keys, Now: a.world.clock, Fresh: a.world.freshText, Pause: a.wait,
+		Keys: keys, Born: a.world.born, Now: a.world.clock, Fresh: a.world.freshText, Pause: a.wait,
 	})
 }
 
@@ -53,6 +53,7 @@ func (l log) Latest(context.Context, engine.ID) (item engine.Item, err error) {
 }
 
 func (l log) Append(_ context.Context, item engine.Item) error {
+	l.a.checkGivenUp(item)
 	return l.a.commit(fmt.Sprintf("commit item %d", item.Seq), func() error { return l.a.world.store.append(item) })
 }
 
@@ -72,6 +73,9 @@ func (flows) Put(context.Context, string, []byte) (machine.Flow, error) {
 }
 
 func (f flows) Flow(context.Context, machine.Flow) (*fdl.Flow, error) {
+	if f.a.world.defect.strikes(f.a.world.now) {
+		return nil, engine.ErrNotFound
+	}
 	return f.a.world.flow.parsed, nil
 }
 
@@ -90,7 +94,13 @@ func (o outcomes) Begin(_ context.Context, handle string, beginning token.Beginn
 }
 
 func (o outcomes) Answer(_ context.Context, handle string, answering token.Answering) (token.Record, error) {
-	return o.step(o.a.effect, "keep answer with token", handle, answering.Apply)
+	return o.step(o.a.effect, "keep answer with token", handle, func(r token.Record) token.Record {
+		w := o.a.world
+		if _, ok := w.answered[handle]; !ok {
+			w.answered[handle] = w.now
+		}
+		return answering.Apply(r)
+	})
 }
 
 func (o outcomes) Beat(_ context.Context, handle string, at time.Time) (token.Record, error) {
@@ -132,6 +142,7 @@ type taskQueue struct{ a *actor }
 // twice when it is sent again, which is a duplicate like any other.
 func (q taskQueue) Queue(_ context.Context, task engine.Task) error {
 	w := q.a.world
+	w.checkUnanswered(task.Handle, TooManyMessages, "a task is queued")
 	posted, unanswered := false, false
 	duplicate := func() { w.copies["task "+task.Handle]++ }
 	err := q.a.effect("queue "+task.Call.Step, func() error {
@@ -151,7 +162,7 @@ func (q taskQueue) Queue(_ context.Context, task engine.Task) error {
 type tasks struct{ a *actor }
 
 func (t tasks) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duration, error) {
-	return map[string]time.Duration{resourceOf(functionLong): 10 * time.Minute}, nil
+	return limits, nil
 }
 
 func (t tasks) Call(_ context.Context, call machine.Call) (outcome token.Outcome, err error) {
@@ -164,6 +175,9 @@ func (t tasks) Call(_ context.Context, call machine.Call) (outcome token.Outcome
 		return nil
 	})
 	t.a.sleep(w.takes(call))
+	if call.Resource.Function == functionSlow && w.chance(2) {
+		w.bringClosers(call, func() time.Duration { return w.between(0, 200*time.Millisecond) })
+	}
 	if t.a.dead {
 		err = errDied
 	}

@@ -10,11 +10,13 @@ import (
 // message is a wake or a task in a queue. Deleting one delivery of it deletes
 // the others.
 type message struct {
-	name    string
-	causes  []string // of the wake; of a task also of the wake whose worker queued it
-	deleted bool
-	life    time.Duration // of the worker that handles it
-	handle  func(a *actor) (putBack time.Time, err error)
+	name, kind string   // the kind of who handles it
+	causes     []string // of the wake; of a task also of the wake whose worker queued it
+	deleted    bool
+	receives   int
+	generation int           // of the process whose memory it may be in
+	life       time.Duration // of the worker that handles it
+	handle     func(a *actor) (putBack time.Time, err error)
 }
 
 const (
@@ -28,9 +30,11 @@ const (
 
 func (w *world) send(wake engine.Wake) {
 	w.sends[wake.Cause]++
-	m := &message{name: "wake " + w.short(wake.Cause), causes: []string{wake.Cause}, life: workerLife}
+	m := &message{name: "wake " + w.short(wake.Cause), kind: kindWorker, causes: []string{wake.Cause}, life: workerLife}
 	m.handle = func(a *actor) (time.Time, error) {
-		verdict, err := a.engine().Advance(a.ctx, wake)
+		received := wake
+		received.Receives = a.receives
+		verdict, err := a.engine().Advance(a.ctx, received)
 		return verdict.PutBack, err
 	}
 	pause := wake.Due.Sub(epoch) - w.now
@@ -41,7 +45,7 @@ func (w *world) send(wake engine.Wake) {
 }
 
 func (w *world) queue(task engine.Task, causes []string) {
-	m := &message{name: "task " + task.Call.Step, causes: append([]string{"task " + task.Handle}, causes...), life: runnerLife}
+	m := &message{name: "task " + task.Call.Step, kind: kindRunner, causes: append([]string{"task " + task.Handle}, causes...), life: runnerLife}
 	m.handle = func(a *actor) (time.Time, error) {
 		verdict, err := a.engine().RunTask(a.ctx, task)
 		return verdict.PutBack, err
@@ -51,6 +55,7 @@ func (w *world) queue(task engine.Task, causes []string) {
 
 // post delivers a message after the pause, perhaps more than once.
 func (w *world) post(m *message, pause time.Duration) {
+	m.generation = w.generation
 	w.live++
 	if most := w.mostLive(); w.live > most {
 		w.violate(TooManyMessages, "%d messages are alive, at most %d may be", w.live, most)
@@ -82,7 +87,7 @@ func (w *world) delay() time.Duration {
 
 func (w *world) deliverAfter(m *message, pause time.Duration) {
 	w.after(pause, func() {
-		if !m.deleted {
+		if !m.deleted && m.generation == w.generation {
 			w.deliver(m)
 		}
 	})
@@ -92,8 +97,9 @@ func (w *world) deliver(m *message) {
 	if w.deliveries++; w.deliveries > mostDeliveries {
 		w.violate(TooManyMessages, "after %d deliveries there still are some", w.deliveries)
 	}
-	w.act(0, kindWorker, m.life, func(a *actor) {
-		a.causes = m.causes
+	w.act(0, m.kind, m.life, func(a *actor) {
+		m.receives++
+		a.causes, a.receives = m.causes, m.receives
 		a.note("gets %s", m.name)
 		putBack, err := m.handle(a)
 		w.settle(a, m, putBack, err)
@@ -120,6 +126,9 @@ func (w *world) settle(a *actor, m *message, putBack time.Time, err error) {
 			return nil
 		})
 	}
+	if m.generation != w.generation {
+		return
+	}
 	if a.dead || err != nil {
 		w.failed++
 		w.deliverAfter(m, w.between(time.Millisecond, visibility))
@@ -128,6 +137,9 @@ func (w *world) settle(a *actor, m *message, putBack time.Time, err error) {
 
 // expectFault tells what the faults did from what the engine did.
 func (w *world) expectFault(a *actor, err error) {
+	if engine.CodeOf(err) == engine.CodeDefect && w.defect.drawn() {
+		return
+	}
 	if errors.Is(err, errFault) || errors.Is(err, errDied) || errors.Is(err, engine.ErrConflict) {
 		return
 	}

@@ -32,6 +32,12 @@ type world struct {
 	trace  []byte
 	faults faults
 
+	// born is when the only process began, zero where several work together;
+	// generation counts them.
+	born       time.Time
+	generation int
+	defect     defect
+
 	flow  flow
 	id    engine.ID
 	ref   machine.Flow
@@ -44,8 +50,10 @@ type world struct {
 
 	// What the invariants look at afterwards.
 	live, deliveries, outside int
-	failed                    int            // runs of workers that died or gave up
-	sends, copies             map[string]int // by cause: how often a wake was sent, and doubled
+	forged                    int                      // wakes that nobody of ours sent
+	failed                    int                      // runs of workers that died or gave up, and processes
+	sends, copies             map[string]int           // by cause: how often a wake was sent, and doubled
+	answered                  map[string]time.Duration // by handle: when an answer was first to be kept
 	calls                     calls
 	told                      []told
 	accepted, stopped         bool // a start, and a stop, was answered
@@ -64,10 +72,11 @@ func Run(seed uint64) Report {
 func newWorld(seed uint64) *world {
 	w := &world{
 		rand:  rand.New(rand.NewPCG(seed, 0)), //nolint:gosec // the same seed has to give the same run
-		sends: map[string]int{}, copies: map[string]int{}, calls: calls{by: map[string]*called{}},
+		sends: map[string]int{}, copies: map[string]int{}, calls: calls{by: map[string]*called{}}, answered: map[string]time.Duration{},
 	}
 	w.faults = w.drawFaults()
 	w.flow = w.drawFlow()
+	w.defect = w.drawDefect()
 	w.ref = machine.Flow{Name: "sim", Hash: "sim"}
 	w.id = engine.NewID(w.ref.Name, execution)
 	w.store.records = map[string][]byte{}
@@ -119,12 +128,14 @@ func (w *world) between(least, most time.Duration) time.Duration {
 // actor is somebody whose effects take time and may be the last: a worker, a
 // closer, a client. It runs until its next effect, then others may.
 type actor struct {
-	world  *world
-	name   string
-	kind   string
-	causes []string // of the wake that it handles
-	dies   time.Duration
-	dead   bool
+	world      *world
+	name       string
+	kind       string
+	generation int      // of the process
+	causes     []string // of the wake that it handles
+	receives   int      // of its message
+	dies       time.Duration
+	dead       bool
 	// pause lets others run for so long.
 	pause func(time.Duration) bool
 	ctx   context.Context
@@ -133,6 +144,7 @@ type actor struct {
 // The kinds of actors.
 const (
 	kindWorker = "worker"
+	kindRunner = "runner" // of tasks
 	kindCloser = "closer"
 	kindClient = "client"
 )
@@ -141,7 +153,7 @@ const (
 func (w *world) act(pause time.Duration, kind string, life time.Duration, body func(a *actor)) {
 	w.after(pause, func() {
 		w.actors++
-		a := &actor{world: w, name: fmt.Sprintf("%s%d", kind, w.actors), kind: kind, dies: w.now + life, ctx: context.Background()}
+		a := &actor{world: w, name: fmt.Sprintf("%s%d", kind, w.actors), kind: kind, generation: w.generation, dies: w.now + life, ctx: context.Background()}
 		// A coroutine: it runs when resumed and at no other time, so nothing
 		// depends on how goroutines are scheduled.
 		resume, _ := iter.Pull(func(yield func(time.Duration) bool) {
@@ -167,6 +179,9 @@ func (a *actor) sleep(d time.Duration) {
 		a.die("its time is over")
 	default:
 		a.pause(d)
+	}
+	if !a.dead && a.generation != a.world.generation {
+		a.die("its process ended")
 	}
 }
 

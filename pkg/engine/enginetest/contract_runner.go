@@ -47,9 +47,9 @@ var slowCases = []ruleCase{
 	{"rule 5: a submission that may take over 10 s is queued after the commit", func(b *bench) {
 		b.limits = map[string]time.Duration{"Ask": 10*time.Second + 1}
 		b.advance(b.begin(askFlow))
-		b.wantTrace("read", "write 1", "queue Ask")
+		b.wantTrace("read", "write 1", "queue Ask", "write 2")
 		w, task := b.waiting(), b.takeTask()
-		if w.Submitted || task.Await || task.AtMostOnce || task.Handle != w.Handle || task.Call.Attempt != w.Attempt {
+		if !w.Queued || w.Submitted || task.Await || task.AtMostOnce || task.Handle != w.Handle || task.Call.Attempt != w.Attempt {
 			b.t.Errorf("the task is %+v, and the execution waits for %+v", task, w)
 		}
 	}},
@@ -65,7 +65,7 @@ var slowCases = []ruleCase{
 		b.rerun(task)
 		b.wantTrace("look: open", "call Ask", "keep the answer: answered", "wake answer in 0s")
 		b.advance(b.take())
-		b.wantTrace("read", "look: answered", "write 2")
+		b.wantTrace("read", "look: answered", "write 3")
 		if b.pauses > 0 {
 			b.t.Errorf("%d pauses", b.pauses)
 		}
@@ -133,13 +133,13 @@ var slowCases = []ruleCase{
 		_, wake := b.answered(askFlow)
 		b.advance(wake)
 		b.advance(wake)
-		b.wantTrace("read", "look: answered", "write 2", "read")
+		b.wantTrace("read", "look: answered", "write 3", "read")
 	}},
 	{"rule 5: a token that closed before the answer's wake is applied after TaskSubmitted, in one commit", func(b *bench) {
 		_, wake := b.answered(askFlow)
 		b.close(success)
 		b.advance(wake)
-		b.wantTrace("read", "look: closed by hand", "write 2")
+		b.wantTrace("read", "look: closed by hand", "write 3")
 		b.wantHistory("Scheduled Started Submitted Succeeded ExecutionSucceeded")
 	}},
 	{"rule 5: a token that closed before the answer needs none", func(b *bench) {
@@ -154,7 +154,7 @@ var slowCases = []ruleCase{
 		_, wake := b.answered(askFlow)
 		b.log.FailAppends(Refuse)
 		b.advance(wake)
-		b.wantTrace("read", "look: answered", "write 2: refused", "read", "look: answered", "write 2")
+		b.wantTrace("read", "look: answered", "write 3: refused", "read", "look: answered", "write 3")
 	}},
 	{"rule 7: young - put back, whatever the answer", func(b *bench) {
 		start, _ := b.answered(askFlow)
@@ -165,17 +165,57 @@ var slowCases = []ruleCase{
 		start, _ := b.answered(askFlow)
 		b.at(time.Minute)
 		b.advance(start)
-		b.wantTrace("read", "look: answered", "write 2")
+		b.wantTrace("read", "look: answered", "write 3")
 		b.wantHistory("Scheduled Started Submitted")
 	}},
-	{"rule 7: open without an answer, writer dead - queued again with the same key", func(b *bench) {
-		start, task := b.slow(askFlow)
+	{"rule 7: open, without an answer and not recorded as queued, writer dead - queued again", func(b *bench) {
+		b.limits = map[string]time.Duration{"Ask": time.Hour}
+		b.queueFails = 1
+		start := b.begin(askFlow)
+		b.wantError(start, engine.CodeInternal)
+		b.wantTrace("read", "write 1", "queue Ask: failed")
 		b.at(time.Minute)
+		b.advance(start)
+		b.wantTrace("read", "look: open", "queue Ask", "write 2")
+	}},
+	{"rule 7: open, without an answer and recorded as queued - left to the task queue", func(b *bench) {
+		start, _ := b.slow(askFlow)
+		b.at(time.Minute)
+		b.advance(start)
+		b.wantTrace("read", "look: open")
+	}},
+	{"rule 7: after a restart what was queued is queued again with the same key", func(b *bench) {
+		start, task := b.slow(askFlow)
+		b.at(time.Second)
+		b.Born = b.Now()
 		b.advance(start)
 		b.wantTrace("read", "look: open", "queue Ask")
 		if again := b.takeTask(); again != task {
 			b.t.Errorf("the task is %+v, before %+v", again, task)
 		}
+	}},
+	{"rule 4: a lost commit of what was queued is made again without queueing", func(b *bench) {
+		b.limits = map[string]time.Duration{"Ask": time.Hour}
+		b.log.FailAppends(NoFault, NoFault, LoseWrite)
+		b.advance(b.begin(askFlow))
+		b.wantTrace("read", "write 1", "queue Ask", "write 2: failed", "read items", "read", "look: open", "write 2")
+		if w := b.waiting(); !w.Queued || w.Submitted {
+			b.t.Errorf("the execution waits for %+v", w)
+		}
+	}},
+	{"rule 4: an answer that came before its task was recorded as queued is recorded alone", func(b *bench) {
+		b.limits = map[string]time.Duration{"Ask": time.Hour}
+		start := b.begin(askFlow)
+		b.log.BeforeAppend(func() {})
+		b.log.BeforeAppend(func() {
+			b.answer("Ask", `{}`)
+			b.runTask()
+			b.advanceBy(b.rival(), b.take())
+		})
+		b.advance(start)
+		b.wantTrace("read", "write 1", "queue Ask", "look: open", "call Ask", "keep the answer: answered", "wake answer in 0s",
+			"write 2: refused", "read", "look: answered")
+		b.wantHistory("Scheduled Started Submitted")
 	}},
 	{"rule 7: after a restart a recorded answer is not asked for again", func(b *bench) {
 		start, wake := b.answered(askFlow)
@@ -189,7 +229,7 @@ var slowCases = []ruleCase{
 	{"rule 9: a stop while a submission is queued", func(b *bench) {
 		_, task := b.slow(askFlow)
 		b.advance(b.stop())
-		b.wantTrace("read", "look: closed by hand", "write 2", "close by stop: closed by stop", "write 3")
+		b.wantTrace("read", "look: closed by hand", "write 3", "close by stop: closed by stop", "write 4")
 		b.rerun(task)
 		b.wantTrace("look: closed by stop", "wake token in 0s")
 	}},
@@ -207,7 +247,7 @@ var slowCases = []ruleCase{
 		_, task := b.slow(flowHead + callbackText(deadline))
 		b.at(time.Minute)
 		b.advance(b.takeTimer())
-		b.wantTrace("read", "close by deadline: closed by deadline", "write 2")
+		b.wantTrace("read", "close by deadline: closed by deadline", "write 3")
 		b.rerun(task)
 		b.wantTrace("look: closed by deadline", "wake token in 0s")
 	}},
@@ -219,7 +259,7 @@ var slowCases = []ruleCase{
 		b.close(success)
 		b.at(time.Second)
 		b.advance(b.take())
-		b.wantTrace("read", "look: closed by hand", "write 2")
+		b.wantTrace("read", "look: closed by hand", "write 3")
 		b.wantHistory("Scheduled Started Submitted Succeeded ExecutionSucceeded")
 	}},
 }

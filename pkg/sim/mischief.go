@@ -1,0 +1,144 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// defect is a definition that cannot be had for a while, or never again.
+type defect struct{ from, to time.Duration }
+
+func (d defect) drawn() bool                    { return d.to > 0 }
+func (d defect) strikes(now time.Duration) bool { return d.from <= now && now < d.to }
+
+func (w *world) drawDefect() defect {
+	if !w.chance(16) {
+		return defect{}
+	}
+	from := w.between(0, 2*time.Minute)
+	if w.chance(2) {
+		return defect{from, from + w.between(time.Second, 5*time.Minute)}
+	}
+	return defect{from, 1 << 62}
+}
+
+// poisonReceives is from which receive on a defect is the execution's failure.
+const poisonReceives = 5
+
+// checkGivenUp: who met a defect seldom leaves the execution to others.
+func (a *actor) checkGivenUp(item engine.Item) {
+	if a.kind != kindWorker || a.receives >= poisonReceives || !a.world.defect.drawn() {
+		return
+	}
+	if state, _, err := machine.Decode(machine.Place(item.Execution, item.Seq), item.Body); err == nil && state.Error == machine.ErrorInternal {
+		a.world.violate(GivenUp, "a defect that was met %d times ends the execution", a.receives)
+	}
+}
+
+// answeredFor is how long after an answer was kept somebody may act who looked
+// before.
+const answeredFor = 4 * slowness
+
+// checkUnanswered: what was answered is not asked for again.
+func (w *world) checkUnanswered(handle string, invariant Invariant, what string) {
+	if at, ok := w.answered[handle]; ok && w.now > at+answeredFor {
+		w.violate(invariant, "%s %s after its answer was kept", what, w.now-at)
+	}
+}
+
+// beginMischief has processes end and wakes be forged.
+func (w *world) beginMischief() {
+	if w.chance(6) {
+		w.born = w.clock()
+		for range 1 + w.rand.IntN(3) {
+			at := w.between(0, 3*time.Minute)
+			w.after(at, w.restart)
+			if w.chance(3) {
+				w.after(at-w.between(0, time.Second), func() { w.stop(0) })
+			}
+		}
+	}
+	if w.chance(6) {
+		for range 1 + w.rand.IntN(4) {
+			w.after(w.between(0, 2*time.Minute), w.forge)
+		}
+	}
+}
+
+// restart ends the process, with everything that it has in its memory, and
+// begins the next one a little later.
+func (w *world) restart() {
+	w.generation++
+	w.failed++
+	w.live = 0
+	w.note("the process ends")
+	generation := w.generation
+	w.after(w.between(time.Millisecond, 10*time.Second), func() {
+		if generation == w.generation {
+			w.born = w.clock()
+			w.recover()
+		}
+	})
+}
+
+// recover has the new process send the wakes that are lost. One that fails at
+// that is begun again.
+func (w *world) recover() {
+	w.act(0, kindWorker, time.Hour, func(a *actor) {
+		a.note("takes over")
+		latest, err := w.store.latest()
+		if err != nil {
+			return // nothing was started
+		}
+		state, err := machine.DecodeState(machine.Place(w.id, latest.Seq), latest.Body)
+		if err != nil {
+			w.violate(Broken, "read the latest item: %s", err)
+			return
+		}
+		if err := a.engine().Recover(a.ctx, latest, state); (err != nil || a.dead) && a.generation == w.generation {
+			w.restart()
+		}
+	})
+}
+
+// forge sends a wake that nobody of ours sent. It may say anything.
+func (w *world) forge() {
+	wake := engine.Wake{
+		Execution: w.id, Cause: w.forgedCause(),
+		Due:  w.clock().Add(w.between(-time.Minute, time.Minute)),
+		Sent: w.clock().Add([]time.Duration{-2 * time.Hour, 0, 5 * time.Second, 24 * time.Hour}[w.rand.IntN(4)]),
+		Seq:  []uint64{0, 1, 3, uint64(len(w.store.items)), 1 << 40}[w.rand.IntN(5)],
+	}
+	w.forged++
+	w.copies[wake.Cause]++
+	w.note("a wake %s is forged", w.short(wake.Cause))
+	w.send(wake)
+}
+
+// forgedCause is one that is known, one that was once, or nonsense.
+func (w *world) forgedCause() string {
+	state, _ := w.decode(len(w.store.items) - 1)
+	switch w.rand.IntN(7) {
+	case 0:
+		return machine.CauseStart
+	case 1:
+		return machine.CauseStop
+	case 2:
+		return state.Timer.Tag
+	case 3:
+		if waiting := state.Waiting; waiting != nil {
+			return waiting.By
+		}
+	case 4:
+		if waiting := state.Waiting; waiting != nil {
+			return waiting.Handle
+		}
+	case 5:
+		if waiting := state.Waiting; waiting != nil {
+			return machine.CauseAnswer(waiting.Handle)
+		}
+	}
+	return "forged"
+}
