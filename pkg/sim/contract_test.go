@@ -340,6 +340,7 @@ var mutants = []mutant{
 		name:   "rule 11: a young wake of an open token is dropped",
 		caught: sim.HollowAnswer, edits: one("engine/advance.go",
 			`	case w.young(closePatience):
+		w.earlyLooks++
 		return nil, w.sendAgain(ctx, w.now.Add(resendDelay))
 	}`, `	}`),
 	},
