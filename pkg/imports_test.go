@@ -71,8 +71,10 @@ var house = []row{
 	{path: "pkg/httpapi/callbackurl", ours: useCases},
 
 	{path: "pkg/aws/dynamo", ours: useCases, modules: []string{awsSDK}},
-	{path: "pkg/aws/wakes", ours: useCases, modules: []string{awsSDK}},
-	{path: "pkg/aws/tasks", ours: useCases, modules: []string{awsSDK}},
+	{path: "pkg/aws/queue", modules: []string{awsSDK}}, // no adapter: it knows no port, and two adapters work with it
+	{path: "pkg/aws/wakes", ours: append([]string{"pkg/aws/queue"}, useCases...), modules: []string{awsSDK}},
+	{path: "pkg/aws/wakes/schedules", modules: []string{awsSDK}},
+	{path: "pkg/aws/tasks", ours: append([]string{"pkg/aws/queue"}, useCases...), modules: []string{awsSDK}},
 	{path: "pkg/aws/services", ours: useCases, modules: []string{awsSDK}},
 	{path: "pkg/aws/recipients", ours: useCases, modules: []string{awsSDK}},
 	{path: "pkg/aws/bus", ours: useCases, modules: []string{awsSDK}},
@@ -80,7 +82,8 @@ var house = []row{
 	{
 		path: "pkg/aws/lambdas", modules: []string{awsSDK},
 		ours: append([]string{
-			"pkg/aws/dynamo", "pkg/aws/wakes", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/recipients", "pkg/aws/bus",
+			"pkg/aws/dynamo", "pkg/aws/queue", "pkg/aws/wakes", "pkg/aws/wakes/schedules", "pkg/aws/tasks", "pkg/aws/services",
+			"pkg/aws/recipients", "pkg/aws/bus",
 		}, composed...),
 	},
 	{
@@ -214,7 +217,7 @@ func tableViolations(rows []row) []string {
 
 var adapters = []string{
 	"pkg/local",
-	"pkg/aws/dynamo", "pkg/aws/wakes", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/recipients", "pkg/aws/bus",
+	"pkg/aws/dynamo", "pkg/aws/wakes", "pkg/aws/wakes/schedules", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/recipients", "pkg/aws/bus",
 	"pkg/httpapi/rest", "pkg/httpapi/fnf", "pkg/httpapi/sfn", "pkg/httpapi/callbackurl",
 }
 
@@ -307,6 +310,8 @@ func TestImportRulesCanFail(t *testing.T) {
 		{"resume imports machine", "pkg/resume", module + "/pkg/machine", true},
 		{"local imports an adapter", "pkg/local", module + "/pkg/aws/dynamo", true},
 		{"adapter imports adapter", "pkg/aws/dynamo", module + "/pkg/aws/wakes", true},
+		{"adapter imports what adapters share", "pkg/aws/wakes", module + "/pkg/aws/queue", false},
+		{"what adapters share imports a port", "pkg/aws/queue", module + "/pkg/engine", true},
 		{"lambdas imports a protocol", "pkg/aws/lambdas", module + "/pkg/httpapi/fnf", false},
 		{"function imports lambdas", "functions/echo", module + "/pkg/aws/lambdas", false},
 		{"function imports engine", "functions/echo", module + "/pkg/engine", true},
