@@ -25,7 +25,9 @@ func (e *Engine) Stop(ctx context.Context, id ID, name, cause string) error {
 	if err := e.Wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStop, Due: now, Sent: now}); err != nil {
 		return &Error{CodeOf(err), op, err}
 	}
-	request := expr.Object(expr.Member{Key: "error", Value: expr.String(name)}, expr.Member{Key: "cause", Value: expr.String(cause)})
+	kept := token.Outcome{Error: name, Cause: cause}.Cut()
+	request := expr.Object(
+		expr.Member{Key: "error", Value: expr.String(kept.Error)}, expr.Member{Key: "cause", Value: expr.String(kept.Cause)})
 	closing := token.Closing{Outcome: token.Success(request), By: token.ClosedByHand, At: now}
 	if _, err := e.Outcomes.Close(ctx, stopHandle(id, state.Expires), closing); err != nil {
 		return &Error{CodeOf(err), op, err}
