@@ -70,6 +70,7 @@ var house = []row{
 	{path: "pkg/httpapi/sfn", ours: useCases},
 	{path: "pkg/httpapi/callbackurl", ours: useCases},
 
+	{path: "pkg/aws/emulator", testing: true, modules: []string{awsSDK}},
 	{path: "pkg/aws/dynamo", ours: useCases, modules: []string{awsSDK}},
 	{path: "pkg/aws/queue", modules: []string{awsSDK}}, // no adapter: it knows no port, and two adapters work with it
 	{path: "pkg/aws/wakes", ours: append([]string{"pkg/aws/queue"}, useCases...), modules: []string{awsSDK}},
@@ -94,6 +95,7 @@ var house = []row{
 		ours: append([]string{"pkg/local", "pkg/local/disk", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/recipients"}, composed...),
 	},
 	{path: "pkg/cmd/waitless", ours: []string{"pkg/cli"}},
+	{path: "pkg/cmd/conformance"},
 	{path: "functions/*", ours: []string{"pkg/aws/lambdas"}, modules: []string{awsSDK}},
 }
 

@@ -2,7 +2,6 @@ package machine
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/waitless/waitless/pkg/expr"
@@ -148,7 +147,7 @@ func (r *run) resolve(outcome token.Outcome, by token.Closer) {
 	if !outcome.Failed() {
 		outcome = objectOutcome(step, outcome)
 	}
-	outcome.Error, outcome.Cause = cut(outcome.Error, maxError), cut(outcome.Cause, maxCause)
+	outcome = outcome.Cut()
 	if cause, tooLarge := r.tooLarge(step, waiting.Input, outcome.Output); tooLarge {
 		outcome = token.Failure(ErrorDataLimit, cause)
 	}
@@ -161,20 +160,6 @@ func (r *run) resolve(outcome token.Outcome, by token.Closer) {
 	default:
 		r.advance(r.exit(step, waiting.Input, outcome.Output, waiting.Attempt.Number))
 	}
-}
-
-// The lengths of an error and a cause that are kept, in bytes: the vendor's
-// limits of what callers may report.
-const (
-	maxError = 128
-	maxCause = 4096
-)
-
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "")
 }
 
 func outcomeEvent(step *fdl.Step, outcome token.Outcome, by token.Closer) Event {
