@@ -8,6 +8,12 @@ GOLANGCI_VERSION := v2.15.0
 # The version is part of the file's name, so a new version is a missing file and gets built.
 GOLANGCI := .tools/bin/golangci-lint-$(GOLANGCI_VERSION)
 
+# What is written in Python, each in a folder of its own because their dependencies clash. `make locks` writes .ci/*.txt anew.
+PYTHON ?= python3
+EMULATOR := .tools/emulator/installed
+SAM := .tools/sam/installed
+UV_VERSION := 0.13.9
+
 FUZZTIME ?= 10s
 # How long `make test` simulates random seeds, and the seed that `make sim` replays.
 SIMTIME ?= 1m
@@ -25,7 +31,7 @@ UNIT_PACKAGES = $(shell go list ./... | grep -v -e /functions/ -e /pkg/aws/ -e /
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
 run: ## Run the polling sample on this machine, waits skipped
@@ -36,10 +42,18 @@ unit: ## Run the fast tests (Go alone, seconds)
 	go test -short $(UNIT_PACKAGES)
 
 .PHONY: test
-test: ## Run go vet, all tests and a minute of simulation
+test: $(EMULATOR) $(SAM) ## Run go vet, all tests and a minute of simulation
 	go vet ./...
-	go test -timeout 10m ./...
+	$(MAKE) --no-print-directory conformance
+	go test -timeout 10m $$(go list ./... | grep -v -x $(STORES:%=-e %))
 	go test -count=1 ./pkg/sim -run '^TestRandomSeeds$$' -random $(SIMTIME)
+
+# Each store runs the same suites; who differs in a case, or has not run it, fails.
+STORES := $(addprefix github.com/waitless/waitless/pkg/,local local/disk aws/dynamo)
+
+.PHONY: conformance
+conformance: $(EMULATOR) ## Run the tests of all stores and print their cases side by side
+	go test -timeout 10m -json $(STORES) | go run ./pkg/cmd/conformance
 
 .PHONY: sim
 sim: ## Replay the simulation of one seed, SEED=n, and print its trace
@@ -112,6 +126,24 @@ build-%Function:
 .PHONY: clean
 clean: ## Remove what the build and the tools left behind
 	rm -rf bin .tools
+
+# A folder is complete when it has the file `installed`; a newer lock file makes it anew.
+.tools/%/installed: .ci/%.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null \
+	|| { echo "this needs Python 3.10 or newer as $(PYTHON), for the AWS emulator and SAM; 'make unit' runs the tests that need Go alone"; exit 1; }
+	rm -rf $(@D)
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	touch $@
+
+.PHONY: locks
+locks: ## Pin what .ci/*.in asks for, with all that it needs
+	$(PYTHON) -m venv .tools/uv
+	.tools/uv/bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	for lock in .ci/*.in; do \
+		.tools/uv/bin/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes \
+			--no-emit-index-url --no-header --no-annotate "$$lock" -o "$${lock%.in}.txt"; \
+	done
 
 $(GOLANGCI):
 	GOBIN=$(CURDIR)/.tools/bin go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)

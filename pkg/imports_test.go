@@ -70,9 +70,12 @@ var house = []row{
 	{path: "pkg/httpapi/sfn", ours: useCases},
 	{path: "pkg/httpapi/callbackurl", ours: useCases},
 
+	{path: "pkg/aws/emulator", testing: true, modules: []string{awsSDK}},
 	{path: "pkg/aws/dynamo", ours: useCases, modules: []string{awsSDK}},
-	{path: "pkg/aws/wakes", ours: useCases, modules: []string{awsSDK}},
-	{path: "pkg/aws/tasks", ours: useCases, modules: []string{awsSDK}},
+	{path: "pkg/aws/queue", modules: []string{awsSDK}}, // no adapter: it knows no port, and two adapters work with it
+	{path: "pkg/aws/wakes", ours: append([]string{"pkg/aws/queue"}, useCases...), modules: []string{awsSDK}},
+	{path: "pkg/aws/wakes/schedules", modules: []string{awsSDK}},
+	{path: "pkg/aws/tasks", ours: append([]string{"pkg/aws/queue"}, useCases...), modules: []string{awsSDK}},
 	{path: "pkg/aws/services", ours: useCases, modules: []string{awsSDK}},
 	{path: "pkg/aws/recipients", ours: useCases, modules: []string{awsSDK}},
 	{path: "pkg/aws/bus", ours: useCases, modules: []string{awsSDK}},
@@ -83,8 +86,8 @@ var house = []row{
 	{
 		path: "pkg/aws/lambdas/*", modules: []string{awsSDK},
 		ours: append([]string{
-			"pkg/aws/lambdas/environment", "pkg/aws/dynamo", "pkg/aws/wakes", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/recipients",
-			"pkg/aws/bus", "pkg/aws/secrets",
+			"pkg/aws/lambdas/environment", "pkg/aws/gateway", "pkg/aws/dynamo", "pkg/aws/queue", "pkg/aws/wakes", "pkg/aws/wakes/schedules",
+			"pkg/aws/tasks", "pkg/aws/services", "pkg/aws/recipients", "pkg/aws/bus", "pkg/aws/secrets",
 		}, composed...),
 	},
 	{
@@ -95,6 +98,7 @@ var house = []row{
 		ours: append([]string{"pkg/local", "pkg/local/disk", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/recipients"}, composed...),
 	},
 	{path: "pkg/cmd/waitless", ours: []string{"pkg/cli"}},
+	{path: "pkg/cmd/conformance"},
 	{path: "functions/*", ours: []string{"pkg/aws/lambdas", "pkg/aws/lambdas/*"}, modules: []string{awsSDK}},
 }
 
@@ -218,7 +222,7 @@ func tableViolations(rows []row) []string {
 
 var adapters = []string{
 	"pkg/local",
-	"pkg/aws/dynamo", "pkg/aws/wakes", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/recipients", "pkg/aws/bus",
+	"pkg/aws/dynamo", "pkg/aws/wakes", "pkg/aws/wakes/schedules", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/recipients", "pkg/aws/bus",
 	"pkg/httpapi/rest", "pkg/httpapi/fnf", "pkg/httpapi/sfn", "pkg/httpapi/callbackurl",
 }
 
@@ -311,6 +315,8 @@ func TestImportRulesCanFail(t *testing.T) {
 		{"resume imports machine", "pkg/resume", module + "/pkg/machine", true},
 		{"local imports an adapter", "pkg/local", module + "/pkg/aws/dynamo", true},
 		{"adapter imports adapter", "pkg/aws/dynamo", module + "/pkg/aws/wakes", true},
+		{"adapter imports what adapters share", "pkg/aws/wakes", module + "/pkg/aws/queue", false},
+		{"what adapters share imports a port", "pkg/aws/queue", module + "/pkg/engine", true},
 		{"lambdas imports a protocol", "pkg/aws/lambdas/api", module + "/pkg/httpapi/fnf", false},
 		{"function imports lambdas", "functions/echo", module + "/pkg/aws/lambdas", false},
 		{"function imports engine", "functions/echo", module + "/pkg/engine", true},

@@ -172,7 +172,7 @@ func (w *worker) signal(ctx context.Context, base Item, state machine.State) (ma
 		}
 		return nil, nil
 	case w.wake.Cause == machine.CauseStop:
-		return w.stopRequest(ctx)
+		return w.stopRequest(ctx, state)
 	case state.Waiting == nil || state.Waiting.For != machine.WaitingForToken:
 	case w.wake.Cause == state.Waiting.Handle:
 		return w.tokenClosed(ctx, state.Waiting)
@@ -244,8 +244,8 @@ func (w *worker) told(state machine.State, record token.Record) machine.Signal {
 }
 
 // stopRequest reads the request that the wake of a stop speaks of (rule 12).
-func (w *worker) stopRequest(ctx context.Context) (machine.Signal, error) {
-	record, err := w.engine.Outcomes.Record(ctx, stopHandle(w.wake.Execution))
+func (w *worker) stopRequest(ctx context.Context, state machine.State) (machine.Signal, error) {
+	record, err := w.engine.Outcomes.Record(ctx, stopHandle(w.wake.Execution, state.Expires))
 	switch {
 	case err != nil:
 		return nil, err

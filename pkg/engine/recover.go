@@ -42,7 +42,7 @@ func (e *Engine) lostCauses(ctx context.Context, id ID, state machine.State) ([]
 	if state.Ending != nil {
 		causes = append(causes, state.Ending.By)
 	}
-	stop, err := e.Outcomes.Record(ctx, stopHandle(id))
+	stop, err := e.Outcomes.Record(ctx, stopHandle(id, state.Expires))
 	if err != nil {
 		return nil, err
 	}

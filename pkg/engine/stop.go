@@ -3,11 +3,11 @@ package engine
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/waitless/waitless/pkg/expr"
-	"github.com/waitless/waitless/pkg/token"
-
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // Stop asks for the end of an execution. The first request stays. One that has
@@ -25,14 +25,19 @@ func (e *Engine) Stop(ctx context.Context, id ID, name, cause string) error {
 	if err := e.Wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStop, Due: now, Sent: now}); err != nil {
 		return &Error{CodeOf(err), op, err}
 	}
-	request := expr.Object(expr.Member{Key: "error", Value: expr.String(name)}, expr.Member{Key: "cause", Value: expr.String(cause)})
+	kept := token.Outcome{Error: name, Cause: cause}.Cut()
+	request := expr.Object(
+		expr.Member{Key: "error", Value: expr.String(kept.Error)}, expr.Member{Key: "cause", Value: expr.String(kept.Cause)})
 	closing := token.Closing{Outcome: token.Success(request), By: token.ClosedByHand, At: now}
-	if _, err := e.Outcomes.Close(ctx, stopHandle(id), closing); err != nil {
+	if _, err := e.Outcomes.Close(ctx, stopHandle(id, state.Expires), closing); err != nil {
 		return &Error{CodeOf(err), op, err}
 	}
 	return nil
 }
 
 // stopHandle is under what the request to stop an execution is kept, among the
-// records of tokens. No token has such a handle.
-func stopHandle(id ID) string { return "stop " + id.String() }
+// records of tokens, and for as long. Attempts are numbered from 1, so no token
+// has such a handle.
+func stopHandle(id ID, expires time.Time) string {
+	return token.Keys{}.Handle(token.ID{Execution: id, Expires: expires})
+}

@@ -25,12 +25,12 @@ func as[S any](t *testing.T) S {
 	return any(memory(t)).(S)
 }
 
-func TestMemoryStoreOutcomes(t *testing.T) {
+func TestResumeOutcomes(t *testing.T) {
 	t.Parallel()
 	resumetest.Outcomes(t, func(*testing.T) resume.Outcomes { return &local.MemoryStore{} })
 }
 
-func TestMemoryStoreTokens(t *testing.T) {
+func TestTokens(t *testing.T) {
 	t.Parallel()
 	resumetest.Tokens(t, func(*testing.T) resume.Outcomes { return &local.MemoryStore{} })
 }

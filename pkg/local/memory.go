@@ -3,10 +3,7 @@ package local
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -107,7 +104,7 @@ func copyOf(item engine.Item) engine.Item {
 
 // Put implements [engine.Flows].
 func (m *MemoryStore) Put(_ context.Context, name string, text []byte) (machine.Flow, error) {
-	flow, parsed, err := ParseFlow(name, text)
+	flow, parsed, err := engine.ParseFlow(name, text)
 	if err != nil {
 		return machine.Flow{}, err
 	}
@@ -120,38 +117,15 @@ func (m *MemoryStore) Put(_ context.Context, name string, text []byte) (machine.
 	return flow, nil
 }
 
-// ParseFlow checks a definition and names it by its content.
-func ParseFlow(name string, text []byte) (machine.Flow, *fdl.Flow, error) {
-	parsed, problems := fdl.Parse(text)
-	if parsed == nil {
-		return machine.Flow{}, nil, &engine.Error{Code: engine.CodeInvalid, Op: "put flow " + name, Err: problemsError(name, problems.Errors())}
-	}
-	sum := sha256.Sum256(text)
-	return machine.Flow{Name: name, Hash: hex.EncodeToString(sum[:])}, parsed, nil
-}
-
-func problemsError(name string, problems fdl.Problems) error {
-	lines := make([]string, len(problems))
-	for i, p := range problems {
-		lines[i] = p.Format(name)
-	}
-	return fmt.Errorf("the definition has %d problems:\n%s", len(problems), strings.Join(lines, "\n"))
-}
-
 // Flow implements [engine.Flows].
 func (m *MemoryStore) Flow(_ context.Context, flow machine.Flow) (*fdl.Flow, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	parsed, ok := m.flows[flow]
 	if !ok {
-		return nil, UnknownFlow(flow)
+		return nil, engine.UnknownFlow(flow)
 	}
 	return parsed, nil
-}
-
-// UnknownFlow is the error for a definition that was never put.
-func UnknownFlow(flow machine.Flow) error {
-	return &engine.Error{Code: engine.CodeNotFound, Op: "read flow " + flow.Name, Err: fmt.Errorf("there is none with hash %.12s", flow.Hash)}
 }
 
 // Record implements [engine.Outcomes].

@@ -136,6 +136,32 @@ func StatusOf(data []byte) (Status, error) {
 	return status, nil
 }
 
+// Head is what every item of an execution's log says of the execution.
+type Head struct {
+	Status    Status
+	Flow      Flow
+	Execution string
+	Started   time.Time
+	Expires   time.Time
+}
+
+// HeadOf is the head of what [Encode] wrote. It reads no more than that, so it
+// finds no damage behind it.
+func HeadOf(data []byte) (Head, error) {
+	status, err := StatusOf(data)
+	if err != nil {
+		return Head{}, err
+	}
+	_, size := binary.Uvarint(data)
+	d := &decoder{Decoder: *expr.NewDecoder(data[size:])}
+	d.status()
+	h := Head{Status: status, Flow: Flow{Name: d.Text(), Hash: d.Text()}, Execution: d.Text(), Started: d.Time(), Expires: d.Time()}
+	if d.Err() != nil {
+		return Head{}, ErrDamaged
+	}
+	return h, nil
+}
+
 type encoder struct{ expr.Encoder }
 
 func (e *encoder) status(status Status) {

@@ -29,6 +29,11 @@ func TestCodecRoundTripOfRandomItems(t *testing.T) {
 		if diff := cmp.Diff(state, gotState, compared); diff != "" {
 			t.Fatalf("seed %d: the state changes:\n%s", seed, diff)
 		}
+		head, err := machine.HeadOf(encode(state, events))
+		want := machine.Head{Status: state.Status, Flow: state.Flow, Execution: state.Execution, Started: state.Started, Expires: state.Expires}
+		if diff := cmp.Diff(want, head); diff != "" || err != nil {
+			t.Fatalf("seed %d: the head is another, error %v:\n%s", seed, err, diff)
+		}
 		if diff := cmp.Diff(events, gotEvents, compared); diff != "" {
 			t.Fatalf("seed %d: the events change:\n%s", seed, diff)
 		}
@@ -64,7 +69,7 @@ func (g *items) state() machine.State {
 	statuses := []machine.Status{machine.StatusStarting, machine.StatusRunning, machine.StatusSucceeded, machine.StatusFailed}
 	s := machine.State{
 		Flow: machine.Flow{Name: g.text(), Hash: g.text()}, Execution: g.text(), Status: statuses[g.r.IntN(len(statuses))],
-		Started: g.instant(), At: g.instant(), Events: g.number() + 1, Input: g.value(), Output: g.value(),
+		Started: g.instant(), Expires: g.instant(), At: g.instant(), Events: g.number() + 1, Input: g.value(), Output: g.value(),
 		Timer: machine.Timer{Tag: g.text(), Due: g.instant()}, Error: g.text(), Cause: g.text(), By: g.text(),
 	}
 	for range g.r.IntN(4) {
@@ -123,8 +128,22 @@ func TestCodecRefusesOtherFormats(t *testing.T) {
 	if format, ok := errors.AsType[*machine.FormatError](err); !ok || format.Found != machine.Format+1 {
 		t.Errorf("format %d: error %v", machine.Format+1, err)
 	}
+	if _, err := machine.HeadOf(item); !errors.As(err, new(*machine.FormatError)) {
+		t.Errorf("its head: error %v", err)
+	}
 	if want := "format 2 and this release reads format 1"; !strings.Contains(err.Error(), want) {
 		t.Errorf("%q does not say %q", err, want)
+	}
+}
+
+func TestWhatIsTooShortHasNoHead(t *testing.T) {
+	t.Parallel()
+	state, events := machine.New(machine.Flow{Name: "flow", Hash: "hash"}, "run-1", expr.Object(), epoch, machine.Limits{})
+	item := encode(state, events)
+	for size := range len("flow") + len("hash") + len("run-1") {
+		if head, err := machine.HeadOf(item[:size]); !errors.Is(err, machine.ErrDamaged) {
+			t.Errorf("%d bytes: %+v, error %v", size, head, err)
+		}
 	}
 }
 

@@ -29,7 +29,8 @@ func (r *run) succeed(flow Scope) {
 func (r *run) stop(name, cause string) {
 	r.touch()
 	s := r.state()
-	s.Ending = &Ending{Status: StatusStopped, Error: cut(name, maxError), Cause: cut(cause, maxCause), By: r.env.Cause, Since: r.at}
+	request := token.Outcome{Error: name, Cause: cause}.Cut()
+	s.Ending = &Ending{Status: StatusStopped, Error: request.Error, Cause: request.Cause, By: r.env.Cause, Since: r.at}
 	if s.Waiting == nil || s.Waiting.For != WaitingForToken {
 		r.end()
 		return
@@ -94,7 +95,7 @@ func Abandon(s State, held token.Record, cause, by string, at time.Time) (State,
 		end.Status, end.Error, end.Cause = ending.Status, ending.Error, ending.Cause
 		r.emit(Event{Type: ExecutionStopped, Step: NoStep, Error: end.Error, Cause: end.Cause})
 	} else {
-		end.Status, end.Error, end.Cause = StatusFailed, ErrorInternal, cut(cause, maxCause)
+		end.Status, end.Error, end.Cause = StatusFailed, ErrorInternal, token.Failure(ErrorInternal, cause).Cause
 		r.emit(Event{Type: ExecutionFailed, Step: NoStep, Error: end.Error, Cause: end.Cause})
 	}
 	r.ended()
@@ -103,7 +104,7 @@ func Abandon(s State, held token.Record, cause, by string, at time.Time) (State,
 
 // smallOutcome leaves out what would not fit anywhere.
 func smallOutcome(outcome token.Outcome) token.Outcome {
-	outcome.Error, outcome.Cause = cut(outcome.Error, maxError), cut(outcome.Cause, maxCause)
+	outcome = outcome.Cut()
 	if outcome.Output.Size() > DefaultData {
 		outcome.Output = expr.Missing()
 	}

@@ -2,7 +2,6 @@ package machine
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/waitless/waitless/pkg/expr"
@@ -123,7 +122,7 @@ func Interrupted(step string) token.Outcome {
 // Kept is what of a call's outcome is worth keeping: of one that is too large
 // for any step the failure that comes of it.
 func Kept(limits Limits, call Call, outcome token.Outcome) token.Outcome {
-	outcome.Error, outcome.Cause = cut(outcome.Error, maxError), cut(outcome.Cause, maxCause)
+	outcome = outcome.Cut()
 	r := &run{env: Env{Limits: limits}}
 	if cause, tooLarge := r.tooLarge(&fdl.Step{Name: call.Step}, call.Input, outcome.Output); tooLarge && !outcome.Failed() {
 		return token.Failure(ErrorDataLimit, cause)
@@ -185,7 +184,7 @@ func (r *run) resolve(outcome token.Outcome, by token.Closer) {
 	if !outcome.Failed() {
 		outcome = objectOutcome(step, outcome)
 	}
-	outcome.Error, outcome.Cause = cut(outcome.Error, maxError), cut(outcome.Cause, maxCause)
+	outcome = outcome.Cut()
 	if cause, tooLarge := r.tooLarge(step, waiting.Input, outcome.Output); tooLarge {
 		outcome = token.Failure(ErrorDataLimit, cause)
 	}
@@ -198,20 +197,6 @@ func (r *run) resolve(outcome token.Outcome, by token.Closer) {
 	default:
 		r.advance(r.exit(step, waiting.Input, outcome.Output, waiting.Attempt.Number))
 	}
-}
-
-// The lengths of an error and a cause that are kept, in bytes: the vendor's
-// limits of what callers may report.
-const (
-	maxError = 128
-	maxCause = 4096
-)
-
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "")
 }
 
 func outcomeEvent(step *fdl.Step, outcome token.Outcome, by token.Closer) Event {

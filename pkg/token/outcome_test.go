@@ -1,6 +1,7 @@
 package token_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/waitless/waitless/pkg/expr"
@@ -19,5 +20,20 @@ func TestOutcome(t *testing.T) {
 		if !o.Failed() || o.Error == "" || o.Cause != "why" || name != "" && o.Error != name {
 			t.Errorf("failure %q is %+v", name, o)
 		}
+	}
+}
+
+func TestAnOutcomeIsCutToWhatIsKept(t *testing.T) {
+	t.Parallel()
+	long := token.Failure(strings.Repeat("e", 129), strings.Repeat("c", 4095)+"é")
+	if long.Error != strings.Repeat("e", 128) || long.Cause != strings.Repeat("c", 4095) {
+		t.Errorf("an error of %d bytes and a cause of %d are kept", len(long.Error), len(long.Cause))
+	}
+	fits := token.Failure(strings.Repeat("e", 128), strings.Repeat("c", 4096))
+	if len(fits.Error) != 128 || len(fits.Cause) != 4096 || fits.Cut() != fits {
+		t.Errorf("what fits is cut to %d and %d bytes", len(fits.Error), len(fits.Cause))
+	}
+	if open := (token.Outcome{Output: expr.Object()}); open.Cut() != open {
+		t.Error("a success is changed")
 	}
 }

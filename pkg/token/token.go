@@ -97,6 +97,16 @@ func (k Key) sign(head []byte) []byte {
 // which nobody can close anything with.
 func (k Keys) Handle(id ID) string { return encoding.EncodeToString(id.head(k.Current.ID)) }
 
+// HandleID is what a handle says. Unlike [Keys.Verify] it proves nothing; ok is
+// false for what no [Keys] made.
+func HandleID(handle string) (id ID, ok bool) {
+	head, err := encoding.DecodeString(handle)
+	if err != nil || len(head) != headSize || head[0]>>flagBits != version {
+		return ID{}, false
+	}
+	return parseHead(head), true
+}
+
 func (id ID) head(key uint8) []byte {
 	head := make([]byte, 0, headSize)
 	head = append(head, version<<flagBits|byte(id.Flags), key)

@@ -87,6 +87,19 @@ func TestVerifyRefuses(t *testing.T) {
 	}
 }
 
+func TestAHandleSaysWhatItWasMadeOf(t *testing.T) {
+	t.Parallel()
+	handle := token.Keys{Current: key(1)}.Handle(sample)
+	if id, ok := token.HandleID(handle); !ok || id != sample {
+		t.Errorf("HandleID(%q) = %v, %v; want %v", handle, id, ok, sample)
+	}
+	for _, no := range []string{"", "stop", handle[1:], handle + "A", handle[:len(handle)-1] + "=", "I" + handle[1:]} {
+		if id, ok := token.HandleID(no); ok {
+			t.Errorf("HandleID(%q) = %v", no, id)
+		}
+	}
+}
+
 func TestKeysRotate(t *testing.T) {
 	t.Parallel()
 	before, previous := token.Keys{Current: key(1)}, key(1)

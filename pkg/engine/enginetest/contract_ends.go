@@ -193,6 +193,16 @@ var stopCases = []ruleCase{
 		b.advance(b.take())
 		b.wantTrace("read", "look: closed by hand", "write 2", "read")
 	}},
+	{"rule 12: a stop with a long cause fits", func(b *bench) {
+		b.pause()
+		if err := b.Stop(b.t.Context(), benchID, strings.Repeat("e", 1000), strings.Repeat("c", 400<<10)); err != nil {
+			b.t.Fatal(err)
+		}
+		b.advance(b.take())
+		if _, state := b.latest(); len(state.Error) != 128 || len(state.Cause) != 4096 {
+			b.t.Errorf("the error has %d bytes and the cause %d", len(state.Error), len(state.Cause))
+		}
+	}},
 	{"rule 12: a stop of what has ended or is not there is an error and no wake", func(b *bench) {
 		if err := b.Stop(b.t.Context(), benchID, "", ""); engine.CodeOf(err) != engine.CodeNotFound {
 			b.t.Errorf("error %v", err)

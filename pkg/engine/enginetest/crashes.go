@@ -38,6 +38,7 @@ func crash(t *testing.T, store Store, deaths int, doubled bool) {
 	t.Helper()
 	flow := put(t, store, "world", worldFlow)
 	plan := &plan{}
+	plan.limit(store)
 	for run := 0; ; run++ {
 		w := newWorld(t, store, flow, fmt.Sprintf("crash-%d-%t-%d", deaths, doubled, run))
 		left, died := deaths, []int{}
@@ -125,6 +126,23 @@ type plan struct {
 	// where all would be too many. The same run always draws the same.
 	sample, run int
 	drawn       *rand.Rand
+}
+
+// Sampled is the store to a suite that makes more runs than it is quick enough
+// for: of each case of [Crashes] and [Interleavings] so many runs are made, with
+// orders and deaths that are drawn.
+func Sampled(store Store, runs int) Store { return sampled{store, runs} }
+
+type sampled struct {
+	Store
+	runs int
+}
+
+// limit leaves the plan no more runs than the store is good for.
+func (p *plan) limit(store Store) {
+	if s, ok := store.(sampled); ok {
+		p.sample = s.runs
+	}
 }
 
 // choose is a number below n.

@@ -80,6 +80,7 @@ func (s story) tell(t *testing.T, store Store, name string, doubled bool) {
 	if len(s.actors) > 1 || len(s.actors) == 1 && (doubled || s.deaths > 1 || s.actors[0] == "stop") {
 		plan.sample = 500
 	}
+	plan.limit(store)
 	for run := 0; ; run++ {
 		w := s.world(t, store, flow, fmt.Sprintf("%s-%d", name, run))
 		died := 0

@@ -70,6 +70,7 @@ func (m meeting) meet(t *testing.T, store Store, name string, deaths int) {
 	if len(m.racers) > 2 {
 		plan.sample = 1000
 	}
+	plan.limit(store)
 	for run := 0; ; run++ {
 		w := s.world(t, store, flow, fmt.Sprintf("%s-%d", name, run))
 		w.actors = []*actor{w.hand()} // who repeats his closing when nothing else goes on

@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
-	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
 
 // Put implements [engine.Flows].
 func (s *Store) Put(ctx context.Context, name string, text []byte) (machine.Flow, error) {
-	flow, parsed, err := local.ParseFlow(name, text)
+	flow, parsed, err := engine.ParseFlow(name, text)
 	if err != nil {
 		return machine.Flow{}, err
 	}
@@ -51,9 +51,9 @@ func (s *Store) Flow(ctx context.Context, flow machine.Flow) (*fdl.Flow, error) 
 		case err != nil:
 			return err
 		case !ok:
-			return local.UnknownFlow(flow)
+			return engine.UnknownFlow(flow)
 		}
-		_, parsed, err = local.ParseFlow(flow.Name, text)
+		_, parsed, err = engine.ParseFlow(flow.Name, text)
 		return err
 	})
 	if err != nil {

@@ -1,0 +1,21 @@
+// Package dynamo keeps executions in DynamoDB, in two tables, so that whoever
+// closes tokens needs no right on what executions hold.
+//
+// Table Log, by [Log]: partition p and sort s, both binary.
+//
+//	p: the 12 bytes of an execution's id   s: number of the item, 8 bytes, big endian
+//	p: "flows"                             s: name of the flow, a zero byte, its hash
+//
+// Index [ExecutionsIndex] on x (a shard, number) and t (binary), with f and u
+// projected, has the first and the terminal item of each execution. So the
+// terminal item itself says in the index that its execution has ended: nothing
+// can come between the two.
+//
+// Table Waits, by [Waits]: partition k, a text, "T" and the handle of a token,
+// or of a request to stop.
+//
+// The attribute expires is the time to live of both tables, in seconds. An item
+// counts as gone from that second on, though DynamoDB deletes it days later.
+//
+// This package may change between releases; what is stored stays readable.
+package dynamo

@@ -1,0 +1,206 @@
+package dynamo
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// Log is table Log. It implements [engine.Log] and [engine.Flows], and lists
+// executions.
+type Log struct {
+	client *dynamodb.Client
+	table  string
+	now    func() time.Time
+
+	mu    sync.Mutex
+	flows map[machine.Flow]*fdl.Flow // those asked for, checked
+}
+
+// NewLog is the table of that name. The clock tells what has expired.
+func NewLog(client *dynamodb.Client, table string, now func() time.Time) *Log {
+	return &Log{client: client, table: table, now: now, flows: map[machine.Flow]*fdl.Flow{}}
+}
+
+// Attributes of table Log. Each byte of a name is paid for with each item.
+const (
+	attrPartition = "p"
+	attrSort      = "s"
+	attrNonce     = "n"
+	attrBody      = "b"
+	attrExpires   = "expires"
+)
+
+type item = map[string]types.AttributeValue
+
+// seqSize is the size of an item's number as a sort key.
+const seqSize = 8
+
+// Latest implements [engine.Log].
+func (l *Log) Latest(ctx context.Context, execution engine.ID) (engine.Item, error) {
+	found, err := l.query(ctx, 1, &dynamodb.QueryInput{
+		KeyConditionExpression:    aws.String("p = :p"),
+		ExpressionAttributeValues: item{":p": binaryOf(execution[:])},
+		ScanIndexForward:          aws.Bool(false),
+	})
+	switch {
+	case err != nil:
+		return engine.Item{}, logError("read the log of execution "+execution.String(), err)
+	case len(found) == 0:
+		return engine.Item{}, engine.ErrNotFound
+	}
+	return decodeItem(found[0])
+}
+
+// Items implements [engine.Log].
+func (l *Log) Items(ctx context.Context, execution engine.ID, from uint64, limit int) ([]engine.Item, error) {
+	found, err := l.query(ctx, limit, &dynamodb.QueryInput{
+		KeyConditionExpression:    aws.String("p = :p AND s >= :s"),
+		ExpressionAttributeValues: item{":p": binaryOf(execution[:]), ":s": seqKey(from)},
+	})
+	if err != nil {
+		return nil, logError("read the log of execution "+execution.String(), err)
+	}
+	items := make([]engine.Item, len(found))
+	for i, attributes := range found {
+		if items[i], err = decodeItem(attributes); err != nil {
+			return nil, err
+		}
+	}
+	return items, nil
+}
+
+// query reads at most limit items that have not expired, consistently.
+func (l *Log) query(ctx context.Context, limit int, input *dynamodb.QueryInput) ([]item, error) {
+	input.TableName, input.ConsistentRead = &l.table, aws.Bool(true)
+	input.FilterExpression = aws.String(notExpired)
+	input.ExpressionAttributeValues[":now"] = secondOf(l.now())
+	input.Limit = limitOf(limit)
+	var found []item
+	for {
+		page, err := l.client.Query(ctx, input)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, page.Items...)
+		if len(found) >= limit || len(page.LastEvaluatedKey) == 0 {
+			return found[:min(limit, len(found))], nil
+		}
+		// The page was full, or what it found has expired: of a log whose name
+		// was free again many items may be left.
+		input.ExclusiveStartKey, input.Limit = page.LastEvaluatedKey, nil
+	}
+}
+
+func limitOf(limit int) *int32 {
+	const most = 1000
+	return aws.Int32(int32(min(limit, most))) //nolint:gosec // no greater than most
+}
+
+// What expires counts as gone at once, also for a put.
+const (
+	notExpired = "attribute_not_exists(expires) OR expires > :now"
+	freeOrGone = "attribute_not_exists(s) OR expires <= :now"
+)
+
+// Append implements [engine.Log]. A gap is not looked for, which would take a
+// read: the engine goes on from the latest item.
+func (l *Log) Append(ctx context.Context, put engine.Item) error {
+	_, err := l.client.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName:                           &l.table,
+		Item:                                encodeItem(put),
+		ConditionExpression:                 aws.String(freeOrGone),
+		ExpressionAttributeValues:           item{":now": secondOf(l.now())},
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	})
+	if refused, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
+		return &engine.ConflictError{Nonce: textOf(refused.Item[attrNonce])}
+	}
+	return logError("append to the log of execution "+put.Execution.String(), err)
+}
+
+// encodeItem is the item with what the table needs to know of its body. A body
+// that [machine.Encode] did not write has no expiry and is not listed.
+func encodeItem(put engine.Item) item {
+	attributes := item{
+		attrPartition: binaryOf(put.Execution[:]),
+		attrSort:      seqKey(put.Seq),
+		attrNonce:     textValue(put.Nonce),
+		attrBody:      binaryOf(put.Body),
+	}
+	head, err := machine.HeadOf(put.Body)
+	if err != nil {
+		return attributes
+	}
+	if !head.Expires.IsZero() {
+		attributes[attrExpires] = expiryOf(head.Expires)
+	}
+	if put.Seq == 0 || head.Status.Final() {
+		addEntry(attributes, put.Execution, head)
+	}
+	return attributes
+}
+
+func decodeItem(attributes item) (engine.Item, error) {
+	execution, seq := bytesOf(attributes[attrPartition]), bytesOf(attributes[attrSort])
+	if len(execution) != len(engine.ID{}) || len(seq) != seqSize {
+		return engine.Item{}, errors.New("table Log: an item has no key of a log item")
+	}
+	return engine.Item{
+		Execution: engine.ID(execution), Seq: binary.BigEndian.Uint64(seq),
+		Nonce: textOf(attributes[attrNonce]), Body: bytesOf(attributes[attrBody]),
+	}, nil
+}
+
+// logError gives an error of DynamoDB its operation.
+func logError(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &engine.Error{Code: engine.CodeInternal, Op: op, Err: fmt.Errorf("table Log: %w", err)}
+}
+
+func seqKey(seq uint64) types.AttributeValue {
+	return binaryOf(binary.BigEndian.AppendUint64(nil, seq))
+}
+
+// expiryOf is the first whole second in which an item has expired.
+func expiryOf(expires time.Time) types.AttributeValue {
+	return secondOf(expires.Add(time.Second - 1))
+}
+
+func secondOf(at time.Time) types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: strconv.FormatInt(at.Unix(), 10)}
+}
+
+func binaryOf(b []byte) types.AttributeValue { return &types.AttributeValueMemberB{Value: b} }
+
+func textValue(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+// bytesOf is the value of a binary attribute, nil for any other.
+func bytesOf(value types.AttributeValue) []byte {
+	if b, ok := value.(*types.AttributeValueMemberB); ok {
+		return b.Value
+	}
+	return nil
+}
+
+// textOf is the value of a text attribute, empty for any other.
+func textOf(value types.AttributeValue) string {
+	if s, ok := value.(*types.AttributeValueMemberS); ok {
+		return s.Value
+	}
+	return ""
+}

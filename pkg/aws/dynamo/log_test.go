@@ -1,0 +1,239 @@
+package dynamo_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/waitless/waitless/pkg/aws/dynamo"
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// kept is how long the executions of these tests are kept.
+const kept = time.Hour
+
+// itemOf is an item of an execution that started so long after the epoch.
+func itemOf(name string, seq uint64, status machine.Status, after time.Duration) engine.Item {
+	flow, execution, _ := strings.Cut(name, "/")
+	state, events := machine.New(machine.Flow{Name: flow, Hash: "hash"}, execution, expr.Object(), epoch.Add(after), machine.Limits{Kept: kept})
+	state.Status = status
+	item := engine.Item{Execution: engine.NewID(flow, execution), Seq: seq, Nonce: fmt.Sprintf("%s-%d-%s", name, seq, after)}
+	item.Body, _ = machine.Encode(machine.Place(item.Execution, seq), state, events)
+	return item
+}
+
+func mustAppend(t *testing.T, log engine.Log, items ...engine.Item) {
+	t.Helper()
+	for _, item := range items {
+		if err := log.Append(t.Context(), item); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestAnExpiredExecutionIsGoneAndItsNameFree: DynamoDB deletes what expired
+// days later, item by item.
+func TestAnExpiredExecutionIsGoneAndItsNameFree(t *testing.T) {
+	t.Parallel()
+	store := newTables(t, atEpoch)
+	first := itemOf("flow/one", 0, machine.StatusStarting, 0)
+	mustAppend(t, store, first)
+	for seq := range uint64(5) {
+		mustAppend(t, store, itemOf("flow/one", seq+1, machine.StatusRunning, 0))
+	}
+	before := dynamo.NewLog(store.client, store.log, func() time.Time { return epoch.Add(kept).Truncate(time.Second) })
+	if latest, err := before.Latest(t.Context(), first.Execution); err != nil || latest.Seq != 5 {
+		t.Errorf("in its last second: item %d, error %v", latest.Seq, err)
+	}
+	over := dynamo.NewLog(store.client, store.log, func() time.Time { return epoch.Add(kept + time.Second).Truncate(time.Second) })
+	if _, err := over.Latest(t.Context(), first.Execution); !errors.Is(err, engine.ErrNotFound) {
+		t.Errorf("after its end: error %v", err)
+	}
+	if items, err := over.Items(t.Context(), first.Execution, 0, 10); err != nil || len(items) > 0 {
+		t.Errorf("after its end: %d items, error %v", len(items), err)
+	}
+	again := itemOf("flow/one", 0, machine.StatusStarting, 2*kept)
+	mustAppend(t, over, again)
+	if latest, err := over.Latest(t.Context(), first.Execution); err != nil || latest.Nonce != again.Nonce {
+		t.Errorf("started again: latest is by %s, error %v; want %s", latest.Nonce, err, again.Nonce)
+	}
+	next := itemOf("flow/one", 1, machine.StatusRunning, 2*kept)
+	mustAppend(t, over, next)
+	if items, err := over.Items(t.Context(), first.Execution, 0, 10); err != nil || len(items) != 2 || items[1].Nonce != next.Nonce {
+		t.Errorf("started again: %d items, error %v; want the two of the second run", len(items), err)
+	}
+	if ids, err := over.Executions(t.Context(), "", ""); err != nil || len(ids) != 1 {
+		t.Errorf("started again: %d executions are listed, error %v", len(ids), err)
+	}
+}
+
+func TestEveryItemHasItsExpiry(t *testing.T) {
+	t.Parallel()
+	store := newTables(t, atEpoch)
+	id := token.ID{Execution: engine.NewID("flow", "one"), Number: 7, Expires: epoch.Add(kept).Truncate(time.Second)}
+	mustAppend(t, store, itemOf("flow/one", 0, machine.StatusStarting, 0), itemOf("flow/one", 1, machine.StatusSucceeded, 0))
+	if _, err := store.Close(t.Context(), testKeys.Handle(id), token.Closing{Outcome: token.Success(expr.Object()), At: epoch}); err != nil {
+		t.Fatal(err)
+	}
+	id.Number++
+	if _, err := store.Beat(t.Context(), testKeys.Handle(id), epoch); err != nil {
+		t.Fatal(err)
+	}
+	for table, expires := range map[string]time.Time{
+		store.log: epoch.Add(kept + time.Second).Truncate(time.Second), store.waits: id.Expires,
+	} {
+		scan, err := store.client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &table})
+		if err != nil || len(scan.Items) != 2 {
+			t.Fatalf("table %s: %+v, error %v", table, scan, err)
+		}
+		for _, item := range scan.Items {
+			if at, ok := item["expires"].(*types.AttributeValueMemberN); !ok || at.Value != fmt.Sprint(expires.Unix()) {
+				t.Errorf("table %s: an item expires at %v, want %d", table, item["expires"], expires.Unix())
+			}
+		}
+	}
+}
+
+func TestAFlowThatDynamoDBCannotHoldIsRefused(t *testing.T) {
+	t.Parallel()
+	store := newTables(t, atEpoch)
+	const flow = "version: v1\ntype: flow\nsteps:\n  - type: pass\n    name: Only\n# "
+	if _, err := store.Put(t.Context(), "large", []byte(flow+strings.Repeat("x", 390<<10-len(flow)))); err != nil {
+		t.Error(err)
+	}
+	_, err := store.Put(t.Context(), "large", []byte(flow+strings.Repeat("x", 390<<10)))
+	if engine.CodeOf(err) != engine.CodeInvalid || !strings.Contains(err.Error(), "399360") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestAFlowIsReadByAnotherProcess has no cache to answer from.
+func TestAFlowIsReadByAnotherProcess(t *testing.T) {
+	t.Parallel()
+	store := newTables(t, atEpoch)
+	const text = "version: v1\ntype: flow\nsteps:\n  - type: pass\n    name: Only\n"
+	flow, err := store.Put(t.Context(), "flow", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := dynamo.NewLog(store.client, store.log, atEpoch)
+	if again, err := other.Put(t.Context(), "flow", []byte(text)); err != nil || again != flow {
+		t.Errorf("put again: %+v, error %v", again, err)
+	}
+	other = dynamo.NewLog(store.client, store.log, atEpoch)
+	if found, err := other.Flow(t.Context(), flow); err != nil || found.Steps[0].Name != "Only" {
+		t.Errorf("the flow is %+v, error %v", found, err)
+	}
+}
+
+func TestATableThatIsNotThereIsAnErrorThatNamesWhatWasDone(t *testing.T) {
+	t.Parallel()
+	client := newClient(t, func(o *dynamodb.Options) { o.RetryMaxAttempts = 1 })
+	log, waits := dynamo.NewLog(client, "no-such-log", atEpoch), dynamo.NewWaits(client, "no-such-waits")
+	item := itemOf("flow/one", 0, machine.StatusStarting, 0)
+	_, latest := log.Latest(t.Context(), item.Execution)
+	_, items := log.Items(t.Context(), item.Execution, 0, 1)
+	_, flow := log.Flow(t.Context(), machine.Flow{Name: "flow", Hash: "hash"})
+	_, executions := log.Executions(t.Context(), "", "")
+	_, record := waits.Record(t.Context(), "handle")
+	_, closed := waits.Close(t.Context(), "handle", token.Closing{})
+	for want, err := range map[string]error{
+		"read the log of execution " + item.Execution.String() + ": table Log":      latest,
+		"read the log of execution " + item.Execution.String() + ": table Log: ":    items,
+		"append to the log of execution " + item.Execution.String() + ": table Log": log.Append(t.Context(), item),
+		"read flow flow: table Log":             flow,
+		"list executions: table Log":            executions,
+		"read a token's record: table Waits":    record,
+		"close a token: table Waits: operation": closed,
+	} {
+		if engine.CodeOf(err) != engine.CodeInternal || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "handle") {
+			t.Errorf("error %v, want one that begins with %q", err, want)
+		}
+	}
+}
+
+func idsOf(items ...engine.Item) []engine.ID {
+	ids := make([]engine.ID, len(items))
+	for i, item := range items {
+		ids[i] = item.Execution
+	}
+	return ids
+}
+
+func TestExecutionsAreListedLatestFirst(t *testing.T) {
+	t.Parallel()
+	store := newTables(t, atEpoch)
+	running := itemOf("b/running", 0, machine.StatusStarting, 2*time.Second)
+	succeeded, failed := itemOf("a/succeeded", 0, machine.StatusStarting, 0), itemOf("b/failed", 0, machine.StatusStarting, time.Nanosecond)
+	mustAppend(t, store, succeeded, running, failed, itemOf("b/running", 1, machine.StatusRunning, 2*time.Second),
+		itemOf("a/succeeded", 1, machine.StatusSucceeded, 0), itemOf("b/failed", 1, machine.StatusFailed, time.Nanosecond))
+	for _, c := range []struct {
+		flow   string
+		status machine.Status
+		want   []engine.ID
+	}{
+		{"", "", idsOf(running, failed, succeeded)},
+		{"b", "", idsOf(running, failed)},
+		{"", machine.StatusRunning, idsOf(running)},
+		{"", machine.StatusFailed, idsOf(failed)},
+		{"a", machine.StatusSucceeded, idsOf(succeeded)},
+		{"a", machine.StatusFailed, nil},
+		{"", machine.StatusStarting, nil},
+		{"c", "", nil},
+	} {
+		if got, err := store.Executions(t.Context(), c.flow, c.status); err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("of flow %q with status %q: %v, error %v; want %v", c.flow, c.status, got, err, c.want)
+		}
+	}
+}
+
+// TestPagesOfExecutionsHoldEachOnce: many executions of a shard, entries of one
+// execution on both sides of what is read at once.
+func TestPagesOfExecutionsHoldEachOnce(t *testing.T) {
+	t.Parallel()
+	store := newTables(t, atEpoch)
+	var want []engine.ID
+	for i := range 60 {
+		name, after := fmt.Sprintf("flow/run-%d", i), time.Duration(i)*time.Second
+		first := itemOf(name, 0, machine.StatusStarting, after)
+		mustAppend(t, store, first)
+		if i%3 > 0 {
+			mustAppend(t, store, itemOf(name, 1, machine.StatusSucceeded, after))
+			want = append(want, first.Execution)
+		}
+	}
+	slices.Reverse(want)
+	for _, limit := range []int{1, 7, 40, 100} {
+		var got []engine.ID
+		for after := ""; ; {
+			ids, next, err := store.List(t.Context(), "flow", machine.StatusSucceeded, after, limit)
+			if err != nil || len(ids) > limit {
+				t.Fatalf("a page of %d has %d, error %v", limit, len(ids), err)
+			}
+			got = append(got, ids...)
+			if after = next; after == "" {
+				break
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("in pages of %d: %v, want %v", limit, got, want)
+		}
+	}
+}
+
+func TestAPageThatNobodyGaveIsRefused(t *testing.T) {
+	t.Parallel()
+	log := dynamo.NewLog(newClient(t), "unused", atEpoch)
+	if _, _, err := log.List(t.Context(), "", "", "not a page", 1); engine.CodeOf(err) != engine.CodeInvalid || !strings.Contains(err.Error(), "not a page") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,85 @@
+package dynamo_test
+
+import (
+	"context"
+	"crypto/rand"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/waitless/waitless/pkg/aws/dynamo"
+	"github.com/waitless/waitless/pkg/aws/emulator"
+)
+
+func TestMain(m *testing.M) { os.Exit(emulator.Main(m)) }
+
+// epoch is before whatever the suites keep expires.
+var epoch = time.Date(2026, 1, 31, 10, 0, 0, 123456789, time.UTC)
+
+func atEpoch() time.Time { return epoch }
+
+// tables are the two tables of a test.
+type tables struct {
+	*dynamo.Log
+	*dynamo.Waits
+	client     *dynamodb.Client
+	log, waits string
+}
+
+func newClient(t *testing.T, options ...func(*dynamodb.Options)) *dynamodb.Client {
+	t.Helper()
+	return dynamodb.NewFromConfig(emulator.Config(t), options...)
+}
+
+// newTables makes empty tables.
+func newTables(t *testing.T, now func() time.Time, options ...func(*dynamodb.Options)) tables {
+	t.Helper()
+	client := newClient(t, options...)
+	log, waits := "log-"+rand.Text(), "waits-"+rand.Text()
+	create(t, client, &dynamodb.CreateTableInput{
+		TableName: &log,
+		AttributeDefinitions: []types.AttributeDefinition{
+			{AttributeName: aws.String("p"), AttributeType: types.ScalarAttributeTypeB},
+			{AttributeName: aws.String("s"), AttributeType: types.ScalarAttributeTypeB},
+			{AttributeName: aws.String("x"), AttributeType: types.ScalarAttributeTypeN},
+			{AttributeName: aws.String("t"), AttributeType: types.ScalarAttributeTypeB},
+		},
+		KeySchema: keySchema("p", "s"),
+		GlobalSecondaryIndexes: []types.GlobalSecondaryIndex{{
+			IndexName: aws.String(dynamo.ExecutionsIndex), KeySchema: keySchema("x", "t"),
+			Projection: &types.Projection{ProjectionType: types.ProjectionTypeInclude, NonKeyAttributes: []string{"f", "u", "expires"}},
+		}},
+	})
+	create(t, client, &dynamodb.CreateTableInput{
+		TableName:            &waits,
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("k"), AttributeType: types.ScalarAttributeTypeS}},
+		KeySchema:            keySchema("k"),
+	})
+	return tables{dynamo.NewLog(client, log, now), dynamo.NewWaits(client, waits), client, log, waits}
+}
+
+func create(t *testing.T, client *dynamodb.Client, table *dynamodb.CreateTableInput) {
+	t.Helper()
+	table.BillingMode = types.BillingModePayPerRequest
+	if _, err := client.CreateTable(t.Context(), table); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_, err := client.DeleteTable(context.WithoutCancel(t.Context()), &dynamodb.DeleteTableInput{TableName: table.TableName})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func keySchema(partition string, sort ...string) []types.KeySchemaElement {
+	schema := []types.KeySchemaElement{{AttributeName: &partition, KeyType: types.KeyTypeHash}}
+	for _, name := range sort {
+		schema = append(schema, types.KeySchemaElement{AttributeName: &name, KeyType: types.KeyTypeRange})
+	}
+	return schema
+}

@@ -1,0 +1,48 @@
+package emulator
+
+import (
+	"os"
+	"testing"
+)
+
+func TestMain(m *testing.M) { os.Exit(Main(m)) }
+
+func TestTheEmulatorIsReadyWhenItIsStarted(t *testing.T) {
+	t.Parallel()
+	if endpoint := *Config(t).BaseEndpoint; endpoint != running.endpoint || !running.healthy(t.Context()) {
+		t.Errorf("endpoint %s is not healthy", endpoint)
+	}
+}
+
+func TestAnEmulatorEnds(t *testing.T) {
+	t.Parallel()
+	Config(t) // says it when there is none
+	p, err := start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.stop(); err != nil {
+		t.Fatal(err)
+	}
+	if p.healthy(t.Context()) || exists(p.dir) {
+		t.Error("it answers still, or left its folder behind")
+	}
+}
+
+func TestAProgramThatEndsIsNoEmulator(t *testing.T) {
+	t.Parallel()
+	p := &process{endpoint: "http://127.0.0.1:1", dir: t.TempDir(), ended: make(chan struct{})}
+	if err := p.run("false", 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.awaitReady(); err == nil {
+		t.Error("it is ready")
+	}
+}
+
+func TestTheProgramIsLookedForInTheRepository(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if program, err := installed(); err == nil {
+		t.Errorf("found %s", program)
+	}
+}

@@ -1,0 +1,61 @@
+package schedules_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/scheduler"
+	"github.com/aws/aws-sdk-go-v2/service/scheduler/types"
+
+	"github.com/waitless/waitless/pkg/aws/wakes/schedules"
+)
+
+type client func(*scheduler.CreateScheduleInput) error
+
+func (c client) CreateSchedule(
+	_ context.Context, input *scheduler.CreateScheduleInput, _ ...func(*scheduler.Options),
+) (*scheduler.CreateScheduleOutput, error) {
+	return nil, c(input)
+}
+
+func TestASchedule(t *testing.T) {
+	t.Parallel()
+	whole := time.Date(2026, 1, 31, 11, 0, 0, 0, time.FixedZone("", 3600))
+	for at, want := range map[time.Time]string{
+		whole:                   "at(2026-01-31T10:00:00)",
+		whole.Add(1):            "at(2026-01-31T10:00:01)",
+		whole.Add(-1):           "at(2026-01-31T10:00:00)",
+		whole.Add(-time.Second): "at(2026-01-31T09:59:59)",
+	} {
+		var got *scheduler.CreateScheduleInput
+		g := &schedules.Group{Name: "group", QueueARN: "arn:queue", RoleARN: "arn:role", Client: client(func(input *scheduler.CreateScheduleInput) error {
+			got = input
+			return nil
+		})}
+		if err := g.At(t.Context(), "name", at, "body"); err != nil {
+			t.Fatal(err)
+		}
+		if *got.ScheduleExpression != want || got.ScheduleExpressionTimezone != nil {
+			t.Errorf("%s is %s, want %s", at, *got.ScheduleExpression, want)
+		}
+		if got.ActionAfterCompletion != types.ActionAfterCompletionDelete || got.FlexibleTimeWindow.Mode != types.FlexibleTimeWindowModeOff {
+			t.Errorf("it stays behind or is vague: %+v", got)
+		}
+		if *got.Name != "name" || *got.GroupName != "group" || *got.Target.Arn != "arn:queue" || *got.Target.RoleArn != "arn:role" || *got.Target.Input != "body" {
+			t.Errorf("it is %+v with target %+v", got, got.Target)
+		}
+	}
+}
+
+func TestANameThatIsTakenIsTheSameMessage(t *testing.T) {
+	t.Parallel()
+	throttled := &types.ThrottlingException{}
+	for refusal, want := range map[error]error{&types.ConflictException{}: nil, throttled: throttled} {
+		g := &schedules.Group{Client: client(func(*scheduler.CreateScheduleInput) error { return refusal })}
+		if err := g.At(t.Context(), "name", time.Now(), "body"); !errors.Is(err, want) {
+			t.Errorf("%v became %v", refusal, err)
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// ParseFlow checks a definition and names it by its content, for what
+// implements [Flows].
+func ParseFlow(name string, text []byte) (machine.Flow, *fdl.Flow, error) {
+	parsed, problems := fdl.Parse(text)
+	if parsed == nil {
+		return machine.Flow{}, nil, &Error{Code: CodeInvalid, Op: "put flow " + name, Err: problemsError(name, problems.Errors())}
+	}
+	sum := sha256.Sum256(text)
+	return machine.Flow{Name: name, Hash: hex.EncodeToString(sum[:])}, parsed, nil
+}
+
+func problemsError(name string, problems fdl.Problems) error {
+	lines := make([]string, len(problems))
+	for i, p := range problems {
+		lines[i] = p.Format(name)
+	}
+	return fmt.Errorf("the definition has %d problems:\n%s", len(problems), strings.Join(lines, "\n"))
+}
+
+// UnknownFlow is the error for a definition that was never put.
+func UnknownFlow(flow machine.Flow) error {
+	return &Error{Code: CodeNotFound, Op: "read flow " + flow.Name, Err: fmt.Errorf("there is none with hash %.12s", flow.Hash)}
+}
