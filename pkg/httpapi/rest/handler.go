@@ -10,7 +10,6 @@ import (
 	"strconv"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
@@ -85,9 +84,12 @@ func refusal(err error) *Error {
 	var refused *Error
 	var coded *engine.Error
 	var tooLarge *http.MaxBytesError
+	var report *resume.ReportError
 	switch {
 	case errors.As(err, &refused):
 		return refused
+	case errors.As(err, &report):
+		return &Error{http.StatusBadRequest, engine.CodeInvalid, report.Error()}
 	case errors.As(err, &tooLarge):
 		return &Error{http.StatusRequestEntityTooLarge, engine.CodeInvalid, fmt.Sprintf("the request is larger than %d bytes", tooLarge.Limit)}
 	case errors.Is(err, token.ErrInvalid):
@@ -309,36 +311,20 @@ func (h handler) showToken(r *http.Request) (int, any, error) {
 	return http.StatusOK, recordOf(Token{Token: text}, record), err
 }
 
-func (h handler) succeed(r *http.Request) (int, any, error) {
+func (h handler) succeed(r *http.Request) (int, any, error) { return h.close(r, resume.ParseSuccess) }
+
+func (h handler) fail(r *http.Request) (int, any, error) { return h.close(r, resume.ParseFailure) }
+
+// close closes a token with the outcome that parse finds in the body.
+func (h handler) close(r *http.Request, parse func([]byte, int) (token.Outcome, error)) (int, any, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return 0, nil, err
 	}
-	output, err := expr.ParseJSON(body)
-	switch {
-	case err != nil:
-		return 0, nil, invalid("the output is %s", err)
-	case output.Kind() != expr.KindObject:
-		return 0, nil, invalid("the output is %s; allowed: an object", output.Kind())
-	case output.Size() > machine.DefaultData:
-		return 0, nil, invalid("the output has %d bytes and the limit is %d; keep large data elsewhere and report its place",
-			output.Size(), machine.DefaultData)
-	}
-	return h.close(r, token.Success(output))
-}
-
-func (h handler) fail(r *http.Request) (int, any, error) {
-	var form Failure
-	if err := readJSON(r, &form); err != nil {
+	outcome, err := parse(body, machine.DefaultData)
+	if err != nil {
 		return 0, nil, err
 	}
-	if form.Error == "" {
-		return 0, nil, invalid("a failure has no error; allowed: a name that the flow can tell failures apart by")
-	}
-	return h.close(r, token.Failure(form.Error, form.Cause))
-}
-
-func (h handler) close(r *http.Request, outcome token.Outcome) (int, any, error) {
 	text := r.PathValue("token")
 	met, record, err := h.Tokens.Close(r.Context(), text, outcome)
 	if err != nil {
