@@ -76,11 +76,12 @@ var house = []row{
 	{path: "pkg/aws/services", ours: useCases, modules: []string{awsSDK}},
 	{path: "pkg/aws/recipients", ours: useCases, modules: []string{awsSDK}},
 	{path: "pkg/aws/bus", ours: useCases, modules: []string{awsSDK}},
+	{path: "pkg/aws/gateway", modules: []string{"github.com/aws/aws-lambda-go"}},
 
 	{
 		path: "pkg/aws/lambdas", modules: []string{awsSDK},
 		ours: append([]string{
-			"pkg/aws/dynamo", "pkg/aws/wakes", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/recipients", "pkg/aws/bus",
+			"pkg/aws/dynamo", "pkg/aws/wakes", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/recipients", "pkg/aws/bus", "pkg/aws/gateway",
 		}, composed...),
 	},
 	{
@@ -214,7 +215,7 @@ func tableViolations(rows []row) []string {
 
 var adapters = []string{
 	"pkg/local",
-	"pkg/aws/dynamo", "pkg/aws/wakes", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/recipients", "pkg/aws/bus",
+	"pkg/aws/dynamo", "pkg/aws/wakes", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/recipients", "pkg/aws/bus", "pkg/aws/gateway",
 	"pkg/httpapi/rest", "pkg/httpapi/fnf", "pkg/httpapi/sfn", "pkg/httpapi/callbackurl",
 }
 
