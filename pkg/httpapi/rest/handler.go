@@ -23,11 +23,28 @@ type Index interface {
 	Executions(ctx context.Context, flow string, status machine.Status) ([]engine.ID, error)
 }
 
+// Flows lists the definitions that [engine.Flows] keeps.
+type Flows interface {
+	// Definitions are those that are listed, in the order of their names, of
+	// one name the latest first. An empty name means all.
+	Definitions(ctx context.Context, name string) ([]engine.Definition, error)
+
+	// FlowText is a definition that is listed, as it was put. Another one:
+	// [engine.ErrNotFound].
+	FlowText(ctx context.Context, flow machine.Flow) ([]byte, error)
+
+	// DeleteFlow takes the definition off the list, until it is put again. The
+	// engine still gets it: executions that an index does not show yet need it,
+	// and histories name its steps. One that is not listed is no error.
+	DeleteFlow(ctx context.Context, flow machine.Flow) error
+}
+
 // Config is what a handler works with. All fields are required.
 type Config struct {
 	Engine *engine.Engine
 	Tokens *resume.Tokens
 	Index  Index
+	Flows  Flows
 	// Starter starts executions; nil means the engine.
 	Start func(context.Context, engine.StartRequest) (engine.StartAnswer, error)
 }
@@ -43,7 +60,10 @@ func Handler(config Config) http.Handler {
 	h := handler{config}
 	mux := http.NewServeMux()
 	for pattern, serve := range map[string]func(*http.Request) (int, any, error){
+		"GET /flows":                                       h.listFlows,
 		"PUT /flows/{flow}":                                h.putFlow,
+		"GET /flows/{flow}":                                h.showFlow,
+		"DELETE /flows/{flow}":                             h.deleteFlow,
 		"POST /flows/{flow}/executions":                    h.start,
 		"GET /executions":                                  h.list,
 		"GET /flows/{flow}/executions/{execution}":         h.show,
@@ -144,7 +164,7 @@ func (h handler) putFlow(r *http.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	flow, err := h.Engine.Flows.Put(r.Context(), name, text)
-	return http.StatusOK, Flow{flow.Name, flow.Hash}, err
+	return http.StatusOK, Flow{Name: flow.Name, Hash: flow.Hash}, err
 }
 
 func (h handler) start(r *http.Request) (int, any, error) {
@@ -261,11 +281,16 @@ func (h handler) stop(r *http.Request) (int, any, error) {
 	return http.StatusAccepted, execution, err
 }
 
-// openTokens reads the latest items of the running executions.
+// openTokens reads the latest items of the running executions, or of the one
+// that is named.
 func (h handler) openTokens(r *http.Request) (int, any, error) {
-	ids, err := h.Index.Executions(r.Context(), "", machine.StatusRunning)
-	if err != nil {
-		return 0, nil, err
+	query := r.URL.Query()
+	ids := []engine.ID{engine.NewID(query.Get("flow"), query.Get("execution"))}
+	if query.Get("execution") == "" {
+		var err error
+		if ids, err = h.Index.Executions(r.Context(), query.Get("flow"), machine.StatusRunning); err != nil {
+			return 0, nil, err
+		}
 	}
 	tokens := []Token{}
 	for _, id := range ids {
@@ -273,7 +298,7 @@ func (h handler) openTokens(r *http.Request) (int, any, error) {
 		if err != nil {
 			return 0, nil, err
 		}
-		if r.URL.Query().Get("unmask") != "true" {
+		if query.Get("unmask") != "true" {
 			t.Token = token.Mask(t.Token)
 		}
 		if ok {
