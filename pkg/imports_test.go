@@ -66,6 +66,7 @@ var house = []row{
 	{path: "pkg/sim", testing: true, ours: useCases},
 
 	{path: "pkg/httpapi/rest", ours: useCases},
+	{path: "pkg/httpapi/rest/resttest", testing: true, ours: []string{"pkg/httpapi/rest", "pkg/engine", "pkg/machine"}},
 	{path: "pkg/httpapi/fnf", ours: useCases},
 	{path: "pkg/httpapi/sfn", ours: useCases},
 	{path: "pkg/httpapi/callbackurl", ours: useCases},
@@ -80,6 +81,7 @@ var house = []row{
 	{path: "pkg/aws/recipients", ours: useCases, modules: []string{awsSDK}},
 	{path: "pkg/aws/bus", ours: useCases, modules: []string{awsSDK}},
 	{path: "pkg/aws/secrets", ours: core, modules: []string{awsSDK}},
+	{path: "pkg/aws/gateway", modules: []string{"github.com/aws/aws-lambda-go"}},
 
 	{path: "pkg/aws/lambdas", modules: []string{awsSDK}, ours: []string{"pkg/jobs/simulated"}},
 	{path: "pkg/aws/lambdas/environment", modules: []string{awsSDK}},
@@ -223,6 +225,7 @@ func tableViolations(rows []row) []string {
 var adapters = []string{
 	"pkg/local",
 	"pkg/aws/dynamo", "pkg/aws/wakes", "pkg/aws/wakes/schedules", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/recipients", "pkg/aws/bus",
+	"pkg/aws/gateway",
 	"pkg/httpapi/rest", "pkg/httpapi/fnf", "pkg/httpapi/sfn", "pkg/httpapi/callbackurl",
 }
 

@@ -97,8 +97,14 @@ func storeError(what string, err error) error {
 	return &failure{exit: ExitInternal, what: what, why: err.Error()}
 }
 
-func handlerOf(system *local.System, index rest.Index) http.Handler {
-	return rest.Handler(rest.Config{Engine: system.Engine, Tokens: system.Tokens, Index: index, Start: system.Start})
+// lists is what a store lists for people.
+type lists interface {
+	rest.Index
+	rest.Flows
+}
+
+func handlerOf(system *local.System, lists lists) http.Handler {
+	return rest.Handler(rest.Config{Engine: system.Engine, Tokens: system.Tokens, Index: lists, Flows: lists, Start: system.Start})
 }
 
 // dialSocket is a client of whoever holds the store, nil when nobody does.

@@ -138,6 +138,13 @@ type Flows interface {
 	Flow(ctx context.Context, flow machine.Flow) (*fdl.Flow, error)
 }
 
+// Definition is an entry in a list of definitions, for those who manage them.
+type Definition struct {
+	Flow machine.Flow
+	// Created is when the definition was put first.
+	Created time.Time
+}
+
 // Observer is told what an engine does, for logs and views. Its methods return
 // quickly and must be safe for concurrent use.
 type Observer interface {

@@ -18,8 +18,15 @@ import (
 type MemoryStore struct {
 	mu      sync.RWMutex
 	logs    map[engine.ID][]engine.Item
-	flows   map[machine.Flow]*fdl.Flow
+	flows   map[machine.Flow]definition
 	records map[string][]byte // by handle, encoded so that nobody shares them
+}
+
+// definition is a definition that was put.
+type definition struct {
+	flow    *fdl.Flow
+	text    []byte
+	created time.Time // zero when it was deleted
 }
 
 // Latest implements [engine.Log].
@@ -111,9 +118,11 @@ func (m *MemoryStore) Put(_ context.Context, name string, text []byte) (machine.
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.flows == nil {
-		m.flows = make(map[machine.Flow]*fdl.Flow)
+		m.flows = make(map[machine.Flow]definition)
 	}
-	m.flows[flow] = parsed
+	if m.flows[flow].created.IsZero() {
+		m.flows[flow] = definition{parsed, bytes.Clone(text), time.Now()}
+	}
 	return flow, nil
 }
 
@@ -121,11 +130,47 @@ func (m *MemoryStore) Put(_ context.Context, name string, text []byte) (machine.
 func (m *MemoryStore) Flow(_ context.Context, flow machine.Flow) (*fdl.Flow, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	parsed, ok := m.flows[flow]
+	found, ok := m.flows[flow]
 	if !ok {
 		return nil, engine.UnknownFlow(flow)
 	}
-	return parsed, nil
+	return found.flow, nil
+}
+
+// Definitions implements the list of flows of the management API.
+func (m *MemoryStore) Definitions(_ context.Context, name string) ([]engine.Definition, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var list []engine.Definition
+	for flow, d := range m.flows {
+		if !d.created.IsZero() && (name == "" || flow.Name == name) {
+			list = append(list, engine.Definition{Flow: flow, Created: d.created})
+		}
+	}
+	SortDefinitions(list)
+	return list, nil
+}
+
+// FlowText implements the list of flows of the management API.
+func (m *MemoryStore) FlowText(_ context.Context, flow machine.Flow) ([]byte, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	found := m.flows[flow]
+	if found.created.IsZero() {
+		return nil, engine.UnknownFlow(flow)
+	}
+	return bytes.Clone(found.text), nil
+}
+
+// DeleteFlow implements the list of flows of the management API.
+func (m *MemoryStore) DeleteFlow(_ context.Context, flow machine.Flow) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if found, ok := m.flows[flow]; ok {
+		found.created = time.Time{}
+		m.flows[flow] = found
+	}
+	return nil
 }
 
 // Record implements [engine.Outcomes].

@@ -105,6 +105,13 @@ func answer(record token.Record, closing token.Closing) Answer {
 	return Closed
 }
 
+// Check is [token.ErrInvalid] for a text that is no token, before anything is
+// read of what comes with it.
+func (t *Tokens) Check(text string) error {
+	_, _, err := t.config.Keys.Verify(text, t.config.Now())
+	return err
+}
+
 // Heartbeat keeps the token from being closed for a missed one. The record
 // tells whether it was open still.
 func (t *Tokens) Heartbeat(ctx context.Context, text string) (token.Record, error) {

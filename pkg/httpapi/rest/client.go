@@ -31,6 +31,27 @@ func (c *Client) PutFlow(ctx context.Context, name string, definition []byte) (f
 	return flow, c.do(ctx, http.MethodPut, path("flows", name), definition, &flow)
 }
 
+// Flows lists definitions by name, of each name the latest first. An empty
+// name means all.
+func (c *Client) Flows(ctx context.Context, name string) ([]Flow, error) {
+	var list flowList
+	err := c.do(ctx, http.MethodGet, "/flows?"+url.Values{"flow": {name}}.Encode(), nil, &list)
+	return list.Flows, err
+}
+
+// Flow is a flow with its definition: the latest, or the one whose hash begins
+// with hash.
+func (c *Client) Flow(ctx context.Context, name, hash string) (flow Flow, err error) {
+	return flow, c.do(ctx, http.MethodGet, path("flows", name)+"?"+url.Values{"hash": {hash}}.Encode(), nil, &flow)
+}
+
+// DeleteFlow deletes the definitions of a name and answers which these were.
+func (c *Client) DeleteFlow(ctx context.Context, name string) ([]Flow, error) {
+	var list flowList
+	err := c.do(ctx, http.MethodDelete, path("flows", name), nil, &list)
+	return list.Flows, err
+}
+
 // Start starts an execution. New tells whether it is one, or was started
 // before with the same definition and input.
 func (c *Client) Start(ctx context.Context, flow string, start Start) (execution Execution, isNew bool, err error) {
@@ -75,6 +96,20 @@ func (c *Client) Tokens(ctx context.Context, unmask bool) ([]Token, error) {
 	}
 	err := c.do(ctx, http.MethodGet, "/tokens?unmask="+strconv.FormatBool(unmask), nil, &list)
 	return list.Tokens, err
+}
+
+// OpenToken is the token that an execution waits for, with its text; ok is
+// false when it waits for none.
+func (c *Client) OpenToken(ctx context.Context, flow, execution string) (t Token, ok bool, err error) {
+	var list struct {
+		Tokens []Token `json:"tokens"`
+	}
+	query := url.Values{"flow": {flow}, "execution": {execution}, "unmask": {"true"}}
+	err = c.do(ctx, http.MethodGet, "/tokens?"+query.Encode(), nil, &list)
+	if err != nil || len(list.Tokens) == 0 {
+		return t, false, err
+	}
+	return list.Tokens[0], true, nil
 }
 
 // Token describes a token by its text.

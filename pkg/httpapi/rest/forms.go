@@ -13,6 +13,10 @@ import (
 type Flow struct {
 	Name string `json:"name"`
 	Hash string `json:"hash"` // SHA-256 of the text, hexadecimal
+	// CreatedTime is when it was put first; left out in the answer to a put.
+	CreatedTime string `json:"createdTime,omitempty"`
+	// Definition is the text, for who asked for one flow.
+	Definition string `json:"definition,omitempty"`
 }
 
 // Start asks for an execution.

@@ -10,7 +10,6 @@ import (
 	"strconv"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
@@ -31,11 +30,28 @@ type Tokens interface {
 	Describe(ctx context.Context, text string) (token.ID, token.Record, error)
 }
 
+// Flows lists the definitions that [engine.Flows] keeps.
+type Flows interface {
+	// Definitions are those that are listed, in the order of their names, of
+	// one name the latest first. An empty name means all.
+	Definitions(ctx context.Context, name string) ([]engine.Definition, error)
+
+	// FlowText is a definition that is listed, as it was put. Another one:
+	// [engine.ErrNotFound].
+	FlowText(ctx context.Context, flow machine.Flow) ([]byte, error)
+
+	// DeleteFlow takes the definition off the list, until it is put again. The
+	// engine still gets it: executions that an index does not show yet need it,
+	// and histories name its steps. One that is not listed is no error.
+	DeleteFlow(ctx context.Context, flow machine.Flow) error
+}
+
 // Config is what a handler works with. All fields are required.
 type Config struct {
 	Engine *engine.Engine
 	Tokens Tokens
 	Index  Index
+	Flows  Flows
 	// Starter starts executions; nil means the engine.
 	Start func(context.Context, engine.StartRequest) (engine.StartAnswer, error)
 }
@@ -51,7 +67,10 @@ func Handler(config Config) http.Handler {
 	h := handler{config}
 	mux := http.NewServeMux()
 	for pattern, serve := range map[string]func(*http.Request) (int, any, error){
+		"GET /flows":                                       h.listFlows,
 		"PUT /flows/{flow}":                                h.putFlow,
+		"GET /flows/{flow}":                                h.showFlow,
+		"DELETE /flows/{flow}":                             h.deleteFlow,
 		"POST /flows/{flow}/executions":                    h.start,
 		"GET /executions":                                  h.list,
 		"GET /flows/{flow}/executions/{execution}":         h.show,
@@ -92,9 +111,12 @@ func refusal(err error) *Error {
 	var refused *Error
 	var coded *engine.Error
 	var tooLarge *http.MaxBytesError
+	var report *resume.ReportError
 	switch {
 	case errors.As(err, &refused):
 		return refused
+	case errors.As(err, &report):
+		return &Error{http.StatusBadRequest, engine.CodeInvalid, report.Error()}
 	case errors.As(err, &tooLarge):
 		return &Error{http.StatusRequestEntityTooLarge, engine.CodeInvalid, fmt.Sprintf("the request is larger than %d bytes", tooLarge.Limit)}
 	case errors.Is(err, token.ErrInvalid):
@@ -149,7 +171,7 @@ func (h handler) putFlow(r *http.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	flow, err := h.Engine.Flows.Put(r.Context(), name, text)
-	return http.StatusOK, Flow{flow.Name, flow.Hash}, err
+	return http.StatusOK, Flow{Name: flow.Name, Hash: flow.Hash}, err
 }
 
 func (h handler) start(r *http.Request) (int, any, error) {
@@ -266,11 +288,16 @@ func (h handler) stop(r *http.Request) (int, any, error) {
 	return http.StatusAccepted, execution, err
 }
 
-// openTokens reads the latest items of the running executions.
+// openTokens reads the latest items of the running executions, or of the one
+// that is named.
 func (h handler) openTokens(r *http.Request) (int, any, error) {
-	ids, err := h.Index.Executions(r.Context(), "", machine.StatusRunning)
-	if err != nil {
-		return 0, nil, err
+	query := r.URL.Query()
+	ids := []engine.ID{engine.NewID(query.Get("flow"), query.Get("execution"))}
+	if query.Get("execution") == "" {
+		var err error
+		if ids, err = h.Index.Executions(r.Context(), query.Get("flow"), machine.StatusRunning); err != nil {
+			return 0, nil, err
+		}
 	}
 	tokens := []Token{}
 	for _, id := range ids {
@@ -278,7 +305,7 @@ func (h handler) openTokens(r *http.Request) (int, any, error) {
 		if err != nil {
 			return 0, nil, err
 		}
-		if r.URL.Query().Get("unmask") != "true" {
+		if query.Get("unmask") != "true" {
 			t.Token = token.Mask(t.Token)
 		}
 		if ok {
@@ -316,36 +343,20 @@ func (h handler) showToken(r *http.Request) (int, any, error) {
 	return http.StatusOK, recordOf(Token{Token: text}, record), err
 }
 
-func (h handler) succeed(r *http.Request) (int, any, error) {
+func (h handler) succeed(r *http.Request) (int, any, error) { return h.close(r, resume.ParseSuccess) }
+
+func (h handler) fail(r *http.Request) (int, any, error) { return h.close(r, resume.ParseFailure) }
+
+// close closes a token with the outcome that parse finds in the body.
+func (h handler) close(r *http.Request, parse func([]byte, int) (token.Outcome, error)) (int, any, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return 0, nil, err
 	}
-	output, err := expr.ParseJSON(body)
-	switch {
-	case err != nil:
-		return 0, nil, invalid("the output is %s", err)
-	case output.Kind() != expr.KindObject:
-		return 0, nil, invalid("the output is %s; allowed: an object", output.Kind())
-	case output.Size() > machine.DefaultData:
-		return 0, nil, invalid("the output has %d bytes and the limit is %d; keep large data elsewhere and report its place",
-			output.Size(), machine.DefaultData)
-	}
-	return h.close(r, token.Success(output))
-}
-
-func (h handler) fail(r *http.Request) (int, any, error) {
-	var form Failure
-	if err := readJSON(r, &form); err != nil {
+	outcome, err := parse(body, machine.DefaultData)
+	if err != nil {
 		return 0, nil, err
 	}
-	if form.Error == "" {
-		return 0, nil, invalid("a failure has no error; allowed: a name that the flow can tell failures apart by")
-	}
-	return h.close(r, token.Failure(form.Error, form.Cause))
-}
-
-func (h handler) close(r *http.Request, outcome token.Outcome) (int, any, error) {
 	text := r.PathValue("token")
 	met, record, err := h.Tokens.Close(r.Context(), text, outcome)
 	if err != nil {

@@ -31,7 +31,7 @@ func newAPI(t *testing.T) *api {
 	store := &local.MemoryStore{}
 	system := local.New(local.Config{Store: store, Clock: local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC))})
 	server := httptest.NewServer(rest.Handler(rest.Config{
-		Engine: system.Engine, Tokens: system.Tokens, Index: store, Start: system.Start,
+		Engine: system.Engine, Tokens: system.Tokens, Index: store, Flows: store, Start: system.Start,
 	}))
 	t.Cleanup(server.Close)
 	return &api{&rest.Client{Base: server.URL, HTTP: server.Client()}, t, system, server}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/engine/enginetest"
+	"github.com/waitless/waitless/pkg/httpapi/rest/resttest"
 	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/resume/resumetest"
@@ -30,6 +31,8 @@ func TestLog(t *testing.T)      { t.Parallel(); enginetest.Log(t, as[engine.Log]
 func TestFlows(t *testing.T)    { t.Parallel(); enginetest.Flows(t, as[engine.Flows]) }
 func TestOutcomes(t *testing.T) { t.Parallel(); enginetest.Outcomes(t, as[enginetest.Records]) }
 func TestContract(t *testing.T) { t.Parallel(); enginetest.Contract(t, as[enginetest.Store]) }
+
+func TestFlowList(t *testing.T) { t.Parallel(); resttest.Flows(t, as[resttest.Store]) }
 
 func TestCrashes(t *testing.T) {
 	t.Parallel()

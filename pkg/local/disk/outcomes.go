@@ -3,77 +3,10 @@ package disk
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"time"
 
-	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
-	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
-
-// Put implements [engine.Flows].
-func (s *Store) Put(ctx context.Context, name string, text []byte) (machine.Flow, error) {
-	flow, parsed, err := engine.ParseFlow(name, text)
-	if err != nil {
-		return machine.Flow{}, err
-	}
-	if s.knownFlow(flow) != nil {
-		return flow, nil
-	}
-	if err := ctx.Err(); err != nil {
-		return machine.Flow{}, err
-	}
-	err = s.do("put flow "+name, func() error { return s.commits.commit(change{flowKey(flow), bytes.Clone(text)}) })
-	if err != nil {
-		return machine.Flow{}, err
-	}
-	s.keepFlow(flow, parsed)
-	return flow, nil
-}
-
-func flowKey(flow machine.Flow) []byte {
-	return fmt.Appendf(nil, "%c%s/%s", keyFlow, flow.Hash, flow.Name)
-}
-
-// Flow implements [engine.Flows].
-func (s *Store) Flow(ctx context.Context, flow machine.Flow) (*fdl.Flow, error) {
-	if parsed := s.knownFlow(flow); parsed != nil {
-		return parsed, nil
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	var parsed *fdl.Flow
-	err := s.do("read flow "+flow.Name, func() error {
-		text, ok, err := s.get(flowKey(flow))
-		switch {
-		case err != nil:
-			return err
-		case !ok:
-			return engine.UnknownFlow(flow)
-		}
-		_, parsed, err = engine.ParseFlow(flow.Name, text)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	s.keepFlow(flow, parsed)
-	return parsed, nil
-}
-
-func (s *Store) knownFlow(flow machine.Flow) *fdl.Flow {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.flows[flow]
-}
-
-func (s *Store) keepFlow(flow machine.Flow, parsed *fdl.Flow) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.flows[flow] = parsed
-}
 
 // Record implements [engine.Outcomes].
 func (s *Store) Record(ctx context.Context, handle string) (record token.Record, err error) {

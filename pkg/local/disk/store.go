@@ -48,6 +48,8 @@ type Store struct {
 
 	mu    sync.Mutex
 	flows map[machine.Flow]*fdl.Flow // those asked for, parsed
+	// listed are the flows known to be on the list.
+	listed map[machine.Flow]bool
 }
 
 // stripe orders what concerns one execution, or one token: a write holds it
@@ -147,7 +149,7 @@ func openData(fs vfs.FS, dir, op string) (*Store, error) {
 	}
 	return &Store{
 		dir: dir, db: db, commits: newCommitter(db, failure), lock: io.NopCloser(nil),
-		seed: maphash.MakeSeed(), flows: map[machine.Flow]*fdl.Flow{},
+		seed: maphash.MakeSeed(), flows: map[machine.Flow]*fdl.Flow{}, listed: map[machine.Flow]bool{},
 	}, nil
 }
 
@@ -249,6 +251,7 @@ const (
 	keyItem       = 'i' // execution, number: nonce and body of an item
 	keyUnfinished = 'u' // execution: nothing, until its terminal item is there
 	keyFlow       = 'f' // hash, name: text of a definition
+	keyListed     = 'l' // name, hash: when it was put, until it is deleted
 	keyRecord     = 'r' // handle: record of a token
 )
 

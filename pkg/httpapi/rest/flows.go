@@ -1,0 +1,118 @@
+package rest
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+func (h handler) listFlows(r *http.Request) (int, any, error) {
+	definitions, err := h.Flows.Definitions(r.Context(), r.URL.Query().Get("flow"))
+	return http.StatusOK, flowsOf(definitions), err
+}
+
+// flowList is the answer with several definitions.
+type flowList struct {
+	Flows []Flow `json:"flows"`
+}
+
+func flowsOf(definitions []engine.Definition) flowList {
+	list := flowList{make([]Flow, len(definitions))}
+	for i, d := range definitions {
+		list.Flows[i] = flowOf(d)
+	}
+	return list
+}
+
+func flowOf(d engine.Definition) Flow {
+	return Flow{Name: d.Flow.Name, Hash: d.Flow.Hash, CreatedTime: instant(d.Created)}
+}
+
+// definitions are those of a name; none is an error.
+func (h handler) definitions(r *http.Request) ([]engine.Definition, error) {
+	name := r.PathValue("flow")
+	definitions, err := h.Flows.Definitions(r.Context(), name)
+	if err == nil && len(definitions) == 0 {
+		err = &Error{http.StatusNotFound, engine.CodeNotFound, fmt.Sprintf("there is no flow %q", name)}
+	}
+	return definitions, err
+}
+
+func (h handler) showFlow(r *http.Request) (int, any, error) {
+	definitions, err := h.definitions(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	found, err := pick(definitions, r.URL.Query().Get("hash"))
+	if err != nil {
+		return 0, nil, err
+	}
+	text, err := h.Flows.FlowText(r.Context(), found.Flow)
+	flow := flowOf(found)
+	flow.Definition = string(text)
+	return http.StatusOK, flow, err
+}
+
+// pick finds the definition whose hash begins so; an empty hash means the
+// latest.
+func pick(definitions []engine.Definition, hash string) (engine.Definition, error) {
+	if hash == "" {
+		return definitions[0], nil
+	}
+	var found []engine.Definition
+	for _, d := range definitions {
+		if strings.HasPrefix(d.Flow.Hash, hash) {
+			found = append(found, d)
+		}
+	}
+	name := definitions[0].Flow.Name
+	switch len(found) {
+	case 0:
+		return engine.Definition{}, &Error{http.StatusNotFound, engine.CodeNotFound, fmt.Sprintf("flow %s has no definition with the hash %s", name, hash)}
+	case 1:
+		return found[0], nil
+	}
+	return engine.Definition{}, invalid("flow %s has %d definitions whose hash begins with %s; give more of it", name, len(found), hash)
+}
+
+func (h handler) deleteFlow(r *http.Request) (int, any, error) {
+	definitions, err := h.definitions(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	if err := h.refuseUnfinished(r.Context(), r.PathValue("flow")); err != nil {
+		return 0, nil, err
+	}
+	for _, d := range definitions {
+		if err := h.Flows.DeleteFlow(r.Context(), d.Flow); err != nil {
+			return 0, nil, err
+		}
+	}
+	return http.StatusOK, flowsOf(definitions), nil
+}
+
+// refuseUnfinished keeps a person from deleting what is in use. The index may
+// not show the latest executions; these still get their definition.
+func (h handler) refuseUnfinished(ctx context.Context, flow string) error {
+	var unfinished []engine.ID
+	for _, status := range []machine.Status{machine.StatusStarting, machine.StatusRunning} {
+		ids, err := h.Index.Executions(ctx, flow, status)
+		if err != nil {
+			return err
+		}
+		unfinished = append(unfinished, ids...)
+	}
+	if len(unfinished) == 0 {
+		return nil
+	}
+	state, err := h.Engine.Describe(ctx, unfinished[0])
+	if err != nil {
+		return err
+	}
+	return &Error{http.StatusConflict, engine.CodeConflict, fmt.Sprintf(
+		"flow %s is in use: %d of its executions have not ended, as %s/%s; stop them or wait for their end", flow, len(unfinished), flow, state.Execution)}
+}

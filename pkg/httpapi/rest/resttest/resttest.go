@@ -1,0 +1,228 @@
+// Package resttest holds the suite that every store of package rest passes:
+// [Flows] for its list of definitions.
+//
+// The suite takes a constructor and runs one sub-test a case, each on an empty
+// store.
+//
+// This package may change between releases.
+package resttest
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// Store is a list of definitions and what puts them there.
+type Store interface {
+	engine.Flows
+	rest.Flows
+}
+
+// Flows is the suite of [rest.Flows].
+func Flows(t *testing.T, open func(t *testing.T) Store) {
+	t.Helper()
+	for name, test := range map[string]func(on){
+		"a store without flows lists none":                          flowsNone,
+		"what was put is listed by name":                            flowsListed,
+		"of one name the latest definition is the first":            flowsLatest,
+		"a name that begins like another one is another one":        flowsPrefix,
+		"the same put again changes nothing":                        flowsAgain,
+		"a text comes back as it was put":                           flowsText,
+		"a text that was never put is not found":                    flowsNoText,
+		"what was deleted is not listed and its text not found":     flowsDeleted,
+		"what was deleted is still there for its executions":        flowsKept,
+		"what was deleted and put again is listed again":            flowsBack,
+		"to delete what is not listed changes nothing":              flowsDeleteNothing,
+		"another definition of the name stays when one was deleted": flowsOtherStays,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(on{t, open(t)})
+		})
+	}
+}
+
+// on is what a case is run on, and the test that it reports to.
+type on struct {
+	*testing.T
+	store Store
+}
+
+const (
+	one = "version: v1\ntype: flow # é\nsteps:\n  - type: pass\n    name: One\n"
+	two = "version: v1\ntype: flow\nsteps:\n  - type: pass\n    name: Two\n"
+)
+
+func (c on) put(name, text string) machine.Flow {
+	c.Helper()
+	flow, err := c.store.Put(c.Context(), name, []byte(text))
+	if err != nil {
+		c.Fatal(err)
+	}
+	return flow
+}
+
+func (c on) delete(flow machine.Flow) {
+	c.Helper()
+	if err := c.store.DeleteFlow(c.Context(), flow); err != nil {
+		c.Fatal(err)
+	}
+}
+
+func (c on) list(name string) []engine.Definition {
+	c.Helper()
+	list, err := c.store.Definitions(c.Context(), name)
+	if err != nil {
+		c.Fatal(err)
+	}
+	return list
+}
+
+// wantListed: these are listed under the name, in any order of one name's.
+func (c on) wantListed(name string, want ...machine.Flow) {
+	c.Helper()
+	list := c.list(name)
+	listed := make([]machine.Flow, len(list))
+	for i, d := range list {
+		listed[i] = d.Flow
+	}
+	if len(listed) != len(want) || slices.ContainsFunc(want, func(f machine.Flow) bool { return !slices.Contains(listed, f) }) {
+		c.Errorf("listed under %q: %v; want %v", name, listed, want)
+	}
+	if !slices.IsSortedFunc(list, inOrder) {
+		c.Errorf("listed in this order: %v", list)
+	}
+}
+
+func inOrder(a, b engine.Definition) int {
+	switch {
+	case a.Flow.Name < b.Flow.Name:
+		return -1
+	case a.Flow.Name > b.Flow.Name:
+		return 1
+	}
+	return b.Created.Compare(a.Created)
+}
+
+func (c on) wantNoText(flow machine.Flow) {
+	c.Helper()
+	if text, err := c.store.FlowText(c.Context(), flow); !errors.Is(err, engine.ErrNotFound) {
+		c.Errorf("text %q, error %v; want one that is engine.ErrNotFound", text, err)
+	}
+}
+
+func flowsNone(c on) {
+	c.wantListed("")
+	c.wantListed("one")
+}
+
+func flowsListed(c on) {
+	// Stores keep instants in whole milliseconds at least.
+	before := time.Now().Truncate(time.Millisecond)
+	b, a := c.put("b", one), c.put("a", one)
+	after := time.Now()
+	c.wantListed("", a, b)
+	c.wantListed("a", a)
+	c.wantListed("c")
+	for _, d := range c.list("") {
+		if d.Created.Before(before) || d.Created.After(after) {
+			c.Errorf("%v was created before %s or after %s", d, before, after)
+		}
+	}
+}
+
+func flowsLatest(c on) {
+	older := c.put("a", one)
+	created := c.list("a")[0].Created
+	var newer machine.Flow
+	// The clock of the store tells the two apart when it has moved on.
+	for list := c.list("a"); !list[0].Created.After(created); list = c.list("a") {
+		c.delete(newer)
+		newer = c.put("a", two)
+	}
+	c.wantListed("a", newer, older)
+	if latest := c.list("a")[0].Flow; latest != newer {
+		c.Errorf("the first is %v; want %v", latest, newer)
+	}
+}
+
+func flowsPrefix(c on) {
+	short, long := c.put("flow", one), c.put("flow-2", one)
+	c.wantListed("flow", short)
+	c.wantListed("flow-2", long)
+	c.wantListed("flo")
+}
+
+func flowsAgain(c on) {
+	flow := c.put("a", one)
+	first := c.list("a")
+	c.put("a", one)
+	if again := c.list("a"); len(again) != 1 || again[0].Flow != flow || !again[0].Created.Equal(first[0].Created) {
+		c.Errorf("first %v, then %v", first, again)
+	}
+}
+
+func flowsText(c on) {
+	a, b := c.put("a", one), c.put("a", two)
+	for flow, want := range map[machine.Flow]string{a: one, b: two} {
+		if text, err := c.store.FlowText(c.Context(), flow); err != nil || string(text) != want {
+			c.Errorf("text %q, %v; want %q", text, err, want)
+		}
+	}
+}
+
+func flowsNoText(c on) {
+	flow := c.put("a", one)
+	c.wantNoText(machine.Flow{Name: "b", Hash: flow.Hash})
+	c.wantNoText(machine.Flow{Name: "a", Hash: "0"})
+	c.wantNoText(machine.Flow{})
+}
+
+func flowsDeleted(c on) {
+	flow := c.put("a", one)
+	c.delete(flow)
+	c.wantListed("")
+	c.wantListed("a")
+	c.wantNoText(flow)
+}
+
+func flowsKept(c on) {
+	flow := c.put("a", one)
+	c.delete(flow)
+	if found, err := c.store.Flow(c.Context(), flow); err != nil || found.Steps[0].Name != "One" {
+		c.Errorf("flow %+v, error %v", found, err)
+	}
+}
+
+func flowsBack(c on) {
+	flow := c.put("a", one)
+	for range 2 {
+		c.delete(flow)
+		if back := c.put("a", one); back != flow {
+			c.Errorf("first %v, then %v", flow, back)
+		}
+		c.wantListed("a", flow)
+		if text, err := c.store.FlowText(c.Context(), flow); err != nil || string(text) != one {
+			c.Errorf("text %q, %v", text, err)
+		}
+	}
+}
+
+func flowsDeleteNothing(c on) {
+	flow := c.put("a", one)
+	c.delete(machine.Flow{Name: "b", Hash: flow.Hash})
+	c.delete(machine.Flow{Name: "a", Hash: "0"})
+	c.wantListed("", flow)
+}
+
+func flowsOtherStays(c on) {
+	gone, stays := c.put("a", one), c.put("a", two)
+	c.delete(gone)
+	c.wantListed("a", stays)
+}

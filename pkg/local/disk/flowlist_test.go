@@ -1,0 +1,55 @@
+package disk_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/waitless/waitless/pkg/local/disk"
+)
+
+// The list is the same after a restart, whatever was known before.
+func TestTheListOfFlowsOutlivesTheProcess(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "store")
+	inStore := func(do func(s *disk.Store)) {
+		t.Helper()
+		store, err := disk.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		do(store)
+		if list, err := store.Definitions(t.Context(), ""); err != nil || len(list) != 1 || list[0].Flow.Name != "stays" {
+			t.Errorf("listed %v, %v", list, err)
+		}
+		if err := store.Shut(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	inStore(func(s *disk.Store) {
+		stays, err := s.Put(t.Context(), "stays", []byte(passOnly))
+		if err != nil {
+			t.Fatal(err)
+		}
+		gone, err := s.Put(t.Context(), "gone", []byte(passOnly))
+		if err == nil {
+			err = s.DeleteFlow(t.Context(), gone)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := s.FlowText(t.Context(), stays); err != nil || string(text) != passOnly {
+			t.Errorf("text %q, %v", text, err)
+		}
+	})
+	inStore(func(*disk.Store) {})
+	inStore(func(s *disk.Store) {
+		before, _ := s.Definitions(t.Context(), "stays")
+		if _, err := s.Put(t.Context(), "stays", []byte(passOnly)); err != nil {
+			t.Fatal(err)
+		}
+		after, err := s.Definitions(t.Context(), "stays")
+		if err != nil || !after[0].Created.Equal(before[0].Created) {
+			t.Errorf("created %v, then %v, %v", before, after, err)
+		}
+	})
+}

@@ -1,0 +1,73 @@
+package resume
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// ReportError says why what somebody reported is no outcome.
+type ReportError struct {
+	// TooLarge: the report is well formed and has more bytes than a step may.
+	TooLarge bool
+	// What is wrong, without a word of the report.
+	What string
+	// Err is more about it, and may quote the report; nil when there is no more.
+	Err error
+}
+
+func (e *ReportError) Error() string {
+	if e.Err == nil {
+		return e.What
+	}
+	return e.What + ": " + e.Err.Error()
+}
+
+// Unwrap is the cause.
+func (e *ReportError) Unwrap() error { return e.Err }
+
+// ParseSuccess reads the output of a step of ours: a JSON object of at most
+// limit bytes, written compactly. An error is a [*ReportError].
+func ParseSuccess(report []byte, limit int) (token.Outcome, error) {
+	output, err := expr.ParseJSON(report)
+	switch {
+	case err != nil:
+		return token.Outcome{}, &ReportError{What: "the output cannot be read; allowed: a JSON object", Err: err}
+	case output.Kind() != expr.KindObject:
+		return token.Outcome{}, &ReportError{What: fmt.Sprintf("the output is %s; allowed: an object", output.Kind())}
+	case output.Size() > limit:
+		return token.Outcome{}, tooLarge("the output", output.Size(), limit)
+	}
+	return token.Success(output), nil
+}
+
+// ParseFailure reads {"error","cause"}, of at most limit bytes together. An
+// error is a [*ReportError].
+func ParseFailure(report []byte, limit int) (token.Outcome, error) {
+	var form struct{ Error, Cause string }
+	decoder := json.NewDecoder(bytes.NewReader(report))
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(&form)
+	if err == nil && decoder.More() {
+		err = errors.New("more text after the object")
+	}
+	switch size := len(form.Error) + len(form.Cause); {
+	case err != nil && !errors.Is(err, io.EOF):
+		return token.Outcome{}, &ReportError{What: `the failure cannot be read; allowed: {"error": text, "cause": text}`, Err: err}
+	case form.Error == "":
+		return token.Outcome{}, &ReportError{What: "a failure has no error; allowed: a name that the flow can tell failures apart by"}
+	case size > limit:
+		return token.Outcome{}, tooLarge("the failure", size, limit)
+	}
+	return token.Failure(form.Error, form.Cause), nil
+}
+
+func tooLarge(what string, size, limit int) error {
+	return &ReportError{TooLarge: true, What: fmt.Sprintf(
+		"%s has %d bytes and the limit is %d; keep large data elsewhere and report its place", what, size, limit)}
+}

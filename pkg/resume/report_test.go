@@ -1,0 +1,65 @@
+package resume_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+const limit = 40
+
+func TestReports(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		parse  func([]byte, int) (token.Outcome, error)
+		report string
+		want   string // the error, or error and cause of a failure, or the output
+		large  bool
+	}{
+		"an output":               {resume.ParseSuccess, `{"status": "ok"}`, `{"status":"ok"}`, false},
+		"an output at the limit":  {resume.ParseSuccess, object(limit), object(limit), false},
+		"an output over it":       {resume.ParseSuccess, object(limit + 1), "the output has 41 bytes and the limit is 40", true},
+		"space is no size":        {resume.ParseSuccess, "{" + strings.Repeat(" ", limit) + "}", "{}", false},
+		"no JSON":                 {resume.ParseSuccess, "secret", "the output cannot be read; allowed: a JSON object: no JSON", false},
+		"nothing":                 {resume.ParseSuccess, "", "the output cannot be read", false},
+		"no object":               {resume.ParseSuccess, "[1]", "the output is an array; allowed: an object", false},
+		"a failure":               {resume.ParseFailure, `{"error":"E","cause":"c"}`, "E: c", false},
+		"a failure without cause": {resume.ParseFailure, `{"error":"E"}`, "E: ", false},
+		"a failure at the limit":  {resume.ParseFailure, failureOf(limit), "E: " + strings.Repeat("c", limit-1), false},
+		"a failure over it":       {resume.ParseFailure, failureOf(limit + 1), "the failure has 41 bytes and the limit is 40", true},
+		"a failure without name":  {resume.ParseFailure, "{}", "a failure has no error", false},
+		"an empty failure":        {resume.ParseFailure, "", "a failure has no error", false},
+		"a member too many":       {resume.ParseFailure, `{"error":"E","eror":"secret"}`, "unknown field", false},
+		"two failures":            {resume.ParseFailure, `{"error":"E"} {"error":"F"}`, "more text after the object", false},
+		"a failure that is none":  {resume.ParseFailure, `[1]`, "the failure cannot be read", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			outcome, err := tt.parse([]byte(tt.report), limit)
+			var refused *resume.ReportError
+			switch {
+			case errors.As(err, &refused):
+				if !strings.Contains(err.Error(), tt.want) || refused.TooLarge != tt.large || strings.Contains(refused.What, "secret") {
+					t.Errorf("error %q, %+v; want %q", err, refused, tt.want)
+				}
+			case err != nil || text(outcome) != tt.want:
+				t.Errorf("got %q, %v; want %q", text(outcome), err, tt.want)
+			}
+		})
+	}
+}
+
+func text(o token.Outcome) string {
+	if o.Failed() {
+		return o.Error + ": " + o.Cause
+	}
+	return o.Output.JSON()
+}
+
+// object is a JSON object of so many bytes.
+func object(size int) string { return `{"a":"` + strings.Repeat("x", size-len(`{"a":""}`)) + `"}` }
+
+func failureOf(size int) string { return `{"error":"E","cause":"` + strings.Repeat("c", size-1) + `"}` }
