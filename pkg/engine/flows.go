@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/waitless/waitless/pkg/fdl"
@@ -32,4 +34,12 @@ func problemsError(name string, problems fdl.Problems) error {
 // UnknownFlow is the error for a definition that was never put.
 func UnknownFlow(flow machine.Flow) error {
 	return &Error{Code: CodeNotFound, Op: "read flow " + flow.Name, Err: fmt.Errorf("there is none with hash %.12s", flow.Hash)}
+}
+
+// SortDefinitions puts them in the order of their names, of one name the latest
+// first.
+func SortDefinitions(list []Definition) {
+	slices.SortFunc(list, func(a, b Definition) int {
+		return cmp.Or(cmp.Compare(a.Flow.Name, b.Flow.Name), b.Created.Compare(a.Created), cmp.Compare(a.Flow.Hash, b.Flow.Hash))
+	})
 }

@@ -8,14 +8,6 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// SortDefinitions puts them in the order of their names, of one name the latest
-// first.
-func SortDefinitions(list []engine.Definition) {
-	slices.SortFunc(list, func(a, b engine.Definition) int {
-		return cmp.Or(cmp.Compare(a.Flow.Name, b.Flow.Name), b.Created.Compare(a.Created), cmp.Compare(a.Flow.Hash, b.Flow.Hash))
-	})
-}
-
 // Listing is a list of executions being made, for a store that lists them.
 type Listing struct{ found []machine.State }
 

@@ -147,7 +147,7 @@ func (m *MemoryStore) Definitions(_ context.Context, name string) ([]engine.Defi
 			list = append(list, engine.Definition{Flow: flow, Created: d.created})
 		}
 	}
-	SortDefinitions(list)
+	engine.SortDefinitions(list)
 	return list, nil
 }
 

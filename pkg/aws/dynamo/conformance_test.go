@@ -5,6 +5,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/engine/enginetest"
+	"github.com/waitless/waitless/pkg/httpapi/rest/resttest"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/resume/resumetest"
 )
@@ -13,6 +14,8 @@ func TestLog(t *testing.T)      { t.Parallel(); enginetest.Log(t, as[engine.Log]
 func TestFlows(t *testing.T)    { t.Parallel(); enginetest.Flows(t, as[engine.Flows]) }
 func TestOutcomes(t *testing.T) { t.Parallel(); enginetest.Outcomes(t, as[enginetest.Records]) }
 func TestContract(t *testing.T) { t.Parallel(); enginetest.Contract(t, as[enginetest.Store]) }
+
+func TestFlowList(t *testing.T) { t.Parallel(); resttest.Flows(t, as[resttest.Store]) }
 
 // Every order of effects would be a million calls; in memory and on disk each
 // comes.

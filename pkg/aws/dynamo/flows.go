@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -21,7 +23,11 @@ const flowsPartition = "flows"
 // has at most 400 KB, keys included.
 const maxFlow = 390 << 10
 
-// Put implements [engine.Flows]. A flow that is there already is not written
+// attrCreated is when a definition came to the list, in nanoseconds since 1970;
+// one without it is not listed.
+const attrCreated = "c"
+
+// Put implements [engine.Flows]. A flow that is listed already is not written
 // again.
 func (l *Log) Put(ctx context.Context, name string, text []byte) (machine.Flow, error) {
 	flow, parsed, err := engine.ParseFlow(name, text)
@@ -33,13 +39,10 @@ func (l *Log) Put(ctx context.Context, name string, text []byte) (machine.Flow, 
 		return machine.Flow{}, &engine.Error{Code: engine.CodeInvalid, Op: op, Err: fmt.Errorf(
 			"the definition has %d bytes and the limit is %d; split the flow", len(text), maxFlow)}
 	}
-	if l.knownFlow(flow) != nil {
-		return flow, nil
-	}
 	put := flowKey(flow)
-	put[attrBody] = binaryOf(text)
+	put[attrBody], put[attrCreated] = binaryOf(text), nanosecondOf(l.now())
 	_, err = l.client.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName: &l.table, Item: put, ConditionExpression: aws.String("attribute_not_exists(s)"),
+		TableName: &l.table, Item: put, ConditionExpression: aws.String("attribute_not_exists(c)"),
 	})
 	if _, there := errors.AsType[*types.ConditionalCheckFailedException](err); err != nil && !there {
 		return machine.Flow{}, logError(op, err)
@@ -68,8 +71,65 @@ func (l *Log) Flow(ctx context.Context, flow machine.Flow) (*fdl.Flow, error) {
 	return parsed, nil
 }
 
+// Definitions implements the list of flows of the management API.
+func (l *Log) Definitions(ctx context.Context, name string) ([]engine.Definition, error) {
+	condition, values := "p = :p", item{":p": binaryOf([]byte(flowsPartition))}
+	if name != "" {
+		condition += " AND begins_with(s, :name)"
+		values[":name"] = binaryOf([]byte(name + separator))
+	}
+	found, err := l.query(ctx, math.MaxInt, &dynamodb.QueryInput{
+		KeyConditionExpression: &condition, ExpressionAttributeValues: values, ProjectionExpression: aws.String("s, c"),
+	})
+	if err != nil {
+		return nil, logError("list flows", err)
+	}
+	var list []engine.Definition
+	for _, attributes := range found {
+		created, listed := attributes[attrCreated].(*types.AttributeValueMemberN)
+		if !listed {
+			continue
+		}
+		at, err := instantOf(created.Value)
+		if err != nil {
+			return nil, err
+		}
+		name, hash, _ := strings.Cut(string(bytesOf(attributes[attrSort])), separator)
+		list = append(list, engine.Definition{Flow: machine.Flow{Name: name, Hash: hash}, Created: at})
+	}
+	engine.SortDefinitions(list)
+	return list, nil
+}
+
+// FlowText implements the list of flows of the management API.
+func (l *Log) FlowText(ctx context.Context, flow machine.Flow) ([]byte, error) {
+	found, err := l.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &l.table, Key: flowKey(flow), ConsistentRead: aws.Bool(true)})
+	switch {
+	case err != nil:
+		return nil, logError("read flow "+flow.Name, err)
+	case found.Item[attrCreated] == nil:
+		return nil, engine.UnknownFlow(flow)
+	}
+	return bytesOf(found.Item[attrBody]), nil
+}
+
+// DeleteFlow implements the list of flows of the management API.
+func (l *Log) DeleteFlow(ctx context.Context, flow machine.Flow) error {
+	_, err := l.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: &l.table, Key: flowKey(flow),
+		UpdateExpression: aws.String("REMOVE c"), ConditionExpression: aws.String("attribute_exists(c)"),
+	})
+	if _, not := errors.AsType[*types.ConditionalCheckFailedException](err); err != nil && !not {
+		return logError("delete flow "+flow.Name, err)
+	}
+	return nil
+}
+
+// separator stands between a flow's name and its hash in the sort key.
+const separator = "\x00"
+
 func flowKey(flow machine.Flow) item {
-	return item{attrPartition: binaryOf([]byte(flowsPartition)), attrSort: binaryOf([]byte(flow.Name + "\x00" + flow.Hash))}
+	return item{attrPartition: binaryOf([]byte(flowsPartition)), attrSort: binaryOf([]byte(flow.Name + separator + flow.Hash))}
 }
 
 func (l *Log) knownFlow(flow machine.Flow) *fdl.Flow {

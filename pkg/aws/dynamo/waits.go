@@ -160,7 +160,7 @@ func nanosecondOf(at time.Time) types.AttributeValue {
 func instantOf(text string) (time.Time, error) {
 	nanoseconds, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("table Waits: heartbeat %q is no number", text)
+		return time.Time{}, fmt.Errorf("instant %q is no number", text)
 	}
 	return time.Unix(0, nanoseconds).UTC(), nil
 }

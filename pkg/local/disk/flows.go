@@ -12,7 +12,6 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
-	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -154,7 +153,7 @@ func (s *Store) definitions(name string) ([]engine.Definition, error) {
 	if err := found.Close(); err != nil { // also what ended the loop
 		return nil, explain(err)
 	}
-	local.SortDefinitions(list)
+	engine.SortDefinitions(list)
 	return list, nil
 }
 
