@@ -2,6 +2,7 @@ package dynamo_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/engine/enginetest"

@@ -79,7 +79,7 @@ func (l *Log) Definitions(ctx context.Context, name string) ([]engine.Definition
 		values[":name"] = binaryOf([]byte(name + separator))
 	}
 	found, err := l.query(ctx, math.MaxInt, &dynamodb.QueryInput{
-		KeyConditionExpression: &condition, ExpressionAttributeValues: values, ProjectionExpression: aws.String("s, c"),
+		KeyConditionExpression: &condition, ExpressionAttributeValues: values, ProjectionExpression: aws.String("p, s, c"),
 	})
 	if err != nil {
 		return nil, logError("list flows", err)
