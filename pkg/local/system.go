@@ -95,7 +95,8 @@ func New(config Config) *System {
 		Log: config.Store, Flows: config.Store, Outcomes: config.Store, Wakes: s.queue, Tasks: config.Tasks, TaskQueue: s.tasks,
 		Keys: config.Keys, Born: born, Now: config.Clock.Now, Limits: config.Limits, Observer: config.Observer,
 	})
-	s.Tokens = newTokens(config, s.queue)
+	tokens := resume.New(resume.Config{Keys: config.Keys, Outcomes: config.Store, Wakes: tokenWakes{s.queue}, Now: config.Clock.Now})
+	s.Tokens = &Tokens{Tokens: tokens, keys: config.Keys, clock: config.Clock, queue: s.queue}
 	return s
 }
 
@@ -117,6 +118,13 @@ func NewKeys() token.Keys {
 	secret := make([]byte, token.SecretSize)
 	_, _ = rand.Read(secret) // never fails
 	return token.Keys{Current: token.Key{ID: 1, Secret: secret}}
+}
+
+// tokenWakes makes the wakes of closed tokens the engine's.
+type tokenWakes struct{ queue *queue }
+
+func (w tokenWakes) Send(ctx context.Context, id token.ID, handle string, at time.Time) error {
+	return w.queue.Send(ctx, engine.Wake{Execution: id.Execution, Cause: handle, Due: at, Sent: at})
 }
 
 // taskQueue makes long calls beside the workers.

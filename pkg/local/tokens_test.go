@@ -15,7 +15,8 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-const oneCallback = "version: v1\ntype: flow\nsteps:\n  - type: task\n    name: Ask\n    resourceArn: acs:fc:::services/s/functions/echo\n    pattern: waitForCallback\n"
+const oneCallback = "version: v1\ntype: flow\nsteps:\n  - type: task\n    name: Ask\n    resourceArn: acs:fc:::services/s/functions/echo\n" +
+	"    pattern: waitForCallback\n"
 
 // slowClosing is a store that closes tokens once nobody else does anything.
 type slowClosing struct {

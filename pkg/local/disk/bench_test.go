@@ -125,14 +125,13 @@ func benchmarkRestart(b *testing.B, executions int) {
 	refuseMemory(b, filepath.Dir(dir))
 	fillSleeping(b, dir, executions)
 	var heap uint64
+	before := heapSize()
 	for b.Loop() {
-		before := heapSize()
 		store, err := disk.Open(dir)
 		if err != nil {
 			b.Fatal(err)
 		}
 		system := local.New(local.Config{Store: store, Clock: local.NewVirtualClock(epoch.Add(time.Minute))})
-
 		if err := system.TakeOver(b.Context()); err != nil {
 			b.Fatal(err)
 		}
@@ -142,6 +141,7 @@ func benchmarkRestart(b *testing.B, executions int) {
 		if err := store.Shut(); err != nil {
 			b.Fatal(err)
 		}
+		before = heapSize()
 		b.StartTimer()
 	}
 	b.ReportMetric(float64(heap)/float64(executions), "B/execution")

@@ -108,10 +108,11 @@ func (s *Store) Append(ctx context.Context, item engine.Item) error {
 		if err := s.checkNext(stripe, item); err != nil {
 			return err
 		}
-		item.Body = append([]byte{}, item.Body...)
-		if err := s.commits.commit(itemChanges(item)...); err != nil {
+		value := encodeItem(item)
+		if err := s.commits.commit(itemChanges(item, value)...); err != nil {
 			return err
 		}
+		item.Body = value[len(value)-len(item.Body):] // the copy that is our own
 		stripe.latest = item
 		return nil
 	})
@@ -150,8 +151,8 @@ func (s *Store) checkNext(stripe *stripe, item engine.Item) error {
 }
 
 // itemChanges put the item and keep the index of unfinished executions.
-func itemChanges(item engine.Item) []change {
-	changes := append(make([]change, 0, 2), change{itemKey(item.Execution, item.Seq), encodeItem(item)})
+func itemChanges(item engine.Item, value []byte) []change {
+	changes := append(make([]change, 0, 2), change{itemKey(item.Execution, item.Seq), value})
 	status, err := machine.StatusOf(item.Body)
 	switch {
 	case err == nil && status.Final():
