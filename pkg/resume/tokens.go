@@ -1,11 +1,13 @@
 package resume
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -32,13 +34,18 @@ type Wakes interface {
 	Send(ctx context.Context, id token.ID, handle string, at time.Time) error
 }
 
-// Config is what [Tokens] works with. All fields are required.
+// Config is what [Tokens] works with. All fields but Limit are required.
 type Config struct {
 	Keys     token.Keys
 	Outcomes Outcomes
 	Wakes    Wakes
 	Now      func() time.Time
+	// Limit is how large an output may be, in bytes; 0 means [DefaultLimit].
+	Limit int
 }
+
+// DefaultLimit is the vendor's limit of a step's data, in bytes.
+const DefaultLimit = 32 << 10
 
 // Tokens closes tokens. It is safe for concurrent use.
 type Tokens struct{ config Config }
@@ -67,9 +74,28 @@ const (
 // It may be tried again.
 var ErrTooSlow = errors.New("the outcome could not be recorded in time; try again")
 
+// OutputError says that an output is none that a step may have. Nothing was
+// changed, and the token can still be closed.
+type OutputError struct{ message string }
+
+func (e *OutputError) Error() string { return e.message }
+
+// check finds a success that would only fail the step which waits for it.
+func (t *Tokens) check(outcome token.Outcome) error {
+	limit := cmp.Or(t.config.Limit, DefaultLimit)
+	switch output := outcome.Output; {
+	case outcome.Failed():
+	case output.Kind() != expr.KindObject:
+		return &OutputError{fmt.Sprintf("the output is %s; allowed: an object", output.Kind())}
+	case output.Size() > limit:
+		return &OutputError{fmt.Sprintf("the output has %d bytes and the limit is %d; keep large data elsewhere and report its place", output.Size(), limit)}
+	}
+	return nil
+}
+
 // Close brings the outcome of what waits for the token. The record is what the
 // token holds then, whoever brought it. The error is [token.ErrInvalid] for a
-// text that is no token, [ErrTooSlow], or a store's.
+// text that is no token, an [*OutputError], [ErrTooSlow], or a store's.
 func (t *Tokens) Close(ctx context.Context, text string, outcome token.Outcome) (Answer, token.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeLimit)
 	defer cancel()
@@ -77,6 +103,9 @@ func (t *Tokens) Close(ctx context.Context, text string, outcome token.Outcome) 
 	id, handle, err := t.config.Keys.Verify(text, sent)
 	if err != nil {
 		return 0, token.Record{}, err
+	}
+	if err := t.check(outcome); err != nil {
+		return 0, token.Record{}, fmt.Errorf("close token %s: %w", token.Mask(text), err)
 	}
 	if err := t.config.Wakes.Send(ctx, id, handle, sent); err != nil {
 		return 0, token.Record{}, fmt.Errorf("close token %s: %w", token.Mask(text), err)

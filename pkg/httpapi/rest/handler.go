@@ -84,6 +84,7 @@ func answer(w http.ResponseWriter, serve func(*http.Request) (int, any, error), 
 func refusal(err error) *Error {
 	var refused *Error
 	var coded *engine.Error
+	var output *resume.OutputError
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &refused):
@@ -92,6 +93,8 @@ func refusal(err error) *Error {
 		return &Error{http.StatusRequestEntityTooLarge, engine.CodeInvalid, fmt.Sprintf("the request is larger than %d bytes", tooLarge.Limit)}
 	case errors.Is(err, token.ErrInvalid):
 		return &Error{http.StatusNotFound, engine.CodeNotFound, err.Error()}
+	case errors.As(err, &output):
+		return &Error{http.StatusBadRequest, engine.CodeInvalid, output.Error()}
 	case errors.Is(err, resume.ErrTooSlow):
 		return &Error{http.StatusServiceUnavailable, engine.CodeInternal, err.Error()}
 	case errors.As(err, &coded) && coded.Code != engine.CodeInternal:
@@ -315,14 +318,8 @@ func (h handler) succeed(r *http.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	output, err := expr.ParseJSON(body)
-	switch {
-	case err != nil:
+	if err != nil {
 		return 0, nil, invalid("the output is %s", err)
-	case output.Kind() != expr.KindObject:
-		return 0, nil, invalid("the output is %s; allowed: an object", output.Kind())
-	case output.Size() > machine.DefaultData:
-		return 0, nil, invalid("the output has %d bytes and the limit is %d; keep large data elsewhere and report its place",
-			output.Size(), machine.DefaultData)
 	}
 	return h.close(r, token.Success(output))
 }
