@@ -125,4 +125,18 @@
 // goroutine stops, and everybody else gets the error. It also shows a write before it is on disk; the store holds the
 // execution until then, so that nobody is told what a crash would take back. The format number of the store stands in a
 // file of its own, since pebble writes as soon as it opens, and a newer store is to be left untouched.
+//
+// # 12. Who tells a slow function of its token, and who must not call twice?
+//
+// Options for the answer of a submission that the task queue makes: in the token's record, told by the wake of its token; in the
+// record, told by a wake with a cause of its own. Options for a call that must not be made twice: left to the queue; begun by its
+// runner in the token's record.
+//
+// Choice: the record keeps the answer and who begins the call; the wake of an answer has a cause of its own; that a call was
+// queued is committed, for submissions too.
+//
+// Reason: each is a case that the simulation found. Whoever closes a token sends its wake first: were that wake spent on the
+// answer, the outcome that follows would reach nobody. Who closes a token twice sends two wakes, and the second one found the next
+// step open and not submitted, and queued it again. A queue delivers twice, so it cannot keep a call from being made twice. A
+// runner that is found to have begun lives 16 minutes at most; after that nobody knows what became of the call, and it is given up.
 package pkg
