@@ -137,4 +137,18 @@
 // Reason: a poll with an input of 5 KB then costs what one without costs, and no store needs a second kind of key that could be
 // lost or left over. To ask a held value for its content is a bug and panics, as an index out of range does: an empty value
 // in its place would be a wrong answer that nobody sees.
+//
+// # 14. Who tells a slow function of its token, and who must not call twice?
+//
+// Options for the answer of a submission that the task queue makes: in the token's record, told by the wake of its token; in the
+// record, told by a wake with a cause of its own. Options for a call that must not be made twice: left to the queue; begun by its
+// runner in the token's record.
+//
+// Choice: the record keeps the answer and who begins the call; the wake of an answer has a cause of its own; that a call was
+// queued is committed, for submissions too.
+//
+// Reason: each is a case that the simulation found. Whoever closes a token sends its wake first: were that wake spent on the
+// answer, the outcome that follows would reach nobody. Who closes a token twice sends two wakes, and the second one found the next
+// step open and not submitted, and queued it again. A queue delivers twice, so it cannot keep a call from being made twice. A
+// runner that is found to have begun lives 16 minutes at most; after that nobody knows what became of the call, and it is given up.
 package pkg

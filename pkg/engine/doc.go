@@ -14,11 +14,17 @@
 //  4. A commit has a nonce of its own. Refused with our nonce it was written;
 //     refused with another's, load and apply again, with the results at hand.
 //  5. A token task is committed as waiting before it is submitted; one commit
-//     records the submission. A submission that failed closes the token.
+//     records the submission. A submission that failed closes the token. A call
+//     that may take long is queued, which one commit records; who makes it
+//     closes the token with the answer, or keeps the answer of a submission in
+//     the token's record and sends a wake for it. One that must not be made
+//     twice is begun in that record first, by one runner; who finds it begun
+//     puts the task back until that runner is dead, and then gives it up.
 //  6. A wake is done when its worker got to the end, or found nothing of it
 //     unresolved.
 //  7. A wake that entered something unresolved is put back while the worker
-//     that entered it may live, then makes the pending calls.
+//     that entered it may live, then makes the pending calls. What a token's
+//     record holds, outcome or answer, comes before that.
 //  8. A timer that comes early is sent again; one whose commit is on the way
 //     too; one that is not the live one is dropped.
 //  9. The token is the only arbiter of a waiting attempt: whatever ends it
@@ -28,7 +34,8 @@
 //  11. A token's wake that finds it open looks again while the wake is young.
 //  12. Start: wake, then item 0 if absent, then answer. Stop: wake, then the
 //     request, then answer.
-//  13. A defect that is met again and again is the execution's failure.
+//  13. A defect that is met again and again is the execution's failure. A
+//     process that lacks something, as token keys, is none.
 //
 // This package may change between releases.
 package engine

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -95,7 +96,10 @@ func New(config Config) *System {
 		Log: config.Store, Flows: config.Store, Outcomes: config.Store, Wakes: s.queue, Tasks: config.Tasks, TaskQueue: s.tasks,
 		Keys: config.Keys, Born: born, Now: config.Clock.Now, Limits: config.Limits, Observer: config.Observer,
 	})
-	tokens := resume.New(resume.Config{Keys: config.Keys, Outcomes: config.Store, Wakes: tokenWakes{s.queue}, Now: config.Clock.Now})
+	tokens := resume.New(resume.Config{
+		Keys: config.Keys, Outcomes: config.Store, Wakes: tokenWakes{s.queue}, Now: config.Clock.Now,
+		Limit: cmp.Or(config.Limits.Data, machine.DefaultData),
+	})
 	s.Tokens = &Tokens{Tokens: tokens, keys: config.Keys, clock: config.Clock, queue: s.queue}
 	return s
 }

@@ -103,6 +103,8 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	case "submitted":
 		returned := s.returned(t, d, at)
 		return s.apply(t, machine.Submitted{At: at, Attempt: returned.Attempt, Output: returned.Outcome.Output})
+	case "queued":
+		return s.apply(t, machine.Queued{At: at, Attempt: s.state.Waiting.Attempt})
 	case "closed":
 		return s.apply(t, s.closed(t, d, at))
 	case "beat":

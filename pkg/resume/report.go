@@ -35,15 +35,20 @@ func (e *ReportError) Unwrap() error { return e.Err }
 // limit bytes, written compactly. An error is a [*ReportError].
 func ParseSuccess(report []byte, limit int) (token.Outcome, error) {
 	output, err := expr.ParseJSON(report)
-	switch {
-	case err != nil:
+	if err != nil {
 		return token.Outcome{}, &ReportError{What: "the output cannot be read; allowed: a JSON object", Err: err}
-	case output.Kind() != expr.KindObject:
-		return token.Outcome{}, &ReportError{What: fmt.Sprintf("the output is %s; allowed: an object", output.Kind())}
-	case output.Size() > limit:
-		return token.Outcome{}, tooLarge("the output", output.Size(), limit)
 	}
-	return token.Success(output), nil
+	return token.Success(output), checkOutput(output, limit)
+}
+
+func checkOutput(output expr.Value, limit int) error {
+	switch {
+	case output.Kind() != expr.KindObject:
+		return &ReportError{What: fmt.Sprintf("the output is %s; allowed: an object", output.Kind())}
+	case output.Size() > limit:
+		return tooLarge("the output", output.Size(), limit)
+	}
+	return nil
 }
 
 // ParseFailure reads {"error","cause"}, of at most limit bytes together. An

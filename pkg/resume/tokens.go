@@ -1,6 +1,7 @@
 package resume
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,13 +33,18 @@ type Wakes interface {
 	Send(ctx context.Context, id token.ID, handle string, at time.Time) error
 }
 
-// Config is what [Tokens] works with. All fields are required.
+// Config is what [Tokens] works with. All fields but Limit are required.
 type Config struct {
 	Keys     token.Keys
 	Outcomes Outcomes
 	Wakes    Wakes
 	Now      func() time.Time
+	// Limit is how large an output may be, in bytes; 0 means [DefaultLimit].
+	Limit int
 }
+
+// DefaultLimit is the vendor's limit of a step's data, in bytes.
+const DefaultLimit = 32 << 10
 
 // Tokens closes tokens. It is safe for concurrent use.
 type Tokens struct{ config Config }
@@ -67,9 +73,17 @@ const (
 // It may be tried again.
 var ErrTooSlow = errors.New("the outcome could not be recorded in time; try again")
 
+// check finds a success that would only fail the step which waits for it.
+func (t *Tokens) check(outcome token.Outcome) error {
+	if outcome.Failed() {
+		return nil
+	}
+	return checkOutput(outcome.Output, cmp.Or(t.config.Limit, DefaultLimit))
+}
+
 // Close brings the outcome of what waits for the token. The record is what the
 // token holds then, whoever brought it. The error is [token.ErrInvalid] for a
-// text that is no token, [ErrTooSlow], or a store's.
+// text that is no token, a [*ReportError], [ErrTooSlow], or a store's.
 func (t *Tokens) Close(ctx context.Context, text string, outcome token.Outcome) (Answer, token.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeLimit)
 	defer cancel()
@@ -77,6 +91,9 @@ func (t *Tokens) Close(ctx context.Context, text string, outcome token.Outcome) 
 	id, handle, err := t.config.Keys.Verify(text, sent)
 	if err != nil {
 		return 0, token.Record{}, err
+	}
+	if err := t.check(outcome); err != nil {
+		return 0, token.Record{}, fmt.Errorf("close token %s: %w", token.Mask(text), err)
 	}
 	if err := t.config.Wakes.Send(ctx, id, handle, sent); err != nil {
 		return 0, token.Record{}, fmt.Errorf("close token %s: %w", token.Mask(text), err)

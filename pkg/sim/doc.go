@@ -4,8 +4,10 @@
 //
 // Every effect of a worker, of somebody who closes a token and of a client may
 // not happen, may happen without an answer, may happen late, and may be the
-// last one before death. Messages come twice, late and in another order. The
-// same seed always gives the same run, down to its trace.
+// last one before death. Messages come twice, late and in another order, and
+// some that nobody sent. Where there is only one process, it ends with all that
+// it has in its memory. A definition is gone for a while or for good. The same
+// seed always gives the same run, down to its trace.
 //
 // What has to hold of every run, whatever went wrong, are the invariants; a
 // [Violation] names one.

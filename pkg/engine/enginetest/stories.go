@@ -22,6 +22,7 @@ type story struct {
 	long   bool // Long and Ask may take an hour
 	once   bool // no function is called twice, whatever happens
 	deaths int  // how many workers may die
+	drawn  int  // so many runs are drawn where all would be too many; 0 for all
 }
 
 var stories = []story{
@@ -42,12 +43,15 @@ var stories = []story{
 	{
 		name: "a long call at most once and a stop", flow: longOnceFlow, actors: []string{"stop"}, long: true, once: true, deaths: 1,
 	},
-	{name: "a slow submission", flow: askNextFlow, actors: []string{"hand"}, long: true, deaths: 1},
-	{name: "a slow submission and a deadline", flow: flowHead + callbackText("timeoutSeconds: 1"), actors: []string{"hand"}, long: true, deaths: 1},
+	{name: "a slow submission", flow: askNextFlow, actors: []string{"hand"}, long: true, deaths: 1, drawn: 2000},
+	{
+		name: "a slow submission and a deadline", flow: flowHead + callbackText("timeoutSeconds: 1"), actors: []string{"hand"},
+		long: true, deaths: 1, drawn: 1000,
+	},
 	{name: "a slow submission and a stop", flow: flowHead + callbackText("timeoutSeconds: 600"), actors: []string{"stop"}, long: true, deaths: 1},
 	{
 		name: "a slow submission at most once", flow: flowHead + callbackText(atMostOnce, "timeoutSeconds: 600"), actors: []string{"hand"},
-		long: true, once: true, deaths: 1,
+		long: true, once: true, deaths: 1, drawn: 2000,
 	},
 	{name: "a slow submission that fails", flow: flowHead + taskText("Broken", "pattern: waitForCallback"), actors: []string{"hand"}, long: true, deaths: 1},
 	{name: "a submit failure", flow: flowHead + taskText("Broken", "pattern: waitForCallback"), actors: []string{"hand"}, deaths: 1},
@@ -76,7 +80,7 @@ func (s story) tell(t *testing.T, store Store, name string, doubled bool) {
 	if doubled {
 		s.deaths = min(s.deaths, 1)
 	}
-	plan := &plan{}
+	plan := &plan{sample: s.drawn}
 	if len(s.actors) > 1 || len(s.actors) == 1 && (doubled || s.deaths > 1 || s.actors[0] == "stop") {
 		plan.sample = 500
 	}

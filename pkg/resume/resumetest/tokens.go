@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -19,22 +20,23 @@ import (
 func Tokens(t *testing.T, open func(t *testing.T) resume.Outcomes) {
 	t.Helper()
 	for name, test := range map[string]func(*bench){
-		"the wake goes before the update and the update before the answer": tokensOrder,
-		"the same outcome again is the same and wakes again":               tokensSame,
-		"another outcome is different and is told what came first":         tokensDifferent,
-		"of 64 closers at once one wins and all are told what won":         tokensRace,
-		"a forged or expired token is refused without a read or a wake":    tokensForged,
-		"a token is valid until the last instant before it expires":        tokensExpiry,
-		"a closing whose wake is 5 s old updates nothing":                  tokensTooSlow,
-		"a closing whose wake is younger than 5 s updates":                 tokensInTime,
-		"a closing has 5 s in all":                                         tokensTimeLimit,
-		"a closing whose wake was not sent updates nothing":                tokensWakeFails,
-		"a store that fails is an error and can be asked again":            tokensStoreFails,
-		"an answer that was lost is the same the second time":              tokensLostAnswer,
-		"a heartbeat needs no wake":                                        tokensBeat,
-		"a heartbeat after the end tells the outcome":                      tokensBeatAfterEnd,
-		"what is known of a token":                                         tokensDescribe,
-		"no error shows a token":                                           tokensMasked,
+		"the wake goes before the update and the update before the answer":   tokensOrder,
+		"the same outcome again is the same and wakes again":                 tokensSame,
+		"another outcome is different and is told what came first":           tokensDifferent,
+		"of 64 closers at once one wins and all are told what won":           tokensRace,
+		"a forged or expired token is refused without a read or a wake":      tokensForged,
+		"an output that no step may have is refused before anything happens": tokensOutput,
+		"a token is valid until the last instant before it expires":          tokensExpiry,
+		"a closing whose wake is 5 s old updates nothing":                    tokensTooSlow,
+		"a closing whose wake is younger than 5 s updates":                   tokensInTime,
+		"a closing has 5 s in all":                                           tokensTimeLimit,
+		"a closing whose wake was not sent updates nothing":                  tokensWakeFails,
+		"a store that fails is an error and can be asked again":              tokensStoreFails,
+		"an answer that was lost is the same the second time":                tokensLostAnswer,
+		"a heartbeat needs no wake":                                          tokensBeat,
+		"a heartbeat after the end tells the outcome":                        tokensBeatAfterEnd,
+		"what is known of a token":                                           tokensDescribe,
+		"no error shows a token":                                             tokensMasked,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -246,6 +248,22 @@ func tokensForged(b *bench) {
 		}
 	}
 	b.wantTrace()
+}
+
+func tokensOutput(b *bench) {
+	large := object("large", strings.Repeat("x", resume.DefaultLimit))
+	for name, output := range map[string]expr.Value{
+		"nothing": expr.Missing(), "null": expr.Null(), "a text": expr.String("ok"), "a list": expr.Array(), "a large one": large,
+	} {
+		_, _, err := b.Tokens.Close(b.t.Context(), b.text(), token.Success(output))
+		var refused *resume.ReportError
+		if !errors.As(err, &refused) {
+			b.t.Errorf("%s: error %v", name, err)
+		}
+	}
+	b.wantTrace()
+	b.Tokens = resume.New(resume.Config{Keys: b.keys, Outcomes: noted{b}, Wakes: b, Now: b.clock, Limit: 2 * resume.DefaultLimit})
+	b.wantClose(token.Success(large), resume.Closed, token.Success(large))
 }
 
 func tokensExpiry(b *bench) {
