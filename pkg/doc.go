@@ -125,4 +125,18 @@
 // goroutine stops, and everybody else gets the error. It also shows a write before it is on disk; the store holds the
 // execution until then, so that nobody is told what a crash would take back. The format number of the store stands in a
 // file of its own, since pebble writes as soon as it opens, and a newer store is to be left untouched.
+//
+// # 12. How is the command killed between two effects?
+//
+// Options: at random instants only; a process that kills itself at a point and a hit that its environment names; one that tells
+// each gap and waits to be let through.
+//
+// Choice: the last. A build with the tag failpoints puts itself around the ports (local/failpoints.go), tells every gap at a
+// socket, and the test sends SIGKILL from outside. Gaps are named by the effects around them, so that code which does something
+// new meets a gap that the test's table lacks, and the test fails. The same build can have its clock put ahead: a claim lapses
+// after 45 s.
+//
+// Reason: the gaps are a few microseconds wide, and 50 kills at random meet two or three of them. Whoever may keep one gap waiting
+// for another also brings about what is a race otherwise. The command as it is shipped has nothing of it but two calls that the
+// compiler removes.
 package pkg

@@ -32,7 +32,6 @@ type victim struct {
 	// met takes the gaps that a process told of, nil when it tells of none.
 	met func(gap string)
 
-	gaps chan toldGap
 	// person is held while somebody answers: one at a time.
 	person sync.Mutex
 	tokens []string // those shown, the latest last
@@ -71,36 +70,81 @@ func newVictim(t *testing.T, program, dir, name string, story killStory) *victim
 	return &victim{t: t, program: program, dir: dir, name: name, killStory: story, told: map[string]told{}}
 }
 
-// listen hears of the gaps of all processes to come.
-func (v *victim) listen(met func(gap string)) {
+// listen hears of the gaps of the process that begins, until ctx ends.
+func (v *victim) listen(ctx context.Context, cmd *exec.Cmd) <-chan toldGap {
 	v.t.Helper()
-	listener, err := net.Listen("unix", v.socket())
+	if v.met == nil {
+		return nil
+	}
+	socket := filepath.Join(v.dir, fmt.Sprintf("%s-%d", v.name, v.kills))
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "unix", socket)
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	v.t.Cleanup(func() { _ = listener.Close() })
-	v.met, v.gaps = met, make(chan toldGap)
+	context.AfterFunc(ctx, func() { _ = listener.Close() })
+	ahead := v.ahead * time.Duration(max(v.kills-v.inTime, 0))
+	cmd.Env = append(cmd.Env, "WAITLESS_FAILPOINTS="+socket, "WAITLESS_FAILPOINTS_CLOCK="+ahead.String())
+	gaps := make(chan toldGap)
 	go func() {
 		for {
 			conn, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			go func() {
-				defer func() { _ = conn.Close() }()
-				for lines := bufio.NewScanner(conn); lines.Scan(); {
-					select {
-					case v.gaps <- toldGap{conn, lines.Text()}:
-					case <-v.t.Context().Done():
-						return
-					}
-				}
-			}()
+			go hear(ctx, conn, gaps)
 		}
 	}()
+	return gaps
 }
 
-func (v *victim) socket() string { return filepath.Join(v.dir, v.name) }
+// hear hands on the one gap that a connection is for.
+func hear(ctx context.Context, conn net.Conn, gaps chan<- toldGap) {
+	context.AfterFunc(ctx, func() { _ = conn.Close() })
+	gap, err := bufio.NewReader(conn).ReadString('\n')
+	if err != nil {
+		return // the process was killed
+	}
+	select {
+	case gaps <- toldGap{conn, strings.TrimSpace(gap)}:
+	case <-ctx.Done():
+	}
+}
+
+// letThrough ends the waiting in a gap.
+func (g toldGap) letThrough() {
+	_, _ = g.conn.Write([]byte("\n")) // to one that was killed, nothing
+}
+
+// waitingRoom is where gaps of one process wait for others.
+type waitingRoom struct {
+	order   killOrder
+	passed  int // of the gaps that are waited for
+	waiting []toldGap
+}
+
+// killOrder says which gap is not left before which others were told of, time
+// by time.
+type killOrder struct {
+	gap   string
+	after []string
+}
+
+// enter lets everything through that need not wait any longer.
+func (r *waitingRoom) enter(at toldGap) {
+	switch {
+	case at.text == r.order.gap:
+		r.waiting = append(r.waiting, at)
+	case slices.Contains(r.order.after, at.text):
+		r.passed++
+		at.letThrough()
+	default:
+		at.letThrough()
+	}
+	for ; r.passed > 0 && len(r.waiting) > 0; r.passed-- {
+		r.waiting[0].letThrough()
+		r.waiting = r.waiting[1:]
+	}
+}
 
 func (v *victim) env() map[string]string {
 	return map[string]string{"WAITLESS_STORE": filepath.Join(v.dir, "store")}
@@ -112,10 +156,6 @@ func (v *victim) command(ctx context.Context) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, v.program, append([]string{"run", flow, "--name", v.name}, v.tasks(flow)...)...)
 	cmd.WaitDelay = time.Second
 	cmd.Env = append(os.Environ(), "WAITLESS_STORE="+filepath.Join(v.dir, "store"), "CALLS="+filepath.Join(v.dir, "calls"))
-	if v.gaps != nil {
-		ahead := v.ahead * time.Duration(max(v.kills-v.inTime, 0))
-		cmd.Env = append(cmd.Env, "WAITLESS_FAILPOINTS="+v.socket(), "WAITLESS_FAILPOINTS_CLOCK="+ahead.String())
-	}
 	return cmd
 }
 
@@ -145,6 +185,7 @@ func (v *victim) run(gap string, pause time.Duration) (killed bool) {
 	ctx, cancel := context.WithTimeout(v.t.Context(), time.Minute)
 	defer cancel()
 	cmd := v.command(ctx)
+	gaps := v.listen(ctx, cmd)
 	var people sync.WaitGroup
 	defer people.Wait() // whoever speaks with the process hears of its end
 	stderr := &hearer{}
@@ -157,6 +198,7 @@ func (v *victim) run(gap string, pause time.Duration) (killed bool) {
 	if pause > 0 {
 		alarm = time.After(pause)
 	}
+	room := waitingRoom{order: v.order}
 	exit := make(chan error, 1)
 	go func() { exit <- cmd.Wait() }()
 	for {
@@ -166,14 +208,16 @@ func (v *victim) run(gap string, pause time.Duration) (killed bool) {
 		case <-alarm:
 			killed = true
 			_ = cmd.Process.Kill() // one that has ended shows that in its exit
-		case at := <-v.gaps:
+		case at := <-gaps:
 			v.met(at.text)
-			if at.text == gap && !killed {
+			switch {
+			case killed: // what was told before, and no longer waits
+			case at.text == gap:
 				killed = true
 				_ = cmd.Process.Kill()
-				continue
+			default:
+				room.enter(at)
 			}
-			_, _ = at.conn.Write([]byte("\n")) // to one that was killed, nothing
 		}
 	}
 }

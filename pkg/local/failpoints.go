@@ -3,7 +3,6 @@
 package local
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"net"
@@ -33,37 +32,21 @@ const (
 	failpointsClock = "WAITLESS_FAILPOINTS_CLOCK"
 )
 
-// listener is who is told of gaps, nil for nobody.
-var listener = sync.OnceValue(func() *gapListener {
+// gap tells of the gap between two effects and waits to be let through, each on
+// a connection of its own, so that one may be kept waiting for another. Without
+// its listener the process ends: there is nobody left to kill it.
+func gap(before, after string) {
 	path := os.Getenv(failpointsSocket)
 	if path == "" {
-		return nil
+		return
 	}
 	conn, err := net.Dial("unix", path)
 	if err != nil {
 		panic(err)
 	}
-	return &gapListener{conn: conn, answers: bufio.NewReader(conn)}
-})
-
-type gapListener struct {
-	mu      sync.Mutex
-	conn    net.Conn
-	answers *bufio.Reader
-}
-
-// gap tells of the gap between two effects and waits to be let through. Without
-// its listener the process ends: there is nobody left to kill it.
-func gap(before, after string) {
-	l := listener()
-	if l == nil {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_, err := fmt.Fprintf(l.conn, "%s > %s\n", before, after)
-	if err == nil {
-		_, err = l.answers.ReadString('\n')
+	defer func() { _ = conn.Close() }() // nothing is left to be sent
+	if _, err = fmt.Fprintf(conn, "%s > %s\n", before, after); err == nil {
+		_, err = conn.Read(make([]byte, 1))
 	}
 	if err != nil {
 		panic(err)
