@@ -151,4 +151,18 @@
 // answer, the outcome that follows would reach nobody. Who closes a token twice sends two wakes, and the second one found the next
 // step open and not submitted, and queued it again. A queue delivers twice, so it cannot keep a call from being made twice. A
 // runner that is found to have begun lives 16 minutes at most; after that nobody knows what became of the call, and it is given up.
+//
+// # 15. How is the command killed between two effects?
+//
+// Options: at random instants only; a process that kills itself at a point and a hit that its environment names; one that tells
+// each gap and waits to be let through.
+//
+// Choice: the last. A build with the tag failpoints puts itself around the ports (local/failpoints.go), tells every gap at a
+// socket, and the test sends SIGKILL from outside. Gaps are named by the effects around them, so that code which does something
+// new meets a gap that the test's table lacks, and the test fails. The same build can have its clock put ahead: a claim lapses
+// after 45 s.
+//
+// Reason: the gaps are a few microseconds wide, and 50 kills at random meet two or three of them. Whoever may keep one gap waiting
+// for another also brings about what is a race otherwise. The command as it is shipped has nothing of it but two calls that the
+// compiler removes.
 package pkg

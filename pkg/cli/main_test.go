@@ -35,9 +35,8 @@ func TestMain(m *testing.M) {
 	time.Local = time.FixedZone("two hours east", 2*60*60) //nolint:reassign // before anything runs
 	runewidth.DefaultCondition.EastAsianWidth = false
 	code := m.Run()
-	if built.folder != "" {
-		_ = os.RemoveAll(built.folder) // a folder left in /tmp fails no test
-	}
+	built.remove()
+	watched.remove()
 	os.Exit(code)
 }
 
@@ -150,30 +149,50 @@ func doWith(t *testing.T, stdin string, env map[string]string, args ...string) r
 	return result{exit, stdout.String(), stderr.String()}
 }
 
-// built is the program, built by the first test that needs it.
-var built struct {
-	sync.Once
+// built is the program as it is shipped, watched the one that tells of its
+// gaps; each is built by the first test that needs it.
+var (
+	built   build
+	watched = build{tags: "failpoints"}
+)
+
+type build struct {
+	tags string
+
+	once   sync.Once
 	folder string
 	err    error
 }
 
 // program is the path of the built program.
-func program(t *testing.T) string {
+func (b *build) program(t *testing.T) string {
 	t.Helper()
-	built.Do(func() {
-		lookAt(t, "../cmd/waitless/main.go")
-		if built.folder, built.err = os.MkdirTemp("", "waitless-test"); built.err != nil {
+	b.once.Do(func() {
+		if b.folder, b.err = os.MkdirTemp("", "waitless-test"); b.err != nil {
 			return
 		}
-		out, err := exec.Command("go", "build", "-o", built.folder+"/", "../cmd/waitless").CombinedOutput()
+		out, err := exec.Command("go", "build", "-tags", b.tags, "-o", b.folder+"/", "../cmd/waitless").CombinedOutput()
 		if err != nil {
-			built.err = fmt.Errorf("go build: %w\n%s", err, out)
+			b.err = fmt.Errorf("go build: %w\n%s", err, out)
 		}
 	})
-	if built.err != nil {
-		t.Fatal(built.err)
+	if b.err != nil {
+		t.Fatal(b.err)
 	}
-	return filepath.Join(built.folder, "waitless")
+	return filepath.Join(b.folder, "waitless")
+}
+
+func (b *build) remove() {
+	if b.folder != "" {
+		_ = os.RemoveAll(b.folder) // a folder left in /tmp fails no test
+	}
+}
+
+// program is the path of the program as it is shipped.
+func program(t *testing.T) string {
+	t.Helper()
+	lookAt(t, "../cmd/waitless/main.go")
+	return built.program(t)
 }
 
 // lookAt makes the go tool run the test again when a file changed that only

@@ -21,7 +21,7 @@ func NewVirtualClock(start time.Time) *Clock {
 // Now is the present instant, in UTC without a monotonic reading.
 func (c *Clock) Now() time.Time {
 	if !c.virtual {
-		return time.Now().UTC().Round(0)
+		return present().UTC().Round(0)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

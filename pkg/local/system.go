@@ -92,16 +92,25 @@ func New(config Config) *System {
 	if config.Keys.Current.Secret == nil {
 		config.Keys = s.keys()
 	}
+	p := watched(ports{config.Store, s.queue, config.Tasks, s.tasks})
 	s.Engine = engine.New(engine.Config{
-		Log: config.Store, Flows: config.Store, Outcomes: config.Store, Wakes: s.queue, Tasks: config.Tasks, TaskQueue: s.tasks,
+		Log: p.store, Flows: p.store, Outcomes: p.store, Wakes: p.wakes, Tasks: p.tasks, TaskQueue: p.taskQueue,
 		Keys: config.Keys, Born: born, Now: config.Clock.Now, Limits: config.Limits, Observer: config.Observer,
 	})
 	tokens := resume.New(resume.Config{
-		Keys: config.Keys, Outcomes: config.Store, Wakes: tokenWakes{s.queue}, Now: config.Clock.Now,
+		Keys: config.Keys, Outcomes: p.store, Wakes: tokenWakes{p.wakes}, Now: config.Clock.Now,
 		Limit: cmp.Or(config.Limits.Data, machine.DefaultData),
 	})
 	s.Tokens = &Tokens{Tokens: tokens, keys: config.Keys, clock: config.Clock, queue: s.queue}
 	return s
+}
+
+// ports are what the engine works on.
+type ports struct {
+	store     Store
+	wakes     engine.Wakes
+	tasks     engine.Tasks
+	taskQueue engine.TaskQueue
 }
 
 type nobody struct{}
@@ -125,10 +134,10 @@ func NewKeys() token.Keys {
 }
 
 // tokenWakes makes the wakes of closed tokens the engine's.
-type tokenWakes struct{ queue *queue }
+type tokenWakes struct{ wakes engine.Wakes }
 
 func (w tokenWakes) Send(ctx context.Context, id token.ID, handle string, at time.Time) error {
-	return w.queue.Send(ctx, engine.Wake{Execution: id.Execution, Cause: handle, Due: at, Sent: at})
+	return w.wakes.Send(ctx, engine.Wake{Execution: id.Execution, Cause: handle, Due: at, Sent: at})
 }
 
 // taskQueue makes long calls beside the workers.

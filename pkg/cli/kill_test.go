@@ -1,0 +1,342 @@
+package cli
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+const (
+	// killsAtGap is how often each gap is hit.
+	killsAtGap = 5
+	// killsOfOne is how often one execution is killed in the gap: then it has to
+	// come to its end, and the next one is started.
+	killsOfOne = 2
+	// killsAtRandom is how often a process is killed at a random instant.
+	killsAtRandom = 50
+)
+
+// killStory is a flow of testdata/kill and who takes part in it.
+type killStory struct {
+	flow string
+	ends machine.Status
+	// once are the steps with atMostOnce: after a kill nobody knows of their
+	// calls, and the execution may fail for that.
+	once []string
+	// ahead is how far each process finds its clock ahead of the one before; after
+	// so many kills as inTime says the clock still is right.
+	ahead  time.Duration
+	inTime int
+	// asked is what somebody does who sees a token.
+	asked func(v *victim, token string)
+	// order keeps what happens side by side in one order.
+	order killOrder
+}
+
+var (
+	shortCalls = killStory{flow: "calls", ends: machine.StatusSucceeded}
+	aWait      = killStory{flow: "wait", ends: machine.StatusSucceeded, ahead: time.Minute}
+	twoWaits   = killStory{flow: "waits", ends: machine.StatusSucceeded, ahead: time.Minute}
+	claims     = killStory{flow: "claims", ends: machine.StatusSucceeded, ahead: time.Minute, once: []string{"First", "Second", "Third"}}
+	claimsLeft = killStory{flow: "claims", ends: claims.ends, ahead: claims.ahead, once: claims.once, inTime: 1}
+	claimLast  = killStory{flow: "claim-last", ends: machine.StatusSucceeded, ahead: time.Minute, once: []string{"Last"}}
+	longCalls  = killStory{flow: "long", ends: machine.StatusSucceeded, order: takenLate}
+	longOnce   = killStory{flow: "long-once", ends: machine.StatusSucceeded, once: []string{"Only"}, order: takenLate}
+	callbacks  = killStory{flow: "callbacks", ends: machine.StatusSucceeded, asked: answersAndRepeats}
+	refused    = killStory{flow: "refused", ends: machine.StatusFailed}
+	deadline   = killStory{flow: "deadline", ends: machine.StatusFailed, ahead: time.Minute}
+	heartbeat  = killStory{flow: "heartbeat", ends: machine.StatusFailed, ahead: 2 * time.Second, asked: beatsOnce}
+	stopped    = killStory{flow: "stopped", ends: machine.StatusStopped, asked: stops}
+	hasty      = killStory{flow: "stopped", ends: machine.StatusStopped, asked: stops, order: keptLate}
+	outrun     = killStory{flow: "stopped", ends: machine.StatusStopped, asked: stopsOrAnswers}
+	everything = killStory{flow: "everything", ends: machine.StatusSucceeded, asked: answersAndRepeats}
+)
+
+var (
+	// takenLate: a task is taken when its submission is recorded.
+	takenLate = killOrder{gap: "take task > long call", after: []string{"commit submitted > delete", "queue > delete"}}
+	// keptLate: the wake of a stop comes before there is something to find.
+	keptLate = killOrder{gap: "send stop > keep stop", after: []string{"send again > delete"}}
+)
+
+// answersAndRepeats answers a token after saying again what was said of the one
+// before, as some do to be sure. Whoever was told of the outcome leaves it to
+// the execution to go on.
+func answersAndRepeats(v *victim, token string) {
+	if n := len(v.tokens); n > 1 {
+		v.answer(v.tokens[n-2])
+	}
+	if _, ok := v.told[token]; !ok {
+		v.answer(token)
+	}
+}
+
+// beatsOnce sends a heartbeat to each process.
+func beatsOnce(v *victim, token string) {
+	doWith(v.t, "", v.env(), "tokens", "heartbeat", token)
+}
+
+// stops stops the execution, until told that it is being stopped.
+func stops(v *victim, _ string) {
+	if !v.halted {
+		v.stop()
+	}
+}
+
+// stopsOrAnswers stops the execution. When the first process is dead, somebody
+// answers the token before the next one begins.
+func stopsOrAnswers(v *victim, token string) {
+	stops(v, token)
+	v.betweenRuns = func() { v.answer(token) }
+}
+
+// killGap is a gap between two effects and the story that comes to it.
+type killGap struct {
+	rule  string // of the engine's contract
+	gap   string // as failpoints.go of package local names it
+	story killStory
+	// after is the gap in which a process has to be killed first, for a gap that
+	// only who takes over comes to.
+	after string
+}
+
+// killGaps are all gaps of the engine's contract that one process comes to for
+// certain. A refused commit (rule 4) needs two workers on one execution, which
+// wakes in one queue never have; package enginetest has its gaps.
+var killGaps = []killGap{
+	{rule: "1", gap: "receive > delete", story: twoWaits, after: "commit start > answer"},
+
+	{rule: "2", gap: "receive > call", story: shortCalls},
+	{rule: "2", gap: "call > commit call", story: shortCalls},
+	{rule: "2", gap: "call > commit end", story: shortCalls},
+	{rule: "2", gap: "call > commit token", story: longCalls},
+	{rule: "2", gap: "call > send timer", story: aWait},
+	{rule: "2", gap: "claimed call > commit call", story: claims},
+	{rule: "2", gap: "claimed call > commit end", story: claimLast},
+	{rule: "2", gap: "claimed call > commit token", story: claims},
+	{rule: "2", gap: "claimed call > send timer", story: claims},
+	{rule: "2", gap: "receive > commit call", story: longCalls},
+	{rule: "2", gap: "receive > commit end", story: longOnce},
+	{rule: "2", gap: "receive > commit token", story: longCalls},
+
+	{rule: "3", gap: "receive > send timer", story: claims},
+	{rule: "3", gap: "send timer > commit wait", story: aWait},
+	{rule: "3", gap: "send timer > commit claim", story: claims},
+	{rule: "3", gap: "send timer > commit token", story: callbacks},
+	{rule: "3", gap: "send timer > commit submitted", story: heartbeat},
+
+	{rule: "4", gap: "commit call > call", story: shortCalls},
+	{rule: "4", gap: "commit claim > claimed call", story: claims},
+
+	{rule: "5", gap: "commit token > submission", story: callbacks},
+	{rule: "5", gap: "submission > commit submitted", story: callbacks},
+	{rule: "5", gap: "submission > close by submit", story: refused},
+	{rule: "5", gap: "close by submit > commit end", story: refused},
+	{rule: "5", gap: "commit token > queue", story: longCalls},
+	{rule: "5", gap: "queue > commit submitted", story: longCalls},
+	{rule: "5", gap: "take task > long call", story: longCalls},
+	{rule: "5", gap: "long call > close by task", story: longCalls},
+
+	{rule: "6", gap: "commit end > delete", story: shortCalls},
+	{rule: "6", gap: "commit wait > delete", story: aWait},
+	{rule: "6", gap: "commit submitted > delete", story: longCalls},
+	{rule: "6", gap: "send wake > delete task", story: longCalls},
+
+	{rule: "7", gap: "find pending > put back", story: callbacks},
+	{rule: "7", gap: "find pending > call", story: longCalls, after: "commit call > call"},
+	{rule: "7", gap: "find pending > submission", story: callbacks, after: "commit token > submission"},
+	{rule: "7", gap: "find pending > queue", story: longCalls, after: "commit token > queue"},
+	{rule: "7", gap: "queue > delete", story: longCalls, after: "commit submitted > delete"},
+	{rule: "7", gap: "find pending > commit call", story: longCalls, after: "receive > commit call"},
+	{rule: "7", gap: "find pending > commit token", story: longCalls, after: "close by task > send wake"},
+	{rule: "7", gap: "find pending > commit end", story: refused, after: "close by submit > commit end"},
+	{rule: "7", gap: "find pending > send timer", story: callbacks, after: "close by hand > answer"},
+	{rule: "7", gap: "find pending > close by task", story: longOnce, after: "commit token > queue"},
+	{rule: "7", gap: "close by task > commit end", story: longOnce, after: "commit token > queue"},
+	{rule: "7", gap: "find pending > close by stop", story: stopped, after: "commit ending > close by stop"},
+	{rule: "7", gap: "find pending > delete", story: claimsLeft, after: "claimed call > send timer"},
+
+	{rule: "9", gap: "receive > close by deadline", story: deadline},
+	{rule: "9", gap: "close by deadline > commit end", story: deadline},
+	{rule: "9", gap: "receive > close by heartbeat", story: heartbeat},
+	{rule: "9", gap: "close by heartbeat > send timer", story: heartbeat},
+	{rule: "9", gap: "close by heartbeat > commit end", story: heartbeat},
+	{rule: "9", gap: "receive > commit ending", story: stopped},
+	{rule: "9", gap: "commit ending > close by stop", story: outrun},
+	{rule: "9", gap: "close by stop > commit end", story: outrun},
+
+	{rule: "10", gap: "send wake > close by hand", story: callbacks},
+	{rule: "10", gap: "close by hand > answer", story: callbacks},
+	{rule: "10", gap: "close by task > send wake", story: longCalls},
+
+	{rule: "12", gap: "receive > send again", story: hasty},
+	{rule: "12", gap: "send again > delete", story: hasty},
+	{rule: "12", gap: "send start > commit start", story: shortCalls},
+	{rule: "12", gap: "commit start > answer", story: shortCalls},
+	{rule: "12", gap: "send stop > keep stop", story: stopped},
+	{rule: "12", gap: "keep stop > answer", story: stopped},
+}
+
+// killGapsByChance need a wake that comes twice and late at once: a task that
+// is queued again when its token has just been closed.
+var killGapsByChance = []string{"take task > send wake"}
+
+// killCount is what the parts of a test found together.
+type killCount struct {
+	mu           sync.Mutex
+	met          []string // gaps
+	hits         []string // a line each
+	kills, calls int
+}
+
+func (c *killCount) meet(gap string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !slices.Contains(c.met, gap) {
+		c.met = append(c.met, gap)
+	}
+}
+
+func (c *killCount) add(kills, calls int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kills += kills
+	c.calls += calls
+}
+
+func (c *killCount) hit(at killGap, hits int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hits = append(c.hits, fmt.Sprintf("rule %-2s %-32s %d hits in %s", at.rule, at.gap, hits, at.story.flow))
+}
+
+// TestKilledAtEveryGap kills the command in every gap between two effects of
+// the engine, several times each, and starts it again until its execution is
+// over: see [victim.check] for what has to hold then. A gap that was never
+// reached fails it, and so does one that the table lacks.
+func TestKilledAtEveryGap(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts some six hundred processes")
+	}
+	lookAt(t, "../local/failpoints.go") // which no test is built with
+	var count killCount
+	t.Cleanup(func() { count.report(t) }) // when all are through
+	for _, at := range killGaps {
+		t.Run(at.gap, func(t *testing.T) {
+			t.Parallel()
+			killAt(t, at, &count)
+		})
+	}
+}
+
+// report tells what was hit, and fails the test for gaps at which nobody was
+// killed.
+func (c *killCount) report(t *testing.T) {
+	t.Helper()
+	for _, gap := range c.met {
+		known := slices.Contains(killGapsByChance, gap) || slices.ContainsFunc(killGaps, func(g killGap) bool { return g.gap == gap })
+		if !known {
+			t.Errorf("gap %q is not in the table: nobody is killed there", gap)
+		}
+	}
+	slices.Sort(c.hits)
+	for _, line := range c.hits {
+		t.Log(line)
+	}
+	t.Logf("%d gaps, %d kills, %d calls", len(c.hits), c.kills, c.calls)
+}
+
+func killAt(t *testing.T, at killGap, count *killCount) {
+	t.Helper()
+	dir, hits := newDir(t), 0
+	for run := 1; hits < killsAtGap; run++ {
+		v := newVictim(t, watched.program(t), dir, fmt.Sprintf("run-%d", run), at.story)
+		v.met = count.meet
+		if at.after != "" && !v.run(at.after, 0) {
+			t.Fatalf("gap %q was never reached", at.after)
+		}
+		here := v.killIn(at.gap, min(killsOfOne, killsAtGap-hits))
+		hits += here
+		count.add(v.kills, v.check())
+		if here == 0 {
+			t.Fatalf("gap %q was never reached", at.gap)
+		}
+	}
+	count.hit(at, hits)
+}
+
+// killIn kills processes in the gap, so many at most, then lets the execution
+// come to its end. It answers how many were killed.
+func (v *victim) killIn(gap string, most int) (hits int) {
+	v.t.Helper()
+	for v.run(gap, 0) {
+		if hits++; hits == most {
+			v.run("", 0)
+			break
+		}
+	}
+	return hits
+}
+
+// TestKilledAtRandom kills the command as it is shipped at random instants,
+// while it works on three executions of each kind of step.
+func TestKilledAtRandom(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts some sixty processes")
+	}
+	seed := rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 0))
+	kills, calls, executions := 0, 0, 0
+	for kills < killsAtRandom {
+		batch := newBatch(t)
+		killed := 0
+		for _, v := range batch {
+			for pause := randomPause(random); v.run("", pause); pause = randomPause(random) {
+				if killed++; kills+killed >= killsAtRandom {
+					v.run("", 0)
+					break
+				}
+			}
+		}
+		kills += killed
+		for _, v := range batch {
+			v.kills = killed // each may have been at work whenever one was killed
+			calls += v.check()
+			executions++
+		}
+	}
+	t.Logf("seed %d: %d kills, %d calls of %d executions", seed, kills, calls, executions)
+}
+
+// randomPause is at most about as long as a process takes for all steps but the
+// one that waits.
+func randomPause(random *rand.Rand) time.Duration {
+	return 1 + time.Duration(random.Int64N(int64(250*time.Millisecond)))
+}
+
+// newBatch are executions of one store: the first one is not started yet, the
+// others wait for somebody to work on them.
+func newBatch(t *testing.T) []*victim {
+	t.Helper()
+	dir := newDir(t)
+	var batch []*victim
+	for _, name := range []string{"one", "two", "three"} {
+		v := newVictim(t, program(t), dir, name, everything)
+		if len(batch) > 0 {
+			flow := filepath.Join("testdata/kill", v.flow+".yaml")
+			if got := doWith(t, "", v.env(), "start", flow, "--name", name); got.exit != ExitSucceeded {
+				t.Fatalf("start: %+v", got)
+			}
+		}
+		batch = append(batch, v)
+	}
+	return batch
+}
