@@ -177,9 +177,27 @@ func (r *flowRun) wantSucceeded() {
 
 func TestAPollIsOneReadAndOneWrite(t *testing.T) {
 	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		extra []expr.Member
+		start capacity
+	}{
+		{"the sample", nil, capacity{write: 1, index: 1}},
+		{"an input of 5 KB", []expr.Member{{Key: "more", Value: expr.String(strings.Repeat("x", 5<<10))}}, capacity{write: 6, index: 1}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			pollsCost(t, c.extra, c.start)
+		})
+	}
+}
+
+// pollsCost: however large the input is, a poll costs the same.
+func pollsCost(t *testing.T, extra []expr.Member, start capacity) {
+	t.Helper()
 	const delay, polls = 40, 4
-	r := startSample(t, "polling", expr.Object(expr.Member{Key: "delay", Value: expr.Int(delay)}))
-	r.want("the start", r.meter.take(), capacity{write: 1, index: 1})
+	r := startSample(t, "polling", expr.Object(append(extra, expr.Member{Key: "delay", Value: expr.Int(delay)})...))
+	r.want("the start", r.meter.take(), start)
 	r.want("the begin", r.turn(), capacity{read: 1, write: 1})
 	for range polls - 1 {
 		r.want("a poll", r.turn(), capacity{read: 1, write: 1})
