@@ -114,13 +114,15 @@ bin/waitless:
 clean: ## Remove what the build and the tools left behind
 	rm -rf bin .tools
 
-# A folder is complete when it has the file `installed`; a newer lock file makes it anew.
+# A folder is complete when it has the file `installed`; a newer lock file makes it anew. The lock has all that is needed, so pip
+# looks for nothing else, and checks it afterwards: with hashes it would refuse what some package wants with an extra.
 .tools/%/installed: .ci/%.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null \
 	|| { echo "this needs Python 3.10 or newer as $(PYTHON), for the AWS emulator and SAM; 'make unit' runs the tests that need Go alone"; exit 1; }
 	rm -rf $(@D)
 	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	$(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $<
+	$(@D)/bin/pip check --disable-pip-version-check
 	touch $@
 
 .PHONY: locks

@@ -1,6 +1,8 @@
 package local_test
 
 import (
+	"context"
+	"sync"
 	"testing"
 
 	"github.com/waitless/waitless/pkg/engine"
@@ -33,4 +35,35 @@ func TestResumeOutcomes(t *testing.T) {
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	resumetest.Tokens(t, func(*testing.T) resume.Outcomes { return &local.MemoryStore{} })
+}
+
+// startCounter is a store that knows which executions were started in it.
+type startCounter struct {
+	enginetest.Store
+	mu      sync.Mutex
+	started map[engine.ID]bool
+}
+
+func (s *startCounter) Append(ctx context.Context, item engine.Item) error {
+	s.mu.Lock()
+	s.started[item.Execution] = true
+	s.mu.Unlock()
+	return s.Store.Append(ctx, item)
+}
+
+func TestASampledStoreIsSparedMostRuns(t *testing.T) {
+	t.Parallel()
+	const runs = 3
+	open := func(t *testing.T) enginetest.Store {
+		t.Helper()
+		store := &startCounter{Store: memory(t), started: map[engine.ID]bool{}}
+		t.Cleanup(func() {
+			if len(store.started) != runs {
+				t.Errorf("%d runs, want %d", len(store.started), runs)
+			}
+		})
+		return enginetest.Sampled(store, runs)
+	}
+	enginetest.Crashes(t, open)
+	enginetest.Interleavings(t, open)
 }

@@ -21,7 +21,8 @@ import (
 )
 
 // capacity is what DynamoDB bills: read units, write units of the tables, and
-// write units of the index.
+// write units of the index. MiniStack counts one unit for each consistent read,
+// whatever its size; what was written with one unit is read with one on AWS too.
 type capacity struct{ read, write, index float64 }
 
 // meter adds up what the calls of a client consume.

@@ -3,37 +3,71 @@ package dynamo_test
 import (
 	"testing"
 
+	"github.com/waitless/waitless/pkg/aws/emulator"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/engine/enginetest"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/resume/resumetest"
 )
 
-func TestLog(t *testing.T)      { t.Parallel(); enginetest.Log(t, as[engine.Log]) }
-func TestFlows(t *testing.T)    { t.Parallel(); enginetest.Flows(t, as[engine.Flows]) }
-func TestOutcomes(t *testing.T) { t.Parallel(); enginetest.Outcomes(t, as[enginetest.Records]) }
-func TestContract(t *testing.T) { t.Parallel(); enginetest.Contract(t, as[enginetest.Store]) }
+// Each suite asks for the emulator first: that there is none is said once, and
+// not by every case.
 
-// Every order of effects would be a million calls; in memory and on disk each
-// comes.
-const runs = 5
-
-func sampled(t *testing.T) enginetest.Store {
-	t.Helper()
-	return enginetest.Sampled(as[enginetest.Store](t), runs)
+func TestLog(t *testing.T) {
+	t.Parallel()
+	emulator.Config(t)
+	enginetest.Log(t, as[engine.Log])
 }
 
-func TestCrashes(t *testing.T)       { t.Parallel(); enginetest.Crashes(t, sampled) }
-func TestInterleavings(t *testing.T) { t.Parallel(); enginetest.Interleavings(t, sampled) }
+func TestFlows(t *testing.T) {
+	t.Parallel()
+	emulator.Config(t)
+	enginetest.Flows(t, as[engine.Flows])
+}
+
+func TestOutcomes(t *testing.T) {
+	t.Parallel()
+	emulator.Config(t)
+	enginetest.Outcomes(t, as[enginetest.Records])
+}
+
+func TestContract(t *testing.T) {
+	t.Parallel()
+	emulator.Config(t)
+	enginetest.Contract(t, as[enginetest.Store])
+}
+
+func TestCrashes(t *testing.T) {
+	t.Parallel()
+	emulator.Config(t)
+	enginetest.Crashes(t, sampled)
+}
+
+func TestInterleavings(t *testing.T) {
+	t.Parallel()
+	emulator.Config(t)
+	enginetest.Interleavings(t, sampled)
+}
 
 func TestTokens(t *testing.T) {
 	t.Parallel()
+	emulator.Config(t)
 	resumetest.Tokens(t, as[resume.Outcomes])
 }
 
 func TestResumeOutcomes(t *testing.T) {
 	t.Parallel()
+	emulator.Config(t)
 	resumetest.Outcomes(t, as[resume.Outcomes])
+}
+
+// runs is how many runs of each case are made where every order of effects
+// would be a million calls; in memory and on disk each comes.
+const runs = 5
+
+func sampled(t *testing.T) enginetest.Store {
+	t.Helper()
+	return enginetest.Sampled(as[enginetest.Store](t), runs)
 }
 
 // as is a pair of tables as what a suite wants.

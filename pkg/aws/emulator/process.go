@@ -19,7 +19,7 @@ type process struct {
 	dir      string // what it writes, its log included
 	input    io.Closer
 	ended    chan struct{}
-	verdict  error // of the system on its end, once ended is closed
+	verdict  string // how it ended, once ended is closed
 }
 
 // untilInputEnds is a shell script that runs a program until its own input
@@ -111,7 +111,8 @@ func (p *process) run(program string, port int) error {
 		return err
 	}
 	go func() {
-		p.verdict = cmd.Wait()
+		_ = cmd.Wait() // the verdict says it
+		p.verdict = cmd.ProcessState.String()
 		close(p.ended)
 	}()
 	return nil
@@ -129,7 +130,7 @@ func (p *process) awaitReady() error {
 		}
 		select {
 		case <-p.ended:
-			return fmt.Errorf("it ended at once: %v", p.verdict)
+			return fmt.Errorf("it ended at once: %s", p.verdict)
 		case <-ctx.Done():
 			return fmt.Errorf("it is not ready after %s", startPatience)
 		case <-again.C:
