@@ -7,6 +7,7 @@ require (
 	github.com/aws/aws-sdk-go-v2 v1.47.7 // what the clients of AWS share; without its package config, which costs a cold start
 	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.73.1 // AWS's own client of DynamoDB
 	github.com/aws/aws-sdk-go-v2/service/eventbridge v1.55.9 // the ends of executions go to an event bus
+	github.com/aws/aws-sdk-go-v2/service/iam v1.64.8 // tests: roles for the functions on the emulator
 	github.com/aws/aws-sdk-go-v2/service/lambda v1.114.2 // flows call Lambda functions
 	github.com/aws/aws-sdk-go-v2/service/scheduler v1.18.2 // timers beyond the longest delay of a message
 	github.com/aws/aws-sdk-go-v2/service/sqs v1.52.10 // wakes and long calls are messages

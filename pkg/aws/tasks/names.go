@@ -1,0 +1,94 @@
+package tasks
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/waitless/waitless/pkg/fdl"
+)
+
+// Names says which Lambda function a resource names. Of a Function Compute
+// resource it reads service, qualifier and function, so flows keep the region
+// and the account of the cloud that they come from.
+type Names struct {
+	// Stack begins the names of the functions that flows may call by default:
+	// function f is Lambda <stack>-f.
+	Stack string
+	// Functions are other Lambda functions, by name or ARN, with a qualifier
+	// or without. The key is "function" or, which goes first,
+	// "service/function".
+	Functions map[string]string
+}
+
+// synonyms are what the job poller sample of AWS Step Functions calls the same
+// two functions.
+var synonyms = map[string]string{"SubmitJob": "StartJob", "CheckJob": "GetJobStatus"}
+
+// target is what Lambda's API calls a function.
+type target struct {
+	name      string // or ARN
+	qualifier string // empty for none
+}
+
+// lambda is the Lambda function of the resource. It is an error when flows may
+// not call that.
+func (n Names) lambda(r fdl.Resource) (target, error) {
+	if r.Qualifier == "LATEST" { // is Function Compute's name for no version
+		r.Qualifier = ""
+	}
+	if mapped, ok := n.mapped(r); ok {
+		return withQualifier(mapped, r.Qualifier), nil
+	}
+	if strings.HasPrefix(r.Text, "arn:") {
+		return n.byARN(r)
+	}
+	if n.Stack == "" {
+		return target{}, n.refused(r)
+	}
+	return target{n.Stack + "-" + cmp.Or(synonyms[r.Function], r.Function), r.Qualifier}, nil
+}
+
+func (n Names) mapped(r fdl.Resource) (string, bool) {
+	if name, ok := n.Functions[r.Service+"/"+r.Function]; ok {
+		return name, true
+	}
+	name, ok := n.Functions[r.Function]
+	return name, ok
+}
+
+// withQualifier leaves out the flow's qualifier when the name has its own.
+func withQualifier(name, qualifier string) target {
+	const ofARN = 6 // colons in arn:aws:lambda:region:account:function:name
+	if colons := strings.Count(name, ":"); colons == 1 || colons > ofARN {
+		qualifier = ""
+	}
+	return target{name, qualifier}
+}
+
+// byARN takes the ARN as it is, unless it leaves open where the function is.
+func (n Names) byARN(r fdl.Resource) (target, error) {
+	arn := r.Text
+	if r.Qualifier != "" {
+		arn = strings.TrimSuffix(arn, ":"+r.Qualifier)
+	}
+	own := n.Stack != "" && strings.HasPrefix(r.Function, n.Stack+"-")
+	named := slices.ContainsFunc(slices.Collect(maps.Values(n.Functions)), func(name string) bool { return name == arn || name == r.Function })
+	switch {
+	case !own && !named:
+		return target{}, n.refused(r)
+	case strings.Contains(arn, "::"):
+		return target{r.Function, r.Qualifier}, nil
+	}
+	return target{arn, r.Qualifier}, nil
+}
+
+func (n Names) refused(r fdl.Resource) error {
+	allowed := slices.Sorted(maps.Keys(n.Functions))
+	if n.Stack != "" {
+		allowed = append(allowed, n.Stack+"-*")
+	}
+	return fmt.Errorf("flows may not call function %s; allowed: %s", r.Function, strings.Join(allowed, ", "))
+}

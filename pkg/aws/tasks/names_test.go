@@ -1,0 +1,69 @@
+package tasks
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/waitless/waitless/pkg/fdl"
+)
+
+func TestWhichLambdaFunctionAResourceNames(t *testing.T) {
+	t.Parallel()
+	names := Names{Stack: "w", Functions: map[string]string{
+		"mapped": "other", "shop/mapped": "shops", "fixed": "other:live", "far": "arn:aws:lambda:eu-west-1:1:function:far",
+		"farFixed": "arn:aws:lambda:eu-west-1:1:function:far:7", "CheckJob": "mine",
+	}}
+	const arn = "arn:aws:lambda:us-east-1:123456789012:function:"
+	for resource, want := range map[string]target{
+		"acs:fc:::services/s/functions/echo":                    {"w-echo", ""},
+		"acs:fc:{region}:{accountID}:services/s/functions/echo": {"w-echo", ""},
+		"acs:fc:cn-hangzhou:123:services/s.prod/functions/echo": {"w-echo", "prod"},
+		"acs:fc:::services/s.LATEST/functions/echo":             {"w-echo", ""},
+		"acs:fc:::services/batch-poller/functions/SubmitJob":    {"w-StartJob", ""},
+		"acs:fc:::services/batch-poller/functions/CheckJob":     {"mine", ""},
+		"acs:fc:::services/s/functions/mapped":                  {"other", ""},
+		"acs:fc:::services/shop/functions/mapped":               {"shops", ""},
+		"acs:fc:::services/s.prod/functions/mapped":             {"other", "prod"},
+		"acs:fc:::services/s.prod/functions/fixed":              {"other:live", ""},
+		"acs:fc:::services/s.prod/functions/far":                {"arn:aws:lambda:eu-west-1:1:function:far", "prod"},
+		"acs:fc:::services/s.prod/functions/farFixed":           {"arn:aws:lambda:eu-west-1:1:function:far:7", ""},
+		arn + "w-mine":                            {arn + "w-mine", ""},
+		arn + "w-mine:live":                       {arn + "w-mine", "live"},
+		arn + "w-mine:$LATEST":                    {arn + "w-mine", "$LATEST"},
+		"arn:aws:lambda:::function:w-mine:live":   {"w-mine", "live"},
+		arn + "other":                             {arn + "other", ""},
+		"arn:aws:lambda:eu-west-1:1:function:far": {"arn:aws:lambda:eu-west-1:1:function:far", ""},
+		arn + "mapped":                            {"other", ""},
+		"arn:aws:lambda:us-east-1:123456789012:function:secret":    {},
+		"arn:aws:lambda:us-east-1:123456789012:function:wrong-fit": {},
+		"arn:aws:lambda:us-east-1:123456789012:function:w":         {},
+	} {
+		t.Run(resource, func(t *testing.T) {
+			t.Parallel()
+			r, err := fdl.ParseResource(resource)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := names.lambda(r)
+			if got != want || (err != nil) != (want == target{}) {
+				t.Errorf("it is %+v, error %v; want %+v", got, err, want)
+			}
+			if err != nil && !strings.Contains(err.Error(), "CheckJob, far, farFixed, fixed, mapped, shop/mapped, w-*") {
+				t.Errorf("the error does not say what is allowed: %v", err)
+			}
+		})
+	}
+}
+
+func TestWithoutAStackOnlyNamedFunctionsAreCalled(t *testing.T) {
+	t.Parallel()
+	names := Names{Functions: map[string]string{"a": "b"}}
+	if got, err := names.lambda(fdl.Resource{Text: "acs:", Function: "a"}); err != nil || got.name != "b" {
+		t.Errorf("it is %+v, error %v", got, err)
+	}
+	for _, text := range []string{"acs:fc:::services/s/functions/-x", "arn:aws:lambda:::function:-x"} {
+		if got, err := names.lambda(fdl.Resource{Text: text, Function: "-x"}); err == nil {
+			t.Errorf("it is %+v", got)
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package tasks
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// Error names of calls, as the vendor's or, where those are unknown, ours. What
+// a function itself ends with has the name of its error's type.
+const (
+	// ErrorFunction: the function was called and ended without an answer and
+	// without an error of its own.
+	ErrorFunction = "FC.FunctionError"
+	// ErrorFunctionNotFound: there is no such function.
+	ErrorFunctionNotFound = "FC.FunctionNotFound"
+	// ErrorAccessDenied: flows may not call it.
+	ErrorAccessDenied = "FC.AccessDenied"
+	// ErrorExhausted: Lambda had no room for the call, which was not made.
+	ErrorExhausted = "FC.ResourceExhausted"
+	// ErrorServer: Lambda failed.
+	ErrorServer = "FC.InternalServerError"
+	// ErrorUnknown: nobody knows what became of the call.
+	ErrorUnknown = "FC.Unknown"
+	// ErrorTimeout: the function did not answer in time.
+	ErrorTimeout = machine.ErrorTaskTimeout
+	// ErrorNoJSON: the function answered with something else than JSON.
+	ErrorNoJSON = machine.ErrorInvalidLocal
+)
+
+// answerLimit is how much a Lambda function may answer.
+const answerLimit = 6 << 20
+
+func timedOut(function target, limit time.Duration) token.Outcome {
+	return token.Failure(ErrorTimeout, fmt.Sprintf("function %s took longer than %s", function.name, limit))
+}
+
+// refusal is what an error of Lambda's API means: the function's own errors
+// are answers.
+func refusal(function target, err error) token.Outcome {
+	name, text := ErrorUnknown, err.Error()
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
+		name, text = apiError(api.ErrorCode()), api.ErrorCode()+": "+api.ErrorMessage()
+	}
+	if response, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && response.HTTPStatusCode() >= http.StatusInternalServerError {
+		name = ErrorServer
+	}
+	return token.Failure(name, fmt.Sprintf("call function %s: %s", function.name, text))
+}
+
+func apiError(code string) string {
+	switch code {
+	case "ResourceNotFoundException":
+		return ErrorFunctionNotFound
+	case "TooManyRequestsException":
+		return ErrorExhausted
+	case "AccessDeniedException":
+		return ErrorAccessDenied
+	}
+	return "FC." + strings.TrimSuffix(code, "Exception")
+}
+
+// outcome is what the function came to.
+func outcome(function target, answer *lambda.InvokeOutput) token.Outcome {
+	switch {
+	case answer.FunctionError != nil:
+		return thrown(function, answer.Payload)
+	case len(answer.Payload) > answerLimit:
+		return tooLong(function)
+	}
+	v, err := expr.ParseJSON(answer.Payload)
+	if err != nil {
+		return token.Failure(ErrorNoJSON,
+			fmt.Sprintf("function %s answered %s; a function answers with a JSON object (%s)", function.name, excerpt(answer.Payload), err))
+	}
+	return token.Success(v)
+}
+
+func tooLong(function target) token.Outcome {
+	return token.Failure(ErrorNoJSON, fmt.Sprintf(
+		"function %s answered more than %d bytes, which is the limit; write large data elsewhere and answer with its place", function.name, answerLimit))
+}
+
+// thrown is the error that the function ended with, by its own name. What
+// Lambda reports for it in its place is no error of the function's.
+func thrown(function target, payload []byte) token.Outcome {
+	var e struct {
+		Type    string `json:"errorType"`
+		Message string `json:"errorMessage"`
+	}
+	if json.Unmarshal(payload, &e) != nil {
+		return token.Failure(ErrorFunction, fmt.Sprintf("function %s failed with %s", function.name, excerpt(payload)))
+	}
+	switch {
+	case e.Type == "Sandbox.Timedout", e.Type == "" && strings.Contains(e.Message, " Task timed out after "):
+		return token.Failure(ErrorTimeout, fmt.Sprintf("function %s took longer than it may: %s", function.name, e.Message))
+	case e.Type == "Function.ResponseSizeTooLarge":
+		return tooLong(function)
+	case e.Type == "" || reportedByLambda(e.Type):
+		return token.Failure(ErrorFunction, fmt.Sprintf("function %s failed: %s: %s", function.name, e.Type, e.Message))
+	case e.Message == "":
+		e.Message = fmt.Sprintf("function %s failed and did not say why", function.name)
+	}
+	return token.Failure(e.Type, e.Message)
+}
+
+func reportedByLambda(errorType string) bool {
+	return slices.ContainsFunc([]string{"Runtime.", "Sandbox.", "Function.", "Extension."}, func(prefix string) bool {
+		return strings.HasPrefix(errorType, prefix)
+	})
+}
+
+// excerpt quotes the beginning of what a function answered.
+func excerpt(text []byte) string {
+	const most = 120
+	shown := strings.TrimSpace(string(text[:min(len(text), most)]))
+	switch {
+	case shown == "":
+		return "nothing"
+	case len(text) > most:
+		return fmt.Sprintf("%q...", shown)
+	}
+	return fmt.Sprintf("%q", shown)
+}

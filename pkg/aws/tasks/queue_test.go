@@ -1,0 +1,150 @@
+package tasks_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/waitless/waitless/pkg/aws/queue"
+	"github.com/waitless/waitless/pkg/aws/tasks"
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/expr"
+)
+
+// messages is a queue that notes what it is given.
+type messages struct {
+	mu     sync.Mutex
+	bodies []string
+	hidden int
+	err    error
+}
+
+func (m *messages) SendMessage(_ context.Context, input *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	m.bodies = append(m.bodies, *input.MessageBody)
+	return &sqs.SendMessageOutput{}, m.err
+}
+
+func (m *messages) ChangeMessageVisibility(
+	context.Context, *sqs.ChangeMessageVisibilityInput, ...func(*sqs.Options),
+) (*sqs.ChangeMessageVisibilityOutput, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.hidden++
+	return &sqs.ChangeMessageVisibilityOutput{}, nil
+}
+
+func someTask(input expr.Value) engine.Task {
+	call := callOf("long")
+	call.Input, call.Limit = input, 10*time.Minute
+	return engine.Task{Call: call, Handle: "AQEhandle"}
+}
+
+func TestATaskGoesThroughTheQueue(t *testing.T) {
+	t.Parallel()
+	for name, input := range map[string]expr.Value{
+		"nothing":                       expr.Object(),
+		"numbers as written":            parse(t, `{"n":12345678901234567890.50,"m":1e400}`),
+		"what SQS does not take":        parse(t, `{"a\ufffe":"\uffff\u0001 <&> \u2028"}`),
+		"as much as a step's input has": expr.Object(expr.Member{Key: "a", Value: expr.String(strings.Repeat("a", 256<<10))}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := &messages{}
+			task := someTask(input)
+			if err := (&tasks.Queue{Client: m, URL: "queue"}).Queue(t.Context(), task); err != nil {
+				t.Fatal(err)
+			}
+			if strings.ContainsAny(m.bodies[0], "\ufffe\uffff") {
+				t.Error("the message has characters that SQS refuses")
+			}
+			var got engine.Task
+			r := receiver(m, &bytes.Buffer{}, func(_ context.Context, task engine.Task) (engine.Verdict, error) {
+				got = task
+				return engine.Verdict{}, nil
+			})
+			answer, err := r.Handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{{MessageId: "1", Body: m.bodies[0]}}})
+			if err != nil || len(answer.BatchItemFailures) > 0 {
+				t.Fatalf("answer %+v, error %v", answer, err)
+			}
+			if !expr.Equal(got.Call.Input, input) {
+				t.Errorf("the input is %s", got.Call.Input)
+			}
+			got.Call.Input, task.Call.Input = expr.Value{}, expr.Value{}
+			if got != task {
+				t.Errorf("the task is %+v, want %+v", got, task)
+			}
+		})
+	}
+}
+
+func parse(t *testing.T, text string) expr.Value {
+	t.Helper()
+	v, err := expr.ParseJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func receiver(m *messages, log *bytes.Buffer, run func(context.Context, engine.Task) (engine.Verdict, error)) *tasks.Receiver {
+	return &tasks.Receiver{Run: run, Receiver: queue.Receiver{
+		Client: m, URL: "queue", Now: time.Now, Log: slog.New(slog.NewJSONHandler(log, nil)), Line: "task",
+	}}
+}
+
+func TestATaskThatIsNotQueuedIsAnError(t *testing.T) {
+	t.Parallel()
+	m := &messages{err: errors.New("denied")}
+	q := &tasks.Queue{Client: m, URL: "queue"}
+	if err := q.Queue(t.Context(), someTask(expr.Object())); !errors.Is(err, m.err) {
+		t.Errorf("error %v", err)
+	}
+	large := expr.Object(expr.Member{Key: "a", Value: expr.String(strings.Repeat("a", 1<<20))})
+	if err := q.Queue(t.Context(), someTask(large)); err == nil || !strings.Contains(err.Error(), "the limit is 1048576") || len(m.bodies) != 1 {
+		t.Errorf("too large: error %v", err)
+	}
+}
+
+func TestTheTasksOfABatch(t *testing.T) {
+	t.Parallel()
+	m, log := &messages{}, &bytes.Buffer{}
+	if err := (&tasks.Queue{Client: m, URL: "queue"}).Queue(t.Context(), someTask(expr.Object())); err != nil {
+		t.Fatal(err)
+	}
+	good := m.bodies[0]
+	record := func(id, body string) events.SQSMessage { return events.SQSMessage{MessageId: id, Body: body} }
+	verdicts := make(chan engine.Verdict, 2)
+	verdicts <- engine.Verdict{}
+	verdicts <- engine.Verdict{PutBack: time.Now().Add(time.Hour)}
+	r := receiver(m, log, func(context.Context, engine.Task) (engine.Verdict, error) {
+		select {
+		case v := <-verdicts:
+			return v, nil
+		default:
+			return engine.Verdict{}, errors.New("broken")
+		}
+	})
+	answer, err := r.Handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{
+		record("1", good), record("2", good), record("3", good), record("4", `{"v":2,"flow":7}`),
+		record("5", `forged`), record("6", strings.Replace(good, `"v":1`, `"v":0`, 1)), record("7", strings.Replace(good, "AQEhandle", "", 1)),
+		record("8", strings.Replace(good, "acs:fc", "acs:oss", 1)), record("9", strings.Replace(good, `"input"`, `"x"`, 1)),
+	}})
+	if err != nil || len(answer.BatchItemFailures) != 3 || m.hidden != 3 {
+		t.Errorf("answer %+v with %d put back, error %v; want one put back, one failed, one of a newer release", answer, m.hidden, err)
+	}
+	if n := strings.Count(log.String(), `"outcome":"dropped"`); n != 5 {
+		t.Errorf("%d were dropped, want 5:\n%s", n, log)
+	}
+	id := engine.NewID("flow", "run").String()
+	if n := strings.Count(log.String(), `"execution":"`+id+`","step":"Step","attempt":3`); n != 3 || strings.Contains(log.String(), "AQEhandle") {
+		t.Errorf("%d lines name the execution, want 3, and none the handle:\n%s", n, log)
+	}
+}
