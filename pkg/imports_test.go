@@ -106,9 +106,36 @@ var house = []row{
 
 // functionModules: for each function the third-party modules that its binary links, direct or not.
 var functionModules = map[string][]string{
-	"functions/echo":         {"github.com/aws/aws-lambda-go"},
-	"functions/getjobstatus": {"github.com/aws/aws-lambda-go"},
-	"functions/startjob":     {"github.com/aws/aws-lambda-go"},
+	"functions/echo":         {runtime},
+	"functions/getjobstatus": {runtime},
+	"functions/startjob":     {runtime},
+	"functions/interpreter":  clients("dynamodb", "sqs", "scheduler", "lambda", "secretsmanager", "eventbridge"),
+	"functions/taskrunner":   clients("dynamodb", "sqs", "lambda"),
+	"functions/api":          clients("dynamodb", "sqs", "secretsmanager"),
+	"functions/callback":     clients("dynamodb", "sqs", "secretsmanager"),
+}
+
+const runtime = "github.com/aws/aws-lambda-go"
+
+// clients are the modules that these clients of AWS link.
+func clients(services ...string) []string {
+	sdk := awsSDK + "/aws-sdk-go-v2"
+	modules := []string{
+		runtime, sdk, awsSDK + "/smithy-go", yaml + "/v4",
+		sdk + "/internal/configsources", sdk + "/internal/endpoints/v2",
+	}
+	for _, service := range services {
+		modules = append(modules, sdk+"/service/"+service)
+		switch service {
+		case "dynamodb":
+			modules = append(modules, sdk+"/service/internal/accept-encoding", sdk+"/service/internal/endpoint-discovery")
+		case "lambda":
+			modules = append(modules, sdk+"/aws/protocol/eventstream")
+		case "eventbridge":
+			modules = append(modules, sdk+"/internal/v4a")
+		}
+	}
+	return modules
 }
 
 // pureImports are the standard packages that pure packages may import: none of

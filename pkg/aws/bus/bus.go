@@ -56,20 +56,20 @@ type Detail struct {
 
 const version = 1
 
-// Ended publishes the end of the execution whose terminal state this is. After
+// Ended publishes the end of the execution, whose terminal state this is. After
 // an error it may or may not have been published.
-func (b *Bus) Ended(ctx context.Context, state machine.State) error {
+func (b *Bus) Ended(ctx context.Context, execution machine.ID, state machine.State) error {
 	if !state.Status.Final() {
-		return fmt.Errorf("publish the end of execution %s: it is %s", state.ID(), state.Status)
+		return fmt.Errorf("publish the end of execution %s: it is %s", execution, state.Status)
 	}
 	detail, err := json.Marshal(Detail{
-		version, state.Flow.Name, state.Execution, state.ID().String(), state.Status, state.Error, state.Cause, state.Started.UTC(), state.At.UTC(),
+		version, state.Flow.Name, state.Execution, execution.String(), state.Status, state.Error, state.Cause, state.Started.UTC(), state.At.UTC(),
 	})
 	if err == nil {
 		err = b.put(ctx, string(detail), state.At)
 	}
 	if err != nil {
-		return fmt.Errorf("publish the end of execution %s: %w", state.ID(), err)
+		return fmt.Errorf("publish the end of execution %s: %w", execution, err)
 	}
 	return nil
 }

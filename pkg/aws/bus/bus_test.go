@@ -62,7 +62,7 @@ func TestTheEventOfAnEnd(t *testing.T) {
 		c := &client{}
 		b := &bus.Bus{Client: c, Name: "bus"}
 		for range 2 { // at least once, and always the same
-			if err := b.Ended(t.Context(), tt.state); err != nil {
+			if err := b.Ended(t.Context(), tt.state.ID(), tt.state); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -97,7 +97,8 @@ func TestAnEventThatIsNotPublishedIsAnError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := &bus.Bus{Client: &tt.client, Name: "bus"}
-			err := b.Ended(t.Context(), ended(tt.status, "", ""))
+			state := ended(tt.status, "", "")
+			err := b.Ended(t.Context(), state.ID(), state)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want %q", err, tt.want)
 			}
@@ -127,7 +128,7 @@ func TestARuleOnTheEmulator(t *testing.T) {
 	}
 	b := &bus.Bus{Client: events, Name: name}
 	for _, state := range []machine.State{ended(machine.StatusSucceeded, "", ""), ended(machine.StatusFailed, "JobFailed", "no disk")} {
-		if err := b.Ended(t.Context(), state); err != nil {
+		if err := b.Ended(t.Context(), state.ID(), state); err != nil {
 			t.Fatal(err)
 		}
 	}

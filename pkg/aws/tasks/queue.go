@@ -47,24 +47,27 @@ const (
 
 // message is a task in the queue.
 type message struct {
-	Version   int             `json:"v"`
-	Flow      string          `json:"flow"`
-	Hash      string          `json:"hash"`
-	Execution string          `json:"execution"`
-	Step      string          `json:"step"`
-	Index     int             `json:"index"`
-	Attempt   int             `json:"attempt"`
-	Resource  string          `json:"resource"`
-	Limit     time.Duration   `json:"limit,omitempty"` // in nanoseconds
-	Handle    string          `json:"handle"`
-	Input     json.RawMessage `json:"input"`
+	Version   int           `json:"v"`
+	Flow      string        `json:"flow"`
+	Hash      string        `json:"hash"`
+	Execution string        `json:"execution"`
+	Step      string        `json:"step"`
+	Index     int           `json:"index"`
+	Attempt   int           `json:"attempt"`
+	Resource  string        `json:"resource"`
+	Limit     time.Duration `json:"limit,omitempty"` // in nanoseconds
+	Handle    string        `json:"handle"`
+	// Await and AtMostOnce are those of [engine.Task].
+	Await      bool            `json:"await,omitempty"`
+	AtMostOnce bool            `json:"atMostOnce,omitempty"`
+	Input      json.RawMessage `json:"input"`
 }
 
 func encode(task engine.Task) (string, error) {
 	call := task.Call
 	body, err := json.Marshal(message{
 		version, call.Flow.Name, call.Flow.Hash, call.Execution, call.Step, call.Attempt.Step, call.Attempt.Number,
-		call.Resource.Text, call.Limit, task.Handle, json.RawMessage(call.Input.JSON()),
+		call.Resource.Text, call.Limit, task.Handle, task.Await, task.AtMostOnce, json.RawMessage(call.Input.JSON()),
 	})
 	if err != nil {
 		return "", err
@@ -98,7 +101,7 @@ func decode(body string) (engine.Task, error) {
 	if m.Version < version || m.Handle == "" {
 		return engine.Task{}, invalid(errors.New("it has no version or no handle"))
 	}
-	return engine.Task{Handle: m.Handle, Call: machine.Call{
+	return engine.Task{Handle: m.Handle, Await: m.Await, AtMostOnce: m.AtMostOnce, Call: machine.Call{
 		Attempt: machine.Attempt{Step: m.Index, Number: m.Attempt}, Flow: machine.Flow{Name: m.Flow, Hash: m.Hash},
 		Execution: m.Execution, Step: m.Step, Resource: resource, Input: input, Limit: m.Limit,
 	}}, nil
