@@ -46,6 +46,6 @@ func New(ctx context.Context, getenv func(string) string) (gateway.Function, err
 	return gateway.Serve(rest.Handler(rest.Config{
 		Engine: engine.New(engine.Config{Log: store, Flows: store, Outcomes: waits, Wakes: sender, Keys: keys, Now: time.Now}),
 		Tokens: resume.New(resume.Config{Keys: keys, Outcomes: waits, Wakes: wakes.ForTokens(sender), Now: time.Now}),
-		Index:  store,
+		Index:  store, Flows: store,
 	})), nil
 }
