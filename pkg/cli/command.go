@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/spf13/cobra"
 )
 
@@ -26,6 +28,8 @@ type Command struct {
 	Stdout io.Writer
 	Stderr io.Writer
 	Getenv func(string) string
+	// loadAWS reads the AWS configuration; nil means as the SDK does.
+	loadAWS func(context.Context, ...func(*config.LoadOptions) error) (aws.Config, error)
 }
 
 // System is the command as the operating system started it.
@@ -64,6 +68,7 @@ func (c Command) root() *cobra.Command {
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
 		c.runCommand(), c.startCommand(), c.listCommand(), c.showCommand(), c.historyCommand(), c.stopCommand(), c.tokensCommand(),
+		c.flowsCommand(),
 		c.validateCommand(), c.versionCommand(), jsonTopic(),
 	)
 	return root
@@ -79,6 +84,19 @@ func unknownCommand(root *cobra.Command, args []string) error {
 
 func noSuchCommand(root *cobra.Command, name string) error {
 	return usageError("command "+name, "there is no such command"+didYouMean(name, commandNames(root)), "waitless help")
+}
+
+// group makes a command out of several, which does nothing by itself.
+func group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		return usageError(cmd.Name()+" "+args[0], "there is no such command"+didYouMean(args[0], commandNames(cmd)), "waitless "+cmd.Name()+" --help")
+	}
+	cmd.AddCommand(commands...)
+	return cmd
 }
 
 func commandNames(root *cobra.Command) []string {

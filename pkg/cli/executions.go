@@ -14,27 +14,37 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// storeOptions are the flags of every command that works on a store.
+// storeOptions are the flags of every command that works on a store or a
+// stack.
 type storeOptions struct {
-	store string
-	json  bool
+	place
+	json bool
 }
 
 func (o *storeOptions) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.store, "store", "", "the folder of the store (default: WAITLESS_STORE or .waitless)")
+	o.place.register(cmd.Flags())
 	cmd.Flags().BoolVar(&o.json, "json", false, "print one JSON object (see: waitless help json)")
 }
 
-// onStore makes the body of a command that works on the API of a store.
+// onStore makes the body of a command that works on the API of a store or a
+// stack.
 func (c Command) onStore(o *storeOptions, body func(ctx context.Context, what string, a *api, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) (err error) {
 		what := strings.TrimPrefix(cmd.CommandPath(), "waitless ")
-		a, err := c.openAPI(what, c.storeDir(o.store))
+		place, err := c.locate(what, o.place)
+		if err != nil {
+			return err
+		}
+		a, err := c.openAPI(cmd.Context(), what, place)
 		if err != nil {
 			return err
 		}
 		defer a.end(what, &err)
-		return body(cmd.Context(), what, a, args)
+		err = body(cmd.Context(), what, a, args)
+		if err != nil && cmd.Context().Err() != nil {
+			return interrupted(what, "the execution goes on")
+		}
+		return err
 	}
 }
 
@@ -54,7 +64,7 @@ func (c Command) startCommand() *cobra.Command {
 		Use:   "start FLOW",
 		Short: "Start an execution and leave it to whoever works on the store",
 		Long: "Put the flow into the store and start an execution of it. It goes on while some `waitless run` holds\n" +
-			"the store, or with the next one.",
+			"the store, or with the next one; on a stack it goes on by itself.",
 		Example: `  waitless start flow.yaml --name order-7 --input '{"delay":20}'`,
 		Args:    arguments(1, 1),
 	}
@@ -84,7 +94,11 @@ func (c Command) startCommand() *cobra.Command {
 
 func (c Command) start(ctx context.Context, o storeOptions, file flowFile, start rest.Start) (err error) {
 	what := "start " + file.path
-	a, err := c.openOrMakeAPI(what, c.storeDir(o.store))
+	place, err := c.locate(what, o.place)
+	if err != nil {
+		return err
+	}
+	a, err := c.openOrMakeAPI(ctx, what, place)
 	if err != nil {
 		return err
 	}
@@ -257,9 +271,6 @@ func (c Command) stopCommand() *cobra.Command {
 	return cmd
 }
 
-// followInterval is how often --follow asks for new events.
-const followInterval = 200 * time.Millisecond
-
 func (c Command) historyCommand() *cobra.Command {
 	var o storeOptions
 	var follow, unmask bool
@@ -299,7 +310,7 @@ func (c Command) historyCommand() *cobra.Command {
 			if !follow || e.Status.Final() {
 				return nil
 			}
-			if err := sleep(ctx, followInterval); err != nil {
+			if err := sleep(ctx, a.interval); err != nil {
 				return interrupted(what, "the execution goes on")
 			}
 		}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -18,6 +19,12 @@ func TestHelp(t *testing.T) {
 		"help-run":     {"help", "run"},
 		"validate":     {"validate", "--help"},
 		"version":      {"version", "--help"},
+		"flows":        {"flows", "--help"},
+		"flows-put":    {"flows", "put", "--help"},
+		"flows-list":   {"flows", "list", "--help"},
+		"flows-show":   {"flows", "show", "--help"},
+		"flows-delete": {"flows", "delete", "--help"},
+		"start":        {"start", "--help"},
 		"help-help":    {"help", "--help"},
 		"json":         {"help", "json"},
 		"unknown":      {"help", "valdate"},
@@ -82,6 +89,17 @@ func testExamples(t *testing.T, cmd *cobra.Command) {
 func exampleStore(t *testing.T, env map[string]string) string {
 	t.Helper()
 	if got := doWith(t, "", env, "start", pollingFlow, "--name", "order-7", "--input", `{"delay":20}`); got.exit != ExitSucceeded {
+		t.Fatal(got.stderr)
+	}
+	nightly := t.TempDir() + "/nightly.yaml"
+	text, err := os.ReadFile("testdata/flows/pass.yaml")
+	if err == nil {
+		err = os.WriteFile(nightly, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := doWith(t, "", env, "flows", "put", nightly); got.exit != ExitSucceeded {
 		t.Fatal(got.stderr)
 	}
 	return waitingToken(t, env, "waiting")

@@ -90,7 +90,7 @@ func (c Command) print(text string) error {
 
 // jsonTopic is the help topic that shows the schemas.
 func jsonTopic() *cobra.Command {
-	names := []string{"run", "execution", "executions", "tokens", "token", "validate", "version"}
+	names := []string{"run", "execution", "executions", "tokens", "token", "flow", "flows", "validate", "version"}
 	var text strings.Builder
 	text.WriteString("With --json a command prints one JSON object. Its member \"schema\" names the form and its version;\n" +
 		"members may be added to a version, none is removed or changes its meaning.\n")

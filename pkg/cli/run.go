@@ -28,7 +28,7 @@ type runOptions struct {
 	hasInput bool // --input was given
 	name     string
 	tasks    []string
-	store    string
+	place
 	skipTime bool
 	json     bool
 }
@@ -41,6 +41,7 @@ func (c Command) runCommand() *cobra.Command {
 		Long: "Run one execution of a flow to its end, in this process. Its steps are shown on standard error,\n" +
 			"its output is printed on standard output. It is kept in a store: what was interrupted goes on when it is\n" +
 			"run again by its name, and other terminals can see and answer it meanwhile.\n\n" +
+			"With --stack or --endpoint the flow is put on a deployed stack and started there; this process only follows.\n\n" +
 			"The functions StartJob, GetJobStatus, SubmitJob, CheckJob and echo are built in: a simulated job.\n" +
 			"Others are commands of yours: --task NAME=exec:COMMAND. A command gets the step's input on standard\n" +
 			"input and answers with a JSON object on standard output; WAITLESS_NOW, WAITLESS_FLOW,\n" +
@@ -56,7 +57,7 @@ func (c Command) runCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&options.input, "input", "{}", "the input: a JSON object, @FILE or - for standard input")
 	flags.StringVar(&options.name, "name", "", "the name of the execution; one that was begun goes on (default: a new one)")
-	flags.StringVar(&options.store, "store", "", "the folder of the store (default: WAITLESS_STORE or .waitless)")
+	options.register(flags)
 	flags.StringArrayVar(&options.tasks, "task", nil, "what a function is: NAME=exec:COMMAND; may be given several times")
 	flags.BoolVar(&options.skipTime, "skip-time", false,
 		"let waits pass at once, in memory and in virtual time from WAITLESS_NOW or now; script.yaml beside the flow answers callbacks")
@@ -84,20 +85,38 @@ func (c Command) run(ctx context.Context, path string, options runOptions) error
 	if err != nil {
 		return err
 	}
-	tasks, err := resolveTasks(what, file, clock, options.tasks)
+	where, err := c.placeOfRun(what, options)
 	if err != nil {
 		return err
 	}
-	name := options.name
-	if name == "" {
-		name = newName()
+	e := &execution{command: c, file: file, clock: clock, options: options, place: where, name: options.name}
+	if e.name == "" {
+		e.name = newName()
 	}
-	script, err := file.script(options.skipTime)
-	if err != nil {
+	if where.onStack() {
+		return e.runOnStack(ctx, input)
+	}
+	if e.tasks, err = resolveTasks(what, file, clock, options.tasks); err != nil {
+		return err
+	}
+	if e.script, err = file.script(options.skipTime); err != nil {
 		return usageError(what, err.Error(), "mend "+file.scriptPath())
 	}
-	e := &execution{command: c, file: file, tasks: tasks, clock: clock, script: script, options: options, name: name}
 	return e.run(ctx, input)
+}
+
+// placeOfRun is where to run. Functions of one's own and virtual time are for
+// this process, whatever the environment says.
+func (c Command) placeOfRun(what string, options runOptions) (place, error) {
+	here := options.skipTime || len(options.tasks) > 0
+	switch {
+	case here && options.onStack():
+		return place{}, usageError(what, "--skip-time and --task are for a run in this process, and not on a stack",
+			"waitless run FLOW"+options.flags())
+	case here && options.store == "":
+		return place{store: c.storeDir("")}, nil
+	}
+	return c.locate(what, options.place)
 }
 
 // input reads the value of --input.
@@ -271,6 +290,7 @@ type execution struct {
 	clock   *local.Clock
 	script  *local.Script
 	options runOptions
+	place   place // where it is, as flags and environment say
 	name    string
 	system  *local.System
 	id      engine.ID
@@ -307,7 +327,7 @@ func (e *execution) runInMemory(ctx context.Context, input expr.Value) error {
 }
 
 func (e *execution) runInStore(ctx context.Context, input expr.Value) (err error) {
-	dir := e.command.storeDir(e.options.store)
+	dir := e.place.store
 	store, client, err := reach(dir)
 	switch {
 	case err != nil:
@@ -323,7 +343,7 @@ func (e *execution) runInStore(ctx context.Context, input expr.Value) (err error
 			err = storeError("close store "+dir, closeErr)
 		}
 	}()
-	ended := &ending{view: e.view(), execution: e, keys: store.Keys(), dir: dir}
+	ended := &ending{view: e.view(), execution: e, keys: store.Keys()}
 	e.system = local.New(local.Config{Store: store, Keys: store.Keys(), Clock: e.clock, Tasks: e.tasks, Observer: ended})
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
@@ -351,10 +371,7 @@ func (e *execution) runInStore(ctx context.Context, input expr.Value) (err error
 
 // again is the command that goes on with the execution.
 func (e *execution) again() string {
-	again := "waitless run " + e.file.path + " --name " + e.name
-	if e.options.store != "" {
-		again += " --store " + e.options.store
-	}
+	again := "waitless run " + e.file.path + " --name " + e.name + e.options.flags()
 	for _, task := range e.options.tasks {
 		again += " --task '" + task + "'"
 	}
@@ -376,9 +393,13 @@ func (e *execution) start(ctx context.Context, flows engine.Flows, input expr.Va
 	case err != nil:
 		return 0, startError(e.file.path, err)
 	case answer == engine.StartedDifferent:
-		return 0, usageError("run "+e.file.path, "execution "+e.title()+" exists with another definition or input", "--name ANOTHER-NAME")
+		return 0, e.startedDifferent()
 	}
 	return answer, nil
+}
+
+func (e *execution) startedDifferent() error {
+	return usageError("run "+e.file.path, "execution "+e.title()+" exists with another definition or input", "--name ANOTHER-NAME")
 }
 
 // catchUp shows what happened to an execution before this process took it
@@ -404,7 +425,6 @@ type ending struct {
 	view
 	execution *execution
 	keys      token.Keys
-	dir       string
 	stop      context.CancelFunc
 }
 
@@ -422,7 +442,7 @@ func (o *ending) Committed(id engine.ID, state machine.State, events []machine.E
 	}
 	o.view.Committed(id, state, events)
 	if text, ok := machine.Token(o.keys, o.execution.file.flow, state); ok && state.Waiting.Submitted && len(events) > 0 {
-		o.say(o.howToAnswer(text))
+		o.say(howToAnswer(text, o.execution.place))
 	}
 	if state.Status.Final() {
 		o.stop()
@@ -430,12 +450,8 @@ func (o *ending) Committed(id engine.ID, state machine.State, events []machine.E
 }
 
 // howToAnswer is what a second terminal has to be told.
-func (o *ending) howToAnswer(text string) string {
-	command := "waitless tokens succeed " + text + ` --output '{"key":"value"}'`
-	if o.dir != defaultStore {
-		command += " --store " + o.dir
-	}
-	return "answer it from another terminal:\n  " + command
+func howToAnswer(text string, p place) string {
+	return "answer it from another terminal:\n  waitless tokens succeed " + text + ` --output '{"key":"value"}'` + p.flags()
 }
 
 func startError(path string, err error) error {
@@ -456,6 +472,11 @@ func (e *execution) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return e.report(state, events)
+}
+
+// report prints the result of an execution, or answers why there is none.
+func (e *execution) report(state machine.State, events []machine.Event) (err error) {
 	switch {
 	case e.options.json:
 		err = e.command.printJSON(runReportOf(e.file.flow, state, events))

@@ -37,13 +37,18 @@ func (c Command) storeDir(flag string) string {
 	return defaultStore
 }
 
-// api is the management API of a store: over its socket while another process
-// holds it, else over the store itself, which nobody works on then.
+// api is the management API of a store - over its socket while another process
+// holds it, else over the store itself, which nobody works on then - or of a
+// stack.
 type api struct {
 	*rest.Client
-	dir   string
-	close func() error
+	// interval is how often whoever follows an execution asks for news.
+	interval time.Duration
+	close    func() error
 }
+
+// storeInterval costs nothing but a look into memory.
+const storeInterval = 200 * time.Millisecond
 
 // end closes the API after a command; what goes wrong then is the command's
 // error unless it has one.
@@ -53,8 +58,12 @@ func (a *api) end(what string, err *error) {
 	}
 }
 
-// openAPI finds the API of the store in dir.
-func (c Command) openAPI(what, dir string) (*api, error) {
+// openAPI finds the API of a place.
+func (c Command) openAPI(ctx context.Context, what string, p place) (*api, error) {
+	if p.onStack() {
+		return c.openStack(ctx, what, p)
+	}
+	dir := p.store
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, usageError(what, "there is no store in "+dir, "waitless run FLOW, or --store DIR")
 	}
@@ -63,10 +72,11 @@ func (c Command) openAPI(what, dir string) (*api, error) {
 	case err != nil:
 		return nil, storeError(what, err)
 	case client != nil:
-		return &api{client, dir, func() error { return nil }}, nil
+		return &api{client, storeInterval, func() error { return nil }}, nil
 	}
 	system := local.New(local.Config{Store: store, Keys: store.Keys()})
-	return &api{&rest.Client{Base: "http://store", HTTP: &http.Client{Transport: inProcess{handlerOf(system, store)}}}, dir, store.Shut}, nil
+	client = &rest.Client{Base: "http://store", HTTP: &http.Client{Transport: inProcess{handlerOf(system, store)}}}
+	return &api{client, storeInterval, store.Shut}, nil
 }
 
 // reach opens the store, or finds whoever holds it. Another command that holds
@@ -86,11 +96,14 @@ func reach(dir string) (*disk.Store, *rest.Client, error) {
 }
 
 // openOrMakeAPI is [Command.openAPI] that makes a store where there is none.
-func (c Command) openOrMakeAPI(what, dir string) (*api, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, usageError(what, dir+": "+reasonOf(err), "--store DIR")
+func (c Command) openOrMakeAPI(ctx context.Context, what string, p place) (*api, error) {
+	if p.onStack() {
+		return c.openStack(ctx, what, p)
 	}
-	return c.openAPI(what, dir)
+	if err := os.MkdirAll(p.store, 0o700); err != nil {
+		return nil, usageError(what, p.store+": "+reasonOf(err), "--store DIR")
+	}
+	return c.openAPI(ctx, what, p)
 }
 
 func storeError(what string, err error) error {
@@ -173,6 +186,9 @@ func apiError(what string, err error) error {
 		return &failure{exit: ExitInternal, what: what, why: err.Error()}
 	}
 	f := &failure{exit: ExitUsage, what: what, why: refused.Message}
+	if refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden {
+		return &failure{exit: ExitInternal, what: what, why: refused.Message, try: "aws sts get-caller-identity, which tells whose credentials are in use"}
+	}
 	switch refused.Code {
 	case engine.CodeNotFound:
 		f.try = "waitless list"

@@ -268,6 +268,7 @@ func TestTheJSONOfTheStore(t *testing.T) {
 	for schema, args := range map[string][]string{
 		"execution": {"show", "callback/one", "--json"}, "executions": {"list", "--json"},
 		"tokens": {"tokens", "list", "--json"}, "token": {"tokens", "show", text, "--json"},
+		"flows": {"flows", "list", "--json"}, "flow": {"flows", "show", "callback", "--json"},
 	} {
 		got := doWith(t, "", env, args...)
 		conforms(t, schema, got.stdout)

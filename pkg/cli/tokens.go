@@ -13,22 +13,13 @@ import (
 )
 
 func (c Command) tokensCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "tokens",
 		Short: "See and close the tokens that executions wait for",
 		Long: "A step that waits for a callback has a token. Whoever has it brings the outcome; the first one stays.\n" +
 			"Tokens are masked unless --unmask asks for them.",
 		Example: "  waitless tokens list --unmask",
-		Args:    cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cmd.Help()
-			}
-			return usageError("tokens "+args[0], "there is no such command"+didYouMean(args[0], commandNames(cmd)), "waitless tokens --help")
-		},
-	}
-	cmd.AddCommand(c.tokensListCommand(), c.tokensShowCommand(), c.tokensSucceedCommand(), c.tokensFailCommand(), c.tokensHeartbeatCommand())
-	return cmd
+	}, c.tokensListCommand(), c.tokensShowCommand(), c.tokensSucceedCommand(), c.tokensFailCommand(), c.tokensHeartbeatCommand())
 }
 
 // tokensReport is the JSON of tokens list; schema/tokens.json describes it.

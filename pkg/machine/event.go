@@ -2,6 +2,8 @@ package machine
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/waitless/waitless/pkg/expr"
@@ -102,6 +104,32 @@ func (e Event) Detail(step *fdl.Step) expr.Value {
 		members = append(members, expr.Member{Key: "resourceArn", Value: expr.String(task.Resource.Text)})
 	}
 	return expr.Object(members...)
+}
+
+// Parse is the event in its compact form again, with the API's milliseconds.
+// The flow is the execution's.
+func (h HistoryEvent) Parse(flow *fdl.Flow) (Event, error) {
+	detail, err := expr.ParseJSON([]byte(h.EventDetail))
+	if err != nil {
+		return Event{}, fmt.Errorf("event %d: its detail is %w", h.EventID, err)
+	}
+	e := Event{
+		ID: h.EventID, By: h.ScheduleEventID, Type: EventType(max(0, slices.Index(eventNames[:], h.Type))), Step: NoStep, //nolint:gosec // 17 names
+		Input: detail.Get("input"), Local: detail.Get("local"), Output: detail.Get("output"),
+		Error: detail.Get("error").Text(), Cause: detail.Get("cause").Text(),
+	}
+	if h.StepName != "" {
+		e.Step = slices.IndexFunc(flow.All, func(s *fdl.Step) bool { return s.Name == h.StepName })
+	}
+	if e.At, err = time.Parse(TimeFormat, h.Time); err != nil {
+		return Event{}, fmt.Errorf("event %d: %w", h.EventID, err)
+	}
+	if until := detail.Get("until").Text(); until != "" {
+		if e.Until, err = time.Parse(time.RFC3339Nano, until); err != nil {
+			return Event{}, fmt.Errorf("event %d: %w", h.EventID, err)
+		}
+	}
+	return e, nil
 }
 
 func kindOf(step *fdl.Step) fdl.Kind {

@@ -177,8 +177,12 @@ func (w *walk) history(events []machine.Event) {
 			w.t.Errorf("event %d has %d bytes, the limit is %d", e.ID, size, w.limit.Data)
 		}
 		e.Input, e.Local, e.Output = w.log.complete(w.t, e.Input), w.log.complete(w.t, e.Local), w.log.complete(w.t, e.Output)
-		if e.Render(w.flow).Type == "Unknown" {
+		shown := e.Render(w.flow)
+		if shown.Type == "Unknown" {
 			w.t.Errorf("event %d has no type", e.ID)
+		}
+		if read, err := shown.Parse(w.flow); err != nil || read.Render(w.flow) != shown || read.Type != e.Type || read.Step != e.Step {
+			w.t.Errorf("event %+v, shown as %+v, is read as %+v, %v", e, shown, read, err)
 		}
 	}
 }

@@ -196,13 +196,25 @@ func contentOf(body any) ([]byte, error) {
 	return json.Marshal(body)
 }
 
+// foreign explains an answer that is not of this API: what stands before it
+// refuses requests in its own words.
+func foreign(status int) string {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return fmt.Sprintf("the API refused the request (%d): it came without credentials, or they have no right to it", status)
+	case http.StatusTooManyRequests:
+		return "the API has too many requests (429); try again later"
+	}
+	return fmt.Sprintf("the API answered %d and no JSON of its own", status)
+}
+
 // decode reads an answer. One that has a code is an error, also when it is a
 // conflict: a closed token answers with what it holds.
 func decode(status int, answered []byte, out any) error {
 	if status >= http.StatusBadRequest {
 		refused := Error{Status: status}
 		if err := json.Unmarshal(answered, &refused); err != nil || (refused.Code == "" && status != http.StatusConflict) {
-			return &Error{status, engine.CodeInternal, fmt.Sprintf("the API answered %d and no JSON of its own", status)}
+			return &Error{status, engine.CodeInternal, foreign(status)}
 		}
 		if refused.Code != "" {
 			return &refused

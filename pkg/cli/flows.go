@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/httpapi/rest"
+)
+
+func (c Command) flowsCommand() *cobra.Command {
+	return group(&cobra.Command{
+		Use:   "flows",
+		Short: "Put, see and delete flows",
+		Long: "A flow has a name and definitions, each known by the hash of its text. Executions keep the definition\n" +
+			"that they were started with.",
+		Example: "  waitless flows list",
+	}, c.flowsPutCommand(), c.flowsListCommand(), c.flowsShowCommand(), c.flowsDeleteCommand())
+}
+
+// flowReport is the JSON of flows put and flows show; schema/flow.json
+// describes it.
+type flowReport struct {
+	Schema string `json:"schema"` // "waitless.flow/1"
+	rest.Flow
+}
+
+// flowsReport is the JSON of flows list and flows delete; schema/flows.json
+// describes it.
+type flowsReport struct {
+	Schema string      `json:"schema"` // "waitless.flows/1"
+	Flows  []rest.Flow `json:"flows"`
+}
+
+// shortHash is as much of a hash as people need to tell definitions apart.
+func shortHash(hash string) string { return hash[:min(12, len(hash))] }
+
+func (c Command) flowsPutCommand() *cobra.Command {
+	var o storeOptions
+	cmd := &cobra.Command{
+		Use: "put FLOW", Short: "Put a flow, so that it can be started",
+		Long:    "Put a flow. Its name is its own, else that of its file. The same text again changes nothing.",
+		Example: "  waitless flows put flow.yaml", Args: arguments(1, 1),
+	}
+	o.register(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		file, err := c.readFlow("flows put", args[0])
+		if err != nil {
+			return err
+		}
+		if file.flow == nil {
+			return file.invalid("flows put")
+		}
+		return c.putFlow(cmd.Context(), o, file)
+	}
+	return cmd
+}
+
+func (c Command) putFlow(ctx context.Context, o storeOptions, file flowFile) (err error) {
+	what := "flows put " + file.path
+	place, err := c.locate(what, o.place)
+	if err != nil {
+		return err
+	}
+	a, err := c.openOrMakeAPI(ctx, what, place)
+	if err != nil {
+		return err
+	}
+	defer a.end(what, &err)
+	flow, err := a.PutFlow(ctx, file.name(), file.text)
+	if err != nil {
+		return apiError(what, err)
+	}
+	if o.json {
+		return c.printJSON(flowReport{"waitless.flow/1", flow})
+	}
+	return c.print(fmt.Sprintf("%s  %s\n", flow.Name, shortHash(flow.Hash)))
+}
+
+func (c Command) flowsListCommand() *cobra.Command {
+	var o storeOptions
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the flows, of each the latest definition first", Example: "  waitless flows list", Args: arguments(0, 0),
+	}
+	o.register(cmd)
+	cmd.RunE = c.onStore(&o, func(ctx context.Context, what string, a *api, _ []string) error {
+		flows, err := a.Flows(ctx, "")
+		if err != nil {
+			return apiError(what, err)
+		}
+		if o.json {
+			return c.printJSON(flowsReport{"waitless.flows/1", append([]rest.Flow{}, flows...)})
+		}
+		return c.table(func(w *tabwriter.Writer) {
+			for _, f := range flows {
+				_, _ = fmt.Fprintf(w, "%s\t%s\t%s\n", f.Name, shortHash(f.Hash), localTime(f.CreatedTime))
+			}
+		})
+	})
+	return cmd
+}
+
+func (c Command) flowsShowCommand() *cobra.Command {
+	var o storeOptions
+	var hash string
+	cmd := &cobra.Command{
+		Use: "show NAME", Short: "Print the definition of a flow", Example: "  waitless flows show polling", Args: arguments(1, 1),
+	}
+	o.register(cmd)
+	cmd.Flags().StringVar(&hash, "hash", "", "the definition whose hash begins so (default: the latest)")
+	cmd.RunE = c.onStore(&o, func(ctx context.Context, what string, a *api, args []string) error {
+		flow, err := a.Flow(ctx, args[0], hash)
+		if err != nil {
+			return flowError(what+" "+args[0], err)
+		}
+		if o.json {
+			return c.printJSON(flowReport{"waitless.flow/1", flow})
+		}
+		return c.print(flow.Definition)
+	})
+	return cmd
+}
+
+func (c Command) flowsDeleteCommand() *cobra.Command {
+	var o storeOptions
+	cmd := &cobra.Command{
+		Use: "delete NAME", Short: "Delete a flow, all its definitions",
+		Long: "Delete a flow. It is refused while executions of it have not ended. Those that have ended keep their\n" +
+			"history, and a flow that is put again is there again.",
+		Example: "  waitless flows delete nightly", Args: arguments(1, 1),
+	}
+	o.register(cmd)
+	cmd.RunE = c.onStore(&o, func(ctx context.Context, what string, a *api, args []string) error {
+		deleted, err := a.DeleteFlow(ctx, args[0])
+		if err != nil {
+			return flowError(what+" "+args[0], err)
+		}
+		if o.json {
+			return c.printJSON(flowsReport{"waitless.flows/1", deleted})
+		}
+		return c.print(fmt.Sprintf("%s is deleted, %s\n", args[0], count(len(deleted), "definition")))
+	})
+	return cmd
+}
+
+// flowError is an error of the API about a flow.
+func flowError(what string, err error) error {
+	shown := apiError(what, err)
+	var f *failure
+	var refused *rest.Error
+	if errors.As(shown, &f) && errors.As(err, &refused) {
+		switch refused.Code { //nolint:exhaustive // the others are not about the flow
+		case engine.CodeNotFound:
+			f.try = "waitless flows list"
+		case engine.CodeConflict:
+			f.try = "waitless list --flow NAME"
+		}
+	}
+	return shown
+}

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// runOnStack puts the flow on a stack, starts the execution there, unless it
+// was started before, and follows it to its end.
+func (e *execution) runOnStack(ctx context.Context, input expr.Value) (err error) {
+	what := "run " + e.file.path
+	a, err := e.command.openStack(ctx, what, e.place)
+	if err != nil {
+		return err
+	}
+	defer a.end(what, &err)
+	flow, err := a.PutFlow(ctx, e.file.name(), e.file.text)
+	if err != nil {
+		return apiError(what, err)
+	}
+	if e.options.name != "" && !e.options.hasInput {
+		if begun, err := a.Execution(ctx, flow.Name, e.name); err == nil {
+			input = begun.Input // who only names an execution means the one that is there
+		}
+	}
+	_, _, err = a.Start(ctx, flow.Name, rest.Start{Name: e.name, Hash: flow.Hash, Input: input})
+	var refused *rest.Error
+	switch {
+	case errors.As(err, &refused) && refused.Status == http.StatusConflict:
+		return e.startedDifferent()
+	case err != nil:
+		return apiError(what, err)
+	}
+	e.id = engine.NewID(flow.Name, e.name)
+	f := &following{execution: e, api: a, view: e.view()}
+	state, err := f.follow(ctx)
+	f.view.close(ctx.Err() != nil)
+	switch {
+	case ctx.Err() != nil:
+		return interrupted(e.title(), "it goes on; see it with: waitless history "+e.title()+" --follow"+e.place.flags())
+	case err != nil:
+		return apiError(what, err)
+	}
+	return e.report(state, f.events)
+}
+
+// following shows an execution on a stack until it ends.
+type following struct {
+	execution *execution
+	api       *api
+	view      view
+	events    []machine.Event // those seen
+}
+
+func (f *following) follow(ctx context.Context) (machine.State, error) {
+	for {
+		state, err := f.look(ctx)
+		if err != nil || state.Status.Final() {
+			return state, err
+		}
+		if err := sleep(ctx, f.api.interval); err != nil {
+			return state, err
+		}
+	}
+}
+
+// look shows what happened since the last look. The state is read first, so
+// that the history goes at least as far.
+func (f *following) look(ctx context.Context) (machine.State, error) {
+	e := f.execution
+	now, err := f.api.Execution(ctx, e.file.name(), e.name)
+	if err != nil {
+		return machine.State{}, err
+	}
+	history, err := f.api.History(ctx, e.file.name(), e.name, len(f.events))
+	if err != nil {
+		return machine.State{}, err
+	}
+	state := stateOf(now)
+	events := make([]machine.Event, len(history))
+	for i, h := range history {
+		if events[i], err = h.Parse(e.file.flow); err != nil {
+			return state, err
+		}
+	}
+	f.events = append(f.events, events...)
+	if len(events) > 0 || state.Status.Final() {
+		f.view.Committed(e.id, state, events)
+	}
+	return state, f.sayHowToAnswer(ctx, events)
+}
+
+// sayHowToAnswer does so once a callback is waited for.
+func (f *following) sayHowToAnswer(ctx context.Context, events []machine.Event) error {
+	e := f.execution
+	if e.options.json || len(events) == 0 || events[len(events)-1].Type != machine.TaskSubmitted {
+		return nil
+	}
+	t, ok, err := f.api.OpenToken(ctx, e.file.name(), e.name)
+	if err == nil && ok {
+		f.view.say(howToAnswer(t.Token, e.place))
+	}
+	return err
+}
+
+// stateOf is as much of a state as the API tells.
+func stateOf(e rest.Execution) machine.State {
+	state := machine.State{
+		Flow: machine.Flow{Name: e.Flow, Hash: e.Hash}, Execution: e.Name, Status: e.Status, Input: e.Input, Error: e.Error, Cause: e.Cause,
+		Started: parseInstant(e.StartedTime), At: parseInstant(e.StoppedTime),
+	}
+	if e.Output != nil {
+		state.Output = *e.Output
+	}
+	return state
+}
+
+// parseInstant is the zero instant for a text that is none.
+func parseInstant(text string) time.Time {
+	t, _ := time.Parse(machine.TimeFormat, text)
+	return t
+}

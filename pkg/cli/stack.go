@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/smithy-go"
+
+	"github.com/waitless/waitless/pkg/httpapi/rest"
+)
+
+// stackInterval keeps what it costs to follow an execution on a stack small.
+const stackInterval = time.Second
+
+// requestLimit is how long a request may take: API Gateway gives up after 30 s.
+const requestLimit = 35 * time.Second
+
+// endpointOutput is the output of a stack that has the URL of its API.
+const endpointOutput = "ApiEndpoint"
+
+// openStack finds the API of a stack, to call it with the user's credentials.
+func (c Command) openStack(ctx context.Context, what string, p place) (*api, error) {
+	var metadata imds.ClientEnableState
+	if strings.HasPrefix(p.endpoint, "http:") {
+		metadata = imds.ClientDisabled // it is not on AWS, and there would be a long wait for an answer
+	}
+	load := c.loadAWS
+	if load == nil {
+		load = config.LoadDefaultConfig
+	}
+	configuration, err := load(ctx, config.WithEC2IMDSClientEnableState(metadata))
+	if err != nil {
+		return nil, awsError(what, err)
+	}
+	endpoint := p.endpoint
+	if endpoint == "" {
+		if endpoint, err = findEndpoint(ctx, configuration, what, p.stack); err != nil {
+			return nil, err
+		}
+	}
+	base, err := url.Parse(endpoint)
+	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" || base.RawQuery != "" {
+		return nil, usageError(what, fmt.Sprintf("%q is no endpoint; allowed: the URL of an API", endpoint), "--endpoint https://HOST")
+	}
+	transport, err := sign(ctx, configuration, what, base)
+	if err != nil {
+		return nil, err
+	}
+	client := &rest.Client{Base: strings.TrimSuffix(endpoint, "/"), HTTP: &http.Client{Transport: transport, Timeout: requestLimit}}
+	return &api{client, stackInterval, func() error { return nil }}, nil
+}
+
+func awsError(what string, err error) error {
+	return &failure{exit: ExitInternal, what: what, why: err.Error(), try: "aws configure list, which tells what is configured"}
+}
+
+const tryRegion = "AWS_REGION=eu-west-1 waitless ..."
+
+// findEndpoint asks CloudFormation where the API of a stack is.
+func findEndpoint(ctx context.Context, configuration aws.Config, what, stack string) (string, error) {
+	if configuration.Region == "" {
+		return "", usageError(what, "nobody says in which region stack "+stack+" is", tryRegion)
+	}
+	client := cloudformation.NewFromConfig(configuration)
+	found, err := client.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: &stack})
+	var refused smithy.APIError
+	switch {
+	case errors.As(err, &refused) && refused.ErrorCode() == "ValidationError":
+		return "", usageError(what, fmt.Sprintf("there is no stack %q in region %s", stack, configuration.Region), tryRegion+", or --stack ANOTHER-NAME")
+	case err != nil:
+		return "", awsError(what, err)
+	}
+	for _, s := range found.Stacks {
+		for _, output := range s.Outputs {
+			if aws.ToString(output.OutputKey) == endpointOutput {
+				return aws.ToString(output.OutputValue), nil
+			}
+		}
+	}
+	why := fmt.Sprintf("stack %q has no output %s, so it is none of Waitless, or not deployed yet", stack, endpointOutput)
+	return "", usageError(what, why, "--stack ANOTHER-NAME")
+}
+
+// onAWS is a host of API Gateway, which tells its region and lets nobody in
+// without a signature.
+var onAWS = regexp.MustCompile(`\.execute-api\.([a-z0-9-]+)\.amazonaws\.com(\.cn)?$`)
+
+// sign makes a transport that signs requests for the API at base. Elsewhere
+// than on AWS an API may do without, when there are no credentials.
+func sign(ctx context.Context, configuration aws.Config, what string, base *url.URL) (http.RoundTripper, error) {
+	region, aws := configuration.Region, onAWS.FindStringSubmatch(base.Hostname())
+	if aws != nil {
+		region = aws[1]
+	}
+	if configuration.Credentials == nil {
+		return http.DefaultTransport, nil
+	}
+	switch _, err := configuration.Credentials.Retrieve(ctx); {
+	case err != nil && aws != nil:
+		return nil, awsError(what, fmt.Errorf("there are no AWS credentials: %w", err))
+	case err != nil:
+		return http.DefaultTransport, nil //nolint:nilerr // the API says whether it wants some
+	case region == "":
+		return nil, usageError(what, "nobody says for which region to sign requests to "+base.Host, tryRegion)
+	}
+	return signed{configuration.Credentials, region}, nil
+}
+
+// signed is a transport that signs requests with Signature Version 4.
+type signed struct {
+	credentials aws.CredentialsProvider
+	region      string
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (s signed) RoundTrip(r *http.Request) (*http.Response, error) {
+	credentials, err := s.credentials.Retrieve(r.Context()) // they may have expired since
+	if err != nil {
+		return nil, err
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return nil, err
+	}
+	hash := sha256.New()
+	if _, err := io.Copy(hash, body); err != nil {
+		return nil, err
+	}
+	r = r.Clone(r.Context()) // whose header is ours to change
+	err = v4.NewSigner().SignHTTP(r.Context(), credentials, r, hex.EncodeToString(hash.Sum(nil)), "execute-api", s.region, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
