@@ -39,7 +39,9 @@ func newStack(t *testing.T) stack {
 	t.Helper()
 	config, name := emulator.Config(t), "wakes-"+rand.Text()
 	s := stack{sqs: sqs.NewFromConfig(config), scheduler: scheduler.NewFromConfig(config), group: name}
-	created, err := s.sqs.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &name, Attributes: map[string]string{"VisibilityTimeout": "180"}})
+	// A message whose receipt was lost on its way is seen again well within our
+	// patience.
+	created, err := s.sqs.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &name, Attributes: map[string]string{"VisibilityTimeout": "20"}})
 	if err != nil {
 		t.Fatal(err)
 	}
