@@ -109,8 +109,8 @@ var functionModules = map[string][]string{
 	"functions/echo":         {runtime},
 	"functions/getjobstatus": {runtime},
 	"functions/startjob":     {runtime},
-	"functions/interpreter":  clients("dynamodb", "sqs", "scheduler", "lambda", "secretsmanager", "eventbridge"),
-	"functions/taskrunner":   clients("dynamodb", "sqs", "lambda"),
+	"functions/interpreter":  clients("dynamodb", "sqs", "scheduler", "lambda", "secretsmanager"),
+	"functions/taskrunner":   clients("dynamodb", "sqs", "lambda", "eventbridge"),
 	"functions/api":          clients("dynamodb", "sqs", "secretsmanager"),
 	"functions/callback":     clients("dynamodb", "sqs", "secretsmanager"),
 }

@@ -367,7 +367,11 @@ func (w *worker) tell(ctx context.Context, d *draft, signal machine.Signal) erro
 		d.hasResult = true
 	}
 	d.state = next.State
-	d.events = append(d.events, next.Events...)
+	if d.events == nil {
+		d.events = next.Events // which nobody else has
+	} else {
+		d.events = append(d.events, next.Events...)
+	}
 	d.changed = d.changed || next.Changed
 	d.commands = next.Commands
 	return nil

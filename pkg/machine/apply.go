@@ -128,8 +128,8 @@ func (r *run) touch() {
 	s.At = r.at
 	s.Scopes = append(make([]Scope, 0, len(s.Scopes)+1), s.Scopes...)
 	r.next.Changed = true
-	// The sample's poll makes five events and then six.
-	r.next.Events = make([]Event, 0, 6)
+	// The sample's poll makes five events and then six, its last one seven.
+	r.next.Events = make([]Event, 0, 7)
 }
 
 func (r *run) begin() {

@@ -59,8 +59,10 @@ type Work struct {
 	// Dropped, unless nil, is why the message means nothing to anybody: it is
 	// deleted, and Do is not called.
 	Dropped error
-	// Attrs are what the log line tells of the work.
+	// Attrs are what the log line tells of the work, and After what it tells
+	// besides once that was done; nil for nothing.
 	Attrs []slog.Attr
+	After func() []slog.Attr
 }
 
 // Unreadable is the work of a message that cannot be read: none, unless a newer
@@ -132,6 +134,9 @@ func (r *Receiver) handle(ctx context.Context, w Work) bool {
 		slog.String("outcome", outcome), slog.Int("receives", w.Message.Receives), slog.Int64("duration_ms", r.Now().Sub(begin).Milliseconds()))
 	if err != nil {
 		attrs = append(attrs, slog.String("error", err.Error()))
+	}
+	if w.After != nil {
+		attrs = append(attrs, w.After()...)
 	}
 	finished := outcome == outcomeDone || outcome == outcomeDropped
 	if !finished {

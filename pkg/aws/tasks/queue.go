@@ -60,36 +60,74 @@ type message struct {
 	// Await and AtMostOnce are those of [engine.Task].
 	Await      bool            `json:"await,omitempty"`
 	AtMostOnce bool            `json:"atMostOnce,omitempty"`
-	Input      json.RawMessage `json:"input"`
+	Input      json.RawMessage `json:"input,omitempty"`
+	Ended      *ended          `json:"ended,omitempty"`
+}
+
+// ended is how the execution of the message ended, when it tells of that and of
+// no call.
+type ended struct {
+	Status  machine.Status `json:"status"`
+	Error   string         `json:"error,omitempty"`
+	Cause   string         `json:"cause,omitempty"`
+	Started time.Time      `json:"started"`
+	At      time.Time      `json:"at"`
+}
+
+// Ended implements [engine.Ends]: the end goes through the queue to whoever
+// tells others of it, so that the sender needs no client for that.
+func (q *Queue) Ended(ctx context.Context, execution engine.ID, state machine.State) error {
+	body, err := json.Marshal(message{
+		Version: version, Flow: state.Flow.Name, Hash: state.Flow.Hash, Execution: state.Execution,
+		Ended: &ended{state.Status, state.Error, state.Cause, state.Started, state.At},
+	})
+	if err == nil {
+		err = queue.Send(ctx, q.Client, q.URL, sendable(body), 0)
+	}
+	if err != nil {
+		return fmt.Errorf("queue the end of execution %s: %w", execution, err)
+	}
+	return nil
+}
+
+// sendable writes as escapes the two characters of JSON that SQS does not take.
+func sendable(body []byte) string {
+	return strings.NewReplacer("\ufffe", `\ufffe`, "\uffff", `\uffff`).Replace(string(body))
 }
 
 func encode(task engine.Task) (string, error) {
 	call := task.Call
 	body, err := json.Marshal(message{
 		version, call.Flow.Name, call.Flow.Hash, call.Execution, call.Step, call.Attempt.Step, call.Attempt.Number,
-		call.Resource.Text, call.Limit, task.Handle, task.Await, task.AtMostOnce, json.RawMessage(call.Input.JSON()),
+		call.Resource.Text, call.Limit, task.Handle, task.Await, task.AtMostOnce, json.RawMessage(call.Input.JSON()), nil,
 	})
 	if err != nil {
 		return "", err
 	}
-	// The two characters of JSON that SQS does not take.
-	text := strings.NewReplacer("\ufffe", `\ufffe`, "\uffff", `\uffff`).Replace(string(body))
+	text := sendable(body)
 	if len(text) > messageLimit {
 		return "", fmt.Errorf("it takes %d bytes and the limit is %d: pass on a key of large data, and not the data", len(text), messageLimit)
 	}
 	return text, nil
 }
 
-// decode reads what encode wrote. A message of a newer release is an
-// [*engine.Error] with [engine.CodeTooNew], any other [engine.CodeInvalid].
-func decode(body string) (engine.Task, error) {
+// read reads a message. One of a newer release is an [*engine.Error] with
+// [engine.CodeTooNew], what is none has [engine.CodeInvalid].
+func read(body string) (message, error) {
 	var m message
 	if err := json.Unmarshal([]byte(body), &m); err != nil && m.Version <= version {
-		return engine.Task{}, invalid(errors.New("it is not the JSON of a task"))
+		return m, invalid(errors.New("it is not the JSON of a task"))
 	}
-	if m.Version > version {
-		return engine.Task{}, &engine.Error{Code: engine.CodeTooNew, Op: decoding, Err: fmt.Errorf("it has version %d and the limit is %d", m.Version, version)}
+	switch {
+	case m.Version > version:
+		return m, &engine.Error{Code: engine.CodeTooNew, Op: decoding, Err: fmt.Errorf("it has version %d and the limit is %d", m.Version, version)}
+	case m.Version < version:
+		return m, invalid(errors.New("it has no version"))
 	}
+	return m, nil
+}
+
+func (m message) task() (engine.Task, error) {
 	resource, err := fdl.ParseResource(m.Resource)
 	if err != nil {
 		return engine.Task{}, invalid(err)
@@ -98,8 +136,8 @@ func decode(body string) (engine.Task, error) {
 	if err != nil {
 		return engine.Task{}, invalid(err)
 	}
-	if m.Version < version || m.Handle == "" {
-		return engine.Task{}, invalid(errors.New("it has no version or no handle"))
+	if m.Handle == "" {
+		return engine.Task{}, invalid(errors.New("it has no handle"))
 	}
 	return engine.Task{Handle: m.Handle, Await: m.Await, AtMostOnce: m.AtMostOnce, Call: machine.Call{
 		Attempt: machine.Attempt{Step: m.Index, Number: m.Attempt}, Flow: machine.Flow{Name: m.Flow, Hash: m.Hash},
@@ -119,6 +157,8 @@ type Receiver struct {
 	queue.Receiver
 	// Run makes the call and closes the token.
 	Run func(ctx context.Context, task engine.Task) (engine.Verdict, error)
+	// Ends is told of the executions that ended; nil for nobody.
+	Ends engine.Ends
 }
 
 // Handle handles one batch. What is no task is dropped; a task of a newer
@@ -132,7 +172,14 @@ func (r *Receiver) Handle(ctx context.Context, event events.SQSEvent) (events.SQ
 }
 
 func (r *Receiver) work(m queue.Message) queue.Work {
-	task, err := decode(m.Body)
+	parsed, err := read(m.Body)
+	if err == nil && parsed.Ended != nil {
+		return r.tell(m, parsed)
+	}
+	var task engine.Task
+	if err == nil {
+		task, err = parsed.task()
+	}
 	if err != nil {
 		return queue.Unreadable(m, engine.CodeOf(err) == engine.CodeTooNew, err)
 	}
@@ -141,6 +188,22 @@ func (r *Receiver) work(m queue.Message) queue.Work {
 		return verdict.PutBack, err
 	}
 	return queue.Work{Message: m, Do: do, Attrs: attrs(task)}
+}
+
+// tell passes on the end of an execution.
+func (r *Receiver) tell(m queue.Message, end message) queue.Work {
+	id := engine.NewID(end.Flow, end.Execution)
+	state := machine.State{
+		Flow: machine.Flow{Name: end.Flow, Hash: end.Hash}, Execution: end.Execution,
+		Status: end.Ended.Status, Error: end.Ended.Error, Cause: end.Ended.Cause, Started: end.Ended.Started, At: end.Ended.At,
+	}
+	do := func(ctx context.Context) (time.Time, error) {
+		if r.Ends == nil {
+			return time.Time{}, nil
+		}
+		return time.Time{}, r.Ends.Ended(ctx, id, state)
+	}
+	return queue.Work{Message: m, Do: do, Attrs: []slog.Attr{slog.String("execution", id.String()), slog.String("ended", string(state.Status))}}
 }
 
 func attrs(task engine.Task) []slog.Attr {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/waitless/waitless/pkg/aws/tasks"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/machine"
 )
 
 // messages is a queue that notes what it is given.
@@ -44,7 +46,7 @@ func (m *messages) ChangeMessageVisibility(
 func someTask(input expr.Value) engine.Task {
 	call := callOf("long")
 	call.Input, call.Limit = input, 10*time.Minute
-	return engine.Task{Call: call, Handle: "AQEhandle"}
+	return engine.Task{Call: call, Handle: "AQEhandle", Await: true, AtMostOnce: true}
 }
 
 func TestATaskGoesThroughTheQueue(t *testing.T) {
@@ -146,5 +148,53 @@ func TestTheTasksOfABatch(t *testing.T) {
 	id := engine.NewID("flow", "run").String()
 	if n := strings.Count(log.String(), `"execution":"`+id+`","step":"Step","attempt":3`); n != 3 || strings.Contains(log.String(), "AQEhandle") {
 		t.Errorf("%d lines name the execution, want 3, and none the handle:\n%s", n, log)
+	}
+}
+
+// ends notes what it is told, or fails.
+type ends struct {
+	told []machine.State
+	err  error
+}
+
+func (e *ends) Ended(_ context.Context, execution engine.ID, state machine.State) error {
+	if execution != state.ID() {
+		return errors.New("another id")
+	}
+	e.told = append(e.told, state)
+	return e.err
+}
+
+func TestAnEndGoesThroughTheQueue(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 31, 10, 0, 0, 123456789, time.UTC)
+	state := machine.State{
+		Flow: machine.Flow{Name: "flow", Hash: "hash"}, Execution: "run", Status: machine.StatusFailed, Error: "E", Cause: "why",
+		Started: at, At: at.Add(time.Hour),
+	}
+	m := &messages{}
+	if err := (&tasks.Queue{Client: m, URL: "queue"}).Ended(t.Context(), state.ID(), state); err != nil {
+		t.Fatal(err)
+	}
+	event := events.SQSEvent{Records: []events.SQSMessage{{MessageId: "1", Body: m.bodies[0]}}}
+	for name, tt := range map[string]struct {
+		ends *ends
+		kept int
+	}{"told": {&ends{}, 0}, "told in vain": {&ends{err: errors.New("no bus")}, 1}, "nobody": {nil, 0}} {
+		r := receiver(m, &bytes.Buffer{}, nil)
+		if tt.ends != nil {
+			r.Ends = tt.ends
+		}
+		answer, err := r.Handle(t.Context(), event)
+		if err != nil || len(answer.BatchItemFailures) != tt.kept {
+			t.Errorf("%s: answer %+v, error %v", name, answer, err)
+		}
+		if tt.ends != nil && (len(tt.ends.told) != 1 || !reflect.DeepEqual(tt.ends.told[0], state)) {
+			t.Errorf("%s: %+v", name, tt.ends.told)
+		}
+	}
+	m.err = errors.New("no queue")
+	if err := (&tasks.Queue{Client: m, URL: "queue"}).Ended(t.Context(), state.ID(), state); err == nil {
+		t.Error("an end that was not queued is no error")
 	}
 }

@@ -45,13 +45,15 @@ func (r *Receiver) Handle(ctx context.Context, event events.SQSEvent) (events.SQ
 }
 
 func (r *Receiver) work(m queue.Message, wake engine.Wake) queue.Work {
+	var verdict engine.Verdict
 	return queue.Work{
 		Message: m,
-		Do: func(ctx context.Context) (time.Time, error) {
-			verdict, err := r.Advance(ctx, wake)
+		Do: func(ctx context.Context) (putBack time.Time, err error) {
+			verdict, err = r.Advance(ctx, wake)
 			return verdict.PutBack, err
 		},
 		Attrs: []slog.Attr{slog.String("execution", wake.Execution.String()), slog.String("cause", kindOf(wake))},
+		After: func() []slog.Attr { return []slog.Attr{slog.Int("early_looks", verdict.EarlyLooks)} },
 	}
 }
 

@@ -11,13 +11,11 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"github.com/waitless/waitless/pkg/aws/bus"
 	"github.com/waitless/waitless/pkg/aws/dynamo"
 	"github.com/waitless/waitless/pkg/aws/lambdas/environment"
 	"github.com/waitless/waitless/pkg/aws/queue"
@@ -54,12 +52,13 @@ func New(ctx context.Context, getenv func(string) string) (Handler, error) {
 	}
 	tables := dynamodb.NewFromConfig(s.aws)
 	store := dynamo.NewLog(tables, s.logTable, time.Now)
+	taskQueue := &tasks.Queue{Client: queues, URL: s.taskQueue}
 	e := engine.New(engine.Config{
 		Log: store, Flows: store, Outcomes: dynamo.NewWaits(tables, s.waitsTable), Wakes: sender, Tasks: s.tasks(),
-		TaskQueue: &tasks.Queue{Client: queues, URL: s.taskQueue}, Ends: s.ends(), Keys: keys, Now: time.Now,
+		TaskQueue: taskQueue, Ends: s.ends(taskQueue), Keys: keys, Now: time.Now,
 	})
 	receiver := &wakes.Receiver{
-		Receiver: queue.Receiver{Client: queues, URL: s.wakeQueue, Now: time.Now, Log: log, Line: "wake", Needs: longestCall},
+		Receiver: queue.Receiver{Client: queues, URL: s.wakeQueue, Now: time.Now, Log: log, Line: "wake", Needs: longestCall + time.Second},
 		Advance:  e.Advance,
 	}
 	return receiver.Handle, nil
@@ -67,15 +66,15 @@ func New(ctx context.Context, getenv func(string) string) (Handler, error) {
 
 // settings are what the environment says.
 type settings struct {
-	aws                    aws.Config
-	logTable, waitsTable   string
-	wakeQueue, taskQueue   string
-	wakeQueueARN           string
-	timers, timerRole      string
-	longestDelay           time.Duration
-	tokenKey               string
-	names                  tasks.Names
-	statusEvents, eventBus string
+	aws                  aws.Config
+	logTable, waitsTable string
+	wakeQueue, taskQueue string
+	wakeQueueARN         string
+	timers, timerRole    string
+	longestDelay         time.Duration
+	tokenKey             string
+	names                tasks.Names
+	statusEvents         string
 }
 
 func settingsOf(env *environment.Environment) settings {
@@ -101,10 +100,11 @@ func (s settings) tasks() *tasks.Tasks {
 	return tasks.New(tasks.Config{Client: lambda.NewFromConfig(s.aws), Names: s.names, Now: time.Now, Longest: longestCall})
 }
 
-// ends is the event bus, nil when nobody wants to be told there.
-func (s settings) ends() engine.Ends {
+// ends is the task queue, whose runner tells the event bus; nil when nobody
+// wants to be told there.
+func (s settings) ends(queue *tasks.Queue) engine.Ends {
 	if s.statusEvents != "on" {
 		return nil
 	}
-	return &bus.Bus{Client: eventbridge.NewFromConfig(s.aws), Name: "default"}
+	return queue
 }

@@ -1,4 +1,5 @@
-// Package taskrunner composes the function that makes long calls. It may
+// Package taskrunner composes the function that makes long calls, and
+// tells the event bus of executions that ended. It may
 // change between releases.
 package taskrunner
 
@@ -10,9 +11,11 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"github.com/waitless/waitless/pkg/aws/bus"
 	"github.com/waitless/waitless/pkg/aws/dynamo"
 	"github.com/waitless/waitless/pkg/aws/lambdas/environment"
 	"github.com/waitless/waitless/pkg/aws/queue"
@@ -32,6 +35,7 @@ func New(getenv func(string) string) (Handler, error) {
 	env := environment.New(getenv)
 	config := env.AWS()
 	waits, wakeQueue, taskQueue := env.Text("WAITLESS_WAITS_TABLE"), env.Text("WAITLESS_WAKE_QUEUE"), env.Text("WAITLESS_TASK_QUEUE")
+	eventBus := env.Text("WAITLESS_EVENT_BUS")
 	names := tasks.Names{Stack: env.Text("WAITLESS_STACK"), Functions: env.Pairs("WAITLESS_FUNCTIONS")}
 	if err := env.Err(); err != nil {
 		return nil, err
@@ -49,6 +53,7 @@ func New(getenv func(string) string) (Handler, error) {
 	receiver := &tasks.Receiver{
 		Receiver: queue.Receiver{Client: queues, URL: taskQueue, Now: time.Now, Log: log, Line: "task"},
 		Run:      e.RunTask,
+		Ends:     &bus.Bus{Client: eventbridge.NewFromConfig(config), Name: eventBus},
 	}
 	return receiver.Handle, nil
 }
