@@ -5,7 +5,6 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/engine/enginetest"
-	"github.com/waitless/waitless/pkg/httpapi/rest/resttest"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/resume/resumetest"
@@ -30,8 +29,6 @@ func TestMemoryStoreOutcomes(t *testing.T) {
 	t.Parallel()
 	resumetest.Outcomes(t, func(*testing.T) resume.Outcomes { return &local.MemoryStore{} })
 }
-
-func TestFlowList(t *testing.T) { t.Parallel(); resttest.Flows(t, as[resttest.Store]) }
 
 func TestMemoryStoreTokens(t *testing.T) {
 	t.Parallel()
