@@ -43,9 +43,28 @@ func (c Command) Run(ctx context.Context) int {
 	root := c.root()
 	root.SetArgs(c.Args)
 	root.SetIn(c.Stdin)
-	root.SetOut(c.Stdout)
+	out := &helpWriter{Writer: c.Stdout}
+	root.SetOut(out)
 	root.SetErr(c.Stderr)
-	return c.exit(root.ExecuteContext(ctx))
+	err := root.ExecuteContext(ctx)
+	if err == nil && out.err != nil {
+		err = unwritten(out.err)
+	}
+	return c.exit(err)
+}
+
+// helpWriter remembers the error that cobra, which writes the help, forgets.
+type helpWriter struct {
+	io.Writer
+	err error
+}
+
+func (w *helpWriter) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	if err != nil {
+		w.err = err
+	}
+	return n, err
 }
 
 func (c Command) root() *cobra.Command {

@@ -83,9 +83,13 @@ func (c Command) printLine(v any) error {
 // print writes to standard output.
 func (c Command) print(text string) error {
 	if _, err := io.WriteString(c.Stdout, text); err != nil {
-		return &failure{exit: ExitInternal, what: "write standard output", why: reasonOf(err), try: "send standard output to a place with room: waitless ... > FILE"}
+		return unwritten(err)
 	}
 	return nil
+}
+
+func unwritten(err error) error {
+	return &failure{exit: ExitInternal, what: "write standard output", why: reasonOf(err), try: "send standard output to a place with room: waitless ... > FILE"}
 }
 
 // jsonTopic is the help topic that shows the schemas.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -142,7 +143,7 @@ func (c Command) readObject(ctx context.Context, what, flag, text string) (expr.
 	case err != nil:
 		return expr.Value{}, usageError(what, flag+" "+text+": "+reasonOf(err), try)
 	}
-	v, err := expr.ParseJSON(data)
+	v, err := expr.ParseJSON(bytes.TrimPrefix(data, []byte("\uFEFF"))) // with which some editors begin a file
 	switch {
 	case err != nil:
 		return v, usageError(what, flag+" is "+err.Error(), try)

@@ -130,6 +130,54 @@ func TestRunReadsStandardInput(t *testing.T) {
 	}
 }
 
+// Some editors put a mark in front of a text.
+func TestRunReadsAFileWithAByteOrderMark(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "input.json")
+	if err := os.WriteFile(file, []byte("\uFEFF{\"delay\": 10}\r\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := do(t, "run", pollingFlow, "--skip-time", "--input", "@"+file)
+	if got.exit != ExitSucceeded || !strings.Contains(got.stdout, `"try_count":1`) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// The first Ctrl-C asks the program to end, which it cannot while nobody reads
+// what it writes; the second one ends it.
+func TestTheSecondInterruptEndsTheProgram(t *testing.T) {
+	t.Parallel()
+	cmd := command(t, "run", manySteps(t, 1000), "--skip-time", "--json") // more than a pipe holds
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(stdout, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan string, 1)
+	go func() {
+		state, err := cmd.Process.Wait()
+		ended <- fmt.Sprint(state, err)
+	}()
+	interrupts := 0
+	for again := time.NewTicker(10 * time.Millisecond); ; <-again.C {
+		select {
+		case how := <-ended:
+			if how != "signal: interrupt <nil>" || interrupts < 2 {
+				t.Errorf("ended after %d interrupts: %s", interrupts, how)
+			}
+			return
+		default:
+			interrupts++
+			_ = cmd.Process.Signal(os.Interrupt) // it may just have ended
+		}
+	}
+}
+
 func TestRunNamesItself(t *testing.T) {
 	t.Parallel()
 	got := doWith(t, "", nil, "run", pollingFlow, "--skip-time", "--name=")
@@ -173,6 +221,11 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 		"run-json": {"run", pollingFlow, "--skip-time", "--json"},
 		"validate": {"validate", pollingFlow},
 		"version":  {"version"},
+		"help":     {"help"},
+		"none":     {},
+		"flag":     {"run", "--help"},
+		"topic":    {"help", "json"},
+		"group":    {"flows"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

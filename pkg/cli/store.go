@@ -117,7 +117,9 @@ type lists interface {
 }
 
 func handlerOf(system *local.System, lists lists) http.Handler {
-	return rest.Handler(rest.Config{Engine: system.Engine, Tokens: system.Tokens, Index: lists, Flows: lists, Start: system.Start})
+	return rest.Handler(rest.Config{
+		Engine: system.Engine, Tokens: system.Tokens, Index: lists, Flows: lists, Start: system.Start, Stop: system.Stop,
+	})
 }
 
 // dialSocket is a client of whoever holds the store, nil when nobody does.

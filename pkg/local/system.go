@@ -234,6 +234,14 @@ func (s *System) Start(ctx context.Context, request engine.StartRequest) (engine
 	return s.Engine.Start(ctx, request)
 }
 
+// Stop is [engine.Engine.Stop], whose wake is held back until the request is
+// kept: earlier it would find none, and come again after a second.
+func (s *System) Stop(ctx context.Context, id engine.ID, name, cause string) error {
+	release := s.queue.holdBack(id)
+	defer release()
+	return s.Engine.Stop(ctx, id, name, cause)
+}
+
 // canCall refuses an execution that would fail for the lack of a function.
 func (s *System) canCall(ctx context.Context, request engine.StartRequest) error {
 	flow, err := s.Flows.Flow(ctx, request.Flow)

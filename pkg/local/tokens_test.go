@@ -89,3 +89,32 @@ func TestTokensRefuseWhatIsNone(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// Nor has anybody to wait who stops an execution in this very process.
+func TestTheWakeOfAStopComesAfterTheRequest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := slowClosing{&local.MemoryStore{}, &atomic.Int64{}}
+		last := &lastCommitted{}
+		s := local.New(local.Config{Store: store, Observer: last})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() {
+			if err := s.Serve(ctx); !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		}()
+		start(t, s, oneCallback, "one")
+		synctest.Wait()
+		asked := time.Now()
+		if err := s.Stop(t.Context(), last.state.Load().ID(), "Enough", ""); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if state := last.state.Load(); state.Status != machine.StatusStopped || !state.At.Equal(asked) {
+			t.Errorf("it is %s at %s, asked at %s", state.Status, state.At, asked)
+		}
+		cancel()
+		synctest.Wait()
+	})
+}

@@ -52,8 +52,10 @@ type Config struct {
 	Tokens Tokens
 	Index  Index
 	Flows  Flows
-	// Starter starts executions; nil means the engine.
+	// Start starts executions; nil means the engine.
 	Start func(context.Context, engine.StartRequest) (engine.StartAnswer, error)
+	// Stop asks for the end of an execution; nil means the engine.
+	Stop func(ctx context.Context, id engine.ID, name, cause string) error
 }
 
 // maxBody is the largest request: the vendor's limit of a request.
@@ -63,6 +65,9 @@ const maxBody = 1 << 20
 func Handler(config Config) http.Handler {
 	if config.Start == nil {
 		config.Start = config.Engine.Start
+	}
+	if config.Stop == nil {
+		config.Stop = config.Engine.Stop
 	}
 	h := handler{config}
 	mux := http.NewServeMux()
@@ -281,7 +286,7 @@ func (h handler) stop(r *http.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	id := pathID(r)
-	if err := h.Engine.Stop(r.Context(), id, form.Error, form.Cause); err != nil {
+	if err := h.Stop(r.Context(), id, form.Error, form.Cause); err != nil {
 		return 0, nil, err
 	}
 	execution, err := h.execution(r.Context(), id)
