@@ -104,7 +104,7 @@ func TestTheWakeOfAStopComesAfterTheRequest(t *testing.T) {
 				t.Error(err)
 			}
 		}()
-		start(t, s, oneCallback, "one")
+		start(t, s, "version: v1\ntype: flow\nsteps:\n  - type: wait\n    name: Sleep\n    duration: 3600\n", "one")
 		synctest.Wait()
 		asked := time.Now()
 		if err := s.Stop(t.Context(), last.state.Load().ID(), "Enough", ""); err != nil {
