@@ -29,10 +29,9 @@ type killStory struct {
 	// once are the steps with atMostOnce: after a kill nobody knows of their
 	// calls, and the execution may fail for that.
 	once []string
-	// ahead is how far each process finds its clock ahead of the one before; after
-	// so many kills as inTime says the clock still is right.
-	ahead  time.Duration
-	inTime int
+	// clock is how far ahead the clock is that a process finds after so many
+	// kills; nil for not at all.
+	clock func(kills int) time.Duration
 	// asked is what somebody does who sees a token.
 	asked func(v *victim, token string)
 	// order keeps what happens side by side in one order.
@@ -40,30 +39,62 @@ type killStory struct {
 }
 
 var (
-	shortCalls = killStory{flow: "calls", ends: machine.StatusSucceeded}
-	aWait      = killStory{flow: "wait", ends: machine.StatusSucceeded, ahead: time.Minute}
-	twoWaits   = killStory{flow: "waits", ends: machine.StatusSucceeded, ahead: time.Minute}
-	claims     = killStory{flow: "claims", ends: machine.StatusSucceeded, ahead: time.Minute, once: []string{"First", "Second", "Third"}}
-	claimsLeft = killStory{flow: "claims", ends: claims.ends, ahead: claims.ahead, once: claims.once, inTime: 1}
-	claimLast  = killStory{flow: "claim-last", ends: machine.StatusSucceeded, ahead: time.Minute, once: []string{"Last"}}
-	longCalls  = killStory{flow: "long", ends: machine.StatusSucceeded, order: takenLate}
-	longOnce   = killStory{flow: "long-once", ends: machine.StatusSucceeded, once: []string{"Only"}, order: takenLate}
-	callbacks  = killStory{flow: "callbacks", ends: machine.StatusSucceeded, asked: answersAndRepeats}
-	refused    = killStory{flow: "refused", ends: machine.StatusFailed}
-	deadline   = killStory{flow: "deadline", ends: machine.StatusFailed, ahead: time.Minute}
-	heartbeat  = killStory{flow: "heartbeat", ends: machine.StatusFailed, ahead: 2 * time.Second, asked: beatsOnce}
-	stopped    = killStory{flow: "stopped", ends: machine.StatusStopped, asked: stops}
-	hasty      = killStory{flow: "stopped", ends: machine.StatusStopped, asked: stops, order: keptLate}
-	outrun     = killStory{flow: "stopped", ends: machine.StatusStopped, asked: stopsOrAnswers}
-	everything = killStory{flow: "everything", ends: machine.StatusSucceeded, asked: answersAndRepeats}
+	shortCalls   = killStory{flow: "calls", ends: machine.StatusSucceeded}
+	aWait        = killStory{flow: "wait", ends: machine.StatusSucceeded, clock: ahead(time.Minute)}
+	twoWaits     = killStory{flow: "waits", ends: machine.StatusSucceeded, clock: ahead(time.Minute)}
+	claims       = killStory{flow: "claims", ends: machine.StatusSucceeded, clock: ahead(time.Minute), once: []string{"First", "Second", "Third"}}
+	claimsLeft   = killStory{flow: "claims", ends: claims.ends, clock: aheadLater, once: claims.once}
+	claimLast    = killStory{flow: "claim-last", ends: machine.StatusSucceeded, clock: ahead(time.Minute), once: []string{"Last"}}
+	longCalls    = killStory{flow: "long", ends: machine.StatusSucceeded, order: takenLate}
+	longOnce     = killStory{flow: "long-once", ends: machine.StatusSucceeded, once: []string{"Only"}, order: begunLate}
+	clockSetBack = killStory{flow: "long-once", ends: longOnce.ends, once: longOnce.once, order: begunLate, clock: setBack}
+	callbacks    = killStory{flow: "callbacks", ends: machine.StatusSucceeded, asked: answersAndRepeats}
+	callbackOnce = killStory{flow: "callback-once", ends: machine.StatusFailed, once: []string{"Ask"}}
+	slow         = killStory{flow: "slow-callbacks", ends: machine.StatusSucceeded, asked: answersAndRepeats, order: toldLate}
+	slowOnce     = killStory{flow: "slow-once", ends: machine.StatusSucceeded, asked: answersAndRepeats, once: []string{"Ask"}, order: toldOnce}
+	refused      = killStory{flow: "refused", ends: machine.StatusFailed}
+	slowRefused  = killStory{flow: "slow-refused", ends: machine.StatusFailed, order: toldLate}
+	deadline     = killStory{flow: "deadline", ends: machine.StatusFailed, clock: ahead(time.Minute)}
+	heartbeat    = killStory{flow: "heartbeat", ends: machine.StatusFailed, clock: ahead(2 * time.Second), asked: beatsOnce}
+	stopped      = killStory{flow: "stopped", ends: machine.StatusStopped, asked: stops}
+	hasty        = killStory{flow: "stopped", ends: machine.StatusStopped, asked: stops, order: keptLate}
+	outrun       = killStory{flow: "stopped", ends: machine.StatusStopped, asked: stopsOrAnswers}
+	everything   = killStory{flow: "everything", ends: machine.StatusSucceeded, asked: answersAndRepeats}
 )
 
 var (
 	// takenLate: a task is taken when its submission is recorded.
-	takenLate = killOrder{gap: "take task > long call", after: []string{"commit submitted > delete", "queue > delete"}}
+	takenLate = taken("take task > long call", "commit submitted > delete")
+	// toldLate is takenLate for a task whose function is told of a token, begunLate
+	// and toldOnce are the two for calls that are made once at most.
+	toldLate  = taken("take task > long call", "commit queued > delete")
+	begunLate = taken("take task > begin", "commit submitted > delete")
+	toldOnce  = taken("take task > begin", "commit queued > delete")
 	// keptLate: the wake of a stop comes before there is something to find.
 	keptLate = killOrder{gap: "send stop > keep stop", after: []string{"send again > delete"}}
 )
+
+// taken: a task is taken when it is recorded that it was queued, or found that it
+// was before.
+func taken(gap, recorded string) killOrder {
+	return killOrder{gap: gap, after: []string{recorded, "queue > delete"}}
+}
+
+// ahead is a clock that each process finds ahead by so much more.
+func ahead(step time.Duration) func(int) time.Duration {
+	return func(kills int) time.Duration { return time.Duration(kills) * step }
+}
+
+// aheadLater is a clock that is right for the first process and the second.
+func aheadLater(kills int) time.Duration { return time.Duration(max(kills-1, 0)) * time.Minute }
+
+// setBack is a clock that is an hour fast when the second process begins a call,
+// and set back in part for the third: whoever began the call may live, as far as
+// that one can tell.
+func setBack(kills int) time.Duration {
+	clocks := []time.Duration{0, time.Hour, 30 * time.Minute, 2 * time.Hour}
+	return clocks[min(kills, len(clocks)-1)]
+}
 
 // answersAndRepeats answers a token after saying again what was said of the one
 // before, as some do to be sure. Whoever was told of the outcome leaves it to
@@ -102,15 +133,15 @@ type killGap struct {
 	gap   string // as failpoints.go of package local names it
 	story killStory
 	// after is the gap in which a process has to be killed first, for a gap that
-	// only who takes over comes to.
-	after string
+	// only who takes over comes to; of several, one process after the other.
+	after []string
 }
 
 // killGaps are all gaps of the engine's contract that one process comes to for
 // certain. A refused commit (rule 4) needs two workers on one execution, which
 // wakes in one queue never have; package enginetest has its gaps.
 var killGaps = []killGap{
-	{rule: "1", gap: "receive > delete", story: twoWaits, after: "commit start > answer"},
+	{rule: "1", gap: "receive > delete", story: twoWaits, after: []string{"commit start > answer"}},
 
 	{rule: "2", gap: "receive > call", story: shortCalls},
 	{rule: "2", gap: "call > commit call", story: shortCalls},
@@ -136,31 +167,52 @@ var killGaps = []killGap{
 
 	{rule: "5", gap: "commit token > submission", story: callbacks},
 	{rule: "5", gap: "submission > commit submitted", story: callbacks},
+	{rule: "5", gap: "submission > commit submitted", story: callbackOnce},
 	{rule: "5", gap: "submission > close by submit", story: refused},
 	{rule: "5", gap: "close by submit > commit end", story: refused},
 	{rule: "5", gap: "commit token > queue", story: longCalls},
 	{rule: "5", gap: "queue > commit submitted", story: longCalls},
 	{rule: "5", gap: "take task > long call", story: longCalls},
 	{rule: "5", gap: "long call > close by task", story: longCalls},
+	{rule: "5", gap: "long call > close by task", story: longOnce},
+	{rule: "5", gap: "commit token > queue", story: slow},
+	{rule: "5", gap: "queue > commit queued", story: slow},
+	{rule: "5", gap: "take task > long call", story: slow},
+	{rule: "5", gap: "long call > keep answer", story: slow},
+	{rule: "5", gap: "long call > keep answer", story: slowOnce},
+	{rule: "5", gap: "keep answer > send wake", story: slow},
+	{rule: "5", gap: "receive > commit submitted", story: slow},
+	{rule: "5", gap: "long call > close by submit", story: slowRefused},
+	{rule: "5", gap: "close by submit > send wake", story: slowRefused},
+	{rule: "5", gap: "take task > begin", story: longOnce},
+	{rule: "5", gap: "begin > long call", story: longOnce},
+	{rule: "5", gap: "begin > close by task", story: longOnce, after: []string{"begin > long call"}},
+	{rule: "5", gap: "begin > close by task", story: slowOnce, after: []string{"begin > long call"}},
+	{rule: "5", gap: "begin > put back task", story: clockSetBack, after: []string{"take task > begin", "begin > long call"}},
 
 	{rule: "6", gap: "commit end > delete", story: shortCalls},
 	{rule: "6", gap: "commit wait > delete", story: aWait},
 	{rule: "6", gap: "commit submitted > delete", story: longCalls},
+	{rule: "6", gap: "commit queued > delete", story: slow},
 	{rule: "6", gap: "send wake > delete task", story: longCalls},
 
 	{rule: "7", gap: "find pending > put back", story: callbacks},
-	{rule: "7", gap: "find pending > call", story: longCalls, after: "commit call > call"},
-	{rule: "7", gap: "find pending > submission", story: callbacks, after: "commit token > submission"},
-	{rule: "7", gap: "find pending > queue", story: longCalls, after: "commit token > queue"},
-	{rule: "7", gap: "queue > delete", story: longCalls, after: "commit submitted > delete"},
-	{rule: "7", gap: "find pending > commit call", story: longCalls, after: "receive > commit call"},
-	{rule: "7", gap: "find pending > commit token", story: longCalls, after: "close by task > send wake"},
-	{rule: "7", gap: "find pending > commit end", story: refused, after: "close by submit > commit end"},
-	{rule: "7", gap: "find pending > send timer", story: callbacks, after: "close by hand > answer"},
-	{rule: "7", gap: "find pending > close by task", story: longOnce, after: "commit token > queue"},
-	{rule: "7", gap: "close by task > commit end", story: longOnce, after: "commit token > queue"},
-	{rule: "7", gap: "find pending > close by stop", story: stopped, after: "commit ending > close by stop"},
-	{rule: "7", gap: "find pending > delete", story: claimsLeft, after: "claimed call > send timer"},
+	{rule: "7", gap: "find pending > call", story: longCalls, after: []string{"commit call > call"}},
+	{rule: "7", gap: "find pending > submission", story: callbacks, after: []string{"commit token > submission"}},
+	{rule: "7", gap: "find pending > queue", story: longCalls, after: []string{"commit token > queue"}},
+	{rule: "7", gap: "find pending > queue", story: slow, after: []string{"commit queued > delete"}},
+	{rule: "7", gap: "queue > delete", story: longCalls, after: []string{"commit submitted > delete"}},
+	{rule: "7", gap: "queue > delete", story: slow, after: []string{"commit queued > delete"}},
+	{rule: "7", gap: "find pending > commit call", story: longCalls, after: []string{"receive > commit call"}},
+	{rule: "7", gap: "find pending > commit token", story: longCalls, after: []string{"close by task > send wake"}},
+	{rule: "7", gap: "find pending > commit submitted", story: slow, after: []string{"keep answer > send wake"}},
+	{rule: "7", gap: "find pending > commit end", story: refused, after: []string{"close by submit > commit end"}},
+	{rule: "7", gap: "find pending > commit end", story: slowRefused, after: []string{"close by submit > send wake"}},
+	{rule: "7", gap: "find pending > send timer", story: callbacks, after: []string{"close by hand > answer"}},
+	{rule: "7", gap: "find pending > close by task", story: callbackOnce, after: []string{"commit token > submission"}},
+	{rule: "7", gap: "close by task > commit end", story: callbackOnce, after: []string{"commit token > submission"}},
+	{rule: "7", gap: "find pending > close by stop", story: stopped, after: []string{"commit ending > close by stop"}},
+	{rule: "7", gap: "find pending > delete", story: claimsLeft, after: []string{"claimed call > send timer"}},
 
 	{rule: "9", gap: "receive > close by deadline", story: deadline},
 	{rule: "9", gap: "close by deadline > commit end", story: deadline},
@@ -184,8 +236,8 @@ var killGaps = []killGap{
 }
 
 // killGapsByChance need a wake that comes twice and late at once: a task that
-// is queued again when its token has just been closed.
-var killGapsByChance = []string{"take task > send wake"}
+// is queued again when its answer was kept just now, or its token closed.
+var killGapsByChance = []string{"take task > send wake", "begin > send wake"}
 
 // killCount is what the parts of a test found together.
 type killCount struct {
@@ -223,7 +275,7 @@ func (c *killCount) hit(at killGap, hits int) {
 func TestKilledAtEveryGap(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("starts some six hundred processes")
+		t.Skip("starts some eight hundred processes")
 	}
 	lookAt(t, "../local/failpoints.go") // which no test is built with
 	var count killCount
@@ -250,7 +302,7 @@ func (c *killCount) report(t *testing.T) {
 	for _, line := range c.hits {
 		t.Log(line)
 	}
-	t.Logf("%d gaps, %d kills, %d calls", len(c.hits), c.kills, c.calls)
+	t.Logf("%d rows, %d kills, %d calls", len(c.hits), c.kills, c.calls)
 }
 
 func killAt(t *testing.T, at killGap, count *killCount) {
@@ -259,8 +311,10 @@ func killAt(t *testing.T, at killGap, count *killCount) {
 	for run := 1; hits < killsAtGap; run++ {
 		v := newVictim(t, watched.program(t), dir, fmt.Sprintf("run-%d", run), at.story)
 		v.met = count.meet
-		if at.after != "" && !v.run(at.after, 0) {
-			t.Fatalf("gap %q was never reached", at.after)
+		for _, first := range at.after {
+			if !v.run(first, 0) {
+				t.Fatalf("gap %q was never reached", first)
+			}
 		}
 		here := v.killIn(at.gap, min(killsOfOne, killsAtGap-hits))
 		hits += here

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -38,6 +39,9 @@ type victim struct {
 	said   int      // outputs so far: each try to answer brings another one
 	told   map[string]told
 	halted bool // somebody was told that the execution is being stopped
+	// submitted are the calls of functions that are built in, by step. Only these
+	// are told of a token by a worker: a command may take too long for that.
+	submitted map[string]int
 	// betweenRuns, unless nil, is what somebody does when a process was killed.
 	betweenRuns func()
 }
@@ -52,6 +56,7 @@ type told struct {
 type toldGap struct {
 	conn net.Conn
 	text string
+	step string // for which a function is called next, if one is
 }
 
 // newDir is a folder whose name is short enough for a socket.
@@ -67,7 +72,7 @@ func newDir(t *testing.T) string {
 
 func newVictim(t *testing.T, program, dir, name string, story killStory) *victim {
 	t.Helper()
-	return &victim{t: t, program: program, dir: dir, name: name, killStory: story, told: map[string]told{}}
+	return &victim{t: t, program: program, dir: dir, name: name, killStory: story, told: map[string]told{}, submitted: map[string]int{}}
 }
 
 // listen hears of the gaps of the process that begins, until ctx ends.
@@ -82,8 +87,10 @@ func (v *victim) listen(ctx context.Context, cmd *exec.Cmd) <-chan toldGap {
 		v.t.Fatal(err)
 	}
 	context.AfterFunc(ctx, func() { _ = listener.Close() })
-	ahead := v.ahead * time.Duration(max(v.kills-v.inTime, 0))
-	cmd.Env = append(cmd.Env, "WAITLESS_FAILPOINTS="+socket, "WAITLESS_FAILPOINTS_CLOCK="+ahead.String())
+	cmd.Env = append(cmd.Env, "WAITLESS_FAILPOINTS="+socket)
+	if v.clock != nil {
+		cmd.Env = append(cmd.Env, "WAITLESS_FAILPOINTS_CLOCK="+v.clock(v.kills).String())
+	}
 	gaps := make(chan toldGap)
 	go func() {
 		for {
@@ -100,12 +107,13 @@ func (v *victim) listen(ctx context.Context, cmd *exec.Cmd) <-chan toldGap {
 // hear hands on the one gap that a connection is for.
 func hear(ctx context.Context, conn net.Conn, gaps chan<- toldGap) {
 	context.AfterFunc(ctx, func() { _ = conn.Close() })
-	gap, err := bufio.NewReader(conn).ReadString('\n')
+	line, err := bufio.NewReader(conn).ReadString('\n')
 	if err != nil {
 		return // the process was killed
 	}
+	gap, step, _ := strings.Cut(strings.TrimSpace(line), "\t")
 	select {
-	case gaps <- toldGap{conn, strings.TrimSpace(gap)}:
+	case gaps <- toldGap{conn, gap, step}:
 	case <-ctx.Done():
 	}
 }
@@ -216,9 +224,17 @@ func (v *victim) run(gap string, pause time.Duration) (killed bool) {
 				killed = true
 				_ = cmd.Process.Kill()
 			default:
+				v.countSubmission(at)
 				room.enter(at)
 			}
 		}
+	}
+}
+
+// countSubmission counts the call that follows when the process is let through.
+func (v *victim) countSubmission(at toldGap) {
+	if strings.HasSuffix(at.text, "> submission") {
+		v.submitted[at.step]++
 	}
 }
 
@@ -436,14 +452,15 @@ func sameJSON(a, b []byte) bool {
 	return json.Compact(&one, a) == nil && json.Compact(&other, b) == nil && one.String() == other.String()
 }
 
-// calls are the lines that the steps' commands appended, by step.
+// calls are the lines that the steps' commands appended, by step, and the calls
+// of what is built in.
 func (v *victim) calls() map[string]int {
 	v.t.Helper()
 	lines, err := os.ReadFile(filepath.Join(v.dir, "calls"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		v.t.Fatal(err)
 	}
-	made := map[string]int{}
+	made := maps.Clone(v.submitted)
 	for line := range strings.Lines(string(lines)) {
 		if execution, step, _ := strings.Cut(strings.TrimSpace(line), " "); execution == v.name {
 			made[step]++

@@ -21,7 +21,8 @@ import (
 //
 // An effect is a call of a port, or the end of a message. A gap is named by the
 // effects around it: "call > commit wait". The gap is told before the second
-// of them begins.
+// of them begins. Before a call the step follows, after a tab: what is built in
+// leaves no other trace of being called.
 const (
 	// failpointsSocket is the environment's name of the socket; without it
 	// nothing is told.
@@ -94,6 +95,13 @@ func trailOf(ctx context.Context) *trail {
 func (t *trail) next(effect string) {
 	gap(t.last, effect)
 	t.last = effect
+}
+
+// nextCall is the gap before a call for the step.
+func (t *trail) nextCall(step string) {
+	name := t.callName()
+	gap(t.last, name+"\t"+step)
+	t.last = name
 }
 
 // Advance is that of the engine, with what becomes of the message as its last
@@ -204,6 +212,8 @@ func stateName(s machine.State) string {
 		return "nothing"
 	case s.Waiting.Submitted:
 		return "submitted"
+	case s.Waiting.Queued:
+		return "queued"
 	}
 	return waitingNames[s.Waiting.For]
 }
@@ -231,7 +241,7 @@ type watchedTasks struct{ engine.Tasks }
 
 func (w watchedTasks) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
 	if t := trailOf(ctx); t != nil {
-		t.next(t.callName())
+		t.nextCall(call.Step)
 	}
 	return w.Tasks.Call(ctx, call)
 }
