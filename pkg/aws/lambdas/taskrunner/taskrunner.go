@@ -32,7 +32,9 @@ func New(getenv func(string) string) (Handler, error) {
 	env := environment.New(getenv)
 	config := env.AWS()
 	waits, wakeQueue, taskQueue := env.Text("WAITLESS_WAITS_TABLE"), env.Text("WAITLESS_WAKE_QUEUE"), env.Text("WAITLESS_TASK_QUEUE")
-	names := tasks.Names{Stack: env.Text("WAITLESS_STACK"), Functions: env.Pairs("WAITLESS_FUNCTIONS")}
+	names := tasks.Names{
+		Stack: env.Text("WAITLESS_STACK"), Functions: env.Pairs("WAITLESS_FUNCTIONS"), Callable: env.List("WAITLESS_CALLABLE_FUNCTIONS"),
+	}
 	if err := env.Err(); err != nil {
 		return nil, err
 	}
