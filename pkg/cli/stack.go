@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -107,23 +108,39 @@ func sign(ctx context.Context, configuration aws.Config, what string, base *url.
 		region = aws[1]
 	}
 	if configuration.Credentials == nil {
-		return http.DefaultTransport, nil
+		return plain(), nil
 	}
 	switch _, err := configuration.Credentials.Retrieve(ctx); {
 	case err != nil && aws != nil:
 		return nil, awsError(what, fmt.Errorf("there are no AWS credentials: %w", err))
 	case err != nil:
-		return http.DefaultTransport, nil //nolint:nilerr // the API says whether it wants some
+		return plain(), nil //nolint:nilerr // the API says whether it wants some
 	case region == "":
 		return nil, usageError(what, "nobody says for which region to sign requests to "+base.Host, tryRegion)
 	}
-	return signed{configuration.Credentials, region}, nil
+	return signed{configuration.Credentials, region, plain()}, nil
+}
+
+// plain is a transport that finds the hosts below localhost, too: an emulator
+// gives each API one. They are this machine (RFC 6761), which not every
+// resolver knows.
+func plain() http.RoundTripper {
+	var dialer net.Dialer
+	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is what the standard library says
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if host, port, err := net.SplitHostPort(address); err == nil && strings.HasSuffix(host, ".localhost") {
+			address = net.JoinHostPort("127.0.0.1", port)
+		}
+		return dialer.DialContext(ctx, network, address)
+	}
+	return transport
 }
 
 // signed is a transport that signs requests with Signature Version 4.
 type signed struct {
 	credentials aws.CredentialsProvider
 	region      string
+	next        http.RoundTripper
 }
 
 // RoundTrip implements [http.RoundTripper].
@@ -145,5 +162,5 @@ func (s signed) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return http.DefaultTransport.RoundTrip(r)
+	return s.next.RoundTrip(r)
 }

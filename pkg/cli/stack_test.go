@@ -338,6 +338,23 @@ func TestAStackRefusesStrangers(t *testing.T) {
 	})
 }
 
+// An emulator names its APIs below localhost, and a resolver may not know that
+// this is the machine at hand.
+func TestAnAPIBelowLocalhost(t *testing.T) {
+	t.Parallel()
+	s := newStack(t)
+	endpoint := strings.Replace(s.endpoint(), "127.0.0.1", "0a1b2c3d.execute-api.localhost", 1)
+	for name, who := range map[string]*aws.Credentials{"signed": &user, "not signed": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := s.doAs(who, nil, "list", "--endpoint", endpoint)
+			if answered := who != nil; (got.exit == ExitSucceeded) != answered || (strings.Contains(got.stderr, "refused the request (403)") == answered) {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
 // An API without a gateway in front, such as one under test, needs no
 // credentials.
 func TestAnAPIWithoutCredentials(t *testing.T) {

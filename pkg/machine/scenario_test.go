@@ -91,6 +91,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		s.limits = machine.Limits{}
 		d.MaybeScanArgs(t, "events", &s.limits.Events)
 		d.MaybeScanArgs(t, "data", &s.limits.Data)
+		s.limits.Direct = duration(t, d, "direct")
 		return "ok\n"
 	case "start":
 		return s.start(t, d, at)

@@ -167,6 +167,9 @@ type Limits struct {
 	// Kept is how long an execution is kept after its start: the time that it
 	// may take and the time that its history stays; default [DefaultKept].
 	Kept time.Duration
+	// Direct is the longest call whose answer the engine awaits itself; default
+	// [DefaultDirect].
+	Direct time.Duration
 }
 
 // The defaults: the first two are the vendor's limits.
@@ -174,11 +177,14 @@ const (
 	DefaultEvents = 5000
 	DefaultData   = 32 << 10
 	DefaultKept   = (90 + 30) * 24 * time.Hour
+	DefaultDirect = 10 * time.Second
 )
 
 func (l Limits) events() int { return cmp.Or(l.Events, DefaultEvents) }
 
 func (l Limits) data() int { return cmp.Or(l.Data, DefaultData) }
+
+func (l Limits) direct() time.Duration { return cmp.Or(l.Direct, DefaultDirect) }
 
 func (l Limits) kept() time.Duration { return cmp.Or(l.Kept, DefaultKept) }
 

@@ -9,13 +9,9 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-const (
-	// directLimit is the longest call that an engine awaits itself.
-	directLimit = 10 * time.Second
-	// claimLife is longer than any worker lives: then a claimed call that has
-	// not returned never will.
-	claimLife = 45 * time.Second
-)
+// claimLife is longer than any worker lives: then a claimed call that has not
+// returned never will.
+const claimLife = 45 * time.Second
 
 // schedule begins an attempt of a task in the way that fits it: a direct or a
 // claimed call, or a token when its outcome may take longer or comes from
@@ -26,7 +22,7 @@ func (r *run) schedule(step *fdl.Step, task *fdl.Task, input expr.Value) {
 	waiting := &Waiting{Attempt: Attempt{step.Index, number}, Input: input, By: r.env.Cause, Since: r.at}
 	r.state().Waiting = waiting
 	switch {
-	case task.Pattern == fdl.PatternWaitForCallback, r.timeLimit(task) > directLimit:
+	case task.Pattern == fdl.PatternWaitForCallback, r.timeLimit(task) > r.env.Limits.direct():
 		r.openToken(task, waiting)
 	case task.AtMostOnce:
 		waiting.For, waiting.Due = WaitingForClaim, r.at.Add(claimLife)
@@ -53,7 +49,7 @@ func (r *run) openToken(task *fdl.Task, waiting *Waiting) {
 	waiting.Handle = r.env.Keys.Handle(r.state().tokenID(waiting.Attempt.Number))
 	waiting.Beat = r.at
 	// The task's own limit is the token's, and not that of telling the function.
-	waiting.Slow = task.Pattern == fdl.PatternWaitForCallback && r.env.TimeLimits[task.Resource.Text] > directLimit
+	waiting.Slow = task.Pattern == fdl.PatternWaitForCallback && r.env.TimeLimits[task.Resource.Text] > r.env.Limits.direct()
 	if task.Timeout > 0 {
 		waiting.Deadline = r.at.Add(task.Timeout)
 	}

@@ -31,7 +31,7 @@ var mutants = []mutant{
 	{
 		name:   "claimed call: until is the end of the call",
 		caught: sim.GivenUp, edits: one("machine/task.go",
-			`claimLife = 45 * time.Second`, `claimLife = directLimit`),
+			`claimLife = 45 * time.Second`, `claimLife = DefaultDirect`),
 	},
 	{
 		name:   "claimed call: its timer repeats an atMostOnce",

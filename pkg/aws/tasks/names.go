@@ -21,6 +21,8 @@ type Names struct {
 	// or without. The key is "function" or, which goes first,
 	// "service/function".
 	Functions map[string]string
+	// Callable are the ARNs of more functions that flows may name by ARN.
+	Callable []string
 }
 
 // synonyms are what the job poller sample of AWS Step Functions calls the same
@@ -75,7 +77,10 @@ func (n Names) byARN(r fdl.Resource) (target, error) {
 		arn = strings.TrimSuffix(arn, ":"+r.Qualifier)
 	}
 	own := n.Stack != "" && strings.HasPrefix(r.Function, n.Stack+"-")
-	named := slices.ContainsFunc(slices.Collect(maps.Values(n.Functions)), func(name string) bool { return name == arn || name == r.Function })
+	named := slices.Contains(n.Callable, arn)
+	for _, name := range n.Functions {
+		named = named || name == arn || name == r.Function
+	}
 	switch {
 	case !own && !named:
 		return target{}, n.refused(r)
@@ -86,7 +91,7 @@ func (n Names) byARN(r fdl.Resource) (target, error) {
 }
 
 func (n Names) refused(r fdl.Resource) error {
-	allowed := slices.Sorted(maps.Keys(n.Functions))
+	allowed := slices.Concat(slices.Sorted(maps.Keys(n.Functions)), n.Callable)
 	if n.Stack != "" {
 		allowed = append(allowed, n.Stack+"-*")
 	}

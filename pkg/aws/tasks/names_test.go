@@ -12,7 +12,7 @@ func TestWhichLambdaFunctionAResourceNames(t *testing.T) {
 	names := Names{Stack: "w", Functions: map[string]string{
 		"mapped": "other", "shop/mapped": "shops", "fixed": "other:live", "far": "arn:aws:lambda:eu-west-1:1:function:far",
 		"farFixed": "arn:aws:lambda:eu-west-1:1:function:far:7", "CheckJob": "mine",
-	}}
+	}, Callable: []string{"arn:aws:lambda:eu-west-1:1:function:theirs"}}
 	const arn = "arn:aws:lambda:us-east-1:123456789012:function:"
 	for resource, want := range map[string]target{
 		"acs:fc:::services/s/functions/echo":                    {"w-echo", ""},
@@ -27,13 +27,16 @@ func TestWhichLambdaFunctionAResourceNames(t *testing.T) {
 		"acs:fc:::services/s.prod/functions/fixed":              {"other:live", ""},
 		"acs:fc:::services/s.prod/functions/far":                {"arn:aws:lambda:eu-west-1:1:function:far", "prod"},
 		"acs:fc:::services/s.prod/functions/farFixed":           {"arn:aws:lambda:eu-west-1:1:function:far:7", ""},
-		arn + "w-mine":                            {arn + "w-mine", ""},
-		arn + "w-mine:live":                       {arn + "w-mine", "live"},
-		arn + "w-mine:$LATEST":                    {arn + "w-mine", "$LATEST"},
-		"arn:aws:lambda:::function:w-mine:live":   {"w-mine", "live"},
-		arn + "other":                             {arn + "other", ""},
-		"arn:aws:lambda:eu-west-1:1:function:far": {"arn:aws:lambda:eu-west-1:1:function:far", ""},
-		arn + "mapped":                            {"other", ""},
+		arn + "w-mine":                                             {arn + "w-mine", ""},
+		arn + "w-mine:live":                                        {arn + "w-mine", "live"},
+		arn + "w-mine:$LATEST":                                     {arn + "w-mine", "$LATEST"},
+		"arn:aws:lambda:::function:w-mine:live":                    {"w-mine", "live"},
+		arn + "other":                                              {arn + "other", ""},
+		"arn:aws:lambda:eu-west-1:1:function:far":                  {"arn:aws:lambda:eu-west-1:1:function:far", ""},
+		arn + "mapped":                                             {"other", ""},
+		"arn:aws:lambda:eu-west-1:1:function:theirs":               {"arn:aws:lambda:eu-west-1:1:function:theirs", ""},
+		"arn:aws:lambda:eu-west-1:1:function:theirs:live":          {"arn:aws:lambda:eu-west-1:1:function:theirs", "live"},
+		"arn:aws:lambda:us-east-1:1:function:theirs":               {},
 		"arn:aws:lambda:us-east-1:123456789012:function:secret":    {},
 		"arn:aws:lambda:us-east-1:123456789012:function:wrong-fit": {},
 		"arn:aws:lambda:us-east-1:123456789012:function:w":         {},
@@ -48,7 +51,7 @@ func TestWhichLambdaFunctionAResourceNames(t *testing.T) {
 			if got != want || (err != nil) != (want == target{}) {
 				t.Errorf("it is %+v, error %v; want %+v", got, err, want)
 			}
-			if err != nil && !strings.Contains(err.Error(), "CheckJob, far, farFixed, fixed, mapped, shop/mapped, w-*") {
+			if err != nil && !strings.Contains(err.Error(), "CheckJob, far, farFixed, fixed, mapped, shop/mapped, arn:aws:lambda:eu-west-1:1:function:theirs, w-*") {
 				t.Errorf("the error does not say what is allowed: %v", err)
 			}
 		})

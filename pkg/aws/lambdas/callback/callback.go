@@ -33,14 +33,13 @@ func New(ctx context.Context, getenv func(string) string) (gateway.Function, err
 	if err != nil {
 		return nil, err
 	}
-	sender, err := wakes.New(wakes.Config{
-		Client: sqs.NewFromConfig(config), URL: wakeQueue, Now: time.Now, Log: slog.New(slog.NewJSONHandler(os.Stderr, nil)),
-	})
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	sender, err := wakes.New(wakes.Config{Client: sqs.NewFromConfig(config), URL: wakeQueue, Now: time.Now, Log: log})
 	if err != nil {
 		return nil, err
 	}
 	tokens := resume.New(resume.Config{
 		Keys: keys, Outcomes: dynamo.NewWaits(dynamodb.NewFromConfig(config), waits), Wakes: wakes.ForTokens(sender), Now: time.Now,
 	})
-	return gateway.Serve(callbackurl.Handler(callbackurl.Config{Tokens: tokens})), nil
+	return gateway.Serve(callbackurl.Handler(callbackurl.Config{Tokens: tokens, MaxOutput: resume.DefaultLimit, Log: log})), nil
 }

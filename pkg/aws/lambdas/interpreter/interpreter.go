@@ -24,14 +24,17 @@ import (
 	"github.com/waitless/waitless/pkg/aws/wakes"
 	"github.com/waitless/waitless/pkg/aws/wakes/schedules"
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
 )
 
 // Handler takes a batch of wakes and answers those that come again.
 type Handler func(context.Context, events.SQSEvent) (events.SQSEventResponse, error)
 
-// longestCall is how long an interpreter awaits an answer; longer calls are
-// the task runner's.
-const longestCall = 10 * time.Second
+// longestCall is how long an interpreter awaits an answer; longer calls are the
+// task runner's. The interpreter has time left for what follows the answer.
+func (s settings) longestCall() time.Duration {
+	return min(machine.DefaultDirect, s.timeLimit/3)
+}
 
 // New composes the function from its environment, and reads the token key.
 func New(ctx context.Context, getenv func(string) string) (Handler, error) {
@@ -55,10 +58,10 @@ func New(ctx context.Context, getenv func(string) string) (Handler, error) {
 	taskQueue := &tasks.Queue{Client: queues, URL: s.taskQueue}
 	e := engine.New(engine.Config{
 		Log: store, Flows: store, Outcomes: dynamo.NewWaits(tables, s.waitsTable), Wakes: sender, Tasks: s.tasks(),
-		TaskQueue: taskQueue, Ends: s.ends(taskQueue), Keys: keys, Now: time.Now,
+		TaskQueue: taskQueue, Ends: s.ends(taskQueue), Keys: keys, Now: time.Now, Limits: machine.Limits{Direct: s.longestCall()},
 	})
 	receiver := &wakes.Receiver{
-		Receiver: queue.Receiver{Client: queues, URL: s.wakeQueue, Now: time.Now, Log: log, Line: "wake", Needs: longestCall + time.Second},
+		Receiver: queue.Receiver{Client: queues, URL: s.wakeQueue, Now: time.Now, Log: log, Line: "wake", Needs: s.longestCall()},
 		Advance:  e.Advance,
 	}
 	return receiver.Handle, nil
@@ -72,6 +75,7 @@ type settings struct {
 	wakeQueueARN         string
 	timers, timerRole    string
 	longestDelay         time.Duration
+	timeLimit            time.Duration
 	tokenKey             string
 	names                tasks.Names
 	statusEvents         string
@@ -83,9 +87,11 @@ func settingsOf(env *environment.Environment) settings {
 		logTable: env.Text("WAITLESS_LOG_TABLE"), waitsTable: env.Text("WAITLESS_WAITS_TABLE"),
 		wakeQueue: env.Text("WAITLESS_WAKE_QUEUE"), taskQueue: env.Text("WAITLESS_TASK_QUEUE"), wakeQueueARN: env.Text("WAITLESS_WAKE_QUEUE_ARN"),
 		timers: env.Text("WAITLESS_TIMERS"), timerRole: env.Text("WAITLESS_TIMER_ROLE"), longestDelay: env.Seconds("WAITLESS_LONGEST_DELAY"),
-		tokenKey:     env.Text("WAITLESS_TOKEN_KEY"),
-		names:        tasks.Names{Stack: env.Text("WAITLESS_STACK"), Functions: env.Pairs("WAITLESS_FUNCTIONS")},
-		statusEvents: env.Text("WAITLESS_STATUS_EVENTS"),
+		tokenKey: env.Text("WAITLESS_TOKEN_KEY"),
+		names: tasks.Names{
+			Stack: env.Text("WAITLESS_STACK"), Functions: env.Pairs("WAITLESS_FUNCTIONS"), Callable: env.List("WAITLESS_CALLABLE_FUNCTIONS"),
+		},
+		timeLimit: env.Seconds("WAITLESS_TIME_LIMIT"), statusEvents: env.Text("WAITLESS_STATUS_EVENTS"),
 	}
 }
 
@@ -97,7 +103,7 @@ func (s settings) wakes(queues *sqs.Client, log *slog.Logger) (*wakes.Wakes, err
 }
 
 func (s settings) tasks() *tasks.Tasks {
-	return tasks.New(tasks.Config{Client: lambda.NewFromConfig(s.aws), Names: s.names, Now: time.Now, Longest: longestCall})
+	return tasks.New(tasks.Config{Client: lambda.NewFromConfig(s.aws), Names: s.names, Now: time.Now, Longest: s.longestCall()})
 }
 
 // ends is the task queue, whose runner tells the event bus; nil when nobody

@@ -36,7 +36,9 @@ func New(getenv func(string) string) (Handler, error) {
 	config := env.AWS()
 	waits, wakeQueue, taskQueue := env.Text("WAITLESS_WAITS_TABLE"), env.Text("WAITLESS_WAKE_QUEUE"), env.Text("WAITLESS_TASK_QUEUE")
 	eventBus := env.Text("WAITLESS_EVENT_BUS")
-	names := tasks.Names{Stack: env.Text("WAITLESS_STACK"), Functions: env.Pairs("WAITLESS_FUNCTIONS")}
+	names := tasks.Names{
+		Stack: env.Text("WAITLESS_STACK"), Functions: env.Pairs("WAITLESS_FUNCTIONS"), Callable: env.List("WAITLESS_CALLABLE_FUNCTIONS"),
+	}
 	if err := env.Err(); err != nil {
 		return nil, err
 	}
