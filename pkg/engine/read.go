@@ -61,7 +61,6 @@ func (e *Engine) History(ctx context.Context, id ID) ([]machine.Event, error) {
 			if err != nil {
 				return nil, decoded(item, err)
 			}
-			held.keep(item)
 			for i := range events {
 				if err := held.complete(ctx, &events[i].Input, &events[i].Local, &events[i].Output); err != nil {
 					return nil, err
@@ -85,15 +84,7 @@ type held struct {
 	log       Log
 	execution ID
 	known     map[expr.Ref]expr.Value
-	items     map[uint64]Item // that were read
-}
-
-// keep spares the reading of an item.
-func (h *held) keep(item Item) {
-	if h.items == nil {
-		h.items = map[uint64]Item{}
-	}
-	h.items[item.Seq] = item
+	numbered  map[uint64]func(uint32) (expr.Value, bool) // the values of items that were read
 }
 
 // complete makes values complete, in place.
@@ -134,34 +125,37 @@ func (h *held) load(ctx context.Context, refs []expr.Ref) error {
 }
 
 func (h *held) read(ctx context.Context, ref expr.Ref) (expr.Value, error) {
-	item, err := h.item(ctx, ref.Seq)
-	if err != nil {
-		return expr.Value{}, err
-	}
-	numbered, err := machine.DecodeValues(item.place(), item.Body)
-	if err != nil {
-		return expr.Value{}, decoded(item, err)
+	numbered, ok := h.numbered[ref.Seq]
+	if !ok {
+		items, err := h.log.Items(ctx, h.execution, ref.Seq, 1)
+		if err != nil {
+			return expr.Value{}, err
+		}
+		if len(items) == 0 || items[0].Seq != ref.Seq {
+			return expr.Value{}, decoded(Item{Execution: h.execution, Seq: ref.Seq}, machine.ErrDamaged)
+		}
+		if numbered, err = h.open(items[0]); err != nil {
+			return expr.Value{}, err
+		}
 	}
 	v, ok := numbered(ref.Number)
 	if !ok {
-		return expr.Value{}, decoded(item, machine.ErrDamaged)
+		return expr.Value{}, decoded(Item{Execution: h.execution, Seq: ref.Seq}, machine.ErrDamaged)
 	}
 	return v, nil
 }
 
-func (h *held) item(ctx context.Context, seq uint64) (Item, error) {
-	if item, ok := h.items[seq]; ok {
-		return item, nil
+// open finds the values of an item, and keeps them for the next time.
+func (h *held) open(item Item) (func(uint32) (expr.Value, bool), error) {
+	numbered, err := machine.DecodeValues(item.place(), item.Body)
+	if err != nil {
+		return nil, decoded(item, err)
 	}
-	items, err := h.log.Items(ctx, h.execution, seq, 1)
-	switch {
-	case err != nil:
-		return Item{}, err
-	case len(items) == 0 || items[0].Seq != seq:
-		return Item{}, decoded(Item{Execution: h.execution, Seq: seq}, machine.ErrDamaged)
+	if h.numbered == nil {
+		h.numbered = map[uint64]func(uint32) (expr.Value, bool){}
 	}
-	h.keep(items[0])
-	return items[0], nil
+	h.numbered[item.Seq] = numbered
+	return numbered, nil
 }
 
 // withHeld asks the machine, and again with the values that it misses.

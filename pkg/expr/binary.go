@@ -78,7 +78,7 @@ func (e *Encoder) Value(v Value) {
 		e.seen[v.n] = uint64(len(e.seen))
 	}
 	if e.stands(v) && (v.n.held || v.n.size > heldAbove) {
-		e.held(v, e.inline(v))
+		e.held(v)
 		return
 	}
 	e.large = e.large || v.Size() > heldAbove
@@ -104,6 +104,11 @@ func (e *Encoder) bool(b bool) {
 
 func (e *Encoder) members(v Value) {
 	e.Uint(uint64(len(v.n.members)))
+	if v.n.kind == KindObject && v.n.size > heldAbove && e.Place.Seq > 0 {
+		inline, _ := e.inline(v)
+		e.partly(v, inline)
+		return
+	}
 	for _, m := range v.n.members {
 		if v.n.kind == KindObject {
 			e.Text(m.Key)

@@ -17,50 +17,62 @@ func (e *Encoder) stands(v Value) bool {
 	return earlier
 }
 
-// inline are the members of an object that are written with a reference to it,
-// because mappings and conditions mostly ask for small ones: the smallest,
-// while together they have no more bytes than a value that is written in full
-// anyway. The others are references. None: the reference stands alone.
-func (e *Encoder) inline(v Value) map[string]bool {
-	if v.n.held || v.n.kind != KindObject {
-		return nil
-	}
+// inline are the members of a large object that are written as they are,
+// because mappings and conditions mostly ask for small ones: the smallest, while
+// together they have no more bytes than a value that is written in full anyway,
+// and those that stand nowhere else. The others are references.
+func (e *Encoder) inline(v Value) (inline map[string]bool, size int) {
 	bySize := slices.Clone(v.n.members)
 	slices.SortStableFunc(bySize, func(a, b Member) int { return a.Value.Size() - b.Value.Size() })
-	inline := make(map[string]bool, len(bySize))
-	total, references := 0, 0
+	inline = make(map[string]bool, len(bySize))
+	small := 0
 	for _, m := range bySize {
-		size := stringSize(m.Key) + m.Value.Size()
-		switch {
-		case total+size <= heldAbove && m.Value.IsComplete():
-			inline[m.Key] = true
-			total += size
-		case e.stands(m.Value):
-			references += len(m.Key) + referenceSize
-		default:
-			return nil // what is too small to have a number, beside much else
+		size += len(m.Key)
+		if e.stands(m.Value) && m.Value.Size() > referenceSize && (small+stringSize(m.Key)+m.Value.Size() > heldAbove || m.Value.n.held) {
+			size += referenceSize
+			continue
 		}
+		inline[m.Key] = true
+		small += stringSize(m.Key) + m.Value.Size()
+		size += m.Value.Size()
 	}
-	if references > heldAbove {
-		return nil
-	}
-	return inline
+	return inline, size
 }
 
 // referenceSize is about what a reference takes.
 const referenceSize = 8
 
-// held writes a reference, and if any are inline the members of the object.
-func (e *Encoder) held(v Value, inline map[string]bool) {
-	e.out = append(e.out, tagHeld, byte(v.n.kind))
-	e.Uint(uint64(v.n.size)) //nolint:gosec // never negative
-	e.Uint(e.Place.Seq - v.n.origin.Seq)
-	e.Uint(uint64(v.n.number))
-	if len(inline) == 0 {
+// worthwhile: references to members pay as long as they are shorter than what
+// they stand for. A reference to the whole costs a read when it is opened.
+func worthwhile(size int, v Value) bool { return size <= v.n.size/2 }
+
+// held writes a reference to v, with its members if that pays.
+func (e *Encoder) held(v Value) {
+	e.address(v)
+	if v.n.held || v.n.kind != KindObject {
+		e.Uint(0)
+		return
+	}
+	inline, size := e.inline(v)
+	if !worthwhile(size, v) {
 		e.Uint(0)
 		return
 	}
 	e.Uint(uint64(len(v.n.members)))
+	e.partly(v, inline)
+}
+
+// address writes what is known of a value that stands in full elsewhere.
+func (e *Encoder) address(v Value) {
+	e.out = append(e.out, tagHeld, byte(v.n.kind))
+	e.Uint(uint64(v.n.size)) //nolint:gosec // never negative
+	e.Uint(e.Place.Seq - v.n.origin.Seq)
+	e.Uint(uint64(v.n.number))
+}
+
+// partly writes the members of an object, those that are not inline as
+// references.
+func (e *Encoder) partly(v Value, inline map[string]bool) {
 	for _, m := range v.n.members {
 		e.Text(m.Key)
 		if inline[m.Key] {
@@ -79,7 +91,8 @@ func (e *Encoder) reference(v Value) {
 		return
 	}
 	e.seen[v.n] = uint64(len(e.seen))
-	e.held(v, nil)
+	e.address(v)
+	e.Uint(0)
 }
 
 // held reads what an encoder wrote of a value that stands in an earlier item.

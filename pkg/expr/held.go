@@ -76,8 +76,17 @@ func (l *Lookup) Complete(v Value) Value {
 			members = append(members, m)
 		}
 	}
+	whole := arrayOf
 	if v.n.kind == KindObject {
-		return objectOf(members)
+		whole = objectOf
 	}
-	return arrayOf(members)
+	return whole(members).standingWhere(v)
+}
+
+// standingWhere is v, which was just made, as the value that it completes.
+func (v Value) standingWhere(held Value) Value {
+	if n := len(held.n.members); n > 0 && n == len(v.n.members) { // else something is missing
+		v.n.origin, v.n.number = held.n.origin, held.n.number
+	}
+	return v
 }

@@ -71,8 +71,7 @@ func TestLargeValuesAreHeldByReference(t *testing.T) {
 		},
 		"many small ones": {expr.Object(many...), 10, ""},
 		"small ones beside many others": {
-			parse(t, `{"a":"`+long(100)+`","b":"`+long(101)+`","c":"`+long(102)+`","d":"`+long(103)+`"}`), 300,
-			`{"a":"` + long(100) + `","b":"` + long(101) + `"}`,
+			parse(t, `{"a":"`+long(200)+`","b":"`+long(201)+`","c":"`+long(202)+`","d":"`+long(203)+`"}`), 300, `{"a":"` + long(200) + `"}`,
 		},
 		"a key as long as a value": {parse(t, `{"`+long(300)+`":1}`), 10, ""},
 	}
@@ -128,6 +127,38 @@ func completed(t *testing.T, v expr.Value, from *expr.Decoder) expr.Value {
 	}
 	t.Fatal("something is missing for ever")
 	return expr.Value{}
+}
+
+// A new object of parts that stand elsewhere refers to them, as the input of a
+// step without mappings does.
+func TestANewObjectRefersToItsParts(t *testing.T) {
+	t.Parallel()
+	members := []expr.Member{{Key: "delay", Value: expr.Int(60)}}
+	for i := range 60 {
+		members = append(members, expr.Member{Key: fmt.Sprintf("k%d", i), Value: expr.String(long(80))})
+	}
+	full, held, size, first := again(t, expr.Object(members...))
+	if most := 1100; size > most || held.Get("delay").Text() != "60" {
+		t.Errorf("the second item has %d bytes, want %d at most", size, most)
+	}
+	merged := expr.Merge(held, expr.Object(expr.Member{Key: "status", Value: expr.String("running")}))
+	third := write(2, held, merged)
+	if most := 1800; len(third.data) > most {
+		t.Errorf("the third item has %d bytes, want %d at most", len(third.data), most)
+	}
+	values, _ := third.read(t, 2)
+	if !same(completed(t, values[0], first), full) || completed(t, values[1], first).Len() != full.Len()+1 || values[1].Get("status").Text() != "running" {
+		t.Error("something else comes back")
+	}
+}
+
+// What is completed is still the value that stands in full elsewhere.
+func TestACompletedValueIsNotWrittenAgain(t *testing.T) {
+	t.Parallel()
+	_, held, size, first := again(t, parse(t, `{"a":"`+long(200)+`","b":"`+long(210)+`","c":"`+long(1000)+`"}`))
+	if again := write(2, completed(t, held, first)); len(again.data) != size {
+		t.Errorf("%d bytes, as it was held %d", len(again.data), size)
+	}
 }
 
 // What was held stays held, and refers to where it stands in full.

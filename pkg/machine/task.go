@@ -181,7 +181,9 @@ func (r *run) resolve(outcome token.Outcome, by token.Closer) {
 		outcome = objectOutcome(step, outcome)
 	}
 	outcome = outcome.Cut()
-	if cause, tooLarge := r.tooLarge(step, waiting.Input, outcome.Output); tooLarge {
+	if cause, tooLarge := r.tooLarge(step, waiting.Input, outcome.Output); tooLarge && waiting.For != WaitingForToken {
+		// Of a token somebody was told that it succeeded, so it did, and the
+		// step fails when it is left.
 		outcome = token.Failure(ErrorDataLimit, cause)
 	}
 	r.emit(outcomeEvent(step, outcome, by))

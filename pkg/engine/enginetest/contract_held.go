@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,6 +30,16 @@ var heldCases = []ruleCase{
 		b.wantTrace("read", "call Poll", "write 5")
 		b.wantSucceeded()
 		b.wantWrittenOnce(6)
+	}},
+	{"values by reference: an input of many members is written once, too", func(b *bench) {
+		for _, shape := range []struct{ members, size, most int }{{12, 400, 1000}, {20, 240, 1300}, {60, 80, 2400}} {
+			items := b.pollMany(shape.members, strings.Repeat("m", shape.size))
+			for _, item := range items[1:] {
+				if len(item.Body) > shape.most {
+					b.t.Errorf("%d members of %d bytes: item %d has %d bytes, want %d at most", shape.members, shape.size, item.Seq, len(item.Body), shape.most)
+				}
+			}
+		}
 	}},
 	{"values by reference: a large value that is needed is read, once a wake", func(b *bench) {
 		b.answer("First", `{"first":1}`)
@@ -116,6 +127,37 @@ func (b *bench) pauseLarge() engine.Wake {
 	b.wantTrace("read", "call Begin", "wake timer in 10s", "write 1")
 	b.wantInput("Begin", largeInput)
 	return b.take()
+}
+
+// pollMany runs an execution with an input of so many members to its end, and
+// gives its items. No poll reads what is held.
+func (b *bench) pollMany(members int, value string) []engine.Item {
+	b.t.Helper()
+	list := []expr.Member{{Key: "delay", Value: expr.Int(60)}}
+	for i := range members {
+		list = append(list, expr.Member{Key: fmt.Sprintf("k%d", i), Value: expr.String(value)})
+	}
+	flow := strings.Replace(pollFlow, "    name: Poll\n", "    name: Poll\n"+delayMapping, 1)
+	request := engine.StartRequest{Flow: put(b.t, b.store, benchFlow, flow), Execution: fmt.Sprintf("run-%d", members), Input: expr.Object(list...)}
+	b.at(0)
+	b.answer("Begin", `{}`)
+	b.answer("Poll", running, running, succeeded)
+	b.wantStart(request, engine.StartedNew)
+	b.advance(b.take())
+	for _, after := range []time.Duration{10, 20, 30} {
+		b.trace = nil
+		b.at(after * time.Second)
+		b.advance(b.take())
+		if slices.Contains(b.trace, "read items") {
+			b.t.Errorf("%d members: a poll reads items: %q", members, b.trace)
+		}
+	}
+	b.trace = nil
+	items, err := b.store.Items(b.t.Context(), engine.NewID(benchFlow, request.Execution), 0, 100)
+	if err != nil || len(items) != 5 {
+		b.t.Fatalf("%d items, error %v", len(items), err)
+	}
+	return items
 }
 
 // wantInput compares the input of the last call of a function.
