@@ -144,9 +144,9 @@ func (b *bench) pollMany(members int, value string) []engine.Item {
 	b.answer("Poll", running, running, succeeded)
 	b.wantStart(request, engine.StartedNew)
 	b.advance(b.take())
-	for _, after := range []time.Duration{10, 20, 30} {
+	for _, after := range []time.Duration{10 * time.Second, 20 * time.Second, 30 * time.Second} {
 		b.trace = nil
-		b.at(after * time.Second)
+		b.at(after)
 		b.advance(b.take())
 		if slices.Contains(b.trace, "read items") {
 			b.t.Errorf("%d members: a poll reads items: %q", members, b.trace)
