@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/logging"
 
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 )
@@ -43,7 +44,7 @@ func (c Command) openStack(ctx context.Context, what string, p place) (*api, err
 	if load == nil {
 		load = config.LoadDefaultConfig
 	}
-	configuration, err := load(ctx, config.WithEC2IMDSClientEnableState(metadata))
+	configuration, err := load(ctx, config.WithEC2IMDSClientEnableState(metadata), config.WithLogger(logging.Nop{}))
 	if err != nil {
 		return nil, awsError(what, err)
 	}

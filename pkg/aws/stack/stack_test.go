@@ -1,0 +1,246 @@
+package stack_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+
+	"github.com/waitless/waitless/pkg/aws/emulator"
+)
+
+// root is the repository.
+const root = "../../.."
+
+// folder is for what the tests build.
+var folder string
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	var err error
+	if folder, err = os.MkdirTemp("", "waitless-stack-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(folder) //nolint:errcheck // a folder left in /tmp fails no test
+	flag.Parse()
+	if err := flag.Set("test.parallel", "32"); err != nil { // they wait, and compute nothing
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return emulator.Main(m)
+}
+
+// A deployment is a stack that the first test that needs it deploys.
+type deployment struct {
+	parameters []string
+
+	once  sync.Once
+	stack stack
+	err   error
+}
+
+// A stack is deployed on the emulator.
+type stack struct {
+	name      string
+	resources map[string]string // physical ids by logical ids
+	outputs   map[string]string
+}
+
+// standard is the stack as it is shipped, but for where the delays of messages
+// end: a test has no fifteen minutes.
+var standard = deployment{parameters: []string{"LongestDelay=30"}}
+
+func (d *deployment) get(t *testing.T) stack {
+	t.Helper()
+	readSources(t)
+	config := emulator.Config(t) // says it when there is none
+	d.once.Do(func() { d.stack, d.err = deploy(t.Context(), config, d.parameters) })
+	if d.err != nil {
+		t.Fatal(d.err)
+	}
+	return d.stack
+}
+
+// readSources looks at all that is built. The go tool remembers a passed test
+// together with the files that it looked at, and would not know of those that
+// only the build has read.
+func readSources(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{"template.yaml", "samconfig.toml", "Makefile", "go.mod", "functions", "pkg"} {
+		err := filepath.WalkDir(filepath.Join(root, name), func(file string, _ fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			_, err = os.Stat(file)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// deploying: of two deployments at once both would make the bucket for what
+// they upload.
+var deploying sync.Mutex
+
+func deploy(ctx context.Context, config aws.Config, parameters []string) (stack, error) {
+	deploying.Lock()
+	defer deploying.Unlock()
+	if err := build(); err != nil {
+		return stack{}, err
+	}
+	s := stack{name: "w" + strings.ToLower(rand.Text()[:8])}
+	err := inRoot(sam(), variables(config),
+		"deploy", "--template-file", filepath.Join(folder, "build", "template.yaml"), "--stack-name", s.name,
+		"--resolve-s3", "--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset", "--no-progressbar", "--region", config.Region,
+		"--parameter-overrides", strings.Join(append(parameters, "Arch="+architecture()), " "))
+	if err != nil {
+		return stack{}, err
+	}
+	if err := s.look(ctx, config); err != nil {
+		return stack{}, err
+	}
+	return s, s.letTimersStart(ctx, config)
+}
+
+// build makes the functions and the command, once.
+var build = sync.OnceValue(func() error {
+	if _, err := os.Stat(sam()); err != nil {
+		return errors.New("the SAM CLI is not installed: `make test` installs it, `make unit` runs the tests that need none")
+	}
+	return errors.Join(
+		inRoot(sam(), []string{"LAMBDA_ARCH=" + runtime.GOARCH}, "build", "--build-dir", filepath.Join(folder, "build"), "--parameter-overrides", "Arch="+architecture()),
+		inRoot("go", nil, "build", "-o", program(), "./pkg/cmd/waitless"),
+	)
+})
+
+func sam() string { return filepath.Join(root, ".tools", "sam", "bin", "sam") }
+
+func program() string { return filepath.Join(folder, "waitless") }
+
+func architecture() string {
+	if runtime.GOARCH == "arm64" {
+		return "arm64"
+	}
+	return "x86_64"
+}
+
+// variables are those by which AWS's tools, and ours, find the emulator.
+func variables(config aws.Config) []string {
+	return []string{
+		"AWS_ENDPOINT_URL=" + *config.BaseEndpoint, "AWS_REGION=" + config.Region, "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test",
+		"AWS_CONFIG_FILE=" + filepath.Join(folder, "none"), "AWS_SHARED_CREDENTIALS_FILE=" + filepath.Join(folder, "none"),
+	}
+}
+
+// inRoot runs a program in the repository's folder.
+func inRoot(program string, variables []string, args ...string) error {
+	if strings.Contains(program, "/") {
+		var err error
+		if program, err = filepath.Abs(program); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir = root
+	cmd.Env = append(withoutMake(os.Environ()), append(variables, "SAM_CLI_TELEMETRY=0", "__SAM_CLI_APP_DIR="+folder)...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w\n%s", filepath.Base(program), strings.Join(args, " "), err, out)
+	}
+	return nil
+}
+
+// withoutMake: a make that runs the tests would tell those that they run about
+// itself.
+func withoutMake(environment []string) []string {
+	var kept []string
+	for _, pair := range environment {
+		if !strings.HasPrefix(pair, "MAKE") && !strings.HasPrefix(pair, "MFLAGS") {
+			kept = append(kept, pair)
+		}
+	}
+	return kept
+}
+
+// look finds out what was deployed.
+func (s *stack) look(ctx context.Context, config aws.Config) error {
+	client := cloudformation.NewFromConfig(config)
+	resources, err := client.DescribeStackResources(ctx, &cloudformation.DescribeStackResourcesInput{StackName: &s.name})
+	if err != nil {
+		return err
+	}
+	s.resources = map[string]string{}
+	for _, r := range resources.StackResources {
+		s.resources[*r.LogicalResourceId] = aws.ToString(r.PhysicalResourceId)
+	}
+	stacks, err := client.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: &s.name})
+	if err != nil {
+		return err
+	}
+	s.outputs = map[string]string{}
+	for _, o := range stacks.Stacks[0].Outputs {
+		s.outputs[*o.OutputKey] = *o.OutputValue
+	}
+	return nil
+}
+
+// letTimersStart gives the interpreter a right that it needs on the emulator
+// only: that takes every schedule for one of the group "default".
+func (s *stack) letTimersStart(ctx context.Context, config aws.Config) error {
+	_, err := iam.NewFromConfig(config).PutRolePolicy(ctx, &iam.PutRolePolicyInput{
+		RoleName: aws.String(s.resources["InterpreterRole"]), PolicyName: aws.String("emulator"),
+		PolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"scheduler:CreateSchedule",` +
+			`"Resource":"arn:aws:scheduler:*:*:schedule/default/*"}]}`),
+	})
+	return err
+}
+
+// result is what a run of the command left.
+type result struct {
+	exit           int
+	stdout, stderr string
+}
+
+// do runs the command on the stack.
+func (s stack) do(t *testing.T, args ...string) result {
+	t.Helper()
+	cmd := s.command(t, args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if err != nil && cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+// command is the command on the stack. It is killed should it not end.
+func (s stack) command(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, program(), args...)
+	cmd.Dir = root
+	cmd.Env = append([]string{"WAITLESS_STACK=" + s.name, "TZ=UTC", "HOME=" + folder}, variables(emulator.Config(t))...)
+	return cmd
+}
