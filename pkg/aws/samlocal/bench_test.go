@@ -1,0 +1,284 @@
+package samlocal_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"debug/elf"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+
+	"github.com/waitless/waitless/pkg/aws/emulator"
+)
+
+// stackName is what names of the stack's functions begin with.
+const stackName = "samlocal"
+
+// functions are the logical ids in template.yaml of what is below functions/,
+// and the names in the stack.
+var functions = map[string]struct{ id, name string }{
+	"startjob":     {"StartJobFunction", "StartJob"},
+	"getjobstatus": {"GetJobStatusFunction", "GetJobStatus"},
+	"echo":         {"EchoFunction", "echo"},
+	"interpreter":  {"InterpreterFunction", "interpreter"},
+	"taskrunner":   {"TaskRunnerFunction", "taskrunner"},
+	"api":          {"ApiFunction", "api"},
+	"callback":     {"CallbackFunction", "callback"},
+}
+
+// bench is what functions need to run in containers.
+type bench struct {
+	root     string // of the repository
+	dir      string // what the tests write
+	template string // as it was built
+	aws      aws.Config
+	image    string
+	// variables are the environment variables of the deployed functions by
+	// logical id.
+	variables map[string]map[string]string
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{root: root, dir: t.TempDir(), image: fmt.Sprintf("waitless-samlocal-%d", os.Getpid())}
+	b.template = filepath.Join(b.dir, "build", "template.yaml")
+	bridge := b.bridge(t)
+	b.aws = emulator.Config(t)
+	b.sam(t, nil, "build", "--build-dir", filepath.Dir(b.template), "--parameter-overrides", parameters())
+	b.deploy(t)
+	b.makeImage(t, b.forward(t, bridge))
+	return b
+}
+
+// parameters build and deploy for the processor of this machine.
+func parameters() string {
+	if runtime.GOARCH == "amd64" {
+		return "Arch=x86_64"
+	}
+	return "Arch=" + runtime.GOARCH
+}
+
+// command is a program that knows no AWS but the emulator.
+func (b *bench) command(ctx context.Context, program string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir = b.root
+	for _, variable := range os.Environ() {
+		if !strings.HasPrefix(variable, "AWS_") {
+			cmd.Env = append(cmd.Env, variable)
+		}
+	}
+	cmd.Env = append(cmd.Env,
+		"AWS_REGION="+emulator.Region, "AWS_DEFAULT_REGION="+emulator.Region, "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test",
+		"AWS_ENDPOINT_URL="+aws.ToString(b.aws.BaseEndpoint), "SAM_CLI_TELEMETRY=0", "LAMBDA_ARCH="+runtime.GOARCH)
+	return cmd
+}
+
+// run answers what a command printed, and what it said beside.
+func run(t *testing.T, cmd *exec.Cmd, input io.Reader) (printed, said string) {
+	t.Helper()
+	var out, beside bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, &out, &beside
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s: %v\n%s%s", strings.Join(cmd.Args, " "), err, &out, &beside)
+	}
+	return out.String(), beside.String()
+}
+
+// docker answers the words that a command of Docker printed.
+func (b *bench) docker(t *testing.T, input io.Reader, args ...string) []string {
+	t.Helper()
+	// Cleaning up needs it when the test is over.
+	printed, _ := run(t, b.command(context.WithoutCancel(t.Context()), "docker", args...), input)
+	return strings.Fields(printed)
+}
+
+func (b *bench) sam(t *testing.T, input io.Reader, args ...string) (printed, said string) {
+	t.Helper()
+	return run(t, b.command(t.Context(), b.samProgram(), args...), input)
+}
+
+func (b *bench) samProgram() string { return filepath.Join(b.root, ".tools", "sam", "bin", "sam") }
+
+// deploy makes tables, queues and the token key on the emulator. The functions
+// there are told of no messages: those are for the containers.
+func (b *bench) deploy(t *testing.T) {
+	t.Helper()
+	b.sam(t, nil, "deploy", "--template-file", b.template, "--stack-name", stackName, "--resolve-s3", "--capabilities", "CAPABILITY_IAM",
+		"--no-confirm-changeset", "--no-progressbar", "--region", emulator.Region, "--parameter-overrides", parameters())
+	client := lambda.NewFromConfig(b.aws)
+	sources, err := client.ListEventSourceMappings(t.Context(), &lambda.ListEventSourceMappingsInput{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, source := range sources.EventSourceMappings {
+		if _, err := client.DeleteEventSourceMapping(t.Context(), &lambda.DeleteEventSourceMappingInput{UUID: source.UUID}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.variables = map[string]map[string]string{}
+	for _, f := range functions {
+		got, err := client.GetFunctionConfiguration(t.Context(), &lambda.GetFunctionConfigurationInput{FunctionName: aws.String(stackName + "-" + f.name)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.variables[f.id] = map[string]string{}
+		if got.Environment != nil {
+			b.variables[f.id] = got.Environment.Variables
+		}
+	}
+	text, err := json.Marshal(b.variables)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(b.variablesFile(), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (b *bench) variablesFile() string { return filepath.Join(b.dir, "variables.json") }
+
+// bridge is the address of this machine in Docker's network.
+func (b *bench) bridge(t *testing.T) string {
+	t.Helper()
+	name := b.docker(t, nil, "network", "inspect", "bridge", "--format", `{{index .Options "com.docker.network.bridge.name"}}`)
+	device, err := net.InterfaceByName(strings.Join(name, ""))
+	if err != nil {
+		t.Fatalf("Docker's network %q is not one of this machine; the engine has to run here, and not in a virtual machine: %v", name, err)
+	}
+	addresses, err := device.Addrs()
+	if err != nil || len(addresses) == 0 {
+		t.Fatalf("Docker's network %q has no address; error %v", name, err)
+	}
+	return addresses[0].(*net.IPNet).IP.String()
+}
+
+// forward answers an address at which containers reach the emulator, which
+// listens for this machine alone.
+func (b *bench) forward(t *testing.T, bridge string) string {
+	t.Helper()
+	target, err := url.Parse(*b.aws.BaseEndpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort(bridge, "0"))
+	if err != nil {
+		t.Fatalf("listen where containers reach this machine: %v", err)
+	}
+	server := httptest.NewUnstartedServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		r.Out.Host = r.In.Host // it is signed
+	}})
+	_ = server.Listener.Close() // one of its own
+	server.Listener = listener
+	server.Start()
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// makeImage makes the image that `sam local` puts its Runtime API into, and
+// removes it with all that ran in it. The endpoint stands in the image, since
+// `sam local` hands out no variable that the template does not have.
+func (b *bench) makeImage(t *testing.T, endpoint string) {
+	t.Helper()
+	t.Cleanup(func() {
+		for _, tag := range b.docker(t, nil, "image", "ls", "--format", "{{.Repository}}:{{.Tag}}", b.image) {
+			for _, container := range b.docker(t, nil, "ps", "--all", "--quiet", "--filter", "ancestor="+tag) {
+				b.docker(t, nil, "rm", "--force", container)
+			}
+			b.docker(t, nil, "image", "rm", tag)
+		}
+	})
+	b.docker(t, rootFiles(t), "import", "--change", "WORKDIR /var/task", "--change", "ENV PATH=/bin AWS_ENDPOINT_URL="+endpoint,
+		"-", b.baseImage())
+}
+
+func (b *bench) baseImage() string { return b.image + ":base" }
+
+// rootFiles are the files of the image, as a tar: what the commands that
+// `sam local` adds to it need.
+func rootFiles(t *testing.T) io.Reader {
+	t.Helper()
+	var files bytes.Buffer
+	w := tar.NewWriter(&files)
+	busybox := busybox(t)
+	headers := []tar.Header{
+		{Name: "bin/busybox", Mode: 0o755, Size: int64(len(busybox)), Typeflag: tar.TypeReg},
+		{Name: "bin/sh", Linkname: "busybox", Typeflag: tar.TypeSymlink},
+		{Name: "bin/mv", Linkname: "busybox", Typeflag: tar.TypeSymlink},
+		{Name: "bin/chmod", Linkname: "busybox", Typeflag: tar.TypeSymlink},
+		{Name: "tmp/", Mode: 0o1777, Typeflag: tar.TypeDir},
+	}
+	for _, header := range headers {
+		if err := w.WriteHeader(&header); err != nil {
+			t.Fatal(err)
+		}
+		if header.Size == 0 {
+			continue
+		}
+		if _, err := w.Write(busybox); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return &files
+}
+
+func busybox(t *testing.T) []byte {
+	t.Helper()
+	name, err := exec.LookPath("busybox")
+	if err != nil {
+		t.Fatalf("the image needs a static busybox (Debian: busybox-static): %v", err)
+	}
+	file, err := elf.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close() //nolint:errcheck // it is read
+	for _, part := range file.Progs {
+		if part.Type == elf.PT_INTERP {
+			t.Fatalf("%s needs libraries, and the image has none; install a static one (Debian: busybox-static)", name)
+		}
+	}
+	content, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// local are the arguments that all commands of `sam local` share.
+func (b *bench) local(args ...string) []string {
+	return append(append([]string{"local"}, args...),
+		"--template", b.template, "--invoke-image", b.baseImage(), "--skip-pull-image",
+		"--env-vars", b.variablesFile(), "--parameter-overrides", parameters())
+}
+
+// invoke calls a function in a container of its own and answers its answer.
+func (b *bench) invoke(t *testing.T, function string, event []byte) string {
+	t.Helper()
+	answer, said := b.sam(t, bytes.NewReader(event), b.local("invoke", functions[function].id, "--event", "-")...)
+	if answer == "" {
+		t.Fatalf("no answer:\n%s", said)
+	}
+	return answer
+}

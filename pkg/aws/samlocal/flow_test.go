@@ -1,0 +1,227 @@
+package samlocal_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/waitless/waitless/pkg/aws/wakes"
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+const (
+	flowName      = "callback"
+	executionName = "in-containers"
+)
+
+// checkFlow lets an execution wait for a callback, all in containers: what the
+// APIs answer, and what the interpreter does with the wakes that come of it.
+func (b *bench) checkFlow(t *testing.T) {
+	t.Helper()
+	base := b.startAPI(t)
+	management := &rest.Client{Base: base, HTTP: http.DefaultClient}
+	text := b.startExecution(t, management)
+
+	const invalid = `{"code":"NotFound","message":"the token is not valid: it is damaged, not from here, or its execution is long over"}`
+	report(t, base+"/callbacks/"+text+"x", http.StatusNotFound, invalid)
+	report(t, base+"/callbacks/"+text, http.StatusOK, `{"outcome":"success","closedBy":"hand",`)
+
+	b.wake(t, func() bool { return describe(t, management).Status != machine.StatusRunning })
+	if e := describe(t, management); e.Status != machine.StatusSucceeded || e.Output == nil || e.Output.JSON() != `{"s":"ok"}` {
+		t.Errorf("the execution ended as %+v", e)
+	}
+}
+
+// startExecution starts one and answers the text of the token that it waits for.
+func (b *bench) startExecution(t *testing.T, management *rest.Client) (text string) {
+	t.Helper()
+	definition, err := os.ReadFile(filepath.Join(b.root, "events", flowName, "flow.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	flow, err := management.PutFlow(t.Context(), flowName, definition)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := rest.Start{Name: executionName, Hash: flow.Hash, Input: expr.Object()}
+	if _, isNew, err := management.Start(t.Context(), flowName, start); err != nil || !isNew {
+		t.Fatalf("started: new %t, error %v", isNew, err)
+	}
+	b.wake(t, func() bool {
+		open, ok, err := management.OpenToken(t.Context(), flowName, executionName)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = open.Token
+		return ok
+	})
+	return text
+}
+
+func describe(t *testing.T, management *rest.Client) rest.Execution {
+	t.Helper()
+	execution, err := management.Execution(t.Context(), flowName, executionName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return execution
+}
+
+// report posts {"status":"ok"}, and wants this status and an answer that begins
+// so.
+func report(t *testing.T, url string, status int, answer string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(`{"status":"ok"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close() //nolint:errcheck // it is read
+	body, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != status || !strings.HasPrefix(string(body), answer) {
+		t.Errorf("answered %d %s, error %v; want %d %s", response.StatusCode, body, err, status, answer)
+	}
+}
+
+// startAPI serves the APIs of template.yaml until the test ends, and answers
+// where.
+func (b *bench) startAPI(t *testing.T) string {
+	t.Helper()
+	port := freePort(t)
+	cmd := b.command(t.Context(), b.samProgram(), b.local("start-api", "--port", port, "--warm-containers", "LAZY")...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it stops its containers
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ready, ended := make(chan struct{}), make(chan struct{})
+	var log strings.Builder // to be read after its end only
+	go func() {
+		defer close(ended)
+		lines := bufio.NewScanner(said)
+		for isReady := false; lines.Scan(); {
+			_, _ = fmt.Fprintln(&log, lines.Text())
+			if !isReady && strings.Contains(lines.Text(), "Running on http://127.0.0.1:"+port) {
+				isReady = true
+				close(ready)
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		<-ended
+		_ = cmd.Wait() // it was interrupted
+		if t.Failed() {
+			t.Log(log.String())
+		}
+	})
+	select {
+	case <-ready:
+	case <-ended:
+		t.Fatal("the API ended before it was ready")
+	}
+	return "http://127.0.0.1:" + port
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close() //nolint:errcheck // the port is for another process
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+// wake brings the execution's wakes to the interpreter, one after the other,
+// as Lambda does, until done.
+func (b *bench) wake(t *testing.T, done func() bool) {
+	t.Helper()
+	const most = 10 // far more than the flow needs
+	for range most {
+		if done() {
+			return
+		}
+		b.deliver(t, b.receive(t))
+	}
+	if !done() {
+		t.Fatalf("%d wakes did not bring the execution on", most)
+	}
+}
+
+func (b *bench) wakeQueue() *string {
+	queue := b.variables["InterpreterFunction"]["WAITLESS_WAKE_QUEUE"]
+	return &queue
+}
+
+// receive awaits a wake of the execution. Those of others are left to their
+// visibility: nobody waits for them.
+func (b *bench) receive(t *testing.T) types.Message {
+	t.Helper()
+	for {
+		got, err := sqs.NewFromConfig(b.aws).ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{
+			QueueUrl: b.wakeQueue(), MaxNumberOfMessages: 1, WaitTimeSeconds: 20,
+			MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got.Messages) == 0 {
+			t.Fatal("the execution goes on, and there is no wake of it")
+		}
+		wake, err := wakes.Decode(*got.Messages[0].Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if wake.Execution == engine.NewID(flowName, executionName) {
+			return got.Messages[0]
+		}
+	}
+}
+
+// deliver hands a message to the interpreter, and deletes it unless it is to
+// come again.
+func (b *bench) deliver(t *testing.T, message types.Message) {
+	t.Helper()
+	event, err := json.Marshal(events.SQSEvent{Records: []events.SQSMessage{{
+		MessageId: *message.MessageId, ReceiptHandle: *message.ReceiptHandle, Body: *message.Body, Attributes: message.Attributes,
+		EventSource: "aws:sqs", AWSRegion: b.aws.Region,
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer events.SQSEventResponse
+	if err := json.Unmarshal([]byte(b.invoke(t, "interpreter", event)), &answer); err != nil {
+		t.Fatal(err)
+	}
+	if len(answer.BatchItemFailures) > 0 {
+		return
+	}
+	input := &sqs.DeleteMessageInput{QueueUrl: b.wakeQueue(), ReceiptHandle: message.ReceiptHandle}
+	if _, err := sqs.NewFromConfig(b.aws).DeleteMessage(t.Context(), input); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,118 @@
+package samlocal_test
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/waitless/waitless/pkg/aws/dynamo"
+	"github.com/waitless/waitless/pkg/aws/emulator"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+func TestMain(m *testing.M) { os.Exit(emulator.Main(m)) }
+
+func TestFunctionsRunInContainers(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for directory := range functions {
+		files, err := filepath.Glob(filepath.Join(b.root, "events", "*", directory+".json"))
+		if err != nil || len(files) == 0 {
+			t.Errorf("events/*/%s.json: got no file, want at least one; error %v", directory, err)
+		}
+		for _, file := range files {
+			name := filepath.Base(filepath.Dir(file)) + "/" + directory
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				b.checkAnswer(t, name, directory, file)
+			})
+		}
+	}
+	t.Run("the flow of the callback", func(t *testing.T) {
+		t.Parallel()
+		b.checkFlow(t)
+	})
+}
+
+// TestEachFunctionHasALogicalID keeps the table and the folders equal.
+func TestEachFunctionHasALogicalID(t *testing.T) {
+	t.Parallel()
+	mains, err := filepath.Glob("../../../functions/*/main.go")
+	if err != nil || len(mains) != len(functions) {
+		t.Errorf("%d functions, %d in the table; error %v", len(mains), len(functions), err)
+	}
+	for _, main := range mains {
+		if name := filepath.Base(filepath.Dir(main)); functions[name].id == "" {
+			t.Errorf("%s is not in the table", name)
+		}
+	}
+}
+
+// answers are what the functions answer their events, by scenario and function.
+// JOB stands for the id of a job, FLOW for the hash of the scenario's flow.
+var answers = map[string]string{
+	"polling/startjob":          `{"job_id":"JOB"}`,
+	"polling/getjobstatus":      `{"job_id":"JOB","job_status":"success","try_count":2}`,
+	"batch-poller/startjob":     `{"job_id":"JOB"}`,
+	"batch-poller/getjobstatus": `{"job_id":"JOB","job_status":"success","try_count":1}`,
+	"callback/echo":             `{"taskToken":"the token of the step"}`,
+	"callback/interpreter":      `{"batchItemFailures":[{"itemIdentifier":"a-wake-of-a-newer-release"}]}`,
+	"callback/taskrunner":       `{"batchItemFailures":[{"itemIdentifier":"a-task-of-a-newer-release"}]}`,
+	"callback/api": `{"statusCode":200,"headers":{"Content-Type":"application/json"},"multiValueHeaders":null,"cookies":null,
+		"body":"{\"name\":\"callback\",\"hash\":\"FLOW\"}\n"}`,
+	"callback/callback": `{"statusCode":404,"headers":{"Content-Type":"application/json","Cache-Control":"no-store","Referrer-Policy":"no-referrer",
+		"X-Content-Type-Options":"nosniff"},"multiValueHeaders":null,"cookies":null,"body":"{\"code\":\"NotFound\",\"message\":` +
+		`\"the token is not valid: it is damaged, not from here, or its execution is long over\"}\n"}`,
+}
+
+var uuidV7 = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`)
+
+func (b *bench) checkAnswer(t *testing.T, name, function, file string) {
+	t.Helper()
+	event, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flow, err := os.ReadFile(filepath.Join(filepath.Dir(file), "flow.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := b.invoke(t, function, event)
+	got := uuidV7.ReplaceAllString(answer, "JOB")
+	got = regexp.MustCompile(fmt.Sprintf("%x", sha256.Sum256(flow))).ReplaceAllString(got, "FLOW")
+	if !reflect.DeepEqual(parsed(t, got), parsed(t, answers[name])) {
+		t.Errorf("answered %s; want %s", answer, answers[name])
+	}
+	if function == "taskrunner" {
+		b.checkOutcome(t, "nobodys-token", `{"status":"ok"}`)
+	}
+}
+
+// checkOutcome wants that the task runner closed a token with what the function
+// on the emulator answered.
+func (b *bench) checkOutcome(t *testing.T, handle, want string) {
+	t.Helper()
+	waits := dynamo.NewWaits(dynamodb.NewFromConfig(b.aws), b.variables["TaskRunnerFunction"]["WAITLESS_WAITS_TABLE"])
+	record, err := waits.Record(t.Context(), handle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if record.Open() || record.ClosedBy != token.ClosedByTask || record.Outcome.Output.JSON() != want {
+		t.Errorf("the token holds %+v; want %s", record, want)
+	}
+}
+
+func parsed(t *testing.T, text string) (value any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		t.Fatalf("%q is no JSON: %v", text, err)
+	}
+	return value
+}
