@@ -20,6 +20,10 @@ SIMTIME ?= 1m
 SEED ?= 1
 # The processor of the deployed functions; the command is built for the machine at hand.
 LAMBDA_ARCH ?= arm64
+# Where `make stack` keeps its emulator of AWS, where that listens, and what the stack is called.
+STACK_DIR ?= .tools/stack
+STACK_PORT ?= 4566
+STACK_NAME ?= waitless
 
 BUILD_FLAGS := -trimpath -ldflags="-s -w"
 GO_DIRS := $(wildcard functions pkg)
@@ -131,6 +135,43 @@ build-CallbackFunction: FUNCTION := callback
 build-%Function:
 	$(MAKE) bin/$(FUNCTION)/bootstrap
 	cp bin/$(FUNCTION)/bootstrap "$(ARTIFACTS_DIR)/bootstrap"
+
+# An emulator runs functions on the machine at hand, so they are built for it.
+HOST_ARCH = $(shell go env GOARCH)
+STACK_ENDPOINT := http://127.0.0.1:$(STACK_PORT)
+STACK_VARIABLES := AWS_ENDPOINT_URL=$(STACK_ENDPOINT) AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
+
+.PHONY: stack
+stack: ## Deploy to an emulator of AWS on this machine: eval "$$(make stack)"
+	@$(MAKE) --no-print-directory $(EMULATOR) $(SAM) >&2
+	@if test -e $(STACK_DIR)/pid; then echo "there is a stack in $(STACK_DIR) already; 'make destroy' ends it" >&2; exit 1; fi
+	@echo "deploying the stack $(STACK_NAME) to an emulator, which takes half a minute" >&2
+	@mkdir -p $(STACK_DIR)/s3
+	@env -i PATH="$$PATH" HOME="$$(cd $(STACK_DIR) && pwd)" TMPDIR="$$(cd $(STACK_DIR) && pwd)" S3_DATA_DIR="$$(cd $(STACK_DIR) && pwd)/s3" \
+		BIND_HOST=127.0.0.1 GATEWAY_PORT=$(STACK_PORT) AWS_ENDPOINT_URL=$(STACK_ENDPOINT) AWS_REGION=us-east-1 AUTH=true IOT_MTLS_ENABLED=0 \
+		nohup .tools/emulator/bin/ministack </dev/null >$(STACK_DIR)/emulator.log 2>&1 & echo $$! >$(STACK_DIR)/pid
+	@$(MAKE) --no-print-directory deployed-stack >$(STACK_DIR)/deploy.log 2>&1 \
+	|| { cat $(STACK_DIR)/emulator.log $(STACK_DIR)/deploy.log >&2; $(MAKE) --no-print-directory destroy >&2; exit 1; }
+	@echo "export $(STACK_VARIABLES) WAITLESS_STACK=$(STACK_NAME)"
+
+.PHONY: deployed-stack
+deployed-stack: export LAMBDA_ARCH = $(HOST_ARCH)
+deployed-stack:
+	until .tools/emulator/bin/python -c 'import sys, urllib.request as r; r.urlopen(sys.argv[1])' $(STACK_ENDPOINT)/_ministack/health; do \
+		kill -0 $$(cat $(STACK_DIR)/pid); sleep 0.2; \
+	done
+	.tools/sam/bin/sam build --parameter-overrides Arch=$(HOST_ARCH:amd64=x86_64)
+	env $(STACK_VARIABLES) .tools/sam/bin/sam deploy --stack-name $(STACK_NAME) --region us-east-1 --no-confirm-changeset --no-progressbar \
+		--parameter-overrides Arch=$(HOST_ARCH:amd64=x86_64)
+
+.PHONY: destroy
+destroy: ## End the emulator of `make stack`, with all that is on it
+	@if test -e $(STACK_DIR)/pid; then \
+		pid=$$(cat $(STACK_DIR)/pid); \
+		kill $$pid 2>/dev/null || true; \
+		while kill -0 $$pid 2>/dev/null; do sleep 0.2; done; \
+	fi
+	@rm -rf $(STACK_DIR)
 
 .PHONY: clean
 clean: ## Remove what the build and the tools left behind

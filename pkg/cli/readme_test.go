@@ -19,8 +19,13 @@ import (
 // the reason.
 var notRun = map[string]string{}
 
+// deployed is the section whose commands need a deployed stack: the tests of
+// pkg/aws/stack have one, and run them.
+const deployed = "On AWS"
+
 // A fence is a fenced block of a Markdown text.
 type fence struct {
+	section  string
 	line     int // of its first line of text
 	language string
 	text     []string
@@ -39,17 +44,19 @@ var fenceMark = regexp.MustCompile("^```+(.*)$")
 // fences are the fenced blocks of a Markdown text.
 func fences(text string) []fence {
 	var all []fence
-	inside := false
+	inside, section := false, ""
 	for i, l := range strings.Split(text, "\n") {
 		mark := fenceMark.FindStringSubmatch(l)
 		switch {
 		case mark != nil && !inside:
-			all, inside = append(all, fence{line: i + 2, language: strings.TrimSpace(mark[1])}), true
+			all, inside = append(all, fence{section: section, line: i + 2, language: strings.TrimSpace(mark[1])}), true
 		case mark != nil:
 			inside = false
 		case inside:
 			last := &all[len(all)-1]
 			last.text = append(last.text, l)
+		case strings.HasPrefix(l, "## "):
+			section = strings.TrimPrefix(l, "## ")
 		}
 	}
 	return all
@@ -127,7 +134,7 @@ func TestReadmeCommands(t *testing.T) {
 	lookAt(t, "../../Makefile")
 	var seen []string
 	for _, f := range readme(t) {
-		if !isConsole(f) {
+		if !isConsole(f) || f.section == deployed {
 			continue
 		}
 		if len(f.commands()) == 0 {
@@ -201,11 +208,11 @@ func TestReadmeFlows(t *testing.T) {
 func TestReadmeReading(t *testing.T) {
 	t.Parallel()
 	text := strings.Join([]string{
-		"# Title", "```console", "$ waitless version", "waitless v1.2.3 (go1.26.1 linux/arm64)", "$ true", "```", "```yaml", "version: v1", "```",
+		"## Title", "```console", "$ waitless version", "waitless v1.2.3 (go1.26.1 linux/arm64)", "$ true", "```", "```yaml", "version: v1", "```",
 		"```sh", "$ waitless run f --skip-time", "   10.3s  f/run-0123abcd began at 10:11:12", "", "waitless: f: failed", "```",
 	}, "\n")
 	all := fences(text)
-	if len(all) != 3 || !isConsole(all[0]) || isConsole(all[1]) || !isConsole(all[2]) || all[1].text[0] != "version: v1" {
+	if len(all) != 3 || all[2].section != "Title" || !isConsole(all[0]) || isConsole(all[1]) || !isConsole(all[2]) || all[1].text[0] != "version: v1" {
 		t.Fatalf("got %+v", all)
 	}
 	first, second, failing := all[0].commands()[0], all[0].commands()[1], all[2].commands()[0]

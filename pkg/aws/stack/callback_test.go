@@ -4,8 +4,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -99,11 +97,7 @@ steps:
     timeoutSeconds: 3
     inputMappings: [{target: taskToken, source: $context.task.token}]
 `
-	file := filepath.Join(t.TempDir(), "deadline.yaml")
-	if err := os.WriteFile(file, []byte(flow), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	run := s.follow(t, "run", file, "--name", "late")
+	run := s.follow(t, "run", writeFlow(t, "deadline", flow), "--name", "late")
 	token := run.token()
 	if exit := run.wait(); exit != cli.ExitFailed {
 		t.Errorf("exit %d", exit)

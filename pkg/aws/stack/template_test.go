@@ -1,0 +1,281 @@
+package stack_test
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/waitless/waitless/pkg/aws/lambdas/api"
+	"github.com/waitless/waitless/pkg/aws/lambdas/callback"
+	"github.com/waitless/waitless/pkg/aws/lambdas/interpreter"
+	"github.com/waitless/waitless/pkg/aws/lambdas/taskrunner"
+)
+
+// template is template.yaml. Functions like !Ref stay what they are applied
+// to.
+type template struct {
+	Parameters map[string]struct {
+		Default     string `yaml:"Default"`
+		Description string `yaml:"Description"`
+	} `yaml:"Parameters"`
+	Resources map[string]resource `yaml:"Resources"`
+}
+
+type resource struct {
+	Type                string    `yaml:"Type"`
+	DeletionPolicy      string    `yaml:"DeletionPolicy"`
+	UpdateReplacePolicy string    `yaml:"UpdateReplacePolicy"`
+	Properties          yaml.Node `yaml:"Properties"`
+}
+
+func readTemplate(t *testing.T) template {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "template.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read template
+	if err := yaml.Unmarshal(text, &read); err != nil {
+		t.Fatal(err)
+	}
+	return read
+}
+
+// at is what a path of keys leads to below a node, nil for nothing.
+func at(node *yaml.Node, keys ...string) *yaml.Node {
+	for _, key := range keys {
+		if node = child(node, key); node == nil {
+			return nil
+		}
+	}
+	return node
+}
+
+func child(node *yaml.Node, key string) *yaml.Node {
+	if node.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i < len(node.Content); i += 2 {
+		if node.Content[i].Value == key {
+			return node.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// keys are those of a mapping, in order.
+func keys(node *yaml.Node) []string {
+	var all []string
+	for i := 0; node != nil && i < len(node.Content); i += 2 {
+		all = append(all, node.Content[i].Value)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// compositions read the environment of the functions that have one, by logical
+// id.
+var compositions = map[string]func(ctx context.Context, getenv func(string) string) error{
+	"InterpreterFunction": func(ctx context.Context, getenv func(string) string) error {
+		_, err := interpreter.New(ctx, getenv)
+		return err
+	},
+	"TaskRunnerFunction": func(_ context.Context, getenv func(string) string) error {
+		_, err := taskrunner.New(getenv)
+		return err
+	},
+	"ApiFunction": func(ctx context.Context, getenv func(string) string) error {
+		_, err := api.New(ctx, getenv)
+		return err
+	},
+	"CallbackFunction": func(ctx context.Context, getenv func(string) string) error {
+		_, err := callback.New(ctx, getenv)
+		return err
+	},
+}
+
+// A function reads what the template sets, and nothing else but what Lambda
+// sets.
+func TestEnvironmentNames(t *testing.T) {
+	t.Parallel()
+	functions := 0
+	for id, r := range readTemplate(t).Resources {
+		if r.Type != "AWS::Serverless::Function" {
+			continue
+		}
+		functions++
+		var read []string
+		if compose, ok := compositions[id]; ok {
+			err := compose(t.Context(), func(name string) string {
+				if !strings.HasPrefix(name, "AWS_") {
+					read = append(read, name)
+				}
+				return ""
+			})
+			if err == nil {
+				t.Errorf("%s does without any environment", id)
+			}
+		}
+		slices.Sort(read)
+		if set := keys(at(&r.Properties, "Environment", "Variables")); !slices.Equal(set, slices.Compact(read)) {
+			t.Errorf("%s: the template sets %q, the function reads %q", id, set, read)
+		}
+	}
+	if functions < len(compositions) {
+		t.Errorf("%d functions", functions)
+	}
+}
+
+// kept are the logical ids that never change: what is replaced under a new one
+// is lost to the executions that wait, and so is what a deleted stack takes
+// along.
+var kept = map[string]string{
+	"LogTable":   "AWS::DynamoDB::Table",
+	"WaitsTable": "AWS::DynamoDB::Table",
+	"TokenKey":   "AWS::SecretsManager::Secret",
+	"WakeQueue":  "AWS::SQS::Queue",
+	"TaskQueue":  "AWS::SQS::Queue",
+	"Timers":     "AWS::Scheduler::ScheduleGroup",
+	"TimerRole":  "AWS::IAM::Role",
+}
+
+func TestWhatExecutionsWaitForIsKept(t *testing.T) {
+	t.Parallel()
+	got := map[string]string{}
+	for id, r := range readTemplate(t).Resources {
+		if r.DeletionPolicy != r.UpdateReplacePolicy {
+			t.Errorf("%s: DeletionPolicy %q, UpdateReplacePolicy %q", id, r.DeletionPolicy, r.UpdateReplacePolicy)
+		}
+		if r.DeletionPolicy == "Retain" {
+			got[id] = r.Type
+		}
+		// A name of its own would let nobody deploy again beside what was kept.
+		for _, name := range []string{"TableName", "QueueName", "RoleName", "Name"} {
+			if _, never := kept[id]; never && at(&r.Properties, name) != nil {
+				t.Errorf("%s has a %s", id, name)
+			}
+		}
+	}
+	if !maps.Equal(got, kept) {
+		t.Errorf("kept are %v, want %v", got, kept)
+	}
+}
+
+// A statement of a role.
+type statement struct {
+	role, sid string
+	resources []string
+	actions   []string
+}
+
+func statementsOf(id string, r resource) []statement {
+	var all []statement
+	policies := at(&r.Properties, "Policies")
+	if policies == nil {
+		return nil
+	}
+	for _, policy := range policies.Content {
+		for _, node := range at(policy, "PolicyDocument", "Statement").Content {
+			if condition := at(node, "Fn::If"); condition != nil {
+				node = condition.Content[1]
+			}
+			s := statement{role: id, actions: texts(at(node, "Action")), resources: texts(at(node, "Resource"))}
+			if sid := at(node, "Sid"); sid != nil {
+				s.sid = sid.Value
+			}
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// texts are a text, or a list of them.
+func texts(node *yaml.Node) []string {
+	switch {
+	case node == nil:
+		return nil
+	case node.Kind == yaml.ScalarNode:
+		return []string{node.Value}
+	}
+	var all []string
+	for _, n := range node.Content {
+		all = append(all, n.Value)
+	}
+	return all
+}
+
+// bounded are the resources that may end with a wildcard: functions of the
+// stack, and schedules of its group.
+var bounded = regexp.MustCompile(`:(function:\$\{AWS::StackName\}-|schedule/\$\{Timers\}/)\*$`)
+
+func TestRolesGrantWhatTheyName(t *testing.T) {
+	t.Parallel()
+	var seen []string
+	for id, r := range readTemplate(t).Resources {
+		if r.Type != "AWS::IAM::Role" {
+			continue
+		}
+		if at(&r.Properties, "ManagedPolicyArns") != nil {
+			t.Errorf("%s has rights that stand elsewhere", id)
+		}
+		for _, s := range statementsOf(id, r) {
+			name := s.role + "/" + s.sid
+			if s.sid == "" || slices.Contains(seen, name) {
+				t.Errorf("%s: a statement has no Sid of its own: %v", id, s)
+			}
+			seen = append(seen, name)
+			checkBounds(t, s)
+		}
+	}
+	if len(seen) < 25 {
+		t.Errorf("%d statements", len(seen))
+	}
+}
+
+func checkBounds(t *testing.T, s statement) {
+	t.Helper()
+	if len(s.resources) == 0 || len(s.actions) == 0 {
+		t.Errorf("%s/%s: resources %q, actions %q", s.role, s.sid, s.resources, s.actions)
+	}
+	for _, r := range s.resources {
+		if r == "" || (strings.Contains(r, "*") && !bounded.MatchString(r)) {
+			t.Errorf("%s/%s: resource %q", s.role, s.sid, r)
+		}
+	}
+	for _, action := range s.actions {
+		if strings.Contains(action, "*") {
+			t.Errorf("%s/%s: action %q", s.role, s.sid, action)
+		}
+	}
+}
+
+var parameterRow = regexp.MustCompile("(?m)^\\| `(\\w+)` \\|(.*?)\\| .+ \\|$")
+
+// The README's table has each parameter with its default.
+func TestParametersAreInTheReadme(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, got := map[string]string{}, map[string]string{}
+	for name, p := range readTemplate(t).Parameters {
+		want[name] = p.Default
+		if p.Description == "" {
+			t.Errorf("%s has no description", name)
+		}
+	}
+	for _, row := range parameterRow.FindAllStringSubmatch(string(text), -1) {
+		got[row[1]] = strings.Trim(row[2], " `")
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("the README has %v, the template %v", got, want)
+	}
+}
