@@ -72,6 +72,7 @@ var house = []row{
 	{path: "pkg/httpapi/callbackurl", ours: useCases},
 
 	{path: "pkg/aws/emulator", testing: true, modules: []string{awsSDK}},
+	{path: "pkg/aws/samlocal"},
 	{path: "pkg/aws/dynamo", ours: useCases, modules: []string{awsSDK}},
 	{path: "pkg/aws/queue", modules: []string{awsSDK}}, // no adapter: it knows no port, and two adapters work with it
 	{path: "pkg/aws/wakes", ours: append([]string{"pkg/aws/queue"}, useCases...), modules: []string{awsSDK}},
