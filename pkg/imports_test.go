@@ -72,7 +72,6 @@ var house = []row{
 	{path: "pkg/httpapi/callbackurl", ours: useCases},
 
 	{path: "pkg/aws/emulator", testing: true, modules: []string{awsSDK}},
-	{path: "pkg/aws/samlocal"},
 	{path: "pkg/aws/dynamo", ours: useCases, modules: []string{awsSDK}},
 	{path: "pkg/aws/queue", modules: []string{awsSDK}}, // no adapter: it knows no port, and two adapters work with it
 	{path: "pkg/aws/wakes", ours: append([]string{"pkg/aws/queue"}, useCases...), modules: []string{awsSDK}},
@@ -83,6 +82,7 @@ var house = []row{
 	{path: "pkg/aws/bus", ours: useCases, modules: []string{awsSDK}},
 	{path: "pkg/aws/secrets", ours: core, modules: []string{awsSDK}},
 	{path: "pkg/aws/gateway", modules: []string{"github.com/aws/aws-lambda-go"}},
+	{path: "pkg/aws/samlocal"},
 
 	{path: "pkg/aws/lambdas", modules: []string{awsSDK}, ours: []string{"pkg/jobs/simulated"}},
 	{path: "pkg/aws/lambdas/environment", modules: []string{awsSDK}},
