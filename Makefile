@@ -49,7 +49,7 @@ unit: ## Run the fast tests (Go alone, seconds)
 test: $(EMULATOR) $(SAM) ## Run go vet, all tests and a minute of simulation
 	go vet ./...
 	$(MAKE) --no-print-directory conformance
-	go test -timeout 10m $$(go list ./... | grep -v -x $(STORES:%=-e %) -e $(IN_CONTAINERS))
+	go test -timeout 10m $$(go list ./... | grep -v -x $(STORES:%=-e %))
 	go test -count=1 ./pkg/sim -run '^TestRandomSeeds$$' -random $(SIMTIME)
 
 # Each store runs the same suites; who differs in a case, or has not run it, fails.
@@ -59,14 +59,11 @@ STORES := $(addprefix github.com/waitless/waitless/pkg/,local local/disk aws/dyn
 conformance: $(EMULATOR) ## Run the tests of all stores and print their cases side by side
 	go test -timeout 10m -json $(STORES) | go run ./pkg/cmd/conformance
 
-# What needs Docker besides, so `make test` leaves it out.
-IN_CONTAINERS := github.com/waitless/waitless/pkg/aws/samlocal
-
 .PHONY: test-sam
 test-sam: $(EMULATOR) $(SAM) ## Run the functions in containers, by `sam local` (Docker)
 	@docker version >/dev/null 2>&1 && command -v busybox >/dev/null \
 	|| { echo "this needs a Docker engine that answers 'docker version', and a static busybox (Debian: docker.io busybox-static)"; exit 1; }
-	go test -count=1 -timeout 10m -v $(IN_CONTAINERS)
+	go test -count=1 -timeout 10m ./pkg/aws/samlocal -containers
 
 .PHONY: sim
 sim: ## Replay the simulation of one seed, SEED=n, and print its trace

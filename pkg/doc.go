@@ -165,4 +165,14 @@
 // Reason: the gaps are a few microseconds wide, and 50 kills at random meet two or three of them. Whoever may keep one gap waiting
 // for another also brings about what is a race otherwise. The command as it is shipped has nothing of it but two calls that the
 // compiler removes.
+//
+// # 16. In what image do functions run on one machine?
+//
+// Options: Lambda's own, pulled from its registry; a small distribution; busybox alone, imported under a name of our own.
+//
+// Choice: busybox, 2 MB, made by the tests and handed to `sam local` as --invoke-image.
+//
+// Reason: `sam local` adds the Runtime API by a shell, mv and chmod, and starts our static binaries; nothing else of Lambda's
+// image is used. So the tests run where no registry can be reached, take what they test from the repository, and leave the
+// images of the machine as they are.
 package pkg

@@ -84,6 +84,7 @@ var house = []row{
 	{path: "pkg/aws/bus", ours: useCases, modules: []string{awsSDK}},
 	{path: "pkg/aws/secrets", ours: core, modules: []string{awsSDK}},
 	{path: "pkg/aws/gateway", modules: []string{"github.com/aws/aws-lambda-go"}},
+	{path: "pkg/aws/samlocal"},
 
 	{path: "pkg/aws/lambdas", modules: []string{awsSDK}, ours: []string{"pkg/jobs/simulated"}},
 	{path: "pkg/aws/lambdas/environment", modules: []string{awsSDK}},

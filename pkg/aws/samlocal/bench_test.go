@@ -76,18 +76,21 @@ func parameters() string {
 	return "Arch=" + runtime.GOARCH
 }
 
-// command is a program that knows no AWS but the emulator.
+// command is a program that knows no AWS but the emulator, and nothing of a
+// make that runs the tests.
 func (b *bench) command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = b.root
 	for _, variable := range os.Environ() {
-		if !strings.HasPrefix(variable, "AWS_") {
+		if !strings.HasPrefix(variable, "AWS_") && !strings.HasPrefix(variable, "MAKE") && !strings.HasPrefix(variable, "MFLAGS") {
 			cmd.Env = append(cmd.Env, variable)
 		}
 	}
 	cmd.Env = append(cmd.Env,
 		"AWS_REGION="+emulator.Region, "AWS_DEFAULT_REGION="+emulator.Region, "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test",
-		"AWS_ENDPOINT_URL="+aws.ToString(b.aws.BaseEndpoint), "SAM_CLI_TELEMETRY=0", "LAMBDA_ARCH="+runtime.GOARCH)
+		"AWS_ENDPOINT_URL="+aws.ToString(b.aws.BaseEndpoint), "SAM_CLI_TELEMETRY=0", "__SAM_CLI_APP_DIR="+b.dir,
+		"AWS_CONFIG_FILE="+filepath.Join(b.dir, "none"), "AWS_SHARED_CREDENTIALS_FILE="+filepath.Join(b.dir, "none"),
+		"LAMBDA_ARCH="+runtime.GOARCH)
 	return cmd
 }
 

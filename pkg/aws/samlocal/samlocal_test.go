@@ -3,6 +3,7 @@ package samlocal_test
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,10 +18,15 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
+var inContainers = flag.Bool("containers", false, "run the functions in containers, which needs Docker")
+
 func TestMain(m *testing.M) { os.Exit(emulator.Main(m)) }
 
 func TestFunctionsRunInContainers(t *testing.T) {
 	t.Parallel()
+	if !*inContainers {
+		t.Skip("without -containers nothing runs; `make test-sam` gives it")
+	}
 	b := newBench(t)
 	for directory := range functions {
 		files, err := filepath.Glob(filepath.Join(b.root, "events", "*", directory+".json"))
