@@ -2,7 +2,6 @@
 package main
 
 import (
-	"context"
 	"log"
 	"os"
 
@@ -12,7 +11,7 @@ import (
 )
 
 func main() {
-	handler, err := api.New(context.Background(), os.Getenv)
+	handler, err := api.New(os.Getenv)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"context"
 	"log"
 	"os"
 
@@ -14,7 +13,7 @@ import (
 )
 
 func main() {
-	handler, err := interpreter.New(context.Background(), os.Getenv)
+	handler, err := interpreter.New(os.Getenv)
 	if err != nil {
 		log.Fatal(err)
 	}

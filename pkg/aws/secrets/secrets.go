@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
@@ -27,6 +29,40 @@ type key struct {
 	ID       uint8  `json:"id"`
 	Secret   string `json:"secret"`
 	Previous *key   `json:"previous"`
+}
+
+// kept is how long keys are used before they are read again, so that a function
+// learns of new ones.
+const kept = 5 * time.Minute
+
+// Keys are a stack's token keys, read when they are first needed: a function
+// that starts has no time for it. It is safe for concurrent use.
+type Keys struct {
+	Client Client
+	Secret string // its ARN
+	Now    func() time.Time
+
+	mu   sync.Mutex
+	keys token.Keys
+	read time.Time // zero when they were not
+}
+
+// Get is the keys. When they cannot be read again, the old ones serve on.
+func (k *Keys) Get(ctx context.Context) (token.Keys, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := k.Now()
+	if !k.read.IsZero() && now.Sub(k.read) < kept {
+		return k.keys, nil
+	}
+	keys, err := TokenKeys(ctx, k.Client, k.Secret)
+	switch {
+	case err == nil:
+		k.keys, k.read = keys, now
+	case k.read.IsZero():
+		return token.Keys{}, err
+	}
+	return k.keys, nil
 }
 
 // TokenKeys reads the keys that tokens are signed with. An error never shows

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
@@ -58,5 +59,46 @@ func TestNoTokenKeys(t *testing.T) {
 	}
 	if _, err := secrets.TokenKeys(t.Context(), holds{"x"}, "other"); err == nil {
 		t.Error("a secret that cannot be read: no error")
+	}
+}
+
+// changing is a secret that changes, and may be out of reach.
+type changing struct {
+	holds
+	reads int
+	gone  bool
+}
+
+func (c *changing) GetSecretValue(
+	ctx context.Context, in *secretsmanager.GetSecretValueInput, options ...func(*secretsmanager.Options),
+) (*secretsmanager.GetSecretValueOutput, error) {
+	c.reads++
+	if c.gone {
+		return nil, errors.New("out of reach")
+	}
+	return c.holds.GetSecretValue(ctx, in, options...)
+}
+
+func TestKeysAreReadWhenTheyAreNeededAndAgainLater(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
+	client := &changing{gone: true}
+	keys := &secrets.Keys{Client: client, Secret: "key", Now: func() time.Time { return now }}
+	if _, err := keys.Get(t.Context()); err == nil {
+		t.Error("keys that cannot be read: no error")
+	}
+	client.gone, client.text = false, `{"id":1,"secret":"`+first+`"}`
+	for _, want := range []struct {
+		after time.Duration
+		id    uint8
+		reads int
+	}{{0, 1, 2}, {5*time.Minute - 1, 1, 2}, {5 * time.Minute, 2, 3}, {10 * time.Minute, 2, 4}, {10*time.Minute + 1, 2, 5}} {
+		now = time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC).Add(want.after)
+		got, err := keys.Get(t.Context())
+		if err != nil || got.Current.ID != want.id || client.reads != want.reads {
+			t.Errorf("after %s: key %d after %d reads, error %v; want key %d after %d", want.after, got.Current.ID, client.reads, err, want.id, want.reads)
+		}
+		client.text = `{"id":2,"secret":"` + second + `","previous":{"id":1,"secret":"` + first + `"}}`
+		client.gone = want.reads >= 3
 	}
 }

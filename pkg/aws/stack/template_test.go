@@ -1,7 +1,6 @@
 package stack_test
 
 import (
-	"context"
 	"maps"
 	"os"
 	"path/filepath"
@@ -82,23 +81,11 @@ func keys(node *yaml.Node) []string {
 
 // compositions read the environment of the functions that have one, by logical
 // id.
-var compositions = map[string]func(ctx context.Context, getenv func(string) string) error{
-	"InterpreterFunction": func(ctx context.Context, getenv func(string) string) error {
-		_, err := interpreter.New(ctx, getenv)
-		return err
-	},
-	"TaskRunnerFunction": func(_ context.Context, getenv func(string) string) error {
-		_, err := taskrunner.New(getenv)
-		return err
-	},
-	"ApiFunction": func(ctx context.Context, getenv func(string) string) error {
-		_, err := api.New(ctx, getenv)
-		return err
-	},
-	"CallbackFunction": func(ctx context.Context, getenv func(string) string) error {
-		_, err := callback.New(ctx, getenv)
-		return err
-	},
+var compositions = map[string]func(getenv func(string) string) error{
+	"InterpreterFunction": func(getenv func(string) string) error { _, err := interpreter.New(getenv); return err },
+	"TaskRunnerFunction":  func(getenv func(string) string) error { _, err := taskrunner.New(getenv); return err },
+	"ApiFunction":         func(getenv func(string) string) error { _, err := api.New(getenv); return err },
+	"CallbackFunction":    func(getenv func(string) string) error { _, err := callback.New(getenv); return err },
 }
 
 // A function reads what the template sets, and nothing else but what Lambda
@@ -113,7 +100,7 @@ func TestEnvironmentNames(t *testing.T) {
 		functions++
 		var read []string
 		if compose, ok := compositions[id]; ok {
-			err := compose(t.Context(), func(name string) string {
+			err := compose(func(name string) string {
 				if !strings.HasPrefix(name, "AWS_") {
 					read = append(read, name)
 				}

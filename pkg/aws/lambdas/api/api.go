@@ -5,9 +5,11 @@ package api
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"os"
 	"time"
 
+	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -20,19 +22,16 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
 )
 
-// New composes the function from its environment, and reads the token key.
-func New(ctx context.Context, getenv func(string) string) (gateway.Function, error) {
+// New composes the function from its environment.
+func New(getenv func(string) string) (gateway.Function, error) {
 	env := environment.New(getenv)
 	config := env.AWS()
 	logTable, waitsTable := env.Text("WAITLESS_LOG_TABLE"), env.Text("WAITLESS_WAITS_TABLE")
 	wakeQueue, key := env.Text("WAITLESS_WAKE_QUEUE"), env.Text("WAITLESS_TOKEN_KEY")
 	if err := env.Err(); err != nil {
-		return nil, err
-	}
-	keys, err := secrets.TokenKeys(ctx, secretsmanager.NewFromConfig(config), key)
-	if err != nil {
 		return nil, err
 	}
 	sender, err := wakes.New(wakes.Config{
@@ -42,10 +41,28 @@ func New(ctx context.Context, getenv func(string) string) (gateway.Function, err
 		return nil, err
 	}
 	tables := dynamodb.NewFromConfig(config)
-	store, waits := dynamo.NewLog(tables, logTable, time.Now), dynamo.NewWaits(tables, waitsTable)
-	return gateway.Serve(rest.Handler(rest.Config{
-		Engine: engine.New(engine.Config{Log: store, Flows: store, Outcomes: waits, Wakes: sender, Keys: keys, Now: time.Now}),
-		Tokens: resume.New(resume.Config{Keys: keys, Outcomes: waits, Wakes: wakes.ForTokens(sender), Now: time.Now}),
-		Index:  store, Flows: store,
-	})), nil
+	s := stack{sender, dynamo.NewLog(tables, logTable, time.Now), dynamo.NewWaits(tables, waitsTable)}
+	keys := &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: key, Now: time.Now}
+	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (answer events.APIGatewayV2HTTPResponse, err error) {
+		current, err := keys.Get(ctx)
+		if err != nil {
+			return answer, err
+		}
+		return gateway.Serve(s.handler(current))(ctx, event)
+	}, nil
+}
+
+// stack is what the API works on.
+type stack struct {
+	wakes *wakes.Wakes
+	log   *dynamo.Log
+	waits *dynamo.Waits
+}
+
+func (s stack) handler(keys token.Keys) http.Handler {
+	return rest.Handler(rest.Config{
+		Engine: engine.New(engine.Config{Log: s.log, Flows: s.log, Outcomes: s.waits, Wakes: s.wakes, Keys: keys, Now: time.Now}),
+		Tokens: resume.New(resume.Config{Keys: keys, Outcomes: s.waits, Wakes: wakes.ForTokens(s.wakes), Now: time.Now}),
+		Index:  s.log, Flows: s.log,
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -21,16 +22,12 @@ import (
 	"github.com/waitless/waitless/pkg/resume"
 )
 
-// New composes the function from its environment, and reads the token key.
-func New(ctx context.Context, getenv func(string) string) (gateway.Function, error) {
+// New composes the function from its environment.
+func New(getenv func(string) string) (gateway.Function, error) {
 	env := environment.New(getenv)
 	config := env.AWS()
 	waits, wakeQueue, key := env.Text("WAITLESS_WAITS_TABLE"), env.Text("WAITLESS_WAKE_QUEUE"), env.Text("WAITLESS_TOKEN_KEY")
 	if err := env.Err(); err != nil {
-		return nil, err
-	}
-	keys, err := secrets.TokenKeys(ctx, secretsmanager.NewFromConfig(config), key)
-	if err != nil {
 		return nil, err
 	}
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
@@ -38,8 +35,16 @@ func New(ctx context.Context, getenv func(string) string) (gateway.Function, err
 	if err != nil {
 		return nil, err
 	}
-	tokens := resume.New(resume.Config{
-		Keys: keys, Outcomes: dynamo.NewWaits(dynamodb.NewFromConfig(config), waits), Wakes: wakes.ForTokens(sender), Now: time.Now,
-	})
-	return gateway.Serve(callbackurl.Handler(callbackurl.Config{Tokens: tokens, MaxOutput: resume.DefaultLimit, Log: log})), nil
+	tokens := resume.Config{
+		Outcomes: dynamo.NewWaits(dynamodb.NewFromConfig(config), waits), Wakes: wakes.ForTokens(sender), Now: time.Now,
+	}
+	keys := &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: key, Now: time.Now}
+	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (answer events.APIGatewayV2HTTPResponse, err error) {
+		tokens := tokens
+		if tokens.Keys, err = keys.Get(ctx); err != nil {
+			return answer, err
+		}
+		handler := callbackurl.Handler(callbackurl.Config{Tokens: resume.New(tokens), MaxOutput: resume.DefaultLimit, Log: log})
+		return gateway.Serve(handler)(ctx, event)
+	}, nil
 }

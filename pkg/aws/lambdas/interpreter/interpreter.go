@@ -36,35 +36,46 @@ func (s settings) longestCall() time.Duration {
 	return min(machine.DefaultDirect, s.timeLimit/3)
 }
 
-// New composes the function from its environment, and reads the token key.
-func New(ctx context.Context, getenv func(string) string) (Handler, error) {
+// New composes the function from its environment.
+func New(getenv func(string) string) (Handler, error) {
 	env := environment.New(getenv)
 	s := settingsOf(env)
 	if err := env.Err(); err != nil {
 		return nil, err
 	}
-	keys, err := secrets.TokenKeys(ctx, secretsmanager.NewFromConfig(s.aws), s.tokenKey)
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	queues := sqs.NewFromConfig(s.aws)
+	config, err := s.engine(queues, log)
 	if err != nil {
 		return nil, err
 	}
-	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
-	queues := sqs.NewFromConfig(s.aws)
+	keys := &secrets.Keys{Client: secretsmanager.NewFromConfig(s.aws), Secret: s.tokenKey, Now: time.Now}
+	return func(ctx context.Context, event events.SQSEvent) (response events.SQSEventResponse, err error) {
+		config := config
+		if config.Keys, err = keys.Get(ctx); err != nil {
+			return response, err
+		}
+		receiver := &wakes.Receiver{
+			Receiver: queue.Receiver{Client: queues, URL: s.wakeQueue, Now: time.Now, Log: log, Line: "wake", Needs: s.longestCall()},
+			Advance:  engine.New(config).Advance,
+		}
+		return receiver.Handle(ctx, event)
+	}, nil
+}
+
+// engine is what an engine works with, but for the keys.
+func (s settings) engine(queues *sqs.Client, log *slog.Logger) (engine.Config, error) {
 	sender, err := s.wakes(queues, log)
 	if err != nil {
-		return nil, err
+		return engine.Config{}, err
 	}
 	tables := dynamodb.NewFromConfig(s.aws)
 	store := dynamo.NewLog(tables, s.logTable, time.Now)
 	taskQueue := &tasks.Queue{Client: queues, URL: s.taskQueue}
-	e := engine.New(engine.Config{
+	return engine.Config{
 		Log: store, Flows: store, Outcomes: dynamo.NewWaits(tables, s.waitsTable), Wakes: sender, Tasks: s.tasks(),
-		TaskQueue: taskQueue, Ends: s.ends(taskQueue), Keys: keys, Now: time.Now, Limits: machine.Limits{Direct: s.longestCall()},
-	})
-	receiver := &wakes.Receiver{
-		Receiver: queue.Receiver{Client: queues, URL: s.wakeQueue, Now: time.Now, Log: log, Line: "wake", Needs: s.longestCall()},
-		Advance:  e.Advance,
-	}
-	return receiver.Handle, nil
+		TaskQueue: taskQueue, Ends: s.ends(taskQueue), Now: time.Now, Limits: machine.Limits{Direct: s.longestCall()},
+	}, nil
 }
 
 // settings are what the environment says.
