@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -26,6 +27,7 @@ type volatile struct{ local.Store }
 // was synced.
 func countedStore(b *testing.B) (*disk.Store, *atomic.Int64) {
 	b.Helper()
+	debug.SetGCPercent(400) // as the command does
 	dir := b.TempDir()
 	refuseMemory(b, dir)
 	b.Chdir(dir)
