@@ -71,16 +71,16 @@ func New(ctx context.Context, getenv func(string) string) (Handler, error) {
 
 // settings are what the environment says.
 type settings struct {
-	aws                    aws.Config
-	logTable, waitsTable   string
-	wakeQueue, taskQueue   string
-	wakeQueueARN           string
-	timers, timerRole      string
-	longestDelay           time.Duration
-	timeLimit              time.Duration
-	tokenKey               string
-	names                  tasks.Names
-	statusEvents, eventBus string
+	aws                  aws.Config
+	logTable, waitsTable string
+	wakeQueue, taskQueue string
+	wakeQueueARN         string
+	timers, timerRole    string
+	longestDelay         time.Duration
+	timeLimit            time.Duration
+	tokenKey             string
+	names                tasks.Names
+	statusEvents         string
 }
 
 func settingsOf(env *environment.Environment) settings {
