@@ -162,14 +162,14 @@ func succeed(t *testing.T, s stack, token, output string) {
 type following struct {
 	t     *testing.T
 	lines chan string // of standard error
-	ended chan error
+	ended chan struct{}
 	exit  func() int
 }
 
 func (s stack) follow(t *testing.T, args ...string) *following {
 	t.Helper()
 	cmd := s.command(t, args...)
-	f := &following{t: t, lines: make(chan string, 1000), ended: make(chan error, 1), exit: func() int { return cmd.ProcessState.ExitCode() }}
+	f := &following{t: t, lines: make(chan string, 1000), ended: make(chan struct{}), exit: func() int { return cmd.ProcessState.ExitCode() }}
 	stderr, err := cmd.StderrPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -182,7 +182,8 @@ func (s stack) follow(t *testing.T, args ...string) *following {
 			f.lines <- lines.Text()
 		}
 		close(f.lines)
-		f.ended <- cmd.Wait()
+		_ = cmd.Wait() // the exit code says it
+		close(f.ended)
 	}()
 	return f
 }

@@ -127,7 +127,8 @@ var build = sync.OnceValue(func() error {
 		return errors.New("the SAM CLI is not installed: `make test` installs it, `make unit` runs the tests that need none")
 	}
 	return errors.Join(
-		inRoot(sam(), []string{"LAMBDA_ARCH=" + runtime.GOARCH}, "build", "--build-dir", filepath.Join(folder, "build"), "--parameter-overrides", "Arch="+architecture()),
+		inRoot(sam(), []string{"LAMBDA_ARCH=" + runtime.GOARCH},
+			"build", "--build-dir", filepath.Join(folder, "build"), "--parameter-overrides", "Arch="+architecture()),
 		inRoot("go", nil, "build", "-o", program(), "./pkg/cmd/waitless"),
 	)
 })

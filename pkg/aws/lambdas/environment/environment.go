@@ -48,7 +48,7 @@ func (e *Environment) Seconds(name string) time.Duration {
 	if err != nil && text != "" {
 		e.problems = append(e.problems, fmt.Errorf("environment variable %s is %q; allowed: whole seconds from 0", name, text))
 	}
-	return time.Duration(seconds) * time.Second //nolint:gosec // 31 bits
+	return time.Duration(seconds) * time.Second
 }
 
 // List is a variable with texts between commas, none when it is not there.
