@@ -512,7 +512,7 @@ func (e *execution) failed(state machine.State, events []machine.Event) error {
 		why += " in step " + step
 	}
 	why = because(why, withoutStep(state.Cause, step))
-	f := &failure{exit: ExitFailed, what: e.title(), why: why}
+	f := &failure{exit: ExitFailed, what: e.title(), why: token.MaskAll(why)}
 	if !e.options.json {
 		f.try = "add --json to see the whole history"
 	}

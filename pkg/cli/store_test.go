@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -228,6 +229,46 @@ func TestTokensAreMasked(t *testing.T) {
 	for _, args := range [][]string{{"tokens", "list", "--unmask"}, {"history", "callback/one", "--unmask"}} {
 		if got := doWith(t, "", env, args...); !strings.Contains(got.stdout, text) {
 			t.Errorf("%v does not show the token: %s", args, got.stdout)
+		}
+	}
+}
+
+// Nor does a view show one that an execution was given or brought.
+func TestTokensInValuesAreMasked(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	secret := strings.Repeat("a", 30) + "." + strings.Repeat("b", 43)
+	for name, outcome := range map[string][]string{
+		"succeeds": {"succeed", "--output", `{"status":"` + secret + `"}`},
+		"fails":    {"fail", "--error", "Refused", "--cause", "nobody may use " + secret},
+		"stopped":  nil,
+	} {
+		run := runInBackground(t, env, callbackFlow, "--name", name, "--input", `{"token":"`+secret+`"}`)
+		text := run.awaits(`tokens succeed (\S+) --output`)
+		if outcome == nil {
+			run.stop()
+		} else if got := doWith(t, "", env, append([]string{"tokens", outcome[0], text}, outcome[1:]...)...); got.exit != ExitSucceeded {
+			t.Fatalf("%s: %+v", name, got)
+		}
+		run.wait()
+	}
+	pass := []string{"start", "testdata/flows/pass.yaml", "--name", "one", "--input", `{"token":"` + secret + `"}`}
+	for _, args := range [][]string{
+		{"list"}, {"list", "--json"}, {"show", "callback/succeeds"}, {"show", "callback/succeeds", "--json"}, {"show", "callback/fails"},
+		{"show", "callback/fails", "--json"}, pass, slices.Concat(pass, []string{"--json"}),
+		{"stop", "callback/stopped", "--json", "--cause", "for " + secret}, {"stop", "callback/stopped"},
+	} {
+		got := doWith(t, "", env, args...)
+		if got.exit != ExitSucceeded || strings.Contains(got.stdout+got.stderr, secret) || got.stdout == "" {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+	if got := doWith(t, "", env, "run", callbackFlow, "--name", "fails"); got.exit != ExitFailed || strings.Contains(got.stderr, secret) {
+		t.Errorf("run: %+v", got)
+	}
+	for _, name := range []string{"succeeds", "fails"} {
+		if got := doWith(t, "", env, "show", "callback/"+name, "--unmask", "--json"); strings.Count(got.stdout, secret) != 2 {
+			t.Errorf("%s, unmasked: %+v", name, got)
 		}
 	}
 }
