@@ -165,4 +165,14 @@
 // Reason: the gaps are a few microseconds wide, and 50 kills at random meet two or three of them. Whoever may keep one gap waiting
 // for another also brings about what is a race otherwise. The command as it is shipped has nothing of it but two calls that the
 // compiler removes.
+//
+// # 16. When does a run end while only a person can go on?
+//
+// Options: always, with exit 4 and the open tokens; only when time is skipped.
+//
+// Choice: only when time is skipped. A run on a store serves on: it shows how to answer, and waits for it.
+//
+// Reason: with a store somebody may answer from another terminal, start another execution, or let the deadline come, and each of
+// these needs a process that works on the store. In memory nobody can, and virtual time has nothing left to move for, so the
+// run says what it waits for and is over. Who does not want to wait interrupts it; nothing is lost by that.
 package pkg

@@ -171,12 +171,15 @@ func (c Command) listCommand() *cobra.Command {
 }
 
 // table prints columns.
-func (c Command) table(rows func(w *tabwriter.Writer)) error {
+func (c Command) table(rows func(w *tabwriter.Writer)) error { return c.print(columns(rows)) }
+
+// columns puts the cells of rows below one another.
+func columns(rows func(w *tabwriter.Writer)) string {
 	var out strings.Builder
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	rows(w)
 	_ = w.Flush() // to memory
-	return c.print(out.String())
+	return out.String()
 }
 
 // localTime shows an instant of the API on the user's clock.
@@ -305,25 +308,18 @@ func (c Command) historyCommand() *cobra.Command {
 			return err
 		}
 		for after := 0; ; {
-			e, err := a.Execution(ctx, flow, name)
-			if err != nil {
-				return apiError(what+" "+args[0], err)
-			}
-			events, err := a.History(ctx, flow, name, after)
+			events, ended, err := eventsAfter(ctx, a, flow, name, after)
 			if err != nil {
 				return apiError(what+" "+args[0], err)
 			}
 			if !unmask {
 				mask(events)
 			}
-			if err := c.printEvents(events, o.json); err != nil {
+			if err := c.printEvents(events, o.json); err != nil || ended || !follow {
 				return err
 			}
 			if len(events) > 0 {
 				after = events[len(events)-1].EventID
-			}
-			if !follow || e.Status.Final() {
-				return nil
 			}
 			if err := sleep(ctx, a.interval); err != nil {
 				return interrupted(what, "the execution goes on")
@@ -331,6 +327,17 @@ func (c Command) historyCommand() *cobra.Command {
 		}
 	})
 	return cmd
+}
+
+// eventsAfter are those after an event, and whether the execution had ended
+// before they were asked for: then they are all.
+func eventsAfter(ctx context.Context, a *api, flow, name string, after int) (events []machine.HistoryEvent, ended bool, err error) {
+	e, err := a.Execution(ctx, flow, name)
+	if err != nil {
+		return nil, false, err
+	}
+	events, err = a.History(ctx, flow, name, after)
+	return events, e.Status.Final(), err
 }
 
 // mask hides the tokens that a flow passed on.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -270,6 +272,26 @@ func TestTokensInValuesAreMasked(t *testing.T) {
 		if got := doWith(t, "", env, "show", "callback/"+name, "--unmask", "--json"); strings.Count(got.stdout, secret) != 2 {
 			t.Errorf("%s, unmasked: %+v", name, got)
 		}
+	}
+}
+
+// Who is interrupted does not wait on for a store that another process holds.
+func TestAnInterruptEndsTheWaitForAStore(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	store, err := disk.Open(env["WAITLESS_STORE"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var stderr bytes.Buffer
+	c := Command{Args: []string{"list"}, Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: &stderr, Getenv: environment(t, env)}
+	if exit := c.Run(ctx); exit != ExitInterrupted || !strings.Contains(stderr.String(), "interrupted; nothing was done") {
+		t.Errorf("exit %d, %s", exit, stderr.String())
+	}
+	if err := store.Shut(); err != nil {
+		t.Error(err)
 	}
 }
 
