@@ -175,4 +175,14 @@
 // Reason: `sam local` adds the Runtime API by a shell, mv and chmod, and starts our static binaries; nothing else of Lambda's
 // image is used. So the tests run where no registry can be reached, take what they test from the repository, and leave the
 // images of the machine as they are.
+//
+// # 17. When does a run end while only a person can go on?
+//
+// Options: always, with exit 4 and the open tokens; only when time is skipped.
+//
+// Choice: only when time is skipped. A run on a store serves on: it shows how to answer, and waits for it.
+//
+// Reason: with a store somebody may answer from another terminal, start another execution, or let the deadline come, and each of
+// these needs a process that works on the store. In memory nobody can, and virtual time has nothing left to move for, so the
+// run says what it waits for and is over. Who does not want to wait interrupts it; nothing is lost by that.
 package pkg

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
@@ -113,7 +114,7 @@ func (c Command) start(ctx context.Context, o storeOptions, file flowFile, start
 		return apiError(what, err)
 	}
 	if o.json {
-		return c.printJSON(executionReport{"waitless.execution/1", execution})
+		return c.printJSON(executionReportOf(execution))
 	}
 	return c.print(fmt.Sprintf("%s/%s  %s\n", execution.Flow, execution.Name, execution.Status))
 }
@@ -123,6 +124,12 @@ func (c Command) start(ctx context.Context, o storeOptions, file flowFile, start
 type executionReport struct {
 	Schema string `json:"schema"` // "waitless.execution/1"
 	rest.Execution
+}
+
+// executionReportOf is an execution as it is shown: its tokens are masked.
+func executionReportOf(e rest.Execution) executionReport {
+	maskExecution(&e)
+	return executionReport{"waitless.execution/1", e}
 }
 
 // executionsReport is the JSON of several; schema/executions.json describes it.
@@ -148,6 +155,9 @@ func (c Command) listCommand() *cobra.Command {
 		if err != nil {
 			return apiError(what, err)
 		}
+		for i := range executions {
+			maskExecution(&executions[i])
+		}
 		if o.json {
 			return c.printJSON(executionsReport{"waitless.executions/1", append([]rest.Execution{}, executions...)})
 		}
@@ -161,12 +171,15 @@ func (c Command) listCommand() *cobra.Command {
 }
 
 // table prints columns.
-func (c Command) table(rows func(w *tabwriter.Writer)) error {
+func (c Command) table(rows func(w *tabwriter.Writer)) error { return c.print(columns(rows)) }
+
+// columns puts the cells of rows below one another.
+func columns(rows func(w *tabwriter.Writer)) string {
 	var out strings.Builder
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	rows(w)
 	_ = w.Flush() // to memory
-	return c.print(out.String())
+	return out.String()
 }
 
 // localTime shows an instant of the API on the user's clock.
@@ -196,6 +209,7 @@ var article = map[string]string{"call": "a call", "instant": "an instant", "call
 
 func (c Command) showCommand() *cobra.Command {
 	var o storeOptions
+	var unmask bool
 	cmd := &cobra.Command{
 		Use:     "show FLOW/EXECUTION",
 		Short:   "Show one execution",
@@ -203,6 +217,7 @@ func (c Command) showCommand() *cobra.Command {
 		Args:    arguments(1, 1),
 	}
 	o.register(cmd)
+	cmd.Flags().BoolVar(&unmask, "unmask", false, "show the tokens that the input and the output hold")
 	cmd.RunE = c.onStore(&o, func(ctx context.Context, what string, a *api, args []string) error {
 		flow, name, err := names(what, args[0])
 		if err != nil {
@@ -211,6 +226,9 @@ func (c Command) showCommand() *cobra.Command {
 		e, err := a.Execution(ctx, flow, name)
 		if err != nil {
 			return apiError(what+" "+args[0], err)
+		}
+		if !unmask {
+			maskExecution(&e)
 		}
 		if o.json {
 			return c.printJSON(executionReport{"waitless.execution/1", e})
@@ -264,7 +282,7 @@ func (c Command) stopCommand() *cobra.Command {
 			return apiError(what+" "+args[0], err)
 		}
 		if o.json {
-			return c.printJSON(executionReport{"waitless.execution/1", e})
+			return c.printJSON(executionReportOf(e))
 		}
 		return c.print(fmt.Sprintf("%s/%s is being stopped\n", e.Flow, e.Name))
 	})
@@ -290,25 +308,18 @@ func (c Command) historyCommand() *cobra.Command {
 			return err
 		}
 		for after := 0; ; {
-			e, err := a.Execution(ctx, flow, name)
-			if err != nil {
-				return apiError(what+" "+args[0], err)
-			}
-			events, err := a.History(ctx, flow, name, after)
+			events, ended, err := eventsAfter(ctx, a, flow, name, after)
 			if err != nil {
 				return apiError(what+" "+args[0], err)
 			}
 			if !unmask {
 				mask(events)
 			}
-			if err := c.printEvents(events, o.json); err != nil {
+			if err := c.printEvents(events, o.json); err != nil || ended || !follow {
 				return err
 			}
 			if len(events) > 0 {
 				after = events[len(events)-1].EventID
-			}
-			if !follow || e.Status.Final() {
-				return nil
 			}
 			if err := sleep(ctx, a.interval); err != nil {
 				return interrupted(what, "the execution goes on")
@@ -318,11 +329,45 @@ func (c Command) historyCommand() *cobra.Command {
 	return cmd
 }
 
+// eventsAfter are those after an event, and whether the execution had ended
+// before they were asked for: then they are all.
+func eventsAfter(ctx context.Context, a *api, flow, name string, after int) (events []machine.HistoryEvent, ended bool, err error) {
+	e, err := a.Execution(ctx, flow, name)
+	if err != nil {
+		return nil, false, err
+	}
+	events, err = a.History(ctx, flow, name, after)
+	return events, e.Status.Final(), err
+}
+
 // mask hides the tokens that a flow passed on.
 func mask(events []machine.HistoryEvent) {
 	for i := range events {
 		events[i].EventDetail = token.MaskAll(events[i].EventDetail)
 	}
+}
+
+// maskExecution hides the tokens in what an execution was given and brought.
+func maskExecution(e *rest.Execution) {
+	e.Input = maskValue(e.Input)
+	if e.Output != nil {
+		output := maskValue(*e.Output)
+		e.Output = &output
+	}
+	e.Error, e.Cause = token.MaskAll(e.Error), token.MaskAll(e.Cause)
+}
+
+func maskValue(v expr.Value) expr.Value {
+	text := v.JSON()
+	masked := token.MaskAll(text)
+	if masked == text {
+		return v
+	}
+	value, err := expr.ParseJSON([]byte(masked))
+	if err != nil { // two keys that are tokens and look the same now
+		return expr.String(masked)
+	}
+	return value
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -80,6 +80,9 @@ var (
 	runName = regexp.MustCompile(`run-[0-9a-f]{8}\b`)
 )
 
+// maskedToken is what is left of a token of keys that are gone.
+var maskedToken = regexp.MustCompile(`\.\.\.[A-Za-z0-9_-]{6}`)
+
 // withoutIDs puts zeros in the place of random ids, as many as these have digits.
 func withoutIDs(text string) string {
 	text = uuid.ReplaceAllString(text, "00000000-0000-0000-0000-000000000000")

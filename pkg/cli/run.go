@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,7 +19,9 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -294,6 +297,7 @@ type execution struct {
 	place   place // where it is, as flags and environment say
 	name    string
 	system  *local.System
+	client  *rest.Client // of the system in memory
 	id      engine.ID
 }
 
@@ -313,6 +317,7 @@ func (e *execution) runInMemory(ctx context.Context, input expr.Value) error {
 	store := &local.MemoryStore{}
 	view := e.view()
 	e.system = local.New(local.Config{Store: store, Clock: e.clock, Tasks: e.tasks, Observer: view, Script: e.script})
+	e.client = clientOf(e.system, store)
 	if _, err := e.start(ctx, store, input); err != nil {
 		return err
 	}
@@ -328,20 +333,13 @@ func (e *execution) runInMemory(ctx context.Context, input expr.Value) error {
 }
 
 func (e *execution) runInStore(ctx context.Context, input expr.Value) (err error) {
-	dir := e.place.store
-	store, client, err := reach(dir)
-	switch {
-	case err != nil:
-		return storeError("run "+e.file.path, err)
-	case client != nil:
-		return &failure{
-			exit: ExitUsage, what: "run " + e.file.path, why: "another `waitless run` holds the store " + dir,
-			try: "waitless start " + e.file.path + ", which leaves it to that one, or --store ANOTHER-DIR",
-		}
+	store, err := e.hold(ctx)
+	if err != nil {
+		return err
 	}
 	defer func() {
 		if closeErr := store.Shut(); err == nil && closeErr != nil {
-			err = storeError("close store "+dir, closeErr)
+			err = storeError("close store "+e.place.store, closeErr)
 		}
 	}()
 	ended := &ending{view: e.view(), execution: e, keys: store.Keys()}
@@ -356,10 +354,34 @@ func (e *execution) runInStore(ctx context.Context, input expr.Value) (err error
 	if err := e.catchUp(ctx, answer, ended); err != nil {
 		return err
 	}
-	if err := serveSocket(serving, dir, handlerOf(e.system, store)); err != nil {
-		return storeError("serve store "+dir, err)
+	return e.serve(ctx, serving, store, ended)
+}
+
+// hold opens the store, which nobody else may hold.
+func (e *execution) hold(ctx context.Context) (*disk.Store, error) {
+	dir := e.place.store
+	store, client, err := reach(ctx, dir)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, interrupted("run "+e.file.path, "nothing was started")
+	case err != nil:
+		return nil, storeError("run "+e.file.path, err)
+	case client != nil:
+		return nil, &failure{
+			exit: ExitUsage, what: "run " + e.file.path, why: "another `waitless run` holds the store " + dir,
+			try: "waitless start " + e.file.path + ", which leaves it to that one, or --store ANOTHER-DIR",
+		}
 	}
-	err = e.system.Serve(serving)
+	return store, nil
+}
+
+// serve works on the store until the execution has ended, which ends serving,
+// or ctx does.
+func (e *execution) serve(ctx, serving context.Context, store *disk.Store, ended *ending) error {
+	if err := serveSocket(serving, e.place.store, handlerOf(e.system, store)); err != nil {
+		return storeError("serve store "+e.place.store, err)
+	}
+	err := e.system.Serve(serving)
 	ended.close(ctx.Err() != nil)
 	switch {
 	case ctx.Err() != nil:
@@ -473,11 +495,11 @@ func (e *execution) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return e.report(state, events)
+	return e.report(ctx, state, events)
 }
 
 // report prints the result of an execution, or answers why there is none.
-func (e *execution) report(state machine.State, events []machine.Event) (err error) {
+func (e *execution) report(ctx context.Context, state machine.State, events []machine.Event) (err error) {
 	switch {
 	case e.options.json:
 		err = e.command.printJSON(runReportOf(e.file.flow, state, events))
@@ -488,21 +510,26 @@ func (e *execution) report(state machine.State, events []machine.Event) (err err
 	case err != nil || state.Status == machine.StatusSucceeded:
 		return err
 	case !state.Status.Final():
-		return e.waiting(state)
+		return e.waiting(ctx, state)
 	}
 	return e.failed(state, events)
 }
 
-// waiting is the error for an execution that only a person can make go on.
-func (e *execution) waiting(state machine.State) error {
-	why := "waits for somebody"
+// waiting is the error for an execution that only a person can make go on. Its
+// tokens are listed masked: they are gone with the store in memory.
+func (e *execution) waiting(ctx context.Context, state machine.State) error {
+	tokens, err := e.client.Tokens(ctx, false)
+	if err != nil {
+		return err
+	}
+	f := &failure{exit: ExitWaiting, what: e.title(), why: "waits for somebody"}
 	if state.Waiting != nil {
-		why = fmt.Sprintf("step %s waits for a callback, and nobody answers", e.file.flow.All[state.Waiting.Attempt.Step].Name)
+		f.why = fmt.Sprintf("step %s waits for a callback, and nobody answers", e.file.flow.All[state.Waiting.Attempt.Step].Name)
 	}
-	return &failure{
-		exit: ExitWaiting, what: e.title(), why: why,
-		try: "answer it in " + e.file.scriptPath() + ", as events/callback/script.yaml does, and add --skip-time",
-	}
+	rows := columns(func(w *tabwriter.Writer) { tokenRows(w, tokens) })
+	f.lines = strings.Split(strings.TrimSuffix(rows, "\n"), "\n")
+	f.try = "answer it in " + e.file.scriptPath() + ", as events/callback/script.yaml does, or leave out --skip-time, which waits for an answer"
+	return f
 }
 
 func (e *execution) failed(state machine.State, events []machine.Event) error {
@@ -512,7 +539,7 @@ func (e *execution) failed(state machine.State, events []machine.Event) error {
 		why += " in step " + step
 	}
 	why = because(why, withoutStep(state.Cause, step))
-	f := &failure{exit: ExitFailed, what: e.title(), why: why}
+	f := &failure{exit: ExitFailed, what: e.title(), why: token.MaskAll(why)}
 	if !e.options.json {
 		f.try = "add --json to see the whole history"
 	}

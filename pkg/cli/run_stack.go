@@ -48,7 +48,7 @@ func (e *execution) runOnStack(ctx context.Context, input expr.Value) (err error
 	case err != nil:
 		return apiError(what, err)
 	}
-	return e.report(state, f.events)
+	return e.report(ctx, state, f.events)
 }
 
 // following shows an execution on a stack until it ends.

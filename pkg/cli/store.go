@@ -67,31 +67,34 @@ func (c Command) openAPI(ctx context.Context, what string, p place) (*api, error
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, usageError(what, "there is no store in "+dir, "waitless run FLOW, or --store DIR")
 	}
-	store, client, err := reach(dir)
+	store, client, err := reach(ctx, dir)
 	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, interrupted(what, "nothing was done")
 	case err != nil:
 		return nil, storeError(what, err)
 	case client != nil:
 		return &api{client, storeInterval, func() error { return nil }}, nil
 	}
 	system := local.New(local.Config{Store: store, Keys: store.Keys()})
-	client = &rest.Client{Base: "http://store", HTTP: &http.Client{Transport: inProcess{handlerOf(system, store)}}}
-	return &api{client, storeInterval, store.Shut}, nil
+	return &api{clientOf(system, store), storeInterval, store.Shut}, nil
 }
 
 // reach opens the store, or finds whoever holds it. Another command that holds
-// it without a socket is done in a moment.
-func reach(dir string) (*disk.Store, *rest.Client, error) {
+// it without a socket is done in a moment. The end of ctx ends the wait for that.
+func reach(ctx context.Context, dir string) (*disk.Store, *rest.Client, error) {
 	const tries, pause = 40, 50 * time.Millisecond
 	for try := 0; ; try++ {
-		if client := dialSocket(dir); client != nil {
+		if client := dialSocket(ctx, dir); client != nil {
 			return nil, client, nil
 		}
 		store, err := disk.Open(dir)
 		if engine.CodeOf(err) != engine.CodeConflict || try == tries {
 			return store, nil, err
 		}
-		time.Sleep(pause)
+		if err := sleep(ctx, pause); err != nil {
+			return nil, nil, err
+		}
 	}
 }
 
@@ -122,14 +125,19 @@ func handlerOf(system *local.System, lists lists) http.Handler {
 	})
 }
 
+// clientOf is a client of a system in this process.
+func clientOf(system *local.System, lists lists) *rest.Client {
+	return &rest.Client{Base: "http://store", HTTP: &http.Client{Transport: inProcess{handlerOf(system, lists)}}}
+}
+
 // dialSocket is a client of whoever holds the store, nil when nobody does.
-func dialSocket(dir string) *rest.Client {
+func dialSocket(ctx context.Context, dir string) *rest.Client {
 	path := filepath.Join(dir, socketName)
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", path)
 	}
 	const patience = time.Second
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	probe, err := dial(ctx, "", "")
 	if err != nil {

@@ -4,13 +4,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -229,6 +232,66 @@ func TestTokensAreMasked(t *testing.T) {
 		if got := doWith(t, "", env, args...); !strings.Contains(got.stdout, text) {
 			t.Errorf("%v does not show the token: %s", args, got.stdout)
 		}
+	}
+}
+
+// Nor does a view show one that an execution was given or brought.
+func TestTokensInValuesAreMasked(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	secret := strings.Repeat("a", 30) + "." + strings.Repeat("b", 43)
+	for name, outcome := range map[string][]string{
+		"succeeds": {"succeed", "--output", `{"status":"` + secret + `"}`},
+		"fails":    {"fail", "--error", "Refused", "--cause", "nobody may use " + secret},
+		"stopped":  nil,
+	} {
+		run := runInBackground(t, env, callbackFlow, "--name", name, "--input", `{"token":"`+secret+`"}`)
+		text := run.awaits(`tokens succeed (\S+) --output`)
+		if outcome == nil {
+			run.stop()
+		} else if got := doWith(t, "", env, append([]string{"tokens", outcome[0], text}, outcome[1:]...)...); got.exit != ExitSucceeded {
+			t.Fatalf("%s: %+v", name, got)
+		}
+		run.wait()
+	}
+	pass := []string{"start", "testdata/flows/pass.yaml", "--name", "one", "--input", `{"token":"` + secret + `"}`}
+	for _, args := range [][]string{
+		{"list"}, {"list", "--json"}, {"show", "callback/succeeds"}, {"show", "callback/succeeds", "--json"}, {"show", "callback/fails"},
+		{"show", "callback/fails", "--json"}, pass, slices.Concat(pass, []string{"--json"}),
+		{"stop", "callback/stopped", "--json", "--cause", "for " + secret}, {"stop", "callback/stopped"},
+	} {
+		got := doWith(t, "", env, args...)
+		if got.exit != ExitSucceeded || strings.Contains(got.stdout+got.stderr, secret) || got.stdout == "" {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+	if got := doWith(t, "", env, "run", callbackFlow, "--name", "fails"); got.exit != ExitFailed || strings.Contains(got.stderr, secret) {
+		t.Errorf("run: %+v", got)
+	}
+	for _, name := range []string{"succeeds", "fails"} {
+		if got := doWith(t, "", env, "show", "callback/"+name, "--unmask", "--json"); strings.Count(got.stdout, secret) != 2 {
+			t.Errorf("%s, unmasked: %+v", name, got)
+		}
+	}
+}
+
+// Who is interrupted does not wait on for a store that another process holds.
+func TestAnInterruptEndsTheWaitForAStore(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	store, err := disk.Open(env["WAITLESS_STORE"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var stderr bytes.Buffer
+	c := Command{Args: []string{"list"}, Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: &stderr, Getenv: environment(t, env)}
+	if exit := c.Run(ctx); exit != ExitInterrupted || !strings.Contains(stderr.String(), "interrupted; nothing was done") {
+		t.Errorf("exit %d, %s", exit, stderr.String())
+	}
+	if err := store.Shut(); err != nil {
+		t.Error(err)
 	}
 }
 

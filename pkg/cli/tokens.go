@@ -51,13 +51,15 @@ func (c Command) tokensListCommand() *cobra.Command {
 		if o.json {
 			return c.printJSON(tokensReport{"waitless.tokens/1", append([]rest.Token{}, tokens...)})
 		}
-		return c.table(func(w *tabwriter.Writer) {
-			for _, t := range tokens {
-				_, _ = fmt.Fprintf(w, "%s\t%s/%s\t%s\tsince %s\t%s\n", t.Token, t.Flow, t.Execution, t.Step, localTime(t.Since), deadlineOf(t))
-			}
-		})
+		return c.table(func(w *tabwriter.Writer) { tokenRows(w, tokens) })
 	})
 	return cmd
+}
+
+func tokenRows(w *tabwriter.Writer, tokens []rest.Token) {
+	for _, t := range tokens {
+		_, _ = fmt.Fprintf(w, "%s\t%s/%s\t%s\tsince %s\t%s\n", t.Token, t.Flow, t.Execution, t.Step, localTime(t.Since), deadlineOf(t))
+	}
 }
 
 func deadlineOf(t rest.Token) string {

@@ -8,6 +8,7 @@ import (
 	"github.com/mattn/go-runewidth"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // line is one line of a frame.
@@ -173,7 +174,7 @@ func (s stepProgress) detail(now time.Time, room int) string {
 		took := elapsed(s.left.Sub(s.entered))
 		return fit(room, took+attempt, took+times, took)
 	case phaseFailed:
-		why := printable(because(s.err, s.cause))
+		why := printable(token.MaskAll(because(s.err, s.cause)))
 		return fit(room, why+attempt, why)
 	case phasePending:
 	}

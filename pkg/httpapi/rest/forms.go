@@ -5,6 +5,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -104,8 +105,17 @@ func executionOf(state machine.State, waiting *Waiting) Execution {
 	return e
 }
 
-var waitsFor = map[machine.WaitingFor]string{
-	machine.WaitingForCall: "call", machine.WaitingForClaim: "call", machine.WaitingForInstant: "instant", machine.WaitingForToken: "callback",
+// waitsFor says what kind of thing a state waits for. A long call has a token
+// inside, which nobody is given: to people it is a call.
+func waitsFor(flow *fdl.Flow, w *machine.Waiting) string {
+	task, isTask := flow.All[w.Attempt.Step].Kind.(*fdl.Task)
+	switch {
+	case w.For == machine.WaitingForInstant:
+		return "instant"
+	case w.For == machine.WaitingForToken && isTask && task.Pattern == fdl.PatternWaitForCallback:
+		return "callback"
+	}
+	return "call"
 }
 
 // recordOf fills in what is known of a token.

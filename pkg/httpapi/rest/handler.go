@@ -226,7 +226,7 @@ func (h handler) waiting(ctx context.Context, state machine.State) (*Waiting, er
 	}
 	w := state.Waiting
 	return &Waiting{
-		Step: flow.All[w.Attempt.Step].Name, For: waitsFor[w.For], Since: instant(w.Since), Until: instant(w.Due),
+		Step: flow.All[w.Attempt.Step].Name, For: waitsFor(flow, w), Since: instant(w.Since), Until: instant(w.Due),
 	}, nil
 }
 

@@ -1,0 +1,34 @@
+//go:build unix
+
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A long call has a token inside, but nobody can answer it.
+func TestALongCallIsNoCallback(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	began := filepath.Join(t.TempDir(), "began")
+	if err := syscall.Mkfifo(began, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := runInBackground(t, env, "testdata/flows/task.yaml", "--name", "one", "--task", "Work=exec:sh -c 'echo > "+began+"; exec sleep 60'")
+	if _, err := os.ReadFile(began); err != nil { // once the call is made, the store says that it is waited for
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"list"}, {"show", "task/one"}} {
+		if got := doWith(t, "", env, args...); !strings.Contains(got.stdout, "Work waits for a call") || strings.Contains(got.stdout, "callback") {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+	run.stop()
+	if code := run.wait(); code != ExitInterrupted {
+		t.Errorf("exit %d", code)
+	}
+}
