@@ -2,6 +2,7 @@ package local
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 
 	"github.com/waitless/waitless/pkg/engine"
@@ -9,29 +10,40 @@ import (
 )
 
 // Listing is a list of executions being made, for a store that lists them.
-type Listing struct{ found []machine.State }
+type Listing struct{ found []listed }
+
+// listed has the id beside the state, since of an execution that was damaged
+// the state may not tell the name.
+type listed struct {
+	id    engine.ID
+	state machine.State
+}
 
 // Add takes the execution up if it is one of the flow and has the status;
-// empty ones mean all.
+// empty ones mean all. One that is damaged is left out, as long as it is.
 func (l *Listing) Add(latest engine.Item, flow string, status machine.Status) error {
 	state, err := machine.DecodeState(machine.Place(latest.Execution, latest.Seq), latest.Body)
-	if err != nil {
+	switch {
+	case errors.Is(err, machine.ErrDamaged):
+		return nil
+	case err != nil:
 		return err
 	}
 	if (flow == "" || state.Flow.Name == flow) && (status == "" || state.Status == status) {
-		l.found = append(l.found, state)
+		l.found = append(l.found, listed{latest.Execution, state})
 	}
 	return nil
 }
 
 // IDs are the executions, the latest start first.
 func (l *Listing) IDs() []engine.ID {
-	slices.SortFunc(l.found, func(a, b machine.State) int {
+	slices.SortFunc(l.found, func(one, other listed) int {
+		a, b := one.state, other.state
 		return cmp.Or(b.Started.Compare(a.Started), cmp.Compare(a.Flow.Name, b.Flow.Name), cmp.Compare(a.Execution, b.Execution))
 	})
 	ids := make([]engine.ID, len(l.found))
-	for i, state := range l.found {
-		ids[i] = state.ID()
+	for i, e := range l.found {
+		ids[i] = e.id
 	}
 	return ids
 }

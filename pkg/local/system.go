@@ -284,7 +284,10 @@ func (s *System) TakeOver(ctx context.Context) error {
 
 func (s *System) recoverOne(ctx context.Context, item engine.Item) error {
 	state, err := machine.DecodeState(machine.Place(item.Execution, item.Seq), item.Body)
-	if err != nil {
+	switch {
+	case errors.Is(err, machine.ErrDamaged):
+		return s.recoverDamaged(ctx, item.Execution)
+	case err != nil:
 		return err
 	}
 	flow, err := s.Flows.Flow(ctx, state.Flow)
@@ -292,6 +295,14 @@ func (s *System) recoverOne(ctx context.Context, item engine.Item) error {
 		return err
 	}
 	return s.Recover(ctx, item, state)
+}
+
+// recoverDamaged sends a wake for an execution of which nobody can tell what it
+// waits for. It meets the damage each time, and then the engine ends the
+// execution (rule 13), as it does when the damage is met later.
+func (s *System) recoverDamaged(ctx context.Context, id engine.ID) error {
+	now := s.clock.Now()
+	return s.Wakes.Send(ctx, engine.Wake{Execution: id, Cause: machine.CauseStart, Due: now, Sent: now})
 }
 
 // recoveryPage is how many executions are looked at together.

@@ -2,9 +2,11 @@ package disk_test
 
 import (
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/waitless/waitless/pkg/local/disk"
+	"github.com/waitless/waitless/pkg/machine"
 )
 
 // The list is the same after a restart, whatever was known before.
@@ -52,4 +54,41 @@ func TestTheListOfFlowsOutlivesTheProcess(t *testing.T) {
 			t.Errorf("created %v, then %v, %v", before, after, err)
 		}
 	})
+}
+
+// A definition that was put is listed, whoever deletes it at the same time.
+func TestAFlowThatIsPutBesideADeletionIsListed(t *testing.T) {
+	t.Parallel()
+	store, err := disk.Open(filepath.Join(t.TempDir(), "store"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func() machine.Flow {
+		flow, err := store.Put(t.Context(), "flow", []byte(passOnly))
+		if err != nil {
+			t.Error(err)
+		}
+		return flow
+	}
+	flow := put()
+	const rounds, each = 50, 8
+	for range rounds {
+		var beside sync.WaitGroup
+		for range each {
+			beside.Go(func() { put() })
+			beside.Go(func() {
+				if err := store.DeleteFlow(t.Context(), flow); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		beside.Wait()
+		put()
+		if list, err := store.Definitions(t.Context(), ""); err != nil || len(list) != 1 {
+			t.Fatalf("listed %v, %v", list, err)
+		}
+	}
+	if err := store.Shut(); err != nil {
+		t.Error(err)
+	}
 }

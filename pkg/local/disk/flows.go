@@ -28,6 +28,8 @@ func (s *Store) Put(ctx context.Context, name string, text []byte) (machine.Flow
 		return machine.Flow{}, err
 	}
 	err = s.do("put flow "+name, func() error {
+		s.listing.Lock()
+		defer s.listing.Unlock()
 		created, listed, err := s.get(listedKey(flow))
 		if err != nil {
 			return err
@@ -36,12 +38,15 @@ func (s *Store) Put(ctx context.Context, name string, text []byte) (machine.Flow
 			created = binary.BigEndian.AppendUint64(nil, uint64(time.Now().UnixNano()))
 		}
 		// What is there already may not be durable yet, so it is written again.
-		return s.commits.commit(change{flowKey(flow), bytes.Clone(text)}, change{listedKey(flow), created})
+		if err := s.commits.commit(change{flowKey(flow), bytes.Clone(text)}, change{listedKey(flow), created}); err != nil {
+			return err
+		}
+		s.keepFlow(flow, parsed, true)
+		return nil
 	})
 	if err != nil {
 		return machine.Flow{}, err
 	}
-	s.keepFlow(flow, parsed, true)
 	return flow, nil
 }
 
@@ -181,6 +186,10 @@ func (s *Store) DeleteFlow(ctx context.Context, flow machine.Flow) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.forgetListed(flow)
-	return s.do("delete flow "+flow.Name, func() error { return s.commits.commit(change{listedKey(flow), nil}) })
+	return s.do("delete flow "+flow.Name, func() error {
+		s.listing.Lock()
+		defer s.listing.Unlock()
+		s.forgetListed(flow) // even if the commit fails: nobody knows then
+		return s.commits.commit(change{listedKey(flow), nil})
+	})
 }

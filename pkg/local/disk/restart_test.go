@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -341,5 +342,60 @@ func TestManyExecutionsAreRecovered(t *testing.T) {
 	p.runToEnd(t)
 	for i := range executions {
 		wantSucceeded(t, p.System, fmt.Sprintf("run-%d", i), later+time.Hour)
+	}
+}
+
+// damage appends an item that cannot be read to the log of an execution.
+func damage(t *testing.T, store *disk.Store, name string, body ...byte) {
+	t.Helper()
+	id := engine.NewID("flow", name)
+	var seq uint64
+	if latest, err := store.Latest(t.Context(), id); err == nil {
+		seq = latest.Seq + 1
+	}
+	if err := store.Append(t.Context(), engine.Item{Execution: id, Seq: seq, Nonce: "damaged", Body: body}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// One execution that is damaged fails (rule 13). Others go on, and are listed.
+func TestADamagedExecutionHarmsNoOther(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "store")
+	p := begin(t, dir, 0)
+	for _, name := range []string{"one", "two"} {
+		start(t, p.System, waitHour, name)
+	}
+	p.runUntil(t, waits)
+	p = begin(t, dir, later)
+	damage(t, p.store, "two", machine.Format, 0xff)
+	damage(t, p.store, "three", machine.Format, 0xff) // and nothing else is known of it
+	if ids, err := p.store.Executions(t.Context(), "", ""); err != nil || len(ids) != 1 || ids[0] != engine.NewID("flow", "one") {
+		t.Errorf("listed %v, %v", ids, err)
+	}
+	p.runToEnd(t)
+	wantSucceeded(t, p.System, "one", time.Hour)
+	for _, name := range []string{"two", "three"} {
+		state, err := p.Describe(t.Context(), engine.NewID("flow", name))
+		if err != nil || state.Status != machine.StatusFailed || state.Error != machine.ErrorInternal {
+			t.Errorf("%s is %s, error %q, %v", name, state.Status, state.Error, err)
+		}
+	}
+	ids, err := p.store.Executions(t.Context(), "", machine.StatusFailed)
+	if err != nil || len(ids) != 2 || !slices.Contains(ids, engine.NewID("flow", "two")) || !slices.Contains(ids, engine.NewID("flow", "three")) {
+		t.Errorf("listed %v, %v", ids, err)
+	}
+}
+
+func TestAnExecutionOfANewerReleaseIsNotTakenOver(t *testing.T) {
+	t.Parallel()
+	p := begin(t, filepath.Join(t.TempDir(), "store"), 0)
+	damage(t, p.store, "one", machine.Format+1)
+	var tooNew *machine.FormatError
+	if err := p.TakeOver(t.Context()); !errors.As(err, &tooNew) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := p.store.Executions(t.Context(), "", ""); !errors.As(err, &tooNew) {
+		t.Errorf("list: error %v", err)
 	}
 }

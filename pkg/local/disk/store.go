@@ -50,6 +50,9 @@ type Store struct {
 	flows map[machine.Flow]*fdl.Flow // those asked for, parsed
 	// listed are the flows known to be on the list.
 	listed map[machine.Flow]bool
+	// listing is held while the list of flows changes, from the read to what is
+	// known of it: what is known would else be of another order than the disk.
+	listing sync.Mutex
 }
 
 // stripe orders what concerns one execution, or one token: a write holds it

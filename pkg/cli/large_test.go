@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/local/disk"
+)
+
+const (
+	largeTasks = 60
+	largeSize  = 5 << 10
+)
+
+// largeFlow is a file with a flow of many tasks, which pass on a large input
+// and bring a large answer, and of a long wait then.
+func largeFlow(t *testing.T) string {
+	t.Helper()
+	var text strings.Builder
+	text.WriteString("version: v1\ntype: flow\nsteps:\n")
+	for i := range largeTasks {
+		_, _ = fmt.Fprintf(&text, `  - type: task
+    name: Work%d
+    resourceArn: acs:fc:::services/demo/functions/Work
+    inputMappings:
+      - target: big
+        source: $input.big
+      - target: before
+        source: $input.answer
+    outputMappings:
+      - target: big
+        source: $input.big
+      - target: answer
+        source: $local.answer
+`, i)
+	}
+	text.WriteString("  - type: wait\n    name: Hour\n    duration: 3600\n")
+	return writeFile(t, "large.yaml", text.String())
+}
+
+func writeFile(t *testing.T, name, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// Large values are held by reference from the second log item on; nothing that
+// shows them may ask for what is not there.
+func TestLargeValuesAreShownWhole(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	big, answer := strings.Repeat("i", largeSize), strings.Repeat("a", largeSize)
+	input := `{"big":"` + big + `"}`
+	args := []string{largeFlow(t), "--name", "one", "--task", "Work=exec:cat " + writeFile(t, "answer.json", `{"answer":"`+answer+`"}`)}
+	run := runInBackground(t, env, append(args, "--input", input)...)
+	run.awaits("Hour waits until")
+	showsLarge(t, env, big, answer)
+	run.stop()
+	if code := run.wait(); code != ExitInterrupted {
+		t.Errorf("exit %d", code)
+	}
+	showsLarge(t, env, big, answer) // with nobody at the store
+	again := runInBackground(t, env, args...)
+	again.awaits("Hour waits until")
+	if got := doWith(t, "", env, "stop", "large/one", "--error", "Operator"); got.exit != ExitSucceeded {
+		t.Errorf("stop: %+v", got)
+	}
+	if code := again.wait(); code != ExitFailed {
+		t.Errorf("exit %d", code)
+	}
+	showsLarge(t, env, big, answer)
+	wantItems(t, env["WAITLESS_STORE"], 100)
+}
+
+// showsLarge: what lists does not fail, and history and show have the values.
+func showsLarge(t *testing.T, env map[string]string, big, answer string) {
+	t.Helper()
+	for _, tt := range []struct {
+		args         []string
+		bigs, answer int // how often they are there
+	}{
+		{[]string{"list"}, 0, 0},
+		{[]string{"list", "--json"}, 1, 0},
+		{[]string{"show", "large/one"}, 1, 0},
+		{[]string{"show", "large/one", "--json"}, 1, 0},
+		{[]string{"history", "large/one"}, 3 * largeTasks, 2 * largeTasks},
+		{[]string{"history", "large/one", "--json"}, 3 * largeTasks, 2 * largeTasks},
+	} {
+		got := doWith(t, "", env, tt.args...)
+		bigs, answers := strings.Count(got.stdout, big), strings.Count(got.stdout, answer)
+		if got.exit != ExitSucceeded || bigs < tt.bigs || answers < tt.answer {
+			t.Errorf("%v: exit %d, %s; the input is there %d times, the answer %d times", tt.args, got.exit, got.stderr, bigs, answers)
+		}
+	}
+}
+
+// wantItems: the log is as long as the test needs it.
+func wantItems(t *testing.T, dir string, n uint64) {
+	t.Helper()
+	store, err := disk.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if latest, err := store.Latest(t.Context(), engine.NewID("large", "one")); err != nil || latest.Seq < n {
+		t.Errorf("the latest item is %d, error %v; want %d at least", latest.Seq, err, n)
+	}
+	if err := store.Shut(); err != nil {
+		t.Error(err)
+	}
+}
