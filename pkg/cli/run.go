@@ -378,10 +378,12 @@ func (e *execution) hold(ctx context.Context) (*disk.Store, error) {
 // serve works on the store until the execution has ended, which ends serving,
 // or ctx does.
 func (e *execution) serve(ctx, serving context.Context, store *disk.Store, ended *ending) error {
-	if err := serveSocket(serving, e.place.store, handlerOf(e.system, store)); err != nil {
+	end, err := serveSocket(serving, e.place.store, handlerOf(e.system, store))
+	if err != nil {
 		return storeError("serve store "+e.place.store, err)
 	}
-	err := e.system.Serve(serving)
+	err = e.system.Serve(serving)
+	end()
 	ended.close(ctx.Err() != nil)
 	switch {
 	case ctx.Err() != nil:

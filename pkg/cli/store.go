@@ -147,24 +147,32 @@ func dialSocket(ctx context.Context, dir string) *rest.Client {
 	return &rest.Client{Base: "http://store", HTTP: &http.Client{Transport: &http.Transport{DialContext: dial}}}
 }
 
-// serveSocket answers others at the store's socket until ctx ends.
-func serveSocket(ctx context.Context, dir string, handler http.Handler) error {
+// serveSocket answers others at the store's socket until the function that it
+// answers is called, which waits a moment for answers under way: who stopped
+// the execution is to hear that it was done.
+func serveSocket(ctx context.Context, dir string, handler http.Handler) (end func(), err error) {
 	path := filepath.Join(dir, socketName)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // left by one that was killed; the lock is ours
-		return err
+		return nil, err
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "unix", path)
 	if err != nil {
-		return fmt.Errorf("listen at %s: %w; choose a shorter --store", path, err)
+		return nil, fmt.Errorf("listen at %s: %w; choose a shorter --store", path, err)
 	}
 	if err := os.Chmod(path, 0o600); err != nil {
-		return errors.Join(err, listener.Close())
+		return nil, errors.Join(err, listener.Close())
 	}
 	const patience = 10 * time.Second
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: patience}
 	go func() { _ = server.Serve(listener) }()
-	context.AfterFunc(ctx, func() { _ = server.Close() })
-	return nil
+	return func() {
+		const patience = 2 * time.Second
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		defer cancel()
+		if server.Shutdown(ctx) != nil {
+			_ = server.Close() // whoever is slow finds nobody, as after a kill
+		}
+	}, nil
 }
 
 // inProcess is a transport to a handler in the same process.
