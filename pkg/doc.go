@@ -165,4 +165,15 @@
 // Reason: the gaps are a few microseconds wide, and 50 kills at random meet two or three of them. Whoever may keep one gap waiting
 // for another also brings about what is a race otherwise. The command as it is shipped has nothing of it but two calls that the
 // compiler removes.
+//
+// # 16. How is the stack tested without an account?
+//
+// Options: the template is read; each function alone against stubs; the template is deployed to an emulator.
+//
+// Choice: deployed (aws/stack), to an emulator that enforces rights and signatures; the samples run through the command. What the
+// emulator is kinder about than AWS - names in the environment, wildcards, what is kept - is read in the template.
+//
+// Reason: a function that was composed without a limit, and a right that names the wrong thing, pass every test but this one. One
+// right is added for the emulator, which takes each schedule for one of the group "default"; that the wait comes in time
+// without the right, too, by the queue alone, was seen before it was added.
 package pkg

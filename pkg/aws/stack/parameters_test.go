@@ -21,8 +21,7 @@ import (
 // no more than these.
 func TestFunctionsThatParametersName(t *testing.T) {
 	t.Parallel()
-	standard.get(t) // whose functions they are
-	s := hasty.get(t)
+	s := hasty.get(t) // and the functions are of the standard one
 	const step = "version: v1\ntype: flow\nsteps:\n- {type: task, name: Call, resourceArn: %q, pattern: requestResponse}\n"
 	for name, tt := range map[string]struct {
 		resource string

@@ -85,6 +85,9 @@ func (d *deployment) get(t *testing.T) stack {
 	t.Helper()
 	readSources(t)
 	config := emulator.Config(t) // says it when there is none
+	if d != &standard {
+		standard.get(t) // it goes first: the longest tests wait for it
+	}
 	d.once.Do(func() { d.stack, d.err = deploy(t.Context(), config, d.name, d.parameters) })
 	if d.err != nil {
 		t.Fatal(d.err)
@@ -137,8 +140,8 @@ func deploy(ctx context.Context, config aws.Config, name string, parameters []st
 
 // build makes the functions and the command, once.
 var build = sync.OnceValue(func() error {
-	if _, err := os.Stat(sam()); err != nil {
-		return errors.New("the SAM CLI is not installed: `make test` installs it, `make unit` runs the tests that need none")
+	if err := installed(); err != nil {
+		return err
 	}
 	return errors.Join(
 		inRoot(sam(), []string{"LAMBDA_ARCH=" + runtime.GOARCH},
@@ -146,6 +149,13 @@ var build = sync.OnceValue(func() error {
 		inRoot("go", nil, "build", "-o", program(), "./pkg/cmd/waitless"),
 	)
 })
+
+func installed() error {
+	if _, err := os.Stat(sam()); err != nil {
+		return errors.New("the SAM CLI is not installed: `make test` installs it, `make unit` runs the tests that need none")
+	}
+	return nil
+}
 
 func sam() string { return filepath.Join(root, ".tools", "sam", "bin", "sam") }
 
