@@ -153,10 +153,12 @@ stack: ## Deploy to an emulator of AWS on this machine: eval "$$(make stack)"
 
 .PHONY: deployed-stack
 deployed-stack: export LAMBDA_ARCH = $(HOST_ARCH)
+deployed-stack: export SAM_CLI_TELEMETRY = 0
 deployed-stack:
 	until .tools/emulator/bin/python -c 'import sys, urllib.request as r; r.urlopen(sys.argv[1])' $(STACK_ENDPOINT)/_ministack/health; do \
 		kill -0 $$(cat $(STACK_DIR)/pid); sleep 0.2; \
 	done
+	kill -0 $$(cat $(STACK_DIR)/pid) # somebody else may have the port, and answer
 	.tools/sam/bin/sam build --parameter-overrides Arch=$(HOST_ARCH:amd64=x86_64)
 	env $(STACK_VARIABLES) .tools/sam/bin/sam deploy --stack-name $(STACK_NAME) --region us-east-1 --no-confirm-changeset --no-progressbar \
 		--parameter-overrides Arch=$(HOST_ARCH:amd64=x86_64)

@@ -185,4 +185,15 @@
 // Reason: with a store somebody may answer from another terminal, start another execution, or let the deadline come, and each of
 // these needs a process that works on the store. In memory nobody can, and virtual time has nothing left to move for, so the
 // run says what it waits for and is over. Who does not want to wait interrupts it; nothing is lost by that.
+//
+// # 18. How is the stack tested without an account?
+//
+// Options: the template is read; each function alone against stubs; the template is deployed to an emulator.
+//
+// Choice: deployed (aws/stack), to an emulator that enforces rights and signatures; the samples run through the command. What the
+// emulator is kinder about than AWS - names in the environment, wildcards, what is kept - is read in the template.
+//
+// Reason: a function that was composed without a limit, and a right that names the wrong thing, pass every test but this one. One
+// right is added for the emulator, which takes each schedule for one of the group "default"; that the wait comes in time
+// without the right, too, by the queue alone, was seen before it was added.
 package pkg

@@ -49,6 +49,7 @@ func run(m *testing.M) int {
 
 // A deployment is a stack that the first test that needs it deploys.
 type deployment struct {
+	name       string
 	parameters []string
 
 	once  sync.Once
@@ -65,13 +66,29 @@ type stack struct {
 
 // standard is the stack as it is shipped, but for where the delays of messages
 // end: a test has no fifteen minutes.
-var standard = deployment{parameters: []string{"LongestDelay=30"}}
+var standard = deployment{name: freshName(), parameters: []string{"LongestDelay=30"}}
+
+// hasty is a stack whose interpreter awaits a second: the calls of the samples'
+// functions, which may take ten, are the task runner's. What is switched off
+// otherwise is on here.
+var hasty = deployment{name: freshName(), parameters: []string{
+	"InterpreterTimeLimit=3", "WakeVisibility=6", "StatusEvents=on",
+	"CallableFunctions=" + theirs, "FunctionNames=Greet=" + theirs,
+}}
+
+// theirs is a function that is none of the hasty stack's.
+var theirs = "arn:aws:lambda:" + emulator.Region + ":000000000000:function:" + standard.name + "-echo"
+
+func freshName() string { return "w" + strings.ToLower(rand.Text()[:8]) }
 
 func (d *deployment) get(t *testing.T) stack {
 	t.Helper()
 	readSources(t)
 	config := emulator.Config(t) // says it when there is none
-	d.once.Do(func() { d.stack, d.err = deploy(t.Context(), config, d.parameters) })
+	if d != &standard {
+		standard.get(t) // it goes first: the longest tests wait for it
+	}
+	d.once.Do(func() { d.stack, d.err = deploy(t.Context(), config, d.name, d.parameters) })
 	if d.err != nil {
 		t.Fatal(d.err)
 	}
@@ -101,13 +118,13 @@ func readSources(t *testing.T) {
 // they upload.
 var deploying sync.Mutex
 
-func deploy(ctx context.Context, config aws.Config, parameters []string) (stack, error) {
+func deploy(ctx context.Context, config aws.Config, name string, parameters []string) (stack, error) {
 	deploying.Lock()
 	defer deploying.Unlock()
 	if err := build(); err != nil {
 		return stack{}, err
 	}
-	s := stack{name: "w" + strings.ToLower(rand.Text()[:8])}
+	s := stack{name: name}
 	err := inRoot(sam(), variables(config),
 		"deploy", "--template-file", filepath.Join(folder, "build", "template.yaml"), "--stack-name", s.name,
 		"--resolve-s3", "--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset", "--no-progressbar", "--region", config.Region,
@@ -123,8 +140,8 @@ func deploy(ctx context.Context, config aws.Config, parameters []string) (stack,
 
 // build makes the functions and the command, once.
 var build = sync.OnceValue(func() error {
-	if _, err := os.Stat(sam()); err != nil {
-		return errors.New("the SAM CLI is not installed: `make test` installs it, `make unit` runs the tests that need none")
+	if err := installed(); err != nil {
+		return err
 	}
 	return errors.Join(
 		inRoot(sam(), []string{"LAMBDA_ARCH=" + runtime.GOARCH},
@@ -132,6 +149,13 @@ var build = sync.OnceValue(func() error {
 		inRoot("go", nil, "build", "-o", program(), "./pkg/cmd/waitless"),
 	)
 })
+
+func installed() error {
+	if _, err := os.Stat(sam()); err != nil {
+		return errors.New("the SAM CLI is not installed: `make test` installs it, `make unit` runs the tests that need none")
+	}
+	return nil
+}
 
 func sam() string { return filepath.Join(root, ".tools", "sam", "bin", "sam") }
 

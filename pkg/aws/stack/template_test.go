@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/waitless/waitless/pkg/aws/emulator"
 	"github.com/waitless/waitless/pkg/aws/lambdas/api"
 	"github.com/waitless/waitless/pkg/aws/lambdas/callback"
 	"github.com/waitless/waitless/pkg/aws/lambdas/interpreter"
@@ -45,6 +46,18 @@ func readTemplate(t *testing.T) template {
 		t.Fatal(err)
 	}
 	return read
+}
+
+// The linter of CloudFormation knows what AWS refuses and an emulator takes.
+func TestTheTemplateIsValid(t *testing.T) {
+	t.Parallel()
+	readTemplate(t)
+	if err := installed(); err != nil {
+		t.Fatal(err)
+	}
+	if err := inRoot(sam(), []string{"AWS_DEFAULT_REGION=" + emulator.Region}, "validate", "--lint"); err != nil {
+		t.Error(err)
+	}
 }
 
 // at is what a path of keys leads to below a node, nil for nothing.

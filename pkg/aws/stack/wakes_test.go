@@ -19,10 +19,6 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// hasty is a stack whose interpreter awaits a second: the calls of the samples'
-// functions, which may take ten, are the task runner's.
-var hasty = deployment{parameters: []string{"InterpreterTimeLimit=3", "WakeVisibility=6", "StatusEvents=on"}}
-
 // send puts messages into the wake queue.
 func (s stack) send(t *testing.T, bodies ...string) {
 	t.Helper()
