@@ -41,6 +41,8 @@ type run struct {
 	next Next
 	at   time.Time
 	err  error
+	// left is the waiting that this application ended.
+	left Waiting
 	// lookup finds what the state holds by reference.
 	lookup expr.Lookup
 }
@@ -149,6 +151,7 @@ func (r *run) leaveWaiting() (*fdl.Step, Waiting) {
 	r.touch()
 	waiting := *r.state().Waiting
 	r.state().Waiting = nil
+	r.left = waiting
 	return r.env.Flow.All[waiting.Attempt.Step], waiting
 }
 

@@ -39,7 +39,20 @@ func (r *run) taskContext(step *fdl.Step, attempt int) expr.Value {
 	key := Call{Attempt: Attempt{step.Index, attempt}, Flow: s.Flow, Execution: s.Execution, Step: step.Name}.Key()
 	text := expr.Missing()
 	if task.Pattern == fdl.PatternWaitForCallback && r.env.Keys.Check() == nil {
-		text = expr.String(r.env.Keys.Sign(s.tokenID(attempt)))
+		text = r.tokenText(attempt)
 	}
 	return expr.Object(expr.Member{Key: "idempotencyKey", Value: expr.String(key)}, expr.Member{Key: "token", Value: text})
+}
+
+// tokenText is the token of an attempt: when it was entered with earlier keys,
+// that of then.
+func (r *run) tokenText(attempt int) expr.Value {
+	if r.left.Attempt.Number != attempt || r.left.Handle == "" {
+		return expr.String(r.env.Keys.Sign(r.state().tokenID(attempt)))
+	}
+	text, ok := r.env.Keys.SignAgain(r.left.Handle)
+	if !ok {
+		return expr.Missing()
+	}
+	return expr.String(text)
 }

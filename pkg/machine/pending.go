@@ -80,5 +80,5 @@ func Token(keys token.Keys, flow *fdl.Flow, s State) (text string, ok bool) {
 	if w == nil || w.For != WaitingForToken || !canWait(flow, w) || taskOf(flow.All[w.Attempt.Step]).Pattern != fdl.PatternWaitForCallback {
 		return "", false
 	}
-	return keys.Sign(s.tokenID(w.Attempt.Number)), true
+	return keys.SignAgain(w.Handle)
 }

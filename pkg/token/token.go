@@ -87,6 +87,21 @@ func (k Keys) Sign(id ID) string {
 	return encoding.EncodeToString(head) + "." + encoding.EncodeToString(k.Current.sign(head))
 }
 
+// SignAgain is the text of the token with that handle, signed with the key that
+// it names: after keys were replaced it is the same text as before. Not ok: it
+// is no handle, or its key is none of these any more.
+func (k Keys) SignAgain(handle string) (text string, ok bool) {
+	head, err := encoding.DecodeString(handle)
+	if err != nil || len(head) != headSize || head[0]>>flagBits != version {
+		return "", false
+	}
+	key, ok := k.byID(head[1])
+	if !ok || len(key.Secret) < SecretSize {
+		return "", false
+	}
+	return handle + "." + encoding.EncodeToString(key.sign(head)), true
+}
+
 func (k Key) sign(head []byte) []byte {
 	mac := hmac.New(sha256.New, k.Secret)
 	mac.Write(head)

@@ -166,3 +166,20 @@ func FuzzVerify(f *testing.F) {
 		}
 	})
 }
+
+func TestSignAgainGivesTheTextOfThen(t *testing.T) {
+	t.Parallel()
+	first, second := key(1), key(2)
+	before := token.Keys{Current: first}
+	then, handle := before.Sign(sample), before.Handle(sample)
+	for name, keys := range map[string]token.Keys{"the same keys": before, "replaced keys": {Current: second, Previous: &first}} {
+		if text, ok := keys.SignAgain(handle); !ok || text != then {
+			t.Errorf("%s: %q, %t; want %q", name, text, ok, then)
+		}
+	}
+	for name, none := range map[string]string{"a key that is gone": handle, "no handle": "x", "nothing": ""} {
+		if text, ok := (token.Keys{Current: second}).SignAgain(none); ok {
+			t.Errorf("%s: %q", name, text)
+		}
+	}
+}
