@@ -13,6 +13,23 @@ import (
 
 // arbiterCases are rule 9 where time is what ends an attempt.
 var arbiterCases = []ruleCase{
+	{"rule 9: an attempt has one token, also after the keys were replaced", func(b *bench) {
+		b.ask(askFlow)
+		flow, err := b.Flows.Flow(b.t.Context(), put(b.t, b.store, benchFlow, askFlow))
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		_, state := b.latest()
+		before, _ := machine.Token(b.Keys, flow, state)
+		old := b.Keys.Current
+		b.Keys = token.Keys{Current: token.Key{ID: old.ID + 1, Secret: []byte(strings.Repeat("n", token.SecretSize))}, Previous: &old}
+		if after, ok := machine.Token(b.Keys, flow, state); !ok || after != before {
+			b.t.Error("the token is another one, with which nothing can be closed")
+		}
+		b.advance(b.close(success))
+		b.wantTrace("read", "look: closed by hand", "write 3")
+		b.wantEnd(machine.StatusSucceeded, "")
+	}},
 	{"rule 9: a deadline closes the token", func(b *bench) {
 		b.ask(flowHead + callbackText(deadline))
 		timer := b.takeTimer()
