@@ -42,39 +42,72 @@ type right struct {
 }
 
 // TestRights takes each statement out of the deployed roles, sees what it is for
-// fail, puts it back, and sees the same succeed.
+// fail, puts it back, and sees the same succeed. One after the other: each
+// needs the rights of the others.
+//
+//nolint:paralleltest,tparallel // see above
 func TestRights(t *testing.T) {
 	t.Parallel()
 	if !*takeRights {
 		t.Skip("without -rights no right is taken away; `make test-rights` does it")
 	}
 	s, calls := deployForRights(t)
-	policies := policiesOf(t, s)
-	statements := map[string]bool{}
-	for _, p := range policies {
-		for _, each := range p.statements {
-			statements[p.role+"/"+each.Sid] = true
-		}
-	}
-	rows := rightsOf(calls)
-	for _, name := range slices.Sorted(maps.Keys(rows)) {
-		if !statements[name] {
-			t.Errorf("%s is a row and no statement", name)
-		}
-		delete(statements, name)
-	}
-	for name := range statements {
-		t.Errorf("%s is a statement and no row: nothing shows that it is needed", name)
-	}
-	if t.Failed() {
-		return
+	policies, rows := policiesOf(t, s), rightsOf(calls)
+	if unmatched := unmatched(rows, policies); len(unmatched) > 0 {
+		t.Fatal(strings.Join(unmatched, "\n"))
 	}
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
 		t.Run(name, func(t *testing.T) { rows[name].check(t, s, name, policies) })
 	}
 }
 
+// unmatched are statements without a row, and rows without a statement.
+func unmatched(rows map[string]right, policies []policy) []string {
+	var problems []string
+	statements := map[string]bool{}
+	for _, p := range policies {
+		for _, each := range p.statements {
+			name := p.role + "/" + each.Sid
+			if _, ok := rows[name]; !ok {
+				problems = append(problems, name+" is a statement without a row: nothing shows that it is needed")
+			}
+			statements[name] = true
+		}
+	}
+	for name := range rows {
+		if !statements[name] {
+			problems = append(problems, name+" is a row without a statement")
+		}
+	}
+	return problems
+}
+
+// TestEachRightHasItsRow holds the two lists against each other.
+func TestEachRightHasItsRow(t *testing.T) {
+	t.Parallel()
+	policies := []policy{{role: "A", statements: []statement{{Sid: "X"}, {Sid: "Y"}}}}
+	for name, tt := range map[string]struct {
+		rows map[string]right
+		want string
+	}{
+		"both":             {map[string]right{"A/X": {}, "A/Y": {}}, ""},
+		"no row":           {map[string]right{"A/X": {}}, "A/Y is a statement"},
+		"no statement":     {map[string]right{"A/X": {}, "A/Y": {}, "A/Z": {}}, "A/Z is a row"},
+		"one of nobody's":  {map[string]right{"A/X": {}, "A/Y": {}, "/X": {}}, "/X is a row"},
+		"one of another's": {map[string]right{"A/X": {}, "A/Y": {}, "B/X": {}}, "B/X is a row"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := strings.Join(unmatched(tt.rows, policies), "\n")
+			if !strings.HasPrefix(got, tt.want) || (got == "") != (tt.want == "") || strings.Contains(got, "\n") {
+				t.Errorf("%q; want %q", got, tt.want)
+			}
+		})
+	}
+}
+
 func (r right) check(t *testing.T, s stack, name string, policies []policy) {
+	t.Helper()
 	role, sid, _ := strings.Cut(name, "/")
 	x := trial{
 		T: t, stack: s, logs: cloudwatchlogs.NewFromConfig(emulator.Config(t)), right: r,
