@@ -65,6 +65,10 @@ test-sam: $(EMULATOR) $(SAM) ## Run the functions in containers, by `sam local` 
 	|| { echo "this needs a Docker engine that answers 'docker version', and a static busybox (Debian: docker.io busybox-static)"; exit 1; }
 	go test -count=1 -timeout 10m ./pkg/aws/samlocal -containers
 
+.PHONY: test-rights
+test-rights: $(EMULATOR) $(SAM) ## Take each right from the deployed functions, and see what fails
+	go test -count=1 -timeout 5m -v ./pkg/aws/stack -run '^TestRights$$' -rights
+
 .PHONY: sim
 sim: ## Replay the simulation of one seed, SEED=n, and print its trace
 	@go test -count=1 ./pkg/sim -run '^TestSeed$$' -v -seed $(SEED)

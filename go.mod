@@ -8,6 +8,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/config v1.33.15 // the command: the user's credentials and region, as every AWS tool finds them
 	github.com/aws/aws-sdk-go-v2/feature/ec2/imds v1.20.7 // the command: not to ask a machine's role where there is none
 	github.com/aws/aws-sdk-go-v2/service/cloudformation v1.82.5 // the command: where the API of a stack is
+	github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs v1.92.0 // tests: what the functions on the emulator log
 	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.73.1 // AWS's own client of DynamoDB
 	github.com/aws/aws-sdk-go-v2/service/eventbridge v1.55.9 // the ends of executions go to an event bus
 	github.com/aws/aws-sdk-go-v2/service/iam v1.64.8 // tests: roles for the functions on the emulator

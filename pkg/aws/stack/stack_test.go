@@ -230,11 +230,12 @@ func (s *stack) look(ctx context.Context, config aws.Config) error {
 }
 
 // letTimersStart gives the interpreter a right that it needs on the emulator
-// only: that takes every schedule for one of the group "default".
+// only: that takes every schedule for one of the group "default". It bears the
+// name of the statement that it stands in for.
 func (s *stack) letTimersStart(ctx context.Context, config aws.Config) error {
 	_, err := iam.NewFromConfig(config).PutRolePolicy(ctx, &iam.PutRolePolicyInput{
 		RoleName: aws.String(s.resources["InterpreterRole"]), PolicyName: aws.String("emulator"),
-		PolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"scheduler:CreateSchedule",` +
+		PolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[{"Sid":"StartTimers","Effect":"Allow","Action":"scheduler:CreateSchedule",` +
 			`"Resource":"arn:aws:scheduler:*:*:schedule/default/*"}]}`),
 	})
 	return err

@@ -1,0 +1,245 @@
+package stack_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
+	"github.com/aws/aws-sdk-go-v2/service/scheduler"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/waitless/waitless/pkg/aws/emulator"
+	"github.com/waitless/waitless/pkg/aws/tasks"
+	"github.com/waitless/waitless/pkg/cli"
+	"github.com/waitless/waitless/pkg/engine"
+)
+
+// called are the functions that the trials call. The long ones may take longer
+// than the interpreter waits, so the task runner calls them.
+type called struct{ short, long, otherShort, otherLong string }
+
+// The flows of the trials.
+const (
+	passes = "- {type: pass, name: A}"
+	waits  = "- {type: wait, name: A, duration: 1}"
+	sleeps = "- {type: wait, name: A, duration: 10000}" // more than the longest delay
+	// expires closes its token itself.
+	expires = "- {type: task, name: A, resourceArn: 'acs:fc:::services/s/functions/echo', pattern: waitForCallback, timeoutSeconds: 1}"
+	// asks waits for somebody.
+	asks = "- {type: task, name: A, resourceArn: 'acs:fc:::services/s/functions/echo', pattern: waitForCallback," +
+		" inputMappings: [{target: taskToken, source: $context.task.token}]}"
+)
+
+func calls(function string) string {
+	return "- {type: task, name: A, resourceArn: '" + function + "'}"
+}
+
+const writesLogs = "the emulator writes the logs itself"
+
+// logs is the right to write the logs of a function.
+func logs(function string) right {
+	return right{notEnforced: writesLogs, actions: []string{"logs:CreateLogStream", "logs:PutLogEvents"}, on: function + "Logs"}
+}
+
+// rightsOf is what each statement of each role is for.
+func rightsOf(f called) map[string]right {
+	return map[string]right{
+		"Api/ListExecutions": {try: answers("list"), says: failedInside},
+		"Api/ReadAndAppend":  {try: answers("flows", "list"), says: failedInside},
+		"Api/ReadTokenKey":   {try: beginsAnew("Api"), says: noBeginning},
+		"Api/SendWakes":      {try: starts, says: failedInside},
+		"Api/Tokens":         {try: runs(cli.ExitFailed, expires), says: failedInside},
+		"Api/WriteLogs":      logs("Api"),
+
+		"Callback/ReadTokenKey": {try: beginsAnew("Callback"), says: noBeginning},
+		"Callback/SendWakes":    {try: posts("", "{}"), teller: "Callback", action: "sqs:SendMessage", says: "send a wake"},
+		"Callback/Tokens":       {try: posts("/heartbeat", ""), teller: "Callback", action: "dynamodb:UpdateItem", says: "table Waits"},
+		"Callback/WriteLogs":    logs("Callback"),
+
+		"Interpreter/CallFunctions": {try: runs(cli.ExitSucceeded, calls(f.short)), says: tasks.ErrorAccessDenied},
+		"Interpreter/CallMore":      {try: runs(cli.ExitSucceeded, calls(f.otherShort)), says: tasks.ErrorAccessDenied},
+		"Interpreter/PassTimerRole": {notEnforced: "the emulator lets everybody pass roles", actions: []string{"iam:PassRole"}, on: "TimerRole"},
+		"Interpreter/QueueTasks":    {try: runs(cli.ExitSucceeded, calls(f.long)), teller: "Interpreter", action: "sqs:SendMessage", says: "queue a call"},
+		"Interpreter/ReadAndAppend": {try: runs(cli.ExitSucceeded, passes), teller: "Interpreter", action: "dynamodb:Query", says: "table Log"},
+		"Interpreter/ReadFlows":     {try: runs(cli.ExitSucceeded, passes), teller: "Interpreter", action: "dynamodb:GetItem", says: "read flow"},
+		"Interpreter/ReadTokenKey":  {try: beginsAnew("Interpreter"), says: noBeginning},
+		"Interpreter/ReceiveWakes": {
+			try: putsBack("Interpreter", "WakeQueue"), teller: "Interpreter", action: "sqs:ChangeMessageVisibility", says: "put_back_error",
+		},
+		"Interpreter/SendWakes":   {try: runs(cli.ExitSucceeded, waits), teller: "Interpreter", action: "sqs:SendMessage", says: "send a wake"},
+		"Interpreter/StartTimers": {try: schedules, teller: "Interpreter", action: "scheduler:CreateSchedule", says: "no schedule"},
+		"Interpreter/Tokens":      {try: runs(cli.ExitFailed, expires), teller: "Interpreter", action: "dynamodb:UpdateItem", says: "table Waits"},
+		"Interpreter/WriteLogs":   logs("Interpreter"),
+
+		"TaskRunner/CallFunctions": {try: runs(cli.ExitSucceeded, calls(f.long)), says: tasks.ErrorAccessDenied},
+		"TaskRunner/CallMore":      {try: runs(cli.ExitSucceeded, calls(f.otherLong)), says: tasks.ErrorAccessDenied},
+		"TaskRunner/PublishStatus": {try: publishes, teller: "TaskRunner", action: "events:PutEvents", says: "publish the end"},
+		"TaskRunner/ReceiveTasks": {
+			try: putsBack("TaskRunner", "TaskQueue"), teller: "TaskRunner", action: "sqs:ChangeMessageVisibility", says: "put_back_error",
+		},
+		"TaskRunner/SendWakes": {try: runs(cli.ExitSucceeded, calls(f.long)), teller: "TaskRunner", action: "sqs:SendMessage", says: "send a wake"},
+		"TaskRunner/Tokens":    {try: runs(cli.ExitSucceeded, calls(f.long)), teller: "TaskRunner", action: "dynamodb:GetItem", says: "table Waits"},
+		"TaskRunner/WriteLogs": logs("TaskRunner"),
+
+		"Timer/SendWakes": {notEnforced: "the emulator's Scheduler asks for no right of the role", actions: []string{"sqs:SendMessage"}, on: "WakeQueue"},
+
+		"Echo/WriteLogs":         logs("Echo"),
+		"GetJobStatus/WriteLogs": logs("GetJobStatus"),
+		"StartJob/WriteLogs":     logs("StartJob"),
+	}
+}
+
+const (
+	// failedInside is what the management API says.
+	failedInside = "something inside failed"
+	// noBeginning is what Lambda says of a function that ends before it asks
+	// for work.
+	noBeginning = "Unhandled"
+)
+
+// answers runs a command that needs the management API alone.
+func answers(args ...string) func(trial) error {
+	return func(x trial) error { return x.await(x.begin(cli.ExitSucceeded, args...)) }
+}
+
+// starts starts an execution.
+func starts(x trial) error {
+	return x.await(x.begin(cli.ExitSucceeded, "start", x.flow(passes), "--name", x.execution()))
+}
+
+// runs runs an execution to its end.
+func runs(exit int, steps string) func(trial) error {
+	return func(x trial) error { return x.await(x.begin(exit, "run", x.flow(steps), "--name", x.execution())) }
+}
+
+// posts posts to the public API for a token that is open.
+func posts(path, body string) func(trial) error {
+	return func(x trial) error {
+		token := x.stack.follow(x.T, "run", x.flow(asks), "--name", x.execution()).token()
+		ended := make(chan error, 1)
+		if status, answer := x.stack.post(x.T, "/callbacks/"+token+path, body); status != http.StatusOK {
+			ended <- fmt.Errorf("%d: %s", status, answer)
+		} else {
+			ended <- nil
+		}
+		return x.await(ended)
+	}
+}
+
+// putsBack gives a function a message that it puts back: one of a newer
+// release. The emulator receives and deletes without asking for a right, so
+// putting back is all that needs one.
+func putsBack(function, queue string) func(trial) error {
+	return func(x trial) error {
+		_, err := sqs.NewFromConfig(emulator.Config(x)).SendMessage(x.Context(), &sqs.SendMessageInput{
+			QueueUrl: aws.String(x.stack.resources[queue]), MessageBody: aws.String(`{"v":1000}`),
+		})
+		if err != nil {
+			return err
+		}
+		return x.await(x.until(func() bool {
+			line := x.line(function, `"outcome":"failed"`, "1000")
+			return line != "" && !strings.Contains(line, "put_back_error")
+		}))
+	}
+}
+
+// schedules looks for the schedule of a long wait.
+func schedules(x trial) error {
+	name := x.execution()
+	if err := <-x.begin(cli.ExitSucceeded, "start", x.flow(sleeps), "--name", name); err != nil {
+		return err
+	}
+	client := scheduler.NewFromConfig(emulator.Config(x))
+	input := &scheduler.ListSchedulesInput{
+		GroupName: aws.String(x.stack.resources["Timers"]), NamePrefix: aws.String(engine.NewID(x.name, name).String()),
+	}
+	return x.await(x.until(func() bool {
+		found, err := client.ListSchedules(x.Context(), input)
+		return err == nil && len(found.Schedules) == 1
+	}))
+}
+
+// publishes waits for the task runner to have told the event bus.
+func publishes(x trial) error {
+	name := x.execution()
+	if err := <-x.begin(cli.ExitSucceeded, "run", x.flow(passes), "--name", name); err != nil {
+		return err
+	}
+	return x.await(x.awaitLine("TaskRunner", engine.NewID(x.name, name).String(), `"ended":"Succeeded"`, `"outcome":"done"`))
+}
+
+// execution is the name of the trial's: each time another one, since what was
+// begun and refused is put back for a minute.
+func (x trial) execution() string {
+	if x.again {
+		return "with"
+	}
+	return "without"
+}
+
+// flow writes the file of a flow of the trial's own: who runs a flow for the
+// first time has to read it.
+func (x trial) flow(steps string) string {
+	x.Helper()
+	file := filepath.Join(x.TempDir(), x.name+".yaml")
+	if err := os.WriteFile(file, []byte("version: v1\ntype: flow\nsteps:\n"+steps+"\n"), 0o600); err != nil {
+		x.Fatal(err)
+	}
+	return file
+}
+
+// deployForRights deploys a stack with all statements that a parameter brings,
+// and the functions that the trials call.
+func deployForRights(t *testing.T) (stack, called) {
+	t.Helper()
+	const others = "arn:aws:lambda:" + emulator.Region + ":000000000000:function:"
+	other := "other" + strings.ToLower(rand.Text()[:8])
+	f := called{short: "acs:fc:::services/s/functions/StartJob", otherShort: others + other + "-short", otherLong: others + other + "-long"}
+	d := deployment{parameters: []string{"LongestDelay=30", "StatusEvents=on", "CallableFunctions=" + f.otherShort + "," + f.otherLong}}
+	s := d.get(t)
+	f.long = "acs:fc:::services/s/functions/long"
+	for name, timeout := range map[string]int32{s.name + "-long": 60, other + "-long": 60, other + "-short": 5} {
+		s.addFunction(t, name, timeout)
+	}
+	return s, f
+}
+
+// addFunction adds a function that answers its input.
+func (s stack) addFunction(t *testing.T, name string, timeout int32) {
+	t.Helper()
+	program, err := os.ReadFile(filepath.Join(folder, "build", "EchoFunction", "bootstrap"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var code bytes.Buffer
+	archive := zip.NewWriter(&code)
+	header := &zip.FileHeader{Name: "bootstrap", Method: zip.Deflate}
+	header.SetMode(0o755)
+	file, err := archive.CreateHeader(header)
+	if err == nil {
+		_, err = file.Write(program)
+	}
+	if err == nil {
+		err = archive.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = lambda.NewFromConfig(emulator.Config(t)).CreateFunction(t.Context(), &lambda.CreateFunctionInput{
+		FunctionName: &name, Handler: aws.String("bootstrap"), Runtime: types.RuntimeProvidedal2023, Timeout: &timeout,
+		Role: aws.String("arn:aws:iam::000000000000:role/" + s.resources["EchoRole"]), Code: &types.FunctionCode{ZipFile: code.Bytes()},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
