@@ -85,7 +85,7 @@ func unmatched(rows map[string]right, policies []policy) []string {
 // TestEachRightHasItsRow holds the two lists against each other.
 func TestEachRightHasItsRow(t *testing.T) {
 	t.Parallel()
-	policies := []policy{{role: "A", statements: []statement{{Sid: "X"}, {Sid: "Y"}}}}
+	policies := []policy{{role: "A", statements: []granted{{Sid: "X"}, {Sid: "Y"}}}}
 	for name, tt := range map[string]struct {
 		rows map[string]right
 		want string
@@ -186,10 +186,10 @@ type policy struct {
 	role           string // what its logical id begins with
 	roleName, name string
 	text           string
-	statements     []statement
+	statements     []granted
 }
 
-type statement struct {
+type granted struct {
 	Sid              string
 	Action, Resource list
 }
@@ -259,7 +259,7 @@ func parsePolicy(t *testing.T, p policy, escaped string) policy {
 	if p.text, err = url.PathUnescape(escaped); err != nil {
 		t.Fatal(err)
 	}
-	var document struct{ Statement []statement }
+	var document struct{ Statement []granted }
 	if err := json.Unmarshal([]byte(p.text), &document); err != nil {
 		t.Fatalf("policy %s of %s: %v", p.name, p.role, err)
 	}
