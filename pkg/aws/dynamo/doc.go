@@ -15,7 +15,8 @@
 // or of a request to stop.
 //
 // The attribute expires is the time to live of both tables, in seconds. An item
-// counts as gone from that second on, though DynamoDB deletes it days later.
+// of Log counts as gone from that second on, though DynamoDB deletes it days
+// later; of Waits nobody asks by then, for tokens expire at the same second.
 //
 // This package may change between releases; what is stored stays readable.
 package dynamo

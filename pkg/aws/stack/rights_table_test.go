@@ -30,7 +30,7 @@ type called struct{ short, long, otherShort, otherLong string }
 // The flows of the trials.
 const (
 	passes = "- {type: pass, name: A}"
-	waits  = "- {type: wait, name: A, duration: 1}"
+	pauses = "- {type: wait, name: A, duration: 1}"
 	sleeps = "- {type: wait, name: A, duration: 10000}" // more than the longest delay
 	// expires closes its token itself.
 	expires = "- {type: task, name: A, resourceArn: 'acs:fc:::services/s/functions/echo', pattern: waitForCallback, timeoutSeconds: 1}"
@@ -75,7 +75,7 @@ func rightsOf(f called) map[string]right {
 		"Interpreter/ReceiveWakes": {
 			try: putsBack("Interpreter", "WakeQueue"), teller: "Interpreter", action: "sqs:ChangeMessageVisibility", says: "put_back_error",
 		},
-		"Interpreter/SendWakes":   {try: runs(cli.ExitSucceeded, waits), teller: "Interpreter", action: "sqs:SendMessage", says: "send a wake"},
+		"Interpreter/SendWakes":   {try: runs(cli.ExitSucceeded, pauses), teller: "Interpreter", action: "sqs:SendMessage", says: "send a wake"},
 		"Interpreter/StartTimers": {try: schedules, teller: "Interpreter", action: "scheduler:CreateSchedule", says: "no schedule"},
 		"Interpreter/Tokens":      {try: runs(cli.ExitFailed, expires), teller: "Interpreter", action: "dynamodb:UpdateItem", says: "table Waits"},
 		"Interpreter/WriteLogs":   logs("Interpreter"),

@@ -206,7 +206,7 @@ func (l *list) UnmarshalJSON(text []byte) error {
 }
 
 func (p policy) has(sid string) bool {
-	return slices.ContainsFunc(p.statements, func(s statement) bool { return s.Sid == sid })
+	return slices.ContainsFunc(p.statements, func(s granted) bool { return s.Sid == sid })
 }
 
 // without is the policy's text without a statement.

@@ -144,6 +144,9 @@ var kept = map[string]string{
 	"TaskQueue":  "AWS::SQS::Queue",
 	"Timers":     "AWS::Scheduler::ScheduleGroup",
 	"TimerRole":  "AWS::IAM::Role",
+	// The queues send there.
+	"WakeDeadLetters": "AWS::SQS::Queue",
+	"TaskDeadLetters": "AWS::SQS::Queue",
 }
 
 func TestWhatExecutionsWaitForIsKept(t *testing.T) {
@@ -277,5 +280,37 @@ func TestParametersAreInTheReadme(t *testing.T) {
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("the README has %v, the template %v", got, want)
+	}
+}
+
+// Who manages executions signs requests; whoever has a token needs no more than
+// that, at a limited rate.
+func TestRoutes(t *testing.T) {
+	t.Parallel()
+	resources := readTemplate(t).Resources
+	routes := 0
+	for id, r := range resources {
+		if r.Type != "AWS::ApiGatewayV2::Route" {
+			continue
+		}
+		routes++
+		public := at(&r.Properties, "ApiId").Value == "CallbackApi"
+		authorization := at(&r.Properties, "AuthorizationType")
+		key := at(&r.Properties, "RouteKey").Value
+		switch {
+		case public && !strings.HasPrefix(key, "POST /callbacks"):
+			t.Errorf("%s is public: %s", id, key)
+		case !public && (authorization == nil || authorization.Value != "AWS_IAM"):
+			t.Errorf("%s needs no signature: %s", id, key)
+		}
+	}
+	if routes < 2 {
+		t.Errorf("there are %d routes", routes)
+	}
+	stage := resources["CallbackStage"]
+	for _, name := range []string{"ThrottlingRateLimit", "ThrottlingBurstLimit"} {
+		if at(&stage.Properties, "DefaultRouteSettings", name) == nil {
+			t.Errorf("callbacks have no %s", name)
+		}
 	}
 }

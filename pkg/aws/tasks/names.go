@@ -35,6 +35,9 @@ type target struct {
 	qualifier string // empty for none
 }
 
+// services are the functions of a stack that are no flow's to call.
+var services = []string{"interpreter", "taskrunner", "api", "callback"}
+
 // lambda is the Lambda function of the resource. It is an error when flows may
 // not call that.
 func (n Names) lambda(r fdl.Resource) (target, error) {
@@ -47,7 +50,7 @@ func (n Names) lambda(r fdl.Resource) (target, error) {
 	if strings.HasPrefix(r.Text, "arn:") {
 		return n.byARN(r)
 	}
-	if n.Stack == "" {
+	if n.Stack == "" || slices.Contains(services, r.Function) {
 		return target{}, n.refused(r)
 	}
 	return target{n.Stack + "-" + cmp.Or(synonyms[r.Function], r.Function), r.Qualifier}, nil
@@ -76,7 +79,8 @@ func (n Names) byARN(r fdl.Resource) (target, error) {
 	if r.Qualifier != "" {
 		arn = strings.TrimSuffix(arn, ":"+r.Qualifier)
 	}
-	own := n.Stack != "" && strings.HasPrefix(r.Function, n.Stack+"-")
+	name, own := strings.CutPrefix(r.Function, n.Stack+"-")
+	own = own && n.Stack != "" && !slices.Contains(services, name)
 	named := slices.Contains(n.Callable, arn)
 	for _, name := range n.Functions {
 		named = named || name == arn || name == r.Function

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strconv"
 
@@ -54,6 +55,8 @@ type Config struct {
 	Flows  Flows
 	// Start starts executions; nil means the engine.
 	Start func(context.Context, engine.StartRequest) (engine.StartAnswer, error)
+	// Log is told what failed inside, never a token; nil means nobody is.
+	Log *slog.Logger
 	// Stop asks for the end of an execution; nil means the engine.
 	Stop func(ctx context.Context, id engine.ID, name, cause string) error
 }
@@ -68,6 +71,9 @@ func Handler(config Config) http.Handler {
 	}
 	if config.Stop == nil {
 		config.Stop = config.Engine.Stop
+	}
+	if config.Log == nil {
+		config.Log = slog.New(slog.DiscardHandler)
 	}
 	h := handler{config}
 	mux := http.NewServeMux()
@@ -89,7 +95,7 @@ func Handler(config Config) http.Handler {
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-			answer(w, serve, r)
+			h.answer(w, serve, r)
 		})
 	}
 	return mux
@@ -97,11 +103,14 @@ func Handler(config Config) http.Handler {
 
 type handler struct{ Config }
 
-func answer(w http.ResponseWriter, serve func(*http.Request) (int, any, error), r *http.Request) {
+func (h handler) answer(w http.ResponseWriter, serve func(*http.Request) (int, any, error), r *http.Request) {
 	status, body, err := serve(r)
 	if err != nil {
 		refused := refusal(err)
 		status, body = refused.Status, refused
+		if refused.Code == engine.CodeInternal {
+			h.Log.ErrorContext(r.Context(), "request failed", "method", r.Method, "route", r.Pattern, "error", token.MaskAll(err.Error()))
+		}
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

@@ -3,6 +3,7 @@ package rest_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -250,9 +251,15 @@ func TestBadRequestsLoseNothing(t *testing.T) {
 func TestFailuresInsideStayInside(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	a.server.Config.Handler = rest.Handler(rest.Config{Engine: a.system.Engine, Tokens: a.system.Tokens, Index: brokenIndex{}})
+	var log strings.Builder
+	a.server.Config.Handler = rest.Handler(rest.Config{
+		Engine: a.system.Engine, Tokens: a.system.Tokens, Index: brokenIndex{}, Log: slog.New(slog.NewTextHandler(&log, nil)),
+	})
 	_, err := a.Executions(t.Context(), "", "")
 	wantRefused(t, err, http.StatusInternalServerError, engine.CodeInternal, "something inside failed")
+	if want := `route="GET /executions" error="secret detail"`; !strings.Contains(log.String(), want) {
+		t.Errorf("the log has %s, not %s", log.String(), want)
+	}
 }
 
 type brokenIndex struct{}

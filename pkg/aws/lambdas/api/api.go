@@ -34,14 +34,13 @@ func New(getenv func(string) string) (gateway.Function, error) {
 	if err := env.Err(); err != nil {
 		return nil, err
 	}
-	sender, err := wakes.New(wakes.Config{
-		Client: sqs.NewFromConfig(config), URL: wakeQueue, Now: time.Now, Log: slog.New(slog.NewJSONHandler(os.Stderr, nil)),
-	})
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	sender, err := wakes.New(wakes.Config{Client: sqs.NewFromConfig(config), URL: wakeQueue, Now: time.Now, Log: log})
 	if err != nil {
 		return nil, err
 	}
 	tables := dynamodb.NewFromConfig(config)
-	s := stack{sender, dynamo.NewLog(tables, logTable, time.Now), dynamo.NewWaits(tables, waitsTable)}
+	s := stack{log, sender, dynamo.NewLog(tables, logTable, time.Now), dynamo.NewWaits(tables, waitsTable)}
 	keys := &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: key, Now: time.Now}
 	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (answer events.APIGatewayV2HTTPResponse, err error) {
 		current, err := keys.Get(ctx)
@@ -54,6 +53,7 @@ func New(getenv func(string) string) (gateway.Function, error) {
 
 // stack is what the API works on.
 type stack struct {
+	told  *slog.Logger
 	wakes *wakes.Wakes
 	log   *dynamo.Log
 	waits *dynamo.Waits
@@ -63,6 +63,6 @@ func (s stack) handler(keys token.Keys) http.Handler {
 	return rest.Handler(rest.Config{
 		Engine: engine.New(engine.Config{Log: s.log, Flows: s.log, Outcomes: s.waits, Wakes: s.wakes, Keys: keys, Now: time.Now}),
 		Tokens: resume.New(resume.Config{Keys: keys, Outcomes: s.waits, Wakes: wakes.ForTokens(s.wakes), Now: time.Now}),
-		Index:  s.log, Flows: s.log,
+		Index:  s.log, Flows: s.log, Log: s.told,
 	})
 }

@@ -85,6 +85,7 @@ type settings struct {
 	wakeQueue, taskQueue string
 	wakeQueueARN         string
 	timers, timerRole    string
+	deadLetters          string
 	longestDelay         time.Duration
 	timeLimit            time.Duration
 	tokenKey             string
@@ -97,7 +98,7 @@ func settingsOf(env *environment.Environment) settings {
 		aws:      env.AWS(),
 		logTable: env.Text("WAITLESS_LOG_TABLE"), waitsTable: env.Text("WAITLESS_WAITS_TABLE"),
 		wakeQueue: env.Text("WAITLESS_WAKE_QUEUE"), taskQueue: env.Text("WAITLESS_TASK_QUEUE"), wakeQueueARN: env.Text("WAITLESS_WAKE_QUEUE_ARN"),
-		timers: env.Text("WAITLESS_TIMERS"), timerRole: env.Text("WAITLESS_TIMER_ROLE"), longestDelay: env.Seconds("WAITLESS_LONGEST_DELAY"),
+		timers: env.Text("WAITLESS_TIMERS"), timerRole: env.Text("WAITLESS_TIMER_ROLE"), deadLetters: env.Text("WAITLESS_DEAD_LETTERS"), longestDelay: env.Seconds("WAITLESS_LONGEST_DELAY"),
 		tokenKey: env.Text("WAITLESS_TOKEN_KEY"),
 		names: tasks.Names{
 			Stack: env.Text("WAITLESS_STACK"), Functions: env.Pairs("WAITLESS_FUNCTIONS"), Callable: env.List("WAITLESS_CALLABLE_FUNCTIONS"),
@@ -109,7 +110,9 @@ func settingsOf(env *environment.Environment) settings {
 func (s settings) wakes(queues *sqs.Client, log *slog.Logger) (*wakes.Wakes, error) {
 	return wakes.New(wakes.Config{
 		Client: queues, URL: s.wakeQueue, Now: time.Now, Log: log, Limit: s.longestDelay,
-		Schedule: &schedules.Group{Client: scheduler.NewFromConfig(s.aws), Name: s.timers, QueueARN: s.wakeQueueARN, RoleARN: s.timerRole},
+		Schedule: &schedules.Group{
+			Client: scheduler.NewFromConfig(s.aws), Name: s.timers, QueueARN: s.wakeQueueARN, RoleARN: s.timerRole, DeadLettersARN: s.deadLetters,
+		},
 	})
 }
 

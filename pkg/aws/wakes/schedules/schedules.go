@@ -24,7 +24,10 @@ type Group struct {
 	Client   Client
 	Name     string // of the group
 	QueueARN string
-	RoleARN  string // the role that may send to the queue
+	RoleARN  string // the role that may send to both queues
+	// DeadLettersARN is the queue for messages that could not be put where they
+	// belong; Scheduler gives up after a day.
+	DeadLettersARN string
 }
 
 // atUTC is what Scheduler takes for an instant: whole seconds, and UTC unless
@@ -41,7 +44,7 @@ func (g *Group) At(ctx context.Context, name string, at time.Time, body string) 
 		ScheduleExpression:    &expression,
 		FlexibleTimeWindow:    &types.FlexibleTimeWindow{Mode: types.FlexibleTimeWindowModeOff},
 		ActionAfterCompletion: types.ActionAfterCompletionDelete,
-		Target:                &types.Target{Arn: &g.QueueARN, RoleArn: &g.RoleARN, Input: &body},
+		Target:                &types.Target{Arn: &g.QueueARN, RoleArn: &g.RoleARN, Input: &body, DeadLetterConfig: &types.DeadLetterConfig{Arn: &g.DeadLettersARN}},
 	})
 	if _, taken := errors.AsType[*types.ConflictException](err); taken {
 		return nil

@@ -30,7 +30,7 @@ func TestASchedule(t *testing.T) {
 		whole.Add(-time.Second): "at(2026-01-31T09:59:59)",
 	} {
 		var got *scheduler.CreateScheduleInput
-		g := &schedules.Group{Name: "group", QueueARN: "arn:queue", RoleARN: "arn:role", Client: client(func(input *scheduler.CreateScheduleInput) error {
+		g := &schedules.Group{Name: "group", QueueARN: "arn:queue", RoleARN: "arn:role", DeadLettersARN: "arn:letters", Client: client(func(input *scheduler.CreateScheduleInput) error {
 			got = input
 			return nil
 		})}
@@ -42,6 +42,9 @@ func TestASchedule(t *testing.T) {
 		}
 		if got.ActionAfterCompletion != types.ActionAfterCompletionDelete || got.FlexibleTimeWindow.Mode != types.FlexibleTimeWindowModeOff {
 			t.Errorf("it stays behind or is vague: %+v", got)
+		}
+		if *got.Target.DeadLetterConfig.Arn != "arn:letters" {
+			t.Errorf("what cannot be delivered goes to %+v", got.Target.DeadLetterConfig)
 		}
 		if *got.Name != "name" || *got.GroupName != "group" || *got.Target.Arn != "arn:queue" || *got.Target.RoleArn != "arn:role" || *got.Target.Input != "body" {
 			t.Errorf("it is %+v with target %+v", got, got.Target)
