@@ -98,8 +98,9 @@ func settingsOf(env *environment.Environment) settings {
 		aws:      env.AWS(),
 		logTable: env.Text("WAITLESS_LOG_TABLE"), waitsTable: env.Text("WAITLESS_WAITS_TABLE"),
 		wakeQueue: env.Text("WAITLESS_WAKE_QUEUE"), taskQueue: env.Text("WAITLESS_TASK_QUEUE"), wakeQueueARN: env.Text("WAITLESS_WAKE_QUEUE_ARN"),
-		timers: env.Text("WAITLESS_TIMERS"), timerRole: env.Text("WAITLESS_TIMER_ROLE"), deadLetters: env.Text("WAITLESS_DEAD_LETTERS"), longestDelay: env.Seconds("WAITLESS_LONGEST_DELAY"),
-		tokenKey: env.Text("WAITLESS_TOKEN_KEY"),
+		timers: env.Text("WAITLESS_TIMERS"), timerRole: env.Text("WAITLESS_TIMER_ROLE"), deadLetters: env.Text("WAITLESS_DEAD_LETTERS"),
+		longestDelay: env.Seconds("WAITLESS_LONGEST_DELAY"),
+		tokenKey:     env.Text("WAITLESS_TOKEN_KEY"),
 		names: tasks.Names{
 			Stack: env.Text("WAITLESS_STACK"), Functions: env.Pairs("WAITLESS_FUNCTIONS"), Callable: env.List("WAITLESS_CALLABLE_FUNCTIONS"),
 		},

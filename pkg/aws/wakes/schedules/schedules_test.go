@@ -30,10 +30,11 @@ func TestASchedule(t *testing.T) {
 		whole.Add(-time.Second): "at(2026-01-31T09:59:59)",
 	} {
 		var got *scheduler.CreateScheduleInput
-		g := &schedules.Group{Name: "group", QueueARN: "arn:queue", RoleARN: "arn:role", DeadLettersARN: "arn:letters", Client: client(func(input *scheduler.CreateScheduleInput) error {
+		scheduler := client(func(input *scheduler.CreateScheduleInput) error {
 			got = input
 			return nil
-		})}
+		})
+		g := &schedules.Group{Name: "group", QueueARN: "arn:queue", RoleARN: "arn:role", DeadLettersARN: "arn:letters", Client: scheduler}
 		if err := g.At(t.Context(), "name", at, "body"); err != nil {
 			t.Fatal(err)
 		}
