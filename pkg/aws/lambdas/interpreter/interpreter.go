@@ -56,13 +56,14 @@ func New(ctx context.Context, getenv func(string) string) (Handler, error) {
 	tables := dynamodb.NewFromConfig(s.aws)
 	store := dynamo.NewLog(tables, s.logTable, time.Now)
 	taskQueue := &tasks.Queue{Client: queues, URL: s.taskQueue}
-	e := engine.New(engine.Config{
+	e := engine.New(watched(engine.Config{
 		Log: store, Flows: store, Outcomes: dynamo.NewWaits(tables, s.waitsTable), Wakes: sender, Tasks: s.tasks(),
 		TaskQueue: taskQueue, Ends: s.ends(taskQueue), Keys: keys, Now: time.Now, Limits: machine.Limits{Direct: s.longestCall()},
-	})
+		WorkerLife: 2 * s.timeLimit,
+	}))
 	receiver := &wakes.Receiver{
 		Receiver: queue.Receiver{Client: queues, URL: s.wakeQueue, Now: time.Now, Log: log, Line: "wake", Needs: s.longestCall()},
-		Advance:  e.Advance,
+		Advance:  advance(e),
 	}
 	return receiver.Handle, nil
 }
