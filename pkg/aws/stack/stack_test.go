@@ -50,6 +50,8 @@ func run(m *testing.M) int {
 // A deployment is a stack that the first test that needs it deploys.
 type deployment struct {
 	parameters []string
+	// build makes what is deployed and answers its template.
+	build func() (template string, err error)
 
 	once  sync.Once
 	stack stack
@@ -65,13 +67,13 @@ type stack struct {
 
 // standard is the stack as it is shipped, but for where the delays of messages
 // end: a test has no fifteen minutes.
-var standard = deployment{parameters: []string{"LongestDelay=30"}}
+var standard = deployment{parameters: []string{"LongestDelay=30"}, build: shipped}
 
 func (d *deployment) get(t *testing.T) stack {
 	t.Helper()
 	readSources(t)
 	config := emulator.Config(t) // says it when there is none
-	d.once.Do(func() { d.stack, d.err = deploy(t.Context(), config, d.parameters) })
+	d.once.Do(func() { d.stack, d.err = d.deploy(t.Context(), config) })
 	if d.err != nil {
 		t.Fatal(d.err)
 	}
@@ -101,17 +103,18 @@ func readSources(t *testing.T) {
 // they upload.
 var deploying sync.Mutex
 
-func deploy(ctx context.Context, config aws.Config, parameters []string) (stack, error) {
+func (d *deployment) deploy(ctx context.Context, config aws.Config) (stack, error) {
 	deploying.Lock()
 	defer deploying.Unlock()
-	if err := build(); err != nil {
+	template, err := d.build()
+	if err != nil {
 		return stack{}, err
 	}
 	s := stack{name: "w" + strings.ToLower(rand.Text()[:8])}
-	err := inRoot(sam(), variables(config),
-		"deploy", "--template-file", filepath.Join(folder, "build", "template.yaml"), "--stack-name", s.name,
+	err = inRoot(sam(), variables(config),
+		"deploy", "--template-file", template, "--stack-name", s.name,
 		"--resolve-s3", "--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset", "--no-progressbar", "--region", config.Region,
-		"--parameter-overrides", strings.Join(append(parameters, "Arch="+architecture()), " "))
+		"--parameter-overrides", strings.Join(append(d.parameters, "Arch="+architecture()), " "))
 	if err != nil {
 		return stack{}, err
 	}
@@ -131,6 +134,11 @@ var build = sync.OnceValue(func() error {
 		inRoot("go", nil, "build", "-o", program(), "./pkg/cmd/waitless"),
 	)
 })
+
+// shipped is the stack as it is shipped.
+func shipped() (template string, err error) {
+	return filepath.Join(folder, "build", "template.yaml"), build()
+}
 
 func sam() string { return filepath.Join(root, ".tools", "sam", "bin", "sam") }
 

@@ -42,9 +42,9 @@ func New(ctx context.Context, getenv func(string) string) (gateway.Function, err
 		return nil, err
 	}
 	tables := dynamodb.NewFromConfig(config)
-	store, waits := dynamo.NewLog(tables, logTable, time.Now), dynamo.NewWaits(tables, waitsTable)
+	store, waits := dynamo.NewLog(tables, logTable, time.Now), watched(dynamo.NewWaits(tables, waitsTable))
 	return gateway.Serve(rest.Handler(rest.Config{
-		Engine: engine.New(engine.Config{Log: store, Flows: store, Outcomes: waits, Wakes: sender, Keys: keys, Now: time.Now}),
+		Engine: engine.New(engine.Config{Log: watchedLog(store), Flows: store, Outcomes: waits, Wakes: sender, Keys: keys, Now: time.Now}),
 		Tokens: resume.New(resume.Config{Keys: keys, Outcomes: waits, Wakes: wakes.ForTokens(sender), Now: time.Now}),
 		Index:  store, Flows: store,
 	})), nil

@@ -39,7 +39,7 @@ func New(ctx context.Context, getenv func(string) string) (gateway.Function, err
 		return nil, err
 	}
 	tokens := resume.New(resume.Config{
-		Keys: keys, Outcomes: dynamo.NewWaits(dynamodb.NewFromConfig(config), waits), Wakes: wakes.ForTokens(sender), Now: time.Now,
+		Keys: keys, Outcomes: watched(dynamo.NewWaits(dynamodb.NewFromConfig(config), waits)), Wakes: wakes.ForTokens(sender), Now: time.Now,
 	})
 	return gateway.Serve(callbackurl.Handler(callbackurl.Config{Tokens: tokens, MaxOutput: resume.DefaultLimit, Log: log})), nil
 }
