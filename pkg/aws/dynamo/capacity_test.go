@@ -2,6 +2,8 @@ package dynamo_test
 
 import (
 	"context"
+	"crypto/rand"
+	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -17,13 +19,17 @@ import (
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/jobs/simulated"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// capacity is what DynamoDB bills: read units, write units of the tables, and
-// write units of the index. MiniStack counts one unit for each consistent read,
+// capacity is what is billed: read units, write units of the tables, write units
+// of the index, and messages of the wake queue. MiniStack counts one unit for each consistent read,
 // whatever its size; what was written with one unit is read with one on AWS too.
-type capacity struct{ read, write, index float64 }
+type capacity struct {
+	read, write, index float64
+	messages           int
+}
 
 // meter adds up what the calls of a client consume.
 type meter struct {
@@ -89,19 +95,29 @@ func (m *meter) wrote(consumed *types.ConsumedCapacity) {
 	}
 }
 
+// sent counts a message.
+func (m *meter) sent() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sum.messages++
+}
+
 // flowRun is an execution of a sample on DynamoDB, wake by wake.
 type flowRun struct {
 	*engine.Engine
-	t     *testing.T
-	meter *meter
-	now   time.Time
-	wakes []engine.Wake
-	id    engine.ID
+	t      *testing.T
+	store  tables
+	tokens *resume.Tokens
+	meter  *meter
+	now    time.Time
+	wakes  []engine.Wake
+	id     engine.ID
 }
 
 // Send implements [engine.Wakes].
 func (r *flowRun) Send(_ context.Context, wake engine.Wake) error {
 	r.wakes = append(r.wakes, wake)
+	r.meter.sent()
 	return nil
 }
 
@@ -123,24 +139,44 @@ func (r *flowRun) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Durati
 
 var testKeys = token.Keys{Current: token.Key{ID: 1, Secret: []byte(strings.Repeat("k", token.SecretSize))}}
 
-// startSample starts the flow of a scenario folder.
-func startSample(t *testing.T, scenario string, input expr.Value) *flowRun {
+// tokenWakes sends the wakes of those who close tokens.
+type tokenWakes struct{ *flowRun }
+
+// Send implements [resume.Wakes].
+func (w tokenWakes) Send(ctx context.Context, id token.ID, handle string, at time.Time) error {
+	return w.flowRun.Send(ctx, engine.Wake{Execution: id.Execution, Cause: handle, Due: at, Sent: at})
+}
+
+// sample is the flow of a scenario folder.
+func sample(t *testing.T, scenario string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../../events/" + scenario + "/flow.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return string(text)
+}
+
+// startSample starts the flow of a scenario folder.
+func startSample(t *testing.T, scenario string, input expr.Value) *flowRun {
+	t.Helper()
+	return startFlow(t, scenario, sample(t, scenario), input)
+}
+
+// startFlow starts a flow in tables of its own.
+func startFlow(t *testing.T, name, text string, input expr.Value) *flowRun {
+	t.Helper()
 	r := &flowRun{t: t, meter: &meter{}, now: epoch}
-	store := newTables(t, atEpoch, r.meter.options)
-	r.Engine = engine.New(engine.Config{
-		Log: store, Flows: store, Outcomes: store, Wakes: r, Tasks: r, Keys: testKeys, Now: func() time.Time { return r.now },
-	})
-	flow, err := store.Put(t.Context(), scenario, text)
+	r.store = newTables(t, atEpoch, r.meter.options)
+	now := func() time.Time { return r.now }
+	r.Engine = engine.New(engine.Config{Log: r.store, Flows: r.store, Outcomes: r.store, Wakes: r, Tasks: r, Keys: testKeys, Now: now})
+	r.tokens = resume.New(resume.Config{Keys: testKeys, Outcomes: r.store, Wakes: tokenWakes{r}, Now: now})
+	flow, err := r.store.Put(t.Context(), name, []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.meter.take()
-	r.id = engine.NewID(scenario, "run-1")
+	r.id = engine.NewID(name, "run-1")
 	if _, err := r.Start(t.Context(), engine.StartRequest{Flow: flow, Execution: "run-1", Input: input}); err != nil {
 		t.Fatal(err)
 	}
@@ -182,8 +218,8 @@ func TestAPollIsOneReadAndOneWrite(t *testing.T) {
 		extra []expr.Member
 		start capacity
 	}{
-		{"the sample", nil, capacity{write: 1, index: 1}},
-		{"an input of 5 KB", []expr.Member{{Key: "more", Value: expr.String(strings.Repeat("x", 5<<10))}}, capacity{write: 6, index: 1}},
+		{"the sample", nil, capacity{write: 1, index: 1, messages: 1}},
+		{"an input of 5 KB", []expr.Member{{Key: "more", Value: expr.String(strings.Repeat("x", 5<<10))}}, capacity{write: 6, index: 1, messages: 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -192,38 +228,89 @@ func TestAPollIsOneReadAndOneWrite(t *testing.T) {
 	}
 }
 
+// aPoll is what a poll costs that is not the last one.
+var aPoll = capacity{read: 1, write: 1, messages: 1}
+
+// others puts executions of the same flow into the tables, of which some have
+// ended and some sleep.
+func (r *flowRun) others() {
+	r.t.Helper()
+	const others = 20
+	for i := range others {
+		name := fmt.Sprintf("polling/other-%d-%s", i, rand.Text())
+		mustAppend(r.t, r.store, itemOf(name, 0, machine.StatusStarting, 0), itemOf(name, 1, machine.StatusRunning, 0))
+		if i%2 == 0 {
+			mustAppend(r.t, r.store, itemOf(name, 2, machine.StatusSucceeded, 0))
+		}
+	}
+}
+
+// However long a history is, a poll costs the same.
+func TestAPollCostsTheSameAfterALongHistory(t *testing.T) {
+	t.Parallel()
+	const polls = 200
+	const flow = `version: v1
+type: flow
+steps:
+  - type: task
+    name: StartJob
+    resourceArn: acs:fc:::services/any/functions/StartJob
+  - type: wait
+    name: Pause
+    duration: 10
+  - type: task
+    name: GetJobStatus
+    resourceArn: acs:fc:::services/any/functions/GetJobStatus
+    inputMappings: [{target: job_id, source: $local.job_id}, {target: delay, source: $input.delay}]
+  - type: choice
+    name: Done
+    inputMappings: [{target: status, source: $local.job_status}]
+    choices: [{condition: $.status == "running", goto: Pause}]
+`
+	r := startFlow(t, "loop", flow, expr.Object(expr.Member{Key: "delay", Value: expr.Int(10 * polls)}))
+	r.turn()
+	for i := range polls - 1 {
+		r.want(fmt.Sprintf("poll %d", i+1), r.turn(), aPoll)
+	}
+	r.want("the last poll", r.turn(), capacity{read: 1, write: 1, index: 1})
+	r.wantSucceeded()
+}
+
 // pollsCost: however large the input is, a poll costs the same.
 func pollsCost(t *testing.T, extra []expr.Member, start capacity) {
 	t.Helper()
 	const delay, polls = 40, 4
 	r := startSample(t, "polling", expr.Object(append(extra, expr.Member{Key: "delay", Value: expr.Int(delay)})...))
 	r.want("the start", r.meter.take(), start)
-	r.want("the begin", r.turn(), capacity{read: 1, write: 1})
+	r.want("the begin", r.turn(), aPoll)
 	for range polls - 1 {
-		r.want("a poll", r.turn(), capacity{read: 1, write: 1})
+		r.others()
+		r.want("a poll", r.turn(), aPoll)
 	}
 	r.want("the last poll", r.turn(), capacity{read: 1, write: 1, index: 1})
 	r.wantSucceeded()
 }
 
-func TestACallbackExecutionIsFiveWritesAndTwoOfTheIndex(t *testing.T) {
+func TestACallbackExecutionIsFiveWritesTwoOfTheIndexAndTwoMessages(t *testing.T) {
 	t.Parallel()
 	r := startSample(t, "callback", expr.Object())
 	sum := r.meter.take()
-	add := func(c capacity) { sum = capacity{sum.read + c.read, sum.write + c.write, sum.index + c.index} }
+	add := func(c capacity) {
+		sum = capacity{sum.read + c.read, sum.write + c.write, sum.index + c.index, sum.messages + c.messages}
+	}
 	add(r.turn()) // enters, submits
 	state, err := r.Describe(t.Context(), r.id)
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.others()
 	r.meter.take()
-	closing := token.Closing{Outcome: token.Success(expr.Object()), By: token.ClosedByHand, At: r.now}
-	if _, err := r.Outcomes.Close(t.Context(), state.Waiting.Handle, closing); err != nil {
+	id, _ := token.HandleID(state.Waiting.Handle)
+	if _, _, err := r.tokens.Close(t.Context(), testKeys.Sign(id), token.Success(expr.Object())); err != nil {
 		t.Fatal(err)
 	}
-	r.wakes = []engine.Wake{{Execution: r.id, Cause: state.Waiting.Handle, Due: r.now, Sent: r.now}}
 	add(r.meter.take())
 	add(r.turn()) // leaves
-	r.want("the execution", sum, capacity{read: 3, write: 5, index: 2})
+	r.want("the execution", sum, capacity{read: 3, write: 5, index: 2, messages: 2})
 	r.wantSucceeded()
 }
