@@ -165,4 +165,17 @@
 // Reason: the gaps are a few microseconds wide, and 50 kills at random meet two or three of them. Whoever may keep one gap waiting
 // for another also brings about what is a race otherwise. The command as it is shipped has nothing of it but two calls that the
 // compiler removes.
+//
+// # 16. How is a deployed function killed between two effects?
+//
+// Options: at random instants only; a function that ends itself at a point that its environment names; the failpoints of record
+// 15.
+//
+// Choice: the last. They are a package of their own now (engine/failpoints), which stands around the ports of whoever composes an
+// engine. What it tells names the execution and the process, too: a function works on many executions, and all that it works on
+// die with it. The stack of that test has workers that live three seconds, and engine.Config.WorkerLife says so: what waits for
+// twice a worker's life waits six.
+//
+// Reason: the test alone decides which process dies where, so nothing is deployed between two kills. It knows what else a process
+// worked on, so calls are counted against the kills that an execution has seen.
 package pkg

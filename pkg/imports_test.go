@@ -368,7 +368,6 @@ func TestTableRulesCanFail(t *testing.T) {
 	t.Parallel()
 	for _, r := range []row{
 		{path: "pkg/engine", ours: []string{"pkg/resume"}},
-		{path: "pkg/engine/failpoints", ours: []string{"pkg/engine", "pkg/machine", "pkg/token"}},
 		{path: "pkg/resume", ours: []string{"pkg/engine"}},
 		{path: "pkg/local", ours: []string{"pkg/httpapi/*"}},
 		{path: "pkg/aws/wakes", ours: []string{"pkg/aws/dynamo"}},

@@ -59,6 +59,7 @@ func watched() (template string, err error) {
 type faultyStack struct {
 	stack
 	*engine.Engine
+
 	keys  token.Keys
 	heard *overseer
 }
@@ -135,14 +136,19 @@ func (s *faultyStack) put(t *testing.T, flow string) machine.Flow {
 	return put
 }
 
-// begin starts an execution that the overseer has been told of.
-func (s *faultyStack) begin(t *testing.T, flow string, v *victim) {
-	t.Helper()
+// register tells the overseer of an execution that is to come.
+func (s *faultyStack) register(flow string, v *victim) {
 	v.id = engine.NewID(flow, v.name)
 	v.ended = make(chan struct{})
 	v.calls = map[string]int{}
 	v.answered = map[string]bool{}
 	s.heard.add(v)
+}
+
+// begin starts an execution.
+func (s *faultyStack) begin(t *testing.T, flow string, v *victim) {
+	t.Helper()
+	s.register(flow, v)
 	request := engine.StartRequest{Flow: s.put(t, flow), Execution: v.name, Input: expr.Object()}
 	if _, err := s.Start(t.Context(), request); err != nil {
 		t.Fatal(err)
@@ -184,19 +190,22 @@ func (s *faultyStack) passed(t *testing.T, v *victim) (machine.State, []passed) 
 }
 
 // plays are who takes part in the flows, beside who is killed.
-var plays = map[string]func(s *faultyStack, t *testing.T, v *victim){
+var plays = map[string]func(t *testing.T, s *faultyStack, v *victim){
 	"callbacks": answers, "slow": answers, "heartbeat": beats, "stopped": stops,
 }
 
-// waiting is the token that the execution waits for, if any.
+// waiting is the token that the execution waits for, if its function was told.
 func (s *faultyStack) waiting(t *testing.T, v *victim) (text string, ok bool) {
 	t.Helper()
 	state, err := s.Describe(t.Context(), v.id)
-	if err != nil {
+	switch {
+	case engine.CodeOf(err) == engine.CodeNotFound: // its start is on the way
+		return "", false
+	case err != nil:
 		t.Error(err)
 		return "", false
 	}
-	if state.Waiting == nil || state.Waiting.For != machine.WaitingForToken {
+	if state.Waiting == nil || !state.Waiting.Submitted {
 		return "", false
 	}
 	id, ok := token.HandleID(state.Waiting.Handle)
@@ -212,7 +221,7 @@ func (v *victim) once(text string) bool {
 	return !done
 }
 
-func answers(s *faultyStack, t *testing.T, v *victim) {
+func answers(t *testing.T, s *faultyStack, v *victim) {
 	t.Helper()
 	if text, ok := s.waiting(t, v); ok && v.once(text) {
 		s.insist(t, "/callbacks/"+text, `{"status":"ok"}`)
@@ -231,14 +240,14 @@ func (s *faultyStack) insist(t *testing.T, path, body string) {
 	}
 }
 
-func beats(s *faultyStack, t *testing.T, v *victim) {
+func beats(t *testing.T, s *faultyStack, v *victim) {
 	t.Helper()
 	if text, ok := s.waiting(t, v); ok && v.once(text) {
 		s.insist(t, "/callbacks/"+text+"/heartbeat", "")
 	}
 }
 
-func stops(s *faultyStack, t *testing.T, v *victim) {
+func stops(t *testing.T, s *faultyStack, v *victim) {
 	t.Helper()
 	if text, ok := s.waiting(t, v); ok && v.once(text) {
 		if err := s.Stop(t.Context(), v.id, "Operator", "enough"); err != nil {
@@ -325,12 +334,29 @@ var killPoints = []killPoint{
 // in that of another one.
 const killTries = 5
 
-// TestInterpretersAreKilled kills an interpreter in each gap between two of its
-// effects, each in an execution of its own, and all side by side: what else the
-// process worked on dies with it. Every execution ends as it does without.
-func TestInterpretersAreKilled(t *testing.T) {
+// TestFaults has what goes wrong on AWS go wrong: nothing is lost, and nothing
+// is done too often.
+func TestFaults(t *testing.T) {
 	t.Parallel()
 	s := withFaults(t)
+	for name, test := range map[string]func(*testing.T, *faultyStack){
+		"interpreters are killed":          interpretersAreKilled,
+		"wakes come twice, late or forged": wakesAreForged,
+		"a wake comes twice at once":       aWakeIsDoubled,
+		"answers are lost":                 answersAreLost,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, s)
+		})
+	}
+}
+
+// interpretersAreKilled kills an interpreter in each gap between two of its
+// effects, each in an execution of its own, and all side by side: what else the
+// process worked on dies with it. Every execution ends as it does without.
+func interpretersAreKilled(t *testing.T, s *faultyStack) {
+	t.Helper()
 	want := s.undisturbed(t)
 	begin := time.Now()
 	t.Cleanup(func() {
@@ -341,8 +367,8 @@ func TestInterpretersAreKilled(t *testing.T) {
 			t.Parallel()
 			for try := range killTries {
 				v := &victim{name: fmt.Sprintf("killed-%d-%d", i, try), at: slices.Clone(at.at)}
-				v.play(s, t, at.flow)
-				v.check(s, t, at.flow, want[at.flow])
+				v.play(t, s, at.flow)
+				v.check(t, s, at.flow, want[at.flow])
 				if len(v.at) == 0 {
 					return
 				}
@@ -358,7 +384,7 @@ func (s *faultyStack) undisturbed(t *testing.T) map[string][]passed {
 	all := map[string]*victim{}
 	for flow := range faultyFlows {
 		all[flow] = &victim{name: "undisturbed"}
-		all[flow].told(s, t, flow)
+		all[flow].told(t, s, flow)
 		s.begin(t, flow, all[flow])
 	}
 	want := map[string][]passed{}
@@ -374,16 +400,16 @@ func (s *faultyStack) undisturbed(t *testing.T) map[string][]passed {
 }
 
 // told has those who take part told of the gaps.
-func (v *victim) told(s *faultyStack, t *testing.T, flow string) {
+func (v *victim) told(t *testing.T, s *faultyStack, flow string) {
 	t.Helper()
 	if play := plays[flow]; play != nil {
-		v.submitted = func() { play(s, t, v) }
+		v.submitted = func() { play(t, s, v) }
 	}
 }
 
-func (v *victim) play(s *faultyStack, t *testing.T, flow string) {
+func (v *victim) play(t *testing.T, s *faultyStack, flow string) {
 	t.Helper()
-	v.told(s, t, flow)
+	v.told(t, s, flow)
 	s.begin(t, flow, v)
 	v.await(t)
 }
@@ -398,7 +424,7 @@ func stable(flow string, through []passed) []passed {
 }
 
 // check looks at an execution whose interpreters were killed.
-func (v *victim) check(s *faultyStack, t *testing.T, flow string, want []passed) {
+func (v *victim) check(t *testing.T, s *faultyStack, flow string, want []passed) {
 	t.Helper()
 	state, through := s.passed(t, v)
 	v.mu.Lock()
