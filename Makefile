@@ -59,6 +59,11 @@ STORES := $(addprefix github.com/waitless/waitless/pkg/,local local/disk aws/dyn
 conformance: $(EMULATOR) ## Run the tests of all stores and print their cases side by side
 	go test -timeout 10m -json $(STORES) | go run ./pkg/cmd/conformance
 
+# Its kills and late wakes take a minute and a half of waiting, so `make test` leaves them out.
+.PHONY: test-faults
+test-faults: $(EMULATOR) $(SAM) ## Kill the functions of a stack between their effects, and lose and double messages
+	go test -count=1 -timeout 10m -v ./pkg/aws/stack -run '^TestFaults$$' -faults | grep -v -e '^=== '
+
 .PHONY: test-sam
 test-sam: $(EMULATOR) $(SAM) ## Run the functions in containers, by `sam local` (Docker)
 	@docker version >/dev/null 2>&1 && command -v busybox >/dev/null \

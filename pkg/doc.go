@@ -196,4 +196,17 @@
 // Reason: a function that was composed without a limit, and a right that names the wrong thing, pass every test but this one. One
 // right is added for the emulator, which takes each schedule for one of the group "default"; that the wait comes in time
 // without the right, too, by the queue alone, was seen before it was added.
+//
+// # 19. How is a deployed function killed between two effects?
+//
+// Options: at random instants only; a function that ends itself at a point that its environment names; the failpoints of record
+// 15.
+//
+// Choice: the last. They are a package of their own now (engine/failpoints), which stands around the ports of whoever composes an
+// engine. What it tells names the execution and the process, too: a function works on many executions, and all that it works on
+// die with it. The stack of that test has workers that live three seconds, and engine.Config.WorkerLife says so: what waits for
+// twice a worker's life waits six.
+//
+// Reason: the test alone decides which process dies where, so nothing is deployed between two kills. It knows what else a process
+// worked on, so calls are counted against the kills that an execution has seen.
 package pkg

@@ -55,11 +55,12 @@ var house = []row{
 		path: "pkg/engine/enginetest", testing: true,
 		ours: []string{"pkg/engine", "pkg/machine", "pkg/fdl", "pkg/expr", "pkg/token"},
 	},
+	{path: "pkg/engine/failpoints", ours: []string{"pkg/engine", "pkg/machine", "pkg/token"}},
 	{path: "pkg/resume", ours: []string{"pkg/expr", "pkg/token", "pkg/jobs"}},
 	{path: "pkg/resume/resumetest", testing: true, ours: []string{"pkg/resume", "pkg/expr", "pkg/token", "pkg/jobs"}},
 
 	{
-		path: "pkg/local", ours: append([]string{"pkg/jobs/simulated"}, useCases...),
+		path: "pkg/local", ours: append([]string{"pkg/engine/failpoints", "pkg/jobs/simulated"}, useCases...),
 		modules: []string{"github.com/mattn/go-shellwords", yaml},
 	},
 	{path: "pkg/local/disk", ours: append([]string{"pkg/local"}, useCases...), modules: []string{"github.com/cockroachdb/pebble"}},
@@ -92,7 +93,7 @@ var house = []row{
 		path: "pkg/aws/lambdas/*", modules: []string{awsSDK},
 		ours: append([]string{
 			"pkg/aws/lambdas/environment", "pkg/aws/gateway", "pkg/aws/dynamo", "pkg/aws/queue", "pkg/aws/wakes", "pkg/aws/wakes/schedules",
-			"pkg/aws/tasks", "pkg/aws/services", "pkg/aws/recipients", "pkg/aws/bus", "pkg/aws/secrets",
+			"pkg/aws/tasks", "pkg/aws/services", "pkg/aws/recipients", "pkg/aws/bus", "pkg/aws/secrets", "pkg/engine/failpoints",
 		}, composed...),
 	},
 	{

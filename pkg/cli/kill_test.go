@@ -127,7 +127,7 @@ func stopsOrAnswers(v *victim, token string) {
 // killGap is a gap between two effects and the story that comes to it.
 type killGap struct {
 	rule  string // of the engine's contract
-	gap   string // as failpoints.go of package local names it
+	gap   string // as package failpoints names it
 	story killStory
 	// after is the gap in which a process has to be killed first, for a gap that
 	// only who takes over comes to; of several, one process after the other.
@@ -277,6 +277,7 @@ func TestKilledAtEveryGap(t *testing.T) {
 		t.Skip("starts some eight hundred processes")
 	}
 	lookAt(t, "../local/failpoints.go") // which no test is built with
+	lookAt(t, "../engine/failpoints/failpoints.go")
 	var count killCount
 	t.Cleanup(func() { count.report(t) }) // when all are through
 	for _, at := range killGaps {

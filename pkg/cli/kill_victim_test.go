@@ -111,9 +111,9 @@ func hear(ctx context.Context, conn net.Conn, gaps chan<- toldGap) {
 	if err != nil {
 		return // the process was killed
 	}
-	gap, step, _ := strings.Cut(strings.TrimSpace(line), "\t")
+	told := strings.Split(line, "\t") // gap, step, execution, process
 	select {
-	case gaps <- toldGap{conn, gap, step}:
+	case gaps <- toldGap{conn, told[0], told[1]}:
 	case <-ctx.Done():
 	}
 }

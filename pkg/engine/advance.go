@@ -269,7 +269,7 @@ func (w *worker) unresolved(ctx context.Context, base Item, state machine.State,
 	_, known := w.known(state.Waiting)
 	own := slices.Contains(w.nonces, base.Nonce)
 	past := machine.PastUnknown
-	switch ends := since.Add(workerLife); {
+	switch ends := since.Add(w.engine.WorkerLife); {
 	case own && !known:
 		past = machine.PastNone
 	case since.Before(w.engine.Born):

@@ -25,7 +25,7 @@ func (w *worker) ended(state machine.State) bool {
 // endAgain tells of the end again, once the worker that committed it cannot
 // live (rule 7).
 func (w *worker) endAgain(ctx context.Context, base Item, state machine.State) (Verdict, error) {
-	ends := state.At.Add(workerLife)
+	ends := state.At.Add(w.engine.WorkerLife)
 	own := slices.Contains(w.nonces, base.Nonce) || state.At.Before(w.engine.Born)
 	if !own && w.now.Before(ends) {
 		return Verdict{PutBack: ends}, nil

@@ -32,6 +32,9 @@ type Config struct {
 	// is never more than one: workers of before are dead. Zero where several
 	// processes work together.
 	Born time.Time
+	// WorkerLife is twice as long as any worker lives: after that nobody else
+	// will finish what it entered (rule 7). Zero means a minute.
+	WorkerLife time.Duration
 	// Now is the clock.
 	Now func() time.Time
 	// Limits bound each execution; zero values mean the defaults.
@@ -53,6 +56,9 @@ type Engine struct{ Config }
 func New(config Config) *Engine {
 	if config.Observer == nil {
 		config.Observer = nobody{}
+	}
+	if config.WorkerLife == 0 {
+		config.WorkerLife = workerLife
 	}
 	if config.Fresh == nil {
 		config.Fresh = randomText
@@ -100,8 +106,7 @@ const (
 	commitPatience = time.Hour
 	// resendDelay is the delay of a wake that is sent again.
 	resendDelay = time.Second
-	// workerLife is twice as long as any worker lives: after that nobody else
-	// will finish what it entered (rule 7).
+	// workerLife is the WorkerLife of a configuration that has none.
 	workerLife = 60 * time.Second
 	// maxTries bounds how often one wake is applied after lost races (rule 4).
 	maxTries = 10

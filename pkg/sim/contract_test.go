@@ -207,7 +207,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 7: a young wake repeats",
 		caught: sim.CalledTooOften, edits: one("engine/advance.go",
-			`case !known && w.now.Before(ends):`, `case !known && w.now.Before(ends.Add(-workerLife)):`),
+			`case !known && w.now.Before(ends):`, `case !known && w.now.Before(ends.Add(-w.engine.WorkerLife)):`),
 	},
 	{
 		name:   "rule 7: a repeat without a look at the token",

@@ -53,8 +53,8 @@ func logs(function string) right {
 // rightsOf is what each statement of each role is for.
 func rightsOf(f called) map[string]right {
 	return map[string]right{
-		"Api/ListExecutions": {try: answers("list"), says: failedInside},
-		"Api/ReadAndAppend":  {try: answers("flows", "list"), says: failedInside},
+		"Api/ListExecutions": {try: manages("list"), says: failedInside},
+		"Api/ReadAndAppend":  {try: manages("flows", "list"), says: failedInside},
 		"Api/ReadTokenKey":   {try: beginsAnew("Api"), says: noBeginning},
 		"Api/SendWakes":      {try: starts, says: failedInside},
 		"Api/Tokens":         {try: runs(cli.ExitFailed, expires), says: failedInside},
@@ -106,8 +106,8 @@ const (
 	noBeginning = "Unhandled"
 )
 
-// answers runs a command that needs the management API alone.
-func answers(args ...string) func(trial) error {
+// manages runs a command that needs the management API alone.
+func manages(args ...string) func(trial) error {
 	return func(x trial) error { return x.await(x.begin(cli.ExitSucceeded, args...)) }
 }
 
@@ -205,7 +205,8 @@ func deployForRights(t *testing.T) (stack, called) {
 	const others = "arn:aws:lambda:" + emulator.Region + ":000000000000:function:"
 	other := "other" + strings.ToLower(rand.Text()[:8])
 	f := called{short: "acs:fc:::services/s/functions/StartJob", otherShort: others + other + "-short", otherLong: others + other + "-long"}
-	d := deployment{parameters: []string{"LongestDelay=30", "StatusEvents=on", "CallableFunctions=" + f.otherShort + "," + f.otherLong}}
+	parameters := []string{"LongestDelay=30", "StatusEvents=on", "CallableFunctions=" + f.otherShort + "," + f.otherLong}
+	d := deployment{name: freshName(), build: shipped, parameters: parameters}
 	s := d.get(t)
 	f.long = "acs:fc:::services/s/functions/long"
 	for name, timeout := range map[string]int32{s.name + "-long": 60, other + "-long": 60, other + "-short": 5} {

@@ -51,6 +51,8 @@ func run(m *testing.M) int {
 type deployment struct {
 	name       string
 	parameters []string
+	// build makes what is deployed and answers its template.
+	build func() (template string, err error)
 
 	once  sync.Once
 	stack stack
@@ -66,7 +68,7 @@ type stack struct {
 
 // standard is the stack as it is shipped, but for where the delays of messages
 // end: a test has no fifteen minutes.
-var standard = deployment{name: freshName(), parameters: []string{"LongestDelay=30"}}
+var standard = deployment{name: freshName(), parameters: []string{"LongestDelay=30"}, build: shipped}
 
 // hasty is a stack whose interpreter awaits a second: the calls of the samples'
 // functions, which may take ten, are the task runner's. What is switched off
@@ -74,7 +76,7 @@ var standard = deployment{name: freshName(), parameters: []string{"LongestDelay=
 var hasty = deployment{name: freshName(), parameters: []string{
 	"InterpreterTimeLimit=3", "WakeVisibility=6", "StatusEvents=on",
 	"CallableFunctions=" + theirs, "FunctionNames=Greet=" + theirs,
-}}
+}, build: shipped}
 
 // theirs is a function that is none of the hasty stack's.
 var theirs = "arn:aws:lambda:" + emulator.Region + ":000000000000:function:" + standard.name + "-echo"
@@ -88,7 +90,7 @@ func (d *deployment) get(t *testing.T) stack {
 	if d != &standard {
 		standard.get(t) // it goes first: the longest tests wait for it
 	}
-	d.once.Do(func() { d.stack, d.err = deploy(t.Context(), config, d.name, d.parameters) })
+	d.once.Do(func() { d.stack, d.err = d.deploy(t.Context(), config) })
 	if d.err != nil {
 		t.Fatal(d.err)
 	}
@@ -118,17 +120,18 @@ func readSources(t *testing.T) {
 // they upload.
 var deploying sync.Mutex
 
-func deploy(ctx context.Context, config aws.Config, name string, parameters []string) (stack, error) {
+func (d *deployment) deploy(ctx context.Context, config aws.Config) (stack, error) {
 	deploying.Lock()
 	defer deploying.Unlock()
-	if err := build(); err != nil {
+	template, err := d.build()
+	if err != nil {
 		return stack{}, err
 	}
-	s := stack{name: name}
-	err := inRoot(sam(), variables(config),
-		"deploy", "--template-file", filepath.Join(folder, "build", "template.yaml"), "--stack-name", s.name,
+	s := stack{name: d.name}
+	err = inRoot(sam(), variables(config),
+		"deploy", "--template-file", template, "--stack-name", s.name,
 		"--resolve-s3", "--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset", "--no-progressbar", "--region", config.Region,
-		"--parameter-overrides", strings.Join(append(parameters, "Arch="+architecture()), " "))
+		"--parameter-overrides", strings.Join(append(d.parameters, "Arch="+architecture()), " "))
 	if err != nil {
 		return stack{}, err
 	}
@@ -155,6 +158,11 @@ func installed() error {
 		return errors.New("the SAM CLI is not installed: `make test` installs it, `make unit` runs the tests that need none")
 	}
 	return nil
+}
+
+// shipped is the stack as it is shipped.
+func shipped() (template string, err error) {
+	return filepath.Join(folder, "build", "template.yaml"), build()
 }
 
 func sam() string { return filepath.Join(root, ".tools", "sam", "bin", "sam") }

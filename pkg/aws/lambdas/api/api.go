@@ -60,9 +60,10 @@ type stack struct {
 }
 
 func (s stack) handler(keys token.Keys) http.Handler {
+	waits := watched(s.waits)
 	return rest.Handler(rest.Config{
-		Engine: engine.New(engine.Config{Log: s.log, Flows: s.log, Outcomes: s.waits, Wakes: s.wakes, Keys: keys, Now: time.Now}),
-		Tokens: resume.New(resume.Config{Keys: keys, Outcomes: s.waits, Wakes: wakes.ForTokens(s.wakes), Now: time.Now}),
+		Engine: engine.New(engine.Config{Log: watchedLog(s.log), Flows: s.log, Outcomes: waits, Wakes: s.wakes, Keys: keys, Now: time.Now}),
+		Tokens: resume.New(resume.Config{Keys: keys, Outcomes: waits, Wakes: wakes.ForTokens(s.wakes), Now: time.Now}),
 		Index:  s.log, Flows: s.log, Log: s.told,
 	})
 }

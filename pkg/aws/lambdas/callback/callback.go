@@ -36,7 +36,7 @@ func New(getenv func(string) string) (gateway.Function, error) {
 		return nil, err
 	}
 	tokens := resume.Config{
-		Outcomes: dynamo.NewWaits(dynamodb.NewFromConfig(config), waits), Wakes: wakes.ForTokens(sender), Now: time.Now,
+		Outcomes: watched(dynamo.NewWaits(dynamodb.NewFromConfig(config), waits)), Wakes: wakes.ForTokens(sender), Now: time.Now,
 	}
 	keys := &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: key, Now: time.Now}
 	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (answer events.APIGatewayV2HTTPResponse, err error) {

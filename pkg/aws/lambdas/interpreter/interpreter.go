@@ -57,7 +57,7 @@ func New(getenv func(string) string) (Handler, error) {
 		}
 		receiver := &wakes.Receiver{
 			Receiver: queue.Receiver{Client: queues, URL: s.wakeQueue, Now: time.Now, Log: log, Line: "wake", Needs: s.longestCall()},
-			Advance:  engine.New(config).Advance,
+			Advance:  advance(engine.New(watched(config))),
 		}
 		return receiver.Handle(ctx, event)
 	}, nil
@@ -75,6 +75,7 @@ func (s settings) engine(queues *sqs.Client, log *slog.Logger) (engine.Config, e
 	return engine.Config{
 		Log: store, Flows: store, Outcomes: dynamo.NewWaits(tables, s.waitsTable), Wakes: sender, Tasks: s.tasks(),
 		TaskQueue: taskQueue, Ends: s.ends(taskQueue), Now: time.Now, Limits: machine.Limits{Direct: s.longestCall()},
+		WorkerLife: 2 * s.timeLimit,
 	}, nil
 }
 

@@ -1,0 +1,445 @@
+package stack_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/waitless/waitless/pkg/aws/dynamo"
+	"github.com/waitless/waitless/pkg/aws/emulator"
+	"github.com/waitless/waitless/pkg/aws/secrets"
+	"github.com/waitless/waitless/pkg/aws/wakes"
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/engine/failpoints"
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// faults are tests on a stack of their own, whose functions tell every gap
+// between two effects; `make test-faults` runs them.
+var faults = flag.Bool("faults", false, "kill the functions of a stack between their effects, which takes minutes")
+
+// faulty is the stack whose workers live three seconds at most, and whose wakes
+// come again six seconds after one was killed. Delays of messages end as shipped.
+var faulty = deployment{name: freshName(), parameters: []string{"InterpreterTimeLimit=3", "WakeVisibility=6"}, build: watched}
+
+// watched are the shipped functions, but for those that tell their gaps.
+func watched() (template string, err error) {
+	if _, err := shipped(); err != nil {
+		return "", err
+	}
+	built := filepath.Join(folder, "watched")
+	if err := os.CopyFS(built, os.DirFS(filepath.Join(folder, "build"))); err != nil {
+		return "", err
+	}
+	for function, source := range map[string]string{"InterpreterFunction": "interpreter", "ApiFunction": "api", "CallbackFunction": "callback"} {
+		binary := filepath.Join(built, function, "bootstrap")
+		err = errors.Join(err, inRoot("go", []string{"CGO_ENABLED=0"}, "build", "-tags", "lambda.norpc,failpoints", "-o", binary, "./functions/"+source))
+	}
+	return filepath.Join(built, "template.yaml"), err
+}
+
+// faultyStack is the stack, and its engine in this process.
+type faultyStack struct {
+	stack
+	*engine.Engine
+
+	keys  token.Keys
+	heard *overseer
+}
+
+var faultyOnce = sync.OnceValues(func() (*overseer, error) { return listen(filepath.Join(folder, "gaps")) })
+
+// withFaults deploys the stack for the first test that needs it.
+func withFaults(t *testing.T) *faultyStack {
+	t.Helper()
+	if !*faults {
+		t.Skip("takes minutes: `make test-faults` runs it")
+	}
+	s := faulty.get(t)
+	config := emulator.Config(t)
+	heard, err := faultyOnce()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := heard.setUp(t.Context(), s, lambda.NewFromConfig(config)); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := secrets.TokenKeys(t.Context(), secretsmanager.NewFromConfig(config), s.resources["TokenKey"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	sender, err := wakes.New(wakes.Config{Client: sqs.NewFromConfig(config), URL: s.resources["WakeQueue"], Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables := dynamodb.NewFromConfig(config)
+	store := dynamo.NewLog(tables, s.resources["LogTable"], time.Now)
+	e := engine.New(engine.Config{
+		Log: store, Flows: store, Outcomes: dynamo.NewWaits(tables, s.resources["WaitsTable"]), Wakes: sender, Keys: keys, Now: time.Now,
+	})
+	return &faultyStack{s, e, keys, heard}
+}
+
+// setUp tells the functions where their gaps are heard of, and makes calls of
+// echo short ones: they last no longer than the interpreter awaits an answer.
+func (o *overseer) setUp(ctx context.Context, s stack, client *lambda.Client) error {
+	o.once.Do(func() {
+		for _, function := range []string{"InterpreterFunction", "ApiFunction", "CallbackFunction"} {
+			name := aws.String(s.resources[function])
+			now, err := client.GetFunctionConfiguration(ctx, &lambda.GetFunctionConfigurationInput{FunctionName: name})
+			if err != nil {
+				o.err = err
+				return
+			}
+			now.Environment.Variables[failpoints.Socket] = o.socket
+			_, err = client.UpdateFunctionConfiguration(ctx, &lambda.UpdateFunctionConfigurationInput{
+				FunctionName: name, Environment: &types.Environment{Variables: now.Environment.Variables},
+			})
+			o.err = errors.Join(o.err, err)
+		}
+		_, err := client.UpdateFunctionConfiguration(ctx, &lambda.UpdateFunctionConfigurationInput{
+			FunctionName: aws.String(s.resources["EchoFunction"]), Timeout: aws.Int32(1),
+		})
+		o.err = errors.Join(o.err, err)
+	})
+	return o.err
+}
+
+// put puts a flow of testdata/faults.
+func (s *faultyStack) put(t *testing.T, flow string) machine.Flow {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata/faults", flow+".yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put, err := s.Flows.Put(t.Context(), flow, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return put
+}
+
+// register tells the overseer of an execution that is to come.
+func (s *faultyStack) register(flow string, v *victim) {
+	v.id = engine.NewID(flow, v.name)
+	v.ended = make(chan struct{})
+	v.calls = map[string]int{}
+	v.answered = map[string]bool{}
+	s.heard.add(v)
+}
+
+// begin starts an execution.
+func (s *faultyStack) begin(t *testing.T, flow string, v *victim) {
+	t.Helper()
+	s.register(flow, v)
+	request := engine.StartRequest{Flow: s.put(t, flow), Execution: v.name, Input: expr.Object()}
+	if _, err := s.Start(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// await waits for the end of the execution.
+func (v *victim) await(t *testing.T) {
+	t.Helper()
+	select {
+	case <-v.ended:
+		v.people.Wait()
+	case <-time.After(3 * time.Minute):
+		t.Fatalf("%s has not ended; the last gap was %q, and kills at %q are left", v.name, v.last, v.at)
+	}
+}
+
+// passed is what an execution went through.
+type passed struct {
+	Type machine.EventType
+	Step int
+}
+
+func (s *faultyStack) passed(t *testing.T, v *victim) (machine.State, []passed) {
+	t.Helper()
+	state, err := s.Describe(t.Context(), v.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	history, err := s.History(t.Context(), v.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []passed
+	for _, e := range history {
+		all = append(all, passed{e.Type, e.Step})
+	}
+	return state, all
+}
+
+// plays are who takes part in the flows, beside who is killed.
+var plays = map[string]func(t *testing.T, s *faultyStack, v *victim){
+	"callbacks": answers, "slow": answers, "heartbeat": beats, "stopped": stops,
+}
+
+// waiting is the token that the execution waits for, if its function was told.
+func (s *faultyStack) waiting(t *testing.T, v *victim) (text string, ok bool) {
+	t.Helper()
+	state, err := s.Describe(t.Context(), v.id)
+	switch {
+	case engine.CodeOf(err) == engine.CodeNotFound: // its start is on the way
+		return "", false
+	case err != nil:
+		t.Error(err)
+		return "", false
+	}
+	if state.Waiting == nil || !state.Waiting.Submitted {
+		return "", false
+	}
+	id, ok := token.HandleID(state.Waiting.Handle)
+	return s.keys.Sign(id), ok
+}
+
+// once asks for something to be done for each token.
+func (v *victim) once(text string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	done := v.answered[text]
+	v.answered[text] = true
+	return !done
+}
+
+func answers(t *testing.T, s *faultyStack, v *victim) {
+	t.Helper()
+	if text, ok := s.waiting(t, v); ok && v.once(text) {
+		s.insist(t, "/callbacks/"+text, `{"status":"ok"}`)
+	}
+}
+
+// insist posts until it is answered: an answer may be lost.
+func (s *faultyStack) insist(t *testing.T, path, body string) {
+	t.Helper()
+	status, answer := s.post(t, path, body)
+	for try := 0; status >= http.StatusInternalServerError && try < killTries; try++ {
+		status, answer = s.post(t, path, body)
+	}
+	if status != http.StatusOK {
+		t.Errorf("%d %s", status, answer)
+	}
+}
+
+func beats(t *testing.T, s *faultyStack, v *victim) {
+	t.Helper()
+	if text, ok := s.waiting(t, v); ok && v.once(text) {
+		s.insist(t, "/callbacks/"+text+"/heartbeat", "")
+	}
+}
+
+func stops(t *testing.T, s *faultyStack, v *victim) {
+	t.Helper()
+	if text, ok := s.waiting(t, v); ok && v.once(text) {
+		if err := s.Stop(t.Context(), v.id, "Operator", "enough"); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// faultyFlows are the flows of testdata/faults and how they end.
+var faultyFlows = map[string]machine.Status{
+	"calls": machine.StatusSucceeded, "wait": machine.StatusSucceeded, "claims": machine.StatusSucceeded, "long": machine.StatusSucceeded,
+	"callbacks": machine.StatusSucceeded, "slow": machine.StatusSucceeded, "refused": machine.StatusFailed, "deadline": machine.StatusFailed,
+	"heartbeat": machine.StatusFailed, "stopped": machine.StatusStopped,
+}
+
+// faultyOnceSteps are steps with atMostOnce.
+var faultyOnceSteps = map[string][]string{"claims": {"First", "Second", "Last"}}
+
+// killPoint is a flow and the gaps in which its interpreters are killed, one
+// after the other.
+type killPoint struct {
+	flow string
+	at   []string
+}
+
+// killPoints are the gaps that an interpreter comes to by itself.
+var killPoints = []killPoint{
+	{"calls", []string{"receive > call"}},
+	{"calls", []string{"call > commit call"}},
+	{"calls", []string{"commit call > call"}},
+	{"calls", []string{"call > commit end"}},
+	{"calls", []string{"commit end > delete"}},
+	{"calls", []string{"commit end > delete", "receive > delete"}},
+
+	{"wait", []string{"call > send timer"}},
+	{"wait", []string{"send timer > commit wait"}},
+	{"wait", []string{"commit wait > delete"}},
+
+	{"claims", []string{"receive > send timer"}},
+	{"claims", []string{"send timer > commit claim"}},
+	{"claims", []string{"commit claim > claimed call"}},
+	{"claims", []string{"claimed call > send timer"}},
+	{"claims", []string{"claimed call > commit call"}},
+	{"claims", []string{"claimed call > commit end"}},
+
+	{"long", []string{"call > commit token"}},
+	{"long", []string{"receive > commit call"}},
+	{"long", []string{"receive > commit token"}},
+	{"long", []string{"commit token > queue"}},
+	{"long", []string{"queue > commit submitted"}},
+	{"long", []string{"commit submitted > delete"}},
+	{"long", []string{"commit call > call", "find pending > call"}},
+	{"long", []string{"commit token > queue", "find pending > queue"}},
+
+	{"callbacks", []string{"receive > commit token"}},
+	{"callbacks", []string{"commit token > submission"}},
+	{"callbacks", []string{"submission > commit submitted"}},
+	{"callbacks", []string{"commit submitted > delete"}},
+	{"callbacks", []string{"commit token > submission", "find pending > submission"}},
+
+	{"slow", []string{"commit token > queue"}},
+	{"slow", []string{"queue > commit queued"}},
+	{"slow", []string{"commit queued > delete"}},
+	{"slow", []string{"receive > commit submitted"}},
+
+	{"refused", []string{"submission > close by submit"}},
+	{"refused", []string{"close by submit > commit end"}},
+	{"refused", []string{"close by submit > commit end", "find pending > commit end"}},
+
+	{"deadline", []string{"receive > close by deadline"}},
+	{"deadline", []string{"close by deadline > commit end"}},
+
+	{"heartbeat", []string{"receive > close by heartbeat"}},
+	{"heartbeat", []string{"close by heartbeat > send timer"}},
+	{"heartbeat", []string{"close by heartbeat > commit end"}},
+
+	{"stopped", []string{"receive > commit ending"}},
+	{"stopped", []string{"commit ending > close by stop"}},
+	{"stopped", []string{"close by stop > commit end"}},
+	{"stopped", []string{"commit ending > close by stop", "find pending > close by stop"}},
+}
+
+// killTries is how many executions may miss their gap, because the process died
+// in that of another one.
+const killTries = 5
+
+// TestFaults has what goes wrong on AWS go wrong: nothing is lost, and nothing
+// is done too often.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	s := withFaults(t)
+	for name, test := range map[string]func(*testing.T, *faultyStack){
+		"interpreters are killed":          interpretersAreKilled,
+		"wakes come twice, late or forged": wakesAreForged,
+		"a wake comes twice at once":       aWakeIsDoubled,
+		"answers are lost":                 answersAreLost,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, s)
+		})
+	}
+}
+
+// interpretersAreKilled kills an interpreter in each gap between two of its
+// effects, each in an execution of its own, and all side by side: what else the
+// process worked on dies with it. Every execution ends as it does without.
+func interpretersAreKilled(t *testing.T, s *faultyStack) {
+	t.Helper()
+	want := s.undisturbed(t)
+	begin := time.Now()
+	t.Cleanup(func() {
+		t.Logf("%d kills at %d points, %s", s.heard.kills(), len(killPoints), time.Since(begin).Round(time.Second))
+	})
+	for i, at := range killPoints {
+		t.Run(fmt.Sprint(at.flow, at.at), func(t *testing.T) {
+			t.Parallel()
+			for try := range killTries {
+				v := &victim{name: fmt.Sprintf("killed-%d-%d", i, try), at: slices.Clone(at.at)}
+				v.play(t, s, at.flow)
+				v.check(t, s, at.flow, want[at.flow])
+				if len(v.at) == 0 {
+					return
+				}
+			}
+			t.Error("the gap was never reached")
+		})
+	}
+}
+
+// undisturbed is what each flow goes through when nobody is killed.
+func (s *faultyStack) undisturbed(t *testing.T) map[string][]passed {
+	t.Helper()
+	all := map[string]*victim{}
+	for flow := range faultyFlows {
+		all[flow] = &victim{name: "undisturbed"}
+		all[flow].told(t, s, flow)
+		s.begin(t, flow, all[flow])
+	}
+	want := map[string][]passed{}
+	for flow, v := range all {
+		v.await(t)
+		state, through := s.passed(t, v)
+		if state.Status != faultyFlows[flow] {
+			t.Fatalf("%s is %s: %s %s", flow, state.Status, state.Error, state.Cause)
+		}
+		want[flow] = through
+	}
+	return want
+}
+
+// told has those who take part told of the gaps.
+func (v *victim) told(t *testing.T, s *faultyStack, flow string) {
+	t.Helper()
+	if play := plays[flow]; play != nil {
+		v.submitted = func() { play(t, s, v) }
+	}
+}
+
+func (v *victim) play(t *testing.T, s *faultyStack, flow string) {
+	t.Helper()
+	v.told(t, s, flow)
+	s.begin(t, flow, v)
+	v.await(t)
+}
+
+// stable leaves out what a deadline may come before, when an interpreter
+// was killed.
+func stable(flow string, through []passed) []passed {
+	if flow != "deadline" && flow != "heartbeat" {
+		return through
+	}
+	return slices.DeleteFunc(slices.Clone(through), func(p passed) bool { return p.Type == machine.TaskSubmitted })
+}
+
+// check looks at an execution whose interpreters were killed.
+func (v *victim) check(t *testing.T, s *faultyStack, flow string, want []passed) {
+	t.Helper()
+	state, through := s.passed(t, v)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	interrupted := state.Status == machine.StatusFailed && state.Error == "FnF.TaskInterrupted" && faultyOnceSteps[flow] != nil
+	if !interrupted && (state.Status != faultyFlows[flow] || !slices.Equal(stable(flow, through), stable(flow, want))) {
+		t.Errorf("it is %s (%s %s) after %v; want %s after %v", state.Status, state.Error, state.Cause, through, faultyFlows[flow], want)
+	}
+	for step, calls := range v.calls {
+		most := 1 + v.killed
+		if slices.Contains(faultyOnceSteps[flow], step) {
+			most = 1
+		}
+		if calls > most {
+			t.Errorf("%s was called %d times, and %d interpreters were killed", step, calls, v.killed)
+		}
+	}
+}

@@ -1,0 +1,239 @@
+package stack_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/waitless/waitless/pkg/aws/emulator"
+	"github.com/waitless/waitless/pkg/aws/wakes"
+	"github.com/waitless/waitless/pkg/cli"
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// sendWakes puts messages into the wake queue, as anybody with the right could.
+func (s *faultyStack) sendWakes(t *testing.T, all ...engine.Wake) error {
+	t.Helper()
+	for _, wake := range all {
+		body, err := wakes.Encode(wake)
+		if err != nil {
+			return err
+		}
+		if err := s.sendBody(t, body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *faultyStack) sendBody(t *testing.T, body string) error {
+	t.Helper()
+	url := s.resources["WakeQueue"]
+	_, err := sqs.NewFromConfig(emulator.Config(t)).SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &url, MessageBody: &body})
+	return err
+}
+
+// hearsOf answers a channel that gets the gap each time that it is told.
+func (v *victim) hearsOf(gaps ...string) <-chan string {
+	heard := make(chan string, 100)
+	v.watch = func(gap string) {
+		if slices.Contains(gaps, gap) {
+			heard <- gap
+		}
+	}
+	return heard
+}
+
+func hear(t *testing.T, heard <-chan string) {
+	t.Helper()
+	select {
+	case <-heard:
+	case <-time.After(time.Minute):
+		t.Fatal("nobody told of the gap")
+	}
+}
+
+// Wakes that come twice, early, late, or from nobody change nothing.
+func wakesAreForged(t *testing.T, s *faultyStack) {
+	t.Helper()
+	plain := &victim{name: "once"}
+	plain.play(t, s, "wait")
+	_, want := s.passed(t, plain)
+
+	v := &victim{name: "disturbed"}
+	waits := v.hearsOf("commit wait > delete")
+	s.begin(t, "wait", v)
+	hear(t, waits)
+	item, err := s.Log.Latest(t.Context(), v.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, err := s.Describe(t.Context(), v.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := &victim{name: "nobody", id: engine.NewID("wait", "nobody"), calls: map[string]int{}, ended: make(chan struct{})}
+	dropped := nobody.hearsOf("receive > delete")
+	s.heard.add(nobody)
+	all := forgeries(s, v.id, state.Timer, item.Seq)
+	err = errors.Join(s.sendBody(t, `{"v":1}`), s.sendWakes(t, all...), s.sendWakes(t, engine.Wake{Execution: nobody.id, Cause: machine.CauseStart}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hear(t, dropped)
+	v.await(t)
+	v.check(t, s, "wait", want)
+	history, err := s.History(t.Context(), v.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	woken := slices.IndexFunc(history, func(e machine.Event) bool { return e.Type == machine.StepSucceeded })
+	if woken < 0 || history[woken].At.Before(state.Timer.Due) {
+		t.Errorf("it was woken before %s: %v", state.Timer.Due, history)
+	}
+	s.late(t, v, all)
+}
+
+// forgeries are a timer that came twice and one that came early, and wakes of
+// what there is not.
+func forgeries(s *faultyStack, id engine.ID, live machine.Timer, seq uint64) []engine.Wake {
+	now := time.Now()
+	handle := s.keys.Handle(token.ID{Execution: id, Number: 99, Expires: now.Add(time.Hour)})
+	return []engine.Wake{
+		{Execution: id, Cause: live.Tag, Due: live.Due, Sent: now, Seq: seq},
+		{Execution: id, Cause: live.Tag, Due: live.Due, Sent: now, Seq: seq},
+		{Execution: id, Cause: live.Tag, Due: now.Add(-time.Hour), Sent: now.Add(-time.Hour), Seq: seq},
+		{Execution: id, Cause: "0123456789abcdef", Due: now, Sent: now, Seq: seq},
+		{Execution: id, Cause: machine.CauseStart, Due: now, Sent: now},
+		{Execution: id, Cause: machine.CauseStop, Due: now, Sent: now.Add(-time.Hour)},
+		{Execution: id, Cause: handle, Due: now, Sent: now.Add(-time.Hour)},
+		{Execution: id, Cause: machine.CauseAnswer(handle), Due: now, Sent: now.Add(-time.Hour)},
+	}
+}
+
+// late sends the wakes once more, to an execution that has ended.
+func (s *faultyStack) late(t *testing.T, v *victim, all []engine.Wake) {
+	t.Helper()
+	before, err := s.Log.Latest(t.Context(), v.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.mu.Lock()
+	heard := v.hearsOf("receive > delete")
+	v.mu.Unlock()
+	if err := s.sendWakes(t, all...); err != nil {
+		t.Fatal(err)
+	}
+	for range all {
+		hear(t, heard)
+	}
+	if after, err := s.Log.Latest(t.Context(), v.id); err != nil || after.Seq != before.Seq {
+		t.Errorf("item %d follows item %d, error %v", after.Seq, before.Seq, err)
+	}
+}
+
+// A wake that comes twice while its first worker lives is put back: nothing is
+// done a second time.
+func aWakeIsDoubled(t *testing.T, s *faultyStack) {
+	t.Helper()
+	for try := range killTries {
+		if s.doubled(t, fmt.Sprintf("doubled-%d", try)) {
+			return
+		}
+	}
+	t.Error("no wake was put back")
+}
+
+// doubled reports whether the wake came the second time while the first worker
+// lived.
+func (s *faultyStack) doubled(t *testing.T, name string) bool {
+	t.Helper()
+	const flow = "callbacks"
+	v := &victim{name: name}
+	v.told(t, s, flow)
+	var sent atomic.Bool
+	putBack := make(chan struct{}, 100)
+	v.watch = func(gap string) {
+		switch {
+		case gap == "find pending > put back":
+			putBack <- struct{}{}
+		case gap == "commit token > submission" && sent.CompareAndSwap(false, true):
+			if err := s.sendWakes(t, engine.Wake{Execution: v.id, Cause: machine.CauseStart, Sent: time.Now()}); err != nil {
+				t.Error(err)
+			}
+			<-putBack
+		}
+	}
+	s.begin(t, flow, v)
+	v.await(t)
+	state, _ := s.passed(t, v)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	once := v.calls["First"] == 1 && v.calls["Between"] == 1 && v.calls["Last"] == 1
+	if state.Status != machine.StatusSucceeded || v.calls["First"] > 2 {
+		t.Errorf("it is %s (%s %s) after the calls %v", state.Status, state.Error, state.Cause, v.calls)
+	}
+	return once
+}
+
+// lostAnswers are gaps in which a function of an API dies, and what was asked of
+// it.
+var lostAnswers = []string{
+	"send start > commit start", "commit start > answer", "send stop > keep stop", "keep stop > answer",
+	"send wake > close by hand", "close by hand > answer",
+}
+
+// Whoever gets no answer asks again, and hears what he would have heard.
+func answersAreLost(t *testing.T, s *faultyStack) {
+	t.Helper()
+	for i, gap := range lostAnswers {
+		t.Run(gap, func(t *testing.T) {
+			t.Parallel()
+			flow := "callbacks"
+			if gap == "send stop > keep stop" || gap == "keep stop > answer" {
+				flow = "stopped"
+			}
+			v := &victim{name: fmt.Sprintf("lost-%d", i), at: []string{gap}}
+			v.submitted = func() { plays[flow](t, s, v) }
+			if flow == "stopped" {
+				v.submitted = func() { s.stopAgain(t, v) }
+			}
+			s.register(flow, v)
+			s.askAgain(t, "start", "pkg/aws/stack/testdata/faults/"+flow+".yaml", "--name", v.name)
+			v.await(t)
+			state, _ := s.passed(t, v)
+			if state.Status != faultyFlows[flow] || len(v.at) > 0 {
+				t.Errorf("it is %s (%s %s), and %q was not reached", state.Status, state.Error, state.Cause, v.at)
+			}
+		})
+	}
+}
+
+func (s *faultyStack) stopAgain(t *testing.T, v *victim) {
+	t.Helper()
+	if text, ok := s.waiting(t, v); ok && v.once(text) {
+		s.askAgain(t, "stop", "stopped/"+v.name, "--error", "Operator", "--cause", "enough")
+	}
+}
+
+// askAgain runs the command until it is answered. Who asks for a stop again may
+// hear that it has come to pass.
+func (s *faultyStack) askAgain(t *testing.T, args ...string) {
+	t.Helper()
+	got := s.do(t, args...)
+	for try := 0; got.exit == cli.ExitInternal && try < killTries; try++ {
+		got = s.do(t, args...)
+	}
+	ended := args[0] == "stop" && strings.Contains(got.stderr, "it ended before, with the status Stopped")
+	if got.exit != cli.ExitSucceeded && !ended {
+		t.Errorf("%v: %+v", args, got)
+	}
+}
