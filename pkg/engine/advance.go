@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -487,6 +488,10 @@ func (w *worker) call(ctx context.Context, call machine.Call) (token.Outcome, er
 	if known, ok := w.results[call.Attempt]; ok && expr.Equal(known.input, call.Input) {
 		return known.outcome, nil
 	}
+	if w.engine.tooLate(ctx) {
+		clear(w.results) // which are committed; see below
+		return token.Outcome{}, errTooLate
+	}
 	w.engine.Observer.Calling(call, w.engine.Now())
 	outcome, err := w.engine.Tasks.Call(ctx, call)
 	if err != nil {
@@ -497,6 +502,17 @@ func (w *worker) call(ctx context.Context, call machine.Call) (token.Outcome, er
 	}
 	w.results[call.Attempt] = result{input: call.Input, outcome: outcome}
 	return outcome, nil
+}
+
+// errTooLate leaves a call to the worker that gets the wake next.
+var errTooLate = errors.New("this worker's time does not last for another call")
+
+// tooLate reports whether a call that is begun now might be cut off, and then
+// be made again by somebody who cannot know how far it got.
+func (e *Engine) tooLate(ctx context.Context) bool {
+	direct := cmp.Or(e.Limits.Direct, machine.DefaultDirect)
+	deadline, limited := ctx.Deadline()
+	return limited && time.Until(deadline) < direct+direct/10
 }
 
 // commit sends the timer that the state names, then puts the next item

@@ -13,6 +13,22 @@ import (
 
 // arbiterCases are rule 9 where time is what ends an attempt.
 var arbiterCases = []ruleCase{
+	{"rule 7: a worker without time for a call leaves it to the next one", func(b *bench) {
+		start := b.begin(taskFlow("First"))
+		late, cancel := context.WithTimeout(b.t.Context(), machine.DefaultDirect)
+		defer cancel()
+		if _, err := b.Advance(late, start); err == nil {
+			b.t.Error("a worker that has ten seconds makes a call that may take ten")
+		}
+		b.wantTrace("read")
+		b.answer("First", `{}`)
+		early, cancel := context.WithTimeout(b.t.Context(), time.Hour)
+		defer cancel()
+		if _, err := b.Advance(early, start); err != nil {
+			b.t.Error(err)
+		}
+		b.wantTrace("read", "call First", "write 1")
+	}},
 	{"rule 9: an attempt has one token, also after the keys were replaced", func(b *bench) {
 		b.ask(askFlow)
 		flow, err := b.Flows.Flow(b.t.Context(), put(b.t, b.store, benchFlow, askFlow))

@@ -45,12 +45,14 @@ func New(getenv func(string) string) (Handler, error) {
 	}
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	queues := sqs.NewFromConfig(s.aws)
-	config, err := s.engine(queues, log)
+	functions, fresh := tasks.NewClient(s.aws)
+	config, err := s.engine(queues, functions, log)
 	if err != nil {
 		return nil, err
 	}
 	keys := &secrets.Keys{Client: secretsmanager.NewFromConfig(s.aws), Secret: s.tokenKey, Now: time.Now}
 	return func(ctx context.Context, event events.SQSEvent) (response events.SQSEventResponse, err error) {
+		fresh()
 		config := config
 		if config.Keys, err = keys.Get(ctx); err != nil {
 			return response, err
@@ -64,7 +66,7 @@ func New(getenv func(string) string) (Handler, error) {
 }
 
 // engine is what an engine works with, but for the keys.
-func (s settings) engine(queues *sqs.Client, log *slog.Logger) (engine.Config, error) {
+func (s settings) engine(queues *sqs.Client, functions *lambda.Client, log *slog.Logger) (engine.Config, error) {
 	sender, err := s.wakes(queues, log)
 	if err != nil {
 		return engine.Config{}, err
@@ -73,7 +75,7 @@ func (s settings) engine(queues *sqs.Client, log *slog.Logger) (engine.Config, e
 	store := dynamo.NewLog(tables, s.logTable, time.Now)
 	taskQueue := &tasks.Queue{Client: queues, URL: s.taskQueue}
 	return engine.Config{
-		Log: store, Flows: store, Outcomes: dynamo.NewWaits(tables, s.waitsTable), Wakes: sender, Tasks: s.tasks(),
+		Log: store, Flows: store, Outcomes: dynamo.NewWaits(tables, s.waitsTable), Wakes: sender, Tasks: s.tasks(functions),
 		TaskQueue: taskQueue, Ends: s.ends(taskQueue), Now: time.Now, Limits: machine.Limits{Direct: s.longestCall()},
 		WorkerLife: 2 * s.timeLimit,
 	}, nil
@@ -118,8 +120,8 @@ func (s settings) wakes(queues *sqs.Client, log *slog.Logger) (*wakes.Wakes, err
 	})
 }
 
-func (s settings) tasks() *tasks.Tasks {
-	return tasks.New(tasks.Config{Client: lambda.NewFromConfig(s.aws), Names: s.names, Now: time.Now, Longest: s.longestCall()})
+func (s settings) tasks(functions *lambda.Client) *tasks.Tasks {
+	return tasks.New(tasks.Config{Client: functions, Names: s.names, Now: time.Now, Longest: s.longestCall()})
 }
 
 // ends is the task queue, whose runner tells the event bus; nil when nobody

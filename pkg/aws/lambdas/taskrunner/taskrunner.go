@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
-	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/waitless/waitless/pkg/aws/bus"
@@ -48,14 +47,18 @@ func New(getenv func(string) string) (Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	functions, fresh := tasks.NewClient(config)
 	e := engine.New(engine.Config{
 		Outcomes: dynamo.NewWaits(dynamodb.NewFromConfig(config), waits), Wakes: sender, Now: time.Now,
-		Tasks: tasks.New(tasks.Config{Client: lambda.NewFromConfig(config), Names: names, Now: time.Now, Longest: longestCall}),
+		Tasks: tasks.New(tasks.Config{Client: functions, Names: names, Now: time.Now, Longest: longestCall}),
 	})
 	receiver := &tasks.Receiver{
 		Receiver: queue.Receiver{Client: queues, URL: taskQueue, Now: time.Now, Log: log, Line: "task"},
 		Run:      e.RunTask,
 		Ends:     &bus.Bus{Client: eventbridge.NewFromConfig(config), Name: eventBus},
 	}
-	return receiver.Handle, nil
+	return func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
+		fresh()
+		return receiver.Handle(ctx, event)
+	}, nil
 }
