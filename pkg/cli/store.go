@@ -164,7 +164,11 @@ func serveSocket(ctx context.Context, dir string, handler http.Handler) (end fun
 	}
 	const patience = 10 * time.Second
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: patience}
-	go func() { _ = server.Serve(listener) }()
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		_ = server.Serve(listener)
+	}()
 	return func() {
 		const patience = 2 * time.Second
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
@@ -172,6 +176,7 @@ func serveSocket(ctx context.Context, dir string, handler http.Handler) (end fun
 		if server.Shutdown(ctx) != nil {
 			_ = server.Close() // whoever is slow finds nobody, as after a kill
 		}
+		<-closed // until then the socket may take callers, when it was opened just now
 	}, nil
 }
 
