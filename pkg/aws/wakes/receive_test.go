@@ -59,7 +59,7 @@ func TestTheWakesOfABatch(t *testing.T) {
 		advanced[w.Execution] = append(advanced[w.Execution], w.Cause)
 		switch w.Cause {
 		case machine.CauseStart:
-			return engine.Verdict{PutBack: time.Now().Add(time.Hour)}, nil
+			return engine.Verdict{PutBack: time.Now().Add(time.Hour), EarlyLooks: 2}, nil
 		case token.Cause:
 			return engine.Verdict{}, errors.New("broken")
 		}
@@ -88,7 +88,7 @@ func TestTheWakesOfABatch(t *testing.T) {
 	}
 	for _, line := range []string{
 		`"cause":"start","outcome":"put back","receives":2`, `"cause":"token","outcome":"failed","receives":2`,
-		`"cause":"timer","outcome":"done","receives":2`, `"outcome":"dropped"`, `"execution":"` + other.Execution.String() + `"`,
+		`"cause":"timer","outcome":"done","receives":2`, `"outcome":"dropped"`, `"early_looks":2`, `"execution":"` + other.Execution.String() + `"`,
 	} {
 		if !strings.Contains(log.String(), line) {
 			t.Errorf("the log has no %s:\n%s", line, log)

@@ -568,6 +568,18 @@ var tokenWakeCases = []ruleCase{
 		b.advance(wake)
 		b.wantTrace("read", "look: open", "look: closed by hand", "write 3")
 	}},
+	{"rule 11: the verdict counts the looks that came too early", func(b *bench) {
+		b.ask(askFlow)
+		early, err := b.Advance(b.t.Context(), b.tokenWake())
+		if err != nil || early.EarlyLooks != 2 {
+			b.t.Errorf("%d looks at an open token, error %v; want 2", early.EarlyLooks, err)
+		}
+		inTime, err := b.Advance(b.t.Context(), b.close(success))
+		if err != nil || inTime.EarlyLooks != 0 {
+			b.t.Errorf("%d early looks at a closed token, error %v; want none", inTime.EarlyLooks, err)
+		}
+		b.trace = nil
+	}},
 	{"rule 11: a wake for a token that is not the attempt's is dropped", func(b *bench) {
 		b.ask(askFlow)
 		wake := b.tokenWake()
