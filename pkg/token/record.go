@@ -55,11 +55,13 @@ type Closing struct {
 }
 
 // Apply is the record after the closing. It is what every store does in one
-// atomic step: the first outcome stays, and a newer heartbeat keeps the token
-// open.
+// atomic step: the first outcome stays, a newer heartbeat keeps the token open,
+// and so does an answer to the submission, which another call for it may fail
+// as often as it likes.
 func (c Closing) Apply(r Record) Record {
 	late := !c.UnlessBeatAfter.IsZero() && r.LastBeat.After(c.UnlessBeatAfter)
-	if !r.Open() || late {
+	answered := c.By == ClosedBySubmit && r.Answer != nil
+	if !r.Open() || late || answered {
 		return r
 	}
 	outcome := c.Outcome

@@ -264,3 +264,19 @@ func FuzzDecodeRecord(f *testing.F) {
 		}
 	})
 }
+
+// Somebody was told of the token, so another call that fails changes nothing.
+func TestASubmissionThatWasAnsweredDoesNotFail(t *testing.T) {
+	t.Parallel()
+	answered := token.Answering{Answer: expr.Object()}.Apply(token.Record{})
+	refused := token.Closing{Outcome: failed, By: token.ClosedBySubmit, At: now}
+	if r := refused.Apply(answered); !reflect.DeepEqual(r, answered) {
+		t.Errorf("after a call that failed: %+v", r)
+	}
+	if r := refused.Apply(token.Record{}); r.Open() {
+		t.Error("a submission that was not answered does not fail")
+	}
+	if r := closing(done, 0).Apply(answered); r.Open() {
+		t.Error("whoever has the token cannot close it")
+	}
+}

@@ -60,6 +60,9 @@ func (w *Waits) Record(ctx context.Context, handle string) (token.Record, error)
 func (w *Waits) Close(ctx context.Context, handle string, closing token.Closing) (token.Record, error) {
 	change := update{op: "close a token", set: closeRecord, condition: whileOpen}
 	change.values = item{":closing": binaryOf(closing.Apply(token.Record{}).Encode())}
+	if closing.By == token.ClosedBySubmit {
+		change.condition = whileUnasked
+	}
 	if limit := closing.UnlessBeatAfter; !limit.IsZero() {
 		change.condition += " AND " + unlessBeat
 		change.values[":limit"] = nanosecondOf(limit)

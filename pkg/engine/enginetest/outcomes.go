@@ -38,6 +38,7 @@ func Outcomes(t *testing.T, open func(t *testing.T) Records) {
 		{"of 64 who begin at once one does and all are told who", outcomesBeginRace},
 		{"the first answer stays and leaves the token open", outcomesAnswer},
 		{"an answer to a closed token is not kept", outcomesAnswerClosed},
+		{"a submission that was answered does not fail", outcomesAnswered},
 		{"of an answer and a closing at once both are told the same", outcomesAnswerRace},
 		{"what was begun and answered stays when the token closes", outcomesAllParts},
 		{"tokens have records of their own", outcomesHandles},
@@ -268,6 +269,19 @@ func outcomesAnswerClosed(c on[Records]) {
 		t.Errorf("the record is %+v, want %+v", got, closed)
 	}
 	wantRecord(t, r, closed)
+}
+
+// outcomesAnswered: another call for the same submission may fail later.
+func outcomesAnswered(c on[Records]) {
+	t, r := c.t, c.it
+	answered := keepAnswer(t, r, expr.Object())
+	if got := closeToken(t, r, closing(token.Failure("Refused", ""), token.ClosedBySubmit)); !sameRecord(got, answered) {
+		t.Errorf("the record is %+v, want %+v", got, answered)
+	}
+	wantRecord(t, r, answered)
+	if got := closeToken(t, r, closing(success, token.ClosedByHand)); got.Open() {
+		t.Error("whoever has the token cannot close it")
+	}
 }
 
 // outcomesAnswerRace: the answer came first, or there is none.
