@@ -274,12 +274,17 @@ var mutants = []mutant{
 	{
 		name:   "rule 9: an outcome is put plainly",
 		caught: sim.HollowAnswer, edits: one("token/record.go",
-			`if !r.Open() || late {`, `if late {`),
+			`if !r.Open() || late || answered {`, `if late || answered {`),
 	},
 	{
 		name:   "rule 9: the beat is not in the condition",
 		caught: sim.Early, edits: one("token/record.go",
-			`if !r.Open() || late {`, `if late = false; !r.Open() || late {`),
+			`if !r.Open() || late || answered {`, `if late = false; !r.Open() || late || answered {`),
+	},
+	{
+		name:   "rule 5: a submission that was answered fails by another call",
+		caught: sim.Stuck, edits: one("token/record.go",
+			`if !r.Open() || late || answered {`, `if answered = false; !r.Open() || late || answered {`),
 	},
 	{
 		name:   "rule 9: refused by a newer beat, the new due is not committed",

@@ -91,6 +91,7 @@ func rightsOf(f called) map[string]right {
 		"TaskRunner/WriteLogs": logs("TaskRunner"),
 
 		"Timer/SendWakes": {notEnforced: "the emulator's Scheduler asks for no right of the role", actions: []string{"sqs:SendMessage"}, on: "WakeQueue"},
+		"Timer/KeepWakes": {notEnforced: "the emulator's Scheduler asks for no right of the role", actions: []string{"sqs:SendMessage"}, on: "WakeDeadLetters"},
 
 		"Echo/WriteLogs":         logs("Echo"),
 		"GetJobStatus/WriteLogs": logs("GetJobStatus"),
