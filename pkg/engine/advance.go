@@ -189,7 +189,7 @@ func (w *worker) timerDue(ctx context.Context, base Item, live machine.Timer) (m
 		return nil, w.sendAgain(ctx, live.Due) // what the wake says of its due is wrong
 	case w.wake.Cause == live.Tag && live.Tag != "":
 		return machine.TimerDue{At: w.now}, nil
-	case w.wake.Seq > base.Seq && w.young(commitPatience):
+	case w.wake.Seq == base.Seq+1 && w.young(commitPatience): // a log has no gaps, so any other is forged
 		return nil, w.sendAgain(ctx, w.now.Add(resendDelay))
 	}
 	return nil, nil

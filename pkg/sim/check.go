@@ -63,6 +63,10 @@ func (w *world) violated(invariant Invariant) bool {
 // mostDeliveries is far more than any run needs.
 const mostDeliveries = 20_000
 
+// forgedDeliveries is how many more a forged timer may need: it is sent again
+// each second for an hour, and each time it may be doubled.
+const forgedDeliveries = 20_000
+
 // mostLive is how many messages may be alive: one for each start, stop and
 // closing from outside, a timer for each commit that was tried, and a few for
 // each failure.

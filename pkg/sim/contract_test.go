@@ -259,7 +259,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 8: a timer whose commit is on its way is dropped",
 		caught: sim.Stuck, edits: one("engine/advance.go",
-			`case w.wake.Seq > base.Seq && w.young(commitPatience):`, `case w.wake.Seq > base.Seq && w.young(0):`),
+			`case w.wake.Seq == base.Seq+1 && w.young(commitPatience):`, `case w.wake.Seq > base.Seq && w.young(0):`),
 	},
 	{
 		name:   "rule 8: a timer that comes early is dropped",

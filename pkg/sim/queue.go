@@ -94,7 +94,7 @@ func (w *world) deliverAfter(m *message, pause time.Duration) {
 }
 
 func (w *world) deliver(m *message) {
-	if w.deliveries++; w.deliveries > mostDeliveries {
+	if w.deliveries++; w.deliveries > mostDeliveries+forgedDeliveries*w.forged {
 		w.violate(TooManyMessages, "after %d deliveries there still are some", w.deliveries)
 	}
 	w.act(0, m.kind, m.life, func(a *actor) {

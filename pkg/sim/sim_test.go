@@ -27,6 +27,7 @@ const (
 // foundSeeds are those that found a bug at random.
 var foundSeeds = []uint64{
 	17499538623866078349, // a doubled submission failed after the other one was answered, and closed the token without a wake
+	9570096514316722496,  // a forged timer was sent again for an hour
 }
 
 func TestFixedSeeds(t *testing.T) {
