@@ -12,6 +12,7 @@ import (
 
 	"github.com/mattn/go-shellwords"
 
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -110,7 +111,7 @@ func (c command) outcome(err, limitErr error, stdout *head, stderr *tail) token.
 	case err != nil:
 		return token.Failure(ErrorFunction, fmt.Sprintf("%s did not run: %s", who, err))
 	}
-	return parseAnswer(stdout.text, who)
+	return engine.ParseAnswer(stdout.text, who)
 }
 
 // head keeps the first bytes written to it.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/jobs/simulated"
 	"github.com/waitless/waitless/pkg/machine"
@@ -132,27 +132,5 @@ func (t *Tasks) Call(ctx context.Context, call machine.Call) (token.Outcome, err
 	if err != nil {
 		return token.Failure(simulated.ErrorName(err), err.Error()), nil
 	}
-	return parseAnswer(answer, "function "+call.Resource.Function), nil
-}
-
-// parseAnswer makes an outcome of what a function answered.
-func parseAnswer(answer []byte, who string) token.Outcome {
-	v, err := expr.ParseJSON(answer)
-	if err != nil {
-		return token.Failure(ErrorNoJSON, fmt.Sprintf("%s answered %s; a function answers with a JSON object (%s)", who, excerpt(answer), err))
-	}
-	return token.Success(v)
-}
-
-// excerpt quotes the beginning of what a program wrote.
-func excerpt(text []byte) string {
-	const most = 120
-	shown := strings.TrimSpace(string(text[:min(len(text), most)]))
-	switch {
-	case shown == "":
-		return "nothing"
-	case len(text) > most:
-		return fmt.Sprintf("%q...", shown)
-	}
-	return fmt.Sprintf("%q", shown)
+	return engine.ParseAnswer(answer, "function "+call.Resource.Function), nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -80,12 +80,7 @@ func outcome(function target, answer *lambda.InvokeOutput) token.Outcome {
 	case len(answer.Payload) > answerLimit:
 		return tooLong(function)
 	}
-	v, err := expr.ParseJSON(answer.Payload)
-	if err != nil {
-		return token.Failure(ErrorNoJSON,
-			fmt.Sprintf("function %s answered %s; a function answers with a JSON object (%s)", function.name, excerpt(answer.Payload), err))
-	}
-	return token.Success(v)
+	return engine.ParseAnswer(answer.Payload, "function "+function.name)
 }
 
 func tooLong(function target) token.Outcome {
@@ -101,7 +96,7 @@ func thrown(function target, payload []byte) token.Outcome {
 		Message string `json:"errorMessage"`
 	}
 	if json.Unmarshal(payload, &e) != nil {
-		return token.Failure(ErrorFunction, fmt.Sprintf("function %s failed with %s", function.name, excerpt(payload)))
+		return token.Failure(ErrorFunction, fmt.Sprintf("function %s failed with %s", function.name, engine.Excerpt(payload)))
 	}
 	switch {
 	case e.Type == "Sandbox.Timedout", e.Type == "" && strings.Contains(e.Message, " Task timed out after "):
@@ -120,17 +115,4 @@ func reportedByLambda(errorType string) bool {
 	return slices.ContainsFunc([]string{"Runtime.", "Sandbox.", "Function.", "Extension."}, func(prefix string) bool {
 		return strings.HasPrefix(errorType, prefix)
 	})
-}
-
-// excerpt quotes the beginning of what a function answered.
-func excerpt(text []byte) string {
-	const most = 120
-	shown := strings.TrimSpace(string(text[:min(len(text), most)]))
-	switch {
-	case shown == "":
-		return "nothing"
-	case len(text) > most:
-		return fmt.Sprintf("%q...", shown)
-	}
-	return fmt.Sprintf("%q", shown)
 }

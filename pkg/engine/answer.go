@@ -1,0 +1,34 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// ParseAnswer makes an outcome of what a function answered, for what implements
+// [Tasks]. Who names the function in a message: "function f".
+func ParseAnswer(answer []byte, who string) token.Outcome {
+	v, err := expr.ParseJSON(answer)
+	if err != nil {
+		return token.Failure(machine.ErrorInvalidLocal,
+			fmt.Sprintf("%s answered %s; a function answers with a JSON object (%s)", who, Excerpt(answer), err))
+	}
+	return token.Success(v)
+}
+
+// Excerpt quotes the beginning of what a function wrote.
+func Excerpt(text []byte) string {
+	const most = 120
+	shown := strings.TrimSpace(string(text[:min(len(text), most)]))
+	switch {
+	case shown == "":
+		return "nothing"
+	case len(text) > most:
+		return fmt.Sprintf("%q...", shown)
+	}
+	return fmt.Sprintf("%q", shown)
+}
