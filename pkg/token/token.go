@@ -91,8 +91,8 @@ func (k Keys) Sign(id ID) string {
 // it names: after keys were replaced it is the same text as before. Not ok: it
 // is no handle, or its key is none of these any more.
 func (k Keys) SignAgain(handle string) (text string, ok bool) {
-	head, err := encoding.DecodeString(handle)
-	if err != nil || len(head) != headSize || head[0]>>flagBits != version {
+	head, ok := decodeHead(handle)
+	if !ok {
 		return "", false
 	}
 	key, ok := k.byID(head[1])
@@ -115,8 +115,8 @@ func (k Keys) Handle(id ID) string { return encoding.EncodeToString(id.head(k.Cu
 // HandleID is what a handle says. Unlike [Keys.Verify] it proves nothing; ok is
 // false for what no [Keys] made.
 func HandleID(handle string) (id ID, ok bool) {
-	head, err := encoding.DecodeString(handle)
-	if err != nil || len(head) != headSize || head[0]>>flagBits != version {
+	head, ok := decodeHead(handle)
+	if !ok {
 		return ID{}, false
 	}
 	return parseHead(head), true
@@ -141,8 +141,8 @@ func (k Keys) Verify(text string, now time.Time) (id ID, handle string, err erro
 	if !ok || len(text) > MaxLength || strings.ContainsAny(text, "\r\n") { // which base64 would skip
 		return ID{}, "", ErrInvalid
 	}
-	head, err := encoding.DecodeString(handle)
-	if err != nil || len(head) != headSize || head[0]>>flagBits != version {
+	head, ok := decodeHead(handle)
+	if !ok {
 		return ID{}, "", ErrInvalid
 	}
 	key, ok := k.byID(head[1])
@@ -164,6 +164,12 @@ func (k Keys) byID(id uint8) (Key, bool) {
 		return *k.Previous, true
 	}
 	return Key{}, false
+}
+
+// decodeHead is what a handle encodes, if it is one of this version.
+func decodeHead(handle string) (head []byte, ok bool) {
+	head, err := encoding.DecodeString(handle)
+	return head, err == nil && len(head) == headSize && head[0]>>flagBits == version
 }
 
 func parseHead(head []byte) ID {
