@@ -268,7 +268,7 @@ func (w *worker) unresolved(ctx context.Context, base Item, state machine.State,
 		return Verdict{}, err
 	}
 	_, known := w.known(state.Waiting)
-	own := slices.Contains(w.nonces, base.Nonce)
+	own := w.wrote(base)
 	past := machine.PastUnknown
 	switch ends := since.Add(w.engine.WorkerLife); {
 	case own && !known:
@@ -299,6 +299,9 @@ func (w *worker) unresolved(ctx context.Context, base Item, state machine.State,
 	}
 	return done, w.finish(ctx, d)
 }
+
+// wrote reports whether the item is this worker's own.
+func (w *worker) wrote(item Item) bool { return slices.Contains(w.nonces, item.Nonce) }
 
 // known is the result of the call that is waited for, if this worker made it.
 func (w *worker) known(waiting *machine.Waiting) (known result, ok bool) {

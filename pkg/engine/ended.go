@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"slices"
 
 	"github.com/waitless/waitless/pkg/machine"
 )
@@ -26,7 +25,7 @@ func (w *worker) ended(state machine.State) bool {
 // live (rule 7).
 func (w *worker) endAgain(ctx context.Context, base Item, state machine.State) (Verdict, error) {
 	ends := state.At.Add(w.engine.WorkerLife)
-	own := slices.Contains(w.nonces, base.Nonce) || state.At.Before(w.engine.Born)
+	own := w.wrote(base) || state.At.Before(w.engine.Born)
 	if !own && w.now.Before(ends) {
 		return Verdict{PutBack: ends}, nil
 	}

@@ -84,7 +84,7 @@ var mutants = []mutant{
 		name:   "rule 4: the nonce is dropped",
 		caught: sim.GivenUp, edits: []edit{
 			{"engine/engine.go", `if conflict.Nonce == item.Nonce {`, `if conflict.Nonce == "" {`},
-			{"engine/advance.go", `own := slices.Contains(w.nonces, base.Nonce)`, `own := slices.Contains(w.nonces, "")`},
+			{"engine/advance.go", `return slices.Contains(w.nonces, item.Nonce)`, `return slices.Contains(w.nonces, "")`},
 		},
 	},
 	{
