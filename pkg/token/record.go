@@ -37,6 +37,9 @@ type Closer string
 // The closers.
 const (
 	ClosedByHand      Closer = "hand"      // a person or program, with the token
+	ClosedByCallback  Closer = "callback"  // whoever has the callback URL
+	ClosedByEvent     Closer = "event"     // the event of the job
+	ClosedByReconcile Closer = "reconcile" // the answer to how the job is
 	ClosedByTask      Closer = "task"      // the function that was called
 	ClosedBySubmit    Closer = "submit"    // the attempt to submit the task, which failed
 	ClosedByDeadline  Closer = "deadline"  // the time limit of the task

@@ -31,8 +31,14 @@ type ID struct {
 // Flags ask more of whoever closes a token.
 type Flags uint8
 
-// FlagSigned demands a signature of the body from a callback.
-const FlagSigned Flags = 1
+// The flags.
+const (
+	// FlagSigned demands a signature of the body from a callback.
+	FlagSigned Flags = 1 << iota
+	// FlagForeign: the token closes one of somebody else's engine, so its wake
+	// is for whoever delivers outcomes.
+	FlagForeign
+)
 
 const (
 	version = 1
