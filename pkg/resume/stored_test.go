@@ -25,7 +25,7 @@ type storedForm struct {
 }
 
 var storedForms = map[string]storedForm{
-	"a waiter":        storedWaiter(resume.Waiter{Handle: "EQEB", Run: jobs.Run{Name: "run", Since: storedAt}}),
+	"a waiter":        storedWaiter(resume.Waiter{Handle: "EQEB", Run: jobs.Run{Name: "run", Since: storedAt}, JobID: "id"}),
 	"an empty waiter": storedWaiter(resume.Waiter{Handle: "EQEB"}),
 	"a failure":       storedEnd(jobs.Sighting{Status: jobs.StatusFailed, At: storedAt, Error: "Job.Failed", Cause: "\x00 é"}),
 	"a success": storedEnd(jobs.Sighting{

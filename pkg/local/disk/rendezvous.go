@@ -218,7 +218,7 @@ func (s *Store) waitingFor(found *pebble.Iterator, after resume.Poll) ([]resume.
 			return nil, err
 		}
 		if record.Open() {
-			polls = append(polls, resume.Poll{Key: key, Waiter: waiter})
+			polls = append(polls, resume.Poll{Key: key, JobID: waiter.JobID, Waiter: waiter})
 		}
 	}
 	return polls, nil
