@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -49,12 +50,12 @@ func (k Kind) readEvent(document any) (Key, Sighting, error) {
 	switch {
 	case !k.row.idForm.MatchString(id):
 		return Key{}, Sighting{}, k.eventError(places.id, id, k.row.idMeans)
-	case key.Name == "":
-		return Key{}, Sighting{}, k.eventError(places.key, "", "what names the job")
-	case key.Account == "":
-		return Key{}, Sighting{}, k.eventError("account", "", "twelve digits")
-	case key.Region == "":
-		return Key{}, Sighting{}, k.eventError("region", "", "a region")
+	case !nameForm.MatchString(key.Name):
+		return Key{}, Sighting{}, k.eventError(places.key, key.Name, "what names the job")
+	case !accountForm.MatchString(key.Account):
+		return Key{}, Sighting{}, k.eventError("account", key.Account, "twelve digits")
+	case !regionForm.MatchString(key.Region):
+		return Key{}, Sighting{}, k.eventError("region", key.Region, "a region such as eu-central-1")
 	case at.IsZero():
 		return Key{}, Sighting{}, k.eventError(places.at, places.at.text(document), "an instant such as 2026-01-02T03:04:05Z")
 	}
@@ -62,6 +63,13 @@ func (k Kind) readEvent(document any) (Key, Sighting, error) {
 	k.conclude(&seen, key, id, document, true)
 	return key, seen, nil
 }
+
+// What keys consist of. Everybody who may send events says what is in them.
+var (
+	nameForm    = regexp.MustCompile(`^[!-~]{1,1000}$`)
+	accountForm = regexp.MustCompile(`^[0-9]{12}$`)
+	regionForm  = regexp.MustCompile(`^[a-z0-9-]{1,32}$`)
+)
 
 func (k Kind) eventError(at path, found, want string) error {
 	if found == "" {
@@ -329,12 +337,19 @@ func object(members ...any) json.RawMessage {
 		case i > 0:
 			text.WriteByte(',')
 		}
-		encoded, err := json.Marshal(part)
-		if err != nil {
-			panic(err) // values that were JSON before
-		}
-		text.Write(encoded)
+		text.Write(encode(part))
 	}
 	text.WriteByte('}')
 	return text.Bytes()
+}
+
+// encode writes what was JSON before. It leaves < > & as they are: the text is for no page.
+func encode(value any) []byte {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		panic(err)
+	}
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n"))
 }
