@@ -30,7 +30,7 @@ var ids = map[string]struct{ id, key string }{
 	"transcribe-job": {"interview-7", "interview-7"},
 }
 
-func file(t testing.TB, folder, name string) []byte {
+func file(t *testing.T, folder, name string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", folder, name+".json"))
 	if err != nil {
@@ -39,7 +39,7 @@ func file(t testing.TB, folder, name string) []byte {
 	return text
 }
 
-func find(t testing.TB, kind string) Kind {
+func find(t *testing.T, kind string) Kind {
 	t.Helper()
 	row, ok := Find(kind)
 	if !ok {
@@ -327,12 +327,21 @@ func TestReadEventOfOtherSources(t *testing.T) {
 
 func TestReadDescriptionRefuses(t *testing.T) {
 	t.Parallel()
+	isNone := func(id, kind, want string) string {
+		return `job_id is "` + id + `", which is no job of kind ` + kind + `: want ` + want
+	}
 	tests := []struct{ kind, id, answer, name, want string }{
-		{"batch-job", batchID, `{"Jobs":[]}`, ErrorNotFound, `job_id is "3f1c2a9e-0b7d-4c55-9d2e-6a1f0e8b7c41", which is no job of kind batch-job: want the jobId that SubmitJob answered`},
-		{"dms-task", taskARN, `{"ReplicationTasks":null}`, ErrorNotFound, `job_id is "arn:aws:dms:eu-central-1:111122223333:ta...", which is no job of kind dms-task: want the ARN of a replication task`},
-		{"transcribe-job", "a", `{"TranscriptionJob":null}`, ErrorNotFound, `job_id is "a", which is no job of kind transcribe-job: want the name of a transcription job`},
-		{"callback", "a", `{}`, ErrorNotFound, `job_id is "a", which is no job of kind callback: want the job_id that StartJob answered`},
-		{"sfn-execution", executionARN, `<html>`, "", `jobs: sfn-execution: DescribeExecution of sfn answered no JSON: invalid character '<' looking for beginning of value`},
+		{"batch-job", batchID, `{"Jobs":[]}`, ErrorNotFound, isNone(batchID, "batch-job", "the jobId that SubmitJob answered")},
+		{
+			"dms-task", taskARN, `{"ReplicationTasks":null}`, ErrorNotFound,
+			isNone("arn:aws:dms:eu-central-1:111122223333:ta...", "dms-task", "the ARN of a replication task"),
+		},
+		{"transcribe-job", "a", `{"TranscriptionJob":null}`, ErrorNotFound, isNone("a", "transcribe-job", "the name of a transcription job")},
+		{"callback", "a", `{}`, ErrorNotFound, isNone("a", "callback", "the job_id that StartJob answered")},
+		{
+			"sfn-execution", executionARN, `<html>`, "",
+			`jobs: sfn-execution: DescribeExecution of sfn answered no JSON: invalid character '<' looking for beginning of value`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.kind, func(t *testing.T) {

@@ -63,7 +63,10 @@ func TestParseStartRefuses(t *testing.T) {
 		{`{"kind":"no-such"}`, `kind is string "no-such": ` + kinds},
 		{`{"kind":5}`, `kind is number 5: ` + kinds},
 		{`{"kind":"dms-task","b":1,"a":2}`, `a request of kind dms-task has "a", "b": want callbackId, kind, params, taskToken, timeoutSeconds, token`},
-		{`{"kind":"dms-task","tasktoken":"` + secret + `"}`, `a request of kind dms-task has "tasktoken": want callbackId, kind, params, taskToken, timeoutSeconds, token`},
+		{
+			`{"kind":"dms-task","tasktoken":"` + secret + `"}`,
+			`a request of kind dms-task has "tasktoken": want callbackId, kind, params, taskToken, timeoutSeconds, token`,
+		},
 		{`{"kind":"dms-task","params":[1]}`, `params is array [1]: want an object`},
 		{`{"kind":"dms-task","taskToken":["` + secret + `"]}`, `taskToken is array: want a text of 1 to 2048 characters`},
 		{`{"kind":"dms-task","callbackId":12345}`, `callbackId is number: want a text of 1 to 1024 characters`},

@@ -9,9 +9,11 @@ import (
 func TestPatterns(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
-		"aws.batch":      `{"detail":{"status":["FAILED","SUCCEEDED"]},"detail-type":["Batch Job State Change"],"source":["aws.batch"]}`,
-		"aws.dms":        `{"detail":{"eventType":["REPLICATION_TASK_FAILED","REPLICATION_TASK_STOPPED"]},"detail-type":["DMS Replication Task State Change"],"source":["aws.dms"]}`,
-		"aws.states":     `{"detail":{"status":["ABORTED","FAILED","SUCCEEDED","TIMED_OUT"]},"detail-type":["Step Functions Execution Status Change"],"source":["aws.states"]}`,
+		"aws.batch": `{"detail":{"status":["FAILED","SUCCEEDED"]},"detail-type":["Batch Job State Change"],"source":["aws.batch"]}`,
+		"aws.dms": `{"detail":{"eventType":["REPLICATION_TASK_FAILED","REPLICATION_TASK_STOPPED"]},` +
+			`"detail-type":["DMS Replication Task State Change"],"source":["aws.dms"]}`,
+		"aws.states": `{"detail":{"status":["ABORTED","FAILED","SUCCEEDED","TIMED_OUT"]},` +
+			`"detail-type":["Step Functions Execution Status Change"],"source":["aws.states"]}`,
 		"aws.transcribe": `{"detail":{"TranscriptionJobStatus":["COMPLETED","FAILED"]},"detail-type":["Transcribe Job State Change"],"source":["aws.transcribe"]}`,
 	}
 	got := Patterns()

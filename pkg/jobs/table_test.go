@@ -63,16 +63,28 @@ func TestStartParams(t *testing.T) {
 	hash := "7d98d08a77a3131e4a792464e271899e3011ad5f71affa34186ef071dafbd243" // SHA-256 of "b a r"
 	tests := []struct{ name, kind, params, unique, want, error string }{
 		{"batch", "batch-job", `{"jobName":"n","jobQueue":"q","jobDefinition":"d"}`, "u", `{"jobDefinition":"d","jobName":"n","jobQueue":"q"}`, ""},
-		{"batch without a queue", "batch-job", `{"jobName":"n","jobQueue":null,"jobDefinition":"d"}`, "u", "", "params.JobQueue is missing: SubmitJob of batch needs JobDefinition, JobName, JobQueue"},
+		{
+			"batch without a queue", "batch-job", `{"jobName":"n","jobQueue":null,"jobDefinition":"d"}`, "u", "",
+			"params.JobQueue is missing: SubmitJob of batch needs JobDefinition, JobName, JobQueue",
+		},
 		{"dms", "dms-task", `{"ReplicationTaskArn":"a"}`, "u", `{"ReplicationTaskArn":"a","StartReplicationTaskType":"start-replication"}`, ""},
-		{"dms again", "dms-task", `{"replicationTaskArn":"a","startReplicationTaskType":"reload-target"}`, "", `{"replicationTaskArn":"a","startReplicationTaskType":"reload-target"}`, ""},
+		{
+			"dms again", "dms-task", `{"replicationTaskArn":"a","startReplicationTaskType":"reload-target"}`, "",
+			`{"replicationTaskArn":"a","startReplicationTaskType":"reload-target"}`, "",
+		},
 		{"dms without params", "dms-task", ``, "u", "", "params.ReplicationTaskArn is missing: StartReplicationTask of dms needs ReplicationTaskArn"},
 		{"machine", "sfn-execution", `{"StateMachineArn":"m"}`, "u_1", `{"Name":"u_1","StateMachineArn":"m"}`, ""},
-		{"machine with a name", "sfn-execution", `{"StateMachineArn":"m","name":"mine","input":"{}"}`, "u_1", `{"StateMachineArn":"m","input":"{}","name":"mine"}`, ""},
+		{
+			"machine with a name", "sfn-execution", `{"StateMachineArn":"m","name":"mine","input":"{}"}`, "u_1",
+			`{"StateMachineArn":"m","input":"{}","name":"mine"}`, "",
+		},
 		{"machine with an object", "sfn-execution", `{"StateMachineArn":"m","input":{"a": 1}}`, "", `{"StateMachineArn":"m","input":"{\"a\": 1}"}`, ""},
 		{"transcribe", "transcribe-job", `{"Media":{}}`, "u.1", `{"Media":{},"TranscriptionJobName":"u.1"}`, ""},
 		{"a text that is no name", "transcribe-job", `{"Media":{}}`, "b a r", `{"Media":{},"TranscriptionJobName":"HASH"}`, ""},
-		{"transcribe without a name", "transcribe-job", `{"Media":{}}`, "", "", "params.TranscriptionJobName is missing: StartTranscriptionJob of transcribe needs TranscriptionJobName, Media"},
+		{
+			"transcribe without a name", "transcribe-job", `{"Media":{}}`, "", "",
+			"params.TranscriptionJobName is missing: StartTranscriptionJob of transcribe needs TranscriptionJobName, Media",
+		},
 		{"params a list", "batch-job", ` [1]`, "u", "", "params is array [1]: want an object"},
 		{"params no JSON", "batch-job", `{`, "u", "", "params is no JSON (unexpected end of JSON input): want an object"},
 	}
@@ -117,7 +129,10 @@ func TestReadStart(t *testing.T) {
 		},
 		{"dms without a date", "dms-task", `{}`, task + `}}`, Started{taskARN, Key{"dms-task", account, region, taskARN}, ""}},
 		{"dms busy", "dms-task", `{"replicationTaskArn":"` + taskARN + `"}`, ``, Started{taskARN, Key{"dms-task", account, region, taskARN}, ""}},
-		{"execution", "sfn-execution", `{}`, `{"ExecutionArn":"` + executionARN + `","StartDate":"2026-03-04T05:00:00Z"}`, Started{executionARN, Key{"sfn-execution", account, region, executionARN}, ""}},
+		{
+			"execution", "sfn-execution", `{}`, `{"ExecutionArn":"` + executionARN + `","StartDate":"2026-03-04T05:00:00Z"}`,
+			Started{executionARN, Key{"sfn-execution", account, region, executionARN}, ""},
+		},
 		{
 			"execution started before", "sfn-execution", `{"StateMachineArn":"` + machineARN + `","Name":"order-42"}`, ``,
 			Started{executionARN, Key{"sfn-execution", account, region, executionARN}, ""},
