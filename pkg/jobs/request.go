@@ -147,11 +147,9 @@ func ParseStatus(input []byte) (StatusRequest, error) {
 // readKind splits a request. What is no object, or names no kind, is of kind
 // simulated, whose function says itself what it refuses.
 func readKind(input []byte) (members map[string]json.RawMessage, kind string, err error) {
-	if json.Unmarshal(input, &members) != nil {
-		return nil, KindSimulated, nil
-	}
+	notObject := json.Unmarshal(input, &members) != nil
 	raw, ok := members["kind"]
-	if !ok || string(raw) == "null" {
+	if notObject || !ok || string(raw) == "null" {
 		return members, KindSimulated, nil
 	}
 	if raw[0] == '"' && json.Unmarshal(raw, &kind) == nil {
