@@ -36,8 +36,8 @@ func New(config aws.Config) *Services {
 		"transcribe:StartTranscriptionJob": call(transcribe.NewFromConfig(starts).StartTranscriptionJob),
 		"transcribe:GetTranscriptionJob":   call(transcribe.NewFromConfig(config).GetTranscriptionJob),
 
-		"states:StartExecution":    call(sfn.NewFromConfig(starts).StartExecution),
-		"states:DescribeExecution": call(sfn.NewFromConfig(config).DescribeExecution),
+		"sfn:StartExecution":    call(sfn.NewFromConfig(starts).StartExecution),
+		"sfn:DescribeExecution": call(sfn.NewFromConfig(config).DescribeExecution),
 	}}
 }
 
