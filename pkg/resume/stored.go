@@ -73,6 +73,7 @@ func (w ForeignWait) Encode() []byte {
 	EncodeKey(&e, w.Job)
 	e.Text(w.JobID)
 	e.Time(w.Opened)
+	e.Time(w.Deadline)
 	e.Time(w.Expires)
 	return e.Bytes()
 }
@@ -87,7 +88,7 @@ func DecodeForeignWait(handle string, data []byte) (ForeignWait, error) {
 		w.Sealed = []byte(sealed)
 	}
 	w.Job, w.JobID = DecodeKey(d), d.Text()
-	w.Opened, w.Expires = d.Time(), d.Time()
+	w.Opened, w.Deadline, w.Expires = d.Time(), d.Time(), d.Time()
 	if damaged(d, format) {
 		return ForeignWait{}, ErrDamaged
 	}
