@@ -29,6 +29,8 @@ type stepProgress struct {
 	next    string    // phaseDone of a choice: the step that it leads to
 	// phaseFailed: the name of the error and the explanation.
 	err, cause string
+	// job: what it waits for is the end of a job.
+	job bool
 	// early: a call of it is on the way that the log does not know of yet, so
 	// its event StepEntered is still to come.
 	early bool
@@ -40,7 +42,7 @@ const (
 	phasePending phase = iota
 	phaseRunning
 	phaseWaiting
-	phaseCallback // waits for whoever has the token
+	phaseCallback // waits for whoever has the token, or for a job
 	phaseDone
 	phaseFailed
 )
@@ -83,12 +85,21 @@ func (p *progress) committed(state machine.State, events []machine.Event) {
 		switch e.Type { //nolint:exhaustive // the others are about the one step, see note
 		case machine.StepEntered:
 			p.current = e.Step
+		case machine.TaskSubmitted:
+			s.job = startsJob(p.flow, e.Step)
 		case machine.StepExited:
 			s.next = leadsTo(p.flow, e, events[i+1:])
 		case machine.StepFailed:
 			s.cause = causeIn(p.flow, e)
 		}
 	}
+}
+
+// startsJob: the step waits for the end of a job that it started, and nobody
+// has its token.
+func startsJob(flow *fdl.Flow, step int) bool {
+	task, ok := flow.All[step].Kind.(*fdl.Task)
+	return ok && task.Pattern == fdl.PatternSync
 }
 
 // interrupted notes that the program stops before the execution ended.

@@ -166,6 +166,9 @@ func (s stepProgress) detail(now time.Time, room int) string {
 		return fit(room, left+" left, until "+until+attempt, "until "+until+attempt, "until "+until+times, "until "+until, until, until[:len(until)-len(":00")])
 	case phaseCallback:
 		since := elapsed(now.Sub(s.entered))
+		if s.job {
+			return fit(room, "waits for its job, "+since+attempt, "job, "+since+times, "job")
+		}
 		return fit(room, "waits for a callback, "+since+attempt, "callback, "+since+times, "callback")
 	case phaseDone:
 		if s.next != "" {

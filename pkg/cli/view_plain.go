@@ -54,7 +54,7 @@ func (v *plainView) text(e machine.Event, after []machine.Event) string {
 	case machine.TaskFailed, machine.TaskSubmitFailed, machine.TaskTimedOut:
 		return v.failure(e)
 	case machine.TaskSubmitted:
-		return v.name(e) + " waits for a callback"
+		return v.name(e) + " waits for " + v.awaited(e)
 	case machine.ExecutionStopped:
 		return fmt.Sprintf("%s was stopped: %s", v.progress.title, because(e.Error, printable(e.Cause)))
 	case machine.StepFailed:
@@ -64,6 +64,14 @@ func (v *plainView) text(e machine.Event, after []machine.Event) string {
 	case machine.StepEntered, machine.StepSucceeded, machine.TaskScheduled, machine.TaskStarted:
 	}
 	return ""
+}
+
+// awaited is what a submitted task waits for.
+func (v *plainView) awaited(e machine.Event) string {
+	if !startsJob(v.flow, e.Step) {
+		return "a callback"
+	}
+	return "job " + printable(e.Output.Get("job_key").Text())
 }
 
 // shortly is a value, or only its size when parts of it are held elsewhere in

@@ -46,9 +46,9 @@ type Execution struct {
 // Waiting is what an execution waits for.
 type Waiting struct {
 	Step  string `json:"step"`
-	For   string `json:"for"`             // "call", "instant", "callback"
+	For   string `json:"for"`             // "call", "instant", "callback", "job"
 	Since string `json:"since"`           // instant
-	Until string `json:"until,omitempty"` // the end of a wait, the deadline of a callback
+	Until string `json:"until,omitempty"` // the end of a wait, the deadline of a callback or a job
 }
 
 // Token is a token as it is now.
@@ -114,6 +114,8 @@ func waitsFor(flow *fdl.Flow, w *machine.Waiting) string {
 		return "instant"
 	case w.For == machine.WaitingForToken && isTask && task.Pattern == fdl.PatternWaitForCallback:
 		return "callback"
+	case w.For == machine.WaitingForToken && isTask && task.Pattern == fdl.PatternSync:
+		return "job"
 	}
 	return "call"
 }
