@@ -53,7 +53,6 @@ func startDev(t *testing.T, program string, env map[string]string, args ...strin
 		d.kill()
 		t.Fatalf("it says nothing of where it listens: %v\n%s", err, d.stderr.String())
 	}
-	go func() { _, _ = io.Copy(io.Discard, stdout) }()
 	return d
 }
 
