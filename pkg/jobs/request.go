@@ -136,9 +136,7 @@ func ParseStatus(input []byte) (StatusRequest, error) {
 // readKind splits a request. What is no object, or names no kind, is of kind
 // simulated, whose function says itself what it refuses.
 func readKind(input []byte) (members map[string]json.RawMessage, kind string, err error) {
-	if json.Unmarshal(input, &members) != nil {
-		return nil, KindSimulated, nil
-	}
+	members, _ = split(input)
 	raw, ok := members["kind"]
 	if !ok || string(raw) == "null" {
 		return members, KindSimulated, nil
@@ -228,8 +226,13 @@ func (r *StartRequest) checkCallback() error {
 }
 
 func isEmptyObject(raw json.RawMessage) bool {
-	var members map[string]json.RawMessage
-	return json.Unmarshal(raw, &members) == nil && len(members) == 0
+	members, ok := split(raw)
+	return ok && len(members) == 0
+}
+
+func split(object []byte) (members map[string]json.RawMessage, ok bool) {
+	ok = json.Unmarshal(object, &members) == nil
+	return members, ok
 }
 
 // objectMembers splits an object; empty and null count as one without members.
