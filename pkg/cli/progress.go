@@ -29,8 +29,6 @@ type stepProgress struct {
 	next    string    // phaseDone of a choice: the step that it leads to
 	// phaseFailed: the name of the error and the explanation.
 	err, cause string
-	// job: what it waits for is the end of a job.
-	job bool
 	// early: a call of it is on the way that the log does not know of yet, so
 	// its event StepEntered is still to come.
 	early bool
@@ -42,7 +40,8 @@ const (
 	phasePending phase = iota
 	phaseRunning
 	phaseWaiting
-	phaseCallback // waits for whoever has the token, or for a job
+	phaseCallback // waits for whoever has the token
+	phaseJob      // waits for the end of its job
 	phaseDone
 	phaseFailed
 )
@@ -86,7 +85,9 @@ func (p *progress) committed(state machine.State, events []machine.Event) {
 		case machine.StepEntered:
 			p.current = e.Step
 		case machine.TaskSubmitted:
-			s.job = startsJob(p.flow, e.Step)
+			if waitsForJob(p.flow, e.Step) {
+				s.phase = phaseJob
+			}
 		case machine.StepExited:
 			s.next = leadsTo(p.flow, e, events[i+1:])
 		case machine.StepFailed:
@@ -95,11 +96,10 @@ func (p *progress) committed(state machine.State, events []machine.Event) {
 	}
 }
 
-// startsJob: the step waits for the end of a job that it started, and nobody
-// has its token.
-func startsJob(flow *fdl.Flow, step int) bool {
-	task, ok := flow.All[step].Kind.(*fdl.Task)
-	return ok && task.Pattern == fdl.PatternSync
+// waitsForJob reports whether the step ends with its job.
+func waitsForJob(flow *fdl.Flow, step int) bool {
+	task, isTask := flow.All[step].Kind.(*fdl.Task)
+	return isTask && task.Pattern == fdl.PatternSync
 }
 
 // interrupted notes that the program stops before the execution ended.

@@ -41,6 +41,7 @@ var marks = [...]struct{ mark, color string }{
 	phaseRunning:  {"▸", "\x1b[36m"},
 	phaseWaiting:  {"◷", "\x1b[33m"},
 	phaseCallback: {"◷", "\x1b[33m"},
+	phaseJob:      {"◷", "\x1b[33m"},
 	phaseDone:     {"✓", "\x1b[32m"},
 	phaseFailed:   {"✗", "\x1b[31m"},
 }
@@ -166,10 +167,10 @@ func (s stepProgress) detail(now time.Time, room int) string {
 		return fit(room, left+" left, until "+until+attempt, "until "+until+attempt, "until "+until+times, "until "+until, until, until[:len(until)-len(":00")])
 	case phaseCallback:
 		since := elapsed(now.Sub(s.entered))
-		if s.job {
-			return fit(room, "waits for its job, "+since+attempt, "job, "+since+times, "job")
-		}
 		return fit(room, "waits for a callback, "+since+attempt, "callback, "+since+times, "callback")
+	case phaseJob:
+		since := elapsed(now.Sub(s.entered))
+		return fit(room, "waits for its job, "+since+attempt, "its job, "+since+times, "its job")
 	case phaseDone:
 		if s.next != "" {
 			return fit(room, "goes to "+s.next+attempt, "goes to "+s.next+times, "goes to "+s.next, "to "+s.next)

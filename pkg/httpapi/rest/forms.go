@@ -64,7 +64,7 @@ type Token struct {
 	Output    *expr.Value `json:"output,omitempty"`
 	Error     string      `json:"error,omitempty"`
 	Cause     string      `json:"cause,omitempty"`
-	ClosedBy  string      `json:"closedBy,omitempty"` // hand, task, submit, deadline, heartbeat, stop
+	ClosedBy  string      `json:"closedBy,omitempty"` // hand, callback, event, reconcile, task, submit, deadline, heartbeat, stop
 	ClosedAt  string      `json:"closedTime,omitempty"`
 	LastBeat  string      `json:"lastHeartbeat,omitempty"`
 }
