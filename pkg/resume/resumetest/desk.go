@@ -41,6 +41,8 @@ type desk struct {
 	// dieAfter, unless 0, ends the process after so many effects more.
 	dieAfter int
 	trace    []string
+	// parked is until when the latest event is kept where nobody waits.
+	parked time.Time
 }
 
 type wake struct {
@@ -151,6 +153,7 @@ func (s deskStore) Bind(ctx context.Context, key jobs.Key, waiter resume.Waiter,
 }
 
 func (s deskStore) Note(ctx context.Context, key jobs.Key, end jobs.Sighting, expires time.Time) (m resume.Meeting, err error) {
+	s.parked = expires
 	err = s.effect("note", func() (err error) { m, err = s.raw.Note(ctx, key, end, expires); return err })
 	return m, err
 }

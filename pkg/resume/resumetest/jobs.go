@@ -79,6 +79,7 @@ func Jobs(t *testing.T, open func(t *testing.T) JobsStore) {
 	for name, test := range map[string]func(*desk){
 		"the event for an unknown job is parked":                 unknownJob,
 		"a malformed event has no effect":                        malformedEvent,
+		"an execution that is long over is left alone":           longOver,
 		"an event that tells of no end has no effect":            noEnd,
 		"nobody waits: the job is started and no more":           nobodyWaits,
 		"a token that is none, or a foreign one, starts nothing": badTokens,
@@ -469,18 +470,18 @@ func pollFails(d *desk) {
 func repeatedByName(d *desk) {
 	p := d.party(1)
 	d.dieAfter = 1 // with the start
-	p.start("transcribe-job", transcr)
-	if d.cloud.starts != 1 {
-		d.Errorf("%d starts", d.cloud.starts)
+	if err := process(func() error { return p.tryStart("transcribe-job", transcr, 0) }); !errors.Is(err, errDied) {
+		d.Fatal(err)
 	}
-	first := p.answer
 	d.pass(10 * time.Minute)
 	p.start("transcribe-job", transcr)
+	first := p.answer
+	p.start("transcribe-job", transcr) // now that it is bound
 	if p.answer != first || d.cloud.starts != 1 {
 		d.Errorf("%d starts; answer %+v, then %+v", d.cloud.starts, first, p.answer)
 	}
 	d.cloud.end(p.answer.ID, "", false)
-	d.pass(15 * time.Minute)
+	d.pass(time.Minute)
 	p.ended(token.ClosedByReconcile, `"status":"COMPLETED"`)
 }
 
@@ -684,8 +685,8 @@ func unknownJob(d *desk) {
 	d.cloud.jobs["nobody"] = &job{began: d.now}
 	d.cloud.end("nobody", "", false)
 	d.observe(d.cloud.batchEvent("nobody"))
-	if want := []string{"note"}; !slices.Equal(d.trace, want) {
-		d.Errorf("effects %q, want %q", d.trace, want)
+	if want := []string{"note"}; !slices.Equal(d.trace, want) || !d.parked.Equal(d.now.Add(day)) {
+		d.Errorf("effects %q, want %q; kept until %s", d.trace, want, d.parked)
 	}
 	d.observe(d.oldRun())
 	if want := []string{"note", "note"}; !slices.Equal(d.trace, want) {
@@ -706,6 +707,20 @@ func malformedEvent(d *desk) {
 	if len(d.trace) != 0 {
 		d.Errorf("effects %q", d.trace)
 	}
+}
+
+func longOver(d *desk) {
+	p := d.party(1)
+	p.start("batch-job", batch)
+	d.cloud.end(p.answer.ID, "", false)
+	poll := d.polls[0]
+	d.trace, d.now = nil, epoch.Add(400*day)
+	d.observe(d.cloud.batchEvent(p.answer.ID))
+	d.delivered(func() error { return d.jobs.Reconcile(d.Context(), poll) })
+	if want := []string{"note"}; !slices.Equal(d.trace, want) {
+		d.Errorf("effects %q, want %q", d.trace, want)
+	}
+	p.waits()
 }
 
 func noEnd(d *desk) {
@@ -807,7 +822,9 @@ func jobStatus(d *desk) {
 	d.cloud.end(id, "it broke", true)
 	d.wantStatus("batch-job", id, fmt.Sprintf(
 		`{"job_id":%q,"job_status":"failed","status":"FAILED","error":"Job.Failed","cause":"batch-job is FAILED: it broke"}`, id))
-	for kind, unknown := range map[string]string{"batch-job": "nobody", "dms-task": dmsTask, "transcribe-job": "nobody", "callback": p.handle, "sfn-execution": "x"} {
+	for kind, unknown := range map[string]string{
+		"batch-job": "nobody", "dms-task": dmsTask, "transcribe-job": "nobody", "callback": p.handle, "sfn-execution": "x",
+	} {
 		_, err := d.jobs.GetJobStatus(d.Context(), fmt.Appendf(nil, `{"job_id":%q,"kind":%q}`, unknown, kind))
 		if refused, ok := errors.AsType[*jobs.RequestError](err); !ok || refused.Name != jobs.ErrorNotFound {
 			d.Errorf("%s: error %v", kind, err)
@@ -841,6 +858,9 @@ func callbackDeadline(d *desk) {
 	d.foreign = true
 	p := d.party(1)
 	p.start("callback", `{}`)
+	if len(d.polls) != 1 || !d.polls[0].Due.Equal(epoch.Add(resume.LongestPoll)) {
+		d.Errorf("polls %+v: there is nothing to look at", d.polls)
+	}
 	d.pass(90*day - time.Nanosecond)
 	p.waits()
 	d.pass(time.Nanosecond)
