@@ -553,3 +553,10 @@ func (c *cloud) dmsEvent() string {
 		"resources":[%q],"detail":{"eventType":%q,"detailMessage":"Replication task has stopped. Stop Reason %s"}}`,
 		account, region, c.clock().Format("2006-01-02T15:04:05Z"), dmsTask, kind, j.reason)
 }
+
+func (c *cloud) transcribeEvent(id string) string {
+	j := c.jobs[id]
+	return fmt.Sprintf(`{"version":"0","id":"e","source":"aws.transcribe","detail-type":"Transcribe Job State Change","account":%q,"region":%q,"time":%q,
+		"resources":[],"detail":{"TranscriptionJobName":%q,"TranscriptionJobStatus":%q}}`,
+		account, region, c.clock().Format("2006-01-02T15:04:05Z"), id, j.status("IN_PROGRESS", "COMPLETED", "FAILED"))
+}

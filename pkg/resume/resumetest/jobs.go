@@ -52,6 +52,8 @@ var orderings = map[string]func(*desk){
 	"a start repeated: the service knows the name":                 repeatedByName,
 	"a start repeated: the task runs, and began just now":          repeatedBusy,
 	"a start repeated: the service starts a second run":            repeatedTwice,
+	"a start repeated: the named job ended meanwhile":              repeatedAfterEnd,
+	"a start repeated: the run is replaced later":                  repeatedThenReplaced,
 	"a task that has long been running is not taken over":          longBusy,
 	"a start that the service refuses":                             refusedStart,
 	"a simulated job needs no service":                             simulatedJob,
@@ -211,6 +213,9 @@ func parkedOlderRun(d *desk) {
 	d.pass(10 * time.Second)
 	p.start("dms-task", dmsJob)
 	p.waits()
+	if slices.Contains(d.trace, "describe") {
+		d.Errorf("effects %q: it ended before, so there is nothing to ask", d.trace)
+	}
 	d.pass(30 * time.Second)
 	d.endTask("NORMAL")
 	p.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
@@ -293,15 +298,7 @@ func twoOnOneTask(d *desk) {
 	one.ended(token.ClosedByEvent, "FULL_LOAD_ONLY_FINISHED")
 	d.observe(d.cloud.dmsEvent())
 	two.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
-	// Who was told is released when the next one waits.
-	met, err := d.raw.Note(d.Context(), d.taskKey(), jobs.Sighting{At: d.now}, d.now.Add(day))
-	if err != nil || len(met.Waiters) != 1 || met.Waiters[0].Handle != two.handle {
-		d.Errorf("known is %+v, error %v", met, err)
-	}
-}
-
-func (d *desk) taskKey() jobs.Key {
-	return jobs.Key{Kind: "dms-task", Account: account, Region: region, Name: dmsTask}
+	d.wantWaiters(two) // who was told is released when the next one waits
 }
 
 func twoOnOneTaskAtOnce(d *desk) {
@@ -315,7 +312,18 @@ func twoOnOneTaskAtOnce(d *desk) {
 	}
 	d.pass(time.Second)
 	d.endTask("NORMAL")
+	d.wantWaiters(one)
 	one.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
+}
+
+// wantWaiters: the party alone is bound to the task.
+func (d *desk) wantWaiters(p *party) {
+	d.Helper()
+	key := jobs.Key{Kind: "dms-task", Account: account, Region: region, Name: dmsTask}
+	met, err := d.raw.Note(d.Context(), key, jobs.Sighting{At: d.now}, d.now.Add(day))
+	if err != nil || len(met.Waiters) != 1 || met.Waiters[0].Handle != p.handle {
+		d.Errorf("known is %+v, error %v; want one waiter, %s", met, err, p.handle)
+	}
 }
 
 func superseded(d *desk) {
@@ -485,6 +493,33 @@ func repeatedByName(d *desk) {
 	p.ended(token.ClosedByReconcile, `"status":"COMPLETED"`)
 }
 
+func repeatedAfterEnd(d *desk) {
+	p := d.party(1)
+	id := ""
+	d.cloud.onStart = func(started string) { id = started; panic(errDied) }
+	if err := process(func() error { return p.tryStart("transcribe-job", transcr, 0) }); !errors.Is(err, errDied) {
+		d.Fatal(err)
+	}
+	d.pass(5 * time.Minute)
+	d.cloud.end(id, "", false)
+	d.observe(d.cloud.transcribeEvent(id))
+	d.pass(5 * time.Minute)
+	p.start("transcribe-job", transcr)
+	p.ended(token.ClosedByEvent, `"status":"COMPLETED"`)
+}
+
+func repeatedThenReplaced(d *desk) {
+	one, two := d.party(1), d.party(2)
+	d.dieAfter = 1 // with the start
+	one.start("dms-task", dmsJob)
+	d.pass(20 * time.Second)
+	d.cloud.end(dmsTask, "NORMAL", false)
+	d.pass(20 * time.Second)
+	two.start("dms-task", dmsJob)
+	d.pass(20 * time.Second)
+	one.ended(token.ClosedByReconcile, "Job.Superseded")
+}
+
 func repeatedBusy(d *desk) {
 	p := d.party(1)
 	d.dieAfter = 1 // with the start
@@ -525,6 +560,13 @@ func longBusy(d *desk) {
 	if !ok || refused.Name != "dms.InvalidResourceStateFault" || len(d.polls) != 0 || slices.Contains(d.trace, "bind") {
 		d.Errorf("error %v, polls %+v, effects %q", err, d.polls, d.trace)
 	}
+
+	d.oldRun() // and one that runs no more is refused for another reason
+	d.cloud.jobs[dmsTask].began = d.now
+	d.fails["start"] = []error{&resume.ServiceError{Name: "dms.InvalidResourceStateFault", Message: "it is being modified"}}
+	if err := p.tryStart("dms-task", dmsJob, 0); err == nil || len(d.polls) != 0 {
+		d.Errorf("error %v, polls %+v", err, d.polls)
+	}
 }
 
 func refusedStart(d *desk) {
@@ -546,6 +588,9 @@ func refusedStart(d *desk) {
 func simulatedJob(d *desk) {
 	p := d.party(1)
 	p.start("simulated", `{"delay":20}`)
+	if slices.Contains(d.trace, "bind") {
+		d.Errorf("effects %q: no event comes", d.trace)
+	}
 	if p.answer.Kind != "simulated" || p.answer.Key != p.answer.ID || d.cloud.starts != 0 {
 		d.Errorf("the answer is %+v, %d starts", p.answer, d.cloud.starts)
 	}
@@ -913,6 +958,9 @@ func foreignRepeated(d *desk) {
 	if err != nil || len(list) != 1 || p.answer != first {
 		d.Errorf("listed are %+v, error %v; answers %+v, then %+v", list, err, first, p.answer)
 	}
+	if len(d.polls) != 2 || !d.polls[1].Deadline.Equal(d.polls[0].Deadline) {
+		d.Errorf("polls %+v: want one deadline", d.polls)
+	}
 	wait := list[0]
 	if wait.Recipient != resume.RecipientStepFunctions || !wait.Opened.Equal(epoch) || !wait.Deadline.Equal(epoch.Add(90*day)) ||
 		wait.Expires.Before(wait.Deadline.Add(day)) || wait.Job != (jobs.Key{}) || wait.JobID != "" {
@@ -931,6 +979,12 @@ func durableWait(d *desk) {
 	wait := d.waitOf("their+callback/==")
 	if wait.Recipient != resume.RecipientDurable || wait.Job.Kind != "batch-job" || wait.JobID == "" {
 		d.Errorf("the wait is %+v", wait)
+	}
+	if _, err := d.jobs.StartJob(d.Context(), []byte(`{"kind":"callback","taskToken":"their+callback/=="}`)); err != nil {
+		d.Fatal(err)
+	}
+	if list, err := d.raw.List(d.Context(), "", 10); err != nil || len(list) != 2 {
+		d.Errorf("listed are %+v, error %v; want one wait for each recipient", list, err)
 	}
 	p := &party{desk: d, theirs: "their+callback/==", handle: wait.Handle}
 	d.foreign = true
