@@ -12,6 +12,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/jobs/simulated"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
@@ -35,22 +36,47 @@ const (
 type Tasks struct {
 	clock    *Clock
 	commands map[string]command
+	// providers are who stands behind the kinds of jobs.
+	providers map[string]provider
+	system    *System // whose jobs are started, nil for none
 }
 
-// NewTasks makes a table from definitions like "exec:./check.sh --fast", by
-// function name. The error names each definition that is not usable.
+// NewTasks makes a table from definitions: "exec:./check.sh --fast" by function
+// name, "simulated" or "aws" by action. The error names each definition that is
+// not usable.
 func NewTasks(clock *Clock, definitions map[string]string) (*Tasks, error) {
-	t := &Tasks{clock: clock, commands: make(map[string]command, len(definitions))}
+	t := &Tasks{clock: clock, commands: make(map[string]command, len(definitions)), providers: map[string]provider{}}
 	var problems []error
 	for _, name := range slices.Sorted(maps.Keys(definitions)) {
-		c, err := parseCommand(definitions[name])
-		if err != nil {
+		if err := t.define(name, definitions[name]); err != nil {
 			problems = append(problems, fmt.Errorf("task %s: %w", name, err))
-			continue
 		}
-		t.commands[name] = c
 	}
 	return t, errors.Join(problems...)
+}
+
+func (t *Tasks) define(name, definition string) error {
+	if kind, ok := jobs.ForAction(name); ok {
+		switch who := provider(definition); who {
+		case providerSimulated, providerAWS:
+			t.providers[kind.Name] = who
+			return nil
+		}
+		return fmt.Errorf("%q is not usable for an action; allowed: simulated, aws", definition)
+	}
+	c, err := parseCommand(definition)
+	if err == nil {
+		t.commands[name] = c
+	}
+	return err
+}
+
+// provider says who stands behind a kind of jobs, "" for nobody.
+func (t *Tasks) provider(kind string) provider { return t.providers[kind] }
+
+// NeedAWS reports whether jobs are started on AWS.
+func (t *Tasks) NeedAWS() bool {
+	return slices.Contains(slices.Collect(maps.Values(t.providers)), providerAWS)
 }
 
 // Resolve finds the tasks of a flow whose function nobody provides: an error a
@@ -126,9 +152,15 @@ func (t *Tasks) Call(ctx context.Context, call machine.Call) (token.Outcome, err
 			Function: call.Resource.Function, Step: call.Step, Known: t.names(),
 		}).Error()), nil
 	}
+	input := []byte(call.Input.JSON())
+	if kind := call.Input.Get("kind"); t.system != nil && !kind.IsMissing() && kind.Text() != jobs.KindSimulated {
+		if ofJobs := t.system.jobFunction(call.Resource.Function); ofJobs != nil {
+			return callJobs(ctx, call, ofJobs, input)
+		}
+	}
 	var random [10]byte
 	_, _ = rand.Read(random[:]) // never fails
-	answer, err := function([]byte(call.Input.JSON()), t.clock.Now(), random)
+	answer, err := function(input, t.clock.Now(), random)
 	if err != nil {
 		return token.Failure(simulated.ErrorName(err), err.Error()), nil
 	}

@@ -149,7 +149,7 @@ func script(t *testing.T, flow string) *local.Script {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := local.ParseScript(text)
+	s, err := local.ParseScript(text, os.DirFS(filepath.Dir(flow)))
 	if err != nil {
 		t.Fatal(err)
 	}
