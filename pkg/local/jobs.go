@@ -16,14 +16,14 @@ import (
 
 // newJobs are the jobs of a system, whose tasks say who stands behind which
 // kind.
-func (s *System) newJobs(config Config, tokens *resume.Tokens, p ports) *resume.Jobs {
+func (s *System) newJobs(config Config, p ports) *resume.Jobs {
 	account := config.Account
 	if account == (Account{}) {
 		account = Account{simulated.Account, simulated.Region}
 	}
 	return resume.NewJobs(resume.JobsConfig{
-		Tokens: tokens, Outcomes: p.store, Wakes: tokenWakes{p.wakes}, Rendezvous: p.store,
-		Services: services{simulated: s.simulated, aws: config.AWS, provided: s.provided}, Polls: polls{s},
+		Tokens: s.Tokens.Tokens, Outcomes: p.store, Wakes: tokenWakes{p.wakes}, Rendezvous: p.store,
+		Services: services{simulated: s.simulated, aws: config.AWS, provided: s.provided}, Polls: polls{s, p.store},
 		Account: account.ID, Region: account.Region, CallbackBase: config.CallbackBase, Now: s.clock.Now,
 	})
 }
@@ -67,20 +67,50 @@ func callJobs(
 		return token.Failure(request.Name, request.What), nil
 	case errors.As(err, &service):
 		return token.Failure(service.Name, service.Message), nil
-	case errors.Is(err, token.ErrInvalid):
-		return token.Failure(jobs.ErrorInvalid, err.Error()), nil
 	}
-	return token.Failure(ErrorFunction, err.Error()), nil
+	return token.Failure(publicName(err), err.Error()), nil
+}
+
+// publicName is the name of an error that is neither the service's nor names
+// itself.
+func publicName(err error) string {
+	var invalid simulated.InvalidArgument
+	var notFound simulated.JobNotFound
+	switch {
+	case errors.As(err, &invalid), errors.Is(err, token.ErrInvalid):
+		return jobs.ErrorInvalid
+	case errors.As(err, &notFound):
+		return jobs.ErrorNotFound
+	}
+	return ErrorFunction
 }
 
 // polls are timers of the queue.
-type polls struct{ system *System }
+type polls struct {
+	system *System
+	kept   resume.Rendezvous
+}
 
 // Send implements [resume.Polls]. What is not due when the process ends is sent
 // again by the next one, as its store knows who waits for which job.
-func (p polls) Send(_ context.Context, poll resume.Poll) error {
+func (p polls) Send(ctx context.Context, poll resume.Poll) error {
+	if err := p.keep(ctx, poll); err != nil {
+		return err
+	}
 	p.system.queue.at(poll.Due, func() { p.carryOut(poll) })
 	return nil
+}
+
+// keep makes that the store knows of a wait that no event will end, and whose
+// token is therefore bound to no job.
+func (p polls) keep(ctx context.Context, poll resume.Poll) error {
+	kind, ok := jobs.Find(poll.Key.Kind)
+	id, isHandle := token.HandleID(poll.Waiter.Handle)
+	if !ok || !isHandle || kind.DetailType != "" || poll.Number > 1 {
+		return nil
+	}
+	_, err := p.kept.Bind(ctx, poll.Key, poll.Waiter, id.Expires)
+	return err
 }
 
 // carryOut makes the poll. One that fails ends the run, as a wake does, and
@@ -115,7 +145,7 @@ func (s *System) pollAgain(ctx context.Context) error {
 		for _, poll := range page {
 			s.simulated.remember(poll)
 			poll.Number, poll.Due = 1, s.clock.Now()
-			if err := (polls{s}).Send(ctx, poll); err != nil {
+			if err := (polls{s, s.store}).Send(ctx, poll); err != nil {
 				return err
 			}
 			after = poll
@@ -167,10 +197,9 @@ func (s services) behind(kind jobs.Kind) (resume.Services, error) {
 	case who == providerAWS && s.aws != nil:
 		return s.aws, nil
 	}
-	action := kind.Service + ":" + kind.Start
 	return nil, &resume.ServiceError{
 		Name:    kind.Service + ".NotProvided",
-		Message: fmt.Sprintf("nobody says who stands behind %s here; --task '%s=simulated' does", action, action),
+		Message: fmt.Sprintf("nobody says who stands behind %s here; --task '%s=simulated' does", action(kind), action(kind)),
 	}
 }
 

@@ -37,6 +37,8 @@ type scriptAnswer struct {
 	Output any    `yaml:"output"`
 	Error  string `yaml:"error"`
 	Cause  string `yaml:"cause"`
+	// By is who brings it: "hand", which is the default, or "callback".
+	By token.Closer `yaml:"by"`
 
 	outcome token.Outcome
 }
@@ -49,7 +51,7 @@ type scriptEvent struct {
 	// AfterSeconds is when, counted from the start of the job.
 	AfterSeconds float64 `yaml:"afterSeconds"`
 	// Event is the event as EventBridge delivers it, or the file that it stands
-	// in. In its texts {job_key} stands for what names the job.
+	// in. In its texts {job_id} and {job_key} stand for those of the job.
 	Event any `yaml:"event"`
 
 	text []byte
@@ -111,16 +113,22 @@ func (e *scriptEvent) check(beside fs.FS) (err error) {
 	return err
 }
 
-// of is the event of the job with that key.
-func (e *scriptEvent) of(jobKey string) []byte {
-	quoted, _ := json.Marshal(jobKey) // a text
-	return bytes.ReplaceAll(e.text, []byte("{job_key}"), quoted[1:len(quoted)-1])
+// of is the event of the job that StartJob answered with.
+func (e *scriptEvent) of(started expr.Value) []byte {
+	text := e.text
+	for _, name := range []string{"job_id", "job_key"} {
+		quoted := started.Get(name).JSON() // of a text
+		text = bytes.ReplaceAll(text, []byte("{"+name+"}"), []byte(strings.Trim(quoted, `"`)))
+	}
+	return text
 }
 
 func (a *scriptAnswer) check() error {
 	switch err := whenAndWhere(a.Step, a.AfterSeconds); {
 	case err != nil:
 		return err
+	case a.By != "" && a.By != token.ClosedByHand && a.By != token.ClosedByCallback:
+		return fmt.Errorf("by is %q; allowed: hand, callback", a.By)
 	case a.Error != "" && a.Output != nil:
 		return errors.New("it has both output and error; write one of them")
 	case a.Error != "":
@@ -157,22 +165,22 @@ func (p *play) Committed(execution engine.ID, state machine.State, events []mach
 		// Of a token that closed at once nothing is left to answer.
 		if w := state.Waiting; e.Type == machine.TaskSubmitted && w != nil && w.Attempt.Step == e.Step {
 			p.answer(state)
-			p.tell(state, e.Output.Get("job_key").Text())
+			p.tell(state, e.Output)
 		}
 	}
 }
 
 // tell brings the events of the job that the step started.
-func (p *play) tell(state machine.State, jobKey string) {
+func (p *play) tell(state machine.State, started expr.Value) {
 	flow, err := p.system.Flows.Flow(context.Background(), state.Flow)
-	if err != nil || jobKey == "" {
+	if err != nil || started.Get("job_key").IsMissing() {
 		return // the engine met the same error and reports it
 	}
 	for _, event := range p.events {
 		if event.Step == flow.All[state.Waiting.Attempt.Step].Name {
 			p.system.queue.at(state.At.Add(seconds(event.AfterSeconds)), func() {
 				// An event that tells nobody anything is what a script may show, too.
-				_ = p.system.Observe(context.Background(), event.of(jobKey))
+				_ = p.system.Observe(context.Background(), event.of(started))
 			})
 		}
 	}
@@ -190,8 +198,12 @@ func (p *play) answer(state machine.State) {
 	}
 	if next, ok := p.take(flow.All[state.Waiting.Attempt.Step].Name); ok {
 		p.system.queue.at(state.At.Add(seconds(next.AfterSeconds)), func() {
+			tokens := p.system.Tokens
+			if next.By == token.ClosedByCallback {
+				tokens = p.system.Callbacks
+			}
 			// A token that is closed already is what a script may show, too.
-			_, _, _ = p.system.Tokens.Close(context.Background(), text, next.outcome)
+			_, _, _ = tokens.Close(context.Background(), text, next.outcome)
 		})
 	}
 }

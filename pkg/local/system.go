@@ -58,8 +58,9 @@ type Config struct {
 // System is an engine with everything around it, in one process.
 type System struct {
 	*engine.Engine
-	// Tokens closes tokens from outside.
-	Tokens *Tokens
+	// Tokens closes tokens for those who may do anything, Callbacks for whoever
+	// has a callback URL.
+	Tokens, Callbacks *Tokens
 	// Jobs starts jobs and tells how they are. Events are for [System.Observe].
 	Jobs    *resume.Jobs
 	queue   *queue
@@ -97,7 +98,7 @@ func New(config Config) *System {
 	}
 	config.Tasks = s.withJobs(config.Tasks)
 	if config.Script != nil {
-		config.Observer = &play{Observer: config.Observer, system: s, answers: config.Script.answers}
+		config.Observer = &play{Observer: config.Observer, system: s, events: config.Script.events, answers: config.Script.answers}
 	}
 	s.tasks = &taskQueue{system: s, known: map[string]bool{}}
 	var born time.Time
@@ -110,15 +111,20 @@ func New(config Config) *System {
 	p := watched(ports{config.Store, s.queue, config.Tasks, s.tasks})
 	s.Engine = engine.New(engine.Config{
 		Log: p.store, Flows: p.store, Outcomes: p.store, Wakes: p.wakes, Tasks: p.tasks, TaskQueue: p.taskQueue,
-		Keys: config.Keys, Born: born, Now: config.Clock.Now, Limits: config.Limits, Observer: config.Observer,
+		Keys: config.Keys, CallbackBase: config.CallbackBase, Born: born, Now: config.Clock.Now, Limits: config.Limits, Observer: config.Observer,
 	})
+	s.Tokens, s.Callbacks = s.newTokens(config, p, token.ClosedByHand), s.newTokens(config, p, token.ClosedByCallback)
+	s.Jobs = s.newJobs(config, p)
+	return s
+}
+
+// newTokens closes tokens in somebody's name.
+func (s *System) newTokens(config Config, p ports, by token.Closer) *Tokens {
 	tokens := resume.New(resume.Config{
 		Keys: config.Keys, Outcomes: p.store, Wakes: tokenWakes{p.wakes}, Now: config.Clock.Now,
-		Limit: cmp.Or(config.Limits.Data, machine.DefaultData),
+		Limit: cmp.Or(config.Limits.Data, machine.DefaultData), By: by,
 	})
-	s.Tokens = &Tokens{Tokens: tokens, keys: config.Keys, clock: config.Clock, queue: s.queue}
-	s.Jobs = s.newJobs(config, tokens, p)
-	return s
+	return &Tokens{Tokens: tokens, keys: config.Keys, clock: config.Clock, queue: s.queue}
 }
 
 // withJobs makes tasks, nil meaning what is built in, start and describe the

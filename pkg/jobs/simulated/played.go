@@ -1,6 +1,7 @@
 package simulated
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -61,9 +62,9 @@ var services = map[string]service{
 		described: describeDMS,
 	},
 	"sfn-execution": {
-		name: func(j *job, _ string) {
+		name: func(j *job, unique string) {
 			machine := j.text("statemachinearn")
-			j.id = strings.Replace(machine, ":stateMachine:", ":execution:", 1) + ":" + j.text("name")
+			j.id = strings.Replace(machine, ":stateMachine:", ":execution:", 1) + ":" + cmp.Or(j.text("name"), inventedID(unique))
 			j.key = j.id
 		},
 		keyOf: itself,
