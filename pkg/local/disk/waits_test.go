@@ -15,7 +15,9 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/local/disk"
+	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -145,6 +147,47 @@ func TestPollsCanBeSentAgainAfterARestart(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("in pages of %d: %+v, want %+v", limit, got, want)
 		}
+	}
+}
+
+// beginJobs is a process whose jobs of Batch are simulated.
+func beginJobs(t *testing.T, dir string, after time.Duration) *process {
+	t.Helper()
+	p := &process{clock: local.NewVirtualClock(epoch.Add(after)), end: func() {}, store: openDisk(t, dir)}
+	tasks, err := local.NewTasks(p.clock, map[string]string{"batch:SubmitJob": "simulated"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.System = local.New(local.Config{Store: p.store, Clock: p.clock, Tasks: tasks, Observer: p, Workers: 2})
+	return p
+}
+
+// TestAJobThatEndedBetweenTwoProcesses: no event tells the second one.
+func TestAJobThatEndedBetweenTwoProcesses(t *testing.T) {
+	t.Parallel()
+	for name, flow := range map[string]string{
+		"of a service": "version: v1\ntype: flow\nsteps:\n  - type: task\n    name: Job\n    action: batch:SubmitJob\n    pattern: sync\n" +
+			"    serviceParams: {jobName: job, jobQueue: queue, jobDefinition: definition}\n",
+		"of the tutorial": strings.ReplaceAll(callbackTask, "functions/work", "functions/StartJob") +
+			"      - target: kind\n        source: $input.kind\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "store")
+			p := beginJobs(t, dir, 0)
+			put, err := p.store.Put(t.Context(), "flow", []byte(flow))
+			if err != nil {
+				t.Fatal(err)
+			}
+			input := expr.Object(expr.Member{Key: "kind", Value: expr.String("simulated")})
+			if _, err := p.Start(t.Context(), engine.StartRequest{Flow: put, Execution: "one", Input: input}); err != nil {
+				t.Fatal(err)
+			}
+			p.runUntil(t, func(state machine.State) bool { return state.Waiting != nil && state.Waiting.Submitted })
+			p = beginJobs(t, dir, later)
+			p.runToEnd(t)
+			p.want(t, machine.StatusSucceeded, "", later)
+		})
 	}
 }
 
