@@ -122,6 +122,11 @@ func TestPollsCanBeSentAgainAfterARestart(t *testing.T) {
 			want = append(want, resume.Poll{Key: jobOf(job), JobID: waiter.JobID, Waiter: waiter})
 		}
 	}
+	foreign := foreignWait(waiterOf(20).Handle, 20) // which nobody else ends at its deadline
+	if _, err := store.Open(t.Context(), foreign.Handle, foreign); err != nil {
+		t.Fatal(err)
+	}
+	want[3].Deadline = foreign.Deadline
 	bind(t, store, 1, 19)
 	closeToken(t, store, waiterOf(19).Handle)
 	bind(t, store, 2, 29)
@@ -131,6 +136,8 @@ func TestPollsCanBeSentAgainAfterARestart(t *testing.T) {
 	if _, err := store.Note(t.Context(), jobOf(3), endOf(3), epoch); err != nil {
 		t.Fatal(err)
 	}
+	bind(t, store, 4, 40)
+	closeToken(t, store, waiterOf(40).Handle)
 	store = reopen(t, store, dir)
 	for limit := 1; limit <= len(want)+1; limit++ {
 		var got []resume.Poll
@@ -147,6 +154,9 @@ func TestPollsCanBeSentAgainAfterARestart(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("in pages of %d: %+v, want %+v", limit, got, want)
 		}
+	}
+	if listed, err := store.Damage('b', nil); err != nil || listed != each {
+		t.Errorf("%d jobs are on the list, error %v; want those that somebody waits for, %d", listed, err, each)
 	}
 }
 
@@ -328,8 +338,9 @@ func (p *promises) keep(writer int, change func(*waitPromises)) {
 	change(p.waits[writer])
 }
 
-// checkWaits: who waits, waits; who was released does not; and the end that was
-// seen is there, or a later one. An outcome is listed until it was delivered.
+// checkWaits: who waits, waits, and its poll is known; who was released does not;
+// and the end that was seen is there, or a later one. An outcome is listed until
+// it was delivered.
 func (p *promises) checkWaits(t *testing.T, store *disk.Store) {
 	t.Helper()
 	listed := map[string]bool{}
@@ -340,14 +351,22 @@ func (p *promises) checkWaits(t *testing.T, store *disk.Store) {
 	for _, wait := range list {
 		listed[wait.Handle] = true
 	}
+	polled := map[string]bool{}
+	polls, err := store.Waiting(t.Context(), resume.Poll{}, 1<<20)
+	if err != nil {
+		t.Error(err)
+	}
+	for _, poll := range polls {
+		polled[poll.Waiter.Handle] = true
+	}
 	for writer, want := range p.waits {
 		met, err := store.Note(t.Context(), jobOf(writer), endOf(0), epoch)
 		if err != nil || met.End.At.Before(endOf(want.ends).At) {
 			t.Errorf("job %d ended as %+v, error %v; acknowledged was end %d", writer, met.End, err, want.ends)
 		}
 		for handle, waits := range want.waiters {
-			if got := slices.ContainsFunc(met.Waiters, func(w resume.Waiter) bool { return w.Handle == handle }); got != waits {
-				t.Errorf("%s waits: %t, acknowledged was %t", handle, got, waits)
+			if got := slices.ContainsFunc(met.Waiters, func(w resume.Waiter) bool { return w.Handle == handle }); got != waits || polled[handle] != waits {
+				t.Errorf("%s waits: %t, has a poll: %t, acknowledged was %t", handle, got, polled[handle], waits)
 			}
 		}
 		for handle, delivery := range want.foreign {
