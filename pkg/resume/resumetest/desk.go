@@ -41,6 +41,8 @@ type desk struct {
 	// dieAfter, unless 0, ends the process after so many effects more.
 	dieAfter int
 	trace    []string
+	// parked is until when the latest event is kept where nobody waits.
+	parked time.Time
 }
 
 type wake struct {
@@ -151,6 +153,7 @@ func (s deskStore) Bind(ctx context.Context, key jobs.Key, waiter resume.Waiter,
 }
 
 func (s deskStore) Note(ctx context.Context, key jobs.Key, end jobs.Sighting, expires time.Time) (m resume.Meeting, err error) {
+	s.parked = expires
 	err = s.effect("note", func() (err error) { m, err = s.raw.Note(ctx, key, end, expires); return err })
 	return m, err
 }
@@ -549,4 +552,11 @@ func (c *cloud) dmsEvent() string {
 	return fmt.Sprintf(`{"version":"0","id":"e","source":"aws.dms","detail-type":"DMS Replication Task State Change","account":%q,"region":%q,"time":%q,
 		"resources":[%q],"detail":{"eventType":%q,"detailMessage":"Replication task has stopped. Stop Reason %s"}}`,
 		account, region, c.clock().Format("2006-01-02T15:04:05Z"), dmsTask, kind, j.reason)
+}
+
+func (c *cloud) transcribeEvent(id string) string {
+	j := c.jobs[id]
+	return fmt.Sprintf(`{"version":"0","id":"e","source":"aws.transcribe","detail-type":"Transcribe Job State Change","account":%q,"region":%q,"time":%q,
+		"resources":[],"detail":{"TranscriptionJobName":%q,"TranscriptionJobStatus":%q}}`,
+		account, region, c.clock().Format("2006-01-02T15:04:05Z"), id, j.status("IN_PROGRESS", "COMPLETED", "FAILED"))
 }
