@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // defaultBase is where callbacks arrive when nobody says otherwise: at
@@ -37,11 +40,12 @@ func (c Command) tokensURLCommand() *cobra.Command {
 		"where callbacks arrive (default: "+callbackVariable+", else the stack's "+callbackOutput+", else "+defaultBase+", where waitless dev listens)")
 	cmd.RunE = c.onStore(&o, func(ctx context.Context, what string, a *api, args []string) error {
 		t, err := a.Token(ctx, args[0])
+		t.Token = token.Mask(t.Token)
 		switch {
 		case err != nil:
 			return tokenError(what, err)
 		case !t.Open:
-			return &failure{exit: ExitFailed, what: what, why: outcomeText(masked(t))}
+			return &failure{exit: ExitFailed, what: what, why: outcomeText(t)}
 		}
 		base, err := c.callbackBase(ctx, what, o.place, base)
 		if err != nil {
@@ -59,10 +63,8 @@ func (c Command) tokensURLCommand() *cobra.Command {
 // callbackBase is where callbacks for a place arrive: what the flag or the
 // environment says, else what the place does.
 func (c Command) callbackBase(ctx context.Context, what string, flags place, flag string) (string, error) {
-	for _, base := range []string{flag, c.Getenv(callbackVariable)} {
-		if base != "" {
-			return checkBase(what, base)
-		}
+	if base := cmp.Or(flag, c.Getenv(callbackVariable)); base != "" {
+		return checkBase(what, base)
 	}
 	p, err := c.locate(what, flags)
 	switch {
@@ -80,6 +82,11 @@ func (c Command) callbackBase(ctx context.Context, what string, flags place, fla
 		return "", err
 	}
 	return findOutput(ctx, configuration, what, p.stack, callbackOutput)
+}
+
+// localBase is where callbacks of executions on this machine arrive.
+func (c Command) localBase(what string) (string, error) {
+	return checkBase(what, cmp.Or(c.Getenv(callbackVariable), defaultBase))
 }
 
 func hostOf(endpoint string) string {
