@@ -185,7 +185,7 @@ func (t *Tasks) Call(ctx context.Context, call machine.Call) (token.Outcome, err
 		}).Error()), nil
 	}
 	input := []byte(call.Input.JSON())
-	if kind := call.Input.Get("kind"); t.system != nil && !kind.IsMissing() && kind.Text() != jobs.KindSimulated {
+	if t.system != nil && !call.Input.Get("kind").IsMissing() {
 		if ofJobs := t.system.jobFunction(call.Resource.Function); ofJobs != nil {
 			return callJobs(ctx, call, ofJobs, input)
 		}

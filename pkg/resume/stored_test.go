@@ -78,7 +78,9 @@ func TestWhatIsDamagedIsRefused(t *testing.T) {
 func TestTheKeysOfTwoJobsAreNeverTheSameBytes(t *testing.T) {
 	t.Parallel()
 	seen := map[string]jobs.Key{}
-	for _, key := range []jobs.Key{{}, storedKey, {Kind: "a:b"}, {Kind: "a", Account: "b"}, {Kind: "a", Account: ":b"}, {Account: "a", Region: "b"}, {Name: "ab"}} {
+	for _, key := range []jobs.Key{
+		{}, storedKey, {Kind: "a:b"}, {Kind: "a", Account: "b"}, {Kind: "a", Account: ":b"}, {Account: "a", Region: "b"}, {Name: "ab"},
+	} {
 		var e expr.Encoder
 		resume.EncodeKey(&e, key)
 		if other, taken := seen[string(e.Bytes())]; taken {

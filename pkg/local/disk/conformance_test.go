@@ -60,6 +60,8 @@ func TestResumeOutcomes(t *testing.T) {
 
 func TestForeignWaits(t *testing.T) { t.Parallel(); resumetest.ForeignWaits(t, as[resumetest.Waits]) }
 
+func TestJobs(t *testing.T) { t.Parallel(); resumetest.Jobs(t, as[resumetest.JobsStore]) }
+
 func TestRendezvous(t *testing.T) {
 	t.Parallel()
 	resumetest.Rendezvous(t, func(t *testing.T) resumetest.Meetings { t.Helper(); return meetings{as[*disk.Store](t)} })
