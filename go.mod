@@ -7,15 +7,19 @@ require (
 	github.com/aws/aws-sdk-go-v2 v1.47.7 // what the clients of AWS share; without its package config, which costs a cold start
 	github.com/aws/aws-sdk-go-v2/config v1.33.15 // the command: the user's credentials and region, as every AWS tool finds them
 	github.com/aws/aws-sdk-go-v2/feature/ec2/imds v1.20.7 // the command: not to ask a machine's role where there is none
+	github.com/aws/aws-sdk-go-v2/service/batch v1.65.2 // jobs of the kind batch-job
 	github.com/aws/aws-sdk-go-v2/service/cloudformation v1.82.5 // the command: where the API of a stack is
 	github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs v1.92.0 // tests: what the functions on the emulator log
+	github.com/aws/aws-sdk-go-v2/service/databasemigrationservice v1.64.0 // jobs of the kind dms-task
 	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.73.1 // AWS's own client of DynamoDB
 	github.com/aws/aws-sdk-go-v2/service/eventbridge v1.55.9 // the ends of executions go to an event bus
 	github.com/aws/aws-sdk-go-v2/service/iam v1.64.8 // tests: roles for the functions on the emulator
 	github.com/aws/aws-sdk-go-v2/service/lambda v1.114.2 // flows call Lambda functions
 	github.com/aws/aws-sdk-go-v2/service/scheduler v1.18.2 // timers beyond the longest delay of a message
 	github.com/aws/aws-sdk-go-v2/service/secretsmanager v1.50.10 // the key that tokens are signed with
+	github.com/aws/aws-sdk-go-v2/service/sfn v1.41.2 // jobs of the kind sfn-execution, and task tokens of Step Functions
 	github.com/aws/aws-sdk-go-v2/service/sqs v1.52.10 // wakes and long calls are messages
+	github.com/aws/aws-sdk-go-v2/service/transcribe v1.55.2 // jobs of the kind transcribe-job
 	github.com/aws/smithy-go v1.28.8 // the errors and the middleware that the clients of AWS have in common
 	github.com/cockroachdb/datadriven v1.0.3 // tests: replays the scenario scripts of the machine
 	github.com/cockroachdb/pebble/v2 v2.1.7 // the durable store: of the libraries measured the one with the most durable writes/s; pkg/doc.go, 10
@@ -27,6 +31,7 @@ require (
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // tests: holds --json against its schemas
 	github.com/spf13/cobra v1.10.2 // commands, flags and their help; the widest used one
 	github.com/spf13/pflag v1.0.9 // cobra's flags, to suggest the one that was meant
+	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1 // signatures of callbacks, by those who define them; needs nothing else
 	go.yaml.in/yaml/v4 v4.0.0 // YAML with positions and the text of scalars; the maintained line of the widest used one
 	golang.org/x/term v0.47.0 // tells terminals and their size
 )

@@ -2,6 +2,8 @@ package jobs
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"time"
 )
 
@@ -13,6 +15,22 @@ type Key struct {
 	Region  string // "eu-central-1"
 	// Name is an ARN, or what the kind has instead.
 	Name string
+}
+
+// String writes the key so that [ParseKey] reads it:
+// "batch-job 123456789012:eu-central-1:arn:aws:batch:...".
+func (k Key) String() string {
+	return k.Kind + " " + k.Account + ":" + k.Region + ":" + k.Name
+}
+
+// ParseKey reads what [Key.String] wrote.
+func ParseKey(text string) (Key, error) {
+	kind, rest, hasKind := strings.Cut(text, " ")
+	parts := strings.SplitN(rest, ":", 3)
+	if !hasKind || kind == "" || len(parts) != 3 || parts[2] == "" {
+		return Key{}, fmt.Errorf("jobs: key %q: want KIND ACCOUNT:REGION:NAME", shorten(text))
+	}
+	return Key{Kind: kind, Account: parts[0], Region: parts[1], Name: parts[2]}, nil
 }
 
 // Status is how far a job is, as the public JSON writes it.
@@ -35,6 +53,9 @@ type Sighting struct {
 	// [ScopeRun] needs neither.
 	Run   string
 	Began time.Time
+	// Word is the service's own word for the status: "RUNNABLE". It is for the
+	// answer of GetJobStatus; nobody keeps it.
+	Word string
 	// Output is what a success brings: an object with job_id, job_key, kind,
 	// status, and what the row takes from event and description alike.
 	Output json.RawMessage

@@ -3,6 +3,7 @@ package dynamo_test
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -67,6 +68,12 @@ func (m *meter) call(ctx context.Context, in middleware.InitializeInput, next mi
 		call.ReturnConsumedCapacity = ask
 	}
 	out, metadata, err := next.HandleInitialize(ctx, in)
+	if _, refused := errors.AsType[*types.ConditionalCheckFailedException](err); refused {
+		m.refused()
+	}
+	if err != nil {
+		return out, metadata, err
+	}
 	switch answer := out.Result.(type) {
 	case *dynamodb.PutItemOutput:
 		m.wrote(answer.ConsumedCapacity)
@@ -84,6 +91,14 @@ func (m *meter) read(consumed *types.ConsumedCapacity) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.sum.read += *consumed.CapacityUnits
+}
+
+// refused counts a write that its condition refused, which is billed as one,
+// though the answer does not tell.
+func (m *meter) refused() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sum.write++
 }
 
 func (m *meter) wrote(consumed *types.ConsumedCapacity) {
