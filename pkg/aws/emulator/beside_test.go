@@ -2,7 +2,9 @@ package emulator
 
 import (
 	"context"
-	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -12,6 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 )
 
 // A replication task goes the way that DMS tells of: when it began, and why it
@@ -59,15 +63,8 @@ export const handler = withDurableExecution(async (event, context) =>
 
 func TestADurableFunction(t *testing.T) {
 	t.Parallel()
-	clients := Config(t)
 	durable := lambda.NewFromConfig(DurableFunctions(t))
-	_, err := lambda.NewFromConfig(clients).CreateFunction(t.Context(), &lambda.CreateFunctionInput{
-		FunctionName: aws.String("waits"), Role: aws.String(role(t, "waits")), Runtime: types.RuntimeNodejs22x, Handler: aws.String("function.handler"),
-		Code: &types.FunctionCode{ZipFile: DurableCode(t, []byte(waits))}, Timeout: aws.Int32(30),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	function(t, "waits", waits)
 	arn := StartDurable(t, "waits", "first", `{"name":"first"}`)
 	id := awaitCallback(t, durable, arn)
 	if _, err := durable.SendDurableExecutionCallbackSuccess(t.Context(), &lambda.SendDurableExecutionCallbackSuccessInput{
@@ -124,16 +121,80 @@ func until[T any](t *testing.T, ask func(context.Context) *T) *T {
 	}
 }
 
-func role(t *testing.T, name string) string {
-	t.Helper()
-	document, err := json.Marshal(map[string]any{"Version": "2012-10-17", "Statement": []any{map[string]any{
-		"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": map[string]string{"Service": "lambda.amazonaws.com"},
-	}}})
+// hands hands the token of a state on.
+const hands = `export const handler = async ({ token, url }) => {
+  await fetch(url, { method: "POST", body: token });
+};
+`
+
+// A function that a state machine calls with its token is on this machine, and
+// reaches what listens here.
+func TestATaskToken(t *testing.T) {
+	t.Parallel()
+	function(t, "hands", hands)
+	tokens := make(chan string, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		tokens <- string(text)
+	}))
+	defer server.Close()
+	client := sfn.NewFromConfig(Config(t))
+	machine, err := client.CreateStateMachine(t.Context(), &sfn.CreateStateMachineInput{
+		Name: aws.String("waits"), RoleArn: aws.String(role(t, "machine", "states")), Definition: aws.String(`{"StartAt":"A","States":{"A":{
+			"Type":"Task","Resource":"arn:aws:states:::lambda:invoke.waitForTaskToken","End":true,
+			"Parameters":{"FunctionName":"hands","Payload":{"token.$":"$$.Task.Token","url":"` + server.URL + `"}}}}}`),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	started, err := client.StartExecution(t.Context(), &sfn.StartExecutionInput{StateMachineArn: machine.StateMachineArn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := until(t, func(context.Context) *string {
+		select {
+		case text := <-tokens:
+			return &text
+		default:
+			return nil
+		}
+	})
+	if _, err := client.SendTaskSuccess(t.Context(), &sfn.SendTaskSuccessInput{TaskToken: text, Output: aws.String("42")}); err != nil {
+		t.Fatal(err)
+	}
+	ended := until(t, func(ctx context.Context) *sfn.DescribeExecutionOutput {
+		found, err := client.DescribeExecution(ctx, &sfn.DescribeExecutionInput{ExecutionArn: started.ExecutionArn})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found.Status == sfntypes.ExecutionStatusRunning {
+			return nil
+		}
+		return found
+	})
+	if ended.Status != sfntypes.ExecutionStatusSucceeded || aws.ToString(ended.Output) != "42" {
+		t.Errorf("%s with %s", ended.Status, aws.ToString(ended.Output))
+	}
+}
+
+// function makes a function for Node.js.
+func function(t *testing.T, name, module string) {
+	t.Helper()
+	_, err := lambda.NewFromConfig(Config(t)).CreateFunction(t.Context(), &lambda.CreateFunctionInput{
+		FunctionName: &name, Role: aws.String(role(t, name, "lambda")), Runtime: types.RuntimeNodejs22x, Handler: aws.String("function.handler"),
+		Code: &types.FunctionCode{ZipFile: NodeCode(t, []byte(module))}, Timeout: aws.Int32(30),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// role is one without rights.
+func role(t *testing.T, name, service string) string {
+	t.Helper()
 	made, err := iam.NewFromConfig(Config(t)).CreateRole(t.Context(), &iam.CreateRoleInput{
-		RoleName: &name, AssumeRolePolicyDocument: aws.String(string(document)),
+		RoleName: &name, AssumeRolePolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow",` +
+			`"Principal":{"Service":"` + service + `.amazonaws.com"},"Action":"sts:AssumeRole"}]}`),
 	})
 	if err != nil {
 		t.Fatal(err)

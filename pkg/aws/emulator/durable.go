@@ -80,9 +80,10 @@ func post(tb testing.TB, url string, body []byte) (arn string, err error) {
 	return answer.ExecutionArn, nil
 }
 
-// DurableCode is the package of a durable function for Node.js: a module and
-// the SDK that it imports. Its handler is "function.handler".
-func DurableCode(tb testing.TB, module []byte) []byte {
+// NodeCode is the package of a function for Node.js: a module that may import
+// the SDK of durable functions, and AWS's client of Lambda. Its handler is
+// "function.handler".
+func NodeCode(tb testing.TB, module []byte) []byte {
 	tb.Helper()
 	sdk, err := installed("the SDK of durable functions", "durable-sdk/node_modules")
 	if err != nil {

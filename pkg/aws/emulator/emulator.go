@@ -27,6 +27,7 @@ var ministack = program{
 		return nil, []string{
 			"S3_DATA_DIR=" + filepath.Join(p.dir, "s3"), "BIND_HOST=127.0.0.1", "GATEWAY_PORT=" + p.port, "AWS_ENDPOINT_URL=" + p.endpoint,
 			"AWS_ENDPOINT_URL_DATABASE_MIGRATION_SERVICE=" + aside, "AWS_ENDPOINT_URL_LAMBDA=" + aside,
+			"AWS_LAMBDA_LOG_LEVEL=DEBUG",      // as Lambda tells a function its log level
 			"AUTH=true", "IOT_MTLS_ENABLED=0", // the latter is a port that two emulators would fight for
 		}
 	},
@@ -56,11 +57,11 @@ func (s *shared) get(tb testing.TB, g program) *process {
 	return s.process.Load()
 }
 
-// Main runs the tests of a package and ends the emulator after them. The
-// answer is the exit code of the test binary:
+// Main runs the tests of a package, as a [testing.M] does, and ends the emulator
+// after them. The answer is the exit code of the test binary:
 //
 //	func TestMain(m *testing.M) { os.Exit(emulator.Main(m)) }
-func Main(m *testing.M) int {
+func Main(m interface{ Run() int }) int {
 	code := m.Run()
 	for _, s := range []*shared{&durables, &cloud, &migrations} {
 		p := s.process.Load()
