@@ -44,7 +44,7 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	return emulator.Main(m)
+	return emulator.Main(inTurn{m})
 }
 
 // A deployment is a stack that the first test that needs it deploys.
@@ -138,6 +138,9 @@ func (d *deployment) deploy(ctx context.Context, config aws.Config) (stack, erro
 	if err := s.look(ctx, config); err != nil {
 		return stack{}, err
 	}
+	deployed.Lock()
+	defer deployed.Unlock()
+	deployed.stacks = append(deployed.stacks, s)
 	return s, s.letTimersStart(ctx, config)
 }
 
