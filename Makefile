@@ -13,6 +13,7 @@ GOLANGCI := .tools/bin/golangci-lint-$(GOLANGCI_VERSION)
 PYTHON ?= python3
 EMULATOR := .tools/emulator/installed
 SAM := .tools/sam/installed
+CLIENTS := .tools/clients/installed
 # What the emulator of AWS lacks: DMS, and durable functions with the SDK that they are written with.
 BESIDE := .tools/dms/installed .tools/durable/installed .tools/durable-sdk/installed
 UV_VERSION := 0.13.9
@@ -49,7 +50,7 @@ unit: ## Run the fast tests (Go alone, seconds)
 	go test -short $(UNIT_PACKAGES)
 
 .PHONY: test
-test: $(EMULATOR) $(SAM) $(BESIDE) ## Run go vet, all tests and a minute of simulation
+test: $(EMULATOR) $(SAM) $(BESIDE) $(CLIENTS) ## Run go vet, all tests and a minute of simulation
 	go vet ./...
 	$(MAKE) --no-print-directory conformance
 	go test -timeout 10m $$(go list ./... | grep -v -x $(STORES:%=-e %))
@@ -139,6 +140,7 @@ build-GetJobStatusFunction: FUNCTION := getjobstatus
 build-EchoFunction: FUNCTION := echo
 build-InterpreterFunction: FUNCTION := interpreter
 build-TaskRunnerFunction: FUNCTION := taskrunner
+build-JobEventsFunction: FUNCTION := jobevents
 build-ApiFunction: FUNCTION := api
 build-CallbackFunction: FUNCTION := callback
 build-%Function:
@@ -192,7 +194,7 @@ clean: ## Remove what the build and the tools left behind
 # looks for nothing else, and checks it afterwards: with hashes it would refuse what some package wants with an extra.
 .tools/%/installed: .ci/%.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
-	|| { echo "this needs Python 3.11 or newer as $(PYTHON), for the emulators of AWS and SAM; 'make unit' runs the tests that need Go alone"; exit 1; }
+	|| { echo "this needs Python 3.11 or newer as $(PYTHON), for the emulators of AWS, SAM and the vendor's clients; 'make unit' runs the tests that need Go alone"; exit 1; }
 	rm -rf $(@D)
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $<

@@ -58,7 +58,7 @@ var house = []row{
 		ours: []string{"pkg/engine", "pkg/machine", "pkg/fdl", "pkg/expr", "pkg/token"},
 	},
 	{path: "pkg/engine/failpoints", ours: []string{"pkg/engine", "pkg/machine", "pkg/token"}},
-	{path: "pkg/resume", ours: []string{"pkg/expr", "pkg/token", "pkg/jobs"}},
+	{path: "pkg/resume", ours: []string{"pkg/expr", "pkg/token", "pkg/jobs", "pkg/jobs/simulated"}},
 	{path: "pkg/resume/resumetest", testing: true, ours: []string{"pkg/resume", "pkg/expr", "pkg/token", "pkg/jobs"}},
 
 	{

@@ -3,7 +3,7 @@ package jobs
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"io"
 	"maps"
 	"slices"
@@ -88,8 +88,36 @@ func decode(text []byte) (any, error) {
 	if err := decoder.Decode(&value); err != nil {
 		return nil, err
 	}
-	if _, err := decoder.Token(); err != io.EOF { //nolint:errorlint // Token documents io.EOF itself
-		return nil, fmt.Errorf("more follows the JSON value")
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("more follows the JSON value")
 	}
 	return value, nil
+}
+
+// object is the JSON object with these members, in this order.
+func object(members ...any) json.RawMessage {
+	var text bytes.Buffer
+	text.WriteByte('{')
+	for i, part := range members {
+		switch {
+		case i%2 == 1:
+			text.WriteByte(':')
+		case i > 0:
+			text.WriteByte(',')
+		}
+		text.Write(encode(part))
+	}
+	text.WriteByte('}')
+	return text.Bytes()
+}
+
+// encode writes what was JSON before. It leaves < > & as they are: the text is for no page.
+func encode(value any) []byte {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		panic(err)
+	}
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n"))
 }

@@ -2,9 +2,9 @@ package jobs
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -49,19 +49,26 @@ func (k Kind) readEvent(document any) (Key, Sighting, error) {
 	switch {
 	case !k.row.idForm.MatchString(id):
 		return Key{}, Sighting{}, k.eventError(places.id, id, k.row.idMeans)
-	case key.Name == "":
-		return Key{}, Sighting{}, k.eventError(places.key, "", "what names the job")
-	case key.Account == "":
-		return Key{}, Sighting{}, k.eventError("account", "", "twelve digits")
-	case key.Region == "":
-		return Key{}, Sighting{}, k.eventError("region", "", "a region")
+	case !nameForm.MatchString(key.Name):
+		return Key{}, Sighting{}, k.eventError(places.key, key.Name, "what names the job")
+	case !accountForm.MatchString(key.Account):
+		return Key{}, Sighting{}, k.eventError("account", key.Account, "twelve digits")
+	case !regionForm.MatchString(key.Region):
+		return Key{}, Sighting{}, k.eventError("region", key.Region, "a region such as eu-central-1")
 	case at.IsZero():
 		return Key{}, Sighting{}, k.eventError(places.at, places.at.text(document), "an instant such as 2026-01-02T03:04:05Z")
 	}
 	seen := Sighting{At: at, Word: word}
-	k.conclude(&seen, key, id, document, true)
+	k.conclude(&seen, key, id, told{document, true})
 	return key, seen, nil
 }
+
+// What keys consist of. Everybody who may send events says what is in them.
+var (
+	nameForm    = regexp.MustCompile(`^[!-~]{1,1000}$`)
+	accountForm = regexp.MustCompile(`^[0-9]{12}$`)
+	regionForm  = regexp.MustCompile(`^[a-z0-9-]{1,32}$`)
+)
 
 func (k Kind) eventError(at path, found, want string) error {
 	if found == "" {
@@ -191,7 +198,7 @@ func (k Kind) ReadDescription(account, region, id string, answer []byte) (Key, S
 	} else {
 		seen.Began = time.Time{}
 	}
-	k.conclude(&seen, key, id, document, false)
+	k.conclude(&seen, key, id, told{document, false})
 	return key, seen, nil
 }
 
@@ -210,131 +217,4 @@ func runName(began time.Time) string {
 		return ""
 	}
 	return began.UTC().Format(time.RFC3339Nano)
-}
-
-// conclude fills in what the status means: the output of a success, error and
-// cause of a failure.
-func (k Kind) conclude(seen *Sighting, key Key, id string, document any, isEvent bool) {
-	status, name, reason := k.row.meaning(seen.Word, document, isEvent)
-	seen.Status = status
-	switch status {
-	case StatusSuccess:
-		seen.Output = k.outputOf(key, id, seen.Word, reason, document, isEvent)
-	case StatusFailed:
-		seen.Error, seen.Cause = name, k.cause(seen.Word, document, isEvent)
-	}
-}
-
-// meaning is what a status in the words of a description means, with the name of
-// the error of a failure, and the reason of a stop that has one.
-func (r *row) meaning(word string, document any, isEvent bool) (status Status, name, reason string) {
-	switch {
-	case slices.Contains(r.stopped, word):
-		return StatusFailed, ErrorStopped, ""
-	case slices.Contains(r.failure, word):
-		return StatusFailed, ErrorFailed, ""
-	case !slices.Contains(r.success, word):
-		return StatusRunning, "", ""
-	case r.stop == nil:
-		return StatusSuccess, "", ""
-	case isEvent:
-		return r.stop.inEventOf(r.event.reason.text(document))
-	default:
-		return r.stop.inDescription(r.found.reason.text(document))
-	}
-}
-
-// inEventOf: a reason that this release does not know is for the service to explain.
-func (s *stopReasons) inEventOf(text string) (Status, string, string) {
-	reason := submatch(s.inEvent.FindStringSubmatch(text))
-	switch {
-	case slices.Contains(s.success, reason):
-		return StatusSuccess, "", reason
-	case slices.Contains(s.failure, reason):
-		return StatusFailed, ErrorFailed, reason
-	default:
-		return StatusRunning, "", ""
-	}
-}
-
-// inDescription: nobody knows more, so what is no success failed.
-func (s *stopReasons) inDescription(text string) (Status, string, string) {
-	reason := submatch(s.inFound.FindStringSubmatch(text))
-	switch {
-	case slices.Contains(s.success, reason):
-		return StatusSuccess, "", reason
-	case slices.Contains(s.passing, reason):
-		return StatusRunning, "", ""
-	case text == "":
-		return StatusFailed, ErrorStopped, ""
-	default:
-		return StatusFailed, ErrorFailed, reason
-	}
-}
-
-func submatch(match []string) string {
-	if match == nil {
-		return ""
-	}
-	return match[1]
-}
-
-// outputOf is the output of a success: the same bytes whoever learnt of it.
-func (k Kind) outputOf(key Key, id, word, reason string, document any, isEvent bool) json.RawMessage {
-	members := []any{"job_id", id, "job_key", key.Name, "kind", k.Name, "status", word}
-	if reason != "" {
-		members = append(members, "stop_reason", reason)
-	}
-	for _, f := range k.row.output {
-		value := f.in(document, isEvent)
-		if text, isText := value.(string); isText && f.name == k.row.jsonText && json.Valid([]byte(text)) {
-			value = json.RawMessage(text)
-		}
-		if value != nil {
-			members = append(members, f.name, value)
-		}
-	}
-	return object(members...)
-}
-
-func (f field) in(document any, isEvent bool) any {
-	if isEvent {
-		return f.event.in(document)
-	}
-	return f.found.in(document)
-}
-
-// cause says in one line what the service tells of a failure.
-func (k Kind) cause(word string, document any, isEvent bool) string {
-	var parts []string
-	for _, f := range k.row.causes {
-		if value := f.in(document, isEvent); value != nil && value != "" {
-			parts = append(parts, strings.TrimSpace(fmt.Sprint(f.name, " ", value)))
-		}
-	}
-	if len(parts) == 0 {
-		parts = []string{"the service gives no reason"}
-	}
-	return fmt.Sprintf("%s is %s: %s", k.Name, word, strings.Join(parts, "; "))
-}
-
-// object is the JSON object with these members, in this order.
-func object(members ...any) json.RawMessage {
-	var text bytes.Buffer
-	text.WriteByte('{')
-	for i, part := range members {
-		switch {
-		case i%2 == 1:
-			text.WriteByte(':')
-		case i > 0:
-			text.WriteByte(',')
-		}
-		encoded, err := json.Marshal(part)
-		if err != nil {
-			panic(err) // values that were JSON before
-		}
-		text.Write(encoded)
-	}
-	text.WriteByte('}')
-	return text.Bytes()
 }

@@ -103,7 +103,7 @@ var rows = []Kind{
 				{"output", "detail.output", "Output"},
 			},
 			jsonText: "output",
-			idForm:   regexp.MustCompile(`^arn:[a-z-]+:states:[a-z0-9-]+:[0-9]*:execution:[^\s:]{1,80}:[^\s]{1,200}$`),
+			idForm:   regexp.MustCompile(`^arn:[a-z-]+:states:[a-z0-9-]+:[0-9]*:execution:[!-9;-~]{1,80}:[!-~]{1,200}$`),
 			idMeans:  "the ARN of an execution", describe: `{"ExecutionArn":ID}`,
 			resource:      regexp.MustCompile(`^arn:[a-z-]+:states:[a-z0-9-]+:[0-9]*:stateMachine:[^\s]{1,200}$`),
 			resourceParam: "StateMachineArn",

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -32,7 +31,7 @@ func (k Kind) StartParams(params []byte, unique string) ([]byte, error) {
 			return nil, invalid("params.%s is missing: %s of %s needs %s", name, k.Start, k.Service, strings.Join(k.row.required, ", "))
 		}
 	}
-	return json.Marshal(members)
+	return encode(members), nil
 }
 
 // onceName is unique as the service takes names.
@@ -60,10 +59,4 @@ func findMember(members map[string]json.RawMessage, name string) (string, bool) 
 	return "", false
 }
 
-func quote(text string) json.RawMessage {
-	quoted, err := json.Marshal(text)
-	if err != nil {
-		panic(fmt.Sprintf("a text is always JSON: %v", err))
-	}
-	return quoted
-}
+func quote(text string) json.RawMessage { return encode(text) }

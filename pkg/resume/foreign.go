@@ -2,7 +2,9 @@ package resume
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/waitless/waitless/pkg/jobs"
@@ -78,3 +80,53 @@ type Recipients interface {
 
 // ErrNoWait says that a handle is of no foreign wait.
 var ErrNoWait = errors.New("resume: no foreign wait has this token")
+
+// The time that a foreign wait has: what it asks for or ninety days, and what
+// its record is kept for after that.
+const (
+	foreignDefault = 90 * 24 * time.Hour
+	foreignKept    = 24 * time.Hour
+)
+
+func foreignTime(seconds int64) time.Duration {
+	if seconds == 0 {
+		return foreignDefault
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+// foreignID is what our token says that stands for theirs. It holds no instant
+// but a day, so that a repeated start has the same handle, unless midnight lies
+// between; then there are two waits, of which the recipient takes one outcome.
+func foreignID(recipient Recipient, theirs string, deadline time.Time) token.ID {
+	hash := sha256.Sum256([]byte(string(recipient) + "\x00" + theirs))
+	const day = 24 * time.Hour
+	return token.ID{
+		Execution: [12]byte(hash[:12]), Flags: token.FlagForeign,
+		Expires: deadline.Add(foreignKept + day).UTC().Truncate(day),
+	}
+}
+
+// open keeps the wait of somebody else's engine, before anybody can close its
+// token.
+func (s *start) open(ctx context.Context) error {
+	if s.recipient == "" {
+		return nil
+	}
+	sealed, err := s.config.Tokens.config.Keys.Seal(s.handle, s.theirs)
+	if err != nil {
+		return err
+	}
+	wait := ForeignWait{
+		Handle: s.handle, Recipient: s.recipient, Sealed: sealed, Opened: s.config.Now(), Deadline: s.deadline, Expires: s.id.Expires,
+	}
+	if s.request.Kind != jobs.KindCallback {
+		wait.Job, wait.JobID = s.started.Key, s.started.ID
+	}
+	opened, err := s.config.Foreign.Open(ctx, s.handle, wait)
+	if err != nil {
+		return fmt.Errorf("open the foreign wait %s: %w", token.Mask(s.handle), err)
+	}
+	s.deadline = opened.Deadline
+	return nil
+}

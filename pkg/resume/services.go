@@ -2,8 +2,11 @@ package resume
 
 import (
 	"context"
+	"errors"
+	"strings"
 
 	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // Services starts and describes jobs where they run. An error that the service
@@ -28,3 +31,19 @@ type ServiceError struct {
 }
 
 func (e *ServiceError) Error() string { return e.Name + ": " + e.Message }
+
+// code is the service's own error code.
+func (e *ServiceError) code() string {
+	_, code, _ := strings.Cut(e.Name, ".")
+	return code
+}
+
+// masked is the error without the tokens that a service's text may quote from
+// the params.
+func masked(err error) error {
+	refused, ok := errors.AsType[*ServiceError](err)
+	if !ok || token.MaskAll(refused.Message) == refused.Message {
+		return err
+	}
+	return &ServiceError{Name: refused.Name, Message: token.MaskAll(refused.Message), Again: refused.Again}
+}

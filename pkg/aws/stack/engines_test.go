@@ -38,12 +38,12 @@ type foreignCase struct {
 
 // An engine is somebody else's, which waits for what we resume.
 type elsewhere interface {
-	// start starts an execution, and answers what looks whether it has ended.
-	start(t *testing.T, name, input string) func() (ended, bool)
+	// start starts an execution, and answers what looks whether it has verdict.
+	start(t *testing.T, name, input string) func() (verdict, bool)
 }
 
-// ended is how an execution of an engine ended.
-type ended struct{ status, output, err, cause string }
+// verdict is how an execution of an engine verdict.
+type verdict struct{ status, output, err, cause string }
 
 // TestEnginesOfOthers runs the folders of events/ in which somebody else's
 // engine waits: for a replication task, and for a person.
@@ -105,7 +105,7 @@ func (s stack) runElsewhere(t *testing.T, e elsewhere, folder string, c foreignC
 	got := soon(t, "the end of the execution", look)
 	output := strings.NewReplacer(job.arn, "TASK", person.server.URL, "REVIEWER").Replace(got.output)
 	if got.status != c.Status || got.err != c.Error || !strings.Contains(got.cause, c.Cause) {
-		t.Errorf("it ended as %+v; want %s, error %q, cause %q", got, c.Status, c.Error, c.Cause)
+		t.Errorf("it verdict as %+v; want %s, error %q, cause %q", got, c.Status, c.Error, c.Cause)
 	}
 	if c.Output != nil && compact(t, json.RawMessage(output)) != compact(t, c.Output) {
 		t.Errorf("output %s\nwant %s", output, compact(t, c.Output))
@@ -195,18 +195,18 @@ func newMachine(t *testing.T, s stack, folder string) elsewhere {
 	return stepFunctions{client, *made.StateMachineArn}
 }
 
-func (f stepFunctions) start(t *testing.T, name, input string) func() (ended, bool) {
+func (f stepFunctions) start(t *testing.T, name, input string) func() (verdict, bool) {
 	t.Helper()
 	started, err := f.client.StartExecution(t.Context(), &sfn.StartExecutionInput{StateMachineArn: &f.machine, Name: &name, Input: &input})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return func() (ended, bool) {
+	return func() (verdict, bool) {
 		found, err := f.client.DescribeExecution(t.Context(), &sfn.DescribeExecutionInput{ExecutionArn: started.ExecutionArn})
 		if err != nil {
 			t.Fatal(err)
 		}
-		end := ended{string(found.Status), aws.ToString(found.Output), aws.ToString(found.Error), aws.ToString(found.Cause)}
+		end := verdict{string(found.Status), aws.ToString(found.Output), aws.ToString(found.Error), aws.ToString(found.Cause)}
 		return end, found.Status != sfntypes.ExecutionStatusRunning
 	}
 }
@@ -222,15 +222,15 @@ func newDurable(t *testing.T, s stack, folder string) elsewhere {
 	return durable{lambda.NewFromConfig(emulator.DurableFunctions(t)), s.newFunction(t, "durable", filepath.Join(folder, "function.mjs"))}
 }
 
-func (d durable) start(t *testing.T, name, input string) func() (ended, bool) {
+func (d durable) start(t *testing.T, name, input string) func() (verdict, bool) {
 	t.Helper()
 	arn := emulator.StartDurable(t, d.function, name, input)
-	return func() (ended, bool) {
+	return func() (verdict, bool) {
 		found, err := d.client.GetDurableExecution(t.Context(), &lambda.GetDurableExecutionInput{DurableExecutionArn: &arn})
 		if err != nil {
 			t.Fatal(err)
 		}
-		end := ended{status: string(found.Status), output: aws.ToString(found.Result)}
+		end := verdict{status: string(found.Status), output: aws.ToString(found.Result)}
 		if found.Error != nil {
 			end.err, end.cause = aws.ToString(found.Error.ErrorType), aws.ToString(found.Error.ErrorMessage)
 		}

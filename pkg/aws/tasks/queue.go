@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/waitless/waitless/pkg/aws/queue"
+	"github.com/waitless/waitless/pkg/aws/tasks/deliveries"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
@@ -42,9 +43,6 @@ func (q *Queue) Queue(ctx context.Context, task engine.Task) error {
 const (
 	// version is that of the tasks that this release writes.
 	version = 1
-	// deliveryVersion is that of deliveries: the release before knows none, and
-	// puts them back for this one.
-	deliveryVersion = 2
 	// messageLimit is the greatest message that SQS takes.
 	messageLimit = 1 << 20
 )
@@ -62,18 +60,11 @@ type message struct {
 	Limit     time.Duration `json:"limit,omitempty"` // in nanoseconds
 	Handle    string        `json:"handle"`
 	// Await and AtMostOnce are those of [engine.Task].
-	Await      bool            `json:"await,omitempty"`
-	AtMostOnce bool            `json:"atMostOnce,omitempty"`
-	Input      json.RawMessage `json:"input,omitempty"`
-	Ended      *ended          `json:"ended,omitempty"`
-	Delivery   *delivery       `json:"delivery,omitempty"`
-}
-
-// delivery asks to hand the outcome of a token to somebody else's engine, when
-// the message tells of that and of no call.
-type delivery struct {
-	Handle string    `json:"handle"`
-	Sent   time.Time `json:"sent"`
+	Await      bool                 `json:"await,omitempty"`
+	AtMostOnce bool                 `json:"atMostOnce,omitempty"`
+	Input      json.RawMessage      `json:"input,omitempty"`
+	Ended      *ended               `json:"ended,omitempty"`
+	Delivery   *deliveries.Delivery `json:"delivery,omitempty"` // when the message asks for that and for no call
 }
 
 // ended is how the execution of the message ended, when it tells of that and of
@@ -100,28 +91,6 @@ func (q *Queue) Ended(ctx context.Context, execution engine.ID, state machine.St
 		return fmt.Errorf("queue the end of execution %s: %w", execution, err)
 	}
 	return nil
-}
-
-// Send implements [resume.Wakes] for tokens of somebody else's engine: whoever
-// runs the tasks delivers their outcomes.
-func (q *Queue) Send(ctx context.Context, _ token.ID, handle string, at time.Time) error {
-	if _, ok := token.HandleID(handle); !ok { // nor does the error repeat it: it may be a secret
-		return errors.New("queue a delivery: what names the token is no token's handle")
-	}
-	body, err := json.Marshal(deliveryMessage{Version: deliveryVersion, Delivery: delivery{handle, at.UTC()}})
-	if err == nil {
-		err = queue.Send(ctx, q.Client, q.URL, string(body), 0)
-	}
-	if err != nil {
-		return fmt.Errorf("queue a delivery for token %s: %w", token.Mask(handle), err)
-	}
-	return nil
-}
-
-// deliveryMessage are the members of a message that a delivery has.
-type deliveryMessage struct {
-	Version  int      `json:"v"`
-	Delivery delivery `json:"delivery"`
 }
 
 // sendable writes as escapes the two characters of JSON that SQS does not take.
@@ -153,7 +122,7 @@ func read(body string) (message, error) {
 	err := json.Unmarshal([]byte(body), &m)
 	limit := version
 	if m.Delivery != nil {
-		limit = deliveryVersion
+		limit = deliveries.Version
 	}
 	switch {
 	case m.Version > limit:
@@ -236,9 +205,9 @@ func (r *Receiver) work(m queue.Message) queue.Work {
 }
 
 // deliver hands an outcome to whoever waits for it.
-func (r *Receiver) deliver(m queue.Message, asked delivery) queue.Work {
-	if _, ok := token.HandleID(asked.Handle); !ok {
-		return queue.Unreadable(m, false, invalid(errors.New("a delivery has no token's handle")))
+func (r *Receiver) deliver(m queue.Message, asked deliveries.Delivery) queue.Work {
+	if err := asked.Check(); err != nil {
+		return queue.Unreadable(m, false, err)
 	}
 	do := func(ctx context.Context) (time.Time, error) {
 		if r.Deliver == nil {

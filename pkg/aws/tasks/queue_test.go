@@ -16,6 +16,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/queue"
 	"github.com/waitless/waitless/pkg/aws/tasks"
+	"github.com/waitless/waitless/pkg/aws/tasks/deliveries"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/machine"
@@ -210,7 +211,7 @@ func TestADeliveryGoesThroughTheQueue(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 31, 10, 0, 0, 123456789, time.UTC)
 	m := &messages{}
-	if err := (&tasks.Queue{Client: m, URL: "queue"}).Send(t.Context(), token.ID{}, aHandle(), at); err != nil {
+	if err := (&deliveries.Queue{Client: m, URL: "queue"}).Send(t.Context(), token.ID{}, aHandle(), at); err != nil {
 		t.Fatal(err)
 	}
 	event := events.SQSEvent{Records: []events.SQSMessage{{MessageId: "1", Body: m.bodies[0]}}}
@@ -246,7 +247,7 @@ func TestADeliveryGoesThroughTheQueue(t *testing.T) {
 func TestDeliveriesThatAreNotMade(t *testing.T) {
 	t.Parallel()
 	m := &messages{}
-	q := &tasks.Queue{Client: m, URL: "queue"}
+	q := &deliveries.Queue{Client: m, URL: "queue"}
 	if err := q.Send(t.Context(), token.ID{}, aHandle(), time.Now()); err != nil {
 		t.Fatal(err)
 	}

@@ -160,12 +160,14 @@ func TestProgramsGetJSON(t *testing.T) {
 		body   string
 		header []string
 	}{
-		"as JSON":               {`{"a":"output="}`, []string{"Content-Type", "application/json", "Accept", "text/html"}},
-		"as nothing":            {`{"a":"output="}`, nil},
-		"as text":               {`{"a":"output="}`, []string{"Content-Type", "text/plain"}},
-		"by curl":               {`{"a":"output="}`, []string{"Content-Type", form, "Accept", "*/*"}},
-		"a form of a program":   {`output=%7B%22a%22%3A%22output%3D%22%7D`, []string{"Content-Type", form}},
-		"a form that asks JSON": {`output=%7B%22a%22%3A%22output%3D%22%7D`, []string{"Content-Type", form + "; charset=utf-8", "Accept", "text/html, application/json"}},
+		"as JSON":             {`{"a":"output="}`, []string{"Content-Type", "application/json", "Accept", "text/html"}},
+		"as nothing":          {`{"a":"output="}`, nil},
+		"as text":             {`{"a":"output="}`, []string{"Content-Type", "text/plain"}},
+		"by curl":             {`{"a":"output="}`, []string{"Content-Type", form, "Accept", "*/*"}},
+		"a form of a program": {`output=%7B%22a%22%3A%22output%3D%22%7D`, []string{"Content-Type", form}},
+		"a form that asks JSON": {
+			`output=%7B%22a%22%3A%22output%3D%22%7D`, []string{"Content-Type", form + "; charset=utf-8", "Accept", "text/html, application/json"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

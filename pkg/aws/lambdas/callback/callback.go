@@ -5,6 +5,7 @@ package callback
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"os"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/waitless/waitless/pkg/aws/gateway"
 	"github.com/waitless/waitless/pkg/aws/lambdas/environment"
 	"github.com/waitless/waitless/pkg/aws/secrets"
+	"github.com/waitless/waitless/pkg/aws/tasks/deliveries"
 	"github.com/waitless/waitless/pkg/aws/wakes"
 	"github.com/waitless/waitless/pkg/httpapi/callbackurl"
 	"github.com/waitless/waitless/pkg/resume"
@@ -26,25 +28,53 @@ import (
 func New(getenv func(string) string) (gateway.Function, error) {
 	env := environment.New(getenv)
 	config := env.AWS()
-	waits, wakeQueue, key := env.Text("WAITLESS_WAITS_TABLE"), env.Text("WAITLESS_WAKE_QUEUE"), env.Text("WAITLESS_TOKEN_KEY")
+	waits, wakeQueue, taskQueue := env.Text("WAITLESS_WAITS_TABLE"), env.Text("WAITLESS_WAKE_QUEUE"), env.Text("WAITLESS_TASK_QUEUE")
+	key, signing := env.Text("WAITLESS_TOKEN_KEY"), env.Optional("WAITLESS_CALLBACK_SECRET")
 	if err := env.Err(); err != nil {
 		return nil, err
 	}
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
-	sender, err := wakes.New(wakes.Config{Client: sqs.NewFromConfig(config), URL: wakeQueue, Now: time.Now, Log: log})
+	queues, store := sqs.NewFromConfig(config), secretsmanager.NewFromConfig(config)
+	sender, err := wakes.New(wakes.Config{Client: queues, URL: wakeQueue, Now: time.Now, Log: log})
 	if err != nil {
 		return nil, err
 	}
-	tokens := resume.Config{
-		Outcomes: watched(dynamo.NewWaits(dynamodb.NewFromConfig(config), waits)), Wakes: wakes.ForTokens(sender), Now: time.Now,
+	a := api{
+		keys:    &secrets.Keys{Client: store, Secret: key, Now: time.Now},
+		signing: &secrets.Text[[]callbackurl.Secret]{Client: store, Secret: signing, Now: time.Now, Parse: callbackurl.ParseSecrets},
+		tokens: resume.Config{
+			Outcomes: watched(dynamo.NewWaits(dynamodb.NewFromConfig(config), waits)),
+			Wakes:    wakes.ForTokens(sender, &deliveries.Queue{Client: queues, URL: taskQueue}), Now: time.Now,
+		},
+		log: log,
 	}
-	keys := &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: key, Now: time.Now}
 	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (answer events.APIGatewayV2HTTPResponse, err error) {
-		tokens := tokens
-		if tokens.Keys, err = keys.Get(ctx); err != nil {
+		handler, err := a.handler(ctx)
+		if err != nil {
 			return answer, err
 		}
-		handler := callbackurl.Handler(callbackurl.Config{Tokens: resume.New(tokens), MaxOutput: resume.DefaultLimit, Log: log})
 		return gateway.Serve(handler)(ctx, event)
 	}, nil
+}
+
+// api is what callbacks are answered with.
+type api struct {
+	keys    *secrets.Keys
+	signing *secrets.Text[[]callbackurl.Secret]
+	tokens  resume.Config
+	log     *slog.Logger
+}
+
+func (a api) handler(ctx context.Context) (http.Handler, error) {
+	var err error
+	if a.tokens.Keys, err = a.keys.Get(ctx); err != nil {
+		return nil, err
+	}
+	signing, err := a.signing.Get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return callbackurl.Handler(callbackurl.Config{
+		Tokens: resume.New(a.tokens), MaxOutput: resume.DefaultLimit, Secrets: signing, Log: a.log,
+	}), nil
 }

@@ -1,0 +1,175 @@
+package jobs
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+const secret = "AQICAHgSecretOfSomebody"
+
+func TestParseStart(t *testing.T) {
+	t.Parallel()
+	params := json.RawMessage(`{"jobName":"n"}`)
+	none := json.RawMessage(`{}`)
+	tests := []struct {
+		input string
+		want  StartRequest
+	}{
+		{`{"kind":"batch-job","params":{"jobName":"n"}}`, StartRequest{Kind: "batch-job", Params: params}},
+		{`{"kind":"batch-job","params":{"jobName":"n"},"token":"t"}`, StartRequest{Kind: "batch-job", Params: params, Token: "t"}},
+		{`{"kind":"dms-task","taskToken":"t","timeoutSeconds":1}`, StartRequest{Kind: "dms-task", Params: none, TaskToken: "t", TimeoutSeconds: 1}},
+		{`{"kind":"dms-task","callbackId":"c","timeoutSeconds":31622400}`, StartRequest{Kind: "dms-task", Params: none, CallbackID: "c", TimeoutSeconds: 31_622_400}},
+		{
+			`{"kind":"dms-task","taskToken":"` + strings.Repeat("é", 2048) + `","token":null,"timeoutSeconds":null}`,
+			StartRequest{Kind: "dms-task", Params: none, TaskToken: strings.Repeat("é", 2048)},
+		},
+		{`{"kind":"callback","callbackId":"c"}`, StartRequest{Kind: "callback", Params: none, CallbackID: "c"}},
+		{`{"kind":"callback","token":"t","params":{}}`, StartRequest{Kind: "callback", Params: none, Token: "t"}},
+	}
+	for _, tt := range tests {
+		if got, err := ParseStart([]byte(tt.input)); err != nil || !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("%.80s: got %+v, %v, want %+v", tt.input, got, err, tt.want)
+		}
+	}
+}
+
+// The tutorial's function takes what it does not know, and refuses in its own words.
+func TestRequestsOfKindSimulatedStayAsTheyAre(t *testing.T) {
+	t.Parallel()
+	inputs := []string{
+		``, `null`, `{}`, ` {"kind":null} `, `[]`, `{`, `"x"`,
+		`{"kind":"simulated","params":5,"taskToken":7,"timeoutSeconds":"x","delay":20}`,
+		`{"jobName":"my-job","taskToken":"t","token":"u"}`,
+	}
+	for _, input := range inputs {
+		start, err := ParseStart([]byte(input))
+		if err != nil || !reflect.DeepEqual(start, StartRequest{Kind: KindSimulated, Params: json.RawMessage(input)}) {
+			t.Errorf("%s: got %+v, %v", input, start, err)
+		}
+		if status, err := ParseStatus([]byte(input)); err != nil || status != (StatusRequest{Kind: KindSimulated}) {
+			t.Errorf("%s: got %+v, %v", input, status, err)
+		}
+	}
+}
+
+func TestParseStartRefuses(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 81)
+	kinds := "want one of batch-job, callback, dms-task, sfn-execution, simulated, transcribe-job"
+	tests := []struct{ input, want string }{
+		{`{"kind":"no-such"}`, `kind is string "no-such": ` + kinds},
+		{`{"kind":5}`, `kind is number 5: ` + kinds},
+		{`{"kind":"dms-task","b":1,"a":2}`, `a request of kind dms-task has "a", "b": want callbackId, kind, params, taskToken, timeoutSeconds, token`},
+		{
+			`{"kind":"dms-task","tasktoken":"` + secret + `"}`,
+			`a request of kind dms-task has "tasktoken": want callbackId, kind, params, taskToken, timeoutSeconds, token`,
+		},
+		{`{"kind":"dms-task","params":[1]}`, `params is array [1]: want an object`},
+		{`{"kind":"dms-task","taskToken":["` + secret + `"]}`, `taskToken is array: want a text of 1 to 2048 characters`},
+		{`{"kind":"dms-task","callbackId":12345}`, `callbackId is number: want a text of 1 to 1024 characters`},
+		{`{"kind":"dms-task","taskToken":""}`, `taskToken has 0 characters: want a text of 1 to 2048 characters`},
+		{`{"kind":"dms-task","token":"` + long + `"}`, `token has 81 characters: want a text of 1 to 80 characters`},
+		{`{"kind":"dms-task","taskToken":"` + secret + `","token":"` + secret + `"}`, `the request has taskToken and token: want one of them at most`},
+		{
+			`{"kind":"dms-task","taskToken":"` + secret + `","token":"` + secret + `","callbackId":"` + secret + `"}`,
+			`the request has callbackId and taskToken and token: want one of them at most`,
+		},
+		{`{"kind":"dms-task","taskToken":"` + secret + `","timeoutSeconds":0}`, `timeoutSeconds is number 0: want an integer from 1 to 31622400`},
+		{`{"kind":"dms-task","taskToken":"` + secret + `","timeoutSeconds":31622401}`, `timeoutSeconds is number 31622401: want an integer from 1 to 31622400`},
+		{`{"kind":"dms-task","taskToken":"` + secret + `","timeoutSeconds":1.5}`, `timeoutSeconds is number 1.5: want an integer from 1 to 31622400`},
+		{`{"kind":"dms-task","taskToken":"` + secret + `","timeoutSeconds":"9"}`, `timeoutSeconds is string "9": want an integer from 1 to 31622400`},
+		{
+			`{"kind":"dms-task","token":"` + secret + `","timeoutSeconds":9}`,
+			`timeoutSeconds is 9 without taskToken or callbackId: it is the time limit of such a wait; a step of a flow has its own`,
+		},
+		{`{"kind":"callback"}`, `a request of kind callback has no token: want one of callbackId, taskToken, token`},
+		{`{"kind":"callback","token":"` + secret + `","params":{"a":1}}`, `params is object {"a":1}: want none, for a callback starts nothing`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.want, func(t *testing.T) {
+			t.Parallel()
+			_, err := ParseStart([]byte(tt.input))
+			checkRefusal(t, err, ErrorInvalid, tt.want)
+			if strings.Contains(err.Error(), secret) {
+				t.Errorf("the token is in %v", err)
+			}
+		})
+	}
+}
+
+func TestParseStatus(t *testing.T) {
+	t.Parallel()
+	got, err := ParseStatus([]byte(`{"job_id":"` + batchID + `","kind":"batch-job"}`))
+	if want := (StatusRequest{batchID, "batch-job"}); err != nil || got != want {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+	for _, tt := range []struct{ input, name, want string }{
+		{`{"kind":"batch-job"}`, ErrorNotFound, `job_id is missing: want the job_id that StartJob answered`},
+		{`{"kind":"batch-job","job_id":7}`, ErrorNotFound, `job_id is number 7: want the job_id that StartJob answered`},
+		{`{"kind":"batch-job","job_id":""}`, ErrorNotFound, `job_id is string "": want the job_id that StartJob answered`},
+		{`{"kind":"batch-job","job_id":null}`, ErrorNotFound, `job_id is null: want the job_id that StartJob answered`},
+		{`{"kind":"batch-job","job_id":"x","delay":1}`, ErrorInvalid, `a request of kind batch-job has "delay": want job_id, kind`},
+	} {
+		_, err := ParseStatus([]byte(tt.input))
+		checkRefusal(t, err, tt.name, tt.want)
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	started := Started{batchID, Key{"batch-job", account, region, batchARN}, ""}
+	withURL := Started{"h", Key{"callback", account, region, "h"}, ""}.Answer()
+	withURL.CallbackURL = "https://host/callbacks/x"
+	for _, tt := range []struct {
+		answer any
+		want   string
+	}{
+		{started.Answer(), `{"job_id":"` + batchID + `","kind":"batch-job","job_key":"` + batchARN + `"}`},
+		{withURL, `{"job_id":"h","kind":"callback","job_key":"h","callback_url":"https://host/callbacks/x"}`},
+		{Sighting{Status: StatusRunning, Word: "RUNNABLE"}.Answer("i"), `{"job_id":"i","job_status":"running","status":"RUNNABLE"}`},
+		{
+			Sighting{Status: StatusSuccess, Word: "SUCCEEDED", Output: json.RawMessage(`{"a":1}`)}.Answer("i"),
+			`{"job_id":"i","job_status":"success","status":"SUCCEEDED","output":{"a":1}}`,
+		},
+		{
+			Sighting{Status: StatusFailed, Word: "FAILED", Error: ErrorFailed, Cause: "c"}.Answer("i"),
+			`{"job_id":"i","job_status":"failed","status":"FAILED","error":"Job.Failed","cause":"c"}`,
+		},
+	} {
+		if got, err := json.Marshal(tt.answer); err != nil || string(got) != tt.want {
+			t.Errorf("got %s, %v, want %s", got, err, tt.want)
+		}
+	}
+}
+
+func FuzzParseStart(f *testing.F) {
+	f.Add([]byte(`{"kind":"batch-job","params":{"jobName":"n"},"taskToken":"t","timeoutSeconds":60}`))
+	f.Fuzz(func(t *testing.T, input []byte) {
+		request, err := ParseStart(input)
+		if err != nil {
+			if refused, ok := errors.AsType[*RequestError](err); !ok || refused.Name != ErrorInvalid || refused.What == "" {
+				t.Fatalf("%#v", err)
+			}
+			return
+		}
+		tokens := 0
+		for _, token := range []string{request.TaskToken, request.CallbackID, request.Token} {
+			if token != "" {
+				tokens++
+			}
+		}
+		row, ok := Find(request.Kind)
+		if !ok || tokens > 1 || request.TimeoutSeconds < 0 || request.TimeoutSeconds > maxTimeout {
+			t.Fatalf("%+v", request)
+		}
+		if row.Start == "" {
+			return
+		}
+		if params, err := row.StartParams(request.Params, "unique"); err == nil && !json.Valid(params) {
+			t.Fatalf("%s", params)
+		}
+	})
+}

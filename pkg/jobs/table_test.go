@@ -1,0 +1,307 @@
+package jobs
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestKinds(t *testing.T) {
+	t.Parallel()
+	var names, sources []string
+	for _, row := range Kinds() {
+		names = append(names, row.Name)
+		if row.Source != "" {
+			sources = append(sources, row.Source)
+		}
+		if back, ok := Find(row.Name); !ok || back != row {
+			t.Errorf("%s is not found", row.Name)
+		}
+		found, ok := ForAction(row.Service + ":" + row.Start)
+		if started := row.Start != ""; ok != started || started && found != row {
+			t.Errorf("%s: %s:%s is %q, %t", row.Name, row.Service, row.Start, found.Name, ok)
+		}
+	}
+	want := []string{"batch-job", "callback", "dms-task", "sfn-execution", "simulated", "transcribe-job"}
+	if !slices.Equal(names, want) {
+		t.Errorf("got %q, want %q", names, want)
+	}
+	slices.Sort(sources)
+	if distinct := slices.Compact(slices.Clone(sources)); !slices.Equal(distinct, sources) {
+		t.Errorf("two rows of one source need one pattern: %q", sources)
+	}
+	if _, ok := Find("no-such"); ok {
+		t.Error("found what is not there")
+	}
+}
+
+func TestForResource(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ arn, kind, params string }{
+		{taskARN, "dms-task", `{"ReplicationTaskArn":"` + taskARN + `"}`},
+		{machineARN, "sfn-execution", `{"StateMachineArn":"` + machineARN + `"}`},
+		{machineARN + ":live", "sfn-execution", `{"StateMachineArn":"` + machineARN + `:live"}`},
+		{executionARN, "", ""},
+		{batchARN, "", ""},
+		{"arn:aws:lambda:eu-central-1:111122223333:function:f", "", ""},
+		{"acs:fc:::services/s/functions/f", "", ""},
+		{"", "", ""},
+	}
+	for _, tt := range tests {
+		row, params, ok := ForResource(tt.arn)
+		if ok != (tt.kind != "") || row.Name != tt.kind || string(params) != tt.params {
+			t.Errorf("%s: got %q, %s, %t", tt.arn, row.Name, params, ok)
+		}
+	}
+}
+
+func TestStartParams(t *testing.T) {
+	t.Parallel()
+	hash := "7d98d08a77a3131e4a792464e271899e3011ad5f71affa34186ef071dafbd243" // SHA-256 of "b a r"
+	tests := []struct{ name, kind, params, unique, want, error string }{
+		{"batch", "batch-job", `{"jobName":"n","jobQueue":"q","jobDefinition":"d"}`, "u", `{"jobDefinition":"d","jobName":"n","jobQueue":"q"}`, ""},
+		{
+			"batch without a queue", "batch-job", `{"jobName":"n","jobQueue":null,"jobDefinition":"d"}`, "u", "",
+			"params.JobQueue is missing: SubmitJob of batch needs JobDefinition, JobName, JobQueue",
+		},
+		{"dms", "dms-task", `{"ReplicationTaskArn":"a"}`, "u", `{"ReplicationTaskArn":"a","StartReplicationTaskType":"start-replication"}`, ""},
+		{
+			"dms again", "dms-task", `{"replicationTaskArn":"a","startReplicationTaskType":"reload-target"}`, "",
+			`{"replicationTaskArn":"a","startReplicationTaskType":"reload-target"}`, "",
+		},
+		{"dms without params", "dms-task", ``, "u", "", "params.ReplicationTaskArn is missing: StartReplicationTask of dms needs ReplicationTaskArn"},
+		{"machine", "sfn-execution", `{"StateMachineArn":"m"}`, "u_1", `{"Name":"u_1","StateMachineArn":"m"}`, ""},
+		{
+			"machine with a name", "sfn-execution", `{"StateMachineArn":"m","name":"mine","input":"{}"}`, "u_1",
+			`{"StateMachineArn":"m","input":"{}","name":"mine"}`, "",
+		},
+		{"machine with an object", "sfn-execution", `{"StateMachineArn":"m","input":{"a": 1}}`, "", `{"StateMachineArn":"m","input":"{\"a\": 1}"}`, ""},
+		{"transcribe", "transcribe-job", `{"Media":{}}`, "u.1", `{"Media":{},"TranscriptionJobName":"u.1"}`, ""},
+		{"a text that is no name", "transcribe-job", `{"Media":{}}`, "b a r", `{"Media":{},"TranscriptionJobName":"HASH"}`, ""},
+		{
+			"transcribe without a name", "transcribe-job", `{"Media":{}}`, "", "",
+			"params.TranscriptionJobName is missing: StartTranscriptionJob of transcribe needs TranscriptionJobName, Media",
+		},
+		{"params a list", "batch-job", ` [1]`, "u", "", "params is array [1]: want an object"},
+		{"params no JSON", "batch-job", `{`, "u", "", "params is no JSON (unexpected end of JSON input): want an object"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := find(t, tt.kind).StartParams([]byte(tt.params), tt.unique)
+			if tt.error != "" {
+				checkRefusal(t, err, ErrorInvalid, tt.error)
+				return
+			}
+			if want := strings.ReplaceAll(tt.want, "HASH", hash); err != nil || string(got) != want {
+				t.Fatalf("got %s, %v, want %s", got, err, want)
+			}
+		})
+	}
+}
+
+func checkRefusal(t *testing.T, err error, name, want string) {
+	t.Helper()
+	refused, ok := errors.AsType[*RequestError](err)
+	if !ok || refused.Name != name || refused.Error() != want {
+		t.Fatalf("got %v\nwant %s: %s", err, name, want)
+	}
+}
+
+func TestReadStart(t *testing.T) {
+	t.Parallel()
+	const began = "2026-03-04T04:00:00.25Z"
+	task := `{"ReplicationTask":{"ReplicationTaskArn":"` + taskARN + `","Status":"starting"`
+	tests := []struct {
+		name, kind, params, answer string
+		want                       Started
+	}{
+		{"batch", "batch-job", `{}`, `{"JobId":"` + batchID + `","JobArn":"` + batchARN + `"}`, Started{batchID, Key{"batch-job", account, region, batchARN}, ""}},
+		{"batch without an ARN", "batch-job", `{}`, `{"JobId":"` + batchID + `"}`, Started{batchID, Key{"batch-job", account, region, batchARN}, ""}},
+		{"dms", "dms-task", `{}`, task + `,"ReplicationTaskStartDate":"` + began + `"}}`, Started{taskARN, Key{"dms-task", account, region, taskARN}, began}},
+		{
+			"dms with its statistics alone", "dms-task", `{}`,
+			task + `,"ReplicationTaskStartDate":null,"ReplicationTaskStats":{"StartDate":"` + began + `"}}}`,
+			Started{taskARN, Key{"dms-task", account, region, taskARN}, began},
+		},
+		{"dms without a date", "dms-task", `{}`, task + `}}`, Started{taskARN, Key{"dms-task", account, region, taskARN}, ""}},
+		{"dms busy", "dms-task", `{"replicationTaskArn":"` + taskARN + `"}`, ``, Started{taskARN, Key{"dms-task", account, region, taskARN}, ""}},
+		{
+			"execution", "sfn-execution", `{}`, `{"ExecutionArn":"` + executionARN + `","StartDate":"2026-03-04T05:00:00Z"}`,
+			Started{executionARN, Key{"sfn-execution", account, region, executionARN}, ""},
+		},
+		{
+			"execution started before", "sfn-execution", `{"StateMachineArn":"` + machineARN + `","Name":"order-42"}`, ``,
+			Started{executionARN, Key{"sfn-execution", account, region, executionARN}, ""},
+		},
+		{
+			"transcribe", "transcribe-job", `{}`, `{"TranscriptionJob":{"TranscriptionJobName":"i","CreationTime":"` + began + `"}}`,
+			Started{"i", Key{"transcribe-job", account, region, "i"}, began},
+		},
+		{"transcribe started before", "transcribe-job", `{"TranscriptionJobName":"i"}`, ` `, Started{"i", Key{"transcribe-job", account, region, "i"}, ""}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			row := find(t, tt.kind)
+			got, err := row.ReadStart(account, region, []byte(tt.params), []byte(tt.answer))
+			if err != nil || got != tt.want {
+				t.Fatalf("got %+v, %v, want %+v", got, err, tt.want)
+			}
+			if _, err := row.DescribeParams(got.ID); err != nil {
+				t.Errorf("describe: %v", err)
+			}
+		})
+	}
+}
+
+func TestReadStartRefuses(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ kind, params, answer, want string }{
+		{"callback", `{}`, `{}`, "jobs: kind callback starts nothing"},
+		{"batch-job", `{}`, `{}`, `jobs: batch-job: SubmitJob of batch answered "" as JobId: want the jobId that SubmitJob answered`},
+		{"batch-job", `{}`, ``, `jobs: batch-job: the params of the start name no job`},
+		{"sfn-execution", `{}`, `nope`, `jobs: sfn-execution: StartExecution of sfn answered no JSON: invalid character 'o' in literal null (expecting 'u')`},
+		{"sfn-execution", `{"StateMachineArn":"` + machineARN + `"}`, ``, `jobs: sfn-execution: the params of the start name no job`},
+	}
+	for _, tt := range tests {
+		if got, err := find(t, tt.kind).ReadStart(account, region, []byte(tt.params), []byte(tt.answer)); err == nil || err.Error() != tt.want {
+			t.Errorf("got %+v, %v\nwant %s", got, err, tt.want)
+		}
+	}
+}
+
+func TestDescribeParams(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ kind, id, want string }{
+		{"batch-job", batchID, `{"Jobs":["` + batchID + `"]}`},
+		{"batch-job", batchID + ":3", `{"Jobs":["` + batchID + `:3"]}`},
+		{"dms-task", taskARN, `{"Filters":[{"Name":"replication-task-arn","Values":["` + taskARN + `"]}],"WithoutSettings":true}`},
+		{"sfn-execution", executionARN, `{"ExecutionArn":"` + executionARN + `"}`},
+		{"sfn-execution", executionARN + `"\`, `{"ExecutionArn":"` + executionARN + `\"\\"}`},
+		{"transcribe-job", "interview-7", `{"TranscriptionJobName":"interview-7"}`},
+		{"batch-job", "", ""},
+		{"batch-job", batchARN, ""},
+		{"dms-task", machineARN, ""},
+		{"sfn-execution", machineARN, ""},
+		{"transcribe-job", "two words", ""},
+		{"transcribe-job", strings.Repeat("a", 201), ""},
+		{"callback", "a", ""},
+		{"simulated", "a", ""},
+	}
+	for _, tt := range tests {
+		got, err := find(t, tt.kind).DescribeParams(tt.id)
+		if refused, ok := errors.AsType[*RequestError](err); tt.want == "" && (!ok || refused.Name != ErrorNotFound) {
+			t.Errorf("%s %q: got %s, %v, want %s", tt.kind, tt.id, got, err, ErrorNotFound)
+		}
+		if string(got) != tt.want || err == nil && !json.Valid(got) {
+			t.Errorf("%s %q: got %s, %v, want %s", tt.kind, tt.id, got, err, tt.want)
+		}
+	}
+}
+
+func TestErrorCodes(t *testing.T) {
+	t.Parallel()
+	for kind, codes := range map[string][2]string{
+		"batch-job":      {"", ""},
+		"dms-task":       {"ResourceNotFoundFault", "InvalidResourceStateFault"},
+		"sfn-execution":  {"ExecutionDoesNotExist", "ExecutionAlreadyExists"},
+		"transcribe-job": {"NotFoundException", "ConflictException"},
+	} {
+		row := find(t, kind)
+		if row.Unknown("ThrottlingException") || row.Taken("ThrottlingException") || row.Unknown("") || row.Taken("") {
+			t.Errorf("%s takes every code", kind)
+		}
+		if codes[0] != "" && (!row.Unknown(codes[0]) || !row.Taken(codes[1]) || row.Unknown(codes[1]) || row.Taken(codes[0])) {
+			t.Errorf("%s: %q", kind, codes)
+		}
+	}
+}
+
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	since := time.Date(2026, 3, 4, 5, 0, 10, 700_000_000, time.UTC)
+	at := func(seconds float64) time.Time {
+		return since.Truncate(time.Second).Add(time.Duration(seconds * float64(time.Second)))
+	}
+	name := func(seconds float64) string { return runName(at(seconds)) }
+	run := func(seconds float64) Sighting {
+		return Sighting{Run: name(seconds), Began: at(seconds), Status: StatusSuccess}
+	}
+	tests := []struct {
+		name      string
+		run       Run
+		described Sighting
+		want      Verdict
+	}{
+		{"the run ended", Run{name(0), since}, run(0), Ended},
+		{"the run fails", Run{name(0), since}, Sighting{Run: name(0), Began: at(0), Status: StatusFailed}, Ended},
+		{"the run goes on", Run{name(0), since}, Sighting{Run: name(0), Began: at(0), Status: StatusRunning}, Waits},
+		{"a later run ended", Run{name(0), since}, run(1), Superseded},
+		{"a later run goes on", Run{name(0), since}, Sighting{Run: name(1), Began: at(1), Status: StatusRunning}, Superseded},
+		{"an earlier run ended", Run{name(0), since}, run(-1), Waits},
+		{"the name decides, not the clock", Run{name(-60), since}, run(-60), Ended},
+		{"no name, long before", Run{"", since}, run(-3), Waits},
+		{"no name, just too early", Run{"", since}, run(-2.001), Waits},
+		{"no name, two seconds before the second", Run{"", since}, run(-2), Ended},
+		{"no name, the same second", Run{"", since}, run(0), Ended},
+		{"no name, after", Run{"", since}, run(30), Ended},
+		{"no name, after, goes on", Run{"", since}, Sighting{Run: name(1), Began: at(1), Status: StatusRunning}, Waits},
+		{"the service names no run, the end is old", Run{name(0), since}, Sighting{At: at(-9), Status: StatusSuccess}, Waits},
+		{"the service names no run, the end is new", Run{name(0), since}, Sighting{At: at(9), Status: StatusSuccess}, Ended},
+		{"nobody tells any instant", Run{"", since}, Sighting{Status: StatusFailed}, Ended},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if got := find(t, "dms-task").Judge(tt.run, tt.described); got != tt.want {
+				t.Errorf("got %d, want %d", got, tt.want)
+			}
+		})
+	}
+	// A key that names one run needs no instant: whatever ended is what is waited for.
+	if got := find(t, "batch-job").Judge(Run{"", since}, Sighting{At: at(-99), Status: StatusSuccess}); got != Ended {
+		t.Errorf("batch-job: got %d, want %d", got, Ended)
+	}
+	if got := find(t, "batch-job").Judge(Run{"", since}, Sighting{Status: StatusRunning}); got != Waits {
+		t.Errorf("batch-job: got %d, want %d", got, Waits)
+	}
+}
+
+func TestPath(t *testing.T) {
+	t.Parallel()
+	document, err := decode([]byte(`{"detail":{"build-id":"b","State":"S","state":"s","list":[["x"],[1]],"at":1772600767000,"n":null}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p, want := range map[path]any{
+		"detail.build-id":   "b",
+		"detail.State":      "S",
+		"detail.state":      "s",
+		"detail.STATE":      "S", // of two that differ in case, always the same one
+		"DETAIL.Build-ID":   "b",
+		"detail.list[0][0]": "x",
+		"detail.list[1][0]": json.Number("1"),
+		"detail.list[2]":    nil,
+		"detail.list[-1]":   nil,
+		"detail.list[x]":    nil,
+		"detail.build-id.x": nil,
+		"detail[0]":         nil,
+		"detail.n":          nil,
+		"nothing":           nil,
+		"":                  nil,
+	} {
+		if got := p.in(document); got != want {
+			t.Errorf("%s: got %v, want %v", p, got, want)
+		}
+	}
+	if got := path("detail.at").time(document); !got.Equal(time.UnixMilli(1772600767000)) {
+		t.Errorf("got %v", got)
+	}
+	if got := path("detail.State").time(document); !got.IsZero() {
+		t.Errorf("got %v", got)
+	}
+}
