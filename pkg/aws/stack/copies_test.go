@@ -107,7 +107,7 @@ func (s stack) tell(t *testing.T, event string) {
 		t.Fatalf("the rules %q match the event; want one: %s", rules, event)
 	}
 	_, err := sqs.NewFromConfig(emulator.Config(t)).SendMessage(t.Context(), &sqs.SendMessageInput{
-		QueueUrl: aws.String(s.resources["JobEventQueue"]), MessageBody: &event,
+		QueueUrl: aws.String(s.resources["JobQueue"]), MessageBody: &event,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func (s stack) tell(t *testing.T, event string) {
 func (s stack) rulesFor(t *testing.T, event string) (matching []string) {
 	t.Helper()
 	client := eventbridge.NewFromConfig(emulator.Config(t))
-	rules, err := client.ListRuleNamesByTarget(t.Context(), &eventbridge.ListRuleNamesByTargetInput{TargetArn: aws.String(s.queueARN(t, "JobEventQueue"))})
+	rules, err := client.ListRuleNamesByTarget(t.Context(), &eventbridge.ListRuleNamesByTargetInput{TargetArn: aws.String(s.queueARN(t, "JobQueue"))})
 	if err != nil || len(rules.RuleNames) == 0 {
 		t.Fatalf("no rules: %v", err)
 	}

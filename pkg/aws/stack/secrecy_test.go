@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
@@ -108,7 +107,7 @@ func (s stack) tokens(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	client := dynamodb.NewFromConfig(config)
-	waits := &dynamo.Waits{Client: client, Table: s.resources["WaitsTable"], Now: time.Now}
+	waits := dynamo.NewWaits(client, s.resources["WaitsTable"])
 	var tokens []string
 	for _, handle := range s.handles(t, client) {
 		if text, ok := keys.SignAgain(handle); ok {
