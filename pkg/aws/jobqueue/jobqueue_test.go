@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"reflect"
 	"strconv"
@@ -182,6 +183,7 @@ func TestAnEventIsPassedOnAsItIs(t *testing.T) {
 	}{
 		"taken":                 {nil, 0, `"source":"aws.batch","detail_type":"Batch Job State Change","outcome":"done"`},
 		"no end of a job":       {jobs.ErrNoEnd, 0, `"note":"no end of a job"`},
+		"what nobody can read":  {fmt.Errorf("%w: no key", resume.ErrNoEvent), 0, `no key"`},
 		"what is to come again": {errors.New("throttled"), 1, `"error":"throttled"`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -46,14 +46,17 @@ func (r *Receiver) work(m queue.Message) queue.Work {
 	return r.observe(m, parsed)
 }
 
-// observe: most events of a rule may be of jobs that nobody here waits for, or
-// of statuses that end nothing.
+// observe: an event may end no job, or be none that can be read. It would be no
+// better the next time.
 func (r *Receiver) observe(m queue.Message, event message) queue.Work {
 	note := ""
 	do := func(ctx context.Context) (time.Time, error) {
 		err := r.Observe(ctx, []byte(m.Body))
-		if errors.Is(err, jobs.ErrNoEnd) {
+		switch {
+		case errors.Is(err, jobs.ErrNoEnd):
 			note, err = "no end of a job", nil
+		case errors.Is(err, resume.ErrNoEvent):
+			note, err = err.Error(), nil
 		}
 		return time.Time{}, err
 	}

@@ -2,7 +2,10 @@ package lambdas_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"os"
@@ -13,28 +16,52 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-lambda-go/lambda/messages"
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"github.com/waitless/waitless/pkg/aws/lambdas"
+	"github.com/waitless/waitless/pkg/aws/lambdas/getjobstatus"
+	"github.com/waitless/waitless/pkg/aws/lambdas/startjob"
+	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/jobs/simulated"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 const jobID = "019b76da-ab84-7f01-bf03-040506070809" // started 2026-01-01T00:00:00.900Z
 
-var uuidV7 = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
+var (
+	aJob   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`)
+	uuidV7 = regexp.MustCompile(`^` + aJob.String() + `$`)
+)
 
-// handlers are the functions by the name of their directory.
-var handlers = map[string]func() lambdas.Simulated{
-	"startjob":     lambdas.StartJob,
-	"getjobstatus": lambdas.GetJobStatus,
-	"echo":         lambdas.Echo,
+// handlers are the functions by the name of their directory, told what the stack tells them.
+func handlers(t *testing.T) map[string]lambdas.Call {
+	t.Helper()
+	started, err := startjob.New(getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, err := getjobstatus.New(getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]lambdas.Call{"startjob": started, "getjobstatus": status, "echo": lambdas.Echo()}
 }
 
-// fixed gives a handler a fixed clock, fixed randomness and a log that the test reads, without its times.
-func fixed(h lambdas.Simulated) (lambdas.Simulated, *bytes.Buffer) {
+// getenv reads [variables].
+func getenv(name string) string {
+	for _, pair := range variables {
+		if value, ok := strings.CutPrefix(pair, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// logged gives a handler a log that the test reads, without its times.
+func logged(h lambdas.Call) (lambdas.Call, *bytes.Buffer) {
 	var lines bytes.Buffer
-	h.Now = func() time.Time { return time.UnixMilli(1_767_225_600_900).Add(20 * time.Second) }
-	h.Random = func(b []byte) { copy(b, []byte{0xff, 1, 0xff, 3, 4, 5, 6, 7, 8, 9}) }
 	h.Log = slog.New(slog.NewJSONHandler(&lines, &slog.HandlerOptions{
 		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 			if a.Key == slog.TimeKey {
@@ -48,20 +75,21 @@ func fixed(h lambdas.Simulated) (lambdas.Simulated, *bytes.Buffer) {
 
 func TestHandlersAnswerAndLogOneLine(t *testing.T) {
 	t.Parallel()
+	all := handlers(t)
 	tests := []struct{ name, function, payload, answer, log string }{
 		{
-			"start", "startjob", `{"secret":"s"}`, `{"job_id":"019b76da-f9a4-7f01-bf03-040506070809"}`,
-			`{"level":"INFO","msg":"call succeeded","request_id":"r-1","job_id":"019b76da-f9a4-7f01-bf03-040506070809","status":"started"}`,
+			"start", "startjob", `{"secret":"s"}`, `{"job_id":"JOB"}`,
+			`{"level":"INFO","msg":"call succeeded","request_id":"r-1","kind":"simulated","job_id":"JOB","status":"started"}`,
 		},
 		{
 			"done", "getjobstatus", `{"job_id":"` + jobID + `","delay":20,"try_count":1}`,
-			`{"job_id":"` + jobID + `","job_status":"success","try_count":2}`,
-			`{"level":"INFO","msg":"call succeeded","request_id":"r-1","job_id":"` + jobID + `","status":"success"}`,
+			`{"job_id":"JOB","job_status":"success","try_count":2}`,
+			`{"level":"INFO","msg":"call succeeded","request_id":"r-1","job_id":"JOB","status":"success"}`,
 		},
 		{
-			"not done", "getjobstatus", `{"job_id":"` + jobID + `"}`,
-			`{"job_id":"` + jobID + `","job_status":"running","try_count":1}`,
-			`{"level":"INFO","msg":"call succeeded","request_id":"r-1","job_id":"` + jobID + `","status":"running"}`,
+			"not done", "getjobstatus", `{"job_id":"` + jobID + `","delay":1e12}`,
+			`{"job_id":"JOB","job_status":"running","try_count":1}`,
+			`{"level":"INFO","msg":"call succeeded","request_id":"r-1","job_id":"JOB","status":"running"}`,
 		},
 		{
 			"echo logs no token", "echo", `{ "taskToken": "t" }`, `{ "taskToken": "t" }`,
@@ -71,37 +99,52 @@ func TestHandlersAnswerAndLogOneLine(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			h, lines := fixed(handlers[tt.function]())
+			h, lines := logged(all[tt.function])
 			ctx := lambdacontext.NewContext(t.Context(), &lambdacontext.LambdaContext{AwsRequestID: "r-1"})
 			answer, err := h.Invoke(ctx, []byte(tt.payload))
-			if err != nil || string(answer) != tt.answer {
+			if got := aJob.ReplaceAllString(string(answer), "JOB"); err != nil || got != tt.answer {
 				t.Errorf("got %s, %v, want %s", answer, err, tt.answer)
 			}
-			if got := lines.String(); got != tt.log+"\n" {
+			if got := aJob.ReplaceAllString(lines.String(), "JOB"); got != tt.log+"\n" {
 				t.Errorf("logged %s, want %s", got, tt.log)
 			}
 		})
 	}
 }
 
-func TestHandlersNameTheirErrorsInTheLog(t *testing.T) {
+// What callers see of an error is its name and what they can mend, and the log says the same.
+func TestErrorsHaveNames(t *testing.T) {
 	t.Parallel()
-	tests := []struct{ function, payload, name string }{
-		{"startjob", `[]`, "InvalidArgument"},
-		{"getjobstatus", `{"job_id":"job-1"}`, "JobNotFound"},
-		{"getjobstatus", `{"job_id":"` + jobID + `","delay":"20"}`, "InvalidArgument"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.payload, func(t *testing.T) {
+	keys := token.Keys{Current: token.Key{ID: 1, Secret: make([]byte, token.SecretSize)}}
+	secret := keys.Sign(token.ID{Expires: time.Unix(2_000_000_000, 0)})
+	_, simulatedError := simulated.GetJobStatus([]byte(`{"job_id":"`+jobID+`","delay":"20"}`), time.Now())
+	_, notFound := simulated.GetJobStatus([]byte(`{"job_id":"job-1"}`), time.Now())
+	for name, tt := range map[string]struct {
+		err        error
+		name, text string
+	}{
+		"a request":        {fmt.Errorf("start: %w", &jobs.RequestError{Name: "InvalidArgument", What: "kind is 7"}), "InvalidArgument", "kind is 7"},
+		"a service's":      {fmt.Errorf("start: %w", &resume.ServiceError{Name: "batch.ClientException", Message: "no queue"}), "batch.ClientException", "no queue"},
+		"the tutorial's":   {simulatedError, "InvalidArgument", simulatedError.Error()},
+		"no tutorial job":  {notFound, "JobNotFound", notFound.Error()},
+		"a forged token":   {fmt.Errorf("start: %w", token.ErrInvalid), "InvalidToken", token.ErrInvalid.Error()},
+		"nobody knows":     {errors.New("the network"), "FC.Unknown", "the network"},
+		"one with a token": {&resume.ServiceError{Name: "sfn.InvalidToken", Message: "what is " + secret}, "sfn.InvalidToken", "what is " + token.Mask(secret)},
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h, lines := fixed(handlers[tt.function]())
-			answer, err := h.Invoke(t.Context(), []byte(tt.payload))
-			if answer != nil || simulated.ErrorName(err) != tt.name {
-				t.Errorf("got %s, %v, want %s", answer, err, tt.name)
+			h, lines := logged(lambdas.NewCall(func(context.Context, []byte) ([]byte, error) { return []byte("no"), tt.err }, nil))
+			answer, err := h.Invoke(t.Context(), nil)
+			thrown, ok := errors.AsType[messages.InvokeResponse_Error](err)
+			if answer != nil || !ok || thrown.Type != tt.name || thrown.Message != tt.text {
+				t.Errorf("got %s and %+v, want %s: %s", answer, thrown, tt.name, tt.text)
 			}
-			want := `{"level":"WARN","msg":"call failed","request_id":"","error":"` + tt.name + `"}` + "\n"
-			if got := lines.String(); got != want {
-				t.Errorf("logged %s, want %s", got, want)
+			line := lines.String()
+			if !strings.Contains(line, `"level":"WARN","msg":"call failed","request_id":"","error":"`+tt.name+`"`) || strings.Count(line, "\n") != 1 {
+				t.Errorf("logged %s", line)
+			}
+			if strings.Contains(line, secret) {
+				t.Error("the log has the token")
 			}
 		})
 	}
@@ -109,11 +152,10 @@ func TestHandlersNameTheirErrorsInTheLog(t *testing.T) {
 
 func TestStartJobsAreDistinct(t *testing.T) {
 	t.Parallel()
-	h, _ := fixed(lambdas.StartJob())
-	h.Random = lambdas.StartJob().Random
+	h := handlers(t)["startjob"]
 	first, _ := h.Invoke(t.Context(), nil)
 	second, _ := h.Invoke(t.Context(), nil)
-	if bytes.Equal(first, second) {
+	if len(first) == 0 || bytes.Equal(first, second) {
 		t.Errorf("two jobs of one millisecond are both %s", first)
 	}
 }
@@ -121,7 +163,7 @@ func TestStartJobsAreDistinct(t *testing.T) {
 // TestSampleEvents feeds the events that `sam local invoke` is shown with to their handlers.
 func TestSampleEvents(t *testing.T) {
 	t.Parallel()
-	for function, compose := range handlers {
+	for function, handler := range handlers(t) {
 		files, err := filepath.Glob(filepath.Join("..", "..", "..", "events", "*", function+".json"))
 		if err != nil {
 			t.Fatal(err)
@@ -132,13 +174,13 @@ func TestSampleEvents(t *testing.T) {
 		for _, file := range files {
 			t.Run(file, func(t *testing.T) {
 				t.Parallel()
-				checkSample(t, function, compose(), file)
+				checkSample(t, function, handler, file)
 			})
 		}
 	}
 }
 
-func checkSample(t *testing.T, function string, h lambdas.Simulated, file string) {
+func checkSample(t *testing.T, function string, h lambdas.Call, file string) {
 	t.Helper()
 	event, err := os.ReadFile(file)
 	if err != nil {

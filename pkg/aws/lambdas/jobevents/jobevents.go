@@ -50,6 +50,7 @@ func New(getenv func(string) string) (Handler, error) {
 		Tokens:   resume.New(resume.Config{Outcomes: table, Wakes: told, Now: time.Now}),
 		Outcomes: table, Wakes: told, Rendezvous: table, Foreign: table, Services: services.New(config), Polls: polls,
 		Account: account, Region: config.Region, Now: time.Now,
+		Warn: func(err error) { log.Warn("job", "error", err.Error()) },
 	})
 	receiver := &jobqueue.Receiver{
 		Receiver: queue.Receiver{Client: queues, URL: jobQueue, Now: time.Now, Log: log, Line: "job", Needs: needs},

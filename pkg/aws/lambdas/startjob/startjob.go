@@ -37,7 +37,8 @@ func New(getenv func(string) string) (lambdas.Call, error) {
 		return lambdas.Call{}, err
 	}
 	queues, table := sqs.NewFromConfig(config), dynamo.NewWaits(dynamodb.NewFromConfig(config), waits)
-	sender, err := wakes.New(wakes.Config{Client: queues, URL: wakeQueue, Now: time.Now, Log: slog.New(slog.NewJSONHandler(os.Stderr, nil))})
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	sender, err := wakes.New(wakes.Config{Client: queues, URL: wakeQueue, Now: time.Now, Log: log})
 	if err != nil {
 		return lambdas.Call{}, err
 	}
@@ -47,6 +48,7 @@ func New(getenv func(string) string) (lambdas.Call, error) {
 			Outcomes: table, Wakes: wakes.ForTokens(sender, &deliveries.Queue{Client: queues, URL: taskQueue}), Rendezvous: table, Foreign: table,
 			Services: services.New(config), Polls: &jobqueue.Queue{Client: queues, URL: jobQueue, Now: time.Now},
 			Account: account, Region: config.Region, CallbackBase: callbackURL, Now: time.Now,
+			Warn: func(err error) { log.Warn("job", "error", err.Error()) },
 		},
 	}
 	return lambdas.NewCall(s.start, attrs), nil
