@@ -152,7 +152,7 @@ func devTasks(definitions []string) (*local.Tasks, error) {
 	}
 	tasks, err := local.NewTasks(&local.Clock{}, byName)
 	if err != nil {
-		return nil, unusableTasks("dev", err)
+		return nil, unusableTasks("dev", err, byName)
 	}
 	return tasks, nil
 }

@@ -199,7 +199,7 @@ func (c Command) clock(what string, skipTime bool) (*local.Clock, error) {
 }
 
 // tryTask is what to try when a task cannot be used.
-const tryTask = "--task NAME=exec:COMMAND, or --task ACTION=simulated"
+const tryTask = "--task NAME=exec:COMMAND"
 
 // resolveTasks finds every function of the flow before anything starts.
 func resolveTasks(what string, file flowFile, clock *local.Clock, definitions []string) (*local.Tasks, error) {
@@ -209,7 +209,7 @@ func resolveTasks(what string, file flowFile, clock *local.Clock, definitions []
 	}
 	tasks, err := local.NewTasks(clock, byName)
 	if err != nil {
-		return nil, unusableTasks(what, err)
+		return nil, unusableTasks(what, err, byName)
 	}
 	if tasks.NeedAWS() && clock.IsVirtual() {
 		return nil, usageError(what, "jobs on AWS take real time, which --skip-time does not wait for", "--task ACTION=simulated, or leave out --skip-time")
@@ -281,12 +281,18 @@ func listed(names []string) string {
 
 // unusableTasks is the error for definitions that local refuses, each of which
 // is a line.
-func unusableTasks(what string, err error) error {
+func unusableTasks(what string, err error, definitions map[string]string) error {
+	try := tryTask
+	for name := range definitions {
+		if _, isAction := jobs.ForAction(name); isAction {
+			try = "--task ACTION=simulated, or " + tryTask
+		}
+	}
 	var several interface{ Unwrap() []error }
 	if !errors.As(err, &several) || len(several.Unwrap()) == 1 {
-		return usageError(what, err.Error(), tryTask)
+		return usageError(what, err.Error(), try)
 	}
-	f := &failure{exit: ExitUsage, what: what, why: count(len(several.Unwrap()), "task") + " cannot be used", try: tryTask}
+	f := &failure{exit: ExitUsage, what: what, why: count(len(several.Unwrap()), "task") + " cannot be used", try: try}
 	for _, one := range several.Unwrap() {
 		f.lines = append(f.lines, one.Error())
 	}
