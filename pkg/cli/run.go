@@ -285,7 +285,7 @@ func unusableTasks(what string, err error, definitions map[string]string) error 
 	try := tryTask
 	for name := range definitions {
 		if _, isAction := jobs.ForAction(name); isAction {
-			try = "--task ACTION=simulated, or " + tryTask
+			try = "--task " + name + "=simulated"
 		}
 	}
 	var several interface{ Unwrap() []error }
