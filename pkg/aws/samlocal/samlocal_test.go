@@ -69,6 +69,8 @@ var answers = map[string]string{
 	"batch-poller/startjob":     `{"job_id":"JOB"}`,
 	"batch-poller/getjobstatus": `{"job_id":"JOB","job_status":"success","try_count":1}`,
 	"callback/echo":             `{"taskToken":"the token of the step"}`,
+	"third-party-callback/echo": `{"answerTo":"https://example.com/callbacks/the-token-of-the-step"}`,
+	"batch-callback/jobevents":  `{"batchItemFailures":[]}`,
 	"callback/interpreter":      `{"batchItemFailures":[{"itemIdentifier":"a-wake-of-a-newer-release"}]}`,
 	"callback/taskrunner":       `{"batchItemFailures":[{"itemIdentifier":"a-task-of-a-newer-release"}]}`,
 	"callback/api": `{"statusCode":200,"headers":{"Content-Type":"application/json"},"multiValueHeaders":null,"cookies":null,
