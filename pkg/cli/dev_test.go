@@ -34,7 +34,7 @@ type devProcess struct {
 func startDev(t *testing.T, program string, env map[string]string, args ...string) *devProcess {
 	t.Helper()
 	d := &devProcess{t: t, env: env}
-	args = append([]string{"dev", "--listen", "127.0.0.1:0", "--json", "--task", "dms:StartReplicationTask=simulated", "--task", "batch:SubmitJob=simulated"}, args...)
+	args = append([]string{"dev", "--listen", "127.0.0.1:0", "--json", "--task", "dms:StartReplicationTask=simulated"}, args...)
 	d.cmd = exec.CommandContext(t.Context(), program, args...)
 	d.cmd.Env = append(os.Environ(), "WAITLESS_CALLBACK_URL=", "WAITLESS_FNF_KEYS=", "WAITLESS_CALLBACK_SECRET=")
 	for name, value := range env {

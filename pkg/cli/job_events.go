@@ -127,7 +127,8 @@ func eventError(what string, err error) error {
 	}
 	switch refused.Status {
 	case http.StatusNotFound, http.StatusUnauthorized, http.StatusForbidden:
-		return usageError(what, "the API takes no job events: on AWS the services send their own to the event bus", "waitless dev, and --endpoint http://"+defaultListen)
+		const why = "the API takes no job events: on AWS the services send their own to the event bus"
+		return usageError(what, why, "waitless dev, and --endpoint "+defaultBase)
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
 		return usageError(what, refused.Message, "waitless job-events send event.json")
 	}

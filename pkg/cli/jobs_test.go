@@ -137,7 +137,8 @@ func serviceOfAWS(t *testing.T) func(context.Context, ...func(*config.LoadOption
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/":
-			_, _ = io.WriteString(w, `<GetCallerIdentityResponse><GetCallerIdentityResult><Account>123456789012</Account></GetCallerIdentityResult></GetCallerIdentityResponse>`)
+			_, _ = io.WriteString(w, `<GetCallerIdentityResponse><GetCallerIdentityResult><Account>123456789012</Account>`+
+				`</GetCallerIdentityResult></GetCallerIdentityResponse>`)
 		case "/v1/submitjob":
 			_, _ = io.WriteString(w, `{"jobArn":"arn:aws:batch:eu-west-1:123456789012:job/7","jobId":"7","jobName":"nightly-report"}`)
 		default:

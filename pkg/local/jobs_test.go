@@ -29,8 +29,11 @@ const (
 		"  - type: task\n    name: Ask\n    resourceArn: acs:fc:::services/s/functions/GetJobStatus\n" +
 		"    inputMappings:\n      - {target: job_id, source: $local.job_id}\n      - {target: kind, source: $input.kind}\n"
 	// told waits for a job of the tutorial's kind.
-	told = "version: v1\ntype: flow\nsteps:\n  - type: task\n    name: Work\n    resourceArn: acs:fc:::services/s/functions/StartJob\n    pattern: waitForCallback\n" +
-		"    inputMappings:\n      - {target: kind, source: $input.kind}\n      - {target: params, source: $input.params}\n      - {target: token, source: $context.task.token}\n"
+	told = "version: v1\ntype: flow\nsteps:\n  - type: task\n    name: Work\n    resourceArn: acs:fc:::services/s/functions/StartJob\n" +
+		"    pattern: waitForCallback\n    inputMappings:\n      - {target: kind, source: $input.kind}\n" +
+		"      - {target: params, source: $input.params}\n      - {target: token, source: $context.task.token}\n"
+	// batchStart asks for a Batch job.
+	batchStart = `{"kind":"batch-job","params":{"jobName":"w","jobQueue":"q","jobDefinition":"d"}}`
 )
 
 var simulated = map[string]string{
@@ -110,16 +113,18 @@ func TestJobsInVirtualTime(t *testing.T) {
 		by                  token.Closer
 		failed              string
 	}{
-		"Batch, no event":            {batchJob, `{}`, noEvent, 60, token.ClosedByReconcile, ""},
-		"Batch, done at once":        {batchJob, `{"delay":0}`, noEvent, 60, token.ClosedByReconcile, ""},
-		"Batch, slower":              {batchJob, `{"delay":200}`, noEvent, 60 + 120 + 240, token.ClosedByReconcile, ""},
-		"DMS, no event":              {dmsTask, `{}`, noEvent, 60, token.ClosedByReconcile, ""},
-		"Step Functions, no event":   {execution, `{}`, noEvent, 60, token.ClosedByReconcile, ""},
-		"Transcribe, no event":       {transcription, `{}`, noEvent, 60, token.ClosedByReconcile, ""},
-		"the event":                  {batchJob, `{}`, "events:" + batchEvent("10", "{job_key}", "SUCCEEDED"), 10, token.ClosedByEvent, ""},
-		"the event, a failure":       {batchJob, `{}`, "events:" + batchEvent("10", "{job_key}", "FAILED"), 10, token.ClosedByEvent, "Job.Failed"},
-		"the event after its start":  {batchJob, `{}`, "events:" + batchEvent("0", "{job_key}", "SUCCEEDED"), 0, token.ClosedByEvent, ""},
-		"the event twice":            {batchJob, `{}`, "events:" + batchEvent("10", "{job_key}", "SUCCEEDED") + batchEvent("20", "{job_key}", "FAILED"), 10, token.ClosedByEvent, ""},
+		"Batch, no event":           {batchJob, `{}`, noEvent, 60, token.ClosedByReconcile, ""},
+		"Batch, done at once":       {batchJob, `{"delay":0}`, noEvent, 60, token.ClosedByReconcile, ""},
+		"Batch, slower":             {batchJob, `{"delay":200}`, noEvent, 60 + 120 + 240, token.ClosedByReconcile, ""},
+		"DMS, no event":             {dmsTask, `{}`, noEvent, 60, token.ClosedByReconcile, ""},
+		"Step Functions, no event":  {execution, `{}`, noEvent, 60, token.ClosedByReconcile, ""},
+		"Transcribe, no event":      {transcription, `{}`, noEvent, 60, token.ClosedByReconcile, ""},
+		"the event":                 {batchJob, `{}`, "events:" + batchEvent("10", "{job_key}", "SUCCEEDED"), 10, token.ClosedByEvent, ""},
+		"the event, a failure":      {batchJob, `{}`, "events:" + batchEvent("10", "{job_key}", "FAILED"), 10, token.ClosedByEvent, "Job.Failed"},
+		"the event after its start": {batchJob, `{}`, "events:" + batchEvent("0", "{job_key}", "SUCCEEDED"), 0, token.ClosedByEvent, ""},
+		"the event twice": {
+			batchJob, `{}`, "events:" + batchEvent("10", "{job_key}", "SUCCEEDED") + batchEvent("20", "{job_key}", "FAILED"), 10, token.ClosedByEvent, "",
+		},
 		"the event too late":         {batchJob, `{}`, "events:" + batchEvent("100", "{job_key}", "FAILED"), 60, token.ClosedByReconcile, ""},
 		"an event that is not final": {batchJob, `{}`, "events:" + batchEvent("10", "{job_key}", "RUNNING"), 60, token.ClosedByReconcile, ""},
 		"the event of another job": {
@@ -127,10 +132,10 @@ func TestJobsInVirtualTime(t *testing.T) {
 		},
 		"a delay that is none":       {batchJob, `{"delay":"soon"}`, noEvent, 0, token.ClosedBySubmit, "InvalidArgument"},
 		"the tutorial's job, told":   {told, `{"kind":"simulated","params":{"delay":5}}`, noEvent, 5, token.ClosedByReconcile, ""},
-		"a function, told":           {told, `{"kind":"batch-job","params":{"jobName":"w","jobQueue":"q","jobDefinition":"d"}}`, noEvent, 60, token.ClosedByReconcile, ""},
+		"a function, told":           {told, batchStart, noEvent, 60, token.ClosedByReconcile, ""},
 		"a function, wrong params":   {told, `{"kind":"batch-job","params":{"jobName":"w"}}`, noEvent, 0, token.ClosedBySubmit, "InvalidArgument"},
 		"a function, unknown kind":   {told, `{"kind":"bach-job","params":{}}`, noEvent, 0, token.ClosedBySubmit, "InvalidArgument"},
-		"started, and asked for":     {asked, `{"kind":"batch-job","params":{"jobName":"w","jobQueue":"q","jobDefinition":"d"}}`, noEvent, 70, "", ""},
+		"started, and asked for":     {asked, batchStart, noEvent, 70, "", ""},
 		"the tutorial's job, asked":  {asked, `{"kind":"simulated"}`, noEvent, 70, "", ""},
 		"somebody else's task token": {asked, `{"kind":"batch-job","params":{"jobName":"w"},"taskToken":"theirs"}`, noEvent, 0, "", "InvalidArgument"},
 	} {
@@ -160,7 +165,7 @@ func TestASimulatedJobHasTheSameIDInEachRun(t *testing.T) {
 // Nobody stands behind a kind that no task names.
 func TestAJobThatNobodyStandsBehind(t *testing.T) {
 	t.Parallel()
-	r := runJob(t, nil, told, `{"kind":"batch-job","params":{"jobName":"w","jobQueue":"q","jobDefinition":"d"}}`, "")
+	r := runJob(t, nil, told, batchStart, "")
 	if r.state.Error != "batch.NotProvided" || !strings.Contains(r.state.Cause, "--task 'batch:SubmitJob=simulated'") {
 		t.Errorf("error %q: %s", r.state.Error, r.state.Cause)
 	}
@@ -172,7 +177,9 @@ func TestActionsAreResolved(t *testing.T) {
 	if flow == nil {
 		t.Fatal(problems)
 	}
-	for providers, known := range map[string]bool{"": false, "batch:SubmitJob=simulated": true, "batch:SubmitJob=aws": true, "dms:StartReplicationTask=aws": false} {
+	for providers, known := range map[string]bool{
+		"": false, "batch:SubmitJob=simulated": true, "batch:SubmitJob=aws": true, "dms:StartReplicationTask=aws": false,
+	} {
 		definitions := map[string]string{}
 		if name, who, ok := strings.Cut(providers, "="); ok {
 			definitions[name] = who

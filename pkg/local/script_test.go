@@ -28,7 +28,8 @@ func TestParseScriptRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := local.ParseScript([]byte(tt.text), fstest.MapFS{"broken.json": {Data: []byte("{")}}); err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+			_, err := local.ParseScript([]byte(tt.text), fstest.MapFS{"broken.json": {Data: []byte("{")}})
+			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("error %v, want one line with %q", err, tt.want)
 			}
 		})
