@@ -21,6 +21,7 @@ import (
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // defaultListen is where `waitless dev` listens when nobody says otherwise.
@@ -197,6 +198,7 @@ func (s *server) serve(ctx context.Context, store *disk.Store, tasks *local.Task
 		return errors.Join(err, s.listener.Close())
 	}
 	config.Store, config.Keys, config.Clock, config.CallbackBase = store, store.Keys(), &local.Clock{}, s.base
+	config.Warn = func(err error) { s.log.Warn("job", "error", token.MaskAll(err.Error())) }
 	system := local.New(config)
 	if err := system.TakeOver(ctx); err != nil { // before anybody tells of a job that it is to know
 		return errors.Join(storeError("take over store "+s.options.store, err), s.listener.Close())

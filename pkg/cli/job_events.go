@@ -16,6 +16,7 @@ import (
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 func (c Command) jobEventsCommand() *cobra.Command {
@@ -132,7 +133,7 @@ func eventError(what string, err error) error {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
 		return usageError(what, refused.Message, "waitless job-events send event.json")
 	}
-	return &failure{exit: ExitInternal, what: what, why: refused.Message, try: "the same again: nothing of it is lost, and nothing is done twice"}
+	return &failure{exit: ExitInternal, what: what, why: refused.Message, try: "the same again, while waitless run or waitless dev works on the store"}
 }
 
 // maxEvent is the largest job event: EventBridge's limit of one.
@@ -174,6 +175,6 @@ func takeEvent(w http.ResponseWriter, r *http.Request, observe observer, log *sl
 	case errors.As(err, &service):
 		return http.StatusBadGateway, eventRefusal{"Internal", "the service that was to confirm it answered " + service.Error()}
 	}
-	log.ErrorContext(r.Context(), "job event failed", "error", err)
+	log.ErrorContext(r.Context(), "job event failed", "error", token.MaskAll(err.Error()))
 	return http.StatusInternalServerError, eventRefusal{"Internal", "something inside failed; see the log"}
 }

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -78,6 +79,41 @@ func anotherService(t *testing.T) []byte {
 		t.Fatal(err)
 	}
 	return text
+}
+
+// An event that is sent while nobody works on the store waits for who does,
+// unless the service has to confirm it.
+func TestJobEventsWhileNothingRuns(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	for flow, provider := range map[string]string{batchFlow: "batch:SubmitJob=simulated", dmsFlow: "dms:StartReplicationTask=simulated"} {
+		run := runInBackground(t, env, flow, "--name", "one", "--input", `{"queue":"q","definition":"d"}`, "--task", provider)
+		run.awaits(`waits for its job (\S+)`)
+		run.stop()
+		if code := run.wait(); code != ExitInterrupted {
+			t.Fatalf("exit %d", code)
+		}
+	}
+	history := doWith(t, "", env, "history", "batch-callback/one", "--json").stdout
+	id := regexp.MustCompile(`job_id\\":\\"([^\\]*)`).FindStringSubmatch(history)[1]
+	event, err := os.ReadFile("../../events/batch-callback/succeeded.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := strings.NewReplacer("{job_key}", "arn:aws:batch:us-east-1:123456789012:job/"+id, "{job_id}", id).Replace(string(event))
+	if got := doWith(t, ended, env, "job-events", "send", "-"); got.exit != ExitSucceeded {
+		t.Errorf("%+v", got)
+	}
+	if got := doWith(t, stoppedEvent(t), env, "job-events", "send", "-"); got.exit != ExitInternal || !strings.Contains(got.stderr, "try: the same again, while") {
+		t.Errorf("%+v", got)
+	}
+	got := doWith(t, "", env, "run", batchFlow, "--name", "one", "--task", "batch:SubmitJob=simulated")
+	if got.exit != ExitSucceeded || !strings.Contains(got.stdout, id) {
+		t.Errorf("%+v", got)
+	}
+	if history := doWith(t, "", env, "history", "batch-callback/one", "--json").stdout; !strings.Contains(history, `closedBy\":\"event`) {
+		t.Errorf("it was not the event that ended it: %s", history)
+	}
 }
 
 // A stack takes no job events from its users, and tells where callbacks arrive.

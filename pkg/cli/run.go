@@ -402,6 +402,9 @@ func (e *execution) runInStore(ctx context.Context, input expr.Value) (err error
 		return err
 	}
 	config.Store, config.Keys, config.Observer = store, store.Keys(), ended
+	config.Warn = func(err error) {
+		ended.say("job: " + printable(token.MaskAll(err.Error())) + "; it is asked for again")
+	}
 	e.system = local.New(config)
 	serving, stop := context.WithCancel(ctx)
 	defer stop()

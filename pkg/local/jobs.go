@@ -25,7 +25,7 @@ func (s *System) newJobs(config Config, p ports) *resume.Jobs {
 	return resume.NewJobs(resume.JobsConfig{
 		Tokens: s.Tokens.Tokens, Outcomes: p.store, Wakes: tokenWakes{p.wakes}, Rendezvous: p.store,
 		Services: services{simulated: s.simulated, aws: config.AWS, provided: s.provided}, Polls: polls{s, p.store},
-		Account: account.ID, Region: account.Region, CallbackBase: config.CallbackBase, Now: s.clock.Now,
+		Account: account.ID, Region: account.Region, CallbackBase: config.CallbackBase, Now: s.clock.Now, Warn: config.Warn,
 	})
 }
 
