@@ -5,7 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/waitless/waitless/pkg/local"
 )
 
 const (
@@ -235,6 +240,39 @@ func TestDevIsForThisMachine(t *testing.T) {
 	}
 	if d.says.Fnf != "" {
 		t.Errorf("it says that there is: %s", d.says.Fnf)
+	}
+}
+
+// elsewhere is a listener at an address of another machine, for those who only ask where it is.
+type elsewhere struct{ net.Listener }
+
+func (elsewhere) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 8787} }
+
+// Where others than this machine reach it, dev serves only what asks for a token
+// or a signature.
+func TestDevWhereOthersReachIt(t *testing.T) {
+	t.Parallel()
+	store := &local.MemoryStore{}
+	system := local.New(local.Config{Store: store})
+	log := slog.New(slog.DiscardHandler)
+	s := &server{listener: elsewhere{}, keys: map[string]string{"me": "a secret"}, log: log}
+	handler := s.handler(system, storeHandler(system, store, log))
+	for path, want := range map[string]struct {
+		status int
+		says   string
+	}{
+		"/callbacks/a.forgery":                            {http.StatusNotFound, "the token is not valid"},
+		"/?Action=ReportTaskSucceeded&Version=2019-03-15": {http.StatusBadRequest, "MissingRequiredParams"},
+		eventPath:      {http.StatusNotFound, "page not found"},
+		"/flows":       {http.StatusNotFound, "page not found"},
+		"/executions":  {http.StatusNotFound, "page not found"},
+		"/tokens/text": {http.StatusNotFound, "page not found"},
+	} {
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader("{}")))
+		if answer.Code != want.status || !strings.Contains(answer.Body.String(), want.says) {
+			t.Errorf("%s: %d %s; want %d, %q", path, answer.Code, answer.Body, want.status, want.says)
+		}
 	}
 }
 

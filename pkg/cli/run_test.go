@@ -94,6 +94,7 @@ func TestRunRefusesUsage(t *testing.T) {
 		"dev-argument":       {"dev", pollingFlow},
 		"dev-listen":         {"dev", "--listen", "nowhere"},
 		"dev-base":           {"dev", "--listen", "127.0.0.1:0", "--base", "ftp://host"},
+		"dev-everywhere":     {"dev", "--listen", ":0"},
 		"dev-keys":           {"dev", "--fnf-keys", "a-secret"},
 		"dev-keys-none":      {"dev", "--fnf-keys", "{}"},
 		"dev-task":           {"dev", "--task", "batch:SubmitJob"},
