@@ -56,7 +56,7 @@ var house = []row{
 		ours: []string{"pkg/engine", "pkg/machine", "pkg/fdl", "pkg/expr", "pkg/token"},
 	},
 	{path: "pkg/engine/failpoints", ours: []string{"pkg/engine", "pkg/machine", "pkg/token"}},
-	{path: "pkg/resume", ours: []string{"pkg/expr", "pkg/token", "pkg/jobs"}},
+	{path: "pkg/resume", ours: []string{"pkg/expr", "pkg/token", "pkg/jobs", "pkg/jobs/simulated"}},
 	{path: "pkg/resume/resumetest", testing: true, ours: []string{"pkg/resume", "pkg/expr", "pkg/token", "pkg/jobs"}},
 
 	{
@@ -146,8 +146,9 @@ func clients(services ...string) []string {
 // them reads a clock, a file, a network or randomness. fmt and time have parts
 // that do; purity_test.go watches those.
 var pureImports = []string{
-	"bytes", "cmp", "crypto/hmac", "crypto/sha256", "encoding/base64", "encoding/binary", "encoding/hex", "encoding/json", "errors", "fmt",
-	"hash/crc32", "io", "maps", "math", "math/big", "reflect", "regexp", "slices", "strconv", "strings", "time", "unicode", "unicode/utf8",
+	"bytes", "cmp", "crypto/aes", "crypto/cipher", "crypto/hkdf", "crypto/hmac", "crypto/sha256", "encoding/base64", "encoding/binary",
+	"encoding/hex", "encoding/json", "errors", "fmt", "hash/crc32", "io", "maps", "math", "math/big", "reflect", "regexp", "slices",
+	"strconv", "strings", "time", "unicode", "unicode/utf8",
 }
 
 // A listed package is what go list tells of it.

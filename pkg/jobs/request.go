@@ -16,8 +16,9 @@ import (
 // of "taskToken" (Step Functions), "callbackId" (a Lambda durable function) and
 // "token" (a step of a flow), with "timeoutSeconds" for the first two.
 type StartRequest struct {
-	// Kind is "simulated" when the request names none. Params are then the
-	// whole request, untouched: the tutorial's function ignores what it does not know.
+	// Kind is "simulated" when the request names none. Where nobody waits for a
+	// simulated job, Params are the whole request, untouched: the tutorial's
+	// function ignores what it does not know.
 	Kind           string
 	Params         json.RawMessage
 	TaskToken      string
@@ -91,7 +92,7 @@ func ParseStart(input []byte) (StartRequest, error) {
 	if err != nil {
 		return StartRequest{}, err
 	}
-	if kind == KindSimulated {
+	if kind == KindSimulated && !waits(members) {
 		return StartRequest{Kind: kind, Params: input}, nil
 	}
 	if err := onlyMembers(members, kind, "callbackId", "kind", "params", "taskToken", "timeoutSeconds", "token"); err != nil {
@@ -111,6 +112,16 @@ func ParseStart(input []byte) (StartRequest, error) {
 		return StartRequest{}, err
 	}
 	return request, request.checkCallback()
+}
+
+// waits says that somebody waits for a simulated job: the request names the kind
+// and a token. Any other is the tutorial's, which reads neither.
+func waits(members map[string]json.RawMessage) bool {
+	given := func(name string) bool {
+		raw, ok := members[name]
+		return ok && string(raw) != "null"
+	}
+	return given("kind") && (given("taskToken") || given("callbackId") || given("token"))
 }
 
 // ParseStatus reads what GetJobStatus is asked. The error is a [*RequestError].

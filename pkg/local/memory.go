@@ -9,17 +9,23 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// MemoryStore keeps logs, flows and outcomes as long as the process lives. It implements
-// [engine.Log], [engine.Flows] and [engine.Outcomes]. The zero MemoryStore is empty and ready.
+// MemoryStore keeps logs, flows, outcomes, and what is known of jobs and foreign waits as long as the process
+// lives. It implements [engine.Log], [engine.Flows], [engine.Outcomes], [resume.Rendezvous] and
+// [resume.ForeignWaits]. The zero MemoryStore is empty and ready.
 type MemoryStore struct {
 	mu      sync.RWMutex
 	logs    map[engine.ID][]engine.Item
 	flows   map[machine.Flow]definition
 	records map[string][]byte // by handle, encoded so that nobody shares them
+
+	meetings map[jobs.Key]keptMeeting
+	foreign  map[string]resume.ForeignWait // by handle
 }
 
 // definition is a definition that was put.
@@ -205,12 +211,9 @@ func (m *MemoryStore) record(ctx context.Context, handle string, change func(tok
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var r token.Record
-	if stored, ok := m.records[handle]; ok {
-		var err error
-		if r, err = token.DecodeRecord(stored); err != nil {
-			return r, err
-		}
+	r, err := m.recordOf(handle)
+	if err != nil {
+		return r, err
 	}
 	changed := change(r)
 	if changed == r { // so that looking leaves nothing behind
@@ -221,4 +224,13 @@ func (m *MemoryStore) record(ctx context.Context, handle string, change func(tok
 	}
 	m.records[handle] = changed.Encode()
 	return changed, nil
+}
+
+// recordOf is the record of a token. m.mu is held.
+func (m *MemoryStore) recordOf(handle string) (token.Record, error) {
+	stored, ok := m.records[handle]
+	if !ok {
+		return token.Record{}, nil
+	}
+	return token.DecodeRecord(stored)
 }

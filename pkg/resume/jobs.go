@@ -2,152 +2,15 @@ package resume
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
 	"time"
 
+	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/token"
 )
-
-// Rendezvous keeps what is known of jobs, by their keys, so that an event and
-// those who wait for it meet in either order. Each method is one atomic step.
-// After an error it may or may not have been made; to make it again is no harm.
-type Rendezvous interface {
-	// Bind adds the waiter, or replaces the one with its handle, and answers
-	// what is known then. The record is kept until expires at least.
-	Bind(ctx context.Context, key jobs.Key, waiter Waiter, expires time.Time) (Meeting, error)
-
-	// Note keeps the sighting of an end, unless a later one is kept, and
-	// answers what is known then. Where nobody waits, it is kept until expires.
-	Note(ctx context.Context, key jobs.Key, end jobs.Sighting, expires time.Time) (Meeting, error)
-
-	// Release takes away the waiters with these handles.
-	Release(ctx context.Context, key jobs.Key, handles []string) error
-}
-
-// Waiter is a token that waits for a job.
-type Waiter struct {
-	Handle string
-	Run    jobs.Run
-}
-
-// Meeting is what is known of a job.
-type Meeting struct {
-	// Waiters are those who wait, in the order of their handles.
-	Waiters []Waiter
-	// End is the latest end that was seen, nil for none. The run may be an
-	// earlier one.
-	End *jobs.Sighting
-}
-
-// Services starts and describes jobs where they run. An error that the service
-// answered is a [*ServiceError]; after any other nobody knows.
-type Services interface {
-	// Start makes the call that starts a job of that kind and answers what the
-	// service answered, as JSON.
-	Start(ctx context.Context, kind jobs.Kind, params []byte) ([]byte, error)
-
-	// Describe makes the call that describes one.
-	Describe(ctx context.Context, kind jobs.Kind, params []byte) ([]byte, error)
-}
-
-// ServiceError is what a service answered instead: its error code and message.
-type ServiceError struct {
-	// Name is the service and the code: "batch.ClientException".
-	Name string
-	// Message is the service's own text.
-	Message string
-	// Again: the same call may succeed later (throttled, service unavailable).
-	Again bool
-}
-
-func (e *ServiceError) Error() string { return e.Name + ": " + e.Message }
-
-// Poll is a reconcile poll: the job of one waiter is to be described, in case its
-// event never comes. The same message ends a wait at its deadline.
-type Poll struct {
-	Key    jobs.Key
-	JobID  string
-	Waiter Waiter
-	// Number is 1 for the first poll of the wait, and so on.
-	Number int
-	// Due is when it is of use.
-	Due time.Time
-	// Deadline is when the token is closed if it is still open then; zero where
-	// an engine of ours sees to that.
-	Deadline time.Time
-}
-
-// Polls carries polls to whoever calls Jobs.Reconcile.
-type Polls interface {
-	// Send delivers the poll at least once, never before its Due. When Send
-	// returns nil it will not be lost.
-	Send(ctx context.Context, poll Poll) error
-}
-
-// ForeignWaits keeps what a token of ours stands for that closes one of
-// somebody else's engine. The token's outcome is kept as that of any other.
-type ForeignWaits interface {
-	// Open keeps the wait unless there is one under the handle, and answers the
-	// one that is there.
-	Open(ctx context.Context, handle string, wait ForeignWait) (ForeignWait, error)
-
-	// ForeignWait is the wait of that token with its record; [ErrNoWait] for none.
-	ForeignWait(ctx context.Context, handle string) (ForeignWait, token.Record, error)
-
-	// Deliver notes what became of the delivery; the first one stays.
-	Deliver(ctx context.Context, handle string, delivery Delivery) error
-
-	// List are waits that are open or not delivered, the oldest first, at most
-	// limit of them after the one with that handle; "" begins.
-	List(ctx context.Context, after string, limit int) ([]ForeignWait, error)
-}
-
-// ForeignWait is one wait of somebody else's engine.
-type ForeignWait struct {
-	Handle string
-	// Recipient is whose token it is.
-	Recipient Recipient
-	// Sealed is that token, encrypted ([token.Keys.Seal]).
-	Sealed []byte
-	// Job is what is waited for; its zero value where a callback alone is.
-	Job     jobs.Key
-	JobID   string
-	Opened  time.Time
-	Expires time.Time
-	// Delivery is empty while the outcome was not delivered.
-	Delivery Delivery
-}
-
-// Recipient is whose token a foreign wait holds.
-type Recipient string
-
-// The recipients that are not attempts of ours.
-const (
-	RecipientStepFunctions Recipient = "step-functions"
-	RecipientDurable       Recipient = "durable-function"
-)
-
-// Delivery says what became of an outcome for somebody else.
-type Delivery string
-
-// The ends of a delivery.
-const (
-	// DeliverySent: the recipient took it.
-	DeliverySent Delivery = "sent"
-	// DeliveryGone: the recipient waits no more.
-	DeliveryGone Delivery = "gone"
-)
-
-// Recipients delivers outcomes to somebody else's engine.
-type Recipients interface {
-	// Deliver hands the outcome to whoever waits with the token, or says that
-	// nobody does any more. After an error it is to be tried again.
-	Deliver(ctx context.Context, recipient Recipient, theirs string, outcome token.Outcome) (Delivery, error)
-}
-
-// ErrNoWait says that a handle is of no foreign wait.
-var ErrNoWait = errors.New("resume: no foreign wait has this token")
 
 // JobsConfig is what [Jobs] works with.
 type JobsConfig struct {
@@ -170,6 +33,8 @@ type JobsConfig struct {
 	Now          func() time.Time
 	// Random makes the random part of a simulated job's id; nil means crypto/rand.
 	Random func() [10]byte
+	// Warn is told of what went wrong and a later poll makes good; nil for nobody.
+	Warn func(error)
 }
 
 // Jobs starts jobs, tells how they are, and brings those who wait for one its
@@ -177,35 +42,103 @@ type JobsConfig struct {
 type Jobs struct{ config JobsConfig }
 
 // NewJobs makes Jobs.
-func NewJobs(config JobsConfig) *Jobs { return &Jobs{config} }
-
-// StartJob is the function of that name: JSON in, JSON out. Its errors are a
-// [*jobs.RequestError], a [*ServiceError], [token.ErrInvalid], or a store's.
-func (j *Jobs) StartJob(ctx context.Context, input []byte) ([]byte, error) { return nil, nil }
-
-// GetJobStatus is the function of that name: JSON in, JSON out. Its errors are
-// those of [Jobs.StartJob].
-func (j *Jobs) GetJobStatus(ctx context.Context, input []byte) ([]byte, error) { return nil, nil }
-
-// Observe takes a job event, as EventBridge delivers it. After an error the same
-// event is to come again. The error is [jobs.ErrNoEnd] where there is nothing to
-// do, and another without effect for a text that is no event.
-func (j *Jobs) Observe(ctx context.Context, event []byte) error { return nil }
-
-// Reconcile carries out a poll. After an error the same poll is to come again.
-func (j *Jobs) Reconcile(ctx context.Context, poll Poll) error { return nil }
-
-// Deliveries hands outcomes of foreign tokens to their recipients.
-type Deliveries struct {
-	Keys       token.Keys
-	Foreign    ForeignWaits
-	Recipients Recipients
-	Now        func() time.Time
+func NewJobs(config JobsConfig) *Jobs {
+	if config.Random == nil {
+		config.Random = random
+	}
+	if config.Warn == nil {
+		config.Warn = func(error) {}
+	}
+	return &Jobs{config}
 }
 
-// Deliver delivers the outcome of the token, once it has one: the wake of a
-// closer comes before it (rule 11), and sent tells when that was. PutBack is when
-// the same is to be asked again, zero when it is done.
-func (d *Deliveries) Deliver(ctx context.Context, handle string, sent time.Time) (putBack time.Time, err error) {
-	return time.Time{}, nil
+func random() (bytes [10]byte) {
+	_, _ = rand.Read(bytes[:]) // never fails
+	return bytes
+}
+
+// warn tells of an error that is made good later.
+func (j *Jobs) warn(err error) {
+	if err != nil {
+		j.config.Warn(err)
+	}
+}
+
+// describe asks the service how the job is. The error is a [*jobs.RequestError]
+// where it knows no such job.
+func (j *Jobs) describe(ctx context.Context, kind jobs.Kind, id string) (jobs.Sighting, error) {
+	params, err := kind.DescribeParams(id)
+	if err != nil {
+		return jobs.Sighting{}, err
+	}
+	answer, err := j.config.Services.Describe(ctx, kind, params)
+	if refused, ok := errors.AsType[*ServiceError](err); ok && kind.Unknown(refused.code()) {
+		what := fmt.Sprintf("%s knows no job %q any more: %s", kind.Service, id, token.MaskAll(refused.Message))
+		return jobs.Sighting{}, &jobs.RequestError{Name: jobs.ErrorNotFound, What: what}
+	}
+	if err != nil {
+		return jobs.Sighting{}, fmt.Errorf("describe job %s: %w", id, masked(err))
+	}
+	_, seen, err := kind.ReadDescription(j.config.Account, j.config.Region, id, answer)
+	return seen, err
+}
+
+// isNotFound: the service knows no such job.
+func isNotFound(err error) bool {
+	refused, ok := errors.AsType[*jobs.RequestError](err)
+	return ok && refused.Name == jobs.ErrorNotFound
+}
+
+// verdict is what a sighting means for one who waits, as the outcome of what
+// waits; nil: it goes on waiting.
+func verdict(kind jobs.Kind, name string, run jobs.Run, seen jobs.Sighting) (*token.Outcome, error) {
+	switch kind.Judge(run, seen) {
+	case jobs.Waits:
+		return nil, nil //nolint:nilnil // documented
+	case jobs.Superseded:
+		outcome := token.Failure(jobs.ErrorSuperseded, fmt.Sprintf("%s: a later run began at %s, and nobody can tell how the one that was waited for ended",
+			name, seen.Began.UTC().Format(time.RFC3339)))
+		return &outcome, nil
+	case jobs.Ended:
+	}
+	return outcomeOf(name, seen)
+}
+
+// outcomeOf is the end of a job as the outcome of what waits for it.
+func outcomeOf(name string, end jobs.Sighting) (*token.Outcome, error) {
+	if end.Status != jobs.StatusSuccess {
+		outcome := token.Failure(end.Error, token.MaskAll(end.Cause))
+		return &outcome, nil
+	}
+	output, err := expr.ParseJSON(end.Output)
+	if err != nil {
+		return nil, fmt.Errorf("the output of job %s: %w", name, err)
+	}
+	outcome := token.Success(output)
+	return &outcome, nil
+}
+
+// settle closes a token for somebody whose message comes again after an error:
+// the update, then the wake, also where the update was refused, for whoever made
+// it before may have died in between (rule 10).
+func (j *Jobs) settle(ctx context.Context, handle string, outcome token.Outcome, by token.Closer) error {
+	id, ok := token.HandleID(handle)
+	if !ok {
+		return fmt.Errorf("close token %s: it is no handle", token.Mask(handle))
+	}
+	now := j.config.Now()
+	if !now.Before(id.Expires) {
+		return nil // nothing of the execution is left
+	}
+	if _, err := j.config.Outcomes.Close(ctx, handle, token.Closing{Outcome: outcome, By: by, At: now}); err != nil {
+		return fmt.Errorf("close token %s: %w", token.Mask(handle), err)
+	}
+	return j.wake(ctx, id, handle, now)
+}
+
+func (j *Jobs) wake(ctx context.Context, id token.ID, handle string, at time.Time) error {
+	if err := j.config.Wakes.Send(ctx, id, handle, at); err != nil {
+		return fmt.Errorf("wake who waits with token %s: %w", token.Mask(handle), err)
+	}
+	return nil
 }

@@ -41,12 +41,29 @@ func ParseSuccess(report []byte, limit int) (token.Outcome, error) {
 	return token.Success(output), checkOutput(output, limit)
 }
 
+// ParseValue reads the output that somebody else's engine waits for: any JSON
+// value of at most limit bytes, written compactly. An error is a [*ReportError].
+func ParseValue(report []byte, limit int) (token.Outcome, error) {
+	output, err := expr.ParseJSON(report)
+	if err != nil {
+		return token.Outcome{}, &ReportError{What: "the output cannot be read; allowed: a JSON value", Err: err}
+	}
+	return token.Success(output), checkValue(output, limit)
+}
+
 func checkOutput(output expr.Value, limit int) error {
-	switch {
-	case output.Kind() != expr.KindObject:
+	if output.Kind() != expr.KindObject {
 		return &ReportError{What: fmt.Sprintf("the output is %s; allowed: an object", output.Kind())}
-	case output.Size() > limit:
-		return tooLarge("the output", output.Size(), limit)
+	}
+	return checkValue(output, limit)
+}
+
+func checkValue(output expr.Value, limit int) error {
+	switch size := output.Size(); {
+	case output.Kind() == expr.KindMissing:
+		return &ReportError{What: "there is no output; allowed: a JSON value"}
+	case size > limit:
+		return tooLarge("the output", size, limit)
 	}
 	return nil
 }

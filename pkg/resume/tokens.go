@@ -33,18 +33,26 @@ type Wakes interface {
 	Send(ctx context.Context, id token.ID, handle string, at time.Time) error
 }
 
-// Config is what [Tokens] works with. All fields but Limit are required.
+// Config is what [Tokens] works with. All fields but Limit and By are required.
 type Config struct {
 	Keys     token.Keys
 	Outcomes Outcomes
 	Wakes    Wakes
 	Now      func() time.Time
-	// Limit is how large an output may be, in bytes; 0 means [DefaultLimit].
+	// Limit is how large the output of a step of ours may be, in bytes; 0 means
+	// [DefaultLimit].
 	Limit int
+	// By is what brings the outcomes; empty means [token.ClosedByHand].
+	By token.Closer
 }
 
-// DefaultLimit is the vendor's limit of a step's data, in bytes.
-const DefaultLimit = 32 << 10
+// The limits of an output, in bytes.
+const (
+	// DefaultLimit is the vendor's limit of a step's data.
+	DefaultLimit = 32 << 10
+	// ForeignLimit is what Step Functions and durable functions take.
+	ForeignLimit = 256 << 10
+)
 
 // Tokens closes tokens. It is safe for concurrent use.
 type Tokens struct{ config Config }
@@ -73,39 +81,51 @@ const (
 // It may be tried again.
 var ErrTooSlow = errors.New("the outcome could not be recorded in time; try again")
 
-// check finds a success that would only fail the step which waits for it.
-func (t *Tokens) check(outcome token.Outcome) error {
-	if outcome.Failed() {
+// check finds a success that would only fail what waits for it: a step of ours
+// takes an object, somebody else's engine any value.
+func (t *Tokens) check(id token.ID, outcome token.Outcome) error {
+	switch {
+	case outcome.Failed():
 		return nil
+	case !isForeign(id):
+		return checkOutput(outcome.Output, cmp.Or(t.config.Limit, DefaultLimit))
 	}
-	return checkOutput(outcome.Output, cmp.Or(t.config.Limit, DefaultLimit))
+	return checkValue(outcome.Output, ForeignLimit)
 }
+
+func isForeign(id token.ID) bool { return id.Flags&token.FlagForeign != 0 }
 
 // Close brings the outcome of what waits for the token. The record is what the
 // token holds then, whoever brought it. The error is [token.ErrInvalid] for a
 // text that is no token, a [*ReportError], [ErrTooSlow], or a store's.
 func (t *Tokens) Close(ctx context.Context, text string, outcome token.Outcome) (Answer, token.Record, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeLimit)
-	defer cancel()
-	sent := t.config.Now()
-	id, handle, err := t.config.Keys.Verify(text, sent)
+	id, handle, err := t.config.Keys.Verify(text, t.config.Now())
 	if err != nil {
 		return 0, token.Record{}, err
 	}
-	if err := t.check(outcome); err != nil {
+	if err := t.check(id, outcome); err != nil {
 		return 0, token.Record{}, fmt.Errorf("close token %s: %w", token.Mask(text), err)
 	}
+	return t.close(ctx, id, handle, outcome, cmp.Or(t.config.By, token.ClosedByHand))
+}
+
+// close closes a token for somebody who does not come again by himself: the
+// wake, then the update.
+func (t *Tokens) close(ctx context.Context, id token.ID, handle string, outcome token.Outcome, by token.Closer) (Answer, token.Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeLimit)
+	defer cancel()
+	sent := t.config.Now()
 	if err := t.config.Wakes.Send(ctx, id, handle, sent); err != nil {
-		return 0, token.Record{}, fmt.Errorf("close token %s: %w", token.Mask(text), err)
+		return 0, token.Record{}, fmt.Errorf("close token %s: %w", token.Mask(handle), err)
 	}
 	now := t.config.Now()
 	if now.Sub(sent) >= timeLimit {
 		return 0, token.Record{}, ErrTooSlow
 	}
-	closing := token.Closing{Outcome: outcome, By: token.ClosedByHand, At: now}
+	closing := token.Closing{Outcome: outcome, By: by, At: now}
 	record, err := t.config.Outcomes.Close(ctx, handle, closing)
 	if err != nil {
-		return 0, token.Record{}, fmt.Errorf("close token %s: %w", token.Mask(text), err)
+		return 0, token.Record{}, fmt.Errorf("close token %s: %w", token.Mask(handle), err)
 	}
 	return answer(record, closing), record, nil
 }

@@ -1,0 +1,132 @@
+package resume
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// ForeignWaits keeps what a token of ours stands for that closes one of
+// somebody else's engine. The token's outcome is kept as that of any other.
+type ForeignWaits interface {
+	// Open keeps the wait unless there is one under the handle, and answers the
+	// one that is there.
+	Open(ctx context.Context, handle string, wait ForeignWait) (ForeignWait, error)
+
+	// ForeignWait is the wait of that token with its record; [ErrNoWait] for none.
+	ForeignWait(ctx context.Context, handle string) (ForeignWait, token.Record, error)
+
+	// Deliver notes what became of the delivery; the first one stays. The error
+	// is [ErrNoWait] for none.
+	Deliver(ctx context.Context, handle string, delivery Delivery) error
+
+	// List are the waits that nothing is noted of, by the instant when they were
+	// opened, then by their handles: at most limit of them after the one with that
+	// handle, which may have been delivered meanwhile; "" begins.
+	List(ctx context.Context, after string, limit int) ([]ForeignWait, error)
+}
+
+// ForeignWait is one wait of somebody else's engine.
+type ForeignWait struct {
+	Handle string
+	// Recipient is whose token it is.
+	Recipient Recipient
+	// Sealed is that token, encrypted ([token.Keys.Seal]).
+	Sealed []byte
+	// Job is what is waited for; its zero value where a callback alone is.
+	Job    jobs.Key
+	JobID  string
+	Opened time.Time
+	// Deadline is when the token is closed if it is still open then.
+	Deadline time.Time
+	// Expires is until when the wait is kept at least, as its handle says too:
+	// later than the deadline, so that a late caller hears what happened first.
+	Expires time.Time
+	// Delivery is empty while the outcome was not delivered.
+	Delivery Delivery
+}
+
+// Recipient is whose token a foreign wait holds.
+type Recipient string
+
+// The recipients that are not attempts of ours.
+const (
+	RecipientStepFunctions Recipient = "step-functions"
+	RecipientDurable       Recipient = "durable-function"
+)
+
+// Delivery says what became of an outcome for somebody else.
+type Delivery string
+
+// The ends of a delivery.
+const (
+	// DeliverySent: the recipient took it.
+	DeliverySent Delivery = "sent"
+	// DeliveryGone: the recipient waits no more.
+	DeliveryGone Delivery = "gone"
+)
+
+// Recipients delivers outcomes to somebody else's engine.
+type Recipients interface {
+	// Deliver hands the outcome to whoever waits with the token, or says that
+	// nobody does any more. After an error it is to be tried again.
+	Deliver(ctx context.Context, recipient Recipient, theirs string, outcome token.Outcome) (Delivery, error)
+}
+
+// ErrNoWait says that a handle is of no foreign wait.
+var ErrNoWait = errors.New("resume: no foreign wait has this token")
+
+// The time that a foreign wait has: what it asks for or ninety days, and what
+// its record is kept for after that.
+const (
+	foreignDefault = 90 * 24 * time.Hour
+	foreignKept    = 24 * time.Hour
+)
+
+func foreignTime(seconds int64) time.Duration {
+	if seconds == 0 {
+		return foreignDefault
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+// foreignID is what our token says that stands for theirs. It holds no instant
+// but a day, so that a repeated start has the same handle, unless midnight lies
+// between; then there are two waits, of which the recipient takes one outcome.
+func foreignID(recipient Recipient, theirs string, deadline time.Time) token.ID {
+	hash := sha256.Sum256([]byte(string(recipient) + "\x00" + theirs))
+	const day = 24 * time.Hour
+	return token.ID{
+		Execution: [12]byte(hash[:12]), Flags: token.FlagForeign,
+		Expires: deadline.Add(foreignKept + day).UTC().Truncate(day),
+	}
+}
+
+// open keeps the wait of somebody else's engine, before anybody can close its
+// token.
+func (s *start) open(ctx context.Context) error {
+	if s.recipient == "" {
+		return nil
+	}
+	sealed, err := s.config.Tokens.config.Keys.Seal(s.handle, s.theirs)
+	if err != nil {
+		return err
+	}
+	wait := ForeignWait{
+		Handle: s.handle, Recipient: s.recipient, Sealed: sealed, Opened: s.config.Now(), Deadline: s.deadline, Expires: s.id.Expires,
+	}
+	if s.request.Kind != jobs.KindCallback {
+		wait.Job, wait.JobID = s.started.Key, s.started.ID
+	}
+	opened, err := s.config.Foreign.Open(ctx, s.handle, wait)
+	if err != nil {
+		return fmt.Errorf("open the foreign wait %s: %w", token.Mask(s.handle), err)
+	}
+	s.deadline = opened.Deadline
+	return nil
+}

@@ -1,0 +1,73 @@
+package resume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// parked is how long an event is kept that nobody waits for: its job may have
+// ended before whoever started it could say so.
+const parked = 24 * time.Hour
+
+// ErrNoEvent says that a text is no event of a job, or not one that can be read.
+// It would be no better the next time.
+var ErrNoEvent = errors.New("resume: it is no event of a job")
+
+// Observe takes a job event, as EventBridge delivers it. After an error the same
+// event is to come again, unless it is [jobs.ErrNoEnd], where there is nothing
+// to do, or [ErrNoEvent].
+//
+// An event about a key that names one run decides. Of one that is used again the
+// event says only that something ended; how, and of which run, the service tells.
+func (j *Jobs) Observe(ctx context.Context, event []byte) error {
+	key, end, err := jobs.ReadEvent(event)
+	switch {
+	case errors.Is(err, jobs.ErrNoEnd):
+		return err
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrNoEvent, err)
+	}
+	met, err := j.config.Rendezvous.Note(ctx, key, end, j.config.Now().Add(parked))
+	if err != nil {
+		return fmt.Errorf("note the end of job %s: %w", key.Name, err)
+	}
+	return j.bring(ctx, key, end, met.Waiters)
+}
+
+// bring closes the tokens of those for whom the job ended.
+func (j *Jobs) bring(ctx context.Context, key jobs.Key, end jobs.Sighting, waiters []Waiter) error {
+	kind, ok := jobs.Find(key.Kind)
+	if !ok || len(waiters) == 0 {
+		return nil
+	}
+	seen, err := j.confirm(ctx, kind, key, end)
+	if isNotFound(err) {
+		return nil // that it is forgotten for good is for the polls to find
+	}
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, waiter := range waiters {
+		outcome, err := verdict(kind, key.Name, waiter.Run, seen)
+		if err == nil && outcome != nil {
+			err = j.settle(ctx, waiter.Handle, *outcome, token.ClosedByEvent)
+		}
+		failed = append(failed, err)
+	}
+	return errors.Join(failed...)
+}
+
+// confirm is what is known of the job after an event. A key that is used again
+// is all that a description needs.
+func (j *Jobs) confirm(ctx context.Context, kind jobs.Kind, key jobs.Key, end jobs.Sighting) (jobs.Sighting, error) {
+	if kind.Scope == jobs.ScopeRun {
+		return end, nil
+	}
+	return j.describe(ctx, kind, key.Name)
+}

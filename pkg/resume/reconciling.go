@@ -1,0 +1,165 @@
+package resume
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/jobs/simulated"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// Poll is a reconcile poll: the job of one waiter is to be described, in case its
+// event never comes. The same message ends a wait at its deadline.
+type Poll struct {
+	Key    jobs.Key
+	JobID  string
+	Waiter Waiter
+	// Number is 1 for the first poll of the wait, and so on.
+	Number int
+	// Due is when it is of use, at most [LongestPoll] after it is sent.
+	Due time.Time
+	// Deadline is when the token is closed if it is still open then; zero where
+	// an engine of ours sees to that.
+	Deadline time.Time
+}
+
+// Polls carries polls to whoever calls Jobs.Reconcile.
+type Polls interface {
+	// Send delivers the poll at least once, never before its Due. When Send
+	// returns nil it will not be lost.
+	Send(ctx context.Context, poll Poll) error
+}
+
+// The pauses before a poll: the first one, which doubles from poll to poll, and
+// the longest one, which is also the longest that a message may be held back.
+const (
+	FirstPoll   = time.Minute
+	LongestPoll = 15 * time.Minute
+)
+
+// pause is how long the poll of that number comes after the one before.
+func pause(number int) time.Duration {
+	pause := FirstPoll
+	for range min(number, 10) - 1 {
+		pause *= 2
+	}
+	return min(pause, LongestPoll)
+}
+
+// errorTimeout is the name of a time-out in flows.
+const errorTimeout = "FnF.TaskTimeout"
+
+// forgotten is the number of the poll that believes the service that there is no
+// such job. An earlier one may have come before the service told itself of it.
+const forgotten = 2
+
+// Reconcile carries out a poll. After an error the same poll is to come again.
+// Where the service does not answer, the next poll asks again: a service that is
+// down for long must not use up what a queue has of patience.
+func (j *Jobs) Reconcile(ctx context.Context, poll Poll) error {
+	handle := poll.Waiter.Handle
+	id, ok := token.HandleID(handle)
+	if !ok || !j.config.Now().Before(id.Expires) {
+		return nil
+	}
+	record, err := j.config.Outcomes.Record(ctx, handle)
+	switch {
+	case err != nil:
+		return fmt.Errorf("reconcile job %s: %w", poll.Key.Name, err)
+	case record.Open():
+		return j.poll(ctx, poll)
+	case poll.closes(record.ClosedBy):
+		return j.wake(ctx, id, handle, j.config.Now()) // a poll that came before may have died without a wake
+	}
+	return nil
+}
+
+// closes: a poll may have closed the token.
+func (p Poll) closes(by token.Closer) bool {
+	return by == token.ClosedByReconcile || by == token.ClosedByDeadline && !p.Deadline.IsZero()
+}
+
+// poll closes the token of one who waits, or sends the next poll.
+func (j *Jobs) poll(ctx context.Context, poll Poll) error {
+	outcome, err := j.look(ctx, poll)
+	if isNotFound(err) && poll.Number >= forgotten {
+		outcome, err = new(token.Failure(jobs.ErrorNotFound, err.Error())), nil
+	}
+	j.warn(err)
+	now := j.config.Now()
+	switch {
+	case outcome != nil:
+		return j.settle(ctx, poll.Waiter.Handle, *outcome, token.ClosedByReconcile)
+	case !poll.Deadline.IsZero() && !now.Before(poll.Deadline):
+		cause := fmt.Sprintf("%s had no outcome by %s", poll.what(), poll.Deadline.UTC().Format(time.RFC3339))
+		return j.settle(ctx, poll.Waiter.Handle, token.Failure(errorTimeout, cause), token.ClosedByDeadline)
+	}
+	poll.Number++
+	return j.send(ctx, poll, now)
+}
+
+// what the poll is about, for people.
+func (p Poll) what() string {
+	if p.Key.Kind == jobs.KindCallback {
+		return "the callback"
+	}
+	return "job " + p.Key.Name
+}
+
+// look is the outcome of what waits for the job, nil while it waits.
+func (j *Jobs) look(ctx context.Context, poll Poll) (*token.Outcome, error) {
+	kind, ok := jobs.Find(poll.Key.Kind)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("reconcile job %s: kind %q is none of this release", poll.Key.Name, poll.Key.Kind)
+	case kind.Name == jobs.KindCallback:
+		return nil, nil //nolint:nilnil // documented
+	case kind.Name == jobs.KindSimulated:
+		return j.simulatedOutcome(poll)
+	}
+	seen, err := j.describe(ctx, kind, poll.JobID)
+	if err != nil {
+		return nil, err
+	}
+	return verdict(kind, poll.Key.Name, poll.Waiter.Run, seen)
+}
+
+func (j *Jobs) simulatedOutcome(poll Poll) (*token.Outcome, error) {
+	end, err := simulated.End(poll.JobID)
+	if err != nil {
+		return nil, err
+	}
+	if j.config.Now().Before(end) {
+		return nil, nil //nolint:nilnil // it waits
+	}
+	return outcomeOf(poll.Key.Name, simulatedEnd(poll.Key, poll.JobID, end))
+}
+
+// send sends the poll of that number for when it is of use.
+func (j *Jobs) send(ctx context.Context, poll Poll, now time.Time) error {
+	poll.Due = now.Add(pause(poll.Number))
+	switch poll.Key.Kind {
+	case jobs.KindSimulated: // whose end is known
+		if end, err := simulated.End(poll.JobID); err == nil {
+			poll.Due = earlier(end, now.Add(LongestPoll))
+		}
+	case jobs.KindCallback: // of which there is nothing to look at
+		poll.Due = now.Add(LongestPoll)
+	}
+	if !poll.Deadline.IsZero() {
+		poll.Due = earlier(poll.Due, poll.Deadline)
+	}
+	if err := j.config.Polls.Send(ctx, poll); err != nil {
+		return fmt.Errorf("send poll %d of %s: %w", poll.Number, poll.what(), err)
+	}
+	return nil
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,404 @@
+package resumetest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/resume"
+)
+
+// Meetings is a [resume.Rendezvous] that a suite can look into.
+type Meetings interface {
+	resume.Rendezvous
+
+	// Expires is until when the store keeps what it knows of the job, in whole
+	// seconds or finer; zero where it knows nothing.
+	Expires(t *testing.T, key jobs.Key) time.Time
+}
+
+// Rendezvous is the suite of [resume.Rendezvous]. Instants of ends and waiters
+// come back to the nanosecond, outputs byte for byte; only the instant until
+// which all is kept may be rounded up to a second.
+func Rendezvous(t *testing.T, open func(t *testing.T) Meetings) {
+	t.Helper()
+	for name, test := range map[string]func(*meeting){
+		"who comes first meets nobody":                            (*meeting).alone,
+		"the event first, then who waits":                         (*meeting).eventFirst,
+		"who waits first, then the event":                         (*meeting).waiterFirst,
+		"every field comes back as it was given":                  (*meeting).roundTrip,
+		"the end only moves forward":                              (*meeting).forward,
+		"of two ends in one instant the later told stays":         (*meeting).sameInstant,
+		"the same waiter again is one waiter":                     (*meeting).again,
+		"the same end again changes nothing":                      (*meeting).endAgain,
+		"a released waiter is gone and the others stay":           (*meeting).release,
+		"a release leaves the end":                                (*meeting).releaseKeepsEnd,
+		"a release of what nobody knows leaves nothing":           (*meeting).releaseUnknown,
+		"50 waiters come back in the order of their handles":      (*meeting).many,
+		"each job has what is its own":                            (*meeting).keys,
+		"an event alone is kept until its expiry":                 (*meeting).parked,
+		"who waits says how long all is kept and an event cannot": (*meeting).expiryOfWaiter,
+		"the longest of those who wait counts":                    (*meeting).longestExpiry,
+		"of 64 binders at once all wait":                          (*meeting).binders,
+		"of 64 ends at once the latest stays":                     (*meeting).noters,
+		"of 64 binders and an event at once nobody is missed":     (*meeting).raceOfBoth,
+		"releases and binders at once lose nobody":                (*meeting).raceOfReleases,
+		"a cancelled context is an error":                         (*meeting).cancelled,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(&meeting{t, open(t)})
+		})
+	}
+}
+
+// meeting is a case of the suite: a store, and the test that it reports to.
+type meeting struct {
+	*testing.T
+	store Meetings
+}
+
+var (
+	someJob  = jobs.Key{Kind: "batch-job", Account: "123456789012", Region: "eu-central-1", Name: "arn:aws:batch:eu-central-1:123456789012:job/a"}
+	otherJob = jobs.Key{Kind: "batch-job", Account: "123456789012", Region: "eu-central-1", Name: "arn:aws:batch:eu-central-1:123456789012:job/b"}
+)
+
+const day = 24 * time.Hour
+
+func waiterOf(i int) resume.Waiter {
+	return resume.Waiter{
+		Handle: fmt.Sprintf("EQEBwaiter_-%02d", i), Run: jobs.Run{Name: fmt.Sprint("run ", i), Since: epoch.Add(time.Duration(i))},
+	}
+}
+
+// endAt is an end that differs from instant to instant.
+func endAt(after time.Duration) *jobs.Sighting {
+	return &jobs.Sighting{Status: jobs.StatusSuccess, At: epoch.Add(after), Output: json.RawMessage(fmt.Sprintf(`{"after":"%s"}`, after))}
+}
+
+func (m *meeting) bind(key jobs.Key, waiter resume.Waiter, expires time.Time) resume.Meeting {
+	m.Helper()
+	met, err := m.store.Bind(m.Context(), key, waiter, expires)
+	if err != nil {
+		m.Fatal(err)
+	}
+	return met
+}
+
+func (m *meeting) note(key jobs.Key, end *jobs.Sighting, expires time.Time) resume.Meeting {
+	m.Helper()
+	met, err := m.store.Note(m.Context(), key, *end, expires)
+	if err != nil {
+		m.Fatal(err)
+	}
+	return met
+}
+
+func (m *meeting) mustRelease(key jobs.Key, handles ...string) {
+	m.Helper()
+	if err := m.store.Release(m.Context(), key, handles); err != nil {
+		m.Fatal(err)
+	}
+}
+
+func (m *meeting) want(got resume.Meeting, end *jobs.Sighting, waiters ...resume.Waiter) {
+	m.Helper()
+	if !sameEnd(got.End, end) {
+		m.Errorf("the end is %+v, want %+v", got.End, end)
+	}
+	if !slices.EqualFunc(got.Waiters, waiters, sameWaiter) {
+		m.Errorf("the waiters are %+v, want %+v", got.Waiters, waiters)
+	}
+}
+
+// wantExpires: a store that counts in seconds rounds up.
+func (m *meeting) wantExpires(key jobs.Key, want time.Time) {
+	m.Helper()
+	got := m.store.Expires(m.T, key)
+	if got.Before(want) || !got.Before(want.Add(time.Second)) {
+		m.Errorf("it is kept until %s, want %s", got, want)
+	}
+}
+
+func sameWaiter(a, b resume.Waiter) bool {
+	return a.Handle == b.Handle && a.Run.Name == b.Run.Name && a.Run.Since.Equal(b.Run.Since)
+}
+
+func sameEnd(a, b *jobs.Sighting) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Status == b.Status && a.At.Equal(b.At) && a.Run == b.Run && a.Began.Equal(b.Began) && a.Began.IsZero() == b.Began.IsZero() &&
+		string(a.Output) == string(b.Output) && a.Error == b.Error && a.Cause == b.Cause
+}
+
+func (m *meeting) alone() {
+	m.want(m.bind(someJob, waiterOf(1), epoch.Add(day)), nil, waiterOf(1))
+	m.want(m.note(otherJob, endAt(0), epoch.Add(day)), endAt(0))
+}
+
+func (m *meeting) eventFirst() {
+	m.want(m.note(someJob, endAt(0), epoch.Add(day)), endAt(0))
+	m.want(m.bind(someJob, waiterOf(1), epoch.Add(day)), endAt(0), waiterOf(1))
+}
+
+func (m *meeting) waiterFirst() {
+	m.want(m.bind(someJob, waiterOf(1), epoch.Add(day)), nil, waiterOf(1))
+	m.want(m.note(someJob, endAt(0), epoch.Add(day)), endAt(0), waiterOf(1))
+}
+
+func (m *meeting) roundTrip() {
+	waiters := []resume.Waiter{
+		{Handle: "EQEB-0"},
+		{Handle: "EQEB-1", Run: jobs.Run{Name: "a: \"run\" é/\n\x00", Since: epoch.Add(time.Nanosecond)}},
+	}
+	for i, end := range []*jobs.Sighting{
+		{Status: jobs.StatusFailed, At: epoch, Error: "Job.Failed", Cause: "it is \"broken\", \x00 é\n"},
+		{
+			Status: jobs.StatusSuccess, At: epoch.Add(time.Nanosecond), Run: "a: \"run\" é", Began: epoch.Add(-time.Nanosecond),
+			Output: json.RawMessage(`{"b": 1e0, "a" : "<\u0041>é", "large":123456789012345678901234567890}`),
+		},
+		{Status: jobs.StatusRunning, At: epoch.Add(time.Hour)},
+	} {
+		waiter := waiters[i%len(waiters)]
+		m.note(someJob, end, epoch.Add(day))
+		m.want(m.bind(someJob, waiter, epoch.Add(day)), end, waiter)
+		m.want(m.note(someJob, end, epoch.Add(day)), end, waiter)
+		m.mustRelease(someJob, waiter.Handle)
+	}
+}
+
+func (m *meeting) forward() {
+	latest := endAt(0)
+	for _, after := range []time.Duration{0, -time.Second, time.Nanosecond, 0, time.Hour, time.Minute, -time.Nanosecond} {
+		end := endAt(after)
+		if end.At.After(latest.At) {
+			latest = end
+		}
+		m.want(m.note(someJob, end, epoch.Add(day)), latest)
+	}
+	m.want(m.bind(someJob, waiterOf(1), epoch.Add(day)), latest, waiterOf(1))
+	m.want(m.note(someJob, endAt(0), epoch.Add(day)), latest, waiterOf(1)) // who comes late still hears who waits
+}
+
+func (m *meeting) sameInstant() {
+	stopped := endAt(0)
+	stopped.Status, stopped.Error = jobs.StatusFailed, "Job.Stopped"
+	m.note(someJob, endAt(0), epoch.Add(day))
+	m.want(m.note(someJob, stopped, epoch.Add(day)), stopped)
+	m.want(m.bind(someJob, waiterOf(1), epoch.Add(day)), stopped, waiterOf(1))
+}
+
+func (m *meeting) again() {
+	waiter := waiterOf(1)
+	m.bind(someJob, waiter, epoch.Add(day))
+	m.want(m.bind(someJob, waiter, epoch.Add(day)), nil, waiter)
+	waiter.Run = jobs.Run{Name: "known now", Since: epoch.Add(time.Minute)}
+	m.want(m.bind(someJob, waiter, epoch.Add(day)), nil, waiter)
+	m.want(m.note(someJob, endAt(0), epoch.Add(day)), endAt(0), waiter)
+}
+
+func (m *meeting) endAgain() {
+	m.bind(someJob, waiterOf(1), epoch.Add(day))
+	for range 3 {
+		m.want(m.note(someJob, endAt(0), epoch.Add(day)), endAt(0), waiterOf(1))
+	}
+}
+
+func (m *meeting) release() {
+	for i := range 4 {
+		m.bind(someJob, waiterOf(i), epoch.Add(day))
+	}
+	m.mustRelease(someJob, waiterOf(0).Handle, waiterOf(2).Handle, "EQEBnobody")
+	m.want(m.note(someJob, endAt(0), epoch.Add(day)), endAt(0), waiterOf(1), waiterOf(3))
+	m.mustRelease(someJob, waiterOf(0).Handle)
+	m.mustRelease(someJob)
+	m.mustRelease(someJob, waiterOf(1).Handle, waiterOf(3).Handle)
+	m.want(m.bind(someJob, waiterOf(2), epoch.Add(day)), endAt(0), waiterOf(2))
+}
+
+func (m *meeting) releaseKeepsEnd() {
+	m.note(someJob, endAt(0), epoch.Add(day))
+	m.bind(someJob, waiterOf(1), epoch.Add(2*day))
+	m.mustRelease(someJob, waiterOf(1).Handle)
+	m.wantExpires(someJob, epoch.Add(2*day))
+	m.want(m.bind(someJob, waiterOf(2), epoch.Add(day)), endAt(0), waiterOf(2))
+}
+
+func (m *meeting) releaseUnknown() {
+	m.mustRelease(someJob, waiterOf(1).Handle)
+	if expires := m.store.Expires(m.T, someJob); !expires.IsZero() {
+		m.Errorf("something is kept until %s", expires)
+	}
+	m.want(m.note(someJob, endAt(0), epoch.Add(day)), endAt(0))
+	m.wantExpires(someJob, epoch.Add(day))
+}
+
+func (m *meeting) many() {
+	const many = 50
+	var waiters []resume.Waiter
+	for i := range many {
+		waiters = append(waiters, waiterOf(i))
+		m.bind(someJob, waiterOf(many-1-i), epoch.Add(day))
+	}
+	m.want(m.note(someJob, endAt(0), epoch.Add(day)), endAt(0), waiters...)
+	var handles []string
+	for _, waiter := range waiters[1:] {
+		handles = append(handles, waiter.Handle)
+	}
+	m.mustRelease(someJob, handles...)
+	m.want(m.note(someJob, endAt(time.Second), epoch.Add(day)), endAt(time.Second), waiters[0])
+}
+
+func (m *meeting) keys() {
+	keys := []jobs.Key{someJob, otherJob}
+	for _, change := range []func(*jobs.Key){
+		func(k *jobs.Key) { k.Kind = "dms-task" },
+		func(k *jobs.Key) { k.Account = "210987654321" },
+		func(k *jobs.Key) { k.Region = "us-east-1" },
+		func(k *jobs.Key) { k.Account, k.Region = "", "" },
+		func(k *jobs.Key) { k.Name = "a name / with: spaces, \"quotes\", #, %2F, é and 日本" },
+		func(k *jobs.Key) { k.Name = "a name / with: spaces, \"quotes\", #, /, é and 日本" },
+		func(k *jobs.Key) { k.Region, k.Name = "x", "y:z" },
+		func(k *jobs.Key) { k.Region, k.Name = "x:y", "z" },
+		func(k *jobs.Key) { k.Region, k.Name = "x\x00y", "z" },
+		func(k *jobs.Key) { k.Name += "/" },
+		func(k *jobs.Key) { k.Name = "ARN:aws:batch:eu-central-1:123456789012:job/a" },
+	} {
+		key := someJob
+		change(&key)
+		keys = append(keys, key)
+	}
+	for i, key := range keys {
+		m.want(m.bind(key, waiterOf(i), epoch.Add(day)), nil, waiterOf(i))
+	}
+	for i, key := range keys {
+		m.want(m.note(key, endAt(time.Duration(i)), epoch.Add(day)), endAt(time.Duration(i)), waiterOf(i))
+	}
+}
+
+func (m *meeting) parked() {
+	m.note(someJob, endAt(0), epoch.Add(day))
+	m.wantExpires(someJob, epoch.Add(day))
+	m.note(someJob, endAt(time.Second), epoch.Add(2*day))
+	m.wantExpires(someJob, epoch.Add(day))
+}
+
+func (m *meeting) expiryOfWaiter() {
+	m.note(someJob, endAt(0), epoch.Add(day))
+	m.bind(someJob, waiterOf(1), epoch.Add(90*day))
+	m.wantExpires(someJob, epoch.Add(90*day))
+	m.note(someJob, endAt(time.Second), epoch.Add(2*day))
+	m.wantExpires(someJob, epoch.Add(90*day))
+
+	m.bind(otherJob, waiterOf(1), epoch.Add(90*day))
+	m.note(otherJob, endAt(time.Second), epoch.Add(2*day))
+	m.wantExpires(otherJob, epoch.Add(90*day))
+}
+
+func (m *meeting) longestExpiry() {
+	for i, days := range []time.Duration{3, 5, 1} {
+		m.bind(someJob, waiterOf(i), epoch.Add(days*day))
+	}
+	m.wantExpires(someJob, epoch.Add(5*day))
+	m.want(m.note(someJob, endAt(0), epoch.Add(day)), endAt(0), waiterOf(0), waiterOf(1), waiterOf(2))
+}
+
+// race runs f(0) to f(n-1) at once, which must not fail.
+func (m *meeting) race(n int, f func(i int) error) {
+	m.Helper()
+	errs := make([]error, n)
+	together(n, func(i int) { errs[i] = f(i) })
+	for i, err := range errs {
+		if err != nil {
+			m.Errorf("racer %d: %v", i, err)
+		}
+	}
+}
+
+func (m *meeting) binders() {
+	var all []resume.Waiter
+	for i := range racers {
+		all = append(all, waiterOf(i))
+	}
+	var met [racers]resume.Meeting
+	m.race(racers, func(i int) (err error) {
+		met[i], err = m.store.Bind(m.Context(), someJob, waiterOf(i), epoch.Add(day))
+		return err
+	})
+	m.want(m.note(someJob, endAt(0), epoch.Add(day)), endAt(0), all...)
+	seen := map[int]bool{} // each step saw one waiter more than the one before
+	for i := range racers {
+		seen[len(met[i].Waiters)] = true
+		if !slices.ContainsFunc(met[i].Waiters, func(w resume.Waiter) bool { return sameWaiter(w, waiterOf(i)) }) {
+			m.Errorf("racer %d did not meet itself: %+v", i, met[i])
+		}
+	}
+	if len(seen) != racers {
+		m.Errorf("the racers met %d different crowds, want %d", len(seen), racers)
+	}
+}
+
+func (m *meeting) noters() {
+	m.bind(someJob, waiterOf(0), epoch.Add(day))
+	m.race(racers, func(i int) error {
+		met, err := m.store.Note(m.Context(), someJob, *endAt(time.Duration(i)), epoch.Add(day))
+		if err == nil && (met.End == nil || met.End.At.Before(epoch.Add(time.Duration(i))) || len(met.Waiters) != 1) {
+			m.Errorf("racer %d met %+v", i, met)
+		}
+		return err
+	})
+	m.want(m.bind(someJob, waiterOf(0), epoch.Add(day)), endAt(racers-1), waiterOf(0))
+}
+
+// raceOfBoth: of a binder and an event at least one sees both.
+func (m *meeting) raceOfBoth() {
+	var told resume.Meeting
+	var met [racers]resume.Meeting
+	m.race(racers+1, func(i int) (err error) {
+		if i == racers {
+			told, err = m.store.Note(m.Context(), someJob, *endAt(0), epoch.Add(day))
+		} else {
+			met[i], err = m.store.Bind(m.Context(), someJob, waiterOf(i), epoch.Add(day))
+		}
+		return err
+	})
+	for i := range racers {
+		byEvent := slices.ContainsFunc(told.Waiters, func(w resume.Waiter) bool { return sameWaiter(w, waiterOf(i)) })
+		if byBinder := sameEnd(met[i].End, endAt(0)); byEvent == byBinder {
+			m.Errorf("waiter %d: seen by the event %t, and saw the event %t; want one of them", i, byEvent, byBinder)
+		}
+	}
+}
+
+func (m *meeting) raceOfReleases() {
+	m.bind(someJob, waiterOf(racers), epoch.Add(day))
+	m.race(2*racers, func(i int) (err error) {
+		if i < racers {
+			_, err = m.store.Bind(m.Context(), someJob, waiterOf(i), epoch.Add(day))
+			return err
+		}
+		return m.store.Release(m.Context(), someJob, []string{waiterOf(racers).Handle})
+	})
+	if met := m.note(someJob, endAt(0), epoch.Add(day)); len(met.Waiters) != racers {
+		m.Errorf("%d wait, want %d", len(met.Waiters), racers)
+	}
+}
+
+func (m *meeting) cancelled() {
+	ctx, cancel := context.WithCancel(m.Context())
+	cancel()
+	if _, err := m.store.Bind(ctx, someJob, waiterOf(1), epoch.Add(day)); err == nil {
+		m.Error("bind: no error")
+	}
+	if _, err := m.store.Note(ctx, someJob, *endAt(0), epoch.Add(day)); err == nil {
+		m.Error("note: no error")
+	}
+	if err := m.store.Release(ctx, someJob, []string{waiterOf(1).Handle}); err == nil {
+		m.Error("release: no error")
+	}
+}

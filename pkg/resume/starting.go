@@ -1,0 +1,303 @@
+package resume
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/jobs/simulated"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// StartJob is the function of that name: JSON in, JSON out. Its errors are a
+// [*jobs.RequestError], a [*ServiceError], [token.ErrInvalid], a store's, or
+// those of package simulated.
+//
+// The job is started, then the first poll is sent, then whoever waits is bound to
+// the job's key, so that whatever dies in between somebody learns of the end. A
+// repeated start with the same token starts the same job again and waits under
+// the same handle. Whether that is a second run is for the service: one with
+// [jobs.OnceByName] finds the first one by its name; one with [jobs.OnceBusy]
+// refuses, and a run that began just now is taken for the first one; any other
+// starts a second run, and the outcome is that of whichever ends first.
+func (j *Jobs) StartJob(ctx context.Context, input []byte) ([]byte, error) {
+	request, err := jobs.ParseStart(input)
+	if err != nil {
+		return nil, err
+	}
+	s := &start{Jobs: j, request: request, since: j.config.Now()}
+	s.kind, _ = jobs.Find(request.Kind)
+	if err := s.whoWaits(); err != nil {
+		return nil, err
+	}
+	if request.Kind == jobs.KindSimulated && s.nobodyWaits() {
+		return simulated.StartJob(request.Params, s.since, j.config.Random())
+	}
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.wait(ctx); err != nil {
+		return nil, err
+	}
+	answer := s.started.Answer()
+	answer.CallbackURL = s.callbackURL
+	return json.Marshal(answer)
+}
+
+// GetJobStatus is the function of that name: JSON in, JSON out. Its errors are
+// those of [Jobs.StartJob].
+func (j *Jobs) GetJobStatus(ctx context.Context, input []byte) ([]byte, error) {
+	request, err := jobs.ParseStatus(input)
+	if err != nil {
+		return nil, err
+	}
+	if request.Kind == jobs.KindSimulated {
+		return simulated.GetJobStatus(input, j.config.Now())
+	}
+	kind, _ := jobs.Find(request.Kind)
+	seen, err := j.describe(ctx, kind, request.ID)
+	if err != nil {
+		return nil, err
+	}
+	seen.Cause = token.MaskAll(seen.Cause)
+	return json.Marshal(seen.Answer(request.ID))
+}
+
+// start is one call of StartJob.
+type start struct {
+	*Jobs
+	request jobs.StartRequest
+	kind    jobs.Kind
+	// since is when the call began.
+	since time.Time
+
+	// id and handle are those of the token of whoever waits, empty for nobody.
+	id     token.ID
+	handle string
+	// recipient is empty for a step of ours; else theirs is the recipient's token
+	// and deadline when the wait ends.
+	recipient Recipient
+	theirs    string
+	deadline  time.Time
+
+	started jobs.Started
+	// adopted: the service refused the start, and a run that is under way may be
+	// that of an earlier call.
+	adopted     *ServiceError
+	callbackURL string
+}
+
+func (s *start) nobodyWaits() bool { return s.handle == "" }
+
+// whoWaits finds the token that the job closes.
+func (s *start) whoWaits() (err error) {
+	switch r := s.request; {
+	case r.Token != "":
+		s.id, s.handle, err = s.config.Tokens.config.Keys.Verify(r.Token, s.since)
+		if err == nil && isForeign(s.id) { // it stands for somebody else's wait, which has its own
+			err = token.ErrInvalid
+		}
+		return err
+	case r.TaskToken != "":
+		s.recipient, s.theirs = RecipientStepFunctions, r.TaskToken
+	case r.CallbackID != "":
+		s.recipient, s.theirs = RecipientDurable, r.CallbackID
+	default:
+		return nil
+	}
+	if s.config.Foreign == nil {
+		return &jobs.RequestError{Name: jobs.ErrorInvalid, What: "taskToken and callbackId are not served here: want token, or none"}
+	}
+	s.deadline = s.since.Add(foreignTime(s.request.TimeoutSeconds))
+	s.id = foreignID(s.recipient, s.theirs, s.deadline)
+	s.handle = s.config.Tokens.config.Keys.Handle(s.id)
+	return nil
+}
+
+// begin starts the job.
+func (s *start) begin(ctx context.Context) error {
+	switch s.request.Kind {
+	case jobs.KindCallback:
+		return s.beginCallback()
+	case jobs.KindSimulated:
+		return s.beginSimulated()
+	}
+	params, err := s.kind.StartParams(s.request.Params, s.unique())
+	if err != nil {
+		return err
+	}
+	answer, err := s.config.Services.Start(ctx, s.kind, params)
+	if refused, ok := errors.AsType[*ServiceError](err); ok && s.kind.Taken(refused.code()) && !s.nobodyWaits() {
+		return s.adopt(ctx, params, refused)
+	}
+	if err != nil {
+		return fmt.Errorf("start a job of kind %s: %w", s.kind.Name, masked(err))
+	}
+	s.started, err = s.kind.ReadStart(s.config.Account, s.config.Region, params, answer)
+	return err
+}
+
+// beginCallback starts nothing: the job is that somebody calls.
+func (s *start) beginCallback() error {
+	if s.config.CallbackBase == "" {
+		return &jobs.RequestError{Name: jobs.ErrorInvalid, What: "there is no callback URL here: set where callbacks arrive (WAITLESS_CALLBACK_URL)"}
+	}
+	text := s.request.Token
+	if text == "" {
+		text = s.config.Tokens.config.Keys.Sign(s.id)
+	}
+	s.callbackURL = strings.TrimSuffix(s.config.CallbackBase, "/") + "/callbacks/" + text
+	s.started = jobs.Started{ID: s.handle, Key: s.ownKey(s.handle)}
+	return nil
+}
+
+func (s *start) beginSimulated() error {
+	id, err := simulated.StartUntil(s.request.Params, s.since, s.config.Random())
+	if err != nil {
+		return err
+	}
+	s.started = jobs.Started{ID: id, Key: s.ownKey(id)}
+	return nil
+}
+
+// ownKey is a key of what no service knows.
+func (s *start) ownKey(name string) jobs.Key {
+	return jobs.Key{Kind: s.request.Kind, Account: s.config.Account, Region: s.config.Region, Name: name}
+}
+
+func simulatedEnd(key jobs.Key, id string, at time.Time) jobs.Sighting {
+	output := fmt.Sprintf(`{"job_id":%q,"job_key":%q,"kind":%q,"status":%q}`, id, key.Name, key.Kind, jobs.StatusSuccess)
+	return jobs.Sighting{Status: jobs.StatusSuccess, At: at, Output: json.RawMessage(output)}
+}
+
+// unique is the same text for the same start: of a step's attempt, or of one
+// wait of somebody else's engine.
+func (s *start) unique() string {
+	switch {
+	case s.nobodyWaits():
+		return ""
+	case s.recipient == "":
+		return s.handle
+	}
+	return hex.EncodeToString(s.id.Execution[:])
+}
+
+// justNow is how long ago a run may have begun that is taken for that of an
+// earlier call: who was killed before he could say what he started is called
+// again within that time.
+const justNow = 5 * time.Minute
+
+// adopt waits for the job that the service says is there already, if it may be
+// that of an earlier call with the same token: it has the name that only this
+// token gives, or its run began just now.
+func (s *start) adopt(ctx context.Context, params []byte, refused *ServiceError) (err error) {
+	fail := fmt.Errorf("start a job of kind %s: %w", s.kind.Name, masked(refused))
+	if s.started, err = s.kind.ReadStart(s.config.Account, s.config.Region, params, nil); err != nil {
+		return fail
+	}
+	ours := strings.HasSuffix(s.started.ID, s.unique())
+	if ours && s.kind.Scope == jobs.ScopeRun {
+		return nil
+	}
+	seen, err := s.describe(ctx, s.kind, s.started.ID)
+	if err != nil {
+		s.warn(err)
+		return fail
+	}
+	if !ours {
+		s.adopted = refused
+		if began := seen.Began; began.IsZero() || s.since.Sub(began) > justNow || seen.Status != jobs.StatusRunning {
+			return fail
+		}
+	}
+	s.started.Run = seen.Run
+	if !seen.Began.IsZero() {
+		s.since = seen.Began
+	}
+	return nil
+}
+
+// wait makes that whoever waits learns of the end.
+func (s *start) wait(ctx context.Context) error {
+	if s.nobodyWaits() || s.request.Kind == jobs.KindCallback && s.recipient == "" {
+		return nil
+	}
+	if err := s.open(ctx); err != nil {
+		return err
+	}
+	waiter := Waiter{Handle: s.handle, Run: jobs.Run{Name: s.started.Run, Since: s.since}}
+	poll := Poll{Key: s.started.Key, JobID: s.started.ID, Waiter: waiter, Number: 1, Deadline: s.deadline}
+	if err := s.send(ctx, poll, s.config.Now()); err != nil {
+		return err
+	}
+	if s.kind.DetailType == "" { // no event comes
+		return nil
+	}
+	return s.bind(ctx, waiter)
+}
+
+// bind lets the job's event find who waits. Once the job runs and its poll is
+// sent, an error is made good by that poll, and to fail for it would tell of a
+// start that failed.
+func (s *start) bind(ctx context.Context, waiter Waiter) error {
+	key := s.started.Key
+	met, err := s.config.Rendezvous.Bind(ctx, key, waiter, s.id.Expires)
+	if err != nil {
+		s.warn(fmt.Errorf("bind a token to job %s: %w", key.Name, err))
+		return nil
+	}
+	if s.kind.Scope == jobs.ScopeResource {
+		waiting := s.releaseClosed(ctx, met.Waiters)
+		if waiting && s.adopted != nil { // the run is that of the others
+			s.warn(s.config.Rendezvous.Release(ctx, key, []string{s.handle}))
+			return fmt.Errorf("start a job of kind %s: %w", s.kind.Name, masked(s.adopted))
+		}
+	}
+	if met.End != nil {
+		s.warn(s.meet(ctx, waiter, *met.End))
+	}
+	return nil
+}
+
+// releaseClosed releases those who waited for an earlier run, and reports
+// whether somebody else waits still.
+func (s *start) releaseClosed(ctx context.Context, waiters []Waiter) (waiting bool) {
+	others := slices.DeleteFunc(slices.Clone(waiters), func(w Waiter) bool { return w.Handle == s.handle })
+	var closed []string
+	for _, other := range others {
+		record, err := s.config.Outcomes.Record(ctx, other.Handle)
+		s.warn(err)
+		if err == nil && !record.Open() {
+			closed = append(closed, other.Handle)
+		}
+	}
+	if len(closed) > 0 {
+		s.warn(s.config.Rendezvous.Release(ctx, s.started.Key, closed))
+	}
+	return len(others) > len(closed)
+}
+
+// meet closes the token at once, if the end that came before it is that of its
+// run.
+func (s *start) meet(ctx context.Context, waiter Waiter, end jobs.Sighting) error {
+	key := s.started.Key
+	if s.kind.Scope == jobs.ScopeResource && end.Status != jobs.StatusRunning && s.kind.Judge(waiter.Run, end) == jobs.Waits {
+		return nil // it ended before this run began
+	}
+	seen, err := s.confirm(ctx, s.kind, key, end)
+	if err != nil {
+		return err
+	}
+	outcome, err := verdict(s.kind, key.Name, waiter.Run, seen)
+	if err != nil || outcome == nil {
+		return err
+	}
+	_, _, err = s.config.Tokens.close(ctx, s.id, s.handle, *outcome, token.ClosedByEvent)
+	return err
+}

@@ -1,0 +1,66 @@
+package token
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"errors"
+)
+
+// ErrSealed says that what was sealed cannot be opened: it is damaged, of
+// another handle, or its key is none of these any more.
+var ErrSealed = errors.New("token: what was sealed cannot be opened: it is damaged, of another token, or its key is gone")
+
+// Seal encrypts what is to be kept beside the token with that handle, a token of
+// somebody else's. A handle seals one text only. The error is [ErrSealed] for
+// what is no handle of these keys.
+func (k Keys) Seal(handle, text string) ([]byte, error) {
+	box, err := k.box(handle)
+	if err != nil {
+		return nil, err
+	}
+	return box.Seal(nil, nonce(box), []byte(text), nil), nil
+}
+
+// Open is the text that [Keys.Seal] encrypted under that handle, with the key
+// that it names: after keys were replaced, the previous one opens.
+func (k Keys) Open(handle string, sealed []byte) (string, error) {
+	box, err := k.box(handle)
+	if err != nil {
+		return "", err
+	}
+	text, err := box.Open(nil, nonce(box), sealed, nil)
+	if err != nil {
+		return "", ErrSealed
+	}
+	return string(text), nil
+}
+
+// sealedBy sets the keys that seal apart from all else that a token key is for.
+const sealedBy = "waitless: sealed under "
+
+func (k Keys) box(handle string) (cipher.AEAD, error) {
+	head, ok := decodeHead(handle)
+	if !ok {
+		return nil, ErrSealed
+	}
+	key, ok := k.byID(head[1])
+	if !ok || len(key.Secret) < SecretSize {
+		return nil, ErrSealed
+	}
+	secret, err := hkdf.Key(sha256.New, key.Secret, nil, sealedBy+handle, SecretSize)
+	if err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(secret)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCM(block)
+}
+
+// nonce is always the same: each handle has a key of its own, which encrypts one
+// text, and a nonce has to differ only among texts under one key. Thus to seal
+// again gives the same bytes, and nothing random has to be drawn or kept.
+func nonce(box cipher.AEAD) []byte { return make([]byte, box.NonceSize()) }
