@@ -212,7 +212,7 @@ func (s *start) adopt(ctx context.Context, params []byte, refused *ServiceError)
 	}
 	if !ours {
 		s.adopted = refused
-		if began := seen.Began; began.IsZero() || s.since.Sub(began) > justNow || seen.Status != jobs.StatusRunning {
+		if s.since.Sub(seen.Began) > justNow || seen.Status != jobs.StatusRunning {
 			return fail
 		}
 	}

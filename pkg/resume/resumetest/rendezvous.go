@@ -301,8 +301,8 @@ func (m *meeting) expiryOfWaiter() {
 }
 
 func (m *meeting) longestExpiry() {
-	for i, days := range []time.Duration{3, 5, 1} {
-		m.bind(someJob, waiterOf(i), epoch.Add(days*day))
+	for i, days := range []int{3, 5, 1} {
+		m.bind(someJob, waiterOf(i), epoch.AddDate(0, 0, days))
 	}
 	m.wantExpires(someJob, epoch.Add(5*day))
 	m.want(m.note(someJob, endAt(0), epoch.Add(day)), endAt(0), waiterOf(0), waiterOf(1), waiterOf(2))
