@@ -428,15 +428,20 @@ const (
 	dmsJob  = `{"ReplicationTaskArn":"` + dmsTask + `"}`
 	batch   = `{"JobName":"n","JobQueue":"q","JobDefinition":"d"}`
 	transcr = `{"Media":{"MediaFileUri":"s3://bucket/key"}}`
+
+	machineARN = "arn:aws:states:eu-central-1:123456789012:stateMachine:M"
 )
 
 // Start implements [resume.Services].
 func (c *cloud) Start(_ context.Context, kind jobs.Kind, params []byte) (answer []byte, err error) {
-	var names struct{ ReplicationTaskArn, TranscriptionJobName string }
+	var names struct{ ReplicationTaskArn, TranscriptionJobName, Name string }
 	if err := json.Unmarshal(params, &names); err != nil {
 		return nil, err
 	}
 	id := cmp.Or(names.ReplicationTaskArn, names.TranscriptionJobName)
+	if kind.Name == "sfn-execution" {
+		id = strings.Replace(machineARN, ":stateMachine:", ":execution:", 1) + ":" + names.Name
+	}
 	err = c.effect("start", func() error {
 		switch old := c.jobs[id]; {
 		case old != nil && kind.Name == "dms-task" && old.ended.IsZero():
@@ -466,6 +471,9 @@ func (c *cloud) Start(_ context.Context, kind jobs.Kind, params []byte) (answer 
 	case "transcribe-job":
 		return fmt.Appendf(nil, `{"TranscriptionJob":{"TranscriptionJobName":%q,"CreationTime":%q}}`, id, began), nil
 	}
+	if kind.Name == "sfn-execution" {
+		return fmt.Appendf(nil, `{"ExecutionArn":%q}`, id), nil
+	}
 	return fmt.Appendf(nil, `{"JobId":%q,"JobArn":%q}`, id, batchARN(id)), nil
 }
 
@@ -494,6 +502,7 @@ func (c *cloud) Describe(_ context.Context, kind jobs.Kind, params []byte) ([]by
 		Jobs                 []string
 		Filters              []struct{ Values []string }
 		TranscriptionJobName string
+		ExecutionArn         string
 	}
 	if err := c.effect("describe", func() error { return json.Unmarshal(params, &names) }); err != nil {
 		return nil, err
@@ -503,6 +512,8 @@ func (c *cloud) Describe(_ context.Context, kind jobs.Kind, params []byte) ([]by
 		return c.describeDMS(names.Filters[0].Values[0])
 	case "transcribe-job":
 		return c.describeTranscribe(names.TranscriptionJobName)
+	case "sfn-execution":
+		return c.describeExecution(names.ExecutionArn)
 	}
 	return c.describeBatch(names.Jobs[0])
 }
@@ -536,6 +547,24 @@ func (c *cloud) describeTranscribe(id string) ([]byte, error) {
 	}
 	return fmt.Appendf(nil, `{"TranscriptionJob":{"TranscriptionJobName":%q,"TranscriptionJobStatus":%q,"CreationTime":%q,"CompletionTime":%q}}`,
 		id, j.status("IN_PROGRESS", "COMPLETED", "FAILED"), j.began.Format(time.RFC3339), j.ended.Format(time.RFC3339)), nil
+}
+
+func (c *cloud) describeExecution(id string) ([]byte, error) {
+	j := c.jobs[id]
+	if j == nil {
+		return nil, &resume.ServiceError{Name: "sfn.ExecutionDoesNotExist", Message: "no such execution"}
+	}
+	return fmt.Appendf(nil, `{"ExecutionArn":%q,"StateMachineArn":%q,"Name":"n","Status":%q,"StopDate":%q,"Output":"{\"large\":true}"}`,
+		id, machineARN, j.status("RUNNING", "SUCCEEDED", "FAILED"), j.ended.Format(time.RFC3339)), nil
+}
+
+// sfnEvent is the event of an execution whose output is too large for events.
+func (c *cloud) sfnEvent(id string) string {
+	j := c.jobs[id]
+	return fmt.Sprintf(`{"version":"0","id":"e","source":"aws.states","detail-type":"Step Functions Execution Status Change","account":%q,
+		"region":%q,"time":%q,"resources":[%q],"detail":{"executionArn":%q,"stateMachineArn":%q,"name":"n","status":%q,"output":null,
+		"outputDetails":{"included":false}}}`,
+		account, region, c.clock().Format("2006-01-02T15:04:05Z"), id, id, machineARN, j.status("RUNNING", "SUCCEEDED", "FAILED"))
 }
 
 // batchEvent is the event of how the job is now, and dmsEvent that of a task.
