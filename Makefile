@@ -12,6 +12,7 @@ GOLANGCI := .tools/bin/golangci-lint-$(GOLANGCI_VERSION)
 PYTHON ?= python3
 EMULATOR := .tools/emulator/installed
 SAM := .tools/sam/installed
+CLIENTS := .tools/clients/installed
 UV_VERSION := 0.13.9
 
 FUZZTIME ?= 10s
@@ -46,7 +47,7 @@ unit: ## Run the fast tests (Go alone, seconds)
 	go test -short $(UNIT_PACKAGES)
 
 .PHONY: test
-test: $(EMULATOR) $(SAM) ## Run go vet, all tests and a minute of simulation
+test: $(EMULATOR) $(SAM) $(CLIENTS) ## Run go vet, all tests and a minute of simulation
 	go vet ./...
 	$(MAKE) --no-print-directory conformance
 	go test -timeout 10m $$(go list ./... | grep -v -x $(STORES:%=-e %))
@@ -189,7 +190,7 @@ clean: ## Remove what the build and the tools left behind
 # looks for nothing else, and checks it afterwards: with hashes it would refuse what some package wants with an extra.
 .tools/%/installed: .ci/%.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null \
-	|| { echo "this needs Python 3.10 or newer as $(PYTHON), for the AWS emulator and SAM; 'make unit' runs the tests that need Go alone"; exit 1; }
+	|| { echo "this needs Python 3.10 or newer as $(PYTHON), for the AWS emulator, SAM and the vendor's clients; 'make unit' runs the tests that need Go alone"; exit 1; }
 	rm -rf $(@D)
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $<

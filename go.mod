@@ -27,6 +27,7 @@ require (
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // tests: holds --json against its schemas
 	github.com/spf13/cobra v1.10.2 // commands, flags and their help; the widest used one
 	github.com/spf13/pflag v1.0.9 // cobra's flags, to suggest the one that was meant
+	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1 // signatures of callbacks, by those who define them; needs nothing else
 	go.yaml.in/yaml/v4 v4.0.0 // YAML with positions and the text of scalars; the maintained line of the widest used one
 	golang.org/x/term v0.47.0 // tells terminals and their size
 )

@@ -20,6 +20,8 @@ const (
 	module = "github.com/waitless/waitless"
 	awsSDK = "github.com/aws"
 	yaml   = "go.yaml.in/yaml"
+
+	webhooks = "github.com/standard-webhooks/standard-webhooks/libraries"
 )
 
 // A row says what one package may import beyond the standard library. In the paths a * stands for one element.
@@ -70,7 +72,7 @@ var house = []row{
 	{path: "pkg/httpapi/rest/resttest", testing: true, ours: []string{"pkg/httpapi/rest", "pkg/engine", "pkg/machine"}},
 	{path: "pkg/httpapi/fnf", ours: useCases},
 	{path: "pkg/httpapi/sfn", ours: useCases},
-	{path: "pkg/httpapi/callbackurl", ours: useCases},
+	{path: "pkg/httpapi/callbackurl", ours: useCases, modules: []string{webhooks}},
 
 	{path: "pkg/aws/emulator", testing: true, modules: []string{awsSDK}},
 	{path: "pkg/aws/stack"},
@@ -116,7 +118,7 @@ var functionModules = map[string][]string{
 	"functions/interpreter":  clients("dynamodb", "sqs", "scheduler", "lambda", "secretsmanager"),
 	"functions/taskrunner":   clients("dynamodb", "sqs", "lambda", "eventbridge"),
 	"functions/api":          clients("dynamodb", "sqs", "secretsmanager"),
-	"functions/callback":     clients("dynamodb", "sqs", "secretsmanager"),
+	"functions/callback":     append(clients("dynamodb", "sqs", "secretsmanager"), webhooks),
 }
 
 const runtime = "github.com/aws/aws-lambda-go"

@@ -5,10 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -29,8 +32,9 @@ type bench struct {
 	t     *testing.T
 	api   http.Handler
 	keys  token.Keys
-	text  string // of a token that is open
-	uses  atomic.Int32
+	text  string       // of a token that is open
+	uses  atomic.Int32 // changes and wakes
+	reads atomic.Int32
 	log   bytes.Buffer
 	clock func() time.Time
 	fails error // of the store
@@ -38,10 +42,20 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
+	return newBenchOf(t, 0)
+}
+
+func newBenchOf(t *testing.T, flags token.Flags, secrets ...callbackurl.Secret) *bench {
+	t.Helper()
 	b := &bench{MemoryStore: &local.MemoryStore{}, t: t, keys: local.NewKeys(), clock: func() time.Time { return now }}
-	b.text = b.keys.Sign(token.ID{Execution: [12]byte{1}, Number: 3, Expires: now.Add(time.Hour)})
-	tokens := resume.New(resume.Config{Keys: b.keys, Outcomes: b, Wakes: b, Now: func() time.Time { return b.clock() }})
-	b.api = callbackurl.Handler(callbackurl.Config{Tokens: tokens, MaxOutput: 32 << 10, Log: slog.New(slog.NewJSONHandler(&b.log, nil))})
+	b.text = b.keys.Sign(token.ID{Execution: [12]byte{1}, Number: 3, Expires: now.Add(time.Hour), Flags: flags})
+	tokens := resume.New(resume.Config{
+		Keys: b.keys, Outcomes: b, Wakes: b, Now: func() time.Time { return b.clock() }, By: token.ClosedByCallback,
+	})
+	b.api = callbackurl.Handler(callbackurl.Config{
+		Tokens: tokens, MaxOutput: 32 << 10, Secrets: secrets, Now: func() time.Time { return b.clock() },
+		Log: slog.New(slog.NewJSONHandler(&b.log, nil)),
+	})
 	return b
 }
 
@@ -49,6 +63,15 @@ func newBench(t *testing.T) *bench {
 func (b *bench) Send(context.Context, token.ID, string, time.Time) error {
 	b.uses.Add(1)
 	return b.fails
+}
+
+// Record does not count: a page reads.
+func (b *bench) Record(ctx context.Context, handle string) (token.Record, error) {
+	b.reads.Add(1)
+	if b.fails != nil {
+		return token.Record{}, b.fails
+	}
+	return b.MemoryStore.Record(ctx, handle)
 }
 
 func (b *bench) Close(ctx context.Context, handle string, closing token.Closing) (token.Record, error) {
@@ -71,12 +94,24 @@ type answered struct {
 func (b *bench) do(method, path, body string, header ...string) answered {
 	b.t.Helper()
 	r := httptest.NewRequestWithContext(b.t.Context(), method, path, strings.NewReader(body))
-	if len(header) == 2 {
-		r.Header.Set(header[0], header[1])
+	for pair := range slices.Chunk(header, 2) {
+		r.Header.Set(pair[0], pair[1])
 	}
 	w := httptest.NewRecorder()
 	b.api.ServeHTTP(w, r)
 	return answered{w.Code, w.Header(), w.Body.String()}
+}
+
+// send is what a browser does with the form of a page.
+func (b *bench) send(end, form string) answered {
+	b.t.Helper()
+	return b.sendTo("/callbacks/"+b.text+end, form)
+}
+
+func (b *bench) sendTo(path, form string) answered {
+	b.t.Helper()
+	return b.do(http.MethodPost, path, form,
+		"Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
 }
 
 func (b *bench) post(end, body string) answered {
@@ -88,7 +123,7 @@ func (b *bench) post(end, body string) answered {
 func (b *bench) held() token.Record {
 	b.t.Helper()
 	handle, _, _ := strings.Cut(b.text, ".")
-	record, err := b.Record(context.WithoutCancel(b.t.Context()), handle) // also in a clean-up
+	record, err := b.MemoryStore.Record(context.WithoutCancel(b.t.Context()), handle) // also in a clean-up
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -104,7 +139,7 @@ func (a answered) want(t *testing.T, status int, body string) {
 
 func TestTheFirstOutcomeStays(t *testing.T) {
 	t.Parallel()
-	const closed = `"outcome":"success","closedBy":"hand","closedTime":"2026-01-31T10:00:00.000Z"}`
+	const closed = `"outcome":"success","closedBy":"callback","closedTime":"2026-01-31T10:00:00.000Z"}`
 	b := newBench(t)
 	for range 2 {
 		b.post("", `{"status":"ok"}`).want(t, 200, "{"+closed)
@@ -123,7 +158,7 @@ func TestAFailureIsReported(t *testing.T) {
 	b := newBench(t)
 	for range 2 {
 		b.post("/failure", `{"error":"Rejected","cause":"by hand"}`).want(t, 200,
-			`{"outcome":"failure","closedBy":"hand","closedTime":"2026-01-31T10:00:00.000Z"}`)
+			`{"outcome":"failure","closedBy":"callback","closedTime":"2026-01-31T10:00:00.000Z"}`)
 	}
 	if record := b.held(); record.Outcome.Error != "Rejected" || record.Outcome.Cause != "by hand" {
 		t.Errorf("the token holds %+v", record.Outcome)
@@ -168,7 +203,8 @@ func TestAConflictSaysWhatHappenedFirst(t *testing.T) {
 	for by, want := range map[token.Closer]string{
 		token.ClosedByHand: "a failure was reported", token.ClosedByTask: "the task answered with a failure",
 		token.ClosedBySubmit: "the task could not be submitted", token.ClosedByDeadline: "its deadline passed",
-		token.ClosedByHeartbeat: "a heartbeat was missed", token.ClosedByStop: "the execution ended",
+		token.ClosedByEvent: "its job ended with a failure", token.ClosedByReconcile: "its job ended with a failure",
+		token.ClosedByCallback: "a failure was reported", token.ClosedByHeartbeat: "a heartbeat was missed", token.ClosedByStop: "the execution ended",
 	} {
 		t.Run(string(by), func(t *testing.T) {
 			t.Parallel()
@@ -197,13 +233,20 @@ func TestATokenThatIsNoneHasOneAnswer(t *testing.T) {
 	other := local.NewKeys()
 	handle, _, _ := strings.Cut(b.text, ".")
 	_, signature, _ := strings.Cut(b.keys.Sign(signed), ".")
+	flagged := id
+	flagged.Flags = token.FlagSigned | token.FlagForeign
+	flipped := b.keys.Handle(flagged) + b.text[len(handle):]
 	want := b.do(http.MethodPost, "/callbacks/x", "{}")
 	if want.status != 404 || !strings.Contains(want.body, "the token is not valid") {
 		t.Fatalf("answered %+v", want)
 	}
+	page := b.do(http.MethodGet, "/callbacks/x", "")
+	if page.status != 404 || !strings.Contains(page.body, "The token is not valid") {
+		t.Fatalf("the page is %+v", page)
+	}
 	for name, text := range map[string]string{
 		"forged": other.Sign(id), "expired": b.keys.Sign(expired), "cut": b.text[:len(b.text)-1], "handle": handle,
-		"another signature": handle + "." + signature, "long": strings.Repeat("a", 5000), "escaped": "%00%2f", "unknown action's": "failures",
+		"another signature": handle + "." + signature, "long": strings.Repeat("a", 5000), "escaped": "%00%2f", "unknown action's": "failures", "other flags": flipped,
 	} {
 		for _, body := range []string{"{}", "no JSON", strings.Repeat(" ", 1<<20)} {
 			for _, end := range []string{"", "/failure", "/heartbeat"} {
@@ -212,8 +255,19 @@ func TestATokenThatIsNoneHasOneAnswer(t *testing.T) {
 				}
 			}
 		}
+		for _, got := range []answered{b.do(http.MethodGet, "/callbacks/"+text, ""), b.sendTo("/callbacks/"+text, "output={}")} {
+			if got.status != 404 || got.body != page.body {
+				t.Errorf("%s: the page is %+v", name, got)
+			}
+		}
+		if text == "%00%2f" { // no header takes it
+			continue
+		}
+		if got := b.do(http.MethodPost, "/callbacks", "{}", "Authorization", "Bearer "+text); got.status != 404 || got.body != want.body {
+			t.Errorf("%s in a header: answered %+v", name, got)
+		}
 	}
-	if b.uses.Load() != 0 || b.log.Len() > 0 {
+	if b.reads.Load() != 0 || b.uses.Load() != 0 || b.log.Len() > 0 {
 		t.Errorf("the store and the queue were used %d times; the log says %q", b.uses.Load(), b.log.String())
 	}
 }
@@ -236,6 +290,10 @@ func TestBadReportsLoseNothing(t *testing.T) {
 		"a body without end":     {"", strings.Repeat(" ", 1<<20), 413, "too large"},
 		"a failure without name": {"/failure", `{"cause":"` + mark + `"}`, 400, "no error"},
 		"a failure with more":    {"/failure", `{"error":"E","` + mark + `":1}`, 400, "the failure cannot be read"},
+		"nested too deep":        {"", strings.Repeat(`{"a":`, 20_000), 400, "the output cannot be read"},
+		"nested, and no object":  {"", strings.Repeat(`[`, 9_000) + strings.Repeat(`]`, 9_000), 400, "the output is an array"},
+		"two outputs":            {"", "{}{}", 400, "the output cannot be read"},
+		"a failure nested":       {"/failure", `{"error":` + strings.Repeat(`[`, 20_000), 400, "the failure cannot be read"},
 		"a large failure":        {"/failure", `{"error":"` + strings.Repeat(mark, 5<<10) + `"}`, 413, "the limit is 32768"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -263,43 +321,64 @@ func TestTheLargestOutputIsTaken(t *testing.T) {
 	}
 }
 
-// Links are followed by scanners: a GET changes nothing.
+// Links are followed by scanners: what is no POST changes nothing, and what has
+// no page does not even read.
 func TestOnlyPostChangesAnything(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete, http.MethodOptions, http.MethodPatch} {
-		for _, path := range []string{"/callbacks", "/callbacks/failure", "/callbacks/" + b.text, "/callbacks/" + b.text + "/heartbeat"} {
+		for path, allow := range map[string]string{
+			"/callbacks": "POST", "/callbacks/failure": "POST", "/callbacks/" + b.text: "GET, HEAD, POST", "/callbacks/" + b.text + "/heartbeat": "POST",
+		} {
 			got := b.do(method, path, "{}", "Authorization", "Bearer "+b.text)
-			if got.status != 405 || got.header.Get("Allow") != http.MethodPost {
+			shown := strings.Contains(allow, method)
+			if method == http.MethodHead && shown && got.body != "" {
+				t.Errorf("%s %s has a body: %s", method, path, got.body)
+			}
+			if !shown && (got.status != 405 || got.header.Get("Allow") != allow) || shown && got.status != 200 {
 				t.Errorf("%s %s: %+v", method, path, got)
 			}
 		}
 	}
-	if b.uses.Load() != 0 {
-		t.Errorf("the store and the queue were used %d times", b.uses.Load())
+	if b.uses.Load() != 0 || !b.held().Open() {
+		t.Errorf("the store and the queue were used %d times; the token holds %+v", b.uses.Load(), b.held())
 	}
 }
 
-// No answer may be cached, sniffed or named to another site, and none has the
-// token.
+// No answer may be cached, sniffed, framed or named to another site, and none
+// but a page has the token.
 func TestEveryAnswerIsGuarded(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	for _, got := range []answered{
-		b.do(http.MethodGet, "/", ""), b.do(http.MethodPost, "/callbacks/"+b.text+"/other", ""), b.do(http.MethodGet, "/callbacks/"+b.text, ""),
-		b.do(http.MethodPost, "/callbacks", ""), b.do(http.MethodPost, "/callbacks/x", ""),
+		b.do(http.MethodGet, "/", ""), b.do(http.MethodPost, "/callbacks/"+b.text+"/other", ""), b.do(http.MethodPut, "/callbacks/"+b.text, ""),
+		b.do(http.MethodPost, "/callbacks/"+b.text+"//failure", ""), b.do(http.MethodPost, "//callbacks/"+b.text, ""),
+		b.do(http.MethodGet, "/callbacks/./"+b.text, ""), b.do(http.MethodPost, "/callbacks/"+b.text+"/", ""),
+		b.do(http.MethodPost, "/callbacks", ""), b.do(http.MethodPost, "/callbacks/x", ""), b.do(http.MethodGet, "/callbacks/x", ""),
+		b.do(http.MethodGet, "/callbacks/"+b.text, ""), b.do(http.MethodHead, "/callbacks/"+b.text, ""), b.send("", "output=no+JSON"),
 		b.post("", "no JSON"), b.post("/heartbeat", ""), b.post("", "{}"), b.post("", "{}"), b.post("/failure", `{"error":"E"}`),
+		b.send("", "output={}"), b.do(http.MethodGet, "/callbacks/"+b.text, ""),
 	} {
 		for key, want := range map[string]string{
-			"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff", "Content-Type": "application/json",
+			"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
 		} {
 			if got.header.Get(key) != want {
 				t.Errorf("%d %s: %s is %q", got.status, got.body, key, got.header.Get(key))
 			}
 		}
-		if !json.Valid([]byte(got.body)) || strings.Contains(got.body, b.text) {
+		if headers := fmt.Sprint(got.header); strings.Contains(headers, b.text) || !strings.Contains(headers, "default-src 'none'") {
+			t.Errorf("headers %s", headers)
+		}
+		isJSON := got.header.Get("Content-Type") == "application/json"
+		if isJSON && (!json.Valid([]byte(got.body)) || strings.Contains(got.body, b.text)) {
 			t.Errorf("answered %s", got.body)
 		}
+		if !isJSON && got.header.Get("Content-Type") != "text/html; charset=utf-8" {
+			t.Errorf("content type of %+v", got)
+		}
+	}
+	if b.log.Len() > 0 {
+		t.Errorf("the log says %s", b.log.String())
 	}
 }
 
@@ -361,3 +440,40 @@ func TestAReportThatEndsTooEarly(t *testing.T) {
 type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, errors.New("hung up") }
+
+// Somebody else's engine takes any JSON, and more of it than a step of ours.
+func TestSomebodyElsesEngineTakesAnyJSON(t *testing.T) {
+	t.Parallel()
+	largest := `"` + strings.Repeat("x", 262_144-2) + `"`
+	for _, output := range []string{`{"a":1}`, `[1,{}]`, `"text"`, `-1.50`, `true`, `null`, largest} {
+		for _, send := range []func(b *bench) answered{
+			func(b *bench) answered { return b.post("", " "+output+"\n") },
+			func(b *bench) answered { return b.send("", "output="+url.QueryEscape(output)) },
+			func(b *bench) answered {
+				return b.do(http.MethodPost, "/callbacks", output, "Authorization", "Bearer "+b.text)
+			},
+		} {
+			b := newBenchOf(t, token.FlagForeign)
+			if got := send(b); got.status != 200 || b.held().Outcome.Output.JSON() != output {
+				t.Errorf("%.20s: answered %+v; the token holds %+v", output, got, b.held())
+			}
+		}
+	}
+	b := newBenchOf(t, token.FlagForeign)
+	for body, want := range map[string]answered{
+		`"` + strings.Repeat("x", 262_144-1) + `"`: {status: 413, body: "the output has 262145 bytes and the limit is 262144"},
+		strings.Repeat(" ", 4<<20):                 {status: 413, body: "the request is too large"},
+		"no JSON":                                  {status: 400, body: "the output cannot be read; allowed: a JSON value"},
+		"":                                         {status: 400, body: "the output cannot be read; allowed: a JSON value"},
+	} {
+		if got := b.post("", body); got.status != want.status || !strings.Contains(got.body, want.body) {
+			t.Errorf("%.20s: answered %+v", body, got)
+		}
+	}
+	if b.uses.Load() != 0 {
+		t.Errorf("the store and the queue were used %d times", b.uses.Load())
+	}
+	b.post("/heartbeat", "").want(t, 200, `{"open":true,"lastHeartbeat":"2026-01-31T10:00:00.000Z"}`)
+	b.post("/failure", `{"error":"E"}`).want(t, 200, `{"outcome":"failure","closedBy":"callback",`+
+		`"closedTime":"2026-01-31T10:00:00.000Z","lastHeartbeat":"2026-01-31T10:00:00.000Z"}`)
+}

@@ -1,11 +1,9 @@
 package callbackurl
 
 import (
-	"encoding/json"
-	"errors"
-	"io"
 	"log/slog"
 	"net/http"
+	"path"
 	"strings"
 	"time"
 
@@ -17,78 +15,148 @@ import (
 type Config struct {
 	// Tokens closes the tokens. It is required.
 	Tokens *resume.Tokens
-	// MaxOutput is the size of the largest output, in bytes: the data limit of a
-	// step. It is required.
+	// MaxOutput is the size of the largest output of a step of ours, in bytes:
+	// its data limit. It is required. Somebody else's engine takes
+	// [resume.ForeignLimit].
 	MaxOutput int
+	// Secrets are what callbacks are signed with whose token demands that. One
+	// is enough; none refuses them all.
+	Secrets []Secret
+	// Now tells how old a signature is; nil means the machine's clock.
+	Now func() time.Time
 	// Log is told what failed inside, never a token; nil means nobody is.
 	Log *slog.Logger
 }
 
 // bodyFactor is how many times as large as its output a body may be: a
-// character escaped in JSON has up to six bytes for one, and there may be space.
+// character escaped in JSON has up to six bytes for one, in a form eight, and
+// there may be space.
 const bodyFactor = 8
+
+// What a path ends with, behind the token.
+const (
+	endSuccess   = ""
+	endFailure   = "/failure"
+	endHeartbeat = "/heartbeat"
+)
 
 // Handler serves the API.
 func Handler(config Config) http.Handler {
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
+	if config.Now == nil {
+		config.Now = time.Now
+	}
 	h := handler{config}
 	mux := http.NewServeMux()
-	mux.HandleFunc("/", h.serve(nil))
-	for end, act := range map[string]action{"": h.succeed, "/failure": h.fail, "/heartbeat": h.heartbeat} {
-		mux.HandleFunc("/callbacks"+end, h.serve(act))
-		mux.HandleFunc("/callbacks/{token}"+end, h.serve(act))
+	mux.HandleFunc("/", serveNothing)
+	for _, end := range []string{endSuccess, endFailure, endHeartbeat} {
+		mux.HandleFunc("/callbacks"+end, h.serve(end))
+		mux.HandleFunc("/callbacks/{token}"+end, h.serve(end))
 	}
-	return mux
+	return withoutRedirects(mux)
+}
+
+// withoutRedirects keeps the mux from answering a path that is not clean with
+// the place of the clean one, because the token stands in it.
+func withoutRedirects(mux http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped {
+			serveNothing(w, r)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+func serveNothing(w http.ResponseWriter, _ *http.Request) {
+	answer{status: http.StatusNotFound, Code: "NotFound", Message: "there is nothing here"}.writeJSON(w)
 }
 
 type handler struct{ Config }
 
-// action does what a request asks for, with the token that it brings. The
-// record is what the token holds then; conflict says that the request came too
-// late to change it.
-type action func(r *http.Request, text string) (record token.Record, conflict bool, err error)
-
-// serve makes a handler of an action; nil is that of a path that is none.
-func (h handler) serve(act action) http.HandlerFunc {
+func (h handler) serve(end string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, int64(h.MaxOutput)*bodyFactor)
-		header := w.Header()
-		header.Set("Cache-Control", "no-store")
-		header.Set("Referrer-Policy", "no-referrer")
-		header.Set("X-Content-Type-Options", "nosniff")
-		header.Set("Content-Type", "application/json")
-		answer := h.answer(act, r)
-		if answer.header != "" {
-			header.Set(answer.header, answer.value)
+		switch {
+		case r.Method == http.MethodPost && fromPage(r):
+			h.report(w, r, end).writePage(w)
+		case r.Method == http.MethodPost:
+			h.report(w, r, end).writeJSON(w)
+		case !hasPage(r, end):
+			notAllowed(http.MethodPost).writeJSON(w)
+		case r.Method == http.MethodGet:
+			h.show(r).writePage(w)
+		case r.Method == http.MethodHead:
+			h.show(r).writeHead(w)
+		default:
+			notAllowed("GET, HEAD, POST").writeJSON(w)
 		}
-		w.WriteHeader(answer.status)
-		_ = json.NewEncoder(w).Encode(answer) // the caller is gone
 	}
 }
 
-func (h handler) answer(act action, r *http.Request) answer {
+// hasPage: only what a link can point to has a page.
+func hasPage(r *http.Request, end string) bool {
+	return end == endSuccess && r.PathValue("token") != ""
+}
+
+// fromPage: the form of a page was sent, by a browser. Programs that say
+// nothing of what they send (curl says that it is a form) get JSON.
+func fromPage(r *http.Request) bool {
+	accept := r.Header.Get("Accept")
+	return r.PathValue("token") != "" && isForm(r) && strings.Contains(accept, "text/html") && !strings.Contains(accept, "application/json")
+}
+
+func notAllowed(allowed string) answer {
+	return answer{
+		status: http.StatusMethodNotAllowed, Code: "Invalid", Message: "this method is not allowed here", header: "Allow", value: allowed,
+	}
+}
+
+// show tells a person what they may do, and changes nothing.
+func (h handler) show(r *http.Request) answer {
+	text := r.PathValue("token")
+	id, err := h.Tokens.Check(text)
+	if err != nil {
+		return h.refusal(err)
+	}
+	if id.Flags&token.FlagSigned != 0 {
+		return answer{status: http.StatusNotFound, Code: "NotFound", Message: "there is no page for this callback: it takes signed requests only"}
+	}
+	_, record, err := h.Tokens.Describe(r.Context(), text)
+	if err != nil {
+		return h.refusal(err)
+	}
+	a := answerOf(record, false)
+	if record.Open() {
+		a.form = &form{Failure: text + endFailure, Output: "{}"}
+	}
+	return a
+}
+
+// report does what a POST asks for.
+func (h handler) report(w http.ResponseWriter, r *http.Request, end string) answer {
 	text := textOf(r)
-	switch {
-	case act == nil:
-		return answer{status: http.StatusNotFound, Code: "NotFound", Message: "there is nothing here"}
-	case r.Method != http.MethodPost:
-		return answer{
-			status: http.StatusMethodNotAllowed, Code: "Invalid", Message: "only POST is allowed here", header: "Allow", value: http.MethodPost,
-		}
-	case text == "":
+	if text == "" {
 		return answer{
 			status: http.StatusUnauthorized, Code: "Invalid", Message: "there is no token, in the path or as Authorization: Bearer TOKEN",
 			header: "WWW-Authenticate", value: "Bearer",
 		}
 	}
-	if err := h.Tokens.Check(text); err != nil {
-		return h.refusal(err)
-	}
-	record, conflict, err := act(r, text)
+	id, err := h.Tokens.Check(text)
 	if err != nil {
 		return h.refusal(err)
+	}
+	report, err := h.read(w, r, id)
+	if err != nil {
+		return h.refusal(err)
+	}
+	report.end = end
+	record, conflict, err := h.act(r, text, report)
+	if err != nil {
+		a := h.refusal(err)
+		a.form = report.again(text)
+		return a
 	}
 	return answerOf(record, conflict)
 }
@@ -105,20 +173,14 @@ func textOf(r *http.Request) string {
 	return strings.TrimSpace(text)
 }
 
-func (h handler) succeed(r *http.Request, text string) (token.Record, bool, error) {
-	return h.close(r, text, resume.ParseSuccess)
-}
-
-func (h handler) fail(r *http.Request, text string) (token.Record, bool, error) {
-	return h.close(r, text, resume.ParseFailure)
-}
-
-func (h handler) close(r *http.Request, text string, parse func([]byte, int) (token.Outcome, error)) (token.Record, bool, error) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return token.Record{}, false, err
+// act hands on what was reported. The record is what the token holds then;
+// conflict says that the report came too late to change it.
+func (h handler) act(r *http.Request, text string, report report) (record token.Record, conflict bool, err error) {
+	if report.end == endHeartbeat {
+		record, err = h.Tokens.Heartbeat(r.Context(), text)
+		return record, !record.Open(), err
 	}
-	outcome, err := parse(body, h.MaxOutput)
+	outcome, err := report.outcome(h.limit(report.id))
 	if err != nil {
 		return token.Record{}, false, err
 	}
@@ -126,87 +188,10 @@ func (h handler) close(r *http.Request, text string, parse func([]byte, int) (to
 	return record, met == resume.ClosedDifferent, err
 }
 
-func (h handler) heartbeat(r *http.Request, text string) (token.Record, bool, error) {
-	record, err := h.Tokens.Heartbeat(r.Context(), text)
-	return record, !record.Open(), err
-}
-
-// answer is what a caller is told.
-type answer struct {
-	status        int
-	header, value string // one more header; empty for none
-
-	Code          string `json:"code,omitempty"` // of a refusal: NotFound, Conflict, Invalid, Internal
-	Message       string `json:"message,omitempty"`
-	Open          bool   `json:"open,omitempty"`
-	Outcome       string `json:"outcome,omitempty"`    // success, failure
-	ClosedBy      string `json:"closedBy,omitempty"`   // hand, task, submit, deadline, heartbeat, stop
-	ClosedTime    string `json:"closedTime,omitempty"` // UTC, RFC 3339 with milliseconds
-	LastHeartbeat string `json:"lastHeartbeat,omitempty"`
-}
-
-// answerOf tells what a token holds, but not the content of its outcome.
-func answerOf(record token.Record, conflict bool) answer {
-	a := answer{status: http.StatusOK, Open: record.Open(), LastHeartbeat: instant(record.LastBeat)}
-	if record.Open() {
-		return a
+// limit is the size of the largest output that the recipient takes.
+func (h handler) limit(id token.ID) int {
+	if id.Flags&token.FlagForeign != 0 {
+		return resume.ForeignLimit
 	}
-	a.Outcome, a.ClosedBy, a.ClosedTime = "success", string(record.ClosedBy), instant(record.ClosedAt)
-	if record.Outcome.Failed() {
-		a.Outcome = "failure"
-	}
-	if conflict {
-		a.status, a.Code = http.StatusConflict, "Conflict"
-		a.Message = "the token is closed: " + happened(record.ClosedBy, a.Outcome) + " at " + a.ClosedTime
-	}
-	return a
-}
-
-func instant(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format("2006-01-02T15:04:05.000Z")
-}
-
-// happened says what closed a token.
-func happened(by token.Closer, outcome string) string {
-	switch by {
-	case token.ClosedByDeadline:
-		return "its deadline passed"
-	case token.ClosedByHeartbeat:
-		return "a heartbeat was missed"
-	case token.ClosedByStop:
-		return "the execution ended"
-	case token.ClosedBySubmit:
-		return "the task could not be submitted"
-	case token.ClosedByTask:
-		return "the task answered with a " + outcome
-	case token.ClosedByHand:
-	}
-	return "a " + outcome + " was reported"
-}
-
-// refusal is what a caller is told of an error: what they can mend, without a
-// word of what they sent, and nothing of what happened inside.
-func (h handler) refusal(err error) answer {
-	var report *resume.ReportError
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.Is(err, token.ErrInvalid):
-		return answer{status: http.StatusNotFound, Code: "NotFound", Message: err.Error()}
-	case errors.As(err, &tooLarge):
-		return answer{status: http.StatusRequestEntityTooLarge, Code: "Invalid", Message: "the request is too large"}
-	case errors.As(err, &report) && report.TooLarge:
-		return answer{status: http.StatusRequestEntityTooLarge, Code: "Invalid", Message: report.What}
-	case errors.As(err, &report):
-		return answer{status: http.StatusBadRequest, Code: "Invalid", Message: report.What}
-	}
-	h.Log.Error("callback failed", "error", token.MaskAll(err.Error()))
-	if errors.Is(err, resume.ErrTooSlow) {
-		return answer{
-			status: http.StatusServiceUnavailable, Code: "Internal", Message: resume.ErrTooSlow.Error(), header: "Retry-After", value: "1",
-		}
-	}
-	return answer{status: http.StatusInternalServerError, Code: "Internal", Message: "something inside failed; try again"}
+	return h.MaxOutput
 }

@@ -1,0 +1,187 @@
+package callbackurl_test
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/httpapi/callbackurl"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// sign makes the headers of Standard Webhooks without the library.
+func sign(key []byte, id string, at time.Time, body string) []string {
+	seconds := fmt.Sprint(at.Unix())
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(id + "." + seconds + "." + body))
+	return []string{
+		"Webhook-Id", id, "Webhook-Timestamp", seconds, "Webhook-Signature", "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)),
+	}
+}
+
+func key(b byte) []byte { return []byte(strings.Repeat(string(rune(b)), 32)) }
+
+func secretsOf(t *testing.T, keys ...[]byte) []callbackurl.Secret {
+	t.Helper()
+	var texts []string
+	for _, key := range keys {
+		texts = append(texts, "whsec_"+base64.StdEncoding.EncodeToString(key))
+	}
+	secrets, err := callbackurl.ParseSecrets(strings.Join(texts, " "))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secrets
+}
+
+func (b *bench) signed(end, body string, header []string) answered {
+	b.t.Helper()
+	return b.do(http.MethodPost, "/callbacks/"+b.text+end, body, header...)
+}
+
+// While a secret is being replaced both are taken, on all paths and both forms
+// of the token.
+func TestASignatureOpensTheWay(t *testing.T) {
+	t.Parallel()
+	for _, by := range []byte{'a', 'b'} {
+		b := newBenchOf(t, token.FlagSigned, secretsOf(t, key('a'), key('b'))...)
+		b.signed("/heartbeat", "", sign(key(by), "msg_1", now, "")).want(t, 200, `{"open":true,"lastHeartbeat":"2026-01-31T10:00:00.000Z"}`)
+		header := sign(key(by), "msg_2", now, `{"a":1}`)
+		for range 2 { // a replay is the same again
+			if got := b.signed("", `{"a":1}`, header); got.status != 200 {
+				t.Errorf("answered %+v", got)
+			}
+		}
+		if got := b.signed("/failure", `{"error":"E"}`, sign(key(by), "msg_3", now, `{"error":"E"}`)); got.status != 409 {
+			t.Errorf("answered %+v", got)
+		}
+	}
+	b := newBenchOf(t, token.FlagSigned, secretsOf(t, key('a'))...)
+	header := append(sign(key('a'), "msg_2", now, `{}`), "Authorization", "Bearer "+b.text)
+	if got := b.do(http.MethodPost, "/callbacks", "{}", header...); got.status != 200 {
+		t.Errorf("answered %+v", got)
+	}
+}
+
+// The vector of the libraries of Standard Webhooks.
+func TestTheVectorOfStandardWebhooks(t *testing.T) {
+	t.Parallel()
+	secrets, err := callbackurl.ParseSecrets("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBenchOf(t, token.FlagSigned, secrets...)
+	b.clock = func() time.Time { return time.Unix(1614265330, 0) }
+	got := b.signed("", `{"test": 2432232314}`, []string{
+		"Webhook-Id", "msg_p5jXN8AQM9LWM0D4loKWxJek", "Webhook-Timestamp", "1614265330",
+		"Webhook-Signature", "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+	})
+	if got.status != 200 {
+		t.Errorf("answered %+v", got)
+	}
+}
+
+func TestTheAgeOfASignature(t *testing.T) {
+	t.Parallel()
+	for age, status := range map[time.Duration]int{
+		5 * time.Minute: 200, -5 * time.Minute: 200, 5*time.Minute + time.Second: 401, -5*time.Minute - time.Second: 401, 200 * 365 * 24 * time.Hour: 401,
+	} {
+		b := newBenchOf(t, token.FlagSigned, secretsOf(t, key('a'))...)
+		if got := b.signed("", "{}", sign(key('a'), "m", now.Add(-age), "{}")); got.status != status {
+			t.Errorf("%v old: %+v", age, got)
+		}
+	}
+}
+
+// Without a good signature nothing is read or written, and one answer is given
+// for all that may be wrong with it.
+func TestWithoutASignatureNothingIsDone(t *testing.T) {
+	t.Parallel()
+	b := newBenchOf(t, token.FlagSigned, secretsOf(t, key('a'))...)
+	good := sign(key('a'), "m", now, "{}")
+	without := func(i int) []string { return append(append([]string{}, good[:i]...), good[i+2:]...) }
+	with := func(i int, value string) []string {
+		header := append([]string{}, good...)
+		header[i] = value
+		return header
+	}
+	for name, header := range map[string][]string{
+		"none": nil, "no id": without(0), "no instant": without(2), "no signature": without(4),
+		"another secret": sign(key('b'), "m", now, "{}"), "another body": sign(key('a'), "m", now, "{ }"), "another id": with(1, "n"),
+		"no number": with(3, "now"), "a huge number": with(3, strings.Repeat("9", 30)), "the largest number": with(3, "9223372036854775807"),
+		"a bare signature": with(5, good[5][3:]), "another version": with(5, "v2"+good[5][2:]), "an empty one": with(5, "v1,"),
+	} {
+		for _, end := range []string{"", "/failure", "/heartbeat"} {
+			got := b.signed(end, "{}", header)
+			if got.status != 401 || !strings.Contains(got.body, "needs a signature: the headers webhook-id") {
+				t.Errorf("%s: %+v", name, got)
+			}
+		}
+	}
+	b.send("", "output={}").wantText(t, 401, "This callback needs a signature")
+	b.get().wantText(t, 404, "it takes signed requests only")
+	if b.reads.Load() != 0 || b.uses.Load() != 0 {
+		t.Errorf("the store was read %d times and used %d times", b.reads.Load(), b.uses.Load())
+	}
+}
+
+// One good signature among several is enough: senders replace secrets, too.
+func TestSeveralSignatures(t *testing.T) {
+	t.Parallel()
+	b := newBenchOf(t, token.FlagSigned, secretsOf(t, key('a'))...)
+	good := sign(key('a'), "m", now, "{}")
+	good[5] = "v1a,x " + sign(key('b'), "m", now, "{}")[5] + " " + good[5]
+	if got := b.signed("", "{}", good); got.status != 200 {
+		t.Errorf("answered %+v", got)
+	}
+}
+
+func TestAStackWithoutASecret(t *testing.T) {
+	t.Parallel()
+	b := newBenchOf(t, token.FlagSigned)
+	got := b.signed("", "{}", sign(nil, "m", now, "{}"))
+	if got.status != 401 || !strings.Contains(got.body, "CallbackSecret is not set") || b.reads.Load()+b.uses.Load() != 0 {
+		t.Errorf("answered %+v", got)
+	}
+}
+
+// A forged token is told from an unsigned request by its own answer only.
+func TestAForgedTokenNeedsNoSignature(t *testing.T) {
+	t.Parallel()
+	b := newBenchOf(t, token.FlagSigned, secretsOf(t, key('a'))...)
+	b.text = b.text[:len(b.text)-1]
+	if got := b.post("", "{}"); got.status != 404 {
+		t.Errorf("answered %+v", got)
+	}
+}
+
+func TestParseSecrets(t *testing.T) {
+	t.Parallel()
+	encoded := func(size int) string {
+		return "whsec_" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", size)))
+	}
+	for text, want := range map[string]string{
+		"":                                "0",
+		" \n":                             "0",
+		encoded(24):                       "1",
+		encoded(64) + "\n" + encoded(24):  "2",
+		encoded(23):                       "callback secret 1: has 23 bytes; allowed: 24 to 64",
+		encoded(24) + " " + encoded(65):   "callback secret 2: has 65 bytes; allowed: 24 to 64",
+		strings.Repeat("a", 32):           "callback secret 1: cannot be read; allowed: whsec_ and 24 to 64 bytes in base64",
+		"whsec_" + strings.Repeat("!", 9): "callback secret 1: cannot be read; allowed: whsec_ and 24 to 64 bytes in base64",
+	} {
+		secrets, err := callbackurl.ParseSecrets(text)
+		got := fmt.Sprint(len(secrets))
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%q: %s; want %s", text, got, want)
+		}
+	}
+}

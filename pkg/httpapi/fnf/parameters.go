@@ -1,0 +1,72 @@
+package fnf
+
+import (
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// parameters are what a request brings, in its query and its body together.
+type parameters map[string]string
+
+// read takes the parameters of a request.
+func read(r *http.Request) (parameters, error) {
+	body, err := io.ReadAll(r.Body)
+	switch {
+	case err != nil:
+		return nil, err
+	case r.URL.Path != "/":
+		return nil, &refusal{status: http.StatusNotFound, Code: "InvalidArgument", Message: "there is nothing here; the path of every action is /"}
+	case r.Method != http.MethodGet && r.Method != http.MethodPost:
+		return nil, &refusal{status: http.StatusMethodNotAllowed, Code: "UnsupportedHTTPMethod", Message: "this method is not allowed; allowed: GET, POST"}
+	}
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/x-www-form-urlencoded" {
+		body = nil
+	}
+	return parse(r.URL.RawQuery, string(body))
+}
+
+// parse reads parameters. A name that stands there twice would have two
+// signatures.
+func parse(texts ...string) (parameters, error) {
+	all := parameters{}
+	for _, text := range texts {
+		values, err := url.ParseQuery(text)
+		if err != nil {
+			return nil, invalid("InvalidArgument", "the parameters cannot be read; allowed: name=value, with & in between, percent-encoded")
+		}
+		for name, list := range values {
+			if _, twice := all[name]; twice || len(list) > 1 {
+				return nil, invalid("InvalidArgument", "a parameter is there more than once")
+			}
+			all[name] = list[0]
+		}
+	}
+	return all, nil
+}
+
+// required is the parameter of that name.
+func (p parameters) required(name string) (string, error) {
+	if p[name] == "" {
+		return "", invalid("MissingRequiredParams", "the parameter "+name+" is missing")
+	}
+	return p[name], nil
+}
+
+// signed is what the signature of a request is made of.
+func (p parameters) signed(method string) string {
+	var pairs []string
+	for _, name := range slices.Sorted(maps.Keys(p)) {
+		if name != "Signature" {
+			pairs = append(pairs, encode(name)+"="+encode(p[name]))
+		}
+	}
+	return method + "&%2F&" + encode(strings.Join(pairs, "&"))
+}
+
+// encode is percent-encoding as RFC 3986 has it.
+func encode(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
