@@ -87,6 +87,7 @@ func Jobs(t *testing.T, open func(t *testing.T) JobsStore) {
 		"an execution that is long over is left alone":           longOver,
 		"an event that tells of no end has no effect":            noEnd,
 		"nobody waits: the job is started and no more":           nobodyWaits,
+		"nobody waits: a start repeated with its key is one":     nobodyWaitsAgain,
 		"a token that is none, or a foreign one, starts nothing": badTokens,
 		"the tutorial's functions speak the tutorial's JSON":     tutorial,
 		"a callback has a place to arrive at":                    callbackNowhere,
@@ -189,6 +190,29 @@ func nobodyWaits(d *desk) {
 		d.Error(err)
 	}
 	_, err = d.jobs.StartJob(d.Context(), []byte(`{"kind":"dms-task","params":`+dmsJob+`}`))
+	if refused, ok := errors.AsType[*resume.ServiceError](err); !ok || refused.Name != "dms.InvalidResourceStateFault" {
+		d.Errorf("error %v", err)
+	}
+}
+
+func nobodyWaitsAgain(d *desk) {
+	start := func(key string) string {
+		answer, err := d.jobs.StartJob(d.Context(), []byte(`{"kind":"transcribe-job","params":`+transcr+`,"idempotencyKey":"`+key+`"}`))
+		if err != nil {
+			d.Error(err)
+		}
+		return string(answer)
+	}
+	first, again, another := start("one"), start("one"), start("two")
+	if first != again || first == another || d.cloud.starts != 2 {
+		d.Errorf("%d starts answer %s, %s, %s", d.cloud.starts, first, again, another)
+	}
+	request := []byte(`{"kind":"dms-task","params":` + dmsJob + `,"idempotencyKey":"one"}`)
+	if _, err := d.jobs.StartJob(d.Context(), request); err != nil {
+		d.Error(err)
+	}
+	// Whose run it is nobody can tell.
+	_, err := d.jobs.StartJob(d.Context(), request)
 	if refused, ok := errors.AsType[*resume.ServiceError](err); !ok || refused.Name != "dms.InvalidResourceStateFault" {
 		d.Errorf("error %v", err)
 	}
