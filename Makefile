@@ -137,6 +137,7 @@ build-GetJobStatusFunction: FUNCTION := getjobstatus
 build-EchoFunction: FUNCTION := echo
 build-InterpreterFunction: FUNCTION := interpreter
 build-TaskRunnerFunction: FUNCTION := taskrunner
+build-JobEventsFunction: FUNCTION := jobevents
 build-ApiFunction: FUNCTION := api
 build-CallbackFunction: FUNCTION := callback
 build-%Function:

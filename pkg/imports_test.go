@@ -81,7 +81,9 @@ var house = []row{
 	{path: "pkg/aws/queue", modules: []string{awsSDK}}, // no adapter: it knows no port, and two adapters work with it
 	{path: "pkg/aws/wakes", ours: append([]string{"pkg/aws/queue"}, useCases...), modules: []string{awsSDK}},
 	{path: "pkg/aws/wakes/schedules", modules: []string{awsSDK}},
-	{path: "pkg/aws/tasks", ours: append([]string{"pkg/aws/queue"}, useCases...), modules: []string{awsSDK}},
+	{path: "pkg/aws/tasks", ours: append([]string{"pkg/aws/queue", "pkg/aws/tasks/deliveries"}, useCases...), modules: []string{awsSDK}},
+	{path: "pkg/aws/tasks/deliveries", ours: append([]string{"pkg/aws/queue"}, core...)}, // messages of the tasks' queue, without a client of Lambda
+	{path: "pkg/aws/jobqueue", ours: append([]string{"pkg/aws/queue"}, useCases...), modules: []string{awsSDK}},
 	{path: "pkg/aws/services", ours: useCases, modules: []string{awsSDK}},
 	{path: "pkg/aws/recipients", ours: useCases, modules: []string{awsSDK}},
 	{path: "pkg/aws/bus", ours: useCases, modules: []string{awsSDK}},
@@ -89,13 +91,13 @@ var house = []row{
 	{path: "pkg/aws/gateway", modules: []string{"github.com/aws/aws-lambda-go"}},
 	{path: "pkg/aws/samlocal"},
 
-	{path: "pkg/aws/lambdas", modules: []string{awsSDK}, ours: []string{"pkg/jobs/simulated"}},
+	{path: "pkg/aws/lambdas", modules: []string{awsSDK}, ours: []string{"pkg/jobs/simulated", "pkg/jobs", "pkg/resume", "pkg/token"}},
 	{path: "pkg/aws/lambdas/environment", modules: []string{awsSDK}},
 	{
 		path: "pkg/aws/lambdas/*", modules: []string{awsSDK},
 		ours: append([]string{
-			"pkg/aws/lambdas/environment", "pkg/aws/gateway", "pkg/aws/dynamo", "pkg/aws/queue", "pkg/aws/wakes", "pkg/aws/wakes/schedules",
-			"pkg/aws/tasks", "pkg/aws/services", "pkg/aws/recipients", "pkg/aws/bus", "pkg/aws/secrets", "pkg/engine/failpoints",
+			"pkg/aws/lambdas", "pkg/aws/lambdas/environment", "pkg/aws/gateway", "pkg/aws/dynamo", "pkg/aws/queue", "pkg/aws/wakes", "pkg/aws/wakes/schedules",
+			"pkg/aws/tasks", "pkg/aws/tasks/deliveries", "pkg/aws/jobqueue", "pkg/aws/services", "pkg/aws/recipients", "pkg/aws/bus", "pkg/aws/secrets", "pkg/engine/failpoints",
 		}, composed...),
 	},
 	{
@@ -113,13 +115,17 @@ var house = []row{
 // functionModules: for each function the third-party modules that its binary links, direct or not.
 var functionModules = map[string][]string{
 	"functions/echo":         {runtime},
-	"functions/getjobstatus": {runtime},
-	"functions/startjob":     {runtime},
+	"functions/getjobstatus": clients(jobServices...),
+	"functions/startjob":     clients(append([]string{"dynamodb", "sqs", "secretsmanager"}, jobServices...)...),
+	"functions/jobevents":    clients(append([]string{"dynamodb", "sqs"}, jobServices...)...),
 	"functions/interpreter":  clients("dynamodb", "sqs", "scheduler", "lambda", "secretsmanager"),
-	"functions/taskrunner":   clients("dynamodb", "sqs", "lambda", "eventbridge"),
+	"functions/taskrunner":   clients("dynamodb", "sqs", "lambda", "eventbridge", "secretsmanager", "sfn"),
 	"functions/api":          clients("dynamodb", "sqs", "secretsmanager"),
 	"functions/callback":     append(clients("dynamodb", "sqs", "secretsmanager"), webhooks),
 }
+
+// jobServices are those of the kinds of jobs.
+var jobServices = []string{"batch", "databasemigrationservice", "sfn", "transcribe"}
 
 const runtime = "github.com/aws/aws-lambda-go"
 
@@ -258,8 +264,8 @@ func tableViolations(rows []row) []string {
 
 var adapters = []string{
 	"pkg/local",
-	"pkg/aws/dynamo", "pkg/aws/wakes", "pkg/aws/wakes/schedules", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/recipients", "pkg/aws/bus",
-	"pkg/aws/gateway",
+	"pkg/aws/dynamo", "pkg/aws/wakes", "pkg/aws/wakes/schedules", "pkg/aws/tasks", "pkg/aws/jobqueue", "pkg/aws/services", "pkg/aws/recipients",
+	"pkg/aws/bus", "pkg/aws/gateway",
 	"pkg/httpapi/rest", "pkg/httpapi/fnf", "pkg/httpapi/sfn", "pkg/httpapi/callbackurl",
 }
 

@@ -1,17 +1,27 @@
-// Command getjobstatus is the Lambda function GetJobStatus, also known as CheckJob: it tells whether a simulated
-// job is done.
+// Command getjobstatus is the Lambda function GetJobStatus, also known as CheckJob: it tells how a job is.
 //
-// Input: {"job_id":J,"delay":D,"try_count":N}; D is in seconds, 60 if left out; N is 0 if left out.
-// Output: {"job_id":J,"job_status":"success","try_count":N+1}, or "running" until D has passed since the start.
-// Errors: JobNotFound, InvalidArgument.
+// Input: {"kind":K,"job_id":J}.
+// Output: {"job_id":J,"job_status":"running|success|failed","status":S} with the "output" of a success, and "error"
+// and "cause" of a failure.
+// Without a kind, the job is simulated. Input: {"job_id":J,"delay":D,"try_count":N}; D is in seconds, 60 if left out;
+// N is 0 if left out. Output: {"job_id":J,"job_status":"success","try_count":N+1}, or "running" until D has passed
+// since the start.
+// Errors: JobNotFound, InvalidArgument, FC.Unknown, and those of the service with its name before them.
 package main
 
 import (
+	"log"
+	"os"
+
 	"github.com/aws/aws-lambda-go/lambda"
 
-	"github.com/waitless/waitless/pkg/aws/lambdas"
+	"github.com/waitless/waitless/pkg/aws/lambdas/getjobstatus"
 )
 
 func main() {
-	lambda.Start(lambdas.GetJobStatus())
+	handler, err := getjobstatus.New(os.Getenv)
+	if err != nil {
+		log.Fatal(err)
+	}
+	lambda.Start(handler)
 }

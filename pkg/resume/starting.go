@@ -234,7 +234,7 @@ func (s *start) wait(ctx context.Context) error {
 	if err := s.open(ctx); err != nil {
 		return err
 	}
-	waiter := Waiter{Handle: s.handle, Run: jobs.Run{Name: s.started.Run, Since: s.since}}
+	waiter := Waiter{Handle: s.handle, Run: jobs.Run{Name: s.started.Run, Since: s.since}, JobID: s.started.ID}
 	poll := Poll{Key: s.started.Key, JobID: s.started.ID, Waiter: waiter, Number: 1, Deadline: s.deadline}
 	if err := s.send(ctx, poll, s.config.Now()); err != nil {
 		return err

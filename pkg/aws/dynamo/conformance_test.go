@@ -1,13 +1,20 @@
 package dynamo_test
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/waitless/waitless/pkg/aws/dynamo"
 	"github.com/waitless/waitless/pkg/aws/emulator"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/engine/enginetest"
 	"github.com/waitless/waitless/pkg/httpapi/rest/resttest"
+	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/resume/resumetest"
 )
@@ -68,6 +75,47 @@ func TestResumeOutcomes(t *testing.T) {
 	t.Parallel()
 	emulator.Config(t)
 	resumetest.Outcomes(t, as[resume.Outcomes])
+}
+
+func TestRendezvous(t *testing.T) {
+	t.Parallel()
+	emulator.Config(t)
+	resumetest.Rendezvous(t, func(t *testing.T) resumetest.Meetings { t.Helper(); return meetings{newTables(t, atEpoch)} })
+}
+
+func TestForeignWaits(t *testing.T) {
+	t.Parallel()
+	emulator.Config(t)
+	resumetest.ForeignWaits(t, func(t *testing.T) resumetest.Waits { t.Helper(); return newTables(t, atEpoch).Waits })
+}
+
+func TestJobs(t *testing.T) {
+	t.Parallel()
+	emulator.Config(t)
+	resumetest.Jobs(t, func(t *testing.T) resumetest.JobsStore { t.Helper(); return newTables(t, atEpoch).Waits })
+}
+
+// meetings are tables that the suite can look into.
+type meetings struct{ tables }
+
+func (m meetings) Expires(t *testing.T, key jobs.Key) time.Time {
+	t.Helper()
+	found, err := m.client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &m.waits, Key: dynamo.JobKey(key), ConsistentRead: aws.Bool(true)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expires, ok := found.Item["expires"].(*types.AttributeValueMemberN)
+	if !ok {
+		if len(found.Item) > 0 {
+			t.Errorf("the item has no expiry: %v", found.Item)
+		}
+		return time.Time{}
+	}
+	second, err := strconv.ParseInt(expires.Value, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return time.Unix(second, 0)
 }
 
 // runs is how many runs of each case are made where every order of effects

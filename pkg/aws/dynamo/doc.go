@@ -11,12 +11,19 @@
 // terminal item itself says in the index that its execution has ended: nothing
 // can come between the two.
 //
-// Table Waits, by [Waits]: partition k, a text, "T" and the handle of a token,
-// or of a request to stop.
+// Table Waits, by [Waits], has one partition key k, a text:
+//
+//	"T" and a handle      what is known of a token, of a request to stop, or of a wait of somebody else's engine
+//	"J" and a job's key   who waits for the job, and the latest end of it that was seen
+//
+// Index [WaitsIndex] on x (a shard, number) and t (binary) has the waits of
+// somebody else's engine whose outcome was not delivered, by age.
 //
 // The attribute expires is the time to live of both tables, in seconds. An item
 // of Log counts as gone from that second on, though DynamoDB deletes it days
-// later; of Waits nobody asks by then, for tokens expire at the same second.
+// later; of Waits nobody asks by then, for tokens expire at the same second. A
+// job's item is kept as long as any of its waiters asked for; an end that nobody
+// waits for has the expiry of the event.
 //
 // This package may change between releases; what is stored stays readable.
 package dynamo

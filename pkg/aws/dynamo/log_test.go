@@ -215,7 +215,7 @@ func TestPagesOfExecutionsHoldEachOnce(t *testing.T) {
 	for _, limit := range []int{1, 7, 40, 100} {
 		var got []engine.ID
 		for after := ""; ; {
-			ids, next, err := store.List(t.Context(), "flow", machine.StatusSucceeded, after, limit)
+			ids, next, err := store.Log.List(t.Context(), "flow", machine.StatusSucceeded, after, limit)
 			if err != nil || len(ids) > limit {
 				t.Fatalf("a page of %d has %d, error %v", limit, len(ids), err)
 			}

@@ -55,9 +55,17 @@ func newTables(t *testing.T, now func() time.Time, options ...func(*dynamodb.Opt
 		}},
 	})
 	create(t, client, &dynamodb.CreateTableInput{
-		TableName:            &waits,
-		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("k"), AttributeType: types.ScalarAttributeTypeS}},
-		KeySchema:            keySchema("k"),
+		TableName: &waits,
+		AttributeDefinitions: []types.AttributeDefinition{
+			{AttributeName: aws.String("k"), AttributeType: types.ScalarAttributeTypeS},
+			{AttributeName: aws.String("x"), AttributeType: types.ScalarAttributeTypeN},
+			{AttributeName: aws.String("t"), AttributeType: types.ScalarAttributeTypeB},
+		},
+		KeySchema: keySchema("k"),
+		GlobalSecondaryIndexes: []types.GlobalSecondaryIndex{{
+			IndexName: aws.String(dynamo.WaitsIndex), KeySchema: keySchema("x", "t"),
+			Projection: &types.Projection{ProjectionType: types.ProjectionTypeKeysOnly},
+		}},
 	})
 	return tables{dynamo.NewLog(client, log, now), dynamo.NewWaits(client, waits), client, log, waits}
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Waits is table Waits. It implements [engine.Outcomes] and
-// [resume.Outcomes]. Every change of a record is one conditional update, which
-// answers the record after it, be it refused or not.
+// Waits is table Waits. It implements [engine.Outcomes], [resume.Outcomes],
+// [resume.Rendezvous] and [resume.ForeignWaits]. Every change is one conditional
+// update, which answers the item after it, be it refused or not.
 type Waits struct {
 	client *dynamodb.Client
 	table  string
@@ -32,6 +32,8 @@ const (
 	attrBeat    = "h" // the latest heartbeat, in nanoseconds since 1970
 	attrBegun   = "b" // who begins the call, once somebody does: a record with nothing else
 	attrAnswer  = "a" // what the function answered to its submission: a record with nothing else
+	attrWait    = "f" // what the token stands for that closes one of somebody else's engine
+	attrSent    = "d" // what became of the delivery to there
 )
 
 // What keeps a change from being made.
@@ -41,10 +43,10 @@ const (
 	whileUnbegun  = whileUnasked + " AND attribute_not_exists(b)"
 	unlessBeat    = "(attribute_not_exists(h) OR h <= :limit)"
 	unlessNewer   = "(attribute_not_exists(h) OR h < :beat)"
-	closeRecord   = "o = :closing"
-	noteHeartbeat = "h = :beat"
-	begin         = "b = :begun"
-	keepAnswer    = "a = :answer"
+	closeRecord   = "SET o = :closing"
+	noteHeartbeat = "SET h = :beat"
+	begin         = "SET b = :begun"
+	keepAnswer    = "SET a = :answer"
 )
 
 // Record implements [engine.Outcomes].
@@ -58,7 +60,7 @@ func (w *Waits) Record(ctx context.Context, handle string) (token.Record, error)
 
 // Close implements [engine.Outcomes].
 func (w *Waits) Close(ctx context.Context, handle string, closing token.Closing) (token.Record, error) {
-	change := update{op: "close a token", set: closeRecord, condition: whileOpen}
+	change := update{op: "close a token", expression: closeRecord, condition: whileOpen}
 	change.values = item{":closing": binaryOf(closing.Apply(token.Record{}).Encode())}
 	if closing.By == token.ClosedBySubmit {
 		change.condition = whileUnasked
@@ -67,60 +69,71 @@ func (w *Waits) Close(ctx context.Context, handle string, closing token.Closing)
 		change.condition += " AND " + unlessBeat
 		change.values[":limit"] = nanosecondOf(limit)
 	}
-	return w.update(ctx, handle, change)
+	return w.updateRecord(ctx, handle, change)
 }
 
 // Begin implements [engine.Outcomes].
 func (w *Waits) Begin(ctx context.Context, handle string, beginning token.Beginning) (token.Record, error) {
-	return w.update(ctx, handle, update{
-		op: "begin a call", set: begin, condition: whileUnbegun,
+	return w.updateRecord(ctx, handle, update{
+		op: "begin a call", expression: begin, condition: whileUnbegun,
 		values: item{":begun": binaryOf(beginning.Apply(token.Record{}).Encode())},
 	})
 }
 
 // Answer implements [engine.Outcomes].
 func (w *Waits) Answer(ctx context.Context, handle string, answering token.Answering) (token.Record, error) {
-	return w.update(ctx, handle, update{
-		op: "keep an answer", set: keepAnswer, condition: whileUnasked,
+	return w.updateRecord(ctx, handle, update{
+		op: "keep an answer", expression: keepAnswer, condition: whileUnasked,
 		values: item{":answer": binaryOf(answering.Apply(token.Record{}).Encode())},
 	})
 }
 
 // Beat implements [resume.Outcomes].
 func (w *Waits) Beat(ctx context.Context, handle string, at time.Time) (token.Record, error) {
-	return w.update(ctx, handle, update{
-		op: "note a heartbeat", set: noteHeartbeat, condition: whileOpen + " AND " + unlessNewer,
+	return w.updateRecord(ctx, handle, update{
+		op: "note a heartbeat", expression: noteHeartbeat, condition: whileOpen + " AND " + unlessNewer,
 		values: item{":beat": nanosecondOf(at)},
 	})
 }
 
-// update is one change of a record: what it sets, on what condition.
+// update is one change of an item: what it does, on what condition.
 type update struct {
-	op, set, condition string
-	values             item
+	op, expression, condition string
+	names                     map[string]string
+	values                    item
 }
 
-// update makes the change if its condition holds and answers the record after
-// it.
-func (w *Waits) update(ctx context.Context, handle string, change update) (token.Record, error) {
-	set := "SET " + change.set
+// updateRecord makes the change if its condition holds and answers the record
+// after it.
+func (w *Waits) updateRecord(ctx context.Context, handle string, change update) (token.Record, error) {
 	if id, ok := token.HandleID(handle); ok {
-		set += ", expires = :expires"
+		change.expression += ", expires = :expires"
 		change.values[":expires"] = expiryOf(id.Expires)
 	}
+	after, _, err := w.update(ctx, tokenKey(handle), change)
+	if err != nil {
+		return token.Record{}, err
+	}
+	return decodeRecord(after)
+}
+
+// update makes the change if its condition holds and answers the item after
+// it. Not ok: the condition does not hold.
+func (w *Waits) update(ctx context.Context, key item, change update) (after item, ok bool, err error) {
 	updated, err := w.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &w.table, Key: tokenKey(handle),
-		UpdateExpression: &set, ConditionExpression: &change.condition, ExpressionAttributeValues: change.values,
+		TableName: &w.table, Key: key,
+		UpdateExpression: &change.expression, ConditionExpression: &change.condition,
+		ExpressionAttributeNames: change.names, ExpressionAttributeValues: change.values,
 		ReturnValues:                        types.ReturnValueAllNew,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
 	if refused, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
-		return decodeRecord(refused.Item)
+		return refused.Item, false, nil
 	}
 	if err != nil {
-		return token.Record{}, waitsError(change.op, err)
+		return nil, false, waitsError(change.op, err)
 	}
-	return decodeRecord(updated.Attributes)
+	return updated.Attributes, true, nil
 }
 
 func tokenKey(handle string) item { return item{attrKey: textValue("T" + handle)} }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,7 +34,7 @@ func TestBinaries(t *testing.T) {
 			t.Errorf("two jobs are both %s", started["job_id"])
 		}
 		f.stop()
-		f.wantLog(fmt.Sprintf(`"request_id":"request-1","job_id":%q,"status":"started"}`, started["job_id"]))
+		f.wantLog(fmt.Sprintf(`"request_id":"request-1","kind":"simulated","job_id":%q,"status":"started"}`, started["job_id"]))
 	})
 	t.Run("getjobstatus", func(t *testing.T) {
 		t.Parallel()
@@ -47,7 +48,7 @@ func TestBinaries(t *testing.T) {
 			`delay is string "20": want a number of seconds such as 20 or 20.5 (leave it out for 60)`)
 		f.stop()
 		f.wantLog(`"request_id":"request-1","job_id":"` + jobID + `","status":"success"}`)
-		f.wantLog(`"request_id":"request-3","error":"JobNotFound"}`)
+		f.wantLog(`"request_id":"request-3","error":"JobNotFound",`)
 	})
 	t.Run("echo", func(t *testing.T) {
 		t.Parallel()
@@ -124,7 +125,7 @@ func startFunction(t *testing.T, binary string) *process {
 	}
 	api := httptest.NewServer(f.runtimeAPI())
 	t.Cleanup(api.Close)
-	f.cmd.Env = []string{"AWS_LAMBDA_RUNTIME_API=" + strings.TrimPrefix(api.URL, "http://")}
+	f.cmd.Env = append(slices.Clone(variables), "AWS_LAMBDA_RUNTIME_API="+strings.TrimPrefix(api.URL, "http://"))
 	f.cmd.Stderr = f.log
 	if err := f.cmd.Start(); err != nil {
 		t.Fatal(err)

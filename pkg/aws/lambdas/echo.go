@@ -1,19 +1,19 @@
 package lambdas
 
 import (
+	"context"
 	"log/slog"
-	"time"
 
 	"github.com/waitless/waitless/pkg/jobs/simulated"
 )
 
 // Echo composes the function echo of the callback flow: any JSON in, the same bytes out; {} if there are none.
 // It has no errors.
-func Echo() Simulated {
-	return newSimulated(echo, sizeAttrs)
+func Echo() Call {
+	return NewCall(echo, sizeAttrs)
 }
 
-func echo(input []byte, _ time.Time, _ [10]byte) ([]byte, error) {
+func echo(_ context.Context, input []byte) ([]byte, error) {
 	return simulated.Echo(input)
 }
 

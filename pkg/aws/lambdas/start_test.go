@@ -18,7 +18,7 @@ var variables = []string{
 	"WAITLESS_LOG_TABLE=log", "WAITLESS_WAITS_TABLE=waits", "WAITLESS_WAKE_QUEUE=http://127.0.0.1/wakes", "WAITLESS_TASK_QUEUE=http://127.0.0.1/tasks",
 	"WAITLESS_WAKE_QUEUE_ARN=arn:aws:sqs:us-east-1:000000000000:wakes", "WAITLESS_TIMERS=timers", "WAITLESS_TIMER_ROLE=role", "WAITLESS_DEAD_LETTERS=letters",
 	"WAITLESS_LONGEST_DELAY=900", "WAITLESS_TIME_LIMIT=30", "WAITLESS_TOKEN_KEY=key", "WAITLESS_STACK=stack", "WAITLESS_STATUS_EVENTS=off",
-	"WAITLESS_EVENT_BUS=default",
+	"WAITLESS_EVENT_BUS=default", "WAITLESS_JOB_QUEUE=http://127.0.0.1/jobs", "WAITLESS_ACCOUNT=123456789012", "WAITLESS_CALLBACK_URL=https://callbacks.example",
 }
 
 // BenchmarkColdStart is the time from the start of a function's process to its
@@ -26,7 +26,7 @@ var variables = []string{
 // that of an empty handler of the same build, and 3 ms more.
 func BenchmarkColdStart(b *testing.B) {
 	dir := b.TempDir()
-	for _, function := range []string{"empty", "startjob", "callback", "api", "taskrunner", "interpreter"} {
+	for _, function := range []string{"empty", "echo", "getjobstatus", "startjob", "jobevents", "callback", "api", "taskrunner", "interpreter"} {
 		binary := buildForStart(b, dir, function)
 		b.Run(function, func(b *testing.B) {
 			for b.Loop() {

@@ -42,27 +42,80 @@ type Keys struct {
 	Secret string // its ARN
 	Now    func() time.Time
 
-	mu   sync.Mutex
-	keys token.Keys
-	read time.Time // zero when they were not
+	cache cache[token.Keys]
 }
 
 // Get is the keys. When they cannot be read again, the old ones serve on.
 func (k *Keys) Get(ctx context.Context) (token.Keys, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	now := k.Now()
-	if !k.read.IsZero() && now.Sub(k.read) < kept {
-		return k.keys, nil
+	return k.cache.get(k.Now(), func() (token.Keys, error) { return TokenKeys(ctx, k.Client, k.Secret) })
+}
+
+// Text is a secret of the user's own, read as [Keys] are. Without an ARN it is
+// the zero value, and nothing is read.
+type Text[T any] struct {
+	Client Client
+	Secret string // its ARN
+	Now    func() time.Time
+	// Parse reads the text. Its error must not repeat any of it.
+	Parse func(text string) (T, error)
+
+	cache cache[T]
+}
+
+// Get is what the secret holds.
+func (t *Text[T]) Get(ctx context.Context) (value T, err error) {
+	if t.Secret == "" {
+		return value, nil
 	}
-	keys, err := TokenKeys(ctx, k.Client, k.Secret)
+	return t.cache.get(t.Now(), func() (T, error) { return t.read(ctx) })
+}
+
+func (t *Text[T]) read(ctx context.Context) (value T, err error) {
+	answer, err := t.Client.GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: &t.Secret})
+	if err != nil {
+		return value, fmt.Errorf("read secret %s: %w", t.Secret, err)
+	}
+	if answer.SecretString == nil {
+		return value, fmt.Errorf("secret %s has no text", t.Secret)
+	}
+	if value, err = t.Parse(*answer.SecretString); err != nil {
+		return value, fmt.Errorf("secret %s: %w", t.Secret, err)
+	}
+	return value, nil
+}
+
+// cache keeps what was read for a while.
+type cache[T any] struct {
+	mu    sync.Mutex
+	value T
+	read  time.Time // zero when nothing was
+}
+
+// get reads again what is kept no longer; when that fails, the old value serves
+// on.
+func (c *cache[T]) get(now time.Time, read func() (T, error)) (T, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.read.IsZero() && now.Sub(c.read) < kept {
+		return c.value, nil
+	}
+	value, err := read()
 	switch {
 	case err == nil:
-		k.keys, k.read = keys, now
-	case k.read.IsZero():
-		return token.Keys{}, err
+		c.value, c.read = value, now
+	case c.read.IsZero():
+		return value, err
 	}
-	return k.keys, nil
+	return c.value, nil
+}
+
+// Pairs reads a secret of the form {"id":"secret"}.
+func Pairs(text string) (map[string]string, error) {
+	var pairs map[string]string
+	if json.Unmarshal([]byte(text), &pairs) != nil {
+		return nil, errors.New(`it is not what belongs there; allowed: {"id":"secret"}, with any number of them`)
+	}
+	return pairs, nil
 }
 
 // TokenKeys reads the keys that tokens are signed with. An error never shows

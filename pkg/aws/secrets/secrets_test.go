@@ -102,3 +102,25 @@ func TestKeysAreReadWhenTheyAreNeededAndAgainLater(t *testing.T) {
 		client.gone = want.reads >= 3
 	}
 }
+
+func TestATextOfTheUsers(t *testing.T) {
+	t.Parallel()
+	read := func(client secrets.Client, secret string) (map[string]string, error) {
+		text := secrets.Text[map[string]string]{Client: client, Secret: secret, Now: time.Now, Parse: secrets.Pairs}
+		return text.Get(t.Context())
+	}
+	if pairs, err := read(holds{`{"id":"` + first + `"}`}, "key"); err != nil || len(pairs) != 1 || pairs["id"] != first {
+		t.Errorf("%d pairs, error %v", len(pairs), err)
+	}
+	if pairs, err := read(nil, ""); err != nil || len(pairs) > 0 {
+		t.Errorf("no secret: %d pairs, error %v", len(pairs), err)
+	}
+	for name, text := range map[string]string{"nothing": "", "no JSON": first, "no texts": `{"id":{"` + first + `":1}}`} {
+		if _, err := read(holds{text}, "key"); err == nil || strings.Contains(err.Error(), first) || !strings.Contains(err.Error(), "secret key") {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	if _, err := read(holds{"{}"}, "other"); err == nil {
+		t.Error("a secret that cannot be read: no error")
+	}
+}

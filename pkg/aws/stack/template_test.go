@@ -14,7 +14,10 @@ import (
 	"github.com/waitless/waitless/pkg/aws/emulator"
 	"github.com/waitless/waitless/pkg/aws/lambdas/api"
 	"github.com/waitless/waitless/pkg/aws/lambdas/callback"
+	"github.com/waitless/waitless/pkg/aws/lambdas/getjobstatus"
 	"github.com/waitless/waitless/pkg/aws/lambdas/interpreter"
+	"github.com/waitless/waitless/pkg/aws/lambdas/jobevents"
+	"github.com/waitless/waitless/pkg/aws/lambdas/startjob"
 	"github.com/waitless/waitless/pkg/aws/lambdas/taskrunner"
 )
 
@@ -30,6 +33,7 @@ type template struct {
 
 type resource struct {
 	Type                string    `yaml:"Type"`
+	Condition           string    `yaml:"Condition"`
 	DeletionPolicy      string    `yaml:"DeletionPolicy"`
 	UpdateReplacePolicy string    `yaml:"UpdateReplacePolicy"`
 	Properties          yaml.Node `yaml:"Properties"`
@@ -95,10 +99,13 @@ func keys(node *yaml.Node) []string {
 // compositions read the environment of the functions that have one, by logical
 // id.
 var compositions = map[string]func(getenv func(string) string) error{
-	"InterpreterFunction": func(getenv func(string) string) error { _, err := interpreter.New(getenv); return err },
-	"TaskRunnerFunction":  func(getenv func(string) string) error { _, err := taskrunner.New(getenv); return err },
-	"ApiFunction":         func(getenv func(string) string) error { _, err := api.New(getenv); return err },
-	"CallbackFunction":    func(getenv func(string) string) error { _, err := callback.New(getenv); return err },
+	"InterpreterFunction":  func(getenv func(string) string) error { _, err := interpreter.New(getenv); return err },
+	"TaskRunnerFunction":   func(getenv func(string) string) error { _, err := taskrunner.New(getenv); return err },
+	"JobEventsFunction":    func(getenv func(string) string) error { _, err := jobevents.New(getenv); return err },
+	"StartJobFunction":     func(getenv func(string) string) error { _, err := startjob.New(getenv); return err },
+	"GetJobStatusFunction": func(getenv func(string) string) error { _, err := getjobstatus.New(getenv); return err },
+	"ApiFunction":          func(getenv func(string) string) error { _, err := api.New(getenv); return err },
+	"CallbackFunction":     func(getenv func(string) string) error { _, err := callback.New(getenv); return err },
 }
 
 // A function reads what the template sets, and nothing else but what Lambda
@@ -142,11 +149,15 @@ var kept = map[string]string{
 	"TokenKey":   "AWS::SecretsManager::Secret",
 	"WakeQueue":  "AWS::SQS::Queue",
 	"TaskQueue":  "AWS::SQS::Queue",
+	"JobQueue":   "AWS::SQS::Queue",
 	"Timers":     "AWS::Scheduler::ScheduleGroup",
 	"TimerRole":  "AWS::IAM::Role",
 	// The queues send there.
 	"WakeDeadLetters": "AWS::SQS::Queue",
 	"TaskDeadLetters": "AWS::SQS::Queue",
+	"JobDeadLetters":  "AWS::SQS::Queue",
+	// Without it EventBridge may not.
+	"JobQueuePolicy": "AWS::SQS::QueuePolicy",
 }
 
 func TestWhatExecutionsWaitForIsKept(t *testing.T) {
@@ -204,6 +215,8 @@ func texts(node *yaml.Node) []string {
 	switch {
 	case node == nil:
 		return nil
+	case node.Tag == "!Split": // of what a text makes of a list
+		return []string{node.Content[1].Content[0].Value}
 	case node.Kind == yaml.ScalarNode:
 		return []string{node.Value}
 	}
@@ -215,8 +228,12 @@ func texts(node *yaml.Node) []string {
 }
 
 // bounded are the resources that may end with a wildcard: functions of the
-// stack, and schedules of its group.
-var bounded = regexp.MustCompile(`:(function:\$\{AWS::StackName\}-|schedule/\$\{Timers\}/)\*$`)
+// stack, schedules of its group, and the versions of named functions.
+var bounded = regexp.MustCompile(`(:function:\$\{AWS::StackName\}-|:schedule/\$\{Timers\}/|^\$\{Arns\}:)\*$`)
+
+// withJobRights are the roles that get the user's policies, for the kinds of jobs
+// that he uses.
+var withJobRights = []string{"StartJobRole", "GetJobStatusRole", "JobEventsRole"}
 
 func TestRolesGrantWhatTheyName(t *testing.T) {
 	t.Parallel()
@@ -225,8 +242,11 @@ func TestRolesGrantWhatTheyName(t *testing.T) {
 		if r.Type != "AWS::IAM::Role" {
 			continue
 		}
-		if at(&r.Properties, "ManagedPolicyArns") != nil {
-			t.Errorf("%s has rights that stand elsewhere", id)
+		if attached := at(&r.Properties, "ManagedPolicyArns"); attached != nil {
+			want := []string{"HasJobPolicies", "JobPolicies", "AWS::NoValue"}
+			if !slices.Contains(withJobRights, id) || attached.Tag != "!If" || !slices.Equal(texts(attached), want) {
+				t.Errorf("%s has rights that stand elsewhere: %q", id, texts(attached))
+			}
 		}
 		for _, s := range statementsOf(id, r) {
 			name := s.role + "/" + s.sid
@@ -298,6 +318,8 @@ func TestRoutes(t *testing.T) {
 		authorization := at(&r.Properties, "AuthorizationType")
 		key := at(&r.Properties, "RouteKey").Value
 		switch {
+		case public && key == "GET /callbacks/{token}": // which changes nothing
+		case public && r.Condition == "ServesFnf" && strings.HasSuffix(key, " /"): // whose requests are signed, too
 		case public && !strings.HasPrefix(key, "POST /callbacks"):
 			t.Errorf("%s is public: %s", id, key)
 		case !public && (authorization == nil || authorization.Value != "AWS_IAM"):

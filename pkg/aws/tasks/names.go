@@ -36,7 +36,7 @@ type target struct {
 }
 
 // services are the functions of a stack that are no flow's to call.
-var services = []string{"interpreter", "taskrunner", "api", "callback"}
+var services = []string{"interpreter", "taskrunner", "jobevents", "api", "callback"}
 
 // lambda is the Lambda function of the resource. It is an error when flows may
 // not call that.

@@ -12,10 +12,12 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/waitless/waitless/pkg/aws/queue"
+	"github.com/waitless/waitless/pkg/aws/tasks/deliveries"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // Queue is a queue of long calls. It implements [engine.TaskQueue]. All fields
@@ -39,7 +41,7 @@ func (q *Queue) Queue(ctx context.Context, task engine.Task) error {
 }
 
 const (
-	// version is that of the messages that this release writes.
+	// version is that of the tasks that this release writes.
 	version = 1
 	// messageLimit is the greatest message that SQS takes.
 	messageLimit = 1 << 20
@@ -58,10 +60,11 @@ type message struct {
 	Limit     time.Duration `json:"limit,omitempty"` // in nanoseconds
 	Handle    string        `json:"handle"`
 	// Await and AtMostOnce are those of [engine.Task].
-	Await      bool            `json:"await,omitempty"`
-	AtMostOnce bool            `json:"atMostOnce,omitempty"`
-	Input      json.RawMessage `json:"input,omitempty"`
-	Ended      *ended          `json:"ended,omitempty"`
+	Await      bool                 `json:"await,omitempty"`
+	AtMostOnce bool                 `json:"atMostOnce,omitempty"`
+	Input      json.RawMessage      `json:"input,omitempty"`
+	Ended      *ended               `json:"ended,omitempty"`
+	Delivery   *deliveries.Delivery `json:"delivery,omitempty"` // when the message asks for that and for no call
 }
 
 // ended is how the execution of the message ended, when it tells of that and of
@@ -98,8 +101,9 @@ func sendable(body []byte) string {
 func encode(task engine.Task) (string, error) {
 	call := task.Call
 	body, err := json.Marshal(message{
-		version, call.Flow.Name, call.Flow.Hash, call.Execution, call.Step, call.Attempt.Step, call.Attempt.Number,
-		call.Resource.Text, call.Limit, task.Handle, task.Await, task.AtMostOnce, json.RawMessage(call.Input.JSON()), nil,
+		Version: version, Flow: call.Flow.Name, Hash: call.Flow.Hash, Execution: call.Execution, Step: call.Step,
+		Index: call.Attempt.Step, Attempt: call.Attempt.Number, Resource: call.Resource.Text, Limit: call.Limit,
+		Handle: task.Handle, Await: task.Await, AtMostOnce: task.AtMostOnce, Input: json.RawMessage(call.Input.JSON()),
 	})
 	if err != nil {
 		return "", err
@@ -115,14 +119,18 @@ func encode(task engine.Task) (string, error) {
 // [engine.CodeTooNew], what is none has [engine.CodeInvalid].
 func read(body string) (message, error) {
 	var m message
-	if err := json.Unmarshal([]byte(body), &m); err != nil && m.Version <= version {
-		return m, invalid(errors.New("it is not the JSON of a task"))
+	err := json.Unmarshal([]byte(body), &m)
+	limit := version
+	if m.Delivery != nil {
+		limit = deliveries.Version
 	}
 	switch {
-	case m.Version > version:
-		return m, &engine.Error{Code: engine.CodeTooNew, Op: decoding, Err: fmt.Errorf("it has version %d and the limit is %d", m.Version, version)}
-	case m.Version < version:
-		return m, invalid(errors.New("it has no version"))
+	case m.Version > limit:
+		return m, &engine.Error{Code: engine.CodeTooNew, Op: decoding, Err: fmt.Errorf("it has version %d and the limit is %d", m.Version, limit)}
+	case err != nil:
+		return m, invalid(errors.New("it is not the JSON of a task"))
+	case m.Version < limit:
+		return m, invalid(fmt.Errorf("it has version %d", m.Version))
 	}
 	return m, nil
 }
@@ -159,6 +167,9 @@ type Receiver struct {
 	Run func(ctx context.Context, task engine.Task) (engine.Verdict, error)
 	// Ends is told of the executions that ended; nil for nobody.
 	Ends engine.Ends
+	// Deliver is [resume.Deliveries.Deliver]; nil where nobody else's engine is
+	// served, whose deliveries then wait for whoever serves it.
+	Deliver func(ctx context.Context, handle string, sent time.Time) (putBack time.Time, err error)
 }
 
 // Handle handles one batch. What is no task is dropped; a task of a newer
@@ -176,6 +187,9 @@ func (r *Receiver) work(m queue.Message) queue.Work {
 	if err == nil && parsed.Ended != nil {
 		return r.tell(m, parsed)
 	}
+	if err == nil && parsed.Delivery != nil {
+		return r.deliver(m, *parsed.Delivery)
+	}
 	var task engine.Task
 	if err == nil {
 		task, err = parsed.task()
@@ -188,6 +202,20 @@ func (r *Receiver) work(m queue.Message) queue.Work {
 		return verdict.PutBack, err
 	}
 	return queue.Work{Message: m, Do: do, Attrs: attrs(task)}
+}
+
+// deliver hands an outcome to whoever waits for it.
+func (r *Receiver) deliver(m queue.Message, asked deliveries.Delivery) queue.Work {
+	if err := asked.Check(); err != nil {
+		return queue.Unreadable(m, false, err)
+	}
+	do := func(ctx context.Context) (time.Time, error) {
+		if r.Deliver == nil {
+			return time.Time{}, errors.New("this task runner delivers nothing")
+		}
+		return r.Deliver(ctx, asked.Handle, asked.Sent)
+	}
+	return queue.Work{Message: m, Do: do, Attrs: []slog.Attr{slog.String("delivery", token.Mask(asked.Handle))}}
 }
 
 // tell passes on the end of an execution.

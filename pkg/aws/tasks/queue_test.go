@@ -16,10 +16,12 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/queue"
 	"github.com/waitless/waitless/pkg/aws/tasks"
+	"github.com/waitless/waitless/pkg/aws/tasks/deliveries"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // messages is a queue that notes what it is given.
@@ -224,5 +226,74 @@ func TestAnEndGoesThroughTheQueue(t *testing.T) {
 	m.err = errors.New("no queue")
 	if err := (&tasks.Queue{Client: m, URL: "queue"}).Ended(t.Context(), state.ID(), state); err == nil {
 		t.Error("an end that was not queued is no error")
+	}
+}
+
+// aHandle is a token's.
+func aHandle() string {
+	keys := token.Keys{Current: token.Key{ID: 1, Secret: make([]byte, token.SecretSize)}}
+	return keys.Handle(token.ID{Flags: token.FlagForeign, Expires: time.Unix(2_000_000_000, 0)})
+}
+
+func TestADeliveryGoesThroughTheQueue(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 31, 10, 0, 0, 123456789, time.UTC)
+	m := &messages{}
+	if err := (&deliveries.Queue{Client: m, URL: "queue"}).Send(t.Context(), token.ID{}, aHandle(), at); err != nil {
+		t.Fatal(err)
+	}
+	event := events.SQSEvent{Records: []events.SQSMessage{{MessageId: "1", Body: m.bodies[0]}}}
+	for name, tt := range map[string]struct {
+		putBack time.Time
+		err     error
+		kept    int
+	}{"delivered": {}, "not closed yet": {putBack: at, kept: 1}, "throttled": {err: errors.New("throttled"), kept: 1}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			log, asked := &bytes.Buffer{}, ""
+			r := receiver(m, log, nil)
+			r.Deliver = func(_ context.Context, handle string, sent time.Time) (time.Time, error) {
+				asked = handle + " " + sent.Format(time.RFC3339Nano)
+				return tt.putBack, tt.err
+			}
+			answer, err := r.Handle(t.Context(), event)
+			if err != nil || len(answer.BatchItemFailures) != tt.kept {
+				t.Errorf("answer %+v, error %v", answer, err)
+			}
+			if want := aHandle() + " " + at.Format(time.RFC3339Nano); asked != want {
+				t.Errorf("asked for %s, want %s", asked, want)
+			}
+			if strings.Contains(log.String(), aHandle()) || !strings.Contains(log.String(), `"delivery":"`+token.Mask(aHandle())+`"`) {
+				t.Errorf("logged %s", log)
+			}
+		})
+	}
+}
+
+// A delivery that nobody makes here waits for somebody who does; what is none
+// is dropped.
+func TestDeliveriesThatAreNotMade(t *testing.T) {
+	t.Parallel()
+	m := &messages{}
+	q := &deliveries.Queue{Client: m, URL: "queue"}
+	if err := q.Send(t.Context(), token.ID{}, aHandle(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	good := m.bodies[0]
+	for body, kept := range map[string]int{
+		good: 1, strings.Replace(good, `"v":2`, `"v":3`, 1): 1,
+		strings.Replace(good, `"v":2`, `"v":1`, 1): 0, strings.Replace(good, aHandle(), "x.y", 1): 0, `{"v":2,"delivery":7}`: 0,
+	} {
+		answer, err := receiver(m, &bytes.Buffer{}, nil).Handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{{MessageId: "1", Body: body}}})
+		if err != nil || len(answer.BatchItemFailures) != kept {
+			t.Errorf("%s: answer %+v, error %v; want %d kept", body, answer, err, kept)
+		}
+	}
+	m.err = errors.New("no queue")
+	if err := q.Send(t.Context(), token.ID{}, aHandle(), time.Now()); !errors.Is(err, m.err) {
+		t.Errorf("error %v", err)
+	}
+	if err := q.Send(t.Context(), token.ID{}, "handle.secret", time.Now()); err == nil || strings.Contains(err.Error(), "secret") || len(m.bodies) != 2 {
+		t.Errorf("a token is sent, or told: error %v", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/waitless/waitless/pkg/aws/wakes"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // sent is a queue and a schedule that note what they are given.
@@ -149,5 +150,31 @@ func TestTheLimitIsOneOfSQS(t *testing.T) {
 		if _, err := wakes.New(wakes.Config{Limit: limit}); err == nil {
 			t.Errorf("limit %s is taken", limit)
 		}
+	}
+}
+
+// foreign notes the handles that it is told.
+type foreign struct{ handles []string }
+
+func (f *foreign) Send(_ context.Context, _ token.ID, handle string, _ time.Time) error {
+	f.handles = append(f.handles, handle)
+	return nil
+}
+
+// The wake of a token goes to whoever waits for it.
+func TestTheWakesOfTokens(t *testing.T) {
+	t.Parallel()
+	own, theirs := token.ID{Execution: [12]byte{1}}, token.ID{Execution: [12]byte{2}, Flags: token.FlagForeign | token.FlagSigned}
+	s, f := &sent{}, &foreign{}
+	w, _ := wakesTo(t, s, 0)
+	if err := wakes.ForTokens(w, f).Send(t.Context(), own, "own", now); err != nil || !strings.Contains(s.body, `"execution":"01`) || len(f.handles) != 0 {
+		t.Errorf("sent %s and %q, error %v", s.body, f.handles, err)
+	}
+	s.body = ""
+	if err := wakes.ForTokens(w, f).Send(t.Context(), theirs, "theirs", now); err != nil || s.body != "" || len(f.handles) != 1 || f.handles[0] != "theirs" {
+		t.Errorf("sent %s and %q, error %v", s.body, f.handles, err)
+	}
+	if err := wakes.ForTokens(w, nil).Send(t.Context(), theirs, "theirs", now); err == nil || s.body != "" {
+		t.Errorf("a wake that nobody takes: error %v, sent %s", err, s.body)
 	}
 }

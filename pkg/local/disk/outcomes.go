@@ -56,31 +56,43 @@ func (s *Store) Beat(ctx context.Context, handle string, at time.Time) (token.Re
 	return s.change(ctx, "note a heartbeat", handle, func(r token.Record) token.Record { return r.Beat(at) })
 }
 
-// change changes the record of a token in one step and answers it. The answer
-// waits until what it says is durable, also when somebody else changed it.
+// change changes the record of a token in one step and answers it.
 func (s *Store) change(
 	ctx context.Context, op, handle string, apply func(token.Record) token.Record,
 ) (record token.Record, err error) {
-	if err := ctx.Err(); err != nil {
-		return token.Record{}, err
-	}
-	err = s.do(op, func() error {
-		stripe := s.stripeOfHandle(handle)
-		stripe.Lock()
-		defer stripe.Unlock()
+	err = s.step(ctx, op, handle, func() ([]change, error) {
 		before, stored, err := s.record(handle)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		record = apply(before)
 		encoded := record.Encode()
 		if bytes.Equal(encoded, stored) {
-			return nil
+			return nil, nil
 		}
-		return s.commits.commit(change{recordKey(handle), encoded})
+		return []change{{recordKey(handle), encoded}}, nil
 	})
 	if err != nil {
 		return token.Record{}, err
 	}
 	return record, nil
+}
+
+// step makes the changes that come of what is stored of a token, or of a job,
+// and nobody comes between. The answer waits until what it says is durable, also
+// when somebody else changed it.
+func (s *Store) step(ctx context.Context, op, of string, changes func() ([]change, error)) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return s.do(op, func() error {
+		stripe := s.stripeOfHandle(of)
+		stripe.Lock()
+		defer stripe.Unlock()
+		made, err := changes()
+		if err != nil || len(made) == 0 {
+			return err
+		}
+		return s.commits.commit(made...)
+	})
 }

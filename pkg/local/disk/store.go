@@ -24,8 +24,9 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Store keeps logs, flows and outcomes in a directory. It implements
-// [Store]. What a method acknowledged, or answered, survives the end of the
+// Store keeps logs, flows, outcomes, and what is known of jobs and of waits of
+// somebody else's engine, in a directory. It implements [local.Store],
+// [resume.Rendezvous] and [resume.ForeignWaits]. What a method acknowledged, or answered, survives the end of the
 // process and of the machine.
 //
 // One process at a time has a store open. After a failed write the store
@@ -256,6 +257,10 @@ const (
 	keyFlow       = 'f' // hash, name: text of a definition
 	keyListed     = 'l' // name, hash: when it was put, until it is deleted
 	keyRecord     = 'r' // handle: record of a token
+	keyJob        = 'j' // key of a job: who waits for it, and the latest end that was seen
+	keyAwaited    = 'b' // key of a job: nothing, from when somebody waits until a restart at which nobody does
+	keyWait       = 'w' // handle: what its token stands for that closes one of somebody else's engine
+	keyUnsent     = 'a' // instant when such a wait was opened, handle: nothing, until its outcome was delivered
 )
 
 // makePrivateDir makes the directory, for its owner only. One that others may

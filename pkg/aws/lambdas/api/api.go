@@ -18,6 +18,7 @@ import (
 	"github.com/waitless/waitless/pkg/aws/gateway"
 	"github.com/waitless/waitless/pkg/aws/lambdas/environment"
 	"github.com/waitless/waitless/pkg/aws/secrets"
+	"github.com/waitless/waitless/pkg/aws/tasks/deliveries"
 	"github.com/waitless/waitless/pkg/aws/wakes"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
@@ -30,17 +31,19 @@ func New(getenv func(string) string) (gateway.Function, error) {
 	env := environment.New(getenv)
 	config := env.AWS()
 	logTable, waitsTable := env.Text("WAITLESS_LOG_TABLE"), env.Text("WAITLESS_WAITS_TABLE")
-	wakeQueue, key := env.Text("WAITLESS_WAKE_QUEUE"), env.Text("WAITLESS_TOKEN_KEY")
+	wakeQueue, taskQueue, key := env.Text("WAITLESS_WAKE_QUEUE"), env.Text("WAITLESS_TASK_QUEUE"), env.Text("WAITLESS_TOKEN_KEY")
 	if err := env.Err(); err != nil {
 		return nil, err
 	}
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
-	sender, err := wakes.New(wakes.Config{Client: sqs.NewFromConfig(config), URL: wakeQueue, Now: time.Now, Log: log})
+	queues := sqs.NewFromConfig(config)
+	sender, err := wakes.New(wakes.Config{Client: queues, URL: wakeQueue, Now: time.Now, Log: log})
 	if err != nil {
 		return nil, err
 	}
 	tables := dynamodb.NewFromConfig(config)
-	s := stack{log, sender, dynamo.NewLog(tables, logTable, time.Now), dynamo.NewWaits(tables, waitsTable)}
+	told := wakes.ForTokens(sender, &deliveries.Queue{Client: queues, URL: taskQueue})
+	s := stack{log, sender, told, dynamo.NewLog(tables, logTable, time.Now), dynamo.NewWaits(tables, waitsTable)}
 	keys := &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: key, Now: time.Now}
 	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (answer events.APIGatewayV2HTTPResponse, err error) {
 		current, err := keys.Get(ctx)
@@ -53,17 +56,18 @@ func New(getenv func(string) string) (gateway.Function, error) {
 
 // stack is what the API works on.
 type stack struct {
-	told  *slog.Logger
-	wakes *wakes.Wakes
-	log   *dynamo.Log
-	waits *dynamo.Waits
+	lines  *slog.Logger
+	wakes  *wakes.Wakes
+	tokens resume.Wakes // of those who close tokens
+	log    *dynamo.Log
+	waits  *dynamo.Waits
 }
 
 func (s stack) handler(keys token.Keys) http.Handler {
 	waits := watched(s.waits)
 	return rest.Handler(rest.Config{
 		Engine: engine.New(engine.Config{Log: watchedLog(s.log), Flows: s.log, Outcomes: waits, Wakes: s.wakes, Keys: keys, Now: time.Now}),
-		Tokens: resume.New(resume.Config{Keys: keys, Outcomes: waits, Wakes: wakes.ForTokens(s.wakes), Now: time.Now}),
-		Index:  s.log, Flows: s.log, Log: s.told,
+		Tokens: resume.New(resume.Config{Keys: keys, Outcomes: waits, Wakes: s.tokens, Now: time.Now}),
+		Index:  s.log, Flows: s.log, Log: s.lines,
 	})
 }

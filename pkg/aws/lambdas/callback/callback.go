@@ -5,7 +5,9 @@ package callback
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -17,8 +19,10 @@ import (
 	"github.com/waitless/waitless/pkg/aws/gateway"
 	"github.com/waitless/waitless/pkg/aws/lambdas/environment"
 	"github.com/waitless/waitless/pkg/aws/secrets"
+	"github.com/waitless/waitless/pkg/aws/tasks/deliveries"
 	"github.com/waitless/waitless/pkg/aws/wakes"
 	"github.com/waitless/waitless/pkg/httpapi/callbackurl"
+	"github.com/waitless/waitless/pkg/httpapi/fnf"
 	"github.com/waitless/waitless/pkg/resume"
 )
 
@@ -26,25 +30,62 @@ import (
 func New(getenv func(string) string) (gateway.Function, error) {
 	env := environment.New(getenv)
 	config := env.AWS()
-	waits, wakeQueue, key := env.Text("WAITLESS_WAITS_TABLE"), env.Text("WAITLESS_WAKE_QUEUE"), env.Text("WAITLESS_TOKEN_KEY")
+	waits, wakeQueue, taskQueue := env.Text("WAITLESS_WAITS_TABLE"), env.Text("WAITLESS_WAKE_QUEUE"), env.Text("WAITLESS_TASK_QUEUE")
+	key, signing, clients := env.Text("WAITLESS_TOKEN_KEY"), env.Optional("WAITLESS_CALLBACK_SECRET"), env.Optional("WAITLESS_FNF_KEYS")
 	if err := env.Err(); err != nil {
 		return nil, err
 	}
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
-	sender, err := wakes.New(wakes.Config{Client: sqs.NewFromConfig(config), URL: wakeQueue, Now: time.Now, Log: log})
+	queues, store := sqs.NewFromConfig(config), secretsmanager.NewFromConfig(config)
+	sender, err := wakes.New(wakes.Config{Client: queues, URL: wakeQueue, Now: time.Now, Log: log})
 	if err != nil {
 		return nil, err
 	}
-	tokens := resume.Config{
-		Outcomes: watched(dynamo.NewWaits(dynamodb.NewFromConfig(config), waits)), Wakes: wakes.ForTokens(sender), Now: time.Now,
+	a := api{
+		keys:    &secrets.Keys{Client: store, Secret: key, Now: time.Now},
+		signing: &secrets.Text[[]callbackurl.Secret]{Client: store, Secret: signing, Now: time.Now, Parse: callbackurl.ParseSecrets},
+		clients: &secrets.Text[map[string]string]{Client: store, Secret: clients, Now: time.Now, Parse: secrets.Pairs},
+		tokens: resume.Config{
+			Outcomes: watched(dynamo.NewWaits(dynamodb.NewFromConfig(config), waits)),
+			Wakes:    wakes.ForTokens(sender, &deliveries.Queue{Client: queues, URL: taskQueue}), Now: time.Now,
+		},
+		log: log,
 	}
-	keys := &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: key, Now: time.Now}
-	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (answer events.APIGatewayV2HTTPResponse, err error) {
-		tokens := tokens
-		if tokens.Keys, err = keys.Get(ctx); err != nil {
-			return answer, err
-		}
-		handler := callbackurl.Handler(callbackurl.Config{Tokens: resume.New(tokens), MaxOutput: resume.DefaultLimit, Log: log})
-		return gateway.Serve(handler)(ctx, event)
-	}, nil
+	return a.answer, nil
+}
+
+// api is what callbacks are answered with.
+type api struct {
+	keys    *secrets.Keys
+	signing *secrets.Text[[]callbackurl.Secret]
+	clients *secrets.Text[map[string]string] // those of the vendor's API, by the ids of their keys
+	tokens  resume.Config
+	log     *slog.Logger
+}
+
+func (a api) answer(ctx context.Context, event events.APIGatewayV2HTTPRequest) (answer events.APIGatewayV2HTTPResponse, err error) {
+	handler, err := a.handler(ctx, isFnf(event))
+	if err != nil {
+		return answer, err
+	}
+	return gateway.Serve(handler)(ctx, event)
+}
+
+// isFnf: the vendor's API knows one path, which callbacks do not have.
+func isFnf(event events.APIGatewayV2HTTPRequest) bool {
+	return strings.Trim(strings.TrimPrefix(event.RawPath, "/"+event.RequestContext.Stage), "/") == ""
+}
+
+func (a api) handler(ctx context.Context, forFnf bool) (http.Handler, error) {
+	var err error
+	if a.tokens.Keys, err = a.keys.Get(ctx); err != nil {
+		return nil, err
+	}
+	tokens := resume.New(a.tokens)
+	if forFnf {
+		clients, err := a.clients.Get(ctx)
+		return fnf.Handler(fnf.Config{Tokens: tokens, MaxOutput: resume.DefaultLimit, Keys: clients, Log: a.log}), err
+	}
+	signing, err := a.signing.Get(ctx)
+	return callbackurl.Handler(callbackurl.Config{Tokens: tokens, MaxOutput: resume.DefaultLimit, Secrets: signing, Log: a.log}), err
 }

@@ -70,7 +70,7 @@ func (e *Environment) Pairs(name string) map[string]string {
 	return pairs
 }
 
-// AWS is the configuration of clients: region, endpoint and credentials as
+// AWS is the configuration of clients: region, endpoints and credentials as
 // Lambda gives them to a function. Credentials last as long as the process.
 func (e *Environment) AWS() aws.Config {
 	config := aws.Config{
@@ -82,7 +82,18 @@ func (e *Environment) AWS() aws.Config {
 	if endpoint := e.getenv("AWS_ENDPOINT_URL"); endpoint != "" {
 		config.BaseEndpoint = &endpoint
 	}
+	config.ConfigSources = []any{endpoints{e.getenv}}
 	return config
+}
+
+// endpoints are those of single services: AWS_ENDPOINT_URL_LAMBDA goes before
+// AWS_ENDPOINT_URL. Each client asks for its own when it is made.
+type endpoints struct{ getenv func(string) string }
+
+// GetServiceBaseEndpoint is what the SDK asks a configuration source.
+func (e endpoints) GetServiceBaseEndpoint(_ context.Context, sdkID string) (string, bool, error) {
+	endpoint := e.getenv("AWS_ENDPOINT_URL_" + strings.ToUpper(strings.ReplaceAll(sdkID, " ", "_")))
+	return endpoint, endpoint != "", nil
 }
 
 func static(credentials aws.Credentials) aws.CredentialsProvider {

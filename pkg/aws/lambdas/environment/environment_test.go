@@ -2,10 +2,14 @@ package environment_test
 
 import (
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/databasemigrationservice"
 
 	"github.com/waitless/waitless/pkg/aws/lambdas/environment"
 )
@@ -67,5 +71,24 @@ func TestAllThatIsWrongIsToldAtOnce(t *testing.T) {
 	}
 	if lines := strings.Count(err.Error(), "\n") + 1; lines != 5 {
 		t.Errorf("%d problems:\n%s", lines, err)
+	}
+}
+
+// The endpoint of one service goes before that of all.
+func TestAServiceHasItsOwnEndpoint(t *testing.T) {
+	t.Parallel()
+	hosts := make(chan string, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { hosts <- r.Host }))
+	t.Cleanup(server.Close)
+	config := of(map[string]string{
+		"AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret",
+		"AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_ENDPOINT_URL_DATABASE_MIGRATION_SERVICE": server.URL,
+	}).AWS()
+	_, err := databasemigrationservice.NewFromConfig(config).DescribeReplicationTasks(t.Context(), &databasemigrationservice.DescribeReplicationTasksInput{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if host := <-hosts; "http://"+host != server.URL {
+		t.Errorf("asked %s, want %s", host, server.URL)
 	}
 }

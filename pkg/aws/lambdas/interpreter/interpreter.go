@@ -94,6 +94,7 @@ type settings struct {
 	tokenKey             string
 	names                tasks.Names
 	statusEvents         string
+	callbackURL          string
 }
 
 func settingsOf(env *environment.Environment) settings {
@@ -108,6 +109,7 @@ func settingsOf(env *environment.Environment) settings {
 			Stack: env.Text("WAITLESS_STACK"), Functions: env.Pairs("WAITLESS_FUNCTIONS"), Callable: env.List("WAITLESS_CALLABLE_FUNCTIONS"),
 		},
 		timeLimit: env.Seconds("WAITLESS_TIME_LIMIT"), statusEvents: env.Text("WAITLESS_STATUS_EVENTS"),
+		callbackURL: env.Text("WAITLESS_CALLBACK_URL"),
 	}
 }
 

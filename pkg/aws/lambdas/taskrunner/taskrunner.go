@@ -1,6 +1,6 @@
-// Package taskrunner composes the function that makes long calls, and
-// tells the event bus of executions that ended. It may
-// change between releases.
+// Package taskrunner composes the function that makes long calls, hands outcomes
+// to the engines of others, and tells the event bus of executions that ended. It
+// may change between releases.
 package taskrunner
 
 import (
@@ -12,15 +12,20 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/waitless/waitless/pkg/aws/bus"
 	"github.com/waitless/waitless/pkg/aws/dynamo"
 	"github.com/waitless/waitless/pkg/aws/lambdas/environment"
 	"github.com/waitless/waitless/pkg/aws/queue"
+	"github.com/waitless/waitless/pkg/aws/recipients"
+	"github.com/waitless/waitless/pkg/aws/secrets"
 	"github.com/waitless/waitless/pkg/aws/tasks"
 	"github.com/waitless/waitless/pkg/aws/wakes"
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/resume"
 )
 
 // Handler takes a batch of tasks and answers those that come again.
@@ -34,7 +39,7 @@ func New(getenv func(string) string) (Handler, error) {
 	env := environment.New(getenv)
 	config := env.AWS()
 	waits, wakeQueue, taskQueue := env.Text("WAITLESS_WAITS_TABLE"), env.Text("WAITLESS_WAKE_QUEUE"), env.Text("WAITLESS_TASK_QUEUE")
-	eventBus := env.Text("WAITLESS_EVENT_BUS")
+	key, eventBus := env.Text("WAITLESS_TOKEN_KEY"), env.Text("WAITLESS_EVENT_BUS")
 	names := tasks.Names{
 		Stack: env.Text("WAITLESS_STACK"), Functions: env.Pairs("WAITLESS_FUNCTIONS"), Callable: env.List("WAITLESS_CALLABLE_FUNCTIONS"),
 	}
@@ -48,17 +53,37 @@ func New(getenv func(string) string) (Handler, error) {
 		return nil, err
 	}
 	functions, fresh := tasks.NewClient(config)
+	table := dynamo.NewWaits(dynamodb.NewFromConfig(config), waits)
 	e := engine.New(engine.Config{
-		Outcomes: dynamo.NewWaits(dynamodb.NewFromConfig(config), waits), Wakes: sender, Now: time.Now,
+		Outcomes: table, Wakes: sender, Now: time.Now,
 		Tasks: tasks.New(tasks.Config{Client: functions, Names: names, Now: time.Now, Longest: longestCall}),
 	})
+	d := deliverer{
+		keys:       &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: key, Now: time.Now},
+		deliveries: resume.Deliveries{Foreign: table, Recipients: &recipients.Recipients{StepFunctions: sfn.NewFromConfig(config), Durable: functions}, Now: time.Now},
+	}
 	receiver := &tasks.Receiver{
 		Receiver: queue.Receiver{Client: queues, URL: taskQueue, Now: time.Now, Log: log, Line: "task"},
 		Run:      e.RunTask,
 		Ends:     &bus.Bus{Client: eventbridge.NewFromConfig(config), Name: eventBus},
+		Deliver:  d.deliver,
 	}
 	return func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
 		fresh()
 		return receiver.Handle(ctx, event)
 	}, nil
+}
+
+// deliverer reads the token keys when there is something to deliver: the tokens
+// of others are sealed with them.
+type deliverer struct {
+	keys       *secrets.Keys
+	deliveries resume.Deliveries
+}
+
+func (d deliverer) deliver(ctx context.Context, handle string, sent time.Time) (putBack time.Time, err error) {
+	if d.deliveries.Keys, err = d.keys.Get(ctx); err != nil {
+		return time.Time{}, err
+	}
+	return d.deliveries.Deliver(ctx, handle, sent)
 }

@@ -1,0 +1,194 @@
+package dynamo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// WaitsIndex is the name of the index that lists the waits of somebody else's
+// engine. Its attributes are x and t, as those of [ExecutionsIndex]; t is the
+// instant when the wait was opened, then its handle. It projects nothing: what
+// closes a token would else be written twice.
+const WaitsIndex = "Waits"
+
+// Open implements [resume.ForeignWaits]. It is one write, and one of the index.
+func (w *Waits) Open(ctx context.Context, handle string, wait resume.ForeignWait) (resume.ForeignWait, error) {
+	after, _, err := w.update(ctx, tokenKey(handle), update{
+		op:         "open a foreign wait",
+		expression: "SET f = :wait, x = :shard, t = :age, expires = :expires",
+		condition:  "attribute_not_exists(f)",
+		values: item{
+			":wait": binaryOf(wait.Encode()), ":expires": expiryOf(wait.Expires),
+			":shard": shardKey(shardOf(handle)), ":age": binaryOf(ageKey(handle, wait)),
+		},
+	})
+	if err != nil {
+		return resume.ForeignWait{}, err
+	}
+	return decodeWait(after)
+}
+
+// shardOf spreads waits over the index.
+func shardOf(handle string) int { return int(crc32.ChecksumIEEE([]byte(handle)) % shards) }
+
+func ageKey(handle string, wait resume.ForeignWait) []byte {
+	return append(startKey(wait.Opened), handle...)
+}
+
+// ForeignWait implements [resume.ForeignWaits].
+func (w *Waits) ForeignWait(ctx context.Context, handle string) (resume.ForeignWait, token.Record, error) {
+	found, err := w.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &w.table, Key: tokenKey(handle), ConsistentRead: aws.Bool(true)})
+	if err != nil {
+		return resume.ForeignWait{}, token.Record{}, waitsError("read a foreign wait", err)
+	}
+	wait, err := decodeWait(found.Item)
+	if err != nil {
+		return resume.ForeignWait{}, token.Record{}, err
+	}
+	record, err := decodeRecord(found.Item)
+	return wait, record, err
+}
+
+// Deliver implements [resume.ForeignWaits].
+func (w *Waits) Deliver(ctx context.Context, handle string, delivery resume.Delivery) error {
+	after, _, err := w.update(ctx, tokenKey(handle), update{
+		op:         "note a delivery",
+		expression: "SET d = :delivery REMOVE x, t",
+		condition:  "attribute_exists(f) AND attribute_not_exists(d)",
+		values:     item{":delivery": textValue(string(delivery))},
+	})
+	if err != nil {
+		return err
+	}
+	_, err = decodeWait(after)
+	return err
+}
+
+// List implements [resume.ForeignWaits]. What it lists may lag behind by a
+// moment; what it says of each wait does not.
+func (w *Waits) List(ctx context.Context, after string, limit int) ([]resume.ForeignWait, error) {
+	last, err := w.ageOf(ctx, after)
+	if err != nil {
+		return nil, err
+	}
+	var waits []resume.ForeignWait
+	for len(waits) < limit {
+		page, err := w.oldest(ctx, last, limit-len(waits))
+		if err != nil || len(page) == 0 {
+			return waits, err
+		}
+		listed, err := w.undelivered(ctx, page)
+		if err != nil {
+			return nil, err
+		}
+		waits, last = append(waits, listed...), bytesOf(page[len(page)-1][attrStart])
+	}
+	return waits, nil
+}
+
+// ageOf is where the wait stands in the index, or stood before its delivery.
+func (w *Waits) ageOf(ctx context.Context, handle string) ([]byte, error) {
+	if handle == "" {
+		return nil, nil
+	}
+	wait, _, err := w.ForeignWait(ctx, handle)
+	if err != nil {
+		return nil, fmt.Errorf("list foreign waits after %s: %w", handle, err)
+	}
+	return ageKey(handle, wait), nil
+}
+
+// oldest are at most limit entries of the index, those behind the last one.
+func (w *Waits) oldest(ctx context.Context, last []byte, limit int) ([]item, error) {
+	var entries []item
+	for shard := range shards {
+		input := &dynamodb.QueryInput{
+			TableName: &w.table, IndexName: aws.String(WaitsIndex), Limit: limitOf(limit),
+			KeyConditionExpression:    aws.String("x = :x"),
+			ExpressionAttributeValues: item{":x": shardKey(shard)},
+		}
+		if last != nil {
+			*input.KeyConditionExpression += " AND t > :t"
+			input.ExpressionAttributeValues[":t"] = binaryOf(last)
+		}
+		page, err := w.client.Query(ctx, input) // one is enough: entries are small
+		if err != nil {
+			return nil, waitsError("list foreign waits", err)
+		}
+		entries = append(entries, page.Items...)
+	}
+	slices.SortFunc(entries, func(a, b item) int { return bytes.Compare(bytesOf(a[attrStart]), bytesOf(b[attrStart])) })
+	return entries[:min(len(entries), int(*limitOf(limit)))], nil
+}
+
+// undelivered are the waits of those entries, without those delivered since.
+func (w *Waits) undelivered(ctx context.Context, entries []item) ([]resume.ForeignWait, error) {
+	found := map[string]item{}
+	for some := range slices.Chunk(entries, mostKeys) {
+		if err := w.collect(ctx, some, found); err != nil {
+			return nil, waitsError("list foreign waits", err)
+		}
+	}
+	var waits []resume.ForeignWait
+	for _, entry := range entries {
+		wait, err := decodeWait(found[textOf(entry[attrKey])])
+		switch {
+		case errors.Is(err, resume.ErrNoWait): // it expired
+		case err != nil:
+			return nil, err
+		case wait.Delivery == "":
+			waits = append(waits, wait)
+		}
+	}
+	return waits, nil
+}
+
+// mostKeys is how many items DynamoDB reads in one call.
+const mostKeys = 100
+
+// collect reads the items of those entries, by their keys.
+func (w *Waits) collect(ctx context.Context, entries []item, found map[string]item) error {
+	keys := make([]item, len(entries))
+	for i, entry := range entries {
+		keys[i] = item{attrKey: entry[attrKey]}
+	}
+	left := map[string]types.KeysAndAttributes{w.table: {Keys: keys, ConsistentRead: aws.Bool(true)}}
+	for len(left) > 0 { // of large items not all come at once
+		page, err := w.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: left})
+		if err != nil {
+			return err
+		}
+		for _, each := range page.Responses[w.table] {
+			found[textOf(each[attrKey])] = each
+		}
+		left = page.UnprocessedKeys
+	}
+	return nil
+}
+
+// decodeWait reads the wait from the attributes of its token.
+func decodeWait(attributes item) (resume.ForeignWait, error) {
+	stored, ok := attributes[attrWait]
+	if !ok {
+		return resume.ForeignWait{}, resume.ErrNoWait
+	}
+	handle := strings.TrimPrefix(textOf(attributes[attrKey]), "T")
+	wait, err := resume.DecodeForeignWait(handle, bytesOf(stored))
+	if err != nil {
+		return resume.ForeignWait{}, fmt.Errorf("table Waits: wait %s: %w", handle, err)
+	}
+	wait.Delivery = resume.Delivery(textOf(attributes[attrSent]))
+	return wait, nil
+}

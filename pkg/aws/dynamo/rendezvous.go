@@ -1,0 +1,114 @@
+package dynamo
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/resume"
+)
+
+// Attributes of a job's item. Each waiter has one of its own: a map of them
+// would have to be there before the first one could be put into it.
+const (
+	attrEnd      = "e" // the latest end that was seen
+	attrEndAt    = "s" // its instant, in nanoseconds since 1970
+	waiterPrefix = "w" // and a handle
+)
+
+// Bind implements [resume.Rendezvous]. It is a second write for a wait that is
+// to be kept less long than an earlier one.
+func (w *Waits) Bind(ctx context.Context, key jobs.Key, waiter resume.Waiter, expires time.Time) (resume.Meeting, error) {
+	change := update{
+		op: "bind a token to job " + key.Name, names: map[string]string{"#w": waiterPrefix + waiter.Handle},
+		values: item{":waiter": binaryOf(waiter.Encode()), ":expires": expiryOf(expires)},
+	}
+	later, earlier := change, change
+	later.expression, later.condition = "SET #w = :waiter, expires = :expires", "attribute_not_exists(expires) OR expires <= :expires"
+	earlier.expression, earlier.condition = "SET #w = :waiter", "expires > :expires"
+	for { // again only if somebody changed the expiry between the two
+		for _, change := range []update{later, earlier} {
+			if after, ok, err := w.update(ctx, jobKey(key), change); err != nil || ok {
+				return meetingOf(after, err)
+			}
+		}
+	}
+}
+
+// Note implements [resume.Rendezvous].
+func (w *Waits) Note(ctx context.Context, key jobs.Key, end jobs.Sighting, expires time.Time) (resume.Meeting, error) {
+	after, _, err := w.update(ctx, jobKey(key), update{
+		op:         "note the end of job " + key.Name,
+		expression: "SET e = :end, s = :at, expires = if_not_exists(expires, :expires)",
+		condition:  "attribute_not_exists(s) OR s <= :at",
+		values:     item{":end": binaryOf(resume.EncodeEnd(end)), ":at": nanosecondOf(end.At), ":expires": expiryOf(expires)},
+	})
+	return meetingOf(after, err)
+}
+
+// Release implements [resume.Rendezvous].
+func (w *Waits) Release(ctx context.Context, key jobs.Key, handles []string) error {
+	const together = 100 // an expression has a limit of 4 KB
+	for some := range slices.Chunk(handles, together) {
+		names, paths := map[string]string{}, make([]string, len(some))
+		for i, handle := range some {
+			paths[i] = "#" + strconv.Itoa(i)
+			names[paths[i]] = waiterPrefix + handle
+		}
+		if _, _, err := w.update(ctx, jobKey(key), update{
+			op:         "release those who waited for job " + key.Name,
+			expression: "REMOVE " + strings.Join(paths, ", "), names: names,
+			condition: "attribute_exists(k)", // or it would make an item that never expires
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// jobKey is of no other job: no part but the last one has a colon.
+func jobKey(key jobs.Key) item {
+	text := "J"
+	for _, part := range []string{key.Kind, key.Account, key.Region} {
+		text += colons.Replace(part) + ":"
+	}
+	return item{attrKey: textValue(text + key.Name)}
+}
+
+var colons = strings.NewReplacer("%", "%25", ":", "%3A")
+
+// meetingOf puts a meeting together from the attributes of a job's item.
+func meetingOf(attributes item, err error) (resume.Meeting, error) {
+	var m resume.Meeting
+	if err != nil {
+		return m, err
+	}
+	for name, value := range attributes {
+		handle, ok := strings.CutPrefix(name, waiterPrefix)
+		if !ok {
+			continue
+		}
+		waiter, err := resume.DecodeWaiter(handle, bytesOf(value))
+		if err != nil {
+			return resume.Meeting{}, jobError(attributes, err)
+		}
+		m.Waiters = append(m.Waiters, waiter)
+	}
+	slices.SortFunc(m.Waiters, func(a, b resume.Waiter) int { return strings.Compare(a.Handle, b.Handle) })
+	if value, ok := attributes[attrEnd]; ok {
+		end, err := resume.DecodeEnd(bytesOf(value))
+		if err != nil {
+			return resume.Meeting{}, jobError(attributes, err)
+		}
+		m.End = &end
+	}
+	return m, nil
+}
+
+func jobError(attributes item, err error) error {
+	return fmt.Errorf("table Waits: item %s: %w", textOf(attributes[attrKey]), err)
+}

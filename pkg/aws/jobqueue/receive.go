@@ -1,0 +1,85 @@
+package jobqueue
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/waitless/waitless/pkg/aws/queue"
+	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// Receiver hands what is in the queue to the use cases, side by side. The log
+// gets one line a message. All fields are required.
+type Receiver struct {
+	queue.Receiver
+	// Observe is [resume.Jobs.Observe], and Reconcile [resume.Jobs.Reconcile].
+	Observe   func(ctx context.Context, event []byte) error
+	Reconcile func(ctx context.Context, poll resume.Poll) error
+	// Polls sends a poll again that came before it was due.
+	Polls resume.Polls
+}
+
+// Handle handles one batch. What is neither event nor poll is dropped; a poll
+// of a newer release comes again.
+func (r *Receiver) Handle(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
+	var groups [][]queue.Work
+	for _, m := range queue.Messages(event) {
+		groups = append(groups, []queue.Work{r.work(m)})
+	}
+	return r.Receiver.Handle(ctx, groups), nil
+}
+
+func (r *Receiver) work(m queue.Message) queue.Work {
+	parsed, err := read(m.Body)
+	switch {
+	case err != nil:
+		return queue.Unreadable(m, errors.Is(err, errNewer), err)
+	case parsed.Poll != nil:
+		return r.reconcile(m, parsed.Poll.poll())
+	}
+	return r.observe(m, parsed)
+}
+
+// observe: an event may end no job, or be none that can be read. It would be no
+// better the next time.
+func (r *Receiver) observe(m queue.Message, event message) queue.Work {
+	note := ""
+	do := func(ctx context.Context) (time.Time, error) {
+		err := r.Observe(ctx, []byte(m.Body))
+		switch {
+		case errors.Is(err, jobs.ErrNoEnd):
+			note, err = "no end of a job", nil
+		case errors.Is(err, resume.ErrNoEvent):
+			note, err = err.Error(), nil
+		}
+		return time.Time{}, err
+	}
+	return queue.Work{
+		Message: m, Do: do,
+		Attrs: []slog.Attr{slog.String("event", event.ID), slog.String("source", event.Source), slog.String("detail_type", event.DetailType)},
+		After: func() []slog.Attr {
+			if note == "" {
+				return nil
+			}
+			return []slog.Attr{slog.String("note", note)}
+		},
+	}
+}
+
+func (r *Receiver) reconcile(m queue.Message, poll resume.Poll) queue.Work {
+	do := func(ctx context.Context) (time.Time, error) {
+		if r.Now().Before(poll.Due) {
+			return time.Time{}, r.Polls.Send(ctx, poll)
+		}
+		return time.Time{}, r.Reconcile(ctx, poll)
+	}
+	return queue.Work{Message: m, Do: do, Attrs: []slog.Attr{
+		slog.String("kind", poll.Key.Kind), slog.String("job", poll.Key.Name), slog.String("token", token.Mask(poll.Waiter.Handle)), slog.Int("poll", poll.Number),
+	}}
+}

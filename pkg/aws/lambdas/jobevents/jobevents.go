@@ -1,0 +1,60 @@
+// Package jobevents composes the function that takes job events, and looks at jobs whose events never come. It may
+// change between releases.
+package jobevents
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/waitless/waitless/pkg/aws/dynamo"
+	"github.com/waitless/waitless/pkg/aws/jobqueue"
+	"github.com/waitless/waitless/pkg/aws/lambdas/environment"
+	"github.com/waitless/waitless/pkg/aws/queue"
+	"github.com/waitless/waitless/pkg/aws/services"
+	"github.com/waitless/waitless/pkg/aws/tasks/deliveries"
+	"github.com/waitless/waitless/pkg/aws/wakes"
+	"github.com/waitless/waitless/pkg/resume"
+)
+
+// Handler takes a batch of job events and polls, and answers those that come again.
+type Handler func(context.Context, events.SQSEvent) (events.SQSEventResponse, error)
+
+// needs is how much of its time the function keeps for one message: a description, and a few writes.
+const needs = 5 * time.Second
+
+// New composes the function from its environment.
+func New(getenv func(string) string) (Handler, error) {
+	env := environment.New(getenv)
+	config := env.AWS()
+	waits, account := env.Text("WAITLESS_WAITS_TABLE"), env.Text("WAITLESS_ACCOUNT")
+	wakeQueue, taskQueue, jobQueue := env.Text("WAITLESS_WAKE_QUEUE"), env.Text("WAITLESS_TASK_QUEUE"), env.Text("WAITLESS_JOB_QUEUE")
+	if err := env.Err(); err != nil {
+		return nil, err
+	}
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	queues, table := sqs.NewFromConfig(config), dynamo.NewWaits(dynamodb.NewFromConfig(config), waits)
+	sender, err := wakes.New(wakes.Config{Client: queues, URL: wakeQueue, Now: time.Now, Log: log})
+	if err != nil {
+		return nil, err
+	}
+	polls := &jobqueue.Queue{Client: queues, URL: jobQueue, Now: time.Now}
+	told := wakes.ForTokens(sender, &deliveries.Queue{Client: queues, URL: taskQueue})
+	observer := resume.NewJobs(resume.JobsConfig{
+		// It closes tokens by their handles, so it needs no key.
+		Tokens:   resume.New(resume.Config{Outcomes: table, Wakes: told, Now: time.Now}),
+		Outcomes: table, Wakes: told, Rendezvous: table, Foreign: table, Services: services.New(config), Polls: polls,
+		Account: account, Region: config.Region, Now: time.Now,
+		Warn: func(err error) { log.Warn("job", "error", err.Error()) },
+	})
+	receiver := &jobqueue.Receiver{
+		Receiver: queue.Receiver{Client: queues, URL: jobQueue, Now: time.Now, Log: log, Line: "job", Needs: needs},
+		Observe:  observer.Observe, Reconcile: observer.Reconcile, Polls: polls,
+	}
+	return receiver.Handle, nil
+}

@@ -1,0 +1,84 @@
+// Package startjob composes the function StartJob, also known as SubmitJob. It may change between releases; what
+// the function takes and answers does not.
+package startjob
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/waitless/waitless/pkg/aws/dynamo"
+	"github.com/waitless/waitless/pkg/aws/jobqueue"
+	"github.com/waitless/waitless/pkg/aws/lambdas"
+	"github.com/waitless/waitless/pkg/aws/lambdas/environment"
+	"github.com/waitless/waitless/pkg/aws/secrets"
+	"github.com/waitless/waitless/pkg/aws/services"
+	"github.com/waitless/waitless/pkg/aws/tasks/deliveries"
+	"github.com/waitless/waitless/pkg/aws/wakes"
+	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// New composes the function from its environment.
+func New(getenv func(string) string) (lambdas.Call, error) {
+	env := environment.New(getenv)
+	config := env.AWS()
+	waits, key := env.Text("WAITLESS_WAITS_TABLE"), env.Text("WAITLESS_TOKEN_KEY")
+	wakeQueue, taskQueue, jobQueue := env.Text("WAITLESS_WAKE_QUEUE"), env.Text("WAITLESS_TASK_QUEUE"), env.Text("WAITLESS_JOB_QUEUE")
+	account, callbackURL := env.Text("WAITLESS_ACCOUNT"), env.Text("WAITLESS_CALLBACK_URL")
+	if err := env.Err(); err != nil {
+		return lambdas.Call{}, err
+	}
+	queues, table := sqs.NewFromConfig(config), dynamo.NewWaits(dynamodb.NewFromConfig(config), waits)
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	sender, err := wakes.New(wakes.Config{Client: queues, URL: wakeQueue, Now: time.Now, Log: log})
+	if err != nil {
+		return lambdas.Call{}, err
+	}
+	s := starter{
+		keys: &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: key, Now: time.Now},
+		jobs: resume.JobsConfig{
+			Outcomes: table, Wakes: wakes.ForTokens(sender, &deliveries.Queue{Client: queues, URL: taskQueue}), Rendezvous: table, Foreign: table,
+			Services: services.New(config), Polls: &jobqueue.Queue{Client: queues, URL: jobQueue, Now: time.Now},
+			Account: account, Region: config.Region, CallbackBase: callbackURL, Now: time.Now,
+			Warn: func(err error) { log.Warn("job", "error", err.Error()) },
+		},
+	}
+	return lambdas.NewCall(s.start, attrs), nil
+}
+
+type starter struct {
+	keys *secrets.Keys
+	jobs resume.JobsConfig
+}
+
+// start reads the token keys only if there is a token: the tutorial's job has none, and needs no right on them.
+func (s starter) start(ctx context.Context, input []byte) ([]byte, error) {
+	request, err := jobs.ParseStart(input)
+	if err != nil {
+		return nil, err
+	}
+	var keys token.Keys
+	if request.Token+request.TaskToken+request.CallbackID != "" {
+		if keys, err = s.keys.Get(ctx); err != nil {
+			return nil, err
+		}
+	}
+	config := s.jobs
+	config.Tokens = resume.New(resume.Config{Keys: keys, Outcomes: config.Outcomes, Wakes: config.Wakes, Now: config.Now})
+	return resume.NewJobs(config).StartJob(ctx, input)
+}
+
+// attrs tell which job it is; its callback URL has a token in it.
+func attrs(answer []byte) []slog.Attr {
+	started := jobs.StartAnswer{Kind: jobs.KindSimulated}
+	_ = json.Unmarshal(answer, &started) // our own answer; a log line is no reason to fail
+	return []slog.Attr{slog.String("kind", started.Kind), slog.String("job_id", started.ID), slog.String("status", "started")}
+}

@@ -1,0 +1,119 @@
+// Package recipients hands outcomes to the engines of others that wait for
+// them: AWS Step Functions, by its task tokens, and durable functions of AWS
+// Lambda, by their callback ids.
+//
+// This package may change between releases.
+package recipients
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	lambdatypes "github.com/aws/aws-sdk-go-v2/service/lambda/types"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/smithy-go"
+
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// StepFunctions is the part of a client of Step Functions that this package
+// uses.
+type StepFunctions interface {
+	SendTaskSuccess(context.Context, *sfn.SendTaskSuccessInput, ...func(*sfn.Options)) (*sfn.SendTaskSuccessOutput, error)
+	SendTaskFailure(context.Context, *sfn.SendTaskFailureInput, ...func(*sfn.Options)) (*sfn.SendTaskFailureOutput, error)
+}
+
+// Durable is the part of a client of Lambda that this package uses.
+type Durable interface {
+	SendDurableExecutionCallbackSuccess(
+		context.Context, *lambda.SendDurableExecutionCallbackSuccessInput, ...func(*lambda.Options),
+	) (*lambda.SendDurableExecutionCallbackSuccessOutput, error)
+	SendDurableExecutionCallbackFailure(
+		context.Context, *lambda.SendDurableExecutionCallbackFailureInput, ...func(*lambda.Options),
+	) (*lambda.SendDurableExecutionCallbackFailureOutput, error)
+}
+
+// Recipients are those that these clients reach. It implements
+// [resume.Recipients]. Both fields are required.
+type Recipients struct {
+	StepFunctions StepFunctions
+	Durable       Durable
+}
+
+// ErrorInvalidOutput is what a state machine's task fails with whose output
+// Step Functions does not take for JSON.
+const ErrorInvalidOutput = "FnF.InvalidOutput"
+
+// gone are the errors of a recipient that waits no more: its wait ended or was
+// answered, or there never was one.
+var gone = map[resume.Recipient][]string{
+	resume.RecipientStepFunctions: {"TaskTimedOut", "TaskDoesNotExist", "InvalidToken"},
+	resume.RecipientDurable:       {"CallbackTimeoutException", "ResourceNotFoundException", "InvalidParameterValueException"},
+}
+
+// Deliver implements [resume.Recipients]. Its errors never hold the token.
+func (r *Recipients) Deliver(ctx context.Context, recipient resume.Recipient, theirs string, outcome token.Outcome) (resume.Delivery, error) {
+	var err error
+	switch recipient {
+	case resume.RecipientStepFunctions:
+		err = r.answerTask(ctx, theirs, outcome)
+	case resume.RecipientDurable:
+		err = r.answerCallback(ctx, theirs, outcome)
+	default:
+		return "", fmt.Errorf("deliver an outcome: this release knows no recipient %q", recipient)
+	}
+	refused, answered := errors.AsType[smithy.APIError](err)
+	switch {
+	case err == nil:
+		return resume.DeliverySent, nil
+	case answered && slices.Contains(gone[recipient], refused.ErrorCode()):
+		return resume.DeliveryGone, nil
+	}
+	return "", fmt.Errorf("deliver an outcome to %s: %s", recipient, without(theirs, err))
+}
+
+func (r *Recipients) answerTask(ctx context.Context, theirs string, outcome token.Outcome) error {
+	if outcome.Failed() {
+		return r.failTask(ctx, theirs, outcome)
+	}
+	output := outcome.Output.JSON()
+	_, err := r.StepFunctions.SendTaskSuccess(ctx, &sfn.SendTaskSuccessInput{TaskToken: &theirs, Output: &output})
+	if refused, ok := errors.AsType[smithy.APIError](err); ok && refused.ErrorCode() == "InvalidOutput" {
+		// It would be refused for ever, and nobody else ends that wait.
+		return r.failTask(ctx, theirs, token.Failure(ErrorInvalidOutput, refused.ErrorMessage()))
+	}
+	return err
+}
+
+// failTask: what is kept of a failure is less than the 256 and 32,768
+// characters that Step Functions takes.
+func (r *Recipients) failTask(ctx context.Context, theirs string, failure token.Outcome) error {
+	failure = failure.Cut()
+	_, err := r.StepFunctions.SendTaskFailure(ctx, &sfn.SendTaskFailureInput{TaskToken: &theirs, Error: &failure.Error, Cause: &failure.Cause})
+	return err
+}
+
+func (r *Recipients) answerCallback(ctx context.Context, theirs string, outcome token.Outcome) error {
+	if outcome.Failed() {
+		_, err := r.Durable.SendDurableExecutionCallbackFailure(ctx, &lambda.SendDurableExecutionCallbackFailureInput{
+			CallbackId: &theirs, Error: &lambdatypes.ErrorObject{ErrorType: &outcome.Error, ErrorMessage: &outcome.Cause},
+		})
+		return err
+	}
+	_, err := r.Durable.SendDurableExecutionCallbackSuccess(ctx, &lambda.SendDurableExecutionCallbackSuccessInput{
+		CallbackId: &theirs, Result: []byte(outcome.Output.JSON()),
+	})
+	return err
+}
+
+// without is the error's text, with nothing of the token in it: a service may
+// quote what it was asked, and the SDK the URL.
+func without(theirs string, err error) string {
+	return strings.NewReplacer(theirs, "...", url.PathEscape(theirs), "...", url.QueryEscape(theirs), "...").Replace(err.Error())
+}

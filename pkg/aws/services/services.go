@@ -1,0 +1,64 @@
+package services
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/batch"
+	"github.com/aws/aws-sdk-go-v2/service/databasemigrationservice"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/aws-sdk-go-v2/service/transcribe"
+
+	"github.com/waitless/waitless/pkg/jobs"
+)
+
+// Services are the clients of all services that run jobs. It implements
+// [resume.Services].
+type Services struct{ operations map[string]operation }
+
+// operation makes one call: JSON in, JSON out. The service is its name in the
+// errors.
+type operation func(ctx context.Context, service string, params []byte) ([]byte, error)
+
+// New makes the clients. What starts a job is repeated only when it did not
+// arrive: not every service knows that it was asked the same before.
+func New(config aws.Config) *Services {
+	starts := config.Copy()
+	starts.Retryer = unlessArrived
+	return &Services{map[string]operation{
+		"batch:SubmitJob":    call(batch.NewFromConfig(starts).SubmitJob),
+		"batch:DescribeJobs": call(batch.NewFromConfig(config).DescribeJobs),
+
+		"dms:StartReplicationTask":     call(databasemigrationservice.NewFromConfig(starts).StartReplicationTask),
+		"dms:DescribeReplicationTasks": call(databasemigrationservice.NewFromConfig(config).DescribeReplicationTasks),
+
+		"transcribe:StartTranscriptionJob": call(transcribe.NewFromConfig(starts).StartTranscriptionJob),
+		"transcribe:GetTranscriptionJob":   call(transcribe.NewFromConfig(config).GetTranscriptionJob),
+
+		"sfn:StartExecution":    call(sfn.NewFromConfig(starts).StartExecution),
+		"sfn:DescribeExecution": call(sfn.NewFromConfig(config).DescribeExecution),
+	}}
+}
+
+// Start implements [resume.Services].
+func (s *Services) Start(ctx context.Context, kind jobs.Kind, params []byte) ([]byte, error) {
+	return s.call(ctx, kind.Service, kind.Start, params)
+}
+
+// Describe implements [resume.Services].
+func (s *Services) Describe(ctx context.Context, kind jobs.Kind, params []byte) ([]byte, error) {
+	return s.call(ctx, kind.Service, kind.Describe, params)
+}
+
+func (s *Services) call(ctx context.Context, service, name string, params []byte) ([]byte, error) {
+	made, ok := s.operations[service+":"+name]
+	if !ok {
+		return nil, fmt.Errorf("operation %s of service %s: this release has no client for it", name, service)
+	}
+	answer, err := made(ctx, service, params)
+	if err != nil {
+		return nil, fmt.Errorf("%s:%s: %w", service, name, err)
+	}
+	return answer, nil
+}

@@ -1,0 +1,232 @@
+package services_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/waitless/waitless/pkg/aws/services"
+	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/resume"
+)
+
+// at are the clients of a server that answers as told, and notes the body of
+// what it was asked last.
+func at(t *testing.T, handler http.HandlerFunc) *services.Services {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return services.New(config(server.URL))
+}
+
+func config(endpoint string) aws.Config {
+	return aws.Config{
+		Region: "eu-central-1", BaseEndpoint: &endpoint, Credentials: aws.AnonymousCredentials{},
+		Retryer: func() aws.Retryer { return aws.NopRetryer{} },
+	}
+}
+
+// answers answers the same to everybody.
+func answers(status int, errorType, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/x-amz-json-1.1")
+		if errorType != "" {
+			w.Header().Set("X-Amzn-ErrorType", errorType)
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+var (
+	batchJob = jobs.Kind{Service: "batch", Start: "SubmitJob", Describe: "DescribeJobs"}
+	dmsTask  = jobs.Kind{Service: "dms", Start: "StartReplicationTask", Describe: "DescribeReplicationTasks"}
+)
+
+func TestParamsGoToTheServiceAndItsAnswerComesBack(t *testing.T) {
+	t.Parallel()
+	asked := make(chan string, 1)
+	s := at(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		asked <- r.URL.Path + " " + string(body)
+		answers(http.StatusOK, "", `{"jobArn":"arn:j","jobId":"j","jobName":"<n>"}`)(w, r)
+	})
+	params := `{"JobName":"<n>","jobQueue":"q","jobDefinition":"d","timeout":{"attemptDurationSeconds":60},"parameters":{"Key":"v"},"arrayProperties":{"size":2}}`
+	answer, err := s.Start(t.Context(), batchJob, []byte(params))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantJSON(t, string(answer), `{"JobArn":"arn:j","JobId":"j","JobName":"<n>"}`)
+	path, body, _ := strings.Cut(<-asked, " ")
+	if path != "/v1/submitjob" {
+		t.Errorf("path %s", path)
+	}
+	wantJSON(t, body, `{"jobName":"<n>","jobQueue":"q","jobDefinition":"d","timeout":{"attemptDurationSeconds":60},"parameters":{"Key":"v"},"arrayProperties":{"size":2}}`)
+}
+
+// Instants are texts, whatever the service counts in.
+func TestADescription(t *testing.T) {
+	t.Parallel()
+	s := at(t, answers(http.StatusOK, "", `{"ReplicationTasks":[{"ReplicationTaskArn":"arn:t","Status":"stopped","ReplicationTaskStartDate":1767225600.5}]}`))
+	answer, err := s.Describe(t.Context(), dmsTask, []byte(`{"Filters":[{"Name":"replication-task-arn","Values":["arn:t"]}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct{ ReplicationTasks []map[string]any }
+	if err := json.Unmarshal(answer, &got); err != nil || len(got.ReplicationTasks) != 1 {
+		t.Fatalf("%s: %v", answer, err)
+	}
+	if task := got.ReplicationTasks[0]; task["Status"] != "stopped" || task["ReplicationTaskStartDate"] != "2026-01-01T00:00:00.5Z" {
+		t.Errorf("%v", task)
+	}
+}
+
+func wantJSON(t *testing.T, got, want string) {
+	t.Helper()
+	var g, w map[string]any
+	if err := errors.Join(json.Unmarshal([]byte(got), &g), json.Unmarshal([]byte(want), &w)); err != nil {
+		t.Fatalf("%s: %v", got, err)
+	}
+	for key, value := range g {
+		if value == nil {
+			delete(g, key) // which the service did not answer
+		}
+	}
+	one, _ := json.Marshal(g)
+	other, _ := json.Marshal(w)
+	if string(one) != string(other) {
+		t.Errorf("got %s, want %s", one, other)
+	}
+}
+
+func TestWhatServicesRefuse(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		status    int
+		errorType string
+		want      resume.ServiceError
+	}{
+		"a wrong request":  {400, "ClientException", resume.ServiceError{Name: "batch.ClientException", Message: "no"}},
+		"a missing right":  {403, "AccessDeniedException", resume.ServiceError{Name: "batch.AccessDeniedException", Message: "no"}},
+		"throttled":        {400, "ThrottlingException", resume.ServiceError{Name: "batch.ThrottlingException", Message: "no", Again: true}},
+		"too many":         {429, "TooManyRequestsException", resume.ServiceError{Name: "batch.TooManyRequestsException", Message: "no", Again: true}},
+		"failed inside":    {500, "ServerException", resume.ServiceError{Name: "batch.ServerException", Message: "no", Again: true}},
+		"out of its order": {503, "ServiceUnavailable", resume.ServiceError{Name: "batch.ServiceUnavailable", Message: "no", Again: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := at(t, answers(tt.status, tt.errorType, `{"message":"no"}`)).Describe(t.Context(), batchJob, []byte(`{"jobs":["j"]}`))
+			got, ok := errors.AsType[*resume.ServiceError](err)
+			if !ok || *got != tt.want {
+				t.Errorf("error %v, want %+v", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestParamsThatNeverLeave(t *testing.T) {
+	t.Parallel()
+	s := at(t, func(http.ResponseWriter, *http.Request) { t.Error("the service was asked") })
+	const whole = `{"jobName":"n","jobQueue":"q","jobDefinition":"d"`
+	for params, want := range map[string]string{
+		whole + `,"retries":3}`:                      `a member "retries", which this operation of the service does not know`,
+		whole + `,"arrayProperties":{"siz":2}}`:      `a member "siz"`,
+		whole + `,"timeout":60}`:                     "member Timeout is a JSON number; the service wants",
+		whole + `,"tags":["a"]}`:                     "member Tags is a JSON array; the service wants an object",
+		whole + `,"propagateTags":"yes"}`:            "member PropagateTags is a JSON string; the service wants true or false",
+		whole + `,"dependsOn":{}}`:                   "the service wants an array",
+		whole + `,"schedulingPriorityOverride":"1"}`: "the service wants a number",
+		`{"jobName":7}`:                              "the service wants a text",
+		`{"jobName":"n"}`:                            "the params: missing required field, SubmitJobInput.JobQueue; missing required field, SubmitJobInput.JobDefinition",
+		``:                                           "missing required field, SubmitJobInput.JobName",
+		`[]`:                                         "the params are a JSON array; allowed: an object",
+		`"text"`:                                     "allowed: an object",
+		whole:                                        "not whole JSON",
+		whole + `} {}`:                               "more than one JSON value",
+		whole + `,}`:                                 "the params: invalid character",
+	} {
+		t.Run(params, func(t *testing.T) {
+			t.Parallel()
+			_, err := s.Start(t.Context(), batchJob, []byte(params))
+			got, ok := errors.AsType[*resume.ServiceError](err)
+			if !ok || got.Name != "batch.InvalidArgument" || got.Again || !strings.Contains(got.Message, want) || strings.Contains(got.Message, "\n") {
+				t.Errorf("error %v, want batch.InvalidArgument with %q", err, want)
+			}
+		})
+	}
+}
+
+// Nobody knows what became of a start whose answer is lost, so it is not made
+// again; one that was throttled is.
+func TestStartsAreRepeatedOnlyIfTheyDidNotArrive(t *testing.T) {
+	t.Parallel()
+	const params = `{"jobName":"n","jobQueue":"q","jobDefinition":"d"}`
+	hangUp := func(w http.ResponseWriter, _ *http.Request) {
+		connection, _, err := http.NewResponseController(w).Hijack()
+		if err == nil {
+			err = connection.Close()
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	for name, tt := range map[string]struct {
+		first http.HandlerFunc
+		calls int32
+	}{
+		"throttled":       {answers(http.StatusTooManyRequests, "TooManyRequestsException", "{}"), 2},
+		"failed inside":   {answers(http.StatusInternalServerError, "ServerException", "{}"), 1},
+		"no answer comes": {hangUp, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var calls atomic.Int32
+			s := at(t, func(w http.ResponseWriter, r *http.Request) {
+				if calls.Add(1) == 1 {
+					tt.first(w, r)
+					return
+				}
+				answers(http.StatusOK, "", `{"jobId":"j"}`)(w, r)
+			})
+			if _, err := s.Start(t.Context(), batchJob, []byte(params)); (err == nil) != (tt.calls == 2) || calls.Load() != tt.calls {
+				t.Errorf("%d calls, want %d; error %v", calls.Load(), tt.calls, err)
+			}
+		})
+	}
+}
+
+func TestAnUnknownOperation(t *testing.T) {
+	t.Parallel()
+	_, err := services.New(config("http://127.0.0.1:1")).Start(t.Context(), jobs.Kind{Service: "glue", Start: "StartJobRun"}, nil)
+	if err == nil || !strings.Contains(err.Error(), "StartJobRun of service glue: this release has no client for it") {
+		t.Errorf("error %v", err)
+	}
+	if _, ok := errors.AsType[*resume.ServiceError](err); ok {
+		t.Error("no service answered that")
+	}
+}
+
+// An error that no service answered says what was asked.
+func TestNobodyAnswers(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a local port, at once
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := "http://" + listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = services.New(config(url)).Describe(t.Context(), batchJob, []byte(`{"jobs":["j"]}`))
+	if _, answered := errors.AsType[*resume.ServiceError](err); err == nil || answered || !strings.Contains(err.Error(), "batch:DescribeJobs") {
+		t.Errorf("error %v", err)
+	}
+}

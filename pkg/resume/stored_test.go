@@ -1,0 +1,94 @@
+package resume_test
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/resume"
+)
+
+var (
+	storedAt  = time.Date(2026, 1, 31, 10, 0, 0, 123456789, time.UTC)
+	storedKey = jobs.Key{Kind: "batch-job", Account: "123456789012", Region: "eu-central-1", Name: "arn:aws:batch:eu-central-1:123456789012:job/a"}
+)
+
+// storedForm is what is stored, in its form, and how it is read.
+type storedForm struct {
+	value  any
+	stored []byte
+	read   func(data []byte) (any, error)
+}
+
+var storedForms = map[string]storedForm{
+	"a waiter":        storedWaiter(resume.Waiter{Handle: "EQEB", Run: jobs.Run{Name: "run", Since: storedAt}, JobID: "id"}),
+	"an empty waiter": storedWaiter(resume.Waiter{Handle: "EQEB"}),
+	"a failure":       storedEnd(jobs.Sighting{Status: jobs.StatusFailed, At: storedAt, Error: "Job.Failed", Cause: "\x00 é"}),
+	"a success": storedEnd(jobs.Sighting{
+		Status: jobs.StatusSuccess, At: storedAt, Run: "run", Began: storedAt.Add(-1), Output: json.RawMessage(`{"a":1}`),
+	}),
+	"a foreign wait": storedWait(resume.ForeignWait{
+		Handle: "EQEB", Recipient: resume.RecipientDurable, Sealed: []byte{0, 255}, Job: storedKey, JobID: "id",
+		Opened: storedAt, Deadline: storedAt.Add(1), Expires: storedAt.Add(2),
+	}),
+	"an empty foreign": storedWait(resume.ForeignWait{Handle: "EQEB"}),
+}
+
+func storedWaiter(w resume.Waiter) storedForm {
+	return storedForm{w, w.Encode(), func(data []byte) (any, error) { return resume.DecodeWaiter(w.Handle, data) }}
+}
+
+func storedEnd(end jobs.Sighting) storedForm {
+	return storedForm{end, resume.EncodeEnd(end), func(data []byte) (any, error) { return resume.DecodeEnd(data) }}
+}
+
+func storedWait(w resume.ForeignWait) storedForm {
+	return storedForm{w, w.Encode(), func(data []byte) (any, error) { return resume.DecodeForeignWait(w.Handle, data) }}
+}
+
+func TestWhatIsStoredComesBack(t *testing.T) {
+	t.Parallel()
+	for name, form := range storedForms {
+		if got, err := form.read(form.stored); err != nil || !reflect.DeepEqual(got, form.value) {
+			t.Errorf("%s came back as %+v, error %v; want %+v", name, got, err, form.value)
+		}
+	}
+}
+
+func TestWhatIsDamagedIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, form := range storedForms {
+		newer := append([]byte{2}, form.stored[1:]...)
+		damaged := [][]byte{nil, newer, append(form.stored[:len(form.stored):len(form.stored)], 0)}
+		for size := range form.stored {
+			damaged = append(damaged, form.stored[:size])
+		}
+		for _, data := range damaged {
+			if got, err := form.read(data); !errors.Is(err, resume.ErrDamaged) {
+				t.Errorf("%s: %x was read as %+v, error %v", name, data, got, err)
+			}
+		}
+	}
+}
+
+func TestTheKeysOfTwoJobsAreNeverTheSameBytes(t *testing.T) {
+	t.Parallel()
+	seen := map[string]jobs.Key{}
+	for _, key := range []jobs.Key{
+		{}, storedKey, {Kind: "a:b"}, {Kind: "a", Account: "b"}, {Kind: "a", Account: ":b"}, {Account: "a", Region: "b"}, {Name: "ab"},
+	} {
+		var e expr.Encoder
+		resume.EncodeKey(&e, key)
+		if other, taken := seen[string(e.Bytes())]; taken {
+			t.Errorf("%+v has the bytes of %+v", key, other)
+		}
+		seen[string(e.Bytes())] = key
+		if got := resume.DecodeKey(expr.NewDecoder(e.Bytes())); got != key {
+			t.Errorf("%+v came back as %+v", key, got)
+		}
+	}
+}
