@@ -198,6 +198,9 @@ func (s *server) serve(ctx context.Context, store *disk.Store, tasks *local.Task
 	}
 	config.Store, config.Keys, config.Clock, config.CallbackBase = store, store.Keys(), &local.Clock{}, s.base
 	system := local.New(config)
+	if err := system.TakeOver(ctx); err != nil { // before anybody tells of a job that it is to know
+		return errors.Join(storeError("take over store "+s.options.store, err), s.listener.Close())
+	}
 	own := storeHandler(system, store, s.log)
 	endSocket, err := serveSocket(ctx, s.options.store, own)
 	if err != nil {

@@ -199,7 +199,7 @@ func (c Command) clock(what string, skipTime bool) (*local.Clock, error) {
 }
 
 // tryTask is what to try when a task cannot be used.
-const tryTask = "--task NAME=exec:COMMAND"
+const tryTask = "--task NAME=exec:COMMAND, or --task ACTION=simulated"
 
 // resolveTasks finds every function of the flow before anything starts.
 func resolveTasks(what string, file flowFile, clock *local.Clock, definitions []string) (*local.Tasks, error) {
@@ -210,6 +210,9 @@ func resolveTasks(what string, file flowFile, clock *local.Clock, definitions []
 	tasks, err := local.NewTasks(clock, byName)
 	if err != nil {
 		return nil, unusableTasks(what, err)
+	}
+	if tasks.NeedAWS() && clock.IsVirtual() {
+		return nil, usageError(what, "jobs on AWS take real time, which --skip-time does not wait for", "--task ACTION=simulated, or leave out --skip-time")
 	}
 	if missing := unknownFunctions(what, file, tasks.Resolve(file.flow)); missing != nil {
 		return nil, missing

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/jobs"
@@ -144,7 +145,7 @@ func (s *System) pollAgain(ctx context.Context) error {
 		}
 		for _, poll := range page {
 			s.simulated.remember(poll)
-			poll.Number, poll.Due = 1, s.clock.Now()
+			poll.Number, poll.Due = 1, poll.Waiter.Run.Since.Add(resume.FirstPoll)
 			if err := (polls{s, s.store}).Send(ctx, poll); err != nil {
 				return err
 			}
@@ -249,7 +250,12 @@ func (s *simulatedServices) observe(event []byte) {
 }
 
 func (s *simulatedServices) remember(poll resume.Poll) {
+	run := poll.Waiter.Run
+	began, err := time.Parse(time.RFC3339Nano, run.Name) // as the service named it
+	if err != nil {
+		began = run.Since
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.played.Remember(poll.Key, poll.JobID, poll.Waiter.Run.Since)
+	s.played.Remember(poll.Key, poll.JobID, began)
 }
