@@ -36,6 +36,10 @@ type desk struct {
 	// sent are the outcomes that each recipient took, by its token.
 	sent  map[string][]token.Outcome
 	warns []error
+	// beats counts the heartbeats that each recipient took; beatsSent are the
+	// handles of those under way.
+	beats     map[string]int
+	beatsSent []string
 	// fails are the errors of the next effects of that name, in order.
 	fails map[string][]error
 	// dieAfter, unless 0, ends the process after so many effects more.
@@ -58,7 +62,7 @@ const (
 func newDesk(t *testing.T, store JobsStore, foreign bool) *desk {
 	t.Helper()
 	d := &desk{
-		T: t, raw: store, foreign: foreign, now: epoch, sent: map[string][]token.Outcome{}, fails: map[string][]error{},
+		T: t, raw: store, foreign: foreign, now: epoch, sent: map[string][]token.Outcome{}, beats: map[string]int{}, fails: map[string][]error{},
 		keys: token.Keys{Current: token.Key{ID: 7, Secret: []byte(strings.Repeat("k", token.SecretSize))}},
 	}
 	d.cloud = &cloud{desk: d, jobs: map[string]*job{}}
@@ -214,6 +218,27 @@ func (s deskRecipients) Deliver(_ context.Context, recipient resume.Recipient, t
 		return nil
 	})
 	return delivery, err
+}
+
+// Beat implements [resume.Recipients].
+func (s deskRecipients) Beat(_ context.Context, recipient resume.Recipient, theirs string) (delivery resume.Delivery, err error) {
+	if recipient != resume.RecipientStepFunctions && recipient != resume.RecipientDurable {
+		s.Errorf("recipient %q", recipient)
+	}
+	err = s.effect("beat", func() error {
+		if len(s.sent[theirs]) > 0 {
+			delivery = resume.DeliveryGone
+			return nil
+		}
+		s.beats[theirs]++
+		return nil
+	})
+	return delivery, err
+}
+
+// SendBeat implements [resume.Beats].
+func (d *desk) SendBeat(_ context.Context, handle string, _ time.Time) error {
+	return d.effect("send a heartbeat", func() error { d.beatsSent = append(d.beatsSent, handle); return nil })
 }
 
 // party is one who waits for a job.

@@ -102,6 +102,8 @@ func Jobs(t *testing.T, open func(t *testing.T) JobsStore) {
 		"a wake of an open foreign wait is kept while it is young": youngWake,
 		"a delivery that fails is tried again":                     deliveryFails,
 		"a recipient that waits no more":                           recipientGone,
+		"a heartbeat is handed on to who waits":                    heartbeatHandedOn,
+		"a heartbeat tells of a recipient that waits no more":      heartbeatGone,
 		"a wake of no foreign wait is dropped":                     wakeOfNothing,
 		"keys were replaced while somebody else's engine waited":   replacedKeys,
 	} {
