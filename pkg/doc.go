@@ -228,6 +228,7 @@
 // Choice: the last. The management API and job events are served if the port is on a loopback address, to requests that name that
 // address, and none that a browser sends for a page from elsewhere. Callback URLs and the API of 2019-03-15 are for everybody.
 //
-// Reason: who works on the machine has the store anyway, by its socket. A web page that the same person looks at does not, yet a
-// browser would carry its requests to 127.0.0.1, also under a name that the page's owner made for it.
+// Reason: a key would be one more thing to hand around on the machine of one person. A web page that the same person looks at is
+// somebody else, yet a browser would carry its requests to 127.0.0.1, also under a name that the page's owner made for it. Where
+// several people share a machine they share the port; the socket in the store's folder is for its owner alone.
 package pkg
