@@ -71,6 +71,7 @@ var answers = map[string]string{
 	"callback/echo":             `{"taskToken":"the token of the step"}`,
 	"third-party-callback/echo": `{"answerTo":"https://example.com/callbacks/the-token-of-the-step"}`,
 	"batch-callback/jobevents":  `{"batchItemFailures":[]}`,
+	"dms-callback/jobevents":    `{"batchItemFailures":[]}`,
 	"callback/interpreter":      `{"batchItemFailures":[{"itemIdentifier":"a-wake-of-a-newer-release"}]}`,
 	"callback/taskrunner":       `{"batchItemFailures":[{"itemIdentifier":"a-task-of-a-newer-release"}]}`,
 	"callback/api": `{"statusCode":200,"headers":{"Content-Type":"application/json"},"multiValueHeaders":null,"cookies":null,
