@@ -100,8 +100,8 @@ func hostOf(endpoint string) string {
 // checkBase refuses what no token can stand behind.
 func checkBase(what, base string) (string, error) {
 	parsed, err := url.Parse(base)
-	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" || parsed.RawQuery != "" || parsed.Fragment != "" {
-		return "", usageError(what, "callbacks cannot arrive at "+base+"; allowed: a URL without a query", "--base https://HOST, or "+callbackVariable)
+	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" || parsed.User != nil || strings.ContainsAny(base, "?# ") {
+		return "", usageError(what, "callbacks cannot arrive there; allowed: an http or https URL without a user, a query or a fragment", "--base https://HOST, or "+callbackVariable)
 	}
 	return strings.TrimSuffix(base, "/"), nil
 }
