@@ -97,7 +97,8 @@ func New(config Config) *System {
 		config.Observer = nobody{}
 	}
 	s := &System{
-		CallbackBase: config.CallbackBase, queue: newQueue(config.Clock), clock: config.Clock, workers: max(config.Workers, 1), simulated: &simulatedServices{clock: config.Clock},
+		CallbackBase: config.CallbackBase,
+		queue:        newQueue(config.Clock), clock: config.Clock, workers: max(config.Workers, 1), simulated: &simulatedServices{clock: config.Clock},
 		resolve: func(*fdl.Flow) []error { return nil }, provided: func(string) provider { return "" },
 	}
 	config.Tasks = s.withJobs(config.Tasks)
