@@ -9,6 +9,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
+	"path"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -43,7 +46,7 @@ func (c Command) devCommand() *cobra.Command {
 			"other commands), callback URLs, job events (POST " + eventPath + ", as EventBridge delivers them), and with\n" +
 			"--fnf-keys ReportTaskSucceeded and ReportTaskFailed of the API of 2019-03-15. What asks for neither a token nor\n" +
 			"a signature is for everybody on this machine, but not for pages in a browser, and served only if --listen is a\n" +
-			"loopback address.\n\n" +
+			"loopback address and callback URLs have one, too.\n\n" +
 			"Flows are started by `waitless start`. What waits when dev ends goes on with the next one.\n\n" +
 			"In the environment: " + callbackVariable + ", " + fnfVariable + `, {"id":"secret"} as --fnf-keys, and ` + secretVariable + ",\n" +
 			"which callbacks of a step with signed: true are signed with (whsec_..., Standard Webhooks).",
@@ -112,6 +115,9 @@ func (c Command) dev(ctx context.Context, o devOptions) (err error) {
 // readSecrets reads what requests are signed with.
 func (s *server) readSecrets(ctx context.Context) error {
 	c := s.command
+	if flag := s.options.fnfKeys; flag != "" && flag != "-" && !strings.HasPrefix(flag, "@") { // everybody may see arguments
+		return keysUnreadable()
+	}
 	if text := cmp.Or(s.options.fnfKeys, c.Getenv(fnfVariable)); text != "" {
 		keys, err := c.readObject(ctx, "dev", "--fnf-keys", text)
 		if err != nil {
@@ -133,9 +139,13 @@ func (s *server) readSecrets(ctx context.Context) error {
 func withoutText(err error) error {
 	var f *failure
 	if errors.As(err, &f) && f.exit == ExitUsage {
-		return usageError("dev", `--fnf-keys cannot be read; allowed: @FILE with {"id":"secret"}, or - for standard input`, "--fnf-keys @keys.json")
+		return keysUnreadable()
 	}
 	return err
+}
+
+func keysUnreadable() error {
+	return usageError("dev", `--fnf-keys cannot be read; allowed: @FILE with {"id":"secret"}, or - for standard input`, "--fnf-keys @keys.json")
 }
 
 func keysOf(object expr.Value) (map[string]string, error) {
@@ -196,8 +206,14 @@ func (s *server) address() *net.TCPAddr {
 
 func (s *server) url() string { return "http://" + s.listener.Addr().String() }
 
-// private: nobody but this machine reaches the listener.
-func (s *server) private() bool { return s.address().IP.IsLoopback() }
+// private: nobody but this machine reaches the listener. Where callbacks arrive
+// under another name, a proxy or a tunnel calls from this machine for everybody.
+func (s *server) private() bool {
+	base, err := url.Parse(s.base)
+	return err == nil && isLoopback(base.Hostname()) && s.address().IP.IsLoopback()
+}
+
+func isLoopback(host string) bool { return host == "localhost" || net.ParseIP(host).IsLoopback() }
 
 // serve works on the store until ctx ends.
 func (s *server) serve(ctx context.Context, store *disk.Store, tasks *local.Tasks) error {
@@ -244,7 +260,19 @@ func (s *server) handler(system *local.System, own http.Handler) http.Handler {
 	if s.private() {
 		mux.Handle("/", forThisMachine(own))
 	}
-	return mux
+	return withoutRedirects(mux)
+}
+
+// withoutRedirects keeps the mux from answering a path that is not clean with
+// the place of the clean one, because a token may stand in it.
+func withoutRedirects(mux http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped {
+			http.Error(w, "there is nothing here", http.StatusNotFound)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
 
 // forThisMachine refuses what a page in a browser sends: one of another origin,
@@ -256,12 +284,26 @@ func forThisMachine(next http.Handler) http.Handler {
 		if name, _, err := net.SplitHostPort(r.Host); err == nil {
 			host = name
 		}
-		if ip := net.ParseIP(strings.Trim(host, "[]")); host != "localhost" && !ip.IsLoopback() {
-			http.Error(w, "this API is for the machine itself: use its loopback address", http.StatusForbidden)
+		if !isLoopback(strings.Trim(host, "[]")) || isForwarded(r.Header) || isOfAPage(r.Header) {
+			http.Error(w, "this API is for the machine itself: use its loopback address, without a proxy or a page in between", http.StatusForbidden)
 			return
 		}
 		protected.ServeHTTP(w, r)
 	})
+}
+
+// isForwarded: somebody sent it to a proxy on this machine.
+func isForwarded(header http.Header) bool {
+	return slices.ContainsFunc([]string{"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip"}, func(name string) bool {
+		return header.Get(name) != ""
+	})
+}
+
+// isOfAPage: a page of another origin sent it, which may not even learn whether
+// there is something.
+func isOfAPage(header http.Header) bool {
+	site := header.Get("Sec-Fetch-Site")
+	return site != "" && site != "none" && site != "same-origin"
 }
 
 // devReport is the JSON of dev; schema/dev.json describes it.
@@ -305,7 +347,8 @@ func (s *server) announce() error {
 // serveListener answers requests until the function that it answers is called.
 func serveListener(ctx context.Context, listener net.Listener, handler http.Handler) (end func()) {
 	const patience = 10 * time.Second
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: patience}
+	// Whoever has no token yet may be read as well, but not for ever.
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: patience, ReadTimeout: 3 * patience, IdleTimeout: 12 * patience}
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)

@@ -132,6 +132,26 @@ func (d *devProcess) post(url, body string, header ...string) (int, string) {
 	return response.StatusCode, string(text)
 }
 
+// ask gets what is there, and goes nowhere else.
+func (d *devProcess) ask(url, header, value string) (int, string) {
+	d.t.Helper()
+	request, err := http.NewRequestWithContext(d.t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	request.Header.Set(header, value)
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return response.StatusCode, string(text)
+}
+
 // stoppedEvent is the event of the end of the replication task.
 func stoppedEvent(t *testing.T) string {
 	t.Helper()
@@ -175,7 +195,7 @@ func (d *devProcess) resumesByCallback() {
 	d.t.Helper()
 	d.do("start", "../../events/third-party-callback/flow.yaml", "--name", "asked")
 	text := d.until(`(\S+\.\S{43}) `, "tokens", "list", "--unmask")
-	url := strings.TrimSpace(d.do("tokens", "url", text, "--base", strings.TrimSuffix(d.says.Callbacks, "/callbacks/")))
+	url := strings.TrimSpace(d.do("tokens", "url", text))
 	history := d.do("history", "third-party-callback/asked", "--unmask")
 	if !strings.HasPrefix(url, d.says.API+"/callbacks/") || !strings.Contains(history, url) {
 		d.t.Errorf("the URL is %s, dev says %s, and the flow has another:\n%s", url, d.says.Callbacks, history)
@@ -235,6 +255,14 @@ func TestDevIsForThisMachine(t *testing.T) {
 			t.Errorf("%s: %d %s", name, status, body)
 		}
 	}
+	for name, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "X-Forwarded-For": "203.0.113.7", "Forwarded": "for=203.0.113.7"} {
+		if status, body := d.ask(d.says.API+"/executions", name, value); status != http.StatusForbidden {
+			t.Errorf("%s: %d %s", name, status, body)
+		}
+	}
+	if status, body := d.ask(d.says.API+"/executions", "Accept", "*/*"); status != http.StatusOK {
+		t.Errorf("from this machine: %d %s", status, body)
+	}
 	if status, body := d.post(d.says.API+"/", "{}"); status != http.StatusNotFound {
 		t.Errorf("without keys there is an API of 2019-03-15: %d %s", status, body)
 	}
@@ -272,6 +300,44 @@ func TestDevWhereOthersReachIt(t *testing.T) {
 		handler.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader("{}")))
 		if answer.Code != want.status || !strings.Contains(answer.Body.String(), want.says) {
 			t.Errorf("%s: %d %s; want %d, %q", path, answer.Code, answer.Body, want.status, want.says)
+		}
+	}
+}
+
+func TestDevNeedsKeysThatAreSome(t *testing.T) {
+	t.Parallel()
+	for _, keys := range []string{"{}", `{"id":1}`, "a-secret"} {
+		env := inStore(t)
+		env[fnfVariable] = keys
+		got := doWith(t, "", env, "dev", "--listen", "127.0.0.1:0")
+		if got.exit != ExitUsage || !strings.Contains(got.stderr, "--fnf-keys") || strings.Contains(got.stderr, "a-secret") {
+			t.Errorf("%s: %+v", keys, got)
+		}
+	}
+}
+
+// Where callbacks arrive under another name, whoever hands them on calls from
+// this machine.
+func TestDevBehindAProxy(t *testing.T) {
+	t.Parallel()
+	d := startDev(t, program(t), inStore(t), "--base", "https://example.com/x")
+	if d.says.API != "" || d.says.JobEvents != "" || d.says.Callbacks != "https://example.com/x/callbacks/" {
+		t.Errorf("it says %+v", d.says)
+	}
+	d.do("start", "../../events/third-party-callback/flow.yaml", "--name", "asked")
+	text := d.until(`(\S+\.\S{43}) `, "tokens", "list", "--unmask")
+	if url := d.do("tokens", "url", text); url != d.says.Callbacks+text+"\n" {
+		t.Errorf("the URL is %s; dev says %s", url, d.says.Callbacks)
+	}
+}
+
+// A token stands in no place to go to, whatever its path looks like.
+func TestDevNamesNoPlace(t *testing.T) {
+	t.Parallel()
+	d := startDev(t, program(t), inStore(t))
+	for _, path := range []string{"//callbacks/a.token", "/callbacks/./a.token", "/callbacks/a.token/", "//tokens/a.token"} {
+		if status, body := d.ask(d.says.API+path, "Accept", "*/*"); status != http.StatusNotFound || strings.Contains(body, "a.token") {
+			t.Errorf("%s: %d %s", path, status, body)
 		}
 	}
 }

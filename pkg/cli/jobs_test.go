@@ -160,8 +160,11 @@ func TestTokensURL(t *testing.T) {
 	if got := doWith(t, "", env, "tokens", "url", text); got.stdout != "https://example.org/callbacks/"+text+"\n" {
 		t.Errorf("by the environment: %+v", got)
 	}
-	for name, args := range map[string][]string{"a forged token": {"a.forgery"}, "a base that is none": {text, "--base", "host"}} {
-		if got := doWith(t, "", env, append([]string{"tokens", "url"}, args...)...); got.exit != ExitUsage || !strings.Contains(got.stderr, "\ntry: ") {
+	for name, args := range map[string][]string{"a forged token": {"a.forgery"}, "a base that is none": {text, "--base", "host"},
+		"a base with a query": {text, "--base", "http://host?"}, "a base with a fragment": {text, "--base", "http://host#"},
+		"a base with a user": {text, "--base", "http://user:password@host"}} {
+		if got := doWith(t, "", env, append([]string{"tokens", "url"}, args...)...); got.exit != ExitUsage || !strings.Contains(got.stderr, "\ntry: ") ||
+			strings.Contains(got.stderr, "password") {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

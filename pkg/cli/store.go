@@ -135,6 +135,7 @@ func handlerOf(system *local.System, lists lists) http.Handler {
 func storeHandler(system *local.System, lists lists, log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", handlerOf(system, lists))
+	mux.Handle("GET "+basePath, baseHandler(system.CallbackBase))
 	mux.Handle("POST "+eventPath, jobEventHandler(system.Observe, log))
 	return mux
 }

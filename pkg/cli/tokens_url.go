@@ -3,11 +3,15 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
+	"io"
+	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -37,7 +41,7 @@ func (c Command) tokensURLCommand() *cobra.Command {
 	}
 	o.register(cmd)
 	cmd.Flags().StringVar(&base, "base", "",
-		"where callbacks arrive (default: "+callbackVariable+", else the stack's "+callbackOutput+", else "+defaultBase+", where waitless dev listens)")
+		"where callbacks arrive (default: "+callbackVariable+", else where those of the stack or of whoever holds the store do)")
 	cmd.RunE = c.onStore(&o, func(ctx context.Context, what string, a *api, args []string) error {
 		t, err := a.Token(ctx, args[0])
 		t.Token = token.Mask(t.Token)
@@ -47,7 +51,7 @@ func (c Command) tokensURLCommand() *cobra.Command {
 		case !t.Open:
 			return &failure{exit: ExitFailed, what: what, why: outcomeText(t)}
 		}
-		base, err := c.callbackBase(ctx, what, o.place, base)
+		base, err := c.callbackBase(ctx, what, a, o.place, base)
 		if err != nil {
 			return err
 		}
@@ -62,7 +66,7 @@ func (c Command) tokensURLCommand() *cobra.Command {
 
 // callbackBase is where callbacks for a place arrive: what the flag or the
 // environment says, else what the place does.
-func (c Command) callbackBase(ctx context.Context, what string, flags place, flag string) (string, error) {
+func (c Command) callbackBase(ctx context.Context, what string, a *api, flags place, flag string) (string, error) {
 	if base := cmp.Or(flag, c.Getenv(callbackVariable)); base != "" {
 		return checkBase(what, base)
 	}
@@ -75,13 +79,42 @@ func (c Command) callbackBase(ctx context.Context, what string, flags place, fla
 	case p.endpoint != "":
 		return checkBase(what, p.endpoint)
 	case p.stack == "":
-		return defaultBase, nil
+		return heldBase(ctx, what, a.Client)
 	}
 	configuration, err := c.awsConfiguration(ctx, what, p)
 	if err != nil {
 		return "", err
 	}
 	return findOutput(ctx, configuration, what, p.stack, callbackOutput)
+}
+
+// basePath is where whoever holds a store tells where callbacks arrive.
+const basePath = "/callback-base"
+
+// heldBase asks whoever holds the store: the token is for no other listener.
+func heldBase(ctx context.Context, what string, client *rest.Client) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, client.Base+basePath, nil)
+	if err != nil {
+		return "", err
+	}
+	response, err := client.HTTP.Do(request)
+	if err != nil {
+		return "", storeError(what, err)
+	}
+	const longest = 4 << 10
+	text, err := io.ReadAll(io.LimitReader(response.Body, longest))
+	if err = errors.Join(err, response.Body.Close()); err != nil || response.StatusCode != http.StatusOK {
+		return "", usageError(what, "whoever holds the store does not tell where callbacks arrive", "--base URL")
+	}
+	return checkBase(what, string(text))
+}
+
+// baseHandler tells where callbacks arrive.
+func baseHandler(base string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = io.WriteString(w, base) // the caller is gone
+	})
 }
 
 // localBase is where callbacks of executions on this machine arrive.
@@ -100,8 +133,9 @@ func hostOf(endpoint string) string {
 // checkBase refuses what no token can stand behind.
 func checkBase(what, base string) (string, error) {
 	parsed, err := url.Parse(base)
-	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" || parsed.RawQuery != "" || parsed.Fragment != "" {
-		return "", usageError(what, "callbacks cannot arrive at "+base+"; allowed: a URL without a query", "--base https://HOST, or "+callbackVariable)
+	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" || parsed.User != nil || strings.ContainsAny(base, "?# ") {
+		const why = "callbacks cannot arrive there; allowed: an http or https URL without a user, a query or a fragment"
+		return "", usageError(what, why, "--base https://HOST, or "+callbackVariable)
 	}
 	return strings.TrimSuffix(base, "/"), nil
 }

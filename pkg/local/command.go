@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -80,7 +81,7 @@ func (c command) call(ctx context.Context, call machine.Call, now time.Time) (to
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	cmd.WaitDelay = c.grace
 	apart(cmd)
-	cmd.Env = append(os.Environ(),
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), isSecret),
 		"WAITLESS_NOW="+now.Format(time.RFC3339Nano),
 		"WAITLESS_FLOW="+call.Flow.Name,
 		"WAITLESS_EXECUTION="+call.Execution,
@@ -95,6 +96,11 @@ func (c command) call(ctx context.Context, call machine.Call, now time.Time) (to
 		return token.Outcome{}, ctx.Err()
 	}
 	return c.outcome(err, limited.Err(), stdout, stderr), nil
+}
+
+// isSecret: what requests to us are signed with is for nobody who is called.
+func isSecret(variable string) bool {
+	return strings.HasPrefix(variable, "WAITLESS_FNF_KEYS=") || strings.HasPrefix(variable, "WAITLESS_CALLBACK_SECRET=")
 }
 
 func (c command) outcome(err, limitErr error, stdout *head, stderr *tail) token.Outcome {

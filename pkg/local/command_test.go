@@ -31,6 +31,9 @@ func TestMain(m *testing.M) {
 		helpers[os.Args[2]](os.Args[3:])
 		os.Exit(0)
 	}
+	for _, name := range []string{"WAITLESS_FNF_KEYS", "WAITLESS_CALLBACK_SECRET"} {
+		_ = os.Setenv(name, "a secret that no command gets")
+	}
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // or each helper takes a second under -race
 	os.Exit(m.Run())
 }
@@ -67,6 +70,7 @@ var helpers = map[string]func(args []string){
 			environment[name] = os.Getenv("WAITLESS_" + name)
 		}
 		environment["inherited"] = os.Getenv("PATH") != ""
+		environment["secrets"] = os.Getenv("WAITLESS_FNF_KEYS") + os.Getenv("WAITLESS_CALLBACK_SECRET")
 		printJSON(environment)
 	},
 	"background": func([]string) {
@@ -186,7 +190,7 @@ func TestCommandGetsInputAndEnvironment(t *testing.T) {
 	outcome := run(t, helperCommand(t, "environment"), `{"delay":20}`)
 	wantOutput(t, outcome, fmt.Sprintf(
 		`{"EXECUTION":"run-1","FLOW":"polling","IDEMPOTENCY_KEY":%q,"NOW":"2026-01-31T10:00:00.0000005Z","STEP":"GetJobStatus",`+
-			`"inherited":true,"stdin":"{\"delay\":20}\n"}`,
+			`"inherited":true,"secrets":"","stdin":"{\"delay\":20}\n"}`,
 		testCall("work", `{}`).Key()))
 }
 

@@ -64,11 +64,13 @@ type System struct {
 	// has a callback URL.
 	Tokens, Callbacks *Tokens
 	// Jobs starts jobs and tells how they are. Events are for [System.Observe].
-	Jobs    *resume.Jobs
-	queue   *queue
-	tasks   *taskQueue
-	clock   *Clock
-	workers int
+	Jobs *resume.Jobs
+	// CallbackBase is that of the configuration.
+	CallbackBase string
+	queue        *queue
+	tasks        *taskQueue
+	clock        *Clock
+	workers      int
 	// store is nil when nothing in it can be of an earlier process.
 	store durable
 	// resolve finds the functions of a flow that nobody provides here. An
@@ -95,7 +97,8 @@ func New(config Config) *System {
 		config.Observer = nobody{}
 	}
 	s := &System{
-		queue: newQueue(config.Clock), clock: config.Clock, workers: max(config.Workers, 1), simulated: &simulatedServices{clock: config.Clock},
+		CallbackBase: config.CallbackBase,
+		queue:        newQueue(config.Clock), clock: config.Clock, workers: max(config.Workers, 1), simulated: &simulatedServices{clock: config.Clock},
 		resolve: func(*fdl.Flow) []error { return nil }, provided: func(string) provider { return "" },
 	}
 	config.Tasks = s.withJobs(config.Tasks)

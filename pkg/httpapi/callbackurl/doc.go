@@ -39,7 +39,9 @@
 // 401, and nothing is read or written; a GET has no page. No webhook-id is kept,
 // since the token is single use. What is signed is the id, the instant and the
 // body, not the path: within the five minutes whoever overheard a signed
-// request could send its body for another token that they have.
+// request could send its body for another token that they have. For the same
+// token it stays what it is: a signed heartbeat has no body, and a signed output
+// is nothing that could be a failure.
 //
 // This package may change between releases; the JSON only grows.
 package callbackurl

@@ -88,7 +88,7 @@ type handler struct{ Config }
 func (h handler) serve(end string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case r.Method == http.MethodPost && fromPage(r):
+		case r.Method == http.MethodPost && end != endHeartbeat && fromPage(r):
 			h.report(w, r, end).writePage(w)
 		case r.Method == http.MethodPost:
 			h.report(w, r, end).writeJSON(w)
@@ -185,6 +185,9 @@ func textOf(r *http.Request) string {
 // act hands on what was reported. The record is what the token holds then;
 // conflict says that the report came too late to change it.
 func (h handler) act(r *http.Request, text string, report report) (record token.Record, conflict bool, err error) {
+	if err := report.checkPath(); err != nil {
+		return token.Record{}, false, err
+	}
 	if report.end == endHeartbeat {
 		record, err = h.Tokens.Heartbeat(r.Context(), text)
 		return record, !record.Open(), err

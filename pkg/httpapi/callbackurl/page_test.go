@@ -234,3 +234,10 @@ func TestThePageOfAStoreThatFails(t *testing.T) {
 		t.Errorf("the log says %s", b.log.String())
 	}
 }
+
+// No page has a form for heartbeats, so whoever sends one reads JSON.
+func TestAHeartbeatHasNoPage(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.send("/heartbeat", "").want(t, 200, `{"open":true,"lastHeartbeat":"2026-01-31T10:00:00.000Z"}`)
+}

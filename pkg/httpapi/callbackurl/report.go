@@ -52,6 +52,22 @@ func hasField(body []byte) bool {
 	return ok && (name == "output" || name == "error" || name == "cause")
 }
 
+// checkPath refuses a signed report that another path would take for something
+// else, because the path is not signed.
+func (r report) checkPath() error {
+	if r.id.Flags&token.FlagSigned == 0 {
+		return nil
+	}
+	_, noFailure := resume.ParseFailure(r.body, len(r.body))
+	switch {
+	case r.end == endHeartbeat && len(r.body) > 0:
+		return &resume.ReportError{What: "a signed heartbeat has no body: at another path it would be an outcome"}
+	case r.end == endSuccess && noFailure == nil:
+		return &resume.ReportError{What: "a signed output has more members than error and cause: at another path it would be a failure"}
+	}
+	return nil
+}
+
 // outcome is what was reported, of at most limit bytes.
 func (r report) outcome(limit int) (token.Outcome, error) {
 	switch {

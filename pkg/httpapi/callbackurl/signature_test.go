@@ -68,6 +68,26 @@ func TestASignatureOpensTheWay(t *testing.T) {
 	}
 }
 
+// The path is not signed: what was overheard on one is nothing on another.
+func TestASignedReportIsOfItsPath(t *testing.T) {
+	t.Parallel()
+	for body, paths := range map[string][2]string{
+		"":                             {"/heartbeat", ""},
+		"{}":                           {"", "/heartbeat"},
+		`{"error":"E","cause":"c"}`:    {"/failure", ""},
+		`{"error":"E","other":"more"}`: {"", "/failure"},
+	} {
+		b := newBenchOf(t, token.FlagSigned, secretsOf(t, key('a'))...)
+		header := sign(key('a'), "m", now, body)
+		if got := b.signed(paths[1], body, header); got.status != 400 || !b.held().Open() {
+			t.Errorf("%s at %q: %+v", body, paths[1], got)
+		}
+		if got := b.signed(paths[0], body, header); got.status != 200 {
+			t.Errorf("%s at %q: %+v", body, paths[0], got)
+		}
+	}
+}
+
 // The vector of the libraries of Standard Webhooks.
 func TestTheVectorOfStandardWebhooks(t *testing.T) {
 	t.Parallel()
