@@ -69,7 +69,7 @@ var house = []row{
 	{path: "pkg/sim", testing: true, ours: useCases},
 
 	{path: "pkg/httpapi/rest", ours: useCases},
-	{path: "pkg/httpapi/rest/resttest", testing: true, ours: []string{"pkg/httpapi/rest", "pkg/engine", "pkg/machine"}},
+	{path: "pkg/httpapi/rest/resttest", testing: true, ours: []string{"pkg/httpapi/rest", "pkg/engine", "pkg/machine", "pkg/expr"}},
 	{path: "pkg/httpapi/fnf", ours: useCases},
 	{path: "pkg/httpapi/sfn", ours: useCases},
 	{path: "pkg/httpapi/callbackurl", ours: useCases, modules: []string{webhooks}},
@@ -103,7 +103,7 @@ var house = []row{
 	{
 		path: "pkg/cli",
 		modules: []string{
-			awsSDK, "github.com/mattn/go-runewidth", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term",
+			awsSDK, "github.com/hashicorp/go-retryablehttp", "github.com/mattn/go-runewidth", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term",
 		},
 		ours: append([]string{"pkg/local", "pkg/local/disk", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/recipients"}, composed...),
 	},
