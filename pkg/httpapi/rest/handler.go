@@ -51,12 +51,21 @@ type Flows interface {
 	DeleteFlow(ctx context.Context, flow machine.Flow) error
 }
 
-// Config is what a handler works with. All fields are required.
+// Foreign lists the waits of somebody else's engine, as [resume.ForeignWaits]
+// does.
+type Foreign interface {
+	List(ctx context.Context, after string, limit int) ([]resume.ForeignWait, error)
+}
+
+// Config is what a handler works with. All fields without a word on nil are
+// required.
 type Config struct {
 	Engine *engine.Engine
 	Tokens Tokens
 	Index  Index
 	Flows  Flows
+	// Foreign is nil where nobody else's engine is served.
+	Foreign Foreign
 	// Start starts executions; nil means the engine.
 	Start func(context.Context, engine.StartRequest) (engine.StartAnswer, error)
 	// Log is told what failed inside, never a token; nil means nobody is.

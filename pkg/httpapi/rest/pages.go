@@ -7,10 +7,12 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -117,9 +119,54 @@ func (h handler) openTokens(r *http.Request) (int, any, error) {
 		_, err := add(engine.NewID(query.Get("flow"), query.Get("execution")))
 		return http.StatusOK, p, err
 	}
+	if after, ok := strings.CutPrefix(query.Get("after"), foreignPage); ok && h.Foreign != nil {
+		err := h.foreignTokens(r, after, &p)
+		return http.StatusOK, p, err
+	}
 	next, err := h.each(r.Context(), query.Get("flow"), machine.StatusRunning, query.Get("after"), add)
+	if next == "" && query.Get("flow") == "" && h.Foreign != nil {
+		next = foreignPage
+	}
 	p.Next = next
 	return http.StatusOK, p, err
+}
+
+// foreignPage begins the "after" of the pages that have the waits of somebody
+// else's engine, behind those of our executions.
+const foreignPage = "foreign:"
+
+// foreignTokens adds the open tokens of the waits behind the handle.
+func (h handler) foreignTokens(r *http.Request, after string, p *page) error {
+	waits, err := h.Foreign.List(r.Context(), after, lookups)
+	if errors.Is(err, resume.ErrNoWait) {
+		return invalid("after is no page; allowed: what the page before gave")
+	}
+	if err != nil {
+		return err
+	}
+	for _, wait := range waits {
+		record, err := h.Engine.Outcomes.Record(r.Context(), wait.Handle)
+		if err != nil {
+			return err
+		}
+		if record.Open() {
+			p.Tokens = append(p.Tokens, recordOf(h.foreignToken(wait, r.URL.Query().Get("unmask") == "true"), record))
+		}
+	}
+	if len(waits) == lookups {
+		p.Next = foreignPage + waits[lookups-1].Handle
+	}
+	return nil
+}
+
+func (h handler) foreignToken(wait resume.ForeignWait, unmask bool) Token {
+	text, ok := h.Engine.Keys.SignAgain(wait.Handle)
+	if !ok || !unmask {
+		text = token.Mask(wait.Handle)
+	}
+	return Token{
+		Token: text, Recipient: string(wait.Recipient), Job: wait.Job.Name, Since: instant(wait.Opened), Deadline: instant(wait.Deadline),
+	}
 }
 
 // historyPage renders the events behind the one with the id after, as many as

@@ -10,12 +10,16 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // answers counts the answers to requests and keeps the size of the largest.
@@ -180,5 +184,49 @@ func TestAPageOfExecutionsThatNobodyGave(t *testing.T) {
 	}
 	if err := response.Body.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Waits of somebody else's engine are listed behind the tokens of our executions.
+func TestTokensOfSomebodyElsesEngine(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.started("callback", "{}")
+	a.run()
+	store := a.system.Log.(*local.MemoryStore) //nolint:forcetypeassert // it is what newAPI made
+	a.server.Config.Handler = rest.Handler(rest.Config{
+		Engine: a.system.Engine, Tokens: a.system.Tokens, Index: store, Flows: store, Foreign: store,
+	})
+	since := time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC)
+	const waits = 60
+	var handles []string
+	for i := range waits {
+		id := token.ID{Execution: [12]byte{byte(i)}, Flags: token.FlagForeign, Expires: since.Add(48 * time.Hour)}
+		handle := a.system.Keys.Handle(id)
+		handles = append(handles, handle)
+		wait := resume.ForeignWait{
+			Handle: handle, Recipient: resume.RecipientStepFunctions, Sealed: []byte("sealed"), Job: jobs.Key{Kind: "batch-job", Name: "arn"},
+			Opened: since, Deadline: since.Add(time.Hour), Expires: id.Expires,
+		}
+		if _, err := store.Open(t.Context(), handle, wait); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := store.Close(t.Context(), handles[0], token.Closing{Outcome: token.Success(expr.Null()), By: token.ClosedByHand, At: since}); err != nil {
+		t.Fatal(err)
+	}
+	for _, unmask := range []bool{false, true} {
+		list, err := a.Tokens(t.Context(), unmask)
+		if err != nil || len(list) != 1+waits-1 || list[0].Flow != "callback" {
+			t.Fatalf("%d tokens, error %v", len(list), err)
+		}
+		last := list[len(list)-1]
+		if last.Recipient != "step-functions" || last.Job != "arn" || last.Since != "2026-01-31T09:00:00.000Z" ||
+			last.Deadline != "2026-01-31T10:00:00.000Z" || !last.Open {
+			t.Errorf("listed: %+v", last)
+		}
+		if _, _, err := a.system.Keys.Verify(last.Token, since); (err == nil) != unmask {
+			t.Errorf("with unmask %t the token is %q", unmask, last.Token)
+		}
 	}
 }

@@ -70,6 +70,6 @@ func (s stack) handler(keys token.Keys) http.Handler {
 		Tokens: resume.New(resume.Config{
 			Keys: keys, Outcomes: waits, Wakes: wakes.ForTokens(s.wakes, s.foreign), Beats: s.foreign, Now: time.Now,
 		}),
-		Index: s.log, Flows: s.log, Log: s.lines,
+		Index: s.log, Flows: s.log, Foreign: s.waits, Log: s.lines,
 	})
 }
