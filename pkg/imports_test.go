@@ -47,7 +47,7 @@ var house = []row{
 	{path: "pkg/expr", pure: true},
 	{path: "pkg/token", pure: true, ours: []string{"pkg/expr"}},
 	{path: "pkg/jobs", pure: true},
-	{path: "pkg/fdl", pure: true, ours: []string{"pkg/expr"}, modules: []string{yaml}},
+	{path: "pkg/fdl", pure: true, ours: []string{"pkg/expr", "pkg/jobs"}, modules: []string{yaml}},
 	{path: "pkg/machine", pure: true, ours: []string{"pkg/expr", "pkg/fdl", "pkg/token"}},
 
 	{path: "pkg/jobs/simulated", pure: true, ours: []string{"pkg/jobs"}},

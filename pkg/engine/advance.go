@@ -86,7 +86,7 @@ func (w *worker) triesAgain(err error) bool {
 }
 
 type result struct {
-	input   expr.Value
+	call    machine.Call
 	outcome token.Outcome
 	queued  bool // all that is known of the call is that it is in the task queue
 }
@@ -309,7 +309,7 @@ func (w *worker) known(waiting *machine.Waiting) (known result, ok bool) {
 		return known, false
 	}
 	known, ok = w.results[waiting.Attempt]
-	return known, ok && expr.Equal(known.input, waiting.Input)
+	return known, ok && expr.Equal(known.call.StepInput, waiting.Input)
 }
 
 // atHand is what became of the attempt that is waited for, nil when nobody
@@ -353,7 +353,9 @@ func (w *worker) draft(ctx context.Context, base Item, state machine.State) (*dr
 	if err != nil {
 		return nil, err
 	}
-	env := machine.Env{Flow: flow, Limits: w.engine.Limits, Keys: w.engine.Keys, TimeLimits: limits, Cause: w.wake.Cause}
+	env := machine.Env{
+		Flow: flow, Limits: w.engine.Limits, Keys: w.engine.Keys, CallbackBase: w.engine.CallbackBase, TimeLimits: limits, Cause: w.wake.Cause,
+	}
 	return &draft{base: base, liveTag: state.Timer.Tag, env: env, state: state}, nil
 }
 
@@ -469,7 +471,7 @@ func (w *worker) queue(ctx context.Context, c machine.QueueTask) (machine.Signal
 	if err := w.engine.TaskQueue.Queue(ctx, task); err != nil {
 		return nil, err
 	}
-	w.results[c.Attempt] = result{input: c.Input, queued: true}
+	w.results[c.Attempt] = result{call: c.Call, queued: true}
 	return machine.Queued{At: w.engine.Now(), Attempt: c.Attempt}, nil
 }
 
@@ -488,7 +490,7 @@ func (w *worker) close(ctx context.Context, c machine.CloseToken) (machine.Signa
 
 // call makes a call unless its result is at hand.
 func (w *worker) call(ctx context.Context, call machine.Call) (token.Outcome, error) {
-	if known, ok := w.results[call.Attempt]; ok && expr.Equal(known.input, call.Input) {
+	if known, ok := w.results[call.Attempt]; ok && expr.Equal(known.call.Input, call.Input) {
 		return known.outcome, nil
 	}
 	if w.engine.tooLate(ctx) {
@@ -503,7 +505,7 @@ func (w *worker) call(ctx context.Context, call machine.Call) (token.Outcome, er
 		clear(w.results)
 		return token.Outcome{}, fmt.Errorf("call %s: %w", call.Step, err)
 	}
-	w.results[call.Attempt] = result{input: call.Input, outcome: outcome}
+	w.results[call.Attempt] = result{call: call, outcome: outcome}
 	return outcome, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/waitless/waitless/pkg/expr"
@@ -28,6 +29,8 @@ type Config struct {
 	Ends Ends
 	// Keys sign tokens.
 	Keys token.Keys
+	// CallbackBase is where callbacks arrive: "https://host"; empty for nowhere.
+	CallbackBase string
 	// Born is when this process took over from the one before it, when there
 	// is never more than one: workers of before are dead. Zero where several
 	// processes work together.
@@ -54,6 +57,7 @@ type Engine struct{ Config }
 
 // New is an engine over config.
 func New(config Config) *Engine {
+	config.CallbackBase = strings.TrimRight(config.CallbackBase, "/")
 	if config.Observer == nil {
 		config.Observer = nobody{}
 	}

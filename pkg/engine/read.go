@@ -175,15 +175,23 @@ func (w *worker) withHeld(ctx context.Context, d *draft, ask func(machine.Env) (
 	}
 }
 
-// completeWaiting makes the input of what is waited for comparable, when there
-// is a result to compare it for.
+// completeWaiting makes the input of what is waited for comparable with that of
+// the call whose result is at hand, if there is one.
 func (w *worker) completeWaiting(ctx context.Context, state *machine.State) error {
-	if len(w.results) == 0 || state.Waiting == nil || state.Waiting.Input.IsComplete() {
+	if state.Waiting == nil {
+		return nil
+	}
+	known, ok := w.results[state.Waiting.Attempt]
+	if !ok {
 		return nil
 	}
 	waiting := *state.Waiting
 	state.Waiting = &waiting
-	return w.held.complete(ctx, &waiting.Input)
+	if err := w.held.complete(ctx, &waiting.Input, &known.call.StepInput); err != nil {
+		return err
+	}
+	w.results[waiting.Attempt] = known
+	return nil
 }
 
 // settle reads back the state that was committed, when large values in it refer

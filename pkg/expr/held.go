@@ -1,6 +1,9 @@
 package expr
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Origin is a log item that values were read from.
 type Origin struct {
@@ -39,8 +42,8 @@ func (v Value) ref() Ref { return Ref{v.n.origin.Seq, v.n.number} }
 type Lookup struct {
 	// Known are values that were loaded, by where they stand.
 	Known map[Ref]Value
-	// Missing are those that were asked for and are not known. Whatever came of
-	// asking is worth nothing then.
+	// Missing are those that were asked for and are not known, each once. Whatever
+	// came of asking is worth nothing then.
 	Missing []Ref
 }
 
@@ -56,7 +59,9 @@ func (l *Lookup) Open(v Value) Value {
 	if content, ok := l.Known[v.ref()]; ok {
 		return content
 	}
-	l.Missing = append(l.Missing, v.ref())
+	if !slices.Contains(l.Missing, v.ref()) {
+		l.Missing = append(l.Missing, v.ref())
+	}
 	return Value{}
 }
 

@@ -43,10 +43,14 @@ type Kind interface {
 }
 
 type (
-	// Task calls a function and takes its answer as the step's local value.
+	// Task calls a function or starts a job, and takes the answer or what it
+	// waits for as the step's local value.
 	Task struct {
 		Resource Resource
-		Pattern  Pattern
+		// Params are those that a job is started with, evaluated on the step's
+		// input.
+		Params  expr.Template
+		Pattern Pattern
 		// Timeout is how long an attempt may take, 0 when the flow sets no limit.
 		Timeout time.Duration
 		// Heartbeat is how long an attempt that waits for a callback may go
@@ -55,6 +59,10 @@ type (
 		// AtMostOnce: an attempt whose outcome is unknown fails instead of being
 		// called again.
 		AtMostOnce bool
+		// Signed: who calls back signs the body.
+		Signed bool
+		// CallbackURL: a mapping reads $context.task.callbackUrl.
+		CallbackURL bool
 	}
 
 	// Pass computes its output from its input and nothing else.
@@ -103,6 +111,7 @@ type Pattern uint8
 const (
 	PatternRequestResponse Pattern = iota // the function's answer
 	PatternWaitForCallback                // whoever has the token
+	PatternSync                           // the end of the job that it started
 )
 
 // WaitMode says what a wait step is given.

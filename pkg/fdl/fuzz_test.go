@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/jobs"
 )
 
 // FuzzParse: a text gives a flow or errors, never a panic, and every problem
@@ -64,11 +65,20 @@ func FuzzParseResource(f *testing.F) {
 	f.Add("acs:fc:eu-central-1:123:services/s.prod/functions/f")
 	f.Add("arn:aws:lambda:eu-west-1:123456789012:function:f:$LATEST")
 	f.Add("arn:aws:sqs:eu-west-1:123456789012:q")
+	f.Add("batch:SubmitJob")
+	f.Add("arn:aws:dms:eu-west-1:123456789012:task:LOAD7")
+	f.Add("arn:aws:states:eu-west-1:123456789012:stateMachine:Check")
 	f.Fuzz(func(t *testing.T, text string) {
 		r, err := fdl.ParseResource(text)
 		if err != nil {
 			if r != (fdl.Resource{}) {
 				t.Errorf("got %+v with %v", r, err)
+			}
+			return
+		}
+		if _, known := jobs.Find(r.Kind); r.Kind != "" {
+			if !known || r != (fdl.Resource{Text: text, Kind: r.Kind, Function: fdl.StartJob}) {
+				t.Errorf("got %+v from %q", r, text)
 			}
 			return
 		}

@@ -50,7 +50,7 @@ var (
 
 // kindFields are the fields of each type of step beside the common ones.
 var kindFields = map[string][]string{
-	"task":    {"resourceArn", "pattern", "timeoutSeconds", "heartbeatSeconds", "atMostOnce"},
+	"task":    {"resourceArn", "action", "serviceParams", "pattern", "timeoutSeconds", "heartbeatSeconds", "atMostOnce", "signed"},
 	"pass":    {},
 	"wait":    {"duration", "timestamp"},
 	"choice":  {"choices", "default"},
@@ -64,10 +64,8 @@ var stepTypes = []string{"task", "pass", "wait", "choice", "succeed", "fail"}
 var (
 	laterTypes      = []string{"parallel", "foreach"}
 	laterFlowFields = []string{"timeoutSeconds"}
-	laterTaskFields = []string{
-		"action", "serviceParams", "retry", "catch", "errorMappings", "signed",
-	}
-	laterPatterns = []string{"sync", "waitForCondition"}
+	laterTaskFields = []string{"retry", "catch", "errorMappings"}
+	laterPatterns   = []string{"waitForCondition"}
 )
 
 func (p *parser) flowFrom(root *node) {

@@ -112,7 +112,7 @@ func (p *parser) stepName(n *node) string {
 func (p *parser) kind(stepType string, step *Step, f fields) Kind {
 	switch stepType {
 	case "task":
-		return p.task(f)
+		return p.task(step, f)
 	case "wait":
 		return p.wait(f)
 	case "choice":
@@ -123,73 +123,6 @@ func (p *parser) kind(stepType string, step *Step, f fields) Kind {
 		return &Fail{Error: p.optionalText(f.optional("error"), "error"), Cause: p.optionalText(f.optional("cause"), "cause")}
 	}
 	return &Pass{}
-}
-
-func (p *parser) task(f fields) *Task {
-	task := &Task{
-		Resource:   p.resource(f),
-		Timeout:    p.seconds(f.optional("timeoutSeconds"), "timeoutSeconds"),
-		Heartbeat:  p.seconds(f.optional("heartbeatSeconds"), "heartbeatSeconds"),
-		AtMostOnce: p.boolean(f.optional("atMostOnce"), "atMostOnce"),
-	}
-	if n := f.optional("pattern"); n != nil {
-		task.Pattern = p.pattern(n)
-	}
-	if n := f.optional("heartbeatSeconds"); n != nil && task.Pattern != PatternWaitForCallback {
-		p.problem(n.pos, "heartbeatSeconds needs \"pattern: waitForCallback\"; nobody else can send a heartbeat")
-	}
-	return task
-}
-
-func (p *parser) resource(f fields) (resource Resource) {
-	n := f.optional("resourceArn")
-	if n == nil {
-		if f.node.get("action") == nil { // an action, which was reported, stands for it
-			f.required("resourceArn")
-		}
-		return resource
-	}
-	text, ok := p.text(n, "resourceArn", allowedResources)
-	if !ok {
-		return resource
-	}
-	resource, err := ParseResource(text)
-	if err != nil {
-		p.problem(n.pos, "%s", err)
-	}
-	return resource
-}
-
-// MaxTimeout is the longest time limit of a task: an execution takes no longer
-// than a year.
-const MaxTimeout = 366 * 24 * time.Hour
-
-// seconds is a time limit in whole seconds, 0 for one that the flow does not
-// set.
-func (p *parser) seconds(n *node, what string) time.Duration {
-	if n == nil {
-		return 0
-	}
-	seconds, ok := n.value().Int64()
-	if !ok || seconds < 1 || seconds > int64(MaxTimeout/time.Second) {
-		p.unfit(n, what, fmt.Sprintf("whole seconds from 1 to %d (a year)", int64(MaxTimeout/time.Second)))
-		return 0
-	}
-	return time.Duration(seconds) * time.Second
-}
-
-// patterns by their names; the order is that of messages.
-var (
-	patternNames = []string{"requestResponse", "waitForCallback"}
-	patterns     = map[string]Pattern{"requestResponse": PatternRequestResponse, "waitForCallback": PatternWaitForCallback}
-)
-
-func (p *parser) pattern(n *node) Pattern {
-	if slices.Contains(laterPatterns, n.scalar.Text()) {
-		p.problem(n.pos, "pattern %q is not supported yet; allowed: %s", n.scalar.Text(), strings.Join(patternNames, ", "))
-		return PatternRequestResponse
-	}
-	return patterns[p.oneOf(n, "pattern", patternNames...)]
 }
 
 func (p *parser) wait(f fields) *Wait {

@@ -34,25 +34,51 @@ func TestParseResource(t *testing.T) {
 	}
 }
 
+// A job is started by StartJob, whatever names it, so that one text is enough to
+// find the function again.
+func TestParseResourceOfAJob(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]struct {
+		kind   string
+		action bool
+	}{
+		"batch:SubmitJob":                                          {"batch-job", true},
+		"dms:StartReplicationTask":                                 {"dms-task", true},
+		"transcribe:StartTranscriptionJob":                         {"transcribe-job", true},
+		"sfn:StartExecution":                                       {"sfn-execution", true},
+		"arn:aws:dms:eu-west-1:1:task:LOAD":                        {"dms-task", false},
+		"arn:aws:states:eu-west-1:123456789012:stateMachine:Check": {"sfn-execution", false},
+	} {
+		got, err := fdl.ParseResource(text)
+		if err != nil || got != (fdl.Resource{Text: text, Kind: want.kind, Function: fdl.StartJob}) || got.IsAction() != want.action {
+			t.Errorf("%s: got %+v, action %t, %v; want %+v", text, got, got.IsAction(), err, want)
+		}
+	}
+}
+
 func TestParseResourceRefuses(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ text, why string }{
-		{"", "names no function"},
-		{"StartJob", "names no function"},
-		{"acs:fc:eu:1:functions/f", "names no function"},
-		{"acs:fc::services/s/functions/f", "names no function"},
-		{"acs:fc:::services//functions/f", "names no function"},
-		{"acs:fc:::services/s./functions/f", "names no function"},
-		{"acs:fc:::services/s/functions/", "names no function"},
-		{"acs:fc:::services/s/functions/f/g", "names no function"},
-		{"acs:fc:::services/s/functions/f ", "names no function"},
-		{"arn:aws:lambda:eu:1:f", "names no function"},
-		{"arn:aws:lambda:eu:1:function:", "names no function"},
-		{"arn:aws:lambda:eu:1:function:f:a:b", "names no function"},
-		{"arn:aws:lambda:eu:1:layer:l:1", "names no function"},
+		{"", "names no function and no job"},
+		{"StartJob", "names no function and no job"},
+		{"acs:fc:eu:1:functions/f", "names no function and no job"},
+		{"acs:fc::services/s/functions/f", "names no function and no job"},
+		{"acs:fc:::services//functions/f", "names no function and no job"},
+		{"acs:fc:::services/s./functions/f", "names no function and no job"},
+		{"acs:fc:::services/s/functions/", "names no function and no job"},
+		{"acs:fc:::services/s/functions/f/g", "names no function and no job"},
+		{"acs:fc:::services/s/functions/f ", "names no function and no job"},
+		{"arn:aws:lambda:eu:1:f", "names no function and no job"},
+		{"arn:aws:lambda:eu:1:function:", "names no function and no job"},
+		{"arn:aws:lambda:eu:1:function:f:a:b", "names no function and no job"},
+		{"arn:aws:lambda:eu:1:layer:l:1", "names no function and no job"},
 		{"acs:fnf:::flow/f", "not supported yet"},
 		{"acs:mns:::/queues/q/messages", "not supported yet"},
-		{"arn:aws:dms:eu:1:task:T", "not supported yet"},
+		{"arn:aws:sqs:eu:1:q", "not supported yet"},
+		{"arn:aws:dms:eu:1:rep:R", "names no function and no job"},
+		{"arn:aws:states:eu:1:activity:a", "names no function and no job"},
+		{"batch:DescribeJobs", "names no function and no job"},
+		{"batch:submitjob", "names no function and no job"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.text, func(t *testing.T) {

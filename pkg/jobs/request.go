@@ -147,9 +147,9 @@ func ParseStatus(input []byte) (StatusRequest, error) {
 // readKind splits a request. What is no object, or names no kind, is of kind
 // simulated, whose function says itself what it refuses.
 func readKind(input []byte) (members map[string]json.RawMessage, kind string, err error) {
-	notObject := json.Unmarshal(input, &members) != nil
+	members, _ = split(input)
 	raw, ok := members["kind"]
-	if notObject || !ok || string(raw) == "null" {
+	if !ok || string(raw) == "null" {
 		return members, KindSimulated, nil
 	}
 	if raw[0] == '"' && json.Unmarshal(raw, &kind) == nil {
@@ -237,8 +237,13 @@ func (r *StartRequest) checkCallback() error {
 }
 
 func isEmptyObject(raw json.RawMessage) bool {
-	var members map[string]json.RawMessage
-	return json.Unmarshal(raw, &members) == nil && len(members) == 0
+	members, ok := split(raw)
+	return ok && len(members) == 0
+}
+
+func split(object []byte) (members map[string]json.RawMessage, ok bool) {
+	ok = json.Unmarshal(object, &members) == nil
+	return members, ok
 }
 
 // objectMembers splits an object; empty and null count as one without members.

@@ -41,7 +41,7 @@ func TestRequestsOfKindSimulatedStayAsTheyAre(t *testing.T) {
 	t.Parallel()
 	inputs := []string{
 		``, `null`, `{}`, ` {"kind":null} `, `[]`, `{`, `"x"`,
-		`{"kind":"simulated","params":5,"taskToken":7,"timeoutSeconds":"x","delay":20}`,
+		`{"kind":"simulated","params":5,"taskToken":null,"timeoutSeconds":"x","delay":20}`,
 		`{"jobName":"my-job","taskToken":"t","token":"u"}`,
 	}
 	for _, input := range inputs {

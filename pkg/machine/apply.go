@@ -138,6 +138,11 @@ func (r *run) begin() {
 	r.touch()
 	s := r.state()
 	s.Status = StatusRunning
+	if step := r.deaf(); step != nil {
+		r.failExecution(ErrorInvalidArgument, fmt.Sprintf("step %s: it maps $context.task.callbackUrl, and nobody knows here where callbacks arrive: "+
+			"set WAITLESS_CALLBACK_URL, or map $context.task.token", step.Name))
+		return
+	}
 	input := s.Input
 	if r.env.Flow.Input != nil {
 		input = r.env.Flow.Input.Eval(&expr.Scope{Input: s.Input, Context: r.context(r.env.Flow.Input, nil, 0, 0), Lookup: &r.lookup})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // Format is the format number of what [Encode] writes.
@@ -236,18 +237,22 @@ const (
 	isQueued
 )
 
-// flags of an event: which of its parts are there.
+// flags of an event: which of its parts are there. An event without the later
+// one has the bytes that it had before there was any.
 const (
 	hasInput = 1 << iota
 	hasLocal
 	hasOutput
 	hasError
 	hasUntil
+	hasCloser
+	allParts = 2*hasCloser - 1
 )
 
 func (event Event) flags() uint64 {
 	return flag(hasInput, !event.Input.IsMissing()) | flag(hasLocal, !event.Local.IsMissing()) | flag(hasOutput, !event.Output.IsMissing()) |
-		flag(hasError, event.Error != "" || event.Cause != "") | flag(hasUntil, !event.Until.IsZero())
+		flag(hasError, event.Error != "" || event.Cause != "") | flag(hasUntil, !event.Until.IsZero()) |
+		flag(hasCloser, event.ClosedBy != "")
 }
 
 func flag(bit uint64, set bool) uint64 {
@@ -277,6 +282,9 @@ func (e *encoder) event(event Event, before time.Time) {
 	}
 	if flags&hasUntil != 0 {
 		e.Time(event.Until)
+	}
+	if flags&hasCloser != 0 {
+		e.Text(string(event.ClosedBy))
 	}
 }
 
@@ -368,7 +376,7 @@ func (d *decoder) events(at time.Time) []Event {
 
 func (d *decoder) event(before time.Time) Event {
 	event := Event{Type: EventType(d.upTo(math.MaxUint8))} //nolint:gosec // checked
-	flags := d.upTo(2*hasUntil - 1)
+	flags := d.upTo(allParts)
 	event.ID = int(d.Int())
 	event.By = event.ID - int(d.Int())
 	event.Step = int(d.Int())
@@ -383,6 +391,9 @@ func (d *decoder) event(before time.Time) Event {
 	}
 	if flags&hasUntil != 0 {
 		event.Until = d.Time()
+	}
+	if flags&hasCloser != 0 {
+		event.ClosedBy = token.Closer(d.Text())
 	}
 	return event
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 func TestCodecRoundTripOfRandomItems(t *testing.T) {
@@ -95,6 +96,7 @@ func (g *items) events(at time.Time) []machine.Event {
 		if g.r.IntN(2) == 0 {
 			events[i].Error, events[i].Cause = "E"+g.text(), g.text()
 		}
+		events[i].ClosedBy = []token.Closer{"", token.ClosedByEvent, "of a newer release"}[g.r.IntN(3)]
 	}
 	return events
 }
@@ -215,6 +217,7 @@ var goldenItems = []struct {
 	{"testdata/item.v1.hex", asleep(), asleepEvents()},
 	{"testdata/failed.v1.hex", failed(), failedEvents()},
 	{"testdata/callback.v1.hex", called(), []machine.Event{}},
+	{"testdata/job.v1.hex", worked(), workedEvents()},
 }
 
 func TestCodecGoldenItems(t *testing.T) {
@@ -332,6 +335,26 @@ func called() machine.State {
 			Status: machine.StatusStopped, Error: "Operator", Cause: "no longer needed", By: machine.CauseStop, Since: epoch.Add(time.Minute),
 		},
 		By: machine.CauseStart,
+	}
+}
+
+// worked is an execution whose job succeeded.
+func worked() machine.State {
+	return machine.State{
+		Flow: machine.Flow{Name: "render", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-4", Status: machine.StatusSucceeded,
+		Started: epoch, Expires: epoch.Add(machine.DefaultKept), At: epoch.Add(time.Hour), Events: 8, Input: goldenInput,
+		Output: jobOutput, By: "EAFlF6HPJunNHRp0aJoAAAADahwGoA",
+	}
+}
+
+var jobOutput = expr.Object(text("job_id", "batch-job/7"), text("kind", "batch-job"), text("status", "SUCCEEDED"))
+
+func workedEvents() []machine.Event {
+	at := epoch.Add(time.Hour)
+	return []machine.Event{
+		{ID: 6, By: 5, Type: machine.TaskSucceeded, Step: 0, At: at, Output: jobOutput, ClosedBy: token.ClosedByReconcile},
+		{ID: 7, By: 6, Type: machine.StepExited, Step: 0, At: at, Input: goldenInput, Local: jobOutput, Output: jobOutput},
+		{ID: 8, By: 7, Type: machine.ExecutionSucceeded, Step: machine.NoStep, At: at, Output: jobOutput},
 	}
 }
 

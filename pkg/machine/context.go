@@ -28,8 +28,8 @@ func (r *run) context(mappings expr.Mappings, step *fdl.Step, event, attempt int
 	return expr.Object(members...)
 }
 
-// taskContext is $context.task of a task: the key of the attempt, and the
-// token when it waits for a callback.
+// taskContext is $context.task of a task: the key of the attempt, and when it
+// waits for a callback the token and the URL for that.
 func (r *run) taskContext(step *fdl.Step, attempt int) expr.Value {
 	task, isTask := step.Kind.(*fdl.Task)
 	if !isTask {
@@ -39,16 +39,41 @@ func (r *run) taskContext(step *fdl.Step, attempt int) expr.Value {
 	key := Call{Attempt: Attempt{step.Index, attempt}, Flow: s.Flow, Execution: s.Execution, Step: step.Name}.Key()
 	text := expr.Missing()
 	if task.Pattern == fdl.PatternWaitForCallback && r.env.Keys.Check() == nil {
-		text = r.tokenText(attempt)
+		text = r.tokenText(task, attempt)
 	}
-	return expr.Object(expr.Member{Key: "idempotencyKey", Value: expr.String(key)}, expr.Member{Key: "token", Value: text})
+	return expr.Object(
+		expr.Member{Key: "idempotencyKey", Value: expr.String(key)},
+		expr.Member{Key: "token", Value: text}, expr.Member{Key: "callbackUrl", Value: r.callbackURL(text)},
+	)
+}
+
+// callbackURL is where the outcome for the token is reported, missing where
+// nobody listens.
+func (r *run) callbackURL(text expr.Value) expr.Value {
+	if r.env.CallbackBase == "" || text.IsMissing() {
+		return expr.Missing()
+	}
+	return expr.String(r.env.CallbackBase + "/callbacks/" + text.Text())
+}
+
+// deaf is the first step whose callback would arrive nowhere, nil for none.
+func (r *run) deaf() *fdl.Step {
+	if r.env.CallbackBase != "" {
+		return nil
+	}
+	for _, step := range r.env.Flow.All {
+		if task := taskOf(step); task != nil && task.CallbackURL && task.Pattern == fdl.PatternWaitForCallback {
+			return step
+		}
+	}
+	return nil
 }
 
 // tokenText is the token of an attempt: when it was entered with earlier keys,
 // that of then.
-func (r *run) tokenText(attempt int) expr.Value {
+func (r *run) tokenText(task *fdl.Task, attempt int) expr.Value {
 	if r.left.Attempt.Number != attempt || r.left.Handle == "" {
-		return expr.String(r.env.Keys.Sign(r.state().tokenID(attempt)))
+		return expr.String(r.env.Keys.Sign(r.state().tokenID(task, attempt)))
 	}
 	text, ok := r.env.Keys.SignAgain(r.left.Handle)
 	if !ok {

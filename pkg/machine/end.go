@@ -88,7 +88,7 @@ func Abandon(s State, held token.Record, cause, by string, at time.Time) (State,
 	}
 	r.next.State = State{Flow: s.Flow, Execution: s.Execution, Started: s.Started, Expires: s.Expires, At: r.at, Events: s.Events}
 	if s.Waiting != nil && !held.Open() {
-		r.emit(outcomeEvent(&fdl.Step{Index: s.Waiting.Attempt.Step}, smallOutcome(*held.Outcome), held.ClosedBy))
+		r.emit(outcomeEvent(s.Waiting, smallOutcome(*held.Outcome), held.ClosedBy))
 	}
 	end := r.state()
 	if ending := s.Ending; ending != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // EventType is the type of a history event, an index into the names of the
@@ -61,6 +62,8 @@ type Event struct {
 	Input, Local, Output expr.Value
 	Error, Cause         string
 	Until                time.Time // StepStarted of a wait: when it ends
+	// ClosedBy is what closed the token of a task that ended.
+	ClosedBy token.Closer
 }
 
 // HistoryEvent is a history event as GetExecutionHistory of the 2019-03-15 API
@@ -91,7 +94,8 @@ func (e Event) Render(flow *fdl.Flow) HistoryEvent {
 }
 
 // Detail is the detail of the event as an object: input, local, output, error,
-// cause, resourceArn, until, as far as the event has them. The step may be nil.
+// cause, resourceArn or action, until, closedBy, as far as the event has them.
+// The step may be nil.
 func (e Event) Detail(step *fdl.Step) expr.Value {
 	members := []expr.Member{{Key: "input", Value: e.Input}, {Key: "local", Value: e.Local}, {Key: "output", Value: e.Output}}
 	if e.Error != "" || e.Cause != "" {
@@ -100,8 +104,15 @@ func (e Event) Detail(step *fdl.Step) expr.Value {
 	if !e.Until.IsZero() {
 		members = append(members, expr.Member{Key: "until", Value: expr.String(e.Until.UTC().Format(time.RFC3339Nano))})
 	}
+	if e.ClosedBy != "" {
+		members = append(members, expr.Member{Key: "closedBy", Value: expr.String(string(e.ClosedBy))})
+	}
 	if task, ok := kindOf(step).(*fdl.Task); ok && e.Type == TaskScheduled {
-		members = append(members, expr.Member{Key: "resourceArn", Value: expr.String(task.Resource.Text)})
+		key := "resourceArn"
+		if task.Resource.IsAction() {
+			key = "action"
+		}
+		members = append(members, expr.Member{Key: key, Value: expr.String(task.Resource.Text)})
 	}
 	return expr.Object(members...)
 }
@@ -116,7 +127,7 @@ func (h HistoryEvent) Parse(flow *fdl.Flow) (Event, error) {
 	e := Event{
 		ID: h.EventID, By: h.ScheduleEventID, Type: EventType(max(0, slices.Index(eventNames[:], h.Type))), Step: NoStep, //nolint:gosec // 17 names
 		Input: detail.Get("input"), Local: detail.Get("local"), Output: detail.Get("output"),
-		Error: detail.Get("error").Text(), Cause: detail.Get("cause").Text(),
+		Error: detail.Get("error").Text(), Cause: detail.Get("cause").Text(), ClosedBy: token.Closer(detail.Get("closedBy").Text()),
 	}
 	if h.StepName != "" {
 		e.Step = slices.IndexFunc(flow.All, func(s *fdl.Step) bool { return s.Name == h.StepName })

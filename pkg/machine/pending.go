@@ -46,7 +46,7 @@ func Pending(env Env, s State, at time.Time, past Past) (Next, error) {
 	if r.stuck() {
 		return Next{State: s, Missing: r.lookup.Missing}, nil
 	}
-	return r.next, nil
+	return r.next, r.err
 }
 
 func (r *run) pending(past Past) []Command {

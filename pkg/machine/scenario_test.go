@@ -46,6 +46,7 @@ func TestMain(m *testing.M) {
 //	lapse at=T      what is pending when its worker is dead
 //	timer at=T      a timer is due
 //	time-limit resource=R limit=T   the function's time limit
+//	callback-base [url=URL]   where callbacks arrive
 //	state           the state as it is
 func TestScenarios(t *testing.T) {
 	t.Parallel()
@@ -70,6 +71,7 @@ type script struct {
 	flow       *fdl.Flow
 	limits     machine.Limits
 	timeLimits map[string]time.Duration
+	callbacks  string
 	state      machine.State
 	tags       int
 	log        itemLog
@@ -120,6 +122,10 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		var resource string
 		d.ScanArgs(t, "resource", &resource)
 		s.timeLimits = map[string]time.Duration{resource: duration(t, d, "limit")}
+		return "ok\n"
+	case "callback-base":
+		s.callbacks = ""
+		d.MaybeScanArgs(t, "url", &s.callbacks)
 		return "ok\n"
 	case "state":
 		return s.show(t)
@@ -226,7 +232,7 @@ func (s *script) closed(t *testing.T, d *datadriven.TestData, at time.Time) mach
 
 func (s *script) env() machine.Env {
 	return machine.Env{
-		Flow: s.flow, Limits: s.limits, Keys: keys, TimeLimits: s.timeLimits, Cause: "wake", Tag: fmt.Sprintf("t%d", s.tags),
+		Flow: s.flow, Limits: s.limits, Keys: keys, CallbackBase: s.callbacks, TimeLimits: s.timeLimits, Cause: "wake", Tag: fmt.Sprintf("t%d", s.tags),
 	}
 }
 

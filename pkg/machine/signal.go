@@ -137,6 +137,9 @@ type (
 		Step      string
 		Resource  fdl.Resource
 		Input     expr.Value
+		// StepInput is the step's input, of which Input is made. Parts of it may
+		// be held elsewhere.
+		StepInput expr.Value
 		// Limit is how long the flow lets the call take, 0 for as long as the
 		// function may.
 		Limit time.Duration

@@ -147,6 +147,8 @@ type Env struct {
 	Limits Limits
 	// Keys sign the tokens.
 	Keys token.Keys
+	// CallbackBase is where callbacks arrive: "https://host"; empty for nowhere.
+	CallbackBase string
 	// TimeLimits are the time limits of the functions that the flow calls, by
 	// the text of the resource. One that is not here is short.
 	TimeLimits map[string]time.Duration

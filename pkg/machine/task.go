@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,12 +18,17 @@ const claimLife = 45 * time.Second
 // claimed call, or a token when its outcome may take longer or comes from
 // somebody else.
 func (r *run) schedule(step *fdl.Step, task *fdl.Task, input expr.Value) {
-	number := r.emit(Event{Type: TaskScheduled, Step: step.Index, Input: input})
+	asked := r.asked(task, input)
+	if cause, tooLarge := r.tooLarge(step, asked); tooLarge {
+		r.fail(step, ErrorDataLimit, cause)
+		return
+	}
+	number := r.emit(Event{Type: TaskScheduled, Step: step.Index, Input: asked})
 	r.emit(Event{Type: TaskStarted, Step: step.Index})
 	waiting := &Waiting{Attempt: Attempt{step.Index, number}, Input: input, By: r.env.Cause, Since: r.at}
 	r.state().Waiting = waiting
 	switch {
-	case task.Pattern == fdl.PatternWaitForCallback, r.timeLimit(task) > r.env.Limits.direct():
+	case task.Pattern != fdl.PatternRequestResponse, r.timeLimit(task) > r.env.Limits.direct():
 		r.openToken(task, waiting)
 	case task.AtMostOnce:
 		waiting.For, waiting.Due = WaitingForClaim, r.at.Add(claimLife)
@@ -46,18 +52,22 @@ func (r *run) openToken(task *fdl.Task, waiting *Waiting) {
 		return
 	}
 	waiting.For = WaitingForToken
-	waiting.Handle = r.env.Keys.Handle(r.state().tokenID(waiting.Attempt.Number))
+	waiting.Handle = r.env.Keys.Handle(r.state().tokenID(task, waiting.Attempt.Number))
 	waiting.Beat = r.at
 	// The task's own limit is the token's, and not that of telling the function.
-	waiting.Slow = task.Pattern == fdl.PatternWaitForCallback && r.env.TimeLimits[task.Resource.Text] > r.env.Limits.direct()
+	waiting.Slow = task.Pattern != fdl.PatternRequestResponse && r.env.TimeLimits[task.Resource.Text] > r.env.Limits.direct()
 	if task.Timeout > 0 {
 		waiting.Deadline = r.at.Add(task.Timeout)
 	}
 	waiting.Due = waiting.overdueAt(task)
 }
 
-func (s State) tokenID(attempt int) token.ID {
-	return token.ID{Execution: s.ID(), Number: uint32(attempt), Expires: s.Expires} //nolint:gosec // an event id, from 1 to 5,000 or so
+func (s State) tokenID(task *fdl.Task, attempt int) token.ID {
+	id := token.ID{Execution: s.ID(), Number: uint32(attempt), Expires: s.Expires} //nolint:gosec // an event id, from 1 to 5,000 or so
+	if task.Signed {
+		id.Flags = token.FlagSigned
+	}
+	return id
 }
 
 // overdueAt is when the token is to be closed if nothing happens before: the
@@ -73,12 +83,48 @@ func (w *Waiting) overdueAt(task *fdl.Task) time.Time {
 	return w.Deadline
 }
 
+// asked is what a task asks for: with a function the step's input, of a service
+// what a job is started with.
+func (r *run) asked(task *fdl.Task, input expr.Value) expr.Value {
+	if task.Resource.Kind == "" {
+		return input
+	}
+	return task.Params.Eval(&expr.Scope{Self: input, Lookup: &r.lookup})
+}
+
+// callInput is what the function is called with. The token of a job is put in
+// here and nowhere else: the flow did not map it, so the log does not hold it.
+func (r *run) callInput(task *fdl.Task, waiting *Waiting) expr.Value {
+	asked := r.lookup.Complete(r.asked(task, waiting.Input))
+	if task.Resource.Kind == "" {
+		return asked
+	}
+	text := expr.Missing()
+	if task.Pattern == fdl.PatternSync {
+		text = r.ownToken(waiting.Handle)
+	}
+	return expr.Object(
+		expr.Member{Key: "kind", Value: expr.String(task.Resource.Kind)},
+		expr.Member{Key: "params", Value: asked}, expr.Member{Key: "token", Value: text},
+	)
+}
+
+// ownToken is the text of the token that is waited for. Without it a job would
+// end with nobody to know of it.
+func (r *run) ownToken(handle string) expr.Value {
+	text, ok := r.env.Keys.SignAgain(handle)
+	if !ok && r.err == nil {
+		r.err = &KeysError{errors.New("the key that it was signed with is none of these")}
+	}
+	return expr.String(text)
+}
+
 // carryOut is the command that the attempt needs.
 func (r *run) carryOut(step *fdl.Step, task *fdl.Task, waiting *Waiting) Command {
 	s := r.state()
 	call := Call{
 		Attempt: waiting.Attempt, Flow: s.Flow, Execution: s.Execution, Step: step.Name,
-		Resource: task.Resource, Input: r.lookup.Complete(waiting.Input), Limit: task.Timeout,
+		Resource: task.Resource, Input: r.callInput(task, waiting), StepInput: waiting.Input, Limit: task.Timeout,
 	}
 	switch {
 	case waiting.inQueue(task):
@@ -186,7 +232,7 @@ func (r *run) resolve(outcome token.Outcome, by token.Closer) {
 		// step fails when it is left.
 		outcome = token.Failure(ErrorDataLimit, cause)
 	}
-	r.emit(outcomeEvent(step, outcome, by))
+	r.emit(outcomeEvent(&waiting, outcome, by))
 	switch {
 	case r.state().Ending != nil:
 		r.end()
@@ -197,19 +243,28 @@ func (r *run) resolve(outcome token.Outcome, by token.Closer) {
 	}
 }
 
-func outcomeEvent(step *fdl.Step, outcome token.Outcome, by token.Closer) Event {
-	if !outcome.Failed() {
-		return Event{Type: TaskSucceeded, Step: step.Index, Output: outcome.Output}
+// outcomeEvent is how the attempt that waited ended, of a token with who closed
+// it.
+func outcomeEvent(w *Waiting, outcome token.Outcome, by token.Closer) Event {
+	e := Event{Type: TaskSucceeded, Step: w.Attempt.Step, Output: outcome.Output}
+	if outcome.Failed() {
+		e = Event{Type: failureType(by), Step: w.Attempt.Step, Error: outcome.Error, Cause: outcome.Cause}
 	}
-	failed := Event{Type: TaskFailed, Step: step.Index, Error: outcome.Error, Cause: outcome.Cause}
+	if w.For == WaitingForToken {
+		e.ClosedBy = by
+	}
+	return e
+}
+
+func failureType(by token.Closer) EventType {
 	switch by {
 	case token.ClosedBySubmit:
-		failed.Type = TaskSubmitFailed
+		return TaskSubmitFailed
 	case token.ClosedByDeadline, token.ClosedByHeartbeat:
-		failed.Type = TaskTimedOut
-	case token.ClosedByHand, token.ClosedByTask, token.ClosedByStop:
+		return TaskTimedOut
+	case token.ClosedByHand, token.ClosedByCallback, token.ClosedByEvent, token.ClosedByReconcile, token.ClosedByTask, token.ClosedByStop:
 	}
-	return failed
+	return TaskFailed
 }
 
 func taskOf(step *fdl.Step) *fdl.Task {

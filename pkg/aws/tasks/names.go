@@ -47,7 +47,7 @@ func (n Names) lambda(r fdl.Resource) (target, error) {
 	if mapped, ok := n.mapped(r); ok {
 		return withQualifier(mapped, r.Qualifier), nil
 	}
-	if strings.HasPrefix(r.Text, "arn:") {
+	if r.Kind == "" && strings.HasPrefix(r.Text, "arn:") { // of a job the ARN is not the function's
 		return n.byARN(r)
 	}
 	if n.Stack == "" || slices.Contains(services, r.Function) {

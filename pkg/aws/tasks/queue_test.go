@@ -19,6 +19,7 @@ import (
 	"github.com/waitless/waitless/pkg/aws/tasks/deliveries"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -86,6 +87,33 @@ func TestATaskGoesThroughTheQueue(t *testing.T) {
 				t.Errorf("the task is %+v, want %+v", got, task)
 			}
 		})
+	}
+}
+
+// What names a job in a flow is enough to start it from the queue.
+func TestAJobGoesThroughTheQueue(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"batch:SubmitJob", "arn:aws:dms:eu-west-1:123456789012:task:LOAD7"} {
+		m, task := &messages{}, someTask(expr.Object())
+		resource, err := fdl.ParseResource(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		task.Call.Resource = resource
+		if err := (&tasks.Queue{Client: m, URL: "queue"}).Queue(t.Context(), task); err != nil {
+			t.Fatal(err)
+		}
+		var got engine.Task
+		r := receiver(m, &bytes.Buffer{}, func(_ context.Context, task engine.Task) (engine.Verdict, error) {
+			got = task
+			return engine.Verdict{}, nil
+		})
+		if _, err := r.Handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{{MessageId: "1", Body: m.bodies[0]}}}); err != nil {
+			t.Fatal(err)
+		}
+		if got.Call.Resource != resource || resource.Function != fdl.StartJob {
+			t.Errorf("%s: the resource is %+v, want %+v", text, got.Call.Resource, resource)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package callbackurl
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"path"
@@ -11,10 +12,18 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
+// Tokens closes tokens and tells of them, as [resume.Tokens] does.
+type Tokens interface {
+	Check(text string) error
+	Close(ctx context.Context, text string, outcome token.Outcome) (resume.Answer, token.Record, error)
+	Heartbeat(ctx context.Context, text string) (token.Record, error)
+	Describe(ctx context.Context, text string) (token.ID, token.Record, error)
+}
+
 // Config is what a handler works with.
 type Config struct {
 	// Tokens closes the tokens. It is required.
-	Tokens *resume.Tokens
+	Tokens Tokens
 	// MaxOutput is the size of the largest output of a step of ours, in bytes:
 	// its data limit. It is required. Somebody else's engine takes
 	// [resume.ForeignLimit].

@@ -1,6 +1,7 @@
 package fnf
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
@@ -13,10 +14,16 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
+// Tokens closes tokens, as [resume.Tokens] does.
+type Tokens interface {
+	Check(text string) error
+	Close(ctx context.Context, text string, outcome token.Outcome) (resume.Answer, token.Record, error)
+}
+
 // Config is what a handler works with.
 type Config struct {
 	// Tokens closes the tokens. It is required.
-	Tokens *resume.Tokens
+	Tokens Tokens
 	// MaxOutput is the size of the largest output of a step of ours, in bytes:
 	// its data limit. It is required.
 	MaxOutput int

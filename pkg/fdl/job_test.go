@@ -1,0 +1,69 @@
+package fdl_test
+
+import (
+	"testing"
+
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
+)
+
+// TestParseJobs: what a job is started with comes from the resource, the
+// constants and the step's input.
+func TestParseJobs(t *testing.T) {
+	t.Parallel()
+	const dms = "arn:aws:dms:eu-west-1:123456789012:task:LOAD7"
+	for name, tt := range map[string]struct{ fields, params string }{
+		"an action":                        {`action: "batch:SubmitJob", pattern: sync, serviceParams: {a: $.x, b: 1}`, `{"a":"X","b":1}`},
+		"an action without params":         {`action: "batch:SubmitJob", serviceParams: {}`, `{}`},
+		"an action with all of the input":  {`action: "sfn:StartExecution", pattern: sync, serviceParams: {input: $}`, `{"input":{"x":"X"}}`},
+		"a resource":                       {`resourceArn: "` + dms + `", pattern: sync`, `{"ReplicationTaskArn":"` + dms + `"}`},
+		"a resource with params":           {`resourceArn: "` + dms + `", serviceParams: {a: $.x}`, `{"ReplicationTaskArn":"` + dms + `","a":"X"}`},
+		"params that replace the resource": {`resourceArn: "` + dms + `", serviceParams: {ReplicationTaskArn: $.x}`, `{"ReplicationTaskArn":"X"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			task := parseTask(t, tt.fields)
+			got := task.Params.Eval(&expr.Scope{Self: expr.Object(expr.Member{Key: "x", Value: expr.String("X")})})
+			if task.Resource.Function != fdl.StartJob || got.JSON() != tt.params {
+				t.Errorf("resource %+v, params %s, want %s", task.Resource, got, tt.params)
+			}
+		})
+	}
+}
+
+func parseTask(t *testing.T, fields string) *fdl.Task {
+	t.Helper()
+	return kindOf[*fdl.Task](t, parse(t, flowOf("  - {type: task, name: Only, "+fields+"}\n")))
+}
+
+// TestWhoReadsTheCallbackURL: it is looked for where a mapping names it.
+func TestWhoReadsTheCallbackURL(t *testing.T) {
+	t.Parallel()
+	const ask = `resourceArn: "acs:fc:::services/s/functions/f", pattern: waitForCallback`
+	for fields, want := range map[string]bool{
+		ask: false,
+		ask + `, inputMappings: [{target: t, source: $context.task.token}]`:                                false,
+		ask + `, inputMappings: [{target: t, source: $context.task.callbackUrl}]`:                          true,
+		ask + `, inputMappings: [{target: t, source: '$context["task"]["callbackUrl"]'}]`:                  true,
+		ask + `, outputMappings: [{target: a, source: 1}, {target: t, source: $context.task.callbackUrl}]`: true,
+		ask + `, outputMappings: [{target: t, source: callbackUrl}]`:                                       false,
+	} {
+		if got := parseTask(t, fields).CallbackURL; got != want {
+			t.Errorf("%s: %t", fields, got)
+		}
+	}
+}
+
+func TestParsePatterns(t *testing.T) {
+	t.Parallel()
+	for pattern, want := range map[string]fdl.Pattern{
+		"requestResponse": fdl.PatternRequestResponse, "sync": fdl.PatternSync, "waitForCallback": fdl.PatternWaitForCallback,
+	} {
+		if got := parseTask(t, `action: "batch:SubmitJob", serviceParams: {}, pattern: `+pattern); got.Pattern != want || got.Signed {
+			t.Errorf("%s: %+v", pattern, got)
+		}
+	}
+	if got := parseTask(t, `action: "batch:SubmitJob", serviceParams: {}, signed: true, pattern: waitForCallback`); !got.Signed {
+		t.Error("it is not signed")
+	}
+}

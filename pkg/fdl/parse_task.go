@@ -1,0 +1,184 @@
+package fdl
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/jobs"
+)
+
+func (p *parser) task(step *Step, f fields) *Task {
+	task := &Task{
+		Resource:    p.resource(f),
+		Timeout:     p.seconds(f.optional("timeoutSeconds"), "timeoutSeconds"),
+		Heartbeat:   p.seconds(f.optional("heartbeatSeconds"), "heartbeatSeconds"),
+		AtMostOnce:  p.boolean(f.optional("atMostOnce"), "atMostOnce"),
+		Signed:      p.boolean(f.optional("signed"), "signed"),
+		CallbackURL: reads(step.Input, callbackURL) || reads(step.Output, callbackURL),
+	}
+	task.Params = p.params(f, task.Resource)
+	if n := f.optional("pattern"); n != nil {
+		task.Pattern = p.pattern(n, task.Resource)
+	}
+	if task.Pattern == PatternWaitForCallback {
+		return task
+	}
+	if n := f.optional("heartbeatSeconds"); n != nil {
+		p.problem(n.pos, "heartbeatSeconds needs \"pattern: waitForCallback\"; nobody else can send a heartbeat")
+	}
+	if n := f.optional("signed"); task.Signed {
+		p.problem(n.pos, "signed needs \"pattern: waitForCallback\"; nobody else has a body to sign")
+	}
+	return task
+}
+
+// callbackURL is the path to the URL where the outcome of a task is reported.
+const callbackURL = "$context.task.callbackUrl"
+
+func reads(mappings expr.Mappings, path string) bool {
+	return slices.ContainsFunc(mappings, func(m expr.Mapping) bool {
+		source, ok := m.Source.Path()
+		return ok && source.String() == path
+	})
+}
+
+func (p *parser) resource(f fields) Resource {
+	resource, action := f.optional("resourceArn"), f.optional("action")
+	switch {
+	case resource != nil && action != nil:
+		p.problem(later(resource.pos, action.pos), `%s has both "resourceArn" and "action"; write one of them`, f.where)
+	case resource != nil:
+		return p.resourceArn(resource)
+	case action != nil:
+		return p.action(action)
+	default:
+		f.missing(`%s has neither "resourceArn" nor "action"; write one of them`, f.where)
+	}
+	return Resource{}
+}
+
+func (p *parser) resourceArn(n *node) Resource {
+	text, ok := p.text(n, "resourceArn", allowedResources)
+	if !ok {
+		return Resource{}
+	}
+	resource, err := ParseResource(text)
+	switch {
+	case err != nil:
+		p.problem(n.pos, "%s", err)
+	case resource.IsAction():
+		p.problem(n.pos, "resource %q is an action; write \"action: %s\" instead", text, text)
+	}
+	return resource
+}
+
+// action is that of a job. One that is hardly misspelt stands for the one that
+// it means.
+func (p *parser) action(n *node) Resource {
+	var actions []string
+	for _, kind := range jobs.Kinds() {
+		if action := kind.Service + ":" + kind.Start; kind.Service != "" {
+			actions = append(actions, action)
+		}
+	}
+	resource, _ := ParseResource(p.oneOf(n, "action", actions...))
+	return resource
+}
+
+// params are those that the resource names, with the step's over them.
+func (p *parser) params(f fields, resource Resource) expr.Template {
+	n := f.optional("serviceParams")
+	switch {
+	case n == nil && resource.IsAction():
+		f.missing(`%s has an action and no field "serviceParams", which is what the service is asked with`, f.where)
+	case n == nil:
+	case resource.Function != "" && resource.Kind == "":
+		p.problem(n.pos, "serviceParams needs an action or the resourceArn of a job; a function gets the step's input, which inputMappings make")
+	case n.kind != nodeMapping:
+		p.unfit(n, "serviceParams", "a mapping of what the service takes, with constants and paths like $.key")
+	default:
+		p.paramPaths(n)
+	}
+	params := expr.Object()
+	if _, named, ok := jobs.ForResource(resource.Text); ok {
+		params, _ = expr.ParseJSON(named) // is an object
+	}
+	if n != nil {
+		params = expr.Merge(params, n.value())
+	}
+	template, _ := expr.ParseTemplate(params) // a mistake in it was reported
+	return template
+}
+
+// paramPaths reports the broken paths in service parameters.
+func (p *parser) paramPaths(n *node) {
+	switch n.kind {
+	case nodeMapping:
+		for _, e := range n.entries {
+			p.paramPaths(e.value)
+		}
+	case nodeSequence:
+		for _, item := range n.items {
+			p.paramPaths(item)
+		}
+	case nodeScalar:
+		if _, err := expr.ParseTemplate(n.scalar); err != nil {
+			p.syntaxProblem(n, err, paramMeant(n.scalar.Text()))
+		}
+	case nodeUnreadable: // was reported
+	}
+}
+
+// paramMeant tells how to write what stands in service parameters and begins
+// with "$", but is no path from the step's input.
+func paramMeant(text string) string {
+	meant := selfMeant(text)
+	if meant == "" && text[1:] != "" && !strings.ContainsRune(".[", rune(text[1])) {
+		meant = "; whatever else begins with \"$\" comes in by inputMappings"
+	}
+	return meant
+}
+
+// MaxTimeout is the longest time limit of a task: an execution takes no longer
+// than a year.
+const MaxTimeout = 366 * 24 * time.Hour
+
+// seconds is a time limit in whole seconds, 0 for one that the flow does not
+// set.
+func (p *parser) seconds(n *node, what string) time.Duration {
+	if n == nil {
+		return 0
+	}
+	seconds, ok := n.value().Int64()
+	if !ok || seconds < 1 || seconds > int64(MaxTimeout/time.Second) {
+		p.unfit(n, what, fmt.Sprintf("whole seconds from 1 to %d (a year)", int64(MaxTimeout/time.Second)))
+		return 0
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+// patterns by their names; the order is that of messages.
+var (
+	patternNames = []string{"requestResponse", "sync", "waitForCallback"}
+	patterns     = map[string]Pattern{
+		"requestResponse": PatternRequestResponse, "sync": PatternSync, "waitForCallback": PatternWaitForCallback,
+	}
+	// functionPatterns are those of a function.
+	functionPatterns = []string{"requestResponse", "waitForCallback"}
+)
+
+func (p *parser) pattern(n *node, resource Resource) Pattern {
+	if slices.Contains(laterPatterns, n.scalar.Text()) {
+		p.problem(n.pos, "pattern %q is not supported yet; allowed: %s", n.scalar.Text(), strings.Join(patternNames, ", "))
+		return PatternRequestResponse
+	}
+	pattern := patterns[p.oneOf(n, "pattern", patternNames...)]
+	if pattern == PatternSync && resource.Function != "" && resource.Kind == "" {
+		p.problem(n.pos, "pattern \"sync\" waits for the end of a job and needs an action or the resourceArn of one; "+
+			"functions and sub-flows do not have it yet (allowed with a function: %s)", strings.Join(functionPatterns, ", "))
+	}
+	return pattern
+}
