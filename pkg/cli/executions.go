@@ -205,7 +205,7 @@ func state(e rest.Execution) string {
 	}
 }
 
-var article = map[string]string{"call": "a call", "instant": "an instant", "callback": "a callback"}
+var article = map[string]string{"call": "a call", "instant": "an instant", "callback": "a callback", "job": "its job"}
 
 func (c Command) showCommand() *cobra.Command {
 	var o storeOptions

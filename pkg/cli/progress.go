@@ -41,6 +41,7 @@ const (
 	phaseRunning
 	phaseWaiting
 	phaseCallback // waits for whoever has the token
+	phaseJob      // waits for the end of its job
 	phaseDone
 	phaseFailed
 )
@@ -83,12 +84,22 @@ func (p *progress) committed(state machine.State, events []machine.Event) {
 		switch e.Type { //nolint:exhaustive // the others are about the one step, see note
 		case machine.StepEntered:
 			p.current = e.Step
+		case machine.TaskSubmitted:
+			if waitsForJob(p.flow, e.Step) {
+				s.phase = phaseJob
+			}
 		case machine.StepExited:
 			s.next = leadsTo(p.flow, e, events[i+1:])
 		case machine.StepFailed:
 			s.cause = causeIn(p.flow, e)
 		}
 	}
+}
+
+// waitsForJob reports whether the step ends with its job.
+func waitsForJob(flow *fdl.Flow, step int) bool {
+	task, isTask := flow.All[step].Kind.(*fdl.Task)
+	return isTask && task.Pattern == fdl.PatternSync
 }
 
 // interrupted notes that the program stops before the execution ended.

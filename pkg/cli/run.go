@@ -565,7 +565,11 @@ func (e *execution) waiting(ctx context.Context, state machine.State) error {
 	}
 	f := &failure{exit: ExitWaiting, what: e.title(), why: "waits for somebody"}
 	if state.Waiting != nil {
-		f.why = fmt.Sprintf("step %s waits for a callback, and nobody answers", e.file.flow.All[state.Waiting.Attempt.Step].Name)
+		what := "a callback, and nobody answers"
+		if waitsForJob(e.file.flow, state.Waiting.Attempt.Step) {
+			what = "its job, whose end nobody tells"
+		}
+		f.why = fmt.Sprintf("step %s waits for %s", e.file.flow.All[state.Waiting.Attempt.Step].Name, what)
 	}
 	rows := columns(func(w *tabwriter.Writer) { tokenRows(w, tokens) })
 	f.lines = strings.Split(strings.TrimSuffix(rows, "\n"), "\n")

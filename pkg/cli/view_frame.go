@@ -41,6 +41,7 @@ var marks = [...]struct{ mark, color string }{
 	phaseRunning:  {"▸", "\x1b[36m"},
 	phaseWaiting:  {"◷", "\x1b[33m"},
 	phaseCallback: {"◷", "\x1b[33m"},
+	phaseJob:      {"◷", "\x1b[33m"},
 	phaseDone:     {"✓", "\x1b[32m"},
 	phaseFailed:   {"✗", "\x1b[31m"},
 }
@@ -167,6 +168,9 @@ func (s stepProgress) detail(now time.Time, room int) string {
 	case phaseCallback:
 		since := elapsed(now.Sub(s.entered))
 		return fit(room, "waits for a callback, "+since+attempt, "callback, "+since+times, "callback")
+	case phaseJob:
+		since := elapsed(now.Sub(s.entered))
+		return fit(room, "waits for its job, "+since+attempt, "its job, "+since+times, "its job")
 	case phaseDone:
 		if s.next != "" {
 			return fit(room, "goes to "+s.next+attempt, "goes to "+s.next+times, "goes to "+s.next, "to "+s.next)

@@ -54,7 +54,7 @@ func (v *plainView) text(e machine.Event, after []machine.Event) string {
 	case machine.TaskFailed, machine.TaskSubmitFailed, machine.TaskTimedOut:
 		return v.failure(e)
 	case machine.TaskSubmitted:
-		return v.name(e) + " waits for a callback"
+		return v.submittedText(e)
 	case machine.ExecutionStopped:
 		return fmt.Sprintf("%s was stopped: %s", v.progress.title, because(e.Error, printable(e.Cause)))
 	case machine.StepFailed:
@@ -76,6 +76,17 @@ func shortly(v expr.Value) string {
 }
 
 func (v *plainView) name(e machine.Event) string { return v.flow.All[e.Step].Name }
+
+// submittedText says what a step waits for now, of a job by which id.
+func (v *plainView) submittedText(e machine.Event) string {
+	if !waitsForJob(v.flow, e.Step) {
+		return v.name(e) + " waits for a callback"
+	}
+	if e.Output.IsComplete() && e.Output.Get("job_id").Kind() == expr.KindString {
+		return fmt.Sprintf("%s waits for its job %s", v.name(e), e.Output.Get("job_id").Text())
+	}
+	return v.name(e) + " waits for its job"
+}
 
 // failedText is silent about a task, whose TaskFailed said it.
 func (v *plainView) failedText(e machine.Event) string {

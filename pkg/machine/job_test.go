@@ -155,7 +155,8 @@ func TestHistorySaysWhoClosedTheToken(t *testing.T) {
 		for _, outcome := range []token.Outcome{token.Success(expr.Object()), token.Failure("E", "why")} {
 			got := closedEvent(t, flow, outcome, by)
 			shown := got.Render(flow)
-			if read, err := shown.Parse(flow); err != nil || read.ClosedBy != by || got.ClosedBy != by || !strings.Contains(shown.EventDetail, `"closedBy":"`+string(by)+`"`) {
+			read, err := shown.Parse(flow)
+			if err != nil || read.ClosedBy != by || got.ClosedBy != by || !strings.Contains(shown.EventDetail, `"closedBy":"`+string(by)+`"`) {
 				t.Errorf("closed by %s with %+v: %s, read as closed by %q, %v", by, outcome, shown.EventDetail, read.ClosedBy, err)
 			}
 		}

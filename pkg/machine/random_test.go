@@ -89,11 +89,25 @@ func (w *walk) signal() machine.Signal {
 		return machine.TimerDue{At: at}
 	case waiting.For == machine.WaitingForInstant:
 		return machine.TimerDue{At: waiting.Due.Add(time.Duration(w.r.IntN(5)) * time.Second)}
+	case waiting.For == machine.WaitingForToken:
+		return w.told(at, waiting.Attempt)
 	case w.r.IntN(10) == 0:
 		return machine.Returned{At: at, Attempt: machine.Attempt{Step: waiting.Attempt.Step, Number: waiting.Attempt.Number - 1}}
 	default:
 		return machine.Returned{At: at, Attempt: waiting.Attempt, Outcome: w.outcome()}
 	}
+}
+
+// told is what is heard of a job: that it was started, or how it ended.
+func (w *walk) told(at time.Time, attempt machine.Attempt) machine.Signal {
+	if w.r.IntN(2) == 0 {
+		return machine.Submitted{At: at, Attempt: attempt, Output: expr.Object(text("job_id", "7"))}
+	}
+	outcome := token.Success(expr.Object(whole("n", 1)))
+	if w.r.IntN(10) == 0 {
+		outcome = token.Failure("Job.Failed", "why")
+	}
+	return machine.TokenClosed{At: at, Attempt: attempt, Outcome: outcome, By: token.ClosedByEvent}
 }
 
 func (w *walk) outcome() token.Outcome {
@@ -129,7 +143,7 @@ func (w *walk) rarely() int64 {
 func (w *walk) apply(sig machine.Signal) {
 	w.t.Helper()
 	w.tags++
-	env := machine.Env{Flow: w.flow, Limits: w.limit, Cause: fmt.Sprint("cause", w.tags), Tag: fmt.Sprint("tag", w.tags)}
+	env := machine.Env{Flow: w.flow, Limits: w.limit, Keys: keys, Cause: fmt.Sprint("cause", w.tags), Tag: fmt.Sprint("tag", w.tags)}
 	if w.state.Timer.Tag != "" && w.r.IntN(2) == 0 {
 		env.Cause = w.state.Timer.Tag
 	}
@@ -287,8 +301,10 @@ func (f *flows) step(name string, depth int, target func() string) string {
 func (f *flows) kind(depth int, target func() string) string {
 	choice := f.r.IntN(20)
 	switch {
-	case choice < 4:
+	case choice < 3:
 		return `"type":"task","resourceArn":"acs:fc:::services/s/functions/f"`
+	case choice < 4:
+		return `"type":"task","action":"batch:SubmitJob","serviceParams":{"n":"$.n","all":["$.padding",{"b":"$.b"}]}` + f.maybe(2, `,"pattern":"sync"`)
 	case choice < 7:
 		return `"type":"pass"`
 	case choice < 9:

@@ -233,7 +233,7 @@ func (r *reader) last(e machine.Event) *attempt {
 
 func (w *world) attemptOf(scheduled machine.Event) *attempt {
 	a := &attempt{step: scheduled.Step, number: scheduled.ID, began: scheduled.At, task: w.flow.taskOf(scheduled.Step)}
-	if a.task.Pattern == fdl.PatternWaitForCallback || a.task.Resource.Function == functionLong {
+	if a.task.Pattern != fdl.PatternRequestResponse || a.task.Resource.Function == functionLong {
 		first, _ := w.decode(0)
 		a.handle = keys.Handle(token.ID{Execution: w.id, Number: uint32(a.number), Expires: first.Expires}) //nolint:gosec // an event's id
 	}
@@ -274,7 +274,7 @@ func (w *world) checkEnd(a *attempt, end machine.Event) {
 
 func (w *world) checkHeld(a *attempt, end machine.Event) {
 	record := w.record(a.handle)
-	if record.Open() || !says(end, *record.Outcome) {
+	if record.Open() || !says(end, *record.Outcome) || end.ClosedBy != record.ClosedBy {
 		w.violate(HollowAnswer, "attempt %d ended with %s %s, which its token does not hold", a.number, end.Output.JSON(), end.Error)
 		return
 	}
@@ -297,7 +297,8 @@ func (w *world) checkOverdue(a *attempt, record token.Record) {
 		if next := record.LastBeat.Add(a.task.Heartbeat); next.After(earliest) {
 			earliest = next
 		}
-	case token.ClosedByHand, token.ClosedByTask, token.ClosedBySubmit, token.ClosedByStop:
+	case token.ClosedByHand, token.ClosedByCallback, token.ClosedByEvent, token.ClosedByReconcile,
+		token.ClosedByTask, token.ClosedBySubmit, token.ClosedByStop:
 		return
 	}
 	if record.ClosedAt.Before(earliest) {

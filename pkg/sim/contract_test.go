@@ -116,7 +116,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 4: a long call is queued again after a lost race",
 		caught: sim.CalledTooOften, edits: one("engine/advance.go",
-			"	w.results[c.Attempt] = result{input: c.Input, queued: true}\n", ""),
+			"	w.results[c.Attempt] = result{call: c.Call, queued: true}\n", ""),
 	},
 	{
 		name:   "rule 5: a failed submission does not close the token",

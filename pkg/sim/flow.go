@@ -15,13 +15,24 @@ const (
 	functionSubmit = "Submit" // has somebody close the token
 	functionLong   = "Long"
 	functionSlow   = "Slow" // as Submit, but takes long to be told of the token
+	functionJob    = fdl.StartJob
+)
+
+// The actions of jobs: the service of the second one is slow.
+const (
+	actionJob     = "batch:SubmitJob"
+	actionSlowJob = "transcribe:StartTranscriptionJob"
 )
 
 // limits are the time limits of the functions, by their resources.
-var limits = map[string]time.Duration{resourceOf(functionLong): 10 * time.Minute, resourceOf(functionSlow): 10 * time.Minute}
+var limits = map[string]time.Duration{
+	resourceOf(functionLong): 10 * time.Minute, resourceOf(functionSlow): 10 * time.Minute, actionSlowJob: 10 * time.Minute,
+}
 
 // brings reports whether the function has somebody close the token.
-func brings(function string) bool { return function == functionSubmit || function == functionSlow }
+func brings(function string) bool {
+	return function == functionSubmit || function == functionSlow || function == functionJob
+}
 
 func resourceOf(function string) string { return "acs:fc:::services/sim/functions/" + function }
 
@@ -47,6 +58,10 @@ func (w *world) drawFlow() flow {
 }
 
 func (w *world) drawPart(f *flow) {
+	if w.hasJobs && w.chance(3) {
+		w.drawJob(f)
+		return
+	}
 	switch w.rand.IntN(17) {
 	case 0, 1, 2:
 		f.task(functionCall)
@@ -104,6 +119,18 @@ func (w *world) drawCallback() []string {
 		lines = append(lines, "atMostOnce: true")
 	}
 	return lines
+}
+
+// drawJob waits for the end of a job.
+func (w *world) drawJob(f *flow) {
+	lines := []string{"action: " + []string{actionJob, actionJob, actionSlowJob}[w.rand.IntN(3)], "pattern: sync", "serviceParams: {n: $.n, all: [$]}"}
+	if w.chance(3) {
+		lines = append(lines, fmt.Sprintf("timeoutSeconds: %d", 2+w.rand.IntN(90)))
+	}
+	if w.chance(4) {
+		lines = append(lines, "atMostOnce: true")
+	}
+	f.step("task", lines...)
 }
 
 func (f *flow) task(function string, lines ...string) {

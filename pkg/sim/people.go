@@ -108,6 +108,9 @@ func (w *world) answer(a *actor, call machine.Call) token.Outcome {
 	if f := call.Resource.Function; f == functionSubmit || f == functionSlow && w.chance(2) {
 		w.bringClosers(call, func() time.Duration { return w.closesAfter(w.flow.taskOf(call.Attempt.Step)) })
 	}
+	if call.Resource.Function == functionJob && (!outcome.Failed() || w.chance(2)) {
+		w.runJob(call)
+	}
 	return outcome
 }
 
@@ -138,7 +141,7 @@ func (w *world) output(status string) expr.Value {
 // takes is how long a call takes.
 func (w *world) takes(call machine.Call) time.Duration {
 	switch {
-	case call.Resource.Function == functionLong || call.Resource.Function == functionSlow:
+	case limits[call.Resource.Text] > 0:
 		return w.between(10*time.Second, 200*time.Second)
 	case w.chance(w.faults.slow):
 		return w.between(0, 10*time.Second)
@@ -161,6 +164,44 @@ func (w *world) bringClosers(call machine.Call, after func() time.Duration) {
 	if task.Heartbeat > 0 && w.chance(2) {
 		w.beat(task, text, 1+w.rand.IntN(5))
 	}
+}
+
+// runJob runs a job, once for a token however often it is started, and has its
+// end be told: by the event, perhaps twice, or by a poll where that is lost.
+func (w *world) runJob(call machine.Call) {
+	handle := w.handleOfCall(call)
+	if w.jobs[handle] {
+		return
+	}
+	w.jobs[handle] = true
+	closing := token.Closing{Outcome: w.brought(), By: token.ClosedByEvent}
+	if w.chance(4) {
+		closing.By = token.ClosedByReconcile
+	}
+	task := w.flow.taskOf(call.Attempt.Step)
+	for range 1 + w.rand.IntN(2) {
+		w.observe(w.closesAfter(task), handle, closing)
+	}
+}
+
+// observe has somebody close a token from a queue, whose message comes again
+// until that is done: the update, then the wake, also when somebody else was
+// first (rule 10).
+func (w *world) observe(pause time.Duration, handle string, closing token.Closing) {
+	w.act(pause, kindCloser, closerLife, func(a *actor) {
+		w.outside++
+		closing.At = w.clock()
+		record, err := outcomes{a}.Close(a.ctx, handle, closing)
+		if err == nil {
+			err = wakes{a}.Send(a.ctx, engine.Wake{Execution: w.id, Cause: handle, Due: w.clock(), Sent: w.clock()})
+		}
+		if a.dead || err != nil {
+			w.observe(w.between(0, visibility), handle, closing)
+			return
+		}
+		a.note("told the end: %s", shown(*record.Outcome))
+		w.told = append(w.told, told{handle, *record.Outcome})
+	})
 }
 
 func (w *world) brought() token.Outcome {

@@ -38,10 +38,11 @@ type world struct {
 	generation int
 	defect     defect
 
-	flow  flow
-	id    engine.ID
-	ref   machine.Flow
-	store store
+	hasJobs bool // the flow may wait for jobs, in every fourth run
+	flow    flow
+	id      engine.ID
+	ref     machine.Flow
+	store   store
 
 	actors  int      // begun so far, for their names
 	fresh   int      // texts made so far, for nonces and tags
@@ -55,6 +56,7 @@ type world struct {
 	sends, copies             map[string]int           // by cause: how often a wake was sent, and doubled
 	answered                  map[string]time.Duration // by handle: when an answer was first to be kept
 	calls                     calls
+	jobs                      map[string]bool // by handle: those that were started
 	told                      []told
 	accepted, stopped         bool // a start, and a stop, was answered
 	violations                []Violation
@@ -73,8 +75,10 @@ func newWorld(seed uint64) *world {
 	w := &world{
 		rand:  rand.New(rand.NewPCG(seed, 0)), //nolint:gosec // the same seed has to give the same run
 		sends: map[string]int{}, copies: map[string]int{}, calls: calls{by: map[string]*called{}}, answered: map[string]time.Duration{},
+		jobs: map[string]bool{},
 	}
 	w.faults = w.drawFaults()
+	w.hasJobs = seed%4 == 3
 	w.flow = w.drawFlow()
 	w.defect = w.drawDefect()
 	w.ref = machine.Flow{Name: "sim", Hash: "sim"}

@@ -27,7 +27,7 @@ func TestWhichLambdaFunctionAResourceNames(t *testing.T) {
 		"acs:fc:::services/s.prod/functions/fixed":              {"other:live", ""},
 		"acs:fc:::services/s.prod/functions/far":                {"arn:aws:lambda:eu-west-1:1:function:far", "prod"},
 		"acs:fc:::services/s.prod/functions/farFixed":           {"arn:aws:lambda:eu-west-1:1:function:far:7", ""},
-		"batch:SubmitJob":                                          {"w-StartJob", ""},
+		"batch:SubmitJob": {"w-StartJob", ""},
 		"arn:aws:dms:eu-west-1:123456789012:task:LOAD7":            {"w-StartJob", ""},
 		"arn:aws:states:eu-west-1:123456789012:stateMachine:Check": {"w-StartJob", ""},
 		arn + "w-mine":                                             {arn + "w-mine", ""},

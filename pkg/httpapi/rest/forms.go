@@ -46,7 +46,7 @@ type Execution struct {
 // Waiting is what an execution waits for.
 type Waiting struct {
 	Step  string `json:"step"`
-	For   string `json:"for"`             // "call", "instant", "callback"
+	For   string `json:"for"`             // "call", "instant", "callback", "job"
 	Since string `json:"since"`           // instant
 	Until string `json:"until,omitempty"` // the end of a wait, the deadline of a callback
 }
@@ -64,7 +64,7 @@ type Token struct {
 	Output    *expr.Value `json:"output,omitempty"`
 	Error     string      `json:"error,omitempty"`
 	Cause     string      `json:"cause,omitempty"`
-	ClosedBy  string      `json:"closedBy,omitempty"` // hand, task, submit, deadline, heartbeat, stop
+	ClosedBy  string      `json:"closedBy,omitempty"` // hand, callback, event, reconcile, task, submit, deadline, heartbeat, stop
 	ClosedAt  string      `json:"closedTime,omitempty"`
 	LastBeat  string      `json:"lastHeartbeat,omitempty"`
 }
@@ -114,6 +114,8 @@ func waitsFor(flow *fdl.Flow, w *machine.Waiting) string {
 		return "instant"
 	case w.For == machine.WaitingForToken && isTask && task.Pattern == fdl.PatternWaitForCallback:
 		return "callback"
+	case w.For == machine.WaitingForToken && isTask && task.Pattern == fdl.PatternSync:
+		return "job"
 	}
 	return "call"
 }
