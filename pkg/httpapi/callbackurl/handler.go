@@ -14,7 +14,7 @@ import (
 
 // Tokens closes tokens and tells of them, as [resume.Tokens] does.
 type Tokens interface {
-	Check(text string) error
+	Check(text string) (token.ID, error)
 	Close(ctx context.Context, text string, outcome token.Outcome) (resume.Answer, token.Record, error)
 	Heartbeat(ctx context.Context, text string) (token.Record, error)
 	Describe(ctx context.Context, text string) (token.ID, token.Record, error)

@@ -16,7 +16,7 @@ import (
 
 // Tokens closes tokens, as [resume.Tokens] does.
 type Tokens interface {
-	Check(text string) error
+	Check(text string) (token.ID, error)
 	Close(ctx context.Context, text string, outcome token.Outcome) (resume.Answer, token.Record, error)
 }
 
