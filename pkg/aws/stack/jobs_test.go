@@ -2,11 +2,9 @@ package stack_test
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -20,6 +18,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
@@ -28,16 +28,20 @@ import (
 	"github.com/waitless/waitless/pkg/jobs"
 )
 
-// employed is a stack that may start and describe jobs of every kind, and
-// catches all their events: those of the services, and those of a source of the
-// test's own.
+// employed is a stack that may start and describe jobs of every kind, catches
+// all their events, those of a source of the test's own too, and answers state
+// machines and durable functions.
 var employed = deployment{name: freshName(), build: shipped}
 
 // account is the one that the emulator plays.
 const account = "000000000000"
 
-// ownSource is the source of the test's own events.
-func ownSource() string { return "jobs." + employed.name }
+// The names that the stack knows of others.
+var (
+	ownSource       = "jobs." + employed.name
+	stateMachine    = "arn:aws:states:" + emulator.Region + ":" + account + ":stateMachine:" + employed.name + "-machine"
+	durableFunction = "arn:aws:lambda:" + emulator.Region + ":" + account + ":function:" + employed.name + "-durable"
+)
 
 var employ sync.Once
 
@@ -45,34 +49,53 @@ func employedStack(t *testing.T) stack {
 	t.Helper()
 	employ.Do(func() {
 		employed.parameters = []string{
-			"LongestDelay=30", "JobPolicies=" + jobRights(t), "BatchEvents=on", "DmsEvents=on", "StepFunctionsEvents=on", "TranscribeEvents=on",
-			"EventSource=" + ownSource(),
-			"StateMachines=arn:aws:states:" + emulator.Region + ":" + account + ":stateMachine:" + employed.name + "-machine",
-			"DurableFunctions=arn:aws:lambda:" + emulator.Region + ":" + account + ":function:" + employed.name + "-durable",
+			"LongestDelay=30", "JobPolicies=" + jobRights(t, employed.name),
+			"BatchEvents=on", "DmsEvents=on", "StepFunctionsEvents=on", "TranscribeEvents=on", "EventSource=" + ownSource,
+			"StateMachines=" + stateMachine, "DurableFunctions=" + durableFunction,
 		}
+		employed.get(t).letTasksBeAnswered(t)
 	})
 	return employed.get(t)
 }
 
 // jobRights makes a managed policy of the least rights of all kinds, and
-// answers its ARN.
-func jobRights(t *testing.T) string {
+// answers its ARN. The emulator knows few resources by their ARNs, so it is for
+// all of them.
+func jobRights(t *testing.T, name string) string {
 	t.Helper()
 	var statements []jobs.Statement
 	for _, kind := range jobs.Kinds() {
-		statements = append(statements, kind.Statements(account, emulator.Region)...)
+		for _, s := range kind.Statements(account, emulator.Region) {
+			s.Resource = []string{"*"}
+			statements = append(statements, s)
+		}
 	}
 	document, err := json.Marshal(map[string]any{"Version": "2012-10-17", "Statement": statements})
 	if err != nil {
 		t.Fatal(err)
 	}
 	made, err := iam.NewFromConfig(emulator.Config(t)).CreatePolicy(t.Context(), &iam.CreatePolicyInput{
-		PolicyName: aws.String(employed.name + "-jobs"), PolicyDocument: aws.String(string(document)),
+		PolicyName: aws.String(name + "-jobs"), PolicyDocument: aws.String(string(document)),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return *made.Policy.Arn
+}
+
+// letTasksBeAnswered gives the task runner a right that it needs on the emulator
+// only: that asks for it on all state machines. It bears the name of the
+// statement that it stands in for.
+func (s stack) letTasksBeAnswered(t *testing.T) {
+	t.Helper()
+	_, err := iam.NewFromConfig(emulator.Config(t)).PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{
+		RoleName: aws.String(s.resources["TaskRunnerRole"]), PolicyName: aws.String("emulator"),
+		PolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[{"Sid":"AnswerTasks","Effect":"Allow",` +
+			`"Action":["states:SendTaskSuccess","states:SendTaskFailure"],"Resource":"*"}]}`),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // submits is a flow whose step starts the job that the input says, and waits
@@ -93,29 +116,31 @@ steps:
       - {target: job, source: $local}
 `
 
-// submitted is what StartJob answered to the one step of an execution.
-func (s stack) submitted(t *testing.T, execution string) jobs.StartAnswer {
-	t.Helper()
-	again := time.NewTicker(look)
-	defer again.Stop()
-	for {
-		for _, e := range s.history(t, execution) {
-			var detail struct{ Output json.RawMessage }
-			var started jobs.StartAnswer
-			if e.Type != "TaskSubmitted" {
-				continue
+// submitted is what StartJob answered to the one step of the execution.
+func (f *following) submitted(s stack, execution string) jobs.StartAnswer {
+	f.t.Helper()
+	f.await("Job waits for a callback")
+	for again := time.NewTicker(look); ; {
+		for _, e := range s.history(f.t, execution) {
+			if e.Type == "TaskSubmitted" {
+				return answerIn(f.t, e)
 			}
-			if err := errors.Join(json.Unmarshal([]byte(e.EventDetail), &detail), json.Unmarshal(detail.Output, &started)); err != nil {
-				t.Fatalf("%v: %s", err, e.EventDetail)
-			}
-			return started
 		}
 		select {
 		case <-again.C:
-		case <-t.Context().Done():
-			t.Fatal("it never submits")
+		case <-f.t.Context().Done():
+			f.t.Fatal("it never submits")
 		}
 	}
+}
+
+func answerIn(t *testing.T, submitted event) jobs.StartAnswer {
+	t.Helper()
+	var detail struct{ Output jobs.StartAnswer }
+	if err := json.Unmarshal([]byte(submitted.EventDetail), &detail); err != nil {
+		t.Fatalf("%v: %s", err, submitted.EventDetail)
+	}
+	return detail.Output
 }
 
 // A job event that arrives in the queue resumes who waits.
@@ -124,7 +149,7 @@ func TestAJobEventResumesAStep(t *testing.T) {
 	s := employedStack(t)
 	input := `{"kind":"batch-job","params":{"jobName":"n","jobQueue":"q","jobDefinition":"d"}}`
 	run := s.follow(t, "run", writeFlow(t, "batch", submits), "--name", "one", "--input", input)
-	started := s.submitted(t, "batch/one")
+	started := run.submitted(s, "batch/one")
 	if started.Kind != "batch-job" || started.ID == "" || !strings.HasSuffix(started.Key, ":job/"+started.ID) {
 		t.Fatalf("started %+v", started)
 	}
@@ -158,14 +183,8 @@ func TestATranscriptionResumesAStep(t *testing.T) {
 // putObject puts an object into a new bucket of the emulator.
 func putObject(t *testing.T, bucket, key string) {
 	t.Helper()
-	config := emulator.Config(t)
-	for path, body := range map[string]string{bucket: "", bucket + "/" + key: "sound"} {
-		if body != "" {
-			defer put(t, config, path, body) // once the bucket is there
-			continue
-		}
-		put(t, config, path, body)
-	}
+	put(t, emulator.Config(t), bucket, "")
+	put(t, emulator.Config(t), bucket+"/"+key, "sound")
 }
 
 func put(t *testing.T, config aws.Config, path, body string) {
@@ -201,9 +220,9 @@ func TestAnEventOfOnesOwnSource(t *testing.T) {
 	s := employedStack(t)
 	input := `{"kind":"batch-job","params":{"jobName":"n","jobQueue":"q","jobDefinition":"d"}}`
 	run := s.follow(t, "run", writeFlow(t, "own", submits), "--name", "one", "--input", input)
-	started := s.submitted(t, "own/one")
+	started := run.submitted(s, "own/one")
 	detail := fmt.Sprintf(`{"jobArn":%q,"jobId":%q,"jobName":"n","jobQueue":"q","status":"SUCCEEDED"}`, started.Key, started.ID)
-	putEvent(t, ownSource(), "Batch Job State Change", detail, started.Key)
+	putEvent(t, ownSource, "Batch Job State Change", detail, started.Key)
 	if exit := run.wait(); exit != cli.ExitSucceeded {
 		t.Errorf("exit %d", exit)
 	}
@@ -211,10 +230,90 @@ func TestAnEventOfOnesOwnSource(t *testing.T) {
 
 func putEvent(t *testing.T, source, detailType, detail string, resources ...string) {
 	t.Helper()
-	answer, err := eventbridge.NewFromConfig(emulator.Config(t)).PutEvents(context.WithoutCancel(t.Context()), &eventbridge.PutEventsInput{
+	answer, err := eventbridge.NewFromConfig(emulator.Config(t)).PutEvents(t.Context(), &eventbridge.PutEventsInput{
 		Entries: []types.PutEventsRequestEntry{{Source: &source, DetailType: &detailType, Detail: &detail, Resources: slices.Clone(resources)}},
 	})
 	if err != nil || answer.FailedEntryCount > 0 {
 		t.Fatalf("put an event: %+v, error %v", answer, err)
+	}
+}
+
+// A state machine of Step Functions waits for a job, and is answered by the
+// task runner.
+func TestAStateMachineIsResumed(t *testing.T) {
+	t.Parallel()
+	s := employedStack(t)
+	bucket := employed.name + "-speech"
+	putObject(t, bucket, "speech.wav")
+	machine := s.addMachine(t)
+	for name, want := range map[string]string{"speech.wav": `"COMPLETED"`, "none.wav": jobs.ErrorFailed} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			input := `{"kind":"transcribe-job","params":{"LanguageCode":"en-US","Media":{"MediaFileUri":"s3://` + bucket + `/` + name + `"}}}`
+			if end := machine.run(t, input); !strings.Contains(end, want) {
+				t.Errorf("it ends with %s, want %s", end, want)
+			}
+		})
+	}
+}
+
+// stateMachineOf is a state machine of a stack on the emulator.
+type stateMachineOf struct {
+	*sfn.Client
+
+	arn string
+}
+
+// addMachine adds a state machine whose one state starts the job that its input
+// says, and waits for its end.
+func (s stack) addMachine(t *testing.T) stateMachineOf {
+	t.Helper()
+	config := emulator.Config(t)
+	role, err := iam.NewFromConfig(config).CreateRole(t.Context(), &iam.CreateRoleInput{
+		RoleName:                 aws.String(s.name + "-machine"),
+		AssumeRolePolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"states.amazonaws.com"},"Action":"sts:AssumeRole"}]}`),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	function := "arn:aws:lambda:" + config.Region + ":" + account + ":function:" + s.name + "-StartJob"
+	if _, err := iam.NewFromConfig(config).PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{
+		RoleName: role.Role.RoleName, PolicyName: aws.String("start"),
+		PolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"lambda:InvokeFunction","Resource":"` + function + `"}]}`),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	client := sfn.NewFromConfig(config)
+	created, err := client.CreateStateMachine(t.Context(), &sfn.CreateStateMachineInput{
+		Name: aws.String(s.name + "-machine"), RoleArn: role.Role.Arn,
+		Definition: aws.String(`{"StartAt":"Job","States":{"Job":{"Type":"Task","Resource":"arn:aws:states:::lambda:invoke.waitForTaskToken","TimeoutSeconds":240,` +
+			`"Parameters":{"FunctionName":"` + function + `","Payload":{"kind.$":"$.kind","params.$":"$.params","taskToken.$":"$$.Task.Token"}},"End":true}}}`),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stateMachineOf{client, *created.StateMachineArn}
+}
+
+// run runs an execution and answers its output, or its error and cause.
+func (m stateMachineOf) run(t *testing.T, input string) string {
+	t.Helper()
+	started, err := m.StartExecution(t.Context(), &sfn.StartExecutionInput{StateMachineArn: &m.arn, Input: &input})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for again := time.NewTicker(look); ; {
+		seen, err := m.DescribeExecution(t.Context(), &sfn.DescribeExecutionInput{ExecutionArn: started.ExecutionArn})
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case seen.Status != sfntypes.ExecutionStatusRunning:
+			return strings.Join([]string{string(seen.Status), aws.ToString(seen.Output), aws.ToString(seen.Error), aws.ToString(seen.Cause)}, " ")
+		}
+		select {
+		case <-again.C:
+		case <-t.Context().Done():
+			t.Fatal("it never ends")
+		}
 	}
 }
