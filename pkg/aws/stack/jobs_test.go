@@ -268,31 +268,41 @@ type stateMachineOf struct {
 // says, and waits for its end.
 func (s stack) addMachine(t *testing.T) stateMachineOf {
 	t.Helper()
+	function := "arn:aws:lambda:" + emulator.Region + ":" + account + ":function:" + s.name + "-StartJob"
+	definition := `{"StartAt":"Job","States":{"Job":{"Type":"Task","Resource":"arn:aws:states:::lambda:invoke.waitForTaskToken","TimeoutSeconds":240,` +
+		`"Parameters":{"FunctionName":"` + function + `","Payload":{"kind.$":"$.kind","params.$":"$.params","taskToken.$":"$$.Task.Token"}},"End":true}}}`
+	statement := `{"Effect":"Allow","Action":"lambda:InvokeFunction","Resource":"` + function + `"}`
+	return stateMachineOf{sfn.NewFromConfig(emulator.Config(t)), createMachine(t, s.name+"-machine", definition, statement)}
+}
+
+// addPassing adds a state machine that does nothing, and answers its ARN.
+func (s stack) addPassing(t *testing.T, name string) (arn string) {
+	t.Helper()
+	return createMachine(t, s.name+"-"+name, `{"StartAt":"P","States":{"P":{"Type":"Pass","End":true}}}`, "")
+}
+
+// createMachine creates a state machine with a role that has the statement.
+func createMachine(t *testing.T, name, definition, statement string) (arn string) {
+	t.Helper()
 	config := emulator.Config(t)
-	role, err := iam.NewFromConfig(config).CreateRole(t.Context(), &iam.CreateRoleInput{
-		RoleName:                 aws.String(s.name + "-machine"),
-		AssumeRolePolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"states.amazonaws.com"},"Action":"sts:AssumeRole"}]}`),
+	roles := iam.NewFromConfig(config)
+	trust := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"states.amazonaws.com"},"Action":"sts:AssumeRole"}]}`
+	role, err := roles.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: &name, AssumeRolePolicyDocument: &trust})
+	if err == nil && statement != "" {
+		_, err = roles.PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{
+			RoleName: &name, PolicyName: aws.String("calls"), PolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[` + statement + `]}`),
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	created, err := sfn.NewFromConfig(config).CreateStateMachine(t.Context(), &sfn.CreateStateMachineInput{
+		Name: &name, RoleArn: role.Role.Arn, Definition: &definition,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	function := "arn:aws:lambda:" + config.Region + ":" + account + ":function:" + s.name + "-StartJob"
-	if _, err := iam.NewFromConfig(config).PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{
-		RoleName: role.Role.RoleName, PolicyName: aws.String("start"),
-		PolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"lambda:InvokeFunction","Resource":"` + function + `"}]}`),
-	}); err != nil {
-		t.Fatal(err)
-	}
-	client := sfn.NewFromConfig(config)
-	created, err := client.CreateStateMachine(t.Context(), &sfn.CreateStateMachineInput{
-		Name: aws.String(s.name + "-machine"), RoleArn: role.Role.Arn,
-		Definition: aws.String(`{"StartAt":"Job","States":{"Job":{"Type":"Task","Resource":"arn:aws:states:::lambda:invoke.waitForTaskToken","TimeoutSeconds":240,` +
-			`"Parameters":{"FunctionName":"` + function + `","Payload":{"kind.$":"$.kind","params.$":"$.params","taskToken.$":"$$.Task.Token"}},"End":true}}}`),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return stateMachineOf{client, *created.StateMachineArn}
+	return *created.StateMachineArn
 }
 
 // run runs an execution and answers its output, or its error and cause.
