@@ -19,6 +19,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/secretsmanager v1.50.10 // the key that tokens are signed with
 	github.com/aws/aws-sdk-go-v2/service/sfn v1.41.2 // jobs of the kind sfn-execution, and task tokens of Step Functions
 	github.com/aws/aws-sdk-go-v2/service/sqs v1.52.10 // wakes and long calls are messages
+	github.com/aws/aws-sdk-go-v2/service/sts v1.51.8 // the command: in whose account jobs are started
 	github.com/aws/aws-sdk-go-v2/service/transcribe v1.55.2 // jobs of the kind transcribe-job
 	github.com/aws/smithy-go v1.28.8 // the errors and the middleware that the clients of AWS have in common
 	github.com/cockroachdb/datadriven v1.0.3 // tests: replays the scenario scripts of the machine
@@ -51,7 +52,6 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/signin v1.12.3 // indirect
 	github.com/aws/aws-sdk-go-v2/service/sso v1.39.3 // indirect
 	github.com/aws/aws-sdk-go-v2/service/ssooidc v1.44.3 // indirect
-	github.com/aws/aws-sdk-go-v2/service/sts v1.51.8 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cespare/xxhash/v2 v2.2.0 // indirect
 	github.com/clipperhouse/uax29/v2 v2.2.0 // indirect

@@ -87,7 +87,7 @@ func (c Command) root() *cobra.Command {
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
 		c.runCommand(), c.startCommand(), c.listCommand(), c.showCommand(), c.historyCommand(), c.stopCommand(), c.tokensCommand(),
-		c.flowsCommand(),
+		c.flowsCommand(), c.jobsCommand(), c.jobEventsCommand(), c.devCommand(),
 		c.validateCommand(), c.versionCommand(), jsonTopic(),
 	)
 	return root

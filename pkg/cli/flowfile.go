@@ -100,5 +100,5 @@ func (f flowFile) script(virtual bool) (*local.Script, error) {
 	if err != nil {
 		return nil, err
 	}
-	return local.ParseScript(text)
+	return local.ParseScript(text, os.DirFS(filepath.Dir(f.path)))
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/machine"
@@ -37,6 +39,8 @@ type runOptions struct {
 	json     bool
 }
 
+const taskUsage = "what a function is: NAME=exec:COMMAND, or who runs the jobs of an action: ACTION=simulated|aws; may be given several times"
+
 func (c Command) runCommand() *cobra.Command {
 	var options runOptions
 	cmd := &cobra.Command{
@@ -50,6 +54,10 @@ func (c Command) runCommand() *cobra.Command {
 			"Others are commands of yours: --task NAME=exec:COMMAND. A command gets the step's input on standard\n" +
 			"input and answers with a JSON object on standard output; WAITLESS_NOW, WAITLESS_FLOW,\n" +
 			"WAITLESS_EXECUTION, WAITLESS_STEP and WAITLESS_IDEMPOTENCY_KEY are in its environment.\n\n" +
+			"A step with an action starts a job: --task ACTION=simulated plays one that takes a minute, or as many seconds as\n" +
+			"its param \"delay\" says, --task ACTION=aws starts one with your AWS credentials. `waitless job-events send` tells\n" +
+			"of its end; else somebody asks for it now and then. Callback URLs begin with " + callbackVariable + ", or with\n" +
+			defaultBase + ", where `waitless dev` listens and this command does not.\n\n" +
 			"Exit code 0: succeeded, 1: failed, 2: usage or an invalid flow, 3: our error, 4: waiting for somebody, 130: interrupted.",
 		Example: `  waitless run flow.yaml --input '{"delay":20}' --skip-time`,
 		Args:    arguments(1, 1),
@@ -62,7 +70,7 @@ func (c Command) runCommand() *cobra.Command {
 	flags.StringVar(&options.input, "input", "{}", "the input: a JSON object, @FILE or - for standard input")
 	flags.StringVar(&options.name, "name", "", "the name of the execution; one that was begun goes on (default: a new one)")
 	options.register(flags)
-	flags.StringArrayVar(&options.tasks, "task", nil, "what a function is: NAME=exec:COMMAND; may be given several times")
+	flags.StringArrayVar(&options.tasks, "task", nil, taskUsage)
 	flags.BoolVar(&options.skipTime, "skip-time", false,
 		"let waits pass at once, in memory and in virtual time from WAITLESS_NOW or now; script.yaml beside the flow answers callbacks")
 	flags.BoolVar(&options.json, "json", false, "print one JSON object about the execution (see: waitless help json)")
@@ -203,7 +211,10 @@ func resolveTasks(what string, file flowFile, clock *local.Clock, definitions []
 	if err != nil {
 		return nil, unusableTasks(what, err)
 	}
-	return tasks, unknownFunctions(what, file, tasks.Resolve(file.flow))
+	if missing := unknownFunctions(what, file, tasks.Resolve(file.flow)); missing != nil {
+		return nil, missing
+	}
+	return tasks, nil
 }
 
 // parseTasks splits the values of --task. Each must be for another function of
@@ -212,14 +223,11 @@ func parseTasks(what string, flow *fdl.Flow, definitions []string) (map[string]s
 	byName := map[string]string{}
 	functions := functionsOf(flow)
 	for _, definition := range definitions {
-		name, value, ok := strings.Cut(definition, "=")
-		if !ok || name == "" {
-			return nil, usageError(what, fmt.Sprintf("--task %q has no name and \"=\" before the command", definition), tryTask)
+		name, value, err := splitTask(what, definition, byName)
+		if err != nil {
+			return nil, err
 		}
-		if _, twice := byName[name]; twice {
-			return nil, usageError(what, fmt.Sprintf("--task %s is given twice", name), tryTask+", once for each function")
-		}
-		if !slices.Contains(functions, name) {
+		if !slices.Contains(functions, name) && !startsAnyKind(functions, name) {
 			return nil, usageError(what, fmt.Sprintf("--task %s: the flow calls no function %q%s (called: %s)",
 				name, name, didYouMean(name, functions), listed(functions)), tryTask)
 		}
@@ -228,12 +236,34 @@ func parseTasks(what string, flow *fdl.Flow, definitions []string) (map[string]s
 	return byName, nil
 }
 
-// functionsOf are the functions that a flow calls, in the order of its text.
+// splitTask takes a value of --task apart, whose name none before it has.
+func splitTask(what, definition string, before map[string]string) (name, value string, err error) {
+	name, value, ok := strings.Cut(definition, "=")
+	if !ok || name == "" {
+		return "", "", usageError(what, fmt.Sprintf("--task %q has no name and \"=\" before the command", definition), tryTask)
+	}
+	if _, twice := before[name]; twice {
+		return "", "", usageError(what, fmt.Sprintf("--task %s is given twice", name), tryTask+", once for each function")
+	}
+	return name, value, nil
+}
+
+// startsAnyKind: the kind of the job that one of the functions starts or asks
+// for is in its input, so name may be an action that no step of the flow names.
+func startsAnyKind(functions []string, name string) bool {
+	_, isAction := jobs.ForAction(name)
+	return isAction && slices.ContainsFunc([]string{"StartJob", "GetJobStatus", "SubmitJob", "CheckJob"}, func(function string) bool {
+		return slices.Contains(functions, function)
+	})
+}
+
+// functionsOf are the functions that a flow calls, and the actions that it takes,
+// in the order of its text.
 func functionsOf(flow *fdl.Flow) []string {
 	var names []string
 	for _, step := range flow.All {
-		if task, ok := step.Kind.(*fdl.Task); ok && !slices.Contains(names, task.Resource.Function) {
-			names = append(names, task.Resource.Function)
+		if task, ok := step.Kind.(*fdl.Task); ok && !slices.Contains(names, local.TaskName(task.Resource)) {
+			names = append(names, local.TaskName(task.Resource))
 		}
 	}
 	return names
@@ -272,11 +302,20 @@ func unknownFunctions(what string, file flowFile, missing []error) error {
 		var unknown *local.UnknownFunctionError
 		if errors.As(err, &unknown) {
 			f.lines = append(f.lines, fdl.Problem{Position: unknown.Position, Message: unknown.Error()}.Format(file.path))
-			f.try += fmt.Sprintf(" --task %s=exec:COMMAND", unknown.Function)
+			f.try += " --task " + definitionOf(unknown)
 		}
 	}
 	f.try = "waitless run " + file.path + f.try
 	return f
+}
+
+// definitionOf is a definition to try for a function, or an action, that is not
+// known.
+func definitionOf(unknown *local.UnknownFunctionError) string {
+	if unknown.IsAction {
+		return unknown.Function + "=simulated"
+	}
+	return unknown.Function + "=exec:COMMAND"
 }
 
 // newName is a name that no other execution has.
@@ -316,12 +355,17 @@ func (e *execution) run(ctx context.Context, input expr.Value) error {
 func (e *execution) runInMemory(ctx context.Context, input expr.Value) error {
 	store := &local.MemoryStore{}
 	view := e.view()
-	e.system = local.New(local.Config{Store: store, Clock: e.clock, Tasks: e.tasks, Observer: view, Script: e.script})
+	config, err := e.config(ctx)
+	if err != nil {
+		return err
+	}
+	config.Store, config.Observer, config.Script = store, view, e.script
+	e.system = local.New(config)
 	e.client = clientOf(e.system, store)
 	if _, err := e.start(ctx, store, input); err != nil {
 		return err
 	}
-	err := e.system.Run(ctx)
+	err = e.system.Run(ctx)
 	view.close(ctx.Err() != nil)
 	switch {
 	case ctx.Err() != nil:
@@ -333,7 +377,8 @@ func (e *execution) runInMemory(ctx context.Context, input expr.Value) error {
 }
 
 func (e *execution) runInStore(ctx context.Context, input expr.Value) (err error) {
-	store, err := e.hold(ctx)
+	store, err := e.command.hold(ctx, "run "+e.file.path, e.place.store,
+		"waitless start "+e.file.path+", which leaves it to that one, or --store ANOTHER-DIR")
 	if err != nil {
 		return err
 	}
@@ -343,7 +388,12 @@ func (e *execution) runInStore(ctx context.Context, input expr.Value) (err error
 		}
 	}()
 	ended := &ending{view: e.view(), execution: e, keys: store.Keys()}
-	e.system = local.New(local.Config{Store: store, Keys: store.Keys(), Clock: e.clock, Tasks: e.tasks, Observer: ended})
+	config, err := e.config(ctx)
+	if err != nil {
+		return err
+	}
+	config.Store, config.Keys, config.Observer = store, store.Keys(), ended
+	e.system = local.New(config)
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
 	ended.stop = stop
@@ -357,28 +407,17 @@ func (e *execution) runInStore(ctx context.Context, input expr.Value) (err error
 	return e.serve(ctx, serving, store, ended)
 }
 
-// hold opens the store, which nobody else may hold.
-func (e *execution) hold(ctx context.Context) (*disk.Store, error) {
-	dir := e.place.store
-	store, client, err := reach(ctx, dir)
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return nil, interrupted("run "+e.file.path, "nothing was started")
-	case err != nil:
-		return nil, storeError("run "+e.file.path, err)
-	case client != nil:
-		return nil, &failure{
-			exit: ExitUsage, what: "run " + e.file.path, why: "another `waitless run` holds the store " + dir,
-			try: "waitless start " + e.file.path + ", which leaves it to that one, or --store ANOTHER-DIR",
-		}
-	}
-	return store, nil
+// config is what the system of the run is made of, but for its store.
+func (e *execution) config(ctx context.Context) (local.Config, error) {
+	config, err := e.command.configOf(ctx, "run "+e.file.path, e.tasks)
+	config.Clock = e.clock
+	return config, err
 }
 
 // serve works on the store until the execution has ended, which ends serving,
 // or ctx does.
 func (e *execution) serve(ctx, serving context.Context, store *disk.Store, ended *ending) error {
-	end, err := serveSocket(serving, e.place.store, handlerOf(e.system, store))
+	end, err := serveSocket(serving, e.place.store, storeHandler(e.system, store, slog.New(slog.DiscardHandler)))
 	if err != nil {
 		return storeError("serve store "+e.place.store, err)
 	}

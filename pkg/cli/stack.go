@@ -31,26 +31,21 @@ const stackInterval = time.Second
 // requestLimit is how long a request may take: API Gateway gives up after 30 s.
 const requestLimit = 35 * time.Second
 
-// endpointOutput is the output of a stack that has the URL of its API.
-const endpointOutput = "ApiEndpoint"
+// Outputs of a stack: the URLs of its management API and of its callback API.
+const (
+	endpointOutput = "ApiEndpoint"
+	callbackOutput = "CallbackEndpoint"
+)
 
 // openStack finds the API of a stack, to call it with the user's credentials.
 func (c Command) openStack(ctx context.Context, what string, p place) (*api, error) {
-	var metadata imds.ClientEnableState
-	if strings.HasPrefix(p.endpoint, "http:") {
-		metadata = imds.ClientDisabled // it is not on AWS, and there would be a long wait for an answer
-	}
-	load := c.loadAWS
-	if load == nil {
-		load = config.LoadDefaultConfig
-	}
-	configuration, err := load(ctx, config.WithEC2IMDSClientEnableState(metadata), config.WithLogger(logging.Nop{}))
+	configuration, err := c.awsConfiguration(ctx, what, p)
 	if err != nil {
-		return nil, awsError(what, err)
+		return nil, err
 	}
 	endpoint := p.endpoint
 	if endpoint == "" {
-		if endpoint, err = findEndpoint(ctx, configuration, what, p.stack); err != nil {
+		if endpoint, err = findOutput(ctx, configuration, what, p.stack, endpointOutput); err != nil {
 			return nil, err
 		}
 	}
@@ -66,14 +61,31 @@ func (c Command) openStack(ctx context.Context, what string, p place) (*api, err
 	return &api{client, stackInterval, func() error { return nil }}, nil
 }
 
+// awsConfiguration is the user's.
+func (c Command) awsConfiguration(ctx context.Context, what string, p place) (aws.Config, error) {
+	var metadata imds.ClientEnableState
+	if strings.HasPrefix(p.endpoint, "http:") {
+		metadata = imds.ClientDisabled // it is not on AWS, and there would be a long wait for an answer
+	}
+	load := c.loadAWS
+	if load == nil {
+		load = config.LoadDefaultConfig
+	}
+	configuration, err := load(ctx, config.WithEC2IMDSClientEnableState(metadata), config.WithLogger(logging.Nop{}))
+	if err != nil {
+		return aws.Config{}, awsError(what, err)
+	}
+	return configuration, nil
+}
+
 func awsError(what string, err error) error {
 	return &failure{exit: ExitInternal, what: what, why: err.Error(), try: "aws configure list, which tells what is configured"}
 }
 
 const tryRegion = "AWS_REGION=eu-west-1 waitless ..."
 
-// findEndpoint asks CloudFormation where the API of a stack is.
-func findEndpoint(ctx context.Context, configuration aws.Config, what, stack string) (string, error) {
+// findOutput asks CloudFormation for an output of a stack: where an API is.
+func findOutput(ctx context.Context, configuration aws.Config, what, stack, name string) (string, error) {
 	if configuration.Region == "" {
 		return "", usageError(what, "nobody says in which region stack "+stack+" is", tryRegion)
 	}
@@ -88,12 +100,12 @@ func findEndpoint(ctx context.Context, configuration aws.Config, what, stack str
 	}
 	for _, s := range found.Stacks {
 		for _, output := range s.Outputs {
-			if aws.ToString(output.OutputKey) == endpointOutput {
+			if aws.ToString(output.OutputKey) == name {
 				return aws.ToString(output.OutputValue), nil
 			}
 		}
 	}
-	why := fmt.Sprintf("stack %q has no output %s, so it is none of Waitless, or not deployed yet", stack, endpointOutput)
+	why := fmt.Sprintf("stack %q has no output %s, so it is none of Waitless, or not deployed yet", stack, name)
 	return "", usageError(what, why, "--stack ANOTHER-NAME")
 }
 

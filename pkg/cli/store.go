@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -76,7 +77,11 @@ func (c Command) openAPI(ctx context.Context, what string, p place) (*api, error
 	case client != nil:
 		return &api{client, storeInterval, func() error { return nil }}, nil
 	}
-	system := local.New(local.Config{Store: store, Keys: store.Keys()})
+	base, err := c.localBase(what)
+	if err != nil {
+		return nil, errors.Join(err, store.Shut())
+	}
+	system := local.New(local.Config{Store: store, Keys: store.Keys(), CallbackBase: base})
 	return &api{clientOf(system, store), storeInterval, store.Shut}, nil
 }
 
@@ -125,9 +130,33 @@ func handlerOf(system *local.System, lists lists) http.Handler {
 	})
 }
 
+// storeHandler serves what whoever holds a store serves to this machine: the
+// management API and job events.
+func storeHandler(system *local.System, lists lists, log *slog.Logger) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/", handlerOf(system, lists))
+	mux.Handle("POST "+eventPath, jobEventHandler(system.Observe, log))
+	return mux
+}
+
 // clientOf is a client of a system in this process.
 func clientOf(system *local.System, lists lists) *rest.Client {
-	return &rest.Client{Base: "http://store", HTTP: &http.Client{Transport: inProcess{handlerOf(system, lists)}}}
+	handler := storeHandler(system, lists, slog.New(slog.DiscardHandler))
+	return &rest.Client{Base: "http://store", HTTP: &http.Client{Transport: inProcess{handler}}}
+}
+
+// hold opens a store, which nobody else may hold.
+func (c Command) hold(ctx context.Context, what, dir, try string) (*disk.Store, error) {
+	store, client, err := reach(ctx, dir)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, interrupted(what, "nothing was started")
+	case err != nil:
+		return nil, storeError(what, err)
+	case client != nil:
+		return nil, &failure{exit: ExitUsage, what: what, why: "another `waitless run` or `waitless dev` holds the store " + dir, try: try}
+	}
+	return store, nil
 }
 
 // dialSocket is a client of whoever holds the store, nil when nobody does.
@@ -162,22 +191,7 @@ func serveSocket(ctx context.Context, dir string, handler http.Handler) (end fun
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	const patience = 10 * time.Second
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: patience}
-	closed := make(chan struct{})
-	go func() {
-		defer close(closed)
-		_ = server.Serve(listener)
-	}()
-	return func() {
-		const patience = 2 * time.Second
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-		defer cancel()
-		if server.Shutdown(ctx) != nil {
-			_ = server.Close() // whoever is slow finds nobody, as after a kill
-		}
-		<-closed // until then the socket may take callers, when it was opened just now
-	}, nil
+	return serveListener(ctx, listener, handler), nil
 }
 
 // inProcess is a transport to a handler in the same process.

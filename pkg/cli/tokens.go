@@ -19,7 +19,8 @@ func (c Command) tokensCommand() *cobra.Command {
 		Long: "A step that waits for a callback has a token. Whoever has it brings the outcome; the first one stays.\n" +
 			"Tokens are masked unless --unmask asks for them.",
 		Example: "  waitless tokens list --unmask",
-	}, c.tokensListCommand(), c.tokensShowCommand(), c.tokensSucceedCommand(), c.tokensFailCommand(), c.tokensHeartbeatCommand())
+	}, c.tokensListCommand(), c.tokensShowCommand(), c.tokensSucceedCommand(), c.tokensFailCommand(), c.tokensHeartbeatCommand(),
+		c.tokensRevokeCommand(), c.tokensURLCommand())
 }
 
 // tokensReport is the JSON of tokens list; schema/tokens.json describes it.
@@ -160,6 +161,24 @@ func (c Command) tokensHeartbeatCommand() *cobra.Command {
 	}
 	return c.onToken(cmd, func(ctx context.Context, what string, a *api, text string) (rest.Token, bool, error) {
 		t, first, err := a.Heartbeat(ctx, text)
+		return t, first, tokenError(what, err)
+	})
+}
+
+// errorRevoked is the error of a step whose token was revoked.
+const errorRevoked = "Token.Revoked"
+
+func (c Command) tokensRevokeCommand() *cobra.Command {
+	var cause string
+	cmd := &cobra.Command{
+		Use: "revoke TOKEN", Short: "Close a token that came into the wrong hands",
+		Long: "Close a token with the error " + errorRevoked + ": its step fails, and whoever has the token is told so.\n" +
+			"Exit code 1: another outcome was first, which is shown.",
+		Example: "  waitless tokens revoke TOKEN --cause 'sent to the wrong people'",
+	}
+	cmd.Flags().StringVar(&cause, "cause", "the token was revoked", "why, for people")
+	return c.onToken(cmd, func(ctx context.Context, what string, a *api, text string) (rest.Token, bool, error) {
+		t, first, err := a.Fail(ctx, text, rest.Failure{Error: errorRevoked, Cause: cause})
 		return t, first, tokenError(what, err)
 	})
 }

@@ -2,6 +2,12 @@
 // Serverless Workflow: [Parse] turns a definition into a [Flow] or into all
 // of its problems at once, each with its position.
 //
+// What vendors' documents do not have: a task's action names a service of AWS
+// and starts a job there (the table is package jobs), pattern sync waits for its
+// end, and so it does for a DMS task or a state machine as the resourceArn;
+// heartbeatSeconds, atMostOnce and signed; $context.task.idempotencyKey and
+// $context.task.callbackUrl.
+//
 // The package is pure and knows nothing of running a flow; package machine
 // does that.
 package fdl

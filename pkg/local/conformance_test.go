@@ -44,6 +44,8 @@ func TestTokens(t *testing.T) {
 
 func TestForeignWaits(t *testing.T) { t.Parallel(); resumetest.ForeignWaits(t, as[resumetest.Waits]) }
 
+func TestJobs(t *testing.T) { t.Parallel(); resumetest.Jobs(t, as[resumetest.JobsStore]) }
+
 func TestRendezvous(t *testing.T) {
 	t.Parallel()
 	resumetest.Rendezvous(t, func(*testing.T) resumetest.Meetings { return meetings{&local.MemoryStore{}} })

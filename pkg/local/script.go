@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"sync"
 	"time"
@@ -18,8 +19,12 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Script is who answers tokens in virtual time, when nobody sits there.
-type Script struct{ answers []scriptAnswer }
+// Script is who answers tokens and ends jobs in virtual time, when nobody sits
+// there.
+type Script struct {
+	answers []scriptAnswer
+	events  []scriptEvent
+}
 
 // scriptAnswer is one answer as a script writes it.
 type scriptAnswer struct {
@@ -32,15 +37,33 @@ type scriptAnswer struct {
 	Output any    `yaml:"output"`
 	Error  string `yaml:"error"`
 	Cause  string `yaml:"cause"`
+	// By is who brings it: "hand", which is the default, or "callback".
+	By token.Closer `yaml:"by"`
 
 	outcome token.Outcome
 }
 
+// scriptEvent is a job event as a script writes it.
+type scriptEvent struct {
+	// Step is the step that started the job. Each time it did, all events of the
+	// step come.
+	Step string `yaml:"step"`
+	// AfterSeconds is when, counted from the start of the job.
+	AfterSeconds float64 `yaml:"afterSeconds"`
+	// Event is the event as EventBridge delivers it, or the file that it stands
+	// in. In its texts {job_id} and {job_key} stand for those of the job.
+	Event any `yaml:"event"`
+
+	text []byte
+}
+
 // ParseScript reads a script: "answers", a list of step, afterSeconds and
-// either output or error and cause.
-func ParseScript(text []byte) (*Script, error) {
+// either output or error and cause, and "events", a list of step, afterSeconds
+// and event. Files of events are beside it.
+func ParseScript(text []byte, beside fs.FS) (*Script, error) {
 	var script struct {
 		Answers []scriptAnswer `yaml:"answers"`
+		Events  []scriptEvent  `yaml:"events"`
 	}
 	if len(bytes.TrimSpace(text)) == 0 {
 		return &Script{}, nil
@@ -53,15 +76,59 @@ func ParseScript(text []byte) (*Script, error) {
 			return nil, fmt.Errorf("script: answer %d: %w", i+1, err)
 		}
 	}
-	return &Script{script.Answers}, nil
+	for i := range script.Events {
+		if err := script.Events[i].check(beside); err != nil {
+			return nil, fmt.Errorf("script: event %d: %w", i+1, err)
+		}
+	}
+	return &Script{script.Answers, script.Events}, nil
+}
+
+// whenAndWhere checks what answers and events have in common.
+func whenAndWhere(step string, afterSeconds float64) error {
+	switch {
+	case step == "":
+		return errors.New("it names no step")
+	case afterSeconds < 0:
+		return fmt.Errorf("afterSeconds is %v; allowed: 0 or more", afterSeconds)
+	}
+	return nil
+}
+
+func (e *scriptEvent) check(beside fs.FS) (err error) {
+	if err := whenAndWhere(e.Step, e.AfterSeconds); err != nil {
+		return err
+	}
+	switch event := e.Event.(type) {
+	case nil:
+		return errors.New("it has no event; write the event, or the name of a file that it stands in")
+	case string:
+		e.text, err = fs.ReadFile(beside, event)
+	default:
+		e.text, err = json.Marshal(event)
+	}
+	if err == nil && !json.Valid(e.text) {
+		err = fmt.Errorf("%v is no JSON", e.Event)
+	}
+	return err
+}
+
+// of is the event of the job that StartJob answered with.
+func (e *scriptEvent) of(started expr.Value) []byte {
+	text := e.text
+	for _, name := range []string{"job_id", "job_key"} {
+		quoted := started.Get(name).JSON() // of a text
+		text = bytes.ReplaceAll(text, []byte("{"+name+"}"), []byte(strings.Trim(quoted, `"`)))
+	}
+	return text
 }
 
 func (a *scriptAnswer) check() error {
-	switch {
-	case a.Step == "":
-		return errors.New("it names no step")
-	case a.AfterSeconds < 0:
-		return fmt.Errorf("afterSeconds is %v; allowed: 0 or more", a.AfterSeconds)
+	switch err := whenAndWhere(a.Step, a.AfterSeconds); {
+	case err != nil:
+		return err
+	case a.By != "" && a.By != token.ClosedByHand && a.By != token.ClosedByCallback:
+		return fmt.Errorf("by is %q; allowed: hand, callback", a.By)
 	case a.Error != "" && a.Output != nil:
 		return errors.New("it has both output and error; write one of them")
 	case a.Error != "":
@@ -81,10 +148,11 @@ func (a *scriptAnswer) check() error {
 }
 
 // play is a script being played to the executions of a system: an observer
-// that closes the tokens it sees.
+// that closes the tokens it sees, and tells of the ends of jobs.
 type play struct {
 	engine.Observer
 	system *System
+	events []scriptEvent
 
 	mu      sync.Mutex
 	answers []scriptAnswer // those not given yet
@@ -97,6 +165,23 @@ func (p *play) Committed(execution engine.ID, state machine.State, events []mach
 		// Of a token that closed at once nothing is left to answer.
 		if w := state.Waiting; e.Type == machine.TaskSubmitted && w != nil && w.Attempt.Step == e.Step {
 			p.answer(state)
+			p.tell(state, e.Output)
+		}
+	}
+}
+
+// tell brings the events of the job that the step started.
+func (p *play) tell(state machine.State, started expr.Value) {
+	flow, err := p.system.Flows.Flow(context.Background(), state.Flow)
+	if err != nil || started.Get("job_key").IsMissing() {
+		return // the engine met the same error and reports it
+	}
+	for _, event := range p.events {
+		if event.Step == flow.All[state.Waiting.Attempt.Step].Name {
+			p.system.queue.at(state.At.Add(seconds(event.AfterSeconds)), func() {
+				// An event that tells nobody anything is what a script may show, too.
+				_ = p.system.Observe(context.Background(), event.of(started))
+			})
 		}
 	}
 }
@@ -112,10 +197,13 @@ func (p *play) answer(state machine.State) {
 		return
 	}
 	if next, ok := p.take(flow.All[state.Waiting.Attempt.Step].Name); ok {
-		after := time.Duration(next.AfterSeconds * float64(time.Second))
-		p.system.queue.at(state.At.Add(after), func() {
+		p.system.queue.at(state.At.Add(seconds(next.AfterSeconds)), func() {
+			tokens := p.system.Tokens
+			if next.By == token.ClosedByCallback {
+				tokens = p.system.Callbacks
+			}
 			// A token that is closed already is what a script may show, too.
-			_, _, _ = p.system.Tokens.Close(context.Background(), text, next.outcome)
+			_, _, _ = tokens.Close(context.Background(), text, next.outcome)
 		})
 	}
 }
@@ -132,3 +220,5 @@ func (p *play) take(step string) (scriptAnswer, bool) {
 	}
 	return scriptAnswer{}, false
 }
+
+func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }

@@ -21,12 +21,12 @@ func TestParseScriptRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := local.ParseScript([]byte(tt.text)); err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+			if _, err := local.ParseScript([]byte(tt.text), nil); err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("error %v, want one line with %q", err, tt.want)
 			}
 		})
 	}
-	if _, err := local.ParseScript(nil); err != nil {
+	if _, err := local.ParseScript(nil, nil); err != nil {
 		t.Errorf("an empty script: %v", err)
 	}
 }

@@ -22,6 +22,7 @@ type Store interface {
 	engine.Flows
 	engine.Outcomes
 	resume.Outcomes
+	resume.Rendezvous
 }
 
 // durable is a store that outlives the process.
@@ -32,6 +33,8 @@ type durable interface {
 	// Unfinished are the latest items of executions that have not ended, in
 	// pages; see [durable].
 	Unfinished(ctx context.Context, after engine.ID, limit int) ([]engine.Item, error)
+	// Waiting are the polls of those who wait for jobs, in pages.
+	Waiting(ctx context.Context, after resume.Poll, limit int) ([]resume.Poll, error)
 }
 
 // Config is what a [System] is made of.
@@ -44,13 +47,22 @@ type Config struct {
 	Observer engine.Observer // nil for nobody
 	Workers  int             // wakes handled at once; 0 means 1
 	Script   *Script         // answers tokens; nil for nobody
+	// AWS starts and describes the jobs that tasks leave to AWS, in Account; nil
+	// for nobody.
+	AWS     resume.Services
+	Account Account
+	// CallbackBase is where callbacks arrive: "http://127.0.0.1:8787".
+	CallbackBase string
 }
 
 // System is an engine with everything around it, in one process.
 type System struct {
 	*engine.Engine
-	// Tokens closes tokens from outside.
-	Tokens  *Tokens
+	// Tokens closes tokens for those who may do anything, Callbacks for whoever
+	// has a callback URL.
+	Tokens, Callbacks *Tokens
+	// Jobs starts jobs and tells how they are. Events are for [System.Observe].
+	Jobs    *resume.Jobs
 	queue   *queue
 	tasks   *taskQueue
 	clock   *Clock
@@ -60,9 +72,16 @@ type System struct {
 	// resolve finds the functions of a flow that nobody provides here. An
 	// execution that needs one is left to a process that has it.
 	resolve func(*fdl.Flow) []error
+	// simulated plays the services that nobody else stands for.
+	simulated *simulatedServices
+	// provided says who stands behind a kind of jobs, "" for nobody.
+	provided func(kind string) provider
 
 	mu        sync.Mutex
 	recovered bool
+	// run is the context of the run that is under way, nil for none; stop ends it.
+	run  context.Context //nolint:containedctx // timers that fire later are of that run
+	stop context.CancelCauseFunc
 }
 
 // New composes a system. It does nothing until [System.Run].
@@ -70,19 +89,16 @@ func New(config Config) *System {
 	if config.Clock == nil {
 		config.Clock = &Clock{}
 	}
-	resolve := func(*fdl.Flow) []error { return nil }
-	if tasks, ok := config.Tasks.(*Tasks); ok {
-		resolve = tasks.Resolve
-	}
-	if config.Tasks == nil {
-		config.Tasks = &Tasks{clock: config.Clock}
-	}
 	if config.Observer == nil {
 		config.Observer = nobody{}
 	}
-	s := &System{queue: newQueue(config.Clock), clock: config.Clock, workers: max(config.Workers, 1), resolve: resolve}
+	s := &System{
+		queue: newQueue(config.Clock), clock: config.Clock, workers: max(config.Workers, 1), simulated: &simulatedServices{clock: config.Clock},
+		resolve: func(*fdl.Flow) []error { return nil }, provided: func(string) provider { return "" },
+	}
+	config.Tasks = s.withJobs(config.Tasks)
 	if config.Script != nil {
-		config.Observer = &play{Observer: config.Observer, system: s, answers: config.Script.answers}
+		config.Observer = &play{Observer: config.Observer, system: s, events: config.Script.events, answers: config.Script.answers}
 	}
 	s.tasks = &taskQueue{system: s, known: map[string]bool{}}
 	var born time.Time
@@ -95,14 +111,37 @@ func New(config Config) *System {
 	p := watched(ports{config.Store, s.queue, config.Tasks, s.tasks})
 	s.Engine = engine.New(engine.Config{
 		Log: p.store, Flows: p.store, Outcomes: p.store, Wakes: p.wakes, Tasks: p.tasks, TaskQueue: p.taskQueue,
-		Keys: config.Keys, Born: born, Now: config.Clock.Now, Limits: config.Limits, Observer: config.Observer,
+		Keys: config.Keys, CallbackBase: config.CallbackBase, Born: born, Now: config.Clock.Now, Limits: config.Limits, Observer: config.Observer,
 	})
+	s.Tokens, s.Callbacks = s.newTokens(config, p, token.ClosedByHand), s.newTokens(config, p, token.ClosedByCallback)
+	s.Jobs = s.newJobs(config, p)
+	return s
+}
+
+// newTokens closes tokens in somebody's name.
+func (s *System) newTokens(config Config, p ports, by token.Closer) *Tokens {
 	tokens := resume.New(resume.Config{
 		Keys: config.Keys, Outcomes: p.store, Wakes: tokenWakes{p.wakes}, Now: config.Clock.Now,
-		Limit: cmp.Or(config.Limits.Data, machine.DefaultData),
+		Limit: cmp.Or(config.Limits.Data, machine.DefaultData), By: by,
 	})
-	s.Tokens = &Tokens{Tokens: tokens, keys: config.Keys, clock: config.Clock, queue: s.queue}
-	return s
+	return &Tokens{Tokens: tokens, keys: config.Keys, clock: config.Clock, queue: s.queue}
+}
+
+// withJobs makes tasks, nil meaning what is built in, start and describe the
+// jobs of the system.
+func (s *System) withJobs(tasks engine.Tasks) engine.Tasks {
+	ours, ok := tasks.(*Tasks)
+	switch {
+	case tasks == nil:
+		ours = &Tasks{clock: s.clock}
+	case !ok:
+		return tasks
+	default:
+		s.resolve, s.provided = ours.Resolve, ours.provider
+	}
+	of := *ours // several systems may be made of the same tasks
+	of.system = s
+	return &of
 }
 
 // ports are what the engine works on.
@@ -264,6 +303,18 @@ func (s *System) TakeOver(ctx context.Context) error {
 	if s.recovered || s.store == nil {
 		return nil
 	}
+	if err := s.wakeAgain(ctx); err != nil {
+		return err
+	}
+	if err := s.pollAgain(ctx); err != nil {
+		return err
+	}
+	s.recovered = true
+	return nil
+}
+
+// wakeAgain sends the wakes of executions that have not ended.
+func (s *System) wakeAgain(ctx context.Context) error {
 	for after := (engine.ID{}); ; {
 		page, err := s.store.Unfinished(ctx, after, recoveryPage)
 		if err != nil {
@@ -276,7 +327,6 @@ func (s *System) TakeOver(ctx context.Context) error {
 			after = item.Execution
 		}
 		if len(page) < recoveryPage {
-			s.recovered = true
 			return nil
 		}
 	}
@@ -331,6 +381,7 @@ func (s *System) handle(ctx context.Context, end func(context.Context, context.C
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	ctx = context.WithValue(ctx, stopKey{}, stop)
+	s.begin(ctx, stop)
 	if err := s.TakeOver(ctx); err != nil {
 		return err
 	}
@@ -346,6 +397,13 @@ func (s *System) handle(ctx context.Context, end func(context.Context, context.C
 		return err
 	}
 	return nil
+}
+
+// begin makes ctx that of timers that fire from now on.
+func (s *System) begin(ctx context.Context, stop context.CancelCauseFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.run, s.stop = ctx, stop
 }
 
 // errIdle ends a run that has nothing left to do.

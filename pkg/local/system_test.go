@@ -156,6 +156,7 @@ type faultyStore struct {
 type outcomes interface {
 	engine.Outcomes
 	resume.Outcomes
+	resume.Rendezvous
 }
 
 func newFaultyStore() faultyStore {
@@ -389,7 +390,7 @@ func TestASlowSubmissionHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ask := slowAsk{&atomic.Int32{}}
-		script, err := local.ParseScript([]byte("answers:\n  - step: Work\n    afterSeconds: 5\n    output: {}\n"))
+		script, err := local.ParseScript([]byte("answers:\n  - step: Work\n    afterSeconds: 5\n    output: {}\n"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -31,6 +31,8 @@ type Rendezvous interface {
 type Waiter struct {
 	Handle string
 	Run    jobs.Run
+	// JobID is what describes the job, for polls that are sent again.
+	JobID string
 }
 
 // Meeting is what is known of a job.

@@ -212,7 +212,7 @@ func (s *start) adopt(ctx context.Context, params []byte, refused *ServiceError)
 	}
 	if !ours {
 		s.adopted = refused
-		if began := seen.Began; began.IsZero() || s.since.Sub(began) > justNow || seen.Status != jobs.StatusRunning {
+		if s.since.Sub(seen.Began) > justNow || seen.Status != jobs.StatusRunning {
 			return fail
 		}
 	}
@@ -231,7 +231,7 @@ func (s *start) wait(ctx context.Context) error {
 	if err := s.open(ctx); err != nil {
 		return err
 	}
-	waiter := Waiter{Handle: s.handle, Run: jobs.Run{Name: s.started.Run, Since: s.since}}
+	waiter := Waiter{Handle: s.handle, Run: jobs.Run{Name: s.started.Run, Since: s.since}, JobID: s.started.ID}
 	poll := Poll{Key: s.started.Key, JobID: s.started.ID, Waiter: waiter, Number: 1, Deadline: s.deadline}
 	if err := s.send(ctx, poll, s.config.Now()); err != nil {
 		return err

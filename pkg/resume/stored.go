@@ -20,6 +20,7 @@ func (w Waiter) Encode() []byte {
 	e.Uint(storedFormat)
 	e.Text(w.Run.Name)
 	e.Time(w.Run.Since)
+	e.Text(w.JobID)
 	return e.Bytes()
 }
 
@@ -27,14 +28,15 @@ func (w Waiter) Encode() []byte {
 func DecodeWaiter(handle string, data []byte) (Waiter, error) {
 	d := expr.NewDecoder(data)
 	format := d.Uint()
-	w := Waiter{Handle: handle, Run: jobs.Run{Name: d.Text(), Since: d.Time()}}
+	w := Waiter{Handle: handle, Run: jobs.Run{Name: d.Text(), Since: d.Time()}, JobID: d.Text()}
 	if damaged(d, format) {
 		return Waiter{}, ErrDamaged
 	}
 	return w, nil
 }
 
-// EncodeEnd is the sighting of an end, in the form that stores keep.
+// EncodeEnd is the sighting of an end, in the form that stores keep: all but its
+// Word.
 func EncodeEnd(end jobs.Sighting) []byte {
 	var e expr.Encoder
 	e.Uint(storedFormat)

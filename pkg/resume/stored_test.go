@@ -25,7 +25,7 @@ type storedForm struct {
 }
 
 var storedForms = map[string]storedForm{
-	"a waiter":        storedWaiter(resume.Waiter{Handle: "EQEB", Run: jobs.Run{Name: "run", Since: storedAt}}),
+	"a waiter":        storedWaiter(resume.Waiter{Handle: "EQEB", Run: jobs.Run{Name: "run", Since: storedAt}, JobID: "id"}),
 	"an empty waiter": storedWaiter(resume.Waiter{Handle: "EQEB"}),
 	"a failure":       storedEnd(jobs.Sighting{Status: jobs.StatusFailed, At: storedAt, Error: "Job.Failed", Cause: "\x00 é"}),
 	"a success": storedEnd(jobs.Sighting{
@@ -78,7 +78,9 @@ func TestWhatIsDamagedIsRefused(t *testing.T) {
 func TestTheKeysOfTwoJobsAreNeverTheSameBytes(t *testing.T) {
 	t.Parallel()
 	seen := map[string]jobs.Key{}
-	for _, key := range []jobs.Key{{}, storedKey, {Kind: "a:b"}, {Kind: "a", Account: "b"}, {Kind: "a", Account: ":b"}, {Account: "a", Region: "b"}, {Name: "ab"}} {
+	for _, key := range []jobs.Key{
+		{}, storedKey, {Kind: "a:b"}, {Kind: "a", Account: "b"}, {Kind: "a", Account: ":b"}, {Account: "a", Region: "b"}, {Name: "ab"},
+	} {
 		var e expr.Encoder
 		resume.EncodeKey(&e, key)
 		if other, taken := seen[string(e.Bytes())]; taken {

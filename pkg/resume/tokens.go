@@ -142,11 +142,11 @@ func answer(record token.Record, closing token.Closing) Answer {
 	return Closed
 }
 
-// Check is [token.ErrInvalid] for a text that is no token, before anything is
-// read of what comes with it.
-func (t *Tokens) Check(text string) error {
-	_, _, err := t.config.Keys.Verify(text, t.config.Now())
-	return err
+// Check is what the token says; [token.ErrInvalid] for a text that is no
+// token, before anything is read of what comes with it.
+func (t *Tokens) Check(text string) (token.ID, error) {
+	id, _, err := t.config.Keys.Verify(text, t.config.Now())
+	return id, err
 }
 
 // Heartbeat keeps the token from being closed for a missed one. The record

@@ -297,8 +297,8 @@ func (w *world) checkOverdue(a *attempt, record token.Record) {
 		if next := record.LastBeat.Add(a.task.Heartbeat); next.After(earliest) {
 			earliest = next
 		}
-	case token.ClosedByHand, token.ClosedByCallback, token.ClosedByEvent, token.ClosedByReconcile, token.ClosedByTask, token.ClosedBySubmit,
-		token.ClosedByStop:
+	case token.ClosedByHand, token.ClosedByCallback, token.ClosedByEvent, token.ClosedByReconcile,
+		token.ClosedByTask, token.ClosedBySubmit, token.ClosedByStop:
 		return
 	}
 	if record.ClosedAt.Before(earliest) {

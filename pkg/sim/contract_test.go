@@ -305,25 +305,25 @@ var mutants = []mutant{
 		name:   "rule 10: the update before the wake",
 		caught: sim.Stuck, edits: one("resume/tokens.go",
 			`	if err := t.config.Wakes.Send(ctx, id, handle, sent); err != nil {
-		return 0, token.Record{}, fmt.Errorf("close token %s: %w", token.Mask(text), err)
+		return 0, token.Record{}, fmt.Errorf("close token %s: %w", token.Mask(handle), err)
 	}
 	now := t.config.Now()
 	if now.Sub(sent) >= timeLimit {
 		return 0, token.Record{}, ErrTooSlow
 	}
-	closing := token.Closing{Outcome: outcome, By: token.ClosedByHand, At: now}
+	closing := token.Closing{Outcome: outcome, By: by, At: now}
 	record, err := t.config.Outcomes.Close(ctx, handle, closing)
 	if err != nil {
-		return 0, token.Record{}, fmt.Errorf("close token %s: %w", token.Mask(text), err)
+		return 0, token.Record{}, fmt.Errorf("close token %s: %w", token.Mask(handle), err)
 	}
 `,
-			`	closing := token.Closing{Outcome: outcome, By: token.ClosedByHand, At: sent}
+			`	closing := token.Closing{Outcome: outcome, By: by, At: sent}
 	record, err := t.config.Outcomes.Close(ctx, handle, closing)
 	if err != nil {
-		return 0, token.Record{}, fmt.Errorf("close token %s: %w", token.Mask(text), err)
+		return 0, token.Record{}, fmt.Errorf("close token %s: %w", token.Mask(handle), err)
 	}
 	if err := t.config.Wakes.Send(ctx, id, handle, sent); err != nil {
-		return 0, token.Record{}, fmt.Errorf("close token %s: %w", token.Mask(text), err)
+		return 0, token.Record{}, fmt.Errorf("close token %s: %w", token.Mask(handle), err)
 	}
 `),
 	},

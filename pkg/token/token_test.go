@@ -152,6 +152,18 @@ func TestMaskShowsNothingUsable(t *testing.T) {
 	}
 }
 
+// A callback URL has the token in its path.
+func TestMaskAllFindsTokensInside(t *testing.T) {
+	t.Parallel()
+	text := token.Keys{Current: key(1)}.Sign(sample)
+	masked := token.Mask(text)
+	for _, around := range []string{`{"token":"%"}`, "https://host/callbacks/%", "POST https://host/callbacks/%/failure?a=b", "%,%"} {
+		if got, want := token.MaskAll(strings.ReplaceAll(around, "%", text)), strings.ReplaceAll(around, "%", masked); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
 // FuzzVerify: no text but one that was signed is accepted, and none panics.
 func FuzzVerify(f *testing.F) {
 	keys := token.Keys{Current: key(1)}

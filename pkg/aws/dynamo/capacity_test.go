@@ -18,6 +18,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/jobs/simulated"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
@@ -123,10 +124,14 @@ type flowRun struct {
 	t      *testing.T
 	store  tables
 	tokens *resume.Tokens
-	meter  *meter
-	now    time.Time
-	wakes  []engine.Wake
-	id     engine.ID
+	jobs   *resume.Jobs
+	played simulated.Services
+	// started is the job that was started last.
+	started jobs.Started
+	meter   *meter
+	now     time.Time
+	wakes   []engine.Wake
+	id      engine.ID
 }
 
 // Send implements [engine.Wakes].
@@ -137,7 +142,11 @@ func (r *flowRun) Send(_ context.Context, wake engine.Wake) error {
 }
 
 // Call implements [engine.Tasks].
-func (r *flowRun) Call(_ context.Context, call machine.Call) (token.Outcome, error) {
+func (r *flowRun) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
+	if call.Resource.Kind != "" {
+		answer, err := r.jobs.StartJob(ctx, []byte(call.Input.JSON()))
+		return engine.ParseAnswer(answer, "StartJob"), err
+	}
 	function, _ := simulated.Lookup(call.Resource.Function)
 	answer, err := function([]byte(call.Input.JSON()), r.now, [10]byte{})
 	if err != nil {
@@ -160,6 +169,32 @@ type tokenWakes struct{ *flowRun }
 // Send implements [resume.Wakes].
 func (w tokenWakes) Send(ctx context.Context, id token.ID, handle string, at time.Time) error {
 	return w.flowRun.Send(ctx, engine.Wake{Execution: id.Execution, Cause: handle, Due: at, Sent: at})
+}
+
+// playedServices are services that are played.
+type playedServices struct{ *flowRun }
+
+// Start implements [resume.Services].
+func (p playedServices) Start(_ context.Context, kind jobs.Kind, params []byte) ([]byte, error) {
+	answer, err := p.played.Start(kind, params, "", p.now)
+	if err == nil {
+		p.started, err = kind.ReadStart(simulated.Account, simulated.Region, params, answer)
+	}
+	return answer, err
+}
+
+// Describe implements [resume.Services].
+func (p playedServices) Describe(_ context.Context, kind jobs.Kind, params []byte) ([]byte, error) {
+	return p.played.Describe(kind, params, p.now)
+}
+
+// polls counts polls.
+type polls struct{ *flowRun }
+
+// Send implements [resume.Polls].
+func (p polls) Send(context.Context, resume.Poll) error {
+	p.meter.sent()
+	return nil
 }
 
 // sample is the flow of a scenario folder.
@@ -186,6 +221,10 @@ func startFlow(t *testing.T, name, text string, input expr.Value) *flowRun {
 	now := func() time.Time { return r.now }
 	r.Engine = engine.New(engine.Config{Log: r.store, Flows: r.store, Outcomes: r.store, Wakes: r, Tasks: r, Keys: testKeys, Now: now})
 	r.tokens = resume.New(resume.Config{Keys: testKeys, Outcomes: r.store, Wakes: tokenWakes{r}, Now: now})
+	r.jobs = resume.NewJobs(resume.JobsConfig{
+		Tokens: r.tokens, Outcomes: r.store, Wakes: tokenWakes{r}, Rendezvous: r.store, Services: playedServices{r}, Polls: polls{r},
+		Account: simulated.Account, Region: simulated.Region, Now: now,
+	})
 	flow, err := r.store.Put(t.Context(), name, []byte(text))
 	if err != nil {
 		t.Fatal(err)
@@ -327,5 +366,33 @@ func TestACallbackExecutionIsFiveWritesTwoOfTheIndexAndTwoMessages(t *testing.T)
 	add(r.meter.take())
 	add(r.turn()) // leaves
 	r.want("the execution", sum, capacity{read: 3, write: 5, index: 2, messages: 2})
+	r.wantSucceeded()
+}
+
+// observe brings the event of a scenario folder, about the job that was started.
+func (r *flowRun) observe(scenario, file string) {
+	r.t.Helper()
+	text, err := os.ReadFile("../../../events/" + scenario + "/" + file)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	about := strings.NewReplacer("{job_key}", r.started.Key.Name, "{job_id}", r.started.ID)
+	if err := r.jobs.Observe(r.t.Context(), []byte(about.Replace(string(text)))); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func TestAWaitOnAJobByEventIsSixWritesAndThreeReads(t *testing.T) {
+	t.Parallel()
+	r := startSample(t, "batch-callback", expr.Object(
+		expr.Member{Key: "queue", Value: expr.String("night")}, expr.Member{Key: "definition", Value: expr.String("report:3")}))
+	r.meter.take()
+	r.want("enter, submitted, bind; the timer of the deadline and the first poll", r.turn(), capacity{read: 1, write: 3, messages: 2})
+	r.others()
+	r.wakes = nil // the deadline, which is far
+	r.meter.take()
+	r.observe("batch-callback", "succeeded.json")
+	r.want("event, close; the wake", r.meter.take(), capacity{write: 2, messages: 1})
+	r.want("leave", r.turn(), capacity{read: 2, write: 1, index: 1})
 	r.wantSucceeded()
 }

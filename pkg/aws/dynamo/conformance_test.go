@@ -89,6 +89,12 @@ func TestForeignWaits(t *testing.T) {
 	resumetest.ForeignWaits(t, func(t *testing.T) resumetest.Waits { t.Helper(); return newTables(t, atEpoch).Waits })
 }
 
+func TestJobs(t *testing.T) {
+	t.Parallel()
+	emulator.Config(t)
+	resumetest.Jobs(t, func(t *testing.T) resumetest.JobsStore { t.Helper(); return newTables(t, atEpoch).Waits })
+}
+
 // meetings are tables that the suite can look into.
 type meetings struct{ tables }
 

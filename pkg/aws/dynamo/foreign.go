@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
+	"hash/crc32"
 	"slices"
 	"strings"
 
@@ -23,7 +23,7 @@ import (
 // closes a token would else be written twice.
 const WaitsIndex = "Waits"
 
-// Open implements [resume.ForeignWaits].
+// Open implements [resume.ForeignWaits]. It is one write, and one of the index.
 func (w *Waits) Open(ctx context.Context, handle string, wait resume.ForeignWait) (resume.ForeignWait, error) {
 	after, _, err := w.update(ctx, tokenKey(handle), update{
 		op:         "open a foreign wait",
@@ -41,11 +41,7 @@ func (w *Waits) Open(ctx context.Context, handle string, wait resume.ForeignWait
 }
 
 // shardOf spreads waits over the index.
-func shardOf(handle string) int {
-	hash := fnv.New32a()
-	hash.Write([]byte(handle))
-	return int(hash.Sum32() % shards)
-}
+func shardOf(handle string) int { return int(crc32.ChecksumIEEE([]byte(handle)) % shards) }
 
 func ageKey(handle string, wait resume.ForeignWait) []byte {
 	return append(startKey(wait.Opened), handle...)

@@ -20,7 +20,10 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-const jobARN = "arn:aws:batch:eu-central-1:123456789012:job/4c0a8a3e-7f3a-4a3f-9a58-3c2f3e3a7b11"
+const (
+	jobID  = "4c0a8a3e-7f3a-4a3f-9a58-3c2f3e3a7b11"
+	jobARN = "arn:aws:batch:eu-central-1:123456789012:job/" + jobID
+)
 
 var batchJob = jobs.Key{Kind: "batch-job", Account: "123456789012", Region: "eu-central-1", Name: jobARN}
 
@@ -33,13 +36,13 @@ func tokenOf(number uint32, flags token.Flags) token.ID {
 }
 
 func waiterOf(number uint32) resume.Waiter {
-	return resume.Waiter{Handle: testKeys.Handle(tokenOf(number, 0)), Run: jobs.Run{Name: jobARN, Since: epoch}}
+	return resume.Waiter{Handle: testKeys.Handle(tokenOf(number, 0)), Run: jobs.Run{Name: jobARN, Since: epoch}, JobID: jobID}
 }
 
 // sampleEnd is what the event of a Batch job tells.
 var sampleEnd = jobs.Sighting{
 	Status: jobs.StatusSuccess, At: epoch.Truncate(time.Second), Run: jobARN,
-	Output: json.RawMessage(`{"job_id":"4c0a8a3e-7f3a-4a3f-9a58-3c2f3e3a7b11","job_key":"` + jobARN + `","kind":"batch-job","status":"SUCCEEDED"}`),
+	Output: json.RawMessage(`{"job_id":"` + jobID + `","job_key":"` + jobARN + `","kind":"batch-job","status":"SUCCEEDED"}`),
 }
 
 // sampleWait has the sealed token of a Step Functions execution.
@@ -47,7 +50,7 @@ func sampleWait(number uint32) resume.ForeignWait {
 	id := tokenOf(number, token.FlagForeign)
 	return resume.ForeignWait{
 		Handle: testKeys.Handle(id), Recipient: resume.RecipientStepFunctions, Sealed: []byte(strings.Repeat("s", 500)),
-		Job: batchJob, JobID: "4c0a8a3e-7f3a-4a3f-9a58-3c2f3e3a7b11",
+		Job: batchJob, JobID: jobID,
 		Opened: epoch.Add(time.Duration(number)), Deadline: epoch.Add(time.Hour), Expires: id.Expires,
 	}
 }

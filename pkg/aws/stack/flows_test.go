@@ -1,19 +1,14 @@
 package stack_test
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
@@ -105,7 +100,9 @@ func TestAFlowWaitsForATranscription(t *testing.T) {
 	t.Parallel()
 	s := standard.get(t)
 	t.Cleanup(func() { dump(t) })
-	recording := s.upload(t, "recordings", "call.wav", []byte("a recording"))
+	bucket := s.name + "-recordings"
+	putObject(t, bucket, "call.wav")
+	recording := "s3://" + bucket + "/call.wav"
 	for name, tt := range map[string]struct {
 		recording string
 		want      report
@@ -149,38 +146,3 @@ func TestAFlowWaitsForAStateMachine(t *testing.T) {
 	}
 }
 
-// upload puts an object into a new bucket and answers its URI.
-func (s stack) upload(t *testing.T, bucket, key string, object []byte) string {
-	t.Helper()
-	bucket = s.name + "-" + bucket
-	s.put(t, bucket, nil)
-	s.put(t, bucket+"/"+key, object)
-	return "s3://" + bucket + "/" + key
-}
-
-// put is a signed request to S3.
-func (s stack) put(t *testing.T, path string, body []byte) {
-	t.Helper()
-	config := emulator.Config(t)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, *config.BaseEndpoint+"/"+path, bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	credentials, err := config.Credentials.Retrieve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	hash := sha256.Sum256(body)
-	sum := hex.EncodeToString(hash[:])
-	request.Header.Set("X-Amz-Content-Sha256", sum)
-	if err := v4.NewSigner().SignHTTP(t.Context(), credentials, request, sum, "s3", config.Region, time.Now()); err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := response.Body.Close(); err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("put %s: %s %v", path, response.Status, err)
-	}
-}

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -48,7 +49,9 @@ func newBenchOf(t *testing.T, flags token.Flags, secrets ...callbackurl.Secret) 
 	t.Helper()
 	b := &bench{MemoryStore: &local.MemoryStore{}, t: t, keys: local.NewKeys(), clock: func() time.Time { return now }}
 	b.text = b.keys.Sign(token.ID{Execution: [12]byte{1}, Number: 3, Expires: now.Add(time.Hour), Flags: flags})
-	tokens := resume.New(resume.Config{Keys: b.keys, Outcomes: b, Wakes: b, Now: func() time.Time { return b.clock() }})
+	tokens := resume.New(resume.Config{
+		Keys: b.keys, Outcomes: b, Wakes: b, Now: func() time.Time { return b.clock() }, By: token.ClosedByCallback,
+	})
 	b.api = callbackurl.Handler(callbackurl.Config{
 		Tokens: tokens, MaxOutput: 32 << 10, Secrets: secrets, Now: func() time.Time { return b.clock() },
 		Log: slog.New(slog.NewJSONHandler(&b.log, nil)),
@@ -136,7 +139,7 @@ func (a answered) want(t *testing.T, status int, body string) {
 
 func TestTheFirstOutcomeStays(t *testing.T) {
 	t.Parallel()
-	const closed = `"outcome":"success","closedBy":"hand","closedTime":"2026-01-31T10:00:00.000Z"}`
+	const closed = `"outcome":"success","closedBy":"callback","closedTime":"2026-01-31T10:00:00.000Z"}`
 	b := newBench(t)
 	for range 2 {
 		b.post("", `{"status":"ok"}`).want(t, 200, "{"+closed)
@@ -155,7 +158,7 @@ func TestAFailureIsReported(t *testing.T) {
 	b := newBench(t)
 	for range 2 {
 		b.post("/failure", `{"error":"Rejected","cause":"by hand"}`).want(t, 200,
-			`{"outcome":"failure","closedBy":"hand","closedTime":"2026-01-31T10:00:00.000Z"}`)
+			`{"outcome":"failure","closedBy":"callback","closedTime":"2026-01-31T10:00:00.000Z"}`)
 	}
 	if record := b.held(); record.Outcome.Error != "Rejected" || record.Outcome.Cause != "by hand" {
 		t.Errorf("the token holds %+v", record.Outcome)
@@ -200,7 +203,8 @@ func TestAConflictSaysWhatHappenedFirst(t *testing.T) {
 	for by, want := range map[token.Closer]string{
 		token.ClosedByHand: "a failure was reported", token.ClosedByTask: "the task answered with a failure",
 		token.ClosedBySubmit: "the task could not be submitted", token.ClosedByDeadline: "its deadline passed",
-		token.ClosedByHeartbeat: "a heartbeat was missed", token.ClosedByStop: "the execution ended",
+		token.ClosedByEvent: "its job ended with a failure", token.ClosedByReconcile: "its job ended with a failure",
+		token.ClosedByCallback: "a failure was reported", token.ClosedByHeartbeat: "a heartbeat was missed", token.ClosedByStop: "the execution ended",
 	} {
 		t.Run(string(by), func(t *testing.T) {
 			t.Parallel()
@@ -436,3 +440,40 @@ func TestAReportThatEndsTooEarly(t *testing.T) {
 type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, errors.New("hung up") }
+
+// Somebody else's engine takes any JSON, and more of it than a step of ours.
+func TestSomebodyElsesEngineTakesAnyJSON(t *testing.T) {
+	t.Parallel()
+	largest := `"` + strings.Repeat("x", 262_144-2) + `"`
+	for _, output := range []string{`{"a":1}`, `[1,{}]`, `"text"`, `-1.50`, `true`, `null`, largest} {
+		for _, send := range []func(b *bench) answered{
+			func(b *bench) answered { return b.post("", " "+output+"\n") },
+			func(b *bench) answered { return b.send("", "output="+url.QueryEscape(output)) },
+			func(b *bench) answered {
+				return b.do(http.MethodPost, "/callbacks", output, "Authorization", "Bearer "+b.text)
+			},
+		} {
+			b := newBenchOf(t, token.FlagForeign)
+			if got := send(b); got.status != 200 || b.held().Outcome.Output.JSON() != output {
+				t.Errorf("%.20s: answered %+v; the token holds %+v", output, got, b.held())
+			}
+		}
+	}
+	b := newBenchOf(t, token.FlagForeign)
+	for body, want := range map[string]answered{
+		`"` + strings.Repeat("x", 262_144-1) + `"`: {status: 413, body: "the output has 262145 bytes and the limit is 262144"},
+		strings.Repeat(" ", 4<<20):                 {status: 413, body: "the request is too large"},
+		"no JSON":                                  {status: 400, body: "the output cannot be read; allowed: a JSON value"},
+		"":                                         {status: 400, body: "the output cannot be read; allowed: a JSON value"},
+	} {
+		if got := b.post("", body); got.status != want.status || !strings.Contains(got.body, want.body) {
+			t.Errorf("%.20s: answered %+v", body, got)
+		}
+	}
+	if b.uses.Load() != 0 {
+		t.Errorf("the store and the queue were used %d times", b.uses.Load())
+	}
+	b.post("/heartbeat", "").want(t, 200, `{"open":true,"lastHeartbeat":"2026-01-31T10:00:00.000Z"}`)
+	b.post("/failure", `{"error":"E"}`).want(t, 200, `{"outcome":"failure","closedBy":"callback",`+
+		`"closedTime":"2026-01-31T10:00:00.000Z","lastHeartbeat":"2026-01-31T10:00:00.000Z"}`)
+}

@@ -9,7 +9,7 @@
 //	GET  /callbacks/{token}             a page with a form for each outcome
 //
 // The output for a step of ours is a JSON object within the step's limit, the
-// one for somebody else's engine any JSON of at most [MaxForeign] bytes.
+// one for somebody else's engine any JSON of at most [resume.ForeignLimit] bytes.
 //
 // The first outcome is answered with 200, and so is the same one again; another
 // one with 409 and what happened first, without its content, which may be

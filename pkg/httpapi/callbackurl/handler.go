@@ -1,6 +1,7 @@
 package callbackurl
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"path"
@@ -11,12 +12,21 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
+// Tokens closes tokens and tells of them, as [resume.Tokens] does.
+type Tokens interface {
+	Check(text string) (token.ID, error)
+	Close(ctx context.Context, text string, outcome token.Outcome) (resume.Answer, token.Record, error)
+	Heartbeat(ctx context.Context, text string) (token.Record, error)
+	Describe(ctx context.Context, text string) (token.ID, token.Record, error)
+}
+
 // Config is what a handler works with.
 type Config struct {
 	// Tokens closes the tokens. It is required.
-	Tokens *resume.Tokens
+	Tokens Tokens
 	// MaxOutput is the size of the largest output of a step of ours, in bytes:
-	// its data limit. It is required. Somebody else's engine takes [MaxForeign].
+	// its data limit. It is required. Somebody else's engine takes
+	// [resume.ForeignLimit].
 	MaxOutput int
 	// Secrets are what callbacks are signed with whose token demands that. One
 	// is enough; none refuses them all.
@@ -26,10 +36,6 @@ type Config struct {
 	// Log is told what failed inside, never a token; nil means nobody is.
 	Log *slog.Logger
 }
-
-// MaxForeign is the size of the largest output that somebody else's engine
-// takes, in bytes: Step Functions' limit of a task's output.
-const MaxForeign = 256 << 10
 
 // bodyFactor is how many times as large as its output a body may be: a
 // character escaped in JSON has up to six bytes for one, in a form eight, and
@@ -119,7 +125,7 @@ func notAllowed(allowed string) answer {
 // show tells a person what they may do, and changes nothing.
 func (h handler) show(r *http.Request) answer {
 	text := r.PathValue("token")
-	id, err := h.check(text)
+	id, err := h.Tokens.Check(text)
 	if err != nil {
 		return h.refusal(err)
 	}
@@ -146,7 +152,7 @@ func (h handler) report(w http.ResponseWriter, r *http.Request, end string) answ
 			header: "WWW-Authenticate", value: "Bearer",
 		}
 	}
-	id, err := h.check(text)
+	id, err := h.Tokens.Check(text)
 	if err != nil {
 		return h.refusal(err)
 	}
@@ -176,16 +182,6 @@ func textOf(r *http.Request) string {
 	return strings.TrimSpace(text)
 }
 
-// check is what the token says, if it is one.
-func (h handler) check(text string) (token.ID, error) {
-	if err := h.Tokens.Check(text); err != nil {
-		return token.ID{}, err
-	}
-	handle, _, _ := strings.Cut(text, ".")
-	id, _ := token.HandleID(handle)
-	return id, nil
-}
-
 // act hands on what was reported. The record is what the token holds then;
 // conflict says that the report came too late to change it.
 func (h handler) act(r *http.Request, text string, report report) (record token.Record, conflict bool, err error) {
@@ -204,7 +200,7 @@ func (h handler) act(r *http.Request, text string, report report) (record token.
 // limit is the size of the largest output that the recipient takes.
 func (h handler) limit(id token.ID) int {
 	if id.Flags&token.FlagForeign != 0 {
-		return MaxForeign
+		return resume.ForeignLimit
 	}
 	return h.MaxOutput
 }

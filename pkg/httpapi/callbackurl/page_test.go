@@ -60,7 +60,10 @@ func TestThePageHasAFormForEachOutcome(t *testing.T) {
 	if got := strings.Join(page.places(t, base), " "); got != want {
 		t.Errorf("the forms go to %s; want %s", got, want)
 	}
-	// Of the page that says what was wrong with a failure.
+	// Of the pages that say what was wrong.
+	if got := strings.Join(b.send("", "output=").places(t, base), " "); got != want {
+		t.Errorf("the forms go to %s; want %s", got, want)
+	}
 	if got := strings.Join(b.send("/failure", "error=").places(t, base+"/failure"), " "); got != want {
 		t.Errorf("the forms go to %s; want %s", got, want)
 	}
@@ -177,6 +180,15 @@ func TestProgramsGetJSON(t *testing.T) {
 				t.Errorf("answered %+v; the token holds %+v", got, b.held())
 			}
 		})
+	}
+}
+
+// What looks like a form and is not called one is no JSON either.
+func TestAFormThatIsCalledJSON(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	if got := b.do(http.MethodPost, "/callbacks/"+b.text, "output={}", "Content-Type", "application/json"); got.status != 400 || !b.held().Open() {
+		t.Errorf("answered %+v", got)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -61,7 +60,7 @@ func (r report) outcome(limit int) (token.Outcome, error) {
 	case r.end == endFailure:
 		return resume.ParseFailure(r.body, limit)
 	case r.id.Flags&token.FlagForeign != 0:
-		return parseAny(r.output())
+		return resume.ParseValue(r.output(), limit)
 	}
 	return resume.ParseSuccess(r.output(), limit)
 }
@@ -79,16 +78,6 @@ func (r report) output() []byte {
 		return []byte(r.typed.Get("output"))
 	}
 	return r.body
-}
-
-// parseAny reads the output for somebody else's engine: any JSON. That it is
-// not too large is checked where the token is closed.
-func parseAny(output []byte) (token.Outcome, error) {
-	value, err := expr.ParseJSON(output)
-	if err != nil {
-		return token.Outcome{}, &resume.ReportError{What: "the output cannot be read; allowed: JSON", Err: err}
-	}
-	return token.Success(value), nil
 }
 
 // again is the form with what was typed, nil when there was none.

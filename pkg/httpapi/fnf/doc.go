@@ -15,7 +15,7 @@
 // the reason, and is not read. Every report after the first one is answered
 // with TaskAlreadyCompleted, the same outcome too. The output for a step of
 // ours is a JSON object within its limit, the one for somebody else's engine
-// any JSON of at most [MaxForeign] bytes. What is too large for anybody is
+// any JSON of at most [resume.ForeignLimit] bytes. What is too large for anybody is
 // answered with EntityTooLarge, as the vendor does.
 //
 // Where the vendor is silent: EventId is 0, because whoever closes a token does

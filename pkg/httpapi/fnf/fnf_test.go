@@ -407,6 +407,24 @@ func TestSignedTokensAreTaken(t *testing.T) {
 	b.call(b.success("{}")).want(t, 200, "")
 }
 
+// Somebody else's engine takes any JSON, and more of it than a step of ours.
+func TestSomebodyElsesEngineTakesAnyJSON(t *testing.T) {
+	t.Parallel()
+	for _, output := range []string{`{"a":1}`, `[1,{}]`, `"text"`, `null`, `"` + strings.Repeat("x", 262_144-2) + `"`} {
+		b := newBenchOf(t, token.FlagForeign)
+		b.call(b.success(output)).want(t, 200, "")
+		if b.held().Outcome.Output.JSON() != output {
+			t.Errorf("the token holds %+v", b.held())
+		}
+	}
+	b := newBenchOf(t, token.FlagForeign)
+	b.call(b.success(`"`+strings.Repeat("x", 262_144-1)+`"`)).want(t, 400, "EntityTooLarge")
+	b.call(b.success(`no JSON`)).want(t, 400, "InvalidArgument")
+	if b.uses.Load() != 0 {
+		t.Errorf("the store was used %d times", b.uses.Load())
+	}
+}
+
 // What fails inside is in the log and not in the answer, and the token in
 // neither.
 func TestFailuresInsideStayInside(t *testing.T) {

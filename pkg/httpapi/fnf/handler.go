@@ -1,6 +1,7 @@
 package fnf
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
@@ -9,15 +10,20 @@ import (
 	"strings"
 	"time"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 )
 
+// Tokens closes tokens, as [resume.Tokens] does.
+type Tokens interface {
+	Check(text string) (token.ID, error)
+	Close(ctx context.Context, text string, outcome token.Outcome) (resume.Answer, token.Record, error)
+}
+
 // Config is what a handler works with.
 type Config struct {
 	// Tokens closes the tokens. It is required.
-	Tokens *resume.Tokens
+	Tokens Tokens
 	// MaxOutput is the size of the largest output of a step of ours, in bytes:
 	// its data limit. It is required.
 	MaxOutput int
@@ -29,10 +35,6 @@ type Config struct {
 	// Log is told what failed inside, never a token; nil means nobody is.
 	Log *slog.Logger
 }
-
-// MaxForeign is the size of the largest output that somebody else's engine
-// takes, in bytes: Step Functions' limit of a task's output.
-const MaxForeign = 256 << 10
 
 // maxBody is the vendor's limit of a request, in bytes.
 const maxBody = 1 << 20
@@ -108,7 +110,7 @@ func (h handler) report(r *http.Request, given parameters) error {
 	if err != nil {
 		return err
 	}
-	id, err := h.check(text)
+	id, err := h.Tokens.Check(text)
 	if err != nil {
 		return err
 	}
@@ -154,14 +156,10 @@ func (h handler) success(id token.ID, given parameters) (token.Outcome, error) {
 	if err != nil {
 		return token.Outcome{}, err
 	}
-	if id.Flags&token.FlagForeign == 0 {
-		return resume.ParseSuccess([]byte(output), h.MaxOutput)
+	if id.Flags&token.FlagForeign != 0 {
+		return resume.ParseValue([]byte(output), resume.ForeignLimit)
 	}
-	value, err := expr.ParseJSON([]byte(output))
-	if err != nil {
-		return token.Outcome{}, &resume.ReportError{What: "the output cannot be read; allowed: JSON", Err: err}
-	}
-	return token.Success(value), nil
+	return resume.ParseSuccess([]byte(output), h.MaxOutput)
 }
 
 func (h handler) failure(_ token.ID, given parameters) (token.Outcome, error) {
@@ -177,14 +175,4 @@ func (h handler) failure(_ token.ID, given parameters) (token.Outcome, error) {
 		return token.Outcome{}, invalid("InvalidArgument", fmt.Sprintf("Cause has %d bytes; allowed: 1 to %d", len(cause), maxCause))
 	}
 	return token.Failure(name, cause), nil
-}
-
-// check is what the token says, if it is one.
-func (h handler) check(text string) (token.ID, error) {
-	if err := h.Tokens.Check(text); err != nil {
-		return token.ID{}, err
-	}
-	handle, _, _ := strings.Cut(text, ".")
-	id, _ := token.HandleID(handle)
-	return id, nil
 }

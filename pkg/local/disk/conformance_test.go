@@ -3,10 +3,12 @@ package disk_test
 import (
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/engine/enginetest"
 	"github.com/waitless/waitless/pkg/httpapi/rest/resttest"
+	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/resume/resumetest"
@@ -54,6 +56,27 @@ func TestTokens(t *testing.T) {
 func TestResumeOutcomes(t *testing.T) {
 	t.Parallel()
 	resumetest.Outcomes(t, as[resume.Outcomes])
+}
+
+func TestForeignWaits(t *testing.T) { t.Parallel(); resumetest.ForeignWaits(t, as[resumetest.Waits]) }
+
+func TestJobs(t *testing.T) { t.Parallel(); resumetest.Jobs(t, as[resumetest.JobsStore]) }
+
+func TestRendezvous(t *testing.T) {
+	t.Parallel()
+	resumetest.Rendezvous(t, func(t *testing.T) resumetest.Meetings { t.Helper(); return meetings{as[*disk.Store](t)} })
+}
+
+// meetings is a store that the suite can look into.
+type meetings struct{ *disk.Store }
+
+func (m meetings) Expires(t *testing.T, key jobs.Key) time.Time {
+	t.Helper()
+	expires, err := m.MeetingExpires(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return expires
 }
 
 // everyOrder leaves out under -short what syncs a disk thousands of times.

@@ -37,11 +37,12 @@ type promises struct {
 	mu      sync.Mutex
 	items   map[engine.ID]uint64    // by execution, how many items it has at least
 	records map[string]token.Record // of closed tokens
+	waits   map[int]*waitPromises   // by writer
 	errs    []error                 // what writers ended with
 }
 
 func newPromises() *promises {
-	return &promises{items: map[engine.ID]uint64{}, records: map[string]token.Record{}}
+	return &promises{items: map[engine.ID]uint64{}, records: map[string]token.Record{}, waits: map[int]*waitPromises{}}
 }
 
 // copy is what was promised up to now.
@@ -54,6 +55,9 @@ func (p *promises) copy() *promises {
 	}
 	for handle, record := range p.records {
 		now.records[handle] = record
+	}
+	for writer, waits := range p.waits {
+		now.waits[writer] = waits.copy()
 	}
 	return now
 }
@@ -137,6 +141,7 @@ func (p *promises) check(t *testing.T, store *disk.Store) {
 			t.Errorf("record %s is %+v, error %v; acknowledged was %+v", handle, got, err, want)
 		}
 	}
+	p.checkWaits(t, store)
 }
 
 // TestAcknowledgedSurvivesACrash cuts the power at random instants: what was
@@ -158,6 +163,7 @@ func TestAcknowledgedSurvivesACrash(t *testing.T) {
 	for i := range writers {
 		all.Go(func() { promised.write(ctx, store, i, mostItems) })
 		all.Go(func() { promised.read(ctx, store, i) })
+		all.Go(func() { promised.wait(ctx, store, i, mostItems) })
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for crash := range crashes {
@@ -176,9 +182,13 @@ func TestAcknowledgedSurvivesACrash(t *testing.T) {
 	}
 	cancel()
 	all.Wait()
-	t.Logf("%d tokens were closed", len(promised.records))
-	if len(promised.errs) > 0 || len(promised.records) < crashes {
-		t.Errorf("%d tokens were closed, errors %v", len(promised.records), promised.errs)
+	openings := 0
+	for _, waits := range promised.waits {
+		openings += waits.openings
+	}
+	t.Logf("%d tokens were closed, %d waits opened", len(promised.records), openings)
+	if len(promised.errs) > 0 || len(promised.records) < crashes || openings < crashes {
+		t.Errorf("%d tokens were closed, %d waits opened, errors %v", len(promised.records), openings, promised.errs)
 	}
 }
 
@@ -224,13 +234,14 @@ func failDisk(t *testing.T, fails func(errorfs.Op) bool) {
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() { promised.write(ctx, store, i, 1<<40) })
+		all.Go(func() { promised.wait(ctx, store, i, 1<<40) })
 	}
 	time.Sleep(20 * time.Millisecond)
 	full.Store(true)
 	go func() { _ = store.Flush() }() // tables are written now and then
 	all.Wait()
-	if len(promised.errs) != 8 {
-		t.Fatalf("%d of 8 writers were told of an error: %v", len(promised.errs), promised.errs)
+	if len(promised.errs) != 2*8 {
+		t.Fatalf("%d of 16 writers were told of an error: %v", len(promised.errs), promised.errs)
 	}
 	for _, err := range promised.errs {
 		if engine.CodeOf(err) != engine.CodeInternal || !strings.Contains(err.Error(), "no space left on device") ||

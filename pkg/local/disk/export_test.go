@@ -1,6 +1,13 @@
 package disk
 
-import "github.com/cockroachdb/pebble/v2/vfs"
+import (
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/waitless/waitless/pkg/jobs"
+)
 
 // OpenOn opens a store on a file system of a test's own. It has no token keys.
 func OpenOn(fs vfs.FS) (*Store, error) { return openData(fs, "store", "open store test") }
@@ -10,3 +17,24 @@ func OnDisk() vfs.FS { return privateFS{vfs.Default} }
 
 // Flush writes what is in memory into tables.
 func (s *Store) Flush() error { return s.db.Flush() }
+
+// MeetingExpires is until when the store keeps what it knows of a job.
+func (s *Store) MeetingExpires(key jobs.Key) (time.Time, error) {
+	known, _, err := s.meeting(jobKey(key))
+	return known.expires, err
+}
+
+// Damage overwrites every value under a prefix, and answers how many.
+func (s *Store) Damage(prefix byte, value []byte) (damaged int, err error) {
+	found, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{prefix}, UpperBound: []byte{prefix + 1}})
+	if err != nil {
+		return 0, err
+	}
+	for valid := found.First(); valid; valid = found.Next() {
+		if err := s.db.Set(found.Key(), value, pebble.Sync); err != nil {
+			return damaged, err
+		}
+		damaged++
+	}
+	return damaged, found.Close()
+}

@@ -44,7 +44,7 @@ const unsentHead = 1 + 8
 
 // unsentKey sorts by the instant when the wait was opened, before 1970 too.
 func unsentKey(wait resume.ForeignWait) []byte {
-	key := binary.BigEndian.AppendUint64([]byte{keyUnsent}, uint64(wait.Opened.UnixNano())^1<<63) //nolint:gosec // the same bits
+	key := binary.BigEndian.AppendUint64([]byte{keyUnsent}, uint64(wait.Opened.UnixNano())^1<<63)
 	return append(key, wait.Handle...)
 }
 

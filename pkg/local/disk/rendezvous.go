@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -79,6 +80,9 @@ func jobKey(key jobs.Key) []byte {
 	return append([]byte{keyJob}, e.Bytes()...)
 }
 
+// awaitedKey lists a job for as long as somebody may wait for it.
+func awaitedKey(job []byte) []byte { return append([]byte{keyAwaited}, job[1:]...) }
+
 // parseJobKey is the job that a key is of.
 func parseJobKey(key []byte) (jobs.Key, error) {
 	d := expr.NewDecoder(key[1:])
@@ -141,7 +145,11 @@ func (s *Store) meet(
 		if after.isEmpty() && stored == nil || bytes.Equal(encoded, stored) {
 			return nil, nil
 		}
-		return []change{{job, encoded}}, nil
+		changes := []change{{job, encoded}}
+		if len(after.Waiters) > len(known.Waiters) {
+			changes = append(changes, change{awaitedKey(job), []byte{}})
+		}
+		return changes, nil
 	})
 	if err != nil {
 		return resume.Meeting{}, err
@@ -160,16 +168,20 @@ func (s *Store) meeting(job []byte) (keptMeeting, []byte, error) {
 }
 
 // Waiting are those who wait for jobs with tokens that are open, each as the
-// poll that asks for its job, without number and instants: at most limit of
+// poll that asks for its job, without its number and instant: at most limit of
 // them, those behind the given one; the zero Poll begins. It is for the time
-// before anything is written, when no poll of an earlier process is left.
+// before anything is written, when no poll of an earlier process is left, and
+// takes jobs from the list that nobody waits for any more.
 func (s *Store) Waiting(ctx context.Context, after resume.Poll, limit int) (polls []resume.Poll, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	err = s.do("look for those who wait for jobs", func() error {
-		polls, err = s.waiting(after, limit)
-		return err
+		var over []change
+		if polls, over, err = s.waiting(after, limit); err != nil || len(over) == 0 {
+			return err
+		}
+		return s.commits.commit(over...)
 	})
 	if err != nil {
 		return nil, err
@@ -177,49 +189,62 @@ func (s *Store) Waiting(ctx context.Context, after resume.Poll, limit int) (poll
 	return polls, nil
 }
 
-func (s *Store) waiting(after resume.Poll, limit int) (polls []resume.Poll, err error) {
-	found, err := s.db.NewIter(&pebble.IterOptions{LowerBound: jobKey(after.Key), UpperBound: []byte{keyJob + 1}})
+// waiting are a page of polls, and what takes the jobs between them from the
+// list.
+func (s *Store) waiting(after resume.Poll, limit int) (polls []resume.Poll, over []change, err error) {
+	found, err := s.db.NewIter(&pebble.IterOptions{LowerBound: awaitedKey(jobKey(after.Key)), UpperBound: []byte{keyAwaited + 1}})
 	if err != nil {
-		return nil, explain(err)
+		return nil, nil, explain(err)
 	}
 	for valid := found.First(); valid && err == nil && len(polls) < limit; valid = found.Next() {
 		var those []resume.Poll
-		if those, err = s.waitingFor(found, after); err == nil {
-			polls = append(polls, those...)
+		if those, err = s.waitingFor(found.Key()[1:]); err == nil && len(those) == 0 {
+			over = append(over, change{bytes.Clone(found.Key()), nil})
 		}
+		polls = append(polls, slices.DeleteFunc(those, func(poll resume.Poll) bool {
+			return poll.Key == after.Key && poll.Waiter.Handle <= after.Waiter.Handle
+		})...)
 	}
 	if err := errors.Join(err, found.Close()); err != nil { // also what ended the loop
-		return nil, err
+		return nil, nil, err
 	}
-	return polls[:min(limit, len(polls))], nil
+	return polls[:min(limit, len(polls))], over, nil
 }
 
-// waitingFor are those who wait for the job that the iterator is at.
-func (s *Store) waitingFor(found *pebble.Iterator, after resume.Poll) ([]resume.Poll, error) {
-	key, err := parseJobKey(found.Key())
+// waitingFor are those who wait for a job with tokens that are open.
+func (s *Store) waitingFor(encodedKey []byte) (polls []resume.Poll, err error) {
+	job := append([]byte{keyJob}, encodedKey...)
+	key, err := parseJobKey(job)
 	if err != nil {
 		return nil, err
 	}
-	stored, err := found.ValueAndErr()
-	if err != nil {
-		return nil, explain(err)
-	}
-	known, err := decodeMeeting(stored)
+	known, _, err := s.meeting(job)
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", key.Name, err)
 	}
-	var polls []resume.Poll
 	for _, waiter := range known.Waiters {
-		if key == after.Key && waiter.Handle <= after.Waiter.Handle {
-			continue
-		}
 		record, _, err := s.record(waiter.Handle)
 		if err != nil {
 			return nil, err
 		}
-		if record.Open() {
-			polls = append(polls, resume.Poll{Key: key, Waiter: waiter})
+		if !record.Open() {
+			continue
 		}
+		deadline, err := s.deadlineOf(waiter.Handle)
+		if err != nil {
+			return nil, err
+		}
+		polls = append(polls, resume.Poll{Key: key, JobID: waiter.JobID, Waiter: waiter, Deadline: deadline})
 	}
 	return polls, nil
+}
+
+// deadlineOf is that of a wait of somebody else's engine; an engine of ours sees
+// to its own.
+func (s *Store) deadlineOf(handle string) (time.Time, error) {
+	wait, err := s.foreignWait(handle)
+	if errors.Is(err, resume.ErrNoWait) {
+		return time.Time{}, nil
+	}
+	return wait.Deadline, err
 }

@@ -9,13 +9,14 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"strings"
+	"regexp"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 )
@@ -32,6 +33,8 @@ type scenario struct {
 		Error   string         `json:"error"`
 		Seconds float64        `json:"seconds"` // from start to end, in virtual time
 		Calls   map[string]int `json:"calls"`   // of each function
+		// ClosedBy is who closed the last token, where there is one.
+		ClosedBy string `json:"closedBy"`
 	} `json:"cases"`
 }
 
@@ -86,15 +89,28 @@ func runScenario(t *testing.T, folder string, open func(t *testing.T) local.Stor
 			if !maps.Equal(calls.count, c.Calls) {
 				t.Errorf("calls %v, want %v", calls.count, c.Calls)
 			}
-			got := state.Output.JSON()
-			if id := state.Output.Get("job_id").Text(); id != "" {
-				got = strings.ReplaceAll(got, id, "JOB")
-			}
-			if !c.Output.IsMissing() && got != c.Output.JSON() {
+			if got := aJob.ReplaceAllString(state.Output.JSON(), "JOB"); !c.Output.IsMissing() && got != c.Output.JSON() {
 				t.Errorf("output %s, want %s", got, c.Output.JSON())
+			}
+			if got := calls.closedBy(); c.ClosedBy != "" && got != c.ClosedBy {
+				t.Errorf("closed by %q, want %q", got, c.ClosedBy)
 			}
 		})
 	}
+}
+
+// aJob is the id of a job that a service, or the tutorial's function, invented.
+var aJob = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+
+// simulatedActions let every action start a job that is simulated.
+func simulatedActions() map[string]string {
+	definitions := map[string]string{}
+	for _, kind := range jobs.Kinds() {
+		if kind.Start != "" {
+			definitions[kind.Service+":"+kind.Start] = "simulated"
+		}
+	}
+	return definitions
 }
 
 func read(t *testing.T, file string, parse func([]byte) error) {
@@ -112,12 +128,14 @@ func read(t *testing.T, file string, parse func([]byte) error) {
 func runFlow(t *testing.T, store local.Store, file string, input expr.Value) (machine.State, *counter) {
 	t.Helper()
 	clock := local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 987654321, time.UTC))
-	tasks, err := local.NewTasks(clock, nil)
+	tasks, err := local.NewTasks(clock, simulatedActions())
 	if err != nil {
 		t.Fatal(err)
 	}
 	calls := &counter{count: map[string]int{}}
-	system := local.New(local.Config{Store: store, Clock: clock, Tasks: tasks, Observer: calls, Workers: 2, Script: script(t, file)})
+	system := local.New(local.Config{
+		Store: store, Clock: clock, Tasks: tasks, Observer: calls, Workers: 2, Script: script(t, file), CallbackBase: "http://127.0.0.1:8787",
+	})
 	var flow machine.Flow
 	read(t, file, func(text []byte) error {
 		flow, err = store.Put(t.Context(), "sample", text)
@@ -149,7 +167,7 @@ func script(t *testing.T, flow string) *local.Script {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := local.ParseScript(text)
+	s, err := local.ParseScript(text, os.DirFS(filepath.Dir(flow)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,4 +212,16 @@ func (c *counter) Committed(_ engine.ID, _ machine.State, events []machine.Event
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.events = append(c.events, events...)
+}
+
+// closedBy is who closed the last token.
+func (c *counter) closedBy() (by string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range c.events {
+		if e.ClosedBy != "" {
+			by = string(e.ClosedBy)
+		}
+	}
+	return by
 }

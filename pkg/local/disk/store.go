@@ -258,6 +258,7 @@ const (
 	keyListed     = 'l' // name, hash: when it was put, until it is deleted
 	keyRecord     = 'r' // handle: record of a token
 	keyJob        = 'j' // key of a job: who waits for it, and the latest end that was seen
+	keyAwaited    = 'b' // key of a job: nothing, from when somebody waits until a restart at which nobody does
 	keyWait       = 'w' // handle: what its token stands for that closes one of somebody else's engine
 	keyUnsent     = 'a' // instant when such a wait was opened, handle: nothing, until its outcome was delivered
 )

@@ -1,6 +1,7 @@
-// Package resumetest holds the suites of package resume: [Outcomes] for its
-// store, and [Tokens] for its use cases over a store. What package engine asks of
-// the same store besides has a suite of its own there.
+// Package resumetest holds the suites of package resume: [Outcomes],
+// [Rendezvous] and [ForeignWaits] for its stores, and [Tokens] and [Jobs] for its
+// use cases over a store. What package engine asks of the same store besides has
+// a suite of its own there.
 //
 // A suite takes a constructor and runs one sub-test a case, each on an empty
 // store.

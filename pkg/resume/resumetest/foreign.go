@@ -58,7 +58,9 @@ type waits struct {
 
 // waitAt is a wait that differs from instant to instant.
 func waitAt(after time.Duration) resume.ForeignWait {
-	id := token.ID{Execution: [12]byte{1, 2, 3}, Number: uint32(after), Flags: token.FlagForeign, Expires: epoch.Add(day).Truncate(time.Second)} //nolint:gosec // small
+	id := token.ID{
+		Execution: [12]byte{1, 2, 3}, Number: uint32(after), Flags: token.FlagForeign, Expires: epoch.Add(day).Truncate(time.Second), //nolint:gosec // small
+	}
 	keys := token.Keys{Current: token.Key{ID: 7}}
 	return resume.ForeignWait{
 		Handle: keys.Handle(id), Recipient: resume.RecipientStepFunctions, Sealed: fmt.Append(nil, "sealed \x00\xff ", after),

@@ -72,6 +72,7 @@ const day = 24 * time.Hour
 func waiterOf(i int) resume.Waiter {
 	return resume.Waiter{
 		Handle: fmt.Sprintf("EQEBwaiter_-%02d", i), Run: jobs.Run{Name: fmt.Sprint("run ", i), Since: epoch.Add(time.Duration(i))},
+		JobID: fmt.Sprint("job ", i),
 	}
 }
 
@@ -125,7 +126,7 @@ func (m *meeting) wantExpires(key jobs.Key, want time.Time) {
 }
 
 func sameWaiter(a, b resume.Waiter) bool {
-	return a.Handle == b.Handle && a.Run.Name == b.Run.Name && a.Run.Since.Equal(b.Run.Since)
+	return a.Handle == b.Handle && a.JobID == b.JobID && a.Run.Name == b.Run.Name && a.Run.Since.Equal(b.Run.Since)
 }
 
 func sameEnd(a, b *jobs.Sighting) bool {
@@ -154,7 +155,7 @@ func (m *meeting) waiterFirst() {
 func (m *meeting) roundTrip() {
 	waiters := []resume.Waiter{
 		{Handle: "EQEB-0"},
-		{Handle: "EQEB-1", Run: jobs.Run{Name: "a: \"run\" é/\n\x00", Since: epoch.Add(time.Nanosecond)}},
+		{Handle: "EQEB-1", Run: jobs.Run{Name: "a: \"run\" é/\n\x00", Since: epoch.Add(time.Nanosecond)}, JobID: "a: \"job\" é/\n\x00"},
 	}
 	for i, end := range []*jobs.Sighting{
 		{Status: jobs.StatusFailed, At: epoch, Error: "Job.Failed", Cause: "it is \"broken\", \x00 é\n"},
@@ -301,8 +302,8 @@ func (m *meeting) expiryOfWaiter() {
 }
 
 func (m *meeting) longestExpiry() {
-	for i, days := range []time.Duration{3, 5, 1} {
-		m.bind(someJob, waiterOf(i), epoch.Add(days*day))
+	for i, days := range []int{3, 5, 1} {
+		m.bind(someJob, waiterOf(i), epoch.AddDate(0, 0, days))
 	}
 	m.wantExpires(someJob, epoch.Add(5*day))
 	m.want(m.note(someJob, endAt(0), epoch.Add(day)), endAt(0), waiterOf(0), waiterOf(1), waiterOf(2))

@@ -1,0 +1,310 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/httpapi/callbackurl"
+	"github.com/waitless/waitless/pkg/httpapi/fnf"
+	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/disk"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// defaultListen is where `waitless dev` listens when nobody says otherwise.
+const defaultListen = "127.0.0.1:8787"
+
+// devOptions are the flags of dev.
+type devOptions struct {
+	store, listen, base, fnfKeys string
+	tasks                        []string
+	json                         bool
+}
+
+func (c Command) devCommand() *cobra.Command {
+	var o devOptions
+	cmd := &cobra.Command{
+		Use:   "dev",
+		Short: "Work on a store, and listen to those who resume what waits in it",
+		Long: "Work on the executions of a store until Ctrl-C. Over HTTP it serves the management API (--endpoint of the\n" +
+			"other commands), callback URLs, job events (POST " + eventPath + ", as EventBridge delivers them), and with\n" +
+			"--fnf-keys ReportTaskSucceeded and ReportTaskFailed of the API of 2019-03-15. What has neither a token nor a\n" +
+			"signature is served to this machine alone: not to browsers' pages, and only if --listen is a loopback address.\n\n" +
+			"Flows are started by `waitless start`. What waits when dev ends goes on with the next one.\n\n" +
+			"In the environment: " + callbackVariable + ", " + fnfVariable + `, {"id":"secret"} as --fnf-keys, and ` + secretVariable + ",\n" +
+			"which callbacks of a step with signed: true are signed with (whsec_..., Standard Webhooks).",
+		Example: "  waitless dev --task batch:SubmitJob=simulated",
+		Args:    arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.dev(cmd.Context(), o)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.store, "store", "", "the folder of the store (default: WAITLESS_STORE, else "+defaultStore+")")
+	flags.StringVar(&o.listen, "listen", defaultListen, "where to listen: HOST:PORT")
+	flags.StringVar(&o.base, "base", "", "what callback URLs begin with (default: "+callbackVariable+", else http:// and --listen)")
+	flags.StringVar(&o.fnfKeys, "fnf-keys", "", `the keys of clients of the API of 2019-03-15: @FILE with {"id":"secret"}, or - for standard input`)
+	flags.StringArrayVar(&o.tasks, "task", nil, taskUsage)
+	flags.BoolVar(&o.json, "json", false, "print one JSON object when it listens (see: waitless help json)")
+	return cmd
+}
+
+// Names of environment variables with secrets.
+const (
+	fnfVariable    = "WAITLESS_FNF_KEYS"
+	secretVariable = "WAITLESS_CALLBACK_SECRET"
+)
+
+// server is what dev serves.
+type server struct {
+	command  Command
+	options  devOptions
+	keys     map[string]string // of clients of the fnf API
+	secrets  []callbackurl.Secret
+	base     string
+	listener net.Listener
+	log      *slog.Logger
+}
+
+func (c Command) dev(ctx context.Context, o devOptions) (err error) {
+	o.store = c.storeDir(o.store)
+	s := &server{command: c, options: o, log: slog.New(slog.NewTextHandler(c.Stderr, nil))}
+	if err := s.readSecrets(ctx); err != nil {
+		return err
+	}
+	tasks, err := devTasks(o.tasks)
+	if err != nil {
+		return err
+	}
+	store, err := c.hold(ctx, "dev", o.store, "waitless list, which asks the one that holds it, or --store ANOTHER-DIR")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closeErr := store.Shut(); err == nil && closeErr != nil {
+			err = storeError("close store "+o.store, closeErr)
+		}
+	}()
+	if err := s.listen(ctx); err != nil {
+		return err
+	}
+	return s.serve(ctx, store, tasks)
+}
+
+// readSecrets reads what requests are signed with.
+func (s *server) readSecrets(ctx context.Context) error {
+	c := s.command
+	if text := cmp.Or(s.options.fnfKeys, c.Getenv(fnfVariable)); text != "" {
+		keys, err := c.readObject(ctx, "dev", "--fnf-keys", text)
+		if err != nil {
+			return withoutText(err)
+		}
+		if s.keys, err = keysOf(keys); err != nil {
+			return err
+		}
+	}
+	var err error
+	if s.secrets, err = callbackurl.ParseSecrets(c.Getenv(secretVariable)); err != nil {
+		return usageError("dev", err.Error(), "unset "+secretVariable)
+	}
+	return nil
+}
+
+// withoutText keeps an error from showing a secret that was written where the
+// name of a file belongs.
+func withoutText(err error) error {
+	var f *failure
+	if errors.As(err, &f) && f.exit == ExitUsage {
+		return usageError("dev", `--fnf-keys cannot be read; allowed: @FILE with {"id":"secret"}, or - for standard input`, "--fnf-keys @keys.json")
+	}
+	return err
+}
+
+func keysOf(object expr.Value) (map[string]string, error) {
+	var keys map[string]string
+	if json.Unmarshal([]byte(object.JSON()), &keys) != nil || len(keys) == 0 {
+		return nil, usageError("dev", `--fnf-keys are not {"id":"secret"}; allowed: one key or several, each a text`, "--fnf-keys @keys.json")
+	}
+	return keys, nil
+}
+
+// devTasks are the functions of all flows of a store, whatever their names.
+func devTasks(definitions []string) (*local.Tasks, error) {
+	byName := map[string]string{}
+	for _, definition := range definitions {
+		name, value, err := splitTask("dev", definition, byName)
+		if err != nil {
+			return nil, err
+		}
+		byName[name] = value
+	}
+	tasks, err := local.NewTasks(&local.Clock{}, byName)
+	if err != nil {
+		return nil, unusableTasks("dev", err)
+	}
+	return tasks, nil
+}
+
+func (s *server) listen(ctx context.Context) (err error) {
+	if s.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", s.options.listen); err != nil {
+		var failed *net.OpError
+		if errors.As(err, &failed) {
+			err = failed.Err
+		}
+		return usageError("dev", "listen at "+s.options.listen+": "+err.Error(), "--listen 127.0.0.1:0, which takes a port that is free")
+	}
+	s.base = cmp.Or(s.options.base, s.command.Getenv(callbackVariable))
+	if s.base == "" {
+		s.base = s.url()
+		return nil
+	}
+	s.base, err = checkBase("dev", s.base)
+	return errors.Join(err, closedAfter(err, s.listener))
+}
+
+// closedAfter closes a listener that an error makes useless.
+func closedAfter(err error, listener net.Listener) error {
+	if err == nil {
+		return nil
+	}
+	return listener.Close()
+}
+
+func (s *server) url() string { return "http://" + s.listener.Addr().String() }
+
+// private: nobody but this machine reaches the listener.
+func (s *server) private() bool {
+	address, ok := s.listener.Addr().(*net.TCPAddr)
+	return ok && address.IP.IsLoopback()
+}
+
+// serve works on the store until ctx ends.
+func (s *server) serve(ctx context.Context, store *disk.Store, tasks *local.Tasks) error {
+	config, err := s.command.configOf(ctx, "dev", tasks)
+	if err != nil {
+		return errors.Join(err, s.listener.Close())
+	}
+	config.Store, config.Keys, config.Clock, config.CallbackBase = store, store.Keys(), &local.Clock{}, s.base
+	system := local.New(config)
+	own := storeHandler(system, store, s.log)
+	endSocket, err := serveSocket(ctx, s.options.store, own)
+	if err != nil {
+		return errors.Join(storeError("serve store "+s.options.store, err), s.listener.Close())
+	}
+	endHTTP := serveListener(ctx, s.listener, s.handler(system, own))
+	err = s.announce()
+	if err == nil {
+		err = system.Serve(ctx)
+	}
+	endHTTP()
+	endSocket()
+	if ctx.Err() != nil {
+		return interrupted("dev", "what waits goes on with the next one")
+	}
+	return err
+}
+
+// handler is what is served over HTTP: own to this machine, the rest to
+// everybody who reaches it.
+func (s *server) handler(system *local.System, own http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	callbacks := callbackurl.Handler(callbackurl.Config{
+		Tokens: system.Callbacks, MaxOutput: machine.DefaultData, Secrets: s.secrets, Log: s.log,
+	})
+	mux.Handle("/callbacks", callbacks)
+	mux.Handle("/callbacks/", callbacks)
+	if len(s.keys) > 0 {
+		mux.Handle("/{$}", fnf.Handler(fnf.Config{Tokens: system.Tokens, MaxOutput: machine.DefaultData, Keys: s.keys, Log: s.log}))
+	}
+	if s.private() {
+		mux.Handle("/", forThisMachine(own))
+	}
+	return mux
+}
+
+// forThisMachine refuses what a page in a browser sends: one of another origin,
+// or one that reached this machine under a name of its own.
+func forThisMachine(next http.Handler) http.Handler {
+	protected := http.NewCrossOriginProtection().Handler(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := r.Host
+		if name, _, err := net.SplitHostPort(r.Host); err == nil {
+			host = name
+		}
+		if ip := net.ParseIP(strings.Trim(host, "[]")); host != "localhost" && !ip.IsLoopback() {
+			http.Error(w, "this API is for the machine itself: use its loopback address", http.StatusForbidden)
+			return
+		}
+		protected.ServeHTTP(w, r)
+	})
+}
+
+// devReport is the JSON of dev; schema/dev.json describes it.
+type devReport struct {
+	Schema    string `json:"schema"` // "waitless.dev/1"
+	Store     string `json:"store"`
+	API       string `json:"api,omitempty"`
+	Callbacks string `json:"callbacks"`
+	JobEvents string `json:"jobEvents,omitempty"`
+	Fnf       string `json:"fnf,omitempty"`
+}
+
+// announce says where what listens.
+func (s *server) announce() error {
+	report := devReport{Schema: "waitless.dev/1", Store: s.options.store, Callbacks: s.base + "/callbacks/"}
+	if s.private() {
+		report.API, report.JobEvents = s.url(), s.url()+eventPath
+	}
+	if len(s.keys) > 0 {
+		report.Fnf = s.url() + "/"
+	}
+	if s.options.json {
+		return s.command.printJSON(report)
+	}
+	rows := []struct{ what, where string }{
+		{"store", report.Store},
+		{"management API", report.API},
+		{"callback URLs", report.Callbacks + "TOKEN"},
+		{"job events", report.JobEvents},
+		{"API of 2019-03-15", report.Fnf},
+	}
+	return s.command.table(func(w *tabwriter.Writer) {
+		for _, row := range rows {
+			if row.where != "" {
+				_, _ = fmt.Fprintf(w, "%s\t%s\n", row.what, row.where)
+			}
+		}
+	})
+}
+
+// serveListener answers requests until the function that it answers is called.
+func serveListener(ctx context.Context, listener net.Listener, handler http.Handler) (end func()) {
+	const patience = 10 * time.Second
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: patience}
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		_ = server.Serve(listener)
+	}()
+	return func() {
+		const patience = 2 * time.Second
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		defer cancel()
+		if server.Shutdown(ctx) != nil {
+			_ = server.Close() // whoever is slow finds nobody, as after a kill
+		}
+		<-closed // until then the listener may take callers, when it was opened just now
+	}
+}

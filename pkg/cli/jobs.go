@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waitless/waitless/pkg/jobs"
+)
+
+func (c Command) jobsCommand() *cobra.Command {
+	return group(&cobra.Command{
+		Use:   "jobs",
+		Short: "See which jobs a flow can start and wait for",
+		Long: "A step with an action, or with the ARN of a task that exists before, starts a job in another service. With\n" +
+			"pattern: sync it waits until the job has ended: its event tells, or somebody asks the service.",
+		Example: "  waitless jobs list",
+	}, c.jobsListCommand(), c.jobsIAMCommand())
+}
+
+// jobsReport is the JSON of jobs list; schema/jobs.json describes it.
+type jobsReport struct {
+	Schema string    `json:"schema"` // "waitless.jobs/1"
+	Kinds  []jobKind `json:"kinds"`
+}
+
+// jobKind is one kind of jobs.
+type jobKind struct {
+	Kind     string `json:"kind"`
+	Action   string `json:"action,omitempty"`   // that starts one
+	Describe string `json:"describe,omitempty"` // the operation that tells how one is
+	Source   string `json:"source,omitempty"`   // of its events
+	Once     string `json:"once"`               // what keeps a repeated start from being a second one
+}
+
+func kindOf(k jobs.Kind) jobKind {
+	kind := jobKind{Kind: k.Name, Source: k.Source, Once: string(k.Once)}
+	if k.Service != "" {
+		kind.Action, kind.Describe = k.Service+":"+k.Start, k.Service+":"+k.Describe
+	}
+	return kind
+}
+
+func (c Command) jobsListCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the kinds of jobs",
+		Long:    "List the kinds of jobs, what starts one, where its events come from, and what keeps a repeated start from being a second job.",
+		Example: "  waitless jobs list", Args: arguments(0, 0),
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object (see: waitless help json)")
+	cmd.RunE = func(*cobra.Command, []string) error {
+		var kinds []jobKind
+		for _, kind := range jobs.Kinds() {
+			kinds = append(kinds, kindOf(kind))
+		}
+		if asJSON {
+			return c.printJSON(jobsReport{"waitless.jobs/1", kinds})
+		}
+		return c.table(func(w *tabwriter.Writer) {
+			for _, k := range kinds {
+				_, _ = fmt.Fprintf(w, "%s\t%s\t%s\tstarted once by: %s\n", k.Kind, orDash(k.Action), orDash(k.Source), k.Once)
+			}
+		})
+	}
+	return cmd
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// policyReport is the JSON of jobs iam; schema/policy.json describes it.
+type policyReport struct {
+	Schema string `json:"schema"` // "waitless.policy/1"
+	Kind   string `json:"kind"`
+	Policy policy `json:"policy"`
+}
+
+// policy is one of IAM.
+type policy struct {
+	Version   string
+	Statement []jobs.Statement
+}
+
+func (c Command) jobsIAMCommand() *cobra.Command {
+	var account, region string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "iam KIND", Short: "Show the rights that a kind of jobs needs",
+		Long: "Show the policy with the least rights to start and describe jobs of a kind. Attach it to the functions of a\n" +
+			"stack by a parameter, or to whoever runs flows with --task ACTION=aws.",
+		Example: "  waitless jobs iam batch-job", Args: arguments(1, 1),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&account, "account", "*", "the account of the jobs")
+	flags.StringVar(&region, "region", "*", "the region of the jobs")
+	flags.BoolVar(&asJSON, "json", false, "print one JSON object with the policy in it (see: waitless help json)")
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		kind, err := findKind("jobs iam "+args[0], args[0])
+		if err != nil {
+			return err
+		}
+		allowed := policy{"2012-10-17", kind.Statements(account, region)}
+		if asJSON {
+			return c.printJSON(policyReport{"waitless.policy/1", kind.Name, allowed})
+		}
+		return c.printJSON(allowed)
+	}
+	return cmd
+}
+
+// findKind is the kind of that name, behind which a service stands.
+func findKind(what, name string) (jobs.Kind, error) {
+	var names []string
+	for _, kind := range jobs.Kinds() {
+		if kind.Service != "" {
+			names = append(names, kind.Name)
+		}
+	}
+	switch kind, ok := jobs.Find(name); {
+	case !ok:
+		why := fmt.Sprintf("%q is no kind of jobs%s (known: %s)", name, didYouMean(name, names), strings.Join(names, ", "))
+		return kind, usageError(what, why, "waitless jobs list")
+	case kind.Service == "":
+		return kind, usageError(what, "no service stands behind this kind, so it needs no rights", "waitless jobs list")
+	default:
+		return kind, nil
+	}
+}

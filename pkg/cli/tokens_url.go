@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// defaultBase is where callbacks arrive when nobody says otherwise: at
+// `waitless dev`.
+const defaultBase = "http://" + defaultListen
+
+// callbackVariable names the environment variable that says where callbacks
+// arrive.
+const callbackVariable = "WAITLESS_CALLBACK_URL"
+
+// callbackReport is the JSON of tokens url; schema/callback.json describes it.
+type callbackReport struct {
+	Schema string `json:"schema"` // "waitless.callback/1"
+	URL    string `json:"url"`
+}
+
+func (c Command) tokensURLCommand() *cobra.Command {
+	var o storeOptions
+	var base string
+	cmd := &cobra.Command{
+		Use: "url TOKEN", Short: "Show the URL at which the outcome is reported",
+		Long: "Show the callback URL of a token, which is what a step finds at $context.task.callbackUrl: whoever has it brings\n" +
+			"the outcome with a POST. Exit code 1: the token is closed.",
+		Example: "  waitless tokens url TOKEN",
+		Args:    arguments(1, 1),
+	}
+	o.register(cmd)
+	cmd.Flags().StringVar(&base, "base", "",
+		"where callbacks arrive (default: "+callbackVariable+", else the stack's "+callbackOutput+", else "+defaultBase+", where waitless dev listens)")
+	cmd.RunE = c.onStore(&o, func(ctx context.Context, what string, a *api, args []string) error {
+		t, err := a.Token(ctx, args[0])
+		t.Token = token.Mask(t.Token)
+		switch {
+		case err != nil:
+			return tokenError(what, err)
+		case !t.Open:
+			return &failure{exit: ExitFailed, what: what, why: outcomeText(t)}
+		}
+		base, err := c.callbackBase(ctx, what, o.place, base)
+		if err != nil {
+			return err
+		}
+		text := base + "/callbacks/" + args[0]
+		if o.json {
+			return c.printJSON(callbackReport{"waitless.callback/1", text})
+		}
+		return c.print(text + "\n")
+	})
+	return cmd
+}
+
+// callbackBase is where callbacks for a place arrive: what the flag or the
+// environment says, else what the place does.
+func (c Command) callbackBase(ctx context.Context, what string, flags place, flag string) (string, error) {
+	if base := cmp.Or(flag, c.Getenv(callbackVariable)); base != "" {
+		return checkBase(what, base)
+	}
+	p, err := c.locate(what, flags)
+	switch {
+	case err != nil:
+		return "", err
+	case p.endpoint != "" && onAWS.MatchString(hostOf(p.endpoint)):
+		return "", usageError(what, "the endpoint of the management API does not tell where callbacks arrive", "--base URL, or --stack NAME")
+	case p.endpoint != "":
+		return checkBase(what, p.endpoint)
+	case p.stack == "":
+		return defaultBase, nil
+	}
+	configuration, err := c.awsConfiguration(ctx, what, p)
+	if err != nil {
+		return "", err
+	}
+	return findOutput(ctx, configuration, what, p.stack, callbackOutput)
+}
+
+// localBase is where callbacks of executions on this machine arrive.
+func (c Command) localBase(what string) (string, error) {
+	return checkBase(what, cmp.Or(c.Getenv(callbackVariable), defaultBase))
+}
+
+func hostOf(endpoint string) string {
+	parsed, err := url.Parse(endpoint)
+	if err != nil {
+		return ""
+	}
+	return parsed.Hostname()
+}
+
+// checkBase refuses what no token can stand behind.
+func checkBase(what, base string) (string, error) {
+	parsed, err := url.Parse(base)
+	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" || parsed.RawQuery != "" || parsed.Fragment != "" {
+		return "", usageError(what, "callbacks cannot arrive at "+base+"; allowed: a URL without a query", "--base https://HOST, or "+callbackVariable)
+	}
+	return strings.TrimSuffix(base, "/"), nil
+}

@@ -1,0 +1,200 @@
+package simulated
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/jobs"
+)
+
+const (
+	taskARN    = "arn:aws:dms:us-east-1:123456789012:task:NIGHTLY"
+	machineARN = "arn:aws:states:us-east-1:123456789012:stateMachine:report"
+)
+
+// played are the params of a start of each kind, and events of its end as KEY stands for what names the job.
+var played = map[string]struct{ params, success, failure string }{
+	"batch-job": {
+		`{"jobName":"report","jobQueue":"night","jobDefinition":"report:3"}`,
+		eventOf("batch", "Batch Job State Change", "", `{"jobArn":"KEY","jobId":"ID","status":"SUCCEEDED","container":{"exitCode":0}}`),
+		eventOf("batch", "Batch Job State Change", "", `{"jobArn":"KEY","jobId":"ID","status":"FAILED","statusReason":"no room"}`),
+	},
+	"dms-task": {
+		`{"ReplicationTaskArn":"` + taskARN + `"}`,
+		eventOf("dms", "DMS Replication Task State Change", "KEY", `{"eventType":"REPLICATION_TASK_STOPPED","detailMessage":"Stop Reason NORMAL"}`),
+		eventOf("dms", "DMS Replication Task State Change", "KEY", `{"eventType":"REPLICATION_TASK_FAILED","detailMessage":"no room"}`),
+	},
+	"sfn-execution": {
+		`{"stateMachineArn":"` + machineARN + `","name":"monday","input":"{}"}`,
+		eventOf("states", "Step Functions Execution Status Change", "KEY", `{"executionArn":"KEY","status":"SUCCEEDED","output":"{}"}`),
+		eventOf("states", "Step Functions Execution Status Change", "KEY", `{"executionArn":"KEY","status":"FAILED","cause":"no room"}`),
+	},
+	"transcribe-job": {
+		`{"TranscriptionJobName":"talk","Media":{"MediaFileUri":"s3://b/talk.mp3"}}`,
+		eventOf("transcribe", "Transcribe Job State Change", "", `{"TranscriptionJobName":"KEY","TranscriptionJobStatus":"COMPLETED"}`),
+		eventOf("transcribe", "Transcribe Job State Change", "", `{"TranscriptionJobName":"KEY","TranscriptionJobStatus":"FAILED","FailureReason":"no room"}`),
+	},
+}
+
+func eventOf(source, detailType, resource, detail string) string {
+	return `{"version":"0","id":"1","source":"aws.` + source + `","detail-type":"` + detailType + `","account":"123456789012","region":"us-east-1",` +
+		`"time":"2026-01-01T00:01:00Z","resources":["` + resource + `"],"detail":` + detail + `}`
+}
+
+// startPlayed starts a job of that kind at the instant start.
+func startPlayed(t *testing.T, s *Services, kind, params string) (jobs.Kind, jobs.Started) {
+	t.Helper()
+	row, _ := jobs.Find(kind)
+	answer, err := s.Start(row, []byte(params), "once", start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	started, err := row.ReadStart(Account, Region, []byte(params), answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return row, started
+}
+
+func describePlayed(t *testing.T, s *Services, row jobs.Kind, id string, now time.Time) (jobs.Key, jobs.Sighting) {
+	t.Helper()
+	params, err := row.DescribeParams(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := s.Describe(row, params, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, seen, err := row.ReadDescription(Account, Region, id, answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key, seen
+}
+
+// Every kind that a service stands behind is played.
+func TestEveryKindIsPlayed(t *testing.T) {
+	t.Parallel()
+	for _, row := range jobs.Kinds() {
+		if _, ok := played[row.Name]; ok != (row.Start != "") {
+			t.Errorf("kind %s: played %v, started %q", row.Name, ok, row.Start)
+		}
+	}
+}
+
+func TestPlayedJobSucceedsAfterItsDelay(t *testing.T) {
+	t.Parallel()
+	for kind, p := range played {
+		for delay, seconds := range map[string]int{"": 60, `"delay":5,`: 5} {
+			var s Services
+			row, started := startPlayed(t, &s, kind, "{"+delay+p.params[1:])
+			key, before := describePlayed(t, &s, row, started.ID, start.Add(time.Duration(seconds)*time.Second-1))
+			if key != started.Key || before.Status != jobs.StatusRunning {
+				t.Errorf("%s: key %v, status %s; want %v, running", kind, key, before.Status, started.Key)
+			}
+			run := jobs.Run{Name: started.Run, Since: start}
+			if _, after := describePlayed(t, &s, row, started.ID, start.Add(time.Duration(seconds)*time.Second)); after.Status != jobs.StatusSuccess ||
+				row.Judge(run, after) != jobs.Ended {
+				t.Errorf("%s: status %s, verdict %d after %d seconds", kind, after.Status, row.Judge(run, after), seconds)
+			}
+		}
+	}
+}
+
+func TestPlayedJobEndsAsItsEventSays(t *testing.T) {
+	t.Parallel()
+	for kind, p := range played {
+		for want, text := range map[jobs.Status]string{jobs.StatusSuccess: p.success, jobs.StatusFailed: p.failure} {
+			var s Services
+			row, started := startPlayed(t, &s, kind, p.params)
+			event := []byte(strings.NewReplacer("KEY", started.Key.Name, `"ID"`, `"`+started.ID+`"`).Replace(text))
+			key, told, err := jobs.ReadEvent(event)
+			if err != nil || key != started.Key {
+				t.Fatalf("%s: the event is of %v (%v), the start of %v", kind, key, err, started.Key)
+			}
+			s.Observe(event, start.Add(time.Second))
+			_, seen := describePlayed(t, &s, row, started.ID, start.Add(2*time.Second))
+			if seen.Status != want || told.Status != want || seen.Error != told.Error {
+				t.Errorf("%s: the event says %s (%s), the description %s (%s)", kind, told.Status, told.Error, seen.Status, seen.Error)
+			}
+			if want == jobs.StatusFailed && !strings.Contains(seen.Cause, "no room") {
+				t.Errorf("%s: the cause is %q", kind, seen.Cause)
+			}
+		}
+	}
+}
+
+// A start that is made again is no other job, where the service would say so.
+func TestPlayedStartAgain(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[string]struct{ running, ended string }{
+		"batch-job":      {"", ""},
+		"dms-task":       {"InvalidResourceStateFault", ""},
+		"sfn-execution":  {"", "ExecutionAlreadyExists"},
+		"transcribe-job": {"ConflictException", "ConflictException"},
+	} {
+		var s Services
+		row, first := startPlayed(t, &s, kind, played[kind].params)
+		for _, again := range []struct {
+			now  time.Time
+			code string
+		}{{start.Add(time.Second), want.running}, {start.Add(time.Hour), want.ended}} {
+			answer, err := s.Start(row, []byte(played[kind].params), "once", again.now)
+			var refusal *Refusal
+			if errors.As(err, &refusal) != (again.code != "") || (refusal != nil && (refusal.Code != again.code || !row.Taken(refusal.Code))) {
+				t.Errorf("%s: error %v, want code %q", kind, err, again.code)
+			}
+			if again, _ := row.ReadStart(Account, Region, []byte(played[kind].params), answer); err == nil && again.Key != first.Key {
+				t.Errorf("%s: the start again is job %v, the first one %v", kind, again.Key, first.Key)
+			}
+		}
+	}
+	var s Services
+	batch, first := startPlayed(t, &s, "batch-job", played["batch-job"].params)
+	answer, _ := s.Start(batch, []byte(played["batch-job"].params), "another", start)
+	if another, err := batch.ReadStart(Account, Region, nil, answer); err != nil || another.Key == first.Key {
+		t.Errorf("another start is the same job: %v, %v", another.Key, err)
+	}
+}
+
+func TestPlayedJobIsRemembered(t *testing.T) {
+	t.Parallel()
+	for kind, p := range played {
+		var before, s Services
+		row, started := startPlayed(t, &before, kind, p.params)
+		params, _ := row.DescribeParams(started.ID)
+		answer, err := s.Describe(row, params, start)
+		var refusal *Refusal
+		if _, _, unread := row.ReadDescription(Account, Region, started.ID, answer); !errors.As(err, &refusal) && unread == nil {
+			t.Errorf("%s: a job that nobody started is described as %s", kind, answer)
+		}
+		if refusal != nil && !row.Unknown(refusal.Code) {
+			t.Errorf("%s: code %q is none of an unknown job", kind, refusal.Code)
+		}
+		s.Remember(started.Key, started.ID, start)
+		for seconds, want := range map[int]jobs.Status{59: jobs.StatusRunning, 60: jobs.StatusSuccess} {
+			if _, seen := describePlayed(t, &s, row, started.ID, start.Add(time.Duration(seconds)*time.Second)); seen.Status != want {
+				t.Errorf("%s: %s after %d seconds, want %s", kind, seen.Status, seconds, want)
+			}
+		}
+	}
+}
+
+func TestServicesRefuse(t *testing.T) {
+	t.Parallel()
+	var s Services
+	batch, _ := jobs.Find("batch-job")
+	none, _ := jobs.Find(jobs.KindCallback)
+	for want, params := range map[string]string{"InvalidArgument": `{"delay":"soon"}`, "": `[]`} {
+		if _, err := s.Start(batch, []byte(params), "", start); err == nil || !strings.HasPrefix(ErrorName(err), want) {
+			t.Errorf("%s: error %v", params, err)
+		}
+	}
+	var refusal *Refusal
+	if _, err := s.Start(none, []byte(`{}`), "", start); !errors.As(err, &refusal) {
+		t.Errorf("a kind without a service: %v", err)
+	}
+}

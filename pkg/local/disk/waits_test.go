@@ -1,0 +1,379 @@
+package disk_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/disk"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+func jobOf(i int) jobs.Key {
+	return jobs.Key{Kind: "batch-job", Account: "123456789012", Region: "eu-central-1", Name: fmt.Sprintf("arn:job/%03d", i)}
+}
+
+func waiterOf(i int) resume.Waiter {
+	return resume.Waiter{
+		Handle: fmt.Sprintf("EQEBwaiter-%03d", i), JobID: fmt.Sprintf("id-%03d", i),
+		Run: jobs.Run{Name: fmt.Sprint("run ", i), Since: epoch.Add(time.Duration(i))},
+	}
+}
+
+func endOf(i int) jobs.Sighting {
+	return jobs.Sighting{Status: jobs.StatusFailed, At: epoch.Add(time.Duration(i)), Error: "Job.Failed", Cause: fmt.Sprint(i)}
+}
+
+func foreignWait(handle string, i int) resume.ForeignWait {
+	return resume.ForeignWait{
+		Handle: handle, Recipient: resume.RecipientDurable, Sealed: []byte{0, 0xff, byte(i)}, Job: jobOf(i), JobID: "id",
+		Opened: epoch.Add(time.Duration(i)), Deadline: epoch.Add(time.Hour), Expires: epoch.Add(2 * time.Hour),
+	}
+}
+
+func bind(t *testing.T, store *disk.Store, job, waiter int) resume.Meeting {
+	t.Helper()
+	met, err := store.Bind(t.Context(), jobOf(job), waiterOf(waiter), epoch.Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return met
+}
+
+func closeToken(t *testing.T, store *disk.Store, handle string) {
+	t.Helper()
+	if _, err := store.Close(t.Context(), handle, token.Closing{Outcome: token.Success(expr.Null()), By: token.ClosedByEvent, At: epoch}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// reopen gives the store to the next process.
+func reopen(t *testing.T, store *disk.Store, dir string) *disk.Store {
+	t.Helper()
+	if err := store.Shut(); err != nil {
+		t.Fatal(err)
+	}
+	return openDisk(t, dir)
+}
+
+func TestWaitsSurviveARestart(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "store")
+	store := openDisk(t, dir)
+	bind(t, store, 1, 1)
+	if _, err := store.Note(t.Context(), jobOf(2), endOf(2), epoch.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	for i, handle := range []string{"EQEBopen", "EQEBclosed", "EQEBdelivered"} {
+		if _, err := store.Open(t.Context(), handle, foreignWait(handle, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	closeToken(t, store, "EQEBclosed")
+	if err := store.Deliver(t.Context(), "EQEBdelivered", resume.DeliveryGone); err != nil {
+		t.Fatal(err)
+	}
+
+	store = reopen(t, store, dir)
+	end := endOf(2)
+	if met := bind(t, store, 2, 2); !reflect.DeepEqual(met, resume.Meeting{Waiters: []resume.Waiter{waiterOf(2)}, End: &end}) {
+		t.Errorf("who waits for what has ended met %+v", met)
+	}
+	met, err := store.Note(t.Context(), jobOf(1), endOf(1), epoch)
+	if err != nil || !slices.Equal(met.Waiters, []resume.Waiter{waiterOf(1)}) {
+		t.Errorf("the event met %+v, error %v", met, err)
+	}
+	list, err := store.List(t.Context(), "", 10)
+	if want := []resume.ForeignWait{foreignWait("EQEBopen", 0), foreignWait("EQEBclosed", 1)}; err != nil || !reflect.DeepEqual(list, want) {
+		t.Errorf("listed are %+v, error %v; want %+v", list, err, want)
+	}
+	if wait, _, err := store.ForeignWait(t.Context(), "EQEBdelivered"); err != nil || wait.Delivery != resume.DeliveryGone {
+		t.Errorf("what was delivered is %+v, error %v", wait, err)
+	}
+	if listed, err := store.Damage('a', nil); err != nil || listed != 2 { // the index holds nothing anyway
+		t.Errorf("the index has %d entries, error %v; want 2", listed, err)
+	}
+}
+
+// TestPollsCanBeSentAgainAfterARestart: those of tokens that are open.
+func TestPollsCanBeSentAgainAfterARestart(t *testing.T) {
+	t.Parallel()
+	const each = 3 // jobs with one waiter, two and three
+	dir := filepath.Join(t.TempDir(), "store")
+	store := openDisk(t, dir)
+	var want []resume.Poll
+	for job := range each {
+		for i := range job + 1 {
+			waiter := waiterOf(10*job + i)
+			bind(t, store, job, 10*job+i)
+			want = append(want, resume.Poll{Key: jobOf(job), JobID: waiter.JobID, Waiter: waiter})
+		}
+	}
+	foreign := foreignWait(waiterOf(20).Handle, 20) // which nobody else ends at its deadline
+	if _, err := store.Open(t.Context(), foreign.Handle, foreign); err != nil {
+		t.Fatal(err)
+	}
+	want[3].Deadline = foreign.Deadline
+	bind(t, store, 1, 19)
+	closeToken(t, store, waiterOf(19).Handle)
+	bind(t, store, 2, 29)
+	if err := store.Release(t.Context(), jobOf(2), []string{waiterOf(29).Handle}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Note(t.Context(), jobOf(3), endOf(3), epoch); err != nil {
+		t.Fatal(err)
+	}
+	bind(t, store, 4, 40)
+	closeToken(t, store, waiterOf(40).Handle)
+	store = reopen(t, store, dir)
+	for limit := 1; limit <= len(want)+1; limit++ {
+		var got []resume.Poll
+		for after := (resume.Poll{}); ; after = got[len(got)-1] {
+			page, err := store.Waiting(t.Context(), after, limit)
+			if err != nil || len(page) > limit {
+				t.Fatalf("a page of %d has %d, error %v", limit, len(page), err)
+			}
+			if len(page) == 0 {
+				break
+			}
+			got = append(got, page...)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("in pages of %d: %+v, want %+v", limit, got, want)
+		}
+	}
+	if listed, err := store.Damage('b', nil); err != nil || listed != each {
+		t.Errorf("%d jobs are on the list, error %v; want those that somebody waits for, %d", listed, err, each)
+	}
+}
+
+// beginJobs is a process whose jobs of Batch are simulated.
+func beginJobs(t *testing.T, dir string, after time.Duration) *process {
+	t.Helper()
+	p := &process{clock: local.NewVirtualClock(epoch.Add(after)), end: func() {}, store: openDisk(t, dir)}
+	tasks, err := local.NewTasks(p.clock, map[string]string{"batch:SubmitJob": "simulated"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.System = local.New(local.Config{Store: p.store, Clock: p.clock, Tasks: tasks, Observer: p, Workers: 2})
+	return p
+}
+
+// TestAJobThatEndedBetweenTwoProcesses: no event tells the second one.
+func TestAJobThatEndedBetweenTwoProcesses(t *testing.T) {
+	t.Parallel()
+	for name, flow := range map[string]string{
+		"of a service": "version: v1\ntype: flow\nsteps:\n  - type: task\n    name: Job\n    action: batch:SubmitJob\n    pattern: sync\n" +
+			"    serviceParams: {jobName: job, jobQueue: queue, jobDefinition: definition}\n",
+		"of the tutorial": strings.ReplaceAll(callbackTask, "functions/work", "functions/StartJob") +
+			"      - target: kind\n        source: $input.kind\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "store")
+			p := beginJobs(t, dir, 0)
+			put, err := p.store.Put(t.Context(), "flow", []byte(flow))
+			if err != nil {
+				t.Fatal(err)
+			}
+			input := expr.Object(expr.Member{Key: "kind", Value: expr.String("simulated")})
+			if _, err := p.Start(t.Context(), engine.StartRequest{Flow: put, Execution: "one", Input: input}); err != nil {
+				t.Fatal(err)
+			}
+			p.runUntil(t, func(state machine.State) bool { return state.Waiting != nil && state.Waiting.Submitted })
+			p = beginJobs(t, dir, later)
+			p.runToEnd(t)
+			p.want(t, machine.StatusSucceeded, "", later)
+		})
+	}
+}
+
+// A store of an earlier release holds nothing of jobs.
+func TestAStoreWithoutWaits(t *testing.T) {
+	t.Parallel()
+	store := openDisk(t, filledStore(t))
+	if polls, err := store.Waiting(t.Context(), resume.Poll{}, 10); err != nil || len(polls) > 0 {
+		t.Errorf("there wait %+v, error %v", polls, err)
+	}
+	if waits, err := store.List(t.Context(), "", 10); err != nil || len(waits) > 0 {
+		t.Errorf("listed are %+v, error %v", waits, err)
+	}
+}
+
+func TestTheListAfterAWaitThatNobodyKnows(t *testing.T) {
+	t.Parallel()
+	_, err := as[*disk.Store](t).List(t.Context(), "EQEBgone", 10)
+	if !errors.Is(err, resume.ErrNoWait) || !strings.Contains(err.Error(), "EQEBgone") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestADamagedWaitIsAnErrorThatSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	for name, value := range map[string][]byte{"empty": {}, "of a newer release": {2, 0, 0, 0, 0}, "cut off": {1, 0}, "of something else": []byte("damaged")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := as[*disk.Store](t)
+			bind(t, store, 1, 1)
+			wait := foreignWait("EQEBforeign", 1)
+			if _, err := store.Open(t.Context(), wait.Handle, wait); err != nil {
+				t.Fatal(err)
+			}
+			for _, prefix := range []byte("jw") {
+				if damaged, err := store.Damage(prefix, value); err != nil || damaged != 1 {
+					t.Fatalf("%d damaged under %c, error %v", damaged, prefix, err)
+				}
+			}
+			wantDamaged(t, store, wait)
+		})
+	}
+}
+
+// wantDamaged: every call that concerns job 1 or the wait names what is damaged.
+func wantDamaged(t *testing.T, store *disk.Store, wait resume.ForeignWait) {
+	t.Helper()
+	ctx, job := t.Context(), jobOf(1)
+	errs := map[string]error{
+		"release": store.Release(ctx, job, nil),
+		"deliver": store.Deliver(ctx, wait.Handle, resume.DeliverySent),
+	}
+	_, errs["bind"] = store.Bind(ctx, job, waiterOf(1), epoch)
+	_, errs["note"] = store.Note(ctx, job, endOf(1), epoch)
+	_, errs["polls"] = store.Waiting(ctx, resume.Poll{}, 1)
+	_, errs["open"] = store.Open(ctx, wait.Handle, wait)
+	_, _, errs["wait"] = store.ForeignWait(ctx, wait.Handle)
+	_, errs["list"] = store.List(ctx, "", 1)
+	for call, err := range errs {
+		named := strings.Contains(fmt.Sprint(err), job.Name) || strings.Contains(fmt.Sprint(err), wait.Handle)
+		if !errors.Is(err, resume.ErrDamaged) || engine.CodeOf(err) != engine.CodeInternal || !named || !strings.Contains(err.Error(), "restore a copy") {
+			t.Errorf("%s: error %v", call, err)
+		}
+	}
+}
+
+// waitPromises is what a store has told whoever waits for one job again and
+// again.
+type waitPromises struct {
+	waiters  map[string]bool // by handle, whether it waits
+	foreign  map[string]resume.Delivery
+	ends     int // which end was seen
+	openings int
+}
+
+func newWaitPromises() *waitPromises {
+	return &waitPromises{waiters: map[string]bool{}, foreign: map[string]resume.Delivery{}}
+}
+
+func (w *waitPromises) copy() *waitPromises {
+	return &waitPromises{maps.Clone(w.waiters), maps.Clone(w.foreign), w.ends, w.openings}
+}
+
+// wait binds waiters and releases earlier ones, notes ends, opens foreign waits
+// and delivers earlier ones, until there are so many or ctx ends.
+func (p *promises) wait(ctx context.Context, store *disk.Store, writer, most int) {
+	for i := 1; i <= most && ctx.Err() == nil; i++ {
+		if err := p.waitOnce(ctx, store, writer, i); err != nil && ctx.Err() == nil {
+			p.keep(writer, func(*waitPromises) { p.errs = append(p.errs, err) })
+			return
+		}
+	}
+}
+
+// back is how many steps later a waiter is released and an outcome delivered.
+const back = 5
+
+func (p *promises) waitOnce(ctx context.Context, store *disk.Store, writer, i int) error {
+	handle := func(i int) string { return fmt.Sprintf("EQEB%d-%05d", writer, i) }
+	waiter := waiterOf(i)
+	waiter.Handle = handle(i)
+	_, bindErr := store.Bind(ctx, jobOf(writer), waiter, epoch.Add(time.Hour))
+	if bindErr != nil {
+		return bindErr
+	}
+	p.keep(writer, func(w *waitPromises) { w.waiters[waiter.Handle] = true })
+	if _, err := store.Note(ctx, jobOf(writer), endOf(i), epoch); err != nil {
+		return err
+	}
+	p.keep(writer, func(w *waitPromises) { w.ends = i })
+	if _, err := store.Open(ctx, waiter.Handle, foreignWait(waiter.Handle, i)); err != nil {
+		return err
+	}
+	p.keep(writer, func(w *waitPromises) { w.foreign[waiter.Handle] = ""; w.openings++ })
+	if i <= back {
+		return nil
+	}
+	old := handle(i - back)
+	p.keep(writer, func(w *waitPromises) { delete(w.waiters, old); delete(w.foreign, old) }) // nobody knows until both are told
+	if err := store.Release(ctx, jobOf(writer), []string{old}); err != nil {
+		return err
+	}
+	p.keep(writer, func(w *waitPromises) { w.waiters[old] = false })
+	if err := store.Deliver(ctx, old, resume.DeliverySent); err != nil {
+		return err
+	}
+	p.keep(writer, func(w *waitPromises) { w.foreign[old] = resume.DeliverySent })
+	return nil
+}
+
+// keep changes what a writer was promised.
+func (p *promises) keep(writer int, change func(*waitPromises)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.waits[writer] == nil {
+		p.waits[writer] = newWaitPromises()
+	}
+	change(p.waits[writer])
+}
+
+// checkWaits: who waits, waits, and its poll is known; who was released does not;
+// and the end that was seen is there, or a later one. An outcome is listed until
+// it was delivered.
+func (p *promises) checkWaits(t *testing.T, store *disk.Store) {
+	t.Helper()
+	listed := map[string]bool{}
+	list, err := store.List(t.Context(), "", 1<<20)
+	if err != nil {
+		t.Error(err)
+	}
+	for _, wait := range list {
+		listed[wait.Handle] = true
+	}
+	polled := map[string]bool{}
+	polls, err := store.Waiting(t.Context(), resume.Poll{}, 1<<20)
+	if err != nil {
+		t.Error(err)
+	}
+	for _, poll := range polls {
+		polled[poll.Waiter.Handle] = true
+	}
+	for writer, want := range p.waits {
+		met, err := store.Note(t.Context(), jobOf(writer), endOf(0), epoch)
+		if err != nil || met.End.At.Before(endOf(want.ends).At) {
+			t.Errorf("job %d ended as %+v, error %v; acknowledged was end %d", writer, met.End, err, want.ends)
+		}
+		for handle, waits := range want.waiters {
+			if got := slices.ContainsFunc(met.Waiters, func(w resume.Waiter) bool { return w.Handle == handle }); got != waits || polled[handle] != waits {
+				t.Errorf("%s waits: %t, has a poll: %t, acknowledged was %t", handle, got, polled[handle], waits)
+			}
+		}
+		for handle, delivery := range want.foreign {
+			wait, _, err := store.ForeignWait(t.Context(), handle)
+			if err != nil || delivery != "" && wait.Delivery != delivery || listed[handle] != (wait.Delivery == "") {
+				t.Errorf("foreign wait %s is %+v, listed %t, error %v; acknowledged was %q", handle, wait, listed[handle], err, delivery)
+			}
+		}
+	}
+}

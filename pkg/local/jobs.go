@@ -1,0 +1,255 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/jobs/simulated"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// newJobs are the jobs of a system, whose tasks say who stands behind which
+// kind.
+func (s *System) newJobs(config Config, p ports) *resume.Jobs {
+	account := config.Account
+	if account == (Account{}) {
+		account = Account{simulated.Account, simulated.Region}
+	}
+	return resume.NewJobs(resume.JobsConfig{
+		Tokens: s.Tokens.Tokens, Outcomes: p.store, Wakes: tokenWakes{p.wakes}, Rendezvous: p.store,
+		Services: services{simulated: s.simulated, aws: config.AWS, provided: s.provided}, Polls: polls{s, p.store},
+		Account: account.ID, Region: account.Region, CallbackBase: config.CallbackBase, Now: s.clock.Now,
+	})
+}
+
+// Account is an account of AWS in a region.
+type Account struct{ ID, Region string }
+
+// Observe takes a job event, as [resume.Jobs.Observe] does. A job that is
+// simulated has then ended as its event says.
+func (s *System) Observe(ctx context.Context, event []byte) error {
+	s.simulated.observe(event)
+	return s.Jobs.Observe(ctx, event)
+}
+
+// jobFunction is the use case behind a function that is built in, nil for one
+// that has nothing to do with jobs.
+func (s *System) jobFunction(name string) func(context.Context, []byte) ([]byte, error) {
+	switch name {
+	case "StartJob", "SubmitJob":
+		return s.Jobs.StartJob
+	case "GetJobStatus", "CheckJob":
+		return s.Jobs.GetJobStatus
+	}
+	return nil
+}
+
+// callJobs makes a call of StartJob or GetJobStatus for another kind than the
+// tutorial's.
+func callJobs(
+	ctx context.Context, call machine.Call, function func(context.Context, []byte) ([]byte, error), input []byte,
+) (token.Outcome, error) {
+	answer, err := function(context.WithValue(ctx, onceKey{}, call.Key()), input)
+	var request *jobs.RequestError
+	var service *resume.ServiceError
+	switch {
+	case err == nil:
+		return engine.ParseAnswer(answer, "function "+call.Resource.Function), nil
+	case ctx.Err() != nil:
+		return token.Outcome{}, ctx.Err()
+	case errors.As(err, &request):
+		return token.Failure(request.Name, request.What), nil
+	case errors.As(err, &service):
+		return token.Failure(service.Name, service.Message), nil
+	}
+	return token.Failure(publicName(err), err.Error()), nil
+}
+
+// publicName is the name of an error that is neither the service's nor names
+// itself.
+func publicName(err error) string {
+	var invalid simulated.InvalidArgument
+	var notFound simulated.JobNotFound
+	switch {
+	case errors.As(err, &invalid), errors.Is(err, token.ErrInvalid):
+		return jobs.ErrorInvalid
+	case errors.As(err, &notFound):
+		return jobs.ErrorNotFound
+	}
+	return ErrorFunction
+}
+
+// polls are timers of the queue.
+type polls struct {
+	system *System
+	kept   resume.Rendezvous
+}
+
+// Send implements [resume.Polls]. What is not due when the process ends is sent
+// again by the next one, as its store knows who waits for which job.
+func (p polls) Send(ctx context.Context, poll resume.Poll) error {
+	if err := p.keep(ctx, poll); err != nil {
+		return err
+	}
+	p.system.queue.at(poll.Due, func() { p.carryOut(poll) })
+	return nil
+}
+
+// keep makes that the store knows of a wait that no event will end, and whose
+// token is therefore bound to no job.
+func (p polls) keep(ctx context.Context, poll resume.Poll) error {
+	kind, ok := jobs.Find(poll.Key.Kind)
+	id, isHandle := token.HandleID(poll.Waiter.Handle)
+	if !ok || !isHandle || kind.DetailType != "" || poll.Number > 1 {
+		return nil
+	}
+	_, err := p.kept.Bind(ctx, poll.Key, poll.Waiter, id.Expires)
+	return err
+}
+
+// carryOut makes the poll. One that fails ends the run, as a wake does, and
+// comes again in the next one.
+func (p polls) carryOut(poll resume.Poll) {
+	ctx, stop := p.system.running()
+	if err := p.system.Jobs.Reconcile(ctx, poll); err != nil {
+		stop(fmt.Errorf("ask for job %s: %w", poll.Key.Name, err)) // no effect when the run has ended
+		poll.Due = p.system.clock.Now().Add(retryDelay)
+		_ = p.Send(ctx, poll)
+	}
+}
+
+// running is the context of the run that is under way, and what ends it.
+func (s *System) running() (context.Context, context.CancelCauseFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.run == nil {
+		return context.Background(), func(error) {}
+	}
+	return s.run, s.stop
+}
+
+// pollAgain sends the polls of an earlier process once more: in the time
+// between the two, events reached nobody.
+func (s *System) pollAgain(ctx context.Context) error {
+	for after := (resume.Poll{}); ; {
+		page, err := s.store.Waiting(ctx, after, recoveryPage)
+		if err != nil {
+			return err
+		}
+		for _, poll := range page {
+			s.simulated.remember(poll)
+			poll.Number, poll.Due = 1, s.clock.Now()
+			if err := (polls{s, s.store}).Send(ctx, poll); err != nil {
+				return err
+			}
+			after = poll
+		}
+		if len(page) < recoveryPage {
+			return nil
+		}
+	}
+}
+
+// provider says who stands behind a kind of jobs.
+type provider string
+
+// The providers, as --task names them.
+const (
+	providerSimulated provider = "simulated"
+	providerAWS       provider = "aws"
+)
+
+// services are those that the tasks of a system name for each kind.
+type services struct {
+	simulated *simulatedServices
+	aws       resume.Services // nil for nobody
+	provided  func(kind string) provider
+}
+
+// Start implements [resume.Services].
+func (s services) Start(ctx context.Context, kind jobs.Kind, params []byte) ([]byte, error) {
+	behind, err := s.behind(kind)
+	if err != nil {
+		return nil, err
+	}
+	return behind.Start(ctx, kind, params)
+}
+
+// Describe implements [resume.Services].
+func (s services) Describe(ctx context.Context, kind jobs.Kind, params []byte) ([]byte, error) {
+	behind, err := s.behind(kind)
+	if err != nil {
+		return nil, err
+	}
+	return behind.Describe(ctx, kind, params)
+}
+
+func (s services) behind(kind jobs.Kind) (resume.Services, error) {
+	switch who := s.provided(kind.Name); {
+	case who == providerSimulated:
+		return s.simulated, nil
+	case who == providerAWS && s.aws != nil:
+		return s.aws, nil
+	}
+	return nil, &resume.ServiceError{
+		Name:    kind.Service + ".NotProvided",
+		Message: fmt.Sprintf("nobody says who stands behind %s here; --task '%s=simulated' does", action(kind), action(kind)),
+	}
+}
+
+// simulatedServices play services to many goroutines.
+type simulatedServices struct {
+	clock *Clock
+
+	mu     sync.Mutex
+	played simulated.Services
+}
+
+// onceKey is where a context keeps what is the same text for the same start.
+type onceKey struct{}
+
+// Start implements [resume.Services].
+func (s *simulatedServices) Start(ctx context.Context, kind jobs.Kind, params []byte) ([]byte, error) {
+	once, _ := ctx.Value(onceKey{}).(string)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	answer, err := s.played.Start(kind, params, once, s.clock.Now())
+	return answer, refusalOf(kind, err)
+}
+
+// Describe implements [resume.Services].
+func (s *simulatedServices) Describe(_ context.Context, kind jobs.Kind, params []byte) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	answer, err := s.played.Describe(kind, params, s.clock.Now())
+	return answer, refusalOf(kind, err)
+}
+
+func refusalOf(kind jobs.Kind, err error) error {
+	var refusal *simulated.Refusal
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &refusal):
+		return &resume.ServiceError{Name: kind.Service + "." + refusal.Code, Message: refusal.Message}
+	}
+	return &jobs.RequestError{Name: simulated.ErrorName(err), What: err.Error()}
+}
+
+func (s *simulatedServices) observe(event []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.played.Observe(event, s.clock.Now())
+}
+
+func (s *simulatedServices) remember(poll resume.Poll) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.played.Remember(poll.Key, poll.JobID, poll.Waiter.Run.Since)
+}

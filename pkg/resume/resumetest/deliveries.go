@@ -1,0 +1,218 @@
+package resumetest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+func foreignDeadline(d *desk) {
+	d.foreign = true
+	p := d.party(1)
+	p.startWithin("batch-job", batch, 100)
+	d.pass(100*time.Second - time.Nanosecond)
+	p.waits()
+	d.pass(time.Nanosecond)
+	p.ended(token.ClosedByDeadline, "FnF.TaskTimeout: job "+batchARN(p.answer.ID)+" had no outcome by 2026-01-31T10:01:40Z")
+
+	p = d.party(2)
+	p.startWithin("batch-job", batch, 100)
+	d.pass(90 * time.Second)
+	d.cloud.end(p.answer.ID, "", false)
+	d.pass(10 * time.Second)
+	p.ended(token.ClosedByReconcile, p.answer.ID)
+}
+
+func callbackDeadline(d *desk) {
+	d.foreign = true
+	p := d.party(1)
+	p.start("callback", `{}`)
+	if len(d.polls) != 1 || !d.polls[0].Due.Equal(epoch.Add(resume.LongestPoll)) {
+		d.Errorf("polls %+v: there is nothing to look at", d.polls)
+	}
+	d.pass(90*day - time.Nanosecond)
+	p.waits()
+	d.pass(time.Nanosecond)
+	p.ended(token.ClosedByDeadline, "FnF.TaskTimeout: the callback had no outcome by 2026-05-01T10:00:00Z")
+}
+
+func crashDeadline(d *desk) {
+	d.foreign = true
+	d.crash(func(p *party, _ int) {
+		p.startWithin("batch-job", batch, 90)
+		d.pass(90 * time.Second)
+		p.ended(token.ClosedByDeadline, "FnF.TaskTimeout")
+	})
+}
+
+func foreignValues(d *desk) {
+	d.foreign = true
+	tokens := resume.New(resume.Config{Keys: d.keys, Outcomes: deskStore{d}, Wakes: deskWakes{d}, Now: d.clock})
+	for i, report := range []string{`null`, `"text"`, `[1,2]`, `{}`, `"` + strings.Repeat("x", resume.ForeignLimit-2) + `"`} {
+		p := d.party(i)
+		p.start("callback", `{}`)
+		_, text, _ := strings.Cut(p.answer.CallbackURL, "/callbacks/")
+		large, err := resume.ParseValue([]byte(`"`+strings.Repeat("x", resume.ForeignLimit)+`"`), resume.ForeignLimit*2)
+		if err != nil {
+			d.Fatal(err)
+		}
+		_, _, err = tokens.Close(d.Context(), text, large)
+		if refused, ok := errors.AsType[*resume.ReportError](err); !ok || !refused.TooLarge {
+			d.Errorf("a value over the limit: error %v", err)
+		}
+		outcome, err := resume.ParseValue([]byte(report), resume.ForeignLimit)
+		if err != nil {
+			d.Fatal(err)
+		}
+		if _, _, err := tokens.Close(d.Context(), text, outcome); err != nil {
+			d.Fatal(err)
+		}
+		p.ended(token.ClosedByHand, report)
+	}
+}
+
+func foreignRepeated(d *desk) {
+	d.foreign = true
+	p := d.party(1)
+	p.start("callback", `{}`)
+	first := p.answer
+	d.pass(time.Minute)
+	p.start("callback", `{}`)
+	list, err := d.raw.List(d.Context(), "", 10)
+	if err != nil || len(list) != 1 || p.answer != first {
+		d.Errorf("listed are %+v, error %v; answers %+v, then %+v", list, err, first, p.answer)
+	}
+	if len(d.polls) != 2 || !d.polls[1].Deadline.Equal(d.polls[0].Deadline) {
+		d.Errorf("polls %+v: want one deadline", d.polls)
+	}
+	wait := list[0]
+	if wait.Recipient != resume.RecipientStepFunctions || !wait.Opened.Equal(epoch) || !wait.Deadline.Equal(epoch.Add(90*day)) ||
+		wait.Expires.Before(wait.Deadline.Add(day)) || wait.Job != (jobs.Key{}) || wait.JobID != "" {
+		d.Errorf("the wait is %+v", wait)
+	}
+	if strings.Contains(string(wait.Sealed), "their token") {
+		d.Error("somebody else's token is kept as it is")
+	}
+}
+
+func durableWait(d *desk) {
+	_, err := d.jobs.StartJob(d.Context(), []byte(`{"kind":"batch-job","params":`+batch+`,"callbackId":"their+callback/=="}`))
+	if err != nil {
+		d.Fatal(err)
+	}
+	wait := d.waitOf("their+callback/==")
+	if wait.Recipient != resume.RecipientDurable || wait.Job.Kind != "batch-job" || wait.JobID == "" {
+		d.Errorf("the wait is %+v", wait)
+	}
+	if _, err := d.jobs.StartJob(d.Context(), []byte(`{"kind":"callback","taskToken":"their+callback/=="}`)); err != nil {
+		d.Fatal(err)
+	}
+	if list, err := d.raw.List(d.Context(), "", 10); err != nil || len(list) != 2 {
+		d.Errorf("listed are %+v, error %v; want one wait for each recipient", list, err)
+	}
+	p := &party{desk: d, theirs: "their+callback/==", handle: wait.Handle}
+	d.foreign = true
+	d.cloud.end(wait.JobID, "", false)
+	d.observe(d.cloud.batchEvent(wait.JobID))
+	p.ended(token.ClosedByEvent, wait.JobID)
+}
+
+// once delivers a wake that was sent so long ago.
+func (p *party) once(age time.Duration) (putBack time.Duration, err error) {
+	at, err := p.deliveries().Deliver(p.Context(), p.handle, p.now.Add(-age))
+	if at.IsZero() {
+		return 0, err
+	}
+	return at.Sub(p.now), err
+}
+
+func youngWake(d *desk) {
+	d.foreign = true
+	p := d.party(1)
+	p.start("batch-job", batch)
+	for age, want := range map[time.Duration]time.Duration{
+		0: time.Second, 10*time.Second - 1: time.Second, 10 * time.Second: 0, time.Hour: 0, -time.Second: time.Second, -time.Hour: 0,
+	} {
+		if putBack, err := p.once(age); err != nil || putBack != want {
+			d.Errorf("at an age of %s it is put back for %s, error %v; want %s", age, putBack, err, want)
+		}
+	}
+	for age, want := range map[time.Duration][]string{0: {"wait", "wait"}, time.Hour: {"wait"}} {
+		d.trace = nil
+		if _, err := p.once(age); err != nil || !slices.Equal(d.trace, want) {
+			d.Errorf("at an age of %s: effects %q, error %v; want %q", age, d.trace, err, want)
+		}
+	}
+	d.trace = nil
+	mustClose(d.T, d.raw, p.handle, closing(success, 0))
+	for range 2 {
+		if putBack, err := p.once(time.Hour); err != nil || putBack != 0 {
+			d.Errorf("it is put back for %s, error %v", putBack, err)
+		}
+	}
+	p.wantDelivered(success)
+	if want := []string{"wait", "deliver", "delivery", "wait"}; !slices.Equal(d.trace, want) {
+		d.Errorf("effects %q, want %q", d.trace, want)
+	}
+}
+
+func deliveryFails(d *desk) {
+	d.foreign = true
+	p := d.party(1)
+	p.start("batch-job", batch)
+	mustClose(d.T, d.raw, p.handle, closing(success, 0))
+	d.fails["deliver"] = []error{fmt.Errorf("throttled: %s", p.theirs)}
+	if _, err := p.once(0); err == nil || strings.Contains(err.Error(), p.theirs) || !strings.Contains(err.Error(), "throttled") {
+		d.Errorf("error %v", err)
+	}
+	d.fails["delivery"] = []error{errFault}
+	if _, err := p.once(0); !errors.Is(err, errFault) {
+		d.Errorf("error %v", err)
+	}
+	if _, err := p.once(time.Hour); err != nil {
+		d.Error(err)
+	}
+	p.wantDelivered(success)
+}
+
+func recipientGone(d *desk) {
+	d.foreign = true
+	p := d.party(1)
+	p.start("batch-job", batch)
+	d.sent[p.theirs] = []token.Outcome{failure} // somebody else was faster
+	mustClose(d.T, d.raw, p.handle, closing(success, 0))
+	if _, err := p.once(0); err != nil {
+		d.Error(err)
+	}
+	p.wantDelivered(failure)
+	if wait, _, err := d.raw.ForeignWait(d.Context(), p.handle); err != nil || wait.Delivery != resume.DeliveryGone {
+		d.Errorf("the wait is %+v, error %v", wait, err)
+	}
+}
+
+func wakeOfNothing(d *desk) {
+	p := d.party(1) // a step of ours
+	mustClose(d.T, d.raw, p.handle, closing(success, 0))
+	if putBack, err := p.once(0); err != nil || putBack != 0 || len(d.sent) != 0 {
+		d.Errorf("it is put back for %s, error %v, sent %v", putBack, err, d.sent)
+	}
+}
+
+func replacedKeys(d *desk) {
+	d.foreign = true
+	p := d.party(1)
+	p.start("batch-job", batch)
+	old := d.keys.Current
+	d.keys = token.Keys{Current: token.Key{ID: 8, Secret: []byte(strings.Repeat("n", token.SecretSize))}, Previous: &old}
+	mustClose(d.T, d.raw, p.handle, closing(success, 0))
+	if _, err := p.once(0); err != nil {
+		d.Error(err)
+	}
+	p.wantDelivered(success)
+}

@@ -1,0 +1,562 @@
+package resumetest
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// desk is a [resume.Jobs] with everything around it in a case's hands: a virtual
+// clock, services, queues, and recipients.
+type desk struct {
+	*testing.T
+	jobs  *resume.Jobs
+	raw   JobsStore
+	keys  token.Keys
+	cloud *cloud
+	// foreign: those who wait are of somebody else's engine.
+	foreign bool
+
+	mu    sync.Mutex
+	now   time.Time
+	polls []resume.Poll
+	wakes []wake
+	// sent are the outcomes that each recipient took, by its token.
+	sent  map[string][]token.Outcome
+	warns []error
+	// fails are the errors of the next effects of that name, in order.
+	fails map[string][]error
+	// dieAfter, unless 0, ends the process after so many effects more.
+	dieAfter int
+	trace    []string
+	// parked is until when the latest event is kept where nobody waits.
+	parked time.Time
+}
+
+type wake struct {
+	handle string
+	at     time.Time
+}
+
+const (
+	account = "123456789012"
+	region  = "eu-central-1"
+)
+
+func newDesk(t *testing.T, store JobsStore, foreign bool) *desk {
+	t.Helper()
+	d := &desk{
+		T: t, raw: store, foreign: foreign, now: epoch, sent: map[string][]token.Outcome{}, fails: map[string][]error{},
+		keys: token.Keys{Current: token.Key{ID: 7, Secret: []byte(strings.Repeat("k", token.SecretSize))}},
+	}
+	d.cloud = &cloud{desk: d, jobs: map[string]*job{}}
+	d.open("https://example.org")
+	return d
+}
+
+// open makes the jobs of the desk, as a new process does.
+func (d *desk) open(callbacks string) {
+	d.jobs = resume.NewJobs(resume.JobsConfig{
+		Tokens:   resume.New(resume.Config{Keys: d.keys, Outcomes: deskStore{d}, Wakes: deskWakes{d}, Now: d.clock}),
+		Outcomes: deskStore{d}, Wakes: deskWakes{d}, Rendezvous: deskStore{d}, Foreign: deskStore{d}, Services: d.cloud, Polls: deskPolls{d},
+		Account: account, Region: region, CallbackBase: callbacks, Now: d.clock,
+		Random: func() [10]byte { return [10]byte{1, 2, 3} }, Warn: func(err error) { d.warns = append(d.warns, err) },
+	})
+}
+
+func (d *desk) clock() time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.now
+}
+
+// errDied is what a call ends with whose process died.
+var errDied = errors.New("resumetest: the process died")
+
+// effect makes an effect, unless it is to fail, and may end the process.
+func (d *desk) effect(name string, make func() error) error {
+	if fails := d.fails[name]; len(fails) > 0 {
+		d.fails[name] = fails[1:]
+		return fails[0]
+	}
+	if err := make(); err != nil {
+		return err
+	}
+	d.trace = append(d.trace, name)
+	if d.dieAfter > 0 {
+		if d.dieAfter--; d.dieAfter == 0 {
+			panic(errDied)
+		}
+	}
+	return nil
+}
+
+// process runs a call in a process that may die.
+func process(call func() error) (err error) {
+	defer func() {
+		switch died := recover().(type) {
+		case nil:
+		case error:
+			err = died
+		default:
+			panic(died)
+		}
+	}()
+	return call()
+}
+
+// delivered makes a call again after errors, as a queue does.
+func (d *desk) delivered(call func() error) {
+	d.Helper()
+	const patience = 5
+	var err error
+	for range patience {
+		if err = process(call); err == nil {
+			return
+		}
+	}
+	d.Fatalf("after %d deliveries: %v", patience, err)
+}
+
+// deskStore is the store, whose effects are noted.
+type deskStore struct{ *desk }
+
+func (s deskStore) Record(ctx context.Context, handle string) (r token.Record, err error) {
+	err = s.effect("record", func() (err error) { r, err = s.raw.Record(ctx, handle); return err })
+	return r, err
+}
+
+func (s deskStore) Close(ctx context.Context, handle string, closing token.Closing) (r token.Record, err error) {
+	err = s.effect("close", func() (err error) { r, err = s.raw.Close(ctx, handle, closing); return err })
+	return r, err
+}
+
+func (s deskStore) Beat(ctx context.Context, handle string, at time.Time) (token.Record, error) {
+	return s.raw.Beat(ctx, handle, at)
+}
+
+func (s deskStore) Bind(ctx context.Context, key jobs.Key, waiter resume.Waiter, expires time.Time) (m resume.Meeting, err error) {
+	err = s.effect("bind", func() (err error) { m, err = s.raw.Bind(ctx, key, waiter, expires); return err })
+	return m, err
+}
+
+func (s deskStore) Note(ctx context.Context, key jobs.Key, end jobs.Sighting, expires time.Time) (m resume.Meeting, err error) {
+	s.parked = expires
+	err = s.effect("note", func() (err error) { m, err = s.raw.Note(ctx, key, end, expires); return err })
+	return m, err
+}
+
+func (s deskStore) Release(ctx context.Context, key jobs.Key, handles []string) error {
+	return s.effect("release", func() error { return s.raw.Release(ctx, key, handles) })
+}
+
+func (s deskStore) Open(ctx context.Context, handle string, wait resume.ForeignWait) (w resume.ForeignWait, err error) {
+	err = s.effect("open", func() (err error) { w, err = s.raw.Open(ctx, handle, wait); return err })
+	return w, err
+}
+
+func (s deskStore) ForeignWait(ctx context.Context, handle string) (w resume.ForeignWait, r token.Record, err error) {
+	err = s.effect("wait", func() (err error) { w, r, err = s.raw.ForeignWait(ctx, handle); return err })
+	return w, r, err
+}
+
+func (s deskStore) Deliver(ctx context.Context, handle string, delivery resume.Delivery) error {
+	return s.effect("delivery", func() error { return s.raw.Deliver(ctx, handle, delivery) })
+}
+
+func (s deskStore) List(ctx context.Context, after string, limit int) ([]resume.ForeignWait, error) {
+	return s.raw.List(ctx, after, limit)
+}
+
+type deskWakes struct{ *desk }
+
+func (s deskWakes) Send(_ context.Context, id token.ID, handle string, at time.Time) error {
+	if s.keys.Handle(id) != handle || !at.Equal(s.clock()) {
+		s.Errorf("the wake is for %v, handle %s, sent at %s", id, handle, at)
+	}
+	return s.effect("wake", func() error { s.wakes = append(s.wakes, wake{handle, at}); return nil })
+}
+
+type deskPolls struct{ *desk }
+
+func (s deskPolls) Send(_ context.Context, poll resume.Poll) error {
+	if ahead := poll.Due.Sub(s.clock()); ahead > resume.LongestPoll {
+		s.Errorf("poll %d is due in %s, more than a message can be held back", poll.Number, ahead)
+	}
+	return s.effect("poll", func() error { s.polls = append(s.polls, poll); return nil })
+}
+
+// deskRecipients are other engines: one takes the first outcome, and waits no
+// more then.
+type deskRecipients struct{ *desk }
+
+func (s deskRecipients) Deliver(_ context.Context, recipient resume.Recipient, theirs string, outcome token.Outcome) (delivery resume.Delivery, err error) {
+	if recipient != resume.RecipientStepFunctions && recipient != resume.RecipientDurable {
+		s.Errorf("recipient %q", recipient)
+	}
+	err = s.effect("deliver", func() error {
+		if delivery = resume.DeliveryGone; len(s.sent[theirs]) == 0 {
+			delivery = resume.DeliverySent
+			s.sent[theirs] = append(s.sent[theirs], outcome)
+		}
+		return nil
+	})
+	return delivery, err
+}
+
+// party is one who waits for a job.
+type party struct {
+	*desk
+	// text is the token of a step of ours; theirs that of somebody else's engine.
+	text, theirs string
+	handle       string
+	answer       jobs.StartAnswer
+}
+
+// party is the one with that number.
+func (d *desk) party(number int) *party {
+	hash := sha256.Sum256([]byte(d.Name()))
+	id := token.ID{Execution: [12]byte(hash[:12]), Number: uint32(number), Expires: epoch.Add(400 * day).Truncate(time.Second)} //nolint:gosec // small
+	if d.foreign {
+		return &party{desk: d, theirs: fmt.Sprintf("their token/%s+%d==", d.Name(), number)}
+	}
+	return &party{desk: d, text: d.keys.Sign(id), handle: d.keys.Handle(id)}
+}
+
+// request is what the party asks StartJob for. An empty taskToken is of a durable
+// function.
+func (p *party) request(kind, params string, seconds int) []byte {
+	request := map[string]any{"kind": kind, "params": json.RawMessage(params)}
+	if p.foreign {
+		request["taskToken"] = p.theirs
+		if seconds > 0 {
+			request["timeoutSeconds"] = seconds
+		}
+	} else {
+		request["token"] = p.text
+	}
+	text, err := json.Marshal(request)
+	if err != nil {
+		p.Fatal(err)
+	}
+	return text
+}
+
+// start starts a job, and again after errors.
+func (p *party) start(kind, params string) {
+	p.Helper()
+	p.startWithin(kind, params, 0)
+}
+
+func (p *party) startWithin(kind, params string, seconds int) {
+	p.Helper()
+	p.delivered(func() error { return p.tryStart(kind, params, seconds) })
+}
+
+func (p *party) tryStart(kind, params string, seconds int) error {
+	answer, err := p.jobs.StartJob(p.Context(), p.request(kind, params, seconds))
+	if err != nil {
+		return err
+	}
+	if p.foreign {
+		p.handle = p.waitOf(p.theirs).Handle
+	}
+	return json.Unmarshal(answer, &p.answer)
+}
+
+// waitOf is the foreign wait with that token in it, the latest where there are
+// several.
+func (d *desk) waitOf(theirs string) (found resume.ForeignWait) {
+	d.Helper()
+	all, err := d.raw.List(d.Context(), "", 1000)
+	if err != nil {
+		d.Fatal(err)
+	}
+	for _, wait := range all {
+		if text, err := d.keys.Open(wait.Handle, wait.Sealed); err == nil && text == theirs {
+			found = wait
+		}
+	}
+	if found.Handle == "" {
+		d.Fatalf("nobody waits with %q", theirs)
+	}
+	return found
+}
+
+func (d *desk) observe(event string) {
+	d.Helper()
+	d.delivered(func() error { return d.jobs.Observe(d.Context(), []byte(event)) })
+}
+
+// pass lets time pass, in which polls come when they are due.
+func (d *desk) pass(duration time.Duration) {
+	d.Helper()
+	for end := d.now.Add(duration); ; {
+		slices.SortStableFunc(d.polls, func(a, b resume.Poll) int { return a.Due.Compare(b.Due) })
+		if len(d.polls) == 0 || d.polls[0].Due.After(end) {
+			d.now = end
+			return
+		}
+		poll := d.polls[0]
+		d.polls = d.polls[1:]
+		if poll.Due.After(d.now) {
+			d.now = poll.Due
+		}
+		d.delivered(func() error { return d.jobs.Reconcile(d.Context(), poll) })
+	}
+}
+
+// deliver delivers the wakes of foreign tokens.
+func (d *desk) deliver() {
+	d.Helper()
+	for _, wake := range d.wakes {
+		for looks := 0; d.foreign; looks++ {
+			var putBack time.Time
+			d.delivered(func() (err error) {
+				putBack, err = d.deliveries().Deliver(d.Context(), wake.handle, wake.at)
+				return err
+			})
+			if putBack.IsZero() {
+				break
+			}
+			if looks > 20 {
+				d.Fatal("a wake that nothing comes of is looked at for ever")
+			}
+			d.pass(putBack.Sub(d.now))
+		}
+	}
+	d.wakes = nil
+}
+
+func (d *desk) deliveries() *resume.Deliveries {
+	return &resume.Deliveries{Keys: d.keys, Foreign: deskStore{d}, Recipients: deskRecipients{d}, Now: d.clock}
+}
+
+// waits: the party's token is open.
+func (p *party) waits() {
+	p.Helper()
+	if record, err := p.raw.Record(p.Context(), p.handle); err != nil || !record.Open() {
+		p.Errorf("the token holds %+v, error %v; want it open", record, err)
+	}
+}
+
+// ended: the party's token was closed by that closer, who told those who wait,
+// and in the end nothing is under way any more. The text is in the outcome.
+func (p *party) ended(by token.Closer, text string) {
+	p.Helper()
+	record, err := p.raw.Record(p.Context(), p.handle)
+	if err != nil || record.Open() || record.ClosedBy != by {
+		p.Fatalf("the token holds %+v, error %v; want it closed by %s", record, err, by)
+	}
+	if got := written(*record.Outcome); !strings.Contains(got, text) {
+		p.Errorf("the outcome is %s, want %s in it", got, text)
+	}
+	if !slices.ContainsFunc(p.wakes, func(w wake) bool { return w.handle == p.handle }) {
+		p.Error("nobody was told")
+	}
+	p.deliver()
+	p.wantDelivered(*record.Outcome)
+	p.pass(time.Hour)
+	if i := slices.IndexFunc(p.polls, func(poll resume.Poll) bool { return poll.Waiter.Handle == p.handle }); i >= 0 {
+		p.Errorf("an hour later a poll is under way still: %+v", p.polls[i])
+	}
+	p.deliver()
+	p.wantDelivered(*record.Outcome)
+	if again, err := p.raw.Record(p.Context(), p.handle); err != nil || !sameRecord(again, record) {
+		p.Errorf("an hour later the token holds %+v, error %v; want %+v", again, err, record)
+	}
+}
+
+// wantDelivered: the recipient of a foreign wait took the outcome once.
+func (p *party) wantDelivered(outcome token.Outcome) {
+	p.Helper()
+	if !p.foreign {
+		return
+	}
+	if sent := p.sent[p.theirs]; len(sent) != 1 || !token.Same(sent[0], outcome) {
+		p.Errorf("the recipient took %+v, want %+v once", sent, outcome)
+	}
+	wait, _, err := p.raw.ForeignWait(p.Context(), p.handle)
+	if err != nil || wait.Delivery == "" {
+		p.Errorf("the wait is %+v, error %v; want its delivery noted", wait, err)
+	}
+}
+
+// written is an outcome for people.
+func written(o token.Outcome) string {
+	if o.Failed() {
+		return o.Error + ": " + o.Cause
+	}
+	return o.Output.JSON()
+}
+
+// cloud are the services: it starts jobs and describes them. Instants are in
+// whole seconds, as those of real ones are.
+type cloud struct {
+	*desk
+	jobs map[string]*job // by job_id
+	// starts counts them.
+	starts int
+	// nextID, unless empty, is the id of the next job.
+	nextID string
+	// onStart, unless nil, is called once a job runs and before its starter hears
+	// of it.
+	onStart func(id string)
+}
+
+// job is the latest run of a job.
+type job struct {
+	began, ended time.Time
+	reason       string // of the end, or of the failure
+	failed       bool
+}
+
+const (
+	dmsTask = "arn:aws:dms:eu-central-1:123456789012:task:ABC"
+	dmsJob  = `{"ReplicationTaskArn":"` + dmsTask + `"}`
+	batch   = `{"JobName":"n","JobQueue":"q","JobDefinition":"d"}`
+	transcr = `{"Media":{"MediaFileUri":"s3://bucket/key"}}`
+)
+
+// Start implements [resume.Services].
+func (c *cloud) Start(_ context.Context, kind jobs.Kind, params []byte) (answer []byte, err error) {
+	var names struct{ ReplicationTaskArn, TranscriptionJobName string }
+	if err := json.Unmarshal(params, &names); err != nil {
+		return nil, err
+	}
+	id := cmp.Or(names.ReplicationTaskArn, names.TranscriptionJobName)
+	err = c.effect("start", func() error {
+		switch old := c.jobs[id]; {
+		case old != nil && kind.Name == "dms-task" && old.ended.IsZero():
+			return &resume.ServiceError{Name: "dms.InvalidResourceStateFault", Message: "the task is running"}
+		case old != nil && kind.Name == "transcribe-job":
+			return &resume.ServiceError{Name: "transcribe.ConflictException", Message: "the name is in use"}
+		}
+		c.starts++
+		if id == "" {
+			id = cmp.Or(c.nextID, fmt.Sprintf("%x-%d", sha256.Sum256([]byte(c.Name())), c.starts)[32:])
+		}
+		if c.nextID == "" || c.jobs[id] == nil {
+			c.jobs[id] = &job{began: c.clock().Truncate(time.Second)}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if c.onStart != nil {
+		c.onStart(id)
+	}
+	began := c.jobs[id].began.Format(time.RFC3339)
+	switch kind.Name {
+	case "dms-task":
+		return fmt.Appendf(nil, `{"ReplicationTask":{"ReplicationTaskArn":%q,"ReplicationTaskStartDate":%q}}`, id, began), nil
+	case "transcribe-job":
+		return fmt.Appendf(nil, `{"TranscriptionJob":{"TranscriptionJobName":%q,"CreationTime":%q}}`, id, began), nil
+	}
+	return fmt.Appendf(nil, `{"JobId":%q,"JobArn":%q}`, id, batchARN(id)), nil
+}
+
+func batchARN(id string) string { return "arn:aws:batch:eu-central-1:123456789012:job/" + id }
+
+// end ends the job's latest run.
+func (c *cloud) end(id, reason string, failed bool) {
+	j := c.jobs[id]
+	j.ended, j.reason, j.failed = c.clock().Truncate(time.Second), reason, failed
+}
+
+// status is the word of a service for how a job is.
+func (j *job) status(running, success, failed string) string {
+	switch {
+	case j.ended.IsZero():
+		return running
+	case j.failed:
+		return failed
+	}
+	return success
+}
+
+// Describe implements [resume.Services].
+func (c *cloud) Describe(_ context.Context, kind jobs.Kind, params []byte) ([]byte, error) {
+	var names struct {
+		Jobs                 []string
+		Filters              []struct{ Values []string }
+		TranscriptionJobName string
+	}
+	if err := c.effect("describe", func() error { return json.Unmarshal(params, &names) }); err != nil {
+		return nil, err
+	}
+	switch kind.Name {
+	case "dms-task":
+		return c.describeDMS(names.Filters[0].Values[0])
+	case "transcribe-job":
+		return c.describeTranscribe(names.TranscriptionJobName)
+	}
+	return c.describeBatch(names.Jobs[0])
+}
+
+func (c *cloud) describeBatch(id string) ([]byte, error) {
+	j := c.jobs[id]
+	if j == nil {
+		return []byte(`{"Jobs":[]}`), nil
+	}
+	return fmt.Appendf(nil, `{"Jobs":[{"JobArn":%q,"JobId":%q,"JobName":"n","Status":%q,"StatusReason":%q,"StoppedAt":%d}]}`,
+		batchARN(id), id, j.status("RUNNING", "SUCCEEDED", "FAILED"), j.reason, j.ended.UnixMilli()), nil
+}
+
+func (c *cloud) describeDMS(id string) ([]byte, error) {
+	j := c.jobs[id]
+	if j == nil {
+		return nil, &resume.ServiceError{Name: "dms.ResourceNotFoundFault", Message: "no such task"}
+	}
+	stop := ""
+	if !j.ended.IsZero() {
+		stop = fmt.Sprintf(`,"StopReason":"Stop Reason %s","ReplicationTaskStats":{"StopDate":%q}`, j.reason, j.ended.Format(time.RFC3339))
+	}
+	return fmt.Appendf(nil, `{"ReplicationTasks":[{"ReplicationTaskArn":%q,"Status":%q,"ReplicationTaskStartDate":%q%s}]}`,
+		id, j.status("running", "stopped", "failed"), j.began.Format(time.RFC3339), stop), nil
+}
+
+func (c *cloud) describeTranscribe(id string) ([]byte, error) {
+	j := c.jobs[id]
+	if j == nil {
+		return nil, &resume.ServiceError{Name: "transcribe.NotFoundException", Message: "no such job"}
+	}
+	return fmt.Appendf(nil, `{"TranscriptionJob":{"TranscriptionJobName":%q,"TranscriptionJobStatus":%q,"CreationTime":%q,"CompletionTime":%q}}`,
+		id, j.status("IN_PROGRESS", "COMPLETED", "FAILED"), j.began.Format(time.RFC3339), j.ended.Format(time.RFC3339)), nil
+}
+
+// batchEvent is the event of how the job is now, and dmsEvent that of a task.
+func (c *cloud) batchEvent(id string) string {
+	j := c.jobs[id]
+	return fmt.Sprintf(`{"version":"0","id":"e","source":"aws.batch","detail-type":"Batch Job State Change","account":%q,"region":%q,"time":%q,
+		"resources":[%q],"detail":{"jobArn":%q,"jobId":%q,"jobName":"n","status":%q,"statusReason":%q}}`,
+		account, region, c.clock().Format("2006-01-02T15:04:05Z"), batchARN(id), batchARN(id), id, j.status("RUNNING", "SUCCEEDED", "FAILED"), j.reason)
+}
+
+func (c *cloud) dmsEvent() string {
+	j := c.jobs[dmsTask]
+	kind := j.status("REPLICATION_TASK_STARTED", "REPLICATION_TASK_STOPPED", "REPLICATION_TASK_FAILED")
+	return fmt.Sprintf(`{"version":"0","id":"e","source":"aws.dms","detail-type":"DMS Replication Task State Change","account":%q,"region":%q,"time":%q,
+		"resources":[%q],"detail":{"eventType":%q,"detailMessage":"Replication task has stopped. Stop Reason %s"}}`,
+		account, region, c.clock().Format("2006-01-02T15:04:05Z"), dmsTask, kind, j.reason)
+}
+
+func (c *cloud) transcribeEvent(id string) string {
+	j := c.jobs[id]
+	return fmt.Sprintf(`{"version":"0","id":"e","source":"aws.transcribe","detail-type":"Transcribe Job State Change","account":%q,"region":%q,"time":%q,
+		"resources":[],"detail":{"TranscriptionJobName":%q,"TranscriptionJobStatus":%q}}`,
+		account, region, c.clock().Format("2006-01-02T15:04:05Z"), id, j.status("IN_PROGRESS", "COMPLETED", "FAILED"))
+}

@@ -1,0 +1,274 @@
+package resumetest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// JobsStore is what [resume.Jobs] keeps things in.
+type JobsStore interface {
+	resume.Outcomes
+	resume.Rendezvous
+	resume.ForeignWaits
+}
+
+// orderings are the cases of [Jobs] that are the same for steps of ours and for
+// somebody else's engine.
+var orderings = map[string]func(*desk){
+	"the event last":  eventLast,
+	"the event first": eventFirst,
+	"the event before whoever waits for the job knows it": eventDuringStart,
+	"the event twice":                                              eventTwice,
+	"the event after the deadline":                                 eventAfterDeadline,
+	"the event after somebody closed the token by hand":            eventAfterHand,
+	"the event for an older run of the same task":                  eventOfOlderRun,
+	"the event for an older run was parked":                        parkedOlderRun,
+	"the event in the same second as the start":                    eventInSameSecond,
+	"the event for an older run in the same second as the start":   olderRunInSameSecond,
+	"the event never: a poll finds the end":                        eventNever,
+	"the event never, for a task: a poll finds the end":            eventNeverForTask,
+	"a job that failed":                                            jobFailed,
+	"a task that was stopped for a bad reason":                     taskFailed,
+	"two executions on one task, one after the other":              twoOnOneTask,
+	"two executions on one task at once: the second is refused":    twoOnOneTaskAtOnce,
+	"a run that was replaced before anybody heard of its end":      superseded,
+	"several wait for one job":                                     severalWait,
+	"one of several cannot be closed: the event comes again":       severalFail,
+	"the description is throttled: the event comes again":          throttledEvent,
+	"the description is throttled: the next poll asks again":       throttledPoll,
+	"polls become rare and end with the wait":                      pollPauses,
+	"a job that its service forgot":                                forgottenJob,
+	"the binding fails: a poll finds the end":                      bindFails,
+	"the poll cannot be sent: the start fails and is repeated":     pollFails,
+	"a start that died and is not repeated":                        diedStart,
+	"a start repeated: the service knows the name":                 repeatedByName,
+	"a start repeated: the task runs, and began just now":          repeatedBusy,
+	"a start repeated: the service starts a second run":            repeatedTwice,
+	"a start repeated: the named job ended meanwhile":              repeatedAfterEnd,
+	"a start repeated: the run is replaced later":                  repeatedThenReplaced,
+	"a task that has long been running is not taken over":          longBusy,
+	"a start that the service refuses":                             refusedStart,
+	"a simulated job needs no service":                             simulatedJob,
+	"crash after each effect: the event last":                      crashEventLast,
+	"crash after each effect: the event first":                     crashEventFirst,
+	"crash after each effect: a poll finds the end":                crashPoll,
+	"a callback closes the token, and nothing is started":          callback,
+	"a wake that is lost is sent again with the event":             lostWake,
+	"what a service says holds no token of ours in causes, errors": maskedTexts,
+}
+
+// Jobs is the suite of [resume.Jobs] and [resume.Deliveries] over a store: a
+// table of the orderings in which start, event, poll and end may come, in virtual
+// time, with services that it plays itself.
+func Jobs(t *testing.T, open func(t *testing.T) JobsStore) {
+	t.Helper()
+	for name, test := range orderings {
+		for who, foreign := range map[string]bool{"own": false, "foreign": true} {
+			t.Run(who+": "+name, func(t *testing.T) {
+				t.Parallel()
+				test(newDesk(t, open(t), foreign))
+			})
+		}
+	}
+	for name, test := range map[string]func(*desk){
+		"the event for an unknown job is parked":                 unknownJob,
+		"a malformed event has no effect":                        malformedEvent,
+		"an execution that is long over is left alone":           longOver,
+		"an event that tells of no end has no effect":            noEnd,
+		"nobody waits: the job is started and no more":           nobodyWaits,
+		"a token that is none, or a foreign one, starts nothing": badTokens,
+		"the tutorial's functions speak the tutorial's JSON":     tutorial,
+		"a callback has a place to arrive at":                    callbackNowhere,
+		"where nobody else is served, nobody else is":            notServed,
+		"how a job is":                                             jobStatus,
+		"a foreign wait ends at its deadline":                      foreignDeadline,
+		"a foreign wait ends at its deadline, without a job":       callbackDeadline,
+		"crash after each effect: a foreign wait's deadline":       crashDeadline,
+		"a foreign wait may end as any value":                      foreignValues,
+		"a foreign start repeated is one wait":                     foreignRepeated,
+		"a durable function's wait":                                durableWait,
+		"a wake of an open foreign wait is kept while it is young": youngWake,
+		"a delivery that fails is tried again":                     deliveryFails,
+		"a recipient that waits no more":                           recipientGone,
+		"a wake of no foreign wait is dropped":                     wakeOfNothing,
+		"keys were replaced while somebody else's engine waited":   replacedKeys,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(newDesk(t, open(t), false))
+		})
+	}
+}
+
+func (d *desk) wantStatus(kind, id, want string) {
+	d.Helper()
+	answer, err := d.jobs.GetJobStatus(d.Context(), fmt.Appendf(nil, `{"job_id":%q,"kind":%q}`, id, kind))
+	if err != nil || string(answer) != want {
+		d.Errorf("it answers %s, error %v; want %s", answer, err, want)
+	}
+}
+
+func unknownJob(d *desk) {
+	d.cloud.jobs["nobody"] = &job{began: d.now}
+	d.cloud.end("nobody", "", false)
+	d.observe(d.cloud.batchEvent("nobody"))
+	if want := []string{"note"}; !slices.Equal(d.trace, want) || !d.parked.Equal(d.now.Add(day)) {
+		d.Errorf("effects %q, want %q; kept until %s", d.trace, want, d.parked)
+	}
+	d.observe(d.oldRun())
+	if want := []string{"note", "note"}; !slices.Equal(d.trace, want) {
+		d.Errorf("effects %q, want %q: nobody asks how it is", d.trace, want)
+	}
+}
+
+func malformedEvent(d *desk) {
+	for _, event := range []string{
+		"", "x", "[]", "{}", `{"source":"aws.batch"}`,
+		`{"source":"aws.batch","detail-type":"Batch Job State Change","detail":{"status":"SUCCEEDED"}}`,
+		strings.ReplaceAll(strings.ReplaceAll(d.oldRun(), account, ""), `"account":""`, `"account":7`),
+	} {
+		if err := d.jobs.Observe(d.Context(), []byte(event)); !errors.Is(err, resume.ErrNoEvent) {
+			d.Errorf("%s: error %v", event, err)
+		}
+	}
+	if len(d.trace) != 0 {
+		d.Errorf("effects %q", d.trace)
+	}
+}
+
+func longOver(d *desk) {
+	p := d.party(1)
+	p.start("batch-job", batch)
+	d.cloud.end(p.answer.ID, "", false)
+	poll := d.polls[0]
+	d.trace, d.now = nil, epoch.Add(400*day)
+	d.observe(d.cloud.batchEvent(p.answer.ID))
+	d.delivered(func() error { return d.jobs.Reconcile(d.Context(), poll) })
+	if want := []string{"note"}; !slices.Equal(d.trace, want) {
+		d.Errorf("effects %q, want %q", d.trace, want)
+	}
+	p.waits()
+}
+
+func noEnd(d *desk) {
+	d.cloud.jobs["runs"] = &job{began: d.now}
+	for _, event := range []string{
+		d.cloud.batchEvent("runs"), strings.ReplaceAll(d.oldRun(), "TASK_STOPPED", "TASK_SOMETHING_NEW"),
+		`{"source":"aws.s3","detail-type":"Object Created","detail":{}}`,
+	} {
+		if err := d.jobs.Observe(d.Context(), []byte(event)); !errors.Is(err, jobs.ErrNoEnd) {
+			d.Errorf("%s: error %v", event, err)
+		}
+	}
+	if len(d.trace) != 0 {
+		d.Errorf("effects %q", d.trace)
+	}
+}
+
+func nobodyWaits(d *desk) {
+	answer, err := d.jobs.StartJob(d.Context(), []byte(`{"kind":"batch-job","params":`+batch+`}`))
+	var got jobs.StartAnswer
+	if err != nil || json.Unmarshal(answer, &got) != nil || got.ID == "" || got.Key != batchARN(got.ID) {
+		d.Errorf("it answers %s, error %v", answer, err)
+	}
+	if want := []string{"start"}; !slices.Equal(d.trace, want) {
+		d.Errorf("effects %q, want %q", d.trace, want)
+	}
+	if _, err := d.jobs.StartJob(d.Context(), []byte(`{"kind":"dms-task","params":`+dmsJob+`}`)); err != nil {
+		d.Error(err)
+	}
+	_, err = d.jobs.StartJob(d.Context(), []byte(`{"kind":"dms-task","params":`+dmsJob+`}`))
+	if refused, ok := errors.AsType[*resume.ServiceError](err); !ok || refused.Name != "dms.InvalidResourceStateFault" {
+		d.Errorf("error %v", err)
+	}
+}
+
+func badTokens(d *desk) {
+	valid := d.party(1).text
+	expired := token.ID{Execution: [12]byte{1}, Expires: epoch.Truncate(time.Second)}
+	foreign := token.ID{Execution: [12]byte{1}, Flags: token.FlagForeign, Expires: epoch.Add(day).Truncate(time.Second)}
+	for _, text := range []string{"x", valid[:len(valid)-1], d.keys.Sign(expired), d.keys.Sign(foreign)} {
+		request := fmt.Appendf(nil, `{"kind":"batch-job","params":%s,"token":%q}`, batch, text)
+		if _, err := d.jobs.StartJob(d.Context(), request); !errors.Is(err, token.ErrInvalid) || strings.Contains(err.Error(), text+" ") {
+			d.Errorf("%q: error %v", text, err)
+		}
+	}
+	if len(d.trace) != 0 {
+		d.Errorf("effects %q", d.trace)
+	}
+}
+
+func tutorial(d *desk) {
+	d.now = epoch.Truncate(time.Second)
+	for _, input := range []string{``, `{}`, `{"delay":20,"token":"ignored"}`, `{"kind":"simulated","delay":20}`} {
+		answer, err := d.jobs.StartJob(d.Context(), []byte(input))
+		var got map[string]string
+		if err != nil || json.Unmarshal(answer, &got) != nil || len(got) != 1 || got["job_id"] == "" {
+			d.Fatalf("%s: it answers %s, error %v", input, answer, err)
+		}
+		status := fmt.Sprintf(`{"job_id":%q,"delay":20,"try_count":1}`, got["job_id"])
+		for _, want := range []string{"running", "success"} {
+			answer, err = d.jobs.GetJobStatus(d.Context(), []byte(status))
+			if want := fmt.Sprintf(`{"job_id":%q,"job_status":%q,"try_count":2}`, got["job_id"], want); err != nil || string(answer) != want {
+				d.Errorf("%s: it answers %s, error %v; want %s", input, answer, err, want)
+			}
+			d.pass(20 * time.Second)
+		}
+	}
+	if len(d.trace) != 0 {
+		d.Errorf("effects %q", d.trace)
+	}
+}
+
+func callbackNowhere(d *desk) {
+	d.open("")
+	p := d.party(1)
+	err := p.tryStart("callback", `{}`, 0)
+	refused, ok := errors.AsType[*jobs.RequestError](err)
+	if !ok || refused.Name != jobs.ErrorInvalid || !strings.Contains(refused.What, "WAITLESS_CALLBACK_URL") || len(d.trace) != 0 {
+		d.Errorf("error %v, effects %q", err, d.trace)
+	}
+}
+
+func notServed(d *desk) {
+	alone := resume.NewJobs(resume.JobsConfig{
+		Tokens: resume.New(resume.Config{Keys: d.keys, Outcomes: deskStore{d}, Wakes: deskWakes{d}, Now: d.clock}), Services: d.cloud, Now: d.clock,
+	})
+	_, err := alone.StartJob(d.Context(), []byte(`{"kind":"batch-job","params":`+batch+`,"taskToken":"theirs"}`))
+	refused, ok := errors.AsType[*jobs.RequestError](err)
+	if !ok || refused.Name != jobs.ErrorInvalid || len(d.trace) != 0 {
+		d.Errorf("error %v, effects %q", err, d.trace)
+	}
+}
+
+func jobStatus(d *desk) {
+	p := d.party(1)
+	p.start("batch-job", batch)
+	id := p.answer.ID
+	d.wantStatus("batch-job", id, fmt.Sprintf(`{"job_id":%q,"job_status":"running","status":"RUNNING"}`, id))
+	d.cloud.end(id, "it broke", true)
+	d.wantStatus("batch-job", id, fmt.Sprintf(
+		`{"job_id":%q,"job_status":"failed","status":"FAILED","error":"Job.Failed","cause":"batch-job is FAILED: it broke"}`, id))
+	for kind, unknown := range map[string]string{
+		"batch-job": "nobody", "dms-task": dmsTask, "transcribe-job": "nobody", "callback": p.handle, "sfn-execution": "x",
+	} {
+		_, err := d.jobs.GetJobStatus(d.Context(), fmt.Appendf(nil, `{"job_id":%q,"kind":%q}`, unknown, kind))
+		if refused, ok := errors.AsType[*jobs.RequestError](err); !ok || refused.Name != jobs.ErrorNotFound {
+			d.Errorf("%s: error %v", kind, err)
+		}
+	}
+	d.fails["describe"] = []error{throttled}
+	_, err := d.jobs.GetJobStatus(d.Context(), fmt.Appendf(nil, `{"job_id":%q,"kind":"batch-job"}`, id))
+	if refused, ok := errors.AsType[*resume.ServiceError](err); !ok || !refused.Again {
+		d.Errorf("error %v", err)
+	}
+}

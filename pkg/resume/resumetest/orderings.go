@@ -1,0 +1,646 @@
+package resumetest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+func eventLast(d *desk) {
+	p := d.party(1)
+	p.start("batch-job", batch)
+	if want := (jobs.StartAnswer{ID: p.answer.ID, Kind: "batch-job", Key: batchARN(p.answer.ID)}); p.answer != want || p.answer.ID == "" {
+		d.Errorf("the answer is %+v, want %+v", p.answer, want)
+	}
+	d.pass(30 * time.Second)
+	p.waits()
+	d.cloud.end(p.answer.ID, "", false)
+	d.observe(d.cloud.batchEvent(p.answer.ID))
+	p.ended(token.ClosedByEvent, `"status":"SUCCEEDED"`)
+}
+
+func eventFirst(d *desk) {
+	p := d.party(1)
+	d.cloud.nextID = "known-before"
+	d.cloud.jobs["known-before"] = &job{began: d.now}
+	d.cloud.end("known-before", "", false)
+	d.observe(d.cloud.batchEvent("known-before"))
+	d.pass(time.Hour)
+	p.start("batch-job", batch)
+	p.ended(token.ClosedByEvent, `"status":"SUCCEEDED"`)
+}
+
+func eventDuringStart(d *desk) {
+	p := d.party(1)
+	d.cloud.onStart = func(id string) {
+		d.cloud.end(id, "", false)
+		d.observe(d.cloud.batchEvent(id))
+	}
+	p.start("batch-job", batch)
+	p.ended(token.ClosedByEvent, `"status":"SUCCEEDED"`)
+}
+
+func eventTwice(d *desk) {
+	p := d.party(1)
+	p.start("batch-job", batch)
+	d.cloud.end(p.answer.ID, "", false)
+	event := d.cloud.batchEvent(p.answer.ID)
+	d.observe(event)
+	d.pass(time.Second)
+	d.observe(event)
+	p.ended(token.ClosedByEvent, `"status":"SUCCEEDED"`)
+	d.observe(event)
+	p.ended(token.ClosedByEvent, `"status":"SUCCEEDED"`)
+}
+
+// late closes the token as its deadline does.
+func (p *party) late() {
+	p.Helper()
+	if p.foreign {
+		p.pass(time.Minute)
+		return
+	}
+	mustClose(p.T, p.raw, p.handle, token.Closing{Outcome: token.Failure("FnF.TaskTimeout", "late"), By: token.ClosedByDeadline, At: p.now})
+}
+
+func eventAfterDeadline(d *desk) {
+	p := d.party(1)
+	p.startWithin("batch-job", batch, 60)
+	p.late()
+	d.cloud.end(p.answer.ID, "", false)
+	d.observe(d.cloud.batchEvent(p.answer.ID))
+	p.ended(token.ClosedByDeadline, "FnF.TaskTimeout")
+}
+
+func eventAfterHand(d *desk) {
+	p := d.party(1)
+	p.start("batch-job", batch)
+	mustClose(d.T, d.raw, p.handle, closing(failure, 0))
+	d.cloud.end(p.answer.ID, "", false)
+	d.observe(d.cloud.batchEvent(p.answer.ID))
+	p.ended(token.ClosedByHand, "Broken")
+}
+
+// oldRun is a run of the task that ended, and its event.
+func (d *desk) oldRun() (event string) {
+	d.cloud.jobs[dmsTask] = &job{began: d.now.Add(-time.Hour)}
+	d.cloud.end(dmsTask, "FULL_LOAD_ONLY_FINISHED", false)
+	return d.cloud.dmsEvent()
+}
+
+// endTask ends the task's run, and its event comes.
+func (d *desk) endTask(reason string) {
+	d.cloud.end(dmsTask, reason, false)
+	d.observe(d.cloud.dmsEvent())
+}
+
+func eventOfOlderRun(d *desk) {
+	p, old := d.party(1), d.oldRun()
+	d.pass(10 * time.Second)
+	p.start("dms-task", dmsJob)
+	d.observe(old)
+	p.waits()
+	d.pass(30 * time.Second)
+	d.endTask("NORMAL")
+	p.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
+}
+
+func parkedOlderRun(d *desk) {
+	p := d.party(1)
+	d.observe(d.oldRun())
+	d.pass(10 * time.Second)
+	p.start("dms-task", dmsJob)
+	p.waits()
+	if slices.Contains(d.trace, "describe") {
+		d.Errorf("effects %q: it ended before, so there is nothing to ask", d.trace)
+	}
+	d.pass(30 * time.Second)
+	d.endTask("NORMAL")
+	p.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
+}
+
+func eventInSameSecond(d *desk) {
+	p := d.party(1)
+	d.now = epoch.Truncate(time.Second).Add(900 * time.Millisecond)
+	d.cloud.onStart = func(string) {
+		d.pass(50 * time.Millisecond)
+		d.endTask("NORMAL") // whose instant is before the start
+	}
+	p.start("dms-task", dmsJob)
+	p.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
+}
+
+func olderRunInSameSecond(d *desk) {
+	p := d.party(1)
+	d.now = epoch.Truncate(time.Second).Add(100 * time.Millisecond)
+	old := d.oldRun()
+	d.observe(old)
+	d.pass(800 * time.Millisecond)
+	p.start("dms-task", dmsJob)
+	p.waits()
+	d.observe(old)
+	p.waits()
+	d.pass(time.Second)
+	d.endTask("NORMAL")
+	p.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
+}
+
+func eventNever(d *desk) {
+	p := d.party(1)
+	p.start("batch-job", batch)
+	d.pass(50 * time.Second)
+	d.cloud.end(p.answer.ID, "", false)
+	d.pass(10*time.Second - time.Nanosecond)
+	p.waits()
+	d.pass(time.Nanosecond)
+	p.ended(token.ClosedByReconcile, `"status":"SUCCEEDED"`)
+}
+
+func eventNeverForTask(d *desk) {
+	p := d.party(1)
+	d.oldRun()
+	d.pass(time.Minute)
+	p.start("dms-task", dmsJob)
+	d.pass(2 * time.Minute)
+	p.waits()
+	d.cloud.end(dmsTask, "NORMAL", false)
+	d.pass(time.Minute)
+	p.ended(token.ClosedByReconcile, `"stop_reason":"NORMAL"`)
+}
+
+func jobFailed(d *desk) {
+	p := d.party(1)
+	p.start("batch-job", batch)
+	d.cloud.end(p.answer.ID, "Essential container exited", true)
+	d.observe(d.cloud.batchEvent(p.answer.ID))
+	p.ended(token.ClosedByEvent, "Job.Failed: batch-job is FAILED: Essential container exited")
+}
+
+func taskFailed(d *desk) {
+	p := d.party(1)
+	p.start("dms-task", dmsJob)
+	d.endTask("FATAL_ERROR")
+	p.ended(token.ClosedByEvent, "Job.Failed")
+}
+
+func twoOnOneTask(d *desk) {
+	one, two := d.party(1), d.party(2)
+	one.start("dms-task", dmsJob)
+	d.pass(time.Second)
+	d.endTask("FULL_LOAD_ONLY_FINISHED")
+	d.pass(3 * time.Second)
+	two.start("dms-task", dmsJob)
+	two.waits()
+	d.pass(time.Second)
+	d.endTask("NORMAL")
+	one.ended(token.ClosedByEvent, "FULL_LOAD_ONLY_FINISHED")
+	d.observe(d.cloud.dmsEvent())
+	two.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
+	d.wantWaiters(two) // who was told is released when the next one waits
+}
+
+func twoOnOneTaskAtOnce(d *desk) {
+	one, two := d.party(1), d.party(2)
+	one.start("dms-task", dmsJob)
+	d.pass(time.Second)
+	err := two.tryStart("dms-task", dmsJob, 0)
+	refused, ok := errors.AsType[*resume.ServiceError](err)
+	if !ok || refused.Name != "dms.InvalidResourceStateFault" {
+		d.Fatalf("error %v", err)
+	}
+	d.pass(time.Second)
+	d.endTask("NORMAL")
+	d.wantWaiters(one)
+	one.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
+}
+
+// wantWaiters: the party alone is bound to the task.
+func (d *desk) wantWaiters(p *party) {
+	d.Helper()
+	key := jobs.Key{Kind: "dms-task", Account: account, Region: region, Name: dmsTask}
+	met, err := d.raw.Note(d.Context(), key, jobs.Sighting{At: d.now}, d.now.Add(day))
+	if err != nil || len(met.Waiters) != 1 || met.Waiters[0].Handle != p.handle {
+		d.Errorf("known is %+v, error %v; want one waiter, %s", met, err, p.handle)
+	}
+}
+
+func superseded(d *desk) {
+	one, two := d.party(1), d.party(2)
+	one.start("dms-task", dmsJob)
+	d.pass(20 * time.Second)
+	d.cloud.end(dmsTask, "NORMAL", false)
+	d.pass(20 * time.Second)
+	two.start("dms-task", dmsJob)
+	d.pass(20 * time.Second)
+	two.waits()
+	one.ended(token.ClosedByReconcile, "Job.Superseded")
+	d.endTask("NORMAL")
+	two.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
+}
+
+func severalWait(d *desk) {
+	d.cloud.nextID = "one-for-all"
+	parties := []*party{d.party(1), d.party(2), d.party(3)}
+	for _, p := range parties {
+		p.start("batch-job", batch)
+	}
+	d.cloud.end("one-for-all", "", false)
+	d.observe(d.cloud.batchEvent("one-for-all"))
+	wakes := slices.Clone(d.wakes)
+	for _, p := range parties {
+		d.wakes = wakes
+		p.ended(token.ClosedByEvent, `"status":"SUCCEEDED"`)
+	}
+}
+
+func severalFail(d *desk) {
+	d.cloud.nextID = "one-for-all"
+	one, two := d.party(1), d.party(2)
+	one.start("batch-job", batch)
+	two.start("batch-job", batch)
+	d.cloud.end("one-for-all", "", false)
+	event := d.cloud.batchEvent("one-for-all")
+	d.fails["close"] = []error{errFault}
+	if err := d.jobs.Observe(d.Context(), []byte(event)); !errors.Is(err, errFault) {
+		d.Errorf("error %v, want the event to come again", err)
+	}
+	if len(d.wakes) != 1 {
+		d.Errorf("%d were told, want the other one", len(d.wakes))
+	}
+	d.observe(event)
+	wakes := slices.Clone(d.wakes)
+	one.ended(token.ClosedByEvent, `"status":"SUCCEEDED"`)
+	d.wakes = wakes
+	two.ended(token.ClosedByEvent, `"status":"SUCCEEDED"`)
+}
+
+var throttled = &resume.ServiceError{Name: "dms.ThrottlingException", Message: "Rate exceeded", Again: true}
+
+func throttledEvent(d *desk) {
+	p := d.party(1)
+	p.start("dms-task", dmsJob)
+	d.fails["describe"] = []error{throttled}
+	d.cloud.end(dmsTask, "NORMAL", false)
+	err := d.jobs.Observe(d.Context(), []byte(d.cloud.dmsEvent()))
+	if refused, ok := errors.AsType[*resume.ServiceError](err); !ok || !refused.Again {
+		d.Errorf("error %v, want the event to come again", err)
+	}
+	p.waits()
+	d.observe(d.cloud.dmsEvent())
+	p.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
+}
+
+func throttledPoll(d *desk) {
+	p := d.party(1)
+	p.start("batch-job", batch)
+	d.cloud.end(p.answer.ID, "", false)
+	d.fails["describe"] = []error{throttled, errFault}
+	d.pass(time.Minute + 2*time.Minute)
+	p.waits()
+	if len(d.warns) != 2 {
+		d.Errorf("warned of %v", d.warns)
+	}
+	d.pass(4 * time.Minute)
+	p.ended(token.ClosedByReconcile, `"status":"SUCCEEDED"`)
+}
+
+func pollPauses(d *desk) {
+	p := d.party(1)
+	p.start("batch-job", batch)
+	var pauses []time.Duration
+	for number := 1; number <= 8; number++ {
+		poll := d.polls[0]
+		if len(d.polls) != 1 || poll.Number != number {
+			d.Fatalf("polls %+v", d.polls)
+		}
+		pauses = append(pauses, poll.Due.Sub(d.now)/time.Minute)
+		d.pass(poll.Due.Sub(d.now))
+	}
+	if want := []time.Duration{1, 2, 4, 8, 15, 15, 15, 15}; !slices.Equal(pauses, want) {
+		d.Errorf("the pauses are %d minutes, want %d", pauses, want)
+	}
+	p.waits()
+	d.cloud.end(p.answer.ID, "", false)
+	d.observe(d.cloud.batchEvent(p.answer.ID))
+	p.ended(token.ClosedByEvent, `"status":"SUCCEEDED"`)
+}
+
+func forgottenJob(d *desk) {
+	p := d.party(1)
+	p.start("dms-task", dmsJob)
+	d.endTask("NORMAL")
+	p.ended(token.ClosedByEvent, "NORMAL")
+
+	p = d.party(2)
+	d.pass(time.Hour)
+	p.start("dms-task", dmsJob)
+	d.cloud.end(dmsTask, "NORMAL", false)
+	event := d.cloud.dmsEvent()
+	delete(d.cloud.jobs, dmsTask)
+	d.observe(event) // that it is forgotten for good is for the polls to find
+	d.pass(time.Minute)
+	p.waits()
+	d.pass(2 * time.Minute)
+	p.ended(token.ClosedByReconcile, "JobNotFound")
+}
+
+func bindFails(d *desk) {
+	p := d.party(1)
+	d.fails["bind"] = []error{errFault}
+	p.start("batch-job", batch)
+	if d.cloud.starts != 1 || len(d.warns) != 1 || !errors.Is(d.warns[0], errFault) {
+		d.Errorf("%d starts, warned of %v", d.cloud.starts, d.warns)
+	}
+	d.cloud.end(p.answer.ID, "", false)
+	d.observe(d.cloud.batchEvent(p.answer.ID))
+	p.waits()
+	d.pass(time.Minute)
+	p.ended(token.ClosedByReconcile, `"status":"SUCCEEDED"`)
+}
+
+func pollFails(d *desk) {
+	p := d.party(1)
+	d.fails["poll"] = []error{errFault}
+	if err := p.tryStart("transcribe-job", transcr, 0); !errors.Is(err, errFault) {
+		d.Errorf("error %v", err)
+	}
+	if slices.Contains(d.trace, "bind") {
+		d.Errorf("effects %q: it was bound, and no poll is sent", d.trace)
+	}
+	p.start("transcribe-job", transcr)
+	d.cloud.end(p.answer.ID, "", false)
+	d.pass(time.Minute)
+	p.ended(token.ClosedByReconcile, `"status":"COMPLETED"`)
+}
+
+// diedStart: once the poll is sent, somebody learns of the end, and nobody is
+// bound before.
+func diedStart(d *desk) {
+	for n := 1; !slices.Contains(d.trace, "bind"); n++ {
+		p := d.party(n)
+		d.trace, d.polls, d.dieAfter = nil, nil, n
+		if err := process(func() error { return p.tryStart("transcribe-job", transcr, 0) }); !errors.Is(err, errDied) {
+			d.Fatalf("died after %d effects: error %v", n, err)
+		}
+		if !slices.Contains(d.trace, "poll") {
+			continue
+		}
+		p.handle = d.polls[0].Waiter.Handle
+		d.cloud.end(d.polls[0].JobID, "", false)
+		d.pass(time.Minute)
+		p.ended(token.ClosedByReconcile, `"status":"COMPLETED"`)
+	}
+	if !slices.Contains(d.trace, "poll") {
+		d.Errorf("effects %q", d.trace)
+	}
+}
+
+func repeatedByName(d *desk) {
+	p := d.party(1)
+	d.dieAfter = 1 // with the start
+	if err := process(func() error { return p.tryStart("transcribe-job", transcr, 0) }); !errors.Is(err, errDied) {
+		d.Fatal(err)
+	}
+	d.pass(10 * time.Minute)
+	p.start("transcribe-job", transcr)
+	first := p.answer
+	p.start("transcribe-job", transcr) // now that it is bound
+	if p.answer != first || d.cloud.starts != 1 {
+		d.Errorf("%d starts; answer %+v, then %+v", d.cloud.starts, first, p.answer)
+	}
+	d.cloud.end(p.answer.ID, "", false)
+	d.pass(time.Minute)
+	p.ended(token.ClosedByReconcile, `"status":"COMPLETED"`)
+}
+
+func repeatedAfterEnd(d *desk) {
+	p := d.party(1)
+	id := ""
+	d.cloud.onStart = func(started string) { id = started; panic(errDied) }
+	if err := process(func() error { return p.tryStart("transcribe-job", transcr, 0) }); !errors.Is(err, errDied) {
+		d.Fatal(err)
+	}
+	d.pass(5 * time.Minute)
+	d.cloud.end(id, "", false)
+	d.observe(d.cloud.transcribeEvent(id))
+	d.pass(5 * time.Minute)
+	p.start("transcribe-job", transcr)
+	p.ended(token.ClosedByEvent, `"status":"COMPLETED"`)
+}
+
+func repeatedThenReplaced(d *desk) {
+	one, two := d.party(1), d.party(2)
+	d.dieAfter = 1 // with the start
+	one.start("dms-task", dmsJob)
+	d.pass(20 * time.Second)
+	d.cloud.end(dmsTask, "NORMAL", false)
+	d.pass(20 * time.Second)
+	two.start("dms-task", dmsJob)
+	d.pass(20 * time.Second)
+	one.ended(token.ClosedByReconcile, "Job.Superseded")
+}
+
+func repeatedBusy(d *desk) {
+	p := d.party(1)
+	d.dieAfter = 1 // with the start
+	if err := process(func() error { return p.tryStart("dms-task", dmsJob, 0) }); !errors.Is(err, errDied) {
+		d.Fatal(err)
+	}
+	d.pass(3 * time.Minute)
+	p.start("dms-task", dmsJob)
+	p.waits()
+	p.start("dms-task", dmsJob) // now that it is bound
+	d.endTask("NORMAL")
+	p.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
+	if d.cloud.starts != 1 {
+		d.Errorf("%d starts", d.cloud.starts)
+	}
+}
+
+func repeatedTwice(d *desk) {
+	p := d.party(1)
+	p.start("batch-job", batch)
+	first := p.answer
+	p.start("batch-job", batch)
+	if d.cloud.starts != 2 || p.answer == first {
+		d.Errorf("%d starts, answer %+v", d.cloud.starts, p.answer)
+	}
+	d.cloud.end(first.ID, "", false)
+	d.observe(d.cloud.batchEvent(first.ID))
+	d.cloud.end(p.answer.ID, "too late", true)
+	d.observe(d.cloud.batchEvent(p.answer.ID))
+	p.ended(token.ClosedByEvent, first.ID)
+}
+
+func longBusy(d *desk) {
+	p := d.party(1)
+	d.cloud.jobs[dmsTask] = &job{began: d.now.Add(-6 * time.Minute)}
+	err := p.tryStart("dms-task", dmsJob, 0)
+	refused, ok := errors.AsType[*resume.ServiceError](err)
+	if !ok || refused.Name != "dms.InvalidResourceStateFault" || len(d.polls) != 0 || slices.Contains(d.trace, "bind") {
+		d.Errorf("error %v, polls %+v, effects %q", err, d.polls, d.trace)
+	}
+
+	d.oldRun() // and one that runs no more is refused for another reason
+	d.cloud.jobs[dmsTask].began = d.now
+	d.fails["start"] = []error{&resume.ServiceError{Name: "dms.InvalidResourceStateFault", Message: "it is being modified"}}
+	if err := p.tryStart("dms-task", dmsJob, 0); err == nil || len(d.polls) != 0 {
+		d.Errorf("error %v, polls %+v", err, d.polls)
+	}
+}
+
+func refusedStart(d *desk) {
+	p := d.party(1)
+	d.fails["start"] = []error{throttled}
+	err := p.tryStart("batch-job", batch, 0)
+	if refused, ok := errors.AsType[*resume.ServiceError](err); !ok || !refused.Again {
+		d.Errorf("error %v", err)
+	}
+	if len(d.trace) != 0 {
+		d.Errorf("effects %q", d.trace)
+	}
+	_, err = d.jobs.StartJob(d.Context(), p.request("batch-job", `{}`, 0))
+	if refused, ok := errors.AsType[*jobs.RequestError](err); !ok || refused.Name != jobs.ErrorInvalid || len(d.trace) != 0 {
+		d.Errorf("error %v, effects %q", err, d.trace)
+	}
+}
+
+func simulatedJob(d *desk) {
+	p := d.party(1)
+	p.start("simulated", `{"delay":20}`)
+	if slices.Contains(d.trace, "bind") {
+		d.Errorf("effects %q: no event comes", d.trace)
+	}
+	if p.answer.Kind != "simulated" || p.answer.Key != p.answer.ID || d.cloud.starts != 0 {
+		d.Errorf("the answer is %+v, %d starts", p.answer, d.cloud.starts)
+	}
+	d.now = epoch.Truncate(time.Second)
+	d.pass(20*time.Second - time.Nanosecond)
+	p.waits()
+	d.wantStatus("simulated", p.answer.ID, fmt.Sprintf(`{"job_id":%q,"job_status":"running","try_count":1}`, p.answer.ID))
+	d.pass(time.Nanosecond)
+	d.wantStatus("simulated", p.answer.ID, fmt.Sprintf(`{"job_id":%q,"job_status":"success","try_count":1}`, p.answer.ID))
+	p.ended(token.ClosedByReconcile, fmt.Sprintf(`{"job_id":%q,"job_key":%q,"kind":"simulated","status":"success"}`, p.answer.ID, p.answer.ID))
+
+	p = d.party(2)
+	p.start("simulated", `{"delay":7200}`)
+	d.pass(2*time.Hour - time.Second)
+	p.waits()
+	d.pass(time.Second)
+	p.ended(token.ClosedByReconcile, `"status":"success"`)
+}
+
+// crash plays a case once for each of its effects, after which the process dies.
+func (d *desk) crash(play func(p *party, n int)) {
+	d.Helper()
+	for n := 1; ; n++ {
+		d.dieAfter, d.wakes, d.polls = n, nil, nil
+		play(d.party(n), n)
+		if d.Failed() {
+			d.Fatalf("when it died after effect %d", n)
+		}
+		if d.dieAfter > 0 {
+			if n < 5 {
+				d.Errorf("the case has %d effects only", n-1)
+			}
+			return
+		}
+		if n > 200 {
+			d.Fatal("the case has effects without end")
+		}
+	}
+}
+
+func crashEventLast(d *desk) {
+	d.crash(func(p *party, _ int) {
+		p.start("batch-job", batch)
+		d.pass(time.Second)
+		d.cloud.end(p.answer.ID, "", false)
+		d.observe(d.cloud.batchEvent(p.answer.ID))
+		p.ended(token.ClosedByEvent, p.answer.ID)
+	})
+}
+
+// crashEventFirst: who dies between the wake and the update leaves the end to
+// the poll.
+func crashEventFirst(d *desk) {
+	d.crash(func(p *party, n int) {
+		d.cloud.nextID = fmt.Sprint("known-before-", n)
+		d.cloud.jobs[d.cloud.nextID] = &job{began: d.now}
+		d.cloud.end(d.cloud.nextID, "", false)
+		d.observe(d.cloud.batchEvent(d.cloud.nextID))
+		p.start("batch-job", batch)
+		p.ended(token.ClosedByEvent, d.cloud.nextID)
+	})
+}
+
+func crashPoll(d *desk) {
+	d.crash(func(p *party, _ int) {
+		p.start("transcribe-job", transcr)
+		d.pass(time.Minute)
+		p.waits()
+		d.cloud.end(p.answer.ID, "", false)
+		d.pass(2 * time.Minute)
+		p.ended(token.ClosedByReconcile, p.answer.ID)
+	})
+}
+
+func callback(d *desk) {
+	p := d.party(1)
+	p.start("callback", `{}`)
+	text, ok := strings.CutPrefix(p.answer.CallbackURL, "https://example.org/callbacks/")
+	if !ok || p.answer.ID != p.handle || p.answer.Kind != "callback" || p.answer.Key != p.handle || d.cloud.starts != 0 {
+		d.Fatalf("the answer is %+v, %d starts", p.answer, d.cloud.starts)
+	}
+	if !d.foreign && (text != p.text || len(d.trace) != 0) {
+		d.Errorf("the URL is of %q, want the step's own token; effects %q", text, d.trace)
+	}
+	d.pass(time.Hour)
+	tokens := resume.New(resume.Config{
+		Keys: d.keys, Outcomes: deskStore{d}, Wakes: deskWakes{d}, Now: d.clock, By: token.ClosedByCallback,
+	})
+	if _, _, err := tokens.Close(d.Context(), text, success); err != nil {
+		d.Fatal(err)
+	}
+	p.ended(token.ClosedByCallback, `{"status":"ok"}`)
+}
+
+func lostWake(d *desk) {
+	p := d.party(1)
+	p.start("batch-job", batch)
+	d.cloud.end(p.answer.ID, "", false)
+	d.fails["wake"] = []error{errFault}
+	event := d.cloud.batchEvent(p.answer.ID)
+	if err := d.jobs.Observe(d.Context(), []byte(event)); !errors.Is(err, errFault) || len(d.wakes) != 0 {
+		d.Errorf("error %v, wakes %v", err, d.wakes)
+	}
+	d.observe(event)
+	p.ended(token.ClosedByEvent, p.answer.ID)
+}
+
+func maskedTexts(d *desk) {
+	secret := d.keys.Sign(token.ID{Number: 99, Expires: epoch.Add(day)})
+	p := d.party(1)
+	d.fails["start"] = []error{&resume.ServiceError{Name: "batch.ClientException", Message: "bad: " + secret, Again: true}}
+	err := p.tryStart("batch-job", batch, 0)
+	if refused, ok := errors.AsType[*resume.ServiceError](err); !ok || !refused.Again || strings.Contains(err.Error(), secret) {
+		d.Errorf("error %v", err)
+	}
+	p.start("batch-job", batch)
+	d.cloud.end(p.answer.ID, "bad: "+secret, true)
+	d.observe(d.cloud.batchEvent(p.answer.ID))
+	if record, err := d.raw.Record(d.Context(), p.handle); err != nil || strings.Contains(written(*record.Outcome), secret) {
+		d.Errorf("the token holds %+v, error %v", record.Outcome, err)
+	}
+	answer, err := d.jobs.GetJobStatus(d.Context(), fmt.Appendf(nil, `{"job_id":%q,"kind":"batch-job"}`, p.answer.ID))
+	if err != nil || strings.Contains(string(answer), secret) {
+		d.Errorf("it answers %s, error %v", answer, err)
+	}
+	p.ended(token.ClosedByEvent, "Job.Failed")
+}
