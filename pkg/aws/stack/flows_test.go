@@ -145,4 +145,3 @@ func TestAFlowWaitsForAStateMachine(t *testing.T) {
 		})
 	}
 }
-
