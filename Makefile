@@ -8,11 +8,14 @@ GOLANGCI_VERSION := v2.15.0
 # The version is part of the file's name, so a new version is a missing file and gets built.
 GOLANGCI := .tools/bin/golangci-lint-$(GOLANGCI_VERSION)
 
-# What is written in Python, each in a folder of its own because their dependencies clash. `make locks` writes .ci/*.txt anew.
+# What is written in Python, or for Node.js, each in a folder of its own because their dependencies clash. `make locks` writes the
+# lock files in .ci anew.
 PYTHON ?= python3
 EMULATOR := .tools/emulator/installed
 SAM := .tools/sam/installed
 CLIENTS := .tools/clients/installed
+# What the emulator of AWS lacks: DMS, and durable functions with the SDK that they are written with.
+BESIDE := .tools/dms/installed .tools/durable/installed .tools/durable-sdk/installed
 UV_VERSION := 0.13.9
 
 FUZZTIME ?= 10s
@@ -47,7 +50,7 @@ unit: ## Run the fast tests (Go alone, seconds)
 	go test -short $(UNIT_PACKAGES)
 
 .PHONY: test
-test: $(EMULATOR) $(SAM) $(CLIENTS) ## Run go vet, all tests and a minute of simulation
+test: $(EMULATOR) $(SAM) $(BESIDE) $(CLIENTS) ## Run go vet, all tests and a minute of simulation
 	go vet ./...
 	$(MAKE) --no-print-directory conformance
 	go test -timeout 10m $$(go list ./... | grep -v -x $(STORES:%=-e %))
@@ -190,12 +193,22 @@ clean: ## Remove what the build and the tools left behind
 # A folder is complete when it has the file `installed`; a newer lock file makes it anew. The lock has all that is needed, so pip
 # looks for nothing else, and checks it afterwards: with hashes it would refuse what some package wants with an extra.
 .tools/%/installed: .ci/%.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null \
-	|| { echo "this needs Python 3.10 or newer as $(PYTHON), for the AWS emulator, SAM and the vendor's clients; 'make unit' runs the tests that need Go alone"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	|| { echo "this needs Python 3.11 or newer as $(PYTHON), for the emulators of AWS, SAM and the vendor's clients; 'make unit' runs the tests that need Go alone"; exit 1; }
 	rm -rf $(@D)
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $<
 	$(@D)/bin/pip check --disable-pip-version-check
+	touch $@
+
+# The SDK of durable functions asks for a newer Node.js than it needs, so npm is kept from warning. No package may run what it brings.
+.tools/%/installed: .ci/%/package-lock.json
+	@node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2>/dev/null && command -v npm >/dev/null \
+	|| { echo "this needs Node.js 20 or newer and npm, for durable functions; 'make unit' runs the tests that need Go alone"; exit 1; }
+	rm -rf $(@D)
+	mkdir -p $(@D)
+	cp .ci/$*/package.json $< $(@D)
+	npm ci --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel=error
 	touch $@
 
 .PHONY: locks
@@ -203,8 +216,11 @@ locks: ## Pin what .ci/*.in asks for, with all that it needs
 	$(PYTHON) -m venv .tools/uv
 	.tools/uv/bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	for lock in .ci/*.in; do \
-		.tools/uv/bin/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes \
+		.tools/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 			--no-emit-index-url --no-header --no-annotate "$$lock" -o "$${lock%.in}.txt"; \
+	done
+	for lock in .ci/*/package.json; do \
+		npm install --prefix "$${lock%/*}" --package-lock-only --omit-lockfile-registry-resolved --no-audit --no-fund --loglevel=error; \
 	done
 
 $(GOLANGCI):

@@ -4,34 +4,74 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
-// Region is the region that the emulator plays.
-const Region = "us-east-1"
-
-// The test binary's emulator.
-var (
-	once    sync.Once
-	running *process
-	refused error
+// Region is the region that the emulator plays, and Account is the account.
+const (
+	Region  = "us-east-1"
+	Account = "000000000000"
 )
 
-// Main runs the tests of a package and ends the emulator after them. The
-// answer is the exit code of the test binary:
+// ministack plays AWS. Its functions inherit its variables, so those of them
+// that ask for what it lacks are led to the detour.
+var ministack = program{
+	name: "the AWS emulator", file: "emulator/bin/ministack", ready: "/_ministack/health",
+	command: func(p *process) (args, variables []string) {
+		aside := besides.endpoint()
+		return nil, []string{
+			"S3_DATA_DIR=" + filepath.Join(p.dir, "s3"), "BIND_HOST=127.0.0.1", "GATEWAY_PORT=" + p.port, "AWS_ENDPOINT_URL=" + p.endpoint,
+			"AWS_ENDPOINT_URL_DATABASE_MIGRATION_SERVICE=" + aside, "AWS_ENDPOINT_URL_LAMBDA=" + aside,
+			"AWS_LAMBDA_LOG_LEVEL=DEBUG",      // as Lambda tells a function its log level
+			"AUTH=true", "IOT_MTLS_ENABLED=0", // the latter is a port that two emulators would fight for
+		}
+	},
+}
+
+// shared is the test binary's process of a program.
+type shared struct {
+	once    sync.Once
+	process atomic.Pointer[process] // nil for what nobody needed
+	err     error
+}
+
+// The processes of the test binary.
+var cloud, migrations, durables shared
+
+// get starts the program the first time.
+func (s *shared) get(tb testing.TB, g program) *process {
+	tb.Helper()
+	s.once.Do(func() {
+		var p *process
+		p, s.err = g.start()
+		s.process.Store(p)
+	})
+	if s.err != nil {
+		tb.Fatal(s.err)
+	}
+	return s.process.Load()
+}
+
+// Main runs the tests of a package, as a [testing.M] does, and ends the emulator
+// after them. The answer is the exit code of the test binary:
 //
 //	func TestMain(m *testing.M) { os.Exit(emulator.Main(m)) }
-func Main(m *testing.M) int {
+func Main(m interface{ Run() int }) int {
 	code := m.Run()
-	if running == nil {
-		return code
-	}
-	if err := running.stop(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return max(code, 1)
+	for _, s := range []*shared{&durables, &cloud, &migrations} {
+		p := s.process.Load()
+		if p == nil {
+			continue
+		}
+		if err := p.stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = max(code, 1)
+		}
 	}
 	return code
 }
@@ -40,13 +80,13 @@ func Main(m *testing.M) int {
 // first call starts the emulator.
 func Config(tb testing.TB) aws.Config {
 	tb.Helper()
-	once.Do(func() { running, refused = start() })
-	if refused != nil {
-		tb.Fatal(refused)
-	}
+	return config(cloud.get(tb, ministack).endpoint)
+}
+
+func config(endpoint string) aws.Config {
 	return aws.Config{
 		Region:       Region,
-		BaseEndpoint: aws.String(running.endpoint),
+		BaseEndpoint: &endpoint,
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "test", SecretAccessKey: "test"}, nil
 		}),

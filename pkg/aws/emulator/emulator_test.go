@@ -9,7 +9,7 @@ func TestMain(m *testing.M) { os.Exit(Main(m)) }
 
 func TestTheEmulatorIsReadyWhenItIsStarted(t *testing.T) {
 	t.Parallel()
-	if endpoint := *Config(t).BaseEndpoint; endpoint != running.endpoint || !running.healthy(t.Context()) {
+	if endpoint := *Config(t).BaseEndpoint; endpoint != cloud.process.Load().endpoint || !cloud.process.Load().healthy(t.Context()) {
 		t.Errorf("endpoint %s is not healthy", endpoint)
 	}
 }
@@ -17,7 +17,7 @@ func TestTheEmulatorIsReadyWhenItIsStarted(t *testing.T) {
 func TestAnEmulatorEnds(t *testing.T) {
 	t.Parallel()
 	Config(t) // says it when there is none
-	p, err := start()
+	p, err := ministack.start()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,8 +31,8 @@ func TestAnEmulatorEnds(t *testing.T) {
 
 func TestAProgramThatEndsIsNoEmulator(t *testing.T) {
 	t.Parallel()
-	p := &process{endpoint: "http://127.0.0.1:1", dir: t.TempDir(), ended: make(chan struct{})}
-	if err := p.run("false", 1); err != nil {
+	p := &process{ready: "http://127.0.0.1:1", dir: t.TempDir(), ended: make(chan struct{})}
+	if err := p.run("false", nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.awaitReady(); err == nil {
@@ -42,7 +42,7 @@ func TestAProgramThatEndsIsNoEmulator(t *testing.T) {
 
 func TestTheProgramIsLookedForInTheRepository(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if program, err := installed(); err == nil {
-		t.Errorf("found %s", program)
+	if file, err := installed("it", "emulator/bin/ministack"); err == nil {
+		t.Errorf("found %s", file)
 	}
 }

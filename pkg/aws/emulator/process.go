@@ -13,9 +13,21 @@ import (
 	"time"
 )
 
-// process is an emulator that runs.
+// A program is what a process runs.
+type program struct {
+	name, file string // file: below .tools
+	// ready is the path of what answers 200 as soon as it is ready.
+	ready string
+	// command tells its arguments, and its variables beside [process.variables].
+	command func(p *process) (args, variables []string)
+}
+
+// process is a program that runs.
 type process struct {
+	name     string
+	ready    string // the URL
 	endpoint string
+	port     string
 	dir      string // what it writes, its log included
 	input    io.Closer
 	ended    chan struct{}
@@ -30,38 +42,47 @@ const untilInputEnds = `exec 3<&0
 wait $pid`
 
 const (
-	// startPatience is how long an emulator may take until it is ready; on a
+	// startPatience is how long a program may take until it is ready; on a
 	// busy machine that takes seconds.
 	startPatience = time.Minute
 	// stopPatience is how long it may take to end.
 	stopPatience = 20 * time.Second
 )
 
-func start() (*process, error) {
-	program, err := installed()
+func (g program) start() (*process, error) {
+	file, err := installed(g.name, g.file)
 	if err != nil {
 		return nil, err
 	}
-	port, err := freePort()
+	p, err := g.prepare()
 	if err != nil {
-		return nil, fmt.Errorf("start the emulator: %w", err)
+		return nil, fmt.Errorf("start %s: %w", g.name, err)
 	}
-	dir, err := os.MkdirTemp("", "waitless-emulator-")
-	if err != nil {
-		return nil, fmt.Errorf("start the emulator: %w", err)
-	}
-	p := &process{endpoint: fmt.Sprintf("http://127.0.0.1:%d", port), dir: dir, ended: make(chan struct{})}
-	if err := p.run(program, port); err != nil {
-		return nil, fmt.Errorf("start the emulator: %w", err)
+	args, variables := g.command(p)
+	if err := p.run(file, args, variables); err != nil {
+		return nil, fmt.Errorf("start %s: %w", g.name, err)
 	}
 	if err := p.awaitReady(); err != nil {
-		return nil, fmt.Errorf("start the emulator: %w; its log:\n%s", err, p.log())
+		return nil, fmt.Errorf("start %s: %w; its log:\n%s", g.name, err, p.log())
 	}
 	return p, nil
 }
 
-// installed is the emulator's program below the root of the repository.
-func installed() (string, error) {
+func (g program) prepare() (*process, error) {
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "waitless-emulator-")
+	if err != nil {
+		return nil, err
+	}
+	endpoint := "http://127.0.0.1:" + port
+	return &process{name: g.name, ready: endpoint + g.ready, endpoint: endpoint, port: port, dir: dir, ended: make(chan struct{})}, nil
+}
+
+// installed is a file below .tools in the root of the repository.
+func installed(name, file string) (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", err
@@ -69,11 +90,11 @@ func installed() (string, error) {
 	for !exists(filepath.Join(dir, "go.mod")) && dir != filepath.Dir(dir) {
 		dir = filepath.Dir(dir)
 	}
-	program := filepath.Join(dir, ".tools", "emulator", "bin", "ministack")
-	if !exists(program) {
-		return "", errors.New("the AWS emulator is not installed: `make test` installs it, `make unit` runs the tests that need none")
+	file = filepath.Join(dir, ".tools", filepath.FromSlash(file))
+	if !exists(file) {
+		return "", errors.New(name + " is not installed: `make test` installs it, `make unit` runs the tests that need none")
 	}
-	return program, nil
+	return file, nil
 }
 
 func exists(name string) bool {
@@ -81,29 +102,26 @@ func exists(name string) bool {
 	return err == nil
 }
 
-func freePort() (int, error) {
+func freePort() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a local port, at once
 	if err != nil {
-		return 0, err
+		return "", err
 	}
-	return listener.Addr().(*net.TCPAddr).Port, listener.Close()
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	return port, errors.Join(err, listener.Close())
 }
 
-// run starts the program. It gets none of our variables: the functions that it
-// runs would inherit them.
-func (p *process) run(program string, port int) error {
+// run starts the program. It gets none of our variables: the functions that
+// the emulator runs would inherit them.
+func (p *process) run(file string, args, variables []string) error {
 	log, err := os.Create(p.logFile())
 	if err != nil {
 		return err
 	}
-	defer log.Close()                                                                           //nolint:errcheck // the child has it
-	cmd := exec.CommandContext(context.Background(), "sh", "-c", untilInputEnds, "sh", program) //nolint:gosec // our own, below .tools
+	defer log.Close()                                                                                                      //nolint:errcheck // the child has it
+	cmd := exec.CommandContext(context.Background(), "sh", append([]string{"-c", untilInputEnds, "sh", file}, args...)...) //nolint:gosec // our own, below .tools
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "TMPDIR=" + p.dir, "S3_DATA_DIR=" + filepath.Join(p.dir, "s3"),
-		"BIND_HOST=127.0.0.1", fmt.Sprintf("GATEWAY_PORT=%d", port), "AWS_ENDPOINT_URL=" + p.endpoint, "AWS_REGION=" + Region,
-		"AUTH=true", "IOT_MTLS_ENABLED=0", // the latter is a port that two emulators would fight for
-	}
+	cmd.Env = append(p.variables(), variables...)
 	if p.input, err = cmd.StdinPipe(); err != nil {
 		return err
 	}
@@ -118,7 +136,12 @@ func (p *process) run(program string, port int) error {
 	return nil
 }
 
-// awaitReady asks for the emulator's health until it answers.
+// variables are what every program gets.
+func (p *process) variables() []string {
+	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "TMPDIR=" + p.dir, "AWS_REGION=" + Region}
+}
+
+// awaitReady asks until the program answers.
 func (p *process) awaitReady() error {
 	ctx, cancel := context.WithTimeout(context.Background(), startPatience)
 	defer cancel()
@@ -139,7 +162,7 @@ func (p *process) awaitReady() error {
 }
 
 func (p *process) healthy(ctx context.Context) bool {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.endpoint+"/_ministack/health", http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.ready, http.NoBody)
 	if err != nil {
 		return false
 	}
@@ -150,22 +173,22 @@ func (p *process) healthy(ctx context.Context) bool {
 	return response.Body.Close() == nil && response.StatusCode == http.StatusOK
 }
 
-// stop ends the emulator and removes what it wrote.
+// stop ends the program and removes what it wrote.
 func (p *process) stop() error {
 	if err := p.input.Close(); err != nil {
-		return fmt.Errorf("stop the emulator: %w", err)
+		return fmt.Errorf("stop %s: %w", p.name, err)
 	}
 	select {
 	case <-p.ended: // by our signal, which its verdict may call an error
 	case <-time.After(stopPatience):
-		return fmt.Errorf("stop the emulator: it still runs after %s; its log:\n%s", stopPatience, p.log())
+		return fmt.Errorf("stop %s: it still runs after %s; its log:\n%s", p.name, stopPatience, p.log())
 	}
 	return os.RemoveAll(p.dir)
 }
 
-func (p *process) logFile() string { return filepath.Join(p.dir, "emulator.log") }
+func (p *process) logFile() string { return filepath.Join(p.dir, "log") }
 
-// log is the end of what the emulator printed.
+// log is the end of what the program printed.
 func (p *process) log() []byte {
 	const most = 4 << 10
 	text, err := os.ReadFile(p.logFile())

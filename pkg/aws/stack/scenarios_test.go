@@ -195,7 +195,9 @@ func (f *following) token() string {
 	for line := range f.lines {
 		said = append(said, line)
 		if _, rest, ok := strings.Cut(line, "waitless tokens succeed "); ok {
-			return strings.Fields(rest)[0]
+			text := strings.Fields(rest)[0]
+			issued(text)
+			return text
 		}
 	}
 	f.t.Fatalf("nobody is asked:\n%s", strings.Join(said, "\n"))

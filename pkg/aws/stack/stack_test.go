@@ -44,13 +44,16 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	return emulator.Main(m)
+	return emulator.Main(inTurn{m})
 }
 
 // A deployment is a stack that the first test that needs it deploys.
 type deployment struct {
 	name       string
 	parameters []string
+	// prepare makes what is needed before, and answers the parameters that name
+	// it; nil for nothing.
+	prepare func(ctx context.Context, config aws.Config, name string) (parameters []string, err error)
 	// build makes what is deployed and answers its template.
 	build func() (template string, err error)
 
@@ -64,11 +67,14 @@ type stack struct {
 	name      string
 	resources map[string]string // physical ids by logical ids
 	outputs   map[string]string
+	// answersTasks says that it may answer task tokens of Step Functions.
+	answersTasks bool
 }
 
 // standard is the stack as it is shipped, but for where the delays of messages
-// end: a test has no fifteen minutes.
-var standard = deployment{name: freshName(), parameters: []string{"LongestDelay=30"}, build: shipped}
+// end, since a test has no fifteen minutes, and with everything that waits for
+// jobs, and resumes others.
+var standard = deployment{name: freshName(), parameters: []string{"LongestDelay=30"}, prepare: withJobs, build: shipped}
 
 // hasty is a stack whose interpreter awaits a second: the calls of the samples'
 // functions, which may take ten, are the task runner's. What is switched off
@@ -128,17 +134,29 @@ func (d *deployment) deploy(ctx context.Context, config aws.Config) (stack, erro
 		return stack{}, err
 	}
 	s := stack{name: d.name}
+	parameters := append(d.parameters, "Arch="+architecture())
+	if d.prepare != nil {
+		prepared, err := d.prepare(ctx, config, s.name)
+		if err != nil {
+			return stack{}, err
+		}
+		parameters = append(parameters, prepared...)
+		s.answersTasks = true
+	}
 	err = inRoot(sam(), variables(config),
 		"deploy", "--template-file", template, "--stack-name", s.name,
 		"--resolve-s3", "--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset", "--no-progressbar", "--region", config.Region,
-		"--parameter-overrides", strings.Join(append(d.parameters, "Arch="+architecture()), " "))
+		"--parameter-overrides", strings.Join(parameters, " "))
 	if err != nil {
 		return stack{}, err
 	}
 	if err := s.look(ctx, config); err != nil {
 		return stack{}, err
 	}
-	return s, s.letTimersStart(ctx, config)
+	deployed.Lock()
+	defer deployed.Unlock()
+	deployed.stacks = append(deployed.stacks, s)
+	return s, s.letEmulatorAllow(ctx, config)
 }
 
 // build makes the functions and the command, once.
@@ -237,14 +255,23 @@ func (s *stack) look(ctx context.Context, config aws.Config) error {
 	return nil
 }
 
-// letTimersStart gives the interpreter a right that it needs on the emulator
-// only: that takes every schedule for one of the group "default". It bears the
-// name of the statement that it stands in for.
-func (s *stack) letTimersStart(ctx context.Context, config aws.Config) error {
+// letEmulatorAllow gives roles the rights that they need on the emulator only:
+// it takes every schedule for one of the group "default", and answers to task
+// tokens for ones to no state machine. Each bears the name of the statement that
+// it stands in for.
+func (s *stack) letEmulatorAllow(ctx context.Context, config aws.Config) error {
+	err := s.allow(ctx, config, "InterpreterRole", "StartTimers", `"scheduler:CreateSchedule"`, "arn:aws:scheduler:*:*:schedule/default/*")
+	if err != nil || !s.answersTasks {
+		return err
+	}
+	return s.allow(ctx, config, "TaskRunnerRole", "AnswerTasks", `["states:SendTaskSuccess","states:SendTaskFailure"]`, "*")
+}
+
+func (s *stack) allow(ctx context.Context, config aws.Config, role, statement, actions, resource string) error {
 	_, err := iam.NewFromConfig(config).PutRolePolicy(ctx, &iam.PutRolePolicyInput{
-		RoleName: aws.String(s.resources["InterpreterRole"]), PolicyName: aws.String("emulator"),
-		PolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[{"Sid":"StartTimers","Effect":"Allow","Action":"scheduler:CreateSchedule",` +
-			`"Resource":"arn:aws:scheduler:*:*:schedule/default/*"}]}`),
+		RoleName: aws.String(s.resources[role]), PolicyName: aws.String("emulator"),
+		PolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[{"Sid":"` + statement + `","Effect":"Allow","Action":` + actions +
+			`,"Resource":"` + resource + `"}]}`),
 	})
 	return err
 }
@@ -271,7 +298,7 @@ func (s stack) do(t *testing.T, args ...string) result {
 // command is the command on the stack. It is killed should it not end.
 func (s stack) command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 1*time.Minute)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, program(), args...)
 	cmd.Dir = root

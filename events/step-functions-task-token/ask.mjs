@@ -1,0 +1,24 @@
+// Asks somebody a question. Whoever calls the URL answers the state that waits; the token of the state stays here.
+// The environment variable START_JOB is the name of the function StartJob.
+import { InvokeCommand, LambdaClient } from "@aws-sdk/client-lambda";
+
+const lambda = new LambdaClient({});
+
+export const handler = async ({ taskToken, reviewer, question }) => {
+  const { callback_url } = await startJob({ kind: "callback", taskToken });
+  const asked = await fetch(reviewer, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ question, callback_url }),
+  });
+  if (!asked.ok) throw new Error(`${reviewer} answered ${asked.status}`);
+};
+
+const startJob = async (request) => {
+  const { Payload, FunctionError } = await lambda.send(
+    new InvokeCommand({ FunctionName: process.env.START_JOB, Payload: JSON.stringify(request) }),
+  );
+  const answer = JSON.parse(new TextDecoder().decode(Payload));
+  if (FunctionError) throw new Error(`StartJob: ${answer.errorMessage}`);
+  return answer;
+};

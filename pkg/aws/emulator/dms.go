@@ -1,0 +1,84 @@
+package emulator
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+)
+
+// moto plays the Database Migration Service, which the emulator lacks.
+var moto = program{
+	name: "the emulator of DMS", file: "dms/bin/moto_server", ready: "/moto-api/",
+	command: func(p *process) (args, variables []string) {
+		return []string{"--host", "127.0.0.1", "--port", p.port}, []string{"MOTO_ACCOUNT_ID=" + Account}
+	},
+}
+
+// DMS is the configuration of clients of the Database Migration Service. The
+// first call starts it. The functions on the emulator find it, too.
+func DMS(tb testing.TB) aws.Config {
+	tb.Helper()
+	migrations.get(tb, moto)
+	return config(besides.endpoint())
+}
+
+// StopReason has a replication task tell why it stopped, as soon as it did: a
+// reason is the service's own, and no request has it.
+func StopReason(taskARN, reason string) { stopReasons.Store(taskARN, reason) }
+
+var stopReasons sync.Map
+
+// tellAsDMS amends what moto answers: DMS tells instants in seconds, and tells
+// why a task stopped.
+func tellAsDMS(response *http.Response) error {
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err
+	}
+	var answer any
+	if json.Unmarshal(text, &answer) == nil {
+		amendTasks(answer)
+		if text, err = json.Marshal(answer); err != nil {
+			return err
+		}
+	}
+	response.Body = io.NopCloser(bytes.NewReader(text))
+	response.ContentLength = int64(len(text))
+	response.Header.Set("Content-Length", strconv.Itoa(len(text)))
+	return nil
+}
+
+func amendTasks(value any) {
+	switch value := value.(type) {
+	case []any:
+		for _, element := range value {
+			amendTasks(element)
+		}
+	case map[string]any:
+		for name, member := range value {
+			amendTasks(member)
+			if text, ok := member.(string); ok && strings.HasSuffix(name, "Date") {
+				value[name] = seconds(text)
+			}
+		}
+		if reason, ok := stopReasons.Load(value["ReplicationTaskArn"]); ok && value["Status"] == "stopped" {
+			value["StopReason"] = "Stop Reason " + reason.(string)
+		}
+	}
+}
+
+func seconds(text string) any {
+	instant, err := time.Parse("2006-01-02T15:04:05", text)
+	if err != nil {
+		return text
+	}
+	return float64(instant.UnixMilli()) / 1000
+}

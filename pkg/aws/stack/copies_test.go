@@ -1,0 +1,145 @@
+package stack_test
+
+import (
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/databasemigrationservice"
+	"github.com/aws/aws-sdk-go-v2/service/databasemigrationservice/types"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/waitless/waitless/pkg/aws/emulator"
+)
+
+// soon asks until there is an answer.
+func soon[T any](t *testing.T, what string, ask func() (answer T, ok bool)) T {
+	t.Helper()
+	limit := time.After(time.Minute)
+	again := time.NewTicker(look)
+	defer again.Stop()
+	for {
+		if answer, ok := ask(); ok {
+			return answer
+		}
+		select {
+		case <-again.C:
+		case <-limit:
+			t.Fatalf("%s: nothing comes", what)
+		}
+	}
+}
+
+// A replication is a replication task of DMS: a job that begins and ends as
+// often as somebody wants.
+type replication struct {
+	client *databasemigrationservice.Client
+	arn    string
+}
+
+func newReplication(t *testing.T) replication {
+	t.Helper()
+	r := replication{client: databasemigrationservice.NewFromConfig(emulator.DMS(t))}
+	made, err := r.client.CreateReplicationTask(t.Context(), &databasemigrationservice.CreateReplicationTaskInput{
+		ReplicationTaskIdentifier: aws.String("copy-" + strings.ToLower(rand.Text()[:10])), MigrationType: types.MigrationTypeValueFullLoad,
+		TableMappings: aws.String("{}"), ReplicationInstanceArn: aws.String("arn:aws:dms:rep"),
+		SourceEndpointArn: aws.String("arn:aws:dms:source"), TargetEndpointArn: aws.String("arn:aws:dms:target"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.arn = *made.ReplicationTask.ReplicationTaskArn
+	return r
+}
+
+// awaitStart waits for somebody to start the task.
+func (r replication) awaitStart(t *testing.T) {
+	t.Helper()
+	soon(t, "the start of the replication task", func() (_ struct{}, ok bool) {
+		found, err := r.client.DescribeReplicationTasks(t.Context(), &databasemigrationservice.DescribeReplicationTasksInput{
+			Filters: []types.Filter{{Name: aws.String("replication-task-arn"), Values: []string{r.arn}}},
+		})
+		if err != nil || len(found.ReplicationTasks) != 1 {
+			t.Fatalf("%+v: %v", found, err)
+		}
+		return struct{}{}, *found.ReplicationTasks[0].Status == "running"
+	})
+}
+
+// stop ends the task's run, of which nobody tells yet.
+func (r replication) stop(t *testing.T, reason string) {
+	t.Helper()
+	emulator.StopReason(r.arn, reason)
+	if _, err := r.client.StopReplicationTask(t.Context(), &databasemigrationservice.StopReplicationTaskInput{ReplicationTaskArn: &r.arn}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// stopped is the job event of a folder in events/, for this task and reason.
+func (r replication) stopped(t *testing.T, folder, reason string) string {
+	t.Helper()
+	text := string(read(t, folder, "stopped.json"))
+	const instant, why = "2026-01-31T10:42:07Z", "FULL_LOAD_ONLY_FINISHED"
+	for _, part := range []string{"{job_key}", instant, why} {
+		if !strings.Contains(text, part) {
+			t.Fatalf("the event of %s has no %s", folder, part)
+		}
+	}
+	return strings.NewReplacer("{job_key}", r.arn, instant, time.Now().UTC().Format(time.RFC3339), why, reason).Replace(text)
+}
+
+// tell has a job event come the way that EventBridge lets it: one rule of the
+// stack matches it, and puts it into the queue. The rule itself cannot do so
+// here: nobody but AWS may publish in the name of its services.
+func (s stack) tell(t *testing.T, event string) {
+	t.Helper()
+	if rules := s.rulesFor(t, event); len(rules) != 1 {
+		t.Fatalf("the rules %q match the event; want one: %s", rules, event)
+	}
+	_, err := sqs.NewFromConfig(emulator.Config(t)).SendMessage(t.Context(), &sqs.SendMessageInput{
+		QueueUrl: aws.String(s.resources["JobQueue"]), MessageBody: &event,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rulesFor are those that put an event into the queue of job events.
+func (s stack) rulesFor(t *testing.T, event string) (matching []string) {
+	t.Helper()
+	client := eventbridge.NewFromConfig(emulator.Config(t))
+	rules, err := client.ListRuleNamesByTarget(t.Context(), &eventbridge.ListRuleNamesByTargetInput{TargetArn: aws.String(s.queueARN(t, "JobQueue"))})
+	if err != nil || len(rules.RuleNames) == 0 {
+		t.Fatalf("no rules: %v", err)
+	}
+	for _, name := range rules.RuleNames {
+		rule, err := client.DescribeRule(t.Context(), &eventbridge.DescribeRuleInput{Name: &name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tested, err := client.TestEventPattern(t.Context(), &eventbridge.TestEventPatternInput{Event: &event, EventPattern: rule.EventPattern})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tested.Result {
+			matching = append(matching, name)
+		}
+	}
+	return matching
+}
+
+func (s stack) queueARN(t *testing.T, id string) string {
+	t.Helper()
+	found, err := sqs.NewFromConfig(emulator.Config(t)).GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{
+		QueueUrl: aws.String(s.resources[id]), AttributeNames: []sqstypes.QueueAttributeName{sqstypes.QueueAttributeNameQueueArn},
+	})
+	if err != nil {
+		t.Fatal(fmt.Errorf("%s: %w", id, err))
+	}
+	return found.Attributes["QueueArn"]
+}
