@@ -7,12 +7,11 @@ import (
 	"net/url"
 	"path"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
-	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
@@ -55,25 +54,6 @@ func rightsOfJobs() map[string]right {
 		"Callback/QueueDeliveries":    {try: delivers, teller: "Callback", action: "sqs:SendMessage", says: "queue a delivery"},
 		"Callback/ReadCallbackSecret": {try: asksAnew("Callback", `{"rawPath":"/callbacks"}`), says: noBeginning},
 		"Callback/ReadFnfKeys":        {try: asksAnew("Callback", `{"rawPath":"/"}`), says: noBeginning},
-	}
-}
-
-// parametersOfJobs are those that bring these statements.
-func parametersOfJobs(t *testing.T, name string) []string {
-	t.Helper()
-	client := secretsmanager.NewFromConfig(emulator.Config(t))
-	secret := func(of, text string) string {
-		made, err := client.CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: aws.String(name + "-" + of), SecretString: &text})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return *made.ARN
-	}
-	const others = ":" + emulator.Region + ":" + account + ":"
-	return []string{
-		"JobPolicies=" + jobRights(t, name), "StateMachines=arn:aws:states" + others + "stateMachine:" + name + "-machine",
-		"DurableFunctions=arn:aws:lambda" + others + "function:" + name + "-durable",
-		"CallbackSecret=" + secret("signing", "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"), "FnfKeys=" + secret("clients", `{"id":"secret"}`),
 	}
 }
 
@@ -198,7 +178,15 @@ type namedJob struct{ machine, name string }
 
 func (x trial) job() namedJob {
 	x.Helper()
-	return namedJob{x.stack.addPassing(x.T, x.name+"-"+x.execution()), x.execution()}
+	name := x.name + "-" + x.execution()
+	made, err := sfn.NewFromConfig(emulator.Config(x)).CreateStateMachine(x.Context(), &sfn.CreateStateMachineInput{
+		Name: aws.String(x.stack.name + "-" + name), RoleArn: aws.String(x.stack.newRole(x.T, name, "states", "lambda:InvokeFunction")),
+		Definition: aws.String(`{"StartAt":"P","States":{"P":{"Type":"Pass","End":true}}}`),
+	})
+	if err != nil {
+		x.Fatal(err)
+	}
+	return namedJob{*made.StateMachineArn, x.execution()}
 }
 
 func (j namedJob) request() string {
@@ -210,7 +198,7 @@ func (j namedJob) ends(x trial) error {
 	arn := strings.Replace(j.machine, ":stateMachine:", ":execution:", 1) + ":" + j.name
 	event := fmt.Sprintf(`{"version":"0","id":%q,"detail-type":"Step Functions Execution Status Change","source":"aws.states","account":%q,"time":%q,`+
 		`"region":%q,"resources":[%q],"detail":{"executionArn":%q,"stateMachineArn":%q,"name":%q,"status":"FAILED","error":"E","cause":"c"}}`,
-		x.theirToken(), account, time.Now().UTC().Format(time.RFC3339), emulator.Region, arn, arn, j.machine, j.name)
+		x.theirToken(), emulator.Account, time.Now().UTC().Format(time.RFC3339), emulator.Region, arn, arn, j.machine, j.name)
 	return queue.Send(x.Context(), sqs.NewFromConfig(emulator.Config(x)), x.stack.resources["JobQueue"], event, 0)
 }
 

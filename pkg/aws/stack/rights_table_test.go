@@ -205,10 +205,9 @@ func deployForRights(t *testing.T) (stack, called) {
 	const others = "arn:aws:lambda:" + emulator.Region + ":000000000000:function:"
 	other := "other" + strings.ToLower(rand.Text()[:8])
 	f := called{short: "acs:fc:::services/s/functions/StartJob", otherShort: others + other + "-short", otherLong: others + other + "-long"}
-	d := deployment{name: freshName(), build: shipped}
-	d.parameters = append(parametersOfJobs(t, d.name), "LongestDelay=30", "StatusEvents=on", "CallableFunctions="+f.otherShort+","+f.otherLong)
+	parameters := []string{"LongestDelay=30", "StatusEvents=on", "CallableFunctions=" + f.otherShort + "," + f.otherLong}
+	d := deployment{name: freshName(), build: shipped, prepare: withJobs, parameters: parameters}
 	s := d.get(t)
-	s.letTasksBeAnswered(t)
 	f.long = "acs:fc:::services/s/functions/long"
 	for name, timeout := range map[string]int32{s.name + "-long": 60, other + "-long": 60, other + "-short": 5} {
 		s.addFunction(t, name, timeout)

@@ -50,8 +50,8 @@ func newJobPolicy(ctx context.Context, config aws.Config, name string) (arn stri
 	for _, kind := range jobs.Kinds() {
 		statements = append(statements, kind.Statements(emulator.Account, emulator.Region)...)
 	}
-	// The emulator knows no resources of Transcribe.
-	statements = append(statements, jobs.Statement{Effect: "Allow", Action: []string{"transcribe:GetTranscriptionJob"}, Resource: []string{"*"}})
+	// The emulator knows no resources of Batch and Transcribe.
+	statements = append(statements, jobs.Statement{Effect: "Allow", Action: []string{"batch:SubmitJob", "transcribe:GetTranscriptionJob"}, Resource: []string{"*"}})
 	document, err := json.Marshal(map[string]any{"Version": "2012-10-17", "Statement": statements})
 	if err != nil {
 		return "", err
