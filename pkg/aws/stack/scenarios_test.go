@@ -31,6 +31,8 @@ type scenarioCase struct {
 	Error   string          `json:"error"`
 	Seconds float64         `json:"seconds"`
 	Calls   map[string]int  `json:"calls"` // of each function
+	// ClosedBy is who closes the token when the script is played.
+	ClosedBy string `json:"closedBy"`
 }
 
 // report is what run --json prints.
@@ -46,7 +48,10 @@ type event struct{ StepName, Type, Time, EventDetail string }
 // inVirtualTimeOnly are the cases that come out otherwise in real time, each with
 // the reason.
 var inVirtualTimeOnly = map[string]string{
-	"polling/given up after the last poll": "four waits of ten seconds and the calls take about 41 s, in which the job is done",
+	"polling/given up after the last poll":            "four waits of ten seconds and the calls take about 41 s, in which the job is done",
+	"batch-callback/resumed by its event":             "its job is simulated; the flows of this package have real ones",
+	"dms-callback/resumed by its event":               "its job is simulated; the flows of this package have real ones",
+	"dms-callback-failed/failed by a bad stop reason": "its job is simulated; the flows of this package have real ones",
 }
 
 // TestScenarios runs every folder of events/ on the stack, in real time.
