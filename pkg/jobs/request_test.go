@@ -28,6 +28,9 @@ func TestParseStart(t *testing.T) {
 		},
 		{`{"kind":"callback","callbackId":"c"}`, StartRequest{Kind: "callback", Params: none, CallbackID: "c"}},
 		{`{"kind":"callback","token":"t","params":{}}`, StartRequest{Kind: "callback", Params: none, Token: "t"}},
+		{`{"kind":"simulated","token":"t","params":{"jobName":"n"}}`, StartRequest{Kind: "simulated", Params: params, Token: "t"}},
+		{`{"kind":"simulated","taskToken":"t","timeoutSeconds":1}`, StartRequest{Kind: "simulated", Params: none, TaskToken: "t", TimeoutSeconds: 1}},
+		{`{"kind":"simulated","callbackId":"c"}`, StartRequest{Kind: "simulated", Params: none, CallbackID: "c"}},
 	}
 	for _, tt := range tests {
 		if got, err := ParseStart([]byte(tt.input)); err != nil || !reflect.DeepEqual(got, tt.want) {

@@ -191,15 +191,6 @@ func (s stack) startedJob(t *testing.T, execution string) jobs.StartAnswer {
 	})
 }
 
-func answerIn(t *testing.T, submitted event) jobs.StartAnswer {
-	t.Helper()
-	var detail struct{ Output jobs.StartAnswer }
-	if err := json.Unmarshal([]byte(submitted.EventDetail), &detail); err != nil {
-		t.Fatalf("%v: %s", err, submitted.EventDetail)
-	}
-	return detail.Output
-}
-
 var (
 	aStopReason = regexp.MustCompile(`Stop Reason ([A-Z_]+)`)
 	anInstant   = regexp.MustCompile(`"time": "[^"]+"`)

@@ -175,6 +175,7 @@ func TestAcknowledgedSurvivesACrash(t *testing.T) {
 		}
 		before := promised.copy() // what comes later may be lost
 		lost := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: crash % 3 * 50, RNG: random})
+		before.forgetTaken(promised.copy())
 		before.check(t, openOn(t, lost))
 		if t.Failed() {
 			t.Fatalf("that was crash %d", crash)

@@ -338,6 +338,14 @@ func (p *promises) keep(writer int, change func(*waitPromises)) {
 	change(p.waits[writer])
 }
 
+// forgetTaken takes out what was promised until after the crash began, when the
+// writer may have taken it back already: that somebody waits.
+func (p *promises) forgetTaken(after *promises) {
+	for writer, waits := range p.waits {
+		maps.DeleteFunc(waits.waiters, func(handle string, waited bool) bool { return waited && !after.waits[writer].waiters[handle] })
+	}
+}
+
 // checkWaits: who waits, waits, and its poll is known; who was released does not;
 // and the end that was seen is there, or a later one. An outcome is listed until
 // it was delivered.

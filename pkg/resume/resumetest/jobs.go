@@ -34,6 +34,7 @@ var orderings = map[string]func(*desk){
 	"the event for an older run was parked":                        parkedOlderRun,
 	"the event in the same second as the start":                    eventInSameSecond,
 	"the event for an older run in the same second as the start":   olderRunInSameSecond,
+	"the event without a reason: the service is asked":             eventWithoutReason,
 	"the event never: a poll finds the end":                        eventNever,
 	"the event never, for a task: a poll finds the end":            eventNeverForTask,
 	"a job that failed":                                            jobFailed,

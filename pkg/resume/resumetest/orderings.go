@@ -151,6 +151,23 @@ func olderRunInSameSecond(d *desk) {
 	p.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
 }
 
+func eventWithoutReason(d *desk) {
+	silent := func() string { return strings.ReplaceAll(d.cloud.dmsEvent(), " Stop Reason NORMAL", "") }
+	p := d.party(1)
+	p.start("dms-task", dmsJob)
+	d.cloud.end(dmsTask, "NORMAL", false)
+	d.observe(silent())
+	p.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
+
+	p = d.party(2)
+	d.cloud.onStart = func(string) {
+		d.cloud.end(dmsTask, "NORMAL", false)
+		d.observe(silent())
+	}
+	p.start("dms-task", dmsJob)
+	p.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
+}
+
 func eventNever(d *desk) {
 	p := d.party(1)
 	p.start("batch-job", batch)
