@@ -2,8 +2,11 @@ package stack_test
 
 import (
 	"crypto/rand"
+	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +18,7 @@ import (
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
+	"github.com/waitless/waitless/pkg/jobs"
 )
 
 // soon asks until there is an answer.
@@ -44,17 +48,20 @@ type replication struct {
 
 func newReplication(t *testing.T) replication {
 	t.Helper()
-	r := replication{client: databasemigrationservice.NewFromConfig(emulator.DMS(t))}
-	made, err := r.client.CreateReplicationTask(t.Context(), &databasemigrationservice.CreateReplicationTaskInput{
-		ReplicationTaskIdentifier: aws.String("copy-" + strings.ToLower(rand.Text()[:10])), MigrationType: types.MigrationTypeValueFullLoad,
+	return makeReplication(t, databasemigrationservice.NewFromConfig(emulator.DMS(t)), "copy-"+strings.ToLower(rand.Text()[:10]))
+}
+
+func makeReplication(t *testing.T, client *databasemigrationservice.Client, name string) replication {
+	t.Helper()
+	made, err := client.CreateReplicationTask(t.Context(), &databasemigrationservice.CreateReplicationTaskInput{
+		ReplicationTaskIdentifier: &name, MigrationType: types.MigrationTypeValueFullLoad,
 		TableMappings: aws.String("{}"), ReplicationInstanceArn: aws.String("arn:aws:dms:rep"),
 		SourceEndpointArn: aws.String("arn:aws:dms:source"), TargetEndpointArn: aws.String("arn:aws:dms:target"),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.arn = *made.ReplicationTask.ReplicationTaskArn
-	return r
+	return replication{client, *made.ReplicationTask.ReplicationTaskArn}
 }
 
 // awaitStart waits for somebody to start the task.
@@ -142,4 +149,64 @@ func (s stack) queueARN(t *testing.T, id string) string {
 		t.Fatal(fmt.Errorf("%s: %w", id, err))
 	}
 	return found.Attributes["QueueArn"]
+}
+
+// aReplication is a replication task that a flow names.
+var aReplication = regexp.MustCompile(`arn:aws:dms:us-east-1:[0-9]{12}:task:[A-Z]+`)
+
+// replicating: two flows of one task would be in each other's way.
+var replicating sync.Mutex
+
+// playReplication makes the replication task that a flow in events/ names, if it
+// names one. It is the flow's until the answer is called.
+func (s stack) playReplication(t *testing.T, folder string) (done func()) {
+	t.Helper()
+	arn := aReplication.FindString(string(read(t, folder, "flow.yaml")))
+	if arn == "" {
+		return func() {}
+	}
+	replicating.Lock()
+	client := databasemigrationservice.NewFromConfig(emulator.DMS(t))
+	_, _ = client.DeleteReplicationTask(t.Context(), &databasemigrationservice.DeleteReplicationTaskInput{ReplicationTaskArn: &arn}) // of the flow before
+	if made := makeReplication(t, client, arn[strings.LastIndex(arn, ":")+1:]); made.arn != arn {
+		t.Errorf("the task is %s, want %s", made.arn, arn)
+	}
+	return replicating.Unlock
+}
+
+// startedJob is the job that an execution started.
+func (s stack) startedJob(t *testing.T, execution string) jobs.StartAnswer {
+	t.Helper()
+	return soon(t, "the job", func() (started jobs.StartAnswer, ok bool) {
+		for line := range strings.Lines(s.do(t, "history", execution, "--json").stdout) {
+			var e event
+			if err := json.Unmarshal([]byte(line), &e); err != nil {
+				t.Fatal(err)
+			}
+			if e.Type == "TaskSubmitted" {
+				return answerIn(t, e), true
+			}
+		}
+		return started, false
+	})
+}
+
+var (
+	aStopReason = regexp.MustCompile(`Stop Reason ([A-Z_]+)`)
+	anInstant   = regexp.MustCompile(`"time": "[^"]+"`)
+)
+
+// playEvent has a job event of a folder come for a job. What it tells is so by
+// then. Those that are no end are none of the stack's.
+func (s stack) playEvent(t *testing.T, event string, job jobs.StartAnswer) {
+	t.Helper()
+	event = strings.NewReplacer("{job_id}", job.ID, "{job_key}", job.Key).Replace(event)
+	event = anInstant.ReplaceAllString(event, `"time": "`+time.Now().UTC().Format(time.RFC3339)+`"`)
+	if len(s.rulesFor(t, event)) == 0 {
+		return
+	}
+	if reason := aStopReason.FindStringSubmatch(event); reason != nil {
+		replication{databasemigrationservice.NewFromConfig(emulator.DMS(t)), job.Key}.stop(t, reason[1])
+	}
+	s.tell(t, event)
 }

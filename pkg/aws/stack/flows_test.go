@@ -83,7 +83,6 @@ func TestAFlowWaitsForAReplication(t *testing.T) {
 func TestAFlowWaitsForACallback(t *testing.T) {
 	t.Parallel()
 	s := standard.get(t)
-	defer dump(t)
 	person := newReviewer(t)
 	s.newFunction(t, "hand", filepath.Join("testdata", "jobs", "hand.mjs"))
 	input := map[string]string{"reviewer": person.server.URL}
@@ -99,7 +98,6 @@ func TestAFlowWaitsForACallback(t *testing.T) {
 func TestAFlowWaitsForATranscription(t *testing.T) {
 	t.Parallel()
 	s := standard.get(t)
-	t.Cleanup(func() { dump(t) })
 	bucket := s.name + "-recordings"
 	putObject(t, bucket, "call.wav")
 	recording := "s3://" + bucket + "/call.wav"

@@ -76,7 +76,7 @@ func TestAJobEventResumesAStep(t *testing.T) {
 	if started.Kind != "batch-job" || started.ID == "" || !strings.HasSuffix(started.Key, ":job/"+started.ID) {
 		t.Fatalf("started %+v", started)
 	}
-	event := fmt.Sprintf(`{"version":"0","id":"e-1","detail-type":"Batch Job State Change","source":"aws.batch","emulator.Account":%q,"time":%q,"region":%q,`+
+	event := fmt.Sprintf(`{"version":"0","id":"e-1","detail-type":"Batch Job State Change","source":"aws.batch","account":%q,"time":%q,"region":%q,`+
 		`"resources":[%q],"detail":{"jobArn":%q,"jobId":%q,"jobName":"n","status":"FAILED","statusReason":"Essential container exited"}}`,
 		emulator.Account, time.Now().UTC().Format(time.RFC3339), emulator.Region, started.Key, started.Key, started.ID)
 	if err := queue.Send(t.Context(), sqs.NewFromConfig(emulator.Config(t)), s.resources["JobQueue"], event, 0); err != nil {

@@ -298,7 +298,7 @@ func (s stack) do(t *testing.T, args ...string) result {
 // command is the command on the stack. It is killed should it not end.
 func (s stack) command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 1*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, program(), args...)
 	cmd.Dir = root

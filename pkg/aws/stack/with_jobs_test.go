@@ -48,10 +48,13 @@ func withJobs(ctx context.Context, config aws.Config, name string) (parameters [
 func newJobPolicy(ctx context.Context, config aws.Config, name string) (arn string, err error) {
 	var statements []jobs.Statement
 	for _, kind := range jobs.Kinds() {
-		statements = append(statements, kind.Statements(emulator.Account, emulator.Region)...)
+		for _, statement := range kind.Statements(emulator.Account, emulator.Region) {
+			if kind.Service != "sfn" {
+				statement.Resource = []string{"*"} // the emulator knows no resources of the other services
+			}
+			statements = append(statements, statement)
+		}
 	}
-	// The emulator knows no resources of Batch and Transcribe.
-	statements = append(statements, jobs.Statement{Effect: "Allow", Action: []string{"batch:SubmitJob", "transcribe:GetTranscriptionJob"}, Resource: []string{"*"}})
 	document, err := json.Marshal(map[string]any{"Version": "2012-10-17", "Statement": statements})
 	if err != nil {
 		return "", err
