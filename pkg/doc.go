@@ -209,4 +209,26 @@
 //
 // Reason: the test alone decides which process dies where, so nothing is deployed between two kills. It knows what else a process
 // worked on, so calls are counted against the kills that an execution has seen.
+//
+// # 20. Who stands behind an action on one machine?
+//
+// Options: AWS, with the user's credentials; a service that is played; nobody, until a flag says which.
+//
+// Choice: nobody. --task ACTION=simulated or =aws says it for each action.
+//
+// Reason: a flow that is tried out must not start a job that costs money because credentials happen to be there, and one that is
+// meant for AWS must not succeed without having been there. What is played answers as the service does, through the same table
+// of kinds, so reading its answers is tested as well. It keeps nothing on disk: after a restart the job began when the store
+// says so and takes the default delay.
+//
+// # 21. Who may reach "waitless dev"?
+//
+// Options: a key for every request; whoever reaches the port; for what asks for no token or signature only this machine.
+//
+// Choice: the last. The management API and job events are served if the port is on a loopback address, to requests that name that
+// address, and none that a browser sends for a page from elsewhere. Callback URLs and the API of 2019-03-15 are for everybody.
+//
+// Reason: a key would be one more thing to hand around on the machine of one person. A web page that the same person looks at is
+// somebody else, yet a browser would carry its requests to 127.0.0.1, also under a name that the page's owner made for it. Where
+// several people share a machine they share the port; the socket in the store's folder is for its owner alone.
 package pkg

@@ -21,6 +21,7 @@ import (
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // defaultListen is where `waitless dev` listens when nobody says otherwise.
@@ -40,8 +41,9 @@ func (c Command) devCommand() *cobra.Command {
 		Short: "Work on a store, and listen to those who resume what waits in it",
 		Long: "Work on the executions of a store until Ctrl-C. Over HTTP it serves the management API (--endpoint of the\n" +
 			"other commands), callback URLs, job events (POST " + eventPath + ", as EventBridge delivers them), and with\n" +
-			"--fnf-keys ReportTaskSucceeded and ReportTaskFailed of the API of 2019-03-15. What has neither a token nor a\n" +
-			"signature is served to this machine alone: not to browsers' pages, and only if --listen is a loopback address.\n\n" +
+			"--fnf-keys ReportTaskSucceeded and ReportTaskFailed of the API of 2019-03-15. What asks for neither a token nor\n" +
+			"a signature is for everybody on this machine, but not for pages in a browser, and served only if --listen is a\n" +
+			"loopback address.\n\n" +
 			"Flows are started by `waitless start`. What waits when dev ends goes on with the next one.\n\n" +
 			"In the environment: " + callbackVariable + ", " + fnfVariable + `, {"id":"secret"} as --fnf-keys, and ` + secretVariable + ",\n" +
 			"which callbacks of a step with signed: true are signed with (whsec_..., Standard Webhooks).",
@@ -97,7 +99,11 @@ func (c Command) dev(ctx context.Context, o devOptions) (err error) {
 			err = storeError("close store "+o.store, closeErr)
 		}
 	}()
-	if err := s.listen(ctx); err != nil {
+	err = s.listen(ctx)
+	if s.listener != nil {
+		defer func() { _ = s.listener.Close() }() // a second time, when it was served
+	}
+	if err != nil {
 		return err
 	}
 	return s.serve(ctx, store, tasks)
@@ -152,12 +158,19 @@ func devTasks(definitions []string) (*local.Tasks, error) {
 	}
 	tasks, err := local.NewTasks(&local.Clock{}, byName)
 	if err != nil {
-		return nil, unusableTasks("dev", err)
+		return nil, unusableTasks("dev", err, byName)
 	}
 	return tasks, nil
 }
 
+// listen finds out where callbacks arrive, which is here unless somebody says
+// otherwise.
 func (s *server) listen(ctx context.Context) (err error) {
+	if base := cmp.Or(s.options.base, s.command.Getenv(callbackVariable)); base != "" {
+		if s.base, err = checkBase("dev", base); err != nil {
+			return err
+		}
+	}
 	if s.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", s.options.listen); err != nil {
 		var failed *net.OpError
 		if errors.As(err, &failed) {
@@ -165,43 +178,43 @@ func (s *server) listen(ctx context.Context) (err error) {
 		}
 		return usageError("dev", "listen at "+s.options.listen+": "+err.Error(), "--listen 127.0.0.1:0, which takes a port that is free")
 	}
-	s.base = cmp.Or(s.options.base, s.command.Getenv(callbackVariable))
-	if s.base == "" {
+	switch {
+	case s.base != "":
+	case s.address().IP.IsUnspecified():
+		return usageError("dev", "nobody says by which name others reach this machine", "--base http://NAME:PORT")
+	default:
 		s.base = s.url()
-		return nil
 	}
-	s.base, err = checkBase("dev", s.base)
-	return errors.Join(err, closedAfter(err, s.listener))
+	return nil
 }
 
-// closedAfter closes a listener that an error makes useless.
-func closedAfter(err error, listener net.Listener) error {
-	if err == nil {
-		return nil
-	}
-	return listener.Close()
+// address is that of a listener for TCP.
+func (s *server) address() *net.TCPAddr {
+	address, _ := s.listener.Addr().(*net.TCPAddr)
+	return address
 }
 
 func (s *server) url() string { return "http://" + s.listener.Addr().String() }
 
 // private: nobody but this machine reaches the listener.
-func (s *server) private() bool {
-	address, ok := s.listener.Addr().(*net.TCPAddr)
-	return ok && address.IP.IsLoopback()
-}
+func (s *server) private() bool { return s.address().IP.IsLoopback() }
 
 // serve works on the store until ctx ends.
 func (s *server) serve(ctx context.Context, store *disk.Store, tasks *local.Tasks) error {
 	config, err := s.command.configOf(ctx, "dev", tasks)
 	if err != nil {
-		return errors.Join(err, s.listener.Close())
+		return err
 	}
 	config.Store, config.Keys, config.Clock, config.CallbackBase = store, store.Keys(), &local.Clock{}, s.base
+	config.Warn = func(err error) { s.log.Warn("job", "error", token.MaskAll(err.Error())) }
 	system := local.New(config)
+	if err := system.TakeOver(ctx); err != nil { // before anybody tells of a job that it is to know
+		return storeError("take over store "+s.options.store, err)
+	}
 	own := storeHandler(system, store, s.log)
 	endSocket, err := serveSocket(ctx, s.options.store, own)
 	if err != nil {
-		return errors.Join(storeError("serve store "+s.options.store, err), s.listener.Close())
+		return storeError("serve store "+s.options.store, err)
 	}
 	endHTTP := serveListener(ctx, s.listener, s.handler(system, own))
 	err = s.announce()
@@ -268,7 +281,7 @@ func (s *server) announce() error {
 		report.API, report.JobEvents = s.url(), s.url()+eventPath
 	}
 	if len(s.keys) > 0 {
-		report.Fnf = s.url() + "/"
+		report.Fnf = s.base + "/"
 	}
 	if s.options.json {
 		return s.command.printJSON(report)

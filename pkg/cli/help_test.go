@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bytes"
+	"context"
 	"os"
 	"strings"
 	"testing"
@@ -25,6 +27,13 @@ func TestHelp(t *testing.T) {
 		"flows-show":   {"flows", "show", "--help"},
 		"flows-delete": {"flows", "delete", "--help"},
 		"start":        {"start", "--help"},
+		"dev":          {"dev", "--help"},
+		"jobs":         {"jobs", "--help"},
+		"jobs-list":    {"jobs", "list", "--help"},
+		"jobs-iam":     {"jobs", "iam", "--help"},
+		"job-events":   {"job-events", "send", "--help"},
+		"tokens-url":   {"tokens", "url", "--help"},
+		"revoke":       {"tokens", "revoke", "--help"},
 		"help-help":    {"help", "--help"},
 		"json":         {"help", "json"},
 		"unknown":      {"help", "valdate"},
@@ -67,7 +76,8 @@ func testExamples(t *testing.T, cmd *cobra.Command) {
 	env := map[string]string{"WAITLESS_NOW": start, "WAITLESS_STORE": t.TempDir() + "/store"}
 	text := exampleStore(t, env)
 	for example := range strings.Lines(cmd.Example) {
-		words, err := shellwords.Parse(strings.NewReplacer("flow.yaml", pollingFlow, "TOKEN", text).Replace(example))
+		words, err := shellwords.Parse(strings.NewReplacer(
+			"flow.yaml", pollingFlow, "TOKEN", text, "event.json", "testdata/events/another-service.json").Replace(example))
 		if err != nil || words[0] != "waitless" {
 			t.Fatalf("%q begins with something else than waitless (%v)", example, err)
 		}
@@ -79,9 +89,30 @@ func testExamples(t *testing.T, cmd *cobra.Command) {
 		if strings.Contains(example, "start ") {
 			words = append(words, "--name", "another") // order-7 is there already
 		}
+		if strings.Contains(example, " dev ") {
+			testDevExample(t, env, words[1:])
+			continue
+		}
 		if got := doWith(t, "", env, words[1:]...); got.exit != want {
 			t.Errorf("%q: exit %d, want %d: %s", example, got.exit, want, got.stderr)
 		}
+	}
+}
+
+// testDevExample ends dev once it listens.
+func testDevExample(t *testing.T, env map[string]string, args []string) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	stdout := writerFunc(func(p []byte) (int, error) {
+		stop()
+		return len(p), nil
+	})
+	var stderr bytes.Buffer
+	args = append(args, "--listen", "127.0.0.1:0")
+	c := Command{Args: args, Stdin: strings.NewReader(""), Stdout: stdout, Stderr: &stderr, Getenv: environment(t, env)}
+	if exit := c.Run(ctx); exit != ExitInterrupted {
+		t.Errorf("%q: exit %d, want %d: %s", args, exit, ExitInterrupted, stderr.String())
 	}
 }
 

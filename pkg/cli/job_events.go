@@ -16,6 +16,7 @@ import (
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 func (c Command) jobEventsCommand() *cobra.Command {
@@ -127,11 +128,12 @@ func eventError(what string, err error) error {
 	}
 	switch refused.Status {
 	case http.StatusNotFound, http.StatusUnauthorized, http.StatusForbidden:
-		return usageError(what, "the API takes no job events: on AWS the services send their own to the event bus", "waitless dev, and --endpoint http://"+defaultListen)
+		const why = "the API takes no job events: on AWS the services send their own to the event bus"
+		return usageError(what, why, "waitless dev, and --endpoint "+defaultBase)
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
 		return usageError(what, refused.Message, "waitless job-events send event.json")
 	}
-	return &failure{exit: ExitInternal, what: what, why: refused.Message, try: "the same again: nothing of it is lost, and nothing is done twice"}
+	return &failure{exit: ExitInternal, what: what, why: refused.Message, try: "the same again, while waitless run or waitless dev works on the store"}
 }
 
 // maxEvent is the largest job event: EventBridge's limit of one.
@@ -173,6 +175,6 @@ func takeEvent(w http.ResponseWriter, r *http.Request, observe observer, log *sl
 	case errors.As(err, &service):
 		return http.StatusBadGateway, eventRefusal{"Internal", "the service that was to confirm it answered " + service.Error()}
 	}
-	log.ErrorContext(r.Context(), "job event failed", "error", err)
+	log.ErrorContext(r.Context(), "job event failed", "error", token.MaskAll(err.Error()))
 	return http.StatusInternalServerError, eventRefusal{"Internal", "something inside failed; see the log"}
 }

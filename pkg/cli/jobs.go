@@ -47,7 +47,7 @@ func (c Command) jobsListCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the kinds of jobs",
-		Long:    "List the kinds of jobs, what starts one, where its events come from, and what keeps a repeated start from being a second job.",
+		Long:    "List the kinds of jobs, what starts one, where its events come from, and what a repeated start comes to.",
 		Example: "  waitless jobs list", Args: arguments(0, 0),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object (see: waitless help json)")
@@ -61,11 +61,26 @@ func (c Command) jobsListCommand() *cobra.Command {
 		}
 		return c.table(func(w *tabwriter.Writer) {
 			for _, k := range kinds {
-				_, _ = fmt.Fprintf(w, "%s\t%s\t%s\tstarted once by: %s\n", k.Kind, orDash(k.Action), orDash(k.Source), k.Once)
+				_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", k.Kind, orDash(k.Action), orDash(k.Source), orDash(k.again()))
 			}
 		})
 	}
 	return cmd
+}
+
+// startedAgain says what a repeated start comes to.
+var startedAgain = map[jobs.Once]string{
+	jobs.OnceNot:    "a repeated start is a second job",
+	jobs.OnceByName: "a repeated start is known by its name",
+	jobs.OnceBusy:   "a repeated start is refused while it runs",
+}
+
+// again is what a repeated start comes to, nothing where no service starts one.
+func (k jobKind) again() string {
+	if k.Action == "" {
+		return ""
+	}
+	return startedAgain[jobs.Once(k.Once)]
 }
 
 func orDash(text string) string {

@@ -209,7 +209,10 @@ func resolveTasks(what string, file flowFile, clock *local.Clock, definitions []
 	}
 	tasks, err := local.NewTasks(clock, byName)
 	if err != nil {
-		return nil, unusableTasks(what, err)
+		return nil, unusableTasks(what, err, byName)
+	}
+	if tasks.NeedAWS() && clock.IsVirtual() {
+		return nil, usageError(what, "jobs on AWS take real time, which --skip-time does not wait for", "--task ACTION=simulated, or leave out --skip-time")
 	}
 	if missing := unknownFunctions(what, file, tasks.Resolve(file.flow)); missing != nil {
 		return nil, missing
@@ -278,12 +281,18 @@ func listed(names []string) string {
 
 // unusableTasks is the error for definitions that local refuses, each of which
 // is a line.
-func unusableTasks(what string, err error) error {
+func unusableTasks(what string, err error, definitions map[string]string) error {
+	try := tryTask
+	for name := range definitions {
+		if _, isAction := jobs.ForAction(name); isAction {
+			try = "--task " + name + "=simulated"
+		}
+	}
 	var several interface{ Unwrap() []error }
 	if !errors.As(err, &several) || len(several.Unwrap()) == 1 {
-		return usageError(what, err.Error(), tryTask)
+		return usageError(what, err.Error(), try)
 	}
-	f := &failure{exit: ExitUsage, what: what, why: count(len(several.Unwrap()), "task") + " cannot be used", try: tryTask}
+	f := &failure{exit: ExitUsage, what: what, why: count(len(several.Unwrap()), "task") + " cannot be used", try: try}
 	for _, one := range several.Unwrap() {
 		f.lines = append(f.lines, one.Error())
 	}
@@ -393,6 +402,9 @@ func (e *execution) runInStore(ctx context.Context, input expr.Value) (err error
 		return err
 	}
 	config.Store, config.Keys, config.Observer = store, store.Keys(), ended
+	config.Warn = func(err error) {
+		ended.say("job: " + printable(token.MaskAll(err.Error())) + "; it is asked for again")
+	}
 	e.system = local.New(config)
 	serving, stop := context.WithCancel(ctx)
 	defer stop()

@@ -87,6 +87,21 @@ func TestRunRefusesUsage(t *testing.T) {
 		"flag-bool":          polling("--json=yes"),
 		"flag-of-root":       {"--jsn"},
 		"now-broken":         polling("--name", "now"),
+		"action-unknown":     {"run", batchFlow, "--skip-time"},
+		"action-exec":        {"run", batchFlow, "--skip-time", "--task", "batch:SubmitJob=exec:true"},
+		"action-aws-skip":    {"run", batchFlow, "--skip-time", "--task", "batch:SubmitJob=aws"},
+		"action-of-none":     {"run", "testdata/flows/pause.yaml", "--task", "batch:SubmitJob=simulated"},
+		"dev-argument":       {"dev", pollingFlow},
+		"dev-listen":         {"dev", "--listen", "nowhere"},
+		"dev-base":           {"dev", "--listen", "127.0.0.1:0", "--base", "ftp://host"},
+		"dev-everywhere":     {"dev", "--listen", ":0"},
+		"dev-keys":           {"dev", "--fnf-keys", "a-secret"},
+		"dev-keys-none":      {"dev", "--fnf-keys", "{}"},
+		"dev-task":           {"dev", "--task", "batch:SubmitJob"},
+		"iam-unknown":        {"jobs", "iam", "bach-job"},
+		"iam-simulated":      {"jobs", "iam", "simulated"},
+		"iam-missing":        {"jobs", "iam"},
+		"event-missing":      {"job-events", "send"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

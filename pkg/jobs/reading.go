@@ -15,8 +15,8 @@ import (
 //
 // The source is that of the row, or one of the user's own, which is for the rule
 // to let in: AWS takes no event of somebody else whose source begins with "aws.".
-// A sighting of scope [ScopeResource] whose status is [StatusRunning] is a hint
-// that something ended; what the service answers when it is asked decides.
+// A sighting whose status is [StatusRunning] is a hint that something ended; what
+// the service answers when it is asked decides.
 func ReadEvent(event []byte) (Key, Sighting, error) {
 	document, err := decode(event)
 	if err != nil {
@@ -40,7 +40,7 @@ func (k Kind) hears(source, detailType string) bool {
 func (k Kind) readEvent(document any) (Key, Sighting, error) {
 	places := k.row.event
 	word, ok := k.row.finalWord(places.status.text(document))
-	if !ok || k.row.leavesOutput(document, word) {
+	if !ok {
 		return Key{}, Sighting{}, ErrNoEnd
 	}
 	id := places.id.text(document)
@@ -58,8 +58,10 @@ func (k Kind) readEvent(document any) (Key, Sighting, error) {
 	case at.IsZero():
 		return Key{}, Sighting{}, k.eventError(places.at, places.at.text(document), "an instant such as 2026-01-02T03:04:05Z")
 	}
-	seen := Sighting{At: at, Word: word}
-	k.conclude(&seen, key, id, told{document, true})
+	seen := Sighting{At: at, Word: word, Status: StatusRunning}
+	if !k.row.leavesOutput(document, word) {
+		k.conclude(&seen, key, id, told{document, true})
+	}
 	return key, seen, nil
 }
 
@@ -88,7 +90,7 @@ func (r *row) finalWord(status string) (word string, ok bool) {
 }
 
 // leavesOutput says that the event of a success left out an output that is too
-// large for events. The next reconcile poll finds the end with its output.
+// large for events, so that it is a hint only.
 func (r *row) leavesOutput(document any, word string) bool {
 	i := slices.IndexFunc(r.output, func(f field) bool { return f.name == r.jsonText })
 	return i >= 0 && slices.Contains(r.success, word) && r.output[i].event.in(document) == nil

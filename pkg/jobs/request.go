@@ -14,7 +14,8 @@ import (
 
 // StartRequest is what StartJob is asked for: {"kind","params"} and at most one
 // of "taskToken" (Step Functions), "callbackId" (a Lambda durable function) and
-// "token" (a step of a flow), with "timeoutSeconds" for the first two.
+// "token" (a step of a flow), with "timeoutSeconds" for the first two, or else
+// "idempotencyKey".
 type StartRequest struct {
 	// Kind is "simulated" when the request names none. Where nobody waits for a
 	// simulated job, Params are the whole request, untouched: the tutorial's
@@ -25,6 +26,9 @@ type StartRequest struct {
 	CallbackID     string
 	Token          string
 	TimeoutSeconds int64
+	// IdempotencyKey is the same text for the same start, where nobody waits: a
+	// token is one itself.
+	IdempotencyKey string
 }
 
 // StatusRequest is what GetJobStatus is asked: {"job_id","kind"}. Of kind
@@ -86,6 +90,9 @@ const (
 	maxToken      = 80
 )
 
+// maxKey is the longest idempotencyKey, in bytes.
+const maxKey = 128
+
 // ParseStart reads what StartJob is asked for. The error is a [*RequestError].
 func ParseStart(input []byte) (StartRequest, error) {
 	members, kind, err := readKind(input)
@@ -95,7 +102,7 @@ func ParseStart(input []byte) (StartRequest, error) {
 	if kind == KindSimulated && !waits(members) {
 		return StartRequest{Kind: kind, Params: input}, nil
 	}
-	if err := onlyMembers(members, kind, "callbackId", "kind", "params", "taskToken", "timeoutSeconds", "token"); err != nil {
+	if err := onlyMembers(members, kind, "callbackId", "idempotencyKey", "kind", "params", "taskToken", "timeoutSeconds", "token"); err != nil {
 		return StartRequest{}, err
 	}
 	request := StartRequest{Kind: kind, Params: json.RawMessage("{}")}
@@ -109,6 +116,9 @@ func ParseStart(input []byte) (StartRequest, error) {
 		return StartRequest{}, err
 	}
 	if err := request.readTimeout(members["timeoutSeconds"]); err != nil {
+		return StartRequest{}, err
+	}
+	if err := request.readKey(members["idempotencyKey"]); err != nil {
 		return StartRequest{}, err
 	}
 	return request, request.checkCallback()
@@ -219,6 +229,19 @@ func (r *StartRequest) readTimeout(raw json.RawMessage) error {
 		return invalid("timeoutSeconds is %d without taskToken or callbackId: it is the time limit of such a wait; a step of a flow has its own", seconds)
 	}
 	r.TimeoutSeconds = seconds
+	return nil
+}
+
+func (r *StartRequest) readKey(raw json.RawMessage) error {
+	if raw == nil || string(raw) == "null" {
+		return nil
+	}
+	if raw[0] != '"' || json.Unmarshal(raw, &r.IdempotencyKey) != nil || r.IdempotencyKey == "" || len(r.IdempotencyKey) > maxKey {
+		return invalid("idempotencyKey is %s: want a text of 1 to %d bytes", found(raw), maxKey)
+	}
+	if r.TaskToken != "" || r.CallbackID != "" || r.Token != "" {
+		return invalid("the request has idempotencyKey and a token: want one of them, for a token names the same start, too")
+	}
 	return nil
 }
 

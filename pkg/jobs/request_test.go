@@ -26,6 +26,7 @@ func TestParseStart(t *testing.T) {
 			`{"kind":"dms-task","taskToken":"` + strings.Repeat("é", 2048) + `","token":null,"timeoutSeconds":null}`,
 			StartRequest{Kind: "dms-task", Params: none, TaskToken: strings.Repeat("é", 2048)},
 		},
+		{`{"kind":"batch-job","params":{"jobName":"n"},"idempotencyKey":"k"}`, StartRequest{Kind: "batch-job", Params: params, IdempotencyKey: "k"}},
 		{`{"kind":"callback","callbackId":"c"}`, StartRequest{Kind: "callback", Params: none, CallbackID: "c"}},
 		{`{"kind":"callback","token":"t","params":{}}`, StartRequest{Kind: "callback", Params: none, Token: "t"}},
 		{`{"kind":"simulated","token":"t","params":{"jobName":"n"}}`, StartRequest{Kind: "simulated", Params: params, Token: "t"}},
@@ -65,10 +66,10 @@ func TestParseStartRefuses(t *testing.T) {
 	tests := []struct{ input, want string }{
 		{`{"kind":"no-such"}`, `kind is string "no-such": ` + kinds},
 		{`{"kind":5}`, `kind is number 5: ` + kinds},
-		{`{"kind":"dms-task","b":1,"a":2}`, `a request of kind dms-task has "a", "b": want callbackId, kind, params, taskToken, timeoutSeconds, token`},
+		{`{"kind":"dms-task","b":1,"a":2}`, `a request of kind dms-task has "a", "b": want callbackId, idempotencyKey, kind, params, taskToken, timeoutSeconds, token`},
 		{
 			`{"kind":"dms-task","tasktoken":"` + secret + `"}`,
-			`a request of kind dms-task has "tasktoken": want callbackId, kind, params, taskToken, timeoutSeconds, token`,
+			`a request of kind dms-task has "tasktoken": want callbackId, idempotencyKey, kind, params, taskToken, timeoutSeconds, token`,
 		},
 		{`{"kind":"dms-task","params":[1]}`, `params is array [1]: want an object`},
 		{`{"kind":"dms-task","taskToken":["` + secret + `"]}`, `taskToken is array: want a text of 1 to 2048 characters`},
@@ -87,6 +88,12 @@ func TestParseStartRefuses(t *testing.T) {
 		{
 			`{"kind":"dms-task","token":"` + secret + `","timeoutSeconds":9}`,
 			`timeoutSeconds is 9 without taskToken or callbackId: it is the time limit of such a wait; a step of a flow has its own`,
+		},
+		{`{"kind":"dms-task","idempotencyKey":7}`, `idempotencyKey is number 7: want a text of 1 to 128 bytes`},
+		{`{"kind":"dms-task","idempotencyKey":""}`, `idempotencyKey is string "": want a text of 1 to 128 bytes`},
+		{
+			`{"kind":"dms-task","idempotencyKey":"k","token":"` + secret + `"}`,
+			`the request has idempotencyKey and a token: want one of them, for a token names the same start, too`,
 		},
 		{`{"kind":"callback"}`, `a request of kind callback has no token: want one of callbackId, taskToken, token`},
 		{`{"kind":"callback","token":"` + secret + `","params":{"a":1}}`, `params is object {"a":1}: want none, for a callback starts nothing`},

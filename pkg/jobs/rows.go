@@ -1,6 +1,9 @@
 package jobs
 
-import "regexp"
+import (
+	"regexp"
+	"time"
+)
 
 // rows is the table, in the order of names.
 var rows = []Kind{
@@ -56,6 +59,8 @@ var rows = []Kind{
 				reason: "ReplicationTasks[0].StopReason",
 				began:  []path{"ReplicationTasks[0].ReplicationTaskStartDate", "ReplicationTasks[0].ReplicationTaskStats.StartDate"},
 			},
+			// A task takes longer than that to start, so two of its runs do not begin within it.
+			drift: 30 * time.Second,
 			// eventId (DMS-EVENT-0079) is left out of newer events, so eventType decides.
 			words:   map[string]string{"REPLICATION_TASK_STOPPED": "stopped", "REPLICATION_TASK_FAILED": "failed"},
 			success: []string{"stopped"}, failure: []string{"failed"},
@@ -163,9 +168,10 @@ type row struct {
 	words                     map[string]string
 	success, failure, stopped []string
 	stop                      *stopReasons
-	causes                    []field // what the cause of a failure consists of
-	output                    []field // what a success has beside job_id, job_key, kind and status
-	jsonText                  string  // the field of the output that is JSON in a text
+	drift                     time.Duration // how far apart two instants may lie that the service tells of one begin
+	causes                    []field       // what the cause of a failure consists of
+	output                    []field       // what a success has beside job_id, job_key, kind and status
+	jsonText                  string        // the field of the output that is JSON in a text
 
 	idForm    *regexp.Regexp
 	idMeans   string

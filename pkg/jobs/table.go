@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -114,11 +115,15 @@ const (
 // tell whole seconds, and clocks differ.
 const slack = 2 * time.Second
 
+// stale is how long before its start a run that the answer to the start names is
+// an earlier one, which the service had not forgotten yet.
+const stale = time.Minute
+
 // Judge compares a description with the run that somebody waits for. Where the
 // service names runs, the name decides; else, when the described run began.
 func (k Kind) Judge(run Run, described Sighting) Verdict {
 	if k.Scope == ScopeResource {
-		switch order := compare(run, described); {
+		switch order := k.compare(run, described); {
 		case order < 0:
 			return Waits
 		case order > 0:
@@ -133,12 +138,14 @@ func (k Kind) Judge(run Run, described Sighting) Verdict {
 
 // compare says whether the described run is an earlier one (negative), the one
 // that is waited for, or a later one (positive).
-func compare(run Run, described Sighting) int {
-	if run.Name != "" && run.Name == described.Run {
+func (k Kind) compare(run Run, described Sighting) int {
+	began, err := time.Parse(time.RFC3339, run.Name)
+	named := err == nil && described.Run != "" && run.Since.Sub(began) <= stale
+	switch apart := described.Began.Sub(began); {
+	case named && apart.Abs() <= k.row.drift:
 		return 0
-	}
-	if began, err := time.Parse(time.RFC3339, run.Name); err == nil && described.Run != "" {
-		return described.Began.Compare(began)
+	case named:
+		return cmp.Compare(apart, 0)
 	}
 	told := described.Began
 	if told.IsZero() {

@@ -240,10 +240,13 @@ func TestJudge(t *testing.T) {
 		{"the run ended", Run{name(0), since}, run(0), Ended},
 		{"the run fails", Run{name(0), since}, Sighting{Run: name(0), Began: at(0), Status: StatusFailed}, Ended},
 		{"the run goes on", Run{name(0), since}, Sighting{Run: name(0), Began: at(0), Status: StatusRunning}, Waits},
-		{"a later run ended", Run{name(0), since}, run(1), Superseded},
-		{"a later run goes on", Run{name(0), since}, Sighting{Run: name(1), Began: at(1), Status: StatusRunning}, Superseded},
-		{"an earlier run ended", Run{name(0), since}, run(-1), Waits},
-		{"the name decides, not the clock", Run{name(-60), since}, run(-60), Ended},
+		{"a later run ended", Run{name(0), since}, run(31), Superseded},
+		{"a later run goes on", Run{name(0), since}, Sighting{Run: name(31), Began: at(31), Status: StatusRunning}, Superseded},
+		{"an earlier run ended", Run{name(0), since}, run(-31), Waits},
+		{"the run began a little later than was foreseen", Run{name(0), since}, run(30), Ended},
+		{"the answer to the start told of the earlier run, which is still described", Run{name(-61), since}, run(-61), Waits},
+		{"the answer to the start told of the earlier run", Run{name(-61), since}, run(1), Ended},
+		{"the name decides, not the clock", Run{name(-59), since}, run(-59), Ended},
 		{"no name, long before", Run{"", since}, run(-3), Waits},
 		{"no name, just too early", Run{"", since}, run(-2.001), Waits},
 		{"no name, two seconds before the second", Run{"", since}, run(-2), Ended},
@@ -261,6 +264,10 @@ func TestJudge(t *testing.T) {
 				t.Errorf("got %d, want %d", got, tt.want)
 			}
 		})
+	}
+	// A transcription job has one begin, so a second later there is another one.
+	if got := find(t, "transcribe-job").Judge(Run{name(0), since}, run(1)); got != Superseded {
+		t.Errorf("transcribe-job: got %d, want %d", got, Superseded)
 	}
 	// A key that names one run needs no instant: whatever ended is what is waited for.
 	if got := find(t, "batch-job").Judge(Run{"", since}, Sighting{At: at(-99), Status: StatusSuccess}); got != Ended {

@@ -18,6 +18,9 @@ func NewVirtualClock(start time.Time) *Clock {
 	return &Clock{virtual: true, now: start.UTC().Round(0)}
 }
 
+// IsVirtual reports whether time moves by jumps.
+func (c *Clock) IsVirtual() bool { return c.virtual }
+
 // Now is the present instant, in UTC without a monotonic reading.
 func (c *Clock) Now() time.Time {
 	if !c.virtual {

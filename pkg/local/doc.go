@@ -1,6 +1,7 @@
 // Package local runs flows in one process: a store in memory or on disk, a queue of
 // wakes, a real or a virtual clock, and functions that are built in or are
-// commands of the user. [New] composes them with an engine.
+// commands of the user. [New] composes them with an engine, and with those who
+// start and watch jobs: services of AWS, or some that are played.
 //
 // Its adapters pass the same suites as those on AWS (package enginetest).
 //

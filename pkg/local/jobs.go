@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/jobs"
@@ -24,7 +25,7 @@ func (s *System) newJobs(config Config, p ports) *resume.Jobs {
 	return resume.NewJobs(resume.JobsConfig{
 		Tokens: s.Tokens.Tokens, Outcomes: p.store, Wakes: tokenWakes{p.wakes}, Rendezvous: p.store,
 		Services: services{simulated: s.simulated, aws: config.AWS, provided: s.provided}, Polls: polls{s, p.store},
-		Account: account.ID, Region: account.Region, CallbackBase: config.CallbackBase, Now: s.clock.Now,
+		Account: account.ID, Region: account.Region, CallbackBase: config.CallbackBase, Now: s.clock.Now, Warn: config.Warn,
 	})
 }
 
@@ -144,7 +145,7 @@ func (s *System) pollAgain(ctx context.Context) error {
 		}
 		for _, poll := range page {
 			s.simulated.remember(poll)
-			poll.Number, poll.Due = 1, s.clock.Now()
+			poll.Number, poll.Due = 1, poll.Waiter.Run.Since.Add(resume.FirstPoll)
 			if err := (polls{s, s.store}).Send(ctx, poll); err != nil {
 				return err
 			}
@@ -249,7 +250,12 @@ func (s *simulatedServices) observe(event []byte) {
 }
 
 func (s *simulatedServices) remember(poll resume.Poll) {
+	run := poll.Waiter.Run
+	began, err := time.Parse(time.RFC3339Nano, run.Name) // as the service named it
+	if err != nil {
+		began = run.Since
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.played.Remember(poll.Key, poll.JobID, poll.Waiter.Run.Since)
+	s.played.Remember(poll.Key, poll.JobID, began)
 }

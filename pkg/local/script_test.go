@@ -3,6 +3,7 @@ package local_test
 import (
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/waitless/waitless/pkg/local"
 )
@@ -17,11 +18,18 @@ func TestParseScriptRefuses(t *testing.T) {
 		"no object":         {"answers:\n  - step: a\n    output: [1]\n", "output is an array; allowed: an object"},
 		"neither":           {"answers:\n  - step: a\n", "output is null; allowed: an object"},
 		"what is no YAML":   {"answers: [", "script:"},
+		"nobody's answer":   {"answers:\n  - step: a\n    by: magic\n    output: {}\n", `by is "magic"; allowed: hand, callback`},
+		"no event":          {"events:\n  - step: a\n", "event 1: it has no event"},
+		"an event's step":   {"events:\n  - event: {a: 1}\n", "event 1: it names no step"},
+		"an event's delay":  {"events:\n  - step: a\n    afterSeconds: -1\n    event: {a: 1}\n", "event 1: afterSeconds is -1"},
+		"no event's file":   {"events:\n  - step: a\n    event: none.json\n", "event 1: open none.json"},
+		"a file, no JSON":   {"events:\n  - step: a\n    event: broken.json\n", "event 1: broken.json is no JSON"},
 		"the second answer": {"answers:\n  - step: a\n    output: {}\n  - step: b\n", "answer 2:"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := local.ParseScript([]byte(tt.text), nil); err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+			_, err := local.ParseScript([]byte(tt.text), fstest.MapFS{"broken.json": {Data: []byte("{")}})
+			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("error %v, want one line with %q", err, tt.want)
 			}
 		})

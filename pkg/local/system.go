@@ -51,6 +51,8 @@ type Config struct {
 	// for nobody.
 	AWS     resume.Services
 	Account Account
+	// Warn is told of what went wrong with jobs and is tried again; nil for nobody.
+	Warn func(error)
 	// CallbackBase is where callbacks arrive: "http://127.0.0.1:8787".
 	CallbackBase string
 }

@@ -93,19 +93,19 @@ func (r *run) asked(task *fdl.Task, input expr.Value) expr.Value {
 }
 
 // callInput is what the function is called with. The token of a job is put in
-// here and nowhere else: the flow did not map it, so the log does not hold it.
-func (r *run) callInput(task *fdl.Task, waiting *Waiting) expr.Value {
+// here and nowhere else: the flow did not map it, so the log does not hold it. A
+// job that nobody waits for has the key of its attempt instead.
+func (r *run) callInput(task *fdl.Task, waiting *Waiting, key string) expr.Value {
 	asked := r.lookup.Complete(r.asked(task, waiting.Input))
 	if task.Resource.Kind == "" {
 		return asked
 	}
-	text := expr.Missing()
+	once := expr.Member{Key: "idempotencyKey", Value: expr.String(key)}
 	if task.Pattern == fdl.PatternSync {
-		text = r.ownToken(waiting.Handle)
+		once = expr.Member{Key: "token", Value: r.ownToken(waiting.Handle)}
 	}
 	return expr.Object(
-		expr.Member{Key: "kind", Value: expr.String(task.Resource.Kind)},
-		expr.Member{Key: "params", Value: asked}, expr.Member{Key: "token", Value: text},
+		expr.Member{Key: "kind", Value: expr.String(task.Resource.Kind)}, expr.Member{Key: "params", Value: asked}, once,
 	)
 }
 
@@ -124,8 +124,9 @@ func (r *run) carryOut(step *fdl.Step, task *fdl.Task, waiting *Waiting) Command
 	s := r.state()
 	call := Call{
 		Attempt: waiting.Attempt, Flow: s.Flow, Execution: s.Execution, Step: step.Name,
-		Resource: task.Resource, Input: r.callInput(task, waiting), StepInput: waiting.Input, Limit: task.Timeout,
+		Resource: task.Resource, StepInput: waiting.Input, Limit: task.Timeout,
 	}
+	call.Input = r.callInput(task, waiting, call.Key())
 	switch {
 	case waiting.inQueue(task):
 		return QueueTask{Call: call, Handle: waiting.Handle, Await: task.Pattern == fdl.PatternRequestResponse, AtMostOnce: task.AtMostOnce}

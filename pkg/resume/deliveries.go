@@ -55,6 +55,38 @@ func (d *Deliveries) Deliver(ctx context.Context, handle string, sent time.Time)
 	return time.Time{}, nil
 }
 
+// Beat hands on a heartbeat for the token, unless it is closed.
+func (d *Deliveries) Beat(ctx context.Context, handle string) error {
+	wait, record, err := d.Foreign.ForeignWait(ctx, handle)
+	switch {
+	case errors.Is(err, ErrNoWait):
+		return nil // forged, or long over
+	case err == nil && (!record.Open() || wait.Delivery != ""):
+		return nil
+	case err == nil:
+		err = d.beat(ctx, wait)
+	}
+	if err != nil {
+		return fmt.Errorf("hand on a heartbeat for token %s: %w", token.Mask(handle), err)
+	}
+	return nil
+}
+
+func (d *Deliveries) beat(ctx context.Context, wait ForeignWait) error {
+	theirs, err := d.Keys.Open(wait.Handle, wait.Sealed)
+	if err != nil {
+		return err
+	}
+	delivery, err := d.Recipients.Beat(ctx, wait.Recipient, theirs)
+	switch {
+	case err != nil:
+		return without(err, theirs)
+	case delivery == "":
+		return nil
+	}
+	return d.Foreign.Deliver(ctx, wait.Handle, delivery)
+}
+
 func (d *Deliveries) deliver(ctx context.Context, wait ForeignWait, outcome token.Outcome) error {
 	theirs, err := d.Keys.Open(wait.Handle, wait.Sealed)
 	if err != nil {

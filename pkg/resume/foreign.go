@@ -76,6 +76,10 @@ type Recipients interface {
 	// Deliver hands the outcome to whoever waits with the token, or says that
 	// nobody does any more. After an error it is to be tried again.
 	Deliver(ctx context.Context, recipient Recipient, theirs string, outcome token.Outcome) (Delivery, error)
+
+	// Beat hands on a heartbeat. The answer is empty, or [DeliveryGone] when
+	// nobody waits any more. After an error it is to be tried again.
+	Beat(ctx context.Context, recipient Recipient, theirs string) (Delivery, error)
 }
 
 // ErrNoWait says that a handle is of no foreign wait.

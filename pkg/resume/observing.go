@@ -22,8 +22,9 @@ var ErrNoEvent = errors.New("resume: it is no event of a job")
 // event is to come again, unless it is [jobs.ErrNoEnd], where there is nothing
 // to do, or [ErrNoEvent].
 //
-// An event about a key that names one run decides. Of one that is used again the
-// event says only that something ended; how, and of which run, the service tells.
+// An event about a key that names one run decides, if it says how the run ended.
+// Of one that is used again the event says only that something ended; how, and of
+// which run, the service tells.
 func (j *Jobs) Observe(ctx context.Context, event []byte) error {
 	key, end, err := jobs.ReadEvent(event)
 	switch {
@@ -63,10 +64,10 @@ func (j *Jobs) bring(ctx context.Context, key jobs.Key, end jobs.Sighting, waite
 	return errors.Join(failed...)
 }
 
-// confirm is what is known of the job after an event. A key that is used again
-// is all that a description needs.
+// confirm is what is known of the job after an event. Where the service is to
+// tell, the key is all that a description needs.
 func (j *Jobs) confirm(ctx context.Context, kind jobs.Kind, key jobs.Key, end jobs.Sighting) (jobs.Sighting, error) {
-	if kind.Scope == jobs.ScopeRun {
+	if kind.Scope == jobs.ScopeRun && end.Status != jobs.StatusRunning {
 		return end, nil
 	}
 	return j.describe(ctx, kind, key.Name)

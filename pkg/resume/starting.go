@@ -133,7 +133,7 @@ func (s *start) begin(ctx context.Context) error {
 		return err
 	}
 	answer, err := s.config.Services.Start(ctx, s.kind, params)
-	if refused, ok := errors.AsType[*ServiceError](err); ok && s.kind.Taken(refused.code()) && !s.nobodyWaits() {
+	if refused, ok := errors.AsType[*ServiceError](err); ok && s.kind.Taken(refused.code()) && s.unique() != "" {
 		return s.adopt(ctx, params, refused)
 	}
 	if err != nil {
@@ -181,7 +181,7 @@ func simulatedEnd(key jobs.Key, id string, at time.Time) jobs.Sighting {
 func (s *start) unique() string {
 	switch {
 	case s.nobodyWaits():
-		return ""
+		return s.request.IdempotencyKey
 	case s.recipient == "":
 		return s.handle
 	}
@@ -194,16 +194,19 @@ func (s *start) unique() string {
 const justNow = 5 * time.Minute
 
 // adopt waits for the job that the service says is there already, if it may be
-// that of an earlier call with the same token: it has the name that only this
-// token gives, or its run began just now.
+// that of an earlier call with the same token or key: it has the name that only
+// this one gives, or its run began just now.
 func (s *start) adopt(ctx context.Context, params []byte, refused *ServiceError) (err error) {
 	fail := fmt.Errorf("start a job of kind %s: %w", s.kind.Name, masked(refused))
 	if s.started, err = s.kind.ReadStart(s.config.Account, s.config.Region, params, nil); err != nil {
 		return fail
 	}
 	ours := strings.HasSuffix(s.started.ID, s.unique())
-	if ours && s.kind.Scope == jobs.ScopeRun {
+	if ours && (s.kind.Scope == jobs.ScopeRun || s.nobodyWaits()) {
 		return nil
+	}
+	if s.nobodyWaits() { // whose run it is, only waiters tell
+		return fail
 	}
 	seen, err := s.describe(ctx, s.kind, s.started.ID)
 	if err != nil {

@@ -44,6 +44,17 @@ type Config struct {
 	Limit int
 	// By is what brings the outcomes; empty means [token.ClosedByHand].
 	By token.Closer
+	// Beats carries heartbeats to somebody else's engine; nil where none is
+	// served.
+	Beats Beats
+}
+
+// Beats carries heartbeats of foreign tokens to whoever calls
+// [Deliveries.Beat].
+type Beats interface {
+	// SendBeat delivers the heartbeat at least once. When SendBeat returns nil it
+	// will not be lost.
+	SendBeat(ctx context.Context, handle string, at time.Time) error
 }
 
 // The limits of an output, in bytes.
@@ -149,15 +160,19 @@ func (t *Tokens) Check(text string) (token.ID, error) {
 	return id, err
 }
 
-// Heartbeat keeps the token from being closed for a missed one. The record
-// tells whether it was open still.
+// Heartbeat keeps the token from being closed for a missed one, and one that
+// stands for somebody else's from being closed there. The record tells whether it
+// was open still.
 func (t *Tokens) Heartbeat(ctx context.Context, text string) (token.Record, error) {
 	now := t.config.Now()
-	_, handle, err := t.config.Keys.Verify(text, now)
+	id, handle, err := t.config.Keys.Verify(text, now)
 	if err != nil {
 		return token.Record{}, err
 	}
 	record, err := t.config.Outcomes.Beat(ctx, handle, now)
+	if err == nil && record.Open() && isForeign(id) && t.config.Beats != nil {
+		err = t.config.Beats.SendBeat(ctx, handle, now)
+	}
 	if err != nil {
 		return token.Record{}, fmt.Errorf("send a heartbeat for token %s: %w", token.Mask(text), err)
 	}

@@ -27,6 +27,7 @@ import (
 type StepFunctions interface {
 	SendTaskSuccess(context.Context, *sfn.SendTaskSuccessInput, ...func(*sfn.Options)) (*sfn.SendTaskSuccessOutput, error)
 	SendTaskFailure(context.Context, *sfn.SendTaskFailureInput, ...func(*sfn.Options)) (*sfn.SendTaskFailureOutput, error)
+	SendTaskHeartbeat(context.Context, *sfn.SendTaskHeartbeatInput, ...func(*sfn.Options)) (*sfn.SendTaskHeartbeatOutput, error)
 }
 
 // Durable is the part of a client of Lambda that this package uses.
@@ -37,6 +38,9 @@ type Durable interface {
 	SendDurableExecutionCallbackFailure(
 		context.Context, *lambda.SendDurableExecutionCallbackFailureInput, ...func(*lambda.Options),
 	) (*lambda.SendDurableExecutionCallbackFailureOutput, error)
+	SendDurableExecutionCallbackHeartbeat(
+		context.Context, *lambda.SendDurableExecutionCallbackHeartbeatInput, ...func(*lambda.Options),
+	) (*lambda.SendDurableExecutionCallbackHeartbeatOutput, error)
 }
 
 // Recipients are those that these clients reach. It implements
@@ -66,16 +70,44 @@ func (r *Recipients) Deliver(ctx context.Context, recipient resume.Recipient, th
 	case resume.RecipientDurable:
 		err = r.answerCallback(ctx, theirs, outcome)
 	default:
-		return "", fmt.Errorf("deliver an outcome: this release knows no recipient %q", recipient)
+		return "", unknown(recipient)
 	}
-	refused, answered := errors.AsType[smithy.APIError](err)
 	switch {
 	case err == nil:
 		return resume.DeliverySent, nil
-	case answered && slices.Contains(gone[recipient], refused.ErrorCode()):
+	case isGone(recipient, err):
 		return resume.DeliveryGone, nil
 	}
 	return "", fmt.Errorf("deliver an outcome to %s: %s", recipient, without(theirs, err))
+}
+
+// Beat implements [resume.Recipients]. Its errors never hold the token.
+func (r *Recipients) Beat(ctx context.Context, recipient resume.Recipient, theirs string) (resume.Delivery, error) {
+	var err error
+	switch recipient {
+	case resume.RecipientStepFunctions:
+		_, err = r.StepFunctions.SendTaskHeartbeat(ctx, &sfn.SendTaskHeartbeatInput{TaskToken: &theirs})
+	case resume.RecipientDurable:
+		_, err = r.Durable.SendDurableExecutionCallbackHeartbeat(ctx, &lambda.SendDurableExecutionCallbackHeartbeatInput{CallbackId: &theirs})
+	default:
+		return "", unknown(recipient)
+	}
+	switch {
+	case err == nil:
+		return "", nil
+	case isGone(recipient, err):
+		return resume.DeliveryGone, nil
+	}
+	return "", fmt.Errorf("hand on a heartbeat to %s: %s", recipient, without(theirs, err))
+}
+
+func unknown(recipient resume.Recipient) error {
+	return fmt.Errorf("this release knows no recipient %q", recipient)
+}
+
+func isGone(recipient resume.Recipient, err error) bool {
+	refused, answered := errors.AsType[smithy.APIError](err)
+	return answered && slices.Contains(gone[recipient], refused.ErrorCode())
 }
 
 func (r *Recipients) answerTask(ctx context.Context, theirs string, outcome token.Outcome) error {

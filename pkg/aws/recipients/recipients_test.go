@@ -112,6 +112,27 @@ func TestOutcomesArrive(t *testing.T) {
 	}
 }
 
+func TestHeartbeatsArrive(t *testing.T) {
+	t.Parallel()
+	escaped := strings.NewReplacer("+", "%2B", "/", "%2F", "=", "%3D").Replace(theirs)
+	for recipient, want := range map[resume.Recipient]request{
+		resume.RecipientStepFunctions: {"/", "AWSStepFunctions.SendTaskHeartbeat", `{"taskToken":"` + theirs + `"}`},
+		resume.RecipientDurable:       {"/2025-12-01/durable-execution-callbacks/" + escaped + "/heartbeat", "", ""},
+	} {
+		r, asked := at(t, "")
+		if delivery, err := r.Beat(t.Context(), recipient, theirs); err != nil || delivery != "" {
+			t.Errorf("%s: delivery %q, error %v", recipient, delivery, err)
+		}
+		if got := <-asked; got.path != want.path || got.target != want.target || strings.TrimSpace(got.body) != want.body {
+			t.Errorf("asked %+v, want %+v", got, want)
+		}
+	}
+	r, _ := at(t)
+	if _, err := r.Beat(t.Context(), "nobody", theirs); err == nil || strings.Contains(err.Error(), theirs) {
+		t.Errorf("to nobody: error %v", err)
+	}
+}
+
 func sorted(t *testing.T, text string) string {
 	t.Helper()
 	if strings.HasPrefix(text, "[") {
@@ -142,11 +163,15 @@ func TestWhatRecipientsAnswer(t *testing.T) {
 		},
 	} {
 		for errorType, want := range table {
-			for kind, outcome := range map[string]token.Outcome{"success": token.Success(expr.Object()), "failure": token.Failure("E", "c")} {
+			for kind, outcome := range map[string]token.Outcome{"success": token.Success(expr.Object()), "failure": token.Failure("E", "c"), "heartbeat": {}} {
 				t.Run(string(recipient)+"/"+errorType+"/"+kind, func(t *testing.T) {
 					t.Parallel()
 					r, _ := at(t, errorType)
-					delivery, err := r.Deliver(t.Context(), recipient, theirs, outcome)
+					deliver := func() (resume.Delivery, error) { return r.Deliver(t.Context(), recipient, theirs, outcome) }
+					if kind == "heartbeat" {
+						deliver = func() (resume.Delivery, error) { return r.Beat(t.Context(), recipient, theirs) }
+					}
+					delivery, err := deliver()
 					if delivery != want || (err != nil) != (want == again) {
 						t.Errorf("delivery %q, error %v; want %q", delivery, err, want)
 					}

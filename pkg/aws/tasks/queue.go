@@ -170,6 +170,8 @@ type Receiver struct {
 	// Deliver is [resume.Deliveries.Deliver]; nil where nobody else's engine is
 	// served, whose deliveries then wait for whoever serves it.
 	Deliver func(ctx context.Context, handle string, sent time.Time) (putBack time.Time, err error)
+	// Beat is [resume.Deliveries.Beat], nil as Deliver is.
+	Beat func(ctx context.Context, handle string) error
 }
 
 // Handle handles one batch. What is no task is dropped; a task of a newer
@@ -204,16 +206,19 @@ func (r *Receiver) work(m queue.Message) queue.Work {
 	return queue.Work{Message: m, Do: do, Attrs: attrs(task)}
 }
 
-// deliver hands an outcome to whoever waits for it.
+// deliver hands an outcome, or a heartbeat, to whoever waits.
 func (r *Receiver) deliver(m queue.Message, asked deliveries.Delivery) queue.Work {
 	if err := asked.Check(); err != nil {
 		return queue.Unreadable(m, false, err)
 	}
 	do := func(ctx context.Context) (time.Time, error) {
-		if r.Deliver == nil {
-			return time.Time{}, errors.New("this task runner delivers nothing")
+		switch {
+		case asked.Beat && r.Beat != nil:
+			return time.Time{}, r.Beat(ctx, asked.Handle)
+		case !asked.Beat && r.Deliver != nil:
+			return r.Deliver(ctx, asked.Handle, asked.Sent)
 		}
-		return r.Deliver(ctx, asked.Handle, asked.Sent)
+		return time.Time{}, errors.New("this task runner delivers nothing")
 	}
 	return queue.Work{Message: m, Do: do, Attrs: []slog.Attr{slog.String("delivery", token.Mask(asked.Handle))}}
 }

@@ -270,6 +270,34 @@ func TestADeliveryGoesThroughTheQueue(t *testing.T) {
 	}
 }
 
+func TestAHeartbeatGoesThroughTheQueue(t *testing.T) {
+	t.Parallel()
+	m := &messages{}
+	if err := (&deliveries.Queue{Client: m, URL: "queue"}).SendBeat(t.Context(), aHandle(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	event := events.SQSEvent{Records: []events.SQSMessage{{MessageId: "1", Body: m.bodies[0]}}}
+	var beat, failed string
+	r := receiver(m, &bytes.Buffer{}, nil)
+	r.Deliver = func(context.Context, string, time.Time) (time.Time, error) {
+		t.Error("an outcome is delivered")
+		return time.Time{}, nil
+	}
+	r.Beat = func(_ context.Context, handle string) error {
+		beat = handle
+		if failed == "" {
+			failed = handle
+			return errors.New("throttled")
+		}
+		return nil
+	}
+	for _, kept := range []int{1, 0} {
+		if answer, err := r.Handle(t.Context(), event); err != nil || len(answer.BatchItemFailures) != kept || beat != aHandle() {
+			t.Errorf("answer %+v, error %v, handed on for %q; want %d kept", answer, err, beat, kept)
+		}
+	}
+}
+
 // A delivery that nobody makes here waits for somebody who does; what is none
 // is dropped.
 func TestDeliveriesThatAreNotMade(t *testing.T) {

@@ -139,12 +139,14 @@ var jobCases = []ruleCase{
 		b.advance(b.end(token.ClosedByEvent))
 		b.wantHistory("Scheduled Started Submitted Succeeded ExecutionSucceeded")
 	}},
-	{"a job without sync has no token", func(b *bench) {
+	{"a job without sync has no token, and the key of its attempt", func(b *bench) {
 		b.answer("StartJob", started)
 		b.advance(b.begin(flowHead + jobText()))
 		b.wantTrace("read", "call StartJob", "write 1")
-		if input := b.inputs["StartJob"].JSON(); input != `{"kind":"batch-job","params":{}}` {
-			b.t.Errorf("it is called with %s", input)
+		input := b.inputs["StartJob"]
+		if want := `{"idempotencyKey":"` + input.Get("idempotencyKey").Text() + `","kind":"batch-job","params":{}}`; input.JSON() != want ||
+			len(input.Get("idempotencyKey").Text()) != 32 {
+			b.t.Errorf("it is called with %s", input.JSON())
 		}
 		b.wantSucceeded()
 	}},

@@ -48,7 +48,7 @@ type Waiting struct {
 	Step  string `json:"step"`
 	For   string `json:"for"`             // "call", "instant", "callback", "job"
 	Since string `json:"since"`           // instant
-	Until string `json:"until,omitempty"` // the end of a wait, the deadline of a callback
+	Until string `json:"until,omitempty"` // the end of a wait, the deadline of a callback or a job
 }
 
 // Token is a token as it is now.

@@ -216,3 +216,55 @@ func replacedKeys(d *desk) {
 	}
 	p.wantDelivered(success)
 }
+
+// beat sends a heartbeat for the wait of a callback, and delivers it.
+func (p *party) beat() {
+	p.Helper()
+	tokens := resume.New(resume.Config{Keys: p.keys, Outcomes: deskStore{p.desk}, Wakes: deskWakes{p.desk}, Now: p.clock, Beats: p.desk})
+	_, text, _ := strings.Cut(p.answer.CallbackURL, "/callbacks/")
+	if _, err := tokens.Heartbeat(p.Context(), text); err != nil {
+		p.Fatal(err)
+	}
+	for _, handle := range p.beatsSent {
+		p.delivered(func() error { return p.deliveries().Beat(p.Context(), handle) })
+	}
+	p.beatsSent = nil
+}
+
+func heartbeatHandedOn(d *desk) {
+	d.foreign = true
+	p := d.party(1)
+	p.start("callback", `{}`)
+	p.beat()
+	d.fails["beat"] = []error{errors.New("throttled")}
+	p.beat()
+	if d.beats[p.theirs] != 2 {
+		d.Errorf("the recipient took %d heartbeats, want 2", d.beats[p.theirs])
+	}
+	p.waits()
+	mustClose(d.T, d.raw, p.handle, closing(success, 0))
+	d.trace = nil
+	p.beat()
+	if err := d.deliveries().Beat(d.Context(), p.handle); err != nil || d.beats[p.theirs] != 2 || slices.Contains(d.trace, "send a heartbeat") {
+		d.Errorf("a closed one: %d heartbeats, error %v, effects %q", d.beats[p.theirs], err, d.trace)
+	}
+	own := resume.New(resume.Config{Keys: d.keys, Outcomes: deskStore{d}, Wakes: deskWakes{d}, Now: d.clock, Beats: d})
+	d.foreign = false
+	if _, err := own.Heartbeat(d.Context(), d.party(2).text); err != nil || len(d.beatsSent) > 0 {
+		d.Errorf("of a step of ours %d heartbeats are handed on, error %v", len(d.beatsSent), err)
+	}
+}
+
+func heartbeatGone(d *desk) {
+	d.foreign = true
+	p := d.party(1)
+	p.start("callback", `{}`)
+	d.sent[p.theirs] = []token.Outcome{success}
+	p.beat()
+	if wait, _, err := d.raw.ForeignWait(d.Context(), p.handle); err != nil || wait.Delivery != resume.DeliveryGone {
+		d.Errorf("the wait is %+v, error %v", wait, err)
+	}
+	if err := d.deliveries().Beat(d.Context(), "no handle"); err != nil {
+		d.Errorf("of no wait: error %v", err)
+	}
+}

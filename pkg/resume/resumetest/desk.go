@@ -36,6 +36,10 @@ type desk struct {
 	// sent are the outcomes that each recipient took, by its token.
 	sent  map[string][]token.Outcome
 	warns []error
+	// beats counts the heartbeats that each recipient took; beatsSent are the
+	// handles of those under way.
+	beats     map[string]int
+	beatsSent []string
 	// fails are the errors of the next effects of that name, in order.
 	fails map[string][]error
 	// dieAfter, unless 0, ends the process after so many effects more.
@@ -58,7 +62,7 @@ const (
 func newDesk(t *testing.T, store JobsStore, foreign bool) *desk {
 	t.Helper()
 	d := &desk{
-		T: t, raw: store, foreign: foreign, now: epoch, sent: map[string][]token.Outcome{}, fails: map[string][]error{},
+		T: t, raw: store, foreign: foreign, now: epoch, sent: map[string][]token.Outcome{}, beats: map[string]int{}, fails: map[string][]error{},
 		keys: token.Keys{Current: token.Key{ID: 7, Secret: []byte(strings.Repeat("k", token.SecretSize))}},
 	}
 	d.cloud = &cloud{desk: d, jobs: map[string]*job{}}
@@ -214,6 +218,27 @@ func (s deskRecipients) Deliver(_ context.Context, recipient resume.Recipient, t
 		return nil
 	})
 	return delivery, err
+}
+
+// Beat implements [resume.Recipients].
+func (s deskRecipients) Beat(_ context.Context, recipient resume.Recipient, theirs string) (delivery resume.Delivery, err error) {
+	if recipient != resume.RecipientStepFunctions && recipient != resume.RecipientDurable {
+		s.Errorf("recipient %q", recipient)
+	}
+	err = s.effect("beat", func() error {
+		if len(s.sent[theirs]) > 0 {
+			delivery = resume.DeliveryGone
+			return nil
+		}
+		s.beats[theirs]++
+		return nil
+	})
+	return delivery, err
+}
+
+// SendBeat implements [resume.Beats].
+func (d *desk) SendBeat(_ context.Context, handle string, _ time.Time) error {
+	return d.effect("send a heartbeat", func() error { d.beatsSent = append(d.beatsSent, handle); return nil })
 }
 
 // party is one who waits for a job.
@@ -428,15 +453,20 @@ const (
 	dmsJob  = `{"ReplicationTaskArn":"` + dmsTask + `"}`
 	batch   = `{"JobName":"n","JobQueue":"q","JobDefinition":"d"}`
 	transcr = `{"Media":{"MediaFileUri":"s3://bucket/key"}}`
+
+	machineARN = "arn:aws:states:eu-central-1:123456789012:stateMachine:M"
 )
 
 // Start implements [resume.Services].
 func (c *cloud) Start(_ context.Context, kind jobs.Kind, params []byte) (answer []byte, err error) {
-	var names struct{ ReplicationTaskArn, TranscriptionJobName string }
+	var names struct{ ReplicationTaskArn, TranscriptionJobName, Name string }
 	if err := json.Unmarshal(params, &names); err != nil {
 		return nil, err
 	}
 	id := cmp.Or(names.ReplicationTaskArn, names.TranscriptionJobName)
+	if kind.Name == "sfn-execution" {
+		id = strings.Replace(machineARN, ":stateMachine:", ":execution:", 1) + ":" + names.Name
+	}
 	err = c.effect("start", func() error {
 		switch old := c.jobs[id]; {
 		case old != nil && kind.Name == "dms-task" && old.ended.IsZero():
@@ -466,6 +496,9 @@ func (c *cloud) Start(_ context.Context, kind jobs.Kind, params []byte) (answer 
 	case "transcribe-job":
 		return fmt.Appendf(nil, `{"TranscriptionJob":{"TranscriptionJobName":%q,"CreationTime":%q}}`, id, began), nil
 	}
+	if kind.Name == "sfn-execution" {
+		return fmt.Appendf(nil, `{"ExecutionArn":%q}`, id), nil
+	}
 	return fmt.Appendf(nil, `{"JobId":%q,"JobArn":%q}`, id, batchARN(id)), nil
 }
 
@@ -494,6 +527,7 @@ func (c *cloud) Describe(_ context.Context, kind jobs.Kind, params []byte) ([]by
 		Jobs                 []string
 		Filters              []struct{ Values []string }
 		TranscriptionJobName string
+		ExecutionArn         string
 	}
 	if err := c.effect("describe", func() error { return json.Unmarshal(params, &names) }); err != nil {
 		return nil, err
@@ -503,6 +537,8 @@ func (c *cloud) Describe(_ context.Context, kind jobs.Kind, params []byte) ([]by
 		return c.describeDMS(names.Filters[0].Values[0])
 	case "transcribe-job":
 		return c.describeTranscribe(names.TranscriptionJobName)
+	case "sfn-execution":
+		return c.describeExecution(names.ExecutionArn)
 	}
 	return c.describeBatch(names.Jobs[0])
 }
@@ -536,6 +572,24 @@ func (c *cloud) describeTranscribe(id string) ([]byte, error) {
 	}
 	return fmt.Appendf(nil, `{"TranscriptionJob":{"TranscriptionJobName":%q,"TranscriptionJobStatus":%q,"CreationTime":%q,"CompletionTime":%q}}`,
 		id, j.status("IN_PROGRESS", "COMPLETED", "FAILED"), j.began.Format(time.RFC3339), j.ended.Format(time.RFC3339)), nil
+}
+
+func (c *cloud) describeExecution(id string) ([]byte, error) {
+	j := c.jobs[id]
+	if j == nil {
+		return nil, &resume.ServiceError{Name: "sfn.ExecutionDoesNotExist", Message: "no such execution"}
+	}
+	return fmt.Appendf(nil, `{"ExecutionArn":%q,"StateMachineArn":%q,"Name":"n","Status":%q,"StopDate":%q,"Output":"{\"large\":true}"}`,
+		id, machineARN, j.status("RUNNING", "SUCCEEDED", "FAILED"), j.ended.Format(time.RFC3339)), nil
+}
+
+// sfnEvent is the event of an execution whose output is too large for events.
+func (c *cloud) sfnEvent(id string) string {
+	j := c.jobs[id]
+	return fmt.Sprintf(`{"version":"0","id":"e","source":"aws.states","detail-type":"Step Functions Execution Status Change","account":%q,
+		"region":%q,"time":%q,"resources":[%q],"detail":{"executionArn":%q,"stateMachineArn":%q,"name":"n","status":%q,"output":null,
+		"outputDetails":{"included":false}}}`,
+		account, region, c.clock().Format("2006-01-02T15:04:05Z"), id, id, machineARN, j.status("RUNNING", "SUCCEEDED", "FAILED"))
 }
 
 // batchEvent is the event of how the job is now, and dmsEvent that of a task.

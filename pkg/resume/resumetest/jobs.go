@@ -35,6 +35,7 @@ var orderings = map[string]func(*desk){
 	"the event in the same second as the start":                    eventInSameSecond,
 	"the event for an older run in the same second as the start":   olderRunInSameSecond,
 	"the event without a reason: the service is asked":             eventWithoutReason,
+	"the event without its large output: the service is asked":     eventWithoutOutput,
 	"the event never: a poll finds the end":                        eventNever,
 	"the event never, for a task: a poll finds the end":            eventNeverForTask,
 	"a job that failed":                                            jobFailed,
@@ -86,6 +87,7 @@ func Jobs(t *testing.T, open func(t *testing.T) JobsStore) {
 		"an execution that is long over is left alone":           longOver,
 		"an event that tells of no end has no effect":            noEnd,
 		"nobody waits: the job is started and no more":           nobodyWaits,
+		"nobody waits: a start repeated with its key is one":     nobodyWaitsAgain,
 		"a token that is none, or a foreign one, starts nothing": badTokens,
 		"the tutorial's functions speak the tutorial's JSON":     tutorial,
 		"a callback has a place to arrive at":                    callbackNowhere,
@@ -100,6 +102,8 @@ func Jobs(t *testing.T, open func(t *testing.T) JobsStore) {
 		"a wake of an open foreign wait is kept while it is young": youngWake,
 		"a delivery that fails is tried again":                     deliveryFails,
 		"a recipient that waits no more":                           recipientGone,
+		"a heartbeat is handed on to who waits":                    heartbeatHandedOn,
+		"a heartbeat tells of a recipient that waits no more":      heartbeatGone,
 		"a wake of no foreign wait is dropped":                     wakeOfNothing,
 		"keys were replaced while somebody else's engine waited":   replacedKeys,
 	} {
@@ -188,6 +192,29 @@ func nobodyWaits(d *desk) {
 		d.Error(err)
 	}
 	_, err = d.jobs.StartJob(d.Context(), []byte(`{"kind":"dms-task","params":`+dmsJob+`}`))
+	if refused, ok := errors.AsType[*resume.ServiceError](err); !ok || refused.Name != "dms.InvalidResourceStateFault" {
+		d.Errorf("error %v", err)
+	}
+}
+
+func nobodyWaitsAgain(d *desk) {
+	start := func(key string) string {
+		answer, err := d.jobs.StartJob(d.Context(), []byte(`{"kind":"transcribe-job","params":`+transcr+`,"idempotencyKey":"`+key+`"}`))
+		if err != nil {
+			d.Error(err)
+		}
+		return string(answer)
+	}
+	first, again, another := start("one"), start("one"), start("two")
+	if first != again || first == another || d.cloud.starts != 2 {
+		d.Errorf("%d starts answer %s, %s, %s", d.cloud.starts, first, again, another)
+	}
+	request := []byte(`{"kind":"dms-task","params":` + dmsJob + `,"idempotencyKey":"one"}`)
+	if _, err := d.jobs.StartJob(d.Context(), request); err != nil {
+		d.Error(err)
+	}
+	// Whose run it is nobody can tell.
+	_, err := d.jobs.StartJob(d.Context(), request)
 	if refused, ok := errors.AsType[*resume.ServiceError](err); !ok || refused.Name != "dms.InvalidResourceStateFault" {
 		d.Errorf("error %v", err)
 	}

@@ -3,6 +3,7 @@ package resumetest
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -166,6 +167,15 @@ func eventWithoutReason(d *desk) {
 	}
 	p.start("dms-task", dmsJob)
 	p.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
+}
+
+func eventWithoutOutput(d *desk) {
+	p := d.party(1)
+	p.start("sfn-execution", `{"StateMachineArn":"`+machineARN+`"}`)
+	id := slices.Collect(maps.Keys(d.cloud.jobs))[0]
+	d.cloud.end(id, "", false)
+	d.observe(d.cloud.sfnEvent(id))
+	p.ended(token.ClosedByEvent, `"output":{"large":true}`)
 }
 
 func eventNever(d *desk) {

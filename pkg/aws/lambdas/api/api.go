@@ -42,8 +42,8 @@ func New(getenv func(string) string) (gateway.Function, error) {
 		return nil, err
 	}
 	tables := dynamodb.NewFromConfig(config)
-	told := wakes.ForTokens(sender, &deliveries.Queue{Client: queues, URL: taskQueue})
-	s := stack{log, sender, told, dynamo.NewLog(tables, logTable, time.Now), dynamo.NewWaits(tables, waitsTable)}
+	foreign := &deliveries.Queue{Client: queues, URL: taskQueue}
+	s := stack{log, sender, foreign, dynamo.NewLog(tables, logTable, time.Now), dynamo.NewWaits(tables, waitsTable)}
 	keys := &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: key, Now: time.Now}
 	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (answer events.APIGatewayV2HTTPResponse, err error) {
 		current, err := keys.Get(ctx)
@@ -56,18 +56,20 @@ func New(getenv func(string) string) (gateway.Function, error) {
 
 // stack is what the API works on.
 type stack struct {
-	lines  *slog.Logger
-	wakes  *wakes.Wakes
-	tokens resume.Wakes // of those who close tokens
-	log    *dynamo.Log
-	waits  *dynamo.Waits
+	lines   *slog.Logger
+	wakes   *wakes.Wakes
+	foreign *deliveries.Queue // to whoever serves somebody else's engine
+	log     *dynamo.Log
+	waits   *dynamo.Waits
 }
 
 func (s stack) handler(keys token.Keys) http.Handler {
 	waits := watched(s.waits)
 	return rest.Handler(rest.Config{
 		Engine: engine.New(engine.Config{Log: watchedLog(s.log), Flows: s.log, Outcomes: waits, Wakes: s.wakes, Keys: keys, Now: time.Now}),
-		Tokens: resume.New(resume.Config{Keys: keys, Outcomes: waits, Wakes: s.tokens, Now: time.Now}),
-		Index:  s.log, Flows: s.log, Log: s.lines,
+		Tokens: resume.New(resume.Config{
+			Keys: keys, Outcomes: waits, Wakes: wakes.ForTokens(s.wakes, s.foreign), Beats: s.foreign, Now: time.Now,
+		}),
+		Index: s.log, Flows: s.log, Log: s.lines,
 	})
 }

@@ -68,7 +68,7 @@ func New(getenv func(string) string) (Handler, error) {
 		Receiver: queue.Receiver{Client: queues, URL: taskQueue, Now: time.Now, Log: log, Line: "task"},
 		Run:      e.RunTask,
 		Ends:     &bus.Bus{Client: eventbridge.NewFromConfig(config), Name: eventBus},
-		Deliver:  d.deliver,
+		Deliver:  d.deliver, Beat: d.beat,
 	}
 	return func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
 		fresh()
@@ -81,6 +81,13 @@ func New(getenv func(string) string) (Handler, error) {
 type deliverer struct {
 	keys       *secrets.Keys
 	deliveries resume.Deliveries
+}
+
+func (d deliverer) beat(ctx context.Context, handle string) (err error) {
+	if d.deliveries.Keys, err = d.keys.Get(ctx); err != nil {
+		return err
+	}
+	return d.deliveries.Beat(ctx, handle)
 }
 
 func (d deliverer) deliver(ctx context.Context, handle string, sent time.Time) (putBack time.Time, err error) {

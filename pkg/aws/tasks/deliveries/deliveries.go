@@ -32,6 +32,8 @@ type Message struct {
 type Delivery struct {
 	Handle string    `json:"handle"`
 	Sent   time.Time `json:"sent"`
+	// Beat: a heartbeat is to be handed on, and no outcome.
+	Beat bool `json:"beat,omitempty"`
 }
 
 // ErrHandle says that a delivery has no token's handle. It does not repeat the
@@ -46,8 +48,8 @@ func (d Delivery) Check() error {
 	return nil
 }
 
-// Queue is the task queue. It implements [resume.Wakes] for tokens of somebody
-// else's engine. All fields are required.
+// Queue is the task queue. It implements [resume.Wakes] and [resume.Beats] for
+// tokens of somebody else's engine. All fields are required.
 type Queue struct {
 	Client queue.Sender
 	URL    string
@@ -55,7 +57,15 @@ type Queue struct {
 
 // Send implements [resume.Wakes].
 func (q *Queue) Send(ctx context.Context, _ token.ID, handle string, at time.Time) error {
-	asked := Delivery{handle, at.UTC()}
+	return q.send(ctx, Delivery{Handle: handle, Sent: at.UTC()})
+}
+
+// SendBeat implements [resume.Beats].
+func (q *Queue) SendBeat(ctx context.Context, handle string, at time.Time) error {
+	return q.send(ctx, Delivery{Handle: handle, Sent: at.UTC(), Beat: true})
+}
+
+func (q *Queue) send(ctx context.Context, asked Delivery) error {
 	if err := asked.Check(); err != nil {
 		return fmt.Errorf("queue a delivery: %w", err)
 	}
@@ -64,7 +74,7 @@ func (q *Queue) Send(ctx context.Context, _ token.ID, handle string, at time.Tim
 		err = queue.Send(ctx, q.Client, q.URL, string(body), 0)
 	}
 	if err != nil {
-		return fmt.Errorf("queue a delivery for token %s: %w", token.Mask(handle), err)
+		return fmt.Errorf("queue a delivery for token %s: %w", token.Mask(asked.Handle), err)
 	}
 	return nil
 }

@@ -1,0 +1,333 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/local"
+)
+
+const (
+	dmsFlow   = "../../events/dms-callback/flow.yaml"
+	batchFlow = "../../events/batch-callback/flow.yaml"
+	dmsTask   = "arn:aws:dms:us-east-1:123456789012:task:NIGHTLYLOAD"
+)
+
+// devProcess is `waitless dev` as a process of its own.
+type devProcess struct {
+	t      *testing.T
+	env    map[string]string // of its store
+	cmd    *exec.Cmd
+	stderr bytes.Buffer
+	says   devReport
+}
+
+// startDev starts the program and waits until it listens.
+func startDev(t *testing.T, program string, env map[string]string, args ...string) *devProcess {
+	t.Helper()
+	d := &devProcess{t: t, env: env}
+	args = append([]string{"dev", "--listen", "127.0.0.1:0", "--json", "--task", "dms:StartReplicationTask=simulated"}, args...)
+	d.cmd = exec.CommandContext(t.Context(), program, args...)
+	d.cmd.Env = append(os.Environ(), "WAITLESS_CALLBACK_URL=", "WAITLESS_FNF_KEYS=", "WAITLESS_CALLBACK_SECRET=")
+	for name, value := range env {
+		d.cmd.Env = append(d.cmd.Env, name+"="+value)
+	}
+	d.cmd.Stderr = &d.stderr
+	stdout, err := d.cmd.StdoutPipe()
+	if err == nil {
+		err = d.cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.kill)
+	if err := json.NewDecoder(stdout).Decode(&d.says); err != nil {
+		d.kill()
+		t.Fatalf("it says nothing of where it listens: %v\n%s", err, d.stderr.String())
+	}
+	return d
+}
+
+// kill is kill -9; a second one does nothing.
+func (d *devProcess) kill() {
+	if d.cmd.ProcessState == nil {
+		_ = d.cmd.Process.Kill()
+		_ = d.cmd.Wait()
+	}
+}
+
+// interrupt is Ctrl-C.
+func (d *devProcess) interrupt() int {
+	d.t.Helper()
+	if err := d.cmd.Process.Signal(os.Interrupt); err != nil {
+		d.t.Fatal(err)
+	}
+	return exitCode(d.cmd.Wait())
+}
+
+// do runs another command on the store, which dev holds.
+func (d *devProcess) do(args ...string) string {
+	d.t.Helper()
+	got := doWith(d.t, "", d.env, args...)
+	if got.exit != ExitSucceeded {
+		d.t.Fatalf("%v: exit %d: %s", args, got.exit, got.stderr)
+	}
+	return got.stdout
+}
+
+// until repeats a command until it prints something like pattern, and answers
+// the last group of that.
+func (d *devProcess) until(pattern string, args ...string) string {
+	d.t.Helper()
+	expected := regexp.MustCompile(pattern)
+	ctx, cancel := context.WithTimeout(d.t.Context(), patience)
+	defer cancel()
+	for {
+		printed := d.do(args...)
+		if found := expected.FindStringSubmatch(printed); found != nil {
+			return found[len(found)-1]
+		}
+		if sleep(ctx, 20*time.Millisecond) != nil {
+			d.t.Fatalf("%q does not come in what %v prints:\n%s\n%s", pattern, args, printed, d.stderr.String())
+		}
+	}
+}
+
+// post posts a body and answers status and body of the answer.
+func (d *devProcess) post(url, body string, header ...string) (int, string) {
+	d.t.Helper()
+	request, err := http.NewRequestWithContext(d.t.Context(), http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(header); i += 2 {
+		request.Header.Set(header[i], header[i+1])
+		if header[i] == "Host" {
+			request.Host = header[i+1]
+		}
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return response.StatusCode, string(text)
+}
+
+// stoppedEvent is the event of the end of the replication task.
+func stoppedEvent(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../events/dms-callback/stopped.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(text), "{job_key}", dmsTask)
+}
+
+// waitsForJob starts the flow of the replication task and waits until it waits.
+func (d *devProcess) waitsForJob(name string) {
+	d.t.Helper()
+	d.do("start", dmsFlow, "--name", name)
+	d.until(`"Type":"TaskSubmitted"`, "history", "dms-callback/"+name, "--json")
+}
+
+// endedBy waits until an execution has succeeded, and wants it to be by that.
+func (d *devProcess) endedBy(execution, by string) {
+	d.t.Helper()
+	d.until(`Succeeded`, "show", execution)
+	if history := d.do("history", execution, "--json"); !strings.Contains(history, `closedBy\":\"`+by+`\"`) {
+		d.t.Errorf("%s was not ended by %s:\n%s", execution, by, history)
+	}
+}
+
+func TestDevServesWhoeverResumes(t *testing.T) {
+	t.Parallel()
+	d := startDev(t, program(t), inStore(t))
+	conforms(t, "dev", marshalled(t, d.says))
+
+	d.resumesByCallback()
+	d.resumesByEvent()
+	d.resumesByCommand()
+	if code := d.interrupt(); code != ExitInterrupted || !strings.Contains(d.stderr.String(), "what waits goes on with the next one") {
+		t.Errorf("exit %d: %s", code, d.stderr.String())
+	}
+}
+
+func (d *devProcess) resumesByCallback() {
+	d.t.Helper()
+	d.do("start", "../../events/third-party-callback/flow.yaml", "--name", "asked")
+	text := d.until(`(\S+\.\S{43}) `, "tokens", "list", "--unmask")
+	url := strings.TrimSpace(d.do("tokens", "url", text, "--base", strings.TrimSuffix(d.says.Callbacks, "/callbacks/")))
+	history := d.do("history", "third-party-callback/asked", "--unmask")
+	if !strings.HasPrefix(url, d.says.API+"/callbacks/") || !strings.Contains(history, url) {
+		d.t.Errorf("the URL is %s, dev says %s, and the flow has another:\n%s", url, d.says.Callbacks, history)
+	}
+	if status, body := d.post(url, `{"status":"ok"}`); status != http.StatusOK {
+		d.t.Errorf("%d %s", status, body)
+	}
+	d.endedBy("third-party-callback/asked", "callback")
+	got := doWith(d.t, "", d.env, "tokens", "url", text)
+	if got.exit != ExitFailed || !strings.Contains(got.stderr, "succeeded with") || strings.Contains(got.stderr, text) {
+		d.t.Errorf("the URL of a closed token: %+v", got)
+	}
+}
+
+func (d *devProcess) resumesByEvent() {
+	d.t.Helper()
+	d.waitsForJob("posted")
+	if status, body := d.post(d.says.JobEvents, stoppedEvent(d.t)); status != http.StatusOK || body != "{\"result\":\"taken\"}\n" {
+		d.t.Errorf("%d %s", status, body)
+	}
+	d.endedBy("dms-callback/posted", "event")
+}
+
+func (d *devProcess) resumesByCommand() {
+	d.t.Helper()
+	d.waitsForJob("sent")
+	for _, where := range [][]string{{"--endpoint", d.says.API}, {}} { // the second one is for nobody
+		got := doWith(d.t, stoppedEvent(d.t), d.env, append([]string{"job-events", "send", "-", "--json"}, where...)...)
+		if got.exit != ExitSucceeded {
+			d.t.Fatalf("%+v", got)
+		}
+		conforms(d.t, "job-event", got.stdout)
+	}
+	d.endedBy("dms-callback/sent", "event")
+}
+
+func marshalled(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// What has neither token nor signature is not for the pages of a browser, nor
+// under a name that somebody else gave this machine.
+func TestDevIsForThisMachine(t *testing.T) {
+	t.Parallel()
+	d := startDev(t, program(t), inStore(t))
+	for name, header := range map[string][]string{
+		"a page elsewhere": {"Sec-Fetch-Site", "cross-site"},
+		"another origin":   {"Origin", "https://example.com"},
+		"another name":     {"Host", "example.com:80"},
+	} {
+		if status, body := d.post(d.says.JobEvents, stoppedEvent(t), header...); status != http.StatusForbidden {
+			t.Errorf("%s: %d %s", name, status, body)
+		}
+	}
+	if status, body := d.post(d.says.API+"/", "{}"); status != http.StatusNotFound {
+		t.Errorf("without keys there is an API of 2019-03-15: %d %s", status, body)
+	}
+	if d.says.Fnf != "" {
+		t.Errorf("it says that there is: %s", d.says.Fnf)
+	}
+}
+
+// elsewhere is a listener at an address of another machine, for those who only ask where it is.
+type elsewhere struct{ net.Listener }
+
+func (elsewhere) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 8787} }
+
+// Where others than this machine reach it, dev serves only what asks for a token
+// or a signature.
+func TestDevWhereOthersReachIt(t *testing.T) {
+	t.Parallel()
+	store := &local.MemoryStore{}
+	system := local.New(local.Config{Store: store})
+	log := slog.New(slog.DiscardHandler)
+	s := &server{listener: elsewhere{}, keys: map[string]string{"me": "a secret"}, log: log}
+	handler := s.handler(system, storeHandler(system, store, log))
+	for path, want := range map[string]struct {
+		status int
+		says   string
+	}{
+		"/callbacks/a.forgery":                            {http.StatusNotFound, "the token is not valid"},
+		"/?Action=ReportTaskSucceeded&Version=2019-03-15": {http.StatusBadRequest, "MissingRequiredParams"},
+		eventPath:      {http.StatusNotFound, "page not found"},
+		"/flows":       {http.StatusNotFound, "page not found"},
+		"/executions":  {http.StatusNotFound, "page not found"},
+		"/tokens/text": {http.StatusNotFound, "page not found"},
+	} {
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader("{}")))
+		if answer.Code != want.status || !strings.Contains(answer.Body.String(), want.says) {
+			t.Errorf("%s: %d %s; want %d, %q", path, answer.Code, answer.Body, want.status, want.says)
+		}
+	}
+}
+
+// A killed dev loses nothing: the next one hears of the job's end, or asks for
+// it, because nobody listened when the event came.
+func TestDevKilledWhileAJobRuns(t *testing.T) {
+	t.Parallel()
+	lookAt(t, "../local/failpoints.go")
+	for _, tt := range []struct{ name, ahead, by string }{
+		{"its event comes later", "", "event"},
+		{"its event came meanwhile", "10m", "reconcile"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			env := inStore(t)
+			first := startDev(t, watched.program(t), env)
+			first.waitsForJob("killed")
+			first.kill()
+			env["WAITLESS_FAILPOINTS_CLOCK"] = tt.ahead
+			second := startDev(t, watched.program(t), env)
+			if tt.by == "event" {
+				second.post(second.says.JobEvents, stoppedEvent(t))
+			}
+			second.endedBy("dms-callback/killed", tt.by)
+		})
+	}
+}
+
+// The vendor's own program resumes the vendor's own sample.
+func TestDevServesTheVendorsClient(t *testing.T) {
+	t.Parallel()
+	folder, err := filepath.Abs("../../.tools/clients")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "installed")); err != nil {
+		t.Fatal("the vendor's client is not installed: `make test` installs it")
+	}
+	const worker = "../httpapi/fnf/testdata/worker.py"
+	lookAt(t, worker)
+	keys := filepath.Join(t.TempDir(), "keys.json")
+	if err := os.WriteFile(keys, []byte(`{"me":"a secret"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := startDev(t, program(t), inStore(t), "--fnf-keys", "@"+keys)
+	d.do("start", callbackFlow, "--name", "tutorial")
+	text := d.until(`(\S+\.\S{43}) `, "tokens", "list", "--unmask")
+	cmd := exec.CommandContext(t.Context(), filepath.Join(folder, "bin", "python"), worker, text)
+	cmd.Env = append(os.Environ(), "ACCOUNT_ID=1", "AK_ID=me", "AK_SECRET=a secret", "NO_PROXY=*", "PYTHONWARNINGS=ignore", "HOME="+t.TempDir(),
+		"ENDPOINT="+strings.Trim(strings.TrimPrefix(d.says.Fnf, "http:"), "/"))
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "ReportTaskSucceeded finished") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	d.endedBy("callback/tutorial", "hand")
+	if got := d.do("show", "callback/tutorial", "--json"); !strings.Contains(got, `"s": "ok"`) {
+		t.Errorf("the output is another: %s", got)
+	}
+}
