@@ -93,6 +93,9 @@ func TestNoTokenIsInALog(t *testing.T) {
 			t.Errorf("the log %s has a token: %s", group, at)
 		}
 	}
+	if !strings.Contains(strings.Join(slices.Collect(maps.Values(logs)), ""), `"level":"DEBUG"`) {
+		t.Error("no function logs at the level DEBUG")
+	}
 }
 
 // tokens are those that table Waits knows of, and those of somebody else that
