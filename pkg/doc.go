@@ -195,7 +195,12 @@
 //
 // Reason: a function that was composed without a limit, and a right that names the wrong thing, pass every test but this one. One
 // right is added for the emulator, which takes each schedule for one of the group "default"; that the wait comes in time
-// without the right, too, by the queue alone, was seen before it was added.
+// without the right, too, by the queue alone, was seen before it was added. Another is added because it does not know which state
+// machine a task token is of.
+//
+// What the emulator lacks is played by others, and its functions are led there by a proxy in the test: DMS by moto's server, whose
+// answers are amended where the service's own client could not read them, and durable functions by AWS's own runner of them, since
+// the emulator's fails on the second call of a function that uses the current SDK.
 //
 // # 19. How is a deployed function killed between two effects?
 //
