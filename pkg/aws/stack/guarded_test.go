@@ -1,6 +1,7 @@
 package stack_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,13 +10,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
 	"github.com/waitless/waitless/pkg/aws/secrets"
 	"github.com/waitless/waitless/pkg/cli"
+	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -201,6 +205,43 @@ func TestBodiesThatAreNone(t *testing.T) {
 	if got := s.call(t, http.MethodPost, "/callbacks", `{"status":"ok"}`, "Authorization", "Bearer "+text); got.status != http.StatusOK {
 		t.Errorf("as a bearer's: %+v", got)
 	}
+}
+
+// Somebody else's engine takes any JSON, within its own limit.
+func TestBodiesForOthers(t *testing.T) {
+	t.Parallel()
+	s := standard.get(t)
+	answer, err := lambda.NewFromConfig(emulator.Config(t)).Invoke(t.Context(), &lambda.InvokeInput{
+		FunctionName: aws.String(s.name + "-StartJob"), Payload: []byte(`{"kind":"callback","taskToken":"a-task-token-that-nobody-knows"}`),
+	})
+	if err != nil || answer.FunctionError != nil {
+		t.Fatalf("%s: %v", answer.Payload, err)
+	}
+	var started jobs.StartAnswer
+	if err := json.Unmarshal(answer.Payload, &started); err != nil {
+		t.Fatal(err)
+	}
+	callback, err := url.Parse(started.CallbackURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.TrimPrefix(callback.Path, "/callbacks/")
+	issued(text)
+	keys := s.keys(t)
+	handle, signature, _ := strings.Cut(text, ".")
+	own, ok := token.HandleID(handle)
+	if !ok || own.Flags&token.FlagForeign == 0 {
+		t.Fatalf("no token of somebody else: %s", text)
+	}
+	own.Flags = 0
+	s.checkPosts(t,
+		posted{"/callbacks/" + keys.Handle(own) + "." + signature, `{}`, http.StatusNotFound, "the token is not valid"},
+		posted{callback.Path, `"no`, http.StatusBadRequest, "cannot be read"},
+		posted{callback.Path, `"` + strings.Repeat("k", 300<<10) + `"`, http.StatusRequestEntityTooLarge, "the limit is 262144"},
+		posted{callback.Path + "/heartbeat", "", http.StatusOK, `"open":true`},
+		posted{callback.Path, `"` + strings.Repeat("k", 200<<10) + `"`, http.StatusOK, `"outcome":"success"`},
+		posted{callback.Path, `"other"`, http.StatusConflict, "a success was reported"},
+	)
 }
 
 // A step may demand that its callback is signed; then whoever has the URL alone
