@@ -153,11 +153,11 @@ func clients(services ...string) []string {
 
 // pureImports are the standard packages that pure packages may import: none of
 // them reads a clock, a file, a network or randomness. fmt and time have parts
-// that do; purity_test.go watches those.
+// that do, and sync a part that does not; purity_test.go watches those.
 var pureImports = []string{
 	"bytes", "cmp", "crypto/aes", "crypto/cipher", "crypto/hkdf", "crypto/hmac", "crypto/sha256", "encoding/base64", "encoding/binary",
 	"encoding/hex", "encoding/json", "errors", "fmt", "hash/crc32", "io", "maps", "math", "math/big", "reflect", "regexp", "slices",
-	"strconv", "strings", "time", "unicode", "unicode/utf8",
+	"strconv", "strings", "sync", "time", "unicode", "unicode/utf8",
 }
 
 // A listed package is what go list tells of it.

@@ -65,8 +65,8 @@ var rows = []Kind{
 			words:   map[string]string{"REPLICATION_TASK_STOPPED": "stopped", "REPLICATION_TASK_FAILED": "failed"},
 			success: []string{"stopped"}, failure: []string{"failed"},
 			stop: &stopReasons{
-				inEvent: regexp.MustCompile(`Stop Reason ([A-Z][A-Z_]*)`),
-				inFound: regexp.MustCompile(`^(?:Stop Reason )?([A-Z][A-Z_]*)$`),
+				inEvent: lazily(`Stop Reason ([A-Z][A-Z_]*)`),
+				inFound: lazily(`^(?:Stop Reason )?([A-Z][A-Z_]*)$`),
 				success: []string{
 					"NORMAL", "FULL_LOAD_ONLY_FINISHED", "STOPPED_AFTER_FULL_LOAD", "STOPPED_AFTER_CACHED_EVENTS",
 					"STOPPED_AFTER_DDL_APPLY", "STOPPED_AT_SERVER_TIME", "STOPPED_AT_COMMIT_TIME",
@@ -205,7 +205,7 @@ type field struct {
 
 // stopReasons tell what it means that a run stopped.
 type stopReasons struct {
-	inEvent, inFound *regexp.Regexp
+	inEvent, inFound func() *regexp.Regexp
 	success, failure []string
 	passing          []string // the run goes on by itself
 }
