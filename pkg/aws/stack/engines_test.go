@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
+	"github.com/waitless/waitless/pkg/cli"
 )
 
 // foreignCase is one of want.json where somebody else's engine waits.
@@ -103,7 +105,9 @@ func (s stack) runElsewhere(t *testing.T, e elsewhere, folder string, c foreignC
 		s.tell(t, job.stopped(t, folder, c.StopReason))
 	}
 	if c.Answer != nil {
-		if status, answer := s.post(t, person.asked(t), string(c.Answer)); status != http.StatusOK {
+		asked := person.asked(t)
+		s.check(t, cli.ExitSucceeded, path.Base(asked), "tokens", "list", "--unmask")
+		if status, answer := s.post(t, asked, string(c.Answer)); status != http.StatusOK {
 			t.Errorf("the person is answered %d %s", status, answer)
 		}
 	}
