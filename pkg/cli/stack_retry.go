@@ -30,6 +30,9 @@ func (c Command) patient(transport http.RoundTripper) *http.Client {
 		if method, ok := ctx.Value(methodKey{}).(string); !ok || method != http.MethodGet {
 			return false, err
 		}
+		if response != nil && response.StatusCode == http.StatusInternalServerError {
+			return false, nil // the function itself failed, and has said so in its log
+		}
 		return retryablehttp.DefaultRetryPolicy(ctx, response, err)
 	}
 	return &http.Client{Transport: labelled{&retryablehttp.RoundTripper{Client: client}}}
