@@ -97,7 +97,8 @@ var house = []row{
 		path: "pkg/aws/lambdas/*", modules: []string{awsSDK},
 		ours: append([]string{
 			"pkg/aws/lambdas", "pkg/aws/lambdas/environment", "pkg/aws/gateway", "pkg/aws/dynamo", "pkg/aws/queue", "pkg/aws/wakes", "pkg/aws/wakes/schedules",
-			"pkg/aws/tasks", "pkg/aws/tasks/deliveries", "pkg/aws/jobqueue", "pkg/aws/services", "pkg/aws/recipients", "pkg/aws/bus", "pkg/aws/secrets", "pkg/engine/failpoints",
+			"pkg/aws/tasks", "pkg/aws/tasks/deliveries", "pkg/aws/jobqueue", "pkg/aws/services", "pkg/aws/recipients", "pkg/aws/bus",
+			"pkg/aws/secrets", "pkg/engine/failpoints",
 		}, composed...),
 	},
 	{

@@ -31,7 +31,7 @@ func TestAReplicationTask(t *testing.T) {
 		t.Fatal(err)
 	}
 	task := made.ReplicationTask.ReplicationTaskArn
-	if want := "arn:aws:dms:" + Region + ":" + Account + ":task:a-task"; *task != want {
+	if want := "arn:aws:dms:" + Region + ":123456789012:task:a-task"; *task != want {
 		t.Errorf("task %s, want %s", *task, want)
 	}
 	began, err := client.StartReplicationTask(t.Context(), &databasemigrationservice.StartReplicationTaskInput{

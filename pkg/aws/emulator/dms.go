@@ -14,11 +14,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
-// moto plays the Database Migration Service, which the emulator lacks.
+// moto plays the Database Migration Service, which the emulator lacks. Its tasks
+// are of account 123456789012.
 var moto = program{
 	name: "the emulator of DMS", file: "dms/bin/moto_server", ready: "/moto-api/",
 	command: func(p *process) (args, variables []string) {
-		return []string{"--host", "127.0.0.1", "--port", p.port}, []string{"MOTO_ACCOUNT_ID=" + Account}
+		return []string{"--host", "127.0.0.1", "--port", p.port}, nil
 	},
 }
 

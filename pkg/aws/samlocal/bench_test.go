@@ -36,6 +36,7 @@ var functions = map[string]struct{ id, name string }{
 	"echo":         {"EchoFunction", "echo"},
 	"interpreter":  {"InterpreterFunction", "interpreter"},
 	"taskrunner":   {"TaskRunnerFunction", "taskrunner"},
+	"jobevents":    {"JobEventsFunction", "jobevents"},
 	"api":          {"ApiFunction", "api"},
 	"callback":     {"CallbackFunction", "callback"},
 }

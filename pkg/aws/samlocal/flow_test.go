@@ -38,7 +38,7 @@ func (b *bench) checkFlow(t *testing.T) {
 
 	const invalid = `{"code":"NotFound","message":"the token is not valid: it is damaged, not from here, or its execution is long over"}`
 	report(t, base+"/callbacks/"+text+"x", http.StatusNotFound, invalid)
-	report(t, base+"/callbacks/"+text, http.StatusOK, `{"outcome":"success","closedBy":"hand",`)
+	report(t, base+"/callbacks/"+text, http.StatusOK, `{"outcome":"success","closedBy":"callback",`)
 
 	b.wake(t, func() bool { return describe(t, management).Status != machine.StatusRunning })
 	if e := describe(t, management); e.Status != machine.StatusSucceeded || e.Output == nil || e.Output.JSON() != `{"s":"ok"}` {

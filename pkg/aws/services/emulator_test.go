@@ -26,8 +26,9 @@ const account = "000000000000"
 func passing(t *testing.T) (arn string) {
 	t.Helper()
 	role, err := iam.NewFromConfig(emulator.Config(t)).CreateRole(t.Context(), &iam.CreateRoleInput{
-		RoleName:                 aws.String("r" + rand.Text()),
-		AssumeRolePolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"states.amazonaws.com"},"Action":"sts:AssumeRole"}]}`),
+		RoleName: aws.String("r" + rand.Text()),
+		AssumeRolePolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[
+			{"Effect":"Allow","Principal":{"Service":"states.amazonaws.com"},"Action":"sts:AssumeRole"}]}`),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -69,7 +69,7 @@ func TestParamsGoToTheServiceAndItsAnswerComesBack(t *testing.T) {
 	if path != "/v1/submitjob" {
 		t.Errorf("path %s", path)
 	}
-	wantJSON(t, body, `{"jobName":"<n>","jobQueue":"q","jobDefinition":"d","timeout":{"attemptDurationSeconds":60},"parameters":{"Key":"v"},"arrayProperties":{"size":2}}`)
+	wantJSON(t, body, strings.Replace(params, "JobName", "jobName", 1))
 }
 
 // Instants are texts, whatever the service counts in.
@@ -145,7 +145,7 @@ func TestParamsThatNeverLeave(t *testing.T) {
 		whole + `,"dependsOn":{}}`:                   "the service wants an array",
 		whole + `,"schedulingPriorityOverride":"1"}`: "the service wants a number",
 		`{"jobName":7}`:                              "the service wants a text",
-		`{"jobName":"n"}`:                            "the params: missing required field, SubmitJobInput.JobQueue; missing required field, SubmitJobInput.JobDefinition",
+		`{"jobName":"n"}`:                            "missing required field, SubmitJobInput.JobQueue; missing required field, SubmitJobInput.JobDef",
 		``:                                           "missing required field, SubmitJobInput.JobName",
 		`[]`:                                         "the params are a JSON array; allowed: an object",
 		`"text"`:                                     "allowed: an object",

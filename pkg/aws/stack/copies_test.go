@@ -1,11 +1,12 @@
 package stack_test
 
 import (
-	"bytes"
 	"crypto/rand"
+	"encoding/json"
 	"fmt"
-	"os"
+	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
+	"github.com/waitless/waitless/pkg/jobs"
 )
 
 // soon asks until there is an answer.
@@ -46,17 +48,20 @@ type replication struct {
 
 func newReplication(t *testing.T) replication {
 	t.Helper()
-	r := replication{client: databasemigrationservice.NewFromConfig(emulator.DMS(t))}
-	made, err := r.client.CreateReplicationTask(t.Context(), &databasemigrationservice.CreateReplicationTaskInput{
-		ReplicationTaskIdentifier: aws.String("copy-" + strings.ToLower(rand.Text()[:10])), MigrationType: types.MigrationTypeValueFullLoad,
+	return makeReplication(t, databasemigrationservice.NewFromConfig(emulator.DMS(t)), "copy-"+strings.ToLower(rand.Text()[:10]))
+}
+
+func makeReplication(t *testing.T, client *databasemigrationservice.Client, name string) replication {
+	t.Helper()
+	made, err := client.CreateReplicationTask(t.Context(), &databasemigrationservice.CreateReplicationTaskInput{
+		ReplicationTaskIdentifier: &name, MigrationType: types.MigrationTypeValueFullLoad,
 		TableMappings: aws.String("{}"), ReplicationInstanceArn: aws.String("arn:aws:dms:rep"),
 		SourceEndpointArn: aws.String("arn:aws:dms:source"), TargetEndpointArn: aws.String("arn:aws:dms:target"),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.arn = *made.ReplicationTask.ReplicationTaskArn
-	return r
+	return replication{client, *made.ReplicationTask.ReplicationTaskArn}
 }
 
 // awaitStart waits for somebody to start the task.
@@ -85,17 +90,14 @@ func (r replication) stop(t *testing.T, reason string) {
 // stopped is the job event of a folder in events/, for this task and reason.
 func (r replication) stopped(t *testing.T, folder, reason string) string {
 	t.Helper()
-	text, err := os.ReadFile(root + "/events/" + folder + "/event.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	const task, account, instant, why = "arn:aws:dms:us-east-1:123456789012:task:7WPQGSNCXNSK5EXAMPLE", "123456789012", "2026-01-31T10:42:07Z", "FULL_LOAD_ONLY_FINISHED"
-	for _, part := range []string{task, account, instant, why} {
-		if !bytes.Contains(text, []byte(part)) {
+	text := string(read(t, folder, "stopped.json"))
+	const instant, why = "2026-01-31T10:42:07Z", "FULL_LOAD_ONLY_FINISHED"
+	for _, part := range []string{"{job_key}", instant, why} {
+		if !strings.Contains(text, part) {
 			t.Fatalf("the event of %s has no %s", folder, part)
 		}
 	}
-	return strings.NewReplacer(task, r.arn, account, emulator.Account, instant, time.Now().UTC().Format(time.RFC3339), why, reason).Replace(string(text))
+	return strings.NewReplacer("{job_key}", r.arn, instant, time.Now().UTC().Format(time.RFC3339), why, reason).Replace(text)
 }
 
 // tell has a job event come the way that EventBridge lets it: one rule of the
@@ -147,4 +149,64 @@ func (s stack) queueARN(t *testing.T, id string) string {
 		t.Fatal(fmt.Errorf("%s: %w", id, err))
 	}
 	return found.Attributes["QueueArn"]
+}
+
+// aReplication is a replication task that a flow names.
+var aReplication = regexp.MustCompile(`arn:aws:dms:us-east-1:[0-9]{12}:task:[A-Z]+`)
+
+// replicating: two flows of one task would be in each other's way.
+var replicating sync.Mutex
+
+// playReplication makes the replication task that a flow in events/ names, if it
+// names one. It is the flow's until the answer is called.
+func (s stack) playReplication(t *testing.T, folder string) (done func()) {
+	t.Helper()
+	arn := aReplication.FindString(string(read(t, folder, "flow.yaml")))
+	if arn == "" {
+		return func() {}
+	}
+	replicating.Lock()
+	client := databasemigrationservice.NewFromConfig(emulator.DMS(t))
+	_, _ = client.DeleteReplicationTask(t.Context(), &databasemigrationservice.DeleteReplicationTaskInput{ReplicationTaskArn: &arn}) // of the flow before
+	if made := makeReplication(t, client, arn[strings.LastIndex(arn, ":")+1:]); made.arn != arn {
+		t.Errorf("the task is %s, want %s", made.arn, arn)
+	}
+	return replicating.Unlock
+}
+
+// startedJob is the job that an execution started.
+func (s stack) startedJob(t *testing.T, execution string) jobs.StartAnswer {
+	t.Helper()
+	return soon(t, "the job", func() (started jobs.StartAnswer, ok bool) {
+		for line := range strings.Lines(s.do(t, "history", execution, "--json").stdout) {
+			var e event
+			if err := json.Unmarshal([]byte(line), &e); err != nil {
+				t.Fatal(err)
+			}
+			if e.Type == "TaskSubmitted" {
+				return answerIn(t, e), true
+			}
+		}
+		return started, false
+	})
+}
+
+var (
+	aStopReason = regexp.MustCompile(`Stop Reason ([A-Z_]+)`)
+	anInstant   = regexp.MustCompile(`"time": "[^"]+"`)
+)
+
+// playEvent has a job event of a folder come for a job. What it tells is so by
+// then. Those that are no end are none of the stack's.
+func (s stack) playEvent(t *testing.T, event string, job jobs.StartAnswer) {
+	t.Helper()
+	event = strings.NewReplacer("{job_id}", job.ID, "{job_key}", job.Key).Replace(event)
+	event = anInstant.ReplaceAllString(event, `"time": "`+time.Now().UTC().Format(time.RFC3339)+`"`)
+	if len(s.rulesFor(t, event)) == 0 {
+		return
+	}
+	if reason := aStopReason.FindStringSubmatch(event); reason != nil {
+		replication{databasemigrationservice.NewFromConfig(emulator.DMS(t)), job.Key}.stop(t, reason[1])
+	}
+	s.tell(t, event)
 }

@@ -1,66 +1,123 @@
 package stack_test
 
 import (
-	"context"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"net/http"
 	"strings"
+	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/iam"
-	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
+	"github.com/waitless/waitless/pkg/aws/queue"
+	"github.com/waitless/waitless/pkg/cli"
 	"github.com/waitless/waitless/pkg/jobs"
 )
 
-const (
-	// ownSource is the source of job events of the user's own.
-	ownSource = "waitless.tests"
-	// fnfKey and fnfSecret are a client's of the vendor's API.
-	fnfKey, fnfSecret = "a-client", "the-secret-of-a-client"
-	// signingSecret is what callbacks are signed with.
-	signingSecret = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=" //nolint:gosec // it guards nothing
-)
+// submits is a flow whose step starts the job that the input says, and waits
+// for its end.
+const submits = `version: v1
+type: flow
+steps:
+  - type: task
+    name: Job
+    resourceArn: acs:fc:::services/any/functions/StartJob
+    pattern: waitForCallback
+    timeoutSeconds: 300
+    inputMappings:
+      - {target: token, source: $context.task.token}
+      - {target: kind, source: $input.kind}
+      - {target: params, source: $input.params}
+    outputMappings:
+      - {target: job, source: $local}
+`
 
-// withJobs makes what a stack is told of by its parameters: the rights to start
-// and describe jobs, the least that the table of kinds knows, and secrets.
-func withJobs(ctx context.Context, config aws.Config, name string) (parameters []string, err error) {
-	const states, functions = "arn:aws:states:" + emulator.Region + ":" + emulator.Account + ":stateMachine:", "arn:aws:lambda:" + emulator.Region + ":" + emulator.Account + ":function:"
-	parameters = []string{
-		"BatchEvents=on", "DmsEvents=on", "StepFunctionsEvents=on", "TranscribeEvents=on", "EventSource=" + ownSource,
-		"StateMachines=" + states + name + "-copies", "DurableFunctions=" + functions + name + "-durable",
-	}
-	policy, err := newJobPolicy(ctx, config, name)
-	if err != nil {
-		return nil, err
-	}
-	parameters = append(parameters, "JobPolicies="+policy)
-	for parameter, text := range map[string]string{"FnfKeys": `{"` + fnfKey + `":"` + fnfSecret + `"}`, "CallbackSecret": signingSecret} {
-		made, err := secretsmanager.NewFromConfig(config).CreateSecret(ctx, &secretsmanager.CreateSecretInput{
-			Name: aws.String(name + "-" + strings.ToLower(parameter)), SecretString: &text,
-		})
-		if err != nil {
-			return nil, err
+// submitted is what StartJob answered to the one step of the execution.
+func (f *following) submitted(s stack, execution string) jobs.StartAnswer {
+	f.t.Helper()
+	f.await("Job waits for a callback")
+	for again := time.NewTicker(look); ; {
+		for _, e := range s.history(f.t, execution) {
+			if e.Type == "TaskSubmitted" {
+				return answerIn(f.t, e)
+			}
 		}
-		parameters = append(parameters, parameter+"="+*made.ARN)
+		select {
+		case <-again.C:
+		case <-f.t.Context().Done():
+			f.t.Fatal("it never submits")
+		}
 	}
-	return parameters, nil
 }
 
-func newJobPolicy(ctx context.Context, config aws.Config, name string) (arn string, err error) {
-	var statements []jobs.Statement
-	for _, kind := range jobs.Kinds() {
-		statements = append(statements, kind.Statements(emulator.Account, emulator.Region)...)
+func answerIn(t *testing.T, submitted event) jobs.StartAnswer {
+	t.Helper()
+	var detail struct{ Output jobs.StartAnswer }
+	if err := json.Unmarshal([]byte(submitted.EventDetail), &detail); err != nil {
+		t.Fatalf("%v: %s", err, submitted.EventDetail)
 	}
-	document, err := json.Marshal(map[string]any{"Version": "2012-10-17", "Statement": statements})
+	return detail.Output
+}
+
+// A job event that arrives in the queue resumes who waits.
+func TestAJobEventResumesAStep(t *testing.T) {
+	t.Parallel()
+	s := standard.get(t)
+	input := `{"kind":"batch-job","params":{"jobName":"n","jobQueue":"q","jobDefinition":"d"}}`
+	run := s.follow(t, "run", writeFlow(t, "batch", submits), "--name", "one", "--input", input)
+	started := run.submitted(s, "batch/one")
+	if started.Kind != "batch-job" || started.ID == "" || !strings.HasSuffix(started.Key, ":job/"+started.ID) {
+		t.Fatalf("started %+v", started)
+	}
+	event := fmt.Sprintf(`{"version":"0","id":"e-1","detail-type":"Batch Job State Change","source":"aws.batch","account":%q,"time":%q,"region":%q,`+
+		`"resources":[%q],"detail":{"jobArn":%q,"jobId":%q,"jobName":"n","status":"FAILED","statusReason":"Essential container exited"}}`,
+		emulator.Account, time.Now().UTC().Format(time.RFC3339), emulator.Region, started.Key, started.Key, started.ID)
+	if err := queue.Send(t.Context(), sqs.NewFromConfig(emulator.Config(t)), s.resources["JobQueue"], event, 0); err != nil {
+		t.Fatal(err)
+	}
+	if exit := run.wait(); exit != cli.ExitFailed {
+		t.Errorf("exit %d", exit)
+	}
+	s.check(t, cli.ExitSucceeded, "Essential container exited", "show", "batch/one")
+	s.check(t, cli.ExitSucceeded, jobs.ErrorFailed, "show", "batch/one")
+}
+
+// putObject puts an object into a new bucket of the emulator.
+func putObject(t *testing.T, bucket, key string) {
+	t.Helper()
+	put(t, emulator.Config(t), bucket, "")
+	put(t, emulator.Config(t), bucket+"/"+key, "sound")
+}
+
+func put(t *testing.T, config aws.Config, path, body string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, *config.BaseEndpoint+"/"+path, bytes.NewReader([]byte(body)))
 	if err != nil {
-		return "", err
+		t.Fatal(err)
 	}
-	made, err := iam.NewFromConfig(config).CreatePolicy(ctx, &iam.CreatePolicyInput{
-		PolicyName: aws.String(name + "-jobs"), PolicyDocument: aws.String(string(document)),
-	})
+	sum := sha256.Sum256([]byte(body))
+	hash := hex.EncodeToString(sum[:])
+	request.Header.Set("X-Amz-Content-Sha256", hash)
+	credentials, err := config.Credentials.Retrieve(t.Context())
+	if err == nil {
+		err = v4.NewSigner().SignHTTP(t.Context(), credentials, request, hash, "s3", config.Region, time.Now())
+	}
 	if err != nil {
-		return "", err
+		t.Fatal(err)
 	}
-	return *made.Policy.Arn, nil
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close() //nolint:errcheck // nothing of it is read
+	if response.StatusCode != http.StatusOK {
+		t.Fatalf("put %s: %s", path, response.Status)
+	}
 }

@@ -95,7 +95,6 @@ func rightsOf(f called) map[string]right {
 
 		"Echo/WriteLogs":         logs("Echo"),
 		"GetJobStatus/WriteLogs": logs("GetJobStatus"),
-		"StartJob/WriteLogs":     logs("StartJob"),
 	}
 }
 
@@ -207,7 +206,7 @@ func deployForRights(t *testing.T) (stack, called) {
 	other := "other" + strings.ToLower(rand.Text()[:8])
 	f := called{short: "acs:fc:::services/s/functions/StartJob", otherShort: others + other + "-short", otherLong: others + other + "-long"}
 	parameters := []string{"LongestDelay=30", "StatusEvents=on", "CallableFunctions=" + f.otherShort + "," + f.otherLong}
-	d := deployment{name: freshName(), build: shipped, parameters: parameters}
+	d := deployment{name: freshName(), build: shipped, prepare: withJobs, parameters: parameters}
 	s := d.get(t)
 	f.long = "acs:fc:::services/s/functions/long"
 	for name, timeout := range map[string]int32{s.name + "-long": 60, other + "-long": 60, other + "-short": 5} {

@@ -53,6 +53,7 @@ func TestRights(t *testing.T) {
 	}
 	s, calls := deployForRights(t)
 	policies, rows := policiesOf(t, s), rightsOf(calls)
+	maps.Copy(rows, rightsOfJobs())
 	if unmatched := unmatched(rows, policies); len(unmatched) > 0 {
 		t.Fatal(strings.Join(unmatched, "\n"))
 	}

@@ -4,14 +4,19 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"net/http"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v4"
 
 	"github.com/waitless/waitless/pkg/cli"
 )
@@ -31,8 +36,20 @@ type scenarioCase struct {
 	Error   string          `json:"error"`
 	Seconds float64         `json:"seconds"`
 	Calls   map[string]int  `json:"calls"` // of each function
-	// ClosedBy is who closes the token when the script is played.
+	// ClosedBy is who closed the last token, where there is one.
 	ClosedBy string `json:"closedBy"`
+}
+
+// script is script.yaml of a folder, but for when: who answers, and which job
+// events come.
+type script struct {
+	Answers []struct {
+		By     string `yaml:"by"` // "callback", else by hand
+		Output any    `yaml:"output"`
+	} `yaml:"answers"`
+	Events []struct {
+		Event string `yaml:"event"` // a file
+	} `yaml:"events"`
 }
 
 // report is what run --json prints.
@@ -48,10 +65,7 @@ type event struct{ StepName, Type, Time, EventDetail string }
 // inVirtualTimeOnly are the cases that come out otherwise in real time, each with
 // the reason.
 var inVirtualTimeOnly = map[string]string{
-	"polling/given up after the last poll":            "four waits of ten seconds and the calls take about 41 s, in which the job is done",
-	"batch-callback/resumed by its event":             "its job is simulated; the flows of this package have real ones",
-	"dms-callback/resumed by its event":               "its job is simulated; the flows of this package have real ones",
-	"dms-callback-failed/failed by a bad stop reason": "its job is simulated; the flows of this package have real ones",
+	"polling/given up after the last poll": "four waits of ten seconds and the calls take about 41 s, in which the job is done",
 }
 
 // TestScenarios runs every folder of events/ on the stack, in real time.
@@ -72,7 +86,7 @@ func TestScenarios(t *testing.T) {
 			}
 			t.Run(name+"/"+c.Name, func(t *testing.T) {
 				t.Parallel()
-				runCase(t, s, "events/"+name+"/flow.yaml", fmt.Sprintf("case-%d", i), c)
+				runCase(t, s, name, fmt.Sprintf("case-%d", i), c)
 			})
 		}
 	}
@@ -96,15 +110,13 @@ func casesOf(t *testing.T, folder string) []scenarioCase {
 	return s.Cases
 }
 
-// runCase runs one execution to its end; if it waits for somebody, it is
-// answered as the flow's script says.
-func runCase(t *testing.T, s stack, flow, execution string, c scenarioCase) {
+// runCase runs one execution to its end. If it waits for somebody, or for a job,
+// that goes as the folder's script says.
+func runCase(t *testing.T, s stack, folder, execution string, c scenarioCase) {
 	t.Helper()
-	answered := c.Calls["echo"] > 0
-	if answered {
-		run := s.follow(t, "run", flow, "--name", execution, "--input", string(c.Input))
-		succeed(t, s, run.token(), `{"status":"ok"}`)
-		run.wait()
+	flow := "events/" + folder + "/flow.yaml"
+	if played := scriptOf(t, folder); len(played.Answers)+len(played.Events) > 0 {
+		s.play(t, played, folder, execution, string(c.Input))
 	}
 	got := s.do(t, "run", flow, "--name", execution, "--input", string(c.Input), "--json")
 	if want := map[string]int{"Succeeded": cli.ExitSucceeded, "Failed": cli.ExitFailed}[c.Status]; got.exit != want {
@@ -123,9 +135,68 @@ func runCase(t *testing.T, s stack, flow, execution string, c scenarioCase) {
 	if output := aJob.ReplaceAllString(compact(t, r.Output), "JOB"); output != compact(t, c.Output) {
 		t.Errorf("output %s, want %s", output, c.Output)
 	}
+	if closers := r.closers(t); c.ClosedBy != "" && !slices.Equal(closers, []string{c.ClosedBy}) {
+		t.Errorf("closed by %q, want %q", closers, c.ClosedBy)
+	}
 }
 
-var aJob = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
+func scriptOf(t *testing.T, folder string) (played script) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "events", folder, "script.yaml"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return played
+	}
+	if err == nil {
+		err = yaml.Unmarshal(text, &played)
+	}
+	if err != nil {
+		t.Fatalf("the script of %s: %v", folder, err)
+	}
+	return played
+}
+
+// play is what a script says, but for when.
+func (s stack) play(t *testing.T, played script, folder, execution, input string) {
+	t.Helper()
+	if len(played.Events) > 0 {
+		defer s.playReplication(t, folder)()
+	}
+	run := s.follow(t, "run", "events/"+folder+"/flow.yaml", "--name", execution, "--input", input)
+	for _, answer := range played.Answers {
+		output, err := json.Marshal(answer.Output)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer.By == "callback" {
+			s.checkPosts(t, posted{"/callbacks/" + run.token(), string(output), http.StatusOK, "success"})
+		} else {
+			succeed(t, s, run.token(), string(output))
+		}
+	}
+	for _, event := range played.Events {
+		s.playEvent(t, string(read(t, folder, event.Event)), s.startedJob(t, folder+"/"+execution))
+	}
+	run.wait()
+}
+
+// closers are those of the tokens of an execution, in order.
+func (r report) closers(t *testing.T) (closers []string) {
+	t.Helper()
+	for _, e := range r.History {
+		var detail struct {
+			ClosedBy string `json:"closedBy"`
+		}
+		if err := json.Unmarshal([]byte(e.EventDetail), &detail); err != nil {
+			t.Fatal(err)
+		}
+		if detail.ClosedBy != "" {
+			closers = append(closers, detail.ClosedBy)
+		}
+	}
+	return closers
+}
+
+var aJob = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
 func compact(t *testing.T, text json.RawMessage) string {
 	t.Helper()
@@ -151,7 +222,11 @@ func (r report) calls(t *testing.T) map[string]int {
 		if err := json.Unmarshal([]byte(e.EventDetail), &detail); err != nil {
 			t.Fatal(err)
 		}
-		count[path.Base(detail.ResourceARN)]++
+		if _, function, ok := strings.Cut(detail.ResourceARN, "/functions/"); ok {
+			count[function]++
+		} else {
+			count["StartJob"]++ // what a step names that waits for a job is what that function starts
+		}
 	}
 	return count
 }

@@ -134,7 +134,7 @@ func (s stack) handles(t *testing.T, client *dynamodb.Client) []string {
 		TableName: aws.String(s.resources["WaitsTable"]), ProjectionExpression: aws.String("k"),
 	})
 	for pages.HasMorePages() {
-		page, err := pages.NextPage(t.Context())
+		page, err := pages.NextPage(context.WithoutCancel(t.Context()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +154,7 @@ func captured(t *testing.T) map[string]string {
 	logs := map[string]string{}
 	pages := cloudwatchlogs.NewDescribeLogGroupsPaginator(client, &cloudwatchlogs.DescribeLogGroupsInput{})
 	for pages.HasMorePages() {
-		page, err := pages.NextPage(t.Context())
+		page, err := pages.NextPage(context.WithoutCancel(t.Context()))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,6 +24,7 @@ import (
 	"github.com/waitless/waitless/pkg/httpapi/callbackurl"
 	"github.com/waitless/waitless/pkg/httpapi/fnf"
 	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // New composes the function from its environment.
@@ -81,11 +82,11 @@ func (a api) handler(ctx context.Context, forFnf bool) (http.Handler, error) {
 	if a.tokens.Keys, err = a.keys.Get(ctx); err != nil {
 		return nil, err
 	}
-	tokens := resume.New(a.tokens)
 	if forFnf {
 		clients, err := a.clients.Get(ctx)
-		return fnf.Handler(fnf.Config{Tokens: tokens, MaxOutput: resume.DefaultLimit, Keys: clients, Log: a.log}), err
+		return fnf.Handler(fnf.Config{Tokens: resume.New(a.tokens), MaxOutput: resume.DefaultLimit, Keys: clients, Log: a.log}), err
 	}
 	signing, err := a.signing.Get(ctx)
-	return callbackurl.Handler(callbackurl.Config{Tokens: tokens, MaxOutput: resume.DefaultLimit, Secrets: signing, Log: a.log}), err
+	a.tokens.By = token.ClosedByCallback
+	return callbackurl.Handler(callbackurl.Config{Tokens: resume.New(a.tokens), MaxOutput: resume.DefaultLimit, Secrets: signing, Log: a.log}), err
 }

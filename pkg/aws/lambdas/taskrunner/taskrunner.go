@@ -59,8 +59,10 @@ func New(getenv func(string) string) (Handler, error) {
 		Tasks: tasks.New(tasks.Config{Client: functions, Names: names, Now: time.Now, Longest: longestCall}),
 	})
 	d := deliverer{
-		keys:       &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: key, Now: time.Now},
-		deliveries: resume.Deliveries{Foreign: table, Recipients: &recipients.Recipients{StepFunctions: sfn.NewFromConfig(config), Durable: functions}, Now: time.Now},
+		keys: &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: key, Now: time.Now},
+		deliveries: resume.Deliveries{
+			Foreign: table, Recipients: &recipients.Recipients{StepFunctions: sfn.NewFromConfig(config), Durable: functions}, Now: time.Now,
+		},
 	}
 	receiver := &tasks.Receiver{
 		Receiver: queue.Receiver{Client: queues, URL: taskQueue, Now: time.Now, Log: log, Line: "task"},

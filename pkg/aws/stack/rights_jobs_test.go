@@ -1,0 +1,251 @@
+package stack_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/waitless/waitless/pkg/aws/emulator"
+	"github.com/waitless/waitless/pkg/aws/jobqueue"
+	"github.com/waitless/waitless/pkg/aws/queue"
+	"github.com/waitless/waitless/pkg/cli"
+	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// rightsOfJobs is what the statements are for that jobs and the waits of others
+// need.
+func rightsOfJobs() map[string]right {
+	return map[string]right{
+		"StartJob/QueueDeliveries": {try: meets("taskToken"), teller: "StartJob", action: "sqs:SendMessage", says: "queue a delivery"},
+		"StartJob/ReadTokenKey":    {try: opensAnew("StartJob"), says: "secretsmanager:GetSecretValue"},
+		"StartJob/SendPolls":       {try: opens, says: "send poll 1"},
+		"StartJob/SendWakes":       {try: meets("token"), teller: "StartJob", action: "sqs:SendMessage", says: "send a wake"},
+		"StartJob/Tokens":          {try: opens, says: "open the foreign wait"},
+		"StartJob/WriteLogs":       logs("StartJob"),
+
+		"JobEvents/QueueDeliveries": {try: observes("taskToken"), teller: "JobEvents", action: "sqs:SendMessage", says: "queue a delivery"},
+		"JobEvents/ReceiveJobs": {
+			try: putsBack("JobEvents", "JobQueue"), teller: "JobEvents", action: "sqs:ChangeMessageVisibility", says: "put_back_error",
+		},
+		"JobEvents/SendPolls": {try: polls, teller: "JobEvents", action: "sqs:SendMessage", says: "send a poll"},
+		"JobEvents/SendWakes": {try: observes("token"), teller: "JobEvents", action: "sqs:SendMessage", says: "send a wake"},
+		"JobEvents/Tokens":    {try: observes("token"), teller: "JobEvents", action: "dynamodb:UpdateItem", says: "note the end of job"},
+		"JobEvents/WriteLogs": logs("JobEvents"),
+
+		"TaskRunner/AnswerCallbacks": {
+			notEnforced: "the emulator's durable functions are others than the tests'", on: "-durable:*",
+			actions: []string{"lambda:SendDurableExecutionCallbackSuccess", "lambda:SendDurableExecutionCallbackFailure"},
+		},
+		"TaskRunner/AnswerTasks":  {try: delivers, teller: "TaskRunner", action: "states:SendTaskSuccess", says: "deliver the outcome"},
+		"TaskRunner/ReadTokenKey": {try: deliversAnew, teller: "TaskRunner", action: "secretsmanager:GetSecretValue", says: "read the token key"},
+
+		"Api/QueueDeliveries":         {try: succeedsForeign, says: failedInside},
+		"Callback/QueueDeliveries":    {try: delivers, teller: "Callback", action: "sqs:SendMessage", says: "queue a delivery"},
+		"Callback/ReadCallbackSecret": {try: asksAnew("Callback", `{"rawPath":"/callbacks"}`), says: noBeginning},
+		"Callback/ReadFnfKeys":        {try: asksAnew("Callback", `{"rawPath":"/"}`), says: noBeginning},
+	}
+}
+
+// theirToken is a task token that Step Functions does not know, another one in
+// each trial.
+func (x trial) theirToken() string { return x.name + "-" + x.execution() }
+
+// ask invokes a function and answers what it says.
+func (x trial) ask(function, payload string) (answer []byte, err error) {
+	answered, err := lambda.NewFromConfig(emulator.Config(x)).Invoke(x.Context(), &lambda.InvokeInput{
+		FunctionName: aws.String(x.stack.resources[function+"Function"]), Payload: []byte(payload),
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case answered.FunctionError != nil:
+		return nil, fmt.Errorf("%s: %s", *answered.FunctionError, answered.Payload)
+	}
+	return answered.Payload, nil
+}
+
+// anew has the function begin as it does after a while without work.
+func (x trial) anew(function string) error {
+	_, err := lambda.NewFromConfig(emulator.Config(x)).UpdateFunctionConfiguration(x.Context(), &lambda.UpdateFunctionConfigurationInput{
+		FunctionName: aws.String(x.stack.resources[function+"Function"]), MemorySize: aws.Int32(512), // the emulator ends its processes
+	})
+	return err
+}
+
+// asksAnew asks a function that begins.
+func asksAnew(function, payload string) func(trial) error {
+	return func(x trial) error {
+		if err := x.anew(function); err != nil {
+			return err
+		}
+		_, err := x.ask(function, payload)
+		return err
+	}
+}
+
+// open opens a wait of Step Functions that ends when somebody calls its URL.
+func (x trial) open() (callback *url.URL, err error) {
+	answer, err := x.ask("StartJob", fmt.Sprintf(`{"kind":"callback","taskToken":%q}`, x.theirToken()))
+	if err != nil {
+		return nil, err
+	}
+	var started jobs.StartAnswer
+	if err := json.Unmarshal(answer, &started); err != nil {
+		return nil, err
+	}
+	return url.Parse(started.CallbackURL)
+}
+
+func opens(x trial) error {
+	_, err := x.open()
+	return err
+}
+
+func opensAnew(function string) func(trial) error {
+	return func(x trial) error {
+		if err := x.anew(function); err != nil {
+			return err
+		}
+		return opens(x)
+	}
+}
+
+// delivered is answered when the task runner has handed over an outcome.
+func (x trial) delivered() <-chan error {
+	return x.awaitLine("TaskRunner", `"delivery":`, `"outcome":"done"`)
+}
+
+// delivers calls the URL.
+func delivers(x trial) error {
+	callback, err := x.open()
+	if err != nil {
+		return err
+	}
+	if status, answer := x.stack.post(x.T, callback.Path, "{}"); status != http.StatusOK {
+		ended := make(chan error, 1)
+		ended <- fmt.Errorf("%d: %s", status, answer)
+		return x.await(ended)
+	}
+	return x.await(x.delivered())
+}
+
+func deliversAnew(x trial) error {
+	if err := x.anew("TaskRunner"); err != nil {
+		return err
+	}
+	return delivers(x)
+}
+
+// succeedsForeign answers the wait by the management API.
+func succeedsForeign(x trial) error {
+	callback, err := x.open()
+	if err != nil {
+		return err
+	}
+	return x.await(x.begin(cli.ExitSucceeded, "tokens", "succeed", path.Base(callback.Path), "--output", "{}"))
+}
+
+// polls sends a poll that comes too early, and is sent again.
+func polls(x trial) error {
+	due := time.Now().Add(time.Hour)
+	keys := token.Keys{Current: token.Key{ID: 1, Secret: make([]byte, token.SecretSize)}}
+	early := &jobqueue.Queue{
+		Client: sqs.NewFromConfig(emulator.Config(x)), URL: x.stack.resources["JobQueue"], Now: func() time.Time { return due },
+	}
+	err := early.Send(x.Context(), resume.Poll{
+		Key: jobs.Key{Kind: jobs.KindCallback}, Waiter: resume.Waiter{Handle: keys.Handle(token.ID{Expires: due})}, Number: 1, Due: due,
+	})
+	if err != nil {
+		return err
+	}
+	return x.await(x.awaitLine("JobEvents", `"poll":1`, `"outcome":"done"`))
+}
+
+// A named job is an execution of Step Functions whose ARN is known before it
+// starts.
+type namedJob struct{ machine, name string }
+
+func (x trial) job() namedJob {
+	x.Helper()
+	name := x.name + "-" + x.execution()
+	made, err := sfn.NewFromConfig(emulator.Config(x)).CreateStateMachine(x.Context(), &sfn.CreateStateMachineInput{
+		Name: aws.String(x.stack.name + "-" + name), RoleArn: aws.String(x.stack.newRole(x.T, name, "states", "lambda:InvokeFunction")),
+		Definition: aws.String(`{"StartAt":"P","States":{"P":{"Type":"Pass","End":true}}}`),
+	})
+	if err != nil {
+		x.Fatal(err)
+	}
+	return namedJob{*made.StateMachineArn, x.execution()}
+}
+
+func (j namedJob) request() string {
+	return fmt.Sprintf(`"kind":"sfn-execution","params":{"StateMachineArn":%q,"Name":%q}`, j.machine, j.name)
+}
+
+// ends sends the event of its end, and waits until it was taken if it can be.
+func (j namedJob) ends(x trial) error {
+	arn := strings.Replace(j.machine, ":stateMachine:", ":execution:", 1) + ":" + j.name
+	event := fmt.Sprintf(`{"version":"0","id":%q,"detail-type":"Step Functions Execution Status Change","source":"aws.states","account":%q,"time":%q,`+
+		`"region":%q,"resources":[%q],"detail":{"executionArn":%q,"stateMachineArn":%q,"name":%q,"status":"FAILED","error":"E","cause":"c"}}`,
+		x.theirToken(), emulator.Account, time.Now().UTC().Format(time.RFC3339), emulator.Region, arn, arn, j.machine, j.name)
+	return queue.Send(x.Context(), sqs.NewFromConfig(emulator.Config(x)), x.stack.resources["JobQueue"], event, 0)
+}
+
+// begins starts the job for a step, or for a state machine; who waits is
+// answered when he goes on.
+func (j namedJob) begins(x trial, member string) (<-chan error, error) {
+	if member == "token" {
+		flow := x.flow("- {type: task, name: A, resourceArn: 'acs:fc:::services/s/functions/StartJob', pattern: waitForCallback, inputMappings: [" +
+			"{target: token, source: $context.task.token}, {target: kind, source: $input.kind}, {target: params, source: $input.params}]}")
+		return x.begin(cli.ExitFailed, "run", flow, "--name", x.execution(), "--input", "{"+j.request()+"}"), nil
+	}
+	_, err := x.ask("StartJob", fmt.Sprintf(`{%s,"taskToken":%q}`, j.request(), x.theirToken()))
+	return x.delivered(), err
+}
+
+// meets starts a job whose end is known already.
+func meets(member string) func(trial) error {
+	return func(x trial) error {
+		job := x.job()
+		if err := job.ends(x); err != nil {
+			return err
+		}
+		if err := <-x.awaitLine("JobEvents", x.theirToken(), `"outcome":"done"`); err != nil {
+			return err
+		}
+		ended, err := job.begins(x, member)
+		if err != nil {
+			return err
+		}
+		return x.await(ended)
+	}
+}
+
+// observes starts a job that then ends.
+func observes(member string) func(trial) error {
+	return func(x trial) error {
+		job := x.job()
+		ended, err := job.begins(x, member)
+		if err != nil {
+			return err
+		}
+		if err := <-x.awaitLine("StartJob", "call succeeded", `"kind":"sfn-execution"`); err != nil {
+			return err
+		}
+		if err := job.ends(x); err != nil {
+			return err
+		}
+		return x.await(ended)
+	}
+}
