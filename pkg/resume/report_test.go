@@ -39,6 +39,8 @@ func TestReports(t *testing.T) {
 		"an empty failure":        {resume.ParseFailure, "", "a failure has no error", false},
 		"a member too many":       {resume.ParseFailure, `{"error":"E","eror":"secret"}`, "unknown field", false},
 		"two failures":            {resume.ParseFailure, `{"error":"E"} {"error":"F"}`, "more text after the object", false},
+		"a failure and brackets":  {resume.ParseFailure, `{"error":"E"}} x`, "more text after the object", false},
+		"a failure and a bracket": {resume.ParseFailure, `{"error":"E"}]`, "more text after the object", false},
 		"a failure that is none":  {resume.ParseFailure, `[1]`, "the failure cannot be read", false},
 	} {
 		t.Run(name, func(t *testing.T) {
