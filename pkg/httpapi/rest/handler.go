@@ -98,7 +98,17 @@ func Handler(config Config) http.Handler {
 			h.answer(w, serve, r)
 		})
 	}
-	return mux
+	return notKept(mux)
+}
+
+// notKept says that nobody may keep an answer, or take it for something else:
+// tokens stand in paths, and the data of executions in answers.
+func notKept(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		next.ServeHTTP(w, r)
+	})
 }
 
 type handler struct{ Config }

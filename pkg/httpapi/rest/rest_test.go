@@ -84,6 +84,27 @@ func wantRefused(t *testing.T, err error, status int, code engine.Code, part str
 	}
 }
 
+// Tokens stand in answers, and in the paths of some that are refused.
+func TestNobodyKeepsAnAnswer(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.started("callback", `{}`)
+	for _, path := range []string{"/tokens?unmask=true", "/tokens/a.token", "/flows/none", "/nowhere", "/tokens/a.token/success"} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, a.server.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := a.server.Client().Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if h := response.Header; h.Get("Cache-Control") != "no-store" || h.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: %d, %v", path, response.StatusCode, h)
+		}
+	}
+}
+
 func TestAnExecutionFromStartToEnd(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
