@@ -429,8 +429,8 @@ func TestAReportThatEndsTooEarly(t *testing.T) {
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/callbacks/"+b.text, io.MultiReader(strings.NewReader("{"), broken{}))
 	w := httptest.NewRecorder()
 	b.api.ServeHTTP(w, r)
-	if w.Code != 500 || !b.held().Open() {
-		t.Errorf("answered %d %s", w.Code, w.Body)
+	if w.Code != 400 || !strings.Contains(w.Body.String(), "ended before all of it was here") || !b.held().Open() || b.log.Len() > 0 {
+		t.Errorf("answered %d %s, logged %s", w.Code, w.Body, &b.log)
 	}
 	if _, err := expr.ParseJSON(w.Body.Bytes()); err != nil {
 		t.Error(err)

@@ -185,12 +185,22 @@ func readJSON(r *http.Request, form any) error {
 	return invalid("the body is not what belongs here: %s", err)
 }
 
+// readBody reads the body as it is.
+func readBody(r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(r.Body)
+	var tooLarge *http.MaxBytesError
+	if err != nil && !errors.As(err, &tooLarge) { // the caller hung up, or is too slow
+		return nil, invalid("the request ended before all of it was here")
+	}
+	return body, err
+}
+
 func (h handler) putFlow(r *http.Request) (int, any, error) {
 	name := r.PathValue("flow")
 	if !fdl.ValidName(name) {
 		return 0, nil, invalid("flow name %q is no name", name)
 	}
-	text, err := io.ReadAll(r.Body)
+	text, err := readBody(r)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -373,7 +383,7 @@ func (h handler) fail(r *http.Request) (int, any, error) { return h.close(r, res
 
 // close closes a token with the outcome that parse finds in the body.
 func (h handler) close(r *http.Request, parse func([]byte, int) (token.Outcome, error)) (int, any, error) {
-	body, err := io.ReadAll(r.Body)
+	body, err := readBody(r)
 	if err != nil {
 		return 0, nil, err
 	}

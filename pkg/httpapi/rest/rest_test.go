@@ -3,12 +3,14 @@ package rest_test
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
@@ -287,4 +289,23 @@ type brokenIndex struct{}
 
 func (brokenIndex) Executions(context.Context, string, machine.Status) ([]engine.ID, error) {
 	return nil, errors.New("secret detail")
+}
+
+// Whoever hangs up is no failure of ours.
+func TestARequestThatEndsTooEarly(t *testing.T) {
+	t.Parallel()
+	store := &local.MemoryStore{}
+	system := local.New(local.Config{Store: store})
+	var log strings.Builder
+	handler := rest.Handler(rest.Config{
+		Engine: system.Engine, Tokens: system.Tokens, Index: store, Flows: store, Log: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	for path, method := range map[string]string{"/flows/a": http.MethodPut, "/flows/a/executions": http.MethodPost, "/tokens/a.token/success": http.MethodPost} {
+		body := io.MultiReader(strings.NewReader("{"), iotest.ErrReader(errors.New("hung up")))
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), method, path, body))
+		if answer.Code != http.StatusBadRequest || log.Len() > 0 {
+			t.Errorf("%s: %d %s, logged %s", path, answer.Code, answer.Body, log.String())
+		}
+	}
 }
