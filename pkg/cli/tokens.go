@@ -165,20 +165,17 @@ func (c Command) tokensHeartbeatCommand() *cobra.Command {
 	})
 }
 
-// errorRevoked is the error of a step whose token was revoked.
-const errorRevoked = "Token.Revoked"
-
 func (c Command) tokensRevokeCommand() *cobra.Command {
 	var cause string
 	cmd := &cobra.Command{
 		Use: "revoke TOKEN", Short: "Close a token that came into the wrong hands",
-		Long: "Close a token with the error " + errorRevoked + ": its step fails, and whoever has the token is told so.\n" +
+		Long: "Close a token with the error " + token.ErrorRevoked + ": its step fails, and its callback URL answers that it was revoked.\n" +
 			"Exit code 1: another outcome was first, which is shown.",
 		Example: "  waitless tokens revoke TOKEN --cause 'sent to the wrong people'",
 	}
 	cmd.Flags().StringVar(&cause, "cause", "the token was revoked", "why, for people")
 	return c.onToken(cmd, func(ctx context.Context, what string, a *api, text string) (rest.Token, bool, error) {
-		t, first, err := a.Fail(ctx, text, rest.Failure{Error: errorRevoked, Cause: cause})
+		t, first, err := a.Fail(ctx, text, rest.Failure{Error: token.ErrorRevoked, Cause: cause})
 		return t, first, tokenError(what, err)
 	})
 }

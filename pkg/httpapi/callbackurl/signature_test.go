@@ -118,7 +118,7 @@ func TestTheAgeOfASignature(t *testing.T) {
 	}
 }
 
-// Without a good signature nothing is read or written, and one answer is given
+// Without a good signature the store is neither read nor written, and one answer is given
 // for all that may be wrong with it.
 func TestWithoutASignatureNothingIsDone(t *testing.T) {
 	t.Parallel()
