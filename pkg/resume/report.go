@@ -64,6 +64,8 @@ func checkValue(output expr.Value, limit int) error {
 		return &ReportError{What: "there is no output; allowed: a JSON value"}
 	case size > limit:
 		return tooLarge("the output", size, limit)
+	case output.TooDeep():
+		return &ReportError{What: fmt.Sprintf("the output has more than %d levels of arrays and objects; report what is inside as a text", expr.MaxLevels)}
 	}
 	return nil
 }

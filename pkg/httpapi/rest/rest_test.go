@@ -233,6 +233,11 @@ func TestBadRequestsLoseNothing(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	text := a.waitingToken()
+	flows, err := a.Flows(t.Context(), "callback")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash, nested := flows[0].Hash, strings.Repeat("[", 100)+strings.Repeat("]", 100)
 	for name, tt := range map[string]struct {
 		path, body string
 		status     int
@@ -240,6 +245,8 @@ func TestBadRequestsLoseNothing(t *testing.T) {
 	}{
 		"no JSON":                {"/tokens/" + text + "/success", "{", 400, "no JSON"},
 		"no object":              {"/tokens/" + text + "/success", "[1]", 400, "an array; allowed: an object"},
+		"too deep":               {"/tokens/" + text + "/success", `{"a":` + nested + `}`, 400, "more than 100 levels"},
+		"an input too deep":      {"/flows/callback/executions", `{"name":"deep","hash":"` + hash + `","input":{"a":` + nested + `}}`, 400, "more than 100 levels"},
 		"too large for a step":   {"/tokens/" + text + "/success", `{"a":"` + strings.Repeat("x", 33<<10) + `"}`, 400, "the limit is 32768"},
 		"too large":              {"/tokens/" + text + "/success", strings.Repeat(" ", 2<<20), 413, "larger than 1048576"},
 		"a failure without name": {"/tokens/" + text + "/failure", "{}", 400, "no error"},
