@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -77,9 +78,8 @@ type tokenBody func(ctx context.Context, what string, a *api, text string) (t re
 // onToken is a command on one token, whose result is a token.
 func (c Command) onToken(cmd *cobra.Command, body tokenBody) *cobra.Command {
 	var o storeOptions
-	cmd.Args = arguments(1, 1)
 	o.register(cmd)
-	cmd.RunE = c.onStore(&o, func(ctx context.Context, what string, a *api, args []string) error {
+	c.takeToken(cmd, c.onStore(&o, func(ctx context.Context, what string, a *api, args []string) error {
 		t, first, err := body(ctx, what, a, args[0])
 		if err != nil {
 			return err
@@ -94,8 +94,43 @@ func (c Command) onToken(cmd *cobra.Command, body tokenBody) *cobra.Command {
 			return err
 		}
 		return &failure{exit: ExitFailed, what: what, why: "another outcome was first: " + outcomeText(t)}
-	})
+	}))
 	return cmd
+}
+
+// takeToken makes a command run with one token, which need not be an argument.
+func (c Command) takeToken(cmd *cobra.Command, run func(*cobra.Command, []string) error) {
+	cmd.Long = cmp.Or(cmd.Long, cmd.Short+".") + "\n\nTOKEN is - for standard input: everybody on the machine sees arguments."
+	cmd.Args = arguments(1, 1)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if args[0] != "-" {
+			return run(cmd, args)
+		}
+		text, err := c.readToken(cmd)
+		if err != nil {
+			return err
+		}
+		return run(cmd, []string{text})
+	}
+}
+
+// readToken reads a token before anything is opened: who types it takes a while.
+func (c Command) readToken(cmd *cobra.Command) (string, error) {
+	what := strings.TrimPrefix(cmd.CommandPath(), "waitless ")
+	if output := cmd.Flags().Lookup("output"); output != nil && output.Value.String() == "-" {
+		return "", usageError(what, "TOKEN and --output cannot both be standard input", "--output @FILE")
+	}
+	data, err := c.readStdin(cmd.Context())
+	text := strings.TrimSpace(string(data))
+	switch {
+	case cmd.Context().Err() != nil:
+		return "", interrupted(what, "nothing was done")
+	case err != nil:
+		return "", usageError(what, "the token on standard input: "+reasonOf(err), "waitless "+what+" - < FILE")
+	case text == "":
+		return "", usageError(what, "there is no token on standard input", "waitless "+what+" - < FILE")
+	}
+	return text, nil
 }
 
 // outcomeText says what is known of a token.
