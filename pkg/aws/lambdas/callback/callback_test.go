@@ -2,7 +2,7 @@ package callback_test
 
 import (
 	"bytes"
-	"crypto/md5" //nolint:gosec // of the service
+	"crypto/md5"
 	"encoding/json"
 	"fmt"
 	"io"
