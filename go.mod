@@ -26,6 +26,7 @@ require (
 	github.com/cockroachdb/pebble/v2 v2.1.7 // the durable store: of the libraries measured the one with the most durable writes/s; pkg/doc.go, 10
 	github.com/creack/pty v1.1.24 // tests: a terminal for the live view
 	github.com/google/go-cmp v0.7.0 // tests: shows what differs
+	github.com/hashicorp/go-retryablehttp v0.7.8 // the command: tries requests to a stack again, with pauses
 	github.com/hinshun/vt10x v0.0.0-20220301184237-5011da428d02 // tests: the screen behind that terminal
 	github.com/mattn/go-runewidth v0.0.31 // how wide a text is on a terminal
 	github.com/mattn/go-shellwords v1.0.16 // splits the user's commands as a shell would, without one
@@ -65,6 +66,7 @@ require (
 	github.com/gogo/protobuf v1.3.2 // indirect
 	github.com/golang/protobuf v1.5.3 // indirect
 	github.com/golang/snappy v0.0.5-0.20231225225746-43d5d4cd4e0e // indirect
+	github.com/hashicorp/go-cleanhttp v0.5.2 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/klauspost/compress v1.17.11 // indirect
 	github.com/kr/pretty v0.3.1 // indirect

@@ -28,7 +28,7 @@ func impureUses(name string, source []byte) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	timeName, fmtName := localName(file, "time"), localName(file, "fmt")
+	timeName, fmtName, syncName := localName(file, "time"), localName(file, "fmt"), localName(file, "sync")
 	var found []string
 	note := func(node ast.Node, what string) {
 		found = append(found, fmt.Sprintf("%s: %s in a pure package", files.Position(node.Pos()), what))
@@ -48,6 +48,8 @@ func impureUses(name string, source []byte) ([]string, error) {
 				note(n, "time."+n.Sel.Name)
 			case x.Name == fmtName && slices.Contains(impureFmt, n.Sel.Name):
 				note(n, "fmt."+n.Sel.Name)
+			case x.Name == syncName && n.Sel.Name != "OnceValue": // a value that is computed when it is first needed
+				note(n, "sync."+n.Sel.Name)
 			}
 		}
 		return true
@@ -124,6 +126,8 @@ func TestPurityRulesCanFail(t *testing.T) {
 		{"zone of the machine", `import "time"; func f(t time.Time) time.Time { return t.In(time.Local) }`, true},
 		{"printing", `import "fmt"; func f() { fmt.Println() }`, true},
 		{"scanning", `import "fmt"; func f() { fmt.Scan() }`, true},
+		{"a value that is computed once", `import "sync"; var v = sync.OnceValue(f)`, false},
+		{"a lock", `import "sync"; var m sync.Mutex`, true},
 		{"formatting", `import "fmt"; var s = fmt.Sprint(1)`, false},
 		{"goroutine", `func f() { go f() }`, true},
 	}

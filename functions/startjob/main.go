@@ -2,8 +2,8 @@
 // whoever waits for its end goes on.
 //
 // Input: {"kind":K,"params":{...}} and at most one of "token" (of a step of a flow), "taskToken" (of Step Functions)
-// and "callbackId" (of a durable function), the last two with "timeoutSeconds" if the wait is to end. Without a kind:
-// any JSON object; its members are ignored.
+// and "callbackId" (of a durable function), the last two with "timeoutSeconds" if the wait is to end; or
+// "idempotencyKey" where nobody waits. Without a kind: any JSON object; its members are ignored.
 // Output: {"job_id":J,"kind":K,"job_key":N}, of kind callback with "callback_url". Without a kind: {"job_id":"<UUIDv7>"},
 // whose time is the job's start.
 // Errors: InvalidArgument, InvalidToken, JobNotFound, FC.Unknown, and those of the service with its name before them.

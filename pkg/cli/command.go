@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
@@ -30,6 +31,9 @@ type Command struct {
 	Getenv func(string) string
 	// loadAWS reads the AWS configuration; nil means as the SDK does.
 	loadAWS func(context.Context, ...func(*config.LoadOptions) error) (aws.Config, error)
+	// pause is how long to wait before a request to a stack is tried again, by
+	// the number of the try; nil means longer each time.
+	pause func(try int) time.Duration
 }
 
 // System is the command as the operating system started it.

@@ -57,7 +57,7 @@ func (c Command) openStack(ctx context.Context, what string, p place) (*api, err
 	if err != nil {
 		return nil, err
 	}
-	client := &rest.Client{Base: strings.TrimSuffix(endpoint, "/"), HTTP: &http.Client{Transport: transport, Timeout: requestLimit}}
+	client := &rest.Client{Base: strings.TrimSuffix(endpoint, "/"), HTTP: c.patient(transport)}
 	return &api{client, stackInterval, func() error { return nil }}, nil
 }
 

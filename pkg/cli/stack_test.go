@@ -33,6 +33,7 @@ type stack struct {
 	api      http.Handler
 	gateway  *httptest.Server
 	requests atomic.Int32 // that came in
+	failing  atomic.Int32 // how many more of them the gateway fails
 }
 
 var (
@@ -65,6 +66,11 @@ func newStack(t *testing.T) *stack {
 // ServeHTTP lets signed requests through to the stage "live".
 func (s *stack) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.requests.Add(1)
+	if s.failing.Add(-1) >= 0 {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = io.WriteString(w, `{"message":"Service Unavailable"}`)
+		return
+	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		s.t.Error(err)
@@ -149,6 +155,7 @@ func (s *stack) doAs(who *aws.Credentials, env map[string]string, args ...string
 	var stdout, stderr bytes.Buffer
 	c := Command{
 		Args: args, Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Getenv: environment(s.t, env), loadAWS: s.as(who),
+		pause: func(int) time.Duration { return 0 },
 	}
 	exit := c.Run(s.t.Context())
 	return result{exit, stdout.String(), stderr.String()}
@@ -226,11 +233,11 @@ func TestAnotherTerminalAnswersOnAStack(t *testing.T) {
 	run := s.begin("run", callbackFlow, "--name", "one")
 	text := run.awaits(`answer it from another terminal:\n  waitless tokens succeed (\S+) --output '{"key":"value"}' --endpoint http`)
 	for want, args := range map[string][]string{
-		"callback/one  Running":                        {"list"},
-		"flow callback is in use: 1 of its executions": {"flows", "delete", "callback"},
-		"is open, last heartbeat":                      {"tokens", "heartbeat", text},
-		"  callback/one  mytask  since":                {"tokens", "list"},
-		text:                                           {"tokens", "list", "--unmask"},
+		"callback/one  Running":                               {"list"},
+		"flow callback is in use: callback/one has not ended": {"flows", "delete", "callback"},
+		"is open, last heartbeat":                             {"tokens", "heartbeat", text},
+		"  callback/one  mytask  since":                       {"tokens", "list"},
+		text:                                                  {"tokens", "list", "--unmask"},
 	} {
 		if got := s.do(args...); !strings.Contains(got.stdout+got.stderr, want) {
 			t.Errorf("%v: %+v", args, got)
@@ -389,6 +396,35 @@ func TestTheRegionIsInTheHost(t *testing.T) {
 		found := append(onAWS.FindStringSubmatch(host), "", "")[:2][1]
 		if found != want {
 			t.Errorf("%s: region %q, want %q", host, found, want)
+		}
+	}
+}
+
+// A gateway that fails for a moment ends no command that only asks. What changes
+// something is not sent twice.
+func TestAStackThatFailsForAMoment(t *testing.T) {
+	t.Parallel()
+	s := newStack(t)
+	if got := s.do("run", "testdata/flows/pass.yaml", "--name", "one"); got.exit != ExitSucceeded {
+		t.Fatalf("run: %+v", got)
+	}
+	for _, tt := range []struct {
+		args           []string
+		fails          int32
+		exit, requests int
+	}{
+		{[]string{"show", "pass/one"}, stackTries, ExitSucceeded, stackTries + 1},
+		{[]string{"show", "pass/one"}, stackTries + 1, ExitInternal, stackTries + 1},
+		{[]string{"stop", "pass/one"}, 1, ExitInternal, 1},
+	} {
+		s.failing.Store(tt.fails)
+		before := s.requests.Load()
+		got := s.do(tt.args...)
+		if requests := int(s.requests.Load() - before); got.exit != tt.exit || requests != tt.requests {
+			t.Errorf("%v with %d failures: %d requests, %+v", tt.args, tt.fails, requests, got)
+		}
+		if failed := strings.Contains(got.stderr, "the API answered 503"); failed != (tt.exit != ExitSucceeded) {
+			t.Errorf("%v with %d failures says %q", tt.args, tt.fails, got.stderr)
 		}
 	}
 }

@@ -60,7 +60,11 @@ func (c Command) tokensListCommand() *cobra.Command {
 
 func tokenRows(w *tabwriter.Writer, tokens []rest.Token) {
 	for _, t := range tokens {
-		_, _ = fmt.Fprintf(w, "%s\t%s/%s\t%s\tsince %s\t%s\n", t.Token, t.Flow, t.Execution, t.Step, localTime(t.Since), deadlineOf(t))
+		who, what := t.Flow+"/"+t.Execution, t.Step
+		if t.Recipient != "" {
+			who, what = t.Recipient, cmp.Or(t.Job, "callback")
+		}
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\tsince %s\t%s\n", t.Token, who, printable(what), localTime(t.Since), deadlineOf(t))
 	}
 }
 

@@ -211,11 +211,15 @@ func (p *parser) optionalText(n *node, what string) string {
 	return text
 }
 
-var validName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,127}$`)
+// validName leaves the length out: with {0,127} the pattern would be compiled into
+// that many states, whenever a process starts.
+var validName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
+
+const maxName = 128
 
 // ValidName reports whether a flow, an execution or a step may be named so: a
 // letter or "_" first, then up to 127 letters, digits, "_" and "-".
-func ValidName(name string) bool { return validName.MatchString(name) }
+func ValidName(name string) bool { return len(name) <= maxName && validName.MatchString(name) }
 
 // nameRule is [ValidName] in words.
 const nameRule = `a letter or "_", then letters, digits, "_" and "-", 128 characters at most`

@@ -83,8 +83,8 @@ func (s *stopReasons) ofDescription(text string) (Status, string, string) {
 }
 
 // submatch is what the form has in parentheses, "" where it does not match.
-func submatch(form *regexp.Regexp, text string) string {
-	if match := form.FindStringSubmatch(text); match != nil {
+func submatch(form func() *regexp.Regexp, text string) string {
+	if match := form().FindStringSubmatch(text); match != nil {
 		return match[1]
 	}
 	return ""

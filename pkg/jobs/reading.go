@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -67,9 +66,9 @@ func (k Kind) readEvent(document any) (Key, Sighting, error) {
 
 // What keys consist of. Everybody who may send events says what is in them.
 var (
-	nameForm    = regexp.MustCompile(`^[!-~]{1,1000}$`)
-	accountForm = regexp.MustCompile(`^[0-9]{12}$`)
-	regionForm  = regexp.MustCompile(`^[a-z0-9-]{1,32}$`)
+	nameForm    = formOf(`^[!-~]+$`, 1000)
+	accountForm = formOf(`^[0-9]{12}$`, 12)
+	regionForm  = formOf(`^[a-z0-9-]+$`, 32)
 )
 
 func (k Kind) eventError(at path, found, want string) error {

@@ -28,7 +28,7 @@ var rows = []Kind{
 				{"exit_code", "detail.container.exitCode", "Jobs[0].Container.ExitCode"},
 				{"log_stream", "detail.container.logStreamName", "Jobs[0].Container.LogStreamName"},
 			},
-			idForm: regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z:#-]{0,127}$`), idMeans: "the jobId that SubmitJob answered",
+			idForm: formOf(`^[0-9A-Za-z][0-9A-Za-z:#-]*$`, 128), idMeans: "the jobId that SubmitJob answered",
 			keyFromID: "arn:PARTITION:batch:REGION:ACCOUNT:job/ID",
 			describe:  `{"Jobs":[ID]}`,
 			required:  []string{"JobDefinition", "JobName", "JobQueue"},
@@ -65,8 +65,8 @@ var rows = []Kind{
 			words:   map[string]string{"REPLICATION_TASK_STOPPED": "stopped", "REPLICATION_TASK_FAILED": "failed"},
 			success: []string{"stopped"}, failure: []string{"failed"},
 			stop: &stopReasons{
-				inEvent: regexp.MustCompile(`Stop Reason ([A-Z][A-Z_]*)`),
-				inFound: regexp.MustCompile(`^(?:Stop Reason )?([A-Z][A-Z_]*)$`),
+				inEvent: lazily(`Stop Reason ([A-Z][A-Z_]*)`),
+				inFound: lazily(`^(?:Stop Reason )?([A-Z][A-Z_]*)$`),
 				success: []string{
 					"NORMAL", "FULL_LOAD_ONLY_FINISHED", "STOPPED_AFTER_FULL_LOAD", "STOPPED_AFTER_CACHED_EVENTS",
 					"STOPPED_AFTER_DDL_APPLY", "STOPPED_AT_SERVER_TIME", "STOPPED_AT_COMMIT_TIME",
@@ -80,7 +80,7 @@ var rows = []Kind{
 				{"", "detail.detailMessage", "ReplicationTasks[0].StopReason"},
 				{"", "", "ReplicationTasks[0].LastFailureMessage"},
 			},
-			idForm:  regexp.MustCompile(`^arn:[a-z-]+:dms:[a-z0-9-]+:[0-9]*:task:[0-9A-Za-z-]{1,255}$`),
+			idForm:  formOf(`^arn:[a-z-]+:dms:[a-z0-9-]+:[0-9]*:task:[0-9A-Za-z-]+$`, maxARN),
 			idMeans: "the ARN of a replication task", resourceParam: "ReplicationTaskArn",
 			describe: `{"Filters":[{"Name":"replication-task-arn","Values":[ID]}],"WithoutSettings":true}`,
 			required: []string{"ReplicationTaskArn"},
@@ -108,12 +108,12 @@ var rows = []Kind{
 				{"output", "detail.output", "Output"},
 			},
 			jsonText: "output",
-			idForm:   regexp.MustCompile(`^arn:[a-z-]+:states:[a-z0-9-]+:[0-9]*:execution:[!-9;-~]{1,80}:[!-~]{1,200}$`),
+			idForm:   formOf(`^arn:[a-z-]+:states:[a-z0-9-]+:[0-9]*:execution:[!-9;-~]+:[!-~]+$`, maxARN),
 			idMeans:  "the ARN of an execution", describe: `{"ExecutionArn":ID}`,
-			resource:      regexp.MustCompile(`^arn:[a-z-]+:states:[a-z0-9-]+:[0-9]*:stateMachine:[^\s]{1,200}$`),
+			resource:      formOf(`^arn:[a-z-]+:states:[a-z0-9-]+:[0-9]*:stateMachine:[^\s]+$`, maxARN),
 			resourceParam: "StateMachineArn",
 			required:      []string{"StateMachineArn"}, textParam: "Input",
-			nameParam: "Name", nameForm: regexp.MustCompile(`^[0-9A-Za-z_-]{1,80}$`),
+			nameParam: "Name", nameForm: formOf(`^[0-9A-Za-z_-]+$`, 80),
 			unknown: []string{"ExecutionDoesNotExist"}, taken: []string{"ExecutionAlreadyExists"},
 			rights: []right{
 				{"states:StartExecution", []string{"states:REGION:ACCOUNT:stateMachine:*"}},
@@ -143,10 +143,10 @@ var rows = []Kind{
 			},
 			success: []string{"COMPLETED"}, failure: []string{"FAILED"},
 			causes: []field{{"", "detail.FailureReason", "TranscriptionJob.FailureReason"}},
-			idForm: regexp.MustCompile(`^[0-9A-Za-z._-]{1,200}$`), idMeans: "the name of a transcription job",
+			idForm: formOf(`^[0-9A-Za-z._-]+$`, 200), idMeans: "the name of a transcription job",
 			describe:  `{"TranscriptionJobName":ID}`,
 			required:  []string{"TranscriptionJobName", "Media"},
-			nameParam: "TranscriptionJobName", nameForm: regexp.MustCompile(`^[0-9A-Za-z._-]{1,200}$`),
+			nameParam: "TranscriptionJobName", nameForm: formOf(`^[0-9A-Za-z._-]+$`, 200),
 			// A name that nobody has is a BadRequestException to GetTranscriptionJob.
 			unknown: []string{"BadRequestException", "NotFoundException"}, taken: []string{"ConflictException"},
 			rights: []right{
@@ -173,7 +173,7 @@ type row struct {
 	output                    []field       // what a success has beside job_id, job_key, kind and status
 	jsonText                  string        // the field of the output that is JSON in a text
 
-	idForm    *regexp.Regexp
+	idForm    *form
 	idMeans   string
 	keyFromID string // for answers without the key
 	describe  string // the params of the description, with ID
@@ -182,9 +182,9 @@ type row struct {
 	defaults      map[string]string // params that it gets where none are given
 	textParam     string            // the param that is JSON in a text
 	nameParam     string            // the param that makes the start happen once
-	nameForm      *regexp.Regexp
-	resourceParam string         // the param that [ForResource] fills
-	resource      *regexp.Regexp // its form, idForm where nil
+	nameForm      *form
+	resourceParam string // the param that [ForResource] fills
+	resource      *form  // its form, idForm where nil
 
 	unknown []string // error codes of a description: there is no such job
 	taken   []string // error codes of a start: the name or the resource is in use
@@ -205,7 +205,7 @@ type field struct {
 
 // stopReasons tell what it means that a run stopped.
 type stopReasons struct {
-	inEvent, inFound *regexp.Regexp
+	inEvent, inFound func() *regexp.Regexp
 	success, failure []string
 	passing          []string // the run goes on by itself
 }

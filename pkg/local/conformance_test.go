@@ -37,6 +37,8 @@ func TestResumeOutcomes(t *testing.T) {
 
 func TestFlowList(t *testing.T) { t.Parallel(); resttest.Flows(t, as[resttest.Store]) }
 
+func TestIndex(t *testing.T) { t.Parallel(); resttest.Index(t, as[resttest.IndexedLog]) }
+
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	resumetest.Tokens(t, func(*testing.T) resume.Outcomes { return &local.MemoryStore{} })

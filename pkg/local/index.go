@@ -3,7 +3,9 @@ package local
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/machine"
@@ -20,7 +22,8 @@ type listed struct {
 }
 
 // Add takes the execution up if it is one of the flow and has the status;
-// empty ones mean all. One that is damaged is left out, as long as it is.
+// empty ones mean all, and running means not ended. One that is damaged is left
+// out, as long as it is.
 func (l *Listing) Add(latest engine.Item, flow string, status machine.Status) error {
 	state, err := machine.DecodeState(machine.Place(latest.Execution, latest.Seq), latest.Body)
 	switch {
@@ -29,21 +32,59 @@ func (l *Listing) Add(latest engine.Item, flow string, status machine.Status) er
 	case err != nil:
 		return err
 	}
-	if (flow == "" || state.Flow.Name == flow) && (status == "" || state.Status == status) {
+	found := state.Status
+	if !found.Final() {
+		found = machine.StatusRunning
+	}
+	if (flow == "" || state.Flow.Name == flow) && (status == "" || found == status) {
 		l.found = append(l.found, listed{latest.Execution, state})
 	}
 	return nil
 }
 
-// IDs are the executions, the latest start first.
-func (l *Listing) IDs() []engine.ID {
-	slices.SortFunc(l.found, func(one, other listed) int {
-		a, b := one.state, other.state
-		return cmp.Or(b.Started.Compare(a.Started), cmp.Compare(a.Flow.Name, b.Flow.Name), cmp.Compare(a.Execution, b.Execution))
-	})
-	ids := make([]engine.ID, len(l.found))
-	for i, e := range l.found {
-		ids[i] = e.id
+// Page are the executions behind the page that gave the text after, the latest
+// start first, at most limit of them. Next is what gives the page behind it.
+func (l *Listing) Page(after string, limit int) (ids []engine.ID, next string, err error) {
+	slices.SortFunc(l.found, func(a, b listed) int { return a.place().compare(b.place()) })
+	begin := 0
+	if after != "" {
+		last, err := parsePlace(after)
+		if err != nil {
+			return nil, "", &engine.Error{Code: engine.CodeInvalid, Op: "list executions", Err: err}
+		}
+		begin, _ = slices.BinarySearchFunc(l.found, last, func(e listed, p place) int { return cmp.Or(e.place().compare(p), -1) })
 	}
-	return ids
+	found := l.found[begin:]
+	if len(found) > limit {
+		found = found[:limit]
+		next = found[limit-1].place().String()
+	}
+	for _, e := range found {
+		ids = append(ids, e.id)
+	}
+	return ids, next, nil
+}
+
+// place is where an execution stands in a list, whatever comes and goes.
+type place struct {
+	started time.Time
+	id      engine.ID
+}
+
+func (e listed) place() place { return place{e.state.Started, e.id} }
+
+func (p place) compare(other place) int {
+	return cmp.Or(other.started.Compare(p.started), slices.Compare(p.id[:], other.id[:]))
+}
+
+// String is the text of a place in an answer.
+func (p place) String() string { return fmt.Sprintf("%d-%s", p.started.UnixNano(), p.id) }
+
+func parsePlace(text string) (p place, err error) {
+	var nanoseconds int64
+	var id []byte
+	if _, err := fmt.Sscanf(text, "%d-%x", &nanoseconds, &id); err != nil || len(id) != len(p.id) {
+		return p, fmt.Errorf("page %q is none; allowed: what the page before gave", text)
+	}
+	return place{time.Unix(0, nanoseconds), engine.ID(id)}, nil
 }

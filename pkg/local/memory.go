@@ -96,16 +96,16 @@ func (m *MemoryStore) Items(ctx context.Context, execution engine.ID, from uint6
 }
 
 // Executions implements the index of the management API. It reads every log.
-func (m *MemoryStore) Executions(_ context.Context, flow string, status machine.Status) ([]engine.ID, error) {
+func (m *MemoryStore) Executions(_ context.Context, flow string, status machine.Status, after string, limit int) ([]engine.ID, string, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	var list Listing
 	for _, log := range m.logs {
 		if err := list.Add(log[len(log)-1], flow, status); err != nil {
-			return nil, err
+			return nil, "", err
 		}
 	}
-	return list.IDs(), nil
+	return list.Page(after, limit)
 }
 
 // copyOf keeps callers and store from sharing memory, as they would not across

@@ -133,6 +133,9 @@ func (m *MemoryStore) List(ctx context.Context, after string, limit int) ([]resu
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	last, begun := m.foreign[after]
+	if after != "" && !begun {
+		return nil, resume.ErrNoWait
+	}
 	var list []resume.ForeignWait
 	for _, wait := range slices.SortedFunc(maps.Values(m.foreign), byAge) {
 		if wait.Delivery == "" && (!begun || byAge(last, wait) < 0) && len(list) < limit {

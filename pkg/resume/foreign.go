@@ -27,7 +27,8 @@ type ForeignWaits interface {
 
 	// List are the waits that nothing is noted of, by the instant when they were
 	// opened, then by their handles: at most limit of them after the one with that
-	// handle, which may have been delivered meanwhile; "" begins.
+	// handle, which may have been delivered meanwhile; "" begins. The error is
+	// [ErrNoWait] where no wait has that handle.
 	List(ctx context.Context, after string, limit int) ([]ForeignWait, error)
 }
 

@@ -29,6 +29,11 @@ func TestFlowList(t *testing.T) {
 	resttest.Flows(t, func(t *testing.T) resttest.Store { t.Helper(); return newTables(t, time.Now) })
 }
 
+func TestIndex(t *testing.T) {
+	t.Parallel()
+	resttest.Index(t, func(t *testing.T) resttest.IndexedLog { t.Helper(); return newTables(t, atEpoch) })
+}
+
 func TestLog(t *testing.T) {
 	t.Parallel()
 	emulator.Config(t)

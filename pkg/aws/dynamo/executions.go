@@ -56,26 +56,9 @@ func startKey(start time.Time) []byte {
 	return binary.BigEndian.AppendUint64(nil, uint64(start.UnixNano())^1<<63)
 }
 
-// Executions are the ids of executions, the latest start first. An empty flow
-// or status means all; one that has not begun yet is listed as running. They
-// may lag behind the log by a moment.
-func (l *Log) Executions(ctx context.Context, flow string, status machine.Status) ([]engine.ID, error) {
-	var all []engine.ID
-	for after := ""; ; {
-		const page = 100
-		ids, next, err := l.List(ctx, flow, status, after, page)
-		all = append(all, ids...)
-		if err != nil || next == "" {
-			return all, err
-		}
-		after = next
-	}
-}
-
-// List is a page of [Log.Executions]: at most limit of them, from those after
-// the page that gave this text on. Next is what gives the page behind it, empty
-// when there is none.
-func (l *Log) List(ctx context.Context, flow string, status machine.Status, after string, limit int) (ids []engine.ID, next string, err error) {
+// Executions implements the index of the management API. It may lag behind the log by
+// a moment.
+func (l *Log) Executions(ctx context.Context, flow string, status machine.Status, after string, limit int) (ids []engine.ID, next string, err error) {
 	before, err := base64.RawURLEncoding.DecodeString(after)
 	if err != nil {
 		return nil, "", &engine.Error{Code: engine.CodeInvalid, Op: "list executions", Err: fmt.Errorf(
@@ -85,14 +68,14 @@ func (l *Log) List(ctx context.Context, flow string, status machine.Status, afte
 	for shard := range readers {
 		readers[shard] = &shardReader{log: l, input: l.shardQuery(shard, flow, before, limit)}
 	}
-	for {
+	for passed := 0; ; passed++ {
 		newest, err := newestOf(ctx, readers)
 		switch {
 		case err != nil:
 			return nil, "", logError("list executions", err)
 		case newest == nil:
 			return ids, "", nil
-		case len(ids) == limit:
+		case len(ids) == limit, passed == mostPassed:
 			return ids, base64.RawURLEncoding.EncodeToString(before), nil
 		}
 		entry := newest.take()
@@ -102,6 +85,10 @@ func (l *Log) List(ctx context.Context, flow string, status machine.Status, afte
 		}
 	}
 }
+
+// mostPassed is how many executions are looked at for a page, whose status few
+// may have: to look at them all may take longer than a request.
+const mostPassed = 1000
 
 // newestOf is the reader whose next entry is the latest start, nil when all are
 // at their end.

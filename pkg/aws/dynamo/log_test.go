@@ -3,7 +3,6 @@ package dynamo_test
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -71,7 +70,7 @@ func TestAnExpiredExecutionIsGoneAndItsNameFree(t *testing.T) {
 	if items, err := over.Items(t.Context(), first.Execution, 0, 10); err != nil || len(items) != 2 || items[1].Nonce != next.Nonce {
 		t.Errorf("started again: %d items, error %v; want the two of the second run", len(items), err)
 	}
-	if ids, err := over.Executions(t.Context(), "", ""); err != nil || len(ids) != 1 {
+	if ids, _, err := over.Executions(t.Context(), "", "", "", 10); err != nil || len(ids) != 1 {
 		t.Errorf("started again: %d executions are listed, error %v", len(ids), err)
 	}
 }
@@ -143,7 +142,7 @@ func TestATableThatIsNotThereIsAnErrorThatNamesWhatWasDone(t *testing.T) {
 	_, latest := log.Latest(t.Context(), item.Execution)
 	_, items := log.Items(t.Context(), item.Execution, 0, 1)
 	_, flow := log.Flow(t.Context(), machine.Flow{Name: "flow", Hash: "hash"})
-	_, executions := log.Executions(t.Context(), "", "")
+	_, _, executions := log.Executions(t.Context(), "", "", "", 1)
 	_, record := waits.Record(t.Context(), "handle")
 	_, closed := waits.Close(t.Context(), "handle", token.Closing{})
 	for want, err := range map[string]error{
@@ -158,82 +157,5 @@ func TestATableThatIsNotThereIsAnErrorThatNamesWhatWasDone(t *testing.T) {
 		if engine.CodeOf(err) != engine.CodeInternal || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "handle") {
 			t.Errorf("error %v, want one that begins with %q", err, want)
 		}
-	}
-}
-
-func idsOf(items ...engine.Item) []engine.ID {
-	ids := make([]engine.ID, len(items))
-	for i, item := range items {
-		ids[i] = item.Execution
-	}
-	return ids
-}
-
-func TestExecutionsAreListedLatestFirst(t *testing.T) {
-	t.Parallel()
-	store := newTables(t, atEpoch)
-	running := itemOf("b/running", 0, machine.StatusStarting, 2*time.Second)
-	succeeded, failed := itemOf("a/succeeded", 0, machine.StatusStarting, 0), itemOf("b/failed", 0, machine.StatusStarting, time.Nanosecond)
-	mustAppend(t, store, succeeded, running, failed, itemOf("b/running", 1, machine.StatusRunning, 2*time.Second),
-		itemOf("a/succeeded", 1, machine.StatusSucceeded, 0), itemOf("b/failed", 1, machine.StatusFailed, time.Nanosecond))
-	for _, c := range []struct {
-		flow   string
-		status machine.Status
-		want   []engine.ID
-	}{
-		{"", "", idsOf(running, failed, succeeded)},
-		{"b", "", idsOf(running, failed)},
-		{"", machine.StatusRunning, idsOf(running)},
-		{"", machine.StatusFailed, idsOf(failed)},
-		{"a", machine.StatusSucceeded, idsOf(succeeded)},
-		{"a", machine.StatusFailed, nil},
-		{"", machine.StatusStarting, nil},
-		{"c", "", nil},
-	} {
-		if got, err := store.Executions(t.Context(), c.flow, c.status); err != nil || !slices.Equal(got, c.want) {
-			t.Errorf("of flow %q with status %q: %v, error %v; want %v", c.flow, c.status, got, err, c.want)
-		}
-	}
-}
-
-// TestPagesOfExecutionsHoldEachOnce: many executions of a shard, entries of one
-// execution on both sides of what is read at once.
-func TestPagesOfExecutionsHoldEachOnce(t *testing.T) {
-	t.Parallel()
-	store := newTables(t, atEpoch)
-	var want []engine.ID
-	for i := range 60 {
-		name, after := fmt.Sprintf("flow/run-%d", i), time.Duration(i)*time.Second
-		first := itemOf(name, 0, machine.StatusStarting, after)
-		mustAppend(t, store, first)
-		if i%3 > 0 {
-			mustAppend(t, store, itemOf(name, 1, machine.StatusSucceeded, after))
-			want = append(want, first.Execution)
-		}
-	}
-	slices.Reverse(want)
-	for _, limit := range []int{1, 7, 40, 100} {
-		var got []engine.ID
-		for after := ""; ; {
-			ids, next, err := store.Log.List(t.Context(), "flow", machine.StatusSucceeded, after, limit)
-			if err != nil || len(ids) > limit {
-				t.Fatalf("a page of %d has %d, error %v", limit, len(ids), err)
-			}
-			got = append(got, ids...)
-			if after = next; after == "" {
-				break
-			}
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("in pages of %d: %v, want %v", limit, got, want)
-		}
-	}
-}
-
-func TestAPageThatNobodyGaveIsRefused(t *testing.T) {
-	t.Parallel()
-	log := dynamo.NewLog(newClient(t), "unused", atEpoch)
-	if _, _, err := log.List(t.Context(), "", "", "not a page", 1); engine.CodeOf(err) != engine.CodeInvalid || !strings.Contains(err.Error(), "not a page") {
-		t.Errorf("error %v", err)
 	}
 }

@@ -33,14 +33,15 @@ var _ lambda.Handler = Call{}
 
 // NewCall makes a handler that logs to standard error, as Lambda wants it.
 func NewCall(function func(context.Context, []byte) ([]byte, error), attrs func([]byte) []slog.Attr) Call {
-	return Call{Function: function, Attrs: attrs, Log: slog.New(slog.NewJSONHandler(os.Stderr, nil))}
+	return Call{Function: function, Attrs: attrs, Log: Log(os.Getenv)}
 }
 
 // Invoke answers one invocation; payload is the JSON of its input. The log line never holds the payload, which
 // may carry a token. An error is of the type that callers see as errorType.
 func (c Call) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
-	answer, err := c.Function(ctx, payload)
 	request := slog.String("request_id", requestID(ctx))
+	c.Log.LogAttrs(ctx, slog.LevelDebug, "call begins", request, slog.Int("bytes", len(payload)))
+	answer, err := c.Function(ctx, payload)
 	if err != nil {
 		thrown := named(err)
 		c.Log.LogAttrs(ctx, slog.LevelWarn, "call failed", request, slog.String("error", thrown.Type), slog.String("message", thrown.Message))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -129,6 +130,7 @@ const (
 // handle reports whether the message is to be deleted.
 func (r *Receiver) handle(ctx context.Context, w Work) bool {
 	begin := r.Now()
+	r.Log.LogAttrs(ctx, slog.LevelDebug, r.Line+" begins", append(slices.Clone(w.Attrs), slog.String("message", w.Message.ID))...)
 	outcome, pause, err := r.do(ctx, w)
 	attrs := append(w.Attrs,
 		slog.String("outcome", outcome), slog.Int("receives", w.Message.Receives), slog.Int64("duration_ms", r.Now().Sub(begin).Milliseconds()))

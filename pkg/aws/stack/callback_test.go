@@ -94,7 +94,7 @@ steps:
     name: Approve
     resourceArn: acs:fc:::services/any/functions/echo
     pattern: waitForCallback
-    timeoutSeconds: 3
+    timeoutSeconds: 15
     inputMappings: [{target: taskToken, source: $context.task.token}]
 `
 	run := s.follow(t, "run", writeFlow(t, "deadline", flow), "--name", "late")

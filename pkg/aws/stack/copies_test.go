@@ -24,7 +24,7 @@ import (
 // soon asks until there is an answer.
 func soon[T any](t *testing.T, what string, ask func() (answer T, ok bool)) T {
 	t.Helper()
-	limit := time.After(time.Minute)
+	limit := time.After(3 * time.Minute) // a look at a job comes after one
 	again := time.NewTicker(look)
 	defer again.Stop()
 	for {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
@@ -79,6 +81,41 @@ func TestAFlowWaitsForAReplication(t *testing.T) {
 	}
 }
 
+// Nobody tells that the task stopped, and a look at it finds that out.
+func TestAFlowLooksAtItsReplication(t *testing.T) {
+	t.Parallel()
+	s := standard.get(t)
+	job := newReplication(t)
+	input := map[string]string{"task": job.arn}
+	s.started(t, "replication", "untold", input)
+	job.awaitStart(t)
+	job.stop(t, "NORMAL")
+	s.wantEnd(t, "replication", "untold", input, report{Status: "Succeeded"}, "reconcile")
+}
+
+// An event that users send for a source of their own goes the way of a service's:
+// bus, rule, queue.
+func TestAnEventOfOnesOwnSource(t *testing.T) {
+	t.Parallel()
+	s := standard.get(t)
+	input := `{"queue":"night","definition":"report:3"}`
+	run := s.follow(t, "run", "events/batch-callback/flow.yaml", "--name", "own", "--input", input)
+	job := s.startedJob(t, "batch-callback/own")
+	answer, err := eventbridge.NewFromConfig(emulator.Config(t)).PutEvents(t.Context(), &eventbridge.PutEventsInput{
+		Entries: []types.PutEventsRequestEntry{{
+			Source: aws.String("jobs." + s.name), DetailType: aws.String("Batch Job State Change"), Resources: []string{job.Key},
+			Detail: aws.String(fmt.Sprintf(`{"jobArn":%q,"jobId":%q,"status":"FAILED","statusReason":"no disk"}`, job.Key, job.ID)),
+		}},
+	})
+	if err != nil || answer.FailedEntryCount > 0 {
+		t.Fatalf("%+v: %v", answer, err)
+	}
+	if exit := run.wait(); exit != cli.ExitFailed {
+		t.Errorf("exit %d", exit)
+	}
+	s.check(t, cli.ExitSucceeded, "no disk", "show", "batch-callback/own")
+}
+
 // A third party that a flow tells a URL posts to it.
 func TestAFlowWaitsForACallback(t *testing.T) {
 	t.Parallel()
@@ -131,7 +168,7 @@ func TestAFlowWaitsForAStateMachine(t *testing.T) {
 			t.Parallel()
 			client := sfn.NewFromConfig(emulator.Config(t))
 			made, err := client.CreateStateMachine(t.Context(), &sfn.CreateStateMachineInput{
-				Name: aws.String(s.name + "-" + name), RoleArn: aws.String(s.newRole(t, name, "states", "lambda:InvokeFunction")),
+				Name: aws.String(s.name + "-" + name), RoleArn: aws.String(s.newRole(t, name, "states")),
 				Definition: aws.String(`{"StartAt":"A","States":{"A":` + tt.state + `}}`),
 			})
 			if err != nil {

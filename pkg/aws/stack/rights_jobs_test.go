@@ -196,7 +196,7 @@ func (x trial) job() namedJob {
 	x.Helper()
 	name := x.name + "-" + x.execution()
 	made, err := sfn.NewFromConfig(emulator.Config(x)).CreateStateMachine(x.Context(), &sfn.CreateStateMachineInput{
-		Name: aws.String(x.stack.name + "-" + name), RoleArn: aws.String(x.stack.newRole(x.T, name, "states", "lambda:InvokeFunction")),
+		Name: aws.String(x.stack.name + "-" + name), RoleArn: aws.String(x.stack.newRole(x.T, name, "states")),
 		Definition: aws.String(`{"StartAt":"P","States":{"P":{"Type":"Pass","End":true}}}`),
 	})
 	if err != nil {

@@ -54,6 +54,7 @@ func logs(function string) right {
 func rightsOf(f called) map[string]right {
 	return map[string]right{
 		"Api/ListExecutions": {try: manages("list"), says: failedInside},
+		"Api/ListWaits":      {try: manages("tokens", "list"), says: failedInside},
 		"Api/ReadAndAppend":  {try: manages("flows", "list"), says: failedInside},
 		"Api/ReadTokenKey":   {try: beginsAnew("Api"), says: noBeginning},
 		"Api/SendWakes":      {try: starts, says: failedInside},

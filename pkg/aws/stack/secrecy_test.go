@@ -16,11 +16,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	dynamotypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
 	"github.com/waitless/waitless/pkg/aws/dynamo"
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/aws/secrets"
 )
 
 // inTurn runs the tests, and after them the one that looks at what they left.
@@ -95,18 +93,17 @@ func TestNoTokenIsInALog(t *testing.T) {
 			t.Errorf("the log %s has a token: %s", group, at)
 		}
 	}
+	if !strings.Contains(strings.Join(slices.Collect(maps.Values(logs)), ""), `"level":"DEBUG"`) {
+		t.Error("no function logs at the level DEBUG")
+	}
 }
 
 // tokens are those that table Waits knows of, and those of somebody else that
 // it keeps.
 func (s stack) tokens(t *testing.T) []string {
 	t.Helper()
-	config := emulator.Config(t)
-	keys, err := secrets.TokenKeys(t.Context(), secretsmanager.NewFromConfig(config), s.resources["TokenKey"])
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := dynamodb.NewFromConfig(config)
+	keys := s.keys(t)
+	client := dynamodb.NewFromConfig(emulator.Config(t))
 	waits := dynamo.NewWaits(client, s.resources["WaitsTable"])
 	var tokens []string
 	for _, handle := range s.handles(t, client) {

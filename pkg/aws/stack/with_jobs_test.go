@@ -17,16 +17,17 @@ const (
 	// fnfKey and fnfSecret are a client's of the vendor's API.
 	fnfKey, fnfSecret = "a-client", "the-secret-of-a-client"
 	// signingSecret is what callbacks are signed with.
-	signingSecret = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=" //nolint:gosec // it guards nothing
+	signingSecret = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
 )
 
 // withJobs makes what a stack is told of by its parameters: the rights to start
 // and describe jobs, the least that the table of kinds knows, and secrets.
 func withJobs(ctx context.Context, config aws.Config, name string) (parameters []string, err error) {
-	const states, functions = "arn:aws:states:" + emulator.Region + ":" + emulator.Account + ":stateMachine:", "arn:aws:lambda:" + emulator.Region + ":" + emulator.Account + ":function:"
+	const here = emulator.Region + ":" + emulator.Account
 	parameters = []string{
 		"BatchEvents=on", "DmsEvents=on", "StepFunctionsEvents=on", "TranscribeEvents=on", "EventSource=jobs." + name,
-		"StateMachines=" + states + name + "-copies", "DurableFunctions=" + functions + name + "-durable",
+		"StateMachines=arn:aws:states:" + here + ":stateMachine:" + name + "-copies",
+		"DurableFunctions=arn:aws:lambda:" + here + ":function:" + name + "-durable",
 	}
 	policy, err := newJobPolicy(ctx, config, name)
 	if err != nil {

@@ -24,16 +24,19 @@ type message struct {
 	Seq       uint64    `json:"seq,omitempty"`
 }
 
-// causes are the texts that can be a cause. A token has a dot in it, so none
-// is ever carried, whoever asks for it.
-var causes = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+// causes are the texts that can be a cause. The length is no part of the pattern,
+// which would be compiled into that many states whenever a process starts.
+var causes = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+// isCause: a token has a dot in it, so none is ever carried, whoever asks for it.
+func isCause(text string) bool { return len(text) <= 64 && causes.MatchString(text) }
 
 // errCause does not repeat the text: it may be a secret.
 var errCause = errors.New("the cause is neither a word, nor a timer's tag, nor a token's handle")
 
 // Encode is the wake as a message. Receives is not part of it.
 func Encode(w engine.Wake) (string, error) {
-	if !causes.MatchString(w.Cause) {
+	if !isCause(w.Cause) {
 		return "", fmt.Errorf("wake of execution %s: %w", w.Execution, errCause)
 	}
 	body, err := json.Marshal(message{version, w.Execution.String(), w.Cause, w.Due.UTC(), w.Sent.UTC(), w.Seq})
@@ -55,7 +58,7 @@ func Decode(body string) (engine.Wake, error) {
 		return engine.Wake{}, &engine.Error{Code: engine.CodeTooNew, Op: decoding, Err: fmt.Errorf("it has version %d and the limit is %d", m.Version, version)}
 	case m.Version < version:
 		return engine.Wake{}, invalid(fmt.Errorf("it has version %d", m.Version))
-	case !causes.MatchString(m.Cause):
+	case !isCause(m.Cause):
 		return engine.Wake{}, invalid(errCause)
 	}
 	w := engine.Wake{Cause: m.Cause, Due: m.Due, Sent: m.Sent, Seq: m.Seq}

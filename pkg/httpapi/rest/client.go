@@ -62,11 +62,8 @@ func (c *Client) Start(ctx context.Context, flow string, start Start) (execution
 // Executions lists executions, the latest start first. An empty flow or status
 // means all.
 func (c *Client) Executions(ctx context.Context, flow string, status machine.Status) ([]Execution, error) {
-	var list struct {
-		Executions []Execution `json:"executions"`
-	}
 	query := url.Values{"flow": {flow}, "status": {string(status)}}
-	return list.Executions, c.do(ctx, http.MethodGet, "/executions?"+query.Encode(), nil, &list)
+	return pages(ctx, c, "/executions", query, func(p page) []Execution { return p.Executions })
 }
 
 // Execution describes one.
@@ -76,12 +73,8 @@ func (c *Client) Execution(ctx context.Context, flow, name string) (execution Ex
 
 // History is the history of an execution without the events up to after.
 func (c *Client) History(ctx context.Context, flow, name string, after int) ([]machine.HistoryEvent, error) {
-	var list struct {
-		Events []machine.HistoryEvent `json:"events"`
-	}
-	where := path("flows", flow, "executions", name, "history") + "?after=" + strconv.Itoa(after)
-	err := c.do(ctx, http.MethodGet, where, nil, &list)
-	return list.Events, err
+	query := url.Values{"after": {strconv.Itoa(after)}}
+	return pages(ctx, c, path("flows", flow, "executions", name, "history"), query, func(p page) []machine.HistoryEvent { return p.Events })
 }
 
 // Stop asks for the end of an execution.
@@ -91,19 +84,14 @@ func (c *Client) Stop(ctx context.Context, flow, name string, why Failure) (exec
 
 // Tokens lists the open tokens; with unmask their texts are whole.
 func (c *Client) Tokens(ctx context.Context, unmask bool) ([]Token, error) {
-	var list struct {
-		Tokens []Token `json:"tokens"`
-	}
-	err := c.do(ctx, http.MethodGet, "/tokens?unmask="+strconv.FormatBool(unmask), nil, &list)
-	return list.Tokens, err
+	query := url.Values{"unmask": {strconv.FormatBool(unmask)}}
+	return pages(ctx, c, "/tokens", query, func(p page) []Token { return p.Tokens })
 }
 
 // OpenToken is the token that an execution waits for, with its text; ok is
 // false when it waits for none.
 func (c *Client) OpenToken(ctx context.Context, flow, execution string) (t Token, ok bool, err error) {
-	var list struct {
-		Tokens []Token `json:"tokens"`
-	}
+	var list page
 	query := url.Values{"flow": {flow}, "execution": {execution}, "unmask": {"true"}}
 	err = c.do(ctx, http.MethodGet, "/tokens?"+query.Encode(), nil, &list)
 	if err != nil || len(list.Tokens) == 0 {

@@ -99,12 +99,11 @@ func (h handler) deleteFlow(r *http.Request) (int, any, error) {
 // not show the latest executions; these still get their definition.
 func (h handler) refuseUnfinished(ctx context.Context, flow string) error {
 	var unfinished []engine.ID
-	for _, status := range []machine.Status{machine.StatusStarting, machine.StatusRunning} {
-		ids, err := h.Index.Executions(ctx, flow, status)
-		if err != nil {
+	for after, more := "", true; more && len(unfinished) == 0; more = after != "" {
+		var err error
+		if unfinished, after, err = h.Index.Executions(ctx, flow, machine.StatusRunning, after, 1); err != nil {
 			return err
 		}
-		unfinished = append(unfinished, ids...)
 	}
 	if len(unfinished) == 0 {
 		return nil
@@ -114,5 +113,5 @@ func (h handler) refuseUnfinished(ctx context.Context, flow string) error {
 		return err
 	}
 	return &Error{http.StatusConflict, engine.CodeConflict, fmt.Sprintf(
-		"flow %s is in use: %d of its executions have not ended, as %s/%s; stop them or wait for their end", flow, len(unfinished), flow, state.Execution)}
+		"flow %s is in use: %s/%s has not ended; stop its executions or wait for their end", flow, flow, state.Execution)}
 }

@@ -81,7 +81,7 @@ func TestAFlowInUseIsNotDeleted(t *testing.T) {
 	a.started("callback", `{}`)
 	for _, step := range []string{"before it runs", "while it waits"} {
 		_, err := a.DeleteFlow(t.Context(), "callback")
-		wantRefused(t, err, http.StatusConflict, engine.CodeConflict, "flow callback is in use: 1 of its executions have not ended, as callback/one; stop them")
+		wantRefused(t, err, http.StatusConflict, engine.CodeConflict, "flow callback is in use: callback/one has not ended; stop its executions")
 		if list, err := a.Flows(t.Context(), ""); err != nil || len(list) != 1 {
 			t.Errorf("%s: listed %+v, %v", step, list, err)
 		}

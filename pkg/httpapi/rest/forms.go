@@ -54,10 +54,15 @@ type Waiting struct {
 // Token is a token as it is now.
 type Token struct {
 	// Token is the text, masked unless it was asked for or given.
-	Token     string      `json:"token"`
-	Flow      string      `json:"flow,omitempty"`
-	Execution string      `json:"execution,omitempty"`
-	Step      string      `json:"step,omitempty"`
+	Token     string `json:"token"`
+	Flow      string `json:"flow,omitempty"`
+	Execution string `json:"execution,omitempty"`
+	Step      string `json:"step,omitempty"`
+	// Recipient is whose engine waits, left out for a step of ours: that has a
+	// flow, an execution and a step instead. Job is what names the job there,
+	// left out where a callback alone is waited for.
+	Recipient string      `json:"recipient,omitempty"` // step-functions, durable-function
+	Job       string      `json:"job,omitempty"`
 	Since     string      `json:"since,omitempty"`
 	Deadline  string      `json:"deadline,omitempty"`
 	Open      bool        `json:"open"`

@@ -19,9 +19,13 @@ import (
 
 // Index lists executions. It is for people: it may lag behind the log.
 type Index interface {
-	// Executions are the ids of executions, the latest start first. An empty
-	// flow or status means all.
-	Executions(ctx context.Context, flow string, status machine.Status) ([]engine.ID, error)
+	// Executions is a page of them, the latest start first: at most limit ids,
+	// of those behind the page that gave the text after. Next is what gives the
+	// page behind it, empty when there is none; before it is, a page may be
+	// short, and even empty. An empty flow or status means
+	// all; [machine.StatusRunning] means those that have not ended. A text that
+	// no page gave: an [*engine.Error] with [engine.CodeInvalid].
+	Executions(ctx context.Context, flow string, status machine.Status, after string, limit int) (ids []engine.ID, next string, err error)
 }
 
 // Tokens closes tokens and tells of them, as [resume.Tokens] does.
@@ -47,12 +51,21 @@ type Flows interface {
 	DeleteFlow(ctx context.Context, flow machine.Flow) error
 }
 
-// Config is what a handler works with. All fields are required.
+// Foreign lists the waits of somebody else's engine, as [resume.ForeignWaits]
+// does.
+type Foreign interface {
+	List(ctx context.Context, after string, limit int) ([]resume.ForeignWait, error)
+}
+
+// Config is what a handler works with. All fields without a word on nil are
+// required.
 type Config struct {
 	Engine *engine.Engine
 	Tokens Tokens
 	Index  Index
 	Flows  Flows
+	// Foreign is nil where nobody else's engine is served.
+	Foreign Foreign
 	// Start starts executions; nil means the engine.
 	Start func(context.Context, engine.StartRequest) (engine.StartAnswer, error)
 	// Log is told what failed inside, never a token; nil means nobody is.
@@ -259,21 +272,6 @@ func (h handler) waiting(ctx context.Context, state machine.State) (*Waiting, er
 	}, nil
 }
 
-func (h handler) list(r *http.Request) (int, any, error) {
-	query := r.URL.Query()
-	ids, err := h.Index.Executions(r.Context(), query.Get("flow"), machine.Status(query.Get("status")))
-	if err != nil {
-		return 0, nil, err
-	}
-	executions := make([]Execution, len(ids))
-	for i, id := range ids {
-		if executions[i], err = h.execution(r.Context(), id); err != nil {
-			return 0, nil, err
-		}
-	}
-	return http.StatusOK, map[string]any{"executions": executions}, nil
-}
-
 func pathID(r *http.Request) engine.ID {
 	return engine.NewID(r.PathValue("flow"), r.PathValue("execution"))
 }
@@ -300,13 +298,7 @@ func (h handler) history(r *http.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	history, err := h.Engine.History(r.Context(), pathID(r))
-	events := make([]machine.HistoryEvent, 0, len(history))
-	for _, e := range history {
-		if e.ID > after {
-			events = append(events, e.Render(flow))
-		}
-	}
-	return http.StatusOK, map[string]any{"events": events}, err
+	return http.StatusOK, historyPage(flow, history, after), err
 }
 
 func (h handler) stop(r *http.Request) (int, any, error) {
@@ -320,33 +312,6 @@ func (h handler) stop(r *http.Request) (int, any, error) {
 	}
 	execution, err := h.execution(r.Context(), id)
 	return http.StatusAccepted, execution, err
-}
-
-// openTokens reads the latest items of the running executions, or of the one
-// that is named.
-func (h handler) openTokens(r *http.Request) (int, any, error) {
-	query := r.URL.Query()
-	ids := []engine.ID{engine.NewID(query.Get("flow"), query.Get("execution"))}
-	if query.Get("execution") == "" {
-		var err error
-		if ids, err = h.Index.Executions(r.Context(), query.Get("flow"), machine.StatusRunning); err != nil {
-			return 0, nil, err
-		}
-	}
-	tokens := []Token{}
-	for _, id := range ids {
-		t, ok, err := h.openToken(r.Context(), id)
-		if err != nil {
-			return 0, nil, err
-		}
-		if query.Get("unmask") != "true" {
-			t.Token = token.Mask(t.Token)
-		}
-		if ok {
-			tokens = append(tokens, t)
-		}
-	}
-	return http.StatusOK, map[string]any{"tokens": tokens}, nil
 }
 
 // openToken is the token that an execution waits for, if it does.

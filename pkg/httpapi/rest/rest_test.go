@@ -294,8 +294,8 @@ func TestFailuresInsideStayInside(t *testing.T) {
 
 type brokenIndex struct{}
 
-func (brokenIndex) Executions(context.Context, string, machine.Status) ([]engine.ID, error) {
-	return nil, errors.New("secret detail")
+func (brokenIndex) Executions(context.Context, string, machine.Status, string, int) ([]engine.ID, string, error) {
+	return nil, "", errors.New("secret detail")
 }
 
 // Whoever hangs up is no failure of ours.

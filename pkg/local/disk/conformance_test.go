@@ -36,6 +36,8 @@ func TestContract(t *testing.T) { t.Parallel(); enginetest.Contract(t, as[engine
 
 func TestFlowList(t *testing.T) { t.Parallel(); resttest.Flows(t, as[resttest.Store]) }
 
+func TestIndex(t *testing.T) { t.Parallel(); resttest.Index(t, as[resttest.IndexedLog]) }
+
 func TestCrashes(t *testing.T) {
 	t.Parallel()
 	everyOrder(t)

@@ -11,29 +11,31 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// Executions implements the index of the management API. It reads the latest
-// item of every log.
-func (s *Store) Executions(ctx context.Context, flow string, status machine.Status) (ids []engine.ID, err error) {
+// Executions implements the index of the management API. It reads the latest item of
+// every log.
+func (s *Store) Executions(
+	ctx context.Context, flow string, status machine.Status, after string, limit int,
+) (ids []engine.ID, next string, err error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	err = s.do("list executions", func() error {
-		ids, err = s.executions(flow, status)
-		return err
-	})
-	return ids, err
+	list := &local.Listing{}
+	err = s.do("list executions", func() error { return s.list(list, flow, status) })
+	if err != nil {
+		return nil, "", err
+	}
+	return list.Page(after, limit)
 }
 
-func (s *Store) executions(flow string, status machine.Status) ([]engine.ID, error) {
+func (s *Store) list(list *local.Listing, flow string, status machine.Status) error {
 	logs, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{keyItem}, UpperBound: []byte{keyItem + 1}})
 	if err != nil {
-		return nil, explain(err)
+		return explain(err)
 	}
 	items, err := s.db.NewIter(nil)
 	if err != nil {
-		return nil, errors.Join(explain(err), logs.Close())
+		return errors.Join(explain(err), logs.Close())
 	}
-	var list local.Listing
 	for valid := logs.First(); valid && err == nil; {
 		execution := engine.ID(logs.Key()[1:])
 		var latest engine.Item
@@ -42,8 +44,5 @@ func (s *Store) executions(flow string, status machine.Status) ([]engine.ID, err
 		}
 		valid = logs.SeekGE(itemKey(execution, 1<<64-1))
 	}
-	if err := errors.Join(err, logs.Close(), items.Close()); err != nil {
-		return nil, err
-	}
-	return list.IDs(), nil
+	return errors.Join(err, logs.Close(), items.Close())
 }

@@ -370,7 +370,7 @@ func TestADamagedExecutionHarmsNoOther(t *testing.T) {
 	p = begin(t, dir, later)
 	damage(t, p.store, "two", machine.Format, 0xff)
 	damage(t, p.store, "three", machine.Format, 0xff) // and nothing else is known of it
-	if ids, err := p.store.Executions(t.Context(), "", ""); err != nil || len(ids) != 1 || ids[0] != engine.NewID("flow", "one") {
+	if ids, _, err := p.store.Executions(t.Context(), "", "", "", 10); err != nil || len(ids) != 1 || ids[0] != engine.NewID("flow", "one") {
 		t.Errorf("listed %v, %v", ids, err)
 	}
 	p.runToEnd(t)
@@ -381,7 +381,7 @@ func TestADamagedExecutionHarmsNoOther(t *testing.T) {
 			t.Errorf("%s is %s, error %q, %v", name, state.Status, state.Error, err)
 		}
 	}
-	ids, err := p.store.Executions(t.Context(), "", machine.StatusFailed)
+	ids, _, err := p.store.Executions(t.Context(), "", machine.StatusFailed, "", 10)
 	if err != nil || len(ids) != 2 || !slices.Contains(ids, engine.NewID("flow", "two")) || !slices.Contains(ids, engine.NewID("flow", "three")) {
 		t.Errorf("listed %v, %v", ids, err)
 	}
@@ -395,7 +395,7 @@ func TestAnExecutionOfANewerReleaseIsNotTakenOver(t *testing.T) {
 	if err := p.TakeOver(t.Context()); !errors.As(err, &tooNew) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := p.store.Executions(t.Context(), "", ""); !errors.As(err, &tooNew) {
+	if _, _, err := p.store.Executions(t.Context(), "", "", "", 10); !errors.As(err, &tooNew) {
 		t.Errorf("list: error %v", err)
 	}
 }

@@ -220,6 +220,9 @@ func (w *waits) pages() {
 	w.wantList(all[2].Handle, 3, all[3:6]...)
 	w.wantList(all[5].Handle, 3, all[6:]...)
 	w.wantList(all[6].Handle, 3)
+	if list, err := w.store.List(w.Context(), waitAt(99).Handle, 3); !errors.Is(err, resume.ErrNoWait) {
+		w.Errorf("after a handle of no wait: %+v, error %v", list, err)
+	}
 }
 
 func (w *waits) sameInstant() {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"os"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/dynamo"
 	"github.com/waitless/waitless/pkg/aws/gateway"
+	"github.com/waitless/waitless/pkg/aws/lambdas"
 	"github.com/waitless/waitless/pkg/aws/lambdas/environment"
 	"github.com/waitless/waitless/pkg/aws/secrets"
 	"github.com/waitless/waitless/pkg/aws/tasks/deliveries"
@@ -35,7 +35,7 @@ func New(getenv func(string) string) (gateway.Function, error) {
 	if err := env.Err(); err != nil {
 		return nil, err
 	}
-	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	log := lambdas.Log(getenv)
 	queues := sqs.NewFromConfig(config)
 	sender, err := wakes.New(wakes.Config{Client: queues, URL: wakeQueue, Now: time.Now, Log: log})
 	if err != nil {
@@ -70,6 +70,6 @@ func (s stack) handler(keys token.Keys) http.Handler {
 		Tokens: resume.New(resume.Config{
 			Keys: keys, Outcomes: waits, Wakes: wakes.ForTokens(s.wakes, s.foreign), Beats: s.foreign, Now: time.Now,
 		}),
-		Index: s.log, Flows: s.log, Log: s.lines,
+		Index: s.log, Flows: s.log, Foreign: s.waits, Log: s.lines,
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/dynamo"
 	"github.com/waitless/waitless/pkg/aws/gateway"
+	"github.com/waitless/waitless/pkg/aws/lambdas"
 	"github.com/waitless/waitless/pkg/aws/lambdas/environment"
 	"github.com/waitless/waitless/pkg/aws/secrets"
 	"github.com/waitless/waitless/pkg/aws/tasks/deliveries"
@@ -29,7 +29,7 @@ import (
 
 // New composes the function from its environment.
 func New(getenv func(string) string) (gateway.Function, error) {
-	return compose(getenv, slog.New(slog.NewJSONHandler(os.Stderr, nil)))
+	return compose(getenv, lambdas.Log(getenv))
 }
 
 func compose(getenv func(string) string, log *slog.Logger) (gateway.Function, error) {

@@ -5,7 +5,6 @@ package interpreter
 import (
 	"context"
 	"log/slog"
-	"os"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -17,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/waitless/waitless/pkg/aws/dynamo"
+	"github.com/waitless/waitless/pkg/aws/lambdas"
 	"github.com/waitless/waitless/pkg/aws/lambdas/environment"
 	"github.com/waitless/waitless/pkg/aws/queue"
 	"github.com/waitless/waitless/pkg/aws/secrets"
@@ -43,7 +43,7 @@ func New(getenv func(string) string) (Handler, error) {
 	if err := env.Err(); err != nil {
 		return nil, err
 	}
-	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	log := lambdas.Log(getenv)
 	queues := sqs.NewFromConfig(s.aws)
 	functions, fresh := tasks.NewClient(s.aws)
 	config, err := s.engine(queues, functions, log)

@@ -4,8 +4,6 @@ package jobevents
 
 import (
 	"context"
-	"log/slog"
-	"os"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/dynamo"
 	"github.com/waitless/waitless/pkg/aws/jobqueue"
+	"github.com/waitless/waitless/pkg/aws/lambdas"
 	"github.com/waitless/waitless/pkg/aws/lambdas/environment"
 	"github.com/waitless/waitless/pkg/aws/queue"
 	"github.com/waitless/waitless/pkg/aws/services"
@@ -37,7 +36,7 @@ func New(getenv func(string) string) (Handler, error) {
 	if err := env.Err(); err != nil {
 		return nil, err
 	}
-	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	log := lambdas.Log(getenv)
 	queues, table := sqs.NewFromConfig(config), dynamo.NewWaits(dynamodb.NewFromConfig(config), waits)
 	sender, err := wakes.New(wakes.Config{Client: queues, URL: wakeQueue, Now: time.Now, Log: log})
 	if err != nil {

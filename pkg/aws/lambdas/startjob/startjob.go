@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"os"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -37,7 +36,7 @@ func New(getenv func(string) string) (lambdas.Call, error) {
 		return lambdas.Call{}, err
 	}
 	queues, table := sqs.NewFromConfig(config), dynamo.NewWaits(dynamodb.NewFromConfig(config), waits)
-	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	log := lambdas.Log(getenv)
 	sender, err := wakes.New(wakes.Config{Client: queues, URL: wakeQueue, Now: time.Now, Log: log})
 	if err != nil {
 		return lambdas.Call{}, err

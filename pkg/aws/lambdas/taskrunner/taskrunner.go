@@ -5,8 +5,6 @@ package taskrunner
 
 import (
 	"context"
-	"log/slog"
-	"os"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -18,6 +16,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/bus"
 	"github.com/waitless/waitless/pkg/aws/dynamo"
+	"github.com/waitless/waitless/pkg/aws/lambdas"
 	"github.com/waitless/waitless/pkg/aws/lambdas/environment"
 	"github.com/waitless/waitless/pkg/aws/queue"
 	"github.com/waitless/waitless/pkg/aws/recipients"
@@ -46,7 +45,7 @@ func New(getenv func(string) string) (Handler, error) {
 	if err := env.Err(); err != nil {
 		return nil, err
 	}
-	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	log := lambdas.Log(getenv)
 	queues := sqs.NewFromConfig(config)
 	sender, err := wakes.New(wakes.Config{Client: queues, URL: wakeQueue, Now: time.Now, Log: log})
 	if err != nil {

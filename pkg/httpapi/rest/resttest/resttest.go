@@ -1,7 +1,7 @@
-// Package resttest holds the suite that every store of package rest passes:
-// [Flows] for its list of definitions.
+// Package resttest holds the suites that every store of package rest passes:
+// [Flows] for its list of definitions, [Index] for that of executions.
 //
-// The suite takes a constructor and runs one sub-test a case, each on an empty
+// A suite takes a constructor and runs one sub-test a case, each on an empty
 // store.
 //
 // This package may change between releases.

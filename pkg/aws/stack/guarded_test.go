@@ -1,0 +1,303 @@
+package stack_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/waitless/waitless/pkg/aws/emulator"
+	"github.com/waitless/waitless/pkg/aws/secrets"
+	"github.com/waitless/waitless/pkg/cli"
+	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// answered is what the public callback API answers.
+type answered struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// call makes a request of the public callback API.
+func (s stack) call(t *testing.T, method, path, body string, header ...string) answered {
+	t.Helper()
+	public, err := url.Parse(s.outputs["CallbackEndpoint"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), method, *emulator.Config(t).BaseEndpoint+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Host = public.Host // below localhost, which not every resolver knows
+	for i := 0; i < len(header); i += 2 {
+		request.Header.Set(header[i], header[i+1])
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close() //nolint:errcheck // it is read
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answered{response.StatusCode, response.Header, string(text)}
+}
+
+// waiting starts the callback sample, and answers its token and the command
+// that waits for the end.
+func (s stack) waiting(t *testing.T, execution string) (text string, run *following) {
+	t.Helper()
+	run = s.follow(t, "run", "events/callback/flow.yaml", "--name", execution)
+	return run.token(), run
+}
+
+func (s stack) keys(t *testing.T) token.Keys {
+	t.Helper()
+	keys, err := secrets.TokenKeys(t.Context(), secretsmanager.NewFromConfig(emulator.Config(t)), s.resources["TokenKey"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}
+
+// Whoever made a token up, or kept one too long, gets one answer for all
+// reasons, whatever he sends and however, and nothing is kept of it.
+func TestTokensThatAreNone(t *testing.T) {
+	t.Parallel()
+	s := standard.get(t)
+	text, run := s.waiting(t, "guarded")
+	keys := s.keys(t)
+	handle, signature, _ := strings.Cut(text, ".")
+	id, ok := token.HandleID(handle)
+	if !ok {
+		t.Fatalf("no token: %s", text)
+	}
+	expired, next, foreign := id, id, id
+	expired.Expires = time.Now().Add(-time.Hour)
+	next.Number++
+	foreign.Flags |= token.FlagForeign
+	thief := token.Keys{Current: token.Key{ID: keys.Current.ID, Secret: []byte(strings.Repeat("k", token.SecretSize))}}
+	want := s.call(t, http.MethodPost, "/callbacks/x", "{}")
+	page := s.call(t, http.MethodGet, "/callbacks/x", "")
+	if want.status != http.StatusNotFound || page.status != http.StatusNotFound {
+		t.Fatalf("%+v, %+v", want, page)
+	}
+	for name, forged := range map[string]string{
+		"signed by another": thief.Sign(id), "expired": keys.Sign(expired), "guessed": keys.Handle(next) + "." + signature,
+		"of another recipient": keys.Handle(foreign) + "." + signature, "cut": text[:len(text)-1], "the handle": handle,
+	} {
+		for _, end := range []string{"", "/failure", "/heartbeat"} {
+			for _, body := range []string{`{"error":"E"}`, "no JSON"} {
+				if got := s.call(t, http.MethodPost, "/callbacks/"+forged+end, body); got.status != want.status || got.body != want.body {
+					t.Errorf("%s: POST %s answers %d %s", name, end, got.status, got.body)
+				}
+			}
+		}
+		if got := s.call(t, http.MethodPost, "/callbacks", "{}", "Authorization", "Bearer "+forged); got.status != want.status || got.body != want.body {
+			t.Errorf("%s: as a bearer's: %d %s", name, got.status, got.body)
+		}
+		if got := s.call(t, http.MethodGet, "/callbacks/"+forged, ""); got.status != page.status || got.body != page.body {
+			t.Errorf("%s: GET answers %d %s", name, got.status, got.body)
+		}
+	}
+	for _, kept := range s.handles(t, dynamodb.NewFromConfig(emulator.Config(t))) {
+		if kept == keys.Handle(expired) || kept == keys.Handle(next) || kept == keys.Handle(foreign) {
+			t.Errorf("%s is kept", kept)
+		}
+	}
+	s.checkPosts(t, posted{"/callbacks/" + text, `{"status":"ok"}`, http.StatusOK, "success"})
+	if exit := run.wait(); exit != cli.ExitSucceeded {
+		t.Errorf("exit %d", exit)
+	}
+}
+
+// A program that follows links, as those of mail servers do, answers nobody.
+func TestALinkThatIsFollowedChangesNothing(t *testing.T) {
+	t.Parallel()
+	s := standard.get(t)
+	text, run := s.waiting(t, "scanned")
+	path := "/callbacks/" + text
+	for range 3 {
+		got := s.call(t, http.MethodGet, path, "")
+		if got.status != http.StatusOK || !strings.Contains(got.body, "<form") || strings.Contains(got.body, "<script") {
+			t.Fatalf("the page is %+v", got)
+		}
+		for name, value := range map[string]string{"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Frame-Options": "DENY"} {
+			if got.header.Get(name) != value {
+				t.Errorf("%s is %q, want %q", name, got.header.Get(name), value)
+			}
+		}
+	}
+	for _, end := range []string{"/failure", "/heartbeat"} {
+		if got := s.call(t, http.MethodGet, path+end, ""); got.status == http.StatusOK {
+			t.Errorf("GET %s: %+v", end, got)
+		}
+	}
+	for _, method := range []string{http.MethodPut, http.MethodDelete, http.MethodPatch} {
+		if got := s.call(t, method, path, "{}"); got.status != http.StatusNotFound && got.status != http.StatusMethodNotAllowed {
+			t.Errorf("%s: %+v", method, got)
+		}
+	}
+	s.checkPosts(t, posted{path + "/heartbeat", "", http.StatusOK, `"open":true`})
+	s.sendForm(t, path)
+	if exit := run.wait(); exit != cli.ExitSucceeded {
+		t.Errorf("exit %d", exit)
+	}
+	s.check(t, cli.ExitSucceeded, `{"s":"ok"}`, "run", "events/callback/flow.yaml", "--name", "scanned")
+}
+
+// sendForm answers as a person does, by the first form of the page, which goes
+// to the page itself.
+func (s stack) sendForm(t *testing.T, path string) {
+	t.Helper()
+	if page := s.call(t, http.MethodGet, path, ""); !strings.Contains(page.body, `<form method="post">`) {
+		t.Errorf("the page has no form to itself: %s", page.body)
+	}
+	got := s.call(t, http.MethodPost, path, url.Values{"output": {`{"status":"ok"}`}}.Encode(),
+		"Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html")
+	if got.status != http.StatusOK || !strings.Contains(got.body, "This is answered") {
+		t.Errorf("the form is answered %+v", got)
+	}
+}
+
+// What is no outcome is refused and costs nothing, and what comes after the
+// first outcome hears of that one.
+func TestBodiesThatAreNone(t *testing.T) {
+	t.Parallel()
+	s := standard.get(t)
+	text, run := s.waiting(t, "bodies")
+	path := "/callbacks/" + text
+	s.checkPosts(t,
+		posted{path, "", http.StatusBadRequest, "cannot be read"},
+		posted{path, "status=ok", http.StatusBadRequest, "cannot be read"},
+		posted{path, `{"status":"ok"} {}`, http.StatusBadRequest, "cannot be read"},
+		posted{path, strings.Repeat("[", 100_000), http.StatusBadRequest, ""},
+		posted{path, `["ok"]`, http.StatusBadRequest, "allowed: an object"},
+		posted{path, `{"status":"` + strings.Repeat("k", 40<<10) + `"}`, http.StatusRequestEntityTooLarge, "the limit is 32768"},
+		posted{path, strings.Repeat(" ", 1<<20), http.StatusRequestEntityTooLarge, "too large"},
+		posted{path + "/failure", "{}", http.StatusBadRequest, "no error"},
+		posted{path + "/heartbeat", "", http.StatusOK, `"open":true`},
+		posted{path, `{"status":"ok"}`, http.StatusOK, `"outcome":"success"`},
+	)
+	if exit := run.wait(); exit != cli.ExitSucceeded {
+		t.Errorf("exit %d", exit)
+	}
+	s.checkPosts(t, // the execution has ended
+		posted{path, `{"status":"ok"}`, http.StatusOK, `"outcome":"success"`},
+		posted{path, `{"status":"other"}`, http.StatusConflict, "a success was reported"},
+		posted{path + "/failure", `{"error":"E"}`, http.StatusConflict, "a success was reported"},
+		posted{path + "/heartbeat", "", http.StatusConflict, "a success was reported"},
+	)
+	if got := s.call(t, http.MethodPost, "/callbacks", `{"status":"ok"}`, "Authorization", "Bearer "+text); got.status != http.StatusOK {
+		t.Errorf("as a bearer's: %+v", got)
+	}
+}
+
+// Somebody else's engine takes any JSON, within its own limit.
+func TestBodiesForOthers(t *testing.T) {
+	t.Parallel()
+	s := standard.get(t)
+	answer, err := lambda.NewFromConfig(emulator.Config(t)).Invoke(t.Context(), &lambda.InvokeInput{
+		FunctionName: aws.String(s.name + "-StartJob"), Payload: []byte(`{"kind":"callback","taskToken":"a-task-token-that-nobody-knows"}`),
+	})
+	if err != nil || answer.FunctionError != nil {
+		t.Fatalf("%s: %v", answer.Payload, err)
+	}
+	var started jobs.StartAnswer
+	if err := json.Unmarshal(answer.Payload, &started); err != nil {
+		t.Fatal(err)
+	}
+	callback, err := url.Parse(started.CallbackURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.TrimPrefix(callback.Path, "/callbacks/")
+	issued(text)
+	keys := s.keys(t)
+	handle, signature, _ := strings.Cut(text, ".")
+	own, ok := token.HandleID(handle)
+	if !ok || own.Flags&token.FlagForeign == 0 {
+		t.Fatalf("no token of somebody else: %s", text)
+	}
+	own.Flags = 0
+	s.checkPosts(t,
+		posted{"/callbacks/" + keys.Handle(own) + "." + signature, `{}`, http.StatusNotFound, "the token is not valid"},
+		posted{callback.Path, `"no`, http.StatusBadRequest, "cannot be read"},
+		posted{callback.Path, `"` + strings.Repeat("k", 300<<10) + `"`, http.StatusRequestEntityTooLarge, "the limit is 262144"},
+		posted{callback.Path + "/heartbeat", "", http.StatusOK, `"open":true`},
+		posted{callback.Path, `"` + strings.Repeat("k", 200<<10) + `"`, http.StatusOK, `"outcome":"success"`},
+		posted{callback.Path, `"other"`, http.StatusConflict, "a success was reported"},
+	)
+}
+
+// A step may demand that its callback is signed; then whoever has the URL alone
+// gets nowhere.
+func TestASignedCallback(t *testing.T) {
+	t.Parallel()
+	s := standard.get(t)
+	const flow = `version: v1
+type: flow
+steps:
+  - type: task
+    name: Pay
+    resourceArn: acs:fc:::services/any/functions/echo
+    pattern: waitForCallback
+    signed: true
+    inputMappings: [{target: callback_url, source: $context.task.callbackUrl}]
+`
+	file := writeFlow(t, "signed", flow)
+	run := s.follow(t, "run", file, "--name", "first")
+	path := "/callbacks/" + run.token()
+	const body = `{"paid":true}`
+	if got := s.call(t, http.MethodPost, path, body); got.status != http.StatusUnauthorized {
+		t.Errorf("unsigned: %+v", got)
+	}
+	for name, tt := range map[string]struct {
+		secret, body string
+		at           time.Time
+	}{
+		"by another": {"whsec_" + strings.Repeat("QUFB", 11), body, time.Now()}, "of another body": {signingSecret, `{"paid":false}`, time.Now()},
+		"long ago": {signingSecret, body, time.Now().Add(-time.Hour)},
+	} {
+		if got := s.call(t, http.MethodPost, path, body, signature(t, tt.secret, tt.body, tt.at)...); got.status != http.StatusUnauthorized {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if got := s.call(t, http.MethodGet, path, ""); strings.Contains(got.body, "<form") {
+		t.Errorf("the page has a form: %+v", got)
+	}
+	if got := s.call(t, http.MethodPost, path, body, signature(t, signingSecret, body, time.Now())...); got.status != http.StatusOK {
+		t.Errorf("signed: %+v", got)
+	}
+	if exit := run.wait(); exit != cli.ExitSucceeded {
+		t.Errorf("exit %d", exit)
+	}
+}
+
+// signature are the headers of Standard Webhooks.
+func signature(t *testing.T, secret, body string, at time.Time) []string {
+	t.Helper()
+	webhook, err := standardwebhooks.NewWebhook(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := webhook.Sign("msg-1", at, []byte(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{"webhook-id", "msg-1", "webhook-timestamp", fmt.Sprint(at.Unix()), "webhook-signature", signed}
+}

@@ -1,0 +1,232 @@
+package rest_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// answers counts the answers to requests and keeps the size of the largest.
+type answers struct {
+	http.RoundTripper
+	count, largest int
+}
+
+func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := a.RoundTripper.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(response.Body)
+	a.count++
+	a.largest = max(a.largest, len(body))
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	return response, err
+}
+
+// largestAnswer is what Lambda lets a function answer; with less than
+// fullEnough in the largest of several pages there are too many of them.
+const (
+	largestAnswer = 6 << 20
+	fullEnough    = 1 << 20
+)
+
+// What is larger than one answer may be comes in pages, which the client reads
+// to the end.
+func TestListsLargerThanAnAnswer(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	text := strings.Repeat("x", 28<<10)
+	flow, err := a.PutFlow(t.Context(), "callback", []byte(callbackFlow))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const executions = 250
+	for i := range executions {
+		start := rest.Start{Name: fmt.Sprintf("run-%d", i), Hash: flow.Hash, Input: expr.Object(expr.Member{Key: "text", Value: expr.String(text)})}
+		if _, _, err := a.Start(t.Context(), "callback", start); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.run()
+	seen := &answers{RoundTripper: a.HTTP.Transport}
+	a.HTTP.Transport = seen
+	list, err := a.Executions(t.Context(), "callback", machine.StatusRunning)
+	names := map[string]bool{}
+	for _, e := range list {
+		names[e.Name] = true
+	}
+	if err != nil || len(list) != executions || len(names) != executions {
+		t.Errorf("%d executions of %d names are listed, error %v", len(list), len(names), err)
+	}
+	if seen.count < 2 || seen.largest > largestAnswer || seen.largest < fullEnough {
+		t.Errorf("%d pages, the largest of %d bytes", seen.count, seen.largest)
+	}
+	if open, err := a.Tokens(t.Context(), false); err != nil || len(open) != executions {
+		t.Errorf("%d tokens are open, error %v", len(open), err)
+	}
+}
+
+const callbackFlow = `version: v1
+type: flow
+steps:
+  - type: task
+    name: Wait
+    resourceArn: acs:fc:::services/s/functions/echo
+    pattern: waitForCallback
+    outputMappings:
+      - target: text
+        source: $input.text
+`
+
+// loopFlow has a history of some 15 MB: each turn has events with the input.
+const loopFlow = `version: v1
+type: flow
+steps:
+  - type: pass
+    name: Turn
+  - type: choice
+    name: Again
+    choices:
+      - condition: $.never == 1
+        goto: Turn
+    default:
+      goto: Turn
+`
+
+func TestAHistoryLargerThanAnAnswer(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	flow, err := a.PutFlow(t.Context(), "loop", []byte(loopFlow))
+	if err != nil {
+		t.Fatal(err)
+	}
+	input := expr.Object(expr.Member{Key: "text", Value: expr.String(strings.Repeat("x", 8<<10))})
+	if _, _, err := a.Start(t.Context(), "loop", rest.Start{Name: "one", Hash: flow.Hash, Input: input}); err != nil {
+		t.Fatal(err)
+	}
+	a.run()
+	seen := &answers{RoundTripper: a.HTTP.Transport}
+	a.HTTP.Transport = seen
+	events, err := a.History(t.Context(), "loop", "one", 0)
+	if err != nil || len(events) < 4000 {
+		t.Fatalf("%d events, error %v", len(events), err)
+	}
+	for i, e := range events {
+		if e.EventID != i+1 {
+			t.Fatalf("event %d has the id %d", i+1, e.EventID)
+		}
+	}
+	if seen.count < 2 || seen.largest > largestAnswer || seen.largest < fullEnough {
+		t.Errorf("%d pages, the largest of %d bytes", seen.count, seen.largest)
+	}
+}
+
+// wideIndex lists one execution more than there is.
+type wideIndex struct {
+	rest.Index
+	more engine.ID
+}
+
+func (i wideIndex) Executions(ctx context.Context, flow string, status machine.Status, after string, limit int) ([]engine.ID, string, error) {
+	ids, next, err := i.Index.Executions(ctx, flow, status, after, limit)
+	return append(ids, i.more), next, err
+}
+
+// An index knows of an execution whose latest item cannot be read.
+func TestADamagedExecutionIsLeftOutOfLists(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.started("callback", "{}")
+	a.run()
+	store := a.system.Log.(*local.MemoryStore) //nolint:forcetypeassert // it is what newAPI made
+	damaged := engine.NewID("callback", "damaged")
+	if err := store.Append(t.Context(), engine.Item{Execution: damaged, Nonce: "n", Body: []byte{machine.Format, 0xff}}); err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	a.server.Config.Handler = rest.Handler(rest.Config{
+		Engine: a.system.Engine, Tokens: a.system.Tokens, Index: wideIndex{store, damaged}, Flows: store, Log: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	if list, err := a.Executions(t.Context(), "", ""); err != nil || len(list) != 1 || list[0].Name != "one" {
+		t.Errorf("listed: %+v, error %v", list, err)
+	}
+	if open, err := a.Tokens(t.Context(), false); err != nil || len(open) != 1 {
+		t.Errorf("open tokens: %+v, error %v", open, err)
+	}
+	if strings.Count(log.String(), "execution="+damaged.String()) != 2 {
+		t.Errorf("the log has: %s", log.String())
+	}
+}
+
+func TestAPageOfExecutionsThatNobodyGave(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	response, err := a.HTTP.Get(a.Base + "/executions?" + url.Values{"after": {"1-2"}}.Encode()) //nolint:noctx // a test
+	if err != nil || response.StatusCode != http.StatusBadRequest {
+		t.Fatalf("answer %+v, error %v", response, err)
+	}
+	if err := response.Body.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Waits of somebody else's engine are listed behind the tokens of our executions.
+func TestTokensOfSomebodyElsesEngine(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.started("callback", "{}")
+	a.run()
+	store := a.system.Log.(*local.MemoryStore) //nolint:forcetypeassert // it is what newAPI made
+	a.server.Config.Handler = rest.Handler(rest.Config{
+		Engine: a.system.Engine, Tokens: a.system.Tokens, Index: store, Flows: store, Foreign: store,
+	})
+	since := time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC)
+	const waits = 60
+	var handles []string
+	for i := range waits {
+		id := token.ID{Execution: [12]byte{byte(i)}, Flags: token.FlagForeign, Expires: since.Add(48 * time.Hour)}
+		handle := a.system.Keys.Handle(id)
+		handles = append(handles, handle)
+		wait := resume.ForeignWait{
+			Handle: handle, Recipient: resume.RecipientStepFunctions, Sealed: []byte("sealed"), Job: jobs.Key{Kind: "batch-job", Name: "arn"},
+			Opened: since, Deadline: since.Add(time.Hour), Expires: id.Expires,
+		}
+		if _, err := store.Open(t.Context(), handle, wait); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := store.Close(t.Context(), handles[0], token.Closing{Outcome: token.Success(expr.Null()), By: token.ClosedByHand, At: since}); err != nil {
+		t.Fatal(err)
+	}
+	for _, unmask := range []bool{false, true} {
+		list, err := a.Tokens(t.Context(), unmask)
+		if err != nil || len(list) != 1+waits-1 || list[0].Flow != "callback" {
+			t.Fatalf("%d tokens, error %v", len(list), err)
+		}
+		last := list[len(list)-1]
+		if last.Recipient != "step-functions" || last.Job != "arn" || last.Since != "2026-01-31T09:00:00.000Z" ||
+			last.Deadline != "2026-01-31T10:00:00.000Z" || !last.Open {
+			t.Errorf("listed: %+v", last)
+		}
+		if _, _, err := a.system.Keys.Verify(last.Token, since); (err == nil) != unmask {
+			t.Errorf("with unmask %t the token is %q", unmask, last.Token)
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package resttest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// IndexedLog is a log and the list of its executions.
+type IndexedLog interface {
+	engine.Log
+	rest.Index
+}
+
+// Index is the suite of [rest.Index]. The store's clock stands at 2026-01-31
+// 10:00 UTC or before.
+func Index(t *testing.T, open func(t *testing.T) IndexedLog) {
+	t.Helper()
+	for name, test := range map[string]func(onIndex){
+		"a log without executions lists none":            indexNone,
+		"executions are listed, the latest start first":  indexOrder,
+		"pages hold each execution once":                 indexPages,
+		"a page goes on where the one before ended":      indexGoesOn,
+		"executions that started together are all there": indexTogether,
+		"a page that nobody gave is refused":             indexNoPage,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(onIndex{t, open(t)})
+		})
+	}
+}
+
+type onIndex struct {
+	*testing.T
+	log IndexedLog
+}
+
+var epoch = time.Date(2026, 1, 31, 10, 0, 0, 123456789, time.UTC)
+
+// append adds the next item of the execution flow/name, which started so long
+// after the epoch.
+func (c onIndex) append(name string, seq uint64, status machine.Status, after time.Duration) engine.ID {
+	c.Helper()
+	flow, execution, _ := strings.Cut(name, "/")
+	state, events := machine.New(machine.Flow{Name: flow, Hash: "hash"}, execution, expr.Object(), epoch.Add(after), machine.Limits{})
+	state.Status = status
+	item := engine.Item{Execution: engine.NewID(flow, execution), Seq: seq, Nonce: fmt.Sprintf("%s-%d", name, seq)}
+	item.Body, _ = machine.Encode(machine.Place(item.Execution, seq), state, events)
+	if err := c.log.Append(c.Context(), item); err != nil {
+		c.Fatal(err)
+	}
+	return item.Execution
+}
+
+// all is the whole list, read in pages.
+func (c onIndex) all(flow string, status machine.Status, limit int) (all []engine.ID) {
+	c.Helper()
+	for after := ""; ; {
+		ids, next, err := c.log.Executions(c.Context(), flow, status, after, limit)
+		if err != nil || len(ids) > limit {
+			c.Fatalf("a page of %d has %d, error %v", limit, len(ids), err)
+		}
+		all = append(all, ids...)
+		if after = next; after == "" {
+			return all
+		}
+	}
+}
+
+func indexNone(c onIndex) {
+	if all := c.all("", "", 10); len(all) > 0 {
+		c.Errorf("listed: %v", all)
+	}
+}
+
+func indexOrder(c onIndex) {
+	succeeded := c.append("a/succeeded", 0, machine.StatusStarting, 0)
+	running := c.append("b/running", 0, machine.StatusStarting, 2*time.Second)
+	failed := c.append("b/failed", 0, machine.StatusStarting, time.Nanosecond)
+	c.append("b/running", 1, machine.StatusRunning, 2*time.Second)
+	c.append("a/succeeded", 1, machine.StatusSucceeded, 0)
+	c.append("b/failed", 1, machine.StatusFailed, time.Nanosecond)
+	starting := c.append("c/starting", 0, machine.StatusStarting, 3*time.Second)
+	for _, tt := range []struct {
+		flow   string
+		status machine.Status
+		want   []engine.ID
+	}{
+		{"", "", []engine.ID{starting, running, failed, succeeded}},
+		{"b", "", []engine.ID{running, failed}},
+		{"", machine.StatusRunning, []engine.ID{starting, running}},
+		{"", machine.StatusFailed, []engine.ID{failed}},
+		{"a", machine.StatusSucceeded, []engine.ID{succeeded}},
+		{"a", machine.StatusFailed, nil},
+		{"d", "", nil},
+	} {
+		if got := c.all(tt.flow, tt.status, 100); !slices.Equal(got, tt.want) {
+			c.Errorf("of flow %q with status %q: %v; want %v", tt.flow, tt.status, got, tt.want)
+		}
+	}
+}
+
+// indexPages: many executions, of most of which the status is another one.
+func indexPages(c onIndex) {
+	var want []engine.ID
+	for i := range 60 {
+		name, after := fmt.Sprintf("flow/run-%d", i), time.Duration(i)*time.Second
+		id := c.append(name, 0, machine.StatusStarting, after)
+		if i%3 > 0 {
+			c.append(name, 1, machine.StatusSucceeded, after)
+			want = append(want, id)
+		}
+	}
+	slices.Reverse(want)
+	for _, limit := range []int{1, 7, 40, 100} {
+		if got := c.all("flow", machine.StatusSucceeded, limit); !slices.Equal(got, want) {
+			c.Errorf("in pages of %d: %v, want %v", limit, got, want)
+		}
+	}
+}
+
+// indexGoesOn: what comes and ends between two pages moves nothing.
+func indexGoesOn(c onIndex) {
+	first := c.append("flow/first", 0, machine.StatusStarting, 0)
+	second := c.append("flow/second", 0, machine.StatusStarting, time.Second)
+	page, next, err := c.log.Executions(c.Context(), "", machine.StatusRunning, "", 1)
+	if err != nil || !slices.Equal(page, []engine.ID{second}) || next == "" {
+		c.Fatalf("the first page is %v with next %q, error %v", page, next, err)
+	}
+	c.append("flow/third", 0, machine.StatusStarting, time.Minute)
+	c.append("flow/second", 1, machine.StatusSucceeded, time.Second)
+	page, _, err = c.log.Executions(c.Context(), "", machine.StatusRunning, next, 10)
+	if err != nil || !slices.Equal(page, []engine.ID{first}) {
+		c.Errorf("the page behind it is %v, error %v; want %v", page, err, first)
+	}
+}
+
+func indexTogether(c onIndex) {
+	var want []engine.ID
+	for i := range 10 {
+		want = append(want, c.append(fmt.Sprintf("flow/run-%d", i), 0, machine.StatusStarting, 0))
+	}
+	got := c.all("", "", 3)
+	for _, id := range want {
+		if !slices.Contains(got, id) || len(got) != len(want) {
+			c.Fatalf("listed: %v, want %v in any order", got, want)
+		}
+	}
+}
+
+func indexNoPage(c onIndex) {
+	_, _, err := c.log.Executions(c.Context(), "", "", "not a page", 1)
+	if engine.CodeOf(err) != engine.CodeInvalid || !strings.Contains(err.Error(), "not a page") {
+		c.Errorf("error %v", err)
+	}
+}
