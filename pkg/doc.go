@@ -228,14 +228,17 @@
 //
 // # 21. Who may reach "waitless dev"?
 //
-// Options: a key for every request; whoever reaches the port; for what asks for no token or signature only this machine.
+// Options: a key for every request; whoever reaches the port; for what asks for no token or signature only the store's owner, and
+// this machine when that is asked for.
 //
-// Choice: the last. The management API and job events are served if the port is on a loopback address, to requests that name that
-// address, and none that a browser sends for a page from elsewhere. Callback URLs and the API of 2019-03-15 are for everybody.
+// Choice: the last. Callback URLs and the API of 2019-03-15 are for everybody who reaches the port. The commands use the socket in
+// the store's folder. The management API and job events are on the port with --api only, which needs loopback addresses, and for
+// requests that name such an address, none that a browser sends for a page from elsewhere.
 //
-// Reason: a key would be one more thing to hand around on the machine of one person. A web page that the same person looks at is
-// somebody else, yet a browser would carry its requests to 127.0.0.1, also under a name that the page's owner made for it. Where
-// several people share a machine they share the port; the socket in the store's folder is for its owner alone.
+// Reason: a key would be one more thing to hand around on the machine of one person. Where several people share a machine they
+// share the port, and the management API shows tokens and starts flows; the socket is for its owner alone. A web page that the
+// same person looks at is somebody else, yet a browser would carry its requests to 127.0.0.1, also under a name that the page's
+// owner made for it. Who opens a tunnel from the world to the port means the callbacks.
 //
 // # 22. How do job events and looks at jobs reach a stack?
 //

@@ -18,9 +18,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/httpapi/callbackurl"
 	"github.com/waitless/waitless/pkg/httpapi/fnf"
+	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/machine"
@@ -34,7 +36,7 @@ const defaultListen = "127.0.0.1:8787"
 type devOptions struct {
 	store, listen, base, fnfKeys string
 	tasks                        []string
-	json                         bool
+	api, json                    bool
 }
 
 func (c Command) devCommand() *cobra.Command {
@@ -42,11 +44,12 @@ func (c Command) devCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Work on a store, and listen to those who resume what waits in it",
-		Long: "Work on the executions of a store until Ctrl-C. Over HTTP it serves the management API (--endpoint of the\n" +
-			"other commands), callback URLs, job events (POST " + eventPath + ", as EventBridge delivers them), and with\n" +
-			"--fnf-keys ReportTaskSucceeded and ReportTaskFailed of the API of 2019-03-15. What asks for neither a token nor\n" +
-			"a signature is for everybody on this machine, but not for pages in a browser, and served only if --listen is a\n" +
-			"loopback address and callback URLs have one, too.\n\n" +
+		Long: "Work on the executions of a store until Ctrl-C. Over HTTP it serves callback URLs, and with --fnf-keys\n" +
+			"ReportTaskSucceeded and ReportTaskFailed of the API of 2019-03-15. The other commands need no HTTP: they find it\n" +
+			"by its store.\n\n" +
+			"With --api it serves what asks for neither a token nor a signature, too: the management API (--endpoint of the\n" +
+			"other commands) and job events (POST " + eventPath + ", as EventBridge delivers them), for everybody on this machine,\n" +
+			"but not for pages in a browser. --listen is a loopback address then, and callback URLs have one.\n\n" +
 			"Flows are started by `waitless start`. What waits when dev ends goes on with the next one.\n\n" +
 			"In the environment: " + callbackVariable + ", " + fnfVariable + `, {"id":"secret"} as --fnf-keys, and ` + secretVariable + ",\n" +
 			"which callbacks of a step with signed: true are signed with (whsec_..., Standard Webhooks).",
@@ -58,6 +61,7 @@ func (c Command) devCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.store, "store", "", "the folder of the store (default: WAITLESS_STORE, else "+defaultStore+")")
+	flags.BoolVar(&o.api, "api", false, "serve the management API and job events to everybody on this machine")
 	flags.StringVar(&o.listen, "listen", defaultListen, "where to listen: HOST:PORT")
 	flags.StringVar(&o.base, "base", "", "what callback URLs begin with (default: "+callbackVariable+", else http:// and --listen)")
 	flags.StringVar(&o.fnfKeys, "fnf-keys", "", `the keys of clients of the API of 2019-03-15: @FILE with {"id":"secret"}, or - for standard input`)
@@ -190,12 +194,23 @@ func (s *server) listen(ctx context.Context) (err error) {
 	}
 	switch {
 	case s.base != "":
+	case s.options.api: // nobody asks for another name
+		s.base = s.url()
 	case s.address().IP.IsUnspecified():
 		return usageError("dev", "nobody says by which name others reach this machine", "--base http://NAME:PORT")
 	default:
 		s.base = s.url()
 	}
-	return nil
+	return s.checkAPI()
+}
+
+// checkAPI refuses to serve others what asks for neither a token nor a signature.
+func (s *server) checkAPI() error {
+	if !s.options.api || s.private() {
+		return nil
+	}
+	const why = "with --api only this machine may reach dev: --listen is a loopback address, and so is the host of --base and " + callbackVariable
+	return usageError("dev", why, "--listen "+defaultListen+" without --base, or no --api")
 }
 
 // address is that of a listener for TCP.
@@ -245,8 +260,8 @@ func (s *server) serve(ctx context.Context, store *disk.Store, tasks *local.Task
 	return err
 }
 
-// handler is what is served over HTTP: own to this machine, the rest to
-// everybody who reaches it.
+// handler is what is served over HTTP: own to this machine if that is asked for,
+// the rest to everybody who reaches it.
 func (s *server) handler(system *local.System, own http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	callbacks := callbackurl.Handler(callbackurl.Config{
@@ -257,8 +272,10 @@ func (s *server) handler(system *local.System, own http.Handler) http.Handler {
 	if len(s.keys) > 0 {
 		mux.Handle("/{$}", fnf.Handler(fnf.Config{Tokens: system.Tokens, MaxOutput: machine.DefaultData, Keys: s.keys, Log: s.log}))
 	}
-	if s.private() {
+	if s.options.api {
 		mux.Handle("/", forThisMachine(own))
+	} else {
+		mux.Handle("/", refusing(http.StatusForbidden, "this waitless dev was started without --api: start it with that, or name its store with --store"))
 	}
 	return withoutRedirects(mux)
 }
@@ -268,24 +285,37 @@ func (s *server) handler(system *local.System, own http.Handler) http.Handler {
 func withoutRedirects(mux http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped {
-			http.Error(w, "there is nothing here", http.StatusNotFound)
+			refusing(http.StatusNotFound, "there is nothing here").ServeHTTP(w, r)
 			return
 		}
 		mux.ServeHTTP(w, r)
 	})
 }
 
+// refusing answers as the management API refuses, so that the commands show the
+// message.
+func refusing(status int, message string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(rest.Error{Code: engine.CodeInvalid, Message: message}) // the caller is gone
+	})
+}
+
 // forThisMachine refuses what a page in a browser sends: one of another origin,
 // or one that reached this machine under a name of its own.
 func forThisMachine(next http.Handler) http.Handler {
-	protected := http.NewCrossOriginProtection().Handler(next)
+	refused := refusing(http.StatusForbidden, "this API is for the machine itself: use its loopback address, without a proxy or a page in between")
+	protection := http.NewCrossOriginProtection()
+	protection.SetDenyHandler(refused)
+	protected := protection.Handler(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := r.Host
 		if name, _, err := net.SplitHostPort(r.Host); err == nil {
 			host = name
 		}
 		if !isLoopback(strings.Trim(host, "[]")) || isForwarded(r.Header) || isOfAPage(r.Header) {
-			http.Error(w, "this API is for the machine itself: use its loopback address, without a proxy or a page in between", http.StatusForbidden)
+			refused.ServeHTTP(w, r)
 			return
 		}
 		protected.ServeHTTP(w, r)
@@ -319,7 +349,7 @@ type devReport struct {
 // announce says where what listens.
 func (s *server) announce() error {
 	report := devReport{Schema: "waitless.dev/1", Store: s.options.store, Callbacks: s.base + "/callbacks/"}
-	if s.private() {
+	if s.options.api {
 		report.API, report.JobEvents = s.url(), s.url()+eventPath
 	}
 	if len(s.keys) > 0 {

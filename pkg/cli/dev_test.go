@@ -5,10 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,8 +14,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/waitless/waitless/pkg/local"
 )
 
 const (
@@ -180,7 +176,7 @@ func (d *devProcess) endedBy(execution, by string) {
 
 func TestDevServesWhoeverResumes(t *testing.T) {
 	t.Parallel()
-	d := startDev(t, program(t), inStore(t))
+	d := startDev(t, program(t), inStore(t), "--api")
 	conforms(t, "dev", marshalled(t, d.says))
 
 	d.resumesByCallback()
@@ -197,7 +193,7 @@ func (d *devProcess) resumesByCallback() {
 	text := d.until(`(\S+\.\S{43}) `, "tokens", "list", "--unmask")
 	url := strings.TrimSpace(d.do("tokens", "url", text))
 	history := d.do("history", "third-party-callback/asked", "--unmask")
-	if !strings.HasPrefix(url, d.says.API+"/callbacks/") || !strings.Contains(history, url) {
+	if !strings.HasPrefix(url, d.says.Callbacks) || !strings.Contains(history, url) {
 		d.t.Errorf("the URL is %s, dev says %s, and the flow has another:\n%s", url, d.says.Callbacks, history)
 	}
 	if status, body := d.post(url, `{"status":"ok"}`); status != http.StatusOK {
@@ -245,18 +241,18 @@ func marshalled(t *testing.T, v any) string {
 // under a name that somebody else gave this machine.
 func TestDevIsForThisMachine(t *testing.T) {
 	t.Parallel()
-	d := startDev(t, program(t), inStore(t))
+	d := startDev(t, program(t), inStore(t), "--api")
 	for name, header := range map[string][]string{
 		"a page elsewhere": {"Sec-Fetch-Site", "cross-site"},
 		"another origin":   {"Origin", "https://example.com"},
 		"another name":     {"Host", "example.com:80"},
 	} {
-		if status, body := d.post(d.says.JobEvents, stoppedEvent(t), header...); status != http.StatusForbidden {
+		if status, body := d.post(d.says.JobEvents, stoppedEvent(t), header...); status != http.StatusForbidden || !isRefusal(body) {
 			t.Errorf("%s: %d %s", name, status, body)
 		}
 	}
 	for name, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "X-Forwarded-For": "203.0.113.7", "Forwarded": "for=203.0.113.7"} {
-		if status, body := d.ask(d.says.API+"/executions", name, value); status != http.StatusForbidden {
+		if status, body := d.ask(d.says.API+"/executions", name, value); status != http.StatusForbidden || !isRefusal(body) {
 			t.Errorf("%s: %d %s", name, status, body)
 		}
 	}
@@ -271,35 +267,83 @@ func TestDevIsForThisMachine(t *testing.T) {
 	}
 }
 
-// elsewhere is a listener at an address of another machine, for those who only ask where it is.
-type elsewhere struct{ net.Listener }
+// isRefusal: the body is one that the commands show.
+func isRefusal(body string) bool {
+	var refused struct{ Code, Message string }
+	return json.Unmarshal([]byte(body), &refused) == nil && refused.Code != "" && refused.Message != ""
+}
 
-func (elsewhere) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 8787} }
-
-// Where others than this machine reach it, dev serves only what asks for a token
-// or a signature.
-func TestDevWhereOthersReachIt(t *testing.T) {
+// Without --api only what asks for a token or a signature is served over TCP,
+// and everything in the store.
+func TestDevWithoutItsAPI(t *testing.T) {
 	t.Parallel()
-	store := &local.MemoryStore{}
-	system := local.New(local.Config{Store: store})
-	log := slog.New(slog.DiscardHandler)
-	s := &server{listener: elsewhere{}, keys: map[string]string{"me": "a secret"}, log: log}
-	handler := s.handler(system, storeHandler(system, store, log))
+	env := inStore(t)
+	env[fnfVariable] = `{"me":"a secret"}`
+	d := startDev(t, program(t), env)
+	base := strings.TrimSuffix(d.says.Callbacks, "/callbacks/")
+	if d.says.API != "" || d.says.JobEvents != "" || d.says.Fnf != base+"/" {
+		t.Errorf("it says %+v", d.says)
+	}
 	for path, want := range map[string]struct {
 		status int
 		says   string
 	}{
 		"/callbacks/a.forgery":                            {http.StatusNotFound, "the token is not valid"},
 		"/?Action=ReportTaskSucceeded&Version=2019-03-15": {http.StatusBadRequest, "MissingRequiredParams"},
-		eventPath:      {http.StatusNotFound, "page not found"},
-		"/flows":       {http.StatusNotFound, "page not found"},
-		"/executions":  {http.StatusNotFound, "page not found"},
-		"/tokens/text": {http.StatusNotFound, "page not found"},
+		eventPath:      {http.StatusForbidden, "--api"},
+		basePath:       {http.StatusForbidden, "--api"},
+		"/flows":       {http.StatusForbidden, "--api"},
+		"/executions":  {http.StatusForbidden, "--api"},
+		"/tokens/text": {http.StatusForbidden, "--api"},
 	} {
-		answer := httptest.NewRecorder()
-		handler.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader("{}")))
-		if answer.Code != want.status || !strings.Contains(answer.Body.String(), want.says) {
-			t.Errorf("%s: %d %s; want %d, %q", path, answer.Code, answer.Body, want.status, want.says)
+		if status, body := d.post(base+path, "{}"); status != want.status || !strings.Contains(body, want.says) {
+			t.Errorf("%s: %d %s; want %d, %q", path, status, body, want.status, want.says)
+		}
+	}
+	d.do("list")
+	d.waitsForJob("sent")
+	file := filepath.Join(t.TempDir(), "event.json")
+	if err := os.WriteFile(file, []byte(stoppedEvent(t)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"list"}, {"job-events", "send", file}} {
+		got := doWith(t, "", d.env, append(args, "--endpoint", base)...)
+		if got.exit != ExitUsage || !strings.Contains(got.stderr, "--api") || strings.Contains(got.stderr, "aws sts") {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+	d.do("job-events", "send", file)
+	d.endedBy("dms-callback/sent", "event")
+}
+
+// Under another name than that of this machine the API says whom it is for.
+func TestDevUnderAnotherName(t *testing.T) {
+	t.Parallel()
+	d := startDev(t, program(t), inStore(t), "--api")
+	got := doWith(t, "", nil, "list", "--endpoint", strings.Replace(d.says.API, "127.0.0.1", "foo.localhost", 1))
+	if got.exit != ExitUsage || !strings.Contains(got.stderr, "this API is for the machine itself") || strings.Contains(got.stderr, "aws sts") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// elsewhere is a listener at an address of another machine, for those who only ask where it is.
+type elsewhere struct{ net.Listener }
+
+func (elsewhere) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 8787} }
+
+// Where others than this machine reach it, dev serves no API.
+func TestDevWhereOthersReachIt(t *testing.T) {
+	t.Parallel()
+	for name, base := range map[string]string{"their address": "http://127.0.0.1:8787", "their name": "https://example.com"} {
+		s := &server{options: devOptions{api: true}, listener: elsewhere{}, base: base}
+		if err := s.checkAPI(); err == nil || !strings.Contains(err.Error(), "--api") {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	for _, args := range [][]string{{"--base", "https://example.com"}, {"--listen", ":0"}} {
+		got := doWith(t, "", inStore(t), append([]string{"dev", "--api", "--listen", "127.0.0.1:0"}, args...)...)
+		if got.exit != ExitUsage || !strings.Contains(got.stderr, "with --api") {
+			t.Errorf("%v: %+v", args, got)
 		}
 	}
 }
@@ -334,7 +378,7 @@ func TestDevBehindAProxy(t *testing.T) {
 // A token stands in no place to go to, whatever its path looks like.
 func TestDevNamesNoPlace(t *testing.T) {
 	t.Parallel()
-	d := startDev(t, program(t), inStore(t))
+	d := startDev(t, program(t), inStore(t), "--api")
 	for _, path := range []string{"//callbacks/a.token", "/callbacks/./a.token", "/callbacks/a.token/", "//tokens/a.token"} {
 		if status, body := d.ask(d.says.API+path, "Accept", "*/*"); status != http.StatusNotFound || strings.Contains(body, "a.token") {
 			t.Errorf("%s: %d %s", path, status, body)
@@ -358,7 +402,7 @@ func TestDevKilledWhileAJobRuns(t *testing.T) {
 			first.waitsForJob("killed")
 			first.kill()
 			env["WAITLESS_FAILPOINTS_CLOCK"] = tt.ahead
-			second := startDev(t, watched.program(t), env)
+			second := startDev(t, watched.program(t), env, "--api")
 			if tt.by == "event" {
 				second.post(second.says.JobEvents, stoppedEvent(t))
 			}

@@ -128,8 +128,11 @@ func eventError(what string, err error) error {
 	}
 	switch refused.Status {
 	case http.StatusNotFound, http.StatusUnauthorized, http.StatusForbidden:
-		const why = "the API takes no job events: on AWS the services send their own to the event bus"
-		return usageError(what, why, "waitless dev, and --endpoint "+defaultBase)
+		why := "the API takes no job events: on AWS the services send their own to the event bus"
+		if refused.Code != "" { // dev itself says so
+			why = refused.Message
+		}
+		return usageError(what, why, "waitless dev, and --store DIR")
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
 		return usageError(what, refused.Message, "waitless job-events send event.json")
 	}

@@ -95,6 +95,8 @@ func TestRunRefusesUsage(t *testing.T) {
 		"dev-listen":         {"dev", "--listen", "nowhere"},
 		"dev-base":           {"dev", "--listen", "127.0.0.1:0", "--base", "ftp://host"},
 		"dev-everywhere":     {"dev", "--listen", ":0"},
+		"dev-api-everywhere": {"dev", "--listen", ":0", "--api"},
+		"dev-api-base":       {"dev", "--listen", "127.0.0.1:0", "--base", "https://example.com", "--api"},
 		"dev-keys":           {"dev", "--fnf-keys", `{"id":"secret"}`},
 		"dev-keys-none":      {"dev", "--fnf-keys", "-"},
 		"dev-task":           {"dev", "--task", "batch:SubmitJob"},

@@ -224,7 +224,8 @@ func apiError(what string, err error) error {
 		return &failure{exit: ExitInternal, what: what, why: err.Error()}
 	}
 	f := &failure{exit: ExitUsage, what: what, why: refused.Message}
-	if refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden {
+	// What stands before a stack's API refuses without a code of ours.
+	if refused.Code == engine.CodeInternal && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden) {
 		return &failure{exit: ExitInternal, what: what, why: refused.Message, try: "aws sts get-caller-identity, which tells whose credentials are in use"}
 	}
 	switch refused.Code {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"path/filepath"
 	"regexp"
@@ -95,6 +96,40 @@ func waitingToken(t *testing.T, env map[string]string, name string) string {
 		t.Fatalf("exit %d", code)
 	}
 	return text
+}
+
+// A token need not be an argument, which everybody on the machine sees.
+func TestTokensFromStandardInput(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	for i, args := range [][]string{{"succeed", "-"}, {"fail", "-"}, {"revoke", "-"}} {
+		text := waitingToken(t, env, fmt.Sprint("waiting", i))
+		for _, first := range []string{"show", "url", "heartbeat"} {
+			if got := doWith(t, text+"\n", env, "tokens", first, "-"); got.exit != ExitSucceeded || strings.Contains(got.stdout, text) != (first == "url") {
+				t.Errorf("%s: %+v", first, got)
+			}
+		}
+		if got := doWith(t, text, env, append([]string{"tokens"}, args...)...); got.exit != ExitSucceeded {
+			t.Errorf("%v: %+v", args, got)
+		}
+		if got := doWith(t, text, env, "tokens", "show", "-"); strings.Contains(got.stdout, "is open") {
+			t.Errorf("%v: it is open still: %+v", args, got)
+		}
+	}
+	for name, tt := range map[string]struct {
+		stdin string
+		args  []string
+		want  string
+	}{
+		"nothing":   {" \n", []string{"show", "-"}, "there is no token on standard input"},
+		"no token":  {"x", []string{"url", "-"}, "the token is not valid"},
+		"two":       {"x", []string{"succeed", "-", "--output", "-"}, "TOKEN and --output cannot both be standard input"},
+		"no output": {"x", []string{"succeed", "-", "--output", "[]"}, "an array; allowed: an object"},
+	} {
+		if got := doWith(t, tt.stdin, env, append([]string{"tokens"}, tt.args...)...); got.exit != ExitUsage || !strings.Contains(got.stderr, tt.want) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
 }
 
 // Two terminals: one runs and waits, the other sees and answers.

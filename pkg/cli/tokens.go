@@ -82,9 +82,8 @@ type tokenBody func(ctx context.Context, what string, a *api, text string) (t re
 // onToken is a command on one token, whose result is a token.
 func (c Command) onToken(cmd *cobra.Command, body tokenBody) *cobra.Command {
 	var o storeOptions
-	cmd.Args = arguments(1, 1)
 	o.register(cmd)
-	cmd.RunE = c.onStore(&o, func(ctx context.Context, what string, a *api, args []string) error {
+	c.takeToken(cmd, c.onStore(&o, func(ctx context.Context, what string, a *api, args []string) error {
 		t, first, err := body(ctx, what, a, args[0])
 		if err != nil {
 			return err
@@ -99,8 +98,43 @@ func (c Command) onToken(cmd *cobra.Command, body tokenBody) *cobra.Command {
 			return err
 		}
 		return &failure{exit: ExitFailed, what: what, why: "another outcome was first: " + outcomeText(t)}
-	})
+	}))
 	return cmd
+}
+
+// takeToken makes a command run with one token, which need not be an argument.
+func (c Command) takeToken(cmd *cobra.Command, run func(*cobra.Command, []string) error) {
+	cmd.Long = cmp.Or(cmd.Long, cmd.Short+".") + "\n\nTOKEN is - for standard input: everybody on the machine sees arguments."
+	cmd.Args = arguments(1, 1)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if args[0] != "-" {
+			return run(cmd, args)
+		}
+		text, err := c.readToken(cmd)
+		if err != nil {
+			return err
+		}
+		return run(cmd, []string{text})
+	}
+}
+
+// readToken reads a token before anything is opened: who types it takes a while.
+func (c Command) readToken(cmd *cobra.Command) (string, error) {
+	what := strings.TrimPrefix(cmd.CommandPath(), "waitless ")
+	if output := cmd.Flags().Lookup("output"); output != nil && output.Value.String() == "-" {
+		return "", usageError(what, "TOKEN and --output cannot both be standard input", "--output @FILE")
+	}
+	data, err := c.readStdin(cmd.Context())
+	text := strings.TrimSpace(string(data))
+	switch {
+	case cmd.Context().Err() != nil:
+		return "", interrupted(what, "nothing was done")
+	case err != nil:
+		return "", usageError(what, "the token on standard input: "+reasonOf(err), "waitless "+what+" - < FILE")
+	case text == "":
+		return "", usageError(what, "there is no token on standard input", "waitless "+what+" - < FILE")
+	}
+	return text, nil
 }
 
 // outcomeText says what is known of a token.
@@ -170,20 +204,17 @@ func (c Command) tokensHeartbeatCommand() *cobra.Command {
 	})
 }
 
-// errorRevoked is the error of a step whose token was revoked.
-const errorRevoked = "Token.Revoked"
-
 func (c Command) tokensRevokeCommand() *cobra.Command {
 	var cause string
 	cmd := &cobra.Command{
 		Use: "revoke TOKEN", Short: "Close a token that came into the wrong hands",
-		Long: "Close a token with the error " + errorRevoked + ": its step fails, and whoever has the token is told so.\n" +
+		Long: "Close a token with the error " + token.ErrorRevoked + ": its step fails, and its callback URL answers that it was revoked.\n" +
 			"Exit code 1: another outcome was first, which is shown.",
 		Example: "  waitless tokens revoke TOKEN --cause 'sent to the wrong people'",
 	}
 	cmd.Flags().StringVar(&cause, "cause", "the token was revoked", "why, for people")
 	return c.onToken(cmd, func(ctx context.Context, what string, a *api, text string) (rest.Token, bool, error) {
-		t, first, err := a.Fail(ctx, text, rest.Failure{Error: errorRevoked, Cause: cause})
+		t, first, err := a.Fail(ctx, text, rest.Failure{Error: token.ErrorRevoked, Cause: cause})
 		return t, first, tokenError(what, err)
 	})
 }

@@ -37,12 +37,11 @@ func (c Command) tokensURLCommand() *cobra.Command {
 		Long: "Show the callback URL of a token, which is what a step finds at $context.task.callbackUrl: whoever has it brings\n" +
 			"the outcome with a POST. Exit code 1: the token is closed.",
 		Example: "  waitless tokens url TOKEN",
-		Args:    arguments(1, 1),
 	}
 	o.register(cmd)
 	cmd.Flags().StringVar(&base, "base", "",
 		"where callbacks arrive (default: "+callbackVariable+", else where those of the stack or of whoever holds the store do)")
-	cmd.RunE = c.onStore(&o, func(ctx context.Context, what string, a *api, args []string) error {
+	c.takeToken(cmd, c.onStore(&o, func(ctx context.Context, what string, a *api, args []string) error {
 		t, err := a.Token(ctx, args[0])
 		t.Token = token.Mask(t.Token)
 		switch {
@@ -60,7 +59,7 @@ func (c Command) tokensURLCommand() *cobra.Command {
 			return c.printJSON(callbackReport{"waitless.callback/1", text})
 		}
 		return c.print(text + "\n")
-	})
+	}))
 	return cmd
 }
 

@@ -179,6 +179,9 @@ func check(request StartRequest) error {
 	if request.Input.Kind() != expr.KindObject {
 		return fmt.Errorf("the input is %s; allowed: an object", request.Input.Kind())
 	}
+	if request.Input.TooDeep() {
+		return fmt.Errorf("the input has more than %d levels of arrays and objects; pass what is inside as a text", expr.MaxLevels)
+	}
 	return nil
 }
 

@@ -196,6 +196,24 @@ func (v Value) Size() int {
 	return v.n.size
 }
 
+// MaxLevels is how many arrays and objects may stand in one another in what
+// comes from outside: inputs of executions, answers of functions, outputs that
+// are reported. A flow may put more around it: each mapping adds a level, and
+// the limit of its data ends that before the 10,000 levels that readers of JSON
+// take.
+const MaxLevels = 100
+
+// TooDeep reports whether v has more than [MaxLevels] levels. What is held
+// elsewhere counts as one: it was looked at when it came.
+func (v Value) TooDeep() bool { return v.deeperThan(MaxLevels) }
+
+func (v Value) deeperThan(levels int) bool {
+	if k := v.Kind(); k != KindArray && k != KindObject {
+		return false
+	}
+	return levels == 0 || slices.ContainsFunc(v.n.members, func(m Member) bool { return m.Value.deeperThan(levels - 1) })
+}
+
 // Len is the number of members of an object or of elements of an array.
 func (v Value) Len() int {
 	return len(v.Members())

@@ -2,6 +2,7 @@ package expr_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/waitless/waitless/pkg/expr"
@@ -293,6 +294,29 @@ func TestInt64(t *testing.T) {
 		got, ok := parseOrMissing(t, tt.literal).Int64()
 		if ok != tt.ok || (ok && got != tt.want) {
 			t.Errorf("Int64 of %s = %d, %t; want %d, %t", tt.literal, got, ok, tt.want, tt.ok)
+		}
+	}
+}
+
+func TestTooDeep(t *testing.T) {
+	t.Parallel()
+	times := strings.Repeat
+	for name, tt := range map[string]struct {
+		literal string
+		want    bool
+	}{
+		"nothing":          {``, false},
+		"a text":           {`"` + times("[", 200) + `"`, false},
+		"an empty object":  {`{}`, false},
+		"wide":             {"[" + times("[1],", 200) + "1]", false},
+		"100 arrays":       {times("[", 100) + times("]", 100), false},
+		"100 and a number": {times("[", 100) + "1" + times("]", 100), false},
+		"101 arrays":       {times("[", 101) + times("]", 101), true},
+		"101 of both":      {times(`[{"b":1,"a":`, 50) + "[]" + times("}]", 50), true},
+		"as deep as JSON":  {times("[", 10_000) + times("]", 10_000), true},
+	} {
+		if got := parseOrMissing(t, tt.literal).TooDeep(); got != tt.want {
+			t.Errorf("%s: too deep is %t", name, got)
 		}
 	}
 }

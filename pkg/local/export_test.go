@@ -3,8 +3,14 @@ package local
 import (
 	"time"
 
+	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/jobs"
 )
+
+// EventOf is the event that a script has, of the job that StartJob answered with.
+func EventOf(event string, started expr.Value) string {
+	return string((&scriptEvent{text: []byte(event)}).of(started))
+}
 
 // MeetingExpires is until when the store keeps what it knows of a job.
 func (m *MemoryStore) MeetingExpires(key jobs.Key) time.Time {

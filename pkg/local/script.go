@@ -117,10 +117,18 @@ func (e *scriptEvent) check(beside fs.FS) (err error) {
 func (e *scriptEvent) of(started expr.Value) []byte {
 	text := e.text
 	for _, name := range []string{"job_id", "job_key"} {
-		quoted := started.Get(name).JSON() // of a text
-		text = bytes.ReplaceAll(text, []byte("{"+name+"}"), []byte(strings.Trim(quoted, `"`)))
+		text = bytes.ReplaceAll(text, []byte("{"+name+"}"), inText(started.Get(name)))
 	}
 	return text
+}
+
+// inText is a value as it stands inside a text of JSON.
+func inText(v expr.Value) []byte {
+	quoted := v.AppendJSON(nil)
+	if v.Kind() == expr.KindString {
+		return quoted[1 : len(quoted)-1]
+	}
+	return quoted
 }
 
 func (a *scriptAnswer) check() error {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/local"
 )
 
@@ -36,5 +37,17 @@ func TestParseScriptRefuses(t *testing.T) {
 	}
 	if _, err := local.ParseScript(nil, nil); err != nil {
 		t.Errorf("an empty script: %v", err)
+	}
+}
+
+// What stands for the job stays the text that it is.
+func TestAScriptsEventNamesTheJob(t *testing.T) {
+	t.Parallel()
+	for _, id := range []string{"j1", "", `"`, `"quoted"`, `a\`, "\u2028<"} {
+		started := expr.Object(expr.Member{Key: "job_id", Value: expr.String(id)}, expr.Member{Key: "job_key", Value: expr.String("key of " + id)})
+		event, err := expr.ParseJSON([]byte(local.EventOf(`{"id":"{job_id}","key":"the {job_key}"}`, started)))
+		if err != nil || event.Get("id").Text() != id || event.Get("key").Text() != "the key of "+id {
+			t.Errorf("%q: %s, %v", id, event, err)
+		}
 	}
 }

@@ -17,7 +17,7 @@ const (
 	ErrorInvalidArgument = "FnF.InvalidArgument"
 	// ErrorEventLimit: the history is full.
 	ErrorEventLimit = "FnF.EventLimitExceeded"
-	// ErrorDataLimit: a step's values are too large.
+	// ErrorDataLimit: a step's values are too large, or an answer has too many levels.
 	ErrorDataLimit = "FnF.DataLimitExceeded"
 	// ErrorInvalidLocal is the vendor's name for an answer that is no object.
 	ErrorInvalidLocal = "FnF.InvalidLocal"

@@ -280,12 +280,16 @@ func objectOutcome(step *fdl.Step, outcome token.Outcome) token.Outcome {
 	output := outcome.Output
 	if output.Kind() == expr.KindString {
 		if inner, err := expr.ParseJSON([]byte(output.Text())); err == nil && inner.Kind() == expr.KindObject {
-			return token.Success(inner)
+			output = inner
 		}
 	}
-	if output.Kind() != expr.KindObject {
+	switch {
+	case output.Kind() != expr.KindObject:
 		return token.Failure(ErrorInvalidLocal,
 			fmt.Sprintf("step %s: the answer is %s; a function answers with a JSON object", step.Name, shown(output)))
+	case output.TooDeep():
+		return token.Failure(ErrorDataLimit,
+			fmt.Sprintf("step %s: the answer has more than %d levels of arrays and objects; answer with what is inside as a text", step.Name, expr.MaxLevels))
 	}
-	return outcome
+	return token.Success(output)
 }

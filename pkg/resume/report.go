@@ -64,6 +64,8 @@ func checkValue(output expr.Value, limit int) error {
 		return &ReportError{What: "there is no output; allowed: a JSON value"}
 	case size > limit:
 		return tooLarge("the output", size, limit)
+	case output.TooDeep():
+		return &ReportError{What: fmt.Sprintf("the output has more than %d levels of arrays and objects; report what is inside as a text", expr.MaxLevels)}
 	}
 	return nil
 }
@@ -75,7 +77,7 @@ func ParseFailure(report []byte, limit int) (token.Outcome, error) {
 	decoder := json.NewDecoder(bytes.NewReader(report))
 	decoder.DisallowUnknownFields()
 	err := decoder.Decode(&form)
-	if err == nil && decoder.More() {
+	if err == nil && !atEnd(decoder) {
 		err = errors.New("more text after the object")
 	}
 	switch size := len(form.Error) + len(form.Cause); {
@@ -87,6 +89,12 @@ func ParseFailure(report []byte, limit int) (token.Outcome, error) {
 		return token.Outcome{}, tooLarge("the failure", size, limit)
 	}
 	return token.Failure(form.Error, form.Cause), nil
+}
+
+// atEnd: there is nothing more, not even what could not be read.
+func atEnd(decoder *json.Decoder) bool {
+	_, err := decoder.Token()
+	return errors.Is(err, io.EOF)
 }
 
 func tooLarge(what string, size, limit int) error {

@@ -39,6 +39,8 @@ func TestReports(t *testing.T) {
 		"an empty failure":        {resume.ParseFailure, "", "a failure has no error", false},
 		"a member too many":       {resume.ParseFailure, `{"error":"E","eror":"secret"}`, "unknown field", false},
 		"two failures":            {resume.ParseFailure, `{"error":"E"} {"error":"F"}`, "more text after the object", false},
+		"a failure and brackets":  {resume.ParseFailure, `{"error":"E"}} x`, "more text after the object", false},
+		"a failure and a bracket": {resume.ParseFailure, `{"error":"E"}]`, "more text after the object", false},
 		"a failure that is none":  {resume.ParseFailure, `[1]`, "the failure cannot be read", false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,3 +70,24 @@ func text(o token.Outcome) string {
 func object(size int) string { return `{"a":"` + strings.Repeat("x", size-len(`{"a":""}`)) + `"}` }
 
 func failureOf(size int) string { return `{"error":"E","cause":"` + strings.Repeat("c", size-1) + `"}` }
+
+// What waits reads no value that is nested without end.
+func TestReportsOfManyLevels(t *testing.T) {
+	t.Parallel()
+	arrays := func(levels int) string { return strings.Repeat("[", levels) + strings.Repeat("]", levels) }
+	const large, refusal = 1 << 10, "the output has more than 100 levels of arrays and objects"
+	for _, tt := range []struct {
+		parse        func([]byte, int) (token.Outcome, error)
+		report, want string
+	}{
+		{resume.ParseSuccess, `{"a":` + arrays(99) + `}`, ""},
+		{resume.ParseSuccess, `{"a":` + arrays(100) + `}`, refusal},
+		{resume.ParseValue, arrays(100), ""},
+		{resume.ParseValue, arrays(101), refusal},
+	} {
+		_, err := tt.parse([]byte(tt.report), large)
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%.10s: error %v; want %q", tt.report, err, tt.want)
+		}
+	}
+}

@@ -18,6 +18,10 @@ type Outcome struct {
 	Cause string
 }
 
+// ErrorRevoked is the error of a token that its owner revoked, because it came
+// into the wrong hands.
+const ErrorRevoked = "Token.Revoked"
+
 // Success is the outcome of an attempt that brought output.
 func Success(output expr.Value) Outcome { return Outcome{Output: output} }
 

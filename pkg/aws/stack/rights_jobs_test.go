@@ -45,14 +45,17 @@ func rightsOfJobs() map[string]right {
 
 		"TaskRunner/AnswerCallbacks": {
 			notEnforced: "the emulator's durable functions are others than the tests'", on: "-durable:*",
-			actions: []string{"lambda:SendDurableExecutionCallbackSuccess", "lambda:SendDurableExecutionCallbackFailure"},
+			actions: []string{
+				"lambda:SendDurableExecutionCallbackSuccess", "lambda:SendDurableExecutionCallbackFailure",
+				"lambda:SendDurableExecutionCallbackHeartbeat",
+			},
 		},
 		"TaskRunner/AnswerTasks":  {try: delivers, teller: "TaskRunner", action: "states:SendTaskSuccess", says: "deliver the outcome"},
 		"TaskRunner/ReadTokenKey": {try: deliversAnew, teller: "TaskRunner", action: "secretsmanager:GetSecretValue", says: "read the token key"},
 
 		"Api/QueueDeliveries":         {try: succeedsForeign, says: failedInside},
 		"Callback/QueueDeliveries":    {try: delivers, teller: "Callback", action: "sqs:SendMessage", says: "queue a delivery"},
-		"Callback/ReadCallbackSecret": {try: asksAnew("Callback", `{"rawPath":"/callbacks"}`), says: noBeginning},
+		"Callback/ReadCallbackSecret": {try: postsUnsigned, says: "this stack has no CallbackSecret, or it cannot be read"},
 		"Callback/ReadFnfKeys":        {try: asksAnew("Callback", `{"rawPath":"/"}`), says: noBeginning},
 	}
 }
@@ -145,6 +148,19 @@ func deliversAnew(x trial) error {
 		return err
 	}
 	return delivers(x)
+}
+
+// postsUnsigned posts what is to be signed, and wants to hear of the signature.
+func postsUnsigned(x trial) error {
+	if err := x.anew("Callback"); err != nil {
+		return err
+	}
+	signed := strings.Replace(asks, "waitForCallback,", "waitForCallback, signed: true,", 1)
+	token := x.stack.follow(x.T, "run", x.flow(signed), "--name", x.execution()).token()
+	if status, answer := x.stack.post(x.T, "/callbacks/"+token, "{}"); !strings.Contains(answer, "the headers webhook-id") {
+		return fmt.Errorf("%d: %s", status, answer)
+	}
+	return nil
 }
 
 // succeedsForeign answers the wait by the management API.

@@ -264,7 +264,7 @@ func (s *stack) letEmulatorAllow(ctx context.Context, config aws.Config) error {
 	if err != nil || !s.answersTasks {
 		return err
 	}
-	return s.allow(ctx, config, "TaskRunnerRole", "AnswerTasks", `["states:SendTaskSuccess","states:SendTaskFailure"]`, "*")
+	return s.allow(ctx, config, "TaskRunnerRole", "AnswerTasks", `["states:SendTaskSuccess","states:SendTaskFailure","states:SendTaskHeartbeat"]`, "*")
 }
 
 func (s *stack) allow(ctx context.Context, config aws.Config, role, statement, actions, resource string) error {

@@ -33,13 +33,10 @@ func answerOf(record token.Record, conflict bool) answer {
 	if record.Open() {
 		return a
 	}
-	a.Outcome, a.ClosedBy, a.ClosedTime = "success", string(record.ClosedBy), instant(record.ClosedAt)
-	if record.Outcome.Failed() {
-		a.Outcome = "failure"
-	}
+	a.Outcome, a.ClosedBy, a.ClosedTime = outcomeOf(record), string(record.ClosedBy), instant(record.ClosedAt)
 	if conflict {
 		a.status, a.Code = http.StatusConflict, "Conflict"
-		a.Message = "the token is closed: " + happened(record.ClosedBy, a.Outcome) + " at " + a.ClosedTime
+		a.Message = "the token is closed: " + happened(record) + " at " + a.ClosedTime
 	}
 	return a
 }
@@ -51,9 +48,17 @@ func instant(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
+func outcomeOf(record token.Record) string {
+	if record.Outcome.Failed() {
+		return "failure"
+	}
+	return "success"
+}
+
 // happened says what closed a token.
-func happened(by token.Closer, outcome string) string {
-	switch by {
+func happened(record token.Record) string {
+	outcome := outcomeOf(record)
+	switch record.ClosedBy {
 	case token.ClosedByDeadline:
 		return "its deadline passed"
 	case token.ClosedByHeartbeat:
@@ -66,7 +71,11 @@ func happened(by token.Closer, outcome string) string {
 		return "the task answered with a " + outcome
 	case token.ClosedByEvent, token.ClosedByReconcile:
 		return "its job ended with a " + outcome
-	case token.ClosedByHand, token.ClosedByCallback:
+	case token.ClosedByHand:
+		if record.Outcome.Error == token.ErrorRevoked {
+			return "it was revoked"
+		}
+	case token.ClosedByCallback:
 	}
 	return "a " + outcome + " was reported"
 }

@@ -222,6 +222,24 @@ func TestAConflictSaysWhatHappenedFirst(t *testing.T) {
 	}
 }
 
+// Whoever holds a token that was revoked is told so, but not by whoever else
+// has it and names a failure like that.
+func TestATokenThatWasRevoked(t *testing.T) {
+	t.Parallel()
+	for by, want := range map[token.Closer]string{token.ClosedByHand: "it was revoked", token.ClosedByCallback: "a failure was reported"} {
+		b := newBench(t)
+		handle, _, _ := strings.Cut(b.text, ".")
+		closing := token.Closing{Outcome: token.Failure(token.ErrorRevoked, "a secret cause"), By: by, At: now}
+		if _, err := b.MemoryStore.Close(t.Context(), handle, closing); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.post("", "{}"); got.status != 409 || !strings.Contains(got.body, "the token is closed: "+want+" at ") {
+			t.Errorf("by %s: answered %+v", by, got)
+		}
+		b.get().wantText(t, 200, strings.ToUpper(want[:1])+want[1:]+" on 31 January 2026")
+	}
+}
+
 // One answer for all reasons, whatever is sent with it, and nothing is read.
 func TestATokenThatIsNoneHasOneAnswer(t *testing.T) {
 	t.Parallel()
@@ -429,8 +447,8 @@ func TestAReportThatEndsTooEarly(t *testing.T) {
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/callbacks/"+b.text, io.MultiReader(strings.NewReader("{"), broken{}))
 	w := httptest.NewRecorder()
 	b.api.ServeHTTP(w, r)
-	if w.Code != 500 || !b.held().Open() {
-		t.Errorf("answered %d %s", w.Code, w.Body)
+	if w.Code != 400 || !strings.Contains(w.Body.String(), "ended before all of it was here") || !b.held().Open() || b.log.Len() > 0 {
+		t.Errorf("answered %d %s, logged %s", w.Code, w.Body, &b.log)
 	}
 	if _, err := expr.ParseJSON(w.Body.Bytes()); err != nil {
 		t.Error(err)

@@ -61,7 +61,7 @@ func (a answer) title() string {
 func (a answer) text() string {
 	switch {
 	case a.Outcome != "":
-		return sentence(happened(a.record.ClosedBy, a.Outcome) + " on " + a.record.ClosedAt.UTC().Format("2 January 2006 at 15:04:05 UTC"))
+		return sentence(happened(a.record) + " on " + a.record.ClosedAt.UTC().Format("2 January 2006 at 15:04:05 UTC"))
 	case a.form != nil && a.Message == "":
 		return "Something waits until you report that it succeeded or that it failed. The first report counts."
 	}

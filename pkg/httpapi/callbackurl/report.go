@@ -2,6 +2,7 @@ package callbackurl
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"mime"
 	"net/http"
@@ -23,8 +24,12 @@ type report struct {
 // read takes what a POST brings, signed if the token demands it.
 func (h handler) read(w http.ResponseWriter, r *http.Request, id token.ID) (report, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(h.limit(id))*bodyFactor))
-	if err != nil {
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
 		return report{}, err
+	case err != nil: // the caller hung up, or is too slow
+		return report{}, &resume.ReportError{What: "the request ended before all of it was here", Err: err}
 	}
 	if id.Flags&token.FlagSigned != 0 {
 		if err := h.verify(r.Header, body); err != nil {

@@ -58,7 +58,8 @@ const tolerance = 5 * time.Minute
 var (
 	errUnsigned = errors.New("this callback needs a signature: the headers webhook-id, webhook-timestamp and webhook-signature " +
 		"of Standard Webhooks, at most five minutes old")
-	errNoSecret = errors.New("this callback needs a signature, and there is no secret to check it with: the parameter CallbackSecret is not set")
+	errNoSecret = errors.New("this callback needs a signature, and there is nothing to check it with: " +
+		"this stack has no CallbackSecret, or it cannot be read")
 )
 
 // verify finds out whether the body was signed with one of the secrets. The

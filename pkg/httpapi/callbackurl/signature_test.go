@@ -118,7 +118,7 @@ func TestTheAgeOfASignature(t *testing.T) {
 	}
 }
 
-// Without a good signature nothing is read or written, and one answer is given
+// Without a good signature the store is neither read nor written, and one answer is given
 // for all that may be wrong with it.
 func TestWithoutASignatureNothingIsDone(t *testing.T) {
 	t.Parallel()
@@ -165,7 +165,7 @@ func TestAStackWithoutASecret(t *testing.T) {
 	t.Parallel()
 	b := newBenchOf(t, token.FlagSigned)
 	got := b.signed("", "{}", sign(nil, "m", now, "{}"))
-	if got.status != 401 || !strings.Contains(got.body, "CallbackSecret is not set") || b.reads.Load()+b.uses.Load() != 0 {
+	if got.status != 401 || !strings.Contains(got.body, "this stack has no CallbackSecret, or it cannot be read") || b.reads.Load()+b.uses.Load() != 0 {
 		t.Errorf("answered %+v", got)
 	}
 }

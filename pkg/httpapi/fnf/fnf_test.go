@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/waitless/waitless/pkg/httpapi/fnf"
@@ -493,4 +495,16 @@ func FuzzSigned(f *testing.F) {
 			t.Errorf("answered %d %s", a.status, a.text)
 		}
 	})
+}
+
+// Whoever hangs up is no failure of ours.
+func TestARequestThatEndsTooEarly(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", io.MultiReader(strings.NewReader("Action="), iotest.ErrReader(errors.New("hung up"))))
+	w := httptest.NewRecorder()
+	b.api.ServeHTTP(w, r)
+	if w.Code != 400 || !strings.Contains(w.Body.String(), `"InvalidArgument"`) || !json.Valid(w.Body.Bytes()) || b.log.Len() > 0 {
+		t.Errorf("answered %d %s, logged %s", w.Code, w.Body, &b.log)
+	}
 }

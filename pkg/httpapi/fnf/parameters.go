@@ -1,6 +1,7 @@
 package fnf
 
 import (
+	"errors"
 	"io"
 	"maps"
 	"mime"
@@ -16,9 +17,12 @@ type parameters map[string]string
 // read takes the parameters of a request.
 func read(r *http.Request) (parameters, error) {
 	body, err := io.ReadAll(r.Body)
+	var tooLarge *http.MaxBytesError
 	switch {
-	case err != nil:
+	case errors.As(err, &tooLarge):
 		return nil, err
+	case err != nil: // the caller hung up, or is too slow
+		return nil, invalid("InvalidArgument", "the request ended before all of it was here")
 	case r.URL.Path != "/":
 		return nil, &refusal{status: http.StatusNotFound, Code: "InvalidArgument", Message: "there is nothing here; the path of every action is /"}
 	case r.Method != http.MethodGet && r.Method != http.MethodPost:

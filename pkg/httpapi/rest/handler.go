@@ -111,7 +111,17 @@ func Handler(config Config) http.Handler {
 			h.answer(w, serve, r)
 		})
 	}
-	return mux
+	return notKept(mux)
+}
+
+// notKept says that nobody may keep an answer, or take it for something else:
+// tokens stand in paths, and the data of executions in answers.
+func notKept(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		next.ServeHTTP(w, r)
+	})
 }
 
 type handler struct{ Config }
@@ -188,12 +198,22 @@ func readJSON(r *http.Request, form any) error {
 	return invalid("the body is not what belongs here: %s", err)
 }
 
+// readBody reads the body as it is.
+func readBody(r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(r.Body)
+	var tooLarge *http.MaxBytesError
+	if err != nil && !errors.As(err, &tooLarge) { // the caller hung up, or is too slow
+		return nil, invalid("the request ended before all of it was here")
+	}
+	return body, err
+}
+
 func (h handler) putFlow(r *http.Request) (int, any, error) {
 	name := r.PathValue("flow")
 	if !fdl.ValidName(name) {
 		return 0, nil, invalid("flow name %q is no name", name)
 	}
-	text, err := io.ReadAll(r.Body)
+	text, err := readBody(r)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -328,7 +348,7 @@ func (h handler) fail(r *http.Request) (int, any, error) { return h.close(r, res
 
 // close closes a token with the outcome that parse finds in the body.
 func (h handler) close(r *http.Request, parse func([]byte, int) (token.Outcome, error)) (int, any, error) {
-	body, err := io.ReadAll(r.Body)
+	body, err := readBody(r)
 	if err != nil {
 		return 0, nil, err
 	}

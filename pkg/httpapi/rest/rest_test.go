@@ -3,12 +3,14 @@ package rest_test
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
@@ -81,6 +83,27 @@ func wantRefused(t *testing.T, err error, status int, code engine.Code, part str
 	var refused *rest.Error
 	if !errors.As(err, &refused) || refused.Status != status || refused.Code != code || !strings.Contains(refused.Message, part) {
 		t.Errorf("error %v (%+v); want %d %s with %q", err, refused, status, code, part)
+	}
+}
+
+// Tokens stand in answers, and in the paths of some that are refused.
+func TestNobodyKeepsAnAnswer(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.started("callback", `{}`)
+	for _, path := range []string{"/tokens?unmask=true", "/tokens/a.token", "/flows/none", "/nowhere", "/tokens/a.token/success"} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, a.server.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := a.server.Client().Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if h := response.Header; h.Get("Cache-Control") != "no-store" || h.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: %d, %v", path, response.StatusCode, h)
+		}
 	}
 }
 
@@ -210,6 +233,11 @@ func TestBadRequestsLoseNothing(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	text := a.waitingToken()
+	flows, err := a.Flows(t.Context(), "callback")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash, nested := flows[0].Hash, strings.Repeat("[", 100)+strings.Repeat("]", 100)
 	for name, tt := range map[string]struct {
 		path, body string
 		status     int
@@ -217,6 +245,8 @@ func TestBadRequestsLoseNothing(t *testing.T) {
 	}{
 		"no JSON":                {"/tokens/" + text + "/success", "{", 400, "no JSON"},
 		"no object":              {"/tokens/" + text + "/success", "[1]", 400, "an array; allowed: an object"},
+		"too deep":               {"/tokens/" + text + "/success", `{"a":` + nested + `}`, 400, "more than 100 levels"},
+		"an input too deep":      {"/flows/callback/executions", `{"name":"deep","hash":"` + hash + `","input":{"a":` + nested + `}}`, 400, "more than 100 levels"},
 		"too large for a step":   {"/tokens/" + text + "/success", `{"a":"` + strings.Repeat("x", 33<<10) + `"}`, 400, "the limit is 32768"},
 		"too large":              {"/tokens/" + text + "/success", strings.Repeat(" ", 2<<20), 413, "larger than 1048576"},
 		"a failure without name": {"/tokens/" + text + "/failure", "{}", 400, "no error"},
@@ -266,4 +296,23 @@ type brokenIndex struct{}
 
 func (brokenIndex) Executions(context.Context, string, machine.Status, string, int) ([]engine.ID, string, error) {
 	return nil, "", errors.New("secret detail")
+}
+
+// Whoever hangs up is no failure of ours.
+func TestARequestThatEndsTooEarly(t *testing.T) {
+	t.Parallel()
+	store := &local.MemoryStore{}
+	system := local.New(local.Config{Store: store})
+	var log strings.Builder
+	handler := rest.Handler(rest.Config{
+		Engine: system.Engine, Tokens: system.Tokens, Index: store, Flows: store, Log: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	for path, method := range map[string]string{"/flows/a": http.MethodPut, "/flows/a/executions": http.MethodPost, "/tokens/a.token/success": http.MethodPost} {
+		body := io.MultiReader(strings.NewReader("{"), iotest.ErrReader(errors.New("hung up")))
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), method, path, body))
+		if answer.Code != http.StatusBadRequest || log.Len() > 0 {
+			t.Errorf("%s: %d %s, logged %s", path, answer.Code, answer.Body, log.String())
+		}
+	}
 }

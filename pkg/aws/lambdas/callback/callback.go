@@ -29,6 +29,10 @@ import (
 
 // New composes the function from its environment.
 func New(getenv func(string) string) (gateway.Function, error) {
+	return compose(getenv, lambdas.Log(getenv))
+}
+
+func compose(getenv func(string) string, log *slog.Logger) (gateway.Function, error) {
 	env := environment.New(getenv)
 	config := env.AWS()
 	waits, wakeQueue, taskQueue := env.Text("WAITLESS_WAITS_TABLE"), env.Text("WAITLESS_WAKE_QUEUE"), env.Text("WAITLESS_TASK_QUEUE")
@@ -36,19 +40,19 @@ func New(getenv func(string) string) (gateway.Function, error) {
 	if err := env.Err(); err != nil {
 		return nil, err
 	}
-	log := lambdas.Log(getenv)
 	queues, store := sqs.NewFromConfig(config), secretsmanager.NewFromConfig(config)
 	sender, err := wakes.New(wakes.Config{Client: queues, URL: wakeQueue, Now: time.Now, Log: log})
 	if err != nil {
 		return nil, err
 	}
+	foreign := &deliveries.Queue{Client: queues, URL: taskQueue}
 	a := api{
 		keys:    &secrets.Keys{Client: store, Secret: key, Now: time.Now},
 		signing: &secrets.Text[[]callbackurl.Secret]{Client: store, Secret: signing, Now: time.Now, Parse: callbackurl.ParseSecrets},
 		clients: &secrets.Text[map[string]string]{Client: store, Secret: clients, Now: time.Now, Parse: secrets.Pairs},
 		tokens: resume.Config{
 			Outcomes: watched(dynamo.NewWaits(dynamodb.NewFromConfig(config), waits)),
-			Wakes:    wakes.ForTokens(sender, &deliveries.Queue{Client: queues, URL: taskQueue}), Now: time.Now,
+			Wakes:    wakes.ForTokens(sender, foreign), Beats: foreign, Now: time.Now,
 		},
 		log: log,
 	}
@@ -87,6 +91,9 @@ func (a api) handler(ctx context.Context, forFnf bool) (http.Handler, error) {
 		return fnf.Handler(fnf.Config{Tokens: resume.New(a.tokens), MaxOutput: resume.DefaultLimit, Keys: clients, Log: a.log}), err
 	}
 	signing, err := a.signing.Get(ctx)
+	if err != nil { // only what is to be signed needs it, and is refused without
+		a.log.ErrorContext(ctx, "no signature can be checked", "error", err.Error())
+	}
 	a.tokens.By = token.ClosedByCallback
-	return callbackurl.Handler(callbackurl.Config{Tokens: resume.New(a.tokens), MaxOutput: resume.DefaultLimit, Secrets: signing, Log: a.log}), err
+	return callbackurl.Handler(callbackurl.Config{Tokens: resume.New(a.tokens), MaxOutput: resume.DefaultLimit, Secrets: signing, Log: a.log}), nil
 }

@@ -1,46 +1,80 @@
 package callback_test
 
 import (
+	"bytes"
+	"crypto/md5"
 	"encoding/json"
+	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/waitless/waitless/pkg/aws/gateway"
 	"github.com/waitless/waitless/pkg/aws/lambdas/callback"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // secrets are what the stack holds, by their ARNs.
 var secrets = map[string]string{
 	"arn:key": `{"id":1,"secret":"` + strings.Repeat("k", 64) + `"}`, "arn:signing": "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz", "arn:clients": `{"id":"secret"}`,
+	"arn:malformed": "not-a-secret-of-webhooks",
+}
+
+// keys are those of arn:key.
+var keys = token.Keys{Current: token.Key{ID: 1, Secret: []byte(strings.Repeat("k", 64))}}
+
+// newToken is one that is open.
+func newToken(flags token.Flags) string {
+	return keys.Sign(token.ID{Execution: [12]byte{1}, Number: 3, Expires: time.Now().Add(time.Hour), Flags: flags})
+}
+
+// world is AWS as far as the function sees it, with tables in which nothing is.
+type world struct {
+	log   bytes.Buffer
+	tasks []string // messages that were sent to the task queue
+}
+
+func (a *world) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	var asked struct{ SecretID, QueueURL, MessageBody string }
+	_ = json.Unmarshal(body, &asked) // else nothing is asked for
+	switch _, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), "."); {
+	case operation == "GetSecretValue" && secrets[asked.SecretID] != "":
+		_ = json.NewEncoder(w).Encode(map[string]string{"SecretString": secrets[asked.SecretID]})
+	case operation == "SendMessage":
+		if strings.HasSuffix(asked.QueueURL, "/tasks") {
+			a.tasks = append(a.tasks, asked.MessageBody)
+		}
+		_ = json.NewEncoder(w).Encode(map[string]string{"MD5OfMessageBody": fmt.Sprintf("%x", md5.Sum([]byte(asked.MessageBody)))})
+	case operation == "UpdateItem", operation == "GetItem":
+		_, _ = io.WriteString(w, "{}")
+	default:
+		w.WriteHeader(http.StatusBadRequest)
+	}
 }
 
 // composed is the function on a stack with these secrets of the user's.
-func composed(t *testing.T, signing, clients string) gateway.Function {
+func composed(t *testing.T, signing, clients string) (gateway.Function, *world) {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var asked struct{ SecretID string }
-		if body, _ := io.ReadAll(r.Body); json.Unmarshal(body, &asked) != nil || secrets[asked.SecretID] == "" {
-			w.WriteHeader(http.StatusBadRequest)
-			return
-		}
-		_ = json.NewEncoder(w).Encode(map[string]string{"SecretString": secrets[asked.SecretID]})
-	}))
+	around := &world{}
+	server := httptest.NewServer(around)
 	t.Cleanup(server.Close)
 	variables := map[string]string{
 		"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_ENDPOINT_URL": server.URL,
 		"WAITLESS_WAITS_TABLE": "waits", "WAITLESS_WAKE_QUEUE": server.URL + "/wakes", "WAITLESS_TASK_QUEUE": server.URL + "/tasks",
 		"WAITLESS_TOKEN_KEY": "arn:key", "WAITLESS_CALLBACK_SECRET": signing, "WAITLESS_FNF_KEYS": clients,
 	}
-	function, err := callback.New(func(name string) string { return variables[name] })
+	function, err := callback.Logging(func(name string) string { return variables[name] }, slog.New(slog.NewTextHandler(&around.log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return function
+	return function, around
 }
 
 func event(method, path string) events.APIGatewayV2HTTPRequest {
@@ -52,7 +86,7 @@ func event(method, path string) events.APIGatewayV2HTTPRequest {
 // One function serves both protocols, each with its own secret.
 func TestProtocolsByPath(t *testing.T) {
 	t.Parallel()
-	function := composed(t, "arn:signing", "arn:clients")
+	function, _ := composed(t, "arn:signing", "arn:clients")
 	for name, tt := range map[string]struct {
 		method, path string
 		status       int
@@ -74,15 +108,46 @@ func TestProtocolsByPath(t *testing.T) {
 	}
 }
 
-// A secret that is named and cannot be read is an error where it is needed, and
-// nowhere else.
-func TestASecretThatCannotBeRead(t *testing.T) {
+// Without a secret that can be read only what is to be signed is refused.
+func TestNoSecretToCheckSignaturesWith(t *testing.T) {
 	t.Parallel()
-	function := composed(t, "arn:none", "")
-	if _, err := function(t.Context(), event(http.MethodPost, "/callbacks/forged")); err == nil {
-		t.Error("callbacks: no error")
+	for signing, logs := range map[string]int{"": 0, "arn:none": 1, "arn:malformed": 1} {
+		function, around := composed(t, signing, "")
+		answer, err := function(t.Context(), event(http.MethodPost, "/callbacks/"+newToken(token.FlagSigned)))
+		if err != nil || answer.StatusCode != http.StatusUnauthorized || !strings.Contains(answer.Body, "this stack has no CallbackSecret, or it cannot be read") {
+			t.Errorf("%q, signed: %d %s, error %v", signing, answer.StatusCode, answer.Body, err)
+		}
+		if got := strings.Count(around.log.String(), "level=ERROR"); got != logs || strings.Contains(around.log.String(), secrets["arn:malformed"]) {
+			t.Errorf("%q: %d errors logged, want %d: %s", signing, got, logs, &around.log)
+		}
+		answer, err = function(t.Context(), event(http.MethodPost, "/callbacks/"+newToken(0)+"/heartbeat"))
+		if err != nil || answer.StatusCode != http.StatusOK {
+			t.Errorf("%q, not signed: %d %s, error %v", signing, answer.StatusCode, answer.Body, err)
+		}
 	}
-	if answer, err := function(t.Context(), event(http.MethodPost, "/")); err != nil || answer.StatusCode < http.StatusBadRequest {
-		t.Errorf("the vendor's API: %d, error %v", answer.StatusCode, err)
+}
+
+// Clients' keys that cannot be read are an error where they are needed, and
+// nowhere else.
+func TestClientsKeysThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	function, _ := composed(t, "", "arn:none")
+	if _, err := function(t.Context(), event(http.MethodPost, "/")); err == nil {
+		t.Error("the vendor's API: no error")
+	}
+	if answer, err := function(t.Context(), event(http.MethodPost, "/callbacks/forged")); err != nil || answer.StatusCode != http.StatusNotFound {
+		t.Errorf("callbacks: %d, error %v", answer.StatusCode, err)
+	}
+}
+
+// A heartbeat for somebody else's engine is queued for who hands it on.
+func TestHeartbeatsAreHandedOn(t *testing.T) {
+	t.Parallel()
+	for flags, want := range map[token.Flags]int{0: 0, token.FlagForeign: 1} {
+		function, around := composed(t, "", "")
+		answer, err := function(t.Context(), event(http.MethodPost, "/callbacks/"+newToken(flags)+"/heartbeat"))
+		if err != nil || answer.StatusCode != http.StatusOK || len(around.tasks) != want || want > 0 && !strings.Contains(around.tasks[0], `"beat":true`) {
+			t.Errorf("flags %d: %d %s, error %v; queued %q", flags, answer.StatusCode, answer.Body, err, around.tasks)
+		}
 	}
 }
