@@ -172,7 +172,7 @@ func TestTheListGoesOnAfterWhatTheIndexStillHas(t *testing.T) {
 		}
 	}
 	for _, limit := range []int{1, left, 2 * left, many} {
-		list, err := store.Waits.List(t.Context(), "", limit)
+		list, err := store.List(t.Context(), "", limit)
 		if err != nil || len(list) != min(limit, left) || list[0].Handle != sampleWait(many-left).Handle {
 			t.Errorf("%d of at most %d are listed, error %v", len(list), limit, err)
 		}
@@ -182,7 +182,7 @@ func TestTheListGoesOnAfterWhatTheIndexStillHas(t *testing.T) {
 func TestTheListAfterAWaitThatNobodyKnows(t *testing.T) {
 	t.Parallel()
 	store := newTables(t, atEpoch)
-	_, err := store.Waits.List(t.Context(), "EQEBgone", 10)
+	_, err := store.List(t.Context(), "EQEBgone", 10)
 	if !errors.Is(err, resume.ErrNoWait) || !strings.Contains(err.Error(), "EQEBgone") {
 		t.Errorf("error %v", err)
 	}
@@ -210,7 +210,7 @@ func TestADamagedForeignWaitIsAnErrorThatNamesIt(t *testing.T) {
 	store.set(t, keyOf("T"+wait.Handle), "f", &types.AttributeValueMemberB{Value: []byte("damaged")})
 	_, _, err := store.ForeignWait(t.Context(), wait.Handle)
 	_, again := store.Open(t.Context(), wait.Handle, wait)
-	_, listed := store.Waits.List(t.Context(), "", 1)
+	_, listed := store.List(t.Context(), "", 1)
 	for what, err := range map[string]error{"wait": err, "open": again, "deliver": store.Deliver(t.Context(), wait.Handle, resume.DeliverySent), "list": listed} {
 		if !errors.Is(err, resume.ErrDamaged) || !strings.Contains(fmt.Sprint(err), wait.Handle) {
 			t.Errorf("%s: error %v", what, err)
