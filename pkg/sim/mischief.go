@@ -27,9 +27,10 @@ func (w *world) drawDefect() defect {
 // poisonReceives is from which receive on a defect is the execution's failure.
 const poisonReceives = 5
 
-// checkGivenUp: who met a defect seldom leaves the execution to others.
+// checkGivenUp: who met a defect seldom leaves the execution to others. What
+// another one who met it often closed the token with is an outcome to him.
 func (a *actor) checkGivenUp(item engine.Item) {
-	if a.kind != kindWorker || a.receives >= poisonReceives || !a.world.defect.drawn() {
+	if a.kind != kindWorker || a.receives >= poisonReceives || !a.world.defect.drawn() || a.world.defectTold {
 		return
 	}
 	if state, _, err := machine.Decode(machine.Place(item.Execution, item.Seq), item.Body); err == nil && state.Error == machine.ErrorInternal {

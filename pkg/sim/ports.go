@@ -86,6 +86,9 @@ func (o outcomes) Record(_ context.Context, handle string) (token.Record, error)
 }
 
 func (o outcomes) Close(_ context.Context, handle string, closing token.Closing) (token.Record, error) {
+	if o.a.receives >= poisonReceives && closing.Outcome.Error == machine.ErrorInternal {
+		o.a.world.defectTold = true
+	}
 	return o.step(o.a.effect, "close token", handle, closing.Apply)
 }
 
