@@ -65,6 +65,8 @@ var orderings = map[string]func(*desk){
 	"crash after each effect: a poll finds the end":                crashPoll,
 	"a callback closes the token, and nothing is started":          callback,
 	"a wake that is lost is sent again with the event":             lostWake,
+	"a wake that is lost is made good by a poll":                   lostWakeReleased,
+	"a wake that is lost is made good where the job is forgotten":  lostWakeForgotten,
 	"what a service says holds no token of ours in causes, errors": maskedTexts,
 }
 

@@ -651,6 +651,42 @@ func lostWake(d *desk) {
 	p.ended(token.ClosedByEvent, p.answer.ID)
 }
 
+// diesBeforeWake brings the task's event, which closes the token and tells nobody.
+func (d *desk) diesBeforeWake() (event string) {
+	d.Helper()
+	d.cloud.end(dmsTask, "NORMAL", false)
+	event = d.cloud.dmsEvent()
+	d.fails["wake"] = []error{errFault}
+	if err := d.jobs.Observe(d.Context(), []byte(event)); !errors.Is(err, errFault) {
+		d.Fatalf("error %v", err)
+	}
+	return event
+}
+
+// lostWakeReleased: before the event comes again, the next one who waits for the
+// task has released who waited.
+func lostWakeReleased(d *desk) {
+	one, two := d.party(1), d.party(2)
+	one.start("dms-task", dmsJob)
+	d.pass(50 * time.Second)
+	event := d.diesBeforeWake()
+	d.pass(5 * time.Second)
+	two.start("dms-task", dmsJob)
+	d.observe(event)
+	d.pass(5 * time.Second)
+	one.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
+}
+
+func lostWakeForgotten(d *desk) {
+	p := d.party(1)
+	p.start("dms-task", dmsJob)
+	event := d.diesBeforeWake()
+	delete(d.cloud.jobs, dmsTask)
+	d.observe(event)
+	d.pass(time.Minute)
+	p.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
+}
+
 func maskedTexts(d *desk) {
 	secret := d.keys.Sign(token.ID{Number: 99, Expires: epoch.Add(day)})
 	p := d.party(1)
