@@ -221,6 +221,31 @@ func TestErrorCodes(t *testing.T) {
 	}
 }
 
+func TestSameRun(t *testing.T) {
+	t.Parallel()
+	since := time.Date(2026, 3, 4, 5, 0, 10, 0, time.UTC)
+	name := func(seconds int) string { return runName(since.Add(time.Duration(seconds) * time.Second)) }
+	for _, tt := range []struct {
+		run, named string
+		want       bool
+	}{
+		{name(0), name(0), true},
+		{name(0), name(30), true},
+		{name(0), name(-31), false},
+		{name(0), name(31), false},
+		{name(0), "", false},
+		{"", name(0), true},
+		{"", name(-3), false},
+		{"", "", false},
+		{name(-61), name(-61), false}, // the answer to the start told of an earlier run
+		{name(-61), name(1), true},
+	} {
+		if got := find(t, "dms-task").SameRun(Run{tt.run, since}, Run{tt.named, since}); got != tt.want {
+			t.Errorf("%q and %q: %t", tt.run, tt.named, got)
+		}
+	}
+}
+
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	since := time.Date(2026, 3, 4, 5, 0, 10, 700_000_000, time.UTC)

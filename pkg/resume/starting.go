@@ -137,10 +137,15 @@ func (s *start) begin(ctx context.Context) error {
 		return s.adopt(ctx, params, refused)
 	}
 	if err != nil {
-		return fmt.Errorf("start a job of kind %s: %w", s.kind.Name, masked(err))
+		return s.refusal(err)
 	}
 	s.started, err = s.kind.ReadStart(s.config.Account, s.config.Region, params, answer)
 	return err
+}
+
+// refusal is the error of a start that was refused.
+func (s *start) refusal(err error) error {
+	return fmt.Errorf("start a job of kind %s: %w", s.kind.Name, masked(err))
 }
 
 // beginCallback starts nothing: the job is that somebody calls.
@@ -197,7 +202,7 @@ const justNow = 5 * time.Minute
 // that of an earlier call with the same token or key: it has the name that only
 // this one gives, or its run began just now.
 func (s *start) adopt(ctx context.Context, params []byte, refused *ServiceError) (err error) {
-	fail := fmt.Errorf("start a job of kind %s: %w", s.kind.Name, masked(refused))
+	fail := s.refusal(refused)
 	if s.started, err = s.kind.ReadStart(s.config.Account, s.config.Region, params, nil); err != nil {
 		return fail
 	}
@@ -226,41 +231,31 @@ func (s *start) adopt(ctx context.Context, params []byte, refused *ServiceError)
 	return nil
 }
 
-// wait makes that whoever waits learns of the end.
-func (s *start) wait(ctx context.Context) error {
+// wait makes that whoever waits learns of the end. Once the job runs and its poll
+// is sent, an error is made good by that poll, and to fail for it would tell of a
+// start that failed.
+func (s *start) wait(ctx context.Context) (err error) {
 	if s.nobodyWaits() || s.request.Kind == jobs.KindCallback && s.recipient == "" {
 		return nil
+	}
+	waiter := Waiter{Handle: s.handle, Run: jobs.Run{Name: s.started.Run, Since: s.since}, JobID: s.started.ID}
+	var met Meeting
+	if s.adopted != nil {
+		if met, err = s.claim(ctx, waiter); err != nil {
+			return err
+		}
 	}
 	if err := s.open(ctx); err != nil {
 		return err
 	}
-	waiter := Waiter{Handle: s.handle, Run: jobs.Run{Name: s.started.Run, Since: s.since}, JobID: s.started.ID}
 	poll := Poll{Key: s.started.Key, JobID: s.started.ID, Waiter: waiter, Number: 1, Deadline: s.deadline}
 	if err := s.send(ctx, poll, s.config.Now()); err != nil {
 		return err
 	}
-	if s.kind.DetailType == "" { // no event comes
-		return nil
-	}
-	return s.bind(ctx, waiter)
-}
-
-// bind lets the job's event find who waits. Once the job runs and its poll is
-// sent, an error is made good by that poll, and to fail for it would tell of a
-// start that failed.
-func (s *start) bind(ctx context.Context, waiter Waiter) error {
-	key := s.started.Key
-	met, err := s.config.Rendezvous.Bind(ctx, key, waiter, s.id.Expires)
-	if err != nil {
-		s.warn(fmt.Errorf("bind a token to job %s: %w", key.Name, err))
-		return nil
-	}
-	if s.kind.Scope == jobs.ScopeResource {
-		waiting := s.releaseClosed(ctx, met.Waiters)
-		if waiting && s.adopted != nil { // the run is that of the others
-			s.warn(s.config.Rendezvous.Release(ctx, key, []string{s.handle}))
-			return fmt.Errorf("start a job of kind %s: %w", s.kind.Name, masked(s.adopted))
-		}
+	if s.adopted == nil && s.kind.DetailType != "" { // or no event comes
+		met, err = s.bind(ctx, waiter)
+		s.warn(err)
+		s.expose(ctx, s.others(ctx, met.Waiters))
 	}
 	if met.End != nil {
 		s.warn(s.meet(ctx, waiter, *met.End))
@@ -268,22 +263,64 @@ func (s *start) bind(ctx context.Context, waiter Waiter) error {
 	return nil
 }
 
-// releaseClosed releases those who waited for an earlier run, and reports
-// whether somebody else waits still.
-func (s *start) releaseClosed(ctx context.Context, waiters []Waiter) (waiting bool) {
+// claim binds who waits to a run that may be somebody else's, which it is if
+// anybody waits for it. That comes before all else: who is refused must not be
+// told of the end.
+func (s *start) claim(ctx context.Context, waiter Waiter) (Meeting, error) {
+	met, err := s.bind(ctx, waiter)
+	if err == nil && len(s.others(ctx, met.Waiters)) > 0 {
+		s.warn(s.config.Rendezvous.Release(ctx, s.started.Key, []string{s.handle}))
+		return Meeting{}, s.refusal(s.adopted)
+	}
+	return met, err
+}
+
+// bind lets the job's event find who waits.
+func (s *start) bind(ctx context.Context, waiter Waiter) (Meeting, error) {
+	met, err := s.config.Rendezvous.Bind(ctx, s.started.Key, waiter, s.id.Expires)
+	if err != nil {
+		return Meeting{}, fmt.Errorf("bind a token to job %s: %w", s.started.Key.Name, err)
+	}
+	return met, nil
+}
+
+// others are those of the waiters who wait beside this one. Who waited for an
+// earlier run, and waits no more, is released.
+func (s *start) others(ctx context.Context, waiters []Waiter) []Waiter {
 	others := slices.DeleteFunc(slices.Clone(waiters), func(w Waiter) bool { return w.Handle == s.handle })
+	if s.kind.Scope == jobs.ScopeRun {
+		return others
+	}
+	var waiting []Waiter
 	var closed []string
 	for _, other := range others {
 		record, err := s.config.Outcomes.Record(ctx, other.Handle)
 		s.warn(err)
 		if err == nil && !record.Open() {
 			closed = append(closed, other.Handle)
+			continue
 		}
+		waiting = append(waiting, other)
 	}
 	if len(closed) > 0 {
 		s.warn(s.config.Rendezvous.Release(ctx, s.started.Key, closed))
 	}
-	return len(others) > len(closed)
+	return waiting
+}
+
+// expose fails those who took the run for their own before whoever started it was
+// bound: the service had refused them.
+func (s *start) expose(ctx context.Context, others []Waiter) {
+	if s.kind.Once == jobs.OnceNot {
+		return
+	}
+	run := jobs.Run{Name: s.started.Run, Since: s.since}
+	for _, other := range others {
+		if s.kind.SameRun(run, other.Run) {
+			cause := s.started.Key.Name + ": its run was taken for that of this start, and somebody else started it"
+			s.warn(s.settle(ctx, other.Handle, token.Failure(jobs.ErrorSuperseded, cause), token.ClosedByReconcile))
+		}
+	}
 }
 
 // meet closes the token at once, if the end that came before it is that of its

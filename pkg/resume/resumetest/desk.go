@@ -436,10 +436,15 @@ type cloud struct {
 	starts int
 	// nextID, unless empty, is the id of the next job.
 	nextID string
+	// answered is how much later than it began a task's run began by the answer to
+	// its start; unnamed where the answer does not say.
+	answered time.Duration
 	// onStart, unless nil, is called once a job runs and before its starter hears
 	// of it.
 	onStart func(id string)
 }
+
+const unnamed = -100 * day
 
 // job is the latest run of a job.
 type job struct {
@@ -492,6 +497,10 @@ func (c *cloud) Start(_ context.Context, kind jobs.Kind, params []byte) (answer 
 	began := c.jobs[id].began.Format(time.RFC3339)
 	switch kind.Name {
 	case "dms-task":
+		if c.answered == unnamed {
+			return fmt.Appendf(nil, `{"ReplicationTask":{"ReplicationTaskArn":%q}}`, id), nil
+		}
+		began = c.jobs[id].began.Add(c.answered).Format(time.RFC3339)
 		return fmt.Appendf(nil, `{"ReplicationTask":{"ReplicationTaskArn":%q,"ReplicationTaskStartDate":%q}}`, id, began), nil
 	case "transcribe-job":
 		return fmt.Appendf(nil, `{"TranscriptionJob":{"TranscriptionJobName":%q,"CreationTime":%q}}`, id, began), nil

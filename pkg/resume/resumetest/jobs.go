@@ -67,6 +67,8 @@ var orderings = map[string]func(*desk){
 	"a wake that is lost is sent again with the event":             lostWake,
 	"a wake that is lost is made good by a poll":                   lostWakeReleased,
 	"a wake that is lost is made good where the job is forgotten":  lostWakeForgotten,
+	"two executions on one task in the same moment":                twoAtTheSameMoment,
+	"who is refused a run is not told of its end":                  claimedRun,
 	"what a service says holds no token of ours in causes, errors": maskedTexts,
 }
 

@@ -247,11 +247,46 @@ func twoOnOneTaskAtOnce(d *desk) {
 	one.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
 }
 
+// twoAtTheSameMoment: the second one is refused while nobody knows yet whose run
+// it is, and takes it for its own.
+func twoAtTheSameMoment(d *desk) {
+	for number, answered := range []time.Duration{0, -3 * time.Second, -2 * time.Hour, unnamed} {
+		one, two := d.party(2*number), d.party(2*number+1)
+		d.cloud.answered = answered
+		d.cloud.onStart = func(string) {
+			d.cloud.onStart = nil
+			two.start("dms-task", dmsJob)
+		}
+		one.start("dms-task", dmsJob)
+		two.ended(token.ClosedByReconcile, "Job.Superseded: "+dmsTask)
+		d.endTask("NORMAL")
+		one.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
+	}
+}
+
+func claimedRun(d *desk) {
+	one, two := d.party(1), d.party(2)
+	one.start("dms-task", dmsJob)
+	d.pass(time.Second)
+	if err := two.tryStart("dms-task", dmsJob, 0); err == nil {
+		d.Fatal("want it refused")
+	}
+	d.endTask("NORMAL")
+	one.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
+	if len(d.sent[two.theirs]) > 0 || slices.ContainsFunc(d.wakes, func(w wake) bool { return w.handle == two.handle }) {
+		d.Errorf("it was refused, and was told of the other one's end: %v", d.sent[two.theirs])
+	}
+	if waits, err := d.raw.List(d.Context(), "", 10); err != nil || len(waits) > 0 {
+		d.Errorf("open are %+v, error %v", waits, err)
+	}
+}
+
+var taskKey = jobs.Key{Kind: "dms-task", Account: account, Region: region, Name: dmsTask}
+
 // wantWaiters: the party alone is bound to the task.
 func (d *desk) wantWaiters(p *party) {
 	d.Helper()
-	key := jobs.Key{Kind: "dms-task", Account: account, Region: region, Name: dmsTask}
-	met, err := d.raw.Note(d.Context(), key, jobs.Sighting{At: d.now}, d.now.Add(day))
+	met, err := d.raw.Note(d.Context(), taskKey, jobs.Sighting{At: d.now}, d.now.Add(day))
 	if err != nil || len(met.Waiters) != 1 || met.Waiters[0].Handle != p.handle {
 		d.Errorf("known is %+v, error %v; want one waiter, %s", met, err, p.handle)
 	}
