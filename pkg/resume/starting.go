@@ -294,18 +294,27 @@ func (s *start) others(ctx context.Context, waiters []Waiter) []Waiter {
 	var waiting []Waiter
 	var closed []string
 	for _, other := range others {
-		record, err := s.config.Outcomes.Record(ctx, other.Handle)
-		s.warn(err)
-		if err == nil && !record.Open() {
+		if s.isOver(ctx, other.Handle) {
 			closed = append(closed, other.Handle)
-			continue
+		} else {
+			waiting = append(waiting, other)
 		}
-		waiting = append(waiting, other)
 	}
 	if len(closed) > 0 {
 		s.warn(s.config.Rendezvous.Release(ctx, s.started.Key, closed))
 	}
 	return waiting
+}
+
+// isOver: the token is closed, or its execution is over for so long that no
+// record is left.
+func (s *start) isOver(ctx context.Context, handle string) bool {
+	if id, ok := token.HandleID(handle); !ok || !s.config.Now().Before(id.Expires) {
+		return true
+	}
+	record, err := s.config.Outcomes.Record(ctx, handle)
+	s.warn(err)
+	return err == nil && !record.Open()
 }
 
 // expose fails those who took the run for their own before whoever started it was

@@ -108,6 +108,7 @@ func Jobs(t *testing.T, open func(t *testing.T) JobsStore) {
 		"a recipient that waits no more":                           recipientGone,
 		"a heartbeat is handed on to who waits":                    heartbeatHandedOn,
 		"a heartbeat tells of a recipient that waits no more":      heartbeatGone,
+		"who waited for a task, and is long over, waits no more":   expiredWaiter,
 		"a wake of no foreign wait is dropped":                     wakeOfNothing,
 		"keys were replaced while somebody else's engine waited":   replacedKeys,
 	} {

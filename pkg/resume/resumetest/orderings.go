@@ -281,6 +281,25 @@ func claimedRun(d *desk) {
 	}
 }
 
+// expiredWaiter: of an execution that is long over no record is left.
+func expiredWaiter(d *desk) {
+	over := token.ID{Execution: [12]byte{9}, Number: 1, Expires: d.now.Add(time.Hour).Truncate(time.Second)}
+	waiter := resume.Waiter{Handle: d.keys.Handle(over), Run: jobs.Run{Since: d.now}}
+	if _, err := d.raw.Bind(d.Context(), taskKey, waiter, over.Expires); err != nil {
+		d.Fatal(err)
+	}
+	d.pass(2 * time.Hour)
+	p := d.party(1)
+	d.dieAfter = 1 // with the start
+	p.start("dms-task", dmsJob)
+	if slices.Contains(d.trace, "record") {
+		d.Errorf("effects %q: there is nothing to read", d.trace)
+	}
+	d.wantWaiters(p)
+	d.endTask("NORMAL")
+	p.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
+}
+
 var taskKey = jobs.Key{Kind: "dms-task", Account: account, Region: region, Name: dmsTask}
 
 // wantWaiters: the party alone is bound to the task.
