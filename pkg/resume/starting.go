@@ -347,6 +347,6 @@ func (s *start) meet(ctx context.Context, waiter Waiter, end jobs.Sighting) erro
 	if err != nil || outcome == nil {
 		return err
 	}
-	_, _, err = s.config.Tokens.close(ctx, s.id, s.handle, *outcome, token.ClosedByEvent)
+	_, _, err = s.config.Tokens.close(ctx, s.id, s.handle, s.config.Tokens.fitting(s.id, *outcome), token.ClosedByEvent)
 	return err
 }

@@ -69,6 +69,7 @@ var orderings = map[string]func(*desk){
 	"a wake that is lost is made good where the job is forgotten":  lostWakeForgotten,
 	"two executions on one task in the same moment":                twoAtTheSameMoment,
 	"who is refused a run is not told of its end":                  claimedRun,
+	"an output that is too large fails who waits":                  largeOutput,
 	"what a service says holds no token of ours in causes, errors": maskedTexts,
 }
 

@@ -3,7 +3,6 @@ package resumetest
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -171,10 +170,8 @@ func eventWithoutReason(d *desk) {
 
 func eventWithoutOutput(d *desk) {
 	p := d.party(1)
-	p.start("sfn-execution", `{"StateMachineArn":"`+machineARN+`"}`)
-	id := slices.Collect(maps.Keys(d.cloud.jobs))[0]
-	d.cloud.end(id, "", false)
-	d.observe(d.cloud.sfnEvent(id))
+	p.start("sfn-execution", machineJob)
+	p.observed(p.answer.ID)
 	p.ended(token.ClosedByEvent, `"output":{"large":true}`)
 }
 
@@ -279,6 +276,60 @@ func claimedRun(d *desk) {
 	if waits, err := d.raw.List(d.Context(), "", 10); err != nil || len(waits) > 0 {
 		d.Errorf("open are %+v, error %v", waits, err)
 	}
+}
+
+// largeOutput: a job may bring more than is taken by whoever waits for it.
+func largeOutput(d *desk) {
+	limit := resume.DefaultLimit
+	if d.foreign {
+		limit = resume.ForeignLimit
+	}
+	small := d.party(1)
+	small.endsWith(`"x"`, (*party).observed)
+	record, err := d.raw.Record(d.Context(), small.handle)
+	if err != nil {
+		d.Fatal(err)
+	}
+	most := limit - record.Outcome.Output.Size() + 1
+	for number, tell := range []func(p *party, id string){(*party).observed, (*party).polled} {
+		p := d.party(2 + 2*number)
+		p.endsWith(`"`+strings.Repeat("x", most)+`"`, tell)
+		p.ended(map[int]token.Closer{0: token.ClosedByEvent, 1: token.ClosedByReconcile}[number], `"status":"SUCCEEDED"`)
+		p = d.party(3 + 2*number)
+		p.endsWith(`"`+strings.Repeat("x", most+1)+`"`, tell)
+		p.ended(map[int]token.Closer{0: token.ClosedByEvent, 1: token.ClosedByReconcile}[number],
+			fmt.Sprintf("FnF.DataLimitExceeded: the output has %d bytes and the limit is %d", limit+1, limit))
+	}
+	p := d.party(10)
+	d.cloud.onStart = func(id string) {
+		d.cloud.jobs[id].output = `"` + strings.Repeat("x", most+1) + `"`
+		p.observed(id)
+	}
+	p.start("sfn-execution", machineJob)
+	p.ended(token.ClosedByEvent, "FnF.DataLimitExceeded")
+}
+
+// endsWith starts an execution that ends with that output, as those who wait
+// for it are told.
+func (p *party) endsWith(output string, tell func(p *party, id string)) {
+	p.Helper()
+	p.start("sfn-execution", machineJob)
+	p.cloud.jobs[p.answer.ID].output = output
+	tell(p, p.answer.ID)
+}
+
+// observed ends an execution, and its event comes.
+func (p *party) observed(id string) {
+	p.Helper()
+	p.cloud.end(id, "", false)
+	p.observe(p.cloud.sfnEvent(id))
+}
+
+// polled ends an execution, and its poll comes.
+func (p *party) polled(id string) {
+	p.Helper()
+	p.cloud.end(id, "", false)
+	p.pass(time.Minute)
 }
 
 // expiredWaiter: of an execution that is long over no record is left.
