@@ -145,6 +145,9 @@ func (s *start) begin(ctx context.Context) error {
 
 // refusal is the error of a start that was refused.
 func (s *start) refusal(err error) error {
+	if refused, ok := errors.AsType[*ServiceError](err); ok && refused.Again {
+		err = &ServiceError{Name: refused.Name, Message: refused.Message + "; the same start may succeed later", Again: true}
+	}
 	return fmt.Errorf("start a job of kind %s: %w", s.kind.Name, masked(err))
 }
 

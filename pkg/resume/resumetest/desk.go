@@ -601,9 +601,9 @@ func (c *cloud) sfnEvent(id string) string {
 		output = fmt.Sprintf("%q", j.output)
 	}
 	return fmt.Sprintf(`{"version":"0","id":"e","source":"aws.states","detail-type":"Step Functions Execution Status Change","account":%q,
-		"region":%q,"time":%q,"resources":[%q],"detail":{"executionArn":%q,"stateMachineArn":%q,"name":"n","status":%q,"output":%s,
+		"region":%q,"time":%q,"resources":[%q],"detail":{"executionArn":%q,"stateMachineArn":%q,"name":"n","status":%q,"cause":%q,"output":%s,
 		"outputDetails":{"included":%t}}}`,
-		account, region, c.clock().Format("2006-01-02T15:04:05Z"), id, id, machineARN, j.status("RUNNING", "SUCCEEDED", "FAILED"), output, j.output != "")
+		account, region, c.clock().Format("2006-01-02T15:04:05Z"), id, id, machineARN, j.status("RUNNING", "SUCCEEDED", "FAILED"), j.reason, output, j.output != "")
 }
 
 // batchEvent is the event of how the job is now, and dmsEvent that of a task.

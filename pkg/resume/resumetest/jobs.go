@@ -70,6 +70,7 @@ var orderings = map[string]func(*desk){
 	"two executions on one task in the same moment":                twoAtTheSameMoment,
 	"who is refused a run is not told of its end":                  claimedRun,
 	"an output that is too large fails who waits":                  largeOutput,
+	"the description is denied: the event comes no more":           deniedEvent,
 	"what a service says holds no token of ours in causes, errors": maskedTexts,
 }
 
@@ -110,6 +111,7 @@ func Jobs(t *testing.T, open func(t *testing.T) JobsStore) {
 		"a heartbeat is handed on to who waits":                    heartbeatHandedOn,
 		"a heartbeat tells of a recipient that waits no more":      heartbeatGone,
 		"who waited for a task, and is long over, waits no more":   expiredWaiter,
+		"a large end is kept as a hint":                            parkedSize,
 		"a wake of no foreign wait is dropped":                     wakeOfNothing,
 		"keys were replaced while somebody else's engine waited":   replacedKeys,
 	} {
@@ -138,6 +140,25 @@ func unknownJob(d *desk) {
 	d.observe(d.oldRun())
 	if want := []string{"note", "note"}; !slices.Equal(d.trace, want) {
 		d.Errorf("effects %q, want %q: nobody asks how it is", d.trace, want)
+	}
+}
+
+// parkedSize: whatever ends in an account is noted, whoever waits.
+func parkedSize(d *desk) {
+	for i, sizes := range [][2]int{{1 << 10, 0}, {0, 1 << 10}, {200_000, 0}, {0, 30_000}, {500, 0}, {0, 500}} {
+		id := fmt.Sprint(strings.Replace(machineARN, ":stateMachine:", ":execution:", 1), ":nobody-", i)
+		d.cloud.jobs[id] = &job{began: d.now, output: `"` + strings.Repeat("x", sizes[0]) + `"`, reason: strings.Repeat("y", sizes[1])}
+		d.cloud.end(id, d.cloud.jobs[id].reason, sizes[1] > 0)
+		d.observe(d.cloud.sfnEvent(id))
+		key := jobs.Key{Kind: "sfn-execution", Account: account, Region: region, Name: id}
+		met, err := d.raw.Bind(d.Context(), key, resume.Waiter{Handle: d.party(i).handle}, d.now.Add(day))
+		if err != nil || met.End == nil {
+			d.Fatalf("known is %+v, error %v", met, err)
+		}
+		large := sizes[0]+sizes[1] > 500
+		if size := len(resume.EncodeEnd(*met.End)); size > 1200 || large != (met.End.Status == jobs.StatusRunning) {
+			d.Errorf("%d: %d bytes are kept, status %s", sizes, size, met.End.Status)
+		}
 	}
 }
 

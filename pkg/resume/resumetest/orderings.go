@@ -428,6 +428,24 @@ func throttledEvent(d *desk) {
 	p.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
 }
 
+// deniedEvent: it would be refused the next time, too, and the polls ask again.
+func deniedEvent(d *desk) {
+	p := d.party(1)
+	p.start("dms-task", dmsJob)
+	d.cloud.end(dmsTask, "NORMAL", false)
+	denied := &resume.ServiceError{Name: "dms.AccessDeniedException", Message: "no"}
+	d.fails["describe"] = []error{denied}
+	if err := d.jobs.Observe(d.Context(), []byte(d.cloud.dmsEvent())); err != nil {
+		d.Errorf("error %v, want the event to come no more", err)
+	}
+	if len(d.warns) != 1 || !errors.Is(d.warns[0], denied) {
+		d.Errorf("warned of %v", d.warns)
+	}
+	p.waits()
+	d.pass(time.Minute)
+	p.ended(token.ClosedByReconcile, `"stop_reason":"NORMAL"`)
+}
+
 func throttledPoll(d *desk) {
 	p := d.party(1)
 	p.start("batch-job", batch)
@@ -631,7 +649,7 @@ func refusedStart(d *desk) {
 	p := d.party(1)
 	d.fails["start"] = []error{throttled}
 	err := p.tryStart("batch-job", batch, 0)
-	if refused, ok := errors.AsType[*resume.ServiceError](err); !ok || !refused.Again {
+	if refused, ok := errors.AsType[*resume.ServiceError](err); !ok || !refused.Again || !strings.Contains(err.Error(), "may succeed later") {
 		d.Errorf("error %v", err)
 	}
 	if len(d.trace) != 0 {
