@@ -209,7 +209,7 @@ func (s *start) adopt(ctx context.Context, params []byte, refused *ServiceError)
 	if s.started, err = s.kind.ReadStart(s.config.Account, s.config.Region, params, nil); err != nil {
 		return fail
 	}
-	ours := strings.HasSuffix(s.started.ID, s.unique())
+	ours := s.kind.NamedByUs(s.started.ID, s.unique())
 	if ours && (s.kind.Scope == jobs.ScopeRun || s.nobodyWaits()) {
 		return nil
 	}
@@ -223,7 +223,8 @@ func (s *start) adopt(ctx context.Context, params []byte, refused *ServiceError)
 	}
 	if !ours {
 		s.adopted = refused
-		if s.since.Sub(seen.Began) > justNow || seen.Status != jobs.StatusRunning {
+		refusedFor := seen.Status == jobs.StatusRunning || s.kind.Once == jobs.OnceByName // which is taken for good
+		if s.since.Sub(seen.Began) > justNow || !refusedFor {
 			return fail
 		}
 	}
@@ -236,12 +237,13 @@ func (s *start) adopt(ctx context.Context, params []byte, refused *ServiceError)
 
 // wait makes that whoever waits learns of the end. Once the job runs and its poll
 // is sent, an error is made good by that poll, and to fail for it would tell of a
-// start that failed.
+// start that failed. So it would where the poll cannot be sent: a step of ours has
+// its event then, and its own time limit.
 func (s *start) wait(ctx context.Context) (err error) {
 	if s.nobodyWaits() || s.request.Kind == jobs.KindCallback && s.recipient == "" {
 		return nil
 	}
-	waiter := Waiter{Handle: s.handle, Run: jobs.Run{Name: s.started.Run, Since: s.since}, JobID: s.started.ID}
+	waiter := Waiter{Handle: s.handle, Run: s.run(), JobID: s.started.ID}
 	var met Meeting
 	if s.adopted != nil {
 		if met, err = s.claim(ctx, waiter); err != nil {
@@ -252,31 +254,53 @@ func (s *start) wait(ctx context.Context) (err error) {
 		return err
 	}
 	poll := Poll{Key: s.started.Key, JobID: s.started.ID, Waiter: waiter, Number: 1, Deadline: s.deadline}
-	if err := s.send(ctx, poll, s.config.Now()); err != nil {
-		return err
+	unpolled := s.send(ctx, poll, s.config.Now())
+	if unpolled != nil && (s.recipient != "" || s.kind.DetailType == "") {
+		return unpolled
 	}
+	s.warn(unpolled)
 	if s.adopted == nil && s.kind.DetailType != "" { // or no event comes
-		met, err = s.bind(ctx, waiter)
+		if met, err = s.bind(ctx, waiter); err != nil && unpolled != nil {
+			return err
+		}
 		s.warn(err)
+	}
+	s.see(ctx, waiter, met)
+	return nil
+}
+
+// see does what the meeting of a binding asks for.
+func (s *start) see(ctx context.Context, waiter Waiter, met Meeting) {
+	if s.adopted == nil {
 		s.expose(ctx, s.others(ctx, met.Waiters))
 	}
 	if met.End != nil {
 		s.warn(s.meet(ctx, waiter, *met.End))
 	}
-	return nil
 }
 
 // claim binds who waits to a run that may be somebody else's, which it is if
-// anybody waits for it. That comes before all else: who is refused must not be
+// anybody waits for it, or did so for one that the name is of. That comes before all else: who is refused must not be
 // told of the end.
 func (s *start) claim(ctx context.Context, waiter Waiter) (Meeting, error) {
 	met, err := s.bind(ctx, waiter)
-	if err == nil && len(s.others(ctx, met.Waiters)) > 0 {
+	if err == nil && (s.isKnown(met.Waiters) || len(s.others(ctx, met.Waiters)) > 0) {
 		s.warn(s.config.Rendezvous.Release(ctx, s.started.Key, []string{s.handle}))
 		return Meeting{}, s.refusal(s.adopted)
 	}
 	return met, err
 }
+
+// isKnown: the job has a name that no other can have, and somebody else was bound
+// to it, whose token may be closed by now.
+func (s *start) isKnown(waiters []Waiter) bool {
+	return s.kind.Once == jobs.OnceByName && slices.ContainsFunc(waiters, func(w Waiter) bool {
+		return w.Handle != s.handle && s.kind.SameRun(s.run(), w.Run)
+	})
+}
+
+// run is what is known of the run that was started or adopted.
+func (s *start) run() jobs.Run { return jobs.Run{Name: s.started.Run, Since: s.since} }
 
 // bind lets the job's event find who waits.
 func (s *start) bind(ctx context.Context, waiter Waiter) (Meeting, error) {
@@ -326,9 +350,8 @@ func (s *start) expose(ctx context.Context, others []Waiter) {
 	if s.kind.Once == jobs.OnceNot {
 		return
 	}
-	run := jobs.Run{Name: s.started.Run, Since: s.since}
 	for _, other := range others {
-		if s.kind.SameRun(run, other.Run) {
+		if s.kind.SameRun(s.run(), other.Run) {
 			cause := s.started.Key.Name + ": its run was taken for that of this start, and somebody else started it"
 			s.warn(s.settle(ctx, other.Handle, token.Failure(jobs.ErrorSuperseded, cause), token.ClosedByReconcile))
 		}

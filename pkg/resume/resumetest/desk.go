@@ -590,8 +590,9 @@ func (c *cloud) describeExecution(id string) ([]byte, error) {
 	if j == nil {
 		return nil, &resume.ServiceError{Name: "sfn.ExecutionDoesNotExist", Message: "no such execution"}
 	}
-	return fmt.Appendf(nil, `{"ExecutionArn":%q,"StateMachineArn":%q,"Name":"n","Status":%q,"StopDate":%q,"Output":%q}`,
-		id, machineARN, j.status("RUNNING", "SUCCEEDED", "FAILED"), j.ended.Format(time.RFC3339), cmp.Or(j.output, `{"large":true}`)), nil
+	return fmt.Appendf(nil, `{"ExecutionArn":%q,"StateMachineArn":%q,"Name":"n","Status":%q,"StartDate":%q,"StopDate":%q,"Output":%q}`,
+		id, machineARN, j.status("RUNNING", "SUCCEEDED", "FAILED"), j.began.Format(time.RFC3339), j.ended.Format(time.RFC3339),
+		cmp.Or(j.output, `{"large":true}`)), nil
 }
 
 // sfnEvent is the event of an execution.

@@ -353,6 +353,45 @@ func expiredWaiter(d *desk) {
 
 var taskKey = jobs.Key{Kind: "dms-task", Account: account, Region: region, Name: dmsTask}
 
+// repeatedNamedByUser: the name is not ours, so the instant tells, and who else
+// was bound to the job.
+func repeatedNamedByUser(d *desk) {
+	for number, named := range []struct{ kind, params, refused string }{
+		{"sfn-execution", `{"StateMachineArn":"` + machineARN + `","Name":"mine"}`, "sfn.ExecutionAlreadyExists"},
+		{"transcribe-job", `{"TranscriptionJobName":"mine","Media":{}}`, "transcribe.ConflictException"},
+	} {
+		p, other := d.party(2*number), d.party(2*number+1)
+		d.dieAfter = 1 // with the start
+		if err := process(func() error { return p.tryStart(named.kind, named.params, 0) }); !errors.Is(err, errDied) {
+			d.Fatal(err)
+		}
+		id := "mine"
+		if named.kind == "sfn-execution" {
+			id = strings.Replace(machineARN, ":stateMachine:", ":execution:", 1) + ":mine"
+		}
+		d.cloud.end(id, "", false)
+		d.pass(time.Minute)
+		refused := &resume.ServiceError{Name: named.refused, Message: "it exists"}
+		d.fails["start"] = []error{refused}
+		p.start(named.kind, named.params)
+		d.pass(time.Minute)
+		d.fails["start"] = []error{refused}
+		if err := other.tryStart(named.kind, named.params, 0); !errors.Is(err, refused) {
+			d.Errorf("%s: another one's start: error %v", named.kind, err)
+		}
+		p.ended(token.ClosedByReconcile, id)
+	}
+}
+
+// longNamedByUser: a job that began long ago is somebody else's.
+func longNamedByUser(d *desk) {
+	p := d.party(1)
+	d.cloud.jobs["mine"] = &job{began: d.now.Add(-6 * time.Minute)}
+	if err := p.tryStart("transcribe-job", `{"TranscriptionJobName":"mine","Media":{}}`, 0); err == nil || len(d.polls) > 0 {
+		d.Errorf("error %v, polls %+v", err, d.polls)
+	}
+}
+
 // wantWaiters: the party alone is bound to the task.
 func (d *desk) wantWaiters(p *party) {
 	d.Helper()
@@ -514,14 +553,35 @@ func bindFails(d *desk) {
 	p.ended(token.ClosedByReconcile, `"status":"SUCCEEDED"`)
 }
 
+// pollFails: a step of ours has its event and its own time limit; the deadline of
+// a foreign wait is a poll.
 func pollFails(d *desk) {
 	p := d.party(1)
 	d.fails["poll"] = []error{errFault}
+	err := p.tryStart("transcribe-job", transcr, 0)
+	if d.foreign {
+		if !errors.Is(err, errFault) || slices.Contains(d.trace, "bind") {
+			d.Errorf("error %v, effects %q: want none bound, for no poll is sent", err, d.trace)
+		}
+		p.start("transcribe-job", transcr)
+	} else if err != nil || len(d.warns) != 1 || !errors.Is(d.warns[0], errFault) {
+		d.Errorf("error %v, warned of %v", err, d.warns)
+	}
+	d.cloud.end(p.answer.ID, "", false)
+	d.observe(d.cloud.transcribeEvent(p.answer.ID))
+	p.ended(token.ClosedByEvent, `"status":"COMPLETED"`)
+}
+
+// pollAndBindFail: nobody would learn of the end.
+func pollAndBindFail(d *desk) {
+	p := d.party(1)
+	d.fails["poll"], d.fails["bind"] = []error{errFault}, []error{errFault}
 	if err := p.tryStart("transcribe-job", transcr, 0); !errors.Is(err, errFault) {
 		d.Errorf("error %v", err)
 	}
-	if slices.Contains(d.trace, "bind") {
-		d.Errorf("effects %q: it was bound, and no poll is sent", d.trace)
+	d.fails["bind"], d.fails["poll"] = nil, []error{errFault}
+	if err := p.tryStart("simulated", `{"delay":20}`, 0); !errors.Is(err, errFault) {
+		d.Errorf("a job without events: error %v", err)
 	}
 	p.start("transcribe-job", transcr)
 	d.cloud.end(p.answer.ID, "", false)
