@@ -46,7 +46,7 @@ func New(getenv func(string) string) (gateway.Function, error) {
 		signing: &secrets.Text[[]callbackurl.Secret]{Client: store, Secret: signing, Now: time.Now, Parse: callbackurl.ParseSecrets},
 		clients: &secrets.Text[map[string]string]{Client: store, Secret: clients, Now: time.Now, Parse: secrets.Pairs},
 		tokens: resume.Config{
-			Outcomes: watched(dynamo.NewWaits(dynamodb.NewFromConfig(config), waits)),
+			Outcomes: watched(dynamo.NewWaits(dynamodb.NewFromConfig(config), waits, time.Now)),
 			Wakes:    wakes.ForTokens(sender, &deliveries.Queue{Client: queues, URL: taskQueue}), Now: time.Now,
 		},
 		log: log,

@@ -36,7 +36,7 @@ func New(getenv func(string) string) (lambdas.Call, error) {
 	if err := env.Err(); err != nil {
 		return lambdas.Call{}, err
 	}
-	queues, table := sqs.NewFromConfig(config), dynamo.NewWaits(dynamodb.NewFromConfig(config), waits)
+	queues, table := sqs.NewFromConfig(config), dynamo.NewWaits(dynamodb.NewFromConfig(config), waits, time.Now)
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	sender, err := wakes.New(wakes.Config{Client: queues, URL: wakeQueue, Now: time.Now, Log: log})
 	if err != nil {
