@@ -66,7 +66,10 @@ func TestParseStartRefuses(t *testing.T) {
 	tests := []struct{ input, want string }{
 		{`{"kind":"no-such"}`, `kind is string "no-such": ` + kinds},
 		{`{"kind":5}`, `kind is number 5: ` + kinds},
-		{`{"kind":"dms-task","b":1,"a":2}`, `a request of kind dms-task has "a", "b": want callbackId, idempotencyKey, kind, params, taskToken, timeoutSeconds, token`},
+		{
+			`{"kind":"dms-task","b":1,"a":2}`,
+			`a request of kind dms-task has "a", "b": want callbackId, idempotencyKey, kind, params, taskToken, timeoutSeconds, token`,
+		},
 		{
 			`{"kind":"dms-task","tasktoken":"` + secret + `"}`,
 			`a request of kind dms-task has "tasktoken": want callbackId, idempotencyKey, kind, params, taskToken, timeoutSeconds, token`,

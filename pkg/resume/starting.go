@@ -24,7 +24,8 @@ import (
 // repeated start with the same token starts the same job again and waits under
 // the same handle. Whether that is a second run is for the service: one with
 // [jobs.OnceByName] finds the first one by its name; one with [jobs.OnceBusy]
-// refuses, and a run that began just now is taken for the first one; any other
+// refuses, and a run that began just now is taken for the first one, as is that
+// of a job which the caller named, unless somebody else waits for it; any other
 // starts a second run, and the outcome is that of whichever ends first.
 func (j *Jobs) StartJob(ctx context.Context, input []byte) ([]byte, error) {
 	request, err := jobs.ParseStart(input)
