@@ -174,7 +174,8 @@ func TestWhatRecipientsAnswer(t *testing.T) {
 					if delivery != want || (err != nil) != (want == again) {
 						t.Errorf("delivery %q, error %v; want %q", delivery, err, want)
 					}
-					if err != nil && (!strings.Contains(err.Error(), errorType) || strings.Contains(err.Error(), theirs) || strings.Contains(err.Error(), url.PathEscape(theirs))) {
+					if err != nil && (!strings.Contains(err.Error(), errorType) || strings.Contains(err.Error(), theirs) ||
+						strings.Contains(err.Error(), url.PathEscape(theirs))) {
 						t.Errorf("the error does not tell what was answered, or has the token: %v", err)
 					}
 				})
@@ -187,7 +188,7 @@ func TestWhatRecipientsAnswer(t *testing.T) {
 // is refused, too, it was the token.
 func TestAnOutputThatIsRefused(t *testing.T) {
 	t.Parallel()
-	const again = resume.Delivery("")
+	const again, refusedParam = resume.Delivery(""), "InvalidParameterValueException"
 	for name, tt := range map[string]struct {
 		recipient resume.Recipient
 		answers   [2]string
@@ -198,10 +199,10 @@ func TestAnOutputThatIsRefused(t *testing.T) {
 		"to no task":                    {resume.RecipientStepFunctions, [2]string{"ValidationException", "ValidationException"}, resume.DeliveryGone},
 		"to a task that is over":        {resume.RecipientStepFunctions, [2]string{"InvalidOutput", "TaskTimedOut"}, resume.DeliveryGone},
 		"to a task, then throttled":     {resume.RecipientStepFunctions, [2]string{"InvalidOutput", "ThrottlingException"}, again},
-		"too long for a callback":       {resume.RecipientDurable, [2]string{"InvalidParameterValueException", ""}, resume.DeliverySent},
-		"to no callback":                {resume.RecipientDurable, [2]string{"InvalidParameterValueException", "InvalidParameterValueException"}, resume.DeliveryGone},
-		"to a callback that is over":    {resume.RecipientDurable, [2]string{"InvalidParameterValueException", "CallbackTimeoutException"}, resume.DeliveryGone},
-		"to a callback, then throttled": {resume.RecipientDurable, [2]string{"InvalidParameterValueException", "TooManyRequestsException"}, again},
+		"too long for a callback":       {resume.RecipientDurable, [2]string{refusedParam, ""}, resume.DeliverySent},
+		"to no callback":                {resume.RecipientDurable, [2]string{refusedParam, refusedParam}, resume.DeliveryGone},
+		"to a callback that is over":    {resume.RecipientDurable, [2]string{refusedParam, "CallbackTimeoutException"}, resume.DeliveryGone},
+		"to a callback, then throttled": {resume.RecipientDurable, [2]string{refusedParam, "TooManyRequestsException"}, again},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
