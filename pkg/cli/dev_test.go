@@ -148,8 +148,14 @@ func (d *devProcess) ask(url, header, value string) (int, string) {
 	return response.StatusCode, string(text)
 }
 
-// stoppedEvent is the event of the end of the replication task.
+// stoppedEvent is the event of the end of the replication task, which is now.
 func stoppedEvent(t *testing.T) string {
+	t.Helper()
+	return strings.ReplaceAll(undatedEvent(t), "{time}", time.Now().UTC().Format(time.RFC3339))
+}
+
+// undatedEvent has {time} for its instant.
+func undatedEvent(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../../events/dms-callback/stopped.json")
 	if err != nil {
@@ -219,7 +225,7 @@ func (d *devProcess) resumesByCommand() {
 	d.t.Helper()
 	d.waitsForJob("sent")
 	for _, where := range [][]string{{"--endpoint", d.says.API}, {}} { // the second one is for nobody
-		got := doWith(d.t, stoppedEvent(d.t), d.env, append([]string{"job-events", "send", "-", "--json"}, where...)...)
+		got := doWith(d.t, undatedEvent(d.t), d.env, append([]string{"job-events", "send", "-", "--json"}, where...)...)
 		if got.exit != ExitSucceeded {
 			d.t.Fatalf("%+v", got)
 		}

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -50,7 +51,8 @@ func (c Command) jobEventsSendCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "send FILE", Short: "Tell of the end of a job",
 		Long: "Hand a job event, as EventBridge delivers it, to whoever works on the store: each step that waits for its job\n" +
-			"goes on. FILE is - for standard input. Not for a stack: AWS takes no event that claims to be of one of its services.",
+			"goes on. FILE is - for standard input; in its texts {time} stands for now. Not for a stack: AWS takes no event that\n" +
+			"claims to be of one of its services.",
 		Example: "  waitless job-events send event.json", Args: arguments(1, 1),
 	}
 	o.register(cmd)
@@ -88,7 +90,7 @@ func (c Command) readEvent(ctx context.Context, what, file string) (event []byte
 	case !json.Valid(event):
 		return nil, usageError(what, file+" is no JSON; allowed: an event as EventBridge delivers it", "waitless job-events send event.json")
 	}
-	return event, nil
+	return bytes.ReplaceAll(event, []byte("{time}"), []byte(time.Now().UTC().Format(time.RFC3339))), nil
 }
 
 // eventPath is where job events are posted.

@@ -13,12 +13,11 @@ func TestParseJobs(t *testing.T) {
 	t.Parallel()
 	const dms = "arn:aws:dms:eu-west-1:123456789012:task:LOAD7"
 	for name, tt := range map[string]struct{ fields, params string }{
-		"an action":                        {`action: "batch:SubmitJob", pattern: sync, serviceParams: {a: $.x, b: 1}`, `{"a":"X","b":1}`},
-		"an action without params":         {`action: "batch:SubmitJob", serviceParams: {}`, `{}`},
-		"an action with all of the input":  {`action: "sfn:StartExecution", pattern: sync, serviceParams: {input: $}`, `{"input":{"x":"X"}}`},
-		"a resource":                       {`resourceArn: "` + dms + `", pattern: sync`, `{"ReplicationTaskArn":"` + dms + `"}`},
-		"a resource with params":           {`resourceArn: "` + dms + `", serviceParams: {a: $.x}`, `{"ReplicationTaskArn":"` + dms + `","a":"X"}`},
-		"params that replace the resource": {`resourceArn: "` + dms + `", serviceParams: {ReplicationTaskArn: $.x}`, `{"ReplicationTaskArn":"X"}`},
+		"an action":                       {`action: "batch:SubmitJob", pattern: sync, serviceParams: {a: $.x, b: 1}`, `{"a":"X","b":1}`},
+		"an action without params":        {`action: "batch:SubmitJob", serviceParams: {}`, `{}`},
+		"an action with all of the input": {`action: "sfn:StartExecution", pattern: sync, serviceParams: {input: $}`, `{"input":{"x":"X"}}`},
+		"a resource":                      {`resourceArn: "` + dms + `", pattern: sync`, `{"ReplicationTaskArn":"` + dms + `"}`},
+		"a resource with params":          {`resourceArn: "` + dms + `", serviceParams: {a: $.x}`, `{"ReplicationTaskArn":"` + dms + `","a":"X"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

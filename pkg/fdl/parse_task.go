@@ -88,7 +88,7 @@ func (p *parser) action(n *node) Resource {
 	return resource
 }
 
-// params are those that the resource names, with the step's over them.
+// params are those that the resource names, and the step's.
 func (p *parser) params(f fields, resource Resource) expr.Template {
 	n := f.optional("serviceParams")
 	switch {
@@ -103,14 +103,29 @@ func (p *parser) params(f fields, resource Resource) expr.Template {
 		p.paramPaths(n)
 	}
 	params := expr.Object()
-	if _, named, ok := jobs.ForResource(resource.Text); ok {
+	if kind, named, ok := jobs.ForResource(resource.Text); ok {
 		params, _ = expr.ParseJSON(named) // is an object
+		p.paramsOnce(n, params, kind)
 	}
 	if n != nil {
 		params = expr.Merge(params, n.value())
 	}
 	template, _ := expr.ParseTemplate(params) // a mistake in it was reported
 	return template
+}
+
+// paramsOnce reports what both the resource and the service parameters name.
+// Services read names in any case, so which of the two counts nobody could tell.
+func (p *parser) paramsOnce(n *node, named expr.Value, kind jobs.Kind) {
+	if n == nil {
+		return
+	}
+	for _, e := range n.entries {
+		if slices.ContainsFunc(named.Members(), func(m expr.Member) bool { return strings.EqualFold(m.Key, e.key) }) {
+			p.problem(e.pos, "serviceParams has %q, which resourceArn names; write it in one of them: without it here, or \"action: %s:%s\" instead of resourceArn",
+				e.key, kind.Service, kind.Start)
+		}
+	}
 }
 
 // paramPaths reports the broken paths in service parameters.

@@ -49,8 +49,8 @@ type Sighting struct {
 	// At is when the service says that it was so, for an event in whole seconds.
 	At time.Time
 	// Run is the service's own name of the run, empty where it has none, and
-	// Began is when that run began, zero where nobody says. A key of scope
-	// [ScopeRun] needs neither.
+	// Began is when that run began, zero where nobody says. Of a key of scope
+	// [ScopeRun] they tell no run from another.
 	Run   string
 	Began time.Time
 	// Word is the service's own word for the status: "RUNNABLE". It is for the

@@ -194,11 +194,7 @@ func (k Kind) ReadDescription(account, region, id string, answer []byte) (Key, S
 	}
 	key := k.key(account, region, k.keyName(places.key.text(document), account, region, id))
 	seen := Sighting{At: places.at.time(document), Word: word, Began: began(places, document)}
-	if k.Scope == ScopeResource {
-		seen.Run = runName(seen.Began)
-	} else {
-		seen.Began = time.Time{}
-	}
+	seen.Run = runName(seen.Began)
 	k.conclude(&seen, key, id, told{document, false})
 	return key, seen, nil
 }

@@ -178,8 +178,8 @@ func TestReadDescription(t *testing.T) {
 			if got.Status != want.told || got.Word == "" || got.Cause != want.cause {
 				t.Errorf("got %q (%q), cause %q, want %q, cause %q", got.Status, got.Word, got.Cause, want.told, want.cause)
 			}
-			if (row.Scope == ScopeResource) == (got.Run == "") || (got.Run == "") != got.Began.IsZero() {
-				t.Errorf("run %q, began %v of scope %d", got.Run, got.Began, row.Scope)
+			if (row.Name == "batch-job") != (got.Run == "") || (got.Run == "") != got.Began.IsZero() {
+				t.Errorf("run %q, began %v of a %s", got.Run, got.Began, row.Name)
 			}
 			checkEnd(t, got, want.error)
 		})

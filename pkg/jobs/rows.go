@@ -99,7 +99,7 @@ var rows = []Kind{
 		row: &row{
 			event:   places{key: "detail.executionArn", id: "detail.executionArn", status: "detail.status", at: "time"},
 			answer:  places{key: "ExecutionArn", id: "ExecutionArn"},
-			found:   places{key: "ExecutionArn", id: "ExecutionArn", status: "Status", at: "StopDate"},
+			found:   places{key: "ExecutionArn", id: "ExecutionArn", status: "Status", at: "StopDate", began: []path{"StartDate"}},
 			success: []string{"SUCCEEDED"}, failure: []string{"FAILED", "TIMED_OUT"}, stopped: []string{"ABORTED"},
 			causes: []field{{"", "detail.error", "Error"}, {"", "detail.cause", "Cause"}},
 			output: []field{

@@ -34,6 +34,13 @@ func (k Kind) StartParams(params []byte, unique string) ([]byte, error) {
 	return encode(members), nil
 }
 
+// NamedByUs says whether the job with that job_id has the name that
+// [Kind.StartParams] gives to the start that unique names.
+func (k Kind) NamedByUs(id, unique string) bool {
+	name := id[strings.LastIndex(id, ":")+1:] // the whole id, unless it is an ARN
+	return k.Once == OnceByName && unique != "" && name == k.row.onceName(unique)
+}
+
 // onceName is unique as the service takes names.
 func (r *row) onceName(unique string) string {
 	if r.nameForm.MatchString(unique) {

@@ -136,6 +136,12 @@ func (k Kind) Judge(run Run, described Sighting) Verdict {
 	return Ended
 }
 
+// SameRun says whether another one, which the service named, is that run.
+func (k Kind) SameRun(run, named Run) bool {
+	began, err := time.Parse(time.RFC3339, named.Name)
+	return err == nil && k.compare(run, Sighting{Run: named.Name, Began: began}) == 0
+}
+
 // compare says whether the described run is an earlier one (negative), the one
 // that is waited for, or a later one (positive).
 func (k Kind) compare(run Run, described Sighting) int {

@@ -221,6 +221,53 @@ func TestErrorCodes(t *testing.T) {
 	}
 }
 
+func TestNamedByUs(t *testing.T) {
+	t.Parallel()
+	const hash = "7d98d08a77a3131e4a792464e271899e3011ad5f71affa34186ef071dafbd243" // SHA-256 of "b a r"
+	for _, tt := range []struct {
+		kind, id, unique string
+		want             bool
+	}{
+		{"transcribe-job", "foo", "foo", true},
+		{"transcribe-job", "a-foo", "foo", false},
+		{"transcribe-job", hash, "b a r", true},
+		{"transcribe-job", "b a r", "b a r", false},
+		{"transcribe-job", "", "", false},
+		{"sfn-execution", executionARN, "order-42", true},
+		{"sfn-execution", executionARN, "42", false},
+		{"dms-task", taskARN, taskARN[strings.LastIndex(taskARN, ":")+1:], false},
+	} {
+		if got := find(t, tt.kind).NamedByUs(tt.id, tt.unique); got != tt.want {
+			t.Errorf("%s %q of %q: %t", tt.kind, tt.id, tt.unique, got)
+		}
+	}
+}
+
+func TestSameRun(t *testing.T) {
+	t.Parallel()
+	since := time.Date(2026, 3, 4, 5, 0, 10, 0, time.UTC)
+	name := func(seconds int) string { return runName(since.Add(time.Duration(seconds) * time.Second)) }
+	for _, tt := range []struct {
+		run, named string
+		want       bool
+	}{
+		{name(0), name(0), true},
+		{name(0), name(30), true},
+		{name(0), name(-31), false},
+		{name(0), name(31), false},
+		{name(0), "", false},
+		{"", name(0), true},
+		{"", name(-3), false},
+		{"", "", false},
+		{name(-61), name(-61), false}, // the answer to the start told of an earlier run
+		{name(-61), name(1), true},
+	} {
+		if got := find(t, "dms-task").SameRun(Run{tt.run, since}, Run{tt.named, since}); got != tt.want {
+			t.Errorf("%q and %q: %t", tt.run, tt.named, got)
+		}
+	}
+}
+
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	since := time.Date(2026, 3, 4, 5, 0, 10, 700_000_000, time.UTC)

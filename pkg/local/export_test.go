@@ -9,7 +9,7 @@ import (
 
 // EventOf is the event that a script has, of the job that StartJob answered with.
 func EventOf(event string, started expr.Value) string {
-	return string((&scriptEvent{text: []byte(event)}).of(started))
+	return string((&scriptEvent{text: []byte(event)}).of(started, time.Time{}))
 }
 
 // MeetingExpires is until when the store keeps what it knows of a job.

@@ -175,31 +175,37 @@ type services struct {
 
 // Start implements [resume.Services].
 func (s services) Start(ctx context.Context, kind jobs.Kind, params []byte) ([]byte, error) {
-	behind, err := s.behind(kind)
-	if err != nil {
-		return nil, err
+	behind := s.behind(kind)
+	if behind == nil {
+		return nil, notProvided(kind, false)
 	}
 	return behind.Start(ctx, kind, params)
 }
 
-// Describe implements [resume.Services].
+// Describe implements [resume.Services]. A later process may be told who stands
+// behind the kind of a job that was started before.
 func (s services) Describe(ctx context.Context, kind jobs.Kind, params []byte) ([]byte, error) {
-	behind, err := s.behind(kind)
-	if err != nil {
-		return nil, err
+	behind := s.behind(kind)
+	if behind == nil {
+		return nil, notProvided(kind, true)
 	}
 	return behind.Describe(ctx, kind, params)
 }
 
-func (s services) behind(kind jobs.Kind) (resume.Services, error) {
-	switch who := s.provided(kind.Name); {
-	case who == providerSimulated:
-		return s.simulated, nil
-	case who == providerAWS && s.aws != nil:
-		return s.aws, nil
+// behind is nil for nobody.
+func (s services) behind(kind jobs.Kind) resume.Services {
+	switch s.provided(kind.Name) {
+	case providerSimulated:
+		return s.simulated
+	case providerAWS:
+		return s.aws
 	}
-	return nil, &resume.ServiceError{
-		Name:    kind.Service + ".NotProvided",
+	return nil
+}
+
+func notProvided(kind jobs.Kind, again bool) error {
+	return &resume.ServiceError{
+		Name: kind.Service + ".NotProvided", Again: again,
 		Message: fmt.Sprintf("nobody says who stands behind %s here; --task '%s=simulated' does", action(kind), action(kind)),
 	}
 }

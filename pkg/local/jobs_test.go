@@ -104,6 +104,15 @@ func batchEvent(seconds, key, status string) string {
 		"      detail: {jobArn: '" + key + "', jobId: '{job_id}', status: " + status + ", statusReason: no room}"
 }
 
+// dmsEvent is the event of the end of the task, after some seconds, as it was
+// written down once.
+func dmsEvent(seconds string) string {
+	return "\n  - step: Work\n    afterSeconds: " + seconds + "\n    event:\n      source: aws.dms\n" +
+		"      detail-type: DMS Replication Task State Change\n      account: '123456789012'\n      region: us-east-1\n" +
+		"      time: '2001-01-01T00:00:00Z'\n      resources: ['{job_key}']\n" +
+		"      detail: {eventType: REPLICATION_TASK_STOPPED, detailMessage: Stop Reason NORMAL}"
+}
+
 func TestJobsInVirtualTime(t *testing.T) {
 	t.Parallel()
 	const noEvent = ""
@@ -125,6 +134,7 @@ func TestJobsInVirtualTime(t *testing.T) {
 		"the event twice": {
 			batchJob, `{}`, "events:" + batchEvent("10", "{job_key}", "SUCCEEDED") + batchEvent("20", "{job_key}", "FAILED"), 10, token.ClosedByEvent, "",
 		},
+		"the event of a task, whose time is when it comes": {dmsTask, `{}`, "events:" + dmsEvent("10"), 10, token.ClosedByEvent, ""},
 		"the event too late":         {batchJob, `{}`, "events:" + batchEvent("100", "{job_key}", "FAILED"), 60, token.ClosedByReconcile, ""},
 		"an event that is not final": {batchJob, `{}`, "events:" + batchEvent("10", "{job_key}", "RUNNING"), 60, token.ClosedByReconcile, ""},
 		"the event of another job": {

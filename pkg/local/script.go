@@ -51,7 +51,8 @@ type scriptEvent struct {
 	// AfterSeconds is when, counted from the start of the job.
 	AfterSeconds float64 `yaml:"afterSeconds"`
 	// Event is the event as EventBridge delivers it, or the file that it stands
-	// in. In its texts {job_id} and {job_key} stand for those of the job.
+	// in. In its texts {job_id} and {job_key} stand for those of the job; its time
+	// is when it comes, whatever is written.
 	Event any `yaml:"event"`
 
 	text []byte
@@ -113,13 +114,22 @@ func (e *scriptEvent) check(beside fs.FS) (err error) {
 	return err
 }
 
-// of is the event of the job that StartJob answered with.
-func (e *scriptEvent) of(started expr.Value) []byte {
+// of is the event of the job that StartJob answered with, at that instant.
+func (e *scriptEvent) of(started expr.Value, now time.Time) []byte {
 	text := e.text
 	for _, name := range []string{"job_id", "job_key"} {
 		text = bytes.ReplaceAll(text, []byte("{"+name+"}"), inText(started.Get(name)))
 	}
-	return text
+	var members map[string]json.RawMessage
+	if json.Unmarshal(text, &members) != nil || members == nil {
+		return text // which is no event, and a script may show that
+	}
+	members["time"] = fmt.Appendf(nil, "%q", now.UTC().Format(time.RFC3339))
+	dated, err := json.Marshal(members)
+	if err != nil {
+		return text
+	}
+	return dated
 }
 
 // inText is a value as it stands inside a text of JSON.
@@ -186,9 +196,10 @@ func (p *play) tell(state machine.State, started expr.Value) {
 	}
 	for _, event := range p.events {
 		if event.Step == flow.All[state.Waiting.Attempt.Step].Name {
-			p.system.queue.at(state.At.Add(seconds(event.AfterSeconds)), func() {
+			due := state.At.Add(seconds(event.AfterSeconds))
+			p.system.queue.at(due, func() {
 				// An event that tells nobody anything is what a script may show, too.
-				_ = p.system.Observe(context.Background(), event.of(started))
+				_ = p.system.Observe(context.Background(), event.of(started, due))
 			})
 		}
 	}

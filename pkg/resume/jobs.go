@@ -130,7 +130,8 @@ func (j *Jobs) settle(ctx context.Context, handle string, outcome token.Outcome,
 	if !now.Before(id.Expires) {
 		return nil // nothing of the execution is left
 	}
-	if _, err := j.config.Outcomes.Close(ctx, handle, token.Closing{Outcome: outcome, By: by, At: now}); err != nil {
+	closing := token.Closing{Outcome: j.config.Tokens.fitting(id, outcome), By: by, At: now}
+	if _, err := j.config.Outcomes.Close(ctx, handle, closing); err != nil {
 		return fmt.Errorf("close token %s: %w", token.Mask(handle), err)
 	}
 	return j.wake(ctx, id, handle, now)

@@ -33,11 +33,24 @@ func (j *Jobs) Observe(ctx context.Context, event []byte) error {
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrNoEvent, err)
 	}
-	met, err := j.config.Rendezvous.Note(ctx, key, end, j.config.Now().Add(parked))
+	met, err := j.config.Rendezvous.Note(ctx, key, kept(end), j.config.Now().Add(parked))
 	if err != nil {
 		return fmt.Errorf("note the end of job %s: %w", key.Name, err)
 	}
 	return j.bring(ctx, key, end, met.Waiters)
+}
+
+// keptSize is how large an end may be that is kept, in bytes: most are of jobs
+// that nobody here waits for.
+const keptSize = 1 << 10
+
+// kept is what is noted of an end: of a large one only that it ended, so that the
+// service is asked for the rest.
+func kept(end jobs.Sighting) jobs.Sighting {
+	if len(end.Output)+len(end.Error)+len(end.Cause) > keptSize {
+		return jobs.Sighting{Status: jobs.StatusRunning, At: end.At, Run: end.Run, Began: end.Began}
+	}
+	return end
 }
 
 // bring closes the tokens of those for whom the job ended.
@@ -49,6 +62,10 @@ func (j *Jobs) bring(ctx context.Context, key jobs.Key, end jobs.Sighting, waite
 	seen, err := j.confirm(ctx, kind, key, end)
 	if isNotFound(err) {
 		return nil // that it is forgotten for good is for the polls to find
+	}
+	if refused, ok := errors.AsType[*ServiceError](err); ok && !refused.Again {
+		j.warn(err) // it would be no better the next time, and the polls ask again
+		return nil
 	}
 	if err != nil {
 		return err

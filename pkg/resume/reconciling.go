@@ -71,14 +71,15 @@ func (j *Jobs) Reconcile(ctx context.Context, poll Poll) error {
 	case record.Open():
 		return j.poll(ctx, poll)
 	case poll.closes(record.ClosedBy):
-		return j.wake(ctx, id, handle, j.config.Now()) // a poll that came before may have died without a wake
+		return j.wake(ctx, id, handle, j.config.Now()) // who closed it may have died without a wake
 	}
 	return nil
 }
 
-// closes: a poll may have closed the token.
+// closes: a poll may have closed the token, or an event, which may not find its
+// waiter any more when it comes again.
 func (p Poll) closes(by token.Closer) bool {
-	return by == token.ClosedByReconcile || by == token.ClosedByDeadline && !p.Deadline.IsZero()
+	return by == token.ClosedByReconcile || by == token.ClosedByEvent || by == token.ClosedByDeadline && !p.Deadline.IsZero()
 }
 
 // poll closes the token of one who waits, or sends the next poll.

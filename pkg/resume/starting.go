@@ -24,7 +24,8 @@ import (
 // repeated start with the same token starts the same job again and waits under
 // the same handle. Whether that is a second run is for the service: one with
 // [jobs.OnceByName] finds the first one by its name; one with [jobs.OnceBusy]
-// refuses, and a run that began just now is taken for the first one; any other
+// refuses, and a run that began just now is taken for the first one, as is that
+// of a job which the caller named, unless somebody else waits for it; any other
 // starts a second run, and the outcome is that of whichever ends first.
 func (j *Jobs) StartJob(ctx context.Context, input []byte) ([]byte, error) {
 	request, err := jobs.ParseStart(input)
@@ -137,10 +138,18 @@ func (s *start) begin(ctx context.Context) error {
 		return s.adopt(ctx, params, refused)
 	}
 	if err != nil {
-		return fmt.Errorf("start a job of kind %s: %w", s.kind.Name, masked(err))
+		return s.refusal(err)
 	}
 	s.started, err = s.kind.ReadStart(s.config.Account, s.config.Region, params, answer)
 	return err
+}
+
+// refusal is the error of a start that was refused.
+func (s *start) refusal(err error) error {
+	if refused, ok := errors.AsType[*ServiceError](err); ok && refused.Again {
+		err = &ServiceError{Name: refused.Name, Message: refused.Message + "; the same start may succeed later", Again: true}
+	}
+	return fmt.Errorf("start a job of kind %s: %w", s.kind.Name, masked(err))
 }
 
 // beginCallback starts nothing: the job is that somebody calls.
@@ -197,11 +206,11 @@ const justNow = 5 * time.Minute
 // that of an earlier call with the same token or key: it has the name that only
 // this one gives, or its run began just now.
 func (s *start) adopt(ctx context.Context, params []byte, refused *ServiceError) (err error) {
-	fail := fmt.Errorf("start a job of kind %s: %w", s.kind.Name, masked(refused))
+	fail := s.refusal(refused)
 	if s.started, err = s.kind.ReadStart(s.config.Account, s.config.Region, params, nil); err != nil {
 		return fail
 	}
-	ours := strings.HasSuffix(s.started.ID, s.unique())
+	ours := s.kind.NamedByUs(s.started.ID, s.unique())
 	if ours && (s.kind.Scope == jobs.ScopeRun || s.nobodyWaits()) {
 		return nil
 	}
@@ -215,7 +224,8 @@ func (s *start) adopt(ctx context.Context, params []byte, refused *ServiceError)
 	}
 	if !ours {
 		s.adopted = refused
-		if s.since.Sub(seen.Began) > justNow || seen.Status != jobs.StatusRunning {
+		refusedFor := seen.Status == jobs.StatusRunning || s.kind.Once == jobs.OnceByName // which is taken for good
+		if s.since.Sub(seen.Began) > justNow || !refusedFor {
 			return fail
 		}
 	}
@@ -226,64 +236,127 @@ func (s *start) adopt(ctx context.Context, params []byte, refused *ServiceError)
 	return nil
 }
 
-// wait makes that whoever waits learns of the end.
-func (s *start) wait(ctx context.Context) error {
+// wait makes that whoever waits learns of the end. Once the job runs and its poll
+// is sent, an error is made good by that poll, and to fail for it would tell of a
+// start that failed. So it would where the poll cannot be sent: a step of ours has
+// its event then, and its own time limit.
+func (s *start) wait(ctx context.Context) (err error) {
 	if s.nobodyWaits() || s.request.Kind == jobs.KindCallback && s.recipient == "" {
 		return nil
+	}
+	waiter := Waiter{Handle: s.handle, Run: s.run(), JobID: s.started.ID}
+	var met Meeting
+	if s.adopted != nil {
+		if met, err = s.claim(ctx, waiter); err != nil {
+			return err
+		}
 	}
 	if err := s.open(ctx); err != nil {
 		return err
 	}
-	waiter := Waiter{Handle: s.handle, Run: jobs.Run{Name: s.started.Run, Since: s.since}, JobID: s.started.ID}
 	poll := Poll{Key: s.started.Key, JobID: s.started.ID, Waiter: waiter, Number: 1, Deadline: s.deadline}
-	if err := s.send(ctx, poll, s.config.Now()); err != nil {
-		return err
+	unpolled := s.send(ctx, poll, s.config.Now())
+	if unpolled != nil && (s.recipient != "" || s.kind.DetailType == "") {
+		return unpolled
 	}
-	if s.kind.DetailType == "" { // no event comes
-		return nil
+	s.warn(unpolled)
+	if s.adopted == nil && s.kind.DetailType != "" { // or no event comes
+		if met, err = s.bind(ctx, waiter); err != nil && unpolled != nil {
+			return err
+		}
+		s.warn(err)
 	}
-	return s.bind(ctx, waiter)
+	s.see(ctx, waiter, met)
+	return nil
 }
 
-// bind lets the job's event find who waits. Once the job runs and its poll is
-// sent, an error is made good by that poll, and to fail for it would tell of a
-// start that failed.
-func (s *start) bind(ctx context.Context, waiter Waiter) error {
-	key := s.started.Key
-	met, err := s.config.Rendezvous.Bind(ctx, key, waiter, s.id.Expires)
-	if err != nil {
-		s.warn(fmt.Errorf("bind a token to job %s: %w", key.Name, err))
-		return nil
-	}
-	if s.kind.Scope == jobs.ScopeResource {
-		waiting := s.releaseClosed(ctx, met.Waiters)
-		if waiting && s.adopted != nil { // the run is that of the others
-			s.warn(s.config.Rendezvous.Release(ctx, key, []string{s.handle}))
-			return fmt.Errorf("start a job of kind %s: %w", s.kind.Name, masked(s.adopted))
-		}
+// see does what the meeting of a binding asks for.
+func (s *start) see(ctx context.Context, waiter Waiter, met Meeting) {
+	if s.adopted == nil {
+		s.expose(ctx, s.others(ctx, met.Waiters))
 	}
 	if met.End != nil {
 		s.warn(s.meet(ctx, waiter, *met.End))
 	}
-	return nil
 }
 
-// releaseClosed releases those who waited for an earlier run, and reports
-// whether somebody else waits still.
-func (s *start) releaseClosed(ctx context.Context, waiters []Waiter) (waiting bool) {
+// claim binds who waits to a run that may be somebody else's, which it is if
+// anybody waits for it, or did so for one that the name is of. That comes before all else: who is refused must not be
+// told of the end.
+func (s *start) claim(ctx context.Context, waiter Waiter) (Meeting, error) {
+	met, err := s.bind(ctx, waiter)
+	if err == nil && (s.isKnown(met.Waiters) || len(s.others(ctx, met.Waiters)) > 0) {
+		s.warn(s.config.Rendezvous.Release(ctx, s.started.Key, []string{s.handle}))
+		return Meeting{}, s.refusal(s.adopted)
+	}
+	return met, err
+}
+
+// isKnown: the job has a name that no other can have, and somebody else was bound
+// to it, whose token may be closed by now.
+func (s *start) isKnown(waiters []Waiter) bool {
+	return s.kind.Once == jobs.OnceByName && slices.ContainsFunc(waiters, func(w Waiter) bool {
+		return w.Handle != s.handle && s.kind.SameRun(s.run(), w.Run)
+	})
+}
+
+// run is what is known of the run that was started or adopted.
+func (s *start) run() jobs.Run { return jobs.Run{Name: s.started.Run, Since: s.since} }
+
+// bind lets the job's event find who waits.
+func (s *start) bind(ctx context.Context, waiter Waiter) (Meeting, error) {
+	met, err := s.config.Rendezvous.Bind(ctx, s.started.Key, waiter, s.id.Expires)
+	if err != nil {
+		return Meeting{}, fmt.Errorf("bind a token to job %s: %w", s.started.Key.Name, err)
+	}
+	return met, nil
+}
+
+// others are those of the waiters who wait beside this one. Who waited for an
+// earlier run, and waits no more, is released.
+func (s *start) others(ctx context.Context, waiters []Waiter) []Waiter {
 	others := slices.DeleteFunc(slices.Clone(waiters), func(w Waiter) bool { return w.Handle == s.handle })
+	if s.kind.Scope == jobs.ScopeRun {
+		return others
+	}
+	var waiting []Waiter
 	var closed []string
 	for _, other := range others {
-		record, err := s.config.Outcomes.Record(ctx, other.Handle)
-		s.warn(err)
-		if err == nil && !record.Open() {
+		if s.isOver(ctx, other.Handle) {
 			closed = append(closed, other.Handle)
+		} else {
+			waiting = append(waiting, other)
 		}
 	}
 	if len(closed) > 0 {
 		s.warn(s.config.Rendezvous.Release(ctx, s.started.Key, closed))
 	}
-	return len(others) > len(closed)
+	return waiting
+}
+
+// isOver: the token is closed, or its execution is over for so long that no
+// record is left.
+func (s *start) isOver(ctx context.Context, handle string) bool {
+	if id, ok := token.HandleID(handle); !ok || !s.config.Now().Before(id.Expires) {
+		return true
+	}
+	record, err := s.config.Outcomes.Record(ctx, handle)
+	s.warn(err)
+	return err == nil && !record.Open()
+}
+
+// expose fails those who took the run for their own before whoever started it was
+// bound: the service had refused them.
+func (s *start) expose(ctx context.Context, others []Waiter) {
+	if s.kind.Once == jobs.OnceNot {
+		return
+	}
+	for _, other := range others {
+		if s.kind.SameRun(s.run(), other.Run) {
+			cause := s.started.Key.Name + ": its run was taken for that of this start, and somebody else started it"
+			s.warn(s.settle(ctx, other.Handle, token.Failure(jobs.ErrorSuperseded, cause), token.ClosedByReconcile))
+		}
+	}
 }
 
 // meet closes the token at once, if the end that came before it is that of its
@@ -301,6 +374,6 @@ func (s *start) meet(ctx context.Context, waiter Waiter, end jobs.Sighting) erro
 	if err != nil || outcome == nil {
 		return err
 	}
-	_, _, err = s.config.Tokens.close(ctx, s.id, s.handle, *outcome, token.ClosedByEvent)
+	_, _, err = s.config.Tokens.close(ctx, s.id, s.handle, s.config.Tokens.fitting(s.id, *outcome), token.ClosedByEvent)
 	return err
 }

@@ -104,6 +104,18 @@ func (t *Tokens) check(id token.ID, outcome token.Outcome) error {
 	return checkValue(outcome.Output, ForeignLimit)
 }
 
+// errorDataLimit is the name in flows of values that are too large.
+const errorDataLimit = "FnF.DataLimitExceeded"
+
+// fitting is the outcome of a job, whose output nobody can refuse: of one that
+// is none for what waits, the failure that comes of it.
+func (t *Tokens) fitting(id token.ID, outcome token.Outcome) token.Outcome {
+	if err := t.check(id, outcome); err != nil {
+		return token.Failure(errorDataLimit, err.Error())
+	}
+	return outcome
+}
+
 func isForeign(id token.ID) bool { return id.Flags&token.FlagForeign != 0 }
 
 // Close brings the outcome of what waits for the token. The record is what the

@@ -126,8 +126,9 @@ type flowRun struct {
 	tokens *resume.Tokens
 	jobs   *resume.Jobs
 	played simulated.Services
-	// started is the job that was started last.
+	// started is the job that was started last, and polled its poll.
 	started jobs.Started
+	polled  resume.Poll
 	meter   *meter
 	now     time.Time
 	wakes   []engine.Wake
@@ -188,11 +189,12 @@ func (p playedServices) Describe(_ context.Context, kind jobs.Kind, params []byt
 	return p.played.Describe(kind, params, p.now)
 }
 
-// polls counts polls.
+// polls counts polls, and keeps the last one.
 type polls struct{ *flowRun }
 
 // Send implements [resume.Polls].
-func (p polls) Send(context.Context, resume.Poll) error {
+func (p polls) Send(_ context.Context, poll resume.Poll) error {
+	p.polled = poll
 	p.meter.sent()
 	return nil
 }
@@ -395,4 +397,12 @@ func TestAWaitOnAJobByEventIsSixWritesAndThreeReads(t *testing.T) {
 	r.want("event, close; the wake", r.meter.take(), capacity{write: 2, messages: 1})
 	r.want("leave", r.turn(), capacity{read: 2, write: 1, index: 1})
 	r.wantSucceeded()
+	// The poll under way is no part of the six and three: it looks once, and tells
+	// again of what it may have been alone to tell of.
+	r.meter.take()
+	if err := r.jobs.Reconcile(t.Context(), r.polled); err != nil {
+		t.Fatal(err)
+	}
+	r.want("the poll after the end", r.meter.take(), capacity{read: 1, messages: 1})
+	r.want("its wake", r.turn(), capacity{read: 1})
 }

@@ -104,6 +104,23 @@ func TestAnEventBeforeItsWaiterIsOneWriteToo(t *testing.T) {
 	want("one who is to be kept less long", err, capacity{write: 2})
 }
 
+// What has expired is swept some time later, and until then it is not what an
+// event is kept by.
+func TestAnEventAfterTheExpiryIsKeptAsOneOfItsOwn(t *testing.T) {
+	t.Parallel()
+	store, want := metered(t)
+	_, err := store.Bind(t.Context(), batchJob, waiterOf(1), epoch.Add(-2*time.Second))
+	want("the waiter", err, oneWrite)
+	_, err = store.Note(t.Context(), batchJob, sampleEnd, epoch.Add(24*time.Hour))
+	want("the event", err, capacity{write: 2})
+	met, err := store.Note(t.Context(), batchJob, sampleEnd, epoch.Add(48*time.Hour))
+	want("the event again", err, oneWrite)
+	expires := meetings{store}.Expires(t, batchJob)
+	if expires.Before(epoch.Add(24*time.Hour)) || expires.After(epoch.Add(25*time.Hour)) || met.End == nil {
+		t.Errorf("known is %+v, until %s", met, expires)
+	}
+}
+
 func TestAForeignWaitIsThreeWritesAndTwoOfTheIndex(t *testing.T) {
 	t.Parallel()
 	store, want := metered(t)

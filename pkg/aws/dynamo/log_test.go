@@ -137,7 +137,7 @@ func TestAFlowIsReadByAnotherProcess(t *testing.T) {
 func TestATableThatIsNotThereIsAnErrorThatNamesWhatWasDone(t *testing.T) {
 	t.Parallel()
 	client := newClient(t, func(o *dynamodb.Options) { o.RetryMaxAttempts = 1 })
-	log, waits := dynamo.NewLog(client, "no-such-log", atEpoch), dynamo.NewWaits(client, "no-such-waits")
+	log, waits := dynamo.NewLog(client, "no-such-log", atEpoch), dynamo.NewWaits(client, "no-such-waits", atEpoch)
 	item := itemOf("flow/one", 0, machine.StatusStarting, 0)
 	_, latest := log.Latest(t.Context(), item.Execution)
 	_, items := log.Items(t.Context(), item.Execution, 0, 1)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/resume"
 )
@@ -39,15 +41,36 @@ func (w *Waits) Bind(ctx context.Context, key jobs.Key, waiter resume.Waiter, ex
 	}
 }
 
-// Note implements [resume.Rendezvous].
+// Note implements [resume.Rendezvous]. It is a second write where what is kept of
+// the job has expired, and was not swept yet.
 func (w *Waits) Note(ctx context.Context, key jobs.Key, end jobs.Sighting, expires time.Time) (resume.Meeting, error) {
-	after, _, err := w.update(ctx, jobKey(key), update{
-		op:         "note the end of job " + key.Name,
-		expression: "SET e = :end, s = :at, expires = if_not_exists(expires, :expires)",
-		condition:  "attribute_not_exists(s) OR s <= :at",
-		values:     item{":end": binaryOf(resume.EncodeEnd(end)), ":at": nanosecondOf(end.At), ":expires": expiryOf(expires)},
-	})
-	return meetingOf(after, err)
+	now := w.now()
+	change := update{op: "note the end of job " + key.Name, values: item{
+		":end": binaryOf(resume.EncodeEnd(end)), ":at": nanosecondOf(end.At), ":expires": expiryOf(expires), ":now": secondOf(now),
+	}}
+	kept, expired := change, change
+	kept.expression = "SET e = :end, s = :at, expires = if_not_exists(expires, :expires)"
+	kept.condition = "(attribute_not_exists(s) OR s <= :at) AND (attribute_not_exists(expires) OR expires >= :now)"
+	expired.expression, expired.condition = "SET e = :end, s = :at, expires = :expires", "expires < :now"
+	for { // again only if somebody changed the expiry between the two
+		after, ok, err := w.update(ctx, jobKey(key), kept)
+		if err != nil || ok || !isBefore(after["expires"], now) {
+			return meetingOf(after, err)
+		}
+		if after, ok, err = w.update(ctx, jobKey(key), expired); err != nil || ok {
+			return meetingOf(after, err)
+		}
+	}
+}
+
+// isBefore: the expiry is before now.
+func isBefore(expiry types.AttributeValue, now time.Time) bool {
+	number, ok := expiry.(*types.AttributeValueMemberN)
+	if !ok {
+		return false
+	}
+	second, err := strconv.ParseInt(number.Value, 10, 64)
+	return err == nil && second < now.Unix()
 }
 
 // Release implements [resume.Rendezvous].

@@ -67,7 +67,7 @@ func newTables(t *testing.T, now func() time.Time, options ...func(*dynamodb.Opt
 			Projection: &types.Projection{ProjectionType: types.ProjectionTypeKeysOnly},
 		}},
 	})
-	return tables{dynamo.NewLog(client, log, now), dynamo.NewWaits(client, waits), client, log, waits}
+	return tables{dynamo.NewLog(client, log, now), dynamo.NewWaits(client, waits, now), client, log, waits}
 }
 
 func create(t *testing.T, client *dynamodb.Client, table *dynamodb.CreateTableInput) {

@@ -20,10 +20,13 @@ import (
 type Waits struct {
 	client *dynamodb.Client
 	table  string
+	now    func() time.Time
 }
 
-// NewWaits is the table of that name.
-func NewWaits(client *dynamodb.Client, table string) *Waits { return &Waits{client, table} }
+// NewWaits is the table of that name. The clock tells what has expired.
+func NewWaits(client *dynamodb.Client, table string, now func() time.Time) *Waits {
+	return &Waits{client, table, now}
+}
 
 // Attributes of table Waits.
 const (

@@ -50,27 +50,31 @@ type Recipients struct {
 	Durable       Durable
 }
 
-// ErrorInvalidOutput is what a state machine's task fails with whose output
-// Step Functions does not take for JSON.
+// ErrorInvalidOutput is what a wait fails with whose recipient does not take the
+// output: it is no JSON to Step Functions, or too long.
 const ErrorInvalidOutput = "FnF.InvalidOutput"
 
 // gone are the errors of a recipient that waits no more: its wait ended or was
 // answered, or there never was one.
 var gone = map[resume.Recipient][]string{
-	resume.RecipientStepFunctions: {"TaskTimedOut", "TaskDoesNotExist", "InvalidToken"},
+	resume.RecipientStepFunctions: {"TaskTimedOut", "TaskDoesNotExist", "InvalidToken", "ValidationException"},
 	resume.RecipientDurable:       {"CallbackTimeoutException", "ResourceNotFoundException", "InvalidParameterValueException"},
+}
+
+// refusals are the errors of a recipient that does not take an output. Some of
+// them may be about the token instead: who is refused a failure, too, is gone.
+var refusals = map[resume.Recipient][]string{
+	resume.RecipientStepFunctions: {"InvalidOutput", "ValidationException"},
+	resume.RecipientDurable:       {"InvalidParameterValueException"},
 }
 
 // Deliver implements [resume.Recipients]. Its errors never hold the token.
 func (r *Recipients) Deliver(ctx context.Context, recipient resume.Recipient, theirs string, outcome token.Outcome) (resume.Delivery, error) {
-	var err error
-	switch recipient {
-	case resume.RecipientStepFunctions:
-		err = r.answerTask(ctx, theirs, outcome)
-	case resume.RecipientDurable:
-		err = r.answerCallback(ctx, theirs, outcome)
-	default:
-		return "", unknown(recipient)
+	err := r.answer(ctx, recipient, theirs, outcome)
+	if refused, ok := errors.AsType[smithy.APIError](err); ok && !outcome.Failed() && slices.Contains(refusals[recipient], refused.ErrorCode()) {
+		// It would be refused for ever, and nobody else ends that wait.
+		cause := hide(theirs, refused.ErrorMessage())
+		err = r.answer(ctx, recipient, theirs, token.Failure(ErrorInvalidOutput, cause))
 	}
 	switch {
 	case err == nil:
@@ -110,16 +114,22 @@ func isGone(recipient resume.Recipient, err error) bool {
 	return answered && slices.Contains(gone[recipient], refused.ErrorCode())
 }
 
+func (r *Recipients) answer(ctx context.Context, recipient resume.Recipient, theirs string, outcome token.Outcome) error {
+	switch recipient {
+	case resume.RecipientStepFunctions:
+		return r.answerTask(ctx, theirs, outcome)
+	case resume.RecipientDurable:
+		return r.answerCallback(ctx, theirs, outcome)
+	}
+	return unknown(recipient)
+}
+
 func (r *Recipients) answerTask(ctx context.Context, theirs string, outcome token.Outcome) error {
 	if outcome.Failed() {
 		return r.failTask(ctx, theirs, outcome)
 	}
 	output := outcome.Output.JSON()
 	_, err := r.StepFunctions.SendTaskSuccess(ctx, &sfn.SendTaskSuccessInput{TaskToken: &theirs, Output: &output})
-	if refused, ok := errors.AsType[smithy.APIError](err); ok && refused.ErrorCode() == "InvalidOutput" {
-		// It would be refused for ever, and nobody else ends that wait.
-		return r.failTask(ctx, theirs, token.Failure(ErrorInvalidOutput, refused.ErrorMessage()))
-	}
 	return err
 }
 
@@ -146,6 +156,8 @@ func (r *Recipients) answerCallback(ctx context.Context, theirs string, outcome 
 
 // without is the error's text, with nothing of the token in it: a service may
 // quote what it was asked, and the SDK the URL.
-func without(theirs string, err error) string {
-	return strings.NewReplacer(theirs, "...", url.PathEscape(theirs), "...", url.QueryEscape(theirs), "...").Replace(err.Error())
+func without(theirs string, err error) string { return hide(theirs, err.Error()) }
+
+func hide(theirs, text string) string {
+	return strings.NewReplacer(theirs, "...", url.PathEscape(theirs), "...", url.QueryEscape(theirs), "...").Replace(text)
 }

@@ -157,8 +157,7 @@ func TestWhatRecipientsAnswer(t *testing.T) {
 		},
 		resume.RecipientDurable: {
 			"CallbackTimeoutException": resume.DeliveryGone, "ResourceNotFoundException": resume.DeliveryGone,
-			"InvalidParameterValueException": resume.DeliveryGone,
-			"TooManyRequestsException":       again, "ServiceException": again, "AccessDeniedException": again,
+			"TooManyRequestsException": again, "ServiceException": again, "AccessDeniedException": again,
 			"TaskTimedOut": again, // not a word of Lambda
 		},
 	} {
@@ -193,17 +192,57 @@ func checkError(t *testing.T, err error, errorType string) {
 	}
 }
 
-// An output that is refused fails the task: nobody else would end its wait.
+// An output that is refused fails the wait: nobody else would end it. Where that
+// is refused, too, it was the token.
 func TestAnOutputThatIsRefused(t *testing.T) {
 	t.Parallel()
-	r, asked := at(t, "InvalidOutput", "")
-	delivery, err := r.Deliver(t.Context(), resume.RecipientStepFunctions, theirs, token.Success(expr.Object()))
-	if err != nil || delivery != resume.DeliverySent {
-		t.Errorf("delivery %q, error %v", delivery, err)
+	const again, refusedParam = resume.Delivery(""), "InvalidParameterValueException"
+	for name, tt := range map[string]struct {
+		recipient resume.Recipient
+		answers   [2]string
+		want      resume.Delivery
+	}{
+		"no JSON to a task":             {resume.RecipientStepFunctions, [2]string{"InvalidOutput", ""}, resume.DeliverySent},
+		"too long for a task":           {resume.RecipientStepFunctions, [2]string{"ValidationException", ""}, resume.DeliverySent},
+		"to no task":                    {resume.RecipientStepFunctions, [2]string{"ValidationException", "ValidationException"}, resume.DeliveryGone},
+		"to a task that is over":        {resume.RecipientStepFunctions, [2]string{"InvalidOutput", "TaskTimedOut"}, resume.DeliveryGone},
+		"to a task, then throttled":     {resume.RecipientStepFunctions, [2]string{"InvalidOutput", "ThrottlingException"}, again},
+		"too long for a callback":       {resume.RecipientDurable, [2]string{refusedParam, ""}, resume.DeliverySent},
+		"to no callback":                {resume.RecipientDurable, [2]string{refusedParam, refusedParam}, resume.DeliveryGone},
+		"to a callback that is over":    {resume.RecipientDurable, [2]string{refusedParam, "CallbackTimeoutException"}, resume.DeliveryGone},
+		"to a callback, then throttled": {resume.RecipientDurable, [2]string{refusedParam, "TooManyRequestsException"}, again},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, asked := at(t, tt.answers[:]...)
+			delivery, err := r.Deliver(t.Context(), tt.recipient, theirs, token.Success(expr.Object()))
+			if delivery != tt.want || (err != nil) != (tt.want == again) {
+				t.Errorf("delivery %q, error %v; want %q", delivery, err, tt.want)
+			}
+			if len(asked) != 2 {
+				t.Fatalf("asked %d times", len(asked))
+			}
+			<-asked
+			if second := <-asked; !strings.Contains(second.body, `"FnF.InvalidOutput"`) || strings.Contains(second.body, "what is "+theirs) {
+				t.Errorf("then asked %+v", second)
+			}
+		})
 	}
-	<-asked
-	if second := <-asked; !strings.Contains(second.body, `"error":"FnF.InvalidOutput"`) {
-		t.Errorf("then asked %+v", second)
+}
+
+// A failure fits, so it is the token that is refused.
+func TestATokenThatIsRefused(t *testing.T) {
+	t.Parallel()
+	for recipient, errorType := range map[resume.Recipient]string{
+		resume.RecipientStepFunctions: "ValidationException", resume.RecipientDurable: "InvalidParameterValueException",
+	} {
+		r, _ := at(t, errorType, errorType)
+		if delivery, err := r.Deliver(t.Context(), recipient, theirs, token.Failure("E", "c")); err != nil || delivery != resume.DeliveryGone {
+			t.Errorf("%s: a failure: delivery %q, error %v", recipient, delivery, err)
+		}
+		if delivery, err := r.Beat(t.Context(), recipient, theirs); err != nil || delivery != resume.DeliveryGone {
+			t.Errorf("%s: a heartbeat: delivery %q, error %v", recipient, delivery, err)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -113,7 +114,7 @@ func (b *bench) checkAnswer(t *testing.T, name, function, file string) {
 // on the emulator answered.
 func (b *bench) checkOutcome(t *testing.T, handle, want string) {
 	t.Helper()
-	waits := dynamo.NewWaits(dynamodb.NewFromConfig(b.aws), b.variables["TaskRunnerFunction"]["WAITLESS_WAITS_TABLE"])
+	waits := dynamo.NewWaits(dynamodb.NewFromConfig(b.aws), b.variables["TaskRunnerFunction"]["WAITLESS_WAITS_TABLE"], time.Now)
 	record, err := waits.Record(t.Context(), handle)
 	if err != nil {
 		t.Fatal(err)

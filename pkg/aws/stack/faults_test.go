@@ -92,7 +92,7 @@ func withFaults(t *testing.T) *faultyStack {
 	tables := dynamodb.NewFromConfig(config)
 	store := dynamo.NewLog(tables, s.resources["LogTable"], time.Now)
 	e := engine.New(engine.Config{
-		Log: store, Flows: store, Outcomes: dynamo.NewWaits(tables, s.resources["WaitsTable"]), Wakes: sender, Keys: keys, Now: time.Now,
+		Log: store, Flows: store, Outcomes: dynamo.NewWaits(tables, s.resources["WaitsTable"], time.Now), Wakes: sender, Keys: keys, Now: time.Now,
 	})
 	return &faultyStack{s, e, keys, heard}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
@@ -104,7 +105,7 @@ func (s stack) tokens(t *testing.T) []string {
 	t.Helper()
 	keys := s.keys(t)
 	client := dynamodb.NewFromConfig(emulator.Config(t))
-	waits := dynamo.NewWaits(client, s.resources["WaitsTable"])
+	waits := dynamo.NewWaits(client, s.resources["WaitsTable"], time.Now)
 	var tokens []string
 	for _, handle := range s.handles(t, client) {
 		if text, ok := keys.SignAgain(handle); ok {

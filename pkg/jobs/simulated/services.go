@@ -115,15 +115,19 @@ func (s *Services) Describe(kind jobs.Kind, params []byte, now time.Time) ([]byt
 	return json.Marshal(service.described(j, j.stateAt(now)))
 }
 
-// Observe takes an event: the job that it tells of has ended.
+// Observe takes an event: the job that it tells of has ended, unless it tells of an older run.
 func (s *Services) Observe(text []byte, now time.Time) {
-	key, _, err := jobs.ReadEvent(text)
+	key, told, err := jobs.ReadEvent(text)
 	if err != nil {
 		return
 	}
 	var e event
 	j := s.byKey[key.Kind+" "+key.Name]
 	if j == nil || j.end != nil || json.Unmarshal(text, &e) != nil {
+		return
+	}
+	kind, _ := jobs.Find(key.Kind)
+	if ended := (jobs.Sighting{Status: jobs.StatusSuccess, At: told.At}); kind.Judge(jobs.Run{Since: j.began}, ended) != jobs.Ended {
 		return
 	}
 	j.end = &end{e, now}

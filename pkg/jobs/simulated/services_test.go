@@ -38,9 +38,12 @@ var played = map[string]struct{ params, success, failure string }{
 	},
 }
 
+// toldAt is the instant of the events, a minute after the starts.
+const toldAt = "2026-01-01T00:01:00Z"
+
 func eventOf(source, detailType, resource, detail string) string {
 	return `{"version":"0","id":"1","source":"aws.` + source + `","detail-type":"` + detailType + `","account":"123456789012","region":"us-east-1",` +
-		`"time":"2026-01-01T00:01:00Z","resources":["` + resource + `"],"detail":` + detail + `}`
+		`"time":"` + toldAt + `","resources":["` + resource + `"],"detail":` + detail + `}`
 }
 
 // startPlayed starts a job of that kind at the instant start.
@@ -122,6 +125,29 @@ func TestPlayedJobEndsAsItsEventSays(t *testing.T) {
 			}
 			if want == jobs.StatusFailed && !strings.Contains(seen.Cause, "no room") {
 				t.Errorf("%s: the cause is %q", kind, seen.Cause)
+			}
+		}
+	}
+}
+
+// An event of an older run ends nothing, whenever it comes.
+func TestPlayedJobAndAnEventOfAnOlderRun(t *testing.T) {
+	t.Parallel()
+	for kind, p := range played {
+		var s Services
+		row, started := startPlayed(t, &s, kind, p.params)
+		for _, tt := range []struct {
+			apart time.Duration
+			want  jobs.Status
+		}{{-time.Hour, jobs.StatusRunning}, {-3 * time.Second, jobs.StatusRunning}, {-time.Second, jobs.StatusSuccess}} {
+			if row.Scope == jobs.ScopeRun { // whose key is of no older run
+				tt.want = jobs.StatusSuccess
+			}
+			at := start.Add(tt.apart).UTC().Format(time.RFC3339)
+			event := strings.NewReplacer("KEY", started.Key.Name, `"ID"`, `"`+started.ID+`"`, toldAt, at).Replace(p.success)
+			s.Observe([]byte(event), start.Add(time.Second))
+			if _, seen := describePlayed(t, &s, row, started.ID, start.Add(time.Second)); seen.Status != tt.want {
+				t.Errorf("%s: after an event of %s later the job is %s, want %s", kind, tt.apart, seen.Status, tt.want)
 			}
 		}
 	}

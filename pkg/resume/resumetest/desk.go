@@ -436,16 +436,22 @@ type cloud struct {
 	starts int
 	// nextID, unless empty, is the id of the next job.
 	nextID string
+	// answered is how much later than it began a task's run began by the answer to
+	// its start; unnamed where the answer does not say.
+	answered time.Duration
 	// onStart, unless nil, is called once a job runs and before its starter hears
 	// of it.
 	onStart func(id string)
 }
+
+const unnamed = -100 * day
 
 // job is the latest run of a job.
 type job struct {
 	began, ended time.Time
 	reason       string // of the end, or of the failure
 	failed       bool
+	output       string // of an execution, too large for events where empty
 }
 
 const (
@@ -455,6 +461,7 @@ const (
 	transcr = `{"Media":{"MediaFileUri":"s3://bucket/key"}}`
 
 	machineARN = "arn:aws:states:eu-central-1:123456789012:stateMachine:M"
+	machineJob = `{"StateMachineArn":"` + machineARN + `"}`
 )
 
 // Start implements [resume.Services].
@@ -492,6 +499,10 @@ func (c *cloud) Start(_ context.Context, kind jobs.Kind, params []byte) (answer 
 	began := c.jobs[id].began.Format(time.RFC3339)
 	switch kind.Name {
 	case "dms-task":
+		if c.answered == unnamed {
+			return fmt.Appendf(nil, `{"ReplicationTask":{"ReplicationTaskArn":%q}}`, id), nil
+		}
+		began = c.jobs[id].began.Add(c.answered).Format(time.RFC3339)
 		return fmt.Appendf(nil, `{"ReplicationTask":{"ReplicationTaskArn":%q,"ReplicationTaskStartDate":%q}}`, id, began), nil
 	case "transcribe-job":
 		return fmt.Appendf(nil, `{"TranscriptionJob":{"TranscriptionJobName":%q,"CreationTime":%q}}`, id, began), nil
@@ -579,17 +590,21 @@ func (c *cloud) describeExecution(id string) ([]byte, error) {
 	if j == nil {
 		return nil, &resume.ServiceError{Name: "sfn.ExecutionDoesNotExist", Message: "no such execution"}
 	}
-	return fmt.Appendf(nil, `{"ExecutionArn":%q,"StateMachineArn":%q,"Name":"n","Status":%q,"StopDate":%q,"Output":"{\"large\":true}"}`,
-		id, machineARN, j.status("RUNNING", "SUCCEEDED", "FAILED"), j.ended.Format(time.RFC3339)), nil
+	return fmt.Appendf(nil, `{"ExecutionArn":%q,"StateMachineArn":%q,"Name":"n","Status":%q,"StartDate":%q,"StopDate":%q,"Output":%q}`,
+		id, machineARN, j.status("RUNNING", "SUCCEEDED", "FAILED"), j.began.Format(time.RFC3339), j.ended.Format(time.RFC3339),
+		cmp.Or(j.output, `{"large":true}`)), nil
 }
 
-// sfnEvent is the event of an execution whose output is too large for events.
+// sfnEvent is the event of an execution.
 func (c *cloud) sfnEvent(id string) string {
-	j := c.jobs[id]
+	j, output := c.jobs[id], "null"
+	if j.output != "" {
+		output = fmt.Sprintf("%q", j.output)
+	}
 	return fmt.Sprintf(`{"version":"0","id":"e","source":"aws.states","detail-type":"Step Functions Execution Status Change","account":%q,
-		"region":%q,"time":%q,"resources":[%q],"detail":{"executionArn":%q,"stateMachineArn":%q,"name":"n","status":%q,"output":null,
-		"outputDetails":{"included":false}}}`,
-		account, region, c.clock().Format("2006-01-02T15:04:05Z"), id, id, machineARN, j.status("RUNNING", "SUCCEEDED", "FAILED"))
+		"region":%q,"time":%q,"resources":[%q],"detail":{"executionArn":%q,"stateMachineArn":%q,"name":"n","status":%q,"cause":%q,"output":%s,
+		"outputDetails":{"included":%t}}}`,
+		account, region, c.clock().Format("2006-01-02T15:04:05Z"), id, id, machineARN, j.status("RUNNING", "SUCCEEDED", "FAILED"), j.reason, output, j.output != "")
 }
 
 // batchEvent is the event of how the job is now, and dmsEvent that of a task.

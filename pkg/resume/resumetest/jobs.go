@@ -50,7 +50,7 @@ var orderings = map[string]func(*desk){
 	"polls become rare and end with the wait":                      pollPauses,
 	"a job that its service forgot":                                forgottenJob,
 	"the binding fails: a poll finds the end":                      bindFails,
-	"the poll cannot be sent: the start fails and is repeated":     pollFails,
+	"the poll cannot be sent: the event ends the wait":             pollFails,
 	"a start that died and is not repeated":                        diedStart,
 	"a start repeated: the service knows the name":                 repeatedByName,
 	"a start repeated: the task runs, and began just now":          repeatedBusy,
@@ -65,6 +65,15 @@ var orderings = map[string]func(*desk){
 	"crash after each effect: a poll finds the end":                crashPoll,
 	"a callback closes the token, and nothing is started":          callback,
 	"a wake that is lost is sent again with the event":             lostWake,
+	"a wake that is lost is made good by a poll":                   lostWakeReleased,
+	"a wake that is lost is made good where the job is forgotten":  lostWakeForgotten,
+	"two executions on one task in the same moment":                twoAtTheSameMoment,
+	"who is refused a run is not told of its end":                  claimedRun,
+	"an output that is too large fails who waits":                  largeOutput,
+	"the description is denied: the event comes no more":           deniedEvent,
+	"neither poll nor binding can be made: the start fails":        pollAndBindFail,
+	"a start repeated: the user named the job":                     repeatedNamedByUser,
+	"a job of that name that began long ago is not taken over":     longNamedByUser,
 	"what a service says holds no token of ours in causes, errors": maskedTexts,
 }
 
@@ -104,6 +113,9 @@ func Jobs(t *testing.T, open func(t *testing.T) JobsStore) {
 		"a recipient that waits no more":                           recipientGone,
 		"a heartbeat is handed on to who waits":                    heartbeatHandedOn,
 		"a heartbeat tells of a recipient that waits no more":      heartbeatGone,
+		"who waited for a task, and is long over, waits no more":   expiredWaiter,
+		"a large end is kept as a hint":                            parkedSize,
+		"nobody waits: a key that ends like the task's name":       keyLikeResource,
 		"a wake of no foreign wait is dropped":                     wakeOfNothing,
 		"keys were replaced while somebody else's engine waited":   replacedKeys,
 	} {
@@ -132,6 +144,25 @@ func unknownJob(d *desk) {
 	d.observe(d.oldRun())
 	if want := []string{"note", "note"}; !slices.Equal(d.trace, want) {
 		d.Errorf("effects %q, want %q: nobody asks how it is", d.trace, want)
+	}
+}
+
+// parkedSize: whatever ends in an account is noted, whoever waits.
+func parkedSize(d *desk) {
+	for i, sizes := range [][2]int{{1 << 10, 0}, {0, 1 << 10}, {200_000, 0}, {0, 30_000}, {500, 0}, {0, 500}} {
+		id := fmt.Sprint(strings.Replace(machineARN, ":stateMachine:", ":execution:", 1), ":nobody-", i)
+		d.cloud.jobs[id] = &job{began: d.now, output: `"` + strings.Repeat("x", sizes[0]) + `"`, reason: strings.Repeat("y", sizes[1])}
+		d.cloud.end(id, d.cloud.jobs[id].reason, sizes[1] > 0)
+		d.observe(d.cloud.sfnEvent(id))
+		key := jobs.Key{Kind: "sfn-execution", Account: account, Region: region, Name: id}
+		met, err := d.raw.Bind(d.Context(), key, resume.Waiter{Handle: d.party(i).handle}, d.now.Add(day))
+		if err != nil || met.End == nil {
+			d.Fatalf("known is %+v, error %v", met, err)
+		}
+		large := sizes[0]+sizes[1] > 500
+		if size := len(resume.EncodeEnd(*met.End)); size > 1200 || large != (met.End.Status == jobs.StatusRunning) {
+			d.Errorf("%d: %d bytes are kept, status %s", sizes, size, met.End.Status)
+		}
 	}
 }
 
@@ -220,13 +251,29 @@ func nobodyWaitsAgain(d *desk) {
 	}
 }
 
+// keyLikeResource: the user's own key is no part of what names a task.
+func keyLikeResource(d *desk) {
+	d.cloud.jobs[dmsTask] = &job{began: d.now.Add(-100 * day)}
+	key := dmsTask[len(dmsTask)-1:]
+	if _, err := d.jobs.StartJob(d.Context(), []byte(`{"kind":"dms-task","params":`+dmsJob+`,"idempotencyKey":"`+key+`"}`)); err == nil {
+		d.Error("the task has been running for long, and counts as started")
+	}
+	d.cloud.jobs["talk-1"] = &job{began: d.now}
+	named := `{"TranscriptionJobName":"talk-1","Media":{}}`
+	for _, key := range []string{"1", "talk-1 "} {
+		if _, err := d.jobs.StartJob(d.Context(), []byte(`{"kind":"transcribe-job","params":`+named+`,"idempotencyKey":"`+key+`"}`)); err == nil {
+			d.Errorf("key %q: the job has a name of the user's own, and counts as started", key)
+		}
+	}
+}
+
 func badTokens(d *desk) {
 	valid := d.party(1).text
 	expired := token.ID{Execution: [12]byte{1}, Expires: epoch.Truncate(time.Second)}
 	foreign := token.ID{Execution: [12]byte{1}, Flags: token.FlagForeign, Expires: epoch.Add(day).Truncate(time.Second)}
-	for _, text := range []string{"x", valid[:len(valid)-1], d.keys.Sign(expired), d.keys.Sign(foreign)} {
+	for _, text := range []string{"forged", valid[:len(valid)-1], d.keys.Sign(expired), d.keys.Sign(foreign)} {
 		request := fmt.Appendf(nil, `{"kind":"batch-job","params":%s,"token":%q}`, batch, text)
-		if _, err := d.jobs.StartJob(d.Context(), request); !errors.Is(err, token.ErrInvalid) || strings.Contains(err.Error(), text+" ") {
+		if _, err := d.jobs.StartJob(d.Context(), request); !errors.Is(err, token.ErrInvalid) || strings.Contains(err.Error(), text) {
 			d.Errorf("%q: error %v", text, err)
 		}
 	}

@@ -3,7 +3,6 @@ package resumetest
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -171,10 +170,8 @@ func eventWithoutReason(d *desk) {
 
 func eventWithoutOutput(d *desk) {
 	p := d.party(1)
-	p.start("sfn-execution", `{"StateMachineArn":"`+machineARN+`"}`)
-	id := slices.Collect(maps.Keys(d.cloud.jobs))[0]
-	d.cloud.end(id, "", false)
-	d.observe(d.cloud.sfnEvent(id))
+	p.start("sfn-execution", machineJob)
+	p.observed(p.answer.ID)
 	p.ended(token.ClosedByEvent, `"output":{"large":true}`)
 }
 
@@ -247,11 +244,158 @@ func twoOnOneTaskAtOnce(d *desk) {
 	one.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
 }
 
+// twoAtTheSameMoment: the second one is refused while nobody knows yet whose run
+// it is, and takes it for its own.
+func twoAtTheSameMoment(d *desk) {
+	for number, answered := range []time.Duration{0, -3 * time.Second, -2 * time.Hour, unnamed} {
+		one, two := d.party(2*number), d.party(2*number+1)
+		d.cloud.answered = answered
+		d.cloud.onStart = func(string) {
+			d.cloud.onStart = nil
+			two.start("dms-task", dmsJob)
+		}
+		one.start("dms-task", dmsJob)
+		two.ended(token.ClosedByReconcile, "Job.Superseded: "+dmsTask)
+		d.endTask("NORMAL")
+		one.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
+	}
+}
+
+func claimedRun(d *desk) {
+	one, two := d.party(1), d.party(2)
+	one.start("dms-task", dmsJob)
+	d.pass(time.Second)
+	if err := two.tryStart("dms-task", dmsJob, 0); err == nil {
+		d.Fatal("want it refused")
+	}
+	d.endTask("NORMAL")
+	one.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
+	if len(d.sent[two.theirs]) > 0 || slices.ContainsFunc(d.wakes, func(w wake) bool { return w.handle == two.handle }) {
+		d.Errorf("it was refused, and was told of the other one's end: %v", d.sent[two.theirs])
+	}
+	if waits, err := d.raw.List(d.Context(), "", 10); err != nil || len(waits) > 0 {
+		d.Errorf("open are %+v, error %v", waits, err)
+	}
+}
+
+// largeOutput: a job may bring more than is taken by whoever waits for it.
+func largeOutput(d *desk) {
+	limit := resume.DefaultLimit
+	if d.foreign {
+		limit = resume.ForeignLimit
+	}
+	small := d.party(1)
+	small.endsWith(`"x"`, (*party).observed)
+	record, err := d.raw.Record(d.Context(), small.handle)
+	if err != nil {
+		d.Fatal(err)
+	}
+	most := limit - record.Outcome.Output.Size() + 1
+	for number, tell := range []func(p *party, id string){(*party).observed, (*party).polled} {
+		p := d.party(2 + 2*number)
+		p.endsWith(`"`+strings.Repeat("x", most)+`"`, tell)
+		p.ended(map[int]token.Closer{0: token.ClosedByEvent, 1: token.ClosedByReconcile}[number], `"status":"SUCCEEDED"`)
+		p = d.party(3 + 2*number)
+		p.endsWith(`"`+strings.Repeat("x", most+1)+`"`, tell)
+		p.ended(map[int]token.Closer{0: token.ClosedByEvent, 1: token.ClosedByReconcile}[number],
+			fmt.Sprintf("FnF.DataLimitExceeded: the output has %d bytes and the limit is %d", limit+1, limit))
+	}
+	p := d.party(10)
+	d.cloud.onStart = func(id string) {
+		d.cloud.jobs[id].output = `"` + strings.Repeat("x", most+1) + `"`
+		p.observed(id)
+	}
+	p.start("sfn-execution", machineJob)
+	p.ended(token.ClosedByEvent, "FnF.DataLimitExceeded")
+}
+
+// endsWith starts an execution that ends with that output, as those who wait
+// for it are told.
+func (p *party) endsWith(output string, tell func(p *party, id string)) {
+	p.Helper()
+	p.start("sfn-execution", machineJob)
+	p.cloud.jobs[p.answer.ID].output = output
+	tell(p, p.answer.ID)
+}
+
+// observed ends an execution, and its event comes.
+func (p *party) observed(id string) {
+	p.Helper()
+	p.cloud.end(id, "", false)
+	p.observe(p.cloud.sfnEvent(id))
+}
+
+// polled ends an execution, and its poll comes.
+func (p *party) polled(id string) {
+	p.Helper()
+	p.cloud.end(id, "", false)
+	p.pass(time.Minute)
+}
+
+// expiredWaiter: of an execution that is long over no record is left.
+func expiredWaiter(d *desk) {
+	over := token.ID{Execution: [12]byte{9}, Number: 1, Expires: d.now.Add(time.Hour).Truncate(time.Second)}
+	waiter := resume.Waiter{Handle: d.keys.Handle(over), Run: jobs.Run{Since: d.now}}
+	if _, err := d.raw.Bind(d.Context(), taskKey, waiter, over.Expires); err != nil {
+		d.Fatal(err)
+	}
+	d.pass(2 * time.Hour)
+	p := d.party(1)
+	d.dieAfter = 1 // with the start
+	p.start("dms-task", dmsJob)
+	if slices.Contains(d.trace, "record") {
+		d.Errorf("effects %q: there is nothing to read", d.trace)
+	}
+	d.wantWaiters(p)
+	d.endTask("NORMAL")
+	p.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
+}
+
+var taskKey = jobs.Key{Kind: "dms-task", Account: account, Region: region, Name: dmsTask}
+
+// repeatedNamedByUser: the name is not ours, so the instant tells, and who else
+// was bound to the job.
+func repeatedNamedByUser(d *desk) {
+	for number, named := range []struct{ kind, params, refused string }{
+		{"sfn-execution", `{"StateMachineArn":"` + machineARN + `","Name":"mine"}`, "sfn.ExecutionAlreadyExists"},
+		{"transcribe-job", `{"TranscriptionJobName":"mine","Media":{}}`, "transcribe.ConflictException"},
+	} {
+		p, other := d.party(2*number), d.party(2*number+1)
+		d.dieAfter = 1 // with the start
+		if err := process(func() error { return p.tryStart(named.kind, named.params, 0) }); !errors.Is(err, errDied) {
+			d.Fatal(err)
+		}
+		id := "mine"
+		if named.kind == "sfn-execution" {
+			id = strings.Replace(machineARN, ":stateMachine:", ":execution:", 1) + ":mine"
+		}
+		d.cloud.end(id, "", false)
+		d.pass(time.Minute)
+		refused := &resume.ServiceError{Name: named.refused, Message: "it exists"}
+		d.fails["start"] = []error{refused}
+		p.start(named.kind, named.params)
+		d.pass(time.Minute)
+		d.fails["start"] = []error{refused}
+		if err := other.tryStart(named.kind, named.params, 0); !errors.Is(err, refused) {
+			d.Errorf("%s: another one's start: error %v", named.kind, err)
+		}
+		p.ended(token.ClosedByReconcile, id)
+	}
+}
+
+// longNamedByUser: a job that began long ago is somebody else's.
+func longNamedByUser(d *desk) {
+	p := d.party(1)
+	d.cloud.jobs["mine"] = &job{began: d.now.Add(-6 * time.Minute)}
+	if err := p.tryStart("transcribe-job", `{"TranscriptionJobName":"mine","Media":{}}`, 0); err == nil || len(d.polls) > 0 {
+		d.Errorf("error %v, polls %+v", err, d.polls)
+	}
+}
+
 // wantWaiters: the party alone is bound to the task.
 func (d *desk) wantWaiters(p *party) {
 	d.Helper()
-	key := jobs.Key{Kind: "dms-task", Account: account, Region: region, Name: dmsTask}
-	met, err := d.raw.Note(d.Context(), key, jobs.Sighting{At: d.now}, d.now.Add(day))
+	met, err := d.raw.Note(d.Context(), taskKey, jobs.Sighting{At: d.now}, d.now.Add(day))
 	if err != nil || len(met.Waiters) != 1 || met.Waiters[0].Handle != p.handle {
 		d.Errorf("known is %+v, error %v; want one waiter, %s", met, err, p.handle)
 	}
@@ -323,6 +467,24 @@ func throttledEvent(d *desk) {
 	p.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
 }
 
+// deniedEvent: it would be refused the next time, too, and the polls ask again.
+func deniedEvent(d *desk) {
+	p := d.party(1)
+	p.start("dms-task", dmsJob)
+	d.cloud.end(dmsTask, "NORMAL", false)
+	denied := &resume.ServiceError{Name: "dms.AccessDeniedException", Message: "no"}
+	d.fails["describe"] = []error{denied}
+	if err := d.jobs.Observe(d.Context(), []byte(d.cloud.dmsEvent())); err != nil {
+		d.Errorf("error %v, want the event to come no more", err)
+	}
+	if len(d.warns) != 1 || !errors.Is(d.warns[0], denied) {
+		d.Errorf("warned of %v", d.warns)
+	}
+	p.waits()
+	d.pass(time.Minute)
+	p.ended(token.ClosedByReconcile, `"stop_reason":"NORMAL"`)
+}
+
 func throttledPoll(d *desk) {
 	p := d.party(1)
 	p.start("batch-job", batch)
@@ -391,14 +553,35 @@ func bindFails(d *desk) {
 	p.ended(token.ClosedByReconcile, `"status":"SUCCEEDED"`)
 }
 
+// pollFails: a step of ours has its event and its own time limit; the deadline of
+// a foreign wait is a poll.
 func pollFails(d *desk) {
 	p := d.party(1)
 	d.fails["poll"] = []error{errFault}
+	err := p.tryStart("transcribe-job", transcr, 0)
+	if d.foreign {
+		if !errors.Is(err, errFault) || slices.Contains(d.trace, "bind") {
+			d.Errorf("error %v, effects %q: want none bound, for no poll is sent", err, d.trace)
+		}
+		p.start("transcribe-job", transcr)
+	} else if err != nil || len(d.warns) != 1 || !errors.Is(d.warns[0], errFault) {
+		d.Errorf("error %v, warned of %v", err, d.warns)
+	}
+	d.cloud.end(p.answer.ID, "", false)
+	d.observe(d.cloud.transcribeEvent(p.answer.ID))
+	p.ended(token.ClosedByEvent, `"status":"COMPLETED"`)
+}
+
+// pollAndBindFail: nobody would learn of the end.
+func pollAndBindFail(d *desk) {
+	p := d.party(1)
+	d.fails["poll"], d.fails["bind"] = []error{errFault}, []error{errFault}
 	if err := p.tryStart("transcribe-job", transcr, 0); !errors.Is(err, errFault) {
 		d.Errorf("error %v", err)
 	}
-	if slices.Contains(d.trace, "bind") {
-		d.Errorf("effects %q: it was bound, and no poll is sent", d.trace)
+	d.fails["bind"], d.fails["poll"] = nil, []error{errFault}
+	if err := p.tryStart("simulated", `{"delay":20}`, 0); !errors.Is(err, errFault) {
+		d.Errorf("a job without events: error %v", err)
 	}
 	p.start("transcribe-job", transcr)
 	d.cloud.end(p.answer.ID, "", false)
@@ -526,7 +709,7 @@ func refusedStart(d *desk) {
 	p := d.party(1)
 	d.fails["start"] = []error{throttled}
 	err := p.tryStart("batch-job", batch, 0)
-	if refused, ok := errors.AsType[*resume.ServiceError](err); !ok || !refused.Again {
+	if refused, ok := errors.AsType[*resume.ServiceError](err); !ok || !refused.Again || !strings.Contains(err.Error(), "may succeed later") {
 		d.Errorf("error %v", err)
 	}
 	if len(d.trace) != 0 {
@@ -649,6 +832,42 @@ func lostWake(d *desk) {
 	}
 	d.observe(event)
 	p.ended(token.ClosedByEvent, p.answer.ID)
+}
+
+// diesBeforeWake brings the task's event, which closes the token and tells nobody.
+func (d *desk) diesBeforeWake() (event string) {
+	d.Helper()
+	d.cloud.end(dmsTask, "NORMAL", false)
+	event = d.cloud.dmsEvent()
+	d.fails["wake"] = []error{errFault}
+	if err := d.jobs.Observe(d.Context(), []byte(event)); !errors.Is(err, errFault) {
+		d.Fatalf("error %v", err)
+	}
+	return event
+}
+
+// lostWakeReleased: before the event comes again, the next one who waits for the
+// task has released who waited.
+func lostWakeReleased(d *desk) {
+	one, two := d.party(1), d.party(2)
+	one.start("dms-task", dmsJob)
+	d.pass(50 * time.Second)
+	event := d.diesBeforeWake()
+	d.pass(5 * time.Second)
+	two.start("dms-task", dmsJob)
+	d.observe(event)
+	d.pass(5 * time.Second)
+	one.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
+}
+
+func lostWakeForgotten(d *desk) {
+	p := d.party(1)
+	p.start("dms-task", dmsJob)
+	event := d.diesBeforeWake()
+	delete(d.cloud.jobs, dmsTask)
+	d.observe(event)
+	d.pass(time.Minute)
+	p.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
 }
 
 func maskedTexts(d *desk) {

@@ -43,7 +43,7 @@ func New(getenv func(string) string) (gateway.Function, error) {
 	}
 	tables := dynamodb.NewFromConfig(config)
 	foreign := &deliveries.Queue{Client: queues, URL: taskQueue}
-	s := stack{log, sender, foreign, dynamo.NewLog(tables, logTable, time.Now), dynamo.NewWaits(tables, waitsTable)}
+	s := stack{log, sender, foreign, dynamo.NewLog(tables, logTable, time.Now), dynamo.NewWaits(tables, waitsTable, time.Now)}
 	keys := &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: key, Now: time.Now}
 	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (answer events.APIGatewayV2HTTPResponse, err error) {
 		current, err := keys.Get(ctx)

@@ -51,7 +51,7 @@ func compose(getenv func(string) string, log *slog.Logger) (gateway.Function, er
 		signing: &secrets.Text[[]callbackurl.Secret]{Client: store, Secret: signing, Now: time.Now, Parse: callbackurl.ParseSecrets},
 		clients: &secrets.Text[map[string]string]{Client: store, Secret: clients, Now: time.Now, Parse: secrets.Pairs},
 		tokens: resume.Config{
-			Outcomes: watched(dynamo.NewWaits(dynamodb.NewFromConfig(config), waits)),
+			Outcomes: watched(dynamo.NewWaits(dynamodb.NewFromConfig(config), waits, time.Now)),
 			Wakes:    wakes.ForTokens(sender, foreign), Beats: foreign, Now: time.Now,
 		},
 		log: log,

@@ -75,7 +75,7 @@ func (s settings) engine(queues *sqs.Client, functions *lambda.Client, log *slog
 	store := dynamo.NewLog(tables, s.logTable, time.Now)
 	taskQueue := &tasks.Queue{Client: queues, URL: s.taskQueue}
 	return engine.Config{
-		Log: store, Flows: store, Outcomes: dynamo.NewWaits(tables, s.waitsTable), Wakes: sender, Tasks: s.tasks(functions),
+		Log: store, Flows: store, Outcomes: dynamo.NewWaits(tables, s.waitsTable, time.Now), Wakes: sender, Tasks: s.tasks(functions),
 		TaskQueue: taskQueue, Ends: s.ends(taskQueue), Now: time.Now, Limits: machine.Limits{Direct: s.longestCall()},
 		WorkerLife: 2 * s.timeLimit, CallbackBase: s.callbackURL,
 	}, nil

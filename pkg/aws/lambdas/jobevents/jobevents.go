@@ -37,7 +37,7 @@ func New(getenv func(string) string) (Handler, error) {
 		return nil, err
 	}
 	log := lambdas.Log(getenv)
-	queues, table := sqs.NewFromConfig(config), dynamo.NewWaits(dynamodb.NewFromConfig(config), waits)
+	queues, table := sqs.NewFromConfig(config), dynamo.NewWaits(dynamodb.NewFromConfig(config), waits, time.Now)
 	sender, err := wakes.New(wakes.Config{Client: queues, URL: wakeQueue, Now: time.Now, Log: log})
 	if err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ func New(getenv func(string) string) (lambdas.Call, error) {
 	if err := env.Err(); err != nil {
 		return lambdas.Call{}, err
 	}
-	queues, table := sqs.NewFromConfig(config), dynamo.NewWaits(dynamodb.NewFromConfig(config), waits)
+	queues, table := sqs.NewFromConfig(config), dynamo.NewWaits(dynamodb.NewFromConfig(config), waits, time.Now)
 	log := lambdas.Log(getenv)
 	sender, err := wakes.New(wakes.Config{Client: queues, URL: wakeQueue, Now: time.Now, Log: log})
 	if err != nil {

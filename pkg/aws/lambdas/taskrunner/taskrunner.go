@@ -52,7 +52,7 @@ func New(getenv func(string) string) (Handler, error) {
 		return nil, err
 	}
 	functions, fresh := tasks.NewClient(config)
-	table := dynamo.NewWaits(dynamodb.NewFromConfig(config), waits)
+	table := dynamo.NewWaits(dynamodb.NewFromConfig(config), waits, time.Now)
 	e := engine.New(engine.Config{
 		Outcomes: table, Wakes: sender, Now: time.Now,
 		Tasks: tasks.New(tasks.Config{Client: functions, Names: names, Now: time.Now, Longest: longestCall}),
