@@ -68,10 +68,10 @@ const mostDeliveries = 20_000
 const forgedDeliveries = 20_000
 
 // mostLive is how many messages may be alive: one for each start, stop and
-// closing from outside, a timer for each commit that was tried, and a few for
-// each failure.
+// closing from outside, a timer for each commit that was tried and refused, and a
+// few for each failure.
 func (w *world) mostLive() int {
-	return 8 + w.outside + 2*w.forged + 4*w.failed + 2*len(w.copies)
+	return 8 + w.outside + 2*w.forged + 4*w.failed + w.refused + 2*len(w.copies)
 }
 
 // check looks at what is left when nothing happens any more.

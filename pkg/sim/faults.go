@@ -156,6 +156,7 @@ func (a *actor) commit(what string, put func() error) error {
 	fault := a.draw(true)
 	switch fault {
 	case refused:
+		a.world.refused++
 		return a.struck(nothing, what+", refused", func() error { return &engine.ConflictError{Nonce: "somebody else's"} })
 	case repeated:
 		return a.struck(nothing, what+" twice", func() error {

@@ -37,6 +37,7 @@ type world struct {
 	born       time.Time
 	generation int
 	defect     defect
+	refused    int  // commits that were refused though nobody was first; each may have sent a timer
 	defectTold bool // a token was closed with the defect, by who gave up
 
 	hasJobs bool // the flow may wait for jobs, in every fourth run
