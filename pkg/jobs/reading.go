@@ -75,7 +75,7 @@ func (k Kind) eventError(at path, found, want string) error {
 	if found == "" {
 		return fmt.Errorf("jobs: %s event: %s is missing: want %s", k.Name, at, want)
 	}
-	return fmt.Errorf("jobs: %s event: %s is %q: want %s", k.Name, at, shorten(found), want)
+	return fmt.Errorf("jobs: %s event: %s is %q: want %s", k.Name, at, Shortened(found), want)
 }
 
 // finalWord is the status of an event in the words of a description; ok says
@@ -121,7 +121,7 @@ func (k Kind) ReadStart(account, region string, params, answer []byte) (Started,
 	places := k.row.answer
 	id := places.id.text(document)
 	if !k.row.idForm.MatchString(id) {
-		return Started{}, k.answerError(k.Start, fmt.Sprintf("%q as %s: want %s", shorten(id), places.id, k.row.idMeans))
+		return Started{}, k.answerError(k.Start, fmt.Sprintf("%q as %s: want %s", Shortened(id), places.id, k.row.idMeans))
 	}
 	key := k.key(account, region, k.keyName(places.key.text(document), account, region, id))
 	return Started{ID: id, Key: key, Run: runName(began(places, document))}, nil
@@ -174,7 +174,7 @@ func (k Kind) notFound(id string) error {
 	if want == "" {
 		want = "the job_id that StartJob answered"
 	}
-	return &RequestError{Name: ErrorNotFound, What: fmt.Sprintf("job_id is %q, which is no job of kind %s: want %s", shorten(id), k.Name, want)}
+	return &RequestError{Name: ErrorNotFound, What: fmt.Sprintf("job_id is %q, which is no job of kind %s: want %s", Shortened(id), k.Name, want)}
 }
 
 // ReadDescription reads the service's answer to them. A job that the service
