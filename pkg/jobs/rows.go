@@ -154,6 +154,7 @@ var rows = []Kind{
 			rights: []right{
 				{"transcribe:StartTranscriptionJob", nil},
 				{"transcribe:GetTranscriptionJob", []string{"transcribe:REGION:ACCOUNT:transcription-job/*"}},
+				{"s3:GetObject", []string{"s3:::*/*"}}, // Transcribe reads the media with the rights of who starts the job
 			},
 		},
 	},
