@@ -33,7 +33,10 @@ func TestALineOfTheLog(t *testing.T) {
 		Level, Message string
 		Wake           struct{ Time string }
 	}
-	if err := json.Unmarshal(text.Bytes(), &line); err != nil || line.Timestamp.IsZero() || line.Level != "WARN" || line.Message != "late" || line.Wake.Time != "now" {
-		t.Errorf("%s: %v", &text, err)
+	if err := json.Unmarshal(text.Bytes(), &line); err != nil {
+		t.Fatal(err)
+	}
+	if line.Timestamp.IsZero() || line.Level != "WARN" || line.Message != "late" || line.Wake.Time != "now" {
+		t.Errorf("the line is %s", &text)
 	}
 }
