@@ -196,7 +196,8 @@
 // Reason: a function that was composed without a limit, and a right that names the wrong thing, pass every test but this one. One
 // right is added for the emulator, which takes each schedule for one of the group "default"; that the wait comes in time
 // without the right, too, by the queue alone, was seen before it was added. Another is added because it does not know which state
-// machine a task token is of.
+// machine a task token is of, and it does not ask for the rights of durable functions: that both are for those of the parameters only
+// is compared as text, and enforced by nobody here.
 //
 // What the emulator lacks is played by others, and its functions are led there by a proxy in the test: DMS by moto's server, whose
 // answers are amended where the service's own client could not read them, and durable functions by AWS's own runner of them, since
@@ -247,9 +248,10 @@
 //
 // Choice: one queue with both, whose dead letters the rules use as well. A rule is off until a parameter switches it on.
 //
-// Reason: a function that a rule calls is tried three times and then the event is gone; from a queue it comes again for two weeks,
-// and can be looked at. Polls do the same as events with the same rights, at most 15 minutes apart, which is what a message can be
-// delayed by. A rule is not needed for a wait to end, only for it to end at once, and it starts work for every job of the account.
+// Reason: a function that a rule calls is tried three times and then the event is gone; from a queue it comes again 1,000 times,
+// which takes some 2.6 days, and can then be looked at among the dead letters. Polls do the same as events with the same rights, at
+// most 15 minutes apart, which is what a message can be delayed by. A rule is not needed for a wait to end, only for it to end at
+// once, and it starts work for every job of the account.
 //
 // # 23. What does a task runner of the release before do with a delivery?
 //

@@ -7,10 +7,12 @@ const lambda = new LambdaClient({});
 
 export const handler = withDurableExecution(async ({ task, reviewer }, context) => {
   const copy = await context.waitForCallback("copy", async (callbackId) => {
-    await startJob({ kind: "dms-task", params: { ReplicationTaskArn: task }, callbackId });
+    // The task's very first run is started once with start-replication.
+    const params = { ReplicationTaskArn: task, StartReplicationTaskType: "reload-target" };
+    await startJob({ kind: "dms-task", params, callbackId, timeoutSeconds: 86400 });
   });
   const approval = await context.waitForCallback("approve", async (callbackId) => {
-    const { callback_url } = await startJob({ kind: "callback", callbackId });
+    const { callback_url } = await startJob({ kind: "callback", callbackId, timeoutSeconds: 604800 });
     await ask(reviewer, { question: `${task} is copied. Is it well?`, callback_url });
   });
   return { copy: JSON.parse(copy), approval: JSON.parse(approval) };

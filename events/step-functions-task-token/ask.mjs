@@ -5,7 +5,7 @@ import { InvokeCommand, LambdaClient } from "@aws-sdk/client-lambda";
 const lambda = new LambdaClient({});
 
 export const handler = async ({ taskToken, reviewer, question }) => {
-  const { callback_url } = await startJob({ kind: "callback", taskToken });
+  const { callback_url } = await startJob({ kind: "callback", taskToken, timeoutSeconds: 604800 });
   const asked = await fetch(reviewer, {
     method: "POST",
     headers: { "Content-Type": "application/json" },

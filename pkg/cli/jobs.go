@@ -109,7 +109,9 @@ func (c Command) jobsIAMCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "iam KIND", Short: "Show the rights that a kind of jobs needs",
 		Long: "Show the policy with the least rights to start and describe jobs of a kind. Attach it to the functions of a\n" +
-			"stack by a parameter, or to whoever runs flows with --task ACTION=aws.",
+			"stack by a parameter, or to whoever runs flows with --task ACTION=aws. Narrow what it names with * to your own\n" +
+			"queues, machines, tasks and buckets. Some params take more: a transcription's OutputBucketName s3:PutObject,\n" +
+			"its DataAccessRoleArn iam:PassRole; tags of a job of Batch batch:TagResource.",
 		Example: "  waitless jobs iam batch-job", Args: arguments(1, 1),
 	}
 	flags := cmd.Flags()

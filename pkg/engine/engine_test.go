@@ -22,6 +22,16 @@ func TestDefaults(t *testing.T) {
 	e.Observer.Committed(engine.ID{}, machine.State{}, nil) // nobody minds
 }
 
+// A base that ends with a slash would give URLs with two.
+func TestTheCallbackBaseEndsWithoutASlash(t *testing.T) {
+	t.Parallel()
+	for _, base := range []string{"https://host", "https://host/"} {
+		if e := engine.New(engine.Config{CallbackBase: base}); e.CallbackBase != "https://host" {
+			t.Errorf("%s becomes %s", base, e.CallbackBase)
+		}
+	}
+}
+
 func TestPauseTakesItsTimeAndEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

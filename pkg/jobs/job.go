@@ -28,7 +28,7 @@ func ParseKey(text string) (Key, error) {
 	kind, rest, hasKind := strings.Cut(text, " ")
 	parts := strings.SplitN(rest, ":", 3)
 	if !hasKind || kind == "" || len(parts) != 3 || parts[2] == "" {
-		return Key{}, fmt.Errorf("jobs: key %q: want KIND ACCOUNT:REGION:NAME", shorten(text))
+		return Key{}, fmt.Errorf("jobs: key %q: want KIND ACCOUNT:REGION:NAME", Shortened(text))
 	}
 	return Key{Kind: kind, Account: parts[0], Region: parts[1], Name: parts[2]}, nil
 }

@@ -75,7 +75,7 @@ func (k Kind) eventError(at path, found, want string) error {
 	if found == "" {
 		return fmt.Errorf("jobs: %s event: %s is missing: want %s", k.Name, at, want)
 	}
-	return fmt.Errorf("jobs: %s event: %s is %q: want %s", k.Name, at, shorten(found), want)
+	return fmt.Errorf("jobs: %s event: %s is %q: want %s", k.Name, at, Shortened(found), want)
 }
 
 // finalWord is the status of an event in the words of a description; ok says
@@ -120,8 +120,11 @@ func (k Kind) ReadStart(account, region string, params, answer []byte) (Started,
 	}
 	places := k.row.answer
 	id := places.id.text(document)
+	if k.row.untold != nil && k.row.untold.MatchString(id) {
+		return Started{}, invalid("%s of %s started %s, %s", k.Start, k.Service, id, k.row.untoldMeans)
+	}
 	if !k.row.idForm.MatchString(id) {
-		return Started{}, k.answerError(k.Start, fmt.Sprintf("%q as %s: want %s", shorten(id), places.id, k.row.idMeans))
+		return Started{}, k.answerError(k.Start, fmt.Sprintf("%q as %s: want %s", Shortened(id), places.id, k.row.idMeans))
 	}
 	key := k.key(account, region, k.keyName(places.key.text(document), account, region, id))
 	return Started{ID: id, Key: key, Run: runName(began(places, document))}, nil
@@ -138,14 +141,22 @@ func (k Kind) startedBefore(account, region string, params []byte) (Started, err
 	id := name
 	if resource != "" {
 		id = resource
-		if k.row.resource != nil { // the ARN of an execution consists of its machine's and its name
-			id = strings.Replace(resource, ":stateMachine:", ":execution:", 1) + ":" + name
+		if k.row.resource != nil {
+			id = executionOf(resource, name)
 		}
 	}
 	if !k.row.idForm.MatchString(id) {
 		return Started{}, fmt.Errorf("jobs: %s: the params of the start name no job", k.Name)
 	}
 	return Started{ID: id, Key: k.key(account, region, k.keyName(id, account, region, id))}, nil
+}
+
+// executionOf is the ARN of an execution, which consists of its machine's,
+// without version and alias, and of its name.
+func executionOf(machine, name string) string {
+	before, rest, _ := strings.Cut(machine, ":stateMachine:")
+	machineName, _, _ := strings.Cut(rest, ":")
+	return before + ":execution:" + machineName + ":" + name
 }
 
 // keyName is what the answer says, or what the id makes of it.
@@ -174,7 +185,7 @@ func (k Kind) notFound(id string) error {
 	if want == "" {
 		want = "the job_id that StartJob answered"
 	}
-	return &RequestError{Name: ErrorNotFound, What: fmt.Sprintf("job_id is %q, which is no job of kind %s: want %s", shorten(id), k.Name, want)}
+	return &RequestError{Name: ErrorNotFound, What: fmt.Sprintf("job_id is %q, which is no job of kind %s: want %s", Shortened(id), k.Name, want)}
 }
 
 // ReadDescription reads the service's answer to them. A job that the service

@@ -20,6 +20,7 @@ const (
 	taskARN      = "arn:aws:dms:eu-central-1:111122223333:task:K2QZ7YB5JX3WVH6T4N"
 	machineARN   = "arn:aws:states:eu-central-1:111122223333:stateMachine:Orders"
 	executionARN = "arn:aws:states:eu-central-1:111122223333:execution:Orders:order-42"
+	expressARN   = "arn:aws:states:eu-central-1:111122223333:express:Orders:order-42:0d7e2c6a-4a7b-4e55-9a44-0b3f6a1c9d10"
 )
 
 // ids are the jobs of the files in testdata.

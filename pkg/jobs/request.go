@@ -148,7 +148,7 @@ func ParseStatus(input []byte) (StatusRequest, error) {
 	}
 	var id string
 	if raw, ok := members["job_id"]; !ok || raw[0] != '"' || json.Unmarshal(raw, &id) != nil || id == "" {
-		what := fmt.Sprintf("job_id is %s: want the job_id that StartJob answered", found(raw))
+		what := fmt.Sprintf("job_id is %s: want the job_id that StartJob answered", Found(raw))
 		return StatusRequest{}, &RequestError{Name: ErrorNotFound, What: what}
 	}
 	return StatusRequest{ID: id, Kind: kind}, nil
@@ -167,7 +167,7 @@ func readKind(input []byte) (members map[string]json.RawMessage, kind string, er
 			return members, kind, nil
 		}
 	}
-	return nil, "", invalid("kind is %s: want one of %s", found(raw), kindNames())
+	return nil, "", invalid("kind is %s: want one of %s", Found(raw), kindNames())
 }
 
 func kindNames() string {
@@ -182,7 +182,7 @@ func onlyMembers(members map[string]json.RawMessage, kind string, allowed ...str
 	var unknown []string
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if !slices.Contains(allowed, name) {
-			unknown = append(unknown, strconv.Quote(shorten(name)))
+			unknown = append(unknown, strconv.Quote(Shortened(name)))
 		}
 	}
 	if len(unknown) == 0 {
@@ -223,7 +223,7 @@ func (r *StartRequest) readTimeout(raw json.RawMessage) error {
 	}
 	seconds, err := strconv.ParseInt(string(raw), 10, 64)
 	if err != nil || seconds < 1 || seconds > maxTimeout {
-		return invalid("timeoutSeconds is %s: want an integer from 1 to %d", found(raw), maxTimeout)
+		return invalid("timeoutSeconds is %s: want an integer from 1 to %d", Found(raw), maxTimeout)
 	}
 	if r.TaskToken == "" && r.CallbackID == "" {
 		return invalid("timeoutSeconds is %d without taskToken or callbackId: it is the time limit of such a wait; a step of a flow has its own", seconds)
@@ -237,7 +237,7 @@ func (r *StartRequest) readKey(raw json.RawMessage) error {
 		return nil
 	}
 	if raw[0] != '"' || json.Unmarshal(raw, &r.IdempotencyKey) != nil || r.IdempotencyKey == "" || len(r.IdempotencyKey) > maxKey {
-		return invalid("idempotencyKey is %s: want a text of 1 to %d bytes", found(raw), maxKey)
+		return invalid("idempotencyKey is %s: want a text of 1 to %d bytes", Found(raw), maxKey)
 	}
 	if r.TaskToken != "" || r.CallbackID != "" || r.Token != "" {
 		return invalid("the request has idempotencyKey and a token: want one of them, for a token names the same start, too")
@@ -253,7 +253,7 @@ func (r *StartRequest) checkCallback() error {
 	case r.TaskToken == "" && r.CallbackID == "" && r.Token == "":
 		return invalid("a request of kind callback has no token: want one of callbackId, taskToken, token")
 	case !isEmptyObject(r.Params):
-		return invalid("params is %s: want none, for a callback starts nothing", found(r.Params))
+		return invalid("params is %s: want none, for a callback starts nothing", Found(r.Params))
 	default:
 		return nil
 	}
@@ -277,7 +277,7 @@ func objectMembers(name string, text []byte) (map[string]json.RawMessage, error)
 	}
 	err := json.Unmarshal(text, &members)
 	if _, mismatch := errors.AsType[*json.UnmarshalTypeError](err); mismatch {
-		return nil, invalid("%s is %s: want an object", name, found(bytes.TrimSpace(text)))
+		return nil, invalid("%s is %s: want an object", name, Found(bytes.TrimSpace(text)))
 	}
 	if err != nil {
 		return nil, invalid("%s is no JSON (%v): want an object", name, err)
@@ -292,13 +292,14 @@ func invalid(format string, args ...any) error {
 	return &RequestError{Name: ErrorInvalid, What: fmt.Sprintf(format, args...)}
 }
 
-// found is type and text of a JSON value for a message.
-func found(raw json.RawMessage) string {
+// Found is type and text of a JSON value for a message, cut to a readable
+// length; "missing" of none.
+func Found(raw json.RawMessage) string {
 	switch kind := typeOf(raw); kind {
 	case "missing", "null":
 		return kind
 	default:
-		return kind + " " + shorten(string(raw))
+		return kind + " " + Shortened(string(raw))
 	}
 }
 
@@ -323,9 +324,9 @@ func typeOf(raw json.RawMessage) string {
 	}
 }
 
-// shorten keeps an error readable, and a secret that was put in the wrong place
+// Shortened keeps an error readable, and a secret that was put in the wrong place
 // out of it as a whole.
-func shorten(text string) string {
+func Shortened(text string) string {
 	const most = 40
 	runes := []rune(text)
 	if len(runes) <= most {

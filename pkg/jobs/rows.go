@@ -84,7 +84,7 @@ var rows = []Kind{
 			idMeans: "the ARN of a replication task", resourceParam: "ReplicationTaskArn",
 			describe: `{"Filters":[{"Name":"replication-task-arn","Values":[ID]}],"WithoutSettings":true}`,
 			required: []string{"ReplicationTaskArn"},
-			// The one type that a task's first run may have; a later run may name another.
+			// The one type that a task's first run may have, and no other run: a later one must name another.
 			defaults: map[string]string{"StartReplicationTaskType": "start-replication"},
 			unknown:  []string{"ResourceNotFoundFault"}, taken: []string{"InvalidResourceStateFault"},
 			rights: []right{
@@ -110,6 +110,8 @@ var rows = []Kind{
 			jsonText: "output",
 			idForm:   formOf(`^arn:[a-z-]+:states:[a-z0-9-]+:[0-9]*:execution:[!-9;-~]+:[!-~]+$`, maxARN),
 			idMeans:  "the ARN of an execution", describe: `{"ExecutionArn":ID}`,
+			untold:        formOf(`^arn:[a-z-]+:states:[a-z0-9-]+:[0-9]*:express:`, maxARN),
+			untoldMeans:   "an Express execution, which runs by now but tells nobody of its end; use a Standard state machine",
 			resource:      formOf(`^arn:[a-z-]+:states:[a-z0-9-]+:[0-9]*:stateMachine:[^\s]+$`, maxARN),
 			resourceParam: "StateMachineArn",
 			required:      []string{"StateMachineArn"}, textParam: "Input",
@@ -152,6 +154,7 @@ var rows = []Kind{
 			rights: []right{
 				{"transcribe:StartTranscriptionJob", nil},
 				{"transcribe:GetTranscriptionJob", []string{"transcribe:REGION:ACCOUNT:transcription-job/*"}},
+				{"s3:GetObject", []string{"s3:::*/*"}}, // Transcribe reads the media with the rights of who starts the job
 			},
 		},
 	},
@@ -176,7 +179,10 @@ type row struct {
 	idForm    *form
 	idMeans   string
 	keyFromID string // for answers without the key
-	describe  string // the params of the description, with ID
+	// untold is the form of jobs whose end neither events nor descriptions tell.
+	untold      *form
+	untoldMeans string
+	describe    string // the params of the description, with ID
 
 	required      []string          // params that a start cannot do without
 	defaults      map[string]string // params that it gets where none are given

@@ -88,6 +88,7 @@ func TestStatements(t *testing.T) {
 		{"transcribe-job", region, []Statement{
 			{"Allow", []string{"transcribe:StartTranscriptionJob"}, []string{"*"}},
 			{"Allow", []string{"transcribe:GetTranscriptionJob"}, []string{"arn:aws:transcribe:eu-central-1:111122223333:transcription-job/*"}},
+			{"Allow", []string{"s3:GetObject"}, []string{"arn:aws:s3:::*/*"}},
 		}},
 		{"callback", region, nil},
 		{"simulated", region, nil},

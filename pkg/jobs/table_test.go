@@ -138,6 +138,14 @@ func TestReadStart(t *testing.T) {
 			Started{executionARN, Key{"sfn-execution", account, region, executionARN}, ""},
 		},
 		{
+			"execution of an alias started before", "sfn-execution", `{"StateMachineArn":"` + machineARN + `:PROD","Name":"order-42"}`, ``,
+			Started{executionARN, Key{"sfn-execution", account, region, executionARN}, ""},
+		},
+		{
+			"execution of a version started before", "sfn-execution", `{"StateMachineArn":"` + machineARN + `:3","Name":"order-42"}`, ``,
+			Started{executionARN, Key{"sfn-execution", account, region, executionARN}, ""},
+		},
+		{
 			"transcribe", "transcribe-job", `{}`, `{"TranscriptionJob":{"TranscriptionJobName":"i","CreationTime":"` + began + `"}}`,
 			Started{"i", Key{"transcribe-job", account, region, "i"}, began},
 		},
@@ -165,6 +173,10 @@ func TestReadStartRefuses(t *testing.T) {
 		{"batch-job", `{}`, `{}`, `jobs: batch-job: SubmitJob of batch answered "" as JobId: want the jobId that SubmitJob answered`},
 		{"batch-job", `{}`, ``, `jobs: batch-job: the params of the start name no job`},
 		{"sfn-execution", `{}`, `nope`, `jobs: sfn-execution: StartExecution of sfn answered no JSON: invalid character 'o' in literal null (expecting 'u')`},
+		{
+			"sfn-execution", `{}`, `{"ExecutionArn":"` + expressARN + `"}`,
+			`StartExecution of sfn started ` + expressARN + `, an Express execution, which runs by now but tells nobody of its end; use a Standard state machine`,
+		},
 		{"sfn-execution", `{"StateMachineArn":"` + machineARN + `"}`, ``, `jobs: sfn-execution: the params of the start name no job`},
 	}
 	for _, tt := range tests {

@@ -161,7 +161,7 @@ func (s *start) beginCallback() error {
 	if text == "" {
 		text = s.config.Tokens.config.Keys.Sign(s.id)
 	}
-	s.callbackURL = strings.TrimSuffix(s.config.CallbackBase, "/") + "/callbacks/" + text
+	s.callbackURL = strings.TrimRight(s.config.CallbackBase, "/") + "/callbacks/" + text
 	s.started = jobs.Started{ID: s.handle, Key: s.ownKey(s.handle)}
 	return nil
 }

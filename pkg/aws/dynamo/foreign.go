@@ -8,8 +8,10 @@ import (
 	"hash/crc32"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -165,7 +167,12 @@ func (w *Waits) collect(ctx context.Context, entries []item, found map[string]it
 		keys[i] = item{attrKey: entry[attrKey]}
 	}
 	left := map[string]types.KeysAndAttributes{w.table: {Keys: keys, ConsistentRead: aws.Bool(true)}}
-	for len(left) > 0 { // of large items not all come at once
+	for try := 0; len(left) > 0; try++ { // of large items not all come at once, and of a busy table none
+		if try > 0 {
+			if err := pause(ctx, try); err != nil {
+				return err
+			}
+		}
 		page, err := w.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: left})
 		if err != nil {
 			return err
@@ -176,6 +183,25 @@ func (w *Waits) collect(ctx context.Context, entries []item, found map[string]it
 		left = page.UnprocessedKeys
 	}
 	return nil
+}
+
+// longestPause is for how long at most a table is left in peace between two asks.
+const longestPause = 5 * time.Second
+
+// pause waits longer with each try.
+func pause(ctx context.Context, try int) error {
+	d, err := retry.NewExponentialJitterBackoff(longestPause).BackoffDelay(try, nil)
+	if err != nil {
+		return err
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
 }
 
 // decodeWait reads the wait from the attributes of its token.

@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -16,10 +17,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
+	"github.com/aws/smithy-go"
 )
 
-// A replication task goes the way that DMS tells of: when it began, and why it
-// stopped.
+// A replication task goes the way that DMS tells of: when it began, why it
+// stopped, and how it is started again.
 func TestAReplicationTask(t *testing.T) {
 	t.Parallel()
 	client := databasemigrationservice.NewFromConfig(DMS(t))
@@ -43,6 +45,12 @@ func TestAReplicationTask(t *testing.T) {
 	if _, err = client.StopReplicationTask(t.Context(), &databasemigrationservice.StopReplicationTaskInput{ReplicationTaskArn: task}); err != nil {
 		t.Fatal(err)
 	}
+	_, err = client.StartReplicationTask(t.Context(), &databasemigrationservice.StartReplicationTaskInput{
+		ReplicationTaskArn: task, StartReplicationTaskType: dmstypes.StartReplicationTaskTypeValueStartReplication,
+	})
+	if refused, ok := errors.AsType[smithy.APIError](err); !ok || refused.ErrorCode() != "InvalidParameterCombinationException" {
+		t.Errorf("its first start came again: %v", err)
+	}
 	StopReason(*task, "FATAL_ERROR")
 	found, err := client.DescribeReplicationTasks(t.Context(), &databasemigrationservice.DescribeReplicationTasksInput{
 		Filters: []dmstypes.Filter{{Name: aws.String("replication-task-arn"), Values: []string{*task}}},
@@ -52,6 +60,12 @@ func TestAReplicationTask(t *testing.T) {
 	}
 	if got := found.ReplicationTasks[0]; *got.Status != "stopped" || aws.ToString(got.StopReason) != "Stop Reason FATAL_ERROR" {
 		t.Errorf("%s for the reason %q", *got.Status, aws.ToString(got.StopReason))
+	}
+	again, err := client.StartReplicationTask(t.Context(), &databasemigrationservice.StartReplicationTaskInput{
+		ReplicationTaskArn: task, StartReplicationTaskType: dmstypes.StartReplicationTaskTypeValueReloadTarget,
+	})
+	if err != nil || *again.ReplicationTask.Status != "starting" && *again.ReplicationTask.Status != "running" {
+		t.Errorf("it is not started again: %+v, %v", again, err)
 	}
 }
 

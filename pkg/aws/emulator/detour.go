@@ -42,6 +42,9 @@ func lead(w http.ResponseWriter, r *http.Request) {
 		request.Out.Host = request.In.Host
 	}}
 	if to == &migrations {
+		if refusedAsDMS(w, r) {
+			return
+		}
 		proxy.ModifyResponse = tellAsDMS
 	}
 	proxy.ServeHTTP(w, r)

@@ -37,6 +37,40 @@ func StopReason(taskARN, reason string) { stopReasons.Store(taskARN, reason) }
 
 var stopReasons sync.Map
 
+// run is a run of a replication task.
+type run struct{ ended bool }
+
+// runs are the last runs of the tasks that ran, by ARN.
+var runs sync.Map
+
+// refusedAsDMS refuses what moto would do and DMS does not: a task is started
+// with start-replication once in its life. It notes what becomes of tasks.
+func refusedAsDMS(w http.ResponseWriter, r *http.Request) bool {
+	body, err := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	var asked struct{ ReplicationTaskArn, StartReplicationTaskType string }
+	if err != nil || json.Unmarshal(body, &asked) != nil {
+		return false // it is moto's to say
+	}
+	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	switch operation {
+	case "StartReplicationTask":
+		if last, ran := runs.Load(asked.ReplicationTaskArn); ran && last == (run{ended: true}) && asked.StartReplicationTaskType == "start-replication" {
+			w.Header().Set("Content-Type", "application/x-amz-json-1.1")
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"__type":"InvalidParameterCombinationException",`+
+				`"message":"Start Type : START_REPLICATION, valid only for tasks running for the first time"}`)
+			return true
+		}
+		runs.Store(asked.ReplicationTaskArn, run{})
+	case "StopReplicationTask":
+		runs.Store(asked.ReplicationTaskArn, run{ended: true})
+	case "DeleteReplicationTask":
+		runs.Delete(asked.ReplicationTaskArn)
+	}
+	return false
+}
+
 // tellAsDMS amends what moto answers: DMS tells instants in seconds, and tells
 // why a task stopped.
 func tellAsDMS(response *http.Response) error {

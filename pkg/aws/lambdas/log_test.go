@@ -1,8 +1,11 @@
 package lambdas_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/waitless/waitless/pkg/aws/lambdas"
 )
@@ -17,5 +20,23 @@ func TestTheLogHasLambdasLevel(t *testing.T) {
 		if !log.Enabled(t.Context(), want) || log.Enabled(t.Context(), want-1) {
 			t.Errorf("%q: it does not log from %s on", told, want)
 		}
+	}
+}
+
+// Lambda filters by members of these names.
+func TestALineOfTheLog(t *testing.T) {
+	t.Parallel()
+	var text bytes.Buffer
+	lambdas.LogTo(&text, func(string) string { return "" }).Warn("late", slog.Group("wake", slog.String("time", "now")))
+	var line struct {
+		Timestamp      time.Time
+		Level, Message string
+		Wake           struct{ Time string }
+	}
+	if err := json.Unmarshal(text.Bytes(), &line); err != nil {
+		t.Fatal(err)
+	}
+	if line.Timestamp.IsZero() || line.Level != "WARN" || line.Message != "late" || line.Wake.Time != "now" {
+		t.Errorf("the line is %s", &text)
 	}
 }

@@ -3,8 +3,10 @@ package services
 import (
 	"context"
 	"fmt"
+	"net/http"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/batch"
 	"github.com/aws/aws-sdk-go-v2/service/databasemigrationservice"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
@@ -25,7 +27,7 @@ type operation func(ctx context.Context, service string, params []byte) ([]byte,
 // arrive: not every service knows that it was asked the same before.
 func New(config aws.Config) *Services {
 	starts := config.Copy()
-	starts.Retryer = unlessArrived
+	starts.Retryer, starts.HTTPClient = unlessArrived, unkept(config.HTTPClient)
 	return &Services{map[string]operation{
 		"batch:SubmitJob":    call(batch.NewFromConfig(starts).SubmitJob),
 		"batch:DescribeJobs": call(batch.NewFromConfig(config).DescribeJobs),
@@ -39,6 +41,18 @@ func New(config aws.Config) *Services {
 		"sfn:StartExecution":    call(sfn.NewFromConfig(starts).StartExecution),
 		"sfn:DescribeExecution": call(sfn.NewFromConfig(config).DescribeExecution),
 	}}
+}
+
+// unkept opens a connection for each request. One that was kept while the
+// function was frozen may be dead, and a start that met it would not be repeated.
+func unkept(client aws.HTTPClient) aws.HTTPClient {
+	if client == nil {
+		client = awshttp.NewBuildableClient()
+	}
+	if buildable, ok := client.(*awshttp.BuildableClient); ok {
+		return buildable.WithTransportOptions(func(t *http.Transport) { t.DisableKeepAlives = true })
+	}
+	return client
 }
 
 // Start implements [resume.Services].

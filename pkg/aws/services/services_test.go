@@ -8,10 +8,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 
 	"github.com/waitless/waitless/pkg/aws/services"
 	"github.com/waitless/waitless/pkg/jobs"
@@ -164,12 +166,9 @@ func TestParamsThatNeverLeave(t *testing.T) {
 	}
 }
 
-// Nobody knows what became of a start whose answer is lost, so it is not made
-// again; one that was throttled is.
-func TestStartsAreRepeatedOnlyIfTheyDidNotArrive(t *testing.T) {
-	t.Parallel()
-	const params = `{"jobName":"n","jobQueue":"q","jobDefinition":"d"}`
-	hangUp := func(w http.ResponseWriter, _ *http.Request) {
+func hangsUp(t *testing.T) http.HandlerFunc {
+	t.Helper()
+	return func(w http.ResponseWriter, _ *http.Request) {
 		connection, _, err := http.NewResponseController(w).Hijack()
 		if err == nil {
 			err = connection.Close()
@@ -178,6 +177,42 @@ func TestStartsAreRepeatedOnlyIfTheyDidNotArrive(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// A function may be frozen for longer than a service keeps its connections.
+func TestAStartUsesNoConnectionOfBefore(t *testing.T) {
+	t.Parallel()
+	for name, client := range map[string]aws.HTTPClient{"none": nil, "the SDK's": awshttp.NewBuildableClient()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var known sync.Map
+			hangUp := hangsUp(t)
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if _, again := known.LoadOrStore(r.RemoteAddr, true); again {
+					hangUp(w, r)
+					return
+				}
+				answers(http.StatusOK, "", `{"jobId":"j"}`)(w, r)
+			}))
+			t.Cleanup(server.Close)
+			its := config(server.URL)
+			its.HTTPClient = client
+			s := services.New(its)
+			for range 3 {
+				if _, err := s.Start(t.Context(), batchJob, []byte(`{"jobName":"n","jobQueue":"q","jobDefinition":"d"}`)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// Nobody knows what became of a start whose answer is lost, so it is not made
+// again; one that was throttled is.
+func TestStartsAreRepeatedOnlyIfTheyDidNotArrive(t *testing.T) {
+	t.Parallel()
+	const params = `{"jobName":"n","jobQueue":"q","jobDefinition":"d"}`
+	hangUp := hangsUp(t)
 	for name, tt := range map[string]struct {
 		first http.HandlerFunc
 		calls int32

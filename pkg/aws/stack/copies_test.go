@@ -158,20 +158,20 @@ var aReplication = regexp.MustCompile(`arn:aws:dms:us-east-1:[0-9]{12}:task:[A-Z
 var replicating sync.Mutex
 
 // playReplication makes the replication task that a flow in events/ names, if it
-// names one. It is the flow's until the answer is called.
-func (s stack) playReplication(t *testing.T, folder string) (done func()) {
+// names one. It is the flow's until the test ends.
+func (s stack) playReplication(t *testing.T, folder string) {
 	t.Helper()
 	arn := aReplication.FindString(string(read(t, folder, "flow.yaml")))
 	if arn == "" {
-		return func() {}
+		return
 	}
 	replicating.Lock()
+	t.Cleanup(replicating.Unlock)
 	client := databasemigrationservice.NewFromConfig(emulator.DMS(t))
 	_, _ = client.DeleteReplicationTask(t.Context(), &databasemigrationservice.DeleteReplicationTaskInput{ReplicationTaskArn: &arn}) // of the flow before
 	if made := makeReplication(t, client, arn[strings.LastIndex(arn, ":")+1:]); made.arn != arn {
 		t.Errorf("the task is %s, want %s", made.arn, arn)
 	}
-	return replicating.Unlock
 }
 
 // startedJob is the job that an execution started.

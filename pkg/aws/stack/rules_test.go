@@ -55,12 +55,14 @@ func detailTypes() []string {
 	return types
 }
 
-// checkRule: a rule is off unless a parameter switches it on, and what it
-// catches goes to the queue or, if it cannot, to the dead letters.
+// checkRule: a rule is off unless a parameter switches it on, is of the default
+// bus, the only one that AWS's services know, unless its source is the user's
+// own, and what it catches goes to the queue or, if it cannot, to the dead letters.
 func checkRule(t *testing.T, id string, r resource) {
 	t.Helper()
-	if r.Condition == "" || at(&r.Properties, "EventBusName").Value != "EventBus" {
-		t.Errorf("%s: condition %q, bus %s", id, r.Condition, at(&r.Properties, "EventBusName").Value)
+	bus := at(&r.Properties, "EventBusName")
+	if own := bus != nil && bus.Value == "EventBus"; r.Condition == "" || own != (id == "OwnEventsRule") || !own && bus != nil {
+		t.Errorf("%s: condition %q, bus %+v", id, r.Condition, bus)
 	}
 	targets := at(&r.Properties, "Targets").Content
 	if len(targets) != 1 || at(targets[0], "Arn").Value != "JobQueue.Arn" || at(targets[0], "DeadLetterConfig", "Arn").Value != "JobDeadLetters.Arn" {

@@ -159,7 +159,7 @@ func scriptOf(t *testing.T, folder string) (played script) {
 func (s stack) play(t *testing.T, played script, folder, execution, input string) {
 	t.Helper()
 	if len(played.Events) > 0 {
-		defer s.playReplication(t, folder)()
+		s.playReplication(t, folder)
 	}
 	run := s.follow(t, "run", "events/"+folder+"/flow.yaml", "--name", execution, "--input", input)
 	for _, answer := range played.Answers {

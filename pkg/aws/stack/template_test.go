@@ -27,6 +27,7 @@ type template struct {
 	Parameters map[string]struct {
 		Default     string `yaml:"Default"`
 		Description string `yaml:"Description"`
+		Pattern     string `yaml:"AllowedPattern"`
 	} `yaml:"Parameters"`
 	Resources map[string]resource `yaml:"Resources"`
 }
@@ -215,10 +216,10 @@ func texts(node *yaml.Node) []string {
 	switch {
 	case node == nil:
 		return nil
-	case node.Tag == "!Split" && node.Content[1].Kind == yaml.ScalarNode: // of a parameter
-		return []string{node.Content[1].Value}
-	case node.Tag == "!Split": // of what a text makes of it
+	case node.Tag == "!Split" && node.Content[1].Tag == "!Sub": // of what a text makes of a parameter
 		return []string{node.Content[1].Content[0].Value}
+	case node.Tag == "!Split":
+		return []string{leaf(node)}
 	case node.Kind == yaml.ScalarNode:
 		return []string{node.Value}
 	}
@@ -233,9 +234,32 @@ func texts(node *yaml.Node) []string {
 // stack, schedules of its group, and the versions of named functions.
 var bounded = regexp.MustCompile(`(:function:\$\{AWS::StackName\}-|:schedule/\$\{Timers\}/|^\$\{Arns\}:)\*$`)
 
-// withJobRights are the roles that get the user's policies, for the kinds of jobs
-// that he uses.
-var withJobRights = []string{"StartJobRole", "GetJobStatusRole", "JobEventsRole"}
+// attachedTo are the parameters with the user's policies, by the roles that get
+// them: for the kinds of jobs that he uses, and for the keys that encrypt what is his.
+var attachedTo = map[string]string{
+	"StartJobRole": "JobPolicies", "GetJobStatusRole": "JobPolicies", "JobEventsRole": "JobPolicies",
+	"CallbackRole": "KeyPolicies", "TaskRunnerRole": "KeyPolicies",
+}
+
+// attachedParameter is the parameter whose policies a role gets if there are any.
+func attachedParameter(node *yaml.Node) string {
+	if node == nil {
+		return ""
+	}
+	name := leaf(node.Content[1])
+	if node.Tag != "!If" || node.Content[0].Value != "Has"+name || node.Content[2].Value != "AWS::NoValue" {
+		return "others, or without a condition"
+	}
+	return name
+}
+
+// leaf is the last value within nested functions: the parameter that a list is of.
+func leaf(node *yaml.Node) string {
+	for len(node.Content) > 0 {
+		node = node.Content[len(node.Content)-1]
+	}
+	return node.Value
+}
 
 func TestRolesGrantWhatTheyName(t *testing.T) {
 	t.Parallel()
@@ -244,11 +268,8 @@ func TestRolesGrantWhatTheyName(t *testing.T) {
 		if r.Type != "AWS::IAM::Role" {
 			continue
 		}
-		if attached := at(&r.Properties, "ManagedPolicyArns"); attached != nil {
-			onlyIf := attached.Tag == "!If" && attached.Content[0].Value == "HasJobPolicies" && attached.Content[2].Value == "AWS::NoValue"
-			if !slices.Contains(withJobRights, id) || !onlyIf || !slices.Equal(texts(attached.Content[1]), []string{"JobPolicies"}) {
-				t.Errorf("%s has rights that stand elsewhere", id)
-			}
+		if got := attachedParameter(at(&r.Properties, "ManagedPolicyArns")); got != attachedTo[id] {
+			t.Errorf("%s has policies of %q, want %q", id, got, attachedTo[id])
 		}
 		for _, s := range statementsOf(id, r) {
 			name := s.role + "/" + s.sid
@@ -302,6 +323,20 @@ func TestParametersAreInTheReadme(t *testing.T) {
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("the README has %v, the template %v", got, want)
+	}
+}
+
+// What stands behind the host would be missing from the routes.
+func TestWhereCallbacksArrive(t *testing.T) {
+	t.Parallel()
+	allowed := regexp.MustCompile(readTemplate(t).Parameters["CallbackUrl"].Pattern)
+	for base, want := range map[string]bool{
+		"": true, "https://callbacks.example.com": true, "https://callbacks.example.com/": false, "https://example.com/flows": false,
+		"http://example.com": false, "callbacks.example.com": false, "https://": false,
+	} {
+		if got := allowed.MatchString(base); got != want {
+			t.Errorf("%q is allowed: %t, want %t", base, got, want)
+		}
 	}
 }
 

@@ -3,7 +3,9 @@ package stack_test
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
+	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
@@ -23,11 +25,10 @@ const (
 // withJobs makes what a stack is told of by its parameters: the rights to start
 // and describe jobs, the least that the table of kinds knows, and secrets.
 func withJobs(ctx context.Context, config aws.Config, name string) (parameters []string, err error) {
-	const here = emulator.Region + ":" + emulator.Account
 	parameters = []string{
 		"BatchEvents=on", "DmsEvents=on", "StepFunctionsEvents=on", "TranscribeEvents=on", "EventSource=jobs." + name,
-		"StateMachines=arn:aws:states:" + here + ":stateMachine:" + name + "-copies",
-		"DurableFunctions=arn:aws:lambda:" + here + ":function:" + name + "-durable",
+		`StateMachines="` + strings.Join(machinesOf(name), ", ") + `"`,
+		`DurableFunctions="` + strings.Join(durableFunctionsOf(name), ", ") + `"`,
 	}
 	policy, err := newJobPolicy(ctx, config, name)
 	if err != nil {
@@ -44,6 +45,40 @@ func withJobs(ctx context.Context, config aws.Config, name string) (parameters [
 		parameters = append(parameters, parameter+"="+*made.ARN)
 	}
 	return parameters, nil
+}
+
+// machinesOf are the state machines that the stack of that name answers.
+func machinesOf(name string) []string {
+	const arn = "arn:aws:states:" + emulator.Region + ":" + emulator.Account + ":stateMachine:"
+	return []string{arn + name + "-copies", arn + name + "-others"}
+}
+
+// durableFunctionsOf are the durable functions that it answers.
+func durableFunctionsOf(name string) []string {
+	const arn = "arn:aws:lambda:" + emulator.Region + ":" + emulator.Account + ":function:"
+	return []string{arn + name + "-durable", arn + name + "-second-durable"}
+}
+
+// A list of a parameter may have spaces behind its commas.
+func TestListsOfParametersHaveSpaces(t *testing.T) {
+	t.Parallel()
+	s := standard.get(t)
+	versions := durableFunctionsOf(s.name)
+	for i := range versions {
+		versions[i] += ":*"
+	}
+	want := map[string][]string{"AnswerTasks": machinesOf(s.name), "AnswerCallbacks": versions}
+	for _, p := range policiesOf(t, s) {
+		for _, statement := range p.statements {
+			if resources, ok := want[statement.Sid]; ok && !slices.Equal(statement.Resource, resources) {
+				t.Errorf("%s is for %q, want %q", statement.Sid, statement.Resource, resources)
+			}
+			delete(want, statement.Sid)
+		}
+	}
+	for sid := range want {
+		t.Errorf("no role has a statement %s", sid)
+	}
 }
 
 func newJobPolicy(ctx context.Context, config aws.Config, name string) (arn string, err error) {

@@ -206,10 +206,18 @@ func (r *Receiver) work(m queue.Message) queue.Work {
 	return queue.Work{Message: m, Do: do, Attrs: attrs(task)}
 }
 
+// beatLife is how long a heartbeat is worth handing on. An older one would feign
+// that whoever sent it is alive.
+const beatLife = time.Minute
+
 // deliver hands an outcome, or a heartbeat, to whoever waits.
 func (r *Receiver) deliver(m queue.Message, asked deliveries.Delivery) queue.Work {
 	if err := asked.Check(); err != nil {
 		return queue.Unreadable(m, false, err)
+	}
+	attrs := []slog.Attr{slog.String("delivery", token.Mask(asked.Handle))}
+	if age := r.Now().Sub(asked.Sent); asked.Beat && age > beatLife {
+		return queue.Work{Message: m, Dropped: fmt.Errorf("the heartbeat is %s old and the limit is %s", age.Round(time.Second), beatLife), Attrs: attrs}
 	}
 	do := func(ctx context.Context) (time.Time, error) {
 		switch {
@@ -220,7 +228,7 @@ func (r *Receiver) deliver(m queue.Message, asked deliveries.Delivery) queue.Wor
 		}
 		return time.Time{}, errors.New("this task runner delivers nothing")
 	}
-	return queue.Work{Message: m, Do: do, Attrs: []slog.Attr{slog.String("delivery", token.Mask(asked.Handle))}}
+	return queue.Work{Message: m, Do: do, Attrs: attrs}
 }
 
 // tell passes on the end of an execution.

@@ -298,6 +298,39 @@ func TestAHeartbeatGoesThroughTheQueue(t *testing.T) {
 	}
 }
 
+// One that was put back for a while would feign life.
+func TestAnOldHeartbeatIsDropped(t *testing.T) {
+	t.Parallel()
+	sent := time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
+	m := &messages{}
+	q := &deliveries.Queue{Client: m, URL: "queue"}
+	if err := errors.Join(q.SendBeat(t.Context(), aHandle(), sent), q.Send(t.Context(), token.ID{}, aHandle(), sent)); err != nil {
+		t.Fatal(err)
+	}
+	for age, want := range map[time.Duration]string{time.Minute: "beat outcome", time.Minute + time.Second: "outcome", 24 * time.Hour: "outcome"} {
+		var handed []string
+		r := receiver(m, &bytes.Buffer{}, nil)
+		r.Now = func() time.Time { return sent.Add(age) }
+		r.Beat = func(context.Context, string) error {
+			handed = append(handed, "beat")
+			return nil
+		}
+		r.Deliver = func(context.Context, string, time.Time) (time.Time, error) {
+			handed = append(handed, "outcome")
+			return time.Time{}, nil
+		}
+		for _, body := range m.bodies {
+			answer, err := r.Handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{{MessageId: "1", Body: body}}})
+			if err != nil || len(answer.BatchItemFailures) != 0 {
+				t.Errorf("after %s: answer %+v, error %v", age, answer, err)
+			}
+		}
+		if got := strings.Join(handed, " "); got != want {
+			t.Errorf("after %s %q is handed on, want %q", age, got, want)
+		}
+	}
+}
+
 // A delivery that nobody makes here waits for somebody who does; what is none
 // is dropped.
 func TestDeliveriesThatAreNotMade(t *testing.T) {

@@ -1,9 +1,6 @@
 package simulated
 
-import (
-	"encoding/json"
-	"reflect"
-)
+import "reflect"
 
 // JobNotFound says that a job_id names no simulated job. Its type name is its public name: Lambda's errorType.
 type JobNotFound struct { //nolint:errname // callers see the type name as errorType
@@ -40,40 +37,4 @@ func ErrorName(err error) string {
 		t = t.Elem()
 	}
 	return t.Name()
-}
-
-// describe answers type and text of a JSON value for a message.
-func describe(raw json.RawMessage) string {
-	if kind := kindOf(raw); kind != "null" {
-		return kind + " " + shorten(string(raw))
-	}
-	return "null"
-}
-
-// kindOf answers the type of a valid JSON value, which its first byte tells.
-func kindOf(raw json.RawMessage) string {
-	switch raw[0] {
-	case '{':
-		return "object"
-	case '[':
-		return "array"
-	case '"':
-		return "string"
-	case 't', 'f':
-		return "boolean"
-	case 'n':
-		return "null"
-	default:
-		return "number"
-	}
-}
-
-// shorten keeps an error readable, and a secret that was put in the wrong place out of it as a whole.
-func shorten(s string) string {
-	const most = 40
-	runes := []rune(s)
-	if len(runes) <= most {
-		return string(runes)
-	}
-	return string(runes[:most]) + "..."
 }

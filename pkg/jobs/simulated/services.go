@@ -107,7 +107,7 @@ func (s *Services) Describe(kind jobs.Kind, params []byte, now time.Time) ([]byt
 	}
 	j := s.byKey[keyIn(kind, service.keyOf(asked(params)))]
 	if j == nil && service.unknown != "" {
-		return nil, &Refusal{service.unknown, fmt.Sprintf("there is no job %q", shorten(asked(params)))}
+		return nil, &Refusal{service.unknown, fmt.Sprintf("there is no job %q", jobs.Shortened(asked(params)))}
 	}
 	if j == nil {
 		return []byte("{}"), nil

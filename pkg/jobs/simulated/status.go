@@ -8,6 +8,8 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"github.com/waitless/waitless/pkg/jobs"
 )
 
 const (
@@ -66,7 +68,7 @@ func members(input []byte) (map[string]json.RawMessage, error) {
 	var m map[string]json.RawMessage
 	err := json.Unmarshal(input, &m)
 	if _, mismatch := errors.AsType[*json.UnmarshalTypeError](err); mismatch {
-		return nil, InvalidArgument{Field: "input", Found: describe(bytes.TrimSpace(input)), Allowed: "a JSON object"}
+		return nil, InvalidArgument{Field: "input", Found: jobs.Found(bytes.TrimSpace(input)), Allowed: "a JSON object"}
 	}
 	if err != nil {
 		return nil, InvalidArgument{Field: "input", Found: "no JSON (" + err.Error() + ")", Allowed: "a JSON object"}
@@ -81,11 +83,11 @@ func jobOf(m map[string]json.RawMessage) (string, time.Time, error) {
 	}
 	var id string
 	if raw[0] != '"' || json.Unmarshal(raw, &id) != nil {
-		return "", time.Time{}, JobNotFound{Found: describe(raw)}
+		return "", time.Time{}, JobNotFound{Found: jobs.Found(raw)}
 	}
 	start, ok := startOf(id)
 	if !ok {
-		return "", time.Time{}, JobNotFound{Found: describe(raw)}
+		return "", time.Time{}, JobNotFound{Found: jobs.Found(raw)}
 	}
 	return id, start, nil
 }
@@ -98,7 +100,7 @@ func delayOf(m map[string]json.RawMessage) (float64, error) {
 	delay, ok := number(raw)
 	if !ok {
 		allowed := fmt.Sprintf("a number of seconds such as 20 or 20.5 (leave it out for %d)", defaultDelay)
-		return 0, InvalidArgument{Field: "delay", Found: describe(raw), Allowed: allowed}
+		return 0, InvalidArgument{Field: "delay", Found: jobs.Found(raw), Allowed: allowed}
 	}
 	return delay, nil
 }
@@ -111,14 +113,14 @@ func tryCountOf(m map[string]json.RawMessage) (int64, error) {
 	count, ok := number(raw)
 	if !ok || count != math.Trunc(count) || count < -maxCount || count > maxCount-1 {
 		allowed := fmt.Sprintf("an integer from %d to %d (leave it out for 0)", -maxCount, maxCount-1)
-		return 0, InvalidArgument{Field: "try_count", Found: describe(raw), Allowed: allowed}
+		return 0, InvalidArgument{Field: "try_count", Found: jobs.Found(raw), Allowed: allowed}
 	}
 	return int64(count), nil
 }
 
 // number reads a JSON number, and answers false for any other JSON value. One that is too large is infinite.
 func number(raw json.RawMessage) (float64, bool) {
-	if kindOf(raw) != "number" {
+	if raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
 		return 0, false
 	}
 	f, _ := strconv.ParseFloat(string(raw), 64) // the grammar has been checked: only ErrRange is left, with ±Inf

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/waitless/waitless/pkg/jobs"
 )
 
 // maxDelay is the longest delay of a job that somebody waits for, in seconds: 366 days.
@@ -22,7 +24,7 @@ func StartUntil(params []byte, now time.Time, random [10]byte) (string, error) {
 		return "", err
 	}
 	if delay > maxDelay {
-		return "", InvalidArgument{Field: "delay", Found: describe(m["delay"]), Allowed: fmt.Sprintf("at most %d seconds", maxDelay)}
+		return "", InvalidArgument{Field: "delay", Found: jobs.Found(m["delay"]), Allowed: fmt.Sprintf("at most %d seconds", maxDelay)}
 	}
 	ends := now.Truncate(time.Second).Add(time.Duration(math.Ceil(max(delay, 0))) * time.Second)
 	return newJobID(ends.Add(-defaultDelay*time.Second), random)
@@ -33,7 +35,7 @@ func StartUntil(params []byte, now time.Time, random [10]byte) (string, error) {
 func End(id string) (time.Time, error) {
 	start, ok := startOf(id)
 	if !ok {
-		return time.Time{}, JobNotFound{Found: fmt.Sprintf("string %q", shorten(id))}
+		return time.Time{}, JobNotFound{Found: fmt.Sprintf("string %q", jobs.Shortened(id))}
 	}
 	return start.Truncate(time.Second).Add(defaultDelay * time.Second), nil
 }

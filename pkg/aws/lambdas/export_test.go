@@ -1,0 +1,4 @@
+package lambdas
+
+// LogTo is for tests that read what is logged.
+var LogTo = logTo
