@@ -42,7 +42,7 @@ func (b *busyTable) Do(r *http.Request) (*http.Response, error) {
 func (b *busyTable) list(ctx context.Context) (took time.Duration, err error) {
 	client := dynamodb.NewFromConfig(aws.Config{Region: "eu-central-1", Credentials: aws.AnonymousCredentials{}, HTTPClient: b})
 	begin := time.Now()
-	_, err = dynamo.NewWaits(client, "waits").List(ctx, "", 10)
+	_, err = dynamo.NewWaits(client, "waits", time.Now).List(ctx, "", 10)
 	return time.Since(begin), err
 }
 
