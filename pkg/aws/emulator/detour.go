@@ -1,6 +1,8 @@
 package emulator
 
 import (
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -37,7 +39,8 @@ func lead(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	proxy := httputil.ReverseProxy{Rewrite: func(request *httputil.ProxyRequest) {
+	quiet := log.New(io.Discard, "", 0) // a function that is killed leaves its request
+	proxy := httputil.ReverseProxy{ErrorLog: quiet, Rewrite: func(request *httputil.ProxyRequest) {
 		request.SetURL(target)
 		request.Out.Host = request.In.Host
 	}}

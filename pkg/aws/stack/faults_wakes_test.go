@@ -188,7 +188,7 @@ func (s *faultyStack) doubled(t *testing.T, name string) bool {
 // it.
 var lostAnswers = []string{
 	"send start > commit start", "commit start > answer", "send stop > keep stop", "keep stop > answer",
-	"send wake > close by hand", "close by hand > answer",
+	"send wake > close by callback", "close by callback > answer",
 }
 
 // Whoever gets no answer asks again, and hears what he would have heard.
