@@ -261,4 +261,14 @@
 //
 // Reason: functions of one stack are replaced one after the other. A dropped delivery would leave somebody else's engine waiting
 // until its own deadline, while what is of a newer release is put back and found by the next task runner.
+//
+// # 24. Who knows which actions a flow may have?
+//
+// Options: StartJob alone, when it is called; the machine, from a value in its environment; fdl, from the table of kinds.
+//
+// Choice: fdl, which may import jobs: the table imports nothing of ours.
+//
+// Reason: an action that nobody can start is a mistake in the text, and is to be told with its line and column, and what was meant,
+// before anything runs. The patterns of the table are compiled when they are first needed (sync.OnceValue, the one thing of sync
+// that a pure package may use), since every function that reads flows links the table and few starts need it.
 package pkg
