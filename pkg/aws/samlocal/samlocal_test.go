@@ -76,8 +76,8 @@ var answers = map[string]string{
 	"dms-callback/jobevents":    `{"batchItemFailures":[]}`,
 	"callback/interpreter":      `{"batchItemFailures":[{"itemIdentifier":"a-wake-of-a-newer-release"}]}`,
 	"callback/taskrunner":       `{"batchItemFailures":[{"itemIdentifier":"a-task-of-a-newer-release"}]}`,
-	"callback/api": `{"statusCode":200,"headers":{"Content-Type":"application/json"},"multiValueHeaders":null,"cookies":null,
-		"body":"{\"name\":\"callback\",\"hash\":\"FLOW\"}\n"}`,
+	"callback/api": `{"statusCode":200,"headers":{"Cache-Control":"no-store","Content-Type":"application/json","X-Content-Type-Options":"nosniff"},
+		"multiValueHeaders":null,"cookies":null,"body":"{\"name\":\"callback\",\"hash\":\"FLOW\"}\n"}`,
 	"callback/callback": `{"statusCode":404,"headers":{"Content-Type":"application/json","Cache-Control":"no-store","Referrer-Policy":"no-referrer",
 		"Content-Security-Policy":"default-src 'none'; style-src 'STYLE'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
 		"X-Content-Type-Options":"nosniff","X-Frame-Options":"DENY"},"multiValueHeaders":null,"cookies":null,"body":"{\"code\":\"NotFound\",\"message\":` +
