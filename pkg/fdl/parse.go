@@ -163,6 +163,20 @@ func (f fields) missing(format string, args ...any) {
 	}
 }
 
+// either is the one of two fields that is there, the other nil. Both, or neither,
+// are reported, and both nil.
+func (f fields) either(first, second string) (a, b *node) {
+	a, b = f.optional(first), f.optional(second)
+	switch {
+	case a != nil && b != nil:
+		f.parser.problem(later(a.pos, b.pos), `%s has both %q and %q; write one of them`, f.where, first, second)
+		return nil, nil
+	case a == nil && b == nil:
+		f.missing(`%s has neither %q nor %q; write one of them`, f.where, first, second)
+	}
+	return a, b
+}
+
 // unfit reports a value that is nothing of what is allowed.
 func (p *parser) unfit(n *node, what, allowed string) {
 	if n.kind != nodeUnreadable {

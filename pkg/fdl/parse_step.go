@@ -126,16 +126,11 @@ func (p *parser) kind(stepType string, step *Step, f fields) Kind {
 }
 
 func (p *parser) wait(f fields) *Wait {
-	duration, timestamp := f.optional("duration"), f.optional("timestamp")
-	switch {
-	case duration != nil && timestamp != nil:
-		p.problem(later(duration.pos, timestamp.pos), `%s has both "duration" and "timestamp"; write one of them`, f.where)
+	switch duration, timestamp := f.either("duration", "timestamp"); {
 	case duration != nil:
 		return p.waitDuration(duration)
 	case timestamp != nil:
 		return p.waitTimestamp(timestamp)
-	default:
-		f.missing(`%s has neither "duration" nor "timestamp"; write one of them`, f.where)
 	}
 	return &Wait{}
 }

@@ -46,16 +46,11 @@ func reads(mappings expr.Mappings, path string) bool {
 }
 
 func (p *parser) resource(f fields) Resource {
-	resource, action := f.optional("resourceArn"), f.optional("action")
-	switch {
-	case resource != nil && action != nil:
-		p.problem(later(resource.pos, action.pos), `%s has both "resourceArn" and "action"; write one of them`, f.where)
+	switch resource, action := f.either("resourceArn", "action"); {
 	case resource != nil:
 		return p.resourceArn(resource)
 	case action != nil:
 		return p.action(action)
-	default:
-		f.missing(`%s has neither "resourceArn" nor "action"; write one of them`, f.where)
 	}
 	return Resource{}
 }
