@@ -28,11 +28,7 @@ type Receiver struct {
 // Handle handles one batch. What is neither event nor poll is dropped; a poll
 // of a newer release comes again.
 func (r *Receiver) Handle(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
-	var groups [][]queue.Work
-	for _, m := range queue.Messages(event) {
-		groups = append(groups, []queue.Work{r.work(m)})
-	}
-	return r.Receiver.Handle(ctx, groups), nil
+	return r.HandleEach(ctx, event, r.work), nil
 }
 
 func (r *Receiver) work(m queue.Message) queue.Work {

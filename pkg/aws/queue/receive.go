@@ -93,6 +93,15 @@ type Receiver struct {
 	Random func(n time.Duration) time.Duration
 }
 
+// HandleEach does what each message of an event asks for, all side by side.
+func (r *Receiver) HandleEach(ctx context.Context, event events.SQSEvent, work func(Message) Work) events.SQSEventResponse {
+	var groups [][]Work
+	for _, m := range Messages(event) {
+		groups = append(groups, []Work{work(m)})
+	}
+	return r.Handle(ctx, groups)
+}
+
 // Handle does the work: groups side by side, what is in a group one after the
 // other.
 func (r *Receiver) Handle(ctx context.Context, groups [][]Work) events.SQSEventResponse {
