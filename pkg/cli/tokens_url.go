@@ -54,7 +54,7 @@ func (c Command) tokensURLCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		text := base + "/callbacks/" + args[0]
+		text := token.CallbackURL(base, args[0])
 		if o.json {
 			return c.printJSON(callbackReport{"waitless.callback/1", text})
 		}

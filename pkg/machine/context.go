@@ -3,6 +3,7 @@ package machine
 import (
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // context is $context for mappings that use it, else missing. The event is the
@@ -53,7 +54,7 @@ func (r *run) callbackURL(text expr.Value) expr.Value {
 	if r.env.CallbackBase == "" || text.IsMissing() {
 		return expr.Missing()
 	}
-	return expr.String(r.env.CallbackBase + "/callbacks/" + text.Text())
+	return expr.String(token.CallbackURL(r.env.CallbackBase, text.Text()))
 }
 
 // deaf is the first step whose callback would arrive nowhere, nil for none.

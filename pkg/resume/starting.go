@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/waitless/waitless/pkg/jobs"
@@ -161,7 +160,7 @@ func (s *start) beginCallback() error {
 	if text == "" {
 		text = s.config.Tokens.config.Keys.Sign(s.id)
 	}
-	s.callbackURL = strings.TrimRight(s.config.CallbackBase, "/") + "/callbacks/" + text
+	s.callbackURL = token.CallbackURL(s.config.CallbackBase, text)
 	s.started = jobs.Started{ID: s.handle, Key: s.ownKey(s.handle)}
 	return nil
 }
@@ -281,8 +280,8 @@ func (s *start) see(ctx context.Context, waiter Waiter, met Meeting) {
 }
 
 // claim binds who waits to a run that may be somebody else's, which it is if
-// anybody waits for it, or did so for one that the name is of. That comes before all else: who is refused must not be
-// told of the end.
+// anybody waits for it, or did so for one that the name is of. That comes before
+// all else: who is refused must not be told of the end.
 func (s *start) claim(ctx context.Context, waiter Waiter) (Meeting, error) {
 	met, err := s.bind(ctx, waiter)
 	if err == nil && (s.isKnown(met.Waiters) || len(s.others(ctx, met.Waiters)) > 0) {

@@ -114,6 +114,12 @@ func (k Key) sign(head []byte) []byte {
 	return mac.Sum(nil)
 }
 
+// CallbackURL is where whoever has the token reports, of callbacks that arrive at
+// base: "https://host", with or without a slash behind it.
+func CallbackURL(base, text string) string {
+	return strings.TrimRight(base, "/") + "/callbacks/" + text
+}
+
 // Handle is what tables keep of the token for id: its text before the dot,
 // which nobody can close anything with.
 func (k Keys) Handle(id ID) string { return encoding.EncodeToString(id.head(k.Current.ID)) }
