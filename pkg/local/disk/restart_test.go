@@ -69,6 +69,8 @@ func (p *process) TimeLimits(_ context.Context, flow *fdl.Flow) (map[string]time
 func (p *process) Calling(machine.Call, time.Time) {}
 
 func (p *process) Committed(_ engine.ID, state machine.State, _ []machine.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.ends != nil && p.ends(state) {
 		p.end()
 	}
@@ -366,7 +368,13 @@ func TestADamagedExecutionHarmsNoOther(t *testing.T) {
 	for _, name := range []string{"one", "two"} {
 		start(t, p.System, waitHour, name)
 	}
-	p.runUntil(t, waits)
+	waiting := map[string]bool{}
+	p.runUntil(t, func(s machine.State) bool {
+		if waits(s) {
+			waiting[s.Execution] = true
+		}
+		return len(waiting) == 2
+	})
 	p = begin(t, dir, later)
 	damage(t, p.store, "two", machine.Format, 0xff)
 	damage(t, p.store, "three", machine.Format, 0xff) // and nothing else is known of it
