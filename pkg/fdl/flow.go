@@ -13,6 +13,8 @@ type Flow struct {
 	Name    string // empty when the definition gives none
 	Input   expr.Mappings
 	Output  expr.Mappings
+	// Timeout is how long an execution may take, 0 when the flow sets no limit.
+	Timeout time.Duration
 	// Steps are the steps of the top level in their order.
 	Steps []*Step
 	// All holds the steps of every depth in the order of the text; a step's
@@ -63,6 +65,50 @@ type (
 		Signed bool
 		// CallbackURL: a mapping reads $context.task.callbackUrl.
 		CallbackURL bool
+		// Poll is how often the function is called, and until when, of a task that
+		// waits for a condition; nil of others.
+		Poll *Poll
+		// Retry are the policies for attempts that fail, in the order in which they
+		// are looked at.
+		Retry []Retry
+		// Catch says where the flow goes on after an attempt that failed and is not
+		// retried, in the order in which the entries are looked at.
+		Catch []Catch
+		// ErrorMappings is what a caught error adds to the series: they read
+		// $local.error and $local.cause.
+		ErrorMappings expr.Mappings
+	}
+
+	// Poll calls a function again until its answer meets a condition.
+	Poll struct {
+		// Condition is evaluated on the function's answer.
+		Condition expr.Condition
+		// Interval is from the answer of one poll to the next poll, and Backoff
+		// multiplies it from one poll to the next; see [Poll.After].
+		Interval time.Duration
+		Backoff  float64
+		// MaxAttempts is how many polls there may be, 0 for any number.
+		MaxAttempts int
+	}
+
+	// Retry is one policy. Each has a counter of its own.
+	Retry struct {
+		Errors []string
+		// Interval is the pause before the first retry, and Multiplier makes each
+		// longer than the one before, up to MaxInterval; see [Retry.After].
+		Interval, MaxInterval time.Duration
+		Multiplier            float64
+		// MaxAttempts is how many retries there may be, not counting the first
+		// attempt.
+		MaxAttempts int
+	}
+
+	// Catch is where the flow goes on after an error: its steps run first, then
+	// its goto is followed.
+	Catch struct {
+		Errors []string
+		Steps  []*Step
+		Goto   *Step // a sibling of the task, nil to go on after the task
 	}
 
 	// Pass computes its output from its input and nothing else.
@@ -109,9 +155,10 @@ type Pattern uint8
 
 // The patterns of a task.
 const (
-	PatternRequestResponse Pattern = iota // the function's answer
-	PatternWaitForCallback                // whoever has the token
-	PatternSync                           // the end of the job that it started
+	PatternRequestResponse  Pattern = iota // the function's answer
+	PatternWaitForCallback                 // whoever has the token
+	PatternSync                            // the end of the job that it started
+	PatternWaitForCondition                // an answer that meets the condition
 )
 
 // WaitMode says what a wait step is given.

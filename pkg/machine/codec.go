@@ -351,7 +351,7 @@ func (d *decoder) waiting() *Waiting {
 		return nil
 	}
 	w := &Waiting{
-		For: WaitingFor(kind - 1), Attempt: Attempt{int(d.Int()), int(d.Int())}, Input: d.Value(), //nolint:gosec // checked
+		For: WaitingFor(kind - 1), Attempt: Attempt{Step: int(d.Int()), Number: int(d.Int())}, Input: d.Value(), //nolint:gosec // checked
 		Due: d.Time(), By: d.Text(), Since: d.Time(),
 	}
 	if w.For == WaitingForToken {

@@ -37,7 +37,7 @@ func (r *run) taskContext(step *fdl.Step, attempt int) expr.Value {
 		return expr.Missing()
 	}
 	s := r.state()
-	key := Call{Attempt: Attempt{step.Index, attempt}, Flow: s.Flow, Execution: s.Execution, Step: step.Name}.Key()
+	key := Call{Attempt: Attempt{Step: step.Index, Number: attempt}, Flow: s.Flow, Execution: s.Execution, Step: step.Name}.Key()
 	text := expr.Missing()
 	if task.Pattern == fdl.PatternWaitForCallback && r.env.Keys.Check() == nil {
 		text = r.tokenText(task, attempt)

@@ -33,6 +33,7 @@ const (
 	TaskSubmitFailed   EventType = 14
 	TaskTimedOut       EventType = 15
 	ExecutionStopped   EventType = 16
+	ExecutionTimedOut  EventType = 17
 )
 
 var eventNames = [...]string{
@@ -40,6 +41,7 @@ var eventNames = [...]string{
 	StepEntered: "StepEntered", StepStarted: "StepStarted", StepSucceeded: "StepSucceeded", StepFailed: "StepFailed", StepExited: "StepExited",
 	TaskScheduled: "TaskScheduled", TaskStarted: "TaskStarted", TaskSucceeded: "TaskSucceeded", TaskFailed: "TaskFailed",
 	TaskSubmitted: "TaskSubmitted", TaskSubmitFailed: "TaskSubmitFailed", TaskTimedOut: "TaskTimedOut", ExecutionStopped: "ExecutionStopped",
+	ExecutionTimedOut: "ExecutionTimedOut",
 }
 
 // String is the name of the type in the API.

@@ -21,6 +21,7 @@ const (
 	StatusSucceeded Status = "Succeeded"
 	StatusFailed    Status = "Failed"
 	StatusStopped   Status = "Stopped"
+	StatusTimedOut  Status = "TimedOut"
 )
 
 // Final reports whether nothing follows the status.
@@ -124,13 +125,17 @@ const (
 	WaitingForInstant                   // the end of a wait
 	WaitingForClaim                     // the result of a claimed call
 	WaitingForToken                     // the outcome of a token
+	WaitingForRetry                     // the next attempt of a task that failed
+	WaitingForPoll                      // the next poll of a task that waits for a condition
 )
 
 // Attempt names one try of one step: the step's index and a number that grows
 // with each attempt of the execution, the id of its event TaskScheduled or
-// StepStarted.
+// StepStarted. The attempt of a task that waits for a condition makes several
+// calls: Poll tells them apart, for it counts the polls of the whole execution.
+// Of others it is 0.
 type Attempt struct {
-	Step, Number int
+	Step, Number, Poll int
 }
 
 // Timer is a wake that will arrive no earlier than Due. The zero Timer is none.

@@ -25,7 +25,7 @@ func (r *run) schedule(step *fdl.Step, task *fdl.Task, input expr.Value) {
 	}
 	number := r.emit(Event{Type: TaskScheduled, Step: step.Index, Input: asked})
 	r.emit(Event{Type: TaskStarted, Step: step.Index})
-	waiting := &Waiting{Attempt: Attempt{step.Index, number}, Input: input, By: r.env.Cause, Since: r.at}
+	waiting := &Waiting{Attempt: Attempt{Step: step.Index, Number: number}, Input: input, By: r.env.Cause, Since: r.at}
 	r.state().Waiting = waiting
 	switch {
 	case task.Pattern != fdl.PatternRequestResponse, r.timeLimit(task) > r.env.Limits.direct():
