@@ -232,11 +232,11 @@ func isLoopback(host string) bool { return host == "localhost" || net.ParseIP(ho
 
 // serve works on the store until ctx ends.
 func (s *server) serve(ctx context.Context, store *disk.Store, tasks *local.Tasks) error {
-	config, err := s.command.configOf(ctx, "dev", tasks)
+	config, err := s.command.configOf(ctx, "dev", &local.Clock{}, tasks)
 	if err != nil {
 		return err
 	}
-	config.Store, config.Keys, config.Clock, config.CallbackBase = store, store.Keys(), &local.Clock{}, s.base
+	config.Store, config.Keys, config.CallbackBase = store, store.Keys(), s.base
 	config.Warn = func(err error) { s.log.Warn("job", "error", token.MaskAll(err.Error())) }
 	system := local.New(config)
 	if err := system.TakeOver(ctx); err != nil { // before anybody tells of a job that it is to know

@@ -39,7 +39,7 @@ const (
 
 // openStack finds the API of a stack, to call it with the user's credentials.
 func (c Command) openStack(ctx context.Context, what string, p place) (*api, error) {
-	configuration, err := c.awsConfiguration(ctx, what, p)
+	configuration, err := c.awsConfiguration(ctx, what, !strings.HasPrefix(p.endpoint, "http:"))
 	if err != nil {
 		return nil, err
 	}
@@ -62,10 +62,10 @@ func (c Command) openStack(ctx context.Context, what string, p place) (*api, err
 }
 
 // awsConfiguration is the user's.
-func (c Command) awsConfiguration(ctx context.Context, what string, p place) (aws.Config, error) {
+func (c Command) awsConfiguration(ctx context.Context, what string, onAWS bool) (aws.Config, error) {
 	var metadata imds.ClientEnableState
-	if strings.HasPrefix(p.endpoint, "http:") {
-		metadata = imds.ClientDisabled // it is not on AWS, and there would be a long wait for an answer
+	if !onAWS {
+		metadata = imds.ClientDisabled // there would be a long wait for an answer
 	}
 	load := c.loadAWS
 	if load == nil {

@@ -80,7 +80,7 @@ func (c Command) callbackBase(ctx context.Context, what string, a *api, flags pl
 	case p.stack == "":
 		return heldBase(ctx, what, a.Client)
 	}
-	configuration, err := c.awsConfiguration(ctx, what, p)
+	configuration, err := c.awsConfiguration(ctx, what, true)
 	if err != nil {
 		return "", err
 	}

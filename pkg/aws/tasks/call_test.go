@@ -135,6 +135,12 @@ func breaksOff(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
+// answersInPart announces more than it says.
+func answersInPart(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Length", "100")
+	_, _ = io.WriteString(w, "{}")
+}
+
 func TestWhatACallComesTo(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -171,6 +177,7 @@ func TestWhatACallComesTo(t *testing.T) {
 		"nobody's credentials":     {refuse(403, "UnrecognizedClientException"), "FC.AccessDenied", "because", 1},
 		"no such path":             {refuse(404, ""), "FC.FunctionNotFound", "w-f", 1},
 		"too large":                {refuse(413, "RequestTooLargeException"), "FC.RequestTooLarge", "because", 1},
+		"the answer broke off":     {answersInPart, "FC.Unknown", "unexpected EOF", 1},
 		"the connection broke":     {breaksOff, "FC.Unknown", "w-f", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
