@@ -116,7 +116,7 @@ func (c Command) run(ctx context.Context, path string, options runOptions) error
 	if where.onStack() {
 		return e.runOnStack(ctx, input)
 	}
-	if e.tasks, err = resolveTasks(what, file, clock, options.tasks); err != nil {
+	if e.tasks, err = c.resolveTasks(what, file, clock, options.tasks); err != nil {
 		return err
 	}
 	if e.script, err = file.script(options.skipTime); err != nil {
@@ -210,7 +210,7 @@ func (c Command) clock(what string, skipTime bool) (*local.Clock, error) {
 const tryTask = "--task NAME=exec:COMMAND"
 
 // resolveTasks finds every function of the flow before anything starts.
-func resolveTasks(what string, file flowFile, clock *local.Clock, definitions []string) (*local.Tasks, error) {
+func (c Command) resolveTasks(what string, file flowFile, clock *local.Clock, definitions []string) (*local.Tasks, error) {
 	byName, err := parseTasks(what, file.flow, definitions)
 	if err != nil {
 		return nil, err
@@ -218,6 +218,13 @@ func resolveTasks(what string, file flowFile, clock *local.Clock, definitions []
 	tasks, err := local.NewTasks(clock, byName)
 	if err != nil {
 		return nil, unusableTasks(what, err, byName)
+	}
+	functions := functionsOf(file.flow)
+	err = c.addTasks(what, tasks, func(name string) bool {
+		return byName[name] == "" && (slices.Contains(functions, name) || startsAnyKind(functions, name))
+	})
+	if err != nil {
+		return nil, err
 	}
 	if tasks.NeedAWS() && clock.IsVirtual() {
 		return nil, usageError(what, "jobs on AWS take real time, which --skip-time does not wait for", "--task ACTION=simulated, or leave out --skip-time")
@@ -454,8 +461,12 @@ func (e *execution) serve(ctx, serving context.Context, store *disk.Store, ended
 // again is the command that goes on with the execution.
 func (e *execution) again() string {
 	again := "waitless run " + e.file.path + " --name " + e.name + e.options.flags()
+	if e.options.config != "" {
+		again += " --config " + e.options.config
+	}
 	for _, task := range e.options.tasks {
-		again += " --task '" + task + "'"
+		name, definition, _ := strings.Cut(task, "=")
+		again += " --task '" + name + "=" + local.Hidden(definition) + "'"
 	}
 	return again
 }

@@ -73,14 +73,21 @@ func callOnce(t *testing.T, definition string, limit time.Duration) token.Outcom
 	if err != nil {
 		t.Fatal(err)
 	}
-	outcome, err := made.Tasks.Call(t.Context(), machine.Call{
-		Step: "F", Resource: fdl.Resource{Text: "acs:fc:::services/s.live/functions/f", Service: "s", Qualifier: "live", Function: "f"}, Limit: limit,
-		Input: expr.Object(expr.Member{Key: "a", Value: expr.Int(1)}),
-	})
+	call := testCallOf("f")
+	call.Limit = limit
+	outcome, err := made.Tasks.Call(t.Context(), call)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return outcome
+}
+
+// testCallOf is a call of a function by its alias.
+func testCallOf(function string) machine.Call {
+	return machine.Call{
+		Step: "F", Resource: fdl.Resource{Text: "acs:fc:::services/s.live/functions/" + function, Service: "s", Qualifier: "live", Function: function},
+		Input: expr.Object(expr.Member{Key: "a", Value: expr.Int(1)}),
+	}
 }
 
 // nowhere is the configuration of somebody without any.
@@ -191,7 +198,9 @@ func TestRunCallsALambdaFunctionOnAWS(t *testing.T) {
 		var stdout, stderr strings.Builder
 		c := Command{
 			Args: []string{"run", flow, "--task", "check=lambda:check"}, Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
-			Getenv: environment(t, nil), loadAWS: func(context.Context, ...func(*config.LoadOptions) error) (aws.Config, error) { return configuration, nil },
+			Getenv: environment(t, nil), loadAWS: func(context.Context, ...func(*config.LoadOptions) error) (aws.Config, error) {
+				return configuration, nil
+			},
 		}
 		exit := c.Run(t.Context())
 		return result{exit, stdout.String(), stderr.String()}

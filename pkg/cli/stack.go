@@ -71,11 +71,24 @@ func (c Command) awsConfiguration(ctx context.Context, what string, onAWS bool) 
 	if load == nil {
 		load = config.LoadDefaultConfig
 	}
-	configuration, err := load(ctx, config.WithEC2IMDSClientEnableState(metadata), config.WithLogger(logging.Nop{}))
+	configuration, err := load(ctx, append(c.ofAWS(), config.WithEC2IMDSClientEnableState(metadata), config.WithLogger(logging.Nop{}))...)
 	if err != nil {
 		return aws.Config{}, awsError(what, err)
 	}
 	return configuration, nil
+}
+
+// ofAWS is what the file says, unless the environment says it to the SDK itself:
+// credentials there go before a profile here.
+func (c Command) ofAWS() []func(*config.LoadOptions) error {
+	var options []func(*config.LoadOptions) error
+	if region := c.ofFile("AWS_REGION"); region != "" && c.Getenv("AWS_REGION")+c.Getenv("AWS_DEFAULT_REGION") == "" {
+		options = append(options, config.WithRegion(region))
+	}
+	if profile := c.ofFile("AWS_PROFILE"); profile != "" && c.Getenv("AWS_PROFILE")+c.Getenv("AWS_ACCESS_KEY_ID") == "" {
+		options = append(options, config.WithSharedConfigProfile(profile))
+	}
+	return options
 }
 
 func awsError(what string, err error) error {
