@@ -51,6 +51,16 @@ func (e *Environment) Seconds(name string) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
+// Days is a variable in whole days from 1 to most.
+func (e *Environment) Days(name string, most int) time.Duration {
+	text := e.Text(name)
+	days, err := strconv.Atoi(text)
+	if (err != nil || days < 1 || days > most) && text != "" {
+		e.problems = append(e.problems, fmt.Errorf("environment variable %s is %q; allowed: whole days from 1 to %d", name, text, most))
+	}
+	return time.Duration(days) * 24 * time.Hour
+}
+
 // List is a variable with texts between commas, none when it is not there.
 func (e *Environment) List(name string) []string {
 	return strings.FieldsFunc(e.Optional(name), func(r rune) bool { return r == ',' || r == ' ' })
