@@ -15,6 +15,9 @@ import (
 // left to it.
 func (c Command) configOf(ctx context.Context, what string, tasks *local.Tasks) (config local.Config, err error) {
 	config.Tasks = tasks
+	if config.Limits, err = c.limits(what); err != nil {
+		return config, err
+	}
 	if config.CallbackBase, err = c.localBase(what); err != nil || !tasks.NeedAWS() {
 		return config, err
 	}

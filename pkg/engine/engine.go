@@ -150,9 +150,13 @@ func (e *Engine) Start(ctx context.Context, request StartRequest) (StartAnswer, 
 	if err := check(request); err != nil {
 		return 0, &Error{CodeInvalid, op, err}
 	}
+	flow, err := e.Flows.Flow(ctx, request.Flow) // says how long the execution may take, and so how long it is kept
+	if err != nil {
+		return 0, &Error{CodeOf(err), op, err}
+	}
 	now := e.Now()
 	id := NewID(request.Flow.Name, request.Execution)
-	state, events := machine.New(request.Flow, request.Execution, request.Input, now, e.Limits)
+	state, events := machine.New(request.Flow, flow, request.Execution, request.Input, now, e.Limits)
 	item := Item{Execution: id, Nonce: e.Fresh()}
 	item.Body, _ = machine.Encode(item.place(), state, events)
 	if err := checkSize(item); err != nil {

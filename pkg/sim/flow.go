@@ -81,7 +81,7 @@ func (w *world) drawPart(f *flow) {
 		w.drawLoop(f)
 	case 9:
 		f.step("choice", "choices: [{condition: $.n > 3, steps: [")
-		f.text += "      {type: task, name: Inner" + fmt.Sprint(f.steps) + ", resourceArn: " + resourceOf(functionCall) + "}]}]\n"
+		f.text += "      {type: task, name: Inner" + fmt.Sprint(f.steps) + ", resourceArn: " + resourceOf(functionCall) + w.drawInnerPolicies() + "}]}]\n"
 	case 14, 15, 16:
 		f.task(functionSlow, w.drawCallback()...)
 	default:

@@ -79,6 +79,15 @@ func (w *world) drawPolicies() string {
 	return strings.Join(policies, ", ")
 }
 
+// drawInnerPolicies is the member of a nested task for its policies, empty for
+// none.
+func (w *world) drawInnerPolicies() string {
+	if !w.tries {
+		return ""
+	}
+	return ", retry: [{errors: [FnF.ALL], intervalSeconds: 1}]"
+}
+
 func (w *world) drawPoll() []string {
 	lines := []string{"pattern: waitForCondition", `condition: $.status == "done"`, fmt.Sprintf("intervalSeconds: %d", 1+w.rand.IntN(10))}
 	if w.chance(2) {

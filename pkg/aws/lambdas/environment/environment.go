@@ -51,8 +51,10 @@ func (e *Environment) Seconds(name string) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// Days is a variable in whole days from 1 to most.
-func (e *Environment) Days(name string, most int) time.Duration {
+// Duration is how long an execution may take whose flow does not say it: of the
+// functions that start executions and make them go on.
+func (e *Environment) Duration() time.Duration {
+	const name, most = "WAITLESS_EXECUTION_DAYS", 366
 	text := e.Text(name)
 	days, err := strconv.Atoi(text)
 	if (err != nil || days < 1 || days > most) && text != "" {
