@@ -481,12 +481,13 @@ var mutants = []mutant{
 	},
 	{
 		name: "limit: one due a timer", from: olderSeeds + 1,
-		caught: sim.Overtime, edits: one("machine/apply.go", `	if r.timeIsUp() &&`,
-			`	if w := r.state().Waiting; (w == nil || w.Due.IsZero() || r.at.Before(w.Due)) && r.timeIsUp() &&`),
+		caught: sim.Overtime, edits: one("machine/apply.go", `|| r.timeIsUp() && r.timeOut(sig) {`,
+			`|| (r.state().Waiting == nil || r.state().Waiting.Due.IsZero() || r.at.Before(r.state().Waiting.Due)) && r.timeIsUp() && r.timeOut(sig) {`),
 	},
 	{
 		name: "limit: only its timer looks at it", from: olderSeeds + 1,
-		caught: sim.Overtime, edits: one("machine/apply.go", `	if r.timeIsUp() &&`, `	if _, timer := sig.(TimerDue); timer && r.timeIsUp() &&`),
+		caught: sim.Overtime, edits: one("machine/apply.go", `|| r.timeIsUp() && r.timeOut(sig) {`,
+			`|| sig == Signal(TimerDue{At: sig.instant()}) && r.timeIsUp() && r.timeOut(sig) {`),
 	},
 	{
 		name: "limit: the token stays open", from: olderSeeds + 1,
