@@ -476,6 +476,10 @@ var mutants = []mutant{
 		caught: sim.Tries, edits: one("machine/poll.go", `w.Polls == poll.MaxAttempts:`, `w.Polls == poll.MaxAttempts+1:`),
 	},
 	{
+		name: "polls: who gives up records what one answered", from: olderSeeds + 1,
+		caught: sim.History, edits: one("machine/end.go", `s.Waiting.Polls == 0 && !held.Open()`, `s.Waiting.Polls >= 0 && !held.Open()`),
+	},
+	{
 		name: "limit: the timer is that of the step alone", from: olderSeeds + 1,
 		caught: sim.Stuck, edits: one("machine/apply.go", `r.env.Flow.Timeout > 0 &&`, `r.env.Flow.Timeout < 0 &&`),
 	},

@@ -33,7 +33,6 @@ var foundSeeds = []uint64{
 	9570096514316722496,  // a forged timer was sent again for an hour
 	14767138297267000095, // four refused commits of one step left a timer each; this check allowed for none
 	994707099913403840,   // who gave up closed the token and died; this check took the next worker for hasty
-	21841,                // who gave up recorded the answer to a poll as what the polls came to
 }
 
 func TestFixedSeeds(t *testing.T) {
