@@ -97,6 +97,8 @@ func (p *parser) params(f fields, resource Resource) expr.Template {
 	switch {
 	case n == nil && resource.IsAction():
 		f.missing(`%s has an action and no field "serviceParams", which is what the service is asked with`, f.where)
+	case n == nil && resource.isMessage():
+		f.missing(`%s sends a message and has no field "serviceParams"; write it with MessageBody: a text, or $ for the step's input as JSON`, f.where)
 	case n == nil:
 	case resource.Function != "" && resource.Kind == "":
 		p.problem(n.pos, "serviceParams needs an action or the resourceArn of a job; a function gets the step's input, which inputMappings make")
@@ -104,6 +106,7 @@ func (p *parser) params(f fields, resource Resource) expr.Template {
 		p.unfit(n, "serviceParams", "a mapping of what the service takes, with constants and paths like $.key")
 	default:
 		p.paramPaths(n)
+		p.messageBody(n, resource)
 	}
 	params := expr.Object()
 	if kind, named, ok := jobs.ForResource(resource.Text); ok {
@@ -192,13 +195,24 @@ var (
 	}
 	// functionPatterns are those of a function.
 	functionPatterns = []string{"requestResponse", "waitForCallback", "waitForCondition"}
+	messagePatterns  = []string{"requestResponse", "waitForCallback"}
 )
+
+// instead is what to write in the place of polling a resource.
+func instead(resource Resource) string {
+	if resource.isMessage() {
+		return "send the message in a step of its own"
+	}
+	return "write \"pattern: sync\", which waits for the end of the job, or ask a function"
+}
 
 func (p *parser) pattern(n *node, resource Resource) Pattern {
 	pattern := patterns[p.oneOf(n, "pattern", patternNames...)]
+	if pattern == PatternSync && resource.isMessage() {
+		p.problem(n.pos, "pattern \"sync\" waits for the end of a job, and a message has none (allowed with a message: %s)", strings.Join(messagePatterns, ", "))
+	}
 	if pattern == PatternWaitForCondition && resource.Kind != "" {
-		p.problem(n.pos, "pattern \"waitForCondition\" calls a function again and again, and %s is none; "+
-			"write \"pattern: sync\", which waits for the end of the job, or ask a function", shortened(resource.Text))
+		p.problem(n.pos, "pattern \"waitForCondition\" calls a function again and again, and %s is none; %s", shortened(resource.Text), instead(resource))
 	}
 	if pattern == PatternSync && resource.Function != "" && resource.Kind == "" {
 		p.problem(n.pos, "pattern \"sync\" waits for the end of a job and needs an action or the resourceArn of one; "+

@@ -14,6 +14,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -210,8 +211,10 @@ func TestCodecFindsDamage(t *testing.T) {
 // FuzzDecode: nothing makes Decode panic, and what it accepts is what Encode
 // writes. The checksum is put right, or nothing would get past it.
 func FuzzDecode(f *testing.F) {
-	item := goldenItem(f)
-	f.Add(item[1 : len(item)-checksumSize])
+	for _, golden := range goldenItems {
+		item := readHex(f, golden.file)
+		f.Add(item[1 : len(item)-checksumSize])
+	}
 	f.Add([]byte{})
 	state, events := machine.New(machine.Flow{Name: "f"}, &fdl.Flow{}, "e", expr.Object(), epoch, machine.Limits{})
 	start := encode(state, events)
@@ -291,6 +294,25 @@ func TestFormatOfAFlow(t *testing.T) {
 		if item := encode(state, events); state.Format != want || int(item[0]) != want {
 			t.Errorf("%s\nformat %d of the execution, %d of the item, want %d", steps, state.Format, item[0], want)
 		}
+	}
+}
+
+// A release that reads format 1 alone knows no messages.
+func TestFormatOfMessages(t *testing.T) {
+	t.Parallel()
+	messages := 0
+	for _, kind := range jobs.Kinds() {
+		if kind.HasEnd() {
+			continue
+		}
+		messages++
+		flow := &fdl.Flow{All: []*fdl.Step{{Kind: &fdl.Task{Resource: fdl.Resource{Kind: kind.Name}}}}}
+		if state, _ := machine.New(machine.Flow{}, flow, "run", expr.Object(), epoch, machine.Limits{}); state.Format != 2 {
+			t.Errorf("%s has format %d", kind.Name, state.Format)
+		}
+	}
+	if messages != 2 {
+		t.Errorf("%d kinds of messages", messages)
 	}
 }
 
