@@ -51,6 +51,7 @@ var house = []row{
 	{path: "pkg/machine", pure: true, ours: []string{"pkg/expr", "pkg/fdl", "pkg/token"}},
 
 	{path: "pkg/jobs/simulated", pure: true, ours: []string{"pkg/jobs"}},
+	{path: "pkg/docs"},
 
 	{path: "pkg/engine", ours: []string{"pkg/machine", "pkg/fdl", "pkg/expr", "pkg/token"}},
 	{
