@@ -47,6 +47,7 @@ func TestMain(m *testing.M) {
 //	timer at=T      a timer is due
 //	time-limit resource=R limit=T   the function's time limit
 //	callback-base [url=URL]   where callbacks arrive
+//	conditions      the step's input, then a condition a line: what each comes to
 //	state           the state as it is
 func TestScenarios(t *testing.T) {
 	t.Parallel()
@@ -127,6 +128,8 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		s.callbacks = ""
 		d.MaybeScanArgs(t, "url", &s.callbacks)
 		return "ok\n"
+	case "conditions":
+		return s.conditions(t, d)
 	case "state":
 		return s.show(t)
 	}
@@ -160,6 +163,9 @@ func (s *script) parse(text string) string {
 
 func (s *script) start(t *testing.T, d *datadriven.TestData, at time.Time) string {
 	t.Helper()
+	if s.flow == nil {
+		return "there is no flow to start\n"
+	}
 	input := expr.Object()
 	if d.Input != "" {
 		input = parseJSON(t, d, d.Input)
