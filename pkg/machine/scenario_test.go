@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 //
 // A script has these commands, instants counted from the start:
 //
-//	flow            the definition, which may be given anew
+//	flow [strict]   the definition, which may be given anew; strict tells of extensions too
 //	limit [events=N] [data=N]   smaller limits: history events, bytes of a step's values
 //	start           the input; the execution is accepted and begins
 //	started at=T    the signal of the start comes once more
@@ -89,7 +89,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	at := epoch.Add(duration(t, d, "at"))
 	switch d.Cmd {
 	case "flow":
-		return s.parse(d.Input)
+		return s.parse(d.Input, d.HasArg("strict"))
 	case "limit":
 		s.limits = machine.Limits{}
 		d.MaybeScanArgs(t, "events", &s.limits.Events)
@@ -151,8 +151,11 @@ func duration(t *testing.T, d *datadriven.TestData, arg string) time.Duration {
 	return at
 }
 
-func (s *script) parse(text string) string {
+func (s *script) parse(text string, strict bool) string {
 	flow, problems := fdl.Parse([]byte(text))
+	if strict && flow != nil {
+		problems = append(problems, flow.Extensions...)
+	}
 	var out strings.Builder
 	for _, p := range problems {
 		fmt.Fprintln(&out, p.Format("flow"))
