@@ -101,7 +101,7 @@ func (t *Tasks) lookUp(ctx context.Context, function target) (time.Duration, err
 	}
 	found, err := t.Client.GetFunctionConfiguration(ctx, input)
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
-		switch apiError(api.ErrorCode()) {
+		switch apiError(api.ErrorCode(), 0) {
 		case ErrorFunctionNotFound, ErrorAccessDenied:
 			return 0, nil
 		}
