@@ -3,7 +3,9 @@ package docs_test
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -71,12 +73,26 @@ func TestExamples(t *testing.T) {
 				for _, p := range problems {
 					t.Errorf("%s", p.Format(topic.Name))
 				}
-				if flow != nil && e.run != "" {
+				switch {
+				case flow == nil:
+				case e.run != "":
 					e.play(t)
+				case e.flow == e.complete() && !isSample(t, e.flow):
+					t.Error("it is a whole flow and nobody runs it: let a block of the language \"run\" follow, or take a flow of events/")
 				}
 			})
 		}
 	}
+}
+
+// isSample reports whether the flow is one of events/, all of which are run.
+func isSample(t *testing.T, flow string) bool {
+	t.Helper()
+	files, err := filepath.Glob("../../events/*/flow.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no flows in events/: %v", err)
+	}
+	return slices.ContainsFunc(files, func(file string) bool { return readFile(t, file) == flow })
 }
 
 // outside is what happens to an example from outside, and what comes of it.

@@ -132,7 +132,8 @@ func TestRuleChecksCanFail(t *testing.T) {
 // suites are the tests beside the scenarios of the machine that show rules: of
 // what adapters do, and of what happens before the machine is asked.
 var suites = []string{
-	"../jobs/reading_test.go", "../resume/resumetest/orderings.go", "../engine/enginetest/contract_wakes.go",
+	"../aws/recipients/recipients_test.go", "../aws/tasks/call_test.go", "../cli/jobs_test.go", "../engine/enginetest/contract_wakes.go",
+	"../jobs/reading_test.go", "../local/command_test.go", "../local/http_test.go", "../local/system_test.go", "../resume/resumetest/orderings.go",
 }
 
 // scenarios are the rules that each scenario names, by its file.
@@ -147,7 +148,7 @@ func scenarios(t *testing.T) map[string][]string {
 		named[filepath.Base(file)] = marks(firstComment(readFile(t, file)), "# rules:")
 	}
 	for _, file := range suites {
-		named[filepath.Base(file)] = marks(strings.Split(readFile(t, file), "\n"), "// rules:")
+		named[file] = marks(strings.Split(readFile(t, file), "\n"), "// rules:")
 	}
 	return named
 }
