@@ -112,16 +112,17 @@ func parsed(t *testing.T, path string) *ast.File {
 func TestLimitsAreThoseOfTheCode(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
-		"data of a step":               fmt.Sprintf("%d KiB", machine.DefaultData>>10),
-		"events of an execution":       strconv.Itoa(machine.DefaultEvents),
-		"levels of a value":            strconv.Itoa(expr.MaxLevels),
-		"values of a definition":       constantIn(t, "../fdl/document.go", "maxNodes"),
-		"depth of a condition":         constantIn(t, "../expr/condition_parse.go", "maxNesting"),
-		"name":                         constantIn(t, "../fdl/parse.go", "maxName") + " characters",
-		"wait":                         seconds(fdl.MaxWait),
-		"timeoutSeconds":               seconds(fdl.MaxTimeout),
-		"error":                        constantIn(t, "../token/outcome.go", "maxError") + " bytes",
-		"cause":                        constantIn(t, "../token/outcome.go", "maxCause") + " bytes",
+		"data of a step":                  fmt.Sprintf("%d KiB", machine.DefaultData>>10),
+		"events of an execution":          strconv.Itoa(machine.DefaultEvents),
+		"levels of a value":               strconv.Itoa(expr.MaxLevels),
+		"values of a definition":          constantIn(t, "../fdl/document.go", "maxNodes"),
+		"depth of a condition":            constantIn(t, "../expr/condition_parse.go", "maxNesting"),
+		"name":                            constantIn(t, "../fdl/parse.go", "maxName") + " characters",
+		"wait":                            seconds(fdl.MaxWait),
+		"timeoutSeconds":                  seconds(fdl.MaxTimeout),
+		"pause between attempts or polls": seconds(fdl.MaxInterval),
+		"error":                           constantIn(t, "../token/outcome.go", "maxError") + " bytes",
+		"cause":                           constantIn(t, "../token/outcome.go", "maxCause") + " bytes",
 	}
 	limits := tableOf(t, "limits", "limit")
 	values := limits.column("value")
