@@ -112,13 +112,14 @@ func parsed(t *testing.T, path string) *ast.File {
 func TestLimitsAreThoseOfTheCode(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
-		"data of a step":                  fmt.Sprintf("%d KiB", machine.DefaultData>>10),
-		"events of an execution":          strconv.Itoa(machine.DefaultEvents),
-		"levels of a value":               strconv.Itoa(expr.MaxLevels),
-		"values of a definition":          constantIn(t, "../fdl/document.go", "maxNodes"),
-		"depth of a condition":            constantIn(t, "../expr/condition_parse.go", "maxNesting"),
-		"name":                            constantIn(t, "../fdl/parse.go", "maxName") + " characters",
-		"wait":                            seconds(fdl.MaxWait),
+		"data of a step":         fmt.Sprintf("%d KiB", machine.DefaultData>>10),
+		"events of an execution": strconv.Itoa(machine.DefaultEvents),
+		"levels of a value":      strconv.Itoa(expr.MaxLevels),
+		"values of a definition": constantIn(t, "../fdl/document.go", "maxNodes"),
+		"depth of a condition":   constantIn(t, "../expr/condition_parse.go", "maxNesting"),
+		"name":                   constantIn(t, "../fdl/parse.go", "maxName") + " characters",
+		"wait":                   seconds(fdl.MaxWait),
+		"time of an execution without `timeoutSeconds`": fmt.Sprintf("%d days", machine.DefaultDuration/(24*time.Hour)),
 		"timeoutSeconds":                  seconds(fdl.MaxTimeout),
 		"pause between attempts or polls": seconds(fdl.MaxInterval),
 		"error":                           constantIn(t, "../token/outcome.go", "maxError") + " bytes",

@@ -202,7 +202,7 @@ func (s *script) returned(t *testing.T, d *datadriven.TestData, at time.Time) ma
 		}
 	}
 	if s.state.Waiting != nil {
-		sig.Attempt.Number = s.state.Waiting.Attempt.Number
+		sig.Attempt.Number, sig.Attempt.Poll = s.state.Waiting.Attempt.Number, s.state.Waiting.Attempt.Poll
 	}
 	if d.HasArg("attempt") {
 		d.ScanArgs(t, "attempt", &sig.Attempt.Number)
