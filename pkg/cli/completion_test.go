@@ -28,13 +28,16 @@ func suggestions(t *testing.T, args ...string) []string {
 func TestCompletion(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ args, want []string }{
-		"a command":               {[]string{"va"}, []string{"validate"}},
-		"a command of a group":    {[]string{"tokens", "he"}, []string{"heartbeat"}},
-		"a flag":                  {[]string{"run", "flow.yaml", "--skip"}, []string{"--skip-time"}},
-		"a flow":                  {[]string{"run", ""}, []string{"yaml", "yml", "json"}},
-		"a second flow":           {[]string{"run", pollingFlow, ""}, nil},
-		"a function":              {[]string{"run", pollingFlow, "--task", ""}, []string{"StartJob=exec:", "GetJobStatus=exec:"}},
-		"an action":               {[]string{"run", "../../events/batch-callback/flow.yaml", "--task", ""}, []string{"batch:SubmitJob=simulated", "batch:SubmitJob=aws"}},
+		"a command":            {[]string{"va"}, []string{"validate"}},
+		"a command of a group": {[]string{"tokens", "he"}, []string{"heartbeat"}},
+		"a flag":               {[]string{"run", "flow.yaml", "--skip"}, []string{"--skip-time"}},
+		"a flow":               {[]string{"run", ""}, []string{"yaml", "yml", "json"}},
+		"a second flow":        {[]string{"run", pollingFlow, ""}, nil},
+		"a function":           {[]string{"run", pollingFlow, "--task", ""}, []string{"StartJob=exec:", "GetJobStatus=exec:"}},
+		"an action": {
+			[]string{"run", "../../events/batch-callback/flow.yaml", "--task", ""},
+			[]string{"batch:SubmitJob=simulated", "batch:SubmitJob=aws"},
+		},
 		"a function of no flow":   {[]string{"run", "--task", ""}, nil},
 		"a function of a broken":  {[]string{"run", "testdata/mistakes/six-at-once/flow.yaml", "--task", ""}, nil},
 		"a kind of jobs":          {[]string{"jobs", "iam", "tr"}, []string{"batch-job", "dms-task", "sfn-execution", "transcribe-job"}},

@@ -35,6 +35,7 @@ func TestHelp(t *testing.T) {
 		"tokens-url":   {"tokens", "url", "--help"},
 		"revoke":       {"tokens", "revoke", "--help"},
 		"help-help":    {"help", "--help"},
+		"advise":       {"advise", "--help"},
 		"docs":         {"docs", "--help"},
 		"completion":   {"completion", "--help"},
 		"bash":         {"completion", "bash", "--help"},
