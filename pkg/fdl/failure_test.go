@@ -201,7 +201,7 @@ steps:
 const strictWant = `flow.yaml:4:25: strict: source $local.x is missing: no step has run yet, so the target is left out
 flow.yaml:5:25: strict: source $context.step.name is missing: the mappings of the flow belong to no step, so the target is left out
 flow.yaml:6:38: strict: source $context.task.token is missing: the mappings of the flow belong to no step, so the target is left out
-flow.yaml:8:67: strict: source $local.x is missing: it is the first step, and $local is empty until a step before has put something out, so the target is left out
+flow.yaml:8:67: strict: source $local.x is missing: $local is empty at the first step, so the target is left out
 flow.yaml:9:117: strict: source $local.x is missing: a pass step has an empty $local, so the target is left out
 flow.yaml:10:81: strict: source $local.x is missing: a wait step has an empty $local, so the target is left out
 flow.yaml:14:14: strict: pattern "waitForCondition" is an extension: FDL polls with a wait, a task and a choice
@@ -215,7 +215,7 @@ flow.yaml:27:13: strict: signed is an extension: a task of FDL has no such field
 flow.yaml:28:83: strict: $context.task.callbackUrl is an extension: $context of FDL does not have it
 flow.yaml:29:37: strict: action batch:SubmitJob is an extension: FDL has no services of AWS
 flow.yaml:29:87: strict: atMostOnce is an extension: a task of FDL has no such field
-flow.yaml:34:79: strict: source $local.a is missing: it is the first step, and $local is empty until a step before has put something out, so the target is left out
+flow.yaml:34:79: strict: source $local.a is missing: $local is empty at the first step, so the target is left out
 flow.yaml:39:69: strict: source $local.x is missing: a succeed step has an empty $local, so the target is left out
 flow.yaml:39:100: strict: source $context.task.token is missing: a succeed step is no task, so the target is left out
 `

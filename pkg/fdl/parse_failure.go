@@ -23,8 +23,10 @@ const (
 // failures reads what a task does with an attempt that failed.
 func (p *parser) failures(task *Task, step *Step, f fields) {
 	if n := f.optional("retry"); n != nil {
-		for _, item := range p.items(n, "retry", "a list of policies") {
-			task.Retry = append(task.Retry, p.policy(item))
+		items := p.items(n, "retry", "a list of policies")
+		task.Retry = make([]Retry, len(items))
+		for i, item := range items {
+			task.Retry[i] = p.policy(item)
 		}
 	}
 	if n := f.optional("catch"); n != nil {

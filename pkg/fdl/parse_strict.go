@@ -159,7 +159,7 @@ func (p *parser) atBegin(step *Step, n *node) {
 	paths(n.get("inputMappings"), func(at Position, path expr.Path) {
 		if isInLocal(path) {
 			p.firsts = append(p.firsts, first{step, strictProblem(at,
-				"source %s is missing: it is the first step, and $local is empty until a step before has put something out, so the target is left out", path)})
+				"source %s is missing: $local is empty at the first step, so the target is left out", path)})
 		}
 	})
 }

@@ -21,7 +21,7 @@ import (
 // Error names of calls, as the vendor's or, where those are unknown, ours.
 const (
 	// ErrorFunction: the function was called and failed.
-	ErrorFunction = "FC.FunctionError"
+	ErrorFunction = token.ErrorFunction
 	// ErrorFunctionNotFound: there is no such function.
 	ErrorFunctionNotFound = "FC.FunctionNotFound"
 	// ErrorTimeout: the function did not answer in time.
@@ -194,7 +194,7 @@ func (t *Tasks) Call(ctx context.Context, call machine.Call) (token.Outcome, err
 	_, _ = rand.Read(random[:]) // never fails
 	answer, err := function(input, t.clock.Now(), random)
 	if err != nil {
-		return token.Failure(simulated.ErrorName(err), err.Error()), nil
+		return thrown(call, simulated.ErrorName(err), err.Error()), nil
 	}
 	return engine.ParseAnswer(answer, "function "+call.Resource.Function), nil
 }

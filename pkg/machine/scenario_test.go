@@ -164,7 +164,7 @@ func (s *script) start(t *testing.T, d *datadriven.TestData, at time.Time) strin
 	if d.Input != "" {
 		input = parseJSON(t, d, d.Input)
 	}
-	state, events := machine.New(machine.Flow{Name: "sample", Hash: "hash"}, "run", input, at, machine.Limits{})
+	state, events := machine.New(machine.Flow{Name: "sample", Hash: "hash"}, s.flow, "run", input, at, machine.Limits{})
 	s.log = itemLog{}
 	var err error
 	if s.state, events, err = s.log.put(state, events); err != nil {

@@ -72,7 +72,7 @@ func (t *Tasks) Call(ctx context.Context, call machine.Call) (token.Outcome, err
 	case err != nil:
 		return refusal(function, err), nil
 	}
-	return outcome(function, answer), nil
+	return outcome(call, function, answer), nil
 }
 
 func invocation(function target, call machine.Call) *lambda.InvokeInput {

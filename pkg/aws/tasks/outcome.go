@@ -23,7 +23,7 @@ import (
 const (
 	// ErrorFunction: the function was called and ended without an answer and
 	// without an error of its own.
-	ErrorFunction = "FC.FunctionError"
+	ErrorFunction = token.ErrorFunction
 	// ErrorFunctionNotFound: there is no such function.
 	ErrorFunctionNotFound = "FC.FunctionNotFound"
 	// ErrorAccessDenied: flows may not call it.
@@ -73,10 +73,10 @@ func apiError(code string) string {
 }
 
 // outcome is what the function came to.
-func outcome(function target, answer *lambda.InvokeOutput) token.Outcome {
+func outcome(call machine.Call, function target, answer *lambda.InvokeOutput) token.Outcome {
 	switch {
 	case answer.FunctionError != nil:
-		return thrown(function, answer.Payload)
+		return thrown(call, function, answer.Payload)
 	case len(answer.Payload) > answerLimit:
 		return tooLong(function)
 	}
@@ -88,9 +88,9 @@ func tooLong(function target) token.Outcome {
 		"function %s answered more than %d bytes, which is the limit; write large data elsewhere and answer with its place", function.name, answerLimit))
 }
 
-// thrown is the error that the function ended with, by its own name. What
-// Lambda reports for it in its place is no error of the function's.
-func thrown(function target, payload []byte) token.Outcome {
+// thrown is the exception that the function ended with; of a function that starts a
+// job the service's error. What Lambda reports for it in its place is none of them.
+func thrown(call machine.Call, function target, payload []byte) token.Outcome {
 	var e struct {
 		Type    string `json:"errorType"`
 		Message string `json:"errorMessage"`
@@ -108,7 +108,10 @@ func thrown(function target, payload []byte) token.Outcome {
 	case e.Message == "":
 		e.Message = fmt.Sprintf("function %s failed and did not say why", function.name)
 	}
-	return token.Failure(e.Type, e.Message)
+	if call.Resource.Kind != "" {
+		return token.Failure(e.Type, e.Message)
+	}
+	return token.Thrown(e.Type, e.Message)
 }
 
 func reportedByLambda(errorType string) bool {
