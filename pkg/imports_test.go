@@ -106,7 +106,7 @@ var house = []row{
 	{
 		path: "pkg/cli",
 		modules: []string{
-			awsSDK, "github.com/hashicorp/go-retryablehttp", "github.com/mattn/go-runewidth", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term",
+			awsSDK, "github.com/hashicorp/go-retryablehttp", "github.com/mattn/go-runewidth", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", yaml,
 		},
 		ours: append([]string{"pkg/local", "pkg/local/disk", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/recipients", "pkg/docs", "pkg/advise"}, composed...),
 	},

@@ -23,39 +23,45 @@ const (
 	// ErrorFunction: the function was called and failed.
 	ErrorFunction = token.ErrorFunction
 	// ErrorFunctionNotFound: there is no such function.
-	ErrorFunctionNotFound = "FC.FunctionNotFound"
+	ErrorFunctionNotFound = engine.ErrorFunctionNotFound
 	// ErrorTimeout: the function did not answer in time.
 	ErrorTimeout = "FnF.TaskTimeout"
 	// ErrorNoJSON: the function answered with something else than JSON.
 	ErrorNoJSON = machine.ErrorInvalidLocal
 )
 
-// Tasks calls functions by their name: the user's commands first, then the
+// Tasks calls functions by their name: those that the user says first, then the
 // functions that are built in. It implements [engine.Tasks]. Resources of any
 // region, account, service and qualifier are looked up by the function's name.
 type Tasks struct {
-	clock    *Clock
-	commands map[string]command
+	clock   *Clock
+	runners map[string]runner
 	// providers are who stands behind the kinds of jobs.
 	providers map[string]provider
 	system    *System // whose jobs are started, nil for none
 }
 
-// NewTasks makes a table from definitions: "exec:./check.sh --fast" by function
-// name, "simulated" or "aws" by action. The error names each definition that is
-// not usable.
+// NewTasks makes a table from definitions: "exec:./check.sh --fast",
+// "https://example.com/check" or "lambda:check" by function name, "simulated" or
+// "aws" by action. The error names each definition that is not usable.
 func NewTasks(clock *Clock, definitions map[string]string) (*Tasks, error) {
-	t := &Tasks{clock: clock, commands: make(map[string]command, len(definitions)), providers: map[string]provider{}}
+	t := &Tasks{clock: clock, runners: make(map[string]runner, len(definitions)), providers: map[string]provider{}}
+	return t, t.Add("", definitions)
+}
+
+// Add adds definitions, as [NewTasks] has them, whose relative paths begin at
+// the folder dir, and whose commands run there; "" is the process's own.
+func (t *Tasks) Add(dir string, definitions map[string]string) error {
 	var problems []error
 	for _, name := range slices.Sorted(maps.Keys(definitions)) {
-		if err := t.define(name, definitions[name]); err != nil {
+		if err := t.define(name, definitions[name], dir); err != nil {
 			problems = append(problems, fmt.Errorf("task %s: %w", name, err))
 		}
 	}
-	return t, errors.Join(problems...)
+	return errors.Join(problems...)
 }
 
-func (t *Tasks) define(name, definition string) error {
+func (t *Tasks) define(name, definition, dir string) error {
 	if kind, ok := jobs.ForAction(name); ok {
 		switch who := provider(definition); who {
 		case providerSimulated, providerAWS:
@@ -64,11 +70,35 @@ func (t *Tasks) define(name, definition string) error {
 		}
 		return fmt.Errorf("%q is not usable for an action; allowed: simulated, aws", definition)
 	}
-	c, err := parseCommand(definition)
+	r, err := parseRunner(definition, dir)
 	if err == nil {
-		t.commands[name] = c
+		t.runners[name] = r
 	}
 	return err
+}
+
+// With are the same tasks, whose Lambda functions are these.
+func (t *Tasks) With(lambdas Lambdas) *Tasks {
+	of := *t
+	of.runners = make(map[string]runner, len(t.runners))
+	for name, r := range t.runners {
+		if f, ok := r.(*lambdaFunction); ok {
+			r = &lambdaFunction{f.name, f.endpoint, lambdas.Lambda(f.name, f.endpoint)}
+		}
+		of.runners[name] = r
+	}
+	return &of
+}
+
+// NeedLambdas reports whether Lambda functions are called, and whether one of
+// them is on AWS, and not at an endpoint of its own.
+func (t *Tasks) NeedLambdas() (any, onAWS bool) {
+	for _, r := range t.runners {
+		if f, ok := r.(*lambdaFunction); ok {
+			any, onAWS = true, onAWS || f.endpoint == ""
+		}
+	}
+	return any, onAWS
 }
 
 // provider says who stands behind a kind of jobs, "" for nobody.
@@ -116,13 +146,13 @@ func (t *Tasks) knows(resource fdl.Resource) bool {
 	if resource.Kind != "" {
 		return t.provider(resource.Kind) != ""
 	}
-	_, isCommand := t.commands[resource.Function]
+	_, isDefined := t.runners[resource.Function]
 	_, isBuiltIn := simulated.Lookup(resource.Function)
-	return isCommand || isBuiltIn
+	return isDefined || isBuiltIn
 }
 
 func (t *Tasks) names() []string {
-	names := slices.Concat(slices.Collect(maps.Keys(t.commands)), simulated.Names())
+	names := slices.Concat(slices.Collect(maps.Keys(t.runners)), simulated.Names())
 	slices.Sort(names)
 	return slices.Compact(names)
 }
@@ -144,39 +174,39 @@ func (e *UnknownFunctionError) Error() string {
 		e.Step, e.Function, fdl.DidYouMean(e.Function, e.Known), strings.Join(e.Known, ", "))
 }
 
-// TimeLimits implements [engine.Tasks]: a command may take long, what is built
-// in does not.
-func (t *Tasks) TimeLimits(_ context.Context, flow *fdl.Flow) (map[string]time.Duration, error) {
+// TimeLimits implements [engine.Tasks]: what the user defines may take long, what
+// is built in does not.
+func (t *Tasks) TimeLimits(ctx context.Context, flow *fdl.Flow) (map[string]time.Duration, error) {
 	var limits map[string]time.Duration
 	for _, step := range flow.All {
 		task, ok := step.Kind.(*fdl.Task)
 		if !ok {
 			continue
 		}
-		if c, ok := t.commandOf(task.Resource); ok {
+		if r, ok := t.runnerOf(task.Resource); ok {
 			if limits == nil {
 				limits = make(map[string]time.Duration)
 			}
-			limits[task.Resource.Text] = c.limit
+			limits[task.Resource.Text] = r.timeLimit(ctx)
 		}
 	}
 	return limits, nil
 }
 
-// commandOf is the user's command in the place of a function; none stands for
+// runnerOf is who the user puts in the place of a function; nobody stands for
 // the one that starts the job of an action.
-func (t *Tasks) commandOf(resource fdl.Resource) (command, bool) {
+func (t *Tasks) runnerOf(resource fdl.Resource) (runner, bool) {
 	if resource.Kind != "" {
-		return command{}, false
+		return nil, false
 	}
-	c, ok := t.commands[resource.Function]
-	return c, ok
+	r, ok := t.runners[resource.Function]
+	return r, ok
 }
 
 // Call implements [engine.Tasks].
 func (t *Tasks) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
-	if c, ok := t.commandOf(call.Resource); ok {
-		return c.call(ctx, call, t.clock.Now())
+	if r, ok := t.runnerOf(call.Resource); ok {
+		return r.call(ctx, call, t.clock.Now())
 	}
 	function, ok := simulated.Lookup(call.Resource.Function)
 	if !ok {

@@ -25,15 +25,17 @@ const (
 	// without an error of its own.
 	ErrorFunction = token.ErrorFunction
 	// ErrorFunctionNotFound: there is no such function.
-	ErrorFunctionNotFound = "FC.FunctionNotFound"
+	ErrorFunctionNotFound = engine.ErrorFunctionNotFound
 	// ErrorAccessDenied: flows may not call it.
-	ErrorAccessDenied = "FC.AccessDenied"
+	ErrorAccessDenied = engine.ErrorAccessDenied
 	// ErrorExhausted: Lambda had no room for the call, which was not made.
-	ErrorExhausted = "FC.ResourceExhausted"
+	ErrorExhausted = engine.ErrorExhausted
+	// ErrorThrottled: Lambda, or what it needs, has more to do than it can.
+	ErrorThrottled = engine.ErrorThrottled
 	// ErrorServer: Lambda failed.
-	ErrorServer = "FC.InternalServerError"
+	ErrorServer = engine.ErrorServer
 	// ErrorUnknown: nobody knows what became of the call.
-	ErrorUnknown = "FC.Unknown"
+	ErrorUnknown = engine.ErrorUnknown
 	// ErrorTimeout: the function did not answer in time.
 	ErrorTimeout = machine.ErrorTaskTimeout
 	// ErrorNoJSON: the function answered with something else than JSON.
@@ -51,25 +53,38 @@ func timedOut(function target, limit time.Duration) token.Outcome {
 // are answers.
 func refusal(function target, err error) token.Outcome {
 	name, text := ErrorUnknown, err.Error()
-	if api, ok := errors.AsType[smithy.APIError](err); ok {
-		name, text = apiError(api.ErrorCode()), api.ErrorCode()+": "+api.ErrorMessage()
+	status := 0
+	if response, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
+		status = response.HTTPStatusCode()
 	}
-	if response, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && response.HTTPStatusCode() >= http.StatusInternalServerError {
-		name = ErrorServer
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
+		name, text = apiError(api.ErrorCode(), status), api.ErrorCode()+": "+api.ErrorMessage()
+	} else if status >= http.StatusMultipleChoices { // a success that broke off leaves open what became of the call
+		name = engine.StatusError(status, "")
 	}
 	return token.Failure(name, fmt.Sprintf("call function %s: %s", function.name, text))
 }
 
-func apiError(code string) string {
+// apiError is the name of an error that Lambda's API answered: by its code,
+// which tells more, else by its status, 0 for none.
+func apiError(code string, status int) string {
 	switch code {
 	case "ResourceNotFoundException":
 		return ErrorFunctionNotFound
 	case "TooManyRequestsException":
 		return ErrorExhausted
+	case "EC2ThrottledException", "ServiceUnavailableException", "ThrottlingException", "SubnetIPAddressLimitReachedException", "ENILimitReachedException":
+		return ErrorThrottled
 	case "AccessDeniedException":
 		return ErrorAccessDenied
+	case "InvalidParameterValueException", "InvalidRequestContentException":
+		return engine.ErrorInvalidArgument
 	}
-	return "FC." + strings.TrimSuffix(code, "Exception")
+	own := strings.TrimSuffix(code, "Exception")
+	if status == 0 || status == http.StatusBadRequest { // which Lambda has a dozen reasons for
+		return "FC." + own
+	}
+	return engine.StatusError(status, own)
 }
 
 // outcome is what the function came to.
