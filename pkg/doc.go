@@ -271,4 +271,19 @@
 // Reason: an action that nobody can start is a mistake in the text, and is to be told with its line and column, and what was meant,
 // before anything runs. The patterns of the table are compiled when they are first needed (sync.OnceValue, the one thing of sync
 // that a pure package may use), since every function that reads flows links the table and few starts need it.
+//
+// # 25. How is a polling loop recognized, and what is suggested for it?
+//
+// Options: by the names of functions; by the text of the flow; by the graph of a series, from gotos that lead back.
+//
+// Choice: by the graph (package advise, which is pure). A loop is what a goto of a choice leads back over; it polls when a turn has
+// a wait and the call of a function. What is suggested is made of the parsed steps and written as YAML again, without the comments of
+// the text. A condition that looks at anything but the answer is not guessed: a place is left for it.
+//
+// Reason: a flow that calls its function by another name polls all the same. Steps that are made of what was parsed can be parsed
+// again, so tests run what is suggested, and compare it with the loop. The figures count the steps of a turn; a test lets a loop
+// run into the limit, and counts its calls.
+//
+// Limits of that: the input of each poll is the same, so a counter that the function keeps becomes maxAttempts and stays where
+// it was. A wait before the first call stays a step of its own, since the first poll is made at once.
 package pkg

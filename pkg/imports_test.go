@@ -48,6 +48,7 @@ var house = []row{
 	{path: "pkg/token", pure: true, ours: []string{"pkg/expr"}},
 	{path: "pkg/jobs", pure: true},
 	{path: "pkg/fdl", pure: true, ours: []string{"pkg/expr", "pkg/jobs"}, modules: []string{yaml}},
+	{path: "pkg/advise", pure: true, ours: []string{"pkg/expr", "pkg/fdl", "pkg/jobs"}},
 	{path: "pkg/machine", pure: true, ours: []string{"pkg/expr", "pkg/fdl", "pkg/token"}},
 
 	{path: "pkg/jobs/simulated", pure: true, ours: []string{"pkg/jobs"}},
@@ -105,9 +106,9 @@ var house = []row{
 	{
 		path: "pkg/cli",
 		modules: []string{
-			awsSDK, "github.com/hashicorp/go-retryablehttp", "github.com/mattn/go-runewidth", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term",
+			awsSDK, "github.com/hashicorp/go-retryablehttp", "github.com/mattn/go-runewidth", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", yaml,
 		},
-		ours: append([]string{"pkg/local", "pkg/local/disk", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/recipients"}, composed...),
+		ours: append([]string{"pkg/local", "pkg/local/disk", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/recipients", "pkg/docs", "pkg/advise"}, composed...),
 	},
 	{path: "pkg/cmd/waitless", ours: []string{"pkg/cli"}},
 	{path: "pkg/cmd/conformance"},

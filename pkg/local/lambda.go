@@ -12,8 +12,7 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Lambdas finds Lambda functions, for whoever composes a [System] that calls
-// some.
+// Lambdas finds Lambda functions, for [Tasks.With].
 type Lambdas interface {
 	// Lambda is the function of that name or ARN, with a qualifier or without: at
 	// an endpoint that has Lambda's API, or on AWS where that is empty.
@@ -32,7 +31,7 @@ type Function interface {
 // lambdaFunction is a Lambda function that stands in for a function of a flow.
 type lambdaFunction struct {
 	name, endpoint string
-	function       Function // nil until a system has it
+	function       Function // nil until [Tasks.With] has found it
 }
 
 var lambdaName = regexp.MustCompile(`^(arn:[^:@\s]+:lambda:[a-z0-9-]+:[0-9]{12}:function:)?[A-Za-z0-9_-]{1,64}(:[A-Za-z0-9$_-]{1,128})?$`)
@@ -50,14 +49,6 @@ func parseLambda(definition string) (runner, error) {
 		}
 	}
 	return &lambdaFunction{name: name, endpoint: endpoint}, nil
-}
-
-// of is the function as one that these can call.
-func (f *lambdaFunction) of(lambdas Lambdas) *lambdaFunction {
-	if lambdas == nil {
-		return f
-	}
-	return &lambdaFunction{f.name, f.endpoint, lambdas.Lambda(f.name, f.endpoint)}
 }
 
 // timeLimit is the function's own. Who may not ask, or asks where nobody knows,

@@ -51,8 +51,6 @@ type Config struct {
 	// for nobody.
 	AWS     resume.Services
 	Account Account
-	// Lambdas finds the Lambda functions that tasks leave to it; nil for nobody.
-	Lambdas Lambdas
 	// Warn is told of what went wrong with jobs and is tried again; nil for nobody.
 	Warn func(error)
 	// CallbackBase is where callbacks arrive: "http://127.0.0.1:8787".
@@ -103,7 +101,7 @@ func New(config Config) *System {
 		queue:        newQueue(config.Clock), clock: config.Clock, workers: max(config.Workers, 1), simulated: &simulatedServices{clock: config.Clock},
 		resolve: func(*fdl.Flow) []error { return nil }, provided: func(string) provider { return "" },
 	}
-	config.Tasks = s.ownTasks(config.Tasks, config.Lambdas)
+	config.Tasks = s.withJobs(config.Tasks)
 	if config.Script != nil {
 		config.Observer = &play{Observer: config.Observer, system: s, events: config.Script.events, answers: config.Script.answers}
 	}
@@ -134,9 +132,9 @@ func (s *System) newTokens(config Config, p ports, by token.Closer) *Tokens {
 	return &Tokens{Tokens: tokens, keys: config.Keys, clock: config.Clock, queue: s.queue}
 }
 
-// ownTasks makes tasks, nil meaning what is built in, start and describe the
-// jobs of the system, and call these Lambda functions.
-func (s *System) ownTasks(tasks engine.Tasks, lambdas Lambdas) engine.Tasks {
+// withJobs makes tasks, nil meaning what is built in, start and describe the
+// jobs of the system.
+func (s *System) withJobs(tasks engine.Tasks) engine.Tasks {
 	ours, ok := tasks.(*Tasks)
 	switch {
 	case tasks == nil:
@@ -146,7 +144,9 @@ func (s *System) ownTasks(tasks engine.Tasks, lambdas Lambdas) engine.Tasks {
 	default:
 		s.resolve, s.provided = ours.Resolve, ours.provider
 	}
-	return ours.bound(s, lambdas)
+	of := *ours // several systems may be made of the same tasks
+	of.system = s
+	return &of
 }
 
 // ports are what the engine works on.

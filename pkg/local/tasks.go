@@ -77,13 +77,13 @@ func (t *Tasks) define(name, definition, dir string) error {
 	return err
 }
 
-// bound are the tasks of one system, whose Lambda functions these call.
-func (t *Tasks) bound(s *System, lambdas Lambdas) *Tasks {
-	of := *t // several systems may be made of the same tasks
-	of.system, of.runners = s, make(map[string]runner, len(t.runners))
+// With are the same tasks, whose Lambda functions are these.
+func (t *Tasks) With(lambdas Lambdas) *Tasks {
+	of := *t
+	of.runners = make(map[string]runner, len(t.runners))
 	for name, r := range t.runners {
 		if f, ok := r.(*lambdaFunction); ok {
-			r = f.of(lambdas)
+			r = &lambdaFunction{f.name, f.endpoint, lambdas.Lambda(f.name, f.endpoint)}
 		}
 		of.runners[name] = r
 	}

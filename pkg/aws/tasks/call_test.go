@@ -135,6 +135,13 @@ func breaksOff(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
+// answersInPart announces more than it says.
+func answersInPart(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Length", "100")
+	_, _ = io.WriteString(w, "{}")
+}
+
+// rules: E-1 E-2 E-3 E-4 E-5 E-6 E-7 E-8 E-9
 func TestWhatACallComesTo(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -154,24 +161,25 @@ func TestWhatACallComesTo(t *testing.T) {
 		"an answer far too long":   {answers(`"` + strings.Repeat("a", 6<<20) + `"`), "FnF.InvalidLocal", "6291456 bytes", 1},
 		"no JSON":                  {answers(`hello`), "FnF.InvalidLocal", `answered "hello"`, 1},
 		"nothing":                  {answers(``), "FnF.InvalidLocal", "answered nothing", 1},
-		"no such function":         {refuse(404, "ResourceNotFoundException"), "FC.FunctionNotFound", "because", 1}, // rules: E-2
-		"not allowed":              {refuse(403, "AccessDeniedException"), "FC.AccessDenied", "because", 1},         // rules: E-3
-		"no room":                  {refuse(429, "TooManyRequestsException"), "FC.ResourceExhausted", "because", 3}, // rules: E-4
-		"Lambda failed":            {refuse(500, "ServiceException"), "FC.InternalServerError", "because", 1},       // rules: E-6
+		"no such function":         {refuse(404, "ResourceNotFoundException"), "FC.FunctionNotFound", "because", 1},
+		"not allowed":              {refuse(403, "AccessDeniedException"), "FC.AccessDenied", "because", 1},
+		"no room":                  {refuse(429, "TooManyRequestsException"), "FC.ResourceExhausted", "because", 3},
+		"Lambda failed":            {refuse(500, "ServiceException"), "FC.InternalServerError", "because", 1},
 		"what is before it failed": {refuse(502, ""), "FC.InternalServerError", "w-f", 1},
 		"no answer from Lambda":    {refuse(503, ""), "FC.ResourceThrottled", "w-f", 1},
 		"Lambda is unavailable":    {refuse(503, "ServiceUnavailableException"), "FC.ResourceThrottled", "because", 1},
 		"its network is throttled": {refuse(502, "EC2ThrottledException"), "FC.ResourceThrottled", "because", 1},
 		"its network is full":      {refuse(502, "ENILimitReachedException"), "FC.ResourceThrottled", "because", 1},
-		"throttled":                {refuse(400, "ThrottlingException"), "FC.ResourceThrottled", "because", 1},          // rules: E-5
-		"not its input":            {refuse(400, "InvalidRequestContentException"), "FC.InvalidArgument", "because", 1}, // rules: E-7
+		"throttled":                {refuse(400, "ThrottlingException"), "FC.ResourceThrottled", "because", 1},
+		"not its input":            {refuse(400, "InvalidRequestContentException"), "FC.InvalidArgument", "because", 1},
 		"not its parameters":       {refuse(400, "InvalidParameterValueException"), "FC.InvalidArgument", "because", 1},
 		"another client's mistake": {refuse(400, "KMSDisabledException"), "FC.KMSDisabled", "because", 1},
 		"a conflict":               {refuse(409, "ResourceConflictException"), "FC.ResourceConflict", "because", 1},
 		"nobody's credentials":     {refuse(403, "UnrecognizedClientException"), "FC.AccessDenied", "because", 1},
 		"no such path":             {refuse(404, ""), "FC.FunctionNotFound", "w-f", 1},
-		"too large":                {refuse(413, "RequestTooLargeException"), "FC.RequestTooLarge", "because", 1}, // rules: E-8
-		"the connection broke":     {breaksOff, "FC.Unknown", "w-f", 1},                                           // rules: E-9
+		"too large":                {refuse(413, "RequestTooLargeException"), "FC.RequestTooLarge", "because", 1},
+		"the answer broke off":     {answersInPart, "FC.Unknown", "unexpected EOF", 1},
+		"the connection broke":     {breaksOff, "FC.Unknown", "w-f", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -59,7 +59,7 @@ func refusal(function target, err error) token.Outcome {
 	}
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		name, text = apiError(api.ErrorCode(), status), api.ErrorCode()+": "+api.ErrorMessage()
-	} else if status > 0 {
+	} else if status >= http.StatusMultipleChoices { // a success that broke off leaves open what became of the call
 		name = engine.StatusError(status, "")
 	}
 	return token.Failure(name, fmt.Sprintf("call function %s: %s", function.name, text))
