@@ -620,12 +620,17 @@ func (e *execution) failed(state machine.State, events []machine.Event) error {
 	return f
 }
 
-// failedStep is the step in which the failure began.
+// failedStep is the step in which the failure began that ended the execution: of
+// the failed steps at the end of the history the first. Those before were caught.
 func failedStep(flow *fdl.Flow, events []machine.Event) string {
-	for _, e := range events {
-		if e.Type == machine.StepFailed {
-			return flow.All[e.Step].Name
+	failed := ""
+	for _, e := range slices.Backward(events) {
+		switch {
+		case e.Type == machine.StepFailed:
+			failed = flow.All[e.Step].Name
+		case e.Step != machine.NoStep:
+			return failed
 		}
 	}
-	return ""
+	return failed
 }

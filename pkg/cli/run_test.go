@@ -31,6 +31,7 @@ func TestRun(t *testing.T) {
 		"waiting":  {"run", "testdata/flows/approve.yaml", "--name", "one", "--skip-time"},
 		"two-days": {"run", "testdata/flows/days.yaml", "--skip-time"},
 		"control":  {"run", "testdata/flows/control.yaml", "--skip-time"},
+		"caught":   {"run", "testdata/flows/caught.yaml", "--skip-time"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
