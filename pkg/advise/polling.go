@@ -113,7 +113,15 @@ func (p polled) saved(f *Loop) string {
 		text += fmt.Sprintf("On AWS a poll takes %s instead of %s: %s a million instead of %s, beside the call of the function. ",
 			one.each(), f.each(), one.dollars(1), f.dollars(1))
 	}
-	return text + "Each poll gets the same input" + p.leftOut() + p.alternative(f)
+	return text + "Each poll gets the same input" + p.uncounted() + p.leftOut() + p.alternative(f)
+}
+
+// uncounted says what becomes of the loop's own count of its polls.
+func (p polled) uncounted() string {
+	if p.maxPolls == 0 {
+		return ""
+	}
+	return ": maxAttempts counts them, and " + p.counter + " stays what it is after the first"
 }
 
 // leftOut names what a turn does besides and the steps to write do not.
@@ -144,7 +152,7 @@ func (p polled) alternative(f *Loop) string {
 	}
 	var actions []string
 	for _, kind := range jobs.Kinds() {
-		if kind.Service != "" {
+		if hasEvents(kind) {
 			actions = append(actions, kind.Service+":"+kind.Start)
 		}
 	}
@@ -172,6 +180,9 @@ func asksAboutJobs(step *fdl.Step) bool {
 	return function == "GetJobStatus" || function == "CheckJob"
 }
 
+// hasEvents: a service tells of the ends of such jobs.
+func hasEvents(kind jobs.Kind) bool { return kind.Source != "" }
+
 // job is the step that starts the job which the loop asks about, and its kind.
 // Not ok: the flow does not tell which job of AWS it is, if it is one.
 func (l *loop) job() (starter *fdl.Step, kind jobs.Kind, ok bool) {
@@ -190,7 +201,7 @@ func (l *loop) job() (starter *fdl.Step, kind jobs.Kind, ok bool) {
 			}
 		}
 		kind, ok = jobs.Find(name)
-		return step, kind, ok && kind.Service != ""
+		return step, kind, ok && hasEvents(kind)
 	}
 	return nil, kind, false
 }

@@ -2,9 +2,13 @@ package cli
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/waitless/waitless/pkg/advise"
 )
 
 // Each sample has what is advised about it in a file; those that are fine say so.
@@ -83,4 +87,94 @@ func functionsOfFile(t *testing.T, path string) []string {
 		t.Fatalf("%s: %v %v", path, err, file.problems)
 	}
 	return functionsOf(file.flow)
+}
+
+// What is suggested for the polling sample does what the sample does: as fast, with
+// as many polls, to the same end. Only the count of the polls in the answer stays
+// at its first value, since each poll gets the same input.
+func TestAdviceOnPollingRuns(t *testing.T) {
+	t.Parallel()
+	advised := filepath.Join(t.TempDir(), "polling.yaml")
+	if err := os.WriteFile(advised, []byte(withAdvice(t, pollingFlow)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := do(t, "advise", advised); got.stdout != advised+": nothing to advise\n" {
+		t.Errorf("there is more to advise: %+v", got)
+	}
+	for _, input := range []string{`{"delay":10}`, `{"delay":20}`, `{"delay":40}`, `{"delay":41}`, `{}`} {
+		t.Run(input, func(t *testing.T) {
+			t.Parallel()
+			was, is := runOf(t, pollingFlow, input), runOf(t, advised, input)
+			if polls := pollsIn(is); polls != was.Calls["GetJobStatus"] {
+				t.Errorf("%d polls, want %d", polls, was.Calls["GetJobStatus"])
+			}
+			if was.Status != is.Status || was.Error != is.Error || was.ElapsedSeconds != is.ElapsedSeconds {
+				t.Errorf("%s %s after %g s, want %s %s after %g s", is.Status, is.Error, is.ElapsedSeconds, was.Status, was.Error, was.ElapsedSeconds)
+			}
+			if was, is := outputWithoutCount(was), outputWithoutCount(is); was != is {
+				t.Errorf("output %s, want %s", is, was)
+			}
+			if more := len(is.History) - len(was.History); more > 0 {
+				t.Errorf("%d events more", more)
+			}
+		})
+	}
+	if was, is := runOf(t, pollingFlow, `{"delay":10}`), runOf(t, advised, `{"delay":10}`); withoutIDs(was.Output.JSON()) != withoutIDs(is.Output.JSON()) {
+		t.Errorf("after one poll the output is %s, want %s", is.Output, was.Output)
+	}
+}
+
+// withAdvice is the text of a flow in which what is advised first is done.
+func withAdvice(t *testing.T, path string) string {
+	t.Helper()
+	file, err := Command{}.readFlow("test", path)
+	if err != nil || file.flow == nil {
+		t.Fatal(err, file.problems)
+	}
+	f := advise.Flow(file.flow)[0]
+	lines := strings.SplitAfter(string(file.text), "\n")
+	first, after := 0, 0
+	for _, step := range file.flow.Steps {
+		switch {
+		case step.Name == f.Replaces[0]:
+			first = step.Position.Line
+		case step.Name == f.Replaces[len(f.Replaces)-1]:
+			after = step.Next.Position.Line
+		}
+	}
+	var text strings.Builder
+	text.WriteString(strings.Join(lines[:first-1], ""))
+	for line := range strings.Lines(f.Instead) {
+		text.WriteString("  " + line)
+	}
+	text.WriteString(strings.Join(lines[after-1:], ""))
+	return text.String()
+}
+
+func runOf(t *testing.T, path, input string) runReport {
+	t.Helper()
+	var report runReport
+	if err := json.Unmarshal([]byte(do(t, "run", path, "--skip-time", "--json", "--input", input).stdout), &report); err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// pollsIn is how many polls the events tell of.
+func pollsIn(r runReport) int {
+	polls := 0
+	for _, e := range r.History {
+		var detail struct{ Polls int }
+		if json.Unmarshal([]byte(e.EventDetail), &detail) == nil {
+			polls += detail.Polls
+		}
+	}
+	return polls
+}
+
+func outputWithoutCount(r runReport) string {
+	if r.Output == nil {
+		return "none"
+	}
+	return withoutIDs(regexp.MustCompile(`"try_count":\d+`).ReplaceAllString(r.Output.JSON(), ""))
 }

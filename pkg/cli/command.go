@@ -97,7 +97,7 @@ func (c Command) root() *cobra.Command {
 	root.AddCommand(
 		c.runCommand(), c.startCommand(), c.listCommand(), c.showCommand(), c.historyCommand(), c.stopCommand(), c.tokensCommand(),
 		c.flowsCommand(), c.jobsCommand(), c.jobEventsCommand(), c.devCommand(),
-		c.validateCommand(), c.adviseCommand(), c.docsCommand(), c.completionCommand(), c.versionCommand(), jsonTopic(),
+		c.validateCommand(), c.adviseCommand(), c.initCommand(), c.docsCommand(), c.completionCommand(), c.versionCommand(), jsonTopic(),
 	)
 	complete(root)
 	return root

@@ -74,7 +74,7 @@ func complete(cmd *cobra.Command) {
 	if cmd.ValidArgsFunction == nil && !cmd.HasSubCommands() {
 		cmd.ValidArgsFunction = completeArgument(argumentName(cmd))
 	}
-	for name, function := range map[string]completer{"task": completeTask, "store": folders} {
+	for name, function := range map[string]completer{"task": completeTask, "store": folders, "sample": samples} {
 		if cmd.Flags().Lookup(name) != nil {
 			_ = cmd.RegisterFlagCompletionFunc(name, function) // the flag is there
 		}
@@ -115,6 +115,10 @@ func kinds(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective
 		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+func samples(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return sampleNames(), cobra.ShellCompDirectiveNoFileComp
 }
 
 func topics(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

@@ -31,6 +31,7 @@ func TestRun(t *testing.T) {
 		"waiting":  {"run", "testdata/flows/approve.yaml", "--name", "one", "--skip-time"},
 		"two-days": {"run", "testdata/flows/days.yaml", "--skip-time"},
 		"control":  {"run", "testdata/flows/control.yaml", "--skip-time"},
+		"caught":   {"run", "testdata/flows/caught.yaml", "--skip-time"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -105,6 +106,9 @@ func TestRunRefusesUsage(t *testing.T) {
 		"docs-unknown":       {"docs", "flwo"},
 		"docs-two":           {"docs", "flow", "language"},
 		"shell-unknown":      {"completion", "bsh"},
+		"sample-unknown":     {"init", "--sample", "poling"},
+		"init-two":           {"init", "a", "b"},
+		"init-in-a-file":     {"init", "testdata/small.json"},
 		"iam-simulated":      {"jobs", "iam", "simulated"},
 		"iam-missing":        {"jobs", "iam"},
 		"event-missing":      {"job-events", "send"},

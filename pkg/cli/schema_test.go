@@ -48,6 +48,7 @@ func TestSchemasRefuse(t *testing.T) {
 		"run":      `{"schema":"waitless.run/1"}`,
 		"validate": `{"schema":"waitless.validate/1","file":"f","valid":false,"problems":[{"line":0}]}`,
 		"advise":   `{"schema":"waitless.advise/1","file":"f","findings":[{"line":1,"column":1,"rule":"none"}]}`,
+		"init":     `{"schema":"waitless.init/1","folder":".","sample":"polling","files":[],"next":[]}`,
 		"docs":     `{"schema":"waitless.docs/1","topics":[]}`,
 		"version":  `{"schema":"waitless.version/2","version":"devel","go":"go1.26","platform":"linux/amd64"}`,
 	} {

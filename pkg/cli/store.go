@@ -72,11 +72,15 @@ func (c Command) openAPI(ctx context.Context, what string, p place) (*api, error
 	case client != nil:
 		return &api{client, storeInterval, func() error { return nil }}, nil
 	}
-	base, err := c.localBase(what)
+	config := local.Config{Store: store, Keys: store.Keys()}
+	config.Limits, err = c.limits(what)
+	if err == nil {
+		config.CallbackBase, err = c.localBase(what)
+	}
 	if err != nil {
 		return nil, errors.Join(err, store.Shut())
 	}
-	system := local.New(local.Config{Store: store, Keys: store.Keys(), CallbackBase: base})
+	system := local.New(config)
 	return &api{clientOf(system, store), storeInterval, store.Shut}, nil
 }
 

@@ -57,6 +57,8 @@ func (v *plainView) text(e machine.Event, after []machine.Event) string {
 		return v.submittedText(e)
 	case machine.ExecutionStopped:
 		return fmt.Sprintf("%s was stopped: %s", v.progress.title, because(e.Error, printable(e.Cause)))
+	case machine.ExecutionTimedOut:
+		return fmt.Sprintf("%s timed out: %s", v.progress.title, because(e.Error, printable(e.Cause)))
 	case machine.StepFailed:
 		return v.failedText(e)
 	case machine.StepExited:

@@ -129,6 +129,9 @@ func (w *worker) apply(ctx context.Context) (Verdict, error) {
 		return w.unresolved(ctx, base, state, since)
 	}
 	signal, err := w.signal(ctx, base, state)
+	if err == nil && signal == nil && w.overtime(state) {
+		signal = machine.TimerDue{At: w.now}
+	}
 	if err != nil || signal == nil {
 		return done, err
 	}
@@ -140,6 +143,15 @@ func (w *worker) apply(ctx context.Context) (Verdict, error) {
 		return Verdict{}, err
 	}
 	return done, w.finish(ctx, d)
+}
+
+// overtime: the execution may have gone on for longer than one without a limit of
+// its own may, which no timer watches. So a wake that means nothing else asks the
+// machine. One that was only late to be dropped does no harm: it ends as a timer
+// would end it, and its message stays until the end is committed.
+func (w *worker) overtime(state machine.State) bool {
+	limit := cmp.Or(w.engine.Limits.Duration, machine.DefaultDuration)
+	return !state.Status.Final() && state.Ending == nil && !w.now.Before(state.Started.Add(limit))
 }
 
 // notFound: the start's item is on its way while the wake is young (rule 12).

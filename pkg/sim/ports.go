@@ -73,7 +73,7 @@ func (flows) Put(context.Context, string, []byte) (machine.Flow, error) {
 }
 
 func (f flows) Flow(context.Context, machine.Flow) (*fdl.Flow, error) {
-	if f.a.world.defect.strikes(f.a.world.now) {
+	if f.a.kind != kindClient && f.a.world.defect.strikes(f.a.world.now) { // who starts has just put it
 		return nil, engine.ErrNotFound
 	}
 	return f.a.world.flow.parsed, nil

@@ -126,14 +126,12 @@ var defectCases = []ruleCase{
 	}},
 }
 
-// gone starts an execution whose definition nobody has.
+// gone starts an execution whose definition nobody has any more.
 func (b *bench) gone() engine.Wake {
 	b.t.Helper()
-	request := b.request(onlyText, "")
-	request.Flow.Hash = "unknown"
-	b.wantStart(request, engine.StartedNew)
-	b.trace = nil
-	return b.take()
+	start := b.begin(onlyText)
+	b.Flows = otherFlows{b.Flows, machine.Flow{Name: benchFlow, Hash: "unknown"}}
+	return start
 }
 
 // damageDefinition makes the definition one that cannot have led to the state.

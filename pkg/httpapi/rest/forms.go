@@ -46,9 +46,9 @@ type Execution struct {
 // Waiting is what an execution waits for.
 type Waiting struct {
 	Step  string `json:"step"`
-	For   string `json:"for"`             // "call", "instant", "callback", "job"
+	For   string `json:"for"`             // "call", "instant", "callback", "job", "retry", "poll"
 	Since string `json:"since"`           // instant
-	Until string `json:"until,omitempty"` // the end of a wait, the deadline of a callback or a job
+	Until string `json:"until,omitempty"` // the end of a wait or a pause, the deadline of a callback or a job
 }
 
 // Token is a token as it is now.
@@ -117,6 +117,10 @@ func waitsFor(flow *fdl.Flow, w *machine.Waiting) string {
 	switch {
 	case w.For == machine.WaitingForInstant:
 		return "instant"
+	case w.For == machine.WaitingForRetry:
+		return "retry"
+	case w.For == machine.WaitingForPoll:
+		return "poll"
 	case w.For == machine.WaitingForToken && isTask && task.Pattern == fdl.PatternWaitForCallback:
 		return "callback"
 	case w.For == machine.WaitingForToken && isTask && task.Pattern == fdl.PatternSync:

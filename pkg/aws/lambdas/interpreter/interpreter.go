@@ -76,7 +76,7 @@ func (s settings) engine(queues *sqs.Client, functions *lambda.Client, log *slog
 	taskQueue := &tasks.Queue{Client: queues, URL: s.taskQueue}
 	return engine.Config{
 		Log: store, Flows: store, Outcomes: dynamo.NewWaits(tables, s.waitsTable, time.Now), Wakes: sender, Tasks: s.tasks(functions),
-		TaskQueue: taskQueue, Ends: s.ends(taskQueue), Now: time.Now, Limits: machine.Limits{Direct: s.longestCall()},
+		TaskQueue: taskQueue, Ends: s.ends(taskQueue), Now: time.Now, Limits: machine.Limits{Direct: s.longestCall(), Duration: s.duration},
 		WorkerLife: 2 * s.timeLimit, CallbackBase: s.callbackURL,
 	}, nil
 }
@@ -91,6 +91,7 @@ type settings struct {
 	deadLetters          string
 	longestDelay         time.Duration
 	timeLimit            time.Duration
+	duration             time.Duration // that an execution may take whose flow does not say it
 	tokenKey             string
 	names                tasks.Names
 	statusEvents         string
@@ -108,7 +109,7 @@ func settingsOf(env *environment.Environment) settings {
 		names: tasks.Names{
 			Stack: env.Text("WAITLESS_STACK"), Functions: env.Pairs("WAITLESS_FUNCTIONS"), Callable: env.List("WAITLESS_CALLABLE_FUNCTIONS"),
 		},
-		timeLimit: env.Seconds("WAITLESS_TIME_LIMIT"), statusEvents: env.Text("WAITLESS_STATUS_EVENTS"),
+		timeLimit: env.Seconds("WAITLESS_TIME_LIMIT"), duration: env.Duration(), statusEvents: env.Text("WAITLESS_STATUS_EVENTS"),
 		callbackURL: env.Text("WAITLESS_CALLBACK_URL"),
 	}
 }

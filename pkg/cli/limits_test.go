@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+)
+
+// A flow that does not say how long it may take has the limit that the
+// environment says.
+func TestTheTimeLimitOfTheEnvironment(t *testing.T) {
+	t.Parallel()
+	const flow = "testdata/flows/days.yaml" // waits for two days
+	for days, want := range map[string]struct {
+		exit int
+		said string
+	}{
+		"":    {ExitSucceeded, ""},
+		"3":   {ExitSucceeded, ""},
+		"1":   {ExitFailed, "timed out with FnF.ExecutionTimeout: the execution did not end within 24h0m0s"},
+		"0":   {ExitUsage, `WAITLESS_EXECUTION_DAYS is "0"; allowed: whole days from 1 to 366`},
+		"367": {ExitUsage, `WAITLESS_EXECUTION_DAYS is "367"`},
+		"one": {ExitUsage, `WAITLESS_EXECUTION_DAYS is "one"`},
+	} {
+		t.Run(days, func(t *testing.T) {
+			t.Parallel()
+			got := doWith(t, "", map[string]string{"WAITLESS_NOW": start, "WAITLESS_EXECUTION_DAYS": days}, "run", flow, "--skip-time")
+			if got.exit != want.exit || !strings.Contains(got.stderr, want.said) {
+				t.Errorf("%+v; want exit %d with %q", got, want.exit, want.said)
+			}
+		})
+	}
+}
+
+// A flow that says how long it may take ends then, whoever it waits for.
+func TestTheTimeLimitOfAFlow(t *testing.T) {
+	t.Parallel()
+	args := []string{"run", "testdata/flows/limited.yaml", "--name", "one", "--skip-time"}
+	got := do(t, args...)
+	if want := "waitless: limited/one: timed out with FnF.ExecutionTimeout: the execution did not end within 30s"; got.exit != ExitFailed || !strings.Contains(got.stderr, want) {
+		t.Errorf("%+v", got)
+	}
+	if !strings.Contains(got.stderr, "   30.0s  limited/one timed out: FnF.ExecutionTimeout: ") {
+		t.Errorf("the view says %s", got.stderr)
+	}
+	got = do(t, append(args, "--json")...)
+	conforms(t, "run", got.stdout)
+	if got.exit != ExitFailed || !strings.Contains(got.stdout, `"status": "TimedOut"`) || !strings.Contains(got.stdout, `"Type": "ExecutionTimedOut"`) {
+		t.Errorf("%+v", got)
+	}
+}
