@@ -32,7 +32,7 @@ type Rule struct {
 // language; the tables come last.
 var names = []string{
 	"language", "flow", "steps", "data", "context", "conditions",
-	"task", "retry", "catch", "callbacks", "jobs", "wait-for-condition", "pass", "wait", "choice", "succeed", "fail",
+	"task", "retry", "catch", "callbacks", "jobs", "messages", "wait-for-condition", "pass", "wait", "choice", "succeed", "fail",
 	"stop", "history", "errors", "limits", "fields", "extensions", "seeds",
 }
 

@@ -203,9 +203,11 @@ func (p *parser) pattern(n *node, resource Resource) Pattern {
 	pattern := patterns[p.oneOf(n, "pattern", patternNames...)]
 	isFunction := resource.Function != "" && resource.Kind == ""
 	switch {
-	case resource.isMessage() && (pattern == PatternSync || pattern == PatternWaitForCondition):
-		p.problem(n.pos, "pattern %q has nothing to wait for: a message has no end and no status (allowed with a message: %s)",
-			n.scalar.Text(), strings.Join(messagePatterns, ", "))
+	case pattern == PatternSync && resource.isMessage():
+		p.problem(n.pos, "pattern \"sync\" waits for the end of a job, and a message has none (allowed with a message: %s)", strings.Join(messagePatterns, ", "))
+	case pattern == PatternWaitForCondition && resource.isMessage():
+		p.problem(n.pos, "pattern \"waitForCondition\" calls a function again and again, and a message is none (allowed with a message: %s)",
+			strings.Join(messagePatterns, ", "))
 	case pattern == PatternWaitForCondition && resource.Kind != "":
 		p.problem(n.pos, "pattern \"waitForCondition\" calls a function again and again, and %s is none; "+
 			"write \"pattern: sync\", which waits for the end of the job, or ask a function", shortened(resource.Text))
