@@ -258,6 +258,14 @@ func (w *walk) check(env machine.Env, next machine.Next) {
 		w.t.Errorf("not over and waiting for %v in %d series, open %v", s.Waiting, len(s.Scopes), w.open)
 		return
 	}
+	w.waiting()
+	w.commands(env, next)
+}
+
+// waiting: whatever happens by itself has a timer.
+func (w *walk) waiting() {
+	w.t.Helper()
+	s := w.state
 	w.note("retry", s.Waiting.For == machine.WaitingForRetry)
 	if due := w.due(); (s.Timer != machine.Timer{}) == due.IsZero() || !s.Timer.Due.Equal(due) {
 		w.t.Errorf("waiting until %s with timer %v, want %s", s.Waiting.Due, s.Timer, due)
@@ -265,7 +273,6 @@ func (w *walk) check(env machine.Env, next machine.Next) {
 	if s.Waiting.Due.IsZero() == isTimed(s.Waiting) {
 		w.t.Errorf("waiting for %d until %s", s.Waiting.For, s.Waiting.Due)
 	}
-	w.commands(env, next)
 }
 
 func (w *walk) note(what string, met bool) {

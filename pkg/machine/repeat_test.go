@@ -120,7 +120,7 @@ func TestPollsDifferFromOneAnother(t *testing.T) {
 			t.Fatalf("commands %+v", next.Commands)
 		}
 		id, ok := token.HandleID(queue.Handle)
-		if !ok || id.Number != 1<<31|uint32(next.State.Polls) { //nolint:gosec // small
+		if !ok || id.Number != 1<<31|uint32(next.State.Polls) {
 			t.Errorf("token %+v of poll %d", id, next.State.Polls)
 		}
 		keysSeen[queue.Key()], handles[queue.Handle] = true, true

@@ -155,7 +155,7 @@ var mutants = []mutant{
 	},
 	{
 		name:   "rule 5: an answer that the token's outcome overtook is lost",
-		caught: sim.History, edits: one("machine/apply.go", `			if sig.Answer != nil {`, `			if sig.Answer != nil && sig.By == "" {`),
+		caught: sim.History, edits: one("machine/apply.go", `		if sig.Answer != nil {`, `		if sig.Answer != nil && sig.By == "" {`),
 	},
 	{
 		name:   "begin: a runner calls what it did not begin",
