@@ -29,6 +29,8 @@ type Command struct {
 	Stdout io.Writer
 	Stderr io.Writer
 	Getenv func(string) string
+	// settings are those of the file, once it is read.
+	settings *settings
 	// loadAWS reads the AWS configuration; nil means as the SDK does.
 	loadAWS func(context.Context, ...func(*config.LoadOptions) error) (aws.Config, error)
 	// pause is how long to wait before a request to a stack is tried again, by
@@ -72,6 +74,7 @@ func (w *helpWriter) Write(p []byte) (int, error) {
 }
 
 func (c Command) root() *cobra.Command {
+	c.settings = &settings{}
 	root := &cobra.Command{
 		Use:   "waitless",
 		Short: "Serverless flows that wait without running",
@@ -85,6 +88,8 @@ func (c Command) root() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE:          unknownCommand,
+
+		PersistentPreRunE: c.readSettings,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)

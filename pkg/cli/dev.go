@@ -34,9 +34,9 @@ const defaultListen = "127.0.0.1:8787"
 
 // devOptions are the flags of dev.
 type devOptions struct {
-	store, listen, base, fnfKeys string
-	tasks                        []string
-	api, json                    bool
+	store, listen, base, fnfKeys, config string
+	tasks                                []string
+	api, json                            bool
 }
 
 func (c Command) devCommand() *cobra.Command {
@@ -66,6 +66,7 @@ func (c Command) devCommand() *cobra.Command {
 	flags.StringVar(&o.base, "base", "", "what callback URLs begin with (default: "+callbackVariable+", else http:// and --listen)")
 	flags.StringVar(&o.fnfKeys, "fnf-keys", "", `the keys of clients of the API of 2019-03-15: @FILE with {"id":"secret"}, or - for standard input`)
 	flags.StringArrayVar(&o.tasks, "task", nil, taskUsage)
+	registerConfig(flags, &o.config)
 	flags.BoolVar(&o.json, "json", false, "print one JSON object when it listens (see: waitless help json)")
 	return cmd
 }
@@ -93,7 +94,7 @@ func (c Command) dev(ctx context.Context, o devOptions) (err error) {
 	if err := s.readSecrets(ctx); err != nil {
 		return err
 	}
-	tasks, err := devTasks(o.tasks)
+	tasks, err := c.devTasks(o.tasks)
 	if err != nil {
 		return err
 	}
@@ -161,7 +162,7 @@ func keysOf(object expr.Value) (map[string]string, error) {
 }
 
 // devTasks are the functions of all flows of a store, whatever their names.
-func devTasks(definitions []string) (*local.Tasks, error) {
+func (c Command) devTasks(definitions []string) (*local.Tasks, error) {
 	byName := map[string]string{}
 	for _, definition := range definitions {
 		name, value, err := splitTask("dev", definition, byName)
@@ -174,13 +175,13 @@ func devTasks(definitions []string) (*local.Tasks, error) {
 	if err != nil {
 		return nil, unusableTasks("dev", err, byName)
 	}
-	return tasks, nil
+	return tasks, c.addTasks("dev", tasks, func(name string) bool { return byName[name] == "" })
 }
 
 // listen finds out where callbacks arrive, which is here unless somebody says
 // otherwise.
 func (s *server) listen(ctx context.Context) (err error) {
-	if base := cmp.Or(s.options.base, s.command.Getenv(callbackVariable)); base != "" {
+	if base := cmp.Or(s.options.base, s.command.setting(callbackVariable)); base != "" {
 		if s.base, err = checkBase("dev", base); err != nil {
 			return err
 		}
@@ -232,11 +233,11 @@ func isLoopback(host string) bool { return host == "localhost" || net.ParseIP(ho
 
 // serve works on the store until ctx ends.
 func (s *server) serve(ctx context.Context, store *disk.Store, tasks *local.Tasks) error {
-	config, err := s.command.configOf(ctx, "dev", tasks)
+	config, err := s.command.configOf(ctx, "dev", &local.Clock{}, tasks)
 	if err != nil {
 		return err
 	}
-	config.Store, config.Keys, config.Clock, config.CallbackBase = store, store.Keys(), &local.Clock{}, s.base
+	config.Store, config.Keys, config.CallbackBase = store, store.Keys(), s.base
 	config.Warn = func(err error) { s.log.Warn("job", "error", token.MaskAll(err.Error())) }
 	system := local.New(config)
 	if err := system.TakeOver(ctx); err != nil { // before anybody tells of a job that it is to know

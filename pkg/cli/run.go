@@ -39,7 +39,8 @@ type runOptions struct {
 	json     bool
 }
 
-const taskUsage = "what a function is: NAME=exec:COMMAND, or who runs the jobs of an action: ACTION=simulated|aws; may be given several times"
+const taskUsage = "what a function is: NAME=exec:COMMAND, NAME=http(s)://HOST/PATH or NAME=lambda:FUNCTION[@ENDPOINT]; " +
+	"or who runs the jobs of an action: ACTION=simulated|aws; may be given several times"
 
 func (c Command) runCommand() *cobra.Command {
 	var options runOptions
@@ -51,9 +52,16 @@ func (c Command) runCommand() *cobra.Command {
 			"run again by its name, and other terminals can see and answer it meanwhile.\n\n" +
 			"With --stack or --endpoint the flow is put on a deployed stack and started there; this process only follows.\n\n" +
 			"The functions StartJob, GetJobStatus, SubmitJob, CheckJob and echo are built in: a simulated job.\n" +
-			"Others are commands of yours: --task NAME=exec:COMMAND. A command gets the step's input on standard\n" +
-			"input and answers with a JSON object on standard output; WAITLESS_NOW, WAITLESS_FLOW,\n" +
-			"WAITLESS_EXECUTION, WAITLESS_STEP and WAITLESS_IDEMPOTENCY_KEY are in its environment.\n\n" +
+			"Others are yours, each by a --task, or among the tasks of waitless.yaml:\n" +
+			"  NAME=exec:COMMAND           gets the step's input on standard input and answers with a JSON object on standard\n" +
+			"                              output; WAITLESS_NOW, WAITLESS_FLOW, WAITLESS_EXECUTION, WAITLESS_STEP and\n" +
+			"                              WAITLESS_IDEMPOTENCY_KEY are in its environment\n" +
+			"  NAME=http(s)://HOST/PATH    gets a POST with the input as JSON, and the same as headers: Waitless-Now,\n" +
+			"                              Waitless-Flow, Waitless-Execution, Waitless-Step and Idempotency-Key\n" +
+			"  NAME=lambda:FUNCTION        a Lambda function on AWS, called with your AWS credentials\n" +
+			"  NAME=lambda:FUNCTION@URL    one that has Lambda's API at that URL, as `sam local start-lambda` has\n" +
+			"A call takes 15 minutes at most, or as long as the step's timeoutSeconds or the Lambda function's own limit\n" +
+			"says, and answers with 6 MB at most, of which a step holds 32 KiB.\n\n" +
 			"A step with an action starts a job: --task ACTION=simulated plays one that takes a minute, or as many seconds as\n" +
 			"its param \"delay\" says, --task ACTION=aws starts one with your AWS credentials. `waitless job-events send` tells\n" +
 			"of its end; else somebody asks for it now and then. Callback URLs begin with " + callbackVariable + ", or with\n" +
@@ -108,7 +116,7 @@ func (c Command) run(ctx context.Context, path string, options runOptions) error
 	if where.onStack() {
 		return e.runOnStack(ctx, input)
 	}
-	if e.tasks, err = resolveTasks(what, file, clock, options.tasks); err != nil {
+	if e.tasks, err = c.resolveTasks(what, file, clock, options.tasks); err != nil {
 		return err
 	}
 	if e.script, err = file.script(options.skipTime); err != nil {
@@ -202,7 +210,7 @@ func (c Command) clock(what string, skipTime bool) (*local.Clock, error) {
 const tryTask = "--task NAME=exec:COMMAND"
 
 // resolveTasks finds every function of the flow before anything starts.
-func resolveTasks(what string, file flowFile, clock *local.Clock, definitions []string) (*local.Tasks, error) {
+func (c Command) resolveTasks(what string, file flowFile, clock *local.Clock, definitions []string) (*local.Tasks, error) {
 	byName, err := parseTasks(what, file.flow, definitions)
 	if err != nil {
 		return nil, err
@@ -210,6 +218,13 @@ func resolveTasks(what string, file flowFile, clock *local.Clock, definitions []
 	tasks, err := local.NewTasks(clock, byName)
 	if err != nil {
 		return nil, unusableTasks(what, err, byName)
+	}
+	functions := functionsOf(file.flow)
+	err = c.addTasks(what, tasks, func(name string) bool {
+		return byName[name] == "" && (slices.Contains(functions, name) || startsAnyKind(functions, name))
+	})
+	if err != nil {
+		return nil, err
 	}
 	if tasks.NeedAWS() && clock.IsVirtual() {
 		return nil, usageError(what, "jobs on AWS take real time, which --skip-time does not wait for", "--task ACTION=simulated, or leave out --skip-time")
@@ -265,8 +280,14 @@ func startsAnyKind(functions []string, name string) bool {
 func functionsOf(flow *fdl.Flow) []string {
 	var names []string
 	for _, step := range flow.All {
-		if task, ok := step.Kind.(*fdl.Task); ok && !slices.Contains(names, local.TaskName(task.Resource)) {
-			names = append(names, local.TaskName(task.Resource))
+		task, ok := step.Kind.(*fdl.Task)
+		if !ok {
+			continue
+		}
+		for _, name := range local.TaskNames(task.Resource) {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
 		}
 	}
 	return names
@@ -321,6 +342,9 @@ func unknownFunctions(what string, file flowFile, missing []error) error {
 // definitionOf is a definition to try for a function, or an action, that is not
 // known.
 func definitionOf(unknown *local.UnknownFunctionError) string {
+	if unknown.Place != "" {
+		return unknown.Place + "=exec:COMMAND"
+	}
 	if unknown.IsAction {
 		return unknown.Function + "=simulated"
 	}
@@ -421,9 +445,7 @@ func (e *execution) runInStore(ctx context.Context, input expr.Value) (err error
 
 // config is what the system of the run is made of, but for its store.
 func (e *execution) config(ctx context.Context) (local.Config, error) {
-	config, err := e.command.configOf(ctx, "run "+e.file.path, e.tasks)
-	config.Clock = e.clock
-	return config, err
+	return e.command.configOf(ctx, "run "+e.file.path, e.clock, e.tasks)
 }
 
 // serve works on the store until the execution has ended, which ends serving,
@@ -448,8 +470,12 @@ func (e *execution) serve(ctx, serving context.Context, store *disk.Store, ended
 // again is the command that goes on with the execution.
 func (e *execution) again() string {
 	again := "waitless run " + e.file.path + " --name " + e.name + e.options.flags()
+	if e.options.config != "" {
+		again += " --config " + e.options.config
+	}
 	for _, task := range e.options.tasks {
-		again += " --task '" + task + "'"
+		name, definition, _ := strings.Cut(task, "=")
+		again += " --task '" + name + "=" + local.Hidden(definition) + "'"
 	}
 	return again
 }

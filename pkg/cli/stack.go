@@ -39,7 +39,7 @@ const (
 
 // openStack finds the API of a stack, to call it with the user's credentials.
 func (c Command) openStack(ctx context.Context, what string, p place) (*api, error) {
-	configuration, err := c.awsConfiguration(ctx, what, p)
+	configuration, err := c.awsConfiguration(ctx, what, !strings.HasPrefix(p.endpoint, "http:"))
 	if err != nil {
 		return nil, err
 	}
@@ -62,20 +62,33 @@ func (c Command) openStack(ctx context.Context, what string, p place) (*api, err
 }
 
 // awsConfiguration is the user's.
-func (c Command) awsConfiguration(ctx context.Context, what string, p place) (aws.Config, error) {
+func (c Command) awsConfiguration(ctx context.Context, what string, onAWS bool) (aws.Config, error) {
 	var metadata imds.ClientEnableState
-	if strings.HasPrefix(p.endpoint, "http:") {
-		metadata = imds.ClientDisabled // it is not on AWS, and there would be a long wait for an answer
+	if !onAWS {
+		metadata = imds.ClientDisabled // there would be a long wait for an answer
 	}
 	load := c.loadAWS
 	if load == nil {
 		load = config.LoadDefaultConfig
 	}
-	configuration, err := load(ctx, config.WithEC2IMDSClientEnableState(metadata), config.WithLogger(logging.Nop{}))
+	configuration, err := load(ctx, append(c.ofAWS(), config.WithEC2IMDSClientEnableState(metadata), config.WithLogger(logging.Nop{}))...)
 	if err != nil {
 		return aws.Config{}, awsError(what, err)
 	}
 	return configuration, nil
+}
+
+// ofAWS is what the file says, unless the environment says it to the SDK itself:
+// credentials there go before a profile here.
+func (c Command) ofAWS() []func(*config.LoadOptions) error {
+	var options []func(*config.LoadOptions) error
+	if region := c.ofFile("AWS_REGION"); region != "" && c.Getenv("AWS_REGION")+c.Getenv("AWS_DEFAULT_REGION") == "" {
+		options = append(options, config.WithRegion(region))
+	}
+	if profile := c.ofFile("AWS_PROFILE"); profile != "" && c.Getenv("AWS_PROFILE")+c.Getenv("AWS_ACCESS_KEY_ID") == "" {
+		options = append(options, config.WithSharedConfigProfile(profile))
+	}
+	return options
 }
 
 func awsError(what string, err error) error {

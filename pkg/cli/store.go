@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,15 +28,9 @@ const defaultStore = ".waitless"
 // store answers others.
 const socketName = "socket"
 
-// storeDir is the folder of the store: flag, environment, default.
+// storeDir is the folder of the store: flag, environment, file, default.
 func (c Command) storeDir(flag string) string {
-	switch {
-	case flag != "":
-		return flag
-	case c.Getenv("WAITLESS_STORE") != "":
-		return c.Getenv("WAITLESS_STORE")
-	}
-	return defaultStore
+	return cmp.Or(flag, c.setting("WAITLESS_STORE"), defaultStore)
 }
 
 // api is the management API of a store - over its socket while another process

@@ -66,7 +66,7 @@ func (c Command) tokensURLCommand() *cobra.Command {
 // callbackBase is where callbacks for a place arrive: what the flag or the
 // environment says, else what the place does.
 func (c Command) callbackBase(ctx context.Context, what string, a *api, flags place, flag string) (string, error) {
-	if base := cmp.Or(flag, c.Getenv(callbackVariable)); base != "" {
+	if base := cmp.Or(flag, c.setting(callbackVariable)); base != "" {
 		return checkBase(what, base)
 	}
 	p, err := c.locate(what, flags)
@@ -80,7 +80,7 @@ func (c Command) callbackBase(ctx context.Context, what string, a *api, flags pl
 	case p.stack == "":
 		return heldBase(ctx, what, a.Client)
 	}
-	configuration, err := c.awsConfiguration(ctx, what, p)
+	configuration, err := c.awsConfiguration(ctx, what, true)
 	if err != nil {
 		return "", err
 	}
@@ -118,7 +118,7 @@ func baseHandler(base string) http.Handler {
 
 // localBase is where callbacks of executions on this machine arrive.
 func (c Command) localBase(what string) (string, error) {
-	return checkBase(what, cmp.Or(c.Getenv(callbackVariable), defaultBase))
+	return checkBase(what, cmp.Or(c.setting(callbackVariable), defaultBase))
 }
 
 func hostOf(endpoint string) string {

@@ -31,7 +31,7 @@ func (e *execution) view() view {
 	if !ok || !term.IsTerminal(int(file.Fd())) || e.command.Getenv("TERM") == "dumb" {
 		return &plainView{out: e.command.Stderr, flow: e.file.flow, progress: p}
 	}
-	return newLiveView(file, p, e.clock, e.options.skipTime, e.command.Getenv("NO_COLOR") == "")
+	return newLiveView(file, p, e.clock, e.options.skipTime, e.command.setting("NO_COLOR") == "")
 }
 
 type silent struct{}

@@ -150,9 +150,13 @@ func (e *Engine) Start(ctx context.Context, request StartRequest) (StartAnswer, 
 	if err := check(request); err != nil {
 		return 0, &Error{CodeInvalid, op, err}
 	}
+	definition, err := e.definition(ctx, request.Flow)
+	if err != nil {
+		return 0, &Error{CodeOf(err), op, err}
+	}
 	now := e.Now()
 	id := NewID(request.Flow.Name, request.Execution)
-	state, events := machine.New(request.Flow, request.Execution, request.Input, now, e.Limits)
+	state, events := machine.New(request.Flow, definition, request.Execution, request.Input, now, e.Limits)
 	item := Item{Execution: id, Nonce: e.Fresh()}
 	item.Body, _ = machine.Encode(item.place(), state, events)
 	if err := checkSize(item); err != nil {
@@ -169,6 +173,16 @@ func (e *Engine) Start(ctx context.Context, request StartRequest) (StartAnswer, 
 		return 0, &Error{CodeOf(err), op, err}
 	}
 	return e.compareStart(ctx, op, id, request)
+}
+
+// definition is that of a flow which is started. One that is not there is found out
+// by whoever advances the execution, as one that is gone by then.
+func (e *Engine) definition(ctx context.Context, flow machine.Flow) (*fdl.Flow, error) {
+	definition, err := e.Flows.Flow(ctx, flow)
+	if errors.Is(err, ErrNotFound) {
+		return &fdl.Flow{}, nil
+	}
+	return definition, err
 }
 
 func check(request StartRequest) error {

@@ -20,6 +20,9 @@ type Flow struct {
 	// All holds the steps of every depth in the order of the text; a step's
 	// Index is its place here.
 	All []*Step
+	// Extensions are the places where the flow uses what FDL does not have, or
+	// maps what is surely missing: of [SeverityStrict], for whoever asks.
+	Extensions Problems
 }
 
 // Step is one step of a flow.

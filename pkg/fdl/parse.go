@@ -17,7 +17,10 @@ func Parse(text []byte) (*Flow, Problems) {
 	if root := p.read(text); root != nil {
 		p.flowFrom(root)
 		p.resolveJumps()
+		p.firstSteps()
 	}
+	p.flow.Extensions.sort()
+	p.flow.Extensions = slices.Compact(p.flow.Extensions)
 	p.problems.sort()
 	p.problems = slices.Compact(p.problems) // what an alias repeats is told once
 	if len(p.problems.Errors()) > 0 {
@@ -34,6 +37,8 @@ type parser struct {
 	jumps []jump
 	// siblings are the steps of the series that a step belongs to.
 	siblings map[*Step][]*Step
+	// firsts are what is said of first steps, unless a goto leads to them.
+	firsts []first
 }
 
 func (p *parser) warn(at Position, message string) {
@@ -42,15 +47,19 @@ func (p *parser) warn(at Position, message string) {
 
 // The fields, in the order in which messages list them.
 var (
-	flowFields   = []string{"version", "type", "name", "steps", "inputMappings", "outputMappings"}
+	flowFields   = []string{"version", "type", "name", "steps", "inputMappings", "outputMappings", "timeoutSeconds"}
 	stepFields   = []string{"type", "name", "end", "inputMappings", "outputMappings"}
 	endingFields = []string{"type", "name", "inputMappings", "outputMappings"}
 	branchFields = []string{"condition", "steps", "goto"}
+	policyFields = []string{"errors", "intervalSeconds", "maxIntervalSeconds", "maxAttempts", "multiplier"}
+	catchFields  = []string{"errors", "goto", "steps"}
+	pollFields   = []string{"condition", "intervalSeconds", "backoffRate", "maxAttempts"}
 )
 
 // kindFields are the fields of each type of step beside the common ones.
 var kindFields = map[string][]string{
-	"task":    {"resourceArn", "action", "serviceParams", "pattern", "timeoutSeconds", "heartbeatSeconds", "atMostOnce", "signed"},
+	"task": slices.Concat([]string{"resourceArn", "action", "serviceParams", "pattern", "timeoutSeconds", "retry", "catch", "errorMappings"},
+		pollFields, []string{"heartbeatSeconds", "atMostOnce", "signed"}),
 	"pass":    {},
 	"wait":    {"duration", "timestamp"},
 	"choice":  {"choices", "default"},
@@ -60,16 +69,12 @@ var kindFields = map[string][]string{
 
 var stepTypes = []string{"task", "pass", "wait", "choice", "succeed", "fail"}
 
-// What FDL has and this release does not run: said so, instead of "unknown".
-var (
-	laterTypes      = []string{"parallel", "foreach"}
-	laterFlowFields = []string{"timeoutSeconds"}
-	laterTaskFields = []string{"retry", "catch", "errorMappings"}
-	laterPatterns   = []string{"waitForCondition"}
-)
+// laterTypes are those that FDL has and this release does not run: said so,
+// instead of "unknown".
+var laterTypes = []string{"parallel", "foreach"}
 
 func (p *parser) flowFrom(root *node) {
-	f, ok := p.fields(root, "a flow", flowFields, laterFlowFields)
+	f, ok := p.fields(root, "a flow", flowFields)
 	if !ok {
 		return
 	}
@@ -78,7 +83,9 @@ func (p *parser) flowFrom(root *node) {
 	p.flow.Name = p.name(f.optional("name"), "flow name")
 	p.flow.Input = p.mappings(f, "inputMappings")
 	p.flow.Output = p.mappings(f, "outputMappings")
+	p.flow.Timeout = p.seconds(f.optional("timeoutSeconds"), "timeoutSeconds")
 	p.flow.Steps = p.steps(f.required("steps"))
+	p.flowSources(f)
 }
 
 // fields are the fields of a mapping whose names were checked.
@@ -90,19 +97,16 @@ type fields struct {
 }
 
 // fields checks that n is a mapping and has no field but the allowed ones.
-func (p *parser) fields(n *node, where string, allowed, later []string) (fields, bool) {
+func (p *parser) fields(n *node, where string, allowed []string) (fields, bool) {
 	f := fields{parser: p, node: n, where: where, values: map[string]*node{}}
 	if n.kind != nodeMapping {
 		p.unfit(n, where, "a mapping with the fields "+strings.Join(allowed, ", "))
 		return f, false
 	}
 	for _, e := range n.entries {
-		switch {
-		case slices.Contains(allowed, e.key):
+		if slices.Contains(allowed, e.key) {
 			f.values[e.key] = e.value
-		case slices.Contains(later, e.key):
-			p.problem(e.pos, "field %q of %s is not supported yet; allowed: %s", e.key, where, strings.Join(allowed, ", "))
-		default:
+		} else {
 			p.unknownField(e, where, allowed)
 		}
 	}
@@ -130,18 +134,22 @@ func (p *parser) unknownField(e entry, where string, allowed []string) {
 
 // belongsElsewhere names what does have the field.
 func belongsElsewhere(field string) string {
+	switch field {
+	case "goto":
+		return "; it belongs to a branch of a choice step or to an entry of a task step's catch"
+	case "condition":
+		return "; it belongs to a branch of a choice step, or to a task step with \"pattern: waitForCondition\""
+	case "errors":
+		return "; it belongs to a policy of a task step's retry or to an entry of its catch"
+	case "maxIntervalSeconds", "multiplier":
+		return "; it belongs to a policy of a task step's retry"
+	case "target", "source":
+		return "; it belongs to a mapping"
+	}
 	for _, stepType := range stepTypes {
 		if slices.Contains(kindFields[stepType], field) {
 			return "; it belongs to a " + stepType + " step"
 		}
-	}
-	switch {
-	case field == "goto", field == "condition":
-		return "; it belongs to a branch of a choice step"
-	case field == "target", field == "source":
-		return "; it belongs to a mapping"
-	case slices.Contains(laterTaskFields, field):
-		return "; it belongs to a task step, where it is not supported yet"
 	}
 	return ""
 }
@@ -294,7 +302,7 @@ func (p *parser) mappings(f fields, name string) expr.Mappings {
 }
 
 func (p *parser) mapping(n *node, seen map[string]Position) (m expr.Mapping, ok bool) {
-	f, ok := p.fields(n, "a mapping", []string{"target", "source"}, nil)
+	f, ok := p.fields(n, "a mapping", []string{"target", "source"})
 	if !ok {
 		return m, false
 	}

@@ -25,7 +25,7 @@ func (p *parser) choice(step *Step, f fields) *Choice {
 }
 
 func (p *parser) branch(branch *Branch, n *node, choice *Step) {
-	f, ok := p.fields(n, "a branch of a choice", branchFields, nil)
+	f, ok := p.fields(n, "a branch of a choice", branchFields)
 	if !ok {
 		return
 	}
@@ -36,7 +36,7 @@ func (p *parser) branch(branch *Branch, n *node, choice *Step) {
 }
 
 func (p *parser) defaultBranch(branch *Branch, n *node, choice *Step) {
-	f, ok := p.fields(n, "the default of a choice", []string{"steps", "goto"}, nil)
+	f, ok := p.fields(n, "the default of a choice", []string{"steps", "goto"})
 	if ok {
 		p.branchBody(branch, f, choice)
 	}
@@ -44,10 +44,16 @@ func (p *parser) defaultBranch(branch *Branch, n *node, choice *Step) {
 
 func (p *parser) branchBody(branch *Branch, f fields, choice *Step) {
 	branch.Steps = p.steps(f.optional("steps"))
-	if n := f.optional("goto"); n != nil {
-		if target, ok := p.text(n, "goto", "the name of a step in the same list as the choice"); ok {
-			p.jumps = append(p.jumps, jump{at: n.pos, from: choice, target: target, to: &branch.Goto})
-		}
+	p.jump(f.optional("goto"), choice, "choice", &branch.Goto)
+}
+
+// jump notes a goto, if there is one, whose target becomes to.
+func (p *parser) jump(n *node, from *Step, stepType string, to **Step) {
+	if n == nil {
+		return
+	}
+	if target, ok := p.text(n, "goto", "the name of a step in the same list as the "+stepType); ok {
+		p.jumps = append(p.jumps, jump{at: n.pos, from: from, target: target, to: to})
 	}
 }
 
@@ -66,7 +72,7 @@ func (p *parser) condition(n *node) expr.Condition {
 // jump is a goto whose target is looked up when all steps are known.
 type jump struct {
 	at     Position
-	from   *Step // the choice that carries it
+	from   *Step // the choice or task that carries it
 	target string
 	to     **Step
 }

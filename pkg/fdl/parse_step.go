@@ -10,8 +10,17 @@ import (
 	"github.com/waitless/waitless/pkg/expr"
 )
 
-// steps reads one series.
+// steps reads a series that begins with an empty $local.
 func (p *parser) steps(n *node) []*Step {
+	series := p.series(n)
+	if len(series) > 0 {
+		p.atBegin(series[0], n.items[0])
+	}
+	return series
+}
+
+// series reads steps that run one after the other.
+func (p *parser) series(n *node) []*Step {
 	if n == nil {
 		return nil
 	}
@@ -49,6 +58,7 @@ func (p *parser) step(n *node) *Step {
 	step.Input = p.mappings(f, "inputMappings")
 	step.Output = p.mappings(f, "outputMappings")
 	step.Kind = p.kind(stepType, step, f)
+	p.stepSources(step, f)
 	return step
 }
 
@@ -57,11 +67,7 @@ func (p *parser) stepFields(n *node, stepType string) fields {
 	if stepType == "succeed" || stepType == "fail" {
 		common = endingFields
 	}
-	var later []string
-	if stepType == "task" {
-		later = laterTaskFields
-	}
-	f, _ := p.fields(n, "a "+stepType+" step", slices.Concat(common, kindFields[stepType]), later)
+	f, _ := p.fields(n, "a "+stepType+" step", slices.Concat(common, kindFields[stepType]))
 	return f
 }
 
@@ -75,7 +81,8 @@ func (p *parser) stepType(n *node) string {
 		return ""
 	}
 	if slices.Contains(laterTypes, value.scalar.Text()) {
-		p.problem(value.pos, "step type %q is not supported yet; allowed: %s", value.scalar.Text(), strings.Join(stepTypes, ", "))
+		p.problem(value.pos, "step type %q is coming with a later release, and this one does not run it (allowed: %s)",
+			value.scalar.Text(), strings.Join(stepTypes, ", "))
 		return ""
 	}
 	return p.oneOf(value, "step type", stepTypes...)

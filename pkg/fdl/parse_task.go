@@ -23,8 +23,17 @@ func (p *parser) task(step *Step, f fields) *Task {
 	if n := f.optional("pattern"); n != nil {
 		task.Pattern = p.pattern(n, task.Resource)
 	}
+	p.callbackFields(task, f)
+	task.Poll = p.poll(task, f)
+	p.failures(task, step, f)
+	p.extensionsOf(task, f)
+	return task
+}
+
+// callbackFields reports fields that only a task has which waits for a callback.
+func (p *parser) callbackFields(task *Task, f fields) {
 	if task.Pattern == PatternWaitForCallback {
-		return task
+		return
 	}
 	if n := f.optional("heartbeatSeconds"); n != nil {
 		p.problem(n.pos, "heartbeatSeconds needs \"pattern: waitForCallback\"; nobody else can send a heartbeat")
@@ -32,7 +41,6 @@ func (p *parser) task(step *Step, f fields) *Task {
 	if n := f.optional("signed"); task.Signed {
 		p.problem(n.pos, "signed needs \"pattern: waitForCallback\"; nobody else has a body to sign")
 	}
-	return task
 }
 
 // callbackURL is the path to the URL where the outcome of a task is reported.
@@ -89,6 +97,8 @@ func (p *parser) params(f fields, resource Resource) expr.Template {
 	switch {
 	case n == nil && resource.IsAction():
 		f.missing(`%s has an action and no field "serviceParams", which is what the service is asked with`, f.where)
+	case n == nil && resource.isMessage():
+		f.missing(`%s sends a message and has no field "serviceParams"; write it with MessageBody: a text, or $ for the step's input as JSON`, f.where)
 	case n == nil:
 	case resource.Function != "" && resource.Kind == "":
 		p.problem(n.pos, "serviceParams needs an action or the resourceArn of a job; a function gets the step's input, which inputMappings make")
@@ -96,6 +106,7 @@ func (p *parser) params(f fields, resource Resource) expr.Template {
 		p.unfit(n, "serviceParams", "a mapping of what the service takes, with constants and paths like $.key")
 	default:
 		p.paramPaths(n)
+		p.messageBody(n, resource)
 	}
 	params := expr.Object()
 	if kind, named, ok := jobs.ForResource(resource.Text); ok {
@@ -155,8 +166,8 @@ func paramMeant(text string) string {
 	return meant
 }
 
-// MaxTimeout is the longest time limit of a task: an execution takes no longer
-// than a year.
+// MaxTimeout is the longest time limit of a flow or a task: an execution takes
+// no longer than a year.
 const MaxTimeout = 366 * 24 * time.Hour
 
 // seconds is a time limit in whole seconds, 0 for one that the flow does not
@@ -165,9 +176,14 @@ func (p *parser) seconds(n *node, what string) time.Duration {
 	if n == nil {
 		return 0
 	}
+	return p.secondsUpTo(n, what, 1, MaxTimeout, "a year")
+}
+
+// secondsUpTo is a time in whole seconds.
+func (p *parser) secondsUpTo(n *node, what string, least int64, most time.Duration, inWords string) time.Duration {
 	seconds, ok := n.value().Int64()
-	if !ok || seconds < 1 || seconds > int64(MaxTimeout/time.Second) {
-		p.unfit(n, what, fmt.Sprintf("whole seconds from 1 to %d (a year)", int64(MaxTimeout/time.Second)))
+	if !ok || seconds < least || seconds > int64(most/time.Second) {
+		p.unfit(n, what, fmt.Sprintf("whole seconds from %d to %d (%s)", least, int64(most/time.Second), inWords))
 		return 0
 	}
 	return time.Duration(seconds) * time.Second
@@ -175,20 +191,24 @@ func (p *parser) seconds(n *node, what string) time.Duration {
 
 // patterns by their names; the order is that of messages.
 var (
-	patternNames = []string{"requestResponse", "sync", "waitForCallback"}
+	patternNames = []string{"requestResponse", "sync", "waitForCallback", "waitForCondition"}
 	patterns     = map[string]Pattern{
 		"requestResponse": PatternRequestResponse, "sync": PatternSync, "waitForCallback": PatternWaitForCallback,
+		"waitForCondition": PatternWaitForCondition,
 	}
 	// functionPatterns are those of a function.
-	functionPatterns = []string{"requestResponse", "waitForCallback"}
+	functionPatterns = []string{"requestResponse", "waitForCallback", "waitForCondition"}
 )
 
 func (p *parser) pattern(n *node, resource Resource) Pattern {
-	if slices.Contains(laterPatterns, n.scalar.Text()) {
-		p.problem(n.pos, "pattern %q is not supported yet; allowed: %s", n.scalar.Text(), strings.Join(patternNames, ", "))
-		return PatternRequestResponse
-	}
 	pattern := patterns[p.oneOf(n, "pattern", patternNames...)]
+	if pattern == PatternSync && resource.isMessage() {
+		p.problem(n.pos, "pattern \"sync\" waits for the end of a job, and a message has none (allowed with a message: %s)", strings.Join(functionPatterns, ", "))
+	}
+	if pattern == PatternWaitForCondition && resource.Kind != "" {
+		p.problem(n.pos, "pattern \"waitForCondition\" calls a function again and again, and %s is none; "+
+			"write \"pattern: sync\", which waits for the end of the job, or ask a function", shortened(resource.Text))
+	}
 	if pattern == PatternSync && resource.Function != "" && resource.Kind == "" {
 		p.problem(n.pos, "pattern \"sync\" waits for the end of a job and needs an action or the resourceArn of one; "+
 			"functions and sub-flows do not have it yet (allowed with a function: %s)", strings.Join(functionPatterns, ", "))

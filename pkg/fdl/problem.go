@@ -25,12 +25,19 @@ const (
 	SeverityError Severity = iota
 	// SeverityWarning: the definition runs, but hardly as its author meant.
 	SeverityWarning
+	// SeverityStrict: the definition runs here, but another service of FDL would
+	// not know it, or a mapping gives nothing. [Parse] does not answer with it.
+	SeverityStrict
 )
 
-// String is "error" or "warning".
+// String is "error", "warning" or "strict".
 func (s Severity) String() string {
-	if s == SeverityWarning {
+	switch s {
+	case SeverityWarning:
 		return "warning"
+	case SeverityStrict:
+		return "strict"
+	case SeverityError:
 	}
 	return "error"
 }
@@ -43,12 +50,12 @@ type Problem struct {
 	Message  string
 }
 
-// Format is the problem as one line: "file:line:column: message"; a warning
-// says so before its message.
+// Format is the problem as one line: "file:line:column: message"; what is no
+// error says so before its message.
 func (p Problem) Format(file string) string {
 	message := p.Message
-	if p.Severity == SeverityWarning {
-		message = "warning: " + message
+	if p.Severity != SeverityError {
+		message = p.Severity.String() + ": " + message
 	}
 	return fmt.Sprintf("%s:%s: %s", file, p.Position, message)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ import (
 type command struct {
 	path string   // of the program
 	args []string // beside its name
+	dir  string   // where it runs, "" for the process's own folder
 	text string   // as the user wrote it
 	// limit is how long it may take, grace how long its output is waited for
 	// after its end or after it was told to stop.
@@ -30,11 +32,6 @@ type command struct {
 }
 
 const (
-	// commandLimit is how long a command may take: as long as a Lambda function.
-	commandLimit = 15 * time.Minute
-	// commandOutput is how much of its output is read: as much as a Lambda
-	// function may answer.
-	commandOutput = 6 << 20
 	// commandGrace is how long output is waited for that a program left in the
 	// background holds open.
 	commandGrace = 2 * time.Second
@@ -44,11 +41,8 @@ const (
 
 // parseCommand reads "exec:PROGRAM ARGUMENT...", with the quotes of a shell
 // but without one.
-func parseCommand(definition string) (command, error) {
-	text, ok := strings.CutPrefix(definition, "exec:")
-	if !ok {
-		return command{}, fmt.Errorf("%q is not usable; allowed: exec:COMMAND", definition)
-	}
+func parseCommand(definition, dir string) (command, error) {
+	text := strings.TrimPrefix(definition, "exec:")
 	parser := shellwords.NewParser()
 	words, err := parser.Parse(text)
 	switch {
@@ -60,23 +54,36 @@ func parseCommand(definition string) (command, error) {
 	case len(words) == 0:
 		return command{}, fmt.Errorf("%q names no command; allowed: exec:COMMAND", definition)
 	}
-	path, err := exec.LookPath(words[0])
+	path, err := exec.LookPath(within(dir, words[0]))
+	if err == nil && dir != "" {
+		path, err = filepath.Abs(path) // or it would be looked for below dir once more
+	}
 	if err != nil {
 		return command{}, fmt.Errorf("command %q is not there or not executable: %w", words[0], errors.Unwrap(err))
 	}
-	return command{path: path, args: words[1:], text: text, limit: commandLimit, grace: commandGrace}, nil
+	return command{path: path, args: words[1:], dir: dir, text: text, limit: callLimit, grace: commandGrace}, nil
 }
+
+// within is a program's path as seen from here; a name without a folder is
+// looked for in PATH.
+func within(dir, program string) string {
+	if dir == "" || filepath.IsAbs(program) || filepath.Base(program) == program {
+		return program
+	}
+	return filepath.Join(dir, program)
+}
+
+func (c command) timeLimit(context.Context) time.Duration { return c.limit }
 
 // call runs the command. now goes to it as WAITLESS_NOW, since with a virtual
 // clock it would see another time.
 func (c command) call(ctx context.Context, call machine.Call, now time.Time) (token.Outcome, error) {
-	if call.Limit > 0 {
-		c.limit = min(c.limit, call.Limit)
-	}
+	c.limit = limitOf(c.limit, call)
 	limited, cancel := context.WithTimeout(ctx, c.limit)
 	defer cancel()
-	stdout, stderr := &head{limit: commandOutput, whenFull: cancel}, &tail{limit: errorOutput}
+	stdout, stderr := &head{limit: answerLimit, whenFull: cancel}, &tail{limit: errorOutput}
 	cmd := exec.CommandContext(limited, c.path, c.args...)
+	cmd.Dir = c.dir
 	cmd.Stdin = strings.NewReader(call.Input.JSON() + "\n")
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	cmd.WaitDelay = c.grace
@@ -108,10 +115,9 @@ func (c command) outcome(err, limitErr error, stdout *head, stderr *tail) token.
 	var exit *exec.ExitError
 	switch {
 	case stdout.full:
-		return token.Failure(ErrorNoJSON, fmt.Sprintf("%s answered more than %d bytes, which is the limit; write large data elsewhere and answer with its place",
-			who, stdout.limit))
+		return tooLong(who, stdout.limit)
 	case err != nil && limitErr != nil:
-		return token.Failure(ErrorTimeout, fmt.Sprintf("%s took longer than %s", who, c.limit))
+		return tooSlow(who, c.limit)
 	case errors.As(err, &exit):
 		return token.Failure(ErrorFunction, fmt.Sprintf("%s ended with %s; its error output: %s", who, exit.ProcessState, stderr))
 	case err != nil:

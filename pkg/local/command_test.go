@@ -107,7 +107,7 @@ func helper(t *testing.T, name string, args ...string) string {
 
 func helperCommand(t *testing.T, name string, args ...string) command {
 	t.Helper()
-	c, err := parseCommand(helper(t, name, args...))
+	c, err := parseCommand(helper(t, name, args...), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestCommandGetsInputAndEnvironment(t *testing.T) {
 
 func TestCommandOutcomes(t *testing.T) {
 	t.Parallel()
-	large := fmt.Sprint(commandOutput)
+	large := fmt.Sprint(answerLimit)
 	cases := []struct {
 		name    string
 		command []string
@@ -221,7 +221,7 @@ func TestCommandOutcomes(t *testing.T) {
 			wantCause(t, o, ErrorFunction, "ended with signal: killed; its error output: nothing")
 		}},
 		{"answers as much as it may", []string{"large", large}, func(t *testing.T, o token.Outcome) { t.Helper(); wantOutput(t, o, `{}`) }},
-		{"answers a byte too much", []string{"large", fmt.Sprint(commandOutput + 1)}, func(t *testing.T, o token.Outcome) {
+		{"answers a byte too much", []string{"large", fmt.Sprint(answerLimit + 1)}, func(t *testing.T, o token.Outcome) {
 			t.Helper()
 			wantCause(t, o, ErrorNoJSON, "answered more than 6291456 bytes, which is the limit")
 		}},
@@ -268,7 +268,7 @@ func TestCommandVanishes(t *testing.T) {
 	t.Parallel()
 	program := filepath.Join(t.TempDir(), "program")
 	write(t, program, 0o700)
-	c, err := parseCommand("exec:" + program)
+	c, err := parseCommand("exec:"+program, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +299,7 @@ func TestDefinitionsThatAreNotUsable(t *testing.T) {
 	plain := filepath.Join(t.TempDir(), "plain")
 	write(t, plain, 0o600)
 	cases := []struct{ name, definition, want string }{
-		{"another kind", "lambda:x", `"lambda:x" is not usable; allowed: exec:COMMAND`},
+		{"another kind", "ftp://host/x", `"ftp://host/x" is not usable; allowed: exec:COMMAND, http://HOST/PATH, https://HOST/PATH, lambda:NAME, lambda:NAME@http://HOST:PORT`},
 		{"nothing", "", `"" is not usable`},
 		{"no command", "exec:  ", `names no command; allowed: exec:COMMAND`},
 		{"a quote left open", "exec:echo 'a", "has a quote or a parenthesis without its other half"},
@@ -310,6 +310,14 @@ func TestDefinitionsThatAreNotUsable(t *testing.T) {
 		{"a missing program", "exec:there-is-no-such-program -x", `command "there-is-no-such-program" is not there or not executable: executable file`},
 		{"a missing file", "exec:./no/such/file", `command "./no/such/file" is not there or not executable: `},
 		{"a file that is not executable", "exec:" + plain, "is not there or not executable: permission denied"},
+		{"a URL without a host", "http:x", `"http:x" names no host; allowed: exec:COMMAND, http://HOST/PATH`},
+		{"a port without a host", "http://:80/", `"http://:80/" names no host`},
+		{"a port that is none", "https://user:secret@host:port/", `"https:..." is no URL; allowed: `},
+		{"a fragment", "https://user:secret@host/path?key=secret#part", `"https://...@host/path?..." has a fragment (#...)`},
+		{"a Lambda function without a name", "lambda:", `"lambda:" names no Lambda function; allowed: lambda:NAME, lambda:NAME:QUALIFIER or lambda:ARN`},
+		{"a name that no Lambda function has", "lambda:a b", `"lambda:a b" names no Lambda function`},
+		{"an endpoint that is none", "lambda:f@localhost:3001", `"lambda:f@localhost:3001" names no endpoint; allowed: lambda:f@http://HOST:PORT`},
+		{"an endpoint with a user", "lambda:f@http://user:secret@localhost:3001", `"lambda:f@http://...@localhost:3001" names no endpoint`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

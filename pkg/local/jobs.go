@@ -65,11 +65,20 @@ func callJobs(
 	case ctx.Err() != nil:
 		return token.Outcome{}, ctx.Err()
 	case errors.As(err, &request):
-		return token.Failure(request.Name, request.What), nil
+		return thrown(call, request.Name, request.What), nil
 	case errors.As(err, &service):
-		return token.Failure(service.Name, service.Message), nil
+		return thrown(call, service.Name, service.Message), nil
 	}
-	return token.Failure(publicName(err), err.Error()), nil
+	return thrown(call, publicName(err), err.Error()), nil
+}
+
+// thrown is the exception that a function ended with; of one that starts a job the
+// service's error.
+func thrown(call machine.Call, name, message string) token.Outcome {
+	if call.Resource.Kind != "" || name == ErrorFunction {
+		return token.Failure(name, message)
+	}
+	return token.Thrown(name, message)
 }
 
 // publicName is the name of an error that is neither the service's nor names

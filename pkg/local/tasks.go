@@ -21,41 +21,47 @@ import (
 // Error names of calls, as the vendor's or, where those are unknown, ours.
 const (
 	// ErrorFunction: the function was called and failed.
-	ErrorFunction = "FC.FunctionError"
+	ErrorFunction = token.ErrorFunction
 	// ErrorFunctionNotFound: there is no such function.
-	ErrorFunctionNotFound = "FC.FunctionNotFound"
+	ErrorFunctionNotFound = engine.ErrorFunctionNotFound
 	// ErrorTimeout: the function did not answer in time.
 	ErrorTimeout = "FnF.TaskTimeout"
 	// ErrorNoJSON: the function answered with something else than JSON.
 	ErrorNoJSON = machine.ErrorInvalidLocal
 )
 
-// Tasks calls functions by their name: the user's commands first, then the
+// Tasks calls functions by their name: those that the user says first, then the
 // functions that are built in. It implements [engine.Tasks]. Resources of any
 // region, account, service and qualifier are looked up by the function's name.
 type Tasks struct {
-	clock    *Clock
-	commands map[string]command
+	clock   *Clock
+	runners map[string]runner
 	// providers are who stands behind the kinds of jobs.
 	providers map[string]provider
 	system    *System // whose jobs are started, nil for none
 }
 
-// NewTasks makes a table from definitions: "exec:./check.sh --fast" by function
-// name, "simulated" or "aws" by action. The error names each definition that is
-// not usable.
+// NewTasks makes a table from definitions: "exec:./check.sh --fast",
+// "https://example.com/check" or "lambda:check" by function name, "simulated" or
+// "aws" by action. The error names each definition that is not usable.
 func NewTasks(clock *Clock, definitions map[string]string) (*Tasks, error) {
-	t := &Tasks{clock: clock, commands: make(map[string]command, len(definitions)), providers: map[string]provider{}}
+	t := &Tasks{clock: clock, runners: make(map[string]runner, len(definitions)), providers: map[string]provider{}}
+	return t, t.Add("", definitions)
+}
+
+// Add adds definitions, as [NewTasks] has them, whose relative paths begin at
+// the folder dir, and whose commands run there; "" is the process's own.
+func (t *Tasks) Add(dir string, definitions map[string]string) error {
 	var problems []error
 	for _, name := range slices.Sorted(maps.Keys(definitions)) {
-		if err := t.define(name, definitions[name]); err != nil {
+		if err := t.define(name, definitions[name], dir); err != nil {
 			problems = append(problems, fmt.Errorf("task %s: %w", name, err))
 		}
 	}
-	return t, errors.Join(problems...)
+	return errors.Join(problems...)
 }
 
-func (t *Tasks) define(name, definition string) error {
+func (t *Tasks) define(name, definition, dir string) error {
 	if kind, ok := jobs.ForAction(name); ok {
 		switch who := provider(definition); who {
 		case providerSimulated, providerAWS:
@@ -64,11 +70,35 @@ func (t *Tasks) define(name, definition string) error {
 		}
 		return fmt.Errorf("%q is not usable for an action; allowed: simulated, aws", definition)
 	}
-	c, err := parseCommand(definition)
+	r, err := parseRunner(definition, dir)
 	if err == nil {
-		t.commands[name] = c
+		t.runners[name] = r
 	}
 	return err
+}
+
+// With are the same tasks, whose Lambda functions are these.
+func (t *Tasks) With(lambdas Lambdas) *Tasks {
+	of := *t
+	of.runners = make(map[string]runner, len(t.runners))
+	for name, r := range t.runners {
+		if f, ok := r.(*lambdaFunction); ok {
+			r = &lambdaFunction{f.name, f.endpoint, lambdas.Lambda(f.name, f.endpoint)}
+		}
+		of.runners[name] = r
+	}
+	return &of
+}
+
+// NeedLambdas reports whether Lambda functions are called, and whether one of
+// them is on AWS, and not at an endpoint of its own.
+func (t *Tasks) NeedLambdas() (any, onAWS bool) {
+	for _, r := range t.runners {
+		if f, ok := r.(*lambdaFunction); ok {
+			any, onAWS = true, onAWS || f.endpoint == ""
+		}
+	}
+	return any, onAWS
 }
 
 // provider says who stands behind a kind of jobs, "" for nobody.
@@ -88,6 +118,15 @@ func TaskName(resource fdl.Resource) string {
 	return resource.Function
 }
 
+// TaskNames are all that a definition may call it: a queue or a topic has its
+// own name, too, which goes first.
+func TaskNames(resource fdl.Resource) []string {
+	if place, ok := jobs.MessagePlace(resource.Text); ok {
+		return []string{place, TaskName(resource)}
+	}
+	return []string{TaskName(resource)}
+}
+
 func action(kind jobs.Kind) string { return kind.Service + ":" + kind.Start }
 
 // Resolve finds the tasks of a flow whose function nobody provides: an error a
@@ -100,29 +139,35 @@ func (t *Tasks) Resolve(flow *fdl.Flow) []error {
 		if !ok || t.knows(task.Resource) {
 			continue
 		}
-		name := TaskName(task.Resource)
-		if seen[name] {
+		names := TaskNames(task.Resource)
+		if seen[names[0]] {
 			continue
 		}
-		seen[name] = true
-		missing = append(missing, &UnknownFunctionError{
-			Function: name, IsAction: task.Resource.Kind != "", Step: step.Name, Position: step.Position, Known: t.names(),
-		})
+		seen[names[0]] = true
+		unknown := &UnknownFunctionError{
+			Function: TaskName(task.Resource), IsAction: task.Resource.Kind != "", Step: step.Name, Position: step.Position, Known: t.names(),
+		}
+		if len(names) > 1 {
+			unknown.Place = names[0]
+		}
+		missing = append(missing, unknown)
 	}
 	return missing
 }
 
 func (t *Tasks) knows(resource fdl.Resource) bool {
+	if _, isDefined := t.runnerOf(resource); isDefined {
+		return true
+	}
 	if resource.Kind != "" {
 		return t.provider(resource.Kind) != ""
 	}
-	_, isCommand := t.commands[resource.Function]
 	_, isBuiltIn := simulated.Lookup(resource.Function)
-	return isCommand || isBuiltIn
+	return isBuiltIn
 }
 
 func (t *Tasks) names() []string {
-	names := slices.Concat(slices.Collect(maps.Keys(t.commands)), simulated.Names())
+	names := slices.Concat(slices.Collect(maps.Keys(t.runners)), simulated.Names())
 	slices.Sort(names)
 	return slices.Compact(names)
 }
@@ -131,12 +176,17 @@ func (t *Tasks) names() []string {
 type UnknownFunctionError struct {
 	Function string
 	IsAction bool         // it is one, and starts a job
+	Place    string       // the queue or the topic that it sends to, if it names one
 	Step     string       // the first step that calls it
 	Position fdl.Position // of that step
 	Known    []string     // the functions that there are
 }
 
 func (e *UnknownFunctionError) Error() string {
+	if e.Place != "" {
+		return fmt.Sprintf("step %s sends a message to %q, and nobody says who stands behind that here (%s=exec:COMMAND, http(s)://... or lambda:..., or %s=simulated or aws)",
+			e.Step, e.Place, e.Place, e.Function)
+	}
 	if e.IsAction {
 		return fmt.Sprintf("step %s starts a job by %q, and nobody says who stands behind that here (simulated or aws)", e.Step, e.Function)
 	}
@@ -144,39 +194,47 @@ func (e *UnknownFunctionError) Error() string {
 		e.Step, e.Function, fdl.DidYouMean(e.Function, e.Known), strings.Join(e.Known, ", "))
 }
 
-// TimeLimits implements [engine.Tasks]: a command may take long, what is built
-// in does not.
-func (t *Tasks) TimeLimits(_ context.Context, flow *fdl.Flow) (map[string]time.Duration, error) {
+// TimeLimits implements [engine.Tasks]: what the user defines may take long, what
+// is built in does not.
+func (t *Tasks) TimeLimits(ctx context.Context, flow *fdl.Flow) (map[string]time.Duration, error) {
 	var limits map[string]time.Duration
 	for _, step := range flow.All {
 		task, ok := step.Kind.(*fdl.Task)
 		if !ok {
 			continue
 		}
-		if c, ok := t.commandOf(task.Resource); ok {
+		if r, ok := t.runnerOf(task.Resource); ok {
 			if limits == nil {
 				limits = make(map[string]time.Duration)
 			}
-			limits[task.Resource.Text] = c.limit
+			limits[task.Resource.Text] = r.timeLimit(ctx)
 		}
 	}
 	return limits, nil
 }
 
-// commandOf is the user's command in the place of a function; none stands for
-// the one that starts the job of an action.
-func (t *Tasks) commandOf(resource fdl.Resource) (command, bool) {
+// runnerOf is who the user puts in the place of a function, or of a queue or a
+// topic; nobody stands for the one that starts the job of an action.
+func (t *Tasks) runnerOf(resource fdl.Resource) (runner, bool) {
+	name := resource.Function
 	if resource.Kind != "" {
-		return command{}, false
+		place, ok := jobs.MessagePlace(resource.Text)
+		if !ok {
+			return nil, false
+		}
+		name = place
 	}
-	c, ok := t.commands[resource.Function]
-	return c, ok
+	r, ok := t.runners[name]
+	return r, ok
 }
 
 // Call implements [engine.Tasks].
 func (t *Tasks) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
-	if c, ok := t.commandOf(call.Resource); ok {
-		return c.call(ctx, call, t.clock.Now())
+	if r, ok := t.runnerOf(call.Resource); ok {
+		if call.Resource.Kind != "" { // who stands for a queue gets what was to be sent, and not what StartJob is asked
+			call.Input = call.Input.Get("params")
+		}
+		return r.call(ctx, call, t.clock.Now())
 	}
 	function, ok := simulated.Lookup(call.Resource.Function)
 	if !ok {
@@ -194,7 +252,7 @@ func (t *Tasks) Call(ctx context.Context, call machine.Call) (token.Outcome, err
 	_, _ = rand.Read(random[:]) // never fails
 	answer, err := function(input, t.clock.Now(), random)
 	if err != nil {
-		return token.Failure(simulated.ErrorName(err), err.Error()), nil
+		return thrown(call, simulated.ErrorName(err), err.Error()), nil
 	}
 	return engine.ParseAnswer(answer, "function "+call.Resource.Function), nil
 }

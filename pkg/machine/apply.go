@@ -60,6 +60,9 @@ func (r *run) state() *State { return &r.next.State }
 // apply does what the signal means to the state; nothing when it does not
 // apply.
 func (r *run) apply(sig Signal) {
+	if r.timeIsUp() && r.concerns(sig) && r.timeOut(sig) {
+		return
+	}
 	switch sig := sig.(type) {
 	case Started:
 		if r.state().Status == StatusStarting {
@@ -116,6 +119,10 @@ func (r *run) timerDue() {
 		r.claimLapsed()
 	case WaitingForToken:
 		r.overdue()
+	case WaitingForRetry:
+		r.retryDue()
+	case WaitingForPoll:
+		r.pollDue()
 	case WaitingForCall: // has no due
 	}
 }
@@ -182,9 +189,7 @@ func (r *run) advance(step *fdl.Step) {
 		case step == nil:
 			step = r.endSeries()
 		case r.historyFull():
-			r.failExecution(ErrorEventLimit, fmt.Sprintf(
-				"the execution has %d history events and another step may exceed the limit, %d: put long work into several executions, "+
-					"and a loop that polls into one step with \"pattern: waitForCondition\" as soon as your release has it", r.state().Events, r.env.Limits.events()))
+			r.failExecution(ErrorEventLimit, r.historyFullCause())
 		default:
 			step = r.enter(step)
 		}
@@ -199,6 +204,11 @@ const eventsReserve = 6
 func (r *run) historyFull() bool {
 	s := r.state()
 	return s.Events+eventsReserve+len(s.Scopes) > r.env.Limits.events()
+}
+
+func (r *run) historyFullCause() string {
+	return fmt.Sprintf("the execution has %d history events and another step or attempt may exceed the limit, %d: put long work into several executions, "+
+		"and a loop that polls into one step with \"pattern: waitForCondition\"", r.state().Events, r.env.Limits.events())
 }
 
 func (r *run) emit(e Event) int {
@@ -219,10 +229,7 @@ func (r *run) scope() *Scope {
 // does: it does not when it is the very wake being applied.
 func (r *run) armTimer() {
 	s := r.state()
-	var due time.Time
-	if s.Waiting != nil && s.Ending == nil {
-		due = s.Waiting.Due
-	}
+	due := r.nextDue()
 	switch {
 	case due.IsZero():
 		s.Timer = Timer{}
@@ -231,4 +238,18 @@ func (r *run) armTimer() {
 		s.Timer = Timer{r.env.Tag, due}
 		r.next.Commands = append(r.next.Commands, StartTimer{s.Timer})
 	}
+}
+
+// nextDue is when something happens by itself: in the step that waits, or the end
+// of the flow's time. Zero when nothing does.
+func (r *run) nextDue() time.Time {
+	s := r.state()
+	if s.Waiting == nil || s.Ending != nil {
+		return time.Time{}
+	}
+	due := s.Waiting.Due
+	if limit := r.limit(); r.env.Flow.Timeout > 0 && (due.IsZero() || limit.Before(due)) {
+		return limit
+	}
+	return due
 }

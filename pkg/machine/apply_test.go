@@ -36,7 +36,7 @@ func parseFlow(tb testing.TB, text string) *fdl.Flow {
 }
 
 func starting(first, second int64) machine.State {
-	state, _ := machine.New(machine.Flow{Name: "flow", Hash: "hash"}, "run", expr.Object(whole("first", first), whole("second", second)), epoch, machine.Limits{})
+	state, _ := machine.New(machine.Flow{Name: "flow", Hash: "hash"}, &fdl.Flow{}, "run", expr.Object(whole("first", first), whole("second", second)), epoch, machine.Limits{})
 	return state
 }
 
@@ -264,7 +264,7 @@ func TestDamagedStates(t *testing.T) {
 func TestEventTypes(t *testing.T) {
 	t.Parallel()
 	for typ, want := range map[machine.EventType]string{
-		0: "Unknown", machine.ExecutionStopped: "ExecutionStopped", machine.ExecutionStopped + 1: "Unknown", 255: "Unknown",
+		0: "Unknown", machine.ExecutionTimedOut: "ExecutionTimedOut", machine.ExecutionTimedOut + 1: "Unknown", 255: "Unknown",
 	} {
 		if text, err := typ.MarshalJSON(); err != nil || string(text) != `"`+want+`"` {
 			t.Errorf("type %d is %s as JSON, error %v, want %s", typ, text, err, want)

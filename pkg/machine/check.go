@@ -33,9 +33,9 @@ func canWait(flow *fdl.Flow, waiting *Waiting) bool {
 	if i < 0 || i >= len(flow.All) {
 		return false
 	}
-	switch flow.All[i].Kind.(type) {
+	switch kind := flow.All[i].Kind.(type) {
 	case *fdl.Task:
-		return waiting.For != WaitingForInstant
+		return canTaskWait(kind, waiting)
 	case *fdl.Wait:
 		return waiting.For == WaitingForInstant
 	case *fdl.Pass, *fdl.Choice, *fdl.Succeed, *fdl.Fail:
@@ -43,16 +43,37 @@ func canWait(flow *fdl.Flow, waiting *Waiting) bool {
 	return false
 }
 
+func canTaskWait(task *fdl.Task, waiting *Waiting) bool {
+	if len(waiting.Retried) != 0 && len(waiting.Retried) != len(task.Retry) || (waiting.Polls > 0) != (task.Poll != nil) {
+		return false
+	}
+	switch waiting.For {
+	case WaitingForRetry:
+		return len(waiting.Retried) > 0
+	case WaitingForPoll:
+		return task.Poll != nil
+	case WaitingForClaim:
+		return task.Poll == nil
+	case WaitingForInstant:
+		return false
+	case WaitingForCall, WaitingForToken:
+	}
+	return true
+}
+
 func hasBranch(flow *fdl.Flow, scope Scope) bool {
 	if scope.Choice < 0 || scope.Choice >= len(flow.All) {
 		return false
 	}
-	choice, ok := flow.All[scope.Choice].Kind.(*fdl.Choice)
-	if !ok {
-		return false
+	switch kind := flow.All[scope.Choice].Kind.(type) {
+	case *fdl.Choice:
+		if scope.Branch == defaultBranch {
+			return kind.Default != nil
+		}
+		return scope.Branch >= 0 && scope.Branch < len(kind.Branches)
+	case *fdl.Task:
+		return scope.Branch >= 0 && scope.Branch < len(kind.Catch) && len(kind.Catch[scope.Branch].Steps) > 0
+	case *fdl.Pass, *fdl.Wait, *fdl.Succeed, *fdl.Fail:
 	}
-	if scope.Branch == defaultBranch {
-		return choice.Default != nil
-	}
-	return scope.Branch >= 0 && scope.Branch < len(choice.Branches)
+	return false
 }

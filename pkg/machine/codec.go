@@ -3,7 +3,6 @@ package machine
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"hash/crc32"
 	"math"
 	"slices"
@@ -12,17 +11,6 @@ import (
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/token"
 )
-
-// Format is the format number of what [Encode] writes.
-const Format = 1
-
-// FormatError says that a log item has a format that this release does not
-// read. Nothing may be concluded from such an item.
-type FormatError struct{ Found uint64 }
-
-func (e *FormatError) Error() string {
-	return fmt.Sprintf("machine: log item has format %d and this release reads format %d; upgrade waitless", e.Found, Format)
-}
 
 // ErrDamaged says that a log item is not what [Encode] wrote.
 var ErrDamaged = errors.New("machine: log item is damaged")
@@ -37,8 +25,8 @@ func Place(execution ID, seq uint64) expr.Origin {
 // earlier item not at all. Large tells that one was written here: what is put
 // in a later item must come from reading this one.
 func Encode(place expr.Origin, s State, events []Event) (item []byte, large bool) {
-	e := &encoder{expr.Encoder{Place: place}}
-	e.Uint(Format)
+	e := &encoder{expr.Encoder{Place: place}, s.format()}
+	e.Uint(uint64(e.format)) //nolint:gosec // 1 or 2
 	e.state(s)
 	e.Uint(uint64(len(events)))
 	at := s.At
@@ -104,15 +92,15 @@ func DecodeValues(place expr.Origin, data []byte) (numbered func(uint32) (expr.V
 // open reads the state of an item.
 func open(place expr.Origin, data []byte) (*decoder, State, error) {
 	// The format goes first: another one may have its checksum elsewhere.
-	format, size := binary.Uvarint(data)
-	if size > 0 && format != Format {
-		return nil, State{}, &FormatError{format}
+	format, size, err := readFormat(data)
+	if err != nil {
+		return nil, State{}, err
 	}
 	item, ok := unsealed(data)
-	if !ok || size <= 0 || size > len(item) {
+	if !ok || size > len(item) {
 		return nil, State{}, ErrDamaged
 	}
-	d := &decoder{Decoder: *expr.NewDecoderAt(place, item[size:])}
+	d := &decoder{Decoder: *expr.NewDecoderAt(place, item[size:]), format: format}
 	s := d.state()
 	if d.Err() != nil || d.strange {
 		return nil, State{}, ErrDamaged
@@ -120,18 +108,20 @@ func open(place expr.Origin, data []byte) (*decoder, State, error) {
 	return d, s, nil
 }
 
-var statusCodes = []Status{StatusStarting, StatusRunning, StatusSucceeded, StatusFailed, StatusStopped}
+// statusCodes are the statuses by their numbers. The last one has come with format
+// 2.
+var statusCodes = []Status{StatusStarting, StatusRunning, StatusSucceeded, StatusFailed, StatusStopped, StatusTimedOut}
 
 // StatusOf is the status in what [Encode] wrote. It reads no more than that,
 // so it finds no damage behind it.
 func StatusOf(data []byte) (Status, error) {
-	format, size := binary.Uvarint(data)
-	if size > 0 && format != Format {
-		return "", &FormatError{format}
+	format, size, err := readFormat(data)
+	if err != nil {
+		return "", err
 	}
-	d := &decoder{Decoder: *expr.NewDecoder(data[max(size, 0):])}
+	d := &decoder{Decoder: *expr.NewDecoder(data[size:]), format: format}
 	status := d.status()
-	if size <= 0 || d.Err() != nil || d.strange {
+	if d.Err() != nil || d.strange {
 		return "", ErrDamaged
 	}
 	return status, nil
@@ -153,8 +143,8 @@ func HeadOf(data []byte) (Head, error) {
 	if err != nil {
 		return Head{}, err
 	}
-	_, size := binary.Uvarint(data)
-	d := &decoder{Decoder: *expr.NewDecoder(data[size:])}
+	format, size, _ := readFormat(data)
+	d := &decoder{Decoder: *expr.NewDecoder(data[size:]), format: format}
 	d.status()
 	h := Head{Status: status, Flow: Flow{Name: d.Text(), Hash: d.Text()}, Execution: d.Text(), Started: d.Time(), Expires: d.Time()}
 	if d.Err() != nil {
@@ -163,7 +153,10 @@ func HeadOf(data []byte) (Head, error) {
 	return h, nil
 }
 
-type encoder struct{ expr.Encoder }
+type encoder struct {
+	expr.Encoder
+	format int
+}
 
 func (e *encoder) status(status Status) {
 	e.Uint(uint64(max(slices.Index(statusCodes, status), 0)))
@@ -194,7 +187,12 @@ func (e *encoder) state(s State) {
 	e.Text(s.Error)
 	e.Text(s.Cause)
 	e.Text(s.By)
+	if e.format >= formatOfRetries {
+		e.count(s.Polls)
+	}
 }
+
+func (e *encoder) count(n int) { e.Uint(uint64(n)) } //nolint:gosec // counts up from 0
 
 func (e *encoder) ending(ending *Ending) {
 	if ending == nil {
@@ -221,13 +219,28 @@ func (e *encoder) waiting(w *Waiting) {
 	e.Time(w.Due)
 	e.Text(w.By)
 	e.Time(w.Since)
-	if w.For != WaitingForToken {
-		return
+	if w.For == WaitingForToken {
+		e.Text(w.Handle)
+		e.Time(w.Deadline)
+		e.Time(w.Beat)
+		e.Uint(flag(isSubmitted, w.Submitted) | flag(isSlow, w.Slow) | flag(isQueued, w.Queued))
 	}
-	e.Text(w.Handle)
-	e.Time(w.Deadline)
-	e.Time(w.Beat)
-	e.Uint(flag(isSubmitted, w.Submitted) | flag(isSlow, w.Slow) | flag(isQueued, w.Queued))
+	if e.format >= formatOfRetries {
+		e.repeated(w)
+	}
+}
+
+// repeated writes the retries and the polls.
+func (e *encoder) repeated(w *Waiting) {
+	e.count(len(w.Retried))
+	for _, retries := range w.Retried {
+		e.count(retries)
+	}
+	e.count(w.Attempt.Poll)
+	e.count(w.Polls)
+	if w.For != WaitingForToken {
+		e.Time(w.Deadline)
+	}
 }
 
 // flags of a token that is waited for.
@@ -246,13 +259,13 @@ const (
 	hasError
 	hasUntil
 	hasCloser
-	allParts = 2*hasCloser - 1
+	hasPolls // since format 2
 )
 
 func (event Event) flags() uint64 {
 	return flag(hasInput, !event.Input.IsMissing()) | flag(hasLocal, !event.Local.IsMissing()) | flag(hasOutput, !event.Output.IsMissing()) |
 		flag(hasError, event.Error != "" || event.Cause != "") | flag(hasUntil, !event.Until.IsZero()) |
-		flag(hasCloser, event.ClosedBy != "")
+		flag(hasCloser, event.ClosedBy != "") | flag(hasPolls, event.Polls > 0)
 }
 
 func flag(bit uint64, set bool) uint64 {
@@ -286,12 +299,27 @@ func (e *encoder) event(event Event, before time.Time) {
 	if flags&hasCloser != 0 {
 		e.Text(string(event.ClosedBy))
 	}
+	if flags&hasPolls != 0 {
+		e.count(event.Polls)
+	}
 }
 
 // decoder notes in strange that it met something that no encoder writes.
 type decoder struct {
 	expr.Decoder
+	format  int
 	strange bool
+}
+
+// number reads a count of things that happened.
+func (d *decoder) number() int { return d.upTo(math.MaxInt32) }
+
+// since is most, which has come with format 2, or before that the one before.
+func (d *decoder) since(most, before int) int {
+	if d.format >= formatOfRetries {
+		return most
+	}
+	return before
 }
 
 // upTo reads a number that is not above most.
@@ -305,12 +333,12 @@ func (d *decoder) upTo(most int) int {
 }
 
 func (d *decoder) state() State {
-	var s State
+	s := State{Format: d.format}
 	s.Status = d.status()
 	s.Flow = Flow{d.Text(), d.Text()}
 	s.Execution = d.Text()
 	s.Started, s.Expires, s.At = d.Time(), d.Time(), d.Time()
-	s.Events = d.upTo(math.MaxInt32)
+	s.Events = d.number()
 	s.Input = d.Value()
 	s.Scopes = d.scopes()
 	s.Waiting = d.waiting()
@@ -318,6 +346,9 @@ func (d *decoder) state() State {
 	s.Ending = d.ending()
 	s.Output = d.Value()
 	s.Error, s.Cause, s.By = d.Text(), d.Text(), d.Text()
+	if d.format >= formatOfRetries {
+		s.Polls = d.number()
+	}
 	return s
 }
 
@@ -336,7 +367,10 @@ func (d *decoder) scopes() []Scope {
 	return scopes
 }
 
-func (d *decoder) status() Status { return statusCodes[d.upTo(len(statusCodes)-1)] }
+func (d *decoder) status() Status {
+	last := len(statusCodes) - 1
+	return statusCodes[d.upTo(d.since(last, last-1))]
+}
 
 func (d *decoder) ending() *Ending {
 	if d.upTo(1) == 0 {
@@ -346,7 +380,7 @@ func (d *decoder) ending() *Ending {
 }
 
 func (d *decoder) waiting() *Waiting {
-	kind := d.upTo(1 + int(WaitingForToken))
+	kind := d.upTo(1 + d.since(int(WaitingForPoll), int(WaitingForToken)))
 	if kind == 0 {
 		return nil
 	}
@@ -359,7 +393,24 @@ func (d *decoder) waiting() *Waiting {
 		flags := d.upTo(isSubmitted | isSlow | isQueued)
 		w.Submitted, w.Slow, w.Queued = flags&isSubmitted != 0, flags&isSlow != 0, flags&isQueued != 0
 	}
+	if d.format >= formatOfRetries {
+		d.repeated(w)
+	}
 	return w
+}
+
+// repeated reads the retries and the polls.
+func (d *decoder) repeated(w *Waiting) {
+	if policies := d.Count(); policies > 0 {
+		w.Retried = make([]int, policies)
+		for i := range w.Retried {
+			w.Retried[i] = d.number()
+		}
+	}
+	w.Attempt.Poll, w.Polls = d.number(), d.number()
+	if w.For != WaitingForToken {
+		w.Deadline = d.Time()
+	}
 }
 
 func (d *decoder) events(at time.Time) []Event {
@@ -376,7 +427,7 @@ func (d *decoder) events(at time.Time) []Event {
 
 func (d *decoder) event(before time.Time) Event {
 	event := Event{Type: EventType(d.upTo(math.MaxUint8))} //nolint:gosec // checked
-	flags := d.upTo(allParts)
+	flags := d.upTo(d.since(2*hasPolls-1, hasPolls-1))
 	event.ID = int(d.Int())
 	event.By = event.ID - int(d.Int())
 	event.Step = int(d.Int())
@@ -394,6 +445,9 @@ func (d *decoder) event(before time.Time) Event {
 	}
 	if flags&hasCloser != 0 {
 		event.ClosedBy = token.Closer(d.Text())
+	}
+	if flags&hasPolls != 0 {
+		event.Polls = d.number()
 	}
 	return event
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -69,7 +71,7 @@ func (g *items) value() expr.Value {
 func (g *items) state() machine.State {
 	statuses := []machine.Status{machine.StatusStarting, machine.StatusRunning, machine.StatusSucceeded, machine.StatusFailed}
 	s := machine.State{
-		Flow: machine.Flow{Name: g.text(), Hash: g.text()}, Execution: g.text(), Status: statuses[g.r.IntN(len(statuses))],
+		Format: 1 + g.r.IntN(machine.Format), Flow: machine.Flow{Name: g.text(), Hash: g.text()}, Execution: g.text(), Status: statuses[g.r.IntN(len(statuses))],
 		Started: g.instant(), Expires: g.instant(), At: g.instant(), Events: g.number() + 1, Input: g.value(), Output: g.value(),
 		Timer: machine.Timer{Tag: g.text(), Due: g.instant()}, Error: g.text(), Cause: g.text(), By: g.text(),
 	}
@@ -113,7 +115,7 @@ func TestCodecKeepsInstantsOfAllYears(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			state, events := machine.New(machine.Flow{}, "run", expr.Object(), epoch, machine.Limits{})
+			state, events := machine.New(machine.Flow{}, &fdl.Flow{}, "run", expr.Object(), epoch, machine.Limits{})
 			_, got, err := decode(encode(state, append(events, machine.Event{ID: 2, By: 1, Type: machine.StepStarted, At: epoch, Until: until})))
 			if err != nil || !got[1].Until.Equal(until) {
 				t.Errorf("%s becomes %s, error %v", text, got[1].Until, err)
@@ -133,14 +135,14 @@ func TestCodecRefusesOtherFormats(t *testing.T) {
 	if _, err := machine.HeadOf(item); !errors.As(err, new(*machine.FormatError)) {
 		t.Errorf("its head: error %v", err)
 	}
-	if want := "format 2 and this release reads format 1"; !strings.Contains(err.Error(), want) {
+	if want := "format 3 and this release reads formats 1 to 2"; !strings.Contains(err.Error(), want) {
 		t.Errorf("%q does not say %q", err, want)
 	}
 }
 
 func TestWhatIsTooShortHasNoHead(t *testing.T) {
 	t.Parallel()
-	state, events := machine.New(machine.Flow{Name: "flow", Hash: "hash"}, "run-1", expr.Object(), epoch, machine.Limits{})
+	state, events := machine.New(machine.Flow{Name: "flow", Hash: "hash"}, &fdl.Flow{}, "run-1", expr.Object(), epoch, machine.Limits{})
 	item := encode(state, events)
 	for size := range len("flow") + len("hash") + len("run-1") {
 		if head, err := machine.HeadOf(item[:size]); !errors.Is(err, machine.ErrDamaged) {
@@ -181,30 +183,42 @@ func FuzzDecode(f *testing.F) {
 	item := goldenItem(f)
 	f.Add(item[1 : len(item)-checksumSize])
 	f.Add([]byte{})
-	state, events := machine.New(machine.Flow{Name: "f"}, "e", expr.Object(), epoch, machine.Limits{})
+	state, events := machine.New(machine.Flow{Name: "f"}, &fdl.Flow{}, "e", expr.Object(), epoch, machine.Limits{})
 	start := encode(state, events)
 	f.Add(start[1 : len(start)-checksumSize])
 	f.Fuzz(func(t *testing.T, body []byte) {
 		_, _, _ = decode(body)
-		state, events, err := decode(machine.Sealed(body))
-		if err != nil {
-			if !errors.Is(err, machine.ErrDamaged) {
-				t.Fatalf("error %v", err)
-			}
-			return
-		}
-		again, eventsAgain, err := decode(encode(state, events))
-		if err != nil {
-			t.Fatalf("what was decoded encodes to something damaged: %v", err)
-		}
-		// Values are compared by package expr, and may be far longer as JSON.
-		if again.Events != state.Events || again.At != state.At || again.Input.Size() != state.Input.Size() || len(eventsAgain) != len(events) {
-			t.Fatalf("what was decoded changes on the next round trip:\n%+v\n%+v", state, again)
+		for format := byte(1); format <= machine.Format; format++ {
+			encodesAgain(t, machine.Sealed(format, body))
 		}
 	})
 }
 
-const checksumSize = 4
+func encodesAgain(t *testing.T, item []byte) {
+	t.Helper()
+	state, events, err := decode(item)
+	if err != nil {
+		if !errors.Is(err, machine.ErrDamaged) {
+			t.Fatalf("error %v", err)
+		}
+		return
+	}
+	again, eventsAgain, err := decode(encode(state, events))
+	if err != nil {
+		t.Fatalf("what was decoded encodes to something damaged: %v", err)
+	}
+	// Values are compared by package expr, and may be far longer as JSON.
+	if again.Events != state.Events || again.At != state.At || again.Input.Size() != state.Input.Size() || len(eventsAgain) != len(events) ||
+		again.Format != state.Format || !reflect.DeepEqual(again.Timer, state.Timer) {
+		t.Fatalf("what was decoded changes on the next round trip:\n%+v\n%+v", state, again)
+	}
+}
+
+const (
+	checksumSize = 4
+	// kept is how long the executions of golden items are kept.
+	kept = machine.DefaultDuration + machine.DefaultRetention
+)
 
 // Golden items are log items of format 1 as they are stored. They must decode
 // for ever, so nothing rewrites these files: a change of the format gets a
@@ -279,8 +293,8 @@ var (
 func asleep() machine.State {
 	at := epoch.Add(20*time.Second + 250*time.Millisecond)
 	return machine.State{
-		Flow: machine.Flow{Name: "polling", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-1", Status: machine.StatusRunning,
-		Started: epoch, Expires: epoch.Add(machine.DefaultKept), At: at, Events: 34, Input: goldenInput,
+		Format: 1, Flow: machine.Flow{Name: "polling", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-1", Status: machine.StatusRunning,
+		Started: epoch, Expires: epoch.Add(kept), At: at, Events: 34, Input: goldenInput,
 		Scopes: []machine.Scope{
 			{Choice: machine.NoStep, Branch: 0, Input: goldenInput, Local: goldenLocal},
 			{Choice: 4, Branch: 1, Input: goldenStep, Local: expr.Object()},
@@ -314,8 +328,8 @@ func member(key string, v expr.Value) expr.Member { return expr.Member{Key: key,
 // failed is the end of an execution whose task failed.
 func failed() machine.State {
 	return machine.State{
-		Flow: machine.Flow{Name: "polling", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-2", Status: machine.StatusFailed,
-		Started: epoch, Expires: epoch.Add(machine.DefaultKept), At: epoch.Add(time.Second), Events: 7, Input: goldenInput,
+		Format: 1, Flow: machine.Flow{Name: "polling", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-2", Status: machine.StatusFailed,
+		Started: epoch, Expires: epoch.Add(kept), At: epoch.Add(time.Second), Events: 7, Input: goldenInput,
 		Error: "FC.FunctionError", Cause: "no such job", By: "0123456789abcdef",
 	}
 }
@@ -323,8 +337,8 @@ func failed() machine.State {
 // called is an execution that is being stopped while it waits for a callback.
 func called() machine.State {
 	return machine.State{
-		Flow: machine.Flow{Name: "callback", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-3", Status: machine.StatusRunning,
-		Started: epoch, Expires: epoch.Add(machine.DefaultKept), At: epoch.Add(time.Minute), Events: 5, Input: goldenInput,
+		Format: 1, Flow: machine.Flow{Name: "callback", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-3", Status: machine.StatusRunning,
+		Started: epoch, Expires: epoch.Add(kept), At: epoch.Add(time.Minute), Events: 5, Input: goldenInput,
 		Scopes: []machine.Scope{{Choice: machine.NoStep, Branch: 0, Input: goldenInput, Local: expr.Object()}},
 		Waiting: &machine.Waiting{
 			Attempt: machine.Attempt{Step: 0, Number: 3}, For: machine.WaitingForToken, Input: goldenInput, Due: epoch.Add(time.Hour),
@@ -341,8 +355,8 @@ func called() machine.State {
 // worked is an execution whose job succeeded.
 func worked() machine.State {
 	return machine.State{
-		Flow: machine.Flow{Name: "render", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-4", Status: machine.StatusSucceeded,
-		Started: epoch, Expires: epoch.Add(machine.DefaultKept), At: epoch.Add(time.Hour), Events: 8, Input: goldenInput,
+		Format: 1, Flow: machine.Flow{Name: "render", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-4", Status: machine.StatusSucceeded,
+		Started: epoch, Expires: epoch.Add(kept), At: epoch.Add(time.Hour), Events: 8, Input: goldenInput,
 		Output: jobOutput, By: "EAFlF6HPJunNHRp0aJoAAAADahwGoA",
 	}
 }

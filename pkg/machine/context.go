@@ -14,10 +14,13 @@ func (r *run) context(mappings expr.Mappings, step *fdl.Step, event, attempt int
 	}
 	s := r.state()
 	members := []expr.Member{
-		{Key: "flow", Value: expr.Object(expr.Member{Key: "name", Value: expr.String(s.Flow.Name)})},
+		{Key: "flow", Value: expr.Object(
+			expr.Member{Key: "name", Value: expr.String(s.Flow.Name)}, expr.Member{Key: "id", Value: expr.String(s.Flow.Hash)},
+		)},
 		{Key: "execution", Value: expr.Object(
 			expr.Member{Key: "name", Value: expr.String(s.Execution)},
 			expr.Member{Key: "startedTime", Value: expr.String(s.Started.UTC().Format(TimeFormat))},
+			expr.Member{Key: "input", Value: s.Input},
 		)},
 	}
 	if step != nil {
@@ -74,7 +77,7 @@ func (r *run) deaf() *fdl.Step {
 // that of then.
 func (r *run) tokenText(task *fdl.Task, attempt int) expr.Value {
 	if r.left.Attempt.Number != attempt || r.left.Handle == "" {
-		return expr.String(r.env.Keys.Sign(r.state().tokenID(task, attempt)))
+		return expr.String(r.env.Keys.Sign(r.state().tokenID(task, Attempt{Number: attempt})))
 	}
 	text, ok := r.env.Keys.SignAgain(r.left.Handle)
 	if !ok {

@@ -27,31 +27,59 @@ func (r *run) succeed(flow Scope) {
 // it then holds is recorded, so that nobody was told a success that has no
 // trace.
 func (r *run) stop(name, cause string) {
+	r.decide(StatusStopped, token.Outcome{Error: name, Cause: cause}.Cut())
+	r.endOrClose()
+}
+
+// decide notes the end that the execution will come to.
+func (r *run) decide(status Status, why token.Outcome) {
 	r.touch()
-	s := r.state()
-	request := token.Outcome{Error: name, Cause: cause}.Cut()
-	s.Ending = &Ending{Status: StatusStopped, Error: request.Error, Cause: request.Cause, By: r.env.Cause, Since: r.at}
-	if s.Waiting == nil || s.Waiting.For != WaitingForToken {
+	r.state().Ending = &Ending{Status: status, Error: why.Error, Cause: why.Cause, By: r.env.Cause, Since: r.at}
+}
+
+// endOrClose ends the execution whose end is decided, or has the token closed
+// that it waits for.
+func (r *run) endOrClose() {
+	w := r.state().Waiting
+	if w == nil || w.For != WaitingForToken {
 		r.end()
 		return
 	}
-	closing := r.closeForEnd(s.Waiting)
+	closing := r.closeForEnd(w)
 	closing.AfterCommit = true
 	r.next.Commands = append(r.next.Commands, closing)
 }
 
 func (r *run) closeForEnd(w *Waiting) CloseToken {
-	outcome := token.Failure(ErrorStopped, "the execution was stopped before the task ended")
-	return CloseToken{Attempt: w.Attempt, Handle: w.Handle, Closing: token.Closing{Outcome: outcome, By: token.ClosedByStop, At: r.at}}
+	return CloseToken{
+		Attempt: w.Attempt, Handle: w.Handle, Closing: token.Closing{Outcome: r.endedBefore(), By: token.ClosedByStop, At: r.at},
+	}
+}
+
+// endedBefore is the outcome of an attempt that the end of the execution ends.
+func (r *run) endedBefore() token.Outcome {
+	if r.state().Ending.Status == StatusTimedOut {
+		return token.Failure(ErrorStopped, "the execution reached its time limit before the task ended")
+	}
+	return token.Failure(ErrorStopped, "the execution was stopped before the task ended")
 }
 
 // end makes the end that was decided final.
 func (r *run) end() {
 	s := r.state()
 	ending := s.Ending
-	r.emit(Event{Type: ExecutionStopped, Step: NoStep, Error: ending.Error, Cause: ending.Cause})
+	r.emit(ending.event())
 	s.Status, s.Error, s.Cause, s.Ending = ending.Status, ending.Error, ending.Cause, nil
 	r.ended()
+}
+
+// event is how the history tells of the end.
+func (e *Ending) event() Event {
+	event := Event{Type: ExecutionStopped, Step: NoStep, Error: e.Error, Cause: e.Cause}
+	if e.Status == StatusTimedOut {
+		event.Type = ExecutionTimedOut
+	}
+	return event
 }
 
 func (r *run) failStep(step *fdl.Step, kind *fdl.Fail) {
@@ -71,7 +99,9 @@ func (r *run) fail(step *fdl.Step, name, cause string) {
 func (r *run) failExecution(name, cause string) {
 	s := r.state()
 	for i := len(s.Scopes) - 1; i > 0; i-- {
-		r.emit(Event{Type: StepFailed, Step: s.Scopes[i].Choice, Error: name, Cause: cause})
+		if !r.isCatch(s.Scopes[i]) { // of that the task has failed before
+			r.emit(Event{Type: StepFailed, Step: s.Scopes[i].Choice, Error: name, Cause: cause})
+		}
 	}
 	r.emit(Event{Type: ExecutionFailed, Step: NoStep, Error: name, Cause: cause})
 	s.Status, s.Error, s.Cause = StatusFailed, name, cause
@@ -86,14 +116,16 @@ func Abandon(s State, held token.Record, cause, by string, at time.Time) (State,
 	if at.Before(s.At) {
 		r.at = s.At
 	}
-	r.next.State = State{Flow: s.Flow, Execution: s.Execution, Started: s.Started, Expires: s.Expires, At: r.at, Events: s.Events}
+	r.next.State = State{
+		Format: s.Format, Flow: s.Flow, Execution: s.Execution, Started: s.Started, Expires: s.Expires, At: r.at, Events: s.Events, Polls: s.Polls,
+	}
 	if s.Waiting != nil && !held.Open() {
 		r.emit(outcomeEvent(s.Waiting, smallOutcome(*held.Outcome), held.ClosedBy))
 	}
 	end := r.state()
 	if ending := s.Ending; ending != nil {
 		end.Status, end.Error, end.Cause = ending.Status, ending.Error, ending.Cause
-		r.emit(Event{Type: ExecutionStopped, Step: NoStep, Error: end.Error, Cause: end.Cause})
+		r.emit(ending.event())
 	} else {
 		end.Status, end.Error, end.Cause = StatusFailed, ErrorInternal, token.Failure(ErrorInternal, cause).Cause
 		r.emit(Event{Type: ExecutionFailed, Step: NoStep, Error: end.Error, Cause: end.Cause})

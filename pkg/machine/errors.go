@@ -28,6 +28,10 @@ const (
 	ErrorStopped = "FnF.Stopped"
 	// ErrorTaskTimeout is the vendor's name for a task that took too long.
 	ErrorTaskTimeout = "FnF.TaskTimeout"
+	// ErrorConditionNotMet: all polls were made, and none met the condition.
+	ErrorConditionNotMet = "FnF.ConditionNotMet"
+	// ErrorExecutionTimeout: the execution took longer than it may.
+	ErrorExecutionTimeout = "FnF.ExecutionTimeout"
 	// ErrorInternal: the execution could not go on because of a defect.
 	ErrorInternal = "FnF.InternalError"
 	// ErrorFailed is the error of a fail step that names none.

@@ -66,6 +66,8 @@ type Event struct {
 	Until                time.Time // StepStarted of a wait: when it ends
 	// ClosedBy is what closed the token of a task that ended.
 	ClosedBy token.Closer
+	// Polls is how many polls a task made that ended, 0 of others.
+	Polls int
 }
 
 // HistoryEvent is a history event as GetExecutionHistory of the 2019-03-15 API
@@ -96,7 +98,8 @@ func (e Event) Render(flow *fdl.Flow) HistoryEvent {
 }
 
 // Detail is the detail of the event as an object: input, local, output, error,
-// cause, resourceArn or action, until, closedBy, as far as the event has them.
+// cause, resourceArn or action, until, closedBy, polls, as far as the event has
+// them.
 // The step may be nil.
 func (e Event) Detail(step *fdl.Step) expr.Value {
 	members := []expr.Member{{Key: "input", Value: e.Input}, {Key: "local", Value: e.Local}, {Key: "output", Value: e.Output}}
@@ -108,6 +111,9 @@ func (e Event) Detail(step *fdl.Step) expr.Value {
 	}
 	if e.ClosedBy != "" {
 		members = append(members, expr.Member{Key: "closedBy", Value: expr.String(string(e.ClosedBy))})
+	}
+	if e.Polls > 0 {
+		members = append(members, expr.Member{Key: "polls", Value: expr.Int(int64(e.Polls))})
 	}
 	if task, ok := kindOf(step).(*fdl.Task); ok && e.Type == TaskScheduled {
 		key := "resourceArn"
@@ -133,6 +139,9 @@ func (h HistoryEvent) Parse(flow *fdl.Flow) (Event, error) {
 	}
 	if h.StepName != "" {
 		e.Step = slices.IndexFunc(flow.All, func(s *fdl.Step) bool { return s.Name == h.StepName })
+	}
+	if polls, ok := detail.Get("polls").Int64(); ok {
+		e.Polls = int(polls)
 	}
 	if e.At, err = time.Parse(TimeFormat, h.Time); err != nil {
 		return Event{}, fmt.Errorf("event %d: %w", h.EventID, err)

@@ -14,10 +14,15 @@ func Unresolved(s State, cause string) (since time.Time, ok bool) {
 	if s.Ending != nil && s.Ending.By == cause {
 		return s.Ending.Since, true
 	}
-	if w := s.Waiting; w != nil && w.For != WaitingForInstant && w.By == cause {
+	if w := s.Waiting; w != nil && !w.forTimer() && w.By == cause {
 		return w.Since, true
 	}
 	return time.Time{}, false
+}
+
+// forTimer: the timer is all that makes the state go on, and it is out.
+func (w *Waiting) forTimer() bool {
+	return w.For == WaitingForInstant || w.For == WaitingForRetry || w.For == WaitingForPoll
 }
 
 // Past is what may have happened to the commands of a state before.

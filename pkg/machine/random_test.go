@@ -59,7 +59,7 @@ func newWalk(t *testing.T, seed uint64) *walk {
 	w := &walk{t: t, r: r, text: (&flows{r: r}).flow(), limit: machine.Limits{Events: 8 + r.IntN(150), Data: 100 + r.IntN(2000)}}
 	w.flow = parseFlow(t, w.text)
 	var events []machine.Event
-	w.state, events = machine.New(machine.Flow{Name: "flow", Hash: "hash"}, "run", w.answer(), epoch, machine.Limits{})
+	w.state, events = machine.New(machine.Flow{Name: "flow", Hash: "hash"}, w.flow, "run", w.answer(), epoch, machine.Limits{})
 	w.state, events, _ = w.log.put(w.state, events)
 	w.history(events)
 	return w
@@ -372,7 +372,7 @@ func TestDefaultEventLimit(t *testing.T) {
 			loop = fmt.Sprintf(`[{"type":"choice","name":"C%d","choices":[{"condition":"true","steps":%s}]}]`, i, loop)
 		}
 		env := machine.Env{Flow: parseFlow(t, `{"version":"v1","type":"flow","steps":`+loop+`}`), Cause: machine.CauseStart}
-		state, _ := machine.New(machine.Flow{Name: "flow"}, "run", expr.Object(), epoch, machine.Limits{})
+		state, _ := machine.New(machine.Flow{Name: "flow"}, env.Flow, "run", expr.Object(), epoch, machine.Limits{})
 		state = mustApply(t, env, state, machine.Started{At: epoch}).State
 		if state.Status != machine.StatusFailed || state.Error != machine.ErrorEventLimit || !strings.Contains(state.Cause, "waitForCondition") {
 			t.Errorf("depth %d: %s, %s: %s", depth, state.Status, state.Error, state.Cause)

@@ -35,10 +35,11 @@ func TestMain(m *testing.M) {
 // A script has these commands, instants counted from the start:
 //
 //	flow            the definition, which may be given anew
-//	limit [events=N] [data=N]   smaller limits: history events, bytes of a step's values
-//	start           the input; the execution is accepted and begins
+//	limit [events=N] [data=N] [duration=T]   smaller limits: history events, bytes of a step's values, time
+//	start [begins=T]   the input; the execution is accepted and begins
 //	started at=T    the signal of the start comes once more
-//	returned step=NAME at=T [error=NAME] [attempt=N]   the answer, or the cause of the error
+//	returned step=NAME at=T [error=NAME] [thrown=TYPE] [attempt=N] [poll=N]   the answer, or the cause of the error
+//	polls n=N       that many polls, each when it is due, answered with the input
 //	submitted step=NAME at=T   the answer of the function that was told of the task
 //	closed at=T by=CLOSER [error=NAME]   what the token holds: the output, or the cause of the error
 //	beat at=T beat=T   a heartbeat kept the token open
@@ -93,7 +94,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		s.limits = machine.Limits{}
 		d.MaybeScanArgs(t, "events", &s.limits.Events)
 		d.MaybeScanArgs(t, "data", &s.limits.Data)
-		s.limits.Direct = duration(t, d, "direct")
+		s.limits.Direct, s.limits.Duration = duration(t, d, "direct"), duration(t, d, "duration")
 		return "ok\n"
 	case "start":
 		return s.start(t, d, at)
@@ -101,6 +102,8 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		return s.apply(t, machine.Started{At: at})
 	case "returned":
 		return s.apply(t, s.returned(t, d, at))
+	case "polls":
+		return s.polls(t, d)
 	case "timer":
 		return s.apply(t, machine.TimerDue{At: at})
 	case "submitted":
@@ -164,11 +167,14 @@ func (s *script) start(t *testing.T, d *datadriven.TestData, at time.Time) strin
 	if d.Input != "" {
 		input = parseJSON(t, d, d.Input)
 	}
-	state, events := machine.New(machine.Flow{Name: "sample", Hash: "hash"}, "run", input, at, machine.Limits{})
+	state, events := machine.New(machine.Flow{Name: "sample", Hash: "hash"}, s.flow, "run", input, at, s.limits)
 	s.log = itemLog{}
 	var err error
 	if s.state, events, err = s.log.put(state, events); err != nil {
 		t.Fatal(err)
+	}
+	if d.HasArg("begins") {
+		at = epoch.Add(duration(t, d, "begins"))
 	}
 	return s.render(t, events, nil) + s.apply(t, machine.Started{At: at})
 }
@@ -193,10 +199,14 @@ func (s *script) returned(t *testing.T, d *datadriven.TestData, at time.Time) ma
 		}
 	}
 	if s.state.Waiting != nil {
-		sig.Attempt.Number = s.state.Waiting.Attempt.Number
+		sig.Attempt.Number, sig.Attempt.Poll = s.state.Waiting.Attempt.Number, s.state.Waiting.Attempt.Poll
 	}
-	if d.HasArg("attempt") {
-		d.ScanArgs(t, "attempt", &sig.Attempt.Number)
+	d.MaybeScanArgs(t, "attempt", &sig.Attempt.Number)
+	d.MaybeScanArgs(t, "poll", &sig.Attempt.Poll)
+	if d.HasArg("thrown") {
+		d.ScanArgs(t, "thrown", &failure)
+		sig.Outcome = token.Thrown(failure, strings.TrimSpace(d.Input))
+		return sig
 	}
 	if d.HasArg("error") {
 		d.ScanArgs(t, "error", &failure)
@@ -205,6 +215,23 @@ func (s *script) returned(t *testing.T, d *datadriven.TestData, at time.Time) ma
 	}
 	sig.Outcome = token.Success(parseJSON(t, d, d.Input))
 	return sig
+}
+
+// polls answers polls that do not meet the condition, and says what the last one
+// left.
+func (s *script) polls(t *testing.T, d *datadriven.TestData) string {
+	t.Helper()
+	var number int
+	d.ScanArgs(t, "n", &number)
+	answer := token.Success(parseJSON(t, d, d.Input))
+	for range number {
+		if s.state.Waiting.For == machine.WaitingForPoll {
+			s.apply(t, machine.TimerDue{At: s.state.Waiting.Due})
+		}
+		s.apply(t, machine.Returned{At: s.state.At, Attempt: s.state.Waiting.Attempt, Outcome: answer})
+	}
+	item := s.log.next(s.state, nil)
+	return fmt.Sprintf("%d polls, %d history events, %d bytes of state\n", s.state.Polls, s.state.Events, len(item))
 }
 
 func (s *script) closed(t *testing.T, d *datadriven.TestData, at time.Time) machine.Signal {
@@ -311,11 +338,11 @@ func (s *script) render(t *testing.T, events []machine.Event, commands []machine
 			if c.Claimed {
 				kind = "claimed call"
 			}
-			fmt.Fprintf(&out, "=> %s %s attempt=%d %s\n", kind, c.Step, c.Attempt.Number, c.Input)
+			fmt.Fprintf(&out, "=> %s %s %s %s\n", kind, c.Step, attempt(c.Call), c.Input)
 		case machine.SubmitTask:
 			fmt.Fprintf(&out, "=> submit %s attempt=%d %s\n", c.Step, c.Attempt.Number, c.Input)
 		case machine.QueueTask:
-			fmt.Fprintf(&out, "=> %s %s attempt=%d %s\n", kindOfTask(c), c.Step, c.Attempt.Number, c.Input)
+			fmt.Fprintf(&out, "=> %s %s %s %s\n", kindOfTask(c), c.Step, attempt(c.Call), c.Input)
 		case machine.CloseToken:
 			fmt.Fprintf(&out, "=> close by %s with %s: %s%s%s\n", c.Closing.By, c.Closing.Outcome.Error, c.Closing.Outcome.Cause,
 				unlessBeat(c.Closing), afterCommit(c))
@@ -324,6 +351,13 @@ func (s *script) render(t *testing.T, events []machine.Event, commands []machine
 		}
 	}
 	return out.String()
+}
+
+func attempt(c machine.Call) string {
+	if c.Attempt.Poll > 0 {
+		return fmt.Sprintf("attempt=%d poll=%d", c.Attempt.Number, c.Attempt.Poll)
+	}
+	return fmt.Sprintf("attempt=%d", c.Attempt.Number)
 }
 
 func kindOfTask(c machine.QueueTask) string {
@@ -351,6 +385,17 @@ func afterCommit(c machine.CloseToken) string {
 	return ", after the commit"
 }
 
+func repeated(w *machine.Waiting) string {
+	text := ""
+	if w.Retried != nil {
+		text = fmt.Sprintf(" retried=%v", w.Retried)
+	}
+	if w.Polls > 0 {
+		text += fmt.Sprintf(" polls=%d", w.Polls)
+	}
+	return text
+}
+
 func nonEmpty(parts ...string) []string {
 	var kept []string
 	for _, p := range parts {
@@ -369,7 +414,7 @@ func (s *script) show(t *testing.T) string {
 		fmt.Fprintf(&out, "in step=%d branch=%d input=%s local=%s\n", scope.Choice, scope.Branch, s.log.complete(t, scope.Input), s.log.complete(t, scope.Local))
 	}
 	if w := s.state.Waiting; w != nil {
-		fmt.Fprintf(&out, "waiting in %s since %s input=%s\n", s.flow.All[w.Attempt.Step].Name, w.Since.Sub(epoch), s.log.complete(t, w.Input))
+		fmt.Fprintf(&out, "waiting in %s since %s input=%s%s\n", s.flow.All[w.Attempt.Step].Name, w.Since.Sub(epoch), s.log.complete(t, w.Input), repeated(w))
 	}
 	if s.state.Timer.Tag != "" {
 		fmt.Fprintf(&out, "timer %s at=%s\n", s.state.Timer.Tag, s.state.Timer.Due.Sub(epoch))

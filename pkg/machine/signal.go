@@ -141,7 +141,7 @@ type (
 		// be held elsewhere.
 		StepInput expr.Value
 		// Limit is how long the flow lets the call take, 0 for as long as the
-		// function may.
+		// function may; of a poll, what is left of the attempt's time.
 		Limit time.Duration
 	}
 
@@ -157,11 +157,15 @@ func (QueueTask) command()  {}
 func (CloseToken) command() {}
 func (StartTimer) command() {}
 
-// Key is the same for every call of one attempt and differs between attempts,
-// so that a function can tell a repeated call from a new one: 32 hexadecimal
-// digits.
+// Key is the same for every call of one attempt and differs between attempts and
+// between polls, so that a function can tell a repeated call from a new one: 32
+// hexadecimal digits.
 func (c Call) Key() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%d", c.Flow.Name, c.Execution, c.Step, c.Attempt.Number))
+	text := fmt.Appendf(nil, "%s\x00%s\x00%s\x00%d", c.Flow.Name, c.Execution, c.Step, c.Attempt.Number)
+	if c.Attempt.Poll > 0 {
+		text = fmt.Appendf(text, "\x00%d", c.Attempt.Poll)
+	}
+	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:16])
 }
 

@@ -36,6 +36,9 @@ type Flow struct {
 // State is an execution between two signals. It is a value: [Apply] never
 // changes one that it was given.
 type State struct {
+	// Format is that of the items of the log, fixed at the start: the first one
+	// that has what the flow asks for. A timed-out end needs 2 in any flow.
+	Format    int
 	Flow      Flow
 	Execution string // name of the execution
 	Status    Status
@@ -46,6 +49,7 @@ type State struct {
 	// At is the instant of the last signal; no signal is earlier.
 	At     time.Time
 	Events int        // history events so far, which is also the id of the last one
+	Polls  int        // polls so far, which is also the Poll of the last one
 	Input  expr.Value // as the execution was started with
 	// Scopes are the series being run, the flow's own first; empty before the
 	// first step and after the last.
@@ -65,10 +69,12 @@ type State struct {
 	By string
 }
 
-// Scope is a series being run: the steps of the flow or of a choice's branch.
+// Scope is a series being run: the steps of the flow, of a choice's branch or of
+// a task's catch.
 type Scope struct {
 	// Choice is the choice step that the series belongs to, and Branch its
-	// branch; NoStep for the flow's own series.
+	// branch; or the task that failed, and the entry of its catch; NoStep for the
+	// flow's own series.
 	Choice, Branch int
 	Input          expr.Value // $input of the steps' input mappings
 	Local          expr.Value // $local of the steps' input mappings: what the steps put out so far
@@ -95,15 +101,17 @@ type Waiting struct {
 	For     WaitingFor
 	Input   expr.Value // the step's input
 	// Due is when something happens by itself, zero when nothing does: the end
-	// of a wait, the end of a claim, the deadline or the missed heartbeat of a
-	// token, whichever is earlier.
+	// of a wait, of a claim or of the pause before a retry; the next poll or the
+	// deadline; the deadline or the missed heartbeat of a token: whichever is
+	// earlier.
 	Due time.Time
 	// By is the cause of the wake that entered the attempt, Since the instant.
 	By    string
 	Since time.Time
 	// Handle, of a token, is the part of its text before the dot.
 	Handle string
-	// Deadline, of a token, is when it is closed with a time-out; zero for never.
+	// Deadline, of a token or of polls, is when the attempt ends with a time-out;
+	// zero for never.
 	Deadline time.Time
 	// Beat, of a token that needs heartbeats, is the latest one known, or the
 	// begin of the attempt.
@@ -114,6 +122,11 @@ type Waiting struct {
 	// Slow, of a task that waits for a callback: telling the function may take so
 	// long that the task queue has it done. Queued: the task queue was asked to.
 	Slow, Queued bool
+	// Retried is how often each policy of the task has led to a retry, nil as long
+	// as none has.
+	Retried []int
+	// Polls are those of this attempt so far.
+	Polls int
 }
 
 // WaitingFor says what ends the waiting of a step.
@@ -171,9 +184,12 @@ type Env struct {
 type Limits struct {
 	Events int // history events an execution; default [DefaultEvents]
 	Data   int // bytes of a step's input, local and output together; default [DefaultData]
-	// Kept is how long an execution is kept after its start: the time that it
-	// may take and the time that its history stays; default [DefaultKept].
-	Kept time.Duration
+	// Duration is how long an execution may take whose flow sets no limit; default
+	// [DefaultDuration]. No timer watches it.
+	Duration time.Duration
+	// Retention is how long an execution is kept after the time that it may take;
+	// default [DefaultRetention].
+	Retention time.Duration
 	// Direct is the longest call whose answer the engine awaits itself; default
 	// [DefaultDirect].
 	Direct time.Duration
@@ -181,10 +197,11 @@ type Limits struct {
 
 // The defaults: the first two are the vendor's limits.
 const (
-	DefaultEvents = 5000
-	DefaultData   = 32 << 10
-	DefaultKept   = (90 + 30) * 24 * time.Hour
-	DefaultDirect = 10 * time.Second
+	DefaultEvents    = 5000
+	DefaultData      = 32 << 10
+	DefaultDuration  = 90 * 24 * time.Hour
+	DefaultRetention = 30 * 24 * time.Hour
+	DefaultDirect    = 10 * time.Second
 )
 
 func (l Limits) events() int { return cmp.Or(l.Events, DefaultEvents) }
@@ -193,14 +210,20 @@ func (l Limits) data() int { return cmp.Or(l.Data, DefaultData) }
 
 func (l Limits) direct() time.Duration { return cmp.Or(l.Direct, DefaultDirect) }
 
-func (l Limits) kept() time.Duration { return cmp.Or(l.Kept, DefaultKept) }
+// duration is how long an execution of the flow may take.
+func (l Limits) duration(flow *fdl.Flow) time.Duration {
+	return cmp.Or(flow.Timeout, l.Duration, DefaultDuration)
+}
+
+func (l Limits) retention() time.Duration { return cmp.Or(l.Retention, DefaultRetention) }
 
 // New is the state of an execution that was accepted and has not begun, with
-// its first history event. The input is an object.
-func New(flow Flow, execution string, input expr.Value, at time.Time, limits Limits) (State, []Event) {
+// its first history event. The definition is what the flow names, the input an
+// object.
+func New(flow Flow, definition *fdl.Flow, execution string, input expr.Value, at time.Time, limits Limits) (State, []Event) {
 	s := State{
-		Flow: flow, Execution: execution, Status: StatusStarting,
-		Started: at, Expires: at.Add(limits.kept()), At: at, Events: 1, Input: input, By: CauseStart,
+		Format: formatFor(definition), Flow: flow, Execution: execution, Status: StatusStarting,
+		Started: at, Expires: at.Add(limits.duration(definition) + limits.retention()), At: at, Events: 1, Input: input, By: CauseStart,
 	}
 	return s, []Event{{ID: 1, Type: ExecutionStarted, Step: NoStep, At: at, Input: input}}
 }

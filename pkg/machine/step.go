@@ -19,7 +19,7 @@ func (r *run) enter(step *fdl.Step) *fdl.Step {
 	r.emit(Event{Type: StepEntered, Step: step.Index, Input: input})
 	switch kind := step.Kind.(type) {
 	case *fdl.Task:
-		r.schedule(step, kind, input)
+		r.schedule(step, kind, input, nil)
 	case *fdl.Pass:
 		return r.exit(step, input, expr.Object(), 0)
 	case *fdl.Wait:
@@ -58,9 +58,14 @@ func (r *run) inputOf(step *fdl.Step) expr.Value {
 	if step.Input == nil {
 		return r.merge(scope.Input, scope.Local)
 	}
+	return r.mappedInput(step, r.state().Events+1, r.state().Events+2)
+}
+
+// mappedInput is what inputMappings make. The attempt is that of a task.
+func (r *run) mappedInput(step *fdl.Step, event, attempt int) expr.Value {
+	scope := r.scope()
 	return step.Input.Eval(&expr.Scope{
-		Input: scope.Input, Local: scope.Local, Context: r.context(step.Input, step, r.state().Events+1, r.state().Events+2),
-		Lookup: &r.lookup,
+		Input: scope.Input, Local: scope.Local, Context: r.context(step.Input, step, event, attempt), Lookup: &r.lookup,
 	})
 }
 
@@ -78,8 +83,18 @@ func (r *run) exit(step *fdl.Step, input, local expr.Value, attempt int) *fdl.St
 		return nil
 	}
 	r.emit(Event{Type: StepExited, Step: step.Index, Input: input, Local: local, Output: output})
+	r.putOut(output)
+	return after(step)
+}
+
+// putOut gives the series what a step put out.
+func (r *run) putOut(output expr.Value) {
 	scope := r.scope()
 	scope.Local = r.merge(scope.Local, output)
+}
+
+// after is the step after this one, nil at the end of the series.
+func after(step *fdl.Step) *fdl.Step {
 	if step.End {
 		return nil
 	}
@@ -137,8 +152,8 @@ func (r *run) exitChoice(step *fdl.Step, branch *fdl.Branch, input, local expr.V
 	return next
 }
 
-// endSeries leaves the innermost series: a choice's branch goes on after the
-// choice, the flow's own ends the execution.
+// endSeries leaves the innermost series: a choice's branch and a task's catch go on
+// after the step, the flow's own ends the execution.
 func (r *run) endSeries() *fdl.Step {
 	s := r.state()
 	ended := *r.scope()
@@ -148,6 +163,9 @@ func (r *run) endSeries() *fdl.Step {
 	}
 	s.Scopes = s.Scopes[:len(s.Scopes)-1]
 	step := r.env.Flow.All[ended.Choice]
+	if r.isCatch(ended) {
+		return r.endCatch(step, ended)
+	}
 	return r.exitChoice(step, branchOf(step, ended.Branch), ended.Input, ended.Local)
 }
 

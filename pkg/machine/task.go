@@ -14,10 +14,8 @@ import (
 // returned never will.
 const claimLife = 45 * time.Second
 
-// schedule begins an attempt of a task in the way that fits it: a direct or a
-// claimed call, or a token when its outcome may take longer or comes from
-// somebody else.
-func (r *run) schedule(step *fdl.Step, task *fdl.Task, input expr.Value) {
+// schedule begins an attempt of a task, which was retried so often before.
+func (r *run) schedule(step *fdl.Step, task *fdl.Task, input expr.Value, retried []int) {
 	asked := r.asked(task, input)
 	if cause, tooLarge := r.tooLarge(step, asked); tooLarge {
 		r.fail(step, ErrorDataLimit, cause)
@@ -25,10 +23,27 @@ func (r *run) schedule(step *fdl.Step, task *fdl.Task, input expr.Value) {
 	}
 	number := r.emit(Event{Type: TaskScheduled, Step: step.Index, Input: asked})
 	r.emit(Event{Type: TaskStarted, Step: step.Index})
-	waiting := &Waiting{Attempt: Attempt{Step: step.Index, Number: number}, Input: input, By: r.env.Cause, Since: r.at}
-	r.state().Waiting = waiting
+	waiting := &Waiting{Attempt: Attempt{Step: step.Index, Number: number}, Input: input, By: r.env.Cause, Since: r.at, Retried: retried}
+	if task.Poll != nil && task.Timeout > 0 {
+		waiting.Deadline = r.at.Add(task.Timeout)
+	}
+	r.call(step, waiting)
+}
+
+// call makes the call of an attempt, or its next poll, in the way that fits it: a
+// direct or a claimed call, or a token when its outcome may take longer or comes
+// from somebody else.
+func (r *run) call(step *fdl.Step, waiting *Waiting) {
+	task, s := taskOf(step), r.state()
+	s.Waiting = waiting
+	waiting.For = WaitingForCall
+	if task.Poll != nil {
+		s.Polls++
+		waiting.Polls++
+		waiting.Attempt.Poll = s.Polls
+	}
 	switch {
-	case task.Pattern != fdl.PatternRequestResponse, r.timeLimit(task) > r.env.Limits.direct():
+	case !answers(task), r.timeLimit(task) > r.env.Limits.direct():
 		r.openToken(task, waiting)
 	case task.AtMostOnce:
 		waiting.For, waiting.Due = WaitingForClaim, r.at.Add(claimLife)
@@ -36,11 +51,16 @@ func (r *run) schedule(step *fdl.Step, task *fdl.Task, input expr.Value) {
 	r.next.Commands = append(r.next.Commands, r.carryOut(step, task, waiting))
 }
 
+// answers: the function's answer is the outcome, or that of a poll.
+func answers(task *fdl.Task) bool {
+	return task.Pattern == fdl.PatternRequestResponse || task.Pattern == fdl.PatternWaitForCondition
+}
+
 // timeLimit is how long a call of the task's function may take, 0 when nobody
-// knows a limit.
+// knows a limit. The time limit of a task that polls says nothing of one call.
 func (r *run) timeLimit(task *fdl.Task) time.Duration {
 	limit := r.env.TimeLimits[task.Resource.Text]
-	if task.Timeout > 0 && (limit == 0 || task.Timeout < limit) {
+	if task.Timeout > 0 && (limit == 0 && task.Poll == nil || task.Timeout < limit) {
 		return task.Timeout
 	}
 	return limit
@@ -52,18 +72,25 @@ func (r *run) openToken(task *fdl.Task, waiting *Waiting) {
 		return
 	}
 	waiting.For = WaitingForToken
-	waiting.Handle = r.env.Keys.Handle(r.state().tokenID(task, waiting.Attempt.Number))
+	waiting.Handle = r.env.Keys.Handle(r.state().tokenID(task, waiting.Attempt))
 	waiting.Beat = r.at
 	// The task's own limit is the token's, and not that of telling the function.
-	waiting.Slow = task.Pattern != fdl.PatternRequestResponse && r.env.TimeLimits[task.Resource.Text] > r.env.Limits.direct()
-	if task.Timeout > 0 {
+	waiting.Slow = !answers(task) && r.env.TimeLimits[task.Resource.Text] > r.env.Limits.direct()
+	if task.Timeout > 0 && task.Poll == nil {
 		waiting.Deadline = r.at.Add(task.Timeout)
 	}
 	waiting.Due = waiting.overdueAt(task)
 }
 
-func (s State) tokenID(task *fdl.Task, attempt int) token.ID {
-	id := token.ID{Execution: s.ID(), Number: uint32(attempt), Expires: s.Expires} //nolint:gosec // an event id, from 1 to 5,000 or so
+// pollNumbers is where the numbers of polls' tokens begin. Those of attempts are
+// ids of events and stay far below.
+const pollNumbers = 1 << 31
+
+func (s State) tokenID(task *fdl.Task, attempt Attempt) token.ID {
+	id := token.ID{Execution: s.ID(), Number: uint32(attempt.Number), Expires: s.Expires} //nolint:gosec // an event id, from 1 to 5,000 or so
+	if attempt.Poll > 0 {
+		id.Number = pollNumbers | uint32(attempt.Poll) //nolint:gosec // a second apart they last for 68 years
+	}
 	if task.Signed {
 		id.Flags = token.FlagSigned
 	}
@@ -126,10 +153,13 @@ func (r *run) carryOut(step *fdl.Step, task *fdl.Task, waiting *Waiting) Command
 		Attempt: waiting.Attempt, Flow: s.Flow, Execution: s.Execution, Step: step.Name,
 		Resource: task.Resource, StepInput: waiting.Input, Limit: task.Timeout,
 	}
+	if task.Poll != nil && task.Timeout > 0 {
+		call.Limit = waiting.Deadline.Sub(waiting.Since)
+	}
 	call.Input = r.callInput(task, waiting, call.Key())
 	switch {
 	case waiting.inQueue(task):
-		return QueueTask{Call: call, Handle: waiting.Handle, Await: task.Pattern == fdl.PatternRequestResponse, AtMostOnce: task.AtMostOnce}
+		return QueueTask{Call: call, Handle: waiting.Handle, Await: answers(task), AtMostOnce: task.AtMostOnce}
 	case waiting.For == WaitingForToken:
 		return SubmitTask{Call: call, Handle: waiting.Handle}
 	}
@@ -139,7 +169,7 @@ func (r *run) carryOut(step *fdl.Step, task *fdl.Task, waiting *Waiting) Command
 // inQueue: the task queue has the call made, and sees to it that one which must
 // not be made twice is not.
 func (w *Waiting) inQueue(task *fdl.Task) bool {
-	return w.For == WaitingForToken && (w.Slow || task.Pattern == fdl.PatternRequestResponse)
+	return w.For == WaitingForToken && (w.Slow || answers(task))
 }
 
 // claimLapsed: whoever claimed the call is dead, and nobody knows how far it
@@ -181,7 +211,7 @@ func (r *run) overdue() {
 	task := taskOf(step)
 	closing := token.Closing{At: r.at, By: token.ClosedByDeadline}
 	if !w.Deadline.IsZero() && !r.at.Before(w.Deadline) {
-		closing.Outcome = token.Failure(ErrorTaskTimeout, fmt.Sprintf("step %s: not finished within %s", step.Name, task.Timeout))
+		closing.Outcome = notInTime(step)
 	} else {
 		closing.By, closing.UnlessBeatAfter = token.ClosedByHeartbeat, w.Beat
 		closing.Outcome = token.Failure(ErrorTaskTimeout, fmt.Sprintf("step %s: no heartbeat within %s", step.Name, task.Heartbeat))
@@ -233,12 +263,23 @@ func (r *run) resolve(outcome token.Outcome, by token.Closer) {
 		// step fails when it is left.
 		outcome = token.Failure(ErrorDataLimit, cause)
 	}
+	if waiting.Polls > 0 {
+		var ended bool
+		if outcome, by, ended = r.polled(step, waiting, outcome, by); !ended {
+			return
+		}
+	}
+	r.conclude(step, waiting, outcome, by)
+}
+
+// conclude records how the attempt ended and goes on.
+func (r *run) conclude(step *fdl.Step, waiting Waiting, outcome token.Outcome, by token.Closer) {
 	r.emit(outcomeEvent(&waiting, outcome, by))
 	switch {
 	case r.state().Ending != nil:
 		r.end()
 	case outcome.Failed():
-		r.fail(step, outcome.Error, outcome.Cause)
+		r.attemptFailed(step, waiting, outcome)
 	default:
 		r.advance(r.exit(step, waiting.Input, outcome.Output, waiting.Attempt.Number))
 	}
@@ -254,6 +295,7 @@ func outcomeEvent(w *Waiting, outcome token.Outcome, by token.Closer) Event {
 	if w.For == WaitingForToken {
 		e.ClosedBy = by
 	}
+	e.Polls = w.Polls
 	return e
 }
 

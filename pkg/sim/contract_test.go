@@ -294,7 +294,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 9: a stop without ending",
 		caught: sim.HollowAnswer, edits: one("machine/end.go",
-			`if s.Waiting == nil || s.Waiting.For != WaitingForToken {`, `if s.Waiting == nil || s.Waiting != nil {`),
+			`if w == nil || w.For != WaitingForToken {`, `if w == nil || w != nil {`),
 	},
 	{
 		name:   "rule 9: nobody goes on with an ending",

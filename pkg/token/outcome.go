@@ -1,6 +1,7 @@
 package token
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/waitless/waitless/pkg/expr"
@@ -22,6 +23,10 @@ type Outcome struct {
 // into the wrong hands.
 const ErrorRevoked = "Token.Revoked"
 
+// ErrorFunction is the error of a function that was called and ended without an
+// answer.
+const ErrorFunction = "FC.FunctionError"
+
 // Success is the outcome of an attempt that brought output.
 func Success(output expr.Value) Outcome { return Outcome{Output: output} }
 
@@ -32,6 +37,27 @@ func Failure(name, cause string) Outcome {
 		name = "FnF.Failed"
 	}
 	return Outcome{Error: name, Cause: cause}.Cut()
+}
+
+// Thrown is the outcome of a function that ended with an exception of its own;
+// the type may be empty. [Outcome.Type] gives it back.
+func Thrown(exception, message string) Outcome {
+	if exception != "" {
+		message = exception + ": " + message
+	}
+	return Failure(ErrorFunction, message)
+}
+
+// exceptionType begins the cause of a failure that [Thrown] made.
+var exceptionType = regexp.MustCompile(`^[\pL_$][\pL\pN_$]*(?:\.[\pL_$][\pL\pN_$]*)*: `)
+
+// Type is the type of the exception that a function ended with, empty when o is
+// something else or nobody knows the type.
+func (o Outcome) Type() string {
+	if o.Error != ErrorFunction {
+		return ""
+	}
+	return strings.TrimSuffix(exceptionType.FindString(o.Cause), ": ")
 }
 
 // The lengths of an error and a cause that are kept, in bytes: the vendor's

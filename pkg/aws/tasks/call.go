@@ -63,7 +63,7 @@ func (t *Tasks) Call(ctx context.Context, call machine.Call) (token.Outcome, err
 	}
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	answer, err := t.Client.Invoke(limited, invocation(function, call), neverTwice)
+	answer, err := t.Client.Invoke(limited, invocation(function, call, t.Now()), neverTwice)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return token.Outcome{}, ctx.Err()
@@ -72,15 +72,15 @@ func (t *Tasks) Call(ctx context.Context, call machine.Call) (token.Outcome, err
 	case err != nil:
 		return refusal(function, err), nil
 	}
-	return outcome(function, answer), nil
+	return outcome(call, function, answer), nil
 }
 
-func invocation(function target, call machine.Call) *lambda.InvokeInput {
+func invocation(function target, call machine.Call, now time.Time) *lambda.InvokeInput {
 	input := &lambda.InvokeInput{
 		FunctionName:   &function.name,
 		InvocationType: types.InvocationTypeRequestResponse,
 		Payload:        []byte(call.Input.JSON()),
-		ClientContext:  aws.String(clientContext(call)),
+		ClientContext:  aws.String(clientContext(call, now)),
 	}
 	if function.qualifier != "" {
 		input.Qualifier = &function.qualifier
@@ -90,8 +90,9 @@ func invocation(function target, call machine.Call) *lambda.InvokeInput {
 
 // clientContext is what a function can know of the call besides its event. The
 // names in it keep it far below Lambda's limit of 3,583 bytes.
-func clientContext(call machine.Call) string {
+func clientContext(call machine.Call, now time.Time) string {
 	text, _ := json.Marshal(map[string]map[string]string{"custom": { // of texts always possible
+		"WAITLESS_NOW":             now.UTC().Format(time.RFC3339Nano),
 		"WAITLESS_FLOW":            call.Flow.Name,
 		"WAITLESS_EXECUTION":       call.Execution,
 		"WAITLESS_STEP":            call.Step,

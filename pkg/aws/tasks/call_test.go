@@ -135,6 +135,12 @@ func breaksOff(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
+// answersInPart announces more than it says.
+func answersInPart(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Length", "100")
+	_, _ = io.WriteString(w, "{}")
+}
+
 func TestWhatACallComesTo(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -142,8 +148,8 @@ func TestWhatACallComesTo(t *testing.T) {
 		error, cause string
 		calls        int
 	}{
-		"an error of its own":      {fails(`{"errorType":"JobNotFound","errorMessage":"no job 7","trace":[]}`), "JobNotFound", "no job 7", 1},
-		"without a message":        {fails(`{"errorType":"JobNotFound"}`), "JobNotFound", "w-f failed", 1},
+		"an error of its own":      {fails(`{"errorType":"JobNotFound","errorMessage":"no job 7","trace":[]}`), "FC.FunctionError", "JobNotFound: no job 7", 1},
+		"without a message":        {fails(`{"errorType":"JobNotFound"}`), "FC.FunctionError", "JobNotFound: function w-f failed", 1},
 		"without a type":           {fails(`{"errorMessage":"what"}`), "FC.FunctionError", "what", 1},
 		"a failure that is a text": {fails(`"what"`), "FC.FunctionError", "what", 1},
 		"a failure that is none":   {fails(``), "FC.FunctionError", "nothing", 1},
@@ -158,8 +164,20 @@ func TestWhatACallComesTo(t *testing.T) {
 		"not allowed":              {refuse(403, "AccessDeniedException"), "FC.AccessDenied", "because", 1},
 		"no room":                  {refuse(429, "TooManyRequestsException"), "FC.ResourceExhausted", "because", 3},
 		"Lambda failed":            {refuse(500, "ServiceException"), "FC.InternalServerError", "because", 1},
-		"what is before it failed": {refuse(503, ""), "FC.InternalServerError", "w-f", 1},
+		"what is before it failed": {refuse(502, ""), "FC.InternalServerError", "w-f", 1},
+		"no answer from Lambda":    {refuse(503, ""), "FC.ResourceThrottled", "w-f", 1},
+		"Lambda is unavailable":    {refuse(503, "ServiceUnavailableException"), "FC.ResourceThrottled", "because", 1},
+		"its network is throttled": {refuse(502, "EC2ThrottledException"), "FC.ResourceThrottled", "because", 1},
+		"its network is full":      {refuse(502, "ENILimitReachedException"), "FC.ResourceThrottled", "because", 1},
+		"throttled":                {refuse(400, "ThrottlingException"), "FC.ResourceThrottled", "because", 1},
+		"not its input":            {refuse(400, "InvalidRequestContentException"), "FC.InvalidArgument", "because", 1},
+		"not its parameters":       {refuse(400, "InvalidParameterValueException"), "FC.InvalidArgument", "because", 1},
+		"another client's mistake": {refuse(400, "KMSDisabledException"), "FC.KMSDisabled", "because", 1},
+		"a conflict":               {refuse(409, "ResourceConflictException"), "FC.ResourceConflict", "because", 1},
+		"nobody's credentials":     {refuse(403, "UnrecognizedClientException"), "FC.AccessDenied", "because", 1},
+		"no such path":             {refuse(404, ""), "FC.FunctionNotFound", "w-f", 1},
 		"too large":                {refuse(413, "RequestTooLargeException"), "FC.RequestTooLarge", "because", 1},
+		"the answer broke off":     {answersInPart, "FC.Unknown", "unexpected EOF", 1},
 		"the connection broke":     {breaksOff, "FC.Unknown", "w-f", 1},
 	} {
 		t.Run(name, func(t *testing.T) {

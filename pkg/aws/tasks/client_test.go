@@ -6,10 +6,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
 
 	"github.com/waitless/waitless/pkg/aws/tasks"
 )
@@ -47,5 +49,28 @@ func TestAFreshClientUsesNoConnectionOfBefore(t *testing.T) {
 	fresh()
 	if after := call(); slices.Contains(before, after) {
 		t.Errorf("the call after a thaw came on %s, a connection of before", after)
+	}
+}
+
+// clientFunc is a client made of a function.
+type clientFunc func(*http.Request) (*http.Response, error)
+
+func (f clientFunc) Do(r *http.Request) (*http.Response, error) { return f(r) }
+
+// A body that says that it is closed, and not that it ends, breaks a connection
+// off whose answer came early.
+func TestABodyJustEnds(t *testing.T) {
+	t.Parallel()
+	var body io.ReadCloser
+	client := tasks.Whole(clientFunc(func(r *http.Request) (*http.Response, error) {
+		body = r.Body
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("{}"))}, nil
+	}))
+	f := lambda.New(lambda.Options{Region: "us-east-1", HTTPClient: client, Credentials: aws.AnonymousCredentials{}})
+	if _, err := f.Invoke(t.Context(), &lambda.InvokeInput{FunctionName: aws.String("f"), Payload: []byte("{}")}); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := io.Copy(io.Discard, body); n > 0 || err != nil {
+		t.Errorf("of a closed body %d bytes are left, error %v", n, err)
 	}
 }

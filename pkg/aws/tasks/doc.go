@@ -7,6 +7,7 @@
 // event, and in the custom part of its client context the same names as a
 // local command in its environment:
 //
+//	WAITLESS_NOW               the instant of the call, virtual where time is
 //	WAITLESS_FLOW, WAITLESS_EXECUTION, WAITLESS_STEP
 //	WAITLESS_IDEMPOTENCY_KEY   the same for each call of one attempt
 //

@@ -47,6 +47,16 @@ func (t *Tasks) TimeLimits(ctx context.Context, flow *fdl.Flow) (map[string]time
 	return limits, errors.Join(problems...)
 }
 
+// TimeLimit is that of the one function which the resource names, 0 when nobody
+// may know it.
+func (t *Tasks) TimeLimit(ctx context.Context, resource fdl.Resource) (time.Duration, error) {
+	function, err := t.Names.lambda(resource)
+	if err != nil {
+		return 0, err
+	}
+	return t.timeLimit(ctx, function)
+}
+
 // called are the functions that the flow calls, by the text of the resource.
 func (t *Tasks) called(flow *fdl.Flow) map[string]target {
 	functions := map[string]target{}
@@ -101,7 +111,7 @@ func (t *Tasks) lookUp(ctx context.Context, function target) (time.Duration, err
 	}
 	found, err := t.Client.GetFunctionConfiguration(ctx, input)
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
-		switch apiError(api.ErrorCode()) {
+		switch apiError(api.ErrorCode(), 0) {
 		case ErrorFunctionNotFound, ErrorAccessDenied:
 			return 0, nil
 		}

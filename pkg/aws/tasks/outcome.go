@@ -23,17 +23,19 @@ import (
 const (
 	// ErrorFunction: the function was called and ended without an answer and
 	// without an error of its own.
-	ErrorFunction = "FC.FunctionError"
+	ErrorFunction = token.ErrorFunction
 	// ErrorFunctionNotFound: there is no such function.
-	ErrorFunctionNotFound = "FC.FunctionNotFound"
+	ErrorFunctionNotFound = engine.ErrorFunctionNotFound
 	// ErrorAccessDenied: flows may not call it.
-	ErrorAccessDenied = "FC.AccessDenied"
+	ErrorAccessDenied = engine.ErrorAccessDenied
 	// ErrorExhausted: Lambda had no room for the call, which was not made.
-	ErrorExhausted = "FC.ResourceExhausted"
+	ErrorExhausted = engine.ErrorExhausted
+	// ErrorThrottled: Lambda, or what it needs, has more to do than it can.
+	ErrorThrottled = engine.ErrorThrottled
 	// ErrorServer: Lambda failed.
-	ErrorServer = "FC.InternalServerError"
+	ErrorServer = engine.ErrorServer
 	// ErrorUnknown: nobody knows what became of the call.
-	ErrorUnknown = "FC.Unknown"
+	ErrorUnknown = engine.ErrorUnknown
 	// ErrorTimeout: the function did not answer in time.
 	ErrorTimeout = machine.ErrorTaskTimeout
 	// ErrorNoJSON: the function answered with something else than JSON.
@@ -51,32 +53,45 @@ func timedOut(function target, limit time.Duration) token.Outcome {
 // are answers.
 func refusal(function target, err error) token.Outcome {
 	name, text := ErrorUnknown, err.Error()
-	if api, ok := errors.AsType[smithy.APIError](err); ok {
-		name, text = apiError(api.ErrorCode()), api.ErrorCode()+": "+api.ErrorMessage()
+	status := 0
+	if response, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
+		status = response.HTTPStatusCode()
 	}
-	if response, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && response.HTTPStatusCode() >= http.StatusInternalServerError {
-		name = ErrorServer
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
+		name, text = apiError(api.ErrorCode(), status), api.ErrorCode()+": "+api.ErrorMessage()
+	} else if status >= http.StatusMultipleChoices { // a success that broke off leaves open what became of the call
+		name = engine.StatusError(status, "")
 	}
 	return token.Failure(name, fmt.Sprintf("call function %s: %s", function.name, text))
 }
 
-func apiError(code string) string {
+// apiError is the name of an error that Lambda's API answered: by its code,
+// which tells more, else by its status, 0 for none.
+func apiError(code string, status int) string {
 	switch code {
 	case "ResourceNotFoundException":
 		return ErrorFunctionNotFound
 	case "TooManyRequestsException":
 		return ErrorExhausted
+	case "EC2ThrottledException", "ServiceUnavailableException", "ThrottlingException", "SubnetIPAddressLimitReachedException", "ENILimitReachedException":
+		return ErrorThrottled
 	case "AccessDeniedException":
 		return ErrorAccessDenied
+	case "InvalidParameterValueException", "InvalidRequestContentException":
+		return engine.ErrorInvalidArgument
 	}
-	return "FC." + strings.TrimSuffix(code, "Exception")
+	own := strings.TrimSuffix(code, "Exception")
+	if status == 0 || status == http.StatusBadRequest { // which Lambda has a dozen reasons for
+		return "FC." + own
+	}
+	return engine.StatusError(status, own)
 }
 
 // outcome is what the function came to.
-func outcome(function target, answer *lambda.InvokeOutput) token.Outcome {
+func outcome(call machine.Call, function target, answer *lambda.InvokeOutput) token.Outcome {
 	switch {
 	case answer.FunctionError != nil:
-		return thrown(function, answer.Payload)
+		return thrown(call, function, answer.Payload)
 	case len(answer.Payload) > answerLimit:
 		return tooLong(function)
 	}
@@ -88,9 +103,9 @@ func tooLong(function target) token.Outcome {
 		"function %s answered more than %d bytes, which is the limit; write large data elsewhere and answer with its place", function.name, answerLimit))
 }
 
-// thrown is the error that the function ended with, by its own name. What
-// Lambda reports for it in its place is no error of the function's.
-func thrown(function target, payload []byte) token.Outcome {
+// thrown is the exception that the function ended with; of a function that starts a
+// job the service's error. What Lambda reports for it in its place is none of them.
+func thrown(call machine.Call, function target, payload []byte) token.Outcome {
 	var e struct {
 		Type    string `json:"errorType"`
 		Message string `json:"errorMessage"`
@@ -108,7 +123,10 @@ func thrown(function target, payload []byte) token.Outcome {
 	case e.Message == "":
 		e.Message = fmt.Sprintf("function %s failed and did not say why", function.name)
 	}
-	return token.Failure(e.Type, e.Message)
+	if call.Resource.Kind != "" {
+		return token.Failure(e.Type, e.Message)
+	}
+	return token.Thrown(e.Type, e.Message)
 }
 
 func reportedByLambda(errorType string) bool {

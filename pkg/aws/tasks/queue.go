@@ -56,6 +56,7 @@ type message struct {
 	Step      string        `json:"step"`
 	Index     int           `json:"index"`
 	Attempt   int           `json:"attempt"`
+	Poll      int           `json:"poll,omitempty"`
 	Resource  string        `json:"resource"`
 	Limit     time.Duration `json:"limit,omitempty"` // in nanoseconds
 	Handle    string        `json:"handle"`
@@ -102,7 +103,7 @@ func encode(task engine.Task) (string, error) {
 	call := task.Call
 	body, err := json.Marshal(message{
 		Version: version, Flow: call.Flow.Name, Hash: call.Flow.Hash, Execution: call.Execution, Step: call.Step,
-		Index: call.Attempt.Step, Attempt: call.Attempt.Number, Resource: call.Resource.Text, Limit: call.Limit,
+		Index: call.Attempt.Step, Attempt: call.Attempt.Number, Poll: call.Attempt.Poll, Resource: call.Resource.Text, Limit: call.Limit,
 		Handle: task.Handle, Await: task.Await, AtMostOnce: task.AtMostOnce, Input: json.RawMessage(call.Input.JSON()),
 	})
 	if err != nil {
@@ -148,7 +149,7 @@ func (m message) task() (engine.Task, error) {
 		return engine.Task{}, invalid(errors.New("it has no handle"))
 	}
 	return engine.Task{Handle: m.Handle, Await: m.Await, AtMostOnce: m.AtMostOnce, Call: machine.Call{
-		Attempt: machine.Attempt{Step: m.Index, Number: m.Attempt}, Flow: machine.Flow{Name: m.Flow, Hash: m.Hash},
+		Attempt: machine.Attempt{Step: m.Index, Number: m.Attempt, Poll: m.Poll}, Flow: machine.Flow{Name: m.Flow, Hash: m.Hash},
 		Execution: m.Execution, Step: m.Step, Resource: resource, Input: input, Limit: m.Limit,
 	}}, nil
 }

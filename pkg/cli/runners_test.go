@@ -1,0 +1,279 @@
+package cli
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// lambdaAPI is a stand-in for Lambda's API that has one function, "check".
+type lambdaAPI struct {
+	*httptest.Server
+	mu       sync.Mutex
+	requests []*http.Request
+}
+
+func newLambdaAPI(t *testing.T, answer http.HandlerFunc) *lambdaAPI {
+	t.Helper()
+	api := &lambdaAPI{}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /2015-03-31/functions/check/invocations", answer)
+	mux.HandleFunc("GET /2015-03-31/functions/check/configuration", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"Timeout":7}`)
+	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Amzn-ErrorType", "ResourceNotFoundException")
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = io.WriteString(w, `{"Message":"Function not found"}`)
+	})
+	api.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		api.mu.Lock()
+		api.requests = append(api.requests, r)
+		api.mu.Unlock()
+		mux.ServeHTTP(w, r)
+	}))
+	t.Cleanup(api.Close)
+	return api
+}
+
+// asked are the requests so far.
+func (l *lambdaAPI) asked() []*http.Request {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.requests
+}
+
+// callOnce calls function f, which is as the definition says.
+func callOnce(t *testing.T, definition string, limit time.Duration) token.Outcome {
+	t.Helper()
+	clock := local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC))
+	tasks, err := local.NewTasks(clock, map[string]string{"f": definition})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Command{Getenv: environment(t, nil), loadAWS: nowhere}
+	made, err := c.configOf(t.Context(), "test", clock, tasks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := testCallOf("f")
+	call.Limit = limit
+	outcome, err := made.Tasks.Call(t.Context(), call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return outcome
+}
+
+// testCallOf is a call of a function by its alias.
+func testCallOf(function string) machine.Call {
+	return machine.Call{
+		Step: "F", Resource: fdl.Resource{Text: "acs:fc:::services/s.live/functions/" + function, Service: "s", Qualifier: "live", Function: function},
+		Input: expr.Object(expr.Member{Key: "a", Value: expr.Int(1)}),
+	}
+}
+
+// nowhere is the configuration of somebody without any.
+func nowhere(context.Context, ...func(*config.LoadOptions) error) (aws.Config, error) {
+	return aws.Config{}, nil
+}
+
+// hangs answers nobody before the caller is gone.
+func hangs(_ http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	<-r.Context().Done()
+}
+
+func breaksOff(w http.ResponseWriter, _ *http.Request) {
+	if connection, _, err := http.NewResponseController(w).Hijack(); err == nil {
+		_ = connection.Close()
+	}
+}
+
+func says(status int, text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, text)
+	}
+}
+
+// throws answers as Lambda does for a function that ended with an error.
+func throws(text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Amz-Function-Error", "Unhandled")
+		_, _ = io.WriteString(w, text)
+	}
+}
+
+func echoes(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }
+
+// Whatever runs a function, the same end of a call is the same outcome.
+func TestRunnersAgree(t *testing.T) {
+	t.Parallel()
+	const large = 6<<20 + 1
+	const ended = `{"errorType":"JobNotFound","errorMessage":"no job 7"}`
+	for _, tt := range []struct {
+		name         string
+		exec         string // nothing where it cannot come to that
+		http, lambda http.HandlerFunc
+		limit        time.Duration
+		output       string // or
+		error, cause string
+	}{
+		{name: "an answer", exec: "cat", http: echoes, lambda: echoes, output: `{"a":1}`},
+		{name: "another value", exec: "echo '[1.50]'", http: says(200, "[1.50]"), lambda: says(200, "[1.50]"), output: `[1.50]`},
+		{
+			name: "no JSON", exec: "echo hello", http: says(200, "hello"), lambda: says(200, "hello"),
+			error: "FnF.InvalidLocal", cause: `answered "hello`,
+		},
+		{name: "nothing", exec: "true", http: says(200, ""), lambda: says(200, ""), error: "FnF.InvalidLocal", cause: "answered nothing"},
+		{
+			name: "too large", exec: fmt.Sprintf("head -c %d /dev/zero", large),
+			http: says(200, strings.Repeat(" ", large)), lambda: says(200, strings.Repeat(" ", large)),
+			error: "FnF.InvalidLocal", cause: "answered more than 6291456 bytes, which is the limit; write large data elsewhere and answer with its place",
+		},
+		{name: "too slow", exec: "sleep 1000", http: hangs, lambda: hangs, limit: 50 * time.Millisecond, error: "FnF.TaskTimeout", cause: "took longer than 50ms"},
+		{
+			name: "an error of its own", exec: "sh -c 'echo no job 7 >&2; exit 3'", http: says(500, ended), lambda: throws(ended),
+			error: token.ErrorFunction, cause: "no job 7",
+		},
+		{name: "unknown", http: breaksOff, lambda: breaksOff, error: engine.ErrorUnknown, cause: "EOF"},
+		{name: "not there", http: says(404, ""), lambda: says(404, ""), error: engine.ErrorFunctionNotFound, cause: "check"},
+		{name: "forbidden", http: says(403, ""), lambda: says(403, ""), error: engine.ErrorAccessDenied, cause: "check"},
+		{name: "throttled", http: says(503, ""), lambda: says(503, ""), error: engine.ErrorThrottled, cause: "check"},
+		{name: "broken", http: says(502, ""), lambda: says(502, ""), error: engine.ErrorServer, cause: "check"},
+	} {
+		server, api := httptest.NewServer(tt.http), newLambdaAPI(t, tt.lambda)
+		t.Cleanup(server.Close)
+		definitions := map[string]string{"http": server.URL + "/check", "lambda": "lambda:check@" + api.URL}
+		if tt.exec != "" {
+			definitions["exec"] = "exec:" + tt.exec
+		}
+		for name, definition := range definitions {
+			t.Run(tt.name+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				outcome := callOnce(t, definition, tt.limit)
+				if outcome.Error != tt.error || !strings.Contains(outcome.Cause, tt.cause) || !outcome.Failed() && outcome.Output.JSON() != tt.output {
+					t.Errorf("the outcome is %s %q, output %s", outcome.Error, outcome.Cause, outcome.Output.JSON())
+				}
+			})
+		}
+	}
+}
+
+// An endpoint of one's own is called without a region, credentials and a look at
+// the function's limit, and by the name of the definition alone.
+func TestWhatALambdaFunctionAtAnEndpointGets(t *testing.T) {
+	t.Parallel()
+	api := newLambdaAPI(t, echoes)
+	if outcome := callOnce(t, "lambda:check@"+api.URL, 0); outcome.Output.JSON() != `{"a":1}` {
+		t.Errorf("the outcome is %+v", outcome)
+	}
+	asked := api.asked()
+	if len(asked) != 1 || asked[0].URL.RawQuery != "" {
+		t.Fatalf("%d requests, the first %v", len(asked), asked[0].URL)
+	}
+	known, err := base64.StdEncoding.DecodeString(asked[0].Header.Get("X-Amz-Client-Context"))
+	if err != nil || !strings.Contains(string(known), `"WAITLESS_NOW":"2026-01-31T10:00:00Z"`) {
+		t.Errorf("the client context is %s, error %v", known, err)
+	}
+	if outcome := callOnce(t, "lambda:check:live@"+api.URL, 0); outcome.Error != engine.ErrorFunctionNotFound && api.asked()[1].URL.RawQuery != "Qualifier=live" {
+		t.Errorf("the outcome is %+v of %v", outcome, api.asked()[1].URL)
+	}
+}
+
+const callsCheck = "version: v1\ntype: flow\nsteps:\n  - {type: task, name: Check, resourceArn: 'acs:fc:::services/s/functions/check', outputMappings: [{target: n, source: $local.n}]}\n"
+
+// On AWS a function has the limit that it says, and the user's region and
+// credentials.
+func TestRunCallsALambdaFunctionOnAWS(t *testing.T) {
+	t.Parallel()
+	flow := writeFile(t, "flow.yaml", callsCheck)
+	api := newLambdaAPI(t, says(200, `{"n":1}`))
+	onAWS := func(configuration aws.Config) result {
+		var stdout, stderr strings.Builder
+		c := Command{
+			Args: []string{"run", flow, "--task", "check=lambda:check"}, Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
+			Getenv: environment(t, nil), loadAWS: func(context.Context, ...func(*config.LoadOptions) error) (aws.Config, error) {
+				return configuration, nil
+			},
+		}
+		exit := c.Run(t.Context())
+		return result{exit, stdout.String(), stderr.String()}
+	}
+	credentials := aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+		return aws.Credentials{AccessKeyID: "mine", SecretAccessKey: "mine"}, nil
+	})
+	got := onAWS(aws.Config{Region: "eu-west-1", BaseEndpoint: &api.URL, Credentials: credentials})
+	if got.exit != ExitSucceeded || got.stdout != `{"n":1}`+"\n" {
+		t.Errorf("exit %d: %s%s", got.exit, got.stdout, got.stderr)
+	}
+	limits := 0
+	for _, r := range api.asked() {
+		if strings.HasSuffix(r.URL.Path, "/configuration") {
+			limits++
+		}
+		if !strings.Contains(r.Header.Get("Authorization"), "Credential=mine/") || !strings.Contains(r.Header.Get("Authorization"), "/eu-west-1/lambda/") {
+			t.Errorf("%s is signed with %s", r.URL.Path, r.Header.Get("Authorization"))
+		}
+	}
+	if limits != 1 {
+		t.Errorf("the limit was looked up %d times", limits)
+	}
+	if got := onAWS(aws.Config{Credentials: credentials}); got.exit != ExitUsage || !strings.Contains(got.stderr, "nobody says in which region") {
+		t.Errorf("without a region: exit %d: %s", got.exit, got.stderr)
+	}
+	if got := onAWS(aws.Config{Region: "eu-west-1"}); got.exit != ExitInternal || !strings.Contains(got.stderr, "there are no AWS credentials") {
+		t.Errorf("without credentials: exit %d: %s", got.exit, got.stderr)
+	}
+}
+
+// An answer that is no larger than a function may answer, but than a step may
+// hold, fails the step with the limit, whoever ran the function.
+func TestAnAnswerOfTwoMegabytes(t *testing.T) {
+	t.Parallel()
+	flow := writeFile(t, "flow.yaml", callsCheck)
+	large := says(200, `{"n":"`+strings.Repeat("x", 2<<20)+`"}`)
+	server, api := httptest.NewServer(large), newLambdaAPI(t, large)
+	t.Cleanup(server.Close)
+	for name, definition := range map[string]string{
+		"exec":   `exec:sh -c 'printf "{\"n\":\""; head -c 2097152 /dev/zero | tr "\0" x; printf "\"}"'`,
+		"http":   server.URL,
+		"lambda": "lambda:check@" + api.URL,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := do(t, "run", flow, "--skip-time", "--task", "check="+definition)
+			if got.exit != ExitFailed || !strings.Contains(got.stderr, "failed with FnF.DataLimitExceeded in step Check") || !strings.Contains(got.stderr, "2097") ||
+				!strings.Contains(got.stderr, "32768") || len(got.stderr) > 2000 {
+				t.Errorf("exit %d: %.2000s", got.exit, got.stderr)
+			}
+		})
+	}
+}
+
+// Of a definition that is not usable nothing secret is shown.
+func TestUnusableURLs(t *testing.T) {
+	t.Parallel()
+	got := do(t, "run", writeFile(t, "flow.yaml", callsCheck), "--skip-time", "--task", "check=https://me:secret@:80/x?key=secret")
+	if got.exit != ExitUsage || strings.Contains(got.stderr, "secret") || !strings.Contains(got.stderr, `"https://...@:80/x?..." names no host; allowed: exec:COMMAND, http://HOST/PATH`) {
+		t.Errorf("exit %d: %s", got.exit, got.stderr)
+	}
+}

@@ -1,0 +1,243 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v4"
+
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/local"
+)
+
+// settingsFile is read from the working directory unless --config names another.
+const settingsFile = "waitless.yaml"
+
+func registerConfig(flags *pflag.FlagSet, to *string) {
+	flags.StringVar(to, "config", "", "a file with settings, which flags and environment go before (default: "+settingsFile+" if it is there)")
+}
+
+// settings are what a file says, where neither a flag nor the environment does.
+type settings struct {
+	path string // of the file, "" for none
+	// values have the names of the environment variables that go before them.
+	values map[string]string
+	tasks  map[string]taskSetting
+}
+
+// taskSetting is a definition of a task, and where it stands.
+type taskSetting struct {
+	definition string
+	at         fdl.Position
+}
+
+// settingKeys are the keys of the file, besides "tasks", and the variables that
+// go before them.
+var settingKeys = map[string]string{
+	"callback-url": callbackVariable,
+	"color":        "NO_COLOR",
+	"endpoint":     "WAITLESS_ENDPOINT",
+	"profile":      "AWS_PROFILE",
+	"region":       "AWS_REGION",
+	"stack":        "WAITLESS_STACK",
+	"store":        "WAITLESS_STORE",
+}
+
+const tasksKey = "tasks"
+
+// readSettings reads the file for commands that have settings.
+func (c Command) readSettings(cmd *cobra.Command, _ []string) error {
+	flag := cmd.Flags().Lookup("config")
+	if flag == nil {
+		return nil
+	}
+	path := cmp.Or(flag.Value.String(), settingsFile)
+	text, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !flag.Changed:
+		return nil
+	case err != nil:
+		return usageError(subject(cmd), path+": "+reasonOf(err), "--config FILE, or leave it out")
+	}
+	read, problems := parseSettings(path, text)
+	if len(problems) > 0 {
+		f := &failure{exit: ExitUsage, what: subject(cmd), why: path + " has " + count(len(problems), "problem"), try: "mend the places above"}
+		for _, p := range problems {
+			f.lines = append(f.lines, p.Format(path))
+		}
+		return f
+	}
+	*c.settings = read
+	return nil
+}
+
+// setting is a variable of the environment, or what the file says in its place.
+func (c Command) setting(variable string) string {
+	return cmp.Or(c.Getenv(variable), c.ofFile(variable))
+}
+
+func (c Command) ofFile(variable string) string {
+	if c.settings == nil {
+		return ""
+	}
+	return c.settings.values[variable]
+}
+
+// parseSettings reads the text of a file with that path, at whose folder its
+// relative paths begin.
+func parseSettings(path string, text []byte) (settings, fdl.Problems) {
+	r := &settingsReader{settings: settings{path: path, values: map[string]string{}, tasks: map[string]taskSetting{}}}
+	var document yaml.Node
+	if len(bytes.TrimSpace(text)) == 0 {
+		return r.settings, nil
+	}
+	if err := yaml.Load(text, &document); err != nil {
+		r.unreadable(err)
+		return r.settings, r.problems
+	}
+	if document.Kind == yaml.DocumentNode && len(document.Content) == 1 {
+		r.root(document.Content[0])
+	}
+	return r.settings, r.problems
+}
+
+type settingsReader struct {
+	settings
+	problems fdl.Problems
+}
+
+func (r *settingsReader) problem(node *yaml.Node, format string, args ...any) {
+	at := fdl.Position{Line: node.Line, Column: node.Column}
+	r.problems = append(r.problems, fdl.Problem{Position: at, Message: fmt.Sprintf(format, args...)})
+}
+
+func (r *settingsReader) unreadable(err error) {
+	at, message := fdl.Position{Line: 1, Column: 1}, err.Error()
+	if broken, ok := errors.AsType[*yaml.LoadError](err); ok {
+		message = broken.Message
+		if broken.Mark.Line > 0 {
+			at = fdl.Position{Line: broken.Mark.Line, Column: max(broken.Mark.Column, 1)}
+		}
+	}
+	r.problems = append(r.problems, fdl.Problem{Position: at, Message: "the settings are no YAML: " + message})
+}
+
+func (r *settingsReader) root(node *yaml.Node) {
+	r.eachOf(node, "the settings are", "store: .waitless", func(key, value *yaml.Node) {
+		variable, known := settingKeys[key.Value]
+		switch {
+		case key.Value == tasksKey:
+			r.readTasks(value)
+		case known:
+			if text, ok := r.text(key, value); ok {
+				r.set(variable, key, text)
+			}
+		default:
+			known := append(slices.Collect(maps.Keys(settingKeys)), tasksKey)
+			slices.Sort(known)
+			r.problem(key, "setting %q is not known%s (known: %s)", key.Value, didYouMean(key.Value, known), strings.Join(known, ", "))
+		}
+	})
+}
+
+// eachOf calls do for each key of a mapping, which what says that it is.
+func (r *settingsReader) eachOf(node *yaml.Node, what, example string, do func(key, value *yaml.Node)) {
+	if node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	if node.Kind != yaml.MappingNode {
+		r.problem(node, "%s no mapping; allowed: keys with their values, like %q", what, example)
+		return
+	}
+	first := map[string]int{}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key := node.Content[i]
+		if line, twice := first[key.Value]; twice {
+			r.problem(key, "key %q is repeated; it stands first in line %d", key.Value, line)
+			continue
+		}
+		first[key.Value] = key.Line
+		do(key, node.Content[i+1])
+	}
+}
+
+// text is the text of a value.
+func (r *settingsReader) text(key, value *yaml.Node) (string, bool) {
+	if value.Kind == yaml.AliasNode {
+		value = value.Alias
+	}
+	if value.Kind != yaml.ScalarNode || value.Value == "" || value.ShortTag() == "!!null" {
+		r.problem(key, "%s has no text; write one, or leave the key out", key.Value)
+		return "", false
+	}
+	return value.Value, true
+}
+
+func (r *settingsReader) set(variable string, key *yaml.Node, text string) {
+	switch key.Value {
+	case "store":
+		text = r.beside(text)
+	case "color":
+		switch text {
+		case "true":
+			return
+		case "false":
+		default:
+			r.problem(key, "color is %q; allowed: true, false", text)
+		}
+	}
+	r.values[variable] = text
+}
+
+// beside is a path as seen from the working directory.
+func (s settings) beside(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(s.path), path)
+}
+
+func (r *settingsReader) readTasks(node *yaml.Node) {
+	r.eachOf(node, "tasks are", "NAME: exec:COMMAND", func(key, value *yaml.Node) {
+		if text, ok := r.text(key, value); ok {
+			r.tasks[key.Value] = taskSetting{text, fdl.Position{Line: key.Line, Column: key.Column}}
+		}
+	})
+}
+
+// addTasks adds the tasks of the file that wanted says are needed.
+func (c Command) addTasks(what string, tasks *local.Tasks, wanted func(name string) bool) error {
+	if c.settings == nil {
+		return nil
+	}
+	s := *c.settings
+	dir := filepath.Dir(s.path)
+	if dir == "." {
+		dir = ""
+	}
+	f := &failure{exit: ExitUsage, what: what}
+	for _, name := range slices.Sorted(maps.Keys(s.tasks)) {
+		if !wanted(name) {
+			continue
+		}
+		if err := tasks.Add(dir, map[string]string{name: s.tasks[name].definition}); err != nil {
+			f.lines = append(f.lines, fdl.Problem{Position: s.tasks[name].at, Message: err.Error()}.Format(s.path))
+			f.try = "mend " + s.path + ", or " + tryTask + ", which goes before it"
+		}
+	}
+	if len(f.lines) == 0 {
+		return nil
+	}
+	f.why = count(len(f.lines), "task") + " of " + s.path + " cannot be used"
+	return f
+}

@@ -1,0 +1,298 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/spf13/cobra"
+
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/local"
+)
+
+// probe is what a command that reads a setting sees of the command line.
+type probe struct {
+	Command
+	t     *testing.T
+	place place
+	base  string
+	tasks []string
+}
+
+// located is the place where executions are.
+func (p probe) located() place {
+	p.t.Helper()
+	where, err := p.locate("probe", p.place)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return where
+}
+
+// loaded are the options that the SDK's configuration is read with.
+func (p probe) loaded() (options config.LoadOptions) {
+	p.t.Helper()
+	p.loadAWS = func(_ context.Context, set ...func(*config.LoadOptions) error) (aws.Config, error) {
+		for _, option := range set {
+			if err := option(&options); err != nil {
+				p.t.Fatal(err)
+			}
+		}
+		return aws.Config{}, nil
+	}
+	if _, err := p.awsConfiguration(p.t.Context(), "probe", true); err != nil {
+		p.t.Fatal(err)
+	}
+	return options
+}
+
+func (p probe) callbackBase() string {
+	p.t.Helper()
+	base, err := p.localBase("probe")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return cmp.Or(p.base, base)
+}
+
+// answer is what the function Work answers.
+func (p probe) answer() string {
+	p.t.Helper()
+	flow, _ := fdl.Parse([]byte("version: v1\ntype: flow\nsteps: [{type: task, name: A, resourceArn: 'acs:fc:::services/s/functions/echo'}]"))
+	tasks, err := p.resolveTasks("probe", flowFile{path: "flow.yaml", flow: flow}, &local.Clock{}, p.tasks)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	call := testCallOf("echo")
+	outcome, err := tasks.Call(p.t.Context(), call)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return outcome.Output.JSON()
+}
+
+// see runs a command that looks at the settings.
+func see(t *testing.T, env map[string]string, file string, args []string, look func(probe) string) (got string) {
+	t.Helper()
+	p := probe{t: t}
+	p.Command = Command{Getenv: func(name string) string { return env[name] }, settings: &settings{}}
+	cmd := &cobra.Command{Use: "probe", PersistentPreRunE: p.readSettings, SilenceErrors: true, SilenceUsage: true}
+	cmd.RunE = func(*cobra.Command, []string) error {
+		got = look(p)
+		return nil
+	}
+	p.place.register(cmd.Flags())
+	cmd.Flags().StringVar(&p.base, "base", "", "")
+	cmd.Flags().StringArrayVar(&p.tasks, "task", nil, "")
+	cmd.SetArgs(append(args, "--config", file))
+	cmd.SetOut(io.Discard)
+	if err := cmd.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// A flag goes before the environment, that before the file, and that before
+// what holds where nobody says anything: for each setting and each two of them.
+func TestPrecedence(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name      string
+		look      func(probe) string
+		flag      []string // nothing for none
+		byFlag    string
+		env       map[string]string
+		byEnv     string
+		file      string
+		byFile    string
+		byDefault string
+	}{
+		{
+			name: "store", look: func(p probe) string { return p.located().store },
+			flag: []string{"--store", "/flag"}, byFlag: "/flag", env: map[string]string{"WAITLESS_STORE": "/env"}, byEnv: "/env",
+			file: "store: /file", byFile: "/file", byDefault: ".waitless",
+		},
+		{
+			name: "endpoint", look: func(p probe) string { return p.located().endpoint },
+			flag: []string{"--endpoint", "http://flag"}, byFlag: "http://flag", env: map[string]string{"WAITLESS_ENDPOINT": "http://env"}, byEnv: "http://env",
+			file: "endpoint: http://file", byFile: "http://file", byDefault: "",
+		},
+		{
+			name: "stack", look: func(p probe) string { return p.located().stack },
+			flag: []string{"--stack", "flag"}, byFlag: "flag", env: map[string]string{"WAITLESS_STACK": "env"}, byEnv: "env",
+			file: "stack: file", byFile: "file", byDefault: "",
+		},
+		{
+			name: "a store by flag, a stack elsewhere", look: func(p probe) string { return p.located().store + p.located().stack },
+			flag: []string{"--store", "/flag"}, byFlag: "/flag", env: map[string]string{"WAITLESS_STACK": "env"}, byEnv: "env",
+			file: "endpoint: http://file\nstore: /file", byFile: "", byDefault: ".waitless",
+		},
+		{
+			name: "the store of dev", look: func(p probe) string { return p.storeDir(p.place.store) },
+			flag: []string{"--store", "/flag"}, byFlag: "/flag", env: map[string]string{"WAITLESS_STORE": "/env"}, byEnv: "/env",
+			file: "store: /file\nstack: file", byFile: "/file", byDefault: ".waitless",
+		},
+		{
+			name: "callback-url", look: func(p probe) string { return p.callbackBase() },
+			flag: []string{"--base", "http://flag"}, byFlag: "http://flag", env: map[string]string{"WAITLESS_CALLBACK_URL": "http://env"}, byEnv: "http://env",
+			file: "callback-url: http://file", byFile: "http://file", byDefault: "http://127.0.0.1:8787",
+		},
+		{ // the SDK reads its variables itself
+			name: "region", look: func(p probe) string { return cmp.Or(p.loaded().Region, p.Getenv("AWS_REGION")) },
+			env: map[string]string{"AWS_REGION": "env-1"}, byEnv: "env-1", file: "region: file-1", byFile: "file-1", byDefault: "",
+		},
+		{
+			name: "the default region", look: func(p probe) string { return cmp.Or(p.loaded().Region, p.Getenv("AWS_DEFAULT_REGION")) },
+			env: map[string]string{"AWS_DEFAULT_REGION": "env-1"}, byEnv: "env-1", file: "region: file-1", byFile: "file-1", byDefault: "",
+		},
+		{
+			name: "profile", look: func(p probe) string { return cmp.Or(p.loaded().SharedConfigProfile, p.Getenv("AWS_PROFILE")) },
+			env: map[string]string{"AWS_PROFILE": "env"}, byEnv: "env", file: "profile: file", byFile: "file", byDefault: "",
+		},
+		{
+			name: "credentials", look: func(p probe) string { return cmp.Or(p.loaded().SharedConfigProfile, p.Getenv("AWS_ACCESS_KEY_ID")) },
+			env: map[string]string{"AWS_ACCESS_KEY_ID": "env"}, byEnv: "env", file: "profile: file", byFile: "file", byDefault: "",
+		},
+		{
+			name: "color", look: func(p probe) string { return p.setting("NO_COLOR") },
+			env: map[string]string{"NO_COLOR": "1"}, byEnv: "1", file: "color: false", byFile: "false", byDefault: "",
+		},
+		{
+			name: "tasks", look: func(p probe) string { return p.answer() },
+			flag: []string{"--task", `echo=exec:echo '"flag"'`}, byFlag: `"flag"`,
+			file: `tasks: {echo: "exec:echo '\"file\"'"}`, byFile: `"file"`, byDefault: `{"a":1}`,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			check := func(sources, want string) {
+				t.Helper()
+				var args []string
+				var env map[string]string
+				file := ""
+				if strings.Contains(sources, "flag") {
+					args = slices.Clone(tt.flag)
+				}
+				if strings.Contains(sources, "env") {
+					env = tt.env
+				}
+				if strings.Contains(sources, "file") {
+					file = tt.file
+				}
+				if got := see(t, env, writeFile(t, "settings.yaml", file), args, tt.look); got != want {
+					t.Errorf("%s: %q, want %q", sources, got, want)
+				}
+			}
+			check("default", tt.byDefault)
+			check("file", tt.byFile)
+			if tt.env != nil {
+				check("env", tt.byEnv)
+				check("env, file", tt.byEnv)
+			}
+			if tt.flag != nil {
+				check("flag", tt.byFlag)
+				check("flag, file", tt.byFlag)
+			}
+			if tt.flag != nil && tt.env != nil {
+				check("flag, env", tt.byFlag)
+				check("flag, env, file", tt.byFlag)
+			}
+		})
+	}
+}
+
+func TestMistakesInSettings(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		text string
+		want []string
+	}{
+		"a key":         {"stroe: x\n", []string{`:1:1: setting "stroe" is not known; did you mean "store"? (known: callback-url, color, endpoint, profile, region, stack, store, tasks)`}},
+		"a secret":      {"fnf-keys: x\n", []string{`:1:1: setting "fnf-keys" is not known (known: `}},
+		"two":           {"tasks:\n  a: [x]\n  b:\nstack: {}\n", []string{`:2:3: a has no text; write one, or leave the key out`, `:3:3: b has no text`, `:4:1: stack has no text`}},
+		"twice":         {"store: a\nstack: b\nstore: c\n", []string{`:3:1: key "store" is repeated; it stands first in line 1`}},
+		"a list":        {"- store\n", []string{`:1:1: the settings are no mapping; allowed: keys with their values, like "store: .waitless"`}},
+		"tasks":         {"tasks: exec:x\n", []string{`:1:8: tasks are no mapping; allowed: keys with their values, like "NAME: exec:COMMAND"`}},
+		"a color":       {"color: red\n", []string{`:1:1: color is "red"; allowed: true, false`}},
+		"no YAML":       {"store: \"a\n", []string{`the settings are no YAML: `}},
+		"two mistaken":  {"tasks:\n  work: exec:waitless-no-such-program\n  StartJob: ftp://x\n", nil},
+		"several files": {"store: a\n---\nstack: b\n", []string{"the settings are no YAML: "}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := writeFile(t, "settings.yaml", tt.text)
+			got := do(t, "list", "--config", file)
+			if tt.want == nil { // tasks are for the commands that call them
+				if strings.Contains(got.stderr, file) {
+					t.Errorf("exit %d: %s", got.exit, got.stderr)
+				}
+				return
+			}
+			for _, want := range tt.want {
+				if got.exit != ExitUsage || !strings.Contains(got.stderr, want) || !strings.HasPrefix(got.stderr, file+":") {
+					t.Errorf("exit %d: %s; want %s", got.exit, got.stderr, want)
+				}
+			}
+		})
+	}
+	if got := do(t, "list", "--config", "no-such-file.yaml"); got.exit != ExitUsage || !strings.Contains(got.stderr, "no-such-file.yaml: no such file or directory") {
+		t.Errorf("exit %d: %s", got.exit, got.stderr)
+	}
+}
+
+// Of the file's tasks a run takes those that its flow calls, dev takes all.
+func TestTasksOfTheFile(t *testing.T) {
+	t.Parallel()
+	flow := writeFile(t, "flow.yaml", callsCheck)
+	file := writeFile(t, "settings.yaml", "tasks:\n  check: exec:./check.sh\n  other: exec:waitless-no-such-program\n  batch:SubmitJob: simulated\n")
+	if got := do(t, "run", flow, "--skip-time", "--config", file); got.exit != ExitUsage ||
+		!strings.Contains(got.stderr, file+`:2:3: task check: command "./check.sh" is not there`) || strings.Contains(got.stderr, "no-such-program") {
+		t.Errorf("exit %d: %s", got.exit, got.stderr)
+	}
+	script := "#!/bin/sh\nread -r text < number\nprintf '{\"n\":%s}' \"$text\"\n"
+	for name, text := range map[string]string{"check.sh": script, "number": "7\n"} {
+		if err := os.WriteFile(filepath.Join(filepath.Dir(file), name), []byte(text), 0o700); err != nil { //nolint:gosec // one is to run
+			t.Fatal(err)
+		}
+	}
+	if got := do(t, "run", flow, "--skip-time", "--config", file); got.exit != ExitSucceeded || got.stdout != `{"n":7}`+"\n" {
+		t.Errorf("exit %d: %s%s", got.exit, got.stdout, got.stderr)
+	}
+	if got := do(t, "run", flow, "--skip-time", "--config", file, "--task", "check=exec:echo '{\"n\":8}'"); got.exit != ExitSucceeded || got.stdout != `{"n":8}`+"\n" {
+		t.Errorf("exit %d: %s%s", got.exit, got.stdout, got.stderr)
+	}
+	if got := do(t, "dev", "--listen", "127.0.0.1:0", "--config", file); got.exit != ExitUsage ||
+		!strings.Contains(got.stderr, file+`:3:3: task other: command "waitless-no-such-program" is not there`) {
+		t.Errorf("exit %d: %s", got.exit, got.stderr)
+	}
+}
+
+// Without --config the file of the working directory counts, and its store is
+// in the folder of the file.
+func TestTheFileOfTheWorkingDirectory(t *testing.T) { //nolint:paralleltest // the working directory is everybody's
+	flow, err := filepath.Abs(writeFile(t, "flow.yaml", callsCheck))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := writeFile(t, "waitless.yaml", "store: kept\ntasks: {check: \"exec:echo '{\\\"n\\\":1}'\"}\n")
+	env := map[string]string{"WAITLESS_STORE": ""}
+	t.Chdir(filepath.Dir(file))
+	if got := doWith(t, "", env, "run", flow, "--name", "one"); got.exit != ExitSucceeded {
+		t.Fatalf("exit %d: %s", got.exit, got.stderr)
+	}
+	t.Chdir("/")
+	if got := doWith(t, "", env, "list", "--config", file); got.exit != ExitSucceeded || !strings.Contains(got.stdout, "one") {
+		t.Errorf("exit %d: %s%s", got.exit, got.stdout, got.stderr)
+	}
+	if _, err := os.Stat(filepath.Join(filepath.Dir(file), "kept", "socket")); err == nil {
+		t.Error("the store was not closed")
+	}
+}

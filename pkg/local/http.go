@@ -1,0 +1,164 @@
+package local
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// httpFunction is a URL that stands in for a function: the step's input is
+// posted to it as JSON, what it answers is the answer.
+type httpFunction struct {
+	url    *url.URL
+	client *http.Client
+	limit  time.Duration // of a call
+	most   int           // of an answer, in bytes
+}
+
+func parseHTTP(definition string) (runner, error) {
+	parsed, err := url.Parse(definition)
+	switch {
+	case err != nil: // which quotes the URL
+		return nil, fmt.Errorf("%q is no URL; allowed: %s", Hidden(definition), allowedDefinitions)
+	case parsed.Hostname() == "":
+		return nil, fmt.Errorf("%q names no host; allowed: %s", Hidden(definition), allowedDefinitions)
+	case parsed.Fragment != "":
+		return nil, fmt.Errorf("%q has a fragment (#...), which no server sees; leave it out", Hidden(definition))
+	}
+	return &httpFunction{url: parsed, client: newHTTPClient(), limit: callLimit, most: answerLimit}, nil
+}
+
+// newHTTPClient is a client that makes no call twice: on a connection that was
+// kept, net/http would repeat a request with an idempotency key.
+func newHTTPClient() *http.Client {
+	const patience = 10 * time.Second
+	return &http.Client{
+		Transport: &http.Transport{
+			Proxy:               http.ProxyFromEnvironment,
+			DialContext:         (&net.Dialer{Timeout: patience}).DialContext,
+			TLSHandshakeTimeout: patience,
+			DisableKeepAlives:   true, MaxResponseHeaderBytes: 64 << 10,
+		},
+		CheckRedirect: staysThere,
+	}
+}
+
+// staysThere follows a redirect that repeats the call (307, 308) at the same
+// host; a call that went elsewhere, or became a GET, would be another one.
+func staysThere(to *http.Request, before []*http.Request) error {
+	const most = 5
+	first := before[0]
+	if to.Method != first.Method || to.URL.Host != first.URL.Host || to.URL.Scheme != first.URL.Scheme || len(before) > most {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+func (f *httpFunction) timeLimit(context.Context) time.Duration { return f.limit }
+
+// who names the function in messages.
+func (f *httpFunction) who() string { return hiddenURL(f.url) }
+
+// call posts the input. now goes with it as Waitless-Now, since with a virtual
+// clock the server would see another time.
+func (f *httpFunction) call(ctx context.Context, call machine.Call, now time.Time) (token.Outcome, error) {
+	limit := limitOf(f.limit, call)
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	request, err := f.request(limited, call, now)
+	if err != nil {
+		return token.Failure(ErrorFunction, f.who()+": "+withoutURL(err)), nil
+	}
+	outcome, err := f.answer(request)
+	switch {
+	case err == nil:
+		return outcome, nil
+	case ctx.Err() != nil:
+		return token.Outcome{}, ctx.Err()
+	case limited.Err() != nil:
+		return tooSlow(f.who(), limit), nil
+	}
+	return token.Failure(engine.ErrorUnknown, fmt.Sprintf("%s: nobody knows what became of the call: %s", f.who(), withoutURL(err))), nil
+}
+
+func (f *httpFunction) request(ctx context.Context, call machine.Call, now time.Time) (*http.Request, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, f.url.String(), strings.NewReader(call.Input.JSON()))
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range map[string]string{
+		"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "waitless",
+		"Waitless-Now":       now.Format(time.RFC3339Nano),
+		"Waitless-Flow":      call.Flow.Name,
+		"Waitless-Execution": call.Execution,
+		"Waitless-Step":      call.Step,
+		"Idempotency-Key":    call.Key(),
+	} {
+		request.Header.Set(name, value)
+	}
+	return request, nil
+}
+
+// answer makes the request and reads the answer, as far as its limit.
+func (f *httpFunction) answer(request *http.Request) (token.Outcome, error) {
+	response, err := f.client.Do(request)
+	if err != nil {
+		return token.Outcome{}, err
+	}
+	defer response.Body.Close() //nolint:errcheck // what counts was read
+	if response.ContentLength > int64(f.most) {
+		return tooLong(f.who(), f.most), nil
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, int64(f.most)+1))
+	switch {
+	case err != nil:
+		return token.Outcome{}, err
+	case len(body) > f.most:
+		return tooLong(f.who(), f.most), nil
+	}
+	return f.outcome(response, body), nil
+}
+
+func (f *httpFunction) outcome(response *http.Response, body []byte) token.Outcome {
+	status := response.StatusCode
+	if status >= http.StatusOK && status < http.StatusMultipleChoices {
+		return engine.ParseAnswer(body, f.who())
+	}
+	var thrown struct {
+		Type    string `json:"errorType"`
+		Message string `json:"errorMessage"`
+	}
+	if json.Unmarshal(body, &thrown) == nil && thrown.Type != "" {
+		return token.Thrown(thrown.Type, cmp.Or(thrown.Message, f.who()+" failed and did not say why"))
+	}
+	cause := fmt.Sprintf("%s answered %s", f.who(), response.Status)
+	if location, err := response.Location(); err == nil {
+		cause += " to " + hiddenURL(location) + "; a redirect is followed with 307 or 308 at the same host only: write the new URL"
+	}
+	if len(bytes.TrimSpace(body)) > 0 {
+		cause += ": " + engine.Excerpt(body)
+	}
+	return token.Failure(engine.StatusError(status, http.StatusText(status)), cause)
+}
+
+// withoutURL is the text of an error of net/http without the URL, in which
+// secrets may stand.
+func withoutURL(err error) string {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		err = wrapped.Err
+	}
+	return err.Error()
+}

@@ -1,0 +1,71 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// Lambdas finds Lambda functions, for [Tasks.With].
+type Lambdas interface {
+	// Lambda is the function of that name or ARN, with a qualifier or without: at
+	// an endpoint that has Lambda's API, or on AWS where that is empty.
+	Lambda(name, endpoint string) Function
+}
+
+// Function is a function that somebody else calls.
+type Function interface {
+	// Call is [engine.Tasks.Call].
+	Call(ctx context.Context, call machine.Call) (token.Outcome, error)
+
+	// TimeLimit is the function's own time limit, 0 when nobody knows it.
+	TimeLimit(ctx context.Context) (time.Duration, error)
+}
+
+// lambdaFunction is a Lambda function that stands in for a function of a flow.
+type lambdaFunction struct {
+	name, endpoint string
+	function       Function // nil until [Tasks.With] has found it
+}
+
+var lambdaName = regexp.MustCompile(`^(arn:[^:@\s]+:lambda:[a-z0-9-]+:[0-9]{12}:function:)?[A-Za-z0-9_-]{1,64}(:[A-Za-z0-9$_-]{1,128})?$`)
+
+func parseLambda(definition string) (runner, error) {
+	name, endpoint, hasEndpoint := strings.Cut(strings.TrimPrefix(definition, "lambda:"), "@")
+	if !lambdaName.MatchString(name) {
+		return nil, fmt.Errorf("%q names no Lambda function; allowed: lambda:NAME, lambda:NAME:QUALIFIER or lambda:ARN, and @http://HOST:PORT behind it",
+			Hidden(definition))
+	}
+	if hasEndpoint {
+		parsed, err := url.Parse(endpoint)
+		if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Hostname() == "" || parsed.User != nil || strings.ContainsAny(endpoint, "?#") {
+			return nil, fmt.Errorf("%q names no endpoint; allowed: lambda:%s@http://HOST:PORT, without a user and a query", Hidden(definition), name)
+		}
+	}
+	return &lambdaFunction{name: name, endpoint: endpoint}, nil
+}
+
+// timeLimit is the function's own. Who may not ask, or asks where nobody knows,
+// has it called with the limit that Lambda has at most.
+func (f *lambdaFunction) timeLimit(ctx context.Context) time.Duration {
+	if f.function == nil {
+		return callLimit
+	}
+	if limit, err := f.function.TimeLimit(ctx); err == nil && limit > 0 {
+		return limit
+	}
+	return callLimit
+}
+
+func (f *lambdaFunction) call(ctx context.Context, call machine.Call, _ time.Time) (token.Outcome, error) {
+	if f.function == nil {
+		return token.Failure(ErrorFunctionNotFound, fmt.Sprintf("step %s calls Lambda function %s, and nobody calls such functions here", call.Step, f.name)), nil
+	}
+	return f.function.Call(ctx, call)
+}

@@ -1,0 +1,95 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// runner makes the calls of one function. All runners come to the same outcome
+// for the same end of a call.
+type runner interface {
+	// call makes one call at the instant now, by the system's clock, and never a
+	// second one. The error is that of ctx, with which the caller gave up.
+	call(ctx context.Context, call machine.Call, now time.Time) (token.Outcome, error)
+
+	// timeLimit is how long a call may take.
+	timeLimit(ctx context.Context) time.Duration
+}
+
+const (
+	// callLimit is how long a call may take that has no other limit: as long as
+	// a call of a Lambda function.
+	callLimit = 15 * time.Minute
+	// answerLimit is how much of an answer is read: as much as a Lambda function
+	// may answer. What a step may hold of it is for the machine to say.
+	answerLimit = 6 << 20
+)
+
+const allowedDefinitions = "exec:COMMAND, http://HOST/PATH, https://HOST/PATH, lambda:NAME, lambda:NAME@http://HOST:PORT"
+
+// parseRunner reads the definition of a function, in which relative paths begin
+// at the folder dir, "" for the process's own.
+func parseRunner(definition, dir string) (runner, error) {
+	switch scheme, _, _ := strings.Cut(definition, ":"); scheme {
+	case "exec":
+		return parseCommand(definition, dir)
+	case "http", "https":
+		return parseHTTP(definition)
+	case "lambda":
+		return parseLambda(definition)
+	}
+	return nil, fmt.Errorf("%q is not usable; allowed: %s", Hidden(definition), allowedDefinitions)
+}
+
+// Hidden is a definition as others may see it: of a URL without its user and its
+// query, where secrets stand.
+func Hidden(definition string) string {
+	at := strings.Index(definition, "http")
+	if at < 0 || strings.HasPrefix(definition, "exec:") {
+		return definition
+	}
+	before, text := definition[:at], definition[at:]
+	parsed, err := url.Parse(text)
+	if err != nil {
+		scheme, _, _ := strings.Cut(text, ":")
+		return before + scheme + ":..."
+	}
+	return before + hiddenURL(parsed)
+}
+
+// hiddenURL is a URL without its user, its query and its fragment.
+func hiddenURL(u *url.URL) string {
+	shown := *u
+	if u.User != nil {
+		shown.User = url.User("...")
+	}
+	if u.RawQuery != "" {
+		shown.RawQuery = "..."
+	}
+	shown.Fragment, shown.RawFragment = "", ""
+	return shown.String()
+}
+
+// limitOf is the shorter one of a runner's limit and what a call may take, 0 for
+// no limit of its own.
+func limitOf(own time.Duration, call machine.Call) time.Duration {
+	if call.Limit > 0 {
+		return min(own, call.Limit)
+	}
+	return own
+}
+
+func tooSlow(who string, limit time.Duration) token.Outcome {
+	return token.Failure(ErrorTimeout, fmt.Sprintf("%s took longer than %s", who, limit))
+}
+
+func tooLong(who string, limit int) token.Outcome {
+	return token.Failure(ErrorNoJSON, fmt.Sprintf("%s answered more than %d bytes, which is the limit; write large data elsewhere and answer with its place",
+		who, limit))
+}

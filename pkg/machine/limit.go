@@ -1,0 +1,59 @@
+package machine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// limit is when the execution has taken as long as it may.
+func (r *run) limit() time.Time {
+	return r.state().Started.Add(r.env.Limits.duration(r.env.Flow))
+}
+
+// timeIsUp reports whether the execution is to end for that. At the very instant
+// the limit comes before whatever else is due.
+func (r *run) timeIsUp() bool {
+	s := r.state()
+	return !s.Status.Final() && s.Ending == nil && !r.at.Before(r.limit())
+}
+
+// concerns reports whether the signal is one that the state waits for: any other
+// changes nothing, be the time up or not. A timer always speaks of the time.
+func (r *run) concerns(sig Signal) bool {
+	switch sig := sig.(type) {
+	case Started:
+		return r.state().Status == StatusStarting
+	case Returned:
+		return r.waitsFor(sig.Attempt, WaitingForCall, WaitingForClaim)
+	case Submitted:
+		return r.waitsFor(sig.Attempt, WaitingForToken)
+	case Queued:
+		return r.waitsFor(sig.Attempt, WaitingForToken)
+	case TokenClosed:
+		return r.waitsFor(sig.Attempt, WaitingForToken)
+	case BeatSeen:
+		return r.waitsFor(sig.Attempt, WaitingForToken)
+	case TimerDue, StopRequested:
+	}
+	return true
+}
+
+// timeOut decides that the execution ends because its time is up. Not done: the
+// signal brings the outcome of the attempt that waits, which is recorded first.
+func (r *run) timeOut(sig Signal) (done bool) {
+	cause := fmt.Sprintf("the execution did not end within %s, the timeoutSeconds of the flow: raise it, or put long work into several executions", r.env.Flow.Timeout)
+	if r.env.Flow.Timeout == 0 {
+		cause = fmt.Sprintf("the execution did not end within %s, the limit of a flow without timeoutSeconds: set that, up to a year", r.env.Limits.duration(r.env.Flow))
+	}
+	r.decide(StatusTimedOut, token.Failure(ErrorExecutionTimeout, cause))
+	r.state().Format = max(r.state().Format, formatOfTimeOuts)
+	switch sig.(type) {
+	case Returned, TokenClosed:
+		return false
+	case Started, Submitted, Queued, BeatSeen, TimerDue, StopRequested:
+	}
+	r.endOrClose()
+	return true
+}

@@ -1,0 +1,56 @@
+package machine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// polled looks at what a poll brought. Not ended: the attempt waits for the next
+// one. A failure of a poll is that of the attempt.
+func (r *run) polled(step *fdl.Step, w Waiting, outcome token.Outcome, by token.Closer) (_ token.Outcome, _ token.Closer, ended bool) {
+	poll := taskOf(step).Poll
+	switch {
+	case outcome.Failed(), poll.Condition.Holds(&expr.Scope{Self: outcome.Output, Lookup: &r.lookup}):
+	case r.state().Ending != nil:
+		return r.endedBefore(), token.ClosedByStop, true
+	case !w.Deadline.IsZero() && !r.at.Before(w.Deadline):
+		return notInTime(step), token.ClosedByDeadline, true
+	case w.Polls == poll.MaxAttempts:
+		return token.Failure(ErrorConditionNotMet, fmt.Sprintf("step %s: the condition %s did not hold within maxAttempts, %d; the last answer was %s",
+			step.Name, poll.Condition, w.Polls, shown(outcome.Output))), by, true
+	default:
+		r.waitForPoll(w, poll)
+		return outcome, by, false
+	}
+	return outcome, by, true
+}
+
+func (r *run) waitForPoll(w Waiting, poll *fdl.Poll) {
+	due := r.at.Add(poll.After(w.Polls))
+	if !w.Deadline.IsZero() && w.Deadline.Before(due) {
+		due = w.Deadline
+	}
+	r.state().Waiting = &Waiting{
+		Attempt: w.Attempt, For: WaitingForPoll, Input: w.Input, Due: due, By: r.env.Cause, Since: r.at,
+		Deadline: w.Deadline, Retried: w.Retried, Polls: w.Polls,
+	}
+}
+
+// pollDue makes the next poll, or ends the attempt whose time is up.
+func (r *run) pollDue() {
+	step, w := r.leaveWaiting()
+	if !w.Deadline.IsZero() && !r.at.Before(w.Deadline) {
+		r.conclude(step, w, notInTime(step), token.ClosedByDeadline)
+		return
+	}
+	w.Due, w.By, w.Since = time.Time{}, r.env.Cause, r.at
+	r.call(step, &w)
+}
+
+func notInTime(step *fdl.Step) token.Outcome {
+	return token.Failure(ErrorTaskTimeout, fmt.Sprintf("step %s: not finished within %s", step.Name, taskOf(step).Timeout))
+}
