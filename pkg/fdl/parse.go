@@ -327,12 +327,15 @@ func (p *parser) mapping(n *node, seen map[string]Position) (m expr.Mapping, ok 
 }
 
 func (p *parser) source(n *node) expr.Source {
-	source, err := expr.ParseSource(n.value())
+	value := n.value()
+	source, err := expr.ParseSource(value)
 	text, isText := n.text()
 	_, isPath := source.Path()
 	switch {
 	case err != nil:
 		p.syntaxProblem(n, err, rootMeant(text))
+	case value.TooDeep():
+		p.problem(n.pos, "source has %d levels of arrays and objects and the limit is %d; write what is inside as a text", value.Levels(), expr.MaxLevels)
 	case isText && !isPath && strings.HasPrefix(text, "$"):
 		p.warn(n.pos, "source "+n.describe()+" is taken as it stands, since it begins with none of $input, $local, $context"+rootMeant(text))
 	}
