@@ -121,6 +121,8 @@ func TestLimitsAreThoseOfTheCode(t *testing.T) {
 		"data of a step":         fmt.Sprintf("%d KiB", machine.DefaultData>>10),
 		"events of an execution": strconv.Itoa(machine.DefaultEvents),
 		"levels of a value":      strconv.Itoa(expr.MaxLevels),
+		"size of a definition":   fmt.Sprintf("%d KiB", fdl.MaxSize>>10),
+		"levels of a definition": constantIn(t, "../fdl/document.go", "maxLevels"),
 		"values of a definition": constantIn(t, "../fdl/document.go", "maxNodes"),
 		"depth of a condition":   constantIn(t, "../expr/condition_parse.go", "maxNesting"),
 		"name":                   constantIn(t, "../fdl/parse.go", "maxName") + " characters",
