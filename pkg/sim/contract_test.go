@@ -383,7 +383,7 @@ var mutants = []mutant{
 	}
 	switch err := e.put(ctx, item); {
 `,
-			`	err := e.put(ctx, item)
+			`	err = e.put(ctx, item)
 	if err := e.Wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStart, Due: now, Sent: now}); err != nil {
 		return 0, &Error{CodeOf(err), op, err}
 	}
