@@ -18,6 +18,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/scheduler v1.18.2 // timers beyond the longest delay of a message
 	github.com/aws/aws-sdk-go-v2/service/secretsmanager v1.50.10 // the key that tokens are signed with
 	github.com/aws/aws-sdk-go-v2/service/sfn v1.41.2 // jobs of the kind sfn-execution, and task tokens of Step Functions
+	github.com/aws/aws-sdk-go-v2/service/sns v1.47.9 // messages to topics
 	github.com/aws/aws-sdk-go-v2/service/sqs v1.52.10 // wakes and long calls are messages
 	github.com/aws/aws-sdk-go-v2/service/sts v1.51.8 // the command: in whose account jobs are started
 	github.com/aws/aws-sdk-go-v2/service/transcribe v1.55.2 // jobs of the kind transcribe-job

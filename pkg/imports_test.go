@@ -87,6 +87,7 @@ var house = []row{
 	{path: "pkg/aws/tasks/deliveries", ours: append([]string{"pkg/aws/queue"}, core...)}, // messages of the tasks' queue, without a client of Lambda
 	{path: "pkg/aws/jobqueue", ours: append([]string{"pkg/aws/queue"}, useCases...), modules: []string{awsSDK}},
 	{path: "pkg/aws/services", ours: useCases, modules: []string{awsSDK}},
+	{path: "pkg/aws/services/messages", ours: append([]string{"pkg/aws/services"}, useCases...), modules: []string{awsSDK}}, // of the same adapter, for who sends any
 	{path: "pkg/aws/recipients", ours: useCases, modules: []string{awsSDK}},
 	{path: "pkg/aws/bus", ours: useCases, modules: []string{awsSDK}},
 	{path: "pkg/aws/secrets", ours: core, modules: []string{awsSDK}},
@@ -99,8 +100,8 @@ var house = []row{
 		path: "pkg/aws/lambdas/*", modules: []string{awsSDK},
 		ours: append([]string{
 			"pkg/aws/lambdas", "pkg/aws/lambdas/environment", "pkg/aws/gateway", "pkg/aws/dynamo", "pkg/aws/queue", "pkg/aws/wakes", "pkg/aws/wakes/schedules",
-			"pkg/aws/tasks", "pkg/aws/tasks/deliveries", "pkg/aws/jobqueue", "pkg/aws/services", "pkg/aws/recipients", "pkg/aws/bus",
-			"pkg/aws/secrets", "pkg/engine/failpoints",
+			"pkg/aws/tasks", "pkg/aws/tasks/deliveries", "pkg/aws/jobqueue", "pkg/aws/services", "pkg/aws/services/messages",
+			"pkg/aws/recipients", "pkg/aws/bus", "pkg/aws/secrets", "pkg/engine/failpoints",
 		}, composed...),
 	},
 	{
@@ -108,7 +109,10 @@ var house = []row{
 		modules: []string{
 			awsSDK, "github.com/hashicorp/go-retryablehttp", "github.com/mattn/go-runewidth", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", yaml,
 		},
-		ours: append([]string{"pkg/local", "pkg/local/disk", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/recipients", "pkg/docs", "pkg/advise", "events"}, composed...),
+		ours: append([]string{
+			"pkg/local", "pkg/local/disk", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/services/messages", "pkg/aws/recipients",
+			"pkg/docs", "pkg/advise", "events",
+		}, composed...),
 	},
 	{path: "pkg/cmd/waitless", ours: []string{"pkg/cli"}},
 	{path: "pkg/cmd/conformance"},
@@ -120,7 +124,7 @@ var house = []row{
 var functionModules = map[string][]string{
 	"functions/echo":         {runtime},
 	"functions/getjobstatus": clients(jobServices...),
-	"functions/startjob":     clients(append([]string{"dynamodb", "sqs", "secretsmanager"}, jobServices...)...),
+	"functions/startjob":     clients(append([]string{"dynamodb", "sqs", "sns", "secretsmanager"}, jobServices...)...),
 	"functions/jobevents":    clients(append([]string{"dynamodb", "sqs"}, jobServices...)...),
 	"functions/interpreter":  clients("dynamodb", "sqs", "scheduler", "lambda", "secretsmanager"),
 	"functions/taskrunner":   clients("dynamodb", "sqs", "lambda", "eventbridge", "secretsmanager", "sfn"),
@@ -158,7 +162,7 @@ func clients(services ...string) []string {
 // them reads a clock, a file, a network or randomness. fmt and time have parts
 // that do, and sync a part that does not; purity_test.go watches those.
 var pureImports = []string{
-	"bytes", "cmp", "crypto/aes", "crypto/cipher", "crypto/hkdf", "crypto/hmac", "crypto/sha256", "encoding/base64", "encoding/binary",
+	"bytes", "cmp", "crypto/aes", "crypto/cipher", "crypto/hkdf", "crypto/hmac", "crypto/md5", "crypto/sha256", "encoding/base64", "encoding/binary",
 	"encoding/hex", "encoding/json", "errors", "fmt", "hash/crc32", "io", "maps", "math", "math/big", "reflect", "regexp", "slices",
 	"strconv", "strings", "sync", "time", "unicode", "unicode/utf8",
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/waitless/waitless/pkg/aws/services"
+	"github.com/waitless/waitless/pkg/aws/services/messages"
 	"github.com/waitless/waitless/pkg/local"
 )
 
@@ -45,6 +46,6 @@ func (c Command) configOf(ctx context.Context, what string, clock *local.Clock, 
 	if err != nil {
 		return config, awsError(what, err)
 	}
-	config.AWS, config.Account = services.New(configuration), local.Account{ID: aws.ToString(who.Account), Region: configuration.Region}
+	config.AWS, config.Account = services.New(configuration, messages.Operations(configuration)), local.Account{ID: aws.ToString(who.Account), Region: configuration.Region}
 	return config, nil
 }

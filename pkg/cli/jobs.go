@@ -33,13 +33,19 @@ type jobKind struct {
 	Describe string `json:"describe,omitempty"` // the operation that tells how one is
 	Source   string `json:"source,omitempty"`   // of its events
 	Once     string `json:"once"`               // what keeps a repeated start from being a second one
+
+	hasEnd bool
 }
 
 func kindOf(k jobs.Kind) jobKind {
 	kind := jobKind{Kind: k.Name, Source: k.Source, Once: string(k.Once)}
 	if k.Service != "" {
-		kind.Action, kind.Describe = k.Service+":"+k.Start, k.Service+":"+k.Describe
+		kind.Action = k.Service + ":" + k.Start
 	}
+	if k.Describe != "" {
+		kind.Describe = k.Service + ":" + k.Describe
+	}
+	kind.hasEnd = k.HasEnd()
 	return kind
 }
 
@@ -77,8 +83,11 @@ var startedAgain = map[jobs.Once]string{
 
 // again is what a repeated start comes to, nothing where no service starts one.
 func (k jobKind) again() string {
-	if k.Action == "" {
+	switch {
+	case k.Action == "":
 		return ""
+	case !k.hasEnd:
+		return "a repeated start is a second message, unless its queue or topic is a FIFO one"
 	}
 	return startedAgain[jobs.Once(k.Once)]
 }

@@ -188,20 +188,29 @@ func inShell(t *testing.T, command string) (printed string, exit int) {
 	return string(out), exitCode(err)
 }
 
+// What the README shows of flows, and of a file with settings, is right.
 func TestReadmeFlows(t *testing.T) {
 	t.Parallel()
-	flows := 0
+	flows, files := 0, 0
 	for _, f := range readme(t) {
 		if f.language != "yaml" {
 			continue
 		}
-		flows++
-		if _, problems := fdl.Parse([]byte(strings.Join(f.text, "\n"))); len(problems) > 0 {
+		text := []byte(strings.Join(f.text, "\n"))
+		var problems fdl.Problems
+		if strings.HasPrefix(f.text[0], "version:") {
+			flows++
+			_, problems = fdl.Parse(text)
+		} else {
+			files++
+			_, problems = parseSettings(settingsFile, text)
+		}
+		if len(problems) > 0 {
 			t.Errorf("README.md, line %d: %v", f.line, problems)
 		}
 	}
-	if flows == 0 {
-		t.Error("the README shows no flow")
+	if flows == 0 || files == 0 {
+		t.Errorf("the README shows %d flows and %d files with settings", flows, files)
 	}
 }
 

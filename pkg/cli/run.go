@@ -280,8 +280,14 @@ func startsAnyKind(functions []string, name string) bool {
 func functionsOf(flow *fdl.Flow) []string {
 	var names []string
 	for _, step := range flow.All {
-		if task, ok := step.Kind.(*fdl.Task); ok && !slices.Contains(names, local.TaskName(task.Resource)) {
-			names = append(names, local.TaskName(task.Resource))
+		task, ok := step.Kind.(*fdl.Task)
+		if !ok {
+			continue
+		}
+		for _, name := range local.TaskNames(task.Resource) {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
 		}
 	}
 	return names
@@ -336,6 +342,9 @@ func unknownFunctions(what string, file flowFile, missing []error) error {
 // definitionOf is a definition to try for a function, or an action, that is not
 // known.
 func definitionOf(unknown *local.UnknownFunctionError) string {
+	if unknown.Place != "" {
+		return unknown.Place + "=exec:COMMAND"
+	}
 	if unknown.IsAction {
 		return unknown.Function + "=simulated"
 	}

@@ -97,6 +97,8 @@ func (p *parser) params(f fields, resource Resource) expr.Template {
 	switch {
 	case n == nil && resource.IsAction():
 		f.missing(`%s has an action and no field "serviceParams", which is what the service is asked with`, f.where)
+	case n == nil && resource.isMessage():
+		f.missing(`%s sends a message and has no field "serviceParams"; write it with MessageBody: a text, or $ for the step's input as JSON`, f.where)
 	case n == nil:
 	case resource.Function != "" && resource.Kind == "":
 		p.problem(n.pos, "serviceParams needs an action or the resourceArn of a job; a function gets the step's input, which inputMappings make")
@@ -104,6 +106,7 @@ func (p *parser) params(f fields, resource Resource) expr.Template {
 		p.unfit(n, "serviceParams", "a mapping of what the service takes, with constants and paths like $.key")
 	default:
 		p.paramPaths(n)
+		p.messageBody(n, resource)
 	}
 	params := expr.Object()
 	if kind, named, ok := jobs.ForResource(resource.Text); ok {
@@ -199,6 +202,9 @@ func (p *parser) pattern(n *node, resource Resource) Pattern {
 	if pattern == PatternWaitForCondition && resource.Kind != "" {
 		p.problem(n.pos, "pattern \"waitForCondition\" calls a function again and again, and %s is none; "+
 			"write \"pattern: sync\", which waits for the end of the job, or ask a function", shortened(resource.Text))
+	}
+	if pattern == PatternSync && resource.isMessage() {
+		p.problem(n.pos, "pattern \"sync\" waits for the end of a job, and a message has none (allowed with a message: %s)", strings.Join(functionPatterns, ", "))
 	}
 	if pattern == PatternSync && resource.Function != "" && resource.Kind == "" {
 		p.problem(n.pos, "pattern \"sync\" waits for the end of a job and needs an action or the resourceArn of one; "+

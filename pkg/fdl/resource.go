@@ -28,7 +28,9 @@ type Resource struct {
 const StartJob = "StartJob"
 
 // IsAction reports whether r is an action, and not what exists before.
-func (r Resource) IsAction() bool { return r.Kind != "" && !strings.HasPrefix(r.Text, "arn:") }
+func (r Resource) IsAction() bool {
+	return r.Kind != "" && !strings.HasPrefix(r.Text, "arn:") && !strings.HasPrefix(r.Text, "acs:")
+}
 
 // resourceForms are the resources that can be called. Region and account are
 // any text: a flow keeps those of the cloud that it came from.
@@ -38,10 +40,11 @@ var resourceForms = []*regexp.Regexp{
 }
 
 const allowedResources = "acs:fc:{region}:{account}:services/{service}/functions/{function}, arn:aws:lambda:{region}:{account}:function:{name}, " +
-	"arn:aws:dms:{region}:{account}:task:{id} or arn:aws:states:{region}:{account}:stateMachine:{name}"
+	"arn:aws:dms:{region}:{account}:task:{id}, arn:aws:states:{region}:{account}:stateMachine:{name}, " +
+	"acs:mns:{region}:{account}:/queues/{queue}/messages or acs:mns:{region}:{account}:/topics/{topic}/messages"
 
 // laterResources are forms that FDL has and this release does not run.
-var laterResources = regexp.MustCompile(`^(acs:(?:fnf|mns):|arn:[^:]+:([^:]+):)`)
+var laterResources = regexp.MustCompile(`^(acs:fnf:|arn:[^:]+:([^:]+):)`)
 
 // usedServices have resources that can be used; any other of theirs is a mistake.
 var usedServices = []string{"lambda", "dms", "states"}

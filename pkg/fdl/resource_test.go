@@ -47,6 +47,9 @@ func TestParseResourceOfAJob(t *testing.T) {
 		"transcribe:StartTranscriptionJob":                         {"transcribe-job", true},
 		"sfn:StartExecution":                                       {"sfn-execution", true},
 		"arn:aws:dms:eu-west-1:1:task:LOAD":                        {"dms-task", false},
+		"acs:mns:cn-hangzhou:1:/queues/q/messages":                 {"sqs-message", false},
+		"acs:mns:::/topics/t/messages":                             {"sns-message", false},
+		"sqs:SendMessage":                                          {"sqs-message", true},
 		"arn:aws:states:eu-west-1:123456789012:stateMachine:Check": {"sfn-execution", false},
 	} {
 		got, err := fdl.ParseResource(text)
@@ -73,7 +76,7 @@ func TestParseResourceRefuses(t *testing.T) {
 		{"arn:aws:lambda:eu:1:function:f:a:b", "names no function and no job"},
 		{"arn:aws:lambda:eu:1:layer:l:1", "names no function and no job"},
 		{"acs:fnf:::flow/f", "not supported yet"},
-		{"acs:mns:::/queues/q/messages", "not supported yet"},
+		{"acs:mns:::/queues/q", "names no function and no job"},
 		{"arn:aws:sqs:eu:1:q", "not supported yet"},
 		{"arn:aws:dms:eu:1:rep:R", "names no function and no job"},
 		{"arn:aws:states:eu:1:activity:a", "names no function and no job"},

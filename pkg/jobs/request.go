@@ -121,7 +121,19 @@ func ParseStart(input []byte) (StartRequest, error) {
 	if err := request.readKey(members["idempotencyKey"]); err != nil {
 		return StartRequest{}, err
 	}
+	if err := request.checkEnd(); err != nil {
+		return StartRequest{}, err
+	}
 	return request, request.checkCallback()
+}
+
+// checkEnd: nobody can wait for the end of what has none.
+func (r *StartRequest) checkEnd() error {
+	kind, _ := Find(r.Kind)
+	if kind.HasEnd() || r.TaskToken+r.CallbackID+r.Token == "" {
+		return nil
+	}
+	return invalid("a request of kind %s has a token: want none, for a message has no end; whoever gets the message can close a token in its body", r.Kind)
 }
 
 // waits says that somebody waits for a simulated job: the request names the kind

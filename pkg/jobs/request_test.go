@@ -62,7 +62,7 @@ func TestRequestsOfKindSimulatedStayAsTheyAre(t *testing.T) {
 func TestParseStartRefuses(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 81)
-	kinds := "want one of batch-job, callback, dms-task, sfn-execution, simulated, transcribe-job"
+	kinds := "want one of batch-job, callback, dms-task, sfn-execution, simulated, sns-message, sqs-message, transcribe-job"
 	tests := []struct{ input, want string }{
 		{`{"kind":"no-such"}`, `kind is string "no-such": ` + kinds},
 		{`{"kind":5}`, `kind is number 5: ` + kinds},

@@ -128,6 +128,24 @@ var rows = []Kind{
 		Name: KindSimulated, Scope: ScopeRun, Once: OnceNot, row: &row{},
 	},
 	{
+		// A message has no end: its start is all there is. The vendor's topics are
+		// SNS's here, and its queues SQS's.
+		Name: "sns-message", Service: "sns", Start: "Publish", Scope: ScopeRun, Once: OnceNot,
+		row: &row{
+			message:  &message{name: "TopicName", place: "TopicArn", body: "Message"},
+			resource: formOf(`^acs:mns:[^:]*:[^:]*:/topics/(`+placeName+`)/messages$`, maxARN), resourceParam: "TopicName",
+			rights: []right{{"sns:Publish", []string{"sns:REGION:ACCOUNT:*"}}},
+		},
+	},
+	{
+		Name: "sqs-message", Service: "sqs", Start: "SendMessage", Scope: ScopeRun, Once: OnceNot,
+		row: &row{
+			message:  &message{name: "QueueName", place: "QueueUrl", body: paramBody, delay: true},
+			resource: formOf(`^acs:mns:[^:]*:[^:]*:/queues/(`+placeName+`)/messages$`, maxARN), resourceParam: "QueueName",
+			rights: []right{{"sqs:GetQueueUrl", []string{"sqs:REGION:ACCOUNT:*"}}, {"sqs:SendMessage", []string{"sqs:REGION:ACCOUNT:*"}}},
+		},
+	},
+	{
 		Name: "transcribe-job", Service: "transcribe", Start: "StartTranscriptionJob", Describe: "GetTranscriptionJob", Scope: ScopeResource,
 		Source: "aws.transcribe", DetailType: "Transcribe Job State Change", Once: OnceByName,
 		row: &row{
@@ -190,7 +208,9 @@ type row struct {
 	nameParam     string            // the param that makes the start happen once
 	nameForm      *form
 	resourceParam string // the param that [ForResource] fills
-	resource      *form  // its form, idForm where nil
+	resource      *form  // its form, idForm where nil; what it has in parentheses is the param
+
+	message *message // nil for a job, which has an end
 
 	unknown []string // error codes of a description: there is no such job
 	taken   []string // error codes of a start: the name or the resource is in use

@@ -90,6 +90,11 @@ func TestStatements(t *testing.T) {
 			{"Allow", []string{"transcribe:GetTranscriptionJob"}, []string{"arn:aws:transcribe:eu-central-1:111122223333:transcription-job/*"}},
 			{"Allow", []string{"s3:GetObject"}, []string{"arn:aws:s3:::*/*"}},
 		}},
+		{"sns-message", region, []Statement{{"Allow", []string{"sns:Publish"}, []string{"arn:aws:sns:eu-central-1:111122223333:*"}}}},
+		{"sqs-message", region, []Statement{
+			{"Allow", []string{"sqs:GetQueueUrl"}, []string{"arn:aws:sqs:eu-central-1:111122223333:*"}},
+			{"Allow", []string{"sqs:SendMessage"}, []string{"arn:aws:sqs:eu-central-1:111122223333:*"}},
+		}},
 		{"callback", region, nil},
 		{"simulated", region, nil},
 	}

@@ -61,13 +61,24 @@ func ForAction(action string) (row Kind, ok bool) {
 }
 
 // ForResource is the row that starts what exists before, and the params that
-// name it: an ARN of a DMS task or of a state machine.
+// name it: an ARN of a DMS task or of a state machine, or a queue or a topic of
+// the vendor's.
 func ForResource(arn string) (row Kind, params []byte, ok bool) {
 	found, ok := first(func(k Kind) bool { return k.row.names(arn) })
 	if !ok {
 		return Kind{}, nil, false
 	}
-	return found, object(found.row.resourceParam, arn), true
+	return found, object(found.row.resourceParam, found.row.named(arn)), true
+}
+
+// named is what a resource names: the ARN, or a part of it.
+func (r *row) named(arn string) string {
+	if r.resource != nil {
+		if match := r.resource.pattern().FindStringSubmatch(arn); len(match) > 1 {
+			return match[1]
+		}
+	}
+	return arn
 }
 
 // names says whether the ARN is of a resource that this row starts.

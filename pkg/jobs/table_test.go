@@ -25,7 +25,7 @@ func TestKinds(t *testing.T) {
 			t.Errorf("%s: %s:%s is %q, %t", row.Name, row.Service, row.Start, found.Name, ok)
 		}
 	}
-	want := []string{"batch-job", "callback", "dms-task", "sfn-execution", "simulated", "transcribe-job"}
+	want := []string{"batch-job", "callback", "dms-task", "sfn-execution", "simulated", "sns-message", "sqs-message", "transcribe-job"}
 	if !slices.Equal(names, want) {
 		t.Errorf("got %q, want %q", names, want)
 	}

@@ -118,6 +118,15 @@ func TaskName(resource fdl.Resource) string {
 	return resource.Function
 }
 
+// TaskNames are all that a definition may call it: a queue or a topic has its
+// own name, too, which goes first.
+func TaskNames(resource fdl.Resource) []string {
+	if place, ok := jobs.MessagePlace(resource.Text); ok {
+		return []string{place, TaskName(resource)}
+	}
+	return []string{TaskName(resource)}
+}
+
 func action(kind jobs.Kind) string { return kind.Service + ":" + kind.Start }
 
 // Resolve finds the tasks of a flow whose function nobody provides: an error a
@@ -130,25 +139,31 @@ func (t *Tasks) Resolve(flow *fdl.Flow) []error {
 		if !ok || t.knows(task.Resource) {
 			continue
 		}
-		name := TaskName(task.Resource)
-		if seen[name] {
+		names := TaskNames(task.Resource)
+		if seen[names[0]] {
 			continue
 		}
-		seen[name] = true
-		missing = append(missing, &UnknownFunctionError{
-			Function: name, IsAction: task.Resource.Kind != "", Step: step.Name, Position: step.Position, Known: t.names(),
-		})
+		seen[names[0]] = true
+		unknown := &UnknownFunctionError{
+			Function: TaskName(task.Resource), IsAction: task.Resource.Kind != "", Step: step.Name, Position: step.Position, Known: t.names(),
+		}
+		if len(names) > 1 {
+			unknown.Place = names[0]
+		}
+		missing = append(missing, unknown)
 	}
 	return missing
 }
 
 func (t *Tasks) knows(resource fdl.Resource) bool {
+	if _, isDefined := t.runnerOf(resource); isDefined {
+		return true
+	}
 	if resource.Kind != "" {
 		return t.provider(resource.Kind) != ""
 	}
-	_, isDefined := t.runners[resource.Function]
 	_, isBuiltIn := simulated.Lookup(resource.Function)
-	return isDefined || isBuiltIn
+	return isBuiltIn
 }
 
 func (t *Tasks) names() []string {
@@ -161,12 +176,17 @@ func (t *Tasks) names() []string {
 type UnknownFunctionError struct {
 	Function string
 	IsAction bool         // it is one, and starts a job
+	Place    string       // the queue or the topic that it sends to, if it names one
 	Step     string       // the first step that calls it
 	Position fdl.Position // of that step
 	Known    []string     // the functions that there are
 }
 
 func (e *UnknownFunctionError) Error() string {
+	if e.Place != "" {
+		return fmt.Sprintf("step %s sends a message to %q, and nobody says who stands behind that here (%s=exec:COMMAND, http(s)://... or lambda:..., or %s=simulated or aws)",
+			e.Step, e.Place, e.Place, e.Function)
+	}
 	if e.IsAction {
 		return fmt.Sprintf("step %s starts a job by %q, and nobody says who stands behind that here (simulated or aws)", e.Step, e.Function)
 	}
@@ -193,19 +213,27 @@ func (t *Tasks) TimeLimits(ctx context.Context, flow *fdl.Flow) (map[string]time
 	return limits, nil
 }
 
-// runnerOf is who the user puts in the place of a function; nobody stands for
-// the one that starts the job of an action.
+// runnerOf is who the user puts in the place of a function, or of a queue or a
+// topic; nobody stands for the one that starts the job of an action.
 func (t *Tasks) runnerOf(resource fdl.Resource) (runner, bool) {
+	name := resource.Function
 	if resource.Kind != "" {
-		return nil, false
+		place, ok := jobs.MessagePlace(resource.Text)
+		if !ok {
+			return nil, false
+		}
+		name = place
 	}
-	r, ok := t.runners[resource.Function]
+	r, ok := t.runners[name]
 	return r, ok
 }
 
 // Call implements [engine.Tasks].
 func (t *Tasks) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
 	if r, ok := t.runnerOf(call.Resource); ok {
+		if call.Resource.Kind != "" { // who stands for a queue gets what was to be sent, and not what StartJob is asked
+			call.Input = call.Input.Get("params")
+		}
 		return r.call(ctx, call, t.clock.Now())
 	}
 	function, ok := simulated.Lookup(call.Resource.Function)

@@ -39,6 +39,9 @@ func (j *Jobs) StartJob(ctx context.Context, input []byte) ([]byte, error) {
 	if request.Kind == jobs.KindSimulated && s.nobodyWaits() {
 		return simulated.StartJob(request.Params, s.since, j.config.Random())
 	}
+	if !s.kind.HasEnd() {
+		return s.sendMessage(ctx)
+	}
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -141,6 +144,24 @@ func (s *start) begin(ctx context.Context) error {
 	}
 	s.started, err = s.kind.ReadStart(s.config.Account, s.config.Region, params, answer)
 	return err
+}
+
+// sendMessage is a start that is all there is. One that is repeated sends a
+// second message, unless the queue or the topic is a FIFO one.
+func (s *start) sendMessage(ctx context.Context) ([]byte, error) {
+	params, err := s.kind.MessageParams(s.config.Account, s.config.Region, s.request.Params, s.unique())
+	if err != nil {
+		return nil, err
+	}
+	answer, err := s.config.Services.Start(ctx, s.kind, params)
+	if err != nil {
+		return nil, s.refusal(err)
+	}
+	sent, err := s.kind.ReadSent(params, answer)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(sent)
 }
 
 // refusal is the error of a start that was refused.

@@ -21,18 +21,27 @@ import (
 )
 
 // call makes an operation of a client's method.
-func call[Input, Output, Options any](method func(context.Context, *Input, ...func(*Options)) (*Output, error)) operation {
+func call[Input, Output, Options any](method func(context.Context, *Input, ...func(*Options)) (*Output, error)) Operation {
 	return func(ctx context.Context, service string, params []byte) ([]byte, error) {
 		input := new(Input)
-		if err := decode(params, input); err != nil {
-			return nil, invalid(service, err.Error())
+		if err := Decode(service, params, input); err != nil {
+			return nil, err
 		}
 		output, err := method(ctx, input)
 		if err != nil {
-			return nil, refusal(service, err)
+			return nil, Refusal(service, err)
 		}
 		return encode(output)
 	}
+}
+
+// Decode reads the params of an operation. The error is a
+// [*resume.ServiceError].
+func Decode(service string, params []byte, input any) error {
+	if err := decode(params, input); err != nil {
+		return invalid(service, err.Error())
+	}
+	return nil
 }
 
 // decode refuses members that the operation does not have: ignored, they would
@@ -103,9 +112,12 @@ func invalid(service, what string) error {
 	return &resume.ServiceError{Name: service + "." + errorInvalid, Message: what}
 }
 
-// refusal is what the service answered, or an error that leaves open whether
+// queryPrefix is before the codes of SQS, which are those of its older protocol.
+const queryPrefix = "AWS.SimpleQueueService."
+
+// Refusal is what the service answered, a [*resume.ServiceError], or an error that leaves open whether
 // anything happened.
-func refusal(service string, err error) error {
+func Refusal(service string, err error) error {
 	if wrong, ok := errors.AsType[smithy.InvalidParamsError](err); ok {
 		return invalid(service, "the params: "+oneLine(wrong.Errs()))
 	}
@@ -114,7 +126,7 @@ func refusal(service string, err error) error {
 		return err
 	}
 	return &resume.ServiceError{
-		Name: service + "." + api.ErrorCode(), Message: api.ErrorMessage(), Again: throttled.IsErrorThrottle(err).Bool() || failedInside(err),
+		Name: service + "." + strings.TrimPrefix(api.ErrorCode(), queryPrefix), Message: api.ErrorMessage(), Again: throttled.IsErrorThrottle(err).Bool() || failedInside(err),
 	}
 }
 

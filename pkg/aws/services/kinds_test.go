@@ -40,7 +40,7 @@ func TestEachKindHasItsOperations(t *testing.T) {
 	t.Parallel()
 	tried := 0
 	for _, kind := range jobs.Kinds() {
-		if kind.Service == "" {
+		if kind.Service == "" || !kind.HasEnd() { // package messages sends what has no end
 			continue
 		}
 		tried++

@@ -3,6 +3,7 @@ package services
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -17,18 +18,36 @@ import (
 
 // Services are the clients of all services that run jobs. It implements
 // [resume.Services].
-type Services struct{ operations map[string]operation }
+type Services struct{ operations Operations }
 
-// operation makes one call: JSON in, JSON out. The service is its name in the
+// Operations make calls, by service and name: "batch:SubmitJob".
+type Operations map[string]Operation
+
+// Operation makes one call: JSON in, JSON out. The service is its name in the
 // errors.
-type operation func(ctx context.Context, service string, params []byte) ([]byte, error)
+type Operation func(ctx context.Context, service string, params []byte) ([]byte, error)
 
-// New makes the clients. What starts a job is repeated only when it did not
-// arrive: not every service knows that it was asked the same before.
-func New(config aws.Config) *Services {
+// New makes the clients, which have more operations than their own.
+func New(config aws.Config, more ...Operations) *Services {
+	s := &Services{own(config)}
+	for _, operations := range more {
+		maps.Copy(s.operations, operations)
+	}
+	return s
+}
+
+// Starts is the configuration of clients that start something, which is repeated
+// only when it did not arrive: not every service knows that it was asked the same
+// before.
+func Starts(config aws.Config) aws.Config {
 	starts := config.Copy()
 	starts.Retryer, starts.HTTPClient = unlessArrived, unkept(config.HTTPClient)
-	return &Services{map[string]operation{
+	return starts
+}
+
+func own(config aws.Config) Operations {
+	starts := Starts(config)
+	return Operations{
 		"batch:SubmitJob":    call(batch.NewFromConfig(starts).SubmitJob),
 		"batch:DescribeJobs": call(batch.NewFromConfig(config).DescribeJobs),
 
@@ -40,7 +59,7 @@ func New(config aws.Config) *Services {
 
 		"sfn:StartExecution":    call(sfn.NewFromConfig(starts).StartExecution),
 		"sfn:DescribeExecution": call(sfn.NewFromConfig(config).DescribeExecution),
-	}}
+	}
 }
 
 // unkept opens a connection for each request. One that was kept while the

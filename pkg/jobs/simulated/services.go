@@ -55,6 +55,9 @@ func (r *Refusal) Error() string { return r.Code + ": " + r.Message }
 // Start makes the call that starts a job of that kind at the instant now. Unique is the same text for the same
 // start: where the service invents a name it is made of that. The error is a [*Refusal] or an [InvalidArgument].
 func (s *Services) Start(kind jobs.Kind, params []byte, unique string, now time.Time) ([]byte, error) {
+	if !kind.HasEnd() {
+		return sent(unique, now)
+	}
 	service, ok := services[kind.Name]
 	if !ok {
 		return nil, unplayed(kind)
@@ -79,6 +82,12 @@ func (s *Services) Start(kind jobs.Kind, params []byte, unique string, now time.
 	}
 	s.keep(kind, started)
 	return json.Marshal(service.started(started))
+}
+
+// sent is what a queue or a topic answers to a message, which then reaches nobody.
+func sent(unique string, now time.Time) ([]byte, error) {
+	id := inventedID(cmp.Or(unique, instant(now)))
+	return json.Marshal(document{"MessageId": id, "RequestId": id})
 }
 
 // lasting is as long as a time.Duration can be at most.

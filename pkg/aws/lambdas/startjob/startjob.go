@@ -18,6 +18,7 @@ import (
 	"github.com/waitless/waitless/pkg/aws/lambdas/environment"
 	"github.com/waitless/waitless/pkg/aws/secrets"
 	"github.com/waitless/waitless/pkg/aws/services"
+	"github.com/waitless/waitless/pkg/aws/services/messages"
 	"github.com/waitless/waitless/pkg/aws/tasks/deliveries"
 	"github.com/waitless/waitless/pkg/aws/wakes"
 	"github.com/waitless/waitless/pkg/jobs"
@@ -45,7 +46,7 @@ func New(getenv func(string) string) (lambdas.Call, error) {
 		keys: &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: key, Now: time.Now},
 		jobs: resume.JobsConfig{
 			Outcomes: table, Wakes: wakes.ForTokens(sender, &deliveries.Queue{Client: queues, URL: taskQueue}), Rendezvous: table, Foreign: table,
-			Services: services.New(config), Polls: &jobqueue.Queue{Client: queues, URL: jobQueue, Now: time.Now},
+			Services: services.New(config, messages.Operations(config)), Polls: &jobqueue.Queue{Client: queues, URL: jobQueue, Now: time.Now},
 			Account: account, Region: config.Region, CallbackBase: callbackURL, Now: time.Now,
 			Warn: func(err error) { log.Warn("job", "error", err.Error()) },
 		},
@@ -79,5 +80,9 @@ func (s starter) start(ctx context.Context, input []byte) ([]byte, error) {
 func attrs(answer []byte) []slog.Attr {
 	started := jobs.StartAnswer{Kind: jobs.KindSimulated}
 	_ = json.Unmarshal(answer, &started) // our own answer; a log line is no reason to fail
+	var sent jobs.Sent
+	if _ = json.Unmarshal(answer, &sent); sent.MessageID != "" {
+		return []slog.Attr{slog.String("message_id", sent.MessageID), slog.String("status", "sent")}
+	}
 	return []slog.Attr{slog.String("kind", started.Kind), slog.String("job_id", started.ID), slog.String("status", "started")}
 }

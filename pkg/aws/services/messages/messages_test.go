@@ -1,0 +1,116 @@
+package messages_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/waitless/waitless/pkg/aws/services"
+	"github.com/waitless/waitless/pkg/aws/services/messages"
+	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/resume"
+)
+
+// endpoint plays both services, and notes what it was asked.
+type endpoint struct {
+	mu    sync.Mutex
+	asked []string
+}
+
+func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	operation := r.Header.Get("X-Amz-Target")
+	e.mu.Lock()
+	e.asked = append(e.asked, operation+" "+string(body))
+	e.mu.Unlock()
+	w.Header().Set("X-Amzn-RequestId", "r-1")
+	switch {
+	case strings.Contains(string(body), "missing"):
+		w.Header().Set("X-Amzn-Query-Error", "AWS.SimpleQueueService.NonExistentQueue;Sender")
+		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, `{"__type":"com.amazonaws.sqs#QueueDoesNotExist","message":"there is none"}`)
+	case strings.HasSuffix(operation, "GetQueueUrl"):
+		_, _ = fmt.Fprintf(w, `{"QueueUrl":"http://%s/1/orders"}`, r.Host)
+	case strings.HasSuffix(operation, "SendMessage"):
+		_, _ = io.WriteString(w, `{"MessageId":"m-1","MD5OfMessageBody":"5d41402abc4b2a76b9719d911017c592"}`)
+	default:
+		w.Header().Set("Content-Type", "text/xml")
+		_, _ = io.WriteString(w, `<PublishResponse xmlns="http://sns.amazonaws.com/doc/2010-03-31/"><PublishResult><MessageId>m-2</MessageId></PublishResult>`+
+			`<ResponseMetadata><RequestId>r-1</RequestId></ResponseMetadata></PublishResponse>`)
+	}
+}
+
+// start starts what the params of StartJob say, and answers what it came to.
+func start(t *testing.T, s *services.Services, name, params string) (jobs.Sent, error) {
+	t.Helper()
+	kind, _ := jobs.Find(name)
+	whole, err := kind.MessageParams("123456789012", "eu-west-1", []byte(params), "once")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := s.Start(t.Context(), kind, whole)
+	if err != nil {
+		return jobs.Sent{}, err
+	}
+	return kind.ReadSent(whole, answer)
+}
+
+func at(t *testing.T) (*endpoint, *services.Services) {
+	t.Helper()
+	e := &endpoint{}
+	server := httptest.NewServer(e)
+	t.Cleanup(server.Close)
+	config := aws.Config{Region: "eu-west-1", BaseEndpoint: &server.URL, Credentials: aws.AnonymousCredentials{}}
+	return e, services.New(config, messages.Operations(config))
+}
+
+func TestMessagesAreSent(t *testing.T) {
+	t.Parallel()
+	e, s := at(t)
+	for range 2 {
+		sent, err := start(t, s, "sqs-message", `{"QueueName":"orders","MessageBody":"hello","DelaySeconds":5,"Priority":3,"MessageTag":"t"}`)
+		if want := (jobs.Sent{MessageID: "m-1", BodyMD5: "5D41402ABC4B2A76B9719D911017C592", RequestID: "r-1"}); err != nil || sent != want {
+			t.Fatalf("sent %+v, error %v", sent, err)
+		}
+	}
+	sent, err := start(t, s, "sns-message", `{"TopicName":"events","MessageBody":"hello","MessageTag":"t"}`)
+	if want := (jobs.Sent{MessageID: "m-2", BodyMD5: "5D41402ABC4B2A76B9719D911017C592", RequestID: "r-1"}); err != nil || sent != want {
+		t.Fatalf("sent %+v, error %v", sent, err)
+	}
+	if len(e.asked) != 4 || !strings.HasPrefix(e.asked[0], "AmazonSQS.GetQueueUrl ") {
+		t.Fatalf("asked %q", e.asked)
+	}
+	for _, want := range []string{`"DelaySeconds":5`, `"MessageAttributes":{"MessageTag":{"DataType":"String","StringValue":"t"}}`, `"MessageBody":"hello"`, `/1/orders"`} {
+		if !strings.Contains(e.asked[1], want) || e.asked[1] != e.asked[2] {
+			t.Errorf("sent %s, want %s in it", e.asked[1], want)
+		}
+	}
+	for _, want := range []string{"TopicArn=arn%3Aaws%3Asns%3Aeu-west-1%3A123456789012%3Aevents", "Message=hello", "MessageTag", "StringValue=t"} {
+		if !strings.Contains(e.asked[3], want) {
+			t.Errorf("published %s, want %s in it", e.asked[3], want)
+		}
+	}
+}
+
+func TestMessagesThatAreRefused(t *testing.T) {
+	t.Parallel()
+	_, s := at(t)
+	for params, want := range map[string]string{
+		`{"QueueName":"missing","MessageBody":"b"}`:                       "sqs.NonExistentQueue: there is none",
+		`{"QueueUrl":"http://x","MessageBody":"b","QueueNameOfMine":"x"}`: `sqs.InvalidArgument: the params have a member "QueueNameOfMine", which this operation of the service does not know`,
+	} {
+		_, err := start(t, s, "sqs-message", params)
+		refused, ok := errors.AsType[*resume.ServiceError](err)
+		if !ok || refused.Error() != want {
+			t.Errorf("%s: error %v, want %s", params, err, want)
+		}
+	}
+}
