@@ -204,7 +204,7 @@ func (p *parser) pattern(n *node, resource Resource) Pattern {
 			"write \"pattern: sync\", which waits for the end of the job, or ask a function", shortened(resource.Text))
 	}
 	if pattern == PatternSync && resource.isMessage() {
-		p.problem(n.pos, "pattern \"sync\" waits for the end of a job, and a message has none (allowed with a message: %s)", strings.Join(functionPatterns, ", "))
+		p.problem(n.pos, "pattern \"sync\" waits for the end of a job, and a message has none (allowed with a message: requestResponse, waitForCallback)")
 	}
 	if pattern == PatternSync && resource.Function != "" && resource.Kind == "" {
 		p.problem(n.pos, "pattern \"sync\" waits for the end of a job and needs an action or the resourceArn of one; "+
