@@ -196,7 +196,7 @@ func missing(text string) string {
 }
 
 // flows are the samples and those that the command advises about in its tests.
-func flows(t *testing.T) []string {
+func flows(t testing.TB) []string {
 	t.Helper()
 	var all []string
 	for _, pattern := range []string{"../../events/*/flow.yaml", "../cli/testdata/advise/*.yaml", "../cli/testdata/kill/*.yaml"} {
