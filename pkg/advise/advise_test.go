@@ -196,13 +196,13 @@ func missing(text string) string {
 }
 
 // flows are the samples and those that the command advises about in its tests.
-func flows(t testing.TB) []string {
-	t.Helper()
+func flows(tb testing.TB) []string {
+	tb.Helper()
 	var all []string
 	for _, pattern := range []string{"../../events/*/flow.yaml", "../cli/testdata/advise/*.yaml", "../cli/testdata/kill/*.yaml"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil || len(found) == 0 {
-			t.Fatalf("%s: %v", pattern, err)
+			tb.Fatalf("%s: %v", pattern, err)
 		}
 		all = append(all, found...)
 	}

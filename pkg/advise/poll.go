@@ -378,7 +378,8 @@ func kindOf(step *fdl.Step) fdl.Kind {
 func (p polled) choice() *fdl.Step {
 	rest := p.rest
 	if len(rest.Branches) == 0 {
-		nothing := rest.Default == nil || len(rest.Default.Steps) == 0 && rest.Default.Goto == p.loop.after
+		next := rest.Default
+		nothing := next == nil || len(next.Steps) == 0 && (next.Goto == nil || next.Goto == p.loop.after)
 		if nothing && p.loop.choice.Output == nil {
 			return nil
 		}

@@ -277,6 +277,34 @@ func (p polled) asSync(starter *fdl.Step, kind jobs.Kind) series {
 	if task.Timeout == 0 {
 		task.Timeout = day
 	}
+	if failed := p.exit(`"failed"`); failed != nil && failed.Goto != nil {
+		task.Catch = append([]fdl.Catch{{Errors: []string{"Job.Failed"}, Steps: failed.Steps, Goto: failed.Goto}}, task.Catch...)
+	}
 	step.Kind = &task
-	return series{{&step, notes}}
+	instead := series{{&step, notes}}
+	if goesOn := p.goesOn(); goesOn != nil {
+		instead = append(instead, noted{goesOn, nil})
+	}
+	return instead
+}
+
+// exit is the branch that leaves the loop when the job has that status.
+func (p polled) exit(status string) *fdl.Branch {
+	for i, b := range p.rest.Branches {
+		if strings.Contains(b.Condition.String(), "== "+status) {
+			return &p.rest.Branches[i]
+		}
+	}
+	return nil
+}
+
+// goesOn is the choice that leads where the loop does when the job has succeeded,
+// nil when that is what comes next.
+func (p polled) goesOn() *fdl.Step {
+	succeeded := p.exit(`"success"`)
+	if succeeded == nil {
+		succeeded = p.rest.Default
+	}
+	p.rest = fdl.Choice{Default: succeeded}
+	return p.choice()
 }

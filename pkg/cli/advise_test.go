@@ -141,6 +141,22 @@ func TestAdviceOnPollingRuns(t *testing.T) {
 	}
 }
 
+// A step that waits for its job goes on where the loop around GetJobStatus did.
+func TestAdviceOnJobsRuns(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"batch.yaml", "batch-routes.yaml"} {
+		advised := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(advised, []byte(withAdvice(t, "testdata/advise/"+name)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		input := `{"queue":"q","definition":"d"}`
+		got := do(t, "run", advised, "--skip-time", "--input", input, "--task", "batch:SubmitJob=simulated")
+		if got.exit != ExitSucceeded || !strings.Contains(got.stderr, "Start waits for its job") {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
 // withAdvice is the text of a flow in which what is advised about its loop is done.
 func withAdvice(t *testing.T, path string) string {
 	t.Helper()
@@ -151,19 +167,20 @@ func withAdvice(t *testing.T, path string) string {
 	findings := advise.Flow(file.flow)
 	f := findings[slices.IndexFunc(findings, func(f advise.Finding) bool { return f.Rule == advise.PollingLoop })]
 	lines := strings.SplitAfter(string(file.text), "\n")
-	first, after := 0, len(lines)
+	first, after, indent := 0, len(lines), ""
 	for _, step := range file.flow.All {
 		if step.Name == f.Replaces[0] {
 			first = step.Position.Line
+			indent = strings.Repeat(" ", step.Position.Column-len("- x"))
 		}
-		if step.Name == f.Replaces[len(f.Replaces)-1] {
+		if step.Name == f.Replaces[len(f.Replaces)-1] && step.Next != nil {
 			after = step.Next.Position.Line
 		}
 	}
 	var text strings.Builder
 	text.WriteString(strings.Join(lines[:first-1], ""))
 	for line := range strings.Lines(f.Instead) {
-		text.WriteString(strings.Repeat(" ", f.Column-len("- x")) + line)
+		text.WriteString(indent + line)
 	}
 	text.WriteString(strings.Join(lines[after-1:], ""))
 	return text.String()
