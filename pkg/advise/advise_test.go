@@ -27,7 +27,7 @@ func parsed(t *testing.T, text string) *fdl.Flow {
 }
 
 func call(name, more string) string {
-	return "- {type: task, name: " + name + ", resourceArn: acs:fc:::services/s/functions/" + strings.ToLower(name) + more + "}\n"
+	return "- {type: task, name: " + name + ", resourceArn: acs:fc:::services/s/functions/" + name + more + "}\n"
 }
 
 const (
@@ -122,7 +122,8 @@ func TestFlow(t *testing.T) {
 			"- {type: task, name: Job, action: batch:SubmitJob, serviceParams: {}, retry: [{errors: [FnF.ALL]}]}\n",
 			nil,
 		},
-		"a catch of every error": {call("Ask", ", catch: [{errors: [FnF.ALL], goto: Failed}]") + ends, []string{"error-swallowed Ask"}},
+		"a retry of what only asks": {call("GetJobStatus", ", retry: [{errors: [FnF.ALL]}]"), nil},
+		"a catch of every error":    {call("Ask", ", catch: [{errors: [FnF.ALL], goto: Failed}]") + ends, []string{"error-swallowed Ask"}},
 		"a catch of every error, told": {
 			call("Ask", ", catch: [{errors: [FnF.ALL], goto: Failed}], errorMappings: [{target: e, source: $local.error}]") + ends,
 			nil,
@@ -195,13 +196,13 @@ func missing(text string) string {
 }
 
 // flows are the samples and those that the command advises about in its tests.
-func flows(t *testing.T) []string {
-	t.Helper()
+func flows(tb testing.TB) []string {
+	tb.Helper()
 	var all []string
 	for _, pattern := range []string{"../../events/*/flow.yaml", "../cli/testdata/advise/*.yaml", "../cli/testdata/kill/*.yaml"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil || len(found) == 0 {
-			t.Fatalf("%s: %v", pattern, err)
+			tb.Fatalf("%s: %v", pattern, err)
 		}
 		all = append(all, found...)
 	}

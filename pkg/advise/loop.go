@@ -23,6 +23,7 @@ type loop struct {
 	before, depth int
 	after         *fdl.Step   // the step behind the loop, nil at the end of the series
 	earlier       []*fdl.Step // the steps of the series that come first
+	siblings      []*fdl.Step // all steps of the series
 }
 
 // The history events of a step that ends as it should.
@@ -120,7 +121,10 @@ func loopOf(steps []*fdl.Step, i int) (loop, bool) {
 		return loop{}, false
 	}
 	first := i + 1
-	l := loop{choice: steps[i], after: steps[i].Next}
+	l := loop{choice: steps[i]}
+	if !steps[i].End {
+		l.after = steps[i].Next
+	}
 	for _, b := range branches(choice) {
 		if target := slices.Index(steps[:i+1], b.Goto); target >= 0 {
 			l.back, first = append(l.back, b), min(first, target)
@@ -129,7 +133,7 @@ func loopOf(steps []*fdl.Step, i int) (loop, bool) {
 	if len(l.back) == 0 {
 		return loop{}, false
 	}
-	l.steps, l.earlier = inTurn(steps, first, i), steps[:first]
+	l.steps, l.earlier, l.siblings = inTurn(steps, first, i), steps[:first], steps
 	return l, l.findTask() && len(l.waits()) > 0
 }
 
@@ -149,26 +153,37 @@ func inTurn(steps []*fdl.Step, first, last int) []*fdl.Step {
 
 // successors are the steps of the same series that may come after a step.
 func successors(step *fdl.Step) []*fdl.Step {
-	var after []*fdl.Step
-	goesOn := !step.End
+	after := gotos(step)
+	goesOn := !step.End && step.Next != nil
 	switch kind := step.Kind.(type) {
 	case *fdl.Choice:
-		for _, b := range branches(kind) {
-			after = append(after, b.Goto)
-		}
-		goesOn = goesOn && (kind.Default == nil || slices.ContainsFunc(branches(kind), func(b *fdl.Branch) bool { return b.Goto == nil }))
-	case *fdl.Task:
-		for _, entry := range kind.Catch {
-			after = append(after, entry.Goto)
-		}
+		jumpsAlways := !slices.ContainsFunc(branches(kind), func(b *fdl.Branch) bool { return b.Goto == nil })
+		goesOn = goesOn && (kind.Default == nil || !jumpsAlways)
 	case *fdl.Succeed, *fdl.Fail:
 		goesOn = false
-	case *fdl.Pass, *fdl.Wait:
+	case *fdl.Task, *fdl.Pass, *fdl.Wait:
 	}
 	if goesOn {
 		after = append(after, step.Next)
 	}
-	return slices.DeleteFunc(after, func(s *fdl.Step) bool { return s == nil })
+	return after
+}
+
+// gotos are the steps of the same series that a step jumps to.
+func gotos(step *fdl.Step) []*fdl.Step {
+	var targets []*fdl.Step
+	switch kind := step.Kind.(type) {
+	case *fdl.Choice:
+		for _, b := range branches(kind) {
+			targets = append(targets, b.Goto)
+		}
+	case *fdl.Task:
+		for _, entry := range kind.Catch {
+			targets = append(targets, entry.Goto)
+		}
+	case *fdl.Pass, *fdl.Wait, *fdl.Succeed, *fdl.Fail:
+	}
+	return slices.DeleteFunc(targets, func(s *fdl.Step) bool { return s == nil })
 }
 
 // turn are the steps of one turn in their order, those of the branch that goes

@@ -21,7 +21,9 @@ type polled struct {
 	// giveUp is where it goes then.
 	maxPolls int
 	giveUp   fdl.Branch
-	counter  string // the key of the choice's input that counts the polls
+	// counter is the key of the choice's input that counts the polls, counted that
+	// of the local value which it comes from.
+	counter, counted string
 	// rest are the ways through the choice that remain.
 	rest fdl.Choice
 }
@@ -145,7 +147,8 @@ func (p *polled) counts(term string, b *fdl.Branch, back bool) bool {
 	if polls < 1 {
 		return false
 	}
-	p.maxPolls, p.counter = polls, match[1]
+	path, _ := inputOf(p.loop.choice, match[1])
+	p.maxPolls, p.counter, p.counted = polls, match[1], strings.TrimPrefix(path, "$local.")
 	if !back {
 		p.giveUp = *b
 	} else if choice := p.rest; choice.Default != nil {
@@ -163,14 +166,20 @@ func (l *loop) startOf(key string) (int, bool) {
 		return 0, false
 	}
 	for _, step := range slices.Backward(l.earlier) {
-		for _, m := range step.Output {
-			if _, isPath := m.Source.Path(); m.Target == local && !isPath {
-				start, whole := m.Source.Eval(&expr.Scope{}).Int64()
-				return int(start), whole
-			}
+		if start, ok := constantOf(step.Output, local); ok {
+			number, whole := start.Int64()
+			return int(number), whole
 		}
 	}
 	return 0, false
+}
+
+// isSetBefore: a step before the loop puts out a constant of that name.
+func (l *loop) isSetBefore(local string) bool {
+	return slices.ContainsFunc(l.earlier, func(step *fdl.Step) bool {
+		_, ok := constantOf(step.Output, local)
+		return ok
+	})
 }
 
 // feeds: the task reads the value that it may have answered in the turn before.
@@ -238,26 +247,35 @@ func (l *loop) answerOf(path string) (answer string, ok bool) {
 // leads.
 func (l *loop) answerAt(path string) (answer string, ok bool) {
 	match := key.FindStringSubmatch(path)
-	if match == nil || l.overwritten(match[1]) {
+	if match == nil {
 		return path, false
 	}
-	if l.task.Output == nil {
-		return path, true
+	if source, ok := sourceOf(l.task.Output, match[1]); ok {
+		local, isLocal := strings.CutPrefix(source, "$local")
+		return "$" + local + match[2], isLocal && !l.isSetAfter(match[1])
 	}
-	source, ok := sourceOf(l.task.Output, match[1])
-	local, isLocal := strings.CutPrefix(source, "$local")
-	return "$" + local + match[2], ok && isLocal
+	return path, l.task.Output == nil && !l.isSetElsewhere(match[1])
 }
 
-// overwritten: a step between the task and the choice puts out the same key.
-func (l *loop) overwritten(key string) bool {
+// isSetAfter: a step between the task and the choice may put out the same key.
+func (l *loop) isSetAfter(key string) bool {
 	if l.index >= len(l.steps) {
 		return false // the choice comes right after the branch
 	}
 	return slices.ContainsFunc(l.steps[l.index+1:], func(step *fdl.Step) bool {
 		_, isTask := step.Kind.(*fdl.Task)
-		return isTask && step.Output == nil || slices.ContainsFunc(step.Output, func(m expr.Mapping) bool { return m.Target == key })
+		return isTask && step.Output == nil || sets(step, key)
 	})
+}
+
+// isSetElsewhere: the key may come from another step than the task.
+func (l *loop) isSetElsewhere(key string) bool {
+	others := slices.Concat(l.siblings, l.turn())
+	return l.isSetAfter(key) || slices.ContainsFunc(others, func(step *fdl.Step) bool { return step != l.task && sets(step, key) })
+}
+
+func sets(step *fdl.Step, key string) bool {
+	return slices.ContainsFunc(step.Output, func(m expr.Mapping) bool { return m.Target == key })
 }
 
 // A day is the limit that is suggested for what may take any time.
@@ -270,7 +288,7 @@ const unknownCondition = "$.done"
 func (p polled) steps() series {
 	var instead series
 	add := func(step *fdl.Step, notes notes) {
-		instead = append(instead, series{{step, notes}}...)
+		instead = append(instead, noted{step, notes})
 	}
 	first := p.loop.firstWait()
 	for i, step := range p.loop.turn() {
@@ -287,6 +305,9 @@ func (p polled) steps() series {
 	}
 	if choice := p.choice(); choice != nil {
 		add(choice, nil)
+	} else if p.loop.choice.End {
+		ends := *instead[len(instead)-1].step
+		ends.End, instead[len(instead)-1].step = true, &ends
 	}
 	return instead
 }
@@ -300,6 +321,7 @@ func (p polled) task() (*fdl.Step, notes) {
 	task.Timeout, task.Heartbeat, task.AtMostOnce, task.Signed = 0, 0, false, false
 	task.Poll = &fdl.Poll{Interval: p.pollInterval(notes), Backoff: 1, MaxAttempts: p.maxPolls}
 	until := p.until
+	notes["condition"] = "$ is what " + step.Name + " answers"
 	if until == "" {
 		until = unknownCondition
 		notes["condition"] = "what your function answers when there is nothing left to wait for"
@@ -356,10 +378,15 @@ func kindOf(step *fdl.Step) fdl.Kind {
 func (p polled) choice() *fdl.Step {
 	rest := p.rest
 	if len(rest.Branches) == 0 {
-		if rest.Default == nil || len(rest.Default.Steps) == 0 && rest.Default.Goto == p.loop.after {
+		next := rest.Default
+		nothing := next == nil || len(next.Steps) == 0 && (next.Goto == nil || next.Goto == p.loop.after)
+		if nothing && p.loop.choice.Output == nil {
 			return nil
 		}
-		always := *rest.Default
+		var always fdl.Branch
+		if rest.Default != nil {
+			always = *rest.Default
+		}
 		always.Condition, _ = expr.ParseCondition("true") // is one
 		rest.Branches, rest.Default = []fdl.Branch{always}, nil
 	}

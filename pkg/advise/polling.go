@@ -113,7 +113,50 @@ func (p polled) saved(f *Loop) string {
 		text += fmt.Sprintf("On AWS a poll takes %s instead of %s: %s a million instead of %s, beside the call of the function. ",
 			one.each(), f.each(), one.dollars(1), f.dollars(1))
 	}
-	return text + "Each poll gets the same input" + p.uncounted() + p.leftOut() + p.alternative(f)
+	return text + "Each poll gets the same input" + p.uncounted() + p.leftOut() + p.fedBack() + p.movedTargets() + p.alternative(f)
+}
+
+// movedTargets says where gotos of other steps lead whose target is there no more.
+func (p polled) movedTargets() string {
+	written := p.steps()
+	stays := func(target *fdl.Step) bool {
+		return slices.ContainsFunc(written, func(s noted) bool { return s.step.Name == target.Name })
+	}
+	var names []string
+	for _, step := range p.loop.siblings {
+		if slices.Contains(p.loop.steps, step) {
+			continue
+		}
+		for _, target := range gotos(step) {
+			if slices.Contains(p.loop.steps, target) && !stays(target) {
+				names = append(names, target.Name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	slices.Sort(names)
+	return ". Let the other gotos to " + listed(slices.Compact(names)) + " lead to " + written[0].step.Name
+}
+
+// fedBack warns of a task that goes on where it was in the turn before: it reads
+// what a step set before the loop, and what it puts out itself.
+func (p polled) fedBack() string {
+	var names []string
+	for _, m := range p.loop.task.Input {
+		path, _ := m.Source.Path()
+		local, isLocal := strings.CutPrefix(path.String(), "$local.")
+		_, isOwn := sourceOf(p.loop.task.Output, local)
+		if isLocal && local != p.counted && (isOwn || p.loop.isSetBefore(local)) {
+			names = append(names, local)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(". In the loop %s may get another %s in each turn: if it does, stay with the loop, and begin a new execution now and then",
+		p.loop.task.Name, listed(names))
 }
 
 // uncounted says what becomes of the loop's own count of its polls.
@@ -121,7 +164,7 @@ func (p polled) uncounted() string {
 	if p.maxPolls == 0 {
 		return ""
 	}
-	return ": maxAttempts counts them, and " + p.counter + " stays what it is after the first"
+	return ": maxAttempts counts them, and " + p.counted + " stays what it is after the first"
 }
 
 // leftOut names what a turn does besides and the steps to write do not.
@@ -234,6 +277,34 @@ func (p polled) asSync(starter *fdl.Step, kind jobs.Kind) series {
 	if task.Timeout == 0 {
 		task.Timeout = day
 	}
+	if failed := p.exit(`"failed"`); failed != nil && failed.Goto != nil {
+		task.Catch = append([]fdl.Catch{{Errors: []string{"Job.Failed"}, Steps: failed.Steps, Goto: failed.Goto}}, task.Catch...)
+	}
 	step.Kind = &task
-	return series{{&step, notes}}
+	instead := series{{&step, notes}}
+	if goesOn := p.goesOn(); goesOn != nil {
+		instead = append(instead, noted{goesOn, nil})
+	}
+	return instead
+}
+
+// exit is the branch that leaves the loop when the job has that status.
+func (p polled) exit(status string) *fdl.Branch {
+	for i, b := range p.rest.Branches {
+		if strings.Contains(b.Condition.String(), "== "+status) {
+			return &p.rest.Branches[i]
+		}
+	}
+	return nil
+}
+
+// goesOn is the choice that leads where the loop does when the job has succeeded,
+// nil when that is what comes next.
+func (p polled) goesOn() *fdl.Step {
+	succeeded := p.exit(`"success"`)
+	if succeeded == nil {
+		succeeded = p.rest.Default
+	}
+	p.rest = fdl.Choice{Default: succeeded}
+	return p.choice()
 }

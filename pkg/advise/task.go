@@ -66,7 +66,7 @@ func aboutErrors(step *fdl.Step, task *fdl.Task) []Finding {
 	if waitsInVain(task) {
 		findings = append(findings, timeoutNeverComes(step, task))
 	}
-	if errors, calls := repeatedAfter(task); calls > 1 && task.Resource.Kind == "" && !task.AtMostOnce && !readsKey(step.Input) {
+	if errors, calls := repeatedAfter(task); calls > 1 && changesThings(step, task) && !task.AtMostOnce && !readsKey(step.Input) {
 		findings = append(findings, withoutIdempotency(step, task, errors, calls))
 	}
 	if catchesAll(task) && len(task.ErrorMappings) == 0 {
@@ -116,6 +116,12 @@ func repeatedAfter(task *fdl.Task) (errors []string, calls int) {
 	}
 	slices.Sort(errors)
 	return slices.Compact(errors), calls
+}
+
+// changesThings: the function is one of the user's own, or may be. Jobs have what
+// keeps their start from being repeated, and asking for one changes nothing.
+func changesThings(step *fdl.Step, task *fdl.Task) bool {
+	return task.Resource.Kind == "" && !asksAboutJobs(step)
 }
 
 // keys are parts of the context by which a function tells a repeated call from a

@@ -17,7 +17,10 @@ import (
 type notes map[string]string
 
 // series are steps to write one after the other.
-type series []struct {
+type series []noted
+
+// noted is a step with its comments.
+type noted struct {
 	step  *fdl.Step
 	notes notes
 }

@@ -85,7 +85,7 @@ func TestWrittenStepsReadTheSame(t *testing.T) {
 			want := stepsOf(t, text)
 			var all series
 			for _, step := range want {
-				all = append(all, series{{step, notes{"type": "a note"}}}...)
+				all = append(all, noted{step, notes{"type": "a note"}})
 			}
 			again := "version: v1\ntype: flow\nsteps:\n" + written(all)
 			if got := stepsOf(t, again); !reflect.DeepEqual(got, want) {
@@ -153,8 +153,9 @@ func TestConditionOfALoop(t *testing.T) {
 			task:   `}` + "\n- {type: pass, name: Set, outputMappings: [{target: s, source: x}]",
 			choice: `choices: [{condition: $.s, goto: Wait}]`,
 		},
-		"not by the whole input": {choice: `choices: [{condition: $, goto: Wait}]`},
-		"always":                 {choice: `choices: [{condition: $.s, goto: Wait}], default: {goto: Wait}`},
+		"not by what is set before": {choice: `choices: [{condition: $.n != 1 && $.s, goto: Wait}]`},
+		"not by the whole input":    {choice: `choices: [{condition: $, goto: Wait}]`},
+		"always":                    {choice: `choices: [{condition: $.s, goto: Wait}], default: {goto: Wait}`},
 		"counted where it goes on": {
 			choice: `choices: [{condition: $.n > 3, goto: Failed}, {condition: $.s == "on", goto: Wait}]`,
 			want:   `!($.s == "on")`, polls: 3, giveUp: "Failed",
@@ -174,10 +175,12 @@ func TestConditionOfALoop(t *testing.T) {
 		},
 		"a number that nobody counts": {
 			task:   `, inputMappings: [{target: a, source: $input.a}]`,
-			choice: `choices: [{condition: $.n > 3, goto: Failed}, {condition: $.s == "on", goto: Wait}]`, want: `$.n > 3 || !($.s == "on")`,
+			choice: `choices: [{condition: $.m > 3, goto: Failed}, {condition: $.s == "on", goto: Wait}]`, want: `$.m > 3 || !($.s == "on")`,
 		},
-		"a number that is there at once": {
-			choice: `choices: [{condition: $.n > 0, goto: Failed}, {condition: $.s == "on", goto: Wait}]`, want: `$.n > 0 || !($.s == "on")`,
+		"a number that is there at once": {choice: `choices: [{condition: $.n > 0, goto: Failed}, {condition: $.s == "on", goto: Wait}]`},
+		"a number that the task puts out": {
+			task:   `, outputMappings: [{target: n, source: $local.n}]`,
+			choice: `choices: [{condition: $.n > 0, goto: Failed}], default: {goto: Wait}`, want: `$.n > 0`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

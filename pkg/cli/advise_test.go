@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,63 +90,97 @@ func functionsOfFile(t *testing.T, path string) []string {
 	return functionsOf(file.flow)
 }
 
-// What is suggested for the polling sample does what the sample does: as fast, with
-// as many polls, to the same end. Only the count of the polls in the answer stays
-// at its first value, since each poll gets the same input.
+// What is suggested for a loop does what the loop does: at least as fast, with as
+// many polls, to the same end. Only the count of the polls in the answers stays at its
+// first value, since each poll gets the same input.
+func TestAdviceOnLoopsRuns(t *testing.T) {
+	t.Parallel()
+	paths, err := filepath.Glob("testdata/loops/*.yaml")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("found %d loops (%v)", len(paths), err)
+	}
+	for _, path := range append(paths, pollingFlow) {
+		advised := filepath.Join(t.TempDir(), filepath.Base(path))
+		if err := os.WriteFile(advised, []byte(withAdvice(t, path)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := do(t, "advise", advised); got.stdout != advised+": nothing to advise\n" {
+			t.Errorf("%s: there is more to advise: %+v", path, got)
+		}
+		for _, input := range []string{`{"delay":0}`, `{"delay":10}`, `{"delay":20}`, `{"delay":40}`, `{"delay":41}`, `{}`} {
+			t.Run(path+" "+input, func(t *testing.T) {
+				t.Parallel()
+				was, is := runOf(t, path, input), runOf(t, advised, input)
+				if polls := pollsIn(is); polls != was.Calls["GetJobStatus"]+was.Calls["Ask"] {
+					t.Errorf("%d polls, want %d", polls, was.Calls["GetJobStatus"]+was.Calls["Ask"])
+				}
+				if was.Status != is.Status || was.Error != is.Error || was.ElapsedSeconds < is.ElapsedSeconds {
+					t.Errorf("%s %s after %g s, want %s %s after %g s", is.Status, is.Error, is.ElapsedSeconds, was.Status, was.Error, was.ElapsedSeconds)
+				}
+				if was, is := outputWithoutCount(was), outputWithoutCount(is); was != is {
+					t.Errorf("output %s, want %s", is, was)
+				}
+				if more := len(is.History) - len(was.History); more > 0 {
+					t.Errorf("%d events more", more)
+				}
+			})
+		}
+	}
+}
+
+// After one poll even the count is the same.
 func TestAdviceOnPollingRuns(t *testing.T) {
 	t.Parallel()
 	advised := filepath.Join(t.TempDir(), "polling.yaml")
 	if err := os.WriteFile(advised, []byte(withAdvice(t, pollingFlow)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := do(t, "advise", advised); got.stdout != advised+": nothing to advise\n" {
-		t.Errorf("there is more to advise: %+v", got)
-	}
-	for _, input := range []string{`{"delay":10}`, `{"delay":20}`, `{"delay":40}`, `{"delay":41}`, `{}`} {
-		t.Run(input, func(t *testing.T) {
-			t.Parallel()
-			was, is := runOf(t, pollingFlow, input), runOf(t, advised, input)
-			if polls := pollsIn(is); polls != was.Calls["GetJobStatus"] {
-				t.Errorf("%d polls, want %d", polls, was.Calls["GetJobStatus"])
-			}
-			if was.Status != is.Status || was.Error != is.Error || was.ElapsedSeconds != is.ElapsedSeconds {
-				t.Errorf("%s %s after %g s, want %s %s after %g s", is.Status, is.Error, is.ElapsedSeconds, was.Status, was.Error, was.ElapsedSeconds)
-			}
-			if was, is := outputWithoutCount(was), outputWithoutCount(is); was != is {
-				t.Errorf("output %s, want %s", is, was)
-			}
-			if more := len(is.History) - len(was.History); more > 0 {
-				t.Errorf("%d events more", more)
-			}
-		})
-	}
-	if was, is := runOf(t, pollingFlow, `{"delay":10}`), runOf(t, advised, `{"delay":10}`); withoutIDs(was.Output.JSON()) != withoutIDs(is.Output.JSON()) {
-		t.Errorf("after one poll the output is %s, want %s", is.Output, was.Output)
+	was, is := runOf(t, pollingFlow, `{"delay":10}`), runOf(t, advised, `{"delay":10}`)
+	if withoutIDs(was.Output.JSON()) != withoutIDs(is.Output.JSON()) {
+		t.Errorf("the output is %s, want %s", is.Output, was.Output)
 	}
 }
 
-// withAdvice is the text of a flow in which what is advised first is done.
+// A step that waits for its job goes on where the loop around GetJobStatus did.
+func TestAdviceOnJobsRuns(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"batch.yaml", "batch-routes.yaml"} {
+		advised := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(advised, []byte(withAdvice(t, "testdata/advise/"+name)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		input := `{"queue":"q","definition":"d"}`
+		got := do(t, "run", advised, "--skip-time", "--input", input, "--task", "batch:SubmitJob=simulated")
+		if got.exit != ExitSucceeded || !strings.Contains(got.stderr, "Start waits for its job") {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// withAdvice is the text of a flow in which what is advised about its loop is done.
 func withAdvice(t *testing.T, path string) string {
 	t.Helper()
 	file, err := Command{}.readFlow("test", path)
 	if err != nil || file.flow == nil {
 		t.Fatal(err, file.problems)
 	}
-	f := advise.Flow(file.flow)[0]
+	findings := advise.Flow(file.flow)
+	f := findings[slices.IndexFunc(findings, func(f advise.Finding) bool { return f.Rule == advise.PollingLoop })]
 	lines := strings.SplitAfter(string(file.text), "\n")
-	first, after := 0, 0
-	for _, step := range file.flow.Steps {
-		switch {
-		case step.Name == f.Replaces[0]:
+	first, after, indent := 0, len(lines), ""
+	for _, step := range file.flow.All {
+		if step.Name == f.Replaces[0] {
 			first = step.Position.Line
-		case step.Name == f.Replaces[len(f.Replaces)-1]:
+			indent = strings.Repeat(" ", step.Position.Column-len("- x"))
+		}
+		if step.Name == f.Replaces[len(f.Replaces)-1] && step.Next != nil {
 			after = step.Next.Position.Line
 		}
 	}
 	var text strings.Builder
 	text.WriteString(strings.Join(lines[:first-1], ""))
 	for line := range strings.Lines(f.Instead) {
-		text.WriteString("  " + line)
+		text.WriteString(indent + line)
 	}
 	text.WriteString(strings.Join(lines[after-1:], ""))
 	return text.String()
