@@ -39,7 +39,8 @@ func newMailbox(t *testing.T, name string, attributes map[string]string) mailbox
 func (m mailbox) receive(t *testing.T) types.Message {
 	t.Helper()
 	client := sqs.NewFromConfig(emulator.Config(t))
-	for {
+	const tries = 24 // of five seconds
+	for range tries {
 		got, err := client.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{
 			QueueUrl: &m.url, WaitTimeSeconds: 5, MaxNumberOfMessages: 1, MessageAttributeNames: []string{"All"},
 			MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
@@ -54,6 +55,8 @@ func (m mailbox) receive(t *testing.T) types.Message {
 			return message
 		}
 	}
+	t.Fatalf("queue %s has no message", m.name)
+	return types.Message{}
 }
 
 // tells sends a message, and goes on.
