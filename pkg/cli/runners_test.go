@@ -114,12 +114,21 @@ func says(status int, text string) http.HandlerFunc {
 	}
 }
 
+// throws answers as Lambda does for a function that ended with an error.
+func throws(text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Amz-Function-Error", "Unhandled")
+		_, _ = io.WriteString(w, text)
+	}
+}
+
 func echoes(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }
 
 // Whatever runs a function, the same end of a call is the same outcome.
 func TestRunnersAgree(t *testing.T) {
 	t.Parallel()
 	const large = 6<<20 + 1
+	const ended = `{"errorType":"JobNotFound","errorMessage":"no job 7"}`
 	for _, tt := range []struct {
 		name         string
 		exec         string // nothing where it cannot come to that
@@ -141,6 +150,10 @@ func TestRunnersAgree(t *testing.T) {
 			error: "FnF.InvalidLocal", cause: "answered more than 6291456 bytes, which is the limit; write large data elsewhere and answer with its place",
 		},
 		{name: "too slow", exec: "sleep 1000", http: hangs, lambda: hangs, limit: 50 * time.Millisecond, error: "FnF.TaskTimeout", cause: "took longer than 50ms"},
+		{
+			name: "an error of its own", exec: "sh -c 'echo no job 7 >&2; exit 3'", http: says(500, ended), lambda: throws(ended),
+			error: token.ErrorFunction, cause: "no job 7",
+		},
 		{name: "unknown", http: breaksOff, lambda: breaksOff, error: engine.ErrorUnknown, cause: "EOF"},
 		{name: "not there", http: says(404, ""), lambda: says(404, ""), error: engine.ErrorFunctionNotFound, cause: "check"},
 		{name: "forbidden", http: says(403, ""), lambda: says(403, ""), error: engine.ErrorAccessDenied, cause: "check"},

@@ -199,12 +199,12 @@ var (
 
 func (p *parser) pattern(n *node, resource Resource) Pattern {
 	pattern := patterns[p.oneOf(n, "pattern", patternNames...)]
+	if pattern == PatternSync && resource.isMessage() {
+		p.problem(n.pos, "pattern \"sync\" waits for the end of a job, and a message has none (allowed with a message: %s)", strings.Join(functionPatterns, ", "))
+	}
 	if pattern == PatternWaitForCondition && resource.Kind != "" {
 		p.problem(n.pos, "pattern \"waitForCondition\" calls a function again and again, and %s is none; "+
 			"write \"pattern: sync\", which waits for the end of the job, or ask a function", shortened(resource.Text))
-	}
-	if pattern == PatternSync && resource.isMessage() {
-		p.problem(n.pos, "pattern \"sync\" waits for the end of a job, and a message has none (allowed with a message: requestResponse, waitForCallback)")
 	}
 	if pattern == PatternSync && resource.Function != "" && resource.Kind == "" {
 		p.problem(n.pos, "pattern \"sync\" waits for the end of a job and needs an action or the resourceArn of one; "+

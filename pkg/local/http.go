@@ -142,7 +142,7 @@ func (f *httpFunction) outcome(response *http.Response, body []byte) token.Outco
 		Message string `json:"errorMessage"`
 	}
 	if json.Unmarshal(body, &thrown) == nil && thrown.Type != "" {
-		return token.Failure(thrown.Type, cmp.Or(thrown.Message, f.who()+" failed and did not say why"))
+		return token.Thrown(thrown.Type, cmp.Or(thrown.Message, f.who()+" failed and did not say why"))
 	}
 	cause := fmt.Sprintf("%s answered %s", f.who(), response.Status)
 	if location, err := response.Location(); err == nil {

@@ -155,7 +155,7 @@ var mutants = []mutant{
 	},
 	{
 		name:   "rule 5: an answer that the token's outcome overtook is lost",
-		caught: sim.History, edits: one("machine/apply.go", `			if sig.Answer != nil {`, `			if sig.Answer != nil && sig.By == "" {`),
+		caught: sim.History, edits: one("machine/apply.go", `		if sig.Answer != nil {`, `		if sig.Answer != nil && sig.By == "" {`),
 	},
 	{
 		name:   "begin: a runner calls what it did not begin",
@@ -383,7 +383,7 @@ var mutants = []mutant{
 	}
 	switch err := e.put(ctx, item); {
 `,
-			`	err := e.put(ctx, item)
+			`	err = e.put(ctx, item)
 	if err := e.Wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStart, Due: now, Sent: now}); err != nil {
 		return 0, &Error{CodeOf(err), op, err}
 	}
