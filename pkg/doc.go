@@ -309,7 +309,20 @@
 // answer by the key would give the first one for ever. A poll is repeated when nobody knows what became of it, so atMostOnce does
 // not go with it.
 //
-// # 28. How is a polling loop recognized, and what is suggested for it?
+// # 28. Which wakes look at the time limit of an execution?
+//
+// Options: those that mean something to the execution; every wake; a timer for each execution.
+//
+// Choice: every wake, also one that is dropped otherwise. With a timeoutSeconds of the flow the timer that the state has anyway comes
+// no later than the limit. Without one there is no timer.
+//
+// Reason: whoever handles a wake has the state at hand, so a look at the instant costs nothing, and the definition is read only when
+// the limit has passed. An execution that waits for nobody any more gets no other wakes than those that mean nothing. The end is that
+// of a stop: what waits is closed first and recorded as what it then holds, and the message of the wake stays until that is
+// committed, so no answer is hollow, whoever sent the wake. A start therefore reads the definition, which also says how long the
+// execution is kept: a flow that nobody has put is refused before anything is accepted.
+//
+// # 29. How is a polling loop recognized, and what is suggested for it?
 //
 // Options: by the names of functions; by the text of the flow; by the graph of a series, from gotos that lead back.
 //

@@ -132,7 +132,7 @@ func (w *world) settleAll() machine.State {
 // waitsForPerson: only somebody who was given the token can close it.
 func (w *world) waitsForPerson(state machine.State) bool {
 	waiting := state.Waiting
-	return waiting != nil && waiting.For == machine.WaitingForToken && state.Timer.Tag == "" && state.Ending == nil && waiting.Submitted &&
+	return waiting != nil && waiting.For == machine.WaitingForToken && waiting.Due.IsZero() && w.flow.parsed.Timeout == 0 && state.Ending == nil && waiting.Submitted &&
 		w.calls.by[w.keyOfWaiting(state)] != nil && w.record(waiting.Handle).Open()
 }
 
@@ -335,7 +335,7 @@ func (w *world) checkHeld(a *attempt, end machine.Event) {
 	}
 	w.checkOverdue(a, record)
 	if state, _ := w.decode(len(w.store.items) - 1); record.Answer != nil && a.submitted == 0 &&
-		state.Status != machine.StatusStopped && state.Error != machine.ErrorInternal {
+		state.Status != machine.StatusStopped && state.Status != machine.StatusTimedOut && state.Error != machine.ErrorInternal {
 		w.violate(History, "attempt %d ended without the answer to its submission, which was kept before", a.number)
 	}
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -112,6 +113,9 @@ func (w *world) addPoll(polls map[int]*called, a *attempt, waiting *machine.Wait
 func (w *world) checkPolls(a *attempt) {
 	polls := w.polls(a)
 	numbers := slices.Sorted(maps.Keys(polls))
+	if most := a.task.Poll.MaxAttempts; most > 0 && len(numbers) > most {
+		w.violate(Tries, "attempt %d polled %d times, at most %d are right", a.number, len(numbers), most)
+	}
 	for i, number := range numbers {
 		made := polls[number]
 		if i < len(numbers)-1 {
@@ -169,11 +173,10 @@ func (w *world) checkClosed(attempts []*attempt) {
 
 // checkOvertime: after its time limit an execution ends and does nothing else.
 func (w *world) checkOvertime(history []machine.Event) {
-	limit := w.flow.parsed.Timeout
-	if limit == 0 || len(history) == 0 {
+	if len(history) == 0 {
 		return
 	}
-	deadline := history[0].At.Add(limit)
+	deadline := history[0].At.Add(cmp.Or(w.flow.parsed.Timeout, w.limits.Duration, machine.DefaultDuration))
 	for _, e := range history {
 		over := !e.At.Before(deadline)
 		switch e.Type {

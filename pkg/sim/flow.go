@@ -92,7 +92,11 @@ func (w *world) drawPart(f *flow) {
 // drawLoop polls until the function is done.
 func (w *world) drawLoop(f *flow) {
 	pause := f.step("wait", fmt.Sprintf("duration: %d", w.rand.IntN(15)))
-	f.task(functionPoll)
+	if w.tries {
+		w.tried(f, functionPoll)
+	} else {
+		f.task(functionPoll)
+	}
 	f.step("choice", fmt.Sprintf(`choices: [{condition: $.status == "running", goto: %s}]`, pause))
 }
 
@@ -135,6 +139,9 @@ func (w *world) drawJob(f *flow) {
 	}
 	if w.chance(4) {
 		lines = append(lines, "atMostOnce: true")
+	}
+	if w.tries {
+		lines = append(lines, w.drawPolicies()...)
 	}
 	f.step("task", lines...)
 }

@@ -24,6 +24,7 @@ func (a *actor) engine() *engine.Engine {
 	return engine.New(engine.Config{
 		Log: log{a}, Wakes: wakes{a}, Tasks: tasks{a}, TaskQueue: taskQueue{a}, Flows: flows{a}, Outcomes: outcomes{a},
 		Keys: keys, Born: a.world.born, Now: a.world.clock, Fresh: a.world.freshText, Pause: a.wait,
+		Limits: a.world.limits,
 	})
 }
 

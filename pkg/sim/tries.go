@@ -53,9 +53,7 @@ func (w *world) drawTry(f *flow) {
 
 // tried adds a task with policies, and with entries that catch what they leave.
 func (w *world) tried(f *flow, function string, lines ...string) {
-	if policies := w.drawPolicies(); policies != "" {
-		lines = append(lines, "retry: ["+policies+"]")
-	}
+	lines = append(lines, w.drawPolicies()...)
 	if !w.chance(2) {
 		f.task(function, lines...)
 		return
@@ -70,13 +68,17 @@ func (w *world) tried(f *flow, function string, lines ...string) {
 	f.text += "  - {type: pass, name: " + after + "}\n"
 }
 
-func (w *world) drawPolicies() string {
+// drawPolicies is the line of a task's policies, if it has any.
+func (w *world) drawPolicies() []string {
 	var policies []string
 	for range w.rand.IntN(3) {
 		policies = append(policies, fmt.Sprintf("{errors: %s, intervalSeconds: %d, maxIntervalSeconds: %d, multiplier: %s, maxAttempts: %d}",
 			w.drawErrors(), w.rand.IntN(5), 5+w.rand.IntN(20), []string{"1", "1.5", "2"}[w.rand.IntN(3)], w.rand.IntN(4)))
 	}
-	return strings.Join(policies, ", ")
+	if policies == nil {
+		return nil
+	}
+	return []string{"retry: [" + strings.Join(policies, ", ") + "]"}
 }
 
 // drawInnerPolicies is the member of a nested task for its policies, empty for

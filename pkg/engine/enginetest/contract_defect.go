@@ -89,6 +89,18 @@ var defectCases = []ruleCase{
 		b.wantTrace("read", "look: closed by hand", "read", "close by stop: closed by hand", "write 3")
 		b.wantHistory("Scheduled Started Submitted Succeeded ExecutionFailed")
 	}},
+	{"rule 13: what a poll answered is not recorded as the attempt's outcome", func(b *bench) {
+		task := b.longPoll()
+		b.answer("Poll", running)
+		b.rerun(task)
+		b.damageDefinition()
+		wake := b.take()
+		wake.Receives = 5
+		b.trace = nil
+		b.advance(wake)
+		b.wantTrace("read", "look: closed by task", "read", "close by stop: closed by task", "write 3")
+		b.wantHistory("Scheduled Started ExecutionFailed")
+	}},
 	{"rule 13: refused, it is failed again", func(b *bench) {
 		start := b.gone()
 		start.Receives = 5
