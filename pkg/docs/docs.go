@@ -31,7 +31,9 @@ type Rule struct {
 // names are those of the topics, in the order in which somebody learns the
 // language; the tables come last.
 var names = []string{
-	"language", "flow",
+	"language", "flow", "steps", "data", "context", "conditions",
+	"task", "retry", "catch", "callbacks", "jobs", "messages", "wait-for-condition", "pass", "wait", "choice", "succeed", "fail",
+	"stop", "history", "errors", "limits", "fields", "extensions", "seeds",
 }
 
 //go:embed reference/*.md

@@ -35,6 +35,7 @@ func TestMessagesOfResources(t *testing.T) {
 	}
 }
 
+// rules: M-8 M-9 M-10 M-11 M-12
 func TestMessageParams(t *testing.T) {
 	t.Parallel()
 	const sqs, sns = "sqs-message", "sns-message"
