@@ -272,7 +272,22 @@
 // before anything runs. The patterns of the table are compiled when they are first needed (sync.OnceValue, the one thing of sync
 // that a pure package may use), since every function that reads flows links the table and few starts need it.
 //
-// # 25. In which format is an execution stored?
+// # 25. How is a polling loop recognized, and what is suggested for it?
+//
+// Options: by the names of functions; by the text of the flow; by the graph of a series, from gotos that lead back.
+//
+// Choice: by the graph (package advise, which is pure). A loop is what a goto of a choice leads back over; it polls when a turn has
+// a wait and the call of a function. What is suggested is made of the parsed steps and written as YAML again, without the comments of
+// the text. A condition that looks at anything but the answer is not guessed: a place is left for it.
+//
+// Reason: a flow that calls its function by another name polls all the same. Steps that are made of what was parsed can be parsed
+// again, so tests run what is suggested, and compare it with the loop. The figures count the steps of a turn; a test lets a loop
+// run into the limit, and counts its calls.
+//
+// Limits of that: the input of each poll is the same, so a counter that the function keeps becomes maxAttempts and stays where
+// it was. A wait before the first call stays a step of its own, since the first poll is made at once.
+//
+// # 26. In which format is an execution stored?
 //
 // Options: always the newest, which a release before this one cannot read; the one before, until a parameter says otherwise; for
 // each execution the first one that has what its flow asks for.
@@ -284,7 +299,7 @@
 // last. A release that cannot read the flow must not touch the execution either, or it would fail it as defective: with the format it
 // finds out before it looks, and puts the wake back. So the format goes by the flow and not by what happens to be in an item.
 //
-// # 26. What do retry and catch see?
+// # 27. What do retry and catch see?
 //
 // Options: every failure of a step; what an attempt ended with.
 //
@@ -296,7 +311,7 @@
 // failing the execution the vendor documents. The limit of events and the end of the execution's time must not be caught, or a flow
 // could not be ended. Steps of a catch belong to a task that has failed, so an error in them goes to what is around the task.
 //
-// # 27. What is waitForCondition?
+// # 28. What is waitForCondition?
 //
 // Options: a loop that the parser writes out as a wait, a task and a choice; an attempt with many calls.
 //

@@ -161,13 +161,15 @@ func (c Command) listCommand() *cobra.Command {
 		if o.json {
 			return c.printJSON(executionsReport{"waitless.executions/1", append([]rest.Execution{}, executions...)})
 		}
-		return c.table(func(w *tabwriter.Writer) {
-			for _, e := range executions {
-				_, _ = fmt.Fprintf(w, "%s/%s\t%s\t%s\t%s\n", e.Flow, e.Name, e.Status, localTime(e.StartedTime), state(e))
-			}
-		})
+		return c.table(func(w *tabwriter.Writer) { executionRows(w, executions) })
 	})
 	return cmd
+}
+
+func executionRows(w *tabwriter.Writer, executions []rest.Execution) {
+	for _, e := range executions {
+		_, _ = fmt.Fprintf(w, "%s/%s\t%s\t%s\t%s\n", e.Flow, e.Name, e.Status, localTime(e.StartedTime), state(e))
+	}
 }
 
 // table prints columns.

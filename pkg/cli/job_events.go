@@ -166,7 +166,7 @@ type eventRefusal struct {
 func takeEvent(w http.ResponseWriter, r *http.Request, observe observer, log *slog.Logger) (int, any) {
 	event, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxEvent))
 	if err != nil {
-		return http.StatusRequestEntityTooLarge, eventRefusal{"Invalid", fmt.Sprintf("the event is larger than %d bytes", maxEvent)}
+		return http.StatusRequestEntityTooLarge, eventRefusal{"Invalid", resume.RequestTooLarge(r.ContentLength, maxEvent).What}
 	}
 	err = observe(r.Context(), event)
 	var service *resume.ServiceError

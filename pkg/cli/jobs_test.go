@@ -60,7 +60,7 @@ func TestJobEventsThatNobodyTakes(t *testing.T) {
 		"{}":                      {ExitUsage, "is no event"},
 		string(anotherService(t)): {ExitSucceeded, "ignored: it tells of no end"},
 		stoppedEvent(t):           {ExitSucceeded, "taken"},
-		`"` + strings.Repeat("x", maxEvent) + `"`: {ExitUsage, "the event is larger than 1048576 bytes"},
+		`"` + strings.Repeat("x", maxEvent) + `"`: {ExitUsage, "the request has 1048578 bytes and the limit is 1048576"},
 	} {
 		got := doWith(t, stdin, env, "job-events", "send", "-")
 		if got.exit != want.exit || !strings.Contains(got.stdout+got.stderr, want.says) {
@@ -126,6 +126,7 @@ func TestJobsOnAStack(t *testing.T) {
 	}
 }
 
+// rules: E-10
 func TestTokensRevoke(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)

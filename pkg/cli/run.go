@@ -462,7 +462,7 @@ func (e *execution) serve(ctx, serving context.Context, store *disk.Store, ended
 	case ctx.Err() != nil:
 		return interrupted(e.title(), "it goes on with: "+e.again())
 	case serving.Err() == nil:
-		return err
+		return &failure{exit: ExitInternal, what: e.title(), why: err.Error(), try: "see to that, then go on with: " + e.again()}
 	}
 	return e.finish(ctx)
 }
@@ -493,7 +493,7 @@ func (e *execution) start(ctx context.Context, flows engine.Flows, input expr.Va
 	answer, err := e.system.Start(ctx, engine.StartRequest{Flow: flow, Execution: e.name, Input: input})
 	switch {
 	case err != nil:
-		return 0, startError(e.file.path, err)
+		return 0, startError(e.file.path, e.name, err)
 	case answer == engine.StartedDifferent:
 		return 0, e.startedDifferent()
 	}
@@ -556,10 +556,14 @@ func howToAnswer(text string, p place) string {
 	return "answer it from another terminal:\n  waitless tokens succeed " + text + ` --output '{"key":"value"}'` + p.flags()
 }
 
-func startError(path string, err error) error {
+func startError(path, name string, err error) error {
 	var coded *engine.Error
 	if errors.As(err, &coded) && coded.Code == engine.CodeInvalid {
-		return usageError("run "+path, coded.Err.Error(), "waitless run "+path+" --name my-run")
+		try := "waitless run " + path + " --help"
+		if !fdl.ValidName(name) {
+			try = "waitless run " + path + " --name my-run"
+		}
+		return usageError("run "+path, coded.Err.Error(), try)
 	}
 	return err
 }
@@ -626,8 +630,12 @@ func (e *execution) failed(state machine.State, events []machine.Event) error {
 	}
 	why = because(why, withoutStep(state.Cause, step))
 	f := &failure{exit: ExitFailed, what: e.title(), why: token.MaskAll(why)}
-	if !e.options.json {
+	switch {
+	case e.options.json:
+	case e.options.skipTime:
 		f.try = "add --json to see the whole history"
+	default:
+		f.try = "waitless history " + e.title() + e.options.flags()
 	}
 	return f
 }

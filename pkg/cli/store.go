@@ -114,6 +114,9 @@ func (c Command) openOrMakeAPI(ctx context.Context, what string, p place) (*api,
 }
 
 func storeError(what string, err error) error {
+	if engine.CodeOf(err) == engine.CodeInvalid {
+		return usageError(what, err.Error(), "--store ANOTHER-DIR")
+	}
 	return &failure{exit: ExitInternal, what: what, why: err.Error()}
 }
 
@@ -125,7 +128,7 @@ type lists interface {
 
 func handlerOf(system *local.System, lists lists) http.Handler {
 	return rest.Handler(rest.Config{
-		Engine: system.Engine, Tokens: system.Tokens, Index: lists, Flows: lists, Start: system.Start, Stop: system.Stop,
+		Engine: system.Engine, Tokens: system.Tokens, Index: lists, Flows: lists, Start: system.Start, Stop: system.Stop, Reasons: true,
 	})
 }
 

@@ -46,8 +46,15 @@ func runInBackground(t *testing.T, env map[string]string, args ...string) *runni
 			return len(p), nil
 		}),
 	}
-	go func() { r.exit <- c.Run(ctx) }()
-	t.Cleanup(stop)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		r.exit <- c.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-ended // then nobody writes to the store
+	})
 	return r
 }
 

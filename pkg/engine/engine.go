@@ -184,7 +184,8 @@ func check(request StartRequest) error {
 		return fmt.Errorf("the input is %s; allowed: an object", request.Input.Kind())
 	}
 	if request.Input.TooDeep() {
-		return fmt.Errorf("the input has more than %d levels of arrays and objects; pass what is inside as a text", expr.MaxLevels)
+		return fmt.Errorf("the input has %d levels of arrays and objects and the limit is %d; pass what is inside as a text",
+			request.Input.Levels(), expr.MaxLevels)
 	}
 	return nil
 }

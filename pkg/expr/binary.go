@@ -17,9 +17,12 @@ import (
 type Encoder struct {
 	// Place is the item being written; the zero Origin is none.
 	Place Origin
-	out   []byte
-	seen  map[*node]uint64
-	large bool
+	// Measures: what is written is worth nothing but its size. Whatever stands
+	// somewhere stands in an earlier item.
+	Measures bool
+	out      []byte
+	seen     map[*node]uint64
+	large    bool
 }
 
 // WroteLarge reports whether a value was written in full that later items of

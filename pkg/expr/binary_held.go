@@ -10,7 +10,7 @@ func (e *Encoder) stands(v Value) bool {
 	if v.n == nil || v.n.origin == nil {
 		return false
 	}
-	earlier := v.n.origin.Log == e.Place.Log && v.n.origin.Seq < e.Place.Seq
+	earlier := e.Measures || v.n.origin.Log == e.Place.Log && v.n.origin.Seq < e.Place.Seq
 	if v.n.held && !earlier {
 		v.mustBeHere()
 	}

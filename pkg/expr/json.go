@@ -26,8 +26,15 @@ func ParseJSON(data []byte) (Value, error) {
 	return fromDecoded(decoded), nil
 }
 
+// readLevels is how many levels encoding/json reads.
+const readLevels = 10_000
+
 func jsonError(err error, size int) error {
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+	syntax, ok := errors.AsType[*json.SyntaxError](err)
+	if ok && strings.Contains(syntax.Error(), "exceeded max depth") {
+		return fmt.Errorf("no JSON: more than %d levels of arrays and objects and the limit is %d; write what is inside as a text", readLevels, MaxLevels)
+	}
+	if ok {
 		return fmt.Errorf("no JSON: %w, at byte %d", syntax, syntax.Offset)
 	}
 	if errors.Is(err, io.EOF) {

@@ -207,6 +207,19 @@ const MaxLevels = 100
 // elsewhere counts as one: it was looked at when it came.
 func (v Value) TooDeep() bool { return v.deeperThan(MaxLevels) }
 
+// Levels is how many arrays and objects stand in one another in v, 0 for
+// anything else. What is held elsewhere counts as one.
+func (v Value) Levels() int {
+	if k := v.Kind(); k != KindArray && k != KindObject {
+		return 0
+	}
+	inside := 0
+	for _, m := range v.n.members {
+		inside = max(inside, m.Value.Levels())
+	}
+	return inside + 1
+}
+
 func (v Value) deeperThan(levels int) bool {
 	if k := v.Kind(); k != KindArray && k != KindObject {
 		return false

@@ -304,19 +304,21 @@ func TestTooDeep(t *testing.T) {
 	for name, tt := range map[string]struct {
 		literal string
 		want    bool
+		levels  int
 	}{
-		"nothing":          {``, false},
-		"a text":           {`"` + times("[", 200) + `"`, false},
-		"an empty object":  {`{}`, false},
-		"wide":             {"[" + times("[1],", 200) + "1]", false},
-		"100 arrays":       {times("[", 100) + times("]", 100), false},
-		"100 and a number": {times("[", 100) + "1" + times("]", 100), false},
-		"101 arrays":       {times("[", 101) + times("]", 101), true},
-		"101 of both":      {times(`[{"b":1,"a":`, 50) + "[]" + times("}]", 50), true},
-		"as deep as JSON":  {times("[", 10_000) + times("]", 10_000), true},
+		"nothing":          {``, false, 0},
+		"a text":           {`"` + times("[", 200) + `"`, false, 0},
+		"an empty object":  {`{}`, false, 1},
+		"wide":             {"[" + times("[1],", 200) + "1]", false, 2},
+		"100 arrays":       {times("[", 100) + times("]", 100), false, 100},
+		"100 and a number": {times("[", 100) + "1" + times("]", 100), false, 100},
+		"101 arrays":       {times("[", 101) + times("]", 101), true, 101},
+		"101 of both":      {times(`[{"b":1,"a":`, 50) + "[]" + times("}]", 50), true, 101},
+		"as deep as JSON":  {times("[", 10_000) + times("]", 10_000), true, 10000},
 	} {
-		if got := parseOrMissing(t, tt.literal).TooDeep(); got != tt.want {
-			t.Errorf("%s: too deep is %t", name, got)
+		v := parseOrMissing(t, tt.literal)
+		if v.TooDeep() != tt.want || v.Levels() != tt.levels {
+			t.Errorf("%s: too deep is %t, with %d levels", name, v.TooDeep(), v.Levels())
 		}
 	}
 }

@@ -104,12 +104,22 @@ func (n *node) value() expr.Value {
 // lines that refer to each other cannot fill the memory.
 const maxNodes = 100_000
 
+// MaxSize is how many bytes a definition has at most: what every store keeps,
+// and an item of DynamoDB has at most 400 KB, keys included.
+const MaxSize = 390 << 10
+
+// maxLevels is how many lists and mappings stand in one another at most. A
+// branch of a choice takes four.
+const maxLevels = 500
+
 // reader turns a document into nodes and collects what is wrong with it.
 type reader struct {
 	problems Problems
 	lines    []string
 	nodes    int
-	inside   map[*yaml.Node]bool // anchors being followed
+	// levels are those around what is being read, deepest the most there were.
+	levels, deepest int
+	inside          map[*yaml.Node]bool // anchors being followed
 }
 
 // problem reports in one line, whatever the message repeats.
@@ -128,6 +138,10 @@ func (r *reader) unreadable(at Position, format string, args ...any) *node {
 
 // read is the root of the document, nil when there is none.
 func (r *reader) read(text []byte) *node {
+	if len(text) > MaxSize {
+		r.problem(Position{1, 1}, "the definition has %d bytes and the limit is %d; split the flow", len(text), MaxSize)
+		return nil
+	}
 	at, bad := invalidCharacter(text)
 	text = bytes.TrimPrefix(text, []byte("\uFEFF"))
 	r.lines = strings.Split(string(text), "\n")
@@ -136,7 +150,7 @@ func (r *reader) read(text []byte) *node {
 		return nil
 	}
 	root := r.readText(text)
-	if r.nodes > maxNodes {
+	if r.nodes > maxNodes || r.deepest > maxLevels {
 		return nil
 	}
 	return root
@@ -155,6 +169,17 @@ func (r *reader) count(at Position) bool {
 		r.problem(at, "the definition has more than %d values, those repeated by aliases included; split the flow", maxNodes)
 	}
 	return r.nodes <= maxNodes
+}
+
+// enter begins what stands inside of a list or a mapping, until the function
+// that it answers is called. The first one that is too deep is reported.
+func (r *reader) enter(at Position) (leave func()) {
+	r.levels++
+	if r.levels > maxLevels && r.deepest <= maxLevels {
+		r.problem(at, "the definition has more than %d levels of lists and mappings; split the flow", maxLevels)
+	}
+	r.deepest = max(r.deepest, r.levels)
+	return func() { r.levels-- }
 }
 
 // invalidCharacter finds the first place that is no text, or where it is not

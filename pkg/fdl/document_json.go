@@ -65,6 +65,7 @@ func (j *jsonReader) node() *node {
 
 func (j *jsonReader) mapping(at Position) *node {
 	n := &node{pos: at, kind: nodeMapping}
+	defer j.enter(at)()
 	seen := map[string]Position{}
 	for j.decoder.More() {
 		token, keyAt := j.token()
@@ -83,6 +84,7 @@ func (j *jsonReader) mapping(at Position) *node {
 
 func (j *jsonReader) sequence(at Position) *node {
 	n := &node{pos: at, kind: nodeSequence}
+	defer j.enter(at)()
 	for j.decoder.More() {
 		n.items = append(n.items, j.node())
 	}

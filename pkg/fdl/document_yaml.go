@@ -144,6 +144,7 @@ func (r *reader) fromYAML(y *yaml.Node) *node {
 
 func (r *reader) fromSequence(y *yaml.Node) *node {
 	n := &node{pos: r.position(y), kind: nodeSequence}
+	defer r.enter(n.pos)()
 	for _, item := range y.Content {
 		n.items = append(n.items, r.fromYAML(item))
 	}
@@ -174,6 +175,7 @@ func (r *reader) fromAlias(y *yaml.Node) *node {
 
 func (r *reader) fromMapping(y *yaml.Node) *node {
 	n := &node{pos: r.position(y), kind: nodeMapping}
+	defer r.enter(n.pos)()
 	seen := map[string]Position{}
 	for i := 0; i+1 < len(y.Content) && r.nodes <= maxNodes; i += 2 {
 		key, at := y.Content[i], r.position(y.Content[i])

@@ -116,6 +116,9 @@ func (p *parser) params(f fields, resource Resource) expr.Template {
 	if n != nil {
 		params = expr.Merge(params, n.value())
 	}
+	if params.TooDeep() {
+		p.problem(n.pos, "serviceParams has %d levels of arrays and objects and the limit is %d; write what is inside as a text", params.Levels(), expr.MaxLevels)
+	}
 	template, _ := expr.ParseTemplate(params) // a mistake in it was reported
 	return template
 }

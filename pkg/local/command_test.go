@@ -212,6 +212,7 @@ func TestCommandOutcomes(t *testing.T) {
 			t.Helper()
 			wantCause(t, o, ErrorNoJSON, "answered nothing; a function answers with a JSON object")
 		}},
+		// rules: E-12
 		{"fails", []string{"exit"}, func(t *testing.T, o token.Outcome) {
 			t.Helper()
 			wantCause(t, o, ErrorFunction, "ended with exit status 3; its error output: ...", "line 99", `ValueError: the job is not there"`)

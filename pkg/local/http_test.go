@@ -70,6 +70,7 @@ func answering(status int, body string) http.HandlerFunc {
 	}
 }
 
+// rules: E-2 E-3 E-4 E-5 E-6 E-7 E-8
 func TestWhatAnHTTPStatusComesTo(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]string{

@@ -45,6 +45,8 @@ type run struct {
 	left Waiting
 	// lookup finds what the state holds by reference.
 	lookup expr.Lookup
+	// added is at most what the events so far add to the item.
+	added int
 }
 
 func newRun(env Env, s State, at time.Time) *run {
@@ -131,6 +133,8 @@ func (r *run) timerDue() {
 		r.retryDue()
 	case WaitingForPoll:
 		r.pollDue()
+	case WaitingForRoom:
+		r.goOn()
 	case WaitingForCall: // has no due
 	}
 }
@@ -198,6 +202,8 @@ func (r *run) advance(step *fdl.Step) {
 			step = r.endSeries()
 		case r.historyFull():
 			r.failExecution(ErrorEventLimit, r.historyFullCause())
+		case r.itemFull():
+			r.goOnLater(step)
 		default:
 			step = r.enter(step)
 		}
@@ -225,6 +231,7 @@ func (r *run) emit(e Event) int {
 	s.Events++
 	e.ID, e.At = s.Events, r.at
 	r.next.Events = append(r.next.Events, e)
+	r.added += e.added()
 	return e.ID
 }
 

@@ -33,6 +33,9 @@ func canWait(flow *fdl.Flow, waiting *Waiting) bool {
 	if i < 0 || i >= len(flow.All) {
 		return false
 	}
+	if waiting.For == WaitingForRoom {
+		return true
+	}
 	switch kind := flow.All[i].Kind.(type) {
 	case *fdl.Task:
 		return canTaskWait(kind, waiting)

@@ -380,7 +380,7 @@ func (d *decoder) ending() *Ending {
 }
 
 func (d *decoder) waiting() *Waiting {
-	kind := d.upTo(1 + d.since(int(WaitingForPoll), int(WaitingForToken)))
+	kind := d.upTo(1 + d.since(int(WaitingForRoom), int(WaitingForToken)))
 	if kind == 0 {
 		return nil
 	}

@@ -14,12 +14,14 @@ import (
 // no newer one can be put back as long as nothing asked for more.
 //
 //   - 1: calls, tokens, waits, choices.
-//   - 2: retries, catches, polls, time limits of flows, messages to queues and topics.
+//   - 2: retries, catches, polls, time limits of flows, messages to queues and topics,
+//     steps that go on in another item.
 const Format = 2
 
 const (
 	formatOfRetries  = 2
 	formatOfTimeOuts = 2
+	formatOfRoom     = 2
 )
 
 // FormatError says that a log item has a format that this release does not

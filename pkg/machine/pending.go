@@ -22,7 +22,7 @@ func Unresolved(s State, cause string) (since time.Time, ok bool) {
 
 // forTimer: the timer is all that makes the state go on, and it is out.
 func (w *Waiting) forTimer() bool {
-	return w.For == WaitingForInstant || w.For == WaitingForRetry || w.For == WaitingForPoll
+	return w.For == WaitingForInstant || w.For == WaitingForRetry || w.For == WaitingForPoll || w.For == WaitingForRoom
 }
 
 // Past is what may have happened to the commands of a state before.

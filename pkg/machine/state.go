@@ -140,6 +140,7 @@ const (
 	WaitingForToken                     // the outcome of a token
 	WaitingForRetry                     // the next attempt of a task that failed
 	WaitingForPoll                      // the next poll of a task that waits for a condition
+	WaitingForRoom                      // the next item of the log, for the one before was full
 )
 
 // Attempt names one try of one step: the step's index and a number that grows

@@ -331,7 +331,8 @@ func objectOutcome(step *fdl.Step, outcome token.Outcome) token.Outcome {
 			fmt.Sprintf("step %s: the answer is %s; a function answers with a JSON object", step.Name, shown(output)))
 	case output.TooDeep():
 		return token.Failure(ErrorDataLimit,
-			fmt.Sprintf("step %s: the answer has more than %d levels of arrays and objects; answer with what is inside as a text", step.Name, expr.MaxLevels))
+			fmt.Sprintf("step %s: the answer has %d levels of arrays and objects and the limit is %d; answer with what is inside as a text",
+				step.Name, output.Levels(), expr.MaxLevels))
 	}
 	return token.Success(output)
 }

@@ -65,7 +65,8 @@ func checkValue(output expr.Value, limit int) error {
 	case size > limit:
 		return tooLarge("the output", size, limit)
 	case output.TooDeep():
-		return &ReportError{What: fmt.Sprintf("the output has more than %d levels of arrays and objects; report what is inside as a text", expr.MaxLevels)}
+		return &ReportError{What: fmt.Sprintf("the output has %d levels of arrays and objects and the limit is %d; report what is inside as a text",
+			output.Levels(), expr.MaxLevels)}
 	}
 	return nil
 }
@@ -95,6 +96,17 @@ func ParseFailure(report []byte, limit int) (token.Outcome, error) {
 func atEnd(decoder *json.Decoder) bool {
 	_, err := decoder.Token()
 	return errors.Is(err, io.EOF)
+}
+
+// RequestTooLarge is a report that comes in a larger request than is read. A
+// length that is not above the limit was not told before.
+func RequestTooLarge(length, limit int64) *ReportError {
+	size := fmt.Sprint(length)
+	if length <= limit {
+		size = fmt.Sprintf("more than %d", limit)
+	}
+	return &ReportError{TooLarge: true, What: fmt.Sprintf(
+		"the request has %s bytes and the limit is %d; keep large data elsewhere and report its place", size, limit)}
 }
 
 func tooLarge(what string, size, limit int) error {

@@ -75,7 +75,7 @@ func failureOf(size int) string { return `{"error":"E","cause":"` + strings.Repe
 func TestReportsOfManyLevels(t *testing.T) {
 	t.Parallel()
 	arrays := func(levels int) string { return strings.Repeat("[", levels) + strings.Repeat("]", levels) }
-	const large, refusal = 1 << 10, "the output has more than 100 levels of arrays and objects"
+	const large, refusal = 1 << 10, "the output has 101 levels of arrays and objects and the limit is 100"
 	for _, tt := range []struct {
 		parse        func([]byte, int) (token.Outcome, error)
 		report, want string

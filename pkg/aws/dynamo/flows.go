@@ -3,7 +3,6 @@ package dynamo
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"strings"
 
@@ -19,10 +18,6 @@ import (
 // flowsPartition has another length than an execution's id.
 const flowsPartition = "flows"
 
-// maxFlow is the greatest size of a definition, in bytes: an item of DynamoDB
-// has at most 400 KB, keys included.
-const maxFlow = 390 << 10
-
 // attrCreated is when a definition came to the list, in nanoseconds since 1970;
 // one without it is not listed.
 const attrCreated = "c"
@@ -35,10 +30,6 @@ func (l *Log) Put(ctx context.Context, name string, text []byte) (machine.Flow, 
 		return machine.Flow{}, err
 	}
 	op := "put flow " + name
-	if len(text) > maxFlow {
-		return machine.Flow{}, &engine.Error{Code: engine.CodeInvalid, Op: op, Err: fmt.Errorf(
-			"the definition has %d bytes and the limit is %d; split the flow", len(text), maxFlow)}
-	}
 	put := flowKey(flow)
 	put[attrBody], put[attrCreated] = binaryOf(text), nanosecondOf(l.now())
 	_, err = l.client.PutItem(ctx, &dynamodb.PutItemInput{

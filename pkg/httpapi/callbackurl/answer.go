@@ -84,7 +84,6 @@ func happened(record token.Record) string {
 // word of what they sent, and nothing of what happened inside.
 func (h handler) refusal(err error) answer {
 	var report *resume.ReportError
-	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.Is(err, token.ErrInvalid):
 		return answer{status: http.StatusNotFound, Code: "NotFound", Message: err.Error()}
@@ -92,8 +91,6 @@ func (h handler) refusal(err error) answer {
 		return answer{
 			status: http.StatusUnauthorized, Code: "Invalid", Message: err.Error(), header: "WWW-Authenticate", value: "Standard-Webhooks",
 		}
-	case errors.As(err, &tooLarge):
-		return answer{status: http.StatusRequestEntityTooLarge, Code: "Invalid", Message: "the request is too large"}
 	case errors.As(err, &report) && report.TooLarge:
 		return answer{status: http.StatusRequestEntityTooLarge, Code: "Invalid", Message: report.What}
 	case errors.As(err, &report):

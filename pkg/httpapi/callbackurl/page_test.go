@@ -149,7 +149,7 @@ func TestAFormThatIsWrongComesBack(t *testing.T) {
 		}
 	}
 	b.send("", "output=%zz").wantText(t, 400, "The form cannot be read")
-	b.send("", "output="+strings.Repeat("a", 1<<20)).wantText(t, 413, "The request is too large")
+	b.send("", "output="+strings.Repeat("a", 1<<20)).wantText(t, 413, "The request has 1048583 bytes and the limit is 262144")
 	if b.uses.Load() != 0 || !b.held().Open() {
 		t.Errorf("the token holds %+v after %d uses", b.held(), b.uses.Load())
 	}

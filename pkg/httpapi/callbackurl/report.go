@@ -27,7 +27,7 @@ func (h handler) read(w http.ResponseWriter, r *http.Request, id token.ID) (repo
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return report{}, err
+		return report{}, resume.RequestTooLarge(r.ContentLength, tooLarge.Limit)
 	case err != nil: // the caller hung up, or is too slow
 		return report{}, &resume.ReportError{What: "the request ended before all of it was here", Err: err}
 	}

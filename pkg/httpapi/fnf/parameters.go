@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/waitless/waitless/pkg/resume"
 )
 
 // parameters are what a request brings, in its query and its body together.
@@ -20,7 +22,7 @@ func read(r *http.Request) (parameters, error) {
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return nil, err
+		return nil, resume.RequestTooLarge(r.ContentLength, tooLarge.Limit)
 	case err != nil: // the caller hung up, or is too slow
 		return nil, invalid("InvalidArgument", "the request ended before all of it was here")
 	case r.URL.Path != "/":

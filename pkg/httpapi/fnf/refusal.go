@@ -31,13 +31,10 @@ func denied(code, message string) error {
 // word of what they sent, and nothing of what happened inside.
 func (h handler) refusal(err error) *refusal {
 	var refused *refusal
-	var tooLarge *http.MaxBytesError
 	var report *resume.ReportError
 	switch {
 	case errors.As(err, &refused):
 		return refused
-	case errors.As(err, &tooLarge):
-		return &refusal{status: http.StatusBadRequest, Code: "EntityTooLarge", Message: "the request is too large; allowed: 1,024 KiB"}
 	case errors.Is(err, token.ErrInvalid):
 		return &refusal{status: http.StatusNotFound, Code: "TaskNotExists", Message: err.Error()}
 	case errors.As(err, &report) && report.TooLarge:

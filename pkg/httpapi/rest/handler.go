@@ -70,6 +70,8 @@ type Config struct {
 	Start func(context.Context, engine.StartRequest) (engine.StartAnswer, error)
 	// Log is told what failed inside, never a token; nil means nobody is.
 	Log *slog.Logger
+	// Reasons: callers serve themselves, so they are told what failed inside.
+	Reasons bool
 	// Stop asks for the end of an execution; nil means the engine.
 	Stop func(ctx context.Context, id engine.ID, name, cause string) error
 }
@@ -129,7 +131,7 @@ type handler struct{ Config }
 func (h handler) answer(w http.ResponseWriter, serve func(*http.Request) (int, any, error), r *http.Request) {
 	status, body, err := serve(r)
 	if err != nil {
-		refused := refusal(err)
+		refused := h.refusal(r, err)
 		status, body = refused.Status, refused
 		if refused.Code == engine.CodeInternal {
 			h.Log.ErrorContext(r.Context(), "request failed", "method", r.Method, "route", r.Pattern, "error", token.MaskAll(err.Error()))
@@ -143,8 +145,8 @@ func (h handler) answer(w http.ResponseWriter, serve func(*http.Request) (int, a
 }
 
 // refusal is what a caller is told of an error: all of what they can mend,
-// nothing of what happened inside.
-func refusal(err error) *Error {
+// nothing of what happened inside unless they serve themselves.
+func (h handler) refusal(r *http.Request, err error) *Error {
 	var refused *Error
 	var coded *engine.Error
 	var tooLarge *http.MaxBytesError
@@ -155,13 +157,15 @@ func refusal(err error) *Error {
 	case errors.As(err, &report):
 		return &Error{http.StatusBadRequest, engine.CodeInvalid, report.Error()}
 	case errors.As(err, &tooLarge):
-		return &Error{http.StatusRequestEntityTooLarge, engine.CodeInvalid, fmt.Sprintf("the request is larger than %d bytes", tooLarge.Limit)}
+		return &Error{http.StatusRequestEntityTooLarge, engine.CodeInvalid, resume.RequestTooLarge(r.ContentLength, tooLarge.Limit).What}
 	case errors.Is(err, token.ErrInvalid):
 		return &Error{http.StatusNotFound, engine.CodeNotFound, err.Error()}
 	case errors.Is(err, resume.ErrTooSlow):
 		return &Error{http.StatusServiceUnavailable, engine.CodeInternal, err.Error()}
 	case errors.As(err, &coded) && coded.Code != engine.CodeInternal:
 		return &Error{statusOf(coded.Code), coded.Code, coded.Error()}
+	case h.Reasons:
+		return &Error{http.StatusInternalServerError, engine.CodeInternal, token.MaskAll(err.Error())}
 	}
 	return &Error{http.StatusInternalServerError, engine.CodeInternal, "something inside failed; see the log"}
 }

@@ -245,10 +245,10 @@ func TestBadRequestsLoseNothing(t *testing.T) {
 	}{
 		"no JSON":                {"/tokens/" + text + "/success", "{", 400, "no JSON"},
 		"no object":              {"/tokens/" + text + "/success", "[1]", 400, "an array; allowed: an object"},
-		"too deep":               {"/tokens/" + text + "/success", `{"a":` + nested + `}`, 400, "more than 100 levels"},
-		"an input too deep":      {"/flows/callback/executions", `{"name":"deep","hash":"` + hash + `","input":{"a":` + nested + `}}`, 400, "more than 100 levels"},
+		"too deep":               {"/tokens/" + text + "/success", `{"a":` + nested + `}`, 400, "has 101 levels"},
+		"an input too deep":      {"/flows/callback/executions", `{"name":"deep","hash":"` + hash + `","input":{"a":` + nested + `}}`, 400, "has 101 levels"},
 		"too large for a step":   {"/tokens/" + text + "/success", `{"a":"` + strings.Repeat("x", 33<<10) + `"}`, 400, "the limit is 32768"},
-		"too large":              {"/tokens/" + text + "/success", strings.Repeat(" ", 2<<20), 413, "larger than 1048576"},
+		"too large":              {"/tokens/" + text + "/success", strings.Repeat(" ", 2<<20), 413, "the request has 2097152 bytes and the limit is 1048576; keep"},
 		"a failure without name": {"/tokens/" + text + "/failure", "{}", 400, "no error"},
 		"an unknown member":      {"/tokens/" + text + "/failure", `{"eror":"x"}`, 400, "unknown field"},
 		"a forged token":         {"/tokens/" + text[:len(text)-3] + "AAA/success", "{}", 404, "not valid"},

@@ -20,6 +20,8 @@ type committer struct {
 	queue   chan *commit
 	ended   chan struct{}
 	failure *failure
+	// wrote is whether anything was written, known when ended is closed.
+	wrote bool
 }
 
 // commit is changes that are made together.
@@ -58,12 +60,17 @@ func (c *committer) commit(changes ...change) error {
 	}
 }
 
-// close ends the committer, then the database. Nobody commits any more.
+// close ends the committer, then the database. Nobody commits any more. What was
+// written goes into tables first: of these it is known how long they are and
+// what they hold, while a log that was cut short looks like one that ended there.
 func (c *committer) close(closeDB func() error) error {
 	close(c.queue)
-	return c.failure.guard(func() error {
+	return c.failure.guard(func() (err error) {
 		<-c.ended
-		return closeDB()
+		if c.wrote {
+			err = c.db.Flush()
+		}
+		return errors.Join(err, closeDB())
 	})
 }
 
@@ -74,6 +81,7 @@ func (c *committer) run() {
 		together := c.collect(first, pace)
 		begin := time.Now()
 		err := c.write(together)
+		c.wrote = true
 		pace.took = time.Since(begin)
 		for _, each := range together {
 			each.done <- err

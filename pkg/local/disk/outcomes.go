@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -26,6 +27,9 @@ func (s *Store) Record(ctx context.Context, handle string) (record token.Record,
 // record reads a record and the form it is stored in, nil when there is none.
 func (s *Store) record(handle string) (token.Record, []byte, error) {
 	stored, ok, err := s.get(recordKey(handle))
+	if former := formerHandle(handle); err == nil && !ok && former != "" {
+		stored, ok, err = s.get(recordKey(former))
+	}
 	if err != nil || !ok {
 		return token.Record{}, nil, err
 	}
@@ -34,6 +38,15 @@ func (s *Store) record(handle string) (token.Record, []byte, error) {
 }
 
 func recordKey(handle string) []byte { return append([]byte{keyRecord}, handle...) }
+
+// formerHandle is under what the first release kept the request to stop an
+// execution, empty for the handle of anything else.
+func formerHandle(handle string) string {
+	if id, ok := token.HandleID(handle); ok && id.Number == 0 {
+		return "stop " + engine.ID(id.Execution).String()
+	}
+	return ""
+}
 
 // Close implements [engine.Outcomes]. It closes a token; [Store.Shut] ends
 // the use of the store.

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -95,6 +96,9 @@ func Open(dir string) (*Store, error) {
 	if err := makePrivateDir(path); err != nil {
 		return nil, &engine.Error{Code: engine.CodeInvalid, Op: op, Err: err}
 	}
+	if err := checkOurs(path); err != nil {
+		return nil, &engine.Error{Code: engine.CodeInvalid, Op: op, Err: err}
+	}
 	lock, err := privateFS{vfs.Default}.Lock(filepath.Join(path, lockFile))
 	if err != nil {
 		return nil, &engine.Error{Code: engine.CodeConflict, Op: op, Err: fmt.Errorf(
@@ -149,7 +153,7 @@ func openData(fs vfs.FS, dir, op string) (*Store, error) {
 		return err
 	})
 	if err != nil {
-		return nil, &engine.Error{Code: engine.CodeInternal, Op: op, Err: explain(err)}
+		return nil, &engine.Error{Code: engine.CodeInternal, Op: op, Err: explainOpen(err)}
 	}
 	return &Store{
 		dir: dir, db: db, commits: newCommitter(db, failure), lock: io.NopCloser(nil),
@@ -163,11 +167,40 @@ const memTableSize = 32 << 20
 // bitsPerKey of a filter: one look-up in a hundred is for nothing.
 const bitsPerKey = 10
 
+// explainOpen is explain for files that are there: unless the system says so, it
+// is not the disk that refuses them.
+func explainOpen(err error) error {
+	if system := syscall.Errno(0); errors.As(err, &system) {
+		return explain(err)
+	}
+	return damagedStore(err)
+}
+
+// damagedStoreError says that files of the store are not what was written.
+type damagedStoreError struct{ err error }
+
+// Error leaves out what the database says in further lines, which is nothing
+// to people.
+func (e *damagedStoreError) Error() string {
+	what, _, _ := strings.Cut(e.err.Error(), "\n")
+	return fmt.Sprintf("the store is damaged (%s); restore a copy of the directory", what)
+}
+
+// Unwrap is what the database found.
+func (e *damagedStoreError) Unwrap() error { return e.err }
+
+func damagedStore(err error) error {
+	if known := (*damagedStoreError)(nil); errors.As(err, &known) {
+		return err
+	}
+	return &damagedStoreError{err}
+}
+
 // explain says of an error of the storage what a person can do.
 func explain(err error) error {
 	switch {
-	case pebble.IsCorruptionError(err):
-		return fmt.Errorf("the store is damaged (%w); restore a copy of the directory", err)
+	case pebble.IsCorruptionError(err), errors.Is(err, os.ErrNotExist):
+		return damagedStore(err)
 	case errors.Is(err, os.ErrPermission):
 		return fmt.Errorf("%w; the store belongs to another user", err)
 	}
@@ -217,7 +250,11 @@ func (s *Store) call(call func() error) error {
 	if err := s.commits.failure.get(); err != nil {
 		return err
 	}
-	return call()
+	err := call()
+	if pebble.IsCorruptionError(err) {
+		return damagedStore(err)
+	}
+	return err
 }
 
 var errClosed = errors.New("the store is closed")
@@ -272,6 +309,29 @@ func makePrivateDir(path string) error {
 	return checkPrivate(path)
 }
 
+// checkOurs refuses a directory that holds something else: whoever mistypes its
+// name is not to find a store among his files.
+func checkOurs(path string) error {
+	for _, name := range []string{formatFile, dataDir} {
+		if _, err := os.Stat(filepath.Join(path, name)); err == nil {
+			return nil // a store, or what is left of one
+		}
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		// What an Open leaves that was killed before it numbered the store is ours.
+		name := entry.Name()
+		unfinished := strings.HasPrefix(name, formatFile+".") && strings.HasSuffix(name, newSuffix)
+		if name != lockFile && !unfinished {
+			return fmt.Errorf("it is no store and holds other files, %s among them; use a new or an empty directory", name)
+		}
+	}
+	return nil
+}
+
 // checkPrivate refuses a file or directory that not only its owner may open.
 func checkPrivate(path string) error {
 	info, err := os.Stat(path)
@@ -316,9 +376,12 @@ func numberStore(path, file, op string) error {
 	return nil
 }
 
+// newSuffix ends the names of files that are being written.
+const newSuffix = ".new"
+
 // writePrivate writes a whole file or nothing, durably.
 func writePrivate(file string, content []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*.new") // its mode is 0600
+	f, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*"+newSuffix) // its mode is 0600
 	if err != nil {
 		return err
 	}

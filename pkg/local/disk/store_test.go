@@ -352,3 +352,46 @@ func TestDiskStoreRefusesGaps(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// A directory that holds something else is left as it is.
+func TestOpenLeavesOtherDirectoriesAlone(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "letters")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write("letter", "hello")(t, dir)
+	before := contents(t, dir)
+	openFails(t, dir, engine.CodeInvalid, "no store", "letter", "an empty directory")
+	if contents(t, dir) != before {
+		t.Error("the directory was touched")
+	}
+}
+
+// What was begun and not finished is finished.
+func TestOpenFinishesAStoreThatWasBegun(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "store")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write("lock", "")(t, dir)
+	write("format.123.new", "")(t, dir)
+	if err := openDisk(t, dir).Shut(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A table that is cut short is found when a store that was shut is opened.
+func TestAStoreThatWasShutIsInTables(t *testing.T) {
+	t.Parallel()
+	dir := filledStore(t)
+	tables, err := filepath.Glob(filepath.Join(dir, "data", "*.sst"))
+	if err != nil || len(tables) == 0 {
+		t.Fatalf("%d tables, %v", len(tables), err)
+	}
+	if err := os.Truncate(tables[0], 100); err != nil {
+		t.Fatal(err)
+	}
+	openFails(t, dir, engine.CodeInternal, "damaged", "100", "restore a copy")
+}
