@@ -284,9 +284,15 @@ func TestFormatOfAFlow(t *testing.T) {
 		task + `, timeoutSeconds: 5, pattern: waitForCallback, heartbeatSeconds: 2}`: 1,
 		task + `, retry: []}`: 2,
 		task + `, catch: []}`: 2,
-		task + `, catch: [{errors: [E], goto: A}], errorMappings: []}`:            2,
-		task + `, pattern: waitForCondition, condition: $.a, intervalSeconds: 1}`: 2,
-		task + "}\ntimeoutSeconds: 5":                                             2,
+		task + `, catch: [{errors: [E], goto: A}], errorMappings: []}`:                                                                     2,
+		task + `, pattern: waitForCondition, condition: $.a, intervalSeconds: 1}`:                                                          2,
+		task + "}\ntimeoutSeconds: 5":                                                                                                      2,
+		task + `, inputMappings: [{target: a, source: $context.execution.name}]}`:                                                          1,
+		task + `, inputMappings: [{target: a, source: $context.execution.inputs}]}`:                                                        1,
+		task + `, inputMappings: [{target: a, source: "$context.execution.input[0].b"}]}`:                                                  2,
+		task + `, outputMappings: [{target: a, source: $context.flow}]}`:                                                                   2,
+		task + "}\ninputMappings: [{target: a, source: $context}]":                                                                         2,
+		task + "}\noutputMappings: [{target: b, source: 1}, {target: a, source: $context.flow.id}]":                                        2,
 		`- {type: choice, name: B, choices: [{condition: $.a, steps: [` + strings.TrimPrefix(task, "- ") + `, retry: [{errors: [E]}]}]}]}`: 2,
 	} {
 		flow := parseFlow(t, "version: v1\ntype: flow\nsteps:\n"+steps+"\n")
