@@ -36,7 +36,8 @@ func TestTheTimeLimitOfAFlow(t *testing.T) {
 	t.Parallel()
 	args := []string{"run", "testdata/flows/limited.yaml", "--name", "one", "--skip-time"}
 	got := do(t, args...)
-	if want := "waitless: limited/one: timed out with FnF.ExecutionTimeout: the execution did not end within 30s"; got.exit != ExitFailed || !strings.Contains(got.stderr, want) {
+	want := "waitless: limited/one: timed out with FnF.ExecutionTimeout: the execution did not end within 30s"
+	if got.exit != ExitFailed || !strings.Contains(got.stderr, want) {
 		t.Errorf("%+v", got)
 	}
 	if !strings.Contains(got.stderr, "   30.0s  limited/one timed out: FnF.ExecutionTimeout: ") {

@@ -129,7 +129,7 @@ func (w *worker) apply(ctx context.Context) (Verdict, error) {
 		return w.unresolved(ctx, base, state, since)
 	}
 	signal, err := w.signal(ctx, base, state)
-	if err == nil && signal == nil && w.overtime(state) {
+	if err == nil && signal == nil && w.overtime(state, 0) {
 		signal = machine.TimerDue{At: w.now}
 	}
 	if err != nil || signal == nil {
@@ -145,12 +145,11 @@ func (w *worker) apply(ctx context.Context) (Verdict, error) {
 	return done, w.finish(ctx, d)
 }
 
-// overtime: the execution may have gone on for longer than one without a limit of
-// its own may, which no timer watches. So a wake that means nothing else asks the
-// machine. One that was only late to be dropped does no harm: it ends as a timer
-// would end it, and its message stays until the end is committed.
-func (w *worker) overtime(state machine.State) bool {
-	limit := cmp.Or(w.engine.Limits.Duration, machine.DefaultDuration)
+// overtime: the execution goes on for longer than its flow says that it may, or
+// for longer than one whose flow says nothing, which no timer watches. So a wake
+// that means nothing else asks the machine, which knows the flow.
+func (w *worker) overtime(state machine.State, limit time.Duration) bool {
+	limit = cmp.Or(limit, w.engine.Limits.Duration, machine.DefaultDuration)
 	return !state.Status.Final() && state.Ending == nil && !w.now.Before(state.Started.Add(limit))
 }
 
@@ -295,6 +294,9 @@ func (w *worker) unresolved(ctx context.Context, base Item, state machine.State,
 		return Verdict{}, err
 	}
 	signal, err := w.atHand(ctx, state)
+	if err == nil && signal == nil && w.overtime(state, d.env.Flow.Timeout) { // nothing is called any more
+		signal = machine.TimerDue{At: w.now}
+	}
 	switch {
 	case err != nil:
 		return Verdict{}, err

@@ -128,7 +128,7 @@ func TestProblemsOfFailures(t *testing.T) {
 		{"polls with heartbeats", poll + `, heartbeatSeconds: 5`, `heartbeatSeconds needs "pattern: waitForCallback"`},
 		{"signed polls", poll + `, signed: true`, `signed needs "pattern: waitForCallback"`},
 		{"a policy's field on the step", `multiplier: 2`, `field "multiplier" is unknown in a task step; it belongs to a policy of a task step's retry (allowed`},
-		{"a policy's field in a branch", `catch: [{errors: [A], goto: A, condition: $.a}]`, `field "condition" is unknown in an entry of catch; it belongs to a branch`},
+		{"a policy's field in a branch", `catch: [{errors: [A], goto: A, condition: $.a}]`, `field "condition" is unknown in an entry of catch; it belongs`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -41,7 +41,7 @@ func TestMessageParams(t *testing.T) {
 	const sqs, sns = "sqs-message", "sns-message"
 	for _, tt := range []struct{ name, kind, params, want, error string }{
 		{"a text", sqs, `{"QueueName":"q","MessageBody":"hi"}`, `{"MessageBody":"hi","QueueName":"q"}`, ""},
-		{"an object", sqs, `{"QueueName":"q","MessageBody":{"b":[1.50,"<"]}}`, `{"MessageBody":"{\"b\":[1.50,\"<\"]}","QueueName":"q"}`, ""},
+		{"an object", sqs, `{"QueueName":"q","MessageBody":{"b": [1.50, "<"]}}`, `{"MessageBody":"{\"b\":[1.50,\"<\"]}","QueueName":"q"}`, ""},
 		{"a number", sqs, `{"QueueName":"q","messageBody":7}`, `{"MessageBody":"7","QueueName":"q"}`, ""},
 		{
 			"all of the vendor's", sqs, `{"QueueName":"q","MessageBody":"b","DelaySeconds":900,"Priority":16,"MessageTag":"t","MessageAttributes":{"n":1.5,"s":"x","o":{"a":1}}}`,

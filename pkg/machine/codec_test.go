@@ -14,6 +14,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -293,6 +294,25 @@ func TestFormatOfAFlow(t *testing.T) {
 		if item := encode(state, events); state.Format != want || int(item[0]) != want {
 			t.Errorf("%s\nformat %d of the execution, %d of the item, want %d", steps, state.Format, item[0], want)
 		}
+	}
+}
+
+// A release that reads format 1 alone knows no messages.
+func TestFormatOfMessages(t *testing.T) {
+	t.Parallel()
+	messages := 0
+	for _, kind := range jobs.Kinds() {
+		if kind.HasEnd() {
+			continue
+		}
+		messages++
+		flow := &fdl.Flow{All: []*fdl.Step{{Kind: &fdl.Task{Resource: fdl.Resource{Kind: kind.Name}}}}}
+		if state, _ := machine.New(machine.Flow{}, flow, "run", expr.Object(), epoch, machine.Limits{}); state.Format != 2 {
+			t.Errorf("%s has format %d", kind.Name, state.Format)
+		}
+	}
+	if messages != 2 {
+		t.Errorf("%d kinds of messages", messages)
 	}
 }
 

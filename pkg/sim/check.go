@@ -132,7 +132,8 @@ func (w *world) settleAll() machine.State {
 // waitsForPerson: only somebody who was given the token can close it.
 func (w *world) waitsForPerson(state machine.State) bool {
 	waiting := state.Waiting
-	return waiting != nil && waiting.For == machine.WaitingForToken && waiting.Due.IsZero() && w.flow.parsed.Timeout == 0 && state.Ending == nil && waiting.Submitted &&
+	return waiting != nil && waiting.For == machine.WaitingForToken && waiting.Due.IsZero() && w.flow.parsed.Timeout == 0 &&
+		state.Ending == nil && waiting.Submitted &&
 		w.calls.by[w.keyOfWaiting(state)] != nil && w.record(waiting.Handle).Open()
 }
 

@@ -39,7 +39,8 @@ func TestMutants(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			program := m.build(t)
-			out, err := exec.CommandContext(t.Context(), program, "-test.run", "^TestFixedSeeds$", "-only", string(m.caught), "-from", strconv.FormatUint(m.from, 10)).CombinedOutput()
+			out, err := exec.CommandContext(t.Context(), program, "-test.run", "^TestFixedSeeds$",
+				"-only", string(m.caught), "-from", strconv.FormatUint(m.from, 10)).CombinedOutput()
 			if err == nil {
 				t.Fatalf("no fixed seed violates %q: the simulation is too weak", m.caught)
 			}

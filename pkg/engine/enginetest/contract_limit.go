@@ -204,6 +204,24 @@ var limitCases = []ruleCase{
 		b.wantTrace("read", "write 3", "close by stop: closed by stop", "write 4")
 		b.wantTimedOut("Scheduled Started Submitted Failed ExecutionTimedOut")
 	}},
+	{"rule 7: what is pending after the limit is not called any more", func(b *bench) {
+		b.answer("First", `{}`)
+		b.script("Second", answer{err: errStopped})
+		start := b.begin(limitedHead + taskText("First") + taskText("Second"))
+		b.wantError(start, engine.CodeInternal)
+		b.at(time.Minute)
+		b.trace = nil
+		b.advance(start)
+		b.wantTrace("read", "write 2")
+		b.wantTimedOut("Scheduled Started Succeeded Scheduled Started ExecutionTimedOut")
+	}},
+	{"rule 7: what is to be submitted after the limit is closed", func(b *bench) {
+		start := b.askedNot(limitedAsk)
+		b.at(time.Minute)
+		b.advance(start)
+		b.wantTrace("read", "look: open", "write 2", "close by stop: closed by stop", "write 3")
+		b.wantTimedOut("Scheduled Started Failed ExecutionTimedOut")
+	}},
 	{"limit: it is fixed at the start how long an execution is kept", func(b *bench) {
 		b.Limits.Duration, b.Limits.Retention = time.Hour, 2*time.Hour
 		b.begin(askFlow)

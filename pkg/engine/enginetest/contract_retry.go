@@ -12,13 +12,13 @@ import (
 const (
 	// tryAgain retries after 10 s and after 20 s.
 	tryAgain = "retry: [{errors: [Broken], intervalSeconds: 10, maxAttempts: 2}]"
-	// tokenMapping has Ask told of its token.
-	tokenMapping = "inputMappings: [{target: token, source: $context.task.token}]"
+	// toldMapping has Ask told of its token.
+	toldMapping = "inputMappings: [{target: token, source: $context.task.token}]"
 )
 
 var (
 	retryFlow    = flowHead + taskText("First", tryAgain)
-	retryAskFlow = flowHead + callbackText(tokenMapping, tryAgain)
+	retryAskFlow = flowHead + callbackText(toldMapping, tryAgain)
 )
 
 // retryCases are attempts that are tried again: the pause is a timer and nothing
