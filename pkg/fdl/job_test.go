@@ -19,7 +19,8 @@ func TestParseJobs(t *testing.T) {
 		"a resource":                      {`resourceArn: "` + dms + `", pattern: sync`, `{"ReplicationTaskArn":"` + dms + `"}`},
 		"a resource with params":          {`resourceArn: "` + dms + `", serviceParams: {a: $.x}`, `{"ReplicationTaskArn":"` + dms + `","a":"X"}`},
 		"a queue": {
-			`resourceArn: "acs:mns:::/queues/q/messages", serviceParams: {MessageBody: $, Priority: 8}`, `{"MessageBody":{"x":"X"},"Priority":8,"QueueName":"q"}`,
+			`resourceArn: "acs:mns:::/queues/q/messages", serviceParams: {MessageBody: $, Priority: 8}`,
+			`{"MessageBody":{"x":"X"},"Priority":8,"QueueName":"q"}`,
 		},
 		"a topic": {
 			`resourceArn: "acs:mns:::/topics/t/messages", pattern: waitForCallback, serviceParams: {messageBody: $.x}`, `{"TopicName":"t","messageBody":"X"}`,
