@@ -303,3 +303,16 @@ func TestTheFileOfTheWorkingDirectory(t *testing.T) {
 		t.Error("the store was not closed")
 	}
 }
+
+// Who is told how to go on is not told what is secret in a URL.
+func TestHowToGoOnHidesSecrets(t *testing.T) {
+	t.Parallel()
+	e := execution{
+		file: flowFile{path: "flow.yaml"}, name: "one",
+		options: runOptions{place: place{config: "settings.yaml"}, tasks: []string{"a=https://me:secret@host/p?key=secret", "b=exec:true"}},
+	}
+	const want = "waitless run flow.yaml --name one --config settings.yaml --task 'a=https://...@host/p?...' --task 'b=exec:true'"
+	if got := e.again(); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
