@@ -324,7 +324,7 @@
 // answer by the key would give the first one for ever. A poll is repeated when nobody knows what became of it, so atMostOnce does
 // not go with it.
 //
-// # 28. Which wakes look at the time limit of an execution?
+// # 29. Which wakes look at the time limit of an execution?
 //
 // Options: those that mean something to the execution; every wake; a timer for each execution.
 //
@@ -337,7 +337,7 @@
 // committed, so no answer is hollow, whoever sent the wake. A start therefore reads the definition, which also says how long the
 // execution is kept: a flow that nobody has put is refused before anything is accepted.
 //
-// # 29. What is a message to a queue?
+// # 30. What is a message to a queue?
 //
 // Options: a task of its own kind, which the interpreter sends; a kind of job that has no end; a function of the user's.
 //
@@ -348,7 +348,7 @@
 // from that of the services which GetJobStatus and the function of job events link, too. Delays, tags and attributes of the vendor
 // become the service's in the pure table, where a wrong one is told before anything is sent.
 //
-// # 30. What may stand for a function on one machine?
+// # 31. What may stand for a function on one machine?
 //
 // Options: commands alone; one kind of runner for each protocol, each with errors of its own; runners that agree.
 //
