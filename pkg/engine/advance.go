@@ -149,8 +149,7 @@ func (w *worker) apply(ctx context.Context) (Verdict, error) {
 // for longer than one whose flow says nothing, which no timer watches. So a wake
 // that means nothing else asks the machine, which knows the flow.
 func (w *worker) overtime(state machine.State, limit time.Duration) bool {
-	limit = cmp.Or(limit, w.engine.Limits.Duration, machine.DefaultDuration)
-	return !state.Status.Final() && state.Ending == nil && !w.now.Before(state.Started.Add(limit))
+	return !state.Status.Final() && state.Ending == nil && !w.now.Before(w.engine.Limits.End(state, limit))
 }
 
 // notFound: the start's item is on its way while the wake is young (rule 12).
