@@ -104,6 +104,10 @@ func TestAMessageToAQueue(t *testing.T) {
 	}
 }
 
+// fromTopics is the policy of a queue that topics send to.
+const fromTopics = `{"Version":"2012-10-17","Statement":` +
+	`[{"Effect":"Allow","Principal":{"Service":"sns.amazonaws.com"},"Action":"sqs:SendMessage","Resource":"*"}]}`
+
 // asksTopic sends a token to a topic, and waits for who gets it.
 const asksTopic = `version: v1
 type: flow
@@ -121,7 +125,7 @@ steps:
 func TestAMessageToATopic(t *testing.T) {
 	t.Parallel()
 	s := standard.get(t)
-	questions := newMailbox(t, s.name+"-questions", nil)
+	questions := newMailbox(t, s.name+"-questions", map[string]string{"Policy": fromTopics})
 	client := sns.NewFromConfig(emulator.Config(t))
 	topic, err := client.CreateTopic(t.Context(), &sns.CreateTopicInput{Name: aws.String(s.name + "-topic")})
 	if err == nil {
@@ -169,5 +173,18 @@ func TestALocalRunCallsALambdaFunction(t *testing.T) {
 		if got.exit != want.exit || !strings.Contains(got.stdout, want.stdout) || !strings.Contains(got.stderr, want.stderr) {
 			t.Errorf("%s: %+v", definition, got)
 		}
+	}
+}
+
+// A local run sends with the user's own rights.
+func TestALocalRunSendsAMessage(t *testing.T) {
+	t.Parallel()
+	s := standard.get(t)
+	orders := newMailbox(t, s.name+"-local-orders", nil)
+	flow := writeFlow(t, "tell", fmt.Sprintf(tells, orders.name, ""))
+	s.check(t, cli.ExitSucceeded, `"MessageBodyMD5":"4DB405096CA2C297FFB21AEADA277352"`,
+		"run", flow, "--store", t.TempDir()+"/store", "--input", `{"order":7}`, "--task", "sqs:SendMessage=aws")
+	if message := orders.receive(t); *message.Body != `{"order":7}` {
+		t.Errorf("the message is %s", *message.Body)
 	}
 }
