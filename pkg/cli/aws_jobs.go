@@ -20,6 +20,9 @@ func (c Command) configOf(ctx context.Context, what string, clock *local.Clock, 
 	if config.CallbackBase, err = c.localBase(what); err != nil {
 		return config, err
 	}
+	if config.Limits.Data, err = c.dataLimit(what); err != nil {
+		return config, err
+	}
 	anyLambda, lambdaOnAWS := tasks.NeedLambdas()
 	if !tasks.NeedAWS() && !anyLambda {
 		return config, nil

@@ -32,6 +32,7 @@ func New(getenv func(string) string) (gateway.Function, error) {
 	config := env.AWS()
 	logTable, waitsTable := env.Text("WAITLESS_LOG_TABLE"), env.Text("WAITLESS_WAITS_TABLE")
 	wakeQueue, taskQueue, key := env.Text("WAITLESS_WAKE_QUEUE"), env.Text("WAITLESS_TASK_QUEUE"), env.Text("WAITLESS_TOKEN_KEY")
+	limit := env.Bytes("WAITLESS_DATA_LIMIT", resume.DefaultLimit, resume.ForeignLimit)
 	if err := env.Err(); err != nil {
 		return nil, err
 	}
@@ -43,7 +44,7 @@ func New(getenv func(string) string) (gateway.Function, error) {
 	}
 	tables := dynamodb.NewFromConfig(config)
 	foreign := &deliveries.Queue{Client: queues, URL: taskQueue}
-	s := stack{log, sender, foreign, dynamo.NewLog(tables, logTable, time.Now), dynamo.NewWaits(tables, waitsTable, time.Now)}
+	s := stack{log, sender, foreign, dynamo.NewLog(tables, logTable, time.Now), dynamo.NewWaits(tables, waitsTable, time.Now), limit}
 	keys := &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: key, Now: time.Now}
 	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (answer events.APIGatewayV2HTTPResponse, err error) {
 		current, err := keys.Get(ctx)
@@ -61,6 +62,7 @@ type stack struct {
 	foreign *deliveries.Queue // to whoever serves somebody else's engine
 	log     *dynamo.Log
 	waits   *dynamo.Waits
+	limit   int // of the output of a step, in bytes
 }
 
 func (s stack) handler(keys token.Keys) http.Handler {
@@ -68,8 +70,8 @@ func (s stack) handler(keys token.Keys) http.Handler {
 	return rest.Handler(rest.Config{
 		Engine: engine.New(engine.Config{Log: watchedLog(s.log), Flows: s.log, Outcomes: waits, Wakes: s.wakes, Keys: keys, Now: time.Now}),
 		Tokens: resume.New(resume.Config{
-			Keys: keys, Outcomes: waits, Wakes: wakes.ForTokens(s.wakes, s.foreign), Beats: s.foreign, Now: time.Now,
+			Keys: keys, Outcomes: waits, Wakes: wakes.ForTokens(s.wakes, s.foreign), Beats: s.foreign, Now: time.Now, Limit: s.limit,
 		}),
-		Index: s.log, Flows: s.log, Foreign: s.waits, Log: s.lines,
+		Index: s.log, Flows: s.log, Foreign: s.waits, Log: s.lines, MaxOutput: s.limit,
 	})
 }

@@ -51,6 +51,20 @@ func (e *Environment) Seconds(name string) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
+// Bytes is a number of bytes from least to most, least when it is not there.
+func (e *Environment) Bytes(name string, least, most int) int {
+	text := e.Optional(name)
+	if text == "" {
+		return least
+	}
+	size, err := strconv.Atoi(text)
+	if err != nil || size < least || size > most {
+		e.problems = append(e.problems, fmt.Errorf("environment variable %s is %q; allowed: a number of bytes from %d to %d", name, text, least, most))
+		return least
+	}
+	return size
+}
+
 // List is a variable with texts between commas, none when it is not there.
 func (e *Environment) List(name string) []string {
 	return strings.FieldsFunc(e.Optional(name), func(r rune) bool { return r == ',' || r == ' ' })

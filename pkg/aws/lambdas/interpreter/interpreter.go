@@ -76,7 +76,7 @@ func (s settings) engine(queues *sqs.Client, functions *lambda.Client, log *slog
 	taskQueue := &tasks.Queue{Client: queues, URL: s.taskQueue}
 	return engine.Config{
 		Log: store, Flows: store, Outcomes: dynamo.NewWaits(tables, s.waitsTable, time.Now), Wakes: sender, Tasks: s.tasks(functions),
-		TaskQueue: taskQueue, Ends: s.ends(taskQueue), Now: time.Now, Limits: machine.Limits{Direct: s.longestCall()},
+		TaskQueue: taskQueue, Ends: s.ends(taskQueue), Now: time.Now, Limits: machine.Limits{Direct: s.longestCall(), Data: s.dataLimit},
 		WorkerLife: 2 * s.timeLimit, CallbackBase: s.callbackURL,
 	}, nil
 }
@@ -91,6 +91,7 @@ type settings struct {
 	deadLetters          string
 	longestDelay         time.Duration
 	timeLimit            time.Duration
+	dataLimit            int
 	tokenKey             string
 	names                tasks.Names
 	statusEvents         string
@@ -110,6 +111,7 @@ func settingsOf(env *environment.Environment) settings {
 		},
 		timeLimit: env.Seconds("WAITLESS_TIME_LIMIT"), statusEvents: env.Text("WAITLESS_STATUS_EVENTS"),
 		callbackURL: env.Text("WAITLESS_CALLBACK_URL"),
+		dataLimit:   env.Bytes("WAITLESS_DATA_LIMIT", machine.DefaultData, machine.MaxData),
 	}
 }
 
