@@ -271,4 +271,54 @@
 // Reason: an action that nobody can start is a mistake in the text, and is to be told with its line and column, and what was meant,
 // before anything runs. The patterns of the table are compiled when they are first needed (sync.OnceValue, the one thing of sync
 // that a pure package may use), since every function that reads flows links the table and few starts need it.
+//
+// # 25. In which format is an execution stored?
+//
+// Options: always the newest, which a release before this one cannot read; the one before, until a parameter says otherwise; for
+// each execution the first one that has what its flow asks for.
+//
+// Choice: the last. The format is fixed at the start; one that times out without a timeoutSeconds of its flow ends in format 2. This
+// release reads 1 and 2.
+//
+// Reason: an upgrade can be taken back as long as nothing uses what came with it, without anybody setting a parameter first and
+// last. A release that cannot read the flow must not touch the execution either, or it would fail it as defective: with the format it
+// finds out before it looks, and puts the wake back. So the format goes by the flow and not by what happens to be in an item.
+//
+// # 26. What do retry and catch see?
+//
+// Options: every failure of a step; what an attempt ended with.
+//
+// Choice: the latter: the failure of a call, a callback or a job, a time-out, an answer that is no object or too large, an interrupted
+// call, a condition that was not met. FnF.ALL matches each of these and nothing else. The first policy that matches decides, and has
+// a counter of its own. A caught step has failed: StepFailed with what errorMappings gave, and no StepExited.
+//
+// Reason: what goes wrong before or after an attempt goes wrong again in the next one, as values over the limit, whose
+// failing the execution the vendor documents. The limit of events and the end of the execution's time must not be caught, or a flow
+// could not be ended. Steps of a catch belong to a task that has failed, so an error in them goes to what is around the task.
+//
+// # 27. What is waitForCondition?
+//
+// Options: a loop that the parser writes out as a wait, a task and a choice; an attempt with many calls.
+//
+// Choice: an attempt. Each poll is a call with a key of its own, and with a token of its own where the function is slow. Between two
+// polls the state waits for a timer and holds two counters and the deadline, nothing of an answer. timeoutSeconds and maxAttempts
+// are for all polls of an attempt, a failed poll is the failure of the attempt, and a retry begins to count anew.
+//
+// Reason: the history stays as it is from the first poll to the last, so the limit of events says nothing about how long something
+// may take, and an item is as small after a million polls as after one. A key for each poll, because a function that remembers its
+// answer by the key would give the first one for ever. A poll is repeated when nobody knows what became of it, so atMostOnce does
+// not go with it.
+//
+// # 28. Which wakes look at the time limit of an execution?
+//
+// Options: those that mean something to the execution; every wake; a timer for each execution.
+//
+// Choice: every wake, also one that is dropped otherwise. With a timeoutSeconds of the flow the timer that the state has anyway comes
+// no later than the limit. Without one there is no timer.
+//
+// Reason: whoever handles a wake has the state at hand, so a look at the instant costs nothing, and the definition is read only when
+// the limit has passed. An execution that waits for nobody any more gets no other wakes than those that mean nothing. The end is that
+// of a stop: what waits is closed first and recorded as what it then holds, and the message of the wake stays until that is
+// committed, so no answer is hollow, whoever sent the wake. A start therefore reads the definition, which also says how long the
+// execution is kept: a flow that nobody has put is refused before anything is accepted.
 package pkg

@@ -69,7 +69,7 @@ var house = []row{
 	{path: "pkg/sim", testing: true, ours: useCases},
 
 	{path: "pkg/httpapi/rest", ours: useCases},
-	{path: "pkg/httpapi/rest/resttest", testing: true, ours: []string{"pkg/httpapi/rest", "pkg/engine", "pkg/machine", "pkg/expr"}},
+	{path: "pkg/httpapi/rest/resttest", testing: true, ours: []string{"pkg/httpapi/rest", "pkg/engine", "pkg/machine", "pkg/fdl", "pkg/expr"}},
 	{path: "pkg/httpapi/fnf", ours: useCases},
 	{path: "pkg/httpapi/sfn", ours: useCases},
 	{path: "pkg/httpapi/callbackurl", ours: useCases, modules: []string{webhooks}},

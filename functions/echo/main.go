@@ -2,6 +2,9 @@
 //
 // Input: any JSON.
 // Output: the same bytes; {} if there are none.
+//
+// Of the input {"since": instant, "ready_after": seconds} it makes the error NotReady until so long after that instant,
+// for flows that try again.
 package main
 
 import (

@@ -17,10 +17,10 @@ import (
 // functions that are left to it.
 func (c Command) configOf(ctx context.Context, what string, clock *local.Clock, tasks *local.Tasks) (config local.Config, err error) {
 	config.Tasks, config.Clock = tasks, clock
-	if config.CallbackBase, err = c.localBase(what); err != nil {
+	if config.Limits, err = c.limits(what); err != nil {
 		return config, err
 	}
-	if config.Limits.Data, err = c.dataLimit(what); err != nil {
+	if config.CallbackBase, err = c.localBase(what); err != nil {
 		return config, err
 	}
 	anyLambda, lambdaOnAWS := tasks.NeedLambdas()

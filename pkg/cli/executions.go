@@ -149,7 +149,7 @@ func (c Command) listCommand() *cobra.Command {
 	}
 	o.register(cmd)
 	cmd.Flags().StringVar(&flow, "flow", "", "only those of this flow")
-	cmd.Flags().StringVar(&status, "status", "", "only those that are Starting, Running, Succeeded, Failed or Stopped")
+	cmd.Flags().StringVar(&status, "status", "", "only those that are Starting, Running, Succeeded, Failed, Stopped or TimedOut")
 	cmd.RunE = c.onStore(&o, func(ctx context.Context, what string, a *api, _ []string) error {
 		executions, err := a.Executions(ctx, flow, machine.Status(status))
 		if err != nil {
@@ -207,7 +207,9 @@ func state(e rest.Execution) string {
 	}
 }
 
-var article = map[string]string{"call": "a call", "instant": "an instant", "callback": "a callback", "job": "its job"}
+var article = map[string]string{
+	"call": "a call", "instant": "an instant", "callback": "a callback", "job": "its job", "retry": "its next attempt", "poll": "its next poll",
+}
 
 func (c Command) showCommand() *cobra.Command {
 	var o storeOptions

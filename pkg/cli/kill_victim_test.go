@@ -411,7 +411,7 @@ func (v *victim) checkHistory(history []machine.HistoryEvent) (status machine.St
 
 var endings = map[string]machine.Status{
 	machine.ExecutionSucceeded.String(): machine.StatusSucceeded, machine.ExecutionFailed.String(): machine.StatusFailed,
-	machine.ExecutionStopped.String(): machine.StatusStopped,
+	machine.ExecutionStopped.String(): machine.StatusStopped, machine.ExecutionTimedOut.String(): machine.StatusTimedOut,
 }
 
 // checkTold: what somebody was told is what the token holds and what the history

@@ -22,15 +22,15 @@ type progress struct {
 // stepProgress is what is known of one step: of the last time it was entered.
 type stepProgress struct {
 	phase   phase
-	attempt int // how often it was entered, 1 for the first time
+	attempt int // how often it was entered or tried again, 1 for the first time
 	entered time.Time
 	left    time.Time
-	until   time.Time // phaseWaiting: when it ends
+	until   time.Time // of a pause: when it ends
 	next    string    // phaseDone of a choice: the step that it leads to
 	// phaseFailed: the name of the error and the explanation.
 	err, cause string
 	// early: a call of it is on the way that the log does not know of yet, so
-	// its event StepEntered is still to come.
+	// the event that enters it, or tries it again, is still to come.
 	early bool
 }
 
@@ -42,6 +42,8 @@ const (
 	phaseWaiting
 	phaseCallback // waits for whoever has the token
 	phaseJob      // waits for the end of its job
+	phaseRetry    // failed, and waits for its next attempt
+	phasePoll     // waits for its next poll
 	phaseDone
 	phaseFailed
 )
@@ -57,11 +59,24 @@ func (p *progress) calling(call machine.Call, at time.Time) {
 			s.leave(phaseDone, s.until)
 		}
 	}
-	if s := &p.steps[call.Attempt.Step]; s.phase != phaseRunning {
+	switch s := &p.steps[call.Attempt.Step]; s.phase {
+	case phaseRunning:
+	case phasePoll: // of the attempt that is known
+		s.phase = phaseRunning
+	case phaseRetry:
+		s.again()
+		s.early = true
+	case phasePending, phaseWaiting, phaseCallback, phaseJob, phaseDone, phaseFailed:
 		s.enter(at)
 		s.early = true
 		p.current = call.Attempt.Step
 	}
+}
+
+// again begins the next attempt of a step that did not leave off.
+func (s *stepProgress) again() {
+	s.phase = phaseRunning
+	s.attempt++
 }
 
 func (s *stepProgress) enter(at time.Time) {
@@ -93,6 +108,20 @@ func (p *progress) committed(state machine.State, events []machine.Event) {
 		case machine.StepFailed:
 			s.cause = causeIn(p.flow, e)
 		}
+	}
+	if w := state.Waiting; w != nil {
+		p.steps[w.Attempt.Step].pauseFor(w)
+	}
+}
+
+// pauseFor notes a pause that has no event.
+func (s *stepProgress) pauseFor(w *machine.Waiting) {
+	switch w.For {
+	case machine.WaitingForRetry:
+		s.phase, s.until = phaseRetry, w.Due
+	case machine.WaitingForPoll:
+		s.phase, s.until = phasePoll, w.Due
+	case machine.WaitingForCall, machine.WaitingForInstant, machine.WaitingForClaim, machine.WaitingForToken, machine.WaitingForRoom:
 	}
 }
 
@@ -132,7 +161,16 @@ func (s *stepProgress) note(e machine.Event) {
 	case machine.StepFailed:
 		s.leave(phaseFailed, e.At)
 		s.err = e.Error
-	case machine.ExecutionStarted, machine.ExecutionSucceeded, machine.ExecutionFailed, machine.ExecutionStopped, machine.StepSucceeded,
-		machine.TaskScheduled, machine.TaskStarted, machine.TaskSucceeded, machine.TaskFailed, machine.TaskSubmitFailed, machine.TaskTimedOut:
+	case machine.TaskFailed, machine.TaskSubmitFailed, machine.TaskTimedOut:
+		s.phase = phaseRetry // unless it fails now
+	case machine.TaskScheduled:
+		switch {
+		case s.early:
+			s.early = false
+		case s.phase == phaseRetry:
+			s.again()
+		}
+	case machine.ExecutionStarted, machine.ExecutionSucceeded, machine.ExecutionFailed, machine.ExecutionStopped, machine.ExecutionTimedOut,
+		machine.StepSucceeded, machine.TaskStarted, machine.TaskSucceeded:
 	}
 }

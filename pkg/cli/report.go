@@ -52,7 +52,10 @@ func runReportOf(flow *fdl.Flow, state machine.State, events []machine.Event) ru
 		h.EventDetail = token.MaskAll(h.EventDetail)
 		r.History = append(r.History, h)
 		if e.Type == machine.TaskStarted {
-			r.Calls[flow.All[e.Step].Name]++
+			r.Calls[flow.All[e.Step].Name]++ // of polls the first one
+		}
+		if e.Polls > 1 {
+			r.Calls[flow.All[e.Step].Name] += e.Polls - 1
 		}
 	}
 	return r

@@ -621,6 +621,9 @@ func (e *execution) waiting(ctx context.Context, state machine.State) error {
 
 func (e *execution) failed(state machine.State, events []machine.Event) error {
 	why := "failed with " + state.Error
+	if state.Status == machine.StatusTimedOut {
+		why = "timed out with " + state.Error
+	}
 	step := failedStep(e.file.flow, events)
 	if step != "" {
 		why += " in step " + step
@@ -637,12 +640,16 @@ func (e *execution) failed(state machine.State, events []machine.Event) error {
 	return f
 }
 
-// failedStep is the step in which the failure began.
-func failedStep(flow *fdl.Flow, events []machine.Event) string {
-	for _, e := range events {
-		if e.Type == machine.StepFailed {
-			return flow.All[e.Step].Name
+// failedStep is the step in which the failure began that ended the execution,
+// empty when none did. What failed before that was caught.
+func failedStep(flow *fdl.Flow, events []machine.Event) (name string) {
+	for _, e := range slices.Backward(events) {
+		switch {
+		case e.Type == machine.StepFailed:
+			name = flow.All[e.Step].Name
+		case name != "" || e.Type != machine.ExecutionFailed:
+			return name
 		}
 	}
-	return ""
+	return name
 }

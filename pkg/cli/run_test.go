@@ -28,9 +28,14 @@ func TestRun(t *testing.T) {
 		"nested-succeeded": {
 			"run", "testdata/flows/nested.yaml", "--input", `{"amount":101,"approved":true}`, "--skip-time",
 		},
-		"waiting":  {"run", "testdata/flows/approve.yaml", "--name", "one", "--skip-time"},
-		"two-days": {"run", "testdata/flows/days.yaml", "--skip-time"},
-		"control":  {"run", "testdata/flows/control.yaml", "--skip-time"},
+		"waiting":    {"run", "testdata/flows/approve.yaml", "--name", "one", "--skip-time"},
+		"two-days":   {"run", "testdata/flows/days.yaml", "--skip-time"},
+		"control":    {"run", "testdata/flows/control.yaml", "--skip-time"},
+		"retry":      {"run", "../../events/retry/flow.yaml", "--input", `{"ready_after":30,"job_id":"job-1"}`, "--skip-time"},
+		"retried":    {"run", "../../events/retry/flow.yaml", "--input", `{"ready_after":90}`, "--skip-time"},
+		"polls":      {"run", "../../events/wait-for-condition/flow.yaml", "--input", `{"delay":20}`, "--skip-time"},
+		"polls-json": {"run", "../../events/wait-for-condition/flow.yaml", "--input", `{"delay":20}`, "--skip-time", "--json"},
+		"limited":    {"run", "testdata/flows/limited.yaml", "--skip-time", "--name", "one"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

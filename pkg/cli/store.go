@@ -13,14 +13,12 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/local/disk"
-	"github.com/waitless/waitless/pkg/machine"
 )
 
 // defaultStore is the folder of the store when nobody names another.
@@ -74,32 +72,16 @@ func (c Command) openAPI(ctx context.Context, what string, p place) (*api, error
 	case client != nil:
 		return &api{client, storeInterval, func() error { return nil }}, nil
 	}
-	base, err := c.localBase(what)
+	config := local.Config{Store: store, Keys: store.Keys()}
+	config.Limits, err = c.limits(what)
+	if err == nil {
+		config.CallbackBase, err = c.localBase(what)
+	}
 	if err != nil {
 		return nil, errors.Join(err, store.Shut())
 	}
-	limit, err := c.dataLimit(what)
-	if err != nil {
-		return nil, errors.Join(err, store.Shut())
-	}
-	system := local.New(local.Config{Store: store, Keys: store.Keys(), CallbackBase: base, Limits: machine.Limits{Data: limit}})
+	system := local.New(config)
 	return &api{clientOf(system, store), storeInterval, store.Shut}, nil
-}
-
-// dataLimitVariable is how many bytes a step's data may have.
-const dataLimitVariable = "WAITLESS_DATA_LIMIT"
-
-func (c Command) dataLimit(what string) (int, error) {
-	text := c.setting(dataLimitVariable)
-	if text == "" {
-		return machine.DefaultData, nil
-	}
-	limit, err := strconv.Atoi(text)
-	if err != nil || limit < machine.DefaultData || limit > machine.MaxData {
-		return 0, usageError(what, fmt.Sprintf("%s is %q; allowed: a number of bytes from %d to %d", dataLimitVariable, text, machine.DefaultData, machine.MaxData),
-			fmt.Sprintf("%s=%d", dataLimitVariable, machine.MaxData))
-	}
-	return limit, nil
 }
 
 // reach opens the store, or finds whoever holds it. Another command that holds

@@ -42,6 +42,8 @@ var marks = [...]struct{ mark, color string }{
 	phaseWaiting:  {"◷", "\x1b[33m"},
 	phaseCallback: {"◷", "\x1b[33m"},
 	phaseJob:      {"◷", "\x1b[33m"},
+	phaseRetry:    {"◷", "\x1b[33m"},
+	phasePoll:     {"◷", "\x1b[33m"},
 	phaseDone:     {"✓", "\x1b[32m"},
 	phaseFailed:   {"✗", "\x1b[31m"},
 }
@@ -171,6 +173,12 @@ func (s stepProgress) detail(now time.Time, room int) string {
 	case phaseJob:
 		since := elapsed(now.Sub(s.entered))
 		return fit(room, "waits for its job, "+since+attempt, "its job, "+since+times, "its job")
+	case phaseRetry:
+		left := elapsed(s.until.Sub(now))
+		return fit(room, "tries again in "+left+attempt, "again in "+left+times, "again in "+left, "again")
+	case phasePoll:
+		left := elapsed(s.until.Sub(now))
+		return fit(room, "polls again in "+left+attempt, "polls in "+left+times, "polls in "+left, "polls")
 	case phaseDone:
 		if s.next != "" {
 			return fit(room, "goes to "+s.next+attempt, "goes to "+s.next+times, "goes to "+s.next, "to "+s.next)

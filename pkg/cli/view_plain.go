@@ -26,10 +26,29 @@ func (*plainView) Calling(machine.Call, time.Time) {}
 func (v *plainView) Committed(_ engine.ID, state machine.State, events []machine.Event) {
 	v.progress.committed(state, events)
 	for i, e := range events {
-		if text := v.text(e, events[i+1:]); text != "" {
-			_, _ = fmt.Fprintf(v.out, "%8s  %s\n", elapsed(e.At.Sub(state.Started)), token.MaskAll(printable(text))) // a view that nobody reads is no error
-		}
+		v.line(e.At.Sub(state.Started), v.text(e, events[i+1:]))
 	}
+	v.line(state.At.Sub(state.Started), v.pauseText(state))
+}
+
+func (v *plainView) line(after time.Duration, text string) {
+	if text != "" {
+		_, _ = fmt.Fprintf(v.out, "%8s  %s\n", elapsed(after), token.MaskAll(printable(text))) // a view that nobody reads is no error
+	}
+}
+
+// pauseText is what is said of a pause that has no event: of polls the first
+// time only.
+func (v *plainView) pauseText(state machine.State) string {
+	w := state.Waiting
+	switch {
+	case w == nil:
+	case w.For == machine.WaitingForRetry:
+		return fmt.Sprintf("%s tries again at %s", v.flow.All[w.Attempt.Step].Name, instant(w.Due, state.At))
+	case w.For == machine.WaitingForPoll && w.Polls == 1:
+		return fmt.Sprintf("%s goes on when its condition holds, and polls again at %s", v.flow.All[w.Attempt.Step].Name, instant(w.Due, state.At))
+	}
+	return ""
 }
 
 func (v *plainView) say(text string) {
@@ -57,6 +76,8 @@ func (v *plainView) text(e machine.Event, after []machine.Event) string {
 		return v.submittedText(e)
 	case machine.ExecutionStopped:
 		return fmt.Sprintf("%s was stopped: %s", v.progress.title, because(e.Error, printable(e.Cause)))
+	case machine.ExecutionTimedOut:
+		return fmt.Sprintf("%s timed out: %s", v.progress.title, because(e.Error, printable(e.Cause)))
 	case machine.StepFailed:
 		return v.failedText(e)
 	case machine.StepExited:

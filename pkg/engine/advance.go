@@ -129,6 +129,9 @@ func (w *worker) apply(ctx context.Context) (Verdict, error) {
 		return w.unresolved(ctx, base, state, since)
 	}
 	signal, err := w.signal(ctx, base, state)
+	if err == nil && signal == nil && w.overtime(state, 0) {
+		signal = machine.TimerDue{At: w.now}
+	}
 	if err != nil || signal == nil {
 		return done, err
 	}
@@ -140,6 +143,14 @@ func (w *worker) apply(ctx context.Context) (Verdict, error) {
 		return Verdict{}, err
 	}
 	return done, w.finish(ctx, d)
+}
+
+// overtime: the execution goes on for longer than its flow says that it may, or
+// for longer than one whose flow says nothing, which no timer watches. So a wake
+// that means nothing else asks the machine, which knows the flow.
+func (w *worker) overtime(state machine.State, limit time.Duration) bool {
+	limit = cmp.Or(limit, w.engine.Limits.Duration, machine.DefaultDuration)
+	return !state.Status.Final() && state.Ending == nil && !w.now.Before(state.Started.Add(limit))
 }
 
 // notFound: the start's item is on its way while the wake is young (rule 12).
@@ -283,6 +294,9 @@ func (w *worker) unresolved(ctx context.Context, base Item, state machine.State,
 		return Verdict{}, err
 	}
 	signal, err := w.atHand(ctx, state)
+	if err == nil && signal == nil && w.overtime(state, d.env.Flow.Timeout) { // nothing is called any more
+		signal = machine.TimerDue{At: w.now}
+	}
 	switch {
 	case err != nil:
 		return Verdict{}, err

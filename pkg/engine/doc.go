@@ -6,7 +6,8 @@
 // The order of effects is a contract; comments name its rules by their
 // numbers:
 //
-//  1. Load first. A wake that does not apply writes nothing.
+//  1. Load first. A wake that does not apply writes nothing, unless the
+//     execution has gone on for longer than it may: every wake looks at that.
 //  2. A direct call is made before the commit of its result, and only after
 //     the start, the live timer or our own commit. A result is committed
 //     before anything that depends on it is called.
@@ -28,8 +29,9 @@
 //  8. A timer that comes early is sent again; one whose commit is on the way
 //     too; one that is not the live one is dropped.
 //  9. The token is the only arbiter of a waiting attempt: whatever ends it
-//     closes the token and applies what the token then holds. A stop commits
-//     the ending state, then closes, then commits the end.
+//     closes the token and applies what the token then holds. A stop, or the
+//     time limit of the execution, commits the ending state, then closes, then
+//     commits the end.
 //  10. From a queue a token is closed first; its wake follows in any case.
 //  11. A token's wake that finds it open looks again while the wake is young.
 //  12. Start: wake, then item 0 if absent, then answer. Stop: wake, then the

@@ -150,13 +150,13 @@ func (e *Engine) Start(ctx context.Context, request StartRequest) (StartAnswer, 
 	if err := check(request); err != nil {
 		return 0, &Error{CodeInvalid, op, err}
 	}
-	definition, err := e.definition(ctx, request.Flow)
+	flow, err := e.Flows.Flow(ctx, request.Flow) // says how long the execution may take, and so how long it is kept
 	if err != nil {
 		return 0, &Error{CodeOf(err), op, err}
 	}
 	now := e.Now()
 	id := NewID(request.Flow.Name, request.Execution)
-	state, events := machine.New(request.Flow, definition, request.Execution, request.Input, now, e.Limits)
+	state, events := machine.New(request.Flow, flow, request.Execution, request.Input, now, e.Limits)
 	item := Item{Execution: id, Nonce: e.Fresh()}
 	item.Body, _ = machine.Encode(item.place(), state, events)
 	if err := checkSize(item); err != nil {
@@ -173,16 +173,6 @@ func (e *Engine) Start(ctx context.Context, request StartRequest) (StartAnswer, 
 		return 0, &Error{CodeOf(err), op, err}
 	}
 	return e.compareStart(ctx, op, id, request)
-}
-
-// definition is that of a flow which is started. One that is not there is found out
-// by whoever advances the execution, as one that is gone by then.
-func (e *Engine) definition(ctx context.Context, flow machine.Flow) (*fdl.Flow, error) {
-	definition, err := e.Flows.Flow(ctx, flow)
-	if errors.Is(err, ErrNotFound) {
-		return &fdl.Flow{}, nil
-	}
-	return definition, err
 }
 
 func check(request StartRequest) error {

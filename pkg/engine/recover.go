@@ -49,10 +49,12 @@ func (e *Engine) lostCauses(ctx context.Context, id ID, state machine.State) ([]
 	if !stop.Open() {
 		causes = append(causes, machine.CauseStop)
 	}
-	if w := state.Waiting; w != nil && w.For != machine.WaitingForInstant {
+	if w := state.Waiting; w != nil {
 		// By rule 7, which looks at the token, and queues again what was lost
-		// with the task queue.
-		causes = append(causes, w.By)
+		// with the task queue. What only the timer ends needs nothing else.
+		if _, unresolved := machine.Unresolved(state, w.By); unresolved {
+			causes = append(causes, w.By)
+		}
 	}
 	return causes, nil
 }

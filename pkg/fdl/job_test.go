@@ -18,9 +18,14 @@ func TestParseJobs(t *testing.T) {
 		"an action with all of the input": {`action: "sfn:StartExecution", pattern: sync, serviceParams: {input: $}`, `{"input":{"x":"X"}}`},
 		"a resource":                      {`resourceArn: "` + dms + `", pattern: sync`, `{"ReplicationTaskArn":"` + dms + `"}`},
 		"a resource with params":          {`resourceArn: "` + dms + `", serviceParams: {a: $.x}`, `{"ReplicationTaskArn":"` + dms + `","a":"X"}`},
-		"a queue":                         {`resourceArn: "acs:mns:::/queues/q/messages", serviceParams: {MessageBody: $, Priority: 8}`, `{"MessageBody":{"x":"X"},"Priority":8,"QueueName":"q"}`},
-		"a topic":                         {`resourceArn: "acs:mns:::/topics/t/messages", pattern: waitForCallback, serviceParams: {messageBody: $.x}`, `{"TopicName":"t","messageBody":"X"}`},
-		"a message by its action":         {`action: "sqs:SendMessage", serviceParams: {QueueUrl: $.x, MessageBody: b}`, `{"MessageBody":"b","QueueUrl":"X"}`},
+		"a queue": {
+			`resourceArn: "acs:mns:::/queues/q/messages", serviceParams: {MessageBody: $, Priority: 8}`,
+			`{"MessageBody":{"x":"X"},"Priority":8,"QueueName":"q"}`,
+		},
+		"a topic": {
+			`resourceArn: "acs:mns:::/topics/t/messages", pattern: waitForCallback, serviceParams: {messageBody: $.x}`, `{"TopicName":"t","messageBody":"X"}`,
+		},
+		"a message by its action": {`action: "sqs:SendMessage", serviceParams: {QueueUrl: $.x, MessageBody: b}`, `{"MessageBody":"b","QueueUrl":"X"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -198,18 +198,23 @@ var (
 	}
 	// functionPatterns are those of a function.
 	functionPatterns = []string{"requestResponse", "waitForCallback", "waitForCondition"}
+	// messagePatterns are those of a message.
+	messagePatterns = []string{"requestResponse", "waitForCallback"}
 )
 
 func (p *parser) pattern(n *node, resource Resource) Pattern {
 	pattern := patterns[p.oneOf(n, "pattern", patternNames...)]
-	if pattern == PatternSync && resource.isMessage() {
-		p.problem(n.pos, "pattern \"sync\" waits for the end of a job, and a message has none (allowed with a message: %s)", strings.Join(functionPatterns, ", "))
-	}
-	if pattern == PatternWaitForCondition && resource.Kind != "" {
+	isFunction := resource.Function != "" && resource.Kind == ""
+	switch {
+	case pattern == PatternSync && resource.isMessage():
+		p.problem(n.pos, "pattern \"sync\" waits for the end of a job, and a message has none (allowed with a message: %s)", strings.Join(messagePatterns, ", "))
+	case pattern == PatternWaitForCondition && resource.isMessage():
+		p.problem(n.pos, "pattern \"waitForCondition\" calls a function again and again, and a message is none (allowed with a message: %s)",
+			strings.Join(messagePatterns, ", "))
+	case pattern == PatternWaitForCondition && resource.Kind != "":
 		p.problem(n.pos, "pattern \"waitForCondition\" calls a function again and again, and %s is none; "+
 			"write \"pattern: sync\", which waits for the end of the job, or ask a function", shortened(resource.Text))
-	}
-	if pattern == PatternSync && resource.Function != "" && resource.Kind == "" {
+	case pattern == PatternSync && isFunction:
 		p.problem(n.pos, "pattern \"sync\" waits for the end of a job and needs an action or the resourceArn of one; "+
 			"functions and sub-flows do not have it yet (allowed with a function: %s)", strings.Join(functionPatterns, ", "))
 	}

@@ -179,7 +179,8 @@ func TestASimulatedJobHasTheSameIDInEachRun(t *testing.T) {
 func TestAJobThatNobodyStandsBehind(t *testing.T) {
 	t.Parallel()
 	r := runJob(t, nil, told, batchStart, "")
-	if r.state.Error != token.ErrorFunction || !strings.HasPrefix(r.state.Cause, "batch.NotProvided: ") || !strings.Contains(r.state.Cause, "--task 'batch:SubmitJob=simulated'") {
+	if r.state.Error != token.ErrorFunction || !strings.HasPrefix(r.state.Cause, "batch.NotProvided: ") ||
+		!strings.Contains(r.state.Cause, "--task 'batch:SubmitJob=simulated'") {
 		t.Errorf("error %q: %s", r.state.Error, r.state.Cause)
 	}
 }

@@ -62,44 +62,52 @@ func (r *run) state() *State { return &r.next.State }
 // apply does what the signal means to the state; nothing when it does not
 // apply.
 func (r *run) apply(sig Signal) {
-	if r.timeIsUp() && r.concerns(sig) && r.timeOut(sig) {
+	if !r.concerns(sig) || r.timeIsUp() && r.timeOut(sig) {
 		return
 	}
 	switch sig := sig.(type) {
 	case Started:
-		if r.state().Status == StatusStarting {
-			r.begin()
-		}
+		r.begin()
 	case Returned:
-		if r.waitsFor(sig.Attempt, WaitingForCall, WaitingForClaim) {
-			r.resolve(sig.Outcome, token.ClosedByTask)
-		}
+		r.resolve(sig.Outcome, token.ClosedByTask)
 	case Submitted:
-		if r.waitsFor(sig.Attempt, WaitingForToken) {
-			r.submitted(sig.Output)
-		}
+		r.submitted(sig.Output)
 	case Queued:
-		if r.waitsFor(sig.Attempt, WaitingForToken) && r.state().Ending == nil {
-			r.queued()
-		}
+		r.queued()
 	case TokenClosed:
-		if r.waitsFor(sig.Attempt, WaitingForToken) {
-			if sig.Answer != nil {
-				r.submitted(*sig.Answer)
-			}
-			r.resolve(sig.Outcome, sig.By)
+		if sig.Answer != nil {
+			r.submitted(*sig.Answer)
 		}
+		r.resolve(sig.Outcome, sig.By)
 	case BeatSeen:
-		if r.waitsFor(sig.Attempt, WaitingForToken) && sig.Beat.After(r.state().Waiting.Beat) {
-			r.beatSeen(sig.Beat)
-		}
+		r.beatSeen(sig.Beat)
 	case TimerDue:
 		r.timerDue()
 	case StopRequested:
-		if !r.state().Status.Final() && r.state().Ending == nil {
-			r.stop(sig.Error, sig.Cause)
-		}
+		r.stop(sig.Error, sig.Cause)
 	}
+}
+
+// concerns reports whether the signal is one that the state waits for: any other
+// changes nothing, be the time up or not. A timer always speaks of the time.
+func (r *run) concerns(sig Signal) bool {
+	s := r.state()
+	switch sig := sig.(type) {
+	case Started:
+		return s.Status == StatusStarting
+	case Returned:
+		return r.waitsFor(sig.Attempt, WaitingForCall, WaitingForClaim)
+	case Submitted:
+		return r.waitsFor(sig.Attempt, WaitingForToken)
+	case Queued:
+		return r.waitsFor(sig.Attempt, WaitingForToken)
+	case TokenClosed:
+		return r.waitsFor(sig.Attempt, WaitingForToken)
+	case BeatSeen:
+		return r.waitsFor(sig.Attempt, WaitingForToken) && sig.Beat.After(s.Waiting.Beat)
+	case TimerDue, StopRequested:
+	}
+	return !s.Status.Final() && s.Ending == nil
 }
 
 // waitsFor reports whether the state waits for the attempt in one of these
@@ -111,7 +119,7 @@ func (r *run) waitsFor(attempt Attempt, ways ...WaitingFor) bool {
 
 func (r *run) timerDue() {
 	w := r.state().Waiting
-	if w == nil || w.Due.IsZero() || r.at.Before(w.Due) || r.state().Ending != nil {
+	if w == nil || w.Due.IsZero() || r.at.Before(w.Due) {
 		return
 	}
 	switch w.For {

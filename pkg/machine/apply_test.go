@@ -36,7 +36,8 @@ func parseFlow(tb testing.TB, text string) *fdl.Flow {
 }
 
 func starting(first, second int64) machine.State {
-	state, _ := machine.New(machine.Flow{Name: "flow", Hash: "hash"}, &fdl.Flow{}, "run", expr.Object(whole("first", first), whole("second", second)), epoch, machine.Limits{})
+	input := expr.Object(whole("first", first), whole("second", second))
+	state, _ := machine.New(machine.Flow{Name: "flow", Hash: "hash"}, &fdl.Flow{}, "run", input, epoch, machine.Limits{})
 	return state
 }
 

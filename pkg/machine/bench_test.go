@@ -88,7 +88,8 @@ func pollingTurn(tb testing.TB) func() (called, slept machine.Next) {
 		return v
 	}
 	const id = "0198a5f4-7c3e-7d2a-9f00-0123456789ab"
-	state, _ := machine.New(machine.Flow{Name: "polling", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, flow, "run-1", object(`{"delay":60}`), epoch, machine.Limits{})
+	name := machine.Flow{Name: "polling", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}
+	state, _ := machine.New(name, flow, "run-1", object(`{"delay":60}`), epoch, machine.Limits{})
 	next := apply(state, machine.Started{At: epoch})
 	waiting := apply(next.State, machine.Returned{
 		At: epoch, Attempt: next.State.Waiting.Attempt, Outcome: token.Success(object(`{"job_id":"` + id + `"}`)),

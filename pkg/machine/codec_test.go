@@ -14,6 +14,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -24,7 +25,7 @@ func TestCodecRoundTripOfRandomItems(t *testing.T) {
 	g := &items{r: rand.New(rand.NewPCG(seed, 0))}
 	for range 500 {
 		state := g.state()
-		events := g.events(state.At)
+		events := g.events(state.Format, state.At)
 		gotState, gotEvents, err := decode(encode(state, events))
 		if err != nil {
 			t.Fatalf("seed %d: %v\n%+v", seed, err, state)
@@ -70,24 +71,51 @@ func (g *items) value() expr.Value {
 
 func (g *items) state() machine.State {
 	statuses := []machine.Status{machine.StatusStarting, machine.StatusRunning, machine.StatusSucceeded, machine.StatusFailed}
+	kinds := []machine.WaitingFor{machine.WaitingForCall, machine.WaitingForInstant, machine.WaitingForClaim, machine.WaitingForToken}
 	s := machine.State{
 		Format: 1 + g.r.IntN(machine.Format), Flow: machine.Flow{Name: g.text(), Hash: g.text()}, Execution: g.text(), Status: statuses[g.r.IntN(len(statuses))],
 		Started: g.instant(), Expires: g.instant(), At: g.instant(), Events: g.number() + 1, Input: g.value(), Output: g.value(),
 		Timer: machine.Timer{Tag: g.text(), Due: g.instant()}, Error: g.text(), Cause: g.text(), By: g.text(),
+	}
+	if s.Format > 1 {
+		s.Polls = g.number() + 1
+		statuses, kinds = append(statuses, machine.StatusTimedOut), append(kinds, machine.WaitingForRetry, machine.WaitingForPoll)
+		s.Status = statuses[g.r.IntN(len(statuses))]
 	}
 	for range g.r.IntN(4) {
 		s.Scopes = append(s.Scopes, machine.Scope{Choice: g.number(), Branch: g.number(), Input: g.value(), Local: s.Input})
 	}
 	if g.r.IntN(2) == 0 {
 		s.Waiting = &machine.Waiting{
-			Attempt: machine.Attempt{Step: g.number(), Number: g.number()}, For: machine.WaitingFor(g.r.IntN(2)),
+			Attempt: machine.Attempt{Step: g.number(), Number: g.number()}, For: kinds[g.r.IntN(len(kinds))],
 			Input: g.value(), Due: g.instant(), By: g.text(), Since: g.instant(),
 		}
+		g.token(s.Waiting)
+		if s.Format > 1 {
+			g.repeated(s.Waiting)
+		}
+	}
+	if g.r.IntN(4) == 0 {
+		s.Ending = &machine.Ending{Status: statuses[g.r.IntN(len(statuses))], Error: g.text(), Cause: g.text(), By: g.text(), Since: g.instant()}
 	}
 	return s
 }
 
-func (g *items) events(at time.Time) []machine.Event {
+func (g *items) token(w *machine.Waiting) {
+	if w.For == machine.WaitingForToken {
+		w.Handle, w.Deadline, w.Beat = g.text(), g.instant(), g.instant()
+		w.Submitted, w.Slow, w.Queued = g.r.IntN(2) == 0, g.r.IntN(2) == 0, g.r.IntN(2) == 0
+	}
+}
+
+func (g *items) repeated(w *machine.Waiting) {
+	w.Deadline, w.Attempt.Poll, w.Polls = g.instant(), g.number()+1, g.number()+1
+	for range g.r.IntN(3) {
+		w.Retried = append(w.Retried, g.number()+1)
+	}
+}
+
+func (g *items) events(format int, at time.Time) []machine.Event {
 	events := make([]machine.Event, g.r.IntN(10))
 	for i := range events {
 		at = at.Add(time.Duration(g.r.Int64N(int64(time.Hour))))
@@ -97,6 +125,9 @@ func (g *items) events(at time.Time) []machine.Event {
 		}
 		if g.r.IntN(2) == 0 {
 			events[i].Error, events[i].Cause = "E"+g.text(), g.text()
+		}
+		if format > 1 {
+			events[i].Polls = g.r.IntN(3)
 		}
 		events[i].ClosedBy = []token.Closer{"", token.ClosedByEvent, "of a newer release"}[g.r.IntN(3)]
 	}
@@ -180,8 +211,10 @@ func TestCodecFindsDamage(t *testing.T) {
 // FuzzDecode: nothing makes Decode panic, and what it accepts is what Encode
 // writes. The checksum is put right, or nothing would get past it.
 func FuzzDecode(f *testing.F) {
-	item := goldenItem(f)
-	f.Add(item[1 : len(item)-checksumSize])
+	for _, golden := range goldenItems {
+		item := readHex(f, golden.file)
+		f.Add(item[1 : len(item)-checksumSize])
+	}
 	f.Add([]byte{})
 	state, events := machine.New(machine.Flow{Name: "f"}, &fdl.Flow{}, "e", expr.Object(), epoch, machine.Limits{})
 	start := encode(state, events)
@@ -220,7 +253,90 @@ const (
 	kept = machine.DefaultDuration + machine.DefaultRetention
 )
 
-// Golden items are log items of format 1 as they are stored. They must decode
+// What came with format 2 is no item of format 1: a release that reads that alone
+// never meets it.
+func TestFormat1HasNothingNewer(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*machine.State){
+		"a status":  func(s *machine.State) { s.Status = machine.StatusTimedOut },
+		"an ending": func(s *machine.State) { s.Ending = &machine.Ending{Status: machine.StatusTimedOut} },
+	} {
+		state := asleep()
+		change(&state)
+		if item := encode(state, nil); item[0] != 2 {
+			t.Errorf("%s: format %d", name, item[0])
+		}
+	}
+	for name, state := range map[string]machine.State{"a pause": pausing(), "a poll": polling()} {
+		item := encode(state, nil)
+		if _, _, err := decode(machine.Sealed(1, item[1:len(item)-checksumSize])); !errors.Is(err, machine.ErrDamaged) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+// The log of an execution has the first format that has what its flow asks for.
+func TestFormatOfAFlow(t *testing.T) {
+	t.Parallel()
+	const task = `- {type: task, name: A, resourceArn: "acs:fc:::services/s/functions/f"`
+	for steps, want := range map[string]int{
+		task + `}`: 1,
+		task + `, timeoutSeconds: 5, pattern: waitForCallback, heartbeatSeconds: 2}`: 1,
+		task + `, retry: []}`: 2,
+		task + `, catch: []}`: 2,
+		task + `, catch: [{errors: [E], goto: A}], errorMappings: []}`:            2,
+		task + `, pattern: waitForCondition, condition: $.a, intervalSeconds: 1}`: 2,
+		task + "}\ntimeoutSeconds: 5":                                             2,
+		`- {type: choice, name: B, choices: [{condition: $.a, steps: [` + strings.TrimPrefix(task, "- ") + `, retry: [{errors: [E]}]}]}]}`: 2,
+	} {
+		flow := parseFlow(t, "version: v1\ntype: flow\nsteps:\n"+steps+"\n")
+		state, events := machine.New(machine.Flow{Name: "flow"}, flow, "run", expr.Object(), epoch, machine.Limits{})
+		if item := encode(state, events); state.Format != want || int(item[0]) != want {
+			t.Errorf("%s\nformat %d of the execution, %d of the item, want %d", steps, state.Format, item[0], want)
+		}
+	}
+}
+
+// A release that reads format 1 alone knows no messages.
+func TestFormatOfMessages(t *testing.T) {
+	t.Parallel()
+	messages := 0
+	for _, kind := range jobs.Kinds() {
+		if kind.HasEnd() {
+			continue
+		}
+		messages++
+		flow := &fdl.Flow{All: []*fdl.Step{{Kind: &fdl.Task{Resource: fdl.Resource{Kind: kind.Name}}}}}
+		if state, _ := machine.New(machine.Flow{}, flow, "run", expr.Object(), epoch, machine.Limits{}); state.Format != 2 {
+			t.Errorf("%s has format %d", kind.Name, state.Format)
+		}
+	}
+	if messages != 2 {
+		t.Errorf("%d kinds of messages", messages)
+	}
+}
+
+// How long an execution is kept depends on how long it may take.
+func TestExpires(t *testing.T) {
+	t.Parallel()
+	limits := machine.Limits{Duration: time.Hour, Retention: time.Minute}
+	for want, tt := range map[time.Duration]struct {
+		timeout time.Duration
+		limits  machine.Limits
+	}{
+		120 * 24 * time.Hour:            {0, machine.Limits{}},
+		30*24*time.Hour + 2*time.Second: {2 * time.Second, machine.Limits{}},
+		time.Hour + time.Minute:         {0, limits},
+		time.Minute + 2*time.Second:     {2 * time.Second, limits},
+	} {
+		state, _ := machine.New(machine.Flow{}, &fdl.Flow{Timeout: tt.timeout}, "run", expr.Object(), epoch, tt.limits)
+		if got := state.Expires.Sub(epoch); got != want {
+			t.Errorf("%+v: kept for %s, want %s", tt, got, want)
+		}
+	}
+}
+
+// Golden items are log items of each format as they are stored. They must decode
 // for ever, so nothing rewrites these files: a change of the format gets a
 // number and files of its own.
 var goldenItems = []struct {
@@ -232,6 +348,9 @@ var goldenItems = []struct {
 	{"testdata/failed.v1.hex", failed(), failedEvents()},
 	{"testdata/callback.v1.hex", called(), []machine.Event{}},
 	{"testdata/job.v1.hex", worked(), workedEvents()},
+	{"testdata/retry.v2.hex", pausing(), pausingEvents()},
+	{"testdata/poll.v2.hex", polling(), []machine.Event{}},
+	{"testdata/timed-out.v2.hex", timedOut(), timedOutEvents()},
 }
 
 func TestCodecGoldenItems(t *testing.T) {
@@ -370,6 +489,65 @@ func workedEvents() []machine.Event {
 		{ID: 7, By: 6, Type: machine.StepExited, Step: 0, At: at, Input: goldenInput, Local: jobOutput, Output: jobOutput},
 		{ID: 8, By: 7, Type: machine.ExecutionSucceeded, Step: machine.NoStep, At: at, Output: jobOutput},
 	}
+}
+
+// pausing is an execution in the steps of a catch, before the third retry of a task.
+func pausing() machine.State {
+	return machine.State{
+		Format: 2, Flow: machine.Flow{Name: "trip", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-5", Status: machine.StatusRunning,
+		Started: epoch, Expires: epoch.Add(kept), At: epoch.Add(time.Minute), Events: 21, Polls: 7, Input: goldenInput,
+		Scopes: []machine.Scope{
+			{Choice: machine.NoStep, Branch: 0, Input: goldenInput, Local: expr.Object()},
+			{Choice: 0, Branch: 1, Input: goldenInput, Local: expr.Object(text("why", "no seat"))},
+		},
+		Waiting: &machine.Waiting{
+			Attempt: machine.Attempt{Step: 1, Number: 18}, For: machine.WaitingForRetry, Input: goldenInput, Due: epoch.Add(64 * time.Second),
+			By: "fedcba9876543210", Since: epoch.Add(time.Minute), Retried: []int{0, 3},
+		},
+		Timer: machine.Timer{Tag: "0123456789abcdef", Due: epoch.Add(64 * time.Second)},
+		By:    machine.CauseStart,
+	}
+}
+
+func pausingEvents() []machine.Event {
+	at := epoch.Add(time.Minute)
+	return []machine.Event{
+		{ID: 20, By: 19, Type: machine.TaskSucceeded, Step: 2, At: at, Output: goldenLocal, Polls: 7},
+		{ID: 21, By: 20, Type: machine.TaskFailed, Step: 1, At: at, Error: "FC.FunctionError", Cause: "NoSeat: row 7"},
+	}
+}
+
+// polling is an execution that waits for the answer to its hundredth poll, which
+// takes long, after a retry.
+func polling() machine.State {
+	return machine.State{
+		Format: 2, Flow: machine.Flow{Name: "export", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-6", Status: machine.StatusRunning,
+		Started: epoch, Expires: epoch.Add(kept), At: epoch.Add(time.Hour), Events: 7, Polls: 100, Input: goldenInput,
+		Scopes: []machine.Scope{{Choice: machine.NoStep, Branch: 0, Input: goldenInput, Local: expr.Object()}},
+		Waiting: &machine.Waiting{
+			Attempt: machine.Attempt{Step: 0, Number: 6, Poll: 100}, For: machine.WaitingForToken, Input: goldenInput, Due: epoch.Add(2 * time.Hour),
+			By: "0123456789abcdef", Since: epoch.Add(time.Hour), Handle: "EAFlF6HPJunNHRp0aJqAAABkahwGoA", Deadline: epoch.Add(2 * time.Hour),
+			Beat: epoch.Add(time.Hour), Submitted: true, Retried: []int{1}, Polls: 60,
+		},
+		Timer: machine.Timer{Tag: "fedcba9876543210", Due: epoch.Add(2 * time.Hour)},
+		By:    machine.CauseStart,
+	}
+}
+
+// timedOut is an execution of which nothing but the end needs format 2.
+func timedOut() machine.State {
+	return machine.State{
+		Format: 2, Flow: machine.Flow{Name: "polling", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-7", Status: machine.StatusTimedOut,
+		Started: epoch, Expires: epoch.Add(kept), At: epoch.Add(machine.DefaultDuration), Events: 5, Input: goldenInput,
+		Error: machine.ErrorExecutionTimeout, Cause: "it took too long", By: "0123456789abcdef",
+	}
+}
+
+func timedOutEvents() []machine.Event {
+	return []machine.Event{{
+		ID: 5, By: 4, Type: machine.ExecutionTimedOut, Step: machine.NoStep, At: epoch.Add(machine.DefaultDuration),
+		Error: machine.ErrorExecutionTimeout, Cause: "it took too long",
+	}}
 }
 
 func failedEvents() []machine.Event {

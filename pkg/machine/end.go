@@ -119,7 +119,7 @@ func Abandon(s State, held token.Record, cause, by string, at time.Time) (State,
 	r.next.State = State{
 		Format: s.Format, Flow: s.Flow, Execution: s.Execution, Started: s.Started, Expires: s.Expires, At: r.at, Events: s.Events, Polls: s.Polls,
 	}
-	if s.Waiting != nil && !held.Open() {
+	if s.Waiting != nil && s.Waiting.Polls == 0 && !held.Open() { // what one poll answered is not the outcome of all
 		r.emit(outcomeEvent(s.Waiting, smallOutcome(*held.Outcome), held.ClosedBy))
 	}
 	end := r.state()

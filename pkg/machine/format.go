@@ -67,5 +67,5 @@ func readFormat(item []byte) (format, size int, err error) {
 	case found == 0, found > Format:
 		return 0, 0, &FormatError{found}
 	}
-	return int(found), size, nil //nolint:gosec // at most Format
+	return int(found), size, nil
 }

@@ -19,34 +19,14 @@ func (r *run) timeIsUp() bool {
 	return !s.Status.Final() && s.Ending == nil && !r.at.Before(r.limit())
 }
 
-// concerns reports whether the signal is one that the state waits for: any other
-// changes nothing, be the time up or not. A timer always speaks of the time.
-func (r *run) concerns(sig Signal) bool {
-	switch sig := sig.(type) {
-	case Started:
-		return r.state().Status == StatusStarting
-	case Returned:
-		return r.waitsFor(sig.Attempt, WaitingForCall, WaitingForClaim)
-	case Submitted:
-		return r.waitsFor(sig.Attempt, WaitingForToken)
-	case Queued:
-		return r.waitsFor(sig.Attempt, WaitingForToken)
-	case TokenClosed:
-		return r.waitsFor(sig.Attempt, WaitingForToken)
-	case BeatSeen:
-		return r.waitsFor(sig.Attempt, WaitingForToken)
-	case TimerDue, StopRequested:
-	}
-	return true
-}
-
 // timeOut decides that the execution ends because its time is up. Not done: the
 // signal brings the outcome of the attempt that waits, which is recorded first.
 func (r *run) timeOut(sig Signal) (done bool) {
-	cause := fmt.Sprintf("the execution did not end within %s, the timeoutSeconds of the flow: raise it, or put long work into several executions", r.env.Flow.Timeout)
+	which := "the timeoutSeconds of the flow: raise it, or put long work into several executions"
 	if r.env.Flow.Timeout == 0 {
-		cause = fmt.Sprintf("the execution did not end within %s, the limit of a flow without timeoutSeconds: set that, up to a year", r.env.Limits.duration(r.env.Flow))
+		which = "the limit of a flow without timeoutSeconds: set that, up to a year"
 	}
+	cause := fmt.Sprintf("the execution did not end within %s, %s", r.env.Limits.duration(r.env.Flow), which)
 	r.decide(StatusTimedOut, token.Failure(ErrorExecutionTimeout, cause))
 	r.state().Format = max(r.state().Format, formatOfTimeOuts)
 	switch sig.(type) {

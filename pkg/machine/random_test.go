@@ -24,7 +24,7 @@ func TestRandomWalks(t *testing.T) {
 	if testing.Short() {
 		walks = 200
 	}
-	ended := map[machine.Status]int{}
+	ended, seen := map[machine.Status]int{}, map[string]int{}
 	for seed := range walks {
 		w := newWalk(t, seed)
 		w.run()
@@ -32,9 +32,17 @@ func TestRandomWalks(t *testing.T) {
 			t.Fatalf("seed %d, limits %+v, flow:\n%s", seed, w.limit, w.text)
 		}
 		ended[w.state.Status]++
+		for what := range w.seen {
+			seen[what]++
+		}
 	}
-	if ended[machine.StatusSucceeded] < int(walks/10) || ended[machine.StatusFailed] < int(walks/10) {
-		t.Errorf("the walks ended as %v: not much of a test", ended)
+	for what, walked := range map[string]int{
+		"succeeded": ended[machine.StatusSucceeded], "failed": ended[machine.StatusFailed], "timed out": ended[machine.StatusTimedOut],
+		"retry": seen["retry"], "caught": seen["caught"], "steps of a catch": seen["steps of a catch"], "polls": seen["polls"],
+	} {
+		if walked < int(walks/100) {
+			t.Errorf("%s in %d walks: not much of a test (%v, %v)", what, walked, ended, seen)
+		}
 	}
 }
 
@@ -51,12 +59,14 @@ type walk struct {
 	open []int
 	tags int
 	log  itemLog
+	seen map[string]bool // what the walk met
 }
 
 func newWalk(t *testing.T, seed uint64) *walk {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 0))
 	w := &walk{t: t, r: r, text: (&flows{r: r}).flow(), limit: machine.Limits{Events: 8 + r.IntN(150), Data: 100 + r.IntN(2000)}}
+	w.seen = map[string]bool{}
 	w.flow = parseFlow(t, w.text)
 	var events []machine.Event
 	w.state, events = machine.New(machine.Flow{Name: "flow", Hash: "hash"}, w.flow, "run", w.answer(), epoch, machine.Limits{})
@@ -87,15 +97,24 @@ func (w *walk) signal() machine.Signal {
 		return machine.Started{At: at}
 	case waiting == nil || w.r.IntN(10) == 0:
 		return machine.TimerDue{At: at}
-	case waiting.For == machine.WaitingForInstant:
+	case isTimed(waiting):
 		return machine.TimerDue{At: waiting.Due.Add(time.Duration(w.r.IntN(5)) * time.Second)}
 	case waiting.For == machine.WaitingForToken:
 		return w.told(at, waiting.Attempt)
 	case w.r.IntN(10) == 0:
-		return machine.Returned{At: at, Attempt: machine.Attempt{Step: waiting.Attempt.Step, Number: waiting.Attempt.Number - 1}}
+		earlier := waiting.Attempt
+		if earlier.Number--; earlier.Poll > 0 {
+			earlier.Poll--
+		}
+		return machine.Returned{At: at, Attempt: earlier}
 	default:
 		return machine.Returned{At: at, Attempt: waiting.Attempt, Outcome: w.outcome()}
 	}
+}
+
+// isTimed reports whether nothing but its due ends the waiting.
+func isTimed(w *machine.Waiting) bool {
+	return w.For == machine.WaitingForInstant || w.For == machine.WaitingForRetry || w.For == machine.WaitingForPoll
 }
 
 // told is what is heard of a job: that it was started, or how it ended.
@@ -112,8 +131,10 @@ func (w *walk) told(at time.Time, attempt machine.Attempt) machine.Signal {
 
 func (w *walk) outcome() token.Outcome {
 	switch w.r.IntN(30) {
-	case 0:
+	case 0, 3, 4:
 		return token.Failure("E", "why")
+	case 5, 6:
+		return token.Thrown("T", strings.Repeat("why", w.r.IntN(100)))
 	case 1:
 		return token.Success(expr.Null())
 	case 2:
@@ -187,6 +208,8 @@ func (w *walk) history(events []machine.Event) {
 		}
 		w.last = e
 		w.enteredOrLeft(e)
+		w.note("caught", e.Type == machine.StepFailed && !e.Output.IsMissing())
+		w.note("polls", e.Polls > 1)
 		if size := e.Input.Size() + e.Local.Size() + e.Output.Size(); size > w.limit.Data && e.ID > 1 {
 			w.t.Errorf("event %d has %d bytes, the limit is %d", e.ID, size, w.limit.Data)
 		}
@@ -221,33 +244,71 @@ func (w *walk) enteredOrLeft(e machine.Event) {
 func (w *walk) check(env machine.Env, next machine.Next) {
 	w.t.Helper()
 	s := w.state
-	if s.Events != w.last.ID || s.Events > w.limit.Events || !s.At.Equal(w.last.At) && next.Applied() {
+	if s.Events != w.last.ID || s.Events > w.limit.Events || s.At.Before(w.last.At) || !s.At.Equal(w.last.At) && len(next.Events) > 0 {
 		w.t.Errorf("%d events at %s, the last one is %d at %s, the limit %d", s.Events, s.At, w.last.ID, w.last.At, w.limit.Events)
 	}
-	final := w.last.Type == machine.ExecutionSucceeded || w.last.Type == machine.ExecutionFailed
-	if final != s.Status.Final() || final && (len(w.open) > 0 || s.Waiting != nil || s.Timer != (machine.Timer{})) {
+	final := w.last.Type == machine.ExecutionSucceeded || w.last.Type == machine.ExecutionFailed || w.last.Type == machine.ExecutionTimedOut
+	if final != s.Status.Final() || final && (len(w.open) > 0 && s.Status != machine.StatusTimedOut || s.Waiting != nil || s.Timer != (machine.Timer{})) {
 		w.t.Errorf("after %s: %s, open %v, waiting %v, timer %v", w.last.Type, s.Status, w.open, s.Waiting, s.Timer)
 	}
 	if final {
 		return
 	}
-	if s.Waiting == nil || len(w.open) != len(s.Scopes) || w.open[len(w.open)-1] != s.Waiting.Attempt.Step {
+	if s.Waiting == nil || len(w.open) != len(s.Scopes)-w.catches() || w.open[len(w.open)-1] != s.Waiting.Attempt.Step {
 		w.t.Errorf("not over and waiting for %v in %d series, open %v", s.Waiting, len(s.Scopes), w.open)
 		return
 	}
-	if (s.Timer != machine.Timer{}) != (s.Waiting.For == machine.WaitingForInstant) || !s.Timer.Due.Equal(s.Waiting.Due) {
-		w.t.Errorf("waiting until %s with timer %v", s.Waiting.Due, s.Timer)
-	}
+	w.waiting()
 	w.commands(env, next)
+}
+
+// waiting: whatever happens by itself has a timer.
+func (w *walk) waiting() {
+	w.t.Helper()
+	s := w.state
+	w.note("retry", s.Waiting.For == machine.WaitingForRetry)
+	if due := w.due(); (s.Timer != machine.Timer{}) == due.IsZero() || !s.Timer.Due.Equal(due) {
+		w.t.Errorf("waiting until %s with timer %v, want %s", s.Waiting.Due, s.Timer, due)
+	}
+	if s.Waiting.Due.IsZero() == isTimed(s.Waiting) {
+		w.t.Errorf("waiting for %d until %s", s.Waiting.For, s.Waiting.Due)
+	}
+}
+
+func (w *walk) note(what string, met bool) {
+	if met {
+		w.seen[what] = true
+	}
+}
+
+// catches are the series of catches: their tasks have failed and are not open.
+func (w *walk) catches() int {
+	number := 0
+	for _, scope := range w.state.Scopes[1:] {
+		if _, ok := w.flow.All[scope.Choice].Kind.(*fdl.Task); ok {
+			number++
+			w.note("steps of a catch", true)
+		}
+	}
+	return number
+}
+
+// due is when a timer must come.
+func (w *walk) due() time.Time {
+	due := w.state.Waiting.Due
+	if w.state.Ending != nil {
+		return time.Time{}
+	}
+	if limit := epoch.Add(w.flow.Timeout); w.flow.Timeout > 0 && (due.IsZero() || limit.Before(due)) {
+		return limit
+	}
+	return due
 }
 
 // commands: whatever was begun by this signal was also asked for, once.
 func (w *walk) commands(env machine.Env, next machine.Next) {
 	w.t.Helper()
 	var want []machine.Command
-	if next.Applied() && w.state.Waiting.For == machine.WaitingForInstant {
-		want = append(want, machine.StartTimer{Timer: machine.Timer{Tag: env.Tag, Due: w.state.Waiting.Due}})
-	}
 	asked, err := w.log.ask(w.t, env, func(env machine.Env) (machine.Next, error) {
 		return machine.Pending(env, w.state, epoch, machine.PastUnknown)
 	})
@@ -258,12 +319,31 @@ func (w *walk) commands(env machine.Env, next machine.Next) {
 	if next.Applied() {
 		want = append(want, pending...)
 	}
-	if diff := cmp.Diff(want, next.Commands, w.log.compared(w.t)); diff != "" {
+	if w.state.Timer.Tag == env.Tag {
+		want = append(want, machine.StartTimer{Timer: machine.Timer{Tag: env.Tag, Due: w.due()}})
+	}
+	if w.state.Ending != nil {
+		w.closes(next.Commands, pending)
+	} else if diff := cmp.Diff(want, next.Commands, w.log.compared(w.t)); diff != "" {
 		w.t.Errorf("commands:\n%s", diff)
 	}
 	_, unresolved := machine.Unresolved(w.state, env.Cause)
 	if next.Applied() && unresolved != (len(pending) > 0) {
 		w.t.Errorf("unresolved=%t with %d pending calls", unresolved, len(pending))
+	}
+}
+
+// closes: of an execution that is ending nothing is asked but that its token is
+// closed.
+func (w *walk) closes(asked, pending []machine.Command) {
+	w.t.Helper()
+	for _, c := range append(asked, pending...) {
+		if c, ok := c.(machine.CloseToken); !ok || c.Handle != w.state.Waiting.Handle || c.Closing.Outcome.Error != machine.ErrorStopped {
+			w.t.Errorf("while it ends: %+v", c)
+		}
+	}
+	if len(pending) != 1 {
+		w.t.Errorf("while it ends %d commands are pending", len(pending))
 	}
 }
 
@@ -274,7 +354,8 @@ type flows struct {
 }
 
 func (f *flows) flow() string {
-	return fmt.Sprintf(`{"version":"v1","type":"flow",%s"steps":%s}`, f.maybe(3, `"outputMappings":`+f.mappings()+`,`), f.series(3))
+	return fmt.Sprintf(`{"version":"v1","type":"flow",%s%s"steps":%s}`, f.maybe(3, `"outputMappings":`+f.mappings()+`,`),
+		f.maybe(4, fmt.Sprintf(`"timeoutSeconds":%d,`, 5+f.r.IntN(60))), f.series(3))
 }
 
 // series makes the steps of one series, whose gotos lead to one of them.
@@ -301,10 +382,13 @@ func (f *flows) step(name string, depth int, target func() string) string {
 func (f *flows) kind(depth int, target func() string) string {
 	choice := f.r.IntN(20)
 	switch {
+	case choice < 2:
+		return `"type":"task","resourceArn":"acs:fc:::services/s/functions/f"` + f.failures(depth, target)
 	case choice < 3:
-		return `"type":"task","resourceArn":"acs:fc:::services/s/functions/f"`
+		return `"type":"task","resourceArn":"acs:fc:::services/s/functions/f"` + f.polls() + f.failures(depth, target)
 	case choice < 4:
-		return `"type":"task","action":"batch:SubmitJob","serviceParams":{"n":"$.n","all":["$.padding",{"b":"$.b"}]}` + f.maybe(2, `,"pattern":"sync"`)
+		return `"type":"task","action":"batch:SubmitJob","serviceParams":{"n":"$.n","all":["$.padding",{"b":"$.b"}]}` + f.maybe(2, `,"pattern":"sync"`) +
+			f.failures(depth, target)
 	case choice < 7:
 		return `"type":"pass"`
 	case choice < 9:
@@ -319,6 +403,30 @@ func (f *flows) kind(depth int, target func() string) string {
 		return `"type":"pass"`
 	}
 	return f.choice(depth, target)
+}
+
+// failures are what a task does with failures.
+func (f *flows) failures(depth int, target func() string) string {
+	retry := f.maybe(2, fmt.Sprintf(`,"retry":[{"errors":["T"],"maxAttempts":%d},{"errors":[%q,"FnF.InvalidLocal"],"intervalSeconds":%d,"multiplier":%d}]`,
+		f.r.IntN(4), []string{"E", "FnF.ALL", "Job.Failed"}[f.r.IntN(3)], f.r.IntN(3), 1+f.r.IntN(2)))
+	if f.r.IntN(2) == 0 {
+		return retry
+	}
+	return retry + fmt.Sprintf(`,"catch":[{"errors":["E"]%s},{"errors":["FnF.ALL"]%s}]`, f.entry(depth, target), f.entry(depth, target)) +
+		f.maybe(2, `,"errorMappings":[{"target":"n","source":"$local.error"},{"target":"cause","source":"$local.cause"},{"target":"in","source":"$input.padding"}]`)
+}
+
+// entry is where a catch leads.
+func (f *flows) entry(depth int, target func() string) string {
+	if depth == 0 || f.r.IntN(3) == 0 {
+		return `,"goto":` + target()
+	}
+	return `,"steps":` + f.series(depth-1) + f.maybe(2, `,"goto":`+target())
+}
+
+func (f *flows) polls() string {
+	return fmt.Sprintf(`,"pattern":"waitForCondition","intervalSeconds":%d,"condition":%s%s%s`, 1+f.r.IntN(5), f.condition(),
+		f.maybe(2, fmt.Sprintf(`,"maxAttempts":%d`, 1+f.r.IntN(5))), f.maybe(2, fmt.Sprintf(`,"timeoutSeconds":%d`, 1+f.r.IntN(20))))
 }
 
 func (f *flows) choice(depth int, target func() string) string {

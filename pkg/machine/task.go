@@ -245,7 +245,7 @@ const MaxAnswer = 64 << 10
 // queued notes once that the task was queued. A call whose answer is awaited is
 // submitted by that; the API has its event for callbacks only.
 func (r *run) queued() {
-	if w := r.state().Waiting; w.Submitted || w.Queued {
+	if w := r.state().Waiting; w.Submitted || w.Queued || r.state().Ending != nil {
 		return
 	}
 	if w := r.change(); w.Slow {

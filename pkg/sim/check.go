@@ -38,6 +38,11 @@ const (
 	// GivenUp: an attempt with atMostOnce is given up only when a worker failed,
 	// and an execution only after a defect was met again and again.
 	GivenUp Invariant = "given up"
+	// Tries: what failed is tried again as the policies say, as often and no
+	// oftener, and what they leave is caught by the first entry that asks for it.
+	Tries Invariant = "tries"
+	// Overtime: after the time limit of its flow an execution only ends.
+	Overtime Invariant = "overtime"
 	// Broken: nothing fails but what was made to.
 	Broken Invariant = "broken"
 )
@@ -71,7 +76,11 @@ const forgedDeliveries = 20_000
 // closing from outside, a timer for each commit that was tried and refused, and a
 // few for each failure.
 func (w *world) mostLive() int {
-	return 8 + w.outside + 2*w.forged + 4*w.failed + w.refused + 2*len(w.copies)
+	most := 8 + w.outside + 2*w.forged + 4*w.failed + w.refused + 2*len(w.copies)
+	if w.tries {
+		most += 2 * len(w.calls.all) // the timers of an attempt may be alive when it is tried again
+	}
+	return most
 }
 
 // check looks at what is left when nothing happens any more.
@@ -82,6 +91,10 @@ func (w *world) check() {
 	w.checkAttempts(seen)
 	w.checkTold(seen)
 	w.checkCalls()
+	w.checkOvertime(events)
+	if state.Status.Final() {
+		w.checkClosed(seen)
+	}
 	if w.stopped && !state.Status.Final() {
 		w.violate(HollowAnswer, "somebody was told that the execution stops, and it goes on")
 	}
@@ -119,7 +132,8 @@ func (w *world) settleAll() machine.State {
 // waitsForPerson: only somebody who was given the token can close it.
 func (w *world) waitsForPerson(state machine.State) bool {
 	waiting := state.Waiting
-	return waiting != nil && waiting.For == machine.WaitingForToken && waiting.Due.IsZero() && state.Ending == nil && waiting.Submitted &&
+	return waiting != nil && waiting.For == machine.WaitingForToken && waiting.Due.IsZero() && w.flow.parsed.Timeout == 0 &&
+		state.Ending == nil && waiting.Submitted &&
 		w.calls.by[w.keyOfWaiting(state)] != nil && w.record(waiting.Handle).Open()
 }
 
@@ -167,7 +181,8 @@ type attempt struct {
 	began        time.Time
 	submitted    int
 	ends         []machine.Event
-	handle       string // of its token, empty for a call
+	handle       string   // of its token, empty for a call and for polls
+	handles      []string // of all tokens of it
 }
 
 // attempts reads the history step by step.
@@ -176,18 +191,26 @@ func (w *world) attempts(history []machine.Event) []*attempt {
 	for _, event := range history {
 		r.read(event)
 	}
+	for _, v := range r.visits {
+		w.checkVisit(v)
+	}
 	return r.attempts
 }
 
 type reader struct {
 	world    *world
 	attempts []*attempt
+	visits   []*visit
+	left     *visit            // the one that the event before was the end of
 	open     map[int]bool      // steps entered and not left
 	until    map[int]time.Time // of waits
 	over     bool
 }
 
 func (r *reader) read(e machine.Event) {
+	if r.left != nil {
+		r.left.next, r.left = e, nil
+	}
 	if r.over {
 		r.world.violate(History, "event %d, %s, comes after the end", e.ID, e.Type)
 	}
@@ -197,11 +220,17 @@ func (r *reader) read(e machine.Event) {
 			r.world.violate(History, "step %d is entered twice", e.Step)
 		}
 		r.open[e.Step] = true
+		if task := r.world.flow.taskOf(e.Step); task != nil {
+			r.visits = append(r.visits, &visit{step: e.Step, task: task})
+		}
 	case machine.StepExited, machine.StepFailed:
 		if !r.open[e.Step] {
 			r.world.violate(History, "step %d completes twice", e.Step)
 		}
 		r.open[e.Step] = false
+		if e.Type == machine.StepFailed {
+			r.fail(e.Step)
+		}
 	case machine.StepStarted:
 		r.until[e.Step] = e.Until
 	case machine.StepSucceeded:
@@ -209,14 +238,36 @@ func (r *reader) read(e machine.Event) {
 			r.world.violate(Early, "the wait of step %d ended %s too early", e.Step, r.until[e.Step].Sub(e.At))
 		}
 	case machine.TaskScheduled:
-		r.attempts = append(r.attempts, r.world.attemptOf(e))
+		a := r.world.attemptOf(e)
+		r.attempts = append(r.attempts, a)
+		v := r.visitOf(e.Step)
+		v.attempts = append(v.attempts, a)
 	case machine.TaskSubmitted:
 		r.last(e).submitted++
 	case machine.TaskSucceeded, machine.TaskFailed, machine.TaskSubmitFailed, machine.TaskTimedOut:
 		r.last(e).ends = append(r.last(e).ends, e)
-	case machine.ExecutionSucceeded, machine.ExecutionFailed, machine.ExecutionStopped:
+	case machine.ExecutionSucceeded, machine.ExecutionFailed, machine.ExecutionStopped, machine.ExecutionTimedOut:
 		r.over = true
 	case machine.ExecutionStarted, machine.TaskStarted:
+	}
+}
+
+// visitOf is the visit of a step that is under way.
+func (r *reader) visitOf(step int) *visit {
+	for _, v := range slices.Backward(r.visits) {
+		if v.step == step {
+			return v
+		}
+	}
+	r.world.violate(History, "step %d makes an attempt and was not entered", step)
+	return &visit{task: r.world.flow.taskOf(step)}
+}
+
+// fail notes that a task was left as failed.
+func (r *reader) fail(step int) {
+	if r.world.flow.taskOf(step) != nil {
+		r.left = r.visitOf(step)
+		r.left.failed = true
 	}
 }
 
@@ -233,9 +284,10 @@ func (r *reader) last(e machine.Event) *attempt {
 
 func (w *world) attemptOf(scheduled machine.Event) *attempt {
 	a := &attempt{step: scheduled.Step, number: scheduled.ID, began: scheduled.At, task: w.flow.taskOf(scheduled.Step)}
-	if a.task.Pattern != fdl.PatternRequestResponse || a.task.Resource.Function == functionLong {
+	if a.task.Poll == nil && (a.task.Pattern != fdl.PatternRequestResponse || a.task.Resource.Function == functionLong) {
 		first, _ := w.decode(0)
 		a.handle = keys.Handle(token.ID{Execution: w.id, Number: uint32(a.number), Expires: first.Expires}) //nolint:gosec // an event's id
+		a.handles = []string{a.handle}
 	}
 	return a
 }
@@ -247,6 +299,10 @@ func (w *world) checkAttempts(attempts []*attempt) {
 		}
 		if len(a.ends) > 1 {
 			w.violate(History, "attempt %d ended %d times", a.number, len(a.ends))
+		}
+		if a.task.Poll != nil {
+			w.checkPolls(a)
+			continue
 		}
 		for _, end := range a.ends {
 			w.checkEnd(a, end)
@@ -280,7 +336,7 @@ func (w *world) checkHeld(a *attempt, end machine.Event) {
 	}
 	w.checkOverdue(a, record)
 	if state, _ := w.decode(len(w.store.items) - 1); record.Answer != nil && a.submitted == 0 &&
-		state.Status != machine.StatusStopped && state.Error != machine.ErrorInternal {
+		state.Status != machine.StatusStopped && state.Status != machine.StatusTimedOut && state.Error != machine.ErrorInternal {
 		w.violate(History, "attempt %d ended without the answer to its submission, which was kept before", a.number)
 	}
 }

@@ -3,10 +3,11 @@ package sim_test
 import "github.com/waitless/waitless/pkg/sim"
 
 // mutants are the clauses of the contract, each left out once, in the order of
-// its rules. Those that nothing can tell apart before flows retry or run
-// branches in parallel come with these steps: a failed branch without ending,
-// one due a timer, a claim renewed by its timer, a commit that keeps the timer
-// being applied.
+// its rules. Those that nothing can tell apart before flows run branches in
+// parallel come with that step: a failed branch without ending, a claim renewed
+// by its timer (only what has atMostOnce is claimed yet), a commit that keeps the
+// timer being applied (nothing else is due at the same instant yet), the answer to
+// one poll taken for another's (nothing but the wake of a poll applies it).
 var mutants = []mutant{
 	{
 		name:   "rule 2: a direct call after an outcome is not committed first",
@@ -155,7 +156,7 @@ var mutants = []mutant{
 	},
 	{
 		name:   "rule 5: an answer that the token's outcome overtook is lost",
-		caught: sim.History, edits: one("machine/apply.go", `			if sig.Answer != nil {`, `			if sig.Answer != nil && sig.By == "" {`),
+		caught: sim.History, edits: one("machine/apply.go", `		if sig.Answer != nil {`, `		if sig.Answer != nil && sig.By == "" {`),
 	},
 	{
 		name:   "begin: a runner calls what it did not begin",
@@ -294,7 +295,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 9: a stop without ending",
 		caught: sim.HollowAnswer, edits: one("machine/end.go",
-			`if w == nil || w.For != WaitingForToken {`, `if w == nil || w != nil {`),
+			`	if w == nil || w.For != WaitingForToken {`, `	if w == nil || w.For != WaitingForToken || r.state().Ending.Status == StatusStopped {`),
 	},
 	{
 		name:   "rule 9: nobody goes on with an ending",
@@ -383,7 +384,7 @@ var mutants = []mutant{
 	}
 	switch err := e.put(ctx, item); {
 `,
-			`	err := e.put(ctx, item)
+			`	err = e.put(ctx, item)
 	if err := e.Wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStart, Due: now, Sent: now}); err != nil {
 		return 0, &Error{CodeOf(err), op, err}
 	}
@@ -403,6 +404,99 @@ var mutants = []mutant{
 		caught: sim.HollowAnswer, edits: one("engine/defect.go",
 			`		if held, err = w.engine.Outcomes.Close(ctx, waiting.Handle, closing); err != nil {`,
 			`		if _ = closing; err != nil {`),
+	},
+	{
+		name: "retry: the counter is not kept", from: olderSeeds + 1,
+		caught: sim.Tries, edits: one("machine/retry.go", `	copy(retried, w.Retried)
+`, ``),
+	},
+	{
+		name: "retry: the counters of the policies are one", from: olderSeeds + 1,
+		caught: sim.Tries, edits: one("machine/retry.go", `	return w.Retried[policy]
+`, `	all := 0
+	for _, retried := range w.Retried {
+		all += retried
+	}
+	return all
+`),
+	},
+	{
+		name: "retry: the attempt's number is used again", from: olderSeeds + 1,
+		caught: sim.CalledTooOften, edits: one("machine/task.go",
+			`	number := r.emit(Event{Type: TaskScheduled, Step: step.Index, Input: asked})
+`, `	number := r.emit(Event{Type: TaskScheduled, Step: step.Index, Input: asked})
+	if retried != nil {
+		number = r.left.Attempt.Number
+	}
+`),
+	},
+	{
+		name: "retry: the timer is not sent", from: olderSeeds + 1,
+		caught: sim.Stuck, edits: one("engine/advance.go",
+			`timer.Tag != "" && timer.Tag != d.liveTag {`,
+			`timer.Tag != "" && timer.Tag != d.liveTag && (d.state.Waiting == nil || d.state.Waiting.For != machine.WaitingForRetry) {`),
+	},
+	{
+		name: "retry: without its pause", from: olderSeeds + 1,
+		caught: sim.Early, edits: one("machine/retry.go", `Due: r.at.Add(policies[policy].After(retried[policy])),`, `Due: r.at,`),
+	},
+	{
+		name: "retry: a catch comes first", from: olderSeeds + 1,
+		caught: sim.Tries, edits: one("machine/retry.go",
+			`w.retried(i) < task.Retry[i].MaxAttempts {`,
+			`w.retried(i) < task.Retry[i].MaxAttempts && !slices.ContainsFunc(task.Catch, func(c fdl.Catch) bool { return matches(c.Errors, failure) }) {`),
+	},
+	{
+		name: "retry: the type of what a function threw does not count", from: olderSeeds + 1,
+		caught: sim.Tries, edits: one("machine/retry.go", ` || kind != "" && name == kind`, ` || kind != "" && name == ""`),
+	},
+	{
+		name: "retry: a later policy goes on where the first one ends", from: olderSeeds + 1,
+		caught: sim.Tries, edits: one("machine/retry.go",
+			`	if i := policyFor(task, failure); i >= 0 &&`,
+			`	i := policyFor(task, failure)
+	for ; i >= 0 && i+1 < len(task.Retry) && w.retried(i) >= task.Retry[i].MaxAttempts; i++ {
+	}
+	if i >= 0 &&`),
+	},
+	{
+		name: "polls: a poll has the token of the one before", from: olderSeeds + 1,
+		caught: sim.History, edits: one("machine/task.go", `id.Number = pollNumbers | uint32(attempt.Poll)`, `id.Number = pollNumbers | uint32(attempt.Number)`),
+	},
+	{
+		name: "polls: a poll has the key of the one before", from: olderSeeds + 1,
+		caught: sim.CalledTooOften, edits: one("machine/signal.go", `	if c.Attempt.Poll > 0 {`, `	if c.Attempt.Poll < 0 {`),
+	},
+	{
+		name: "polls: without a pause", from: olderSeeds + 1,
+		caught: sim.Early, edits: one("machine/poll.go", `	due := r.at.Add(poll.After(w.Polls))`, `	due := r.at.Add(time.Millisecond)`),
+	},
+	{
+		name: "polls: one more than are allowed", from: olderSeeds + 1,
+		caught: sim.Tries, edits: one("machine/poll.go", `w.Polls == poll.MaxAttempts:`, `w.Polls == poll.MaxAttempts+1:`),
+	},
+	{
+		name: "polls: who gives up records what one answered", from: olderSeeds + 1,
+		caught: sim.History, edits: one("machine/end.go", `s.Waiting.Polls == 0 && !held.Open()`, `s.Waiting.Polls >= 0 && !held.Open()`),
+	},
+	{
+		name: "limit: the timer is that of the step alone", from: olderSeeds + 1,
+		caught: sim.Stuck, edits: one("machine/apply.go", `r.env.Flow.Timeout > 0 &&`, `r.env.Flow.Timeout < 0 &&`),
+	},
+	{
+		name: "limit: one due a timer", from: olderSeeds + 1,
+		caught: sim.Overtime, edits: one("machine/apply.go", `|| r.timeIsUp() && r.timeOut(sig) {`,
+			`|| (r.state().Waiting == nil || r.state().Waiting.Due.IsZero() || r.at.Before(r.state().Waiting.Due)) && r.timeIsUp() && r.timeOut(sig) {`),
+	},
+	{
+		name: "limit: only its timer looks at it", from: olderSeeds + 1,
+		caught: sim.Overtime, edits: one("machine/apply.go", `|| r.timeIsUp() && r.timeOut(sig) {`,
+			`|| sig == Signal(TimerDue{At: sig.instant()}) && r.timeIsUp() && r.timeOut(sig) {`),
+	},
+	{
+		name: "limit: the token stays open", from: olderSeeds + 1,
+		caught: sim.HollowAnswer, edits: one("machine/end.go",
+			`	if w == nil || w.For != WaitingForToken {`, `	if w == nil || w.For != WaitingForToken || r.state().Ending.Status == StatusTimedOut {`),
 	},
 }
 

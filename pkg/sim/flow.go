@@ -10,12 +10,13 @@ import (
 
 // The functions that flows call.
 const (
-	functionCall   = "Call"
-	functionPoll   = "Poll"   // answers "running" a few times, then "done"
-	functionSubmit = "Submit" // has somebody close the token
-	functionLong   = "Long"
-	functionSlow   = "Slow" // as Submit, but takes long to be told of the token
-	functionJob    = fdl.StartJob
+	functionCall     = "Call"
+	functionPoll     = "Poll"   // answers "running" a few times, then "done"
+	functionSubmit   = "Submit" // has somebody close the token
+	functionLong     = "Long"
+	functionSlowPoll = "SlowPoll" // as Poll, but takes long
+	functionSlow     = "Slow"     // as Submit, but takes long to be told of the token
+	functionJob      = fdl.StartJob
 )
 
 // The actions of jobs: the service of the second one is slow.
@@ -26,7 +27,8 @@ const (
 
 // limits are the time limits of the functions, by their resources.
 var limits = map[string]time.Duration{
-	resourceOf(functionLong): 10 * time.Minute, resourceOf(functionSlow): 10 * time.Minute, actionSlowJob: 10 * time.Minute,
+	resourceOf(functionLong): 10 * time.Minute, resourceOf(functionSlow): 10 * time.Minute, resourceOf(functionSlowPoll): 10 * time.Minute,
+	actionSlowJob: 10 * time.Minute,
 }
 
 // brings reports whether the function has somebody close the token.
@@ -45,7 +47,7 @@ type flow struct {
 
 // drawFlow makes up a flow of one to four parts.
 func (w *world) drawFlow() flow {
-	f := flow{text: "version: v1\ntype: flow\nsteps:\n"}
+	f := flow{text: "version: v1\ntype: flow\n" + w.drawTimeLimit() + "steps:\n"}
 	for range 1 + min(w.rand.IntN(4), w.rand.IntN(4)) {
 		w.drawPart(&f)
 	}
@@ -58,6 +60,10 @@ func (w *world) drawFlow() flow {
 }
 
 func (w *world) drawPart(f *flow) {
+	if w.tries && !w.chance(3) {
+		w.drawTry(f)
+		return
+	}
 	if w.hasJobs && w.chance(3) {
 		w.drawJob(f)
 		return
@@ -75,7 +81,7 @@ func (w *world) drawPart(f *flow) {
 		w.drawLoop(f)
 	case 9:
 		f.step("choice", "choices: [{condition: $.n > 3, steps: [")
-		f.text += "      {type: task, name: Inner" + fmt.Sprint(f.steps) + ", resourceArn: " + resourceOf(functionCall) + "}]}]\n"
+		f.text += "      {type: task, name: Inner" + fmt.Sprint(f.steps) + ", resourceArn: " + resourceOf(functionCall) + w.drawInnerPolicies() + "}]}]\n"
 	case 14, 15, 16:
 		f.task(functionSlow, w.drawCallback()...)
 	default:
@@ -86,7 +92,11 @@ func (w *world) drawPart(f *flow) {
 // drawLoop polls until the function is done.
 func (w *world) drawLoop(f *flow) {
 	pause := f.step("wait", fmt.Sprintf("duration: %d", w.rand.IntN(15)))
-	f.task(functionPoll)
+	if w.tries {
+		w.tried(f, functionPoll)
+	} else {
+		f.task(functionPoll)
+	}
 	f.step("choice", fmt.Sprintf(`choices: [{condition: $.status == "running", goto: %s}]`, pause))
 }
 
@@ -129,6 +139,9 @@ func (w *world) drawJob(f *flow) {
 	}
 	if w.chance(4) {
 		lines = append(lines, "atMostOnce: true")
+	}
+	if w.tries {
+		lines = append(lines, w.drawPolicies()...)
 	}
 	f.step("task", lines...)
 }

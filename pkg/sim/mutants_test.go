@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 type mutant struct {
 	name   string
 	caught sim.Invariant
+	from   uint64 // the first fixed seed that may tell, 0 for all
 	edits  []edit // of different files
 }
 
@@ -37,7 +39,8 @@ func TestMutants(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			program := m.build(t)
-			out, err := exec.CommandContext(t.Context(), program, "-test.run", "^TestFixedSeeds$", "-only", string(m.caught)).CombinedOutput()
+			out, err := exec.CommandContext(t.Context(), program, "-test.run", "^TestFixedSeeds$",
+				"-only", string(m.caught), "-from", strconv.FormatUint(m.from, 10)).CombinedOutput()
 			if err == nil {
 				t.Fatalf("no fixed seed violates %q: the simulation is too weak", m.caught)
 			}

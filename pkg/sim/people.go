@@ -24,7 +24,8 @@ type calls struct {
 // called are the calls of one attempt.
 type called struct {
 	call    machine.Call
-	causes  []string // of the wakes whose workers made them
+	first   time.Duration // when the first one was made
+	causes  []string      // of the wakes whose workers made them
 	times   int
 	results []token.Outcome
 }
@@ -93,7 +94,7 @@ func (w *world) stop(tries int) {
 func (w *world) answer(a *actor, call machine.Call) token.Outcome {
 	made := w.calls.by[call.Key()]
 	if made == nil {
-		made = &called{call: call}
+		made = &called{call: call, first: w.now}
 		w.calls.by[call.Key()] = made
 		w.calls.all = append(w.calls.all, made)
 	}
@@ -118,14 +119,10 @@ func (w *world) answer(a *actor, call machine.Call) token.Outcome {
 // a result that was not kept, leads elsewhere.
 func (w *world) outcomeOf(call machine.Call) token.Outcome {
 	w.answers++
-	if w.chance(20) || brings(call.Resource.Function) && w.chance(w.faults.submits) {
-		return token.Failure("Sim.CallFailed", fmt.Sprintf("call %d", w.answers))
+	if w.chance(w.failing) || brings(call.Resource.Function) && w.chance(w.faults.submits) {
+		return w.failure()
 	}
-	status := "done"
-	if call.Resource.Function == functionPoll && w.answers < 12 && w.chance(2) {
-		status = "running"
-	}
-	return token.Success(w.output(status))
+	return token.Success(w.output(w.status(call.Resource.Function)))
 }
 
 // output is large at times, so that it is held by reference from then on.

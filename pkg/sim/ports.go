@@ -24,6 +24,7 @@ func (a *actor) engine() *engine.Engine {
 	return engine.New(engine.Config{
 		Log: log{a}, Wakes: wakes{a}, Tasks: tasks{a}, TaskQueue: taskQueue{a}, Flows: flows{a}, Outcomes: outcomes{a},
 		Keys: keys, Born: a.world.born, Now: a.world.clock, Fresh: a.world.freshText, Pause: a.wait,
+		Limits: a.world.limits,
 	})
 }
 
@@ -73,7 +74,7 @@ func (flows) Put(context.Context, string, []byte) (machine.Flow, error) {
 }
 
 func (f flows) Flow(context.Context, machine.Flow) (*fdl.Flow, error) {
-	if f.a.world.defect.strikes(f.a.world.now) {
+	if f.a.kind != kindClient && f.a.world.defect.strikes(f.a.world.now) { // who starts has just put it
 		return nil, engine.ErrNotFound
 	}
 	return f.a.world.flow.parsed, nil

@@ -41,6 +41,9 @@ type world struct {
 	defectTold bool // a token was closed with the defect, by who gave up
 
 	hasJobs bool // the flow may wait for jobs, in every fourth run
+	tries   bool // its tasks may be tried again; see drawsTries
+	failing int  // one call in so many fails
+	limits  machine.Limits
 	flow    flow
 	id      engine.ID
 	ref     machine.Flow
@@ -80,7 +83,13 @@ func newWorld(seed uint64) *world {
 		jobs: map[string]bool{},
 	}
 	w.faults = w.drawFaults()
-	w.hasJobs = seed%4 == 3
+	w.hasJobs, w.tries, w.failing = seed%4 == 3, drawsTries(seed), 20
+	if w.tries {
+		w.failing = 2 + w.rand.IntN(8)
+		if w.chance(4) {
+			w.limits.Duration = w.between(10*time.Second, 10*time.Minute)
+		}
+	}
 	w.flow = w.drawFlow()
 	w.defect = w.drawDefect()
 	w.ref = machine.Flow{Name: "sim", Hash: "sim"}

@@ -45,3 +45,26 @@ func TestAnOutcomeIsCutToWhatIsKept(t *testing.T) {
 		t.Error("a success is changed")
 	}
 }
+
+func TestTheTypeOfAnException(t *testing.T) {
+	t.Parallel()
+	for want, o := range map[string]token.Outcome{
+		"JobNotFound":         token.Thrown("JobNotFound", "no job: 7"),
+		"java.lang.Exception": token.Thrown("java.lang.Exception", ""),
+		"_a1$.Übung":          token.Thrown("_a1$.Übung", "x"),
+		"Read":                token.Failure(token.ErrorFunction, "Read: from a cause alone"),
+	} {
+		if got := o.Type(); got != want || o.Error != token.ErrorFunction || !o.Failed() {
+			t.Errorf("%+v has type %q, want %q", o, got, want)
+		}
+	}
+	for _, o := range []token.Outcome{
+		token.Thrown("", "no type"), token.Thrown("", ""), token.Thrown("two words", "x"), token.Thrown("1a", "x"), token.Thrown("a..b", "x"),
+		token.Failure("Other", "JobNotFound: no job"), token.Failure(token.ErrorFunction, "JobNotFound"),
+		token.Failure(token.ErrorFunction, "JobNotFound:no space"), token.Success(expr.Object()), {},
+	} {
+		if got := o.Type(); got != "" {
+			t.Errorf("%+v has type %q", o, got)
+		}
+	}
+}

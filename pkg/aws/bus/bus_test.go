@@ -58,6 +58,7 @@ func TestTheEventOfAnEnd(t *testing.T) {
 		{ended(machine.StatusSucceeded, "", ""), `"status":"Succeeded",`},
 		{ended(machine.StatusFailed, "JobFailed", "no \"disk\""), `"status":"Failed","error":"JobFailed","cause":"no \"disk\"",`},
 		{ended(machine.StatusStopped, "", "by hand"), `"status":"Stopped","cause":"by hand",`},
+		{ended(machine.StatusTimedOut, "FnF.ExecutionTimeout", "over 1h"), `"status":"TimedOut","error":"FnF.ExecutionTimeout","cause":"over 1h",`},
 	} {
 		c := &client{}
 		b := &bus.Bus{Client: c, Name: "bus"}

@@ -332,6 +332,41 @@ steps:
 	r.wantSucceeded()
 }
 
+// A poll of a task that waits for a condition costs as much as one of a loop, and
+// adds no event to the history.
+func TestAPollOfAConditionIsOneReadAndOneWrite(t *testing.T) {
+	t.Parallel()
+	for name, more := range map[string][]expr.Member{
+		"the sample":       nil,
+		"an input of 5 KB": {{Key: "more", Value: expr.String(strings.Repeat("x", 5<<10))}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := startSample(t, "wait-for-condition", expr.Object(append(more, expr.Member{Key: "delay", Value: expr.Int(30)})...))
+			r.want("the begin: a call, then the first poll", r.turn(), capacity{read: 1, write: 2, messages: 1})
+			events := r.events()
+			for range 2 {
+				r.others()
+				r.want("a poll", r.turn(), aPoll)
+			}
+			if after := r.events(); after != events {
+				t.Errorf("%d events after two more polls, %d before", after, events)
+			}
+			r.want("the last poll", r.turn(), capacity{read: 1, write: 1, index: 1})
+			r.wantSucceeded()
+		})
+	}
+}
+
+func (r *flowRun) events() int {
+	r.t.Helper()
+	state, err := r.Describe(r.t.Context(), r.id)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return state.Events
+}
+
 // pollsCost: however large the input is, a poll costs the same.
 func pollsCost(t *testing.T, extra []expr.Member, start capacity) {
 	t.Helper()

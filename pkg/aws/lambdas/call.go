@@ -71,6 +71,9 @@ func named(err error) messages.InvokeResponse_Error {
 	if wrong, ok := errors.AsType[simulated.JobNotFound](err); ok {
 		name, text = simulated.ErrorName(wrong), wrong.Error()
 	}
+	if early, ok := errors.AsType[simulated.NotReady](err); ok {
+		name, text = simulated.ErrorName(early), early.Error()
+	}
 	if refused, ok := errors.AsType[*resume.ServiceError](err); ok {
 		name, text = refused.Name, refused.Message
 	}

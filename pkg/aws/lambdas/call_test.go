@@ -119,10 +119,12 @@ func TestErrorsHaveNames(t *testing.T) {
 	secret := keys.Sign(token.ID{Expires: time.Unix(2_000_000_000, 0)})
 	_, simulatedError := simulated.GetJobStatus([]byte(`{"job_id":"`+jobID+`","delay":"20"}`), time.Now())
 	_, notFound := simulated.GetJobStatus([]byte(`{"job_id":"job-1"}`), time.Now())
+	_, early := simulated.Echo([]byte(`{"since":"2026-01-31T10:00:00Z","ready_after":15}`), time.Time{})
 	for name, tt := range map[string]struct {
 		err        error
 		name, text string
 	}{
+		"an echo":          {early, "NotReady", early.Error()},
 		"a request":        {fmt.Errorf("start: %w", &jobs.RequestError{Name: "InvalidArgument", What: "kind is 7"}), "InvalidArgument", "kind is 7"},
 		"a service's":      {fmt.Errorf("start: %w", &resume.ServiceError{Name: "batch.ClientException", Message: "no queue"}), "batch.ClientException", "no queue"},
 		"the tutorial's":   {simulatedError, "InvalidArgument", simulatedError.Error()},

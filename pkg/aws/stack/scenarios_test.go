@@ -210,24 +210,28 @@ func compact(t *testing.T, text json.RawMessage) string {
 	return out.String()
 }
 
-// calls counts the calls by function.
+// calls counts the calls by function: one an attempt, or as many as it polled.
 func (r report) calls(t *testing.T) map[string]int {
 	t.Helper()
-	count := map[string]int{}
+	count, function := map[string]int{}, ""
 	for _, e := range r.History {
-		if e.Type != "TaskScheduled" {
-			continue
+		var detail struct {
+			ResourceARN string
+			Polls       int
 		}
-		var detail struct{ ResourceARN string }
 		if err := json.Unmarshal([]byte(e.EventDetail), &detail); err != nil {
 			t.Fatal(err)
 		}
-		if _, function, ok := strings.Cut(detail.ResourceARN, "/functions/"); ok {
+		if e.Type == "TaskScheduled" {
+			function = "StartJob" // what a step names that waits for a job is what that function starts
+			if _, called, ok := strings.Cut(detail.ResourceARN, "/functions/"); ok {
+				function = called
+			}
 			count[function]++
-		} else {
-			count["StartJob"]++ // what a step names that waits for a job is what that function starts
 		}
+		count[function] += max(detail.Polls-1, 0)
 	}
+	delete(count, "")
 	return count
 }
 

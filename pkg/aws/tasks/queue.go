@@ -41,8 +41,10 @@ func (q *Queue) Queue(ctx context.Context, task engine.Task) error {
 }
 
 const (
-	// version is that of the tasks that this release writes.
-	version = 1
+	// version is that of the tasks that this release writes, but for polls, which
+	// the release before would all make with one key.
+	version        = 1
+	versionOfPolls = 2
 	// messageLimit is the greatest message that SQS takes.
 	messageLimit = 1 << 20
 )
@@ -102,7 +104,7 @@ func sendable(body []byte) string {
 func encode(task engine.Task) (string, error) {
 	call := task.Call
 	body, err := json.Marshal(message{
-		Version: version, Flow: call.Flow.Name, Hash: call.Flow.Hash, Execution: call.Execution, Step: call.Step,
+		Version: versionOf(call), Flow: call.Flow.Name, Hash: call.Flow.Hash, Execution: call.Execution, Step: call.Step,
 		Index: call.Attempt.Step, Attempt: call.Attempt.Number, Poll: call.Attempt.Poll, Resource: call.Resource.Text, Limit: call.Limit,
 		Handle: task.Handle, Await: task.Await, AtMostOnce: task.AtMostOnce, Input: json.RawMessage(call.Input.JSON()),
 	})
@@ -116,21 +118,28 @@ func encode(task engine.Task) (string, error) {
 	return text, nil
 }
 
+func versionOf(call machine.Call) int {
+	if call.Attempt.Poll > 0 {
+		return versionOfPolls
+	}
+	return version
+}
+
 // read reads a message. One of a newer release is an [*engine.Error] with
 // [engine.CodeTooNew], what is none has [engine.CodeInvalid].
 func read(body string) (message, error) {
 	var m message
 	err := json.Unmarshal([]byte(body), &m)
-	limit := version
+	least, limit := version, versionOfPolls
 	if m.Delivery != nil {
-		limit = deliveries.Version
+		least, limit = deliveries.Version, deliveries.Version
 	}
 	switch {
 	case m.Version > limit:
 		return m, &engine.Error{Code: engine.CodeTooNew, Op: decoding, Err: fmt.Errorf("it has version %d and the limit is %d", m.Version, limit)}
 	case err != nil:
 		return m, invalid(errors.New("it is not the JSON of a task"))
-	case m.Version < limit:
+	case m.Version < least:
 		return m, invalid(fmt.Errorf("it has version %d", m.Version))
 	}
 	return m, nil

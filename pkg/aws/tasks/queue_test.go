@@ -117,6 +117,30 @@ func TestAJobGoesThroughTheQueue(t *testing.T) {
 	}
 }
 
+// TestAPollKeepsItsKey: a task runner of the release before would not, so it must
+// not take the message for a task.
+func TestAPollKeepsItsKey(t *testing.T) {
+	t.Parallel()
+	for poll, version := range map[int]string{0: `"v":1,`, 7: `"v":2,`} {
+		m, task := &messages{}, someTask(expr.Object())
+		task.Call.Attempt.Poll = poll
+		if err := (&tasks.Queue{Client: m, URL: "queue"}).Queue(t.Context(), task); err != nil {
+			t.Fatal(err)
+		}
+		var got engine.Task
+		r := receiver(m, &bytes.Buffer{}, func(_ context.Context, task engine.Task) (engine.Verdict, error) {
+			got = task
+			return engine.Verdict{}, nil
+		})
+		if _, err := r.Handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{{MessageId: "1", Body: m.bodies[0]}}}); err != nil {
+			t.Fatal(err)
+		}
+		if got.Call.Key() != task.Call.Key() || !strings.Contains(m.bodies[0], version) {
+			t.Errorf("poll %d: key %s of %s, want %s", poll, got.Call.Key(), m.bodies[0], task.Call.Key())
+		}
+	}
+}
+
 func parse(t *testing.T, text string) expr.Value {
 	t.Helper()
 	v, err := expr.ParseJSON([]byte(text))
@@ -165,7 +189,7 @@ func TestTheTasksOfABatch(t *testing.T) {
 		}
 	})
 	answer, err := r.Handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{
-		record("1", good), record("2", good), record("3", good), record("4", `{"v":2,"flow":7}`),
+		record("1", good), record("2", good), record("3", good), record("4", `{"v":3,"flow":7}`),
 		record("5", `forged`), record("6", strings.Replace(good, `"v":1`, `"v":0`, 1)), record("7", strings.Replace(good, "AQEhandle", "", 1)),
 		record("8", strings.Replace(good, "acs:fc", "acs:oss", 1)), record("9", strings.Replace(good, `"input"`, `"x"`, 1)),
 	}})

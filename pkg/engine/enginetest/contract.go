@@ -26,7 +26,7 @@ func Contract(t *testing.T, open func(t *testing.T) Store) {
 	t.Helper()
 	for _, c := range slices.Concat(orderCases, commitCases, pendingCases, timerCases, startCases, readCases,
 		submitCases, claimCases, tokenPendingCases, arbiterCases, stopCases, queueCases, slowCases, beginCases, tokenWakeCases, defectCases,
-		heldCases, endCases, jobCases, sizeCases) {
+		heldCases, endCases, jobCases, retryCases, pollCases, limitCases, sizeCases) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			c.run(newBench(t, open(t)))
@@ -58,6 +58,7 @@ type bench struct {
 
 	answers   map[string][]answer
 	inputs    map[string]expr.Value // of the last calls, by function
+	keys      []string              // of all calls
 	sendFails int                   // how many of the next sends fail
 
 	limits       map[string]time.Duration // of the functions, by name
@@ -156,6 +157,7 @@ func (b *bench) Call(_ context.Context, call machine.Call) (token.Outcome, error
 	b.mu.Lock()
 	name := call.Resource.Function
 	b.inputs[name] = call.Input
+	b.keys = append(b.keys, call.Key())
 	answers := b.answers[name]
 	if len(answers) == 0 {
 		b.mu.Unlock()

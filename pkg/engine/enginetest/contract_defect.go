@@ -89,6 +89,18 @@ var defectCases = []ruleCase{
 		b.wantTrace("read", "look: closed by hand", "read", "close by stop: closed by hand", "write 3")
 		b.wantHistory("Scheduled Started Submitted Succeeded ExecutionFailed")
 	}},
+	{"rule 13: what a poll answered is not recorded as the attempt's outcome", func(b *bench) {
+		task := b.longPoll()
+		b.answer("Poll", running)
+		b.rerun(task)
+		b.damageDefinition()
+		wake := b.take()
+		wake.Receives = 5
+		b.trace = nil
+		b.advance(wake)
+		b.wantTrace("read", "look: closed by task", "read", "close by stop: closed by task", "write 3")
+		b.wantHistory("Scheduled Started ExecutionFailed")
+	}},
 	{"rule 13: refused, it is failed again", func(b *bench) {
 		start := b.gone()
 		start.Receives = 5
@@ -126,14 +138,12 @@ var defectCases = []ruleCase{
 	}},
 }
 
-// gone starts an execution whose definition nobody has.
+// gone starts an execution whose definition nobody has any more.
 func (b *bench) gone() engine.Wake {
 	b.t.Helper()
-	request := b.request(onlyText, "")
-	request.Flow.Hash = "unknown"
-	b.wantStart(request, engine.StartedNew)
-	b.trace = nil
-	return b.take()
+	start := b.begin(onlyText)
+	b.Flows = otherFlows{b.Flows, machine.Flow{Name: benchFlow, Hash: "unknown"}}
+	return start
 }
 
 // damageDefinition makes the definition one that cannot have led to the state.

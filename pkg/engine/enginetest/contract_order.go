@@ -154,11 +154,7 @@ var orderCases = []ruleCase{
 		b.wantTrace("read", "write 1")
 	}},
 	{"rule 6: a flow that is not there leaves the message", func(b *bench) {
-		request := b.request(onlyText, "")
-		request.Flow.Hash = "unknown"
-		b.wantStart(request, engine.StartedNew)
-		b.wantTrace("wake start in 0s", "write 0")
-		b.wantError(b.take(), engine.CodeDefect)
+		b.wantError(b.gone(), engine.CodeDefect)
 		b.wantTrace("read")
 	}},
 }

@@ -54,6 +54,24 @@ var stories = []story{
 		long: true, once: true, deaths: 1, drawn: 2000,
 	},
 	{name: "a slow submission that fails", flow: flowHead + taskText("Broken", "pattern: waitForCallback"), actors: []string{"hand"}, long: true, deaths: 1},
+	{name: "a retry of a call", flow: flowHead + taskText("Flaky", tryAgain) + taskText("Next"), deaths: 2},
+	{name: "a retry of a call and a stop", flow: flowHead + taskText("Flaky", tryAgain), actors: []string{"stop"}, deaths: 1},
+	{name: "a retry of a claimed call", flow: flowHead + taskText("Flaky", atMostOnce, tryAgain), once: true, deaths: 2},
+	{name: "a retry of a long call", flow: flowHead + taskText("Flaky", tryAgain) + taskText("Next"), long: true, deaths: 1},
+	{
+		name: "a retry of a callback", flow: flowHead + callbackText("timeoutSeconds: 1", "retry: [{errors: [FnF.ALL], maxAttempts: 1}]"),
+		actors: []string{"hand"}, deaths: 1, drawn: 1000,
+	},
+	{
+		name: "a retry of a submission", flow: flowHead + taskText("Flaky", "pattern: waitForCallback", "timeoutSeconds: 600", tryAgain),
+		actors: []string{"hand"}, deaths: 1, drawn: 1000,
+	},
+	{name: "polls", flow: conditionFlow + taskText("Next"), deaths: 2},
+	{name: "polls and a stop", flow: conditionFlow, actors: []string{"stop"}, deaths: 1},
+	{name: "long polls", flow: conditionFlow + taskText("Next"), long: true, deaths: 1},
+	{name: "a time limit", flow: limitedHead + callbackText(), actors: []string{"hand"}, deaths: 1, drawn: 1000},
+	{name: "a time limit and a stop", flow: limitedHead + callbackText(), actors: []string{"stop"}, deaths: 1},
+	{name: "a time limit of a long call", flow: limitedHead + taskText("Long"), actors: []string{"hand"}, long: true, deaths: 1},
 	{name: "a submit failure", flow: flowHead + taskText("Broken", "pattern: waitForCallback"), actors: []string{"hand"}, deaths: 1},
 }
 
@@ -149,7 +167,7 @@ func (s story) world(t *testing.T, store Store, flow machine.Flow, name string) 
 	w := &storyWorld{world: newWorld(t, store, flow, name), once: s.once}
 	if s.long {
 		w.limits = map[string]time.Duration{}
-		for _, function := range []string{"Long", "Ask", "Broken"} {
+		for _, function := range []string{"Long", "Ask", "Broken", "Flaky", "Poll"} {
 			w.limits["acs:fc:::services/test/functions/"+function] = time.Hour
 		}
 	}

@@ -55,6 +55,7 @@ type world struct {
 	fresh    int
 	messages []message
 	calls    map[string][]made // by key
+	flaky    string            // the key of Flaky's first call
 	doubled  map[string]bool
 	// limits are the time limits of the functions, by the text of the resource.
 	limits map[string]time.Duration
@@ -221,6 +222,14 @@ func (w *world) call(call machine.Call) token.Outcome {
 	case "Poll":
 	case "Broken":
 		return broken
+	case "Flaky": // its first attempt fails
+		if w.flaky == "" {
+			w.flaky = call.Key()
+		}
+		if w.flaky == call.Key() {
+			return broken
+		}
+		return success
 	default:
 		return success
 	}

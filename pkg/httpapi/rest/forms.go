@@ -46,9 +46,9 @@ type Execution struct {
 // Waiting is what an execution waits for.
 type Waiting struct {
 	Step  string `json:"step"`
-	For   string `json:"for"`             // "call", "instant", "callback", "job"
+	For   string `json:"for"`             // "call", "instant", "callback", "job", "retry", "poll"
 	Since string `json:"since"`           // instant
-	Until string `json:"until,omitempty"` // the end of a wait, the deadline of a callback or a job
+	Until string `json:"until,omitempty"` // the end of a wait or a pause, the deadline of a callback or a job
 }
 
 // Token is a token as it is now.
@@ -115,8 +115,12 @@ func executionOf(state machine.State, waiting *Waiting) Execution {
 func waitsFor(flow *fdl.Flow, w *machine.Waiting) string {
 	task, isTask := flow.All[w.Attempt.Step].Kind.(*fdl.Task)
 	switch {
-	case w.For == machine.WaitingForInstant:
+	case w.For == machine.WaitingForInstant, w.For == machine.WaitingForRoom: // which comes at once
 		return "instant"
+	case w.For == machine.WaitingForRetry:
+		return "retry"
+	case w.For == machine.WaitingForPoll:
+		return "poll"
 	case w.For == machine.WaitingForToken && isTask && task.Pattern == fdl.PatternWaitForCallback:
 		return "callback"
 	case w.For == machine.WaitingForToken && isTask && task.Pattern == fdl.PatternSync:

@@ -22,15 +22,18 @@ steps:
 	if flow == nil {
 		t.Fatal(problems)
 	}
-	for step, want := range []struct {
+	for _, want := range []struct {
+		step int
 		by   machine.WaitingFor
 		what string
 	}{
-		{machine.WaitingForToken, "call"}, {machine.WaitingForToken, "callback"}, {machine.WaitingForToken, "job"}, {machine.WaitingForInstant, "instant"},
+		{0, machine.WaitingForToken, "call"}, {1, machine.WaitingForToken, "callback"}, {2, machine.WaitingForToken, "job"},
+		{3, machine.WaitingForInstant, "instant"}, {1, machine.WaitingForRetry, "retry"}, {0, machine.WaitingForPoll, "poll"},
+		{0, machine.WaitingForRoom, "instant"},
 	} {
-		waiting := &machine.Waiting{Attempt: machine.Attempt{Step: step}, For: want.by}
+		waiting := &machine.Waiting{Attempt: machine.Attempt{Step: want.step}, For: want.by}
 		if got := waitsFor(flow, waiting); got != want.what {
-			t.Errorf("step %s waits for %q, want %q", flow.All[step].Name, got, want.what)
+			t.Errorf("step %s waits for %q, want %q", flow.All[want.step].Name, got, want.what)
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package simulated
 
-import "reflect"
+import (
+	"reflect"
+	"time"
+)
 
 // JobNotFound says that a job_id names no simulated job. Its type name is its public name: Lambda's errorType.
 type JobNotFound struct { //nolint:errname // callers see the type name as errorType
@@ -23,6 +26,16 @@ type InvalidArgument struct { //nolint:errname // callers see the type name as e
 // Error names the field, what was found and what is allowed.
 func (e InvalidArgument) Error() string {
 	return e.Field + " is " + e.Found + ": want " + e.Allowed
+}
+
+// NotReady says that something was asked too early. Its type name is its public name: Lambda's errorType.
+type NotReady struct { //nolint:errname // callers see the type name as errorType
+	Ready time.Time // from when on it answers
+}
+
+// Error says when to ask again.
+func (e NotReady) Error() string {
+	return "nothing is ready before " + e.Ready.UTC().Format(time.RFC3339Nano) + ": try again"
 }
 
 // ErrorName answers the name under which Lambda shows err as errorType, so that a local run shows the same one:

@@ -27,7 +27,7 @@ var functions = map[string]Function{
 	"SubmitJob":    StartJob,
 	"GetJobStatus": withoutRandom(GetJobStatus),
 	"CheckJob":     withoutRandom(GetJobStatus),
-	"echo":         inputOnly(Echo),
+	"echo":         withoutRandom(Echo),
 }
 
 // Lookup answers the built-in function of that exact name, and false if there is none.
@@ -43,10 +43,6 @@ func Names() []string {
 
 func withoutRandom(f func([]byte, time.Time) ([]byte, error)) Function {
 	return func(input []byte, now time.Time, _ [10]byte) ([]byte, error) { return f(input, now) }
-}
-
-func inputOnly(f func([]byte) ([]byte, error)) Function {
-	return func(input []byte, _ time.Time, _ [10]byte) ([]byte, error) { return f(input) }
 }
 
 // StartJob starts a job at the instant now and answers {"job_id":"<UUIDv7>"}. The id holds now in milliseconds
@@ -70,11 +66,29 @@ func StartJob(input []byte, now time.Time, random [10]byte) ([]byte, error) {
 // Echo answers its input, byte for byte and unchecked: the answer is the same memory. An input that is empty or
 // white space alone is no JSON, which no caller could read back; it is answered with {}, which is also what
 // Lambda hands to a function that is invoked without a payload.
-func Echo(input []byte) ([]byte, error) {
+//
+// For {"since":S,"ready_after":N}, S being an instant, it is something that takes a while until it works: less than
+// N seconds after S the answer is the error [NotReady].
+func Echo(input []byte, now time.Time) ([]byte, error) {
 	if isEmpty(input) {
 		return []byte("{}"), nil
 	}
+	if ready := readyAt(input); now.Before(ready) {
+		return nil, NotReady{Ready: ready}
+	}
 	return input, nil
+}
+
+// readyAt is from when on echo works, zero for always.
+func readyAt(input []byte) time.Time {
+	var asked struct {
+		Since time.Time `json:"since"`
+		After float64   `json:"ready_after"`
+	}
+	if json.Unmarshal(input, &asked) != nil || asked.Since.IsZero() {
+		return time.Time{}
+	}
+	return asked.Since.Add(time.Duration(asked.After * float64(time.Second)))
 }
 
 // isEmpty reports whether input has nothing but JSON's white space.

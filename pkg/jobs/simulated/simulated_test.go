@@ -199,7 +199,11 @@ func checkRefusal(t *testing.T, answer []byte, err error, name, want string) {
 
 func TestEcho(t *testing.T) {
 	t.Parallel()
+	now := time.Date(2026, 1, 31, 10, 0, 15, 0, time.UTC)
 	tests := []struct{ name, input, want string }{
+		{"ready since now", `{"since":"2026-01-31T10:00:00Z","ready_after":15}`, `{"since":"2026-01-31T10:00:00Z","ready_after":15}`},
+		{"ready, nobody says since when", `{"ready_after":15}`, `{"ready_after":15}`},
+		{"no instant", `{"since":"noon","ready_after":15}`, `{"since":"noon","ready_after":15}`},
 		{"no input", "", "{}"},
 		{"white space alone", " \n", "{}"},
 		{"object", `{"taskToken":"t"}`, `{"taskToken":"t"}`},
@@ -210,11 +214,15 @@ func TestEcho(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			answer, err := Echo([]byte(tt.input))
+			answer, err := Echo([]byte(tt.input), now)
 			if err != nil || string(answer) != tt.want {
 				t.Fatalf("got %q, %v, want %q", answer, err, tt.want)
 			}
 		})
+	}
+	_, err := Echo([]byte(`{"since":"2026-01-31T11:00:00+01:00","ready_after":15.5}`), now)
+	if want := "nothing is ready before 2026-01-31T10:00:15.5Z: try again"; ErrorName(err) != "NotReady" || err.Error() != want {
+		t.Errorf("too early: got %v, want %q", err, want)
 	}
 }
 

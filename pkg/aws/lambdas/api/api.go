@@ -22,6 +22,7 @@ import (
 	"github.com/waitless/waitless/pkg/aws/wakes"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -32,7 +33,7 @@ func New(getenv func(string) string) (gateway.Function, error) {
 	config := env.AWS()
 	logTable, waitsTable := env.Text("WAITLESS_LOG_TABLE"), env.Text("WAITLESS_WAITS_TABLE")
 	wakeQueue, taskQueue, key := env.Text("WAITLESS_WAKE_QUEUE"), env.Text("WAITLESS_TASK_QUEUE"), env.Text("WAITLESS_TOKEN_KEY")
-	limit := env.Bytes("WAITLESS_DATA_LIMIT", resume.DefaultLimit, resume.ForeignLimit)
+	limits := machine.Limits{Duration: env.Duration(), Data: env.Bytes("WAITLESS_DATA_LIMIT", machine.DefaultData, machine.MaxData)}
 	if err := env.Err(); err != nil {
 		return nil, err
 	}
@@ -44,7 +45,7 @@ func New(getenv func(string) string) (gateway.Function, error) {
 	}
 	tables := dynamodb.NewFromConfig(config)
 	foreign := &deliveries.Queue{Client: queues, URL: taskQueue}
-	s := stack{log, sender, foreign, dynamo.NewLog(tables, logTable, time.Now), dynamo.NewWaits(tables, waitsTable, time.Now), limit}
+	s := stack{log, sender, foreign, dynamo.NewLog(tables, logTable, time.Now), dynamo.NewWaits(tables, waitsTable, time.Now), limits}
 	keys := &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: key, Now: time.Now}
 	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (answer events.APIGatewayV2HTTPResponse, err error) {
 		current, err := keys.Get(ctx)
@@ -62,16 +63,18 @@ type stack struct {
 	foreign *deliveries.Queue // to whoever serves somebody else's engine
 	log     *dynamo.Log
 	waits   *dynamo.Waits
-	limit   int // of the output of a step, in bytes
+	limits  machine.Limits
 }
 
 func (s stack) handler(keys token.Keys) http.Handler {
 	waits := watched(s.waits)
 	return rest.Handler(rest.Config{
-		Engine: engine.New(engine.Config{Log: watchedLog(s.log), Flows: s.log, Outcomes: waits, Wakes: s.wakes, Keys: keys, Now: time.Now}),
-		Tokens: resume.New(resume.Config{
-			Keys: keys, Outcomes: waits, Wakes: wakes.ForTokens(s.wakes, s.foreign), Beats: s.foreign, Now: time.Now, Limit: s.limit,
+		Engine: engine.New(engine.Config{
+			Log: watchedLog(s.log), Flows: s.log, Outcomes: waits, Wakes: s.wakes, Keys: keys, Now: time.Now, Limits: s.limits,
 		}),
-		Index: s.log, Flows: s.log, Foreign: s.waits, Log: s.lines, MaxOutput: s.limit,
+		Tokens: resume.New(resume.Config{
+			Keys: keys, Outcomes: waits, Wakes: wakes.ForTokens(s.wakes, s.foreign), Beats: s.foreign, Now: time.Now, Limit: s.limits.Data,
+		}),
+		Index: s.log, Flows: s.log, Foreign: s.waits, Log: s.lines, MaxOutput: s.limits.Data,
 	})
 }

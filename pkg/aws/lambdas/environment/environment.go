@@ -65,6 +65,18 @@ func (e *Environment) Bytes(name string, least, most int) int {
 	return size
 }
 
+// Duration is how long an execution may take whose flow does not say it: of the
+// functions that start executions and make them go on.
+func (e *Environment) Duration() time.Duration {
+	const name, most = "WAITLESS_EXECUTION_DAYS", 366
+	text := e.Text(name)
+	days, err := strconv.Atoi(text)
+	if (err != nil || days < 1 || days > most) && text != "" {
+		e.problems = append(e.problems, fmt.Errorf("environment variable %s is %q; allowed: whole days from 1 to %d", name, text, most))
+	}
+	return time.Duration(days) * 24 * time.Hour
+}
+
 // List is a variable with texts between commas, none when it is not there.
 func (e *Environment) List(name string) []string {
 	return strings.FieldsFunc(e.Optional(name), func(r rune) bool { return r == ',' || r == ' ' })

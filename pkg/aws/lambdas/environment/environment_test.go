@@ -21,7 +21,7 @@ func of(variables map[string]string) *environment.Environment {
 func TestWhatIsThere(t *testing.T) {
 	t.Parallel()
 	e := of(map[string]string{
-		"TEXT": "text", "SECONDS": "900", "LIST": "a,b, c", "PAIRS": "StartJob=my-start,Other=other",
+		"TEXT": "text", "SECONDS": "900", "WAITLESS_EXECUTION_DAYS": "366", "LIST": "a,b, c", "PAIRS": "StartJob=my-start,Other=other",
 		"AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_SESSION_TOKEN": "session",
 		"AWS_ENDPOINT_URL": "http://127.0.0.1:4566",
 	})
@@ -30,6 +30,9 @@ func TestWhatIsThere(t *testing.T) {
 	}
 	if got := e.Seconds("SECONDS"); got != 15*time.Minute {
 		t.Errorf("seconds %s", got)
+	}
+	if got := e.Duration(); got != 366*24*time.Hour {
+		t.Errorf("days %s", got)
 	}
 	if got := e.List("LIST"); !slices.Equal(got, []string{"a", "b", "c"}) || len(e.List("NONE")) > 0 {
 		t.Errorf("list %q", got)
@@ -55,21 +58,22 @@ func TestWhatIsThere(t *testing.T) {
 
 func TestAllThatIsWrongIsToldAtOnce(t *testing.T) {
 	t.Parallel()
-	e := of(map[string]string{"SECONDS": "-1", "PAIRS": "a=b,c,=d"})
+	e := of(map[string]string{"SECONDS": "-1", "WAITLESS_EXECUTION_DAYS": "367", "PAIRS": "a=b,c,=d"})
 	e.Text("TEXT")
 	e.Seconds("SECONDS")
 	e.Seconds("NONE")
+	e.Duration()
 	e.Pairs("PAIRS")
 	err := e.Err()
 	if err == nil {
 		t.Fatal("nothing is wrong")
 	}
-	for _, want := range []string{"TEXT is missing", `SECONDS is "-1"`, "NONE is missing", `PAIRS has "c"`, `PAIRS has "=d"`} {
+	for _, want := range []string{"TEXT is missing", `SECONDS is "-1"`, "NONE is missing", `WAITLESS_EXECUTION_DAYS is "367"`, `PAIRS has "c"`, `PAIRS has "=d"`} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q does not say %q", err, want)
 		}
 	}
-	if lines := strings.Count(err.Error(), "\n") + 1; lines != 5 {
+	if lines := strings.Count(err.Error(), "\n") + 1; lines != 6 {
 		t.Errorf("%d problems:\n%s", lines, err)
 	}
 }
