@@ -106,7 +106,7 @@ func TestLimitsOfRequests(t *testing.T) {
 	handler := storeHandler(system, store, nil)
 	client := clientOf(system, store)
 	flow, err := client.PutFlow(t.Context(), "callback", []byte(passFlow(
-		"{type: task, name: A, pattern: waitForCallback, resourceArn: 'acs:fc:::services/s/functions/echo', inputMappings: [{target: t, source: $context.task.token}]}")))
+		"{type: task, name: A, pattern: waitForCallback, resourceArn: 'acs:fc:::services/s/functions/echo'}")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,8 @@ func TestLimitsOfRequests(t *testing.T) {
 		t.Fatalf("tokens %v, %v", all, err)
 	}
 	token := "/tokens/" + all[0].Token
-	long := strings.Repeat("x", 40_000)
+	long, large := strings.Repeat("x", 40_000), echoFlow+"# "+strings.Repeat("x", 400_000)
+	const starts = "/flows/callback/executions"
 	for name, tt := range map[string]struct {
 		method, path, body string
 		met
@@ -135,9 +136,9 @@ func TestLimitsOfRequests(t *testing.T) {
 		"levels of output":   {"POST", token + "/success", `{"a":` + nested(100) + "}", met{"100", "101 levels", "as a text"}},
 		"failure":            {"POST", token + "/failure", `{"error":"E","cause":"` + long + `"}`, met{"32768", "40001 bytes", "keep large data elsewhere"}},
 		"name of a flow":     {"PUT", "/flows/" + strings.Repeat("n", 129), echoFlow, met{"128", "129 bytes", "shorten it"}},
-		"name of a start":    {"POST", "/flows/callback/executions", `{"hash":"` + flow.Hash + `","name":"` + strings.Repeat("n", 129) + `"}`, met{"128", "129 bytes", "shorten it"}},
-		"definition":         {"PUT", "/flows/large", echoFlow + "# " + strings.Repeat("x", 400_000), met{"399360", fmt.Sprint(len(echoFlow) + 400_002), "split the flow"}},
-		"levels of an input": {"POST", "/flows/callback/executions", `{"hash":"` + flow.Hash + `","name":"deep","input":{"a":` + nested(100) + "}}", met{"100", "101 levels", "as a text"}},
+		"name of a start":    {"POST", starts, `{"hash":"` + flow.Hash + `","name":"` + strings.Repeat("n", 129) + `"}`, met{"128", "129 bytes", "shorten it"}},
+		"definition":         {"PUT", "/flows/large", large, met{"399360", fmt.Sprint(len(large)), "split the flow"}},
+		"levels of an input": {"POST", starts, `{"hash":"` + flow.Hash + `","name":"deep","input":{"a":` + nested(100) + "}}", met{"100", "101 levels", "as a text"}},
 	} {
 		r := httptest.NewRequest(tt.method, tt.path, strings.NewReader(tt.body))
 		w := httptest.NewRecorder()
@@ -170,7 +171,8 @@ func TestTheDataLimit(t *testing.T) {
 		if err := os.WriteFile(input, []byte(`{"a":"`+strings.Repeat("x", size)+`"}`), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		return doWith(t, "", map[string]string{"WAITLESS_NOW": start, dataLimitVariable: limit}, append([]string{"run", flow, "--skip-time", "--input", "@" + input}, args...)...)
+		env := map[string]string{"WAITLESS_NOW": start, dataLimitVariable: limit}
+		return doWith(t, "", env, append([]string{"run", flow, "--skip-time", "--input", "@" + input}, args...)...)
 	}
 	for limit, want := range map[string]string{"": "the limit is 50000 ", "40000": "the limit is 40000 "} {
 		if got := run(limit, 30_000, "--config", settings); got.exit != ExitFailed || !strings.Contains(got.stderr, want) {
