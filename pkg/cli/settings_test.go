@@ -215,7 +215,7 @@ func TestMistakesInSettings(t *testing.T) {
 		text string
 		want []string
 	}{
-		"a key":         {"stroe: x\n", []string{`:1:1: setting "stroe" is not known; did you mean "store"? (known: callback-url, color, endpoint, profile, region, stack, store, tasks)`}},
+		"a key":         {"stroe: x\n", []string{`:1:1: setting "stroe" is not known; did you mean "store"? (known: callback-url, color, data-limit, endpoint, profile, region, stack, store, tasks)`}},
 		"a secret":      {"fnf-keys: x\n", []string{`:1:1: setting "fnf-keys" is not known (known: `}},
 		"two":           {"tasks:\n  a: [x]\n  b:\nstack: {}\n", []string{`:2:3: a has no text; write one, or leave the key out`, `:3:3: b has no text`, `:4:1: stack has no text`}},
 		"twice":         {"store: a\nstack: b\nstore: c\n", []string{`:3:1: key "store" is repeated; it stands first in line 1`}},
