@@ -30,7 +30,7 @@ STACK_PORT ?= 4566
 STACK_NAME ?= waitless
 
 BUILD_FLAGS := -trimpath -ldflags="-s -w"
-GO_DIRS := $(wildcard functions pkg)
+GO_DIRS := $(wildcard events functions pkg)
 FUNCTIONS := $(notdir $(patsubst %/,%,$(dir $(wildcard functions/*/main.go))))
 
 # What `make unit` leaves to `make test`: what links an HTTP server, the Lambda runtime or the durable store, which take longer to

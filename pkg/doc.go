@@ -272,7 +272,22 @@
 // before anything runs. The patterns of the table are compiled when they are first needed (sync.OnceValue, the one thing of sync
 // that a pure package may use), since every function that reads flows links the table and few starts need it.
 //
-// # 25. In which format is an execution stored?
+// # 25. How is a polling loop recognized, and what is suggested for it?
+//
+// Options: by the names of functions; by the text of the flow; by the graph of a series, from gotos that lead back.
+//
+// Choice: by the graph (package advise, which is pure). A loop is what a goto of a choice leads back over; it polls when a turn has
+// a wait and the call of a function. What is suggested is made of the parsed steps and written as YAML again, without the comments of
+// the text. A condition that looks at anything but the answer is not guessed: a place is left for it.
+//
+// Reason: a flow that calls its function by another name polls all the same. Steps that are made of what was parsed can be parsed
+// again, so tests run what is suggested, and compare it with the loop. The figures count the steps of a turn; a test lets a loop
+// run into the limit, and counts its calls.
+//
+// Limits of that: the input of each poll is the same, so a counter that the function keeps becomes maxAttempts and stays where
+// it was. A wait before the first call stays a step of its own, since the first poll is made at once.
+//
+// # 26. In which format is an execution stored?
 //
 // Options: always the newest, which a release before this one cannot read; the one before, until a parameter says otherwise; for
 // each execution the first one that has what its flow asks for.
@@ -284,7 +299,7 @@
 // last. A release that cannot read the flow must not touch the execution either, or it would fail it as defective: with the format it
 // finds out before it looks, and puts the wake back. So the format goes by the flow and not by what happens to be in an item.
 //
-// # 26. What do retry and catch see?
+// # 27. What do retry and catch see?
 //
 // Options: every failure of a step; what an attempt ended with.
 //
@@ -296,7 +311,7 @@
 // failing the execution the vendor documents. The limit of events and the end of the execution's time must not be caught, or a flow
 // could not be ended. Steps of a catch belong to a task that has failed, so an error in them goes to what is around the task.
 //
-// # 27. What is waitForCondition?
+// # 28. What is waitForCondition?
 //
 // Options: a loop that the parser writes out as a wait, a task and a choice; an attempt with many calls.
 //
@@ -309,7 +324,7 @@
 // answer by the key would give the first one for ever. A poll is repeated when nobody knows what became of it, so atMostOnce does
 // not go with it.
 //
-// # 28. Which wakes look at the time limit of an execution?
+// # 29. Which wakes look at the time limit of an execution?
 //
 // Options: those that mean something to the execution; every wake; a timer for each execution.
 //
@@ -322,7 +337,29 @@
 // committed, so no answer is hollow, whoever sent the wake. A start therefore reads the definition, which also says how long the
 // execution is kept: a flow that nobody has put is refused before anything is accepted.
 //
-// # 29. What if steps that run on make more than an item holds?
+// # 30. What is a message to a queue?
+//
+// Options: a task of its own kind, which the interpreter sends; a kind of job that has no end; a function of the user's.
+//
+// Choice: a kind without an end. StartJob sends it, and what SQS or SNS answered is the step's answer; sync is refused.
+//
+// Reason: everything that a start needs is there - params, an idempotency key, rights by parameter, who stands for it on one
+// machine -, and the interpreter links no client more. The clients are linked by StartJob alone, so the package that has them is apart
+// from that of the services which GetJobStatus and the function of job events link, too. Delays, tags and attributes of the vendor
+// become the service's in the pure table, where a wrong one is told before anything is sent.
+//
+// # 31. What may stand for a function on one machine?
+//
+// Options: commands alone; one kind of runner for each protocol, each with errors of its own; runners that agree.
+//
+// Choice: commands, URLs and Lambda functions, which come to the same outcome for the same end of a call, under the vendor's names.
+// None makes a call twice: HTTP connections are not kept, since net/http repeats a request with an idempotency key on one that it finds
+// dead. Only the command knows AWS; local has a port for it.
+//
+// Reason: a flow that is tried out with a script and runs on Lambda later meets the same retry and catch. What is called again is for the
+// flow to say, and for the user's function to recognize by the key.
+//
+// # 32. What if steps that run on make more than an item holds?
 //
 // Options: fail the execution; write several items at once; let a timer that is due at once go on with the rest.
 //
@@ -334,7 +371,7 @@
 // highest limit of a step's data, 256 KB, what one step adds still fits behind those 64 KiB, and so does an answer to a submission,
 // of which 64 KiB are kept, beside the outcome of its token.
 //
-// # 30. When does a store find that its files were changed?
+// # 33. When does a store find that its files were changed?
 //
 // Options: a checksum in each item only; tables when a process ends; a log of our own.
 //

@@ -48,9 +48,11 @@ var house = []row{
 	{path: "pkg/token", pure: true, ours: []string{"pkg/expr"}},
 	{path: "pkg/jobs", pure: true},
 	{path: "pkg/fdl", pure: true, ours: []string{"pkg/expr", "pkg/jobs"}, modules: []string{yaml}},
+	{path: "pkg/advise", pure: true, ours: []string{"pkg/expr", "pkg/fdl", "pkg/jobs"}},
 	{path: "pkg/machine", pure: true, ours: []string{"pkg/expr", "pkg/fdl", "pkg/token"}},
 
 	{path: "pkg/jobs/simulated", pure: true, ours: []string{"pkg/jobs"}},
+	{path: "pkg/docs"},
 
 	{path: "pkg/engine", ours: []string{"pkg/machine", "pkg/fdl", "pkg/expr", "pkg/token"}},
 	{
@@ -107,10 +109,14 @@ var house = []row{
 		modules: []string{
 			awsSDK, "github.com/hashicorp/go-retryablehttp", "github.com/mattn/go-runewidth", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", yaml,
 		},
-		ours: append([]string{"pkg/local", "pkg/local/disk", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/services/messages", "pkg/aws/recipients"}, composed...),
+		ours: append([]string{
+			"pkg/local", "pkg/local/disk", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/services/messages", "pkg/aws/recipients",
+			"pkg/docs", "pkg/advise", "events",
+		}, composed...),
 	},
 	{path: "pkg/cmd/waitless", ours: []string{"pkg/cli"}},
 	{path: "pkg/cmd/conformance"},
+	{path: "events"}, // the samples as files of the command
 	{path: "functions/*", ours: []string{"pkg/aws/lambdas", "pkg/aws/lambdas/*"}, modules: []string{awsSDK}},
 }
 
@@ -414,7 +420,7 @@ func report(t *testing.T, violations []string) {
 	}
 }
 
-// ourPackages lists what lies in functions and pkg.
+// ourPackages lists what lies in events, functions and pkg.
 func ourPackages(t *testing.T) []listed {
 	t.Helper()
 	readTree(t)
@@ -458,7 +464,7 @@ func goList(t *testing.T, args ...string) []listed {
 // at, and would not know of those that only go list has read.
 func readTree(t *testing.T) {
 	t.Helper()
-	for _, root := range []string{".", "../functions"} {
+	for _, root := range []string{".", "../functions", "../events"} {
 		err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || filepath.Ext(name) != ".go" {
 				return err

@@ -97,8 +97,9 @@ func (c Command) root() *cobra.Command {
 	root.AddCommand(
 		c.runCommand(), c.startCommand(), c.listCommand(), c.showCommand(), c.historyCommand(), c.stopCommand(), c.tokensCommand(),
 		c.flowsCommand(), c.jobsCommand(), c.jobEventsCommand(), c.devCommand(),
-		c.validateCommand(), c.versionCommand(), jsonTopic(),
+		c.validateCommand(), c.adviseCommand(), c.initCommand(), c.docsCommand(), c.completionCommand(), c.versionCommand(), jsonTopic(),
 	)
+	complete(root)
 	return root
 }
 

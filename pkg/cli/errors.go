@@ -99,8 +99,11 @@ func takes(cmd *cobra.Command, most int) string {
 	return "one " + argumentName(cmd)
 }
 
-// argumentName is the name of a command's argument in its usage line: "FLOW".
-func argumentName(cmd *cobra.Command) string { return cmd.Use[strings.LastIndexByte(cmd.Use, ' ')+1:] }
+// argumentName is the name of a command's argument in its usage line: "FLOW", also
+// of one in brackets.
+func argumentName(cmd *cobra.Command) string {
+	return strings.Trim(cmd.Use[strings.LastIndexByte(cmd.Use, ' ')+1:], "[]")
+}
 
 // interrupted is the error for a program that the user stopped, and what that
 // means for the execution.

@@ -35,6 +35,11 @@ func TestHelp(t *testing.T) {
 		"tokens-url":   {"tokens", "url", "--help"},
 		"revoke":       {"tokens", "revoke", "--help"},
 		"help-help":    {"help", "--help"},
+		"advise":       {"advise", "--help"},
+		"init":         {"init", "--help"},
+		"docs":         {"docs", "--help"},
+		"completion":   {"completion", "--help"},
+		"bash":         {"completion", "bash", "--help"},
 		"json":         {"help", "json"},
 		"unknown":      {"help", "valdate"},
 		"unknown-flag": {"help", "run", "--jsn"},
@@ -77,7 +82,7 @@ func testExamples(t *testing.T, cmd *cobra.Command) {
 	text := exampleStore(t, env)
 	for example := range strings.Lines(cmd.Example) {
 		words, err := shellwords.Parse(strings.NewReplacer(
-			"flow.yaml", pollingFlow, "TOKEN", text, "event.json", "testdata/events/another-service.json").Replace(example))
+			"flow.yaml", pollingFlow, "my-project", t.TempDir()+"/my-project", "TOKEN", text, "event.json", "testdata/events/another-service.json").Replace(example))
 		if err != nil || words[0] != "waitless" {
 			t.Fatalf("%q begins with something else than waitless (%v)", example, err)
 		}

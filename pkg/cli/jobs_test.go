@@ -126,6 +126,7 @@ func TestJobsOnAStack(t *testing.T) {
 	}
 }
 
+// rules: E-10
 func TestTokensRevoke(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)

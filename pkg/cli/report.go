@@ -98,7 +98,7 @@ func unwritten(err error) error {
 // jsonTopic is the help topic that shows the schemas.
 func jsonTopic() *cobra.Command {
 	names := []string{"run", "execution", "executions", "tokens", "token", "callback", "flow", "flows", "jobs", "policy", "job-event", "dev",
-		"validate", "version"}
+		"validate", "advise", "init", "docs", "version"}
 	var text strings.Builder
 	text.WriteString("With --json a command prints one JSON object. Its member \"schema\" names the form and its version;\n" +
 		"members may be added to a version, none is removed or changes its meaning.\n")

@@ -36,6 +36,7 @@ func TestRun(t *testing.T) {
 		"polls":      {"run", "../../events/wait-for-condition/flow.yaml", "--input", `{"delay":20}`, "--skip-time"},
 		"polls-json": {"run", "../../events/wait-for-condition/flow.yaml", "--input", `{"delay":20}`, "--skip-time", "--json"},
 		"limited":    {"run", "testdata/flows/limited.yaml", "--skip-time", "--name", "one"},
+		"caught":     {"run", "testdata/flows/caught.yaml", "--skip-time"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -107,6 +108,12 @@ func TestRunRefusesUsage(t *testing.T) {
 		"dev-keys-none":      {"dev", "--fnf-keys", "-"},
 		"dev-task":           {"dev", "--task", "batch:SubmitJob"},
 		"iam-unknown":        {"jobs", "iam", "bach-job"},
+		"docs-unknown":       {"docs", "flwo"},
+		"docs-two":           {"docs", "flow", "language"},
+		"shell-unknown":      {"completion", "bsh"},
+		"sample-unknown":     {"init", "--sample", "poling"},
+		"init-two":           {"init", "a", "b"},
+		"init-in-a-file":     {"init", "testdata/small.json"},
 		"iam-simulated":      {"jobs", "iam", "simulated"},
 		"iam-missing":        {"jobs", "iam"},
 		"event-missing":      {"job-events", "send"},

@@ -47,6 +47,9 @@ func TestSchemasRefuse(t *testing.T) {
 	for command, text := range map[string]string{
 		"run":      `{"schema":"waitless.run/1"}`,
 		"validate": `{"schema":"waitless.validate/1","file":"f","valid":false,"problems":[{"line":0}]}`,
+		"advise":   `{"schema":"waitless.advise/1","file":"f","findings":[{"line":1,"column":1,"rule":"none"}]}`,
+		"init":     `{"schema":"waitless.init/1","folder":".","sample":"polling","files":[],"next":[]}`,
+		"docs":     `{"schema":"waitless.docs/1","topics":[]}`,
 		"version":  `{"schema":"waitless.version/2","version":"devel","go":"go1.26","platform":"linux/amd64"}`,
 	} {
 		instance, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
@@ -66,6 +69,8 @@ func TestSchemasNameEveryMember(t *testing.T) {
 	for command, args := range map[string][]string{
 		"run":      {"run", pollingFlow, "--skip-time", "--json"},
 		"validate": {"validate", pollingFlow, "--json"},
+		"advise":   {"advise", pollingFlow, "--json"},
+		"docs":     {"docs", "--json"},
 		"version":  {"version", "--json"},
 	} {
 		var printed map[string]any

@@ -71,6 +71,10 @@ func TestValidate(t *testing.T) {
 		"invalid-json": {"validate", "testdata/mistakes/wait-negative/flow.yaml", "--json"},
 		"missing-json": {"validate", "testdata/flows/none.yaml", "--json"},
 		"folder":       {"validate", "testdata/flows"},
+		"strict":       {"validate", "testdata/flows/extended.yaml", "--strict"},
+		"strict-json":  {"validate", "testdata/flows/extended.yaml", "--strict", "--json"},
+		"strict-fine":  {"validate", pollingFlow, "--strict"},
+		"not-strict":   {"validate", "testdata/flows/extended.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -68,3 +68,11 @@ func (t Template) Eval(scope *Scope) Value {
 	}
 	return objectOf(members)
 }
+
+// Value is what the template was read from.
+func (t Template) Value() Value {
+	if t.path.root != "" {
+		return String(t.path.String())
+	}
+	return t.constant
+}

@@ -34,6 +34,9 @@ func TestTemplate(t *testing.T) {
 			if got := template.Eval(&expr.Scope{Self: self}); got.JSON() != want {
 				t.Errorf("got %s, want %s", got, want)
 			}
+			if got := template.Value(); !expr.Equal(got, parse(t, text)) {
+				t.Errorf("was read from %s, want %s", got, text)
+			}
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 )
 
 // No text takes the process down or keeps it busy; each of these would.
+// rules: L-14 L-15
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
 	const deep = 100_000

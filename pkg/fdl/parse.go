@@ -47,13 +47,15 @@ func (p *parser) warn(at Position, message string) {
 
 // The fields, in the order in which messages list them.
 var (
-	flowFields   = []string{"version", "type", "name", "steps", "inputMappings", "outputMappings", "timeoutSeconds"}
-	stepFields   = []string{"type", "name", "end", "inputMappings", "outputMappings"}
-	endingFields = []string{"type", "name", "inputMappings", "outputMappings"}
-	branchFields = []string{"condition", "steps", "goto"}
-	policyFields = []string{"errors", "intervalSeconds", "maxIntervalSeconds", "maxAttempts", "multiplier"}
-	catchFields  = []string{"errors", "goto", "steps"}
-	pollFields   = []string{"condition", "intervalSeconds", "backoffRate", "maxAttempts"}
+	flowFields    = []string{"version", "type", "name", "steps", "inputMappings", "outputMappings", "timeoutSeconds"}
+	stepFields    = []string{"type", "name", "end", "inputMappings", "outputMappings"}
+	endingFields  = []string{"type", "name", "inputMappings", "outputMappings"}
+	branchFields  = []string{"condition", "steps", "goto"}
+	defaultFields = []string{"steps", "goto"}
+	mappingFields = []string{"target", "source"}
+	policyFields  = []string{"errors", "intervalSeconds", "maxIntervalSeconds", "maxAttempts", "multiplier"}
+	catchFields   = []string{"errors", "goto", "steps"}
+	pollFields    = []string{"condition", "intervalSeconds", "backoffRate", "maxAttempts"}
 )
 
 // kindFields are the fields of each type of step beside the common ones.
@@ -306,7 +308,7 @@ func (p *parser) mappings(f fields, name string) expr.Mappings {
 }
 
 func (p *parser) mapping(n *node, seen map[string]Position) (m expr.Mapping, ok bool) {
-	f, ok := p.fields(n, "a mapping", []string{"target", "source"})
+	f, ok := p.fields(n, "a mapping", mappingFields)
 	if !ok {
 		return m, false
 	}

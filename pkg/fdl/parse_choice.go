@@ -36,7 +36,7 @@ func (p *parser) branch(branch *Branch, n *node, choice *Step) {
 }
 
 func (p *parser) defaultBranch(branch *Branch, n *node, choice *Step) {
-	f, ok := p.fields(n, "the default of a choice", []string{"steps", "goto"})
+	f, ok := p.fields(n, "the default of a choice", defaultFields)
 	if ok {
 		p.branchBody(branch, f, choice)
 	}

@@ -24,6 +24,11 @@ func (p *parser) messageBody(params *node, resource Resource) {
 			return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(e.key, name) })
 		})
 	}
+	for _, e := range params.entries {
+		if strings.EqualFold(e.key, "Priority") {
+			p.strict(e.pos, "Priority does nothing: neither SQS nor SNS has priorities")
+		}
+	}
 	if !has("MessageBody", "Message") {
 		p.problem(params.pos, `serviceParams has no "MessageBody"; write a text, or $ for the step's input as JSON`)
 	}

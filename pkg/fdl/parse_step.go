@@ -63,11 +63,7 @@ func (p *parser) step(n *node) *Step {
 }
 
 func (p *parser) stepFields(n *node, stepType string) fields {
-	common := stepFields
-	if stepType == "succeed" || stepType == "fail" {
-		common = endingFields
-	}
-	f, _ := p.fields(n, "a "+stepType+" step", slices.Concat(common, kindFields[stepType]))
+	f, _ := p.fields(n, "a "+stepType+" step", fieldsOfStep(stepType))
 	return f
 }
 

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"bytes"
 	"crypto/md5" //nolint:gosec // what the vendor tells of a message's body; it protects nothing
 	"encoding/hex"
 	"encoding/json"
@@ -103,7 +104,11 @@ func (m *messageParams) readBody() error {
 	case string(body) == `""`:
 		return invalid("params.%s is empty: %s takes no message without a text", paramBody, m.kind.Service)
 	case body[0] != '"':
-		body = quote(string(body))
+		var compact bytes.Buffer // what the value is counts, and not the blanks that it came with
+		if err := json.Compact(&compact, body); err != nil {
+			return err
+		}
+		body = quote(compact.String())
 	}
 	m.members[m.of.body] = body
 	return nil

@@ -90,6 +90,7 @@ var readings = []struct {
 	{name: "dms-task.running", told: StatusRunning, noEvent: true},
 	{name: "sfn-execution.success", status: StatusSuccess, told: StatusSuccess},
 	{name: "sfn-execution.left-out", status: StatusRunning},
+	// rules: J-11
 	{
 		name: "sfn-execution.failure", status: StatusFailed, told: StatusFailed, error: ErrorFailed,
 		cause: "sfn-execution is FAILED: Orders.Refused; the card was refused",

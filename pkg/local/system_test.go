@@ -310,6 +310,7 @@ func TestAStartWhileRunningBeginsAtOnce(t *testing.T) {
 	}
 }
 
+// rules: E-11
 func TestADefectFailsItsExecutionAndOthersGoOn(t *testing.T) {
 	t.Parallel()
 	s := local.New(local.Config{Store: &local.MemoryStore{}, Clock: local.NewVirtualClock(time.Now())})

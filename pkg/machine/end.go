@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/waitless/waitless/pkg/expr"
@@ -83,11 +84,8 @@ func (e *Ending) event() Event {
 }
 
 func (r *run) failStep(step *fdl.Step, kind *fdl.Fail) {
-	name := kind.Error
-	if name == "" {
-		name = ErrorFailed
-	}
-	r.fail(step, name, kind.Cause)
+	failure := token.Failure(cmp.Or(kind.Error, ErrorFailed), kind.Cause)
+	r.fail(step, failure.Error, failure.Cause)
 }
 
 // fail fails step, then what is around it, and so the execution.

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 //
 // A script has these commands, instants counted from the start:
 //
-//	flow            the definition, which may be given anew
+//	flow [strict]   the definition, which may be given anew; strict tells of extensions too
 //	limit [events=N] [data=N] [duration=T]   smaller limits: history events, bytes of a step's values, time
 //	start [begins=T]   the input; the execution is accepted and begins
 //	started at=T    the signal of the start comes once more
@@ -48,6 +48,7 @@ func TestMain(m *testing.M) {
 //	timer at=T      a timer is due
 //	time-limit resource=R limit=T   the function's time limit
 //	callback-base [url=URL]   where callbacks arrive
+//	conditions      the step's input, then a condition a line: what each comes to
 //	state           the state as it is
 func TestScenarios(t *testing.T) {
 	t.Parallel()
@@ -89,7 +90,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	at := epoch.Add(duration(t, d, "at"))
 	switch d.Cmd {
 	case "flow":
-		return s.parse(d.Input)
+		return s.parse(d.Input, d.HasArg("strict"))
 	case "limit":
 		s.limits = machine.Limits{}
 		d.MaybeScanArgs(t, "events", &s.limits.Events)
@@ -130,6 +131,8 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		s.callbacks = ""
 		d.MaybeScanArgs(t, "url", &s.callbacks)
 		return "ok\n"
+	case "conditions":
+		return s.conditions(t, d)
 	case "state":
 		return s.show(t)
 	}
@@ -151,8 +154,11 @@ func duration(t *testing.T, d *datadriven.TestData, arg string) time.Duration {
 	return at
 }
 
-func (s *script) parse(text string) string {
+func (s *script) parse(text string, strict bool) string {
 	flow, problems := fdl.Parse([]byte(text))
+	if strict && flow != nil {
+		problems = append(problems, flow.Extensions...)
+	}
 	var out strings.Builder
 	for _, p := range problems {
 		fmt.Fprintln(&out, p.Format("flow"))
@@ -163,6 +169,9 @@ func (s *script) parse(text string) string {
 
 func (s *script) start(t *testing.T, d *datadriven.TestData, at time.Time) string {
 	t.Helper()
+	if s.flow == nil {
+		return "there is no flow to start\n"
+	}
 	input := expr.Object()
 	if d.Input != "" {
 		input = parseJSON(t, d, d.Input)

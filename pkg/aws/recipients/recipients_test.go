@@ -194,6 +194,7 @@ func checkError(t *testing.T, err error, errorType string) {
 
 // An output that is refused fails the wait: nobody else would end it. Where that
 // is refused, too, it was the token.
+// rules: E-13
 func TestAnOutputThatIsRefused(t *testing.T) {
 	t.Parallel()
 	const again, refusedParam = resume.Delivery(""), "InvalidParameterValueException"

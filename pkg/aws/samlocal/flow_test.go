@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/waitless/waitless/pkg/aws/wakes"
+	"github.com/waitless/waitless/pkg/cli"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
@@ -32,7 +33,7 @@ const (
 // APIs answer, and what the interpreter does with the wakes that come of it.
 func (b *bench) checkFlow(t *testing.T) {
 	t.Helper()
-	base := b.startAPI(t)
+	base := b.serve(t, "start-api")
 	management := &rest.Client{Base: base, HTTP: http.DefaultClient}
 	text := b.startExecution(t, management)
 
@@ -100,12 +101,31 @@ func report(t *testing.T, url string, status int, answer string) {
 	}
 }
 
-// startAPI serves the APIs of template.yaml until the test ends, and answers
-// where.
-func (b *bench) startAPI(t *testing.T) string {
+// checkLocalRun has a run in this process call a function in its container.
+func (b *bench) checkLocalRun(t *testing.T) {
+	t.Helper()
+	flow := filepath.Join(t.TempDir(), "flow.yaml")
+	text := "version: v1\ntype: flow\nsteps: [{type: task, name: Ask, resourceArn: 'acs:fc:::services/s/functions/ask'}]"
+	if err := os.WriteFile(flow, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	task := "ask=lambda:" + functions["echo"].id + "@" + b.serve(t, "start-lambda")
+	var stdout, stderr strings.Builder
+	c := cli.Command{
+		Args:  []string{"run", flow, "--skip-time", "--input", `{"a":1}`, "--task", task},
+		Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Getenv: func(string) string { return "" },
+	}
+	if exit := c.Run(t.Context()); exit != cli.ExitSucceeded || stdout.String() != `{"a":1}`+"\n" {
+		t.Errorf("exit %d: %s%s", exit, stdout.String(), stderr.String())
+	}
+}
+
+// serve serves the APIs of template.yaml, or that of Lambda, until the test
+// ends, and answers where.
+func (b *bench) serve(t *testing.T, what string) string {
 	t.Helper()
 	port := freePort(t)
-	cmd := b.command(t.Context(), b.samProgram(), b.local("start-api", "--port", port, "--warm-containers", "LAZY")...)
+	cmd := b.command(t.Context(), b.samProgram(), b.local(what, "--port", port, "--warm-containers", "LAZY")...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it stops its containers
 	said, err := cmd.StderrPipe()
 	if err != nil {

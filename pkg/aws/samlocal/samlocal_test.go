@@ -46,6 +46,10 @@ func TestFunctionsRunInContainers(t *testing.T) {
 		t.Parallel()
 		b.checkFlow(t)
 	})
+	t.Run("a local run", func(t *testing.T) {
+		t.Parallel()
+		b.checkLocalRun(t)
+	})
 }
 
 // TestEachFunctionHasALogicalID keeps the table and the folders equal.

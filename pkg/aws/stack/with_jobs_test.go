@@ -85,7 +85,7 @@ func newJobPolicy(ctx context.Context, config aws.Config, name string) (arn stri
 	var statements []jobs.Statement
 	for _, kind := range jobs.Kinds() {
 		for _, statement := range kind.Statements(emulator.Account, emulator.Region) {
-			if kind.Service != "sfn" {
+			if !slices.Contains([]string{"sfn", "sns", "sqs"}, kind.Service) {
 				statement.Resource = []string{"*"} // the emulator knows no resources of the other services
 			}
 			statements = append(statements, statement)

@@ -141,6 +141,7 @@ func answersInPart(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, "{}")
 }
 
+// rules: E-1 E-2 E-3 E-4 E-5 E-6 E-7 E-8 E-9
 func TestWhatACallComesTo(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -104,6 +104,7 @@ var startCases = []ruleCase{
 			b.t.Errorf("the execution is %s with input %s", state.Status, state.Input)
 		}
 	}},
+	// rules: F-6
 	{"rule 12: without an input it is an empty object", func(b *bench) {
 		b.begin(onlyText)
 		if _, state := b.latest(); state.Input.JSON() != `{}` {

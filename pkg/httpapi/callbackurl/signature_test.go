@@ -46,6 +46,7 @@ func (b *bench) signed(end, body string, header []string) answered {
 
 // While a secret is being replaced both are taken, on all paths and both forms
 // of the token.
+// rules: B-14
 func TestASignatureOpensTheWay(t *testing.T) {
 	t.Parallel()
 	for _, by := range []byte{'a', 'b'} {
@@ -120,6 +121,7 @@ func TestTheAgeOfASignature(t *testing.T) {
 
 // Without a good signature the store is neither read nor written, and one answer is given
 // for all that may be wrong with it.
+// rules: B-14
 func TestWithoutASignatureNothingIsDone(t *testing.T) {
 	t.Parallel()
 	b := newBenchOf(t, token.FlagSigned, secretsOf(t, key('a'))...)

@@ -401,6 +401,7 @@ func (d *desk) wantWaiters(p *party) {
 	}
 }
 
+// rules: J-20
 func superseded(d *desk) {
 	one, two := d.party(1), d.party(2)
 	one.start("dms-task", dmsJob)

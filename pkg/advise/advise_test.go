@@ -1,0 +1,245 @@
+package advise_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/waitless/waitless/pkg/advise"
+	"github.com/waitless/waitless/pkg/fdl"
+)
+
+// flowOf is a flow of these steps.
+func flowOf(t *testing.T, steps string) *fdl.Flow {
+	t.Helper()
+	return parsed(t, "version: v1\ntype: flow\nsteps:\n"+steps)
+}
+
+func parsed(t *testing.T, text string) *fdl.Flow {
+	t.Helper()
+	flow, problems := fdl.Parse([]byte(text))
+	if flow == nil {
+		t.Fatalf("%v in:\n%s", problems, text)
+	}
+	return flow
+}
+
+func call(name, more string) string {
+	return "- {type: task, name: " + name + ", resourceArn: acs:fc:::services/s/functions/" + name + more + "}\n"
+}
+
+const (
+	wait = "- {type: wait, name: Wait, duration: 30}\n"
+	ends = "- {type: succeed, name: Done}\n- {type: fail, name: Failed}\n"
+)
+
+func choice(choices string) string { return "- {type: choice, name: Check, " + choices + "}\n" }
+
+// What is found, by rule and step.
+func TestFlow(t *testing.T) {
+	t.Parallel()
+	again := choice("choices: [{condition: $.s == \"running\", goto: Wait}]")
+	noLimit := "flow-without-timeout "
+	for name, tt := range map[string]struct {
+		steps string
+		want  []string
+	}{
+		"nothing that waits": {call("Ask", "") + ends, nil},
+		"a polling loop":     {wait + call("Ask", "") + again, []string{noLimit, "polling-loop Ask"}},
+		"one that counts": {
+			"- {type: pass, name: Init, outputMappings: [{target: n, source: 0}]}\n" + wait + call("Ask", "") +
+				choice("choices: [{condition: $.n > 3, goto: Failed}, {condition: $.s == \"running\", goto: Wait}]") + ends,
+			[]string{"polling-loop Ask"},
+		},
+		"a loop that does not wait": {"- {type: pass, name: Wait}\n" + call("Ask", "") + again, nil},
+		"a loop that calls nothing": {wait + "- {type: pass, name: Ask}\n" + again, nil},
+		"a loop that starts jobs":   {wait + "- {type: task, name: Ask, action: batch:SubmitJob, serviceParams: {}}\n" + again, nil},
+		"a goto forward":            {wait + call("Ask", "") + choice("choices: [{condition: $.x, goto: Done}]") + ends, nil},
+		"what the loop jumps over": {
+			wait + "- {type: choice, name: Skip, choices: [{condition: $.x, goto: Check}], default: {goto: Done}}\n" +
+				call("Ask", "") + "- {type: succeed, name: Over}\n" + again + ends,
+			nil,
+		},
+		"waiting where it goes back": {
+			call("Ask", "") + choice("choices: [{condition: $.done, goto: Done}], "+
+				"default: {steps: [{type: wait, name: Wait, duration: 5}], goto: Ask}") + ends,
+			[]string{noLimit, "polling-loop Ask"},
+		},
+		"all where it goes back": {choice("choices: [{condition: \"!$.done\", steps: [{type: wait, name: Wait, duration: 5}, "+
+			"{type: task, name: Ask, resourceArn: \"acs:fc:::services/s/functions/ask\"}], goto: Check}]") + ends, []string{noLimit, "polling-loop Ask"}},
+		"in a branch": {choice("choices: [{condition: $.slow, steps: [{type: wait, name: W, duration: 5}, {type: task, name: Ask, " +
+			"resourceArn: \"acs:fc:::services/s/functions/ask\"}, {type: choice, name: C, " +
+			"choices: [{condition: $.x, goto: W}]}]}]"), []string{noLimit, "polling-loop Ask"}},
+		"two choices of one loop": {
+			wait + call("Ask", "") + "- {type: choice, name: First, choices: [{condition: $.a, goto: Wait}]}\n" + again,
+			[]string{noLimit, "polling-loop Ask"},
+		},
+
+		"two tasks of one loop": {
+			wait + call("A", "") + "- {type: choice, name: First, choices: [{condition: $.a, goto: Wait}]}\n" + call("B", "") + again,
+			[]string{noLimit, "polling-loop B"},
+		},
+
+		"a callback":                 {call("Ask", ", pattern: waitForCallback"), []string{noLimit, "callback-without-deadline Ask"}},
+		"a callback with a deadline": {call("Ask", ", pattern: waitForCallback, timeoutSeconds: 60"), nil},
+		"a callback with heartbeats": {call("Ask", ", pattern: waitForCallback, heartbeatSeconds: 60"), nil},
+		"a job": {
+			"- {type: task, name: Job, action: batch:SubmitJob, pattern: sync, serviceParams: {}}\n",
+			[]string{noLimit, "task-without-timeout Job"},
+		},
+		"a job with a limit": {
+			"- {type: task, name: Job, action: batch:SubmitJob, pattern: sync, timeoutSeconds: 60, serviceParams: {}}\n",
+			nil,
+		},
+		"a job that is only started": {"- {type: task, name: Job, action: batch:SubmitJob, serviceParams: {}}\n", nil},
+		"a condition": {
+			call("Ask", ", pattern: waitForCondition, condition: $.x, intervalSeconds: 5"),
+			[]string{noLimit, "task-without-timeout Ask"},
+		},
+		"a condition with a limit":    {call("Ask", ", pattern: waitForCondition, condition: $.x, intervalSeconds: 5, timeoutSeconds: 50"), nil},
+		"a condition that is counted": {call("Ask", ", pattern: waitForCondition, condition: $.x, intervalSeconds: 5, maxAttempts: 50"), nil},
+		"a time-out that never comes": {
+			call("Ask", ", catch: [{errors: [FnF.TaskTimeout], goto: Failed}]") + ends,
+			[]string{"task-without-timeout Ask"},
+		},
+		"a time-out that comes": {call("Ask", ", timeoutSeconds: 9, catch: [{errors: [FnF.TaskTimeout], goto: Failed}]") + ends, nil},
+
+		"a retry":                       {call("Ask", ", retry: [{errors: [FC.Unknown]}]"), []string{"retry-without-idempotency Ask"}},
+		"a retry of every error":        {call("Ask", ", retry: [{errors: [FnF.ALL]}]"), []string{"retry-without-idempotency Ask"}},
+		"a retry of what did not begin": {call("Ask", ", retry: [{errors: [FC.ResourceExhausted, FC.ResourceThrottled]}]"), nil},
+		"no retry at all":               {call("Ask", ", retry: [{errors: [FnF.ALL], maxAttempts: 0}]"), nil},
+		"a retry with a key": {
+			call("Ask", ", retry: [{errors: [FnF.ALL]}], inputMappings: [{target: k, source: $context.task.idempotencyKey}]"),
+			nil,
+		},
+		"a retry with the execution": {
+			call("Ask", ", retry: [{errors: [FnF.ALL]}], inputMappings: [{target: k, source: $context.execution.name}]"),
+			nil,
+		},
+		"a retry with another mapping": {
+			call("Ask", ", retry: [{errors: [FnF.ALL]}], inputMappings: [{target: k, source: $input.key}]"),
+			[]string{"retry-without-idempotency Ask"},
+		},
+		"a retry at most once": {call("Ask", ", retry: [{errors: [FnF.ALL]}], atMostOnce: true"), nil},
+		"a retry of a job": {
+			"- {type: task, name: Job, action: batch:SubmitJob, serviceParams: {}, retry: [{errors: [FnF.ALL]}]}\n",
+			nil,
+		},
+		"a retry of what only asks": {call("GetJobStatus", ", retry: [{errors: [FnF.ALL]}]"), nil},
+		"a catch of every error":    {call("Ask", ", catch: [{errors: [FnF.ALL], goto: Failed}]") + ends, []string{"error-swallowed Ask"}},
+		"a catch of every error, told": {
+			call("Ask", ", catch: [{errors: [FnF.ALL], goto: Failed}], errorMappings: [{target: e, source: $local.error}]") + ends,
+			nil,
+		},
+		"a catch of one error": {call("Ask", ", catch: [{errors: [FC.Unknown], goto: Failed}]") + ends, nil},
+		"in the order of the text, twice": {
+			call("A", ", pattern: waitForCallback") + call("B", ", retry: [{errors: [FC.Unknown]}]"),
+			[]string{noLimit, "callback-without-deadline A", "retry-without-idempotency B"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			for _, f := range advise.Flow(flowOf(t, tt.steps)) {
+				got = append(got, string(f.Rule)+" "+f.Step)
+				if f.Found == "" || f.Instead == "" || f.Saves == "" || (f.Rule == advise.PollingLoop) != (f.Loop != nil) {
+					t.Errorf("incomplete: %+v", f)
+				}
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("found %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// What else would have to change is said: gotos to steps that are gone, what runs
+// once only, and what the task goes on from.
+func TestSavesSaysWhatElseChanges(t *testing.T) {
+	t.Parallel()
+	back := "default: {steps: [{type: pass, name: Note}, {type: wait, name: Wait, duration: 5}], goto: Ask}"
+	for name, tt := range map[string]struct{ steps, want string }{
+		"another goto": {
+			call("Ask", "") + wait + choice("choices: [{condition: $.x, goto: Ask}]") +
+				"- {type: choice, name: Again, choices: [{condition: $.y, goto: Wait}, {condition: $.z, goto: Check}]}\n",
+			"Let the other gotos to Check and Wait lead to Ask",
+		},
+		"a step that is left out": {call("Ask", "") + choice("choices: [{condition: $.x}], "+back), "Note would have to be part of the function"},
+		"what was reached": {
+			"- {type: pass, name: Init, outputMappings: [{target: marker, source: \"\"}]}\n" +
+				call("Ask", ", inputMappings: [{target: m, source: $local.marker}]") + choice("choices: [{condition: $.x}], "+back),
+			"Ask may get another marker in each turn",
+		},
+		"more than one write": {wait + call("A", "") + call("B", "") + choice("choices: [{condition: $.x, goto: Wait}]"), "instead of 2 writes of DynamoDB"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			findings := advise.Flow(flowOf(t, tt.steps))
+			i := slices.IndexFunc(findings, func(f advise.Finding) bool { return f.Rule == advise.PollingLoop })
+			if i < 0 || !strings.Contains(findings[i].Saves, tt.want) {
+				t.Errorf("found %+v, want one that says %q", findings, tt.want)
+			}
+		})
+	}
+}
+
+// A flow with a limit of its own ends whatever its steps wait for.
+func TestFlowWithALimit(t *testing.T) {
+	t.Parallel()
+	flow := parsed(t, "version: v1\ntype: flow\ntimeoutSeconds: 60\nsteps:\n"+call("Ask", ", pattern: waitForCallback"))
+	if got := advise.Flow(flow); len(got) > 0 {
+		t.Errorf("found %+v", got)
+	}
+}
+
+// What is suggested can be written: with the steps that its gotos lead to it is a
+// flow, in which nothing is left to advise about that step.
+func TestInsteadIsAFlow(t *testing.T) {
+	t.Parallel()
+	for _, path := range flows(t) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range advise.Flow(parsed(t, string(text))) {
+			if f.Rule == advise.FlowWithoutTimeout {
+				parsed(t, f.Instead+"steps: [{type: pass, name: A}]\n")
+				continue
+			}
+			flow := flowOf(t, f.Instead+missing(f.Instead))
+			for _, again := range advise.Flow(flow) {
+				if again.Rule == f.Rule && again.Step == f.Step {
+					t.Errorf("%s: what is suggested for %s has the same finding:\n%s", path, f.Step, f.Instead)
+				}
+			}
+		}
+	}
+}
+
+// missing are steps for the gotos of a text that lead out of it.
+func missing(text string) string {
+	var steps string
+	for line := range strings.Lines(text) {
+		name, isGoto := strings.CutPrefix(strings.TrimSpace(line), "goto: ")
+		if isGoto && !strings.Contains(text+steps, "name: "+name) {
+			steps += "- {type: pass, name: " + name + "}\n"
+		}
+	}
+	return steps
+}
+
+// flows are the samples and those that the command advises about in its tests.
+func flows(tb testing.TB) []string {
+	tb.Helper()
+	var all []string
+	for _, pattern := range []string{"../../events/*/flow.yaml", "../cli/testdata/advise/*.yaml", "../cli/testdata/kill/*.yaml"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			tb.Fatalf("%s: %v", pattern, err)
+		}
+		all = append(all, found...)
+	}
+	return all
+}

@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waitless/waitless/pkg/advise"
+)
+
+func (c Command) adviseCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "advise FLOW",
+		Short: "Show what could be written better in a flow",
+		Long: "Show what could be written better in a flow: loops that poll, waits without an end, retries that may do a thing\n" +
+			"twice, errors that no step sees. For each: where, what comes of it, what to write instead, and what that saves.\n" +
+			"Exit code 0: the flow is valid, whatever is advised; 2: it is not.",
+		Example: "  waitless advise flow.yaml",
+		Args:    arguments(1, 1),
+		RunE:    func(_ *cobra.Command, args []string) error { return c.advise(args[0], asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object (see: waitless help json)")
+	return cmd
+}
+
+func (c Command) advise(path string, asJSON bool) error {
+	file, err := c.readFlow("advise", path)
+	if err != nil {
+		return err
+	}
+	if file.flow == nil {
+		return file.invalid("advise")
+	}
+	if err := c.warn(file); err != nil {
+		return err
+	}
+	findings := advise.Flow(file.flow)
+	switch {
+	case asJSON:
+		return c.printJSON(adviceOf(path, findings))
+	case len(findings) == 0:
+		return c.print(path + ": nothing to advise\n")
+	}
+	var text strings.Builder
+	for i, f := range findings {
+		if i > 0 {
+			text.WriteByte('\n')
+		}
+		text.WriteString(adviceText(path, f))
+	}
+	return c.print(text.String())
+}
+
+// adviceText is one finding as people read it.
+func adviceText(path string, f advise.Finding) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s:%s: %s: %s\n", path, f.Position, f.Rule, f.Found)
+	switch n := len(f.Replaces); n {
+	case 0:
+		text.WriteString("write in the flow:\n")
+	case 1:
+		fmt.Fprintf(&text, "write instead of %s:\n", f.Replaces[0])
+	default:
+		fmt.Fprintf(&text, "write instead of %s and %s:\n", strings.Join(f.Replaces[:n-1], ", "), f.Replaces[n-1])
+	}
+	for line := range strings.Lines(f.Instead) {
+		text.WriteString("  " + line)
+	}
+	text.WriteString(wrapped("saves: " + f.Saves))
+	return text.String()
+}
+
+// wrapped is a text in lines of 100 characters, or of one word that is longer.
+func wrapped(text string) string {
+	const most = 100
+	var out strings.Builder
+	length := 0
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+		case length+1+len(word) > most:
+			out.WriteString("\n  ")
+			length = len("  ")
+		default:
+			out.WriteByte(' ')
+			length++
+		}
+		out.WriteString(word)
+		length += len(word)
+	}
+	return out.String() + "\n"
+}
+
+// adviceReport is the JSON of advise; schema/advise.json describes it.
+type adviceReport struct {
+	Schema   string          `json:"schema"` // "waitless.advise/1"
+	File     string          `json:"file"`
+	Findings []findingReport `json:"findings"`
+}
+
+type findingReport struct {
+	Line     int         `json:"line"`
+	Column   int         `json:"column"`
+	Rule     advise.Rule `json:"rule"`
+	Step     string      `json:"step,omitempty"`
+	Found    string      `json:"found"`
+	Replaces []string    `json:"replaces"`
+	Instead  string      `json:"instead"`
+	Saves    string      `json:"saves"`
+	Loop     *loopReport `json:"loop,omitempty"`
+}
+
+// loopReport is what a polling loop costs.
+type loopReport struct {
+	EventsPerPoll   int     `json:"eventsPerPoll"`
+	WritesPerPoll   int     `json:"writesPerPoll"`
+	MessagesPerPoll int     `json:"messagesPerPoll"`
+	PollsToLimit    int     `json:"pollsToLimit"`
+	IntervalSeconds float64 `json:"intervalSeconds,omitempty"`
+	MaxPolls        int     `json:"maxPolls,omitempty"`
+}
+
+func adviceOf(path string, findings []advise.Finding) adviceReport {
+	r := adviceReport{Schema: "waitless.advise/1", File: path, Findings: []findingReport{}}
+	for _, f := range findings {
+		report := findingReport{
+			Line: f.Line, Column: f.Column, Rule: f.Rule, Step: f.Step, Found: f.Found,
+			Replaces: append([]string{}, f.Replaces...), Instead: f.Instead, Saves: f.Saves,
+		}
+		if l := f.Loop; l != nil {
+			report.Loop = &loopReport{l.Events, l.Writes, l.Messages, l.Polls, l.Interval.Seconds(), l.MaxPolls}
+		}
+		r.Findings = append(r.Findings, report)
+	}
+	return r
+}

@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/waitless/waitless/events"
+)
+
+// What init says to type next works in each sample, and the run ends as the sample
+// does.
+func TestInitNextCommandsRun(t *testing.T) {
+	t.Parallel()
+	for _, sample := range events.Samples() {
+		t.Run(sample.Name, func(t *testing.T) {
+			t.Parallel()
+			folder := filepath.Join(t.TempDir(), "a project's folder")
+			got := do(t, "init", folder, "--sample", sample.Name, "--json")
+			conforms(t, "init", got.stdout)
+			var report initReport
+			if err := json.Unmarshal([]byte(got.stdout), &report); err != nil {
+				t.Fatal(err)
+			}
+			for _, path := range report.Files {
+				if _, err := os.Stat(path); err != nil {
+					t.Error(err)
+				}
+			}
+			for i, command := range report.Next {
+				want := ExitSucceeded
+				if strings.Contains(command, " run ") && endsAs(t, sample.Name) == "Failed" {
+					want = ExitFailed
+				}
+				testNextCommand(t, strings.Join(append([]string{report.Next[0]}, report.Next[i]), " && "), want)
+			}
+		})
+	}
+}
+
+func testNextCommand(t *testing.T, command string, want int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", command)
+	cmd.Env = []string{"PATH=" + filepath.Dir(program(t)) + string(os.PathListSeparator) + os.Getenv("PATH")}
+	if out, err := cmd.CombinedOutput(); exitCode(err) != want {
+		t.Errorf("%s: exit %d, want %d:\n%s", command, exitCode(err), want, out)
+	}
+}
+
+// endsAs is how the first case of a sample ends.
+func endsAs(t *testing.T, sample string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../events/" + sample + "/want.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want struct{ Cases []struct{ Status string } }
+	if err := json.Unmarshal(text, &want); err != nil {
+		t.Fatal(err)
+	}
+	return want.Cases[0].Status
+}
+
+func TestInitShowsWhatItWrote(t *testing.T) {
+	t.Parallel()
+	for _, sample := range []string{"polling", "callback", "batch-callback", "retry"} {
+		folder := filepath.Join(t.TempDir(), "project")
+		args := []string{"init", folder, "--sample", sample}
+		got := do(t, args...).transcript(args...)
+		settings, err := os.ReadFile(filepath.Join(folder, "waitless.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got += "--- waitless.yaml\n" + string(settings)
+		golden(t, "init/"+sample+".txt", strings.ReplaceAll(got, folder, "project"))
+	}
+}
+
+// A file that is there stays as it is, and nothing is written beside it.
+func TestInitOverwritesNothing(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"flow.yaml", "input.json", "waitless.yaml", "script.yaml", "echo.sh"} {
+		folder := t.TempDir()
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := do(t, "init", folder, "--sample", "callback")
+		want := result{exit: ExitUsage, stderr: "waitless: init " + folder + ": " + path + " exists, and nothing was written\ntry: waitless init ANOTHER-DIR\n"}
+		if got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+		entries, err := os.ReadDir(folder)
+		text, readErr := os.ReadFile(path)
+		if err != nil || readErr != nil || len(entries) != 1 || string(text) != "mine" {
+			t.Errorf("%d files, %s has %q (%v, %v)", len(entries), name, text, err, readErr)
+		}
+	}
+}
+
+// Also a link that leads nowhere is somebody's.
+func TestInitFollowsNoLink(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	if err := os.Symlink(filepath.Join(folder, "elsewhere"), filepath.Join(folder, "input.json")); err != nil {
+		t.Fatal(err)
+	}
+	if got := do(t, "init", folder); got.exit != ExitUsage || !strings.Contains(got.stderr, "input.json exists") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestInitWhereNothingCanBeWritten(t *testing.T) {
+	t.Parallel()
+	if got := do(t, "init", "/dev/null/project"); got.exit != ExitUsage || !strings.Contains(got.stderr, "try: waitless init ANOTHER-DIR") {
+		t.Errorf("got %+v", got)
+	}
+}

@@ -1,0 +1,181 @@
+package docs_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// TestFieldsAreThoseOfTheParser compares the table of each element with what a
+// definition may have there.
+func TestFieldsAreThoseOfTheParser(t *testing.T) {
+	t.Parallel()
+	documented := map[string][]string{}
+	for _, table := range tablesOf(topicText(t, "fields")) {
+		documented[table.heading] = unquoted(table.column("field"))
+	}
+	for _, element := range fdl.Elements() {
+		want := fdl.Fields(element)
+		got := documented[element]
+		delete(documented, element)
+		if missing, extra := difference(want, got), difference(got, want); len(missing)+len(extra) > 0 {
+			t.Errorf("%s: the table lacks %q, and has %q, which the parser does not know", element, missing, extra)
+		}
+	}
+	for element := range documented {
+		t.Errorf("there is a table of %q, which the parser does not know", element)
+	}
+}
+
+func difference(a, b []string) []string {
+	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
+}
+
+// errorName is what a name of an error looks like in the code.
+var errorName = regexp.MustCompile(`^((FnF|FC|Job|Token)\.[A-Z][A-Za-z]+|JobNotFound)$`)
+
+// TestErrorsAreThoseOfTheCode compares the table of errors with the names in the
+// code, both ways.
+func TestErrorsAreThoseOfTheCode(t *testing.T) {
+	t.Parallel()
+	documented := unquoted(tableOf(t, "errors", "error").column("error"))
+	inCode := errorNames(t)
+	for _, name := range difference(inCode, documented) {
+		t.Errorf("the table lacks %s, which the code has", name)
+	}
+	for _, name := range difference(documented, inCode) {
+		if !strings.Contains(name, "{") {
+			t.Errorf("the table has %s, which the code does not have", name)
+		}
+	}
+}
+
+// errorNames are the names of errors that code which is no test declares.
+func errorNames(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		isTest := strings.HasSuffix(path, "_test.go") || strings.HasSuffix(filepath.Dir(path), "test") || filepath.Base(filepath.Dir(path)) == "sim"
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".go" || isTest {
+			return err
+		}
+		names = append(names, errorsIn(t, path)...)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func errorsIn(t *testing.T, path string) []string {
+	t.Helper()
+	var names []string
+	ast.Inspect(parsed(t, path), func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		for _, value := range spec.Values {
+			literal, ok := value.(*ast.BasicLit)
+			if !ok {
+				continue
+			}
+			if text, err := strconv.Unquote(literal.Value); err == nil && errorName.MatchString(text) {
+				names = append(names, text)
+			}
+		}
+		return true
+	})
+	return names
+}
+
+func parsed(t *testing.T, path string) *ast.File {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// TestLimitsAreThoseOfTheCode compares each row of the limits with the constant.
+func TestLimitsAreThoseOfTheCode(t *testing.T) {
+	t.Parallel()
+	want := map[string]string{
+		"data of a step":         fmt.Sprintf("%d KiB", machine.DefaultData>>10),
+		"events of an execution": strconv.Itoa(machine.DefaultEvents),
+		"levels of a value":      strconv.Itoa(expr.MaxLevels),
+		"size of a definition":   fmt.Sprintf("%d KiB", fdl.MaxSize>>10),
+		"levels of a definition": constantIn(t, "../fdl/document.go", "maxLevels"),
+		"values of a definition": constantIn(t, "../fdl/document.go", "maxNodes"),
+		"depth of a condition":   constantIn(t, "../expr/condition_parse.go", "maxNesting"),
+		"name":                   strconv.Itoa(fdl.MaxName) + " characters",
+		"wait":                   seconds(fdl.MaxWait),
+		"time of an execution without `timeoutSeconds`": fmt.Sprintf("%d days", machine.DefaultDuration/(24*time.Hour)),
+		"timeoutSeconds":                  seconds(fdl.MaxTimeout),
+		"pause between attempts or polls": seconds(fdl.MaxInterval),
+		"error":                           constantIn(t, "../token/outcome.go", "maxError") + " bytes",
+		"cause":                           constantIn(t, "../token/outcome.go", "maxCause") + " bytes",
+	}
+	limits := tableOf(t, "limits", "limit")
+	values := limits.column("value")
+	for i, limit := range limits.column("limit") {
+		if values[i] != want[limit] {
+			t.Errorf("%s is %q in the table, and %q in the code", limit, values[i], want[limit])
+		}
+		delete(want, limit)
+	}
+	for limit := range want {
+		t.Errorf("the table lacks %q", limit)
+	}
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%d s", int(d/time.Second)) }
+
+// constantIn is the value of a constant that its package keeps to itself.
+func constantIn(t *testing.T, path, name string) string {
+	t.Helper()
+	value := ""
+	ast.Inspect(parsed(t, path), func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if ok && spec.Names[0].Name == name && len(spec.Values) == 1 {
+			if v, err := types.Eval(token.NewFileSet(), nil, token.NoPos, types.ExprString(spec.Values[0])); err == nil {
+				value = v.Value.ExactString()
+			}
+		}
+		return true
+	})
+	if value == "" {
+		t.Fatalf("%s has no constant %s", path, name)
+	}
+	return value
+}
+
+// TestEventsAreThoseOfTheMachine compares the table of events with their types.
+func TestEventsAreThoseOfTheMachine(t *testing.T) {
+	t.Parallel()
+	var want []string
+	for e := machine.EventType(1); e.String() != "Unknown"; e++ {
+		want = append(want, e.String())
+	}
+	got := unquoted(tableOf(t, "history", "event").column("event"))
+	if missing, extra := difference(want, got), difference(got, want); len(missing)+len(extra) > 0 {
+		t.Errorf("the table lacks %q, and has %q, which the machine does not know", missing, extra)
+	}
+}

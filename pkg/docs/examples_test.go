@@ -1,0 +1,214 @@
+package docs_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/docs"
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+func TestLinksLeadToTopics(t *testing.T) {
+	t.Parallel()
+	link := regexp.MustCompile(`\]\(([^)]*)\)`)
+	for _, topic := range docs.Topics() {
+		for _, match := range link.FindAllStringSubmatch(topic.Text, -1) {
+			name, isTopic := strings.CutSuffix(match[1], ".md")
+			if _, found := docs.Find(name); !isTopic || !found {
+				t.Errorf("topic %s has a link to %q, which is no topic", topic.Name, match[1])
+			}
+		}
+	}
+}
+
+// example is a flow of a topic, and what it does when it is run.
+type example struct {
+	flow string
+	run  string // empty for a part of a flow
+}
+
+// fenced is a block of a text: its language and its lines.
+var fenced = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
+
+func examplesOf(text string) []example {
+	var found []example
+	for _, match := range fenced.FindAllStringSubmatch(text, -1) {
+		switch language := match[1]; {
+		case language == "yaml":
+			found = append(found, example{flow: match[2]})
+		case language == "run" && len(found) > 0:
+			found[len(found)-1].run = match[2]
+		}
+	}
+	return found
+}
+
+// complete is the flow of the example; steps alone are put into one.
+func (e example) complete() string {
+	if strings.HasPrefix(e.flow, "version:") {
+		return e.flow
+	}
+	return "version: v1\ntype: flow\nsteps:\n" + regexp.MustCompile(`(?m)^`).ReplaceAllString(e.flow, "  ")
+}
+
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	for _, topic := range docs.Topics() {
+		for i, e := range examplesOf(topic.Text) {
+			t.Run(fmt.Sprintf("%s/%d", topic.Name, i+1), func(t *testing.T) {
+				t.Parallel()
+				flow, problems := fdl.Parse([]byte(e.complete()))
+				for _, p := range problems {
+					t.Errorf("%s", p.Format(topic.Name))
+				}
+				switch {
+				case flow == nil:
+				case e.run != "":
+					e.play(t)
+				case e.flow == e.complete() && !isSample(t, e.flow):
+					t.Error("it is a whole flow and nobody runs it: let a block of the language \"run\" follow, or take a flow of events/")
+				}
+			})
+		}
+	}
+}
+
+// isSample reports whether the flow is one of events/, all of which are run.
+func isSample(t *testing.T, flow string) bool {
+	t.Helper()
+	files, err := filepath.Glob("../../events/*/flow.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no flows in events/: %v", err)
+	}
+	return slices.ContainsFunc(files, func(file string) bool { return readFile(t, file) == flow })
+}
+
+// outside is what happens to an example from outside, and what comes of it.
+type outside struct {
+	mu      sync.Mutex
+	input   expr.Value
+	answers map[string][]token.Outcome // by step
+	script  string
+	end     string
+}
+
+// outsideLine is a line of a run: who, what, and the rest.
+var outsideLine = regexp.MustCompile(`^(\S+) +(answers|fails with|is reported) (.*?)(?: after (\S+))?$`)
+
+func parseOutside(t *testing.T, text string) *outside {
+	t.Helper()
+	o := &outside{answers: map[string][]token.Outcome{}, script: "answers:\n"}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		match := outsideLine.FindStringSubmatch(line)
+		switch {
+		case strings.HasPrefix(line, "input "):
+			o.input = parseJSON(t, strings.TrimPrefix(line, "input "))
+		case strings.HasPrefix(line, "output "), strings.HasPrefix(line, "fails with "), strings.HasPrefix(line, "times out "):
+			o.end = line
+		case match == nil:
+			t.Fatalf("the run has the line %q, which means nothing", line)
+		case match[2] == "answers":
+			o.answers[match[1]] = append(o.answers[match[1]], token.Success(parseJSON(t, match[3])))
+		case match[2] == "fails with":
+			name, cause, _ := strings.Cut(match[3], ": ")
+			o.answers[match[1]] = append(o.answers[match[1]], token.Failure(name, cause))
+		case match[2] == "is reported":
+			after, err := time.ParseDuration(match[4])
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.script += fmt.Sprintf("  - {step: %s, afterSeconds: %g, output: %s}\n", match[1], after.Seconds(), match[3])
+		}
+	}
+	return o
+}
+
+// Call implements [engine.Tasks] with the answers of the run, the last of which is
+// given again and again.
+func (o *outside) Call(_ context.Context, call machine.Call) (token.Outcome, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	answers := o.answers[call.Step]
+	if len(answers) == 0 {
+		return token.Failure("Example.NoAnswer", "the run has no answer of "+call.Step), nil
+	}
+	if len(answers) > 1 {
+		o.answers[call.Step] = answers[1:]
+	}
+	return answers[0], nil
+}
+
+// TimeLimits implements [engine.Tasks]: all functions are quick.
+func (*outside) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duration, error) {
+	return nil, nil
+}
+
+// play runs the example in virtual time and compares its end.
+func (e example) play(t *testing.T) {
+	t.Helper()
+	o := parseOutside(t, e.run)
+	config := local.Config{Store: &local.MemoryStore{}, Clock: local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)), Tasks: o}
+	if o.script != "answers:\n" {
+		script, err := local.ParseScript([]byte(o.script), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.Script = script
+	}
+	s := local.New(config)
+	put, err := s.Flows.Put(t.Context(), "example", []byte(e.complete()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Start(t.Context(), engine.StartRequest{Flow: put, Execution: "run", Input: o.input}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	state, err := s.Describe(t.Context(), engine.NewID("example", "run"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := endOf(state); got != o.end {
+		t.Errorf("it ends with\n%s\nand not with\n%s", got, o.end)
+	}
+}
+
+func endOf(state machine.State) string {
+	took := ""
+	if d := state.At.Sub(state.Started); d > 0 {
+		took = " after " + d.String()
+	}
+	switch state.Status { //nolint:exhaustive // an example ends by itself
+	case machine.StatusSucceeded:
+		return "output " + state.Output.JSON() + took
+	case machine.StatusFailed:
+		return "fails with " + state.Error + took
+	case machine.StatusTimedOut:
+		return "times out with " + state.Error + took
+	}
+	return string(state.Status)
+}
+
+func parseJSON(t *testing.T, text string) expr.Value {
+	t.Helper()
+	v, err := expr.ParseJSON([]byte(text))
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return v
+}

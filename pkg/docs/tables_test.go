@@ -1,0 +1,120 @@
+package docs_test
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/waitless/waitless/pkg/docs"
+)
+
+// table is one table of a topic.
+type table struct {
+	heading string     // the nearest one above it
+	rows    [][]string // the first one names the columns
+}
+
+// tablesOf are the tables of a topic.
+func tablesOf(text string) []table {
+	var tables []table
+	heading, inside := "", false
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if title, ok := strings.CutPrefix(line, "#"); ok {
+			heading = strings.TrimSpace(strings.TrimLeft(title, "#"))
+		}
+		row, isRow := strings.CutPrefix(line, "|")
+		switch {
+		case isRow && !inside:
+			tables = append(tables, table{heading: heading, rows: [][]string{cells(row)}})
+		case isRow && !strings.HasPrefix(row, "---"):
+			last := &tables[len(tables)-1]
+			last.rows = append(last.rows, cells(row))
+		}
+		inside = isRow
+	}
+	return tables
+}
+
+func cells(row string) []string {
+	parts := strings.Split(strings.TrimSuffix(row, "|"), "|")
+	for i := range parts {
+		parts[i] = strings.TrimSpace(parts[i])
+	}
+	return parts
+}
+
+// column are the cells below a name; not there, the table has no such column.
+func (t table) column(name string) []string {
+	i := slices.Index(t.rows[0], name)
+	if i < 0 {
+		return nil
+	}
+	var found []string
+	for _, row := range t.rows[1:] {
+		found = append(found, row[i])
+	}
+	return found
+}
+
+var ruleNumber = regexp.MustCompile(`^[A-Z]+-[0-9]+$`)
+
+// rowsWrong finds the rows that name no rule, or one that there is not. The rules
+// are the last column.
+func rowsWrong(rows [][]string, rules []string) []string {
+	var wrong []string
+	for _, row := range rows[1:] {
+		named := row[len(row)-1]
+		for number := range strings.SplitSeq(named, ", ") {
+			if !ruleNumber.MatchString(number) || !slices.Contains(rules, number) {
+				wrong = append(wrong, fmt.Sprintf("the row of %s names the rule %q, which there is not", row[0], number))
+			}
+		}
+	}
+	return wrong
+}
+
+func TestEveryRowHasARule(t *testing.T) {
+	t.Parallel()
+	rules := numbers(docs.Rules())
+	for _, topic := range docs.Topics() {
+		for _, table := range tablesOf(topic.Text) {
+			t.Run(topic.Name+"/"+table.heading, func(t *testing.T) {
+				t.Parallel()
+				width := len(table.rows[0])
+				if last := table.rows[0][width-1]; last != "rules" && last != "rule" {
+					t.Fatalf("the last column is %q and not the rules", last)
+				}
+				for _, row := range table.rows {
+					if len(row) != width {
+						t.Fatalf("the row of %s has %d cells of %d", row[0], len(row), width)
+					}
+				}
+				report(t, rowsWrong(table.rows, rules))
+			})
+		}
+	}
+}
+
+// tableOf is the one table of a topic that has the column.
+func tableOf(t *testing.T, topic, column string) table {
+	t.Helper()
+	for _, table := range tablesOf(topicText(t, topic)) {
+		if table.column(column) != nil {
+			return table
+		}
+	}
+	t.Fatalf("topic %s has no table with the column %q", topic, column)
+	return table{}
+}
+
+// unquoted are names without the marks of code.
+func unquoted(names []string) []string {
+	plain := make([]string, len(names))
+	for i, name := range names {
+		plain[i] = strings.Trim(name, "`")
+	}
+	return plain
+}
