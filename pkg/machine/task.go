@@ -189,7 +189,8 @@ func (r *run) claimLapsed() {
 // Interrupted is the outcome of an attempt that is given up: nobody knows how
 // far its call got, and it must not be made twice.
 func Interrupted(step string) token.Outcome {
-	return token.Failure(ErrorTaskInterrupted, fmt.Sprintf("step %s: nobody knows whether the call was made, and the step has atMostOnce: look there, then start another execution", step))
+	return token.Failure(ErrorTaskInterrupted, fmt.Sprintf(
+		"step %s: nobody knows whether the call was made, and the step has atMostOnce: look there, then start another execution", step))
 }
 
 // Kept is what of a call's outcome is worth keeping: of one that is too large
