@@ -68,8 +68,9 @@ type System struct {
 	Tokens, Callbacks *Tokens
 	// Jobs starts jobs and tells how they are. Events are for [System.Observe].
 	Jobs *resume.Jobs
-	// CallbackBase is that of the configuration.
+	// CallbackBase is that of the configuration, DataLimit that of a step's data.
 	CallbackBase string
+	DataLimit    int
 	queue        *queue
 	tasks        *taskQueue
 	clock        *Clock
@@ -104,8 +105,8 @@ func New(config Config) *System {
 		config.Absent = func(engine.Absences) {}
 	}
 	s := &System{
-		CallbackBase: config.CallbackBase,
-		queue:        newQueue(config.Clock), clock: config.Clock, workers: max(config.Workers, 1), absent: config.Absent,
+		CallbackBase: config.CallbackBase, DataLimit: cmp.Or(config.Limits.Data, machine.DefaultData),
+		queue: newQueue(config.Clock), clock: config.Clock, workers: max(config.Workers, 1), absent: config.Absent,
 		simulated: &simulatedServices{clock: config.Clock},
 		resolve:   func(*fdl.Flow) []error { return nil }, provided: func(string) provider { return "" },
 	}
@@ -135,7 +136,7 @@ func New(config Config) *System {
 func (s *System) newTokens(config Config, p ports, by token.Closer) *Tokens {
 	tokens := resume.New(resume.Config{
 		Keys: config.Keys, Outcomes: p.store, Wakes: tokenWakes{p.wakes}, Now: config.Clock.Now,
-		Limit: cmp.Or(config.Limits.Data, machine.DefaultData), By: by,
+		Limit: s.DataLimit, By: by,
 	})
 	return &Tokens{Tokens: tokens, keys: config.Keys, clock: config.Clock, queue: s.queue}
 }

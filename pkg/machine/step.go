@@ -50,7 +50,15 @@ func (r *run) tooLarge(step *fdl.Step, values ...expr.Value) (cause string, tooL
 		what = "step " + step.Name
 	}
 	return fmt.Sprintf("%s: the data has %d bytes and the limit is %d for input, local and output together; "+
-		"map only what later steps need, and keep large data elsewhere under a key that the flow passes on", what, size, limit), true
+		"map only what later steps need, and keep large data elsewhere under a key that the flow passes on%s", what, size, limit, raise(limit)), true
+}
+
+// raise says how to have a higher limit, if there is one.
+func raise(limit int) string {
+	if limit >= MaxData {
+		return ""
+	}
+	return fmt.Sprintf(", or raise the limit, up to %d: WAITLESS_DATA_LIMIT on one machine, the parameter DataLimit of a stack", MaxData)
 }
 
 func (r *run) inputOf(step *fdl.Step) expr.Value {
