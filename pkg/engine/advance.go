@@ -70,6 +70,8 @@ type worker struct {
 	nonces []string
 	// earlyLooks are the looks at a token that was open still.
 	earlyLooks int
+	// sentAgain: the try under way has sent the wake again.
+	sentAgain bool
 	// absent is what mappings left out in what was committed.
 	absent *Absences
 }
@@ -124,7 +126,7 @@ type draft struct {
 
 // apply loads, applies and commits once.
 func (w *worker) apply(ctx context.Context) (Verdict, error) {
-	w.now = w.engine.Now()
+	w.now, w.sentAgain = w.engine.Now(), false
 	base, err := w.engine.Log.Latest(ctx, w.wake.Execution)
 	if errors.Is(err, ErrNotFound) {
 		return done, w.notFound(ctx)
@@ -143,7 +145,7 @@ func (w *worker) apply(ctx context.Context) (Verdict, error) {
 		return w.unresolved(ctx, base, state, since)
 	}
 	signal, err := w.signal(ctx, base, state)
-	if err == nil && signal == nil && w.overtime(state, 0) {
+	if err == nil && signal == nil && !w.sentAgain && w.overtime(state, 0) {
 		signal = machine.TimerDue{At: w.now}
 	}
 	if err != nil || signal == nil {
@@ -161,7 +163,8 @@ func (w *worker) apply(ctx context.Context) (Verdict, error) {
 
 // overtime: the execution goes on for longer than its flow says that it may, or
 // for longer than one whose flow says nothing, which no timer watches. So a wake
-// that means nothing else asks the machine, which knows the flow.
+// that means nothing else asks the machine, which knows the flow. One that was
+// sent again asks the last time: what fails after that would leave two of it.
 func (w *worker) overtime(state machine.State, limit time.Duration) bool {
 	return !state.Status.Final() && state.Ending == nil && !w.now.Before(w.engine.Limits.End(state, limit))
 }
@@ -182,6 +185,7 @@ func (w *worker) young(patience time.Duration) bool { return w.now.Sub(w.wake.Se
 func (w *worker) sendAgain(ctx context.Context, due time.Time) error {
 	again := w.wake
 	again.Due = due
+	w.sentAgain = true
 	return w.engine.Wakes.Send(ctx, again)
 }
 

@@ -204,6 +204,18 @@ var limitCases = []ruleCase{
 		b.wantTrace("read", "write 3", "close by stop: closed by stop", "write 4")
 		b.wantTimedOut("Scheduled Started Submitted Failed ExecutionTimedOut")
 	}},
+	{"rule 8: a wake that is sent again does nothing else, or each failure after that would make two of it", func(b *bench) {
+		b.Limits.Duration = time.Hour
+		b.ask(askFlow)
+		b.at(time.Hour)
+		early := engine.Wake{Execution: benchID, Cause: "timer of item 3", Due: after(time.Hour), Sent: after(time.Hour), Seq: 3}
+		b.advance(early)
+		b.wantTrace("read", "wake timer in 1s")
+		b.at(2 * time.Hour)
+		b.advance(early)
+		b.wantTrace("read", "write 3", "close by stop: closed by stop", "write 4")
+		b.wantTimedOut("Scheduled Started Submitted Failed ExecutionTimedOut")
+	}},
 	{"rule 7: what is pending after the limit is not called any more", func(b *bench) {
 		b.answer("First", `{}`)
 		b.script("Second", answer{err: errStopped})
