@@ -5,9 +5,8 @@ import "github.com/waitless/waitless/pkg/sim"
 // mutants are the clauses of the contract, each left out once, in the order of
 // its rules. Those that nothing can tell apart before flows run branches in
 // parallel come with that step: a failed branch without ending, a claim renewed
-// by its timer (only what has atMostOnce is claimed yet), a commit that keeps the
-// timer being applied (nothing else is due at the same instant yet), the answer to
-// one poll taken for another's (nothing but the wake of a poll applies it).
+// by its timer (only what has atMostOnce is claimed yet). The answer to one poll is
+// never taken for another's: nothing but the wake of a poll applies it.
 var mutants = []mutant{
 	{
 		name:   "rule 2: a direct call after an outcome is not committed first",
@@ -404,6 +403,10 @@ var mutants = []mutant{
 		caught: sim.HollowAnswer, edits: one("engine/defect.go",
 			`		if held, err = w.engine.Outcomes.Close(ctx, waiting.Handle, closing); err != nil {`,
 			`		if _ = closing; err != nil {`),
+	},
+	{
+		name: "rule 3: a commit keeps the timer being applied", from: olderSeeds + 1,
+		caught: sim.Stuck, edits: one("machine/apply.go", ` && s.Timer.Tag != r.env.Cause:`, `:`),
 	},
 	{
 		name: "retry: the counter is not kept", from: olderSeeds + 1,
