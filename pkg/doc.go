@@ -324,7 +324,7 @@
 // answer by the key would give the first one for ever. A poll is repeated when nobody knows what became of it, so atMostOnce does
 // not go with it.
 //
-// # 28. Which wakes look at the time limit of an execution?
+// # 29. Which wakes look at the time limit of an execution?
 //
 // Options: those that mean something to the execution; every wake; a timer for each execution.
 //
@@ -336,4 +336,26 @@
 // of a stop: what waits is closed first and recorded as what it then holds, and the message of the wake stays until that is
 // committed, so no answer is hollow, whoever sent the wake. A start therefore reads the definition, which also says how long the
 // execution is kept: a flow that nobody has put is refused before anything is accepted.
+//
+// # 30. What is a message to a queue?
+//
+// Options: a task of its own kind, which the interpreter sends; a kind of job that has no end; a function of the user's.
+//
+// Choice: a kind without an end. StartJob sends it, and what SQS or SNS answered is the step's answer; sync is refused.
+//
+// Reason: everything that a start needs is there - params, an idempotency key, rights by parameter, who stands for it on one
+// machine -, and the interpreter links no client more. The clients are linked by StartJob alone, so the package that has them is apart
+// from that of the services which GetJobStatus and the function of job events link, too. Delays, tags and attributes of the vendor
+// become the service's in the pure table, where a wrong one is told before anything is sent.
+//
+// # 31. What may stand for a function on one machine?
+//
+// Options: commands alone; one kind of runner for each protocol, each with errors of its own; runners that agree.
+//
+// Choice: commands, URLs and Lambda functions, which come to the same outcome for the same end of a call, under the vendor's names.
+// None makes a call twice: HTTP connections are not kept, since net/http repeats a request with an idempotency key on one that it finds
+// dead. Only the command knows AWS; local has a port for it.
+//
+// Reason: a flow that is tried out with a script and runs on Lambda later meets the same retry and catch. What is called again is for the
+// flow to say, and for the user's function to recognize by the key.
 package pkg

@@ -6,6 +6,7 @@
 // "idempotencyKey" where nobody waits. Without a kind: any JSON object; its members are ignored.
 // Output: {"job_id":J,"kind":K,"job_key":N}, of kind callback with "callback_url". Without a kind: {"job_id":"<UUIDv7>"},
 // whose time is the job's start.
+// Of the kinds sqs-message and sns-message, which nobody can wait for: {"MessageId":I,"MessageBodyMD5":M,"RequestId":R}.
 // Errors: InvalidArgument, InvalidToken, JobNotFound, FC.Unknown, and those of the service with its name before them.
 package main
 

@@ -77,6 +77,11 @@ func TestFlow(t *testing.T) {
 			[]string{noLimit, "polling-loop Ask"},
 		},
 
+		"two tasks of one loop": {
+			wait + call("A", "") + "- {type: choice, name: First, choices: [{condition: $.a, goto: Wait}]}\n" + call("B", "") + again,
+			[]string{noLimit, "polling-loop B"},
+		},
+
 		"a callback":                 {call("Ask", ", pattern: waitForCallback"), []string{noLimit, "callback-without-deadline Ask"}},
 		"a callback with a deadline": {call("Ask", ", pattern: waitForCallback, timeoutSeconds: 60"), nil},
 		"a callback with heartbeats": {call("Ask", ", pattern: waitForCallback, heartbeatSeconds: 60"), nil},
@@ -145,6 +150,36 @@ func TestFlow(t *testing.T) {
 			}
 			if !slices.Equal(got, tt.want) {
 				t.Errorf("found %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// What else would have to change is said: gotos to steps that are gone, what runs
+// once only, and what the task goes on from.
+func TestSavesSaysWhatElseChanges(t *testing.T) {
+	t.Parallel()
+	back := "default: {steps: [{type: pass, name: Note}, {type: wait, name: Wait, duration: 5}], goto: Ask}"
+	for name, tt := range map[string]struct{ steps, want string }{
+		"another goto": {
+			call("Ask", "") + wait + choice("choices: [{condition: $.x, goto: Ask}]") +
+				"- {type: choice, name: Again, choices: [{condition: $.y, goto: Wait}, {condition: $.z, goto: Check}]}\n",
+			"Let the other gotos to Check and Wait lead to Ask",
+		},
+		"a step that is left out": {call("Ask", "") + choice("choices: [{condition: $.x}], "+back), "Note would have to be part of the function"},
+		"what was reached": {
+			"- {type: pass, name: Init, outputMappings: [{target: marker, source: \"\"}]}\n" +
+				call("Ask", ", inputMappings: [{target: m, source: $local.marker}]") + choice("choices: [{condition: $.x}], "+back),
+			"Ask may get another marker in each turn",
+		},
+		"more than one write": {wait + call("A", "") + call("B", "") + choice("choices: [{condition: $.x, goto: Wait}]"), "instead of 2 writes of DynamoDB"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			findings := advise.Flow(flowOf(t, tt.steps))
+			i := slices.IndexFunc(findings, func(f advise.Finding) bool { return f.Rule == advise.PollingLoop })
+			if i < 0 || !strings.Contains(findings[i].Saves, tt.want) {
+				t.Errorf("found %+v, want one that says %q", findings, tt.want)
 			}
 		})
 	}

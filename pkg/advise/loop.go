@@ -79,10 +79,13 @@ func loops(steps []*fdl.Step, before, depth int) []loop {
 	return outermost(found)
 }
 
-// outermost leaves of several loops around the same task the longest one.
+// outermost leaves of several loops around the same task, or that begin with the
+// same step, the longest one: they are one loop with more than one way back.
 func outermost(found []loop) []loop {
 	return slices.DeleteFunc(slices.Clone(found), func(a loop) bool {
-		return slices.ContainsFunc(found, func(b loop) bool { return a.task == b.task && len(b.steps) > len(a.steps) })
+		return slices.ContainsFunc(found, func(b loop) bool {
+			return (a.task == b.task || a.steps[0] == b.steps[0]) && len(b.steps) > len(a.steps)
+		})
 	})
 }
 

@@ -124,7 +124,7 @@ func (p polled) movedTargets() string {
 	}
 	var names []string
 	for _, step := range p.loop.siblings {
-		if slices.Contains(p.loop.steps, step) {
+		if step == p.loop.choice || step == p.loop.task || slices.Contains(p.loop.steps, step) && !stays(step) {
 			continue
 		}
 		for _, target := range gotos(step) {

@@ -138,7 +138,7 @@ func readsKey(mappings expr.Mappings) bool {
 func withoutIdempotency(step *fdl.Step, task *fdl.Task, errors []string, calls int) Finding {
 	keyed := *step
 	keyed.Input = expr.NewMappings(append(slices.Clone(step.Input),
-		mapped("executionName", "$context.execution.name"), mapped("stepEventId", "$context.step.eventId"))...)
+		mapped("executionName", "$context.execution.name"), mapped("stepName", "$context.step.name"))...)
 	notes := notes{}
 	if step.Input == nil {
 		notes["inputMappings"] = "and one for each key that the function reads: with inputMappings it gets no others"
@@ -146,8 +146,9 @@ func withoutIdempotency(step *fdl.Step, task *fdl.Task, errors []string, calls i
 	f := finding(RetryWithoutIdempotency, step, &keyed, notes)
 	f.Found = fmt.Sprintf("%s is called again after %s, when the call before may have done its work: what %s does can happen twice, and up to %d times",
 		step.Name, strings.ReplaceAll(listed(errors), " and ", " or "), task.Resource.Function, calls)
-	f.Saves = "what is done twice: executionName and stepEventId are the same in each retry of the step, so the function can keep them with what it did, " +
-		"and answer a repeated call with that. $context.task.idempotencyKey is new in each retry, and the same when one attempt is delivered twice"
+	f.Saves = "what is done twice: executionName and stepName are the same in each retry, so the function can keep them with what it did, " +
+		"and answer a repeated call with that; in a loop map what tells its turns apart, too. $context.task.idempotencyKey is new in each retry, " +
+		"and the same when one attempt is delivered twice"
 	return f
 }
 

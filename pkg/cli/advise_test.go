@@ -141,6 +141,23 @@ func TestAdviceOnPollingRuns(t *testing.T) {
 	}
 }
 
+// What is mapped for a function to know a repeated call is the same in each retry.
+func TestAdviceOnRetriesRuns(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	advised, seen := filepath.Join(folder, "errors.yaml"), filepath.Join(folder, "seen")
+	text := withAdviceOn(t, "testdata/advise/errors.yaml", advise.RetryWithoutIdempotency)
+	if err := os.WriteFile(advised, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fails := "charge=exec:sh -c 'cat >>" + seen + "; exit 1'"
+	do(t, "run", advised, "--skip-time", "--name", "one", "--input", `{"order":7}`, "--task", fails, "--task", "ship=exec:true")
+	calls, err := os.ReadFile(seen)
+	if want := strings.Repeat(`{"executionName":"one","order":7,"stepName":"Charge"}`+"\n", 3); err != nil || string(calls) != want {
+		t.Errorf("the function got\n%s, want\n%s (%v)", calls, want, err)
+	}
+}
+
 // A step that waits for its job goes on where the loop around GetJobStatus did.
 func TestAdviceOnJobsRuns(t *testing.T) {
 	t.Parallel()
@@ -160,12 +177,17 @@ func TestAdviceOnJobsRuns(t *testing.T) {
 // withAdvice is the text of a flow in which what is advised about its loop is done.
 func withAdvice(t *testing.T, path string) string {
 	t.Helper()
+	return withAdviceOn(t, path, advise.PollingLoop)
+}
+
+func withAdviceOn(t *testing.T, path string, rule advise.Rule) string {
+	t.Helper()
 	file, err := Command{}.readFlow("test", path)
 	if err != nil || file.flow == nil {
 		t.Fatal(err, file.problems)
 	}
 	findings := advise.Flow(file.flow)
-	f := findings[slices.IndexFunc(findings, func(f advise.Finding) bool { return f.Rule == advise.PollingLoop })]
+	f := findings[slices.IndexFunc(findings, func(f advise.Finding) bool { return f.Rule == rule })]
 	lines := strings.SplitAfter(string(file.text), "\n")
 	first, after, indent := 0, len(lines), ""
 	for _, step := range file.flow.All {

@@ -46,6 +46,7 @@ func (c Command) configOf(ctx context.Context, what string, clock *local.Clock, 
 	if err != nil {
 		return config, awsError(what, err)
 	}
-	config.AWS, config.Account = services.New(configuration, messages.Operations(configuration)), local.Account{ID: aws.ToString(who.Account), Region: configuration.Region}
+	config.AWS = services.New(configuration, messages.Operations(configuration))
+	config.Account = local.Account{ID: aws.ToString(who.Account), Region: configuration.Region}
 	return config, nil
 }

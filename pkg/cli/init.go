@@ -113,12 +113,20 @@ var plainWord = regexp.MustCompile(`^[A-Za-z0-9_.,/:@+=-]+$`)
 // projectOf are the files of a project that begins with a sample.
 func projectOf(sample events.Sample) []events.File {
 	flow, _ := fdl.Parse(sample.Files[0].Text) // a sample has no problems
-	functions := functionsOf(flow)
 	project := slices.Clone(sample.Files)
-	if slices.Contains(functions, echoFunction) {
+	if asksSomebody(flow) {
 		project = append(project, events.File{Name: "echo.sh", Text: []byte(echoScript)})
 	}
-	return append(project, events.File{Name: settingsFile, Text: []byte(settingsText + taskSettings(functions))})
+	return append(project, events.File{Name: settingsFile, Text: []byte(settingsText + taskSettings(flow))})
+}
+
+// asksSomebody: the flow has a function that tells somebody where to report, which
+// is for the user to write.
+func asksSomebody(flow *fdl.Flow) bool {
+	return slices.ContainsFunc(flow.All, func(step *fdl.Step) bool {
+		task, ok := step.Kind.(*fdl.Task)
+		return ok && task.Pattern == fdl.PatternWaitForCallback && task.Resource.Function == echoFunction
+	})
 }
 
 const settingsText = `# Settings of the commands that run in this folder. A flag goes before the
@@ -127,19 +135,25 @@ store: .waitless
 `
 
 // taskSettings say what the functions of a sample are.
-func taskSettings(functions []string) string {
-	tasks := "tasks:\n"
-	for _, name := range functions {
+func taskSettings(flow *fdl.Flow) string {
+	var tasks, builtIn string
+	for _, name := range functionsOf(flow) {
 		switch _, isAction := jobs.ForAction(name); {
 		case isAction:
 			tasks += "  " + name + ": simulated # or aws, which starts jobs with your credentials\n"
-		case name == echoFunction:
+		case name == echoFunction && asksSomebody(flow):
 			tasks += "  " + name + ": exec:sh echo.sh # or http://HOST/PATH, or lambda:FUNCTION\n"
 		default:
-			tasks = "# The functions of this flow are built in, and play a job. Yours go before them:\n# tasks:\n#   " + name + ": exec:sh task.sh\n"
+			builtIn += "#   " + name + ": exec:sh task.sh\n"
 		}
 	}
-	return tasks
+	if tasks != "" {
+		tasks = "tasks:\n" + tasks
+	}
+	if builtIn != "" {
+		builtIn = "# These functions are built in. Yours go before them:\n# tasks:\n" + builtIn
+	}
+	return tasks + builtIn
 }
 
 // echoFunction is the function of the samples that wait for somebody.

@@ -66,7 +66,7 @@ func endsAs(t *testing.T, sample string) string {
 
 func TestInitShowsWhatItWrote(t *testing.T) {
 	t.Parallel()
-	for _, sample := range []string{"polling", "callback", "batch-callback"} {
+	for _, sample := range []string{"polling", "callback", "batch-callback", "retry"} {
 		folder := filepath.Join(t.TempDir(), "project")
 		args := []string{"init", folder, "--sample", sample}
 		got := do(t, args...).transcript(args...)

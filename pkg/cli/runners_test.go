@@ -199,7 +199,8 @@ func TestWhatALambdaFunctionAtAnEndpointGets(t *testing.T) {
 	}
 }
 
-const callsCheck = "version: v1\ntype: flow\nsteps:\n  - {type: task, name: Check, resourceArn: 'acs:fc:::services/s/functions/check', outputMappings: [{target: n, source: $local.n}]}\n"
+const callsCheck = "version: v1\ntype: flow\nsteps:\n" +
+	"  - {type: task, name: Check, resourceArn: 'acs:fc:::services/s/functions/check', outputMappings: [{target: n, source: $local.n}]}\n"
 
 // On AWS a function has the limit that it says, and the user's region and
 // credentials.
@@ -273,7 +274,8 @@ func TestAnAnswerOfTwoMegabytes(t *testing.T) {
 func TestUnusableURLs(t *testing.T) {
 	t.Parallel()
 	got := do(t, "run", writeFile(t, "flow.yaml", callsCheck), "--skip-time", "--task", "check=https://me:secret@:80/x?key=secret")
-	if got.exit != ExitUsage || strings.Contains(got.stderr, "secret") || !strings.Contains(got.stderr, `"https://...@:80/x?..." names no host; allowed: exec:COMMAND, http://HOST/PATH`) {
+	if got.exit != ExitUsage || strings.Contains(got.stderr, "secret") ||
+		!strings.Contains(got.stderr, `"https://...@:80/x?..." names no host; allowed: exec:COMMAND, http://HOST/PATH`) {
 		t.Errorf("exit %d: %s", got.exit, got.stderr)
 	}
 }

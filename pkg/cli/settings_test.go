@@ -215,9 +215,13 @@ func TestMistakesInSettings(t *testing.T) {
 		text string
 		want []string
 	}{
-		"a key":         {"stroe: x\n", []string{`:1:1: setting "stroe" is not known; did you mean "store"? (known: callback-url, color, endpoint, profile, region, stack, store, tasks)`}},
-		"a secret":      {"fnf-keys: x\n", []string{`:1:1: setting "fnf-keys" is not known (known: `}},
-		"two":           {"tasks:\n  a: [x]\n  b:\nstack: {}\n", []string{`:2:3: a has no text; write one, or leave the key out`, `:3:3: b has no text`, `:4:1: stack has no text`}},
+		"a key": {"stroe: x\n", []string{
+			`:1:1: setting "stroe" is not known; did you mean "store"? (known: callback-url, color, endpoint, profile, region, stack, store, tasks)`,
+		}},
+		"a secret": {"fnf-keys: x\n", []string{`:1:1: setting "fnf-keys" is not known (known: `}},
+		"two": {"tasks:\n  a: [x]\n  b:\nstack: {}\n", []string{
+			`:2:3: a has no text; write one, or leave the key out`, `:3:3: b has no text`, `:4:1: stack has no text`,
+		}},
 		"twice":         {"store: a\nstack: b\nstore: c\n", []string{`:3:1: key "store" is repeated; it stands first in line 1`}},
 		"a list":        {"- store\n", []string{`:1:1: the settings are no mapping; allowed: keys with their values, like "store: .waitless"`}},
 		"tasks":         {"tasks: exec:x\n", []string{`:1:8: tasks are no mapping; allowed: keys with their values, like "NAME: exec:COMMAND"`}},
@@ -243,7 +247,8 @@ func TestMistakesInSettings(t *testing.T) {
 			}
 		})
 	}
-	if got := do(t, "list", "--config", "no-such-file.yaml"); got.exit != ExitUsage || !strings.Contains(got.stderr, "no-such-file.yaml: no such file or directory") {
+	if got := do(t, "list", "--config", "no-such-file.yaml"); got.exit != ExitUsage ||
+		!strings.Contains(got.stderr, "no-such-file.yaml: no such file or directory") {
 		t.Errorf("exit %d: %s", got.exit, got.stderr)
 	}
 }
@@ -259,14 +264,15 @@ func TestTasksOfTheFile(t *testing.T) {
 	}
 	script := "#!/bin/sh\nread -r text < number\nprintf '{\"n\":%s}' \"$text\"\n"
 	for name, text := range map[string]string{"check.sh": script, "number": "7\n"} {
-		if err := os.WriteFile(filepath.Join(filepath.Dir(file), name), []byte(text), 0o700); err != nil { //nolint:gosec // one is to run
+		if err := os.WriteFile(filepath.Join(filepath.Dir(file), name), []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if got := do(t, "run", flow, "--skip-time", "--config", file); got.exit != ExitSucceeded || got.stdout != `{"n":7}`+"\n" {
 		t.Errorf("exit %d: %s%s", got.exit, got.stdout, got.stderr)
 	}
-	if got := do(t, "run", flow, "--skip-time", "--config", file, "--task", "check=exec:echo '{\"n\":8}'"); got.exit != ExitSucceeded || got.stdout != `{"n":8}`+"\n" {
+	const other = "check=exec:echo '{\"n\":8}'"
+	if got := do(t, "run", flow, "--skip-time", "--config", file, "--task", other); got.exit != ExitSucceeded || got.stdout != `{"n":8}`+"\n" {
 		t.Errorf("exit %d: %s%s", got.exit, got.stdout, got.stderr)
 	}
 	if got := do(t, "dev", "--listen", "127.0.0.1:0", "--config", file); got.exit != ExitUsage ||
@@ -276,8 +282,9 @@ func TestTasksOfTheFile(t *testing.T) {
 }
 
 // Without --config the file of the working directory counts, and its store is
-// in the folder of the file.
-func TestTheFileOfTheWorkingDirectory(t *testing.T) { //nolint:paralleltest // the working directory is everybody's
+// in the folder of the file. The working directory is everybody's, so this test
+// runs alone.
+func TestTheFileOfTheWorkingDirectory(t *testing.T) {
 	flow, err := filepath.Abs(writeFile(t, "flow.yaml", callsCheck))
 	if err != nil {
 		t.Fatal(err)
@@ -294,5 +301,18 @@ func TestTheFileOfTheWorkingDirectory(t *testing.T) { //nolint:paralleltest // t
 	}
 	if _, err := os.Stat(filepath.Join(filepath.Dir(file), "kept", "socket")); err == nil {
 		t.Error("the store was not closed")
+	}
+}
+
+// Who is told how to go on is not told what is secret in a URL.
+func TestHowToGoOnHidesSecrets(t *testing.T) {
+	t.Parallel()
+	e := execution{
+		file: flowFile{path: "flow.yaml"}, name: "one",
+		options: runOptions{place: place{config: "settings.yaml"}, tasks: []string{"a=https://me:secret@host/p?key=secret", "b=exec:true"}},
+	}
+	const want = "waitless run flow.yaml --name one --config settings.yaml --task 'a=https://...@host/p?...' --task 'b=exec:true'"
+	if got := e.again(); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
 	}
 }

@@ -44,7 +44,8 @@ func TestMessageParams(t *testing.T) {
 		{"an object", sqs, `{"QueueName":"q","MessageBody":{"b": [1.50, "<"]}}`, `{"MessageBody":"{\"b\":[1.50,\"<\"]}","QueueName":"q"}`, ""},
 		{"a number", sqs, `{"QueueName":"q","messageBody":7}`, `{"MessageBody":"7","QueueName":"q"}`, ""},
 		{
-			"all of the vendor's", sqs, `{"QueueName":"q","MessageBody":"b","DelaySeconds":900,"Priority":16,"MessageTag":"t","MessageAttributes":{"n":1.5,"s":"x","o":{"a":1}}}`,
+			"all of the vendor's", sqs,
+			`{"QueueName":"q","MessageBody":"b","DelaySeconds":900,"Priority":16,"MessageTag":"t","MessageAttributes":{"n":1.5,"s":"x","o":{"a":1}}}`,
 			`{"DelaySeconds":900,"MessageAttributes":{"MessageTag":{"DataType":"String","StringValue":"t"},"n":{"DataType":"Number","StringValue":"1.5"},` +
 				`"o":{"DataType":"String","StringValue":"{\"a\":1}"},"s":{"DataType":"String","StringValue":"x"}},"MessageBody":"b","QueueName":"q"}`, "",
 		},
@@ -70,8 +71,10 @@ func TestMessageParams(t *testing.T) {
 		{"no queue", sqs, `{"MessageBody":"b"}`, "", "params.QueueName is missing: SendMessage of sqs needs QueueName and MessageBody"},
 		{"no topic", sns, `{"MessageBody":"b"}`, "", "params.TopicName is missing: Publish of sns needs TopicName and MessageBody"},
 		{"two queues", sqs, `{"QueueName":"q","QueueUrl":"u","MessageBody":"b"}`, "", "params has QueueName and QueueUrl: want one of them"},
-		{"no name of a queue", sqs, `{"QueueName":"q/r","MessageBody":"b"}`, "", `params.QueueName is string "q/r": want a name of letters, digits, - and _, as it is called on AWS`},
-		{"no text for a queue", sqs, `{"QueueName":7,"MessageBody":"b"}`, "", `params.QueueName is number 7: want a name of letters, digits, - and _, as it is called on AWS`},
+		{"no name of a queue", sqs, `{"QueueName":"q/r","MessageBody":"b"}`, "",
+			`params.QueueName is string "q/r": want a name of letters, digits, - and _, as it is called on AWS`},
+		{"no text for a queue", sqs, `{"QueueName":7,"MessageBody":"b"}`, "",
+			`params.QueueName is number 7: want a name of letters, digits, - and _, as it is called on AWS`},
 		{"a long delay", sqs, `{"QueueName":"q","MessageBody":"b","DelaySeconds":901}`, "",
 			"params.DelaySeconds is number 901: want whole seconds from 0 to 900, which is what sqs can; a wait step before the task waits longer"},
 		{"a delay in a text", sqs, `{"QueueName":"q","MessageBody":"b","DelaySeconds":"5"}`, "",

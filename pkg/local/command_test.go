@@ -300,7 +300,8 @@ func TestDefinitionsThatAreNotUsable(t *testing.T) {
 	plain := filepath.Join(t.TempDir(), "plain")
 	write(t, plain, 0o600)
 	cases := []struct{ name, definition, want string }{
-		{"another kind", "ftp://host/x", `"ftp://host/x" is not usable; allowed: exec:COMMAND, http://HOST/PATH, https://HOST/PATH, lambda:NAME, lambda:NAME@http://HOST:PORT`},
+		{"another kind", "ftp://host/x",
+			`"ftp://host/x" is not usable; allowed: exec:COMMAND, http://HOST/PATH, https://HOST/PATH, lambda:NAME, lambda:NAME@http://HOST:PORT`},
 		{"nothing", "", `"" is not usable`},
 		{"no command", "exec:  ", `names no command; allowed: exec:COMMAND`},
 		{"a quote left open", "exec:echo 'a", "has a quote or a parenthesis without its other half"},

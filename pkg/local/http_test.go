@@ -51,7 +51,9 @@ func TestWhatAnHTTPFunctionGets(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		user, password, _ := r.BasicAuth()
 		_, _ = fmt.Fprintf(w, `{"method":%q,"path":%q,"query":%q,"body":%q,"user":%q,"password":%q`, r.Method, r.URL.Path, r.URL.RawQuery, body, user, password)
-		for _, name := range []string{"Content-Type", "Accept", "User-Agent", "Waitless-Now", "Waitless-Flow", "Waitless-Execution", "Waitless-Step", "Idempotency-Key"} {
+		for _, name := range []string{
+			"Content-Type", "Accept", "User-Agent", "Waitless-Now", "Waitless-Flow", "Waitless-Execution", "Waitless-Step", "Idempotency-Key",
+		} {
 			_, _ = fmt.Fprintf(w, `,%q:%q`, name, r.Header.Get(name))
 		}
 		_, _ = io.WriteString(w, "}")
@@ -123,7 +125,8 @@ func TestRedirects(t *testing.T) {
 	for _, path := range []string{"/307", "/308"} {
 		wantOutput(t, post(t, httpAt(t, server.URL+path)), `{"delay":20}`)
 	}
-	wantCause(t, post(t, httpAt(t, server.URL+"/302")), "FC.Found", "answered 302 Found to "+server.URL+"/here; a redirect is followed with 307 or 308 at the same host only")
+	wantCause(t, post(t, httpAt(t, server.URL+"/302")), "FC.Found",
+		"answered 302 Found to "+server.URL+"/here; a redirect is followed with 307 or 308 at the same host only")
 	refused := post(t, httpAt(t, server.URL+"/other"))
 	wantCause(t, refused, "FC.TemporaryRedirect", "to "+other.URL+"/x?...; ")
 	wantCause(t, post(t, httpAt(t, server.URL+"/round")), "FC.TemporaryRedirect", "/round; ")
@@ -229,7 +232,7 @@ func TestDefinitionsOfAnotherFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	script := "#!/bin/sh\nprintf '{\"in\":\"%s\"}' \"$(pwd -P)\"\n"
-	if err := os.WriteFile(filepath.Join(dir, "where"), []byte(script), 0o700); err != nil { //nolint:gosec // it is to run
+	if err := os.WriteFile(filepath.Join(dir, "where"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	tasks, err := NewTasks(NewVirtualClock(commandNow), map[string]string{"other": "exec:cat"})

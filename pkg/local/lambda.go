@@ -42,13 +42,16 @@ func parseLambda(definition string) (runner, error) {
 		return nil, fmt.Errorf("%q names no Lambda function; allowed: lambda:NAME, lambda:NAME:QUALIFIER or lambda:ARN, and @http://HOST:PORT behind it",
 			Hidden(definition))
 	}
-	if hasEndpoint {
-		parsed, err := url.Parse(endpoint)
-		if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Hostname() == "" || parsed.User != nil || strings.ContainsAny(endpoint, "?#") {
-			return nil, fmt.Errorf("%q names no endpoint; allowed: lambda:%s@http://HOST:PORT, without a user and a query", Hidden(definition), name)
-		}
+	if hasEndpoint && !isEndpoint(endpoint) {
+		return nil, fmt.Errorf("%q names no endpoint; allowed: lambda:%s@http://HOST:PORT, without a user and a query", Hidden(definition), name)
 	}
 	return &lambdaFunction{name: name, endpoint: endpoint}, nil
+}
+
+func isEndpoint(text string) bool {
+	parsed, err := url.Parse(text)
+	return err == nil && (parsed.Scheme == "http" || parsed.Scheme == "https") && parsed.Hostname() != "" && parsed.User == nil &&
+		!strings.ContainsAny(text, "?#")
 }
 
 // timeLimit is the function's own. Who may not ask, or asks where nobody knows,

@@ -184,7 +184,8 @@ type UnknownFunctionError struct {
 
 func (e *UnknownFunctionError) Error() string {
 	if e.Place != "" {
-		return fmt.Sprintf("step %s sends a message to %q, and nobody says who stands behind that here (%s=exec:COMMAND, http(s)://... or lambda:..., or %s=simulated or aws)",
+		return fmt.Sprintf("step %s sends a message to %q, and nobody says who stands behind that here "+
+			"(%s=exec:COMMAND, http(s)://... or lambda:..., or %s=simulated or aws)",
 			e.Step, e.Place, e.Place, e.Function)
 	}
 	if e.IsAction {

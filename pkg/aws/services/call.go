@@ -126,7 +126,8 @@ func Refusal(service string, err error) error {
 		return err
 	}
 	return &resume.ServiceError{
-		Name: service + "." + strings.TrimPrefix(api.ErrorCode(), queryPrefix), Message: api.ErrorMessage(), Again: throttled.IsErrorThrottle(err).Bool() || failedInside(err),
+		Name: service + "." + strings.TrimPrefix(api.ErrorCode(), queryPrefix), Message: api.ErrorMessage(),
+		Again: throttled.IsErrorThrottle(err).Bool() || failedInside(err),
 	}
 }
 

@@ -104,6 +104,10 @@ func TestAMessageToAQueue(t *testing.T) {
 	}
 }
 
+// fromTopics is the policy of a queue that topics send to.
+const fromTopics = `{"Version":"2012-10-17","Statement":` +
+	`[{"Effect":"Allow","Principal":{"Service":"sns.amazonaws.com"},"Action":"sqs:SendMessage","Resource":"*"}]}`
+
 // asksTopic sends a token to a topic, and waits for who gets it.
 const asksTopic = `version: v1
 type: flow
@@ -121,7 +125,7 @@ steps:
 func TestAMessageToATopic(t *testing.T) {
 	t.Parallel()
 	s := standard.get(t)
-	questions := newMailbox(t, s.name+"-questions", nil)
+	questions := newMailbox(t, s.name+"-questions", map[string]string{"Policy": fromTopics})
 	client := sns.NewFromConfig(emulator.Config(t))
 	topic, err := client.CreateTopic(t.Context(), &sns.CreateTopicInput{Name: aws.String(s.name + "-topic")})
 	if err == nil {

@@ -88,7 +88,9 @@ func TestMessagesAreSent(t *testing.T) {
 	if len(e.asked) != 4 || !strings.HasPrefix(e.asked[0], "AmazonSQS.GetQueueUrl ") {
 		t.Fatalf("asked %q", e.asked)
 	}
-	for _, want := range []string{`"DelaySeconds":5`, `"MessageAttributes":{"MessageTag":{"DataType":"String","StringValue":"t"}}`, `"MessageBody":"hello"`, `/1/orders"`} {
+	for _, want := range []string{
+		`"DelaySeconds":5`, `"MessageAttributes":{"MessageTag":{"DataType":"String","StringValue":"t"}}`, `"MessageBody":"hello"`, `/1/orders"`,
+	} {
 		if !strings.Contains(e.asked[1], want) || e.asked[1] != e.asked[2] {
 			t.Errorf("sent %s, want %s in it", e.asked[1], want)
 		}
@@ -104,8 +106,9 @@ func TestMessagesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	_, s := at(t)
 	for params, want := range map[string]string{
-		`{"QueueName":"missing","MessageBody":"b"}`:                       "sqs.NonExistentQueue: there is none",
-		`{"QueueUrl":"http://x","MessageBody":"b","QueueNameOfMine":"x"}`: `sqs.InvalidArgument: the params have a member "QueueNameOfMine", which this operation of the service does not know`,
+		`{"QueueName":"missing","MessageBody":"b"}`: "sqs.NonExistentQueue: there is none",
+		`{"QueueUrl":"http://x","MessageBody":"b","QueueNameOfMine":"x"}`: "" +
+			`sqs.InvalidArgument: the params have a member "QueueNameOfMine", which this operation of the service does not know`,
 	} {
 		_, err := start(t, s, "sqs-message", params)
 		refused, ok := errors.AsType[*resume.ServiceError](err)
