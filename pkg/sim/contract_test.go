@@ -497,6 +497,14 @@ var mutants = []mutant{
 			`|| sig == Signal(TimerDue{At: sig.instant()}) && r.timeIsUp() && r.timeOut(sig) {`),
 	},
 	{
+		name: "limit: a wake that means nothing is taken for a timer", from: olderSeeds + 1,
+		caught: sim.CalledTooOften, edits: one("engine/advance.go", `err != nil || !w.overtime(state, d.env.Flow.Timeout) {`, `err != nil {`),
+	},
+	{
+		name: "limit: a wake that was sent again looks at it, too", from: olderSeeds + 1,
+		caught: sim.TooManyMessages, edits: one("engine/advance.go", `	if w.again || !w.overtime(state, 0) {`, `	if !w.overtime(state, 0) {`),
+	},
+	{
 		name: "limit: the token stays open", from: olderSeeds + 1,
 		caught: sim.HollowAnswer, edits: one("machine/end.go",
 			`	if w == nil || w.For != WaitingForToken {`, `	if w == nil || w.For != WaitingForToken || r.state().Ending.Status == StatusTimedOut {`),
