@@ -1,6 +1,7 @@
 package token
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 
@@ -69,7 +70,11 @@ const (
 
 // Cut is the outcome with as much of the error and the cause as is kept.
 func (o Outcome) Cut() Outcome {
-	o.Error, o.Cause = cut(o.Error, maxError), cut(o.Cause, maxCause)
+	o.Error = cut(o.Error, maxError)
+	if size := len(o.Cause); size > maxCause {
+		note := fmt.Sprintf("... (cut: it had %d bytes and the limit is %d)", size, maxCause)
+		o.Cause = cut(o.Cause, maxCause-len(note)) + note
+	}
 	return o
 }
 

@@ -1,6 +1,7 @@
 package token_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -25,9 +26,16 @@ func TestOutcome(t *testing.T) {
 
 func TestAnOutcomeIsCutToWhatIsKept(t *testing.T) {
 	t.Parallel()
-	long := token.Failure(strings.Repeat("e", 129), strings.Repeat("c", 4095)+"é")
-	if long.Error != strings.Repeat("e", 128) || long.Cause != strings.Repeat("c", 4095) {
-		t.Errorf("an error of %d bytes and a cause of %d are kept", len(long.Error), len(long.Cause))
+	for _, cause := range []string{strings.Repeat("c", 4095) + "é", strings.Repeat("é", 3000), "c" + strings.Repeat("é", 3000)} {
+		long := token.Failure(strings.Repeat("e", 129), cause)
+		note := fmt.Sprintf("... (cut: it had %d bytes and the limit is 4096)", len(cause))
+		head, noted := strings.CutSuffix(long.Cause, note)
+		if !noted || !strings.HasPrefix(cause, head) || len(long.Cause) < 4095 || len(long.Cause) > 4096 || long.Error != strings.Repeat("e", 128) {
+			t.Errorf("an error of %d bytes and a cause of %d are kept: %.20s...%s", len(long.Error), len(long.Cause), head, long.Cause[len(head):])
+		}
+		if long.Cut() != long {
+			t.Error("what is kept is cut again")
+		}
 	}
 	fits := token.Failure(strings.Repeat("e", 128), strings.Repeat("c", 4096))
 	if len(fits.Error) != 128 || len(fits.Cause) != 4096 || fits.Cut() != fits {

@@ -175,3 +175,16 @@ func TestALocalRunCallsALambdaFunction(t *testing.T) {
 		}
 	}
 }
+
+// A local run sends with the user's own rights.
+func TestALocalRunSendsAMessage(t *testing.T) {
+	t.Parallel()
+	s := standard.get(t)
+	orders := newMailbox(t, s.name+"-local-orders", nil)
+	flow := writeFlow(t, "tell", fmt.Sprintf(tells, orders.name, ""))
+	s.check(t, cli.ExitSucceeded, `"MessageBodyMD5":"4DB405096CA2C297FFB21AEADA277352"`,
+		"run", flow, "--store", t.TempDir()+"/store", "--input", `{"order":7}`, "--task", "sqs:SendMessage=aws")
+	if message := orders.receive(t); *message.Body != `{"order":7}` {
+		t.Errorf("the message is %s", *message.Body)
+	}
+}
