@@ -76,7 +76,7 @@ const forgedDeliveries = 20_000
 // closing from outside, a timer for each commit that was tried and refused, and a
 // few for each failure.
 func (w *world) mostLive() int {
-	most := 8 + w.outside + 10*w.forged + 4*w.failed + w.refused + 2*len(w.copies)
+	most := 16 + w.outside + 10*w.forged + 4*w.failed + w.refused + 2*len(w.copies)
 	if w.tries {
 		most += 2 * len(w.calls.all) // the timers of an attempt may be alive when it is tried again
 	}

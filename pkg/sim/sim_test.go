@@ -35,6 +35,7 @@ var foundSeeds = []uint64{
 	994707099913403840,   // who gave up closed the token and died; this check took the next worker for hasty
 	98684,                // a wake that means nothing made a call in the place of a late timer, for looking at the time limit
 	33513,                // a wake that was sent again looked at the time limit, too, failed and stayed: each became two
+	2221348,              // a start was doubled four times, and each worker sent a timer; this check allowed for less
 	85416,                // a forged wake was doubled four times and deleted slowly; this check allowed for less
 }
 
