@@ -313,9 +313,14 @@ func TestAStartWhileRunningBeginsAtOnce(t *testing.T) {
 // rules: E-11
 func TestADefectFailsItsExecutionAndOthersGoOn(t *testing.T) {
 	t.Parallel()
-	s := local.New(local.Config{Store: &local.MemoryStore{}, Clock: local.NewVirtualClock(time.Now())})
-	gone := engine.StartRequest{Flow: machine.Flow{Name: "flow", Hash: "gone"}, Execution: "bad"}
-	if _, err := s.Engine.Start(t.Context(), gone); err != nil { // the system would refuse it
+	now, id := time.Now(), engine.NewID("flow", "bad")
+	s := local.New(local.Config{Store: &local.MemoryStore{}, Clock: local.NewVirtualClock(now)})
+	state, events := machine.New(machine.Flow{Name: "flow", Hash: "gone"}, &fdl.Flow{}, "bad", expr.Object(), now, machine.Limits{})
+	body, _ := machine.Encode(machine.Place(id, 0), state, events)
+	if err := s.Log.Append(t.Context(), engine.Item{Execution: id, Nonce: "one", Body: body}); err != nil { // a start would be refused
+		t.Fatal(err)
+	}
+	if err := s.Wakes.Send(t.Context(), engine.Wake{Execution: id, Cause: machine.CauseStart, Due: now, Sent: now}); err != nil {
 		t.Fatal(err)
 	}
 	start(t, s, waitHour, "good")
@@ -323,7 +328,7 @@ func TestADefectFailsItsExecutionAndOthersGoOn(t *testing.T) {
 		t.Errorf("run: %v", err)
 	}
 	wantDone(t, s, "good")
-	state, err := s.Describe(t.Context(), engine.NewID("flow", "bad"))
+	state, err := s.Describe(t.Context(), id)
 	if err != nil || state.Status != machine.StatusFailed || state.Error != machine.ErrorInternal {
 		t.Errorf("bad is %s with %q, error %v", state.Status, state.Error, err)
 	}
