@@ -236,7 +236,7 @@ func (s *server) serve(ctx context.Context, store *disk.Store, tasks *local.Task
 	if err != nil {
 		return err
 	}
-	config.Store, config.Keys, config.CallbackBase = store, store.Keys(), s.base
+	config.Store, config.Keys, config.CallbackBase, config.Absent = store, store.Keys(), s.base, s.logAbsent()
 	config.Warn = func(err error) { s.log.Warn("job", "error", token.MaskAll(err.Error())) }
 	system := local.New(config)
 	if err := system.TakeOver(ctx); err != nil { // before anybody tells of a job that it is to know

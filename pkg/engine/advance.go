@@ -22,6 +22,17 @@ type Verdict struct {
 	// EarlyLooks is how many reads found a token open that its closer had not
 	// closed yet (rule 11).
 	EarlyLooks int
+	// Absent is what mappings left out in what was committed, nil for nothing. It is
+	// here after an error, too: what was committed before stays. It is for logs, so
+	// a worker that dies tells nobody, nor does who goes on for it.
+	Absent *Absences
+}
+
+// Absences are mappings of an execution whose source was missing, each once.
+type Absences struct {
+	Flow      machine.Flow
+	Execution string // by name
+	Mappings  []machine.Absent
 }
 
 var done = Verdict{}
@@ -38,9 +49,9 @@ func (e *Engine) Advance(ctx context.Context, wake Wake) (Verdict, error) {
 		verdict, err = done, w.abandon(ctx, err)
 	}
 	if err != nil {
-		return Verdict{}, &Error{CodeOf(err), "advance execution " + wake.Execution.String(), err}
+		return Verdict{Absent: w.absent}, &Error{CodeOf(err), "advance execution " + wake.Execution.String(), err}
 	}
-	verdict.EarlyLooks = w.earlyLooks
+	verdict.EarlyLooks, verdict.Absent = w.earlyLooks, w.absent
 	return verdict, nil
 }
 
@@ -61,6 +72,8 @@ type worker struct {
 	earlyLooks int
 	// again: the wake was sent again.
 	again bool
+	// absent is what mappings left out in what was committed.
+	absent *Absences
 }
 
 func (w *worker) run(ctx context.Context) (Verdict, error) {
@@ -101,6 +114,7 @@ type draft struct {
 	state    machine.State
 	events   []machine.Event
 	commands []machine.Command
+	absent   []machine.Absent
 	// changed: the state is another one than in base.
 	changed bool
 	// large: the last commit wrote a value that later items refer to.
@@ -413,6 +427,7 @@ func (w *worker) tell(ctx context.Context, d *draft, signal machine.Signal) erro
 	}
 	d.changed = d.changed || next.Changed
 	d.commands = next.Commands
+	d.absent = append(d.absent, next.Absent...)
 	return nil
 }
 
@@ -574,6 +589,20 @@ func (w *worker) commit(ctx context.Context, d *draft) error {
 	}
 	clear(w.results)
 	w.engine.Observer.Committed(item.Execution, d.state, d.events)
-	d.base, d.liveTag, d.events, d.changed, d.hasResult = item, d.state.Timer.Tag, nil, false, false
+	w.noteAbsent(d)
+	d.base, d.liveTag, d.events, d.absent, d.changed, d.hasResult = item, d.state.Timer.Tag, nil, nil, false, false
 	return w.engine.tellEnd(ctx, item.Execution, d.state)
+}
+
+// noteAbsent notes what mappings left out in the draft, which was committed: one
+// that lost a race is made again, and says it again.
+func (w *worker) noteAbsent(d *draft) {
+	for _, absent := range d.absent {
+		if w.absent == nil {
+			w.absent = &Absences{Flow: d.state.Flow, Execution: d.state.Execution}
+		}
+		if !slices.Contains(w.absent.Mappings, absent) {
+			w.absent.Mappings = append(w.absent.Mappings, absent)
+		}
+	}
 }

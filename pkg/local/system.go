@@ -53,6 +53,9 @@ type Config struct {
 	Account Account
 	// Warn is told of what went wrong with jobs and is tried again; nil for nobody.
 	Warn func(error)
+	// Absent is told what mappings left out, after the wake in which they did; nil
+	// for nobody. It returns quickly and is safe for concurrent use.
+	Absent func(engine.Absences)
 	// CallbackBase is where callbacks arrive: "http://127.0.0.1:8787".
 	CallbackBase string
 }
@@ -72,6 +75,7 @@ type System struct {
 	tasks        *taskQueue
 	clock        *Clock
 	workers      int
+	absent       func(engine.Absences)
 	// store is nil when nothing in it can be of an earlier process.
 	store durable
 	// resolve finds the functions of a flow that nobody provides here. An
@@ -97,10 +101,14 @@ func New(config Config) *System {
 	if config.Observer == nil {
 		config.Observer = nobody{}
 	}
+	if config.Absent == nil {
+		config.Absent = func(engine.Absences) {}
+	}
 	s := &System{
 		CallbackBase: config.CallbackBase, DataLimit: cmp.Or(config.Limits.Data, machine.DefaultData),
-		queue: newQueue(config.Clock), clock: config.Clock, workers: max(config.Workers, 1), simulated: &simulatedServices{clock: config.Clock},
-		resolve: func(*fdl.Flow) []error { return nil }, provided: func(string) provider { return "" },
+		queue: newQueue(config.Clock), clock: config.Clock, workers: max(config.Workers, 1), absent: config.Absent,
+		simulated: &simulatedServices{clock: config.Clock},
+		resolve:   func(*fdl.Flow) []error { return nil }, provided: func(string) provider { return "" },
 	}
 	config.Tasks = s.withJobs(config.Tasks)
 	if config.Script != nil {
@@ -440,6 +448,9 @@ func (s *System) work(ctx context.Context, stop context.CancelCauseFunc) {
 				stop(err)
 			}
 			verdict.PutBack = s.clock.Now().Add(retryDelay)
+		}
+		if verdict.Absent != nil {
+			s.absent(*verdict.Absent)
 		}
 		s.queue.finished(wake, verdict.PutBack)
 	}

@@ -164,7 +164,7 @@ func (r *run) begin() {
 	}
 	input := s.Input
 	if r.env.Flow.Input != nil {
-		input = r.env.Flow.Input.Eval(&expr.Scope{Input: s.Input, Context: r.context(r.env.Flow.Input, nil, 0, 0), Lookup: &r.lookup})
+		input = r.mapped(nil, inputMappings, r.env.Flow.Input, &expr.Scope{Input: s.Input, Context: r.context(r.env.Flow.Input, nil, 0, 0)})
 	}
 	s.Scopes = append(s.Scopes, Scope{Choice: NoStep, Input: input, Local: expr.Object()})
 	r.advance(r.env.Flow.Steps[0])

@@ -190,7 +190,7 @@ func (w *walk) apply(sig machine.Signal) {
 		w.t.Errorf("%T applies after the end", sig)
 	}
 	state, events, err := w.log.put(next.State, next.Events)
-	stored := machine.Next{State: state, Events: events, Commands: next.Commands, Changed: next.Changed}
+	stored := machine.Next{State: state, Events: events, Commands: next.Commands, Changed: next.Changed, Absent: next.Absent}
 	if diff := cmp.Diff(next, stored, w.log.compared(w.t), sameEmpty); err != nil || diff != "" {
 		w.t.Errorf("the state does not survive being stored: %v\n%s", err, diff)
 	}

@@ -72,8 +72,8 @@ func (r *run) inputOf(step *fdl.Step) expr.Value {
 // mappedInput is what inputMappings make. The attempt is that of a task.
 func (r *run) mappedInput(step *fdl.Step, event, attempt int) expr.Value {
 	scope := r.scope()
-	return step.Input.Eval(&expr.Scope{
-		Input: scope.Input, Local: scope.Local, Context: r.context(step.Input, step, event, attempt), Lookup: &r.lookup,
+	return r.mapped(step, inputMappings, step.Input, &expr.Scope{
+		Input: scope.Input, Local: scope.Local, Context: r.context(step.Input, step, event, attempt),
 	})
 }
 
@@ -82,8 +82,8 @@ func (r *run) mappedInput(step *fdl.Step, event, attempt int) expr.Value {
 func (r *run) exit(step *fdl.Step, input, local expr.Value, attempt int) *fdl.Step {
 	output := local
 	if step.Output != nil {
-		output = step.Output.Eval(&expr.Scope{
-			Input: input, Local: local, Context: r.context(step.Output, step, r.state().Events+1, attempt), Lookup: &r.lookup,
+		output = r.mapped(step, outputMappings, step.Output, &expr.Scope{
+			Input: input, Local: local, Context: r.context(step.Output, step, r.state().Events+1, attempt),
 		})
 	}
 	if cause, tooLarge := r.tooLarge(step, input, local, output); tooLarge {
