@@ -46,7 +46,8 @@ func New(getenv func(string) string) (lambdas.Call, error) {
 		keys: &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: key, Now: time.Now},
 		jobs: resume.JobsConfig{
 			Outcomes: table, Wakes: wakes.ForTokens(sender, &deliveries.Queue{Client: queues, URL: taskQueue}), Rendezvous: table, Foreign: table,
-			Services: services.New(config, messages.Operations(config)), Polls: &jobqueue.Queue{Client: queues, URL: jobQueue, Now: time.Now},
+			Services: services.New(config, messages.Operations(config, wakeQueue, taskQueue, jobQueue)), // which it has rights on for itself
+			Polls:    &jobqueue.Queue{Client: queues, URL: jobQueue, Now: time.Now},
 			Account: account, Region: config.Region, CallbackBase: callbackURL, Now: time.Now,
 			Warn: func(err error) { log.Warn("job", "error", err.Error()) },
 		},
