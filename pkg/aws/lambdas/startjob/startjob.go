@@ -48,7 +48,7 @@ func New(getenv func(string) string) (lambdas.Call, error) {
 			Outcomes: table, Wakes: wakes.ForTokens(sender, &deliveries.Queue{Client: queues, URL: taskQueue}), Rendezvous: table, Foreign: table,
 			Services: services.New(config, messages.Operations(config, wakeQueue, taskQueue, jobQueue)), // which it has rights on for itself
 			Polls:    &jobqueue.Queue{Client: queues, URL: jobQueue, Now: time.Now},
-			Account: account, Region: config.Region, CallbackBase: callbackURL, Now: time.Now,
+			Account:  account, Region: config.Region, CallbackBase: callbackURL, Now: time.Now,
 			Warn: func(err error) { log.Warn("job", "error", err.Error()) },
 		},
 	}
