@@ -181,8 +181,7 @@ func (w *worker) dropped(ctx context.Context, base Item, state machine.State) er
 // overtime: the execution goes on for longer than the limit of its flow, 0 for
 // none, says that it may.
 func (w *worker) overtime(state machine.State, limit time.Duration) bool {
-	limit = cmp.Or(limit, w.engine.Limits.Duration, machine.DefaultDuration)
-	return !state.Status.Final() && state.Ending == nil && !w.now.Before(state.Started.Add(limit))
+	return !state.Status.Final() && state.Ending == nil && !w.now.Before(w.engine.Limits.End(state, limit))
 }
 
 // notFound: the start's item is on its way while the wake is young (rule 12).

@@ -45,8 +45,11 @@ type run struct {
 	left Waiting
 	// lookup finds what the state holds by reference.
 	lookup expr.Lookup
-	// added is at most what the events so far add to the item.
-	added int
+	// added is at most what the events so far add to the item; measured of them
+	// were written to measure, to know it better.
+	added    int
+	measured int
+	measure  *encoder
 }
 
 func newRun(env Env, s State, at time.Time) *run {

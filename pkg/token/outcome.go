@@ -50,7 +50,7 @@ func Thrown(exception, message string) Outcome {
 }
 
 // exceptionType begins the cause of a failure that [Thrown] made.
-var exceptionType = regexp.MustCompile(`^[\pL_$][\pL\pN_$]*(?:\.[\pL_$][\pL\pN_$]*)*: `)
+var exceptionType = regexp.MustCompile(`^[\pL_$][\pL\pN_$]*(?:(?:\.|::)[\pL_$][\pL\pN_$]*)*(?:<[^\s<>]+>)?: `)
 
 // Type is the type of the exception that a function ended with, empty when o is
 // something else or nobody knows the type.

@@ -52,6 +52,8 @@ func TestTheTypeOfAnException(t *testing.T) {
 		"JobNotFound":         token.Thrown("JobNotFound", "no job: 7"),
 		"java.lang.Exception": token.Thrown("java.lang.Exception", ""),
 		"_a1$.Übung":          token.Thrown("_a1$.Übung", "x"),
+		"Function<NoSeat>":    token.Thrown("Function<NoSeat>", "as Lambda's runtime for Ruby reports it"),
+		"trip::Error<Seat>":   token.Thrown("trip::Error<Seat>", "x"),
 		"Read":                token.Failure(token.ErrorFunction, "Read: from a cause alone"),
 	} {
 		if got := o.Type(); got != want || o.Error != token.ErrorFunction || !o.Failed() {
@@ -60,6 +62,7 @@ func TestTheTypeOfAnException(t *testing.T) {
 	}
 	for _, o := range []token.Outcome{
 		token.Thrown("", "no type"), token.Thrown("", ""), token.Thrown("two words", "x"), token.Thrown("1a", "x"), token.Thrown("a..b", "x"),
+		token.Thrown("a:b", "x"), token.Thrown("<a>", "x"), token.Thrown("a<b c>", "x"),
 		token.Failure("Other", "JobNotFound: no job"), token.Failure(token.ErrorFunction, "JobNotFound"),
 		token.Failure(token.ErrorFunction, "JobNotFound:no space"), token.Success(expr.Object()), {},
 	} {
