@@ -334,8 +334,9 @@
 // Reason: whoever handles a wake has the state at hand, so a look at the instant costs nothing, and the definition is read only when
 // the limit has passed. An execution that waits for nobody any more gets no other wakes than those that mean nothing. The end is that
 // of a stop: what waits is closed first and recorded as what it then holds, and the message of the wake stays until that is
-// committed, so no answer is hollow, whoever sent the wake. A start therefore reads the definition, which also says how long the
-// execution is kept: a flow that nobody has put is refused before anything is accepted.
+// committed, so no answer is hollow, whoever sent the wake. Such a wake is no timer in any other way: a late timer's call is
+// the timer's, and a wake that was sent again looks when it comes again. A start therefore reads the definition, which also says
+// how long the execution is kept: a flow that nobody has put is refused before anything is accepted.
 //
 // # 30. What is a message to a queue?
 //
@@ -358,4 +359,27 @@
 //
 // Reason: a flow that is tried out with a script and runs on Lambda later meets the same retry and catch. What is called again is for the
 // flow to say, and for the user's function to recognize by the key.
+//
+// # 32. What if steps that run on make more than an item holds?
+//
+// Options: fail the execution; write several items at once; let a timer that is due at once go on with the rest.
+//
+// Choice: the timer. When the events of one application take 64 KiB, measured as they will be written, the state waits for the next
+// item, which has no event and is no wait of the flow.
+//
+// Reason: each merge of a wide object is a new object, so forty steps on two thousand members made 800 KB out of a legal flow, and
+// DynamoDB keeps 400. An item holds a whole state, so a second one beside it would say nothing that the first does not. With the
+// highest limit of a step's data, 256 KB, what one step adds still fits behind those 64 KiB, and so does an answer to a submission,
+// of which 64 KiB are kept, beside the outcome of its token.
+//
+// # 33. When does a store find that its files were changed?
+//
+// Options: a checksum in each item only; tables when a process ends; a log of our own.
+//
+// Choice: each item and record has its checksum, and what a process wrote goes into tables when it shuts the store, whose sizes and
+// checksums the database keeps and compares.
+//
+// Reason: a log that was cut short looks like one that ended there, so a listing was empty where executions had been. After a process
+// was killed the log is all there is: a change in it is found by what was written 32 KiB later, and in the last 32 KiB it cannot be
+// told from a write that the power cut. Tables at the end cost what the next start would pay to read the log.
 package pkg

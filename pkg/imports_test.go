@@ -87,7 +87,8 @@ var house = []row{
 	{path: "pkg/aws/tasks/deliveries", ours: append([]string{"pkg/aws/queue"}, core...)}, // messages of the tasks' queue, without a client of Lambda
 	{path: "pkg/aws/jobqueue", ours: append([]string{"pkg/aws/queue"}, useCases...), modules: []string{awsSDK}},
 	{path: "pkg/aws/services", ours: useCases, modules: []string{awsSDK}},
-	{path: "pkg/aws/services/messages", ours: append([]string{"pkg/aws/services"}, useCases...), modules: []string{awsSDK}}, // of the same adapter, for who sends any
+	// of the same adapter, for who sends any
+	{path: "pkg/aws/services/messages", ours: append([]string{"pkg/aws/services"}, useCases...), modules: []string{awsSDK}},
 	{path: "pkg/aws/recipients", ours: useCases, modules: []string{awsSDK}},
 	{path: "pkg/aws/bus", ours: useCases, modules: []string{awsSDK}},
 	{path: "pkg/aws/secrets", ours: core, modules: []string{awsSDK}},
@@ -107,7 +108,8 @@ var house = []row{
 	{
 		path: "pkg/cli",
 		modules: []string{
-			awsSDK, "github.com/hashicorp/go-retryablehttp", "github.com/mattn/go-runewidth", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", yaml,
+			awsSDK, "github.com/hashicorp/go-retryablehttp", "github.com/mattn/go-runewidth", "github.com/spf13/cobra", "github.com/spf13/pflag",
+			"golang.org/x/term", yaml,
 		},
 		ours: append([]string{
 			"pkg/local", "pkg/local/disk", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/services/messages", "pkg/aws/recipients",

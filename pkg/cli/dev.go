@@ -25,7 +25,6 @@ import (
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/local/disk"
-	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -237,7 +236,7 @@ func (s *server) serve(ctx context.Context, store *disk.Store, tasks *local.Task
 	if err != nil {
 		return err
 	}
-	config.Store, config.Keys, config.CallbackBase = store, store.Keys(), s.base
+	config.Store, config.Keys, config.CallbackBase, config.Absent = store, store.Keys(), s.base, s.logAbsent()
 	config.Warn = func(err error) { s.log.Warn("job", "error", token.MaskAll(err.Error())) }
 	system := local.New(config)
 	if err := system.TakeOver(ctx); err != nil { // before anybody tells of a job that it is to know
@@ -266,12 +265,12 @@ func (s *server) serve(ctx context.Context, store *disk.Store, tasks *local.Task
 func (s *server) handler(system *local.System, own http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	callbacks := callbackurl.Handler(callbackurl.Config{
-		Tokens: system.Callbacks, MaxOutput: machine.DefaultData, Secrets: s.secrets, Log: s.log,
+		Tokens: system.Callbacks, MaxOutput: system.DataLimit, Secrets: s.secrets, Log: s.log,
 	})
 	mux.Handle("/callbacks", callbacks)
 	mux.Handle("/callbacks/", callbacks)
 	if len(s.keys) > 0 {
-		mux.Handle("/{$}", fnf.Handler(fnf.Config{Tokens: system.Tokens, MaxOutput: machine.DefaultData, Keys: s.keys, Log: s.log}))
+		mux.Handle("/{$}", fnf.Handler(fnf.Config{Tokens: system.Tokens, MaxOutput: system.DataLimit, Keys: s.keys, Log: s.log}))
 	}
 	if s.options.api {
 		mux.Handle("/", forThisMachine(own))

@@ -8,20 +8,33 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// daysVariable says how many days an execution may take whose flow does not say
-// it.
-const daysVariable = "WAITLESS_EXECUTION_DAYS"
+// The limits that the environment sets: how many days an execution may take
+// whose flow does not say it, and how many bytes a step's data may have.
+const (
+	daysVariable      = "WAITLESS_EXECUTION_DAYS"
+	dataLimitVariable = "WAITLESS_DATA_LIMIT"
+)
 
 // limits are those of executions in a store.
 func (c Command) limits(what string) (machine.Limits, error) {
-	text := c.Getenv(daysVariable)
-	if text == "" {
-		return machine.Limits{}, nil
-	}
 	const most = 366
-	days, err := strconv.Atoi(text)
-	if err != nil || days < 1 || days > most {
-		return machine.Limits{}, usageError(what, fmt.Sprintf("%s is %q; allowed: whole days from 1 to %d", daysVariable, text, most), "unset "+daysVariable)
+	days, err := c.limit(what, daysVariable, "whole days", 1, most)
+	if err != nil {
+		return machine.Limits{}, err
 	}
-	return machine.Limits{Duration: time.Duration(days) * 24 * time.Hour}, nil
+	data, err := c.limit(what, dataLimitVariable, "a number of bytes", machine.DefaultData, machine.MaxData)
+	return machine.Limits{Duration: time.Duration(days) * 24 * time.Hour, Data: data}, err
+}
+
+// limit is a number from least to most, 0 when nobody says one.
+func (c Command) limit(what, variable, unit string, least, most int) (int, error) {
+	text := c.setting(variable)
+	if text == "" {
+		return 0, nil
+	}
+	limit, err := strconv.Atoi(text)
+	if err != nil || limit < least || limit > most {
+		return 0, usageError(what, fmt.Sprintf("%s is %q; allowed: %s from %d to %d", variable, text, unit, least, most), "unset "+variable)
+	}
+	return limit, nil
 }

@@ -121,7 +121,7 @@ func (s *stepProgress) pauseFor(w *machine.Waiting) {
 		s.phase, s.until = phaseRetry, w.Due
 	case machine.WaitingForPoll:
 		s.phase, s.until = phasePoll, w.Due
-	case machine.WaitingForCall, machine.WaitingForInstant, machine.WaitingForClaim, machine.WaitingForToken:
+	case machine.WaitingForCall, machine.WaitingForInstant, machine.WaitingForClaim, machine.WaitingForToken, machine.WaitingForRoom:
 	}
 }
 

@@ -392,7 +392,7 @@ func (e *execution) runInMemory(ctx context.Context, input expr.Value) error {
 	if err != nil {
 		return err
 	}
-	config.Store, config.Observer, config.Script = store, view, e.script
+	config.Store, config.Observer, config.Script, config.Absent = store, view, e.script, e.warnOfAbsent(view)
 	e.system = local.New(config)
 	e.client = clientOf(e.system, store)
 	if _, err := e.start(ctx, store, input); err != nil {
@@ -425,7 +425,7 @@ func (e *execution) runInStore(ctx context.Context, input expr.Value) (err error
 	if err != nil {
 		return err
 	}
-	config.Store, config.Keys, config.Observer = store, store.Keys(), ended
+	config.Store, config.Keys, config.Observer, config.Absent = store, store.Keys(), ended, e.warnOfAbsent(ended)
 	config.Warn = func(err error) {
 		ended.say("job: " + printable(token.MaskAll(err.Error())) + "; it is asked for again")
 	}

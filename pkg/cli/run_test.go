@@ -37,6 +37,7 @@ func TestRun(t *testing.T) {
 		"polls-json": {"run", "../../events/wait-for-condition/flow.yaml", "--input", `{"delay":20}`, "--skip-time", "--json"},
 		"limited":    {"run", "testdata/flows/limited.yaml", "--skip-time", "--name", "one"},
 		"caught":     {"run", "testdata/flows/caught.yaml", "--skip-time"},
+		"absent":     {"run", "testdata/flows/absent.yaml", "--skip-time", "--name", "one"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

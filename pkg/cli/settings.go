@@ -46,6 +46,7 @@ type taskSetting struct {
 var settingKeys = map[string]string{
 	"callback-url": callbackVariable,
 	"color":        "NO_COLOR",
+	"data-limit":   dataLimitVariable,
 	"endpoint":     "WAITLESS_ENDPOINT",
 	"profile":      "AWS_PROFILE",
 	"region":       "AWS_REGION",

@@ -128,7 +128,7 @@ type lists interface {
 
 func handlerOf(system *local.System, lists lists) http.Handler {
 	return rest.Handler(rest.Config{
-		Engine: system.Engine, Tokens: system.Tokens, Index: lists, Flows: lists, Start: system.Start, Stop: system.Stop, Reasons: true,
+		Engine: system.Engine, Tokens: system.Tokens, Index: lists, Flows: lists, Start: system.Start, Stop: system.Stop, Reasons: true, MaxOutput: system.DataLimit,
 	})
 }
 

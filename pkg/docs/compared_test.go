@@ -125,7 +125,7 @@ func TestLimitsAreThoseOfTheCode(t *testing.T) {
 		"levels of a definition": constantIn(t, "../fdl/document.go", "maxLevels"),
 		"values of a definition": constantIn(t, "../fdl/document.go", "maxNodes"),
 		"depth of a condition":   constantIn(t, "../expr/condition_parse.go", "maxNesting"),
-		"name":                   constantIn(t, "../fdl/parse.go", "maxName") + " characters",
+		"name":                   strconv.Itoa(fdl.MaxName) + " characters",
 		"wait":                   seconds(fdl.MaxWait),
 		"time of an execution without `timeoutSeconds`": fmt.Sprintf("%d days", machine.DefaultDuration/(24*time.Hour)),
 		"timeoutSeconds":                  seconds(fdl.MaxTimeout),

@@ -22,6 +22,17 @@ type Verdict struct {
 	// EarlyLooks is how many reads found a token open that its closer had not
 	// closed yet (rule 11).
 	EarlyLooks int
+	// Absent is what mappings left out in what was committed, nil for nothing. It is
+	// here after an error, too: what was committed before stays. It is for logs, so
+	// a worker that dies tells nobody, nor does who goes on for it.
+	Absent *Absences
+}
+
+// Absences are mappings of an execution whose source was missing, each once.
+type Absences struct {
+	Flow      machine.Flow
+	Execution string // by name
+	Mappings  []machine.Absent
 }
 
 var done = Verdict{}
@@ -38,9 +49,9 @@ func (e *Engine) Advance(ctx context.Context, wake Wake) (Verdict, error) {
 		verdict, err = done, w.abandon(ctx, err)
 	}
 	if err != nil {
-		return Verdict{}, &Error{CodeOf(err), "advance execution " + wake.Execution.String(), err}
+		return Verdict{Absent: w.absent}, &Error{CodeOf(err), "advance execution " + wake.Execution.String(), err}
 	}
-	verdict.EarlyLooks = w.earlyLooks
+	verdict.EarlyLooks, verdict.Absent = w.earlyLooks, w.absent
 	return verdict, nil
 }
 
@@ -59,6 +70,10 @@ type worker struct {
 	nonces []string
 	// earlyLooks are the looks at a token that was open still.
 	earlyLooks int
+	// again: the wake was sent again.
+	again bool
+	// absent is what mappings left out in what was committed.
+	absent *Absences
 }
 
 func (w *worker) run(ctx context.Context) (Verdict, error) {
@@ -99,6 +114,7 @@ type draft struct {
 	state    machine.State
 	events   []machine.Event
 	commands []machine.Command
+	absent   []machine.Absent
 	// changed: the state is another one than in base.
 	changed bool
 	// large: the last commit wrote a value that later items refer to.
@@ -129,11 +145,11 @@ func (w *worker) apply(ctx context.Context) (Verdict, error) {
 		return w.unresolved(ctx, base, state, since)
 	}
 	signal, err := w.signal(ctx, base, state)
-	if err == nil && signal == nil && w.overtime(state, 0) {
-		signal = machine.TimerDue{At: w.now}
-	}
-	if err != nil || signal == nil {
+	switch {
+	case err != nil:
 		return done, err
+	case signal == nil:
+		return done, w.dropped(ctx, base, state)
 	}
 	d, err := w.draft(ctx, base, state)
 	if err != nil {
@@ -145,12 +161,27 @@ func (w *worker) apply(ctx context.Context) (Verdict, error) {
 	return done, w.finish(ctx, d)
 }
 
-// overtime: the execution goes on for longer than its flow says that it may, or
-// for longer than one whose flow says nothing, which no timer watches. So a wake
-// that means nothing else asks the machine, which knows the flow.
+// dropped ends an execution that has gone on for longer than it may, which no
+// timer watches where the flow says nothing (rule 1). It is no timer otherwise:
+// only that of the state makes calls. A wake that was sent again looks then.
+func (w *worker) dropped(ctx context.Context, base Item, state machine.State) error {
+	if w.again || !w.overtime(state, 0) {
+		return nil
+	}
+	d, err := w.draft(ctx, base, state)
+	if err != nil || !w.overtime(state, d.env.Flow.Timeout) {
+		return err
+	}
+	if err := w.tell(ctx, d, machine.TimerDue{At: w.now}); err != nil {
+		return err
+	}
+	return w.finish(ctx, d)
+}
+
+// overtime: the execution goes on for longer than the limit of its flow, 0 for
+// none, says that it may.
 func (w *worker) overtime(state machine.State, limit time.Duration) bool {
-	limit = cmp.Or(limit, w.engine.Limits.Duration, machine.DefaultDuration)
-	return !state.Status.Final() && state.Ending == nil && !w.now.Before(state.Started.Add(limit))
+	return !state.Status.Final() && state.Ending == nil && !w.now.Before(w.engine.Limits.End(state, limit))
 }
 
 // notFound: the start's item is on its way while the wake is young (rule 12).
@@ -169,6 +200,7 @@ func (w *worker) young(patience time.Duration) bool { return w.now.Sub(w.wake.Se
 func (w *worker) sendAgain(ctx context.Context, due time.Time) error {
 	again := w.wake
 	again.Due = due
+	w.again = true
 	return w.engine.Wakes.Send(ctx, again)
 }
 
@@ -394,6 +426,7 @@ func (w *worker) tell(ctx context.Context, d *draft, signal machine.Signal) erro
 	}
 	d.changed = d.changed || next.Changed
 	d.commands = next.Commands
+	d.absent = append(d.absent, next.Absent...)
 	return nil
 }
 
@@ -555,6 +588,20 @@ func (w *worker) commit(ctx context.Context, d *draft) error {
 	}
 	clear(w.results)
 	w.engine.Observer.Committed(item.Execution, d.state, d.events)
-	d.base, d.liveTag, d.events, d.changed, d.hasResult = item, d.state.Timer.Tag, nil, false, false
+	w.noteAbsent(d)
+	d.base, d.liveTag, d.events, d.absent, d.changed, d.hasResult = item, d.state.Timer.Tag, nil, nil, false, false
 	return w.engine.tellEnd(ctx, item.Execution, d.state)
+}
+
+// noteAbsent notes what mappings left out in the draft, which was committed: one
+// that lost a race is made again, and says it again.
+func (w *worker) noteAbsent(d *draft) {
+	for _, absent := range d.absent {
+		if w.absent == nil {
+			w.absent = &Absences{Flow: d.state.Flow, Execution: d.state.Execution}
+		}
+		if !slices.Contains(w.absent.Mappings, absent) {
+			w.absent.Mappings = append(w.absent.Mappings, absent)
+		}
+	}
 }

@@ -176,6 +176,9 @@ func (e *Engine) Start(ctx context.Context, request StartRequest) (StartAnswer, 
 }
 
 func check(request StartRequest) error {
+	if size := len(request.Execution); size > fdl.MaxName {
+		return fmt.Errorf("the execution's name %.20q... has %d bytes and the limit is %d; shorten it", request.Execution, size, fdl.MaxName)
+	}
 	if !fdl.ValidName(request.Execution) {
 		return fmt.Errorf(`name %q is no execution name; it begins with a letter or "_" and goes on with letters, digits, "_" and "-", 128 characters at most`,
 			request.Execution)

@@ -82,7 +82,7 @@ func (e *Engine) callAndRecord(ctx context.Context, task Task) (token.Record, er
 			return e.Outcomes.Close(ctx, task.Handle, token.Closing{Outcome: kept, By: token.ClosedByTask, At: e.Now()})
 		case outcome.Failed():
 			return e.Outcomes.Close(ctx, task.Handle, token.Closing{Outcome: kept, By: token.ClosedBySubmit, At: e.Now()})
-		case kept.Failed(): // too large: nothing but the history would have it
+		case kept.Failed(), kept.Output.Size() > machine.MaxAnswer: // too large: nothing but the history would have it
 			return e.Outcomes.Answer(ctx, task.Handle, token.Answering{Answer: expr.Missing()})
 		}
 		return e.Outcomes.Answer(ctx, task.Handle, token.Answering{Answer: kept.Output})

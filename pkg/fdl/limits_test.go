@@ -22,7 +22,10 @@ func TestHostileTexts(t *testing.T) {
 		{"deep keys", times("? ", deep), "depth"},
 		{"nested lists", "a: " + lists(501), "more than 500 levels of lists and mappings; split the flow"},
 		{"nested JSON", `{"a":` + lists(501) + "}", "more than 500 levels of lists and mappings; split the flow"},
-		{"a nested constant", flowOf("- {type: pass, name: A, outputMappings: [{target: x, source: " + lists(101) + "}]}"), "source has 101 levels of arrays and objects and the limit is 100"},
+		{
+			"a nested constant", flowOf("- {type: pass, name: A, outputMappings: [{target: x, source: " + lists(101) + "}]}"),
+			"source has 101 levels of arrays and objects and the limit is 100",
+		},
 		{
 			"nested parameters", flowOf("- {type: task, name: A, action: 'batch:SubmitJob', pattern: sync, serviceParams: {x: " + lists(100) + "}}"),
 			"serviceParams has 101 levels of arrays and objects and the limit is 100",

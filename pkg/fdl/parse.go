@@ -239,11 +239,12 @@ func (p *parser) optionalText(n *node, what string) string {
 // that many states, whenever a process starts.
 var validName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
-const maxName = 128
+// MaxName is how many characters a name has at most: the vendor's limit.
+const MaxName = 128
 
 // ValidName reports whether a flow, an execution or a step may be named so: a
 // letter or "_" first, then up to 127 letters, digits, "_" and "-".
-func ValidName(name string) bool { return len(name) <= maxName && validName.MatchString(name) }
+func ValidName(name string) bool { return len(name) <= MaxName && validName.MatchString(name) }
 
 // nameRule is [ValidName] in words.
 const nameRule = `a letter or "_", then letters, digits, "_" and "-", 128 characters at most`
@@ -254,7 +255,10 @@ func (p *parser) name(n *node, what string) string {
 		return ""
 	}
 	name, ok := n.text()
-	if !ok || !ValidName(name) {
+	switch {
+	case len(name) > MaxName:
+		p.problem(n.pos, "%s %q has %d bytes and the limit is %d; shorten it", what, shortened(name), len(name), MaxName)
+	case !ok || !ValidName(name):
 		p.unfit(n, what, nameRule)
 	}
 	return name

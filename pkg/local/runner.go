@@ -107,7 +107,11 @@ func limitOf(own time.Duration, call machine.Call) time.Duration {
 }
 
 func tooSlow(who string, limit time.Duration) token.Outcome {
-	return token.Failure(ErrorTimeout, fmt.Sprintf("%s took longer than %s", who, limit))
+	remedy := "raise the step's timeoutSeconds"
+	if limit >= callLimit {
+		remedy = "have it begin the work, and wait for a callback"
+	}
+	return token.Failure(ErrorTimeout, fmt.Sprintf("%s took longer than %s: %s", who, limit, remedy))
 }
 
 func tooLong(who string, limit int) token.Outcome {

@@ -53,6 +53,9 @@ type Config struct {
 	Account Account
 	// Warn is told of what went wrong with jobs and is tried again; nil for nobody.
 	Warn func(error)
+	// Absent is told what mappings left out, after the wake in which they did; nil
+	// for nobody. It returns quickly and is safe for concurrent use.
+	Absent func(engine.Absences)
 	// CallbackBase is where callbacks arrive: "http://127.0.0.1:8787".
 	CallbackBase string
 }
@@ -65,12 +68,14 @@ type System struct {
 	Tokens, Callbacks *Tokens
 	// Jobs starts jobs and tells how they are. Events are for [System.Observe].
 	Jobs *resume.Jobs
-	// CallbackBase is that of the configuration.
+	// CallbackBase is that of the configuration, DataLimit that of a step's data.
 	CallbackBase string
+	DataLimit    int
 	queue        *queue
 	tasks        *taskQueue
 	clock        *Clock
 	workers      int
+	absent       func(engine.Absences)
 	// store is nil when nothing in it can be of an earlier process.
 	store durable
 	// resolve finds the functions of a flow that nobody provides here. An
@@ -96,10 +101,14 @@ func New(config Config) *System {
 	if config.Observer == nil {
 		config.Observer = nobody{}
 	}
+	if config.Absent == nil {
+		config.Absent = func(engine.Absences) {}
+	}
 	s := &System{
-		CallbackBase: config.CallbackBase,
-		queue:        newQueue(config.Clock), clock: config.Clock, workers: max(config.Workers, 1), simulated: &simulatedServices{clock: config.Clock},
-		resolve: func(*fdl.Flow) []error { return nil }, provided: func(string) provider { return "" },
+		CallbackBase: config.CallbackBase, DataLimit: cmp.Or(config.Limits.Data, machine.DefaultData),
+		queue: newQueue(config.Clock), clock: config.Clock, workers: max(config.Workers, 1), absent: config.Absent,
+		simulated: &simulatedServices{clock: config.Clock},
+		resolve:   func(*fdl.Flow) []error { return nil }, provided: func(string) provider { return "" },
 	}
 	config.Tasks = s.withJobs(config.Tasks)
 	if config.Script != nil {
@@ -127,7 +136,7 @@ func New(config Config) *System {
 func (s *System) newTokens(config Config, p ports, by token.Closer) *Tokens {
 	tokens := resume.New(resume.Config{
 		Keys: config.Keys, Outcomes: p.store, Wakes: tokenWakes{p.wakes}, Now: config.Clock.Now,
-		Limit: cmp.Or(config.Limits.Data, machine.DefaultData), By: by,
+		Limit: s.DataLimit, By: by,
 	})
 	return &Tokens{Tokens: tokens, keys: config.Keys, clock: config.Clock, queue: s.queue}
 }
@@ -439,6 +448,9 @@ func (s *System) work(ctx context.Context, stop context.CancelCauseFunc) {
 				stop(err)
 			}
 			verdict.PutBack = s.clock.Now().Add(retryDelay)
+		}
+		if verdict.Absent != nil {
+			s.absent(*verdict.Absent)
 		}
 		s.queue.finished(wake, verdict.PutBack)
 	}

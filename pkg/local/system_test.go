@@ -310,14 +310,30 @@ func TestAStartWhileRunningBeginsAtOnce(t *testing.T) {
 	}
 }
 
+// forgetfulStore loses a definition once somebody has started it.
+type forgetfulStore struct {
+	*local.MemoryStore
+	lost *machine.Flow
+}
+
+func (s forgetfulStore) Flow(ctx context.Context, flow machine.Flow) (*fdl.Flow, error) {
+	if flow == *s.lost {
+		return nil, engine.ErrNotFound
+	}
+	return s.MemoryStore.Flow(ctx, flow)
+}
+
 // rules: E-11
 func TestADefectFailsItsExecutionAndOthersGoOn(t *testing.T) {
 	t.Parallel()
-	s := local.New(local.Config{Store: &local.MemoryStore{}, Clock: local.NewVirtualClock(time.Now())})
-	gone := engine.StartRequest{Flow: machine.Flow{Name: "flow", Hash: "gone"}, Execution: "bad"}
-	if _, err := s.Engine.Start(t.Context(), gone); err != nil { // the system would refuse it
+	store := forgetfulStore{&local.MemoryStore{}, &machine.Flow{}}
+	s := local.New(local.Config{Store: store, Clock: local.NewVirtualClock(time.Now())})
+	start(t, s, oneTask, "bad")
+	lost, err := s.Describe(t.Context(), engine.NewID("flow", "bad"))
+	if err != nil {
 		t.Fatal(err)
 	}
+	*store.lost = lost.Flow
 	start(t, s, waitHour, "good")
 	if err := s.Run(t.Context()); err != nil {
 		t.Errorf("run: %v", err)

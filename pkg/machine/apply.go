@@ -45,8 +45,11 @@ type run struct {
 	left Waiting
 	// lookup finds what the state holds by reference.
 	lookup expr.Lookup
-	// added is at most what the events so far add to the item.
-	added int
+	// added is at most what the events so far add to the item; measured of them
+	// were written to measure, to know it better.
+	added    int
+	measured int
+	measure  *encoder
 }
 
 func newRun(env Env, s State, at time.Time) *run {
@@ -164,7 +167,7 @@ func (r *run) begin() {
 	}
 	input := s.Input
 	if r.env.Flow.Input != nil {
-		input = r.env.Flow.Input.Eval(&expr.Scope{Input: s.Input, Context: r.context(r.env.Flow.Input, nil, 0, 0), Lookup: &r.lookup})
+		input = r.mapped(nil, inputMappings, r.env.Flow.Input, &expr.Scope{Input: s.Input, Context: r.context(r.env.Flow.Input, nil, 0, 0)})
 	}
 	s.Scopes = append(s.Scopes, Scope{Choice: NoStep, Input: input, Local: expr.Object()})
 	r.advance(r.env.Flow.Steps[0])

@@ -57,7 +57,7 @@ func canTaskWait(task *fdl.Task, waiting *Waiting) bool {
 		return task.Poll != nil
 	case WaitingForClaim:
 		return task.Poll == nil
-	case WaitingForInstant:
+	case WaitingForInstant, WaitingForRoom:
 		return false
 	case WaitingForCall, WaitingForToken:
 	}

@@ -284,9 +284,15 @@ func TestFormatOfAFlow(t *testing.T) {
 		task + `, timeoutSeconds: 5, pattern: waitForCallback, heartbeatSeconds: 2}`: 1,
 		task + `, retry: []}`: 2,
 		task + `, catch: []}`: 2,
-		task + `, catch: [{errors: [E], goto: A}], errorMappings: []}`:            2,
-		task + `, pattern: waitForCondition, condition: $.a, intervalSeconds: 1}`: 2,
-		task + "}\ntimeoutSeconds: 5":                                             2,
+		task + `, catch: [{errors: [E], goto: A}], errorMappings: []}`:                                                                     2,
+		task + `, pattern: waitForCondition, condition: $.a, intervalSeconds: 1}`:                                                          2,
+		task + "}\ntimeoutSeconds: 5":                                                                                                      2,
+		task + `, inputMappings: [{target: a, source: $context.execution.name}]}`:                                                          1,
+		task + `, inputMappings: [{target: a, source: $context.execution.inputs}]}`:                                                        1,
+		task + `, inputMappings: [{target: a, source: "$context.execution.input[0].b"}]}`:                                                  2,
+		task + `, outputMappings: [{target: a, source: $context.flow}]}`:                                                                   2,
+		task + "}\ninputMappings: [{target: a, source: $context}]":                                                                         2,
+		task + "}\noutputMappings: [{target: b, source: 1}, {target: a, source: $context.flow.id}]":                                        2,
 		`- {type: choice, name: B, choices: [{condition: $.a, steps: [` + strings.TrimPrefix(task, "- ") + `, retry: [{errors: [E]}]}]}]}`: 2,
 	} {
 		flow := parseFlow(t, "version: v1\ntype: flow\nsteps:\n"+steps+"\n")
@@ -333,6 +339,34 @@ func TestExpires(t *testing.T) {
 		if got := state.Expires.Sub(epoch); got != want {
 			t.Errorf("%+v: kept for %s, want %s", tt, got, want)
 		}
+	}
+}
+
+// What a parameter allows later does not count for an execution that is not kept
+// for so long: its log would vanish while it waits.
+func TestALimitIsNotRaisedLater(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	for name, tt := range map[string]struct {
+		timeout, then, now, want time.Duration
+	}{
+		"raised":         {0, 90 * day, 366 * day, 90 * day},
+		"the same":       {0, 90 * day, 90 * day, 90 * day},
+		"lowered":        {0, 90 * day, 10 * day, 10 * day},
+		"the flow's own": {20 * day, 90 * day, 10 * day, 20 * day},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			env := machine.Env{Flow: parseFlow(t, `{"version":"v1","type":"flow","steps":[{"type":"wait","name":"W","duration":172800}]}`), Cause: "c", Tag: "t"}
+			env.Flow.Timeout = tt.timeout
+			state, _ := machine.New(machine.Flow{Name: "flow"}, env.Flow, "run", expr.Object(), epoch, machine.Limits{Duration: tt.then})
+			env.Limits.Duration = tt.now
+			for at, status := range map[time.Duration]machine.Status{tt.want - 1: machine.StatusRunning, tt.want: machine.StatusTimedOut} {
+				if got := mustApply(t, env, state, machine.Started{At: epoch.Add(at)}).State.Status; got != status {
+					t.Errorf("it is %s after %s, want %s", got, at, status)
+				}
+			}
+		})
 	}
 }
 

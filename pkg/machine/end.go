@@ -12,7 +12,7 @@ import (
 func (r *run) succeed(flow Scope) {
 	output := flow.Local
 	if mappings := r.env.Flow.Output; mappings != nil {
-		output = mappings.Eval(&expr.Scope{Input: flow.Input, Local: flow.Local, Context: r.context(mappings, nil, 0, 0), Lookup: &r.lookup})
+		output = r.mapped(nil, outputMappings, mappings, &expr.Scope{Input: flow.Input, Local: flow.Local, Context: r.context(mappings, nil, 0, 0)})
 	}
 	if cause, tooLarge := r.tooLarge(nil, output); tooLarge {
 		r.failExecution(ErrorDataLimit, cause)

@@ -5,7 +5,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 )
 
@@ -15,7 +17,7 @@ import (
 //
 //   - 1: calls, tokens, waits, choices.
 //   - 2: retries, catches, polls, time limits of flows, messages to queues and topics,
-//     steps that go on in another item.
+//     steps that go on in another item, and what $context did not have before.
 const Format = 2
 
 const (
@@ -35,16 +37,38 @@ func (e *FormatError) Error() string {
 // formatFor is the format of an execution's log: a release that cannot read the
 // definition must not touch the log either.
 func formatFor(flow *fdl.Flow) int {
-	if flow.Timeout > 0 || slices.ContainsFunc(flow.All, isOfFormat2) {
+	if flow.Timeout > 0 || readsNewContext(flow.Input) || readsNewContext(flow.Output) || slices.ContainsFunc(flow.All, isOfFormat2) {
 		return formatOfRetries
 	}
 	return 1
 }
 
 func isOfFormat2(step *fdl.Step) bool {
+	if readsNewContext(step.Input) || readsNewContext(step.Output) {
+		return true
+	}
 	task := taskOf(step)
 	return task != nil && (task.Poll != nil || task.Retry != nil || task.Catch != nil || task.ErrorMappings != nil ||
 		slices.Contains(messageKinds, task.Resource.Kind))
+}
+
+// newContext is what $context has since format 2: an earlier release would leave
+// the target out without a word.
+var newContext = []string{"$context.flow.id", "$context.execution.input"}
+
+func readsNewContext(mappings expr.Mappings) bool {
+	return slices.ContainsFunc(mappings, func(m expr.Mapping) bool {
+		path, _ := m.Source.Path()
+		return slices.ContainsFunc(newContext, func(text string) bool {
+			return isWithin(path.String(), text) || isWithin(text, path.String())
+		})
+	})
+}
+
+// isWithin reports whether the path leads to what the other does, or below it.
+func isWithin(path, other string) bool {
+	rest, ok := strings.CutPrefix(path, other)
+	return ok && (rest == "" || other != "" && (rest[0] == '.' || rest[0] == '['))
 }
 
 // messageKinds are the kinds of jobs that earlier releases do not know.

@@ -1,16 +1,28 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// limit is when the execution has taken as long as it may.
-func (r *run) limit() time.Time {
-	return r.state().Started.Add(r.env.Limits.duration(r.env.Flow))
+// End is when an execution has taken as long as it may, whose flow sets that limit,
+// 0 for none. Then what counts is allowed now, but no more than at its start: it is
+// not kept for longer.
+func (l Limits) End(s State, timeout time.Duration) time.Time {
+	if timeout > 0 {
+		return s.Started.Add(timeout)
+	}
+	end, latest := s.Started.Add(cmp.Or(l.Duration, DefaultDuration)), s.Expires.Add(-l.retention())
+	if latest.Before(end) {
+		return latest
+	}
+	return end
 }
+
+func (r *run) limit() time.Time { return r.env.Limits.End(*r.state(), r.env.Flow.Timeout) }
 
 // timeIsUp reports whether the execution is to end for that. At the very instant
 // the limit comes before whatever else is due.
@@ -26,7 +38,7 @@ func (r *run) timeOut(sig Signal) (done bool) {
 	if r.env.Flow.Timeout == 0 {
 		which = "the limit of a flow without timeoutSeconds: set that, up to a year"
 	}
-	cause := fmt.Sprintf("the execution did not end within %s, %s", r.env.Limits.duration(r.env.Flow), which)
+	cause := fmt.Sprintf("the execution did not end within %s, %s", r.limit().Sub(r.state().Started), which)
 	r.decide(StatusTimedOut, token.Failure(ErrorExecutionTimeout, cause))
 	r.state().Format = max(r.state().Format, formatOfTimeOuts)
 	switch sig.(type) {

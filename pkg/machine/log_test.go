@@ -51,7 +51,7 @@ func (l *itemLog) ask(t *testing.T, env machine.Env, question func(machine.Env) 
 		if err != nil || len(next.Missing) == 0 {
 			return next, err
 		}
-		if next.Changed || len(next.Events) > 0 || len(next.Commands) > 0 {
+		if next.Changed || len(next.Events) > 0 || len(next.Commands) > 0 || len(next.Absent) > 0 {
 			t.Error("there is more than what is missing")
 		}
 		l.load(t, next.Missing)

@@ -3,6 +3,7 @@ package machine_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,9 +37,13 @@ func TestRandomWalks(t *testing.T) {
 			seen[what]++
 		}
 	}
+	if seen["room"] == 0 && !testing.Short() {
+		t.Error("no item was full")
+	}
 	for what, walked := range map[string]int{
 		"succeeded": ended[machine.StatusSucceeded], "failed": ended[machine.StatusFailed], "timed out": ended[machine.StatusTimedOut],
 		"retry": seen["retry"], "caught": seen["caught"], "steps of a catch": seen["steps of a catch"], "polls": seen["polls"],
+		"long poll": seen["long poll"], "ending": seen["ending"], "stopped": ended[machine.StatusStopped],
 	} {
 		if walked < int(walks/100) {
 			t.Errorf("%s in %d walks: not much of a test (%v, %v)", what, walked, ended, seen)
@@ -54,6 +59,9 @@ type walk struct {
 	flow  *fdl.Flow
 	limit machine.Limits
 	state machine.State
+	// functions are the time limits of the flow's functions.
+	functions map[string]time.Duration
+	large     bool // answers are such that items become full
 	// Of the history: the last event, and the steps entered and not yet left.
 	last machine.Event
 	open []int
@@ -68,6 +76,12 @@ func newWalk(t *testing.T, seed uint64) *walk {
 	w := &walk{t: t, r: r, text: (&flows{r: r}).flow(), limit: machine.Limits{Events: 8 + r.IntN(150), Data: 100 + r.IntN(2000)}}
 	w.seen = map[string]bool{}
 	w.flow = parseFlow(t, w.text)
+	if r.IntN(3) == 0 {
+		w.functions = map[string]time.Duration{"acs:fc:::services/s/functions/f": time.Minute}
+	}
+	if w.large = r.IntN(20) == 0; w.large {
+		w.limit.Data = 100_000
+	}
 	var events []machine.Event
 	w.state, events = machine.New(machine.Flow{Name: "flow", Hash: "hash"}, w.flow, "run", w.answer(), epoch, machine.Limits{})
 	w.state, events, _ = w.log.put(w.state, events)
@@ -95,6 +109,8 @@ func (w *walk) signal() machine.Signal {
 	switch waiting := w.state.Waiting; {
 	case w.r.IntN(10) == 0:
 		return machine.Started{At: at}
+	case w.r.IntN(40) == 0, waiting != nil && waiting.For == machine.WaitingForToken && w.r.IntN(8) == 0:
+		return machine.StopRequested{At: at, Error: "Stop", Cause: "why"}
 	case waiting == nil || w.r.IntN(10) == 0:
 		return machine.TimerDue{At: at}
 	case isTimed(waiting):
@@ -114,7 +130,8 @@ func (w *walk) signal() machine.Signal {
 
 // isTimed reports whether nothing but its due ends the waiting.
 func isTimed(w *machine.Waiting) bool {
-	return w.For == machine.WaitingForInstant || w.For == machine.WaitingForRetry || w.For == machine.WaitingForPoll
+	return w.For == machine.WaitingForInstant || w.For == machine.WaitingForRetry || w.For == machine.WaitingForPoll ||
+		w.For == machine.WaitingForRoom
 }
 
 // told is what is heard of a job: that it was started, or how it ended.
@@ -122,7 +139,7 @@ func (w *walk) told(at time.Time, attempt machine.Attempt) machine.Signal {
 	if w.r.IntN(2) == 0 {
 		return machine.Submitted{At: at, Attempt: attempt, Output: expr.Object(text("job_id", "7"))}
 	}
-	outcome := token.Success(expr.Object(whole("n", 1)))
+	outcome := token.Success(expr.Object(whole("n", int64(w.r.IntN(4)))))
 	if w.r.IntN(10) == 0 {
 		outcome = token.Failure("Job.Failed", "why")
 	}
@@ -147,7 +164,10 @@ func (w *walk) outcome() token.Outcome {
 // by reference.
 func (w *walk) answer() expr.Value {
 	padding := expr.Missing()
-	if w.r.IntN(3) == 0 {
+	switch {
+	case w.large:
+		return expr.Merge(wide(20_000+w.r.IntN(5_000)), expr.Object(whole("n", int64(w.r.IntN(4))), whole("seconds", 0)))
+	case w.r.IntN(3) == 0:
 		padding = expr.String(strings.Repeat("x", w.r.IntN(w.limit.Data)))
 	}
 	return expr.Object(member("padding", padding), whole("n", int64(w.r.IntN(4))), member("b", expr.Bool(w.r.IntN(2) == 0)),
@@ -164,7 +184,9 @@ func (w *walk) rarely() int64 {
 func (w *walk) apply(sig machine.Signal) {
 	w.t.Helper()
 	w.tags++
-	env := machine.Env{Flow: w.flow, Limits: w.limit, Keys: keys, Cause: fmt.Sprint("cause", w.tags), Tag: fmt.Sprint("tag", w.tags)}
+	env := machine.Env{
+		Flow: w.flow, Limits: w.limit, Keys: keys, TimeLimits: w.functions, Cause: fmt.Sprint("cause", w.tags), Tag: fmt.Sprint("tag", w.tags),
+	}
 	if w.state.Timer.Tag != "" && w.r.IntN(2) == 0 {
 		env.Cause = w.state.Timer.Tag
 	}
@@ -190,7 +212,7 @@ func (w *walk) apply(sig machine.Signal) {
 		w.t.Errorf("%T applies after the end", sig)
 	}
 	state, events, err := w.log.put(next.State, next.Events)
-	stored := machine.Next{State: state, Events: events, Commands: next.Commands, Changed: next.Changed}
+	stored := machine.Next{State: state, Events: events, Commands: next.Commands, Changed: next.Changed, Absent: next.Absent}
 	if diff := cmp.Diff(next, stored, w.log.compared(w.t), sameEmpty); err != nil || diff != "" {
 		w.t.Errorf("the state does not survive being stored: %v\n%s", err, diff)
 	}
@@ -240,6 +262,9 @@ func (w *walk) enteredOrLeft(e machine.Event) {
 	w.open = w.open[:len(w.open)-1]
 }
 
+// ends are the events after which an execution is over.
+var ends = []machine.EventType{machine.ExecutionSucceeded, machine.ExecutionFailed, machine.ExecutionStopped, machine.ExecutionTimedOut}
+
 // check is what holds of every state between two signals.
 func (w *walk) check(env machine.Env, next machine.Next) {
 	w.t.Helper()
@@ -247,14 +272,16 @@ func (w *walk) check(env machine.Env, next machine.Next) {
 	if s.Events != w.last.ID || s.Events > w.limit.Events || s.At.Before(w.last.At) || !s.At.Equal(w.last.At) && len(next.Events) > 0 {
 		w.t.Errorf("%d events at %s, the last one is %d at %s, the limit %d", s.Events, s.At, w.last.ID, w.last.At, w.limit.Events)
 	}
-	final := w.last.Type == machine.ExecutionSucceeded || w.last.Type == machine.ExecutionFailed || w.last.Type == machine.ExecutionTimedOut
-	if final != s.Status.Final() || final && (len(w.open) > 0 && s.Status != machine.StatusTimedOut || s.Waiting != nil || s.Timer != (machine.Timer{})) {
+	final := slices.Contains(ends, w.last.Type)
+	cut := s.Status == machine.StatusTimedOut || s.Status == machine.StatusStopped
+	if final != s.Status.Final() || final && (len(w.open) > 0 && !cut || s.Waiting != nil || s.Timer != (machine.Timer{})) {
 		w.t.Errorf("after %s: %s, open %v, waiting %v, timer %v", w.last.Type, s.Status, w.open, s.Waiting, s.Timer)
 	}
 	if final {
 		return
 	}
-	if s.Waiting == nil || len(w.open) != len(s.Scopes)-w.catches() || w.open[len(w.open)-1] != s.Waiting.Attempt.Step {
+	if s.Waiting == nil || len(w.open) != len(s.Scopes)-w.catches()-w.notEntered() ||
+		w.notEntered() == 0 && w.open[len(w.open)-1] != s.Waiting.Attempt.Step {
 		w.t.Errorf("not over and waiting for %v in %d series, open %v", s.Waiting, len(s.Scopes), w.open)
 		return
 	}
@@ -267,10 +294,13 @@ func (w *walk) waiting() {
 	w.t.Helper()
 	s := w.state
 	w.note("retry", s.Waiting.For == machine.WaitingForRetry)
+	w.note("room", s.Waiting.For == machine.WaitingForRoom)
+	w.note("long poll", s.Waiting.For == machine.WaitingForToken && s.Waiting.Polls > 0)
+	w.note("ending", s.Ending != nil)
 	if due := w.due(); (s.Timer != machine.Timer{}) == due.IsZero() || !s.Timer.Due.Equal(due) {
 		w.t.Errorf("waiting until %s with timer %v, want %s", s.Waiting.Due, s.Timer, due)
 	}
-	if s.Waiting.Due.IsZero() == isTimed(s.Waiting) {
+	if s.Waiting.For != machine.WaitingForToken && s.Waiting.Due.IsZero() == isTimed(s.Waiting) {
 		w.t.Errorf("waiting for %d until %s", s.Waiting.For, s.Waiting.Due)
 	}
 }
@@ -291,6 +321,14 @@ func (w *walk) catches() int {
 		}
 	}
 	return number
+}
+
+// notEntered is 1 while the step that waits has not been entered for want of room.
+func (w *walk) notEntered() int {
+	if w.state.Waiting.For == machine.WaitingForRoom {
+		return 1
+	}
+	return 0
 }
 
 // due is when a timer must come.
@@ -322,27 +360,32 @@ func (w *walk) commands(env machine.Env, next machine.Next) {
 	if w.state.Timer.Tag == env.Tag {
 		want = append(want, machine.StartTimer{Timer: machine.Timer{Tag: env.Tag, Due: w.due()}})
 	}
-	if w.state.Ending != nil {
-		w.closes(next.Commands, pending)
-	} else if diff := cmp.Diff(want, next.Commands, w.log.compared(w.t)); diff != "" {
-		w.t.Errorf("commands:\n%s", diff)
+	switch {
+	case w.state.Ending != nil:
+		w.closes(next.Commands, pending, machine.ErrorStopped)
+	case !next.Changed && next.Applied():
+		w.closes(next.Commands, nil, machine.ErrorTaskTimeout)
+	default:
+		if diff := cmp.Diff(want, next.Commands, w.log.compared(w.t)); diff != "" {
+			w.t.Errorf("commands:\n%s", diff)
+		}
 	}
 	_, unresolved := machine.Unresolved(w.state, env.Cause)
-	if next.Applied() && unresolved != (len(pending) > 0) {
+	if next.Changed && unresolved != (len(pending) > 0) {
 		w.t.Errorf("unresolved=%t with %d pending calls", unresolved, len(pending))
 	}
 }
 
-// closes: of an execution that is ending nothing is asked but that its token is
-// closed.
-func (w *walk) closes(asked, pending []machine.Command) {
+// closes: of an execution that is ending, and of an attempt whose time is up,
+// nothing is asked but that its token is closed.
+func (w *walk) closes(asked, pending []machine.Command, why string) {
 	w.t.Helper()
 	for _, c := range append(asked, pending...) {
-		if c, ok := c.(machine.CloseToken); !ok || c.Handle != w.state.Waiting.Handle || c.Closing.Outcome.Error != machine.ErrorStopped {
+		if c, ok := c.(machine.CloseToken); !ok || c.Handle != w.state.Waiting.Handle || c.Closing.Outcome.Error != why {
 			w.t.Errorf("while it ends: %+v", c)
 		}
 	}
-	if len(pending) != 1 {
+	if w.state.Ending != nil && len(pending) != 1 {
 		w.t.Errorf("while it ends %d commands are pending", len(pending))
 	}
 }

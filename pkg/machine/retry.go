@@ -117,8 +117,8 @@ func (r *run) errorOutput(step *fdl.Step, w Waiting, failure token.Outcome) expr
 	local := expr.Object(
 		expr.Member{Key: "error", Value: expr.String(failure.Error)}, expr.Member{Key: "cause", Value: expr.String(failure.Cause)},
 	)
-	return mappings.Eval(&expr.Scope{
-		Input: w.Input, Local: local, Context: r.context(mappings, step, r.state().Events+1, w.Attempt.Number), Lookup: &r.lookup,
+	return r.mapped(step, errorMappings, mappings, &expr.Scope{
+		Input: w.Input, Local: local, Context: r.context(mappings, step, r.state().Events+1, w.Attempt.Number),
 	})
 }
 

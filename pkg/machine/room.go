@@ -23,14 +23,17 @@ func (r *run) itemFull() bool {
 	return r.added >= itemRoom
 }
 
-// eventsSize is what the events take, where each value is written once.
+// eventsSize is what the events take, where each value is written once. Each event
+// is looked at once, however often this is asked.
 func (r *run) eventsSize() int {
-	s := r.state()
-	e := &encoder{expr.Encoder{Measures: true, Place: expr.Origin{Seq: math.MaxInt64}}, Format}
-	for _, event := range r.next.Events {
-		e.event(event, s.At)
+	if r.measure == nil {
+		r.measure = &encoder{expr.Encoder{Measures: true, Place: expr.Origin{Seq: math.MaxInt64}}, Format}
 	}
-	return len(e.Bytes())
+	for _, event := range r.next.Events[r.measured:] {
+		r.measure.event(event, r.at)
+	}
+	r.measured = len(r.next.Events)
+	return len(r.measure.Bytes())
 }
 
 // added is at most how much an event adds to an item.

@@ -82,3 +82,24 @@ func TestStepsThatRunOnFitIntoItems(t *testing.T) {
 		})
 	}
 }
+
+// However large what a loop passes on is, each of its events is measured once.
+//
+//nolint:paralleltest // it counts what the process allocates
+func TestALoopIsMeasuredOnce(t *testing.T) {
+	flow := parseFlow(t, `{"version":"v1","type":"flow","steps":[{"type":"pass","name":"Top","inputMappings":[{"target":"x","source":"$input"}]},
+		{"type":"choice","name":"Again","choices":[{"condition":"true","goto":"Top"}]}]}`)
+	env := machine.Env{Flow: flow, Cause: machine.CauseStart}
+	start, _ := machine.New(machine.Flow{Name: "flow"}, flow, "run", wide(30_000), epoch, machine.Limits{})
+	events := 0.0
+	allocations := testing.AllocsPerRun(1, func() {
+		next, err := machine.Apply(env, start, machine.Started{At: epoch})
+		if err != nil {
+			t.Error(err)
+		}
+		events = float64(next.State.Events)
+	})
+	if events < 1000 || allocations > 4*events {
+		t.Errorf("%.0f allocations for %.0f events", allocations, events)
+	}
+}

@@ -310,7 +310,7 @@ func (s *script) apply(t *testing.T, sig machine.Signal) string {
 		t.Errorf("Apply changed the state that it was given")
 	}
 	state, events, err := s.log.put(next.State, next.Events)
-	stored := machine.Next{State: state, Events: events, Commands: next.Commands, Changed: next.Changed}
+	stored := machine.Next{State: state, Events: events, Commands: next.Commands, Changed: next.Changed, Absent: next.Absent}
 	if diff := cmp.Diff(next, stored, compared, sameEmpty); err != nil || diff != "" {
 		t.Errorf("the state does not survive being stored: %v\n%s", err, diff)
 	}
@@ -318,7 +318,16 @@ func (s *script) apply(t *testing.T, sig machine.Signal) string {
 	if !next.Applied() {
 		return "does not apply\n"
 	}
-	return s.render(t, events, next.Commands)
+	return s.render(t, events, next.Commands) + shownAbsent(next.Absent)
+}
+
+// shownAbsent has a line for each mapping whose source was missing.
+func shownAbsent(absent []machine.Absent) string {
+	var out strings.Builder
+	for _, a := range absent {
+		fmt.Fprintf(&out, "absent: %s\n", a)
+	}
+	return out.String()
 }
 
 var (

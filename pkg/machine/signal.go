@@ -179,6 +179,9 @@ type Next struct {
 	// Missing are values that the state holds by reference and whose content is
 	// needed: load them into [Env.Held] and ask again. Then nothing else is here.
 	Missing []expr.Ref
+	// Absent are the mappings whose source was missing, each once. They are for
+	// logs: neither the state nor an event has them.
+	Absent []Absent
 }
 
 // Applied reports whether the signal meant anything to the state. One that did

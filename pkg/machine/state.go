@@ -184,7 +184,7 @@ type Env struct {
 // Limits bound an execution. Zero values mean the defaults.
 type Limits struct {
 	Events int // history events an execution; default [DefaultEvents]
-	Data   int // bytes of a step's input, local and output together; default [DefaultData]
+	Data   int // bytes of a step's input, local and output together; default [DefaultData], at most [MaxData]
 	// Duration is how long an execution may take whose flow sets no limit; default
 	// [DefaultDuration]. No timer watches it.
 	Duration time.Duration
@@ -204,6 +204,10 @@ const (
 	DefaultRetention = 30 * 24 * time.Hour
 	DefaultDirect    = 10 * time.Second
 )
+
+// MaxData is the highest limit of a step's data: what is kept of one step has to
+// fit into an item of every store, and the smallest is one of DynamoDB, 400 KB.
+const MaxData = 256 << 10
 
 func (l Limits) events() int { return cmp.Or(l.Events, DefaultEvents) }
 

@@ -50,7 +50,15 @@ func (r *run) tooLarge(step *fdl.Step, values ...expr.Value) (cause string, tooL
 		what = "step " + step.Name
 	}
 	return fmt.Sprintf("%s: the data has %d bytes and the limit is %d for input, local and output together; "+
-		"map only what later steps need, and keep large data elsewhere under a key that the flow passes on", what, size, limit), true
+		"map only what later steps need, and keep large data elsewhere under a key that the flow passes on%s", what, size, limit, raise(limit)), true
+}
+
+// raise says how to have a higher limit, if there is one.
+func raise(limit int) string {
+	if limit >= MaxData {
+		return ""
+	}
+	return fmt.Sprintf(", or raise the limit, up to %d: WAITLESS_DATA_LIMIT on one machine, the parameter DataLimit of a stack", MaxData)
 }
 
 func (r *run) inputOf(step *fdl.Step) expr.Value {
@@ -64,8 +72,8 @@ func (r *run) inputOf(step *fdl.Step) expr.Value {
 // mappedInput is what inputMappings make. The attempt is that of a task.
 func (r *run) mappedInput(step *fdl.Step, event, attempt int) expr.Value {
 	scope := r.scope()
-	return step.Input.Eval(&expr.Scope{
-		Input: scope.Input, Local: scope.Local, Context: r.context(step.Input, step, event, attempt), Lookup: &r.lookup,
+	return r.mapped(step, inputMappings, step.Input, &expr.Scope{
+		Input: scope.Input, Local: scope.Local, Context: r.context(step.Input, step, event, attempt),
 	})
 }
 
@@ -74,8 +82,8 @@ func (r *run) mappedInput(step *fdl.Step, event, attempt int) expr.Value {
 func (r *run) exit(step *fdl.Step, input, local expr.Value, attempt int) *fdl.Step {
 	output := local
 	if step.Output != nil {
-		output = step.Output.Eval(&expr.Scope{
-			Input: input, Local: local, Context: r.context(step.Output, step, r.state().Events+1, attempt), Lookup: &r.lookup,
+		output = r.mapped(step, outputMappings, step.Output, &expr.Scope{
+			Input: input, Local: local, Context: r.context(step.Output, step, r.state().Events+1, attempt),
 		})
 	}
 	if cause, tooLarge := r.tooLarge(step, input, local, output); tooLarge {

@@ -189,7 +189,8 @@ func (r *run) claimLapsed() {
 // Interrupted is the outcome of an attempt that is given up: nobody knows how
 // far its call got, and it must not be made twice.
 func Interrupted(step string) token.Outcome {
-	return token.Failure(ErrorTaskInterrupted, fmt.Sprintf("step %s: nobody knows whether the call was made, and the step has atMostOnce", step))
+	return token.Failure(ErrorTaskInterrupted, fmt.Sprintf(
+		"step %s: nobody knows whether the call was made, and the step has atMostOnce: look there, then start another execution", step))
 }
 
 // Kept is what of a call's outcome is worth keeping: of one that is too large
@@ -232,11 +233,15 @@ func (r *run) submitted(output expr.Value) {
 	}
 	w := r.change()
 	w.Submitted = true
-	if _, tooLarge := r.tooLarge(r.env.Flow.All[w.Attempt.Step], w.Input, output); tooLarge {
+	if _, tooLarge := r.tooLarge(r.env.Flow.All[w.Attempt.Step], w.Input, output); tooLarge || output.Size() > MaxAnswer {
 		output = expr.Missing() // nothing but the history has it
 	}
 	r.emit(Event{Type: TaskSubmitted, Step: w.Attempt.Step, Output: output})
 }
+
+// MaxAnswer is how large an answer to a submission is kept at most: it may
+// come into one item with the outcome.
+const MaxAnswer = 64 << 10
 
 // queued notes once that the task was queued. A call whose answer is awaited is
 // submitted by that; the API has its event for callbacks only.

@@ -111,5 +111,13 @@ func RequestTooLarge(length, limit int64) *ReportError {
 
 func tooLarge(what string, size, limit int) error {
 	return &ReportError{TooLarge: true, What: fmt.Sprintf(
-		"%s has %d bytes and the limit is %d; keep large data elsewhere and report its place", what, size, limit)}
+		"%s has %d bytes and the limit is %d; keep large data elsewhere and report its place%s", what, size, limit, raise(limit))}
+}
+
+// raise says how to have a higher limit, if there is one.
+func raise(limit int) string {
+	if limit >= ForeignLimit {
+		return ""
+	}
+	return fmt.Sprintf(", or raise the limit, up to %d: WAITLESS_DATA_LIMIT on one machine, the parameter DataLimit of a stack", ForeignLimit)
 }

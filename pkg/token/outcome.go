@@ -1,6 +1,7 @@
 package token
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 
@@ -49,7 +50,7 @@ func Thrown(exception, message string) Outcome {
 }
 
 // exceptionType begins the cause of a failure that [Thrown] made.
-var exceptionType = regexp.MustCompile(`^[\pL_$][\pL\pN_$]*(?:\.[\pL_$][\pL\pN_$]*)*: `)
+var exceptionType = regexp.MustCompile(`^[\pL_$][\pL\pN_$]*(?:(?:\.|::)[\pL_$][\pL\pN_$]*)*(?:<[^\s<>]+>)?: `)
 
 // Type is the type of the exception that a function ended with, empty when o is
 // something else or nobody knows the type.
@@ -69,7 +70,11 @@ const (
 
 // Cut is the outcome with as much of the error and the cause as is kept.
 func (o Outcome) Cut() Outcome {
-	o.Error, o.Cause = cut(o.Error, maxError), cut(o.Cause, maxCause)
+	o.Error = cut(o.Error, maxError)
+	if size := len(o.Cause); size > maxCause {
+		note := fmt.Sprintf("... (cut: it had %d bytes and the limit is %d)", size, maxCause)
+		o.Cause = cut(o.Cause, maxCause-len(note)) + note
+	}
 	return o
 }
 

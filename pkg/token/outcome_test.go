@@ -1,6 +1,7 @@
 package token_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -25,9 +26,16 @@ func TestOutcome(t *testing.T) {
 
 func TestAnOutcomeIsCutToWhatIsKept(t *testing.T) {
 	t.Parallel()
-	long := token.Failure(strings.Repeat("e", 129), strings.Repeat("c", 4095)+"é")
-	if long.Error != strings.Repeat("e", 128) || long.Cause != strings.Repeat("c", 4095) {
-		t.Errorf("an error of %d bytes and a cause of %d are kept", len(long.Error), len(long.Cause))
+	for _, cause := range []string{strings.Repeat("c", 4095) + "é", strings.Repeat("é", 3000), "c" + strings.Repeat("é", 3000)} {
+		long := token.Failure(strings.Repeat("e", 129), cause)
+		note := fmt.Sprintf("... (cut: it had %d bytes and the limit is 4096)", len(cause))
+		head, noted := strings.CutSuffix(long.Cause, note)
+		if !noted || !strings.HasPrefix(cause, head) || len(long.Cause) < 4095 || len(long.Cause) > 4096 || long.Error != strings.Repeat("e", 128) {
+			t.Errorf("an error of %d bytes and a cause of %d are kept: %.20s...%s", len(long.Error), len(long.Cause), head, long.Cause[len(head):])
+		}
+		if long.Cut() != long {
+			t.Error("what is kept is cut again")
+		}
 	}
 	fits := token.Failure(strings.Repeat("e", 128), strings.Repeat("c", 4096))
 	if len(fits.Error) != 128 || len(fits.Cause) != 4096 || fits.Cut() != fits {
@@ -44,6 +52,8 @@ func TestTheTypeOfAnException(t *testing.T) {
 		"JobNotFound":         token.Thrown("JobNotFound", "no job: 7"),
 		"java.lang.Exception": token.Thrown("java.lang.Exception", ""),
 		"_a1$.Übung":          token.Thrown("_a1$.Übung", "x"),
+		"Function<NoSeat>":    token.Thrown("Function<NoSeat>", "as Lambda's runtime for Ruby reports it"),
+		"trip::Error<Seat>":   token.Thrown("trip::Error<Seat>", "x"),
 		"Read":                token.Failure(token.ErrorFunction, "Read: from a cause alone"),
 	} {
 		if got := o.Type(); got != want || o.Error != token.ErrorFunction || !o.Failed() {
@@ -52,6 +62,7 @@ func TestTheTypeOfAnException(t *testing.T) {
 	}
 	for _, o := range []token.Outcome{
 		token.Thrown("", "no type"), token.Thrown("", ""), token.Thrown("two words", "x"), token.Thrown("1a", "x"), token.Thrown("a..b", "x"),
+		token.Thrown("a:b", "x"), token.Thrown("<a>", "x"), token.Thrown("a<b c>", "x"),
 		token.Failure("Other", "JobNotFound: no job"), token.Failure(token.ErrorFunction, "JobNotFound"),
 		token.Failure(token.ErrorFunction, "JobNotFound:no space"), token.Success(expr.Object()), {},
 	} {

@@ -46,7 +46,8 @@ const (
 const answerLimit = 6 << 20
 
 func timedOut(function target, limit time.Duration) token.Outcome {
-	return token.Failure(ErrorTimeout, fmt.Sprintf("function %s took longer than %s", function.name, limit))
+	return token.Failure(ErrorTimeout, fmt.Sprintf(
+		"function %s took longer than %s: raise the step's timeoutSeconds or the function's own time limit", function.name, limit))
 }
 
 // refusal is what an error of Lambda's API means: the function's own errors

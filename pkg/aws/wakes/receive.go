@@ -53,8 +53,22 @@ func (r *Receiver) work(m queue.Message, wake engine.Wake) queue.Work {
 			return verdict.PutBack, err
 		},
 		Attrs: []slog.Attr{slog.String("execution", wake.Execution.String()), slog.String("cause", kindOf(wake))},
-		After: func() []slog.Attr { return []slog.Attr{slog.Int("early_looks", verdict.EarlyLooks)} },
+		After: func() []slog.Attr { return attrsOf(verdict) },
 	}
+}
+
+// attrsOf is what a log line tells of a verdict: of mappings that left something
+// out the texts of the flow, and no value.
+func attrsOf(verdict engine.Verdict) []slog.Attr {
+	attrs := []slog.Attr{slog.Int("early_looks", verdict.EarlyLooks)}
+	if verdict.Absent == nil {
+		return attrs
+	}
+	absent := make([]string, len(verdict.Absent.Mappings))
+	for i, a := range verdict.Absent.Mappings {
+		absent[i] = a.String()
+	}
+	return append(attrs, slog.Any("absent", absent))
 }
 
 // kindOf is what a log line says of a cause.

@@ -61,7 +61,10 @@ func TestTheWakesOfABatch(t *testing.T) {
 		case machine.CauseStart:
 			return engine.Verdict{PutBack: time.Now().Add(time.Hour), EarlyLooks: 2}, nil
 		case token.Cause:
-			return engine.Verdict{}, errors.New("broken")
+			return engine.Verdict{Absent: &engine.Absences{Mappings: []machine.Absent{
+				{Step: "Ask", Mappings: "inputMappings", Target: "a", Source: `$local["b\""]`},
+				{Mappings: "outputMappings", Target: "c", Source: "$local.d"},
+			}}}, errors.New("broken")
 		}
 		return engine.Verdict{}, nil
 	})
@@ -88,11 +91,15 @@ func TestTheWakesOfABatch(t *testing.T) {
 	}
 	for _, line := range []string{
 		`"cause":"start","outcome":"put back","receives":2`, `"cause":"token","outcome":"failed","receives":2`,
+		`"absent":["step Ask: inputMappings: a <- $local[\"b\\\"\"]","the flow: outputMappings: c <- $local.d"]`,
 		`"cause":"timer","outcome":"done","receives":2`, `"outcome":"dropped"`, `"early_looks":2`, `"execution":"` + other.Execution.String() + `"`,
 	} {
 		if !strings.Contains(log.String(), line) {
 			t.Errorf("the log has no %s:\n%s", line, log)
 		}
+	}
+	if told := strings.Count(log.String(), `"absent"`); told != 1 {
+		t.Errorf("%d lines tell of mappings, want that of the wake in which they were:\n%s", told, log)
 	}
 	if lines := strings.Count(log.String(), "\n"); lines != 6 || strings.Contains(log.String(), token.Cause) {
 		t.Errorf("the log has %d lines, want 6 without a handle:\n%s", lines, log)

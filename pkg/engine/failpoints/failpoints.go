@@ -215,7 +215,7 @@ func stateName(s machine.State) string {
 
 var waitingNames = map[machine.WaitingFor]string{
 	machine.WaitingForInstant: "wait", machine.WaitingForCall: "call", machine.WaitingForClaim: "claim", machine.WaitingForToken: "token",
-	machine.WaitingForRetry: "retry", machine.WaitingForPoll: "poll",
+	machine.WaitingForRetry: "retry", machine.WaitingForPoll: "poll", machine.WaitingForRoom: "room",
 }
 
 type wakes struct{ engine.Wakes }

@@ -115,7 +115,7 @@ func executionOf(state machine.State, waiting *Waiting) Execution {
 func waitsFor(flow *fdl.Flow, w *machine.Waiting) string {
 	task, isTask := flow.All[w.Attempt.Step].Kind.(*fdl.Task)
 	switch {
-	case w.For == machine.WaitingForInstant:
+	case w.For == machine.WaitingForInstant, w.For == machine.WaitingForRoom: // which comes at once
 		return "instant"
 	case w.For == machine.WaitingForRetry:
 		return "retry"

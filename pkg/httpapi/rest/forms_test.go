@@ -29,6 +29,7 @@ steps:
 	}{
 		{0, machine.WaitingForToken, "call"}, {1, machine.WaitingForToken, "callback"}, {2, machine.WaitingForToken, "job"},
 		{3, machine.WaitingForInstant, "instant"}, {1, machine.WaitingForRetry, "retry"}, {0, machine.WaitingForPoll, "poll"},
+		{0, machine.WaitingForRoom, "instant"},
 	} {
 		waiting := &machine.Waiting{Attempt: machine.Attempt{Step: want.step}, For: want.by}
 		if got := waitsFor(flow, waiting); got != want.what {

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -70,6 +71,9 @@ type Config struct {
 	Start func(context.Context, engine.StartRequest) (engine.StartAnswer, error)
 	// Log is told what failed inside, never a token; nil means nobody is.
 	Log *slog.Logger
+	// MaxOutput is the size of the largest output of a step of ours, in bytes; 0
+	// means [machine.DefaultData].
+	MaxOutput int
 	// Reasons: callers serve themselves, so they are told what failed inside.
 	Reasons bool
 	// Stop asks for the end of an execution; nil means the engine.
@@ -214,6 +218,9 @@ func readBody(r *http.Request) ([]byte, error) {
 
 func (h handler) putFlow(r *http.Request) (int, any, error) {
 	name := r.PathValue("flow")
+	if len(name) > fdl.MaxName {
+		return 0, nil, invalid("flow name %.20q... has %d bytes and the limit is %d; shorten it", name, len(name), fdl.MaxName)
+	}
 	if !fdl.ValidName(name) {
 		return 0, nil, invalid("flow name %q is no name", name)
 	}
@@ -356,7 +363,7 @@ func (h handler) close(r *http.Request, parse func([]byte, int) (token.Outcome, 
 	if err != nil {
 		return 0, nil, err
 	}
-	outcome, err := parse(body, machine.DefaultData)
+	outcome, err := parse(body, cmp.Or(h.MaxOutput, machine.DefaultData))
 	if err != nil {
 		return 0, nil, err
 	}

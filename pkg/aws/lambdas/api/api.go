@@ -33,7 +33,7 @@ func New(getenv func(string) string) (gateway.Function, error) {
 	config := env.AWS()
 	logTable, waitsTable := env.Text("WAITLESS_LOG_TABLE"), env.Text("WAITLESS_WAITS_TABLE")
 	wakeQueue, taskQueue, key := env.Text("WAITLESS_WAKE_QUEUE"), env.Text("WAITLESS_TASK_QUEUE"), env.Text("WAITLESS_TOKEN_KEY")
-	limits := machine.Limits{Duration: env.Duration()}
+	limits := machine.Limits{Duration: env.Duration(), Data: env.Bytes("WAITLESS_DATA_LIMIT", machine.DefaultData, machine.MaxData)}
 	if err := env.Err(); err != nil {
 		return nil, err
 	}
@@ -73,8 +73,8 @@ func (s stack) handler(keys token.Keys) http.Handler {
 			Log: watchedLog(s.log), Flows: s.log, Outcomes: waits, Wakes: s.wakes, Keys: keys, Now: time.Now, Limits: s.limits,
 		}),
 		Tokens: resume.New(resume.Config{
-			Keys: keys, Outcomes: waits, Wakes: wakes.ForTokens(s.wakes, s.foreign), Beats: s.foreign, Now: time.Now,
+			Keys: keys, Outcomes: waits, Wakes: wakes.ForTokens(s.wakes, s.foreign), Beats: s.foreign, Now: time.Now, Limit: s.limits.Data,
 		}),
-		Index: s.log, Flows: s.log, Foreign: s.waits, Log: s.lines,
+		Index: s.log, Flows: s.log, Foreign: s.waits, Log: s.lines, MaxOutput: s.limits.Data,
 	})
 }

@@ -37,6 +37,7 @@ func compose(getenv func(string) string, log *slog.Logger) (gateway.Function, er
 	config := env.AWS()
 	waits, wakeQueue, taskQueue := env.Text("WAITLESS_WAITS_TABLE"), env.Text("WAITLESS_WAKE_QUEUE"), env.Text("WAITLESS_TASK_QUEUE")
 	key, signing, clients := env.Text("WAITLESS_TOKEN_KEY"), env.Optional("WAITLESS_CALLBACK_SECRET"), env.Optional("WAITLESS_FNF_KEYS")
+	limit := env.Bytes("WAITLESS_DATA_LIMIT", resume.DefaultLimit, resume.ForeignLimit)
 	if err := env.Err(); err != nil {
 		return nil, err
 	}
@@ -52,7 +53,7 @@ func compose(getenv func(string) string, log *slog.Logger) (gateway.Function, er
 		clients: &secrets.Text[map[string]string]{Client: store, Secret: clients, Now: time.Now, Parse: secrets.Pairs},
 		tokens: resume.Config{
 			Outcomes: watched(dynamo.NewWaits(dynamodb.NewFromConfig(config), waits, time.Now)),
-			Wakes:    wakes.ForTokens(sender, foreign), Beats: foreign, Now: time.Now,
+			Wakes:    wakes.ForTokens(sender, foreign), Beats: foreign, Now: time.Now, Limit: limit,
 		},
 		log: log,
 	}
@@ -88,12 +89,12 @@ func (a api) handler(ctx context.Context, forFnf bool) (http.Handler, error) {
 	}
 	if forFnf {
 		clients, err := a.clients.Get(ctx)
-		return fnf.Handler(fnf.Config{Tokens: resume.New(a.tokens), MaxOutput: resume.DefaultLimit, Keys: clients, Log: a.log}), err
+		return fnf.Handler(fnf.Config{Tokens: resume.New(a.tokens), MaxOutput: a.tokens.Limit, Keys: clients, Log: a.log}), err
 	}
 	signing, err := a.signing.Get(ctx)
 	if err != nil { // only what is to be signed needs it, and is refused without
 		a.log.ErrorContext(ctx, "no signature can be checked", "error", err.Error())
 	}
 	a.tokens.By = token.ClosedByCallback
-	return callbackurl.Handler(callbackurl.Config{Tokens: resume.New(a.tokens), MaxOutput: resume.DefaultLimit, Secrets: signing, Log: a.log}), nil
+	return callbackurl.Handler(callbackurl.Config{Tokens: resume.New(a.tokens), MaxOutput: a.tokens.Limit, Secrets: signing, Log: a.log}), nil
 }

@@ -51,6 +51,20 @@ func (e *Environment) Seconds(name string) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
+// Bytes is a number of bytes from least to most, least when it is not there.
+func (e *Environment) Bytes(name string, least, most int) int {
+	text := e.Optional(name)
+	if text == "" {
+		return least
+	}
+	size, err := strconv.Atoi(text)
+	if err != nil || size < least || size > most {
+		e.problems = append(e.problems, fmt.Errorf("environment variable %s is %q; allowed: a number of bytes from %d to %d", name, text, least, most))
+		return least
+	}
+	return size
+}
+
 // Duration is how long an execution may take whose flow does not say it: of the
 // functions that start executions and make them go on.
 func (e *Environment) Duration() time.Duration {

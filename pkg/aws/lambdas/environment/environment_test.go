@@ -96,3 +96,23 @@ func TestAServiceHasItsOwnEndpoint(t *testing.T) {
 		t.Errorf("asked %s, want %s", host, server.URL)
 	}
 }
+
+func TestBytes(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]struct {
+		size int
+		ok   bool
+	}{
+		"": {32768, true}, "32768": {32768, true}, "262144": {262144, true}, "262145": {32768, false}, "32767": {32768, false}, "32 KB": {32768, false},
+	} {
+		env := environment.New(func(string) string { return text })
+		got := env.Bytes("LIMIT", 32768, 262144)
+		err := env.Err()
+		if got != want.size || (err == nil) != want.ok {
+			t.Errorf("%q is %d, %v", text, got, err)
+		}
+		if err != nil && !strings.Contains(err.Error(), `environment variable LIMIT is "`+text+`"; allowed: a number of bytes from 32768 to 262144`) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

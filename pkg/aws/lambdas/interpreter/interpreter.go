@@ -76,7 +76,7 @@ func (s settings) engine(queues *sqs.Client, functions *lambda.Client, log *slog
 	taskQueue := &tasks.Queue{Client: queues, URL: s.taskQueue}
 	return engine.Config{
 		Log: store, Flows: store, Outcomes: dynamo.NewWaits(tables, s.waitsTable, time.Now), Wakes: sender, Tasks: s.tasks(functions),
-		TaskQueue: taskQueue, Ends: s.ends(taskQueue), Now: time.Now, Limits: machine.Limits{Direct: s.longestCall(), Duration: s.duration},
+		TaskQueue: taskQueue, Ends: s.ends(taskQueue), Now: time.Now, Limits: machine.Limits{Direct: s.longestCall(), Duration: s.duration, Data: s.dataLimit},
 		WorkerLife: 2 * s.timeLimit, CallbackBase: s.callbackURL,
 	}, nil
 }
@@ -91,6 +91,7 @@ type settings struct {
 	deadLetters          string
 	longestDelay         time.Duration
 	timeLimit            time.Duration
+	dataLimit            int
 	duration             time.Duration // that an execution may take whose flow does not say it
 	tokenKey             string
 	names                tasks.Names
@@ -111,6 +112,7 @@ func settingsOf(env *environment.Environment) settings {
 		},
 		timeLimit: env.Seconds("WAITLESS_TIME_LIMIT"), duration: env.Duration(), statusEvents: env.Text("WAITLESS_STATUS_EVENTS"),
 		callbackURL: env.Text("WAITLESS_CALLBACK_URL"),
+		dataLimit:   env.Bytes("WAITLESS_DATA_LIMIT", machine.DefaultData, machine.MaxData),
 	}
 }
 

@@ -33,6 +33,7 @@ func New(getenv func(string) string) (Handler, error) {
 	config := env.AWS()
 	waits, account := env.Text("WAITLESS_WAITS_TABLE"), env.Text("WAITLESS_ACCOUNT")
 	wakeQueue, taskQueue, jobQueue := env.Text("WAITLESS_WAKE_QUEUE"), env.Text("WAITLESS_TASK_QUEUE"), env.Text("WAITLESS_JOB_QUEUE")
+	limit := env.Bytes("WAITLESS_DATA_LIMIT", resume.DefaultLimit, resume.ForeignLimit)
 	if err := env.Err(); err != nil {
 		return nil, err
 	}
@@ -46,7 +47,7 @@ func New(getenv func(string) string) (Handler, error) {
 	told := wakes.ForTokens(sender, &deliveries.Queue{Client: queues, URL: taskQueue})
 	observer := resume.NewJobs(resume.JobsConfig{
 		// It closes tokens by their handles, so it needs no key.
-		Tokens:   resume.New(resume.Config{Outcomes: table, Wakes: told, Now: time.Now}),
+		Tokens:   resume.New(resume.Config{Outcomes: table, Wakes: told, Now: time.Now, Limit: limit}),
 		Outcomes: table, Wakes: told, Rendezvous: table, Foreign: table, Services: services.New(config), Polls: polls,
 		Account: account, Region: config.Region, Now: time.Now,
 		Warn: func(err error) { log.Warn("job", "error", err.Error()) },

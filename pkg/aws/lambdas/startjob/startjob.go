@@ -33,6 +33,7 @@ func New(getenv func(string) string) (lambdas.Call, error) {
 	waits, key := env.Text("WAITLESS_WAITS_TABLE"), env.Text("WAITLESS_TOKEN_KEY")
 	wakeQueue, taskQueue, jobQueue := env.Text("WAITLESS_WAKE_QUEUE"), env.Text("WAITLESS_TASK_QUEUE"), env.Text("WAITLESS_JOB_QUEUE")
 	account, callbackURL := env.Text("WAITLESS_ACCOUNT"), env.Text("WAITLESS_CALLBACK_URL")
+	limit := env.Bytes("WAITLESS_DATA_LIMIT", resume.DefaultLimit, resume.ForeignLimit)
 	if err := env.Err(); err != nil {
 		return lambdas.Call{}, err
 	}
@@ -43,7 +44,8 @@ func New(getenv func(string) string) (lambdas.Call, error) {
 		return lambdas.Call{}, err
 	}
 	s := starter{
-		keys: &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: key, Now: time.Now},
+		keys:  &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: key, Now: time.Now},
+		limit: limit,
 		jobs: resume.JobsConfig{
 			Outcomes: table, Wakes: wakes.ForTokens(sender, &deliveries.Queue{Client: queues, URL: taskQueue}), Rendezvous: table, Foreign: table,
 			Services: services.New(config, messages.Operations(config, wakeQueue, taskQueue, jobQueue)), // which it has rights on for itself
@@ -56,8 +58,9 @@ func New(getenv func(string) string) (lambdas.Call, error) {
 }
 
 type starter struct {
-	keys *secrets.Keys
-	jobs resume.JobsConfig
+	keys  *secrets.Keys
+	limit int // of the output of a step, in bytes
+	jobs  resume.JobsConfig
 }
 
 // start reads the token keys only if there is a token: the tutorial's job has none, and needs no right on them.
@@ -73,7 +76,7 @@ func (s starter) start(ctx context.Context, input []byte) ([]byte, error) {
 		}
 	}
 	config := s.jobs
-	config.Tokens = resume.New(resume.Config{Keys: keys, Outcomes: config.Outcomes, Wakes: config.Wakes, Now: config.Now})
+	config.Tokens = resume.New(resume.Config{Keys: keys, Outcomes: config.Outcomes, Wakes: config.Wakes, Now: config.Now, Limit: s.limit})
 	return resume.NewJobs(config).StartJob(ctx, input)
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/waitless/waitless/pkg/aws/tasks"
 	"github.com/waitless/waitless/pkg/aws/wakes"
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 )
 
@@ -42,6 +43,7 @@ func New(getenv func(string) string) (Handler, error) {
 	names := tasks.Names{
 		Stack: env.Text("WAITLESS_STACK"), Functions: env.Pairs("WAITLESS_FUNCTIONS"), Callable: env.List("WAITLESS_CALLABLE_FUNCTIONS"),
 	}
+	limit := env.Bytes("WAITLESS_DATA_LIMIT", machine.DefaultData, machine.MaxData)
 	if err := env.Err(); err != nil {
 		return nil, err
 	}
@@ -54,7 +56,7 @@ func New(getenv func(string) string) (Handler, error) {
 	functions, fresh := tasks.NewClient(config)
 	table := dynamo.NewWaits(dynamodb.NewFromConfig(config), waits, time.Now)
 	e := engine.New(engine.Config{
-		Outcomes: table, Wakes: sender, Now: time.Now,
+		Outcomes: table, Wakes: sender, Now: time.Now, Limits: machine.Limits{Data: limit},
 		Tasks: tasks.New(tasks.Config{Client: functions, Names: names, Now: time.Now, Longest: longestCall}),
 	})
 	d := deliverer{

@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// absences knows of which mappings that left something out people were told.
+type absences struct {
+	mu   sync.Mutex
+	told map[absence]bool
+}
+
+// absence is a mapping of a definition, of which there are no more than it has.
+type absence struct {
+	flow    machine.Flow
+	mapping machine.Absent
+}
+
+// news are the mappings of which nobody was told before.
+func (a *absences) news(of engine.Absences) []machine.Absent {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.told == nil {
+		a.told = map[absence]bool{}
+	}
+	var news []machine.Absent
+	for _, mapping := range of.Mappings {
+		if one := (absence{of.Flow, mapping}); !a.told[one] {
+			a.told[one] = true
+			news = append(news, mapping)
+		}
+	}
+	return news
+}
+
+// warnOfAbsent shows what mappings of the execution leave out.
+func (e *execution) warnOfAbsent(v view) func(engine.Absences) {
+	var told absences
+	return func(of engine.Absences) {
+		if engine.NewID(of.Flow.Name, of.Execution) != e.id {
+			return
+		}
+		for _, m := range told.news(of) {
+			v.say(printable(token.MaskAll(fmt.Sprintf("warning: %s: source %s of %s is missing, so the target %s is left out",
+				m.Place(), m.Source, m.Mappings, m.Target))))
+		}
+	}
+}
+
+// logAbsent logs what mappings leave out, each of a definition once.
+func (s *server) logAbsent() func(engine.Absences) {
+	var told absences
+	return func(of engine.Absences) {
+		for _, m := range told.news(of) {
+			s.log.Warn("absent", "flow", of.Flow.Name, "execution", of.Execution, "mapping", token.MaskAll(m.String()))
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// absentFlow puts out what is not there.
+func absentFlow(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "leaves-out.yaml")
+	text := "version: v1\ntype: flow\nsteps:\n" +
+		"  - {type: pass, name: Look, outputMappings: [{target: id, source: $input.id}, {target: \"a\\eb\", source: $input.a}]}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestRunWarnsOfWhatIsLeftOut(t *testing.T) {
+	t.Parallel()
+	flow, env := absentFlow(t), inStore(t)
+	const warning = "warning: step Look: source $input.id of outputMappings is missing, so the target id is left out\n"
+	doWith(t, "", env, "start", flow, "--name", "other")
+	got := doWith(t, "", env, "run", flow, "--name", "one")
+	if got.exit != ExitSucceeded || strings.Count(got.stderr, warning) != 1 || strings.Contains(got.stderr, "\x1b") {
+		t.Errorf("want one warning of this execution, and no control character: %+v", got)
+	}
+	if got := doWith(t, "", env, "run", flow, "--name", "two", "--input", `{"id":null,"a":1}`); strings.Contains(got.stderr, "warning") {
+		t.Errorf("a warning where nothing is missing: %+v", got)
+	}
+	if got := doWith(t, "", env, "run", flow, "--name", "three", "--json"); got.exit != ExitSucceeded || got.stderr != "" {
+		t.Errorf("with --json: %+v", got)
+	}
+}
+
+func TestDevLogsWhatIsLeftOut(t *testing.T) {
+	t.Parallel()
+	d := startDev(t, program(t), inStore(t))
+	flow := absentFlow(t)
+	for _, name := range []string{"one", "two"} {
+		d.do("start", flow, "--name", name)
+		d.until(`Succeeded`, "show", "leaves-out/"+name)
+	}
+	d.interrupt()
+	const line = `level=WARN msg=absent flow=leaves-out execution=one mapping="step Look: outputMappings: id <- $input.id"`
+	if log := d.stderr.String(); strings.Count(log, line) != 1 || strings.Count(log, "msg=absent") != 2 {
+		t.Errorf("want two lines, one of them %s:\n%s", line, log)
+	}
+}
