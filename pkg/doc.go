@@ -334,8 +334,9 @@
 // Reason: whoever handles a wake has the state at hand, so a look at the instant costs nothing, and the definition is read only when
 // the limit has passed. An execution that waits for nobody any more gets no other wakes than those that mean nothing. The end is that
 // of a stop: what waits is closed first and recorded as what it then holds, and the message of the wake stays until that is
-// committed, so no answer is hollow, whoever sent the wake. A start therefore reads the definition, which also says how long the
-// execution is kept: a flow that nobody has put is refused before anything is accepted.
+// committed, so no answer is hollow, whoever sent the wake. Such a wake is no timer in any other way: a late timer's call is
+// the timer's, and a wake that was sent again looks when it comes again. A start therefore reads the definition, which also says
+// how long the execution is kept: a flow that nobody has put is refused before anything is accepted.
 //
 // # 30. What is a message to a queue?
 //

@@ -166,6 +166,10 @@ func TestSavesSaysWhatElseChanges(t *testing.T) {
 				"- {type: choice, name: Again, choices: [{condition: $.y, goto: Wait}, {condition: $.z, goto: Check}]}\n",
 			"Let the other gotos to Check and Wait lead to Ask",
 		},
+		"a step of another way back": {
+			call("Ask", "") + choice("choices: [{condition: $.x, steps: [{type: wait, name: W, duration: 9}], goto: Ask}], "+back),
+			"Note would have to be part of the function",
+		},
 		"a step that is left out": {call("Ask", "") + choice("choices: [{condition: $.x}], "+back), "Note would have to be part of the function"},
 		"what was reached": {
 			"- {type: pass, name: Init, outputMappings: [{target: marker, source: \"\"}]}\n" +
@@ -182,6 +186,19 @@ func TestSavesSaysWhatElseChanges(t *testing.T) {
 				t.Errorf("found %+v, want one that says %q", findings, tt.want)
 			}
 		})
+	}
+}
+
+// A job that fails goes on where the loop does when its job is neither running nor
+// a success.
+func TestAJobThatFailsGoesWhereTheRestGoes(t *testing.T) {
+	t.Parallel()
+	exits := choice("choices: [{condition: $.job_status == \"running\", goto: Wait}, {condition: $.job_status == \"success\", goto: Done}], " +
+		"default: {goto: Failed}")
+	findings := advise.Flow(flowOf(t, "- {type: task, name: Start, action: batch:SubmitJob, serviceParams: {}}\n"+wait+call("GetJobStatus", "")+exits+ends))
+	i := slices.IndexFunc(findings, func(f advise.Finding) bool { return f.Rule == advise.PollingLoop })
+	if want := "errors: [Job.Failed]\n      goto: Failed\n"; i < 0 || !strings.Contains(findings[i].Instead, want) {
+		t.Errorf("found %+v, want one with %q", findings, want)
 	}
 }
 

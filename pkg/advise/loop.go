@@ -117,27 +117,41 @@ func branches(choice *fdl.Choice) []*fdl.Branch {
 	return all
 }
 
-// loopOf is the loop that the step at i closes.
-func loopOf(steps []*fdl.Step, i int) (loop, bool) {
-	choice, ok := steps[i].Kind.(*fdl.Choice)
-	if !ok {
+// loopOf is the loop that the step at i closes: of its ways back the nearest one
+// that polls, and further ones that make no other call on the way. A way back
+// to an earlier call is not part of it, for that call is to be made again.
+func loopOf(steps []*fdl.Step, i int) (l loop, ok bool) {
+	choice, isChoice := steps[i].Kind.(*fdl.Choice)
+	if !isChoice {
 		return loop{}, false
 	}
-	first := i + 1
-	l := loop{choice: steps[i]}
-	if !steps[i].End {
-		l.after = steps[i].Next
-	}
-	for _, b := range branches(choice) {
-		if target := slices.Index(steps[:i+1], b.Goto); target >= 0 {
-			l.back, first = append(l.back, b), min(first, target)
+	for first := i; first >= 0; first-- {
+		if _, calls := steps[first].Kind.(*fdl.Task); ok && calls {
+			break
+		}
+		if !slices.ContainsFunc(branches(choice), func(b *fdl.Branch) bool { return b.Goto == steps[first] }) {
+			continue
+		}
+		if wider := loopFrom(steps, first, i); wider.findTask() && len(wider.waits()) > 0 {
+			l, ok = wider, true
 		}
 	}
-	if len(l.back) == 0 {
-		return loop{}, false
+	return l, ok
+}
+
+// loopFrom is the turn from the step at first to the choice at last.
+func loopFrom(steps []*fdl.Step, first, last int) loop {
+	l := loop{choice: steps[last], earlier: steps[:first], siblings: steps}
+	if !steps[last].End {
+		l.after = steps[last].Next
 	}
-	l.steps, l.earlier, l.siblings = inTurn(steps, first, i), steps[:first], steps
-	return l, l.findTask() && len(l.waits()) > 0
+	for _, b := range branches(steps[last].Kind.(*fdl.Choice)) { // the step is one
+		if slices.Contains(steps[first:last+1], b.Goto) {
+			l.back = append(l.back, b)
+		}
+	}
+	l.steps = inTurn(steps, first, last)
+	return l
 }
 
 // inTurn are the steps from first to last that lead to last without beginning
@@ -194,12 +208,17 @@ func gotos(step *fdl.Step) []*fdl.Step {
 func (l *loop) turn() []*fdl.Step { return slices.Concat(l.steps, l.back[0].Steps) }
 
 // findTask finds the task whose answer the choice looks at: the last function that
-// is called before it. Not ok: there is none.
+// is called before it. False: there is none.
 func (l *loop) findTask() bool {
 	turn := l.turn()
 	for n := range turn {
 		i := (len(l.steps) - 1 - n + len(turn)) % len(turn)
-		if task, ok := turn[i].Kind.(*fdl.Task); ok && task.Resource.Kind == "" && task.Pattern == fdl.PatternRequestResponse {
+		task, ok := turn[i].Kind.(*fdl.Task)
+		switch {
+		case !ok:
+		case task.Pattern == fdl.PatternWaitForCondition:
+			return false // what the choice looks at is polled already
+		case task.Resource.Kind == "" && task.Pattern == fdl.PatternRequestResponse:
 			l.task, l.index = turn[i], i
 			return true
 		}

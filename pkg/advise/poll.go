@@ -63,6 +63,9 @@ func (p *polled) read(b *fdl.Branch, until string, known bool) (string, bool) {
 	if condition == "" {
 		return until, known // it counts, and nothing else
 	}
+	if back && until == "false" || !back && until == "true" {
+		return until, known // so it ends whatever this condition says
+	}
 	text, ok := p.loop.onAnswer(condition)
 	if back {
 		return and("!("+text+")", until), known && ok

@@ -170,9 +170,11 @@ func (p polled) uncounted() string {
 // leftOut names what a turn does besides and the steps to write do not.
 func (p polled) leftOut() string {
 	var names []string
-	for _, step := range p.loop.turn()[len(p.loop.steps):] {
-		if _, isWait := step.Kind.(*fdl.Wait); !isWait && step != p.loop.task {
-			names = append(names, step.Name)
+	for _, b := range p.loop.back {
+		for _, step := range b.Steps {
+			if _, isWait := step.Kind.(*fdl.Wait); !isWait && step != p.loop.task {
+				names = append(names, step.Name)
+			}
 		}
 	}
 	if len(names) == 0 {
@@ -277,7 +279,11 @@ func (p polled) asSync(starter *fdl.Step, kind jobs.Kind) series {
 	if task.Timeout == 0 {
 		task.Timeout = day
 	}
-	if failed := p.exit(`"failed"`); failed != nil && failed.Goto != nil {
+	failed := p.exit(`"failed"`)
+	if failed == nil && p.exit(`"success"`) != nil {
+		failed = p.rest.Default
+	}
+	if failed != nil && failed.Goto != nil {
 		task.Catch = append([]fdl.Catch{{Errors: []string{"Job.Failed"}, Steps: failed.Steps, Goto: failed.Goto}}, task.Catch...)
 	}
 	step.Kind = &task

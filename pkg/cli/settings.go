@@ -99,7 +99,7 @@ func (c Command) ofFile(variable string) string {
 func parseSettings(path string, text []byte) (settings, fdl.Problems) {
 	r := &settingsReader{settings: settings{path: path, values: map[string]string{}, tasks: map[string]taskSetting{}}}
 	var document yaml.Node
-	if len(bytes.TrimSpace(text)) == 0 {
+	if saysNothing(text) {
 		return r.settings, nil
 	}
 	if err := yaml.Load(text, &document); err != nil {
@@ -110,6 +110,16 @@ func parseSettings(path string, text []byte) (settings, fdl.Problems) {
 		r.root(document.Content[0])
 	}
 	return r.settings, r.problems
+}
+
+// saysNothing: all that stands there is commented out, which is no document.
+func saysNothing(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
+			return false
+		}
+	}
+	return true
 }
 
 type settingsReader struct {
@@ -155,6 +165,9 @@ func (r *settingsReader) root(node *yaml.Node) {
 func (r *settingsReader) eachOf(node *yaml.Node, what, example string, do func(key, value *yaml.Node)) {
 	if node.Kind == yaml.AliasNode {
 		node = node.Alias
+	}
+	if node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null" {
+		return // what it had is commented out
 	}
 	if node.Kind != yaml.MappingNode {
 		r.problem(node, "%s no mapping; allowed: keys with their values, like %q", what, example)

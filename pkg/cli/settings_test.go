@@ -253,6 +253,17 @@ func TestMistakesInSettings(t *testing.T) {
 	}
 }
 
+// A file whose settings are all commented out says nothing, and is no mistake.
+func TestSettingsThatSayNothing(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "\n \n", "# store: x\n", "---\n# store: x\n", "  # store: x\r\n\n#", "tasks:\n#  work: exec:x\n", "{}", "tasks: {}"} {
+		s, problems := parseSettings("waitless.yaml", []byte(text))
+		if len(problems) > 0 || len(s.values) > 0 || len(s.tasks) > 0 {
+			t.Errorf("%q: %v, %v, %v", text, problems, s.values, s.tasks)
+		}
+	}
+}
+
 // Of the file's tasks a run takes those that its flow calls, dev takes all.
 func TestTasksOfTheFile(t *testing.T) {
 	t.Parallel()

@@ -23,6 +23,7 @@ import (
 	"github.com/aws/smithy-go/logging"
 
 	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/local"
 )
 
 // stackInterval keeps what it costs to follow an execution on a stack small.
@@ -51,7 +52,7 @@ func (c Command) openStack(ctx context.Context, what string, p place) (*api, err
 	}
 	base, err := url.Parse(endpoint)
 	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" || base.RawQuery != "" {
-		return nil, usageError(what, fmt.Sprintf("%q is no endpoint; allowed: the URL of an API", endpoint), "--endpoint https://HOST")
+		return nil, usageError(what, fmt.Sprintf("%q is no endpoint; allowed: the URL of an API", local.Hidden(endpoint)), "--endpoint https://HOST")
 	}
 	transport, err := sign(ctx, configuration, what, base)
 	if err != nil {

@@ -309,6 +309,7 @@ func TestAStackIsFoundByItsName(t *testing.T) {
 		"a stack of others":      {nil, []string{"list", "--stack", "foreign"}, ExitUsage, `stack "foreign" has no output ApiEndpoint`},
 		"two places":             {nil, []string{"list", "--stack", "a", "--store", "b"}, ExitUsage, "--store and --stack are two places"},
 		"no endpoint":            {nil, []string{"list", "--endpoint", "ftp://x"}, ExitUsage, `"ftp://x" is no endpoint`},
+		"an endpoint's secrets":  {nil, []string{"list", "--endpoint", "http://me:secret@x/?key=secret"}, ExitUsage, `list: "http://...@x/?..." is no endpoint`},
 		"virtual time":           {nil, []string{"run", pollingFlow, "--skip-time", "--stack", "a"}, ExitUsage, "--skip-time and --task are for"},
 		"a function":             {nil, []string{"run", pollingFlow, "--task", "GetJobStatus=exec:x", "--endpoint", "a"}, ExitUsage, "not on a stack"},
 		"virtual time all alone": {map[string]string{"WAITLESS_STACK": "none"}, []string{"run", "testdata/flows/pass.yaml", "--skip-time"}, ExitSucceeded, ""},

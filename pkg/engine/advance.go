@@ -70,8 +70,8 @@ type worker struct {
 	nonces []string
 	// earlyLooks are the looks at a token that was open still.
 	earlyLooks int
-	// sentAgain: the try under way has sent the wake again.
-	sentAgain bool
+	// again: the wake was sent again.
+	again bool
 	// absent is what mappings left out in what was committed.
 	absent *Absences
 }
@@ -126,7 +126,7 @@ type draft struct {
 
 // apply loads, applies and commits once.
 func (w *worker) apply(ctx context.Context) (Verdict, error) {
-	w.now, w.sentAgain = w.engine.Now(), false
+	w.now = w.engine.Now()
 	base, err := w.engine.Log.Latest(ctx, w.wake.Execution)
 	if errors.Is(err, ErrNotFound) {
 		return done, w.notFound(ctx)
@@ -145,11 +145,11 @@ func (w *worker) apply(ctx context.Context) (Verdict, error) {
 		return w.unresolved(ctx, base, state, since)
 	}
 	signal, err := w.signal(ctx, base, state)
-	if err == nil && signal == nil && !w.sentAgain && w.overtime(state, 0) {
-		signal = machine.TimerDue{At: w.now}
-	}
-	if err != nil || signal == nil {
+	switch {
+	case err != nil:
 		return done, err
+	case signal == nil:
+		return done, w.dropped(ctx, base, state)
 	}
 	d, err := w.draft(ctx, base, state)
 	if err != nil {
@@ -161,10 +161,25 @@ func (w *worker) apply(ctx context.Context) (Verdict, error) {
 	return done, w.finish(ctx, d)
 }
 
-// overtime: the execution goes on for longer than its flow says that it may, or
-// for longer than one whose flow says nothing, which no timer watches. So a wake
-// that means nothing else asks the machine, which knows the flow. One that was
-// sent again asks the last time: what fails after that would leave two of it.
+// dropped ends an execution that has gone on for longer than it may, which no
+// timer watches where the flow says nothing (rule 1). It is no timer otherwise:
+// only that of the state makes calls. A wake that was sent again looks then.
+func (w *worker) dropped(ctx context.Context, base Item, state machine.State) error {
+	if w.again || !w.overtime(state, 0) {
+		return nil
+	}
+	d, err := w.draft(ctx, base, state)
+	if err != nil || !w.overtime(state, d.env.Flow.Timeout) {
+		return err
+	}
+	if err := w.tell(ctx, d, machine.TimerDue{At: w.now}); err != nil {
+		return err
+	}
+	return w.finish(ctx, d)
+}
+
+// overtime: the execution goes on for longer than the limit of its flow, 0 for
+// none, says that it may.
 func (w *worker) overtime(state machine.State, limit time.Duration) bool {
 	return !state.Status.Final() && state.Ending == nil && !w.now.Before(w.engine.Limits.End(state, limit))
 }
@@ -185,7 +200,7 @@ func (w *worker) young(patience time.Duration) bool { return w.now.Sub(w.wake.Se
 func (w *worker) sendAgain(ctx context.Context, due time.Time) error {
 	again := w.wake
 	again.Due = due
-	w.sentAgain = true
+	w.again = true
 	return w.engine.Wakes.Send(ctx, again)
 }
 

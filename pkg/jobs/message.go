@@ -18,6 +18,7 @@ type message struct {
 	place string // the param that the service has instead
 	body  string // what the service calls the body
 	delay bool   // the service can delay it
+	most  int    // attributes that it takes, 0 for any number
 }
 
 // The params of a message, as the vendor's queues and topics have them.
@@ -149,20 +150,9 @@ func (m *messageParams) readPriority() error {
 // readAttributes makes attributes of the service of plain values, and one of
 // the tag.
 func (m *messageParams) readAttributes() error {
-	attributes := map[string]json.RawMessage{}
-	given, ok := m.take(paramAttributes)
-	if ok {
-		var text string
-		if json.Unmarshal(given, &text) == nil { // the vendor takes them as JSON in a text
-			given = json.RawMessage(text)
-		}
-		var err error
-		if attributes, err = objectMembers("params."+paramAttributes, given); err != nil {
-			return err
-		}
-	}
-	for name, value := range attributes {
-		attributes[name] = attribute(value)
+	attributes, err := m.givenAttributes()
+	if err != nil {
+		return err
 	}
 	tag, ok := m.take(paramTag)
 	if ok && tag[0] != '"' {
@@ -171,10 +161,36 @@ func (m *messageParams) readAttributes() error {
 	if ok && string(tag) != `""` { // no attribute is empty
 		attributes[paramTag] = attribute(tag)
 	}
+	if most := m.of.most; most > 0 && len(attributes) > most {
+		return invalid("params.%s and %s are %d attributes: %s takes %d at most; write the others into the body",
+			paramAttributes, paramTag, len(attributes), m.kind.Service, most)
+	}
 	if len(attributes) > 0 {
 		m.members[paramAttributes] = encode(attributes)
 	}
 	return nil
+}
+
+// givenAttributes are those without the tag, in the form of the service.
+func (m *messageParams) givenAttributes() (attributes map[string]json.RawMessage, err error) {
+	given, ok := m.take(paramAttributes)
+	if !ok {
+		return map[string]json.RawMessage{}, nil
+	}
+	var text string
+	if json.Unmarshal(given, &text) == nil { // the vendor takes them as JSON in a text
+		given = json.RawMessage(text)
+	}
+	if attributes, err = objectMembers("params."+paramAttributes, given); err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		if string(attributes[name]) == `""` {
+			return nil, invalid("params.%s has an empty text at %q: %s takes none; leave the attribute out", paramAttributes, name, m.kind.Service)
+		}
+		attributes[name] = attribute(attributes[name])
+	}
+	return attributes, nil
 }
 
 // attribute is a value in the form of the service, unless it has that already.
@@ -221,10 +237,15 @@ var placeForm = formOf(`^`+placeName+`$`, 256)
 
 const placeName = `[0-9A-Za-z_-]+(?:\.fifo)?`
 
-// order gives a message of a FIFO queue, or topic, what it is known by.
+// order gives a message of a FIFO queue, or topic, what it is known by. Such a
+// queue takes no delay of a single message, not even none.
 func (m *messageParams) order(unique string) error {
 	if !m.fifo {
 		return nil
+	}
+	if delay, ok := m.take(paramDelay); ok && string(delay) != "0" {
+		return invalid("params.%s is %s: a queue whose name ends with .fifo delays no single message; a wait step before the task waits",
+			paramDelay, Found(delay))
 	}
 	const group, once = "MessageGroupId", "MessageDeduplicationId"
 	if _, ok := findMember(m.members, group); !ok {

@@ -140,7 +140,7 @@ var rows = []Kind{
 	{
 		Name: "sqs-message", Service: "sqs", Start: "SendMessage", Scope: ScopeRun, Once: OnceNot,
 		row: &row{
-			message:  &message{name: "QueueName", place: "QueueUrl", body: paramBody, delay: true},
+			message:  &message{name: "QueueName", place: "QueueUrl", body: paramBody, delay: true, most: 10},
 			resource: formOf(`^acs:mns:[^:]*:[^:]*:/queues/(`+placeName+`)/messages$`, maxARN), resourceParam: "QueueName",
 			rights: []right{{"sqs:GetQueueUrl", []string{"sqs:REGION:ACCOUNT:*"}}, {"sqs:SendMessage", []string{"sqs:REGION:ACCOUNT:*"}}},
 		},

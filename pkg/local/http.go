@@ -56,12 +56,14 @@ func newHTTPClient() *http.Client {
 	}
 }
 
+// mostRedirects is how many are followed of one call.
+const mostRedirects = 5
+
 // staysThere follows a redirect that repeats the call (307, 308) at the same
 // host; a call that went elsewhere, or became a GET, would be another one.
 func staysThere(to *http.Request, before []*http.Request) error {
-	const most = 5
 	first := before[0]
-	if to.Method != first.Method || to.URL.Host != first.URL.Host || to.URL.Scheme != first.URL.Scheme || len(before) > most {
+	if to.Method != first.Method || to.URL.Host != first.URL.Host || to.URL.Scheme != first.URL.Scheme || len(before) > mostRedirects {
 		return http.ErrUseLastResponse
 	}
 	return nil
@@ -146,7 +148,8 @@ func (f *httpFunction) outcome(response *http.Response, body []byte) token.Outco
 	}
 	cause := fmt.Sprintf("%s answered %s", f.who(), response.Status)
 	if location, err := response.Location(); err == nil {
-		cause += " to " + hiddenURL(location) + "; a redirect is followed with 307 or 308 at the same host only: write the new URL"
+		cause += fmt.Sprintf(" to %s; a redirect is followed with 307 or 308 at the same host only, and %d times at most: write the new URL",
+			hiddenURL(location), mostRedirects)
 	}
 	if len(bytes.TrimSpace(body)) > 0 {
 		cause += ": " + engine.Excerpt(body)
@@ -154,11 +157,14 @@ func (f *httpFunction) outcome(response *http.Response, body []byte) token.Outco
 	return token.Failure(engine.StatusError(status, http.StatusText(status)), cause)
 }
 
-// withoutURL is the text of an error of net/http without the URL, in which
+// withoutURL is the text of an error of net/http without a URL, in which
 // secrets may stand.
 func withoutURL(err error) string {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
+	}
+	if strings.HasPrefix(err.Error(), "failed to parse Location header") { // which it quotes
+		return "the answer redirects to what is no URL"
 	}
 	return err.Error()
 }

@@ -206,6 +206,10 @@ func TestSecretsOfAURLAreHidden(t *testing.T) {
 	closed.Close()
 	for name, f := range map[string]*httpFunction{
 		"no answer": httpAt(t, closed.URL), "an error": serve(t, answering(404, "")), "no JSON": serve(t, answering(200, "x")),
+		"another place that is none": serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", "http://user:secret@[::bad/?key=secret")
+			w.WriteHeader(http.StatusTemporaryRedirect)
+		}),
 		"an end too early": serve(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "9") }),
 	} {
 		url := strings.Replace(f.url.String(), "http://", "http://user:secret@", 1) + "?key=secret"
@@ -216,7 +220,11 @@ func TestSecretsOfAURLAreHidden(t *testing.T) {
 	for definition, want := range map[string]string{
 		"https://user:secret@host/p?key=secret#secret": "https://...@host/p?...", "https://host/p": "https://host/p",
 		"http://%zz:secret": "http:...", "exec:curl http://user:x@host": "exec:curl http://user:x@host",
-		"lambda:f@http://user:secret@host": "lambda:f@http://...@host", "simulated": "simulated",
+		"lambda:f@http://user:secret@host": "lambda:f@http://...@host", "simulated": "simulated", "lambda:f:$LATEST": "lambda:f:$LATEST",
+		"HTTP://user:secret@host/p?key=secret": "http://...@host/p?...", "htps://user:secret@host?key=secret": "htps://...@host?...",
+		"lambda:f@HTTP://user:secret@host": "lambda:f@http://...@host", "lambda:http://user:secret@host": "lambda:...", "lambda:f@user:secret@host": "lambda:f@user:...",
+		"http:user:secret@host": "http:...", "http:/user:secret@host": "http:...", "user:secret@host": "user:...", "//user:secret@host/p": "//...@host/p",
+		"secret@host": "...",
 	} {
 		if got := Hidden(definition); got != want {
 			t.Errorf("%s is shown as %s, want %s", definition, got, want)

@@ -48,19 +48,40 @@ func parseRunner(definition, dir string) (runner, error) {
 }
 
 // Hidden is a definition as others may see it: of a URL without its user and its
-// query, where secrets stand.
+// query, where secrets stand. What may be a URL that is mistyped counts as one.
 func Hidden(definition string) string {
-	at := strings.Index(definition, "http")
-	if at < 0 || strings.HasPrefix(definition, "exec:") {
+	if strings.HasPrefix(definition, "exec:") {
 		return definition
 	}
-	before, text := definition[:at], definition[at:]
-	parsed, err := url.Parse(text)
-	if err != nil {
-		scheme, _, _ := strings.Cut(text, ":")
-		return before + scheme + ":..."
+	lambda, ok := strings.CutPrefix(definition, "lambda:")
+	if !ok {
+		return hiddenText(definition)
 	}
-	return before + hiddenURL(parsed)
+	name, endpoint, hasEndpoint := strings.Cut(lambda, "@")
+	switch {
+	case strings.Contains(name, "/"): // it is a URL, and no name
+		return "lambda:..."
+	case !hasEndpoint:
+		return definition
+	}
+	return "lambda:" + name + "@" + hiddenText(endpoint)
+}
+
+// secretMarks are what stands between a secret and the rest of a URL.
+const secretMarks = "@?#"
+
+func hiddenText(text string) string {
+	parsed, err := url.Parse(text)
+	switch {
+	case err == nil && parsed.Host != "":
+		return hiddenURL(parsed)
+	case err == nil && !strings.ContainsAny(text, secretMarks):
+		return text
+	}
+	if scheme, _, ok := strings.Cut(text, ":"); ok {
+		return scheme + ":..."
+	}
+	return "..."
 }
 
 // hiddenURL is a URL without its user, its query and its fragment.

@@ -22,7 +22,7 @@ const (
 	// Stuck: an execution that has not ended has something outstanding that
 	// will wake it, or waits for a person.
 	Stuck Invariant = "stuck"
-	// CalledTooOften: calls of an attempt <= 1 + workers that failed + copies of
+	// CalledTooOften: calls of an attempt, or of a poll, <= 1 + workers that failed + copies of
 	// its wake; with atMostOnce <= 1.
 	CalledTooOften Invariant = "called too often"
 	// TooManyMessages: the messages are few, and they end.
@@ -30,7 +30,7 @@ const (
 	// History: ids have no gaps, each attempt is submitted and ends once at
 	// most, with an outcome that somebody brought.
 	History Invariant = "history"
-	// Early: nothing ends before its instant.
+	// Early: nothing ends, is tried again or polls before its instant.
 	Early Invariant = "early"
 	// AnotherInput: all calls of an attempt have the same input, so a call
 	// depends on nothing that is not committed.
@@ -76,7 +76,7 @@ const forgedDeliveries = 20_000
 // closing from outside, a timer for each commit that was tried and refused, and a
 // few for each failure.
 func (w *world) mostLive() int {
-	most := 8 + w.outside + 2*w.forged + 4*w.failed + w.refused + 2*len(w.copies)
+	most := 16 + w.outside + 10*w.forged + 4*w.failed + w.refused + 2*len(w.copies)
 	if w.tries {
 		most += 2 * len(w.calls.all) // the timers of an attempt may be alive when it is tried again
 	}

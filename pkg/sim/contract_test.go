@@ -5,9 +5,8 @@ import "github.com/waitless/waitless/pkg/sim"
 // mutants are the clauses of the contract, each left out once, in the order of
 // its rules. Those that nothing can tell apart before flows run branches in
 // parallel come with that step: a failed branch without ending, a claim renewed
-// by its timer (only what has atMostOnce is claimed yet), a commit that keeps the
-// timer being applied (nothing else is due at the same instant yet), the answer to
-// one poll taken for another's (nothing but the wake of a poll applies it).
+// by its timer (only what has atMostOnce is claimed yet). The answer to one poll is
+// never taken for another's: nothing but the wake of a poll applies it.
 var mutants = []mutant{
 	{
 		name:   "rule 2: a direct call after an outcome is not committed first",
@@ -406,6 +405,10 @@ var mutants = []mutant{
 			`		if _ = closing; err != nil {`),
 	},
 	{
+		name: "rule 3: a commit keeps the timer being applied", from: olderSeeds + 1,
+		caught: sim.Stuck, edits: one("machine/apply.go", ` && s.Timer.Tag != r.env.Cause:`, `:`),
+	},
+	{
 		name: "retry: the counter is not kept", from: olderSeeds + 1,
 		caught: sim.Tries, edits: one("machine/retry.go", `	copy(retried, w.Retried)
 `, ``),
@@ -492,6 +495,14 @@ var mutants = []mutant{
 		name: "limit: only its timer looks at it", from: olderSeeds + 1,
 		caught: sim.Overtime, edits: one("machine/apply.go", `|| r.timeIsUp() && r.timeOut(sig) {`,
 			`|| sig == Signal(TimerDue{At: sig.instant()}) && r.timeIsUp() && r.timeOut(sig) {`),
+	},
+	{
+		name: "limit: a wake that means nothing is taken for a timer", from: olderSeeds + 1,
+		caught: sim.CalledTooOften, edits: one("engine/advance.go", `err != nil || !w.overtime(state, d.env.Flow.Timeout) {`, `err != nil {`),
+	},
+	{
+		name: "limit: a wake that was sent again looks at it, too", from: olderSeeds + 1,
+		caught: sim.TooManyMessages, edits: one("engine/advance.go", `	if w.again || !w.overtime(state, 0) {`, `	if !w.overtime(state, 0) {`),
 	},
 	{
 		name: "limit: the token stays open", from: olderSeeds + 1,

@@ -21,7 +21,7 @@ type calls struct {
 	all []*called // in the order of the first call
 }
 
-// called are the calls of one attempt.
+// called are the calls of one attempt, or of one poll.
 type called struct {
 	call    machine.Call
 	first   time.Duration // when the first one was made

@@ -33,6 +33,10 @@ var foundSeeds = []uint64{
 	9570096514316722496,  // a forged timer was sent again for an hour
 	14767138297267000095, // four refused commits of one step left a timer each; this check allowed for none
 	994707099913403840,   // who gave up closed the token and died; this check took the next worker for hasty
+	98684,                // a wake that means nothing made a call in the place of a late timer, for looking at the time limit
+	33513,                // a wake that was sent again looked at the time limit, too, failed and stayed: each became two
+	2221348,              // a start was doubled four times, and each worker sent a timer; this check allowed for less
+	85416,                // a forged wake was doubled four times and deleted slowly; this check allowed for less
 }
 
 func TestFixedSeeds(t *testing.T) {
@@ -61,7 +65,7 @@ func TestRandomSeeds(t *testing.T) {
 	t.Logf("%d seeds", seeds)
 }
 
-// run runs a seed twice: the same seed gives the same trace.
+// run runs a seed twice, except for a mutant: the same seed gives the same trace.
 func run(t *testing.T, seed uint64) {
 	t.Helper()
 	report := sim.Run(seed)
@@ -69,6 +73,9 @@ func run(t *testing.T, seed uint64) {
 		if *only == "" || *only == string(v.Invariant) {
 			t.Fatalf("seed %d: %s\nmake sim SEED=%d shows how", seed, v, seed)
 		}
+	}
+	if *only != "" {
+		return
 	}
 	if again := sim.Run(seed); !bytes.Equal(report.Trace, again.Trace) {
 		t.Fatalf("seed %d: trace: the second run differs from the first", seed)

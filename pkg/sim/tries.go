@@ -35,7 +35,9 @@ func (w *world) drawErrors() string { return errorLists[w.rand.IntN(len(errorLis
 
 // drawTry adds a task that may be tried again, or that polls.
 func (w *world) drawTry(f *flow) {
-	switch w.rand.IntN(9) {
+	switch w.rand.IntN(10) {
+	case 9:
+		w.drawRoom(f)
 	case 0, 1:
 		w.tried(f, functionCall)
 	case 2:
@@ -66,6 +68,17 @@ func (w *world) tried(f *flow, function string, lines ...string) {
 	lines = append(lines, "catch: ["+entry+"]", "errorMappings: [{target: error, source: $local.error}]")
 	f.task(function, lines...)
 	f.text += "  - {type: pass, name: " + after + "}\n"
+}
+
+// drawRoom adds steps that put out more than one item of the log has room for,
+// so that a timer which is due at once goes on with them.
+func (w *world) drawRoom(f *flow) {
+	f.step("wait", fmt.Sprintf("duration: %d", w.rand.IntN(3)))
+	for i := range 5 {
+		f.step("pass", "inputMappings: [{target: n, source: $local.n}]",
+			fmt.Sprintf("outputMappings: [{target: large, source: %s}]", strings.Repeat(string(rune('a'+i)), 20_000)))
+	}
+	f.step("pass", "outputMappings: [{target: large, source: none}]")
 }
 
 // drawPolicies is the line of a task's policies, if it has any.

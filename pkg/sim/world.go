@@ -86,8 +86,8 @@ func newWorld(seed uint64) *world {
 	w.hasJobs, w.tries, w.failing = seed%4 == 3, drawsTries(seed), 20
 	if w.tries {
 		w.failing = 2 + w.rand.IntN(8)
-		if w.chance(4) {
-			w.limits.Duration = w.between(10*time.Second, 10*time.Minute)
+		if w.chance(2) {
+			w.limits.Duration = w.between(time.Second, 2*time.Minute)
 		}
 	}
 	w.flow = w.drawFlow()

@@ -223,3 +223,17 @@ func checkMembers(t *testing.T, answer []byte, want ...string) map[string]any {
 	}
 	return m
 }
+
+// StartJob may send to the stack's queues, whose messages others believe: no flow
+// makes it do so.
+func TestNoFlowSendsToTheQueuesOfItsStack(t *testing.T) {
+	t.Parallel()
+	startJob := handlers(t)["startjob"]
+	for _, queue := range []string{"WAITLESS_WAKE_QUEUE", "WAITLESS_TASK_QUEUE", "WAITLESS_JOB_QUEUE"} {
+		input := fmt.Sprintf(`{"kind":"sqs-message","params":{"QueueUrl":%q,"MessageBody":"{}"}}`, getenv(queue))
+		_, err := startJob.Function(t.Context(), []byte(input))
+		if refused, ok := errors.AsType[*resume.ServiceError](err); !ok || refused.Name != "sqs.AccessDenied" {
+			t.Errorf("%s: error %v", queue, err)
+		}
+	}
+}

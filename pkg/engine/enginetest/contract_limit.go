@@ -204,17 +204,27 @@ var limitCases = []ruleCase{
 		b.wantTrace("read", "write 3", "close by stop: closed by stop", "write 4")
 		b.wantTimedOut("Scheduled Started Submitted Failed ExecutionTimedOut")
 	}},
-	{"rule 8: a wake that is sent again does nothing else, or each failure after that would make two of it", func(b *bench) {
-		b.Limits.Duration = time.Hour
+	{"rule 2: a wake that is dropped makes no call in the place of a late timer", func(b *bench) {
+		b.Limits.Duration = 20 * time.Second // and the flow says more
+		b.advance(b.begin(limitedHead + waitText("Pause", 10) + taskText("Next")))
+		b.wantTrace("read", "wake timer in 10s", "write 1")
+		b.at(25 * time.Second)
+		b.advance(engine.Wake{Execution: benchID, Cause: "nothing", Due: epoch, Sent: epoch})
+		b.wantTrace("read")
+		b.answer("Next", `{}`)
+		b.advance(b.take())
+		b.wantTrace("read", "call Next", "write 2")
+	}},
+	{"rule 8: a wake that is sent again looks at the limit when it comes again", func(b *bench) {
+		b.Limits.Duration = 20 * time.Second
 		b.ask(askFlow)
-		b.at(time.Hour)
-		early := engine.Wake{Execution: benchID, Cause: "timer of item 3", Due: after(time.Hour), Sent: after(time.Hour), Seq: 3}
-		b.advance(early)
+		b.at(25 * time.Second)
+		late := engine.Wake{Execution: benchID, Cause: "later", Due: epoch, Sent: epoch, Seq: 3}
+		b.advance(late)
 		b.wantTrace("read", "wake timer in 1s")
-		b.at(2 * time.Hour)
-		b.advance(early)
+		late.Sent = epoch.Add(-2 * time.Hour)
+		b.advance(late)
 		b.wantTrace("read", "write 3", "close by stop: closed by stop", "write 4")
-		b.wantTimedOut("Scheduled Started Submitted Failed ExecutionTimedOut")
 	}},
 	{"rule 7: what is pending after the limit is not called any more", func(b *bench) {
 		b.answer("First", `{}`)

@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"strings"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
@@ -127,6 +128,21 @@ var orderCases = []ruleCase{
 		b.sendFails = 1
 		b.advance(start)
 		b.wantTrace("read", "call Begin", "wake timer in 10s: failed", "read", "wake timer in 10s", "write 1")
+	}},
+	{"rule 3: what an item has no room for comes by a timer of its own, also after one that was due at the same instant", func(b *bench) {
+		flow := flowHead + waitText("Pause", 10)
+		for _, name := range []string{"A", "B", "C", "D", "E"} {
+			flow += "  - {type: pass, name: " + name + ", inputMappings: [], outputMappings: [{target: large, source: " + strings.Repeat(name, 20_000) + "}]}\n"
+		}
+		b.advance(b.begin(flow + "  - {type: pass, name: Last, outputMappings: [{target: large, source: none}]}\n"))
+		b.wantTrace("read", "wake timer in 10s", "write 1")
+		b.at(10 * time.Second)
+		b.advance(b.take())
+		b.wantTrace("read", "wake timer in 0s", "write 2")
+		b.advance(b.take())
+		b.wantTrace("read", "write 3")
+		b.wantDistinct("the tags", b.tags, 2)
+		b.wantSucceeded()
 	}},
 	{"rule 6: a read that fails leaves the message and everything else", func(b *bench) {
 		start := b.begin(onlyText)

@@ -48,8 +48,9 @@ func New(getenv func(string) string) (lambdas.Call, error) {
 		limit: limit,
 		jobs: resume.JobsConfig{
 			Outcomes: table, Wakes: wakes.ForTokens(sender, &deliveries.Queue{Client: queues, URL: taskQueue}), Rendezvous: table, Foreign: table,
-			Services: services.New(config, messages.Operations(config)), Polls: &jobqueue.Queue{Client: queues, URL: jobQueue, Now: time.Now},
-			Account: account, Region: config.Region, CallbackBase: callbackURL, Now: time.Now,
+			Services: services.New(config, messages.Operations(config, wakeQueue, taskQueue, jobQueue)), // which it has rights on for itself
+			Polls:    &jobqueue.Queue{Client: queues, URL: jobQueue, Now: time.Now},
+			Account:  account, Region: config.Region, CallbackBase: callbackURL, Now: time.Now,
 			Warn: func(err error) { log.Warn("job", "error", err.Error()) },
 		},
 	}

@@ -8,28 +8,38 @@ package messages
 import (
 	"context"
 	"encoding/json"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/smithy-go"
 	smithymiddleware "github.com/aws/smithy-go/middleware"
 
 	"github.com/waitless/waitless/pkg/aws/services"
 )
 
 // Operations are those that send messages. A message is sent once more only
-// when it did not arrive.
-func Operations(config aws.Config) services.Operations {
+// when it did not arrive. Own are the URLs of queues that get none, whatever the
+// rights of who sends: whose messages the functions of a stack believe.
+func Operations(config aws.Config, own ...string) services.Operations {
 	starts := services.Starts(config)
 	q := &queues{client: sqs.NewFromConfig(starts), urls: map[string]string{}}
+	for _, queue := range own {
+		q.own = append(q.own, path.Base(queue))
+	}
 	t := &topics{client: sns.NewFromConfig(starts)}
 	return services.Operations{"sqs:SendMessage": q.send, "sns:Publish": t.publish}
 }
 
 type queues struct {
 	client *sqs.Client
+	own    []string // names
 
 	mu   sync.Mutex
 	urls map[string]string // by the queue's name
@@ -48,17 +58,35 @@ func (q *queues) send(ctx context.Context, service string, params []byte) ([]byt
 		return nil, err
 	}
 	if input.QueueName != "" {
-		url, err := q.url(ctx, input.QueueName)
+		found, err := q.url(ctx, input.QueueName)
 		if err != nil {
 			return nil, services.Refusal(service, err)
 		}
-		input.QueueUrl = &url
+		input.QueueUrl = &found
+	}
+	if err := q.check(aws.ToString(input.QueueUrl)); err != nil {
+		return nil, services.Refusal(service, err)
 	}
 	output, err := q.client.SendMessage(ctx, &input.SendMessageInput)
 	if err != nil {
 		return nil, services.Refusal(service, err)
 	}
 	return answer(output.MessageId, output.ResultMetadata)
+}
+
+// check refuses a queue of one's own. A queue's URL may be written in several
+// ways, but has its name in its path.
+func (q *queues) check(queue string) error {
+	parsed, err := url.Parse(queue)
+	if err != nil {
+		return &smithy.GenericAPIError{Code: "InvalidArgument", Message: "params.QueueUrl is no URL"}
+	}
+	for part := range strings.SplitSeq(parsed.Path, "/") {
+		if slices.Contains(q.own, part) {
+			return &smithy.GenericAPIError{Code: "AccessDenied", Message: "queue " + part + " is the stack's own, and no flow sends to it"}
+		}
+	}
+	return nil
 }
 
 // url is where the queue of that name is. A queue that is made again has the

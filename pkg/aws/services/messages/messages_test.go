@@ -117,3 +117,36 @@ func TestMessagesThatAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// A function that sends for flows may send to queues of its stack, too, whose
+// messages others of its functions believe: no flow makes it do so, however it
+// writes the queue.
+func TestNoMessageGoesToOnesOwnQueues(t *testing.T) {
+	t.Parallel()
+	e := &endpoint{}
+	server := httptest.NewServer(e)
+	t.Cleanup(server.Close)
+	config := aws.Config{Region: "eu-west-1", BaseEndpoint: &server.URL, Credentials: aws.AnonymousCredentials{}}
+	s := services.New(config, messages.Operations(config, "http://"+server.Listener.Addr().String()+"/1/orders", "https://sqs.eu-west-1.amazonaws.com/1/tasks"))
+	for _, place := range []string{
+		`"QueueName":"orders"`, `"QueueUrl":"https://sqs.eu-west-1.amazonaws.com/1/tasks"`, `"queueUrl":"https://eu-west-1.queue.amazonaws.com/1/tasks/"`,
+		`"QueueUrl":"https://sqs/1/%74asks"`, `"QueueUrl":"https://sqs/1/tasks/more?x=y"`, `"QueueUrl":"tasks"`,
+	} {
+		_, err := start(t, s, "sqs-message", `{`+place+`,"MessageBody":"hello"}`)
+		if refused, ok := errors.AsType[*resume.ServiceError](err); !ok || refused.Name != "sqs.AccessDenied" || refused.Again {
+			t.Errorf("%s: error %v", place, err)
+		}
+	}
+	_, err := start(t, s, "sqs-message", `{"QueueUrl":"https://sqs/1/%zz","MessageBody":"b"}`)
+	if refused, ok := errors.AsType[*resume.ServiceError](err); !ok || refused.Name != "sqs.InvalidArgument" {
+		t.Errorf("no URL: error %v", err)
+	}
+	for _, asked := range e.asked {
+		if strings.Contains(asked, "SendMessage") {
+			t.Errorf("sent %s", asked)
+		}
+	}
+	if _, err := start(t, s, "sqs-message", `{"QueueUrl":"https://sqs/1/tasks-of-others","MessageBody":"hello"}`); err != nil {
+		t.Error(err)
+	}
+}
