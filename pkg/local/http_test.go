@@ -224,7 +224,7 @@ func TestSecretsOfAURLAreHidden(t *testing.T) {
 		"HTTP://user:secret@host/p?key=secret": "http://...@host/p?...", "htps://user:secret@host?key=secret": "htps://...@host?...",
 		"lambda:f@HTTP://user:secret@host": "lambda:f@http://...@host", "lambda:http://user:secret@host": "lambda:...",
 		"lambda:f@user:secret@host": "lambda:f@user:...",
-		"http:user:secret@host": "http:...", "http:/user:secret@host": "http:...", "user:secret@host": "user:...", "//user:secret@host/p": "//...@host/p",
+		"http:user:secret@host":     "http:...", "http:/user:secret@host": "http:...", "user:secret@host": "user:...", "//user:secret@host/p": "//...@host/p",
 		"secret@host": "...",
 	} {
 		if got := Hidden(definition); got != want {
