@@ -257,8 +257,8 @@ func parseTasks(what string, flow *fdl.Flow, definitions []string) (map[string]s
 // splitTask takes a value of --task apart, whose name none before it has.
 func splitTask(what, definition string, before map[string]string) (name, value string, err error) {
 	name, value, ok := strings.Cut(definition, "=")
-	if !ok || name == "" {
-		return "", "", usageError(what, fmt.Sprintf("--task %q has no name and \"=\" before the command", definition), tryTask)
+	if !ok || name == "" || strings.Contains(name, "/") { // then it is a URL
+		return "", "", usageError(what, fmt.Sprintf("--task %q has no name and \"=\" before the command", local.Hidden(definition)), tryTask)
 	}
 	if _, twice := before[name]; twice {
 		return "", "", usageError(what, fmt.Sprintf("--task %s is given twice", name), tryTask+", once for each function")

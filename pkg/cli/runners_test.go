@@ -278,4 +278,17 @@ func TestUnusableURLs(t *testing.T) {
 		!strings.Contains(got.stderr, `"https://...@:80/x?..." names no host; allowed: exec:COMMAND, http://HOST/PATH`) {
 		t.Errorf("exit %d: %s", got.exit, got.stderr)
 	}
+	for _, task := range []string{
+		"https://me:secret@host/x", "https://me:secret@host/x?key=secret", "=https://me:secret@host", "check=htps://me:secret@host",
+	} {
+		for _, args := range [][]string{{"run", writeFile(t, "flow.yaml", callsCheck), "--skip-time"}, {"dev", "--store", t.TempDir()}} {
+			if got := do(t, append(args, "--task", task)...); got.exit != ExitUsage || strings.Contains(got.stderr, "secret") {
+				t.Errorf("%s: exit %d: %s", task, got.exit, got.stderr)
+			}
+		}
+	}
+	got = do(t, "dev", "--store", t.TempDir(), "--task", "batch:SubmitJob=https://me:secret@host")
+	if got.exit != ExitUsage || strings.Contains(got.stderr, "secret") {
+		t.Errorf("exit %d: %s", got.exit, got.stderr)
+	}
 }

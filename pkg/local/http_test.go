@@ -222,8 +222,9 @@ func TestSecretsOfAURLAreHidden(t *testing.T) {
 		"http://%zz:secret": "http:...", "exec:curl http://user:x@host": "exec:curl http://user:x@host",
 		"lambda:f@http://user:secret@host": "lambda:f@http://...@host", "simulated": "simulated", "lambda:f:$LATEST": "lambda:f:$LATEST",
 		"HTTP://user:secret@host/p?key=secret": "http://...@host/p?...", "htps://user:secret@host?key=secret": "htps://...@host?...",
-		"lambda:f@HTTP://user:secret@host": "lambda:f@http://...@host", "lambda:http://user:secret@host": "lambda:...", "lambda:f@user:secret@host": "lambda:f@user:...",
-		"http:user:secret@host": "http:...", "http:/user:secret@host": "http:...", "user:secret@host": "user:...", "//user:secret@host/p": "//...@host/p",
+		"lambda:f@HTTP://user:secret@host": "lambda:f@http://...@host", "lambda:http://user:secret@host": "lambda:...",
+		"lambda:f@user:secret@host": "lambda:f@user:...",
+		"http:user:secret@host":     "http:...", "http:/user:secret@host": "http:...", "user:secret@host": "user:...", "//user:secret@host/p": "//...@host/p",
 		"secret@host": "...",
 	} {
 		if got := Hidden(definition); got != want {

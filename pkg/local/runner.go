@@ -75,7 +75,7 @@ func hiddenText(text string) string {
 	switch {
 	case err == nil && parsed.Host != "":
 		return hiddenURL(parsed)
-	case err == nil && !strings.ContainsAny(text, secretMarks):
+	case !strings.ContainsAny(text, secretMarks) && !strings.Contains(text, "//"):
 		return text
 	}
 	if scheme, _, ok := strings.Cut(text, ":"); ok {

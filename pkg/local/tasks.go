@@ -68,7 +68,7 @@ func (t *Tasks) define(name, definition, dir string) error {
 			t.providers[kind.Name] = who
 			return nil
 		}
-		return fmt.Errorf("%q is not usable for an action; allowed: simulated, aws", definition)
+		return fmt.Errorf("%q is not usable for an action; allowed: simulated, aws", Hidden(definition))
 	}
 	r, err := parseRunner(definition, dir)
 	if err == nil {
