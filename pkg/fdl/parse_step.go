@@ -50,6 +50,7 @@ func (p *parser) step(n *node) *Step {
 	stepType := p.stepType(n)
 	if stepType == "" {
 		step.Name = p.stepName(n.get("name")) // a goto may well name it
+		p.stepsInside(n)
 		return step
 	}
 	f := p.stepFields(n, stepType)
@@ -60,6 +61,17 @@ func (p *parser) step(n *node) *Step {
 	step.Kind = p.kind(stepType, step, f)
 	p.stepSources(step, f)
 	return step
+}
+
+// stepsInside reads the steps inside of one that this release does not run, for
+// what else is wrong.
+func (p *parser) stepsInside(n *node) {
+	p.steps(n.get("steps"))
+	if branches := n.get("branches"); branches != nil {
+		for _, branch := range branches.items {
+			p.steps(branch.get("steps"))
+		}
+	}
 }
 
 func (p *parser) stepFields(n *node, stepType string) fields {
