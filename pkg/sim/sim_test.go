@@ -37,6 +37,7 @@ var foundSeeds = []uint64{
 	33513,                // a wake that was sent again looked at the time limit, too, failed and stayed: each became two
 	2221348,              // a start was doubled four times, and each worker sent a timer; this check allowed for less
 	85416,                // a forged wake was doubled four times and deleted slowly; this check allowed for less
+	11711136517920986538, // a flow was drawn that was too large for a definition
 	17442187291691015178, // a wake that was sent again looked at the time limit, too: twenty thousand messages
 }
 

@@ -71,8 +71,12 @@ func (w *world) tried(f *flow, function string, lines ...string) {
 }
 
 // drawRoom adds steps that put out more than one item of the log has room for,
-// so that a timer which is due at once goes on with them.
+// so that a timer which is due at once goes on with them. A definition has no room
+// for more than three times as many.
 func (w *world) drawRoom(f *flow) {
+	if len(f.text) > 300_000 {
+		return
+	}
 	f.step("wait", fmt.Sprintf("duration: %d", w.rand.IntN(3)))
 	for i := range 5 {
 		f.step("pass", "inputMappings: [{target: n, source: $local.n}]",
