@@ -129,6 +129,7 @@ func TestRunnersAgree(t *testing.T) {
 	t.Parallel()
 	const large = 6<<20 + 1
 	const ended = `{"errorType":"JobNotFound","errorMessage":"no job 7"}`
+	const silent = `{"errorType":"JobNotFound"}`
 	for _, tt := range []struct {
 		name         string
 		exec         string // nothing where it cannot come to that
@@ -136,6 +137,7 @@ func TestRunnersAgree(t *testing.T) {
 		limit        time.Duration
 		output       string // or
 		error, cause string
+		thrown       string // the type of the exception
 	}{
 		{name: "an answer", exec: "cat", http: echoes, lambda: echoes, output: `{"a":1}`},
 		{name: "another value", exec: "echo '[1.50]'", http: says(200, "[1.50]"), lambda: says(200, "[1.50]"), output: `[1.50]`},
@@ -151,18 +153,26 @@ func TestRunnersAgree(t *testing.T) {
 		},
 		{name: "too slow", exec: "sleep 1000", http: hangs, lambda: hangs, limit: 50 * time.Millisecond, error: "FnF.TaskTimeout", cause: "took longer than 50ms"},
 		{
-			name: "an error of its own", exec: "sh -c 'echo no job 7 >&2; exit 3'", http: says(500, ended), lambda: throws(ended),
-			error: token.ErrorFunction, cause: "no job 7",
+			name: "an error of its own", exec: "sh -c 'echo \"$0\"; exit 3' '" + ended + "'", http: says(500, ended), lambda: throws(ended),
+			error: token.ErrorFunction, cause: "JobNotFound: no job 7", thrown: "JobNotFound",
 		},
+		{
+			name: "an error without a message", exec: "sh -c 'echo \"$0\"; exit 3' '" + silent + "'", http: says(500, silent), lambda: throws(silent),
+			error: token.ErrorFunction, cause: "failed and did not say why", thrown: "JobNotFound",
+		},
+		{name: "an error without a type", exec: "sh -c 'echo no job 7 >&2; exit 3'", error: token.ErrorFunction, cause: "no job 7"},
 		{name: "unknown", http: breaksOff, lambda: breaksOff, error: engine.ErrorUnknown, cause: "EOF"},
 		{name: "not there", http: says(404, ""), lambda: says(404, ""), error: engine.ErrorFunctionNotFound, cause: "check"},
 		{name: "forbidden", http: says(403, ""), lambda: says(403, ""), error: engine.ErrorAccessDenied, cause: "check"},
 		{name: "throttled", http: says(503, ""), lambda: says(503, ""), error: engine.ErrorThrottled, cause: "check"},
 		{name: "broken", http: says(502, ""), lambda: says(502, ""), error: engine.ErrorServer, cause: "check"},
 	} {
-		server, api := httptest.NewServer(tt.http), newLambdaAPI(t, tt.lambda)
-		t.Cleanup(server.Close)
-		definitions := map[string]string{"http": server.URL + "/check", "lambda": "lambda:check@" + api.URL}
+		definitions := map[string]string{}
+		if tt.http != nil {
+			server, api := httptest.NewServer(tt.http), newLambdaAPI(t, tt.lambda)
+			t.Cleanup(server.Close)
+			definitions["http"], definitions["lambda"] = server.URL+"/check", "lambda:check@"+api.URL
+		}
 		if tt.exec != "" {
 			definitions["exec"] = "exec:" + tt.exec
 		}
@@ -170,7 +180,8 @@ func TestRunnersAgree(t *testing.T) {
 			t.Run(tt.name+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				outcome := callOnce(t, definition, tt.limit)
-				if outcome.Error != tt.error || !strings.Contains(outcome.Cause, tt.cause) || !outcome.Failed() && outcome.Output.JSON() != tt.output {
+				if outcome.Error != tt.error || outcome.Type() != tt.thrown || !strings.Contains(outcome.Cause, tt.cause) ||
+					!outcome.Failed() && outcome.Output.JSON() != tt.output {
 					t.Errorf("the outcome is %s %q, output %s", outcome.Error, outcome.Cause, outcome.Output.JSON())
 				}
 			})
