@@ -23,6 +23,9 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
+// checkARN names the function in a region that is nobody's own.
+const checkARN = "arn:aws:lambda:ap-south-1:123456789012:function:check"
+
 // lambdaAPI is a stand-in for Lambda's API that has one function, "check".
 type lambdaAPI struct {
 	*httptest.Server
@@ -34,10 +37,12 @@ func newLambdaAPI(t *testing.T, answer http.HandlerFunc) *lambdaAPI {
 	t.Helper()
 	api := &lambdaAPI{}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /2015-03-31/functions/check/invocations", answer)
-	mux.HandleFunc("GET /2015-03-31/functions/check/configuration", func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, `{"Timeout":7}`)
-	})
+	for _, name := range []string{"check", checkARN} {
+		mux.HandleFunc("POST /2015-03-31/functions/"+name+"/invocations", answer)
+		mux.HandleFunc("GET /2015-03-31/functions/"+name+"/configuration", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"Timeout":7}`)
+		})
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("X-Amzn-ErrorType", "ResourceNotFoundException")
 		w.WriteHeader(http.StatusNotFound)
@@ -219,10 +224,10 @@ func TestRunCallsALambdaFunctionOnAWS(t *testing.T) {
 	t.Parallel()
 	flow := writeFile(t, "flow.yaml", callsCheck)
 	api := newLambdaAPI(t, says(200, `{"n":1}`))
-	onAWS := func(configuration aws.Config) result {
+	onAWS := func(configuration aws.Config, name string) result {
 		var stdout, stderr strings.Builder
 		c := Command{
-			Args: []string{"run", flow, "--task", "check=lambda:check"}, Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
+			Args: []string{"run", flow, "--task", "check=lambda:" + name}, Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
 			Getenv: environment(t, nil), loadAWS: func(context.Context, ...func(*config.LoadOptions) error) (aws.Config, error) {
 				return configuration, nil
 			},
@@ -233,7 +238,7 @@ func TestRunCallsALambdaFunctionOnAWS(t *testing.T) {
 	credentials := aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 		return aws.Credentials{AccessKeyID: "mine", SecretAccessKey: "mine"}, nil
 	})
-	got := onAWS(aws.Config{Region: "eu-west-1", BaseEndpoint: &api.URL, Credentials: credentials})
+	got := onAWS(aws.Config{Region: "eu-west-1", BaseEndpoint: &api.URL, Credentials: credentials}, "check")
 	if got.exit != ExitSucceeded || got.stdout != `{"n":1}`+"\n" {
 		t.Errorf("exit %d: %s%s", got.exit, got.stdout, got.stderr)
 	}
@@ -249,11 +254,23 @@ func TestRunCallsALambdaFunctionOnAWS(t *testing.T) {
 	if limits != 1 {
 		t.Errorf("the limit was looked up %d times", limits)
 	}
-	if got := onAWS(aws.Config{Credentials: credentials}); got.exit != ExitUsage || !strings.Contains(got.stderr, "nobody says in which region") {
+	if got := onAWS(aws.Config{Credentials: credentials}, "check"); got.exit != ExitUsage || !strings.Contains(got.stderr, "nobody says in which region") {
 		t.Errorf("without a region: exit %d: %s", got.exit, got.stderr)
 	}
-	if got := onAWS(aws.Config{Region: "eu-west-1"}); got.exit != ExitInternal || !strings.Contains(got.stderr, "there are no AWS credentials") {
+	if got := onAWS(aws.Config{Region: "eu-west-1"}, "check"); got.exit != ExitInternal || !strings.Contains(got.stderr, "there are no AWS credentials") {
 		t.Errorf("without credentials: exit %d: %s", got.exit, got.stderr)
+	}
+	for _, region := range []string{"", "eu-west-1"} {
+		before := len(api.asked())
+		got := onAWS(aws.Config{Region: region, BaseEndpoint: &api.URL, Credentials: credentials}, checkARN)
+		if got.exit != ExitSucceeded || got.stdout != `{"n":1}`+"\n" {
+			t.Errorf("by its ARN, in region %q: exit %d: %s%s", region, got.exit, got.stdout, got.stderr)
+		}
+		for _, r := range api.asked()[before:] {
+			if !strings.Contains(r.Header.Get("Authorization"), "/ap-south-1/lambda/") {
+				t.Errorf("%s is signed with %s", r.URL.Path, r.Header.Get("Authorization"))
+			}
+		}
 	}
 }
 
