@@ -45,11 +45,13 @@ func TestDocsJSON(t *testing.T) {
 func TestDocsFindsRulesAndErrors(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]struct{ topics, text []string }{
-		"W-3":             {[]string{"wait"}, []string{"wait: Wait\n  W-3 "}},
-		"w-3":             {[]string{"wait"}, []string{"wait: Wait\n  W-3 "}},
-		"E-14":            {[]string{"errors"}, []string{"errors: Errors\n  E-14 (ours) A command that "}},
-		"FnF.TaskTimeout": {[]string{"task", "callbacks"}, []string{"FnF.TaskTimeout: an attempt took longer ", "\ntask: ", "\n  T-11 ", "\ncallbacks: ", "\n  B-6 ", "\n  B-9 "}},
-		"jobnotfound":     {[]string{"errors"}, []string{"JobNotFound: the type that ", "\nerrors: Errors\n  E-1 (ours) An exception "}},
+		"W-3":  {[]string{"wait"}, []string{"wait: Wait\n  W-3 "}},
+		"w-3":  {[]string{"wait"}, []string{"wait: Wait\n  W-3 "}},
+		"E-14": {[]string{"errors"}, []string{"errors: Errors\n  E-14 (ours) A command that "}},
+		"FnF.TaskTimeout": {[]string{"task", "callbacks"}, []string{
+			"FnF.TaskTimeout: an attempt took longer ", "\ntask: ", "\n  T-11 ", "\ncallbacks: ", "\n  B-6 ", "\n  B-9 ",
+		}},
+		"jobnotfound": {[]string{"errors"}, []string{"JobNotFound: the type that ", "\nerrors: Errors\n  E-1 (ours) An exception "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -75,7 +77,8 @@ func TestDocsFindsRulesAndErrors(t *testing.T) {
 			}
 		})
 	}
-	if got := do(t, "docs", "FnF.TaskTimout"); got.exit != ExitUsage || !strings.Contains(got.stderr, `no such topic, rule or error; did you mean "FnF.TaskTimeout"?`) {
+	if got := do(t, "docs", "FnF.TaskTimout"); got.exit != ExitUsage ||
+		!strings.Contains(got.stderr, `no such topic, rule or error; did you mean "FnF.TaskTimeout"?`) {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -236,7 +236,8 @@ func TestMistakesInSettings(t *testing.T) {
 		want []string
 	}{
 		"a key": {"stroe: x\n", []string{
-			`:1:1: setting "stroe" is not known; did you mean "store"? (known: callback-url, color, data-limit, endpoint, execution-days, profile, region, stack, store, tasks)`,
+			`:1:1: setting "stroe" is not known; did you mean "store"? ` +
+				`(known: callback-url, color, data-limit, endpoint, execution-days, profile, region, stack, store, tasks)`,
 		}},
 		"a secret": {"fnf-keys: x\n", []string{`:1:1: setting "fnf-keys" is not known (known: `}},
 		"two": {"tasks:\n  a: [x]\n  b:\nstack: {}\n", []string{
