@@ -32,7 +32,7 @@ func (c Command) configOf(ctx context.Context, what string, clock *local.Clock, 
 	if err != nil {
 		return config, err
 	}
-	if configuration.Region == "" && onAWS {
+	if configuration.Region == "" && tasks.NeedRegion() {
 		return config, usageError(what, "nobody says in which region jobs and functions are to run", tryRegion)
 	}
 	if onAWS && !hasCredentials(ctx, configuration) {

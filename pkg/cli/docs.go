@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -11,9 +13,13 @@ import (
 
 // docsReport is the JSON of docs; schema/docs.json describes it.
 type docsReport struct {
-	Schema string        `json:"schema"` // "waitless.docs/1"
+	Schema string        `json:"schema"` // docsSchema
 	Topics []topicReport `json:"topics"`
+	Rules  []ruleReport  `json:"rules,omitempty"`
+	Errors []errorReport `json:"errors,omitempty"`
 }
+
+const docsSchema = "waitless.docs/1"
 
 // topicReport is one topic, with its text if it was asked for.
 type topicReport struct {
@@ -22,12 +28,28 @@ type topicReport struct {
 	Text  string `json:"text,omitempty"`
 }
 
+// ruleReport is a rule that was asked for, or that an error comes by.
+type ruleReport struct {
+	Number string `json:"number"`
+	Topic  string `json:"topic"`
+	Ours   bool   `json:"ours"`
+	Text   string `json:"text"`
+}
+
+// errorReport is an error that was asked for.
+type errorReport struct {
+	Name  string   `json:"name"`
+	When  string   `json:"when"`
+	Rules []string `json:"rules"`
+}
+
 func (c Command) docsCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:     "docs [TOPIC]",
-		Short:   "Show the reference of the language",
-		Long:    "Show a topic of the reference of the language, as Markdown; without a name, what topics there are.",
+		Use:   "docs [TOPIC]",
+		Short: "Show the reference of the language",
+		Long: "Show a topic of the reference of the language, as Markdown; without a name, what topics there are. By its number\n" +
+			"a rule is shown (W-3), and by its name an error (FnF.TaskTimeout), with the rules that say when it comes.",
 		Example: "  waitless docs flow",
 		Args:    arguments(0, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -49,7 +71,7 @@ func (c Command) listTopics(asJSON bool) error {
 			}
 		})
 	}
-	report := docsReport{Schema: "waitless.docs/1"}
+	report := docsReport{Schema: docsSchema}
 	for _, topic := range docs.Topics() {
 		report.Topics = append(report.Topics, topicReport{Name: topic.Name, Title: topic.Title})
 	}
@@ -57,16 +79,79 @@ func (c Command) listTopics(asJSON bool) error {
 }
 
 func (c Command) showTopic(name string, asJSON bool) error {
-	topic, ok := docs.Find(name)
-	if !ok {
-		var names []string
-		for _, topic := range docs.Topics() {
-			names = append(names, topic.Name)
+	if topic, ok := docs.Find(name); ok {
+		if asJSON {
+			return c.printJSON(docsReport{Schema: docsSchema, Topics: []topicReport{{topic.Name, topic.Title, topic.Text}}})
 		}
-		return usageError("docs "+name, "there is no such topic"+didYouMean(name, names), "waitless docs")
+		return c.print(topic.Text)
 	}
-	if asJSON {
-		return c.printJSON(docsReport{"waitless.docs/1", []topicReport{{topic.Name, topic.Title, topic.Text}}})
+	report, ok := findInTopics(name)
+	switch {
+	case !ok:
+		return usageError("docs "+name, "there is no such topic, rule or error"+didYouMean(name, inDocs()), "waitless docs")
+	case asJSON:
+		return c.printJSON(report)
 	}
-	return c.print(topic.Text)
+	return c.print(report.text())
+}
+
+// findInTopics is the rule or the error of that name, with its topics.
+func findInTopics(name string) (docsReport, bool) {
+	report := docsReport{Schema: docsSchema}
+	numbers := []string{name}
+	if e, ok := docs.FindError(name); ok {
+		report.Errors = []errorReport{{e.Name, e.When, e.Rules}}
+		numbers = e.Rules
+	}
+	for _, number := range numbers {
+		if rule, ok := docs.FindRule(number); ok {
+			report.addRule(rule)
+		}
+	}
+	return report, len(report.Rules) > 0
+}
+
+func (r *docsReport) addRule(rule docs.Rule) {
+	r.Rules = append(r.Rules, ruleReport{rule.Number, rule.Topic, rule.Ours, rule.Text})
+	if slices.ContainsFunc(r.Topics, func(t topicReport) bool { return t.Name == rule.Topic }) {
+		return
+	}
+	topic, _ := docs.Find(rule.Topic) // which has the rule
+	r.Topics = append(r.Topics, topicReport{Name: topic.Name, Title: topic.Title})
+}
+
+// text is the report for people: the error, and each topic with its rules.
+func (r *docsReport) text() string {
+	var text strings.Builder
+	for _, e := range r.Errors {
+		_, _ = fmt.Fprintf(&text, "%s: %s\n", e.Name, e.When)
+	}
+	for _, topic := range r.Topics {
+		_, _ = fmt.Fprintf(&text, "%s: %s\n", topic.Name, topic.Title)
+		for _, rule := range r.Rules {
+			if rule.Topic == topic.Name {
+				_, _ = fmt.Fprintf(&text, "  %s %s%s\n", rule.Number, oursMark(rule.Ours), rule.Text)
+			}
+		}
+	}
+	return text.String()
+}
+
+func oursMark(ours bool) string {
+	if ours {
+		return "(ours) "
+	}
+	return ""
+}
+
+// inDocs are the names of topics and of errors.
+func inDocs() []string {
+	var names []string
+	for _, topic := range docs.Topics() {
+		names = append(names, topic.Name)
+	}
+	for _, e := range docs.Errors() {
+		names = append(names, e.Name)
+	}
+	return names
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,5 +37,48 @@ func TestDocsJSON(t *testing.T) {
 		if one := len(args) > 2; (len(report.Topics) == 1) != one || (report.Topics[0].Text != "") != one {
 			t.Errorf("%q prints %s", args, got.stdout)
 		}
+	}
+}
+
+// A rule is found by its number, and an error by its name, with the rules that
+// say when it comes.
+func TestDocsFindsRulesAndErrors(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]struct{ topics, text []string }{
+		"W-3":  {[]string{"wait"}, []string{"wait: Wait\n  W-3 "}},
+		"w-3":  {[]string{"wait"}, []string{"wait: Wait\n  W-3 "}},
+		"E-14": {[]string{"errors"}, []string{"errors: Errors\n  E-14 (ours) A command that "}},
+		"FnF.TaskTimeout": {[]string{"task", "callbacks"}, []string{
+			"FnF.TaskTimeout: an attempt took longer ", "\ntask: ", "\n  T-11 ", "\ncallbacks: ", "\n  B-6 ", "\n  B-9 ",
+		}},
+		"jobnotfound": {[]string{"errors"}, []string{"JobNotFound: the type that ", "\nerrors: Errors\n  E-1 (ours) An exception "}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := do(t, "docs", name)
+			for _, part := range want.text {
+				if got.exit != ExitSucceeded || !strings.Contains("\n"+got.stdout, part) {
+					t.Errorf("got %+v, which lacks %q", got, part)
+				}
+			}
+			got = do(t, "docs", name, "--json")
+			conforms(t, "docs", got.stdout)
+			var report docsReport
+			if err := json.Unmarshal([]byte(got.stdout), &report); err != nil {
+				t.Fatal(err)
+			}
+			var topics []string
+			for _, topic := range report.Topics {
+				topics = append(topics, topic.Name)
+			}
+			if isError := strings.HasPrefix(want.text[0], name+":") || name == "jobnotfound"; !slices.Equal(topics, want.topics) ||
+				len(report.Rules) == 0 || (len(report.Errors) == 1) != isError {
+				t.Errorf("the report is %s", got.stdout)
+			}
+		})
+	}
+	if got := do(t, "docs", "FnF.TaskTimout"); got.exit != ExitUsage ||
+		!strings.Contains(got.stderr, `no such topic, rule or error; did you mean "FnF.TaskTimeout"?`) {
+		t.Errorf("got %+v", got)
 	}
 }

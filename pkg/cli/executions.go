@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -41,12 +42,18 @@ func (c Command) onStore(o *storeOptions, body func(ctx context.Context, what st
 			return err
 		}
 		defer a.end(what, &err)
-		err = body(cmd.Context(), what, a, args)
-		if err != nil && cmd.Context().Err() != nil {
-			return interrupted(what, "the execution goes on")
-		}
+		return orInterrupted(cmd.Context(), what, body(cmd.Context(), what, a, args))
+	}
+}
+
+// orInterrupted is err, or what it comes from when the user stopped the program,
+// unless it says that itself.
+func orInterrupted(ctx context.Context, what string, err error) error {
+	var f *failure
+	if err == nil || ctx.Err() == nil || errors.As(err, &f) && f.exit == ExitInterrupted {
 		return err
 	}
+	return interrupted(what, "no answer came")
 }
 
 // names takes FLOW/EXECUTION apart.
@@ -88,7 +95,7 @@ func (c Command) startCommand() *cobra.Command {
 			name = newName()
 		}
 		start := rest.Start{Name: name, Input: value}
-		return c.start(cmd.Context(), o, file, start)
+		return orInterrupted(cmd.Context(), "start "+args[0], c.start(cmd.Context(), o, file, start))
 	}
 	return cmd
 }
@@ -313,7 +320,10 @@ func (c Command) historyCommand() *cobra.Command {
 		}
 		for after := 0; ; {
 			events, ended, err := eventsAfter(ctx, a, flow, name, after)
-			if err != nil {
+			switch {
+			case err != nil && follow && ctx.Err() != nil:
+				return interrupted(what, "the execution goes on")
+			case err != nil:
 				return apiError(what+" "+args[0], err)
 			}
 			if !unmask {

@@ -55,7 +55,7 @@ func (c Command) flowsPutCommand() *cobra.Command {
 		if file.flow == nil {
 			return file.invalid("flows put")
 		}
-		return c.putFlow(cmd.Context(), o, file)
+		return orInterrupted(cmd.Context(), "flows put "+file.path, c.putFlow(cmd.Context(), o, file))
 	}
 	return cmd
 }

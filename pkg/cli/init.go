@@ -97,6 +97,9 @@ func nextCommands(folder string) []string {
 	if folder == "." {
 		return next
 	}
+	if strings.HasPrefix(folder, "-") { // which cd would take for a flag
+		folder = "./" + folder
+	}
 	return append([]string{"cd " + quotedWord(folder)}, next...)
 }
 

@@ -119,3 +119,29 @@ func TestInitWhereNothingCanBeWritten(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// The folder that init names is where `cd` goes, whatever its name begins with.
+func TestInitNamesAFolderForCD(t *testing.T) {
+	t.Parallel()
+	for folder, want := range map[string]string{
+		"project": "cd project", "-dash": "cd ./-dash", "-": "cd ./-", "-P x": "cd './-P x'", "/tmp/-a": "cd /tmp/-a",
+	} {
+		if got := nextCommands(folder)[0]; got != want {
+			t.Errorf("%q: %s, want %s", folder, got, want)
+			continue
+		}
+		if filepath.IsAbs(folder) {
+			continue
+		}
+		dir := t.TempDir()
+		if err := os.Mkdir(filepath.Join(dir, folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), "bash", "-c", want+" && pwd -P")
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		if err != nil || !strings.HasSuffix(string(out), "/"+folder+"\n") {
+			t.Errorf("%s: %v: %s", want, err, out)
+		}
+	}
+}

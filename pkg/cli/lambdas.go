@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/arn"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 
 	"github.com/waitless/waitless/pkg/aws/tasks"
@@ -49,10 +50,13 @@ func hasCredentials(ctx context.Context, configuration aws.Config) bool {
 // theFunction stands for a Lambda function whatever the flow calls it.
 var theFunction = fdl.Resource{Function: "function"}
 
-// Lambda implements [local.Lambdas].
+// Lambda implements [local.Lambdas]. The region of an ARN goes before the user's.
 func (l lambdas) Lambda(name, endpoint string) local.Function {
 	client := lambda.NewFromConfig(l.configuration, func(o *lambda.Options) {
 		o.HTTPClient = tasks.Whole(o.HTTPClient)
+		if parsed, err := arn.Parse(name); err == nil {
+			o.Region = parsed.Region
+		}
 		if endpoint != "" {
 			o.BaseEndpoint = &endpoint
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// The limits that the environment sets: how many days an execution may take
+// The limits that the environment or the file with settings says: how many days an execution may take
 // whose flow does not say it, and how many bytes a step's data may have.
 const (
 	daysVariable      = "WAITLESS_EXECUTION_DAYS"
@@ -34,7 +34,8 @@ func (c Command) limit(what, variable, unit string, least, most int) (int, error
 	}
 	limit, err := strconv.Atoi(text)
 	if err != nil || limit < least || limit > most {
-		return 0, usageError(what, fmt.Sprintf("%s is %q; allowed: %s from %d to %d", variable, text, unit, least, most), "unset "+variable)
+		name, try := c.saidBy(variable)
+		return 0, usageError(what, fmt.Sprintf("%s is %q; allowed: %s from %d to %d", name, text, unit, least, most), try)
 	}
 	return limit, nil
 }

@@ -31,6 +31,29 @@ func TestTheTimeLimitOfTheEnvironment(t *testing.T) {
 	}
 }
 
+// The file with settings says limits, too, and is named when it is wrong.
+func TestTheLimitsOfTheFile(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]struct {
+		exit int
+		said string
+	}{
+		"execution-days: 3":   {ExitSucceeded, ""},
+		"execution-days: 1":   {ExitFailed, "timed out with FnF.ExecutionTimeout: the execution did not end within 24h0m0s"},
+		"execution-days: 367": {ExitUsage, `execution-days of FILE is "367"; allowed: whole days from 1 to 366` + "\ntry: mend FILE\n"},
+		"data-limit: 1":       {ExitUsage, `data-limit of FILE is "1"; allowed: a number of bytes from 32768 to 262144` + "\ntry: mend FILE\n"},
+	} {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			file := writeFile(t, "settings.yaml", text)
+			got := doWith(t, "", map[string]string{"WAITLESS_NOW": start}, "run", "testdata/flows/days.yaml", "--skip-time", "--config", file)
+			if said := strings.ReplaceAll(got.stderr, file, "FILE"); got.exit != want.exit || !strings.Contains(said, want.said) {
+				t.Errorf("exit %d: %s; want exit %d with %q", got.exit, said, want.exit, want.said)
+			}
+		})
+	}
+}
+
 // A flow that says how long it may take ends then, whoever it waits for.
 func TestTheTimeLimitOfAFlow(t *testing.T) {
 	t.Parallel()

@@ -23,6 +23,9 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
+// checkARN names the function in a region that is nobody's own.
+const checkARN = "arn:aws:lambda:ap-south-1:123456789012:function:check"
+
 // lambdaAPI is a stand-in for Lambda's API that has one function, "check".
 type lambdaAPI struct {
 	*httptest.Server
@@ -34,10 +37,12 @@ func newLambdaAPI(t *testing.T, answer http.HandlerFunc) *lambdaAPI {
 	t.Helper()
 	api := &lambdaAPI{}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /2015-03-31/functions/check/invocations", answer)
-	mux.HandleFunc("GET /2015-03-31/functions/check/configuration", func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, `{"Timeout":7}`)
-	})
+	for _, name := range []string{"check", checkARN} {
+		mux.HandleFunc("POST /2015-03-31/functions/"+name+"/invocations", answer)
+		mux.HandleFunc("GET /2015-03-31/functions/"+name+"/configuration", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"Timeout":7}`)
+		})
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("X-Amzn-ErrorType", "ResourceNotFoundException")
 		w.WriteHeader(http.StatusNotFound)
@@ -129,6 +134,7 @@ func TestRunnersAgree(t *testing.T) {
 	t.Parallel()
 	const large = 6<<20 + 1
 	const ended = `{"errorType":"JobNotFound","errorMessage":"no job 7"}`
+	const silent = `{"errorType":"JobNotFound"}`
 	for _, tt := range []struct {
 		name         string
 		exec         string // nothing where it cannot come to that
@@ -136,6 +142,7 @@ func TestRunnersAgree(t *testing.T) {
 		limit        time.Duration
 		output       string // or
 		error, cause string
+		thrown       string // the type of the exception
 	}{
 		{name: "an answer", exec: "cat", http: echoes, lambda: echoes, output: `{"a":1}`},
 		{name: "another value", exec: "echo '[1.50]'", http: says(200, "[1.50]"), lambda: says(200, "[1.50]"), output: `[1.50]`},
@@ -151,18 +158,26 @@ func TestRunnersAgree(t *testing.T) {
 		},
 		{name: "too slow", exec: "sleep 1000", http: hangs, lambda: hangs, limit: 50 * time.Millisecond, error: "FnF.TaskTimeout", cause: "took longer than 50ms"},
 		{
-			name: "an error of its own", exec: "sh -c 'echo no job 7 >&2; exit 3'", http: says(500, ended), lambda: throws(ended),
-			error: token.ErrorFunction, cause: "no job 7",
+			name: "an error of its own", exec: "sh -c 'echo \"$0\"; exit 3' '" + ended + "'", http: says(500, ended), lambda: throws(ended),
+			error: token.ErrorFunction, cause: "JobNotFound: no job 7", thrown: "JobNotFound",
 		},
+		{
+			name: "an error without a message", exec: "sh -c 'echo \"$0\"; exit 3' '" + silent + "'", http: says(500, silent), lambda: throws(silent),
+			error: token.ErrorFunction, cause: "failed and did not say why", thrown: "JobNotFound",
+		},
+		{name: "an error without a type", exec: "sh -c 'echo no job 7 >&2; exit 3'", error: token.ErrorFunction, cause: "no job 7"},
 		{name: "unknown", http: breaksOff, lambda: breaksOff, error: engine.ErrorUnknown, cause: "EOF"},
 		{name: "not there", http: says(404, ""), lambda: says(404, ""), error: engine.ErrorFunctionNotFound, cause: "check"},
 		{name: "forbidden", http: says(403, ""), lambda: says(403, ""), error: engine.ErrorAccessDenied, cause: "check"},
 		{name: "throttled", http: says(503, ""), lambda: says(503, ""), error: engine.ErrorThrottled, cause: "check"},
 		{name: "broken", http: says(502, ""), lambda: says(502, ""), error: engine.ErrorServer, cause: "check"},
 	} {
-		server, api := httptest.NewServer(tt.http), newLambdaAPI(t, tt.lambda)
-		t.Cleanup(server.Close)
-		definitions := map[string]string{"http": server.URL + "/check", "lambda": "lambda:check@" + api.URL}
+		definitions := map[string]string{}
+		if tt.http != nil {
+			server, api := httptest.NewServer(tt.http), newLambdaAPI(t, tt.lambda)
+			t.Cleanup(server.Close)
+			definitions["http"], definitions["lambda"] = server.URL+"/check", "lambda:check@"+api.URL
+		}
 		if tt.exec != "" {
 			definitions["exec"] = "exec:" + tt.exec
 		}
@@ -170,7 +185,8 @@ func TestRunnersAgree(t *testing.T) {
 			t.Run(tt.name+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				outcome := callOnce(t, definition, tt.limit)
-				if outcome.Error != tt.error || !strings.Contains(outcome.Cause, tt.cause) || !outcome.Failed() && outcome.Output.JSON() != tt.output {
+				if outcome.Error != tt.error || outcome.Type() != tt.thrown || !strings.Contains(outcome.Cause, tt.cause) ||
+					!outcome.Failed() && outcome.Output.JSON() != tt.output {
 					t.Errorf("the outcome is %s %q, output %s", outcome.Error, outcome.Cause, outcome.Output.JSON())
 				}
 			})
@@ -208,10 +224,10 @@ func TestRunCallsALambdaFunctionOnAWS(t *testing.T) {
 	t.Parallel()
 	flow := writeFile(t, "flow.yaml", callsCheck)
 	api := newLambdaAPI(t, says(200, `{"n":1}`))
-	onAWS := func(configuration aws.Config) result {
+	onAWS := func(configuration aws.Config, name string) result {
 		var stdout, stderr strings.Builder
 		c := Command{
-			Args: []string{"run", flow, "--task", "check=lambda:check"}, Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
+			Args: []string{"run", flow, "--task", "check=lambda:" + name}, Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
 			Getenv: environment(t, nil), loadAWS: func(context.Context, ...func(*config.LoadOptions) error) (aws.Config, error) {
 				return configuration, nil
 			},
@@ -222,7 +238,7 @@ func TestRunCallsALambdaFunctionOnAWS(t *testing.T) {
 	credentials := aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 		return aws.Credentials{AccessKeyID: "mine", SecretAccessKey: "mine"}, nil
 	})
-	got := onAWS(aws.Config{Region: "eu-west-1", BaseEndpoint: &api.URL, Credentials: credentials})
+	got := onAWS(aws.Config{Region: "eu-west-1", BaseEndpoint: &api.URL, Credentials: credentials}, "check")
 	if got.exit != ExitSucceeded || got.stdout != `{"n":1}`+"\n" {
 		t.Errorf("exit %d: %s%s", got.exit, got.stdout, got.stderr)
 	}
@@ -238,11 +254,23 @@ func TestRunCallsALambdaFunctionOnAWS(t *testing.T) {
 	if limits != 1 {
 		t.Errorf("the limit was looked up %d times", limits)
 	}
-	if got := onAWS(aws.Config{Credentials: credentials}); got.exit != ExitUsage || !strings.Contains(got.stderr, "nobody says in which region") {
+	if got := onAWS(aws.Config{Credentials: credentials}, "check"); got.exit != ExitUsage || !strings.Contains(got.stderr, "nobody says in which region") {
 		t.Errorf("without a region: exit %d: %s", got.exit, got.stderr)
 	}
-	if got := onAWS(aws.Config{Region: "eu-west-1"}); got.exit != ExitInternal || !strings.Contains(got.stderr, "there are no AWS credentials") {
+	if got := onAWS(aws.Config{Region: "eu-west-1"}, "check"); got.exit != ExitInternal || !strings.Contains(got.stderr, "there are no AWS credentials") {
 		t.Errorf("without credentials: exit %d: %s", got.exit, got.stderr)
+	}
+	for _, region := range []string{"", "eu-west-1"} {
+		before := len(api.asked())
+		got := onAWS(aws.Config{Region: region, BaseEndpoint: &api.URL, Credentials: credentials}, checkARN)
+		if got.exit != ExitSucceeded || got.stdout != `{"n":1}`+"\n" {
+			t.Errorf("by its ARN, in region %q: exit %d: %s%s", region, got.exit, got.stdout, got.stderr)
+		}
+		for _, r := range api.asked()[before:] {
+			if !strings.Contains(r.Header.Get("Authorization"), "/ap-south-1/lambda/") {
+				t.Errorf("%s is signed with %s", r.URL.Path, r.Header.Get("Authorization"))
+			}
+		}
 	}
 }
 

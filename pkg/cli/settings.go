@@ -44,14 +44,15 @@ type taskSetting struct {
 // settingKeys are the keys of the file, besides "tasks", and the variables that
 // go before them.
 var settingKeys = map[string]string{
-	"callback-url": callbackVariable,
-	"color":        "NO_COLOR",
-	"data-limit":   dataLimitVariable,
-	"endpoint":     "WAITLESS_ENDPOINT",
-	"profile":      "AWS_PROFILE",
-	"region":       "AWS_REGION",
-	"stack":        "WAITLESS_STACK",
-	"store":        "WAITLESS_STORE",
+	"callback-url":   callbackVariable,
+	"color":          "NO_COLOR",
+	"data-limit":     dataLimitVariable,
+	"endpoint":       "WAITLESS_ENDPOINT",
+	"execution-days": daysVariable,
+	"profile":        "AWS_PROFILE",
+	"region":         "AWS_REGION",
+	"stack":          "WAITLESS_STACK",
+	"store":          "WAITLESS_STORE",
 }
 
 const tasksKey = "tasks"
@@ -92,6 +93,19 @@ func (c Command) ofFile(variable string) string {
 		return ""
 	}
 	return c.settings.values[variable]
+}
+
+// saidBy is who says a variable: its own name, or the key of the file in its place,
+// and what to do about it.
+func (c Command) saidBy(variable string) (name, try string) {
+	if c.settings != nil && c.Getenv(variable) == "" {
+		for key, of := range settingKeys {
+			if of == variable {
+				return key + " of " + c.settings.path, "mend " + c.settings.path
+			}
+		}
+	}
+	return variable, "unset " + variable
 }
 
 // parseSettings reads the text of a file with that path, at whose folder its

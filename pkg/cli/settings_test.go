@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
 )
 
 // probe is what a command that reads a setting sees of the command line.
@@ -61,6 +63,16 @@ func (p probe) callbackBase() string {
 		p.t.Fatal(err)
 	}
 	return cmp.Or(p.base, base)
+}
+
+// limited are the limits of executions.
+func (p probe) limited() machine.Limits {
+	p.t.Helper()
+	limits, err := p.limits("probe")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return limits
 }
 
 // answer is what the function Work answers.
@@ -166,6 +178,14 @@ func TestPrecedence(t *testing.T) {
 			env: map[string]string{"NO_COLOR": "1"}, byEnv: "1", file: "color: false", byFile: "false", byDefault: "",
 		},
 		{
+			name: "data-limit", look: func(p probe) string { return strconv.Itoa(p.limited().Data) },
+			env: map[string]string{"WAITLESS_DATA_LIMIT": "40000"}, byEnv: "40000", file: "data-limit: 50000", byFile: "50000", byDefault: "0",
+		},
+		{
+			name: "execution-days", look: func(p probe) string { return p.limited().Duration.String() },
+			env: map[string]string{"WAITLESS_EXECUTION_DAYS": "1"}, byEnv: "24h0m0s", file: "execution-days: 2", byFile: "48h0m0s", byDefault: "0s",
+		},
+		{
 			name: "tasks", look: func(p probe) string { return p.answer() },
 			flag: []string{"--task", `echo=exec:echo '"flag"'`}, byFlag: `"flag"`,
 			file: `tasks: {echo: "exec:echo '\"file\"'"}`, byFile: `"file"`, byDefault: `{"a":1}`,
@@ -216,7 +236,8 @@ func TestMistakesInSettings(t *testing.T) {
 		want []string
 	}{
 		"a key": {"stroe: x\n", []string{
-			`:1:1: setting "stroe" is not known; did you mean "store"? (known: callback-url, color, data-limit, endpoint, profile, region, stack, store, tasks)`,
+			`:1:1: setting "stroe" is not known; did you mean "store"? ` +
+				`(known: callback-url, color, data-limit, endpoint, execution-days, profile, region, stack, store, tasks)`,
 		}},
 		"a secret": {"fnf-keys: x\n", []string{`:1:1: setting "fnf-keys" is not known (known: `}},
 		"two": {"tasks:\n  a: [x]\n  b:\nstack: {}\n", []string{

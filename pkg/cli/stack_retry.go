@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
@@ -10,10 +12,12 @@ import (
 
 // Requests to a stack that change nothing are tried again for about half a
 // minute: to follow an execution takes many, and a gateway fails now and then.
+// Where nobody listens nobody will soon, so that is told after fewer of them.
 const (
 	stackTries     = 6 // more than the first one
 	stackPause     = 500 * time.Millisecond
 	stackLongPause = 8 * time.Second
+	refusedTries   = 2 // more than the first one
 )
 
 // patient is a client that tries again what failed for a while.
@@ -27,8 +31,15 @@ func (c Command) patient(transport http.RoundTripper) *http.Client {
 	}
 	client.ErrorHandler = retryablehttp.PassthroughErrorHandler // the last answer is what is shown
 	client.CheckRetry = func(ctx context.Context, response *http.Response, err error) (bool, error) {
-		if method, ok := ctx.Value(methodKey{}).(string); !ok || method != http.MethodGet {
+		asked, ok := ctx.Value(askedKey{}).(*asked)
+		if !ok || asked.method != http.MethodGet {
 			return false, err
+		}
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			asked.refused++
+			if asked.refused > refusedTries {
+				return false, err
+			}
 		}
 		if response != nil && response.StatusCode == http.StatusInternalServerError {
 			return false, nil // the function itself failed, and has said so in its log
@@ -38,13 +49,19 @@ func (c Command) patient(transport http.RoundTripper) *http.Client {
 	return &http.Client{Transport: labelled{&retryablehttp.RoundTripper{Client: client}}}
 }
 
-// labelled keeps the method of a request where [retryablehttp.CheckRetry] finds it,
-// when there is no answer.
+// labelled keeps what is asked for where [retryablehttp.CheckRetry] finds it, when
+// there is no answer.
 type labelled struct{ next http.RoundTripper }
 
-type methodKey struct{}
+type askedKey struct{}
+
+// asked is one request, with all its tries.
+type asked struct {
+	method  string
+	refused int // connections
+}
 
 // RoundTrip implements [http.RoundTripper].
 func (t labelled) RoundTrip(r *http.Request) (*http.Response, error) {
-	return t.next.RoundTrip(r.WithContext(context.WithValue(r.Context(), methodKey{}, r.Method)))
+	return t.next.RoundTrip(r.WithContext(context.WithValue(r.Context(), askedKey{}, &asked{method: r.Method})))
 }

@@ -46,7 +46,7 @@ func difference(a, b []string) []string {
 }
 
 // errorName is what a name of an error looks like in the code.
-var errorName = regexp.MustCompile(`^((FnF|FC|Job|Token)\.[A-Z][A-Za-z]+|JobNotFound)$`)
+var errorName = regexp.MustCompile(`^((FnF|FC|Job|Token)\.[A-Z][A-Za-z]+|JobNotFound|InvalidArgument)$`)
 
 // TestErrorsAreThoseOfTheCode compares the table of errors with the names in the
 // code, both ways.

@@ -28,6 +28,13 @@ type Rule struct {
 	Ours bool
 }
 
+// Error is one row of the table of errors.
+type Error struct {
+	Name  string
+	When  string   // Markdown
+	Rules []string // the numbers of those that say so
+}
+
 // names are those of the topics, in the order in which somebody learns the
 // language; the tables come last.
 var names = []string{
@@ -52,12 +59,7 @@ func Topics() []Topic {
 
 // Find is the topic of that name.
 func Find(name string) (Topic, bool) {
-	topics := Topics()
-	i := slices.IndexFunc(topics, func(t Topic) bool { return t.Name == name })
-	if i < 0 {
-		return Topic{}, false
-	}
-	return topics[i], true
+	return first(Topics(), func(t Topic) bool { return t.Name == name })
 }
 
 // ruleForm is a rule in a text: an item of a list, which may go on in indented
@@ -74,4 +76,34 @@ func Rules() []Rule {
 		}
 	}
 	return rules
+}
+
+// FindRule is the rule with that number, in capital or small letters.
+func FindRule(number string) (Rule, bool) {
+	return first(Rules(), func(r Rule) bool { return strings.EqualFold(r.Number, number) })
+}
+
+// errorForm is a row of the table of errors.
+var errorForm = regexp.MustCompile("(?m)^\\| `([^`|]+)` \\| ([^|]+) \\| ([^|]+) \\|$")
+
+// Errors are the rows of the table of errors.
+func Errors() []Error {
+	var errors []Error
+	topic, _ := Find("errors") // a test compares what the table has
+	for _, match := range errorForm.FindAllStringSubmatch(topic.Text, -1) {
+		errors = append(errors, Error{Name: match[1], When: match[2], Rules: strings.Split(match[3], ", ")})
+	}
+	return errors
+}
+
+// FindError is the error of that name, in capital or small letters.
+func FindError(name string) (Error, bool) {
+	return first(Errors(), func(e Error) bool { return strings.EqualFold(e.Name, name) })
+}
+
+func first[T any](all []T, is func(T) bool) (found T, ok bool) {
+	if i := slices.IndexFunc(all, is); i >= 0 {
+		return all[i], true
+	}
+	return found, false
 }

@@ -119,6 +119,9 @@ func (c command) outcome(err, limitErr error, stdout *head, stderr *tail) token.
 	case err != nil && limitErr != nil:
 		return tooSlow(who, c.limit)
 	case errors.As(err, &exit):
+		if outcome, ok := ownError(stdout.text, who); ok && exit.Exited() {
+			return outcome
+		}
 		return token.Failure(ErrorFunction, fmt.Sprintf("%s ended with %s; its error output: %s", who, exit.ProcessState, stderr))
 	case err != nil:
 		return token.Failure(ErrorFunction, fmt.Sprintf("%s did not run: %s", who, err))

@@ -52,6 +52,11 @@ var helpers = map[string]func(args []string){
 		fmt.Fprintln(os.Stderr, "ValueError: the job is not there")
 		os.Exit(3)
 	},
+	"throw": func(args []string) {
+		fmt.Println(`{"errorType":"DiskFull","errorMessage":"no room"}`)
+		code, _ := strconv.Atoi(args[0])
+		os.Exit(code)
+	},
 	"kill": func([]string) {
 		self, _ := os.FindProcess(os.Getpid())
 		_ = self.Kill()
@@ -216,6 +221,17 @@ func TestCommandOutcomes(t *testing.T) {
 		{"fails", []string{"exit"}, func(t *testing.T, o token.Outcome) {
 			t.Helper()
 			wantCause(t, o, ErrorFunction, "ended with exit status 3; its error output: ...", "line 99", `ValueError: the job is not there"`)
+		}},
+		// rules: E-14
+		{"throws", []string{"throw", "3"}, func(t *testing.T, o token.Outcome) {
+			t.Helper()
+			if want := token.Thrown("DiskFull", "no room"); o.Error != want.Error || o.Cause != want.Cause || o.Type() != "DiskFull" {
+				t.Errorf("the outcome is %+v, want %+v", o, want)
+			}
+		}},
+		{"answers what an exception looks like", []string{"throw", "0"}, func(t *testing.T, o token.Outcome) {
+			t.Helper()
+			wantOutput(t, o, `{"errorMessage":"no room","errorType":"DiskFull"}`)
 		}},
 		{"is killed", []string{"kill"}, func(t *testing.T, o token.Outcome) {
 			t.Helper()

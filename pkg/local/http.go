@@ -2,9 +2,7 @@ package local
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -139,12 +137,8 @@ func (f *httpFunction) outcome(response *http.Response, body []byte) token.Outco
 	if status >= http.StatusOK && status < http.StatusMultipleChoices {
 		return engine.ParseAnswer(body, f.who())
 	}
-	var thrown struct {
-		Type    string `json:"errorType"`
-		Message string `json:"errorMessage"`
-	}
-	if json.Unmarshal(body, &thrown) == nil && thrown.Type != "" {
-		return token.Thrown(thrown.Type, cmp.Or(thrown.Message, f.who()+" failed and did not say why"))
+	if outcome, ok := ownError(body, f.who()); ok {
+		return outcome
 	}
 	cause := fmt.Sprintf("%s answered %s", f.who(), response.Status)
 	if location, err := response.Location(); err == nil {

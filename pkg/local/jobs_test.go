@@ -140,6 +140,7 @@ func TestJobsInVirtualTime(t *testing.T) {
 		"the event of another job": {
 			batchJob, `{}`, "events:" + batchEvent("10", "arn:aws:batch:us-east-1:123456789012:job/x", "FAILED"), 60, token.ClosedByReconcile, "",
 		},
+		// rules: J-21
 		"a delay that is none":     {batchJob, `{"delay":"soon"}`, noEvent, 0, token.ClosedBySubmit, "InvalidArgument"},
 		"the tutorial's job, told": {told, `{"kind":"simulated","params":{"delay":5}}`, noEvent, 5, token.ClosedByReconcile, ""},
 		"a function, told":         {told, batchStart, noEvent, 60, token.ClosedByReconcile, ""},

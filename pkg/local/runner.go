@@ -1,7 +1,9 @@
 package local
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"strings"
@@ -117,4 +119,16 @@ func tooSlow(who string, limit time.Duration) token.Outcome {
 func tooLong(who string, limit int) token.Outcome {
 	return token.Failure(ErrorNoJSON, fmt.Sprintf("%s answered more than %d bytes, which is the limit; write large data elsewhere and answer with its place",
 		who, limit))
+}
+
+// ownError is the exception that a function says it ended with, in Lambda's form.
+func ownError(answer []byte, who string) (token.Outcome, bool) {
+	var thrown struct {
+		Type    string `json:"errorType"`
+		Message string `json:"errorMessage"`
+	}
+	if json.Unmarshal(answer, &thrown) != nil || thrown.Type == "" {
+		return token.Outcome{}, false
+	}
+	return token.Thrown(thrown.Type, cmp.Or(thrown.Message, who+" failed and did not say why")), true
 }

@@ -101,6 +101,15 @@ func (t *Tasks) NeedLambdas() (any, onAWS bool) {
 	return any, onAWS
 }
 
+// NeedRegion reports whether somebody has to say a region of AWS: for jobs, and
+// for a function that is named by less than its ARN.
+func (t *Tasks) NeedRegion() bool {
+	return t.NeedAWS() || slices.ContainsFunc(slices.Collect(maps.Values(t.runners)), func(r runner) bool {
+		f, ok := r.(*lambdaFunction)
+		return ok && f.endpoint == "" && !strings.HasPrefix(f.name, "arn:")
+	})
+}
+
 // provider says who stands behind a kind of jobs, "" for nobody.
 func (t *Tasks) provider(kind string) provider { return t.providers[kind] }
 

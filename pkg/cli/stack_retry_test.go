@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+)
+
+// closedPort is a URL where nobody listens: a port of no service that is left,
+// which no test is given either.
+const closedPort = "http://127.0.0.1:1"
+
+// Where nobody listens nobody will soon: that is told after two short pauses,
+// by whatever is asked for first.
+func TestARefusedConnectionIsToldSoon(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{
+		{"list"}, {"show", "pass/a"}, {"history", "pass/a", "--follow"}, {"flows", "list"}, {"flows", "show", "pass"}, {"tokens", "list"},
+	} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			t.Parallel()
+			var paused []int
+			var stderr strings.Builder
+			c := Command{
+				Args: append(args, "--endpoint", closedPort), Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: &stderr,
+				Getenv: environment(t, nil), loadAWS: nowhere,
+				pause: func(try int) time.Duration {
+					paused = append(paused, try)
+					return 0
+				},
+			}
+			if exit := c.Run(t.Context()); exit != ExitInternal || !strings.Contains(stderr.String(), "connection refused") {
+				t.Errorf("exit %d: %s", exit, stderr.String())
+			}
+			if !slices.Equal(paused, []int{0, 1}) {
+				t.Errorf("it paused before the tries %v", paused)
+			}
+		})
+	}
+	var pauses time.Duration
+	for try := range refusedTries {
+		pauses += retryablehttp.DefaultBackoff(stackPause, stackLongPause, try, nil)
+	}
+	if pauses > 2*time.Second {
+		t.Errorf("it takes %s", pauses)
+	}
+}
+
+// Who leaves before the answer is told no more than that.
+func TestInterruptBeforeTheAnswer(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"list":                               "waitless: list: interrupted; no answer came\n",
+		"show pass/a":                        "waitless: show: interrupted; no answer came\n",
+		"stop pass/a":                        "waitless: stop: interrupted; no answer came\n",
+		"start testdata/flows/pass.yaml":     "waitless: start testdata/flows/pass.yaml: interrupted; no answer came\n",
+		"flows put testdata/flows/pass.yaml": "waitless: flows put testdata/flows/pass.yaml: interrupted; no answer came\n",
+		"history pass/a":                     "waitless: history: interrupted; no answer came\n",
+		"history pass/a --follow":            "waitless: history: interrupted; the execution goes on\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, interrupt := context.WithCancel(t.Context())
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				interrupt()
+				hangs(w, r)
+			}))
+			t.Cleanup(server.Close)
+			var stderr strings.Builder
+			c := Command{
+				Args: append(strings.Fields(name), "--endpoint", server.URL), Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: &stderr,
+				Getenv: environment(t, nil), loadAWS: nowhere,
+			}
+			if exit := c.Run(ctx); exit != ExitInterrupted || stderr.String() != want {
+				t.Errorf("exit %d: %s; want %s", exit, stderr.String(), want)
+			}
+		})
+	}
+}
