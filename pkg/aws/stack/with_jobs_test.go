@@ -88,6 +88,10 @@ func newJobPolicy(ctx context.Context, config aws.Config, name string) (arn stri
 			if !slices.Contains([]string{"sfn", "sns", "sqs"}, kind.Service) {
 				statement.Resource = []string{"*"} // the emulator knows no resources of the other services
 			}
+			if slices.Equal(statement.Action, []string{"sqs:SendMessage"}) {
+				// and no queue of the stack's own
+				statement.Resource = []string{"arn:aws:sqs:" + emulator.Region + ":" + emulator.Account + ":" + name + "-orders*"}
+			}
 			statements = append(statements, statement)
 		}
 	}
