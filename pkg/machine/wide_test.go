@@ -210,7 +210,8 @@ func TestTheLargestOutcomeFits(t *testing.T) {
 		func() machine.Signal { return machine.Started{At: epoch} },
 		func() machine.Signal {
 			return machine.TokenClosed{
-				At: epoch, Attempt: state.Waiting.Attempt, Outcome: token.Success(digits(machine.MaxData - len(`{}{"done":true}`))), By: token.ClosedByHand, Answer: &answer,
+				At: epoch, Attempt: state.Waiting.Attempt, By: token.ClosedByHand, Answer: &answer,
+				Outcome: token.Success(digits(machine.MaxData - len(`{}{"done":true}`))),
 			}
 		},
 	} {
@@ -230,4 +231,69 @@ func TestTheLargestOutcomeFits(t *testing.T) {
 	if submitted, succeeded := events[0], events[1]; !submitted.Output.IsMissing() || succeeded.Output.IsMissing() {
 		t.Errorf("%v has %d bytes, %v %d", submitted.Type, submitted.Output.Size(), succeeded.Type, succeeded.Output.Size())
 	}
+}
+
+// Wherever the data comes from, what has no room fails there.
+func TestWhatHasNoRoom(t *testing.T) {
+	t.Parallel()
+	const f = "resourceArn: 'acs:fc:::services/s/functions/f'"
+	const none = "inputMappings: [{target: none, source: true}]"
+	wideMap := constants("w", 400)
+	for name, tt := range map[string]struct{ flow, cause, types string }{
+		"the input of the flow": {"inputMappings: " + wideMap + "\nsteps: [{type: pass, name: P}]", "the flow: ", "ExecutionFailed"},
+		"the input of a step": {
+			"steps: [{type: pass, name: P, inputMappings: " + wideMap + "}]", "step P: ", "StepEntered StepFailed ExecutionFailed",
+		},
+		"what a job is started with": {
+			"steps: [{type: task, name: J, action: 'batch:SubmitJob', serviceParams: {a: " + wideConstant(400) + "}}]", "step J: ",
+			"StepEntered StepFailed ExecutionFailed",
+		},
+		"the output of the flow": {
+			"outputMappings: " + wideMap + "\nsteps: [{type: pass, name: P}]", "the flow: ", "StepEntered StepExited ExecutionFailed",
+		},
+		"the output of a choice": {
+			"steps: [{type: choice, name: C, choices: [{condition: 'true', steps: [{type: pass, name: P, outputMappings: " + constants("p", 30) +
+				"}], goto: L}], outputMappings: " +
+				wideMap + "}, {type: pass, name: L}]", "step C: ", "StepEntered StepEntered StepExited StepFailed ExecutionFailed",
+		},
+		"an answer": {
+			"steps: [{type: task, name: T, " + f + ", " + none + "}]", "step T: ",
+			"StepEntered TaskScheduled TaskStarted TaskFailed StepFailed ExecutionFailed",
+		},
+		"what errorMappings give": {
+			"steps: [{type: task, name: T, " + f + ", " + none + ", errorMappings: " + wideMap + ", catch: [{errors: [FnF.ALL], steps: [{type: pass, name: P}]}]}]",
+			"step T: ", "StepEntered TaskScheduled TaskStarted TaskFailed StepFailed ExecutionFailed",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			log := &itemLog{}
+			limits := machine.Limits{Item: 24_000}
+			state, events, _ := log.drive(t, parseFlow(t, "version: v1\ntype: flow\n"+tt.flow), limits, expr.Object(), func(int) expr.Value {
+				return distinct(1, 6_000)
+			})
+			var types []string
+			for _, event := range events[1:] {
+				types = append(types, event.Type.String())
+			}
+			asWanted := state.Error == machine.ErrorDataLimit && strings.HasPrefix(state.Cause, tt.cause+"what the execution keeps")
+			if got := strings.Join(types, " "); got != tt.types || !asWanted {
+				t.Errorf("%s\nwant %s\n%s: %s", got, tt.types, state.Error, state.Cause)
+			}
+			for i, item := range log.items {
+				if len(item) > limits.Item {
+					t.Errorf("item %d has %d bytes", i, len(item))
+				}
+			}
+		})
+	}
+}
+
+// wideConstant is an object with so many members.
+func wideConstant(members int) string {
+	var text strings.Builder
+	for i := range members {
+		fmt.Fprintf(&text, "c%05d: 7,", i)
+	}
+	return "{" + text.String() + "}"
 }
