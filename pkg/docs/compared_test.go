@@ -119,6 +119,7 @@ func TestLimitsAreThoseOfTheCode(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
 		"data of a step":         fmt.Sprintf("%d KiB", machine.DefaultData>>10),
+		"item of the log":        fmt.Sprintf("%d KiB", machine.MaxItem>>10),
 		"events of an execution": strconv.Itoa(machine.DefaultEvents),
 		"levels of a value":      strconv.Itoa(expr.MaxLevels),
 		"size of a definition":   fmt.Sprintf("%d KiB", fdl.MaxSize>>10),

@@ -411,6 +411,7 @@ func (w *worker) tell(ctx context.Context, d *draft, signal machine.Signal) erro
 		return err
 	}
 	d.env.Tag = w.engine.Fresh()
+	d.env.Before = d.events
 	next, err := w.withHeld(ctx, d, func(env machine.Env) (machine.Next, error) { return machine.Apply(env, d.state, signal) })
 	if err != nil {
 		return err

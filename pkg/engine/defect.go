@@ -9,18 +9,12 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-const (
-	// poisonReceives is from which receive on a defect ends the execution
-	// (rule 13).
-	poisonReceives = 5
-	// maxItem is the greatest size of an item's body, in bytes: what every
-	// store keeps, with room for keys.
-	maxItem = 390 << 10
-)
+// poisonReceives is from which receive on a defect ends the execution (rule 13).
+const poisonReceives = 5
 
 func checkSize(item Item) error {
-	if size := len(item.Body); size > maxItem {
-		return fmt.Errorf("log item %d has %d bytes and the limit is %d: pass on a key of large data, and not the data", item.Seq, size, maxItem)
+	if size := len(item.Body); size > machine.MaxItem {
+		return fmt.Errorf("log item %d has %d bytes and the limit is %d: pass on a key of large data, and not the data", item.Seq, size, machine.MaxItem)
 	}
 	return nil
 }

@@ -41,19 +41,20 @@ type run struct {
 	next Next
 	at   time.Time
 	err  error
-	// left is the waiting that this application ended.
-	left Waiting
+	// left is the waiting that this application ended, nil for none.
+	left *Waiting
 	// lookup finds what the state holds by reference.
 	lookup expr.Lookup
-	// added is at most what the events so far add to the item; measured of them
-	// were written to measure, to know it better.
-	added    int
-	measured int
-	measure  *encoder
+	// added is at most what the events so far add to the item, and taken at most
+	// what the item takes. Near a limit, measures know it better.
+	added, taken int
+	measures     *measures
 }
 
 func newRun(env Env, s State, at time.Time) *run {
-	return &run{env: env, next: Next{State: s}, at: at, lookup: expr.Lookup{Known: env.Held}}
+	r := &run{env: env, next: Next{State: s}, at: at, lookup: expr.Lookup{Known: env.Held}}
+	r.taken = r.takenBefore()
+	return r
 }
 
 // stuck reports whether a value was needed that is not at hand. Whatever was
@@ -170,16 +171,20 @@ func (r *run) begin() {
 		input = r.mapped(nil, inputMappings, r.env.Flow.Input, &expr.Scope{Input: s.Input, Context: r.context(r.env.Flow.Input, nil, 0, 0)})
 	}
 	s.Scopes = append(s.Scopes, Scope{Choice: NoStep, Input: input, Local: expr.Object()})
+	r.keep(input)
+	if cause, full := r.overfull(nil); full {
+		r.failExecution(ErrorDataLimit, cause)
+		return
+	}
 	r.advance(r.env.Flow.Steps[0])
 }
 
 // leaveWaiting ends the waiting and gives the step with what it waited with.
 func (r *run) leaveWaiting() (*fdl.Step, Waiting) {
 	r.touch()
-	waiting := *r.state().Waiting
+	r.left = r.state().Waiting
 	r.state().Waiting = nil
-	r.left = waiting
-	return r.env.Flow.All[waiting.Attempt.Step], waiting
+	return r.env.Flow.All[r.left.Attempt.Step], *r.left
 }
 
 // change makes the waiting the run's own, to be changed.
@@ -234,7 +239,9 @@ func (r *run) emit(e Event) int {
 	s.Events++
 	e.ID, e.At = s.Events, r.at
 	r.next.Events = append(r.next.Events, e)
-	r.added += e.added()
+	added := e.added()
+	r.added += added
+	r.taken += added
 	return e.ID
 }
 

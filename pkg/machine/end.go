@@ -22,6 +22,11 @@ func (r *run) succeed(flow Scope) {
 	r.emit(Event{Type: ExecutionSucceeded, Step: NoStep, Output: output})
 	s.Status, s.Output = StatusSucceeded, output
 	r.ended()
+	if cause, full := r.overfull(nil); full {
+		r.takeBack(1)
+		s.Output = expr.Missing()
+		r.failExecution(ErrorDataLimit, cause)
+	}
 }
 
 // stop ends the execution. An attempt whose token is out is closed first: what

@@ -92,20 +92,33 @@ func (r *run) inputAgain(step *fdl.Step, w Waiting) expr.Value {
 // caught goes on in an entry of the catch. The step has failed and puts out what
 // errorMappings give.
 func (r *run) caught(step *fdl.Step, w Waiting, index int, failure token.Outcome) *fdl.Step {
-	entry := &taskOf(step).Catch[index]
 	output := r.errorOutput(step, w, failure)
 	if cause, tooLarge := r.tooLarge(step, w.Input, output); tooLarge {
 		r.fail(step, ErrorDataLimit, cause)
 		return nil
 	}
 	r.emit(Event{Type: StepFailed, Step: step.Index, Error: failure.Error, Cause: failure.Cause, Output: output})
+	next, cause, full := r.enterCatch(step, w, index, output)
+	if full {
+		r.takeBack(1)
+		r.fail(step, ErrorDataLimit, cause)
+		return nil
+	}
+	return next
+}
+
+// enterCatch begins the steps of an entry, or goes on after it when it has none.
+func (r *run) enterCatch(step *fdl.Step, w Waiting, index int, output expr.Value) (next *fdl.Step, cause string, full bool) {
+	entry := &taskOf(step).Catch[index]
 	if len(entry.Steps) == 0 {
-		r.putOut(output)
-		return afterCatch(step, entry)
+		next = afterCatch(step, entry)
+		cause, full = r.leave(step, next, output)
+		return next, cause, full
 	}
 	s := r.state()
 	s.Scopes = append(s.Scopes, Scope{Choice: step.Index, Branch: index, Input: w.Input, Local: output})
-	return entry.Steps[0]
+	cause, full = r.overfull(step)
+	return entry.Steps[0], cause, full
 }
 
 // errorOutput is what errorMappings make of the failure.
@@ -142,6 +155,10 @@ func (r *run) endCatch(step *fdl.Step, ended Scope) *fdl.Step {
 		r.failExecution(ErrorDataLimit, cause)
 		return nil
 	}
-	r.putOut(ended.Local)
-	return afterCatch(step, &taskOf(step).Catch[ended.Branch])
+	next := afterCatch(step, &taskOf(step).Catch[ended.Branch])
+	if cause, full := r.leave(step, next, ended.Local); full {
+		r.failExecution(ErrorDataLimit, cause)
+		return nil
+	}
+	return next
 }

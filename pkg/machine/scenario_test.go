@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 // A script has these commands, instants counted from the start:
 //
 //	flow [strict]   the definition, which may be given anew; strict tells of extensions too
-//	limit [events=N] [data=N] [duration=T]   smaller limits: history events, bytes of a step's values, time
+//	limit [events=N] [data=N] [item=N] [duration=T]   smaller limits: history events, bytes of a step's values and of an item, time
 //	start [begins=T]   the input; the execution is accepted and begins
 //	started at=T    the signal of the start comes once more
 //	returned step=NAME at=T [error=NAME] [thrown=TYPE] [attempt=N] [poll=N]   the answer, or the cause of the error
@@ -95,6 +95,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		s.limits = machine.Limits{}
 		d.MaybeScanArgs(t, "events", &s.limits.Events)
 		d.MaybeScanArgs(t, "data", &s.limits.Data)
+		d.MaybeScanArgs(t, "item", &s.limits.Item)
 		s.limits.Direct, s.limits.Duration = duration(t, d, "direct"), duration(t, d, "duration")
 		return "ok\n"
 	case "start":

@@ -179,12 +179,16 @@ type Env struct {
 	// Held are values that the state holds by reference and that [Next.Missing]
 	// asked for.
 	Held map[expr.Ref]expr.Value
+	// Before are the events of earlier signals that come into the same item of the
+	// log.
+	Before []Event
 }
 
 // Limits bound an execution. Zero values mean the defaults.
 type Limits struct {
 	Events int // history events an execution; default [DefaultEvents]
 	Data   int // bytes of a step's input, local and output together; default [DefaultData], at most [MaxData]
+	Item   int // bytes of an item of the log; default [MaxItem], which is the most
 	// Duration is how long an execution may take whose flow sets no limit; default
 	// [DefaultDuration]. No timer watches it.
 	Duration time.Duration
@@ -209,9 +213,15 @@ const (
 // fit into an item of every store, and the smallest is one of DynamoDB, 400 KB.
 const MaxData = 256 << 10
 
+// MaxItem is the greatest size of an item of the log, in bytes: what every store
+// keeps, with room for keys.
+const MaxItem = 390 << 10
+
 func (l Limits) events() int { return cmp.Or(l.Events, DefaultEvents) }
 
 func (l Limits) data() int { return cmp.Or(l.Data, DefaultData) }
+
+func (l Limits) item() int { return cmp.Or(l.Item, MaxItem) }
 
 func (l Limits) direct() time.Duration { return cmp.Or(l.Direct, DefaultDirect) }
 

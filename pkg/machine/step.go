@@ -12,11 +12,15 @@ import (
 func (r *run) enter(step *fdl.Step) *fdl.Step {
 	input := r.inputOf(step)
 	if cause, tooLarge := r.tooLarge(step, input); tooLarge {
-		r.emit(Event{Type: StepEntered, Step: step.Index})
-		r.fail(step, ErrorDataLimit, cause)
+		r.failEntered(step, cause)
 		return nil
 	}
 	r.emit(Event{Type: StepEntered, Step: step.Index, Input: input})
+	if cause, full := r.overfull(step); full {
+		r.takeBack(1)
+		r.failEntered(step, cause)
+		return nil
+	}
 	switch kind := step.Kind.(type) {
 	case *fdl.Task:
 		r.schedule(step, kind, input, nil)
@@ -32,6 +36,12 @@ func (r *run) enter(step *fdl.Step) *fdl.Step {
 		r.failStep(step, kind)
 	}
 	return nil
+}
+
+// failEntered fails a step for its input, which is not kept.
+func (r *run) failEntered(step *fdl.Step, cause string) {
+	r.emit(Event{Type: StepEntered, Step: step.Index})
+	r.fail(step, ErrorDataLimit, cause)
 }
 
 // tooLarge reports whether values of a step, or of the flow when it is nil,
@@ -80,6 +90,11 @@ func (r *run) mappedInput(step *fdl.Step, event, attempt int) expr.Value {
 // exit gives the step's output to its series and answers the step after it,
 // nil when the series is over. The attempt is that of a task, 0 for others.
 func (r *run) exit(step *fdl.Step, input, local expr.Value, attempt int) *fdl.Step {
+	return r.exitTo(after(step), step, input, local, attempt)
+}
+
+// exitTo is exit where next comes after the step.
+func (r *run) exitTo(next, step *fdl.Step, input, local expr.Value, attempt int) *fdl.Step {
 	output := local
 	if step.Output != nil {
 		output = r.mapped(step, outputMappings, step.Output, &expr.Scope{
@@ -91,14 +106,32 @@ func (r *run) exit(step *fdl.Step, input, local expr.Value, attempt int) *fdl.St
 		return nil
 	}
 	r.emit(Event{Type: StepExited, Step: step.Index, Input: input, Local: local, Output: output})
+	if cause, full := r.leave(step, next, output); full {
+		r.takeBack(1)
+		r.fail(step, ErrorDataLimit, cause)
+		return nil
+	}
+	return next
+}
+
+// leave gives the series what a step put out and reports whether the item has no
+// room for that. A series that is over keeps nothing: what is around it looks then.
+func (r *run) leave(step, next *fdl.Step, output expr.Value) (cause string, full bool) {
+	if cause, full = r.overfull(step); full {
+		return cause, true
+	}
 	r.putOut(output)
-	return after(step)
+	if next == nil {
+		return "", false
+	}
+	return r.overfull(step)
 }
 
 // putOut gives the series what a step put out.
 func (r *run) putOut(output expr.Value) {
 	scope := r.scope()
 	scope.Local = r.merge(scope.Local, output)
+	r.keep(scope.Local)
 }
 
 // after is the step after this one, nil at the end of the series.
@@ -153,11 +186,11 @@ func pick(choice *fdl.Choice, scope *expr.Scope) (int, *fdl.Branch) {
 
 // exitChoice follows the branch's goto, which goes before the step's end.
 func (r *run) exitChoice(step *fdl.Step, branch *fdl.Branch, input, local expr.Value) *fdl.Step {
-	next := r.exit(step, input, local, 0)
+	next := after(step)
 	if branch != nil && branch.Goto != nil {
-		return branch.Goto
+		next = branch.Goto
 	}
-	return next
+	return r.exitTo(next, step, input, local, 0)
 }
 
 // endSeries leaves the innermost series: a choice's branch and a task's catch go on

@@ -14,6 +14,9 @@ import (
 // returned never will.
 const claimLife = 45 * time.Second
 
+// scheduledEvents is how many events schedule makes.
+const scheduledEvents = 2
+
 // schedule begins an attempt of a task, which was retried so often before.
 func (r *run) schedule(step *fdl.Step, task *fdl.Task, input expr.Value, retried []int) {
 	asked := r.asked(task, input)
@@ -26,6 +29,14 @@ func (r *run) schedule(step *fdl.Step, task *fdl.Task, input expr.Value, retried
 	waiting := &Waiting{Attempt: Attempt{Step: step.Index, Number: number}, Input: input, By: r.env.Cause, Since: r.at, Retried: retried}
 	if task.Poll != nil && task.Timeout > 0 {
 		waiting.Deadline = r.at.Add(task.Timeout)
+	}
+	r.state().Waiting = waiting
+	r.keep(input)
+	if cause, full := r.overfull(step); full {
+		r.state().Waiting = nil
+		r.takeBack(scheduledEvents)
+		r.fail(step, ErrorDataLimit, cause)
+		return
 	}
 	r.call(step, waiting)
 }
@@ -279,7 +290,7 @@ func (r *run) resolve(outcome token.Outcome, by token.Closer) {
 
 // conclude records how the attempt ended and goes on.
 func (r *run) conclude(step *fdl.Step, waiting Waiting, outcome token.Outcome, by token.Closer) {
-	r.emit(outcomeEvent(&waiting, outcome, by))
+	outcome = r.record(step, &waiting, outcome, by)
 	switch {
 	case r.state().Ending != nil:
 		r.end()
@@ -287,6 +298,33 @@ func (r *run) conclude(step *fdl.Step, waiting Waiting, outcome token.Outcome, b
 		r.attemptFailed(step, waiting, outcome)
 	default:
 		r.advance(r.exit(step, waiting.Input, outcome.Output, waiting.Attempt.Number))
+	}
+}
+
+// record notes how the attempt ended. A success that has no room is none, unless
+// somebody was told of it: then the answer to its submission gives way, and else
+// the step fails when it is left.
+func (r *run) record(step *fdl.Step, w *Waiting, outcome token.Outcome, by token.Closer) token.Outcome {
+	r.emit(outcomeEvent(w, outcome, by))
+	cause, full := r.overfull(step)
+	switch {
+	case !full:
+	case w.For == WaitingForToken:
+		r.forgetAnswer()
+	case !outcome.Failed():
+		r.takeBack(1)
+		outcome = token.Failure(ErrorDataLimit, cause)
+		r.emit(outcomeEvent(w, outcome, by))
+	}
+	return outcome
+}
+
+// forgetAnswer leaves out the answer to a submission, which nothing but the history
+// has.
+func (r *run) forgetAnswer() {
+	if first := &r.next.Events[0]; first.Type == TaskSubmitted {
+		first.Output = expr.Missing()
+		r.forgetItem()
 	}
 }
 

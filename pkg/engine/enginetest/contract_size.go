@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/waitless/waitless/pkg/engine"
@@ -14,6 +15,48 @@ import (
 func sized(bytes int) expr.Value {
 	frame := len(`{"large":""}`)
 	return expr.Object(expr.Member{Key: "large", Value: expr.String(strings.Repeat("x", bytes-frame))})
+}
+
+// distinct is an object of about so many bytes in small members, whose keys no
+// other one has.
+func distinct(number, size int) expr.Value {
+	const member = len(`"k00_00000":7,`)
+	var members []expr.Member
+	for i := range size / member {
+		members = append(members, expr.Member{Key: fmt.Sprintf("k%02d_%05d", number, i), Value: expr.Int(7)})
+	}
+	return expr.Object(members...)
+}
+
+// wideFlow is a flow whose series keeps what so many calls answer.
+func wideFlow(calls int) string {
+	text := "version: v1\ntype: flow\noutputMappings: [{target: done, source: true}]\nsteps:\n"
+	for i := range calls {
+		text += fmt.Sprintf("  - {type: task, name: Wide%d, resourceArn: 'acs:fc:::services/test/functions/Wide', inputMappings: [{target: none, source: 1}]}\n", i)
+	}
+	return text
+}
+
+// runWide runs an execution whose calls answer with so many bytes in small members,
+// to its end.
+func (b *bench) runWide(sizes ...int) machine.State {
+	b.t.Helper()
+	request := b.request(wideFlow(len(sizes)), "")
+	request.Execution = fmt.Sprint("wide-", len(b.nonces))
+	b.answers = map[string][]answer{}
+	for call, size := range sizes {
+		b.script("Wide", answer{outcome: token.Success(distinct(call, size))})
+	}
+	b.wantStart(request, engine.StartedNew)
+	for len(b.wakes) > 0 {
+		b.advance(b.take())
+	}
+	b.trace = nil
+	state, err := b.Describe(b.t.Context(), engine.NewID(benchFlow, request.Execution))
+	if err != nil || !state.Status.Final() {
+		b.t.Fatalf("it is %s, error %v", state.Status, err)
+	}
+	return state
 }
 
 // sizeCases are the borders of sizes (rule 13), in the store at hand.
@@ -56,6 +99,27 @@ var sizeCases = []ruleCase{
 			if err != nil || state.Status != want || want == machine.StatusFailed && state.Error != machine.ErrorDataLimit {
 				b.t.Errorf("%d bytes: %s %s, error %v", largest+extra, state.Status, state.Error, err)
 			}
+		}
+	}},
+	{"rule 13: a series that keeps more than an item holds fails in the step that is left, and nothing is called then", func(b *bench) {
+		const keeps = 480_000
+		for _, tt := range []struct{ calls, limit int }{{40, 0}, {6, machine.MaxData}} {
+			b.Limits.Data = tt.limit
+			state := b.runWide(slices.Repeat([]int{keeps / tt.calls}, tt.calls)...)
+			made := tt.calls - len(b.answers["Wide"])
+			if state.Error != machine.ErrorDataLimit || !strings.Contains(state.Cause, "one item of the log") || made < tt.calls/2 || made == tt.calls {
+				b.t.Errorf("%d of %d calls, %s %s: %s", made, tt.calls, state.Status, state.Error, state.Cause)
+			}
+		}
+	}},
+	{"rule 13: around the border of an item every one fits, or the step fails", func(b *bench) {
+		b.Limits.Data = machine.MaxData
+		ends := map[string]int{}
+		for size := 99_000; size < 109_000; size += 1_000 {
+			ends[b.runWide(120_000, 80_000, size, 100).Error]++
+		}
+		if len(ends) != 2 || ends[""] == 0 || ends[machine.ErrorDataLimit] == 0 {
+			b.t.Errorf("the ends are %v", ends)
 		}
 	}},
 	{"rule 13: steps that make more than an item holds go on in the next one", func(b *bench) {
