@@ -513,10 +513,15 @@ func (w *worker) submitted(ctx context.Context, attempt machine.Attempt, handle 
 }
 
 // queue puts a long call into the task queue, which this worker then knows. It
-// is recorded: whoever meets the attempt later would queue it again.
+// is recorded: whoever meets the attempt later would queue it again. A task that
+// the queue can never carry is a submission that failed (rule 5).
 func (w *worker) queue(ctx context.Context, c machine.QueueTask) (machine.Signal, error) {
 	task := Task{Call: c.Call, Handle: c.Handle, Await: c.Await, AtMostOnce: c.AtMostOnce}
-	if err := w.engine.TaskQueue.Queue(ctx, task); err != nil {
+	err := w.engine.TaskQueue.Queue(ctx, task)
+	switch {
+	case CodeOf(err) == CodeInvalid:
+		return w.submitted(ctx, c.Attempt, c.Handle, token.Failure(machine.ErrorDataLimit, err.Error()))
+	case err != nil:
 		return nil, err
 	}
 	w.results[c.Attempt] = result{call: c.Call, queued: true}

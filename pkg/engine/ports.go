@@ -83,7 +83,9 @@ type Tasks interface {
 type TaskQueue interface {
 	// Queue hands over a call that may take longer than a worker lives.
 	// Somebody then gives it to [Engine.RunTask], at least once, and again when
-	// its verdict says so. When Queue returns nil the task will not be lost.
+	// its verdict says so. When Queue returns nil the task will not be lost. If
+	// the queue can never carry the task, because it is too large, Queue returns
+	// an [*Error] with [CodeInvalid], and the attempt fails.
 	Queue(ctx context.Context, task Task) error
 }
 

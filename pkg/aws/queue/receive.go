@@ -77,7 +77,7 @@ func Unreadable(m Message, newer bool, err error) Work {
 
 // Receiver does the work of the messages of one queue, as a Lambda function
 // receives them: what is not done is put back for as long as it is of no use,
-// and named in the response, so that SQS keeps it. All fields but the last two
+// and named in the response, so that SQS keeps it. All fields but the last three
 // are required.
 type Receiver struct {
 	Client Hider
@@ -91,6 +91,10 @@ type Receiver struct {
 	Needs time.Duration
 	// Random draws from [0, n); nil means at random.
 	Random func(n time.Duration) time.Duration
+	// Hold is how long a message stays hidden after its worker died; 0 leaves
+	// that to the queue's visibility timeout, which Lambda does not accept below
+	// the function's time limit.
+	Hold time.Duration
 }
 
 // HandleEach does what each message of an event asks for, all side by side.
@@ -183,7 +187,9 @@ func (r *Receiver) do(ctx context.Context, w Work) (outcome string, pause time.D
 		defer cancel()
 		ctx = limited
 	}
+	release := r.hold(ctx, w.Message)
 	putBack, err := w.Do(ctx)
+	release()
 	switch {
 	case err != nil:
 		return outcomeFailed, r.pause(w.Message.Receives), err
@@ -206,6 +212,49 @@ func (r *Receiver) pause(receives int) time.Duration {
 		draw = rand.N[time.Duration]
 	}
 	return half + draw(half)
+}
+
+const (
+	// renewals is how often a held message is hidden again within Hold: one
+	// renewal that fails does not release the message.
+	renewals = 3
+	// renewalLimit bounds one request to hide a held message.
+	renewalLimit = 5 * time.Second
+)
+
+// hold hides the message for Hold from now on, again and again until release is
+// called. Release waits for a request that is under way, so that the request
+// does not arrive after the one that puts the message back.
+func (r *Receiver) hold(ctx context.Context, m Message) (release func()) {
+	if r.Hold == 0 {
+		return func() {}
+	}
+	done := make(chan struct{})
+	var renewing sync.WaitGroup
+	renewing.Go(func() {
+		again := time.NewTicker(r.Hold / renewals)
+		defer again.Stop()
+		for {
+			r.renew(ctx, m)
+			select {
+			case <-done:
+				return
+			case <-again.C:
+			}
+		}
+	})
+	return func() {
+		close(done)
+		renewing.Wait()
+	}
+}
+
+func (r *Receiver) renew(ctx context.Context, m Message) {
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewalLimit)
+	defer cancel()
+	if err := r.hide(limited, m, r.Hold); err != nil {
+		r.Log.LogAttrs(ctx, slog.LevelWarn, r.Line+" not held", slog.String("message", m.ID), slog.String("error", err.Error()))
+	}
 }
 
 // hide keeps the message from everybody for that long.

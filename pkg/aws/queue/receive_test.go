@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -232,4 +233,71 @@ func TestMessages(t *testing.T) {
 	if m := received("a"); len(m) != 1 || m[0].ID != "a" || m[0].Body != "body" || m[0].Receives != 3 {
 		t.Errorf("messages %+v", m)
 	}
+}
+
+// requests notes when a message was hidden, and for how long.
+type requests struct {
+	all []string
+	err error
+}
+
+func (r *requests) ChangeMessageVisibility(
+	ctx context.Context, input *sqs.ChangeMessageVisibilityInput, _ ...func(*sqs.Options),
+) (*sqs.ChangeMessageVisibilityOutput, error) {
+	r.all = append(r.all, fmt.Sprintf("%s %s: %d s", time.Since(start).Round(time.Second), *input.ReceiptHandle, input.VisibilityTimeout))
+	return &sqs.ChangeMessageVisibilityOutput{}, errors.Join(r.err, ctx.Err())
+}
+
+// start is when the time of [synctest] begins.
+var start = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// A worker that dies during the work leaves the message hidden for Hold at most.
+func TestHeldMessageIsHiddenAgainWhileItsWorkRuns(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		lasts time.Duration
+		err   error
+		want  []string
+	}{
+		"short":  {0, nil, []string{"0s receipt a: 90 s"}},
+		"long":   {70 * time.Second, nil, []string{"0s receipt a: 90 s", "30s receipt a: 90 s", "1m0s receipt a: 90 s"}},
+		"failed": {40 * time.Second, errors.New("broken"), []string{"0s receipt a: 90 s", "30s receipt a: 90 s", "40s receipt a: 8 s"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b, r := newBench(), &requests{}
+				b.Client, b.Hold = r, 90*time.Second
+				work := queue.Work{Message: received("a")[0], Do: func(context.Context) (time.Time, error) {
+					time.Sleep(tt.lasts)
+					return time.Time{}, tt.err
+				}}
+				b.Handle(t.Context(), [][]queue.Work{{work}})
+				time.Sleep(time.Hour)
+				if !slices.Equal(r.all, tt.want) {
+					t.Errorf("requests %q, want %q", r.all, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// The work goes on when a message cannot be held: it is then done at least once,
+// as ever.
+func TestHeldMessageThatCannotBeHidden(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench()
+		b.Client, b.Hold = &requests{err: errors.New("denied")}, 90*time.Second
+		work := queue.Work{Message: received("a")[0], Do: func(context.Context) (time.Time, error) {
+			time.Sleep(time.Minute - 1)
+			return time.Time{}, nil
+		}}
+		if answer := b.Handle(t.Context(), [][]queue.Work{{work}}); len(answer.BatchItemFailures) != 0 {
+			t.Errorf("the answer is %+v", answer)
+		}
+		if n := strings.Count(b.log.String(), `"msg":"work not held"`); n != 2 || !strings.Contains(b.log.String(), `"error":"denied"`) {
+			t.Errorf("%d warnings, want 2: %s", n, b.log)
+		}
+	})
 }

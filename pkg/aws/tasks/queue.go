@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,7 +46,7 @@ const (
 	// the release before would all make with one key.
 	version        = 1
 	versionOfPolls = 2
-	// messageLimit is the greatest message that SQS takes.
+	// messageLimit is the size in bytes of the largest message that SQS accepts.
 	messageLimit = 1 << 20
 )
 
@@ -83,12 +84,12 @@ type ended struct {
 // Ended implements [engine.Ends]: the end goes through the queue to whoever
 // tells others of it, so that the sender needs no client for that.
 func (q *Queue) Ended(ctx context.Context, execution engine.ID, state machine.State) error {
-	body, err := json.Marshal(message{
+	body, err := write(message{
 		Version: version, Flow: state.Flow.Name, Hash: state.Flow.Hash, Execution: state.Execution,
 		Ended: &ended{state.Status, state.Error, state.Cause, state.Started, state.At},
 	})
 	if err == nil {
-		err = queue.Send(ctx, q.Client, q.URL, sendable(body), 0)
+		err = queue.Send(ctx, q.Client, q.URL, body, 0)
 	}
 	if err != nil {
 		return fmt.Errorf("queue the end of execution %s: %w", execution, err)
@@ -96,26 +97,30 @@ func (q *Queue) Ended(ctx context.Context, execution engine.ID, state machine.St
 	return nil
 }
 
-// sendable writes as escapes the two characters of JSON that SQS does not take.
-func sendable(body []byte) string {
-	return strings.NewReplacer("\ufffe", `\ufffe`, "\uffff", `\uffff`).Replace(string(body))
+// write returns the text of a message. Only the two characters of JSON that SQS
+// rejects are escaped: an escape takes up to six times the room.
+func write(m message) (string, error) {
+	var body bytes.Buffer
+	e := json.NewEncoder(&body)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(m); err != nil {
+		return "", err
+	}
+	text := strings.NewReplacer("\ufffe", `\ufffe`, "\uffff", `\uffff`).Replace(strings.TrimSuffix(body.String(), "\n"))
+	if len(text) > messageLimit {
+		return "", &engine.Error{Code: engine.CodeInvalid, Op: "write the message", Err: fmt.Errorf(
+			"it has %d bytes and the limit of SQS is %d: pass a reference to large data, not the data", len(text), messageLimit)}
+	}
+	return text, nil
 }
 
 func encode(task engine.Task) (string, error) {
 	call := task.Call
-	body, err := json.Marshal(message{
+	return write(message{
 		Version: versionOf(call), Flow: call.Flow.Name, Hash: call.Flow.Hash, Execution: call.Execution, Step: call.Step,
 		Index: call.Attempt.Step, Attempt: call.Attempt.Number, Poll: call.Attempt.Poll, Resource: call.Resource.Text, Limit: call.Limit,
 		Handle: task.Handle, Await: task.Await, AtMostOnce: task.AtMostOnce, Input: json.RawMessage(call.Input.JSON()),
 	})
-	if err != nil {
-		return "", err
-	}
-	text := sendable(body)
-	if len(text) > messageLimit {
-		return "", fmt.Errorf("it takes %d bytes and the limit is %d: pass on a key of large data, and not the data", len(text), messageLimit)
-	}
-	return text, nil
 }
 
 func versionOf(call machine.Call) int {

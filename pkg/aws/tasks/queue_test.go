@@ -58,6 +58,7 @@ func TestATaskGoesThroughTheQueue(t *testing.T) {
 		"nothing":                       expr.Object(),
 		"numbers as written":            parse(t, `{"n":12345678901234567890.50,"m":1e400}`),
 		"what SQS does not take":        parse(t, `{"a\ufffe":"\uffff\u0001 <&> \u2028"}`),
+		"what HTML would escape":        expr.Object(expr.Member{Key: "page", Value: expr.String(strings.Repeat("<&>", 250<<10/3))}),
 		"as much as a step's input has": expr.Object(expr.Member{Key: "a", Value: expr.String(strings.Repeat("a", 256<<10))}),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -164,8 +165,9 @@ func TestATaskThatIsNotQueuedIsAnError(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	large := expr.Object(expr.Member{Key: "a", Value: expr.String(strings.Repeat("a", 1<<20))})
-	if err := q.Queue(t.Context(), someTask(large)); err == nil || !strings.Contains(err.Error(), "the limit is 1048576") || len(m.bodies) != 1 {
-		t.Errorf("too large: error %v", err)
+	err := q.Queue(t.Context(), someTask(large))
+	if engine.CodeOf(err) != engine.CodeInvalid || !strings.Contains(err.Error(), "the limit of SQS is 1048576") || len(m.bodies) != 1 {
+		t.Errorf("too large: error %v with code %s", err, engine.CodeOf(err))
 	}
 }
 

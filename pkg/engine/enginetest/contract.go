@@ -64,6 +64,7 @@ type bench struct {
 	limits       map[string]time.Duration // of the functions, by name
 	tasks        []engine.Task            // queued and not yet taken
 	queueFails   int                      // how many of the next tasks are not queued
+	tooLarge     bool                     // all tasks are, for the queue
 	updateFaults []Fault                  // of the next updates of tokens, one each
 }
 
@@ -183,6 +184,10 @@ func (b *bench) Queue(_ context.Context, task engine.Task) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	function := task.Call.Resource.Function
+	if b.tooLarge {
+		b.trace = append(b.trace, "queue "+function+": too large")
+		return &engine.Error{Code: engine.CodeInvalid, Op: "queue", Err: errors.New("2 bytes and the limit is 1")}
+	}
 	if b.queueFails > 0 {
 		b.queueFails--
 		b.trace = append(b.trace, "queue "+function+": failed")

@@ -178,6 +178,16 @@ var slowCases = []ruleCase{
 		b.advance(start)
 		b.wantTrace("read", "look: open", "queue Ask", "write 2")
 	}},
+	{"rule 5: a task that the queue can never carry fails its step", func(b *bench) {
+		b.limits = map[string]time.Duration{"Ask": time.Hour}
+		b.tooLarge = true
+		b.advance(b.begin(askFlow))
+		b.wantTrace("read", "write 1", "queue Ask: too large", "close by submit: closed by submit", "write 2")
+		b.wantEnd(machine.StatusFailed, machine.ErrorDataLimit)
+		if _, state := b.latest(); state.Cause != "queue: 2 bytes and the limit is 1" {
+			b.t.Errorf("the cause is %q", state.Cause)
+		}
+	}},
 	{"rule 7: open, without an answer and recorded as queued - left to the task queue", func(b *bench) {
 		start, _ := b.slow(askFlow)
 		b.at(time.Minute)

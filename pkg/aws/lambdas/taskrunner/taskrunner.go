@@ -31,6 +31,10 @@ import (
 // Handler takes a batch of tasks and answers those that come again.
 type Handler func(context.Context, events.SQSEvent) (events.SQSEventResponse, error)
 
+// hold is how long a task stays hidden after its runner died. The visibility timeout of the queue cannot be that
+// short: Lambda demands at least the time limit of the function.
+const hold = 90 * time.Second
+
 // longestCall leaves the runner, which has 15 minutes, time to close the token.
 const longestCall = 15*time.Minute - 20*time.Second
 
@@ -66,7 +70,7 @@ func New(getenv func(string) string) (Handler, error) {
 		},
 	}
 	receiver := &tasks.Receiver{
-		Receiver: queue.Receiver{Client: queues, URL: taskQueue, Now: time.Now, Log: log, Line: "task"},
+		Receiver: queue.Receiver{Client: queues, URL: taskQueue, Now: time.Now, Log: log, Line: "task", Hold: hold},
 		Run:      e.RunTask,
 		Ends:     &bus.Bus{Client: eventbridge.NewFromConfig(config), Name: eventBus},
 		Deliver:  d.deliver, Beat: d.beat,
