@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/pflag"
+
+	"github.com/waitless/waitless/pkg/local"
 )
 
 // place is where executions are: in the store of a folder, or on a stack that
@@ -39,7 +41,7 @@ func (p place) flags() string {
 
 // locate is the place that the flags name, else the environment, else the file
 // with settings. In each an endpoint goes before a stack, and a stack before a
-// store.
+// store. A file that the user did not name decides on no endpoint and no stack.
 func (c Command) locate(what string, flags place) (place, error) {
 	var given []string
 	for _, f := range []struct{ name, value string }{{"--store", flags.store}, {"--endpoint", flags.endpoint}, {"--stack", flags.stack}} {
@@ -53,16 +55,38 @@ func (c Command) locate(what string, flags place) (place, error) {
 	case len(given) == 1:
 		return flags, nil
 	}
-	for _, said := range []func(string) string{c.Getenv, c.ofFile} {
-		endpoint, stack, store := said("WAITLESS_ENDPOINT"), said("WAITLESS_STACK"), said("WAITLESS_STORE")
-		switch {
-		case endpoint != "":
-			return place{endpoint: endpoint}, nil
-		case stack != "":
-			return place{stack: stack}, nil
-		case store != "":
-			return place{store: store}, nil
-		}
+	if p := placeFrom(c.Getenv); p != (place{}) {
+		return p, nil
+	}
+	switch p := placeFrom(c.ofFile); {
+	case p.endpoint != "":
+		return p, c.namedByUser(what, "endpoint "+local.Hidden(p.endpoint), "--endpoint "+local.Hidden(p.endpoint))
+	case p.stack != "":
+		return p, c.namedByUser(what, "stack "+p.stack, "--stack "+p.stack)
+	case p.store != "":
+		return p, nil
 	}
 	return place{store: defaultStore}, nil
+}
+
+// placeFrom is the place that a source of settings names, the zero place for none.
+func placeFrom(said func(variable string) string) place {
+	endpoint, stack, store := said("WAITLESS_ENDPOINT"), said("WAITLESS_STACK"), said("WAITLESS_STORE")
+	switch {
+	case endpoint != "":
+		return place{endpoint: endpoint}
+	case stack != "":
+		return place{stack: stack}
+	}
+	return place{store: store}
+}
+
+// namedByUser returns an error if the settings were found in the working directory: whoever
+// wrote a checked-out folder does not decide where credentials and tokens are sent.
+func (c Command) namedByUser(what, setting, try string) error {
+	if c.settings.named {
+		return nil
+	}
+	why := c.settings.path + " names " + setting + "; a file that was only found in the working directory does not decide where credentials and tokens are sent"
+	return usageError(what, why, try+", or --config "+c.settings.path)
 }

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -30,6 +31,8 @@ func registerConfig(flags *pflag.FlagSet, to *string) {
 // settings are what a file says, where neither a flag nor the environment does.
 type settings struct {
 	path string // of the file, "" for none
+	// named tells that the user named the file, which else was found in the working directory.
+	named bool
 	// values have the names of the environment variables that go before them.
 	values map[string]string
 	tasks  map[string]taskSetting
@@ -79,6 +82,7 @@ func (c Command) readSettings(cmd *cobra.Command, _ []string) error {
 		}
 		return f
 	}
+	read.named = flag.Changed
 	*c.settings = read
 	return nil
 }
@@ -215,6 +219,10 @@ func (r *settingsReader) set(variable string, key *yaml.Node, text string) {
 	switch key.Value {
 	case "store":
 		text = r.beside(text)
+	case "region":
+		if !isRegion.MatchString(text) {
+			r.problem(key, "region is %q; allowed: small letters, digits and \"-\", like eu-west-1", text)
+		}
 	case "color":
 		switch text {
 		case "true":
@@ -226,6 +234,10 @@ func (r *settingsReader) set(variable string, key *yaml.Node, text string) {
 	}
 	r.values[variable] = text
 }
+
+// isRegion keeps a region from being more than a part of a host: the SDK asks
+// https://SERVICE.REGION.amazonaws.com.
+var isRegion = regexp.MustCompile(`^[a-z0-9-]+$`)
 
 // beside is a path as seen from the working directory.
 func (s settings) beside(path string) string {
@@ -258,7 +270,11 @@ func (c Command) addTasks(what string, tasks *local.Tasks, wanted func(name stri
 		if !wanted(name) {
 			continue
 		}
-		if err := tasks.Add(dir, map[string]string{name: s.tasks[name].definition}); err != nil {
+		err := s.checkLambda(s.tasks[name].definition)
+		if err == nil {
+			err = tasks.Add(dir, map[string]string{name: s.tasks[name].definition})
+		}
+		if err != nil {
 			f.lines = append(f.lines, fdl.Problem{Position: s.tasks[name].at, Message: err.Error()}.Format(s.path))
 			f.try = "mend " + s.path + ", or " + tryTask + ", which goes before it"
 		}
@@ -268,4 +284,15 @@ func (c Command) addTasks(what string, tasks *local.Tasks, wanted func(name stri
 	}
 	f.why = count(len(f.lines), "task") + " of " + s.path + " cannot be used"
 	return f
+}
+
+// checkLambda refuses a Lambda endpoint on another machine in a file that the user did not
+// name: calls to it are signed with the user's credentials.
+func (s settings) checkLambda(definition string) error {
+	name, isLambda := strings.CutPrefix(definition, "lambda:")
+	_, endpoint, hasEndpoint := strings.Cut(name, "@")
+	if !isLambda || !hasEndpoint || s.named || isThisMachine(hostOf(endpoint)) {
+		return nil
+	}
+	return fmt.Errorf("%s is on another machine, and calls to it are signed; name the file: --config %s", local.Hidden(endpoint), s.path)
 }

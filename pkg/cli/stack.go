@@ -46,13 +46,13 @@ func (c Command) openStack(ctx context.Context, what string, p place) (*api, err
 	}
 	endpoint := p.endpoint
 	if endpoint == "" {
-		if endpoint, err = findOutput(ctx, configuration, what, p.stack, endpointOutput); err != nil {
+		if endpoint, err = findAPI(ctx, configuration, what, p.stack); err != nil {
 			return nil, err
 		}
 	}
-	base, err := url.Parse(endpoint)
-	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" || base.RawQuery != "" {
-		return nil, usageError(what, fmt.Sprintf("%q is no endpoint; allowed: the URL of an API", local.Hidden(endpoint)), "--endpoint https://HOST")
+	base, err := parseEndpoint(what, endpoint)
+	if err != nil {
+		return nil, err
 	}
 	transport, err := sign(ctx, configuration, what, base)
 	if err != nil {
@@ -60,6 +60,42 @@ func (c Command) openStack(ctx context.Context, what string, p place) (*api, err
 	}
 	client := &rest.Client{Base: strings.TrimSuffix(endpoint, "/"), HTTP: c.patient(transport)}
 	return &api{client, stackInterval, func() error { return nil }}, nil
+}
+
+// parseEndpoint rejects what cannot be the URL of an API.
+func parseEndpoint(what, endpoint string) (*url.URL, error) {
+	base, err := url.Parse(endpoint)
+	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" || base.RawQuery != "" || base.User != nil {
+		return nil, usageError(what, fmt.Sprintf("%q is no endpoint; allowed: the URL of an API", local.Hidden(endpoint)), "--endpoint https://HOST")
+	}
+	return base, nil
+}
+
+// findAPI returns the URL of a stack's management API. An output that names another host than
+// API Gateway's is not used: the user has to name it.
+func findAPI(ctx context.Context, configuration aws.Config, what, stack string) (string, error) {
+	endpoint, err := findOutput(ctx, configuration, what, stack, endpointOutput)
+	if err != nil {
+		return "", err
+	}
+	base, err := parseEndpoint(what, endpoint)
+	if err != nil {
+		return "", err
+	}
+	if !isTrusted(base.Hostname()) {
+		why := fmt.Sprintf("stack %q says that its API is at %s, which is no host of API Gateway", stack, base.Host)
+		return "", usageError(what, why, "--endpoint "+endpoint+", if that is right")
+	}
+	return endpoint, nil
+}
+
+// isTrusted reports whether requests to the host may be signed although the user named only a
+// stack.
+func isTrusted(host string) bool { return onAWS.MatchString(host) || isThisMachine(host) }
+
+// isThisMachine reports whether the host is a loopback address or a name below localhost.
+func isThisMachine(host string) bool {
+	return isLoopback(host) || strings.HasSuffix(host, ".localhost")
 }
 
 // awsConfiguration is the user's.
@@ -72,7 +108,11 @@ func (c Command) awsConfiguration(ctx context.Context, what string, onAWS bool) 
 	if load == nil {
 		load = config.LoadDefaultConfig
 	}
-	configuration, err := load(ctx, append(c.ofAWS(), config.WithEC2IMDSClientEnableState(metadata), config.WithLogger(logging.Nop{}))...)
+	options, err := c.ofAWS(what)
+	if err != nil {
+		return aws.Config{}, err
+	}
+	configuration, err := load(ctx, append(options, config.WithEC2IMDSClientEnableState(metadata), config.WithLogger(logging.Nop{}))...)
 	if err != nil {
 		return aws.Config{}, awsError(what, err)
 	}
@@ -81,15 +121,17 @@ func (c Command) awsConfiguration(ctx context.Context, what string, onAWS bool) 
 
 // ofAWS is what the file says, unless the environment says it to the SDK itself:
 // credentials there go before a profile here.
-func (c Command) ofAWS() []func(*config.LoadOptions) error {
-	var options []func(*config.LoadOptions) error
+func (c Command) ofAWS(what string) (options []func(*config.LoadOptions) error, err error) {
 	if region := c.ofFile("AWS_REGION"); region != "" && c.Getenv("AWS_REGION")+c.Getenv("AWS_DEFAULT_REGION") == "" {
 		options = append(options, config.WithRegion(region))
 	}
 	if profile := c.ofFile("AWS_PROFILE"); profile != "" && c.Getenv("AWS_PROFILE")+c.Getenv("AWS_ACCESS_KEY_ID") == "" {
+		if err := c.namedByUser(what, "profile "+profile, "AWS_PROFILE="+profile); err != nil {
+			return nil, err
+		}
 		options = append(options, config.WithSharedConfigProfile(profile))
 	}
-	return options
+	return options, nil
 }
 
 func awsError(what string, err error) error {
@@ -142,6 +184,9 @@ func sign(ctx context.Context, configuration aws.Config, what string, base *url.
 		return nil, awsError(what, fmt.Errorf("there are no AWS credentials: %w", err))
 	case err != nil:
 		return plain(), nil //nolint:nilerr // the API says whether it wants some
+	case base.Scheme == "http" && !isThisMachine(base.Hostname()):
+		why := "http://" + base.Host + " is not encrypted, and signed requests and tokens would be sent there"
+		return nil, usageError(what, why, "--endpoint https://"+base.Host)
 	case region == "":
 		return nil, usageError(what, "nobody says for which region to sign requests to "+base.Host, tryRegion)
 	}

@@ -23,7 +23,8 @@ const (
 // patient is a client that tries again what failed for a while.
 func (c Command) patient(transport http.RoundTripper) *http.Client {
 	client := retryablehttp.NewClient()
-	client.HTTPClient = &http.Client{Transport: transport, Timeout: requestLimit}
+	client.HTTPClient = clientWith(transport)
+	client.HTTPClient.Timeout = requestLimit
 	client.Logger = nil
 	client.RetryMax, client.RetryWaitMin, client.RetryWaitMax = stackTries, stackPause, stackLongPause
 	if c.pause != nil {
@@ -46,7 +47,13 @@ func (c Command) patient(transport http.RoundTripper) *http.Client {
 		}
 		return retryablehttp.DefaultRetryPolicy(ctx, response, err)
 	}
-	return &http.Client{Transport: labelled{&retryablehttp.RoundTripper{Client: client}}}
+	return clientWith(labelled{&retryablehttp.RoundTripper{Client: client}})
+}
+
+// clientWith is a client of a management API. It follows no redirect: tokens stand in paths, and
+// a transport that signs would sign for the other host, too.
+func clientWith(transport http.RoundTripper) *http.Client {
+	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 // labelled keeps what is asked for where [retryablehttp.CheckRetry] finds it, when

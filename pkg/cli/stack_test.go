@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -34,6 +35,7 @@ type stack struct {
 	gateway  *httptest.Server
 	requests atomic.Int32 // that came in
 	failing  atomic.Int32 // how many more of them the gateway fails
+	output   string       // of its stack; empty means its endpoint
 }
 
 var (
@@ -119,7 +121,7 @@ func (s *stack) describeStacks(w http.ResponseWriter, request string) {
 	switch {
 	case strings.Contains(request, "StackName=waitless-test&"):
 		_, _ = fmt.Fprintf(w, member, "<member><OutputKey>Other</OutputKey><OutputValue>x</OutputValue></member>"+
-			"<member><OutputKey>ApiEndpoint</OutputKey><OutputValue>"+s.endpoint()+"</OutputValue></member>")
+			"<member><OutputKey>ApiEndpoint</OutputKey><OutputValue>"+cmp.Or(s.output, s.endpoint())+"</OutputValue></member>")
 	case strings.Contains(request, "StackName=foreign&"):
 		_, _ = fmt.Fprintf(w, member, "")
 	default:

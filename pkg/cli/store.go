@@ -145,7 +145,7 @@ func storeHandler(system *local.System, lists lists, log *slog.Logger) http.Hand
 // clientOf is a client of a system in this process.
 func clientOf(system *local.System, lists lists) *rest.Client {
 	handler := storeHandler(system, lists, slog.New(slog.DiscardHandler))
-	return &rest.Client{Base: "http://store", HTTP: &http.Client{Transport: inProcess{handler}}}
+	return &rest.Client{Base: "http://store", HTTP: clientWith(inProcess{handler})}
 }
 
 // hold opens a store, which nobody else may hold.
@@ -176,7 +176,7 @@ func dialSocket(ctx context.Context, dir string) *rest.Client {
 		return nil
 	}
 	_ = probe.Close() // it only showed that somebody listens
-	return &rest.Client{Base: "http://store", HTTP: &http.Client{Transport: &http.Transport{DialContext: dial}}}
+	return &rest.Client{Base: "http://store", HTTP: clientWith(&http.Transport{DialContext: dial})}
 }
 
 // serveSocket answers others at the store's socket until the function that it

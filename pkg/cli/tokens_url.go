@@ -64,15 +64,21 @@ func (c Command) tokensURLCommand() *cobra.Command {
 }
 
 // callbackBase is where callbacks for a place arrive: what the flag or the
-// environment says, else what the place does.
+// environment says, else what the place does. The file with settings is for
+// executions on this machine: a folder does not decide where a stack's tokens are
+// sent.
 func (c Command) callbackBase(ctx context.Context, what string, a *api, flags place, flag string) (string, error) {
-	if base := cmp.Or(flag, c.setting(callbackVariable)); base != "" {
-		return checkBase(what, base)
-	}
 	p, err := c.locate(what, flags)
-	switch {
-	case err != nil:
+	if err != nil {
 		return "", err
+	}
+	base := cmp.Or(flag, c.Getenv(callbackVariable))
+	if !p.onStack() {
+		base = cmp.Or(base, c.ofFile(callbackVariable))
+	}
+	switch {
+	case base != "":
+		return checkBase(what, base)
 	case p.endpoint != "" && onAWS.MatchString(hostOf(p.endpoint)):
 		return "", usageError(what, "the endpoint of the management API does not tell where callbacks arrive", "--base URL, or --stack NAME")
 	case p.endpoint != "":

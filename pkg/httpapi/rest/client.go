@@ -190,6 +190,8 @@ func foreign(status int) string {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return fmt.Sprintf("the API refused the request (%d): it came without credentials, or they have no right to it", status)
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return fmt.Sprintf("the API redirected the request (%d), and redirects are not followed", status)
 	case http.StatusTooManyRequests:
 		return "the API has too many requests (429); try again later"
 	}
@@ -199,7 +201,7 @@ func foreign(status int) string {
 // decode reads an answer. One that has a code is an error, also when it is a
 // conflict: a closed token answers with what it holds.
 func decode(status int, answered []byte, out any) error {
-	if status >= http.StatusBadRequest {
+	if status >= http.StatusMultipleChoices {
 		refused := Error{Status: status}
 		if err := json.Unmarshal(answered, &refused); err != nil || (refused.Code == "" && status != http.StatusConflict) {
 			return &Error{status, engine.CodeInternal, foreign(status)}
