@@ -51,7 +51,7 @@ func TestDocsFindsRulesAndErrors(t *testing.T) {
 		"FnF.TaskTimeout": {[]string{"task", "callbacks"}, []string{
 			"FnF.TaskTimeout: an attempt took longer ", "\ntask: ", "\n  T-11 ", "\ncallbacks: ", "\n  B-6 ", "\n  B-9 ",
 		}},
-		"jobnotfound": {[]string{"errors"}, []string{"JobNotFound: the type that ", "\nerrors: Errors\n  E-1 (ours) An exception "}},
+		"jobnotfound": {[]string{"errors"}, []string{"JobNotFound: the type that ", "\nerrors: Errors\n  E-1 An exception "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,25 +1,20 @@
 package engine
 
-import "strings"
+import (
+	"strings"
 
-// Error names of calls, as the vendor's or, where those are unknown, ours.
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// The errors of a call, which package token declares.
 const (
-	// ErrorFunctionNotFound: there is no such function.
-	ErrorFunctionNotFound = "FC.FunctionNotFound"
-	// ErrorAccessDenied: the caller may not call it.
-	ErrorAccessDenied = "FC.AccessDenied"
-	// ErrorInvalidArgument: the function's service did not take what it was
-	// called with.
-	ErrorInvalidArgument = "FC.InvalidArgument"
-	// ErrorExhausted: there was no room for the call, which was not made.
-	ErrorExhausted = "FC.ResourceExhausted"
-	// ErrorThrottled: the service of the function, or what it needs, has more to
-	// do than it can.
-	ErrorThrottled = "FC.ResourceThrottled"
-	// ErrorServer: the service of the function failed.
-	ErrorServer = "FC.InternalServerError"
-	// ErrorUnknown: nobody knows what became of the call.
-	ErrorUnknown = "FC.Unknown"
+	ErrorFunctionNotFound = token.ErrorFunctionNotFound
+	ErrorAccessDenied     = token.ErrorAccessDenied
+	ErrorInvalidArgument  = token.ErrorInvalidArgument
+	ErrorExhausted        = token.ErrorExhausted
+	ErrorThrottled        = token.ErrorThrottled
+	ErrorServer           = token.ErrorServer
+	ErrorUnknown          = token.ErrorUnknown
 )
 
 // StatusError is the error that an answer over HTTP stands for by its status,

@@ -225,7 +225,7 @@ func TestCommandOutcomes(t *testing.T) {
 		// rules: E-14
 		{"throws", []string{"throw", "3"}, func(t *testing.T, o token.Outcome) {
 			t.Helper()
-			if want := token.Thrown("DiskFull", "no room"); o.Error != want.Error || o.Cause != want.Cause || o.Type() != "DiskFull" {
+			if want := token.Thrown("DiskFull", "no room"); o != want {
 				t.Errorf("the outcome is %+v, want %+v", o, want)
 			}
 		}},

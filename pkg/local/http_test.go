@@ -95,13 +95,13 @@ func TestWhatAnHTTPStatusComesTo(t *testing.T) {
 func TestAnHTTPFunctionThrows(t *testing.T) {
 	t.Parallel()
 	for body, cause := range map[string]string{
-		`{"errorType":"JobNotFound","errorMessage":"no job 7"}`: "JobNotFound: no job 7",
-		`{"errorType":"JobNotFound"}`:                           "JobNotFound: ",
+		`{"errorType":"JobNotFound","errorMessage":"no job 7"}`: "no job 7",
+		`{"errorType":"JobNotFound"}`:                           "failed and did not say why",
 	} {
 		outcome := post(t, serve(t, answering(500, body)))
-		wantCause(t, outcome, ErrorFunction, cause)
-		if outcome.Type() != "JobNotFound" {
-			t.Errorf("the type is %q", outcome.Type())
+		wantCause(t, outcome, "JobNotFound", cause)
+		if !outcome.Thrown {
+			t.Errorf("%+v is no exception", outcome)
 		}
 	}
 }

@@ -8,13 +8,9 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// matches reports whether errors of a policy or an entry mean the failure: by its
-// name, by the type of the exception, or all of them.
+// matches reports whether the errors of a policy or an entry name the failure.
 func matches(errors []string, failure token.Outcome) bool {
-	kind := failure.Type()
-	return slices.ContainsFunc(errors, func(name string) bool {
-		return name == fdl.ErrorAll || name == failure.Error || kind != "" && name == kind
-	})
+	return slices.ContainsFunc(errors, func(name string) bool { return name == fdl.ErrorAll || failure.Matches(name) })
 }
 
 // attemptFailed goes on after an attempt that failed: with another one, in the

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
@@ -75,11 +74,11 @@ func (w *world) checkCaught(v *visit, end machine.Event) {
 
 // asksFor reports whether errors name the failure.
 func asksFor(errors []string, end machine.Event) bool {
-	kind := ""
-	if end.Error == "FC.FunctionError" {
-		kind, _, _ = strings.Cut(end.Cause, ": ")
+	names := []string{"FnF.ALL", end.Error}
+	if end.Error == thrown {
+		names = append(names, "FC."+thrown, "FC.FunctionError")
 	}
-	return slices.ContainsFunc(errors, func(name string) bool { return name == "FnF.ALL" || name == end.Error || name == kind })
+	return slices.ContainsFunc(errors, func(name string) bool { return slices.Contains(names, name) })
 }
 
 // polls are those of an attempt: the calls of each, nil for one that was not

@@ -27,7 +27,7 @@ const thrown = "SimThrown"
 
 // errorLists are what policies and entries ask for.
 var errorLists = []string{
-	"[FnF.ALL]", "[Sim.CallFailed]", "[" + thrown + ", Sim.Down]", "[FC.FunctionError, Sim.CallFailed]",
+	"[FnF.ALL]", "[Sim.CallFailed]", "[FC." + thrown + ", Sim.Down]", "[FC.FunctionError, Sim.CallFailed]",
 	"[FnF.TaskTimeout, FnF.TaskInterrupted]", "[Sim.Brought, FnF.ConditionNotMet]",
 }
 
@@ -139,7 +139,7 @@ func (w *world) failure() token.Outcome {
 	case 1:
 		return token.Failure("Sim.Down", cause)
 	case 2:
-		return token.Failure("FC.FunctionError", thrown+": "+cause)
+		return token.Thrown(thrown, cause)
 	}
 	return token.Failure("Sim.CallFailed", cause)
 }

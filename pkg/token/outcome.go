@@ -2,7 +2,7 @@ package token
 
 import (
 	"fmt"
-	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/waitless/waitless/pkg/expr"
@@ -14,19 +14,44 @@ type Outcome struct {
 	// Output is what a success brings; its value is meaningless in a failure.
 	Output expr.Value
 	// Error is the name that a flow can tell failures apart by, for instance
-	// "FC.FunctionError". It is empty exactly in a success.
+	// "FC.Unknown". It is empty exactly in a success.
 	Error string
 	// Cause explains a failure to a person.
 	Cause string
+	// Thrown reports whether Error is the type of an exception that a function
+	// ended with. [Outcome.Matches] knows such an error by more than one name.
+	Thrown bool
 }
 
 // ErrorRevoked is the error of a token that its owner revoked, because it came
 // into the wrong hands.
 const ErrorRevoked = "Token.Revoked"
 
-// ErrorFunction is the error of a function that was called and ended without an
-// answer.
-const ErrorFunction = "FC.FunctionError"
+// The errors of a call. The names are the vendor's or, where those are unknown, ours.
+const (
+	// ErrorFunction is the error of a function that was called and failed without a
+	// type of its own. In `retry` and `catch` it matches every exception, too.
+	ErrorFunction = "FC.FunctionError"
+	// ErrorFunctionNotFound: there is no such function.
+	ErrorFunctionNotFound = "FC.FunctionNotFound"
+	// ErrorAccessDenied: the caller may not call it.
+	ErrorAccessDenied = "FC.AccessDenied"
+	// ErrorInvalidArgument: the function's service rejected the input.
+	ErrorInvalidArgument = "FC.InvalidArgument"
+	// ErrorExhausted: there was no capacity for the call, which was not made.
+	ErrorExhausted = "FC.ResourceExhausted"
+	// ErrorThrottled: the function's service throttled the call.
+	ErrorThrottled = "FC.ResourceThrottled"
+	// ErrorServer: the function's service failed.
+	ErrorServer = "FC.InternalServerError"
+	// ErrorUnknown: the result of the call is unknown, because the connection broke.
+	ErrorUnknown = "FC.Unknown"
+)
+
+// callErrors say what became of a call. A function cannot claim one of them.
+var callErrors = []string{
+	ErrorFunctionNotFound, ErrorAccessDenied, ErrorInvalidArgument, ErrorExhausted, ErrorThrottled, ErrorServer, ErrorUnknown,
+}
 
 // Success is the outcome of an attempt that brought output.
 func Success(output expr.Value) Outcome { return Outcome{Output: output} }
@@ -40,25 +65,40 @@ func Failure(name, cause string) Outcome {
 	return Outcome{Error: name, Cause: cause}.Cut()
 }
 
-// Thrown is the outcome of a function that ended with an exception of its own;
-// the type may be empty. [Outcome.Type] gives it back.
+// functionPrefix begins the errors of a call, and optionally the type of an exception in `retry` and `catch`.
+const functionPrefix = "FC."
+
+// Thrown is the outcome of a function that ended with an exception: the error is its type. A function
+// without a type, or with one that looks like an error of the engine ("FnF.", "Token.") or of a
+// call ("FC."), fails with [ErrorFunction] and the type in the cause.
 func Thrown(exception, message string) Outcome {
-	if exception != "" {
-		message = exception + ": " + message
+	switch {
+	case exception == "":
+		return Failure(ErrorFunction, message)
+	case isReserved(exception):
+		return Failure(ErrorFunction, exception+": "+message)
 	}
-	return Failure(ErrorFunction, message)
+	o := Failure(exception, message)
+	o.Thrown = true
+	return o
 }
 
-// exceptionType begins the cause of a failure that [Thrown] made.
-var exceptionType = regexp.MustCompile(`^[\pL_$][\pL\pN_$]*(?:(?:\.|::)[\pL_$][\pL\pN_$]*)*(?:<[^\s<>]+>)?: `)
+func isReserved(exception string) bool {
+	return slices.ContainsFunc([]string{"FnF.", "Token.", functionPrefix}, func(prefix string) bool {
+		return strings.HasPrefix(exception, prefix)
+	})
+}
 
-// Type is the type of the exception that a function ended with, empty when o is
-// something else or nobody knows the type.
-func (o Outcome) Type() string {
-	if o.Error != ErrorFunction {
-		return ""
+// Matches reports whether name, as `retry` and `catch` write it, names the failure. An exception of type T
+// is T and FC.T, and FC.FunctionError like every exception. It is not FC.T where that is an error of a call.
+func (o Outcome) Matches(name string) bool {
+	switch {
+	case !o.Failed():
+		return false
+	case name == o.Error, o.Thrown && name == ErrorFunction:
+		return true
 	}
-	return strings.TrimSuffix(exceptionType.FindString(o.Cause), ": ")
+	return o.Thrown && name == functionPrefix+o.Error && !slices.Contains(callErrors, name)
 }
 
 // The lengths of an error and a cause that are kept, in bytes: the vendor's

@@ -46,28 +46,64 @@ func TestAnOutcomeIsCutToWhatIsKept(t *testing.T) {
 	}
 }
 
-func TestTheTypeOfAnException(t *testing.T) {
+func TestThrown(t *testing.T) {
 	t.Parallel()
-	for want, o := range map[string]token.Outcome{
-		"JobNotFound":         token.Thrown("JobNotFound", "no job: 7"),
-		"java.lang.Exception": token.Thrown("java.lang.Exception", ""),
-		"_a1$.Übung":          token.Thrown("_a1$.Übung", "x"),
-		"Function<NoSeat>":    token.Thrown("Function<NoSeat>", "as Lambda's runtime for Ruby reports it"),
-		"trip::Error<Seat>":   token.Thrown("trip::Error<Seat>", "x"),
-		"Read":                token.Failure(token.ErrorFunction, "Read: from a cause alone"),
+	for name, tt := range map[string]struct{ exception, message, error, cause string }{
+		"a type":            {"JobNotFound", "no job: 7", "JobNotFound", "no job: 7"},
+		"with a package":    {"java.lang.Exception", "", "java.lang.Exception", ""},
+		"of Ruby":           {"Function<NoSeat>", "row 7", "Function<NoSeat>", "row 7"},
+		"two words":         {"no seat", "row 7", "no seat", "row 7"},
+		"no type":           {"", "row 7", token.ErrorFunction, "row 7"},
+		"of the engine":     {"FnF.TaskTimeout", "late", token.ErrorFunction, "FnF.TaskTimeout: late"},
+		"every error":       {"FnF.ALL", "", token.ErrorFunction, "FnF.ALL: "},
+		"of a token":        {"Token.Revoked", "x", token.ErrorFunction, "Token.Revoked: x"},
+		"of a call":         {token.ErrorUnknown, "x", token.ErrorFunction, "FC.Unknown: x"},
+		"of a function":     {token.ErrorFunction, "x", token.ErrorFunction, "FC.FunctionError: x"},
+		"after a prefix":    {"FC.DiskFull", "x", token.ErrorFunction, "FC.DiskFull: x"},
+		"similar to ours":   {"FnFailure", "x", "FnFailure", "x"},
+		"in another letter": {"fnf.TaskTimeout", "x", "fnf.TaskTimeout", "x"},
 	} {
-		if got := o.Type(); got != want || o.Error != token.ErrorFunction || !o.Failed() {
-			t.Errorf("%+v has type %q, want %q", o, got, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := token.Thrown(tt.exception, tt.message)
+			if want := (token.Outcome{Error: tt.error, Cause: tt.cause, Thrown: tt.error != token.ErrorFunction}); o != want {
+				t.Errorf("got %+v, want %+v", o, want)
+			}
+		})
 	}
-	for _, o := range []token.Outcome{
-		token.Thrown("", "no type"), token.Thrown("", ""), token.Thrown("two words", "x"), token.Thrown("1a", "x"), token.Thrown("a..b", "x"),
-		token.Thrown("a:b", "x"), token.Thrown("<a>", "x"), token.Thrown("a<b c>", "x"),
-		token.Failure("Other", "JobNotFound: no job"), token.Failure(token.ErrorFunction, "JobNotFound"),
-		token.Failure(token.ErrorFunction, "JobNotFound:no space"), token.Success(expr.Object()), {},
+}
+
+func TestOutcomeMatches(t *testing.T) {
+	t.Parallel()
+	thrown := token.Thrown("DiskFull", "x")
+	for name, tt := range map[string]struct {
+		outcome token.Outcome
+		name    string
+		want    bool
+	}{
+		"the type":                          {thrown, "DiskFull", true},
+		"the type of a function":            {thrown, "FC.DiskFull", true},
+		"every exception":                   {thrown, token.ErrorFunction, true},
+		"another type":                      {thrown, "Full", false},
+		"another type of a function":        {thrown, "FC.Full", false},
+		"the engine's prefix":               {thrown, "FnF.DiskFull", false},
+		"a type named like an error":        {token.Thrown("ResourceExhausted", "x"), token.ErrorExhausted, false},
+		"that type itself":                  {token.Thrown("ResourceExhausted", "x"), "ResourceExhausted", true},
+		"an unknown outcome":                {token.Thrown("Unknown", "x"), token.ErrorUnknown, false},
+		"a type of the engine":              {token.Thrown("FnF.TaskTimeout", "x"), "FnF.TaskTimeout", false},
+		"a type of a call":                  {token.Thrown(token.ErrorUnknown, "x"), token.ErrorUnknown, false},
+		"that is a function's error":        {token.Thrown(token.ErrorUnknown, "x"), token.ErrorFunction, true},
+		"a reported error":                  {token.Failure("DiskFull", "x"), "DiskFull", true},
+		"a reported error with a prefix":    {token.Failure("DiskFull", "x"), "FC.DiskFull", false},
+		"a reported error as an exception":  {token.Failure("DiskFull", "x"), token.ErrorFunction, false},
+		"a function's error, and its cause": {token.Failure(token.ErrorFunction, "DiskFull: x"), "DiskFull", false},
+		"a success":                         {token.Success(expr.Object()), "", false},
 	} {
-		if got := o.Type(); got != "" {
-			t.Errorf("%+v has type %q", o, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := tt.outcome.Matches(tt.name); got != tt.want {
+				t.Errorf("%+v matches %q: %t", tt.outcome, tt.name, got)
+			}
+		})
 	}
 }

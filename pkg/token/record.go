@@ -115,7 +115,7 @@ func (r Record) Beat(at time.Time) Record {
 // error and cause.
 func Same(a, b Outcome) bool {
 	if a.Failed() || b.Failed() {
-		return a.Error == b.Error && a.Cause == b.Cause
+		return a.Error == b.Error && a.Cause == b.Cause && a.Thrown == b.Thrown
 	}
 	return expr.Equal(a.Output, b.Output)
 }
@@ -126,13 +126,17 @@ const (
 	hasOutcome = 1 << iota
 	hasBegun
 	hasAnswer
-	allParts = hasOutcome | hasBegun | hasAnswer
+	isThrown // the outcome's error is the type of an exception
+	allParts = hasOutcome | hasBegun | hasAnswer | isThrown
 )
 
 func (r Record) parts() uint64 {
 	var parts uint64
 	if !r.Open() {
 		parts |= hasOutcome
+	}
+	if !r.Open() && r.Outcome.Thrown {
+		parts |= isThrown
 	}
 	if r.BegunBy != "" {
 		parts |= hasBegun
@@ -179,7 +183,7 @@ func DecodeRecord(data []byte) (Record, error) {
 	parts := d.Uint()
 	if parts&hasOutcome != 0 {
 		r.ClosedBy, r.ClosedAt = Closer(d.Text()), d.Time()
-		r.Outcome = &Outcome{Error: d.Text(), Cause: d.Text(), Output: d.Value()}
+		r.Outcome = &Outcome{Error: d.Text(), Cause: d.Text(), Output: d.Value(), Thrown: parts&isThrown != 0}
 	}
 	if parts&hasBegun != 0 {
 		r.BegunBy, r.BegunAt = d.Text(), d.Time()
@@ -188,7 +192,8 @@ func DecodeRecord(data []byte) (Record, error) {
 		answer := d.Value()
 		r.Answer = &answer
 	}
-	if d.Err() != nil || d.Rest() > 0 || format != recordFormat || parts > allParts {
+	thrownOpen := parts&isThrown != 0 && r.Open()
+	if d.Err() != nil || d.Rest() > 0 || format != recordFormat || parts > allParts || thrownOpen {
 		return Record{}, ErrDamaged
 	}
 	return r, nil

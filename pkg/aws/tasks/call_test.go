@@ -149,8 +149,10 @@ func TestWhatACallComesTo(t *testing.T) {
 		error, cause string
 		calls        int
 	}{
-		"an error of its own":      {fails(`{"errorType":"JobNotFound","errorMessage":"no job 7","trace":[]}`), "FC.FunctionError", "JobNotFound: no job 7", 1},
-		"without a message":        {fails(`{"errorType":"JobNotFound"}`), "FC.FunctionError", "JobNotFound: function w-f failed", 1},
+		"an error of its own":      {fails(`{"errorType":"JobNotFound","errorMessage":"no job 7","trace":[]}`), "JobNotFound", "no job 7", 1},
+		"an error of the engine":   {fails(`{"errorType":"FnF.TaskTimeout","errorMessage":"no time"}`), "FC.FunctionError", "FnF.TaskTimeout: no time", 1},
+		"an error of a call":       {fails(`{"errorType":"FC.Unknown","errorMessage":"lost"}`), "FC.FunctionError", "FC.Unknown: lost", 1},
+		"without a message":        {fails(`{"errorType":"JobNotFound"}`), "JobNotFound", "function w-f failed", 1},
 		"without a type":           {fails(`{"errorMessage":"what"}`), "FC.FunctionError", "what", 1},
 		"a failure that is a text": {fails(`"what"`), "FC.FunctionError", "what", 1},
 		"a failure that is none":   {fails(``), "FC.FunctionError", "nothing", 1},

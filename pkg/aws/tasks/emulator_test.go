@@ -145,8 +145,8 @@ func TestFunctionsOnTheEmulator(t *testing.T) {
 	f := tasks.New(tasks.Config{Client: client, Names: tasks.Names{Stack: stack}, Now: time.Now, Longest: time.Minute})
 	for name, tt := range map[string]struct{ function, error, cause string }{
 		"an answer":                      {"echo", "", ""},
-		"an error of the function's":     {"GetJobStatus", "FC.FunctionError", `JobNotFound: job_id is string "x"`},
-		"the same by its other name":     {"CheckJob", "FC.FunctionError", `JobNotFound: job_id is string "x"`},
+		"an error of the function's":     {"GetJobStatus", "JobNotFound", `job_id is string "x"`},
+		"the same by its other name":     {"CheckJob", "JobNotFound", `job_id is string "x"`},
 		"a function that is not there":   {"nobody", tasks.ErrorFunctionNotFound, stack + "-nobody"},
 		"a function that takes too long": {"hang", tasks.ErrorTimeout, "3.00 seconds"},
 	} {
