@@ -141,8 +141,8 @@ func (w *worker) apply(ctx context.Context) (Verdict, error) {
 	if w.ended(state) {
 		return w.endAgain(ctx, base, state)
 	}
-	if since, ok := machine.Unresolved(state, w.wake.Cause); ok {
-		return w.unresolved(ctx, base, state, since)
+	if entered, ok := machine.Unresolved(state, w.wake.Cause); ok {
+		return w.unresolved(ctx, base, state, entered)
 	}
 	signal, err := w.signal(ctx, base, state)
 	switch {
@@ -306,20 +306,20 @@ func (w *worker) stopRequest(ctx context.Context, state machine.State) (machine.
 // the worker that did may live, nothing is repeated; then what is pending is
 // carried out. A worker that finds its own item, or has the result at hand, is
 // that worker.
-func (w *worker) unresolved(ctx context.Context, base Item, state machine.State, since time.Time) (Verdict, error) {
+func (w *worker) unresolved(ctx context.Context, base Item, state machine.State, entered machine.Entry) (Verdict, error) {
 	if err := w.completeWaiting(ctx, &state); err != nil {
 		return Verdict{}, err
 	}
 	_, known := w.known(state.Waiting)
 	own := w.wrote(base)
 	past := machine.PastUnknown
-	switch ends := since.Add(w.engine.WorkerLife); {
+	switch until, mayLive := w.engine.mayLive(entered, w.engine.WorkerLife); {
 	case own && !known:
 		past = machine.PastNone
-	case since.Before(w.engine.Born):
+	case entered.Generation != w.engine.Generation:
 		past = machine.PastLost
-	case !known && w.now.Before(ends):
-		return Verdict{PutBack: ends}, nil
+	case mayLive && !known:
+		return Verdict{PutBack: until}, nil
 	}
 	d, err := w.draft(ctx, base, state)
 	if err != nil {
@@ -401,6 +401,7 @@ func (w *worker) draft(ctx context.Context, base Item, state machine.State) (*dr
 	}
 	env := machine.Env{
 		Flow: flow, Limits: w.engine.Limits, Keys: w.engine.Keys, CallbackBase: w.engine.CallbackBase, TimeLimits: limits, Cause: w.wake.Cause,
+		Generation: w.engine.Generation,
 	}
 	return &draft{base: base, liveTag: state.Timer.Tag, env: env, state: state}, nil
 }

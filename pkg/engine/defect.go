@@ -63,7 +63,7 @@ func (w *worker) abandonOnce(ctx context.Context, cause error) error {
 			return err
 		}
 	}
-	state, events := machine.Abandon(state, held, text, w.wake.Cause, now)
+	state, events := machine.Abandon(state, held, text, machine.Entry{By: w.wake.Cause, Since: now, Generation: w.engine.Generation})
 	item := Item{Execution: w.wake.Execution, Seq: base.Seq + 1, Nonce: w.engine.Fresh()}
 	item.Body, _ = machine.Encode(item.place(), state, events)
 	if err := w.engine.put(ctx, item); err != nil {

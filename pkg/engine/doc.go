@@ -25,7 +25,10 @@
 //     unresolved.
 //  7. A wake that entered something unresolved is put back while the worker
 //     that entered it may live, then makes the pending calls. What a token's
-//     record holds, outcome or answer, comes before that.
+//     record holds, outcome or answer, comes before that. Where one process at a
+//     time has the log, a worker of another generation of it is dead, whatever
+//     the clocks of the two say. Otherwise the age decides, and an instant ahead
+//     of the own clock is no younger than the present.
 //  8. A timer that comes early is sent again; one whose commit is on the way
 //     too; one that is not the live one is dropped.
 //  9. The token is the only arbiter of a waiting attempt: whatever ends it

@@ -24,10 +24,9 @@ func (w *worker) ended(state machine.State) bool {
 // endAgain tells of the end again, once the worker that committed it cannot
 // live (rule 7).
 func (w *worker) endAgain(ctx context.Context, base Item, state machine.State) (Verdict, error) {
-	ends := state.At.Add(w.engine.WorkerLife)
-	own := w.wrote(base) || state.At.Before(w.engine.Born)
-	if !own && w.now.Before(ends) {
-		return Verdict{PutBack: ends}, nil
+	entered := machine.Entry{By: state.By, Since: state.At, Generation: state.Generation}
+	if until, mayLive := w.engine.mayLive(entered, w.engine.WorkerLife); mayLive && !w.wrote(base) {
+		return Verdict{PutBack: until}, nil
 	}
 	return done, w.engine.tellEnd(ctx, w.wake.Execution, state)
 }

@@ -31,10 +31,10 @@ type Config struct {
 	Keys token.Keys
 	// CallbackBase is where callbacks arrive: "https://host"; empty for nowhere.
 	CallbackBase string
-	// Born is when this process took over from the one before it, when there
-	// is never more than one: workers of before are dead. Zero where several
-	// processes work together.
-	Born time.Time
+	// Generation counts the processes that took over the log, where there is one at
+	// a time: workers of another generation are dead (rule 7). 0 where several
+	// processes work together, or the log ends with the process.
+	Generation uint64
 	// WorkerLife is twice as long as any worker lives: after that nobody else
 	// will finish what it entered (rule 7). Zero means a minute.
 	WorkerLife time.Duration
@@ -232,6 +232,20 @@ func (e *Engine) put(ctx context.Context, item Item) error {
 		return nil
 	}
 	return err
+}
+
+// mayLive reports whether the worker that entered something may still be at work,
+// and until when, if none lives longer than life (rule 7). One of another
+// generation of the process is dead: the clocks of two processes are not
+// compared. Where several work together, their clocks differ a little: an instant
+// ahead of ours counts as ours, and one that is ahead by a whole life is wrong.
+func (e *Engine) mayLive(entered machine.Entry, life time.Duration) (until time.Time, may bool) {
+	now := e.Now()
+	age := now.Sub(entered.Since)
+	if entered.Generation != e.Generation || age.Abs() >= life {
+		return time.Time{}, false
+	}
+	return now.Add(life - max(age, 0)), true
 }
 
 // jitter is a random pause, longer after more tries.

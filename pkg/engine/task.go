@@ -29,14 +29,15 @@ func (e *Engine) RunTask(ctx context.Context, task Task) (Verdict, error) {
 func (e *Engine) runTask(ctx context.Context, task Task) (Verdict, error) {
 	mark := e.Fresh()
 	record, err := e.look(ctx, task, mark)
+	until, mayLive := e.mayLive(machine.Entry{By: record.BegunBy, Since: record.BegunAt, Generation: record.BegunIn}, runnerLife)
 	switch {
 	case err != nil:
 		return done, err
 	case !record.Open() || record.Answer != nil: // the wake may be all that is left
 	case !task.AtMostOnce || record.BegunBy == mark:
 		record, err = e.callAndRecord(ctx, task)
-	case e.mayLive(record):
-		return Verdict{PutBack: record.BegunAt.Add(runnerLife)}, nil
+	case mayLive:
+		return Verdict{PutBack: until}, nil
 	default:
 		closing := token.Closing{Outcome: machine.Interrupted(task.Call.Step), By: token.ClosedByTask, At: e.Now()}
 		record, err = e.Outcomes.Close(ctx, task.Handle, closing)
@@ -59,13 +60,8 @@ func (e *Engine) look(ctx context.Context, task Task, mark string) (token.Record
 	if !task.AtMostOnce {
 		return e.Outcomes.Record(ctx, task.Handle)
 	}
-	beginning := token.Beginning{By: mark, At: e.Now()}
+	beginning := token.Beginning{By: mark, At: e.Now(), In: e.Generation}
 	return e.untilRecorded(ctx, func() (token.Record, error) { return e.Outcomes.Begin(ctx, task.Handle, beginning) })
-}
-
-// mayLive reports whether whoever began the call may still be making it.
-func (e *Engine) mayLive(record token.Record) bool {
-	return e.Now().Before(record.BegunAt.Add(runnerLife)) && !record.BegunAt.Before(e.Born)
 }
 
 // callAndRecord makes the call and records what came of it.

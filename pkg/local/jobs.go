@@ -155,6 +155,9 @@ func (s *System) pollAgain(ctx context.Context) error {
 		for _, poll := range page {
 			s.simulated.remember(poll)
 			poll.Number, poll.Due = 1, poll.Waiter.Run.Since.Add(resume.FirstPoll)
+			if first := s.clock.Now().Add(resume.FirstPoll); first.Before(poll.Due) {
+				poll.Due = first // the clock of the process that started it was ahead
+			}
 			if err := (polls{s, s.store}).Send(ctx, poll); err != nil {
 				return err
 			}

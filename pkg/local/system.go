@@ -30,6 +30,8 @@ type durable interface {
 	Store
 	// Keys sign the tokens of the store's executions.
 	Keys() token.Keys
+	// Generation counts the processes that opened the store, this one included.
+	Generation() uint64
 	// Unfinished are the latest items of executions that have not ended, in
 	// pages; see [durable].
 	Unfinished(ctx context.Context, after engine.ID, limit int) ([]engine.Item, error)
@@ -115,9 +117,9 @@ func New(config Config) *System {
 		config.Observer = &play{Observer: config.Observer, system: s, events: config.Script.events, answers: config.Script.answers}
 	}
 	s.tasks = &taskQueue{system: s, known: map[string]bool{}}
-	var born time.Time
+	var generation uint64
 	if store, ok := config.Store.(durable); ok {
-		s.store, born = store, config.Clock.Now() // the store has one process at a time
+		s.store, generation = store, store.Generation() // the store has one process at a time
 	}
 	if config.Keys.Current.Secret == nil {
 		config.Keys = s.keys()
@@ -125,7 +127,7 @@ func New(config Config) *System {
 	p := watched(ports{config.Store, s.queue, config.Tasks, s.tasks})
 	s.Engine = engine.New(engine.Config{
 		Log: p.store, Flows: p.store, Outcomes: p.store, Wakes: p.wakes, Tasks: p.tasks, TaskQueue: p.taskQueue,
-		Keys: config.Keys, CallbackBase: config.CallbackBase, Born: born, Now: config.Clock.Now, Limits: config.Limits, Observer: config.Observer,
+		Keys: config.Keys, CallbackBase: config.CallbackBase, Generation: generation, Now: config.Clock.Now, Limits: config.Limits, Observer: config.Observer,
 	})
 	s.Tokens, s.Callbacks = s.newTokens(config, p, token.ClosedByHand), s.newTokens(config, p, token.ClosedByCallback)
 	s.Jobs = s.newJobs(config, p)

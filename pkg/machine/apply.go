@@ -63,6 +63,11 @@ func (r *run) stuck() bool { return len(r.lookup.Missing) > 0 }
 
 func (r *run) state() *State { return &r.next.State }
 
+// entry is that of what this application enters.
+func (r *run) entry() Entry {
+	return Entry{By: r.env.Cause, Since: r.at, Generation: r.env.Generation}
+}
+
 // apply does what the signal means to the state; nothing when it does not
 // apply.
 func (r *run) apply(sig Signal) {

@@ -124,7 +124,7 @@ func TestTimerOfEachWait(t *testing.T) {
 
 func TestUnresolvedAndPending(t *testing.T) {
 	t.Parallel()
-	env := machine.Env{Flow: parseFlow(t, twoWaits), Cause: machine.CauseStart, Tag: "t1"}
+	env := machine.Env{Flow: parseFlow(t, twoWaits), Cause: machine.CauseStart, Tag: "t1", Generation: 3}
 	accepted := starting(10, 0)
 	asleep := mustApply(t, env, accepted, machine.Started{At: epoch}).State
 	env.Cause = "t1"
@@ -135,8 +135,8 @@ func TestUnresolvedAndPending(t *testing.T) {
 
 	for name, s := range map[string]machine.State{"accepted": accepted, "asleep": asleep, "ended": ended} {
 		for _, cause := range []string{machine.CauseStart, "t1", ""} {
-			if since, ok := machine.Unresolved(s, cause); ok || !since.IsZero() {
-				t.Errorf("%s: cause %q has something unresolved since %s", name, cause, since)
+			if entered, ok := machine.Unresolved(s, cause); ok || entered != (machine.Entry{}) {
+				t.Errorf("%s: cause %q has something unresolved: %+v", name, cause, entered)
 			}
 		}
 		if next, err := machine.Pending(env, s, epoch, machine.PastUnknown); err != nil || len(next.Commands) > 0 {
@@ -144,8 +144,8 @@ func TestUnresolvedAndPending(t *testing.T) {
 		}
 	}
 
-	if since, ok := machine.Unresolved(called.State, "t1"); !ok || !since.Equal(at) {
-		t.Errorf("the call of t1 is unresolved=%t since %s", ok, since)
+	if entered, ok := machine.Unresolved(called.State, "t1"); !ok || entered != (machine.Entry{By: "t1", Since: at, Generation: 3}) {
+		t.Errorf("the call of t1 is unresolved=%t: %+v", ok, entered)
 	}
 	if _, ok := machine.Unresolved(called.State, machine.CauseStart); ok {
 		t.Error("the call of t1 counts as the start's")

@@ -187,6 +187,7 @@ func (e *encoder) state(s State) {
 	e.Text(s.Error)
 	e.Text(s.Cause)
 	e.Text(s.By)
+	e.Uint(s.Generation)
 	if e.format >= formatOfRetries {
 		e.count(s.Polls)
 	}
@@ -203,8 +204,13 @@ func (e *encoder) ending(ending *Ending) {
 	e.status(ending.Status)
 	e.Text(ending.Error)
 	e.Text(ending.Cause)
-	e.Text(ending.By)
-	e.Time(ending.Since)
+	e.entry(ending.Entry)
+}
+
+func (e *encoder) entry(entry Entry) {
+	e.Text(entry.By)
+	e.Time(entry.Since)
+	e.Uint(entry.Generation)
 }
 
 func (e *encoder) waiting(w *Waiting) {
@@ -217,8 +223,7 @@ func (e *encoder) waiting(w *Waiting) {
 	e.Int(int64(w.Attempt.Number))
 	e.Value(w.Input)
 	e.Time(w.Due)
-	e.Text(w.By)
-	e.Time(w.Since)
+	e.entry(w.Entry)
 	if w.For == WaitingForToken {
 		e.Text(w.Handle)
 		e.Time(w.Deadline)
@@ -345,7 +350,7 @@ func (d *decoder) state() State {
 	s.Timer = Timer{d.Text(), d.Time()}
 	s.Ending = d.ending()
 	s.Output = d.Value()
-	s.Error, s.Cause, s.By = d.Text(), d.Text(), d.Text()
+	s.Error, s.Cause, s.By, s.Generation = d.Text(), d.Text(), d.Text(), d.Uint()
 	if d.format >= formatOfRetries {
 		s.Polls = d.number()
 	}
@@ -376,7 +381,11 @@ func (d *decoder) ending() *Ending {
 	if d.upTo(1) == 0 {
 		return nil
 	}
-	return &Ending{Status: d.status(), Error: d.Text(), Cause: d.Text(), By: d.Text(), Since: d.Time()}
+	return &Ending{Status: d.status(), Error: d.Text(), Cause: d.Text(), Entry: d.entry()}
+}
+
+func (d *decoder) entry() Entry {
+	return Entry{By: d.Text(), Since: d.Time(), Generation: d.Uint()}
 }
 
 func (d *decoder) waiting() *Waiting {
@@ -386,7 +395,7 @@ func (d *decoder) waiting() *Waiting {
 	}
 	w := &Waiting{
 		For: WaitingFor(kind - 1), Attempt: Attempt{Step: int(d.Int()), Number: int(d.Int())}, Input: d.Value(), //nolint:gosec // checked
-		Due: d.Time(), By: d.Text(), Since: d.Time(),
+		Due: d.Time(), Entry: d.entry(),
 	}
 	if w.For == WaitingForToken {
 		w.Handle, w.Deadline, w.Beat = d.Text(), d.Time(), d.Time()

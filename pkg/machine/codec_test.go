@@ -88,7 +88,7 @@ func (g *items) state() machine.State {
 	if g.r.IntN(2) == 0 {
 		s.Waiting = &machine.Waiting{
 			Attempt: machine.Attempt{Step: g.number(), Number: g.number()}, For: kinds[g.r.IntN(len(kinds))],
-			Input: g.value(), Due: g.instant(), By: g.text(), Since: g.instant(),
+			Input: g.value(), Due: g.instant(), Entry: g.entry(),
 		}
 		g.token(s.Waiting)
 		if s.Format > 1 {
@@ -96,9 +96,13 @@ func (g *items) state() machine.State {
 		}
 	}
 	if g.r.IntN(4) == 0 {
-		s.Ending = &machine.Ending{Status: statuses[g.r.IntN(len(statuses))], Error: g.text(), Cause: g.text(), By: g.text(), Since: g.instant()}
+		s.Ending = &machine.Ending{Status: statuses[g.r.IntN(len(statuses))], Error: g.text(), Cause: g.text(), Entry: g.entry()}
 	}
 	return s
+}
+
+func (g *items) entry() machine.Entry {
+	return machine.Entry{By: g.text(), Since: g.instant(), Generation: uint64(g.number() + 2)}
 }
 
 func (g *items) token(w *machine.Waiting) {
@@ -455,7 +459,7 @@ func asleep() machine.State {
 		},
 		Waiting: &machine.Waiting{
 			Attempt: machine.Attempt{Step: 8, Number: 34}, For: machine.WaitingForInstant, Input: goldenStep,
-			Due: at.Add(10 * time.Second), By: "0123456789abcdef", Since: at,
+			Due: at.Add(10 * time.Second), Entry: machine.Entry{By: "0123456789abcdef", Since: at},
 		},
 		Timer: machine.Timer{Tag: "fedcba9876543210", Due: at.Add(10 * time.Second)},
 		By:    machine.CauseStart,
@@ -495,11 +499,12 @@ func called() machine.State {
 		Scopes: []machine.Scope{{Choice: machine.NoStep, Branch: 0, Input: goldenInput, Local: expr.Object()}},
 		Waiting: &machine.Waiting{
 			Attempt: machine.Attempt{Step: 0, Number: 3}, For: machine.WaitingForToken, Input: goldenInput, Due: epoch.Add(time.Hour),
-			By: machine.CauseStart, Since: epoch, Handle: "EAFlF6HPJunNHRp0aJoAAAADahwGoA", Deadline: epoch.Add(time.Hour),
+			Entry: machine.Entry{By: machine.CauseStart, Since: epoch}, Handle: "EAFlF6HPJunNHRp0aJoAAAADahwGoA", Deadline: epoch.Add(time.Hour),
 			Beat: epoch.Add(time.Second), Submitted: true,
 		},
 		Ending: &machine.Ending{
-			Status: machine.StatusStopped, Error: "Operator", Cause: "no longer needed", By: machine.CauseStop, Since: epoch.Add(time.Minute),
+			Status: machine.StatusStopped, Error: "Operator", Cause: "no longer needed",
+			Entry: machine.Entry{By: machine.CauseStop, Since: epoch.Add(time.Minute), Generation: 2},
 		},
 		By: machine.CauseStart,
 	}
@@ -536,7 +541,7 @@ func pausing() machine.State {
 		},
 		Waiting: &machine.Waiting{
 			Attempt: machine.Attempt{Step: 1, Number: 18}, For: machine.WaitingForRetry, Input: goldenInput, Due: epoch.Add(64 * time.Second),
-			By: "fedcba9876543210", Since: epoch.Add(time.Minute), Retried: []int{0, 3},
+			Entry: machine.Entry{By: "fedcba9876543210", Since: epoch.Add(time.Minute)}, Retried: []int{0, 3},
 		},
 		Timer: machine.Timer{Tag: "0123456789abcdef", Due: epoch.Add(64 * time.Second)},
 		By:    machine.CauseStart,
@@ -560,7 +565,8 @@ func polling() machine.State {
 		Scopes: []machine.Scope{{Choice: machine.NoStep, Branch: 0, Input: goldenInput, Local: expr.Object()}},
 		Waiting: &machine.Waiting{
 			Attempt: machine.Attempt{Step: 0, Number: 6, Poll: 100}, For: machine.WaitingForToken, Input: goldenInput, Due: epoch.Add(2 * time.Hour),
-			By: "0123456789abcdef", Since: epoch.Add(time.Hour), Handle: "EAFlF6HPJunNHRp0aJqAAABkahwGoA", Deadline: epoch.Add(2 * time.Hour),
+			Entry:  machine.Entry{By: "0123456789abcdef", Since: epoch.Add(time.Hour), Generation: 300},
+			Handle: "EAFlF6HPJunNHRp0aJqAAABkahwGoA", Deadline: epoch.Add(2 * time.Hour),
 			Beat: epoch.Add(time.Hour), Submitted: true, Retried: []int{1}, Polls: 60,
 		},
 		Timer: machine.Timer{Tag: "fedcba9876543210", Due: epoch.Add(2 * time.Hour)},
@@ -573,7 +579,7 @@ func timedOut() machine.State {
 	return machine.State{
 		Format: 2, Flow: machine.Flow{Name: "polling", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-7", Status: machine.StatusTimedOut,
 		Started: epoch, Expires: epoch.Add(kept), At: epoch.Add(machine.DefaultDuration), Events: 5, Input: goldenInput,
-		Error: machine.ErrorExecutionTimeout, Cause: "it took too long", By: "0123456789abcdef",
+		Error: machine.ErrorExecutionTimeout, Cause: "it took too long", By: "0123456789abcdef", Generation: 7,
 	}
 }
 

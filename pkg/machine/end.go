@@ -2,7 +2,6 @@ package machine
 
 import (
 	"cmp"
-	"time"
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
@@ -40,7 +39,7 @@ func (r *run) stop(name, cause string) {
 // decide notes the end that the execution will come to.
 func (r *run) decide(status Status, why token.Outcome) {
 	r.touch()
-	r.state().Ending = &Ending{Status: status, Error: why.Error, Cause: why.Cause, By: r.env.Cause, Since: r.at}
+	r.state().Ending = &Ending{Status: status, Error: why.Error, Cause: why.Cause, Entry: r.entry()}
 }
 
 // endOrClose ends the execution whose end is decided, or has the token closed
@@ -114,8 +113,9 @@ func (r *run) failExecution(name, cause string) {
 // Abandon ends an execution that cannot go on because of a defect. It needs no
 // definition and keeps little, so that what it gives fits where the state did
 // not. What the token of an attempt that waits holds is recorded.
-func Abandon(s State, held token.Record, cause, by string, at time.Time) (State, []Event) {
-	r := newRun(Env{Cause: by}, State{}, at)
+func Abandon(s State, held token.Record, cause string, by Entry) (State, []Event) {
+	at := by.Since
+	r := newRun(Env{Cause: by.By, Generation: by.Generation}, State{}, at)
 	if at.Before(s.At) {
 		r.at = s.At
 	}
@@ -148,5 +148,5 @@ func smallOutcome(outcome token.Outcome) token.Outcome {
 
 func (r *run) ended() {
 	s := r.state()
-	s.Scopes, s.Waiting, s.By = nil, nil, r.env.Cause
+	s.Scopes, s.Waiting, s.By, s.Generation = nil, nil, r.env.Cause, r.env.Generation
 }

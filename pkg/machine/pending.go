@@ -8,16 +8,16 @@ import (
 )
 
 // Unresolved reports whether something that the wake with this cause entered
-// has not ended yet, and when it was entered. Such a wake may be the only one
-// left that makes the execution go on.
-func Unresolved(s State, cause string) (since time.Time, ok bool) {
+// has not ended yet, and who did. Such a wake may be the only one left that makes
+// the execution go on.
+func Unresolved(s State, cause string) (entered Entry, ok bool) {
 	if s.Ending != nil && s.Ending.By == cause {
-		return s.Ending.Since, true
+		return s.Ending.Entry, true
 	}
 	if w := s.Waiting; w != nil && !w.forTimer() && w.By == cause {
-		return w.Since, true
+		return w.Entry, true
 	}
-	return time.Time{}, false
+	return Entry{}, false
 }
 
 // forTimer: the timer is all that makes the state go on, and it is out.

@@ -35,7 +35,7 @@ func (r *run) waitForPoll(w Waiting, poll *fdl.Poll) {
 		due = w.Deadline
 	}
 	r.state().Waiting = &Waiting{
-		Attempt: w.Attempt, For: WaitingForPoll, Input: w.Input, Due: due, By: r.env.Cause, Since: r.at,
+		Attempt: w.Attempt, For: WaitingForPoll, Input: w.Input, Due: due, Entry: r.entry(),
 		Deadline: w.Deadline, Retried: w.Retried, Polls: w.Polls,
 	}
 }
@@ -47,7 +47,7 @@ func (r *run) pollDue() {
 		r.conclude(step, w, notInTime(step), token.ClosedByDeadline)
 		return
 	}
-	w.Due, w.By, w.Since = time.Time{}, r.env.Cause, r.at
+	w.Due, w.Entry = time.Time{}, r.entry()
 	r.call(step, &w)
 }
 

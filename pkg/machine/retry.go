@@ -50,7 +50,7 @@ func (r *run) pauseForRetry(step *fdl.Step, w Waiting, policy int) {
 	retried[policy]++
 	pausing := Waiting{
 		Attempt: w.Attempt, For: WaitingForRetry, Input: w.Input, Due: r.at.Add(policies[policy].After(retried[policy])),
-		By: r.env.Cause, Since: r.at, Retried: retried, Polls: w.Polls,
+		Entry: r.entry(), Retried: retried, Polls: w.Polls,
 	}
 	if pausing.Due.After(r.at) {
 		r.state().Waiting = &pausing

@@ -176,7 +176,7 @@ func (r *run) goOnLater(step *fdl.Step) {
 	s := r.state()
 	s.Format = max(s.Format, formatOfRoom)
 	s.Waiting = &Waiting{
-		Attempt: Attempt{Step: step.Index, Number: s.Events}, For: WaitingForRoom, Input: expr.Object(), Due: r.at, By: r.env.Cause, Since: r.at,
+		Attempt: Attempt{Step: step.Index, Number: s.Events}, For: WaitingForRoom, Input: expr.Object(), Due: r.at, Entry: r.entry(),
 	}
 }
 

@@ -287,7 +287,7 @@ func (s *script) lapse(t *testing.T, at time.Time) string {
 	if !unresolved {
 		return out + "nothing unresolved\n"
 	}
-	return out + fmt.Sprintf("unresolved since %s\n", since.Sub(epoch))
+	return out + fmt.Sprintf("unresolved since %s\n", since.Since.Sub(epoch))
 }
 
 // apply applies the signal, checks what must hold of every application and

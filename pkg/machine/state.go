@@ -67,6 +67,8 @@ type State struct {
 	Error, Cause string
 	// By is the cause of the wake that started or ended the execution.
 	By string
+	// Generation is that of the process whose worker ended it.
+	Generation uint64
 }
 
 // Scope is a series being run: the steps of the flow, of a choice's branch or of
@@ -86,13 +88,21 @@ const NoStep = -1
 // defaultBranch is the Branch of a choice's default.
 const defaultBranch = -1
 
+// Entry says who brought a state into being.
+type Entry struct {
+	// By is the cause of the wake whose worker did, Since the instant.
+	By    string
+	Since time.Time
+	// Generation is that of the worker's process; see [Env].
+	Generation uint64
+}
+
 // Ending is the end that an execution will come to.
 type Ending struct {
 	Status       Status
 	Error, Cause string
-	// By is the cause of the wake that decided it, Since the instant.
-	By    string
-	Since time.Time
+	// Entry is that of the decision.
+	Entry
 }
 
 // Waiting is a step that cannot go on by itself.
@@ -105,9 +115,8 @@ type Waiting struct {
 	// deadline; the deadline or the missed heartbeat of a token: whichever is
 	// earlier.
 	Due time.Time
-	// By is the cause of the wake that entered the attempt, Since the instant.
-	By    string
-	Since time.Time
+	// Entry is that of the attempt, or of this part of it.
+	Entry
 	// Handle, of a token, is the part of its text before the dot.
 	Handle string
 	// Deadline, of a token or of polls, is when the attempt ends with a time-out;
@@ -174,6 +183,9 @@ type Env struct {
 	// Cause is the cause of the wake being applied: [CauseStart], [CauseStop],
 	// a timer's tag, a token's handle or its [CauseAnswer].
 	Cause string
+	// Generation counts the processes that took over a store which has one at a
+	// time; 0 where several work together.
+	Generation uint64
 	// Tag is the tag of a timer that this application starts. It must be fresh.
 	Tag string
 	// Held are values that the state holds by reference and that [Next.Missing]

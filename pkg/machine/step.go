@@ -156,7 +156,7 @@ func (r *run) wait(step *fdl.Step, wait *fdl.Wait, input expr.Value) *fdl.Step {
 	number := r.emit(Event{Type: StepStarted, Step: step.Index, Until: until})
 	if until.After(r.at) {
 		r.state().Waiting = &Waiting{
-			Attempt: Attempt{Step: step.Index, Number: number}, For: WaitingForInstant, Input: input, Due: until, By: r.env.Cause, Since: r.at,
+			Attempt: Attempt{Step: step.Index, Number: number}, For: WaitingForInstant, Input: input, Due: until, Entry: r.entry(),
 		}
 		return nil
 	}

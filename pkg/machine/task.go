@@ -26,7 +26,7 @@ func (r *run) schedule(step *fdl.Step, task *fdl.Task, input expr.Value, retried
 	}
 	number := r.emit(Event{Type: TaskScheduled, Step: step.Index, Input: asked})
 	r.emit(Event{Type: TaskStarted, Step: step.Index})
-	waiting := &Waiting{Attempt: Attempt{Step: step.Index, Number: number}, Input: input, By: r.env.Cause, Since: r.at, Retried: retried}
+	waiting := &Waiting{Attempt: Attempt{Step: step.Index, Number: number}, Input: input, Entry: r.entry(), Retried: retried}
 	if task.Poll != nil && task.Timeout > 0 {
 		waiting.Deadline = r.at.Add(task.Timeout)
 	}
@@ -190,7 +190,7 @@ func (r *run) claimLapsed() {
 	step := r.env.Flow.All[w.Attempt.Step]
 	if task := taskOf(step); !task.AtMostOnce {
 		renewed := r.change()
-		renewed.Due, renewed.By, renewed.Since = r.at.Add(claimLife), r.env.Cause, r.at
+		renewed.Due, renewed.Entry = r.at.Add(claimLife), r.entry()
 		r.next.Commands = append(r.next.Commands, r.carryOut(step, task, renewed))
 		return
 	}

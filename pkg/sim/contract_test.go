@@ -178,7 +178,7 @@ var mutants = []mutant{
 	{
 		name:   "begin: the task is not put back",
 		caught: sim.Stuck, edits: one("engine/task.go",
-			`		return Verdict{PutBack: record.BegunAt.Add(runnerLife)}, nil`, `		return done, nil`),
+			`		return Verdict{PutBack: until}, nil`, `		return done, nil`),
 	},
 	{
 		name:   "begin: a dead runner's call is made again",
@@ -189,10 +189,10 @@ var mutants = []mutant{
 	{
 		name:   "rule 7 after rule 8",
 		caught: sim.Stuck, edits: one("engine/advance.go",
-			`	if since, ok := machine.Unresolved(`, `	if w.wake.Seq > 0 && w.wake.Cause != state.Timer.Tag && w.wake.Seq <= base.Seq {
+			`	if entered, ok := machine.Unresolved(`, `	if w.wake.Seq > 0 && w.wake.Cause != state.Timer.Tag && w.wake.Seq <= base.Seq {
 		return done, nil
 	}
-	if since, ok := machine.Unresolved(`),
+	if entered, ok := machine.Unresolved(`),
 	},
 	{
 		name:   "rule 7 is not asked after a refusal",
@@ -202,12 +202,16 @@ var mutants = []mutant{
 	{
 		name:   "rule 7: the message is not put back",
 		caught: sim.Stuck, edits: one("engine/advance.go",
-			`return Verdict{PutBack: ends}, nil`, `return done, nil`),
+			`		return Verdict{PutBack: until}, nil
+	}
+	d, err`, `		return done, nil
+	}
+	d, err`),
 	},
 	{
 		name:   "rule 7: a young wake repeats",
 		caught: sim.CalledTooOften, edits: one("engine/advance.go",
-			`case !known && w.now.Before(ends):`, `case !known && w.now.Before(ends.Add(-w.engine.WorkerLife)):`),
+			`case mayLive && !known:`, `case mayLive && !known && until.IsZero():`),
 	},
 	{
 		name:   "rule 7: a repeat without a look at the token",

@@ -52,7 +52,7 @@ func (w *world) checkUnanswered(handle string, invariant Invariant, what string)
 // beginMischief has processes end and wakes be forged.
 func (w *world) beginMischief() {
 	if w.chance(6) {
-		w.born = w.clock()
+		w.alone = true
 		for range 1 + w.rand.IntN(3) {
 			at := w.between(0, 3*time.Minute)
 			w.after(at, w.restart)
@@ -78,7 +78,6 @@ func (w *world) restart() {
 	generation := w.generation
 	w.after(w.between(time.Millisecond, 10*time.Second), func() {
 		if generation == w.generation {
-			w.born = w.clock()
 			w.recover()
 		}
 	})

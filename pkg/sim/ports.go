@@ -23,9 +23,18 @@ var keys = token.Keys{Current: token.Key{ID: 1, Secret: bytes.Repeat([]byte("k")
 func (a *actor) engine() *engine.Engine {
 	return engine.New(engine.Config{
 		Log: log{a}, Wakes: wakes{a}, Tasks: tasks{a}, TaskQueue: taskQueue{a}, Flows: flows{a}, Outcomes: outcomes{a},
-		Keys: keys, Born: a.world.born, Now: a.world.clock, Fresh: a.world.freshText, Pause: a.wait,
+		Keys: keys, Generation: a.worksIn(), Now: a.world.clock, Fresh: a.world.freshText, Pause: a.wait,
 		Limits: a.world.limits,
 	})
+}
+
+// worksIn is the generation as the engine knows it: 0 where several processes work
+// together.
+func (a *actor) worksIn() uint64 {
+	if !a.world.alone {
+		return 0
+	}
+	return 1 + a.generation
 }
 
 func (a *actor) tokens() *resume.Tokens {

@@ -14,7 +14,7 @@ type message struct {
 	causes     []string // of the wake; of a task also of the wake whose worker queued it
 	deleted    bool
 	receives   int
-	generation int           // of the process whose memory it may be in
+	generation uint64        // of the process whose memory it may be in
 	life       time.Duration // of the worker that handles it
 	handle     func(a *actor) (putBack time.Time, err error)
 }

@@ -32,10 +32,9 @@ type world struct {
 	trace  []byte
 	faults faults
 
-	// born is when the only process began, zero where several work together;
-	// generation counts them.
-	born       time.Time
-	generation int
+	// alone: there is one process at a time; generation counts them.
+	alone      bool
+	generation uint64
 	defect     defect
 	refused    int  // commits that were refused though nobody was first; each may have sent a timer
 	defectTold bool // a token was closed with the defect, by who gave up
@@ -146,7 +145,7 @@ type actor struct {
 	world      *world
 	name       string
 	kind       string
-	generation int      // of the process
+	generation uint64   // of the process
 	causes     []string // of the wake that it handles
 	receives   int      // of its message
 	dies       time.Duration

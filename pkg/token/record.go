@@ -19,9 +19,11 @@ type Record struct {
 	// LastBeat is the instant of the latest heartbeat, zero when there was none.
 	LastBeat time.Time
 	// BegunBy is the mark of who begins the call that must not be made twice,
-	// empty while nobody did; BegunAt is when.
+	// empty while nobody did; BegunAt is when, BegunIn the generation of the process
+	// in which, 0 where several work together.
 	BegunBy string
 	BegunAt time.Time
+	BegunIn uint64
 	// Answer is what the function answered that was told of the token, nil while
 	// nobody knows. It is kept here only when the function was called for by the
 	// task queue.
@@ -77,6 +79,7 @@ func (c Closing) Apply(r Record) Record {
 type Beginning struct {
 	By string // a mark that nobody else has
 	At time.Time
+	In uint64 // the generation of the process
 }
 
 // Apply is the record after the beginning. It is what every store does in one
@@ -84,7 +87,7 @@ type Beginning struct {
 // something. Whoever finds the own mark in the record makes the call.
 func (b Beginning) Apply(r Record) Record {
 	if r.Open() && r.Answer == nil && r.BegunBy == "" {
-		r.BegunBy, r.BegunAt = b.By, b.At
+		r.BegunBy, r.BegunAt, r.BegunIn = b.By, b.At, b.In
 	}
 	return r
 }
@@ -163,6 +166,7 @@ func (r Record) Encode() []byte {
 	if r.BegunBy != "" {
 		e.Text(r.BegunBy)
 		e.Time(r.BegunAt)
+		e.Uint(r.BegunIn)
 	}
 	if r.Answer != nil {
 		e.Value(*r.Answer)
@@ -186,7 +190,7 @@ func DecodeRecord(data []byte) (Record, error) {
 		r.Outcome = &Outcome{Error: d.Text(), Cause: d.Text(), Output: d.Value(), Thrown: parts&isThrown != 0}
 	}
 	if parts&hasBegun != 0 {
-		r.BegunBy, r.BegunAt = d.Text(), d.Time()
+		r.BegunBy, r.BegunAt, r.BegunIn = d.Text(), d.Time(), d.Uint()
 	}
 	if parts&hasAnswer != 0 {
 		answer := d.Value()

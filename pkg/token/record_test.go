@@ -160,7 +160,7 @@ func TestSame(t *testing.T) {
 // records are those that a store may be given.
 func records() map[string]token.Record {
 	beaten := token.Record{}.Beat(now.Add(123456789))
-	begun := token.Beginning{By: "mark", At: now}.Apply(beaten)
+	begun := token.Beginning{By: "mark", At: now, In: 2}.Apply(beaten)
 	answered := token.Answering{Answer: expr.String("asked")}.Apply(begun)
 	return map[string]token.Record{
 		"nothing known":        {},
@@ -184,7 +184,7 @@ func TestARecordSurvivesBeingStored(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, err := token.DecodeRecord(r.Encode())
-			if got.BegunBy != r.BegunBy || !got.BegunAt.Equal(r.BegunAt) || !sameAnswer(got, r) {
+			if got.BegunBy != r.BegunBy || !got.BegunAt.Equal(r.BegunAt) || got.BegunIn != r.BegunIn || !sameAnswer(got, r) {
 				t.Errorf("it is %+v, want %+v", got, r)
 			}
 			if err != nil || got.Open() != r.Open() || !got.LastBeat.Equal(r.LastBeat) || got.ClosedBy != r.ClosedBy || !got.ClosedAt.Equal(r.ClosedAt) {
@@ -208,15 +208,15 @@ func sameAnswer(a, b token.Record) bool {
 func TestARecordIsStable(t *testing.T) {
 	t.Parallel()
 	closed := closing(failed, time.Nanosecond).Apply(token.Record{}.Beat(now))
-	begun := token.Beginning{By: "mark", At: now}.Apply(token.Record{})
+	begun := token.Beginning{By: "mark", At: now, In: 300}.Apply(token.Record{})
 	for name, tt := range map[string]struct {
 		record token.Record
 		want   string
 	}{
 		"nothing known": {token.Record{}, "01000000"},
 		"a failure":     {closed, "01c0a6fe90dc0300010468616e64c0a6fe90dc03010642726f6b656e0c69742069732062726f6b656e00"},
-		"begun":         {begun, "01000002046d61726bc0a6fe90dc0300"},
-		"answered":      {token.Answering{Answer: expr.String("asked")}.Apply(begun), "01000006046d61726bc0a6fe90dc0300040561736b6564"},
+		"begun":         {begun, "01000002046d61726bc0a6fe90dc0300ac02"},
+		"answered":      {token.Answering{Answer: expr.String("asked")}.Apply(begun), "01000006046d61726bc0a6fe90dc0300ac02040561736b6564"},
 	} {
 		if got := hex.EncodeToString(tt.record.Encode()); got != tt.want {
 			t.Errorf("%s: %s, want %s", name, got, tt.want)

@@ -154,7 +154,7 @@ func decodeRecord(attributes item) (r token.Record, err error) {
 	if err != nil {
 		return token.Record{}, err
 	}
-	r.BegunBy, r.BegunAt, r.Answer = begun.BegunBy, begun.BegunAt, answered.Answer
+	r.BegunBy, r.BegunAt, r.BegunIn, r.Answer = begun.BegunBy, begun.BegunAt, begun.BegunIn, answered.Answer
 	if beat, ok := attributes[attrBeat].(*types.AttributeValueMemberN); ok {
 		if r.LastBeat, err = instantOf(beat.Value); err != nil {
 			return token.Record{}, err

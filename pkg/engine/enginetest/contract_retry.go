@@ -359,7 +359,7 @@ func (b *bench) restart() {
 	b.t.Helper()
 	b.wakes = nil
 	config := b.Config
-	config.Born = b.Now()
+	config.Generation++
 	b.Engine = engine.New(config)
 	item, state := b.latest()
 	b.trace = nil

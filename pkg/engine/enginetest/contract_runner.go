@@ -197,7 +197,7 @@ var slowCases = []ruleCase{
 	{"rule 7: after a restart what was queued is queued again with the same key", func(b *bench) {
 		start, task := b.slow(askFlow)
 		b.at(time.Second)
-		b.Born = b.Now()
+		b.Generation++
 		b.advance(start)
 		b.wantTrace("read", "look: open", "queue Ask")
 		if again := b.takeTask(); again != task {
@@ -231,7 +231,7 @@ var slowCases = []ruleCase{
 		start, wake := b.answered(askFlow)
 		b.advance(wake)
 		b.at(time.Second)
-		b.Born = b.Now()
+		b.Generation++
 		b.trace = nil
 		b.advance(start)
 		b.wantTrace("read", "look: answered")
@@ -322,14 +322,33 @@ var beginCases = []ruleCase{
 	{"begin: after a restart the runner is dead at once", func(b *bench) {
 		task := b.begun()
 		b.at(time.Second)
-		b.Born = b.Now()
+		b.Generation++
 		b.rerun(task)
 		b.wantTrace("begin: begun", "close by task: closed by task", "wake token in 0s")
 	}},
 	{"begin: a runner of this process is not dead after its restart", func(b *bench) {
-		b.Born = epoch
+		b.Generation++
 		task := b.begun()
 		b.wantTaskPutBack(task, after(begunFor))
+	}},
+	{"begin: after a restart the runner is dead at once, though its clock was ahead", func(b *bench) {
+		b.Generation++
+		b.at(24 * time.Hour)
+		task := b.begun()
+		b.Generation++
+		b.at(0)
+		b.rerun(task)
+		b.wantTrace("begin: begun", "close by task: closed by task", "wake token in 0s")
+	}},
+	{"begin: a runner whose clock is a little ahead is awaited as long as any, and no longer", func(b *bench) {
+		b.at(time.Minute)
+		task := b.begun()
+		b.at(0)
+		b.wantTaskPutBack(task, after(begunFor))
+		b.trace = nil
+		b.at(time.Minute - begunFor)
+		b.rerun(task)
+		b.wantTrace("begin: begun", "close by task: closed by task", "wake token in 0s")
 	}},
 	{"begin: two runners at once, one calls", func(b *bench) {
 		task := b.longOnce()

@@ -359,7 +359,40 @@ var tokenPendingCases = []ruleCase{
 	{"rule 7: after a restart the writer is dead at once", func(b *bench) {
 		start := b.askedNot(askFlow)
 		b.at(time.Second)
-		b.Born = b.Now()
+		b.Generation++
+		b.answer("Ask", `{}`)
+		b.advance(start)
+		b.wantTrace("read", "look: open", "call Ask", "write 2")
+	}},
+	{"rule 7: after a restart the writer is dead at once, though its clock was ahead", func(b *bench) {
+		b.Generation++
+		b.at(24 * time.Hour)
+		start := b.askedNot(askFlow)
+		b.Generation++
+		b.at(0)
+		start.Due, start.Sent = b.Now(), b.Now()
+		b.answer("Ask", `{}`)
+		b.advance(start)
+		b.wantTrace("read", "look: open", "call Ask", "write 2")
+	}},
+	{"rule 7: a writer of this process is not dead after its restart", func(b *bench) {
+		b.Generation++
+		start := b.askedNot(askFlow)
+		b.at(time.Second)
+		b.wantPutBack(start, after(time.Minute))
+	}},
+	{"rule 7: a writer whose clock is a little ahead is awaited as long as any", func(b *bench) {
+		b.at(30 * time.Second)
+		start := b.askedNot(askFlow)
+		b.at(0)
+		start.Due = b.Now()
+		b.wantPutBack(start, after(time.Minute))
+	}},
+	{"rule 7: a writer whose clock is ahead by more than a worker lives is not awaited", func(b *bench) {
+		b.at(24 * time.Hour)
+		start := b.askedNot(askFlow)
+		b.at(0)
+		start.Due = b.Now()
 		b.answer("Ask", `{}`)
 		b.advance(start)
 		b.wantTrace("read", "look: open", "call Ask", "write 2")

@@ -196,7 +196,7 @@ func outcomesBeatRace(c on[Records]) {
 
 func begin(t *testing.T, r Records, by string, at time.Time) token.Record {
 	t.Helper()
-	record, err := r.Begin(t.Context(), handle, token.Beginning{By: by, At: at})
+	record, err := r.Begin(t.Context(), handle, token.Beginning{By: by, At: at, In: 7})
 	if err != nil {
 		t.Fatalf("begin: %v", err)
 	}
@@ -215,7 +215,7 @@ func keepAnswer(t *testing.T, r Records, answer expr.Value) token.Record {
 func outcomesBegin(c on[Records]) {
 	t, r := c.t, c.it
 	beat(t, r, epoch)
-	want := token.Record{LastBeat: epoch, BegunBy: "first", BegunAt: epoch.Add(1)}
+	want := token.Record{LastBeat: epoch, BegunBy: "first", BegunAt: epoch.Add(1), BegunIn: 7}
 	for i, by := range []string{"first", "second", "first"} {
 		if got := begin(t, r, by, epoch.Add(time.Duration(1+i))); !sameRecord(got, want) {
 			t.Errorf("the record is %+v, want %+v", got, want)

@@ -34,10 +34,12 @@ import (
 // answers every call with that error: nobody knows what the disk has then, and
 // the next [Open] finds out.
 type Store struct {
-	dir     string
-	keys    token.Keys
-	db      *pebble.DB
-	commits *committer
+	dir  string
+	keys token.Keys
+	// generation counts the openings of the store.
+	generation uint64
+	db         *pebble.DB
+	commits    *committer
 	// lock keeps other processes out.
 	lock io.Closer
 
@@ -155,11 +157,36 @@ func openData(fs vfs.FS, dir, op string) (*Store, error) {
 	if err != nil {
 		return nil, &engine.Error{Code: engine.CodeInternal, Op: op, Err: explainOpen(err)}
 	}
-	return &Store{
+	s := &Store{
 		dir: dir, db: db, commits: newCommitter(db, failure), lock: io.NopCloser(nil),
 		seed: maphash.MakeSeed(), flows: map[machine.Flow]*fdl.Flow{}, listed: map[machine.Flow]bool{},
-	}, nil
+	}
+	if err := s.do(op, s.takeOver); err != nil {
+		return nil, errors.Join(err, s.Shut())
+	}
+	return s, nil
 }
+
+// takeOver counts up the generation, before anything is done in it.
+func (s *Store) takeOver() error {
+	before, ok, err := s.get([]byte{keyGeneration})
+	if err != nil {
+		return err
+	}
+	size := 1
+	if ok {
+		s.generation, size = binary.Uvarint(before)
+	}
+	if size <= 0 {
+		return damagedStore(errors.New("the number of its openings cannot be read"))
+	}
+	s.generation++
+	return s.commits.commit(change{[]byte{keyGeneration}, binary.AppendUvarint(nil, s.generation)})
+}
+
+// Generation counts the processes that opened the store, one after the other, this
+// one included: whatever another one was doing has ended with it.
+func (s *Store) Generation() uint64 { return s.generation }
 
 // memTableSize is how much is written before it is sorted into a file.
 const memTableSize = 32 << 20
@@ -297,6 +324,7 @@ const (
 	keyJob        = 'j' // key of a job: who waits for it, and the latest end that was seen
 	keyAwaited    = 'b' // key of a job: nothing, from when somebody waits until a restart at which nobody does
 	keyWait       = 'w' // handle: what its token stands for that closes one of somebody else's engine
+	keyGeneration = 'g' // nothing: how often the store was opened
 	keyUnsent     = 'a' // instant when such a wait was opened, handle: nothing, until its outcome was delivered
 )
 
