@@ -229,7 +229,7 @@ func checkMembers(t *testing.T, answer []byte, want ...string) map[string]any {
 func TestNoFlowSendsToTheQueuesOfItsStack(t *testing.T) {
 	t.Parallel()
 	startJob := handlers(t)["startjob"]
-	for _, queue := range []string{"WAITLESS_WAKE_QUEUE", "WAITLESS_TASK_QUEUE", "WAITLESS_JOB_QUEUE"} {
+	for _, queue := range []string{"WAITLESS_WAKE_QUEUE", "WAITLESS_TASK_QUEUE", "WAITLESS_DELIVERY_QUEUE", "WAITLESS_JOB_QUEUE", "WAITLESS_POLL_QUEUE"} {
 		input := fmt.Sprintf(`{"kind":"sqs-message","params":{"QueueUrl":%q,"MessageBody":"{}"}}`, getenv(queue))
 		_, err := startJob.Function(t.Context(), []byte(input))
 		if refused, ok := errors.AsType[*resume.ServiceError](err); !ok || refused.Name != "sqs.AccessDenied" {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -49,6 +50,18 @@ func Messages(event events.SQSEvent) []Message {
 		messages[i] = Message{ID: r.MessageId, Body: r.Body, Receives: receives, receipt: r.ReceiptHandle}
 	}
 	return messages
+}
+
+// From returns the URL of the queue that the messages of an event are from, one
+// of urls. A function that receives from one queue alone does not need it.
+func From(event events.SQSEvent, urls ...string) string {
+	for _, url := range urls {
+		name := url[strings.LastIndexByte(url, '/')+1:]
+		if len(event.Records) > 0 && strings.HasSuffix(event.Records[0].EventSourceARN, ":"+name) {
+			return url
+		}
+	}
+	return urls[0]
 }
 
 // Work is what a message asks for.

@@ -235,6 +235,23 @@ func TestMessages(t *testing.T) {
 	}
 }
 
+func TestFrom(t *testing.T) {
+	t.Parallel()
+	const base, arn = "https://sqs.eu-west-1.amazonaws.com/123456789012/", "arn:aws:sqs:eu-west-1:123456789012:"
+	tasks, deliveries := base+"w-TaskQueue-1", base+"w-DeliveryQueue-1"
+	for source, want := range map[string]string{
+		arn + "w-TaskQueue-1": tasks, arn + "w-DeliveryQueue-1": deliveries, arn + "x-w-DeliveryQueue-1": tasks, "": tasks,
+	} {
+		event := events.SQSEvent{Records: []events.SQSMessage{{EventSourceARN: source}}}
+		if got := queue.From(event, tasks, deliveries); got != want {
+			t.Errorf("%q is from %s, want %s", source, got, want)
+		}
+	}
+	if got := queue.From(events.SQSEvent{}, tasks, deliveries); got != tasks {
+		t.Errorf("an event without messages is from %s", got)
+	}
+}
+
 // requests notes when a message was hidden, and for how long.
 type requests struct {
 	all []string

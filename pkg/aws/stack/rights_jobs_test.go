@@ -38,6 +38,9 @@ func rightsOfJobs() map[string]right {
 		"JobEvents/ReceiveJobs": {
 			try: putsBack("JobEvents", "JobQueue"), teller: "JobEvents", action: "sqs:ChangeMessageVisibility", says: "put_back_error",
 		},
+		"JobEvents/ReceivePolls": {
+			try: putsBack("JobEvents", "PollQueue"), teller: "JobEvents", action: "sqs:ChangeMessageVisibility", says: "put_back_error",
+		},
 		"JobEvents/SendPolls": {try: polls, teller: "JobEvents", action: "sqs:SendMessage", says: "send a poll"},
 		"JobEvents/SendWakes": {try: observes("token"), teller: "JobEvents", action: "sqs:SendMessage", says: "send a wake"},
 		"JobEvents/Tokens":    {try: observes("token"), teller: "JobEvents", action: "dynamodb:UpdateItem", says: "note the end of job"},
@@ -177,7 +180,7 @@ func polls(x trial) error {
 	due := time.Now().Add(time.Hour)
 	keys := token.Keys{Current: token.Key{ID: 1, Secret: make([]byte, token.SecretSize)}}
 	early := &jobqueue.Queue{
-		Client: sqs.NewFromConfig(emulator.Config(x)), URL: x.stack.resources["JobQueue"], Now: func() time.Time { return due },
+		Client: sqs.NewFromConfig(emulator.Config(x)), URL: x.stack.resources["PollQueue"], Now: func() time.Time { return due },
 	}
 	err := early.Send(x.Context(), resume.Poll{
 		Key: jobs.Key{Kind: jobs.KindCallback}, Waiter: resume.Waiter{Handle: keys.Handle(token.ID{Expires: due})}, Number: 1, Due: due,

@@ -70,6 +70,7 @@ func rightsOf(f called) map[string]right {
 		"Interpreter/CallMore":      {try: runs(cli.ExitSucceeded, calls(f.otherShort)), says: tasks.ErrorAccessDenied},
 		"Interpreter/PassTimerRole": {notEnforced: "the emulator lets everybody pass roles", actions: []string{"iam:PassRole"}, on: "TimerRole"},
 		"Interpreter/QueueTasks":    {try: runs(cli.ExitSucceeded, calls(f.long)), teller: "Interpreter", action: "sqs:SendMessage", says: "queue a call"},
+		"Interpreter/QueueEnds":     {try: publishes, teller: "Interpreter", action: "sqs:SendMessage", says: "queue the end"},
 		"Interpreter/ReadAndAppend": {try: runs(cli.ExitSucceeded, passes), teller: "Interpreter", action: "dynamodb:Query", says: "table Log"},
 		"Interpreter/ReadFlows":     {try: runs(cli.ExitSucceeded, passes), teller: "Interpreter", action: "dynamodb:GetItem", says: "read flow"},
 		"Interpreter/ReadTokenKey":  {try: beginsAnew("Interpreter"), says: noBeginning},
@@ -86,6 +87,9 @@ func rightsOf(f called) map[string]right {
 		"TaskRunner/PublishStatus": {try: publishes, teller: "TaskRunner", action: "events:PutEvents", says: "publish the end"},
 		"TaskRunner/ReceiveTasks": {
 			try: putsBack("TaskRunner", "TaskQueue"), teller: "TaskRunner", action: "sqs:ChangeMessageVisibility", says: "put_back_error",
+		},
+		"TaskRunner/ReceiveDeliveries": {
+			try: putsBack("TaskRunner", "DeliveryQueue"), teller: "TaskRunner", action: "sqs:ChangeMessageVisibility", says: "put_back_error",
 		},
 		"TaskRunner/SendWakes": {try: runs(cli.ExitSucceeded, calls(f.long)), teller: "TaskRunner", action: "sqs:SendMessage", says: "send a wake"},
 		"TaskRunner/Tokens":    {try: runs(cli.ExitSucceeded, calls(f.long)), teller: "TaskRunner", action: "dynamodb:GetItem", says: "table Waits"},

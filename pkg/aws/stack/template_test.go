@@ -145,18 +145,22 @@ func TestEnvironmentNames(t *testing.T) {
 // is lost to the executions that wait, and so is what a deleted stack takes
 // along.
 var kept = map[string]string{
-	"LogTable":   "AWS::DynamoDB::Table",
-	"WaitsTable": "AWS::DynamoDB::Table",
-	"TokenKey":   "AWS::SecretsManager::Secret",
-	"WakeQueue":  "AWS::SQS::Queue",
-	"TaskQueue":  "AWS::SQS::Queue",
-	"JobQueue":   "AWS::SQS::Queue",
-	"Timers":     "AWS::Scheduler::ScheduleGroup",
-	"TimerRole":  "AWS::IAM::Role",
+	"LogTable":      "AWS::DynamoDB::Table",
+	"WaitsTable":    "AWS::DynamoDB::Table",
+	"TokenKey":      "AWS::SecretsManager::Secret",
+	"WakeQueue":     "AWS::SQS::Queue",
+	"TaskQueue":     "AWS::SQS::Queue",
+	"JobQueue":      "AWS::SQS::Queue",
+	"PollQueue":     "AWS::SQS::Queue",
+	"DeliveryQueue": "AWS::SQS::Queue",
+	"Timers":        "AWS::Scheduler::ScheduleGroup",
+	"TimerRole":     "AWS::IAM::Role",
 	// The queues send there.
-	"WakeDeadLetters": "AWS::SQS::Queue",
-	"TaskDeadLetters": "AWS::SQS::Queue",
-	"JobDeadLetters":  "AWS::SQS::Queue",
+	"WakeDeadLetters":     "AWS::SQS::Queue",
+	"TaskDeadLetters":     "AWS::SQS::Queue",
+	"JobDeadLetters":      "AWS::SQS::Queue",
+	"PollDeadLetters":     "AWS::SQS::Queue",
+	"DeliveryDeadLetters": "AWS::SQS::Queue",
 	// Without it EventBridge may not.
 	"JobQueuePolicy": "AWS::SQS::QueuePolicy",
 }

@@ -221,6 +221,19 @@ func (r *Receiver) work(m queue.Message) queue.Work {
 // that whoever sent it is alive.
 const beatLife = time.Minute
 
+// deliveryLimit bounds one delivery, so that one that hangs does not hold up the
+// others of its batch for as long as the task runner lives.
+const deliveryLimit = 30 * time.Second
+
+// brief does the work within deliveryLimit.
+func brief(do func(context.Context) (time.Time, error)) func(context.Context) (time.Time, error) {
+	return func(ctx context.Context) (time.Time, error) {
+		limited, cancel := context.WithTimeout(ctx, deliveryLimit)
+		defer cancel()
+		return do(limited)
+	}
+}
+
 // deliver hands an outcome, or a heartbeat, to whoever waits.
 func (r *Receiver) deliver(m queue.Message, asked deliveries.Delivery) queue.Work {
 	if err := asked.Check(); err != nil {
@@ -239,7 +252,7 @@ func (r *Receiver) deliver(m queue.Message, asked deliveries.Delivery) queue.Wor
 		}
 		return time.Time{}, errors.New("this task runner delivers nothing")
 	}
-	return queue.Work{Message: m, Do: do, Attrs: attrs}
+	return queue.Work{Message: m, Do: brief(do), Attrs: attrs}
 }
 
 // tell passes on the end of an execution.
@@ -255,7 +268,7 @@ func (r *Receiver) tell(m queue.Message, end message) queue.Work {
 		}
 		return time.Time{}, r.Ends.Ended(ctx, id, state)
 	}
-	return queue.Work{Message: m, Do: do, Attrs: []slog.Attr{slog.String("execution", id.String()), slog.String("ended", string(state.Status))}}
+	return queue.Work{Message: m, Do: brief(do), Attrs: []slog.Attr{slog.String("execution", id.String()), slog.String("ended", string(state.Status))}}
 }
 
 func attrs(task engine.Task) []slog.Attr {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -294,6 +295,26 @@ func TestADeliveryGoesThroughTheQueue(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A delivery that hangs ends, and comes again.
+func TestDeliveryThatHangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := &messages{}
+		if err := (&deliveries.Queue{Client: m, URL: "queue"}).Send(t.Context(), token.ID{}, aHandle(), time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		begin, r := time.Now(), receiver(m, &bytes.Buffer{}, nil)
+		r.Deliver = func(ctx context.Context, _ string, _ time.Time) (time.Time, error) {
+			<-ctx.Done()
+			return time.Time{}, ctx.Err()
+		}
+		answer, err := r.Handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{{MessageId: "1", Body: m.bodies[0]}}})
+		if took := time.Since(begin); err != nil || len(answer.BatchItemFailures) != 1 || took != 30*time.Second {
+			t.Errorf("after %s: answer %+v, error %v", took, answer, err)
+		}
+	})
 }
 
 func TestAHeartbeatGoesThroughTheQueue(t *testing.T) {

@@ -32,7 +32,7 @@ func New(getenv func(string) string) (gateway.Function, error) {
 	env := environment.New(getenv)
 	config := env.AWS()
 	logTable, waitsTable := env.Text("WAITLESS_LOG_TABLE"), env.Text("WAITLESS_WAITS_TABLE")
-	wakeQueue, taskQueue, key := env.Text("WAITLESS_WAKE_QUEUE"), env.Text("WAITLESS_TASK_QUEUE"), env.Text("WAITLESS_TOKEN_KEY")
+	wakeQueue, deliveryQueue, key := env.Text("WAITLESS_WAKE_QUEUE"), env.Text("WAITLESS_DELIVERY_QUEUE"), env.Text("WAITLESS_TOKEN_KEY")
 	limits := machine.Limits{Duration: env.Duration(), Data: env.Bytes("WAITLESS_DATA_LIMIT", machine.DefaultData, machine.MaxData)}
 	if err := env.Err(); err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func New(getenv func(string) string) (gateway.Function, error) {
 		return nil, err
 	}
 	tables := dynamodb.NewFromConfig(config)
-	foreign := &deliveries.Queue{Client: queues, URL: taskQueue}
+	foreign := &deliveries.Queue{Client: queues, URL: deliveryQueue}
 	s := stack{log, sender, foreign, dynamo.NewLog(tables, logTable, time.Now), dynamo.NewWaits(tables, waitsTable, time.Now), limits}
 	keys := &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: key, Now: time.Now}
 	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (answer events.APIGatewayV2HTTPResponse, err error) {

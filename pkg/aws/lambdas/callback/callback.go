@@ -35,7 +35,7 @@ func New(getenv func(string) string) (gateway.Function, error) {
 func compose(getenv func(string) string, log *slog.Logger) (gateway.Function, error) {
 	env := environment.New(getenv)
 	config := env.AWS()
-	waits, wakeQueue, taskQueue := env.Text("WAITLESS_WAITS_TABLE"), env.Text("WAITLESS_WAKE_QUEUE"), env.Text("WAITLESS_TASK_QUEUE")
+	waits, wakeQueue, deliveryQueue := env.Text("WAITLESS_WAITS_TABLE"), env.Text("WAITLESS_WAKE_QUEUE"), env.Text("WAITLESS_DELIVERY_QUEUE")
 	key, signing, clients := env.Text("WAITLESS_TOKEN_KEY"), env.Optional("WAITLESS_CALLBACK_SECRET"), env.Optional("WAITLESS_FNF_KEYS")
 	limit := env.Bytes("WAITLESS_DATA_LIMIT", resume.DefaultLimit, resume.ForeignLimit)
 	if err := env.Err(); err != nil {
@@ -46,7 +46,7 @@ func compose(getenv func(string) string, log *slog.Logger) (gateway.Function, er
 	if err != nil {
 		return nil, err
 	}
-	foreign := &deliveries.Queue{Client: queues, URL: taskQueue}
+	foreign := &deliveries.Queue{Client: queues, URL: deliveryQueue}
 	a := api{
 		keys:    &secrets.Keys{Client: store, Secret: key, Now: time.Now},
 		signing: &secrets.Text[[]callbackurl.Secret]{Client: store, Secret: signing, Now: time.Now, Parse: callbackurl.ParseSecrets},

@@ -67,7 +67,7 @@ func composed(t *testing.T, signing, clients string) (gateway.Function, *world) 
 	t.Cleanup(server.Close)
 	variables := map[string]string{
 		"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_ENDPOINT_URL": server.URL,
-		"WAITLESS_WAITS_TABLE": "waits", "WAITLESS_WAKE_QUEUE": server.URL + "/wakes", "WAITLESS_TASK_QUEUE": server.URL + "/tasks",
+		"WAITLESS_WAITS_TABLE": "waits", "WAITLESS_WAKE_QUEUE": server.URL + "/wakes", "WAITLESS_DELIVERY_QUEUE": server.URL + "/tasks",
 		"WAITLESS_TOKEN_KEY": "arn:key", "WAITLESS_CALLBACK_SECRET": signing, "WAITLESS_FNF_KEYS": clients,
 	}
 	function, err := callback.Logging(func(name string) string { return variables[name] }, slog.New(slog.NewTextHandler(&around.log, nil)))

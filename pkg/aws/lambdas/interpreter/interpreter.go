@@ -73,10 +73,10 @@ func (s settings) engine(queues *sqs.Client, functions *lambda.Client, log *slog
 	}
 	tables := dynamodb.NewFromConfig(s.aws)
 	store := dynamo.NewLog(tables, s.logTable, time.Now)
-	taskQueue := &tasks.Queue{Client: queues, URL: s.taskQueue}
 	return engine.Config{
 		Log: store, Flows: store, Outcomes: dynamo.NewWaits(tables, s.waitsTable, time.Now), Wakes: sender, Tasks: s.tasks(functions),
-		TaskQueue: taskQueue, Ends: s.ends(taskQueue), Now: time.Now, Limits: machine.Limits{Direct: s.longestCall(), Duration: s.duration, Data: s.dataLimit},
+		TaskQueue: &tasks.Queue{Client: queues, URL: s.taskQueue}, Ends: s.ends(queues), Now: time.Now,
+		Limits:     machine.Limits{Direct: s.longestCall(), Duration: s.duration, Data: s.dataLimit},
 		WorkerLife: 2 * s.timeLimit, CallbackBase: s.callbackURL,
 	}, nil
 }
@@ -87,6 +87,7 @@ type settings struct {
 	logTable, waitsTable string
 	wakeQueue, taskQueue string
 	wakeQueueARN         string
+	deliveryQueue        string
 	timers, timerRole    string
 	deadLetters          string
 	longestDelay         time.Duration
@@ -104,7 +105,8 @@ func settingsOf(env *environment.Environment) settings {
 		aws:      env.AWS(),
 		logTable: env.Text("WAITLESS_LOG_TABLE"), waitsTable: env.Text("WAITLESS_WAITS_TABLE"),
 		wakeQueue: env.Text("WAITLESS_WAKE_QUEUE"), taskQueue: env.Text("WAITLESS_TASK_QUEUE"), wakeQueueARN: env.Text("WAITLESS_WAKE_QUEUE_ARN"),
-		timers: env.Text("WAITLESS_TIMERS"), timerRole: env.Text("WAITLESS_TIMER_ROLE"), deadLetters: env.Text("WAITLESS_DEAD_LETTERS"),
+		deliveryQueue: env.Text("WAITLESS_DELIVERY_QUEUE"),
+		timers:        env.Text("WAITLESS_TIMERS"), timerRole: env.Text("WAITLESS_TIMER_ROLE"), deadLetters: env.Text("WAITLESS_DEAD_LETTERS"),
 		longestDelay: env.Seconds("WAITLESS_LONGEST_DELAY"),
 		tokenKey:     env.Text("WAITLESS_TOKEN_KEY"),
 		names: tasks.Names{
@@ -129,11 +131,11 @@ func (s settings) tasks(functions *lambda.Client) *tasks.Tasks {
 	return tasks.New(tasks.Config{Client: functions, Names: s.names, Now: time.Now, Longest: s.longestCall()})
 }
 
-// ends is the task queue, whose runner tells the event bus; nil when nobody
-// wants to be told there.
-func (s settings) ends(queue *tasks.Queue) engine.Ends {
+// ends is the queue of deliveries, whose receiver tells the event bus; nil when
+// status events are off.
+func (s settings) ends(queues *sqs.Client) engine.Ends {
 	if s.statusEvents != "on" {
 		return nil
 	}
-	return queue
+	return &tasks.Queue{Client: queues, URL: s.deliveryQueue}
 }

@@ -32,7 +32,8 @@ func New(getenv func(string) string) (Handler, error) {
 	env := environment.New(getenv)
 	config := env.AWS()
 	waits, account := env.Text("WAITLESS_WAITS_TABLE"), env.Text("WAITLESS_ACCOUNT")
-	wakeQueue, taskQueue, jobQueue := env.Text("WAITLESS_WAKE_QUEUE"), env.Text("WAITLESS_TASK_QUEUE"), env.Text("WAITLESS_JOB_QUEUE")
+	wakeQueue, deliveryQueue := env.Text("WAITLESS_WAKE_QUEUE"), env.Text("WAITLESS_DELIVERY_QUEUE")
+	jobQueue, pollQueue := env.Text("WAITLESS_JOB_QUEUE"), env.Text("WAITLESS_POLL_QUEUE")
 	limit := env.Bytes("WAITLESS_DATA_LIMIT", resume.DefaultLimit, resume.ForeignLimit)
 	if err := env.Err(); err != nil {
 		return nil, err
@@ -43,8 +44,8 @@ func New(getenv func(string) string) (Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	polls := &jobqueue.Queue{Client: queues, URL: jobQueue, Now: time.Now}
-	told := wakes.ForTokens(sender, &deliveries.Queue{Client: queues, URL: taskQueue})
+	polls := &jobqueue.Queue{Client: queues, URL: pollQueue, Now: time.Now}
+	told := wakes.ForTokens(sender, &deliveries.Queue{Client: queues, URL: deliveryQueue})
 	observer := resume.NewJobs(resume.JobsConfig{
 		// It closes tokens by their handles, so it needs no key.
 		Tokens:   resume.New(resume.Config{Outcomes: table, Wakes: told, Now: time.Now, Limit: limit}),
@@ -52,9 +53,13 @@ func New(getenv func(string) string) (Handler, error) {
 		Account: account, Region: config.Region, Now: time.Now,
 		Warn: func(err error) { log.Warn("job", "error", err.Error()) },
 	})
-	receiver := &jobqueue.Receiver{
-		Receiver: queue.Receiver{Client: queues, URL: jobQueue, Now: time.Now, Log: log, Line: "job", Needs: needs},
+	receiver := jobqueue.Receiver{
+		Receiver: queue.Receiver{Client: queues, Now: time.Now, Log: log, Line: "job", Needs: needs},
 		Observe:  observer.Observe, Reconcile: observer.Reconcile, Polls: polls,
 	}
-	return receiver.Handle, nil
+	return func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
+		receiver := receiver
+		receiver.URL = queue.From(event, jobQueue, pollQueue)
+		return receiver.Handle(ctx, event)
+	}, nil
 }

@@ -31,7 +31,8 @@ func New(getenv func(string) string) (lambdas.Call, error) {
 	env := environment.New(getenv)
 	config := env.AWS()
 	waits, key := env.Text("WAITLESS_WAITS_TABLE"), env.Text("WAITLESS_TOKEN_KEY")
-	wakeQueue, taskQueue, jobQueue := env.Text("WAITLESS_WAKE_QUEUE"), env.Text("WAITLESS_TASK_QUEUE"), env.Text("WAITLESS_JOB_QUEUE")
+	wakeQueue, deliveryQueue, pollQueue := env.Text("WAITLESS_WAKE_QUEUE"), env.Text("WAITLESS_DELIVERY_QUEUE"), env.Text("WAITLESS_POLL_QUEUE")
+	own := []string{wakeQueue, deliveryQueue, pollQueue, env.Text("WAITLESS_TASK_QUEUE"), env.Text("WAITLESS_JOB_QUEUE")}
 	account, callbackURL := env.Text("WAITLESS_ACCOUNT"), env.Text("WAITLESS_CALLBACK_URL")
 	limit := env.Bytes("WAITLESS_DATA_LIMIT", resume.DefaultLimit, resume.ForeignLimit)
 	if err := env.Err(); err != nil {
@@ -47,9 +48,9 @@ func New(getenv func(string) string) (lambdas.Call, error) {
 		keys:  &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: key, Now: time.Now},
 		limit: limit,
 		jobs: resume.JobsConfig{
-			Outcomes: table, Wakes: wakes.ForTokens(sender, &deliveries.Queue{Client: queues, URL: taskQueue}), Rendezvous: table, Foreign: table,
-			Services: services.New(config, messages.Operations(config, wakeQueue, taskQueue, jobQueue)), // which it has rights on for itself
-			Polls:    &jobqueue.Queue{Client: queues, URL: jobQueue, Now: time.Now},
+			Outcomes: table, Wakes: wakes.ForTokens(sender, &deliveries.Queue{Client: queues, URL: deliveryQueue}), Rendezvous: table, Foreign: table,
+			Services: services.New(config, messages.Operations(config, own...)),
+			Polls:    &jobqueue.Queue{Client: queues, URL: pollQueue, Now: time.Now},
 			Account:  account, Region: config.Region, CallbackBase: callbackURL, Now: time.Now,
 			Warn: func(err error) { log.Warn("job", "error", err.Error()) },
 		},

@@ -42,7 +42,8 @@ const longestCall = 15*time.Minute - 20*time.Second
 func New(getenv func(string) string) (Handler, error) {
 	env := environment.New(getenv)
 	config := env.AWS()
-	waits, wakeQueue, taskQueue := env.Text("WAITLESS_WAITS_TABLE"), env.Text("WAITLESS_WAKE_QUEUE"), env.Text("WAITLESS_TASK_QUEUE")
+	waits, wakeQueue := env.Text("WAITLESS_WAITS_TABLE"), env.Text("WAITLESS_WAKE_QUEUE")
+	taskQueue, deliveryQueue := env.Text("WAITLESS_TASK_QUEUE"), env.Text("WAITLESS_DELIVERY_QUEUE")
 	key, eventBus := env.Text("WAITLESS_TOKEN_KEY"), env.Text("WAITLESS_EVENT_BUS")
 	names := tasks.Names{
 		Stack: env.Text("WAITLESS_STACK"), Functions: env.Pairs("WAITLESS_FUNCTIONS"), Callable: env.List("WAITLESS_CALLABLE_FUNCTIONS"),
@@ -69,14 +70,16 @@ func New(getenv func(string) string) (Handler, error) {
 			Foreign: table, Recipients: &recipients.Recipients{StepFunctions: sfn.NewFromConfig(config), Durable: functions}, Now: time.Now,
 		},
 	}
-	receiver := &tasks.Receiver{
-		Receiver: queue.Receiver{Client: queues, URL: taskQueue, Now: time.Now, Log: log, Line: "task", Hold: hold},
+	receiver := tasks.Receiver{
+		Receiver: queue.Receiver{Client: queues, Now: time.Now, Log: log, Line: "task", Hold: hold},
 		Run:      e.RunTask,
 		Ends:     &bus.Bus{Client: eventbridge.NewFromConfig(config), Name: eventBus},
 		Deliver:  d.deliver, Beat: d.beat,
 	}
 	return func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
 		fresh()
+		receiver := receiver
+		receiver.URL = queue.From(event, taskQueue, deliveryQueue)
 		return receiver.Handle(ctx, event)
 	}, nil
 }
