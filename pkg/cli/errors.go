@@ -41,11 +41,11 @@ func (c Command) exit(err error) int {
 	}
 	var out strings.Builder
 	for _, line := range f.lines {
-		fmt.Fprintln(&out, line)
+		fmt.Fprintln(&out, printable(line))
 	}
 	fmt.Fprintf(&out, "waitless: %s\n", printable(f.Error()))
 	if f.try != "" {
-		fmt.Fprintf(&out, "try: %s\n", f.try)
+		fmt.Fprintf(&out, "try: %s\n", harmless(f.try))
 	}
 	_, _ = fmt.Fprint(c.Stderr, out.String()) // nowhere left to report to
 	return f.exit
@@ -113,20 +113,37 @@ func interrupted(what, meaning string) error {
 
 // printable is text as one line that does nothing to a terminal: what comes from
 // flows and functions may have any character in it.
-func printable(text string) string {
-	if strings.IndexFunc(text, isControl) < 0 {
+func printable(text string) string { return escaped(text, isControl, quotedRune) }
+
+// harmless is text of any number of lines that does nothing else to a terminal.
+func harmless(text string) string {
+	return escaped(text, func(r rune) bool { return isControl(r) && r != '\n' && r != '\t' }, quotedRune)
+}
+
+// harmlessJSON is the same JSON in which no character does anything to a terminal.
+// Those below U+0020 are escaped in any JSON.
+func harmlessJSON(text string) string {
+	return escaped(text, func(r rune) bool { return isControl(r) && r != '\n' }, func(r rune) string { return fmt.Sprintf(`\u%04x`, r) })
+}
+
+// escaped is text with the runes escaped for which bad reports true.
+func escaped(text string, bad func(rune) bool, escape func(rune) string) string {
+	text = strings.ToValidUTF8(text, string(unicode.ReplacementChar))
+	if strings.IndexFunc(text, bad) < 0 {
 		return text
 	}
 	var out strings.Builder
 	for _, r := range text {
-		if !isControl(r) {
+		if bad(r) {
+			out.WriteString(escape(r))
+		} else {
 			out.WriteRune(r)
-			continue
 		}
-		out.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
 	}
 	return out.String()
 }
+
+func quotedRune(r rune) string { return strings.Trim(strconv.QuoteRune(r), "'") }
 
 // isControl reports whether r is no character but an order to the terminal, or
 // one that changes the direction or the lines of the text around it.

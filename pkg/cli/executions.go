@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -123,7 +124,7 @@ func (c Command) start(ctx context.Context, o storeOptions, file flowFile, start
 	if o.json {
 		return c.printJSON(executionReportOf(execution))
 	}
-	return c.print(fmt.Sprintf("%s/%s  %s\n", execution.Flow, execution.Name, execution.Status))
+	return c.say("%s/%s  %s", execution.Flow, execution.Name, execution.Status)
 }
 
 // executionReport is the JSON of one execution; schema/execution.json
@@ -175,7 +176,7 @@ func (c Command) listCommand() *cobra.Command {
 
 func executionRows(w *tabwriter.Writer, executions []rest.Execution) {
 	for _, e := range executions {
-		_, _ = fmt.Fprintf(w, "%s/%s\t%s\t%s\t%s\n", e.Flow, e.Name, e.Status, localTime(e.StartedTime), state(e))
+		row(w, e.Flow+"/"+e.Name, string(e.Status), localTime(e.StartedTime), state(e))
 	}
 }
 
@@ -191,6 +192,14 @@ func columns(rows func(w *tabwriter.Writer)) string {
 	return out.String()
 }
 
+// row is a row of columns. Its cells come from others, so they are made printable.
+func row(w io.Writer, cells ...string) {
+	for i, cell := range cells {
+		cells[i] = printable(cell)
+	}
+	_, _ = fmt.Fprintln(w, strings.Join(cells, "\t")) // to memory
+}
+
 // localTime shows an instant of the API on the user's clock.
 func localTime(text string) string {
 	t, err := time.Parse(time.RFC3339Nano, text)
@@ -204,7 +213,7 @@ func localTime(text string) string {
 func state(e rest.Execution) string {
 	switch w := e.Waiting; {
 	case e.Error != "" || e.Cause != "":
-		return printable(because(e.Error, e.Cause))
+		return because(e.Error, e.Cause)
 	case w == nil:
 		return ""
 	case w.Until != "":
@@ -253,7 +262,7 @@ func describe(e rest.Execution) string {
 	var out strings.Builder
 	line := func(key, value string) {
 		if value != "" {
-			fmt.Fprintf(&out, "%-9s %s\n", key, value)
+			fmt.Fprintf(&out, "%-9s %s\n", key, printable(value))
 		}
 	}
 	line("execution", e.Flow+"/"+e.Name)
@@ -261,12 +270,12 @@ func describe(e rest.Execution) string {
 	line("waiting", state(rest.Execution{Waiting: e.Waiting}))
 	line("started", localTime(e.StartedTime))
 	line("stopped", localTime(e.StoppedTime))
-	line("input", e.Input.JSON())
+	line("input", harmlessJSON(e.Input.JSON()))
 	if e.Output != nil {
-		line("output", e.Output.JSON())
+		line("output", harmlessJSON(e.Output.JSON()))
 	}
 	line("error", e.Error)
-	line("cause", printable(e.Cause))
+	line("cause", e.Cause)
 	return out.String()
 }
 
@@ -295,7 +304,7 @@ func (c Command) stopCommand() *cobra.Command {
 		if o.json {
 			return c.printJSON(executionReportOf(e))
 		}
-		return c.print(fmt.Sprintf("%s/%s is being stopped\n", e.Flow, e.Name))
+		return c.say("%s/%s is being stopped", e.Flow, e.Name)
 	})
 	return cmd
 }
@@ -405,9 +414,9 @@ func (c Command) printEvents(events []machine.HistoryEvent, asJSON bool) error {
 		}
 		text := fmt.Sprintf("%4d  %s  %-18s %s", e.EventID, localTime(e.Time), e.Type, e.StepName)
 		if e.EventDetail != "{}" {
-			text += "  " + e.EventDetail
+			text += "  " + harmlessJSON(e.EventDetail)
 		}
-		if err := c.print(strings.TrimRight(text, " ") + "\n"); err != nil {
+		if err := c.say("%s", strings.TrimRight(text, " ")); err != nil {
 			return err
 		}
 	}

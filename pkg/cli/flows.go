@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -78,7 +77,7 @@ func (c Command) putFlow(ctx context.Context, o storeOptions, file flowFile) (er
 	if o.json {
 		return c.printJSON(flowReport{"waitless.flow/1", flow})
 	}
-	return c.print(fmt.Sprintf("%s  %s\n", flow.Name, shortHash(flow.Hash)))
+	return c.say("%s  %s", flow.Name, shortHash(flow.Hash))
 }
 
 func (c Command) flowsListCommand() *cobra.Command {
@@ -97,7 +96,7 @@ func (c Command) flowsListCommand() *cobra.Command {
 		}
 		return c.table(func(w *tabwriter.Writer) {
 			for _, f := range flows {
-				_, _ = fmt.Fprintf(w, "%s\t%s\t%s\n", f.Name, shortHash(f.Hash), localTime(f.CreatedTime))
+				row(w, f.Name, shortHash(f.Hash), localTime(f.CreatedTime))
 			}
 		})
 	})
@@ -120,7 +119,10 @@ func (c Command) flowsShowCommand() *cobra.Command {
 		if o.json {
 			return c.printJSON(flowReport{"waitless.flow/1", flow})
 		}
-		return c.print(flow.Definition)
+		if isTerminal(c.Stdout) {
+			return c.print(flow.Definition)
+		}
+		return c.printExactly(flow.Definition) // whose hash is that of the flow
 	})
 	return cmd
 }
@@ -142,7 +144,7 @@ func (c Command) flowsDeleteCommand() *cobra.Command {
 		if o.json {
 			return c.printJSON(flowsReport{"waitless.flows/1", deleted})
 		}
-		return c.print(fmt.Sprintf("%s is deleted, %s\n", args[0], count(len(deleted), "definition")))
+		return c.say("%s is deleted, %s", args[0], count(len(deleted), "definition"))
 	})
 	return cmd
 }

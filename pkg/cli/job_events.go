@@ -71,7 +71,7 @@ func (c Command) jobEventsSendCommand() *cobra.Command {
 		if answer.Result == eventIgnored {
 			return c.print("ignored: it tells of no end of a job of a known kind\n")
 		}
-		return c.print(answer.Result + "\n")
+		return c.say("%s", answer.Result)
 	})
 	return cmd
 }

@@ -69,7 +69,7 @@ func (c Command) printJSON(v any) error {
 	if err := encoder.Encode(v); err != nil {
 		return err
 	}
-	return c.print(out.String())
+	return c.print(harmlessJSON(out.String()))
 }
 
 // printLine prints a value as one line of JSON.
@@ -80,11 +80,19 @@ func (c Command) printLine(v any) error {
 	if err := encoder.Encode(v); err != nil {
 		return err
 	}
-	return c.print(out.String())
+	return c.print(harmlessJSON(out.String()))
 }
 
-// print writes to standard output.
-func (c Command) print(text string) error {
+// print writes to standard output what does nothing to a terminal.
+func (c Command) print(text string) error { return c.printExactly(harmless(text)) }
+
+// say prints one line.
+func (c Command) say(format string, args ...any) error {
+	return c.print(printable(fmt.Sprintf(format, args...)) + "\n")
+}
+
+// printExactly writes to standard output.
+func (c Command) printExactly(text string) error {
 	if _, err := io.WriteString(c.Stdout, text); err != nil {
 		return unwritten(err)
 	}

@@ -587,7 +587,7 @@ func (e *execution) report(ctx context.Context, state machine.State, events []ma
 	case e.options.json:
 		err = e.command.printJSON(runReportOf(e.file.flow, state, events))
 	case state.Status == machine.StatusSucceeded:
-		err = e.command.print(state.Output.JSON() + "\n")
+		err = e.command.print(harmlessJSON(state.Output.JSON()) + "\n")
 	}
 	switch {
 	case err != nil || state.Status == machine.StatusSucceeded:

@@ -64,7 +64,7 @@ func tokenRows(w *tabwriter.Writer, tokens []rest.Token) {
 		if t.Recipient != "" {
 			who, what = t.Recipient, cmp.Or(t.Job, "callback")
 		}
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\tsince %s\t%s\n", t.Token, who, printable(what), localTime(t.Since), deadlineOf(t))
+		row(w, t.Token, who, what, "since "+localTime(t.Since), deadlineOf(t))
 	}
 }
 
@@ -92,7 +92,7 @@ func (c Command) onToken(cmd *cobra.Command, body tokenBody) *cobra.Command {
 		if o.json {
 			err = c.printJSON(tokenReport{"waitless.token/1", t})
 		} else if first {
-			err = c.print(outcomeText(t) + "\n")
+			err = c.say("%s", outcomeText(t))
 		}
 		if err != nil || first {
 			return err
@@ -146,9 +146,9 @@ func outcomeText(t rest.Token) string {
 	case t.Open:
 		return fmt.Sprintf("token %s is open", t.Token)
 	case t.Output != nil:
-		text = fmt.Sprintf("token %s succeeded with %s", t.Token, t.Output.JSON())
+		text = fmt.Sprintf("token %s succeeded with %s", t.Token, harmlessJSON(t.Output.JSON()))
 	default:
-		text = fmt.Sprintf("token %s failed with %s", t.Token, printable(because(t.Error, t.Cause)))
+		text = fmt.Sprintf("token %s failed with %s", t.Token, because(t.Error, t.Cause))
 	}
 	return fmt.Sprintf("%s, closed by %s at %s", text, t.ClosedBy, localTime(t.ClosedAt))
 }

@@ -58,7 +58,7 @@ func (c Command) tokensURLCommand() *cobra.Command {
 		if o.json {
 			return c.printJSON(callbackReport{"waitless.callback/1", text})
 		}
-		return c.print(text + "\n")
+		return c.say("%s", text)
 	}))
 	return cmd
 }

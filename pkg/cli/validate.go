@@ -75,7 +75,7 @@ func (f flowFile) notStrict() error {
 // warn shows the problems of a flow that runs all the same.
 func (c Command) warn(file flowFile) error {
 	for _, line := range file.lines() {
-		if _, err := fmt.Fprintln(c.Stderr, line); err != nil {
+		if _, err := fmt.Fprintln(c.Stderr, printable(line)); err != nil {
 			return err
 		}
 	}

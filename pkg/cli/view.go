@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"io"
 	"os"
 	"time"
 
@@ -27,11 +28,17 @@ func (e *execution) view() view {
 		return silent{}
 	}
 	p := newProgress(e.title(), e.file.flow)
-	file, ok := e.command.Stderr.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) || e.command.Getenv("TERM") == "dumb" {
+	file, _ := e.command.Stderr.(*os.File)
+	if !isTerminal(e.command.Stderr) || e.command.Getenv("TERM") == "dumb" {
 		return &plainView{out: e.command.Stderr, flow: e.file.flow, progress: p}
 	}
 	return newLiveView(file, p, e.clock, e.options.skipTime, e.command.setting("NO_COLOR") == "")
+}
+
+// isTerminal reports whether what is written there is shown on a terminal.
+func isTerminal(out io.Writer) bool {
+	file, ok := out.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
 }
 
 type silent struct{}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
+	"unicode"
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/token"
@@ -86,6 +88,8 @@ func ParseFailure(report []byte, limit int) (token.Outcome, error) {
 		return token.Outcome{}, &ReportError{What: `the failure cannot be read; allowed: {"error": text, "cause": text}`, Err: err}
 	case form.Error == "":
 		return token.Outcome{}, &ReportError{What: "a failure has no error; allowed: a name that the flow can tell failures apart by"}
+	case strings.ContainsFunc(form.Error, unicode.IsControl):
+		return token.Outcome{}, &ReportError{What: "the error has a control character; allowed: a name that the flow can tell failures apart by"}
 	case size > limit:
 		return token.Outcome{}, tooLarge("the failure", size, limit)
 	}

@@ -36,6 +36,8 @@ func TestReports(t *testing.T) {
 		"a failure at the limit":  {resume.ParseFailure, failureOf(limit), "E: " + strings.Repeat("c", limit-1), false},
 		"a failure over it":       {resume.ParseFailure, failureOf(limit + 1), "the failure has 41 bytes and the limit is 40", true},
 		"a failure without name":  {resume.ParseFailure, "{}", "a failure has no error", false},
+		"a failure for terminals": {resume.ParseFailure, `{"error":"E\u001b]0;x\u0007"}`, "the error has a control character", false},
+		"a failure with C1":       {resume.ParseFailure, `{"error":"E\u009b2J"}`, "the error has a control character", false},
 		"an empty failure":        {resume.ParseFailure, "", "a failure has no error", false},
 		"a member too many":       {resume.ParseFailure, `{"error":"E","eror":"secret"}`, "unknown field", false},
 		"two failures":            {resume.ParseFailure, `{"error":"E"} {"error":"F"}`, "more text after the object", false},

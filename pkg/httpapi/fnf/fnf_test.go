@@ -274,6 +274,7 @@ func TestRefusals(t *testing.T) {
 		"nested too deep":        {b.success(strings.Repeat("[", 20_000)), 400, "InvalidArgument"},
 		"a large output":         {b.success(`{"a":"` + long + long + long + long + `"}`), 400, "EntityTooLarge"},
 		"no Error":               {b.failure("", mark), 400, "MissingRequiredParams"},
+		"an Error for terminals": {b.failure("E\x1b[2J", ""), 400, "InvalidArgument"},
 		"a long Error":           {b.failure(strings.Repeat("e", 129), ""), 400, "InvalidArgument"},
 		"a long Cause":           {b.failure("E", strings.Repeat("c", 4097)), 400, "InvalidArgument"},
 	} {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
@@ -171,6 +172,8 @@ func (h handler) failure(_ token.ID, given parameters) (token.Outcome, error) {
 	switch {
 	case len(name) > maxError:
 		return token.Outcome{}, invalid("InvalidArgument", fmt.Sprintf("Error has %d bytes; allowed: 1 to %d", len(name), maxError))
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return token.Outcome{}, invalid("InvalidArgument", "Error has a control character; allowed: a name that the flow can tell failures apart by")
 	case len(cause) > maxCause:
 		return token.Outcome{}, invalid("InvalidArgument", fmt.Sprintf("Cause has %d bytes; allowed: 1 to %d", len(cause), maxCause))
 	}

@@ -1,0 +1,192 @@
+package cli
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/spf13/cobra"
+)
+
+// hostile is what a third party may write into an error, an output or a cause: orders to a
+// terminal, of 7 bits and of 8, a line of its own, and characters that change the direction.
+const hostile = "E\x1b]0;pwned\x07\x1b[2J\r\nFORGED\x7f\u009b2J\u009d\u202e\u2066\u2028\u2029"
+
+// hostileAPI answers every request with texts that are hostile, a refusal at
+// paths with "refused".
+func hostileAPI(t *testing.T) string {
+	t.Helper()
+	data := map[string]any{hostile: hostile}
+	answer := map[string]any{
+		"flow": "f" + hostile, "name": "n" + hostile, "hash": hostile, "status": "Failed" + hostile, "input": data, "output": data,
+		"error": hostile, "cause": hostile, "startedTime": hostile, "stoppedTime": hostile, "definition": hostile, "createdTime": hostile,
+		"token": hostile, "execution": hostile, "step": hostile, "recipient": hostile, "job": hostile, "since": hostile, "deadline": hostile,
+		"closedBy": hostile, "closedTime": hostile, "lastHeartbeat": hostile, "result": hostile, "code": "", "message": hostile,
+		"waiting": map[string]any{"step": hostile, "for": hostile, "since": hostile, "until": hostile},
+	}
+	event, err := json.Marshal(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer["events"] = []any{map[string]any{"EventId": 1, "Type": hostile, "StepName": hostile, "Time": hostile, "EventDetail": string(event) + hostile}}
+	one := maps.Clone(answer)
+	delete(one, "events")
+	for _, list := range []string{"executions", "tokens", "flows"} {
+		answer[list] = []any{one}
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "refused") {
+			w.WriteHeader(http.StatusBadRequest)
+			_ = json.NewEncoder(w).Encode(map[string]string{"code": "Invalid", "message": hostile})
+			return
+		}
+		_ = json.NewEncoder(w).Encode(answer)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// wantHarmless checks what a command printed.
+func wantHarmless(t *testing.T, args []string, got result) {
+	t.Helper()
+	for _, printed := range []string{got.stdout, got.stderr} {
+		for line := range strings.Lines(printed) {
+			line = strings.TrimSuffix(line, "\n")
+			if strings.ContainsFunc(line, isControl) || strings.HasPrefix(line, "FORGED") {
+				t.Errorf("%v prints %q", args, line)
+			}
+		}
+	}
+}
+
+// overAPI are the commands that show what an API answers; the others are in ofThisMachine.
+var overAPI = [][]string{
+	{"list"}, {"show", "f/n"}, {"show", "f/refused"}, {"history", "f/n"}, {"history", "f/refused"}, {"stop", "f/n"}, {"stop", "f/refused"},
+	{"start", "testdata/flows/pass.yaml"}, {"run", "testdata/flows/pass.yaml"},
+	{"tokens", "list"}, {"tokens", "show", "t"}, {"tokens", "succeed", "t"}, {"tokens", "fail", "t"}, {"tokens", "heartbeat", "t"},
+	{"tokens", "revoke", "t"}, {"tokens", "url", "t"}, {"tokens", "show", "refused"},
+	{"flows", "put", "testdata/flows/pass.yaml"}, {"flows", "list"}, {"flows", "delete", "f"}, {"flows", "delete", "refused"},
+	{"flows", "show", "refused"}, {"job-events", "send", "testdata/small.json"},
+}
+
+// ofThisMachine are the commands that show nothing of others: files of the user, or ourselves; dev
+// logs through slog, which quotes.
+var ofThisMachine = []string{
+	"validate", "advise", "init", "docs", "version", "completion bash", "completion fish", "completion powershell", "completion zsh",
+	"json", "help", "jobs list", "jobs iam", "dev", "flows show",
+}
+
+// What others chose does nothing to the terminal of whoever looks, in any command, with --json or
+// without.
+func TestCommandsPrintNothingThatActsOnATerminal(t *testing.T) {
+	t.Parallel()
+	endpoint := hostileAPI(t)
+	s := &stack{t: t}
+	s.gateway = httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(s.gateway.Close)
+	for _, args := range overAPI {
+		for _, asJSON := range []bool{false, true} {
+			if asJSON {
+				args = append(slices.Clone(args), "--json")
+			}
+			got := s.doAs(nil, nil, append(slices.Clone(args), "--endpoint", endpoint)...)
+			wantHarmless(t, args, got)
+			if got.stdout+got.stderr == "" {
+				t.Errorf("%v prints nothing", args)
+			}
+			if asJSON && got.stdout != "" && args[0] != "history" && !json.Valid([]byte(got.stdout)) {
+				t.Errorf("%v prints no JSON: %s", args, got.stdout)
+			}
+		}
+	}
+	for _, name := range commandPaths((Command{Getenv: os.Getenv}).root(), nil) {
+		covered := slices.Contains(ofThisMachine, name) || slices.ContainsFunc(overAPI, func(args []string) bool {
+			return strings.HasPrefix(strings.Join(args, " ")+" ", name+" ")
+		})
+		if !covered {
+			t.Errorf("no row runs %q", name)
+		}
+	}
+}
+
+// commandPaths are the commands below one that do something.
+func commandPaths(cmd *cobra.Command, before []string) (paths []string) {
+	for _, c := range cmd.Commands() {
+		path := append(slices.Clone(before), c.Name())
+		if !c.HasSubCommands() {
+			paths = append(paths, strings.Join(path, " "))
+		}
+		paths = append(paths, commandPaths(c, path)...)
+	}
+	return paths
+}
+
+// What a function answers does nothing to the terminal of whoever runs the flow, and JSON stays the
+// JSON that it was.
+func TestRunPrintsNothingThatActsOnATerminal(t *testing.T) {
+	t.Parallel()
+	flow := writeFile(t, "flow.yaml", "version: v1\ntype: flow\nname: f\nsteps:\n"+
+		"- {type: task, name: T, resourceArn: 'acs:fc:::services/s/functions/check', outputMappings: [{target: all, source: $local}]}\n")
+	output, err := json.Marshal(map[string]string{"k" + hostile: hostile})
+	if err != nil {
+		t.Fatal(err)
+	}
+	failure, err := json.Marshal(map[string]string{"errorType": hostile, "errorMessage": hostile})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, definition := range map[string]string{
+		"succeeds": "cat " + writeFile(t, "output.json", string(output)),
+		"fails":    "sh -c 'cat " + writeFile(t, "failure.json", string(failure)) + "; exit 1'",
+	} {
+		for _, more := range [][]string{nil, {"--json"}} {
+			args := append([]string{"run", flow, "--skip-time", "--task", "check=exec:" + definition}, more...)
+			got := do(t, args...)
+			wantHarmless(t, args, got)
+			if name == "succeeds" && more == nil {
+				var printed struct{ All map[string]string }
+				if err := json.Unmarshal([]byte(got.stdout), &printed); err != nil || printed.All["k"+hostile] != hostile {
+					t.Errorf("%v: %s%s", err, got.stdout, got.stderr)
+				}
+			}
+		}
+	}
+}
+
+// A definition is printed as it was put where a program reads it: its hash is that of the text.
+func TestADefinitionIsPrintedAsItIs(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	text := "version: v1\r\ntype: flow\r\nname: odd\r\nsteps: [{type: pass, name: P}] # \u202e\r\n"
+	if got := doWith(t, "", env, "flows", "put", writeFile(t, "odd.yaml", text)); got.exit != ExitSucceeded {
+		t.Fatalf("%+v", got)
+	}
+	if got := doWith(t, "", env, "flows", "show", "odd"); got.stdout != text {
+		t.Errorf("%q", got.stdout)
+	}
+}
+
+func TestEscapes(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		escape     func(string) string
+		text, want string
+	}{
+		{printable, "a\tb\nc", `a\tb\nc`},
+		{printable, "\x1b[2J\u009b\u202e\u2028\x7f", `\x1b[2J\u009b\u202e\u2028\x7f`},
+		{printable, "\x9b2J", string(unicode.ReplacementChar) + "2J"},
+		{printable, "żółw ✓ 'quoted'", "żółw ✓ 'quoted'"},
+		{harmless, "a\tb\nc\r\x1b", "a\tb\nc" + `\r\x1b`},
+		{harmlessJSON, "{\n \"\u202e\u009b\x7f\u2028\": 1}", "{\n" + ` "\u202e\u009b\u007f\u2028": 1}`},
+	} {
+		if got := tt.escape(tt.text); got != tt.want {
+			t.Errorf("%q: got %q, want %q", tt.text, got, tt.want)
+		}
+	}
+}
