@@ -8,31 +8,92 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// readKeys reads the keys that sign a store's tokens, and makes them when
-// there are none yet. A line holds the id of a key and its secret in
-// hexadecimal digits; the first is the current key, a second one the previous.
+// askedForNewKeys is the text of a file of keys with which a user gives up the
+// tokens handed out.
+const askedForNewKeys = "new"
+
+// readKeys reads the keys that sign a store's tokens. A line holds the id of a
+// key and its secret in hexadecimal digits; the first is the current key, a
+// second one the previous. The error of a missing file is [os.ErrNotExist].
 func readKeys(file string) (token.Keys, error) {
 	text, err := os.ReadFile(file)
-	if errors.Is(err, os.ErrNotExist) {
-		keys := local.NewKeys()
-		return keys, writePrivate(file, fmt.Appendf(nil, "%d %x\n", keys.Current.ID, keys.Current.Secret))
-	}
 	if err == nil {
 		err = checkPrivate(file)
 	}
 	if err != nil {
 		return token.Keys{}, fmt.Errorf("read the token keys: %w", err)
 	}
-	keys, err := parseKeys(strings.TrimSpace(string(text)))
+	trimmed := strings.TrimSpace(string(text))
+	if trimmed == askedForNewKeys {
+		return writeNewKeys(file)
+	}
+	keys, err := parseKeys(trimmed)
 	if err != nil {
-		return token.Keys{}, fmt.Errorf("token keys %s: %w; restore the file, or remove it, which makes all tokens handed out invalid", file, err)
+		return token.Keys{}, fmt.Errorf("token keys %s: %w; %s", file, err, restoreKeys(file))
 	}
 	return keys, nil
 }
+
+// makeKeys makes the keys of a store that has none. It refuses when tokens are
+// open: they were signed with keys that are lost.
+func (s *Store) makeKeys(file, op string) error {
+	open, err := s.hasOpenTokens()
+	if err != nil {
+		return err
+	}
+	if open {
+		return &engine.Error{Code: engine.CodeInvalid, Op: op, Err: fmt.Errorf(
+			"token keys %s: the file is missing, and tokens signed with it are open; %s", file, restoreKeys(file))}
+	}
+	if s.keys, err = writeNewKeys(file); err != nil {
+		return &engine.Error{Code: engine.CodeInvalid, Op: op, Err: err}
+	}
+	return nil
+}
+
+func writeNewKeys(file string) (token.Keys, error) {
+	keys := local.NewKeys()
+	return keys, writePrivate(file, fmt.Appendf(nil, "%d %x\n", keys.Current.ID, keys.Current.Secret))
+}
+
+// restoreKeys says what to do without usable keys.
+func restoreKeys(file string) string {
+	return fmt.Sprintf("restore the file from a copy; if there is none, make new keys, which makes all tokens and callback URLs handed out invalid: "+
+		"(umask 077; echo %s > '%s')", askedForNewKeys, strings.ReplaceAll(file, "'", `'\''`))
+}
+
+// hasOpenTokens reports whether an execution, or an external recipient, waits
+// for a token. An execution that cannot be read may wait for one.
+func (s *Store) hasOpenTokens() (bool, error) {
+	if waits, err := s.unsent("", 1); err != nil || len(waits) > 0 {
+		return len(waits) > 0, err
+	}
+	for after := (engine.ID{}); ; {
+		page, err := s.unfinished(after, keysPage)
+		if err != nil {
+			return false, err
+		}
+		for _, item := range page {
+			state, err := machine.DecodeState(machine.Place(item.Execution, item.Seq), item.Body)
+			if err != nil || state.Waiting != nil && state.Waiting.For == machine.WaitingForToken {
+				return true, nil //nolint:nilerr // what cannot be read counts as waiting
+			}
+			after = item.Execution
+		}
+		if len(page) < keysPage {
+			return false, nil
+		}
+	}
+}
+
+// keysPage is how many executions hasOpenTokens reads together.
+const keysPage = 1000
 
 func parseKeys(text string) (token.Keys, error) {
 	lines := strings.Split(text, "\n")

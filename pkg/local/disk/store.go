@@ -119,15 +119,21 @@ func openLocked(path, op string) (*Store, error) {
 	if err := checkFormat(path, op); err != nil {
 		return nil, err
 	}
-	keys, err := readKeys(filepath.Join(path, keysFile))
-	if err != nil {
+	file := filepath.Join(path, keysFile)
+	keys, err := readKeys(file)
+	isMissing := errors.Is(err, os.ErrNotExist)
+	if err != nil && !isMissing {
 		return nil, &engine.Error{Code: engine.CodeInvalid, Op: op, Err: err}
 	}
 	s, err := openData(privateFS{vfs.Default}, filepath.Join(path, dataDir), op)
 	if err != nil {
 		return nil, err
 	}
-	s.keys = keys
+	if s.keys = keys; isMissing {
+		if err := s.makeKeys(file, op); err != nil {
+			return nil, errors.Join(err, s.Shut())
+		}
+	}
 	return s, nil
 }
 
