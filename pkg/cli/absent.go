@@ -57,7 +57,7 @@ func (s *server) logAbsent() func(engine.Absences) {
 	var told absences
 	return func(of engine.Absences) {
 		for _, m := range told.news(of) {
-			s.log.Warn("absent", "flow", of.Flow.Name, "execution", of.Execution, "mapping", token.MaskAll(m.String()))
+			s.log.Warn("source of a mapping is missing", "execution", of.Flow.Name+"/"+of.Execution, "mapping", m.String())
 		}
 	}
 }

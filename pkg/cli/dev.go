@@ -25,7 +25,6 @@ import (
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/local/disk"
-	"github.com/waitless/waitless/pkg/token"
 )
 
 // defaultListen is where `waitless dev` listens when nobody says otherwise.
@@ -35,7 +34,8 @@ const defaultListen = "127.0.0.1:8787"
 type devOptions struct {
 	store, listen, base, fnfKeys, config string
 	tasks                                []string
-	api, json                            bool
+	api, json, quiet                     bool
+	logFormat                            string
 }
 
 func (c Command) devCommand() *cobra.Command {
@@ -50,6 +50,8 @@ func (c Command) devCommand() *cobra.Command {
 			"other commands) and job events (POST " + eventPath + ", as EventBridge delivers them), for everybody on this machine,\n" +
 			"but not for pages in a browser. --listen is a loopback address then, and callback URLs have one.\n\n" +
 			"Flows are started by `waitless start`. What waits when dev ends goes on with the next one.\n\n" +
+			"What happens to executions is logged on standard error, a line each: starts, ends, failed attempts, retries, callbacks\n" +
+			"and jobs that are waited for. --quiet logs warnings and errors only. Inputs and outputs are never logged.\n\n" +
 			"In the environment: " + callbackVariable + ", " + fnfVariable + `, {"id":"secret"} as --fnf-keys, and ` + secretVariable + ",\n" +
 			"which callbacks of a step with signed: true are signed with (whsec_..., Standard Webhooks).",
 		Example: "  waitless dev --task batch:SubmitJob=simulated",
@@ -67,6 +69,8 @@ func (c Command) devCommand() *cobra.Command {
 	flags.StringArrayVar(&o.tasks, "task", nil, taskUsage)
 	registerConfig(flags, &o.config)
 	flags.BoolVar(&o.json, "json", false, "print one JSON object when it listens (see: waitless help json)")
+	flags.BoolVar(&o.quiet, "quiet", false, "log warnings and errors only")
+	flags.StringVar(&o.logFormat, "log-format", "text", "how to log: text or json")
 	return cmd
 }
 
@@ -89,7 +93,10 @@ type server struct {
 
 func (c Command) dev(ctx context.Context, o devOptions) (err error) {
 	o.store = c.storeDir(o.store)
-	s := &server{command: c, options: o, log: slog.New(slog.NewTextHandler(c.Stderr, nil))}
+	s := &server{command: c, options: o}
+	if s.log, err = newLogger(c.Stderr, o.logFormat, o.quiet); err != nil {
+		return err
+	}
 	if err := s.readSecrets(ctx); err != nil {
 		return err
 	}
@@ -237,11 +244,15 @@ func (s *server) serve(ctx context.Context, store *disk.Store, tasks *local.Task
 		return err
 	}
 	config.Store, config.Keys, config.CallbackBase, config.Absent = store, store.Keys(), s.base, s.logAbsent()
-	config.Warn = func(err error) { s.log.Warn("job", "error", token.MaskAll(err.Error())) }
+	config.Warn = func(err error) { s.log.Warn("job failed, it is tried again", "error", err.Error()) }
+	config.Observer = &executionLog{log: s.log, flow: store.Flow}
+	var blocked blockedExecutions
+	config.Blocked = blocked.add
 	system := local.New(config)
 	if err := system.TakeOver(ctx); err != nil { // before anybody tells of a job that it is to know
 		return storeError("take over store "+s.options.store, err)
 	}
+	blocked.log(s.log)
 	own := storeHandler(system, store, s.log)
 	endSocket, err := serveSocket(ctx, s.options.store, own)
 	if err != nil {

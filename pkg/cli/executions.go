@@ -212,6 +212,8 @@ func localTime(text string) string {
 // state is what there is to say of an execution beside its status.
 func state(e rest.Execution) string {
 	switch w := e.Waiting; {
+	case e.Blocked != "":
+		return "cannot continue: " + printable(e.Blocked)
 	case e.Error != "" || e.Cause != "":
 		return because(e.Error, e.Cause)
 	case w == nil:
@@ -268,6 +270,9 @@ func describe(e rest.Execution) string {
 	line("execution", e.Flow+"/"+e.Name)
 	line("status", string(e.Status))
 	line("waiting", state(rest.Execution{Waiting: e.Waiting}))
+	if e.Blocked != "" {
+		line("blocked", "cannot continue: "+printable(e.Blocked))
+	}
 	line("started", localTime(e.StartedTime))
 	line("stopped", localTime(e.StoppedTime))
 	line("input", harmlessJSON(e.Input.JSON()))

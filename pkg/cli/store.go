@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/local/disk"
@@ -129,6 +130,7 @@ type lists interface {
 func handlerOf(system *local.System, lists lists) http.Handler {
 	return rest.Handler(rest.Config{
 		Engine: system.Engine, Tokens: system.Tokens, Index: lists, Flows: lists, Start: system.Start, Stop: system.Stop, Reasons: true, MaxOutput: system.DataLimit,
+		Blocked: func(flow *fdl.Flow) string { return withoutRunners(system.Missing(flow)) },
 	})
 }
 

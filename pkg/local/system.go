@@ -58,6 +58,9 @@ type Config struct {
 	// Absent is told what mappings left out, after the wake in which they did; nil
 	// for nobody. It returns quickly and is safe for concurrent use.
 	Absent func(engine.Absences)
+	// Blocked is told of each unfinished execution of an earlier process that cannot continue here,
+	// because functions of its flow have no runner; nil for nobody.
+	Blocked func(flow machine.Flow, execution string, missing []error)
 	// CallbackBase is where callbacks arrive: "http://127.0.0.1:8787".
 	CallbackBase string
 }
@@ -78,6 +81,7 @@ type System struct {
 	clock        *Clock
 	workers      int
 	absent       func(engine.Absences)
+	blocked      func(flow machine.Flow, execution string, missing []error)
 	// store is nil when nothing in it can be of an earlier process.
 	store durable
 	// resolve finds the functions of a flow that nobody provides here. An
@@ -106,9 +110,12 @@ func New(config Config) *System {
 	if config.Absent == nil {
 		config.Absent = func(engine.Absences) {}
 	}
+	if config.Blocked == nil {
+		config.Blocked = func(machine.Flow, string, []error) {}
+	}
 	s := &System{
 		CallbackBase: config.CallbackBase, DataLimit: cmp.Or(config.Limits.Data, machine.DefaultData),
-		queue: newQueue(config.Clock), clock: config.Clock, workers: max(config.Workers, 1), absent: config.Absent,
+		queue: newQueue(config.Clock), clock: config.Clock, workers: max(config.Workers, 1), absent: config.Absent, blocked: config.Blocked,
 		simulated: &simulatedServices{clock: config.Clock},
 		resolve:   func(*fdl.Flow) []error { return nil }, provided: func(string) provider { return "" },
 	}
@@ -357,11 +364,19 @@ func (s *System) recoverOne(ctx context.Context, item engine.Item) error {
 		return err
 	}
 	flow, err := s.Flows.Flow(ctx, state.Flow)
-	if err != nil || len(s.resolve(flow)) > 0 {
+	if err != nil {
 		return err
+	}
+	if missing := s.Missing(flow); len(missing) > 0 {
+		s.blocked(state.Flow, state.Execution, missing)
+		return nil
 	}
 	return s.Recover(ctx, item, state)
 }
+
+// Missing returns an error for each function of a flow that has no runner here. Its executions do
+// not start, and do not continue.
+func (s *System) Missing(flow *fdl.Flow) []error { return s.resolve(flow) }
 
 // recoverDamaged sends a wake for an execution of which nobody can tell what it
 // waits for. It meets the damage each time, and then the engine ends the

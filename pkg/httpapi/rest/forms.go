@@ -41,6 +41,8 @@ type Execution struct {
 	StoppedTime string         `json:"stoppedTime,omitempty"`
 	// Waiting is what it waits for, left out when it is over.
 	Waiting *Waiting `json:"waiting,omitempty"`
+	// Blocked is why the worker cannot continue it, left out when it can.
+	Blocked string `json:"blocked,omitempty"`
 }
 
 // Waiting is what an execution waits for.
@@ -108,6 +110,14 @@ func executionOf(state machine.State, waiting *Waiting) Execution {
 		e.Output = &state.Output
 	}
 	return e
+}
+
+// waitingOf is what w waits for, nil for nil.
+func waitingOf(flow *fdl.Flow, w *machine.Waiting) *Waiting {
+	if w == nil {
+		return nil
+	}
+	return &Waiting{Step: flow.All[w.Attempt.Step].Name, For: waitsFor(flow, w), Since: instant(w.Since), Until: instant(w.Due)}
 }
 
 // waitsFor says what kind of thing a state waits for. A long call has a token

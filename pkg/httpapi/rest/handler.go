@@ -74,6 +74,9 @@ type Config struct {
 	// MaxOutput is the size of the largest output of a step of ours, in bytes; 0
 	// means [machine.DefaultData].
 	MaxOutput int
+	// Blocked returns why executions of a flow cannot continue here, "" when they can; nil means they
+	// always can.
+	Blocked func(*fdl.Flow) string
 	// Reasons: callers serve themselves, so they are told what failed inside.
 	Reasons bool
 	// Stop asks for the end of an execution; nil means the engine.
@@ -265,22 +268,18 @@ func (h handler) execution(ctx context.Context, id engine.ID) (Execution, error)
 	if err != nil {
 		return Execution{}, err
 	}
-	waiting, err := h.waiting(ctx, state)
-	return executionOf(state, waiting), err
-}
-
-func (h handler) waiting(ctx context.Context, state machine.State) (*Waiting, error) {
-	if state.Waiting == nil {
-		return nil, nil
+	if state.Status.Final() || state.Waiting == nil && h.Blocked == nil {
+		return executionOf(state, nil), nil
 	}
 	flow, err := h.Engine.Flows.Flow(ctx, state.Flow)
 	if err != nil {
-		return nil, err
+		return Execution{}, err
 	}
-	w := state.Waiting
-	return &Waiting{
-		Step: flow.All[w.Attempt.Step].Name, For: waitsFor(flow, w), Since: instant(w.Since), Until: instant(w.Due),
-	}, nil
+	e := executionOf(state, waitingOf(flow, state.Waiting))
+	if h.Blocked != nil {
+		e.Blocked = h.Blocked(flow)
+	}
+	return e, nil
 }
 
 func pathID(r *http.Request) engine.ID {

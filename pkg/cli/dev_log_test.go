@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/local"
+)
+
+// loggedFlow has an attempt that fails and is retried, a callback, a job and a failure.
+const loggedFlow = `version: v1
+type: flow
+steps:
+  - type: task
+    name: Flaky
+    resourceArn: acs:fc:::services/s/functions/nothing
+    retry: [{errors: [FnF.ALL], intervalSeconds: 2, maxAttempts: 1}]
+    catch: [{errors: [FnF.ALL], goto: Ask}]
+  - type: task
+    name: Ask
+    resourceArn: acs:fc:::services/s/functions/echo
+    pattern: waitForCallback
+    timeoutSeconds: 60
+    errorMappings: []
+    catch: [{errors: [FnF.ALL], goto: Give}]
+  - {type: fail, name: Give, error: GivenUp, cause: "red \e[31m \u202e and a token TOKEN"}
+`
+
+// logged runs an execution in virtual time, and returns what is logged of it.
+func logged(t *testing.T, format string, quiet bool, cause string) string {
+	t.Helper()
+	var out bytes.Buffer
+	log, err := newLogger(&out, format, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := &local.MemoryStore{}
+	flow, err := store.Put(t.Context(), "logged", []byte(strings.Replace(loggedFlow, "TOKEN", cause, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := time.Parse(time.RFC3339, start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	system := local.New(local.Config{
+		Store: store, Clock: local.NewVirtualClock(at), Observer: &executionLog{log: log, flow: store.Flow},
+	})
+	request := engine.StartRequest{Flow: flow, Execution: "one", Input: expr.Object()}
+	if _, err = system.Start(t.Context(), request); err == nil {
+		err = system.Run(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestLogOfExecutions(t *testing.T) {
+	t.Parallel()
+	text := strings.Repeat("a", 30) + "." + strings.Repeat("b", 43) // as tokens look
+	for name, c := range map[string]struct {
+		format string
+		quiet  bool
+	}{"text": {"text", false}, "quiet": {"text", true}, "json": {"json", false}} {
+		got := logged(t, c.format, c.quiet, text+strings.Repeat(" long", 1000))
+		golden(t, "log/"+name+".txt", got)
+		if strings.Contains(got, text) || strings.ContainsAny(got, "\x1b\u202e") {
+			t.Errorf("%s: a token or an order to the terminal is logged:\n%q", name, got)
+		}
+		for line := range strings.Lines(got) {
+			if len(line) > longestLogged+300 {
+				t.Errorf("%s: a line of %d bytes", name, len(line))
+			}
+			if c.format == "json" && !json.Valid([]byte(line)) {
+				t.Errorf("%q is no JSON", line)
+			}
+		}
+	}
+}
+
+func TestLogFormat(t *testing.T) {
+	t.Parallel()
+	got := do(t, "dev", "--log-format", "xml")
+	if got.exit != ExitUsage || !strings.Contains(got.stderr, `--log-format is "xml"; allowed: text, json`) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestLogLinesAreOneLineEach(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	log, err := newLogger(&out, "text", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log.WithGroup("g").With("always", "a b").Warn("a\nb", "empty", "", "line", "a\nb", "number", 1, "at", time.Unix(0, 0))
+	const want = `WARN  a\nb always="a b" empty="" line="a\nb" number=1 at=1970-01-01T02:00:00+02:00` + "\n"
+	if _, got, _ := strings.Cut(out.String(), "WARN"); "WARN"+got != want || log.Enabled(context.Background(), slog.LevelDebug) {
+		t.Errorf("got %q", out.String())
+	}
+}
+
+// An execution whose function has no runner any more says so in the log, and wherever it is shown.
+func TestExecutionsThatCannotContinue(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	flow := t.TempDir() + "/blocked.yaml"
+	const text = "version: v1\ntype: flow\nname: blocked\nsteps:\n  - {type: wait, name: W, duration: 1}\n" +
+		"  - {type: task, name: T, resourceArn: 'acs:fc:::services/s/functions/mytask'}\n"
+	if err := os.WriteFile(flow, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := startDev(t, program(t), env, "--task", "mytask=exec:cat")
+	d.do("start", flow, "--name", "one")
+	d.do("start", flow, "--name", "two")
+	d.kill()
+	d = startDev(t, program(t), env)
+	const why = "no runner for mytask; start waitless dev with --task mytask=exec:COMMAND"
+	if shown := d.do("show", "blocked/one"); !strings.Contains(shown, "blocked   cannot continue: "+why+"\n") {
+		t.Errorf("show says:\n%s", shown)
+	}
+	if list := d.do("list"); strings.Count(list, "cannot continue: "+why) != 2 {
+		t.Errorf("list says:\n%s", list)
+	}
+	conforms(t, "execution", d.do("show", "blocked/one", "--json"))
+	conforms(t, "executions", d.do("list", "--json"))
+	d.interrupt()
+	warning := regexp.MustCompile(`WARN  executions cannot continue flow=blocked executions=2 one=(one|two) why="` + regexp.QuoteMeta(why) + `"\n`)
+	if log := d.stderr.String(); len(warning.FindAllString(log, -1)) != 1 {
+		t.Errorf("dev logs:\n%s", log)
+	}
+	d = startDev(t, program(t), env, "--task", "mytask=exec:cat")
+	d.until("Succeeded", "show", "blocked/one")
+	d.until("Succeeded", "show", "blocked/two")
+	d.interrupt()
+	if log := d.stderr.String(); strings.Contains(log, "WARN") || strings.Count(log, "INFO  execution succeeded execution=blocked/") != 2 {
+		t.Errorf("dev logs:\n%s", log)
+	}
+}
