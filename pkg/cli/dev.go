@@ -187,10 +187,8 @@ func (c Command) devTasks(definitions []string) (*local.Tasks, error) {
 // listen finds out where callbacks arrive, which is here unless somebody says
 // otherwise.
 func (s *server) listen(ctx context.Context) (err error) {
-	if base := cmp.Or(s.options.base, s.command.setting(callbackVariable)); base != "" {
-		if s.base, err = checkBase("dev", base); err != nil {
-			return err
-		}
+	if s.base, err = s.command.baseOption("dev", s.options.base, true); err != nil {
+		return err
 	}
 	if s.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", s.options.listen); err != nil {
 		var failed *net.OpError

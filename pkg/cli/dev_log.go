@@ -236,10 +236,13 @@ func (l *committedLog) closed(e machine.Event) {
 	if !isTask || e.ClosedBy == "" {
 		return
 	}
+	message := "callback succeeded"
 	switch task.Pattern {
 	case fdl.PatternWaitForCallback:
-		l.record(slog.LevelInfo, e.At, "callback succeeded", l.step(e.Step), slog.String("closedBy", string(e.ClosedBy)))
 	case fdl.PatternSync:
-		l.record(slog.LevelInfo, e.At, "job succeeded", l.step(e.Step), slog.String("closedBy", string(e.ClosedBy)))
+		message = "job succeeded"
+	case fdl.PatternRequestResponse, fdl.PatternWaitForCondition:
+		return
 	}
+	l.record(slog.LevelInfo, e.At, message, l.step(e.Step), slog.String("closedBy", string(e.ClosedBy)))
 }

@@ -15,27 +15,37 @@ const (
 	dataLimitVariable = "WAITLESS_DATA_LIMIT"
 )
 
-// limits are those of executions in a store.
-func (c Command) limits(what string) (machine.Limits, error) {
-	const most = 366
-	days, err := c.limit(what, daysVariable, "whole days", 1, most)
-	if err != nil {
-		return machine.Limits{}, err
+// limits are those of executions in a store. Those of the file were checked when it was read.
+func (c Command) limits(what string) (limits machine.Limits, err error) {
+	if text := c.setting(daysVariable); text != "" {
+		days, err := executionDays(daysVariable, text)
+		if err != nil {
+			return limits, usageError(what, err.Error(), "unset "+daysVariable)
+		}
+		limits.Duration = time.Duration(days) * 24 * time.Hour
 	}
-	data, err := c.limit(what, dataLimitVariable, "a number of bytes", machine.DefaultData, machine.MaxData)
-	return machine.Limits{Duration: time.Duration(days) * 24 * time.Hour, Data: data}, err
+	if text := c.setting(dataLimitVariable); text != "" {
+		if limits.Data, err = dataLimit(dataLimitVariable, text); err != nil {
+			return limits, usageError(what, err.Error(), "unset "+dataLimitVariable)
+		}
+	}
+	return limits, nil
 }
 
-// limit is a number from least to most, 0 when nobody says one.
-func (c Command) limit(what, variable, unit string, least, most int) (int, error) {
-	text := c.setting(variable)
-	if text == "" {
-		return 0, nil
+func executionDays(name, text string) (int, error) {
+	const most = 366
+	return number(name, text, "whole days", 1, most)
+}
+
+func dataLimit(name, text string) (int, error) {
+	return number(name, text, "a number of bytes", machine.DefaultData, machine.MaxData)
+}
+
+// number parses a number from least to most.
+func number(name, text, unit string, least, most int) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < least || n > most {
+		return 0, fmt.Errorf("%s is %q; allowed: %s from %d to %d", name, text, unit, least, most)
 	}
-	limit, err := strconv.Atoi(text)
-	if err != nil || limit < least || limit > most {
-		name, try := c.saidBy(variable)
-		return 0, usageError(what, fmt.Sprintf("%s is %q; allowed: %s from %d to %d", name, text, unit, least, most), try)
-	}
-	return limit, nil
+	return n, nil
 }

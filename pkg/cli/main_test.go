@@ -120,12 +120,12 @@ func quoted(args []string) []string {
 }
 
 // environment looks names up in a map. A store is in a folder of the test's own
-// unless the map names one.
+// unless the map names a place.
 func environment(t *testing.T, env map[string]string) func(string) string {
 	t.Helper()
 	store := ""
 	return func(name string) string {
-		if value, ok := env[name]; ok || name != "WAITLESS_STORE" {
+		if value, ok := env[name]; ok || name != "WAITLESS_STORE" || env["WAITLESS_ENDPOINT"]+env["WAITLESS_STACK"] != "" {
 			return value
 		}
 		if store == "" {

@@ -40,25 +40,19 @@ func (p place) flags() string {
 }
 
 // locate is the place that the flags name, else the environment, else the file
-// with settings. In each an endpoint goes before a stack, and a stack before a
-// store. A file that the user did not name decides on no endpoint and no stack.
+// with settings. Each may name one place. A file that the user did not name
+// decides on no endpoint and no stack.
 func (c Command) locate(what string, flags place) (place, error) {
-	var given []string
-	for _, f := range []struct{ name, value string }{{"--store", flags.store}, {"--endpoint", flags.endpoint}, {"--stack", flags.stack}} {
-		if f.value != "" {
-			given = append(given, f.name)
-		}
+	at, err := one(what, flags, [...]string{"--store", "--endpoint", "--stack"}, "%s alone")
+	if err != nil || at != (place{}) {
+		return at, err
 	}
-	switch {
-	case len(given) > 1:
-		return place{}, usageError(what, fmt.Sprintf("%s and %s are two places", given[0], given[1]), given[len(given)-1]+" alone")
-	case len(given) == 1:
-		return flags, nil
+	variables := [...]string{"WAITLESS_STORE", "WAITLESS_ENDPOINT", "WAITLESS_STACK"}
+	at, err = one(what, placeFrom(c.Getenv), variables, "unset all of them but %s, or name the place by a flag")
+	if err != nil || at != (place{}) {
+		return at, err
 	}
-	if p := placeFrom(c.Getenv); p != (place{}) {
-		return p, nil
-	}
-	switch p := placeFrom(c.ofFile); {
+	switch p := placeFrom(c.ofFile); { // which names one place
 	case p.endpoint != "":
 		return p, c.namedByUser(what, "endpoint "+local.Hidden(p.endpoint), "--endpoint "+local.Hidden(p.endpoint))
 	case p.stack != "":
@@ -70,15 +64,23 @@ func (c Command) locate(what string, flags place) (place, error) {
 }
 
 // placeFrom is the place that a source of settings names, the zero place for none.
-func placeFrom(said func(variable string) string) place {
-	endpoint, stack, store := said("WAITLESS_ENDPOINT"), said("WAITLESS_STACK"), said("WAITLESS_STORE")
-	switch {
-	case endpoint != "":
-		return place{endpoint: endpoint}
-	case stack != "":
-		return place{stack: stack}
+func placeFrom(value func(variable string) string) place {
+	return place{store: value("WAITLESS_STORE"), endpoint: value("WAITLESS_ENDPOINT"), stack: value("WAITLESS_STACK")}
+}
+
+// one refuses a place that is several, whose parts have these names.
+func one(what string, p place, names [3]string, try string) (place, error) {
+	p.config = ""
+	var given []string
+	for i, value := range []string{p.store, p.endpoint, p.stack} {
+		if value != "" {
+			given = append(given, names[i])
+		}
 	}
-	return place{store: store}
+	if len(given) > 1 {
+		return place{}, usageError(what, fmt.Sprintf("%s and %s are two places", given[0], given[1]), fmt.Sprintf(try, given[len(given)-1]))
+	}
+	return p, nil
 }
 
 // namedByUser returns an error if the settings were found in the working directory: whoever

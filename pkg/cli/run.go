@@ -133,6 +133,8 @@ func (c Command) placeOfRun(what string, options runOptions) (place, error) {
 	case here && options.onStack():
 		return place{}, usageError(what, "--skip-time and --task are for a run in this process, and not on a stack",
 			"waitless run FLOW"+options.flags())
+	case options.skipTime && options.store != "":
+		return place{}, usageError(what, "--skip-time keeps the execution in memory, so nothing comes into the --store", "leave out --skip-time or --store")
 	case here && options.store == "":
 		return place{store: c.storeDir("")}, nil
 	}
@@ -620,16 +622,7 @@ func (e *execution) waiting(ctx context.Context, state machine.State) error {
 }
 
 func (e *execution) failed(state machine.State, events []machine.Event) error {
-	why := "failed with " + state.Error
-	if state.Status == machine.StatusTimedOut {
-		why = "timed out with " + state.Error
-	}
-	step := failedStep(e.file.flow, events)
-	if step != "" {
-		why += " in step " + step
-	}
-	why = because(why, withoutStep(state.Cause, step))
-	f := &failure{exit: ExitFailed, what: e.title(), why: token.MaskAll(why)}
+	f := &failure{exit: ExitFailed, what: e.title(), why: token.MaskAll(endText(e.file.flow, state, events))}
 	switch {
 	case e.options.json:
 	case e.options.skipTime:
@@ -638,6 +631,23 @@ func (e *execution) failed(state machine.State, events []machine.Event) error {
 		f.try = "waitless history " + e.title() + e.options.flags()
 	}
 	return f
+}
+
+// endText says how an execution ended that did not succeed.
+func endText(flow *fdl.Flow, state machine.State, events []machine.Event) string {
+	why := "failed with "
+	switch state.Status { //nolint:exhaustive // the others have failed
+	case machine.StatusStopped:
+		return stopText(state.Error, state.Cause)
+	case machine.StatusTimedOut:
+		why = "timed out with "
+	}
+	why += state.Error
+	step := failedStep(flow, events)
+	if step != "" {
+		why += " in step " + step
+	}
+	return because(why, withoutStep(state.Cause, step))
 }
 
 // failedStep is the step in which the failure began that ended the execution,

@@ -99,19 +99,6 @@ func (c Command) ofFile(variable string) string {
 	return c.settings.values[variable]
 }
 
-// saidBy is who says a variable: its own name, or the key of the file in its place,
-// and what to do about it.
-func (c Command) saidBy(variable string) (name, try string) {
-	if c.settings != nil && c.Getenv(variable) == "" {
-		for key, of := range settingKeys {
-			if of == variable {
-				return key + " of " + c.settings.path, "mend " + c.settings.path
-			}
-		}
-	}
-	return variable, "unset " + variable
-}
-
 // parseSettings reads the text of a file with that path, at whose folder its
 // relative paths begin.
 func parseSettings(path string, text []byte) (settings, fdl.Problems) {
@@ -143,6 +130,7 @@ func saysNothing(text []byte) bool {
 type settingsReader struct {
 	settings
 	problems fdl.Problems
+	place    *yaml.Node // the key that names where executions are, nil for none yet
 }
 
 func (r *settingsReader) problem(node *yaml.Node, format string, args ...any) {
@@ -163,13 +151,13 @@ func (r *settingsReader) unreadable(err error) {
 
 func (r *settingsReader) root(node *yaml.Node) {
 	r.eachOf(node, "the settings are", "store: .waitless", func(key, value *yaml.Node) {
-		variable, known := settingKeys[key.Value]
+		_, known := settingKeys[key.Value]
 		switch {
 		case key.Value == tasksKey:
 			r.readTasks(value)
 		case known:
 			if text, ok := r.text(key, value); ok {
-				r.set(variable, key, text)
+				r.set(key, value, text)
 			}
 		default:
 			known := append(slices.Collect(maps.Keys(settingKeys)), tasksKey)
@@ -215,29 +203,62 @@ func (r *settingsReader) text(key, value *yaml.Node) (string, bool) {
 	return value.Value, true
 }
 
-func (r *settingsReader) set(variable string, key *yaml.Node, text string) {
+// set checks and keeps a setting.
+func (r *settingsReader) set(key, value *yaml.Node, text string) {
+	var err error
 	switch key.Value {
-	case "store":
-		text = r.beside(text)
 	case "region":
 		if !isRegion.MatchString(text) {
-			r.problem(key, "region is %q; allowed: small letters, digits and \"-\", like eu-west-1", text)
+			err = fmt.Errorf("region is %q; allowed: small letters, digits and \"-\", like eu-west-1", text)
 		}
 	case "color":
-		switch text {
-		case "true":
-			return
-		case "false":
-		default:
-			r.problem(key, "color is %q; allowed: true, false", text)
+		if text != "true" && text != "false" {
+			err = fmt.Errorf("color is %q; allowed: true, false", text)
 		}
+	case "data-limit":
+		_, err = dataLimit(key.Value, text)
+	case "execution-days":
+		_, err = executionDays(key.Value, text)
+	case "callback-url":
+		_, err = parseBase(key.Value, text)
+	default:
+		err = r.checkText(key, value)
 	}
-	r.values[variable] = text
+	switch {
+	case err != nil:
+		r.problem(key, "%s", err)
+	case key.Value == "store":
+		r.values[settingKeys[key.Value]] = r.beside(text)
+	case key.Value == "color" && text == "true": // which is the default
+	default:
+		r.values[settingKeys[key.Value]] = text
+	}
 }
 
 // isRegion keeps a region from being more than a part of a host: the SDK asks
 // https://SERVICE.REGION.amazonaws.com.
 var isRegion = regexp.MustCompile(`^[a-z0-9-]+$`)
+
+// checkText refuses a number or a boolean where a name belongs, and a second place.
+func (r *settingsReader) checkText(key, value *yaml.Node) error {
+	if value.Kind == yaml.AliasNode {
+		value = value.Alias
+	}
+	if tag := value.ShortTag(); tag != "!!str" {
+		return fmt.Errorf("%s is %s, which is no text; write it in quotes if you mean it: %s: %q", key.Value, value.Value, key.Value, value.Value)
+	}
+	if !slices.Contains(placeKeys, key.Value) {
+		return nil
+	}
+	if r.place != nil {
+		return fmt.Errorf("%s and %s (line %d) are two places; keep one", key.Value, r.place.Value, r.place.Line)
+	}
+	r.place = key
+	return nil
+}
+
+// placeKeys are the settings that name where executions are.
+var placeKeys = []string{"store", "endpoint", "stack"}
 
 // beside is a path as seen from the working directory.
 func (s settings) beside(path string) string {

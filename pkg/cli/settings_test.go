@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -145,12 +146,12 @@ func TestPrecedence(t *testing.T) {
 		{
 			name: "a store by flag, a stack elsewhere", look: func(p probe) string { return p.located().store + p.located().stack },
 			flag: []string{"--store", "/flag"}, byFlag: "/flag", env: map[string]string{"WAITLESS_STACK": "env"}, byEnv: "env",
-			file: "endpoint: http://file\nstore: /file", byFile: "", byDefault: ".waitless",
+			file: "endpoint: http://file", byFile: "", byDefault: ".waitless",
 		},
 		{
 			name: "the store of dev", look: func(p probe) string { return p.storeDir(p.place.store) },
 			flag: []string{"--store", "/flag"}, byFlag: "/flag", env: map[string]string{"WAITLESS_STORE": "/env"}, byEnv: "/env",
-			file: "store: /file\nstack: file", byFile: "/file", byDefault: ".waitless",
+			file: "store: /file", byFile: "/file", byDefault: ".waitless",
 		},
 		{
 			name: "callback-url", look: func(p probe) string { return p.callbackBase() },
@@ -243,9 +244,18 @@ func TestMistakesInSettings(t *testing.T) {
 		"two": {"tasks:\n  a: [x]\n  b:\nstack: {}\n", []string{
 			`:2:3: a has no text; write one, or leave the key out`, `:3:3: b has no text`, `:4:1: stack has no text`,
 		}},
-		"twice":         {"store: a\nstack: b\nstore: c\n", []string{`:3:1: key "store" is repeated; it stands first in line 1`}},
-		"a list":        {"- store\n", []string{`:1:1: the settings are no mapping; allowed: keys with their values, like "store: .waitless"`}},
-		"tasks":         {"tasks: exec:x\n", []string{`:1:8: tasks are no mapping; allowed: keys with their values, like "NAME: exec:COMMAND"`}},
+		"twice":  {"store: a\nstack: b\nstore: c\n", []string{`:3:1: key "store" is repeated; it stands first in line 1`}},
+		"a list": {"- store\n", []string{`:1:1: the settings are no mapping; allowed: keys with their values, like "store: .waitless"`}},
+		"tasks":  {"tasks: exec:x\n", []string{`:1:8: tasks are no mapping; allowed: keys with their values, like "NAME: exec:COMMAND"`}},
+		"all at once": {"data-limit: -1\nexecution-days: 900\nstore: 5\ncallback-url: nonsense\ncolor: red\n", []string{
+			`:1:1: data-limit is "-1"; allowed: a number of bytes from 32768 to 262144`,
+			`:2:1: execution-days is "900"; allowed: whole days from 1 to 366`,
+			`:3:1: store is 5, which is no text; write it in quotes if you mean it: store: "5"`,
+			`:4:1: callback-url is "nonsense"; allowed: an http or https URL without a user, a query or a fragment`,
+			`:5:1: color is "red"; allowed: true, false`,
+			`has 5 problems`,
+		}},
+		"two places":    {"store: a\nregion: r\nstack: b\n", []string{`:3:1: stack and store (line 1) are two places; keep one`}},
 		"a color":       {"color: red\n", []string{`:1:1: color is "red"; allowed: true, false`}},
 		"no YAML":       {"store: \"a\n", []string{`the settings are no YAML: `}},
 		"two mistaken":  {"tasks:\n  work: exec:waitless-no-such-program\n  StartJob: ftp://x\n", nil},
@@ -346,5 +356,40 @@ func TestHowToGoOnHidesSecrets(t *testing.T) {
 	const want = "waitless run flow.yaml --name one --config settings.yaml --task 'a=https://...@host/p?...' --task 'b=exec:true'"
 	if got := e.again(); got != want {
 		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
+func TestPlacesOfTheEnvironment(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{"WAITLESS_STORE": "s", "WAITLESS_STACK": "t"}
+	got := doWith(t, "", env, "list")
+	if got.exit != ExitUsage || got.stderr != "waitless: list: WAITLESS_STORE and WAITLESS_STACK are two places\n"+
+		"try: unset all of them but WAITLESS_STACK, or name the place by a flag\n" {
+		t.Errorf("%+v", got)
+	}
+	if got := doWith(t, "", env, "list", "--store", t.TempDir()+"/none"); !strings.Contains(got.stderr, "there is no store in ") {
+		t.Errorf("a flag does not go before them: %+v", got)
+	}
+}
+
+func TestVirtualTimeHasNoStore(t *testing.T) {
+	t.Parallel()
+	got := do(t, "run", pollingFlow, "--skip-time", "--store", "s")
+	if got.exit != ExitUsage || !strings.Contains(got.stderr, "--skip-time keeps the execution in memory, so nothing comes into the --store") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestCallbackURLOfTheEnvironment(t *testing.T) {
+	t.Parallel()
+	for value, shown := range map[string]string{"nonsense": "nonsense", "https://user:secret@host": "https://...@host"} {
+		for _, args := range [][]string{{"run", pollingFlow}, {"start", pollingFlow}, {"dev", "--listen", "127.0.0.1:0"}} {
+			got := doWith(t, "", map[string]string{callbackVariable: value}, args...)
+			want := fmt.Sprintf("WAITLESS_CALLBACK_URL is %q; allowed: an http or https URL without a user, a query or a fragment\n"+
+				"try: unset WAITLESS_CALLBACK_URL\n", shown)
+			if got.exit != ExitUsage || !strings.Contains(got.stderr, want) {
+				t.Errorf("%v: %+v, want %s", args, got, want)
+			}
+		}
 	}
 }

@@ -274,7 +274,7 @@ func TestAFollowerLeavesAStack(t *testing.T) {
 	if code := history.wait(); code != ExitSucceeded || !strings.Contains(history.stdout.String(), "ExecutionStopped") {
 		t.Errorf("history: exit %d, %s", code, history.stdout.String())
 	}
-	if got := s.do("run", callbackFlow, "--name", "one"); got.exit != ExitFailed || !strings.Contains(got.stderr, "failed with Operator") {
+	if got := s.do("run", callbackFlow, "--name", "one"); got.exit != ExitFailed || !strings.Contains(got.stderr, "callback/one: was stopped: Operator") {
 		t.Errorf("run again: %+v", got)
 	}
 }
@@ -302,11 +302,14 @@ func TestAStackIsFoundByItsName(t *testing.T) {
 		exit int
 		want string
 	}{
-		"by the flag":            {nil, []string{"flows", "list", "--stack", "waitless-test"}, ExitSucceeded, ""},
-		"by the environment":     {map[string]string{"WAITLESS_STACK": "waitless-test"}, []string{"flows", "list"}, ExitSucceeded, ""},
-		"to run":                 {nil, []string{"run", "testdata/flows/pass.yaml", "--stack", "waitless-test"}, ExitSucceeded, ""},
-		"the flag goes first":    {map[string]string{"WAITLESS_ENDPOINT": "nowhere"}, []string{"list", "--stack", "waitless-test"}, ExitSucceeded, ""},
-		"an endpoint is nearer":  {map[string]string{"WAITLESS_ENDPOINT": s.endpoint(), "WAITLESS_STACK": "none"}, []string{"list"}, ExitSucceeded, ""},
+		"by the flag":         {nil, []string{"flows", "list", "--stack", "waitless-test"}, ExitSucceeded, ""},
+		"by the environment":  {map[string]string{"WAITLESS_STACK": "waitless-test"}, []string{"flows", "list"}, ExitSucceeded, ""},
+		"to run":              {nil, []string{"run", "testdata/flows/pass.yaml", "--stack", "waitless-test"}, ExitSucceeded, ""},
+		"the flag goes first": {map[string]string{"WAITLESS_ENDPOINT": "nowhere"}, []string{"list", "--stack", "waitless-test"}, ExitSucceeded, ""},
+		"an endpoint and a stack": {
+			map[string]string{"WAITLESS_ENDPOINT": s.endpoint(), "WAITLESS_STACK": "none"}, []string{"list"}, ExitUsage,
+			"WAITLESS_ENDPOINT and WAITLESS_STACK are two places",
+		},
 		"no such stack":          {nil, []string{"list", "--stack", "none"}, ExitUsage, `there is no stack "none" in region eu-west-1`},
 		"a stack of others":      {nil, []string{"list", "--stack", "foreign"}, ExitUsage, `stack "foreign" has no output ApiEndpoint`},
 		"two places":             {nil, []string{"list", "--stack", "a", "--store", "b"}, ExitUsage, "--store and --stack are two places"},

@@ -236,6 +236,21 @@ func TestStopFromAnotherTerminal(t *testing.T) {
 	}
 }
 
+func TestStopWithoutACause(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	run := runInBackground(t, env, callbackFlow, "--name", "one")
+	run.awaits("answer it")
+	if got := doWith(t, "", env, "stop", "callback/one"); got.exit != ExitSucceeded {
+		t.Errorf("stop: %+v", got)
+	}
+	if code := run.wait(); code != ExitFailed {
+		t.Errorf("exit %d", code)
+	}
+	run.awaits(`  callback/one was stopped \(no cause given\)\n`)
+	run.awaits(`waitless: callback/one: was stopped \(no cause given\)\n`)
+}
+
 // What was started with nothing running goes on with the next run, beside it.
 func TestStartLeavesItToTheNextRun(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -72,17 +74,14 @@ func (c Command) callbackBase(ctx context.Context, what string, a *api, flags pl
 	if err != nil {
 		return "", err
 	}
-	base := cmp.Or(flag, c.Getenv(callbackVariable))
-	if !p.onStack() {
-		base = cmp.Or(base, c.ofFile(callbackVariable))
-	}
+	base, err := c.baseOption(what, flag, !p.onStack())
 	switch {
-	case base != "":
-		return checkBase(what, base)
+	case base != "" || err != nil:
+		return base, err
 	case p.endpoint != "" && onAWS.MatchString(hostOf(p.endpoint)):
 		return "", usageError(what, "the endpoint of the management API does not tell where callbacks arrive", "--base URL, or --stack NAME")
 	case p.endpoint != "":
-		return checkBase(what, p.endpoint)
+		return checkBase(what, "the endpoint", p.endpoint, "--base URL")
 	case p.stack == "":
 		return heldBase(ctx, what, a.Client)
 	}
@@ -111,7 +110,7 @@ func heldBase(ctx context.Context, what string, client *rest.Client) (string, er
 	if err = errors.Join(err, response.Body.Close()); err != nil || response.StatusCode != http.StatusOK {
 		return "", usageError(what, "whoever holds the store does not tell where callbacks arrive", "--base URL")
 	}
-	return checkBase(what, string(text))
+	return checkBase(what, "where callbacks arrive", string(text), "--base URL")
 }
 
 // baseHandler tells where callbacks arrive.
@@ -124,7 +123,23 @@ func baseHandler(base string) http.Handler {
 
 // localBase is where callbacks of executions on this machine arrive.
 func (c Command) localBase(what string) (string, error) {
-	return checkBase(what, cmp.Or(c.setting(callbackVariable), defaultBase))
+	base, err := c.baseOption(what, "", true)
+	return cmp.Or(base, defaultBase), err
+}
+
+// baseOption is where callbacks arrive as a flag, the environment or, if that counts, the file says;
+// "" when none does. That of the file was checked when it was read.
+func (c Command) baseOption(what, flag string, fileCounts bool) (string, error) {
+	if flag != "" {
+		return checkBase(what, "--base", flag, "--base https://HOST")
+	}
+	if base := c.Getenv(callbackVariable); base != "" {
+		return checkBase(what, callbackVariable, base, "unset "+callbackVariable)
+	}
+	if !fileCounts {
+		return "", nil
+	}
+	return strings.TrimSuffix(c.ofFile(callbackVariable), "/"), nil
 }
 
 func hostOf(endpoint string) string {
@@ -135,12 +150,21 @@ func hostOf(endpoint string) string {
 	return parsed.Hostname()
 }
 
-// checkBase refuses what no token can stand behind.
-func checkBase(what, base string) (string, error) {
+// checkBase is parseBase for a command, with what to try.
+func checkBase(what, name, base, try string) (string, error) {
+	parsed, err := parseBase(name, base)
+	if err != nil {
+		return "", usageError(what, err.Error(), try)
+	}
+	return parsed, nil
+}
+
+// parseBase refuses a URL that no token can stand behind. The name is that of the flag, the variable
+// or the setting that has it.
+func parseBase(name, base string) (string, error) {
 	parsed, err := url.Parse(base)
 	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" || parsed.User != nil || strings.ContainsAny(base, "?# ") {
-		const why = "callbacks cannot arrive there; allowed: an http or https URL without a user, a query or a fragment"
-		return "", usageError(what, why, "--base https://HOST, or "+callbackVariable)
+		return "", fmt.Errorf("%s is %q; allowed: an http or https URL without a user, a query or a fragment", name, local.Hidden(base))
 	}
 	return strings.TrimSuffix(base, "/"), nil
 }

@@ -75,7 +75,7 @@ func (v *plainView) text(e machine.Event, after []machine.Event) string {
 	case machine.TaskSubmitted:
 		return v.submittedText(e)
 	case machine.ExecutionStopped:
-		return fmt.Sprintf("%s was stopped: %s", v.progress.title, because(e.Error, printable(e.Cause)))
+		return v.progress.title + " " + stopText(e.Error, e.Cause)
 	case machine.ExecutionTimedOut:
 		return fmt.Sprintf("%s timed out: %s", v.progress.title, because(e.Error, printable(e.Cause)))
 	case machine.StepFailed:
@@ -140,6 +140,17 @@ func (v *plainView) goesTo(e machine.Event, after []machine.Event) string {
 		return " goes to " + next
 	}
 	return " ended"
+}
+
+// stopText says that an execution was stopped, and why.
+func stopText(err, cause string) string {
+	if err == "" && cause == "" {
+		return "was stopped (no cause given)"
+	}
+	if err == "" {
+		return "was stopped: " + cause
+	}
+	return "was stopped: " + because(err, cause)
 }
 
 func because(err, cause string) string {
