@@ -61,7 +61,7 @@ var house = []row{
 	},
 	{path: "pkg/engine/failpoints", ours: []string{"pkg/engine", "pkg/machine", "pkg/token"}},
 	{path: "pkg/resume", ours: []string{"pkg/expr", "pkg/token", "pkg/jobs", "pkg/jobs/simulated"}},
-	{path: "pkg/resume/resumetest", testing: true, ours: []string{"pkg/resume", "pkg/expr", "pkg/token", "pkg/jobs"}},
+	{path: "pkg/resume/resumetest", testing: true, ours: []string{"pkg/resume", "pkg/expr", "pkg/token", "pkg/jobs", "pkg/jobs/simulated"}},
 
 	{
 		path: "pkg/local", ours: append([]string{"pkg/engine/failpoints", "pkg/jobs/simulated"}, useCases...),
@@ -127,7 +127,7 @@ var functionModules = map[string][]string{
 	"functions/echo":         {runtime},
 	"functions/getjobstatus": clients(jobServices...),
 	"functions/startjob":     clients(append([]string{"dynamodb", "sqs", "sns", "secretsmanager"}, jobServices...)...),
-	"functions/jobevents":    clients(append([]string{"dynamodb", "sqs"}, jobServices...)...),
+	"functions/jobevents":    clients(append([]string{"dynamodb", "sqs", "secretsmanager"}, jobServices...)...),
 	"functions/interpreter":  clients("dynamodb", "sqs", "scheduler", "lambda", "secretsmanager"),
 	"functions/taskrunner":   clients("dynamodb", "sqs", "lambda", "eventbridge", "secretsmanager", "sfn"),
 	"functions/api":          clients("dynamodb", "sqs", "secretsmanager"),

@@ -518,6 +518,7 @@ func (w *worker) submitted(ctx context.Context, attempt machine.Attempt, handle 
 // the queue can never carry is a submission that failed (rule 5).
 func (w *worker) queue(ctx context.Context, c machine.QueueTask) (machine.Signal, error) {
 	task := Task{Call: c.Call, Handle: c.Handle, Await: c.Await, AtMostOnce: c.AtMostOnce}
+	task.MAC = w.engine.Keys.MAC(taskMAC, task.authenticated())
 	err := w.engine.TaskQueue.Queue(ctx, task)
 	switch {
 	case CodeOf(err) == CodeInvalid:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
@@ -99,6 +100,33 @@ type Task struct {
 	// AtMostOnce: whoever makes the call begins it in the token's record, so
 	// that nobody else does.
 	AtMostOnce bool
+	// MAC binds the token to the call: it proves that a worker with the token keys
+	// queued exactly this call for it.
+	MAC string
+}
+
+// taskMAC is what the MAC of a task is for.
+const taskMAC token.Use = "task"
+
+// authenticated is what the MAC of the task is over: all of it.
+func (t Task) authenticated() []byte {
+	var e expr.Encoder
+	for _, text := range []string{
+		t.Handle, t.Call.Flow.Name, t.Call.Flow.Hash, t.Call.Execution, t.Call.Step, t.Call.Resource.Text, t.Call.Input.JSON(),
+	} {
+		e.Text(text)
+	}
+	for _, number := range []int{t.Call.Attempt.Step, t.Call.Attempt.Number, t.Call.Attempt.Poll, int(t.Call.Limit), asInt(t.Await), asInt(t.AtMostOnce)} {
+		e.Int(int64(number))
+	}
+	return e.Bytes()
+}
+
+func asInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // Outcomes keeps what is known of tokens, by their handles. Each method is one

@@ -17,6 +17,9 @@ const runnerLife = 16 * time.Minute
 // or keeps the answer with the token (rule 5). From a queue the wake comes after
 // the update, and also when somebody else was first (rule 10). After an error
 // the task is to be run again.
+//
+// A task without a valid MAC calls, reads and closes nothing. The error is
+// [token.ErrForged]: discard the task.
 func (e *Engine) RunTask(ctx context.Context, task Task) (Verdict, error) {
 	verdict, err := e.runTask(ctx, task)
 	if err != nil {
@@ -27,6 +30,9 @@ func (e *Engine) RunTask(ctx context.Context, task Task) (Verdict, error) {
 }
 
 func (e *Engine) runTask(ctx context.Context, task Task) (Verdict, error) {
+	if err := e.Keys.CheckMAC(taskMAC, task.authenticated(), task.MAC); err != nil {
+		return done, err
+	}
 	mark := e.Fresh()
 	record, err := e.look(ctx, task, mark)
 	until, mayLive := e.mayLive(machine.Entry{By: record.BegunBy, Since: record.BegunAt, Generation: record.BegunIn}, runnerLife)

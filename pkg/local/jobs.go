@@ -158,7 +158,7 @@ func (s *System) pollAgain(ctx context.Context) error {
 			if first := s.clock.Now().Add(resume.FirstPoll); first.Before(poll.Due) {
 				poll.Due = first // the clock of the process that started it was ahead
 			}
-			if err := (polls{s, s.store}).Send(ctx, poll); err != nil {
+			if err := (polls{s, s.store}).Send(ctx, s.Jobs.Authenticate(poll)); err != nil {
 				return err
 			}
 			after = poll

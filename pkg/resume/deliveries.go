@@ -55,13 +55,19 @@ func (d *Deliveries) Deliver(ctx context.Context, handle string, sent time.Time)
 	return time.Time{}, nil
 }
 
-// Beat hands on a heartbeat for the token, unless it is closed.
+// beatLife is how long a heartbeat is worth handing on. An older one would feign
+// that its sender is alive.
+const beatLife = time.Minute
+
+// Beat hands on a heartbeat for the token if the token is open and its record
+// holds a heartbeat of the last minute. A message alone is no heartbeat: it may
+// be forged.
 func (d *Deliveries) Beat(ctx context.Context, handle string) error {
 	wait, record, err := d.Foreign.ForeignWait(ctx, handle)
 	switch {
 	case errors.Is(err, ErrNoWait):
 		return nil // forged, or long over
-	case err == nil && (!record.Open() || wait.Delivery != ""):
+	case err == nil && (!record.Open() || wait.Delivery != "" || d.Now().Sub(record.LastBeat) > beatLife):
 		return nil
 	case err == nil:
 		err = d.beat(ctx, wait)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/jobs/simulated"
 	"github.com/waitless/waitless/pkg/token"
@@ -23,6 +24,33 @@ type Poll struct {
 	// Deadline is when the token is closed if it is still open then; zero where
 	// an engine of ours sees to that.
 	Deadline time.Time
+	// MAC binds the token to the job: it proves that StartJob, or an earlier poll,
+	// wrote all of this but Due.
+	MAC string
+}
+
+// pollMAC is what the MAC of a poll is for.
+const pollMAC token.Use = "poll"
+
+// authenticated is what the MAC of the poll is over. Due is left out: a message
+// that cannot be held back for so long is sent again.
+func (p Poll) authenticated() []byte {
+	var e expr.Encoder
+	EncodeKey(&e, p.Key)
+	e.Text(p.JobID)
+	e.Text(p.Waiter.Handle)
+	e.Text(p.Waiter.Run.Name)
+	e.Time(p.Waiter.Run.Since)
+	e.Int(int64(p.Number))
+	e.Time(p.Deadline)
+	return e.Bytes()
+}
+
+// Authenticate returns the poll with the MAC that [Jobs.Reconcile] asks for.
+// Only a caller that knows for itself who waits for which job may use it.
+func (j *Jobs) Authenticate(poll Poll) Poll {
+	poll.MAC = j.config.Tokens.config.Keys.MAC(pollMAC, poll.authenticated())
+	return poll
 }
 
 // Polls carries polls to whoever calls Jobs.Reconcile.
@@ -55,14 +83,26 @@ const errorTimeout = "FnF.TaskTimeout"
 // such job. An earlier one may have come before the service told itself of it.
 const forgotten = 2
 
-// Reconcile carries out a poll. After an error the same poll is to come again.
-// Where the service does not answer, the next poll asks again: a service that is
-// down for long must not use up what a queue has of patience.
+// Reconcile carries out a poll.
+//
+//   - A poll without a valid MAC has no effect and reads nothing. The error is
+//     [token.ErrForged]: discard the message.
+//   - A poll that is early is sent again.
+//   - After any other error, deliver the same poll again.
+//
+// If the service does not respond, the next poll asks again: a service that is
+// down for long must not use up the number of times that a queue redelivers.
 func (j *Jobs) Reconcile(ctx context.Context, poll Poll) error {
+	if err := j.config.Tokens.config.Keys.CheckMAC(pollMAC, poll.authenticated(), poll.MAC); err != nil {
+		return fmt.Errorf("reconcile job %s: %w", poll.Key.Name, err)
+	}
 	handle := poll.Waiter.Handle
 	id, ok := token.HandleID(handle)
-	if !ok || !j.config.Now().Before(id.Expires) {
+	switch now := j.config.Now(); {
+	case !ok || !now.Before(id.Expires):
 		return nil
+	case now.Before(poll.Due):
+		return j.config.Polls.Send(ctx, poll)
 	}
 	record, err := j.config.Outcomes.Record(ctx, handle)
 	switch {
@@ -152,7 +192,7 @@ func (j *Jobs) send(ctx context.Context, poll Poll, now time.Time) error {
 	if !poll.Deadline.IsZero() {
 		poll.Due = earlier(poll.Due, poll.Deadline)
 	}
-	if err := j.config.Polls.Send(ctx, poll); err != nil {
+	if err := j.config.Polls.Send(ctx, j.Authenticate(poll)); err != nil {
 		return fmt.Errorf("send poll %d of %s: %w", poll.Number, poll.what(), err)
 	}
 	return nil

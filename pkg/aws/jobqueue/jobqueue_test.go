@@ -37,7 +37,7 @@ func somePoll() resume.Poll {
 	return resume.Poll{
 		Key: jobs.Key{Kind: "dms-task", Account: "123456789012", Region: "eu-central-1", Name: "arn:aws:dms:t"}, JobID: "arn:aws:dms:t",
 		Waiter: resume.Waiter{Handle: handle(), Run: jobs.Run{Name: "r", Since: now.Add(-time.Minute)}},
-		Number: 3, Due: now.Add(4 * time.Minute), Deadline: now.Add(24 * time.Hour),
+		Number: 3, Due: now.Add(4 * time.Minute), Deadline: now.Add(24 * time.Hour), MAC: "authentic",
 	}
 }
 
@@ -97,7 +97,7 @@ func (u *useCases) handle(t *testing.T, s *sent, at time.Time, log *bytes.Buffer
 		Receiver: queue.Receiver{
 			Client: s, URL: "queue", Now: func() time.Time { return at }, Log: slog.New(slog.NewJSONHandler(log, nil)), Line: "job",
 		},
-		Observe: u.observe, Reconcile: u.reconcile, Polls: sender(s),
+		Observe: u.observe, Reconcile: u.reconcile,
 	}
 	var event events.SQSEvent
 	for i, body := range bodies {
@@ -136,25 +136,40 @@ func TestAPollGoesThroughTheQueue(t *testing.T) {
 	}
 }
 
-// A message can be delayed by a quarter of an hour; who receives it too early
+// A message can be delayed by a quarter of an hour; whoever receives it too early
 // sends it again.
-func TestAPollIsNeverEarly(t *testing.T) {
+func TestAPollIsDelayedForAsLongAsAMessageMay(t *testing.T) {
 	t.Parallel()
-	s, u := &sent{}, &useCases{}
+	s := &sent{}
 	late := somePoll()
 	late.Due = now.Add(time.Hour)
-	if err := sender(s).Send(t.Context(), late); err != nil {
-		t.Fatal(err)
+	if err := sender(s).Send(t.Context(), late); err != nil || s.delays[0] != 900 {
+		t.Errorf("sent with delays %d, error %v", s.delays, err)
 	}
-	if kept := u.handle(t, s, now.Add(15*time.Minute), &bytes.Buffer{}, s.bodies[0]); kept != 0 || len(u.reconciled) != 0 {
-		t.Errorf("%d are kept, reconciled %v", kept, u.reconciled)
-	}
-	if len(s.bodies) != 2 || s.bodies[1] != s.bodies[0] || s.delays[0] != 900 {
-		t.Errorf("sent %q with delays %d", s.bodies, s.delays)
-	}
-	s.err = errors.New("denied")
-	if kept := u.handle(t, s, now, &bytes.Buffer{}, s.bodies[0]); kept != 1 {
-		t.Error("a poll that could not be sent again is lost")
+}
+
+func TestAForgedPollIsDiscarded(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		err  error
+		kept int
+		log  string
+	}{
+		"forged":                      {fmt.Errorf("reconcile: %w", token.ErrForged), 0, `"level":"WARN","msg":"job","kind":"dms-task"`},
+		"of a key that is not known":  {fmt.Errorf("reconcile: %w", token.ErrUnknownKey), 1, `"outcome":"failed"`},
+		"of a table that is not here": {errors.New("throttled"), 1, `"outcome":"failed"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, u, log := &sent{}, &useCases{err: tt.err}, &bytes.Buffer{}
+			if err := sender(s).Send(t.Context(), somePoll()); err != nil {
+				t.Fatal(err)
+			}
+			kept := u.handle(t, s, now, log, s.bodies[0])
+			if kept != tt.kept || !strings.Contains(log.String(), tt.log) || strings.Contains(log.String(), "dropped") != (tt.kept == 0) {
+				t.Errorf("%d are kept, want %d; logged %s", kept, tt.kept, log)
+			}
+		})
 	}
 }
 

@@ -39,6 +39,7 @@ type poll struct {
 	Number   int       `json:"number"`
 	Due      time.Time `json:"due"`
 	Deadline time.Time `json:"deadline,omitzero"`
+	MAC      string    `json:"mac"`
 }
 
 // errHandle does not repeat the text: it may be a secret.
@@ -52,7 +53,7 @@ func encode(p resume.Poll) (string, error) {
 	}
 	body, err := json.Marshal(message{Version: version, Poll: &poll{
 		p.Key.Kind, p.Key.Account, p.Key.Region, p.Key.Name, p.JobID, p.Waiter.Handle, p.Waiter.Run.Name, p.Waiter.Run.Since.UTC(),
-		p.Number, p.Due.UTC(), p.Deadline,
+		p.Number, p.Due.UTC(), p.Deadline, p.MAC,
 	}})
 	body = bytes.ReplaceAll(bytes.ReplaceAll(body, []byte("\ufffe"), []byte(`\ufffe`)), []byte("\uffff"), []byte(`\uffff`))
 	return string(body), err
@@ -89,6 +90,6 @@ func (p *poll) poll() resume.Poll {
 	return resume.Poll{
 		Key: jobs.Key{Kind: p.Kind, Account: p.Account, Region: p.Region, Name: p.Name}, JobID: p.JobID,
 		Waiter: resume.Waiter{Handle: p.Handle, Run: jobs.Run{Name: p.Run, Since: p.Since}},
-		Number: p.Number, Due: p.Due, Deadline: p.Deadline,
+		Number: p.Number, Due: p.Due, Deadline: p.Deadline, MAC: p.MAC,
 	}
 }

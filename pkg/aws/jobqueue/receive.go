@@ -21,12 +21,10 @@ type Receiver struct {
 	// Observe is [resume.Jobs.Observe], and Reconcile [resume.Jobs.Reconcile].
 	Observe   func(ctx context.Context, event []byte) error
 	Reconcile func(ctx context.Context, poll resume.Poll) error
-	// Polls sends a poll again that came before it was due.
-	Polls resume.Polls
 }
 
-// Handle handles one batch. What is neither event nor poll is dropped; a poll
-// of a newer release comes again.
+// Handle handles one batch. It discards what is neither event nor poll, and polls
+// that are forged. A poll of a newer release comes again.
 func (r *Receiver) Handle(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
 	return r.HandleEach(ctx, event, r.work), nil
 }
@@ -70,10 +68,11 @@ func (r *Receiver) observe(m queue.Message, event message) queue.Work {
 
 func (r *Receiver) reconcile(m queue.Message, poll resume.Poll) queue.Work {
 	do := func(ctx context.Context) (time.Time, error) {
-		if r.Now().Before(poll.Due) {
-			return time.Time{}, r.Polls.Send(ctx, poll)
+		err := r.Reconcile(ctx, poll)
+		if errors.Is(err, token.ErrForged) {
+			err = queue.Drop(err)
 		}
-		return time.Time{}, r.Reconcile(ctx, poll)
+		return time.Time{}, err
 	}
 	return queue.Work{Message: m, Do: do, Attrs: []slog.Attr{
 		slog.String("kind", poll.Key.Kind), slog.String("job", poll.Key.Name), slog.String("token", token.Mask(poll.Waiter.Handle)), slog.Int("poll", poll.Number),

@@ -2,6 +2,8 @@ package queue
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
@@ -68,7 +70,8 @@ func From(event events.SQSEvent, urls ...string) string {
 type Work struct {
 	Message Message
 	// Do does it. It answers when the message is to come again, zero when it is
-	// done; after an error it comes again after a pause.
+	// done; after an error it comes again after a pause, unless the error is
+	// [ErrDrop].
 	Do func(ctx context.Context) (putBack time.Time, err error)
 	// Dropped, unless nil, is why the message means nothing to anybody: it is
 	// deleted, and Do is not called.
@@ -87,6 +90,12 @@ func Unreadable(m Message, newer bool, err error) Work {
 	}
 	return Work{Message: m, Dropped: err}
 }
+
+// ErrDrop is what [Work.Do] returns of a message that must not come again.
+var ErrDrop = errors.New("discarded")
+
+// Drop returns the error as [ErrDrop].
+func Drop(err error) error { return fmt.Errorf("%w: %w", ErrDrop, err) }
 
 // Receiver does the work of the messages of one queue, as a Lambda function
 // receives them: what is not done is put back for as long as it is of no use,
@@ -204,6 +213,8 @@ func (r *Receiver) do(ctx context.Context, w Work) (outcome string, pause time.D
 	putBack, err := w.Do(ctx)
 	release()
 	switch {
+	case errors.Is(err, ErrDrop):
+		return outcomeDropped, 0, err
 	case err != nil:
 		return outcomeFailed, r.pause(w.Message.Receives), err
 	case !putBack.IsZero():

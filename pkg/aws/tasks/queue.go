@@ -66,6 +66,7 @@ type message struct {
 	// Await and AtMostOnce are those of [engine.Task].
 	Await      bool                 `json:"await,omitempty"`
 	AtMostOnce bool                 `json:"atMostOnce,omitempty"`
+	MAC        string               `json:"mac,omitempty"`
 	Input      json.RawMessage      `json:"input,omitempty"`
 	Ended      *ended               `json:"ended,omitempty"`
 	Delivery   *deliveries.Delivery `json:"delivery,omitempty"` // when the message asks for that and for no call
@@ -119,7 +120,7 @@ func encode(task engine.Task) (string, error) {
 	return write(message{
 		Version: versionOf(call), Flow: call.Flow.Name, Hash: call.Flow.Hash, Execution: call.Execution, Step: call.Step,
 		Index: call.Attempt.Step, Attempt: call.Attempt.Number, Poll: call.Attempt.Poll, Resource: call.Resource.Text, Limit: call.Limit,
-		Handle: task.Handle, Await: task.Await, AtMostOnce: task.AtMostOnce, Input: json.RawMessage(call.Input.JSON()),
+		Handle: task.Handle, Await: task.Await, AtMostOnce: task.AtMostOnce, MAC: task.MAC, Input: json.RawMessage(call.Input.JSON()),
 	})
 }
 
@@ -162,7 +163,7 @@ func (m message) task() (engine.Task, error) {
 	if m.Handle == "" {
 		return engine.Task{}, invalid(errors.New("it has no handle"))
 	}
-	return engine.Task{Handle: m.Handle, Await: m.Await, AtMostOnce: m.AtMostOnce, Call: machine.Call{
+	return engine.Task{Handle: m.Handle, Await: m.Await, AtMostOnce: m.AtMostOnce, MAC: m.MAC, Call: machine.Call{
 		Attempt: machine.Attempt{Step: m.Index, Number: m.Attempt, Poll: m.Poll}, Flow: machine.Flow{Name: m.Flow, Hash: m.Hash},
 		Execution: m.Execution, Step: m.Step, Resource: resource, Input: input, Limit: m.Limit,
 	}}, nil
@@ -212,6 +213,9 @@ func (r *Receiver) work(m queue.Message) queue.Work {
 	}
 	do := func(ctx context.Context) (time.Time, error) {
 		verdict, err := r.Run(ctx, task)
+		if errors.Is(err, token.ErrForged) {
+			err = queue.Drop(err)
+		}
 		return verdict.PutBack, err
 	}
 	return queue.Work{Message: m, Do: do, Attrs: attrs(task)}

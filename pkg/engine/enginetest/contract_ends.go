@@ -2,11 +2,13 @@ package enginetest
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -433,6 +435,36 @@ func (b *bench) rerun(task engine.Task) {
 	b.wantTaskPutBack(task, time.Time{})
 }
 
+// forgeries are a task made by hand for the token of the task, and the task with
+// one thing changed each. A handle is no secret.
+func (b *bench) forgeries(task engine.Task) []engine.Task {
+	resource, err := fdl.ParseResource("acs:fc:::services/s/functions/echo")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	forged := []engine.Task{{Handle: task.Handle, Await: true, Call: machine.Call{Resource: resource, Input: object(b.t, `{"forged":true}`)}}}
+	for _, change := range []func(t *engine.Task){
+		func(t *engine.Task) { t.Handle = benchKeys.Handle(token.ID{Execution: benchID, Number: 99}) },
+		func(t *engine.Task) { t.Await = !t.Await },
+		func(t *engine.Task) { t.AtMostOnce = !t.AtMostOnce },
+		func(t *engine.Task) { t.Call.Resource = resource },
+		func(t *engine.Task) { t.Call.Input = object(b.t, `{"forged":true}`) },
+		func(t *engine.Task) { t.Call.Limit++ },
+		func(t *engine.Task) { t.Call.Execution += "x" },
+		func(t *engine.Task) { t.Call.Flow.Name += "x" },
+		func(t *engine.Task) { t.Call.Flow.Hash += "x" },
+		func(t *engine.Task) { t.Call.Step += "x" },
+		func(t *engine.Task) { t.Call.Attempt.Number++ },
+		func(t *engine.Task) { t.MAC = "" },
+		func(t *engine.Task) { t.MAC = t.MAC[:len(t.MAC)-4] + "AAAA" },
+	} {
+		changed := task
+		change(&changed)
+		forged = append(forged, changed)
+	}
+	return forged
+}
+
 // queueCases are rule 10 from a queue: the calls of the task queue.
 var queueCases = []ruleCase{
 	{"rule 10: from a queue: call, update, wake", func(b *bench) {
@@ -499,6 +531,32 @@ var queueCases = []ruleCase{
 		b.wantTaskFails(task)
 		b.answer("Long", `{}`)
 		b.trace = nil
+		b.rerun(task)
+		b.wantTrace("look: open", "call Long", "close by task: closed by task", "wake token in 0s")
+	}},
+	{"rule 10: from a queue: a forged task calls, reads and closes nothing", func(b *bench) {
+		task := b.long()
+		for _, forged := range b.forgeries(task) {
+			if _, err := b.RunTask(b.t.Context(), forged); !errors.Is(err, token.ErrForged) {
+				b.t.Errorf("error %v of task %+v", err, forged)
+			}
+		}
+		b.wantTrace()
+		b.answer("Long", `{}`)
+		b.rerun(task)
+		b.wantTrace("look: open", "call Long", "close by task: closed by task", "wake token in 0s")
+	}},
+	{"rule 10: from a queue: a task of a key that is not known here is run later", func(b *bench) {
+		task := b.long()
+		old := b.Keys.Current
+		later := token.Key{ID: old.ID + 1, Secret: []byte(strings.Repeat("n", token.SecretSize))}
+		b.Keys = token.Keys{Current: later}
+		if _, err := b.RunTask(b.t.Context(), task); !errors.Is(err, token.ErrUnknownKey) {
+			b.t.Errorf("error %v", err)
+		}
+		b.wantTrace()
+		b.Keys = token.Keys{Current: later, Previous: &old}
+		b.answer("Long", `{}`)
 		b.rerun(task)
 		b.wantTrace("look: open", "call Long", "close by task: closed by task", "wake token in 0s")
 	}},

@@ -75,6 +75,7 @@ var orderings = map[string]func(*desk){
 	"a start repeated: the user named the job":                     repeatedNamedByUser,
 	"a job of that name that began long ago is not taken over":     longNamedByUser,
 	"what a service says holds no token of ours in causes, errors": maskedTexts,
+	"a forged poll closes nothing":                                 forgedPoll,
 }
 
 // Jobs is the suite of [resume.Jobs] and [resume.Deliveries] over a store: a
@@ -118,6 +119,9 @@ func Jobs(t *testing.T, open func(t *testing.T) JobsStore) {
 		"nobody waits: a key that ends like the task's name":       keyLikeResource,
 		"a wake of no foreign wait is dropped":                     wakeOfNothing,
 		"keys were replaced while somebody else's engine waited":   replacedKeys,
+		"keys were replaced while polls were under way":            replacedPollKeys,
+		"a poll that comes early is sent again":                    earlyPoll,
+		"a forged message is no heartbeat and no outcome":          forgedDelivery,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

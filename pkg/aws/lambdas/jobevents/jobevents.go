@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/waitless/waitless/pkg/aws/dynamo"
@@ -15,10 +16,12 @@ import (
 	"github.com/waitless/waitless/pkg/aws/lambdas"
 	"github.com/waitless/waitless/pkg/aws/lambdas/environment"
 	"github.com/waitless/waitless/pkg/aws/queue"
+	"github.com/waitless/waitless/pkg/aws/secrets"
 	"github.com/waitless/waitless/pkg/aws/services"
 	"github.com/waitless/waitless/pkg/aws/tasks/deliveries"
 	"github.com/waitless/waitless/pkg/aws/wakes"
 	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // Handler takes a batch of job events and polls, and answers those that come again.
@@ -34,6 +37,7 @@ func New(getenv func(string) string) (Handler, error) {
 	waits, account := env.Text("WAITLESS_WAITS_TABLE"), env.Text("WAITLESS_ACCOUNT")
 	wakeQueue, deliveryQueue := env.Text("WAITLESS_WAKE_QUEUE"), env.Text("WAITLESS_DELIVERY_QUEUE")
 	jobQueue, pollQueue := env.Text("WAITLESS_JOB_QUEUE"), env.Text("WAITLESS_POLL_QUEUE")
+	key := env.Text("WAITLESS_TOKEN_KEY")
 	limit := env.Bytes("WAITLESS_DATA_LIMIT", resume.DefaultLimit, resume.ForeignLimit)
 	if err := env.Err(); err != nil {
 		return nil, err
@@ -46,20 +50,45 @@ func New(getenv func(string) string) (Handler, error) {
 	}
 	polls := &jobqueue.Queue{Client: queues, URL: pollQueue, Now: time.Now}
 	told := wakes.ForTokens(sender, &deliveries.Queue{Client: queues, URL: deliveryQueue})
-	observer := resume.NewJobs(resume.JobsConfig{
-		// It closes tokens by their handles, so it needs no key.
-		Tokens:   resume.New(resume.Config{Outcomes: table, Wakes: told, Now: time.Now, Limit: limit}),
-		Outcomes: table, Wakes: told, Rendezvous: table, Foreign: table, Services: services.New(config), Polls: polls,
-		Account: account, Region: config.Region, Now: time.Now,
-		Warn: func(err error) { log.Warn("job", "error", err.Error()) },
-	})
+	o := observer{
+		keys: &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: key, Now: time.Now},
+		// It closes tokens by their handles. Polls alone need keys.
+		tokens: resume.Config{Outcomes: table, Wakes: told, Now: time.Now, Limit: limit},
+		jobs: resume.JobsConfig{
+			Outcomes: table, Wakes: told, Rendezvous: table, Foreign: table, Services: services.New(config), Polls: polls,
+			Account: account, Region: config.Region, Now: time.Now,
+			Warn: func(err error) { log.Warn("job", "error", err.Error()) },
+		},
+	}
 	receiver := jobqueue.Receiver{
 		Receiver: queue.Receiver{Client: queues, Now: time.Now, Log: log, Line: "job", Needs: needs},
-		Observe:  observer.Observe, Reconcile: observer.Reconcile, Polls: polls,
+		Observe:  o.with(token.Keys{}).Observe, Reconcile: o.reconcile,
 	}
 	return func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
 		receiver := receiver
 		receiver.URL = queue.From(event, jobQueue, pollQueue)
 		return receiver.Handle(ctx, event)
 	}, nil
+}
+
+// observer brings the ends of jobs to those who wait for them.
+type observer struct {
+	keys   *secrets.Keys
+	tokens resume.Config
+	jobs   resume.JobsConfig
+}
+
+func (o observer) with(keys token.Keys) *resume.Jobs {
+	o.tokens.Keys = keys
+	o.jobs.Tokens = resume.New(o.tokens)
+	return resume.NewJobs(o.jobs)
+}
+
+// reconcile carries out a poll, which is authentic or has no effect.
+func (o observer) reconcile(ctx context.Context, poll resume.Poll) error {
+	keys, err := o.keys.Get(ctx)
+	if err != nil {
+		return err
+	}
+	return o.with(keys).Reconcile(ctx, poll)
 }

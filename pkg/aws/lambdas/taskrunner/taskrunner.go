@@ -60,19 +60,20 @@ func New(getenv func(string) string) (Handler, error) {
 	}
 	functions, fresh := tasks.NewClient(config)
 	table := dynamo.NewWaits(dynamodb.NewFromConfig(config), waits, time.Now)
-	e := engine.New(engine.Config{
+	keys := &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: key, Now: time.Now}
+	r := runner{keys, engine.Config{
 		Outcomes: table, Wakes: sender, Now: time.Now, Limits: machine.Limits{Data: limit},
 		Tasks: tasks.New(tasks.Config{Client: functions, Names: names, Now: time.Now, Longest: longestCall}),
-	})
+	}}
 	d := deliverer{
-		keys: &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: key, Now: time.Now},
+		keys: keys,
 		deliveries: resume.Deliveries{
 			Foreign: table, Recipients: &recipients.Recipients{StepFunctions: sfn.NewFromConfig(config), Durable: functions}, Now: time.Now,
 		},
 	}
 	receiver := tasks.Receiver{
 		Receiver: queue.Receiver{Client: queues, Now: time.Now, Log: log, Line: "task", Hold: hold},
-		Run:      e.RunTask,
+		Run:      r.run,
 		Ends:     &bus.Bus{Client: eventbridge.NewFromConfig(config), Name: eventBus},
 		Deliver:  d.deliver, Beat: d.beat,
 	}
@@ -82,6 +83,19 @@ func New(getenv func(string) string) (Handler, error) {
 		receiver.URL = queue.From(event, taskQueue, deliveryQueue)
 		return receiver.Handle(ctx, event)
 	}, nil
+}
+
+// runner makes calls, whose tasks are authentic or have no effect.
+type runner struct {
+	keys   *secrets.Keys
+	config engine.Config
+}
+
+func (r runner) run(ctx context.Context, task engine.Task) (verdict engine.Verdict, err error) {
+	if r.config.Keys, err = r.keys.Get(ctx); err != nil {
+		return verdict, err
+	}
+	return engine.New(r.config).RunTask(ctx, task)
 }
 
 // deliverer reads the token keys when there is something to deliver: the tokens

@@ -1,0 +1,129 @@
+package resumetest
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/jobs/simulated"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// endedLongAgo is the id of a simulated job, which anybody can make.
+func (d *desk) endedLongAgo() string {
+	id, err := simulated.StartUntil(json.RawMessage(`{"delay":0}`), epoch.Add(-time.Hour), [10]byte{1})
+	if err != nil {
+		d.Fatal(err)
+	}
+	return id
+}
+
+// forgedPoll: a handle is no secret, and neither is the form of a message. Nobody
+// closes a token with them: not one that waits for a job, for a callback, or for
+// a person, and not by a deadline.
+func forgedPoll(d *desk) {
+	waits := map[string]*party{"a job": d.party(1), "a callback": d.party(2)}
+	waits["a job"].start("batch-job", batch)
+	waits["a callback"].start("callback", `{}`)
+	authentic := d.polls
+	if !d.foreign { // a step that waits for a person has no job at all
+		waits["a person"] = d.party(3)
+	}
+	other := token.Keys{Current: token.Key{ID: d.keys.Current.ID, Secret: []byte(strings.Repeat("x", token.SecretSize))}}
+	forger := resume.NewJobs(resume.JobsConfig{Tokens: resume.New(resume.Config{Keys: other}), Now: d.clock})
+	ended := d.endedLongAgo()
+	for what, p := range waits {
+		poll := resume.Poll{
+			Key: jobs.Key{Kind: jobs.KindSimulated, Account: account, Region: region, Name: ended}, JobID: ended,
+			Waiter: resume.Waiter{Handle: p.handle, Run: jobs.Run{Since: epoch}}, Number: 1, Due: epoch,
+		}
+		late := poll
+		late.Key.Kind, late.Deadline = jobs.KindCallback, epoch.Add(-time.Second)
+		for _, forged := range append(d.changed(authentic, poll), poll, late, forger.Authenticate(poll), forger.Authenticate(late)) {
+			d.trace = nil
+			if err := d.jobs.Reconcile(d.Context(), forged); !errors.Is(err, token.ErrForged) || len(d.trace) > 0 {
+				d.Errorf("%s: error %v, effects %q of poll %+v", what, err, d.trace, forged)
+			}
+		}
+		p.waits()
+	}
+}
+
+// changed are the authentic polls with one thing each of the forged one.
+func (d *desk) changed(authentic []resume.Poll, forged resume.Poll) (all []resume.Poll) {
+	for _, poll := range authentic {
+		for _, change := range []func(p *resume.Poll){
+			func(p *resume.Poll) { p.Key = forged.Key },
+			func(p *resume.Poll) { p.JobID = forged.JobID },
+			func(p *resume.Poll) { p.Waiter.Handle = d.party(9).handle + "A" },
+			func(p *resume.Poll) { p.Waiter.Run = jobs.Run{Name: "another", Since: epoch.Add(-time.Hour)} },
+			func(p *resume.Poll) { p.Number = 99 },
+			func(p *resume.Poll) { p.Deadline = epoch.Add(-time.Second) },
+		} {
+			changed := poll
+			change(&changed)
+			all = append(all, changed)
+		}
+	}
+	return all
+}
+
+// forgedDelivery: whoever writes into the queue of deliveries has handed over
+// what the token holds, and nothing of their own.
+func forgedDelivery(d *desk) {
+	d.foreign = true
+	p := d.party(1)
+	p.start("callback", `{}`)
+	for range 2 {
+		if err := d.deliveries().Beat(d.Context(), p.handle); err != nil || d.beats[p.theirs] != 0 {
+			d.Errorf("%d heartbeats that nobody sent are handed on, error %v", d.beats[p.theirs], err)
+		}
+		if putBack, err := d.deliveries().Deliver(d.Context(), p.handle, d.now.Add(-time.Hour)); err != nil || !putBack.IsZero() || len(d.sent[p.theirs]) > 0 {
+			d.Errorf("an open token: sent %v, put back %s, error %v", d.sent[p.theirs], putBack, err)
+		}
+		if _, err := d.raw.Beat(d.Context(), p.handle, d.now); err != nil {
+			d.Fatal(err)
+		}
+		d.now = d.now.Add(time.Minute + time.Nanosecond) // the beat is too old
+	}
+	p.waits()
+}
+
+func earlyPoll(d *desk) {
+	p := d.party(1)
+	p.start("batch-job", batch)
+	early := d.polls[0]
+	d.polls, d.trace = nil, nil
+	if err := d.jobs.Reconcile(d.Context(), early); err != nil || len(d.polls) != 1 || d.polls[0] != early || len(d.trace) != 1 {
+		d.Errorf("polls %+v, effects %q, error %v", d.polls, d.trace, err)
+	}
+}
+
+// replacedPollKeys: the polls of before stay valid while their key is known, and
+// the next one is of the new key.
+func replacedPollKeys(d *desk) {
+	p := d.party(1)
+	p.start("batch-job", batch)
+	old, poll := d.keys.Current, d.polls[0]
+	d.polls, d.now = nil, poll.Due
+	later := token.Key{ID: old.ID + 1, Secret: []byte(strings.Repeat("n", token.SecretSize))}
+	d.keys = token.Keys{Current: later}
+	d.open("")
+	if err := d.jobs.Reconcile(d.Context(), poll); !errors.Is(err, token.ErrUnknownKey) {
+		d.Errorf("of a key that is gone, or not known yet: error %v", err)
+	}
+	d.keys = token.Keys{Current: later, Previous: &old}
+	d.open("")
+	if err := d.jobs.Reconcile(d.Context(), poll); err != nil || len(d.polls) != 1 || d.polls[0].MAC == poll.MAC {
+		d.Fatalf("error %v, polls %+v", err, d.polls)
+	}
+	d.keys = token.Keys{Current: later}
+	d.open("")
+	d.now = d.polls[0].Due
+	if err := d.jobs.Reconcile(d.Context(), d.polls[0]); err != nil {
+		d.Errorf("after the old key is gone: %v", err)
+	}
+}

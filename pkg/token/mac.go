@@ -1,0 +1,64 @@
+package token
+
+import (
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/sha256"
+	"errors"
+)
+
+// Use sets apart the kinds of messages that are authenticated: the MAC of one
+// kind is not valid for another.
+type Use string
+
+// ErrForged says that a message does not have the MAC of any holder of the keys.
+// It must not have an effect, and does not become better.
+var ErrForged = errors.New("the message is not authentic: it was not written by this stack, or it was changed")
+
+// ErrUnknownKey says that a message names a key that is not known here. Whoever
+// knows newer keys may be able to check it.
+var ErrUnknownKey = errors.New("the message is signed with a token key that is not known here; it is tried again, in case the key is new")
+
+// MAC returns what authenticates the message as one of a holder of the keys. It
+// names the key. Without a usable key it returns "".
+func (k Keys) MAC(use Use, message []byte) string {
+	sum := k.Current.mac(use, message)
+	if sum == nil {
+		return ""
+	}
+	return encoding.EncodeToString(append([]byte{k.Current.ID}, sum...))
+}
+
+// CheckMAC returns nil if a holder of the keys made the MAC for this use of this
+// message, else [ErrForged] or [ErrUnknownKey].
+func (k Keys) CheckMAC(use Use, message []byte, mac string) error {
+	data, err := encoding.DecodeString(mac)
+	if err != nil || len(data) != 1+sha256.Size {
+		return ErrForged
+	}
+	key, ok := k.byID(data[0])
+	if !ok {
+		return ErrUnknownKey
+	}
+	if sum := key.mac(use, message); sum == nil || !hmac.Equal(sum, data[1:]) {
+		return ErrForged
+	}
+	return nil
+}
+
+// authenticatedAs sets the keys of MACs apart from all else that a token key is for.
+const authenticatedAs = "waitless: authenticated as "
+
+// mac is nil for a key that is too short to be one.
+func (k Key) mac(use Use, message []byte) []byte {
+	if len(k.Secret) < SecretSize {
+		return nil
+	}
+	secret, err := hkdf.Key(sha256.New, k.Secret, nil, authenticatedAs+string(use), SecretSize)
+	if err != nil {
+		return nil
+	}
+	mac := hmac.New(sha256.New, secret)
+	mac.Write(message)
+	return mac.Sum(nil)
+}
