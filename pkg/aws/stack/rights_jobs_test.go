@@ -41,10 +41,11 @@ func rightsOfJobs() map[string]right {
 		"JobEvents/ReceivePolls": {
 			try: putsBack("JobEvents", "PollQueue"), teller: "JobEvents", action: "sqs:ChangeMessageVisibility", says: "put_back_error",
 		},
-		"JobEvents/SendPolls": {try: polls, teller: "JobEvents", action: "sqs:SendMessage", says: "send a poll"},
-		"JobEvents/SendWakes": {try: observes("token"), teller: "JobEvents", action: "sqs:SendMessage", says: "send a wake"},
-		"JobEvents/Tokens":    {try: observes("token"), teller: "JobEvents", action: "dynamodb:UpdateItem", says: "note the end of job"},
-		"JobEvents/WriteLogs": logs("JobEvents"),
+		"JobEvents/ReadTokenKey": {try: pollsAnew, teller: "JobEvents", action: "secretsmanager:GetSecretValue", says: "read the token key"},
+		"JobEvents/SendPolls":    {try: polls, teller: "JobEvents", action: "sqs:SendMessage", says: "send a poll"},
+		"JobEvents/SendWakes":    {try: observes("token"), teller: "JobEvents", action: "sqs:SendMessage", says: "send a wake"},
+		"JobEvents/Tokens":       {try: observes("token"), teller: "JobEvents", action: "dynamodb:UpdateItem", says: "note the end of job"},
+		"JobEvents/WriteLogs":    logs("JobEvents"),
 
 		"TaskRunner/AnswerCallbacks": {
 			notEnforced: "the emulator's durable functions are others than the tests'", on: "-durable:*",
@@ -178,17 +179,26 @@ func succeedsForeign(x trial) error {
 // polls sends a poll that comes too early, and is sent again.
 func polls(x trial) error {
 	due := time.Now().Add(time.Hour)
-	keys := token.Keys{Current: token.Key{ID: 1, Secret: make([]byte, token.SecretSize)}}
+	keys := x.stack.keys(x.T)
+	authentic := resume.NewJobs(resume.JobsConfig{Tokens: resume.New(resume.Config{Keys: keys})})
 	early := &jobqueue.Queue{
 		Client: sqs.NewFromConfig(emulator.Config(x)), URL: x.stack.resources["PollQueue"], Now: func() time.Time { return due },
 	}
-	err := early.Send(x.Context(), resume.Poll{
+	err := early.Send(x.Context(), authentic.Authenticate(resume.Poll{
 		Key: jobs.Key{Kind: jobs.KindCallback}, Waiter: resume.Waiter{Handle: keys.Handle(token.ID{Expires: due})}, Number: 1, Due: due,
-	})
+	}))
 	if err != nil {
 		return err
 	}
 	return x.await(x.awaitLine("JobEvents", `"poll":1`, `"outcome":"done"`))
+}
+
+// pollsAnew has the function that receives the poll begin, so that it reads the key.
+func pollsAnew(x trial) error {
+	if err := x.anew("JobEvents"); err != nil {
+		return err
+	}
+	return polls(x)
 }
 
 // A named job is an execution of Step Functions whose ARN is known before it
