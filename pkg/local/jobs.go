@@ -127,6 +127,7 @@ func (p polls) keep(ctx context.Context, poll resume.Poll) error {
 // comes again in the next one.
 func (p polls) carryOut(poll resume.Poll) {
 	ctx, stop := p.system.running()
+	poll.Receives++ // each is delivered once, and comes again when it sent nothing
 	if err := p.system.Jobs.Reconcile(ctx, poll); err != nil {
 		stop(fmt.Errorf("ask for job %s: %w", poll.Key.Name, err)) // no effect when the run has ended
 		poll.Due = p.system.clock.Now().Add(retryDelay)
@@ -154,7 +155,7 @@ func (s *System) pollAgain(ctx context.Context) error {
 		}
 		for _, poll := range page {
 			s.simulated.remember(poll)
-			poll.Number, poll.Due = 1, poll.Waiter.Run.Since.Add(resume.FirstPoll)
+			poll.Number, poll.Receives, poll.Due = 1, 0, poll.Waiter.Run.Since.Add(resume.FirstPoll)
 			if first := s.clock.Now().Add(resume.FirstPoll); first.Before(poll.Due) {
 				poll.Due = first // the clock of the process that started it was ahead
 			}

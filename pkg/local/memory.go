@@ -204,6 +204,11 @@ func (m *MemoryStore) Beat(ctx context.Context, handle string, at time.Time) (to
 	return m.record(ctx, handle, func(r token.Record) token.Record { return r.Beat(at) })
 }
 
+// Poll implements [resume.Outcomes].
+func (m *MemoryStore) Poll(ctx context.Context, handle string, polling token.Polling) (token.Record, error) {
+	return m.record(ctx, handle, polling.Apply)
+}
+
 // record changes the record of a token in one step and answers it.
 func (m *MemoryStore) record(ctx context.Context, handle string, change func(token.Record) token.Record) (token.Record, error) {
 	if err := ctx.Err(); err != nil {

@@ -19,6 +19,9 @@ type Poll struct {
 	Waiter Waiter
 	// Number is 1 for the first poll of the wait, and so on.
 	Number int
+	// Receives is how often this message was received, this time included; 0 for
+	// unknown. It is not sent: the receiver of the message fills it in.
+	Receives int
 	// Due is when it is of use, at most [LongestPoll] after it is sent.
 	Due time.Time
 	// Deadline is when the token is closed if it is still open then; zero where
@@ -108,8 +111,10 @@ func (j *Jobs) Reconcile(ctx context.Context, poll Poll) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("reconcile job %s: %w", poll.Key.Name, err)
+	case record.Open() && poll.polling().Follows(record):
+		return nil // another delivery of it sent its successor
 	case record.Open():
-		return j.poll(ctx, poll)
+		return j.poll(ctx, poll, record)
 	case poll.closes(record.ClosedBy):
 		return j.wake(ctx, id, handle, j.config.Now()) // who closed it may have died without a wake
 	}
@@ -122,8 +127,11 @@ func (p Poll) closes(by token.Closer) bool {
 	return by == token.ClosedByReconcile || by == token.ClosedByEvent || by == token.ClosedByDeadline && !p.Deadline.IsZero()
 }
 
+// polling is what the record of the token notes of the poll.
+func (p Poll) polling() token.Polling { return token.Polling{Job: p.JobID, Number: p.Number} }
+
 // poll closes the token of one who waits, or sends the next poll.
-func (j *Jobs) poll(ctx context.Context, poll Poll) error {
+func (j *Jobs) poll(ctx context.Context, poll Poll, record token.Record) error {
 	outcome, err := j.look(ctx, poll)
 	if isNotFound(err) && poll.Number >= forgotten {
 		outcome, err = new(token.Failure(jobs.ErrorNotFound, err.Error())), nil
@@ -137,8 +145,25 @@ func (j *Jobs) poll(ctx context.Context, poll Poll) error {
 		cause := fmt.Sprintf("%s had no outcome by %s", poll.what(), poll.Deadline.UTC().Format(time.RFC3339))
 		return j.settle(ctx, poll.Waiter.Handle, token.Failure(errorTimeout, cause), token.ClosedByDeadline)
 	}
-	poll.Number++
-	return j.send(ctx, poll, now)
+	next := poll
+	next.Number, next.Receives = poll.Number+1, 0
+	if err := j.send(ctx, next, now); err != nil {
+		return err
+	}
+	return j.noteSent(ctx, poll.Receives, next, record)
+}
+
+// noteSent notes that the poll was sent, so that the chains of polls merge which a
+// redelivered poll began: the one that is behind ends. A wait whose polls were
+// each received once has one chain, and the note would cost a write for each.
+func (j *Jobs) noteSent(ctx context.Context, receives int, sent Poll, record token.Record) error {
+	if receives == 1 && record.Polled == 0 {
+		return nil
+	}
+	if _, err := j.config.Outcomes.Poll(ctx, sent.Waiter.Handle, sent.polling()); err != nil {
+		return fmt.Errorf("note poll %d of %s: %w", sent.Number, sent.what(), err)
+	}
+	return nil
 }
 
 // what the poll is about, for people.

@@ -24,6 +24,10 @@ type Outcomes interface {
 	// Beat notes a heartbeat, as [token.Record.Beat] says, and answers the
 	// record after it.
 	Beat(ctx context.Context, handle string, at time.Time) (token.Record, error)
+
+	// Poll notes a reconcile poll, as [token.Polling.Apply] says, and returns the
+	// record after it.
+	Poll(ctx context.Context, handle string, polling token.Polling) (token.Record, error)
 }
 
 // Wakes tells whoever waits for a token to look at it.

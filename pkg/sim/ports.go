@@ -120,6 +120,10 @@ func (o outcomes) Beat(_ context.Context, handle string, at time.Time) (token.Re
 	return o.step(o.a.effect, "beat for token", handle, beat(at))
 }
 
+func (o outcomes) Poll(_ context.Context, handle string, polling token.Polling) (token.Record, error) {
+	return o.step(o.a.effect, "note a poll of token", handle, polling.Apply)
+}
+
 func (o outcomes) step(
 	effect func(string, func() error) error, what, handle string, change func(token.Record) token.Record,
 ) (r token.Record, err error) {

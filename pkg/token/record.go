@@ -24,6 +24,10 @@ type Record struct {
 	BegunBy string
 	BegunAt time.Time
 	BegunIn uint64
+	// PolledJob and Polled are the job and the number of the latest reconcile poll
+	// that is known to be sent, empty while none is noted.
+	PolledJob string
+	Polled    int
 	// Answer is what the function answered that was told of the token, nil while
 	// nobody knows. It is kept here only when the function was called for by the
 	// task queue.
@@ -105,6 +109,24 @@ func (a Answering) Apply(r Record) Record {
 	return r
 }
 
+// Polling notes that a reconcile poll of a job was sent.
+type Polling struct {
+	Job    string
+	Number int
+}
+
+// Apply returns the record after the polling. Every store does it in one atomic
+// step. A closed token needs no polls.
+func (p Polling) Apply(r Record) Record {
+	if r.Open() {
+		r.PolledJob, r.Polled = p.Job, p.Number
+	}
+	return r
+}
+
+// Follows reports whether the poll after this one is known to be sent.
+func (p Polling) Follows(r Record) bool { return r.PolledJob == p.Job && r.Polled > p.Number }
+
 // Beat is the record after a heartbeat at that instant: a closed token and a
 // later heartbeat stay as they are.
 func (r Record) Beat(at time.Time) Record {
@@ -130,7 +152,8 @@ const (
 	hasBegun
 	hasAnswer
 	isThrown // the outcome's error is the type of an exception
-	allParts = hasOutcome | hasBegun | hasAnswer | isThrown
+	hasPolled
+	allParts = hasOutcome | hasBegun | hasAnswer | isThrown | hasPolled
 )
 
 func (r Record) parts() uint64 {
@@ -146,6 +169,9 @@ func (r Record) parts() uint64 {
 	}
 	if r.Answer != nil {
 		parts |= hasAnswer
+	}
+	if r.Polled > 0 {
+		parts |= hasPolled
 	}
 	return parts
 }
@@ -171,6 +197,10 @@ func (r Record) Encode() []byte {
 	if r.Answer != nil {
 		e.Value(*r.Answer)
 	}
+	if r.Polled > 0 {
+		e.Text(r.PolledJob)
+		e.Int(int64(r.Polled))
+	}
 	return e.Bytes()
 }
 
@@ -195,6 +225,9 @@ func DecodeRecord(data []byte) (Record, error) {
 	if parts&hasAnswer != 0 {
 		answer := d.Value()
 		r.Answer = &answer
+	}
+	if parts&hasPolled != 0 {
+		r.PolledJob, r.Polled = d.Text(), int(d.Int())
 	}
 	thrownOpen := parts&isThrown != 0 && r.Open()
 	if d.Err() != nil || d.Rest() > 0 || format != recordFormat || parts > allParts || thrownOpen {

@@ -170,6 +170,7 @@ func records() map[string]token.Record {
 		"a failure":            closing(failed, 0).Apply(beaten),
 		"an exception":         closing(token.Thrown("Broken", "x"), 0).Apply(answered),
 		"begun":                begun,
+		"polled":               token.Polling{Job: "job", Number: 3}.Apply(begun),
 		"answered":             answered,
 		"answered nothing":     token.Answering{}.Apply(token.Record{}),
 		"begun and closed":     closing(failed, 0).Apply(begun),
@@ -184,7 +185,8 @@ func TestARecordSurvivesBeingStored(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, err := token.DecodeRecord(r.Encode())
-			if got.BegunBy != r.BegunBy || !got.BegunAt.Equal(r.BegunAt) || got.BegunIn != r.BegunIn || !sameAnswer(got, r) {
+			if got.BegunBy != r.BegunBy || !got.BegunAt.Equal(r.BegunAt) || got.BegunIn != r.BegunIn ||
+				got.PolledJob != r.PolledJob || got.Polled != r.Polled || !sameAnswer(got, r) {
 				t.Errorf("it is %+v, want %+v", got, r)
 			}
 			if err != nil || got.Open() != r.Open() || !got.LastBeat.Equal(r.LastBeat) || got.ClosedBy != r.ClosedBy || !got.ClosedAt.Equal(r.ClosedAt) {
@@ -194,6 +196,24 @@ func TestARecordSurvivesBeingStored(t *testing.T) {
 				t.Errorf("the outcome is %+v, want %+v", *got.Outcome, *r.Outcome)
 			}
 		})
+	}
+}
+
+func TestAPolling(t *testing.T) {
+	t.Parallel()
+	third := token.Polling{Job: "job", Number: 3}
+	r := third.Apply(token.Record{}.Beat(now))
+	if r.PolledJob != "job" || r.Polled != 3 || !r.LastBeat.Equal(now) || !r.Open() {
+		t.Errorf("the record is %+v", r)
+	}
+	for polling, want := range map[token.Polling]bool{{"job", 2}: true, third: false, {"job", 4}: false, {"another", 2}: false} {
+		if got := polling.Follows(r); got != want {
+			t.Errorf("a poll follows %+v: %t", polling, got)
+		}
+	}
+	closed := closing(done, 0).Apply(token.Record{})
+	if r := third.Apply(closed); r != closed {
+		t.Errorf("a closed token is polled: %+v", r)
 	}
 }
 
@@ -215,6 +235,7 @@ func TestARecordIsStable(t *testing.T) {
 	}{
 		"nothing known": {token.Record{}, "01000000"},
 		"a failure":     {closed, "01c0a6fe90dc0300010468616e64c0a6fe90dc03010642726f6b656e0c69742069732062726f6b656e00"},
+		"polled":        {token.Polling{Job: "job", Number: 3}.Apply(token.Record{}), "01000010036a6f6206"},
 		"begun":         {begun, "01000002046d61726bc0a6fe90dc0300ac02"},
 		"answered":      {token.Answering{Answer: expr.String("asked")}.Apply(begun), "01000006046d61726bc0a6fe90dc0300ac02040561736b6564"},
 	} {
@@ -243,7 +264,7 @@ func TestADamagedRecordIsAnError(t *testing.T) {
 	}
 	// What says which parts there are is the last byte of an open record.
 	strange := token.Record{}.Encode()
-	strange[len(strange)-1] = 8
+	strange[len(strange)-1] = 32
 	if r, err := token.DecodeRecord(strange); !errors.Is(err, token.ErrDamaged) {
 		t.Errorf("with an unknown part: %+v, error %v", r, err)
 	}

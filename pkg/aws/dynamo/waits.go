@@ -35,6 +35,7 @@ const (
 	attrBeat    = "h" // the latest heartbeat, in nanoseconds since 1970
 	attrBegun   = "b" // who begins the call, once somebody does: a record with nothing else
 	attrAnswer  = "a" // what the function answered to its submission: a record with nothing else
+	attrPolled  = "p" // the latest reconcile poll that is known to be sent: a record with nothing else
 	attrWait    = "f" // what the token stands for that closes one of somebody else's engine
 	attrSent    = "d" // what became of the delivery to there
 )
@@ -50,6 +51,7 @@ const (
 	noteHeartbeat = "SET h = :beat"
 	begin         = "SET b = :begun"
 	keepAnswer    = "SET a = :answer"
+	notePoll      = "SET p = :polled"
 )
 
 // Record implements [engine.Outcomes].
@@ -96,6 +98,14 @@ func (w *Waits) Beat(ctx context.Context, handle string, at time.Time) (token.Re
 	return w.updateRecord(ctx, handle, update{
 		op: "note a heartbeat", expression: noteHeartbeat, condition: whileOpen + " AND " + unlessNewer,
 		values: item{":beat": nanosecondOf(at)},
+	})
+}
+
+// Poll implements [resume.Outcomes].
+func (w *Waits) Poll(ctx context.Context, handle string, polling token.Polling) (token.Record, error) {
+	return w.updateRecord(ctx, handle, update{
+		op: "note a poll", expression: notePoll, condition: whileOpen,
+		values: item{":polled": binaryOf(polling.Apply(token.Record{}).Encode())},
 	})
 }
 
@@ -154,6 +164,11 @@ func decodeRecord(attributes item) (r token.Record, err error) {
 	if err != nil {
 		return token.Record{}, err
 	}
+	polled, err := partOf(attributes, attrPolled)
+	if err != nil {
+		return token.Record{}, err
+	}
+	r.PolledJob, r.Polled = polled.PolledJob, polled.Polled
 	r.BegunBy, r.BegunAt, r.BegunIn, r.Answer = begun.BegunBy, begun.BegunAt, begun.BegunIn, answered.Answer
 	if beat, ok := attributes[attrBeat].(*types.AttributeValueMemberN); ok {
 		if r.LastBeat, err = instantOf(beat.Value); err != nil {

@@ -35,7 +35,9 @@ func (r *Receiver) work(m queue.Message) queue.Work {
 	case err != nil:
 		return queue.Unreadable(m, errors.Is(err, errNewer), err)
 	case parsed.Poll != nil:
-		return r.reconcile(m, parsed.Poll.poll())
+		poll := parsed.Poll.poll()
+		poll.Receives = m.Receives
+		return r.reconcile(m, poll)
 	}
 	return r.observe(m, parsed)
 }

@@ -69,6 +69,11 @@ func (s *Store) Beat(ctx context.Context, handle string, at time.Time) (token.Re
 	return s.change(ctx, "note a heartbeat", handle, func(r token.Record) token.Record { return r.Beat(at) })
 }
 
+// Poll implements [resume.Outcomes].
+func (s *Store) Poll(ctx context.Context, handle string, polling token.Polling) (token.Record, error) {
+	return s.change(ctx, "note a poll", handle, polling.Apply)
+}
+
 // change changes the record of a token in one step and answers it.
 func (s *Store) change(
 	ctx context.Context, op, handle string, apply func(token.Record) token.Record,

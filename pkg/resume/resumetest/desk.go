@@ -151,6 +151,11 @@ func (s deskStore) Beat(ctx context.Context, handle string, at time.Time) (token
 	return s.raw.Beat(ctx, handle, at)
 }
 
+func (s deskStore) Poll(ctx context.Context, handle string, polling token.Polling) (r token.Record, err error) {
+	err = s.effect("polled", func() (err error) { r, err = s.raw.Poll(ctx, handle, polling); return err })
+	return r, err
+}
+
 func (s deskStore) Bind(ctx context.Context, key jobs.Key, waiter resume.Waiter, expires time.Time) (m resume.Meeting, err error) {
 	err = s.effect("bind", func() (err error) { m, err = s.raw.Bind(ctx, key, waiter, expires); return err })
 	return m, err

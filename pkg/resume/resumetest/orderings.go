@@ -521,6 +521,75 @@ func pollPauses(d *desk) {
 	p.ended(token.ClosedByEvent, `"status":"SUCCEEDED"`)
 }
 
+// redeliveredPolls: a queue delivers a poll again after its successor was sent,
+// or after it was not. The chains that come of it merge.
+func redeliveredPolls(d *desk) {
+	const hops, every = 200, 10
+	p := d.party(1)
+	p.start("batch-job", batch)
+	for hop := 1; hop <= hops; hop++ {
+		poll := d.polls[0]
+		d.polls, d.now = d.polls[1:], poll.Due
+		poll.Receives = 1
+		d.delivered(func() error { return d.jobs.Reconcile(d.Context(), poll) })
+		if hop%every == 0 {
+			poll.Receives++
+			d.delivered(func() error { return d.jobs.Reconcile(d.Context(), poll) })
+		}
+		slices.SortStableFunc(d.polls, func(a, b resume.Poll) int { return a.Due.Compare(b.Due) })
+		if len(d.polls) == 0 || len(d.polls) > 2 {
+			d.Fatalf("after %d polls: %d are under way: %+v", hop, len(d.polls), d.polls)
+		}
+	}
+	d.pass(2 * resume.LongestPoll)
+	if len(d.polls) != 1 {
+		d.Fatalf("%d polls are under way: %+v", len(d.polls), d.polls)
+	}
+	d.cloud.end(p.answer.ID, "", false)
+	d.pass(resume.LongestPoll)
+	p.ended(token.ClosedByReconcile, `"status":"SUCCEEDED"`)
+	if len(d.polls) != 0 {
+		d.Errorf("polls are under way: %+v", d.polls)
+	}
+}
+
+// undisturbedPolls: what is noted to merge chains costs nothing where there is
+// one.
+func undisturbedPolls(d *desk) {
+	p := d.party(1)
+	p.start("batch-job", batch)
+	for range 5 {
+		poll := d.polls[0]
+		d.polls, d.now, d.trace = nil, poll.Due, nil
+		poll.Receives = 1
+		d.delivered(func() error { return d.jobs.Reconcile(d.Context(), poll) })
+		if want := []string{"record", "describe", "poll"}; !slices.Equal(d.trace, want) {
+			d.Errorf("effects %q, want %q", d.trace, want)
+		}
+	}
+	p.waits()
+}
+
+// unsentPoll: a poll whose successor could not be sent comes again, also after
+// an earlier one came twice.
+func unsentPoll(d *desk) {
+	p := d.party(1)
+	p.start("batch-job", batch)
+	for number := 1; number <= 3; number++ {
+		poll := d.polls[0]
+		d.polls, d.now = nil, poll.Due
+		d.fails["poll"] = []error{errors.New("the queue is down")}
+		d.delivered(func() error {
+			poll.Receives++
+			return d.jobs.Reconcile(d.Context(), poll)
+		})
+		if len(d.polls) != 1 || d.polls[0].Number != number+1 {
+			d.Fatalf("polls %+v", d.polls)
+		}
+	}
+	p.waits()
+}
+
 func forgottenJob(d *desk) {
 	p := d.party(1)
 	p.start("dms-task", dmsJob)

@@ -20,6 +20,7 @@ func Outcomes(t *testing.T, open func(t *testing.T) resume.Outcomes) {
 		"a heartbeat comes back and only moves forward":        outcomesBeat,
 		"a heartbeat after the end changes nothing":            outcomesBeatAfterEnd,
 		"a newer heartbeat keeps the token open":               outcomesUnlessBeat,
+		"a poll comes back, and a later one takes its place":   outcomesPoll,
 		"tokens have records of their own":                     outcomesHandles,
 		"of 64 closers at once one wins and all are told":      outcomesRace,
 		"of 64 heartbeats and a closer at once the newest one": outcomesBeatRace,
@@ -135,6 +136,23 @@ func outcomesUnlessBeat(c on) {
 	}
 }
 
+func outcomesPoll(c on) {
+	t, store := c.t, c.store
+	mustBeat(t, store, some, epoch)
+	want := token.Record{LastBeat: epoch}
+	for _, polling := range []token.Polling{{Job: "arn:job/1", Number: 2}, {Job: "arn:job/1", Number: 300}, {Job: "another", Number: 2}} {
+		want = polling.Apply(want)
+		if r, err := store.Poll(t.Context(), some, polling); err != nil || !sameRecord(r, want) {
+			t.Errorf("after poll %+v: %+v, error %v; want %+v", polling, r, err, want)
+		}
+		wantRecord(t, store, some, want)
+	}
+	closed := mustClose(t, store, some, closing(success, 0))
+	if r, err := store.Poll(t.Context(), some, token.Polling{Job: "another", Number: 3}); err != nil || !sameRecord(r, closed) {
+		t.Errorf("a poll after the end: %+v, error %v; want %+v", r, err, closed)
+	}
+}
+
 func outcomesHandles(c on) {
 	t, store := c.t, c.store
 	mustClose(t, store, some, closing(success, 0))
@@ -218,5 +236,8 @@ func outcomesCancelled(c on) {
 	}
 	if _, err := store.Beat(ctx, some, epoch); err == nil {
 		t.Error("heartbeat: no error")
+	}
+	if _, err := store.Poll(ctx, some, token.Polling{Job: "job", Number: 2}); err == nil {
+		t.Error("poll: no error")
 	}
 }
