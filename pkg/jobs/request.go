@@ -31,8 +31,10 @@ type StartRequest struct {
 	IdempotencyKey string
 }
 
-// StatusRequest is what GetJobStatus is asked: {"job_id","kind"}. Of kind
-// "simulated" it says the kind only: the tutorial's function reads the rest.
+// StatusRequest is what GetJobStatus is asked: {"job_id","kind"}, as StartJob
+// returned them. Other members are ignored, so that a step without mappings can
+// pass on all that it has. Of kind "simulated" it says the kind only: the
+// tutorial's function reads the rest.
 type StatusRequest struct {
 	ID   string
 	Kind string
@@ -99,6 +101,9 @@ func ParseStart(input []byte) (StartRequest, error) {
 	if err != nil {
 		return StartRequest{}, err
 	}
+	if err := checkKind(members); err != nil {
+		return StartRequest{}, err
+	}
 	if kind == KindSimulated && !waits(members) {
 		return StartRequest{Kind: kind, Params: input}, nil
 	}
@@ -127,6 +132,31 @@ func ParseStart(input []byte) (StartRequest, error) {
 	return request, request.checkCallback()
 }
 
+// checkKind rejects a request that has params of a job and no kind: the job would
+// be simulated, and look as if it had run.
+func checkKind(members map[string]json.RawMessage) error {
+	if given(members, "kind") {
+		return nil
+	}
+	if given(members, "params") {
+		return invalid("the request has params and no kind: want kind, one of %s", kindNames())
+	}
+	for _, kind := range rows {
+		for _, param := range kind.row.required {
+			if name, ok := findMember(members, param); ok && kind.HasEnd() {
+				return invalid(`the request has %s and no kind: to start the job, want "kind":%q and the job's parameters in params;`+
+					` to simulate it, want "kind":%q`, name, kind.Name, KindSimulated)
+			}
+		}
+	}
+	return nil
+}
+
+func given(members map[string]json.RawMessage, name string) bool {
+	raw, ok := members[name]
+	return ok && string(raw) != "null"
+}
+
 // checkEnd: nobody can wait for the end of what has none.
 func (r *StartRequest) checkEnd() error {
 	kind, _ := Find(r.Kind)
@@ -139,11 +169,7 @@ func (r *StartRequest) checkEnd() error {
 // waits says that somebody waits for a simulated job: the request names the kind
 // and a token. Any other is the tutorial's, which reads neither.
 func waits(members map[string]json.RawMessage) bool {
-	given := func(name string) bool {
-		raw, ok := members[name]
-		return ok && string(raw) != "null"
-	}
-	return given("kind") && (given("taskToken") || given("callbackId") || given("token"))
+	return given(members, "kind") && (given(members, "taskToken") || given(members, "callbackId") || given(members, "token"))
 }
 
 // ParseStatus reads what GetJobStatus is asked. The error is a [*RequestError].
@@ -154,9 +180,6 @@ func ParseStatus(input []byte) (StatusRequest, error) {
 	}
 	if kind == KindSimulated {
 		return StatusRequest{Kind: kind}, nil
-	}
-	if err := onlyMembers(members, kind, "job_id", "kind"); err != nil {
-		return StatusRequest{}, err
 	}
 	var id string
 	if raw, ok := members["job_id"]; !ok || raw[0] != '"' || json.Unmarshal(raw, &id) != nil || id == "" {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -21,7 +22,9 @@ type Names struct {
 	// or without. The key is "function" or, which goes first,
 	// "service/function".
 	Functions map[string]string
-	// Callable are the ARNs of more functions that flows may name by ARN.
+	// Callable are the ARNs of more functions that flows may name by ARN. They have
+	// wildcards as IAM has them: * for any characters, ? for one, each within one
+	// part of the ARN. A wildcard never covers a service function of a stack.
 	Callable []string
 }
 
@@ -81,7 +84,7 @@ func (n Names) byARN(r fdl.Resource) (target, error) {
 	}
 	name, own := strings.CutPrefix(r.Function, n.Stack+"-")
 	own = own && n.Stack != "" && !slices.Contains(services, name)
-	named := slices.Contains(n.Callable, arn)
+	named := slices.ContainsFunc(n.Callable, func(callable string) bool { return covers(callable, arn, r.Function) })
 	for _, name := range n.Functions {
 		named = named || name == arn || name == r.Function
 	}
@@ -92,6 +95,26 @@ func (n Names) byARN(r fdl.Resource) (target, error) {
 		return target{r.Function, r.Qualifier}, nil
 	}
 	return target{arn, r.Qualifier}, nil
+}
+
+// covers reports whether callable, an ARN that may have wildcards, covers the ARN
+// of the function with that name.
+func covers(callable, arn, function string) bool {
+	if !strings.ContainsAny(callable, "*?") {
+		return callable == arn
+	}
+	isService := slices.ContainsFunc(services, func(service string) bool { return strings.HasSuffix(function, "-"+service) })
+	const parts = 7 // arn:aws:lambda:region:account:function:name
+	patterns, texts := strings.SplitN(callable, ":", parts), strings.SplitN(arn, ":", parts)
+	return !isService && slices.EqualFunc(patterns, texts, glob)
+}
+
+// glob reports whether the pattern, with * and ?, matches all of the text.
+func glob(pattern, text string) bool {
+	quoted := regexp.QuoteMeta(pattern)
+	quoted = strings.ReplaceAll(strings.ReplaceAll(quoted, `\*`, ".*"), `\?`, ".")
+	matched, err := regexp.MatchString("^"+quoted+"$", text)
+	return err == nil && matched
 }
 
 func (n Names) refused(r fdl.Resource) error {

@@ -64,6 +64,40 @@ func TestWhichLambdaFunctionAResourceNames(t *testing.T) {
 	}
 }
 
+func TestCallableFunctionsHaveWildcards(t *testing.T) {
+	t.Parallel()
+	const arn = "arn:aws:lambda:eu-west-1:123456789012:function:"
+	for _, tt := range []struct {
+		callable, resource string
+		want               bool
+	}{
+		{arn + "py-*", arn + "py-StartJob", true},
+		{arn + "py-*", arn + "py-StartJob:live", true},
+		{arn + "py-*", arn + "py-", true},
+		{arn + "py-*", arn + "other", false},
+		{arn + "py-*", arn + "spy-StartJob", false},
+		{arn + "py-?", arn + "py-1", true},
+		{arn + "py-?", arn + "py-12", false},
+		{"arn:aws:lambda:*:123456789012:function:py-*", arn + "py-1", true},
+		{"arn:aws:lambda:*:*:function:py-*", "arn:aws:lambda:us-east-1:1:function:py-1", true},
+		{"arn:aws:lambda:eu-west-?:123456789012:function:a*b*c", arn + "a1b2c", true},
+		{"arn:aws:lambda:*:function:py-1", arn + "py-1", false},
+		{arn + "p.-*", arn + "py-1", false},
+		{arn + "*", arn + "w-api", false},
+		{arn + "*", arn + "w-prod-interpreter", false},
+		{arn + "*", arn + "w-prod-taskrunner:live", false},
+		{"*", arn + "py-1", false},
+	} {
+		r, err := fdl.ParseResource(tt.resource)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := (Names{Callable: []string{tt.callable}}).lambda(r); (err == nil) != tt.want {
+			t.Errorf("%s of %s: %+v, error %v", tt.resource, tt.callable, got, err)
+		}
+	}
+}
+
 func TestWithoutAStackOnlyNamedFunctionsAreCalled(t *testing.T) {
 	t.Parallel()
 	names := Names{Functions: map[string]string{"a": "b"}}
