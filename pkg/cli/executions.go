@@ -11,10 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/machine"
-	"github.com/waitless/waitless/pkg/token"
 )
 
 // storeOptions are the flags of every command that works on a store or a
@@ -122,7 +120,7 @@ func (c Command) start(ctx context.Context, o storeOptions, file flowFile, start
 		return apiError(what, err)
 	}
 	if o.json {
-		return c.printJSON(executionReportOf(execution))
+		return c.printJSON(executionReport{"waitless.execution/1", execution})
 	}
 	return c.say("%s/%s  %s", execution.Flow, execution.Name, execution.Status)
 }
@@ -132,12 +130,6 @@ func (c Command) start(ctx context.Context, o storeOptions, file flowFile, start
 type executionReport struct {
 	Schema string `json:"schema"` // "waitless.execution/1"
 	rest.Execution
-}
-
-// executionReportOf is an execution as it is shown: its tokens are masked.
-func executionReportOf(e rest.Execution) executionReport {
-	maskExecution(&e)
-	return executionReport{"waitless.execution/1", e}
 }
 
 // executionsReport is the JSON of several; schema/executions.json describes it.
@@ -162,9 +154,6 @@ func (c Command) listCommand() *cobra.Command {
 		executions, err := a.Executions(ctx, flow, machine.Status(status))
 		if err != nil {
 			return apiError(what, err)
-		}
-		for i := range executions {
-			maskExecution(&executions[i])
 		}
 		if o.json {
 			return c.printJSON(executionsReport{"waitless.executions/1", append([]rest.Execution{}, executions...)})
@@ -245,12 +234,13 @@ func (c Command) showCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		e, err := a.Execution(ctx, flow, name)
+		execution := a.Execution
+		if unmask {
+			execution = a.RevealExecution
+		}
+		e, err := execution(ctx, flow, name)
 		if err != nil {
 			return apiError(what+" "+args[0], err)
-		}
-		if !unmask {
-			maskExecution(&e)
 		}
 		if o.json {
 			return c.printJSON(executionReport{"waitless.execution/1", e})
@@ -307,7 +297,7 @@ func (c Command) stopCommand() *cobra.Command {
 			return apiError(what+" "+args[0], err)
 		}
 		if o.json {
-			return c.printJSON(executionReportOf(e))
+			return c.printJSON(executionReport{"waitless.execution/1", e})
 		}
 		return c.say("%s/%s is being stopped", e.Flow, e.Name)
 	})
@@ -332,18 +322,23 @@ func (c Command) historyCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		history := a.History
+		if unmask {
+			history = a.RevealHistory
+		}
 		for after := 0; ; {
-			events, ended, err := eventsAfter(ctx, a, flow, name, after)
+			e, err := a.Execution(ctx, flow, name) // first, so that the events of one that has ended are all
+			var events []machine.HistoryEvent
+			if err == nil {
+				events, err = history(ctx, flow, name, after)
+			}
 			switch {
 			case err != nil && follow && ctx.Err() != nil:
 				return interrupted(what, "the execution goes on")
 			case err != nil:
 				return apiError(what+" "+args[0], err)
 			}
-			if !unmask {
-				mask(events)
-			}
-			if err := c.printEvents(events, o.json); err != nil || ended || !follow {
+			if err := c.printEvents(events, o.json); err != nil || e.Status.Final() || !follow {
 				return err
 			}
 			if len(events) > 0 {
@@ -355,47 +350,6 @@ func (c Command) historyCommand() *cobra.Command {
 		}
 	})
 	return cmd
-}
-
-// eventsAfter are those after an event, and whether the execution had ended
-// before they were asked for: then they are all.
-func eventsAfter(ctx context.Context, a *api, flow, name string, after int) (events []machine.HistoryEvent, ended bool, err error) {
-	e, err := a.Execution(ctx, flow, name)
-	if err != nil {
-		return nil, false, err
-	}
-	events, err = a.History(ctx, flow, name, after)
-	return events, e.Status.Final(), err
-}
-
-// mask hides the tokens that a flow passed on.
-func mask(events []machine.HistoryEvent) {
-	for i := range events {
-		events[i].EventDetail = token.MaskAll(events[i].EventDetail)
-	}
-}
-
-// maskExecution hides the tokens in what an execution was given and brought.
-func maskExecution(e *rest.Execution) {
-	e.Input = maskValue(e.Input)
-	if e.Output != nil {
-		output := maskValue(*e.Output)
-		e.Output = &output
-	}
-	e.Error, e.Cause = token.MaskAll(e.Error), token.MaskAll(e.Cause)
-}
-
-func maskValue(v expr.Value) expr.Value {
-	text := v.JSON()
-	masked := token.MaskAll(text)
-	if masked == text {
-		return v
-	}
-	value, err := expr.ParseJSON([]byte(masked))
-	if err != nil { // two keys that are tokens and look the same now
-		return expr.String(masked)
-	}
-	return value
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -144,7 +144,6 @@ func (k *keptStore) histories() map[string]string {
 		if err != nil {
 			k.Fatalf("history %s: %v", e.Name, err)
 		}
-		mask(events)
 		var out bytes.Buffer
 		if err := (Command{Stdout: &out}).printEvents(events, true); err != nil {
 			k.Fatal(err)
@@ -238,7 +237,6 @@ func (k *keptStore) view(histories map[string]string) string {
 	out.WriteString(columns(func(w *tabwriter.Writer) { executionRows(w, executions) }))
 	out.WriteString(columns(func(w *tabwriter.Writer) { tokenRows(w, tokens) }))
 	for _, e := range executions {
-		maskExecution(&e)
 		out.WriteString("\n" + describe(e) + histories[e.Flow+"/"+e.Name])
 	}
 	return token.MaskAll(out.String())

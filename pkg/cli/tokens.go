@@ -88,7 +88,6 @@ func (c Command) onToken(cmd *cobra.Command, body tokenBody) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		t.Token = token.Mask(t.Token)
 		if o.json {
 			err = c.printJSON(tokenReport{"waitless.token/1", t})
 		} else if first {

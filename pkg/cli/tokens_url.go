@@ -45,7 +45,6 @@ func (c Command) tokensURLCommand() *cobra.Command {
 		"where callbacks arrive (default: "+callbackVariable+", else where those of the stack or of whoever holds the store do)")
 	c.takeToken(cmd, c.onStore(&o, func(ctx context.Context, what string, a *api, args []string) error {
 		t, err := a.Token(ctx, args[0])
-		t.Token = token.Mask(t.Token)
 		switch {
 		case err != nil:
 			return tokenError(what, err)

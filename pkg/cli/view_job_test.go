@@ -29,7 +29,7 @@ steps:
 	for name, tt := range map[string]struct{ answer, want string }{
 		"an answer": {`{"job_id":"batch-job/7"}`, "Render waits for its job batch-job/7\n"},
 		"no id":     {`{}`, "Render waits for its job\n"},
-		"a token":   {`{"job_id":"` + secret + `"}`, "Render waits for its job ...AAAAAA\n"},
+		"a token":   {`{"job_id":"` + secret + `"}`, "Render waits for its job ...AAAAAAAA:0\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

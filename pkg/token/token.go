@@ -7,9 +7,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
+
+	"github.com/waitless/waitless/pkg/expr"
 )
 
 // ID is what a token says: which attempt of which execution it finishes, and
@@ -193,19 +194,95 @@ func parseHead(head []byte) ID {
 	}
 }
 
-// Mask hides what makes a token's text worth stealing, for views and logs.
+// Mask is a short name of a token, for views and logs: "..." and a part of its
+// execution's hash and the number of the attempt. It tells the tokens of a
+// list apart, and is neither a token nor a handle. It takes a token's text or
+// its handle; of anything else it shows nothing.
 func Mask(text string) string {
 	handle, _, _ := strings.Cut(text, ".")
-	const shown = 6
-	if len(handle) <= shown {
+	id, ok := HandleID(handle)
+	if !ok {
 		return "..."
 	}
-	return "..." + handle[len(handle)-shown:]
+	const shown = 6 // bytes of the hash
+	return fmt.Sprintf("...%s:%d", encoding.EncodeToString(id.Execution[:shown]), id.Number)
 }
 
-// anyToken matches the text of a token wherever it stands.
-var anyToken = regexp.MustCompile(`[A-Za-z0-9_-]{30}\.[A-Za-z0-9_-]{43}`)
+// The lengths of a token's two parts, in characters.
+var (
+	handleLength    = encoding.EncodedLen(headSize)
+	signatureLength = encoding.EncodedLen(sha256.Size)
+)
 
 // MaskAll masks every token in a text, for views of values that a flow put one
 // into.
-func MaskAll(s string) string { return anyToken.ReplaceAllStringFunc(s, Mask) }
+func MaskAll(s string) string {
+	var out strings.Builder
+	done := 0 // what of s is written
+	for from := 0; ; {
+		dot := strings.IndexByte(s[from:], '.')
+		if dot < 0 {
+			break
+		}
+		dot += from
+		from = dot + 1
+		start, end := dot-handleLength, dot+1+signatureLength
+		if start < done || end > len(s) || !isEncoded(s[start:dot]) || !isEncoded(s[dot+1:end]) {
+			continue
+		}
+		out.WriteString(s[done:start])
+		out.WriteString(Mask(s[start:end]))
+		done, from = end, end
+	}
+	if done == 0 {
+		return s
+	}
+	out.WriteString(s[done:])
+	return out.String()
+}
+
+// isEncoded reports whether s has only characters that encode bytes in tokens.
+func isEncoded(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// MaskValue is v with every token in its texts and keys masked.
+func MaskValue(v expr.Value) expr.Value {
+	switch v.Kind() {
+	case expr.KindString:
+		if masked := MaskAll(v.Text()); masked != v.Text() {
+			return expr.String(masked)
+		}
+	case expr.KindArray, expr.KindObject:
+		return maskMembers(v)
+	case expr.KindMissing, expr.KindNull, expr.KindBool, expr.KindNumber:
+	}
+	return v
+}
+
+// maskMembers returns v itself if it holds no token.
+func maskMembers(v expr.Value) expr.Value {
+	members, changed := make([]expr.Member, v.Len()), false
+	for i, m := range v.Members() {
+		members[i] = expr.Member{Key: MaskAll(m.Key), Value: MaskValue(m.Value)}
+		changed = changed || members[i] != m
+	}
+	switch {
+	case !changed:
+		return v
+	case v.Kind() == expr.KindObject:
+		return expr.Object(members...)
+	}
+	elements := make([]expr.Value, len(members))
+	for i, m := range members {
+		elements[i] = m.Value
+	}
+	return expr.Array(elements...)
+}

@@ -2,11 +2,13 @@ package token_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -143,12 +145,40 @@ func TestCheckRefusesWeakKeys(t *testing.T) {
 
 func TestMaskShowsNothingUsable(t *testing.T) {
 	t.Parallel()
-	text := token.Keys{Current: key(1)}.Sign(sample)
-	if masked := token.Mask(text); len(masked) > 10 || strings.Contains(masked, ".q") || !strings.HasPrefix(masked, "...") {
+	keys := token.Keys{Current: key(1)}
+	text := keys.Sign(sample)
+	masked := token.Mask(text)
+	if _, ok := keys.SignAgain(masked); ok || len(masked) > 24 || strings.Contains(text, masked) || !strings.HasPrefix(masked, "...") {
 		t.Errorf("Mask(%q) = %q", text, masked)
 	}
-	if masked := token.Mask("x"); masked != "..." {
-		t.Errorf("Mask of what is no token = %q", masked)
+	if handle := keys.Handle(sample); token.Mask(handle) != masked {
+		t.Errorf("the handle has the mask %q, its token %q", token.Mask(handle), masked)
+	}
+	for _, other := range []string{"", "x", "...", masked, strings.Repeat("x", 30), "a secret that is no token"} {
+		if masked := token.Mask(other); masked != "..." {
+			t.Errorf("Mask(%q) = %q", other, masked)
+		}
+	}
+}
+
+// Tokens of executions that began in one second differ in their masks.
+func TestMasksTellTokensApart(t *testing.T) {
+	t.Parallel()
+	keys := token.Keys{Current: key(1)}
+	seen := map[string]token.ID{}
+	for i := range 1000 {
+		hash := sha256.Sum256([]byte{byte(i), byte(i >> 8)})
+		id := token.ID{Execution: [12]byte(hash[:]), Number: uint32(i % 3), Expires: sample.Expires}
+		masked := token.Mask(keys.Sign(id))
+		if other, known := seen[masked]; known {
+			t.Errorf("%+v and %+v have the mask %s", id, other, masked)
+		}
+		seen[masked] = id
+	}
+	first := token.ID{Execution: sample.Execution, Number: 1, Expires: sample.Expires}
+	second := token.ID{Execution: sample.Execution, Number: 2, Expires: sample.Expires}
+	if token.Mask(keys.Sign(first)) == token.Mask(keys.Sign(second)) {
+		t.Error("two attempts of one execution have the same mask")
 	}
 }
 
@@ -157,8 +187,24 @@ func TestMaskAllFindsTokensInside(t *testing.T) {
 	t.Parallel()
 	text := token.Keys{Current: key(1)}.Sign(sample)
 	masked := token.Mask(text)
-	for _, around := range []string{`{"token":"%"}`, "https://host/callbacks/%", "POST https://host/callbacks/%/failure?a=b", "%,%"} {
+	for _, around := range []string{
+		`{"token":"%"}`, "https://host/callbacks/%", "POST https://host/callbacks/%/failure?a=b", "%,%", "a.b.%.c", "xy%", "%zz", "%%", "..%..", "%.%",
+	} {
 		if got, want := token.MaskAll(strings.ReplaceAll(around, "%", text)), strings.ReplaceAll(around, "%", masked); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+func TestMaskValueKeepsTheRest(t *testing.T) {
+	t.Parallel()
+	text := token.Keys{Current: key(1)}.Sign(sample)
+	for _, json := range []string{`null`, `{"a":[1.0,"x",{"%":"to % and %"}],"b":true}`, `["%"]`, `"%"`, `{}`} {
+		v, err := expr.ParseJSON([]byte(strings.ReplaceAll(json, "%", text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := token.MaskValue(v).JSON(), strings.ReplaceAll(json, "%", token.Mask(text)); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}

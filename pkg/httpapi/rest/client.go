@@ -60,21 +60,38 @@ func (c *Client) Start(ctx context.Context, flow string, start Start) (execution
 }
 
 // Executions lists executions, the latest start first. An empty flow or status
-// means all.
+// means all; a status may be several with commas between them.
 func (c *Client) Executions(ctx context.Context, flow string, status machine.Status) ([]Execution, error) {
 	query := url.Values{"flow": {flow}, "status": {string(status)}}
-	return pages(ctx, c, "/executions", query, func(p page) []Execution { return p.Executions })
+	return pages(ctx, c, http.MethodGet, "/executions", query, func(p page) []Execution { return p.Executions })
 }
 
-// Execution describes one.
+// Execution describes one, with its tokens masked.
 func (c *Client) Execution(ctx context.Context, flow, name string) (execution Execution, err error) {
 	return execution, c.do(ctx, http.MethodGet, path("flows", flow, "executions", name), nil, &execution)
 }
 
-// History is the history of an execution without the events up to after.
+// RevealExecution is [Client.Execution] with whole tokens, which takes a right
+// of its own.
+func (c *Client) RevealExecution(ctx context.Context, flow, name string) (execution Execution, err error) {
+	return execution, c.do(ctx, http.MethodPost, path("flows", flow, "executions", name, "reveal"), nil, &execution)
+}
+
+// History is the history of an execution without the events up to after, with
+// its tokens masked.
 func (c *Client) History(ctx context.Context, flow, name string, after int) ([]machine.HistoryEvent, error) {
+	return c.history(ctx, http.MethodGet, path("flows", flow, "executions", name, "history"), after)
+}
+
+// RevealHistory is [Client.History] with whole tokens, which takes a right of
+// its own.
+func (c *Client) RevealHistory(ctx context.Context, flow, name string, after int) ([]machine.HistoryEvent, error) {
+	return c.history(ctx, http.MethodPost, path("flows", flow, "executions", name, "history", "reveal"), after)
+}
+
+func (c *Client) history(ctx context.Context, method, where string, after int) ([]machine.HistoryEvent, error) {
 	query := url.Values{"after": {strconv.Itoa(after)}}
-	return pages(ctx, c, path("flows", flow, "executions", name, "history"), query, func(p page) []machine.HistoryEvent { return p.Events })
+	return pages(ctx, c, method, where, query, func(p page) []machine.HistoryEvent { return p.Events })
 }
 
 // Stop asks for the end of an execution.
@@ -82,18 +99,22 @@ func (c *Client) Stop(ctx context.Context, flow, name string, why Failure) (exec
 	return execution, c.do(ctx, http.MethodPost, path("flows", flow, "executions", name, "stop"), why, &execution)
 }
 
-// Tokens lists the open tokens; with unmask their texts are whole.
+// Tokens lists the open tokens; with unmask their texts are whole, which takes a
+// right of its own.
 func (c *Client) Tokens(ctx context.Context, unmask bool) ([]Token, error) {
-	query := url.Values{"unmask": {strconv.FormatBool(unmask)}}
-	return pages(ctx, c, "/tokens", query, func(p page) []Token { return p.Tokens })
+	method, where := http.MethodGet, "/tokens"
+	if unmask {
+		method, where = http.MethodPost, "/tokens/reveal"
+	}
+	return pages(ctx, c, method, where, url.Values{}, func(p page) []Token { return p.Tokens })
 }
 
-// OpenToken is the token that an execution waits for, with its text; ok is
-// false when it waits for none.
+// OpenToken is the token that an execution waits for, with its text, which
+// takes a right of its own; ok is false when it waits for none.
 func (c *Client) OpenToken(ctx context.Context, flow, execution string) (t Token, ok bool, err error) {
 	var list page
-	query := url.Values{"flow": {flow}, "execution": {execution}, "unmask": {"true"}}
-	err = c.do(ctx, http.MethodGet, "/tokens?"+query.Encode(), nil, &list)
+	query := url.Values{"flow": {flow}, "execution": {execution}}
+	err = c.do(ctx, http.MethodPost, "/tokens/reveal?"+query.Encode(), nil, &list)
 	if err != nil || len(list.Tokens) == 0 {
 		return t, false, err
 	}
@@ -119,6 +140,39 @@ func (c *Client) Fail(ctx context.Context, text string, failure Failure) (t Toke
 // Heartbeat keeps a token open. First is false when it is closed, as t shows.
 func (c *Client) Heartbeat(ctx context.Context, text string) (t Token, first bool, err error) {
 	return c.close(ctx, path("tokens", text, "heartbeat"), nil)
+}
+
+// Step names the step of an execution that waits for a callback.
+type Step struct {
+	Flow, Execution string
+	// Name is needed only where several steps may wait; empty means the one that does.
+	Name string
+}
+
+func (s Step) path(end string) string {
+	where := path("flows", s.Flow, "executions", s.Execution, "token", end)
+	if s.Name != "" {
+		where += "?" + url.Values{"step": {s.Name}}.Encode()
+	}
+	return where
+}
+
+// SucceedStep closes the token that an execution waits with, without its text;
+// see [Client.Succeed]. One that does not wait for a callback: an [*Error] with
+// [engine.CodeConflict].
+func (c *Client) SucceedStep(ctx context.Context, step Step, output expr.Value) (t Token, first bool, err error) {
+	return c.close(ctx, step.path("success"), output)
+}
+
+// FailStep is [Client.SucceedStep] with a failure.
+func (c *Client) FailStep(ctx context.Context, step Step, failure Failure) (t Token, first bool, err error) {
+	return c.close(ctx, step.path("failure"), failure)
+}
+
+// HeartbeatStep keeps the token open that an execution waits with; see
+// [Client.SucceedStep].
+func (c *Client) HeartbeatStep(ctx context.Context, step Step) (t Token, first bool, err error) {
+	return c.close(ctx, step.path("heartbeat"), nil)
 }
 
 func (c *Client) close(ctx context.Context, where string, body any) (t Token, first bool, err error) {

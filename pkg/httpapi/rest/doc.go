@@ -7,22 +7,38 @@
 //	GET  /flows/{flow}?hash=                            flow with its definition; the latest, or whose hash begins so
 //	DELETE /flows/{flow}                                {"flows":[flow]}: what is no longer listed; 409 while executions of it have not ended
 //	POST /flows/{flow}/executions                       {"name","hash","input"} -> execution; 201 new, 200 the same, 409 another
-//	GET  /executions?flow=&status=                      {"executions":[execution]}
+//	GET  /executions?flow=&status=                      {"executions":[execution]}; several statuses with commas between them
 //	GET  /flows/{flow}/executions/{execution}           execution
 //	GET  /flows/{flow}/executions/{execution}/history   {"events":[event]}; ?after=ID leaves out events up to that id
 //	POST /flows/{flow}/executions/{execution}/stop      {"error","cause"} -> 202
-//	GET  /tokens?flow=&execution=&unmask=true           {"tokens":[token]}: those that are open
+//	POST /flows/{flow}/executions/{execution}/token/success?step=    output -> token; 409 when no callback is waited for
+//	POST /flows/{flow}/executions/{execution}/token/failure?step=    {"error","cause"} -> token, likewise
+//	POST /flows/{flow}/executions/{execution}/token/heartbeat?step=  -> token, likewise
+//	GET  /tokens?flow=&execution=                       {"tokens":[token]}: those that are open
 //	GET  /tokens/{token}                                token
 //	POST /tokens/{token}/success                        output -> token; 200 first or the same, 409 another was first
 //	POST /tokens/{token}/failure                        {"error","cause"} -> token, likewise
 //	POST /tokens/{token}/heartbeat                      -> token; 409 when it is closed
 //
+// A start without a hash starts the latest definition. A start without a name
+// draws one; sent twice, it starts two executions.
+//
+// All of these mask the tokens in their responses: reading is not writing. Whole
+// tokens are in the responses to
+//
+//	POST /tokens/reveal?flow=&execution=
+//	POST /flows/{flow}/executions/{execution}/reveal
+//	POST /flows/{flow}/executions/{execution}/history/reveal?after=
+//
+// which change nothing. They are POST so that a policy for GET /* leaves them out.
+//
 // A deleted flow is not listed or shown any more. Its definition stays for the
 // executions of it, whose histories name its steps, and it is listed again when
 // it is put again.
 //
-// An error is {"code","message"}. A message names what the caller can mend;
-// what happened inside stays out of it.
+// A request body is JSON as [expr.ParseJSON] reads it, with members of exactly
+// these names. An error is {"code","message"}. A message names what the caller
+// can mend; what happened inside stays out of it.
 //
 // This package may change between releases; the JSON only grows.
 package rest

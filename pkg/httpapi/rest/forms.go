@@ -22,9 +22,12 @@ type Flow struct {
 
 // Start asks for an execution.
 type Start struct {
-	Name  string     `json:"name"`
-	Hash  string     `json:"hash"`
-	Input expr.Value `json:"input"` // an object; left out means {}
+	// Name is drawn where it is left out; then a request that is sent twice
+	// starts two executions.
+	Name string `json:"name,omitempty"`
+	// Hash names the definition; left out it is the latest one.
+	Hash  string     `json:"hash,omitempty"`
+	Input expr.Value `json:"input,omitzero"` // an object; left out means {}
 }
 
 // Execution is an execution as it is now.

@@ -1,17 +1,22 @@
 package rest
 
 import (
-	"cmp"
+	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
@@ -97,30 +102,55 @@ func Handler(config Config) http.Handler {
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
-	h := handler{config}
+	h := handler{config, make(chan struct{}, maxLarge)}
 	mux := http.NewServeMux()
-	for pattern, serve := range map[string]func(*http.Request) (int, any, error){
-		"GET /flows":                                       h.listFlows,
-		"PUT /flows/{flow}":                                h.putFlow,
-		"GET /flows/{flow}":                                h.showFlow,
-		"DELETE /flows/{flow}":                             h.deleteFlow,
-		"POST /flows/{flow}/executions":                    h.start,
-		"GET /executions":                                  h.list,
-		"GET /flows/{flow}/executions/{execution}":         h.show,
-		"GET /flows/{flow}/executions/{execution}/history": h.history,
-		"POST /flows/{flow}/executions/{execution}/stop":   h.stop,
-		"GET /tokens":                                      h.openTokens,
-		"GET /tokens/{token}":                              h.showToken,
-		"POST /tokens/{token}/success":                     h.succeed,
-		"POST /tokens/{token}/failure":                     h.fail,
-		"POST /tokens/{token}/heartbeat":                   h.heartbeat,
-	} {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-			h.answer(w, serve, r)
-		})
+	for pattern, serve := range h.small() {
+		mux.HandleFunc(pattern, h.serve(serve))
+	}
+	for pattern, serve := range h.large() {
+		mux.HandleFunc(pattern, h.withRoom(h.serve(serve)))
 	}
 	return notKept(mux)
+}
+
+// A responder serves one route: the status and the body of its response.
+type responder func(*http.Request) (int, any, error)
+
+// Reading with GET masks every token. What shows tokens whole is a POST with a
+// path of its own, so that a policy that allows GET /* does not allow it.
+
+const pathOfExecution = "/flows/{flow}/executions/{execution}"
+
+// small are the routes whose responses are about one thing.
+func (h handler) small() map[string]responder {
+	return map[string]responder{
+		"PUT /flows/{flow}":                            h.putFlow,
+		"GET /flows/{flow}":                            h.showFlow,
+		"DELETE /flows/{flow}":                         h.deleteFlow,
+		"POST /flows/{flow}/executions":                h.start,
+		"GET " + pathOfExecution:                       h.show(masked),
+		"POST " + pathOfExecution + "/reveal":          h.show(revealed),
+		"POST " + pathOfExecution + "/stop":            h.stop,
+		"POST " + pathOfExecution + "/token/success":   h.close(h.tokenOfExecution, resume.ParseSuccess),
+		"POST " + pathOfExecution + "/token/failure":   h.close(h.tokenOfExecution, resume.ParseFailure),
+		"POST " + pathOfExecution + "/token/heartbeat": h.heartbeat(h.tokenOfExecution),
+		"GET /tokens/{token}":                          h.showToken,
+		"POST /tokens/{token}/success":                 h.close(tokenInPath, resume.ParseSuccess),
+		"POST /tokens/{token}/failure":                 h.close(tokenInPath, resume.ParseFailure),
+		"POST /tokens/{token}/heartbeat":               h.heartbeat(tokenInPath),
+	}
+}
+
+// large are the routes whose responses may have megabytes.
+func (h handler) large() map[string]responder {
+	return map[string]responder{
+		"GET /flows":                                  h.listFlows,
+		"GET /executions":                             h.list,
+		"GET " + pathOfExecution + "/history":         h.history(masked),
+		"POST " + pathOfExecution + "/history/reveal": h.history(revealed),
+		"GET /tokens":                                 h.openTokens(masked),
+		"POST /tokens/reveal":                         h.openTokens(revealed),
+	}
 }
 
 // notKept says that nobody may keep an answer, or take it for something else:
@@ -133,17 +163,54 @@ func notKept(next http.Handler) http.Handler {
 	})
 }
 
-type handler struct{ Config }
+type handler struct {
+	Config
 
-func (h handler) answer(w http.ResponseWriter, serve func(*http.Request) (int, any, error), r *http.Request) {
-	status, body, err := serve(r)
-	if err != nil {
-		refused := h.refusal(r, err)
-		status, body = refused.Status, refused
-		if refused.Code == engine.CodeInternal {
-			h.Log.ErrorContext(r.Context(), "request failed", "method", r.Method, "route", r.Pattern, "error", token.MaskAll(err.Error()))
+	// largeResponses has room for the large responses that are under way.
+	largeResponses chan struct{}
+}
+
+const (
+	// maxLarge is how many large responses are made and sent at once. Readers
+	// that read nothing keep no more than these in memory.
+	maxLarge = 32
+	// maxLargeWait is how long a request waits for room before it is refused.
+	maxLargeWait = 10 * time.Second
+)
+
+// withRoom serves a large response when there is room for it.
+func (h handler) withRoom(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), maxLargeWait)
+		defer cancel()
+		select {
+		case h.largeResponses <- struct{}{}:
+			defer func() { <-h.largeResponses }()
+			next(w, r)
+		case <-ctx.Done():
+			w.Header().Set("Retry-After", "10")
+			write(w, http.StatusServiceUnavailable, &Error{Code: engine.CodeInternal, Message: "too many lists and histories are being read; try again later"})
 		}
 	}
+}
+
+func (h handler) serve(serve responder) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		status, body, err := serve(r)
+		if err != nil {
+			refused := h.refusal(r, err)
+			refused.Message = token.MaskAll(refused.Message)
+			status, body = refused.Status, refused
+			if refused.Code == engine.CodeInternal {
+				h.Log.ErrorContext(r.Context(), "request failed", "method", r.Method, "route", r.Pattern, "error", token.MaskAll(err.Error()))
+			}
+		}
+		write(w, status, body)
+	}
+}
+
+func write(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	encoder := json.NewEncoder(w)
@@ -194,19 +261,29 @@ func invalid(format string, args ...any) error {
 	return &Error{http.StatusBadRequest, engine.CodeInvalid, fmt.Sprintf(format, args...)}
 }
 
-// readJSON reads the body into form; an empty one leaves it as it is.
-func readJSON(r *http.Request, form any) error {
-	decoder := json.NewDecoder(r.Body)
-	decoder.DisallowUnknownFields()
-	err := decoder.Decode(form)
-	var tooLarge *http.MaxBytesError
-	switch {
-	case err == nil, errors.Is(err, io.EOF):
-		return nil
-	case errors.As(err, &tooLarge):
+// readJSON reads the body, an object with no other members than these, into
+// form. An empty body leaves form as it is.
+func readJSON(r *http.Request, form any, members ...string) error {
+	body, err := readBody(r)
+	if err != nil || len(bytes.TrimSpace(body)) == 0 {
 		return err
 	}
-	return invalid("the body is not what belongs here: %s", err)
+	object, err := expr.ParseJSON(body)
+	switch {
+	case err != nil:
+		return invalid("the body cannot be read: %s", err)
+	case object.Kind() != expr.KindObject:
+		return invalid("the body is %s; allowed: an object", object.Kind())
+	}
+	for _, m := range object.Members() {
+		if !slices.Contains(members, m.Key) { // exactly: encoding/json would take "NAME" for "name"
+			return invalid("unknown field %q%s; allowed: %s", m.Key, fdl.DidYouMean(m.Key, members), strings.Join(members, ", "))
+		}
+	}
+	if err := json.Unmarshal(body, form); err != nil {
+		return invalid("the body is not what belongs here: %s", err)
+	}
+	return nil
 }
 
 // readBody reads the body as it is.
@@ -237,18 +314,21 @@ func (h handler) putFlow(r *http.Request) (int, any, error) {
 
 func (h handler) start(r *http.Request) (int, any, error) {
 	var form Start
-	if err := readJSON(r, &form); err != nil {
+	if err := readJSON(r, &form, "name", "hash", "input"); err != nil {
 		return 0, nil, err
 	}
-	flow := machine.Flow{Name: r.PathValue("flow"), Hash: form.Hash}
-	if _, err := h.Engine.Flows.Flow(r.Context(), flow); err != nil {
+	flow, err := h.definitionOf(r, form.Hash)
+	if err != nil {
 		return 0, nil, err
+	}
+	if form.Name == "" {
+		form.Name = "run-" + strings.ToLower(rand.Text()[:nameLength])
 	}
 	met, err := h.Start(r.Context(), engine.StartRequest{Flow: flow, Execution: form.Name, Input: form.Input})
 	if err != nil {
 		return 0, nil, err
 	}
-	execution, err := h.execution(r.Context(), engine.NewID(flow.Name, form.Name))
+	execution, err := h.execution(r.Context(), flow.Name, form.Name)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -257,17 +337,48 @@ func (h handler) start(r *http.Request) (int, any, error) {
 		return 0, nil, &Error{http.StatusConflict, engine.CodeConflict, fmt.Sprintf(
 			"execution %s/%s exists with another definition or input; choose another name", flow.Name, form.Name)}
 	case engine.StartedSame:
-		return http.StatusOK, execution, nil
+		return http.StatusOK, masked(execution), nil
 	case engine.StartedNew:
 	}
-	return http.StatusCreated, execution, nil
+	return http.StatusCreated, masked(execution), nil
 }
 
-func (h handler) execution(ctx context.Context, id engine.ID) (Execution, error) {
-	state, err := h.Engine.Describe(ctx, id)
+// nameLength is how many characters of a name are drawn: 80 bits.
+const nameLength = 16
+
+// definitionOf is the definition with the hash, which need not be listed any
+// more, or without a hash the latest one that is.
+func (h handler) definitionOf(r *http.Request, hash string) (machine.Flow, error) {
+	if hash == "" {
+		definitions, err := h.definitions(r)
+		if err != nil {
+			return machine.Flow{}, err
+		}
+		return definitions[0].Flow, nil
+	}
+	flow := machine.Flow{Name: r.PathValue("flow"), Hash: hash}
+	_, err := h.Engine.Flows.Flow(r.Context(), flow)
+	return flow, err
+}
+
+// describe is the state of an execution.
+func (h handler) describe(ctx context.Context, flow, execution string) (machine.State, error) {
+	state, err := h.Engine.Describe(ctx, engine.NewID(flow, execution))
+	if errors.Is(err, engine.ErrNotFound) {
+		err = &Error{http.StatusNotFound, engine.CodeNotFound, fmt.Sprintf("there is no execution %s/%s", flow, execution)}
+	}
+	return state, err
+}
+
+func (h handler) execution(ctx context.Context, flow, name string) (Execution, error) {
+	state, err := h.describe(ctx, flow, name)
 	if err != nil {
 		return Execution{}, err
 	}
+	return h.withWaiting(ctx, state)
+}
+
+func (h handler) withWaiting(ctx context.Context, state machine.State) (Execution, error) {
 	if state.Status.Final() || state.Waiting == nil && h.Blocked == nil {
 		return executionOf(state, nil), nil
 	}
@@ -282,109 +393,50 @@ func (h handler) execution(ctx context.Context, id engine.ID) (Execution, error)
 	return e, nil
 }
 
-func pathID(r *http.Request) engine.ID {
-	return engine.NewID(r.PathValue("flow"), r.PathValue("execution"))
+func named(r *http.Request) (flow, execution string) {
+	return r.PathValue("flow"), r.PathValue("execution")
 }
 
-func (h handler) show(r *http.Request) (int, any, error) {
-	execution, err := h.execution(r.Context(), pathID(r))
-	return http.StatusOK, execution, err
+func (h handler) show(view view) responder {
+	return func(r *http.Request) (int, any, error) {
+		flow, name := named(r)
+		execution, err := h.execution(r.Context(), flow, name)
+		return http.StatusOK, view(execution), err
+	}
 }
 
-func (h handler) history(r *http.Request) (int, any, error) {
-	after := 0
-	if text := r.URL.Query().Get("after"); text != "" {
-		var err error
-		if after, err = strconv.Atoi(text); err != nil {
-			return 0, nil, invalid("after is %q; allowed: the id of an event", text)
+func (h handler) history(view view) responder {
+	return func(r *http.Request) (int, any, error) {
+		after := 0
+		if text := r.URL.Query().Get("after"); text != "" {
+			var err error
+			if after, err = strconv.Atoi(text); err != nil {
+				return 0, nil, invalid("after is %q; allowed: the id of an event", text)
+			}
 		}
+		name, execution := named(r)
+		state, err := h.describe(r.Context(), name, execution)
+		if err != nil {
+			return 0, nil, err
+		}
+		flow, err := h.Engine.Flows.Flow(r.Context(), state.Flow)
+		if err != nil {
+			return 0, nil, err
+		}
+		history, err := h.Engine.History(r.Context(), engine.NewID(name, execution))
+		return http.StatusOK, view(historyPage(flow, history, after)), err
 	}
-	state, err := h.Engine.Describe(r.Context(), pathID(r))
-	if err != nil {
-		return 0, nil, err
-	}
-	flow, err := h.Engine.Flows.Flow(r.Context(), state.Flow)
-	if err != nil {
-		return 0, nil, err
-	}
-	history, err := h.Engine.History(r.Context(), pathID(r))
-	return http.StatusOK, historyPage(flow, history, after), err
 }
 
 func (h handler) stop(r *http.Request) (int, any, error) {
 	var form Failure
-	if err := readJSON(r, &form); err != nil {
+	if err := readJSON(r, &form, "error", "cause"); err != nil {
 		return 0, nil, err
 	}
-	id := pathID(r)
-	if err := h.Stop(r.Context(), id, form.Error, form.Cause); err != nil {
+	flow, name := named(r)
+	if err := h.Stop(r.Context(), engine.NewID(flow, name), form.Error, form.Cause); err != nil {
 		return 0, nil, err
 	}
-	execution, err := h.execution(r.Context(), id)
-	return http.StatusAccepted, execution, err
-}
-
-// openToken is the token that an execution waits for, if it does.
-func (h handler) openToken(ctx context.Context, id engine.ID) (t Token, ok bool, err error) {
-	state, err := h.Engine.Describe(ctx, id)
-	if err != nil || state.Waiting == nil {
-		return t, false, err
-	}
-	flow, err := h.Engine.Flows.Flow(ctx, state.Flow)
-	if err != nil {
-		return t, false, err
-	}
-	text, ok := machine.Token(h.Engine.Keys, flow, state)
-	if !ok {
-		return t, false, nil
-	}
-	record, err := h.Engine.Outcomes.Record(ctx, state.Waiting.Handle)
-	t = Token{
-		Token: text, Flow: state.Flow.Name, Execution: state.Execution, Step: flow.All[state.Waiting.Attempt.Step].Name,
-		Since: instant(state.Waiting.Since), Deadline: instant(state.Waiting.Deadline),
-	}
-	return recordOf(t, record), record.Open(), err
-}
-
-func (h handler) showToken(r *http.Request) (int, any, error) {
-	text := r.PathValue("token")
-	_, record, err := h.Tokens.Describe(r.Context(), text)
-	return http.StatusOK, recordOf(Token{Token: text}, record), err
-}
-
-func (h handler) succeed(r *http.Request) (int, any, error) { return h.close(r, resume.ParseSuccess) }
-
-func (h handler) fail(r *http.Request) (int, any, error) { return h.close(r, resume.ParseFailure) }
-
-// close closes a token with the outcome that parse finds in the body.
-func (h handler) close(r *http.Request, parse func([]byte, int) (token.Outcome, error)) (int, any, error) {
-	body, err := readBody(r)
-	if err != nil {
-		return 0, nil, err
-	}
-	outcome, err := parse(body, cmp.Or(h.MaxOutput, machine.DefaultData))
-	if err != nil {
-		return 0, nil, err
-	}
-	text := r.PathValue("token")
-	met, record, err := h.Tokens.Close(r.Context(), text, outcome)
-	if err != nil {
-		return 0, nil, err
-	}
-	if met == resume.ClosedDifferent {
-		return http.StatusConflict, recordOf(Token{Token: text}, record), nil
-	}
-	return http.StatusOK, recordOf(Token{Token: text}, record), nil
-}
-
-func (h handler) heartbeat(r *http.Request) (int, any, error) {
-	text := r.PathValue("token")
-	record, err := h.Tokens.Heartbeat(r.Context(), text)
-	if err != nil {
-		return 0, nil, err
-	}
-	if !record.Open() {
-		return http.StatusConflict, recordOf(Token{Token: text}, record), nil
-	}
-	return http.StatusOK, recordOf(Token{Token: text}, record), nil
+	execution, err := h.execution(r.Context(), flow, name)
+	return http.StatusAccepted, masked(execution), err
 }

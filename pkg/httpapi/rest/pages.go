@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -63,23 +64,65 @@ func (h handler) each(
 
 func (h handler) list(r *http.Request) (int, any, error) {
 	query := r.URL.Query()
-	status := machine.Status(query.Get("status"))
-	indexed := status
-	if status != "" && !status.Final() {
-		indexed = machine.StatusRunning
+	wanted, err := ParseStatuses(query["status"]...)
+	if err != nil {
+		return 0, nil, err
 	}
 	p, size := page{Executions: []Execution{}}, 0
-	next, err := h.each(r.Context(), query.Get("flow"), indexed, query.Get("after"), func(id engine.ID) (bool, error) {
-		e, err := h.execution(r.Context(), id)
-		if h.damaged(r, id, err) || (err == nil && status != "" && e.Status != status) {
+	p.Next, err = h.each(r.Context(), query.Get("flow"), indexed(wanted), query.Get("after"), func(id engine.ID) (bool, error) {
+		e, err := h.executionWith(r.Context(), id)
+		if h.damaged(r, id, err) || (err == nil && len(wanted) > 0 && !slices.Contains(wanted, e.Status)) {
 			return false, nil
 		}
 		p.Executions = append(p.Executions, e)
 		size += sizeOf(e)
 		return size >= fullPage, err
 	})
-	p.Next = next
-	return http.StatusOK, p, err
+	return http.StatusOK, masked(p), err
+}
+
+func (h handler) executionWith(ctx context.Context, id engine.ID) (Execution, error) {
+	state, err := h.Engine.Describe(ctx, id)
+	if err != nil {
+		return Execution{}, err
+	}
+	return h.withWaiting(ctx, state)
+}
+
+// indexed is the one status that the index is asked for.
+func indexed(wanted []machine.Status) machine.Status {
+	switch {
+	case len(wanted) > 0 && !slices.ContainsFunc(wanted, machine.Status.Final):
+		return machine.StatusRunning // to the index everything that has not ended
+	case len(wanted) == 1:
+		return wanted[0]
+	}
+	return ""
+}
+
+var statuses = []machine.Status{
+	machine.StatusStarting, machine.StatusRunning, machine.StatusSucceeded, machine.StatusFailed, machine.StatusStopped, machine.StatusTimedOut,
+}
+
+// ParseStatuses reads names of statuses, each text one or several with commas
+// between them, in capital or small letters. An error names those that exist.
+func ParseStatuses(texts ...string) (found []machine.Status, err error) {
+	for _, text := range strings.Split(strings.Join(texts, ","), ",") {
+		name := strings.TrimSpace(text)
+		i := slices.IndexFunc(statuses, func(s machine.Status) bool { return strings.EqualFold(string(s), name) })
+		switch {
+		case name == "":
+		case i < 0:
+			names := make([]string, len(statuses))
+			for i, s := range statuses {
+				names[i] = string(s)
+			}
+			return nil, invalid("unknown status %q%s; allowed: %s", name, fdl.DidYouMean(name, names), strings.Join(names, ", "))
+		default:
+			found = append(found, statuses[i])
+		}
+	}
+	return found, nil
 }
 
 // damaged: one execution that cannot be read keeps nobody from the others.
@@ -98,37 +141,49 @@ func sizeOf(body any) int {
 
 // openTokens reads the latest items of the executions that have not ended, or
 // of the one that is named.
-func (h handler) openTokens(r *http.Request) (int, any, error) {
+func (h handler) openTokens(view view) responder {
+	return func(r *http.Request) (int, any, error) {
+		p, err := h.tokensPage(r)
+		return http.StatusOK, view(p), err
+	}
+}
+
+func (h handler) tokensPage(r *http.Request) (p page, err error) {
 	query := r.URL.Query()
-	p := page{Tokens: []Token{}}
+	p.Tokens = []Token{}
 	add := func(id engine.ID) (full bool, err error) {
-		t, ok, err := h.openToken(r.Context(), id)
-		if !ok || err != nil {
-			if h.damaged(r, id, err) {
-				err = nil
-			}
-			return false, err
+		t, ok, err := h.openTokenWith(r, id)
+		if ok && err == nil {
+			p.Tokens = append(p.Tokens, t)
 		}
-		if query.Get("unmask") != "true" {
-			t.Token = token.Mask(t.Token)
-		}
-		p.Tokens = append(p.Tokens, t)
-		return false, nil
+		return false, err
 	}
 	if query.Get("execution") != "" {
 		_, err := add(engine.NewID(query.Get("flow"), query.Get("execution")))
-		return http.StatusOK, p, err
+		return p, err
 	}
 	if after, ok := strings.CutPrefix(query.Get("after"), foreignPage); ok && h.Foreign != nil {
 		err := h.foreignTokens(r, after, &p)
-		return http.StatusOK, p, err
+		return p, err
 	}
-	next, err := h.each(r.Context(), query.Get("flow"), machine.StatusRunning, query.Get("after"), add)
-	if next == "" && query.Get("flow") == "" && h.Foreign != nil {
-		next = foreignPage
+	p.Next, err = h.each(r.Context(), query.Get("flow"), machine.StatusRunning, query.Get("after"), add)
+	if p.Next == "" && query.Get("flow") == "" && h.Foreign != nil {
+		p.Next = foreignPage
 	}
-	p.Next = next
-	return http.StatusOK, p, err
+	return p, err
+}
+
+// openTokenWith is the open token of the execution with that id, unless the
+// execution is damaged.
+func (h handler) openTokenWith(r *http.Request, id engine.ID) (t Token, ok bool, err error) {
+	state, err := h.Engine.Describe(r.Context(), id)
+	if err == nil {
+		t, ok, err = h.openToken(r.Context(), state)
+	}
+	if h.damaged(r, id, err) {
+		err = nil
+	}
+	return t, ok, err
 }
 
 // foreignPage begins the "after" of the pages that have the waits of somebody
@@ -150,7 +205,7 @@ func (h handler) foreignTokens(r *http.Request, after string, p *page) error {
 			return err
 		}
 		if record.Open() {
-			p.Tokens = append(p.Tokens, recordOf(h.foreignToken(wait, r.URL.Query().Get("unmask") == "true"), record))
+			p.Tokens = append(p.Tokens, recordOf(h.foreignToken(wait), record))
 		}
 	}
 	if len(waits) == lookups {
@@ -159,9 +214,10 @@ func (h handler) foreignTokens(r *http.Request, after string, p *page) error {
 	return nil
 }
 
-func (h handler) foreignToken(wait resume.ForeignWait, unmask bool) Token {
+// foreignToken has the handle alone when the key of the token is gone.
+func (h handler) foreignToken(wait resume.ForeignWait) Token {
 	text, ok := h.Engine.Keys.SignAgain(wait.Handle)
-	if !ok || !unmask {
+	if !ok {
 		text = token.Mask(wait.Handle)
 	}
 	return Token{
@@ -189,10 +245,10 @@ func historyPage(flow *fdl.Flow, history []machine.Event, after int) page {
 }
 
 // pages reads a list to its end.
-func pages[T any](ctx context.Context, c *Client, where string, query url.Values, of func(page) []T) (all []T, err error) {
+func pages[T any](ctx context.Context, c *Client, method, where string, query url.Values, of func(page) []T) (all []T, err error) {
 	for {
 		var p page
-		if err := c.do(ctx, http.MethodGet, where+"?"+query.Encode(), nil, &p); err != nil {
+		if err := c.do(ctx, method, where+"?"+query.Encode(), nil, &p); err != nil {
 			return all, err
 		}
 		all = append(all, of(p)...)

@@ -1,0 +1,122 @@
+package rest_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// Who may report need not be able to read a token.
+func TestAnExecutionIsReportedOnByItsName(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	text := a.waitingToken()
+	step := rest.Step{Flow: "callback", Execution: "one"}
+	if beaten, open, err := a.HeartbeatStep(t.Context(), step); err != nil || !open || beaten.LastBeat == "" {
+		t.Errorf("heartbeat %+v, open=%t, %v", beaten, open, err)
+	}
+	_, _, err := a.SucceedStep(t.Context(), rest.Step{Flow: "callback", Execution: "one", Name: "other"}, object(t, `{}`))
+	wantRefused(t, err, http.StatusConflict, engine.CodeConflict, `waits for the callback of step mytask, not of "other"`)
+	step.Name = "mytask"
+	for range 2 {
+		closed, first, err := a.SucceedStep(t.Context(), step, object(t, `{"status":"ok"}`))
+		if err != nil || !first || closed.Step != "mytask" || closed.Execution != "one" || closed.Token != token.Mask(text) {
+			t.Errorf("closed %+v, first=%t, %v", closed, first, err)
+		}
+	}
+	held, first, err := a.FailStep(t.Context(), step, rest.Failure{Error: "Late"})
+	if err != nil || first || held.Output == nil || held.Output.JSON() != `{"status":"ok"}` {
+		t.Errorf("another: %+v, first=%t, %v", held, first, err)
+	}
+	a.run()
+	_, _, err = a.SucceedStep(t.Context(), step, object(t, `{}`))
+	wantRefused(t, err, http.StatusConflict, engine.CodeConflict, "callback/one has no open token: it has ended with the status Succeeded")
+}
+
+func TestAnExecutionThatWaitsForNoCallbackIsNotReportedOn(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.started("polling", `{"delay":20}`)
+	step := rest.Step{Flow: "polling", Execution: "one"}
+	_, _, err := a.SucceedStep(t.Context(), step, object(t, `{}`))
+	wantRefused(t, err, http.StatusConflict, engine.CodeConflict, "polling/one has no open token: it does not wait")
+	step.Execution = "two"
+	for _, report := range []func() error{
+		func() error { _, _, err := a.SucceedStep(t.Context(), step, object(t, `{}`)); return err },
+		func() error { _, _, err := a.FailStep(t.Context(), step, rest.Failure{Error: "E"}); return err },
+		func() error { _, _, err := a.HeartbeatStep(t.Context(), step); return err },
+	} {
+		wantRefused(t, report(), http.StatusNotFound, engine.CodeNotFound, "there is no execution polling/two")
+	}
+}
+
+func TestAStartWithoutHashAndName(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.put("tiny", onePass)
+	latest := a.put("tiny", onePass+"  - type: pass\n    name: Two\n")
+	first, isNew, err := a.Start(t.Context(), "tiny", rest.Start{})
+	if err != nil || !isNew || first.Hash != latest.Hash || len(first.Name) < 16 {
+		t.Errorf("first %+v, new=%t, %v", first, isNew, err)
+	}
+	if second, isNew, err := a.Start(t.Context(), "tiny", rest.Start{}); err != nil || !isNew || second.Name == first.Name {
+		t.Errorf("second %+v, new=%t, %v", second, isNew, err)
+	}
+	if status, body := a.request(http.MethodPost, "/flows/tiny/executions", ""); status != http.StatusCreated {
+		t.Errorf("without a body: %d %s", status, body)
+	}
+	_, _, err = a.Start(t.Context(), "none", rest.Start{})
+	wantRefused(t, err, http.StatusNotFound, engine.CodeNotFound, `there is no flow "none"`)
+}
+
+func TestStatusesOfAList(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.put("tiny", onePass)
+	for _, name := range []string{"over", "running"} {
+		if _, _, err := a.Start(t.Context(), "tiny", rest.Start{Name: name}); err != nil {
+			t.Fatal(err)
+		}
+		if name == "over" {
+			a.run()
+		}
+	}
+	for query, want := range map[string]int{
+		"": 2, "succeeded": 1, "Succeeded,Failed": 1, "starting, SUCCEEDED": 2, "Starting,Running": 1, "Failed": 0, "Failed,TimedOut": 0,
+	} {
+		if list, err := a.Executions(t.Context(), "", machine.Status(query)); err != nil || len(list) != want {
+			t.Errorf("status=%s lists %d, %v; want %d", query, len(list), err, want)
+		}
+	}
+	for _, query := range []string{"Nope", "Failed,Nope", "failled"} {
+		_, err := a.Executions(t.Context(), "", machine.Status(query))
+		wantRefused(t, err, http.StatusBadRequest, engine.CodeInvalid, "allowed: Starting, Running, Succeeded, Failed, Stopped, TimedOut")
+	}
+	if status, _ := a.request(http.MethodGet, "/executions?status=Failed&status=Succeeded", ""); status != http.StatusOK {
+		t.Errorf("a repeated parameter: %d", status)
+	}
+}
+
+func TestManagementJSONIsStrict(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.put("tiny", onePass)
+	for name, body := range map[string]string{
+		"a name in capital letters": `{"NAME":"x"}`,
+		"text behind the object":    `{"name":"x"} {}`,
+		"another member":            `{"name":"x","hsah":""}`,
+		"no object":                 `[]`,
+		"a number as name":          `{"name":1}`,
+	} {
+		if status, text := a.request(http.MethodPost, "/flows/tiny/executions", body); status != http.StatusBadRequest {
+			t.Errorf("%s: %d %s", name, status, text)
+		}
+	}
+	if list, err := a.Executions(t.Context(), "", ""); err != nil || len(list) != 0 {
+		t.Errorf("started %+v, %v", list, err)
+	}
+}

@@ -1,0 +1,132 @@
+package rest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// tokenOf is the token of the callback that an execution waits for; ok is false
+// when it waits for none. The token may be closed already.
+func (h handler) tokenOf(ctx context.Context, state machine.State) (t Token, ok bool, err error) {
+	if state.Waiting == nil {
+		return t, false, nil
+	}
+	flow, err := h.Engine.Flows.Flow(ctx, state.Flow)
+	if err != nil {
+		return t, false, err
+	}
+	text, ok := machine.Token(h.Engine.Keys, flow, state)
+	if !ok {
+		return t, false, nil
+	}
+	return Token{
+		Token: text, Flow: state.Flow.Name, Execution: state.Execution, Step: flow.All[state.Waiting.Attempt.Step].Name,
+		Since: instant(state.Waiting.Since), Deadline: instant(state.Waiting.Deadline),
+	}, true, nil
+}
+
+// openToken is the open token of an execution, with what its record holds.
+func (h handler) openToken(ctx context.Context, state machine.State) (t Token, ok bool, err error) {
+	t, ok, err = h.tokenOf(ctx, state)
+	if !ok || err != nil {
+		return t, false, err
+	}
+	record, err := h.Engine.Outcomes.Record(ctx, state.Waiting.Handle)
+	return recordOf(t, record), record.Open(), err
+}
+
+// A finder is how a request names a token.
+type finder func(*http.Request) (Token, error)
+
+// tokenInPath finds the token whose text is in the path.
+func tokenInPath(r *http.Request) (Token, error) { return Token{Token: r.PathValue("token")}, nil }
+
+// tokenOfExecution finds the token of the execution in the path, so that those
+// who may report need not read it. With the parameter step it is that step's.
+func (h handler) tokenOfExecution(r *http.Request) (Token, error) {
+	flow, name := named(r)
+	state, err := h.describe(r.Context(), flow, name)
+	if err != nil {
+		return Token{}, err
+	}
+	t, ok, err := h.tokenOf(r.Context(), state)
+	switch step := r.URL.Query().Get("step"); {
+	case err != nil:
+		return Token{}, err
+	case !ok:
+		return Token{}, h.noToken(r.Context(), state)
+	case step != "" && step != t.Step:
+		return Token{}, conflict("execution %s/%s waits for the callback of step %s, not of %q; name that step, or none", flow, name, t.Step, step)
+	}
+	return t, nil
+}
+
+// noToken says what an execution does instead of waiting for a callback.
+func (h handler) noToken(ctx context.Context, state machine.State) error {
+	e, err := h.withWaiting(ctx, state)
+	switch {
+	case err != nil:
+		return err
+	case state.Status.Final():
+		return conflict("execution %s/%s has no open token: it has ended with the status %s", e.Flow, e.Name, e.Status)
+	case e.Waiting == nil:
+		return conflict("execution %s/%s has no open token: it does not wait; try again in a moment", e.Flow, e.Name)
+	}
+	return conflict("execution %s/%s has no open token: step %s waits for another thing (%s); list the open tokens to see who waits for a callback",
+		e.Flow, e.Name, e.Waiting.Step, e.Waiting.For)
+}
+
+func conflict(format string, args ...any) error {
+	return &Error{http.StatusConflict, engine.CodeConflict, fmt.Sprintf(format, args...)}
+}
+
+func (h handler) showToken(r *http.Request) (int, any, error) {
+	t, _ := tokenInPath(r)
+	_, record, err := h.Tokens.Describe(r.Context(), t.Token)
+	return http.StatusOK, masked(recordOf(t, record)), err
+}
+
+// close closes a token with the outcome that parse finds in the body.
+func (h handler) close(find finder, parse func([]byte, int) (token.Outcome, error)) responder {
+	return func(r *http.Request) (int, any, error) {
+		body, err := readBody(r)
+		if err != nil {
+			return 0, nil, err
+		}
+		outcome, err := parse(body, cmp.Or(h.MaxOutput, machine.DefaultData))
+		if err != nil {
+			return 0, nil, err
+		}
+		t, err := find(r)
+		if err != nil {
+			return 0, nil, err
+		}
+		met, record, err := h.Tokens.Close(r.Context(), t.Token, outcome)
+		return statusOfReport(met != resume.ClosedDifferent), masked(recordOf(t, record)), err
+	}
+}
+
+func (h handler) heartbeat(find finder) responder {
+	return func(r *http.Request) (int, any, error) {
+		t, err := find(r)
+		if err != nil {
+			return 0, nil, err
+		}
+		record, err := h.Tokens.Heartbeat(r.Context(), t.Token)
+		return statusOfReport(record.Open()), masked(recordOf(t, record)), err
+	}
+}
+
+func statusOfReport(accepted bool) int {
+	if accepted {
+		return http.StatusOK
+	}
+	return http.StatusConflict
+}
