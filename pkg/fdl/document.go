@@ -120,6 +120,7 @@ type reader struct {
 	// levels are those around what is being read, deepest the most there were.
 	levels, deepest int
 	inside          map[*yaml.Node]bool // anchors being followed
+	refs            []ref               // values with the tag !Ref, in any order
 }
 
 // problem reports in one line, whatever the message repeats.

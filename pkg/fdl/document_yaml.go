@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -132,6 +133,9 @@ func (r *reader) fromYAML(y *yaml.Node) *node {
 	switch {
 	case y.Kind == yaml.AliasNode:
 		return r.fromAlias(y)
+	case isTagged(y) && y.ShortTag() == "!Ref" && y.Kind == yaml.ScalarNode:
+		r.refs = append(r.refs, ref{at, y.Value})
+		return &node{pos: at, kind: nodeUnreadable}
 	case isTagged(y):
 		return r.unreadable(at, "tag %s is not supported; allowed: none, or !!str for a text%s", y.ShortTag(), tagMeant(y))
 	case y.Kind == yaml.MappingNode:
@@ -156,12 +160,54 @@ func isTagged(y *yaml.Node) bool {
 	return y.Style&yaml.TaggedStyle != 0 && (y.Kind != yaml.ScalarNode || y.ShortTag() != "!!str")
 }
 
-// tagMeant tells who wrote a condition like "!$.done" that YAML sees a tag.
+// templateTags are those of deployment templates, which a tool replaces before it creates the flow.
+var templateTags = []string{"!Ref", "!GetAtt", "!Sub", "!Join", "!ImportValue", "!FindInMap", "!Select", "!Split", "!If"}
+
+// tagMeant suggests what to write instead of a tag. A condition like "!$.done" looks like one to YAML.
 func tagMeant(y *yaml.Node) string {
-	if strings.HasPrefix(y.ShortTag(), "!!") {
+	switch {
+	case strings.HasPrefix(y.ShortTag(), "!!"):
 		return ""
+	case slices.Contains(templateTags, y.ShortTag()):
+		return "; it belongs to the template of a deployment: write the value that it stands for"
 	}
 	return `; a text that begins with "!" stands in quotes`
+}
+
+// ref is a value with the tag !Ref, as templates of the vendor's deployment tool have it.
+type ref struct {
+	at   Position
+	text string
+}
+
+// meant says what the reference is and what to write instead.
+func (f ref) meant() string {
+	service, function, ok := strings.Cut(f.text, "/")
+	switch {
+	case ok && service == "flow":
+		return "names a flow of a template, and sub-flows come with a later release; call a function or start a job"
+	case ok && function != "":
+		return fmt.Sprintf("names a function of a template; write acs:fc:::services/%s/functions/%s", shortened(service), shortened(function))
+	}
+	return "names something of a template; write what it stands for, a function as acs:fc:::services/{service}/functions/{function}"
+}
+
+// reportRefs reports the first !Ref with what to write, and the places of the others.
+func (r *reader) reportRefs() {
+	if len(r.refs) == 0 {
+		return
+	}
+	slices.SortFunc(r.refs, func(a, b ref) int { return comparePositions(a.at, b.at) })
+	refs := slices.Compact(r.refs)
+	others := ""
+	if len(refs) > 1 {
+		places := make([]string, len(refs)-1)
+		for i, f := range refs[1:] {
+			places[i] = f.at.String()
+		}
+		others = "; !Ref stands also at " + listed(places)
+	}
+	r.problem(refs[0].at, "!Ref %s %s%s", shortened(refs[0].text), refs[0].meant(), others)
 }
 
 func (r *reader) fromAlias(y *yaml.Node) *node {

@@ -208,7 +208,7 @@ flow.yaml:10:81: strict: source $local.x is missing: a wait step has an empty $l
 flow.yaml:14:14: strict: pattern "waitForCondition" is an extension: FDL polls with a wait, a task and a choice
 flow.yaml:17:41: strict: source $context.task.token is missing: the task needs "pattern: waitForCallback", so the target is left out
 flow.yaml:17:83: strict: $context.task.idempotencyKey is an extension: $context of FDL does not have it
-flow.yaml:18:76: strict: source $local.code is missing: $local of errorMappings has error and cause, so the target is left out
+flow.yaml:18:76: strict: source $local.code is missing: $local of errorMappings has error and cause, so the target is left out; did you mean "$local.error"?
 flow.yaml:21:16: strict: steps of a catch are an extension: FDL documents goto alone
 flow.yaml:24:18: strict: resource arn:aws:lambda:::function:f is an extension: FDL has no resources of AWS
 flow.yaml:26:23: strict: heartbeatSeconds is an extension: a task of FDL has no such field

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/waitless/waitless/pkg/expr"
 )
@@ -15,18 +16,29 @@ import (
 func Parse(text []byte) (*Flow, Problems) {
 	p := &parser{names: map[string]Position{}, siblings: map[*Step][]*Step{}}
 	if root := p.read(text); root != nil {
-		p.flowFrom(root)
+		p.documentFrom(root)
 		p.resolveJumps()
 		p.firstSteps()
+		p.unreached()
 	}
 	p.flow.Extensions.sort()
-	p.flow.Extensions = slices.Compact(p.flow.Extensions)
+	p.flow.Extensions = slices.Compact(p.flow.Extensions).limited()
+	p.reportRefs()
 	p.problems.sort()
-	p.problems = slices.Compact(p.problems) // what an alias repeats is told once
-	if len(p.problems.Errors()) > 0 {
-		return nil, p.problems
+	problems := slices.Compact(p.problems) // a problem that an alias repeats is reported once
+	if len(problems.Errors()) > 0 {
+		return nil, problems.limited()
 	}
-	return &p.flow, p.problems
+	return &p.flow, problems.limited()
+}
+
+// documentFrom reads the flow, unless the document is written in another language.
+func (p *parser) documentFrom(root *node) {
+	if d := dialectOf(root); d != nil {
+		p.otherLanguage(root, d)
+		return
+	}
+	p.flowFrom(root)
 }
 
 // parser builds a flow from nodes and collects problems on the way.
@@ -80,7 +92,7 @@ func (p *parser) flowFrom(root *node) {
 	if !ok {
 		return
 	}
-	p.flow.Version = p.oneOf(f.required("version"), "version", "v1", "v1beta1")
+	p.flow.Version = p.version(f.required("version"))
 	p.oneOf(f.required("type"), "flow type", "flow")
 	p.flow.Name = p.name(f.optional("name"), "flow name")
 	p.flow.Input = p.mappings(f, "inputMappings")
@@ -88,6 +100,21 @@ func (p *parser) flowFrom(root *node) {
 	p.flow.Timeout = p.seconds(f.optional("timeoutSeconds"), "timeoutSeconds")
 	p.flow.Steps = p.steps(f.required("steps"))
 	p.flowSources(f)
+}
+
+var versions = []string{"v1", "v1beta1"}
+
+// version is the version of the language. Vendors' examples also write v1.0, which the vendor's own
+// service rejects.
+func (p *parser) version(n *node) string {
+	if n == nil {
+		return ""
+	}
+	if n.kind == nodeScalar && slices.Contains([]string{"v1.0", "v1.0.0", "1", "1.0"}, n.scalar.Text()) {
+		p.problem(n.pos, "version %s is unknown; write \"version: v1\" (allowed: %s)", n.describe(), strings.Join(versions, ", "))
+		return ""
+	}
+	return p.oneOf(n, "version", versions...)
 }
 
 // fields are the fields of a mapping whose names were checked.
@@ -342,8 +369,31 @@ func (p *parser) source(n *node) expr.Source {
 		p.problem(n.pos, "source has %d levels of arrays and objects and the limit is %d; write what is inside as a text", value.Levels(), expr.MaxLevels)
 	case isText && !isPath && strings.HasPrefix(text, "$"):
 		p.warn(n.pos, "source "+n.describe()+" is taken as it stands, since it begins with none of $input, $local, $context"+rootMeant(text))
+	case !isPath:
+		p.pathsInside(n)
 	}
 	return source
+}
+
+// rootInText is a root of a path in the middle of a text.
+var rootInText = regexp.MustCompile(`\$(?:input|local|context)\b`)
+
+// pathsInside warns of a constant that looks as if a path in it were replaced by its value.
+func (p *parser) pathsInside(n *node) {
+	for _, e := range n.entries {
+		p.pathsInside(e.value)
+	}
+	for _, item := range n.items {
+		p.pathsInside(item)
+	}
+	text, ok := n.text()
+	place := rootInText.FindStringIndex(text)
+	if !ok || place == nil {
+		return
+	}
+	p.warn(p.placeIn(n, utf8.RuneCountInString(text[:place[0]])), fmt.Sprintf(
+		"text %q is a constant: no path is replaced inside of a text, a list or an object; map the path to a target of its own, and join the values in a function",
+		shortened(text)))
 }
 
 // rootMeant suggests a root for a source like "$locla.x" or "$.x".

@@ -95,9 +95,13 @@ func (p *parser) resolveJumps() {
 const mostMeant = 20
 
 func (p *parser) lost(j jump, siblings []*Step, suggest bool) {
-	names := make([]string, len(siblings))
-	for i, s := range siblings {
-		names[i] = s.Name
+	var names []string
+	seen := map[string]bool{"": true}
+	for _, s := range siblings {
+		if !seen[s.Name] {
+			names = append(names, s.Name)
+		}
+		seen[s.Name] = true
 	}
 	why := "leads to no step"
 	if at, exists := p.names[j.target]; exists {

@@ -75,9 +75,17 @@ func (p *parser) stepSources(step *Step, f fields) {
 	paths(f.optional("errorMappings"), func(at Position, path expr.Path) {
 		inContext(at, path)
 		if isInLocal(path) && path.String() != "$local.error" && path.String() != "$local.cause" {
-			p.strict(at, "source %s is missing: $local of errorMappings has error and cause, so the target is left out", path)
+			p.strict(at, "source %s is missing: $local of errorMappings has error and cause, so the target is left out%s", path, errorMeant(path))
 		}
 	})
+}
+
+// errorMeant suggests the error for the name that the vendor's manual once gives it.
+func errorMeant(path expr.Path) string {
+	if path.String() == "$local.code" {
+		return `; did you mean "$local.error"?`
+	}
+	return ""
 }
 
 // isInLocal reports whether the path leads into $local, which itself is there.

@@ -2,6 +2,7 @@ package fdl
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -69,6 +70,7 @@ func (p *parser) resourceArn(n *node) Resource {
 		return Resource{}
 	}
 	resource, err := ParseResource(text)
+	p.placeholders(n, resource)
 	switch {
 	case err != nil:
 		p.problem(n.pos, "%s", err)
@@ -78,17 +80,51 @@ func (p *parser) resourceArn(n *node) Resource {
 	return resource
 }
 
+// placeholders warns of a service or a qualifier that nobody filled in. Neither keeps the flow from
+// running in one process, which reads the function alone.
+func (p *parser) placeholders(n *node, resource Resource) {
+	for _, part := range []struct{ what, text string }{{"service", resource.Service}, {"qualifier", resource.Qualifier}} {
+		if found := placeholder.FindString(part.text); found != "" {
+			p.warn(n.pos, fmt.Sprintf("resource %q has the placeholder %s in place of a %s; write its name",
+				shortened(resource.Text), shortened(found), part.what))
+		}
+	}
+}
+
 // action is that of a job. One that is hardly misspelt stands for the one that
 // it means.
 func (p *parser) action(n *node) Resource {
+	text, _ := n.text()
+	if text == "fnf:StartExecution" {
+		p.problem(n.pos, "action %q starts a sub-flow, which comes with a later release; this one does not run it", text)
+		return Resource{}
+	}
 	var actions []string
 	for _, kind := range jobs.Kinds() {
 		if action := kind.Service + ":" + kind.Start; kind.Service != "" {
 			actions = append(actions, action)
 		}
 	}
+	if product, ok := otherProduct(text, actions); ok {
+		p.problem(n.pos, "action %q is an API of another product, %q, which this release does not call; call a function that does (allowed: %s)",
+			shortened(text), product, strings.Join(actions, ", "))
+		return Resource{}
+	}
 	resource, _ := ParseResource(p.oneOf(n, "action", actions...))
 	return resource
+}
+
+// productAction is the form of an action of the vendor's products.
+var productAction = regexp.MustCompile(`^([a-z][a-z0-9-]*):[A-Z][A-Za-z0-9]*$`)
+
+// otherProduct is the product of an action that no service of actions has, and that is no misspelt one.
+func otherProduct(action string, actions []string) (product string, ok bool) {
+	match := productAction.FindStringSubmatch(action)
+	if match == nil || closest(action, actions) != "" {
+		return "", false
+	}
+	known := slices.ContainsFunc(actions, func(a string) bool { return strings.HasPrefix(a, match[1]+":") })
+	return match[1], !known
 }
 
 // params are those that the resource names, and the step's.

@@ -102,6 +102,7 @@ const nested = `- type: choice
           name: Inner
           choices:
             - {condition: $.b, goto: A1}
+            - {condition: $.c}
           default: {goto: Inner}
         - {type: pass, name: A2, end: true}
     - condition: $.a == 2

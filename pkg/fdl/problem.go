@@ -68,6 +68,25 @@ func (ps Problems) Errors() Problems {
 	return slices.DeleteFunc(slices.Clone(ps), func(p Problem) bool { return p.Severity != SeverityError })
 }
 
+// MaxProblems is how many problems of a definition are reported one by one.
+const MaxProblems = 100
+
+// limited is the first [MaxProblems] of sorted problems, errors before others, and a last one that
+// counts the rest.
+func (ps Problems) limited() Problems {
+	more := len(ps) - MaxProblems
+	if more <= 0 {
+		return ps
+	}
+	kept := slices.Clone(ps)
+	slices.SortStableFunc(kept, func(a, b Problem) int { return cmp.Compare(a.Severity, b.Severity) })
+	rest := Problem{Position: kept[MaxProblems].Position, Severity: kept[MaxProblems].Severity}
+	rest.Message = fmt.Sprintf("and %d more problems; repair those above first", more)
+	kept = kept[:MaxProblems:MaxProblems]
+	kept.sort()
+	return append(kept, rest)
+}
+
 // later is the one of two positions that comes after the other.
 func later(a, b Position) Position {
 	if comparePositions(a, b) > 0 {
@@ -101,6 +120,9 @@ func closest(found string, names []string) string {
 		return ""
 	}
 	best, distance := "", max(len(found)/3, 1)+1
+	if len(found) == 1 {
+		distance = 1 // of one letter only the case may differ
+	}
 	for _, name := range names {
 		if abs(len(found)-len(name)) >= distance {
 			continue

@@ -16,7 +16,8 @@ type Resource struct {
 	// Kind is the kind of the job that the function, [StartJob], starts; empty
 	// for any other function.
 	Kind string
-	// Service is the Function Compute service; empty for a Lambda function.
+	// Service is the Function Compute service; empty for a Lambda function, and for a function of
+	// Function Compute 3.0, which has no services.
 	Service string
 	// Qualifier is the version or alias; empty when not given.
 	Qualifier string
@@ -32,10 +33,14 @@ func (r Resource) IsAction() bool {
 	return r.Kind != "" && !strings.HasPrefix(r.Text, "arn:") && !strings.HasPrefix(r.Text, "acs:")
 }
 
+// anyText is a region or an account. A placeholder in it may have colons: ${ALIYUN::Region}.
+const anyText = `(?:\$\{[^{}]*\}|[^:])*`
+
 // resourceForms are the resources that can be called. Region and account are
 // any text: a flow keeps those of the cloud that it came from.
 var resourceForms = []*regexp.Regexp{
-	regexp.MustCompile(`^acs:fc:[^:]*:[^:]*:services/(?P<service>[^/.:\s]+)(?:\.(?P<qualifier>[^/:\s]+))?/functions/(?P<function>[^/:.\s]+)$`),
+	regexp.MustCompile(`^acs:fc:` + anyText + `:` + anyText + `:services/(?P<service>[^/.:\s]+)(?:\.(?P<qualifier>[^/:\s]+))?/functions/(?P<function>[^/:.\s]+)$`),
+	regexp.MustCompile(`^acs:fc:` + anyText + `:` + anyText + `:functions/(?P<function>[^/:.\s]+)(?:/(?P<qualifier>[^/:\s]+))?$`),
 	regexp.MustCompile(`^arn:[^:]+:lambda:[^:]*:[^:]*:function:(?P<function>[A-Za-z0-9_-]+)(?::(?P<qualifier>[^:\s]+))?$`),
 }
 
@@ -49,6 +54,17 @@ var laterResources = regexp.MustCompile(`^(acs:fnf:|arn:[^:]+:([^:]+):)`)
 // usedServices have resources that can be used; any other of theirs is a mistake.
 var usedServices = []string{"lambda", "dms", "states"}
 
+// placeholder is what templates and manuals write where a name belongs: {name}, ${name} or <name>.
+var placeholder = regexp.MustCompile(`\$?\{[^{}]*\}|<[^<>]*>`)
+
+// resourceHead is the part of a resource of the vendor's that nothing reads: region and account.
+var resourceHead = regexp.MustCompile(`^acs:[a-z]+:` + anyText + `:` + anyText + `:`)
+
+// unfilled is a placeholder in the part of a resource that Waitless reads, empty if it has none.
+func unfilled(resource string) string {
+	return placeholder.FindString(resourceHead.ReplaceAllString(resource, ""))
+}
+
 // ParseResource takes a resource, or an action, apart.
 func ParseResource(text string) (Resource, error) {
 	if kind, ok := jobs.ForAction(text); ok {
@@ -58,14 +74,33 @@ func ParseResource(text string) (Resource, error) {
 		return Resource{Text: text, Kind: kind.Name, Function: StartJob}, nil
 	}
 	for _, form := range resourceForms {
-		if match := form.FindStringSubmatch(text); match != nil {
-			return resourceFrom(text, form, match), nil
+		match := form.FindStringSubmatch(text)
+		if match == nil {
+			continue
 		}
+		resource := resourceFrom(text, form, match)
+		if found := placeholder.FindString(resource.Function); found != "" {
+			return Resource{}, placeholderError(text, found)
+		}
+		return resource, nil
 	}
+	return Resource{}, resourceError(text)
+}
+
+func placeholderError(resource, found string) error {
+	return fmt.Errorf("resource %q has the placeholder %s, which nothing replaces; write what it stands for; allowed: %s",
+		shortened(resource), shortened(found), allowedResources)
+}
+
+// resourceError says what the matter is with a resource of no form.
+func resourceError(text string) error {
 	if match := laterResources.FindStringSubmatch(text); match != nil && !slices.Contains(usedServices, match[2]) {
-		return Resource{}, fmt.Errorf("resource %q is not supported yet; allowed: %s", shortened(text), allowedResources)
+		return fmt.Errorf("resource %q is not supported yet; allowed: %s", shortened(text), allowedResources)
 	}
-	return Resource{}, fmt.Errorf("resource %q names no function and no job; allowed: %s", shortened(text), allowedResources)
+	if found := unfilled(text); found != "" {
+		return placeholderError(text, found)
+	}
+	return fmt.Errorf("resource %q names no function and no job; allowed: %s", shortened(text), allowedResources)
 }
 
 func resourceFrom(text string, form *regexp.Regexp, match []string) Resource {

@@ -13,6 +13,9 @@ type form struct {
 	most    int // in bytes
 }
 
+// anyText is a region or an account of the vendor's. A placeholder in it may have colons: ${ALIYUN::Region}.
+const anyText = `(?:\$\{[^{}]*\}|[^:])*`
+
 // maxARN is longer than any ARN of a job.
 const maxARN = 512
 

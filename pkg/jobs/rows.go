@@ -133,7 +133,7 @@ var rows = []Kind{
 		Name: "sns-message", Service: "sns", Start: "Publish", Scope: ScopeRun, Once: OnceNot,
 		row: &row{
 			message:  &message{name: "TopicName", place: "TopicArn", body: "Message"},
-			resource: formOf(`^acs:mns:[^:]*:[^:]*:/topics/(`+placeName+`)/messages$`, maxARN), resourceParam: "TopicName",
+			resource: formOf(`^acs:mns:`+anyText+`:`+anyText+`:/topics/(`+placeName+`)/messages$`, maxARN), resourceParam: "TopicName",
 			rights: []right{{"sns:Publish", []string{"sns:REGION:ACCOUNT:*"}}},
 		},
 	},
@@ -141,7 +141,7 @@ var rows = []Kind{
 		Name: "sqs-message", Service: "sqs", Start: "SendMessage", Scope: ScopeRun, Once: OnceNot,
 		row: &row{
 			message:  &message{name: "QueueName", place: "QueueUrl", body: paramBody, delay: true, most: 10},
-			resource: formOf(`^acs:mns:[^:]*:[^:]*:/queues/(`+placeName+`)/messages$`, maxARN), resourceParam: "QueueName",
+			resource: formOf(`^acs:mns:`+anyText+`:`+anyText+`:/queues/(`+placeName+`)/messages$`, maxARN), resourceParam: "QueueName",
 			rights: []right{{"sqs:GetQueueUrl", []string{"sqs:REGION:ACCOUNT:*"}}, {"sqs:SendMessage", []string{"sqs:REGION:ACCOUNT:*"}}},
 		},
 	},
