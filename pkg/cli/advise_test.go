@@ -222,7 +222,7 @@ func pollsIn(r runReport) int {
 	polls := 0
 	for _, e := range r.History {
 		var detail struct{ Polls int }
-		if json.Unmarshal([]byte(e.EventDetail), &detail) == nil {
+		if json.Unmarshal([]byte(e.Detail.JSON()), &detail) == nil {
 			polls += detail.Polls
 		}
 	}

@@ -168,14 +168,14 @@ func undatedEvent(t *testing.T) string {
 func (d *devProcess) waitsForJob(name string) {
 	d.t.Helper()
 	d.do("start", dmsFlow, "--name", name)
-	d.until(`"Type":"TaskSubmitted"`, "history", "dms-callback/"+name, "--json")
+	d.until(`"type": "TaskSubmitted"`, "history", "dms-callback/"+name, "--json")
 }
 
 // endedBy waits until an execution has succeeded, and wants it to be by that.
 func (d *devProcess) endedBy(execution, by string) {
 	d.t.Helper()
 	d.until(`Succeeded`, "show", execution)
-	if history := d.do("history", execution, "--json"); !strings.Contains(history, `closedBy\":\"`+by+`\"`) {
+	if history := d.do("history", execution, "--json"); !strings.Contains(history, `"closedBy": "`+by+`"`) {
 		d.t.Errorf("%s was not ended by %s:\n%s", execution, by, history)
 	}
 }

@@ -304,54 +304,6 @@ func (c Command) stopCommand() *cobra.Command {
 	return cmd
 }
 
-func (c Command) historyCommand() *cobra.Command {
-	var o storeOptions
-	var follow, unmask bool
-	cmd := &cobra.Command{
-		Use:     "history FLOW/EXECUTION",
-		Short:   "Show the history of an execution",
-		Long:    "Show the history of an execution, a line an event; with --json an event a line, as the 2019-03-15 API\nshows it.",
-		Example: "  waitless history polling/order-7",
-		Args:    arguments(1, 1),
-	}
-	o.register(cmd)
-	cmd.Flags().BoolVar(&follow, "follow", false, "go on until the execution ends")
-	cmd.Flags().BoolVar(&unmask, "unmask", false, "show the tokens that the history holds")
-	cmd.RunE = c.onStore(&o, func(ctx context.Context, what string, a *api, args []string) error {
-		flow, name, err := names(what, args[0])
-		if err != nil {
-			return err
-		}
-		history := a.History
-		if unmask {
-			history = a.RevealHistory
-		}
-		for after := 0; ; {
-			e, err := a.Execution(ctx, flow, name) // first, so that the events of one that has ended are all
-			var events []machine.HistoryEvent
-			if err == nil {
-				events, err = history(ctx, flow, name, after)
-			}
-			switch {
-			case err != nil && follow && ctx.Err() != nil:
-				return interrupted(what, "the execution goes on")
-			case err != nil:
-				return apiError(what+" "+args[0], err)
-			}
-			if err := c.printEvents(events, o.json); err != nil || e.Status.Final() || !follow {
-				return err
-			}
-			if len(events) > 0 {
-				after = events[len(events)-1].EventID
-			}
-			if err := sleep(ctx, a.interval); err != nil {
-				return interrupted(what, "the execution goes on")
-			}
-		}
-	})
-	return cmd
-}
-
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -361,23 +313,4 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-func (c Command) printEvents(events []machine.HistoryEvent, asJSON bool) error {
-	for _, e := range events {
-		if asJSON {
-			if err := c.printLine(e); err != nil {
-				return err
-			}
-			continue
-		}
-		text := fmt.Sprintf("%4d  %s  %-18s %s", e.EventID, localTime(e.Time), e.Type, e.StepName)
-		if e.EventDetail != "{}" {
-			text += "  " + harmlessJSON(e.EventDetail)
-		}
-		if err := c.say("%s", strings.TrimRight(text, " ")); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -95,7 +95,7 @@ func TestJobEventsWhileNothingRuns(t *testing.T) {
 		}
 	}
 	history := doWith(t, "", env, "history", "batch-callback/one", "--json").stdout
-	id := regexp.MustCompile(`job_id\\":\\"([^\\]*)`).FindStringSubmatch(history)[1]
+	id := regexp.MustCompile(`"job_id": "([^"]*)`).FindStringSubmatch(history)[1]
 	event, err := os.ReadFile("../../events/batch-callback/succeeded.json")
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestJobEventsWhileNothingRuns(t *testing.T) {
 	if got.exit != ExitSucceeded || !strings.Contains(got.stdout, id) {
 		t.Errorf("%+v", got)
 	}
-	if history := doWith(t, "", env, "history", "batch-callback/one", "--json").stdout; !strings.Contains(history, `closedBy\":\"event`) {
+	if history := doWith(t, "", env, "history", "batch-callback/one", "--json").stdout; !strings.Contains(history, `"closedBy": "event"`) {
 		t.Errorf("it was not the event that ended it: %s", history)
 	}
 }

@@ -134,8 +134,8 @@ func (k *keptStore) shut() {
 	}
 }
 
-// histories are those of all executions, as `waitless history --json` shows
-// them, by the names of the executions.
+// histories are those of all executions, as the API shows them, by the names of
+// the executions.
 func (k *keptStore) histories() map[string]string {
 	k.Helper()
 	all := map[string]string{}
@@ -145,8 +145,11 @@ func (k *keptStore) histories() map[string]string {
 			k.Fatalf("history %s: %v", e.Name, err)
 		}
 		var out bytes.Buffer
-		if err := (Command{Stdout: &out}).printEvents(events, true); err != nil {
-			k.Fatal(err)
+		for _, event := range events {
+			event.EventDetail = token.MaskAll(event.EventDetail)
+			if err := (Command{Stdout: &out}).printLine(event); err != nil {
+				k.Fatal(err)
+			}
 		}
 		all[e.Flow+"/"+e.Name] = out.String()
 	}

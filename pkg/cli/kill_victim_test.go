@@ -346,8 +346,8 @@ func (v *victim) check() (calls int) {
 		v.t.Errorf("%s/%s: %d calls of %d attempts after %d kills", v.flow, v.name, calls, attempts, v.kills)
 	}
 	for _, e := range history {
-		if e.Type == machine.TaskSucceeded.String() && made[e.StepName] == 0 {
-			v.t.Errorf("%s/%s: step %s succeeded without a call", v.flow, v.name, e.StepName)
+		if e.Type == machine.TaskSucceeded.String() && made[e.Step] == 0 {
+			v.t.Errorf("%s/%s: step %s succeeded without a call", v.flow, v.name, e.Step)
 		}
 	}
 	v.checkTold(history, status)
@@ -366,34 +366,30 @@ func (v *victim) mayEnd(status machine.Status) bool {
 
 func (v *victim) mayBeInterrupted() bool { return len(v.once) > 0 }
 
-func (v *victim) history() []machine.HistoryEvent {
+func (v *victim) history() []eventReport {
 	v.t.Helper()
 	got := doWith(v.t, "", v.env(), "history", v.flow+"/"+v.name, "--json")
 	if got.exit != ExitSucceeded {
 		v.t.Fatalf("history: %+v", got)
 	}
-	var history []machine.HistoryEvent
-	for decoder := json.NewDecoder(strings.NewReader(got.stdout)); decoder.More(); {
-		var e machine.HistoryEvent
-		if err := decoder.Decode(&e); err != nil {
-			v.t.Fatal(err)
-		}
-		history = append(history, e)
+	var report historyReport
+	if err := json.Unmarshal([]byte(got.stdout), &report); err != nil {
+		v.t.Fatal(err)
 	}
-	return history
+	return report.Events
 }
 
 // checkHistory answers how the execution ended and how many attempts it made.
-func (v *victim) checkHistory(history []machine.HistoryEvent) (status machine.Status, attempts int) {
+func (v *victim) checkHistory(history []eventReport) (status machine.Status, attempts int) {
 	v.t.Helper()
 	type stepEvent struct{ step, event string }
 	seen := map[stepEvent]int{}
 	for i, e := range history {
-		if e.EventID != i+1 {
-			v.t.Errorf("%s/%s: event %d has the id %d", v.flow, v.name, i+1, e.EventID)
+		if e.ID != i+1 {
+			v.t.Errorf("%s/%s: event %d has the id %d", v.flow, v.name, i+1, e.ID)
 		}
-		if seen[stepEvent{e.StepName, e.Type}]++; seen[stepEvent{e.StepName, e.Type}] > 1 {
-			v.t.Errorf("%s/%s: step %q has two events %s", v.flow, v.name, e.StepName, e.Type)
+		if seen[stepEvent{e.Step, e.Type}]++; seen[stepEvent{e.Step, e.Type}] > 1 {
+			v.t.Errorf("%s/%s: step %q has two events %s", v.flow, v.name, e.Step, e.Type)
 		}
 		if e.Type == machine.TaskStarted.String() {
 			attempts++
@@ -416,7 +412,7 @@ var endings = map[string]machine.Status{
 
 // checkTold: what somebody was told is what the token holds and what the history
 // says.
-func (v *victim) checkTold(history []machine.HistoryEvent, status machine.Status) {
+func (v *victim) checkTold(history []eventReport, status machine.Status) {
 	v.t.Helper()
 	for token, outcome := range v.told {
 		var now told
@@ -438,12 +434,12 @@ func (v *victim) checkTold(history []machine.HistoryEvent, status machine.Status
 	}
 }
 
-func recordsOutcome(e machine.HistoryEvent, outcome told) bool {
+func recordsOutcome(e eventReport, outcome told) bool {
 	if outcome.Error != "" {
-		return strings.Contains(e.EventDetail, outcome.Error)
+		return strings.Contains(e.Detail.JSON(), outcome.Error)
 	}
 	var detail struct{ Output json.RawMessage }
-	return e.Type == machine.TaskSucceeded.String() && json.Unmarshal([]byte(e.EventDetail), &detail) == nil &&
+	return e.Type == machine.TaskSucceeded.String() && json.Unmarshal([]byte(e.Detail.JSON()), &detail) == nil &&
 		sameJSON(detail.Output, outcome.Output)
 }
 

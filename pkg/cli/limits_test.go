@@ -68,7 +68,7 @@ func TestTheTimeLimitOfAFlow(t *testing.T) {
 	}
 	got = do(t, append(args, "--json")...)
 	conforms(t, "run", got.stdout)
-	if got.exit != ExitFailed || !strings.Contains(got.stdout, `"status": "TimedOut"`) || !strings.Contains(got.stdout, `"Type": "ExecutionTimedOut"`) {
+	if got.exit != ExitFailed || !strings.Contains(got.stdout, `"status": "TimedOut"`) || !strings.Contains(got.stdout, `"type": "ExecutionTimedOut"`) {
 		t.Errorf("%+v", got)
 	}
 }

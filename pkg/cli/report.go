@@ -22,19 +22,19 @@ var schemas embed.FS
 
 // runReport is the JSON of run; schema/run.json describes it.
 type runReport struct {
-	Schema         string                 `json:"schema"` // "waitless.run/1"
-	Flow           string                 `json:"flow"`
-	Execution      string                 `json:"execution"`
-	Status         machine.Status         `json:"status"`
-	Input          expr.Value             `json:"input"`
-	Output         *expr.Value            `json:"output,omitempty"`
-	Error          string                 `json:"error,omitempty"`
-	Cause          string                 `json:"cause,omitempty"`
-	StartedTime    string                 `json:"startedTime"`
-	StoppedTime    string                 `json:"stoppedTime"`
-	ElapsedSeconds float64                `json:"elapsedSeconds"`
-	Calls          map[string]int         `json:"calls"`
-	History        []machine.HistoryEvent `json:"history"`
+	Schema         string         `json:"schema"` // "waitless.run/1"
+	Flow           string         `json:"flow"`
+	Execution      string         `json:"execution"`
+	Status         machine.Status `json:"status"`
+	Input          expr.Value     `json:"input"`
+	Output         *expr.Value    `json:"output,omitempty"`
+	Error          string         `json:"error,omitempty"`
+	Cause          string         `json:"cause,omitempty"`
+	StartedTime    string         `json:"startedTime"`
+	StoppedTime    string         `json:"stoppedTime"`
+	ElapsedSeconds float64        `json:"elapsedSeconds"`
+	Calls          map[string]int `json:"calls"`
+	History        []eventReport  `json:"history"`
 }
 
 func runReportOf(flow *fdl.Flow, state machine.State, events []machine.Event) runReport {
@@ -50,7 +50,7 @@ func runReportOf(flow *fdl.Flow, state machine.State, events []machine.Event) ru
 	for _, e := range events {
 		h := e.Render(flow)
 		h.EventDetail = token.MaskAll(h.EventDetail)
-		r.History = append(r.History, h)
+		r.History = append(r.History, eventReportOf(h))
 		if e.Type == machine.TaskStarted {
 			r.Calls[flow.All[e.Step].Name]++ // of polls the first one
 		}
@@ -105,14 +105,16 @@ func unwritten(err error) error {
 
 // jsonTopic is the help topic that shows the schemas.
 func jsonTopic() *cobra.Command {
-	names := []string{"run", "execution", "executions", "tokens", "token", "callback", "flow", "flows", "jobs", "policy", "job-event", "dev",
+	names := []string{"run", "execution", "executions", "history", "event", "tokens", "token", "callback", "flow", "flows", "jobs", "policy", "job-event", "dev",
 		"validate", "advise", "init", "docs", "version"}
 	var text strings.Builder
-	text.WriteString("With --json a command prints one JSON object. Its member \"schema\" names the form and its version;\n" +
+	text.WriteString("With --json a command prints one JSON object; history --follow prints one a line. The member \"schema\" names the form and its version;\n" +
 		"members may be added to a version, none is removed or changes its meaning.\n")
 	for _, name := range names {
 		schema, _ := schemas.ReadFile("schema/" + name + ".json") // embedded, so it is there
-		fmt.Fprintf(&text, "\nwaitless %s --json:\n\n%s", name, schema)
+		var of struct{ Title string }
+		_ = json.Unmarshal(schema, &of) // a test compiles it
+		fmt.Fprintf(&text, "\n%s:\n\n%s", of.Title, schema)
 	}
 	return &cobra.Command{Use: "json", Short: "What --json prints, as JSON Schemas", Long: text.String(), Example: "  waitless run flow.yaml --skip-time --json"}
 }

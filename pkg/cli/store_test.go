@@ -267,7 +267,15 @@ func TestStartLeavesItToTheNextRun(t *testing.T) {
 		t.Errorf("start at the socket: %+v", got)
 	}
 	got := doWith(t, "", env, "history", "pass/right", "--follow", "--json")
-	if got.exit != ExitSucceeded || !strings.Contains(got.stdout, `"Type":"ExecutionSucceeded"`) {
+	if got.exit != ExitSucceeded || !strings.Contains(got.stdout, `"type":"ExecutionSucceeded"`) {
+		t.Errorf("history: %+v", got)
+	}
+	for line := range strings.Lines(got.stdout) {
+		conforms(t, "event", line)
+	}
+	got = doWith(t, "", env, "history", "pass/right", "--json")
+	conforms(t, "history", got.stdout)
+	if !strings.Contains(got.stdout, `"execution": "right"`) || !strings.Contains(got.stdout, `"step": "Only"`) || strings.Contains(got.stdout, `\"`) {
 		t.Errorf("history: %+v", got)
 	}
 }

@@ -2,7 +2,6 @@ package stack_test
 
 import (
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -178,11 +177,7 @@ func (s stack) playReplication(t *testing.T, folder string) {
 func (s stack) startedJob(t *testing.T, execution string) jobs.StartAnswer {
 	t.Helper()
 	return soon(t, "the job", func() (started jobs.StartAnswer, ok bool) {
-		for line := range strings.Lines(s.do(t, "history", execution, "--json").stdout) {
-			var e event
-			if err := json.Unmarshal([]byte(line), &e); err != nil {
-				t.Fatal(err)
-			}
+		for _, e := range s.history(t, execution) {
 			if e.Type == "TaskSubmitted" {
 				return answerIn(t, e), true
 			}

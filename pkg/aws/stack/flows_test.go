@@ -47,7 +47,7 @@ func (s stack) wantEnd(t *testing.T, flow, name string, input map[string]string,
 	}
 	closings := 0
 	for _, e := range r.History {
-		if (e.Type == "TaskSucceeded" || e.Type == "TaskFailed") && strings.Contains(e.EventDetail, `"closedBy":"`+closedBy+`"`) {
+		if (e.Type == "TaskSucceeded" || e.Type == "TaskFailed") && strings.Contains(compact(t, e.Detail), `"closedBy":"`+closedBy+`"`) {
 			closings++
 		}
 	}

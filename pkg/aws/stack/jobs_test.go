@@ -60,8 +60,8 @@ func (f *following) submitted(s stack, execution string) jobs.StartAnswer {
 func answerIn(t *testing.T, submitted event) jobs.StartAnswer {
 	t.Helper()
 	var detail struct{ Output jobs.StartAnswer }
-	if err := json.Unmarshal([]byte(submitted.EventDetail), &detail); err != nil {
-		t.Fatalf("%v: %s", err, submitted.EventDetail)
+	if err := json.Unmarshal(submitted.Detail, &detail); err != nil {
+		t.Fatalf("%v: %s", err, submitted.Detail)
 	}
 	return detail.Output
 }

@@ -60,7 +60,10 @@ type report struct {
 	History []event         `json:"history"`
 }
 
-type event struct{ StepName, Type, Time, EventDetail string }
+type event struct {
+	Step, Type, Time string
+	Detail           json.RawMessage
+}
 
 // inVirtualTimeOnly are the cases that come out otherwise in real time, each with
 // the reason.
@@ -186,7 +189,7 @@ func (r report) closers(t *testing.T) (closers []string) {
 		var detail struct {
 			ClosedBy string `json:"closedBy"`
 		}
-		if err := json.Unmarshal([]byte(e.EventDetail), &detail); err != nil {
+		if err := json.Unmarshal(e.Detail, &detail); err != nil {
 			t.Fatal(err)
 		}
 		if detail.ClosedBy != "" {
@@ -219,7 +222,7 @@ func (r report) calls(t *testing.T) map[string]int {
 			ResourceARN string
 			Polls       int
 		}
-		if err := json.Unmarshal([]byte(e.EventDetail), &detail); err != nil {
+		if err := json.Unmarshal(e.Detail, &detail); err != nil {
 			t.Fatal(err)
 		}
 		if e.Type == "TaskScheduled" {

@@ -46,15 +46,11 @@ func (s stack) history(t *testing.T, execution string) []event {
 	if got.exit != cli.ExitSucceeded {
 		t.Fatalf("%+v", got)
 	}
-	var all []event
-	for line := range strings.Lines(got.stdout) {
-		var e event
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			t.Fatalf("%v: %s", err, line)
-		}
-		all = append(all, e)
+	var report struct{ Events []event }
+	if err := json.Unmarshal([]byte(got.stdout), &report); err != nil {
+		t.Fatalf("%v: %s", err, got.stdout)
 	}
-	return all
+	return report.Events
 }
 
 // waits are until when the execution was to wait at a step, and until when it
@@ -62,11 +58,11 @@ func (s stack) history(t *testing.T, execution string) []event {
 func waits(t *testing.T, history []event, step string) (due, done []time.Time) {
 	t.Helper()
 	for _, e := range history {
-		if e.StepName != step || (e.Type != "StepStarted" && e.Type != "StepSucceeded") {
+		if e.Step != step || (e.Type != "StepStarted" && e.Type != "StepSucceeded") {
 			continue
 		}
 		var detail struct{ Until string }
-		if err := json.Unmarshal([]byte(e.EventDetail), &detail); err != nil {
+		if err := json.Unmarshal(e.Detail, &detail); err != nil {
 			t.Fatal(err)
 		}
 		if e.Type == "StepStarted" {

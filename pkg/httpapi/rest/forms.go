@@ -34,7 +34,7 @@ type Start struct {
 type Execution struct {
 	Flow        string         `json:"flow"`
 	Hash        string         `json:"hash"`
-	Name        string         `json:"name"`
+	Name        string         `json:"execution"`
 	Status      machine.Status `json:"status"`
 	Input       expr.Value     `json:"input"`
 	Output      *expr.Value    `json:"output,omitempty"`

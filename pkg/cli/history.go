@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// historyReport is the JSON of history; schema/history.json describes it.
+type historyReport struct {
+	Schema    string        `json:"schema"` // "waitless.history/1"
+	Flow      string        `json:"flow"`
+	Execution string        `json:"execution"`
+	Events    []eventReport `json:"events"`
+}
+
+// eventLine is a line of history --follow --json; schema/event.json describes it.
+type eventLine struct {
+	Schema string `json:"schema"` // "waitless.event/1"
+	eventReport
+}
+
+// eventReport is one event of a history.
+type eventReport struct {
+	ID     int        `json:"id"`
+	By     int        `json:"by,omitempty"` // the id of the event that caused this one
+	Type   string     `json:"type"`
+	Step   string     `json:"step,omitempty"`
+	Time   string     `json:"time"`
+	Detail expr.Value `json:"detail"`
+}
+
+// eventReportOf is an event of the API as the commands report it.
+func eventReportOf(e machine.HistoryEvent) eventReport {
+	detail, err := expr.ParseJSON([]byte(e.EventDetail))
+	if err != nil { // masking made two keys of an object the same
+		detail = expr.String(e.EventDetail)
+	}
+	return eventReport{ID: e.EventID, By: e.ScheduleEventID, Type: e.Type, Step: e.StepName, Time: e.Time, Detail: detail}
+}
+
+// historyOptions are the flags of history.
+type historyOptions struct {
+	storeOptions
+	follow, unmask bool
+}
+
+func (c Command) historyCommand() *cobra.Command {
+	var o historyOptions
+	cmd := &cobra.Command{
+		Use:   "history FLOW/EXECUTION",
+		Short: "Show the history of an execution",
+		Long: "Show the history of an execution, a line an event. With --json it is one JSON object; with --follow --json each\n" +
+			"event is one, on a line of its own.",
+		Example: "  waitless history polling/order-7",
+		Args:    arguments(1, 1),
+	}
+	o.register(cmd)
+	cmd.Flags().BoolVar(&o.follow, "follow", false, "continue until the execution ends")
+	cmd.Flags().BoolVar(&o.unmask, "unmask", false, "show the tokens that the history holds")
+	cmd.RunE = c.onStore(&o.storeOptions, func(ctx context.Context, what string, a *api, args []string) error {
+		flow, name, err := names(what, args[0])
+		if err != nil {
+			return err
+		}
+		if o.json && !o.follow {
+			return c.reportHistory(ctx, what, a, flow, name, o)
+		}
+		return c.followHistory(ctx, what, a, flow, name, o)
+	})
+	return cmd
+}
+
+// reportHistory prints the history as one JSON object.
+func (c Command) reportHistory(ctx context.Context, what string, a *api, flow, name string, o historyOptions) error {
+	events, _, err := o.eventsAfter(ctx, a, flow, name, 0)
+	if err != nil {
+		return apiError(what+" "+flow+"/"+name, err)
+	}
+	report := historyReport{Schema: "waitless.history/1", Flow: flow, Execution: name, Events: make([]eventReport, len(events))}
+	for i, e := range events {
+		report.Events[i] = eventReportOf(e)
+	}
+	return c.printJSON(report)
+}
+
+// followHistory prints the events so far; with --follow also those until the execution ends.
+func (c Command) followHistory(ctx context.Context, what string, a *api, flow, name string, o historyOptions) error {
+	for after := 0; ; {
+		events, ended, err := o.eventsAfter(ctx, a, flow, name, after)
+		switch {
+		case err != nil && o.follow && ctx.Err() != nil:
+			return interrupted(what, "the execution goes on")
+		case err != nil:
+			return apiError(what+" "+flow+"/"+name, err)
+		}
+		if err := c.printEvents(events, o.json); err != nil || ended || !o.follow {
+			return err
+		}
+		if len(events) > 0 {
+			after = events[len(events)-1].EventID
+		}
+		if err := sleep(ctx, a.interval); err != nil {
+			return interrupted(what, "the execution goes on")
+		}
+	}
+}
+
+// eventsAfter returns the events after one. Ended reports whether the execution had ended before they
+// were read: then they are all.
+func (o historyOptions) eventsAfter(ctx context.Context, a *api, flow, name string, after int) (events []machine.HistoryEvent, ended bool, err error) {
+	e, err := a.Execution(ctx, flow, name)
+	if err != nil {
+		return nil, false, err
+	}
+	history := a.History
+	if o.unmask {
+		history = a.RevealHistory
+	}
+	events, err = history(ctx, flow, name, after)
+	return events, e.Status.Final(), err
+}
+
+func (c Command) printEvents(events []machine.HistoryEvent, asJSON bool) error {
+	for _, e := range events {
+		if asJSON {
+			if err := c.printLine(eventLine{"waitless.event/1", eventReportOf(e)}); err != nil {
+				return err
+			}
+			continue
+		}
+		text := fmt.Sprintf("%4d  %s  %-18s %s", e.EventID, localTime(e.Time), e.Type, e.StepName)
+		if e.EventDetail != "{}" {
+			text += "  " + harmlessJSON(e.EventDetail)
+		}
+		if err := c.say("%s", strings.TrimRight(text, " ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
