@@ -25,7 +25,8 @@ const (
 	// CalledTooOften: calls of an attempt, or of a poll, <= 1 + workers that failed + copies of
 	// its wake; with atMostOnce <= 1.
 	CalledTooOften Invariant = "called too often"
-	// TooManyMessages: the messages are few, and they end.
+	// TooManyMessages: the messages are few, and they end: a timer is sent once by
+	// a commit, and again only while it is early or its commit is on its way.
 	TooManyMessages Invariant = "too many messages"
 	// History: ids have no gaps, each attempt is submitted and ends once at
 	// most, with an outcome that somebody brought.
@@ -41,8 +42,12 @@ const (
 	// Tries: what failed is tried again as the policies say, as often and no
 	// oftener, and what they leave is caught by the first entry that asks for it.
 	Tries Invariant = "tries"
-	// Overtime: after the time limit of its flow an execution only ends.
+	// Overtime: after the time limit of its flow an execution only ends, and
+	// nothing is called for it.
 	Overtime Invariant = "overtime"
+	// Slow: each step takes as long as what it waits for, and a few lives of
+	// workers for each that failed.
+	Slow Invariant = "slow"
 	// Broken: nothing fails but what was made to.
 	Broken Invariant = "broken"
 )
@@ -142,7 +147,7 @@ func (w *world) keyOfWaiting(state machine.State) string {
 }
 
 func (w *world) record(handle string) token.Record {
-	r, err := w.store.record(handle, unchanged)
+	r, err := w.store.recordAt(handle, present)
 	if err != nil {
 		w.violate(Broken, "read a record: %s", err)
 	}

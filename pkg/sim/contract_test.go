@@ -513,6 +513,47 @@ var mutants = []mutant{
 		caught: sim.HollowAnswer, edits: one("machine/end.go",
 			`	if w == nil || w.For != WaitingForToken {`, `	if w == nil || w.For != WaitingForToken || r.state().Ending.Status == StatusTimedOut {`),
 	},
+	{
+		name:   "rule 8: a timer whose commit was lost is sent again",
+		caught: sim.TooManyMessages, edits: one("engine/advance.go",
+			`w.wake.Seq == base.Seq+1 && w.young(commitPatience)`, `w.wake.Seq >= base.Seq && w.wake.Seq > 0 && w.young(commitPatience)`),
+	},
+	{
+		name:   "rule 4: a worker forgets its nonces",
+		caught: sim.Slow, edits: one("engine/advance.go", `	w.nonces = append(w.nonces, item.Nonce)
+	if err`, `	if err`),
+	},
+	{
+		name:   "rule 4: any item is taken for ours after an unknown put",
+		caught: sim.CalledTooOften, edits: one("engine/engine.go", `len(items) > 0 && items[0].Nonce == item.Nonce {`, `len(items) > 0 {`),
+	},
+	{
+		name:   "rule 3: a commit sends the live timer again",
+		caught: sim.TooManyMessages, edits: one("engine/advance.go", `liveTag: state.Timer.Tag,`, `liveTag: "",`),
+	},
+	{
+		name:   "rule 9: heartbeats push the deadline",
+		caught: sim.Slow, edits: one("machine/task.go",
+			`	if w.Deadline.IsZero() || missed.Before(w.Deadline) {`, `	if w.Deadline.IsZero() || !missed.IsZero() {`),
+	},
+	{
+		name: "limit: what is pending is called after the time limit", from: olderSeeds + 1,
+		caught: sim.Overtime, edits: one("engine/advance.go",
+			`signal == nil && w.overtime(state, d.env.Flow.Timeout) { // nothing is called any more`,
+			`signal == nil && w.overtime(state, d.env.Flow.Timeout) && d.hasResult {`),
+	},
+	{
+		name:   "reads: the latest item is that of a moment ago",
+		caught: sim.Stuck, edits: one("sim/ports.go", `.store.latest(present)`, `.store.latest(instant(l.a.world.now-l.a.world.between(0, 2*time.Second)))`),
+	},
+	{
+		name:   "reads: items are those of a moment ago",
+		caught: sim.Broken, edits: one("sim/ports.go", `.store.from(from, limit, present)`, `.store.from(from, limit, instant(l.a.world.now-l.a.world.between(0, 2*time.Second)))`),
+	},
+	{
+		name:   "reads: a token's record is that of a moment ago",
+		caught: sim.HollowAnswer, edits: one("sim/ports.go", `.store.recordAt(handle, present)`, `.store.recordAt(handle, instant(o.a.world.now-o.a.world.between(0, 2*time.Second)))`),
+	},
 }
 
 func one(file, old, replacement string) []edit { return []edit{{file, old, replacement}} }

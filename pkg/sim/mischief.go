@@ -88,7 +88,8 @@ func (w *world) restart() {
 func (w *world) recover() {
 	w.act(0, kindWorker, time.Hour, func(a *actor) {
 		a.note("takes over")
-		latest, err := w.store.latest()
+		a.recovers = true
+		latest, err := w.store.latest(present)
 		if err != nil {
 			return // nothing was started
 		}

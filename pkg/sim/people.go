@@ -193,6 +193,7 @@ func (w *world) observe(pause time.Duration, handle string, closing token.Closin
 			err = wakes{a}.Send(a.ctx, engine.Wake{Execution: w.id, Cause: handle, Due: w.clock(), Sent: w.clock()})
 		}
 		if a.dead || err != nil {
+			w.failed++
 			w.observe(w.between(0, visibility), handle, closing)
 			return
 		}

@@ -56,7 +56,7 @@ type log struct{ a *actor }
 func (l log) Latest(context.Context, engine.ID) (item engine.Item, err error) {
 	err = l.a.read("read the latest item", func() error {
 		var err error
-		item, err = l.a.world.store.latest()
+		item, err = l.a.world.store.latest(present)
 		return err
 	})
 	return item, err
@@ -64,12 +64,15 @@ func (l log) Latest(context.Context, engine.ID) (item engine.Item, err error) {
 
 func (l log) Append(_ context.Context, item engine.Item) error {
 	l.a.checkGivenUp(item)
-	return l.a.commit(fmt.Sprintf("commit item %d", item.Seq), func() error { return l.a.world.store.append(item) })
+	return l.a.commit(fmt.Sprintf("commit item %d", item.Seq), func() error {
+		l.a.nonces = append(l.a.nonces, item.Nonce)
+		return l.a.world.store.append(item, l.a.world.now)
+	})
 }
 
 func (l log) Items(_ context.Context, _ engine.ID, from uint64, limit int) (items []engine.Item, err error) {
 	err = l.a.read("read items", func() error {
-		items = l.a.world.store.from(from, limit)
+		items = l.a.world.store.from(from, limit, present)
 		return nil
 	})
 	return items, err
@@ -91,8 +94,12 @@ func (f flows) Flow(context.Context, machine.Flow) (*fdl.Flow, error) {
 
 type outcomes struct{ a *actor }
 
-func (o outcomes) Record(_ context.Context, handle string) (token.Record, error) {
-	return o.step(o.a.read, "look at token", handle, unchanged)
+func (o outcomes) Record(_ context.Context, handle string) (r token.Record, err error) {
+	err = o.a.read("look at token "+o.a.world.short(handle), func() error {
+		r, err = o.a.world.store.recordAt(handle, present)
+		return err
+	})
+	return r, err
 }
 
 func (o outcomes) Close(_ context.Context, handle string, closing token.Closing) (token.Record, error) {
@@ -128,7 +135,7 @@ func (o outcomes) step(
 	effect func(string, func() error) error, what, handle string, change func(token.Record) token.Record,
 ) (r token.Record, err error) {
 	err = effect(what+" "+o.a.world.short(handle), func() error {
-		r, err = o.a.world.store.record(handle, change)
+		r, err = o.a.world.store.record(handle, o.a.world.now, change)
 		return err
 	})
 	return r, err
@@ -138,6 +145,7 @@ type wakes struct{ a *actor }
 
 func (p wakes) Send(_ context.Context, wake engine.Wake) error {
 	return p.a.effect("send wake "+p.a.world.short(wake.Cause), func() error {
+		p.a.checkTimer(wake)
 		p.a.world.send(wake)
 		return nil
 	})
@@ -187,6 +195,7 @@ func (t tasks) Call(_ context.Context, call machine.Call) (outcome token.Outcome
 	if t.a.dead {
 		return token.Outcome{}, errDied
 	}
+	t.a.checkInTime()
 	err = t.a.effect(fmt.Sprintf("call %s for attempt %d", call.Step, call.Attempt.Number), func() error {
 		outcome = w.answer(t.a, call)
 		return nil

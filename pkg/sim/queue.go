@@ -34,6 +34,7 @@ func (w *world) send(wake engine.Wake) {
 	m.handle = func(a *actor) (time.Time, error) {
 		received := wake
 		received.Receives = a.receives
+		a.early = wake.Due.After(w.clock())
 		verdict, err := a.engine().Advance(a.ctx, received)
 		return verdict.PutBack, err
 	}
@@ -115,6 +116,7 @@ func (w *world) settle(a *actor, m *message, putBack time.Time, err error) {
 		w.expectFault(a, err)
 	case !putBack.IsZero():
 		a.note("puts it back")
+		a.checkOthers()
 		w.deliverAfter(m, putBack.Sub(epoch)-w.now+w.between(0, 20*time.Millisecond))
 		return
 	default:

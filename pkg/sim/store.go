@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
@@ -10,17 +11,40 @@ import (
 // store keeps the log of the execution and what is known of tokens.
 type store struct {
 	items   []engine.Item
-	records map[string][]byte // by handle, encoded so that nobody shares them
+	puts    []time.Duration     // when each item was put
+	records map[string][]stored // by handle, in the order of their changes
 }
 
-func (s *store) latest() (engine.Item, error) {
-	if len(s.items) == 0 {
+// stored is a record since an instant, encoded so that nobody shares it.
+type stored struct {
+	at      time.Duration
+	encoded []byte
+}
+
+// instant is how old what is read may be. A store that answers with what it had
+// some time ago is no store of ours: mutants have one.
+type instant time.Duration
+
+const present instant = 1 << 62
+
+func (s *store) latest(at instant) (engine.Item, error) {
+	items := s.until(at)
+	if len(items) == 0 {
 		return engine.Item{}, engine.ErrNotFound
 	}
-	return s.items[len(s.items)-1], nil
+	return items[len(items)-1], nil
 }
 
-func (s *store) append(item engine.Item) error {
+// until are the items that were there at an instant.
+func (s *store) until(at instant) []engine.Item {
+	size := len(s.items)
+	for size > 0 && instant(s.puts[size-1]) > at {
+		size--
+	}
+	return s.items[:size]
+}
+
+func (s *store) append(item engine.Item, now time.Duration) error {
 	size := uint64(len(s.items))
 	switch {
 	case item.Seq < size:
@@ -28,30 +52,46 @@ func (s *store) append(item engine.Item) error {
 	case item.Seq > size:
 		return errGap
 	}
-	s.items = append(s.items, item)
+	s.items, s.puts = append(s.items, item), append(s.puts, now)
 	return nil
 }
 
-func (s *store) from(seq uint64, limit int) []engine.Item {
-	items := s.items[min(seq, uint64(len(s.items))):]
+func (s *store) from(seq uint64, limit int, at instant) []engine.Item {
+	items := s.until(at)
+	items = items[min(seq, uint64(len(items))):]
 	return items[:min(limit, len(items))]
 }
 
 // record changes what is known of a token in one step and answers it.
-func (s *store) record(handle string, change func(token.Record) token.Record) (token.Record, error) {
-	var r token.Record
-	if stored, ok := s.records[handle]; ok {
-		var err error
-		if r, err = token.DecodeRecord(stored); err != nil {
-			return r, err
-		}
+func (s *store) record(handle string, now time.Duration, change func(token.Record) token.Record) (token.Record, error) {
+	r, err := s.recordAt(handle, present)
+	if err != nil {
+		return r, err
 	}
 	r = change(r)
-	s.records[handle] = r.Encode()
+	s.records[handle] = append(s.records[handle], stored{now, r.Encode()})
 	return r, nil
 }
 
-func unchanged(r token.Record) token.Record { return r }
+// recordAt is what was known of a token at an instant.
+func (s *store) recordAt(handle string, at instant) (token.Record, error) {
+	for _, version := range slices.Backward(s.records[handle]) {
+		if instant(version.at) <= at {
+			return token.DecodeRecord(version.encoded)
+		}
+	}
+	return token.Record{}, nil
+}
+
+// closed is when the token was closed. Not ok: it is open.
+func (s *store) closed(handle string) (at time.Duration, ok bool) {
+	for _, version := range s.records[handle] {
+		if r, err := token.DecodeRecord(version.encoded); err == nil && !r.Open() {
+			return version.at, true
+		}
+	}
+	return 0, false
+}
 
 func beat(at time.Time) func(token.Record) token.Record {
 	return func(r token.Record) token.Record { return r.Beat(at) }

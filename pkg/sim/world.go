@@ -31,6 +31,8 @@ type world struct {
 	order  int
 	trace  []byte
 	faults faults
+	// slowAtAll and lateAtAll say what the faults were in the beginning.
+	slowAtAll, lateAtAll bool
 
 	// alone: there is one process at a time; generation counts them.
 	alone      bool
@@ -72,6 +74,7 @@ func Run(seed uint64) Report {
 	w.begin()
 	w.turn()
 	w.check()
+	w.checkPace()
 	return Report{Seed: seed, Violations: w.violations, Trace: w.trace}
 }
 
@@ -82,6 +85,7 @@ func newWorld(seed uint64) *world {
 		jobs: map[string]bool{},
 	}
 	w.faults = w.drawFaults()
+	w.slowAtAll, w.lateAtAll = w.faults.slow > 0, w.faults.late > 0
 	w.hasJobs, w.tries, w.failing = seed%4 == 3, drawsTries(seed), 20
 	if w.tries {
 		w.failing = 2 + w.rand.IntN(8)
@@ -93,7 +97,7 @@ func newWorld(seed uint64) *world {
 	w.defect = w.drawDefect()
 	w.ref = machine.Flow{Name: "sim", Hash: "sim"}
 	w.id = engine.NewID(w.ref.Name, execution)
-	w.store.records = map[string][]byte{}
+	w.store.records = map[string][]stored{}
 	w.note("seed %d: %s", seed, w.faults)
 	w.trace = append(w.trace, w.flow.text...)
 	return w
@@ -148,6 +152,10 @@ type actor struct {
 	generation uint64   // of the process
 	causes     []string // of the wake that it handles
 	receives   int      // of its message
+	nonces     []string // of the items that it put
+	began      time.Duration
+	early      bool // the timer that it handles came before its instant
+	recovers   bool // it sends what an earlier process left
 	dies       time.Duration
 	dead       bool
 	// pause lets others run for so long.
@@ -167,7 +175,10 @@ const (
 func (w *world) act(pause time.Duration, kind string, life time.Duration, body func(a *actor)) {
 	w.after(pause, func() {
 		w.actors++
-		a := &actor{world: w, name: fmt.Sprintf("%s%d", kind, w.actors), kind: kind, generation: w.generation, dies: w.now + life, ctx: context.Background()}
+		a := &actor{
+			world: w, name: fmt.Sprintf("%s%d", kind, w.actors), kind: kind, generation: w.generation, began: w.now, dies: w.now + life,
+			ctx: context.Background(),
+		}
 		// A coroutine: it runs when resumed and at no other time, so nothing
 		// depends on how goroutines are scheduled.
 		resume, _ := iter.Pull(func(yield func(time.Duration) bool) {
