@@ -36,6 +36,8 @@ type Config struct {
 	// the function allow: of an interpreter ten seconds, of a task runner its
 	// own time limit, less what it needs to close the token.
 	Longest time.Duration
+	// Warn is told of time limits that cannot be looked up; nil for nobody.
+	Warn func(error)
 }
 
 // Tasks calls Lambda functions. It implements [engine.Tasks].
@@ -68,6 +70,7 @@ func (t *Tasks) Call(ctx context.Context, call machine.Call) (token.Outcome, err
 	case err != nil && ctx.Err() != nil:
 		return token.Outcome{}, ctx.Err()
 	case err != nil && limited.Err() != nil:
+		t.forget(function)
 		return timedOut(function, limit), nil
 	case err != nil:
 		return refusal(function, err), nil

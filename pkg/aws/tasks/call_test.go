@@ -241,6 +241,28 @@ func TestACallEndsAtTheFirstLimit(t *testing.T) {
 	}
 }
 
+// A function may have got a longer time limit than the one that is known.
+func TestCallThatEndsAtItsLimitForgetsIt(t *testing.T) {
+	t.Parallel()
+	e, f := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			answers(`{"Timeout":7}`)(w, r)
+			return
+		}
+		hangs(w, r)
+	})
+	f.Longest = 20 * time.Millisecond
+	call := callOf("f")
+	for lookups := 1; lookups < 3; lookups++ {
+		if limit, err := f.TimeLimit(t.Context(), call.Resource); err != nil || limit != 7*time.Second {
+			t.Errorf("limit %s, error %v", limit, err)
+		}
+		if _, err := f.Call(t.Context(), call); err != nil || e.count() != 2*lookups {
+			t.Errorf("%d requests, error %v", e.count(), err)
+		}
+	}
+}
+
 func TestAWorkerThatIsStoppedKnowsNothing(t *testing.T) {
 	t.Parallel()
 	_, f := serve(t, hangs)
@@ -311,25 +333,44 @@ func TestTheTimeLimitsOfAFlow(t *testing.T) {
 			t.Errorf("%s was asked for", r.URL)
 		}
 	}
-	set(5*time.Minute-1, answers(`{"Timeout":900}`))
+	set(time.Hour-1, answers(`{"Timeout":900}`))
 	want("kept", 7*time.Second, 2)
 	set(1, answers(`{"Timeout":900}`))
 	want("looked up again", 15*time.Minute, 4)
 	set(time.Hour, refuse(400, "InvalidParameterValueException"))
 	want("nothing newer", 15*time.Minute, 6)
-	set(0, refuse(404, "ResourceNotFoundException"))
+	want("not tried again at once", 15*time.Minute, 6)
+	set(30*time.Second, refuse(404, "ResourceNotFoundException"))
 	want("gone", 0, 8)
 	want("known to be gone", 0, 8)
 	set(time.Hour, refuse(403, "AccessDeniedException"))
 	want("not for us", 0, 10)
 }
 
-func TestALimitThatNobodyCanLookUpIsAnError(t *testing.T) {
+// A call of unknown length is not awaited: it goes through the task queue. The
+// lookup is tried again a little later.
+func TestTimeLimitThatCannotBeLookedUp(t *testing.T) {
 	t.Parallel()
-	_, f := serve(t, refuse(400, "InvalidParameterValueException"))
-	limits, err := f.TimeLimits(t.Context(), flowOf(t, twoFunctions))
-	if err == nil || !strings.Contains(err.Error(), "w-a") || !strings.Contains(err.Error(), "w-b") {
-		t.Errorf("limits %v, error %v", limits, err)
+	e, f := serve(t, refuse(400, "InvalidParameterValueException"))
+	now, warned := time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC), 0
+	var mu sync.Mutex
+	f.Now = func() time.Time { return now }
+	f.Warn = func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if warned++; !strings.Contains(err.Error(), "InvalidParameterValue") || !strings.Contains(err.Error(), "15m0s") {
+			t.Errorf("warned of %v", err)
+		}
+	}
+	for _, step := range []struct {
+		after   time.Duration
+		lookups int
+	}{{0, 2}, {30*time.Second - 1, 2}, {1, 4}} {
+		now = now.Add(step.after)
+		limits, err := f.TimeLimits(t.Context(), flowOf(t, twoFunctions))
+		if err != nil || len(limits) != 2 || limits["acs:fc:::services/s/functions/a"] != 15*time.Minute || e.count() != step.lookups || warned != step.lookups {
+			t.Errorf("limits %v, error %v after %d lookups and %d warnings, want %d", limits, err, e.count(), warned, step.lookups)
+		}
 	}
 	noTask := flowOf(t, "version: v1\ntype: flow\nsteps:\n  - {type: pass, name: P}\n")
 	if limits, err := f.TimeLimits(t.Context(), noTask); err != nil || len(limits) > 0 {

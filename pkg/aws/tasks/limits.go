@@ -14,9 +14,19 @@ import (
 	"github.com/waitless/waitless/pkg/fdl"
 )
 
-// limitLife is for how long a time limit that was looked up is believed. Who
-// makes a function's longer waits that long until a flow may use it.
-const limitLife = 5 * time.Minute
+const (
+	// limitLife is how long a time limit that was looked up counts. A call that
+	// takes longer than its function's limit ends that early, so a function may
+	// get a longer one at any time.
+	limitLife = time.Hour
+	// lookupLimit bounds one lookup, and retryLookup is when one that failed is
+	// tried again: Lambda answers some fifteen a second for the whole account.
+	lookupLimit = 3 * time.Second
+	retryLookup = 30 * time.Second
+	// assumedLimit is the longest time limit of a function. A call of unknown
+	// length is not one that a worker awaits.
+	assumedLimit = 15 * time.Minute
+)
 
 // timeLimit is what is known of a function's time limit.
 type timeLimit struct {
@@ -24,37 +34,35 @@ type timeLimit struct {
 	until time.Time     // believed until then
 }
 
-// TimeLimits implements [engine.Tasks]. What was looked up some minutes ago is
-// looked up again; while that fails, the old limit counts.
+// TimeLimits implements [engine.Tasks]. What was looked up an hour ago is looked
+// up again. While that fails, the old limit counts, or the longest that there is:
+// such a call is made through the task queue.
 func (t *Tasks) TimeLimits(ctx context.Context, flow *fdl.Flow) (map[string]time.Duration, error) {
 	var mu sync.Mutex
 	limits := map[string]time.Duration{}
-	var problems []error
 	var lookups sync.WaitGroup
 	for text, function := range t.called(flow) {
 		lookups.Go(func() {
-			limit, err := t.timeLimit(ctx, function)
+			limit := t.timeLimit(ctx, function)
 			mu.Lock()
 			defer mu.Unlock()
-			if err != nil {
-				problems = append(problems, fmt.Errorf("time limit of function %s: %w", function.name, err))
-			} else if limit > 0 {
+			if limit > 0 {
 				limits[text] = limit
 			}
 		})
 	}
 	lookups.Wait()
-	return limits, errors.Join(problems...)
+	return limits, ctx.Err()
 }
 
 // TimeLimit is that of the one function which the resource names, 0 when nobody
-// may know it.
+// may know it, and the longest that there is when it cannot be looked up.
 func (t *Tasks) TimeLimit(ctx context.Context, resource fdl.Resource) (time.Duration, error) {
 	function, err := t.Names.lambda(resource)
 	if err != nil {
 		return 0, err
 	}
-	return t.timeLimit(ctx, function)
+	return t.timeLimit(ctx, function), ctx.Err()
 }
 
 // called are the functions that the flow calls, by the text of the resource.
@@ -72,21 +80,37 @@ func (t *Tasks) called(flow *fdl.Flow) map[string]target {
 	return functions
 }
 
-func (t *Tasks) timeLimit(ctx context.Context, function target) (time.Duration, error) {
+func (t *Tasks) timeLimit(ctx context.Context, function target) time.Duration {
 	now := t.Now()
 	known, ok := t.known(function)
 	if ok && now.Before(known.until) {
-		return known.limit, nil
+		return known.limit
 	}
 	limit, err := t.lookUp(ctx, function)
 	switch {
 	case err == nil:
-		t.keep(function, timeLimit{limit, now.Add(limitLife)})
-		return limit, nil
+		known = timeLimit{limit, now.Add(limitLife)}
 	case ok:
-		return known.limit, nil
+		known.until = now.Add(retryLookup)
+	default:
+		known = timeLimit{assumedLimit, now.Add(retryLookup)}
 	}
-	return 0, err
+	if err != nil && t.Warn != nil {
+		t.Warn(fmt.Errorf("time limit of function %s: %w; assumed: %s", function.name, err, known.limit))
+	}
+	t.keep(function, known)
+	return known.limit
+}
+
+// forget has the function's time limit looked up again: a call ended by it, and
+// the limit may be a longer one by now.
+func (t *Tasks) forget(function target) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if known, ok := t.limits[function]; ok {
+		known.until = time.Time{}
+		t.limits[function] = known
+	}
 }
 
 func (t *Tasks) known(function target) (timeLimit, bool) {
@@ -109,7 +133,9 @@ func (t *Tasks) lookUp(ctx context.Context, function target) (time.Duration, err
 	if function.qualifier != "" {
 		input.Qualifier = &function.qualifier
 	}
-	found, err := t.Client.GetFunctionConfiguration(ctx, input)
+	limited, cancel := context.WithTimeout(ctx, lookupLimit)
+	defer cancel()
+	found, err := t.Client.GetFunctionConfiguration(limited, input)
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		switch apiError(api.ErrorCode(), 0) {
 		case ErrorFunctionNotFound, ErrorAccessDenied:

@@ -74,7 +74,7 @@ func (s settings) engine(queues *sqs.Client, functions *lambda.Client, log *slog
 	tables := dynamodb.NewFromConfig(s.aws)
 	store := dynamo.NewLog(tables, s.logTable, time.Now)
 	return engine.Config{
-		Log: store, Flows: store, Outcomes: dynamo.NewWaits(tables, s.waitsTable, time.Now), Wakes: sender, Tasks: s.tasks(functions),
+		Log: store, Flows: store, Outcomes: dynamo.NewWaits(tables, s.waitsTable, time.Now), Wakes: sender, Tasks: s.tasks(functions, log),
 		TaskQueue: &tasks.Queue{Client: queues, URL: s.taskQueue}, Ends: s.ends(queues), Now: time.Now,
 		Limits:     machine.Limits{Direct: s.longestCall(), Duration: s.duration, Data: s.dataLimit},
 		WorkerLife: 2 * s.timeLimit, CallbackBase: s.callbackURL,
@@ -127,8 +127,11 @@ func (s settings) wakes(queues *sqs.Client, log *slog.Logger) (*wakes.Wakes, err
 	})
 }
 
-func (s settings) tasks(functions *lambda.Client) *tasks.Tasks {
-	return tasks.New(tasks.Config{Client: functions, Names: s.names, Now: time.Now, Longest: s.longestCall()})
+func (s settings) tasks(functions *lambda.Client, log *slog.Logger) *tasks.Tasks {
+	return tasks.New(tasks.Config{
+		Client: functions, Names: s.names, Now: time.Now, Longest: s.longestCall(),
+		Warn: func(err error) { log.Warn("wake", "error", err.Error()) },
+	})
 }
 
 // ends is the queue of deliveries, whose receiver tells the event bus; nil when
