@@ -36,6 +36,7 @@ type devOptions struct {
 	tasks                                []string
 	api, json, quiet                     bool
 	logFormat                            string
+	atOnce                               concurrency
 }
 
 func (c Command) devCommand() *cobra.Command {
@@ -67,6 +68,7 @@ func (c Command) devCommand() *cobra.Command {
 	flags.StringVar(&o.base, "base", "", "what callback URLs begin with (default: "+callbackVariable+", else http:// and --listen)")
 	flags.StringVar(&o.fnfKeys, "fnf-keys", "", `the keys of clients of the API of 2019-03-15: @FILE with {"id":"secret"}, or - for standard input`)
 	flags.StringArrayVar(&o.tasks, "task", nil, taskUsage)
+	o.atOnce.register(flags)
 	registerConfig(flags, &o.config)
 	flags.BoolVar(&o.json, "json", false, "print one JSON object when it listens (see: waitless help json)")
 	flags.BoolVar(&o.quiet, "quiet", false, "log warnings and errors only")
@@ -239,6 +241,9 @@ func isLoopback(host string) bool { return host == "localhost" || net.ParseIP(ho
 func (s *server) serve(ctx context.Context, store *disk.Store, tasks *local.Tasks) error {
 	config, err := s.command.configOf(ctx, "dev", &local.Clock{}, tasks)
 	if err != nil {
+		return err
+	}
+	if err := s.options.atOnce.apply(s.command, "dev", &config); err != nil {
 		return err
 	}
 	config.Store, config.Keys, config.CallbackBase, config.Absent = store, store.Keys(), s.base, s.logAbsent()

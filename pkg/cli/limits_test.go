@@ -54,6 +54,29 @@ func TestTheLimitsOfTheFile(t *testing.T) {
 	}
 }
 
+// TestWhatRunsAtOnceIsChecked covers the flags, the environment and the file.
+func TestWhatRunsAtOnceIsChecked(t *testing.T) {
+	t.Parallel()
+	const flow = "testdata/flows/days.yaml"
+	for name, tt := range map[string]struct {
+		env  map[string]string
+		args []string
+		want string
+	}{
+		"flag":     {nil, []string{"--workers", "0"}, `--workers is "0"; allowed: a number from 1 to 10000` + "\ntry: leave it out\n"},
+		"too many": {nil, []string{"--max-commands", "10001"}, `--max-commands is "10001"; allowed: a number from 1 to 10000` + "\n"},
+		"variable": {map[string]string{"WAITLESS_MAX_CALLS": "many"}, nil, `WAITLESS_MAX_CALLS is "many"; allowed: a number from 1 to 10000` + "\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := doWith(t, "", tt.env, append([]string{"run", flow, "--skip-time"}, tt.args...)...)
+			if got.exit != ExitUsage || !strings.Contains(got.stderr, tt.want) {
+				t.Errorf("%+v; want %q", got, tt.want)
+			}
+		})
+	}
+}
+
 // A flow that says how long it may take ends then, whoever it waits for.
 func TestTheTimeLimitOfAFlow(t *testing.T) {
 	t.Parallel()

@@ -35,6 +35,7 @@ type runOptions struct {
 	name     string
 	tasks    []string
 	place
+	atOnce   concurrency
 	skipTime bool
 	json     bool
 }
@@ -79,6 +80,7 @@ func (c Command) runCommand() *cobra.Command {
 	flags.StringVar(&options.name, "name", "", "the name of the execution; one that was begun goes on (default: a new one)")
 	options.register(flags)
 	flags.StringArrayVar(&options.tasks, "task", nil, taskUsage)
+	options.atOnce.register(flags)
 	flags.BoolVar(&options.skipTime, "skip-time", false,
 		"let waits pass at once, in memory and in virtual time from WAITLESS_NOW or now; script.yaml beside the flow answers callbacks")
 	flags.BoolVar(&options.json, "json", false, "print one JSON object about the execution (see: waitless help json)")
@@ -447,7 +449,12 @@ func (e *execution) runInStore(ctx context.Context, input expr.Value) (err error
 
 // config is what the system of the run is made of, but for its store.
 func (e *execution) config(ctx context.Context) (local.Config, error) {
-	return e.command.configOf(ctx, "run "+e.file.path, e.clock, e.tasks)
+	what := "run " + e.file.path
+	config, err := e.command.configOf(ctx, what, e.clock, e.tasks)
+	if err != nil {
+		return config, err
+	}
+	return config, e.options.atOnce.apply(e.command, what, &config)
 }
 
 // serve works on the store until the execution has ended, which ends serving,

@@ -52,10 +52,13 @@ var settingKeys = map[string]string{
 	"data-limit":     dataLimitVariable,
 	"endpoint":       "WAITLESS_ENDPOINT",
 	"execution-days": daysVariable,
+	"max-calls":      callsVariable,
+	"max-commands":   commandsVariable,
 	"profile":        "AWS_PROFILE",
 	"region":         "AWS_REGION",
 	"stack":          "WAITLESS_STACK",
 	"store":          "WAITLESS_STORE",
+	"workers":        workersVariable,
 }
 
 const tasksKey = "tasks"
@@ -219,6 +222,8 @@ func (r *settingsReader) set(key, value *yaml.Node, text string) {
 		_, err = dataLimit(key.Value, text)
 	case "execution-days":
 		_, err = executionDays(key.Value, text)
+	case "max-calls", "max-commands", "workers":
+		_, err = atOnce(key.Value, text)
 	case "callback-url":
 		_, err = parseBase(key.Value, text)
 	default:

@@ -24,10 +24,11 @@ import (
 // probe is what a command that reads a setting sees of the command line.
 type probe struct {
 	Command
-	t     *testing.T
-	place place
-	base  string
-	tasks []string
+	t      *testing.T
+	place  place
+	bounds concurrency
+	base   string
+	tasks  []string
 }
 
 // located is the place where executions are.
@@ -76,6 +77,16 @@ func (p probe) limited() machine.Limits {
 	return limits
 }
 
+// atOnce returns what may run at once.
+func (p probe) atOnce() local.Config {
+	p.t.Helper()
+	var config local.Config
+	if err := p.bounds.apply(p.Command, "probe", &config); err != nil {
+		p.t.Fatal(err)
+	}
+	return config
+}
+
 // answer is what the function Work answers.
 func (p probe) answer() string {
 	p.t.Helper()
@@ -103,6 +114,7 @@ func see(t *testing.T, env map[string]string, file string, args []string, look f
 		return nil
 	}
 	p.place.register(cmd.Flags())
+	p.bounds.register(cmd.Flags())
 	cmd.Flags().StringVar(&p.base, "base", "", "")
 	cmd.Flags().StringArrayVar(&p.tasks, "task", nil, "")
 	cmd.SetArgs(append(args, "--config", file))
@@ -187,6 +199,21 @@ func TestPrecedence(t *testing.T) {
 			env: map[string]string{"WAITLESS_EXECUTION_DAYS": "1"}, byEnv: "24h0m0s", file: "execution-days: 2", byFile: "48h0m0s", byDefault: "0s",
 		},
 		{
+			name: "workers", look: func(p probe) string { return strconv.Itoa(p.atOnce().Workers) },
+			flag: []string{"--workers", "3"}, byFlag: "3", env: map[string]string{"WAITLESS_WORKERS": "4"}, byEnv: "4",
+			file: "workers: 5", byFile: "5", byDefault: "0",
+		},
+		{
+			name: "max-commands", look: func(p probe) string { return strconv.Itoa(p.atOnce().Commands) },
+			flag: []string{"--max-commands", "3"}, byFlag: "3", env: map[string]string{"WAITLESS_MAX_COMMANDS": "4"}, byEnv: "4",
+			file: "max-commands: 5", byFile: "5", byDefault: "0",
+		},
+		{
+			name: "max-calls", look: func(p probe) string { return strconv.Itoa(p.atOnce().Calls) },
+			flag: []string{"--max-calls", "3"}, byFlag: "3", env: map[string]string{"WAITLESS_MAX_CALLS": "4"}, byEnv: "4",
+			file: "max-calls: 5", byFile: "5", byDefault: "0",
+		},
+		{
 			name: "tasks", look: func(p probe) string { return p.answer() },
 			flag: []string{"--task", `echo=exec:echo '"flag"'`}, byFlag: `"flag"`,
 			file: `tasks: {echo: "exec:echo '\"file\"'"}`, byFile: `"file"`, byDefault: `{"a":1}`,
@@ -238,7 +265,7 @@ func TestMistakesInSettings(t *testing.T) {
 	}{
 		"a key": {"stroe: x\n", []string{
 			`:1:1: setting "stroe" is not known; did you mean "store"? ` +
-				`(known: callback-url, color, data-limit, endpoint, execution-days, profile, region, stack, store, tasks)`,
+				`(known: callback-url, color, data-limit, endpoint, execution-days, max-calls, max-commands, profile, region, stack, store, tasks, workers)`,
 		}},
 		"a secret": {"fnf-keys: x\n", []string{`:1:1: setting "fnf-keys" is not known (known: `}},
 		"two": {"tasks:\n  a: [x]\n  b:\nstack: {}\n", []string{

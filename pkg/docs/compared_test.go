@@ -129,10 +129,12 @@ func TestLimitsAreThoseOfTheCode(t *testing.T) {
 		"name":                   strconv.Itoa(fdl.MaxName) + " characters",
 		"wait":                   seconds(fdl.MaxWait),
 		"time of an execution without `timeoutSeconds`": fmt.Sprintf("%d days", machine.DefaultDuration/(24*time.Hour)),
-		"timeoutSeconds":                  seconds(fdl.MaxTimeout),
-		"pause between attempts or polls": seconds(fdl.MaxInterval),
-		"error":                           constantIn(t, "../token/outcome.go", "maxError") + " bytes",
-		"cause":                           constantIn(t, "../token/outcome.go", "maxCause") + " bytes",
+		"timeoutSeconds":                      seconds(fdl.MaxTimeout),
+		"pause between attempts or polls":     seconds(fdl.MaxInterval),
+		"commands of `exec:` tasks at once":   constantIn(t, "../local/calls.go", "DefaultCommands"),
+		"other calls at once, on one machine": constantIn(t, "../local/calls.go", "DefaultCalls"),
+		"error":                               constantIn(t, "../token/outcome.go", "maxError") + " bytes",
+		"cause":                               constantIn(t, "../token/outcome.go", "maxCause") + " bytes",
 	}
 	limits := tableOf(t, "limits", "limit")
 	values := limits.column("value")

@@ -480,11 +480,11 @@ func (d *draft) comesAfterCommit(command machine.Command) bool {
 func (w *worker) carryOut(ctx context.Context, d *draft, command machine.Command) (machine.Signal, error) {
 	switch c := command.(type) {
 	case machine.CallTask:
-		outcome, err := w.call(ctx, c.Call)
+		outcome, err := w.call(ctx, d, c.Call)
 		d.hasResult = true
 		return machine.Returned{At: w.engine.Now(), Attempt: c.Attempt, Outcome: outcome}, err
 	case machine.SubmitTask:
-		return w.submit(ctx, c)
+		return w.submit(ctx, d, c)
 	case machine.QueueTask:
 		return w.queue(ctx, c)
 	case machine.CloseToken:
@@ -496,8 +496,8 @@ func (w *worker) carryOut(ctx context.Context, d *draft, command machine.Command
 
 // submit tells a function of a task. A submission that failed closes the token,
 // and what that then holds is applied (rule 5).
-func (w *worker) submit(ctx context.Context, c machine.SubmitTask) (machine.Signal, error) {
-	outcome, err := w.call(ctx, c.Call)
+func (w *worker) submit(ctx context.Context, d *draft, c machine.SubmitTask) (machine.Signal, error) {
+	outcome, err := w.call(ctx, d, c.Call)
 	if err != nil {
 		return nil, err
 	}
@@ -544,7 +544,7 @@ func (w *worker) close(ctx context.Context, c machine.CloseToken) (machine.Signa
 }
 
 // call makes a call unless its result is at hand.
-func (w *worker) call(ctx context.Context, call machine.Call) (token.Outcome, error) {
+func (w *worker) call(ctx context.Context, d *draft, call machine.Call) (token.Outcome, error) {
 	if known, ok := w.results[call.Attempt]; ok && expr.Equal(known.call.Input, call.Input) {
 		return known.outcome, nil
 	}
@@ -554,6 +554,10 @@ func (w *worker) call(ctx context.Context, call machine.Call) (token.Outcome, er
 	}
 	w.engine.Observer.Calling(call, w.engine.Now())
 	outcome, err := w.engine.Tasks.Call(ctx, call)
+	var wait *WaitError
+	if errors.As(err, &wait) {
+		outcome, err = w.callLater(ctx, d, wait)
+	}
 	if err != nil {
 		// Nobody knows whether it was made, so this worker makes it no second
 		// time. Whatever is at hand was committed before (rule 2).
@@ -562,6 +566,18 @@ func (w *worker) call(ctx context.Context, call machine.Call) (token.Outcome, er
 	}
 	w.results[call.Attempt] = result{call: call, outcome: outcome}
 	return outcome, nil
+}
+
+// callLater commits the draft and waits for the turn of the call. The log then
+// has the timer of the execution, and says what the execution waits for.
+func (w *worker) callLater(ctx context.Context, d *draft, wait *WaitError) (token.Outcome, error) {
+	if d.changed {
+		if err := w.commit(ctx, d); err != nil {
+			wait.GiveUp()
+			return token.Outcome{}, err
+		}
+	}
+	return wait.Call(ctx)
 }
 
 // errTooLate leaves a call to the worker that gets the wake next.

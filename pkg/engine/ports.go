@@ -72,13 +72,27 @@ type Tasks interface {
 	// Call makes the call and awaits its answer. What the function or the
 	// attempt to call it came to is the outcome, failures included. The error
 	// says that nobody knows because the worker is being stopped; the call
-	// will be made again.
+	// will be made again. A [*WaitError] says that it was not made yet.
 	Call(ctx context.Context, call machine.Call) (token.Outcome, error)
 
 	// TimeLimits are the time limits of the functions that the flow calls, by
 	// the text of the resource; a function whose limit nobody knows is left out.
 	TimeLimits(ctx context.Context, flow *fdl.Flow) (map[string]time.Duration, error)
 }
+
+// WaitError is returned by [Tasks] for a call that has to wait until fewer calls
+// run. The caller calls one of its functions, once.
+type WaitError struct {
+	// Call waits and makes the call. Its result is that of [Tasks], with the
+	// addition of [ErrConflict] if another worker committed meanwhile, in which
+	// case the call was not made.
+	Call func(ctx context.Context) (token.Outcome, error)
+	// GiveUp ends the wait.
+	GiveUp func()
+}
+
+// Error implements error.
+func (*WaitError) Error() string { return "the call waits for its turn" }
 
 // TaskQueue carries long calls to whoever calls [Engine.RunTask].
 type TaskQueue interface {

@@ -46,9 +46,9 @@ func (s *System) Advance(ctx context.Context, wake engine.Wake) (engine.Verdict,
 	return failpoints.Advance(ctx, s.Engine, wake)
 }
 
-// RunTask is that of the engine, with failpoints.
-func (s *System) RunTask(ctx context.Context, task engine.Task) (engine.Verdict, error) {
-	return failpoints.RunTask(ctx, s.Engine, task)
+// runTask is RunTask of the engine, with failpoints.
+func (s *System) runTask(ctx context.Context, task engine.Task) (engine.Verdict, error) {
+	return failpoints.RunTask(ctx, s.runner, task)
 }
 
 // watchedStore is a store whose effects are told of.

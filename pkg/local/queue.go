@@ -3,6 +3,7 @@ package local
 import (
 	"container/heap"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,8 +20,8 @@ type queue struct {
 	mu      sync.Mutex
 	waiting wakeHeap
 	order   int // of wakes due at the same instant: first sent, first delivered
-	// busy are the executions of which a wake is being handled or a start is
-	// under way, by how many of these, with the wakes that became due meanwhile.
+	// busy are the executions of which a wake is being handled, a start is under
+	// way, or a call waits for its turn.
 	busy map[engine.ID]*busy
 	// background counts what else is under way and may send a wake: while it
 	// does, the queue is not idle and a virtual clock stands still.
@@ -33,9 +34,26 @@ type queue struct {
 	idled chan struct{}
 }
 
+// busy says what keeps the wakes of an execution from being handled.
 type busy struct {
-	count int
-	due   []*delivery
+	count int         // of wakes being handled and starts under way
+	cause string      // of the wake being handled
+	due   []*delivery // the wakes that became due meanwhile
+	aside []*aside    // the wakes whose calls wait for their turns
+}
+
+// aside is a wake of which a call waits for its turn. Other wakes of its
+// execution are handled meanwhile, unless they have the same cause: they would
+// make the same call.
+type aside struct {
+	cause string
+	moved context.CancelCauseFunc // is called when the execution goes on without it
+	back  chan struct{}           // if not nil, is closed when no other wake is handled any more
+}
+
+// keepsBack reports whether a wake has to wait.
+func (b *busy) keepsBack(cause string) bool {
+	return b.count > 0 || slices.ContainsFunc(b.aside, func(a *aside) bool { return a.cause == cause })
 }
 
 // longestPause is how long at most the real clock is not looked at: it runs on
@@ -110,11 +128,11 @@ func (q *queue) next() (w engine.Wake, pause time.Duration, ok bool) {
 			q.works.Go(func() { q.act(first.action) })
 			continue
 		}
-		if execution := q.busy[first.wake.Execution]; execution != nil {
+		if execution := q.busy[first.wake.Execution]; execution != nil && execution.keepsBack(first.wake.Cause) {
 			execution.due = append(execution.due, first)
 			continue
 		}
-		q.hold(first.wake.Execution)
+		q.hold(first.wake.Execution).cause = first.wake.Cause
 		if len(q.waiting) > 0 {
 			q.signal() // whoever takes the next one, or waits for it
 		}
@@ -149,11 +167,12 @@ func (q *queue) holdBack(execution engine.ID) (release func()) {
 }
 
 // hold makes an execution busy. q.mu is held.
-func (q *queue) hold(execution engine.ID) {
+func (q *queue) hold(execution engine.ID) *busy {
 	if q.busy[execution] == nil {
 		q.busy[execution] = &busy{}
 	}
 	q.busy[execution].count++
+	return q.busy[execution]
 }
 
 // release undoes hold. q.mu is held.
@@ -162,11 +181,67 @@ func (q *queue) release(execution engine.ID) {
 	if held.count--; held.count > 0 {
 		return
 	}
-	delete(q.busy, execution)
-	for _, d := range held.due {
+	if next := slices.IndexFunc(held.aside, func(a *aside) bool { return a.back != nil }); next >= 0 {
+		close(held.aside[next].back)
+		held.takeBack(held.aside[next])
+		return
+	}
+	due := held.due
+	held.due = nil
+	for _, d := range due {
 		heap.Push(&q.waiting, d)
 	}
+	if len(held.aside) == 0 {
+		delete(q.busy, execution)
+	}
 	q.relieved()
+}
+
+// takeBack makes a wake that stepped aside the one that is handled.
+func (b *busy) takeBack(a *aside) {
+	b.aside = slices.DeleteFunc(b.aside, func(other *aside) bool { return other == a })
+	b.count++
+	b.cause = a.cause
+}
+
+// stepAside lets other wakes of the execution be handled, whose present wake has
+// to wait for something else, until the function that it returns is called. A
+// virtual clock stands still meanwhile. If the execution commits meanwhile,
+// moved is called with a conflict.
+func (q *queue) stepAside(execution engine.ID, moved context.CancelCauseFunc) (back func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	held := q.busy[execution]
+	a := &aside{cause: held.cause, moved: moved}
+	held.aside = append(held.aside, a)
+	q.release(execution)
+	return func() { q.stepBack(execution, a) }
+}
+
+// stepBack returns when no other wake of the execution is being handled.
+func (q *queue) stepBack(execution engine.ID, a *aside) {
+	q.mu.Lock()
+	held := q.busy[execution]
+	if held.count == 0 {
+		held.takeBack(a)
+		q.mu.Unlock()
+		return
+	}
+	back := make(chan struct{})
+	a.back = back
+	q.mu.Unlock()
+	<-back
+}
+
+// committed tells the wakes that stepped aside that their execution went on.
+func (q *queue) committed(execution engine.ID) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if held := q.busy[execution]; held != nil {
+		for _, a := range held.aside {
+			a.moved(engine.ErrConflict)
+		}
+	}
 }
 
 // relieved is called when something has ended. q.mu is held.

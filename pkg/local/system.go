@@ -47,8 +47,14 @@ type Config struct {
 	Keys     token.Keys   // sign tokens; without a secret they are the store's
 	Limits   machine.Limits
 	Observer engine.Observer // nil for nobody
-	Workers  int             // wakes handled at once; 0 means 1
-	Script   *Script         // answers tokens; nil for nobody
+	// Workers is how many wakes are handled at once, apart from those that await a
+	// call; 0 means [DefaultWorkers], or 1 with a virtual clock, so that what is due
+	// at the same instant happens in order.
+	Workers int
+	// Commands and Calls are how many child processes, and how many other calls,
+	// run at once; 0 means [DefaultCommands] and [DefaultCalls].
+	Commands, Calls int
+	Script          *Script // answers tokens; nil for nobody
 	// AWS starts and describes the jobs that tasks leave to AWS, in Account; nil
 	// for nobody.
 	AWS     resume.Services
@@ -79,9 +85,13 @@ type System struct {
 	queue        *queue
 	tasks        *taskQueue
 	clock        *Clock
-	workers      int
-	absent       func(engine.Absences)
-	blocked      func(flow machine.Flow, execution string, missing []error)
+	workers      *workers
+	gates        *callGates
+	// runner is the engine that runs queued calls, whose tasks are not those of
+	// a worker.
+	runner  *engine.Engine
+	absent  func(engine.Absences)
+	blocked func(flow machine.Flow, execution string, missing []error)
 	// store is nil when nothing in it can be of an earlier process.
 	store durable
 	// resolve finds the functions of a flow that nobody provides here. An
@@ -115,11 +125,13 @@ func New(config Config) *System {
 	}
 	s := &System{
 		CallbackBase: config.CallbackBase, DataLimit: cmp.Or(config.Limits.Data, machine.DefaultData),
-		queue: newQueue(config.Clock), clock: config.Clock, workers: max(config.Workers, 1), absent: config.Absent, blocked: config.Blocked,
+		queue: newQueue(config.Clock), clock: config.Clock, workers: &workers{limit: config.workers()}, absent: config.Absent, blocked: config.Blocked,
 		simulated: &simulatedServices{clock: config.Clock},
 		resolve:   func(*fdl.Flow) []error { return nil }, provided: func(string) provider { return "" },
 	}
+	config.Limits.QueueTimesCalls = true
 	config.Tasks = s.withJobs(config.Tasks)
+	s.gates = newCallGates(config)
 	if config.Script != nil {
 		config.Observer = &play{Observer: config.Observer, system: s, events: config.Script.events, answers: config.Script.answers}
 	}
@@ -132,10 +144,14 @@ func New(config Config) *System {
 		config.Keys = s.keys()
 	}
 	p := watched(ports{config.Store, s.queue, config.Tasks, s.tasks})
-	s.Engine = engine.New(engine.Config{
+	runner := engine.Config{
 		Log: p.store, Flows: p.store, Outcomes: p.store, Wakes: p.wakes, Tasks: p.tasks, TaskQueue: p.taskQueue,
-		Keys: config.Keys, CallbackBase: config.CallbackBase, Generation: generation, Now: config.Clock.Now, Limits: config.Limits, Observer: config.Observer,
-	})
+		Keys: config.Keys, CallbackBase: config.CallbackBase, Generation: generation, Now: config.Clock.Now, Limits: config.Limits,
+		Observer: queueObserver{config.Observer, s.queue},
+	}
+	worker := runner
+	worker.Tasks = awaitedTasks{p.tasks, s}
+	s.runner, s.Engine = engine.New(runner), engine.New(worker)
 	s.Tokens, s.Callbacks = s.newTokens(config, p, token.ClosedByHand), s.newTokens(config, p, token.ClosedByCallback)
 	s.Jobs = s.newJobs(config, p)
 	return s
@@ -173,6 +189,26 @@ type ports struct {
 	wakes     engine.Wakes
 	tasks     engine.Tasks
 	taskQueue engine.TaskQueue
+}
+
+// workers is how many wakes are handled at once.
+func (c Config) workers() int {
+	if c.Workers == 0 && c.Clock.IsVirtual() {
+		return 1
+	}
+	return orDefault(c.Workers, DefaultWorkers)
+}
+
+// queueObserver tells the queue of commits, too.
+type queueObserver struct {
+	engine.Observer
+	queue *queue
+}
+
+// Committed implements [engine.Observer].
+func (o queueObserver) Committed(execution engine.ID, state machine.State, events []machine.Event) {
+	o.queue.committed(execution)
+	o.Observer.Committed(execution, state, events)
 }
 
 type nobody struct{}
@@ -234,8 +270,16 @@ func (q *taskQueue) begin(ctx context.Context, task engine.Task) {
 	q.system.queue.inBackground(func() { q.run(ctx, task, stop) })
 }
 
+// run runs the task when its turn has come.
 func (q *taskQueue) run(ctx context.Context, task engine.Task, stop context.CancelCauseFunc) {
-	verdict, err := q.system.RunTask(ctx, task)
+	if gate := q.system.gates.of(task.Call); gate != nil {
+		if gate.enter(ctx) != nil {
+			q.leave(task)
+			return
+		}
+		defer gate.leave()
+	}
+	verdict, err := q.system.runTask(ctx, task)
 	switch {
 	case err != nil:
 		q.leave(task)
@@ -417,12 +461,9 @@ func (s *System) handle(ctx context.Context, end func(context.Context, context.C
 		return err
 	}
 	s.tasks.resume(ctx)
-	var workers sync.WaitGroup
-	for range s.workers {
-		workers.Go(func() { s.work(ctx, stop) })
-	}
+	s.workers.begin(func() { s.work(ctx, stop) })
 	end(ctx, stop)
-	workers.Wait()
+	s.workers.all.Wait()
 	s.queue.works.Wait() // only workers begin some
 	if err := context.Cause(ctx); !errors.Is(err, errIdle) {
 		return err
@@ -454,7 +495,7 @@ func (s *System) awaitIdle(ctx context.Context) {
 // work handles wakes until ctx ends. A wake that fails ends ctx before it is
 // put back, so that nobody else takes it.
 func (s *System) work(ctx context.Context, stop context.CancelCauseFunc) {
-	for {
+	for s.workers.more() {
 		wake, err := s.queue.receive(ctx)
 		if err != nil {
 			return

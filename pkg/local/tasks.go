@@ -238,6 +238,28 @@ func (t *Tasks) runnerOf(resource fdl.Resource) (runner, bool) {
 	return r, ok
 }
 
+// classOf says which bound a call counts against. Of the functions that are built
+// in, those that ask services for jobs await a server.
+func (t *Tasks) classOf(call machine.Call) callClass {
+	r, ok := t.runnerOf(call.Resource)
+	switch {
+	case !ok && t.NeedAWS() && !call.Input.Get("kind").IsMissing():
+		return classRemote
+	case !ok:
+		return classBuiltIn
+	}
+	if _, isCommand := r.(command); isCommand {
+		return classCommand
+	}
+	return classRemote
+}
+
+// asksForLimits reports whether time limits of functions are asked for.
+func (t *Tasks) asksForLimits() bool {
+	anyLambda, _ := t.NeedLambdas()
+	return anyLambda
+}
+
 // Call implements [engine.Tasks].
 func (t *Tasks) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
 	if r, ok := t.runnerOf(call.Resource); ok {

@@ -96,6 +96,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		d.MaybeScanArgs(t, "events", &s.limits.Events)
 		d.MaybeScanArgs(t, "data", &s.limits.Data)
 		d.MaybeScanArgs(t, "item", &s.limits.Item)
+		s.limits.QueueTimesCalls = d.HasArg("queue-times-calls")
 		s.limits.Direct, s.limits.Duration = duration(t, d, "direct"), duration(t, d, "duration")
 		return "ok\n"
 	case "start":

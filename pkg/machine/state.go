@@ -210,6 +210,12 @@ type Limits struct {
 	// Direct is the longest call whose answer the engine awaits itself; default
 	// [DefaultDirect].
 	Direct time.Duration
+	// QueueTimesCalls says that the task queue enforces the time limit of an awaited
+	// call from when the call begins, so that waiting for its turn does not count. The
+	// token of such a call has no deadline. A call with atMostOnce is queued instead
+	// of claimed if its function has a time limit: a claim would lapse while the call
+	// waits for its turn.
+	QueueTimesCalls bool
 }
 
 // The defaults: the first two are the vendor's limits.

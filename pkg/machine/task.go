@@ -54,7 +54,7 @@ func (r *run) call(step *fdl.Step, waiting *Waiting) {
 		waiting.Attempt.Poll = s.Polls
 	}
 	switch {
-	case !answers(task), r.timeLimit(task) > r.env.Limits.direct():
+	case !answers(task), r.timeLimit(task) > r.env.Limits.direct(), r.queuedOnce(task):
 		r.openToken(task, waiting)
 	case task.AtMostOnce:
 		waiting.For, waiting.Due = WaitingForClaim, r.at.Add(claimLife)
@@ -65,6 +65,11 @@ func (r *run) call(step *fdl.Step, waiting *Waiting) {
 // answers: the function's answer is the outcome, or that of a poll.
 func answers(task *fdl.Task) bool {
 	return task.Pattern == fdl.PatternRequestResponse || task.Pattern == fdl.PatternWaitForCondition
+}
+
+// queuedOnce reports whether a call with atMostOnce is queued whatever its time limit.
+func (r *run) queuedOnce(task *fdl.Task) bool {
+	return task.AtMostOnce && r.env.Limits.QueueTimesCalls && r.env.TimeLimits[task.Resource.Text] > 0
 }
 
 // timeLimit is how long a call of the task's function may take, 0 when nobody
@@ -87,7 +92,7 @@ func (r *run) openToken(task *fdl.Task, waiting *Waiting) {
 	waiting.Beat = r.at
 	// The task's own limit is the token's, and not that of telling the function.
 	waiting.Slow = !answers(task) && r.env.TimeLimits[task.Resource.Text] > r.env.Limits.direct()
-	if task.Timeout > 0 && task.Poll == nil {
+	if task.Timeout > 0 && task.Poll == nil && !(answers(task) && r.env.Limits.QueueTimesCalls) {
 		waiting.Deadline = r.at.Add(task.Timeout)
 	}
 	waiting.Due = waiting.overdueAt(task)

@@ -1,0 +1,259 @@
+package local
+
+import (
+	"container/list"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// The defaults of what runs at once.
+const (
+	// DefaultWorkers is how many wakes are handled at once, apart from those that
+	// await a call.
+	DefaultWorkers = 64
+	// DefaultCommands is how many child processes run at once.
+	DefaultCommands = 16
+	// DefaultCalls is how many calls of URLs, Lambda functions and services run at once.
+	DefaultCalls = 256
+)
+
+// callClass says which bound a call counts against.
+type callClass uint8
+
+const (
+	// classBuiltIn calls return at once and have no bound.
+	classBuiltIn callClass = iota
+	// classCommand calls run a child process.
+	classCommand
+	// classRemote calls await a server.
+	classRemote
+)
+
+// callGates bound the calls that run at once, by class.
+type callGates struct {
+	commands, remote gate
+	classOf          func(machine.Call) callClass
+}
+
+// newCallGates makes the gates of calls to tasks. Calls of tasks that are not
+// this package's count as remote.
+func newCallGates(config Config) *callGates {
+	g := &callGates{classOf: func(machine.Call) callClass { return classRemote }}
+	g.commands.free, g.remote.free = orDefault(config.Commands, DefaultCommands), orDefault(config.Calls, DefaultCalls)
+	if tasks, ok := config.Tasks.(*Tasks); ok {
+		g.classOf = tasks.classOf
+	}
+	return g
+}
+
+func orDefault(value, byDefault int) int {
+	if value > 0 {
+		return value
+	}
+	return byDefault
+}
+
+// of returns the gate of a call, nil for one without a bound.
+func (g *callGates) of(call machine.Call) *gate {
+	switch g.classOf(call) {
+	case classCommand:
+		return &g.commands
+	case classRemote:
+		return &g.remote
+	case classBuiltIn:
+	}
+	return nil
+}
+
+// gate bounds how many calls run at once. The others wait in the order in which
+// they came.
+type gate struct {
+	mu      sync.Mutex
+	free    int
+	waiting list.List // of *turn
+}
+
+// turn is a place in the line before a gate.
+type turn struct {
+	gate *gate
+	come chan struct{} // is closed when it has come
+	at   *list.Element
+}
+
+// ask asks for a place. If there is none, it returns the turn to wait for.
+func (g *gate) ask() *turn {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.free > 0 { // which implies that no call waits
+		g.free--
+		return nil
+	}
+	t := &turn{gate: g, come: make(chan struct{})}
+	t.at = g.waiting.PushBack(t)
+	return t
+}
+
+// enter waits for a place. After nil the caller calls leave. The error is that
+// of ctx.
+func (g *gate) enter(ctx context.Context) error {
+	if t := g.ask(); t != nil {
+		return t.await(ctx)
+	}
+	return nil
+}
+
+// await returns nil when the turn has come. The error is that of ctx, and ends
+// the wait.
+func (t *turn) await(ctx context.Context) error {
+	select {
+	case <-t.come:
+		return nil
+	case <-ctx.Done():
+		t.giveUp()
+		return ctx.Err()
+	}
+}
+
+// giveUp ends a wait whose turn may have come meanwhile.
+func (t *turn) giveUp() {
+	t.gate.mu.Lock()
+	defer t.gate.mu.Unlock()
+	select {
+	case <-t.come:
+		t.gate.release()
+	default:
+		t.gate.waiting.Remove(t.at)
+	}
+}
+
+// leave gives the place to the call that has waited longest.
+func (g *gate) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.release()
+}
+
+// release is leave. g.mu is held.
+func (g *gate) release() {
+	first := g.waiting.Front()
+	if first == nil {
+		g.free++
+		return
+	}
+	close(g.waiting.Remove(first).(*turn).come) //nolint:forcetypeassert // only turns are pushed
+}
+
+// awaitedTasks are the tasks as workers call them: a worker that awaits a call,
+// or the turn of that call, gives its place to another worker meanwhile.
+type awaitedTasks struct {
+	engine.Tasks
+	system *System
+}
+
+// Call implements [engine.Tasks].
+func (t awaitedTasks) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
+	gate := t.system.gates.of(call)
+	if gate == nil {
+		return t.Tasks.Call(ctx, call)
+	}
+	if turn := gate.ask(); turn != nil {
+		return token.Outcome{}, &engine.WaitError{
+			Call:   func(ctx context.Context) (token.Outcome, error) { return t.callInTurn(ctx, turn, call) },
+			GiveUp: turn.giveUp,
+		}
+	}
+	defer gate.leave()
+	defer t.system.workers.park()()
+	return t.Tasks.Call(ctx, call)
+}
+
+// callInTurn makes the call when its turn has come. While it waits, other wakes
+// of its execution are handled, such as that of a stop. If one of them commits,
+// the error is a conflict: the worker then applies its wake to what the log says
+// now.
+func (t awaitedTasks) callInTurn(ctx context.Context, turn *turn, call machine.Call) (token.Outcome, error) {
+	defer t.system.workers.park()()
+	waiting, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	back := t.system.queue.stepAside(engine.NewID(call.Flow.Name, call.Execution), cancel)
+	err := turn.await(waiting)
+	back()
+	if err == nil {
+		defer turn.gate.leave()
+	}
+	if cause := context.Cause(waiting); cause != nil { // perhaps after the turn came
+		return token.Outcome{}, cause
+	}
+	return t.Tasks.Call(ctx, call)
+}
+
+// TimeLimits implements [engine.Tasks]. Lambda is asked for the limits of its
+// functions.
+func (t awaitedTasks) TimeLimits(ctx context.Context, flow *fdl.Flow) (map[string]time.Duration, error) {
+	if ours, ok := t.Tasks.(*Tasks); ok && !ours.asksForLimits() {
+		return t.Tasks.TimeLimits(ctx, flow)
+	}
+	defer t.system.workers.park()()
+	return t.Tasks.TimeLimits(ctx, flow)
+}
+
+// workers are the goroutines that handle wakes. There are always limit of them
+// that do not await a call; one whose call returned while there are enough of
+// them finishes its wake and ends.
+type workers struct {
+	limit int
+
+	mu      sync.Mutex
+	running int // without those that are parked
+	work    func()
+	all     sync.WaitGroup
+}
+
+// begin starts the workers, each of which calls work until more returns false or
+// there is nothing more to do.
+func (w *workers) begin(work func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.work, w.running = work, w.limit
+	for range w.limit {
+		w.all.Go(work)
+	}
+}
+
+// more reports whether the worker goes on to the next wake. One that does not is
+// counted no longer.
+func (w *workers) more() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.running > w.limit {
+		w.running--
+		return false
+	}
+	return true
+}
+
+// park puts another worker in the place of the caller, which is a worker, until
+// unpark is called.
+func (w *workers) park() (unpark func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.running > w.limit { // the caller was one too many
+		w.running--
+	} else {
+		w.all.Go(w.work)
+	}
+	return w.unpark
+}
+
+// unpark makes the caller a worker again.
+func (w *workers) unpark() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.running++
+}

@@ -1,0 +1,348 @@
+package local_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// timedTasks are functions that take a while, and whose runners enforce time
+// limits, in the time of a synctest bubble.
+type timedTasks struct {
+	takes time.Duration
+	own   time.Duration // the time limit of each function, 0 for none
+	until chan struct{} // if not nil, calls take until it is closed
+
+	mu            sync.Mutex
+	running, most int
+	order         []string // the executions, in the order of their calls
+}
+
+func (f *timedTasks) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
+	f.begin(call.Execution)
+	defer f.end()
+	if call.Limit > 0 && call.Limit < f.takes {
+		time.Sleep(call.Limit)
+		return token.Failure(local.ErrorTimeout, "took too long"), nil
+	}
+	over := time.NewTimer(f.takes)
+	defer over.Stop()
+	elapsed := over.C
+	if f.until != nil {
+		elapsed = nil
+	}
+	select {
+	case <-elapsed:
+	case <-f.until:
+	case <-ctx.Done():
+		return token.Outcome{}, ctx.Err()
+	}
+	return answered, nil
+}
+
+func (f *timedTasks) begin(execution string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.running++
+	f.most = max(f.most, f.running)
+	f.order = append(f.order, execution)
+}
+
+func (f *timedTasks) end() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.running--
+}
+
+func (f *timedTasks) TimeLimits(_ context.Context, flow *fdl.Flow) (map[string]time.Duration, error) {
+	limits := map[string]time.Duration{}
+	for _, step := range flow.All {
+		if task, ok := step.Kind.(*fdl.Task); ok {
+			limits[task.Resource.Text] = f.own
+		}
+	}
+	return limits, nil
+}
+
+// forms are the two ways in which a call is made: by a worker, and by the task
+// queue.
+var forms = map[string]time.Duration{"direct": 0, "queued": 15 * time.Minute}
+
+func runToEnd(t *testing.T, s *local.System) {
+	t.Helper()
+	if err := s.Run(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func wantEnd(t *testing.T, s *local.System, name string, status machine.Status, failure string, took time.Duration) {
+	t.Helper()
+	state, err := s.Describe(t.Context(), engine.NewID("flow", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if state.Status != status || state.Error != failure || state.At.Sub(state.Started) != took {
+		t.Errorf("%s is %s, error %q, after %s; want %s, %q after %s",
+			name, state.Status, state.Error, state.At.Sub(state.Started), status, failure, took)
+	}
+}
+
+const (
+	callback   = oneTask + "    pattern: waitForCallback\n    timeoutSeconds: 7\n"
+	waitSecond = "version: v1\ntype: flow\nsteps:\n  - type: wait\n    name: Nap\n    duration: 1\n"
+)
+
+// TestCallsHoldUpNothing: with one worker and no free place for a call, starts,
+// timers, deadlines and stops of other executions are handled in the instant in
+// which they are due.
+//
+// rules: Z-11
+func TestCallsHoldUpNothing(t *testing.T) {
+	t.Parallel()
+	for name, own := range forms {
+		for _, calls := range []int{2, 100} {
+			t.Run(fmt.Sprintf("%s, %d at once", name, calls), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					tasks := &timedTasks{own: own, until: make(chan struct{})}
+					s := local.New(local.Config{Store: &local.MemoryStore{}, Tasks: tasks, Workers: 1, Calls: calls})
+					ended := make(chan struct{})
+					go func() { defer close(ended); runToEnd(t, s) }()
+					for i := range 10 {
+						start(t, s, oneTask, fmt.Sprintf("call-%d", i))
+					}
+					synctest.Wait()
+					start(t, s, waitSecond, "nap")
+					start(t, s, waitHour, "stopped")
+					time.Sleep(time.Minute)
+					if err := s.Stop(t.Context(), engine.NewID("flow", "stopped"), "", ""); err != nil {
+						t.Error(err)
+					}
+					synctest.Wait()
+					wantEnd(t, s, "nap", machine.StatusSucceeded, "", time.Second)
+					wantEnd(t, s, "stopped", machine.StatusStopped, "", time.Minute)
+					close(tasks.until)
+					<-ended
+					wantEnd(t, s, "call-9", machine.StatusSucceeded, "", time.Minute)
+				})
+			})
+		}
+	}
+}
+
+// TestCallsAreBoundedInOrder: the calls beyond the bound wait, and begin in the
+// order in which they came.
+//
+// rules: Z-11
+func TestCallsAreBoundedInOrder(t *testing.T) {
+	t.Parallel()
+	for name, own := range forms {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				tasks := &timedTasks{takes: time.Second, own: own}
+				s := local.New(local.Config{Store: &local.MemoryStore{}, Tasks: tasks, Workers: 1, Calls: 3})
+				ended := make(chan struct{})
+				go func() { defer close(ended); runToEnd(t, s) }()
+				var want []string
+				for i := range 30 {
+					want = append(want, fmt.Sprintf("call-%d", i))
+					start(t, s, oneTask, want[i])
+					synctest.Wait() // or the task queue would begin them in any order
+				}
+				<-ended
+				if tasks.most != 3 || !slices.Equal(tasks.order, want) {
+					t.Errorf("%d calls ran at once, in the order %v", tasks.most, tasks.order)
+				}
+				wantEnd(t, s, "call-29", machine.StatusSucceeded, "", 10*time.Second)
+			})
+		})
+	}
+}
+
+// rules: T-17
+func TestTheWaitForATurnDoesNotCountAgainstTheTimeLimit(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		own, takes time.Duration
+		more       string
+		failure    string
+	}{
+		"direct":               {0, 6 * time.Second, "    timeoutSeconds: 8\n", ""},
+		"direct, too slow":     {0, 9 * time.Second, "    timeoutSeconds: 8\n", local.ErrorTimeout},
+		"queued":               {15 * time.Minute, 15 * time.Second, "    timeoutSeconds: 20\n", ""},
+		"queued, too slow":     {15 * time.Minute, 25 * time.Second, "    timeoutSeconds: 20\n", local.ErrorTimeout},
+		"once":                 {15 * time.Minute, 6 * time.Second, "    timeoutSeconds: 8\n    atMostOnce: true\n", ""},
+		"once, for a long one": {15 * time.Minute, time.Minute, "    atMostOnce: true\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := local.New(local.Config{
+					Store: &local.MemoryStore{}, Tasks: &timedTasks{takes: c.takes, own: c.own}, Calls: 1, Keys: local.NewKeys(),
+				})
+				for i := range 10 {
+					start(t, s, oneTask+c.more, fmt.Sprintf("call-%d", i))
+				}
+				runToEnd(t, s)
+				for i := range 10 {
+					state, err := s.Describe(t.Context(), engine.NewID("flow", fmt.Sprintf("call-%d", i)))
+					if err != nil || state.Error != c.failure || !state.Status.Final() {
+						t.Errorf("call-%d is %s, error %q, %v", i, state.Status, state.Error, err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// rules: T-17
+func TestTheDeadlineOfACallbackCountsFromTheBeginningOfTheStep(t *testing.T) {
+	t.Parallel()
+	for name, own := range forms {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				tasks := &timedTasks{takes: time.Minute, own: own}
+				s := local.New(local.Config{Store: &local.MemoryStore{}, Tasks: tasks, Workers: 1, Calls: 1})
+				start(t, s, oneTask, "call")
+				ended := make(chan struct{})
+				go func() { defer close(ended); runToEnd(t, s) }()
+				synctest.Wait()
+				start(t, s, callback, "callback")
+				<-ended
+				wantEnd(t, s, "callback", machine.StatusFailed, local.ErrorTimeout, 7*time.Second)
+				if want := []string{"call"}; !slices.Equal(tasks.order, want) {
+					t.Errorf("calls of %v, want %v", tasks.order, want)
+				}
+			})
+		})
+	}
+}
+
+// TestAnEndEndsTheWaitForATurn: a stop, or the time limit of the flow, ends an
+// execution whose call waits, and the call is not made.
+func TestAnEndEndsTheWaitForATurn(t *testing.T) {
+	t.Parallel()
+	limited := "version: v1\ntype: flow\ntimeoutSeconds: 10\nsteps:\n  - type: wait\n    name: Nap\n    duration: 1\n" +
+		"  - type: task\n    name: Work\n    resourceArn: acs:fc:::services/s/functions/work\n"
+	for name, own := range forms {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				tasks := &timedTasks{takes: time.Minute, own: own}
+				s := local.New(local.Config{Store: &local.MemoryStore{}, Tasks: tasks, Workers: 1, Calls: 1})
+				ended := make(chan struct{})
+				go func() { defer close(ended); runToEnd(t, s) }()
+				for name, flow := range map[string]string{"first": oneTask, "stopped": oneTask, "limited": limited, "last": oneTask} {
+					start(t, s, flow, name)
+					synctest.Wait()
+				}
+				time.Sleep(5 * time.Second)
+				first := tasks.order[0]
+				if err := s.Stop(t.Context(), engine.NewID("flow", "stopped"), "", ""); err != nil {
+					t.Error(err)
+				}
+				<-ended
+				if first != "stopped" {
+					wantEnd(t, s, "stopped", machine.StatusStopped, "", 5*time.Second)
+					if slices.Contains(tasks.order, "stopped") {
+						t.Error("the call of the stopped execution was made")
+					}
+				}
+				wantEnd(t, s, "limited", machine.StatusTimedOut, "FnF.ExecutionTimeout", 10*time.Second)
+				if slices.Contains(tasks.order, "limited") {
+					t.Error("the call of the execution that timed out was made")
+				}
+				wantDone(t, s, "last")
+			})
+		})
+	}
+}
+
+// TestTheEndOfARunEndsTheWaitForATurn: what waited is called by the next run.
+func TestTheEndOfARunEndsTheWaitForATurn(t *testing.T) {
+	t.Parallel()
+	for name, own := range forms {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				tasks := &timedTasks{takes: time.Minute, own: own}
+				s := local.New(local.Config{Store: &local.MemoryStore{}, Tasks: tasks, Workers: 1, Calls: 1})
+				for i := range 5 {
+					start(t, s, oneTask, fmt.Sprintf("call-%d", i))
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+				defer cancel()
+				if err := s.Run(ctx); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("error %v", err)
+				}
+				if len(tasks.order) != 2 {
+					t.Errorf("calls of %v", tasks.order)
+				}
+				runToEnd(t, s)
+				for i := range 5 {
+					wantDone(t, s, fmt.Sprintf("call-%d", i))
+				}
+				if tasks.most != 1 || len(tasks.order) != 6 {
+					t.Errorf("%d calls at once, %v", tasks.most, tasks.order)
+				}
+			})
+		})
+	}
+}
+
+// TestARepeatedStartDoesNotRepeatAWaitingCall: its wake waits with the call.
+func TestARepeatedStartDoesNotRepeatAWaitingCall(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tasks := &timedTasks{takes: time.Minute}
+		s := local.New(local.Config{Store: &local.MemoryStore{}, Tasks: tasks, Calls: 1})
+		ended := make(chan struct{})
+		go func() { defer close(ended); runToEnd(t, s) }()
+		for _, name := range []string{"first", "second", "second", "second"} {
+			start(t, s, oneTask, name)
+			synctest.Wait()
+		}
+		<-ended
+		if want := []string{"first", "second"}; !slices.Equal(tasks.order, want) {
+			t.Errorf("calls of %v, want %v", tasks.order, want)
+		}
+		wantEnd(t, s, "second", machine.StatusSucceeded, "", 2*time.Minute)
+	})
+}
+
+// TestAVirtualClockStandsStillWhileACallWaits: time does not pass for the
+// others, which would otherwise end before calls that began earlier.
+func TestAVirtualClockStandsStillWhileACallWaits(t *testing.T) {
+	t.Parallel()
+	for name, own := range forms {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				clock := local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC))
+				s := local.New(local.Config{Store: &local.MemoryStore{}, Tasks: &timedTasks{takes: time.Second, own: own}, Clock: clock, Calls: 1})
+				for i := range 5 {
+					start(t, s, oneTask, fmt.Sprintf("call-%d", i))
+				}
+				start(t, s, waitHour, "hour")
+				runToEnd(t, s)
+				for i := range 5 {
+					wantEnd(t, s, fmt.Sprintf("call-%d", i), machine.StatusSucceeded, "", 0)
+				}
+				wantEnd(t, s, "hour", machine.StatusSucceeded, "", time.Hour)
+			})
+		})
+	}
+}
