@@ -10,20 +10,57 @@ import (
 	"unicode/utf8"
 )
 
-// ParseJSON reads one JSON value. Number literals are kept as written; of
-// repeated keys the last one stays; bytes that are no UTF-8 become U+FFFD.
-// The error names the byte, counted from 1, where the text stops being JSON.
+// ParseJSON reads one JSON value. Number literals are kept as written. Readers
+// of JSON differ on repeated keys, on bytes that are not UTF-8 and on halves of
+// surrogate pairs, so a text with one of them is an error, too ([ErrAmbiguous]).
+// An error names the byte, counted from 1.
 func ParseJSON(data []byte) (Value, error) {
+	if at := invalidUTF8(data); at >= 0 {
+		return Value{}, ambiguous("bytes that are not UTF-8", at)
+	}
+	r := reader{data: data}
+	r.space()
+	v, err := r.value(1)
+	switch r.space(); {
+	case errors.Is(err, ErrAmbiguous):
+		return Value{}, err
+	case err != nil || r.at < len(data):
+		return Value{}, syntaxError(data)
+	}
+	return v, nil
+}
+
+// ErrAmbiguous is the error for JSON that others may read as something else.
+var ErrAmbiguous = errors.New("ambiguous JSON")
+
+func ambiguous(what string, at int) error {
+	return fmt.Errorf("%w: %s, at byte %d", ErrAmbiguous, what, at+1)
+}
+
+// invalidUTF8 is where data stops being UTF-8, -1 when it does not.
+func invalidUTF8(data []byte) int {
+	if utf8.Valid(data) {
+		return -1
+	}
+	at := 0
+	for {
+		r, size := utf8.DecodeRune(data[at:])
+		if r == utf8.RuneError && size <= 1 {
+			return at
+		}
+		at += size
+	}
+}
+
+// syntaxError is what encoding/json says of a text that is not JSON.
+func syntaxError(data []byte) error {
 	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
 	var decoded any
 	if err := d.Decode(&decoded); err != nil {
-		return Value{}, jsonError(err, len(data))
+		return jsonError(err, len(data))
 	}
-	if more := bytes.TrimLeft(data[d.InputOffset():], " \t\r\n"); len(more) > 0 {
-		return Value{}, fmt.Errorf("no JSON: more text after the value, at byte %d", len(data)-len(more)+1)
-	}
-	return fromDecoded(decoded), nil
+	more := bytes.TrimLeft(data[d.InputOffset():], " \t\r\n")
+	return fmt.Errorf("no JSON: more text after the value, at byte %d", len(data)-len(more)+1)
 }
 
 // readLevels is how many levels encoding/json reads.
@@ -43,30 +80,6 @@ func jsonError(err error, size int) error {
 	return fmt.Errorf("no JSON: the text ends too early, at byte %d", size)
 }
 
-func fromDecoded(decoded any) Value {
-	switch d := decoded.(type) {
-	case bool:
-		return Bool(d)
-	case json.Number:
-		return Value{&node{kind: KindNumber, text: d.String(), size: len(d)}}
-	case string:
-		return String(d)
-	case []any:
-		members := make([]Member, len(d))
-		for i, e := range d {
-			members[i].Value = fromDecoded(e)
-		}
-		return arrayOf(members)
-	case map[string]any:
-		members := make([]Member, 0, len(d))
-		for key, e := range d {
-			members = append(members, Member{key, fromDecoded(e)})
-		}
-		return Object(members...)
-	}
-	return Null()
-}
-
 // JSON renders v as compact JSON with the members of objects sorted by key.
 // A missing value renders as null.
 func (v Value) JSON() string {
@@ -79,7 +92,8 @@ func (v Value) String() string { return v.JSON() }
 // MarshalJSON lets a Value stand in structures that encoding/json renders.
 func (v Value) MarshalJSON() ([]byte, error) { return []byte(v.JSON()), nil }
 
-// UnmarshalJSON is [ParseJSON] for structures that encoding/json reads.
+// UnmarshalJSON is [ParseJSON] for structures that encoding/json reads. Repeated
+// keys of the structure itself it does not see.
 func (v *Value) UnmarshalJSON(data []byte) (err error) {
 	*v, err = ParseJSON(data)
 	return err

@@ -101,21 +101,24 @@ func verdict(kind jobs.Kind, name string, run jobs.Run, seen jobs.Sighting) (*to
 		return &outcome, nil
 	case jobs.Ended:
 	}
-	return outcomeOf(name, seen)
+	return outcomeOf(name, seen), nil
 }
 
+// errorInvalidOutput is the error of a job whose output cannot be read.
+const errorInvalidOutput = "FnF.InvalidLocal"
+
 // outcomeOf is the end of a job as the outcome of what waits for it.
-func outcomeOf(name string, end jobs.Sighting) (*token.Outcome, error) {
+func outcomeOf(name string, end jobs.Sighting) *token.Outcome {
 	if end.Status != jobs.StatusSuccess {
 		outcome := token.Failure(end.Error, token.MaskAll(end.Cause))
-		return &outcome, nil
+		return &outcome
 	}
 	output, err := expr.ParseJSON(end.Output)
-	if err != nil {
-		return nil, fmt.Errorf("the output of job %s: %w", name, err)
-	}
 	outcome := token.Success(output)
-	return &outcome, nil
+	if err != nil { // another look would find the same
+		outcome = token.Failure(errorInvalidOutput, fmt.Sprintf("the output of job %s: %s", name, token.MaskAll(err.Error())))
+	}
+	return &outcome
 }
 
 // settle closes a token for somebody whose message comes again after an error:

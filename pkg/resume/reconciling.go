@@ -200,7 +200,7 @@ func (j *Jobs) simulatedOutcome(poll Poll) (*token.Outcome, error) {
 	if j.config.Now().Before(end) {
 		return nil, nil //nolint:nilnil // it waits
 	}
-	return outcomeOf(poll.Key.Name, simulatedEnd(poll.Key, poll.JobID, end))
+	return outcomeOf(poll.Key.Name, simulatedEnd(poll.Key, poll.JobID, end)), nil
 }
 
 // send sends the poll of that number for when it is of use.

@@ -2,10 +2,8 @@ package resume
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"unicode"
 
@@ -36,9 +34,9 @@ func (e *ReportError) Unwrap() error { return e.Err }
 // ParseSuccess reads the output of a step of ours: a JSON object of at most
 // limit bytes, written compactly. An error is a [*ReportError].
 func ParseSuccess(report []byte, limit int) (token.Outcome, error) {
-	output, err := expr.ParseJSON(report)
+	output, err := parseReport(report, "the output", "a JSON object")
 	if err != nil {
-		return token.Outcome{}, &ReportError{What: "the output cannot be read; allowed: a JSON object", Err: err}
+		return token.Outcome{}, err
 	}
 	return token.Success(output), checkOutput(output, limit)
 }
@@ -46,11 +44,24 @@ func ParseSuccess(report []byte, limit int) (token.Outcome, error) {
 // ParseValue reads the output that somebody else's engine waits for: any JSON
 // value of at most limit bytes, written compactly. An error is a [*ReportError].
 func ParseValue(report []byte, limit int) (token.Outcome, error) {
-	output, err := expr.ParseJSON(report)
+	output, err := parseReport(report, "the output", "a JSON value")
 	if err != nil {
-		return token.Outcome{}, &ReportError{What: "the output cannot be read; allowed: a JSON value", Err: err}
+		return token.Outcome{}, err
 	}
 	return token.Success(output), checkValue(output, limit)
+}
+
+// parseReport reads the JSON of a report; what names it in a message.
+func parseReport(report []byte, what, allowed string) (expr.Value, error) {
+	v, err := expr.ParseJSON(report)
+	if err == nil {
+		return v, nil
+	}
+	refused := &ReportError{What: what + " cannot be read; allowed: " + allowed, Err: err}
+	if errors.Is(err, expr.ErrAmbiguous) {
+		refused.What = what + " is ambiguous JSON; allowed: UTF-8, each key once in an object, and surrogates in pairs"
+	}
+	return v, refused
 }
 
 func checkOutput(output expr.Value, limit int) error {
@@ -76,30 +87,45 @@ func checkValue(output expr.Value, limit int) error {
 // ParseFailure reads {"error","cause"}, of at most limit bytes together. An
 // error is a [*ReportError].
 func ParseFailure(report []byte, limit int) (token.Outcome, error) {
-	var form struct{ Error, Cause string }
-	decoder := json.NewDecoder(bytes.NewReader(report))
-	decoder.DisallowUnknownFields()
-	err := decoder.Decode(&form)
-	if err == nil && !atEnd(decoder) {
-		err = errors.New("more text after the object")
-	}
-	switch size := len(form.Error) + len(form.Cause); {
-	case err != nil && !errors.Is(err, io.EOF):
-		return token.Outcome{}, &ReportError{What: `the failure cannot be read; allowed: {"error": text, "cause": text}`, Err: err}
-	case form.Error == "":
+	name, cause, err := parseFailure(report)
+	switch size := len(name) + len(cause); {
+	case err != nil:
+		return token.Outcome{}, err
+	case name == "":
 		return token.Outcome{}, &ReportError{What: "a failure has no error; allowed: a name that the flow can tell failures apart by"}
-	case strings.ContainsFunc(form.Error, unicode.IsControl):
+	case strings.ContainsFunc(name, unicode.IsControl):
 		return token.Outcome{}, &ReportError{What: "the error has a control character; allowed: a name that the flow can tell failures apart by"}
 	case size > limit:
 		return token.Outcome{}, tooLarge("the failure", size, limit)
 	}
-	return token.Failure(form.Error, form.Cause), nil
+	return token.Failure(name, cause), nil
 }
 
-// atEnd: there is nothing more, not even what could not be read.
-func atEnd(decoder *json.Decoder) bool {
-	_, err := decoder.Token()
-	return errors.Is(err, io.EOF)
+func parseFailure(report []byte) (name, cause string, err error) {
+	if len(bytes.TrimSpace(report)) == 0 {
+		return "", "", nil
+	}
+	const allowed = `{"error": text, "cause": text}`
+	object, err := parseReport(report, "the failure", allowed)
+	if err != nil {
+		return "", "", err
+	}
+	unreadable := &ReportError{What: "the failure cannot be read; allowed: " + allowed}
+	if object.Kind() != expr.KindObject {
+		return "", "", unreadable
+	}
+	for _, m := range object.Members() {
+		switch {
+		case m.Key != "error" && m.Key != "cause":
+			unreadable.Err = fmt.Errorf("unknown field %q", m.Key)
+		case m.Value.Kind() != expr.KindString:
+			unreadable.Err = fmt.Errorf("%s is %s", m.Key, m.Value.Kind())
+		default:
+			continue
+		}
+		return "", "", unreadable
+	}
+	return object.Get("error").Text(), object.Get("cause").Text(), nil
 }
 
 // RequestTooLarge is a report that comes in a larger request than is read. A

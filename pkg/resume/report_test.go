@@ -40,9 +40,9 @@ func TestReports(t *testing.T) {
 		"a failure with C1":       {resume.ParseFailure, `{"error":"E\u009b2J"}`, "the error has a control character", false},
 		"an empty failure":        {resume.ParseFailure, "", "a failure has no error", false},
 		"a member too many":       {resume.ParseFailure, `{"error":"E","eror":"secret"}`, "unknown field", false},
-		"two failures":            {resume.ParseFailure, `{"error":"E"} {"error":"F"}`, "more text after the object", false},
-		"a failure and brackets":  {resume.ParseFailure, `{"error":"E"}} x`, "more text after the object", false},
-		"a failure and a bracket": {resume.ParseFailure, `{"error":"E"}]`, "more text after the object", false},
+		"two failures":            {resume.ParseFailure, `{"error":"E"} {"error":"F"}`, "more text after the value", false},
+		"a failure and brackets":  {resume.ParseFailure, `{"error":"E"}} x`, "more text after the value", false},
+		"a failure and a bracket": {resume.ParseFailure, `{"error":"E"}]`, "more text after the value", false},
 		"a failure that is none":  {resume.ParseFailure, `[1]`, "the failure cannot be read", false},
 	} {
 		t.Run(name, func(t *testing.T) {
