@@ -183,7 +183,7 @@ func (c Command) devTasks(definitions []string) (*local.Tasks, error) {
 	if err != nil {
 		return nil, unusableTasks("dev", err, byName)
 	}
-	return tasks, c.addTasks("dev", tasks, func(name string) bool { return byName[name] == "" })
+	return tasks, c.addTasks("dev", tasks, func(name string) bool { return !isGiven(byName, name) })
 }
 
 // listen finds out where callbacks arrive, which is here unless somebody says

@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -61,6 +62,7 @@ func (c Command) runCommand() *cobra.Command {
 			"                              Waitless-Flow, Waitless-Execution, Waitless-Step and Idempotency-Key\n" +
 			"  NAME=lambda:FUNCTION        a Lambda function on AWS, called with your AWS credentials\n" +
 			"  NAME=lambda:FUNCTION@URL    one that has Lambda's API at that URL, as `sam local start-lambda` has\n" +
+			"NAME is that of the function, or SERVICE/FUNCTION where several services have one of that name.\n" +
 			"A call takes 15 minutes at most, or as long as the step's timeoutSeconds or the Lambda function's own limit\n" +
 			"says, and answers with 6 MB at most, of which a step holds 32 KiB.\n\n" +
 			"A step with an action starts a job: --task ACTION=simulated plays one that takes a minute, or as many seconds as\n" +
@@ -223,9 +225,9 @@ func (c Command) resolveTasks(what string, file flowFile, clock *local.Clock, de
 	if err != nil {
 		return nil, unusableTasks(what, err, byName)
 	}
-	functions := functionsOf(file.flow)
+	functions := taskNamesOf(file.flow)
 	err = c.addTasks(what, tasks, func(name string) bool {
-		return byName[name] == "" && (slices.Contains(functions, name) || startsAnyKind(functions, name))
+		return !isGiven(byName, name) && (slices.Contains(functions, name) || startsAnyKind(functions, name))
 	})
 	if err != nil {
 		return nil, err
@@ -239,29 +241,43 @@ func (c Command) resolveTasks(what string, file flowFile, clock *local.Clock, de
 	return tasks, nil
 }
 
+// isGiven reports whether the command line defines the task, or the function that
+// it names with a service.
+func isGiven(byName map[string]string, name string) bool {
+	_, function, ofService := strings.Cut(name, "/")
+	return byName[name] != "" || ofService && byName[function] != ""
+}
+
 // parseTasks splits the values of --task. Each must be for another function of
 // the flow: a name mistyped would leave the built-in function in its place.
 func parseTasks(what string, flow *fdl.Flow, definitions []string) (map[string]string, error) {
 	byName := map[string]string{}
-	functions := functionsOf(flow)
+	names, ambiguous := taskNamesOf(flow), local.Ambiguous(flow)
 	for _, definition := range definitions {
 		name, value, err := splitTask(what, definition, byName)
 		if err != nil {
 			return nil, err
 		}
-		if !slices.Contains(functions, name) && !startsAnyKind(functions, name) {
+		if !slices.Contains(names, name) && !startsAnyKind(names, name) {
 			return nil, usageError(what, fmt.Sprintf("--task %s: the flow calls no function %q%s (called: %s)",
-				name, name, didYouMean(name, functions), listed(functions)), tryTask)
+				name, name, didYouMean(name, names), listed(functionsOf(flow))), tryTask)
+		}
+		if several := ambiguous[name]; len(several) > 0 {
+			return nil, usageError(what, fmt.Sprintf("--task %s: the flow calls %s", name, strings.Join(several, " and ")),
+				"--task "+strings.Join(several, "=exec:COMMAND --task ")+"=exec:COMMAND")
 		}
 		byName[name] = value
 	}
 	return byName, nil
 }
 
+// serviceFunction is a function with its service: "shop/charge".
+var serviceFunction = regexp.MustCompile(`^[A-Za-z0-9_-][^/:\s]*/[^/:\s]+$`)
+
 // splitTask takes a value of --task apart, whose name none before it has.
 func splitTask(what, definition string, before map[string]string) (name, value string, err error) {
 	name, value, ok := strings.Cut(definition, "=")
-	if !ok || name == "" || strings.Contains(name, "/") { // then it is a URL
+	if !ok || name == "" || strings.Contains(name, "/") && !serviceFunction.MatchString(name) { // then it is a URL
 		return "", "", usageError(what, fmt.Sprintf("--task %q has no name and \"=\" before the command", local.Hidden(definition)), tryTask)
 	}
 	if _, twice := before[name]; twice {
@@ -279,22 +295,39 @@ func startsAnyKind(functions []string, name string) bool {
 	})
 }
 
-// functionsOf are the functions that a flow calls, and the actions that it takes,
-// in the order of its text.
-func functionsOf(flow *fdl.Flow) []string {
+// taskNamesOf are the names that tasks may have for the functions that a flow
+// calls, and for the actions that it takes, in the order of its text.
+func taskNamesOf(flow *fdl.Flow) []string {
 	var names []string
 	for _, step := range flow.All {
-		task, ok := step.Kind.(*fdl.Task)
-		if !ok {
-			continue
-		}
-		for _, name := range local.TaskNames(task.Resource) {
-			if !slices.Contains(names, name) {
-				names = append(names, name)
-			}
+		if task, ok := step.Kind.(*fdl.Task); ok {
+			names = append(names, local.TaskNames(task.Resource)...)
 		}
 	}
-	return names
+	return unique(names)
+}
+
+// functionsOf are these names as messages list them: with a service only where
+// the function alone may be one of several.
+func functionsOf(flow *fdl.Flow) []string {
+	ambiguous := local.Ambiguous(flow)
+	return slices.DeleteFunc(taskNamesOf(flow), func(name string) bool {
+		_, function, ofService := strings.Cut(name, "/")
+		if ofService {
+			return len(ambiguous[function]) == 0
+		}
+		return len(ambiguous[name]) > 0
+	})
+}
+
+// unique are the names without repetitions, each where it stands first.
+func unique(names []string) []string {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(names, func(name string) bool {
+		was := seen[name]
+		seen[name] = true
+		return was
+	})
 }
 
 func listed(names []string) string {

@@ -344,6 +344,13 @@ func TestTasksOfTheFile(t *testing.T) {
 	if got := do(t, "run", flow, "--skip-time", "--config", file, "--task", other); got.exit != ExitSucceeded || got.stdout != `{"n":8}`+"\n" {
 		t.Errorf("exit %d: %s%s", got.exit, got.stdout, got.stderr)
 	}
+	ofService := writeFile(t, "settings.yaml", "tasks:\n  s/check: exec:echo '{\"n\":9}'\n  check: exec:false\n")
+	if got := do(t, "run", flow, "--skip-time", "--config", ofService); got.exit != ExitSucceeded || got.stdout != `{"n":9}`+"\n" {
+		t.Errorf("exit %d: %s%s", got.exit, got.stdout, got.stderr)
+	}
+	if got := do(t, "run", flow, "--skip-time", "--config", ofService, "--task", other); got.exit != ExitSucceeded || got.stdout != `{"n":8}`+"\n" {
+		t.Errorf("exit %d: %s%s", got.exit, got.stdout, got.stderr)
+	}
 	if got := do(t, "dev", "--listen", "127.0.0.1:0", "--config", file); got.exit != ExitUsage ||
 		!strings.Contains(got.stderr, file+`:3:3: task other: command "waitless-no-such-program" is not there`) {
 		t.Errorf("exit %d: %s", got.exit, got.stderr)

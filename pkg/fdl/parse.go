@@ -14,7 +14,7 @@ import (
 // have an error; otherwise they are warnings or none. Problems come in the
 // order of their places, all at once. Parse never panics.
 func Parse(text []byte) (*Flow, Problems) {
-	p := &parser{names: map[string]Position{}, siblings: map[*Step][]*Step{}}
+	p := &parser{names: map[string]Position{}, siblings: map[*Step][]*Step{}, functions: map[string]calledFunction{}}
 	if root := p.read(text); root != nil {
 		p.documentFrom(root)
 		p.resolveJumps()
@@ -47,6 +47,8 @@ type parser struct {
 	flow  Flow
 	names map[string]Position
 	jumps []jump
+	// functions are those that tasks call, by their names.
+	functions map[string]calledFunction
 	// siblings are the steps of the series that a step belongs to.
 	siblings map[*Step][]*Step
 	// firsts are what is said of first steps, unless a goto leads to them.

@@ -71,6 +71,7 @@ func (p *parser) resourceArn(n *node) Resource {
 	}
 	resource, err := ParseResource(text)
 	p.placeholders(n, resource)
+	p.oneName(n, resource)
 	switch {
 	case err != nil:
 		p.problem(n.pos, "%s", err)
@@ -78,6 +79,28 @@ func (p *parser) resourceArn(n *node) Resource {
 		p.problem(n.pos, "resource %q is an action; write \"action: %s\" instead", text, text)
 	}
 	return resource
+}
+
+// oneName warns of a function whose name another service has, too: without a service, one name means
+// both.
+func (p *parser) oneName(n *node, resource Resource) {
+	if resource.Service == "" {
+		return
+	}
+	first, ok := p.functions[resource.Function]
+	if !ok {
+		p.functions[resource.Function] = calledFunction{resource.Service, n.pos}
+	} else if first.service != resource.Service {
+		p.warn(n.pos, fmt.Sprintf("function %q of service %q has the name of one of service %q at %s: name each as a task, %s/%s and %s/%s, and map each on AWS",
+			shortened(resource.Function), shortened(resource.Service), shortened(first.service), first.at,
+			shortened(first.service), shortened(resource.Function), shortened(resource.Service), shortened(resource.Function)))
+	}
+}
+
+// calledFunction is where a function is called first.
+type calledFunction struct {
+	service string
+	at      Position
 }
 
 // placeholders warns of a service or a qualifier that nobody filled in. Neither keeps the flow from

@@ -41,6 +41,15 @@ func TestParseWarnsOfPlaceholders(t *testing.T) {
 		`4:38: warning: resource "acs:fc:{region}:{account}:services/{serviceName}/functions/f" has the placeholder {serviceName} in place of a service`)
 }
 
+func TestParseWarnsOfFunctionsOfOneName(t *testing.T) {
+	t.Parallel()
+	wantWarnings(t, `- {type: task, name: A, resourceArn: 'acs:fc:::services/s1/functions/run'}
+- {type: task, name: B, resourceArn: 'acs:fc:::services/s1.prod/functions/run'}
+- {type: task, name: C, resourceArn: 'arn:aws:lambda:::function:run'}
+- {type: task, name: D, resourceArn: 'acs:fc:::services/s2/functions/run'}
+`, `7:38: warning: function "run" of service "s2" has the name of one of service "s1" at 4:38: name each as a task, s1/run and s2/run`)
+}
+
 func TestParseWarnsOfUnreachedSteps(t *testing.T) {
 	t.Parallel()
 	const task = "resourceArn: 'acs:fc:::services/s/functions/f'"

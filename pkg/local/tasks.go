@@ -32,7 +32,8 @@ const (
 
 // Tasks calls functions by their name: those that the user says first, then the
 // functions that are built in. It implements [engine.Tasks]. Resources of any
-// region, account, service and qualifier are looked up by the function's name.
+// region, account and qualifier are looked up by "service/function", then by the
+// function's name alone.
 type Tasks struct {
 	clock   *Clock
 	runners map[string]runner
@@ -127,13 +128,35 @@ func TaskName(resource fdl.Resource) string {
 	return resource.Function
 }
 
-// TaskNames are all that a definition may call it: a queue or a topic has its
-// own name, too, which goes first.
+// TaskNames are all that a definition may call it, the first of which counts: a
+// queue or a topic has its own name, too, and a function of a service
+// "service/function".
 func TaskNames(resource fdl.Resource) []string {
 	if place, ok := jobs.MessagePlace(resource.Text); ok {
 		return []string{place, TaskName(resource)}
 	}
+	if resource.Service != "" {
+		return []string{resource.Service + "/" + resource.Function, resource.Function}
+	}
 	return []string{TaskName(resource)}
+}
+
+// Ambiguous are the functions of a flow that several services have, with their
+// names as [TaskNames] has them: "run" with "s1/run" and "s2/run".
+func Ambiguous(flow *fdl.Flow) map[string][]string {
+	of := map[string][]string{}
+	for _, step := range flow.All {
+		task, ok := step.Kind.(*fdl.Task)
+		if !ok || task.Resource.Service == "" {
+			continue
+		}
+		names := TaskNames(task.Resource)
+		if function := task.Resource.Function; !slices.Contains(of[function], names[0]) {
+			of[function] = append(of[function], names[0])
+		}
+	}
+	maps.DeleteFunc(of, func(_ string, names []string) bool { return len(names) == 1 })
+	return of
 }
 
 func action(kind jobs.Kind) string { return kind.Service + ":" + kind.Start }
@@ -142,7 +165,7 @@ func action(kind jobs.Kind) string { return kind.Service + ":" + kind.Start }
 // function, with the step that calls it first.
 func (t *Tasks) Resolve(flow *fdl.Flow) []error {
 	var missing []error
-	seen := map[string]bool{}
+	seen, ambiguous := map[string]bool{}, Ambiguous(flow)
 	for _, step := range flow.All {
 		task, ok := step.Kind.(*fdl.Task)
 		if !ok || t.knows(task.Resource) {
@@ -156,8 +179,11 @@ func (t *Tasks) Resolve(flow *fdl.Flow) []error {
 		unknown := &UnknownFunctionError{
 			Function: TaskName(task.Resource), IsAction: task.Resource.Kind != "", Step: step.Name, Position: step.Position, Known: t.names(),
 		}
-		if len(names) > 1 {
+		switch {
+		case task.Resource.Kind != "" && len(names) > 1:
 			unknown.Place = names[0]
+		case len(ambiguous[unknown.Function]) > 0:
+			unknown.Function = names[0]
 		}
 		missing = append(missing, unknown)
 	}
@@ -226,16 +252,16 @@ func (t *Tasks) TimeLimits(ctx context.Context, flow *fdl.Flow) (map[string]time
 // runnerOf is who the user puts in the place of a function, or of a queue or a
 // topic; nobody stands for the one that starts the job of an action.
 func (t *Tasks) runnerOf(resource fdl.Resource) (runner, bool) {
-	name := resource.Function
+	names := TaskNames(resource)
 	if resource.Kind != "" {
-		place, ok := jobs.MessagePlace(resource.Text)
-		if !ok {
-			return nil, false
-		}
-		name = place
+		names = names[:len(names)-1] // the last one is the action
 	}
-	r, ok := t.runners[name]
-	return r, ok
+	for _, name := range names {
+		if r, ok := t.runners[name]; ok {
+			return r, true
+		}
+	}
+	return nil, false
 }
 
 // classOf says which bound a call counts against. Of the functions that are built
