@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
@@ -28,6 +29,13 @@ func (a *actor) checkTimer(wake engine.Wake) {
 	}
 }
 
+// checkOwn: an actor works for one execution.
+func (a *actor) checkOwn(id engine.ID) {
+	if id != a.world.id {
+		a.world.violate(Astray, "%s works for %s and looks at the log of %s", a.name, a.world.id, id)
+	}
+}
+
 // checkOthers: a worker puts a wake back to await another worker, and never itself.
 func (a *actor) checkOthers() {
 	latest, err := a.world.store.latest(present)
@@ -41,7 +49,7 @@ func (a *actor) checkOthers() {
 func (a *actor) checkInTime() {
 	w := a.world
 	first, _ := w.decode(0)
-	if a.kind != kindWorker || a.dead || a.began <= w.deadline(first.Started) {
+	if w.offsets != nil || w.skewed() || a.kind != kindWorker || a.dead || a.began <= w.deadline(first.Started) {
 		return
 	}
 	w.violate(Overtime, "%s, which began %s after the end of the execution's time, makes a call", a.name, a.began-w.deadline(first.Started))
@@ -67,11 +75,16 @@ const (
 	ranFailed = 17 * time.Minute
 )
 
+const never time.Duration = 1 << 61
+
 // slack is how much later than it may each thing happens.
 func (w *world) slack() time.Duration {
 	slack := basePace + time.Duration(w.failed)*failedPace
 	if w.slowAtAll {
 		slack += slowPace
+	}
+	if strings.Contains(w.flow.text, functionSlowPoll) {
+		slack += workerLife // which takes what it takes, also where the flow says that it is short
 	}
 	if w.lateAtAll {
 		slack += latePace
@@ -91,42 +104,43 @@ func (w *world) checkPace() {
 		if state.Status.Final() || i+1 == len(w.store.items) {
 			return
 		}
-		due := max(w.store.puts[i], w.awaits(state))
+		due := max(w.store.puts[i], w.awaits(state, w.store.puts[i]))
 		if late := w.store.puts[i+1] - due - w.slack(); late > 0 {
 			w.violate(Slow, "item %d was put %s too late", i+1, late)
 		}
 	}
 }
 
-// awaits is when what the state waits for happens at the latest.
-func (w *world) awaits(state machine.State) time.Duration {
+// awaits is when what the state, committed at an instant, waits for happens at
+// the latest. Instants are kept: a clock that goes back comes to them later.
+func (w *world) awaits(state machine.State, put time.Duration) time.Duration {
 	waiting := state.Waiting
 	switch {
 	case waiting == nil, state.Ending != nil:
 		return 0
 	case waiting.For != machine.WaitingForToken:
-		return waiting.Due.Sub(epoch) // long ago for none
+		return put + waiting.Due.Sub(state.At) + 2*w.wentBack() // long ago for none
 	}
 	task := w.flow.taskOf(waiting.Attempt.Step)
 	closed, ok := w.store.closed(waiting.Handle)
-	if deadline, limited := w.mostFor(task, waiting); limited && (!ok || closed > deadline+w.slack()) {
+	if deadline, limited := w.mostFor(task, put); limited && (!ok || closed > deadline+w.slack()) {
 		w.violate(Slow, "the token of attempt %d is closed %s after its deadline", waiting.Attempt.Number, closed-deadline)
 	}
 	if !ok {
-		return 1 << 61 // it waits for somebody
+		return never // it waits for somebody
 	}
 	return closed
 }
 
 // mostFor is when the token is closed at the latest. Not limited: it waits for
 // somebody.
-func (w *world) mostFor(task *fdl.Task, waiting *machine.Waiting) (at time.Duration, limited bool) {
-	since := waiting.Since.Sub(epoch)
-	switch {
-	case task.Timeout > 0 && task.Poll == nil:
-		return since + task.Timeout, true
-	case task.Resource.Function == functionLong || task.Resource.Function == functionSlowPoll:
-		return since + ranPace + time.Duration(w.failed)*ranFailed, true
+func (w *world) mostFor(task *fdl.Task, since time.Duration) (at time.Duration, limited bool) {
+	at = never
+	if task.Resource.Function == functionLong || task.Resource.Function == functionSlowPoll {
+		at = since + ranPace + time.Duration(w.failed)*ranFailed
 	}
-	return 0, false
+	if task.Timeout > 0 && task.Poll == nil {
+		at = min(at, since+task.Timeout+2*w.wentBack())
+	}
+	return at, at < never
 }

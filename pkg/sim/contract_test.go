@@ -514,6 +514,33 @@ var mutants = []mutant{
 			`	if w == nil || w.For != WaitingForToken {`, `	if w == nil || w.For != WaitingForToken || r.state().Ending.Status == StatusTimedOut {`),
 	},
 	{
+		name: "rule 7: the clocks of two processes are compared", from: fewerSeeds + 1,
+		caught: sim.Slow, edits: []edit{
+			{"engine/engine.go", `	if entered.Generation != e.Generation || age.Abs() >= life {
+		return time.Time{}, false
+	}
+	return now.Add(life - max(age, 0)), true`, `	if age >= life {
+		return time.Time{}, false
+	}
+	return now.Add(life - age), true`},
+			{"engine/advance.go", `case entered.Generation != w.engine.Generation:`, `case entered.Generation != w.engine.Generation && !mayLive:`},
+		},
+	},
+	{
+		name: "begin: the clocks of two processes are compared", from: fewerSeeds + 1,
+		caught: sim.Slow, edits: one("engine/engine.go", `	if entered.Generation != e.Generation || age.Abs() >= life {
+		return time.Time{}, false
+	}
+	return now.Add(life - max(age, 0)), true`, `	if age >= life {
+		return time.Time{}, false
+	}
+	return now.Add(life - age), true`),
+	},
+	{
+		name: "tokens: the handle does not say whose it is", from: fewerSeeds + 1,
+		caught: sim.Astray, edits: one("machine/task.go", `token.ID{Execution: s.ID(), Number:`, `token.ID{Execution: NewID("sim", "other"), Number:`),
+	},
+	{
 		name:   "rule 8: a timer whose commit was lost is sent again",
 		caught: sim.TooManyMessages, edits: one("engine/advance.go",
 			`w.wake.Seq == base.Seq+1 && w.young(commitPatience)`, `w.wake.Seq >= base.Seq && w.wake.Seq > 0 && w.young(commitPatience)`),

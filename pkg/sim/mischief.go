@@ -51,8 +51,8 @@ func (w *world) checkUnanswered(handle string, invariant Invariant, what string)
 
 // beginMischief has processes end and wakes be forged.
 func (w *world) beginMischief() {
-	if w.chance(6) {
-		w.alone = true
+	if w.more && w.chance(2) || w.chance(6) {
+		w.beginAlone()
 		for range 1 + w.rand.IntN(3) {
 			at := w.between(0, 3*time.Minute)
 			w.after(at, w.restart)
@@ -68,17 +68,46 @@ func (w *world) beginMischief() {
 	}
 }
 
+// beginAlone has one process at a time. Where a run has more than others, the
+// clocks of the processes differ.
+func (w *world) beginAlone() {
+	w.alone = true
+	if w.more {
+		w.offsets = []time.Duration{w.drawOffset()}
+	}
+}
+
+// drawOffset is how far the clock of a process is ahead.
+func (w *world) drawOffset() time.Duration {
+	return []time.Duration{0, 0, 2 * time.Hour, 24 * time.Hour, -time.Hour}[w.rand.IntN(5)]
+}
+
+// wentBack is by how much clocks went back from one process to the next.
+func (w *world) wentBack() (back time.Duration) {
+	for i := 1; i < len(w.offsets); i++ {
+		back += max(w.offsets[i-1]-w.offsets[i], 0)
+	}
+	return back
+}
+
 // restart ends the process, with everything that it has in its memory, and
 // begins the next one a little later.
 func (w *world) restart() {
 	w.generation++
-	w.failed++
-	w.live = 0
+	if w.offsets != nil {
+		w.offsets = append(w.offsets, w.drawOffset())
+	}
+	for _, each := range w.worlds {
+		each.failed++
+		each.live = 0
+	}
 	w.note("the process ends")
 	generation := w.generation
 	w.after(w.between(time.Millisecond, 10*time.Second), func() {
 		if generation == w.generation {
-			w.recover()
+			for _, each := range w.worlds {
+				each.recover()
+			}
 		}
 	})
 }

@@ -62,7 +62,7 @@ func (w *world) start(pause time.Duration, tries int) {
 		if w.outside++; tries < startTries {
 			w.copies[machine.CauseStart]++ // another start, another wake
 		}
-		_, err := a.engine().Start(a.ctx, engine.StartRequest{Flow: w.ref, Execution: execution, Input: expr.Object()})
+		_, err := a.engine().Start(a.ctx, engine.StartRequest{Flow: w.ref, Execution: w.execution, Input: expr.Object()})
 		switch {
 		case !a.dead && err == nil:
 			a.note("is told that it started")
@@ -187,10 +187,10 @@ func (w *world) runJob(call machine.Call) {
 func (w *world) observe(pause time.Duration, handle string, closing token.Closing) {
 	w.act(pause, kindCloser, closerLife, func(a *actor) {
 		w.outside++
-		closing.At = w.clock()
+		closing.At = a.clock()
 		record, err := outcomes{a}.Close(a.ctx, handle, closing)
 		if err == nil {
-			err = wakes{a}.Send(a.ctx, engine.Wake{Execution: w.id, Cause: handle, Due: w.clock(), Sent: w.clock()})
+			err = wakes{a}.Send(a.ctx, engine.Wake{Execution: w.id, Cause: handle, Due: a.clock(), Sent: a.clock()})
 		}
 		if a.dead || err != nil {
 			w.failed++

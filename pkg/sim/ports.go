@@ -23,7 +23,7 @@ var keys = token.Keys{Current: token.Key{ID: 1, Secret: bytes.Repeat([]byte("k")
 func (a *actor) engine() *engine.Engine {
 	return engine.New(engine.Config{
 		Log: log{a}, Wakes: wakes{a}, Tasks: tasks{a}, TaskQueue: taskQueue{a}, Flows: flows{a}, Outcomes: outcomes{a},
-		Keys: keys, Generation: a.worksIn(), Now: a.world.clock, Fresh: a.world.freshText, Pause: a.wait,
+		Keys: keys, Generation: a.worksIn(), Now: a.clock, Fresh: a.world.freshText, Pause: a.wait,
 		Limits: a.world.limits,
 	})
 }
@@ -38,7 +38,7 @@ func (a *actor) worksIn() uint64 {
 }
 
 func (a *actor) tokens() *resume.Tokens {
-	return resume.New(resume.Config{Keys: keys, Outcomes: outcomes{a}, Wakes: tokenWakes{a}, Now: a.world.clock})
+	return resume.New(resume.Config{Keys: keys, Outcomes: outcomes{a}, Wakes: tokenWakes{a}, Now: a.clock})
 }
 
 // wait is a pause of the engine's. How long it is the seed says: the engine
@@ -53,7 +53,8 @@ func (a *actor) wait(context.Context, time.Duration) error {
 
 type log struct{ a *actor }
 
-func (l log) Latest(context.Context, engine.ID) (item engine.Item, err error) {
+func (l log) Latest(_ context.Context, id engine.ID) (item engine.Item, err error) {
+	l.a.checkOwn(id)
 	err = l.a.read("read the latest item", func() error {
 		var err error
 		item, err = l.a.world.store.latest(present)
@@ -63,6 +64,7 @@ func (l log) Latest(context.Context, engine.ID) (item engine.Item, err error) {
 }
 
 func (l log) Append(_ context.Context, item engine.Item) error {
+	l.a.checkOwn(item.Execution)
 	l.a.checkGivenUp(item)
 	return l.a.commit(fmt.Sprintf("commit item %d", item.Seq), func() error {
 		l.a.nonces = append(l.a.nonces, item.Nonce)
@@ -70,7 +72,8 @@ func (l log) Append(_ context.Context, item engine.Item) error {
 	})
 }
 
-func (l log) Items(_ context.Context, _ engine.ID, from uint64, limit int) (items []engine.Item, err error) {
+func (l log) Items(_ context.Context, id engine.ID, from uint64, limit int) (items []engine.Item, err error) {
+	l.a.checkOwn(id)
 	err = l.a.read("read items", func() error {
 		items = l.a.world.store.from(from, limit, present)
 		return nil
@@ -146,7 +149,7 @@ type wakes struct{ a *actor }
 func (p wakes) Send(_ context.Context, wake engine.Wake) error {
 	return p.a.effect("send wake "+p.a.world.short(wake.Cause), func() error {
 		p.a.checkTimer(wake)
-		p.a.world.send(wake)
+		p.a.world.worldOf(wake.Execution).send(wake)
 		return nil
 	})
 }

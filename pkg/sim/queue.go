@@ -34,11 +34,11 @@ func (w *world) send(wake engine.Wake) {
 	m.handle = func(a *actor) (time.Time, error) {
 		received := wake
 		received.Receives = a.receives
-		a.early = wake.Due.After(w.clock())
+		a.early = wake.Due.After(a.clock())
 		verdict, err := a.engine().Advance(a.ctx, received)
 		return verdict.PutBack, err
 	}
-	pause := wake.Due.Sub(epoch) - w.now
+	pause := wake.Due.Sub(w.clock())
 	if w.chance(w.faults.late) {
 		pause /= 2 // a queue that cannot wait so long
 	}
@@ -117,7 +117,7 @@ func (w *world) settle(a *actor, m *message, putBack time.Time, err error) {
 	case !putBack.IsZero():
 		a.note("puts it back")
 		a.checkOthers()
-		w.deliverAfter(m, putBack.Sub(epoch)-w.now+w.between(0, 20*time.Millisecond))
+		w.deliverAfter(m, putBack.Sub(a.clock())+w.between(0, 20*time.Millisecond))
 		return
 	default:
 		err = a.effect("delete "+m.name, func() error {

@@ -22,6 +22,19 @@ func drawsTries(seed uint64) bool {
 	return seed > olderSeeds
 }
 
+// drawsMore reports whether a seed's run has two executions, and processes whose
+// clocks differ.
+func drawsMore(seed uint64) bool {
+	switch seed % 8 {
+	case 3, 6:
+		return seed > fewerSeeds
+	}
+	return false
+}
+
+// fewerSeeds are the fixed ones from before runs had more.
+const fewerSeeds = 10_000
+
 // thrown is the type of what a function throws.
 const thrown = "SimThrown"
 

@@ -23,8 +23,8 @@ type Report struct {
 // epoch is when every run begins.
 var epoch = time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
 
-// world is one execution and everything around it.
-type world struct {
+// shared is what the executions of a run have in common.
+type shared struct {
 	rand   *rand.Rand
 	now    time.Duration // since epoch
 	agenda agenda
@@ -34,26 +34,37 @@ type world struct {
 	// slowAtAll and lateAtAll say what the faults were in the beginning.
 	slowAtAll, lateAtAll bool
 
-	// alone: there is one process at a time; generation counts them.
+	// alone: there is one process at a time; generation counts them. Offsets are how
+	// far the clock of each is ahead, nil where all clocks are right.
 	alone      bool
+	more       bool // two executions, and clocks that differ; see drawsMore
 	generation uint64
+	offsets    []time.Duration
+
+	worlds     []*world
+	actors     int      // begun so far, for their names
+	fresh      int      // texts made so far, for nonces and tags
+	handles    []string // seen so far, for the trace
+	answers    int      // outcomes made up so far, so that no two are the same
+	violations []Violation
+}
+
+// world is one execution and everything around it.
+type world struct {
+	*shared
 	defect     defect
 	refused    int  // commits that were refused though nobody was first; each may have sent a timer
 	defectTold bool // a token was closed with the defect, by who gave up
 
-	hasJobs bool // the flow may wait for jobs, in every fourth run
-	tries   bool // its tasks may be tried again; see drawsTries
-	failing int  // one call in so many fails
-	limits  machine.Limits
-	flow    flow
-	id      engine.ID
-	ref     machine.Flow
-	store   store
-
-	actors  int      // begun so far, for their names
-	fresh   int      // texts made so far, for nonces and tags
-	handles []string // seen so far, for the trace
-	answers int      // outcomes made up so far, so that no two are the same
+	hasJobs   bool // the flow may wait for jobs, in every fourth run
+	tries     bool // its tasks may be tried again; see drawsTries
+	failing   int  // one call in so many fails
+	limits    machine.Limits
+	flow      flow
+	execution string // by name
+	id        engine.ID
+	ref       machine.Flow
+	store     store
 
 	// What the invariants look at afterwards.
 	live, deliveries, outside int
@@ -65,27 +76,54 @@ type world struct {
 	jobs                      map[string]bool // by handle: those that were started
 	told                      []told
 	accepted, stopped         bool // a start, and a stop, was answered
-	violations                []Violation
 }
 
 // Run is the run of a seed.
 func Run(seed uint64) Report {
 	w := newWorld(seed)
 	w.begin()
+	if w.more {
+		w.drawOther(seed).start(w.between(0, 5*time.Second), startTries)
+	}
 	w.turn()
-	w.check()
-	w.checkPace()
+	for _, each := range w.worlds {
+		each.check()
+		each.checkPace()
+	}
 	return Report{Seed: seed, Violations: w.violations, Trace: w.trace}
 }
 
 func newWorld(seed uint64) *world {
+	common := &shared{rand: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // the same seed has to give the same run
+	w := common.newExecution("run")
+	w.more = drawsMore(seed)
+	w.faults = w.drawFaults()
+	w.slowAtAll, w.lateAtAll = w.faults.slow > 0, w.faults.late > 0
+	w.draw(seed)
+	w.defect = w.drawDefect()
+	w.note("seed %d: %s", seed, w.faults)
+	w.trace = append(w.trace, w.flow.text...)
+	return w
+}
+
+// newExecution adds an execution of that name, without its flow.
+func (s *shared) newExecution(name string) *world {
 	w := &world{
-		rand:  rand.New(rand.NewPCG(seed, 0)), //nolint:gosec // the same seed has to give the same run
+		shared: s, execution: name, ref: machine.Flow{Name: "sim", Hash: "sim"},
 		sends: map[string]int{}, copies: map[string]int{}, calls: calls{by: map[string]*called{}}, answered: map[string]time.Duration{},
 		jobs: map[string]bool{},
 	}
-	w.faults = w.drawFaults()
-	w.slowAtAll, w.lateAtAll = w.faults.slow > 0, w.faults.late > 0
+	w.id = engine.NewID(w.ref.Name, name)
+	w.store.records = map[string][]stored{}
+	if len(s.worlds) > 0 {
+		w.store.records = s.worlds[0].store.records
+	}
+	s.worlds = append(s.worlds, w)
+	return w
+}
+
+// draw makes up the flow.
+func (w *world) draw(seed uint64) {
 	w.hasJobs, w.tries, w.failing = seed%4 == 3, drawsTries(seed), 20
 	if w.tries {
 		w.failing = 2 + w.rand.IntN(8)
@@ -94,17 +132,27 @@ func newWorld(seed uint64) *world {
 		}
 	}
 	w.flow = w.drawFlow()
-	w.defect = w.drawDefect()
-	w.ref = machine.Flow{Name: "sim", Hash: "sim"}
-	w.id = engine.NewID(w.ref.Name, execution)
-	w.store.records = map[string][]stored{}
-	w.note("seed %d: %s", seed, w.faults)
-	w.trace = append(w.trace, w.flow.text...)
-	return w
 }
 
-// execution is the name of the one execution.
-const execution = "run"
+// drawOther adds a second execution beside the first one.
+func (w *world) drawOther(seed uint64) *world {
+	other := w.newExecution("other")
+	other.draw(seed)
+	w.note("beside it")
+	w.trace = append(w.trace, other.flow.text...)
+	return other
+}
+
+// worldOf is the execution of that id.
+func (w *world) worldOf(id engine.ID) *world {
+	for _, each := range w.worlds {
+		if each.id == id {
+			return each
+		}
+	}
+	w.violate(Astray, "nobody started execution %s", id)
+	return w
+}
 
 // turn lets everything happen until nothing is left to happen.
 func (w *world) turn() {
@@ -121,7 +169,25 @@ func (w *world) after(pause time.Duration, do func()) {
 	heap.Push(&w.agenda, entry{w.now + max(pause, 0), w.order, do})
 }
 
-func (w *world) clock() time.Time { return epoch.Add(w.now) }
+// clock is that of the process which runs now.
+func (w *world) clock() time.Time { return w.clockOf(w.generation) }
+
+// clockOf is the clock of a process.
+func (w *world) clockOf(generation uint64) time.Time {
+	if int(generation) >= len(w.offsets) { //nolint:gosec // a handful
+		return epoch.Add(w.now)
+	}
+	return epoch.Add(w.now + w.offsets[generation])
+}
+
+func (a *actor) clock() time.Time { return a.world.clockOf(a.generation).Add(a.skew) }
+
+// skewed reports whether several processes work together whose clocks differ a
+// little.
+func (w *world) skewed() bool { return w.more && !w.alone }
+
+// mostSkew is how far the clock of a worker is ahead or behind at most.
+const mostSkew = 300 * time.Millisecond
 
 // note adds a line to the trace.
 func (w *world) note(format string, args ...any) {
@@ -154,8 +220,9 @@ type actor struct {
 	receives   int      // of its message
 	nonces     []string // of the items that it put
 	began      time.Duration
-	early      bool // the timer that it handles came before its instant
-	recovers   bool // it sends what an earlier process left
+	skew       time.Duration // of its clock
+	early      bool          // the timer that it handles came before its instant
+	recovers   bool          // it sends what an earlier process left
 	dies       time.Duration
 	dead       bool
 	// pause lets others run for so long.
@@ -178,6 +245,9 @@ func (w *world) act(pause time.Duration, kind string, life time.Duration, body f
 		a := &actor{
 			world: w, name: fmt.Sprintf("%s%d", kind, w.actors), kind: kind, generation: w.generation, began: w.now, dies: w.now + life,
 			ctx: context.Background(),
+		}
+		if w.skewed() {
+			a.skew = w.between(-mostSkew, mostSkew)
 		}
 		// A coroutine: it runs when resumed and at no other time, so nothing
 		// depends on how goroutines are scheduled.
