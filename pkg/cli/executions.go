@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/machine"
 )
@@ -58,10 +60,18 @@ func orInterrupted(ctx context.Context, what string, err error) error {
 // names takes FLOW/EXECUTION apart.
 func names(what, text string) (flow, execution string, err error) {
 	flow, execution, ok := strings.Cut(text, "/")
-	if !ok || flow == "" || execution == "" {
+	if !ok || !fdl.ValidName(flow) || !fdl.ValidName(execution) {
 		return "", "", usageError(what, fmt.Sprintf("%q names no execution; allowed: FLOW/EXECUTION", text), "waitless list")
 	}
 	return flow, execution, nil
+}
+
+// checkFlow refuses what cannot be the name of a flow, before anything is sent.
+func checkFlow(what, name string) error {
+	if !fdl.ValidName(name) {
+		return usageError(what, fmt.Sprintf(`%q names no flow; allowed: a letter or "_", then letters, digits, "_" and "-"`, name), "waitless flows list")
+	}
+	return nil
 }
 
 func (c Command) startCommand() *cobra.Command {
@@ -92,6 +102,9 @@ func (c Command) startCommand() *cobra.Command {
 		}
 		if name == "" {
 			name = newName()
+		}
+		if err := engine.CheckName(name); err != nil {
+			return usageError("start "+args[0], err.Error(), "waitless start "+args[0]+" --name my-run")
 		}
 		start := rest.Start{Name: name, Input: value}
 		return orInterrupted(cmd.Context(), "start "+args[0], c.start(cmd.Context(), o, file, start))
@@ -151,6 +164,11 @@ func (c Command) listCommand() *cobra.Command {
 	cmd.Flags().StringVar(&flow, "flow", "", "only those of this flow")
 	cmd.Flags().StringVar(&status, "status", "", "only those that are Starting, Running, Succeeded, Failed, Stopped or TimedOut")
 	cmd.RunE = c.onStore(&o, func(ctx context.Context, what string, a *api, _ []string) error {
+		if flow != "" {
+			if err := checkFlow(what, flow); err != nil {
+				return err
+			}
+		}
 		executions, err := a.Executions(ctx, flow, machine.Status(status))
 		if err != nil {
 			return apiError(what, err)

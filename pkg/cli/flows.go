@@ -112,6 +112,9 @@ func (c Command) flowsShowCommand() *cobra.Command {
 	o.register(cmd)
 	cmd.Flags().StringVar(&hash, "hash", "", "the definition whose hash begins so (default: the latest)")
 	cmd.RunE = c.onStore(&o, func(ctx context.Context, what string, a *api, args []string) error {
+		if err := checkFlow(what, args[0]); err != nil {
+			return err
+		}
 		flow, err := a.Flow(ctx, args[0], hash)
 		if err != nil {
 			return flowError(what+" "+args[0], err)
@@ -137,6 +140,9 @@ func (c Command) flowsDeleteCommand() *cobra.Command {
 	}
 	o.register(cmd)
 	cmd.RunE = c.onStore(&o, func(ctx context.Context, what string, a *api, args []string) error {
+		if err := checkFlow(what, args[0]); err != nil {
+			return err
+		}
 		deleted, err := a.DeleteFlow(ctx, args[0])
 		if err != nil {
 			return flowError(what+" "+args[0], err)

@@ -117,6 +117,9 @@ func (c Command) run(ctx context.Context, path string, options runOptions) error
 	if e.name == "" {
 		e.name = newName()
 	}
+	if err := engine.CheckName(e.name); err != nil {
+		return usageError(what, err.Error(), "waitless "+what+" --name my-run")
+	}
 	if where.onStack() {
 		return e.runOnStack(ctx, input)
 	}

@@ -60,11 +60,14 @@ func (c Command) openAPI(ctx context.Context, what string, p place) (*api, error
 	if p.onStack() {
 		return c.openStack(ctx, what, p)
 	}
-	dir := p.store
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil, usageError(what, "there is no store in "+dir, "waitless run FLOW, or --store DIR")
+	if err := disk.Check(p.store); engine.CodeOf(err) == engine.CodeNotFound {
+		return nil, usageError(what, "there is no store in "+p.store, "waitless run FLOW, or --store DIR")
 	}
-	store, client, err := reach(ctx, dir)
+	return c.openOrMakeStore(ctx, what, p.store)
+}
+
+func (c Command) openOrMakeStore(ctx context.Context, what, dir string) (*api, error) {
+	store, client, err := c.reach(ctx, dir)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, interrupted(what, "nothing was done")
@@ -85,20 +88,31 @@ func (c Command) openAPI(ctx context.Context, what string, p place) (*api, error
 	return &api{clientOf(system, store), storeInterval, store.Shut}, nil
 }
 
+// holderPatience is how long the process that holds a store may take for an answer.
+const holderPatience = 10 * time.Second
+
 // reach opens the store, or finds whoever holds it. Another command that holds
 // it without a socket is done in a moment. The end of ctx ends the wait for that.
-func reach(ctx context.Context, dir string) (*disk.Store, *rest.Client, error) {
-	const tries, pause = 40, 50 * time.Millisecond
-	for try := 0; ; try++ {
-		if client := dialSocket(ctx, dir); client != nil {
-			return nil, client, nil
+//
+// What is in the directory of another user is neither opened nor asked.
+func (c Command) reach(ctx context.Context, dir string) (*disk.Store, *rest.Client, error) {
+	const pause = 50 * time.Millisecond
+	patience := cmp.Or(c.patience, holderPatience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		err := disk.Check(dir)
+		if err != nil && engine.CodeOf(err) != engine.CodeNotFound {
+			return nil, nil, err
+		}
+		if err == nil {
+			if client := dialSocket(ctx, dir, patience); client != nil {
+				return nil, client, nil
+			}
 		}
 		store, err := disk.Open(dir)
-		if engine.CodeOf(err) != engine.CodeConflict || try == tries {
+		if engine.CodeOf(err) != engine.CodeConflict || sleep(ctx, pause) != nil {
 			return store, nil, err
-		}
-		if err := sleep(ctx, pause); err != nil {
-			return nil, nil, err
 		}
 	}
 }
@@ -108,10 +122,7 @@ func (c Command) openOrMakeAPI(ctx context.Context, what string, p place) (*api,
 	if p.onStack() {
 		return c.openStack(ctx, what, p)
 	}
-	if err := os.MkdirAll(p.store, 0o700); err != nil {
-		return nil, usageError(what, p.store+": "+reasonOf(err), "--store DIR")
-	}
-	return c.openAPI(ctx, what, p)
+	return c.openOrMakeStore(ctx, what, p.store)
 }
 
 func storeError(what string, err error) error {
@@ -152,7 +163,7 @@ func clientOf(system *local.System, lists lists) *rest.Client {
 
 // hold opens a store, which nobody else may hold.
 func (c Command) hold(ctx context.Context, what, dir, try string) (*disk.Store, error) {
-	store, client, err := reach(ctx, dir)
+	store, client, err := c.reach(ctx, dir)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, interrupted(what, "nothing was started")
@@ -165,20 +176,43 @@ func (c Command) hold(ctx context.Context, what, dir, try string) (*disk.Store, 
 }
 
 // dialSocket is a client of whoever holds the store, nil when nobody does.
-func dialSocket(ctx context.Context, dir string) *rest.Client {
+func dialSocket(ctx context.Context, dir string, patience time.Duration) *rest.Client {
 	path := filepath.Join(dir, socketName)
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", path)
 	}
-	const patience = time.Second
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	probe, err := dial(ctx, "", "")
 	if err != nil {
 		return nil
 	}
 	_ = probe.Close() // it only showed that somebody listens
-	return &rest.Client{Base: "http://store", HTTP: clientWith(&http.Transport{DialContext: dial})}
+	transport := &http.Transport{DialContext: dial, ResponseHeaderTimeout: patience}
+	return &rest.Client{Base: "http://store", HTTP: clientWith(toHolder{dir, transport})}
+}
+
+// toHolder is a transport to the process that holds a store.
+type toHolder struct {
+	dir  string
+	next http.RoundTripper
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t toHolder) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := t.next.RoundTrip(r)
+	var late net.Error
+	if errors.As(err, &late) && late.Timeout() && r.Context().Err() == nil {
+		return nil, &stuckError{disk.Holder(t.dir)}
+	}
+	return response, err
+}
+
+// stuckError says that the process that holds a store does not answer.
+type stuckError struct{ pid int }
+
+func (e *stuckError) Error() string {
+	return fmt.Sprintf("process %d, which holds the store, does not answer; it may be stopped or stuck", e.pid)
 }
 
 // serveSocket answers others at the store's socket until the function that it
@@ -224,7 +258,11 @@ func (a *answered) Write(p []byte) (int, error) { return a.body.Write(p) }
 // apiError is an error of the API as the program shows it.
 func apiError(what string, err error) error {
 	var refused *rest.Error
-	if !errors.As(err, &refused) {
+	var stuck *stuckError
+	switch {
+	case errors.As(err, &stuck):
+		return &failure{exit: ExitInternal, what: what, why: err.Error(), try: fmt.Sprintf("kill -CONT %[1]d, or kill -9 %[1]d, which loses nothing", stuck.pid)}
+	case !errors.As(err, &refused):
 		return &failure{exit: ExitInternal, what: what, why: err.Error()}
 	}
 	f := &failure{exit: ExitUsage, what: what, why: refused.Message}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 	"text/tabwriter"
 
@@ -106,16 +107,22 @@ func (c Command) takeToken(cmd *cobra.Command, run func(*cobra.Command, []string
 	cmd.Long = cmp.Or(cmd.Long, cmd.Short+".") + "\n\nTOKEN is - for standard input: everybody on the machine sees arguments."
 	cmd.Args = arguments(1, 1)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if args[0] != "-" {
-			return run(cmd, args)
+		text := args[0]
+		if text == "-" {
+			var err error
+			if text, err = c.readToken(cmd); err != nil {
+				return err
+			}
 		}
-		text, err := c.readToken(cmd)
-		if err != nil {
-			return err
+		if !tokenShape.MatchString(text) {
+			return usageError(strings.TrimPrefix(cmd.CommandPath(), "waitless "), token.ErrInvalid.Error(), "waitless tokens list --unmask")
 		}
 		return run(cmd, []string{text})
 	}
 }
+
+// tokenShape matches what may be a token: two parts in the letters of Base64 for URLs.
+var tokenShape = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 
 // readToken reads a token before anything is opened: who types it takes a while.
 func (c Command) readToken(cmd *cobra.Command) (string, error) {

@@ -1,13 +1,19 @@
 package cli
 
 import (
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/local/disk"
 )
 
 // A server that redirects gets no request of another server signed, and no token sent there.
@@ -151,6 +157,152 @@ func TestACheckedOutFolderNamesNoLambdaEndpoint(t *testing.T) {
 		}
 		if err := (settings{path: "waitless.yaml", named: true}).checkLambda(definition); err != nil {
 			t.Errorf("%s, in a file that the user named: %v", definition, err)
+		}
+	}
+}
+
+// A command tells nothing to a socket in a directory that another user may write to.
+func TestASocketOfOthersIsNotAsked(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		spoil func(dir string) error
+		want  string
+	}{
+		"no store":         {func(dir string) error { return os.Remove(filepath.Join(dir, "format")) }, "there is no store in"},
+		"rights of others": {func(dir string) error { return os.Chmod(dir, 0o777) }, "others may open"},
+		"another owner":    {func(dir string) error { return os.Chown(dir, 12345, 12345) }, "belongs to another user (id 12345)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := shortDir(t)
+			if err := os.WriteFile(filepath.Join(dir, "format"), []byte("1\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var asked atomic.Int32
+			end, err := serveSocket(t.Context(), dir, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(end)
+			if got := doWith(t, "", nil, "tokens", "succeed", "t", "--store", dir); asked.Load() != 1 {
+				t.Fatalf("a store of one's own: %d requests, %+v", asked.Load(), got)
+			}
+			if err := tt.spoil(dir); err != nil {
+				t.Skip(err) // only root may
+			}
+			for _, args := range [][]string{{"tokens", "succeed", "t"}, {"list"}, {"stop", "a/b"}, {"job-events", "send", "testdata/small.json"}} {
+				got := doWith(t, "", nil, append(args, "--store", dir)...)
+				if got.exit != ExitUsage || !strings.Contains(got.stderr, tt.want) || asked.Load() != 1 {
+					t.Errorf("%v: %d requests, %+v", args, asked.Load(), got)
+				}
+			}
+		})
+	}
+}
+
+// shortDir is a directory whose socket has a name that is not too long.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "waitless")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// Nobody is told to take away the rights to a directory that is no store.
+func TestADirectoryThatIsNoStore(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		content string
+		args    []string
+		want    string
+	}{
+		"to look at":                 {"", []string{"list"}, "there is no store in"},
+		"to look at, with files":     {"letter", []string{"show", "a/b"}, "there is no store in"},
+		"to make a store":            {"", []string{"start", "testdata/flows/pass.yaml"}, "a new store needs a directory that only you may open"},
+		"to make a store among them": {"letter", []string{"run", "testdata/flows/pass.yaml"}, "it is no store and holds other files, letter among them"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			if tt.content != "" {
+				if err := os.WriteFile(filepath.Join(dir, tt.content), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Chmod(dir, 0o777); err != nil {
+				t.Fatal(err)
+			}
+			got := doWith(t, "", nil, append(tt.args, "--store", dir)...)
+			if got.exit != ExitUsage || !strings.Contains(got.stderr, tt.want) || strings.Contains(got.stderr, "chmod") {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+// The process that holds a store and is stopped holds up no command for ever, and has its number told.
+func TestAHolderThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	dir := shortDir(t)
+	store, err := disk.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Shut() })
+	ended := make(chan struct{})
+	end, err := serveSocket(t.Context(), dir, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-ended }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		close(ended)
+		end()
+	})
+	var stderr strings.Builder
+	c := Command{
+		Args: []string{"list", "--store", dir}, Stdout: io.Discard, Stderr: &stderr, Getenv: environment(t, nil), patience: 50 * time.Millisecond,
+	}
+	want := fmt.Sprintf("process %d, which holds the store, does not answer", os.Getpid())
+	if exit := c.Run(t.Context()); exit != ExitInternal || !strings.Contains(stderr.String(), want) {
+		t.Errorf("exit %d: %s", exit, stderr.String())
+	}
+}
+
+// So is a process that holds a store and serves no socket.
+func TestAHolderWithoutASocket(t *testing.T) {
+	t.Parallel()
+	dir := shortDir(t)
+	store, err := disk.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Shut() })
+	var stderr strings.Builder
+	c := Command{
+		Args: []string{"list", "--store", dir}, Stdout: io.Discard, Stderr: &stderr, Getenv: environment(t, nil), patience: 50 * time.Millisecond,
+	}
+	if exit := c.Run(t.Context()); exit != ExitInternal || !strings.Contains(stderr.String(), fmt.Sprintf("(pid %d)", os.Getpid())) {
+		t.Errorf("exit %d: %s", exit, stderr.String())
+	}
+}
+
+var namesRule = regexp.MustCompile("; allowed: |it begins with|the token is not valid")
+
+// What is no name is told before anything is sent.
+func TestNamesAreCheckedFirst(t *testing.T) {
+	t.Parallel()
+	s := newStack(t)
+	for _, args := range [][]string{
+		{"show", "../../x"}, {"show", "a/.."}, {"history", "a/b/c"}, {"stop", "a b/c"}, {"flows", "show", ".."}, {"flows", "delete", "a/b"},
+		{"list", "--flow", "../x"}, {"start", "testdata/flows/pass.yaml", "--name", ".."}, {"run", "testdata/flows/pass.yaml", "--name", "a b"},
+		{"tokens", "show", ".."}, {"tokens", "succeed", "../../flows"}, {"tokens", "fail", "a b"}, {"tokens", "url", "a?b"},
+	} {
+		got := s.do(args...)
+		if got.exit != ExitUsage || s.requests.Load() > 0 || !namesRule.MatchString(got.stderr) {
+			t.Errorf("%v: %d requests, %+v", args, s.requests.Load(), got)
 		}
 	}
 }

@@ -175,13 +175,20 @@ func (e *Engine) Start(ctx context.Context, request StartRequest) (StartAnswer, 
 	return e.compareStart(ctx, op, id, request)
 }
 
-func check(request StartRequest) error {
-	if size := len(request.Execution); size > fdl.MaxName {
-		return fmt.Errorf("the execution's name %.20q... has %d bytes and the limit is %d; shorten it", request.Execution, size, fdl.MaxName)
+// CheckName returns an error unless an execution may be named so.
+func CheckName(name string) error {
+	if size := len(name); size > fdl.MaxName {
+		return fmt.Errorf("the execution's name %.20q... has %d bytes and the limit is %d; shorten it", name, size, fdl.MaxName)
 	}
-	if !fdl.ValidName(request.Execution) {
-		return fmt.Errorf(`name %q is no execution name; it begins with a letter or "_" and goes on with letters, digits, "_" and "-", 128 characters at most`,
-			request.Execution)
+	if !fdl.ValidName(name) {
+		return fmt.Errorf(`name %q is no execution name; it begins with a letter or "_" and goes on with letters, digits, "_" and "-", 128 characters at most`, name)
+	}
+	return nil
+}
+
+func check(request StartRequest) error {
+	if err := CheckName(request.Execution); err != nil {
+		return err
 	}
 	if request.Input.Kind() != expr.KindObject {
 		return fmt.Errorf("the input is %s; allowed: an object", request.Input.Kind())

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -82,6 +81,7 @@ const (
 	formatFile = "format"
 	lockFile   = "lock"
 	keysFile   = "token.key"
+	holderFile = "pid"
 	dataDir    = "data"
 )
 
@@ -95,22 +95,21 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, &engine.Error{Code: engine.CodeInvalid, Op: op, Err: err}
 	}
-	if err := makePrivateDir(path); err != nil {
-		return nil, &engine.Error{Code: engine.CodeInvalid, Op: op, Err: err}
-	}
-	if err := checkOurs(path); err != nil {
+	if err := makeDir(path); err != nil {
 		return nil, &engine.Error{Code: engine.CodeInvalid, Op: op, Err: err}
 	}
 	lock, err := privateFS{vfs.Default}.Lock(filepath.Join(path, lockFile))
 	if err != nil {
 		return nil, &engine.Error{Code: engine.CodeConflict, Op: op, Err: fmt.Errorf(
-			"it is in use, by another process or by this one (%w); wait for its end or stop it, or use another directory", err)}
+			"it is in use, by another process%s or by this one (%w); wait for its end or stop it, or use another directory", named(Holder(path)), err)}
 	}
 	s, err := openLocked(path, op)
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	s.lock = lock
+	// The number is for people. A store is of use without it.
+	_ = os.WriteFile(filepath.Join(path, holderFile), fmt.Appendf(nil, "%d\n", os.Getpid()), 0o600)
 	return s, nil
 }
 
@@ -333,50 +332,6 @@ const (
 	keyGeneration = 'g' // nothing: how often the store was opened
 	keyUnsent     = 'a' // instant when such a wait was opened, handle: nothing, until its outcome was delivered
 )
-
-// makePrivateDir makes the directory, for its owner only. One that others may
-// look into is refused: executions hold whatever their inputs hold.
-func makePrivateDir(path string) error {
-	if err := os.MkdirAll(path, 0o700); err != nil {
-		return err
-	}
-	return checkPrivate(path)
-}
-
-// checkOurs refuses a directory that holds something else: whoever mistypes its
-// name is not to find a store among his files.
-func checkOurs(path string) error {
-	for _, name := range []string{formatFile, dataDir} {
-		if _, err := os.Stat(filepath.Join(path, name)); err == nil {
-			return nil // a store, or what is left of one
-		}
-	}
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		// What an Open leaves that was killed before it numbered the store is ours.
-		name := entry.Name()
-		unfinished := strings.HasPrefix(name, formatFile+".") && strings.HasSuffix(name, newSuffix)
-		if name != lockFile && !unfinished {
-			return fmt.Errorf("it is no store and holds other files, %s among them; use a new or an empty directory", name)
-		}
-	}
-	return nil
-}
-
-// checkPrivate refuses a file or directory that not only its owner may open.
-func checkPrivate(path string) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
-		return fmt.Errorf("others may open %s (mode %04o); take their rights away: chmod go= %s", path, mode, path)
-	}
-	return nil
-}
 
 // checkFormat refuses a store of a newer release before anything of it is
 // opened, and numbers a new one.

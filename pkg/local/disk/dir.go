@@ -1,0 +1,109 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/waitless/waitless/pkg/engine"
+)
+
+// Check returns an error unless dir holds a store that only this user can read and write: one
+// with [engine.CodeNotFound] if it holds no store, one with [engine.CodeInvalid] if it belongs to
+// another user, or others have rights to it. Whoever can write there can put a socket there, too.
+func Check(dir string) error {
+	op := "open store " + dir
+	if !isStore(dir) {
+		return &engine.Error{Code: engine.CodeNotFound, Op: op, Err: errors.New("there is no store")}
+	}
+	if err := checkPrivate(dir); err != nil {
+		return &engine.Error{Code: engine.CodeInvalid, Op: op, Err: err}
+	}
+	return nil
+}
+
+// Holder returns the id of the process that opened the store in dir last, 0 if nobody knows it.
+func Holder(dir string) int {
+	text, err := os.ReadFile(filepath.Join(dir, holderFile))
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return 0
+	}
+	return pid
+}
+
+// named is the process in an error message.
+func named(pid int) string {
+	if pid == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (pid %d)", pid)
+}
+
+// isStore reports whether the directory holds a store, or what is left of one.
+func isStore(dir string) bool {
+	for _, name := range []string{formatFile, dataDir} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// makeDir makes the directory of a store, for its owner only, or checks the one that is there.
+func makeDir(path string) error {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return err
+	}
+	if isStore(path) {
+		return checkPrivate(path)
+	}
+	if err := checkEmpty(path); err != nil {
+		return err
+	}
+	if err := checkPrivate(path); err != nil {
+		return errors.New("a new store needs a directory that only you may open, such as a new one: " + filepath.Join(path, "waitless"))
+	}
+	return nil
+}
+
+// checkEmpty refuses a directory that holds something else: whoever mistypes its
+// name is not to find a store among his files.
+func checkEmpty(path string) error {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		// What an Open leaves that was killed before it numbered the store is ours.
+		name := entry.Name()
+		unfinished := strings.HasPrefix(name, formatFile+".") && strings.HasSuffix(name, newSuffix)
+		if name != lockFile && !unfinished {
+			return fmt.Errorf("it is no store and holds other files, %s among them; use a new or an empty directory", name)
+		}
+	}
+	return nil
+}
+
+// checkPrivate refuses a file or directory that not only its owner may open, or
+// that another user owns: executions hold whatever their inputs hold.
+func checkPrivate(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if owner, known := ownerOf(info); known && owner != os.Geteuid() {
+		return fmt.Errorf("%s belongs to another user (id %d); use a store of your own", path, owner)
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
+		return fmt.Errorf("others may open %s (mode %04o); take their rights away: chmod go= %s", path, mode, path)
+	}
+	return nil
+}
