@@ -28,6 +28,8 @@ LAMBDA_ARCH ?= arm64
 STACK_DIR ?= .tools/stack
 STACK_PORT ?= 4566
 STACK_NAME ?= waitless
+# Parameters of the template for it: make stack PARAMS="StatusEvents=on LogLevel=DEBUG".
+PARAMS ?=
 
 BUILD_FLAGS := -trimpath -ldflags="-s -w"
 GO_DIRS := $(wildcard events functions pkg)
@@ -153,7 +155,7 @@ STACK_ENDPOINT := http://127.0.0.1:$(STACK_PORT)
 STACK_VARIABLES := AWS_ENDPOINT_URL=$(STACK_ENDPOINT) AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
 
 .PHONY: stack
-stack: ## Deploy to an emulator of AWS on this machine: eval "$$(make stack)"
+stack: ## Deploy to an emulator of AWS on this machine, with PARAMS: eval "$$(make stack)"
 	@$(MAKE) --no-print-directory $(EMULATOR) $(SAM) >&2
 	@if test -e $(STACK_DIR)/pid; then echo "there is a stack in $(STACK_DIR) already; 'make destroy' ends it" >&2; exit 1; fi
 	@echo "deploying the stack $(STACK_NAME) to an emulator, which takes half a minute" >&2
@@ -175,7 +177,17 @@ deployed-stack:
 	kill -0 $$(cat $(STACK_DIR)/pid) # somebody else may have the port, and answer
 	.tools/sam/bin/sam build --parameter-overrides Arch=$(HOST_ARCH:amd64=x86_64)
 	env $(STACK_VARIABLES) .tools/sam/bin/sam deploy --stack-name $(STACK_NAME) --region us-east-1 --no-confirm-changeset --no-progressbar \
-		--parameter-overrides Arch=$(HOST_ARCH:amd64=x86_64)
+		--parameter-overrides Arch=$(HOST_ARCH:amd64=x86_64) $(PARAMS)
+
+# The samples in which another engine waits have templates of their own. They import what the stack exports.
+SAMPLES := $(patsubst events/%/template.yaml,%,$(wildcard events/*/template.yaml))
+.PHONY: sample
+sample: export SAM_CLI_TELEMETRY = 0
+sample: $(SAM) ## Deploy a sample beside the stack STACK_NAME: NAME=step-functions-task-token or durable-callback
+	@test -e "events/$(NAME)/template.yaml" || { echo "there is no sample \"$(NAME)\"; use NAME=, one of: $(SAMPLES)" >&2; exit 2; }
+	.tools/sam/bin/sam build --template events/$(NAME)/template.yaml --build-dir .aws-sam/samples/$(NAME) --no-build-in-source
+	.tools/sam/bin/sam deploy --template-file .aws-sam/samples/$(NAME)/template.yaml --stack-name $(STACK_NAME)-$(NAME) \
+		--resolve-s3 --capabilities CAPABILITY_IAM --no-confirm-changeset --no-progressbar --parameter-overrides Stack=$(STACK_NAME)
 
 .PHONY: destroy
 destroy: ## End the emulator of `make stack`, with all that is on it

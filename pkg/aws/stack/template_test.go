@@ -3,6 +3,7 @@ package stack_test
 import (
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -303,6 +304,17 @@ func checkBounds(t *testing.T, s statement) {
 		if strings.Contains(action, "*") {
 			t.Errorf("%s/%s: action %q", s.role, s.sid, action)
 		}
+	}
+}
+
+// The Makefile passes parameters on to the template.
+func TestMakeStackPassesParameters(t *testing.T) {
+	t.Parallel()
+	cmd := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-n", "deployed-stack", "PARAMS=StatusEvents=on LogLevel=DEBUG")
+	cmd.Dir, cmd.Env = root, withoutMake(os.Environ())
+	out, err := cmd.Output()
+	if err != nil || !regexp.MustCompile(`deploy (?s:.*)\s--parameter-overrides Arch=\w+ StatusEvents=on LogLevel=DEBUG\n`).Match(out) {
+		t.Errorf("it runs %s, error %v", out, err)
 	}
 }
 
