@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"os"
@@ -105,8 +106,15 @@ func (s shown) slow() string {
 var (
 	timeOfDay = regexp.MustCompile(`\b\d\d:\d\d:\d\d\b`)
 	date      = regexp.MustCompile(`\b\d{4}-\d\d-\d\d([T ])`)
-	tenths    = regexp.MustCompile(`(\d)\.\ds\b`)
-	versions  = regexp.MustCompile(`\bwaitless \S+ \(go\S+ \w+/\w+\)`)
+	// wholeToken is a token in what a command prints, tokenSaid what is shown of one, inStoreFlag what it adds for a store that is not
+	// the default one.
+	wholeToken  = regexp.MustCompile(`[A-Za-z0-9_-]{30}\.[A-Za-z0-9_-]{43}`)
+	tokenSaid   = regexp.MustCompile(`\btoken \.\.\.\S+ `)
+	inStoreFlag = regexp.MustCompile(`(?m) --store \S+$`)
+	port        = regexp.MustCompile(`\b127\.0\.0\.1:\d+\b`)
+	storeRow    = regexp.MustCompile(`(?m)^(store +).*$`)
+	tenths      = regexp.MustCompile(`(\d)\.\ds\b`)
+	versions    = regexp.MustCompile(`\bwaitless \S+ \(go\S+ \w+/\w+\)`)
 )
 
 // normalised is text without what differs from run to run.
@@ -114,6 +122,11 @@ func normalised(text string) string {
 	text = withoutIDs(strings.TrimRight(text, "\n"))
 	text = timeOfDay.ReplaceAllString(text, "00:00:00")
 	text = date.ReplaceAllString(text, "0000-00-00$1")
+	text = wholeToken.ReplaceAllString(text, "TOKEN")
+	text = tokenSaid.ReplaceAllString(text, "token ... ")
+	text = inStoreFlag.ReplaceAllString(text, "")
+	text = port.ReplaceAllString(text, "127.0.0.1:PORT")
+	text = storeRow.ReplaceAllString(text, "${1}STORE")
 	text = tenths.ReplaceAllString(text, "$1.0s")
 	return versions.ReplaceAllString(text, "waitless VERSION")
 }
@@ -133,6 +146,7 @@ func TestReadmeCommands(t *testing.T) {
 	t.Parallel()
 	lookAt(t, "../../Makefile")
 	var seen []string
+	sessions := map[string][]shown{}
 	for _, f := range readme(t) {
 		if !isConsole(f) || f.section == deployed {
 			continue
@@ -142,6 +156,18 @@ func TestReadmeCommands(t *testing.T) {
 		}
 		for _, s := range f.commands() {
 			seen = append(seen, s.command)
+			sessions[f.section] = append(sessions[f.section], s)
+		}
+	}
+	for section, commands := range sessions {
+		if slices.ContainsFunc(commands, shown.serves) {
+			t.Run(section, func(t *testing.T) {
+				t.Parallel()
+				testReadmeSession(t, commands)
+			})
+			continue
+		}
+		for _, s := range commands {
 			t.Run(fmt.Sprintf("line %d", s.line), func(t *testing.T) {
 				t.Parallel()
 				testReadmeCommand(t, s)
@@ -154,6 +180,21 @@ func TestReadmeCommands(t *testing.T) {
 	for command, reason := range notRun {
 		if !slices.Contains(seen, command) {
 			t.Errorf("%q is no command of the README any more, so it needs no reason (%s) to be left out", command, reason)
+		}
+	}
+}
+
+// commandLine is a line that a reader types.
+var commandLine = regexp.MustCompile(`(^|\s)(\$ )?(waitless|make|go|sam|curl) \S`)
+
+// A block that shows commands is a console block, whose commands are run.
+func TestReadmeShowsCommandsInConsoleBlocks(t *testing.T) {
+	t.Parallel()
+	for _, f := range readme(t) {
+		for i, l := range f.text {
+			if f.language == "text" && commandLine.MatchString(l) {
+				t.Errorf("README.md, line %d: a command in a block of %s, where no test runs it: %s", f.line+i, f.language, l)
+			}
 		}
 	}
 }
@@ -172,18 +213,95 @@ func testReadmeCommand(t *testing.T, s shown) {
 	}
 }
 
+// serves reports whether the command goes on while others are typed in another terminal.
+func (s shown) serves() bool {
+	return strings.HasPrefix(s.command, "waitless dev") || slices.Contains(s.output, "answer it from another terminal:")
+}
+
+// looks reports whether the command changes nothing. A reader types it when there is something to see.
+func (s shown) looks() bool {
+	return strings.HasPrefix(s.command, "waitless list") || strings.HasPrefix(s.command, "waitless show")
+}
+
+// testReadmeSession runs the commands of a section on one store. TOKEN is the token that one of them
+// printed.
+func testReadmeSession(t *testing.T, commands []shown) {
+	t.Helper()
+	env, text := shellEnv(t), ""
+	for _, s := range commands {
+		if s.serves() {
+			printed := beginInShell(t, env, s)
+			text = wholeToken.FindString(printed)
+			continue
+		}
+		s.command = strings.ReplaceAll(s.command, "TOKEN", text)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		err := s.check(shell(t, env, s.command))
+		for err != nil && s.looks() && sleep(ctx, 50*time.Millisecond) == nil {
+			err = s.check(shell(t, env, s.command))
+		}
+		cancel()
+		if err != nil {
+			t.Error("README.md, " + err.Error())
+		}
+	}
+}
+
+// beginInShell starts a command that serves, and compares the first lines that it prints with what is
+// shown. dev listens at a port that is free.
+func beginInShell(t *testing.T, env []string, s shown) (printed string) {
+	t.Helper()
+	command := s.command
+	if strings.HasPrefix(command, "waitless dev") {
+		command += " --listen 127.0.0.1:0"
+	}
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", "exec "+command)
+	cmd.Dir, cmd.Env = "../..", env
+	stdout, err := cmd.StdoutPipe()
+	cmd.Stderr = cmd.Stdout
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	lines := bufio.NewScanner(stdout)
+	for n := 0; n < len(s.output) && lines.Scan(); n++ {
+		printed += lines.Text() + "\n"
+	}
+	if err := s.check(printed, 0); err != nil {
+		t.Error("README.md, " + err.Error())
+	}
+	return printed
+}
+
 // inShell runs a command as a reader does in the folder of the repository, with
 // the program installed. What go install makes goes to a folder of the test.
 func inShell(t *testing.T, command string) (printed string, exit int) {
 	t.Helper()
+	return shell(t, shellEnv(t), command)
+}
+
+// shellEnv is the environment of a reader who has installed the program, with a store of its own.
+func shellEnv(t *testing.T) []string {
+	t.Helper()
+	// A make that runs the tests would tell the one in the README about itself.
+	env := slices.DeleteFunc(os.Environ(), func(pair string) bool { return strings.HasPrefix(pair, "MAKE") || strings.HasPrefix(pair, "MFLAGS") })
+	return append(env, "WAITLESS_STORE="+filepath.Join(t.TempDir(), ".waitless"), "GOBIN="+t.TempDir(),
+		"PATH="+filepath.Dir(program(t))+string(os.PathListSeparator)+os.Getenv("PATH"))
+}
+
+// shell runs a command in an environment.
+func shell(t *testing.T, env []string, command string) (printed string, exit int) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-c", command)
-	cmd.Dir = "../.."
-	// A make that runs the tests would tell the one in the README about itself.
-	cmd.Env = slices.DeleteFunc(os.Environ(), func(pair string) bool { return strings.HasPrefix(pair, "MAKE") || strings.HasPrefix(pair, "MFLAGS") })
-	cmd.Env = append(cmd.Env, "WAITLESS_STORE="+filepath.Join(t.TempDir(), "store"), "GOBIN="+t.TempDir(),
-		"PATH="+filepath.Dir(program(t))+string(os.PathListSeparator)+os.Getenv("PATH"))
+	cmd.Dir, cmd.Env = "../..", env
 	out, err := cmd.CombinedOutput()
 	return string(out), exitCode(err)
 }
