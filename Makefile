@@ -179,6 +179,11 @@ deployed-stack:
 	env $(STACK_VARIABLES) .tools/sam/bin/sam deploy --stack-name $(STACK_NAME) --region us-east-1 --no-confirm-changeset --no-progressbar \
 		--parameter-overrides Arch=$(HOST_ARCH:amd64=x86_64) $(PARAMS)
 
+# `sam local invoke` gives a function the variables of the shell that the template names, too.
+.PHONY: local-env
+local-env: $(SAM) ## Print the variables of the stack STACK_NAME for `sam local invoke`: eval "$$(make local-env)"
+	@.tools/sam/bin/python .ci/local_env.py $(STACK_NAME) StartJob GetJobStatus interpreter taskrunner jobevents api callback
+
 # The samples in which another engine waits have templates of their own. They import what the stack exports.
 SAMPLES := $(patsubst events/%/template.yaml,%,$(wildcard events/*/template.yaml))
 .PHONY: sample

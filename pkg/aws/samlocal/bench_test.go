@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"debug/elf"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -48,9 +47,9 @@ type bench struct {
 	template string // as it was built
 	aws      aws.Config
 	image    string
-	// variables are the environment variables of the deployed functions by
-	// logical id.
-	variables map[string]map[string]string
+	// variables are the environment variables of the deployed functions, as
+	// `make local-env` prints them.
+	variables map[string]string
 }
 
 func newBench(t *testing.T) *bench {
@@ -137,27 +136,16 @@ func (b *bench) deploy(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b.variables = map[string]map[string]string{}
-	for _, f := range functions {
-		got, err := client.GetFunctionConfiguration(t.Context(), &lambda.GetFunctionConfigurationInput{FunctionName: aws.String(stackName + "-" + f.name)})
-		if err != nil {
-			t.Fatal(err)
+	b.variables = map[string]string{}
+	printed, _ := run(t, b.command(t.Context(), "make", "--no-print-directory", "local-env", "STACK_NAME="+stackName), nil)
+	for line := range strings.Lines(printed) {
+		name, value, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "export "), "=")
+		if !ok {
+			t.Fatalf("make local-env printed %q", line)
 		}
-		b.variables[f.id] = map[string]string{}
-		if got.Environment != nil {
-			b.variables[f.id] = got.Environment.Variables
-		}
-	}
-	text, err := json.Marshal(b.variables)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(b.variablesFile(), text, 0o600); err != nil {
-		t.Fatal(err)
+		b.variables[name] = strings.Trim(value, "'")
 	}
 }
-
-func (b *bench) variablesFile() string { return filepath.Join(b.dir, "variables.json") }
 
 // bridge is the address of this machine in Docker's network.
 func (b *bench) bridge(t *testing.T) string {
@@ -274,13 +262,22 @@ func busybox(t *testing.T) []byte {
 func (b *bench) local(args ...string) []string {
 	return append(append([]string{"local"}, args...),
 		"--template", b.template, "--invoke-image", b.baseImage(), "--skip-pull-image",
-		"--env-vars", b.variablesFile(), "--parameter-overrides", parameters())
+		"--parameter-overrides", parameters())
+}
+
+// evaluated is a command in a shell that has what `make local-env` printed.
+func (b *bench) evaluated(cmd *exec.Cmd) *exec.Cmd {
+	for name, value := range b.variables {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	return cmd
 }
 
 // invoke calls a function in a container of its own and answers its answer.
 func (b *bench) invoke(t *testing.T, function string, event []byte) string {
 	t.Helper()
-	answer, said := b.sam(t, bytes.NewReader(event), b.local("invoke", functions[function].id, "--event", "-")...)
+	cmd := b.evaluated(b.command(t.Context(), b.samProgram(), b.local("invoke", functions[function].id, "--event", "-")...))
+	answer, said := run(t, cmd, bytes.NewReader(event))
 	if answer == "" {
 		t.Fatalf("no answer:\n%s", said)
 	}

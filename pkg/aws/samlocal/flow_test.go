@@ -125,7 +125,7 @@ func (b *bench) checkLocalRun(t *testing.T) {
 func (b *bench) serve(t *testing.T, what string) string {
 	t.Helper()
 	port := freePort(t)
-	cmd := b.command(t.Context(), b.samProgram(), b.local(what, "--port", port, "--warm-containers", "LAZY")...)
+	cmd := b.evaluated(b.command(t.Context(), b.samProgram(), b.local(what, "--port", port, "--warm-containers", "LAZY")...))
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it stops its containers
 	said, err := cmd.StderrPipe()
 	if err != nil {
@@ -193,7 +193,7 @@ func (b *bench) wake(t *testing.T, done func() bool) {
 }
 
 func (b *bench) wakeQueue() *string {
-	queue := b.variables["InterpreterFunction"]["WAITLESS_WAKE_QUEUE"]
+	queue := b.variables["WAITLESS_WAKE_QUEUE"]
 	return &queue
 }
 

@@ -42,6 +42,13 @@ func TestFunctionsRunInContainers(t *testing.T) {
 			})
 		}
 	}
+	// The tutorial's functions need no stack.
+	for _, file := range []string{"polling/startjob", "polling/getjobstatus", "batch-poller/startjob", "callback/echo"} {
+		t.Run(file+" without a stack", func(t *testing.T) {
+			t.Parallel()
+			b.checkPlain(t, file)
+		})
+	}
 	t.Run("the flow of the callback", func(t *testing.T) {
 		t.Parallel()
 		b.checkFlow(t)
@@ -114,11 +121,22 @@ func (b *bench) checkAnswer(t *testing.T, name, function, file string) {
 	}
 }
 
+// checkPlain invokes a function in a shell that knows no stack.
+func (b *bench) checkPlain(t *testing.T, name string) {
+	t.Helper()
+	directory := filepath.Base(name)
+	event := filepath.Join(b.root, "events", name+".json")
+	answer, _ := b.sam(t, nil, b.local("invoke", functions[directory].id, "--event", event)...)
+	if got := uuidV7.ReplaceAllString(answer, "JOB"); !reflect.DeepEqual(parsed(t, got), parsed(t, answers[name])) {
+		t.Errorf("answered %s; want %s", answer, answers[name])
+	}
+}
+
 // checkOutcome wants that the task runner closed a token with what the function
 // on the emulator answered.
 func (b *bench) checkOutcome(t *testing.T, handle, want string) {
 	t.Helper()
-	waits := dynamo.NewWaits(dynamodb.NewFromConfig(b.aws), b.variables["TaskRunnerFunction"]["WAITLESS_WAITS_TABLE"], time.Now)
+	waits := dynamo.NewWaits(dynamodb.NewFromConfig(b.aws), b.variables["WAITLESS_WAITS_TABLE"], time.Now)
 	record, err := waits.Record(t.Context(), handle)
 	if err != nil {
 		t.Fatal(err)

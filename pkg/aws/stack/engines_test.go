@@ -198,21 +198,9 @@ type stepFunctions struct {
 
 func newMachine(t *testing.T, s stack, folder string) elsewhere {
 	t.Helper()
-	definition, err := os.ReadFile(filepath.Join(folder, "machine.asl.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ask := s.newFunction(t, "ask", filepath.Join(folder, "ask.mjs"))
-	client := sfn.NewFromConfig(emulator.Config(t))
-	made, err := client.CreateStateMachine(t.Context(), &sfn.CreateStateMachineInput{
-		Name:       aws.String(s.name + "-copies"),
-		Definition: aws.String(strings.NewReplacer("${StartJobFunction}", s.name+"-StartJob", "${AskFunction}", ask).Replace(string(definition))),
-		RoleArn:    aws.String(s.newRole(t, "copies", "states")),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return stepFunctions{client, *made.StateMachineArn}
+	outputs := s.deploySample(t, folder)
+	s.setCode(t, s.name+"-ask", filepath.Join(folder, "ask.mjs"))
+	return stepFunctions{sfn.NewFromConfig(emulator.Config(t)), outputs["MachineArn"]}
 }
 
 func (f stepFunctions) start(t *testing.T, name, input string) func() (verdict, bool) {
@@ -239,7 +227,10 @@ type durable struct {
 
 func newDurable(t *testing.T, s stack, folder string) elsewhere {
 	t.Helper()
-	return durable{lambda.NewFromConfig(emulator.DurableFunctions(t)), s.newFunction(t, "durable", filepath.Join(folder, "function.mjs"))}
+	s.deploySample(t, folder)
+	function := s.name + "-durable"
+	s.setCode(t, function, filepath.Join(folder, "function.mjs"))
+	return durable{lambda.NewFromConfig(emulator.DurableFunctions(t)), function}
 }
 
 func (d durable) start(t *testing.T, name, input string) func() (verdict, bool) {
@@ -274,6 +265,46 @@ func (d durable) failure(t *testing.T, execution string) (name, cause string) {
 		}
 	}
 	return "", "no callback failed"
+}
+
+// deploySample deploys a sample beside the stack, as `make sample` does, and
+// returns its outputs.
+func (s stack) deploySample(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	config := emulator.Config(t)
+	sample := stack{name: s.name + "-" + filepath.Base(folder)}
+	deploying.Lock()
+	defer deploying.Unlock()
+	err := inRoot(sam(), variables(config), "deploy", "--template-file", filepath.Join("events", filepath.Base(folder), "template.yaml"),
+		"--stack-name", sample.name, "--resolve-s3", "--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset", "--no-progressbar",
+		"--region", config.Region, "--parameter-overrides", "Stack="+s.name)
+	if err == nil {
+		err = sample.look(t.Context(), config)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sample.outputs
+}
+
+// setCode gives a function its module together with the SDKs that Lambda, or
+// `sam build`, has ready for it.
+func (s stack) setCode(t *testing.T, function, file string) {
+	t.Helper()
+	module, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := lambda.NewFromConfig(emulator.Config(t))
+	_, err = client.UpdateFunctionCode(t.Context(), &lambda.UpdateFunctionCodeInput{FunctionName: &function, ZipFile: emulator.NodeCode(t, module)})
+	if err == nil {
+		_, err = client.UpdateFunctionConfiguration(t.Context(), &lambda.UpdateFunctionConfigurationInput{
+			FunctionName: &function, Handler: aws.String("function.handler"),
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // newFunction makes a function of the user's own for Node.js, which may call

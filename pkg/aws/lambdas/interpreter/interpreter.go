@@ -113,7 +113,7 @@ func settingsOf(env *environment.Environment) settings {
 			Stack: env.Text("WAITLESS_STACK"), Functions: env.Pairs("WAITLESS_FUNCTIONS"), Callable: env.List("WAITLESS_CALLABLE_FUNCTIONS"),
 		},
 		timeLimit: env.Seconds("WAITLESS_TIME_LIMIT"), duration: env.Duration(), statusEvents: env.Text("WAITLESS_STATUS_EVENTS"),
-		callbackURL: env.Text("WAITLESS_CALLBACK_URL"),
+		callbackURL: env.Optional("WAITLESS_CALLBACK_URL"),
 		dataLimit:   env.Bytes("WAITLESS_DATA_LIMIT", machine.DefaultData, machine.MaxData),
 	}
 }

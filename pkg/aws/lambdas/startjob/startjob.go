@@ -33,7 +33,7 @@ func New(getenv func(string) string) (lambdas.Call, error) {
 	waits, key := env.Text("WAITLESS_WAITS_TABLE"), env.Text("WAITLESS_TOKEN_KEY")
 	wakeQueue, deliveryQueue, pollQueue := env.Text("WAITLESS_WAKE_QUEUE"), env.Text("WAITLESS_DELIVERY_QUEUE"), env.Text("WAITLESS_POLL_QUEUE")
 	own := []string{wakeQueue, deliveryQueue, pollQueue, env.Text("WAITLESS_TASK_QUEUE"), env.Text("WAITLESS_JOB_QUEUE")}
-	account, callbackURL := env.Text("WAITLESS_ACCOUNT"), env.Text("WAITLESS_CALLBACK_URL")
+	account, callbackURL := env.Text("WAITLESS_ACCOUNT"), env.Optional("WAITLESS_CALLBACK_URL")
 	limit := env.Bytes("WAITLESS_DATA_LIMIT", resume.DefaultLimit, resume.ForeignLimit)
 	if err := env.Err(); err != nil {
 		return lambdas.Call{}, err
