@@ -12,6 +12,7 @@ package gateway
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -35,6 +36,23 @@ func Serve(handler http.Handler) Function {
 		}
 		body, err := io.ReadAll(answer.Body)
 		return responseOf(answer, body), err
+	}
+}
+
+// ErrOrigin says that an event is not a request of the API that a function is of:
+// somebody else invoked the function.
+var ErrOrigin = errors.New("the event is not a request of this function's API")
+
+// Only lets requests of the API with that id through to the function, and of
+// them, if signed, only those whose caller IAM knows. It trusts the one who may
+// invoke the function, and makes that it is not mistaken for the API.
+func Only(api string, signed bool, function Function) Function {
+	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
+		caller := event.RequestContext.Authorizer
+		if event.RequestContext.APIID != api || signed && (caller == nil || caller.IAM == nil || caller.IAM.UserARN == "") {
+			return events.APIGatewayV2HTTPResponse{}, ErrOrigin
+		}
+		return function(ctx, event)
 	}
 }
 

@@ -1,7 +1,9 @@
 package gateway_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -133,5 +135,40 @@ func TestAnEventThatIsNoRequest(t *testing.T) {
 	})
 	if got.StatusCode != http.StatusBadRequest || strings.Contains(got.Body, "secret") {
 		t.Errorf("answered %+v", got)
+	}
+}
+
+func TestOnlyRequestsOfTheAPIAreServed(t *testing.T) {
+	t.Parallel()
+	signed := &events.APIGatewayV2HTTPRequestContextAuthorizerDescription{
+		IAM: &events.APIGatewayV2HTTPRequestContextAuthorizerIAMDescription{UserARN: "arn:aws:iam::123456789012:user/u"},
+	}
+	for name, tt := range map[string]struct {
+		context events.APIGatewayV2HTTPRequestContext
+		open    bool // to the public API
+		closed  bool // to the one of signed requests
+	}{
+		"a signed request":     {events.APIGatewayV2HTTPRequestContext{APIID: "own", Authorizer: signed}, true, true},
+		"one without a caller": {events.APIGatewayV2HTTPRequestContext{APIID: "own"}, true, false},
+		"one of a JWT": {events.APIGatewayV2HTTPRequestContext{
+			APIID: "own", Authorizer: &events.APIGatewayV2HTTPRequestContextAuthorizerDescription{},
+		}, true, false},
+		"one of another API": {events.APIGatewayV2HTTPRequestContext{APIID: "other", Authorizer: signed}, false, false},
+		"an invocation":      {events.APIGatewayV2HTTPRequestContext{}, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for signed, want := range map[bool]bool{false: tt.open, true: tt.closed} {
+				served := false
+				only := gateway.Only("own", signed, func(context.Context, events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
+					served = true
+					return events.APIGatewayV2HTTPResponse{}, nil
+				})
+				_, err := only(t.Context(), events.APIGatewayV2HTTPRequest{RequestContext: tt.context})
+				if served != want || errors.Is(err, gateway.ErrOrigin) == want {
+					t.Errorf("signed %t: served %t, error %v", signed, served, err)
+				}
+			}
+		})
 	}
 }

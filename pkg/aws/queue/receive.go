@@ -54,16 +54,22 @@ func Messages(event events.SQSEvent) []Message {
 	return messages
 }
 
-// From returns the URL of the queue that the messages of an event are from, one
-// of urls. A function that receives from one queue alone does not need it.
-func From(event events.SQSEvent, urls ...string) string {
+// ErrSource says that an event is not one of the queues that a function receives
+// from: somebody else invoked the function.
+var ErrSource = errors.New("the event is not from a queue of this function")
+
+// From returns the URL of the queue that all messages of an event are from, one
+// of urls. The error is [ErrSource], beside the first URL. An event without
+// messages is from the first one.
+func From(event events.SQSEvent, urls ...string) (string, error) {
 	for _, url := range urls {
 		name := url[strings.LastIndexByte(url, '/')+1:]
-		if len(event.Records) > 0 && strings.HasSuffix(event.Records[0].EventSourceARN, ":"+name) {
-			return url
+		other := func(m events.SQSMessage) bool { return !strings.HasSuffix(m.EventSourceARN, ":"+name) }
+		if !slices.ContainsFunc(event.Records, other) {
+			return url, nil
 		}
 	}
-	return urls[0]
+	return urls[0], ErrSource
 }
 
 // Work is what a message asks for.

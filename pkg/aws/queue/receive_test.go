@@ -239,16 +239,24 @@ func TestFrom(t *testing.T) {
 	t.Parallel()
 	const base, arn = "https://sqs.eu-west-1.amazonaws.com/123456789012/", "arn:aws:sqs:eu-west-1:123456789012:"
 	tasks, deliveries := base+"w-TaskQueue-1", base+"w-DeliveryQueue-1"
-	for source, want := range map[string]string{
-		arn + "w-TaskQueue-1": tasks, arn + "w-DeliveryQueue-1": deliveries, arn + "x-w-DeliveryQueue-1": tasks, "": tasks,
+	for source, want := range map[string]struct {
+		url string
+		err error
+	}{
+		arn + "w-TaskQueue-1": {tasks, nil}, arn + "w-DeliveryQueue-1": {deliveries, nil},
+		arn + "x-w-DeliveryQueue-1": {tasks, queue.ErrSource}, "": {tasks, queue.ErrSource},
 	} {
-		event := events.SQSEvent{Records: []events.SQSMessage{{EventSourceARN: source}}}
-		if got := queue.From(event, tasks, deliveries); got != want {
-			t.Errorf("%q is from %s, want %s", source, got, want)
+		event := events.SQSEvent{Records: []events.SQSMessage{{EventSourceARN: source}, {EventSourceARN: source}}}
+		if got, err := queue.From(event, tasks, deliveries); got != want.url || !errors.Is(err, want.err) {
+			t.Errorf("%q is from %s, error %v; want %+v", source, got, err, want)
 		}
 	}
-	if got := queue.From(events.SQSEvent{}, tasks, deliveries); got != tasks {
-		t.Errorf("an event without messages is from %s", got)
+	mixed := events.SQSEvent{Records: []events.SQSMessage{{EventSourceARN: arn + "w-TaskQueue-1"}, {EventSourceARN: arn + "w-DeliveryQueue-1"}}}
+	if _, err := queue.From(mixed, tasks, deliveries); !errors.Is(err, queue.ErrSource) {
+		t.Errorf("of two queues: error %v", err)
+	}
+	if got, err := queue.From(events.SQSEvent{}, tasks, deliveries); got != tasks || err != nil {
+		t.Errorf("an event without messages is from %s, error %v", got, err)
 	}
 }
 

@@ -60,7 +60,7 @@ func rightsOfJobs() map[string]right {
 		"Api/QueueDeliveries":         {try: succeedsForeign, says: failedInside},
 		"Callback/QueueDeliveries":    {try: delivers, teller: "Callback", action: "sqs:SendMessage", says: "queue a delivery"},
 		"Callback/ReadCallbackSecret": {try: postsUnsigned, says: "this stack has no CallbackSecret, or it cannot be read"},
-		"Callback/ReadFnfKeys":        {try: asksAnew("Callback", `{"rawPath":"/"}`), says: noBeginning},
+		"Callback/ReadFnfKeys":        {try: asksAnew("Callback", "/"), says: noBeginning},
 	}
 }
 
@@ -90,13 +90,13 @@ func (x trial) anew(function string) error {
 	return err
 }
 
-// asksAnew asks a function that begins.
-func asksAnew(function, payload string) func(trial) error {
+// asksAnew requests a path of a function that begins.
+func asksAnew(function, path string) func(trial) error {
 	return func(x trial) error {
 		if err := x.anew(function); err != nil {
 			return err
 		}
-		_, err := x.ask(function, payload)
+		_, err := x.ask(function, x.request(function, path))
 		return err
 	}
 }

@@ -29,6 +29,9 @@ func TestRulesAreThoseOfTheTable(t *testing.T) {
 		checkRule(t, id, r)
 		pattern := at(&r.Properties, "EventPattern")
 		if id == "OwnEventsRule" {
+			if account := at(pattern, "account"); account == nil || account.Content[0].Value != "AWS::AccountId" {
+				t.Errorf("%s catches events of other accounts", id)
+			}
 			own = texts(at(pattern, "detail-type"))
 			continue
 		}
@@ -79,6 +82,10 @@ func checkPattern(t *testing.T, id string, node *yaml.Node, want json.RawMessage
 	if err := json.Unmarshal(want, &wanted); err != nil {
 		t.Fatalf("%s: the table has no pattern for it: %v", id, err)
 	}
+	if account := at(node, "account"); account == nil || len(account.Content) != 1 || account.Content[0].Tag != "!Ref" || account.Content[0].Value != "AWS::AccountId" {
+		t.Errorf("%s catches events of other accounts", id)
+	}
+	delete(got, "account")
 	if text, _ := json.Marshal(got); !reflect.DeepEqual(got, wanted) || len(text) > patternLimit {
 		t.Errorf("%s catches %s, want %s", id, text, want)
 	}

@@ -38,8 +38,20 @@ type target struct {
 	qualifier string // empty for none
 }
 
-// services are the functions of a stack that are no flow's to call.
-var services = []string{"interpreter", "taskrunner", "jobevents", "api", "callback"}
+// services are the functions of a stack that no flow may call, and starters those
+// that only flows of the same stack may call.
+var (
+	services = []string{"interpreter", "taskrunner", "jobevents", "api", "callback"}
+	starters = []string{"StartJob", "GetJobStatus"}
+)
+
+// isReserved reports whether the function, <stack>-<name>, may be a service
+// function of some stack: this one, or one whose name begins as that of this one
+// does, or a function with which that one starts jobs.
+func isReserved(name string) bool {
+	ends := func(end string) bool { return strings.HasSuffix(name, "-"+end) }
+	return slices.Contains(services, name) || slices.ContainsFunc(services, ends) || slices.ContainsFunc(starters, ends)
+}
 
 // lambda is the Lambda function of the resource. It is an error when flows may
 // not call that.
@@ -53,7 +65,7 @@ func (n Names) lambda(r fdl.Resource) (target, error) {
 	if r.Kind == "" && strings.HasPrefix(r.Text, "arn:") { // of a job the ARN is not the function's
 		return n.byARN(r)
 	}
-	if n.Stack == "" || slices.Contains(services, r.Function) {
+	if n.Stack == "" || isReserved(r.Function) {
 		return target{}, n.refused(r)
 	}
 	return target{n.Stack + "-" + cmp.Or(synonyms[r.Function], r.Function), r.Qualifier}, nil
@@ -83,7 +95,7 @@ func (n Names) byARN(r fdl.Resource) (target, error) {
 		arn = strings.TrimSuffix(arn, ":"+r.Qualifier)
 	}
 	name, own := strings.CutPrefix(r.Function, n.Stack+"-")
-	own = own && n.Stack != "" && !slices.Contains(services, name)
+	own = own && n.Stack != "" && !isReserved(name)
 	named := slices.ContainsFunc(n.Callable, func(callable string) bool { return covers(callable, arn, r.Function) })
 	for _, name := range n.Functions {
 		named = named || name == arn || name == r.Function
@@ -103,10 +115,9 @@ func covers(callable, arn, function string) bool {
 	if !strings.ContainsAny(callable, "*?") {
 		return callable == arn
 	}
-	isService := slices.ContainsFunc(services, func(service string) bool { return strings.HasSuffix(function, "-"+service) })
 	const parts = 7 // arn:aws:lambda:region:account:function:name
 	patterns, texts := strings.SplitN(callable, ":", parts), strings.SplitN(arn, ":", parts)
-	return !isService && slices.EqualFunc(patterns, texts, glob)
+	return !isReserved(function) && slices.EqualFunc(patterns, texts, glob)
 }
 
 // glob reports whether the pattern, with * and ?, matches all of the text.
@@ -122,5 +133,9 @@ func (n Names) refused(r fdl.Resource) error {
 	if n.Stack != "" {
 		allowed = append(allowed, n.Stack+"-*")
 	}
-	return fmt.Errorf("flows may not call function %s; allowed: %s", r.Function, strings.Join(allowed, ", "))
+	why := ""
+	if own, _ := strings.CutPrefix(r.Function, n.Stack+"-"); isReserved(own) {
+		why = ", which has the name of a service function of a stack; if it is yours, name it in FunctionNames and CallableFunctions"
+	}
+	return fmt.Errorf("flows may not call function %s%s; allowed: %s", r.Function, why, strings.Join(allowed, ", "))
 }

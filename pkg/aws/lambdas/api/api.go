@@ -33,6 +33,7 @@ func New(getenv func(string) string) (gateway.Function, error) {
 	config := env.AWS()
 	logTable, waitsTable := env.Text("WAITLESS_LOG_TABLE"), env.Text("WAITLESS_WAITS_TABLE")
 	wakeQueue, deliveryQueue, key := env.Text("WAITLESS_WAKE_QUEUE"), env.Text("WAITLESS_DELIVERY_QUEUE"), env.Text("WAITLESS_TOKEN_KEY")
+	api := env.Text("WAITLESS_API")
 	limits := machine.Limits{Duration: env.Duration(), Data: env.Bytes("WAITLESS_DATA_LIMIT", machine.DefaultData, machine.MaxData)}
 	if err := env.Err(); err != nil {
 		return nil, err
@@ -47,13 +48,17 @@ func New(getenv func(string) string) (gateway.Function, error) {
 	foreign := &deliveries.Queue{Client: queues, URL: deliveryQueue}
 	s := stack{log, sender, foreign, dynamo.NewLog(tables, logTable, time.Now), dynamo.NewWaits(tables, waitsTable, time.Now), limits}
 	keys := &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: key, Now: time.Now}
-	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (answer events.APIGatewayV2HTTPResponse, err error) {
+	serve := func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (answer events.APIGatewayV2HTTPResponse, err error) {
 		current, err := keys.Get(ctx)
 		if err != nil {
 			return answer, err
 		}
 		return gateway.Serve(s.handler(current))(ctx, event)
-	}, nil
+	}
+	if env.OnSAMLocal() {
+		return serve, nil
+	}
+	return gateway.Only(api, true, serve), nil
 }
 
 // stack is what the API works on.

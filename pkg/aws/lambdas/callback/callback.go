@@ -37,6 +37,7 @@ func compose(getenv func(string) string, log *slog.Logger) (gateway.Function, er
 	config := env.AWS()
 	waits, wakeQueue, deliveryQueue := env.Text("WAITLESS_WAITS_TABLE"), env.Text("WAITLESS_WAKE_QUEUE"), env.Text("WAITLESS_DELIVERY_QUEUE")
 	key, signing, clients := env.Text("WAITLESS_TOKEN_KEY"), env.Optional("WAITLESS_CALLBACK_SECRET"), env.Optional("WAITLESS_FNF_KEYS")
+	id := env.Text("WAITLESS_API")
 	limit := env.Bytes("WAITLESS_DATA_LIMIT", resume.DefaultLimit, resume.ForeignLimit)
 	if err := env.Err(); err != nil {
 		return nil, err
@@ -57,7 +58,10 @@ func compose(getenv func(string) string, log *slog.Logger) (gateway.Function, er
 		},
 		log: log,
 	}
-	return a.answer, nil
+	if env.OnSAMLocal() {
+		return a.answer, nil
+	}
+	return gateway.Only(id, false, a.answer), nil
 }
 
 // api is what callbacks are answered with.

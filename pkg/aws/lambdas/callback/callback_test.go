@@ -66,7 +66,7 @@ func composed(t *testing.T, signing, clients string) (gateway.Function, *world) 
 	server := httptest.NewServer(around)
 	t.Cleanup(server.Close)
 	variables := map[string]string{
-		"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_ENDPOINT_URL": server.URL,
+		"WAITLESS_API": "callbacks", "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_ENDPOINT_URL": server.URL,
 		"WAITLESS_WAITS_TABLE": "waits", "WAITLESS_WAKE_QUEUE": server.URL + "/wakes", "WAITLESS_DELIVERY_QUEUE": server.URL + "/tasks",
 		"WAITLESS_TOKEN_KEY": "arn:key", "WAITLESS_CALLBACK_SECRET": signing, "WAITLESS_FNF_KEYS": clients,
 	}
@@ -80,6 +80,7 @@ func composed(t *testing.T, signing, clients string) (gateway.Function, *world) 
 func event(method, path string) events.APIGatewayV2HTTPRequest {
 	e := events.APIGatewayV2HTTPRequest{RawPath: path}
 	e.RequestContext.HTTP.Method, e.RequestContext.Stage = method, "$default"
+	e.RequestContext.APIID = "callbacks"
 	return e
 }
 

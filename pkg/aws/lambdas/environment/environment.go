@@ -26,6 +26,9 @@ type Environment struct {
 // New reads variables by getenv, as os.Getenv does.
 func New(getenv func(string) string) *Environment { return &Environment{getenv: getenv} }
 
+// OnSAMLocal reports whether the function runs under `sam local`, whose events name no queue and no caller of ours.
+func (e *Environment) OnSAMLocal() bool { return e.getenv("AWS_SAM_LOCAL") == "true" }
+
 // Err is what is missing or wrong of all that was asked for, nil for nothing.
 func (e *Environment) Err() error { return errors.Join(e.problems...) }
 

@@ -53,6 +53,9 @@ func New(getenv func(string) string) (Handler, error) {
 	keys := &secrets.Keys{Client: secretsmanager.NewFromConfig(s.aws), Secret: s.tokenKey, Now: time.Now}
 	return func(ctx context.Context, event events.SQSEvent) (response events.SQSEventResponse, err error) {
 		fresh()
+		if _, err := queue.From(event, s.wakeQueue); err != nil && !env.OnSAMLocal() {
+			return response, err
+		}
 		config := config
 		if config.Keys, err = keys.Get(ctx); err != nil {
 			return response, err

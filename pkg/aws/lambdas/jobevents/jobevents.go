@@ -66,7 +66,10 @@ func New(getenv func(string) string) (Handler, error) {
 	}
 	return func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
 		receiver := receiver
-		receiver.URL = queue.From(event, jobQueue, pollQueue)
+		var err error
+		if receiver.URL, err = queue.From(event, jobQueue, pollQueue); err != nil && !env.OnSAMLocal() {
+			return events.SQSEventResponse{}, err
+		}
 		return receiver.Handle(ctx, event)
 	}, nil
 }

@@ -80,7 +80,10 @@ func New(getenv func(string) string) (Handler, error) {
 	return func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
 		fresh()
 		receiver := receiver
-		receiver.URL = queue.From(event, taskQueue, deliveryQueue)
+		var err error
+		if receiver.URL, err = queue.From(event, taskQueue, deliveryQueue); err != nil && !env.OnSAMLocal() {
+			return events.SQSEventResponse{}, err
+		}
 		return receiver.Handle(ctx, event)
 	}, nil
 }

@@ -1,0 +1,243 @@
+package stack_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"go.yaml.in/yaml/v4"
+
+	"github.com/waitless/waitless/pkg/aws/emulator"
+	"github.com/waitless/waitless/pkg/aws/tasks"
+)
+
+// queuePolicies are the statements of the policies, by the queues that they are of.
+func queuePolicies(t *testing.T) map[string][]*yaml.Node {
+	t.Helper()
+	all := map[string][]*yaml.Node{}
+	for _, r := range readTemplate(t).Resources {
+		if r.Type != "AWS::SQS::QueuePolicy" {
+			continue
+		}
+		for _, queue := range at(&r.Properties, "Queues").Content {
+			for _, node := range at(&r.Properties, "PolicyDocument", "Statement").Content {
+				if condition := at(node, "Fn::If"); condition != nil {
+					node = condition.Content[1]
+				}
+				all[queue.Value] = append(all[queue.Value], node)
+			}
+		}
+	}
+	return all
+}
+
+// Who may put messages into a queue: of events the stack's own rules, of
+// everything else the stack's own roles.
+func TestQueuesTakeMessagesOfTheStackAlone(t *testing.T) {
+	t.Parallel()
+	policies, read := queuePolicies(t), readTemplate(t)
+	var senders []string
+	for id, r := range read.Resources {
+		for _, s := range statementsOf(id, r) {
+			if r.Type == "AWS::IAM::Role" && slices.Contains(s.actions, "sqs:SendMessage") {
+				senders = append(senders, id)
+			}
+		}
+	}
+	slices.Sort(senders)
+	senders = slices.Compact(senders)
+	for id, r := range read.Resources {
+		if r.Type != "AWS::SQS::Queue" {
+			continue
+		}
+		denied := map[string]*yaml.Node{}
+		for _, node := range policies[id] {
+			switch at(node, "Effect").Value {
+			case "Deny":
+				denied[at(node, "Sid").Value] = at(node, "Condition")
+			case "Allow":
+				checkRuleARNs(t, read, at(node, "Condition", "ArnEquals", "aws:SourceArn"))
+			}
+		}
+		if denied["OverTLS"] == nil || (denied["OnlyThisStack"] == nil) == (denied["OnlyEvents"] == nil) {
+			t.Errorf("%s: denied is %v", id, denied)
+		}
+		if only := denied["OnlyThisStack"]; only != nil {
+			var roles []string
+			for _, arn := range at(only, "ArnNotLike", "aws:PrincipalArn").Content {
+				if role, ok := strings.CutSuffix(arn.Value, ".Arn"); ok {
+					roles = append(roles, role)
+				}
+			}
+			if slices.Sort(roles); !slices.Equal(roles, senders) {
+				t.Errorf("%s takes messages of %q, and %q send any", id, roles, senders)
+			}
+		}
+	}
+}
+
+// checkRuleARNs: of all rules of the account, those of this stack.
+func checkRuleARNs(t *testing.T, read template, node *yaml.Node) {
+	t.Helper()
+	var got, want []string
+	for _, each := range node.Content {
+		got = append(got, each.Content[1].Value)
+	}
+	for id, r := range read.Resources {
+		if r.Type == "AWS::Events::Rule" {
+			want = append(want, id+".Arn")
+		}
+	}
+	slices.Sort(got)
+	if slices.Sort(want); !slices.Equal(got, want) {
+		t.Errorf("events are taken of %q, want %q", got, want)
+	}
+}
+
+// Tags say what no flow may call, and the roles that call functions heed them.
+func TestServiceFunctionsAreTagged(t *testing.T) {
+	t.Parallel()
+	tags := map[string]string{"echo": ""}
+	callers := 0
+	for id, r := range readTemplate(t).Resources {
+		if name := at(&r.Properties, "FunctionName"); r.Type == "AWS::Serverless::Function" {
+			tags[strings.TrimPrefix(name.Value, "${AWS::StackName}-")] = strings.Join(keys(at(&r.Properties, "Tags")), " ")
+		}
+		var denied []string
+		calls := false
+		for _, s := range statementsOf(id, r) {
+			if r.Type == "AWS::IAM::Role" && slices.Contains(s.actions, "lambda:InvokeFunction") {
+				calls = true
+				if s.denies && slices.Equal(s.resources, []string{"*"}) {
+					denied = append(denied, s.sid)
+				}
+			}
+		}
+		if !calls {
+			continue
+		}
+		callers++
+		if want := []string{"NeverServices", "NeverJobsOfOthers"}; !slices.Equal(denied, want) {
+			t.Errorf("%s denies %q, want %q", id, denied, want)
+		}
+	}
+	want := map[string]string{
+		"echo": "", "StartJob": "waitless:jobs", "GetJobStatus": "waitless:jobs", "interpreter": "waitless:service", "taskrunner": "waitless:service",
+		"jobevents": "waitless:service", "api": "waitless:service", "callback": "waitless:service",
+	}
+	for name, tag := range want {
+		if tags[name] != tag {
+			t.Errorf("%s has tag %q, want %q", name, tags[name], tag)
+		}
+	}
+	if len(tags) != len(want) || callers != 2 {
+		t.Errorf("tags %v, %d roles call functions", tags, callers)
+	}
+}
+
+// The public function changes outcomes and no job. The emulator does not know
+// the condition.
+func TestThePublicFunctionWritesTokensOnly(t *testing.T) {
+	t.Parallel()
+	callback := readTemplate(t).Resources["CallbackRole"]
+	for _, policy := range at(&callback.Properties, "Policies").Content {
+		for _, node := range at(policy, "PolicyDocument", "Statement").Content {
+			if sid := at(node, "Sid"); sid == nil || sid.Value != "Tokens" {
+				continue
+			}
+			if got := texts(at(node, "Condition", "ForAllValues:StringLike", "dynamodb:LeadingKeys")); !slices.Equal(got, []string{"T*"}) {
+				t.Errorf("it may work on the keys %q", got)
+			}
+			return
+		}
+	}
+	t.Error("there is no statement")
+}
+
+// A user with all rights of SQS puts nothing into a queue of the stack.
+func TestSomebodyWithRightsOfSQSSendsNothing(t *testing.T) {
+	t.Parallel()
+	s := standard.get(t)
+	config := emulator.Config(t)
+	people, name := iam.NewFromConfig(config), s.name+"-sender"
+	if _, err := people.CreateUser(t.Context(), &iam.CreateUserInput{UserName: &name}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := people.PutUserPolicy(t.Context(), &iam.PutUserPolicyInput{UserName: &name, PolicyName: aws.String("all"), PolicyDocument: aws.String(
+		`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"sqs:*","Resource":"*"}]}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := people.CreateAccessKey(t.Context(), &iam.CreateAccessKeyInput{UserName: &name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Credentials = credentials.NewStaticCredentialsProvider(*made.AccessKey.AccessKeyId, *made.AccessKey.SecretAccessKey, "")
+	client := sqs.NewFromConfig(config)
+	own, err := client.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: own.QueueUrl, MessageBody: aws.String("{}")}); err != nil {
+		t.Fatalf("into a queue of one's own: %v", err)
+	}
+	for id, url := range s.resources {
+		if !strings.HasPrefix(url, "http") || !strings.Contains(id, "Queue") && !strings.HasSuffix(id, "DeadLetters") || strings.HasSuffix(id, "Policy") {
+			continue
+		}
+		_, err := client.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &url, MessageBody: aws.String(`{"forged":true}`)})
+		if err == nil || !strings.Contains(err.Error(), "AccessDenied") {
+			t.Errorf("%s: error %v, want AccessDenied", id, err)
+		}
+	}
+}
+
+// Whatever somebody lets the flows of a stack call, it is no service function of
+// another one.
+func TestFlowsCallNoServiceFunctionOfAnotherStack(t *testing.T) {
+	t.Parallel()
+	s := hasty.get(t)
+	for i, arn := range guarded() {
+		t.Run(arn[strings.LastIndexByte(arn, '-')+1:], func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), fmt.Sprintf("sibling%d.yaml", i))
+			flow := "version: v1\ntype: flow\nname: sibling" + fmt.Sprint(i) + "\nsteps:\n- {type: task, name: A, resourceArn: '" + arn + "'}\n"
+			if err := os.WriteFile(file, []byte(flow), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if r := s.do(t, "run", file); !strings.Contains(r.stdout+r.stderr, tasks.ErrorAccessDenied) {
+				t.Errorf("exit %d\n%s%s", r.exit, r.stdout, r.stderr)
+			}
+		})
+	}
+}
+
+// Somebody who may invoke the functions of a stack is not taken for what they
+// are invoked by.
+func TestServiceFunctionsServeTheirSourceAlone(t *testing.T) {
+	t.Parallel()
+	s := standard.get(t)
+	client := lambda.NewFromConfig(emulator.Config(t))
+	request := `{"version":"2.0","rawPath":"/flows","requestContext":{"apiId":"%s","stage":"$default","http":{"method":"GET","path":"/flows"}}}`
+	message := `{"Records":[{"messageId":"1","eventSourceARN":"arn:aws:sqs:us-east-1:000000000000:mine","body":"{}"}]}`
+	for function, payload := range map[string]string{
+		"Api": fmt.Sprintf(request, s.outputs["ManagementApiId"]), "Callback": fmt.Sprintf(request, "another"),
+		"Interpreter": message, "TaskRunner": message, "JobEvents": message,
+	} {
+		answer, err := client.Invoke(t.Context(), &lambda.InvokeInput{FunctionName: aws.String(s.resources[function+"Function"]), Payload: []byte(payload)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer.FunctionError == nil || !strings.Contains(string(answer.Payload), "of this function") {
+			t.Errorf("%s answers %s", function, answer.Payload)
+		}
+	}
+}
