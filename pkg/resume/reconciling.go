@@ -105,7 +105,7 @@ func (j *Jobs) Reconcile(ctx context.Context, poll Poll) error {
 	case !ok || !now.Before(id.Expires):
 		return nil
 	case now.Before(poll.Due):
-		return j.config.Polls.Send(ctx, poll)
+		return j.sendAgain(ctx, poll)
 	}
 	record, err := j.config.Outcomes.Record(ctx, handle)
 	switch {
@@ -151,6 +151,16 @@ func (j *Jobs) poll(ctx context.Context, poll Poll, record token.Record) error {
 		return err
 	}
 	return j.noteSent(ctx, poll.Receives, next, record)
+}
+
+// sendAgain sends a poll again that came early.
+func (j *Jobs) sendAgain(ctx context.Context, poll Poll) error {
+	receives := poll.Receives
+	poll.Receives = 0
+	if err := j.config.Polls.Send(ctx, poll); err != nil {
+		return err
+	}
+	return j.noteSent(ctx, receives, poll, token.Record{})
 }
 
 // noteSent notes that the poll was sent, so that the chains of polls merge which a

@@ -9,6 +9,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/resume"
 )
 
 // checkTimer looks at a timer that is sent.
@@ -138,6 +139,9 @@ func (w *world) mostFor(task *fdl.Task, since time.Duration) (at time.Duration, 
 	at = never
 	if task.Resource.Function == functionLong || task.Resource.Function == functionSlowPoll {
 		at = since + ranPace + time.Duration(w.failed)*ranFailed
+	}
+	if task.Resource.Function == functionJob && w.offsets == nil { // services compare their clock with ours
+		at = since + longestJob + resume.LongestPoll
 	}
 	if task.Timeout > 0 && task.Poll == nil {
 		at = min(at, since+task.Timeout+2*w.wentBack())

@@ -454,8 +454,8 @@ var mutants = []mutant{
 			`w.retried(i) < task.Retry[i].MaxAttempts && !slices.ContainsFunc(task.Catch, func(c fdl.Catch) bool { return matches(c.Errors, failure) }) {`),
 	},
 	{
-		name: "retry: the type of what a function threw does not count", from: olderSeeds + 1,
-		caught: sim.Tries, edits: one("machine/retry.go", ` || kind != "" && name == kind`, ` || kind != "" && name == ""`),
+		name: "retry: what a function threw is no error of a function", from: olderSeeds + 1,
+		caught: sim.Tries, edits: one("machine/retry.go", `failure.Matches(name)`, `failure.Error == name`),
 	},
 	{
 		name: "retry: a later policy goes on where the first one ends", from: olderSeeds + 1,
@@ -512,6 +512,37 @@ var mutants = []mutant{
 		name: "limit: the token stays open", from: olderSeeds + 1,
 		caught: sim.HollowAnswer, edits: one("machine/end.go",
 			`	if w == nil || w.For != WaitingForToken {`, `	if w == nil || w.For != WaitingForToken || r.state().Ending.Status == StatusTimedOut {`),
+	},
+	{
+		name:   "rule 10: an event is silent when it was refused",
+		caught: sim.Stuck, edits: one("resume/jobs.go",
+			`	if _, err := j.config.Outcomes.Close(ctx, handle, closing); err != nil {
+		return fmt.Errorf("close token %s: %w", token.Mask(handle), err)
+	}
+`, `	if record, err := j.config.Outcomes.Close(ctx, handle, closing); err != nil {
+		return fmt.Errorf("close token %s: %w", token.Mask(handle), err)
+	} else if record.ClosedBy != by || !record.ClosedAt.Equal(now) {
+		return nil
+	}
+`),
+	},
+	{
+		name:   "reconcile: who closed the token may have died without a wake",
+		caught: sim.Stuck, edits: one("resume/reconciling.go", `	case poll.closes(record.ClosedBy):`, `	case poll.closes(record.ClosedBy) && handle == "":`),
+	},
+	{
+		name:   "reconcile: the next poll is not sent",
+		caught: sim.Stuck, edits: one("resume/reconciling.go", `	if err := j.send(ctx, next, now); err != nil {`, `	if err := ctx.Err(); err != nil {`),
+	},
+	{
+		name:   "reconcile: chains of polls do not merge",
+		caught: sim.TooManyMessages, edits: one("resume/reconciling.go",
+			`	case record.Open() && poll.polling().Follows(record):`, `	case record.Open() && poll.polling().Follows(token.Record{}):`),
+	},
+	{
+		name:   "jobs: the event does not find who is bound",
+		caught: sim.Stuck, edits: one("resume/observing.go", `	return j.bring(ctx, key, end, met.Waiters)`, `	_ = met
+	return nil`),
 	},
 	{
 		name: "rule 7: the clocks of two processes are compared", from: fewerSeeds + 1,

@@ -133,7 +133,12 @@ func (w *world) drawCallback() []string {
 
 // drawJob waits for the end of a job.
 func (w *world) drawJob(f *flow) {
-	lines := []string{"action: " + []string{actionJob, actionJob, actionSlowJob}[w.rand.IntN(3)], "pattern: sync", "serviceParams: {n: $.n, all: [$]}"}
+	action := []string{actionJob, actionJob, actionSlowJob}[w.rand.IntN(3)]
+	params := "jobName: n, jobQueue: q, jobDefinition: d"
+	if action == actionSlowJob {
+		params = "media: {mediaFileUri: s3://b/k}"
+	}
+	lines := []string{"action: " + action, "pattern: sync", "serviceParams: {" + params + ", n: $.n, all: [$], delay: 1000000}"}
 	if w.chance(3) {
 		lines = append(lines, fmt.Sprintf("timeoutSeconds: %d", 2+w.rand.IntN(90)))
 	}

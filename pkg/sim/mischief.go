@@ -127,6 +127,7 @@ func (w *world) recover() {
 			w.violate(Broken, "read the latest item: %s", err)
 			return
 		}
+		w.pollAgain(a)
 		if err := a.engine().Recover(a.ctx, latest, state); (err != nil || a.dead) && a.generation == w.generation {
 			w.restart()
 		}

@@ -104,13 +104,12 @@ func (w *world) answer(a *actor, call machine.Call) token.Outcome {
 	made.causes = append(made.causes, a.causes...)
 	made.times++
 	outcome := w.outcomeOf(call)
-	made.results = append(made.results, outcome)
+	if call.Resource.Function != functionJob { // which answers later
+		made.results = append(made.results, outcome)
+	}
 	w.checkUnanswered(w.handleOfCall(call), CalledTooOften, "a function is called")
 	if f := call.Resource.Function; f == functionSubmit || f == functionSlow && w.chance(2) {
 		w.bringClosers(call, func() time.Duration { return w.closesAfter(w.flow.taskOf(call.Attempt.Step)) })
-	}
-	if call.Resource.Function == functionJob && (!outcome.Failed() || w.chance(2)) {
-		w.runJob(call)
 	}
 	return outcome
 }
@@ -161,45 +160,6 @@ func (w *world) bringClosers(call machine.Call, after func() time.Duration) {
 	if task.Heartbeat > 0 && w.chance(2) {
 		w.beat(task, text, 1+w.rand.IntN(5))
 	}
-}
-
-// runJob runs a job, once for a token however often it is started, and has its
-// end be told: by the event, perhaps twice, or by a poll where that is lost.
-func (w *world) runJob(call machine.Call) {
-	handle := w.handleOfCall(call)
-	if w.jobs[handle] {
-		return
-	}
-	w.jobs[handle] = true
-	closing := token.Closing{Outcome: w.brought(), By: token.ClosedByEvent}
-	if w.chance(4) {
-		closing.By = token.ClosedByReconcile
-	}
-	task := w.flow.taskOf(call.Attempt.Step)
-	for range 1 + w.rand.IntN(2) {
-		w.observe(w.closesAfter(task), handle, closing)
-	}
-}
-
-// observe has somebody close a token from a queue, whose message comes again
-// until that is done: the update, then the wake, also when somebody else was
-// first (rule 10).
-func (w *world) observe(pause time.Duration, handle string, closing token.Closing) {
-	w.act(pause, kindCloser, closerLife, func(a *actor) {
-		w.outside++
-		closing.At = a.clock()
-		record, err := outcomes{a}.Close(a.ctx, handle, closing)
-		if err == nil {
-			err = wakes{a}.Send(a.ctx, engine.Wake{Execution: w.id, Cause: handle, Due: a.clock(), Sent: a.clock()})
-		}
-		if a.dead || err != nil {
-			w.failed++
-			w.observe(w.between(0, visibility), handle, closing)
-			return
-		}
-		a.note("told the end: %s", shown(*record.Outcome))
-		w.told = append(w.told, told{handle, *record.Outcome})
-	})
 }
 
 func (w *world) brought() token.Outcome {

@@ -204,6 +204,9 @@ func (t tasks) Call(_ context.Context, call machine.Call) (outcome token.Outcome
 		return nil
 	})
 	t.a.sleep(w.takes(call))
+	if call.Resource.Function == functionJob && err == nil && !t.a.dead {
+		outcome = t.a.startJob(call)
+	}
 	if call.Resource.Function == functionSlow && w.chance(2) {
 		w.bringClosers(call, func() time.Duration { return w.between(0, 200*time.Millisecond) })
 	}

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/resume"
 )
 
 // Report is what came of a run.
@@ -41,6 +43,7 @@ type shared struct {
 	generation uint64
 	offsets    []time.Duration
 
+	jobs       jobWorld
 	worlds     []*world
 	actors     int      // begun so far, for their names
 	fresh      int      // texts made so far, for nonces and tags
@@ -73,7 +76,8 @@ type world struct {
 	sends, copies             map[string]int           // by cause: how often a wake was sent, and doubled
 	answered                  map[string]time.Duration // by handle: when an answer was first to be kept
 	calls                     calls
-	jobs                      map[string]bool // by handle: those that were started
+	polled                    map[string]*polled // by wait and number
+	started                   map[string]bool    // by what the service answered: the jobs
 	told                      []told
 	accepted, stopped         bool // a start, and a stop, was answered
 }
@@ -94,7 +98,7 @@ func Run(seed uint64) Report {
 }
 
 func newWorld(seed uint64) *world {
-	common := &shared{rand: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // the same seed has to give the same run
+	common := &shared{jobs: jobWorld{meetings: map[jobs.Key]resume.Meeting{}}, rand: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // the same seed has to give the same run
 	w := common.newExecution("run")
 	w.more = drawsMore(seed)
 	w.faults = w.drawFaults()
@@ -111,7 +115,7 @@ func (s *shared) newExecution(name string) *world {
 	w := &world{
 		shared: s, execution: name, ref: machine.Flow{Name: "sim", Hash: "sim"},
 		sends: map[string]int{}, copies: map[string]int{}, calls: calls{by: map[string]*called{}}, answered: map[string]time.Duration{},
-		jobs: map[string]bool{},
+		started: map[string]bool{}, polled: map[string]*polled{},
 	}
 	w.id = engine.NewID(w.ref.Name, name)
 	w.store.records = map[string][]stored{}

@@ -1,0 +1,235 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/jobs/simulated"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// jobWorld is what is known of jobs, of all executions together: by the services
+// that run them, and by those who wait for them.
+type jobWorld struct {
+	services simulated.Services
+	meetings map[jobs.Key]resume.Meeting
+}
+
+// jobs are those of package resume, whose every effect is the actor's. Unique is
+// the same text for the same start.
+func (a *actor) jobs(unique string) *resume.Jobs {
+	return resume.NewJobs(resume.JobsConfig{
+		Tokens: a.tokens(), Outcomes: outcomes{a}, Wakes: tokenWakes{a}, Rendezvous: rendezvous{a}, Services: services{a, unique}, Polls: polls{a},
+		Account: simulated.Account, Region: simulated.Region, Now: a.clock,
+	})
+}
+
+// startJob is the function that starts a job.
+func (a *actor) startJob(call machine.Call) token.Outcome {
+	answer, err := a.jobs(call.Key()).StartJob(a.ctx, []byte(call.Input.JSON()))
+	if err != nil {
+		return token.Failure("Sim.StartFailed", err.Error())
+	}
+	return engine.ParseAnswer(answer, "StartJob")
+}
+
+type services struct {
+	a      *actor
+	unique string
+}
+
+func (s services) Start(_ context.Context, kind jobs.Kind, params []byte) (answer []byte, err error) {
+	err = s.a.effect("start a "+kind.Name, func() (err error) {
+		answer, err = s.a.world.jobs.services.Start(kind, params, s.unique, s.a.world.rightClock())
+		if err == nil {
+			s.a.world.runJob(kind, answer)
+		}
+		return refusal(kind, err)
+	})
+	return answer, err
+}
+
+func (s services) Describe(_ context.Context, kind jobs.Kind, params []byte) (answer []byte, err error) {
+	err = s.a.read("describe a "+kind.Name, func() (err error) {
+		answer, err = s.a.world.jobs.services.Describe(kind, params, s.a.world.rightClock())
+		return refusal(kind, err)
+	})
+	return answer, err
+}
+
+func refusal(kind jobs.Kind, err error) error {
+	if refused, ok := errors.AsType[*simulated.Refusal](err); ok {
+		return &resume.ServiceError{Name: kind.Service + "." + refused.Code, Message: refused.Message}
+	}
+	return err
+}
+
+// rightClock is that of the services.
+func (s *shared) rightClock() time.Time { return epoch.Add(s.now) }
+
+type rendezvous struct{ a *actor }
+
+func (r rendezvous) Bind(_ context.Context, key jobs.Key, waiter resume.Waiter, _ time.Time) (resume.Meeting, error) {
+	return r.step("bind "+r.a.world.short(waiter.Handle)+" to a job", key, func(m resume.Meeting) resume.Meeting { return m.Bound(waiter) })
+}
+
+func (r rendezvous) Note(_ context.Context, key jobs.Key, end jobs.Sighting, _ time.Time) (resume.Meeting, error) {
+	return r.step("note the end of a job", key, func(m resume.Meeting) resume.Meeting { return m.Noted(end) })
+}
+
+func (r rendezvous) Release(_ context.Context, key jobs.Key, handles []string) error {
+	_, err := r.step("release waiters", key, func(m resume.Meeting) resume.Meeting { return m.Released(handles) })
+	return err
+}
+
+func (r rendezvous) step(what string, key jobs.Key, change func(resume.Meeting) resume.Meeting) (met resume.Meeting, err error) {
+	err = r.a.effect(what, func() error {
+		met = change(r.a.world.jobs.meetings[key])
+		r.a.world.jobs.meetings[key] = met
+		return nil
+	})
+	return met, err
+}
+
+type polls struct{ a *actor }
+
+func (p polls) Send(_ context.Context, poll resume.Poll) error {
+	return p.a.effect(fmt.Sprintf("send poll %d", poll.Number), func() error {
+		if !p.a.early {
+			p.a.world.checkChain(poll)
+		}
+		p.a.world.postPoll(poll)
+		return nil
+	})
+}
+
+func (w *world) postPoll(poll resume.Poll) {
+	if poll.Number == 1 {
+		w.outside++
+	}
+	chain := chainOf(poll)
+	m := &message{name: fmt.Sprintf("poll %d", poll.Number), kind: kindCloser, causes: []string{chain}, life: closerLife}
+	m.handle = func(a *actor) (time.Time, error) {
+		received := poll
+		received.Receives = a.receives
+		a.early = poll.Due.After(a.clock())
+		if a.receives > 1 {
+			w.polledBy(chain, poll.Number+1).extra++
+		}
+		return time.Time{}, a.jobs("").Reconcile(a.ctx, received)
+	}
+	w.post(m, poll.Due.Sub(w.clock()))
+}
+
+// polled are the polls of one wait with one number.
+type polled struct {
+	sends int
+	extra int // deliveries of the poll before this one that were not its first
+	last  time.Duration
+}
+
+// meanwhile is how much later than another of that number a poll may be sent that
+// was under way when the other one was noted.
+const meanwhile = 30 * time.Second
+
+// checkChain: chains of polls merge, unless each of their messages is the first of
+// its kind.
+func (w *world) checkChain(poll resume.Poll) {
+	chain, number := chainOf(poll), poll.Number
+	this := w.polledBy(chain, number)
+	this.sends++
+	begun := w.polledBy(chain, 1).sends
+	if most := begun + this.extra + w.copies[chain]; number > 1 && this.sends > most && w.now > this.last+meanwhile && !w.slowAtAll && !w.lateAtAll {
+		w.violate(TooManyMessages, "poll %d of a wait is sent %d times, at most %d are right", number, this.sends, most)
+	}
+	this.last = w.now
+}
+
+func chainOf(poll resume.Poll) string { return "poll " + poll.Waiter.Handle }
+
+func (w *world) polledBy(chain string, number int) *polled {
+	name := fmt.Sprint(chain, " ", number)
+	if w.polled[name] == nil {
+		w.polled[name] = &polled{}
+	}
+	return w.polled[name]
+}
+
+// pollAgain has a new process poll for everybody who waits.
+func (w *world) pollAgain(a *actor) {
+	for _, key := range slices.SortedFunc(maps.Keys(w.jobs.meetings), func(a, b jobs.Key) int { return len(a.Name) - len(b.Name) }) {
+		for _, waiter := range w.jobs.meetings[key].Waiters {
+			if id, ok := token.HandleID(waiter.Handle); ok && engine.ID(id.Execution) == w.id {
+				poll := resume.Poll{Key: key, JobID: waiter.JobID, Waiter: waiter, Number: 1, Due: a.clock().Add(resume.FirstPoll)}
+				poll = a.jobs("").Authenticate(poll)
+				w.checkChain(poll)
+				w.postPoll(poll)
+			}
+		}
+	}
+}
+
+// runJob has a job run that was started, once however often, and end: the service
+// tells of that by an event, perhaps twice, perhaps not at all.
+func (w *world) runJob(kind jobs.Kind, answer []byte) {
+	if w.started[string(answer)] {
+		return
+	}
+	w.started[string(answer)] = true
+	id, failed := jobID(kind, answer), w.chance(5)
+	w.after(w.jobTakes(), func() {
+		event := []byte(endOf(kind.Name, id, failed, w.rightClock()))
+		w.note("a %s ends, failed=%t", kind.Name, failed)
+		w.jobs.services.Observe(event, w.rightClock())
+		for range w.rand.IntN(3) {
+			w.postEvent(event)
+		}
+	})
+}
+
+// longestJob is longer than any job takes.
+const longestJob = 10 * time.Minute
+
+// jobTakes is often no time, and at most a few polls.
+func (w *world) jobTakes() time.Duration {
+	return w.between(0, []time.Duration{50 * time.Millisecond, time.Second, time.Minute, longestJob}[w.rand.IntN(4)])
+}
+
+func (w *world) postEvent(event []byte) {
+	w.outside++
+	m := &message{name: "event", kind: kindCloser, causes: []string{"event"}, life: closerLife}
+	m.handle = func(a *actor) (time.Time, error) { return time.Time{}, a.jobs("").Observe(a.ctx, event) }
+	w.post(m, 0)
+}
+
+// jobID is the id of a job that was started.
+func jobID(kind jobs.Kind, answer []byte) string {
+	started, err := kind.ReadStart(simulated.Account, simulated.Region, nil, answer)
+	if err != nil {
+		panic(fmt.Sprintf("sim: the service answers %s: %s", answer, err))
+	}
+	return started.ID
+}
+
+// endOf is the event of the end of a job.
+func endOf(kind, id string, failed bool, at time.Time) string {
+	const head = `{"version":"0","id":"e","source":"aws.%s","detail-type":%q,"account":%q,"region":%q,"time":%q,"resources":[],"detail":%s}`
+	source, detailType, status := "batch", "Batch Job State Change", "SUCCEEDED"
+	detail := `{"jobArn":"arn:aws:batch:` + simulated.Region + ":" + simulated.Account + `:job/` + id + `","jobId":%q,"jobName":"n","status":%q,"statusReason":"it ended"}`
+	if kind == "transcribe-job" {
+		source, detailType, status = "transcribe", "Transcribe Job State Change", "COMPLETED"
+		detail = `{"TranscriptionJobName":%q,"TranscriptionJobStatus":%q}`
+	}
+	if failed {
+		status = "FAILED"
+	}
+	return fmt.Sprintf(head, source, detailType, simulated.Account, simulated.Region, at.Format(time.RFC3339), fmt.Sprintf(detail, id, status))
+}
