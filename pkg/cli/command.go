@@ -2,8 +2,10 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -94,6 +96,8 @@ func (c Command) root() *cobra.Command {
 		PersistentPreRunE: c.readSettings,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
+	root.Version = versionOf().text()
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
@@ -101,7 +105,7 @@ func (c Command) root() *cobra.Command {
 		c.flowsCommand(), c.jobsCommand(), c.jobEventsCommand(), c.devCommand(),
 		c.validateCommand(), c.adviseCommand(), c.initCommand(), c.docsCommand(), c.completionCommand(), c.versionCommand(), jsonTopic(),
 	)
-	complete(root)
+	c.complete(root)
 	return root
 }
 
@@ -114,7 +118,7 @@ func unknownCommand(root *cobra.Command, args []string) error {
 }
 
 func noSuchCommand(root *cobra.Command, name string) error {
-	return usageError("command "+name, "there is no such command"+didYouMean(name, commandNames(root)), "waitless help")
+	return usageError("command "+name, "there is no such command"+similarCommand(name, root), "waitless help")
 }
 
 // group makes a command out of several, which does nothing by itself.
@@ -124,10 +128,31 @@ func group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 		if len(args) == 0 {
 			return cmd.Help()
 		}
-		return usageError(cmd.Name()+" "+args[0], "there is no such command"+didYouMean(args[0], commandNames(cmd)), "waitless "+cmd.Name()+" --help")
+		return usageError(cmd.Name()+" "+args[0], "there is no such command"+similarCommand(args[0], cmd), "waitless "+cmd.Name()+" --help")
 	}
 	cmd.AddCommand(commands...)
 	return cmd
+}
+
+// synonyms are the names that commands have in other programs.
+var synonyms = map[string][]string{
+	"ls": {"list"}, "ps": {"list"}, "logs": {"history"}, "log": {"history"}, "events": {"history"},
+	"describe": {"show"}, "get": {"show"}, "status": {"show"}, "inspect": {"show"},
+	"cancel": {"stop", "revoke"}, "kill": {"stop"}, "abort": {"stop"}, "terminate": {"stop"}, "rm": {"delete"}, "remove": {"delete"},
+	"retry": {"start"}, "rerun": {"start"}, "exec": {"run"}, "execute": {"run"}, "submit": {"start"}, "create": {"put", "init"}, "new": {"init"},
+	"serve": {"dev"}, "server": {"dev"}, "worker": {"dev"}, "lint": {"validate"}, "check": {"validate"},
+	"complete": {"succeed"}, "approve": {"succeed"}, "reject": {"fail"}, "man": {"docs"},
+}
+
+// similarCommand suggests a command below cmd for a name that none has.
+func similarCommand(name string, cmd *cobra.Command) string {
+	names := commandNames(cmd)
+	for _, synonym := range synonyms[name] {
+		if slices.Contains(names, synonym) {
+			return fmt.Sprintf("; did you mean %q?", synonym)
+		}
+	}
+	return didYouMean(name, names)
 }
 
 func commandNames(root *cobra.Command) []string {

@@ -1,13 +1,17 @@
 package cli
 
 import (
+	"context"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/pkg/docs"
+	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/machine"
 )
 
 // shells are those that can be told how to complete a command line: what writes
@@ -57,8 +61,8 @@ func (c Command) completionCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "completion",
 		Short: "Print the script that completes command lines in your shell",
-		Long: "Print the script that makes a shell complete what stands after \"waitless\": commands, flags, files of flows, and the\n" +
-			"functions of a flow after --task. Each shell's own help says where its script goes.",
+		Long: "Print the script that makes a shell complete what stands after \"waitless\": commands, flags, files of flows, executions, and\n" +
+			"the functions of a flow after --task. Each shell's own help says where its script goes.",
 		Example: "  waitless completion bash",
 	}, commands...)
 }
@@ -67,14 +71,16 @@ func (c Command) completionCommand() *cobra.Command {
 type completer = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective)
 
 // complete tells each command what its argument and its flags may be.
-func complete(cmd *cobra.Command) {
+func (c Command) complete(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
-		complete(sub)
+		c.complete(sub)
 	}
 	if cmd.ValidArgsFunction == nil && !cmd.HasSubCommands() {
-		cmd.ValidArgsFunction = completeArgument(argumentName(cmd))
+		cmd.ValidArgsFunction = c.completeArgument(argumentName(cmd))
 	}
-	for name, function := range map[string]completer{"task": completeTask, "store": folders, "sample": samples} {
+	for name, function := range map[string]completer{
+		"task": completeTask, "store": folders, "sample": samples, "status": fixed(statuses...), "log-format": fixed("text", "json"),
+	} {
 		if cmd.Flags().Lookup(name) != nil {
 			_ = cmd.RegisterFlagCompletionFunc(name, function) // the flag is there
 		}
@@ -83,8 +89,10 @@ func complete(cmd *cobra.Command) {
 
 // completeArgument completes the argument of that name in a usage line, of which
 // there is one at most.
-func completeArgument(name string) completer {
-	byName := map[string]completer{"FLOW": flowFiles, "KIND": kinds, "TOPIC": topics, "DIR": folders, "FILE": anyFile}
+func (c Command) completeArgument(name string) completer {
+	byName := map[string]completer{
+		"FLOW": flowFiles, "KIND": kinds, "TOPIC": topics, "DIR": folders, "FILE": anyFile, "FLOW/EXECUTION": c.executionNames,
+	}
 	function := byName[name]
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		if function == nil || len(args) > 0 {
@@ -92,6 +100,58 @@ func completeArgument(name string) completer {
 		}
 		return function(cmd, args, begun)
 	}
+}
+
+// statuses are those that an execution may have.
+var statuses = []string{
+	string(machine.StatusStarting), string(machine.StatusRunning), string(machine.StatusSucceeded),
+	string(machine.StatusFailed), string(machine.StatusStopped), string(machine.StatusTimedOut),
+}
+
+// fixed suggests the same words each time.
+func fixed(words ...string) completer {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return words, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completionPatience is how long a shell waits for the names of executions.
+const completionPatience = 2 * time.Second
+
+// executionNames suggests the executions of the place that the command line names. It suggests
+// nothing when they cannot be read: a shell has no room for errors.
+func (c Command) executionNames(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
+	defer cancel()
+	var names []string
+	if executions, err := c.executionsFor(ctx, cmd); err == nil {
+		for _, e := range executions {
+			names = append(names, cobra.CompletionWithDesc(e.Flow+"/"+e.Name, string(e.Status)))
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+func (c Command) executionsFor(ctx context.Context, cmd *cobra.Command) (executions []rest.Execution, err error) {
+	if err := c.readSettings(cmd, nil); err != nil {
+		return nil, err
+	}
+	var flags place
+	for name, to := range map[string]*string{"store": &flags.store, "endpoint": &flags.endpoint, "stack": &flags.stack} {
+		if *to, err = cmd.Flags().GetString(name); err != nil {
+			return nil, err
+		}
+	}
+	p, err := c.locate("completion", flags)
+	if err != nil {
+		return nil, err
+	}
+	a, err := c.openAPI(ctx, "completion", p)
+	if err != nil {
+		return nil, err
+	}
+	defer a.end("completion", &err)
+	return a.Executions(ctx, "", "")
 }
 
 func flowFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

@@ -41,6 +41,7 @@ func TestCompletion(t *testing.T) {
 		"a function of no flow":   {[]string{"run", "--task", ""}, nil},
 		"a function of a broken":  {[]string{"run", "testdata/mistakes/six-at-once/flow.yaml", "--task", ""}, nil},
 		"a kind of jobs":          {[]string{"jobs", "iam", "tr"}, []string{"transcribe-job"}},
+		"a status":                {[]string{"list", "--status", "S"}, []string{"Starting", "Succeeded", "Stopped"}},
 		"a sample":                {[]string{"init", "--sample", "third"}, []string{"third-party-callback"}},
 		"a folder":                {[]string{"init", ""}, nil},
 		"a topic":                 {[]string{"docs", "flo"}, []string{"flow"}},
@@ -55,6 +56,28 @@ func TestCompletion(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+func TestCompletionOfExecutions(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	for _, name := range []string{"one", "two"} {
+		if got := doWith(t, "", env, "run", "testdata/flows/pass.yaml", "--name", name); got.exit != ExitSucceeded {
+			t.Fatalf("%+v", got)
+		}
+	}
+	for _, args := range [][]string{{"show", "pass/"}, {"stop", "--store", env["WAITLESS_STORE"], ""}, {"history", "--follow", ""}} {
+		got := doWith(t, "", env, append([]string{"__complete"}, args...)...)
+		for _, want := range []string{"pass/one\tSucceeded\n", "pass/two\tSucceeded\n", ":4\n"} {
+			if got.exit != ExitSucceeded || !strings.Contains(got.stdout, want) {
+				t.Errorf("%v: %+v, want %q", args, got, want)
+			}
+		}
+	}
+	got := doWith(t, "", map[string]string{"WAITLESS_STORE": t.TempDir() + "/none"}, "__complete", "show", "")
+	if got.exit != ExitSucceeded || got.stdout != ":4\n" {
+		t.Errorf("without a store: %+v", got)
 	}
 }
 

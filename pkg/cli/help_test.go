@@ -21,6 +21,7 @@ func TestHelp(t *testing.T) {
 		"help-run":     {"help", "run"},
 		"validate":     {"validate", "--help"},
 		"version":      {"version", "--help"},
+		"history":      {"history", "--help"},
 		"flows":        {"flows", "--help"},
 		"flows-put":    {"flows", "put", "--help"},
 		"flows-list":   {"flows", "list", "--help"},

@@ -92,6 +92,9 @@ func TestVersion(t *testing.T) {
 	if got := do(t, "version"); got.exit != 0 || got.stderr != "" || !strings.HasPrefix(got.stdout, "waitless ") {
 		t.Errorf("got %+v", got)
 	}
+	if got := do(t, "--version"); got != do(t, "version") {
+		t.Errorf("--version: %+v", got)
+	}
 	got := do(t, "version", "--json")
 	conforms(t, "version", got.stdout)
 	var v versionReport

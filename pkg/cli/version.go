@@ -24,15 +24,22 @@ func (c Command) versionCommand() *cobra.Command {
 		Example: "  waitless version",
 		Args:    arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			v := versionReport{"waitless.version/1", moduleVersion(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
 			if asJSON {
-				return c.printJSON(v)
+				return c.printJSON(versionOf())
 			}
-			return c.print(fmt.Sprintf("waitless %s (%s %s)\n", v.Version, v.Go, v.Platform))
+			return c.say("%s", versionOf().text())
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object (see: waitless help json)")
 	return cmd
+}
+
+func versionOf() versionReport {
+	return versionReport{"waitless.version/1", moduleVersion(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+}
+
+func (v versionReport) text() string {
+	return fmt.Sprintf("waitless %s (%s %s)", v.Version, v.Go, v.Platform)
 }
 
 // moduleVersion is the version that `go install` built, "devel" for others.
