@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -47,9 +48,10 @@ func (c Command) devCommand() *cobra.Command {
 		Long: "Work on the executions of a store until Ctrl-C. Over HTTP it serves callback URLs, and with --fnf-keys\n" +
 			"ReportTaskSucceeded and ReportTaskFailed of the API of 2019-03-15. The other commands need no HTTP: they find it\n" +
 			"by its store.\n\n" +
-			"With --api it serves what asks for neither a token nor a signature, too: the management API (--endpoint of the\n" +
-			"other commands) and job events (POST " + eventPath + ", as EventBridge delivers them), for everybody on this machine,\n" +
-			"but not for pages in a browser. --listen is a loopback address then, and callback URLs have one.\n\n" +
+			"With --api it serves the management API (--endpoint of the other commands), too, and job events (POST " + eventPath + ",\n" +
+			"as EventBridge delivers them): to this machine, not to pages in a browser, and with the key in the file " + disk.APIKeyFile + " of\n" +
+			"the store (Authorization: Bearer KEY; for the commands " + keyVariable + "=@STORE/" + disk.APIKeyFile + "). --listen is a loopback\n" +
+			"address then, and callback URLs have one.\n\n" +
 			"Flows are started by `waitless start`. What waits when dev ends goes on with the next one.\n\n" +
 			"What happens to executions is logged on standard error, a line each: starts, ends, failed attempts, retries, callbacks\n" +
 			"and jobs that are waited for. --quiet logs warnings and errors only. Inputs and outputs are never logged.\n\n" +
@@ -63,7 +65,7 @@ func (c Command) devCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.store, "store", "", "the folder of the store (default: WAITLESS_STORE, else "+defaultStore+")")
-	flags.BoolVar(&o.api, "api", false, "serve the management API and job events to everybody on this machine")
+	flags.BoolVar(&o.api, "api", false, "serve the management API and job events to those on this machine who have its key")
 	flags.StringVar(&o.listen, "listen", defaultListen, "where to listen: HOST:PORT")
 	flags.StringVar(&o.base, "base", "", "what callback URLs begin with (default: "+callbackVariable+", else http:// and --listen)")
 	flags.StringVar(&o.fnfKeys, "fnf-keys", "", `the keys of clients of the API of 2019-03-15: @FILE with {"id":"secret"}, or - for standard input`)
@@ -162,9 +164,12 @@ func keysUnreadable() error {
 }
 
 func keysOf(object expr.Value) (map[string]string, error) {
-	var keys map[string]string
-	if json.Unmarshal([]byte(object.JSON()), &keys) != nil || len(keys) == 0 {
-		return nil, usageError("dev", `--fnf-keys are not {"id":"secret"}; allowed: one key or several, each a text`, "--fnf-keys @keys.json")
+	keys, err := fnf.ParseKeys(object.JSON())
+	if err == nil && len(keys) == 0 {
+		err = errors.New("there is none")
+	}
+	if err != nil {
+		return nil, usageError("dev", "--fnf-keys: "+err.Error(), "--fnf-keys @keys.json")
 	}
 	return keys, nil
 }
@@ -261,7 +266,12 @@ func (s *server) serve(ctx context.Context, store *disk.Store, tasks *local.Task
 	if err != nil {
 		return storeError("serve store "+s.options.store, err)
 	}
-	endHTTP := serveListener(ctx, s.listener, s.handler(system, own))
+	key, err := s.apiKey(store)
+	if err != nil {
+		endSocket()
+		return storeError("serve store "+s.options.store, err)
+	}
+	endHTTP := serveListener(ctx, s.listener, s.handler(system, own, key))
 	err = s.announce()
 	if err == nil {
 		err = system.Serve(ctx)
@@ -274,9 +284,17 @@ func (s *server) serve(ctx context.Context, store *disk.Store, tasks *local.Task
 	return err
 }
 
-// handler is what is served over HTTP: own to this machine if that is asked for,
-// the rest to everybody who reaches it.
-func (s *server) handler(system *local.System, own http.Handler) http.Handler {
+// apiKey is the key of the management API, if that is served.
+func (s *server) apiKey(store *disk.Store) (string, error) {
+	if !s.options.api {
+		return "", nil
+	}
+	return store.APIKey()
+}
+
+// handler is what is served over HTTP: own to this machine and with the key, if
+// that is asked for, the rest to everybody who reaches it.
+func (s *server) handler(system *local.System, own http.Handler, key string) http.Handler {
 	mux := http.NewServeMux()
 	callbacks := callbackurl.Handler(callbackurl.Config{
 		Tokens: system.Callbacks, MaxOutput: system.DataLimit, Secrets: s.secrets, Log: s.log,
@@ -287,7 +305,7 @@ func (s *server) handler(system *local.System, own http.Handler) http.Handler {
 		mux.Handle("/{$}", fnf.Handler(fnf.Config{Tokens: system.Tokens, MaxOutput: system.DataLimit, Keys: s.keys, Log: s.log}))
 	}
 	if s.options.api {
-		mux.Handle("/", forThisMachine(own))
+		mux.Handle("/", forThisMachine(requireKey(key, own)))
 	} else {
 		mux.Handle("/", refusing(http.StatusForbidden, "this waitless dev was started without --api: start it with that, or name its store with --store"))
 	}
@@ -336,11 +354,20 @@ func forThisMachine(next http.Handler) http.Handler {
 	})
 }
 
-// isForwarded: somebody sent it to a proxy on this machine.
+// forwarding begins the names of headers that proxies and tunnels add.
+var forwarding = []string{
+	"Forwarded", "Via", "X-Forwarded", "X-Real-", "X-Client-", "X-Cluster-", "X-Original-", "X-Envoy-", "X-Proxy", "X-Arr-", "X-Azure-", "X-Appengine-",
+	"True-Client-", "Client-Ip", "Cf-", "Cdn-", "Fastly-", "Fly-", "Ngrok-", "Tailscale-", "X-Cloud-Trace-",
+}
+
+// isForwarded reports whether a proxy or a tunnel on this machine sent the request.
 func isForwarded(header http.Header) bool {
-	return slices.ContainsFunc([]string{"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip"}, func(name string) bool {
-		return header.Get(name) != ""
-	})
+	for name := range header {
+		if slices.ContainsFunc(forwarding, func(begin string) bool { return strings.HasPrefix(name, begin) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // isOfAPage: a page of another origin sent it, which may not even learn whether
@@ -355,6 +382,7 @@ type devReport struct {
 	Schema    string `json:"schema"` // "waitless.dev/1"
 	Store     string `json:"store"`
 	API       string `json:"api,omitempty"`
+	APIKey    string `json:"apiKeyFile,omitempty"`
 	Callbacks string `json:"callbacks"`
 	JobEvents string `json:"jobEvents,omitempty"`
 	Fnf       string `json:"fnf,omitempty"`
@@ -364,7 +392,7 @@ type devReport struct {
 func (s *server) announce() error {
 	report := devReport{Schema: "waitless.dev/1", Store: s.options.store, Callbacks: s.base + "/callbacks/"}
 	if s.options.api {
-		report.API, report.JobEvents = s.url(), s.url()+eventPath
+		report.API, report.JobEvents, report.APIKey = s.url(), s.url()+eventPath, filepath.Join(s.options.store, disk.APIKeyFile)
 	}
 	if len(s.keys) > 0 {
 		report.Fnf = s.base + "/"
@@ -375,6 +403,7 @@ func (s *server) announce() error {
 	rows := []struct{ what, where string }{
 		{"store", report.Store},
 		{"management API", report.API},
+		{"key of that API", report.APIKey},
 		{"callback URLs", report.Callbacks + "TOKEN"},
 		{"job events", report.JobEvents},
 		{"API of 2019-03-15", report.Fnf},
@@ -390,9 +419,7 @@ func (s *server) announce() error {
 
 // serveListener answers requests until the function that it answers is called.
 func serveListener(ctx context.Context, listener net.Listener, handler http.Handler) (end func()) {
-	const patience = 10 * time.Second
-	// Whoever has no token yet may be read as well, but not for ever.
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: patience, ReadTimeout: 3 * patience, IdleTimeout: 12 * patience}
+	server, listener := newServer(handler), limit(listener, maxConnections)
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)

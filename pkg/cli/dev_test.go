@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -110,6 +111,7 @@ func (d *devProcess) post(url, body string, header ...string) (int, string) {
 		d.t.Fatal(err)
 	}
 	request.Header.Set("Content-Type", "application/json")
+	d.authorize(request)
 	for i := 0; i < len(header); i += 2 {
 		request.Header.Set(header[i], header[i+1])
 		if header[i] == "Host" {
@@ -135,6 +137,7 @@ func (d *devProcess) ask(url, header, value string) (int, string) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
+	d.authorize(request)
 	request.Header.Set(header, value)
 	response, err := http.DefaultTransport.RoundTrip(request)
 	if err != nil {
@@ -146,6 +149,26 @@ func (d *devProcess) ask(url, header, value string) (int, string) {
 		d.t.Fatal(err)
 	}
 	return response.StatusCode, string(text)
+}
+
+// authorize adds the key of the management API, if that is served.
+func (d *devProcess) authorize(request *http.Request) {
+	d.t.Helper()
+	if d.says.APIKey == "" {
+		return
+	}
+	key, err := os.ReadFile(d.says.APIKey)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(key)))
+}
+
+// withKey is the environment with the key of the management API.
+func (d *devProcess) withKey() map[string]string {
+	env := maps.Clone(d.env)
+	env[keyVariable] = "@" + d.says.APIKey
+	return env
 }
 
 // stoppedEvent is the event of the end of the replication task, which is now.
@@ -225,7 +248,7 @@ func (d *devProcess) resumesByCommand() {
 	d.t.Helper()
 	d.waitsForJob("sent")
 	for _, where := range [][]string{{"--endpoint", d.says.API}, {}} { // the second one is for nobody
-		got := doWith(d.t, undatedEvent(d.t), d.env, append([]string{"job-events", "send", "-", "--json"}, where...)...)
+		got := doWith(d.t, undatedEvent(d.t), d.withKey(), append([]string{"job-events", "send", "-", "--json"}, where...)...)
 		if got.exit != ExitSucceeded {
 			d.t.Fatalf("%+v", got)
 		}
@@ -284,7 +307,7 @@ func isRefusal(body string) bool {
 func TestDevWithoutItsAPI(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
-	env[fnfVariable] = `{"me":"a secret"}`
+	env[fnfVariable] = `{"me":"a secret of 24 bytes or more"}`
 	d := startDev(t, program(t), env)
 	base := strings.TrimSuffix(d.says.Callbacks, "/callbacks/")
 	if d.says.API != "" || d.says.JobEvents != "" || d.says.Fnf != base+"/" {
@@ -356,7 +379,7 @@ func TestDevWhereOthersReachIt(t *testing.T) {
 
 func TestDevNeedsKeysThatAreSome(t *testing.T) {
 	t.Parallel()
-	for _, keys := range []string{"{}", `{"id":1}`, "a-secret"} {
+	for _, keys := range []string{"{}", `{"id":1}`, "a-secret", `{"id":"a-secret"}`, `{"id":"a-secret-of-23-bytes-12"}`} {
 		env := inStore(t)
 		env[fnfVariable] = keys
 		got := doWith(t, "", env, "dev", "--listen", "127.0.0.1:0")
@@ -430,14 +453,15 @@ func TestDevServesTheVendorsClient(t *testing.T) {
 	const worker = "../httpapi/fnf/testdata/worker.py"
 	lookAt(t, worker)
 	keys := filepath.Join(t.TempDir(), "keys.json")
-	if err := os.WriteFile(keys, []byte(`{"me":"a secret"}`), 0o600); err != nil {
+	if err := os.WriteFile(keys, []byte(`{"me":"a secret of 24 bytes or more"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	d := startDev(t, program(t), inStore(t), "--fnf-keys", "@"+keys)
 	d.do("start", callbackFlow, "--name", "tutorial")
 	text := d.until(`(\S+\.\S{43}) `, "tokens", "list", "--unmask")
 	cmd := exec.CommandContext(t.Context(), filepath.Join(folder, "bin", "python"), worker, text)
-	cmd.Env = append(os.Environ(), "ACCOUNT_ID=1", "AK_ID=me", "AK_SECRET=a secret", "NO_PROXY=*", "PYTHONWARNINGS=ignore", "HOME="+t.TempDir(),
+	cmd.Env = append(os.Environ(), "ACCOUNT_ID=1", "AK_ID=me", "AK_SECRET=a secret of 24 bytes or more",
+		"NO_PROXY=*", "PYTHONWARNINGS=ignore", "HOME="+t.TempDir(),
 		"ENDPOINT="+strings.Trim(strings.TrimPrefix(d.says.Fnf, "http:"), "/"))
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "ReportTaskSucceeded finished") {
 		t.Fatalf("%v: %s", err, out)

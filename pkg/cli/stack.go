@@ -40,6 +40,9 @@ const (
 
 // openStack finds the API of a stack, to call it with the user's credentials.
 func (c Command) openStack(ctx context.Context, what string, p place) (*api, error) {
+	if a, err := c.openWithKey(what, p.endpoint); a != nil || err != nil {
+		return a, err
+	}
 	configuration, err := c.awsConfiguration(ctx, what, !strings.HasPrefix(p.endpoint, "http:"))
 	if err != nil {
 		return nil, err

@@ -137,7 +137,9 @@ func TestAppendJSON(t *testing.T) {
 // FuzzParseJSON takes encoding/json as the oracle of what JSON is. What parses
 // renders, in the size that was foretold, and parses again to an equal value.
 func FuzzParseJSON(f *testing.F) {
-	for _, text := range []string{`{"b":[1.0,-0e400,"\u2028<\"\\"],"a":null}`, `{"a":1,"a":2} `, `[1] ]`, "\"\xff\"", ``, `"\ud83d\ude00\ud83d"`, `{"a":01}`, `{"":{"":[[]]}}`} {
+	for _, text := range []string{
+		`{"b":[1.0,-0e400,"\u2028<\"\\"],"a":null}`, `{"a":1,"a":2} `, `[1] ]`, "\"\xff\"", ``, `"\ud83d\ude00\ud83d"`, `{"a":01}`, `{"":{"":[[]]}}`,
+	} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

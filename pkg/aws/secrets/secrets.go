@@ -109,15 +109,6 @@ func (c *cache[T]) get(now time.Time, read func() (T, error)) (T, error) {
 	return c.value, nil
 }
 
-// Pairs reads a secret of the form {"id":"secret"}.
-func Pairs(text string) (map[string]string, error) {
-	var pairs map[string]string
-	if json.Unmarshal([]byte(text), &pairs) != nil {
-		return nil, errors.New(`it is not what belongs there; allowed: {"id":"secret"}, with any number of them`)
-	}
-	return pairs, nil
-}
-
 // TokenKeys reads the keys that tokens are signed with. An error never shows
 // what the secret holds.
 func TokenKeys(ctx context.Context, client Client, secret string) (token.Keys, error) {

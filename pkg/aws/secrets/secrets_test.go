@@ -2,6 +2,7 @@ package secrets_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -106,7 +107,7 @@ func TestKeysAreReadWhenTheyAreNeededAndAgainLater(t *testing.T) {
 func TestATextOfTheUsers(t *testing.T) {
 	t.Parallel()
 	read := func(client secrets.Client, secret string) (map[string]string, error) {
-		text := secrets.Text[map[string]string]{Client: client, Secret: secret, Now: time.Now, Parse: secrets.Pairs}
+		text := secrets.Text[map[string]string]{Client: client, Secret: secret, Now: time.Now, Parse: pairs}
 		return text.Get(t.Context())
 	}
 	if pairs, err := read(holds{`{"id":"` + first + `"}`}, "key"); err != nil || len(pairs) != 1 || pairs["id"] != first {
@@ -123,4 +124,8 @@ func TestATextOfTheUsers(t *testing.T) {
 	if _, err := read(holds{"{}"}, "other"); err == nil {
 		t.Error("a secret that cannot be read: no error")
 	}
+}
+
+func pairs(text string) (found map[string]string, err error) {
+	return found, json.Unmarshal([]byte(text), &found)
 }

@@ -17,7 +17,7 @@ import (
 
 const (
 	// fnfKey and fnfSecret are a client's of the vendor's API.
-	fnfKey, fnfSecret = "a-client", "the-secret-of-a-client"
+	fnfKey, fnfSecret = "a-client", "the-secret-of-a-client-of-24"
 	// signingSecret is what callbacks are signed with.
 	signingSecret = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
 )

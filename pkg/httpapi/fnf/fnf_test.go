@@ -29,7 +29,7 @@ var now = time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
 
 const (
 	keyID  = "an-id"
-	secret = "a-secret"
+	secret = "a-secret-of-twenty-four-bytes"
 )
 
 // bench is the API over a store in memory, whose use is counted.
@@ -56,7 +56,8 @@ func newBenchOf(tb testing.TB, flags token.Flags) *bench {
 	b.text = b.keys.Sign(token.ID{Execution: [12]byte{1}, Number: 3, Expires: now.Add(time.Hour), Flags: flags})
 	tokens := resume.New(resume.Config{Keys: b.keys, Outcomes: b, Wakes: b, Now: func() time.Time { return b.clock() }})
 	b.api = fnf.Handler(fnf.Config{
-		Tokens: tokens, MaxOutput: 32 << 10, Keys: map[string]string{keyID: secret, "no-secret": ""}, Now: func() time.Time { return b.clock() },
+		Tokens: tokens, MaxOutput: 32 << 10, Keys: map[string]string{keyID: secret, "no-secret": "", "short": "a-secret-of-23-bytes-12"},
+		Now: func() time.Time { return b.clock() },
 		Log: slog.New(slog.NewJSONHandler(&b.log, nil)),
 	})
 	return b
@@ -257,6 +258,7 @@ func TestRefusals(t *testing.T) {
 		"no AccessKeyId":         {with(b.success("{}"), "AccessKeyId", ""), 400, "MissingRequiredParams"},
 		"another AccessKeyId":    {with(b.success("{}"), "AccessKeyId", mark), 403, "InvalidAccessKeyID"},
 		"a key without secret":   {with(b.success("{}"), "AccessKeyId", "no-secret"), 403, "InvalidAccessKeyID"},
+		"a key of 23 bytes":      {with(b.success("{}"), "AccessKeyId", "short"), 403, "InvalidAccessKeyID"},
 		"no nonce":               {with(b.success("{}"), "SignatureNonce", ""), 400, "MissingRequiredParams"},
 		"another method to sign": {with(b.success("{}"), "SignatureMethod", "HMAC-SHA256"), 400, "InvalidArgument"},
 		"another version of it":  {with(b.success("{}"), "SignatureVersion", "2.0"), 400, "InvalidArgument"},

@@ -26,7 +26,7 @@ func (h handler) authenticate(method string, given parameters) error {
 	}
 	secret, ok := h.Keys[given["AccessKeyId"]]
 	switch {
-	case !ok || secret == "":
+	case !ok || len(secret) < MinSecret:
 		return denied("InvalidAccessKeyID", "there is no key of this AccessKeyId here")
 	case !hmac.Equal([]byte(sign(secret, given.signed(method))), []byte(given["Signature"])):
 		return denied("SignatureNotMatch", "the signature is not that of these parameters and the secret of this AccessKeyId")

@@ -33,7 +33,7 @@ import (
 // answers every call with that error: nobody knows what the disk has then, and
 // the next [Open] finds out.
 type Store struct {
-	dir  string
+	path string // of its directory
 	keys token.Keys
 	// generation counts the openings of the store.
 	generation uint64
@@ -128,7 +128,8 @@ func openLocked(path, op string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.keys = keys; isMissing {
+	s.path, s.keys = path, keys
+	if isMissing {
 		if err := s.makeKeys(file, op); err != nil {
 			return nil, errors.Join(err, s.Shut())
 		}
@@ -163,7 +164,7 @@ func openData(fs vfs.FS, dir, op string) (*Store, error) {
 		return nil, &engine.Error{Code: engine.CodeInternal, Op: op, Err: explainOpen(err)}
 	}
 	s := &Store{
-		dir: dir, db: db, commits: newCommitter(db, failure), lock: io.NopCloser(nil),
+		db: db, commits: newCommitter(db, failure), lock: io.NopCloser(nil),
 		seed: maphash.MakeSeed(), flows: map[machine.Flow]*fdl.Flow{}, listed: map[machine.Flow]bool{},
 	}
 	if err := s.do(op, s.takeOver); err != nil {

@@ -51,7 +51,7 @@ func compose(getenv func(string) string, log *slog.Logger) (gateway.Function, er
 	a := api{
 		keys:    &secrets.Keys{Client: store, Secret: key, Now: time.Now},
 		signing: &secrets.Text[[]callbackurl.Secret]{Client: store, Secret: signing, Now: time.Now, Parse: callbackurl.ParseSecrets},
-		clients: &secrets.Text[map[string]string]{Client: store, Secret: clients, Now: time.Now, Parse: secrets.Pairs},
+		clients: &secrets.Text[map[string]string]{Client: store, Secret: clients, Now: time.Now, Parse: fnf.ParseKeys},
 		tokens: resume.Config{
 			Outcomes: watched(dynamo.NewWaits(dynamodb.NewFromConfig(config), waits, time.Now)),
 			Wakes:    wakes.ForTokens(sender, foreign), Beats: foreign, Now: time.Now, Limit: limit,

@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// maxConnections is how many connections a listener serves at once. Others wait
+// in the queue of the operating system.
+const maxConnections = 256
+
+// newServer is a server that no client can hold up: whoever has no token yet is
+// read as well, and whoever reads nothing is written to, but not for ever.
+func newServer(handler http.Handler) *http.Server {
+	const patience = 10 * time.Second
+	return &http.Server{
+		Handler: handler, ReadHeaderTimeout: patience, ReadTimeout: 3 * patience, WriteTimeout: 6 * patience, IdleTimeout: 6 * patience,
+		MaxHeaderBytes: 64 << 10,
+	}
+}
+
+// limited is a listener that has at most so many connections open.
+type limited struct {
+	net.Listener
+
+	room   chan struct{}
+	closed chan struct{}
+	once   sync.Once
+}
+
+func limit(listener net.Listener, connections int) net.Listener {
+	return &limited{Listener: listener, room: make(chan struct{}, connections), closed: make(chan struct{})}
+}
+
+// Accept implements [net.Listener].
+func (l *limited) Accept() (net.Conn, error) {
+	select {
+	case l.room <- struct{}{}:
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		<-l.room
+		return nil, err
+	}
+	return &limitedConn{Conn: conn, leave: sync.OnceFunc(func() { <-l.room })}, nil
+}
+
+// Close implements [net.Listener].
+func (l *limited) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return l.Listener.Close()
+}
+
+type limitedConn struct {
+	net.Conn
+
+	leave func()
+}
+
+// Close implements [net.Conn].
+func (c *limitedConn) Close() error {
+	err := c.Conn.Close()
+	c.leave()
+	return err
+}
