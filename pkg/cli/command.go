@@ -103,7 +103,7 @@ func (c Command) root() *cobra.Command {
 	root.AddCommand(
 		c.runCommand(), c.startCommand(), c.listCommand(), c.showCommand(), c.historyCommand(), c.stopCommand(), c.tokensCommand(),
 		c.flowsCommand(), c.jobsCommand(), c.jobEventsCommand(), c.devCommand(),
-		c.validateCommand(), c.adviseCommand(), c.initCommand(), c.docsCommand(), c.completionCommand(), c.versionCommand(), jsonTopic(),
+		c.validateCommand(), c.adviseCommand(), c.initCommand(), c.docsCommand(), c.schemaCommand(), c.completionCommand(), c.versionCommand(), jsonTopic(),
 	)
 	c.complete(root)
 	return root

@@ -102,7 +102,7 @@ func takes(cmd *cobra.Command, most int) string {
 // argumentName is the name of a command's argument in its usage line: "FLOW", also
 // of one in brackets.
 func argumentName(cmd *cobra.Command) string {
-	return strings.Trim(cmd.Use[strings.LastIndexByte(cmd.Use, ' ')+1:], "[]")
+	return strings.Trim(cmd.Use[strings.LastIndexByte(cmd.Use, ' ')+1:], "[].")
 }
 
 // interrupted is the error for a program that the user stopped, and what that

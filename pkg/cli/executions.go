@@ -89,12 +89,9 @@ func (c Command) startCommand() *cobra.Command {
 	cmd.Flags().StringVar(&input, "input", "{}", "the input: a JSON object, @FILE or - for standard input")
 	cmd.Flags().StringVar(&name, "name", "", "the name of the execution (default: a new one)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		file, err := c.readFlow("start", args[0])
+		file, err := c.readRunnable("start", args[0])
 		if err != nil {
 			return err
-		}
-		if file.flow == nil {
-			return file.invalid("start")
 		}
 		value, err := c.input(cmd.Context(), "start "+args[0], input)
 		if err != nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -32,6 +33,30 @@ func (c Command) readFlow(command, path string) (flowFile, error) {
 	return f, nil
 }
 
+// readRunnable reads a flow that is to be put or run: it is valid and can be named.
+func (c Command) readRunnable(command, path string) (flowFile, error) {
+	f, err := c.readFlow(command, path)
+	switch {
+	case err != nil:
+		return f, err
+	case f.flow == nil:
+		return f, f.invalid(command)
+	}
+	return f, f.checkName(command)
+}
+
+// checkName rejects a flow without a name whose file's name cannot be that of a flow: files with other
+// names would become one flow.
+func (f flowFile) checkName(command string) error {
+	base := f.base()
+	if f.flow.Name != "" || base == defaultBaseName || fdl.ValidName(base) {
+		return nil
+	}
+	return usageError(command+" "+f.path, fmt.Sprintf(
+		`the flow has no name, and that of its file, %q, cannot be one; allowed: a letter or "_", then letters, digits, "_" and "-", %d characters at most`,
+		base, fdl.MaxName), "add a line like this to the flow: name: "+asName(base))
+}
+
 // reasonOf is why a file could not be read, without the path and the call.
 func reasonOf(err error) string {
 	var path *fs.PathError
@@ -50,7 +75,7 @@ func (f flowFile) lines() []string {
 }
 
 // invalid is the error for a definition that has errors.
-func (f flowFile) invalid(command string) error {
+func (f flowFile) invalid(command string) *failure {
 	return &failure{
 		exit: ExitUsage, what: command + " " + f.path, why: count(len(f.problems.Errors()), "problem"), lines: f.lines(),
 		try: "mend the places above, then: waitless validate " + f.path,
@@ -58,18 +83,27 @@ func (f flowFile) invalid(command string) error {
 }
 
 // name is the name of the flow: its own, else that of its file, or of its
-// folder when the file is just called flow.
+// folder when the file is just called flow. Of a folder's name, other characters
+// than those of a name become "-".
 func (f flowFile) name() string {
 	if f.flow.Name != "" {
 		return f.flow.Name
 	}
-	base := strings.TrimSuffix(filepath.Base(f.path), filepath.Ext(f.path))
-	if base == "flow" {
+	base := f.base()
+	if base == defaultBaseName {
 		if absolute, err := filepath.Abs(f.path); err == nil {
 			base = filepath.Base(filepath.Dir(absolute))
 		}
 	}
 	return asName(base)
+}
+
+// defaultBaseName is the base of the file's name that says nothing about the flow.
+const defaultBaseName = "flow"
+
+// base is the name of the file without its extension.
+func (f flowFile) base() string {
+	return strings.TrimSuffix(filepath.Base(f.path), filepath.Ext(f.path))
 }
 
 var notInName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)

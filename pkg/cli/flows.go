@@ -42,17 +42,14 @@ func (c Command) flowsPutCommand() *cobra.Command {
 	var o storeOptions
 	cmd := &cobra.Command{
 		Use: "put FLOW", Short: "Put a flow, so that it can be started",
-		Long:    "Put a flow. Its name is its own, else that of its file. The same text again changes nothing.",
+		Long:    "Put a flow. Its name is its own, else that of its file, or for flow.yaml that of its folder. The same text again changes nothing.",
 		Example: "  waitless flows put flow.yaml", Args: arguments(1, 1),
 	}
 	o.register(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		file, err := c.readFlow("flows put", args[0])
+		file, err := c.readRunnable("flows put", args[0])
 		if err != nil {
 			return err
-		}
-		if file.flow == nil {
-			return file.invalid("flows put")
 		}
 		return orInterrupted(cmd.Context(), "flows put "+file.path, c.putFlow(cmd.Context(), o, file))
 	}

@@ -39,6 +39,7 @@ func TestHelp(t *testing.T) {
 		"advise":       {"advise", "--help"},
 		"init":         {"init", "--help"},
 		"docs":         {"docs", "--help"},
+		"schema":       {"schema", "--help"},
 		"completion":   {"completion", "--help"},
 		"bash":         {"completion", "bash", "--help"},
 		"json":         {"help", "json"},

@@ -52,6 +52,7 @@ func (c Command) runCommand() *cobra.Command {
 		Long: "Run one execution of a flow to its end, in this process. Its steps are shown on standard error,\n" +
 			"its output is printed on standard output. It is kept in a store: what was interrupted goes on when it is\n" +
 			"run again by its name, and other terminals can see and answer it meanwhile.\n\n" +
+			"A flow without a name has that of its file; flow.yaml has that of its folder.\n\n" +
 			"With --stack or --endpoint the flow is put on a deployed stack and started there; this process only follows.\n\n" +
 			"The functions StartJob, GetJobStatus, SubmitJob, CheckJob and echo are built in: a simulated job.\n" +
 			"Others are yours, each by a --task, or among the tasks of waitless.yaml:\n" +
@@ -91,12 +92,9 @@ func (c Command) runCommand() *cobra.Command {
 
 func (c Command) run(ctx context.Context, path string, options runOptions) error {
 	what := "run " + path
-	file, err := c.readFlow("run", path)
+	file, err := c.readRunnable("run", path)
 	if err != nil {
 		return err
-	}
-	if file.flow == nil {
-		return file.invalid("run")
 	}
 	if err := c.warn(file); err != nil {
 		return err

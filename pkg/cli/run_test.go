@@ -90,7 +90,7 @@ func TestRunRefusesUsage(t *testing.T) {
 		"file-a-folder":      {"run", "testdata/flows"},
 		"flow-missing":       {"run"},
 		"flows-two":          {"run", pollingFlow, "other.yaml"},
-		"validate-two":       {"validate", pollingFlow, "other.yaml"},
+		"validate-format":    {"validate", pollingFlow, "--format", "srif"},
 		"version-argument":   {"version", "1"},
 		"command-unknown":    {"rnu", pollingFlow},
 		"command-foreign":    {"deploy"},

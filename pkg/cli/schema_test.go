@@ -48,7 +48,7 @@ func TestSchemasRefuse(t *testing.T) {
 		"run":      `{"schema":"waitless.run/1"}`,
 		"history":  `{"schema":"waitless.history/1","flow":"f","execution":"e","events":[{"EventId":1}]}`,
 		"event":    `{"schema":"waitless.event/1","id":1,"type":"StepEntered","time":"2026-01-31T10:00:00.000Z","detail":"{}"}`,
-		"validate": `{"schema":"waitless.validate/1","file":"f","valid":false,"problems":[{"line":0}]}`,
+		"validate": `{"schema":"waitless.validate/1","valid":false,"files":[{"file":"f","valid":false,"problems":[{"line":0}]}]}`,
 		"advise":   `{"schema":"waitless.advise/1","file":"f","findings":[{"line":1,"column":1,"rule":"none"}]}`,
 		"init":     `{"schema":"waitless.init/1","folder":".","sample":"polling","files":[],"next":[]}`,
 		"docs":     `{"schema":"waitless.docs/1","topics":[]}`,

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -10,50 +12,120 @@ import (
 	"github.com/waitless/waitless/pkg/fdl"
 )
 
+// validateOptions are the flags of validate.
+type validateOptions struct {
+	strict bool
+	format string
+}
+
+// The values of --format.
+const (
+	formatText   = "text"
+	formatJSON   = "json"
+	formatGitHub = "github"
+	formatSARIF  = "sarif"
+)
+
+var validateFormats = []string{formatText, formatJSON, formatGitHub, formatSARIF}
+
 func (c Command) validateCommand() *cobra.Command {
-	var strict, asJSON bool
+	var options validateOptions
+	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "validate FLOW",
-		Short: "Check a flow and show all its problems at once",
-		Long: "Check a flow. Each problem is one line, file:line:column: message, on standard error.\n" +
-			"Exit code 0: valid, warnings included; 2: not.\n\n" +
+		Use:   "validate FLOW...",
+		Short: "Check flows and show all their problems at once",
+		Long: "Check flows, files or - for standard input. Each problem is one line, file:line:column: message, on standard\n" +
+			"error. Exit code 0: all are valid, warnings included; 2: one is not.\n\n" +
 			"With --strict it also shows what other services of FDL v1 would not understand (each use of an extension), and\n" +
-			"sources of mappings that are missing for sure, whose targets are left out. Any of these makes the exit code 2.",
+			"sources of mappings that are missing for sure, whose targets are left out. Any of these makes the exit code 2.\n\n" +
+			"--format json prints one JSON object, github one annotation a problem for GitHub Actions, sarif a report for\n" +
+			"code scanning (SARIF 2.1.0), each on standard output.\n\n" +
+			"A flow without a name has that of its file; flow.yaml has that of its folder.",
 		Example: "  waitless validate flow.yaml",
-		Args:    arguments(1, 1),
-		RunE:    func(_ *cobra.Command, args []string) error { return c.validate(args[0], strict, asJSON) },
+		Args:    arguments(1, math.MaxInt),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if asJSON {
+				options.format = formatJSON
+			}
+			return c.validate(cmd.Context(), args, options)
+		},
 	}
-	cmd.Flags().BoolVar(&strict, "strict", false, "also refuse extensions of FDL, and sources of mappings that are missing for sure")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object on standard output (see: waitless help json)")
+	cmd.Flags().BoolVar(&options.strict, "strict", false, "also refuse extensions of FDL, and sources of mappings that are missing for sure")
+	cmd.Flags().StringVar(&options.format, "format", formatText, "how to print the problems: text, json, github or sarif")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object on standard output, as --format json (see: waitless help json)")
 	return cmd
 }
 
-func (c Command) validate(path string, strict, asJSON bool) error {
-	file, err := c.readFlow("validate", path)
+func (c Command) validate(ctx context.Context, paths []string, options validateOptions) error {
+	if !slices.Contains(validateFormats, options.format) {
+		return usageError("validate", fmt.Sprintf("--format is %q%s (allowed: %s)", options.format,
+			fdl.DidYouMean(options.format, validateFormats), listed(validateFormats)), "waitless validate --format github FLOW")
+	}
+	files, err := c.readFlows(ctx, paths, options.strict)
 	if err != nil {
 		return err
 	}
-	if strict && file.flow != nil {
-		file.problems = inOrder(append(file.problems, file.flow.Extensions...))
+	if err := c.printProblems(files, options.format); err != nil {
+		return err
 	}
-	if asJSON {
-		if err := c.printJSON(validation(file)); err != nil {
+	return notValid(files, options)
+}
+
+func (c Command) readFlows(ctx context.Context, paths []string, strict bool) ([]flowFile, error) {
+	files := make([]flowFile, len(paths))
+	for i, path := range paths {
+		file, err := c.readFlowOrStdin(ctx, "validate", path)
+		if err != nil {
+			return nil, err
+		}
+		if strict && file.flow != nil {
+			file.problems = inOrder(append(file.problems, file.flow.Extensions...))
+		}
+		files[i] = file
+	}
+	return files, nil
+}
+
+// stdinName is what problems call a flow that was read from standard input.
+const stdinName = "<stdin>"
+
+// readFlowOrStdin is readFlow, for which - is standard input.
+func (c Command) readFlowOrStdin(ctx context.Context, command, path string) (flowFile, error) {
+	if path != "-" {
+		return c.readFlow(command, path)
+	}
+	text, err := c.readStdin(ctx)
+	if err != nil {
+		return flowFile{}, err
+	}
+	f := flowFile{path: stdinName, text: text}
+	f.flow, f.problems = fdl.Parse(text)
+	return f, nil
+}
+
+// printProblems prints the result; in text only what is valid, since the error
+// has the lines of the rest.
+func (c Command) printProblems(files []flowFile, format string) error {
+	switch format {
+	case formatJSON:
+		return c.printJSON(validation(files))
+	case formatGitHub:
+		return c.print(annotations(files))
+	case formatSARIF:
+		return c.printJSON(sarifOf(files))
+	}
+	for _, file := range files {
+		if !file.isValid() {
+			continue
+		}
+		if err := c.warn(file); err != nil {
+			return err
+		}
+		if err := c.print(fmt.Sprintf("%s: valid, %s\n", printable(file.path), count(len(file.flow.All), "step"))); err != nil {
 			return err
 		}
 	}
-	if file.flow == nil {
-		return file.invalid("validate")
-	}
-	if strict && len(file.flow.Extensions) > 0 {
-		return file.notStrict()
-	}
-	if err := c.warn(file); err != nil {
-		return err
-	}
-	if asJSON {
-		return nil
-	}
-	return c.print(fmt.Sprintf("%s: valid, %s\n", path, count(len(file.flow.All), "step")))
+	return nil
 }
 
 // inOrder are problems in the order of their places.
@@ -64,8 +136,34 @@ func inOrder(problems fdl.Problems) fdl.Problems {
 	return problems
 }
 
+// notValid is the error for flows of which one is not valid, nil for others.
+func notValid(files []flowFile, options validateOptions) error {
+	invalid := slices.DeleteFunc(slices.Clone(files), flowFile.isValid)
+	var err *failure
+	switch {
+	case len(invalid) == 0:
+		return nil
+	case len(files) > 1:
+		err = &failure{
+			exit: ExitUsage, what: "validate", why: fmt.Sprintf("not valid: %d of %d flows", len(invalid), len(files)),
+			try: "mend the places above, then validate again",
+		}
+		for _, file := range invalid {
+			err.lines = append(err.lines, file.lines()...)
+		}
+	case invalid[0].flow == nil:
+		err = invalid[0].invalid("validate")
+	default:
+		err = invalid[0].notStrict()
+	}
+	if options.format == formatGitHub || options.format == formatSARIF {
+		err.lines = nil // they are on standard output
+	}
+	return err
+}
+
 // notStrict is the error for a flow that runs here, and of which strict mode tells.
-func (f flowFile) notStrict() error {
+func (f flowFile) notStrict() *failure {
 	return &failure{
 		exit: ExitUsage, what: "validate --strict " + f.path, why: count(len(f.flow.Extensions), "place") + " that strict mode refuses",
 		lines: f.lines(), try: "waitless validate " + f.path + ", which takes the flow as it is",
@@ -84,7 +182,13 @@ func (c Command) warn(file flowFile) error {
 
 // validationReport is the JSON of validate; schema/validate.json describes it.
 type validationReport struct {
-	Schema   string          `json:"schema"` // "waitless.validate/1"
+	Schema string       `json:"schema"` // "waitless.validate/1"
+	Valid  bool         `json:"valid"`
+	Files  []fileReport `json:"files"`
+}
+
+// fileReport is the report of one flow.
+type fileReport struct {
 	File     string          `json:"file"`
 	Valid    bool            `json:"valid"`
 	Problems []problemReport `json:"problems"`
@@ -102,10 +206,15 @@ func (f flowFile) isValid() bool {
 	return !slices.ContainsFunc(f.problems, func(p fdl.Problem) bool { return p.Severity != fdl.SeverityWarning })
 }
 
-func validation(file flowFile) validationReport {
-	r := validationReport{Schema: "waitless.validate/1", File: file.path, Valid: file.isValid(), Problems: []problemReport{}}
-	for _, p := range file.problems {
-		r.Problems = append(r.Problems, reportOf(p))
+func validation(files []flowFile) validationReport {
+	r := validationReport{Schema: "waitless.validate/1", Valid: true}
+	for _, file := range files {
+		one := fileReport{File: file.path, Valid: file.isValid(), Problems: []problemReport{}}
+		for _, p := range file.problems {
+			one.Problems = append(one.Problems, reportOf(p))
+		}
+		r.Valid = r.Valid && one.Valid
+		r.Files = append(r.Files, one)
 	}
 	return r
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/waitless/waitless/pkg/fdl"
 )
 
 // mistakes are flows with the mistakes that people make, and what they are
@@ -74,6 +76,12 @@ func TestValidate(t *testing.T) {
 		"strict":       {"validate", "testdata/flows/extended.yaml", "--strict"},
 		"strict-json":  {"validate", "testdata/flows/extended.yaml", "--strict", "--json"},
 		"strict-fine":  {"validate", pollingFlow, "--strict"},
+		"several":      {"validate", pollingFlow, "testdata/flows/warning.yaml", "testdata/mistakes/wait-negative/flow.yaml"},
+		"several-json": {"validate", pollingFlow, "testdata/flows/warning.yaml", "testdata/mistakes/six-at-once/flow.yaml", "--format", "json"},
+		"several-fine": {"validate", pollingFlow, "testdata/flows/warning.yaml"},
+		"github":       {"validate", pollingFlow, "testdata/flows/warning.yaml", "testdata/mistakes/six-at-once/flow.yaml", "--format", "github"},
+		"sarif":        {"validate", pollingFlow, "testdata/flows/warning.yaml", "testdata/mistakes/six-at-once/flow.yaml", "--format", "sarif"},
+		"stdin":        {"validate", "-"},
 		"not-strict":   {"validate", "testdata/flows/extended.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -84,6 +92,55 @@ func TestValidate(t *testing.T) {
 				conforms(t, "validate", got.stdout)
 			}
 		})
+	}
+}
+
+func TestValidateReadsStandardInput(t *testing.T) {
+	t.Parallel()
+	flow := "version: v1\ntype: flow\nsteps: [{type: succeed, name: A}]\n"
+	if got, want := doWith(t, flow, nil, "validate", "-"), (result{stdout: "<stdin>: valid, 1 step\n"}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	got := doWith(t, flow+"end: true\n", nil, "validate", "-", pollingFlow, "--format", "github")
+	if got.exit != ExitUsage || !strings.HasPrefix(got.stdout, "::error file=<stdin>,line=4,col=1::field \"end\" is unknown in a flow") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestValidateFormatsEscape(t *testing.T) {
+	t.Parallel()
+	file := writeFile(t, "a b,c%.yaml", "version: v1\ntype: flow\nsteps: [{type: succeed, name: 50%}]\n")
+	got := do(t, "validate", file, "--format", "github")
+	if !strings.Contains(got.stdout, "/a b%2Cc%25.yaml,line=3,col=") || !strings.Contains(got.stdout, `"50%25"`) {
+		t.Errorf("got %+v", got)
+	}
+	if got := do(t, "validate", file, "--format", "sarif"); !strings.Contains(got.stdout, `/a%20b,c%25.yaml"`) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestSchemaIsOfTheParser(t *testing.T) {
+	t.Parallel()
+	if got := do(t, "schema"); got != (result{stdout: string(fdl.Schema())}) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// Files of other names must not become one flow.
+func TestRunRefusesFileNames(t *testing.T) {
+	t.Parallel()
+	const flow = "version: v1\ntype: flow\nsteps: [{type: succeed, name: A}]\n"
+	for name, meant := range map[string]string{"1.yaml": "_1", "flow.v2.yaml": "flow-v2", "流程.yaml": "_-"} {
+		file := writeFile(t, name, flow)
+		for _, command := range [][]string{{"run", file}, {"flows", "put", file}, {"start", file}} {
+			if got := do(t, command...); got.exit != ExitUsage || !strings.Contains(got.stderr, "the flow has no name") ||
+				!strings.Contains(got.stderr, "name: "+meant+"\n") {
+				t.Errorf("%s: got %+v", name, got)
+			}
+		}
+		if got := do(t, "run", writeFile(t, name, flow+"name: n\n"), "--skip-time"); got.exit != ExitSucceeded {
+			t.Errorf("%s with a name: got %+v", name, got)
+		}
 	}
 }
 

@@ -122,12 +122,7 @@ func (p *parser) action(n *node) Resource {
 		p.problem(n.pos, "action %q starts a sub-flow, which comes with a later release; this one does not run it", text)
 		return Resource{}
 	}
-	var actions []string
-	for _, kind := range jobs.Kinds() {
-		if action := kind.Service + ":" + kind.Start; kind.Service != "" {
-			actions = append(actions, action)
-		}
-	}
+	actions := actionNames()
 	if product, ok := otherProduct(text, actions); ok {
 		p.problem(n.pos, "action %q is an API of another product, %q, which this release does not call; call a function that does (allowed: %s)",
 			shortened(text), product, strings.Join(actions, ", "))

@@ -1,0 +1,157 @@
+package fdl_test
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v4"
+
+	"github.com/waitless/waitless/pkg/fdl"
+)
+
+func compiledSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	document, err := jsonschema.UnmarshalJSON(strings.NewReader(string(fdl.Schema())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource("fdl.json", document); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := compiler.Compile("fdl.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+// instance is the definition as an editor sees it. Not ok: it is no YAML that JSON can hold.
+func instance(t *testing.T, text []byte) (value any, ok bool) {
+	t.Helper()
+	var document any
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		return nil, false
+	}
+	asJSON, err := json.Marshal(document)
+	if err != nil {
+		return nil, false
+	}
+	if value, err = jsonschema.UnmarshalJSON(strings.NewReader(string(asJSON))); err != nil {
+		t.Fatal(err)
+	}
+	return value, true
+}
+
+func TestSchemaHasEveryField(t *testing.T) {
+	t.Parallel()
+	var schema struct {
+		Properties  map[string]json.RawMessage
+		Definitions map[string]struct{ Properties map[string]json.RawMessage }
+	}
+	if err := json.Unmarshal(fdl.Schema(), &schema); err != nil {
+		t.Fatal(err)
+	}
+	for _, element := range fdl.Elements() {
+		properties := schema.Properties
+		if element != "flow" {
+			properties = schema.Definitions[element].Properties
+		}
+		for _, field := range fdl.Fields(element) {
+			if value := string(properties[field]); value == "" || value == "null" {
+				t.Errorf("%s of %s has no schema", field, element)
+			}
+		}
+	}
+}
+
+// TestSchemaAcceptsFlows holds the flows of the samples and of the scenarios that the parser accepts
+// against the schema.
+func TestSchemaAcceptsFlows(t *testing.T) {
+	t.Parallel()
+	schema := compiledSchema(t)
+	flows := map[string][]byte{}
+	for _, pattern := range []string{"../../events/*/flow.yaml", "../cli/testdata/flows/*.yaml", "../cli/testdata/advise/*.yaml"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: no flows (%v)", pattern, err)
+		}
+		for _, file := range files {
+			flows[file] = readFile(t, file)
+		}
+	}
+	addScenarioFlows(t, flows)
+	checked := 0
+	for name, text := range flows {
+		flow, _ := fdl.Parse(text)
+		value, ok := instance(t, text)
+		if flow == nil || !ok {
+			continue
+		}
+		checked++
+		if err := schema.Validate(value); err != nil {
+			t.Errorf("%s: %v\n%s", name, err, text)
+		}
+	}
+	if checked < 250 {
+		t.Errorf("%d flows were checked of %d, want at least 250", checked, len(flows))
+	}
+}
+
+// addScenarioFlows adds each definition of the scenarios of the machine.
+func addScenarioFlows(t *testing.T, flows map[string][]byte) {
+	t.Helper()
+	files, err := filepath.Glob("../machine/testdata/scenarios/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scenarios (%v)", err)
+	}
+	for _, file := range files {
+		for i, part := range strings.Split("\n"+string(readFile(t, file)), "\nflow")[1:] {
+			_, body, _ := strings.Cut(part, "\n")
+			text, _, _ := strings.Cut(body, "\n----")
+			flows[file+"#"+string(rune('a'+i%26))] = []byte(text)
+		}
+	}
+}
+
+// notInSchema are mistakes that no schema can express: of the text of a value, of YAML itself, of names
+// in two places, or of what belongs to a resource.
+var notInSchema = []string{
+	"condition-and", "condition-chained", "condition-or", "condition-parenthesis", "condition-single-equals", "condition-single-quotes",
+	"condition-unknown-root", "condition-null", "documents-two",
+	"function-placeholder", "mapping-root-misspelt", "wait-timestamp-is-a-date",
+	"condition-without-quotes", "condition-without-root", "condition-in-quotes", "json-condition",
+	"goto-", "catch-goto-nowhere", "name-repeated", "mapping-path-broken", "mapping-path-index", "mapping-target-repeated",
+	"message-", "params-", "pattern-sync", "poll-of-a-call", "retry-without-errors", "signed-with-sync",
+	"steps-nothing", "wait-path-of-a-mapping", "wait-timestamp-impossible", "action-without-params",
+	"key-repeated", "json-key-repeated", "merge-key", "number-", "tag", "condition-is-a-tag", "ref-of-",
+}
+
+func TestSchemaRefusesMistakes(t *testing.T) {
+	t.Parallel()
+	schema := compiledSchema(t)
+	files, err := filepath.Glob(mistakes + "/*/flow.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no mistakes (%v)", err)
+	}
+	refused := 0
+	for _, file := range files {
+		name := filepath.Base(filepath.Dir(file))
+		value, ok := instance(t, readFile(t, file))
+		exempt := slices.ContainsFunc(notInSchema, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+		switch {
+		case !ok:
+		case schema.Validate(value) != nil:
+			refused++
+		case !exempt:
+			t.Errorf("the schema accepts %s: %s", name, readFile(t, filepath.Join(filepath.Dir(file), "want.txt")))
+		}
+	}
+	if refused < 60 {
+		t.Errorf("%d mistakes were refused, want at least 60", refused)
+	}
+}
