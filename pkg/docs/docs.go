@@ -40,7 +40,7 @@ type Error struct {
 var names = []string{
 	"language", "flow", "steps", "data", "context", "conditions",
 	"task", "retry", "catch", "callbacks", "jobs", "messages", "wait-for-condition", "pass", "wait", "choice", "succeed", "fail",
-	"stop", "history", "errors", "limits", "fields", "extensions", "seeds",
+	"stop", "history", "aws", "errors", "limits", "fields", "extensions", "seeds",
 }
 
 //go:embed reference/*.md
