@@ -92,7 +92,7 @@ func (r *run) openToken(task *fdl.Task, waiting *Waiting) {
 	waiting.Beat = r.at
 	// The task's own limit is the token's, and not that of telling the function.
 	waiting.Slow = !answers(task) && r.env.TimeLimits[task.Resource.Text] > r.env.Limits.direct()
-	if task.Timeout > 0 && task.Poll == nil && !(answers(task) && r.env.Limits.QueueTimesCalls) {
+	if task.Timeout > 0 && task.Poll == nil && (!answers(task) || !r.env.Limits.QueueTimesCalls) {
 		waiting.Deadline = r.at.Add(task.Timeout)
 	}
 	waiting.Due = waiting.overdueAt(task)
