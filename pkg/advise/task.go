@@ -99,7 +99,8 @@ func timeoutNeverComes(step *fdl.Step, task *fdl.Task) Finding {
 const callLimit = day / 24 / 60
 
 // notBegun are errors of calls that did not reach the function.
-var notBegun = []string{"FC.ResourceExhausted", "FC.ResourceThrottled", "FC.FunctionNotFound", "FC.ServiceNotFound", "FC.AccessDenied", "FC.InvalidArgument"}
+var notBegun = []string{"FC.ResourceExhausted", "FC.ResourceThrottled", "FC.FunctionNotFound", "FC.ServiceNotFound", "FC.AccessDenied", "FC.InvalidArgument",
+	"FC.Unreachable"}
 
 // repeatedAfter are the errors after which a function is called again that may
 // have done its work, and how often it may be called in all.

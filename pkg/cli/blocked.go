@@ -16,6 +16,9 @@ func withoutRunners(missing []error) string {
 	if len(missing) == 0 {
 		return ""
 	}
+	if err := errors.Join(missing...); machine.NeedsNewerRelease(err) {
+		return err.Error()
+	}
 	var names, tasks []string
 	for _, err := range missing {
 		var unknown *local.UnknownFunctionError

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"errors"
+	"net"
 	"strings"
 
 	"github.com/waitless/waitless/pkg/token"
@@ -14,8 +16,16 @@ const (
 	ErrorExhausted        = token.ErrorExhausted
 	ErrorThrottled        = token.ErrorThrottled
 	ErrorServer           = token.ErrorServer
+	ErrorUnreachable      = token.ErrorUnreachable
 	ErrorUnknown          = token.ErrorUnknown
 )
+
+// NeverConnected reports whether a request failed before there was a connection
+// to send it on: the host is unknown, does not respond, or refuses.
+func NeverConnected(err error) bool {
+	failed, ok := errors.AsType[*net.OpError](err)
+	return ok && (failed.Op == "dial" || failed.Op == "proxyconnect")
+}
 
 // StatusError is the error that an answer over HTTP stands for by its status,
 // when nothing better is known of it: any status but a success. Text is what

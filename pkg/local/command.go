@@ -25,7 +25,7 @@ type command struct {
 	path string   // of the program
 	args []string // beside its name
 	dir  string   // where it runs, "" for the process's own folder
-	text string   // as the user wrote it
+	name string   // of the program, as the user wrote it
 	// limit is how long it may take, grace how long its output is waited for
 	// after its end or after it was told to stop.
 	limit, grace time.Duration
@@ -61,7 +61,7 @@ func parseCommand(definition, dir string) (command, error) {
 	if err != nil {
 		return command{}, fmt.Errorf("command %q is not there or not executable: %w", words[0], errors.Unwrap(err))
 	}
-	return command{path: path, args: words[1:], dir: dir, text: text, limit: callLimit, grace: commandGrace}, nil
+	return command{path: path, args: words[1:], dir: dir, name: words[0], limit: callLimit, grace: commandGrace}, nil
 }
 
 // within is a program's path as seen from here; a name without a folder is
@@ -111,7 +111,7 @@ func isSecret(variable string) bool {
 }
 
 func (c command) outcome(err, limitErr error, stdout *head, stderr *tail) token.Outcome {
-	who := fmt.Sprintf("command %q", c.text)
+	who := fmt.Sprintf("command %q", c.name) // its arguments may hold secrets
 	var exit *exec.ExitError
 	switch {
 	case stdout.full:

@@ -211,7 +211,7 @@ func TestCommandOutcomes(t *testing.T) {
 		{"ignores its input", []string{"deaf"}, func(t *testing.T, o token.Outcome) { t.Helper(); wantOutput(t, o, `{}`) }},
 		{"answers no JSON", []string{"text"}, func(t *testing.T, o token.Outcome) {
 			t.Helper()
-			wantCause(t, o, ErrorNoJSON, `be-the-command text" answered "all is well"; a function answers with a JSON object`)
+			wantCause(t, o, ErrorNoJSON, `" answered "all is well"; a function answers with a JSON object`)
 		}},
 		{"answers nothing", []string{"mute"}, func(t *testing.T, o token.Outcome) {
 			t.Helper()

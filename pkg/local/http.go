@@ -91,6 +91,9 @@ func (f *httpFunction) call(ctx context.Context, call machine.Call, now time.Tim
 	case limited.Err() != nil:
 		return tooSlow(f.who(), limit), nil
 	}
+	if engine.NeverConnected(err) {
+		return token.Failure(engine.ErrorUnreachable, fmt.Sprintf("%s: could not connect; the call was not made: %s", f.who(), withoutURL(err))), nil
+	}
 	return token.Failure(engine.ErrorUnknown, fmt.Sprintf("%s: nobody knows what became of the call: %s", f.who(), withoutURL(err))), nil
 }
 

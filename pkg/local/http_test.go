@@ -174,9 +174,18 @@ func TestBrokenConnections(t *testing.T) {
 	if calls.Load() != 1 {
 		t.Errorf("%d calls", calls.Load())
 	}
+}
+
+// rules: E-17
+func TestAFunctionThatCannotBeReachedIsNotCalled(t *testing.T) {
+	t.Parallel()
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
-	wantCause(t, post(t, httpAt(t, server.URL)), engine.ErrorUnknown, "connection refused")
+	for url, why := range map[string]string{server.URL: "connection refused", "http://nowhere.invalid": "nowhere.invalid"} {
+		outcome := post(t, httpAt(t, url))
+		wantCause(t, outcome, engine.ErrorUnreachable, "could not connect; the call was not made: ")
+		wantCause(t, outcome, engine.ErrorUnreachable, why)
+	}
 }
 
 func TestAnHTTPFunctionTakesTooLong(t *testing.T) {

@@ -22,12 +22,12 @@ type listed struct {
 }
 
 // Add takes the execution up if it is one of the flow and has the status;
-// empty ones mean all, and running means not ended. One that is damaged is left
-// out, as long as it is.
+// empty ones mean all, and running means not ended. One that is damaged, or
+// that only a newer release reads, is left out, as long as it is.
 func (l *Listing) Add(latest engine.Item, flow string, status machine.Status) error {
 	state, err := machine.DecodeState(machine.Place(latest.Execution, latest.Seq), latest.Body)
 	switch {
-	case errors.Is(err, machine.ErrDamaged):
+	case errors.Is(err, machine.ErrDamaged), machine.NeedsNewerRelease(err):
 		return nil
 	case err != nil:
 		return err

@@ -404,6 +404,9 @@ func (s *System) recoverOne(ctx context.Context, item engine.Item) error {
 	switch {
 	case errors.Is(err, machine.ErrDamaged):
 		return s.recoverDamaged(ctx, item.Execution)
+	case machine.NeedsNewerRelease(err):
+		s.blocked(machine.Flow{Name: "?"}, item.Execution.String(), []error{err})
+		return nil // a newer release takes it over
 	case err != nil:
 		return err
 	}
@@ -502,16 +505,27 @@ func (s *System) work(ctx context.Context, stop context.CancelCauseFunc) {
 		}
 		verdict, err := s.Advance(ctx, wake)
 		if err != nil {
-			if engine.CodeOf(err) != engine.CodeDefect {
-				stop(err)
-			}
-			verdict.PutBack = s.clock.Now().Add(retryDelay)
+			verdict.PutBack = s.afterError(err, stop)
 		}
 		if verdict.Absent != nil {
 			s.absent(*verdict.Absent)
 		}
 		s.queue.finished(wake, verdict.PutBack)
 	}
+}
+
+// afterError returns when a wake that failed with err is delivered again, zero
+// for never, and ends the run unless the error is of one execution alone. One
+// that needs a newer release is left to that.
+func (s *System) afterError(err error, stop context.CancelCauseFunc) time.Time {
+	switch engine.CodeOf(err) {
+	case engine.CodeTooNew:
+		return time.Time{}
+	case engine.CodeDefect:
+	default:
+		stop(err)
+	}
+	return s.clock.Now().Add(retryDelay)
 }
 
 // retryDelay is when a wake that could not be applied is delivered again.

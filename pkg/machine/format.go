@@ -3,6 +3,7 @@ package machine
 import (
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,6 +33,12 @@ type FormatError struct{ Found uint64 }
 
 func (e *FormatError) Error() string {
 	return fmt.Sprintf("machine: log item has format %d and this release reads formats 1 to %d; upgrade waitless", e.Found, Format)
+}
+
+// NeedsNewerRelease reports whether only a newer release reads an item.
+func NeedsNewerRelease(err error) bool {
+	_, ok := errors.AsType[*FormatError](err)
+	return ok
 }
 
 // formatFor is the format of an execution's log: a release that cannot read the

@@ -44,13 +44,15 @@ const (
 	ErrorThrottled = "FC.ResourceThrottled"
 	// ErrorServer: the function's service failed.
 	ErrorServer = "FC.InternalServerError"
+	// ErrorUnreachable: no connection came about, so the call was not made.
+	ErrorUnreachable = "FC.Unreachable"
 	// ErrorUnknown: the result of the call is unknown, because the connection broke.
 	ErrorUnknown = "FC.Unknown"
 )
 
 // callErrors say what became of a call. A function cannot claim one of them.
 var callErrors = []string{
-	ErrorFunctionNotFound, ErrorAccessDenied, ErrorInvalidArgument, ErrorExhausted, ErrorThrottled, ErrorServer, ErrorUnknown,
+	ErrorFunctionNotFound, ErrorAccessDenied, ErrorInvalidArgument, ErrorExhausted, ErrorThrottled, ErrorServer, ErrorUnreachable, ErrorUnknown,
 }
 
 // Success is the outcome of an attempt that brought output.

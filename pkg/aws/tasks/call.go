@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"net"
 	"sync"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -115,8 +115,7 @@ func neverTwice(o *lambda.Options) {
 
 // neverArrived: the connection did not come about, or Lambda had no room.
 func neverArrived(err error) aws.Ternary {
-	dialing, ok := errors.AsType[*net.OpError](err)
-	if ok && dialing.Op == "dial" {
+	if engine.NeverConnected(err) {
 		return aws.TrueTernary
 	}
 	_, noRoom := errors.AsType[*types.TooManyRequestsException](err)

@@ -203,7 +203,7 @@ func TestWhatCannotBeReachedIsTriedAgainAndThenAnOutcome(t *testing.T) {
 	url := server.URL
 	server.Close()
 	outcome, err := tasksAt(url, time.Now).Call(t.Context(), callOf("f"))
-	if err != nil || outcome.Error != "FC.Unknown" || !strings.Contains(outcome.Cause, "exceeded maximum number of attempts, 3") {
+	if err != nil || outcome.Error != "FC.Unreachable" || !strings.Contains(outcome.Cause, "exceeded maximum number of attempts, 3") {
 		t.Errorf("outcome %+v, error %v", outcome, err)
 	}
 }

@@ -54,6 +54,9 @@ func timedOut(function target, limit time.Duration) token.Outcome {
 // are answers.
 func refusal(function target, err error) token.Outcome {
 	name, text := ErrorUnknown, err.Error()
+	if engine.NeverConnected(err) {
+		name, text = engine.ErrorUnreachable, "could not connect; the call was not made: "+text
+	}
 	status := 0
 	if response, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
 		status = response.HTTPStatusCode()

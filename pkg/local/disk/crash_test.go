@@ -281,5 +281,8 @@ func TestOpenOnAFullDisk(t *testing.T) {
 		if engine.CodeOf(err) != engine.CodeInternal || !errors.Is(err, syscall.ENOSPC) && !strings.Contains(err.Error(), "no space left") {
 			t.Errorf("after %d writes: error %v", after, err)
 		}
+		if strings.Count(err.Error(), "see to the disk") > 1 {
+			t.Errorf("after %d writes, what to do is said twice: %v", after, err)
+		}
 	}
 }

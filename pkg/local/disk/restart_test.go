@@ -395,64 +395,35 @@ func TestADamagedExecutionHarmsNoOther(t *testing.T) {
 	}
 }
 
-func TestAnExecutionOfANewerReleaseIsNotTakenOver(t *testing.T) {
+// TestAnExecutionOfANewerReleaseIsLeftToIt: the others of its store are taken
+// over and listed, and a wake for it ends nothing.
+func TestAnExecutionOfANewerReleaseIsLeftToIt(t *testing.T) {
 	t.Parallel()
-	p := begin(t, filepath.Join(t.TempDir(), "store"), 0)
-	damage(t, p.store, "one", machine.Format+1)
-	var tooNew *machine.FormatError
-	if err := p.TakeOver(t.Context()); !errors.As(err, &tooNew) {
-		t.Errorf("error %v", err)
-	}
-	if _, _, err := p.store.Executions(t.Context(), "", "", "", 10); !errors.As(err, &tooNew) {
-		t.Errorf("list: error %v", err)
-	}
-}
-
-// TestAProcessWhoseClockWasAheadIsDead: the clock of the first process was a day
-// ahead of the second one's. What the first one left is not waited for.
-func TestAProcessWhoseClockWasAheadIsDead(t *testing.T) {
-	t.Parallel()
-	const ahead = 24 * time.Hour
-	t.Run("a token closed between them is applied at once", func(t *testing.T) {
-		t.Parallel()
-		dir := filepath.Join(t.TempDir(), "store")
-		p := begin(t, dir, ahead)
-		start(t, p.System, callbackTask, "one")
-		text := p.waitingToken(t, func(s machine.State) bool { return s.Waiting != nil && s.Waiting.Submitted })
-		closeElsewhere(t, dir, text)
-		p = begin(t, dir, 0)
-		p.runToEnd(t)
-		p.wantEnded(t, machine.StatusSucceeded, "", 0)
+	dir := filepath.Join(t.TempDir(), "store")
+	p := begin(t, dir, 0)
+	start(t, p.System, waitHour, "one")
+	p.runUntil(t, waits)
+	p = begin(t, dir, later)
+	damage(t, p.store, "new", machine.Format+1)
+	var blocked []error
+	p.System = local.New(local.Config{
+		Store: p.store, Clock: p.clock, Tasks: p, Observer: p,
+		Blocked: func(_ machine.Flow, _ string, why []error) { blocked = append(blocked, why...) },
 	})
-	t.Run("a call that must not be made twice is given up at once", func(t *testing.T) {
-		t.Parallel()
-		dir := filepath.Join(t.TempDir(), "store")
-		p := begin(t, dir, ahead)
-		p.limit, p.answer = time.Hour, func(ctx context.Context, call machine.Call) (token.Outcome, error) {
-			p.end()
-			return hang(ctx, call)
-		}
-		start(t, p.System, oneTask+atMostOnce, "one")
-		p.runUntil(t, func(machine.State) bool { return false })
-		p = begin(t, dir, 0)
-		p.limit = time.Hour
-		p.runToEnd(t)
-		p.wantEnded(t, machine.StatusFailed, machine.ErrorTaskInterrupted, 0)
-		if p.calls != 0 {
-			t.Errorf("the second process made %d calls", p.calls)
-		}
-	})
-}
-
-// wantEnded compares how the execution ended, and how late by the clock of this
-// process, which began at the epoch.
-func (p *process) wantEnded(t *testing.T, status machine.Status, failure string, after time.Duration) {
-	t.Helper()
-	state, err := p.Describe(t.Context(), engine.NewID("flow", "one"))
-	if err != nil {
+	if err := p.TakeOver(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if took := p.clock.Now().Sub(epoch); state.Status != status || state.Error != failure || took != after {
-		t.Errorf("it is %s, error %q (%s), after %s; want %s, %q after %s", state.Status, state.Error, state.Cause, took, status, failure, after)
+	if len(blocked) != 1 || !machine.NeedsNewerRelease(blocked[0]) {
+		t.Errorf("blocked: %v", blocked)
+	}
+	now := p.clock.Now()
+	if err := p.Wakes.Send(t.Context(), engine.Wake{Execution: engine.NewID("flow", "new"), Cause: machine.CauseStop, Due: now, Sent: now}); err != nil {
+		t.Fatal(err)
+	}
+	p.runToEnd(t)
+	wantSucceeded(t, p.System, "one", time.Hour)
+	ids, _, err := p.store.Executions(t.Context(), "", "", "", 10)
+	if err != nil || !slices.Equal(ids, []engine.ID{engine.NewID("flow", "one")}) {
+		t.Errorf("listed %v, error %v", ids, err)
 	}
 }

@@ -231,14 +231,20 @@ func damagedStore(err error) error {
 
 // explain says of an error of the storage what a person can do.
 func explain(err error) error {
+	if errors.Is(err, errSeeToDisk) {
+		return err // several layers explain what they return
+	}
 	switch {
 	case pebble.IsCorruptionError(err), errors.Is(err, os.ErrNotExist):
 		return damagedStore(err)
 	case errors.Is(err, os.ErrPermission):
 		return fmt.Errorf("%w; the store belongs to another user", err)
 	}
-	return fmt.Errorf("%w; what was acknowledged is kept: see to the disk, then open the store again", err)
+	return fmt.Errorf("%w; %w", err, errSeeToDisk)
 }
+
+// errSeeToDisk says what to do about a disk that fails.
+var errSeeToDisk = errors.New("what was acknowledged is kept: see to the disk, then open the store again")
 
 // Shut waits for the calls under way and gives the store free for others to
 // open. Later calls answer with an error.
