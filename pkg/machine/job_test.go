@@ -51,7 +51,7 @@ func TestAJobKeepsItsToken(t *testing.T) {
 	first, state := submitOf(t, next, nil), next.State
 
 	previous := keys.Current
-	env.Keys = token.Keys{Current: token.Key{ID: 2, Secret: bytes.Repeat([]byte("l"), token.SecretSize)}, Previous: &previous}
+	env.Keys = token.Keys{Current: token.Key{ID: 2, Secret: bytes.Repeat([]byte("l"), token.SecretSize)}, Others: []token.Key{previous}}
 	again, err := machine.Pending(env, state, epoch.Add(time.Hour), machine.PastUnknown)
 	if submit := submitOf(t, again, err); submit.Input.JSON() != first.Input.JSON() || submit.Handle != first.Handle {
 		t.Errorf("it is submitted with %s and then with %s", first.Input, submit.Input)
@@ -59,7 +59,7 @@ func TestAJobKeepsItsToken(t *testing.T) {
 	if text := first.Input.Get("token").Text(); !strings.HasPrefix(text, first.Handle+".") {
 		t.Errorf("the token is %q and its handle %q", text, first.Handle)
 	}
-	env.Keys.Previous = nil
+	env.Keys.Others = nil
 	var missing *machine.KeysError
 	if _, err := machine.Pending(env, state, epoch.Add(time.Hour), machine.PastUnknown); !errors.As(err, &missing) {
 		t.Errorf("without the key: error %v", err)

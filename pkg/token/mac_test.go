@@ -12,7 +12,7 @@ func TestMAC(t *testing.T) {
 	const poll, task token.Use = "poll", "task"
 	keys := token.Keys{Current: sealing(1, 'a')}
 	mac := keys.MAC(poll, []byte("message"))
-	later := token.Keys{Current: sealing(2, 'b'), Previous: new(keys.Current)}
+	later := token.Keys{Current: sealing(2, 'b'), Others: []token.Key{keys.Current}}
 	for name, tt := range map[string]struct {
 		keys    token.Keys
 		use     token.Use

@@ -47,7 +47,7 @@ func TestWhatIsSealedIsOfItsHandleAndKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	later := token.Keys{Current: sealing(2, 'b'), Previous: new(keys.Current)}
+	later := token.Keys{Current: sealing(2, 'b'), Others: []token.Key{keys.Current}}
 	if opened, err := later.Open(handle, sealed); err != nil || opened != theirs {
 		t.Errorf("with the previous key: %q, error %v", opened, err)
 	}

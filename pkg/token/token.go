@@ -63,26 +63,28 @@ type Key struct {
 // SecretSize is the size of a key's secret, in bytes.
 const SecretSize = 32
 
-// Keys sign and verify tokens. While keys are being replaced, tokens of the
-// previous one stay valid.
+// Keys sign and verify tokens. One key signs, all of them verify: tokens of a key
+// stay valid until an operator takes the key away.
 type Keys struct {
-	Current  Key
-	Previous *Key // nil when there is none
+	Current Key
+	// Others verify, and sign nothing.
+	Others []Key
+	// Newer, unless nil, is asked for a key that is none of these: it may have
+	// been added since these were read.
+	Newer func(id uint8) (Key, bool)
 }
 
 // Check finds keys that must not be used.
 func (k Keys) Check() error {
-	if len(k.Current.Secret) < SecretSize {
-		return fmt.Errorf("token key %d has %d bytes; allowed: at least %d", k.Current.ID, len(k.Current.Secret), SecretSize)
-	}
-	if k.Previous == nil {
-		return nil
-	}
-	if len(k.Previous.Secret) < SecretSize {
-		return fmt.Errorf("previous token key %d has %d bytes; allowed: at least %d", k.Previous.ID, len(k.Previous.Secret), SecretSize)
-	}
-	if k.Previous.ID == k.Current.ID {
-		return fmt.Errorf("current and previous token key both have the id %d; give the new one another", k.Current.ID)
+	seen := map[uint8]bool{}
+	for _, key := range append([]Key{k.Current}, k.Others...) {
+		if len(key.Secret) < SecretSize {
+			return fmt.Errorf("token key %d has %d bytes; allowed: at least %d", key.ID, len(key.Secret), SecretSize)
+		}
+		if seen[key.ID] {
+			return fmt.Errorf("two token keys have the id %d; give the new one another", key.ID)
+		}
+		seen[key.ID] = true
 	}
 	return nil
 }
@@ -170,11 +172,18 @@ func (k Keys) Verify(text string, now time.Time) (id ID, handle string, err erro
 }
 
 func (k Keys) byID(id uint8) (Key, bool) {
-	switch {
-	case id == k.Current.ID:
-		return k.Current, true
-	case k.Previous != nil && id == k.Previous.ID:
-		return *k.Previous, true
+	if key, ok := k.Known(id); ok || k.Newer == nil {
+		return key, ok
+	}
+	return k.Newer(id)
+}
+
+// Known returns the key with that id, if it is one of these.
+func (k Keys) Known(id uint8) (Key, bool) {
+	for _, key := range append([]Key{k.Current}, k.Others...) {
+		if key.ID == id {
+			return key, true
+		}
 	}
 	return Key{}, false
 }

@@ -105,7 +105,7 @@ func TestAHandleSaysWhatItWasMadeOf(t *testing.T) {
 func TestKeysRotate(t *testing.T) {
 	t.Parallel()
 	before, previous := token.Keys{Current: key(1)}, key(1)
-	during := token.Keys{Current: key(2), Previous: &previous}
+	during := token.Keys{Current: key(2), Others: []token.Key{previous}}
 	after := token.Keys{Current: key(2)}
 	old := before.Sign(sample)
 	if _, _, err := during.Verify(old, now); err != nil {
@@ -128,8 +128,8 @@ func TestCheckRefusesWeakKeys(t *testing.T) {
 	}{
 		"none":           {token.Keys{}, "token key 0 has 0 bytes; allowed: at least 32"},
 		"short":          {token.Keys{Current: short}, "token key 2 has 5 bytes; allowed: at least 32"},
-		"short previous": {token.Keys{Current: key(1), Previous: &short}, "previous token key 2 has 5 bytes; allowed: at least 32"},
-		"same id":        {token.Keys{Current: key(1), Previous: &same}, "current and previous token key both have the id 1; give the new one another"},
+		"short previous": {token.Keys{Current: key(1), Others: []token.Key{short}}, "token key 2 has 5 bytes; allowed: at least 32"},
+		"same id":        {token.Keys{Current: key(1), Others: []token.Key{same}}, "two token keys have the id 1; give the new one another"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -230,7 +230,7 @@ func TestSignAgainGivesTheTextOfThen(t *testing.T) {
 	first, second := key(1), key(2)
 	before := token.Keys{Current: first}
 	then, handle := before.Sign(sample), before.Handle(sample)
-	for name, keys := range map[string]token.Keys{"the same keys": before, "replaced keys": {Current: second, Previous: &first}} {
+	for name, keys := range map[string]token.Keys{"the same keys": before, "replaced keys": {Current: second, Others: []token.Key{first}}} {
 		if text, ok := keys.SignAgain(handle); !ok || text != then {
 			t.Errorf("%s: %q, %t; want %q", name, text, ok, then)
 		}

@@ -23,17 +23,35 @@ type Client interface {
 	) (*secretsmanager.GetSecretValueOutput, error)
 }
 
-// key is a key as the secret has it: {"id":2,"secret":"...","previous":{"id":1,"secret":"..."}}.
-// The bytes of the text are the key.
+// key is a key as the secret has it. The bytes of the text are the key.
 type key struct {
-	ID       uint8  `json:"id"`
-	Secret   string `json:"secret"`
-	Previous *key   `json:"previous"`
+	ID     uint8  `json:"id"`
+	Secret string `json:"secret"`
 }
 
-// kept is how long keys are used before they are read again, so that a function
-// learns of new ones.
-const kept = 5 * time.Minute
+// signing is the secret: {"id":2,"secret":"...","verify":[{"id":1,"secret":"..."}]}.
+// The first key signs, and all of them verify.
+type signing struct {
+	key
+	Verify []key `json:"verify"`
+}
+
+// How long keys are used.
+const (
+	// kept is how long until they are read again, so that a function learns of
+	// new ones, and of those that were taken away.
+	kept = 5 * time.Minute
+	// servesOn is how long at most they serve on while they cannot be read.
+	servesOn = time.Hour
+	// firstRetry and lastRetry are the pauses after a re-read that failed: the
+	// first one, which doubles, and the longest one.
+	firstRetry, lastRetry = 10 * time.Second, 5 * time.Minute
+	// rereadLimit bounds a re-read while there is something to serve on with.
+	rereadLimit = 2 * time.Second
+	// newerEvery is how often at most an unknown key makes that keys are read
+	// again: anybody may name one.
+	newerEvery = 10 * time.Second
+)
 
 // Keys are a stack's token keys, read when they are first needed: a function
 // that starts has no time for it. It is safe for concurrent use.
@@ -45,9 +63,19 @@ type Keys struct {
 	cache cache[token.Keys]
 }
 
-// Get is the keys. When they cannot be read again, the old ones serve on.
+// Get returns the keys. If they cannot be read again, the old ones serve on for an
+// hour at most. A key that they lack may be newer: they are then read once more.
 func (k *Keys) Get(ctx context.Context) (token.Keys, error) {
-	return k.cache.get(k.Now(), func() (token.Keys, error) { return TokenKeys(ctx, k.Client, k.Secret) })
+	read := func(ctx context.Context) (token.Keys, error) { return TokenKeys(ctx, k.Client, k.Secret) }
+	keys, err := k.cache.get(ctx, k.Now(), read)
+	keys.Newer = func(id uint8) (token.Key, bool) {
+		newer, ok := k.cache.again(ctx, k.Now(), read)
+		if !ok {
+			return token.Key{}, false
+		}
+		return newer.Known(id)
+	}
+	return keys, err
 }
 
 // Text is a secret of the user's own, read as [Keys] are. Without an ARN it is
@@ -67,7 +95,7 @@ func (t *Text[T]) Get(ctx context.Context) (value T, err error) {
 	if t.Secret == "" {
 		return value, nil
 	}
-	return t.cache.get(t.Now(), func() (T, error) { return t.read(ctx) })
+	return t.cache.get(ctx, t.Now(), t.read)
 }
 
 func (t *Text[T]) read(ctx context.Context) (value T, err error) {
@@ -86,27 +114,82 @@ func (t *Text[T]) read(ctx context.Context) (value T, err error) {
 
 // cache keeps what was read for a while.
 type cache[T any] struct {
-	mu    sync.Mutex
-	value T
-	read  time.Time // zero when nothing was
+	reading sync.Mutex // held by the one who reads
+
+	mu     sync.Mutex // guards what follows, and is never held while something is read
+	value  T
+	read   time.Time // zero when nothing was
+	failed int       // re-reads since
+	retry  time.Time // when to read again
+	asked  time.Time // when a re-read was last asked for besides
 }
 
-// get reads again what is kept no longer; when that fails, the old value serves
-// on.
-func (c *cache[T]) get(now time.Time, read func() (T, error)) (T, error) {
+// get returns what is kept, and reads it again when its time has come. One caller
+// at a time reads, and the others are served with the old value meanwhile.
+func (c *cache[T]) get(ctx context.Context, now time.Time, read func(context.Context) (T, error)) (T, error) {
+	value, usable, due := c.state(now)
+	switch {
+	case usable && !due:
+		return value, nil
+	case usable && !c.reading.TryLock():
+		return value, nil
+	case !usable:
+		c.reading.Lock()
+	}
+	defer c.reading.Unlock()
+	if value, usable, due = c.state(now); usable && !due { // somebody else has read it
+		return value, nil
+	}
+	return c.renew(ctx, now, usable, read)
+}
+
+// again reads once more for a caller who misses something, unless that was done
+// just now.
+func (c *cache[T]) again(ctx context.Context, now time.Time, read func(context.Context) (T, error)) (value T, ok bool) {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	c.mu.Lock()
+	value, soon := c.value, now.Sub(c.asked) < newerEvery
+	if !soon {
+		c.asked = now
+	}
+	c.mu.Unlock()
+	if soon {
+		return value, true
+	}
+	value, err := c.renew(ctx, now, true, read)
+	return value, err == nil
+}
+
+// state is what is kept, whether it may be used, and whether it is to be read again.
+func (c *cache[T]) state(now time.Time) (value T, usable, due bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.read.IsZero() && now.Sub(c.read) < kept {
+	usable = !c.read.IsZero() && now.Sub(c.read) < servesOn
+	return c.value, usable, !usable || !now.Before(c.retry)
+}
+
+// renew reads, for the caller who holds the lock for it. After a failure the old
+// value serves on if it is usable.
+func (c *cache[T]) renew(ctx context.Context, now time.Time, usable bool, read func(context.Context) (T, error)) (T, error) {
+	if usable {
+		limited, cancel := context.WithTimeout(ctx, rereadLimit)
+		defer cancel()
+		ctx = limited
+	}
+	value, err := read(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err == nil {
+		c.value, c.read, c.failed, c.retry = value, now, 0, now.Add(kept)
+		return value, nil
+	}
+	c.retry = now.Add(min(firstRetry<<min(c.failed, 10), lastRetry))
+	c.failed++
+	if usable {
 		return c.value, nil
 	}
-	value, err := read()
-	switch {
-	case err == nil:
-		c.value, c.read = value, now
-	case c.read.IsZero():
-		return value, err
-	}
-	return c.value, nil
+	return value, err
 }
 
 // TokenKeys reads the keys that tokens are signed with. An error never shows
@@ -116,16 +199,15 @@ func TokenKeys(ctx context.Context, client Client, secret string) (token.Keys, e
 	if err != nil {
 		return token.Keys{}, fmt.Errorf("read the token key: %w", err)
 	}
-	var stored key
+	var stored signing
 	if answer.SecretString == nil || json.Unmarshal([]byte(*answer.SecretString), &stored) != nil {
-		return token.Keys{}, errors.New(`the token key is not what belongs there; a secret has {"id":1,"secret":"..."}, and "previous" while it is replaced`)
+		return token.Keys{}, errors.New(`the token key is not what belongs there; a secret has {"id":1,"secret":"..."}, and "verify" for the other keys that are valid`)
 	}
-	keys := token.Keys{Current: stored.key()}
-	if stored.Previous != nil {
-		previous := stored.Previous.key()
-		keys.Previous = &previous
+	keys := token.Keys{Current: stored.token()}
+	for _, other := range stored.Verify {
+		keys.Others = append(keys.Others, other.token())
 	}
 	return keys, keys.Check()
 }
 
-func (k key) key() token.Key { return token.Key{ID: k.ID, Secret: []byte(k.Secret)} }
+func (k key) token() token.Key { return token.Key{ID: k.ID, Secret: []byte(k.Secret)} }

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
 	"github.com/waitless/waitless/pkg/aws/secrets"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // holds is a store of one secret, or one that fails when it has none.
@@ -30,18 +32,20 @@ func (h holds) GetSecretValue(
 
 const (
 	first  = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01"
+	third  = "0000000000000000000000000000000000000000000000000000000000000000"
 	second = "ZYXWVUTSRQPONMLKJIHGFEDCBAzyxwvutsrqponmlkjihgfedcba9876543210zz"
 )
 
 func TestTokenKeys(t *testing.T) {
 	t.Parallel()
 	keys, err := secrets.TokenKeys(t.Context(), holds{`{"id":1,"secret":"` + first + `"}`}, "key")
-	if err != nil || keys.Current.ID != 1 || string(keys.Current.Secret) != first || keys.Previous != nil {
+	if err != nil || keys.Current.ID != 1 || string(keys.Current.Secret) != first || keys.Others != nil {
 		t.Errorf("one key: id %d, error %v", keys.Current.ID, err)
 	}
-	keys, err = secrets.TokenKeys(t.Context(), holds{`{"id":2,"secret":"` + second + `","previous":{"id":1,"secret":"` + first + `"}}`}, "key")
-	if err != nil || keys.Current.ID != 2 || string(keys.Current.Secret) != second || keys.Previous.ID != 1 || string(keys.Previous.Secret) != first {
-		t.Errorf("two keys: id %d, error %v", keys.Current.ID, err)
+	const others = `,"verify":[{"id":1,"secret":"` + first + `"},{"id":3,"secret":"` + third + `"}]}`
+	keys, err = secrets.TokenKeys(t.Context(), holds{`{"id":2,"secret":"` + second + `"` + others}, "key")
+	if err != nil || keys.Current.ID != 2 || string(keys.Current.Secret) != second || len(keys.Others) != 2 || string(keys.Others[1].Secret) != third {
+		t.Errorf("three keys: id %d, error %v", keys.Current.ID, err)
 	}
 }
 
@@ -49,7 +53,7 @@ func TestNoTokenKeys(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
 		"nothing": "", "no JSON": first, "too short": `{"id":1,"secret":"` + first[:20] + `"}`,
-		"the same twice": `{"id":1,"secret":"` + second + `","previous":{"id":1,"secret":"` + first + `"}}`,
+		"the same twice": `{"id":1,"secret":"` + second + `","verify":[{"id":1,"secret":"` + first + `"}]}`,
 	} {
 		_, err := secrets.TokenKeys(t.Context(), holds{text}, "key")
 		if err == nil {
@@ -80,27 +84,121 @@ func (c *changing) GetSecretValue(
 	return c.holds.GetSecretValue(ctx, in, options...)
 }
 
+const (
+	one = `{"id":1,"secret":"` + first + `"}`
+	two = `{"id":2,"secret":"` + second + `","verify":[` + one + `]}`
+)
+
+var morning = time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
+
 func TestKeysAreReadWhenTheyAreNeededAndAgainLater(t *testing.T) {
 	t.Parallel()
-	now := time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
+	now := morning
 	client := &changing{gone: true}
 	keys := &secrets.Keys{Client: client, Secret: "key", Now: func() time.Time { return now }}
 	if _, err := keys.Get(t.Context()); err == nil {
 		t.Error("keys that cannot be read: no error")
 	}
-	client.gone, client.text = false, `{"id":1,"secret":"`+first+`"}`
+	client.gone, client.text = false, one
 	for _, want := range []struct {
 		after time.Duration
+		gone  bool // when they are asked for
 		id    uint8
 		reads int
-	}{{0, 1, 2}, {5*time.Minute - 1, 1, 2}, {5 * time.Minute, 2, 3}, {10 * time.Minute, 2, 4}, {10*time.Minute + 1, 2, 5}} {
-		now = time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC).Add(want.after)
+	}{
+		{0, false, 1, 2}, {5*time.Minute - 1, false, 1, 2}, {5 * time.Minute, false, 2, 3},
+		// Out of reach, they serve on for an hour after the last time that they were read.
+		{10 * time.Minute, true, 2, 4}, {10*time.Minute + 10*time.Second - 1, true, 2, 4}, {10*time.Minute + 10*time.Second, true, 2, 5},
+		{10*time.Minute + 29*time.Second, true, 2, 5}, {10*time.Minute + 30*time.Second, true, 2, 6}, {64 * time.Minute, true, 2, 7},
+		{65 * time.Minute, true, 0, 8}, {65*time.Minute + 1, true, 0, 9}, {65*time.Minute + 2, false, 2, 10},
+	} {
+		now, client.gone = morning.Add(want.after), want.gone
 		got, err := keys.Get(t.Context())
-		if err != nil || got.Current.ID != want.id || client.reads != want.reads {
+		if (err != nil) != (want.id == 0) || got.Current.ID != want.id || client.reads != want.reads {
 			t.Errorf("after %s: key %d after %d reads, error %v; want key %d after %d", want.after, got.Current.ID, client.reads, err, want.id, want.reads)
 		}
-		client.text = `{"id":2,"secret":"` + second + `","previous":{"id":1,"secret":"` + first + `"}}`
-		client.gone = want.reads >= 3
+		client.text = two
+	}
+}
+
+// A function that read the keys before they were replaced knows the tokens of the
+// new one at once.
+func TestATokenOfANewerKeyIsValidAtOnce(t *testing.T) {
+	t.Parallel()
+	now := morning
+	client := &changing{holds: holds{one}}
+	callback := &secrets.Keys{Client: client, Secret: "key", Now: func() time.Time { return now }}
+	if _, err := callback.Get(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	client.text = two
+	text := token.Keys{Current: token.Key{ID: 2, Secret: []byte(second)}}.Sign(token.ID{Expires: morning.Add(time.Hour)})
+	unknown := token.Keys{Current: token.Key{ID: 9, Secret: []byte(third)}}.Sign(token.ID{Expires: morning.Add(time.Hour)})
+	for _, after := range []time.Duration{0, time.Minute, 4*time.Minute + 59*time.Second, 10 * time.Minute} {
+		now = morning.Add(after)
+		keys, err := callback.Get(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := keys.Verify(text, now); err != nil {
+			t.Errorf("after %s: %v", after, err)
+		}
+		reads := client.reads
+		for range 100 {
+			if _, _, err := keys.Verify(unknown, now); err == nil {
+				t.Error("a token of a key that nobody has is valid")
+			}
+		}
+		if more := client.reads - reads; more > 1 {
+			t.Errorf("after %s: a forged token has the keys read %d times", after, more)
+		}
+	}
+}
+
+// hanging is a secret whose reads hang once it is told to.
+type hanging struct {
+	holds
+	hangs atomic.Bool
+	began chan struct{}
+}
+
+func (h *hanging) GetSecretValue(
+	ctx context.Context, in *secretsmanager.GetSecretValueInput, options ...func(*secretsmanager.Options),
+) (*secretsmanager.GetSecretValueOutput, error) {
+	if h.hangs.Load() {
+		h.began <- struct{}{}
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return h.holds.GetSecretValue(ctx, in, options...)
+}
+
+// A read that hangs holds up one caller, for as long as it may, and no other.
+func TestAReadThatHangsHoldsUpNobodyElse(t *testing.T) {
+	t.Parallel()
+	var now atomic.Int64
+	client := &hanging{holds: holds{one}, began: make(chan struct{}, 1)}
+	keys := &secrets.Keys{Client: client, Secret: "key", Now: func() time.Time { return morning.Add(time.Duration(now.Load())) }}
+	if _, err := keys.Get(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	now.Store(int64(6 * time.Minute))
+	client.hangs.Store(true)
+	hung, hangUp := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		_, err := keys.Get(hung)
+		ended <- err
+	}()
+	<-client.began
+	for range 10 {
+		if got, err := keys.Get(t.Context()); err != nil || got.Current.ID != 1 {
+			t.Errorf("beside a read that hangs: key %d, error %v", got.Current.ID, err)
+		}
+	}
+	hangUp()
+	if err := <-ended; err != nil {
+		t.Errorf("the read that hung: %v", err)
 	}
 }
 

@@ -40,7 +40,7 @@ var arbiterCases = []ruleCase{
 		_, state := b.latest()
 		before, _ := machine.Token(b.Keys, flow, state)
 		old := b.Keys.Current
-		b.Keys = token.Keys{Current: token.Key{ID: old.ID + 1, Secret: []byte(strings.Repeat("n", token.SecretSize))}, Previous: &old}
+		b.Keys = token.Keys{Current: token.Key{ID: old.ID + 1, Secret: []byte(strings.Repeat("n", token.SecretSize))}, Others: []token.Key{old}}
 		if after, ok := machine.Token(b.Keys, flow, state); !ok || after != before {
 			b.t.Error("the token is another one, with which nothing can be closed")
 		}
@@ -555,7 +555,7 @@ var queueCases = []ruleCase{
 			b.t.Errorf("error %v", err)
 		}
 		b.wantTrace()
-		b.Keys = token.Keys{Current: later, Previous: &old}
+		b.Keys = token.Keys{Current: later, Others: []token.Key{old}}
 		b.answer("Long", `{}`)
 		b.rerun(task)
 		b.wantTrace("look: open", "call Long", "close by task: closed by task", "wake token in 0s")

@@ -19,8 +19,8 @@ import (
 const askedForNewKeys = "new"
 
 // readKeys reads the keys that sign a store's tokens. A line holds the id of a
-// key and its secret in hexadecimal digits; the first is the current key, a
-// second one the previous. The error of a missing file is [os.ErrNotExist].
+// key and its secret in hexadecimal digits; the first key
+// signs, and all of them verify. The error of a missing file is [os.ErrNotExist].
 func readKeys(file string) (token.Keys, error) {
 	text, err := os.ReadFile(file)
 	if err == nil {
@@ -97,9 +97,6 @@ const keysPage = 1000
 
 func parseKeys(text string) (token.Keys, error) {
 	lines := strings.Split(text, "\n")
-	if len(lines) > 2 {
-		return token.Keys{}, fmt.Errorf("%d lines; allowed: one or two", len(lines))
-	}
 	var keys token.Keys
 	for i, line := range lines {
 		key, err := parseKey(line)
@@ -109,7 +106,7 @@ func parseKeys(text string) (token.Keys, error) {
 		if i == 0 {
 			keys.Current = key
 		} else {
-			keys.Previous = &key
+			keys.Others = append(keys.Others, key)
 		}
 	}
 	return keys, keys.Check()

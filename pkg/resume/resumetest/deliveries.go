@@ -209,7 +209,7 @@ func replacedKeys(d *desk) {
 	p := d.party(1)
 	p.start("batch-job", batch)
 	old := d.keys.Current
-	d.keys = token.Keys{Current: token.Key{ID: 8, Secret: []byte(strings.Repeat("n", token.SecretSize))}, Previous: &old}
+	d.keys = token.Keys{Current: token.Key{ID: 8, Secret: []byte(strings.Repeat("n", token.SecretSize))}, Others: []token.Key{old}}
 	mustClose(d.T, d.raw, p.handle, closing(success, 0))
 	if _, err := p.once(0); err != nil {
 		d.Error(err)

@@ -120,7 +120,7 @@ func replacedPollKeys(d *desk) {
 	if err := d.jobs.Reconcile(d.Context(), poll); !errors.Is(err, token.ErrUnknownKey) {
 		d.Errorf("of a key that is gone, or not known yet: error %v", err)
 	}
-	d.keys = token.Keys{Current: later, Previous: &old}
+	d.keys = token.Keys{Current: later, Others: []token.Key{old}}
 	d.open("")
 	if err := d.jobs.Reconcile(d.Context(), poll); err != nil || len(d.polls) != 1 || d.polls[0].MAC == poll.MAC {
 		d.Fatalf("error %v, polls %+v", err, d.polls)
