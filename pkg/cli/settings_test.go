@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/spf13/cobra"
 
+	"github.com/waitless/waitless/pkg/docs"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
@@ -424,6 +425,16 @@ func TestCallbackURLOfTheEnvironment(t *testing.T) {
 			if got.exit != ExitUsage || !strings.Contains(got.stderr, want) {
 				t.Errorf("%v: %+v, want %s", args, got, want)
 			}
+		}
+	}
+}
+
+func TestSettingsTopicNamesEverySetting(t *testing.T) {
+	t.Parallel()
+	topic, _ := docs.Find("settings")
+	for key, variable := range settingKeys {
+		if !strings.Contains(topic.Text, "| `"+key+"` | `"+variable+"` |") {
+			t.Errorf("the topic has no row of %s and %s", key, variable)
 		}
 	}
 }

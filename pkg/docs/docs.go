@@ -1,6 +1,6 @@
-// Package docs is the reference of the language that flows are written in: one
-// text a topic, in Markdown. What a text demands of a flow, or promises of an
-// execution, is a numbered rule, and a scenario shows each of them.
+// Package docs is the reference of the language that flows are written in, and
+// of the command: one text a topic, in Markdown. What a text demands of a flow, or
+// promises of an execution, is a numbered rule, and a scenario shows each of them.
 //
 // This package may change between releases.
 package docs
@@ -40,7 +40,8 @@ type Error struct {
 var names = []string{
 	"language", "flow", "steps", "data", "context", "conditions",
 	"task", "retry", "catch", "callbacks", "jobs", "messages", "wait-for-condition", "pass", "wait", "choice", "succeed", "fail",
-	"stop", "history", "aws", "errors", "limits", "fields", "extensions", "seeds",
+	"stop", "history", "errors", "limits", "fields", "extensions", "seeds",
+	"runners", "settings", "script", "store", "signing", "aws", "exit-codes",
 }
 
 //go:embed reference/*.md
