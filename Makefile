@@ -181,7 +181,8 @@ deployed-stack:
 
 # `sam local invoke` gives a function the variables of the shell that the template names, too.
 .PHONY: local-env
-local-env: $(SAM) ## Print the variables of the stack STACK_NAME for `sam local invoke`: eval "$$(make local-env)"
+local-env: ## Print the variables of the stack STACK_NAME for `sam local invoke`: eval "$$(make local-env)"
+	@$(MAKE) --no-print-directory $(SAM) >&2 # what it prints is evaluated
 	@.tools/sam/bin/python .ci/local_env.py $(STACK_NAME) StartJob GetJobStatus interpreter taskrunner jobevents api callback
 
 # The samples in which another engine waits have templates of their own. They import what the stack exports.
