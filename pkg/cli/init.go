@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/events"
+	"github.com/waitless/waitless/pkg/advise"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/jobs"
 )
@@ -65,7 +66,17 @@ func (c Command) init(folder, name string, asJSON bool) error {
 	if asJSON {
 		return c.printJSON(r)
 	}
-	return c.print(strings.Join(r.Files, "\n") + "\nnext:\n  " + strings.Join(r.Next, "\n  ") + "\n")
+	return c.print(strings.Join(r.Files, "\n") + "\nnext:\n  " + strings.Join(r.Next, "\n  ") + "\n" + adviceNote(sample))
+}
+
+// adviceNote says why advise finds something in a sample, nothing for others.
+func adviceNote(sample events.Sample) string {
+	flow, _ := fdl.Parse(sample.Files[0].Text) // a sample has no problems
+	found := len(advise.Flow(flow))
+	if found == 0 {
+		return ""
+	}
+	return "the sample is as its tutorial has it, and advise shows " + count(found, "place") + " to write better\n"
 }
 
 func sampleNames() []string {

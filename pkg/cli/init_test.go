@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -142,6 +143,22 @@ func TestInitNamesAFolderForCD(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		if err != nil || !strings.HasSuffix(string(out), "/"+folder+"\n") {
 			t.Errorf("%s: %v: %s", want, err, out)
+		}
+	}
+}
+
+// A sample that is not a tutorial's own text has nothing to advise.
+func TestInitSamplesPassAdvise(t *testing.T) {
+	t.Parallel()
+	tutorials := []string{"batch-poller", "callback", "polling"}
+	for _, sample := range events.Samples() {
+		note := adviceNote(sample)
+		if isTutorial := slices.Contains(tutorials, sample.Name); (note != "") != isTutorial {
+			t.Errorf("%s: the note is %q", sample.Name, note)
+		}
+		got := do(t, "init", filepath.Join(t.TempDir(), "project"), "--sample", sample.Name)
+		if got.exit != ExitSucceeded || !strings.HasSuffix(got.stdout, "  waitless advise flow.yaml\n"+note) {
+			t.Errorf("%s: got %+v", sample.Name, got)
 		}
 	}
 }
