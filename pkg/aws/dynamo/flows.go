@@ -38,13 +38,13 @@ func (l *Log) Put(ctx context.Context, name string, text []byte) (machine.Flow, 
 	if _, there := errors.AsType[*types.ConditionalCheckFailedException](err); err != nil && !there {
 		return machine.Flow{}, logError(op, err)
 	}
-	l.keepFlow(flow, parsed)
+	l.flows.Put(flow, parsed, len(text))
 	return flow, nil
 }
 
 // Flow implements [engine.Flows].
 func (l *Log) Flow(ctx context.Context, flow machine.Flow) (*fdl.Flow, error) {
-	if parsed := l.knownFlow(flow); parsed != nil {
+	if parsed := l.flows.Get(flow); parsed != nil {
 		return parsed, nil
 	}
 	found, err := l.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &l.table, Key: flowKey(flow), ConsistentRead: aws.Bool(true)})
@@ -54,11 +54,12 @@ func (l *Log) Flow(ctx context.Context, flow machine.Flow) (*fdl.Flow, error) {
 	case len(found.Item) == 0:
 		return nil, engine.UnknownFlow(flow)
 	}
-	_, parsed, err := engine.ParseFlow(flow.Name, bytesOf(found.Item[attrBody]))
+	text := bytesOf(found.Item[attrBody])
+	_, parsed, err := engine.ParseFlow(flow.Name, text)
 	if err != nil {
 		return nil, err
 	}
-	l.keepFlow(flow, parsed)
+	l.flows.Put(flow, parsed, len(text))
 	return parsed, nil
 }
 
@@ -121,16 +122,4 @@ const separator = "\x00"
 
 func flowKey(flow machine.Flow) item {
 	return item{attrPartition: binaryOf([]byte(flowsPartition)), attrSort: binaryOf([]byte(flow.Name + separator + flow.Hash))}
-}
-
-func (l *Log) knownFlow(flow machine.Flow) *fdl.Flow {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.flows[flow]
-}
-
-func (l *Log) keepFlow(flow machine.Flow, parsed *fdl.Flow) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.flows[flow] = parsed
 }

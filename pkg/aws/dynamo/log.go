@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -14,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -24,14 +22,12 @@ type Log struct {
 	client *dynamodb.Client
 	table  string
 	now    func() time.Time
-
-	mu    sync.Mutex
-	flows map[machine.Flow]*fdl.Flow // those asked for, checked
+	flows  engine.ParsedFlows
 }
 
 // NewLog is the table of that name. The clock tells what has expired.
 func NewLog(client *dynamodb.Client, table string, now func() time.Time) *Log {
-	return &Log{client: client, table: table, now: now, flows: map[machine.Flow]*fdl.Flow{}}
+	return &Log{client: client, table: table, now: now}
 }
 
 // Attributes of table Log. Each byte of a name is paid for with each item.

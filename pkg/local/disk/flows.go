@@ -41,7 +41,8 @@ func (s *Store) Put(ctx context.Context, name string, text []byte) (machine.Flow
 		if err := s.commits.commit(change{flowKey(flow), bytes.Clone(text)}, change{listedKey(flow), created}); err != nil {
 			return err
 		}
-		s.keepFlow(flow, parsed, true)
+		s.flows.Put(flow, parsed, len(text))
+		s.keepListed(flow)
 		return nil
 	})
 	if err != nil {
@@ -56,7 +57,7 @@ func flowKey(flow machine.Flow) []byte {
 
 // Flow implements [engine.Flows].
 func (s *Store) Flow(ctx context.Context, flow machine.Flow) (*fdl.Flow, error) {
-	if parsed := s.knownFlow(flow); parsed != nil {
+	if parsed := s.flows.Get(flow); parsed != nil {
 		return parsed, nil
 	}
 	if err := ctx.Err(); err != nil {
@@ -71,20 +72,15 @@ func (s *Store) Flow(ctx context.Context, flow machine.Flow) (*fdl.Flow, error) 
 		case !ok:
 			return engine.UnknownFlow(flow)
 		}
-		_, parsed, err = engine.ParseFlow(flow.Name, text)
+		if _, parsed, err = engine.ParseFlow(flow.Name, text); err == nil {
+			s.flows.Put(flow, parsed, len(text))
+		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.keepFlow(flow, parsed, false)
 	return parsed, nil
-}
-
-func (s *Store) knownFlow(flow machine.Flow) *fdl.Flow {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.flows[flow]
 }
 
 // isListed reports whether the flow is on the list, durably.
@@ -94,13 +90,10 @@ func (s *Store) isListed(flow machine.Flow) bool {
 	return s.listed[flow]
 }
 
-func (s *Store) keepFlow(flow machine.Flow, parsed *fdl.Flow, listed bool) {
+func (s *Store) keepListed(flow machine.Flow) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.flows[flow] = parsed
-	if listed {
-		s.listed[flow] = true
-	}
+	s.listed[flow] = true
 }
 
 func (s *Store) forgetListed(flow machine.Flow) {

@@ -19,7 +19,6 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -49,8 +48,9 @@ type Store struct {
 	stripes [stripeCount]stripe
 	seed    maphash.Seed
 
-	mu    sync.Mutex
-	flows map[machine.Flow]*fdl.Flow // those asked for, parsed
+	flows engine.ParsedFlows
+
+	mu sync.Mutex
 	// listed are the flows known to be on the list.
 	listed map[machine.Flow]bool
 	// listing is held while the list of flows changes, from the read to what is
@@ -165,7 +165,7 @@ func openData(fs vfs.FS, dir, op string) (*Store, error) {
 	}
 	s := &Store{
 		db: db, commits: newCommitter(db, failure), lock: io.NopCloser(nil),
-		seed: maphash.MakeSeed(), flows: map[machine.Flow]*fdl.Flow{}, listed: map[machine.Flow]bool{},
+		seed: maphash.MakeSeed(), listed: map[machine.Flow]bool{},
 	}
 	if err := s.do(op, s.takeOver); err != nil {
 		return nil, errors.Join(err, s.Shut())
