@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	pathpkg "path"
 	"slices"
 	"strconv"
 	"strings"
@@ -153,12 +154,17 @@ func (h handler) large() map[string]responder {
 	}
 }
 
-// notKept says that nobody may keep an answer, or take it for something else:
-// tokens stand in paths, and the data of executions in answers.
+// notKept forbids to keep a response, or to take it for something else: tokens
+// stand in paths, and the data of executions in responses. A path that is not
+// clean would be answered with the place of the clean one, token and all.
 func notKept(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if escaped := r.URL.EscapedPath(); pathpkg.Clean(escaped) != escaped {
+			write(w, http.StatusNotFound, &Error{Code: engine.CodeNotFound, Message: "there is nothing here"})
+			return
+		}
 		next.ServeHTTP(w, r)
 	})
 }
