@@ -64,6 +64,8 @@ func checkLinks(t *testing.T, flow *fdl.Flow) {
 func FuzzParseResource(f *testing.F) {
 	f.Add("acs:fc:eu-central-1:123:services/s.prod/functions/f")
 	f.Add("arn:aws:lambda:eu-west-1:123456789012:function:f:$LATEST")
+	f.Add("acs:fc:cn-hangzhou:123:functions/f/LATEST")
+	f.Add("acs:fc:${ALIYUN::Region}:1:services/{s}/functions/<f>")
 	f.Add("arn:aws:sqs:eu-west-1:123456789012:q")
 	f.Add("batch:SubmitJob")
 	f.Add("arn:aws:dms:eu-west-1:123456789012:task:LOAD7")
@@ -83,8 +85,11 @@ func FuzzParseResource(f *testing.F) {
 			return
 		}
 		separator, name := ":", "function:"+r.Function
-		if r.Service != "" {
+		switch {
+		case r.Service != "":
 			separator, name = ".", "services/"+r.Service
+		case strings.HasPrefix(text, "acs:"):
+			separator, name = "/", "functions/"+r.Function
 		}
 		if r.Qualifier != "" {
 			name += separator + r.Qualifier
