@@ -14,7 +14,9 @@ import (
 //
 // The source is that of the row, or one of the user's own, which is for the rule
 // to let in: AWS takes no event of somebody else whose source begins with "aws.".
-// A sighting whose status is [StatusRunning] is a hint that something ended; what
+// An event of the user's own source is a hint only: whoever may put events on a
+// bus says what is in them. So is an event that leaves out what ended. The account
+// of the event is that of the job. A sighting whose status is [StatusRunning] is a hint that something ended; what
 // the service answers when it is asked decides.
 func ReadEvent(event []byte) (Key, Sighting, error) {
 	document, err := decode(event)
@@ -29,21 +31,22 @@ func ReadEvent(event []byte) (Key, Sighting, error) {
 	if !ok {
 		return Key{}, Sighting{}, ErrNoEnd
 	}
-	return kind.readEvent(document)
+	return kind.readEvent(document, source == kind.Source)
 }
 
 func (k Kind) hears(source, detailType string) bool {
 	return k.DetailType != "" && k.DetailType == detailType && (k.Source == source || !strings.HasPrefix(source, "aws."))
 }
 
-func (k Kind) readEvent(document any) (Key, Sighting, error) {
+func (k Kind) readEvent(document any, own bool) (Key, Sighting, error) {
 	places := k.row.event
 	word, ok := k.row.finalWord(places.status.text(document))
 	if !ok {
 		return Key{}, Sighting{}, ErrNoEnd
 	}
 	id := places.id.text(document)
-	key := k.key(path("account").text(document), path("region").text(document), places.key.text(document))
+	account := path("account").text(document)
+	key := k.key(account, path("region").text(document), places.key.text(document))
 	at := places.at.time(document)
 	switch {
 	case !k.row.idForm.MatchString(id):
@@ -52,13 +55,15 @@ func (k Kind) readEvent(document any) (Key, Sighting, error) {
 		return Key{}, Sighting{}, k.eventError(places.key, key.Name, "what names the job")
 	case !accountForm.MatchString(key.Account):
 		return Key{}, Sighting{}, k.eventError("account", key.Account, "twelve digits")
+	case account != key.Account:
+		return Key{}, Sighting{}, k.eventError("account", account, "the account of the job, "+key.Account)
 	case !regionForm.MatchString(key.Region):
 		return Key{}, Sighting{}, k.eventError("region", key.Region, "a region such as eu-central-1")
 	case at.IsZero():
 		return Key{}, Sighting{}, k.eventError(places.at, places.at.text(document), "an instant such as 2026-01-02T03:04:05Z")
 	}
 	seen := Sighting{At: at, Word: word, Status: StatusRunning}
-	if !k.row.leavesOutput(document, word) {
+	if own && !k.row.leavesOutput(document, word) {
 		k.conclude(&seen, key, id, told{document, true})
 	}
 	return key, seen, nil

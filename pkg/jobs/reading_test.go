@@ -319,8 +319,12 @@ func TestReadEventOfOtherSources(t *testing.T) {
 		t.Errorf("another detail-type: %v", err)
 	}
 	key, seen, err := ReadEvent([]byte(strings.ReplaceAll(event, "aws.dms", "acme.migration")))
-	if err != nil || key.Name != taskARN || seen.Status != StatusSuccess {
-		t.Errorf("a source of the user's own: %v, %+v, %v", key, seen, err)
+	if err != nil || key.Name != taskARN || seen.Status != StatusRunning || seen.Output != nil || seen.At.IsZero() {
+		t.Errorf("a source of the user's own is no hint: %v, %+v, %v", key, seen, err)
+	}
+	if _, _, err := ReadEvent([]byte(strings.Replace(event, `"account": "111122223333"`, `"account": "999999999999"`, 1))); err == nil ||
+		!strings.Contains(err.Error(), `account is "999999999999": want the account of the job, 111122223333`) {
+		t.Errorf("an event of another account: %v", err)
 	}
 	if _, _, err := ReadEvent([]byte(`{"source":"acme","detail-type":""}`)); err == nil || errors.Is(err, ErrNoEnd) {
 		t.Errorf("no detail-type: %v", err)

@@ -14,6 +14,13 @@ import (
 // ended before whoever started it could say so.
 const parked = 24 * time.Hour
 
+// The instants that an end may have: an event of the future would keep out every
+// true one, since the latest end stays, and nobody waits for one that is so old.
+const (
+	ahead  = 5 * time.Minute // for clocks that differ
+	oldest = 400 * 24 * time.Hour
+)
+
 // ErrNoEvent says that a text is no event of a job, or not one that can be read.
 // It would be no better the next time.
 var ErrNoEvent = errors.New("resume: it is no event of a job")
@@ -32,6 +39,9 @@ func (j *Jobs) Observe(ctx context.Context, event []byte) error {
 		return err
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrNoEvent, err)
+	}
+	if now := j.config.Now(); end.At.After(now.Add(ahead)) || now.Sub(end.At) > oldest {
+		return fmt.Errorf("%w: job %s ended at %s, and it is %s now", ErrNoEvent, key.Name, end.At.Format(time.RFC3339), now.UTC().Format(time.RFC3339))
 	}
 	met, err := j.config.Rendezvous.Note(ctx, key, kept(end), j.config.Now().Add(parked))
 	if err != nil {

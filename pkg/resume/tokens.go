@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/waitless/waitless/pkg/token"
@@ -108,6 +109,22 @@ func (t *Tokens) check(id token.ID, outcome token.Outcome) error {
 	return checkValue(outcome.Output, ForeignLimit)
 }
 
+// checkName rejects a reported failure with a name of Waitless's own: flows catch
+// "FnF.TaskTimeout" as what Waitless found, and nobody outside may say so. The
+// owner of a token may revoke it.
+func checkName(outcome token.Outcome, by token.Closer) error {
+	switch {
+	case !strings.HasPrefix(outcome.Error, "FnF.") && !strings.HasPrefix(outcome.Error, "Token."):
+		return nil
+	case outcome.Error == errorFailed, outcome.Error == token.ErrorRevoked && by == token.ClosedByHand:
+		return nil
+	}
+	return &ReportError{What: `the error has a name that begins with "FnF." or "Token.", which are those of Waitless; report a name of your own`}
+}
+
+// errorFailed is the name of a failure that nobody named.
+const errorFailed = "FnF.Failed"
+
 // errorDataLimit is the name in flows of values that are too large.
 const errorDataLimit = "FnF.DataLimitExceeded"
 
@@ -130,10 +147,11 @@ func (t *Tokens) Close(ctx context.Context, text string, outcome token.Outcome) 
 	if err != nil {
 		return 0, token.Record{}, err
 	}
-	if err := t.check(id, outcome); err != nil {
+	by := cmp.Or(t.config.By, token.ClosedByHand)
+	if err := errors.Join(t.check(id, outcome), checkName(outcome, by)); err != nil {
 		return 0, token.Record{}, fmt.Errorf("close token %s: %w", token.Mask(text), err)
 	}
-	return t.close(ctx, id, handle, outcome, cmp.Or(t.config.By, token.ClosedByHand))
+	return t.close(ctx, id, handle, outcome, by)
 }
 
 // close closes a token for somebody who does not come again by himself: the

@@ -22,6 +22,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // What rules match.
@@ -63,7 +64,7 @@ func (b *Bus) Ended(ctx context.Context, execution machine.ID, state machine.Sta
 		return fmt.Errorf("publish the end of execution %s: it is %s", execution, state.Status)
 	}
 	detail, err := json.Marshal(Detail{
-		version, state.Flow.Name, state.Execution, execution.String(), state.Status, state.Error, state.Cause, state.Started.UTC(), state.At.UTC(),
+		version, state.Flow.Name, state.Execution, execution.String(), state.Status, state.Error, token.MaskAll(state.Cause), state.Started.UTC(), state.At.UTC(),
 	})
 	if err == nil {
 		err = b.put(ctx, string(detail), state.At)

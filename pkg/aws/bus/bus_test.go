@@ -20,6 +20,7 @@ import (
 	"github.com/waitless/waitless/pkg/aws/emulator"
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 func TestMain(m *testing.M) { os.Exit(emulator.Main(m)) }
@@ -49,6 +50,7 @@ func (c *client) PutEvents(
 
 func TestTheEventOfAnEnd(t *testing.T) {
 	t.Parallel()
+	text := token.Keys{Current: token.Key{Secret: make([]byte, token.SecretSize)}}.Sign(token.ID{Expires: now})
 	const members = `{"version":1,"flow":"flow","execution":"run","id":"` // and so on
 	id := ended("", "", "").ID().String()
 	for _, tt := range []struct {
@@ -57,6 +59,7 @@ func TestTheEventOfAnEnd(t *testing.T) {
 	}{
 		{ended(machine.StatusSucceeded, "", ""), `"status":"Succeeded",`},
 		{ended(machine.StatusFailed, "JobFailed", "no \"disk\""), `"status":"Failed","error":"JobFailed","cause":"no \"disk\"",`},
+		{ended(machine.StatusFailed, "E", "at "+text), `"status":"Failed","error":"E","cause":"at ` + token.Mask(text) + `",`},
 		{ended(machine.StatusStopped, "", "by hand"), `"status":"Stopped","cause":"by hand",`},
 		{ended(machine.StatusTimedOut, "FnF.ExecutionTimeout", "over 1h"), `"status":"TimedOut","error":"FnF.ExecutionTimeout","cause":"over 1h",`},
 	} {

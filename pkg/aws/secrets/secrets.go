@@ -201,7 +201,7 @@ func TokenKeys(ctx context.Context, client Client, secret string) (token.Keys, e
 	}
 	var stored signing
 	if answer.SecretString == nil || json.Unmarshal([]byte(*answer.SecretString), &stored) != nil {
-		return token.Keys{}, errors.New(`the token key is not what belongs there; a secret has {"id":1,"secret":"..."}, and "verify" for the other keys that are valid`)
+		return token.Keys{}, errors.New(`the token key is not what belongs there; want {"id":1,"secret":"..."}, and "verify" with the other valid keys`)
 	}
 	keys := token.Keys{Current: stored.token()}
 	for _, other := range stored.Verify {

@@ -94,26 +94,25 @@ func TestAFlowLooksAtItsReplication(t *testing.T) {
 }
 
 // An event that users send for a source of their own goes the way of a service's:
-// bus, rule, queue.
+// bus, rule, queue. It says that something ended, and the service says how.
 func TestAnEventOfOnesOwnSource(t *testing.T) {
 	t.Parallel()
 	s := standard.get(t)
-	input := `{"queue":"night","definition":"report:3"}`
-	run := s.follow(t, "run", "events/batch-callback/flow.yaml", "--name", "own", "--input", input)
-	job := s.startedJob(t, "batch-callback/own")
+	job := newReplication(t)
+	input := map[string]string{"task": job.arn}
+	s.started(t, "replication", "own", input)
+	job.awaitStart(t)
+	job.stop(t, "NORMAL")
 	answer, err := eventbridge.NewFromConfig(emulator.Config(t)).PutEvents(t.Context(), &eventbridge.PutEventsInput{
 		Entries: []types.PutEventsRequestEntry{{
-			Source: aws.String("jobs." + s.name), DetailType: aws.String("Batch Job State Change"), Resources: []string{job.Key},
-			Detail: aws.String(fmt.Sprintf(`{"jobArn":%q,"jobId":%q,"status":"FAILED","statusReason":"no disk"}`, job.Key, job.ID)),
+			Source: aws.String("jobs." + s.name), DetailType: aws.String("DMS Replication Task State Change"), Resources: []string{job.arn},
+			Detail: aws.String(`{"eventType":"REPLICATION_TASK_FAILED","detailMessage":"Replication task has failed."}`),
 		}},
 	})
 	if err != nil || answer.FailedEntryCount > 0 {
 		t.Fatalf("%+v: %v", answer, err)
 	}
-	if exit := run.wait(); exit != cli.ExitFailed {
-		t.Errorf("exit %d", exit)
-	}
-	s.check(t, cli.ExitSucceeded, "no disk", "show", "batch-callback/own")
+	s.wantEnd(t, "replication", "own", input, report{Status: "Succeeded"}, "event")
 }
 
 // A third party that a flow tells a URL posts to it.

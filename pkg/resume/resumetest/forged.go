@@ -132,3 +132,33 @@ func replacedPollKeys(d *desk) {
 		d.Errorf("after the old key is gone: %v", err)
 	}
 }
+
+// forgedEvent: whoever may put events on a bus names a source, an account and an
+// instant of their own. What the service says of the job decides.
+func forgedEvent(d *desk) {
+	p := d.party(1)
+	p.start("sfn-execution", machineJob)
+	d.cloud.jobs[p.answer.ID].output = `{"by":"forger"}`
+	d.cloud.end(p.answer.ID, "", false)
+	event := d.cloud.sfnEvent(p.answer.ID)
+	d.cloud.jobs[p.answer.ID].ended = time.Time{} // in truth it runs
+	at := d.clock().Format("2006-01-02T15:04:05Z")
+	for name, forged := range map[string]string{
+		"of another account":       strings.Replace(event, account, "999999999999", 1),
+		"of the year 9999":         strings.Replace(event, at, "9999-12-31T23:59:59Z", 1),
+		"of in six minutes":        strings.Replace(event, at, d.clock().Add(6*time.Minute).Format("2006-01-02T15:04:05Z"), 1),
+		"of the time of Columbus":  strings.Replace(event, at, "1492-10-12T00:00:00Z", 1),
+		"of before there were any": strings.Replace(event, at, "2001-01-01T00:00:00Z", 1),
+	} {
+		d.trace = nil
+		if err := d.jobs.Observe(d.Context(), []byte(forged)); !errors.Is(err, resume.ErrNoEvent) || len(d.trace) > 0 {
+			d.Errorf("%s: error %v, effects %q", name, err, d.trace)
+		}
+	}
+	d.observe(strings.Replace(event, "aws.states", "anybody.at.all", 1))
+	p.waits()
+	d.cloud.jobs[p.answer.ID].output = `{"by":"the job"}`
+	d.cloud.end(p.answer.ID, "", false)
+	d.observe(strings.Replace(event, "aws.states", "anybody.at.all", 1))
+	p.ended(token.ClosedByEvent, `{"by":"the job"}`)
+}

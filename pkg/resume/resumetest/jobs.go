@@ -79,6 +79,7 @@ var orderings = map[string]func(*desk){
 	"a job of that name that began long ago is not taken over":     longNamedByUser,
 	"what a service says holds no token of ours in causes, errors": maskedTexts,
 	"a forged poll closes nothing":                                 forgedPoll,
+	"a forged event ends no job":                                   forgedEvent,
 }
 
 // Jobs is the suite of [resume.Jobs] and [resume.Deliveries] over a store: a

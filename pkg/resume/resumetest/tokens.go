@@ -37,6 +37,7 @@ func Tokens(t *testing.T, open func(t *testing.T) resume.Outcomes) {
 		"a heartbeat after the end tells the outcome":                        tokensBeatAfterEnd,
 		"what is known of a token":                                           tokensDescribe,
 		"no error shows a token":                                             tokensMasked,
+		"nobody reports an error of Waitless's own":                          tokensReserved,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -391,4 +392,26 @@ func tokensMasked(b *bench) {
 	wantMasked(err)
 	_, _, err = b.Describe(b.t.Context(), b.text())
 	wantMasked(err)
+}
+
+// tokensReserved: a flow that catches FnF.TaskTimeout believes that Waitless found it.
+func tokensReserved(b *bench) {
+	callback := resume.New(resume.Config{Keys: b.keys, Outcomes: noted{b}, Wakes: b, Now: b.clock, By: token.ClosedByCallback})
+	for _, name := range []string{"FnF.TaskTimeout", "FnF.Stopped", "FnF.InternalError", "FnF.", "Token.Anything"} {
+		for who, tokens := range map[string]*resume.Tokens{"by hand": b.Tokens, "by callback": callback} {
+			_, _, err := tokens.Close(b.t.Context(), b.text(), token.Failure(name, "c"))
+			if refused, ok := errors.AsType[*resume.ReportError](err); !ok || !strings.Contains(refused.What, "report a name of your own") {
+				b.t.Errorf("%s, %s: error %v", name, who, err)
+			}
+		}
+	}
+	if _, _, err := callback.Close(b.t.Context(), b.text(), token.Failure(token.ErrorRevoked, "")); err == nil {
+		b.t.Error("a third party revokes a token")
+	}
+	if len(b.trace) > 0 {
+		b.t.Errorf("effects %q", b.trace)
+	}
+	if met, _, err := b.Tokens.Close(b.t.Context(), b.text(), token.Failure(token.ErrorRevoked, "")); err != nil || met != resume.Closed {
+		b.t.Errorf("its owner: %v, error %v", met, err)
+	}
 }
