@@ -157,7 +157,9 @@ func (k Kind) SameRun(run, named Run) bool {
 // that is waited for, or a later one (positive).
 func (k Kind) compare(run Run, described Sighting) int {
 	began, err := time.Parse(time.RFC3339, run.Name)
-	named := err == nil && described.Run != "" && run.Since.Sub(began) <= stale
+	// A name that can be given once has no earlier run, whatever our clock says.
+	known := k.Once == OnceByName || run.Since.Sub(began) <= stale
+	named := err == nil && described.Run != "" && known
 	switch apart := described.Began.Sub(began); {
 	case named && apart.Abs() <= k.row.drift:
 		return 0

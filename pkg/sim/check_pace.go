@@ -124,7 +124,7 @@ func (w *world) awaits(state machine.State, put time.Duration) time.Duration {
 	}
 	task := w.flow.taskOf(waiting.Attempt.Step)
 	closed, ok := w.store.closed(waiting.Handle)
-	if deadline, limited := w.mostFor(task, put); limited && (!ok || closed > deadline+w.slack()) {
+	if deadline, limited := w.mostFor(task, waiting.Handle, put); limited && (!ok || closed > deadline+w.slack()) {
 		w.violate(Slow, "the token of attempt %d is closed %s after its deadline", waiting.Attempt.Number, closed-deadline)
 	}
 	if !ok {
@@ -135,13 +135,16 @@ func (w *world) awaits(state machine.State, put time.Duration) time.Duration {
 
 // mostFor is when the token is closed at the latest. Not limited: it waits for
 // somebody.
-func (w *world) mostFor(task *fdl.Task, since time.Duration) (at time.Duration, limited bool) {
+func (w *world) mostFor(task *fdl.Task, handle string, since time.Duration) (at time.Duration, limited bool) {
 	at = never
 	if task.Resource.Function == functionLong || task.Resource.Function == functionSlowPoll {
 		at = since + ranPace + time.Duration(w.failed)*ranFailed
 	}
-	if task.Resource.Function == functionJob && w.offsets == nil { // services compare their clock with ours
+	if task.Resource.Function == functionJob {
 		at = since + longestJob + resume.LongestPoll
+	}
+	if told, ok := w.toldOf(handle); ok && !w.alone { // what one process has in memory is lost with it
+		at = max(since, told)
 	}
 	if task.Timeout > 0 && task.Poll == nil {
 		at = min(at, since+task.Timeout+2*w.wentBack())

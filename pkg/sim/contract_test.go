@@ -541,7 +541,7 @@ var mutants = []mutant{
 	},
 	{
 		name:   "jobs: the event does not find who is bound",
-		caught: sim.Stuck, edits: one("resume/observing.go", `	return j.bring(ctx, key, end, met.Waiters)`, `	_ = met
+		caught: sim.Slow, edits: one("resume/observing.go", `	return j.bring(ctx, key, end, met.Waiters)`, `	_ = met
 	return nil`),
 	},
 	{
@@ -606,11 +606,13 @@ var mutants = []mutant{
 	},
 	{
 		name:   "reads: items are those of a moment ago",
-		caught: sim.Broken, edits: one("sim/ports.go", `.store.from(from, limit, present)`, `.store.from(from, limit, instant(l.a.world.now-l.a.world.between(0, 2*time.Second)))`),
+		caught: sim.Broken, edits: one("sim/ports.go",
+			`.store.from(from, limit, present)`, `.store.from(from, limit, instant(l.a.world.now-l.a.world.between(0, 2*time.Second)))`),
 	},
 	{
 		name:   "reads: a token's record is that of a moment ago",
-		caught: sim.HollowAnswer, edits: one("sim/ports.go", `.store.recordAt(handle, present)`, `.store.recordAt(handle, instant(o.a.world.now-o.a.world.between(0, 2*time.Second)))`),
+		caught: sim.HollowAnswer, edits: one("sim/ports.go",
+			`.store.recordAt(handle, present)`, `.store.recordAt(handle, instant(o.a.world.now-o.a.world.between(0, 2*time.Second)))`),
 	},
 }
 

@@ -21,6 +21,21 @@ import (
 type jobWorld struct {
 	services simulated.Services
 	meetings map[jobs.Key]resume.Meeting
+	told     map[string]time.Duration // by job: when an event told of its end
+}
+
+// meeting is when a token was bound to a job.
+type meeting struct {
+	job string
+	at  time.Duration
+}
+
+// toldOf is when whoever waits with the token hears of the end of its job by an
+// event.
+func (w *world) toldOf(handle string) (at time.Duration, ok bool) {
+	met, bound := w.met[handle]
+	told, ok := w.jobs.told[met.job]
+	return max(met.at, told), bound && ok
 }
 
 // jobs are those of package resume, whose every effect is the actor's. Unique is
@@ -78,7 +93,10 @@ func (s *shared) rightClock() time.Time { return epoch.Add(s.now) }
 type rendezvous struct{ a *actor }
 
 func (r rendezvous) Bind(_ context.Context, key jobs.Key, waiter resume.Waiter, _ time.Time) (resume.Meeting, error) {
-	return r.step("bind "+r.a.world.short(waiter.Handle)+" to a job", key, func(m resume.Meeting) resume.Meeting { return m.Bound(waiter) })
+	return r.step("bind "+r.a.world.short(waiter.Handle)+" to a job", key, func(m resume.Meeting) resume.Meeting {
+		r.a.world.met[waiter.Handle] = meeting{waiter.JobID, r.a.world.now}
+		return m.Bound(waiter)
+	})
 }
 
 func (r rendezvous) Note(_ context.Context, key jobs.Key, end jobs.Sighting, _ time.Time) (resume.Meeting, error) {
@@ -126,7 +144,15 @@ func (w *world) postPoll(poll resume.Poll) {
 		}
 		return time.Time{}, a.jobs("").Reconcile(a.ctx, received)
 	}
-	w.post(m, poll.Due.Sub(w.clock()))
+	pause := poll.Due.Sub(w.clock())
+	w.post(m, pause)
+	if w.more && w.chance(4) { // it is received again, as if its worker had not deleted it
+		again := *m
+		again.receives = 1
+		w.live++
+		w.outside++
+		w.deliverAfter(&again, pause+w.between(0, visibility))
+	}
 }
 
 // polled are the polls of one wait with one number.
@@ -190,6 +216,7 @@ func (w *world) runJob(kind jobs.Kind, answer []byte) {
 		w.note("a %s ends, failed=%t", kind.Name, failed)
 		w.jobs.services.Observe(event, w.rightClock())
 		for range w.rand.IntN(3) {
+			w.jobs.told[id] = w.now
 			w.postEvent(event)
 		}
 	})
@@ -223,7 +250,8 @@ func jobID(kind jobs.Kind, answer []byte) string {
 func endOf(kind, id string, failed bool, at time.Time) string {
 	const head = `{"version":"0","id":"e","source":"aws.%s","detail-type":%q,"account":%q,"region":%q,"time":%q,"resources":[],"detail":%s}`
 	source, detailType, status := "batch", "Batch Job State Change", "SUCCEEDED"
-	detail := `{"jobArn":"arn:aws:batch:` + simulated.Region + ":" + simulated.Account + `:job/` + id + `","jobId":%q,"jobName":"n","status":%q,"statusReason":"it ended"}`
+	arn := "arn:aws:batch:" + simulated.Region + ":" + simulated.Account + ":job/" + id
+	detail := `{"jobArn":"` + arn + `","jobId":%q,"jobName":"n","status":%q,"statusReason":"it ended"}`
 	if kind == "transcribe-job" {
 		source, detailType, status = "transcribe", "Transcribe Job State Change", "COMPLETED"
 		detail = `{"TranscriptionJobName":%q,"TranscriptionJobStatus":%q}`

@@ -23,7 +23,7 @@ var (
 // nothing again, fewer have one execution and clocks that agree, and their runs stay
 // what they were.
 const (
-	fixedSeeds = 12_000
+	fixedSeeds = 14_000
 	olderSeeds = 6000
 	fewerSeeds = 10_000
 	shortSeeds = 500 // of the older, of those with tries, and of those with more
@@ -40,6 +40,7 @@ var foundSeeds = []uint64{
 	2221348,              // a start was doubled four times, and each worker sent a timer; this check allowed for less
 	85416,                // a forged wake was doubled four times and deleted slowly; this check allowed for less
 	11711136517920986538, // a flow was drawn that was too large for a definition
+	5458613562334482803,  // the clock of a process was a day ahead, and a named job was taken for an earlier one, for ever
 	17442187291691015178, // a wake that was sent again looked at the time limit, too: twenty thousand messages
 }
 
@@ -69,7 +70,8 @@ func TestRandomSeeds(t *testing.T) {
 	t.Logf("%d seeds", seeds)
 }
 
-// run runs a seed twice, except for a mutant: the same seed gives the same trace.
+// run runs a seed, and one in four twice, except for a mutant: the same seed gives
+// the same trace.
 func run(t *testing.T, seed uint64) {
 	t.Helper()
 	report := sim.Run(seed)
@@ -78,7 +80,7 @@ func run(t *testing.T, seed uint64) {
 			t.Fatalf("seed %d: %s\nmake sim SEED=%d shows how", seed, v, seed)
 		}
 	}
-	if *only != "" {
+	if *only != "" || seed%4 != 3 { // those with jobs, some of which have two executions
 		return
 	}
 	if again := sim.Run(seed); !bytes.Equal(report.Trace, again.Trace) {

@@ -77,6 +77,7 @@ type world struct {
 	answered                  map[string]time.Duration // by handle: when an answer was first to be kept
 	calls                     calls
 	polled                    map[string]*polled // by wait and number
+	met                       map[string]meeting // by handle
 	started                   map[string]bool    // by what the service answered: the jobs
 	told                      []told
 	accepted, stopped         bool // a start, and a stop, was answered
@@ -98,7 +99,10 @@ func Run(seed uint64) Report {
 }
 
 func newWorld(seed uint64) *world {
-	common := &shared{jobs: jobWorld{meetings: map[jobs.Key]resume.Meeting{}}, rand: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // the same seed has to give the same run
+	common := &shared{
+		jobs: jobWorld{meetings: map[jobs.Key]resume.Meeting{}, told: map[string]time.Duration{}},
+		rand: rand.New(rand.NewPCG(seed, 0)), //nolint:gosec // the same seed has to give the same run
+	}
 	w := common.newExecution("run")
 	w.more = drawsMore(seed)
 	w.faults = w.drawFaults()
@@ -115,7 +119,7 @@ func (s *shared) newExecution(name string) *world {
 	w := &world{
 		shared: s, execution: name, ref: machine.Flow{Name: "sim", Hash: "sim"},
 		sends: map[string]int{}, copies: map[string]int{}, calls: calls{by: map[string]*called{}}, answered: map[string]time.Duration{},
-		started: map[string]bool{}, polled: map[string]*polled{},
+		started: map[string]bool{}, polled: map[string]*polled{}, met: map[string]meeting{},
 	}
 	w.id = engine.NewID(w.ref.Name, name)
 	w.store.records = map[string][]stored{}
