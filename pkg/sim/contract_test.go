@@ -515,7 +515,7 @@ var mutants = []mutant{
 	},
 	{
 		name:   "rule 10: an event is silent when it was refused",
-		caught: sim.Stuck, edits: one("resume/jobs.go",
+		caught: sim.Slow, edits: one("resume/jobs.go",
 			`	if _, err := j.config.Outcomes.Close(ctx, handle, closing); err != nil {
 		return fmt.Errorf("close token %s: %w", token.Mask(handle), err)
 	}
