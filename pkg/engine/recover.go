@@ -39,9 +39,6 @@ func (e *Engine) lostCauses(ctx context.Context, id ID, state machine.State) ([]
 	if state.Status == machine.StatusStarting {
 		causes = append(causes, machine.CauseStart)
 	}
-	if state.Ending != nil {
-		causes = append(causes, state.Ending.By)
-	}
 	stop, err := e.Outcomes.Record(ctx, stopHandle(id, state.Expires))
 	if err != nil {
 		return nil, err
@@ -51,7 +48,8 @@ func (e *Engine) lostCauses(ctx context.Context, id ID, state machine.State) ([]
 	}
 	if w := state.Waiting; w != nil {
 		// By rule 7, which looks at the token, and queues again what was lost
-		// with the task queue. What only the timer ends needs nothing else.
+		// with the task queue. An ending waits for a token, too. What only the timer
+		// ends needs nothing else.
 		if _, unresolved := machine.Unresolved(state, w.By); unresolved {
 			causes = append(causes, w.By)
 		}

@@ -111,8 +111,8 @@ func (j *Jobs) Reconcile(ctx context.Context, poll Poll) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("reconcile job %s: %w", poll.Key.Name, err)
-	case record.Open() && poll.polling().Follows(record):
-		return nil // another delivery of it sent its successor
+	case record.Open() && poll.Number > 1 && poll.polling().Follows(record):
+		return nil // another delivery of it sent its successor; the first poll begins a chain, as after a restart
 	case record.Open():
 		return j.poll(ctx, poll, record)
 	case poll.closes(record.ClosedBy):

@@ -537,7 +537,11 @@ var mutants = []mutant{
 	{
 		name:   "reconcile: chains of polls do not merge",
 		caught: sim.TooManyMessages, edits: one("resume/reconciling.go",
-			`	case record.Open() && poll.polling().Follows(record):`, `	case record.Open() && poll.polling().Follows(token.Record{}):`),
+			`poll.polling().Follows(record):`, `poll.polling().Follows(token.Record{}):`),
+	},
+	{
+		name: "reconcile: the first poll of a process is taken for one that is behind", from: fewerSeeds + 1,
+		caught: sim.Stuck, edits: one("resume/reconciling.go", `record.Open() && poll.Number > 1 &&`, `record.Open() &&`),
 	},
 	{
 		name:   "jobs: the event does not find who is bound",

@@ -545,6 +545,12 @@ func redeliveredPolls(d *desk) {
 	if len(d.polls) != 1 {
 		d.Fatalf("%d polls are under way: %+v", len(d.polls), d.polls)
 	}
+	again := d.polls[0] // of a new process, which knows who waits and no more
+	again.Number, d.polls, d.now = 1, nil, again.Due
+	d.delivered(func() error { return d.jobs.Reconcile(d.Context(), d.jobs.Authenticate(again)) })
+	if len(d.polls) != 1 || d.polls[0].Number != 2 {
+		d.Fatalf("polls %+v", d.polls)
+	}
 	d.cloud.end(p.answer.ID, "", false)
 	d.pass(resume.LongestPoll)
 	p.ended(token.ClosedByReconcile, `"status":"SUCCEEDED"`)
