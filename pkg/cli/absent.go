@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/waitless/waitless/pkg/engine"
@@ -50,6 +51,25 @@ func (e *execution) warnOfAbsent(v view) func(engine.Absences) {
 				m.Place(), m.Source, m.Mappings, m.Target))))
 		}
 	}
+}
+
+// showOutput shows the error output of commands of the execution.
+func (e *execution) showOutput(v view) func(machine.Call, string) {
+	return func(call machine.Call, text string) {
+		if engine.NewID(call.Flow.Name, call.Execution) != e.id {
+			return
+		}
+		var shown []string
+		for line := range strings.Lines(text) {
+			shown = append(shown, call.Step+": "+printable(token.MaskAll(strings.TrimRight(line, "\r\n"))))
+		}
+		v.say(strings.Join(shown, "\n"))
+	}
+}
+
+// logOutput logs the error output of commands.
+func (s *server) logOutput(call machine.Call, text string) {
+	s.log.Info("output", "execution", call.Flow.Name+"/"+call.Execution, "step", call.Step, "text", token.MaskAll(text))
 }
 
 // logAbsent logs what mappings leave out, each of a definition once.

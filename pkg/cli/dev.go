@@ -254,6 +254,7 @@ func (s *server) serve(ctx context.Context, store *disk.Store, tasks *local.Task
 	config.Store, config.Keys, config.CallbackBase, config.Absent = store, store.Keys(), s.base, s.logAbsent()
 	config.Warn = func(err error) { s.log.Warn("job failed, it is tried again", "error", err.Error()) }
 	config.Observer = &executionLog{log: s.log, flow: store.Flow}
+	config.Output = s.logOutput
 	var blocked blockedExecutions
 	config.Blocked = blocked.add
 	system := local.New(config)

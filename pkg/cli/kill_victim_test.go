@@ -60,13 +60,13 @@ type toldGap struct {
 }
 
 // newDir is a folder whose name is short enough for a socket.
-func newDir(t *testing.T) string {
-	t.Helper()
+func newDir(tb testing.TB) string {
+	tb.Helper()
 	dir, err := os.MkdirTemp("", "kill")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // left in /tmp it fails no test
+	tb.Cleanup(func() { _ = os.RemoveAll(dir) }) // left in /tmp it fails no test
 	return dir
 }
 

@@ -168,8 +168,8 @@ type build struct {
 }
 
 // program is the path of the built program.
-func (b *build) program(t *testing.T) string {
-	t.Helper()
+func (b *build) program(tb testing.TB) string {
+	tb.Helper()
 	b.once.Do(func() {
 		if b.folder, b.err = os.MkdirTemp("", "waitless-test"); b.err != nil {
 			return
@@ -180,7 +180,7 @@ func (b *build) program(t *testing.T) string {
 		}
 	})
 	if b.err != nil {
-		t.Fatal(b.err)
+		tb.Fatal(b.err)
 	}
 	return filepath.Join(b.folder, "waitless")
 }
@@ -192,18 +192,18 @@ func (b *build) remove() {
 }
 
 // program is the path of the program as it is shipped.
-func program(t *testing.T) string {
-	t.Helper()
-	lookAt(t, "../cmd/waitless/main.go")
-	return built.program(t)
+func program(tb testing.TB) string {
+	tb.Helper()
+	lookAt(tb, "../cmd/waitless/main.go")
+	return built.program(tb)
 }
 
 // lookAt makes the go tool run the test again when a file changed that only
 // programs started by the test have read.
-func lookAt(t *testing.T, file string) {
-	t.Helper()
+func lookAt(tb testing.TB, file string) {
+	tb.Helper()
 	if _, err := os.Stat(file); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 

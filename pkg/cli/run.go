@@ -431,6 +431,7 @@ func (e *execution) runInMemory(ctx context.Context, input expr.Value) error {
 		return err
 	}
 	config.Store, config.Observer, config.Script, config.Absent = store, view, e.script, e.warnOfAbsent(view)
+	config.Output = e.showOutput(view)
 	e.system = local.New(config)
 	e.client = clientOf(e.system, store)
 	if _, err := e.start(ctx, store, input); err != nil {
@@ -464,6 +465,7 @@ func (e *execution) runInStore(ctx context.Context, input expr.Value) (err error
 		return err
 	}
 	config.Store, config.Keys, config.Observer, config.Absent = store, store.Keys(), ended, e.warnOfAbsent(ended)
+	config.Output = e.showOutput(ended)
 	config.Warn = func(err error) {
 		ended.say("job: " + printable(token.MaskAll(err.Error())) + "; it is asked for again")
 	}

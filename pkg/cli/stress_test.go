@@ -49,7 +49,7 @@ func TestStress(t *testing.T) {
 	}
 	s := newStress(t)
 	s.begin()
-	s.putFlow()
+	s.putFlow("testdata/flows/stress.yaml", "stress")
 	var drivers sync.WaitGroup
 	for i := range stressExecutions {
 		drivers.Go(func() {
@@ -70,7 +70,8 @@ func TestStress(t *testing.T) {
 
 // stress is what TestStress knows of the executions that it drives.
 type stress struct {
-	t         *testing.T
+	t         testing.TB
+	tasks     []string // more of them
 	program   string
 	dir       string
 	address   string
@@ -91,22 +92,22 @@ type stress struct {
 	throttled map[string]bool
 }
 
-func newStress(t *testing.T) *stress {
-	t.Helper()
+func newStress(tb testing.TB) *stress {
+	tb.Helper()
 	s := &stress{
-		t: t, program: program(t), dir: newDir(t), http: &http.Client{Timeout: 10 * time.Second},
+		t: tb, program: program(tb), dir: newDir(tb), http: &http.Client{Timeout: 10 * time.Second},
 		calls: map[string]int{}, closed: map[string]map[string]bool{}, asked: map[string]map[string]bool{},
 		stopped: map[string]bool{}, polls: map[string]int{}, throttled: map[string]bool{},
 	}
 	s.functions = httptest.NewServer(http.HandlerFunc(s.function))
-	t.Cleanup(s.functions.Close)
-	free, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	tb.Cleanup(s.functions.Close)
+	free, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	s.address = free.Addr().String()
 	if err := free.Close(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(s.dir, "store", socketName))
@@ -114,7 +115,7 @@ func newStress(t *testing.T) *stress {
 	s.client = &rest.Client{Base: "http://store", HTTP: &http.Client{
 		Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}, Timeout: 10 * time.Second,
 	}}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if s.process != nil {
 			s.stopProcess()
 		}
@@ -127,6 +128,9 @@ func (s *stress) begin() {
 	args := []string{"dev", "--quiet", "--api", "--store", filepath.Join(s.dir, "store"), "--listen", s.address, "--task", "copy=exec:cat"}
 	for _, name := range []string{"direct", "once", "ask", "long", "poll"} {
 		args = append(args, "--task", name+"="+s.functions.URL+"/"+name)
+	}
+	for _, task := range s.tasks {
+		args = append(args, "--task", task)
 	}
 	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -160,12 +164,13 @@ func (s *stress) stopProcess() {
 	s.process = nil
 }
 
-func (s *stress) putFlow() {
-	text, err := os.ReadFile("testdata/flows/stress.yaml")
+func (s *stress) putFlow(file, name string) {
+	s.t.Helper()
+	text, err := os.ReadFile(file)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if _, err := s.client.PutFlow(s.t.Context(), "stress", text); err != nil {
+	if _, err := s.client.PutFlow(s.t.Context(), name, text); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -194,6 +199,8 @@ func (s *stress) function(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(rand.N(20 * time.Millisecond))
 	case "Ask":
 		s.ask(execution, body)
+	case "Slow":
+		time.Sleep(slowCall)
 	case "Long":
 		time.Sleep(rand.N(300 * time.Millisecond))
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,14 +30,18 @@ type command struct {
 	// limit is how long it may take, grace how long its output is waited for
 	// after its end or after it was told to stop.
 	limit, grace time.Duration
+	// output is given the error output of a call that succeeded, unless nil.
+	output func(machine.Call, string)
 }
 
 const (
 	// commandGrace is how long output is waited for that a program left in the
 	// background holds open.
 	commandGrace = 2 * time.Second
-	// errorOutput is how much of the end of its error output is kept.
+	// errorOutput is how much of the end of its error output is kept for the cause
+	// of a failure, shownOutput how much of its beginning is shown of a success.
 	errorOutput = 512
+	shownOutput = 16 << 10
 )
 
 // parseCommand reads "exec:PROGRAM ARGUMENT...", with the quotes of a shell
@@ -85,7 +90,8 @@ func (c command) call(ctx context.Context, call machine.Call, now time.Time) (to
 	cmd := exec.CommandContext(limited, c.path, c.args...)
 	cmd.Dir = c.dir
 	cmd.Stdin = strings.NewReader(call.Input.JSON() + "\n")
-	cmd.Stdout, cmd.Stderr = stdout, stderr
+	shown := &head{limit: shownOutput, whenFull: func() {}}
+	cmd.Stdout, cmd.Stderr = stdout, io.MultiWriter(stderr, shown)
 	cmd.WaitDelay = c.grace
 	apart(cmd)
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), isSecret),
@@ -102,7 +108,11 @@ func (c command) call(ctx context.Context, call machine.Call, now time.Time) (to
 	if err != nil && ctx.Err() != nil {
 		return token.Outcome{}, ctx.Err()
 	}
-	return c.outcome(err, limited.Err(), stdout, stderr), nil
+	outcome := c.outcome(err, limited.Err(), stdout, stderr)
+	if !outcome.Failed() && c.output != nil && len(shown.text) > 0 {
+		c.output(call, shown.lines())
+	}
+	return outcome, nil
 }
 
 // isSecret: what requests to us are signed with is for nobody who is called.
@@ -146,6 +156,15 @@ func (h *head) Write(p []byte) (int, error) {
 		h.whenFull()
 	}
 	return len(p), nil
+}
+
+// lines returns the text, and says that there was more.
+func (h *head) lines() string {
+	text := strings.TrimRight(string(h.text), "\r\n")
+	if h.full {
+		text += fmt.Sprintf("\n... (only the first %d bytes are shown)", h.limit)
+	}
+	return text
 }
 
 // tail keeps the last bytes written to it.

@@ -67,6 +67,9 @@ type Config struct {
 	// Blocked is told of each unfinished execution of an earlier process that cannot continue here,
 	// because functions of its flow have no runner; nil for nobody.
 	Blocked func(flow machine.Flow, execution string, missing []error)
+	// Output is given the error output of commands that succeeded, several lines
+	// perhaps; nil for nobody. It returns quickly and is safe for concurrent use.
+	Output func(call machine.Call, text string)
 	// CallbackBase is where callbacks arrive: "http://127.0.0.1:8787".
 	CallbackBase string
 }
@@ -130,7 +133,7 @@ func New(config Config) *System {
 		resolve:   func(*fdl.Flow) []error { return nil }, provided: func(string) provider { return "" },
 	}
 	config.Limits.QueueTimesCalls = true
-	config.Tasks = s.withJobs(config.Tasks)
+	config.Tasks = s.withJobs(config.Tasks, config.Output)
 	s.gates = newCallGates(config)
 	if config.Script != nil {
 		config.Observer = &play{Observer: config.Observer, system: s, events: config.Script.events, answers: config.Script.answers}
@@ -168,7 +171,7 @@ func (s *System) newTokens(config Config, p ports, by token.Closer) *Tokens {
 
 // withJobs makes tasks, nil meaning what is built in, start and describe the
 // jobs of the system.
-func (s *System) withJobs(tasks engine.Tasks) engine.Tasks {
+func (s *System) withJobs(tasks engine.Tasks, output func(machine.Call, string)) engine.Tasks {
 	ours, ok := tasks.(*Tasks)
 	switch {
 	case tasks == nil:
@@ -179,7 +182,7 @@ func (s *System) withJobs(tasks engine.Tasks) engine.Tasks {
 		s.resolve, s.provided = ours.Resolve, ours.provider
 	}
 	of := *ours // several systems may be made of the same tasks
-	of.system = s
+	of.system, of.output = s, output
 	return &of
 }
 
@@ -518,11 +521,11 @@ func (s *System) work(ctx context.Context, stop context.CancelCauseFunc) {
 // for never, and ends the run unless the error is of one execution alone. One
 // that needs a newer release is left to that.
 func (s *System) afterError(err error, stop context.CancelCauseFunc) time.Time {
-	switch engine.CodeOf(err) {
-	case engine.CodeTooNew:
+	code := engine.CodeOf(err)
+	if code == engine.CodeTooNew {
 		return time.Time{}
-	case engine.CodeDefect:
-	default:
+	}
+	if code != engine.CodeDefect {
 		stop(err)
 	}
 	return s.clock.Now().Add(retryDelay)

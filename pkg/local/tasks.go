@@ -40,6 +40,7 @@ type Tasks struct {
 	// providers are who stands behind the kinds of jobs.
 	providers map[string]provider
 	system    *System // whose jobs are started, nil for none
+	output    func(machine.Call, string)
 }
 
 // NewTasks makes a table from definitions: "exec:./check.sh --fast",
@@ -291,6 +292,10 @@ func (t *Tasks) Call(ctx context.Context, call machine.Call) (token.Outcome, err
 	if r, ok := t.runnerOf(call.Resource); ok {
 		if call.Resource.Kind != "" { // who stands for a queue gets what was to be sent, and not what StartJob is asked
 			call.Input = call.Input.Get("params")
+		}
+		if c, isCommand := r.(command); isCommand {
+			c.output = t.output
+			r = c
 		}
 		return r.call(ctx, call, t.clock.Now())
 	}

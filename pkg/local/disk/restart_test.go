@@ -427,3 +427,58 @@ func TestAnExecutionOfANewerReleaseIsLeftToIt(t *testing.T) {
 		t.Errorf("listed %v, error %v", ids, err)
 	}
 }
+
+// TestATakeOverKeepsTheBoundOfCalls: the calls that a killed process left do not
+// begin all at once in the next one.
+func TestATakeOverKeepsTheBoundOfCalls(t *testing.T) {
+	t.Parallel()
+	for name, limit := range map[string]time.Duration{"direct": 0, "queued": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const executions, most = 40, 3
+			dir := filepath.Join(t.TempDir(), "store")
+			p := begin(t, dir, 0)
+			p.limit = limit
+			for i := range executions {
+				start(t, p.System, oneTask, fmt.Sprintf("run-%d", i))
+			}
+			begun := make(chan struct{}, executions)
+			ctx, cancel := context.WithCancel(t.Context())
+			p.answer = func(ctx context.Context, call machine.Call) (token.Outcome, error) {
+				begun <- struct{}{}
+				return hang(ctx, call)
+			}
+			go func() {
+				for range executions {
+					<-begun
+				}
+				cancel()
+			}()
+			if err := p.Run(ctx); !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			p.shut(t)
+			p = begin(t, dir, later)
+			p.limit = limit
+			p.System = local.New(local.Config{Store: p.store, Clock: p.clock, Tasks: p, Observer: p, Calls: most})
+			var running, atOnce, calls int
+			p.answer = func(context.Context, machine.Call) (token.Outcome, error) {
+				note := func(change int) {
+					p.mu.Lock()
+					defer p.mu.Unlock()
+					running += change
+					calls += max(change, 0)
+					atOnce = max(atOnce, running)
+				}
+				note(1)
+				defer note(-1)
+				time.Sleep(time.Millisecond) // so that they would meet
+				return answered, nil
+			}
+			p.runToEnd(t)
+			if left, err := p.store.Unfinished(t.Context(), engine.ID{}, 10); err != nil || len(left) > 0 || atOnce > most || calls != executions {
+				t.Errorf("%d calls, %d at once, %d executions left, error %v", calls, atOnce, len(left), err)
+			}
+		})
+	}
+}
