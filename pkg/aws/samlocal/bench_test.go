@@ -125,7 +125,8 @@ func (b *bench) samProgram() string { return filepath.Join(b.root, ".tools", "sa
 func (b *bench) deploy(t *testing.T) {
 	t.Helper()
 	b.sam(t, nil, "deploy", "--template-file", b.template, "--stack-name", stackName, "--resolve-s3", "--capabilities", "CAPABILITY_IAM",
-		"--no-confirm-changeset", "--no-progressbar", "--region", emulator.Region, "--parameter-overrides", parameters())
+		"--no-confirm-changeset", "--no-progressbar", "--region", emulator.Region, "--parameter-overrides",
+		parameters()+" Operators=arn:aws:iam::"+emulator.Account+":root") // as whom containers, and the tests, send
 	client := lambda.NewFromConfig(b.aws)
 	sources, err := client.ListEventSourceMappings(t.Context(), &lambda.ListEventSourceMappingsInput{})
 	if err != nil {
