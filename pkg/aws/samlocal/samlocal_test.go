@@ -16,7 +16,6 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/dynamo"
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/token"
 )
 
 var inContainers = flag.Bool("containers", false, "run the functions in containers, which needs Docker")
@@ -117,7 +116,7 @@ func (b *bench) checkAnswer(t *testing.T, name, function, file string) {
 		t.Errorf("answered %s; want %s", answer, answers[name])
 	}
 	if function == "taskrunner" {
-		b.checkOutcome(t, "nobodys-token", `{"status":"ok"}`)
+		b.checkOpen(t, "nobodys-token")
 	}
 }
 
@@ -132,17 +131,14 @@ func (b *bench) checkPlain(t *testing.T, name string) {
 	}
 }
 
-// checkOutcome wants that the task runner closed a token with what the function
-// on the emulator answered.
-func (b *bench) checkOutcome(t *testing.T, handle, want string) {
+// checkOpen wants that the task runner closed nothing: a task from a file has no
+// MAC of the stack's, so it is discarded.
+func (b *bench) checkOpen(t *testing.T, handle string) {
 	t.Helper()
 	waits := dynamo.NewWaits(dynamodb.NewFromConfig(b.aws), b.variables["WAITLESS_WAITS_TABLE"], time.Now)
 	record, err := waits.Record(t.Context(), handle)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if record.Open() || record.ClosedBy != token.ClosedByTask || record.Outcome.Output.JSON() != want {
-		t.Errorf("the token holds %+v; want %s", record, want)
+	if err != nil || !record.Open() {
+		t.Errorf("the token holds %+v, error %v; want none", record, err)
 	}
 }
 
