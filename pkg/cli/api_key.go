@@ -44,7 +44,7 @@ func (c Command) openWithKey(what, endpoint string) (*api, error) {
 		return nil, err
 	}
 	client := &rest.Client{Base: strings.TrimSuffix(endpoint, "/"), HTTP: c.patient(withKey{key, plain()})}
-	return &api{client, storeInterval, func() error { return nil }}, nil
+	return &api{Client: client, interval: storeInterval, close: func() error { return nil }}, nil
 }
 
 // withKey is a transport that sends the key of the management API.

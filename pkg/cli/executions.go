@@ -5,16 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
-	"github.com/waitless/waitless/pkg/machine"
 )
 
 // storeOptions are the flags of every command that works on a store or a
@@ -148,40 +149,147 @@ type executionsReport struct {
 	Executions []rest.Execution `json:"executions"`
 }
 
+// defaultList is how many executions are listed unless somebody says otherwise.
+const defaultList = 100
+
+// listOptions are the flags of list.
+type listOptions struct {
+	storeOptions
+	flow, since string
+	statuses    []string
+	limit       int
+}
+
 func (c Command) listCommand() *cobra.Command {
-	var o storeOptions
-	var flow, status string
+	var o listOptions
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List executions, the latest first",
-		Example: "  waitless list --status Running",
+		Long:    fmt.Sprintf("List executions, the latest first: the last %d unless --limit or --since says otherwise.", defaultList),
+		Example: "  waitless list --status Running\n  waitless list --status Failed,TimedOut --since 24h",
 		Args:    arguments(0, 0),
 	}
 	o.register(cmd)
-	cmd.Flags().StringVar(&flow, "flow", "", "only those of this flow")
-	cmd.Flags().StringVar(&status, "status", "", "only those that are Starting, Running, Succeeded, Failed, Stopped or TimedOut")
-	cmd.RunE = c.onStore(&o, func(ctx context.Context, what string, a *api, _ []string) error {
-		if flow != "" {
-			if err := checkFlow(what, flow); err != nil {
-				return err
-			}
-		}
-		executions, err := a.Executions(ctx, flow, machine.Status(status))
+	flags := cmd.Flags()
+	flags.StringVar(&o.flow, "flow", "", "only those of this flow")
+	flags.StringSliceVar(&o.statuses, "status", nil, "only those that are Starting, Running, Succeeded, Failed, Stopped or TimedOut, several with commas")
+	flags.StringVar(&o.since, "since", "", "only those that started since then: 30m, 24h, 7d, or an instant like 2026-01-31T10:00:00Z")
+	flags.IntVar(&o.limit, "limit", defaultList, "how many; 0 means all")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		filter, err := o.filter(cmd)
 		if err != nil {
-			return apiError(what, err)
+			return err
 		}
-		if o.json {
-			return c.printJSON(executionsReport{"waitless.executions/1", append([]rest.Execution{}, executions...)})
-		}
-		return c.table(func(w *tabwriter.Writer) { executionRows(w, executions) })
-	})
+		return c.onStore(&o.storeOptions, func(ctx context.Context, what string, a *api, _ []string) error {
+			return c.list(ctx, what, a, filter, o.json)
+		})(cmd, args)
+	}
 	return cmd
 }
 
-func executionRows(w *tabwriter.Writer, executions []rest.Execution) {
-	for _, e := range executions {
-		row(w, e.Flow+"/"+e.Name, string(e.Status), localTime(e.StartedTime), state(e))
+// filter says which executions the flags mean.
+func (o listOptions) filter(cmd *cobra.Command) (filter rest.Filter, err error) {
+	filter = rest.Filter{Flow: o.flow, Limit: o.limit}
+	if o.flow != "" {
+		if err := checkFlow("list", o.flow); err != nil {
+			return filter, err
+		}
 	}
+	if filter.Statuses, err = rest.ParseStatuses(o.statuses...); err != nil {
+		return filter, usageError("list", "--status: "+err.Error(), "--status Failed,TimedOut")
+	}
+	if filter.Since, err = parseSince(o.since, time.Now()); err != nil {
+		return filter, usageError("list", err.Error(), "--since 24h")
+	}
+	if !cmd.Flags().Changed("limit") && o.since != "" {
+		filter.Limit = 0
+	}
+	if filter.Limit < 0 {
+		return filter, usageError("list", fmt.Sprintf("--limit is %d; allowed: a number of executions, or 0 for all", o.limit), "--limit 10")
+	}
+	return filter, nil
+}
+
+// parseSince reads an instant, or how long ago it was.
+func parseSince(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
+			return now.AddDate(0, 0, -int(n)), nil
+		}
+	}
+	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
+		return now.Add(-ago), nil
+	}
+	if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return at, nil
+	}
+	if at, err := time.ParseInLocation(time.DateOnly, text, time.Local); err == nil {
+		return at, nil
+	}
+	return time.Time{}, fmt.Errorf("--since is %q; allowed: how long ago, like 30m, 24h or 7d, a day or an instant (RFC 3339)", text)
+}
+
+// list prints executions page by page.
+func (c Command) list(ctx context.Context, what string, a *api, filter rest.Filter, asJSON bool) error {
+	all := []rest.Execution{}
+	var widths []int
+	var unended int
+	more, err := a.EachExecutions(ctx, filter, func(page []rest.Execution) error {
+		for _, e := range page {
+			if !e.Status.Final() {
+				unended++
+			}
+		}
+		if asJSON {
+			all = append(all, page...)
+			return nil
+		}
+		text := executionRows(page, &widths)
+		return c.print(text)
+	})
+	switch {
+	case err != nil:
+		return apiError(what, err)
+	case asJSON:
+		err = c.printJSON(executionsReport{"waitless.executions/1", all})
+	case more:
+		c.note("these are the latest %d; there are more: --limit 0 lists all", filter.Limit)
+	}
+	if unended > 0 {
+		c.noteOfNoWorker(a)
+	}
+	return err
+}
+
+// executionRows are a page of a list, with columns at least as wide as on the
+// page before. The first page begins with a header.
+func executionRows(page []rest.Execution, widths *[]int) string {
+	var rows [][]string
+	if len(page) > 0 && *widths == nil {
+		rows = append(rows, []string{"EXECUTION", "STATUS", "STARTED (UTC" + time.Now().Format("-07:00") + ")", ""})
+		*widths = make([]int, len(rows[0]))
+	}
+	for _, e := range page {
+		rows = append(rows, []string{e.Flow + "/" + e.Name, string(e.Status), localTime(e.StartedTime), state(e)})
+	}
+	for _, r := range rows {
+		for i, cell := range r {
+			r[i] = printable(cell)
+			(*widths)[i] = max((*widths)[i], utf8.RuneCountInString(r[i]))
+		}
+	}
+	var out strings.Builder
+	for _, r := range rows {
+		line := ""
+		for i, cell := range r {
+			line += cell + strings.Repeat(" ", (*widths)[i]-utf8.RuneCountInString(cell)+2)
+		}
+		out.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return out.String()
 }
 
 // table prints columns.
@@ -222,6 +330,8 @@ func state(e rest.Execution) string {
 		return because(e.Error, e.Cause)
 	case w == nil:
 		return ""
+	case w.For == "instant":
+		return fmt.Sprintf("%s waits until %s", w.Step, localTime(w.Until))
 	case w.Until != "":
 		return fmt.Sprintf("%s waits for %s until %s", w.Step, article[w.For], localTime(w.Until))
 	default:
@@ -255,7 +365,10 @@ func (c Command) showCommand() *cobra.Command {
 		}
 		e, err := execution(ctx, flow, name)
 		if err != nil {
-			return apiError(what+" "+args[0], err)
+			return executionError(ctx, what, a, args[0], err)
+		}
+		if !e.Status.Final() {
+			c.noteOfNoWorker(a)
 		}
 		if o.json {
 			return c.printJSON(executionReport{"waitless.execution/1", e})
@@ -263,6 +376,32 @@ func (c Command) showCommand() *cobra.Command {
 		return c.print(describe(e))
 	})
 	return cmd
+}
+
+// executionError is an error of the API about an execution, with the name that
+// was meant, maybe, when there is none of that name.
+func executionError(ctx context.Context, what string, a *api, name string, err error) error {
+	shown := apiError(what+" "+name, err)
+	var f *failure
+	var refused *rest.Error
+	if !errors.As(shown, &f) || !errors.As(err, &refused) || refused.Code != engine.CodeNotFound {
+		return shown
+	}
+	flow, _, _ := strings.Cut(name, "/")
+	for _, filter := range []rest.Filter{{Flow: flow, Limit: defaultList}, {Limit: defaultList}} {
+		var names []string
+		_, _ = a.EachExecutions(ctx, filter, func(page []rest.Execution) error { // without a list there is no suggestion
+			for _, e := range page {
+				names = append(names, e.Flow+"/"+e.Name)
+			}
+			return nil
+		})
+		if meant := didYouMean(name, names); meant != "" {
+			f.why += meant
+			break
+		}
+	}
+	return f
 }
 
 func describe(e rest.Execution) string {
@@ -309,8 +448,9 @@ func (c Command) stopCommand() *cobra.Command {
 		}
 		e, err := a.Stop(ctx, flow, name, why)
 		if err != nil {
-			return apiError(what+" "+args[0], err)
+			return executionError(ctx, what, a, args[0], err)
 		}
+		c.noteOfNoWorker(a)
 		if o.json {
 			return c.printJSON(executionReport{"waitless.execution/1", e})
 		}

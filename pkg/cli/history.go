@@ -80,7 +80,7 @@ func (c Command) historyCommand() *cobra.Command {
 func (c Command) reportHistory(ctx context.Context, what string, a *api, flow, name string, o historyOptions) error {
 	events, _, err := o.eventsAfter(ctx, a, flow, name, 0)
 	if err != nil {
-		return apiError(what+" "+flow+"/"+name, err)
+		return executionError(ctx, what, a, flow+"/"+name, err)
 	}
 	report := historyReport{Schema: "waitless.history/1", Flow: flow, Execution: name, Events: make([]eventReport, len(events))}
 	for i, e := range events {
@@ -97,7 +97,7 @@ func (c Command) followHistory(ctx context.Context, what string, a *api, flow, n
 		case err != nil && o.follow && ctx.Err() != nil:
 			return interrupted(what, "the execution goes on")
 		case err != nil:
-			return apiError(what+" "+flow+"/"+name, err)
+			return executionError(ctx, what, a, flow+"/"+name, err)
 		}
 		if err := c.printEvents(events, o.json); err != nil || ended || !o.follow {
 			return err

@@ -237,7 +237,7 @@ func (k *keptStore) view(histories map[string]string) string {
 		k.Fatal(err)
 	}
 	var out strings.Builder
-	out.WriteString(columns(func(w *tabwriter.Writer) { executionRows(w, executions) }))
+	out.WriteString(executionRows(executions, new([]int)))
 	out.WriteString(columns(func(w *tabwriter.Writer) { tokenRows(w, tokens) }))
 	for _, e := range executions {
 		out.WriteString("\n" + describe(e) + histories[e.Flow+"/"+e.Name])

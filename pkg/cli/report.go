@@ -91,6 +91,11 @@ func (c Command) say(format string, args ...any) error {
 	return c.print(printable(fmt.Sprintf(format, args...)) + "\n")
 }
 
+// note tells of something beside the result, on standard error.
+func (c Command) note(format string, args ...any) {
+	_, _ = fmt.Fprintln(c.Stderr, printable(fmt.Sprintf(format, args...))) // the result was printed
+}
+
 // printExactly writes to standard output.
 func (c Command) printExactly(text string) error {
 	if _, err := io.WriteString(c.Stdout, text); err != nil {

@@ -62,7 +62,7 @@ func (c Command) openStack(ctx context.Context, what string, p place) (*api, err
 		return nil, err
 	}
 	client := &rest.Client{Base: strings.TrimSuffix(endpoint, "/"), HTTP: c.patient(transport)}
-	return &api{client, stackInterval, func() error { return nil }}, nil
+	return &api{Client: client, interval: stackInterval, close: func() error { return nil }}, nil
 }
 
 // parseEndpoint rejects what cannot be the URL of an API.

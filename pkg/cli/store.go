@@ -42,6 +42,16 @@ type api struct {
 	// interval is how often whoever follows an execution asks for news.
 	interval time.Duration
 	close    func() error
+	// idle: it is a store that nobody works on.
+	idle bool
+}
+
+// noteOfNoWorker says that what has not ended does not go on, if nobody works on
+// the store.
+func (c Command) noteOfNoWorker(a *api) {
+	if a.idle {
+		c.note("no worker runs on this store; start one: waitless dev")
+	}
 }
 
 // storeInterval costs nothing but a look into memory.
@@ -74,7 +84,7 @@ func (c Command) openOrMakeStore(ctx context.Context, what, dir string) (*api, e
 	case err != nil:
 		return nil, storeError(what, err)
 	case client != nil:
-		return &api{client, storeInterval, func() error { return nil }}, nil
+		return &api{Client: client, interval: storeInterval, close: func() error { return nil }}, nil
 	}
 	config := local.Config{Store: store, Keys: store.Keys()}
 	config.Limits, err = c.limits(what)
@@ -85,7 +95,7 @@ func (c Command) openOrMakeStore(ctx context.Context, what, dir string) (*api, e
 		return nil, errors.Join(err, store.Shut())
 	}
 	system := local.New(config)
-	return &api{clientOf(system, store), storeInterval, store.Shut}, nil
+	return &api{Client: clientOf(system, store), interval: storeInterval, close: store.Shut, idle: true}, nil
 }
 
 // holderPatience is how long the process that holds a store may take for an answer.

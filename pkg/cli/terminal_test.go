@@ -79,7 +79,7 @@ var overAPI = [][]string{
 // logs through slog, which quotes.
 var ofThisMachine = []string{
 	"validate", "advise", "init", "docs", "version", "completion bash", "completion fish", "completion powershell", "completion zsh",
-	"json", "help", "jobs list", "jobs iam", "dev", "flows show",
+	"json", "help", "jobs list", "jobs iam", "dev", "flows show", "schema",
 }
 
 // What others chose does nothing to the terminal of whoever looks, in any command, with --json or

@@ -48,11 +48,11 @@ func (l *Listing) Page(after string, limit int) (ids []engine.ID, next string, e
 	slices.SortFunc(l.found, func(a, b listed) int { return a.place().compare(b.place()) })
 	begin := 0
 	if after != "" {
-		last, err := parsePlace(after)
+		last, err := ParsePlace(after)
 		if err != nil {
-			return nil, "", &engine.Error{Code: engine.CodeInvalid, Op: "list executions", Err: err}
+			return nil, "", err
 		}
-		begin, _ = slices.BinarySearchFunc(l.found, last, func(e listed, p place) int { return cmp.Or(e.place().compare(p), -1) })
+		begin, _ = slices.BinarySearchFunc(l.found, last, func(e listed, p Place) int { return cmp.Or(e.place().compare(p), -1) })
 	}
 	found := l.found[begin:]
 	if len(found) > limit {
@@ -65,26 +65,29 @@ func (l *Listing) Page(after string, limit int) (ids []engine.ID, next string, e
 	return ids, next, nil
 }
 
-// place is where an execution stands in a list, whatever comes and goes.
-type place struct {
-	started time.Time
-	id      engine.ID
+// Place is where an execution stands in a list, whatever comes and goes.
+type Place struct {
+	Started time.Time
+	ID      engine.ID
 }
 
-func (e listed) place() place { return place{e.state.Started, e.id} }
+func (e listed) place() Place { return Place{e.state.Started, e.id} }
 
-func (p place) compare(other place) int {
-	return cmp.Or(other.started.Compare(p.started), slices.Compare(p.id[:], other.id[:]))
+func (p Place) compare(other Place) int {
+	return cmp.Or(other.Started.Compare(p.Started), slices.Compare(p.ID[:], other.ID[:]))
 }
 
 // String is the text of a place in an answer.
-func (p place) String() string { return fmt.Sprintf("%d-%s", p.started.UnixNano(), p.id) }
+func (p Place) String() string { return fmt.Sprintf("%d-%s", p.Started.UnixNano(), p.ID) }
 
-func parsePlace(text string) (p place, err error) {
+// ParsePlace reads what [Place.String] wrote. Other text is an error with
+// [engine.CodeInvalid].
+func ParsePlace(text string) (Place, error) {
 	var nanoseconds int64
 	var id []byte
-	if _, err := fmt.Sscanf(text, "%d-%x", &nanoseconds, &id); err != nil || len(id) != len(p.id) {
-		return p, fmt.Errorf("page %q is none; allowed: what the page before gave", text)
+	if _, err := fmt.Sscanf(text, "%d-%x", &nanoseconds, &id); err != nil || len(id) != len(engine.ID{}) {
+		err := fmt.Errorf("page %q is none; allowed: what the page before gave", text)
+		return Place{}, &engine.Error{Code: engine.CodeInvalid, Op: "list executions", Err: err}
 	}
-	return place{time.Unix(0, nanoseconds), engine.ID(id)}, nil
+	return Place{time.Unix(0, nanoseconds), engine.ID(id)}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/expr"
@@ -59,11 +60,65 @@ func (c *Client) Start(ctx context.Context, flow string, start Start) (execution
 	return execution, status == http.StatusCreated, err
 }
 
+// Filter says which executions are listed. The zero Filter means all.
+type Filter struct {
+	Flow     string
+	Statuses []machine.Status // none means all
+	Since    time.Time        // of the start; zero means from the first one on
+	Limit    int              // how many of the latest; 0 means all
+}
+
+func (f Filter) query() url.Values {
+	query := url.Values{}
+	for key, value := range map[string]string{"flow": f.Flow, "since": instant(f.Since)} {
+		if value != "" {
+			query.Set(key, value)
+		}
+	}
+	for _, status := range f.Statuses {
+		query.Add("status", string(status))
+	}
+	return query
+}
+
+// EachExecutions calls f with one page of executions after the other, the latest
+// start first. More tells whether there are some beyond the limit.
+func (c *Client) EachExecutions(ctx context.Context, filter Filter, f func([]Execution) error) (more bool, err error) {
+	query := filter.query()
+	for left := filter.Limit; ; {
+		if filter.Limit > 0 {
+			query.Set("limit", strconv.Itoa(left+1)) // which tells whether there are more
+		}
+		var p page
+		if err := c.do(ctx, http.MethodGet, "/executions?"+query.Encode(), nil, &p); err != nil {
+			return false, err
+		}
+		shown := p.Executions
+		if filter.Limit > 0 {
+			shown = shown[:min(left, len(shown))]
+			left -= len(shown)
+		}
+		if err := f(shown); err != nil {
+			return false, err
+		}
+		switch {
+		case len(shown) < len(p.Executions):
+			return true, nil
+		case p.Next == "":
+			return false, nil
+		}
+		query.Set("after", p.Next)
+	}
+}
+
 // Executions lists executions, the latest start first. An empty flow or status
 // means all; a status may be several with commas between them.
-func (c *Client) Executions(ctx context.Context, flow string, status machine.Status) ([]Execution, error) {
-	query := url.Values{"flow": {flow}, "status": {string(status)}}
-	return pages(ctx, c, http.MethodGet, "/executions", query, func(p page) []Execution { return p.Executions })
+func (c *Client) Executions(ctx context.Context, flow string, status machine.Status) (all []Execution, err error) {
+	_, err = c.EachExecutions(ctx, Filter{Flow: flow, Statuses: []machine.Status{status}}, func(page []Execution) error {
+		all = append(all, page...)
+		return nil
+	})
+	return all, err
 }
 
 // Execution describes one, with its tokens masked.

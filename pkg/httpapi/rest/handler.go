@@ -370,10 +370,15 @@ func (h handler) definitionOf(r *http.Request, hash string) (machine.Flow, error
 // describe is the state of an execution.
 func (h handler) describe(ctx context.Context, flow, execution string) (machine.State, error) {
 	state, err := h.Engine.Describe(ctx, engine.NewID(flow, execution))
+	return state, orNoExecution(flow, execution, err)
+}
+
+// orNoExecution is err, which names the execution if there is none.
+func orNoExecution(flow, execution string, err error) error {
 	if errors.Is(err, engine.ErrNotFound) {
-		err = &Error{http.StatusNotFound, engine.CodeNotFound, fmt.Sprintf("there is no execution %s/%s", flow, execution)}
+		return &Error{http.StatusNotFound, engine.CodeNotFound, fmt.Sprintf("there is no execution %s/%s", flow, execution)}
 	}
-	return state, err
+	return err
 }
 
 func (h handler) execution(ctx context.Context, flow, name string) (Execution, error) {
@@ -441,7 +446,7 @@ func (h handler) stop(r *http.Request) (int, any, error) {
 	}
 	flow, name := named(r)
 	if err := h.Stop(r.Context(), engine.NewID(flow, name), form.Error, form.Cause); err != nil {
-		return 0, nil, err
+		return 0, nil, orNoExecution(flow, name, err)
 	}
 	execution, err := h.execution(r.Context(), flow, name)
 	return http.StatusAccepted, masked(execution), err

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
@@ -38,16 +39,17 @@ const (
 )
 
 // each calls f with the executions behind the text after until f says that the
-// page is full. Next is what gives the page behind it.
+// page is full. It looks up at most atOnce of them before it asks again. Next is
+// what gives the page behind it.
 func (h handler) each(
-	ctx context.Context, flow string, status machine.Status, after string, f func(engine.ID) (full bool, err error),
+	ctx context.Context, flow string, status machine.Status, after string, atOnce int, f func(engine.ID) (full bool, err error),
 ) (next string, err error) {
-	for looked := 0; ; looked += lookups {
-		ids, behind, err := h.Index.Executions(ctx, flow, status, after, lookups)
+	for looked := 0; ; looked += atOnce {
+		ids, behind, err := h.Index.Executions(ctx, flow, status, after, atOnce)
 		if err != nil {
 			return "", err
 		}
-		full := looked+lookups >= mostLookups
+		full := looked+atOnce >= mostLookups
 		for _, id := range ids {
 			enough, err := f(id)
 			if err != nil {
@@ -68,17 +70,54 @@ func (h handler) list(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	p, size := page{Executions: []Execution{}}, 0
-	p.Next, err = h.each(r.Context(), query.Get("flow"), indexed(wanted), query.Get("after"), func(id engine.ID) (bool, error) {
+	bounds, err := boundsOf(query)
+	if err != nil {
+		return 0, nil, err
+	}
+	p, size, past := page{Executions: []Execution{}}, 0, false
+	next, err := h.each(r.Context(), query.Get("flow"), indexed(wanted), query.Get("after"), min(lookups, bounds.limit), func(id engine.ID) (bool, error) {
 		e, err := h.executionWith(r.Context(), id)
-		if h.damaged(r, id, err) || (err == nil && len(wanted) > 0 && !slices.Contains(wanted, e.Status)) {
+		switch {
+		case h.unreadable(r, id, err):
 			return false, nil
+		case err != nil:
+			return false, err
+		case e.StartedTime < bounds.since: // so are all behind it
+			past = true
+		case len(wanted) == 0 || slices.Contains(wanted, e.Status):
+			p.Executions = append(p.Executions, e)
+			size += sizeOf(e)
 		}
-		p.Executions = append(p.Executions, e)
-		size += sizeOf(e)
-		return size >= fullPage, err
+		return past || size >= fullPage || len(p.Executions) >= bounds.limit, nil
 	})
+	if !past {
+		p.Next = next
+	}
 	return http.StatusOK, masked(p), err
+}
+
+// bounds are from how many executions on a page takes up nothing more, and from
+// which start on they are listed.
+type bounds struct {
+	limit int
+	since string // in [machine.TimeFormat], which sorts as instants do
+}
+
+func boundsOf(query url.Values) (b bounds, err error) {
+	b.limit = mostLookups
+	if text := query.Get("limit"); text != "" {
+		if b.limit, err = strconv.Atoi(text); err != nil || b.limit < 1 {
+			return b, invalid("limit is %q; allowed: a number from 1 on", text)
+		}
+	}
+	if text := query.Get("since"); text != "" {
+		since, err := time.Parse(time.RFC3339Nano, text)
+		if err != nil {
+			return b, invalid("since is %q; allowed: an instant like 2026-01-31T10:00:00Z (RFC 3339)", text)
+		}
+		b.since = instant(since)
+	}
+	return b, nil
 }
 
 func (h handler) executionWith(ctx context.Context, id engine.ID) (Execution, error) {
@@ -125,9 +164,10 @@ func ParseStatuses(texts ...string) (found []machine.Status, err error) {
 	return found, nil
 }
 
-// damaged: one execution that cannot be read keeps nobody from the others.
-func (h handler) damaged(r *http.Request, id engine.ID, err error) bool {
-	if !errors.Is(err, machine.ErrDamaged) {
+// unreadable reports whether err is that one execution is damaged, or of a newer
+// release, which is no reason to show none of the others.
+func (h handler) unreadable(r *http.Request, id engine.ID, err error) bool {
+	if !errors.Is(err, machine.ErrDamaged) && !machine.NeedsNewerRelease(err) {
 		return false
 	}
 	h.Log.ErrorContext(r.Context(), "execution left out", "execution", id.String(), "error", err.Error())
@@ -166,7 +206,7 @@ func (h handler) tokensPage(r *http.Request) (p page, err error) {
 		err := h.foreignTokens(r, after, &p)
 		return p, err
 	}
-	p.Next, err = h.each(r.Context(), query.Get("flow"), machine.StatusRunning, query.Get("after"), add)
+	p.Next, err = h.each(r.Context(), query.Get("flow"), machine.StatusRunning, query.Get("after"), lookups, add)
 	if p.Next == "" && query.Get("flow") == "" && h.Foreign != nil {
 		p.Next = foreignPage
 	}
@@ -180,7 +220,7 @@ func (h handler) openTokenWith(r *http.Request, id engine.ID) (t Token, ok bool,
 	if err == nil {
 		t, ok, err = h.openToken(r.Context(), state)
 	}
-	if h.damaged(r, id, err) {
+	if h.unreadable(r, id, err) {
 		err = nil
 	}
 	return t, ok, err

@@ -1,8 +1,10 @@
 package rest_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
@@ -118,5 +120,46 @@ func TestManagementJSONIsStrict(t *testing.T) {
 	}
 	if list, err := a.Executions(t.Context(), "", ""); err != nil || len(list) != 0 {
 		t.Errorf("started %+v, %v", list, err)
+	}
+}
+
+func TestBoundsOfAList(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.put("tiny", onePass)
+	for i := range 60 {
+		if _, _, err := a.Start(t.Context(), "tiny", rest.Start{Name: fmt.Sprintf("n%02d", i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		filter rest.Filter
+		want   int
+		more   bool
+	}{
+		{rest.Filter{}, 60, false},
+		{rest.Filter{Limit: 1}, 1, true},
+		{rest.Filter{Limit: 25}, 25, true},
+		{rest.Filter{Limit: 59}, 59, true},
+		{rest.Filter{Limit: 60}, 60, false},
+		{rest.Filter{Limit: 61}, 61 - 1, false},
+		{rest.Filter{Limit: 3, Statuses: []machine.Status{machine.StatusStarting, machine.StatusFailed}}, 3, true},
+		{rest.Filter{Limit: 3, Statuses: []machine.Status{machine.StatusFailed}}, 0, false},
+		{rest.Filter{Since: time.Date(2999, 1, 1, 0, 0, 0, 0, time.UTC)}, 0, false},
+		{rest.Filter{Since: time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC), Limit: 7}, 7, true},
+	} {
+		var found []rest.Execution
+		more, err := a.EachExecutions(t.Context(), tt.filter, func(page []rest.Execution) error {
+			found = append(found, page...)
+			return nil
+		})
+		if err != nil || len(found) != tt.want || more != tt.more {
+			t.Errorf("%+v: %d, more=%t, %v; want %d, %t", tt.filter, len(found), more, err, tt.want, tt.more)
+		}
+	}
+	for _, query := range []string{"limit=0", "limit=x", "since=yesterday"} {
+		if status, body := a.request(http.MethodGet, "/executions?"+query, ""); status != http.StatusBadRequest {
+			t.Errorf("%s: %d %s", query, status, body)
+		}
 	}
 }

@@ -2,47 +2,136 @@ package disk
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// Executions implements the index of the management API. It reads the latest item of
-// every log.
+// startedKey is the key of an execution's entry in the list. Entries are in the order of the
+// list: the latest start first, of several the one with the smallest id.
+func startedKey(p local.Place) []byte {
+	key := binary.BigEndian.AppendUint64([]byte{keyStarted}, ^(uint64(p.Started.UnixNano()) ^ 1<<63))
+	return append(key, p.ID[:]...)
+}
+
+// placeOf reads what startedKey wrote.
+func placeOf(key []byte) (local.Place, error) {
+	if len(key) != 1+8+idSize {
+		return local.Place{}, damagedStore(errors.New("an entry of the list of executions cannot be read"))
+	}
+	nanoseconds := int64(^binary.BigEndian.Uint64(key[1:]) ^ 1<<63) //nolint:gosec // as above
+	return local.Place{Started: time.Unix(0, nanoseconds), ID: engine.ID(key[1+8:])}, nil
+}
+
+// entryOf is what the list has on an execution whose item says so.
+func entryOf(execution engine.ID, head machine.Head) change {
+	var e expr.Encoder
+	status := head.Status
+	if !status.Final() {
+		status = machine.StatusRunning
+	}
+	e.Text(head.Flow.Name)
+	e.Text(string(status))
+	return change{startedKey(local.Place{Started: head.Started, ID: execution}), e.Bytes()}
+}
+
+// headOf is the head of an item. The item that ends an execution which was damaged may not tell
+// the start, and then the first item does, if it can be read.
+func (s *Store) headOf(item engine.Item) machine.Head {
+	head, err := machine.HeadOf(item.Body)
+	if err == nil && !head.Started.IsZero() {
+		return head
+	}
+	if value, ok, err := s.get(itemKey(item.Execution, 0)); err == nil && ok {
+		if first, err := decodeItem(itemKey(item.Execution, 0), value); err == nil {
+			known, _ := machine.HeadOf(first.Body)
+			head.Started, head.Flow = known.Started, known.Flow
+		}
+	}
+	if head.Started.IsZero() {
+		head.Started = time.Unix(0, 0)
+	}
+	return head
+}
+
+// Executions implements the index of the management API. It reads the entries of the page, and
+// those in between that have another flow or status.
 func (s *Store) Executions(
 	ctx context.Context, flow string, status machine.Status, after string, limit int,
 ) (ids []engine.ID, next string, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, "", err
 	}
-	list := &local.Listing{}
-	err = s.do("list executions", func() error { return s.list(list, flow, status) })
+	bounds := &pebble.IterOptions{LowerBound: []byte{keyStarted}, UpperBound: []byte{keyStarted + 1}}
+	if after != "" {
+		last, err := local.ParsePlace(after)
+		if err != nil {
+			return nil, "", err
+		}
+		bounds.LowerBound = append(startedKey(last), 0)
+	}
+	err = s.do("list executions", func() error {
+		ids, next, err = s.list(bounds, flow, status, limit)
+		return err
+	})
 	if err != nil {
 		return nil, "", err
 	}
-	return list.Page(after, limit)
+	return ids, next, nil
 }
 
-func (s *Store) list(list *local.Listing, flow string, status machine.Status) error {
+func (s *Store) list(bounds *pebble.IterOptions, flow string, status machine.Status, limit int) (ids []engine.ID, next string, err error) {
+	entries, err := s.db.NewIter(bounds)
+	if err != nil {
+		return nil, "", explain(err)
+	}
+	var last local.Place
+	for valid := entries.First(); valid && next == ""; valid = entries.Next() {
+		d := expr.NewDecoder(entries.Value())
+		if name, found := d.Text(), machine.Status(d.Text()); (flow != "" && name != flow) || (status != "" && found != status) {
+			continue
+		}
+		if len(ids) == limit {
+			next = last.String()
+			continue
+		}
+		if last, err = placeOf(entries.Key()); err != nil {
+			break
+		}
+		ids = append(ids, last.ID)
+	}
+	if err := errors.Join(err, entries.Close()); err != nil { // also what ended the loop
+		return nil, "", err
+	}
+	return ids, next, nil
+}
+
+// indexAll are the entries of all executions, for a store that was written before it had a list.
+func (s *Store) indexAll() (entries []change, err error) {
 	logs, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{keyItem}, UpperBound: []byte{keyItem + 1}})
 	if err != nil {
-		return explain(err)
+		return nil, explain(err)
 	}
 	items, err := s.db.NewIter(nil)
 	if err != nil {
-		return errors.Join(explain(err), logs.Close())
+		return nil, errors.Join(explain(err), logs.Close())
 	}
 	for valid := logs.First(); valid && err == nil; {
 		execution := engine.ID(logs.Key()[1:])
 		var latest engine.Item
 		if latest, err = lastItem(items, execution); err == nil {
-			err = list.Add(latest, flow, status)
+			if head := s.headOf(latest); head.Flow.Name != "" {
+				entries = append(entries, entryOf(execution, head))
+			}
 		}
 		valid = logs.SeekGE(itemKey(execution, 1<<64-1))
 	}
-	return errors.Join(err, logs.Close(), items.Close())
+	return entries, errors.Join(err, logs.Close(), items.Close())
 }

@@ -109,7 +109,7 @@ func (s *Store) Append(ctx context.Context, item engine.Item) error {
 			return err
 		}
 		value := encodeItem(item)
-		if err := s.commits.commit(itemChanges(item, value)...); err != nil {
+		if err := s.commits.commit(s.itemChanges(item, value)...); err != nil {
 			return err
 		}
 		item.Body = value[len(value)-len(item.Body):] // the copy that is our own
@@ -150,17 +150,22 @@ func (s *Store) checkNext(stripe *stripe, item engine.Item) error {
 	return nil
 }
 
-// itemChanges put the item and keep the index of unfinished executions.
-func itemChanges(item engine.Item, value []byte) []change {
-	changes := append(make([]change, 0, 2), change{itemKey(item.Execution, item.Seq), value})
+// itemChanges put the item, and keep the index of unfinished executions and the list of all.
+func (s *Store) itemChanges(item engine.Item, value []byte) []change {
+	changes := append(make([]change, 0, 3), change{itemKey(item.Execution, item.Seq), value})
 	status, err := machine.StatusOf(item.Body)
 	switch {
 	case err == nil && status.Final():
-		return append(changes, change{unfinishedKey(item.Execution), nil})
+		changes = append(changes, change{unfinishedKey(item.Execution), nil})
 	case item.Seq == 0:
-		return append(changes, change{unfinishedKey(item.Execution), []byte{}})
+		changes = append(changes, change{unfinishedKey(item.Execution), []byte{}})
+		if err != nil { // nothing is known of it that a list could show
+			return changes
+		}
+	default:
+		return changes
 	}
-	return changes
+	return append(changes, entryOf(item.Execution, s.headOf(item)))
 }
 
 // Items implements [engine.Log].

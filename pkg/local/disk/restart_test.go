@@ -378,8 +378,8 @@ func TestADamagedExecutionHarmsNoOther(t *testing.T) {
 	p = begin(t, dir, later)
 	damage(t, p.store, "two", machine.Format, 0xff)
 	damage(t, p.store, "three", machine.Format, 0xff) // and nothing else is known of it
-	if ids, _, err := p.store.Executions(t.Context(), "", "", "", 10); err != nil || len(ids) != 1 || ids[0] != engine.NewID("flow", "one") {
-		t.Errorf("listed %v, %v", ids, err)
+	if ids, _, err := p.store.Executions(t.Context(), "", "", "", 10); err != nil || len(ids) != 2 || !slices.Contains(ids, engine.NewID("flow", "one")) {
+		t.Errorf("listed %v, %v", ids, err) // the reader of the list leaves out the other, which is damaged
 	}
 	p.runToEnd(t)
 	wantSucceeded(t, p.System, "one", time.Hour)

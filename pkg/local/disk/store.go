@@ -187,7 +187,15 @@ func (s *Store) takeOver() error {
 		return damagedStore(errors.New("the number of its openings cannot be read"))
 	}
 	s.generation++
-	return s.commits.commit(change{[]byte{keyGeneration}, binary.AppendUvarint(nil, s.generation)})
+	changes := []change{{[]byte{keyGeneration}, binary.AppendUvarint(nil, s.generation)}}
+	if !ok { // new, or written before it had a list
+		entries, err := s.indexAll()
+		if err != nil {
+			return err
+		}
+		changes = append(changes, entries...)
+	}
+	return s.commits.commit(changes...)
 }
 
 // Generation counts the processes that opened the store, one after the other, this
@@ -329,6 +337,7 @@ func (s *Store) stripeOfHandle(handle string) *stripe {
 // Prefixes of the keys, one a kind.
 const (
 	keyItem       = 'i' // execution, number: nonce and body of an item
+	keyStarted    = 's' // instant of the start, latest first, execution: flow and status, for the list
 	keyUnfinished = 'u' // execution: nothing, until its terminal item is there
 	keyFlow       = 'f' // hash, name: text of a definition
 	keyListed     = 'l' // name, hash: when it was put, until it is deleted

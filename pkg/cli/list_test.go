@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// namesIn are the names in what list printed.
+func namesIn(stdout string) (names []string) {
+	for line := range strings.Lines(stdout) {
+		if name, _, _ := strings.Cut(line, " "); strings.Contains(name, "/") {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func TestListShowsWhatWasAskedFor(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	for i := range 3 {
+		if got := doWith(t, "", env, "run", "testdata/flows/pass.yaml", "--name", fmt.Sprintf("a%d", i)); got.exit != ExitSucceeded {
+			t.Fatalf("%+v", got)
+		}
+	}
+	if got := doWith(t, "", env, "start", "testdata/flows/pause.yaml", "--name", "b"); got.exit != ExitSucceeded {
+		t.Fatalf("%+v", got)
+	}
+	const more = "these are the latest 2; there are more: --limit 0 lists all\n"
+	const idle = "no worker runs on this store; start one: waitless dev\n"
+	for _, tt := range []struct{ args, want, note string }{
+		{"", "pause/b pass/a2 pass/a1 pass/a0", idle},
+		{"--limit 0", "pause/b pass/a2 pass/a1 pass/a0", idle},
+		{"--limit 2", "pause/b pass/a2", more + idle},
+		{"--limit 4", "pause/b pass/a2 pass/a1 pass/a0", idle},
+		{"--limit 2 --flow pass", "pass/a2 pass/a1", more},
+		{"--status succeeded", "pass/a2 pass/a1 pass/a0", ""},
+		{"--status STARTING,Failed", "pause/b", idle},
+		{"--status Failed --status Starting", "pause/b", idle},
+		{"--status Failed", "", ""},
+		{"--since 1h", "pause/b pass/a2 pass/a1 pass/a0", idle},
+		{"--since 2100-01-01", "", ""},
+		{"--since 2100-01-01T00:00:00Z --limit 1", "", ""},
+	} {
+		got := doWith(t, "", env, append([]string{"list"}, strings.Fields(tt.args)...)...)
+		if names := strings.Join(namesIn(got.stdout), " "); got.exit != ExitSucceeded || names != tt.want || got.stderr != tt.note {
+			t.Errorf("list %s: %+v", tt.args, got)
+		}
+		if header := strings.HasPrefix(got.stdout, "EXECUTION  STATUS"); header != (tt.want != "") || header && !strings.Contains(got.stdout, "STARTED (UTC+02:00)") {
+			t.Errorf("list %s has no header, or one of nothing: %s", tt.args, got.stdout)
+		}
+	}
+}
+
+// An alert with a mistyped status does not stay silent.
+func TestListRefusesWhatItDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	if got := doWith(t, "", env, "run", "testdata/flows/pass.yaml"); got.exit != ExitSucceeded {
+		t.Fatalf("%+v", got)
+	}
+	for args, want := range map[string]string{
+		"--status Nope":           `unknown status "Nope"; allowed: Starting, Running, Succeeded, Failed, Stopped, TimedOut`,
+		"--status failled":        `did you mean "Failed"?`,
+		"--status Failed,Suceded": `did you mean "Succeeded"?`,
+		"--limit -1":              "--limit is -1; allowed: ",
+		"--since yesterday":       `--since is "yesterday"; allowed: `,
+		"--since=-1h":             `--since is "-1h"; allowed: `,
+	} {
+		got := doWith(t, "", env, append([]string{"list"}, strings.Fields(args)...)...)
+		if got.exit != ExitUsage || !strings.Contains(got.stderr, want) {
+			t.Errorf("list %s: %+v", args, got)
+		}
+	}
+}
+
+func TestParseSince(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
+	for text, want := range map[string]time.Time{
+		"":                     {},
+		"90m":                  now.Add(-90 * time.Minute),
+		"7d":                   now.AddDate(0, 0, -7),
+		"2026-03-01T10:00:00Z": time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC),
+		"2026-03-01":           time.Date(2026, 3, 1, 0, 0, 0, 0, time.Local),
+	} {
+		if got, err := parseSince(text, now); err != nil || !got.Equal(want) {
+			t.Errorf("%q: %s, %v; want %s", text, got, err, want)
+		}
+	}
+}
+
+func TestAnExecutionThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	if got := doWith(t, "", env, "run", "testdata/flows/pass.yaml", "--name", "order-7"); got.exit != ExitSucceeded {
+		t.Fatalf("%+v", got)
+	}
+	for name, want := range map[string]string{
+		"pass/order-8": `there is no execution pass/order-8; did you mean "pass/order-7"?`,
+		"pas/order-7":  `there is no execution pas/order-7; did you mean "pass/order-7"?`,
+		"pass/nope":    "there is no execution pass/nope\n",
+	} {
+		for _, command := range []string{"show", "history", "stop"} {
+			if got := doWith(t, "", env, command, name); got.exit != ExitUsage || !strings.Contains(got.stderr, want) {
+				t.Errorf("%s %s: %+v", command, name, got)
+			}
+		}
+	}
+}
