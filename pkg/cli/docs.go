@@ -47,8 +47,9 @@ func (c Command) docsCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "docs [TOPIC]",
-		Short: "Show the reference of the language",
-		Long: "Show a topic of the reference of the language, as Markdown; without a name, what topics there are. By its number\n" +
+		Short: "Show the reference of the language and of the command",
+		Long: "Show a topic of the reference; without a name, what topics there are. On a terminal text and tables are set to its\n" +
+			"width, elsewhere a topic is Markdown. By its number\n" +
 			"a rule is shown (W-3), and by its name an error (FnF.TaskTimeout), with the rules that say when it comes.",
 		Example: "  waitless docs flow",
 		Args:    arguments(0, 1),
@@ -67,7 +68,7 @@ func (c Command) listTopics(asJSON bool) error {
 	if !asJSON {
 		return c.table(func(w *tabwriter.Writer) {
 			for _, topic := range docs.Topics() {
-				_, _ = fmt.Fprintf(w, "%s\t%s\n", topic.Name, topic.Title)
+				_, _ = fmt.Fprintf(w, "%s\t%s\n", topic.Name, topic.About)
 			}
 		})
 	}
@@ -83,6 +84,9 @@ func (c Command) showTopic(name string, asJSON bool) error {
 		if asJSON {
 			return c.printJSON(docsReport{Schema: docsSchema, Topics: []topicReport{{topic.Name, topic.Title, topic.Text}}})
 		}
+		if width := c.width(); width > 0 {
+			return c.print(renderMarkdown(topic.Text, width))
+		}
 		return c.print(topic.Text)
 	}
 	report, ok := findInTopics(name)
@@ -92,7 +96,7 @@ func (c Command) showTopic(name string, asJSON bool) error {
 	case asJSON:
 		return c.printJSON(report)
 	}
-	return c.print(report.text())
+	return c.print(report.text(c.width()))
 }
 
 // findInTopics is the rule or the error of that name, with its topics.
@@ -121,7 +125,7 @@ func (r *docsReport) addRule(rule docs.Rule) {
 }
 
 // text is the report for people: the error, and each topic with its rules.
-func (r *docsReport) text() string {
+func (r *docsReport) text(width int) string {
 	var text strings.Builder
 	for _, e := range r.Errors {
 		_, _ = fmt.Fprintf(&text, "%s: %s\n", e.Name, e.When)
@@ -130,7 +134,11 @@ func (r *docsReport) text() string {
 		_, _ = fmt.Fprintf(&text, "%s: %s\n", topic.Name, topic.Title)
 		for _, rule := range r.Rules {
 			if rule.Topic == topic.Name {
-				_, _ = fmt.Fprintf(&text, "  %s %s%s\n", rule.Number, oursMark(rule.Ours), rule.Text)
+				line := rule.Number + " " + oursMark(rule.Ours) + rule.Text
+				if width > 0 {
+					line = strings.Join(wrap(plainMarkdown(line), min(width, widestText)-len(indent)), "\n"+indent)
+				}
+				_, _ = fmt.Fprintf(&text, "%s%s\n", indent, line)
 			}
 		}
 	}

@@ -16,7 +16,7 @@ func TestDocsShowsEveryTopic(t *testing.T) {
 		if got, want := do(t, "docs", topic.Name), (result{stdout: topic.Text}); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
-		if !strings.Contains(list.stdout, topic.Name+" ") || !strings.Contains(list.stdout, topic.Title+"\n") {
+		if !strings.Contains(list.stdout, topic.Name+" ") {
 			t.Errorf("the list lacks %s: %s", topic.Name, list.stdout)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 type Topic struct {
 	Name  string // as `waitless docs` takes it
 	Title string
+	About string // in a few words, for lists
 	Text  string // Markdown, which begins with the title
 }
 
@@ -35,13 +36,41 @@ type Error struct {
 	Rules []string // the numbers of those that say so
 }
 
-// names are those of the topics, in the order in which somebody learns the
-// language; the tables come last.
-var names = []string{
-	"language", "flow", "steps", "data", "context", "conditions",
-	"task", "retry", "catch", "callbacks", "jobs", "messages", "wait-for-condition", "pass", "wait", "choice", "succeed", "fail",
-	"stop", "history", "errors", "limits", "fields", "extensions", "seeds",
-	"runners", "settings", "script", "store", "signing", "aws", "exit-codes",
+// topics are the names of the topics and what they are about, in the order in
+// which somebody learns the language; the tables come last, then the command.
+var topics = []struct{ name, about string }{
+	{"language", "the text of a flow: YAML, numbers, keys"},
+	{"flow", "the whole definition, and its input and output"},
+	{"steps", "the elements of a flow, their names and their order"},
+	{"data", "input, local and output, and the mappings between them"},
+	{"context", "$context: what mappings read of the execution"},
+	{"conditions", "what a choice compares"},
+	{"task", "call a function, start a job, send a message"},
+	{"retry", "repeat a task that failed"},
+	{"catch", "continue elsewhere after an error"},
+	{"callbacks", "wait for a person or another service"},
+	{"jobs", "start a job of AWS and wait for its end"},
+	{"messages", "send to a queue or a topic"},
+	{"wait-for-condition", "poll a function until its output meets a condition"},
+	{"pass", "constants, renamed keys and counters"},
+	{"wait", "pause for a time or until an instant"},
+	{"choice", "branch by a condition"},
+	{"succeed", "end a series early"},
+	{"fail", "fail on purpose"},
+	{"stop", "end an execution from outside"},
+	{"history", "the events of an execution"},
+	{"errors", "all names of errors, and when they come"},
+	{"limits", "sizes, numbers and durations"},
+	{"fields", "all fields of all steps"},
+	{"extensions", "what other services of FDL do not understand"},
+	{"seeds", "the vendor's tutorials, as they run here"},
+	{"runners", "what is called for a function: programs, servers, Lambda"},
+	{"settings", "waitless.yaml, the environment and flags"},
+	{"script", "who answers in virtual time: script.yaml"},
+	{"store", "where executions are kept, what grows, copies, the key"},
+	{"signing", "callbacks that are signed"},
+	{"aws", "parameters, queues and functions of a stack"},
+	{"exit-codes", "how a command ends"},
 }
 
 //go:embed reference/*.md
@@ -49,13 +78,13 @@ var files embed.FS
 
 // Topics are all topics, in the order in which somebody learns the language.
 func Topics() []Topic {
-	topics := make([]Topic, len(names))
-	for i, name := range names {
-		text, _ := files.ReadFile("reference/" + name + ".md") // a test reads each
+	all := make([]Topic, len(topics))
+	for i, t := range topics {
+		text, _ := files.ReadFile("reference/" + t.name + ".md") // a test reads each
 		title, _, _ := strings.Cut(strings.TrimPrefix(string(text), "# "), "\n")
-		topics[i] = Topic{Name: name, Title: title, Text: string(text)}
+		all[i] = Topic{Name: t.name, Title: title, About: t.about, Text: string(text)}
 	}
-	return topics
+	return all
 }
 
 // Find is the topic of that name.

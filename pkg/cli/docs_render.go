@@ -1,0 +1,226 @@
+package cli
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// width is how many cells a line of standard output has on a terminal, 0 elsewhere.
+func (c Command) width() int {
+	file, ok := c.Stdout.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return 0
+	}
+	width, _, err := term.GetSize(int(file.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+// widestText is how wide text is set on a wide terminal: longer lines are hard to read.
+const widestText = 100
+
+// markdownLink is a link of a topic to another one.
+var markdownLink = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+
+// renderMarkdown sets the Markdown of a topic for a terminal: text is wrapped, tables are set in
+// columns, and blocks of code stay as they are.
+func renderMarkdown(text string, width int) string {
+	width = min(width, widestText)
+	var out strings.Builder
+	for _, block := range markdownBlocks(text) {
+		switch {
+		case strings.HasPrefix(block[0], "```"):
+			for _, l := range block[1 : len(block)-1] {
+				out.WriteString("    " + l + "\n")
+			}
+		case strings.HasPrefix(block[0], "|"):
+			out.WriteString(renderTable(block, width))
+		default:
+			out.WriteString(renderText(block, width))
+		}
+	}
+	return out.String()
+}
+
+// markdownBlocks are the blocks of a text: code, tables, empty lines, and paragraphs or items of lists.
+func markdownBlocks(text string) (blocks [][]string) {
+	inCode := false
+	for l := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		fence := strings.HasPrefix(l, "```")
+		if n := len(blocks); n > 0 && (inCode || !fence && continues(blocks[n-1], l)) {
+			blocks[n-1] = append(blocks[n-1], l)
+		} else {
+			blocks = append(blocks, []string{l})
+		}
+		inCode = inCode != fence
+	}
+	return blocks
+}
+
+// continues reports whether a line belongs to the block before it.
+func continues(block []string, l string) bool {
+	isTable, first := strings.HasPrefix(l, "|"), block[0]
+	switch {
+	case l == "" || first == "" || strings.HasPrefix(first, "#") || strings.HasPrefix(first, "```") || strings.HasPrefix(l, "- "):
+		return false
+	default:
+		return isTable == strings.HasPrefix(first, "|")
+	}
+}
+
+// renderText wraps a paragraph, or an item of a list, whose further lines are indented.
+func renderText(block []string, width int) string {
+	indent := ""
+	if strings.HasPrefix(block[0], "- ") {
+		indent = "  "
+	}
+	text := strings.Join(strings.Fields(strings.Join(block, " ")), " ")
+	return strings.Join(wrap(plainMarkdown(text), width-len(indent)), "\n"+indent) + "\n"
+}
+
+// plainMarkdown is text without the marks that a terminal does not need.
+func plainMarkdown(text string) string {
+	return strings.ReplaceAll(markdownLink.ReplaceAllString(text, "$1"), "**", "")
+}
+
+// wrap breaks text at spaces into lines of at most width cells. A word that is longer stays whole.
+func wrap(text string, width int) []string {
+	var lines []string
+	current := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case current == "":
+			current = word
+		case cells(current)+1+cells(word) <= width:
+			current += " " + word
+		default:
+			lines = append(lines, current)
+			current = word
+		}
+	}
+	return append(lines, current)
+}
+
+// tableCells are the cells of a row of a table.
+func tableCells(row string) []string {
+	row = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(row), "|"), "|")
+	row = strings.ReplaceAll(row, `\|`, "\x00") // a bar that is text
+	all := strings.Split(row, "|")
+	for i, cell := range all {
+		all[i] = strings.TrimSpace(strings.ReplaceAll(plainMarkdown(cell), "\x00", "|"))
+	}
+	return all
+}
+
+// renderTable sets a table in columns whose cells are wrapped.
+func renderTable(block []string, width int) string {
+	var rows [][]string
+	for i, l := range block {
+		if i != 1 { // the line below the head
+			rows = append(rows, tableCells(l))
+		}
+	}
+	widths := columnWidths(rows, width)
+	rule := make([]string, len(widths))
+	for i, w := range widths {
+		rule[i] = strings.Repeat("-", w)
+	}
+	var out strings.Builder
+	for i, row := range slices.Insert(rows, 1, rule) {
+		out.WriteString(renderRow(row, widths))
+		if isLong := slices.ContainsFunc(rows, func(r []string) bool { return !fits(r, widths) }); isLong && i > 1 {
+			out.WriteString("\n")
+		}
+	}
+	return strings.TrimSuffix(out.String(), "\n\n") + "\n"
+}
+
+func fits(row []string, widths []int) bool {
+	for i, cell := range row {
+		if i < len(widths) && cells(cell) > widths[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// columnWidths are the widths of columns that fit into width cells together: the widest give way.
+func columnWidths(rows [][]string, width int) []int {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i := range min(len(row), len(widths)) {
+			widths[i] = max(widths[i], cells(row[i]), 1)
+		}
+	}
+	const narrowest = 8
+	room := width - len(gap)*(len(widths)-1)
+	for {
+		total, widest := 0, 0
+		for i, w := range widths {
+			total += w
+			if w > widths[widest] {
+				widest = i
+			}
+		}
+		if total <= room || widths[widest] <= narrowest {
+			return widths
+		}
+		widths[widest]--
+	}
+}
+
+// renderRow sets one row, on as many lines as its longest cell takes.
+func renderRow(row []string, widths []int) string {
+	columns, height := make([][]string, len(widths)), 1
+	for i := range widths {
+		if i < len(row) {
+			columns[i] = wrapHard(row[i], widths[i])
+		}
+		height = max(height, len(columns[i]))
+	}
+	var out strings.Builder
+	for n := range height {
+		var line strings.Builder
+		for i, w := range widths {
+			text := ""
+			if n < len(columns[i]) {
+				text = columns[i][n]
+			}
+			line.WriteString(text + strings.Repeat(" ", max(w-cells(text), 0)) + gap)
+		}
+		out.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+	return out.String()
+}
+
+// wrapHard is wrap that breaks words that are too long.
+func wrapHard(text string, width int) (lines []string) {
+	for _, l := range wrap(text, width) {
+		for cells(l) > width {
+			part := truncateCells(l, width)
+			lines = append(lines, part)
+			l = l[len(part):]
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// truncateCells is the begin of text that has at most width cells, and at least one character.
+func truncateCells(text string, width int) string {
+	end := 0
+	for i, r := range text {
+		if next := i + len(string(r)); end > 0 && cells(text[:next]) > width {
+			break
+		} else {
+			end = next
+		}
+	}
+	return text[:end]
+}

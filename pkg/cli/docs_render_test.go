@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/waitless/waitless/pkg/docs"
+)
+
+func TestRenderMarkdown(t *testing.T) {
+	t.Parallel()
+	const text = "# Title\n\nA [link](other.md) and `code` in a text that\nis wrapped.\n- **W-1** An item of a list that is\n  wrapped too.\n" +
+		"\n```text\na  block that stays as it is, however wide it may be\n```\n\n" +
+		"| a | b `x\\|y` |\n|---|---|\n| one | two words and a word-that-is-much-too-long |\n| x | y |\n"
+	const want = "# Title\n\nA link and `code` in a\ntext that is wrapped.\n- W-1 An item of a\n  list that is wrapped\n  too.\n\n" +
+		"    a  block that stays as it is, however wide it may be\n\n" +
+		"a    b `x|y`\n---  -------------------\none  two words and a\n     word-that-is-much-t\n     oo-long\n\nx    y\n"
+	if got := renderMarkdown(text, 24); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// No topic has a line that is wider than a terminal, but for code and for words that are longer.
+func TestTopicsFitTheTerminal(t *testing.T) {
+	t.Parallel()
+	for _, topic := range docs.Topics() {
+		for _, width := range []int{60, 80, 200} {
+			for line := range strings.Lines(renderMarkdown(topic.Text, width)) {
+				line = strings.TrimSuffix(line, "\n")
+				isCode := strings.HasPrefix(line, "    ")
+				if isWord := !strings.Contains(strings.TrimSpace(line), " "); cells(line) > min(width, widestText) && !isCode && !isWord {
+					t.Errorf("%s at %d: %q", topic.Name, width, line)
+				}
+			}
+		}
+	}
+	golden(t, "docs/exit-codes-80.txt", renderMarkdown(topicText(t, "exit-codes"), 80))
+}
+
+func topicText(t *testing.T, name string) string {
+	t.Helper()
+	topic, ok := docs.Find(name)
+	if !ok {
+		t.Fatalf("there is no topic %s", name)
+	}
+	return topic.Text
+}
+
+func TestListOfTopicsSaysWhatTheyAreAbout(t *testing.T) {
+	t.Parallel()
+	got := do(t, "docs")
+	for line := range strings.Lines(got.stdout) {
+		name, about, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if about = strings.TrimSpace(about); strings.EqualFold(name, about) || about == "" || cells(line) > 80 {
+			t.Errorf("%q", line)
+		}
+	}
+}
