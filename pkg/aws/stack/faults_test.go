@@ -344,6 +344,7 @@ func TestFaults(t *testing.T) {
 		"wakes come twice, late or forged": wakesAreForged,
 		"a wake comes twice at once":       aWakeIsDoubled,
 		"answers are lost":                 answersAreLost,
+		"a task runner is killed":          aTaskRunnerIsKilled,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -375,6 +376,27 @@ func interpretersAreKilled(t *testing.T, s *faultyStack) {
 			}
 			t.Error("the gap was never reached")
 		})
+	}
+}
+
+// aTaskRunnerIsKilled kills the task runner in the middle of a long call. The call
+// is made again before the three minutes are over that an execution is awaited;
+// the visibility timeout of the queue is sixteen.
+func aTaskRunnerIsKilled(t *testing.T, s *faultyStack) {
+	t.Helper()
+	s.newFunction(t, "sleep", filepath.Join("testdata", "faults", "sleep.mjs"))
+	v := &victim{name: "runner-killed"}
+	s.begin(t, "sleep", v)
+	soon(t, "the long call", func() (int, bool) {
+		pid := processOf(t, s.name+"-sleep")
+		return pid, pid != 0
+	})
+	if pid := kill(t, s.name+"-taskrunner", 0, 0, v.ended); pid == 0 {
+		t.Fatal("there was no task runner to kill")
+	}
+	v.await(t)
+	if state, _ := s.passed(t, v); state.Status != machine.StatusSucceeded {
+		t.Errorf("it is %s: %s %s", state.Status, state.Error, state.Cause)
 	}
 }
 
