@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -192,7 +193,7 @@ func (w *world) polledBy(chain string, number int) *polled {
 
 // pollAgain has a new process poll for everybody who waits.
 func (w *world) pollAgain(a *actor) {
-	for _, key := range slices.SortedFunc(maps.Keys(w.jobs.meetings), func(a, b jobs.Key) int { return len(a.Name) - len(b.Name) }) {
+	for _, key := range slices.SortedFunc(maps.Keys(w.jobs.meetings), func(a, b jobs.Key) int { return cmp.Compare(a.Name, b.Name) }) {
 		for _, waiter := range w.jobs.meetings[key].Waiters {
 			if id, ok := token.HandleID(waiter.Handle); ok && engine.ID(id.Execution) == w.id {
 				poll := resume.Poll{Key: key, JobID: waiter.JobID, Waiter: waiter, Number: 1, Due: a.clock().Add(resume.FirstPoll)}
