@@ -540,10 +540,6 @@ var mutants = []mutant{
 			`poll.polling().Follows(record):`, `poll.polling().Follows(token.Record{}):`),
 	},
 	{
-		name: "reconcile: the first poll of a process is taken for one that is behind", from: fewerSeeds + 1,
-		caught: sim.Stuck, edits: one("resume/reconciling.go", `record.Open() && poll.Number > 1 &&`, `record.Open() &&`),
-	},
-	{
 		name:   "jobs: the event does not find who is bound",
 		caught: sim.Slow, edits: one("resume/observing.go", `	return j.bring(ctx, key, end, met.Waiters)`, `	_ = met
 	return nil`),
