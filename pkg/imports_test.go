@@ -68,7 +68,7 @@ var house = []row{
 		modules: []string{"github.com/mattn/go-shellwords", yaml},
 	},
 	{path: "pkg/local/disk", ours: append([]string{"pkg/local"}, useCases...), modules: []string{"github.com/cockroachdb/pebble"}},
-	{path: "pkg/sim", testing: true, ours: useCases},
+	{path: "pkg/sim", testing: true, ours: append([]string{"pkg/jobs/simulated"}, useCases...)},
 
 	{path: "pkg/httpapi/rest", ours: useCases},
 	{path: "pkg/httpapi/rest/resttest", testing: true, ours: []string{"pkg/httpapi/rest", "pkg/engine", "pkg/machine", "pkg/fdl", "pkg/expr"}},
@@ -166,7 +166,7 @@ func clients(services ...string) []string {
 var pureImports = []string{
 	"bytes", "cmp", "crypto/aes", "crypto/cipher", "crypto/hkdf", "crypto/hmac", "crypto/md5", "crypto/sha256", "encoding/base64", "encoding/binary",
 	"encoding/hex", "encoding/json", "errors", "fmt", "hash/crc32", "io", "maps", "math", "math/big", "reflect", "regexp", "slices",
-	"strconv", "strings", "sync", "time", "unicode", "unicode/utf8",
+	"strconv", "strings", "sync", "time", "unicode", "unicode/utf16", "unicode/utf8",
 }
 
 // A listed package is what go list tells of it.

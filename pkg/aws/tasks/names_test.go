@@ -82,11 +82,12 @@ func TestCallableFunctionsHaveWildcards(t *testing.T) {
 		callable, resource string
 		want               bool
 	}{
-		{arn + "py-*", arn + "py-StartJob", true},
-		{arn + "py-*", arn + "py-StartJob:live", true},
+		{arn + "py-*", arn + "py-charge", true},
+		{arn + "py-*", arn + "py-StartJob", false}, // the function of another stack may have that name
+		{arn + "py-*", arn + "py-charge:live", true},
 		{arn + "py-*", arn + "py-", true},
 		{arn + "py-*", arn + "other", false},
-		{arn + "py-*", arn + "spy-StartJob", false},
+		{arn + "py-*", arn + "spy-charge", false},
 		{arn + "py-?", arn + "py-1", true},
 		{arn + "py-?", arn + "py-12", false},
 		{"arn:aws:lambda:*:123456789012:function:py-*", arn + "py-1", true},

@@ -95,7 +95,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"token keys that are too short", write("token.key", "1 00ff\n"), engine.CodeInvalid, []string{"2 bytes", "restore"}},
 		{"token keys that are no keys", write("token.key", "1 secret\n"), engine.CodeInvalid, []string{"line 1", "hexadecimal"}},
 		{"token keys without an id", write("token.key", "00ff\n"), engine.CodeInvalid, []string{"line 1", "id"}},
-		{"three token keys", write("token.key", "1 00\n2 00\n3 00\n"), engine.CodeInvalid, []string{"3 lines"}},
+		{"two token keys of one id", write("token.key", "1 "+strings.Repeat("00", 32)+"\n1 "+strings.Repeat("11", 32)+"\n"), engine.CodeInvalid, []string{"id 1"}},
 		{"a directory that others may open", mode(".", 0o750), engine.CodeInvalid, []string{"0750", "chmod"}},
 		{"a damaged manifest", overwrite("data/MANIFEST-*"), engine.CodeInternal, []string{"damaged", "restore"}},
 	}
