@@ -273,14 +273,14 @@ steps:
 		"by another": {"whsec_" + strings.Repeat("QUFB", 11), body, time.Now()}, "of another body": {signingSecret, `{"paid":false}`, time.Now()},
 		"long ago": {signingSecret, body, time.Now().Add(-time.Hour)},
 	} {
-		if got := s.call(t, http.MethodPost, path, body, signature(t, tt.secret, tt.body, tt.at)...); got.status != http.StatusUnauthorized {
+		if got := s.call(t, http.MethodPost, path, body, signature(t, tt.secret, path, tt.body, tt.at)...); got.status != http.StatusUnauthorized {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
 	if got := s.call(t, http.MethodGet, path, ""); strings.Contains(got.body, "<form") {
 		t.Errorf("the page has a form: %+v", got)
 	}
-	if got := s.call(t, http.MethodPost, path, body, signature(t, signingSecret, body, time.Now())...); got.status != http.StatusOK {
+	if got := s.call(t, http.MethodPost, path, body, signature(t, signingSecret, path, body, time.Now())...); got.status != http.StatusOK {
 		t.Errorf("signed: %+v", got)
 	}
 	if exit := run.wait(); exit != cli.ExitSucceeded {
@@ -289,15 +289,16 @@ steps:
 }
 
 // signature are the headers of Standard Webhooks.
-func signature(t *testing.T, secret, body string, at time.Time) []string {
+func signature(t *testing.T, secret, path, body string, at time.Time) []string {
 	t.Helper()
+	handle, _, _ := strings.Cut(strings.TrimPrefix(path, "/callbacks/"), ".")
 	webhook, err := standardwebhooks.NewWebhook(secret)
 	if err != nil {
 		t.Fatal(err)
 	}
-	signed, err := webhook.Sign("msg-1", at, []byte(body))
+	signed, err := webhook.Sign(handle+"_1", at, []byte(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return []string{"webhook-id", "msg-1", "webhook-timestamp", fmt.Sprint(at.Unix()), "webhook-signature", signed}
+	return []string{"webhook-id", handle + "_1", "webhook-timestamp", fmt.Sprint(at.Unix()), "webhook-signature", signed}
 }

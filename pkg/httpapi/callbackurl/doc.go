@@ -37,11 +37,11 @@
 // the headers webhook-id, webhook-timestamp and webhook-signature, HMAC-SHA256
 // with one of the secrets, five minutes' tolerance. Without it the answer is
 // 401: the body was read, because it is what is signed, but nothing was read or
-// changed in the store; a GET has no page. No webhook-id is kept, since the token is single use. What is signed is the id, the instant and the
-// body, not the path: within the five minutes whoever overheard a signed
-// request could send its body for another token that they have. For the same
-// token it stays what it is: a signed heartbeat has no body, and a signed output
-// is nothing that could be a failure.
+// changed in the store; a GET has no page. No webhook-id is kept, since the token is
+// single use. The id begins with the token's handle, so a signed request is valid
+// for one token, and has no dot, so no part of it passes for the instant. The path
+// is not signed: a signed heartbeat has no body, and a signed output is nothing
+// that could be a failure. At most eight signatures are tried.
 //
 // This package may change between releases; the JSON only grows.
 package callbackurl

@@ -32,7 +32,8 @@ func (h handler) read(w http.ResponseWriter, r *http.Request, id token.ID) (repo
 		return report{}, &resume.ReportError{What: "the request ended before all of it was here", Err: err}
 	}
 	if id.Flags&token.FlagSigned != 0 {
-		if err := h.verify(r.Header, body); err != nil {
+		handle, _, _ := strings.Cut(textOf(r), ".")
+		if err := h.verify(r.Header, body, handle); err != nil {
 			return report{}, err
 		}
 	}

@@ -57,16 +57,25 @@ const tolerance = 5 * time.Minute
 // What a callback is refused with whose token demands a signature.
 var (
 	errUnsigned = errors.New("this callback needs a signature: the headers webhook-id, webhook-timestamp and webhook-signature " +
-		"of Standard Webhooks, at most five minutes old")
+		"of Standard Webhooks, at most five minutes old; webhook-id begins with the token's part before the dot and has no dot")
 	errNoSecret = errors.New("this callback needs a signature, and there is nothing to check it with: " +
 		"this stack has no CallbackSecret, or it cannot be read")
 )
 
-// verify finds out whether the body was signed with one of the secrets. The
-// time of the signature is judged here, by a clock that tests can set.
-func (h handler) verify(header http.Header, body []byte) error {
+// maxSignatures is how many signatures of a request are tried.
+const maxSignatures = 8
+
+// verify finds out whether the body was signed with one of the secrets for the
+// token with that handle: the id of the message, which is signed, begins with it.
+// An id with a dot could pass a part of itself for the instant. The time of the
+// signature is judged here, by a clock that tests can set.
+func (h handler) verify(header http.Header, body []byte, handle string) error {
 	if len(h.Secrets) == 0 {
 		return errNoSecret
+	}
+	id, signatures := header.Get(standardwebhooks.HeaderWebhookID), header.Get(standardwebhooks.HeaderWebhookSignature)
+	if !strings.HasPrefix(id, handle) || strings.Contains(id, ".") || strings.Count(signatures, " ") >= maxSignatures {
+		return errUnsigned
 	}
 	seconds, err := strconv.ParseInt(header.Get(standardwebhooks.HeaderWebhookTimestamp), 10, 64)
 	if err != nil || h.Now().Sub(time.Unix(seconds, 0)).Abs() > tolerance {

@@ -24,6 +24,12 @@ func sign(key []byte, id string, at time.Time, body string) []string {
 	}
 }
 
+// id is that of a message for the token.
+func (b *bench) id(message string) string {
+	handle, _, _ := strings.Cut(b.text, ".")
+	return handle + "_" + message
+}
+
 func key(b byte) []byte { return []byte(strings.Repeat(string(rune(b)), 32)) }
 
 func secretsOf(t *testing.T, keys ...[]byte) []callbackurl.Secret {
@@ -51,19 +57,19 @@ func TestASignatureOpensTheWay(t *testing.T) {
 	t.Parallel()
 	for _, by := range []byte{'a', 'b'} {
 		b := newBenchOf(t, token.FlagSigned, secretsOf(t, key('a'), key('b'))...)
-		b.signed("/heartbeat", "", sign(key(by), "msg_1", now, "")).want(t, 200, `{"open":true,"lastHeartbeat":"2026-01-31T10:00:00.000Z"}`)
-		header := sign(key(by), "msg_2", now, `{"a":1}`)
+		b.signed("/heartbeat", "", sign(key(by), b.id("msg_1"), now, "")).want(t, 200, `{"open":true,"lastHeartbeat":"2026-01-31T10:00:00.000Z"}`)
+		header := sign(key(by), b.id("msg_2"), now, `{"a":1}`)
 		for range 2 { // a replay is the same again
 			if got := b.signed("", `{"a":1}`, header); got.status != 200 {
 				t.Errorf("answered %+v", got)
 			}
 		}
-		if got := b.signed("/failure", `{"error":"E"}`, sign(key(by), "msg_3", now, `{"error":"E"}`)); got.status != 409 {
+		if got := b.signed("/failure", `{"error":"E"}`, sign(key(by), b.id("msg_3"), now, `{"error":"E"}`)); got.status != 409 {
 			t.Errorf("answered %+v", got)
 		}
 	}
 	b := newBenchOf(t, token.FlagSigned, secretsOf(t, key('a'))...)
-	header := append(sign(key('a'), "msg_2", now, `{}`), "Authorization", "Bearer "+b.text)
+	header := append(sign(key('a'), b.id("msg_2"), now, `{}`), "Authorization", "Bearer "+b.text)
 	if got := b.do(http.MethodPost, "/callbacks", "{}", header...); got.status != 200 {
 		t.Errorf("answered %+v", got)
 	}
@@ -79,7 +85,7 @@ func TestASignedReportIsOfItsPath(t *testing.T) {
 		`{"error":"E","other":"more"}`: {"", "/failure"},
 	} {
 		b := newBenchOf(t, token.FlagSigned, secretsOf(t, key('a'))...)
-		header := sign(key('a'), "m", now, body)
+		header := sign(key('a'), b.id("m"), now, body)
 		if got := b.signed(paths[1], body, header); got.status != 400 || !b.held().Open() {
 			t.Errorf("%s at %q: %+v", body, paths[1], got)
 		}
@@ -92,18 +98,30 @@ func TestASignedReportIsOfItsPath(t *testing.T) {
 // The vector of the libraries of Standard Webhooks.
 func TestTheVectorOfStandardWebhooks(t *testing.T) {
 	t.Parallel()
-	secrets, err := callbackurl.ParseSecrets("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	key, err := base64.StdEncoding.DecodeString("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := newBenchOf(t, token.FlagSigned, secrets...)
-	b.clock = func() time.Time { return time.Unix(1614265330, 0) }
-	got := b.signed("", `{"test": 2432232314}`, []string{
-		"Webhook-Id", "msg_p5jXN8AQM9LWM0D4loKWxJek", "Webhook-Timestamp", "1614265330",
-		"Webhook-Signature", "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
-	})
-	if got.status != 200 {
-		t.Errorf("answered %+v", got)
+	header := sign(key, "msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), `{"test": 2432232314}`)
+	if header[5] != "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=" {
+		t.Errorf("signed as %s", header[5])
+	}
+}
+
+// A signed request is for one token: whoever overhears it has nothing for another
+// one that they hold, and cannot pass a part of the body for the id.
+func TestASignedReportIsOfItsToken(t *testing.T) {
+	t.Parallel()
+	b := newBenchOf(t, token.FlagSigned, secretsOf(t, key('a'))...)
+	theirs := b.text
+	other := token.ID{Execution: [12]byte{1}, Number: 4, Expires: now.Add(time.Hour), Flags: token.FlagSigned}
+	b.text = b.keys.Sign(other)
+	header := sign(key('a'), b.id("m"), now, "{}")
+	if got := b.do(http.MethodPost, "/callbacks/"+theirs, "{}", header...); got.status != 401 || b.uses.Load() != 0 {
+		t.Errorf("at another token: %+v", got)
+	}
+	if got := b.signed("", "{}", header); got.status != 200 {
+		t.Errorf("at its own: %+v", got)
 	}
 }
 
@@ -113,7 +131,7 @@ func TestTheAgeOfASignature(t *testing.T) {
 		5 * time.Minute: 200, -5 * time.Minute: 200, 5*time.Minute + time.Second: 401, -5*time.Minute - time.Second: 401, 200 * 365 * 24 * time.Hour: 401,
 	} {
 		b := newBenchOf(t, token.FlagSigned, secretsOf(t, key('a'))...)
-		if got := b.signed("", "{}", sign(key('a'), "m", now.Add(-age), "{}")); got.status != status {
+		if got := b.signed("", "{}", sign(key('a'), b.id("m"), now.Add(-age), "{}")); got.status != status {
 			t.Errorf("%v old: %+v", age, got)
 		}
 	}
@@ -125,7 +143,7 @@ func TestTheAgeOfASignature(t *testing.T) {
 func TestWithoutASignatureNothingIsDone(t *testing.T) {
 	t.Parallel()
 	b := newBenchOf(t, token.FlagSigned, secretsOf(t, key('a'))...)
-	good := sign(key('a'), "m", now, "{}")
+	good := sign(key('a'), b.id("m"), now, "{}")
 	without := func(i int) []string { return append(append([]string{}, good[:i]...), good[i+2:]...) }
 	with := func(i int, value string) []string {
 		header := append([]string{}, good...)
@@ -134,7 +152,9 @@ func TestWithoutASignatureNothingIsDone(t *testing.T) {
 	}
 	for name, header := range map[string][]string{
 		"none": nil, "no id": without(0), "no instant": without(2), "no signature": without(4),
-		"another secret": sign(key('b'), "m", now, "{}"), "another body": sign(key('a'), "m", now, "{ }"), "another id": with(1, "n"),
+		"another secret": sign(key('b'), b.id("m"), now, "{}"), "another body": sign(key('a'), b.id("m"), now, "{ }"), "another id": with(1, b.id("n")),
+		"an id of one's own": sign(key('a'), "m", now, "{}"), "an id with a dot": sign(key('a'), b.id("m.1"), now, "{}"),
+		"for another token": sign(key('a'), "AAAA"+b.id("m")[4:], now, "{}"), "nine signatures": with(5, strings.Repeat(good[5]+" ", 8)+good[5]),
 		"no number": with(3, "now"), "a huge number": with(3, strings.Repeat("9", 30)), "the largest number": with(3, "9223372036854775807"),
 		"a bare signature": with(5, good[5][3:]), "another version": with(5, "v2"+good[5][2:]), "an empty one": with(5, "v1,"),
 	} {
@@ -156,8 +176,8 @@ func TestWithoutASignatureNothingIsDone(t *testing.T) {
 func TestSeveralSignatures(t *testing.T) {
 	t.Parallel()
 	b := newBenchOf(t, token.FlagSigned, secretsOf(t, key('a'))...)
-	good := sign(key('a'), "m", now, "{}")
-	good[5] = "v1a,x " + sign(key('b'), "m", now, "{}")[5] + " " + good[5]
+	good := sign(key('a'), b.id("m"), now, "{}")
+	good[5] = "v1a,x " + sign(key('b'), b.id("m"), now, "{}")[5] + " " + good[5]
 	if got := b.signed("", "{}", good); got.status != 200 {
 		t.Errorf("answered %+v", got)
 	}
@@ -166,7 +186,7 @@ func TestSeveralSignatures(t *testing.T) {
 func TestAStackWithoutASecret(t *testing.T) {
 	t.Parallel()
 	b := newBenchOf(t, token.FlagSigned)
-	got := b.signed("", "{}", sign(nil, "m", now, "{}"))
+	got := b.signed("", "{}", sign(nil, b.id("m"), now, "{}"))
 	if got.status != 401 || !strings.Contains(got.body, "this stack has no CallbackSecret, or it cannot be read") || b.reads.Load()+b.uses.Load() != 0 {
 		t.Errorf("answered %+v", got)
 	}
