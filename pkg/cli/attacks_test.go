@@ -134,18 +134,7 @@ func TestAttacksOnDev(t *testing.T) {
 	d := startDev(t, program(t), env, "--api")
 	fill := d.attacked()
 	for _, a := range attacks {
-		t.Run(a.name, func(t *testing.T) {
-			response, body := a.send(t, d, fill)
-			defer func() { _ = response.Body.Close() }()
-			if response.StatusCode != a.want || response.Header.Get("Location") != "" || len(body) > 64<<10 {
-				t.Errorf("%s is answered with %d %v %.300s; want %d", a.request, response.StatusCode, response.Header, body, a.want)
-			}
-			for _, secret := range []string{"TOKEN", "SIGNED", "KEY"} {
-				if strings.Contains(body, fill.Replace(secret)) {
-					t.Errorf("%s is answered with a secret: %s", a.request, body)
-				}
-			}
-		})
+		a.isRefused(t, d, fill)
 	}
 	if open := d.do("tokens", "list"); strings.Count(open, "\n") != 2 {
 		t.Errorf("open tokens:\n%s", open)
@@ -155,6 +144,20 @@ func TestAttacksOnDev(t *testing.T) {
 	}
 	if log := d.stderr.String(); strings.Contains(log, fill.Replace("TOKEN")) || strings.Contains(log, fill.Replace("SIGNED")) {
 		t.Errorf("a token is in the log:\n%s", log)
+	}
+}
+
+func (a attack) isRefused(t *testing.T, d *devProcess, fill *strings.Replacer) {
+	t.Helper()
+	response, body := a.send(t, d, fill)
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != a.want || response.Header.Get("Location") != "" || len(body) > 64<<10 {
+		t.Errorf("%s: %s is answered with %d %v %.300s; want %d", a.name, a.request, response.StatusCode, response.Header, body, a.want)
+	}
+	for _, secret := range []string{"TOKEN", "SIGNED", "KEY"} {
+		if strings.Contains(body, fill.Replace(secret)) {
+			t.Errorf("%s: %s is answered with a secret: %s", a.name, a.request, body)
+		}
 	}
 }
 

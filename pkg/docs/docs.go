@@ -69,6 +69,7 @@ var topics = []struct{ name, about string }{
 	{"script", "who answers in virtual time: script.yaml"},
 	{"store", "where executions are kept, what grows, copies, the key"},
 	{"signing", "callbacks that are signed"},
+	{"api", "the management API: requests, rights, the key of dev --api"},
 	{"aws", "parameters, queues and functions of a stack"},
 	{"exit-codes", "how a command ends"},
 }

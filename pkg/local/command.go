@@ -117,7 +117,8 @@ func (c command) call(ctx context.Context, call machine.Call, now time.Time) (to
 
 // isSecret: what requests to us are signed with is for nobody who is called.
 func isSecret(variable string) bool {
-	return strings.HasPrefix(variable, "WAITLESS_FNF_KEYS=") || strings.HasPrefix(variable, "WAITLESS_CALLBACK_SECRET=")
+	return strings.HasPrefix(variable, "WAITLESS_FNF_KEYS=") || strings.HasPrefix(variable, "WAITLESS_CALLBACK_SECRET=") ||
+		strings.HasPrefix(variable, "WAITLESS_API_KEY=")
 }
 
 func (c command) outcome(err, limitErr error, stdout *head, stderr *tail) token.Outcome {
