@@ -55,7 +55,7 @@ func (c Command) historyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history FLOW/EXECUTION",
 		Short: "Show the history of an execution",
-		Long: "Show the history of an execution, a line an event. With --json it is one JSON object; with --follow --json each\n" +
+		Long: "Show the history of an execution, a line an event, cut at the width of a terminal. With --json it is one JSON object; with --follow --json each\n" +
 			"event is one, on a line of its own.",
 		Example: "  waitless history polling/order-7",
 		Args:    arguments(1, 1),
@@ -137,6 +137,9 @@ func (c Command) printEvents(events []machine.HistoryEvent, asJSON bool) error {
 		text := fmt.Sprintf("%4d  %s  %-18s %s", e.EventID, localTime(e.Time), e.Type, e.StepName)
 		if e.EventDetail != "{}" {
 			text += "  " + harmlessJSON(e.EventDetail)
+		}
+		if width := c.width(); width > 0 {
+			text = cut(text, width)
 		}
 		if err := c.say("%s", strings.TrimRight(text, " ")); err != nil {
 			return err

@@ -447,3 +447,16 @@ func TestBinaryInRealTime(t *testing.T) {
 	}
 	t.Logf("took %s", took)
 }
+
+func TestRunCutsLongLines(t *testing.T) {
+	t.Parallel()
+	got := do(t, "run", "testdata/flows/pass.yaml", "--skip-time", "--input", `{"text":"`+strings.Repeat("x", 20_000)+`"}`)
+	for line := range strings.Lines(got.stderr) {
+		if len(line) > longestLine+100 {
+			t.Errorf("a line of %d bytes", len(line))
+		}
+	}
+	if got.exit != ExitSucceeded || !strings.Contains(got.stderr, "…") {
+		t.Errorf("exit %d: %.200s", got.exit, got.stderr)
+	}
+}

@@ -31,9 +31,12 @@ func (v *plainView) Committed(_ engine.ID, state machine.State, events []machine
 	v.line(state.At.Sub(state.Started), v.pauseText(state))
 }
 
+// longestLine is how many cells of a line are shown. The history has the values whole.
+const longestLine = 1000
+
 func (v *plainView) line(after time.Duration, text string) {
 	if text != "" {
-		_, _ = fmt.Fprintf(v.out, "%8s  %s\n", elapsed(after), token.MaskAll(printable(text))) // a view that nobody reads is no error
+		_, _ = fmt.Fprintf(v.out, "%8s  %s\n", elapsed(after), cut(token.MaskAll(printable(text)), longestLine)) // a view that nobody reads is no error
 	}
 }
 
