@@ -117,6 +117,7 @@ func TestCallsHoldUpNothing(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					tasks := &timedTasks{own: own, until: make(chan struct{})}
 					s := local.New(local.Config{Store: &local.MemoryStore{}, Tasks: tasks, Workers: 1, Calls: calls})
+					start(t, s, waitHour, "other") // without one the run would end at once
 					ended := make(chan struct{})
 					go func() { defer close(ended); runToEnd(t, s) }()
 					for i := range 10 {
@@ -153,6 +154,7 @@ func TestCallsAreBoundedInOrder(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tasks := &timedTasks{takes: time.Second, own: own}
 				s := local.New(local.Config{Store: &local.MemoryStore{}, Tasks: tasks, Workers: 1, Calls: 3})
+				start(t, s, waitHour, "other") // without one the run would end at once
 				ended := make(chan struct{})
 				go func() { defer close(ended); runToEnd(t, s) }()
 				var want []string
@@ -243,6 +245,7 @@ func TestAnEndEndsTheWaitForATurn(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tasks := &timedTasks{takes: time.Minute, own: own}
 				s := local.New(local.Config{Store: &local.MemoryStore{}, Tasks: tasks, Workers: 1, Calls: 1})
+				start(t, s, waitHour, "other") // without one the run would end at once
 				ended := make(chan struct{})
 				go func() { defer close(ended); runToEnd(t, s) }()
 				for name, flow := range map[string]string{"first": oneTask, "stopped": oneTask, "limited": limited, "last": oneTask} {
@@ -309,6 +312,7 @@ func TestARepeatedStartDoesNotRepeatAWaitingCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tasks := &timedTasks{takes: time.Minute}
 		s := local.New(local.Config{Store: &local.MemoryStore{}, Tasks: tasks, Calls: 1})
+		start(t, s, waitHour, "other") // without one the run would end at once
 		ended := make(chan struct{})
 		go func() { defer close(ended); runToEnd(t, s) }()
 		for _, name := range []string{"first", "second", "second", "second"} {
