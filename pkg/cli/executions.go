@@ -126,12 +126,18 @@ func (c Command) start(ctx context.Context, o storeOptions, file flowFile, start
 		return apiError(what, err)
 	}
 	start.Hash = flow.Hash
-	execution, _, err := a.Start(ctx, flow.Name, start)
+	execution, isNew, err := a.Start(ctx, flow.Name, start)
 	if err != nil {
 		return apiError(what, err)
 	}
-	if o.json {
+	if !execution.Status.Final() {
+		c.noteOfNoWorker(a)
+	}
+	switch {
+	case o.json:
 		return c.printJSON(executionReport{"waitless.execution/1", execution})
+	case !isNew:
+		return c.say("%s/%s  exists already: %s", execution.Flow, execution.Name, execution.Status)
 	}
 	return c.say("%s/%s  %s", execution.Flow, execution.Name, execution.Status)
 }

@@ -110,3 +110,32 @@ func TestAnExecutionThatIsNotThere(t *testing.T) {
 		}
 	}
 }
+
+// Who reports for an execution needs no token, and a masked one is told to be one.
+func TestTokensOfAnExecution(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	text := waitingToken(t, env, "one")
+	if got := doWith(t, "", env, "tokens", "succeed", "..."+text[24:30]); got.exit != ExitUsage || !strings.Contains(got.stderr, "this is a masked token") {
+		t.Errorf("masked: %+v", got)
+	}
+	if got := doWith(t, "", env, "tokens", "show", "callback/one"); !strings.Contains(got.stdout, "is open: step mytask of callback/one waits since") {
+		t.Errorf("show: %+v", got)
+	}
+	if got := doWith(t, "", env, "tokens", "show", "callback/two"); got.exit != ExitUsage {
+		t.Errorf("show of another: %+v", got)
+	}
+	if got := doWith(t, "", env, "tokens", "heartbeat", "callback/one"); got.exit != ExitSucceeded || !strings.Contains(got.stdout, "is open") {
+		t.Errorf("heartbeat: %+v", got)
+	}
+	got := doWith(t, "", env, "tokens", "succeed", "callback/one", "--output", `{"status":"ok"}`)
+	if got.exit != ExitSucceeded || strings.Contains(got.stdout, text) || !strings.Contains(got.stdout, `succeeded with {"status":"ok"}`) {
+		t.Errorf("succeed: %+v", got)
+	}
+	if got := doWith(t, "", env, "tokens", "fail", "callback/one"); got.exit != ExitFailed || !strings.Contains(got.stderr, "another outcome was first") {
+		t.Errorf("fail: %+v", got)
+	}
+	if got := doWith(t, "", env, "tokens", "succeed", "callback/two"); got.exit != ExitUsage || !strings.Contains(got.stderr, "there is no execution callback/two") {
+		t.Errorf("another: %+v", got)
+	}
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -104,7 +105,7 @@ func (c Command) onToken(cmd *cobra.Command, body tokenBody) *cobra.Command {
 
 // takeToken makes a command run with one token, which need not be an argument.
 func (c Command) takeToken(cmd *cobra.Command, run func(*cobra.Command, []string) error) {
-	cmd.Long = cmp.Or(cmd.Long, cmd.Short+".") + "\n\nTOKEN is - for standard input: everybody on the machine sees arguments."
+	cmd.Long = cmp.Or(cmd.Long, cmd.Short+".") + "\n\nTOKEN is - for standard input: everybody on the machine sees arguments. FLOW/EXECUTION stands for the\ntoken that the execution waits for."
 	cmd.Args = arguments(1, 1)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		text := args[0]
@@ -114,8 +115,13 @@ func (c Command) takeToken(cmd *cobra.Command, run func(*cobra.Command, []string
 				return err
 			}
 		}
-		if !tokenShape.MatchString(text) {
-			return usageError(strings.TrimPrefix(cmd.CommandPath(), "waitless "), token.ErrInvalid.Error(), "waitless tokens list --unmask")
+		what := strings.TrimPrefix(cmd.CommandPath(), "waitless ")
+		_, ofExecution := stepOf(text)
+		switch {
+		case strings.HasPrefix(text, "..."):
+			return usageError(what, "this is a masked token, of which the rest is missing", "waitless "+what+" FLOW/EXECUTION, or waitless tokens list --unmask")
+		case !tokenShape.MatchString(text) && !ofExecution:
+			return usageError(what, token.ErrInvalid.Error(), "waitless tokens list --unmask")
 		}
 		return run(cmd, []string{text})
 	}
@@ -123,6 +129,21 @@ func (c Command) takeToken(cmd *cobra.Command, run func(*cobra.Command, []string
 
 // tokenShape matches what may be a token: two parts in the letters of Base64 for URLs.
 var tokenShape = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
+
+// stepOf reads FLOW/EXECUTION, which stands for the token that the execution waits for.
+func stepOf(text string) (step rest.Step, ok bool) {
+	flow, execution, ok := strings.Cut(text, "/")
+	return rest.Step{Flow: flow, Execution: execution}, ok && fdl.ValidName(flow) && fdl.ValidName(execution)
+}
+
+// openToken is the token that an execution waits for.
+func openToken(ctx context.Context, what string, a *api, step rest.Step) (rest.Token, error) {
+	t, ok, err := a.OpenToken(ctx, step.Flow, step.Execution)
+	if err == nil && !ok {
+		return t, usageError(what, step.Flow+"/"+step.Execution+" waits for no callback", "waitless show "+step.Flow+"/"+step.Execution)
+	}
+	return t, tokenError(what, err)
+}
 
 // readToken reads a token before anything is opened: who types it takes a while.
 func (c Command) readToken(cmd *cobra.Command) (string, error) {
@@ -147,6 +168,8 @@ func (c Command) readToken(cmd *cobra.Command) (string, error) {
 func outcomeText(t rest.Token) string {
 	var text string
 	switch {
+	case t.Open && t.Step != "" && t.LastBeat == "":
+		return fmt.Sprintf("token %s is open: step %s of %s/%s waits since %s, %s", t.Token, t.Step, t.Flow, t.Execution, localTime(t.Since), deadlineOf(t))
 	case t.Open && t.LastBeat != "":
 		return fmt.Sprintf("token %s is open, last heartbeat %s", t.Token, localTime(t.LastBeat))
 	case t.Open:
@@ -162,6 +185,10 @@ func outcomeText(t rest.Token) string {
 func (c Command) tokensShowCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "show TOKEN", Short: "Show what is known of a token", Example: "  waitless tokens show TOKEN"}
 	return c.onToken(cmd, func(ctx context.Context, what string, a *api, text string) (rest.Token, bool, error) {
+		if step, ok := stepOf(text); ok {
+			t, err := openToken(ctx, what, a, step)
+			return t, true, err
+		}
 		t, err := a.Token(ctx, text)
 		return t, true, tokenError(what, err)
 	})
@@ -180,6 +207,10 @@ func (c Command) tokensSucceedCommand() *cobra.Command {
 		if err != nil {
 			return rest.Token{}, false, err
 		}
+		if step, ok := stepOf(text); ok {
+			t, first, err := a.SucceedStep(ctx, step, value)
+			return t, first, tokenError(what, err)
+		}
 		t, first, err := a.Succeed(ctx, text, value)
 		return t, first, tokenError(what, err)
 	})
@@ -195,6 +226,10 @@ func (c Command) tokensFailCommand() *cobra.Command {
 	cmd.Flags().StringVar(&why.Error, "error", "FnF.Failed", "the name that the flow can tell failures apart by")
 	cmd.Flags().StringVar(&why.Cause, "cause", "", "why, for people")
 	return c.onToken(cmd, func(ctx context.Context, what string, a *api, text string) (rest.Token, bool, error) {
+		if step, ok := stepOf(text); ok {
+			t, first, err := a.FailStep(ctx, step, why)
+			return t, first, tokenError(what, err)
+		}
 		t, first, err := a.Fail(ctx, text, why)
 		return t, first, tokenError(what, err)
 	})
@@ -205,6 +240,10 @@ func (c Command) tokensHeartbeatCommand() *cobra.Command {
 		Use: "heartbeat TOKEN", Short: "Keep a token from being closed for a missed heartbeat", Example: "  waitless tokens heartbeat TOKEN",
 	}
 	return c.onToken(cmd, func(ctx context.Context, what string, a *api, text string) (rest.Token, bool, error) {
+		if step, ok := stepOf(text); ok {
+			t, first, err := a.HeartbeatStep(ctx, step)
+			return t, first, tokenError(what, err)
+		}
 		t, first, err := a.Heartbeat(ctx, text)
 		return t, first, tokenError(what, err)
 	})
@@ -220,7 +259,12 @@ func (c Command) tokensRevokeCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&cause, "cause", "the token was revoked", "why, for people")
 	return c.onToken(cmd, func(ctx context.Context, what string, a *api, text string) (rest.Token, bool, error) {
-		t, first, err := a.Fail(ctx, text, rest.Failure{Error: token.ErrorRevoked, Cause: cause})
+		revoked := rest.Failure{Error: token.ErrorRevoked, Cause: cause}
+		if step, ok := stepOf(text); ok {
+			t, first, err := a.FailStep(ctx, step, revoked)
+			return t, first, tokenError(what, err)
+		}
+		t, first, err := a.Fail(ctx, text, revoked)
 		return t, first, tokenError(what, err)
 	})
 }

@@ -44,6 +44,13 @@ func (c Command) tokensURLCommand() *cobra.Command {
 	cmd.Flags().StringVar(&base, "base", "",
 		"where callbacks arrive (default: "+callbackVariable+", else where those of the stack or of whoever holds the store do)")
 	c.takeToken(cmd, c.onStore(&o, func(ctx context.Context, what string, a *api, args []string) error {
+		if step, ok := stepOf(args[0]); ok {
+			open, err := openToken(ctx, what, a, step)
+			if err != nil {
+				return err
+			}
+			args = []string{open.Token}
+		}
 		t, err := a.Token(ctx, args[0])
 		switch {
 		case err != nil:
