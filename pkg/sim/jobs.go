@@ -32,11 +32,12 @@ type meeting struct {
 }
 
 // toldOf is when whoever waits with the token hears of the end of its job by an
-// event.
+// event that came after it was bound. Of one that came before, only the starter
+// can tell, and a poll if it dies.
 func (w *world) toldOf(handle string) (at time.Duration, ok bool) {
 	met, bound := w.met[handle]
 	told, ok := w.jobs.told[met.job]
-	return max(met.at, told), bound && ok
+	return told, bound && ok && told > met.at
 }
 
 // jobs are those of package resume, whose every effect is the actor's. Unique is
