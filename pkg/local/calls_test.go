@@ -164,6 +164,9 @@ func TestCallsAreBoundedInOrder(t *testing.T) {
 					synctest.Wait() // or the task queue would begin them in any order
 				}
 				<-ended
+				for turn := range slices.Chunk(tasks.order, 3) { // three begin in the same instant, in any order
+					slices.SortFunc(turn, func(a, b string) int { return slices.Index(want, a) - slices.Index(want, b) })
+				}
 				if tasks.most != 3 || !slices.Equal(tasks.order, want) {
 					t.Errorf("%d calls ran at once, in the order %v", tasks.most, tasks.order)
 				}
