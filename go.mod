@@ -2,6 +2,8 @@ module github.com/waitless/waitless
 
 go 1.26.0
 
+toolchain go1.26.8
+
 require (
 	github.com/aws/aws-lambda-go v1.55.1 // the Lambda runtime's own client, for functions/
 	github.com/aws/aws-sdk-go-v2 v1.47.7 // what the clients of AWS share; without its package config, which costs a cold start
