@@ -70,6 +70,7 @@ var topics = []struct{ name, about string }{
 	{"store", "where executions are kept, what grows, copies, the key"},
 	{"signing", "callbacks that are signed"},
 	{"api", "the management API: requests, rights, the key of dev --api"},
+	{"security", "who may do what, the token key, and what to do after a leak"},
 	{"aws", "parameters, queues and functions of a stack"},
 	{"exit-codes", "how a command ends"},
 }

@@ -77,7 +77,7 @@ func rowsWrong(rows [][]string, rules []string) []string {
 }
 
 // ofTheCommand are the topics about the command and not the language. They have no rules.
-var ofTheCommand = []string{"runners", "settings", "script", "store", "signing", "api", "aws", "exit-codes"}
+var ofTheCommand = []string{"runners", "settings", "script", "store", "signing", "api", "security", "aws", "exit-codes"}
 
 func TestEveryRowHasARule(t *testing.T) {
 	t.Parallel()
