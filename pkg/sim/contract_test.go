@@ -514,19 +514,6 @@ var mutants = []mutant{
 			`	if w == nil || w.For != WaitingForToken {`, `	if w == nil || w.For != WaitingForToken || r.state().Ending.Status == StatusTimedOut {`),
 	},
 	{
-		name:   "rule 10: an event is silent when it was refused",
-		caught: sim.Slow, edits: one("resume/jobs.go",
-			`	if _, err := j.config.Outcomes.Close(ctx, handle, closing); err != nil {
-		return fmt.Errorf("close token %s: %w", token.Mask(handle), err)
-	}
-`, `	if record, err := j.config.Outcomes.Close(ctx, handle, closing); err != nil {
-		return fmt.Errorf("close token %s: %w", token.Mask(handle), err)
-	} else if record.ClosedBy != by || !record.ClosedAt.Equal(now) {
-		return nil
-	}
-`),
-	},
-	{
 		name:   "reconcile: who closed the token may have died without a wake",
 		caught: sim.Stuck, edits: one("resume/reconciling.go", `	case poll.closes(record.ClosedBy):`, `	case poll.closes(record.ClosedBy) && handle == "":`),
 	},
