@@ -291,7 +291,7 @@ func shellEnv(t *testing.T) []string {
 	t.Helper()
 	// A make that runs the tests would tell the one in the README about itself.
 	env := slices.DeleteFunc(os.Environ(), func(pair string) bool { return strings.HasPrefix(pair, "MAKE") || strings.HasPrefix(pair, "MFLAGS") })
-	return append(env, "WAITLESS_STORE="+filepath.Join(t.TempDir(), ".waitless"), "GOBIN="+t.TempDir(),
+	return append(env, "TZ=UTC", "WAITLESS_STORE="+filepath.Join(t.TempDir(), ".waitless"), "GOBIN="+t.TempDir(),
 		"PATH="+filepath.Dir(program(t))+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 
