@@ -178,7 +178,8 @@ var mutants = []mutant{
 	{
 		name:   "begin: the task is not put back",
 		caught: sim.Stuck, edits: one("engine/task.go",
-			`		return Verdict{PutBack: until}, nil`, `		return done, nil`),
+			`		return Verdict{PutBack: until}, nil`, `		_ = until
+		return done, nil`),
 	},
 	{
 		name:   "begin: a dead runner's call is made again",
@@ -204,7 +205,8 @@ var mutants = []mutant{
 		caught: sim.Stuck, edits: one("engine/advance.go",
 			`		return Verdict{PutBack: until}, nil
 	}
-	d, err`, `		return done, nil
+	d, err`, `		_ = until
+		return done, nil
 	}
 	d, err`),
 	},
