@@ -135,7 +135,8 @@ func TestTokensOfAnExecution(t *testing.T) {
 	if got := doWith(t, "", env, "tokens", "fail", "callback/one"); got.exit != ExitFailed || !strings.Contains(got.stderr, "another outcome was first") {
 		t.Errorf("fail: %+v", got)
 	}
-	if got := doWith(t, "", env, "tokens", "succeed", "callback/two"); got.exit != ExitUsage || !strings.Contains(got.stderr, "there is no execution callback/two") {
+	got = doWith(t, "", env, "tokens", "succeed", "callback/two")
+	if got.exit != ExitUsage || !strings.Contains(got.stderr, "there is no execution callback/two") {
 		t.Errorf("another: %+v", got)
 	}
 }

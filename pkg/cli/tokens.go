@@ -105,7 +105,8 @@ func (c Command) onToken(cmd *cobra.Command, body tokenBody) *cobra.Command {
 
 // takeToken makes a command run with one token, which need not be an argument.
 func (c Command) takeToken(cmd *cobra.Command, run func(*cobra.Command, []string) error) {
-	cmd.Long = cmp.Or(cmd.Long, cmd.Short+".") + "\n\nTOKEN is - for standard input: everybody on the machine sees arguments. FLOW/EXECUTION stands for the\ntoken that the execution waits for."
+	cmd.Long = cmp.Or(cmd.Long, cmd.Short+".") + "\n\nTOKEN is - for standard input: everybody on the machine sees arguments. " +
+		"FLOW/EXECUTION stands for the\ntoken that the execution waits for."
 	cmd.Args = arguments(1, 1)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		text := args[0]
