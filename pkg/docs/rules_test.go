@@ -132,8 +132,10 @@ func TestRuleChecksCanFail(t *testing.T) {
 // suites are the tests beside the scenarios of the machine that show rules: of
 // what adapters do, and of what happens before the machine is asked.
 var suites = []string{
-	"../aws/recipients/recipients_test.go", "../aws/tasks/call_test.go", "../cli/jobs_test.go", "../engine/enginetest/contract_wakes.go", "../fdl/limits_test.go", "../fdl/warning_test.go",
-	"../httpapi/callbackurl/signature_test.go", "../jobs/message_test.go", "../jobs/reading_test.go", "../local/command_many_test.go", "../local/command_test.go", "../local/http_test.go",
+	"../aws/recipients/recipients_test.go", "../aws/tasks/call_test.go", "../cli/jobs_test.go",
+	"../engine/enginetest/contract_wakes.go", "../fdl/limits_test.go", "../fdl/warning_test.go",
+	"../httpapi/callbackurl/signature_test.go", "../jobs/message_test.go",
+	"../jobs/reading_test.go", "../local/command_many_test.go", "../local/command_test.go", "../local/http_test.go",
 	"../local/jobs_test.go", "../local/system_test.go", "../local/calls_test.go", "../resume/resumetest/orderings.go",
 }
 

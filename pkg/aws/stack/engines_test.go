@@ -308,8 +308,8 @@ func (s stack) setCode(t *testing.T, function, file string) {
 }
 
 // newFunction makes a function of the user's own for Node.js, which may call
-// StartJob, and answers its name.
-func (s stack) newFunction(t *testing.T, name, file string) string {
+// StartJob. Its name is the stack's, a dash and name.
+func (s stack) newFunction(t *testing.T, name, file string) {
 	t.Helper()
 	module, err := os.ReadFile(file)
 	if err != nil {
@@ -324,7 +324,6 @@ func (s stack) newFunction(t *testing.T, name, file string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return name
 }
 
 // newRole makes a role that a service takes, which may call all of the stack's

@@ -22,7 +22,8 @@ import (
 
 // secrets are what the stack holds, by their ARNs.
 var secrets = map[string]string{
-	"arn:key": `{"id":1,"secret":"` + strings.Repeat("k", 64) + `"}`, "arn:signing": "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz", "arn:clients": `{"id":"a secret of 24 bytes or more"}`,
+	"arn:key": `{"id":1,"secret":"` + strings.Repeat("k", 64) + `"}`, "arn:signing": "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz",
+	"arn:clients":   `{"id":"a secret of 24 bytes or more"}`,
 	"arn:malformed": "not-a-secret-of-webhooks",
 }
 
