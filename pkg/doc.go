@@ -382,4 +382,14 @@
 // Reason: a log that was cut short looks like one that ended there, so a listing was empty where executions had been. After a process
 // was killed the log is all there is: a change in it is found by what was written 32 KiB later, and in the last 32 KiB it cannot be
 // told from a write that the power cut. Tables at the end cost what the next start would pay to read the log.
+//
+// # 34. How does the callback function know which sender must sign?
+//
+// Options: the token's record; one token key for each sender; a hash of the sender's name in the token.
+//
+// Choice: a hash of four bytes, in tokens of steps that name a sender. The secrets have names, and two names of one hash are refused
+// when the secrets are read.
+//
+// Reason: the callback function reads nothing but Waits and its secrets, and a request without a valid signature does not cause a read.
+// The engine writes nothing to open a token of a step, so there is no record to hold the name. The text has 79 characters of 80.
 package pkg

@@ -321,7 +321,7 @@ func (p polled) task() (*fdl.Step, notes) {
 	step := *p.loop.task
 	task := *step.Kind.(*fdl.Task) // the task of a loop is one
 	task.Pattern = fdl.PatternWaitForCondition
-	task.Timeout, task.Heartbeat, task.AtMostOnce, task.Signed = 0, 0, false, false
+	task.Timeout, task.Heartbeat, task.AtMostOnce, task.Signed, task.Sender = 0, 0, false, false, ""
 	task.Poll = &fdl.Poll{Interval: p.pollInterval(notes), Backoff: 1, MaxAttempts: p.maxPolls}
 	until := p.until
 	notes["condition"] = "$ is what " + step.Name + " answers"

@@ -136,8 +136,16 @@ func (w *writer) task(task *fdl.Task) {
 	w.optional("timeoutSeconds", seconds(task.Timeout))
 	w.optional("heartbeatSeconds", seconds(task.Heartbeat))
 	w.flag("atMostOnce", task.AtMostOnce)
-	w.flag("signed", task.Signed)
+	w.signed(task)
 	w.params(task)
+}
+
+func (w *writer) signed(task *fdl.Task) {
+	if task.Sender != "" {
+		w.line("signed", scalar(task.Sender))
+		return
+	}
+	w.flag("signed", task.Signed)
 }
 
 func (w *writer) flag(field string, set bool) { w.unless(!set, field, "true") }

@@ -44,6 +44,7 @@ steps:
       - {target: dollar, source: $100}
       - {target: word, source: "On"}
       - {target: date, source: 2026-01-31}
+  - {type: task, name: AskAcme, resourceArn: "acs:fc:::services/s/functions/f", pattern: waitForCallback, signed: acme}
   - {type: task, name: Poll, resourceArn: "acs:fc:::services/s/functions/f", pattern: waitForCondition,
      condition: '!($.a == "x: y") && $.b in ["c"]', intervalSeconds: 5, backoffRate: 1.5, maxAttempts: 3}
   - {type: wait, name: W1, duration: 0}

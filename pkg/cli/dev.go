@@ -56,7 +56,7 @@ func (c Command) devCommand() *cobra.Command {
 			"What happens to executions is logged on standard error, a line each: starts, ends, failed attempts, retries, callbacks\n" +
 			"and jobs that are waited for. --quiet logs warnings and errors only. Inputs and outputs are never logged.\n\n" +
 			"In the environment: " + callbackVariable + ", " + fnfVariable + `, {"id":"secret"} as --fnf-keys, and ` + secretVariable + ",\n" +
-			"which callbacks of a step with signed: true are signed with (whsec_..., Standard Webhooks).",
+			`which callbacks of a step with signed are signed with: whsec_... (Standard Webhooks) or {"SENDER":"whsec_..."}.`,
 		Example: "  waitless dev --task batch:SubmitJob=simulated",
 		Args:    arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {

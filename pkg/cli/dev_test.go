@@ -12,9 +12,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
 const (
@@ -391,6 +394,71 @@ func TestDevNeedsKeysThatAreSome(t *testing.T) {
 
 // Where callbacks arrive under another name, whoever hands them on calls from
 // this machine.
+func TestDevNeedsSecretsThatAreSome(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"whsec_c2VjcmV0":                "callback secret 1: has 6 bytes",
+		`{"acme":"whsec_c2VjcmV0"}`:     `sender "acme": callback secret 1: has 6 bytes`,
+		`{"whsec_c2VjcmV0":"acme"}`:     "callback secrets: cannot be read",
+		`{"acme":["whsec_c2VjcmV0"]}`:   "callback secrets: cannot be read",
+		`{"acme":"whsec_c2VjcmV0","x"}`: "callback secrets: cannot be read",
+	} {
+		env := inStore(t)
+		env[secretVariable] = text
+		got := doWith(t, "", env, "dev")
+		if got.exit != ExitUsage || !strings.Contains(got.stderr, want) || strings.Contains(got.stderr, "c2VjcmV0") {
+			t.Errorf("%s: %+v", text, got)
+		}
+	}
+}
+
+// The secret of one partner is not valid for the token of another.
+func TestDevTakesSecretsBySender(t *testing.T) {
+	t.Parallel()
+	const acme, globex = "whsec_YWNtZWFjbWVhY21lYWNtZWFjbWVhY21l", "whsec_Z2xvYmV4Z2xvYmV4Z2xvYmV4Z2xvYmV4"
+	env := inStore(t)
+	env[secretVariable] = `{"acme":"` + acme + `","globex":"` + globex + `"}`
+	d := startDev(t, program(t), env)
+	for name, signed := range map[string]string{"known": "acme", "unknown": "initech"} {
+		d.do("start", writeFile(t, name+".yaml", strings.Replace(attackedFlow, "SIGNED", signed, 1)), "--name", name)
+	}
+	tokenOf := func(execution string) string {
+		return d.until(`(\S+\.\S{43})  attacked/`+execution, "tokens", "list", "--unmask")
+	}
+	for _, tt := range []struct {
+		execution, secret string
+		want              int
+	}{
+		{"unknown", acme, http.StatusUnauthorized}, {"known", globex, http.StatusUnauthorized}, {"known", acme, http.StatusOK},
+	} {
+		text := tokenOf(tt.execution)
+		status, body := d.post(d.says.Callbacks+text, "{}", signedBy(t, tt.secret, text, "{}")...)
+		if status != tt.want {
+			t.Errorf("%s signed with %s: %d %s; want %d", tt.execution, tt.secret, status, body, tt.want)
+		}
+	}
+	d.endedBy("attacked/known", "callback")
+	if d.interrupt(); strings.Count(d.stderr.String(), "no secret of the sender") != 1 {
+		t.Errorf("the log:\n%s", d.stderr.String())
+	}
+}
+
+// signedBy returns the headers of Standard Webhooks for a callback of a token.
+func signedBy(t *testing.T, secret, text, body string) []string {
+	t.Helper()
+	handle, _, _ := strings.Cut(text, ".")
+	webhook, err := standardwebhooks.NewWebhook(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	signature, err := webhook.Sign(handle+"_1", now, []byte(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{"Webhook-Id", handle + "_1", "Webhook-Timestamp", strconv.FormatInt(now.Unix(), 10), "Webhook-Signature", signature}
+}
+
 func TestDevBehindAProxy(t *testing.T) {
 	t.Parallel()
 	d := startDev(t, program(t), inStore(t), "--base", "https://example.com/x")

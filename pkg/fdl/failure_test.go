@@ -126,6 +126,15 @@ func TestProblemsOfFailures(t *testing.T) {
 		{"no polls", poll + `, maxAttempts: 0`, `maxAttempts is number 0; allowed: a whole number from 1 to 2147483647`},
 		{"polls at most once", poll + `, atMostOnce: true`, `atMostOnce does not go with "pattern: waitForCondition"`},
 		{"polls with heartbeats", poll + `, heartbeatSeconds: 5`, `heartbeatSeconds needs "pattern: waitForCallback"`},
+		{"signed by a sender polls", poll + `, signed: acme`, `signed needs "pattern: waitForCallback"`},
+		{"signed by a word", `pattern: waitForCallback, signed: yes`, `signed is text "yes"; allowed: true, false, the name of a sender`},
+		{"signed by a boolean in quotes", `pattern: waitForCallback, signed: "TRUE"`, `signed is text "TRUE"; allowed: true, false, the name of a sender`},
+		{"signed by no name", `pattern: waitForCallback, signed: "a b"`, `signed is text "a b"; allowed: true, false, the name of a sender`},
+		{"signed by a long name", `pattern: waitForCallback, signed: ` + strings.Repeat("a", 129),
+			`signed is text "` + strings.Repeat("a", 80) + `..."; allowed: true, false, the name of a sender`},
+		{"signed by a number", `pattern: waitForCallback, signed: 1`, `signed is number 1; allowed: true, false, the name of a sender`},
+		{"signed by nobody", `pattern: waitForCallback, signed: null`, `signed is nothing; allowed: true, false, the name of a sender`},
+		{"signed by a list", `pattern: waitForCallback, signed: [acme]`, `signed is a list; allowed: true, false, the name of a sender`},
 		{"signed polls", poll + `, signed: true`, `signed needs "pattern: waitForCallback"`},
 		{"a policy's field on the step", `multiplier: 2`, `field "multiplier" is unknown in a task step; it belongs to a policy of a task step's retry (allowed`},
 		{"a policy's field in a branch", `catch: [{errors: [A], goto: A, condition: $.a}]`, `field "condition" is unknown in an entry of catch; it belongs`},
@@ -184,7 +193,7 @@ steps:
     resourceArn: arn:aws:lambda:::function:f
     pattern: waitForCallback
     heartbeatSeconds: 5
-    signed: true
+    signed: acme
     inputMappings: [{target: t, source: $context.task.token}, {target: u, source: $context.task.callbackUrl}]
   - {type: task, name: Job, action: "batch:SubmitJob", serviceParams: {}, atMostOnce: true}
   - type: choice

@@ -66,6 +66,9 @@ type (
 		AtMostOnce bool
 		// Signed: who calls back signs the body.
 		Signed bool
+		// Sender is the name of the sender who must sign; "" means that the task
+		// names none.
+		Sender string
 		// CallbackURL: a mapping reads $context.task.callbackUrl.
 		CallbackURL bool
 		// Poll is how often the function is called, and until when, of a task that

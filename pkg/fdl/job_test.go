@@ -74,3 +74,17 @@ func TestParsePatterns(t *testing.T) {
 		t.Error("it is not signed")
 	}
 }
+
+func TestParseSigned(t *testing.T) {
+	t.Parallel()
+	const ask = `resourceArn: "acs:fc:::services/s/functions/f", pattern: waitForCallback`
+	for written, want := range map[string]fdl.Task{
+		"true": {Signed: true}, "false": {}, "acme": {Signed: true, Sender: "acme"}, `"acme"`: {Signed: true, Sender: "acme"},
+		"_a-B9": {Signed: true, Sender: "_a-B9"}, "default": {Signed: true, Sender: "default"},
+	} {
+		got := parseTask(t, ask+`, signed: `+written)
+		if got.Signed != want.Signed || got.Sender != want.Sender {
+			t.Errorf("signed: %s gives %t, %q", written, got.Signed, got.Sender)
+		}
+	}
+}

@@ -17,9 +17,9 @@ func (p *parser) task(step *Step, f fields) *Task {
 		Timeout:     p.seconds(f.optional("timeoutSeconds"), "timeoutSeconds"),
 		Heartbeat:   p.seconds(f.optional("heartbeatSeconds"), "heartbeatSeconds"),
 		AtMostOnce:  p.boolean(f.optional("atMostOnce"), "atMostOnce"),
-		Signed:      p.boolean(f.optional("signed"), "signed"),
 		CallbackURL: reads(step.Input, callbackURL) || reads(step.Output, callbackURL),
 	}
+	task.Signed, task.Sender = p.signed(f.optional("signed"))
 	task.Params = p.params(f, task.Resource)
 	if n := f.optional("pattern"); n != nil {
 		task.Pattern = p.pattern(n, task.Resource)
@@ -29,6 +29,29 @@ func (p *parser) task(step *Step, f fields) *Task {
 	p.failures(task, step, f)
 	p.extensionsOf(task, f)
 	return task
+}
+
+// notSenders are words that YAML 1.1 reads as booleans. As the name of a sender each
+// of them is a mistake.
+var notSenders = []string{
+	"true", "True", "TRUE", "false", "False", "FALSE", "yes", "Yes", "YES", "no", "No", "NO", "on", "On", "ON", "off", "Off", "OFF",
+}
+
+// signed reports whether a callback must be signed, and the name of the sender, if
+// the field names one.
+func (p *parser) signed(n *node) (signed bool, sender string) {
+	if n == nil {
+		return false, ""
+	}
+	if n.scalar.Kind() == expr.KindBool {
+		return n.scalar.IsTrue(), ""
+	}
+	name, ok := n.text()
+	if !ok || !ValidName(name) || slices.Contains(notSenders, name) {
+		p.unfit(n, "signed", "true, false, the name of a sender ("+nameRule+")")
+		return false, ""
+	}
+	return true, name
 }
 
 // callbackFields reports fields that only a task has which waits for a callback.

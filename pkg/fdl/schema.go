@@ -124,8 +124,12 @@ func fieldSchema(element, field string) any {
 	case "steps":
 		return reference("steps")
 	case "name":
-		return named(fmt.Sprintf("^[A-Za-z_][A-Za-z0-9_-]{0,%d}$", MaxName-1))
-	case "end", "atMostOnce", "signed":
+		return nameSchema()
+	case "signed":
+		sender := nameSchema()
+		sender["not"] = schemaObject{"enum": notSenders}
+		return schemaObject{"anyOf": []any{schemaObject{"type": "boolean"}, sender}}
+	case "end", "atMostOnce":
 		return schemaObject{"type": "boolean"}
 	case "timeoutSeconds", "heartbeatSeconds":
 		return wholeSeconds(1, MaxTimeout)
@@ -212,6 +216,10 @@ func resourceSchemas() []any {
 }
 
 func named(pattern string) schemaObject { return schemaObject{"type": "string", "pattern": pattern} }
+
+func nameSchema() schemaObject {
+	return named(fmt.Sprintf("^[A-Za-z_][A-Za-z0-9_-]{0,%d}$", MaxName-1))
+}
 
 func pathSchema() schemaObject { return named(`^\$[.\[]`) }
 

@@ -123,7 +123,9 @@ func TestParamsAreStoredOnce(t *testing.T) {
 // TestASignedTaskSaysSoInItsToken: whoever verifies it needs nothing else.
 func TestASignedTaskSaysSoInItsToken(t *testing.T) {
 	t.Parallel()
-	for signed, want := range map[string]token.Flags{"true": token.FlagSigned, "false": 0} {
+	for signed, want := range map[string]token.ID{
+		"true": {Flags: token.FlagSigned}, "false": {}, "acme": {Flags: token.FlagSigned | token.FlagSender, Sender: token.SenderOf("acme")},
+	} {
 		env := machine.Env{Keys: keys, Cause: "wake", Tag: "t", Flow: parseFlow(t, `
 version: v1
 type: flow
@@ -138,7 +140,7 @@ steps:
 		state, _ := machine.New(machine.Flow{Name: "sample"}, env.Flow, "run", expr.Object(), epoch, machine.Limits{})
 		submit := submitOf(t, mustApply(t, env, state, machine.Started{At: epoch}), nil)
 		id, handle, err := keys.Verify(submit.Input.Get("token").Text(), epoch)
-		if err != nil || id.Flags != want || handle != submit.Handle {
+		if err != nil || id.Flags != want.Flags || id.Sender != want.Sender || handle != submit.Handle {
 			t.Errorf("signed: %s gives %+v, handle %q of %q, error %v", signed, id, handle, submit.Handle, err)
 		}
 	}

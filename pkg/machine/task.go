@@ -110,6 +110,10 @@ func (s State) tokenID(task *fdl.Task, attempt Attempt) token.ID {
 	if task.Signed {
 		id.Flags = token.FlagSigned
 	}
+	if task.Sender != "" {
+		id.Flags |= token.FlagSender
+		id.Sender = token.SenderOf(task.Sender)
+	}
 	return id
 }
 

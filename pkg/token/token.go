@@ -27,6 +27,18 @@ type ID struct {
 	Expires time.Time
 	// Flags ask more of whoever closes the token.
 	Flags Flags
+	// Sender is who must sign, if Flags has [FlagSender]; zero otherwise.
+	Sender Sender
+}
+
+// Sender is a hash of a sender's name. It is short, because tokens are: whoever
+// reads names that share a hash refuses them.
+type Sender [senderSize]byte
+
+// SenderOf returns the hash of a sender's name.
+func SenderOf(name string) Sender {
+	sum := sha256.Sum256([]byte("waitless: sender " + name))
+	return Sender(sum[:senderSize])
 }
 
 // Flags ask more of whoever closes a token.
@@ -39,6 +51,9 @@ const (
 	// FlagForeign: the token closes one of somebody else's engine, so its wake
 	// is for whoever delivers outcomes.
 	FlagForeign
+	// FlagSender demands that the signature is that of the [ID]'s Sender. It
+	// comes with FlagSigned.
+	FlagSender
 )
 
 const (
@@ -47,6 +62,8 @@ const (
 	flagBits = 4
 	// headSize: version and flags, key id, execution, number, expiry.
 	headSize = 1 + 1 + 12 + 4 + 4
+	// senderSize is how much longer the head of a token with FlagSender is.
+	senderSize = 4
 )
 
 // MaxLength is the greatest length of a token's text, in characters.
@@ -138,11 +155,15 @@ func HandleID(handle string) (id ID, ok bool) {
 }
 
 func (id ID) head(key uint8) []byte {
-	head := make([]byte, 0, headSize)
+	head := make([]byte, 0, headSize+senderSize)
 	head = append(head, version<<flagBits|byte(id.Flags), key)
 	head = append(head, id.Execution[:]...)
 	head = binary.BigEndian.AppendUint32(head, id.Number)
-	return binary.BigEndian.AppendUint32(head, uint32(id.Expires.Unix())) //nolint:gosec // documented: until 2106
+	head = binary.BigEndian.AppendUint32(head, uint32(id.Expires.Unix())) //nolint:gosec // documented: until 2106
+	if id.Flags&FlagSender != 0 {
+		head = append(head, id.Sender[:]...)
+	}
+	return head
 }
 
 // ErrInvalid is the one answer for a token that is forged, damaged, of an
@@ -191,16 +212,29 @@ func (k Keys) Known(id uint8) (Key, bool) {
 // decodeHead is what a handle encodes, if it is one of this version.
 func decodeHead(handle string) (head []byte, ok bool) {
 	head, err := encoding.DecodeString(handle)
-	return head, err == nil && len(head) == headSize && head[0]>>flagBits == version
+	if err != nil || len(head) < headSize || head[0]>>flagBits != version {
+		return nil, false
+	}
+	want := headSize
+	if flagsOf(head)&FlagSender != 0 {
+		want += senderSize
+	}
+	return head, len(head) == want
 }
 
+func flagsOf(head []byte) Flags { return Flags(head[0] & (1<<flagBits - 1)) }
+
 func parseHead(head []byte) ID {
-	return ID{
-		Flags:     Flags(head[0] & (1<<flagBits - 1)),
+	id := ID{
+		Flags:     flagsOf(head),
 		Execution: [12]byte(head[2:14]),
 		Number:    binary.BigEndian.Uint32(head[14:18]),
 		Expires:   time.Unix(int64(binary.BigEndian.Uint32(head[18:22])), 0).UTC(),
 	}
+	if id.Flags&FlagSender != 0 {
+		id.Sender = Sender(head[headSize:])
+	}
+	return id
 }
 
 // Mask is a short name of a token, for views and logs: "..." and a part of its
@@ -219,9 +253,20 @@ func Mask(text string) string {
 
 // The lengths of a token's two parts, in characters.
 var (
-	handleLength    = encoding.EncodedLen(headSize)
-	signatureLength = encoding.EncodedLen(sha256.Size)
+	handleLength     = encoding.EncodedLen(headSize)
+	longHandleLength = encoding.EncodedLen(headSize + senderSize)
+	signatureLength  = encoding.EncodedLen(sha256.Size)
 )
+
+// handleStart returns where the handle that ends at the dot would begin.
+func handleStart(s string, dot int) int {
+	if start := dot - longHandleLength; start >= 0 {
+		if _, ok := decodeHead(s[start:dot]); ok {
+			return start
+		}
+	}
+	return dot - handleLength
+}
 
 // MaskAll masks every token in a text, for views of values that a flow put one
 // into.
@@ -235,7 +280,7 @@ func MaskAll(s string) string {
 		}
 		dot += from
 		from = dot + 1
-		start, end := dot-handleLength, dot+1+signatureLength
+		start, end := handleStart(s, dot), dot+1+signatureLength
 		if start < done || end > len(s) || !isEncoded(s[start:dot]) || !isEncoded(s[dot+1:end]) {
 			continue
 		}

@@ -21,24 +21,45 @@ var (
 	sample = token.ID{
 		Execution: [12]byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, Number: 14, Expires: now.Add(time.Hour), Flags: token.FlagSigned,
 	}
+	// ofSender names one, so its text is longer.
+	ofSender = token.ID{
+		Execution: sample.Execution, Number: 14, Expires: sample.Expires, Flags: token.FlagSigned | token.FlagSender, Sender: token.SenderOf("acme"),
+	}
+	samples = []token.ID{sample, ofSender}
 )
 
 func TestVerifyGivesWhatWasSigned(t *testing.T) {
 	t.Parallel()
 	keys := token.Keys{Current: key(1)}
-	text := keys.Sign(sample)
-	id, handle, err := keys.Verify(text, now)
-	if err != nil || id != sample {
-		t.Errorf("Verify = %v, %v; want %v", id, err, sample)
+	for _, sample := range samples {
+		text := keys.Sign(sample)
+		id, handle, err := keys.Verify(text, now)
+		if err != nil || id != sample {
+			t.Errorf("Verify = %v, %v; want %v", id, err, sample)
+		}
+		if before, _, _ := strings.Cut(text, "."); handle != before || handle != keys.Handle(sample) {
+			t.Errorf("handle %q is not the text before the dot of %q", handle, text)
+		}
 	}
-	if before, _, _ := strings.Cut(text, "."); handle != before || handle != keys.Handle(sample) {
-		t.Errorf("handle %q is not the text before the dot of %q", handle, text)
+}
+
+func TestSenderOf(t *testing.T) {
+	t.Parallel()
+	seen := map[token.Sender]string{}
+	for _, name := range []string{"", "default", "acme", "Acme", "acme ", "globex"} {
+		sender := token.SenderOf(name)
+		if other, known := seen[sender]; known || sender == (token.Sender{}) || sender != token.SenderOf(name) {
+			t.Errorf("%q has the hash %x, and so has %q", name, sender, other)
+		}
+		seen[sender] = name
 	}
 }
 
 func TestTextIsShortAndFitsAURL(t *testing.T) {
 	t.Parallel()
-	largest := token.ID{Execution: [12]byte(bytes.Repeat([]byte{255}, 12)), Number: 1<<32 - 1, Expires: time.Unix(1<<32-1, 0), Flags: 15}
+	largest := token.ID{
+		Execution: [12]byte(bytes.Repeat([]byte{255}, 12)), Number: 1<<32 - 1, Expires: time.Unix(1<<32-1, 0), Flags: 15, Sender: token.Sender{255, 255, 255, 255},
+	}
 	text := token.Keys{Current: key(255)}.Sign(largest)
 	if len(text) > token.MaxLength {
 		t.Errorf("%d characters, at most %d allowed", len(text), token.MaxLength)
@@ -51,9 +72,13 @@ func TestTextIsShortAndFitsAURL(t *testing.T) {
 // TestTextIsStable pins the form: tokens are out in the world.
 func TestTextIsStable(t *testing.T) {
 	t.Parallel()
-	const want = "EQEBAgMEBQYHCAkKCwwAAAAOaX3gsA.ramatF4FG5b6dacTBl1C00Ys_DDAbHI01Te4aO8Jlds"
-	if got := (token.Keys{Current: key(1)}).Sign(sample); got != want {
-		t.Errorf("Sign = %q, want %q", got, want)
+	for want, sample := range map[string]token.ID{
+		"EQEBAgMEBQYHCAkKCwwAAAAOaX3gsA.ramatF4FG5b6dacTBl1C00Ys_DDAbHI01Te4aO8Jlds":      sample,
+		"FQEBAgMEBQYHCAkKCwwAAAAOaX3gsBl2Kvw.PnTT1_zHK39BRBElg8JVQDAhPelRtFfWiT1414AFQXM": ofSender,
+	} {
+		if got := (token.Keys{Current: key(1)}).Sign(sample); got != want {
+			t.Errorf("Sign = %q, want %q", got, want)
+		}
 	}
 }
 
@@ -62,6 +87,10 @@ func TestVerifyRefuses(t *testing.T) {
 	keys := token.Keys{Current: key(1)}
 	text := keys.Sign(sample)
 	handle, signature, _ := strings.Cut(text, ".")
+	long := keys.Handle(ofSender)
+	_, longSignature, _ := strings.Cut(keys.Sign(ofSender), ".")
+	another := ofSender
+	another.Sender = token.SenderOf("globex")
 	other, _, _ := strings.Cut(keys.Sign(token.ID{Number: 15, Expires: sample.Expires}), ".")
 	for name, text := range map[string]string{
 		"nothing":                 "",
@@ -79,6 +108,11 @@ func TestVerifyRefuses(t *testing.T) {
 		"the id of another's key": token.Keys{Current: token.Key{ID: 1, Secret: key(2).Secret}}.Sign(sample),
 		"an expired one":          keys.Sign(token.ID{Expires: now}),
 		"an unknown version":      "I" + text[1:],
+		"a sender left out":       handle + "." + longSignature,
+		"a sender added":          long + "." + signature,
+		"another sender":          keys.Handle(another) + "." + longSignature,
+		"a sender without a flag": "E" + long[1:] + "." + longSignature,
+		"a flag without a sender": long[:2] + handle[2:] + "." + signature,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -91,13 +125,15 @@ func TestVerifyRefuses(t *testing.T) {
 
 func TestAHandleSaysWhatItWasMadeOf(t *testing.T) {
 	t.Parallel()
-	handle := token.Keys{Current: key(1)}.Handle(sample)
-	if id, ok := token.HandleID(handle); !ok || id != sample {
-		t.Errorf("HandleID(%q) = %v, %v; want %v", handle, id, ok, sample)
-	}
-	for _, no := range []string{"", "stop", handle[1:], handle + "A", handle[:len(handle)-1] + "=", "I" + handle[1:]} {
-		if id, ok := token.HandleID(no); ok {
-			t.Errorf("HandleID(%q) = %v", no, id)
+	for _, sample := range samples {
+		handle := token.Keys{Current: key(1)}.Handle(sample)
+		if id, ok := token.HandleID(handle); !ok || id != sample {
+			t.Errorf("HandleID(%q) = %v, %v; want %v", handle, id, ok, sample)
+		}
+		for _, no := range []string{"", "stop", handle[1:], handle + "A", handle + "AAAAAA", handle[:len(handle)-1] + "=", "I" + handle[1:], "A"} {
+			if id, ok := token.HandleID(no); ok {
+				t.Errorf("HandleID(%q) = %v", no, id)
+			}
 		}
 	}
 }
@@ -148,6 +184,9 @@ func TestMaskShowsNothingUsable(t *testing.T) {
 	keys := token.Keys{Current: key(1)}
 	text := keys.Sign(sample)
 	masked := token.Mask(text)
+	if got := token.Mask(keys.Sign(ofSender)); got != masked {
+		t.Errorf("a token of a sender has the mask %s, one of none %s", got, masked)
+	}
 	if _, ok := keys.SignAgain(masked); ok || len(masked) > 24 || strings.Contains(text, masked) || !strings.HasPrefix(masked, "...") {
 		t.Errorf("Mask(%q) = %q", text, masked)
 	}
@@ -185,13 +224,15 @@ func TestMasksTellTokensApart(t *testing.T) {
 // A callback URL has the token in its path.
 func TestMaskAllFindsTokensInside(t *testing.T) {
 	t.Parallel()
-	text := token.Keys{Current: key(1)}.Sign(sample)
-	masked := token.Mask(text)
-	for _, around := range []string{
-		`{"token":"%"}`, "https://host/callbacks/%", "POST https://host/callbacks/%/failure?a=b", "%,%", "a.b.%.c", "xy%", "%zz", "%%", "..%..", "%.%",
-	} {
-		if got, want := token.MaskAll(strings.ReplaceAll(around, "%", text)), strings.ReplaceAll(around, "%", masked); got != want {
-			t.Errorf("got %s, want %s", got, want)
+	masked := token.Mask(token.Keys{Current: key(1)}.Sign(sample))
+	for _, sample := range samples {
+		text := token.Keys{Current: key(1)}.Sign(sample)
+		for _, around := range []string{
+			`{"token":"%"}`, "https://host/callbacks/%", "POST https://host/callbacks/%/failure?a=b", "%,%", "a.b.%.c", "xy%", "abcdefg%", "%zz", "%%", "..%..", "%.%",
+		} {
+			if got, want := token.MaskAll(strings.ReplaceAll(around, "%", text)), strings.ReplaceAll(around, "%", masked); got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
 		}
 	}
 }
@@ -213,8 +254,8 @@ func TestMaskValueKeepsTheRest(t *testing.T) {
 // FuzzVerify: no text but one that was signed is accepted, and none panics.
 func FuzzVerify(f *testing.F) {
 	keys := token.Keys{Current: key(1)}
-	signed := keys.Sign(sample)
-	for _, text := range []string{"", ".", signed, signed[1:], strings.ToLower(signed), "EQEB.AAAA"} {
+	signed, long := keys.Sign(sample), keys.Sign(ofSender)
+	for _, text := range []string{"", ".", signed, long, long[1:], signed[1:], strings.ToLower(signed), "EQEB.AAAA"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -229,10 +270,13 @@ func TestSignAgainGivesTheTextOfThen(t *testing.T) {
 	t.Parallel()
 	first, second := key(1), key(2)
 	before := token.Keys{Current: first}
-	then, handle := before.Sign(sample), before.Handle(sample)
+	handle := before.Handle(sample)
 	for name, keys := range map[string]token.Keys{"the same keys": before, "replaced keys": {Current: second, Others: []token.Key{first}}} {
-		if text, ok := keys.SignAgain(handle); !ok || text != then {
-			t.Errorf("%s: %q, %t; want %q", name, text, ok, then)
+		for _, sample := range samples {
+			then := before.Sign(sample)
+			if text, ok := keys.SignAgain(before.Handle(sample)); !ok || text != then {
+				t.Errorf("%s: %q, %t; want %q", name, text, ok, then)
+			}
 		}
 	}
 	for name, none := range map[string]string{"a key that is gone": handle, "no handle": "x", "nothing": ""} {

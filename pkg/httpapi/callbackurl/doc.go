@@ -35,7 +35,8 @@
 //
 // A token with [token.FlagSigned] demands the signature of Standard Webhooks:
 // the headers webhook-id, webhook-timestamp and webhook-signature, HMAC-SHA256
-// with one of the secrets, five minutes' tolerance. Without it the answer is
+// with one of the secrets of the sender that the token names, or of the sender
+// "default" if it names none, five minutes' tolerance. Without it the answer is
 // 401: the body was read, because it is what is signed, but nothing was read or
 // changed in the store; a GET has no page. No webhook-id is kept, since the token is
 // single use. The id begins with the token's handle, so a signed request is valid

@@ -28,8 +28,8 @@ type Config struct {
 	// its data limit. It is required. Somebody else's engine takes
 	// [resume.ForeignLimit].
 	MaxOutput int
-	// Secrets are what callbacks are signed with whose token demands that. One
-	// is enough; none refuses them all.
+	// Secrets are what senders sign callbacks with whose token demands that. A
+	// token whose sender has none is refused.
 	Secrets []Secret
 	// Now tells how old a signature is; nil means the machine's clock.
 	Now func() time.Time

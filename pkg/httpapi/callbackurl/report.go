@@ -33,7 +33,7 @@ func (h handler) read(w http.ResponseWriter, r *http.Request, id token.ID) (repo
 	}
 	if id.Flags&token.FlagSigned != 0 {
 		handle, _, _ := strings.Cut(textOf(r), ".")
-		if err := h.verify(r.Header, body, handle); err != nil {
+		if err := h.verify(r.Header, body, id, handle); err != nil {
 			return report{}, err
 		}
 	}

@@ -50,6 +50,102 @@ func (b *bench) signed(end, body string, header []string) answered {
 	return b.do(http.MethodPost, "/callbacks/"+b.text+end, body, header...)
 }
 
+// senderSecrets are those of the senders default (key a), acme (b) and globex (c, d).
+func senderSecrets(t *testing.T) []callbackurl.Secret {
+	t.Helper()
+	secret := func(b byte) string { return "whsec_" + base64.StdEncoding.EncodeToString(key(b)) }
+	secrets, err := callbackurl.ParseSecrets(fmt.Sprintf(`{"default":%q,"acme":%q,"globex":%q}`, secret('a'), secret('b'), secret('c')+" "+secret('d')))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secrets
+}
+
+// newBenchFor has an open token of that sender; "" for one that names none.
+func newBenchFor(t *testing.T, sender string, secrets []callbackurl.Secret) *bench {
+	t.Helper()
+	b := newBenchOf(t, token.FlagSigned, secrets...)
+	if sender != "" {
+		b.text = b.keys.Sign(token.ID{
+			Execution: [12]byte{1}, Number: 3, Expires: now.Add(time.Hour), Flags: token.FlagSigned | token.FlagSender, Sender: token.SenderOf(sender),
+		})
+	}
+	return b
+}
+
+// The secret of one sender is not valid for the token of another.
+// rules: B-18
+func TestASenderSignsForItsOwnTokens(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		sender string
+		key    byte
+		status int
+	}{
+		{"acme", 'b', 200}, {"acme", 'a', 401}, {"acme", 'c', 401},
+		{"globex", 'c', 200}, {"globex", 'd', 200}, {"globex", 'b', 401},
+		{"", 'a', 200}, {"", 'b', 401}, {"default", 'a', 200}, {"default", 'b', 401},
+		{"initech", 'a', 401}, {"initech", 'b', 401},
+	} {
+		for _, end := range []string{"", "/heartbeat"} {
+			b := newBenchFor(t, tt.sender, senderSecrets(t))
+			body := "{}"
+			if end == "/heartbeat" {
+				body = ""
+			}
+			got := b.signed(end, body, sign(key(tt.key), b.id("m"), now, body))
+			if got.status != tt.status || (b.uses.Load() > 0) != (tt.status == 200) {
+				t.Errorf("sender %q, signed with %c at %q: %+v, %d uses of the store", tt.sender, tt.key, end, got, b.uses.Load())
+			}
+		}
+	}
+}
+
+// The operator reads the cause in the log. The response does not tell it.
+// rules: B-18
+func TestAnUnknownSenderIsLogged(t *testing.T) {
+	t.Parallel()
+	named := func(sender string) *bench { return newBenchFor(t, sender, senderSecrets(t)) }
+	known := named("acme")
+	want := known.signed("", "{}", sign(key('a'), known.id("m"), now, "{}"))
+	if known.log.Len() != 0 {
+		t.Errorf("a bad signature is logged: %s", &known.log)
+	}
+	acmeAlone, err := callbackurl.ParseSecrets(`{"acme":"whsec_` + base64.StdEncoding.EncodeToString(key('b')) + `"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	noDefault := newBenchFor(t, "", acmeAlone)
+	for name, b := range map[string]*bench{"signed: NAME": named("initech"), "signed: true": noDefault} {
+		got := b.signed("", "{}", sign(key('b'), b.id("m"), now, "{}"))
+		if got.status != want.status || got.body != want.body {
+			t.Errorf("%s: %+v; want what a bad signature gets: %+v", name, got, want)
+		}
+		log := b.log.String()
+		if !strings.Contains(log, "no secret of the sender") || !strings.Contains(log, name) || strings.Contains(log, b.text) {
+			t.Errorf("%s: logged %s", name, log)
+		}
+	}
+}
+
+// A token that was bound to a sender cannot be passed for one that was not.
+func TestTheSenderCannotBeRemoved(t *testing.T) {
+	t.Parallel()
+	b := newBenchFor(t, "acme", senderSecrets(t))
+	_, signature, _ := strings.Cut(b.text, ".")
+	id := token.ID{Execution: [12]byte{1}, Number: 3, Expires: now.Add(time.Hour), Flags: token.FlagSigned}
+	other := id
+	other.Flags, other.Sender = id.Flags|token.FlagSender, token.SenderOf("globex")
+	for _, id := range []token.ID{id, other} {
+		b.text = b.keys.Handle(id) + "." + signature
+		for _, by := range []byte{'a', 'c'} {
+			if got := b.signed("", "{}", sign(key(by), b.id("m"), now, "{}")); got.status != 404 || b.uses.Load() != 0 {
+				t.Errorf("%+v: %+v", id, got)
+			}
+		}
+	}
+}
+
 // While a secret is being replaced both are taken, on all paths and both forms
 // of the token.
 // rules: B-14
@@ -207,6 +303,7 @@ func TestParseSecrets(t *testing.T) {
 	encoded := func(size int) string {
 		return "whsec_" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", size)))
 	}
+	const unreadable = `callback secrets: cannot be read; allowed: whsec_..., or {"default":"whsec_...","NAME":"whsec_..."}`
 	for text, want := range map[string]string{
 		"":                                "0",
 		" \n":                             "0",
@@ -216,14 +313,49 @@ func TestParseSecrets(t *testing.T) {
 		encoded(24) + " " + encoded(65):   "callback secret 2: has 65 bytes; allowed: 24 to 64",
 		strings.Repeat("a", 32):           "callback secret 1: cannot be read; allowed: whsec_ and 24 to 64 bytes in base64",
 		"whsec_" + strings.Repeat("!", 9): "callback secret 1: cannot be read; allowed: whsec_ and 24 to 64 bytes in base64",
+
+		"{}":                                  "0",
+		` {"default":"` + encoded(24) + `"} `: "1",
+		`{"a":"` + encoded(24) + `","b":"` + encoded(24) + "  " + encoded(25) + `"}`: "3",
+		`{"a":"` + encoded(24) + " " + encoded(23) + `"}`:                            `sender "a": callback secret 2: has 23 bytes; allowed: 24 to 64`,
+		`{"a":""}`: `sender "a": there is none`,
+		`{"a":"` + encoded(24) + `","a":"` + encoded(25) + `"}`: unreadable,
+		`{"a":["` + encoded(24) + `"]}`:                         unreadable,
+		`{"` + encoded(24) + `":"a"}`:                           unreadable,
+		`{"a":"` + encoded(24):                                  unreadable,
+		`{"a":"` + encoded(24) + `"} ` + encoded(24):            unreadable,
 	} {
 		secrets, err := callbackurl.ParseSecrets(text)
 		got := fmt.Sprint(len(secrets))
+		if err != nil && strings.Contains(err.Error(), "a2tr") {
+			t.Errorf("%q: the error shows a secret: %v", text, err)
+		}
 		if err != nil {
 			got = err.Error()
 		}
 		if got != want {
 			t.Errorf("%q: %s; want %s", text, got, want)
 		}
+	}
+}
+
+// Names that share a hash are found before a token is made for one of them.
+func TestParseSecretsRefusesNamesOfOneHash(t *testing.T) {
+	t.Parallel()
+	seen := map[token.Sender]string{}
+	for i := 0; ; i++ {
+		name := fmt.Sprint("s", i)
+		other, ok := seen[token.SenderOf(name)]
+		if !ok {
+			seen[token.SenderOf(name)] = name
+			continue
+		}
+		secret := "whsec_" + base64.StdEncoding.EncodeToString(key('a'))
+		_, err := callbackurl.ParseSecrets(fmt.Sprintf(`{%q:%q,%q:%q}`, other, secret, name, secret))
+		want := fmt.Sprintf("tokens cannot tell the senders %q and %q apart; rename one of them", min(name, other), max(name, other))
+		if err == nil || err.Error() != want {
+			t.Errorf("ParseSecrets = %v, want %s", err, want)
+		}
+		return
 	}
 }

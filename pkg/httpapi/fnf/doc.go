@@ -21,7 +21,8 @@
 // Where the vendor is silent: EventId is 0, because whoever closes a token does
 // not know the execution's history; the vendor's clients only hand it on. The
 // lengths of Error and Cause are counted in bytes. A task with signed: true
-// takes these reports, too, because they are signed.
+// takes these reports, too, because they are signed; one with signed: NAME does
+// not, because a client's key is not that sender's secret.
 //
 // This package may change between releases; the protocol is the vendor's.
 package fnf

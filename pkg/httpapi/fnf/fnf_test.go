@@ -412,6 +412,16 @@ func TestSignedTokensAreTaken(t *testing.T) {
 	b.call(b.success("{}")).want(t, 200, "")
 }
 
+// A client's key does not stand for the secret of a sender.
+func TestTokensOfASenderAreDenied(t *testing.T) {
+	t.Parallel()
+	b := newBenchOf(t, token.FlagSigned|token.FlagSender)
+	b.call(b.success("{}")).want(t, 403, "AccessDenied")
+	if b.uses.Load() != 0 {
+		t.Errorf("the store was used %d times", b.uses.Load())
+	}
+}
+
 // Somebody else's engine takes any JSON, and more of it than a step of ours.
 func TestSomebodyElsesEngineTakesAnyJSON(t *testing.T) {
 	t.Parallel()

@@ -115,6 +115,9 @@ func (h handler) report(r *http.Request, given parameters) error {
 	if err != nil {
 		return err
 	}
+	if id.Flags&token.FlagSender != 0 { // the keys of clients are not those of senders
+		return denied("AccessDenied", "the task of this token takes callbacks of one sender; report at its callback URL")
+	}
 	outcome, err := parse(h, id, given)
 	if err != nil {
 		return err
