@@ -84,9 +84,9 @@ func arguments(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < least:
-			return usageError(cmd.Name(), "the "+argumentName(cmd)+" is missing", strings.TrimSpace(cmd.Example))
+			return usageError(cmd.Name(), "the "+argumentName(cmd)+" is missing", firstExample(cmd))
 		case len(args) > most:
-			return usageError(cmd.Name(), fmt.Sprintf("found %q; it takes %s", args[most], takes(cmd, most)), strings.TrimSpace(cmd.Example))
+			return usageError(cmd.Name(), fmt.Sprintf("found %q; it takes %s", args[most], takes(cmd, most)), firstExample(cmd))
 		}
 		return nil
 	}
@@ -157,4 +157,10 @@ func count(n int, thing string) string {
 		return "1 " + thing
 	}
 	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// firstExample returns the first line of a command's examples.
+func firstExample(cmd *cobra.Command) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(cmd.Example), "\n")
+	return first
 }

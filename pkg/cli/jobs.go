@@ -99,48 +99,6 @@ func orDash(text string) string {
 	return text
 }
 
-// policyReport is the JSON of jobs iam; schema/policy.json describes it.
-type policyReport struct {
-	Schema string `json:"schema"` // "waitless.policy/1"
-	Kind   string `json:"kind"`
-	Policy policy `json:"policy"`
-}
-
-// policy is one of IAM.
-type policy struct {
-	Version   string
-	Statement []jobs.Statement
-}
-
-func (c Command) jobsIAMCommand() *cobra.Command {
-	var account, region string
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use: "iam KIND", Short: "Show the rights that a kind of jobs needs",
-		Long: "Show the policy with the least rights to start and describe jobs of a kind. Attach it to the functions of a\n" +
-			"stack by a parameter, or to whoever runs flows with --task ACTION=aws. Narrow what it names with * to your own\n" +
-			"queues, machines, tasks and buckets. Some params take more: a transcription's OutputBucketName s3:PutObject,\n" +
-			"its DataAccessRoleArn iam:PassRole; tags of a job of Batch batch:TagResource.",
-		Example: "  waitless jobs iam batch-job", Args: arguments(1, 1),
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&account, "account", "*", "the account of the jobs")
-	flags.StringVar(&region, "region", "*", "the region of the jobs")
-	flags.BoolVar(&asJSON, "json", false, "print one JSON object with the policy in it (see: waitless help json)")
-	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		kind, err := findKind("jobs iam "+args[0], args[0])
-		if err != nil {
-			return err
-		}
-		allowed := policy{"2012-10-17", kind.Statements(account, region)}
-		if asJSON {
-			return c.printJSON(policyReport{"waitless.policy/1", kind.Name, allowed})
-		}
-		return c.printJSON(allowed)
-	}
-	return cmd
-}
-
 // findKind is the kind of that name, behind which a service stands.
 func findKind(what, name string) (jobs.Kind, error) {
 	var names []string

@@ -26,23 +26,80 @@ func TestJobsList(t *testing.T) {
 	conforms(t, "jobs", do(t, append(args, "--json")...).stdout)
 }
 
-// Every kind that a service stands behind has a policy, whose ARNs are of the
-// account and the region that are named.
+// Each kind has a policy to start jobs, and a kind with an end another to describe
+// them. Their ARNs are of the account and region that are named.
 func TestJobsIAM(t *testing.T) {
 	t.Parallel()
 	for _, kind := range jobs.Kinds() {
 		if kind.Service == "" {
 			continue
 		}
-		got := do(t, "jobs", "iam", kind.Name, "--account", "123456789012", "--region", "eu-west-1")
-		var allowed policy
-		if err := json.Unmarshal([]byte(got.stdout), &allowed); err != nil || allowed.Version != "2012-10-17" || len(allowed.Statement) == 0 {
-			t.Errorf("%s: %v in %s", kind.Name, err, got.stdout)
+		got := do(t, "jobs", "iam", kind.Name, "--account", "123456789012", "--region", "eu-west-1", "--json")
+		conforms(t, "policy", got.stdout)
+		var report policyReport
+		if err := json.Unmarshal([]byte(got.stdout), &report); err != nil || len(report.Start.Statement) == 0 {
+			t.Fatalf("%s: %v in %s", kind.Name, err, got.stdout)
 		}
-		if !strings.Contains(got.stdout, ":eu-west-1:123456789012:") {
-			t.Errorf("%s: nothing of the account: %s", kind.Name, got.stdout)
+		if (report.Describe != nil) != kind.HasEnd() {
+			t.Errorf("%s: a policy to describe: %t", kind.Name, report.Describe != nil)
 		}
-		conforms(t, "policy", do(t, "jobs", "iam", kind.Name, "--json").stdout)
+		if !strings.Contains(got.stdout, ":eu-west-1:123456789012:") || strings.Contains(got.stdout, ":*:") {
+			t.Errorf("%s: not of the account: %s", kind.Name, got.stdout)
+		}
+	}
+	for name, args := range map[string][]string{
+		"batch-job":   {"jobs", "iam", "batch-job", "--account", "123456789012", "--region", "eu-west-1"},
+		"sqs-message": {"jobs", "iam", "sqs-message", "--resource", "arn:aws:sqs:eu-west-1:123456789012:orders"},
+	} {
+		golden(t, "jobs/iam-"+name+".txt", do(t, args...).transcript(args...))
+	}
+}
+
+// The account and region come from the configuration if nothing names them, and
+// are not guessed.
+func TestJobsIAMPlace(t *testing.T) {
+	t.Parallel()
+	profiles := map[string]config.SharedConfig{
+		"keys": {Credentials: aws.Credentials{AccountID: "111111111111"}}, "sso": {SSOAccountID: "222222222222"},
+		"role": {SSOAccountID: "222222222222", RoleARN: "arn:aws:iam::333333333333:role/r"},
+	}
+	for name, tt := range map[string]struct {
+		env           map[string]string
+		profile, want string
+		args          []string
+	}{
+		"keys":                {nil, "keys", "eu-west-1:111111111111", nil},
+		"single sign-on":      {nil, "sso", "eu-west-1:222222222222", nil},
+		"role":                {nil, "role", "eu-west-1:333333333333", nil},
+		"environment":         {map[string]string{"AWS_ACCOUNT_ID": "444444444444"}, "role", "eu-west-1:444444444444", nil},
+		"flags":               {nil, "role", "us-east-1:555555555555", []string{"--account", "555555555555", "--region", "us-east-1"}},
+		"keys of another":     {map[string]string{"AWS_ACCESS_KEY_ID": "k"}, "role", "try: --account 123456789012", nil},
+		"no account":          {nil, "", "try: --account 123456789012", nil},
+		"any account":         {nil, "role", `account "*" is not 12 digits`, []string{"--account", "*"}},
+		"any region":          {nil, "role", `region "*" is none of AWS`, []string{"--region", "*"}},
+		"a resource":          {nil, "", "arn:aws:sqs:us-west-2:666666666666:a", []string{"--resource", "arn:aws:sqs:us-west-2:666666666666:a"}},
+		"another's resource":  {nil, "role", "is no ARN that a right of this kind", []string{"--resource", "arn:aws:sns:us-west-2:666666666666:a"}},
+		"resource of any one": {nil, "role", `account "*" is not`, []string{"--resource", "arn:aws:sqs:us-west-2:*:a"}},
+	} {
+		var stdout, stderr strings.Builder
+		c := Command{
+			Args: append([]string{"jobs", "iam", "sqs-message"}, tt.args...), Stdout: &stdout, Stderr: &stderr, Getenv: environment(t, tt.env),
+			loadAWS: func(context.Context, ...func(*config.LoadOptions) error) (aws.Config, error) {
+				return aws.Config{Region: region, ConfigSources: []any{profiles[tt.profile]}}, nil
+			},
+		}
+		if exit := c.Run(t.Context()); !strings.Contains(stdout.String()+stderr.String(), tt.want) {
+			t.Errorf("%s: exit %d, %s%s; want %s", name, exit, stdout.String(), stderr.String(), tt.want)
+		}
+	}
+	c := Command{Args: []string{"jobs", "iam", "sqs-message"}, Stdout: io.Discard, Getenv: environment(t, map[string]string{"AWS_ACCOUNT_ID": "444444444444"})}
+	var stderr strings.Builder
+	c.Stderr = &stderr
+	c.loadAWS = func(context.Context, ...func(*config.LoadOptions) error) (aws.Config, error) {
+		return aws.Config{}, nil
+	}
+	if exit := c.Run(t.Context()); exit != ExitUsage || !strings.Contains(stderr.String(), "try: --region eu-west-1") {
+		t.Errorf("no region: exit %d, %s", exit, stderr.String())
 	}
 }
 

@@ -29,13 +29,11 @@ var rows = []Kind{
 				{"log_stream", "detail.container.logStreamName", "Jobs[0].Container.LogStreamName"},
 			},
 			idForm: formOf(`^[0-9A-Za-z][0-9A-Za-z:#-]*$`, 128), idMeans: "the jobId that SubmitJob answered",
-			keyFromID: "arn:PARTITION:batch:REGION:ACCOUNT:job/ID",
-			describe:  `{"Jobs":[ID]}`,
-			required:  []string{"JobDefinition", "JobName", "JobQueue"},
-			rights: []right{
-				{"batch:SubmitJob", []string{"batch:REGION:ACCOUNT:job-definition/*", "batch:REGION:ACCOUNT:job-queue/*"}},
-				{"batch:DescribeJobs", nil},
-			},
+			keyFromID:  "arn:PARTITION:batch:REGION:ACCOUNT:job/ID",
+			describe:   `{"Jobs":[ID]}`,
+			required:   []string{"JobDefinition", "JobName", "JobQueue"},
+			starting:   []right{{"batch:SubmitJob", []string{"batch:REGION:ACCOUNT:job-definition/*", "batch:REGION:ACCOUNT:job-queue/*"}}},
+			describing: []right{{"batch:DescribeJobs", nil}},
 		},
 	},
 	{
@@ -87,10 +85,8 @@ var rows = []Kind{
 			// The one type that a task's first run may have, and no other run: a later one must name another.
 			defaults: map[string]string{"StartReplicationTaskType": "start-replication"},
 			unknown:  []string{"ResourceNotFoundFault"}, taken: []string{"InvalidResourceStateFault"},
-			rights: []right{
-				{"dms:StartReplicationTask", []string{"dms:REGION:ACCOUNT:task:*"}},
-				{"dms:DescribeReplicationTasks", nil},
-			},
+			starting:   []right{{"dms:StartReplicationTask", []string{"dms:REGION:ACCOUNT:task:*"}}},
+			describing: []right{{"dms:DescribeReplicationTasks", nil}},
 		},
 	},
 	{
@@ -117,10 +113,8 @@ var rows = []Kind{
 			required:      []string{"StateMachineArn"}, textParam: "Input",
 			nameParam: "Name", nameForm: formOf(`^[0-9A-Za-z_-]+$`, 80),
 			unknown: []string{"ExecutionDoesNotExist"}, taken: []string{"ExecutionAlreadyExists"},
-			rights: []right{
-				{"states:StartExecution", []string{"states:REGION:ACCOUNT:stateMachine:*"}},
-				{"states:DescribeExecution", []string{"states:REGION:ACCOUNT:execution:*"}},
-			},
+			starting:   []right{{"states:StartExecution", []string{"states:REGION:ACCOUNT:stateMachine:*"}}},
+			describing: []right{{"states:DescribeExecution", []string{"states:REGION:ACCOUNT:execution:*"}}},
 		},
 	},
 	{
@@ -134,7 +128,7 @@ var rows = []Kind{
 		row: &row{
 			message:  &message{name: "TopicName", place: "TopicArn", body: "Message"},
 			resource: formOf(`^acs:mns:`+anyText+`:`+anyText+`:/topics/(`+placeName+`)/messages$`, maxARN), resourceParam: "TopicName",
-			rights: []right{{"sns:Publish", []string{"sns:REGION:ACCOUNT:*"}}},
+			starting: []right{{"sns:Publish", []string{"sns:REGION:ACCOUNT:*"}}},
 		},
 	},
 	{
@@ -142,7 +136,7 @@ var rows = []Kind{
 		row: &row{
 			message:  &message{name: "QueueName", place: "QueueUrl", body: paramBody, delay: true, most: 10},
 			resource: formOf(`^acs:mns:`+anyText+`:`+anyText+`:/queues/(`+placeName+`)/messages$`, maxARN), resourceParam: "QueueName",
-			rights: []right{{"sqs:GetQueueUrl", []string{"sqs:REGION:ACCOUNT:*"}}, {"sqs:SendMessage", []string{"sqs:REGION:ACCOUNT:*"}}},
+			starting: []right{{"sqs:GetQueueUrl", []string{"sqs:REGION:ACCOUNT:*"}}, {"sqs:SendMessage", []string{"sqs:REGION:ACCOUNT:*"}}},
 		},
 	},
 	{
@@ -169,11 +163,11 @@ var rows = []Kind{
 			nameParam: "TranscriptionJobName", nameForm: formOf(`^[0-9A-Za-z._-]+$`, 200),
 			// A name that nobody has is a BadRequestException to GetTranscriptionJob.
 			unknown: []string{"BadRequestException", "NotFoundException"}, taken: []string{"ConflictException"},
-			rights: []right{
+			starting: []right{
 				{"transcribe:StartTranscriptionJob", nil},
-				{"transcribe:GetTranscriptionJob", []string{"transcribe:REGION:ACCOUNT:transcription-job/*"}},
-				{"s3:GetObject", []string{"s3:::*/*"}}, // Transcribe reads the media with the rights of who starts the job
+				{"s3:GetObject", []string{"s3:::*/*"}}, // Transcribe reads the media with the rights of the caller that starts the job
 			},
+			describing: []right{{"transcribe:GetTranscriptionJob", []string{"transcribe:REGION:ACCOUNT:transcription-job/*"}}},
 		},
 	},
 }
@@ -214,7 +208,8 @@ type row struct {
 
 	unknown []string // error codes of a description: there is no such job
 	taken   []string // error codes of a start: the name or the resource is in use
-	rights  []right
+
+	starting, describing []right
 }
 
 // places are the paths of what is read from one document.

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -43,27 +44,88 @@ func (r *row) finalStatuses() []string {
 
 // Statement is one of an IAM policy.
 type Statement struct {
-	Effect   string
-	Action   []string
-	Resource []string
+	Effect    string
+	Action    []string
+	Resource  []string
+	Condition map[string]map[string]string `json:",omitempty"` // by operator and key
 }
 
-// Statements are the least rights that starting and describing this kind takes,
-// empty where no service stands behind it. "*" stands for every account or region.
-func (k Kind) Statements(account, region string) []Statement {
-	arns := strings.NewReplacer("REGION", region, "ACCOUNT", account)
+// Tags that say which stack something is of.
+const (
+	ServiceTag = "waitless:service" // of a stack's functions and queues that no flow may use
+	SenderTag  = "waitless-stack"   // of the role that sends to the queues of its own stack
+)
+
+// StartStatements returns the least rights that starting this kind takes, none
+// without a service. A kind that sends messages also has a Deny: no message goes
+// to a queue of another stack.
+//
+// A resource replaces the wildcards that match it.
+func (k Kind) StartStatements(account, region string, resources ...string) []Statement {
+	statements := statementsOf(k.row.starting, account, region, resources)
+	if k.row.message == nil {
+		return statements
+	}
+	return append(statements, Statement{
+		Effect: "Deny", Action: []string{k.Service + ":" + k.Start}, Resource: []string{"*"},
+		Condition: map[string]map[string]string{
+			"Null":            {"aws:ResourceTag/" + ServiceTag: "false"},
+			"StringNotEquals": {"aws:ResourceTag/" + ServiceTag: "${aws:PrincipalTag/" + SenderTag + ", 'none'}"},
+		},
+	})
+}
+
+// DescribeStatements returns the least rights that describing this kind takes,
+// none for a kind that has no end. They start nothing.
+func (k Kind) DescribeStatements(account, region string, resources ...string) []Statement {
+	return statementsOf(k.row.describing, account, region, resources)
+}
+
+// Grants reports whether a right of this kind can be for the resource, an ARN.
+func (k Kind) Grants(arn string) bool {
+	for _, right := range slices.Concat(k.row.starting, k.row.describing) {
+		for _, pattern := range right.resources {
+			if matches(pattern, arn) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func statementsOf(rights []right, account, region string, given []string) []Statement {
 	var statements []Statement
-	for _, right := range k.row.rights {
-		resources := []string{"*"}
-		if right.resources != nil {
-			resources = nil
-		}
-		for _, resource := range right.resources {
-			resources = append(resources, "arn:"+partition(region)+":"+arns.Replace(resource))
-		}
-		statements = append(statements, Statement{Effect: "Allow", Action: []string{right.action}, Resource: resources})
+	for _, right := range rights {
+		statements = append(statements, Statement{
+			Effect: "Allow", Action: []string{right.action}, Resource: right.arns(account, region, given),
+		})
 	}
 	return statements
+}
+
+// arns returns what the right is for: of each pattern the given ARNs that it
+// matches, or the pattern itself.
+func (r right) arns(account, region string, given []string) []string {
+	if r.resources == nil {
+		return []string{"*"}
+	}
+	places := strings.NewReplacer("REGION", region, "ACCOUNT", account)
+	var arns []string
+	for _, pattern := range r.resources {
+		named := slices.DeleteFunc(slices.Clone(given), func(arn string) bool { return !matches(pattern, arn) })
+		if len(named) == 0 {
+			named = []string{"arn:" + partition(region) + ":" + places.Replace(pattern)}
+		}
+		arns = append(arns, named...)
+	}
+	return arns
+}
+
+// matches reports whether an ARN is one of the pattern, in any partition, region
+// and account.
+func matches(pattern, arn string) bool {
+	form := strings.NewReplacer(`REGION`, `[^:]+`, `ACCOUNT`, `[^:]+`, `\*`, `.+`).Replace(regexp.QuoteMeta(pattern))
+	return regexp.MustCompile("^arn:[^:]+:" + form + "$").MatchString(arn)
 }
 
 // partition is the part of AWS that a region is in.

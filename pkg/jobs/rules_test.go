@@ -65,45 +65,96 @@ func TestPatternsAgreeWithReadEvent(t *testing.T) {
 	}
 }
 
+func allows(action string, resources ...string) Statement {
+	return Statement{Effect: "Allow", Action: []string{action}, Resource: resources}
+}
+
+// deniesServices is the Deny of a kind that sends messages.
+func deniesServices(action string) Statement {
+	return Statement{Effect: "Deny", Action: []string{action}, Resource: []string{"*"}, Condition: map[string]map[string]string{
+		"Null":            {"aws:ResourceTag/waitless:service": "false"},
+		"StringNotEquals": {"aws:ResourceTag/waitless:service": "${aws:PrincipalTag/waitless-stack, 'none'}"},
+	}}
+}
+
 func TestStatements(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		kind, region string
-		want         []Statement
+		kind, region    string
+		start, describe []Statement
 	}{
-		{"batch-job", region, []Statement{
-			{"Allow", []string{"batch:SubmitJob"}, []string{
-				"arn:aws:batch:eu-central-1:111122223333:job-definition/*", "arn:aws:batch:eu-central-1:111122223333:job-queue/*",
-			}},
-			{"Allow", []string{"batch:DescribeJobs"}, []string{"*"}},
-		}},
-		{"dms-task", "cn-north-1", []Statement{
-			{"Allow", []string{"dms:StartReplicationTask"}, []string{"arn:aws-cn:dms:cn-north-1:111122223333:task:*"}},
-			{"Allow", []string{"dms:DescribeReplicationTasks"}, []string{"*"}},
-		}},
-		{"sfn-execution", "*", []Statement{
-			{"Allow", []string{"states:StartExecution"}, []string{"arn:aws:states:*:111122223333:stateMachine:*"}},
-			{"Allow", []string{"states:DescribeExecution"}, []string{"arn:aws:states:*:111122223333:execution:*"}},
-		}},
-		{"transcribe-job", region, []Statement{
-			{"Allow", []string{"transcribe:StartTranscriptionJob"}, []string{"*"}},
-			{"Allow", []string{"transcribe:GetTranscriptionJob"}, []string{"arn:aws:transcribe:eu-central-1:111122223333:transcription-job/*"}},
-			{"Allow", []string{"s3:GetObject"}, []string{"arn:aws:s3:::*/*"}},
-		}},
-		{"sns-message", region, []Statement{{"Allow", []string{"sns:Publish"}, []string{"arn:aws:sns:eu-central-1:111122223333:*"}}}},
-		{"sqs-message", region, []Statement{
-			{"Allow", []string{"sqs:GetQueueUrl"}, []string{"arn:aws:sqs:eu-central-1:111122223333:*"}},
-			{"Allow", []string{"sqs:SendMessage"}, []string{"arn:aws:sqs:eu-central-1:111122223333:*"}},
-		}},
-		{"callback", region, nil},
-		{"simulated", region, nil},
+		{
+			"batch-job", region,
+			[]Statement{allows("batch:SubmitJob",
+				"arn:aws:batch:eu-central-1:111122223333:job-definition/*", "arn:aws:batch:eu-central-1:111122223333:job-queue/*")},
+			[]Statement{allows("batch:DescribeJobs", "*")},
+		},
+		{
+			"dms-task", "cn-north-1",
+			[]Statement{allows("dms:StartReplicationTask", "arn:aws-cn:dms:cn-north-1:111122223333:task:*")},
+			[]Statement{allows("dms:DescribeReplicationTasks", "*")},
+		},
+		{
+			"sfn-execution", region,
+			[]Statement{allows("states:StartExecution", "arn:aws:states:eu-central-1:111122223333:stateMachine:*")},
+			[]Statement{allows("states:DescribeExecution", "arn:aws:states:eu-central-1:111122223333:execution:*")},
+		},
+		{
+			"transcribe-job", region,
+			[]Statement{allows("transcribe:StartTranscriptionJob", "*"), allows("s3:GetObject", "arn:aws:s3:::*/*")},
+			[]Statement{allows("transcribe:GetTranscriptionJob", "arn:aws:transcribe:eu-central-1:111122223333:transcription-job/*")},
+		},
+		{
+			"sns-message", region,
+			[]Statement{allows("sns:Publish", "arn:aws:sns:eu-central-1:111122223333:*"), deniesServices("sns:Publish")}, nil,
+		},
+		{
+			"sqs-message", region,
+			[]Statement{
+				allows("sqs:GetQueueUrl", "arn:aws:sqs:eu-central-1:111122223333:*"),
+				allows("sqs:SendMessage", "arn:aws:sqs:eu-central-1:111122223333:*"), deniesServices("sqs:SendMessage"),
+			}, nil,
+		},
+		{"callback", region, nil, nil},
+		{"simulated", region, nil, nil},
 	}
 	if len(tests) != len(Kinds()) {
 		t.Errorf("%d kinds are tested, want %d", len(tests), len(Kinds()))
 	}
 	for _, tt := range tests {
-		if got := find(t, tt.kind).Statements(account, tt.region); !reflect.DeepEqual(got, tt.want) {
-			t.Errorf("%s: got %+v, want %+v", tt.kind, got, tt.want)
+		if got := find(t, tt.kind).StartStatements(account, tt.region); !reflect.DeepEqual(got, tt.start) {
+			t.Errorf("%s: start is %+v, want %+v", tt.kind, got, tt.start)
+		}
+		if got := find(t, tt.kind).DescribeStatements(account, tt.region); !reflect.DeepEqual(got, tt.describe) {
+			t.Errorf("%s: describe is %+v, want %+v", tt.kind, got, tt.describe)
+		}
+	}
+}
+
+// A resource stands in the place of the wildcards that match it, and of no others.
+func TestStatementsOfResources(t *testing.T) {
+	t.Parallel()
+	const queue, media = "arn:aws:batch:us-east-1:444455556666:job-queue/night", "arn:aws:s3:::calls/in/*"
+	got := find(t, "batch-job").StartStatements(account, region, queue)
+	want := []Statement{allows("batch:SubmitJob", "arn:aws:batch:eu-central-1:111122223333:job-definition/*", queue)}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	got = find(t, "transcribe-job").StartStatements(account, region, media)
+	want = []Statement{allows("transcribe:StartTranscriptionJob", "*"), allows("s3:GetObject", media)}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	for kind, arns := range map[string]map[string]bool{
+		"batch-job":      {queue: true, "arn:aws:batch:us-east-1:444455556666:job/night": false, "night": false, "*": false},
+		"transcribe-job": {media: true, "arn:aws:s3:::calls": false},
+		"sqs-message":    {"arn:aws:sqs:us-east-1:444455556666:orders": true, "arn:aws:sqs:us-east-1:444455556666:": false, queue: false},
+		"simulated":      {queue: false},
+	} {
+		for arn, want := range arns {
+			if got := find(t, kind).Grants(arn); got != want {
+				t.Errorf("%s grants %s: %t, want %t", kind, arn, got, want)
+			}
 		}
 	}
 }

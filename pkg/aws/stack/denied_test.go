@@ -17,6 +17,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
 	"github.com/waitless/waitless/pkg/aws/tasks"
+	"github.com/waitless/waitless/pkg/jobs"
 )
 
 // queuePolicies are the statements of the policies, by the queues that they are of.
@@ -47,7 +48,7 @@ func TestQueuesTakeMessagesOfTheStackAlone(t *testing.T) {
 	var senders []string
 	for id, r := range read.Resources {
 		for _, s := range statementsOf(id, r) {
-			if r.Type == "AWS::IAM::Role" && slices.Contains(s.actions, "sqs:SendMessage") {
+			if r.Type == "AWS::IAM::Role" && !s.denies && slices.Contains(s.actions, "sqs:SendMessage") {
 				senders = append(senders, id)
 			}
 		}
@@ -66,6 +67,9 @@ func TestQueuesTakeMessagesOfTheStackAlone(t *testing.T) {
 			case "Allow":
 				checkRuleARNs(t, read, at(node, "Condition", "ArnEquals", "aws:SourceArn"))
 			}
+		}
+		if tags := at(&r.Properties, "Tags"); tags == nil || at(tags.Content[0], "Key").Value != jobs.ServiceTag {
+			t.Errorf("%s has no tag %s", id, jobs.ServiceTag)
 		}
 		if denied["OverTLS"] == nil || (denied["OnlyThisStack"] == nil) == (denied["OnlyEvents"] == nil) {
 			t.Errorf("%s: denied is %v", id, denied)
@@ -140,6 +144,34 @@ func TestServiceFunctionsAreTagged(t *testing.T) {
 	}
 	if len(tags) != len(want) || callers != 2 {
 		t.Errorf("tags %v, %d roles call functions", tags, callers)
+	}
+}
+
+// The functions that describe jobs start none, whatever policies they get.
+func TestDescribingStartsNothing(t *testing.T) {
+	t.Parallel()
+	resources := readTemplate(t).Resources
+	for _, id := range []string{"GetJobStatusRole", "JobEventsRole"} {
+		denied := map[string]bool{}
+		for _, s := range statementsOf(id, resources[id]) {
+			for _, action := range s.actions {
+				if s.denies && (slices.Equal(s.resources, []string{"*"}) || s.sid == "NeverOtherQueues") {
+					denied[action] = true
+				}
+			}
+		}
+		for _, kind := range jobs.Kinds() {
+			for _, s := range kind.StartStatements(emulator.Account, emulator.Region) {
+				if action := s.Action[0]; strings.HasSuffix(action, ":"+kind.Start) && !denied[action] {
+					t.Errorf("%s does not deny %s", id, action)
+				}
+			}
+			for _, s := range kind.DescribeStatements(emulator.Account, emulator.Region) {
+				if denied[s.Action[0]] {
+					t.Errorf("%s denies %s", id, s.Action[0])
+				}
+			}
+		}
 	}
 }
 

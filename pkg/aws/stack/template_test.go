@@ -246,7 +246,7 @@ var bounded = regexp.MustCompile(`(:function:\$\{AWS::StackName\}-|:schedule/\$\
 // attachedTo are the parameters with the user's policies, by the roles that get
 // them: for the kinds of jobs that he uses, and for the keys that encrypt what is his.
 var attachedTo = map[string]string{
-	"StartJobRole": "JobPolicies", "GetJobStatusRole": "JobPolicies", "JobEventsRole": "JobPolicies",
+	"StartJobRole": "JobPolicies,DescribePolicies", "GetJobStatusRole": "DescribePolicies", "JobEventsRole": "DescribePolicies",
 	"CallbackRole": "KeyPolicies", "TaskRunnerRole": "KeyPolicies",
 }
 
@@ -255,11 +255,26 @@ func attachedParameter(node *yaml.Node) string {
 	if node == nil {
 		return ""
 	}
+	if both := at(node, "Fn::If"); both != nil {
+		return attachedParameters(both.Content)
+	}
 	name := leaf(node.Content[1])
 	if node.Tag != "!If" || node.Content[0].Value != "Has"+name || node.Content[2].Value != "AWS::NoValue" {
 		return "others, or without a condition"
 	}
 	return name
+}
+
+// attachedParameters are the two parameters whose policies a role gets, each if there are any.
+func attachedParameters(either []*yaml.Node) string {
+	both := at(either[1], "Fn::If").Content
+	first, second := leaf(both[2]), leaf(both[1])
+	other := attachedParameter(either[2])
+	joined := "${" + first + "},${" + other + "}"
+	if either[0].Value != "Has"+first || both[0].Value != "Has"+other || second != joined {
+		return "others, or without a condition"
+	}
+	return first + "," + other
 }
 
 // leaf is the last value within nested functions: the parameter that a list is of.

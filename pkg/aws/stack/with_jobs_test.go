@@ -30,11 +30,13 @@ func withJobs(ctx context.Context, config aws.Config, name string) (parameters [
 		`StateMachines="` + strings.Join(machinesOf(name), ", ") + `"`,
 		`DurableFunctions="` + strings.Join(durableFunctionsOf(name), ", ") + `"`,
 	}
-	policy, err := newJobPolicy(ctx, config, name)
-	if err != nil {
-		return nil, err
+	for parameter, statements := range map[string]func(jobs.Kind) []jobs.Statement{"JobPolicies": starting, "DescribePolicies": describing} {
+		policy, err := newJobPolicy(ctx, config, name, parameter, statements)
+		if err != nil {
+			return nil, err
+		}
+		parameters = append(parameters, parameter+"="+policy)
 	}
-	parameters = append(parameters, "JobPolicies="+policy)
 	for parameter, text := range map[string]string{"FnfKeys": `{"` + fnfKey + `":"` + fnfSecret + `"}`, "CallbackSecret": signingSecret} {
 		made, err := secretsmanager.NewFromConfig(config).CreateSecret(ctx, &secretsmanager.CreateSecretInput{
 			Name: aws.String(name + "-" + strings.ToLower(parameter)), SecretString: &text,
@@ -81,14 +83,22 @@ func TestListsOfParametersHaveSpaces(t *testing.T) {
 	}
 }
 
-func newJobPolicy(ctx context.Context, config aws.Config, name string) (arn string, err error) {
+func starting(kind jobs.Kind) []jobs.Statement {
+	return kind.StartStatements(emulator.Account, emulator.Region)
+}
+
+func describing(kind jobs.Kind) []jobs.Statement {
+	return kind.DescribeStatements(emulator.Account, emulator.Region)
+}
+
+func newJobPolicy(ctx context.Context, config aws.Config, name, parameter string, of func(jobs.Kind) []jobs.Statement) (arn string, err error) {
 	var statements []jobs.Statement
 	for _, kind := range jobs.Kinds() {
-		for _, statement := range kind.Statements(emulator.Account, emulator.Region) {
+		for _, statement := range of(kind) {
 			if !slices.Contains([]string{"sfn", "sns", "sqs"}, kind.Service) {
 				statement.Resource = []string{"*"} // the emulator knows no resources of the other services
 			}
-			if slices.Equal(statement.Action, []string{"sqs:SendMessage"}) {
+			if statement.Effect == "Allow" && slices.Equal(statement.Action, []string{"sqs:SendMessage"}) {
 				// and no queue of the stack's own
 				statement.Resource = []string{"arn:aws:sqs:" + emulator.Region + ":" + emulator.Account + ":" + name + "-orders*"}
 			}
@@ -100,7 +110,7 @@ func newJobPolicy(ctx context.Context, config aws.Config, name string) (arn stri
 		return "", err
 	}
 	made, err := iam.NewFromConfig(config).CreatePolicy(ctx, &iam.CreatePolicyInput{
-		PolicyName: aws.String(name + "-jobs"), PolicyDocument: aws.String(string(document)),
+		PolicyName: aws.String(name + "-" + parameter), PolicyDocument: aws.String(string(document)),
 	})
 	if err != nil {
 		return "", err

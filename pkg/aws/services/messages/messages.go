@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -24,9 +25,9 @@ import (
 	"github.com/waitless/waitless/pkg/aws/services"
 )
 
-// Operations are those that send messages. A message is sent once more only
-// when it did not arrive. Own are the URLs of queues that get none, whatever the
-// rights of who sends: whose messages the functions of a stack believe.
+// Operations returns the operations that send messages. A message is sent again
+// only when it did not arrive. No message goes to a queue of a Waitless stack,
+// whatever the rights of the sender, nor to own, the URLs of more such queues.
 func Operations(config aws.Config, own ...string) services.Operations {
 	starts := services.Starts(config)
 	q := &queues{client: sqs.NewFromConfig(starts), urls: map[string]string{}}
@@ -74,7 +75,13 @@ func (q *queues) send(ctx context.Context, service string, params []byte) ([]byt
 	return answer(output.MessageId, output.ResultMetadata)
 }
 
-// check refuses a queue of one's own. A queue's URL may be written in several
+// ofStack matches the names that CloudFormation gives the queues of template.yaml:
+// the stack's name, the logical id and random characters. It shortens the logical
+// id behind a very long name of a stack: the sender's own stack is therefore also
+// known by its URLs.
+var ofStack = regexp.MustCompile(`-(Wake|Task|Delivery|Job|Poll)(Queue|DeadLetters)-[0-9A-Za-z]{8,}$`)
+
+// check rejects a queue of a stack. A queue's URL may be written in several
 // ways, but has its name in its path.
 func (q *queues) check(queue string) error {
 	parsed, err := url.Parse(queue)
@@ -82,8 +89,10 @@ func (q *queues) check(queue string) error {
 		return &smithy.GenericAPIError{Code: "InvalidArgument", Message: "params.QueueUrl is no URL"}
 	}
 	for part := range strings.SplitSeq(parsed.Path, "/") {
-		if slices.Contains(q.own, part) {
-			return &smithy.GenericAPIError{Code: "AccessDenied", Message: "queue " + part + " is the stack's own, and no flow sends to it"}
+		if slices.Contains(q.own, part) || ofStack.MatchString(part) {
+			return &smithy.GenericAPIError{
+				Code: "AccessDenied", Message: "queue " + part + " has the name of a queue of a Waitless stack, to which no flow sends; use a queue with another name",
+			}
 		}
 	}
 	return nil

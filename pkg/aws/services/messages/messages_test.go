@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -148,5 +150,35 @@ func TestNoMessageGoesToOnesOwnQueues(t *testing.T) {
 	}
 	if _, err := start(t, s, "sqs-message", `{"QueueUrl":"https://sqs/1/tasks-of-others","MessageBody":"hello"}`); err != nil {
 		t.Error(err)
+	}
+}
+
+// The queues of every stack have the names that CloudFormation makes of the
+// template's logical ids.
+func TestNoMessageGoesToQueuesOfStacks(t *testing.T) {
+	t.Parallel()
+	template, err := os.ReadFile("../../../../template.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, s := at(t)
+	ids := regexp.MustCompile(`(?m)^  (\w+):\n    Type: AWS::SQS::Queue$`).FindAllStringSubmatch(string(template), -1)
+	if len(ids) < 10 {
+		t.Errorf("the template has %d queues", len(ids))
+	}
+	for _, id := range ids {
+		place := "https://sqs.eu-west-1.amazonaws.com/1/a-sibling-" + id[1] + "-hJ1kXo0aB2Cd"
+		_, err := start(t, s, "sqs-message", `{"QueueUrl":"`+place+`","MessageBody":"hello"}`)
+		if refused, ok := errors.AsType[*resume.ServiceError](err); !ok || refused.Name != "sqs.AccessDenied" {
+			t.Errorf("%s: error %v", place, err)
+		}
+	}
+	if len(e.asked) > 0 {
+		t.Errorf("sent %q", e.asked)
+	}
+	for _, name := range []string{"JobQueue", "orders-TaskQueue", "my-JobQueue-of-orders", "shop-OrderQueue-hJ1kXo0aB2Cd"} {
+		if _, err := start(t, s, "sqs-message", `{"QueueUrl":"https://sqs/1/`+name+`","MessageBody":"hello"}`); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/spf13/cobra"
+
+	"github.com/waitless/waitless/pkg/jobs"
+)
+
+// policyReport is the JSON of jobs iam; schema/policy.json describes it.
+type policyReport struct {
+	Schema   string  `json:"schema"` // "waitless.policy/1"
+	Kind     string  `json:"kind"`
+	Start    policy  `json:"start"`
+	Describe *policy `json:"describe,omitempty"` // nil for a kind that has no end
+}
+
+// policy is one of IAM.
+type policy struct {
+	Version   string
+	Statement []jobs.Statement
+}
+
+// jobsPlace is what the policies are for.
+type jobsPlace struct {
+	account, region string
+	resources       []string
+}
+
+func (c Command) jobsIAMCommand() *cobra.Command {
+	var place jobsPlace
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "iam KIND", Short: "Show the rights that a kind of jobs needs",
+		Long: "Show two policies with the least rights for a kind of jobs: one to start them, for the parameter JobPolicies of a\n" +
+			"stack, and one to describe them, for DescribePolicies. To run flows with --task ACTION=aws, attach both to your role.\n" +
+			"Name your own queues, machines and buckets by --resource: each replaces the * that it matches. Some params need\n" +
+			"more: a transcription's OutputBucketName s3:PutObject, its DataAccessRoleArn iam:PassRole; tags of a job of Batch\n" +
+			"batch:TagResource.\n\n" +
+			"Without --account and --region the account and region of the first --resource apply, else those that the AWS\n" +
+			"configuration names. The command sends no request.",
+		Example: "  waitless jobs iam batch-job --account 123456789012 --region eu-west-1\n" +
+			"  waitless jobs iam sqs-message --resource arn:aws:sqs:eu-west-1:123456789012:orders",
+		Args: arguments(1, 1),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&place.account, "account", "", "the account of the jobs, 12 digits")
+	flags.StringVar(&place.region, "region", "", "the region of the jobs")
+	flags.StringArrayVar(&place.resources, "resource", nil, "an ARN that the rights are for (repeat for several)")
+	flags.BoolVar(&asJSON, "json", false, "print one JSON object with both policies in it (see: waitless help json)")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		what := "jobs iam " + args[0]
+		kind, err := findKind(what, args[0])
+		if err != nil {
+			return err
+		}
+		if place, err = c.completePlace(cmd.Context(), what, kind, place); err != nil {
+			return err
+		}
+		report := policiesOf(kind, place)
+		if asJSON {
+			return c.printJSON(report)
+		}
+		return c.printPolicies(report)
+	}
+	return cmd
+}
+
+func policiesOf(kind jobs.Kind, p jobsPlace) policyReport {
+	const version = "2012-10-17"
+	report := policyReport{
+		Schema: "waitless.policy/1", Kind: kind.Name, Start: policy{version, kind.StartStatements(p.account, p.region, p.resources...)},
+	}
+	if describe := kind.DescribeStatements(p.account, p.region, p.resources...); describe != nil {
+		report.Describe = &policy{version, describe}
+	}
+	return report
+}
+
+func (c Command) printPolicies(report policyReport) error {
+	if err := c.say("start (JobPolicies):"); err != nil {
+		return err
+	}
+	if err := c.printJSON(report.Start); err != nil {
+		return err
+	}
+	if report.Describe == nil {
+		return c.say("describe (DescribePolicies): none, a message has no end")
+	}
+	if err := c.say("describe (DescribePolicies):"); err != nil {
+		return err
+	}
+	return c.printJSON(report.Describe)
+}
+
+var (
+	accountForm = regexp.MustCompile(`^[0-9]{12}$`)
+	regionForm  = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]+$`)
+)
+
+// completePlace checks what the user named and adds what the resources or the
+// AWS configuration name. An unknown account or region is an error: a policy
+// with * in its place would be for other accounts and regions, too.
+func (c Command) completePlace(ctx context.Context, what string, kind jobs.Kind, p jobsPlace) (jobsPlace, error) {
+	for _, arn := range p.resources {
+		if !kind.Grants(arn) {
+			why := fmt.Sprintf("--resource %q is no ARN that a right of this kind can be for", arn)
+			return p, usageError(what, why, what+", without --resource, which shows the forms")
+		}
+		parts := strings.Split(arn, ":") // arn, partition, service, region, account, resource
+		p.region, p.account = cmp.Or(p.region, parts[3]), cmp.Or(p.account, parts[4])
+	}
+	if p.account == "" || p.region == "" {
+		configured, err := c.configuredPlace(ctx, what)
+		if err != nil {
+			return p, err
+		}
+		p.region, p.account = cmp.Or(p.region, configured.region), cmp.Or(p.account, configured.account)
+	}
+	switch {
+	case p.account == "":
+		return p, usageError(what, "the account is not known without a request to AWS", "--account 123456789012")
+	case !accountForm.MatchString(p.account):
+		return p, usageError(what, fmt.Sprintf("account %q is not 12 digits", p.account), "--account 123456789012")
+	case p.region == "":
+		return p, usageError(what, "no region is configured", "--region eu-west-1")
+	case !regionForm.MatchString(p.region):
+		return p, usageError(what, fmt.Sprintf("region %q is none of AWS", p.region), "--region eu-west-1")
+	}
+	return p, nil
+}
+
+// configuredPlace returns the region that the AWS configuration names, and the
+// account if it names that, too. It sends no request.
+func (c Command) configuredPlace(ctx context.Context, what string) (jobsPlace, error) {
+	configuration, err := c.awsConfiguration(ctx, what, false)
+	if err != nil {
+		return jobsPlace{}, err
+	}
+	p := jobsPlace{region: configuration.Region, account: c.Getenv("AWS_ACCOUNT_ID")}
+	if p.account != "" || c.Getenv("AWS_ACCESS_KEY_ID") != "" { // credentials of the environment go before a profile
+		return p, nil
+	}
+	for _, source := range configuration.ConfigSources {
+		if profile, ok := source.(config.SharedConfig); ok {
+			p.account = accountOf(profile)
+		}
+	}
+	return p, nil
+}
+
+// accountOf returns the account that a profile works in: that of its role, of
+// its single sign-on, or of its keys.
+func accountOf(profile config.SharedConfig) string {
+	role := strings.Split(profile.RoleARN, ":")
+	if len(role) > 4 { //nolint:mnd // arn, partition, service, region, account
+		return role[4]
+	}
+	return cmp.Or(profile.SSOAccountID, profile.Credentials.AccountID)
+}
