@@ -103,7 +103,7 @@ func TestLimitsOfRequests(t *testing.T) {
 	t.Parallel()
 	store := &local.MemoryStore{}
 	system := local.New(local.Config{Store: store})
-	handler := storeHandler(system, store, nil)
+	handler := storeHandler(system, store, nil, "")
 	client := clientOf(system, store)
 	flow, err := client.PutFlow(t.Context(), "callback", []byte(passFlow(
 		"{type: task, name: A, pattern: waitForCallback, resourceArn: 'acs:fc:::services/s/functions/echo'}")))

@@ -262,7 +262,7 @@ func (s *server) serve(ctx context.Context, store *disk.Store, tasks *local.Task
 		return storeError("take over store "+s.options.store, err)
 	}
 	blocked.log(s.log)
-	own := storeHandler(system, store, s.log)
+	own := storeHandler(system, store, s.log, "dev")
 	endSocket, err := serveSocket(ctx, s.options.store, own)
 	if err != nil {
 		return storeError("serve store "+s.options.store, err)

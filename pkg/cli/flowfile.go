@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,13 +10,87 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
 )
 
-// flowFile is a definition as it stands in a file.
+// flowSource is the flow that start and run take: a file, or with --flow a stored definition.
+type flowSource struct{ path, stored string }
+
+func (s *flowSource) register(flags *pflag.FlagSet) {
+	flags.StringVar(&s.stored, "flow", "", "a stored flow instead of a file: NAME for its latest definition, or NAME@HASH, where a part of the hash will do")
+}
+
+// arguments checks that the command line names one flow.
+func (s *flowSource) arguments(cmd *cobra.Command, args []string) error {
+	switch {
+	case !cmd.Flags().Changed("flow"):
+		return arguments(1, 1)(cmd, args)
+	case len(args) > 0:
+		return usageError(cmd.Name(), fmt.Sprintf("%s and --flow %s are two flows", args[0], s.stored), "leave out one of them")
+	case strings.HasSuffix(s.stored, "@"):
+		return usageError(cmd.Name(), fmt.Sprintf("--flow %s has no hash after the \"@\"", s.stored), "--flow "+s.name()+", or waitless flows list")
+	}
+	return checkFlow(cmd.Name()+" --flow", s.name())
+}
+
+func (s *flowSource) take(args []string) {
+	if len(args) > 0 {
+		s.path = args[0]
+	}
+}
+
+// name is that of a stored flow, without the hash.
+func (s *flowSource) name() string {
+	name, _, _ := strings.Cut(s.stored, "@")
+	return name
+}
+
+// String returns the flow as the command line names it.
+func (s *flowSource) String() string {
+	if s.stored == "" {
+		return s.path
+	}
+	return "--flow " + s.stored
+}
+
+// readSource reads the file, or the stored definition at the place.
+func (c Command) readSource(ctx context.Context, command string, source flowSource, where place) (flowFile, error) {
+	if source.stored == "" {
+		return c.readRunnable(command, source.path)
+	}
+	return c.readStored(ctx, command, source, where)
+}
+
+func (c Command) readStored(ctx context.Context, command string, source flowSource, where place) (f flowFile, err error) {
+	what := command + " " + source.String()
+	a, err := c.openAPI(ctx, what, where)
+	if err != nil {
+		return f, err
+	}
+	defer a.end(what, &err)
+	_, hash, _ := strings.Cut(source.stored, "@")
+	flow, err := a.Flow(ctx, source.name(), hash)
+	if err != nil {
+		return f, flowError(what, err)
+	}
+	f = flowFile{path: "--flow " + flow.Name + "@" + shortHash(flow.Hash), text: []byte(flow.Definition), stored: flow}
+	if f.flow, f.problems = fdl.Parse(f.text); f.flow == nil {
+		invalid := f.invalid(command)
+		invalid.try = "mend the definition, then: waitless flows put FLOW"
+		return f, invalid
+	}
+	return f, nil
+}
+
+// flowFile is a definition as it stands in a file, or in a store.
 type flowFile struct {
-	path     string
+	path     string    // as the command line names it: for a stored definition with --flow
+	stored   rest.Flow // the zero value for a file
 	text     []byte
 	flow     *fdl.Flow // nil when it has errors
 	problems fdl.Problems
@@ -57,6 +132,16 @@ func (f flowFile) checkName(command string) error {
 		base, fdl.MaxName), "add a line like this to the flow: name: "+asName(base))
 }
 
+func (f flowFile) isStored() bool { return f.stored.Hash != "" }
+
+// put stores the definition, unless it comes from the store.
+func (a *api) put(ctx context.Context, f flowFile) (rest.Flow, error) {
+	if f.isStored() {
+		return f.stored, nil
+	}
+	return a.PutFlow(ctx, f.name(), f.text)
+}
+
 // reasonOf is why a file could not be read, without the path and the call.
 func reasonOf(err error) string {
 	var path *fs.PathError
@@ -86,6 +171,9 @@ func (f flowFile) invalid(command string) *failure {
 // folder when the file is just called flow. Of a folder's name, other characters
 // than those of a name become "-".
 func (f flowFile) name() string {
+	if f.isStored() {
+		return f.stored.Name
+	}
 	if f.flow.Name != "" {
 		return f.flow.Name
 	}
@@ -124,7 +212,7 @@ func (f flowFile) scriptPath() string { return filepath.Join(filepath.Dir(f.path
 
 // script is who answers callbacks in virtual time, nil when nobody does.
 func (f flowFile) script(virtual bool) (*local.Script, error) {
-	if !virtual {
+	if !virtual || f.isStored() {
 		return nil, nil
 	}
 	text, err := os.ReadFile(f.scriptPath())

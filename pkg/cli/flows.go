@@ -42,7 +42,8 @@ func (c Command) flowsPutCommand() *cobra.Command {
 	var o storeOptions
 	cmd := &cobra.Command{
 		Use: "put FLOW", Short: "Put a flow, so that it can be started",
-		Long:    "Put a flow. Its name is its own, else that of its file, or for flow.yaml that of its folder. The same text again changes nothing.",
+		Long: "Put a flow, for `waitless start --flow NAME`. Its name is its own, else that of its file, or for flow.yaml that of its folder.\n" +
+			"The same text again changes nothing.",
 		Example: "  waitless flows put flow.yaml", Args: arguments(1, 1),
 	}
 	o.register(cmd)

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -94,7 +95,7 @@ func testExamples(t *testing.T, cmd *cobra.Command) {
 			want = ExitFailed
 		}
 		if strings.Contains(example, "start ") {
-			words = append(words, "--name", "another") // order-7 is there already
+			words = append(words, "--name", fmt.Sprintf("another-%d", len(words))) // order-7 is there already
 		}
 		if strings.Contains(example, " dev ") {
 			testDevExample(t, env, words[1:])

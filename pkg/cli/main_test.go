@@ -77,7 +77,7 @@ func golden(t *testing.T, name, got string) {
 
 var (
 	uuid    = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	runName = regexp.MustCompile(`run-[0-9a-f]{8}\b`)
+	runName = regexp.MustCompile(`run-[a-z2-7]{16}\b`)
 )
 
 // maskedToken is what is left of a token of keys that are gone.
@@ -86,7 +86,7 @@ var maskedToken = regexp.MustCompile(`\.\.\.[A-Za-z0-9_-]{6}`)
 // withoutIDs puts zeros in the place of random ids, as many as these have digits.
 func withoutIDs(text string) string {
 	text = uuid.ReplaceAllString(text, "00000000-0000-0000-0000-000000000000")
-	return runName.ReplaceAllString(text, "run-00000000")
+	return runName.ReplaceAllString(text, "run-0000000000000000")
 }
 
 // result is what a run of the program left.

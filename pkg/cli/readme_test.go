@@ -336,7 +336,7 @@ func TestReadmeReading(t *testing.T) {
 	t.Parallel()
 	text := strings.Join([]string{
 		"## Title", "```console", "$ waitless version", "waitless v1.2.3 (go1.26.1 linux/arm64)", "$ true", "```", "```yaml", "version: v1", "```",
-		"```sh", "$ waitless run f --skip-time", "   10.3s  f/run-0123abcd began at 10:11:12", "", "waitless: f: failed", "```",
+		"```sh", "$ waitless run f --skip-time", "   10.3s  f/run-abcdefghijkl2345 began at 10:11:12", "", "waitless: f: failed", "```",
 	}, "\n")
 	all := fences(text)
 	if len(all) != 3 || all[2].section != "Title" || !isConsole(all[0]) || isConsole(all[1]) || !isConsole(all[2]) || all[1].text[0] != "version: v1" {
@@ -358,9 +358,9 @@ func TestReadmeReading(t *testing.T) {
 		"shown success that failed": {first, "waitless v1.2.3 (go1.26.1 linux/arm64)\n", 1, bad},
 		"nothing shown":             {second, "anything", 0, ok},
 		"nothing shown, failed":     {second, "", 1, bad},
-		"another time":              {failing, "   10.4s  f/run-ffffffff began at 23:59:59\n\nwaitless: f: failed\n", 1, ok},
-		"another duration":          {failing, "   11.3s  f/run-ffffffff began at 23:59:59\n\nwaitless: f: failed\n", 1, bad},
-		"shown failure that ended":  {failing, "   10.3s  f/run-0123abcd began at 10:11:12\n\nwaitless: f: failed\n", 0, bad},
+		"another time":              {failing, "   10.4s  f/run-zzzzzzzzzzzzzzzz began at 23:59:59\n\nwaitless: f: failed\n", 1, ok},
+		"another duration":          {failing, "   11.3s  f/run-zzzzzzzzzzzzzzzz began at 23:59:59\n\nwaitless: f: failed\n", 1, bad},
+		"shown failure that ended":  {failing, "   10.3s  f/run-abcdefghijkl2345 began at 10:11:12\n\nwaitless: f: failed\n", 0, bad},
 	} {
 		if err := c.shown.check(c.printed, c.exit); (err == nil) != c.want {
 			t.Errorf("%s: got %v", name, err)

@@ -3,8 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -31,6 +29,7 @@ import (
 
 // runOptions are the flags of run.
 type runOptions struct {
+	source   flowSource
 	input    string
 	hasInput bool // --input was given
 	name     string
@@ -47,13 +46,15 @@ const taskUsage = "what a function is: NAME=exec:COMMAND, NAME=http(s)://HOST/PA
 func (c Command) runCommand() *cobra.Command {
 	var options runOptions
 	cmd := &cobra.Command{
-		Use:   "run FLOW",
+		Use:   "run [FLOW]",
 		Short: "Run a flow to its end and show its steps",
 		Long: "Run one execution of a flow to its end, in this process. Its steps are shown on standard error,\n" +
 			"its output is printed on standard output. It is kept in a store: what was interrupted goes on when it is\n" +
 			"run again by its name, and other terminals can see and answer it meanwhile.\n\n" +
-			"A flow without a name has that of its file; flow.yaml has that of its folder.\n\n" +
-			"With --stack or --endpoint the flow is put on a deployed stack and started there; this process only follows.\n\n" +
+			"FLOW is a file; a flow without a name has that of its file, and flow.yaml has that of its folder. With --flow it is\n" +
+			"a flow that `waitless flows put` stored.\n\n" +
+			"With --stack or --endpoint the flow is put on a deployed stack and started there; this process only follows. While\n" +
+			"`waitless dev` holds the store, dev runs the execution, with its tasks and limits, and this process only follows.\n\n" +
 			"The functions StartJob, GetJobStatus, SubmitJob, CheckJob and echo are built in: a simulated job.\n" +
 			"Others are yours, each by a --task, or among the tasks of waitless.yaml:\n" +
 			"  NAME=exec:COMMAND           gets the step's input on standard input and answers with a JSON object on standard\n" +
@@ -72,13 +73,15 @@ func (c Command) runCommand() *cobra.Command {
 			defaultBase + ", where `waitless dev` listens and this command does not.\n\n" +
 			"Exit code 0: succeeded, 1: failed, 2: usage or an invalid flow, 3: our error, 4: waiting for somebody, 130: interrupted.",
 		Example: `  waitless run flow.yaml --input '{"delay":20}' --skip-time`,
-		Args:    arguments(1, 1),
+		Args:    options.source.arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			options.source.take(args)
 			options.hasInput = cmd.Flags().Changed("input")
-			return c.run(cmd.Context(), args[0], options)
+			return c.run(cmd.Context(), options)
 		},
 	}
 	flags := cmd.Flags()
+	options.source.register(flags)
 	flags.StringVar(&options.input, "input", "{}", "the input: a JSON object, @FILE or - for standard input")
 	flags.StringVar(&options.name, "name", "", "the name of the execution; one that was begun goes on (default: a new one)")
 	options.register(flags)
@@ -90,9 +93,13 @@ func (c Command) runCommand() *cobra.Command {
 	return cmd
 }
 
-func (c Command) run(ctx context.Context, path string, options runOptions) error {
-	what := "run " + path
-	file, err := c.readRunnable("run", path)
+func (c Command) run(ctx context.Context, options runOptions) error {
+	what := "run " + options.source.String()
+	where, err := c.placeOfRun(what, options)
+	if err != nil {
+		return err
+	}
+	file, err := c.readSource(ctx, "run", options.source, where)
 	if err != nil {
 		return err
 	}
@@ -107,19 +114,16 @@ func (c Command) run(ctx context.Context, path string, options runOptions) error
 	if err != nil {
 		return err
 	}
-	where, err := c.placeOfRun(what, options)
+	e := &execution{command: c, what: "run " + file.path, file: file, clock: clock, options: options, place: where}
+	if e.name, err = nameOrNew(what, options.name); err != nil {
+		return err
+	}
+	a, err := e.runElsewhere(ctx)
 	if err != nil {
 		return err
 	}
-	e := &execution{command: c, file: file, clock: clock, options: options, place: where, name: options.name}
-	if e.name == "" {
-		e.name = newName()
-	}
-	if err := engine.CheckName(e.name); err != nil {
-		return usageError(what, err.Error(), "waitless "+what+" --name my-run")
-	}
-	if where.onStack() {
-		return e.runOnStack(ctx, input)
+	if a != nil {
+		return e.followThere(ctx, a, input)
 	}
 	if e.tasks, err = c.resolveTasks(what, file, clock, options.tasks); err != nil {
 		return err
@@ -138,7 +142,7 @@ func (c Command) placeOfRun(what string, options runOptions) (place, error) {
 	case here && options.onStack():
 		return place{}, usageError(what, "--skip-time and --task are for a run in this process, and not on a stack",
 			"waitless run FLOW"+options.flags())
-	case options.skipTime && options.store != "":
+	case options.skipTime && options.store != "" && options.source.stored == "":
 		return place{}, usageError(what, "--skip-time keeps the execution in memory, so nothing comes into the --store", "leave out --skip-time or --store")
 	case here && options.store == "":
 		return place{store: c.storeDir("")}, nil
@@ -389,16 +393,10 @@ func definitionOf(unknown *local.UnknownFunctionError) string {
 	return unknown.Function + "=exec:COMMAND"
 }
 
-// newName is a name that no other execution has.
-func newName() string {
-	var random [4]byte
-	_, _ = rand.Read(random[:]) // never fails
-	return "run-" + hex.EncodeToString(random[:])
-}
-
 // execution is one execution that run starts and follows.
 type execution struct {
 	command Command
+	what    string // the command in messages: "run flow.yaml"
 	file    flowFile
 	tasks   *local.Tasks
 	clock   *local.Clock
@@ -449,7 +447,7 @@ func (e *execution) runInMemory(ctx context.Context, input expr.Value) error {
 }
 
 func (e *execution) runInStore(ctx context.Context, input expr.Value) (err error) {
-	store, err := e.command.hold(ctx, "run "+e.file.path, e.place.store,
+	store, err := e.command.hold(ctx, e.what, e.place.store,
 		"waitless start "+e.file.path+", which leaves it to that one, or --store ANOTHER-DIR")
 	if err != nil {
 		return err
@@ -485,18 +483,17 @@ func (e *execution) runInStore(ctx context.Context, input expr.Value) (err error
 
 // config is what the system of the run is made of, but for its store.
 func (e *execution) config(ctx context.Context) (local.Config, error) {
-	what := "run " + e.file.path
-	config, err := e.command.configOf(ctx, what, e.clock, e.tasks)
+	config, err := e.command.configOf(ctx, e.what, e.clock, e.tasks)
 	if err != nil {
 		return config, err
 	}
-	return config, e.options.atOnce.apply(e.command, what, &config)
+	return config, e.options.atOnce.apply(e.command, e.what, &config)
 }
 
 // serve works on the store until the execution has ended, which ends serving,
 // or ctx does.
 func (e *execution) serve(ctx, serving context.Context, store *disk.Store, ended *ending) error {
-	end, err := serveSocket(serving, e.place.store, storeHandler(e.system, store, slog.New(slog.DiscardHandler)))
+	end, err := serveSocket(serving, e.place.store, storeHandler(e.system, store, slog.New(slog.DiscardHandler), "run"))
 	if err != nil {
 		return storeError("serve store "+e.place.store, err)
 	}
@@ -546,7 +543,7 @@ func (e *execution) start(ctx context.Context, flows engine.Flows, input expr.Va
 }
 
 func (e *execution) startedDifferent() error {
-	return usageError("run "+e.file.path, "execution "+e.title()+" exists with another definition or input", "--name ANOTHER-NAME")
+	return usageError(e.what, "execution "+e.title()+" exists with another definition or input", "--name ANOTHER-NAME")
 }
 
 // catchUp shows what happened to an execution before this process took it
@@ -660,7 +657,10 @@ func (e *execution) waiting(ctx context.Context, state machine.State) error {
 	}
 	rows := columns(func(w *tabwriter.Writer) { tokenRows(w, tokens) })
 	f.lines = strings.Split(strings.TrimSuffix(rows, "\n"), "\n")
-	f.try = "answer it in " + e.file.scriptPath() + ", as events/callback/script.yaml does, or leave out --skip-time, which waits for an answer"
+	f.try = "leave out --skip-time, which waits for an answer"
+	if !e.file.isStored() {
+		f.try = "answer it in " + e.file.scriptPath() + ", as events/callback/script.yaml does, or " + f.try
+	}
 	return f
 }
 

@@ -221,10 +221,21 @@ func TestCommandsOnAStack(t *testing.T) {
 		{"flows", "put", pass}, {"flows", "put", pass, "--json"}, {"flows", "put", "testdata/mistakes/six-at-once/flow.yaml"},
 		{"flows", "list"}, {"flows", "list", "--json"}, {"flows", "show", "pass"}, {"flows", "show", "pass", "--json"},
 		{"flows", "show", "pass", "--hash", "x"}, {"flows", "show", "none"}, {"flows", "lst"},
+		{"run", "--flow", "pass", "--name", "e"}, {"run", "--flow", "pass@x"}, {"run", "--flow", "none"}, {"start", "--flow", "none"},
 		{"flows", "delete", "pass"}, {"flows", "delete", "pass"}, {"flows", "delete", "refuse", "--json"}, {"flows", "list"},
 		{"history", "pass/a"}, {"tokens", "list"}, {"tokens", "list", "--json"}, {"tokens", "show", "x"}, {"tokens", "succeed", "x"},
 	} {
 		wantSame(t, args, s.do(args...), doWith(t, "", env, args...))
+	}
+}
+
+func TestStartFollowOnAStack(t *testing.T) {
+	t.Parallel()
+	s := newStack(t)
+	s.do("flows", "put", "testdata/flows/refuse.yaml")
+	got := s.do("start", "--flow", "refuse", "--name", "one", "--input", `{"amount":101}`, "--follow")
+	if got.exit != ExitFailed || !strings.Contains(got.stderr, "refuse/one failed: ") {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -155,19 +155,20 @@ func handlerOf(system *local.System, lists lists) http.Handler {
 	})
 }
 
-// storeHandler serves what whoever holds a store serves to this machine: the
-// management API and job events.
-func storeHandler(system *local.System, lists lists, log *slog.Logger) http.Handler {
+// storeHandler serves what the holder of a store, "dev" or "run", serves to this machine: the
+// management API, job events, and what the holder is.
+func storeHandler(system *local.System, lists lists, log *slog.Logger, holder string) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", handlerOf(system, lists))
-	mux.Handle("GET "+basePath, baseHandler(system.CallbackBase))
+	mux.Handle("GET "+basePath, textHandler(system.CallbackBase))
+	mux.Handle("GET "+holderPath, textHandler(holder))
 	mux.Handle("POST "+eventPath, jobEventHandler(system.Observe, log))
 	return mux
 }
 
 // clientOf is a client of a system in this process.
 func clientOf(system *local.System, lists lists) *rest.Client {
-	handler := storeHandler(system, lists, slog.New(slog.DiscardHandler))
+	handler := storeHandler(system, lists, slog.New(slog.DiscardHandler), "")
 	return &rest.Client{Base: "http://store", HTTP: clientWith(inProcess{handler})}
 }
 
@@ -183,6 +184,30 @@ func (c Command) hold(ctx context.Context, what, dir, try string) (*disk.Store, 
 		return nil, &failure{exit: ExitUsage, what: what, why: "another `waitless run` or `waitless dev` holds the store " + dir, try: try}
 	}
 	return store, nil
+}
+
+// holderPath is where the process that holds a store says what it is.
+const holderPath = "/holder"
+
+// openDev returns the API of the `waitless dev` that holds the store, or nil if none does.
+func (c Command) openDev(ctx context.Context, what, dir string) (*api, error) {
+	if disk.Check(dir) != nil {
+		return nil, nil //nolint:nilerr // nobody holds what is no store; opening it reports the error
+	}
+	client := dialSocket(ctx, dir, cmp.Or(c.patience, holderPatience))
+	if client == nil {
+		return nil, nil
+	}
+	holder, err := askHolder(ctx, client, holderPath)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, interrupted(what, "nothing was started")
+	case err != nil:
+		return nil, apiError(what, err)
+	case holder != "dev":
+		return nil, nil
+	}
+	return &api{Client: client, interval: storeInterval, close: func() error { return nil }}, nil
 }
 
 // dialSocket is a client of whoever holds the store, nil when nobody does.

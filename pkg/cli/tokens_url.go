@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/token"
@@ -103,27 +104,43 @@ const basePath = "/callback-base"
 
 // heldBase asks whoever holds the store: the token is for no other listener.
 func heldBase(ctx context.Context, what string, client *rest.Client) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, client.Base+basePath, nil)
+	text, err := askHolder(ctx, client, basePath)
+	var refused *rest.Error
+	switch {
+	case errors.As(err, &refused):
+		return "", usageError(what, "whoever holds the store does not tell where callbacks arrive", "--base URL")
+	case err != nil:
+		return "", storeError(what, err)
+	}
+	return checkBase(what, "where callbacks arrive", text, "--base URL")
+}
+
+// askHolder returns the text that the process that holds the store serves at a path.
+func askHolder(ctx context.Context, client *rest.Client, path string) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, client.Base+path, nil)
 	if err != nil {
 		return "", err
 	}
 	response, err := client.HTTP.Do(request)
 	if err != nil {
-		return "", storeError(what, err)
+		return "", err
 	}
 	const longest = 4 << 10
 	text, err := io.ReadAll(io.LimitReader(response.Body, longest))
-	if err = errors.Join(err, response.Body.Close()); err != nil || response.StatusCode != http.StatusOK {
-		return "", usageError(what, "whoever holds the store does not tell where callbacks arrive", "--base URL")
+	if err = errors.Join(err, response.Body.Close()); err != nil {
+		return "", err
 	}
-	return checkBase(what, "where callbacks arrive", string(text), "--base URL")
+	if response.StatusCode != http.StatusOK {
+		return "", &rest.Error{Status: response.StatusCode, Code: engine.CodeInternal, Message: "the process that holds the store answered " + response.Status}
+	}
+	return string(text), nil
 }
 
-// baseHandler tells where callbacks arrive.
-func baseHandler(base string) http.Handler {
+// textHandler serves a text.
+func textHandler(text string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = io.WriteString(w, base) // the caller is gone
+		_, _ = io.WriteString(w, text) // the caller is gone
 	})
 }
 

@@ -114,14 +114,15 @@ func TestLiveView(t *testing.T) {
 		width int
 		delay string
 		exit  int
+		args  []string
 	}{
-		"80x24-20": {80, "20", ExitSucceeded},
-		"40x24-20": {40, "20", ExitSucceeded},
-		"80x24-41": {80, "41", ExitFailed},
+		"80x24-20": {80, "20", ExitSucceeded, nil},
+		"40x24-20": {40, "20", ExitSucceeded, []string{"--name", "monday"}}, // a drawn name would be cut
+		"80x24-41": {80, "41", ExitFailed, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			term := onTerminal(t, c.width, 24, nil, "run", pollingFlow, "--skip-time", "--input", `{"delay":`+c.delay+`}`)
+			term := onTerminal(t, c.width, 24, nil, append([]string{"run", pollingFlow, "--skip-time", "--input", `{"delay":` + c.delay + `}`}, c.args...)...)
 			if exit := term.wait(); exit != c.exit {
 				t.Errorf("exit %d, want %d", exit, c.exit)
 			}

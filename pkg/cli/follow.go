@@ -12,18 +12,35 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// runOnStack puts the flow on a stack, starts the execution there, unless it
-// was started before, and follows it to its end.
-func (e *execution) runOnStack(ctx context.Context, input expr.Value) (err error) {
-	what := "run " + e.file.path
-	a, err := e.command.openStack(ctx, what, e.place)
-	if err != nil {
-		return err
+// runElsewhere returns the API of the stack or of the `waitless dev` that runs the execution, or nil
+// if this process runs it.
+func (e *execution) runElsewhere(ctx context.Context) (*api, error) {
+	switch {
+	case e.place.onStack():
+		return e.command.openStack(ctx, e.what, e.place)
+	case e.options.skipTime:
+		return nil, nil
 	}
-	defer a.end(what, &err)
-	flow, err := a.PutFlow(ctx, e.file.name(), e.file.text)
+	a, err := e.command.openDev(ctx, e.what, e.place.store)
+	if a != nil && len(e.options.tasks) > 0 {
+		return nil, usageError(e.what, "`waitless dev` holds the store "+e.place.store+" and runs the tasks, so --task has no effect here",
+			"give --task to waitless dev, or --store ANOTHER-DIR")
+	}
+	return a, err
+}
+
+// followThere runs the execution over the API, which it then closes.
+func (e *execution) followThere(ctx context.Context, a *api, input expr.Value) (err error) {
+	defer a.end(e.what, &err)
+	return e.runOver(ctx, a, input)
+}
+
+// runOver puts the flow, starts the execution, unless it was started before, and follows it to
+// its end. The API is that of a stack or of the process that holds the store.
+func (e *execution) runOver(ctx context.Context, a *api, input expr.Value) error {
+	flow, err := a.put(ctx, e.file)
 	if err != nil {
-		return apiError(what, err)
+		return apiError(e.what, err)
 	}
 	if e.options.name != "" && !e.options.hasInput {
 		if begun, err := a.Execution(ctx, flow.Name, e.name); err == nil {
@@ -36,22 +53,25 @@ func (e *execution) runOnStack(ctx context.Context, input expr.Value) (err error
 	case errors.As(err, &refused) && refused.Status == http.StatusConflict:
 		return e.startedDifferent()
 	case err != nil:
-		return apiError(what, err)
+		return apiError(e.what, err)
 	}
 	e.id = engine.NewID(flow.Name, e.name)
 	f := &following{execution: e, api: a, view: e.view()}
 	state, err := f.follow(ctx)
 	f.view.close(ctx.Err() != nil)
+	follow := "waitless history " + e.title() + " --follow" + e.place.flags()
 	switch {
 	case ctx.Err() != nil:
-		return interrupted(e.title(), "it goes on; see it with: waitless history "+e.title()+" --follow"+e.place.flags())
+		return interrupted(e.title(), "it goes on; see it with: "+follow)
+	case err != nil && !e.place.onStack() && dialSocket(ctx, e.place.store, time.Second) == nil:
+		return &failure{exit: ExitInternal, what: e.title(), why: "the process that held the store ended", try: "waitless dev, then " + follow}
 	case err != nil:
-		return apiError(what, err)
+		return apiError(e.what, err)
 	}
 	return e.report(ctx, state, f.events)
 }
 
-// following shows an execution on a stack until it ends.
+// following shows an execution that another process runs until it ends.
 type following struct {
 	execution *execution
 	api       *api

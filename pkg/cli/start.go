@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/local"
+)
+
+// startOptions are the flags of start.
+type startOptions struct {
+	storeOptions
+	source   flowSource
+	input    string
+	hasInput bool // --input was given
+	name     string
+	follow   bool
+}
+
+func (c Command) startCommand() *cobra.Command {
+	var o startOptions
+	cmd := &cobra.Command{
+		Use:   "start [FLOW]",
+		Short: "Start an execution without running it",
+		Long: "Start an execution of the flow in a file, which is put into the store first, or with --flow of a stored flow.\n" +
+			"The worker of the store runs it: `waitless dev`, or the next one that starts. On a stack it runs by itself.\n\n" +
+			"With --follow the command shows its steps and prints its output, as `waitless run` does, and has its exit codes.\n" +
+			"Ctrl-C then ends the command and not the execution.",
+		Example: "  waitless start flow.yaml --name order-7 --input '{\"delay\":20}'\n  waitless start --flow polling",
+		Args:    o.source.arguments,
+	}
+	o.register(cmd)
+	o.source.register(cmd.Flags())
+	cmd.Flags().StringVar(&o.input, "input", "{}", "the input: a JSON object, @FILE or - for standard input")
+	cmd.Flags().StringVar(&o.name, "name", "", "the name of the execution (default: a new one)")
+	cmd.Flags().BoolVar(&o.follow, "follow", false, "show the execution until it ends")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		o.source.take(args)
+		o.hasInput = cmd.Flags().Changed("input")
+		return orInterrupted(cmd.Context(), "start "+o.source.String(), c.start(cmd.Context(), o))
+	}
+	return cmd
+}
+
+func (c Command) start(ctx context.Context, o startOptions) (err error) {
+	what := "start " + o.source.String()
+	where, err := c.locate(what, o.place)
+	if err != nil {
+		return err
+	}
+	file, err := c.readSource(ctx, "start", o.source, where)
+	if err != nil {
+		return err
+	}
+	input, err := c.input(ctx, what, o.input)
+	if err != nil {
+		return err
+	}
+	name, err := nameOrNew(what, o.name)
+	if err != nil {
+		return err
+	}
+	a, err := c.openOrMakeAPI(ctx, what, where)
+	if err != nil {
+		return err
+	}
+	defer a.end(what, &err)
+	e := &execution{
+		command: c, what: "start " + file.path, file: file, clock: &local.Clock{}, place: where, name: name,
+		options: runOptions{name: o.name, hasInput: o.hasInput, place: o.place, json: o.json},
+	}
+	if !o.follow {
+		return e.startOver(ctx, a, input)
+	}
+	if a.idle {
+		return usageError(what, "--follow needs a worker, and none runs on this store", "waitless dev in another terminal, or waitless run "+file.path)
+	}
+	return e.runOver(ctx, a, input)
+}
+
+// startOver puts the flow and starts the execution over the API.
+func (e *execution) startOver(ctx context.Context, a *api, input expr.Value) error {
+	c := e.command
+	flow, err := a.put(ctx, e.file)
+	if err != nil {
+		return apiError(e.what, err)
+	}
+	execution, isNew, err := a.Start(ctx, flow.Name, rest.Start{Name: e.name, Hash: flow.Hash, Input: input})
+	if err != nil {
+		return apiError(e.what, err)
+	}
+	if !execution.Status.Final() {
+		c.noteOfNoWorker(a)
+	}
+	switch {
+	case e.options.json:
+		return c.printJSON(executionReport{"waitless.execution/1", execution})
+	case !isNew:
+		return c.say("%s/%s  exists already: %s", execution.Flow, execution.Name, execution.Status)
+	}
+	return c.say("%s/%s  %s", execution.Flow, execution.Name, execution.Status)
+}
+
+// nameOrNew returns the name of an execution, or draws one.
+func nameOrNew(what, name string) (string, error) {
+	if name == "" {
+		return newName(), nil
+	}
+	if err := engine.CheckName(name); err != nil {
+		return "", usageError(what, err.Error(), "waitless "+what+" --name my-run")
+	}
+	return name, nil
+}
+
+// nameLength is how many characters of a name are drawn: 80 bits.
+const nameLength = 16
+
+// newName draws a name that no other execution has. The command draws it, and not the API: a
+// request that is sent twice then starts one execution.
+func newName() string { return "run-" + strings.ToLower(rand.Text()[:nameLength]) }

@@ -1,0 +1,178 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const onePass = "testdata/flows/pass.yaml"
+
+// putTwice stores two definitions of the flow "order" and returns their hashes, the latest last.
+func putTwice(t *testing.T, env map[string]string) (hashes [2]string) {
+	t.Helper()
+	for i, version := range []string{"first", "latest"} {
+		file := filepath.Join(t.TempDir(), "order.yaml")
+		text := "version: v1\ntype: flow\nsteps:\n  - type: pass\n    name: Only\n    outputMappings:\n      - source: " + version + "\n        target: version\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := doWith(t, "", env, "flows", "put", file)
+		if got.exit != ExitSucceeded {
+			t.Fatalf("%+v", got)
+		}
+		hashes[i] = strings.Fields(got.stdout)[1]
+	}
+	return hashes
+}
+
+func TestStartAStoredFlow(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	hashes := putTwice(t, env)
+	for name, tt := range map[string]struct{ flow, version string }{
+		"the latest":     {"order", "latest"},
+		"by its hash":    {"order@" + hashes[0], "first"},
+		"part of a hash": {"order@" + hashes[1][:8], "latest"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want := `{"version":"` + tt.version + "\"}\n"
+			execution := strings.ReplaceAll(name, " ", "-")
+			if got := doWith(t, "", env, "start", "--flow", tt.flow, "--name", execution); got.exit != ExitSucceeded || !strings.Contains(got.stdout, "Starting") {
+				t.Errorf("start: %+v", got)
+			}
+			if got := doWith(t, "", env, "run", "--flow", tt.flow, "--name", execution); got.exit != ExitSucceeded || got.stdout != want {
+				t.Errorf("run what was started: %+v", got)
+			}
+			if got := doWith(t, "", env, "run", "--flow", tt.flow, "--skip-time"); got.exit != ExitSucceeded || got.stdout != want {
+				t.Errorf("run --skip-time: %+v", got)
+			}
+		})
+	}
+}
+
+// Starting a stored definition does not make it the latest one.
+func TestStartingAStoredFlowStoresNothing(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	hashes := putTwice(t, env)
+	before := doWith(t, "", env, "flows", "list", "--json")
+	doWith(t, "", env, "start", "--flow", "order@"+hashes[0])
+	doWith(t, "", env, "run", "--flow", "order@"+hashes[0])
+	if after := doWith(t, "", env, "flows", "list", "--json"); after != before {
+		t.Errorf("before: %s\nafter: %s", before.stdout, after.stdout)
+	}
+}
+
+func TestStoredFlowsThatCannotBeStarted(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	putTwice(t, env)
+	for name, tt := range map[string]struct {
+		args []string
+		want string
+	}{
+		"unknown":       {[]string{"run", "--flow", "none"}, "run --flow none: there is no flow \"none\"\ntry: waitless flows list"},
+		"unknown hash":  {[]string{"start", "--flow", "order@ffff"}, "flow order has no definition with the hash ffff"},
+		"no hash":       {[]string{"start", "--flow", "order@"}, "has no hash after"},
+		"no name":       {[]string{"start", "--flow", "or der"}, `"or der" names no flow`},
+		"empty":         {[]string{"run", "--flow", ""}, `"" names no flow`},
+		"two flows":     {[]string{"run", onePass, "--flow", "order"}, onePass + " and --flow order are two flows"},
+		"none":          {[]string{"start"}, "the FLOW is missing"},
+		"no such store": {[]string{"run", "--flow", "order", "--store", filepath.Join(t.TempDir(), "none")}, "there is no store in"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := doWith(t, "", env, tt.args...); got.exit != ExitUsage || !strings.Contains(got.stderr, tt.want) {
+				t.Errorf("exit %d, want %d with %q:\n%s", got.exit, ExitUsage, tt.want, got.stderr)
+			}
+		})
+	}
+}
+
+// While dev holds the store, run and start --follow show the same as a run that holds it.
+func TestRunWhileDevHoldsTheStore(t *testing.T) {
+	t.Parallel()
+	env, alone := inStore(t), inStore(t)
+	startDev(t, program(t), env)
+	const refuse, fails = "testdata/flows/refuse.yaml", `{"amount":101}`
+	for _, args := range [][]string{
+		{"run", onePass, "--name", "a", "--input", `{"n":1}`},
+		{"run", onePass, "--name", "a"},
+		{"run", "--flow", "pass", "--name", "b"},
+		{"run", onePass, "--name", "c", "--json"},
+		{"run", refuse, "--name", "d", "--input", fails},
+		{"run", onePass, "--name", "a", "--input", `{"n":2}`},
+	} {
+		wantSame(t, args, doWith(t, "", env, args...), doWith(t, "", alone, args...))
+	}
+	got := doWith(t, "", env, "start", "--flow", "refuse", "--name", "e", "--input", fails, "--follow")
+	if got.exit != ExitFailed || !strings.Contains(got.stderr, "refuse/e failed: ") {
+		t.Errorf("start --follow: %+v", got)
+	}
+	got = doWith(t, "", env, "run", "testdata/flows/task.yaml", "--task", "Work=exec:true")
+	if want := "`waitless dev` holds the store " + env["WAITLESS_STORE"] + " and runs the tasks, so --task has no effect here"; got.exit != ExitUsage ||
+		!strings.Contains(got.stderr, want) {
+		t.Errorf("run --task: %+v", got)
+	}
+}
+
+// A second start shows the execution that is there, which may have failed.
+func TestStartOfAnExistingExecution(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	const refuse, fails = "testdata/flows/refuse.yaml", `{"amount":101}`
+	if got := doWith(t, "", env, "run", refuse, "--name", "one", "--input", fails); got.exit != ExitFailed {
+		t.Fatalf("%+v", got)
+	}
+	got := doWith(t, "", env, "start", refuse, "--name", "one", "--input", fails)
+	if got.exit != ExitSucceeded || got.stdout != "refuse/one  exists already: Failed\n" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestStartFollowNeedsAWorker(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	got := doWith(t, "", env, "start", onePass, "--follow")
+	if got.exit != ExitUsage || !strings.Contains(got.stderr, "--follow needs a worker, and none runs on this store\ntry: waitless dev") {
+		t.Errorf("%+v", got)
+	}
+	if got := doWith(t, "", env, "list"); got.stdout != "" {
+		t.Errorf("it started %s", got.stdout)
+	}
+}
+
+func TestRunWhileAnotherRunHoldsTheStore(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	runInBackground(t, env, callbackFlow, "--name", "one").awaits("answer it")
+	got := doWith(t, "", env, "run", onePass)
+	if got.exit != ExitUsage || !strings.Contains(got.stderr, "holds the store") || !strings.Contains(got.stderr, "try: waitless start "+onePass) {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestDevEndsWhileAnExecutionIsFollowed(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	dev := startDev(t, program(t), env)
+	run := runInBackground(t, env, callbackFlow, "--name", "one")
+	run.awaits("answer it")
+	dev.kill()
+	run.awaits(`the process that held the store ended\ntry: waitless dev, then waitless history callback/one --follow`)
+	if code := run.wait(); code != ExitInternal {
+		t.Errorf("exit %d", code)
+	}
+}
+
+func TestNewNamesDiffer(t *testing.T) {
+	t.Parallel()
+	a, b := newName(), newName()
+	if a == b || !regexp.MustCompile(`^run-[a-z2-7]{16}$`).MatchString(a) {
+		t.Errorf("%s, %s", a, b)
+	}
+}
