@@ -16,7 +16,7 @@ SAM := .tools/sam/installed
 CLIENTS := .tools/clients/installed
 # What the emulator of AWS lacks: DMS, and durable functions with the SDK that they are written with.
 BESIDE := .tools/dms/installed .tools/durable/installed .tools/durable-sdk/installed
-UV_VERSION := 0.13.9
+UV := .tools/uv/installed
 
 FUZZTIME ?= 10s
 # How long `make test` simulates random seeds, and the seed that `make sim` replays.
@@ -85,7 +85,7 @@ sim: ## Replay the simulation of one seed, SEED=n, and print its trace
 	@go test -count=1 ./pkg/sim -run '^TestSeed$$' -v -seed $(SEED)
 
 .PHONY: check
-check: gofmt tidy lint tree ## Check format, go.mod, lint and the rules of the tree
+check: gofmt tidy toolchain lint tree ## Check format, go.mod, the toolchain, lint and the rules of the tree
 
 .PHONY: gofmt
 gofmt:
@@ -95,6 +95,13 @@ gofmt:
 .PHONY: tidy
 tidy:
 	go mod tidy -diff
+
+# With GOTOOLCHAIN=local an older release builds, without the security fixes of the one in go.mod.
+.PHONY: toolchain
+toolchain:
+	@want=$$(sed -n 's/^toolchain //p' go.mod); found=$$(go env GOVERSION); \
+	if [ -z "$$want" ]; then echo "go.mod has no toolchain line; run 'go mod edit -toolchain=$$found'"; exit 1; fi; \
+	if ! printf '%s\n' "$$want" "$$found" | sort -V -C; then echo "go.mod asks for $$want and $$found builds; run 'unset GOTOOLCHAIN'"; exit 1; fi
 
 .PHONY: lint
 lint: $(GOLANGCI)
@@ -230,9 +237,7 @@ clean: ## Remove what the build and the tools left behind
 	touch $@
 
 .PHONY: locks
-locks: ## Pin what .ci/*.in asks for, with all that it needs
-	$(PYTHON) -m venv .tools/uv
-	.tools/uv/bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+locks: $(UV) ## Pin what .ci/*.in asks for, with all that it needs
 	for lock in .ci/*.in; do \
 		.tools/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 			--no-emit-index-url --no-header --no-annotate "$$lock" -o "$${lock%.in}.txt"; \

@@ -22,7 +22,7 @@ func (c Command) apiKey(what string) (string, error) {
 	if !isFile {
 		return text, nil
 	}
-	key, err := os.ReadFile(file)
+	key, err := os.ReadFile(file) //nolint:gosec // G304: the user names the file
 	if err != nil {
 		return "", usageError(what, keyVariable+" names the file "+file+": "+reasonOf(err), keyVariable+"=@"+defaultStore+"/"+disk.APIKeyFile)
 	}

@@ -101,7 +101,7 @@ type flowFile struct {
 func (c Command) readFlow(command, path string) (flowFile, error) {
 	f := flowFile{path: path}
 	var err error
-	if f.text, err = os.ReadFile(path); err != nil {
+	if f.text, err = os.ReadFile(path); err != nil { //nolint:gosec // G304: the user names the file
 		return f, usageError(command+" "+path, reasonOf(err), "waitless "+command+" PATH-OF-A-FLOW")
 	}
 	f.flow, f.problems = fdl.Parse(f.text)

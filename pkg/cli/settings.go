@@ -70,7 +70,7 @@ func (c Command) readSettings(cmd *cobra.Command, _ []string) error {
 		return nil
 	}
 	path := cmp.Or(flag.Value.String(), settingsFile)
-	text, err := os.ReadFile(path)
+	text, err := os.ReadFile(path) //nolint:gosec // G304: the user names the file, or it is waitless.yaml
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !flag.Changed:
 		return nil
