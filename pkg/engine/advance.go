@@ -41,9 +41,22 @@ var done = Verdict{}
 // later: nothing is lost by that. An error with [CodeTooNew] is for a newer
 // release to handle.
 func (e *Engine) Advance(ctx context.Context, wake Wake) (Verdict, error) {
+	return e.advance(ctx, wake, false)
+}
+
+// AdvanceEnd is [Engine.Advance] for an execution that cannot continue here. It applies a request
+// to stop and the time limit, and carries out an end that was decided. It discards every other
+// wake, so it calls no function; [Engine.Recover] sends what is needed again.
+func (e *Engine) AdvanceEnd(ctx context.Context, wake Wake) (Verdict, error) {
+	return e.advance(ctx, wake, true)
+}
+
+func (e *Engine) advance(ctx context.Context, wake Wake, endOnly bool) (Verdict, error) {
 	receives := wake.Receives
 	wake.Receives = 0 // of this message, not of one that is sent for it
-	w := &worker{engine: e, wake: wake, results: map[machine.Attempt]result{}, held: held{log: e.Log, execution: wake.Execution}}
+	w := &worker{
+		engine: e, wake: wake, endOnly: endOnly, results: map[machine.Attempt]result{}, held: held{log: e.Log, execution: wake.Execution},
+	}
 	verdict, err := w.run(ctx)
 	if poisoned(receives, err) {
 		verdict, err = done, w.abandon(ctx, err)
@@ -60,6 +73,8 @@ type worker struct {
 	engine *Engine
 	wake   Wake
 	now    time.Time // of the try under way
+	// endOnly limits the worker to what ends the execution; see [Engine.AdvanceEnd].
+	endOnly bool
 	// results are the outcomes of calls that no commit holds yet. They outlive
 	// a lost race, so that no call is repeated for it (rule 4).
 	results map[machine.Attempt]result
@@ -141,7 +156,7 @@ func (w *worker) apply(ctx context.Context) (Verdict, error) {
 	if w.ended(state) {
 		return w.endAgain(ctx, base, state)
 	}
-	if entered, ok := machine.Unresolved(state, w.wake.Cause); ok {
+	if entered, ok := machine.Unresolved(state, w.wake.Cause); ok && !w.keeps(state) {
 		return w.unresolved(ctx, base, state, entered)
 	}
 	signal, err := w.signal(ctx, base, state)
@@ -160,6 +175,9 @@ func (w *worker) apply(ctx context.Context) (Verdict, error) {
 	}
 	return done, w.finish(ctx, d)
 }
+
+// keeps reports whether the worker may only end the execution, and its end is not decided.
+func (w *worker) keeps(state machine.State) bool { return w.endOnly && state.Ending == nil }
 
 // dropped ends an execution that has gone on for longer than it may, which no
 // timer watches where the flow says nothing (rule 1). It is no timer otherwise:
@@ -208,7 +226,7 @@ func (w *worker) sendAgain(ctx context.Context, due time.Time) error {
 // 12).
 func (w *worker) signal(ctx context.Context, base Item, state machine.State) (machine.Signal, error) {
 	switch {
-	case state.Status.Final():
+	case state.Status.Final(), w.keeps(state) && w.wake.Cause != machine.CauseStop:
 		return nil, nil
 	case w.wake.Cause == machine.CauseStart:
 		if state.Status == machine.StatusStarting {

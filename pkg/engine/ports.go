@@ -46,8 +46,8 @@ type Log interface {
 // be delivered twice, late, in any order, or be forged, without harm.
 type Wake struct {
 	Execution ID
-	// Cause is [machine.CauseStart], [machine.CauseStop], the tag of a timer, the
-	// handle of a token, or [machine.CauseAnswer] of one.
+	// Cause is [machine.CauseStart], [machine.CauseStop], [machine.CauseLimit], the tag of a
+	// timer, the handle of a token, or [machine.CauseAnswer] of one.
 	Cause string
 	// Due is the instant before which the wake is of no use.
 	Due time.Time

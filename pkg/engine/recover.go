@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -31,6 +32,33 @@ func (e *Engine) Recover(ctx context.Context, latest Item, state machine.State) 
 	return e.Wakes.Send(ctx, Wake{Execution: latest.Execution, Cause: state.Timer.Tag, Due: state.Timer.Due, Sent: now, Seq: latest.Seq})
 }
 
+// RecoverEnd is [Engine.Recover] for an execution of flow that cannot continue here. It sends the
+// wakes that [Engine.AdvanceEnd] applies: a request to stop that was recorded, and the time limit.
+// Without timeoutSeconds the time limit has no timer, so it is only checked now (rule 1).
+func (e *Engine) RecoverEnd(ctx context.Context, id ID, state machine.State, flow *fdl.Flow) error {
+	stopped, err := e.stopRequested(ctx, id, state)
+	if err != nil {
+		return &Error{CodeOf(err), "recover execution " + id.String(), err}
+	}
+	now := e.Now()
+	if stopped {
+		if err := e.Wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStop, Due: now, Sent: now}); err != nil {
+			return err
+		}
+	}
+	due := now
+	if flow.Timeout > 0 {
+		due = e.Limits.End(state, flow.Timeout)
+	}
+	return e.Wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseLimit, Due: due, Sent: now})
+}
+
+// stopRequested reports whether a request to stop the execution was recorded.
+func (e *Engine) stopRequested(ctx context.Context, id ID, state machine.State) (bool, error) {
+	record, err := e.Outcomes.Record(ctx, stopHandle(id, state.Expires))
+	return err == nil && !record.Open(), err
+}
+
 // lostCauses are the causes, timers apart, of the wakes that a state waits for.
 // A request to stop is worth a wake only when it is there already: one that
 // comes later has a wake of its own.
@@ -39,11 +67,11 @@ func (e *Engine) lostCauses(ctx context.Context, id ID, state machine.State) ([]
 	if state.Status == machine.StatusStarting {
 		causes = append(causes, machine.CauseStart)
 	}
-	stop, err := e.Outcomes.Record(ctx, stopHandle(id, state.Expires))
+	stopped, err := e.stopRequested(ctx, id, state)
 	if err != nil {
 		return nil, err
 	}
-	if !stop.Open() {
+	if stopped {
 		causes = append(causes, machine.CauseStop)
 	}
 	if w := state.Waiting; w != nil {

@@ -65,7 +65,8 @@ type Config struct {
 	// for nobody. It returns quickly and is safe for concurrent use.
 	Absent func(engine.Absences)
 	// Blocked is told of each unfinished execution of an earlier process that cannot continue here,
-	// because functions of its flow have no runner; nil for nobody.
+	// because functions of its flow have no runner; nil for nobody. Such an execution can be
+	// stopped, and ends at its time limit.
 	Blocked func(flow machine.Flow, execution string, missing []error)
 	// Output is given the error output of commands that succeeded, several lines
 	// perhaps; nil for nobody. It returns quickly and is safe for concurrent use.
@@ -97,9 +98,12 @@ type System struct {
 	blocked func(flow machine.Flow, execution string, missing []error)
 	// store is nil when nothing in it can be of an earlier process.
 	store durable
-	// resolve finds the functions of a flow that nobody provides here. An
-	// execution that needs one is left to a process that has it.
+	// resolve returns the functions of a flow that have no runner here. Such a flow does not
+	// start here, and its executions of an earlier process are in endOnly.
 	resolve func(*fdl.Flow) []error
+	// endOnly are the executions that cannot continue here and may only end. They do not change
+	// after the take-over.
+	endOnly map[engine.ID]bool
 	// simulated plays the services that nobody else stands for.
 	simulated *simulatedServices
 	// provided says who stands behind a kind of jobs, "" for nobody.
@@ -129,8 +133,8 @@ func New(config Config) *System {
 	s := &System{
 		CallbackBase: config.CallbackBase, DataLimit: cmp.Or(config.Limits.Data, machine.DefaultData),
 		queue: newQueue(config.Clock), clock: config.Clock, workers: &workers{limit: config.workers()}, absent: config.Absent, blocked: config.Blocked,
-		simulated: &simulatedServices{clock: config.Clock},
-		resolve:   func(*fdl.Flow) []error { return nil }, provided: func(string) provider { return "" },
+		simulated: &simulatedServices{clock: config.Clock}, endOnly: map[engine.ID]bool{},
+		resolve: func(*fdl.Flow) []error { return nil }, provided: func(string) provider { return "" },
 	}
 	config.Limits.QueueTimesCalls = true
 	config.Tasks = s.withJobs(config.Tasks, config.Output)
@@ -417,15 +421,17 @@ func (s *System) recoverOne(ctx context.Context, item engine.Item) error {
 	if err != nil {
 		return err
 	}
-	if missing := s.Missing(flow); len(missing) > 0 {
-		s.blocked(state.Flow, state.Execution, missing)
-		return nil
+	missing := s.Missing(flow)
+	if len(missing) == 0 || state.Ending != nil { // an execution that is ending calls no function
+		return s.Recover(ctx, item, state)
 	}
-	return s.Recover(ctx, item, state)
+	s.blocked(state.Flow, state.Execution, missing)
+	s.endOnly[item.Execution] = true
+	return s.RecoverEnd(ctx, item.Execution, state, flow)
 }
 
 // Missing returns an error for each function of a flow that has no runner here. Its executions do
-// not start, and do not continue.
+// not start and do not continue. They can be stopped, and end at their time limit.
 func (s *System) Missing(flow *fdl.Flow) []error { return s.resolve(flow) }
 
 // recoverDamaged sends a wake for an execution of which nobody can tell what it
@@ -506,7 +512,11 @@ func (s *System) work(ctx context.Context, stop context.CancelCauseFunc) {
 		if err != nil {
 			return
 		}
-		verdict, err := s.Advance(ctx, wake)
+		advance := s.Advance
+		if s.endOnly[wake.Execution] {
+			advance = s.AdvanceEnd
+		}
+		verdict, err := advance(ctx, wake)
 		if err != nil {
 			verdict.PutBack = s.afterError(err, stop)
 		}

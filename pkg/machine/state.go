@@ -265,6 +265,7 @@ func New(flow Flow, definition *fdl.Flow, execution string, input expr.Value, at
 const (
 	CauseStart = "start" // a start
 	CauseStop  = "stop"  // a request to stop
+	CauseLimit = "limit" // the time limit of an execution that no timer watches
 )
 
 // CauseAnswer is the cause of the wake that tells of the answer to a submission
