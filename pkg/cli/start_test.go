@@ -176,3 +176,34 @@ func TestNewNamesDiffer(t *testing.T) {
 		t.Errorf("%s, %s", a, b)
 	}
 }
+
+// A heartbeat for a step that waits for none is accepted: who sends it need not know the flow.
+func TestAHeartbeatThatChangesNothing(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ field, want string }{
+		"with heartbeatSeconds":    {"    heartbeatSeconds: 3600\n", ""},
+		"without heartbeatSeconds": {"", "step Wait of beats/one has no heartbeatSeconds, so heartbeats change nothing\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			env := inStore(t)
+			file := filepath.Join(t.TempDir(), "beats.yaml")
+			text := "version: v1\ntype: flow\nsteps:\n  - type: task\n    name: Wait\n    pattern: waitForCallback\n" + tt.field +
+				"    resourceArn: acs:fc:::services/demo/functions/echo\n"
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			run := runInBackground(t, env, file, "--name", "one")
+			token := run.awaits(`tokens succeed (\S+) --output`)
+			for _, named := range []string{token, "beats/one"} {
+				got := doWith(t, "", env, "tokens", "heartbeat", named)
+				if got.exit != ExitSucceeded || !strings.Contains(got.stdout, "is open, last heartbeat") || got.stderr != tt.want {
+					t.Errorf("%s: %+v", named, got)
+				}
+			}
+			if got := doWith(t, "", env, "tokens", "heartbeat", token, "--json"); strings.Contains(got.stdout, `"heartbeatSeconds": 3600`) != (tt.want == "") {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}

@@ -239,14 +239,19 @@ func (c Command) tokensFailCommand() *cobra.Command {
 func (c Command) tokensHeartbeatCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "heartbeat TOKEN", Short: "Keep a token from being closed for a missed heartbeat", Example: "  waitless tokens heartbeat TOKEN",
+		Long: "Keep a token from being closed for a missed heartbeat. A step without heartbeatSeconds accepts heartbeats, which change\n" +
+			"nothing; the command says so.",
 	}
-	return c.onToken(cmd, func(ctx context.Context, what string, a *api, text string) (rest.Token, bool, error) {
+	return c.onToken(cmd, func(ctx context.Context, what string, a *api, text string) (t rest.Token, open bool, err error) {
 		if step, ok := stepOf(text); ok {
-			t, first, err := a.HeartbeatStep(ctx, step)
-			return t, first, tokenError(what, err)
+			t, open, err = a.HeartbeatStep(ctx, step)
+		} else {
+			t, open, err = a.Heartbeat(ctx, text)
 		}
-		t, first, err := a.Heartbeat(ctx, text)
-		return t, first, tokenError(what, err)
+		if err == nil && open && t.Step != "" && t.HeartbeatSeconds == 0 {
+			c.note("step %s of %s/%s has no heartbeatSeconds, so heartbeats change nothing", t.Step, t.Flow, t.Execution)
+		}
+		return t, open, tokenError(what, err)
 	})
 }
 

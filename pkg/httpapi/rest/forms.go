@@ -66,17 +66,19 @@ type Token struct {
 	// Recipient is whose engine waits, left out for a step of ours: that has a
 	// flow, an execution and a step instead. Job is what names the job there,
 	// left out where a callback alone is waited for.
-	Recipient string      `json:"recipient,omitempty"` // step-functions, durable-function
-	Job       string      `json:"job,omitempty"`
-	Since     string      `json:"since,omitempty"`
-	Deadline  string      `json:"deadline,omitempty"`
-	Open      bool        `json:"open"`
-	Output    *expr.Value `json:"output,omitempty"`
-	Error     string      `json:"error,omitempty"`
-	Cause     string      `json:"cause,omitempty"`
-	ClosedBy  string      `json:"closedBy,omitempty"` // hand, callback, event, reconcile, task, submit, deadline, heartbeat, stop
-	ClosedAt  string      `json:"closedTime,omitempty"`
-	LastBeat  string      `json:"lastHeartbeat,omitempty"`
+	Recipient string `json:"recipient,omitempty"` // step-functions, durable-function
+	Job       string `json:"job,omitempty"`
+	Since     string `json:"since,omitempty"`
+	Deadline  string `json:"deadline,omitempty"`
+	// HeartbeatSeconds is how long the step waits for a heartbeat, left out if heartbeats change nothing.
+	HeartbeatSeconds int         `json:"heartbeatSeconds,omitempty"`
+	Open             bool        `json:"open"`
+	Output           *expr.Value `json:"output,omitempty"`
+	Error            string      `json:"error,omitempty"`
+	Cause            string      `json:"cause,omitempty"`
+	ClosedBy         string      `json:"closedBy,omitempty"` // hand, callback, event, reconcile, task, submit, deadline, heartbeat, stop
+	ClosedAt         string      `json:"closedTime,omitempty"`
+	LastBeat         string      `json:"lastHeartbeat,omitempty"`
 }
 
 // Failure is what a failing task or a stop reports.

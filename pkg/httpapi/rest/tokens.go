@@ -5,8 +5,10 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
@@ -26,10 +28,15 @@ func (h handler) tokenOf(ctx context.Context, state machine.State) (t Token, ok 
 	if !ok {
 		return t, false, nil
 	}
-	return Token{
-		Token: text, Flow: state.Flow.Name, Execution: state.Execution, Step: flow.All[state.Waiting.Attempt.Step].Name,
+	step := flow.All[state.Waiting.Attempt.Step]
+	t = Token{
+		Token: text, Flow: state.Flow.Name, Execution: state.Execution, Step: step.Name,
 		Since: instant(state.Waiting.Since), Deadline: instant(state.Waiting.Deadline),
-	}, true, nil
+	}
+	if task, ok := step.Kind.(*fdl.Task); ok {
+		t.HeartbeatSeconds = int(task.Heartbeat / time.Second)
+	}
+	return t, true, nil
 }
 
 // openToken is the open token of an execution, with what its record holds.
@@ -120,8 +127,28 @@ func (h handler) heartbeat(find finder) responder {
 			return 0, nil, err
 		}
 		record, err := h.Tokens.Heartbeat(r.Context(), t.Token)
-		return statusOfReport(record.Open()), masked(recordOf(t, record)), err
+		if err != nil {
+			return 0, nil, err
+		}
+		return statusOfReport(record.Open()), masked(recordOf(h.withStep(r.Context(), t), record)), nil
 	}
+}
+
+// withStep adds the step that waits for the token. A token of another engine, and one whose step
+// cannot be read, stays as it is: the heartbeat was recorded.
+func (h handler) withStep(ctx context.Context, t Token) Token {
+	id, _, err := h.Tokens.Describe(ctx, t.Token)
+	if err != nil || id.Flags&token.FlagForeign != 0 {
+		return t
+	}
+	state, err := h.Engine.Describe(ctx, id.Execution)
+	if err != nil {
+		return t
+	}
+	if waiting, ok, err := h.tokenOf(ctx, state); err == nil && ok && waiting.Token == t.Token {
+		return waiting
+	}
+	return t
 }
 
 func statusOfReport(accepted bool) int {
