@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/pkg/docs"
-	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/machine"
 )
@@ -79,7 +78,7 @@ func (c Command) complete(cmd *cobra.Command) {
 		cmd.ValidArgsFunction = c.completeArgument(argumentName(cmd))
 	}
 	for name, function := range map[string]completer{
-		"task": completeTask, "store": folders, "sample": samples, "status": fixed(statuses...), "log-format": fixed("text", "json"),
+		"task": completeTask, "flow": c.flowNames, "store": folders, "sample": samples, "status": fixed(statuses...), "log-format": fixed("text", "json"),
 	} {
 		if cmd.Flags().Lookup(name) != nil {
 			_ = cmd.RegisterFlagCompletionFunc(name, function) // the flag is there
@@ -118,21 +117,41 @@ func fixed(words ...string) completer {
 // completionPatience is how long a shell waits for the names of executions.
 const completionPatience = 2 * time.Second
 
-// executionNames suggests the executions of the place that the command line names. It suggests
-// nothing when they cannot be read: a shell has no room for errors.
+// executionNames suggests the executions of the place that the command line names.
 func (c Command) executionNames(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
-	defer cancel()
-	var names []string
-	if executions, err := c.executionsFor(ctx, cmd); err == nil {
+	return c.suggest(cmd, func(ctx context.Context, a *api) (names []string, err error) {
+		executions, err := a.Executions(ctx, "", "")
 		for _, e := range executions {
 			names = append(names, cobra.CompletionWithDesc(e.Flow+"/"+e.Name, string(e.Status)))
 		}
+		return names, err
+	})
+}
+
+// flowNames suggests the stored flows of that place.
+func (c Command) flowNames(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return c.suggest(cmd, func(ctx context.Context, a *api) (names []string, err error) {
+		flows, err := a.Flows(ctx, "")
+		for _, f := range flows {
+			names = append(names, f.Name)
+		}
+		return unique(names), err
+	})
+}
+
+// suggest returns the names that list reads from the place that the command line names. It suggests
+// nothing when they cannot be read: a shell has no room for errors.
+func (c Command) suggest(cmd *cobra.Command, list func(context.Context, *api) ([]string, error)) ([]string, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
+	defer cancel()
+	names, err := c.listFor(ctx, cmd, list)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-func (c Command) executionsFor(ctx context.Context, cmd *cobra.Command) (executions []rest.Execution, err error) {
+func (c Command) listFor(ctx context.Context, cmd *cobra.Command, list func(context.Context, *api) ([]string, error)) (names []string, err error) {
 	if err := c.readSettings(cmd, nil); err != nil {
 		return nil, err
 	}
@@ -151,7 +170,7 @@ func (c Command) executionsFor(ctx context.Context, cmd *cobra.Command) (executi
 		return nil, err
 	}
 	defer a.end("completion", &err)
-	return a.Executions(ctx, "", "")
+	return list(ctx, a)
 }
 
 func flowFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

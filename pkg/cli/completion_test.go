@@ -75,6 +75,11 @@ func TestCompletionOfExecutions(t *testing.T) {
 			}
 		}
 	}
+	for _, command := range []string{"run", "start", "list"} {
+		if got := doWith(t, "", env, "__complete", command, "--flow", ""); got.exit != ExitSucceeded || !strings.HasPrefix(got.stdout, "pass\n:4\n") {
+			t.Errorf("%s --flow: %+v", command, got)
+		}
+	}
 	got := doWith(t, "", map[string]string{"WAITLESS_STORE": t.TempDir() + "/none"}, "__complete", "show", "")
 	if got.exit != ExitSucceeded || got.stdout != ":4\n" {
 		t.Errorf("without a store: %+v", got)
