@@ -9,8 +9,8 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// TestErrorOutputOfACommandIsShown: what a command that succeeds writes to standard
-// error goes to the terminal, with its step, and does nothing to it.
+// TestErrorOutputOfACommandIsShown checks that the terminal shows what a command writes to standard
+// error, with its step and without control characters.
 func TestErrorOutputOfACommandIsShown(t *testing.T) {
 	t.Parallel()
 	flow := writeFile(t, "flow.yaml", "version: v1\ntype: flow\nname: f\nsteps: [{type: task, name: Work, resourceArn: 'acs:fc:::services/s/functions/work'}]\n")
@@ -21,6 +21,26 @@ func TestErrorOutputOfACommandIsShown(t *testing.T) {
 	got = do(t, "run", flow, "--skip-time", "--task", `work=exec:sh -c 'head -c 20000 /dev/zero | tr "\\0" x >&2; echo {}'`)
 	if got.exit != ExitSucceeded || !strings.Contains(got.stderr, "Work: ... (only the first 16384 bytes are shown)\n") || len(got.stderr) > 18000 {
 		t.Errorf("%+v", got)
+	}
+}
+
+func TestErrorOutputOfAFailedCommandIsShown(t *testing.T) {
+	t.Parallel()
+	flow := writeFile(t, "flow.yaml", "version: v1\ntype: flow\nname: f\n"+
+		"steps: [{type: task, name: Work, timeoutSeconds: 1, resourceArn: 'acs:fc:::services/s/functions/work'}]\n")
+	for name, script := range map[string]string{
+		"exit code":  `exit 3`,
+		"error type": `echo "{\"errorType\":\"DiskFull\"}"; exit 1`,
+		"time-out":   `exec sleep 60`,
+		"no JSON":    `echo well`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := do(t, "run", flow, "--skip-time", "--task", `work=exec:sh -c 'printf "one\n\033[2Jtwo\n" >&2; `+script+`'`)
+			if got.exit != ExitFailed || !strings.Contains(got.stderr, "Work: one\nWork: \\x1b[2Jtwo\n") {
+				t.Errorf("%+v", got)
+			}
+		})
 	}
 }
 

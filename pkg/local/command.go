@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/mattn/go-shellwords"
 
@@ -30,7 +31,7 @@ type command struct {
 	// limit is how long it may take, grace how long its output is waited for
 	// after its end or after it was told to stop.
 	limit, grace time.Duration
-	// output is given the error output of a call that succeeded, unless nil.
+	// output receives the error output of each call that ended, unless nil.
 	output func(machine.Call, string)
 }
 
@@ -38,9 +39,9 @@ const (
 	// commandGrace is how long output is waited for that a program left in the
 	// background holds open.
 	commandGrace = 2 * time.Second
-	// errorOutput is how much of the end of its error output is kept for the cause
-	// of a failure, shownOutput how much of its beginning is shown of a success.
-	errorOutput = 512
+	// errorOutput is how many bytes of the end of the error output the cause of a failure
+	// holds. shownOutput is how many bytes of its beginning are shown.
+	errorOutput = 1 << 10
 	shownOutput = 16 << 10
 )
 
@@ -109,7 +110,7 @@ func (c command) call(ctx context.Context, call machine.Call, now time.Time) (to
 		return token.Outcome{}, ctx.Err()
 	}
 	outcome := c.outcome(err, limited.Err(), stdout, stderr)
-	if !outcome.Failed() && c.output != nil && len(shown.text) > 0 {
+	if c.output != nil && len(shown.text) > 0 {
 		c.output(call, shown.lines())
 	}
 	return outcome, nil
@@ -184,17 +185,18 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String quotes the last lines, where programs say what went wrong.
+// String returns the kept text in quotes, without a character that was cut.
 func (t *tail) String() string {
-	const most = 3
-	lines := bytes.Split(bytes.TrimSpace(t.text), []byte("\n"))
+	text := t.text
+	for t.cut && len(text) > 0 && !utf8.RuneStart(text[0]) {
+		text = text[1:]
+	}
+	text = bytes.TrimSpace(text)
 	switch {
-	case len(lines) > most:
-		return fmt.Sprintf("...%q", bytes.Join(lines[len(lines)-most:], []byte("\n")))
 	case t.cut:
-		return fmt.Sprintf("...%q", t.text)
-	case len(t.text) == 0:
+		return fmt.Sprintf("...%q", text)
+	case len(text) == 0:
 		return "nothing"
 	}
-	return fmt.Sprintf("%q", bytes.TrimSpace(t.text))
+	return fmt.Sprintf("%q", text)
 }

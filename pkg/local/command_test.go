@@ -159,7 +159,7 @@ func wantCause(t *testing.T, outcome token.Outcome, name string, parts ...string
 			t.Errorf("the cause is\n%s\nwant it to say %q", outcome.Cause, part)
 		}
 	}
-	if len(outcome.Cause) > 1000 {
+	if len(outcome.Cause) > 1200 {
 		t.Errorf("the cause has %d bytes", len(outcome.Cause))
 	}
 }

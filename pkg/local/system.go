@@ -68,8 +68,8 @@ type Config struct {
 	// because functions of its flow have no runner; nil for nobody. Such an execution can be
 	// stopped, and ends at its time limit.
 	Blocked func(flow machine.Flow, execution string, missing []error)
-	// Output is given the error output of commands that succeeded, several lines
-	// perhaps; nil for nobody. It returns quickly and is safe for concurrent use.
+	// Output receives the error output of each command that ended, perhaps several
+	// lines; nil for nobody. It returns quickly and is safe for concurrent use.
 	Output func(call machine.Call, text string)
 	// CallbackBase is where callbacks arrive: "http://127.0.0.1:8787".
 	CallbackBase string
