@@ -12,10 +12,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
-// Region is the region that the emulator plays, and Account is the account.
+// Region is the region that the emulator plays, and Account is the account: that of
+// the resources in events/, because a stack takes events of its own account only.
 const (
 	Region  = "us-east-1"
-	Account = "000000000000"
+	Account = "123456789012"
 )
 
 // ministack plays AWS. Its functions inherit its variables, so those of them
@@ -26,6 +27,7 @@ var ministack = program{
 		aside := besides.endpoint()
 		return nil, []string{
 			"S3_DATA_DIR=" + filepath.Join(p.dir, "s3"), "BIND_HOST=127.0.0.1", "GATEWAY_PORT=" + p.port, "AWS_ENDPOINT_URL=" + p.endpoint,
+			"MINISTACK_ACCOUNT_ID=" + Account,
 			"AWS_ENDPOINT_URL_DATABASE_MIGRATION_SERVICE=" + aside, "AWS_ENDPOINT_URL_LAMBDA=" + aside,
 			"AWS_LAMBDA_LOG_LEVEL=DEBUG",      // as Lambda tells a function its log level
 			"AUTH=true", "IOT_MTLS_ENABLED=0", // the latter is a port that two emulators would fight for

@@ -20,7 +20,7 @@ import (
 func TestMain(m *testing.M) { os.Exit(emulator.Main(m)) }
 
 // account is the one that the emulator plays.
-const account = "000000000000"
+const account = emulator.Account
 
 // passing is a state machine that ends at once.
 func passing(t *testing.T) (arn string) {

@@ -128,7 +128,7 @@ func TestCommands(t *testing.T) {
 	}
 	s.check(t, cli.ExitSucceeded, "enough", "show", "callback/seen")
 	s.check(t, cli.ExitFailed, "another outcome was first", "tokens", "succeed", token, "--output", "{}")
-	s.check(t, cli.ExitUsage, "NotFound", "show", "callback/none")
+	s.check(t, cli.ExitUsage, "there is no execution", "show", "callback/none")
 }
 
 // The management API is for those whose requests are signed.

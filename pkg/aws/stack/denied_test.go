@@ -259,7 +259,7 @@ func TestServiceFunctionsServeTheirSourceAlone(t *testing.T) {
 	s := standard.get(t)
 	client := lambda.NewFromConfig(emulator.Config(t))
 	request := `{"version":"2.0","rawPath":"/flows","requestContext":{"apiId":"%s","stage":"$default","http":{"method":"GET","path":"/flows"}}}`
-	message := `{"Records":[{"messageId":"1","eventSourceARN":"arn:aws:sqs:us-east-1:000000000000:mine","body":"{}"}]}`
+	message := `{"Records":[{"messageId":"1","eventSourceARN":"arn:aws:sqs:us-east-1:` + emulator.Account + `:mine","body":"{}"}]}`
 	for function, payload := range map[string]string{
 		"Api": fmt.Sprintf(request, s.outputs["ManagementApiId"]), "Callback": fmt.Sprintf(request, "another"),
 		"Interpreter": message, "TaskRunner": message, "JobEvents": message,

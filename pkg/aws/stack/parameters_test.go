@@ -30,7 +30,7 @@ func TestFunctionsThatParametersName(t *testing.T) {
 	}{
 		"by-arn":    {theirs, cli.ExitSucceeded, `{"n":1}`},
 		"by-name":   {"acs:fc:::services/any/functions/Greet", cli.ExitSucceeded, `{"n":1}`},
-		"not-named": {"arn:aws:lambda:" + emulator.Region + ":000000000000:function:" + standard.name + "-greet", cli.ExitFailed, "FC.AccessDenied"},
+		"not-named": {"arn:aws:lambda:" + emulator.Region + ":" + emulator.Account + ":function:" + standard.name + "-greet", cli.ExitFailed, "FC.AccessDenied"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

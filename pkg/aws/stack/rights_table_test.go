@@ -207,7 +207,7 @@ func (x trial) flow(steps string) string {
 // and the functions that the trials call.
 func deployForRights(t *testing.T) (stack, called) {
 	t.Helper()
-	const others = "arn:aws:lambda:" + emulator.Region + ":000000000000:function:"
+	const others = "arn:aws:lambda:" + emulator.Region + ":" + emulator.Account + ":function:"
 	other := "other" + strings.ToLower(rand.Text()[:8])
 	f := called{short: "acs:fc:::services/s/functions/StartJob", otherShort: others + other + "-short", otherLong: others + other + "-long"}
 	parameters := []string{"LongestDelay=30", "StatusEvents=on", "CallableFunctions=" + f.otherShort + "," + f.otherLong}
@@ -243,7 +243,7 @@ func (s stack) addFunction(t *testing.T, name string, timeout int32) {
 	}
 	_, err = lambda.NewFromConfig(emulator.Config(t)).CreateFunction(t.Context(), &lambda.CreateFunctionInput{
 		FunctionName: &name, Handler: aws.String("bootstrap"), Runtime: types.RuntimeProvidedal2023, Timeout: &timeout,
-		Role: aws.String("arn:aws:iam::000000000000:role/" + s.resources["EchoRole"]), Code: &types.FunctionCode{ZipFile: code.Bytes()},
+		Role: aws.String("arn:aws:iam::" + emulator.Account + ":role/" + s.resources["EchoRole"]), Code: &types.FunctionCode{ZipFile: code.Bytes()},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -87,13 +87,13 @@ var hasty = deployment{name: freshName(), parameters: []string{
 // guarded are service functions of another stack, which somebody lets the hasty stack call.
 func guarded() (arns []string) {
 	for _, name := range []string{"api", "callback", "interpreter", "taskrunner", "jobevents", "StartJob", "GetJobStatus"} {
-		arns = append(arns, "arn:aws:lambda:"+emulator.Region+":000000000000:function:"+standard.name+"-"+name)
+		arns = append(arns, "arn:aws:lambda:"+emulator.Region+":" + emulator.Account + ":function:"+standard.name+"-"+name)
 	}
 	return arns
 }
 
 // theirs is a function that is none of the hasty stack's.
-var theirs = "arn:aws:lambda:" + emulator.Region + ":000000000000:function:" + standard.name + "-echo"
+var theirs = "arn:aws:lambda:" + emulator.Region + ":" + emulator.Account + ":function:" + standard.name + "-echo"
 
 func freshName() string { return "w" + strings.ToLower(rand.Text()[:8]) }
 

@@ -113,7 +113,7 @@ func TestWakesThatMeanNothing(t *testing.T) {
 	if due, done := waits(t, after, "Wait10s"); len(done) != 1 || done[0].Before(due[0].Truncate(time.Millisecond)) {
 		t.Errorf("it waited until %v, due at %v", done, due)
 	}
-	s.check(t, cli.ExitUsage, "NotFound", "show", "polling/nobody")
+	s.check(t, cli.ExitUsage, "there is no execution", "show", "polling/nobody")
 }
 
 // What takes longer than the interpreter awaits is made by the task runner,

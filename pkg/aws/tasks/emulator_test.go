@@ -47,7 +47,7 @@ func deploy(t *testing.T, functions map[string]deployed) (*lambda.Client, string
 			FunctionName: aws.String(stack + "-" + name), Role: &role,
 			Runtime: types.RuntimeProvidedal2023, Handler: aws.String("bootstrap"), Architectures: []types.Architecture{architecture},
 			Code: &types.FunctionCode{ZipFile: zips[f.program]}, Timeout: &f.timeout,
-			Environment: &types.Environment{Variables: map[string]string{"WAITLESS_ACCOUNT": "000000000000"}}, // which GetJobStatus asks for
+			Environment: &types.Environment{Variables: map[string]string{"WAITLESS_ACCOUNT": emulator.Account}}, // which GetJobStatus asks for
 		}); err != nil {
 			t.Fatal(err)
 		}

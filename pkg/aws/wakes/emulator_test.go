@@ -60,7 +60,7 @@ func newStack(t *testing.T) stack {
 }
 
 func (s stack) schedules() *schedules.Group {
-	return &schedules.Group{Client: s.scheduler, Name: s.group, QueueARN: s.arn, RoleARN: "arn:aws:iam::000000000000:role/wakes", DeadLettersARN: s.arn}
+	return &schedules.Group{Client: s.scheduler, Name: s.group, QueueARN: s.arn, RoleARN: "arn:aws:iam::" + emulator.Account + ":role/wakes", DeadLettersARN: s.arn}
 }
 
 func (s stack) wakes(t *testing.T, schedule wakes.Schedule, limit time.Duration, now func() time.Time) *wakes.Wakes {
