@@ -331,7 +331,9 @@ func executionError(ctx context.Context, what string, a *api, name string, err e
 		var names []string
 		_, _ = a.EachExecutions(ctx, filter, func(page []rest.Execution) error { // without a list there is no suggestion
 			for _, e := range page {
-				names = append(names, e.Flow+"/"+e.Name)
+				if listed := e.Flow + "/" + e.Name; listed != name { // it may have been started since
+					names = append(names, listed)
+				}
 			}
 			return nil
 		})

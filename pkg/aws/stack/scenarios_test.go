@@ -176,6 +176,9 @@ func (s stack) play(t *testing.T, played script, folder, execution, input string
 			succeed(t, s, run.token(), string(output))
 		}
 	}
+	if len(played.Events) > 0 {
+		run.await(folder + "/" + execution + " started with")
+	}
 	for _, event := range played.Events {
 		s.playEvent(t, string(read(t, folder, event.Event)), s.startedJob(t, folder+"/"+execution))
 	}
