@@ -44,35 +44,15 @@ func (r *row) finalStatuses() []string {
 
 // Statement is one of an IAM policy.
 type Statement struct {
-	Effect    string
-	Action    []string
-	Resource  []string
-	Condition map[string]map[string]string `json:",omitempty"` // by operator and key
+	Effect   string
+	Action   []string
+	Resource []string
 }
 
-// Tags that say which stack something is of.
-const (
-	ServiceTag = "waitless:service" // of a stack's functions and queues that no flow may use
-	SenderTag  = "waitless-stack"   // of the role that sends to the queues of its own stack
-)
-
 // StartStatements returns the least rights that starting this kind takes, none
-// without a service. A kind that sends messages also has a Deny: no message goes
-// to a queue of another stack.
-//
-// A resource replaces the wildcards that match it.
+// without a service. A resource replaces the wildcards that match it.
 func (k Kind) StartStatements(account, region string, resources ...string) []Statement {
-	statements := statementsOf(k.row.starting, account, region, resources)
-	if k.row.message == nil {
-		return statements
-	}
-	return append(statements, Statement{
-		Effect: "Deny", Action: []string{k.Service + ":" + k.Start}, Resource: []string{"*"},
-		Condition: map[string]map[string]string{
-			"Null":            {"aws:ResourceTag/" + ServiceTag: "false"},
-			"StringNotEquals": {"aws:ResourceTag/" + ServiceTag: "${aws:PrincipalTag/" + SenderTag + ", 'none'}"},
-		},
-	})
+	return statementsOf(k.row.starting, account, region, resources)
 }
 
 // DescribeStatements returns the least rights that describing this kind takes,

@@ -69,14 +69,6 @@ func allows(action string, resources ...string) Statement {
 	return Statement{Effect: "Allow", Action: []string{action}, Resource: resources}
 }
 
-// deniesServices is the Deny of a kind that sends messages.
-func deniesServices(action string) Statement {
-	return Statement{Effect: "Deny", Action: []string{action}, Resource: []string{"*"}, Condition: map[string]map[string]string{
-		"Null":            {"aws:ResourceTag/waitless:service": "false"},
-		"StringNotEquals": {"aws:ResourceTag/waitless:service": "${aws:PrincipalTag/waitless-stack, 'none'}"},
-	}}
-}
-
 func TestStatements(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -106,13 +98,13 @@ func TestStatements(t *testing.T) {
 		},
 		{
 			"sns-message", region,
-			[]Statement{allows("sns:Publish", "arn:aws:sns:eu-central-1:111122223333:*"), deniesServices("sns:Publish")}, nil,
+			[]Statement{allows("sns:Publish", "arn:aws:sns:eu-central-1:111122223333:*")}, nil,
 		},
 		{
 			"sqs-message", region,
 			[]Statement{
 				allows("sqs:GetQueueUrl", "arn:aws:sqs:eu-central-1:111122223333:*"),
-				allows("sqs:SendMessage", "arn:aws:sqs:eu-central-1:111122223333:*"), deniesServices("sqs:SendMessage"),
+				allows("sqs:SendMessage", "arn:aws:sqs:eu-central-1:111122223333:*"),
 			}, nil,
 		},
 		{"callback", region, nil, nil},

@@ -40,6 +40,9 @@ func queuePolicies(t *testing.T) map[string][]*yaml.Node {
 	return all
 }
 
+// serviceTag is on the queues and service functions of a stack.
+const serviceTag = "waitless:service"
+
 // Who may put messages into a queue: of events the stack's own rules, of
 // everything else the stack's own roles.
 func TestQueuesTakeMessagesOfTheStackAlone(t *testing.T) {
@@ -68,8 +71,8 @@ func TestQueuesTakeMessagesOfTheStackAlone(t *testing.T) {
 				checkRuleARNs(t, read, at(node, "Condition", "ArnEquals", "aws:SourceArn"))
 			}
 		}
-		if tags := at(&r.Properties, "Tags"); tags == nil || at(tags.Content[0], "Key").Value != jobs.ServiceTag {
-			t.Errorf("%s has no tag %s", id, jobs.ServiceTag)
+		if tags := at(&r.Properties, "Tags"); tags == nil || at(tags.Content[0], "Key").Value != serviceTag {
+			t.Errorf("%s has no tag %s", id, serviceTag)
 		}
 		if denied["OverTLS"] == nil || (denied["OnlyThisStack"] == nil) == (denied["OnlyEvents"] == nil) {
 			t.Errorf("%s: denied is %v", id, denied)
