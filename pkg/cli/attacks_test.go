@@ -24,7 +24,7 @@ steps:
 
 // attack is a request that is refused. In its path, header and body TOKEN stands
 // for the text of an open token, SIGNED for that of one that demands a
-// signature, and FORGED for one that nobody signed.
+// signature, and FORGED for one without a valid signature.
 type attack struct {
 	name, request string // "METHOD PATH"
 	body          string
@@ -41,7 +41,7 @@ const (
 // rights are in pkg/aws (stack/denied_test.go) and pkg/resume, those of a hostile
 // server against the commands in stack_test.go.
 var attacks = []attack{
-	// Tokens that nobody gave out.
+	// Tokens that Waitless did not issue.
 	{"a forged signature", "POST /callbacks/FORGED", "{}", nil, 404},
 	{"a handle without a signature", "POST /callbacks/HANDLE", "{}", nil, 404},
 	{"a handle with an empty signature", "POST /callbacks/HANDLE.", "{}", nil, 404},

@@ -38,7 +38,7 @@ type Command struct {
 	// pause is how long to wait before a request to a stack is tried again, by
 	// the number of the try; nil means longer each time.
 	pause func(try int) time.Duration
-	// patience is how long whoever holds a store may take for an answer; 0 means [holderPatience].
+	// patience is the time limit of a request to the process that holds a store; 0 means [holderPatience].
 	patience time.Duration
 }
 

@@ -88,7 +88,7 @@ type executionsReport struct {
 	Executions []rest.Execution `json:"executions"`
 }
 
-// defaultList is how many executions are listed unless somebody says otherwise.
+// defaultList is how many executions are listed without --limit.
 const defaultList = 100
 
 // listOptions are the flags of list.

@@ -42,7 +42,7 @@ type api struct {
 	// interval is how often whoever follows an execution asks for news.
 	interval time.Duration
 	close    func() error
-	// idle: it is a store that nobody works on.
+	// idle: no worker runs on the store.
 	idle bool
 }
 

@@ -82,7 +82,7 @@ var ofThisMachine = []string{
 	"json", "help", "jobs list", "jobs iam", "dev", "flows show", "schema",
 }
 
-// What others chose does nothing to the terminal of whoever looks, in any command, with --json or
+// What others chose does not act on the terminal of the reader, in any command, with --json or
 // without.
 func TestCommandsPrintNothingThatActsOnATerminal(t *testing.T) {
 	t.Parallel()
@@ -127,7 +127,7 @@ func commandPaths(cmd *cobra.Command, before []string) (paths []string) {
 	return paths
 }
 
-// What a function answers does nothing to the terminal of whoever runs the flow, and JSON stays the
+// What a function answers does not act on the terminal of the user who runs the flow, and JSON stays the
 // JSON that it was.
 func TestRunPrintsNothingThatActsOnATerminal(t *testing.T) {
 	t.Parallel()

@@ -211,7 +211,7 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
-// Nobody is told to take away the rights to a directory that is no store.
+// The advice is never to restrict a directory that is not a store.
 func TestADirectoryThatIsNoStore(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -37,7 +37,7 @@ type Error struct {
 }
 
 // topics are the names of the topics and what they are about, in the order in
-// which somebody learns the language; the tables come last, then the command.
+// which a user learns the language; the tables come last, then the command.
 var topics = []struct{ name, about string }{
 	{"language", "the text of a flow: YAML, numbers, keys"},
 	{"flow", "the whole definition, and its input and output"},
@@ -78,7 +78,7 @@ var topics = []struct{ name, about string }{
 //go:embed reference/*.md
 var files embed.FS
 
-// Topics are all topics, in the order in which somebody learns the language.
+// Topics are all topics, in the order in which a user learns the language.
 func Topics() []Topic {
 	all := make([]Topic, len(topics))
 	for i, t := range topics {

@@ -126,7 +126,7 @@ type calledFunction struct {
 	at      Position
 }
 
-// placeholders warns of a service or a qualifier that nobody filled in. Neither keeps the flow from
+// placeholders warns of a service or a qualifier that was not filled in. Neither keeps the flow from
 // running in one process, which reads the function alone.
 func (p *parser) placeholders(n *node, resource Resource) {
 	for _, part := range []struct{ what, text string }{{"service", resource.Service}, {"qualifier", resource.Qualifier}} {

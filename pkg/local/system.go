@@ -65,11 +65,11 @@ type Config struct {
 	// for nobody. It returns quickly and is safe for concurrent use.
 	Absent func(engine.Absences)
 	// Blocked is told of each unfinished execution of an earlier process that cannot continue here,
-	// because functions of its flow have no runner; nil for nobody. Such an execution can be
+	// because functions of its flow have no runner; nil reports it nowhere. Such an execution can be
 	// stopped, and ends at its time limit.
 	Blocked func(flow machine.Flow, execution string, missing []error)
 	// Output receives the error output of each command that ended, perhaps several
-	// lines; nil for nobody. It returns quickly and is safe for concurrent use.
+	// lines; nil discards them. It returns quickly and is safe for concurrent use.
 	Output func(call machine.Call, text string)
 	// CallbackBase is where callbacks arrive: "http://127.0.0.1:8787".
 	CallbackBase string

@@ -110,7 +110,7 @@ func (t *Tokens) check(id token.ID, outcome token.Outcome) error {
 }
 
 // checkName rejects a reported failure with a name of Waitless's own: flows catch
-// "FnF.TaskTimeout" as what Waitless found, and nobody outside may say so. The
+// "FnF.TaskTimeout" as what Waitless found, and no caller may report it. The
 // owner of a token may revoke it.
 func checkName(outcome token.Outcome, by token.Closer) error {
 	switch {
@@ -122,7 +122,7 @@ func checkName(outcome token.Outcome, by token.Closer) error {
 	return &ReportError{What: `the error has a name that begins with "FnF." or "Token.", which are those of Waitless; report a name of your own`}
 }
 
-// errorFailed is the name of a failure that nobody named.
+// errorFailed is the name of a failure that was reported without one.
 const errorFailed = "FnF.Failed"
 
 // errorDataLimit is the name in flows of values that are too large.

@@ -31,7 +31,7 @@ type meeting struct {
 	at  time.Duration
 }
 
-// toldOf is when whoever waits with the token hears of the end of its job by an
+// toldOf is when the waiter with the token learns of the end of its job by an
 // event that came after it was bound. Of one that came before, only the starter
 // can tell, and a poll if it dies.
 func (w *world) toldOf(handle string) (at time.Duration, ok bool) {

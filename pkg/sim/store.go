@@ -15,7 +15,7 @@ type store struct {
 	records map[string][]stored // by handle, in the order of their changes
 }
 
-// stored is a record since an instant, encoded so that nobody shares it.
+// stored is a record since an instant, encoded, so that it is not shared.
 type stored struct {
 	at      time.Duration
 	encoded []byte

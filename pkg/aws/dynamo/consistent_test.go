@@ -36,7 +36,7 @@ func (r *reads) Do(request *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(answer))}, err
 }
 
-// TestReadsAreConsistent: whoever decides from a read sees every write before
+// TestReadsAreConsistent: a decision from a read sees every write before
 // it. A list may lag behind, and decides nothing.
 func TestReadsAreConsistent(t *testing.T) {
 	t.Parallel()

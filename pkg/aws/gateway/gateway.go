@@ -40,7 +40,7 @@ func Serve(handler http.Handler) Function {
 }
 
 // ErrOrigin says that an event is not a request of the API that a function is of:
-// somebody else invoked the function.
+// another principal invoked the function.
 var ErrOrigin = errors.New("the event is not a request of this function's API")
 
 // Only lets requests of the API with that id through to the function, and of

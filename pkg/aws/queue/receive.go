@@ -55,7 +55,7 @@ func Messages(event events.SQSEvent) []Message {
 }
 
 // ErrSource says that an event is not one of the queues that a function receives
-// from: somebody else invoked the function.
+// from: another principal invoked the function.
 var ErrSource = errors.New("the event is not from a queue of this function")
 
 // From returns the URL of the queue that all messages of an event are from, one

@@ -255,7 +255,7 @@ func TestFlowsCallNoServiceFunctionOfAnotherStack(t *testing.T) {
 	}
 }
 
-// Somebody who may invoke the functions of a stack is not taken for what they
+// A principal that may invoke the functions of a stack is not mistaken for what they
 // are invoked by.
 func TestServiceFunctionsServeTheirSourceAlone(t *testing.T) {
 	t.Parallel()

@@ -69,7 +69,7 @@ func unmatched(rows map[string]right, policies []policy) []string {
 	for _, p := range policies {
 		for _, each := range p.statements {
 			name := p.role + "/" + each.Sid
-			if each.Effect == "Deny" { // it is no right: TestWhatIsDenied
+			if each.Effect == "Deny" { // it is no right; denied_test.go tests it
 				continue
 			}
 			if _, ok := rows[name]; !ok {

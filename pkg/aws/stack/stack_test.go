@@ -87,7 +87,7 @@ var hasty = deployment{name: freshName(), parameters: []string{
 // guarded are service functions of another stack, which somebody lets the hasty stack call.
 func guarded() (arns []string) {
 	for _, name := range []string{"api", "callback", "interpreter", "taskrunner", "jobevents", "StartJob", "GetJobStatus"} {
-		arns = append(arns, "arn:aws:lambda:"+emulator.Region+":" + emulator.Account + ":function:"+standard.name+"-"+name)
+		arns = append(arns, "arn:aws:lambda:"+emulator.Region+":"+emulator.Account+":function:"+standard.name+"-"+name)
 	}
 	return arns
 }

@@ -36,7 +36,7 @@ type Config struct {
 	// the function allow: of an interpreter ten seconds, of a task runner its
 	// own time limit, less what it needs to close the token.
 	Longest time.Duration
-	// Warn is told of time limits that cannot be looked up; nil for nobody.
+	// Warn receives the errors of look-ups of time limits; nil discards them.
 	Warn func(error)
 }
 

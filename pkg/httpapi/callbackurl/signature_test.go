@@ -204,7 +204,7 @@ func TestTheVectorOfStandardWebhooks(t *testing.T) {
 	}
 }
 
-// A signed request is for one token: whoever overhears it has nothing for another
+// A signed request is for one token: a copy of it is of no use for another
 // one that they hold, and cannot pass a part of the body for the id.
 func TestASignedReportIsOfItsToken(t *testing.T) {
 	t.Parallel()

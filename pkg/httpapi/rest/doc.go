@@ -38,7 +38,7 @@
 //
 // A request body is JSON as [expr.ParseJSON] reads it, with members of exactly
 // these names. An error is {"code","message"}. A message names what the caller
-// can mend; what happened inside stays out of it.
+// can fix; what happened inside stays out of it.
 //
 // This package may change between releases; the JSON only grows.
 package rest

@@ -14,7 +14,7 @@ type view func(body any) any
 // revealed shows a body with the tokens that it holds.
 func revealed(body any) any { return body }
 
-// masked shows a body without a token that somebody could use.
+// masked shows a body without a usable token.
 func masked(body any) any {
 	switch b := body.(type) {
 	case Execution:

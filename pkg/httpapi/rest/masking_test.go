@@ -62,7 +62,7 @@ func newLeak(t *testing.T) (*api, string) {
 	return a, open.Token
 }
 
-// Whoever may only read cannot report an outcome.
+// A caller that may only read cannot report an outcome.
 func TestReadingNeverReturnsALiveToken(t *testing.T) {
 	t.Parallel()
 	a, text := newLeak(t)

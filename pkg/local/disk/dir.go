@@ -14,7 +14,7 @@ import (
 
 // Check returns an error unless dir holds a store that only this user can read and write: one
 // with [engine.CodeNotFound] if it holds no store, one with [engine.CodeInvalid] if it belongs to
-// another user, or others have rights to it. Whoever can write there can put a socket there, too.
+// another user, or others have rights to it. A user who can write there can put a socket there, too.
 func Check(dir string) error {
 	op := "open store " + dir
 	if !isStore(dir) {
@@ -26,7 +26,7 @@ func Check(dir string) error {
 	return nil
 }
 
-// Holder returns the id of the process that opened the store in dir last, 0 if nobody knows it.
+// Holder returns the id of the process that opened the store in dir last, 0 if it is unknown.
 func Holder(dir string) int {
 	text, err := os.ReadFile(filepath.Join(dir, holderFile)) //nolint:gosec // G304: a fixed name in the store that the user chose
 	if err != nil {

@@ -72,7 +72,7 @@ func (d *desk) changed(authentic []resume.Poll, forged resume.Poll) (all []resum
 	return all
 }
 
-// forgedDelivery: whoever writes into the queue of deliveries has handed over
+// forgedDelivery: a sender to the queue of deliveries has handed over
 // what the token holds, and nothing of their own.
 func forgedDelivery(d *desk) {
 	d.foreign = true
