@@ -8,6 +8,7 @@ require (
 	github.com/aws/aws-lambda-go v1.55.1 // the Lambda runtime's own client, for functions/
 	github.com/aws/aws-sdk-go-v2 v1.47.7 // what the clients of AWS share; without its package config, which costs a cold start
 	github.com/aws/aws-sdk-go-v2/config v1.33.15 // the command: the user's credentials and region, as every AWS tool finds them
+	github.com/aws/aws-sdk-go-v2/credentials v1.20.15 // tests: requests of other principals to the emulator
 	github.com/aws/aws-sdk-go-v2/feature/ec2/imds v1.20.7 // the command: not to ask a machine's role where there is none
 	github.com/aws/aws-sdk-go-v2/service/batch v1.65.2 // jobs of the kind batch-job
 	github.com/aws/aws-sdk-go-v2/service/cloudformation v1.82.5 // the command: where the API of a stack is
@@ -46,7 +47,6 @@ require (
 	github.com/RaduBerinde/axisds v0.1.0 // indirect
 	github.com/RaduBerinde/btreemap v0.0.0-20250419174037-3d62b7205d54 // indirect
 	github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream v1.7.26 // indirect
-	github.com/aws/aws-sdk-go-v2/credentials v1.20.15 // indirect
 	github.com/aws/aws-sdk-go-v2/internal/configsources v1.5.10 // indirect
 	github.com/aws/aws-sdk-go-v2/internal/endpoints/v2 v2.8.10 // indirect
 	github.com/aws/aws-sdk-go-v2/internal/v4a v1.5.10 // indirect

@@ -198,7 +198,8 @@ var mutants = []mutant{
 	{
 		name:   "rule 7 is not asked after a refusal",
 		caught: sim.Stuck, edits: one("engine/advance.go",
-			`machine.Unresolved(state, w.wake.Cause); ok {`, `machine.Unresolved(state, w.wake.Cause); ok && len(w.nonces) == 0 {`),
+			`machine.Unresolved(state, w.wake.Cause); ok && !w.keeps(state) {`,
+			`machine.Unresolved(state, w.wake.Cause); ok && !w.keeps(state) && len(w.nonces) == 0 {`),
 	},
 	{
 		name:   "rule 7: the message is not put back",
@@ -260,7 +261,8 @@ var mutants = []mutant{
 	},
 	{
 		name:   "restart: the request to stop is not looked for",
-		caught: sim.HollowAnswer, edits: one("engine/recover.go", `	if !stop.Open() {`, `	if stop.ClosedBy == "nobody" {`),
+		caught: sim.HollowAnswer, edits: one("engine/recover.go", `err == nil && !record.Open(), err`,
+			`err == nil && record.ClosedBy == "no closer", err`),
 	},
 	{
 		name:   "rule 8: a timer whose commit is on its way is dropped",

@@ -60,7 +60,8 @@ func newStack(t *testing.T) stack {
 }
 
 func (s stack) schedules() *schedules.Group {
-	return &schedules.Group{Client: s.scheduler, Name: s.group, QueueARN: s.arn, RoleARN: "arn:aws:iam::" + emulator.Account + ":role/wakes", DeadLettersARN: s.arn}
+	role := "arn:aws:iam::" + emulator.Account + ":role/wakes"
+	return &schedules.Group{Client: s.scheduler, Name: s.group, QueueARN: s.arn, RoleARN: role, DeadLettersARN: s.arn}
 }
 
 func (s stack) wakes(t *testing.T, schedule wakes.Schedule, limit time.Duration, now func() time.Time) *wakes.Wakes {
