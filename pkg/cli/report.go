@@ -91,7 +91,7 @@ func (c Command) say(format string, args ...any) error {
 	return c.print(printable(fmt.Sprintf(format, args...)) + "\n")
 }
 
-// note tells of something beside the result, on standard error.
+// note prints a remark beside the result, on standard error.
 func (c Command) note(format string, args ...any) {
 	_, _ = fmt.Fprintln(c.Stderr, printable(fmt.Sprintf(format, args...))) // the result was printed
 }

@@ -146,8 +146,7 @@ func (p polls) Send(_ context.Context, poll resume.Poll) error {
 }
 
 // needsEvent has the event of a job come, whose starter goes on without a poll. Of
-// a job that neither a poll nor an event tells of, only the step's time limit is
-// left.
+// a job without a poll and without an event, only the step's time limit is left.
 func (w *world) needsEvent(job string) {
 	w.jobs.unpolled[job] = true
 	if event, ok := w.jobs.untold[job]; ok {
@@ -237,7 +236,7 @@ func (w *world) pollAgain(a *actor) {
 }
 
 // runJob has a job run that was started, once however often, and end: the service
-// tells of that by an event, perhaps twice, perhaps not at all.
+// sends an event about that, perhaps twice, perhaps not at all.
 func (w *world) runJob(kind jobs.Kind, answer []byte) {
 	if w.started[string(answer)] {
 		return

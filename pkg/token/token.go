@@ -201,7 +201,10 @@ func (k Keys) byID(id uint8) (Key, bool) {
 
 // Known returns the key with that id, if it is one of these.
 func (k Keys) Known(id uint8) (Key, bool) {
-	for _, key := range append([]Key{k.Current}, k.Others...) {
+	if id == k.Current.ID {
+		return k.Current, true
+	}
+	for _, key := range k.Others {
 		if key.ID == id {
 			return key, true
 		}
