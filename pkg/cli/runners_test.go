@@ -106,7 +106,9 @@ func hangs(_ http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-func breaksOff(w http.ResponseWriter, _ *http.Request) {
+func breaksOff(w http.ResponseWriter, r *http.Request) {
+	// With the request unread, the client may report its own broken write instead of the end of the connection.
+	_, _ = io.Copy(io.Discard, r.Body)
 	if connection, _, err := http.NewResponseController(w).Hijack(); err == nil {
 		_ = connection.Close()
 	}

@@ -128,7 +128,9 @@ func answers(payload string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, payload) }
 }
 
-func breaksOff(w http.ResponseWriter, _ *http.Request) {
+func breaksOff(w http.ResponseWriter, r *http.Request) {
+	// With the request unread, the client may report its own broken write instead of the end of the connection.
+	_, _ = io.Copy(io.Discard, r.Body)
 	connection, _, err := http.NewResponseController(w).Hijack()
 	if err == nil {
 		_ = connection.Close()
