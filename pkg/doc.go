@@ -21,7 +21,7 @@
 //
 // Options: by layer (domain, application, infrastructure); by feature; by what a package is allowed to know.
 //
-// Choice: by what it may know. expr, fdl, token, machine and jobs are pure: values in, values out, no clock, no randomness, no
+// Choice: by what it may know. value, expr, fdl, token, machine and jobs are pure: values in, values out, no clock, no randomness, no
 // goroutine, no I/O. engine and resume own the loop and the outcomes and declare the ports that they need. local, aws/* and
 // httpapi/* are adapters, and know none of each other. cli and aws/lambdas compose; functions/* only start. There is no
 // internal folder on top, because functions/ stands beside pkg/ and could not reach into it.
@@ -55,7 +55,7 @@
 //
 // Options: any, as encoding/json makes it; raw JSON text; a type of our own.
 //
-// Choice: [expr.Value], an immutable tree behind one pointer, objects sorted by key, numbers as they were written, each node
+// Choice: [value.Value], an immutable tree behind one pointer, objects sorted by key, numbers as they were written, each node
 // knowing its size as JSON.
 //
 // Reason: a mapping then shares what it passes on, a limit of size costs nothing to check, equal values render equally, and
@@ -65,7 +65,7 @@
 //
 // Options: JSON with short keys; a library for a binary form; a binary form of our own.
 //
-// Choice: our own (expr.Encoder, machine.Encode): numbers of variable length, values by reference to where they stand first,
+// Choice: our own (value.Encoder, machine.Encode): numbers of variable length, values by reference to where they stand first,
 // a format number in front, a checksum behind.
 //
 // Reason: one item is written for each turn of a loop, and DynamoDB bills by the kilobyte. The item of a poll takes about 540
@@ -73,9 +73,9 @@
 //
 // # 7. Where is an outcome declared, and may token know values?
 //
-// Options: token with raw JSON; token importing expr; outcome in machine.
+// Options: token with raw JSON; token importing value; outcome in machine.
 //
-// Choice: package token, which imports expr.
+// Choice: package token, which imports value.
 //
 // Reason: machine and resume both need it and may not know each other. Outputs are compared ("the same again?") and measured
 // before they are kept, which is what a value is for.
@@ -130,7 +130,7 @@
 //
 // Options: in full in every item; under a key of its own in the store; by reference to the log item in which it arose.
 //
-// Choice: by reference (expr.Ref: the item's number and the value's number in it), decided where a value is written. A value
+// Choice: by reference (value.Ref: the item's number and the value's number in it), decided where a value is written. A value
 // that was read knows its origin, so the encoder needs no table of what is where; an origin names its log, so that a value
 // that went to another execution is written there in full. The engine loads what Apply misses and asks again.
 //

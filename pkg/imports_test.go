@@ -35,7 +35,7 @@ type row struct {
 
 // What several rows share.
 var (
-	core     = []string{"pkg/expr", "pkg/fdl", "pkg/token", "pkg/machine", "pkg/jobs"}
+	core     = []string{"pkg/value", "pkg/fdl", "pkg/token", "pkg/machine", "pkg/jobs"}
 	useCases = append([]string{"pkg/engine", "pkg/resume"}, core...)
 	composed = append([]string{"pkg/jobs/simulated", "pkg/httpapi/*"}, useCases...)
 )
@@ -44,24 +44,25 @@ var (
 var house = []row{
 	{path: "pkg"},
 
-	{path: "pkg/expr", pure: true},
-	{path: "pkg/token", pure: true, ours: []string{"pkg/expr"}},
+	{path: "pkg/value", pure: true},
+	{path: "pkg/expr", pure: true, ours: []string{"pkg/value"}},
+	{path: "pkg/token", pure: true, ours: []string{"pkg/value"}},
 	{path: "pkg/jobs", pure: true},
-	{path: "pkg/fdl", pure: true, ours: []string{"pkg/expr", "pkg/jobs"}, modules: []string{yaml}},
-	{path: "pkg/advise", pure: true, ours: []string{"pkg/expr", "pkg/fdl", "pkg/jobs"}},
-	{path: "pkg/machine", pure: true, ours: []string{"pkg/expr", "pkg/fdl", "pkg/token"}},
+	{path: "pkg/fdl", pure: true, ours: []string{"pkg/value", "pkg/expr", "pkg/jobs"}, modules: []string{yaml}},
+	{path: "pkg/advise", pure: true, ours: []string{"pkg/value", "pkg/expr", "pkg/fdl", "pkg/jobs"}},
+	{path: "pkg/machine", pure: true, ours: []string{"pkg/value", "pkg/expr", "pkg/fdl", "pkg/token"}},
 
 	{path: "pkg/jobs/simulated", pure: true, ours: []string{"pkg/jobs"}},
 	{path: "pkg/docs"},
 
-	{path: "pkg/engine", ours: []string{"pkg/machine", "pkg/fdl", "pkg/expr", "pkg/token"}},
+	{path: "pkg/engine", ours: []string{"pkg/machine", "pkg/fdl", "pkg/value", "pkg/token"}},
 	{
 		path: "pkg/engine/enginetest", testing: true,
-		ours: []string{"pkg/engine", "pkg/machine", "pkg/fdl", "pkg/expr", "pkg/token"},
+		ours: []string{"pkg/engine", "pkg/machine", "pkg/fdl", "pkg/value", "pkg/token"},
 	},
 	{path: "pkg/engine/failpoints", ours: []string{"pkg/engine", "pkg/machine", "pkg/token"}},
-	{path: "pkg/resume", ours: []string{"pkg/expr", "pkg/token", "pkg/jobs", "pkg/jobs/simulated"}},
-	{path: "pkg/resume/resumetest", testing: true, ours: []string{"pkg/resume", "pkg/expr", "pkg/token", "pkg/jobs", "pkg/jobs/simulated"}},
+	{path: "pkg/resume", ours: []string{"pkg/value", "pkg/token", "pkg/jobs", "pkg/jobs/simulated"}},
+	{path: "pkg/resume/resumetest", testing: true, ours: []string{"pkg/resume", "pkg/value", "pkg/token", "pkg/jobs", "pkg/jobs/simulated"}},
 
 	{
 		path: "pkg/local", ours: append([]string{"pkg/engine/failpoints", "pkg/jobs/simulated"}, useCases...),
@@ -71,7 +72,7 @@ var house = []row{
 	{path: "pkg/sim", testing: true, ours: append([]string{"pkg/jobs/simulated"}, useCases...)},
 
 	{path: "pkg/httpapi/rest", ours: useCases},
-	{path: "pkg/httpapi/rest/resttest", testing: true, ours: []string{"pkg/httpapi/rest", "pkg/engine", "pkg/machine", "pkg/fdl", "pkg/expr"}},
+	{path: "pkg/httpapi/rest/resttest", testing: true, ours: []string{"pkg/httpapi/rest", "pkg/engine", "pkg/machine", "pkg/fdl", "pkg/value"}},
 	{path: "pkg/httpapi/fnf", ours: useCases},
 	{path: "pkg/httpapi/sfn", ours: useCases},
 	{path: "pkg/httpapi/callbackurl", ours: useCases, modules: []string{webhooks}},
@@ -343,6 +344,8 @@ func TestImportRulesCanFail(t *testing.T) {
 		{"fdl imports YAML", "pkg/fdl", yaml + "/v4", false},
 		{"fdl imports what only looks like YAML", "pkg/fdl", yaml + "extra", true},
 		{"fdl imports expr", "pkg/fdl", module + "/pkg/expr", false},
+		{"value imports expr", "pkg/value", module + "/pkg/expr", true},
+		{"engine imports expr", "pkg/engine", module + "/pkg/expr", true},
 		{"fdl imports machine", "pkg/fdl", module + "/pkg/machine", true},
 		{"pure imports time", "pkg/machine", "time", false},
 		{"pure imports context", "pkg/machine", "context", true},

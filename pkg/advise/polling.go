@@ -9,6 +9,7 @@ import (
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // Dollars a million on AWS, us-east-1: what is measured of one poll with full
@@ -252,7 +253,7 @@ func (l *loop) job() (starter *fdl.Step, kind jobs.Kind, ok bool) {
 }
 
 // constantOf is what a target gets, if it is no path.
-func constantOf(mappings expr.Mappings, target string) (v expr.Value, ok bool) {
+func constantOf(mappings expr.Mappings, target string) (v value.Value, ok bool) {
 	for _, m := range mappings {
 		if _, isPath := m.Source.Path(); m.Target == target && !isPath {
 			return m.Source.Eval(&expr.Scope{}), true

@@ -7,6 +7,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // isEndless: nothing but the longest time of an execution ends the task's wait.
@@ -154,7 +155,7 @@ func withoutIdempotency(step *fdl.Step, task *fdl.Task, errors []string, calls i
 }
 
 func mapped(target, path string) expr.Mapping {
-	source, _ := expr.ParseSource(expr.String(path)) // a path of ours
+	source, _ := expr.ParseSource(value.String(path)) // a path of ours
 	return expr.Mapping{Target: target, Source: source}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // notes are comments to put behind the fields of a step.
@@ -170,11 +171,11 @@ func (w *writer) poll(poll *fdl.Poll) {
 
 // params writes those that the resource does not name itself.
 func (w *writer) params(task *fdl.Task) {
-	named := expr.Object()
+	named := value.Object()
 	if _, text, ok := jobs.ForResource(task.Resource.Text); ok {
-		named, _ = expr.ParseJSON(text) // is an object
+		named, _ = value.ParseJSON(text) // is an object
 	}
-	members := slices.DeleteFunc(slices.Clone(task.Params.Value().Members()), func(m expr.Member) bool { return !named.Get(m.Key).IsMissing() })
+	members := slices.DeleteFunc(slices.Clone(task.Params.Value().Members()), func(m value.Member) bool { return !named.Get(m.Key).IsMissing() })
 	if len(members) == 0 {
 		if task.Resource.IsAction() {
 			w.line("serviceParams", "{}")
@@ -295,8 +296,8 @@ func source(s expr.Source) string {
 }
 
 // constant is a value as YAML: texts plain where they may be, the rest as JSON.
-func constant(v expr.Value) string {
-	if v.Kind() == expr.KindString && v.Text() != "" {
+func constant(v value.Value) string {
+	if v.Kind() == value.KindString && v.Text() != "" {
 		return scalar(v.Text())
 	}
 	return v.JSON()
@@ -320,7 +321,7 @@ func scalar(text string) string {
 	if strings.Contains(text, `"`) && printable.MatchString(text) {
 		return "'" + strings.ReplaceAll(text, "'", "''") + "'"
 	}
-	return expr.String(text).JSON()
+	return value.String(text).JSON()
 }
 
 func names(list []string) string {
@@ -328,7 +329,7 @@ func names(list []string) string {
 	for i, name := range list {
 		quoted[i] = name
 		if scalar(name) != name || strings.ContainsAny(name, ",[]{}") {
-			quoted[i] = expr.String(name).JSON()
+			quoted[i] = value.String(name).JSON()
 		}
 	}
 	return "[" + strings.Join(quoted, ", ") + "]"

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // met is what somebody is told who meets a limit: the limit, what it was met
@@ -110,7 +110,7 @@ func TestLimitsOfRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := client.Start(t.Context(), flow.Name, rest.Start{Name: "one", Hash: flow.Hash, Input: expr.Object()}); err != nil {
+	if _, _, err := client.Start(t.Context(), flow.Name, rest.Start{Name: "one", Hash: flow.Hash, Input: value.Object()}); err != nil {
 		t.Fatal(err)
 	}
 	if err := system.Run(t.Context()); err != nil {

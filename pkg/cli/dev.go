@@ -20,12 +20,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/httpapi/callbackurl"
 	"github.com/waitless/waitless/pkg/httpapi/fnf"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/local/disk"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // defaultListen is where `waitless dev` listens when nobody says otherwise.
@@ -163,7 +163,7 @@ func keysUnreadable() error {
 	return usageError("dev", `--fnf-keys cannot be read; allowed: @FILE with {"id":"secret"}, or - for standard input`, "--fnf-keys @keys.json")
 }
 
-func keysOf(object expr.Value) (map[string]string, error) {
+func keysOf(object value.Value) (map[string]string, error) {
 	keys, err := fnf.ParseKeys(object.JSON())
 	if err == nil && len(keys) == 0 {
 		err = errors.New("there is none")

@@ -13,10 +13,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // newLogger returns the log of dev: one record a line, in the format "text" or "json". A quiet log
@@ -220,7 +220,7 @@ func (l *committedLog) submitted(e machine.Event) {
 	message, attrs := "waiting for a callback", []slog.Attr{l.step(e.Step)}
 	if waitsForJob(l.flow, e.Step) {
 		message = "waiting for a job"
-		if e.Output.IsComplete() && e.Output.Get("job_id").Kind() == expr.KindString {
+		if e.Output.IsComplete() && e.Output.Get("job_id").Kind() == value.KindString {
 			attrs = append(attrs, slog.String("job", e.Output.Get("job_id").Text()))
 		}
 	}

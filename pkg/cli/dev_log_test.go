@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // loggedFlow has an attempt that fails and is retried, a callback, a job and a failure.
@@ -55,7 +55,7 @@ func logged(t *testing.T, format string, quiet bool, cause string) string {
 	system := local.New(local.Config{
 		Store: store, Clock: local.NewVirtualClock(at), Observer: &executionLog{log: log, flow: store.Flow},
 	})
-	request := engine.StartRequest{Flow: flow, Execution: "one", Input: expr.Object()}
+	request := engine.StartRequest{Flow: flow, Execution: "one", Input: value.Object()}
 	if _, err = system.Start(t.Context(), request); err == nil {
 		err = system.Run(t.Context())
 	}

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // runElsewhere returns the API of the stack or of the `waitless dev` that runs the execution, or nil
@@ -30,14 +30,14 @@ func (e *execution) runElsewhere(ctx context.Context) (*api, error) {
 }
 
 // followThere runs the execution over the API, which it then closes.
-func (e *execution) followThere(ctx context.Context, a *api, input expr.Value) (err error) {
+func (e *execution) followThere(ctx context.Context, a *api, input value.Value) (err error) {
 	defer a.end(e.what, &err)
 	return e.runOver(ctx, a, input)
 }
 
 // runOver puts the flow, starts the execution, unless it was started before, and follows it to
 // its end. The API is that of a stack or of the process that holds the store.
-func (e *execution) runOver(ctx context.Context, a *api, input expr.Value) error {
+func (e *execution) runOver(ctx context.Context, a *api, input value.Value) error {
 	flow, err := a.put(ctx, e.file)
 	if err != nil {
 		return apiError(e.what, err)

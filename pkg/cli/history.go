@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // historyReport is the JSON of history; schema/history.json describes it.
@@ -27,19 +27,19 @@ type eventLine struct {
 
 // eventReport is one event of a history.
 type eventReport struct {
-	ID     int        `json:"id"`
-	By     int        `json:"by,omitempty"` // the id of the event that caused this one
-	Type   string     `json:"type"`
-	Step   string     `json:"step,omitempty"`
-	Time   string     `json:"time"`
-	Detail expr.Value `json:"detail"`
+	ID     int         `json:"id"`
+	By     int         `json:"by,omitempty"` // the id of the event that caused this one
+	Type   string      `json:"type"`
+	Step   string      `json:"step,omitempty"`
+	Time   string      `json:"time"`
+	Detail value.Value `json:"detail"`
 }
 
 // eventReportOf is an event of the API as the commands report it.
 func eventReportOf(e machine.HistoryEvent) eventReport {
-	detail, err := expr.ParseJSON([]byte(e.EventDetail))
+	detail, err := value.ParseJSON([]byte(e.EventDetail))
 	if err != nil { // masking made two keys of an object the same
-		detail = expr.String(e.EventDetail)
+		detail = value.String(e.EventDetail)
 	}
 	return eventReport{ID: e.EventID, By: e.ScheduleEventID, Type: e.Type, Step: e.StepName, Time: e.Time, Detail: detail}
 }

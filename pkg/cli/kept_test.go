@@ -13,11 +13,11 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // keptStores has stores that programs of earlier commits wrote. Its README says how.
@@ -214,7 +214,7 @@ func (k *keptStore) answer() {
 		name, text, _ := strings.Cut(strings.TrimSpace(line), " ")
 		tokens[name] = text
 	}
-	ok := expr.Object(expr.Member{Key: "status", Value: expr.String("ok")})
+	ok := value.Object(value.Member{Key: "status", Value: value.String("ok")})
 	for name, wantFirst := range map[string]bool{"callback": true, "heartbeat": true, "answered": false} {
 		if _, first, err := k.client.Succeed(k.Context(), tokens[name], ok); err != nil || first != wantFirst {
 			k.Errorf("%s: first %t, %v", name, first, err)

@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // schemas are the JSON Schemas of everything that --json prints.
@@ -26,8 +26,8 @@ type runReport struct {
 	Flow           string         `json:"flow"`
 	Execution      string         `json:"execution"`
 	Status         machine.Status `json:"status"`
-	Input          expr.Value     `json:"input"`
-	Output         *expr.Value    `json:"output,omitempty"`
+	Input          value.Value    `json:"input"`
+	Output         *value.Value   `json:"output,omitempty"`
 	Error          string         `json:"error,omitempty"`
 	Cause          string         `json:"cause,omitempty"`
 	StartedTime    string         `json:"startedTime"`

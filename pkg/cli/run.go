@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/jobs"
@@ -25,6 +24,7 @@ import (
 	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // runOptions are the flags of run.
@@ -151,13 +151,13 @@ func (c Command) placeOfRun(what string, options runOptions) (place, error) {
 }
 
 // input reads the value of --input.
-func (c Command) input(ctx context.Context, what, text string) (expr.Value, error) {
+func (c Command) input(ctx context.Context, what, text string) (value.Value, error) {
 	return c.readObject(ctx, what, "--input", text)
 }
 
 // readObject reads a flag whose value is a JSON object, @FILE or - for
 // standard input.
-func (c Command) readObject(ctx context.Context, what, flag, text string) (expr.Value, error) {
+func (c Command) readObject(ctx context.Context, what, flag, text string) (value.Value, error) {
 	try := flag + ` '{"delay":20}', ` + flag + " @input.json, or " + flag + " - to read standard input"
 	data := []byte(text)
 	var err error
@@ -169,15 +169,15 @@ func (c Command) readObject(ctx context.Context, what, flag, text string) (expr.
 	}
 	switch {
 	case ctx.Err() != nil:
-		return expr.Value{}, interrupted(what, "nothing was started")
+		return value.Value{}, interrupted(what, "nothing was started")
 	case err != nil:
-		return expr.Value{}, usageError(what, flag+" "+text+": "+reasonOf(err), try)
+		return value.Value{}, usageError(what, flag+" "+text+": "+reasonOf(err), try)
 	}
-	v, err := expr.ParseJSON(bytes.TrimPrefix(data, []byte("\uFEFF"))) // with which some editors begin a file
+	v, err := value.ParseJSON(bytes.TrimPrefix(data, []byte("\uFEFF"))) // with which some editors begin a file
 	switch {
 	case err != nil:
 		return v, usageError(what, flag+" is "+err.Error(), try)
-	case v.Kind() != expr.KindObject:
+	case v.Kind() != value.KindObject:
 		return v, usageError(what, flag+" is "+v.Kind().String()+"; allowed: an object", try)
 	}
 	return v, nil
@@ -414,14 +414,14 @@ func (e *execution) title() string { return e.file.name() + "/" + e.name }
 
 // run runs the execution to its end: in memory when time is virtual, else in
 // the store, where it goes on if it was begun before.
-func (e *execution) run(ctx context.Context, input expr.Value) error {
+func (e *execution) run(ctx context.Context, input value.Value) error {
 	if e.options.skipTime {
 		return e.runInMemory(ctx, input)
 	}
 	return e.runInStore(ctx, input)
 }
 
-func (e *execution) runInMemory(ctx context.Context, input expr.Value) error {
+func (e *execution) runInMemory(ctx context.Context, input value.Value) error {
 	store := &local.MemoryStore{}
 	view := e.view()
 	config, err := e.config(ctx)
@@ -446,7 +446,7 @@ func (e *execution) runInMemory(ctx context.Context, input expr.Value) error {
 	return e.finish(ctx)
 }
 
-func (e *execution) runInStore(ctx context.Context, input expr.Value) (err error) {
+func (e *execution) runInStore(ctx context.Context, input value.Value) (err error) {
 	store, err := e.command.hold(ctx, e.what, e.place.store,
 		"waitless start "+e.file.path+", which leaves it to that one, or --store ANOTHER-DIR")
 	if err != nil {
@@ -523,7 +523,7 @@ func (e *execution) again() string {
 }
 
 // start puts the flow and starts the execution.
-func (e *execution) start(ctx context.Context, flows engine.Flows, input expr.Value) (engine.StartAnswer, error) {
+func (e *execution) start(ctx context.Context, flows engine.Flows, input value.Value) (engine.StartAnswer, error) {
 	flow, err := flows.Put(ctx, e.file.name(), e.file.text)
 	if err != nil {
 		return 0, err

@@ -16,11 +16,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // checkARN names the function in a region that is nobody's own.
@@ -91,7 +91,7 @@ func callOnce(t *testing.T, definition string, limit time.Duration) token.Outcom
 func testCallOf(function string) machine.Call {
 	return machine.Call{
 		Step: "F", Resource: fdl.Resource{Text: "acs:fc:::services/s.live/functions/" + function, Service: "s", Qualifier: "live", Function: function},
-		Input: expr.Object(expr.Member{Key: "a", Value: expr.Int(1)}),
+		Input: value.Object(value.Member{Key: "a", Value: value.Int(1)}),
 	}
 }
 

@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // startOptions are the flags of start.
@@ -85,7 +85,7 @@ func (c Command) start(ctx context.Context, o startOptions) (err error) {
 }
 
 // startOver puts the flow and starts the execution over the API.
-func (e *execution) startOver(ctx context.Context, a *api, input expr.Value) error {
+func (e *execution) startOver(ctx context.Context, a *api, input value.Value) error {
 	c := e.command
 	flow, err := a.put(ctx, e.file)
 	if err != nil {

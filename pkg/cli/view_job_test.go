@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // TestAJobInTheViews: a step that waits for a job says so, and what names it.
@@ -33,7 +33,7 @@ steps:
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			answer, err := expr.ParseJSON([]byte(tt.answer))
+			answer, err := value.ParseJSON([]byte(tt.answer))
 			if err != nil {
 				t.Fatal(err)
 			}

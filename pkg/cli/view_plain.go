@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // plainView writes a line for what happens, for logs and pipes. Each line
@@ -92,7 +92,7 @@ func (v *plainView) text(e machine.Event, after []machine.Event) string {
 
 // shortly is a value, or only its size when parts of it are held elsewhere in
 // the log, where "waitless history" finds them.
-func shortly(v expr.Value) string {
+func shortly(v value.Value) string {
 	if !v.IsComplete() {
 		return fmt.Sprintf("%s of %d bytes", v.Kind(), v.Size())
 	}
@@ -106,7 +106,7 @@ func (v *plainView) submittedText(e machine.Event) string {
 	if !waitsForJob(v.flow, e.Step) {
 		return v.name(e) + " waits for a callback"
 	}
-	if e.Output.IsComplete() && e.Output.Get("job_id").Kind() == expr.KindString {
+	if e.Output.IsComplete() && e.Output.Get("job_id").Kind() == value.KindString {
 		return fmt.Sprintf("%s waits for its job %s", v.name(e), e.Output.Get("job_id").Text())
 	}
 	return v.name(e) + " waits for its job"

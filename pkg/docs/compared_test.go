@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // TestFieldsAreThoseOfTheParser compares the table of each element with what a
@@ -121,7 +121,7 @@ func TestLimitsAreThoseOfTheCode(t *testing.T) {
 		"data of a step":         fmt.Sprintf("%d KiB", machine.DefaultData>>10),
 		"item of the log":        fmt.Sprintf("%d KiB", machine.MaxItem>>10),
 		"events of an execution": strconv.Itoa(machine.DefaultEvents),
-		"levels of a value":      strconv.Itoa(expr.MaxLevels),
+		"levels of a value":      strconv.Itoa(value.MaxLevels),
 		"size of a definition":   fmt.Sprintf("%d KiB", fdl.MaxSize>>10),
 		"levels of a definition": constantIn(t, "../fdl/document.go", "maxLevels"),
 		"values of a definition": constantIn(t, "../fdl/document.go", "maxNodes"),

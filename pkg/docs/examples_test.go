@@ -13,11 +13,11 @@ import (
 
 	"github.com/waitless/waitless/pkg/docs"
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 func TestLinksLeadToTopics(t *testing.T) {
@@ -98,7 +98,7 @@ func isSample(t *testing.T, flow string) bool {
 // outside is what happens to an example from outside, and what comes of it.
 type outside struct {
 	mu      sync.Mutex
-	input   expr.Value
+	input   value.Value
 	answers map[string][]token.Outcome // by step
 	script  string
 	end     string
@@ -204,9 +204,9 @@ func endOf(state machine.State) string {
 	return string(state.Status)
 }
 
-func parseJSON(t *testing.T, text string) expr.Value {
+func parseJSON(t *testing.T, text string) value.Value {
 	t.Helper()
-	v, err := expr.ParseJSON([]byte(text))
+	v, err := value.ParseJSON([]byte(text))
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}

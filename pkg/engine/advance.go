@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // Verdict says what becomes of a wake that [Engine.Advance] was given, or of a
@@ -373,7 +373,7 @@ func (w *worker) known(waiting *machine.Waiting) (known result, ok bool) {
 		return known, false
 	}
 	known, ok = w.results[waiting.Attempt]
-	return known, ok && expr.Equal(known.call.StepInput, waiting.Input)
+	return known, ok && value.Equal(known.call.StepInput, waiting.Input)
 }
 
 // atHand is what became of the attempt that is waited for, nil when nobody
@@ -563,7 +563,7 @@ func (w *worker) close(ctx context.Context, c machine.CloseToken) (machine.Signa
 
 // call makes a call unless its result is at hand.
 func (w *worker) call(ctx context.Context, d *draft, call machine.Call) (token.Outcome, error) {
-	if known, ok := w.results[call.Attempt]; ok && expr.Equal(known.call.Input, call.Input) {
+	if known, ok := w.results[call.Attempt]; ok && value.Equal(known.call.Input, call.Input) {
 		return known.outcome, nil
 	}
 	if w.engine.tooLate(ctx) {

@@ -4,15 +4,15 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // ParseAnswer makes an outcome of what a function answered, for what implements
 // [Tasks]. Who names the function in a message: "function f".
 func ParseAnswer(answer []byte, who string) token.Outcome {
-	v, err := expr.ParseJSON(answer)
+	v, err := value.ParseJSON(answer)
 	if err != nil {
 		return token.Failure(machine.ErrorInvalidLocal,
 			fmt.Sprintf("%s answered %s; a function answers with a JSON object (%s)", who, Excerpt(answer), err))

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // Config is what an engine works with. The ports and Now are required, Keys
@@ -121,8 +121,8 @@ const (
 // StartRequest asks for an execution.
 type StartRequest struct {
 	Flow      machine.Flow
-	Execution string     // the name; see [fdl.ValidName]
-	Input     expr.Value // an object; Missing means {}
+	Execution string      // the name; see [fdl.ValidName]
+	Input     value.Value // an object; Missing means {}
 }
 
 // StartAnswer says what a start met.
@@ -145,7 +145,7 @@ const (
 func (e *Engine) Start(ctx context.Context, request StartRequest) (StartAnswer, error) {
 	op := fmt.Sprintf("start %s/%s", request.Flow.Name, request.Execution)
 	if request.Input.IsMissing() {
-		request.Input = expr.Object()
+		request.Input = value.Object()
 	}
 	if err := check(request); err != nil {
 		return 0, &Error{CodeInvalid, op, err}
@@ -190,12 +190,12 @@ func check(request StartRequest) error {
 	if err := CheckName(request.Execution); err != nil {
 		return err
 	}
-	if request.Input.Kind() != expr.KindObject {
+	if request.Input.Kind() != value.KindObject {
 		return fmt.Errorf("the input is %s; allowed: an object", request.Input.Kind())
 	}
 	if request.Input.TooDeep() {
 		return fmt.Errorf("the input has %d levels of arrays and objects and the limit is %d; pass what is inside as a text",
-			request.Input.Levels(), expr.MaxLevels)
+			request.Input.Levels(), value.MaxLevels)
 	}
 	return nil
 }
@@ -212,7 +212,7 @@ func (e *Engine) compareStart(ctx context.Context, op string, id ID, request Sta
 	switch {
 	case err != nil:
 		return 0, &Error{CodeOf(err), op, err}
-	case first.Flow == request.Flow && expr.Equal(first.Input, request.Input):
+	case first.Flow == request.Flow && value.Equal(first.Input, request.Input):
 		return StartedSame, nil
 	}
 	return StartedDifferent, nil

@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // ID names an execution everywhere but to people.
@@ -124,7 +124,7 @@ const taskMAC token.Use = "task"
 
 // authenticated is what the MAC of the task is over: all of it.
 func (t Task) authenticated() []byte {
-	var e expr.Encoder
+	var e value.Encoder
 	for _, text := range []string{
 		t.Handle, t.Call.Flow.Name, t.Call.Flow.Hash, t.Call.Execution, t.Call.Step, t.Call.Resource.Text, t.Call.Input.JSON(),
 	} {

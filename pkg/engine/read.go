@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/value"
 )
 
-func (i Item) place() expr.Origin { return machine.Place(i.Execution, i.Seq) }
+func (i Item) place() value.Origin { return machine.Place(i.Execution, i.Seq) }
 
 // decodeState reads the state of an item and gives errors their code.
 func decodeState(item Item) (machine.State, error) {
@@ -83,15 +83,15 @@ func (e *Engine) History(ctx context.Context, id ID) ([]machine.Event, error) {
 type held struct {
 	log       Log
 	execution ID
-	known     map[expr.Ref]expr.Value
-	numbered  map[uint64]func(uint32) (expr.Value, bool) // the values of items that were read
+	known     map[value.Ref]value.Value
+	numbered  map[uint64]func(uint32) (value.Value, bool) // the values of items that were read
 }
 
 // complete makes values complete, in place.
-func (h *held) complete(ctx context.Context, values ...*expr.Value) error {
+func (h *held) complete(ctx context.Context, values ...*value.Value) error {
 	for _, v := range values {
 		for !v.IsComplete() {
-			lookup := expr.Lookup{Known: h.known}
+			lookup := value.Lookup{Known: h.known}
 			whole := lookup.Complete(*v)
 			if len(lookup.Missing) == 0 {
 				*v = whole
@@ -107,9 +107,9 @@ func (h *held) complete(ctx context.Context, values ...*expr.Value) error {
 
 // load makes values known. One that is not where the reference says is a
 // defect.
-func (h *held) load(ctx context.Context, refs []expr.Ref) error {
+func (h *held) load(ctx context.Context, refs []value.Ref) error {
 	if h.known == nil {
-		h.known = map[expr.Ref]expr.Value{}
+		h.known = map[value.Ref]value.Value{}
 	}
 	for _, ref := range refs {
 		if _, known := h.known[ref]; known {
@@ -124,35 +124,35 @@ func (h *held) load(ctx context.Context, refs []expr.Ref) error {
 	return nil
 }
 
-func (h *held) read(ctx context.Context, ref expr.Ref) (expr.Value, error) {
+func (h *held) read(ctx context.Context, ref value.Ref) (value.Value, error) {
 	numbered, ok := h.numbered[ref.Seq]
 	if !ok {
 		items, err := h.log.Items(ctx, h.execution, ref.Seq, 1)
 		if err != nil {
-			return expr.Value{}, err
+			return value.Value{}, err
 		}
 		if len(items) == 0 || items[0].Seq != ref.Seq {
-			return expr.Value{}, decoded(Item{Execution: h.execution, Seq: ref.Seq}, machine.ErrDamaged)
+			return value.Value{}, decoded(Item{Execution: h.execution, Seq: ref.Seq}, machine.ErrDamaged)
 		}
 		if numbered, err = h.open(items[0]); err != nil {
-			return expr.Value{}, err
+			return value.Value{}, err
 		}
 	}
 	v, ok := numbered(ref.Number)
 	if !ok {
-		return expr.Value{}, decoded(Item{Execution: h.execution, Seq: ref.Seq}, machine.ErrDamaged)
+		return value.Value{}, decoded(Item{Execution: h.execution, Seq: ref.Seq}, machine.ErrDamaged)
 	}
 	return v, nil
 }
 
 // open finds the values of an item, and keeps them for the next time.
-func (h *held) open(item Item) (func(uint32) (expr.Value, bool), error) {
+func (h *held) open(item Item) (func(uint32) (value.Value, bool), error) {
 	numbered, err := machine.DecodeValues(item.place(), item.Body)
 	if err != nil {
 		return nil, decoded(item, err)
 	}
 	if h.numbered == nil {
-		h.numbered = map[uint64]func(uint32) (expr.Value, bool){}
+		h.numbered = map[uint64]func(uint32) (value.Value, bool){}
 	}
 	h.numbered[item.Seq] = numbered
 	return numbered, nil

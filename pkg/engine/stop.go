@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // Stop asks for the end of an execution. The first request stays. One that has
@@ -26,8 +26,8 @@ func (e *Engine) Stop(ctx context.Context, id ID, name, cause string) error {
 		return &Error{CodeOf(err), op, err}
 	}
 	kept := token.Outcome{Error: name, Cause: cause}.Cut()
-	request := expr.Object(
-		expr.Member{Key: "error", Value: expr.String(kept.Error)}, expr.Member{Key: "cause", Value: expr.String(kept.Cause)})
+	request := value.Object(
+		value.Member{Key: "error", Value: value.String(kept.Error)}, value.Member{Key: "cause", Value: value.String(kept.Cause)})
 	closing := token.Closing{Outcome: token.Success(request), By: token.ClosedByHand, At: now}
 	if _, err := e.Outcomes.Close(ctx, stopHandle(id, state.Expires), closing); err != nil {
 		return &Error{CodeOf(err), op, err}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // runnerLife is longer than anybody who runs a task lives, the longest call
@@ -85,7 +85,7 @@ func (e *Engine) callAndRecord(ctx context.Context, task Task) (token.Record, er
 		case outcome.Failed():
 			return e.Outcomes.Close(ctx, task.Handle, token.Closing{Outcome: kept, By: token.ClosedBySubmit, At: e.Now()})
 		case kept.Failed(), kept.Output.Size() > machine.MaxAnswer: // too large: nothing but the history would have it
-			return e.Outcomes.Answer(ctx, task.Handle, token.Answering{Answer: expr.Missing()})
+			return e.Outcomes.Answer(ctx, task.Handle, token.Answering{Answer: value.Missing()})
 		}
 		return e.Outcomes.Answer(ctx, task.Handle, token.Answering{Answer: kept.Output})
 	})

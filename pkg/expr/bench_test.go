@@ -1,7 +1,6 @@
 package expr_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/waitless/waitless/pkg/expr"
@@ -46,16 +45,5 @@ func BenchmarkMappingsEval(b *testing.B) {
 				ms.Eval(scope)
 			}
 		})
-	}
-}
-
-func BenchmarkParseJSON(b *testing.B) {
-	data := []byte(`{"items":[` + strings.Repeat(`{"id":12345678901234567890,"name":"some text","ok":true},`, 100) + `null]}`)
-	b.ReportAllocs()
-	b.SetBytes(int64(len(data)))
-	for b.Loop() {
-		if _, err := expr.ParseJSON(data); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

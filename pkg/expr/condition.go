@@ -2,7 +2,8 @@ package expr
 
 import (
 	"slices"
-	"strings"
+
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // Condition is the condition of a choice: comparisons (== != < <= > >= in) of
@@ -25,13 +26,13 @@ func (c Condition) String() string { return string(c.root.appendTo(nil)) }
 //
 //sumtype:decl
 type operand interface {
-	eval(scope *Scope) Value
+	eval(scope *Scope) value.Value
 	level() level
 	appendTo(b []byte) []byte
 }
 
 type (
-	constant struct{ value Value }
+	constant struct{ value value.Value }
 	list     struct{ elements []operand }
 	negation struct{ of operand }
 	joint    struct { // a && b && ..., a || b || ...
@@ -44,63 +45,63 @@ type (
 	}
 )
 
-func (c constant) eval(*Scope) Value { return c.value }
+func (c constant) eval(*Scope) value.Value { return c.value }
 
 // eval of a list is Missing when an element is, so that no comparison with it
 // holds.
-func (l list) eval(scope *Scope) Value {
-	elements := make([]Value, len(l.elements))
+func (l list) eval(scope *Scope) value.Value {
+	elements := make([]value.Value, len(l.elements))
 	for i, e := range l.elements {
 		if elements[i] = e.eval(scope); elements[i].IsMissing() {
-			return Value{}
+			return value.Value{}
 		}
 	}
-	return Array(elements...)
+	return value.Array(elements...)
 }
 
 // has reports whether one of the elements equals v; those that are missing do
 // not count.
-func (l list) has(v Value, scope *Scope) bool {
-	return slices.ContainsFunc(l.elements, func(e operand) bool { return Equal(v, scope.complete(e)) })
+func (l list) has(v value.Value, scope *Scope) bool {
+	return slices.ContainsFunc(l.elements, func(e operand) bool { return value.Equal(v, scope.complete(e)) })
 }
 
-func (n negation) eval(scope *Scope) Value { return Bool(!n.of.eval(scope).IsTrue()) }
+func (n negation) eval(scope *Scope) value.Value { return value.Bool(!n.of.eval(scope).IsTrue()) }
 
-func (j joint) eval(scope *Scope) Value {
+func (j joint) eval(scope *Scope) value.Value {
 	decides := j.operator == "||"
 	for _, o := range j.operands {
 		if o.eval(scope).IsTrue() == decides {
-			return Bool(decides)
+			return value.Bool(decides)
 		}
 	}
-	return Bool(!decides)
+	return value.Bool(!decides)
 }
 
-func (c comparison) eval(scope *Scope) Value {
+func (c comparison) eval(scope *Scope) value.Value {
 	left := scope.complete(c.left)
 	if left.IsMissing() {
-		return Bool(false)
+		return value.Bool(false)
 	}
 	if l, ok := c.right.(list); ok && c.operator == "in" {
-		return Bool(l.has(left, scope))
+		return value.Bool(l.has(left, scope))
 	}
 	right := scope.complete(c.right)
-	return Bool(!right.IsMissing() && compare(c.operator, left, right))
+	return value.Bool(!right.IsMissing() && compare(c.operator, left, right))
 }
 
 // complete is the value of an operand, whose content is going to be compared.
-func (s *Scope) complete(o operand) Value { return s.Lookup.Complete(o.eval(s)) }
+func (s *Scope) complete(o operand) value.Value { return s.Lookup.Complete(o.eval(s)) }
 
-func compare(operator string, left, right Value) bool {
+func compare(operator string, left, right value.Value) bool {
 	switch operator {
 	case "==":
-		return Equal(left, right)
+		return value.Equal(left, right)
 	case "!=":
-		return !Equal(left, right)
+		return !value.Equal(left, right)
 	case "in":
-		return right.Kind() == KindArray && slices.ContainsFunc(right.Members(), func(m Member) bool { return Equal(left, m.Value) })
+		return right.Kind() == value.KindArray && slices.ContainsFunc(right.Members(), func(m value.Member) bool { return value.Equal(left, m.Value) })
 	}
-	order, ok := order(left, right)
+	order, ok := value.Compare(left, right)
 	return ok && ordered(operator, order)
 }
 
@@ -116,20 +117,8 @@ func ordered(operator string, order int) bool {
 	return order >= 0
 }
 
-// order compares two numbers or two texts (by code points); nothing else has
-// an order.
-func order(a, b Value) (int, bool) {
-	switch {
-	case a.Kind() == KindNumber && b.Kind() == KindNumber:
-		return compareNumbers(a.Text(), b.Text()), true
-	case a.Kind() == KindString && b.Kind() == KindString:
-		return strings.Compare(a.Text(), b.Text()), true
-	}
-	return 0, false
-}
-
 // eval of a path, so that a path is an operand as it stands.
-func (p Path) eval(scope *Scope) Value { return p.Eval(scope) }
+func (p Path) eval(scope *Scope) value.Value { return p.Eval(scope) }
 
 // level is the precedence of an operand, lowest first.
 type level uint8

@@ -3,6 +3,8 @@ package expr
 import (
 	"strings"
 	"unicode"
+
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // maxNesting bounds the depth of parentheses and negations, so that no text
@@ -29,16 +31,16 @@ func ParseCondition(text string) (Condition, error) {
 // checkTruth refuses a constant that is neither true nor false where only a
 // truth makes sense: $.s == "a" || "b" is no way to say $.s in ["a", "b"].
 func (p *conditionParser) checkTruth(start int, o operand) error {
-	var kind Kind
+	var kind value.Kind
 	switch o := o.(type) {
 	case constant:
 		kind = o.value.Kind()
 	case list:
-		kind = KindArray
+		kind = value.KindArray
 	case Path, negation, joint, comparison:
 		return nil
 	}
-	if kind == KindBool {
+	if kind == value.KindBool {
 		return nil
 	}
 	return p.fail(start, `%s is %s, neither true nor false; compare it, for instance $.status == "success" or $.status in ["success", "done"]`,
@@ -161,7 +163,7 @@ func (p *conditionParser) primary() (operand, error) {
 		return scanPath(&p.scanner, []Root{RootSelf})
 	case c == '"':
 		text, err := p.quoted()
-		return constant{String(text)}, err
+		return constant{value.String(text)}, err
 	case c == '`':
 		return p.backQuoted()
 	case c == '-' || (c >= '0' && c <= '9'):
@@ -211,7 +213,7 @@ func (p *conditionParser) backQuoted() (operand, error) {
 		return nil, p.fail(start, "text that begins with %.20s has no closing back-quote", p.text[start:])
 	}
 	p.pos += len(content) + len("``")
-	return constant{String(content)}, nil
+	return constant{value.String(content)}, nil
 }
 
 func (p *conditionParser) number() (operand, error) {
@@ -219,7 +221,7 @@ func (p *conditionParser) number() (operand, error) {
 	text := p.takeWhile(func(r rune) bool {
 		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("+-._", r)
 	})
-	v, ok := Number(text)
+	v, ok := value.Number(text)
 	if !ok {
 		return nil, p.fail(start, "%s is no number; numbers are decimal, like 3, -1, 0.5 or 1e6", text)
 	}
@@ -230,7 +232,7 @@ func (p *conditionParser) boolean() (operand, error) {
 	switch word := p.word(); word {
 	case "true", "false":
 		p.pos += len(word)
-		return constant{Bool(word == "true")}, nil
+		return constant{value.Bool(word == "true")}, nil
 	}
 	return nil, p.unexpected(aValue)
 }

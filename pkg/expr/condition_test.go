@@ -229,7 +229,7 @@ func TestConditionOnNoObject(t *testing.T) {
 		{``, `!$`, true},
 	}
 	for _, tt := range tests {
-		if got := condition(t, tt.condition).Holds(&expr.Scope{Self: parseOrMissing(t, tt.self)}); got != tt.want {
+		if got := condition(t, tt.condition).Holds(&expr.Scope{Self: parse(t, tt.self)}); got != tt.want {
 			t.Errorf("%s of %s is %t, want %t", tt.condition, tt.self, got, tt.want)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 func ExampleParseCondition() {
@@ -12,8 +13,8 @@ func ExampleParseCondition() {
 		fmt.Println(err)
 		return
 	}
-	running, _ := expr.ParseJSON([]byte(`{"attempt": 1, "status": "running"}`))
-	silent, _ := expr.ParseJSON([]byte(`{"status": "running"}`))
+	running, _ := value.ParseJSON([]byte(`{"attempt": 1, "status": "running"}`))
+	silent, _ := value.ParseJSON([]byte(`{"status": "running"}`))
 	fmt.Println(c.Holds(&expr.Scope{Self: running}))
 	fmt.Println(c.Holds(&expr.Scope{Self: silent})) // a comparison with a missing value is false
 
@@ -27,7 +28,7 @@ func ExampleParseCondition() {
 
 func ExampleMappings_Eval() {
 	source := func(text string) expr.Source {
-		s, err := expr.ParseSource(expr.String(text))
+		s, err := expr.ParseSource(value.String(text))
 		if err != nil {
 			fmt.Println(err)
 		}
@@ -39,8 +40,8 @@ func ExampleMappings_Eval() {
 		expr.Mapping{Target: "owner", Source: source("$input.owner")}, // missing, so left out
 		expr.Mapping{Target: "mode", Source: source("copy")},          // a constant
 	)
-	input, _ := expr.ParseJSON([]byte(`{"bucket": "photos", "delay": 5}`))
-	local, _ := expr.ParseJSON([]byte(`[{"size": 12345678901234567890}, {"size": 1.50}]`))
+	input, _ := value.ParseJSON([]byte(`{"bucket": "photos", "delay": 5}`))
+	local, _ := value.ParseJSON([]byte(`[{"size": 12345678901234567890}, {"size": 1.50}]`))
 	fmt.Println(mappings.Eval(&expr.Scope{Input: input, Local: local}))
 	// Output: {"bucket":"photos","mode":"copy","sizes":[12345678901234567890,1.50]}
 }

@@ -3,19 +3,21 @@ package expr
 import (
 	"slices"
 	"strings"
+
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // Source is where the value of a mapping comes from: a path or a constant.
 type Source struct {
 	path     Path // with a root, or else the source is a constant
-	constant Value
+	constant value.Value
 }
 
 // ParseSource reads the source of a mapping. A text that begins with $input,
 // $local or $context is a path; everything else is a constant, also a text
 // that begins with another "$". Errors are of type [*SyntaxError].
-func ParseSource(v Value) (Source, error) {
-	if v.Kind() != KindString || !beginsWithRoot(v.Text()) {
+func ParseSource(v value.Value) (Source, error) {
+	if v.Kind() != value.KindString || !beginsWithRoot(v.Text()) {
 		return Source{constant: v}, nil
 	}
 	path, err := ParsePath(v.Text(), MappingRoots...)
@@ -30,7 +32,7 @@ func beginsWithRoot(text string) bool {
 func (s Source) Path() (p Path, ok bool) { return s.path, s.path.root != "" }
 
 // Eval is the value of the source, Missing when its path leads nowhere.
-func (s Source) Eval(scope *Scope) Value {
+func (s Source) Eval(scope *Scope) value.Value {
 	if p, ok := s.Path(); ok {
 		return p.Eval(scope)
 	}
@@ -62,14 +64,14 @@ func NewMappings(list ...Mapping) Mappings {
 }
 
 // Eval is the object with all targets whose source is there.
-func (ms Mappings) Eval(scope *Scope) Value {
-	members := make([]Member, 0, len(ms))
+func (ms Mappings) Eval(scope *Scope) value.Value {
+	members := make([]value.Member, 0, len(ms))
 	for _, m := range ms {
 		if v := m.Source.Eval(scope); !v.IsMissing() {
-			members = append(members, Member{m.Target, v})
+			members = append(members, value.Member{Key: m.Target, Value: v})
 		}
 	}
-	return objectOf(members)
+	return value.ObjectFrom(members)
 }
 
 // Uses reports whether a source of the list begins with root, so that a caller

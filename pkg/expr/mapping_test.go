@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 func mapping(tb testing.TB, target, source string) expr.Mapping {
@@ -51,7 +52,7 @@ func TestSource(t *testing.T) {
 			if p, ok := source.Path(); ok != (tt.path != "") || p.String() != tt.path {
 				t.Errorf("path %s, %t; want %s", p, ok, tt.path)
 			}
-			got, want := source.Eval(sampleScope(t)), parseOrMissing(t, tt.want)
+			got, want := source.Eval(sampleScope(t)), parse(t, tt.want)
 			if got.Kind() != want.Kind() || got.JSON() != want.JSON() {
 				t.Errorf("got %s (%s), want %s", got, got.Kind(), tt.want)
 			}
@@ -62,7 +63,7 @@ func TestSource(t *testing.T) {
 // A mapping without a source reads as a missing value.
 func TestSourceMissing(t *testing.T) {
 	t.Parallel()
-	source, err := expr.ParseSource(expr.Missing())
+	source, err := expr.ParseSource(value.Missing())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +77,7 @@ func TestSourceMissing(t *testing.T) {
 
 func TestSourceErrors(t *testing.T) {
 	t.Parallel()
-	_, err := expr.ParseSource(expr.String(`$local[1].`))
+	_, err := expr.ParseSource(value.String(`$local[1].`))
 	checkSyntaxError(t, err, 10, `path $local[1].: found the end where a key belongs; a key has letters, digits, "_" and "-", others are written ["key"]`)
 }
 

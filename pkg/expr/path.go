@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // Root is where a path begins.
@@ -26,12 +28,12 @@ var MappingRoots = []Root{RootInput, RootLocal, RootContext}
 // Scope is what paths are evaluated on. Values that a path has no root for
 // stay missing.
 type Scope struct {
-	Self, Input, Local, Context Value
+	Self, Input, Local, Context value.Value
 	// Lookup has the content of what is held elsewhere, nil when nothing is.
-	Lookup *Lookup
+	Lookup *value.Lookup
 }
 
-func (s *Scope) root(r Root) Value {
+func (s *Scope) root(r Root) value.Value {
 	switch r {
 	case RootSelf:
 		return s.Self
@@ -42,7 +44,7 @@ func (s *Scope) root(r Root) Value {
 	case RootContext:
 		return s.Context
 	}
-	return Value{}
+	return value.Value{}
 }
 
 // Path selects a value: a root, then keys (.key or ["key"]), elements ([0],
@@ -186,7 +188,7 @@ func (p Path) String() string {
 		case s.key != "" && strings.IndexFunc(s.key, func(r rune) bool { return !isKeyRune(r) }) < 0:
 			b = append(append(b, '.'), s.key...)
 		default:
-			b = append(appendString(append(b, '['), s.key), ']')
+			b = append(value.String(s.key).AppendJSON(append(b, '[')), ']')
 		}
 	}
 	return string(b)
@@ -194,11 +196,11 @@ func (p Path) String() string {
 
 // Eval is the selected value, or Missing. [*] selects from every element that
 // has what follows, in one flat list; on what is no array it selects nothing.
-func (p Path) Eval(scope *Scope) Value {
+func (p Path) Eval(scope *Scope) value.Value {
 	return selectFrom(scope.root(p.root), p.segments, scope.Lookup)
 }
 
-func selectFrom(v Value, segments []segment, lookup *Lookup) Value {
+func selectFrom(v value.Value, segments []segment, lookup *value.Lookup) value.Value {
 	for i, s := range segments {
 		v = lookup.Open(v)
 		switch s.kind {
@@ -213,21 +215,21 @@ func selectFrom(v Value, segments []segment, lookup *Lookup) Value {
 	return v
 }
 
-func selectFromAll(v Value, rest []segment, lookup *Lookup) Value {
-	if v.Kind() != KindArray {
-		return Value{}
+func selectFromAll(v value.Value, rest []segment, lookup *value.Lookup) value.Value {
+	if v.Kind() != value.KindArray {
+		return value.Value{}
 	}
 	flat := slices.ContainsFunc(rest, func(s segment) bool { return s.kind == segmentAll })
-	var selected []Member
+	var selected []value.Member
 	for _, m := range v.Members() {
 		one := selectFrom(m.Value, rest, lookup)
 		switch {
 		case one.IsMissing():
 		case flat:
-			selected = append(selected, one.n.members...)
+			selected = append(selected, one.Members()...)
 		default:
-			selected = append(selected, Member{Value: one})
+			selected = append(selected, value.Member{Value: one})
 		}
 	}
-	return arrayOf(selected)
+	return value.ArrayFrom(selected)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // SyntaxError says what is wrong with the text of a path or a condition.
@@ -100,7 +102,7 @@ func (s *scanner) quoted() (string, error) {
 		case '\\':
 			i++
 		case '"':
-			v, err := ParseJSON([]byte(s.text[start : i+1]))
+			v, err := value.ParseJSON([]byte(s.text[start : i+1]))
 			if err != nil {
 				return "", s.unquotable(start, i+1)
 			}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 func TestTemplate(t *testing.T) {
@@ -34,7 +35,7 @@ func TestTemplate(t *testing.T) {
 			if got := template.Eval(&expr.Scope{Self: self}); got.JSON() != want {
 				t.Errorf("got %s, want %s", got, want)
 			}
-			if got := template.Value(); !expr.Equal(got, parse(t, text)) {
+			if got := template.Value(); !value.Equal(got, parse(t, text)) {
 				t.Errorf("was read from %s, want %s", got, text)
 			}
 		})
@@ -53,12 +54,12 @@ func TestTemplateRefuses(t *testing.T) {
 // What a template takes over it shares, so that it is stored once.
 func TestTemplateSharesWhatItTakes(t *testing.T) {
 	t.Parallel()
-	large := expr.Object(expr.Member{Key: "large", Value: expr.String(strings.Repeat("x", 5000))})
+	large := value.Object(value.Member{Key: "large", Value: value.String(strings.Repeat("x", 5000))})
 	template, err := expr.ParseTemplate(parse(t, `{"a":"$.large","b":["$.large"]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var e expr.Encoder
+	var e value.Encoder
 	e.Value(large)
 	before := len(e.Bytes())
 	e.Value(template.Eval(&expr.Scope{Self: large}))

@@ -9,7 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // node is a value of the document with its place: what YAML and JSON have in
@@ -17,10 +17,10 @@ import (
 type node struct {
 	pos     Position
 	kind    nodeKind
-	scalar  expr.Value // nodeScalar
-	quote   rune       // nodeScalar: a double or single quote, 0 when the text stands without
-	entries []entry    // nodeMapping, in the order of the text
-	items   []*node    // nodeSequence
+	scalar  value.Value // nodeScalar
+	quote   rune        // nodeScalar: a double or single quote, 0 when the text stands without
+	entries []entry     // nodeMapping, in the order of the text
+	items   []*node     // nodeSequence
 	// partial: an entry could not be read, so nothing can be said to be missing.
 	partial bool
 }
@@ -60,13 +60,13 @@ func (n *node) describe() string {
 	case nodeScalar, nodeUnreadable:
 	}
 	switch n.scalar.Kind() {
-	case expr.KindString:
+	case value.KindString:
 		return fmt.Sprintf("text %q", shortened(n.scalar.Text()))
-	case expr.KindNumber:
+	case value.KindNumber:
 		return "number " + shortened(n.scalar.Text())
-	case expr.KindMissing, expr.KindNull:
+	case value.KindMissing, value.KindNull:
 		return "nothing"
-	case expr.KindBool, expr.KindArray, expr.KindObject:
+	case value.KindBool, value.KindArray, value.KindObject:
 	}
 	return n.scalar.Text()
 }
@@ -81,20 +81,20 @@ func shortened(text string) string {
 }
 
 // value is the JSON value that the node writes.
-func (n *node) value() expr.Value {
+func (n *node) value() value.Value {
 	switch n.kind {
 	case nodeMapping:
-		members := make([]expr.Member, len(n.entries))
+		members := make([]value.Member, len(n.entries))
 		for i, e := range n.entries {
-			members[i] = expr.Member{Key: e.key, Value: e.value.value()}
+			members[i] = value.Member{Key: e.key, Value: e.value.value()}
 		}
-		return expr.Object(members...)
+		return value.Object(members...)
 	case nodeSequence:
-		elements := make([]expr.Value, len(n.items))
+		elements := make([]value.Value, len(n.items))
 		for i, item := range n.items {
 			elements[i] = item.value()
 		}
-		return expr.Array(elements...)
+		return value.Array(elements...)
 	case nodeScalar, nodeUnreadable:
 	}
 	return n.scalar

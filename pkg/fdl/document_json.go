@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"unicode/utf8"
 
-	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // jsonReader reads a definition in JSON. JSON is nearly YAML, but not where a
@@ -53,14 +53,14 @@ func (j *jsonReader) node() *node {
 		}
 		return j.sequence(at)
 	case json.Number:
-		number, _ := expr.Number(t.String())
+		number, _ := value.Number(t.String())
 		return &node{pos: at, scalar: number}
 	case string:
-		return &node{pos: at, scalar: expr.String(t), quote: '"'}
+		return &node{pos: at, scalar: value.String(t), quote: '"'}
 	case bool:
-		return &node{pos: at, scalar: expr.Bool(t)}
+		return &node{pos: at, scalar: value.Bool(t)}
 	}
-	return &node{pos: at, scalar: expr.Null()}
+	return &node{pos: at, scalar: value.Null()}
 }
 
 func (j *jsonReader) mapping(at Position) *node {

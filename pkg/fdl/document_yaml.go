@@ -10,7 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 func (r *reader) readYAML(text []byte) *node {
@@ -256,7 +256,7 @@ func kindName(k yaml.Kind) string {
 }
 
 func (r *reader) fromScalar(y *yaml.Node) *node {
-	n := &node{pos: r.position(y), scalar: expr.String(y.Value)}
+	n := &node{pos: r.position(y), scalar: value.String(y.Value)}
 	switch {
 	case y.Style == 0:
 		return r.fromPlain(y, n)
@@ -271,15 +271,15 @@ func (r *reader) fromScalar(y *yaml.Node) *node {
 // fromPlain reads an unquoted scalar. Numbers keep their text whatever their
 // size; an instant stays a text.
 func (r *reader) fromPlain(y *yaml.Node, n *node) *node {
-	if number, ok := expr.Number(y.Value); ok {
+	if number, ok := value.Number(y.Value); ok {
 		n.scalar = number
 		return n
 	}
 	switch y.ShortTag() {
 	case "!!null":
-		n.scalar = expr.Null()
+		n.scalar = value.Null()
 	case "!!bool":
-		n.scalar = expr.Bool(strings.EqualFold(y.Value, "true"))
+		n.scalar = value.Bool(strings.EqualFold(y.Value, "true"))
 	case "!!int", "!!float":
 		return r.unreadable(n.pos, "number %s is not written in decimal; allowed: digits like 10, -1, 0.5 or 1e6, or a text in quotes", shortened(y.Value))
 	}

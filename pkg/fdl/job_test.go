@@ -5,6 +5,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // TestParseJobs: what a job is started with comes from the resource, the
@@ -30,7 +31,7 @@ func TestParseJobs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			task := parseTask(t, tt.fields)
-			got := task.Params.Eval(&expr.Scope{Self: expr.Object(expr.Member{Key: "x", Value: expr.String("X")})})
+			got := task.Params.Eval(&expr.Scope{Self: value.Object(value.Member{Key: "x", Value: value.String("X")})})
 			if task.Resource.Function != fdl.StartJob || got.JSON() != tt.params {
 				t.Errorf("resource %+v, params %s, want %s", task.Resource, got, tt.params)
 			}

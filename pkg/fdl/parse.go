@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // Parse reads a definition in YAML or JSON. The flow is nil when the problems
@@ -242,7 +243,7 @@ func (p *parser) oneOf(n *node, what string, allowed ...string) string {
 
 // text is the text that n writes. Not ok: it writes none.
 func (n *node) text() (text string, ok bool) {
-	if n.kind != nodeScalar || n.scalar.Kind() != expr.KindString {
+	if n.kind != nodeScalar || n.scalar.Kind() != value.KindString {
 		return "", false
 	}
 	return n.scalar.Text(), true
@@ -297,7 +298,7 @@ func (p *parser) boolean(n *node, what string) bool {
 	if n == nil {
 		return false
 	}
-	if n.scalar.Kind() != expr.KindBool {
+	if n.scalar.Kind() != value.KindBool {
 		p.unfit(n, what, "true, false")
 	}
 	return n.scalar.IsTrue()
@@ -360,15 +361,15 @@ func (p *parser) mapping(n *node, seen map[string]Position) (m expr.Mapping, ok 
 }
 
 func (p *parser) source(n *node) expr.Source {
-	value := n.value()
-	source, err := expr.ParseSource(value)
+	v := n.value()
+	source, err := expr.ParseSource(v)
 	text, isText := n.text()
 	_, isPath := source.Path()
 	switch {
 	case err != nil:
 		p.syntaxProblem(n, err, rootMeant(text))
-	case value.TooDeep():
-		p.problem(n.pos, "source has %d levels of arrays and objects and the limit is %d; write what is inside as a text", value.Levels(), expr.MaxLevels)
+	case v.TooDeep():
+		p.problem(n.pos, "source has %d levels of arrays and objects and the limit is %d; write what is inside as a text", v.Levels(), value.MaxLevels)
 	case isText && !isPath && strings.HasPrefix(text, "$"):
 		p.warn(n.pos, "source "+n.describe()+" is taken as it stands, since it begins with none of $input, $local, $context"+rootMeant(text))
 	case !isPath:

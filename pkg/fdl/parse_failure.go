@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // ErrorAll in the errors of a policy or an entry matches every error.
@@ -103,7 +103,7 @@ func (p *parser) factor(n *node, what string, otherwise float64) float64 {
 		return otherwise
 	}
 	factor, err := strconv.ParseFloat(n.scalar.Text(), 64)
-	if n.scalar.Kind() != expr.KindNumber || err != nil || factor < 1 {
+	if n.scalar.Kind() != value.KindNumber || err != nil || factor < 1 {
 		p.unfit(n, what, "a number from 1, like 1.5")
 		return otherwise
 	}

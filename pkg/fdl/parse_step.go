@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // steps reads a series that begins with an empty $local.
@@ -198,7 +199,7 @@ func selfMeant(text string) string {
 
 // ParseDuration is the duration of a wait given in whole seconds. Not ok: v is
 // no whole number from 0 to [MaxWait].
-func ParseDuration(v expr.Value) (d time.Duration, ok bool) {
+func ParseDuration(v value.Value) (d time.Duration, ok bool) {
 	seconds, ok := v.Int64()
 	if !ok || seconds < 0 || seconds > int64(MaxWait/time.Second) {
 		return 0, false
@@ -211,8 +212,8 @@ func ParseDuration(v expr.Value) (d time.Duration, ok bool) {
 var timestampForm = regexp.MustCompile(`^[^T]+T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 
 // ParseTimestamp is the instant that a text writes as RFC 3339, in UTC.
-func ParseTimestamp(v expr.Value) (t time.Time, ok bool) {
-	if v.Kind() != expr.KindString || !timestampForm.MatchString(v.Text()) {
+func ParseTimestamp(v value.Value) (t time.Time, ok bool) {
+	if v.Kind() != value.KindString || !timestampForm.MatchString(v.Text()) {
 		return time.Time{}, false
 	}
 	t, err := time.Parse(time.RFC3339Nano, v.Text())

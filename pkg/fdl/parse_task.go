@@ -9,6 +9,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 func (p *parser) task(step *Step, f fields) *Task {
@@ -43,7 +44,7 @@ func (p *parser) signed(n *node) (signed bool, sender string) {
 	if n == nil {
 		return false, ""
 	}
-	if n.scalar.Kind() == expr.KindBool {
+	if n.scalar.Kind() == value.KindBool {
 		return n.scalar.IsTrue(), ""
 	}
 	name, ok := n.text()
@@ -185,16 +186,16 @@ func (p *parser) params(f fields, resource Resource) expr.Template {
 		p.paramPaths(n)
 		p.messageBody(n, resource)
 	}
-	params := expr.Object()
+	params := value.Object()
 	if kind, named, ok := jobs.ForResource(resource.Text); ok {
-		params, _ = expr.ParseJSON(named) // is an object
+		params, _ = value.ParseJSON(named) // is an object
 		p.paramsOnce(n, params, kind)
 	}
 	if n != nil {
-		params = expr.Merge(params, n.value())
+		params = value.Merge(params, n.value())
 	}
 	if params.TooDeep() {
-		p.problem(n.pos, "serviceParams has %d levels of arrays and objects and the limit is %d; write what is inside as a text", params.Levels(), expr.MaxLevels)
+		p.problem(n.pos, "serviceParams has %d levels of arrays and objects and the limit is %d; write what is inside as a text", params.Levels(), value.MaxLevels)
 	}
 	template, _ := expr.ParseTemplate(params) // a mistake in it was reported
 	return template
@@ -202,12 +203,12 @@ func (p *parser) params(f fields, resource Resource) expr.Template {
 
 // paramsOnce reports what both the resource and the service parameters name.
 // Services read names in any case, so which of the two counts nobody could tell.
-func (p *parser) paramsOnce(n *node, named expr.Value, kind jobs.Kind) {
+func (p *parser) paramsOnce(n *node, named value.Value, kind jobs.Kind) {
 	if n == nil {
 		return
 	}
 	for _, e := range n.entries {
-		if slices.ContainsFunc(named.Members(), func(m expr.Member) bool { return strings.EqualFold(m.Key, e.key) }) {
+		if slices.ContainsFunc(named.Members(), func(m value.Member) bool { return strings.EqualFold(m.Key, e.key) }) {
 			p.problem(e.pos, "serviceParams has %q, which resourceArn names; write it in one of them: without it here, or \"action: %s:%s\" instead of resourceArn",
 				e.key, kind.Service, kind.Start)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 const lambda = "arn:aws:lambda:eu-west-1:123456789012:function:f"
@@ -187,13 +188,13 @@ func TestWaits(t *testing.T) {
 
 func TestParseDurationAndTimestamp(t *testing.T) {
 	t.Parallel()
-	number := func(text string) expr.Value { v, _ := expr.Number(text); return v }
+	number := func(text string) value.Value { v, _ := value.Number(text); return v }
 	for text, ok := range map[string]bool{"0": true, "172800": true, "10.0": true, "172801": false, "-1": false, "0.5": false, "1e99": false} {
 		if _, got := fdl.ParseDuration(number(text)); got != ok {
 			t.Errorf("duration %s: ok is %t", text, got)
 		}
 	}
-	if _, ok := fdl.ParseDuration(expr.String("10")); ok {
+	if _, ok := fdl.ParseDuration(value.String("10")); ok {
 		t.Error("a text is taken for a duration")
 	}
 	for text, ok := range map[string]bool{
@@ -202,7 +203,7 @@ func TestParseDurationAndTimestamp(t *testing.T) {
 		// What time.Parse lets pass and RFC 3339 does not.
 		"2026-01-31T1:00:00Z": false, "2026-01-31T10:00:00,5Z": false, "2026-01-31T10:00:00+24:00": false,
 	} {
-		if _, got := fdl.ParseTimestamp(expr.String(text)); got != ok {
+		if _, got := fdl.ParseTimestamp(value.String(text)); got != ok {
 			t.Errorf("timestamp %s: ok is %t", text, got)
 		}
 	}
@@ -257,7 +258,7 @@ func TestMappings(t *testing.T) {
 	t.Parallel()
 	flow := parse(t, "version: v1\ntype: flow\ninputMappings: []\noutputMappings:\n- {target: a.b, source: $local.x}\n- {target: c, source: $input}\n"+
 		"steps: [{type: pass, name: P}]")
-	scope := expr.Scope{Input: expr.Int(1), Local: expr.Object(expr.Member{Key: "x", Value: expr.Int(2)})}
+	scope := expr.Scope{Input: value.Int(1), Local: value.Object(value.Member{Key: "x", Value: value.Int(2)})}
 	if got := flow.Output.Eval(&scope).JSON(); got != `{"a.b":2,"c":1}` {
 		t.Errorf("output is %s", got)
 	}

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // BenchmarkPolling runs executions of the polling sample with three polls on
@@ -32,7 +32,7 @@ func BenchmarkPolling(b *testing.B) {
 
 func benchmarkPolling(b *testing.B, text []byte, inFlight, workers int) {
 	b.Helper()
-	input := expr.Object(expr.Member{Key: "delay", Value: expr.Int(30)})
+	input := value.Object(value.Member{Key: "delay", Value: value.Int(30)})
 	executions := 0
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

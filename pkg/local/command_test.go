@@ -16,10 +16,10 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/engine/enginetest"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // helperArgument makes the test binary one of the commands in helpers.
@@ -123,7 +123,7 @@ func helperCommand(t *testing.T, name string, args ...string) command {
 var commandNow = time.Date(2026, 1, 31, 10, 0, 0, 500, time.UTC)
 
 func testCall(function, input string) machine.Call {
-	v, err := expr.ParseJSON([]byte(input))
+	v, err := value.ParseJSON([]byte(input))
 	if err != nil {
 		panic(err)
 	}

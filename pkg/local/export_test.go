@@ -3,12 +3,12 @@ package local
 import (
 	"time"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // EventOf is the event that a script has, of the job that StartJob answered with.
-func EventOf(event string, started expr.Value) string {
+func EventOf(event string, started value.Value) string {
 	return string((&scriptEvent{text: []byte(event)}).of(started, time.Time{}))
 }
 

@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 const (
@@ -76,11 +76,11 @@ func runJob(t *testing.T, providers map[string]string, flow, input, script strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	value, err := expr.ParseJSON([]byte(input))
+	v, err := value.ParseJSON([]byte(input))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Start(t.Context(), engine.StartRequest{Flow: put, Execution: "run", Input: value}); err != nil {
+	if _, err := s.Start(t.Context(), engine.StartRequest{Flow: put, Execution: "run", Input: v}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Run(t.Context()); err != nil {

@@ -14,9 +14,9 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // Script is who answers tokens and ends jobs in virtual time, when nobody sits
@@ -115,7 +115,7 @@ func (e *scriptEvent) check(beside fs.FS) (err error) {
 }
 
 // of is the event of the job that StartJob answered with, at that instant.
-func (e *scriptEvent) of(started expr.Value, now time.Time) []byte {
+func (e *scriptEvent) of(started value.Value, now time.Time) []byte {
 	text := e.text
 	for _, name := range []string{"job_id", "job_key"} {
 		text = bytes.ReplaceAll(text, []byte("{"+name+"}"), inText(started.Get(name)))
@@ -133,9 +133,9 @@ func (e *scriptEvent) of(started expr.Value, now time.Time) []byte {
 }
 
 // inText is a value as it stands inside a text of JSON.
-func inText(v expr.Value) []byte {
+func inText(v value.Value) []byte {
 	quoted := v.AppendJSON(nil)
-	if v.Kind() == expr.KindString {
+	if v.Kind() == value.KindString {
 		return quoted[1 : len(quoted)-1]
 	}
 	return quoted
@@ -157,8 +157,8 @@ func (a *scriptAnswer) check() error {
 	if err != nil {
 		return fmt.Errorf("output: %w", err)
 	}
-	v, err := expr.ParseJSON(bytes.TrimSpace(output))
-	if err == nil && v.Kind() != expr.KindObject {
+	v, err := value.ParseJSON(bytes.TrimSpace(output))
+	if err == nil && v.Kind() != value.KindObject {
 		err = fmt.Errorf("output is %s; allowed: an object", v.Kind())
 	}
 	a.outcome = token.Success(v)
@@ -189,7 +189,7 @@ func (p *play) Committed(execution engine.ID, state machine.State, events []mach
 }
 
 // tell brings the events of the job that the step started.
-func (p *play) tell(state machine.State, started expr.Value) {
+func (p *play) tell(state machine.State, started value.Value) {
 	flow, err := p.system.Flows.Flow(context.Background(), state.Flow)
 	if err != nil || started.Get("job_key").IsMissing() {
 		return // the engine met the same error and reports it

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 func TestParseScriptRefuses(t *testing.T) {
@@ -44,8 +44,8 @@ func TestParseScriptRefuses(t *testing.T) {
 func TestAScriptsEventNamesTheJob(t *testing.T) {
 	t.Parallel()
 	for _, id := range []string{"j1", "", `"`, `"quoted"`, `a\`, "\u2028<"} {
-		started := expr.Object(expr.Member{Key: "job_id", Value: expr.String(id)}, expr.Member{Key: "job_key", Value: expr.String("key of " + id)})
-		event, err := expr.ParseJSON([]byte(local.EventOf(`{"id":"{job_id}","key":"the {job_key}"}`, started)))
+		started := value.Object(value.Member{Key: "job_id", Value: value.String(id)}, value.Member{Key: "job_key", Value: value.String("key of " + id)})
+		event, err := value.ParseJSON([]byte(local.EventOf(`{"id":"{job_id}","key":"the {job_key}"}`, started)))
 		if err != nil || event.Get("id").Text() != id || event.Get("key").Text() != "the key of "+id {
 			t.Errorf("%q: %s, %v", id, event, err)
 		}

@@ -13,12 +13,12 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/engine/enginetest"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 const (
@@ -62,7 +62,7 @@ func (tasksFunc) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duratio
 	return nil, nil
 }
 
-var answered = token.Success(expr.Object())
+var answered = token.Success(value.Object())
 
 func TestRunEndsWhenNothingIsLeft(t *testing.T) {
 	t.Parallel()

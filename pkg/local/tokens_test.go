@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 const oneCallback = "version: v1\ntype: flow\nsteps:\n  - type: task\n    name: Ask\n    resourceArn: acs:fc:::services/s/functions/echo\n" +
@@ -69,7 +69,7 @@ func TestTheWakeOfAClosedTokenComesAfterTheOutcome(t *testing.T) {
 			t.Fatal("it waits for no token")
 		}
 		store.looks.Store(0)
-		if _, _, err := s.Tokens.Close(t.Context(), text, token.Success(expr.Object())); err != nil {
+		if _, _, err := s.Tokens.Close(t.Context(), text, token.Success(value.Object())); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -85,7 +85,7 @@ func TestTheWakeOfAClosedTokenComesAfterTheOutcome(t *testing.T) {
 func TestTokensRefuseWhatIsNone(t *testing.T) {
 	t.Parallel()
 	s := local.New(local.Config{Store: &local.MemoryStore{}})
-	if _, _, err := s.Tokens.Close(t.Context(), "none", token.Success(expr.Object())); !errors.Is(err, token.ErrInvalid) {
+	if _, _, err := s.Tokens.Close(t.Context(), "none", token.Success(value.Object())); !errors.Is(err, token.ErrInvalid) {
 		t.Errorf("error %v", err)
 	}
 }

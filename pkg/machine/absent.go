@@ -5,6 +5,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // Absent is a mapping whose source was missing, so that its target was left
@@ -40,7 +41,7 @@ const (
 
 // mapped is what the mappings in a field of the step make, of the flow when it is
 // nil. Those that give nothing are noted.
-func (r *run) mapped(step *fdl.Step, field string, mappings expr.Mappings, scope *expr.Scope) expr.Value {
+func (r *run) mapped(step *fdl.Step, field string, mappings expr.Mappings, scope *expr.Scope) value.Value {
 	scope.Lookup = &r.lookup
 	made := mappings.Eval(scope)
 	if made.Len() < len(mappings) {
@@ -51,7 +52,7 @@ func (r *run) mapped(step *fdl.Step, field string, mappings expr.Mappings, scope
 
 // noteAbsent notes each mapping once that made does not have. Of values that are
 // not at hand it says nothing: all of next is made anew then.
-func (r *run) noteAbsent(step *fdl.Step, field string, mappings expr.Mappings, made expr.Value) {
+func (r *run) noteAbsent(step *fdl.Step, field string, mappings expr.Mappings, made value.Value) {
 	for _, m := range mappings {
 		path, _ := m.Source.Path()
 		if !made.Get(m.Target).IsMissing() {

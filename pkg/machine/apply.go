@@ -8,6 +8,7 @@ import (
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // Apply tells the state s one signal. Steps that need nothing from outside run
@@ -44,7 +45,7 @@ type run struct {
 	// left is the waiting that this application ended, nil for none.
 	left *Waiting
 	// lookup finds what the state holds by reference.
-	lookup expr.Lookup
+	lookup value.Lookup
 	// added is at most what the events so far add to the item, and taken at most
 	// what the item takes. Near a limit, measures know it better.
 	added, taken int
@@ -52,7 +53,7 @@ type run struct {
 }
 
 func newRun(env Env, s State, at time.Time) *run {
-	r := &run{env: env, next: Next{State: s}, at: at, lookup: expr.Lookup{Known: env.Held}}
+	r := &run{env: env, next: Next{State: s}, at: at, lookup: value.Lookup{Known: env.Held}}
 	r.taken = r.takenBefore()
 	return r
 }
@@ -175,7 +176,7 @@ func (r *run) begin() {
 	if r.env.Flow.Input != nil {
 		input = r.mapped(nil, inputMappings, r.env.Flow.Input, &expr.Scope{Input: s.Input, Context: r.context(r.env.Flow.Input, nil, 0, 0)})
 	}
-	s.Scopes = append(s.Scopes, Scope{Choice: NoStep, Input: input, Local: expr.Object()})
+	s.Scopes = append(s.Scopes, Scope{Choice: NoStep, Input: input, Local: value.Object()})
 	r.keep(input)
 	if cause, full := r.overfull(nil); full {
 		r.failExecution(ErrorDataLimit, cause)
@@ -203,7 +204,7 @@ func (r *run) change() *Waiting {
 func (r *run) waited() {
 	step, waiting := r.leaveWaiting()
 	r.emit(Event{Type: StepSucceeded, Step: step.Index})
-	r.advance(r.exit(step, waiting.Input, expr.Object(), 0))
+	r.advance(r.exit(step, waiting.Input, value.Object(), 0))
 }
 
 // advance runs steps from step on, until one waits or the execution ends. A

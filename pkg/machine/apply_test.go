@@ -7,10 +7,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // twoWaits waits for the seconds in $.first, then for those in $.second, then
@@ -36,7 +36,7 @@ func parseFlow(tb testing.TB, text string) *fdl.Flow {
 }
 
 func starting(first, second int64) machine.State {
-	input := expr.Object(whole("first", first), whole("second", second))
+	input := value.Object(whole("first", first), whole("second", second))
 	state, _ := machine.New(machine.Flow{Name: "flow", Hash: "hash"}, &fdl.Flow{}, "run", input, epoch, machine.Limits{})
 	return state
 }
@@ -130,7 +130,7 @@ func TestUnresolvedAndPending(t *testing.T) {
 	env.Cause = "t1"
 	at := epoch.Add(12 * time.Second)
 	called := mustApply(t, env, asleep, machine.TimerDue{At: at})
-	answer := machine.Returned{At: at, Attempt: called.State.Waiting.Attempt, Outcome: token.Success(expr.Object())}
+	answer := machine.Returned{At: at, Attempt: called.State.Waiting.Attempt, Outcome: token.Success(value.Object())}
 	ended := mustApply(t, env, called.State, answer).State
 
 	for name, s := range map[string]machine.State{"accepted": accepted, "asleep": asleep, "ended": ended} {
@@ -189,7 +189,7 @@ func TestKey(t *testing.T) {
 		t.Errorf("key %s, want %s: a key that changes between releases makes a function do its work twice", got, want)
 	}
 	sameAttempt := call
-	sameAttempt.Input = expr.Object(whole("n", 1))
+	sameAttempt.Input = value.Object(whole("n", 1))
 	if sameAttempt.Key() != call.Key() {
 		t.Error("one attempt has two keys")
 	}
@@ -249,7 +249,7 @@ func TestDamagedStates(t *testing.T) {
 			due := epoch.Add(time.Hour)
 			for _, sig := range []machine.Signal{
 				machine.Started{At: due}, machine.TimerDue{At: due},
-				machine.Returned{At: due, Attempt: attempt, Outcome: token.Success(expr.Object())},
+				machine.Returned{At: due, Attempt: attempt, Outcome: token.Success(value.Object())},
 			} {
 				if next, err := machine.Apply(env, state, sig); err == nil || !strings.Contains(err.Error(), `"run"`) || next.Applied() {
 					t.Errorf("%T: %d events, error %v", sig, len(next.Events), err)

@@ -4,10 +4,10 @@ import (
 	"os"
 	"testing"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // BenchmarkApply runs the polling sample's loop: a timer is due, GetJobStatus
@@ -50,7 +50,7 @@ func BenchmarkDecodeState(b *testing.B) {
 	item := encode(pollingItem(b))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := machine.DecodeState(expr.Origin{}, item); err != nil {
+		if _, err := machine.DecodeState(value.Origin{}, item); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -80,8 +80,8 @@ func pollingTurn(tb testing.TB) func() (called, slept machine.Next) {
 		}
 		return next
 	}
-	object := func(text string) expr.Value {
-		v, err := expr.ParseJSON([]byte(text))
+	object := func(text string) value.Value {
+		v, err := value.ParseJSON([]byte(text))
 		if err != nil {
 			tb.Fatal(err)
 		}

@@ -8,24 +8,24 @@ import (
 	"slices"
 	"time"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // ErrDamaged says that a log item is not what [Encode] wrote.
 var ErrDamaged = errors.New("machine: log item is damaged")
 
 // Place is the item of a log that [Encode] writes and [Decode] reads.
-func Place(execution ID, seq uint64) expr.Origin {
-	return expr.Origin{Log: string(execution[:]), Seq: seq}
+func Place(execution ID, seq uint64) value.Origin {
+	return value.Origin{Log: string(execution[:]), Seq: seq}
 }
 
 // Encode writes the state and the events that led to it from the state before.
 // Values that both share are written once, and large ones that stand in an
 // earlier item not at all. Large tells that one was written here: what is put
 // in a later item must come from reading this one.
-func Encode(place expr.Origin, s State, events []Event) (item []byte, large bool) {
-	e := &encoder{expr.Encoder{Place: place}, s.format()}
+func Encode(place value.Origin, s State, events []Event) (item []byte, large bool) {
+	e := &encoder{value.Encoder{Place: place}, s.format()}
 	e.Uint(uint64(e.format)) //nolint:gosec // 1 or 2
 	e.state(s)
 	e.Uint(uint64(len(events)))
@@ -57,8 +57,8 @@ func unsealed(data []byte) (item []byte, ok bool) {
 }
 
 // Decode reads what [Encode] wrote. Large values that stand in earlier items are
-// held there; see [expr.Lookup]. The error is a [*FormatError] or [ErrDamaged].
-func Decode(place expr.Origin, data []byte) (State, []Event, error) {
+// held there; see [value.Lookup]. The error is a [*FormatError] or [ErrDamaged].
+func Decode(place value.Origin, data []byte) (State, []Event, error) {
 	d, s, err := open(place, data)
 	if err != nil {
 		return State{}, nil, err
@@ -71,14 +71,14 @@ func Decode(place expr.Origin, data []byte) (State, []Event, error) {
 }
 
 // DecodeState is [Decode] without the events.
-func DecodeState(place expr.Origin, data []byte) (State, error) {
+func DecodeState(place value.Origin, data []byte) (State, error) {
 	_, s, err := open(place, data)
 	return s, err
 }
 
 // DecodeValues gives the values of an item by their numbers, as references to
 // them have it.
-func DecodeValues(place expr.Origin, data []byte) (numbered func(uint32) (expr.Value, bool), err error) {
+func DecodeValues(place value.Origin, data []byte) (numbered func(uint32) (value.Value, bool), err error) {
 	d, s, err := open(place, data)
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func DecodeValues(place expr.Origin, data []byte) (numbered func(uint32) (expr.V
 }
 
 // open reads the state of an item.
-func open(place expr.Origin, data []byte) (*decoder, State, error) {
+func open(place value.Origin, data []byte) (*decoder, State, error) {
 	// The format goes first: another one may have its checksum elsewhere.
 	format, size, err := readFormat(data)
 	if err != nil {
@@ -100,7 +100,7 @@ func open(place expr.Origin, data []byte) (*decoder, State, error) {
 	if !ok || size > len(item) {
 		return nil, State{}, ErrDamaged
 	}
-	d := &decoder{Decoder: *expr.NewDecoderAt(place, item[size:]), format: format}
+	d := &decoder{Decoder: *value.NewDecoderAt(place, item[size:]), format: format}
 	s := d.state()
 	if d.Err() != nil || d.strange {
 		return nil, State{}, ErrDamaged
@@ -119,7 +119,7 @@ func StatusOf(data []byte) (Status, error) {
 	if err != nil {
 		return "", err
 	}
-	d := &decoder{Decoder: *expr.NewDecoder(data[size:]), format: format}
+	d := &decoder{Decoder: *value.NewDecoder(data[size:]), format: format}
 	status := d.status()
 	if d.Err() != nil || d.strange {
 		return "", ErrDamaged
@@ -144,7 +144,7 @@ func HeadOf(data []byte) (Head, error) {
 		return Head{}, err
 	}
 	format, size, _ := readFormat(data)
-	d := &decoder{Decoder: *expr.NewDecoder(data[size:]), format: format}
+	d := &decoder{Decoder: *value.NewDecoder(data[size:]), format: format}
 	d.status()
 	h := Head{Status: status, Flow: Flow{Name: d.Text(), Hash: d.Text()}, Execution: d.Text(), Started: d.Time(), Expires: d.Time()}
 	if d.Err() != nil {
@@ -154,7 +154,7 @@ func HeadOf(data []byte) (Head, error) {
 }
 
 type encoder struct {
-	expr.Encoder
+	value.Encoder
 	format int
 }
 
@@ -289,7 +289,7 @@ func (e *encoder) event(event Event, before time.Time) {
 	e.Int(int64(event.ID - event.By))
 	e.Int(int64(event.Step))
 	e.Int(int64(event.At.Sub(before)))
-	for _, v := range []expr.Value{event.Input, event.Local, event.Output} {
+	for _, v := range []value.Value{event.Input, event.Local, event.Output} {
 		if !v.IsMissing() {
 			e.Value(v)
 		}
@@ -311,7 +311,7 @@ func (e *encoder) event(event Event, before time.Time) {
 
 // decoder notes in strange that it met something that no encoder writes.
 type decoder struct {
-	expr.Decoder
+	value.Decoder
 	format  int
 	strange bool
 }
@@ -441,7 +441,7 @@ func (d *decoder) event(before time.Time) Event {
 	event.By = event.ID - int(d.Int())
 	event.Step = int(d.Int())
 	event.At = before.Add(time.Duration(d.Int()))
-	for flag, v := range []*expr.Value{&event.Input, &event.Local, &event.Output} {
+	for flag, v := range []*value.Value{&event.Input, &event.Local, &event.Output} {
 		if flags&(1<<flag) != 0 {
 			*v = d.Value()
 		}

@@ -12,11 +12,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 func TestCodecRoundTripOfRandomItems(t *testing.T) {
@@ -59,14 +59,14 @@ func (g *items) instant() time.Time {
 	return epoch.Add(time.Duration(g.r.Int64()) - 1<<62)
 }
 
-func (g *items) value() expr.Value {
+func (g *items) value() value.Value {
 	switch g.r.IntN(4) {
 	case 0:
-		return expr.Missing()
+		return value.Missing()
 	case 1:
-		return expr.Object()
+		return value.Object()
 	}
-	return expr.Object(expr.Member{Key: g.text(), Value: expr.Int(g.r.Int64())}, expr.Member{Key: "x", Value: g.value()})
+	return value.Object(value.Member{Key: g.text(), Value: value.Int(g.r.Int64())}, value.Member{Key: "x", Value: g.value()})
 }
 
 func (g *items) state() machine.State {
@@ -150,7 +150,7 @@ func TestCodecKeepsInstantsOfAllYears(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			state, events := machine.New(machine.Flow{}, &fdl.Flow{}, "run", expr.Object(), epoch, machine.Limits{})
+			state, events := machine.New(machine.Flow{}, &fdl.Flow{}, "run", value.Object(), epoch, machine.Limits{})
 			_, got, err := decode(encode(state, append(events, machine.Event{ID: 2, By: 1, Type: machine.StepStarted, At: epoch, Until: until})))
 			if err != nil || !got[1].Until.Equal(until) {
 				t.Errorf("%s becomes %s, error %v", text, got[1].Until, err)
@@ -177,7 +177,7 @@ func TestCodecRefusesOtherFormats(t *testing.T) {
 
 func TestWhatIsTooShortHasNoHead(t *testing.T) {
 	t.Parallel()
-	state, events := machine.New(machine.Flow{Name: "flow", Hash: "hash"}, &fdl.Flow{}, "run-1", expr.Object(), epoch, machine.Limits{})
+	state, events := machine.New(machine.Flow{Name: "flow", Hash: "hash"}, &fdl.Flow{}, "run-1", value.Object(), epoch, machine.Limits{})
 	item := encode(state, events)
 	for size := range len("flow") + len("hash") + len("run-1") {
 		if head, err := machine.HeadOf(item[:size]); !errors.Is(err, machine.ErrDamaged) {
@@ -220,7 +220,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(item[1 : len(item)-checksumSize])
 	}
 	f.Add([]byte{})
-	state, events := machine.New(machine.Flow{Name: "f"}, &fdl.Flow{}, "e", expr.Object(), epoch, machine.Limits{})
+	state, events := machine.New(machine.Flow{Name: "f"}, &fdl.Flow{}, "e", value.Object(), epoch, machine.Limits{})
 	start := encode(state, events)
 	f.Add(start[1 : len(start)-checksumSize])
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -300,7 +300,7 @@ func TestFormatOfAFlow(t *testing.T) {
 		`- {type: choice, name: B, choices: [{condition: $.a, steps: [` + strings.TrimPrefix(task, "- ") + `, retry: [{errors: [E]}]}]}]}`: 2,
 	} {
 		flow := parseFlow(t, "version: v1\ntype: flow\nsteps:\n"+steps+"\n")
-		state, events := machine.New(machine.Flow{Name: "flow"}, flow, "run", expr.Object(), epoch, machine.Limits{})
+		state, events := machine.New(machine.Flow{Name: "flow"}, flow, "run", value.Object(), epoch, machine.Limits{})
 		if item := encode(state, events); state.Format != want || int(item[0]) != want {
 			t.Errorf("%s\nformat %d of the execution, %d of the item, want %d", steps, state.Format, item[0], want)
 		}
@@ -317,7 +317,7 @@ func TestFormatOfMessages(t *testing.T) {
 		}
 		messages++
 		flow := &fdl.Flow{All: []*fdl.Step{{Kind: &fdl.Task{Resource: fdl.Resource{Kind: kind.Name}}}}}
-		if state, _ := machine.New(machine.Flow{}, flow, "run", expr.Object(), epoch, machine.Limits{}); state.Format != 2 {
+		if state, _ := machine.New(machine.Flow{}, flow, "run", value.Object(), epoch, machine.Limits{}); state.Format != 2 {
 			t.Errorf("%s has format %d", kind.Name, state.Format)
 		}
 	}
@@ -339,7 +339,7 @@ func TestExpires(t *testing.T) {
 		time.Hour + time.Minute:         {0, limits},
 		time.Minute + 2*time.Second:     {2 * time.Second, limits},
 	} {
-		state, _ := machine.New(machine.Flow{}, &fdl.Flow{Timeout: tt.timeout}, "run", expr.Object(), epoch, tt.limits)
+		state, _ := machine.New(machine.Flow{}, &fdl.Flow{Timeout: tt.timeout}, "run", value.Object(), epoch, tt.limits)
 		if got := state.Expires.Sub(epoch); got != want {
 			t.Errorf("%+v: kept for %s, want %s", tt, got, want)
 		}
@@ -363,7 +363,7 @@ func TestALimitIsNotRaisedLater(t *testing.T) {
 			t.Parallel()
 			env := machine.Env{Flow: parseFlow(t, `{"version":"v1","type":"flow","steps":[{"type":"wait","name":"W","duration":172800}]}`), Cause: "c", Tag: "t"}
 			env.Flow.Timeout = tt.timeout
-			state, _ := machine.New(machine.Flow{Name: "flow"}, env.Flow, "run", expr.Object(), epoch, machine.Limits{Duration: tt.then})
+			state, _ := machine.New(machine.Flow{Name: "flow"}, env.Flow, "run", value.Object(), epoch, machine.Limits{Duration: tt.then})
 			env.Limits.Duration = tt.now
 			for at, status := range map[time.Duration]machine.Status{tt.want - 1: machine.StatusRunning, tt.want: machine.StatusTimedOut} {
 				if got := mustApply(t, env, state, machine.Started{At: epoch.Add(at)}).State.Status; got != status {
@@ -433,16 +433,16 @@ func readHex(tb testing.TB, file string) []byte {
 	return item
 }
 
-func text(key, value string) expr.Member { return expr.Member{Key: key, Value: expr.String(value)} }
+func text(key, v string) value.Member { return value.Member{Key: key, Value: value.String(v)} }
 
-func whole(key string, value int64) expr.Member { return expr.Member{Key: key, Value: expr.Int(value)} }
+func whole(key string, v int64) value.Member { return value.Member{Key: key, Value: value.Int(v)} }
 
 const jobID = "0198a5f4-7c3e-7d2a-9f00-0123456789ab"
 
 var (
-	goldenInput = expr.Object(whole("delay", 41), text("note", "ä ü"))
-	goldenLocal = expr.Object(text("job_id", jobID), text("job_status", "running"), whole("try_count", 2))
-	goldenStep  = expr.Merge(goldenInput, goldenLocal)
+	goldenInput = value.Object(whole("delay", 41), text("note", "ä ü"))
+	goldenLocal = value.Object(text("job_id", jobID), text("job_status", "running"), whole("try_count", 2))
+	goldenStep  = value.Merge(goldenInput, goldenLocal)
 )
 
 // asleep is an execution in the second branch of a choice, asleep for ten
@@ -454,8 +454,8 @@ func asleep() machine.State {
 		Started: epoch, Expires: epoch.Add(kept), At: at, Events: 34, Input: goldenInput,
 		Scopes: []machine.Scope{
 			{Choice: machine.NoStep, Branch: 0, Input: goldenInput, Local: goldenLocal},
-			{Choice: 4, Branch: 1, Input: goldenStep, Local: expr.Object()},
-			{Choice: 7, Branch: -1, Input: goldenStep, Local: expr.Object(whole("n", -1))},
+			{Choice: 4, Branch: 1, Input: goldenStep, Local: value.Object()},
+			{Choice: 7, Branch: -1, Input: goldenStep, Local: value.Object(whole("n", -1))},
 		},
 		Waiting: &machine.Waiting{
 			Attempt: machine.Attempt{Step: 8, Number: 34}, For: machine.WaitingForInstant, Input: goldenStep,
@@ -469,7 +469,7 @@ func asleep() machine.State {
 func asleepEvents() []machine.Event {
 	at := epoch.Add(20 * time.Second)
 	later := at.Add(250 * time.Millisecond)
-	answer := expr.Merge(goldenLocal, expr.Object(member("flags", expr.Array(expr.Bool(true), expr.Bool(false), expr.Null()))))
+	answer := value.Merge(goldenLocal, value.Object(member("flags", value.Array(value.Bool(true), value.Bool(false), value.Null()))))
 	return []machine.Event{
 		{ID: 29, By: 28, Type: machine.TaskScheduled, Step: 3, At: at, Input: goldenStep},
 		{ID: 30, By: 29, Type: machine.TaskStarted, Step: 3, At: at},
@@ -480,7 +480,7 @@ func asleepEvents() []machine.Event {
 	}
 }
 
-func member(key string, v expr.Value) expr.Member { return expr.Member{Key: key, Value: v} }
+func member(key string, v value.Value) value.Member { return value.Member{Key: key, Value: v} }
 
 // failed is the end of an execution whose task failed.
 func failed() machine.State {
@@ -496,7 +496,7 @@ func called() machine.State {
 	return machine.State{
 		Format: 1, Flow: machine.Flow{Name: "callback", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-3", Status: machine.StatusRunning,
 		Started: epoch, Expires: epoch.Add(kept), At: epoch.Add(time.Minute), Events: 5, Input: goldenInput,
-		Scopes: []machine.Scope{{Choice: machine.NoStep, Branch: 0, Input: goldenInput, Local: expr.Object()}},
+		Scopes: []machine.Scope{{Choice: machine.NoStep, Branch: 0, Input: goldenInput, Local: value.Object()}},
 		Waiting: &machine.Waiting{
 			Attempt: machine.Attempt{Step: 0, Number: 3}, For: machine.WaitingForToken, Input: goldenInput, Due: epoch.Add(time.Hour),
 			Entry: machine.Entry{By: machine.CauseStart, Since: epoch}, Handle: "EAFlF6HPJunNHRp0aJoAAAADahwGoA", Deadline: epoch.Add(time.Hour),
@@ -519,7 +519,7 @@ func worked() machine.State {
 	}
 }
 
-var jobOutput = expr.Object(text("job_id", "batch-job/7"), text("kind", "batch-job"), text("status", "SUCCEEDED"))
+var jobOutput = value.Object(text("job_id", "batch-job/7"), text("kind", "batch-job"), text("status", "SUCCEEDED"))
 
 func workedEvents() []machine.Event {
 	at := epoch.Add(time.Hour)
@@ -536,8 +536,8 @@ func pausing() machine.State {
 		Format: 2, Flow: machine.Flow{Name: "trip", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-5", Status: machine.StatusRunning,
 		Started: epoch, Expires: epoch.Add(kept), At: epoch.Add(time.Minute), Events: 21, Polls: 7, Input: goldenInput,
 		Scopes: []machine.Scope{
-			{Choice: machine.NoStep, Branch: 0, Input: goldenInput, Local: expr.Object()},
-			{Choice: 0, Branch: 1, Input: goldenInput, Local: expr.Object(text("why", "no seat"))},
+			{Choice: machine.NoStep, Branch: 0, Input: goldenInput, Local: value.Object()},
+			{Choice: 0, Branch: 1, Input: goldenInput, Local: value.Object(text("why", "no seat"))},
 		},
 		Waiting: &machine.Waiting{
 			Attempt: machine.Attempt{Step: 1, Number: 18}, For: machine.WaitingForRetry, Input: goldenInput, Due: epoch.Add(64 * time.Second),
@@ -562,7 +562,7 @@ func polling() machine.State {
 	return machine.State{
 		Format: 2, Flow: machine.Flow{Name: "export", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-6", Status: machine.StatusRunning,
 		Started: epoch, Expires: epoch.Add(kept), At: epoch.Add(time.Hour), Events: 7, Polls: 100, Input: goldenInput,
-		Scopes: []machine.Scope{{Choice: machine.NoStep, Branch: 0, Input: goldenInput, Local: expr.Object()}},
+		Scopes: []machine.Scope{{Choice: machine.NoStep, Branch: 0, Input: goldenInput, Local: value.Object()}},
 		Waiting: &machine.Waiting{
 			Attempt: machine.Attempt{Step: 0, Number: 6, Poll: 100}, For: machine.WaitingForToken, Input: goldenInput, Due: epoch.Add(2 * time.Hour),
 			Entry:  machine.Entry{By: "0123456789abcdef", Since: epoch.Add(time.Hour), Generation: 300},

@@ -4,60 +4,61 @@ import (
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // context is $context for mappings that use it, else missing. The event is the
 // one that enters or leaves the step; the attempt is that of a task.
-func (r *run) context(mappings expr.Mappings, step *fdl.Step, event, attempt int) expr.Value {
+func (r *run) context(mappings expr.Mappings, step *fdl.Step, event, attempt int) value.Value {
 	if !mappings.Uses(expr.RootContext) {
-		return expr.Missing()
+		return value.Missing()
 	}
 	s := r.state()
-	members := []expr.Member{
-		{Key: "flow", Value: expr.Object(
-			expr.Member{Key: "name", Value: expr.String(s.Flow.Name)}, expr.Member{Key: "id", Value: expr.String(s.Flow.Hash)},
+	members := []value.Member{
+		{Key: "flow", Value: value.Object(
+			value.Member{Key: "name", Value: value.String(s.Flow.Name)}, value.Member{Key: "id", Value: value.String(s.Flow.Hash)},
 		)},
-		{Key: "execution", Value: expr.Object(
-			expr.Member{Key: "name", Value: expr.String(s.Execution)},
-			expr.Member{Key: "startedTime", Value: expr.String(s.Started.UTC().Format(TimeFormat))},
-			expr.Member{Key: "input", Value: s.Input},
+		{Key: "execution", Value: value.Object(
+			value.Member{Key: "name", Value: value.String(s.Execution)},
+			value.Member{Key: "startedTime", Value: value.String(s.Started.UTC().Format(TimeFormat))},
+			value.Member{Key: "input", Value: s.Input},
 		)},
 	}
 	if step != nil {
-		members = append(members, expr.Member{Key: "step", Value: expr.Object(
-			expr.Member{Key: "name", Value: expr.String(step.Name)},
-			expr.Member{Key: "eventId", Value: expr.Int(int64(event))},
-		)}, expr.Member{Key: "task", Value: r.taskContext(step, attempt)})
+		members = append(members, value.Member{Key: "step", Value: value.Object(
+			value.Member{Key: "name", Value: value.String(step.Name)},
+			value.Member{Key: "eventId", Value: value.Int(int64(event))},
+		)}, value.Member{Key: "task", Value: r.taskContext(step, attempt)})
 	}
-	return expr.Object(members...)
+	return value.Object(members...)
 }
 
 // taskContext is $context.task of a task: the key of the attempt, and when it
 // waits for a callback the token and the URL for that.
-func (r *run) taskContext(step *fdl.Step, attempt int) expr.Value {
+func (r *run) taskContext(step *fdl.Step, attempt int) value.Value {
 	task, isTask := step.Kind.(*fdl.Task)
 	if !isTask {
-		return expr.Missing()
+		return value.Missing()
 	}
 	s := r.state()
 	key := Call{Attempt: Attempt{Step: step.Index, Number: attempt}, Flow: s.Flow, Execution: s.Execution, Step: step.Name}.Key()
-	text := expr.Missing()
+	text := value.Missing()
 	if task.Pattern == fdl.PatternWaitForCallback && r.env.Keys.Check() == nil {
 		text = r.tokenText(task, attempt)
 	}
-	return expr.Object(
-		expr.Member{Key: "idempotencyKey", Value: expr.String(key)},
-		expr.Member{Key: "token", Value: text}, expr.Member{Key: "callbackUrl", Value: r.callbackURL(text)},
+	return value.Object(
+		value.Member{Key: "idempotencyKey", Value: value.String(key)},
+		value.Member{Key: "token", Value: text}, value.Member{Key: "callbackUrl", Value: r.callbackURL(text)},
 	)
 }
 
 // callbackURL is where the outcome for the token is reported, missing where
 // nobody listens.
-func (r *run) callbackURL(text expr.Value) expr.Value {
+func (r *run) callbackURL(text value.Value) value.Value {
 	if r.env.CallbackBase == "" || text.IsMissing() {
-		return expr.Missing()
+		return value.Missing()
 	}
-	return expr.String(token.CallbackURL(r.env.CallbackBase, text.Text()))
+	return value.String(token.CallbackURL(r.env.CallbackBase, text.Text()))
 }
 
 // deaf is the first step whose callback would arrive nowhere, nil for none.
@@ -75,13 +76,13 @@ func (r *run) deaf() *fdl.Step {
 
 // tokenText is the token of an attempt: when it was entered with earlier keys,
 // that of then.
-func (r *run) tokenText(task *fdl.Task, attempt int) expr.Value {
+func (r *run) tokenText(task *fdl.Task, attempt int) value.Value {
 	if r.left == nil || r.left.Attempt.Number != attempt || r.left.Handle == "" {
-		return expr.String(r.env.Keys.Sign(r.state().tokenID(task, Attempt{Number: attempt})))
+		return value.String(r.env.Keys.Sign(r.state().tokenID(task, Attempt{Number: attempt})))
 	}
 	text, ok := r.env.Keys.SignAgain(r.left.Handle)
 	if !ok {
-		return expr.Missing()
+		return value.Missing()
 	}
-	return expr.String(text)
+	return value.String(text)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 func (r *run) succeed(flow Scope) {
@@ -23,7 +24,7 @@ func (r *run) succeed(flow Scope) {
 	r.ended()
 	if cause, full := r.overfull(nil); full {
 		r.takeBack(1)
-		s.Output = expr.Missing()
+		s.Output = value.Missing()
 		r.failExecution(ErrorDataLimit, cause)
 	}
 }
@@ -141,7 +142,7 @@ func Abandon(s State, held token.Record, cause string, by Entry) (State, []Event
 func smallOutcome(outcome token.Outcome) token.Outcome {
 	outcome = outcome.Cut()
 	if outcome.Output.Size() > DefaultData {
-		outcome.Output = expr.Missing()
+		outcome.Output = value.Missing()
 	}
 	return outcome
 }

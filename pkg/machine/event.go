@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // EventType is the type of a history event, an index into the names of the
@@ -61,7 +61,7 @@ type Event struct {
 	Step int // index of the step, NoStep for the execution
 	At   time.Time
 	// Which of these hold depends on the type; the others are missing.
-	Input, Local, Output expr.Value
+	Input, Local, Output value.Value
 	Error, Cause         string
 	Until                time.Time // StepStarted of a wait: when it ends
 	// ClosedBy is what closed the token of a task that ended.
@@ -101,34 +101,34 @@ func (e Event) Render(flow *fdl.Flow) HistoryEvent {
 // cause, resourceArn or action, until, closedBy, polls, as far as the event has
 // them.
 // The step may be nil.
-func (e Event) Detail(step *fdl.Step) expr.Value {
-	members := []expr.Member{{Key: "input", Value: e.Input}, {Key: "local", Value: e.Local}, {Key: "output", Value: e.Output}}
+func (e Event) Detail(step *fdl.Step) value.Value {
+	members := []value.Member{{Key: "input", Value: e.Input}, {Key: "local", Value: e.Local}, {Key: "output", Value: e.Output}}
 	if e.Error != "" || e.Cause != "" {
-		members = append(members, expr.Member{Key: "error", Value: expr.String(e.Error)}, expr.Member{Key: "cause", Value: expr.String(e.Cause)})
+		members = append(members, value.Member{Key: "error", Value: value.String(e.Error)}, value.Member{Key: "cause", Value: value.String(e.Cause)})
 	}
 	if !e.Until.IsZero() {
-		members = append(members, expr.Member{Key: "until", Value: expr.String(e.Until.UTC().Format(time.RFC3339Nano))})
+		members = append(members, value.Member{Key: "until", Value: value.String(e.Until.UTC().Format(time.RFC3339Nano))})
 	}
 	if e.ClosedBy != "" {
-		members = append(members, expr.Member{Key: "closedBy", Value: expr.String(string(e.ClosedBy))})
+		members = append(members, value.Member{Key: "closedBy", Value: value.String(string(e.ClosedBy))})
 	}
 	if e.Polls > 0 {
-		members = append(members, expr.Member{Key: "polls", Value: expr.Int(int64(e.Polls))})
+		members = append(members, value.Member{Key: "polls", Value: value.Int(int64(e.Polls))})
 	}
 	if task, ok := kindOf(step).(*fdl.Task); ok && e.Type == TaskScheduled {
 		key := "resourceArn"
 		if task.Resource.IsAction() {
 			key = "action"
 		}
-		members = append(members, expr.Member{Key: key, Value: expr.String(task.Resource.Text)})
+		members = append(members, value.Member{Key: key, Value: value.String(task.Resource.Text)})
 	}
-	return expr.Object(members...)
+	return value.Object(members...)
 }
 
 // Parse is the event in its compact form again, with the API's milliseconds.
 // The flow is the execution's.
 func (h HistoryEvent) Parse(flow *fdl.Flow) (Event, error) {
-	detail, err := expr.ParseJSON([]byte(h.EventDetail))
+	detail, err := value.ParseJSON([]byte(h.EventDetail))
 	if err != nil {
 		return Event{}, fmt.Errorf("event %d: its detail is %w", h.EventID, err)
 	}

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 const jobFlow = `
@@ -45,9 +45,9 @@ func submitOf(t *testing.T, next machine.Next, err error) machine.SubmitTask {
 func TestAJobKeepsItsToken(t *testing.T) {
 	t.Parallel()
 	env := machine.Env{Flow: parseFlow(t, jobFlow), Keys: keys, Cause: "wake", Tag: "t"}
-	state, _ := machine.New(machine.Flow{Name: "sample"}, env.Flow, "run", expr.Object(text("name", "n")), epoch, machine.Limits{})
+	state, _ := machine.New(machine.Flow{Name: "sample"}, env.Flow, "run", value.Object(text("name", "n")), epoch, machine.Limits{})
 	state = mustApply(t, env, state, machine.Started{At: epoch}).State
-	next := mustApply(t, env, state, machine.Returned{At: epoch, Attempt: state.Waiting.Attempt, Outcome: token.Success(expr.Object())})
+	next := mustApply(t, env, state, machine.Returned{At: epoch, Attempt: state.Waiting.Attempt, Outcome: token.Success(value.Object())})
 	first, state := submitOf(t, next, nil), next.State
 
 	previous := keys.Current
@@ -72,7 +72,7 @@ func TestParamsAreStoredOnce(t *testing.T) {
 	t.Parallel()
 	env := machine.Env{Flow: parseFlow(t, jobFlow), Keys: keys, Cause: "wake", Tag: "t"}
 	large := strings.Repeat("x", 5000)
-	state, events := machine.New(machine.Flow{Name: "sample"}, env.Flow, "run", expr.Object(text("name", "n"), text("large", large)), epoch, machine.Limits{})
+	state, events := machine.New(machine.Flow{Name: "sample"}, env.Flow, "run", value.Object(text("name", "n"), text("large", large)), epoch, machine.Limits{})
 	log := &itemLog{}
 	put := func(s machine.State, events []machine.Event) machine.State {
 		t.Helper()
@@ -93,7 +93,7 @@ func TestParamsAreStoredOnce(t *testing.T) {
 	state = put(state, events)
 	next := apply(state, machine.Started{At: epoch})
 	state = put(next.State, next.Events)
-	next = apply(state, machine.Returned{At: epoch, Attempt: state.Waiting.Attempt, Outcome: token.Success(expr.Object(whole("n", 1)))})
+	next = apply(state, machine.Returned{At: epoch, Attempt: state.Waiting.Attempt, Outcome: token.Success(value.Object(whole("n", 1)))})
 	first := submitOf(t, next, nil)
 	state = put(next.State, next.Events)
 	size := 0
@@ -137,7 +137,7 @@ steps:
     signed: `+signed+`
     inputMappings: [{target: token, source: $context.task.token}]
 `)}
-		state, _ := machine.New(machine.Flow{Name: "sample"}, env.Flow, "run", expr.Object(), epoch, machine.Limits{})
+		state, _ := machine.New(machine.Flow{Name: "sample"}, env.Flow, "run", value.Object(), epoch, machine.Limits{})
 		submit := submitOf(t, mustApply(t, env, state, machine.Started{At: epoch}), nil)
 		id, handle, err := keys.Verify(submit.Input.Get("token").Text(), epoch)
 		if err != nil || id.Flags != want.Flags || id.Sender != want.Sender || handle != submit.Handle {
@@ -154,7 +154,7 @@ func TestHistorySaysWhoClosedTheToken(t *testing.T) {
 		token.ClosedByHand, token.ClosedByCallback, token.ClosedByEvent, token.ClosedByReconcile, token.ClosedByTask, token.ClosedBySubmit,
 		token.ClosedByDeadline, token.ClosedByHeartbeat, token.ClosedByStop,
 	} {
-		for _, outcome := range []token.Outcome{token.Success(expr.Object()), token.Failure("E", "why")} {
+		for _, outcome := range []token.Outcome{token.Success(value.Object()), token.Failure("E", "why")} {
 			got := closedEvent(t, flow, outcome, by)
 			shown := got.Render(flow)
 			read, err := shown.Parse(flow)
@@ -169,9 +169,9 @@ func TestHistorySaysWhoClosedTheToken(t *testing.T) {
 func closedEvent(t *testing.T, flow *fdl.Flow, outcome token.Outcome, by token.Closer) machine.Event {
 	t.Helper()
 	env := machine.Env{Flow: flow, Keys: keys, Cause: "wake", Tag: "t"}
-	state, _ := machine.New(machine.Flow{Name: "sample"}, env.Flow, "run", expr.Object(), epoch, machine.Limits{})
+	state, _ := machine.New(machine.Flow{Name: "sample"}, env.Flow, "run", value.Object(), epoch, machine.Limits{})
 	state = mustApply(t, env, state, machine.Started{At: epoch}).State
-	returned := mustApply(t, env, state, machine.Returned{At: epoch, Attempt: state.Waiting.Attempt, Outcome: token.Success(expr.Object())})
+	returned := mustApply(t, env, state, machine.Returned{At: epoch, Attempt: state.Waiting.Attempt, Outcome: token.Success(value.Object())})
 	if e := returned.Events[0]; e.Type != machine.TaskSucceeded || e.ClosedBy != "" {
 		t.Errorf("a call ended with %+v", e)
 	}

@@ -6,15 +6,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 func TestKept(t *testing.T) {
 	t.Parallel()
-	call := machine.Call{Step: "Convert", Input: expr.Object(text("a", strings.Repeat("x", 60)))}
-	small, large := expr.Object(whole("pages", 3)), expr.Object(text("b", strings.Repeat("x", 60)))
+	call := machine.Call{Step: "Convert", Input: value.Object(text("a", strings.Repeat("x", 60)))}
+	small, large := value.Object(whole("pages", 3)), value.Object(text("b", strings.Repeat("x", 60)))
 	for name, tt := range map[string]struct {
 		outcome token.Outcome
 		failure string
@@ -27,7 +27,7 @@ func TestKept(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := machine.Kept(machine.Limits{Data: 100}, call, tt.outcome)
-			if got.Error != tt.failure || len(got.Cause) > 4096 || !got.Failed() && !expr.Equal(got.Output, tt.outcome.Output) {
+			if got.Error != tt.failure || len(got.Cause) > 4096 || !got.Failed() && !value.Equal(got.Output, tt.outcome.Output) {
 				t.Errorf("it is %.200q, %d bytes of cause, %s", got.Error, len(got.Cause), got.Output)
 			}
 		})

@@ -5,27 +5,27 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // encode is an item that stands alone, and decode reads one.
 func encode(s machine.State, events []machine.Event) []byte {
-	item, _ := machine.Encode(expr.Origin{}, s, events)
+	item, _ := machine.Encode(value.Origin{}, s, events)
 	return item
 }
 
 func decode(item []byte) (machine.State, []machine.Event, error) {
-	return machine.Decode(expr.Origin{}, item)
+	return machine.Decode(value.Origin{}, item)
 }
 
 // itemLog keeps the items of one execution, as an engine would.
 type itemLog struct {
 	items [][]byte
-	known map[expr.Ref]expr.Value
+	known map[value.Ref]value.Value
 }
 
-func (l *itemLog) place(seq int) expr.Origin {
+func (l *itemLog) place(seq int) value.Origin {
 	return machine.Place(machine.ID{1}, uint64(seq))
 }
 
@@ -58,7 +58,7 @@ func (l *itemLog) ask(t *testing.T, env machine.Env, question func(machine.Env) 
 	}
 }
 
-func (l *itemLog) load(t *testing.T, refs []expr.Ref) {
+func (l *itemLog) load(t *testing.T, refs []value.Ref) {
 	t.Helper()
 	for _, ref := range refs {
 		if _, known := l.known[ref]; known {
@@ -73,16 +73,16 @@ func (l *itemLog) load(t *testing.T, refs []expr.Ref) {
 			t.Fatalf("%v leads nowhere", ref)
 		}
 		if l.known == nil {
-			l.known = map[expr.Ref]expr.Value{}
+			l.known = map[value.Ref]value.Value{}
 		}
 		l.known[ref] = v
 	}
 }
 
-func (l *itemLog) complete(t *testing.T, v expr.Value) expr.Value {
+func (l *itemLog) complete(t *testing.T, v value.Value) value.Value {
 	t.Helper()
 	for {
-		lookup := expr.Lookup{Known: l.known}
+		lookup := value.Lookup{Known: l.known}
 		whole := lookup.Complete(v)
 		if len(lookup.Missing) == 0 {
 			return whole
@@ -94,7 +94,7 @@ func (l *itemLog) complete(t *testing.T, v expr.Value) expr.Value {
 // compared compares values by their content, wherever it is held.
 func (l *itemLog) compared(t *testing.T) cmp.Option {
 	t.Helper()
-	return cmp.Comparer(func(a, b expr.Value) bool {
+	return cmp.Comparer(func(a, b value.Value) bool {
 		return a.IsMissing() == b.IsMissing() && l.complete(t, a).JSON() == l.complete(t, b).JSON()
 	})
 }

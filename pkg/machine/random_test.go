@@ -10,10 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // TestRandomWalks drives random flows with random signals, right ones and
@@ -137,9 +137,9 @@ func isTimed(w *machine.Waiting) bool {
 // told is what is heard of a job: that it was started, or how it ended.
 func (w *walk) told(at time.Time, attempt machine.Attempt) machine.Signal {
 	if w.r.IntN(2) == 0 {
-		return machine.Submitted{At: at, Attempt: attempt, Output: expr.Object(text("job_id", "7"))}
+		return machine.Submitted{At: at, Attempt: attempt, Output: value.Object(text("job_id", "7"))}
 	}
-	outcome := token.Success(expr.Object(whole("n", int64(w.r.IntN(4)))))
+	outcome := token.Success(value.Object(whole("n", int64(w.r.IntN(4)))))
 	if w.r.IntN(10) == 0 {
 		outcome = token.Failure("Job.Failed", "why")
 	}
@@ -153,24 +153,24 @@ func (w *walk) outcome() token.Outcome {
 	case 5, 6:
 		return token.Thrown("T", strings.Repeat("why", w.r.IntN(100)))
 	case 1:
-		return token.Success(expr.Null())
+		return token.Success(value.Null())
 	case 2:
-		return token.Success(expr.String(w.answer().JSON()))
+		return token.Success(value.String(w.answer().JSON()))
 	}
 	return token.Success(w.answer())
 }
 
 // answer decides the conditions of the choices. Some are large enough to be held
 // by reference.
-func (w *walk) answer() expr.Value {
-	padding := expr.Missing()
+func (w *walk) answer() value.Value {
+	padding := value.Missing()
 	switch {
 	case w.large:
-		return expr.Merge(wide(20_000+w.r.IntN(5_000)), expr.Object(whole("n", int64(w.r.IntN(4))), whole("seconds", 0)))
+		return value.Merge(wide(20_000+w.r.IntN(5_000)), value.Object(whole("n", int64(w.r.IntN(4))), whole("seconds", 0)))
 	case w.r.IntN(3) == 0:
-		padding = expr.String(strings.Repeat("x", w.r.IntN(w.limit.Data)))
+		padding = value.String(strings.Repeat("x", w.r.IntN(w.limit.Data)))
 	}
-	return expr.Object(member("padding", padding), whole("n", int64(w.r.IntN(4))), member("b", expr.Bool(w.r.IntN(2) == 0)),
+	return value.Object(member("padding", padding), whole("n", int64(w.r.IntN(4))), member("b", value.Bool(w.r.IntN(2) == 0)),
 		whole("seconds", int64(w.r.IntN(4))-w.rarely()))
 }
 
@@ -523,7 +523,7 @@ func TestDefaultEventLimit(t *testing.T) {
 			loop = fmt.Sprintf(`[{"type":"choice","name":"C%d","choices":[{"condition":"true","steps":%s}]}]`, i, loop)
 		}
 		env := machine.Env{Flow: parseFlow(t, `{"version":"v1","type":"flow","steps":`+loop+`}`), Cause: machine.CauseStart}
-		state, _ := machine.New(machine.Flow{Name: "flow"}, env.Flow, "run", expr.Object(), epoch, machine.Limits{})
+		state, _ := machine.New(machine.Flow{Name: "flow"}, env.Flow, "run", value.Object(), epoch, machine.Limits{})
 		state = mustApply(t, env, state, machine.Started{At: epoch}).State
 		if state.Status != machine.StatusFailed || state.Error != machine.ErrorEventLimit || !strings.Contains(state.Cause, "waitForCondition") {
 			t.Errorf("depth %d: %s, %s: %s", depth, state.Status, state.Error, state.Cause)

@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // repeats has a task of each way to be repeated.
@@ -35,12 +35,12 @@ steps:
 func repeating(t *testing.T, failure string) (machine.Env, machine.State) {
 	t.Helper()
 	env := machine.Env{Flow: parseFlow(t, repeats), Keys: keys, Cause: "wake", Tag: "t"}
-	state, _ := machine.New(machine.Flow{Name: "flow", Hash: "hash"}, env.Flow, "run", expr.Object(), epoch, machine.Limits{})
+	state, _ := machine.New(machine.Flow{Name: "flow", Hash: "hash"}, env.Flow, "run", value.Object(), epoch, machine.Limits{})
 	state = mustApply(t, env, state, machine.Started{At: epoch}).State
 	failed := machine.Returned{At: epoch, Attempt: state.Waiting.Attempt, Outcome: token.Failure(failure, "why")}
 	state = mustApply(t, env, state, failed).State
 	if state.Waiting.For == machine.WaitingForCall {
-		answer := token.Success(expr.Object())
+		answer := token.Success(value.Object())
 		state = mustApply(t, env, state, machine.Returned{At: epoch, Attempt: state.Waiting.Attempt, Outcome: answer}).State
 	}
 	state, _, err := decode(encode(state, nil))
@@ -96,7 +96,7 @@ func TestAbandonWhileItEnds(t *testing.T) {
 	} {
 		state := polling()
 		state.Ending = &machine.Ending{Status: status, Error: "E", Cause: "why"}
-		answer := token.Success(expr.Object())
+		answer := token.Success(value.Object())
 		end, events := machine.Abandon(state, token.Record{Outcome: &answer, ClosedBy: token.ClosedByTask}, "broken", machine.Entry{By: "wake", Since: state.At})
 		if end.Status != status || len(events) != 1 || events[0].Type != want || end.Polls != 100 {
 			t.Errorf("%s: %+v, events %+v", status, end, events)
@@ -128,7 +128,7 @@ func TestPollsDifferFromOneAnother(t *testing.T) {
 		attempt := queue.Call
 		attempt.Attempt.Poll = 0
 		keysSeen[attempt.Key()] = true
-		answer := machine.TokenClosed{At: next.State.At, Attempt: next.State.Waiting.Attempt, Outcome: token.Success(expr.Object()), By: token.ClosedByTask}
+		answer := machine.TokenClosed{At: next.State.At, Attempt: next.State.Waiting.Attempt, Outcome: token.Success(value.Object()), By: token.ClosedByTask}
 		state = mustApply(t, env, next.State, answer).State
 	}
 	if len(keysSeen) != polls+1 || len(handles) != polls {

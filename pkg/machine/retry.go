@@ -6,6 +6,7 @@ import (
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // matches reports whether the errors of a policy or an entry name the failure.
@@ -77,7 +78,7 @@ func (r *run) tryAgain(step *fdl.Step, w Waiting) {
 
 // inputAgain is the step's input for a new attempt: what it maps of $context, as
 // the token, is that of the attempt.
-func (r *run) inputAgain(step *fdl.Step, w Waiting) expr.Value {
+func (r *run) inputAgain(step *fdl.Step, w Waiting) value.Value {
 	if !step.Input.Uses(expr.RootContext) {
 		return w.Input
 	}
@@ -104,7 +105,7 @@ func (r *run) caught(step *fdl.Step, w Waiting, index int, failure token.Outcome
 }
 
 // enterCatch begins the steps of an entry, or goes on after it when it has none.
-func (r *run) enterCatch(step *fdl.Step, w Waiting, index int, output expr.Value) (next *fdl.Step, cause string, full bool) {
+func (r *run) enterCatch(step *fdl.Step, w Waiting, index int, output value.Value) (next *fdl.Step, cause string, full bool) {
 	entry := &taskOf(step).Catch[index]
 	if len(entry.Steps) == 0 {
 		next = afterCatch(step, entry)
@@ -118,13 +119,13 @@ func (r *run) enterCatch(step *fdl.Step, w Waiting, index int, output expr.Value
 }
 
 // errorOutput is what errorMappings make of the failure.
-func (r *run) errorOutput(step *fdl.Step, w Waiting, failure token.Outcome) expr.Value {
+func (r *run) errorOutput(step *fdl.Step, w Waiting, failure token.Outcome) value.Value {
 	mappings := taskOf(step).ErrorMappings
 	if mappings == nil {
-		return expr.Object()
+		return value.Object()
 	}
-	local := expr.Object(
-		expr.Member{Key: "error", Value: expr.String(failure.Error)}, expr.Member{Key: "cause", Value: expr.String(failure.Cause)},
+	local := value.Object(
+		value.Member{Key: "error", Value: value.String(failure.Error)}, value.Member{Key: "cause", Value: value.String(failure.Cause)},
 	)
 	return r.mapped(step, errorMappings, mappings, &expr.Scope{
 		Input: w.Input, Local: local, Context: r.context(mappings, step, r.state().Events+1, w.Attempt.Number),

@@ -5,8 +5,8 @@ import (
 	"math"
 	"time"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // itemRoom is how many bytes the events of steps that run on may take in one item
@@ -89,7 +89,7 @@ func (r *run) takenBefore() int {
 }
 
 // keep counts a value that the state has from now on.
-func (r *run) keep(v expr.Value) {
+func (r *run) keep(v value.Value) {
 	r.taken += most(v)
 	if r.measures != nil && r.measures.item != nil {
 		r.measures.item.Value(v)
@@ -123,7 +123,7 @@ type measure struct {
 }
 
 func newMeasure(format int) *measure {
-	return &measure{encoder: encoder{expr.Encoder{Measures: true, Place: expr.Origin{Seq: math.MaxInt64}}, format}}
+	return &measure{encoder: encoder{value.Encoder{Measures: true, Place: value.Origin{Seq: math.MaxInt64}}, format}}
 }
 
 // size is that of all so far with these events, each of which is looked at once,
@@ -166,7 +166,7 @@ func (e Event) added() int {
 
 // most is how much a value takes at most. A digit in an array has two bytes as JSON
 // and three in an item, and nothing has more for each.
-func most(v expr.Value) int { return v.Size() + v.Size()/2 }
+func most(v value.Value) int { return v.Size() + v.Size()/2 }
 
 // eventSize is about what an event takes besides its values.
 const eventSize = 32
@@ -176,7 +176,7 @@ func (r *run) goOnLater(step *fdl.Step) {
 	s := r.state()
 	s.Format = max(s.Format, formatOfRoom)
 	s.Waiting = &Waiting{
-		Attempt: Attempt{Step: step.Index, Number: s.Events}, For: WaitingForRoom, Input: expr.Object(), Due: r.at, Entry: r.entry(),
+		Attempt: Attempt{Step: step.Index, Number: s.Events}, For: WaitingForRoom, Input: value.Object(), Due: r.at, Entry: r.entry(),
 	}
 }
 

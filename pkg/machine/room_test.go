@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // storeLimit is what every store keeps as one item.
@@ -30,14 +30,14 @@ func manyPasses(t *testing.T, steps int) *fdl.Flow {
 }
 
 // wide is an object of many small members, which every merge copies.
-func wide(size int) expr.Value {
-	var members []expr.Member
+func wide(size int) value.Value {
+	var members []value.Member
 	for i := 0; size > 0; i++ {
 		m := whole(fmt.Sprintf("m%05d", i), 7)
 		members = append(members, m)
 		size -= len(`"m00000":7,`)
 	}
-	return expr.Object(members...)
+	return value.Object(members...)
 }
 
 // Steps that run on by themselves go on in another item before one is too large

@@ -13,10 +13,10 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // TestMain keeps CI from rewriting what it should compare with.
@@ -174,7 +174,7 @@ func (s *script) start(t *testing.T, d *datadriven.TestData, at time.Time) strin
 	if s.flow == nil {
 		return "there is no flow to start\n"
 	}
-	input := expr.Object()
+	input := value.Object()
 	if d.Input != "" {
 		input = parseJSON(t, d, d.Input)
 	}
@@ -190,9 +190,9 @@ func (s *script) start(t *testing.T, d *datadriven.TestData, at time.Time) strin
 	return s.render(t, events, nil) + s.apply(t, machine.Started{At: at})
 }
 
-func parseJSON(t *testing.T, d *datadriven.TestData, text string) expr.Value {
+func parseJSON(t *testing.T, d *datadriven.TestData, text string) value.Value {
 	t.Helper()
-	v, err := expr.ParseJSON([]byte(text))
+	v, err := value.ParseJSON([]byte(text))
 	if err != nil {
 		d.Fatalf(t, "%v", err)
 	}
@@ -333,7 +333,7 @@ func shownAbsent(absent []machine.Absent) string {
 }
 
 var (
-	compared  = cmp.Comparer(func(a, b expr.Value) bool { return a.JSON() == b.JSON() && a.IsMissing() == b.IsMissing() })
+	compared  = cmp.Comparer(func(a, b value.Value) bool { return a.JSON() == b.JSON() && a.IsMissing() == b.IsMissing() })
 	sameEmpty = cmp.Transformer("events", func(events []machine.Event) map[int]machine.Event {
 		byID := make(map[int]machine.Event, len(events))
 		for _, e := range events {

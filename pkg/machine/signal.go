@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // Signal is what the machine is told: one of [Started], [Returned],
@@ -34,7 +34,7 @@ type (
 	Submitted struct {
 		At      time.Time
 		Attempt Attempt
-		Output  expr.Value
+		Output  value.Value
 	}
 
 	// Queued says that a call was handed to the task queue.
@@ -52,7 +52,7 @@ type (
 		By      token.Closer
 		// Answer is what the function answered to a submission that the task queue
 		// made, nil for nothing. It may be news.
-		Answer *expr.Value
+		Answer *value.Value
 	}
 
 	// BeatSeen says that a heartbeat kept a token from being closed.
@@ -136,10 +136,10 @@ type (
 		Execution string
 		Step      string
 		Resource  fdl.Resource
-		Input     expr.Value
+		Input     value.Value
 		// StepInput is the step's input, of which Input is made. Parts of it may
 		// be held elsewhere.
-		StepInput expr.Value
+		StepInput value.Value
 		// Limit is how long the flow lets the call take, 0 for as long as the
 		// function may; of a poll, what is left of the attempt's time.
 		Limit time.Duration
@@ -178,7 +178,7 @@ type Next struct {
 	Changed bool
 	// Missing are values that the state holds by reference and whose content is
 	// needed: load them into [Env.Held] and ask again. Then nothing else is here.
-	Missing []expr.Ref
+	Missing []value.Ref
 	// Absent are the mappings whose source was missing, each once. They are for
 	// logs: neither the state nor an event has them.
 	Absent []Absent

@@ -6,9 +6,9 @@ import (
 	"encoding/hex"
 	"time"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // Status is the status of an execution as the 2019-03-15 API names it.
@@ -48,9 +48,9 @@ type State struct {
 	Expires time.Time
 	// At is the instant of the last signal; no signal is earlier.
 	At     time.Time
-	Events int        // history events so far, which is also the id of the last one
-	Polls  int        // polls so far, which is also the Poll of the last one
-	Input  expr.Value // as the execution was started with
+	Events int         // history events so far, which is also the id of the last one
+	Polls  int         // polls so far, which is also the Poll of the last one
+	Input  value.Value // as the execution was started with
 	// Scopes are the series being run, the flow's own first; empty before the
 	// first step and after the last.
 	Scopes []Scope
@@ -62,7 +62,7 @@ type State struct {
 	// has its outcome; nil when it is not ending.
 	Ending *Ending
 	// Output is the result of a succeeded execution.
-	Output expr.Value
+	Output value.Value
 	// Error and Cause say why an execution failed or was stopped.
 	Error, Cause string
 	// By is the cause of the wake that started or ended the execution.
@@ -78,8 +78,8 @@ type Scope struct {
 	// branch; or the task that failed, and the entry of its catch; NoStep for the
 	// flow's own series.
 	Choice, Branch int
-	Input          expr.Value // $input of the steps' input mappings
-	Local          expr.Value // $local of the steps' input mappings: what the steps put out so far
+	Input          value.Value // $input of the steps' input mappings
+	Local          value.Value // $local of the steps' input mappings: what the steps put out so far
 }
 
 // NoStep stands for the flow where a step's index is expected.
@@ -109,7 +109,7 @@ type Ending struct {
 type Waiting struct {
 	Attempt Attempt
 	For     WaitingFor
-	Input   expr.Value // the step's input
+	Input   value.Value // the step's input
 	// Due is when something happens by itself, zero when nothing does: the end
 	// of a wait, of a claim or of the pause before a retry; the next poll or the
 	// deadline; the deadline or the missed heartbeat of a token: whichever is
@@ -190,7 +190,7 @@ type Env struct {
 	Tag string
 	// Held are values that the state holds by reference and that [Next.Missing]
 	// asked for.
-	Held map[expr.Ref]expr.Value
+	Held map[value.Ref]value.Value
 	// Before are the events of earlier signals that come into the same item of the
 	// log.
 	Before []Event
@@ -253,7 +253,7 @@ func (l Limits) retention() time.Duration { return cmp.Or(l.Retention, DefaultRe
 // New is the state of an execution that was accepted and has not begun, with
 // its first history event. The definition is what the flow names, the input an
 // object.
-func New(flow Flow, definition *fdl.Flow, execution string, input expr.Value, at time.Time, limits Limits) (State, []Event) {
+func New(flow Flow, definition *fdl.Flow, execution string, input value.Value, at time.Time, limits Limits) (State, []Event) {
 	s := State{
 		Format: formatFor(definition), Flow: flow, Execution: execution, Status: StatusStarting,
 		Started: at, Expires: at.Add(limits.duration(definition) + limits.retention()), At: at, Events: 1, Input: input, By: CauseStart,

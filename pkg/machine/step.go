@@ -5,6 +5,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // enter runs step as far as it goes and answers the step after it. It answers
@@ -25,13 +26,13 @@ func (r *run) enter(step *fdl.Step) *fdl.Step {
 	case *fdl.Task:
 		r.schedule(step, kind, input, nil)
 	case *fdl.Pass:
-		return r.exit(step, input, expr.Object(), 0)
+		return r.exit(step, input, value.Object(), 0)
 	case *fdl.Wait:
 		return r.wait(step, kind, input)
 	case *fdl.Choice:
 		return r.choose(step, kind, input)
 	case *fdl.Succeed:
-		r.exit(step, input, expr.Object(), 0)
+		r.exit(step, input, value.Object(), 0)
 	case *fdl.Fail:
 		r.failStep(step, kind)
 	}
@@ -47,7 +48,7 @@ func (r *run) failEntered(step *fdl.Step, cause string) {
 // tooLarge reports whether values of a step, or of the flow when it is nil,
 // exceed the limit together, and what to do about it. Nothing larger goes into the next step or outside, so
 // that a loop whose mappings double a value ends early.
-func (r *run) tooLarge(step *fdl.Step, values ...expr.Value) (cause string, tooLarge bool) {
+func (r *run) tooLarge(step *fdl.Step, values ...value.Value) (cause string, tooLarge bool) {
 	size, limit := 0, r.env.Limits.data()
 	for _, v := range values {
 		size += v.Size()
@@ -71,7 +72,7 @@ func raise(limit int) string {
 	return fmt.Sprintf(", or raise the limit, up to %d: WAITLESS_DATA_LIMIT on one machine, the parameter DataLimit of a stack", MaxData)
 }
 
-func (r *run) inputOf(step *fdl.Step) expr.Value {
+func (r *run) inputOf(step *fdl.Step) value.Value {
 	scope := r.scope()
 	if step.Input == nil {
 		return r.merge(scope.Input, scope.Local)
@@ -80,7 +81,7 @@ func (r *run) inputOf(step *fdl.Step) expr.Value {
 }
 
 // mappedInput is what inputMappings make. The attempt is that of a task.
-func (r *run) mappedInput(step *fdl.Step, event, attempt int) expr.Value {
+func (r *run) mappedInput(step *fdl.Step, event, attempt int) value.Value {
 	scope := r.scope()
 	return r.mapped(step, inputMappings, step.Input, &expr.Scope{
 		Input: scope.Input, Local: scope.Local, Context: r.context(step.Input, step, event, attempt),
@@ -89,12 +90,12 @@ func (r *run) mappedInput(step *fdl.Step, event, attempt int) expr.Value {
 
 // exit gives the step's output to its series and answers the step after it,
 // nil when the series is over. The attempt is that of a task, 0 for others.
-func (r *run) exit(step *fdl.Step, input, local expr.Value, attempt int) *fdl.Step {
+func (r *run) exit(step *fdl.Step, input, local value.Value, attempt int) *fdl.Step {
 	return r.exitTo(after(step), step, input, local, attempt)
 }
 
 // exitTo is exit where next comes after the step.
-func (r *run) exitTo(next, step *fdl.Step, input, local expr.Value, attempt int) *fdl.Step {
+func (r *run) exitTo(next, step *fdl.Step, input, local value.Value, attempt int) *fdl.Step {
 	output := local
 	if step.Output != nil {
 		output = r.mapped(step, outputMappings, step.Output, &expr.Scope{
@@ -116,7 +117,7 @@ func (r *run) exitTo(next, step *fdl.Step, input, local expr.Value, attempt int)
 
 // leave gives the series what a step put out and reports whether the item has no
 // room for that. A series that is over keeps nothing: what is around it looks then.
-func (r *run) leave(step, next *fdl.Step, output expr.Value) (cause string, full bool) {
+func (r *run) leave(step, next *fdl.Step, output value.Value) (cause string, full bool) {
 	if cause, full = r.overfull(step); full {
 		return cause, true
 	}
@@ -128,7 +129,7 @@ func (r *run) leave(step, next *fdl.Step, output expr.Value) (cause string, full
 }
 
 // putOut gives the series what a step put out.
-func (r *run) putOut(output expr.Value) {
+func (r *run) putOut(output value.Value) {
 	scope := r.scope()
 	scope.Local = r.merge(scope.Local, output)
 	r.keep(scope.Local)
@@ -143,11 +144,11 @@ func after(step *fdl.Step) *fdl.Step {
 }
 
 // merge needs the keys of both, and no more of them.
-func (r *run) merge(under, over expr.Value) expr.Value {
-	return expr.Merge(r.lookup.Open(under), r.lookup.Open(over))
+func (r *run) merge(under, over value.Value) value.Value {
+	return value.Merge(r.lookup.Open(under), r.lookup.Open(over))
 }
 
-func (r *run) wait(step *fdl.Step, wait *fdl.Wait, input expr.Value) *fdl.Step {
+func (r *run) wait(step *fdl.Step, wait *fdl.Wait, input value.Value) *fdl.Step {
 	until, err := waitUntil(wait, &expr.Scope{Self: input, Lookup: &r.lookup}, r.at)
 	if err != nil {
 		r.fail(step, ErrorInvalidArgument, fmt.Sprintf("step %s: %s", step.Name, err))
@@ -161,17 +162,17 @@ func (r *run) wait(step *fdl.Step, wait *fdl.Wait, input expr.Value) *fdl.Step {
 		return nil
 	}
 	r.emit(Event{Type: StepSucceeded, Step: step.Index})
-	return r.exit(step, input, expr.Object(), 0)
+	return r.exit(step, input, value.Object(), 0)
 }
 
 // choose picks the branch whose condition holds first. Its steps run in a
 // series of their own before its goto is followed.
-func (r *run) choose(step *fdl.Step, choice *fdl.Choice, input expr.Value) *fdl.Step {
+func (r *run) choose(step *fdl.Step, choice *fdl.Choice, input value.Value) *fdl.Step {
 	index, branch := pick(choice, &expr.Scope{Self: input, Lookup: &r.lookup})
 	if branch == nil || len(branch.Steps) == 0 {
-		return r.exitChoice(step, branch, input, expr.Object())
+		return r.exitChoice(step, branch, input, value.Object())
 	}
-	r.state().Scopes = append(r.state().Scopes, Scope{Choice: step.Index, Branch: index, Input: input, Local: expr.Object()})
+	r.state().Scopes = append(r.state().Scopes, Scope{Choice: step.Index, Branch: index, Input: input, Local: value.Object()})
 	return branch.Steps[0]
 }
 
@@ -185,7 +186,7 @@ func pick(choice *fdl.Choice, scope *expr.Scope) (int, *fdl.Branch) {
 }
 
 // exitChoice follows the branch's goto, which goes before the step's end.
-func (r *run) exitChoice(step *fdl.Step, branch *fdl.Branch, input, local expr.Value) *fdl.Step {
+func (r *run) exitChoice(step *fdl.Step, branch *fdl.Branch, input, local value.Value) *fdl.Step {
 	next := after(step)
 	if branch != nil && branch.Goto != nil {
 		next = branch.Goto

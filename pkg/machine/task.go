@@ -8,6 +8,7 @@ import (
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // claimLife is longer than any worker lives: then a claimed call that has not
@@ -18,7 +19,7 @@ const claimLife = 45 * time.Second
 const scheduledEvents = 2
 
 // schedule begins an attempt of a task, which was retried so often before.
-func (r *run) schedule(step *fdl.Step, task *fdl.Task, input expr.Value, retried []int) {
+func (r *run) schedule(step *fdl.Step, task *fdl.Task, input value.Value, retried []int) {
 	asked := r.asked(task, input)
 	if cause, tooLarge := r.tooLarge(step, asked); tooLarge {
 		r.fail(step, ErrorDataLimit, cause)
@@ -132,7 +133,7 @@ func (w *Waiting) overdueAt(task *fdl.Task) time.Time {
 
 // asked is what a task asks for: with a function the step's input, of a service
 // what a job is started with.
-func (r *run) asked(task *fdl.Task, input expr.Value) expr.Value {
+func (r *run) asked(task *fdl.Task, input value.Value) value.Value {
 	if task.Resource.Kind == "" {
 		return input
 	}
@@ -142,28 +143,28 @@ func (r *run) asked(task *fdl.Task, input expr.Value) expr.Value {
 // callInput is what the function is called with. The token of a job is put in
 // here and nowhere else: the flow did not map it, so the log does not hold it. A
 // job that nobody waits for has the key of its attempt instead.
-func (r *run) callInput(task *fdl.Task, waiting *Waiting, key string) expr.Value {
+func (r *run) callInput(task *fdl.Task, waiting *Waiting, key string) value.Value {
 	asked := r.lookup.Complete(r.asked(task, waiting.Input))
 	if task.Resource.Kind == "" {
 		return asked
 	}
-	once := expr.Member{Key: "idempotencyKey", Value: expr.String(key)}
+	once := value.Member{Key: "idempotencyKey", Value: value.String(key)}
 	if task.Pattern == fdl.PatternSync {
-		once = expr.Member{Key: "token", Value: r.ownToken(waiting.Handle)}
+		once = value.Member{Key: "token", Value: r.ownToken(waiting.Handle)}
 	}
-	return expr.Object(
-		expr.Member{Key: "kind", Value: expr.String(task.Resource.Kind)}, expr.Member{Key: "params", Value: asked}, once,
+	return value.Object(
+		value.Member{Key: "kind", Value: value.String(task.Resource.Kind)}, value.Member{Key: "params", Value: asked}, once,
 	)
 }
 
 // ownToken is the text of the token that is waited for. Without it a job would
 // end with nobody to know of it.
-func (r *run) ownToken(handle string) expr.Value {
+func (r *run) ownToken(handle string) value.Value {
 	text, ok := r.env.Keys.SignAgain(handle)
 	if !ok && r.err == nil {
 		r.err = &KeysError{errors.New("the key that it was signed with is none of these")}
 	}
-	return expr.String(text)
+	return value.String(text)
 }
 
 // carryOut is the command that the attempt needs.
@@ -247,14 +248,14 @@ func (r *run) beatSeen(beat time.Time) {
 }
 
 // submitted notes once that the task was submitted.
-func (r *run) submitted(output expr.Value) {
+func (r *run) submitted(output value.Value) {
 	if r.state().Waiting.Submitted || r.state().Ending != nil {
 		return
 	}
 	w := r.change()
 	w.Submitted = true
 	if _, tooLarge := r.tooLarge(r.env.Flow.All[w.Attempt.Step], w.Input, output); tooLarge || output.Size() > MaxAnswer {
-		output = expr.Missing() // nothing but the history has it
+		output = value.Missing() // nothing but the history has it
 	}
 	r.emit(Event{Type: TaskSubmitted, Step: w.Attempt.Step, Output: output})
 }
@@ -332,7 +333,7 @@ func (r *run) record(step *fdl.Step, w *Waiting, outcome token.Outcome, by token
 // has.
 func (r *run) forgetAnswer() {
 	if first := &r.next.Events[0]; first.Type == TaskSubmitted {
-		first.Output = expr.Missing()
+		first.Output = value.Missing()
 		r.forgetItem()
 	}
 }
@@ -372,19 +373,19 @@ func taskOf(step *fdl.Step) *fdl.Task {
 // which Lambda wraps into a JSON string.
 func objectOutcome(step *fdl.Step, outcome token.Outcome) token.Outcome {
 	output := outcome.Output
-	if output.Kind() == expr.KindString {
-		if inner, err := expr.ParseJSON([]byte(output.Text())); err == nil && inner.Kind() == expr.KindObject {
+	if output.Kind() == value.KindString {
+		if inner, err := value.ParseJSON([]byte(output.Text())); err == nil && inner.Kind() == value.KindObject {
 			output = inner
 		}
 	}
 	switch {
-	case output.Kind() != expr.KindObject:
+	case output.Kind() != value.KindObject:
 		return token.Failure(ErrorInvalidLocal,
 			fmt.Sprintf("step %s: the answer is %s; a function answers with a JSON object", step.Name, shown(output)))
 	case output.TooDeep():
 		return token.Failure(ErrorDataLimit,
 			fmt.Sprintf("step %s: the answer has %d levels of arrays and objects and the limit is %d; answer with what is inside as a text",
-				step.Name, output.Levels(), expr.MaxLevels))
+				step.Name, output.Levels(), value.MaxLevels))
 	}
 	return token.Success(output)
 }

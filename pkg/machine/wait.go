@@ -6,6 +6,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // waitUntil is the instant when a wait entered at now ends. The error says
@@ -43,8 +44,8 @@ func notTooFar(t, now time.Time) (time.Time, error) {
 }
 
 // shown is a value for a message: what it is, and how it begins.
-func shown(v expr.Value) string {
-	if v.IsMissing() || v.Kind() == expr.KindNull {
+func shown(v value.Value) string {
+	if v.IsMissing() || v.Kind() == value.KindNull {
 		return v.Kind().String()
 	}
 	const most = 80

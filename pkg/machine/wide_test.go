@@ -7,21 +7,21 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // distinct is an object of about so many bytes in small members, whose keys no
 // other one has.
-func distinct(number, size int) expr.Value {
-	var members []expr.Member
+func distinct(number, size int) value.Value {
+	var members []value.Member
 	for i := 0; size > 0; i++ {
 		members = append(members, whole(fmt.Sprintf("k%03d_%05d", number, i), 7))
 		size -= len(`"k000_00000":7,`)
 	}
-	return expr.Object(members...)
+	return value.Object(members...)
 }
 
 // callsOf is a flow that calls a function so many times.
@@ -37,7 +37,7 @@ func callsOf(t *testing.T, calls int, lines string) *fdl.Flow {
 
 // drive runs an execution as an engine does: a call is made before the commit of its
 // result, the next one after it. It gives all events.
-func (l *itemLog) drive(t *testing.T, flow *fdl.Flow, limits machine.Limits, input expr.Value, answer func(call int) expr.Value) (
+func (l *itemLog) drive(t *testing.T, flow *fdl.Flow, limits machine.Limits, input value.Value, answer func(call int) value.Value) (
 	state machine.State, all []machine.Event, calls int,
 ) {
 	t.Helper()
@@ -109,7 +109,7 @@ func TestAWideSeriesFits(t *testing.T) {
 			t.Parallel()
 			log := &itemLog{}
 			limits := machine.Limits{Data: tt.limit}
-			state, events, calls := log.drive(t, callsOf(t, tt.calls, tt.lines), limits, expr.Object(), func(call int) expr.Value { return distinct(call, tt.each) })
+			state, events, calls := log.drive(t, callsOf(t, tt.calls, tt.lines), limits, value.Object(), func(call int) value.Value { return distinct(call, tt.each) })
 			log.wantItems(t)
 			if want := map[bool]machine.Status{true: machine.StatusFailed, false: machine.StatusSucceeded}[tt.fails]; state.Status != want || calls < tt.least {
 				t.Errorf("%s after %d calls: %s %s", state.Status, calls, state.Error, state.Cause)
@@ -175,7 +175,7 @@ func TestTheBorderOfAnItem(t *testing.T) {
 			flow := parseFlow(t, "version: v1\ntype: flow\noutputMappings: [{target: done, source: true}]\nsteps:\n"+tt.steps)
 			run := func(size int) (state machine.State, events []machine.Event, largest int) {
 				log := &itemLog{}
-				state, events, _ = log.drive(t, flow, machine.Limits{Data: machine.MaxData}, distinct(999, 40_000), func(call int) expr.Value {
+				state, events, _ = log.drive(t, flow, machine.Limits{Data: machine.MaxData}, distinct(999, 40_000), func(call int) value.Value {
 					return distinct(call, append(tt.before, size)[call])
 				})
 				return state, events, log.wantItems(t)
@@ -192,8 +192,8 @@ func TestTheBorderOfAnItem(t *testing.T) {
 }
 
 // digits is the object that takes the most room in an item for its bytes as JSON.
-func digits(size int) expr.Value {
-	return expr.Object(expr.Member{Key: "d", Value: expr.Array(slices.Repeat([]expr.Value{expr.Int(7)}, (size-len(`{"d":[]}`))/len("7,"))...)})
+func digits(size int) value.Value {
+	return value.Object(value.Member{Key: "d", Value: value.Array(slices.Repeat([]value.Value{value.Int(7)}, (size-len(`{"d":[]}`))/len("7,"))...)})
 }
 
 // Of a token somebody was told that it succeeded, so it did, and what it held is in
@@ -204,7 +204,7 @@ func TestTheLargestOutcomeFits(t *testing.T) {
 		"pattern":"waitForCallback","outputMappings":[{"target":"done","source":true}]}]}`)
 	env := machine.Env{Flow: flow, Limits: machine.Limits{Data: machine.MaxData}, Keys: keys, Cause: machine.CauseStart, Tag: "t"}
 	log := &itemLog{}
-	state, events := machine.New(machine.Flow{Name: "f", Hash: "h"}, flow, "e", expr.Object(), epoch, env.Limits)
+	state, events := machine.New(machine.Flow{Name: "f", Hash: "h"}, flow, "e", value.Object(), epoch, env.Limits)
 	answer := digits(machine.MaxAnswer)
 	for _, sig := range []func() machine.Signal{
 		func() machine.Signal { return machine.Started{At: epoch} },
@@ -269,7 +269,7 @@ func TestWhatHasNoRoom(t *testing.T) {
 			t.Parallel()
 			log := &itemLog{}
 			limits := machine.Limits{Item: 24_000}
-			state, events, _ := log.drive(t, parseFlow(t, "version: v1\ntype: flow\n"+tt.flow), limits, expr.Object(), func(int) expr.Value {
+			state, events, _ := log.drive(t, parseFlow(t, "version: v1\ntype: flow\n"+tt.flow), limits, value.Object(), func(int) value.Value {
 				return distinct(1, 6_000)
 			})
 			var types []string

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // JobsConfig is what [Jobs] works with.
@@ -113,7 +113,7 @@ func outcomeOf(name string, end jobs.Sighting) *token.Outcome {
 		outcome := token.Failure(end.Error, token.MaskAll(end.Cause))
 		return &outcome
 	}
-	output, err := expr.ParseJSON(end.Output)
+	output, err := value.ParseJSON(end.Output)
 	outcome := token.Success(output)
 	if err != nil { // another look would find the same
 		outcome = token.Failure(errorInvalidOutput, fmt.Sprintf("the output of job %s: %s", name, token.MaskAll(err.Error())))

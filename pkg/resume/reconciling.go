@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/jobs/simulated"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // Poll is a reconcile poll: the job of one waiter is to be described, in case its
@@ -38,7 +38,7 @@ const pollMAC token.Use = "poll"
 // authenticated is what the MAC of the poll is over. Due is left out: a message
 // that cannot be held back for so long is sent again.
 func (p Poll) authenticated() []byte {
-	var e expr.Encoder
+	var e value.Encoder
 	EncodeKey(&e, p.Key)
 	e.Text(p.JobID)
 	e.Text(p.Waiter.Handle)

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // ReportError says why what somebody reported is no outcome.
@@ -52,34 +52,34 @@ func ParseValue(report []byte, limit int) (token.Outcome, error) {
 }
 
 // parseReport reads the JSON of a report; what names it in a message.
-func parseReport(report []byte, what, allowed string) (expr.Value, error) {
-	v, err := expr.ParseJSON(report)
+func parseReport(report []byte, what, allowed string) (value.Value, error) {
+	v, err := value.ParseJSON(report)
 	if err == nil {
 		return v, nil
 	}
 	refused := &ReportError{What: what + " cannot be read; allowed: " + allowed, Err: err}
-	if errors.Is(err, expr.ErrAmbiguous) {
+	if errors.Is(err, value.ErrAmbiguous) {
 		refused.What = what + " is ambiguous JSON; allowed: UTF-8, each key once in an object, and surrogates in pairs"
 	}
 	return v, refused
 }
 
-func checkOutput(output expr.Value, limit int) error {
-	if output.Kind() != expr.KindObject {
+func checkOutput(output value.Value, limit int) error {
+	if output.Kind() != value.KindObject {
 		return &ReportError{What: fmt.Sprintf("the output is %s; allowed: an object", output.Kind())}
 	}
 	return checkValue(output, limit)
 }
 
-func checkValue(output expr.Value, limit int) error {
+func checkValue(output value.Value, limit int) error {
 	switch size := output.Size(); {
-	case output.Kind() == expr.KindMissing:
+	case output.Kind() == value.KindMissing:
 		return &ReportError{What: "there is no output; allowed: a JSON value"}
 	case size > limit:
 		return tooLarge("the output", size, limit)
 	case output.TooDeep():
 		return &ReportError{What: fmt.Sprintf("the output has %d levels of arrays and objects and the limit is %d; report what is inside as a text",
-			output.Levels(), expr.MaxLevels)}
+			output.Levels(), value.MaxLevels)}
 	}
 	return nil
 }
@@ -111,14 +111,14 @@ func parseFailure(report []byte) (name, cause string, err error) {
 		return "", "", err
 	}
 	unreadable := &ReportError{What: "the failure cannot be read; allowed: " + allowed}
-	if object.Kind() != expr.KindObject {
+	if object.Kind() != value.KindObject {
 		return "", "", unreadable
 	}
 	for _, m := range object.Members() {
 		switch {
 		case m.Key != "error" && m.Key != "cause":
 			unreadable.Err = fmt.Errorf("unknown field %q", m.Key)
-		case m.Value.Kind() != expr.KindString:
+		case m.Value.Kind() != value.KindString:
 			unreadable.Err = fmt.Errorf("%s is %s", m.Key, m.Value.Kind())
 		default:
 			continue

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // storedFormat is the format number of each of the forms below.
@@ -16,7 +16,7 @@ var ErrDamaged = errors.New("resume: what is kept of a wait is damaged or of a n
 
 // Encode is the waiter without its handle, in the form that stores keep.
 func (w Waiter) Encode() []byte {
-	var e expr.Encoder
+	var e value.Encoder
 	e.Uint(storedFormat)
 	e.Text(w.Run.Name)
 	e.Time(w.Run.Since)
@@ -26,7 +26,7 @@ func (w Waiter) Encode() []byte {
 
 // DecodeWaiter reads what [Waiter.Encode] wrote of the waiter with that handle.
 func DecodeWaiter(handle string, data []byte) (Waiter, error) {
-	d := expr.NewDecoder(data)
+	d := value.NewDecoder(data)
 	format := d.Uint()
 	w := Waiter{Handle: handle, Run: jobs.Run{Name: d.Text(), Since: d.Time()}, JobID: d.Text()}
 	if damaged(d, format) {
@@ -38,7 +38,7 @@ func DecodeWaiter(handle string, data []byte) (Waiter, error) {
 // EncodeEnd is the sighting of an end, in the form that stores keep: all but its
 // Word.
 func EncodeEnd(end jobs.Sighting) []byte {
-	var e expr.Encoder
+	var e value.Encoder
 	e.Uint(storedFormat)
 	e.Text(string(end.Status))
 	e.Time(end.At)
@@ -52,7 +52,7 @@ func EncodeEnd(end jobs.Sighting) []byte {
 
 // DecodeEnd reads what [EncodeEnd] wrote.
 func DecodeEnd(data []byte) (jobs.Sighting, error) {
-	d := expr.NewDecoder(data)
+	d := value.NewDecoder(data)
 	format := d.Uint()
 	end := jobs.Sighting{Status: jobs.Status(d.Text()), At: d.Time(), Run: d.Text(), Began: d.Time()}
 	if output := d.Text(); output != "" {
@@ -68,7 +68,7 @@ func DecodeEnd(data []byte) (jobs.Sighting, error) {
 // Encode is the wait without its handle and its delivery, in the form that
 // stores keep.
 func (w ForeignWait) Encode() []byte {
-	var e expr.Encoder
+	var e value.Encoder
 	e.Uint(storedFormat)
 	e.Text(string(w.Recipient))
 	e.Text(string(w.Sealed))
@@ -83,7 +83,7 @@ func (w ForeignWait) Encode() []byte {
 // DecodeForeignWait reads what [ForeignWait.Encode] wrote of the wait with that
 // handle.
 func DecodeForeignWait(handle string, data []byte) (ForeignWait, error) {
-	d := expr.NewDecoder(data)
+	d := value.NewDecoder(data)
 	format := d.Uint()
 	w := ForeignWait{Handle: handle, Recipient: Recipient(d.Text())}
 	if sealed := d.Text(); sealed != "" {
@@ -98,17 +98,17 @@ func DecodeForeignWait(handle string, data []byte) (ForeignWait, error) {
 }
 
 // EncodeKey writes the key of a job so that no two keys are the same bytes.
-func EncodeKey(e *expr.Encoder, key jobs.Key) {
+func EncodeKey(e *value.Encoder, key jobs.Key) {
 	for _, part := range []string{key.Kind, key.Account, key.Region, key.Name} {
 		e.Text(part)
 	}
 }
 
 // DecodeKey reads what [EncodeKey] wrote.
-func DecodeKey(d *expr.Decoder) jobs.Key {
+func DecodeKey(d *value.Decoder) jobs.Key {
 	return jobs.Key{Kind: d.Text(), Account: d.Text(), Region: d.Text(), Name: d.Text()}
 }
 
-func damaged(d *expr.Decoder, format uint64) bool {
+func damaged(d *value.Decoder, format uint64) bool {
 	return d.Err() != nil || d.Rest() > 0 || format != storedFormat
 }

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 var (
@@ -81,13 +81,13 @@ func TestTheKeysOfTwoJobsAreNeverTheSameBytes(t *testing.T) {
 	for _, key := range []jobs.Key{
 		{}, storedKey, {Kind: "a:b"}, {Kind: "a", Account: "b"}, {Kind: "a", Account: ":b"}, {Account: "a", Region: "b"}, {Name: "ab"},
 	} {
-		var e expr.Encoder
+		var e value.Encoder
 		resume.EncodeKey(&e, key)
 		if other, taken := seen[string(e.Bytes())]; taken {
 			t.Errorf("%+v has the bytes of %+v", key, other)
 		}
 		seen[string(e.Bytes())] = key
-		if got := resume.DecodeKey(expr.NewDecoder(e.Bytes())); got != key {
+		if got := resume.DecodeKey(value.NewDecoder(e.Bytes())); got != key {
 			t.Errorf("%+v came back as %+v", key, got)
 		}
 	}

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // Invariant is what has to hold of every run.
@@ -374,7 +374,7 @@ func (w *world) checkOverdue(a *attempt, record token.Record) {
 
 func says(end machine.Event, o token.Outcome) bool {
 	if end.Type == machine.TaskSucceeded {
-		return !o.Failed() && expr.Equal(end.Output, o.Output)
+		return !o.Failed() && value.Equal(end.Output, o.Output)
 	}
 	return o.Error == end.Error && o.Cause == end.Cause
 }

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // calls are the calls that were made, by key.
@@ -62,7 +62,7 @@ func (w *world) start(pause time.Duration, tries int) {
 		if w.outside++; tries < startTries {
 			w.copies[machine.CauseStart]++ // another start, another wake
 		}
-		_, err := a.engine().Start(a.ctx, engine.StartRequest{Flow: w.ref, Execution: w.execution, Input: expr.Object()})
+		_, err := a.engine().Start(a.ctx, engine.StartRequest{Flow: w.ref, Execution: w.execution, Input: value.Object()})
 		switch {
 		case !a.dead && err == nil:
 			a.note("is told that it started")
@@ -98,7 +98,7 @@ func (w *world) answer(a *actor, call machine.Call) token.Outcome {
 		w.calls.by[call.Key()] = made
 		w.calls.all = append(w.calls.all, made)
 	}
-	if !expr.Equal(made.call.Input, call.Input) {
+	if !value.Equal(made.call.Input, call.Input) {
 		w.violate(AnotherInput, "attempt %d of %s was called with %s and then with %s", call.Attempt.Number, call.Step, made.call.Input.JSON(), call.Input.JSON())
 	}
 	made.causes = append(made.causes, a.causes...)
@@ -125,13 +125,13 @@ func (w *world) outcomeOf(call machine.Call) token.Outcome {
 }
 
 // output is large at times, so that it is held by reference from then on.
-func (w *world) output(status string) expr.Value {
-	padding := expr.Missing()
+func (w *world) output(status string) value.Value {
+	padding := value.Missing()
 	if w.answers%3 == 0 {
-		padding = expr.String(strings.Repeat("x", 300+w.answers))
+		padding = value.String(strings.Repeat("x", 300+w.answers))
 	}
-	return expr.Object(expr.Member{Key: "padding", Value: padding},
-		expr.Member{Key: "n", Value: expr.Int(int64(w.answers))}, expr.Member{Key: "status", Value: expr.String(status)})
+	return value.Object(value.Member{Key: "padding", Value: padding},
+		value.Member{Key: "n", Value: value.Int(int64(w.answers))}, value.Member{Key: "status", Value: value.String(status)})
 }
 
 // takes is how long a call takes.

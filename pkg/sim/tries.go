@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // olderSeeds are the fixed ones from before there was anything to try again.
@@ -178,5 +178,5 @@ func (w *world) mostRunning() int {
 
 // meets reports whether an answer meets the condition that polls wait for.
 func meets(answer token.Outcome) bool {
-	return !answer.Failed() && !expr.Equal(answer.Output.Get("status"), expr.String(running))
+	return !answer.Failed() && !value.Equal(answer.Output.Get("status"), value.String(running))
 }

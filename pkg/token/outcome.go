@@ -5,14 +5,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // Outcome is how an attempt ended: a success with an output, or a failure
 // with an error and a cause.
 type Outcome struct {
 	// Output is what a success brings; its value is meaningless in a failure.
-	Output expr.Value
+	Output value.Value
 	// Error is the name that a flow can tell failures apart by, for instance
 	// "FC.Unknown". It is empty exactly in a success.
 	Error string
@@ -56,7 +56,7 @@ var callErrors = []string{
 }
 
 // Success is the outcome of an attempt that brought output.
-func Success(output expr.Value) Outcome { return Outcome{Output: output} }
+func Success(output value.Value) Outcome { return Outcome{Output: output} }
 
 // Failure is the outcome of an attempt that failed, as much of it as is kept.
 // An empty name would make it a success, so it becomes "FnF.Failed".

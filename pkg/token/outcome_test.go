@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 func TestOutcome(t *testing.T) {
 	t.Parallel()
-	for _, output := range []expr.Value{expr.Missing(), expr.Null(), expr.Object()} {
+	for _, output := range []value.Value{value.Missing(), value.Null(), value.Object()} {
 		if o := token.Success(output); o.Failed() || o.Output != output {
 			t.Errorf("success with %s is %+v", output, o)
 		}
@@ -41,7 +41,7 @@ func TestAnOutcomeIsCutToWhatIsKept(t *testing.T) {
 	if len(fits.Error) != 128 || len(fits.Cause) != 4096 || fits.Cut() != fits {
 		t.Errorf("what fits is cut to %d and %d bytes", len(fits.Error), len(fits.Cause))
 	}
-	if open := (token.Outcome{Output: expr.Object()}); open.Cut() != open {
+	if open := (token.Outcome{Output: value.Object()}); open.Cut() != open {
 		t.Error("a success is changed")
 	}
 }
@@ -97,7 +97,7 @@ func TestOutcomeMatches(t *testing.T) {
 		"a reported error with a prefix":    {token.Failure("DiskFull", "x"), "FC.DiskFull", false},
 		"a reported error as an exception":  {token.Failure("DiskFull", "x"), token.ErrorFunction, false},
 		"a function's error, and its cause": {token.Failure(token.ErrorFunction, "DiskFull: x"), "DiskFull", false},
-		"a success":                         {token.Success(expr.Object()), "", false},
+		"a success":                         {token.Success(value.Object()), "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // Record is what is kept of a token, under its handle. The zero Record is that
@@ -31,7 +31,7 @@ type Record struct {
 	// Answer is what the function answered that was told of the token, nil while
 	// nobody knows. It is kept here only when the function was called for by the
 	// task queue.
-	Answer *expr.Value
+	Answer *value.Value
 }
 
 // Open reports whether the token waits for its outcome.
@@ -97,7 +97,7 @@ func (b Beginning) Apply(r Record) Record {
 }
 
 // Answering brings what the function answered that was told of the token.
-type Answering struct{ Answer expr.Value }
+type Answering struct{ Answer value.Value }
 
 // Apply is the record after the answering. It is what every store does in one
 // atomic step: the first answer stays, and a closed token needs none.
@@ -142,7 +142,7 @@ func Same(a, b Outcome) bool {
 	if a.Failed() || b.Failed() {
 		return a.Error == b.Error && a.Cause == b.Cause && a.Thrown == b.Thrown
 	}
-	return expr.Equal(a.Output, b.Output)
+	return value.Equal(a.Output, b.Output)
 }
 
 // Parts of a stored record. A record without the later two has the bytes that
@@ -178,7 +178,7 @@ func (r Record) parts() uint64 {
 
 // Encode is the record in the form that stores keep.
 func (r Record) Encode() []byte {
-	var e expr.Encoder
+	var e value.Encoder
 	e.Uint(recordFormat)
 	e.Time(r.LastBeat)
 	e.Uint(r.parts())
@@ -211,7 +211,7 @@ var ErrDamaged = errors.New("token: record is damaged or of a newer release")
 
 // DecodeRecord reads what [Record.Encode] wrote.
 func DecodeRecord(data []byte) (Record, error) {
-	d := expr.NewDecoder(data)
+	d := value.NewDecoder(data)
 	format := d.Uint()
 	r := Record{LastBeat: d.Time()}
 	parts := d.Uint()

@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 var (
-	done   = token.Success(expr.Object(expr.Member{Key: "status", Value: expr.String("ok")}))
+	done   = token.Success(value.Object(value.Member{Key: "status", Value: value.String("ok")}))
 	failed = token.Failure("Broken", "it is broken")
 )
 
@@ -101,7 +101,7 @@ func TestTheFirstToBeginStays(t *testing.T) {
 	}
 	for name, r := range map[string]token.Record{
 		"the outcome": closing(done, 0).Apply(token.Record{}),
-		"the answer":  token.Answering{Answer: expr.Object()}.Apply(token.Record{}),
+		"the answer":  token.Answering{Answer: value.Object()}.Apply(token.Record{}),
 	} {
 		if late := first.Apply(r); !reflect.DeepEqual(late, r) {
 			t.Errorf("after %s: %+v", name, late)
@@ -114,7 +114,7 @@ func TestTheFirstToBeginStays(t *testing.T) {
 
 func TestTheFirstAnswerStays(t *testing.T) {
 	t.Parallel()
-	first, second := token.Answering{Answer: expr.String("first")}, token.Answering{Answer: expr.String("second")}
+	first, second := token.Answering{Answer: value.String("first")}, token.Answering{Answer: value.String("second")}
 	r := first.Apply(token.Beginning{By: "mark", At: now}.Apply(token.Record{}))
 	if !r.Open() || r.Answer == nil || r.Answer.Text() != "first" || r.BegunBy != "mark" {
 		t.Errorf("after the first: %+v", r)
@@ -133,20 +133,20 @@ func TestTheFirstAnswerStays(t *testing.T) {
 
 func TestSame(t *testing.T) {
 	t.Parallel()
-	other := token.Success(expr.Object())
+	other := token.Success(value.Object())
 	for name, tt := range map[string]struct {
 		a, b token.Outcome
 		want bool
 	}{
-		"successes":                 {done, token.Success(expr.Object(expr.Member{Key: "status", Value: expr.String("ok")})), true},
+		"successes":                 {done, token.Success(value.Object(value.Member{Key: "status", Value: value.String("ok")})), true},
 		"successes that differ":     {done, other, false},
 		"failures":                  {failed, token.Failure("Broken", "it is broken"), true},
 		"failures by error":         {failed, token.Failure("Other", "it is broken"), false},
 		"failures by cause":         {failed, token.Failure("Broken", "why"), false},
 		"failures by exception":     {failed, token.Thrown("Broken", "it is broken"), false},
 		"a failure and a success":   {failed, done, false},
-		"what a failure carries":    {failed, token.Outcome{Error: "Broken", Cause: "it is broken", Output: expr.Object()}, true},
-		"a success without a value": {token.Success(expr.Missing()), token.Success(expr.Null()), false},
+		"what a failure carries":    {failed, token.Outcome{Error: "Broken", Cause: "it is broken", Output: value.Object()}, true},
+		"a success without a value": {token.Success(value.Missing()), token.Success(value.Null()), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -161,7 +161,7 @@ func TestSame(t *testing.T) {
 func records() map[string]token.Record {
 	beaten := token.Record{}.Beat(now.Add(123456789))
 	begun := token.Beginning{By: "mark", At: now, In: 2}.Apply(beaten)
-	answered := token.Answering{Answer: expr.String("asked")}.Apply(begun)
+	answered := token.Answering{Answer: value.String("asked")}.Apply(begun)
 	return map[string]token.Record{
 		"nothing known":        {},
 		"a heartbeat":          beaten,
@@ -175,7 +175,7 @@ func records() map[string]token.Record {
 		"answered nothing":     token.Answering{}.Apply(token.Record{}),
 		"begun and closed":     closing(failed, 0).Apply(begun),
 		"answered and closed":  closing(done, 0).Apply(answered),
-		"a success of nothing": closing(token.Success(expr.Missing()), 0).Apply(token.Record{}),
+		"a success of nothing": closing(token.Success(value.Missing()), 0).Apply(token.Record{}),
 	}
 }
 
@@ -221,7 +221,7 @@ func sameAnswer(a, b token.Record) bool {
 	if a.Answer == nil || b.Answer == nil {
 		return a.Answer == b.Answer
 	}
-	return expr.Equal(*a.Answer, *b.Answer)
+	return value.Equal(*a.Answer, *b.Answer)
 }
 
 // TestARecordIsStable pins the stored form.
@@ -237,7 +237,7 @@ func TestARecordIsStable(t *testing.T) {
 		"a failure":     {closed, "01c0a6fe90dc0300010468616e64c0a6fe90dc03010642726f6b656e0c69742069732062726f6b656e00"},
 		"polled":        {token.Polling{Job: "job", Number: 3}.Apply(token.Record{}), "01000010036a6f6206"},
 		"begun":         {begun, "01000002046d61726bc0a6fe90dc0300ac02"},
-		"answered":      {token.Answering{Answer: expr.String("asked")}.Apply(begun), "01000006046d61726bc0a6fe90dc0300ac02040561736b6564"},
+		"answered":      {token.Answering{Answer: value.String("asked")}.Apply(begun), "01000006046d61726bc0a6fe90dc0300ac02040561736b6564"},
 	} {
 		if got := hex.EncodeToString(tt.record.Encode()); got != tt.want {
 			t.Errorf("%s: %s, want %s", name, got, tt.want)
@@ -291,7 +291,7 @@ func FuzzDecodeRecord(f *testing.F) {
 // Somebody was told of the token, so another call that fails changes nothing.
 func TestASubmissionThatWasAnsweredDoesNotFail(t *testing.T) {
 	t.Parallel()
-	answered := token.Answering{Answer: expr.Object()}.Apply(token.Record{})
+	answered := token.Answering{Answer: value.Object()}.Apply(token.Record{})
 	refused := token.Closing{Outcome: failed, By: token.ClosedBySubmit, At: now}
 	if r := refused.Apply(answered); !reflect.DeepEqual(r, answered) {
 		t.Errorf("after a call that failed: %+v", r)

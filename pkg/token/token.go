@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // ID is what a token says: which attempt of which execution it finishes, and
@@ -311,35 +311,35 @@ func isEncoded(s string) bool {
 }
 
 // MaskValue is v with every token in its texts and keys masked.
-func MaskValue(v expr.Value) expr.Value {
+func MaskValue(v value.Value) value.Value {
 	switch v.Kind() {
-	case expr.KindString:
+	case value.KindString:
 		if masked := MaskAll(v.Text()); masked != v.Text() {
-			return expr.String(masked)
+			return value.String(masked)
 		}
-	case expr.KindArray, expr.KindObject:
+	case value.KindArray, value.KindObject:
 		return maskMembers(v)
-	case expr.KindMissing, expr.KindNull, expr.KindBool, expr.KindNumber:
+	case value.KindMissing, value.KindNull, value.KindBool, value.KindNumber:
 	}
 	return v
 }
 
 // maskMembers returns v itself if it holds no token.
-func maskMembers(v expr.Value) expr.Value {
-	members, changed := make([]expr.Member, v.Len()), false
+func maskMembers(v value.Value) value.Value {
+	members, changed := make([]value.Member, v.Len()), false
 	for i, m := range v.Members() {
-		members[i] = expr.Member{Key: MaskAll(m.Key), Value: MaskValue(m.Value)}
+		members[i] = value.Member{Key: MaskAll(m.Key), Value: MaskValue(m.Value)}
 		changed = changed || members[i] != m
 	}
 	switch {
 	case !changed:
 		return v
-	case v.Kind() == expr.KindObject:
-		return expr.Object(members...)
+	case v.Kind() == value.KindObject:
+		return value.Object(members...)
 	}
-	elements := make([]expr.Value, len(members))
+	elements := make([]value.Value, len(members))
 	for i, m := range members {
 		elements[i] = m.Value
 	}
-	return expr.Array(elements...)
+	return value.Array(elements...)
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 func key(id uint8) token.Key {
@@ -241,7 +241,7 @@ func TestMaskValueKeepsTheRest(t *testing.T) {
 	t.Parallel()
 	text := token.Keys{Current: key(1)}.Sign(sample)
 	for _, json := range []string{`null`, `{"a":[1.0,"x",{"%":"to % and %"}],"b":true}`, `["%"]`, `"%"`, `{}`} {
-		v, err := expr.ParseJSON([]byte(strings.ReplaceAll(json, "%", text)))
+		v, err := value.ParseJSON([]byte(strings.ReplaceAll(json, "%", text)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,9 +18,9 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/bus"
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 func TestMain(m *testing.M) { os.Exit(emulator.Main(m)) }
@@ -30,7 +30,7 @@ var now = time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
 func ended(status machine.Status, name, cause string) machine.State {
 	return machine.State{
 		Flow: machine.Flow{Name: "flow", Hash: "hash"}, Execution: "run", Status: status, Started: now, At: now.Add(1500 * time.Millisecond),
-		Input: expr.String("secret"), Output: expr.String("secret"), Error: name, Cause: cause,
+		Input: value.String("secret"), Output: value.String("secret"), Error: name, Cause: cause,
 	}
 }
 

@@ -16,13 +16,13 @@ import (
 	"github.com/aws/smithy-go/middleware"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/jobs/simulated"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // capacity is what is billed: read units, write units of the tables, write units
@@ -153,7 +153,7 @@ func (r *flowRun) Call(ctx context.Context, call machine.Call) (token.Outcome, e
 	if err != nil {
 		return token.Outcome{}, err
 	}
-	output, err := expr.ParseJSON(answer)
+	output, err := value.ParseJSON(answer)
 	return token.Success(output), err
 }
 
@@ -210,13 +210,13 @@ func sample(t *testing.T, scenario string) string {
 }
 
 // startSample starts the flow of a scenario folder.
-func startSample(t *testing.T, scenario string, input expr.Value) *flowRun {
+func startSample(t *testing.T, scenario string, input value.Value) *flowRun {
 	t.Helper()
 	return startFlow(t, scenario, sample(t, scenario), input)
 }
 
 // startFlow starts a flow in tables of its own.
-func startFlow(t *testing.T, name, text string, input expr.Value) *flowRun {
+func startFlow(t *testing.T, name, text string, input value.Value) *flowRun {
 	t.Helper()
 	r := &flowRun{t: t, meter: &meter{}, now: epoch}
 	r.store = newTables(t, atEpoch, r.meter.options)
@@ -271,11 +271,11 @@ func TestAPollIsOneReadAndOneWrite(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name  string
-		extra []expr.Member
+		extra []value.Member
 		start capacity
 	}{
 		{"the sample", nil, capacity{write: 1, index: 1, messages: 1}},
-		{"an input of 5 KB", []expr.Member{{Key: "more", Value: expr.String(strings.Repeat("x", 5<<10))}}, capacity{write: 6, index: 1, messages: 1}},
+		{"an input of 5 KB", []value.Member{{Key: "more", Value: value.String(strings.Repeat("x", 5<<10))}}, capacity{write: 6, index: 1, messages: 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -323,7 +323,7 @@ steps:
     inputMappings: [{target: status, source: $local.job_status}]
     choices: [{condition: $.status == "running", goto: Pause}]
 `
-	r := startFlow(t, "loop", flow, expr.Object(expr.Member{Key: "delay", Value: expr.Int(10 * polls)}))
+	r := startFlow(t, "loop", flow, value.Object(value.Member{Key: "delay", Value: value.Int(10 * polls)}))
 	r.turn()
 	for i := range polls - 1 {
 		r.want(fmt.Sprintf("poll %d", i+1), r.turn(), aPoll)
@@ -336,13 +336,13 @@ steps:
 // adds no event to the history.
 func TestAPollOfAConditionIsOneReadAndOneWrite(t *testing.T) {
 	t.Parallel()
-	for name, more := range map[string][]expr.Member{
+	for name, more := range map[string][]value.Member{
 		"the sample":       nil,
-		"an input of 5 KB": {{Key: "more", Value: expr.String(strings.Repeat("x", 5<<10))}},
+		"an input of 5 KB": {{Key: "more", Value: value.String(strings.Repeat("x", 5<<10))}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := startSample(t, "wait-for-condition", expr.Object(append(more, expr.Member{Key: "delay", Value: expr.Int(30)})...))
+			r := startSample(t, "wait-for-condition", value.Object(append(more, value.Member{Key: "delay", Value: value.Int(30)})...))
 			r.want("the begin: a call, then the first poll", r.turn(), capacity{read: 1, write: 2, messages: 1})
 			events := r.events()
 			for range 2 {
@@ -368,10 +368,10 @@ func (r *flowRun) events() int {
 }
 
 // pollsCost: however large the input is, a poll costs the same.
-func pollsCost(t *testing.T, extra []expr.Member, start capacity) {
+func pollsCost(t *testing.T, extra []value.Member, start capacity) {
 	t.Helper()
 	const delay, polls = 40, 4
-	r := startSample(t, "polling", expr.Object(append(extra, expr.Member{Key: "delay", Value: expr.Int(delay)})...))
+	r := startSample(t, "polling", value.Object(append(extra, value.Member{Key: "delay", Value: value.Int(delay)})...))
 	r.want("the start", r.meter.take(), start)
 	r.want("the begin", r.turn(), aPoll)
 	for range polls - 1 {
@@ -384,7 +384,7 @@ func pollsCost(t *testing.T, extra []expr.Member, start capacity) {
 
 func TestACallbackExecutionIsFiveWritesTwoOfTheIndexAndTwoMessages(t *testing.T) {
 	t.Parallel()
-	r := startSample(t, "callback", expr.Object())
+	r := startSample(t, "callback", value.Object())
 	sum := r.meter.take()
 	add := func(c capacity) {
 		sum = capacity{sum.read + c.read, sum.write + c.write, sum.index + c.index, sum.messages + c.messages}
@@ -397,7 +397,7 @@ func TestACallbackExecutionIsFiveWritesTwoOfTheIndexAndTwoMessages(t *testing.T)
 	r.others()
 	r.meter.take()
 	id, _ := token.HandleID(state.Waiting.Handle)
-	if _, _, err := r.tokens.Close(t.Context(), testKeys.Sign(id), token.Success(expr.Object())); err != nil {
+	if _, _, err := r.tokens.Close(t.Context(), testKeys.Sign(id), token.Success(value.Object())); err != nil {
 		t.Fatal(err)
 	}
 	add(r.meter.take())
@@ -421,8 +421,8 @@ func (r *flowRun) observe(scenario, file string) {
 
 func TestAWaitOnAJobByEventIsSixWritesAndThreeReads(t *testing.T) {
 	t.Parallel()
-	r := startSample(t, "batch-callback", expr.Object(
-		expr.Member{Key: "queue", Value: expr.String("night")}, expr.Member{Key: "definition", Value: expr.String("report:3")}))
+	r := startSample(t, "batch-callback", value.Object(
+		value.Member{Key: "queue", Value: value.String("night")}, value.Member{Key: "definition", Value: value.String("report:3")}))
 	r.meter.take()
 	r.want("enter, submitted, bind; the timer of the deadline and the first poll", r.turn(), capacity{read: 1, write: 3, messages: 2})
 	r.others()

@@ -14,10 +14,10 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/dynamo"
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 const (
@@ -81,7 +81,7 @@ func TestAWaitOnAJobIsOneWriteForTheWaiterOneForTheEventAndOneForTheOutcome(t *t
 	want("the waiter again", err, oneWrite)
 	met, err := store.Note(t.Context(), batchJob, sampleEnd, epoch.Add(24*time.Hour))
 	want("the event", err, oneWrite)
-	outcome := token.Success(expr.Object(expr.Member{Key: "job_key", Value: expr.String(jobARN)}))
+	outcome := token.Success(value.Object(value.Member{Key: "job_key", Value: value.String(jobARN)}))
 	_, err = store.Close(t.Context(), met.Waiters[0].Handle, token.Closing{Outcome: outcome, By: token.ClosedByEvent, At: epoch})
 	want("the outcome", err, oneWrite)
 	_, err = store.Note(t.Context(), batchJob, sampleEnd, epoch.Add(24*time.Hour))
@@ -129,7 +129,7 @@ func TestAForeignWaitIsThreeWritesAndTwoOfTheIndex(t *testing.T) {
 	want("the wait", err, capacity{write: 1, index: 1})
 	_, err = store.Open(t.Context(), wait.Handle, wait)
 	want("the wait again", err, oneWrite)
-	_, err = store.Close(t.Context(), wait.Handle, token.Closing{Outcome: token.Success(expr.Null()), By: token.ClosedByEvent, At: epoch})
+	_, err = store.Close(t.Context(), wait.Handle, token.Closing{Outcome: token.Success(value.Null()), By: token.ClosedByEvent, At: epoch})
 	want("the outcome", err, oneWrite)
 	_, _, err = store.ForeignWait(t.Context(), wait.Handle)
 	want("the look before the delivery", err, capacity{read: 1})

@@ -12,10 +12,10 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/dynamo"
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // kept is how long the executions of these tests are kept.
@@ -24,7 +24,7 @@ const kept = time.Hour
 // itemOf is an item of an execution that started so long after the epoch.
 func itemOf(name string, seq uint64, status machine.Status, after time.Duration) engine.Item {
 	flow, execution, _ := strings.Cut(name, "/")
-	state, events := machine.New(machine.Flow{Name: flow, Hash: "hash"}, &fdl.Flow{}, execution, expr.Object(), epoch.Add(after),
+	state, events := machine.New(machine.Flow{Name: flow, Hash: "hash"}, &fdl.Flow{}, execution, value.Object(), epoch.Add(after),
 		machine.Limits{Duration: kept / 2, Retention: kept / 2})
 	state.Status = status
 	item := engine.Item{Execution: engine.NewID(flow, execution), Seq: seq, Nonce: fmt.Sprintf("%s-%d-%s", name, seq, after)}
@@ -82,7 +82,7 @@ func TestEveryItemHasItsExpiry(t *testing.T) {
 	store := newTables(t, atEpoch)
 	id := token.ID{Execution: engine.NewID("flow", "one"), Number: 7, Expires: epoch.Add(kept).Truncate(time.Second)}
 	mustAppend(t, store, itemOf("flow/one", 0, machine.StatusStarting, 0), itemOf("flow/one", 1, machine.StatusSucceeded, 0))
-	if _, err := store.Close(t.Context(), testKeys.Handle(id), token.Closing{Outcome: token.Success(expr.Object()), At: epoch}); err != nil {
+	if _, err := store.Close(t.Context(), testKeys.Handle(id), token.Closing{Outcome: token.Success(value.Object()), At: epoch}); err != nil {
 		t.Fatal(err)
 	}
 	id.Number++

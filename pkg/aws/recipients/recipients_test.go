@@ -14,9 +14,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 
 	"github.com/waitless/waitless/pkg/aws/recipients"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // theirs has all characters that a callback id may have.
@@ -70,7 +70,7 @@ func answer(w http.ResponseWriter, errorType string) {
 
 func TestOutcomesArrive(t *testing.T) {
 	t.Parallel()
-	output, err := expr.ParseJSON([]byte(`["any",{"value":1.50}]`))
+	output, err := value.ParseJSON([]byte(`["any",{"value":1.50}]`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestWhatRecipientsAnswer(t *testing.T) {
 		},
 	} {
 		for errorType, want := range table {
-			for kind, outcome := range map[string]token.Outcome{"success": token.Success(expr.Object()), "failure": token.Failure("E", "c"), "heartbeat": {}} {
+			for kind, outcome := range map[string]token.Outcome{"success": token.Success(value.Object()), "failure": token.Failure("E", "c"), "heartbeat": {}} {
 				t.Run(string(recipient)+"/"+errorType+"/"+kind, func(t *testing.T) {
 					t.Parallel()
 					r, _ := at(t, errorType)
@@ -216,7 +216,7 @@ func TestAnOutputThatIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r, asked := at(t, tt.answers[:]...)
-			delivery, err := r.Deliver(t.Context(), tt.recipient, theirs, token.Success(expr.Object()))
+			delivery, err := r.Deliver(t.Context(), tt.recipient, theirs, token.Success(value.Object()))
 			if delivery != tt.want || (err != nil) != (tt.want == again) {
 				t.Errorf("delivery %q, error %v; want %q", delivery, err, tt.want)
 			}
@@ -267,7 +267,7 @@ func TestALongFailure(t *testing.T) {
 func TestAnUnknownRecipient(t *testing.T) {
 	t.Parallel()
 	r, _ := at(t)
-	if _, err := r.Deliver(t.Context(), "temporal", theirs, token.Success(expr.Object())); err == nil || strings.Contains(err.Error(), theirs) {
+	if _, err := r.Deliver(t.Context(), "temporal", theirs, token.Success(value.Object())); err == nil || strings.Contains(err.Error(), theirs) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -19,9 +19,9 @@ import (
 	"github.com/waitless/waitless/pkg/aws/wakes"
 	"github.com/waitless/waitless/pkg/cli"
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 const (
@@ -58,7 +58,7 @@ func (b *bench) startExecution(t *testing.T, management *rest.Client) (text stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	start := rest.Start{Name: executionName, Hash: flow.Hash, Input: expr.Object()}
+	start := rest.Start{Name: executionName, Hash: flow.Hash, Input: value.Object()}
 	if _, isNew, err := management.Start(t.Context(), flowName, start); err != nil || !isNew {
 		t.Fatalf("started: new %t, error %v", isNew, err)
 	}

@@ -26,9 +26,9 @@ import (
 	"github.com/waitless/waitless/pkg/aws/wakes"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/engine/failpoints"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // faults are tests on a stack of their own, whose functions tell every gap
@@ -149,7 +149,7 @@ func (s *faultyStack) register(flow string, v *victim) {
 func (s *faultyStack) begin(t *testing.T, flow string, v *victim) {
 	t.Helper()
 	s.register(flow, v)
-	request := engine.StartRequest{Flow: s.put(t, flow), Execution: v.name, Input: expr.Object()}
+	request := engine.StartRequest{Flow: s.put(t, flow), Execution: v.name, Input: value.Object()}
 	if _, err := s.Start(t.Context(), request); err != nil {
 		t.Fatal(err)
 	}

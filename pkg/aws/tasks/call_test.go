@@ -18,9 +18,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 
 	"github.com/waitless/waitless/pkg/aws/tasks"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // endpoint is a stand-in for Lambda's API.
@@ -69,7 +69,7 @@ func callOf(function string) machine.Call {
 	return machine.Call{
 		Attempt: machine.Attempt{Step: 1, Number: 3}, Flow: machine.Flow{Name: "flow", Hash: "hash"}, Execution: "run", Step: "Step",
 		Resource: fdl.Resource{Text: "acs:fc:::services/s.live/functions/" + function, Service: "s", Qualifier: "live", Function: function},
-		Input:    expr.Object(expr.Member{Key: "a", Value: expr.Int(1)}),
+		Input:    value.Object(value.Member{Key: "a", Value: value.Int(1)}),
 	}
 }
 
@@ -78,7 +78,7 @@ func callOf(function string) machine.Call {
 func emulated(function string) machine.Call {
 	call := callOf(function)
 	call.Resource = fdl.Resource{Text: "acs:fc:::services/s/functions/" + function, Service: "s", Function: function}
-	call.Input = expr.Object(expr.Member{Key: "job_id", Value: expr.String("x")})
+	call.Input = value.Object(value.Member{Key: "job_id", Value: value.String("x")})
 	return call
 }
 

@@ -21,7 +21,7 @@ import (
 	"github.com/waitless/waitless/pkg/aws/emulator"
 	"github.com/waitless/waitless/pkg/aws/tasks"
 	"github.com/waitless/waitless/pkg/engine/enginetest"
-	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 func TestMain(m *testing.M) { os.Exit(emulator.Main(m)) }
@@ -157,7 +157,7 @@ func TestFunctionsOnTheEmulator(t *testing.T) {
 			if err != nil || outcome.Error != tt.error || !strings.Contains(outcome.Cause, tt.cause) {
 				t.Errorf("outcome %+v, error %v; want %q with %q", outcome, err, tt.error, tt.cause)
 			}
-			if tt.error == "" && !expr.Equal(outcome.Output, call.Input) {
+			if tt.error == "" && !value.Equal(outcome.Output, call.Input) {
 				t.Errorf("the answer is %s", outcome.Output)
 			}
 		})

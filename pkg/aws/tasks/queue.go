@@ -15,10 +15,10 @@ import (
 	"github.com/waitless/waitless/pkg/aws/queue"
 	"github.com/waitless/waitless/pkg/aws/tasks/deliveries"
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // Queue is a queue of long calls. It implements [engine.TaskQueue]. All fields
@@ -156,7 +156,7 @@ func (m message) task() (engine.Task, error) {
 	if err != nil {
 		return engine.Task{}, invalid(err)
 	}
-	input, err := expr.ParseJSON(m.Input)
+	input, err := value.ParseJSON(m.Input)
 	if err != nil {
 		return engine.Task{}, invalid(err)
 	}

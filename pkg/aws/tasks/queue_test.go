@@ -19,10 +19,10 @@ import (
 	"github.com/waitless/waitless/pkg/aws/tasks"
 	"github.com/waitless/waitless/pkg/aws/tasks/deliveries"
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // messages is a queue that notes what it is given.
@@ -47,7 +47,7 @@ func (m *messages) ChangeMessageVisibility(
 	return &sqs.ChangeMessageVisibilityOutput{}, nil
 }
 
-func someTask(input expr.Value) engine.Task {
+func someTask(input value.Value) engine.Task {
 	call := callOf("long")
 	call.Input, call.Limit = input, 10*time.Minute
 	return engine.Task{Call: call, Handle: "AQEhandle", Await: true, AtMostOnce: true}
@@ -55,12 +55,12 @@ func someTask(input expr.Value) engine.Task {
 
 func TestATaskGoesThroughTheQueue(t *testing.T) {
 	t.Parallel()
-	for name, input := range map[string]expr.Value{
-		"nothing":                       expr.Object(),
+	for name, input := range map[string]value.Value{
+		"nothing":                       value.Object(),
 		"numbers as written":            parse(t, `{"n":12345678901234567890.50,"m":1e400}`),
 		"what SQS does not take":        parse(t, `{"a\ufffe":"\uffff\u0001 <&> \u2028"}`),
-		"what HTML would escape":        expr.Object(expr.Member{Key: "page", Value: expr.String(strings.Repeat("<&>", 250<<10/3))}),
-		"as much as a step's input has": expr.Object(expr.Member{Key: "a", Value: expr.String(strings.Repeat("a", 256<<10))}),
+		"what HTML would escape":        value.Object(value.Member{Key: "page", Value: value.String(strings.Repeat("<&>", 250<<10/3))}),
+		"as much as a step's input has": value.Object(value.Member{Key: "a", Value: value.String(strings.Repeat("a", 256<<10))}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -81,10 +81,10 @@ func TestATaskGoesThroughTheQueue(t *testing.T) {
 			if err != nil || len(answer.BatchItemFailures) > 0 {
 				t.Fatalf("answer %+v, error %v", answer, err)
 			}
-			if !expr.Equal(got.Call.Input, input) {
+			if !value.Equal(got.Call.Input, input) {
 				t.Errorf("the input is %s", got.Call.Input)
 			}
-			got.Call.Input, task.Call.Input = expr.Value{}, expr.Value{}
+			got.Call.Input, task.Call.Input = value.Value{}, value.Value{}
 			if got != task {
 				t.Errorf("the task is %+v, want %+v", got, task)
 			}
@@ -96,7 +96,7 @@ func TestATaskGoesThroughTheQueue(t *testing.T) {
 func TestAJobGoesThroughTheQueue(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"batch:SubmitJob", "arn:aws:dms:eu-west-1:123456789012:task:LOAD7"} {
-		m, task := &messages{}, someTask(expr.Object())
+		m, task := &messages{}, someTask(value.Object())
 		resource, err := fdl.ParseResource(text)
 		if err != nil {
 			t.Fatal(err)
@@ -124,7 +124,7 @@ func TestAJobGoesThroughTheQueue(t *testing.T) {
 func TestAPollKeepsItsKey(t *testing.T) {
 	t.Parallel()
 	for poll, version := range map[int]string{0: `"v":1,`, 7: `"v":2,`} {
-		m, task := &messages{}, someTask(expr.Object())
+		m, task := &messages{}, someTask(value.Object())
 		task.Call.Attempt.Poll = poll
 		if err := (&tasks.Queue{Client: m, URL: "queue"}).Queue(t.Context(), task); err != nil {
 			t.Fatal(err)
@@ -143,9 +143,9 @@ func TestAPollKeepsItsKey(t *testing.T) {
 	}
 }
 
-func parse(t *testing.T, text string) expr.Value {
+func parse(t *testing.T, text string) value.Value {
 	t.Helper()
-	v, err := expr.ParseJSON([]byte(text))
+	v, err := value.ParseJSON([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,10 +162,10 @@ func TestATaskThatIsNotQueuedIsAnError(t *testing.T) {
 	t.Parallel()
 	m := &messages{err: errors.New("denied")}
 	q := &tasks.Queue{Client: m, URL: "queue"}
-	if err := q.Queue(t.Context(), someTask(expr.Object())); !errors.Is(err, m.err) {
+	if err := q.Queue(t.Context(), someTask(value.Object())); !errors.Is(err, m.err) {
 		t.Errorf("error %v", err)
 	}
-	large := expr.Object(expr.Member{Key: "a", Value: expr.String(strings.Repeat("a", 1<<20))})
+	large := value.Object(value.Member{Key: "a", Value: value.String(strings.Repeat("a", 1<<20))})
 	err := q.Queue(t.Context(), someTask(large))
 	if engine.CodeOf(err) != engine.CodeInvalid || !strings.Contains(err.Error(), "the limit of SQS is 1048576") || len(m.bodies) != 1 {
 		t.Errorf("too large: error %v with code %s", err, engine.CodeOf(err))
@@ -175,7 +175,7 @@ func TestATaskThatIsNotQueuedIsAnError(t *testing.T) {
 func TestTheTasksOfABatch(t *testing.T) {
 	t.Parallel()
 	m, log := &messages{}, &bytes.Buffer{}
-	if err := (&tasks.Queue{Client: m, URL: "queue"}).Queue(t.Context(), someTask(expr.Object())); err != nil {
+	if err := (&tasks.Queue{Client: m, URL: "queue"}).Queue(t.Context(), someTask(value.Object())); err != nil {
 		t.Fatal(err)
 	}
 	good := m.bodies[0]

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // Contract is the suite of the engine over a store: one case or more for each
@@ -57,9 +57,9 @@ type bench struct {
 	pauses int
 
 	answers   map[string][]answer
-	inputs    map[string]expr.Value // of the last calls, by function
-	keys      []string              // of all calls
-	sendFails int                   // how many of the next sends fail
+	inputs    map[string]value.Value // of the last calls, by function
+	keys      []string               // of all calls
+	sendFails int                    // how many of the next sends fail
 
 	limits       map[string]time.Duration // of the functions, by name
 	tasks        []engine.Task            // queued and not yet taken
@@ -83,7 +83,7 @@ type answer struct {
 
 func newBench(t *testing.T, store Store) *bench {
 	t.Helper()
-	b := &bench{t: t, store: store, now: epoch, answers: map[string][]answer{}, inputs: map[string]expr.Value{}}
+	b := &bench{t: t, store: store, now: epoch, answers: map[string][]answer{}, inputs: map[string]value.Value{}}
 	b.log = &FaultyLog{Log: store}
 	b.Engine = engine.New(engine.Config{
 		Log: benchLog{b}, Wakes: b, Tasks: b, TaskQueue: b, Flows: store, Outcomes: benchOutcomes{b}, Keys: benchKeys, Now: b.Now,
@@ -417,7 +417,7 @@ func (b *bench) rival(stops ...string) *engine.Engine {
 			if slices.Contains(stops, call.Resource.Function) {
 				return token.Outcome{}, errStopped
 			}
-			return token.Success(expr.Object()), nil
+			return token.Success(value.Object()), nil
 		}),
 	})
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // heldCases are about large values, which are written once and then held by
@@ -131,14 +131,14 @@ func (b *bench) pauseLarge() engine.Wake {
 
 // pollMany runs an execution with an input of so many members to its end, and
 // gives its items. No poll reads what is held.
-func (b *bench) pollMany(members int, value string) []engine.Item {
+func (b *bench) pollMany(members int, v string) []engine.Item {
 	b.t.Helper()
-	list := []expr.Member{{Key: "delay", Value: expr.Int(60)}}
+	list := []value.Member{{Key: "delay", Value: value.Int(60)}}
 	for i := range members {
-		list = append(list, expr.Member{Key: fmt.Sprintf("k%d", i), Value: expr.String(value)})
+		list = append(list, value.Member{Key: fmt.Sprintf("k%d", i), Value: value.String(v)})
 	}
 	flow := strings.Replace(pollFlow, "    name: Poll\n", "    name: Poll\n"+delayMapping, 1)
-	request := engine.StartRequest{Flow: put(b.t, b.store, benchFlow, flow), Execution: fmt.Sprintf("run-%d", members), Input: expr.Object(list...)}
+	request := engine.StartRequest{Flow: put(b.t, b.store, benchFlow, flow), Execution: fmt.Sprintf("run-%d", members), Input: value.Object(list...)}
 	b.at(0)
 	b.answer("Begin", `{}`)
 	b.answer("Poll", running, running, succeeded)
@@ -165,7 +165,7 @@ func (b *bench) wantInput(function, want string) {
 	b.t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if got := b.inputs[function]; !expr.Equal(got, object(b.t, want)) {
+	if got := b.inputs[function]; !value.Equal(got, object(b.t, want)) {
 		b.t.Errorf("%s was called with %.80s, want %.80s", function, got, want)
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // jobText is a task that starts a job, and waits for its end with "pattern:
@@ -75,7 +75,7 @@ var jobCases = []ruleCase{
 		b.answer("StartJob", started)
 		b.advance(start)
 		b.wantTrace("read", "look: open", "call StartJob", "write 2")
-		if again := b.wantJobInput(`{}`); !expr.Equal(again, before) {
+		if again := b.wantJobInput(`{}`); !value.Equal(again, before) {
 			b.t.Errorf("it is submitted with other words:\n%s\n%s", before, again)
 		}
 	}},
@@ -166,14 +166,14 @@ func (b *bench) end(by token.Closer) engine.Wake {
 
 // wantJobInput compares what StartJob was called with and gives it. The token is
 // the one that the execution waits for.
-func (b *bench) wantJobInput(params string) expr.Value {
+func (b *bench) wantJobInput(params string) value.Value {
 	b.t.Helper()
 	input := b.inputs["StartJob"]
 	id, handle, err := benchKeys.Verify(input.Get("token").Text(), b.Now())
 	if err != nil || id.Flags != 0 || handle != b.waiting().Handle {
 		b.t.Errorf("the token is %+v, error %v; want that of %+v", id, err, b.waiting())
 	}
-	if kind, got := input.Get("kind").Text(), input.Get("params"); kind != "batch-job" || !expr.Equal(got, object(b.t, params)) || input.Len() != 3 {
+	if kind, got := input.Get("kind").Text(), input.Get("params"); kind != "batch-job" || !value.Equal(got, object(b.t, params)) || input.Len() != 3 {
 		b.t.Errorf("StartJob is called with %s, want the params %s", input, params)
 	}
 	return input

@@ -6,26 +6,26 @@ import (
 	"strings"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // sized is an object of so many bytes.
-func sized(bytes int) expr.Value {
+func sized(bytes int) value.Value {
 	frame := len(`{"large":""}`)
-	return expr.Object(expr.Member{Key: "large", Value: expr.String(strings.Repeat("x", bytes-frame))})
+	return value.Object(value.Member{Key: "large", Value: value.String(strings.Repeat("x", bytes-frame))})
 }
 
 // distinct is an object of about so many bytes in small members, whose keys no
 // other one has.
-func distinct(number, size int) expr.Value {
+func distinct(number, size int) value.Value {
 	const member = len(`"k00_00000":7,`)
-	var members []expr.Member
+	var members []value.Member
 	for i := range size / member {
-		members = append(members, expr.Member{Key: fmt.Sprintf("k%02d_%05d", number, i), Value: expr.Int(7)})
+		members = append(members, value.Member{Key: fmt.Sprintf("k%02d_%05d", number, i), Value: value.Int(7)})
 	}
-	return expr.Object(members...)
+	return value.Object(members...)
 }
 
 // wideFlow is a flow whose series keeps what so many calls answer.
@@ -129,12 +129,12 @@ var sizeCases = []ruleCase{
 		for i := range 20 {
 			fmt.Fprintf(&text, "  - {type: pass, name: P%d, outputMappings: [{target: k%d, source: %d}]}\n", i, i, i)
 		}
-		var members []expr.Member
+		var members []value.Member
 		for i := range 10_000 {
-			members = append(members, expr.Member{Key: fmt.Sprintf("m%05d", i), Value: expr.Int(7)})
+			members = append(members, value.Member{Key: fmt.Sprintf("m%05d", i), Value: value.Int(7)})
 		}
 		request := b.request(text.String(), "")
-		request.Input = expr.Object(members...)
+		request.Input = value.Object(members...)
 		b.wantStart(request, engine.StartedNew)
 		wakes := 0
 		for wake := b.take(); ; wake = b.takeTimer() {

@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
-var success = token.Success(expr.Object())
+var success = token.Success(value.Object())
 
 // timerCases are rule 8: timers on arrival.
 var timerCases = []ruleCase{
@@ -202,8 +202,8 @@ var startCases = []ruleCase{
 			func(r *engine.StartRequest) { r.Execution = "" },
 			func(r *engine.StartRequest) { r.Execution = "1st" },
 			func(r *engine.StartRequest) { r.Execution = "a b" },
-			func(r *engine.StartRequest) { r.Input = expr.Null() },
-			func(r *engine.StartRequest) { r.Input = expr.Array() },
+			func(r *engine.StartRequest) { r.Input = value.Null() },
+			func(r *engine.StartRequest) { r.Input = value.Array() },
 		} {
 			request := valid
 			change(&request)

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // Records is [engine.Outcomes] with heartbeats, as package resume needs them.
@@ -121,7 +121,7 @@ func outcomesRace(c on[Records]) {
 	var got [racers]token.Record
 	var errs [racers]error
 	together(racers, func(i int) {
-		outcome := token.Success(expr.Object(expr.Member{Key: "racer", Value: expr.Int(int64(i))}))
+		outcome := token.Success(value.Object(value.Member{Key: "racer", Value: value.Int(int64(i))}))
 		got[i], errs[i] = r.Close(t.Context(), handle, closing(outcome, token.ClosedByHand))
 	})
 	for i := range racers {
@@ -203,7 +203,7 @@ func begin(t *testing.T, r Records, by string, at time.Time) token.Record {
 	return record
 }
 
-func keepAnswer(t *testing.T, r Records, answer expr.Value) token.Record {
+func keepAnswer(t *testing.T, r Records, answer value.Value) token.Record {
 	t.Helper()
 	record, err := r.Answer(t.Context(), handle, token.Answering{Answer: answer})
 	if err != nil {
@@ -226,7 +226,7 @@ func outcomesBegin(c on[Records]) {
 
 func outcomesBeginLate(c on[Records]) {
 	t, r := c.t, c.it
-	if got := keepAnswer(t, r, expr.Object()); !sameRecord(begin(t, r, "late", epoch), got) {
+	if got := keepAnswer(t, r, value.Object()); !sameRecord(begin(t, r, "late", epoch), got) {
 		t.Error("a call was begun that is answered")
 	}
 	if got := closeToken(t, r, closing(success, token.ClosedByHand)); !sameRecord(begin(t, r, "late", epoch), got) {
@@ -254,7 +254,7 @@ func outcomesAnswer(c on[Records]) {
 	t, r := c.t, c.it
 	first := object(t, `{"text":"a \"b\" \u00e9 \n","list":[1,{},null,true]}`)
 	want := token.Record{Answer: &first}
-	for _, answer := range []expr.Value{first, expr.Object(), expr.Missing()} {
+	for _, answer := range []value.Value{first, value.Object(), value.Missing()} {
 		if got := keepAnswer(t, r, answer); !got.Open() || !sameRecord(got, want) {
 			t.Errorf("the record is %+v, want %+v", got, want)
 		}
@@ -265,7 +265,7 @@ func outcomesAnswer(c on[Records]) {
 func outcomesAnswerClosed(c on[Records]) {
 	t, r := c.t, c.it
 	closed := closeToken(t, r, closing(success, token.ClosedByHand))
-	if got := keepAnswer(t, r, expr.Object()); !sameRecord(got, closed) {
+	if got := keepAnswer(t, r, value.Object()); !sameRecord(got, closed) {
 		t.Errorf("the record is %+v, want %+v", got, closed)
 	}
 	wantRecord(t, r, closed)
@@ -274,7 +274,7 @@ func outcomesAnswerClosed(c on[Records]) {
 // outcomesAnswered: another call for the same submission may fail later.
 func outcomesAnswered(c on[Records]) {
 	t, r := c.t, c.it
-	answered := keepAnswer(t, r, expr.Object())
+	answered := keepAnswer(t, r, value.Object())
 	if got := closeToken(t, r, closing(token.Failure("Refused", ""), token.ClosedBySubmit)); !sameRecord(got, answered) {
 		t.Errorf("the record is %+v, want %+v", got, answered)
 	}
@@ -293,7 +293,7 @@ func outcomesAnswerRace(c on[Records]) {
 		var errs [2]error
 		together(2, func(i int) {
 			if i == 0 {
-				got[0], errs[0] = r.Answer(t.Context(), name, token.Answering{Answer: expr.Object()})
+				got[0], errs[0] = r.Answer(t.Context(), name, token.Answering{Answer: value.Object()})
 				return
 			}
 			got[1], errs[1] = r.Close(t.Context(), name, closing(success, token.ClosedByHand))
@@ -307,7 +307,7 @@ func outcomesAnswerRace(c on[Records]) {
 func outcomesAllParts(c on[Records]) {
 	t, r := c.t, c.it
 	begin(t, r, "mark", epoch)
-	keepAnswer(t, r, expr.Missing())
+	keepAnswer(t, r, value.Missing())
 	got := closeToken(t, r, closing(success, token.ClosedByHand))
 	if got.Open() || got.BegunBy != "mark" || got.Answer == nil || !got.Answer.IsMissing() {
 		t.Errorf("the record is %+v", got)
@@ -338,7 +338,7 @@ func outcomesCancelled(c on[Records]) {
 	if _, err := r.Begin(ctx, handle, token.Beginning{By: "mark", At: epoch}); err == nil {
 		t.Error("begin: no error")
 	}
-	if _, err := r.Answer(ctx, handle, token.Answering{Answer: expr.Object()}); err == nil {
+	if _, err := r.Answer(ctx, handle, token.Answering{Answer: value.Object()}); err == nil {
 		t.Error("answer: no error")
 	}
 	if _, err := r.Beat(ctx, handle, epoch); err == nil {

@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // Functions are an [engine.Tasks] and the names of some functions that it can
@@ -35,7 +35,7 @@ func Tasks(t *testing.T, open func(t *testing.T) Functions) {
 	})
 }
 
-func callOf(function string, input expr.Value) machine.Call {
+func callOf(function string, input value.Value) machine.Call {
 	return machine.Call{
 		Attempt: machine.Attempt{Number: 3}, Flow: machine.Flow{Name: "flow", Hash: "hash"}, Execution: "run", Step: "Step",
 		Resource: fdl.Resource{Text: "acs:fc:::services/test/functions/" + function, Function: function}, Input: input,
@@ -44,7 +44,7 @@ func callOf(function string, input expr.Value) machine.Call {
 
 func wantFailure(t *testing.T, f Functions, function string) {
 	t.Helper()
-	outcome, err := f.Call(t.Context(), callOf(function, expr.Object()))
+	outcome, err := f.Call(t.Context(), callOf(function, value.Object()))
 	if err != nil || !outcome.Failed() || outcome.Cause == "" {
 		t.Errorf("outcome %+v, error %v; want a failure with a cause", outcome, err)
 	}
@@ -54,7 +54,7 @@ func tasksEcho(c on[Functions]) {
 	t, f := c.t, c.it
 	input := object(t, `{"text":"a \"b\" \u00e9 \n","number":12345678901234567890.5,"list":[1,{},null,true]}`)
 	outcome, err := f.Call(t.Context(), callOf(f.Echo, input))
-	if err != nil || outcome.Failed() || !expr.Equal(outcome.Output, input) {
+	if err != nil || outcome.Failed() || !value.Equal(outcome.Output, input) {
 		t.Errorf("outcome %+v, error %v; want a success with %s", outcome, err, input)
 	}
 }
@@ -68,7 +68,7 @@ func tasksCancelled(c on[Functions]) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
-		_, err := f.Call(ctx, callOf(f.Hang, expr.Object()))
+		_, err := f.Call(ctx, callOf(f.Hang, value.Object()))
 		ended <- err
 	}()
 	cancel() // before the call or during it, which makes no difference
@@ -82,18 +82,18 @@ func tasksSideBySide(c on[Functions]) {
 	const calls = 16
 	var outcomes [calls]token.Outcome
 	var errs [calls]error
-	input := func(i int) expr.Value { return expr.Object(expr.Member{Key: "i", Value: expr.Int(int64(i))}) }
+	input := func(i int) value.Value { return value.Object(value.Member{Key: "i", Value: value.Int(int64(i))}) }
 	together(calls, func(i int) { outcomes[i], errs[i] = f.Call(t.Context(), callOf(f.Echo, input(i))) })
 	for i := range calls {
-		if errs[i] != nil || !expr.Equal(outcomes[i].Output, input(i)) {
+		if errs[i] != nil || !value.Equal(outcomes[i].Output, input(i)) {
 			t.Errorf("call %d: %+v, error %v", i, outcomes[i], errs[i])
 		}
 	}
 }
 
-func object(t *testing.T, text string) expr.Value {
+func object(t *testing.T, text string) value.Value {
 	t.Helper()
-	v, err := expr.ParseJSON([]byte(text))
+	v, err := value.ParseJSON([]byte(text))
 	if err != nil {
 		t.Fatal(fmt.Errorf("%s: %w", text, err))
 	}

@@ -17,11 +17,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/httpapi/callbackurl"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 var now = time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
@@ -450,7 +450,7 @@ func TestAReportThatEndsTooEarly(t *testing.T) {
 	if w.Code != 400 || !strings.Contains(w.Body.String(), "ended before all of it was here") || !b.held().Open() || b.log.Len() > 0 {
 		t.Errorf("answered %d %s, logged %s", w.Code, w.Body, &b.log)
 	}
-	if _, err := expr.ParseJSON(w.Body.Bytes()); err != nil {
+	if _, err := value.ParseJSON(w.Body.Bytes()); err != nil {
 		t.Error(err)
 	}
 }

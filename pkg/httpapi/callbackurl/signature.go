@@ -11,8 +11,8 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // Secret is what a sender signs callbacks with, as Standard Webhooks says.
@@ -39,14 +39,14 @@ func ParseSecrets(text string) ([]Secret, error) {
 	if text = strings.TrimSpace(text); !strings.HasPrefix(text, "{") {
 		return parseSender(defaultSender, text)
 	}
-	bySender, err := expr.ParseJSON([]byte(text))
+	bySender, err := value.ParseJSON([]byte(text))
 	if err != nil {
 		return nil, errSecrets
 	}
 	names := map[token.Sender]string{}
 	var secrets []Secret
 	for _, m := range bySender.Members() {
-		if m.Value.Kind() != expr.KindString || strings.HasPrefix(m.Key, secretPrefix) {
+		if m.Value.Kind() != value.KindString || strings.HasPrefix(m.Key, secretPrefix) {
 			return nil, errSecrets
 		}
 		sender := token.SenderOf(m.Key)

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // Client calls the API. Errors that the API answered are of type [*Error];
@@ -183,7 +183,7 @@ func (c *Client) Token(ctx context.Context, text string) (t Token, err error) {
 
 // Succeed closes a token with an output. First is false when it had another
 // outcome before, which t then shows.
-func (c *Client) Succeed(ctx context.Context, text string, output expr.Value) (t Token, first bool, err error) {
+func (c *Client) Succeed(ctx context.Context, text string, output value.Value) (t Token, first bool, err error) {
 	return c.close(ctx, path("tokens", text, "success"), output)
 }
 
@@ -215,7 +215,7 @@ func (s Step) path(end string) string {
 // SucceedStep closes the token that an execution waits with, without its text;
 // see [Client.Succeed]. One that does not wait for a callback: an [*Error] with
 // [engine.CodeConflict].
-func (c *Client) SucceedStep(ctx context.Context, step Step, output expr.Value) (t Token, first bool, err error) {
+func (c *Client) SucceedStep(ctx context.Context, step Step, output value.Value) (t Token, first bool, err error) {
 	return c.close(ctx, step.path("success"), output)
 }
 

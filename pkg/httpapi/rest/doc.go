@@ -36,7 +36,7 @@
 // executions of it, whose histories name its steps, and it is listed again when
 // it is put again.
 //
-// A request body is JSON as [expr.ParseJSON] reads it, with members of exactly
+// A request body is JSON as [value.ParseJSON] reads it, with members of exactly
 // these names. An error is {"code","message"}. A message names what the caller
 // can fix; what happened inside stays out of it.
 //

@@ -4,10 +4,10 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // Flow names a definition that was put.
@@ -26,8 +26,8 @@ type Start struct {
 	// starts two executions.
 	Name string `json:"name,omitempty"`
 	// Hash names the definition; left out it is the latest one.
-	Hash  string     `json:"hash,omitempty"`
-	Input expr.Value `json:"input,omitzero"` // an object; left out means {}
+	Hash  string      `json:"hash,omitempty"`
+	Input value.Value `json:"input,omitzero"` // an object; left out means {}
 }
 
 // Execution is an execution as it is now.
@@ -36,8 +36,8 @@ type Execution struct {
 	Hash        string         `json:"hash"`
 	Name        string         `json:"execution"`
 	Status      machine.Status `json:"status"`
-	Input       expr.Value     `json:"input"`
-	Output      *expr.Value    `json:"output,omitempty"`
+	Input       value.Value    `json:"input"`
+	Output      *value.Value   `json:"output,omitempty"`
 	Error       string         `json:"error,omitempty"`
 	Cause       string         `json:"cause,omitempty"`
 	StartedTime string         `json:"startedTime"`
@@ -71,14 +71,14 @@ type Token struct {
 	Since     string `json:"since,omitempty"`
 	Deadline  string `json:"deadline,omitempty"`
 	// HeartbeatSeconds is how long the step waits for a heartbeat, left out if heartbeats change nothing.
-	HeartbeatSeconds int         `json:"heartbeatSeconds,omitempty"`
-	Open             bool        `json:"open"`
-	Output           *expr.Value `json:"output,omitempty"`
-	Error            string      `json:"error,omitempty"`
-	Cause            string      `json:"cause,omitempty"`
-	ClosedBy         string      `json:"closedBy,omitempty"` // hand, callback, event, reconcile, task, submit, deadline, heartbeat, stop
-	ClosedAt         string      `json:"closedTime,omitempty"`
-	LastBeat         string      `json:"lastHeartbeat,omitempty"`
+	HeartbeatSeconds int          `json:"heartbeatSeconds,omitempty"`
+	Open             bool         `json:"open"`
+	Output           *value.Value `json:"output,omitempty"`
+	Error            string       `json:"error,omitempty"`
+	Cause            string       `json:"cause,omitempty"`
+	ClosedBy         string       `json:"closedBy,omitempty"` // hand, callback, event, reconcile, task, submit, deadline, heartbeat, stop
+	ClosedAt         string       `json:"closedTime,omitempty"`
+	LastBeat         string       `json:"lastHeartbeat,omitempty"`
 }
 
 // Failure is what a failing task or a stop reports.

@@ -17,11 +17,11 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // Index lists executions. It is for people: it may lag behind the log.
@@ -274,11 +274,11 @@ func readJSON(r *http.Request, form any, members ...string) error {
 	if err != nil || len(bytes.TrimSpace(body)) == 0 {
 		return err
 	}
-	object, err := expr.ParseJSON(body)
+	object, err := value.ParseJSON(body)
 	switch {
 	case err != nil:
 		return invalid("the body cannot be read: %s", err)
-	case object.Kind() != expr.KindObject:
+	case object.Kind() != value.KindObject:
 		return invalid("the body is %s; allowed: an object", object.Kind())
 	}
 	for _, m := range object.Members() {

@@ -3,9 +3,9 @@ package rest
 import (
 	"strings"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // A view is how a body is shown.
@@ -60,7 +60,7 @@ func maskedEvent(e machine.HistoryEvent) machine.HistoryEvent {
 	return e
 }
 
-func maskedOutput(output *expr.Value) *expr.Value {
+func maskedOutput(output *value.Value) *value.Value {
 	if output == nil {
 		return nil
 	}

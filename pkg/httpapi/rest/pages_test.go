@@ -13,13 +13,13 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // answers counts the answers to requests and keeps the size of the largest.
@@ -59,7 +59,7 @@ func TestListsLargerThanAnAnswer(t *testing.T) {
 	}
 	const executions = 250
 	for i := range executions {
-		start := rest.Start{Name: fmt.Sprintf("run-%d", i), Hash: flow.Hash, Input: expr.Object(expr.Member{Key: "text", Value: expr.String(text)})}
+		start := rest.Start{Name: fmt.Sprintf("run-%d", i), Hash: flow.Hash, Input: value.Object(value.Member{Key: "text", Value: value.String(text)})}
 		if _, _, err := a.Start(t.Context(), "callback", start); err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +117,7 @@ func TestAHistoryLargerThanAnAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	input := expr.Object(expr.Member{Key: "text", Value: expr.String(strings.Repeat("x", 8<<10))})
+	input := value.Object(value.Member{Key: "text", Value: value.String(strings.Repeat("x", 8<<10))})
 	if _, _, err := a.Start(t.Context(), "loop", rest.Start{Name: "one", Hash: flow.Hash, Input: input}); err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func TestTokensOfSomebodyElsesEngine(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := store.Close(t.Context(), handles[0], token.Closing{Outcome: token.Success(expr.Null()), By: token.ClosedByHand, At: since}); err != nil {
+	if _, err := store.Close(t.Context(), handles[0], token.Closing{Outcome: token.Success(value.Null()), By: token.ClosedByHand, At: since}); err != nil {
 		t.Fatal(err)
 	}
 	for _, unmask := range []bool{false, true} {

@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // api is the API over a system in memory whose time stands still until run.
@@ -68,9 +68,9 @@ func (a *api) started(flow, input string) rest.Execution {
 	return execution
 }
 
-func object(t *testing.T, text string) expr.Value {
+func object(t *testing.T, text string) value.Value {
 	t.Helper()
-	v, err := expr.ParseJSON([]byte(text))
+	v, err := value.ParseJSON([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,12 +13,12 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // BenchmarkDurablePolling runs executions of the polling sample, changed so
@@ -161,7 +161,7 @@ func (s *served) start(b *testing.B, number int64) {
 	b.Helper()
 	request := engine.StartRequest{
 		Flow: s.flow, Execution: fmt.Sprintf("run-%d", number),
-		Input: expr.Object(expr.Member{Key: "delay", Value: expr.Int(30)}),
+		Input: value.Object(value.Member{Key: "delay", Value: value.Int(30)}),
 	}
 	if answer, err := s.Start(b.Context(), request); err != nil || answer != engine.StartedNew {
 		b.Errorf("the start is answered with %d, error %v", answer, err)
@@ -184,7 +184,7 @@ func (s *served) awaitOne(b *testing.B) {
 
 func (s *served) close(b *testing.B, text string) {
 	b.Helper()
-	outcome := token.Success(expr.Object(expr.Member{Key: "status", Value: expr.String("ok")}))
+	outcome := token.Success(value.Object(value.Member{Key: "status", Value: value.String("ok")}))
 	if answer, _, err := s.Tokens.Close(b.Context(), text, outcome); err != nil || answer != resume.Closed {
 		b.Errorf("the closing is answered with %d, error %v", answer, err)
 	}

@@ -17,9 +17,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 func openOn(t *testing.T, fs vfs.FS) *disk.Store {
@@ -90,7 +90,7 @@ func (p *promises) write(ctx context.Context, store *disk.Store, writer int, mos
 		err := store.Append(ctx, crashItem(id, seq))
 		if err == nil {
 			p.item(id, seq)
-			outcome := token.Success(expr.String(handle))
+			outcome := token.Success(value.String(handle))
 			var record token.Record
 			if record, err = store.Close(ctx, handle, token.Closing{Outcome: outcome, By: token.ClosedByHand, At: epoch}); err == nil {
 				p.record(handle, record)

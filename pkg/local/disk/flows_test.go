@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // The flows of these tests.
@@ -18,7 +18,7 @@ const (
 	passOnly = "version: v1\ntype: flow\nsteps:\n  - type: pass\n    name: Only\n"
 )
 
-var answered = token.Success(expr.Object())
+var answered = token.Success(value.Object())
 
 // start starts an execution of the flow, which is put first.
 func start(t *testing.T, s *local.System, flow, name string) {

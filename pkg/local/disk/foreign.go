@@ -8,9 +8,9 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // waitFormat is the format number of a stored foreign wait; what the wait itself
@@ -18,7 +18,7 @@ import (
 const waitFormat = 1
 
 func encodeWait(wait resume.ForeignWait) []byte {
-	var e expr.Encoder
+	var e value.Encoder
 	e.Uint(waitFormat)
 	e.Text(string(wait.Delivery))
 	e.Text(string(wait.Encode()))
@@ -27,7 +27,7 @@ func encodeWait(wait resume.ForeignWait) []byte {
 
 // decodeWait reads what encodeWait wrote.
 func decodeWait(handle string, data []byte) (resume.ForeignWait, error) {
-	d := expr.NewDecoder(data)
+	d := value.NewDecoder(data)
 	format, delivery, stored := d.Uint(), d.Text(), d.Text()
 	wait, err := resume.DecodeForeignWait(handle, []byte(stored))
 	if err != nil || d.Err() != nil || d.Rest() > 0 || format != waitFormat {

@@ -9,9 +9,9 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // startedKey is the key of an execution's entry in the list. Entries are in the order of the
@@ -32,7 +32,7 @@ func placeOf(key []byte) (local.Place, error) {
 
 // entryOf is what the list has on an execution whose item says so.
 func entryOf(execution engine.ID, head machine.Head) change {
-	var e expr.Encoder
+	var e value.Encoder
 	status := head.Status
 	if !status.Final() {
 		status = machine.StatusRunning
@@ -94,7 +94,7 @@ func (s *Store) list(bounds *pebble.IterOptions, flow string, status machine.Sta
 	}
 	var last local.Place
 	for valid := entries.First(); valid && next == ""; valid = entries.Next() {
-		d := expr.NewDecoder(entries.Value())
+		d := value.NewDecoder(entries.Value())
 		if name, found := d.Text(), machine.Status(d.Text()); (flow != "" && name != flow) || (status != "" && found != status) {
 			continue
 		}

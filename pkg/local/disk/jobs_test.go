@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 const (
@@ -63,7 +63,7 @@ func TestARestartWhileAJobRuns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			input := expr.Object(expr.Member{Key: "delay", Value: expr.Int(100)})
+			input := value.Object(value.Member{Key: "delay", Value: value.Int(100)})
 			if _, err := first.Start(t.Context(), engine.StartRequest{Flow: put, Execution: "one", Input: input}); err != nil {
 				t.Fatal(err)
 			}

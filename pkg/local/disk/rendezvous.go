@@ -10,9 +10,9 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // keptMeeting is what is known of a job, and until when at least.
@@ -28,7 +28,7 @@ const meetingFormat = 1
 func (k keptMeeting) isEmpty() bool { return len(k.Waiters) == 0 && k.End == nil }
 
 func (k keptMeeting) encode() []byte {
-	var e expr.Encoder
+	var e value.Encoder
 	e.Uint(meetingFormat)
 	e.Time(k.expires)
 	var end []byte
@@ -51,7 +51,7 @@ func decodeMeeting(data []byte) (keptMeeting, error) {
 }
 
 func parseMeeting(data []byte) (k keptMeeting, err error) {
-	d := expr.NewDecoder(data)
+	d := value.NewDecoder(data)
 	format := d.Uint()
 	k.expires = d.Time()
 	if stored := d.Text(); stored != "" {
@@ -75,7 +75,7 @@ func parseMeeting(data []byte) (k keptMeeting, err error) {
 }
 
 func jobKey(key jobs.Key) []byte {
-	var e expr.Encoder
+	var e value.Encoder
 	resume.EncodeKey(&e, key)
 	return append([]byte{keyJob}, e.Bytes()...)
 }
@@ -85,7 +85,7 @@ func awaitedKey(job []byte) []byte { return append([]byte{keyAwaited}, job[1:]..
 
 // parseJobKey is the job that a key is of.
 func parseJobKey(key []byte) (jobs.Key, error) {
-	d := expr.NewDecoder(key[1:])
+	d := value.NewDecoder(key[1:])
 	job := resume.DecodeKey(d)
 	if d.Err() != nil || d.Rest() > 0 {
 		return jobs.Key{}, fmt.Errorf("the key of a job: %w", damaged(resume.ErrDamaged))

@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // scenario is want.json of a folder in events/: what the flow beside it comes
@@ -26,10 +26,10 @@ import (
 type scenario struct {
 	Cases []struct {
 		Name   string         `json:"name"`
-		Input  expr.Value     `json:"input"`
+		Input  value.Value    `json:"input"`
 		Status machine.Status `json:"status"`
 		// Output has "JOB" where the id of a simulated job stands.
-		Output  expr.Value     `json:"output"`
+		Output  value.Value    `json:"output"`
 		Error   string         `json:"error"`
 		Seconds float64        `json:"seconds"` // from start to end, in virtual time
 		Calls   map[string]int `json:"calls"`   // of each function
@@ -125,7 +125,7 @@ func read(t *testing.T, file string, parse func([]byte) error) {
 }
 
 // runFlow runs one execution to its end and counts the calls by function.
-func runFlow(t *testing.T, store local.Store, file string, input expr.Value) (machine.State, *counter) {
+func runFlow(t *testing.T, store local.Store, file string, input value.Value) (machine.State, *counter) {
 	t.Helper()
 	clock := local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 987654321, time.UTC))
 	tasks, err := local.NewTasks(clock, simulatedActions())

@@ -13,13 +13,13 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 func jobOf(i int) jobs.Key {
@@ -55,7 +55,7 @@ func bind(t *testing.T, store *disk.Store, job, waiter int) resume.Meeting {
 
 func closeToken(t *testing.T, store *disk.Store, handle string) {
 	t.Helper()
-	if _, err := store.Close(t.Context(), handle, token.Closing{Outcome: token.Success(expr.Null()), By: token.ClosedByEvent, At: epoch}); err != nil {
+	if _, err := store.Close(t.Context(), handle, token.Closing{Outcome: token.Success(value.Null()), By: token.ClosedByEvent, At: epoch}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -189,7 +189,7 @@ func TestAJobThatEndedBetweenTwoProcesses(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			input := expr.Object(expr.Member{Key: "kind", Value: expr.String("simulated")})
+			input := value.Object(value.Member{Key: "kind", Value: value.String("simulated")})
 			if _, err := p.Start(t.Context(), engine.StartRequest{Flow: put, Execution: "one", Input: input}); err != nil {
 				t.Fatal(err)
 			}

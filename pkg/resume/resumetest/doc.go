@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // epoch is when every case begins. It has a nanosecond part, which stores must
@@ -29,8 +29,8 @@ var (
 	failure = token.Failure("Broken", "it is \"broken\", \x00 é\n")
 )
 
-func object(key, text string) expr.Value {
-	return expr.Object(expr.Member{Key: key, Value: expr.String(text)})
+func object(key, text string) value.Value {
+	return value.Object(value.Member{Key: key, Value: value.String(text)})
 }
 
 // on is what a case is run on, and the test that it reports to.

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // Waits is a store of foreign waits and of the outcomes of their tokens.
@@ -161,11 +161,11 @@ func (w *waits) record() {
 }
 
 func (w *waits) anyValue() {
-	for i, output := range []expr.Value{expr.Null(), expr.String("a \"text\" \x00 é"), expr.Array(expr.Bool(false)), expr.Object()} {
+	for i, output := range []value.Value{value.Null(), value.String("a \"text\" \x00 é"), value.Array(value.Bool(false)), value.Object()} {
 		wait := waitAt(time.Duration(i))
 		w.open(wait)
 		record := mustClose(w.T, w.store, wait.Handle, closing(token.Success(output), 0))
-		if record.Open() || record.Outcome.Failed() || !expr.Equal(record.Outcome.Output, output) {
+		if record.Open() || record.Outcome.Failed() || !value.Equal(record.Outcome.Output, output) {
 			w.Errorf("%s came back as %+v", output.JSON(), record.Outcome)
 		}
 		w.want(wait, record)

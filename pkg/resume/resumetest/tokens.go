@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // Tokens is the suite of [resume.Tokens] over a store: what a closer is told,
@@ -253,8 +253,8 @@ func tokensForged(b *bench) {
 
 func tokensOutput(b *bench) {
 	large := object("large", strings.Repeat("x", resume.DefaultLimit))
-	for name, output := range map[string]expr.Value{
-		"nothing": expr.Missing(), "null": expr.Null(), "a text": expr.String("ok"), "a list": expr.Array(), "a large one": large,
+	for name, output := range map[string]value.Value{
+		"nothing": value.Missing(), "null": value.Null(), "a text": value.String("ok"), "a list": value.Array(), "a large one": large,
 	} {
 		_, _, err := b.Tokens.Close(b.t.Context(), b.text(), token.Success(output))
 		var refused *resume.ReportError

@@ -1,4 +1,4 @@
-package expr
+package value
 
 import (
 	"errors"
@@ -93,7 +93,7 @@ func (r *reader) array(level int) (Value, error) {
 	if err != nil {
 		return Value{}, err
 	}
-	return arrayOf(slices.Clip(members)), nil
+	return ArrayFrom(slices.Clip(members)), nil
 }
 
 func (r *reader) object(level int) (Value, error) {
@@ -112,7 +112,7 @@ func (r *reader) object(level int) (Value, error) {
 			return Value{}, ambiguous(fmt.Sprintf("the key %.40q is there twice in the object that ends", key), r.at-1)
 		}
 	}
-	return objectOf(slices.Clip(members)), nil
+	return ObjectFrom(slices.Clip(members)), nil
 }
 
 func (r *reader) member(level int) (m Member, err error) {

@@ -1,4 +1,4 @@
-package expr_test
+package value_test
 
 import (
 	"bytes"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 func TestParseJSON(t *testing.T) {
@@ -33,7 +33,7 @@ func TestParseJSON(t *testing.T) {
 				t.Errorf("got %s, want %s", v, tt.want)
 			}
 			checkSize(t, v)
-			if again := parse(t, v.JSON()); !expr.Equal(again, v) || again.JSON() != v.JSON() {
+			if again := parse(t, v.JSON()); !value.Equal(again, v) || again.JSON() != v.JSON() {
 				t.Errorf("%s reads back as %s", v, again)
 			}
 		})
@@ -62,7 +62,7 @@ func TestParseJSONErrors(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			v, err := expr.ParseJSON([]byte(tt.text))
+			v, err := value.ParseJSON([]byte(tt.text))
 			if err == nil || err.Error() != tt.want {
 				t.Errorf("error %v, want %s", err, tt.want)
 			}
@@ -89,8 +89,8 @@ func TestParseJSONRefusesWhatIsAmbiguous(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v, err := expr.ParseJSON([]byte(tt.text))
-			if !errors.Is(err, expr.ErrAmbiguous) || err.Error() != tt.want || !v.IsMissing() {
+			v, err := value.ParseJSON([]byte(tt.text))
+			if !errors.Is(err, value.ErrAmbiguous) || err.Error() != tt.want || !v.IsMissing() {
 				t.Errorf("value %s, error %v; want %s", v, err, tt.want)
 			}
 		})
@@ -100,17 +100,17 @@ func TestParseJSONRefusesWhatIsAmbiguous(t *testing.T) {
 func TestMarshal(t *testing.T) {
 	t.Parallel()
 	type document struct {
-		Value   expr.Value  `json:"value"`
-		Pointer *expr.Value `json:"pointer"`
-		Absent  expr.Value  `json:"absent,omitzero"`
-		Missing expr.Value  `json:"missing"`
+		Value   value.Value  `json:"value"`
+		Pointer *value.Value `json:"pointer"`
+		Absent  value.Value  `json:"absent,omitzero"`
+		Missing value.Value  `json:"missing"`
 	}
 	text := `{"value":{"n":1e400,"t":"<&>"},"pointer":null,"missing":null}`
 	var d document
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
 		t.Fatal(err)
 	}
-	if d.Value.Get("n").Text() != "1e400" || d.Pointer != nil || !d.Absent.IsMissing() || d.Missing.Kind() != expr.KindNull {
+	if d.Value.Get("n").Text() != "1e400" || d.Pointer != nil || !d.Absent.IsMissing() || d.Missing.Kind() != value.KindNull {
 		t.Errorf("read %+v from %s", d, text)
 	}
 	var out bytes.Buffer
@@ -143,8 +143,8 @@ func FuzzParseJSON(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		v, err := expr.ParseJSON(data)
-		if !errors.Is(err, expr.ErrAmbiguous) && (err == nil) != json.Valid(data) {
+		v, err := value.ParseJSON(data)
+		if !errors.Is(err, value.ErrAmbiguous) && (err == nil) != json.Valid(data) {
 			t.Fatalf("error %v, but encoding/json says valid: %t", err, json.Valid(data))
 		}
 		if err != nil {
@@ -152,11 +152,11 @@ func FuzzParseJSON(f *testing.F) {
 		}
 		checkSize(t, v)
 		var same string
-		if json.Unmarshal(data, &same) == nil && v.Kind() == expr.KindString && same != v.Text() {
+		if json.Unmarshal(data, &same) == nil && v.Kind() == value.KindString && same != v.Text() {
 			t.Errorf("encoding/json reads %q, ParseJSON %q", same, v.Text())
 		}
 		again := parse(t, v.JSON())
-		if !expr.Equal(v, again) || v.JSON() != again.JSON() {
+		if !value.Equal(v, again) || v.JSON() != again.JSON() {
 			t.Errorf("%s reads back as %s", v, again)
 		}
 	})

@@ -1,4 +1,4 @@
-package expr
+package value
 
 import (
 	"encoding/binary"
@@ -341,7 +341,7 @@ func (d *Decoder) members(kind Kind) Value {
 		members = append(members, m)
 	}
 	if kind == KindObject {
-		return objectOf(members)
+		return ObjectFrom(members)
 	}
-	return arrayOf(members)
+	return ArrayFrom(members)
 }

@@ -1,17 +1,17 @@
-package expr_test
+package value_test
 
 import (
 	"math"
 	"strings"
 	"testing"
 
-	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // parse is the value of a JSON text that is written in the test itself.
-func parse(tb testing.TB, text string) expr.Value {
+func parse(tb testing.TB, text string) value.Value {
 	tb.Helper()
-	v, err := expr.ParseJSON([]byte(text))
+	v, err := value.ParseJSON([]byte(text))
 	if err != nil {
 		tb.Fatalf("ParseJSON(%s): %v", text, err)
 	}
@@ -19,27 +19,27 @@ func parse(tb testing.TB, text string) expr.Value {
 }
 
 // parseOrMissing is parse, where the empty text stands for the missing value.
-func parseOrMissing(tb testing.TB, text string) expr.Value {
+func parseOrMissing(tb testing.TB, text string) value.Value {
 	tb.Helper()
 	if text == "" {
-		return expr.Missing()
+		return value.Missing()
 	}
 	return parse(tb, text)
 }
 
-func number(tb testing.TB, text string) expr.Value {
+func number(tb testing.TB, text string) value.Value {
 	tb.Helper()
-	v, ok := expr.Number(text)
+	v, ok := value.Number(text)
 	if !ok {
 		tb.Fatalf("Number(%q): not ok", text)
 	}
 	return v
 }
 
-func member(key string, v expr.Value) expr.Member { return expr.Member{Key: key, Value: v} }
+func member(key string, v value.Value) value.Member { return value.Member{Key: key, Value: v} }
 
 // checkSize says that Size is the length of the rendered value, at any depth.
-func checkSize(t *testing.T, v expr.Value) {
+func checkSize(t *testing.T, v value.Value) {
 	t.Helper()
 	want := len(v.JSON())
 	if v.IsMissing() {
@@ -57,47 +57,47 @@ func TestValue(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
-		v    expr.Value
-		kind expr.Kind
+		v    value.Value
+		kind value.Kind
 		text string
 		len  int
 		json string
 	}{
-		{"zero", expr.Value{}, expr.KindMissing, "", 0, `null`},
-		{"missing", expr.Missing(), expr.KindMissing, "", 0, `null`},
-		{"null", expr.Null(), expr.KindNull, "null", 0, `null`},
-		{"true", expr.Bool(true), expr.KindBool, "true", 0, `true`},
-		{"false", expr.Bool(false), expr.KindBool, "false", 0, `false`},
-		{"int", expr.Int(math.MinInt64), expr.KindNumber, "-9223372036854775808", 0, `-9223372036854775808`},
-		{"number", number(t, "-0.50E+3"), expr.KindNumber, "-0.50E+3", 0, `-0.50E+3`},
-		{"string", expr.String("a"), expr.KindString, "a", 0, `"a"`},
-		{"empty string", expr.String(""), expr.KindString, "", 0, `""`},
-		{"string with escapes", expr.String("\"\\\n\x00\x7f"), expr.KindString, "\"\\\n\x00\x7f", 0, `"\"\\\n\u0000` + "\x7f" + `"`},
-		{"string of HTML", expr.String("<b>&</b>"), expr.KindString, "<b>&</b>", 0, `"<b>&</b>"`},
-		{"string beyond ASCII", expr.String("é水😀"), expr.KindString, "é水😀", 0, `"é水😀"`},
-		{"line separator", expr.String("\u2028"), expr.KindString, "\u2028", 0, `"\u2028"`},
-		{"string of no UTF-8", expr.String("a\xff\xfeb"), expr.KindString, "a\uFFFD\uFFFDb", 0, `"a` + "\uFFFD\uFFFD" + `b"`},
-		{"empty array", expr.Array(), expr.KindArray, "", 0, `[]`},
-		{"array", expr.Array(expr.Int(1), expr.Array(), expr.String("x")), expr.KindArray, "", 3, `[1,[],"x"]`},
-		{"array with a missing element", expr.Array(expr.Missing(), expr.Int(1)), expr.KindArray, "", 2, `[null,1]`},
-		{"empty object", expr.Object(), expr.KindObject, "", 0, `{}`},
-		{"object, sorted by key", expr.Object(member("b", expr.Int(1)), member("a", expr.Object())), expr.KindObject, "", 2, `{"a":{},"b":1}`},
-		{"object with repeated keys", expr.Object(
-			member("k", expr.Int(1)), member("a", expr.Int(2)), member("k", expr.Int(3)), member("k", expr.Int(4)),
-		), expr.KindObject, "", 2, `{"a":2,"k":4}`},
-		{"object with missing members", expr.Object(
-			member("a", expr.Missing()), member("k", expr.Int(1)), member("k", expr.Missing()),
-		), expr.KindObject, "", 1, `{"k":1}`},
-		{"object of missing members only", expr.Object(member("a", expr.Missing())), expr.KindObject, "", 0, `{}`},
-		{"object with keys of no UTF-8", expr.Object(
-			member("\xff", expr.Int(1)), member("\uFFFD", expr.Int(2)),
-		), expr.KindObject, "", 1, `{"` + "\uFFFD" + `":2}`},
-		{"object with keys to escape", expr.Object(member("<\n>", expr.Null())), expr.KindObject, "", 1, `{"<\n>":null}`},
+		{"zero", value.Value{}, value.KindMissing, "", 0, `null`},
+		{"missing", value.Missing(), value.KindMissing, "", 0, `null`},
+		{"null", value.Null(), value.KindNull, "null", 0, `null`},
+		{"true", value.Bool(true), value.KindBool, "true", 0, `true`},
+		{"false", value.Bool(false), value.KindBool, "false", 0, `false`},
+		{"int", value.Int(math.MinInt64), value.KindNumber, "-9223372036854775808", 0, `-9223372036854775808`},
+		{"number", number(t, "-0.50E+3"), value.KindNumber, "-0.50E+3", 0, `-0.50E+3`},
+		{"string", value.String("a"), value.KindString, "a", 0, `"a"`},
+		{"empty string", value.String(""), value.KindString, "", 0, `""`},
+		{"string with escapes", value.String("\"\\\n\x00\x7f"), value.KindString, "\"\\\n\x00\x7f", 0, `"\"\\\n\u0000` + "\x7f" + `"`},
+		{"string of HTML", value.String("<b>&</b>"), value.KindString, "<b>&</b>", 0, `"<b>&</b>"`},
+		{"string beyond ASCII", value.String("é水😀"), value.KindString, "é水😀", 0, `"é水😀"`},
+		{"line separator", value.String("\u2028"), value.KindString, "\u2028", 0, `"\u2028"`},
+		{"string of no UTF-8", value.String("a\xff\xfeb"), value.KindString, "a\uFFFD\uFFFDb", 0, `"a` + "\uFFFD\uFFFD" + `b"`},
+		{"empty array", value.Array(), value.KindArray, "", 0, `[]`},
+		{"array", value.Array(value.Int(1), value.Array(), value.String("x")), value.KindArray, "", 3, `[1,[],"x"]`},
+		{"array with a missing element", value.Array(value.Missing(), value.Int(1)), value.KindArray, "", 2, `[null,1]`},
+		{"empty object", value.Object(), value.KindObject, "", 0, `{}`},
+		{"object, sorted by key", value.Object(member("b", value.Int(1)), member("a", value.Object())), value.KindObject, "", 2, `{"a":{},"b":1}`},
+		{"object with repeated keys", value.Object(
+			member("k", value.Int(1)), member("a", value.Int(2)), member("k", value.Int(3)), member("k", value.Int(4)),
+		), value.KindObject, "", 2, `{"a":2,"k":4}`},
+		{"object with missing members", value.Object(
+			member("a", value.Missing()), member("k", value.Int(1)), member("k", value.Missing()),
+		), value.KindObject, "", 1, `{"k":1}`},
+		{"object of missing members only", value.Object(member("a", value.Missing())), value.KindObject, "", 0, `{}`},
+		{"object with keys of no UTF-8", value.Object(
+			member("\xff", value.Int(1)), member("\uFFFD", value.Int(2)),
+		), value.KindObject, "", 1, `{"` + "\uFFFD" + `":2}`},
+		{"object with keys to escape", value.Object(member("<\n>", value.Null())), value.KindObject, "", 1, `{"<\n>":null}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if tt.v.Kind() != tt.kind || tt.v.IsMissing() != (tt.kind == expr.KindMissing) {
+			if tt.v.Kind() != tt.kind || tt.v.IsMissing() != (tt.kind == value.KindMissing) {
 				t.Errorf("Kind() = %s, IsMissing() = %t, want %s", tt.v.Kind(), tt.v.IsMissing(), tt.kind)
 			}
 			if tt.v.Text() != tt.text {
@@ -119,9 +119,9 @@ func TestValue(t *testing.T) {
 
 func TestKindNames(t *testing.T) {
 	t.Parallel()
-	want := map[expr.Kind]string{
-		expr.KindMissing: "nothing", expr.KindNull: "null", expr.KindBool: "a boolean", expr.KindNumber: "a number",
-		expr.KindString: "text", expr.KindArray: "an array", expr.KindObject: "an object",
+	want := map[value.Kind]string{
+		value.KindMissing: "nothing", value.KindNull: "null", value.KindBool: "a boolean", value.KindNumber: "a number",
+		value.KindString: "text", value.KindArray: "an array", value.KindObject: "an object",
 	}
 	for kind, name := range want {
 		if kind.String() != name {
@@ -133,13 +133,13 @@ func TestKindNames(t *testing.T) {
 // What a caller does to a slice afterwards does not reach the value.
 func TestConstructorsCopy(t *testing.T) {
 	t.Parallel()
-	elements := []expr.Value{expr.Int(1), expr.Int(2)}
-	members := []expr.Member{member("b", expr.Int(1)), member("a", expr.Int(2))}
-	array, object := expr.Array(elements...), expr.Object(members...)
+	elements := []value.Value{value.Int(1), value.Int(2)}
+	members := []value.Member{member("b", value.Int(1)), member("a", value.Int(2))}
+	array, object := value.Array(elements...), value.Object(members...)
 	if members[0].Key != "b" {
 		t.Error("Object sorted the slice of its caller")
 	}
-	elements[0], members[0].Value, members[1].Key = expr.Null(), expr.Null(), "z"
+	elements[0], members[0].Value, members[1].Key = value.Null(), value.Null(), "z"
 	if got := array.JSON() + object.JSON(); got != `[1,2]{"a":2,"b":1}` {
 		t.Errorf("the values changed with their caller's slices: %s", got)
 	}
@@ -148,7 +148,7 @@ func TestConstructorsCopy(t *testing.T) {
 func TestNumber(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "-", "+1", "01", "1.", ".5", "1e", "1e+", "0x1F", "1_000", "Infinity", "NaN", " 1", "1 ", "1.e1", "--1", "1e1.5"} {
-		if v, ok := expr.Number(text); ok || !v.IsMissing() {
+		if v, ok := value.Number(text); ok || !v.IsMissing() {
 			t.Errorf("Number(%q) = %s, %t; want missing, not ok", text, v, ok)
 		}
 	}
@@ -159,7 +159,7 @@ func TestGetAndAt(t *testing.T) {
 	object, array := parse(t, `{"":0,"a":1,"b":null,"z":{}}`), parse(t, `["x",null]`)
 	tests := []struct {
 		name string
-		got  expr.Value
+		got  value.Value
 		want string // empty: missing
 	}{
 		{"first key", object.Get(""), `0`},
@@ -168,17 +168,17 @@ func TestGetAndAt(t *testing.T) {
 		{"last key", object.Get("z"), `{}`},
 		{"no such key", object.Get("c"), ``},
 		{"key of an array", array.Get(""), ``},
-		{"key of a text", expr.String("a").Get("a"), ``},
-		{"key of nothing", expr.Missing().Get("a"), ``},
+		{"key of a text", value.String("a").Get("a"), ``},
+		{"key of nothing", value.Missing().Get("a"), ``},
 		{"element", array.At(0), `"x"`},
 		{"null element", array.At(1), `null`},
 		{"beyond", array.At(2), ``},
 		{"negative", array.At(-1), ``},
 		{"element of an object", object.At(0), ``},
-		{"element of nothing", expr.Missing().At(0), ``},
+		{"element of nothing", value.Missing().At(0), ``},
 	}
 	for _, tt := range tests {
-		if want := parseOrMissing(t, tt.want); !expr.Equal(tt.got, want) {
+		if want := parseOrMissing(t, tt.want); !value.Equal(tt.got, want) {
 			t.Errorf("%s: got %s (%s), want %s", tt.name, tt.got, tt.got.Kind(), tt.want)
 		}
 	}
@@ -204,12 +204,12 @@ func TestMerge(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			under, over := parseOrMissing(t, tt.under), parseOrMissing(t, tt.over)
-			got := expr.Merge(under, over)
+			got := value.Merge(under, over)
 			if got.JSON() != tt.want {
 				t.Errorf("Merge(%s, %s) = %s, want %s", tt.under, tt.over, got, tt.want)
 			}
 			checkSize(t, got)
-			if !expr.Equal(under, parseOrMissing(t, tt.under)) || !expr.Equal(over, parseOrMissing(t, tt.over)) {
+			if !value.Equal(under, parseOrMissing(t, tt.under)) || !value.Equal(over, parseOrMissing(t, tt.over)) {
 				t.Error("Merge changed what it was given")
 			}
 		})
@@ -247,10 +247,10 @@ func TestEqual(t *testing.T) {
 	}
 	for _, tt := range tests {
 		a, b := parseOrMissing(t, tt.a), parseOrMissing(t, tt.b)
-		if expr.Equal(a, b) != tt.want || expr.Equal(b, a) != tt.want {
-			t.Errorf("Equal(%s, %s) = %t, swapped %t, want %t", tt.a, tt.b, expr.Equal(a, b), expr.Equal(b, a), tt.want)
+		if value.Equal(a, b) != tt.want || value.Equal(b, a) != tt.want {
+			t.Errorf("Equal(%s, %s) = %t, swapped %t, want %t", tt.a, tt.b, value.Equal(a, b), value.Equal(b, a), tt.want)
 		}
-		if !expr.Equal(a, a) {
+		if !value.Equal(a, a) {
 			t.Errorf("%s does not equal itself", tt.a)
 		}
 	}

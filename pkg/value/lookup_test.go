@@ -1,4 +1,4 @@
-package expr_test
+package value_test
 
 import (
 	"fmt"
@@ -6,29 +6,29 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // item is one item of a log, at its place.
 type item struct {
-	place expr.Origin
+	place value.Origin
 	data  []byte
 	large bool
 }
 
 // write makes item seq of a log called "log".
-func write(seq uint64, values ...expr.Value) item {
-	e := &expr.Encoder{Place: expr.Origin{Log: "log", Seq: seq}}
+func write(seq uint64, values ...value.Value) item {
+	e := &value.Encoder{Place: value.Origin{Log: "log", Seq: seq}}
 	for _, v := range values {
 		e.Value(v)
 	}
 	return item{e.Place, e.Bytes(), e.WroteLarge()}
 }
 
-func (i item) read(t *testing.T, n int) ([]expr.Value, *expr.Decoder) {
+func (i item) read(t *testing.T, n int) ([]value.Value, *value.Decoder) {
 	t.Helper()
-	d := expr.NewDecoderAt(i.place, i.data)
-	values := make([]expr.Value, n)
+	d := value.NewDecoderAt(i.place, i.data)
+	values := make([]value.Value, n)
 	for i := range values {
 		values[i] = d.Value()
 	}
@@ -39,7 +39,7 @@ func (i item) read(t *testing.T, n int) ([]expr.Value, *expr.Decoder) {
 }
 
 // again writes the value in item 0, and what is read from there in item 1.
-func again(t *testing.T, v expr.Value) (full, held expr.Value, size int, first *expr.Decoder) {
+func again(t *testing.T, v value.Value) (full, held value.Value, size int, first *value.Decoder) {
 	t.Helper()
 	values, first := write(0, v).read(t, 1)
 	next := write(1, values[0])
@@ -54,22 +54,22 @@ func long(n int) string { return strings.Repeat("x", n) }
 
 func TestLargeValuesAreHeldByReference(t *testing.T) {
 	t.Parallel()
-	many := make([]expr.Member, 100)
+	many := make([]value.Member, 100)
 	for i := range many {
-		many[i] = expr.Member{Key: fmt.Sprintf("key-%03d", i), Value: expr.String(fmt.Sprintf("value %d", i))}
+		many[i] = value.Member{Key: fmt.Sprintf("key-%03d", i), Value: value.String(fmt.Sprintf("value %d", i))}
 	}
 	tests := map[string]struct {
-		value  expr.Value
+		value  value.Value
 		most   int    // bytes of the second item
 		inline string // what is still there of an object
 	}{
-		"a text":                      {expr.String(long(5000)), 10, ""},
-		"an array":                    {expr.Array(expr.String(long(5000)), expr.Int(1)), 10, ""},
+		"a text":                      {value.String(long(5000)), 10, ""},
+		"an array":                    {value.Array(value.String(long(5000)), value.Int(1)), 10, ""},
 		"an object with one long one": {parse(t, `{"delay":60,"on":true,"payload":"`+long(5000)+`"}`), 60, `{"delay":60,"on":true}`},
 		"nested": {
 			parse(t, `{"a":{"b":{"c":"`+long(300)+`"}},"d":[1,2,{"e":"`+long(300)+`"}],"f":{"g":1}}`), 60, `{"f":{"g":1}}`,
 		},
-		"many small ones": {expr.Object(many...), 10, ""},
+		"many small ones": {value.Object(many...), 10, ""},
 		"small ones beside many others": {
 			parse(t, `{"a":"`+long(200)+`","b":"`+long(201)+`","c":"`+long(202)+`","d":"`+long(203)+`"}`), 300, `{"a":"` + long(200) + `"}`,
 		},
@@ -97,22 +97,22 @@ func TestLargeValuesAreHeldByReference(t *testing.T) {
 
 // inlineOf shows the members of an object that are here; nothing when it is
 // held as a whole.
-func inlineOf(v expr.Value) (text string) {
+func inlineOf(v value.Value) (text string) {
 	defer func() {
 		if recover() != nil {
 			text = ""
 		}
 	}()
-	members := slices.DeleteFunc(slices.Clone(v.Members()), func(m expr.Member) bool { return !m.Value.IsComplete() })
-	return expr.Object(members...).JSON()
+	members := slices.DeleteFunc(slices.Clone(v.Members()), func(m value.Member) bool { return !m.Value.IsComplete() })
+	return value.Object(members...).JSON()
 }
 
 // completed is a value with what the item has of it.
-func completed(t *testing.T, v expr.Value, from *expr.Decoder) expr.Value {
+func completed(t *testing.T, v value.Value, from *value.Decoder) value.Value {
 	t.Helper()
-	known := map[expr.Ref]expr.Value{}
+	known := map[value.Ref]value.Value{}
 	for range 10 {
-		lookup := expr.Lookup{Known: known}
+		lookup := value.Lookup{Known: known}
 		whole := lookup.Complete(v)
 		if len(lookup.Missing) == 0 {
 			return whole
@@ -126,22 +126,22 @@ func completed(t *testing.T, v expr.Value, from *expr.Decoder) expr.Value {
 		}
 	}
 	t.Fatal("something is missing for ever")
-	return expr.Value{}
+	return value.Value{}
 }
 
 // A new object of parts that stand elsewhere refers to them, as the input of a
 // step without mappings does.
 func TestANewObjectRefersToItsParts(t *testing.T) {
 	t.Parallel()
-	members := []expr.Member{{Key: "delay", Value: expr.Int(60)}}
+	members := []value.Member{{Key: "delay", Value: value.Int(60)}}
 	for i := range 60 {
-		members = append(members, expr.Member{Key: fmt.Sprintf("k%d", i), Value: expr.String(long(80))})
+		members = append(members, value.Member{Key: fmt.Sprintf("k%d", i), Value: value.String(long(80))})
 	}
-	full, held, size, first := again(t, expr.Object(members...))
+	full, held, size, first := again(t, value.Object(members...))
 	if most := 1100; size > most || held.Get("delay").Text() != "60" {
 		t.Errorf("the second item has %d bytes, want %d at most", size, most)
 	}
-	merged := expr.Merge(held, expr.Object(expr.Member{Key: "status", Value: expr.String("running")}))
+	merged := value.Merge(held, value.Object(value.Member{Key: "status", Value: value.String("running")}))
 	third := write(2, held, merged)
 	if most := 1800; len(third.data) > most {
 		t.Errorf("the third item has %d bytes, want %d at most", len(third.data), most)
@@ -183,7 +183,7 @@ func TestPartsAreHeldToo(t *testing.T) {
 	t.Parallel()
 	full, _, _, first := again(t, parse(t, `{"a":{"b":"`+long(1000)+`"},"c":1}`))
 	part := full.Get("a").Get("b")
-	made := expr.Object(expr.Member{Key: "new", Value: part}, expr.Member{Key: "n", Value: expr.Int(7)})
+	made := value.Object(value.Member{Key: "new", Value: part}, value.Member{Key: "n", Value: value.Int(7)})
 	next := write(1, made, part)
 	if len(next.data) > 40 {
 		t.Errorf("%d bytes", len(next.data))
@@ -196,12 +196,12 @@ func TestPartsAreHeldToo(t *testing.T) {
 
 func TestAnotherLogHasItsOwnValues(t *testing.T) {
 	t.Parallel()
-	full, held, _, _ := again(t, expr.String(long(1000)))
-	e := &expr.Encoder{Place: expr.Origin{Log: "another", Seq: 9}}
+	full, held, _, _ := again(t, value.String(long(1000)))
+	e := &value.Encoder{Place: value.Origin{Log: "another", Seq: 9}}
 	if e.Value(full); len(e.Bytes()) < 1000 {
 		t.Error("another log refers to this one")
 	}
-	if e := (&expr.Encoder{}); true {
+	if e := (&value.Encoder{}); true {
 		if e.Value(full); len(e.Bytes()) < 1000 {
 			t.Error("what is in no log refers to one")
 		}
@@ -211,18 +211,18 @@ func TestAnotherLogHasItsOwnValues(t *testing.T) {
 
 func TestContentThatWasNotLookedUp(t *testing.T) {
 	t.Parallel()
-	_, held, _, _ := again(t, expr.Array(expr.String(long(1000)), expr.Int(2)))
+	_, held, _, _ := again(t, value.Array(value.String(long(1000)), value.Int(2)))
 	for name, ask := range map[string]func(){
 		"JSON":             func() { _ = held.JSON() },
 		"Members":          func() { _ = held.Members() },
 		"At":               func() { _ = held.At(0) },
 		"Len":              func() { _ = held.Len() },
-		"Equal":            func() { _ = expr.Equal(held, expr.Array()) },
-		"without a Lookup": func() { _ = (*expr.Lookup)(nil).Complete(held) },
+		"Equal":            func() { _ = value.Equal(held, value.Array()) },
+		"without a Lookup": func() { _ = (*value.Lookup)(nil).Complete(held) },
 	} {
 		wantPanic(t, name, ask)
 	}
-	if !expr.Equal(held, held) {
+	if !value.Equal(held, held) {
 		t.Error("it is not equal to itself")
 	}
 }
@@ -237,72 +237,28 @@ func wantPanic(t *testing.T, name string, f func()) {
 	f()
 }
 
-// Paths and conditions ask for what they go through and compare, and for no
-// more.
-func TestWhatIsAskedFor(t *testing.T) {
-	t.Parallel()
-	_, held, _, first := again(t, parse(t, `{"small":1,"list":[{"n":1,"pad":"`+long(300)+`"},{"n":2}],"long":"`+long(300)+`"}`))
-	for text, missing := range map[string]int{
-		"$input": 0, "$input.small": 0, "$input.none": 0, "$input.long": 0, "$input.list": 0,
-		"$input.list[0]": 1, "$input.list[*].n": 1, "$input.long.none": 1,
-	} {
-		path, err := expr.ParsePath(text, expr.RootInput)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lookup := &expr.Lookup{}
-		if path.Eval(&expr.Scope{Input: held, Lookup: lookup}); len(lookup.Missing) != missing {
-			t.Errorf("%s asks for %d values, want %d", text, len(lookup.Missing), missing)
-		}
-	}
-	for text, missing := range map[string]int{
-		`$.small == 1`: 0, `$.none == 1`: 0, `$.long == "x"`: 1, `$.small in [1, 2]`: 0, `"x" in $.list`: 1, `$.long in [$.long]`: 1,
-		`$.list[0].n == 1`: 1, `$.small == 2 && $.long == "x"`: 0,
-	} {
-		lookup := &expr.Lookup{}
-		if condition(t, text).Holds(&expr.Scope{Self: held, Lookup: lookup}); len(lookup.Missing) != missing {
-			t.Errorf("%s asks for %d values, want %d", text, len(lookup.Missing), missing)
-		}
-	}
-	whole := completed(t, held, first)
-	known := map[expr.Ref]expr.Value{}
-	lookup := &expr.Lookup{Known: known}
-	for range 3 {
-		if condition(t, `$.list[1].n == 2`).Holds(&expr.Scope{Self: held, Lookup: lookup}) {
-			break
-		}
-		for _, ref := range lookup.Missing {
-			known[ref], _ = first.Numbered(ref.Number)
-		}
-		lookup.Missing = nil
-	}
-	if !condition(t, `$.list[1].n == 2`).Holds(&expr.Scope{Self: held, Lookup: lookup}) || len(lookup.Missing) > 0 {
-		t.Errorf("the condition does not hold of %.80s", whole)
-	}
-}
-
 // FuzzDecodeHeld reads an item with references: damage is found or gives
 // another value, and what was read can be written again.
 func FuzzDecodeHeld(f *testing.F) {
 	object := `{"a":1,"b":"` + long(1000) + `","c":{"d":[1,2,3]}}`
-	v, err := expr.ParseJSON([]byte(object))
+	v, err := value.ParseJSON([]byte(object))
 	if err != nil {
 		f.Fatal(err)
 	}
-	d := expr.NewDecoderAt(expr.Origin{Log: "log"}, write(0, v).data)
+	d := value.NewDecoderAt(value.Origin{Log: "log"}, write(0, v).data)
 	f.Add(write(3, d.Value()).data)
-	f.Add(write(3, v, expr.Array(v, v)).data)
+	f.Add(write(3, v, value.Array(v, v)).data)
 	f.Add([]byte{8, 6, 10, 1, 0, 0})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		place := expr.Origin{Log: "log", Seq: 3}
-		d := expr.NewDecoderAt(place, data)
+		place := value.Origin{Log: "log", Seq: 3}
+		d := value.NewDecoderAt(place, data)
 		v := d.Value()
 		if d.Err() != nil {
 			return
 		}
-		e := &expr.Encoder{Place: place}
+		e := &value.Encoder{Place: place}
 		e.Value(v)
-		again := expr.NewDecoderAt(place, e.Bytes())
+		again := value.NewDecoderAt(place, e.Bytes())
 		if w := again.Value(); again.Err() != nil || w.Kind() != v.Kind() || w.Size() != v.Size() || w.IsComplete() != v.IsComplete() {
 			t.Errorf("%s of %d bytes becomes %s of %d bytes, error %v", v.Kind(), v.Size(), w.Kind(), w.Size(), again.Err())
 		}

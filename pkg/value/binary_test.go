@@ -1,4 +1,4 @@
-package expr_test
+package value_test
 
 import (
 	"bytes"
@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/value"
 )
 
-func encode(values ...expr.Value) []byte {
-	e := &expr.Encoder{}
+func encode(values ...value.Value) []byte {
+	e := &value.Encoder{}
 	for _, v := range values {
 		e.Value(v)
 	}
@@ -24,9 +24,9 @@ func encode(values ...expr.Value) []byte {
 }
 
 // decode reads n values that are the whole of data.
-func decode(data []byte, n int) ([]expr.Value, error) {
-	d := expr.NewDecoder(data)
-	values := make([]expr.Value, n)
+func decode(data []byte, n int) ([]value.Value, error) {
+	d := value.NewDecoder(data)
+	values := make([]value.Value, n)
 	for i := range values {
 		values[i] = d.Value()
 	}
@@ -37,17 +37,17 @@ func decode(data []byte, n int) ([]expr.Value, error) {
 }
 
 // same compares more strictly than Equal: 1 and 1.0 are different texts.
-func same(a, b expr.Value) bool {
+func same(a, b value.Value) bool {
 	return a.Kind() == b.Kind() && a.JSON() == b.JSON() && a.Size() == b.Size()
 }
 
 func TestBinaryRoundTrip(t *testing.T) {
 	t.Parallel()
-	values := []expr.Value{
-		expr.Missing(), expr.Null(), expr.Bool(true), expr.Bool(false),
-		expr.String(""), expr.String("é\u2028\"\\\x00"), expr.String("\xff"), expr.String(strings.Repeat("x", 70_000)),
-		number(t, "0"), number(t, "-0"), number(t, "1.0"), number(t, "1e400"), number(t, strings.Repeat("9", 3000)), expr.Int(math.MinInt64),
-		expr.Object(), expr.Array(), expr.Array(expr.Array(), expr.Object(), expr.Null()),
+	values := []value.Value{
+		value.Missing(), value.Null(), value.Bool(true), value.Bool(false),
+		value.String(""), value.String("é\u2028\"\\\x00"), value.String("\xff"), value.String(strings.Repeat("x", 70_000)),
+		number(t, "0"), number(t, "-0"), number(t, "1.0"), number(t, "1e400"), number(t, strings.Repeat("9", 3000)), value.Int(math.MinInt64),
+		value.Object(), value.Array(), value.Array(value.Array(), value.Object(), value.Null()),
 		parse(t, `{"":0,"a":{"a":{"a":[1,[2,[3,null,true,false,"x"]]]}},"ä":"ö","b":[]}`),
 	}
 	values = append(values, values...) // all of them again, from memory
@@ -68,7 +68,7 @@ func TestBinaryRandomRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 2000 {
 		g := &generator{r: r}
-		values := make([]expr.Value, 1+r.IntN(4))
+		values := make([]value.Value, 1+r.IntN(4))
 		for i := range values {
 			values[i] = g.value(4)
 		}
@@ -96,10 +96,10 @@ func TestBinaryRandomRoundTrip(t *testing.T) {
 // generator makes random values, some of them out of earlier ones.
 type generator struct {
 	r    *rand.Rand
-	made []expr.Value
+	made []value.Value
 }
 
-func (g *generator) value(depth int) expr.Value {
+func (g *generator) value(depth int) value.Value {
 	if len(g.made) > 0 && g.r.IntN(4) == 0 {
 		return g.made[g.r.IntN(len(g.made))]
 	}
@@ -108,43 +108,43 @@ func (g *generator) value(depth int) expr.Value {
 	return v
 }
 
-func (g *generator) fresh(depth int) expr.Value {
+func (g *generator) fresh(depth int) value.Value {
 	kinds := 7
 	if depth == 0 {
 		kinds = 5
 	}
 	switch g.r.IntN(kinds) {
 	case 0:
-		return expr.Null()
+		return value.Null()
 	case 1:
-		return expr.Bool(g.r.IntN(2) == 0)
+		return value.Bool(g.r.IntN(2) == 0)
 	case 2:
-		return expr.Int(g.r.Int64() >> g.r.IntN(64))
+		return value.Int(g.r.Int64() >> g.r.IntN(64))
 	case 3, 4:
-		return expr.String(strings.Repeat("é", g.r.IntN(4)) + strings.Repeat("x", g.r.IntN(8)))
+		return value.String(strings.Repeat("é", g.r.IntN(4)) + strings.Repeat("x", g.r.IntN(8)))
 	case 5:
-		elements := make([]expr.Value, g.r.IntN(4))
+		elements := make([]value.Value, g.r.IntN(4))
 		for i := range elements {
 			elements[i] = g.value(depth - 1)
 		}
-		return expr.Array(elements...)
+		return value.Array(elements...)
 	}
-	var members []expr.Member
+	var members []value.Member
 	for range g.r.IntN(4) {
 		members = append(members, member(string(rune('a'+g.r.IntN(4))), g.value(depth-1)))
 	}
-	return expr.Object(members...)
+	return value.Object(members...)
 }
 
 func TestBinaryWritesSharedValuesOnce(t *testing.T) {
 	t.Parallel()
-	text := expr.String(strings.Repeat("x", 1000))
-	object := expr.Object(member("a", text), member("b", text))
-	once, all := len(encode(text)), len(encode(text, object, text, object, expr.Merge(object, expr.Object(member("c", expr.Null())))))
+	text := value.String(strings.Repeat("x", 1000))
+	object := value.Object(member("a", text), member("b", text))
+	once, all := len(encode(text)), len(encode(text, object, text, object, value.Merge(object, value.Object(member("c", value.Null())))))
 	if more := all - once; more > 30 {
 		t.Errorf("a text and four values that share it need %d bytes more than the text alone", more)
 	}
-	null := encode(expr.Null(), expr.Null(), expr.Bool(true), expr.Bool(true))
+	null := encode(value.Null(), value.Null(), value.Bool(true), value.Bool(true))
 	if len(null) != 6 {
 		t.Errorf("two nulls and two booleans need %d bytes: %x; a reference is no shorter than they are", len(null), null)
 	}
@@ -155,7 +155,7 @@ func TestBinaryDeepNesting(t *testing.T) {
 	t.Parallel()
 	v := parse(t, strings.Repeat("[", 10_000)+strings.Repeat("]", 10_000))
 	for range 5000 {
-		v = expr.Object(member("x", v))
+		v = value.Object(member("x", v))
 	}
 	got, err := decode(encode(v), 1)
 	if err != nil {
@@ -191,8 +191,8 @@ func TestBinaryDamage(t *testing.T) {
 	for name, data := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := expr.NewDecoder(data)
-			if v := d.Value(); !errors.Is(d.Err(), expr.ErrDamaged) || !v.IsMissing() {
+			d := value.NewDecoder(data)
+			if v := d.Value(); !errors.Is(d.Err(), value.ErrDamaged) || !v.IsMissing() {
 				t.Errorf("% x reads as %s with error %v", data, v, d.Err())
 			}
 			if d.Uint() != 0 || d.Int() != 0 || d.Text() != "" || d.Count() != 0 || d.Rest() != 0 || !d.Value().IsMissing() {
@@ -221,7 +221,7 @@ func TestBinaryDamageIsCheap(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		_, err := decode(data, 1)
 		runtime.ReadMemStats(&after)
-		if !errors.Is(err, expr.ErrDamaged) {
+		if !errors.Is(err, value.ErrDamaged) {
 			t.Errorf("%s: error %v", name, err)
 		}
 		if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 200<<20 {
@@ -232,12 +232,12 @@ func TestBinaryDamageIsCheap(t *testing.T) {
 
 func TestBinaryNumbersAndTexts(t *testing.T) {
 	t.Parallel()
-	e := &expr.Encoder{}
+	e := &value.Encoder{}
 	e.Uint(math.MaxUint64)
 	e.Int(math.MinInt64)
 	e.Text("\xff is kept")
 	e.Uint(3)
-	d := expr.NewDecoder(append(e.Bytes(), "abc"...))
+	d := value.NewDecoder(append(e.Bytes(), "abc"...))
 	if u, i, s := d.Uint(), d.Int(), d.Text(); u != math.MaxUint64 || i != math.MinInt64 || s != "\xff is kept" {
 		t.Errorf("read %d, %d, %q", u, i, s)
 	}
@@ -256,15 +256,15 @@ func TestBinaryTimes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := &expr.Encoder{}
+		e := &value.Encoder{}
 		e.Time(want)
-		d := expr.NewDecoder(e.Bytes())
+		d := value.NewDecoder(e.Bytes())
 		if got := d.Time(); got != want.UTC() || d.Err() != nil || d.Rest() > 0 {
 			t.Errorf("%s becomes %s, error %v", text, got, d.Err())
 		}
 	}
 	for _, data := range [][]byte{{}, {0}, {0, 0x80, 0x94, 0xeb, 0xdc, 0x03}} {
-		if d := expr.NewDecoder(data); !d.Time().IsZero() || d.Err() == nil {
+		if d := value.NewDecoder(data); !d.Time().IsZero() || d.Err() == nil {
 			t.Errorf("% x is no instant and reads as one", data)
 		}
 	}
@@ -273,10 +273,10 @@ func TestBinaryTimes(t *testing.T) {
 // What decodes has the invariants of values: it encodes again, to bytes that
 // decode to the same.
 func FuzzBinaryDecode(f *testing.F) {
-	f.Add(encode(expr.Missing()))
+	f.Add(encode(value.Missing()))
 	f.Add(encode(parse(f, `{"a":[1,null,true,"long text"],"b":{"c":"d"}}`)))
-	shared := expr.String("shared text")
-	f.Add(encode(expr.Array(shared, expr.Object(member("k", shared)), shared)))
+	shared := value.String("shared text")
+	f.Add(encode(value.Array(shared, value.Object(member("k", shared)), shared)))
 	f.Add([]byte{tagArray, 1, tagReference, 0})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		decoded, err := decode(data, 1)

@@ -1,4 +1,4 @@
-package expr
+package value
 
 import (
 	"slices"
@@ -111,12 +111,14 @@ func Array(elements ...Value) Value {
 		}
 		members[i].Value = e
 	}
-	return arrayOf(members)
+	return ArrayFrom(members)
 }
 
-func arrayOf(members []Member) Value {
-	n := &node{kind: KindArray, members: members, size: len("[]") + max(len(members)-1, 0)}
-	for _, m := range members {
+// ArrayFrom returns the array with the values of elements, whose keys are empty. It takes ownership of the slice; no value is
+// missing.
+func ArrayFrom(elements []Member) Value {
+	n := &node{kind: KindArray, members: elements, size: len("[]") + max(len(elements)-1, 0)}
+	for _, m := range elements {
 		n.size += m.Value.Size()
 		n.partial = n.partial || !m.Value.IsComplete()
 	}
@@ -134,7 +136,7 @@ func Object(members ...Member) Value {
 		}
 	}
 	slices.SortStableFunc(kept, func(a, b Member) int { return strings.Compare(a.Key, b.Key) })
-	return objectOf(lastOfEach(kept))
+	return ObjectFrom(lastOfEach(kept))
 }
 
 // lastOfEach keeps the last of neighbours with equal keys, in place.
@@ -149,9 +151,9 @@ func lastOfEach(sorted []Member) []Member {
 	return kept
 }
 
-// objectOf takes over members, which are sorted by key without repetition and
-// hold no missing value.
-func objectOf(members []Member) Value {
+// ObjectFrom is [Object] without a copy: it takes ownership of members, which are sorted by key, without equal keys and without
+// missing values.
+func ObjectFrom(members []Member) Value {
 	if len(members) == 0 {
 		return Value{emptyNode}
 	}
@@ -285,7 +287,7 @@ func Merge(under, over Value) Value {
 	case len(b) == 0:
 		return under
 	}
-	return objectOf(mergeMembers(a, b))
+	return ObjectFrom(mergeMembers(a, b))
 }
 
 func mergeMembers(a, b []Member) []Member {
@@ -330,4 +332,16 @@ func Equal(a, b Value) bool {
 	case KindMissing, KindNull, KindBool, KindString:
 	}
 	return a.Text() == b.Text()
+}
+
+// Compare returns -1, 0 or 1 as a is below, equal to or above b. Two numbers and two texts (by code points) have an order;
+// nothing else has, and ok is false.
+func Compare(a, b Value) (order int, ok bool) {
+	switch {
+	case a.Kind() == KindNumber && b.Kind() == KindNumber:
+		return compareNumbers(a.Text(), b.Text()), true
+	case a.Kind() == KindString && b.Kind() == KindString:
+		return strings.Compare(a.Text(), b.Text()), true
+	}
+	return 0, false
 }

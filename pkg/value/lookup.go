@@ -1,4 +1,4 @@
-package expr
+package value
 
 import (
 	"fmt"
@@ -30,7 +30,7 @@ func (v Value) IsComplete() bool { return v.n == nil || !v.n.held && !v.n.partia
 
 func (v Value) mustBeHere() {
 	if v.n.held {
-		panic(fmt.Sprintf("expr: the content of a value is held in log item %d and was not looked up", v.n.origin.Seq))
+		panic(fmt.Sprintf("value: the content of a value is held in log item %d and was not looked up", v.n.origin.Seq))
 	}
 }
 
@@ -81,9 +81,9 @@ func (l *Lookup) Complete(v Value) Value {
 			members = append(members, m)
 		}
 	}
-	whole := arrayOf
+	whole := ArrayFrom
 	if v.n.kind == KindObject {
-		whole = objectOf
+		whole = ObjectFrom
 	}
 	return whole(members).standingWhere(v)
 }
