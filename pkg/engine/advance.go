@@ -418,10 +418,23 @@ func (w *worker) draft(ctx context.Context, base Item, state machine.State) (*dr
 		return nil, err
 	}
 	env := machine.Env{
-		Flow: flow, Limits: w.engine.Limits, Keys: w.engine.Keys, CallbackBase: w.engine.CallbackBase, TimeLimits: limits, Cause: w.wake.Cause,
+		Flow: flow, Limits: w.engine.Limits, Keys: w.keys(ctx, state), CallbackBase: w.engine.CallbackBase, TimeLimits: limits, Cause: w.wake.Cause,
 		Generation: w.engine.Generation,
 	}
 	return &draft{base: base, liveTag: state.Timer.Tag, env: env, state: state}, nil
+}
+
+// keys returns the token keys. It reads them again if they lack the key of the token that the state
+// waits for.
+func (w *worker) keys(ctx context.Context, state machine.State) token.Keys {
+	keys := w.engine.Keys
+	if state.Waiting == nil || state.Waiting.Handle == "" || keys.HasKey(state.Waiting.Handle) || w.engine.NewerKeys == nil {
+		return keys
+	}
+	if newer, err := w.engine.NewerKeys(ctx); err == nil {
+		return newer
+	}
+	return keys
 }
 
 // tell applies a signal to the draft.

@@ -29,6 +29,9 @@ type Config struct {
 	Ends Ends
 	// Keys sign tokens.
 	Keys token.Keys
+	// NewerKeys reads the keys again; it is called when a text names a key that Keys lacks. If it
+	// is nil, the keys do not change.
+	NewerKeys func(context.Context) (token.Keys, error)
 	// CallbackBase is where callbacks arrive: "https://host"; empty for nowhere.
 	CallbackBase string
 	// Generation counts the processes that took over the log, where there is one at

@@ -30,7 +30,8 @@ func (e *Engine) RunTask(ctx context.Context, task Task) (Verdict, error) {
 }
 
 func (e *Engine) runTask(ctx context.Context, task Task) (Verdict, error) {
-	if err := e.Keys.CheckMAC(taskMAC, task.authenticated(), task.MAC); err != nil {
+	check := func(keys token.Keys) error { return keys.CheckMAC(taskMAC, task.authenticated(), task.MAC) }
+	if err := e.withKeys(ctx, check); err != nil {
 		return done, err
 	}
 	mark := e.Fresh()
@@ -57,6 +58,14 @@ func (e *Engine) runTask(ctx context.Context, task Task) (Verdict, error) {
 	}
 	id := NewID(task.Call.Flow.Name, task.Call.Execution)
 	return done, e.Wakes.Send(ctx, Wake{Execution: id, Cause: cause, Due: now, Sent: now})
+}
+
+// withKeys calls use with the keys, and again with newer ones if they lack a key.
+func (e *Engine) withKeys(ctx context.Context, use func(token.Keys) error) error {
+	if e.NewerKeys == nil {
+		return use(e.Keys)
+	}
+	return e.Keys.With(func() (token.Keys, error) { return e.NewerKeys(ctx) }, use)
 }
 
 // look reads the record of the task's token. A call that must not be made twice

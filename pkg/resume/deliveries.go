@@ -13,6 +13,7 @@ import (
 // Deliveries hands outcomes of foreign tokens to their recipients.
 type Deliveries struct {
 	Keys       token.Keys
+	NewerKeys  func(context.Context) (token.Keys, error) // as in [Config]
 	Foreign    ForeignWaits
 	Recipients Recipients
 	Now        func() time.Time
@@ -78,8 +79,17 @@ func (d *Deliveries) Beat(ctx context.Context, handle string) error {
 	return nil
 }
 
+// open returns the recipient's token of the wait.
+func (d *Deliveries) open(ctx context.Context, wait ForeignWait) (theirs string, err error) {
+	err = d.Keys.With(newer(ctx, d.NewerKeys), func(keys token.Keys) error {
+		theirs, err = keys.Open(wait.Handle, wait.Sealed)
+		return err
+	})
+	return theirs, err
+}
+
 func (d *Deliveries) beat(ctx context.Context, wait ForeignWait) error {
-	theirs, err := d.Keys.Open(wait.Handle, wait.Sealed)
+	theirs, err := d.open(ctx, wait)
 	if err != nil {
 		return err
 	}
@@ -94,7 +104,7 @@ func (d *Deliveries) beat(ctx context.Context, wait ForeignWait) error {
 }
 
 func (d *Deliveries) deliver(ctx context.Context, wait ForeignWait, outcome token.Outcome) error {
-	theirs, err := d.Keys.Open(wait.Handle, wait.Sealed)
+	theirs, err := d.open(ctx, wait)
 	if err != nil {
 		return err
 	}

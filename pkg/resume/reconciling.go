@@ -96,7 +96,8 @@ const forgotten = 2
 // If the service does not respond, the next poll asks again: a service that is
 // down for long must not use up the number of times that a queue redelivers.
 func (j *Jobs) Reconcile(ctx context.Context, poll Poll) error {
-	if err := j.config.Tokens.config.Keys.CheckMAC(pollMAC, poll.authenticated(), poll.MAC); err != nil {
+	check := func(keys token.Keys) error { return keys.CheckMAC(pollMAC, poll.authenticated(), poll.MAC) }
+	if err := j.config.Tokens.withKeys(ctx, check); err != nil {
 		return fmt.Errorf("reconcile job %s: %w", poll.Key.Name, err)
 	}
 	handle := poll.Waiter.Handle

@@ -33,7 +33,7 @@ func (j *Jobs) StartJob(ctx context.Context, input []byte) ([]byte, error) {
 	}
 	s := &start{Jobs: j, request: request, since: j.config.Now()}
 	s.kind, _ = jobs.Find(request.Kind)
-	if err := s.whoWaits(); err != nil {
+	if err := s.whoWaits(ctx); err != nil {
 		return nil, err
 	}
 	if request.Kind == jobs.KindSimulated && s.nobodyWaits() {
@@ -99,10 +99,10 @@ type start struct {
 func (s *start) nobodyWaits() bool { return s.handle == "" }
 
 // whoWaits finds the token that the job closes.
-func (s *start) whoWaits() (err error) {
+func (s *start) whoWaits(ctx context.Context) (err error) {
 	switch r := s.request; {
 	case r.Token != "":
-		s.id, s.handle, err = s.config.Tokens.config.Keys.Verify(r.Token, s.since)
+		s.id, s.handle, err = s.config.Tokens.verify(ctx, r.Token)
 		if err == nil && isForeign(s.id) { // it stands for somebody else's wait, which has its own
 			err = token.ErrInvalid
 		}

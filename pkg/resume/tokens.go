@@ -40,7 +40,11 @@ type Wakes interface {
 
 // Config is what [Tokens] works with. All fields but Limit and By are required.
 type Config struct {
-	Keys     token.Keys
+	Keys token.Keys
+	// NewerKeys reads the keys again; it is called when a text names a key that Keys lacks. If it
+	// is nil, the keys do not change.
+	NewerKeys func(context.Context) (token.Keys, error)
+
 	Outcomes Outcomes
 	Wakes    Wakes
 	Now      func() time.Time
@@ -143,7 +147,7 @@ func isForeign(id token.ID) bool { return id.Flags&token.FlagForeign != 0 }
 // token holds then, whoever brought it. The error is [token.ErrInvalid] for a
 // text that is no token, a [*ReportError], [ErrTooSlow], or a store's.
 func (t *Tokens) Close(ctx context.Context, text string, outcome token.Outcome) (Answer, token.Record, error) {
-	id, handle, err := t.config.Keys.Verify(text, t.config.Now())
+	id, handle, err := t.verify(ctx, text)
 	if err != nil {
 		return 0, token.Record{}, err
 	}
@@ -189,9 +193,29 @@ func answer(record token.Record, closing token.Closing) Answer {
 
 // Check is what the token says; [token.ErrInvalid] for a text that is no
 // token, before anything is read of what comes with it.
-func (t *Tokens) Check(text string) (token.ID, error) {
-	id, _, err := t.config.Keys.Verify(text, t.config.Now())
+func (t *Tokens) Check(ctx context.Context, text string) (token.ID, error) {
+	id, _, err := t.verify(ctx, text)
 	return id, err
+}
+
+func (t *Tokens) verify(ctx context.Context, text string) (id token.ID, handle string, err error) {
+	err = t.withKeys(ctx, func(keys token.Keys) error {
+		id, handle, err = keys.Verify(text, t.config.Now())
+		return err
+	})
+	return id, handle, err
+}
+
+// withKeys calls use with the keys, and again with newer ones if they lack a key.
+func (t *Tokens) withKeys(ctx context.Context, use func(token.Keys) error) error {
+	return t.config.Keys.With(newer(ctx, t.config.NewerKeys), use)
+}
+
+func newer(ctx context.Context, read func(context.Context) (token.Keys, error)) func() (token.Keys, error) {
+	if read == nil {
+		return nil
+	}
+	return func() (token.Keys, error) { return read(ctx) }
 }
 
 // Heartbeat keeps the token from being closed for a missed one, and one that
@@ -199,7 +223,7 @@ func (t *Tokens) Check(text string) (token.ID, error) {
 // was open still.
 func (t *Tokens) Heartbeat(ctx context.Context, text string) (token.Record, error) {
 	now := t.config.Now()
-	id, handle, err := t.config.Keys.Verify(text, now)
+	id, handle, err := t.verify(ctx, text)
 	if err != nil {
 		return token.Record{}, err
 	}
@@ -215,7 +239,7 @@ func (t *Tokens) Heartbeat(ctx context.Context, text string) (token.Record, erro
 
 // Describe is what is known of the token.
 func (t *Tokens) Describe(ctx context.Context, text string) (token.ID, token.Record, error) {
-	id, handle, err := t.config.Keys.Verify(text, t.config.Now())
+	id, handle, err := t.verify(ctx, text)
 	if err != nil {
 		return token.ID{}, token.Record{}, err
 	}

@@ -30,7 +30,7 @@ func (k Keys) MAC(use Use, message []byte) string {
 }
 
 // CheckMAC returns nil if a holder of the keys made the MAC for this use of this
-// message, else [ErrForged] or [ErrUnknownKey].
+// message, else [ErrForged], or [ErrUnknownKey] inside an [*UnknownKeyError].
 func (k Keys) CheckMAC(use Use, message []byte, mac string) error {
 	data, err := encoding.DecodeString(mac)
 	if err != nil || len(data) != 1+sha256.Size {
@@ -38,7 +38,7 @@ func (k Keys) CheckMAC(use Use, message []byte, mac string) error {
 	}
 	key, ok := k.byID(data[0])
 	if !ok {
-		return ErrUnknownKey
+		return &UnknownKeyError{Key: data[0], Err: ErrUnknownKey}
 	}
 	if sum := key.mac(use, message); sum == nil || !hmac.Equal(sum, data[1:]) {
 		return ErrForged

@@ -46,7 +46,10 @@ func (k Keys) box(handle string) (cipher.AEAD, error) {
 		return nil, ErrSealed
 	}
 	key, ok := k.byID(head[1])
-	if !ok || len(key.Secret) < SecretSize {
+	if !ok {
+		return nil, &UnknownKeyError{Key: head[1], Err: ErrSealed}
+	}
+	if len(key.Secret) < SecretSize {
 		return nil, ErrSealed
 	}
 	secret, err := hkdf.Key(sha256.New, key.Secret, nil, sealedBy+handle, SecretSize)

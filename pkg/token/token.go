@@ -86,9 +86,6 @@ type Keys struct {
 	Current Key
 	// Others verify, and sign nothing.
 	Others []Key
-	// Newer, unless nil, is asked for a key that is none of these: it may have
-	// been added since these were read.
-	Newer func(id uint8) (Key, bool)
 }
 
 // Check finds keys that must not be used.
@@ -170,8 +167,9 @@ func (id ID) head(key uint8) []byte {
 // unknown version or key, or expired: the reason would help a forger only.
 var ErrInvalid = errors.New("the token is not valid: it is damaged, not from here, or its execution is long over")
 
-// Verify is what the token's text says, if we signed it and it has not
-// expired. It takes the same time for every signature.
+// Verify returns what the token's text says, if one of the keys signed it and it has not
+// expired. The error is [ErrInvalid], inside an [*UnknownKeyError] if newer keys may verify the
+// text. Verify takes the same time for every signature.
 func (k Keys) Verify(text string, now time.Time) (id ID, handle string, err error) {
 	handle, signature, ok := strings.Cut(text, ".")
 	if !ok || len(text) > MaxLength || strings.ContainsAny(text, "\r\n") { // which base64 would skip
@@ -181,9 +179,15 @@ func (k Keys) Verify(text string, now time.Time) (id ID, handle string, err erro
 	if !ok {
 		return ID{}, "", ErrInvalid
 	}
-	key, ok := k.byID(head[1])
 	sum, err := encoding.DecodeString(signature)
-	if !ok || err != nil || !hmac.Equal(sum, key.sign(head)) {
+	if err != nil {
+		return ID{}, "", ErrInvalid
+	}
+	key, ok := k.byID(head[1])
+	if !ok {
+		return ID{}, "", &UnknownKeyError{Key: head[1], Err: ErrInvalid}
+	}
+	if !hmac.Equal(sum, key.sign(head)) {
 		return ID{}, "", ErrInvalid
 	}
 	if id = parseHead(head); !now.Before(id.Expires) {
@@ -192,15 +196,44 @@ func (k Keys) Verify(text string, now time.Time) (id ID, handle string, err erro
 	return id, handle, nil
 }
 
-func (k Keys) byID(id uint8) (Key, bool) {
-	if key, ok := k.Known(id); ok || k.Newer == nil {
-		return key, ok
-	}
-	return k.Newer(id)
+// UnknownKeyError says that a text names a key that is not one of these. The key may have been
+// added after these were read: read the keys again and try once more.
+type UnknownKeyError struct {
+	Key uint8
+	Err error // what the text is without that key
 }
 
-// Known returns the key with that id, if it is one of these.
-func (k Keys) Known(id uint8) (Key, bool) {
+// Error returns the text of Err: it does not tell a forger that only the key is unknown.
+func (e *UnknownKeyError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *UnknownKeyError) Unwrap() error { return e.Err }
+
+// With calls use with the keys. If use fails with an [*UnknownKeyError], With calls it once more
+// with the keys that newer reads. Without newer, there are no other keys.
+func (k Keys) With(newer func() (Keys, error), use func(Keys) error) error {
+	err := use(k)
+	if _, unknown := errors.AsType[*UnknownKeyError](err); !unknown || newer == nil {
+		return err
+	}
+	keys, readErr := newer()
+	if readErr != nil {
+		return err
+	}
+	return use(keys)
+}
+
+// HasKey reports whether the key that the handle names is one of these.
+func (k Keys) HasKey(handle string) bool {
+	head, ok := decodeHead(handle)
+	if !ok {
+		return false
+	}
+	_, ok = k.byID(head[1])
+	return ok
+}
+
+func (k Keys) byID(id uint8) (Key, bool) {
 	if id == k.Current.ID {
 		return k.Current, true
 	}

@@ -123,6 +123,39 @@ func TestVerifyRefuses(t *testing.T) {
 	}
 }
 
+func TestVerifyNamesAnUnknownKey(t *testing.T) {
+	t.Parallel()
+	old, text := token.Keys{Current: key(1)}, token.Keys{Current: key(9)}.Sign(samples[0])
+	var unknown *token.UnknownKeyError
+	if _, _, err := old.Verify(text, now); !errors.As(err, &unknown) || unknown.Key != 9 || err.Error() != token.ErrInvalid.Error() {
+		t.Errorf("Verify returned %v", err)
+	}
+	verify := func(keys token.Keys) error {
+		_, _, err := keys.Verify(text, now)
+		return err
+	}
+	read := func(keys token.Keys, err error) func() (token.Keys, error) {
+		return func() (token.Keys, error) { return keys, err }
+	}
+	for name, c := range map[string]struct {
+		newer func() (token.Keys, error)
+		want  error
+	}{
+		"the new key":     {read(token.Keys{Current: key(9), Others: []token.Key{key(1)}}, nil), nil},
+		"still unknown":   {read(old, nil), token.ErrInvalid},
+		"keys not read":   {read(token.Keys{}, errors.ErrUnsupported), token.ErrInvalid},
+		"no way to read":  {nil, token.ErrInvalid},
+		"another's key 9": {read(token.Keys{Current: token.Key{ID: 9, Secret: key(2).Secret}}, nil), token.ErrInvalid},
+	} {
+		if err := old.With(c.newer, verify); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+	if handle, _, _ := strings.Cut(text, "."); old.HasKey(handle) || old.HasKey("no handle") || !(token.Keys{Current: key(9)}).HasKey(handle) {
+		t.Error("HasKey is wrong")
+	}
+}
+
 func TestAHandleSaysWhatItWasMadeOf(t *testing.T) {
 	t.Parallel()
 	for _, sample := range samples {

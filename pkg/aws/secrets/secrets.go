@@ -63,19 +63,18 @@ type Keys struct {
 	cache cache[token.Keys]
 }
 
-// Get returns the keys. If they cannot be read again, the old ones serve on for an
-// hour at most. A key that they lack may be newer: they are then read once more.
-func (k *Keys) Get(ctx context.Context) (token.Keys, error) {
-	read := func(ctx context.Context) (token.Keys, error) { return TokenKeys(ctx, k.Client, k.Secret) }
-	keys, err := k.cache.get(ctx, k.Now(), read)
-	keys.Newer = func(id uint8) (token.Key, bool) {
-		newer, ok := k.cache.again(ctx, k.Now(), read)
-		if !ok {
-			return token.Key{}, false
-		}
-		return newer.Known(id)
-	}
-	return keys, err
+// Get returns the keys. If they cannot be read again, the old ones are used for an
+// hour at most.
+func (k *Keys) Get(ctx context.Context) (token.Keys, error) { return k.cache.get(ctx, k.Now(), k.read) }
+
+// Newer reads the keys again, because a text names a key that [Keys.Get] did not return. It reads
+// at most once in ten seconds: a forger may name any key.
+func (k *Keys) Newer(ctx context.Context) (token.Keys, error) {
+	return k.cache.again(ctx, k.Now(), k.read)
+}
+
+func (k *Keys) read(ctx context.Context) (token.Keys, error) {
+	return TokenKeys(ctx, k.Client, k.Secret)
 }
 
 // Text is a secret of the user's own, read as [Keys] are. Without an ARN it is
@@ -145,7 +144,7 @@ func (c *cache[T]) get(ctx context.Context, now time.Time, read func(context.Con
 
 // again reads once more for a caller who misses something, unless that was done
 // just now.
-func (c *cache[T]) again(ctx context.Context, now time.Time, read func(context.Context) (T, error)) (value T, ok bool) {
+func (c *cache[T]) again(ctx context.Context, now time.Time, read func(context.Context) (T, error)) (T, error) {
 	c.reading.Lock()
 	defer c.reading.Unlock()
 	c.mu.Lock()
@@ -155,10 +154,9 @@ func (c *cache[T]) again(ctx context.Context, now time.Time, read func(context.C
 	}
 	c.mu.Unlock()
 	if soon {
-		return value, true
+		return value, nil
 	}
-	value, err := c.renew(ctx, now, true, read)
-	return value, err == nil
+	return c.renew(ctx, now, true, read)
 }
 
 // state is what is kept, whether it may be used, and whether it is to be read again.

@@ -560,6 +560,18 @@ var queueCases = []ruleCase{
 		b.rerun(task)
 		b.wantTrace("look: open", "call Long", "close by task: closed by task", "wake token in 0s")
 	}},
+	{"rule 10: from a queue: a task of a newer key is checked with the keys read again", func(b *bench) {
+		task := b.long()
+		old := b.Keys.Current
+		later := token.Key{ID: old.ID + 1, Secret: []byte(strings.Repeat("n", token.SecretSize))}
+		b.Keys = token.Keys{Current: later}
+		b.NewerKeys = func(context.Context) (token.Keys, error) {
+			return token.Keys{Current: later, Others: []token.Key{old}}, nil
+		}
+		b.answer("Long", `{}`)
+		b.rerun(task)
+		b.wantTrace("look: open", "call Long", "close by task: closed by task", "wake token in 0s")
+	}},
 	{"rule 10: from a queue: two at once, the first outcome counts", func(b *bench) {
 		task := b.long()
 		b.answer("Long", `{"by":"second"}`)

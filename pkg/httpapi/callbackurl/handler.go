@@ -14,7 +14,7 @@ import (
 
 // Tokens closes tokens and tells of them, as [resume.Tokens] does.
 type Tokens interface {
-	Check(text string) (token.ID, error)
+	Check(ctx context.Context, text string) (token.ID, error)
 	Close(ctx context.Context, text string, outcome token.Outcome) (resume.Answer, token.Record, error)
 	Heartbeat(ctx context.Context, text string) (token.Record, error)
 	Describe(ctx context.Context, text string) (token.ID, token.Record, error)
@@ -125,7 +125,7 @@ func notAllowed(allowed string) answer {
 // show tells a person what they may do, and changes nothing.
 func (h handler) show(r *http.Request) answer {
 	text := r.PathValue("token")
-	id, err := h.Tokens.Check(text)
+	id, err := h.Tokens.Check(r.Context(), text)
 	if err != nil {
 		return h.refusal(err)
 	}
@@ -152,7 +152,7 @@ func (h handler) report(w http.ResponseWriter, r *http.Request, end string) answ
 			header: "WWW-Authenticate", value: "Bearer",
 		}
 	}
-	id, err := h.Tokens.Check(text)
+	id, err := h.Tokens.Check(r.Context(), text)
 	if err != nil {
 		return h.refusal(err)
 	}

@@ -17,7 +17,7 @@ import (
 
 // Tokens closes tokens, as [resume.Tokens] does.
 type Tokens interface {
-	Check(text string) (token.ID, error)
+	Check(ctx context.Context, text string) (token.ID, error)
 	Close(ctx context.Context, text string, outcome token.Outcome) (resume.Answer, token.Record, error)
 }
 
@@ -111,7 +111,7 @@ func (h handler) report(r *http.Request, given parameters) error {
 	if err != nil {
 		return err
 	}
-	id, err := h.Tokens.Check(text)
+	id, err := h.Tokens.Check(r.Context(), text)
 	if err != nil {
 		return err
 	}

@@ -46,8 +46,8 @@ func New(getenv func(string) string) (gateway.Function, error) {
 	}
 	tables := dynamodb.NewFromConfig(config)
 	foreign := &deliveries.Queue{Client: queues, URL: deliveryQueue}
-	s := stack{log, sender, foreign, dynamo.NewLog(tables, logTable, time.Now), dynamo.NewWaits(tables, waitsTable, time.Now), limits}
 	keys := &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: key, Now: time.Now}
+	s := stack{log, sender, foreign, dynamo.NewLog(tables, logTable, time.Now), dynamo.NewWaits(tables, waitsTable, time.Now), limits, keys.Newer}
 	serve := func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (answer events.APIGatewayV2HTTPResponse, err error) {
 		current, err := keys.Get(ctx)
 		if err != nil {
@@ -69,6 +69,7 @@ type stack struct {
 	log     *dynamo.Log
 	waits   *dynamo.Waits
 	limits  machine.Limits
+	newer   func(context.Context) (token.Keys, error)
 }
 
 func (s stack) handler(keys token.Keys) http.Handler {
@@ -78,7 +79,7 @@ func (s stack) handler(keys token.Keys) http.Handler {
 			Log: watchedLog(s.log), Flows: s.log, Outcomes: waits, Wakes: s.wakes, Keys: keys, Now: time.Now, Limits: s.limits,
 		}),
 		Tokens: resume.New(resume.Config{
-			Keys: keys, Outcomes: waits, Wakes: wakes.ForTokens(s.wakes, s.foreign), Beats: s.foreign, Now: time.Now, Limit: s.limits.Data,
+			Keys: keys, NewerKeys: s.newer, Outcomes: waits, Wakes: wakes.ForTokens(s.wakes, s.foreign), Beats: s.foreign, Now: time.Now, Limit: s.limits.Data,
 		}),
 		Index: s.log, Flows: s.log, Foreign: s.waits, Log: s.lines, MaxOutput: s.limits.Data,
 	})

@@ -88,6 +88,7 @@ func isFnf(event events.APIGatewayV2HTTPRequest) bool {
 
 func (a api) handler(ctx context.Context, forFnf bool) (http.Handler, error) {
 	var err error
+	a.tokens.NewerKeys = a.keys.Newer
 	if a.tokens.Keys, err = a.keys.Get(ctx); err != nil {
 		return nil, err
 	}

@@ -57,6 +57,7 @@ func New(getenv func(string) string) (Handler, error) {
 			return response, err
 		}
 		config := config
+		config.NewerKeys = keys.Newer
 		if config.Keys, err = keys.Get(ctx); err != nil {
 			return response, err
 		}

@@ -93,5 +93,6 @@ func (o observer) reconcile(ctx context.Context, poll resume.Poll) error {
 	if err != nil {
 		return err
 	}
+	o.tokens.NewerKeys = o.keys.Newer
 	return o.with(keys).Reconcile(ctx, poll)
 }

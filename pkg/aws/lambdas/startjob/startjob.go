@@ -77,7 +77,7 @@ func (s starter) start(ctx context.Context, input []byte) ([]byte, error) {
 		}
 	}
 	config := s.jobs
-	config.Tokens = resume.New(resume.Config{Keys: keys, Outcomes: config.Outcomes, Wakes: config.Wakes, Now: config.Now, Limit: s.limit})
+	config.Tokens = resume.New(resume.Config{Keys: keys, NewerKeys: s.keys.Newer, Outcomes: config.Outcomes, Wakes: config.Wakes, Now: config.Now, Limit: s.limit})
 	return resume.NewJobs(config).StartJob(ctx, input)
 }
 

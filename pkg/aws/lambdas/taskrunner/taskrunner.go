@@ -95,6 +95,7 @@ type runner struct {
 }
 
 func (r runner) run(ctx context.Context, task engine.Task) (verdict engine.Verdict, err error) {
+	r.config.NewerKeys = r.keys.Newer
 	if r.config.Keys, err = r.keys.Get(ctx); err != nil {
 		return verdict, err
 	}
@@ -109,6 +110,7 @@ type deliverer struct {
 }
 
 func (d deliverer) beat(ctx context.Context, handle string) (err error) {
+	d.deliveries.NewerKeys = d.keys.Newer
 	if d.deliveries.Keys, err = d.keys.Get(ctx); err != nil {
 		return err
 	}
@@ -116,6 +118,7 @@ func (d deliverer) beat(ctx context.Context, handle string) (err error) {
 }
 
 func (d deliverer) deliver(ctx context.Context, handle string, sent time.Time) (putBack time.Time, err error) {
+	d.deliveries.NewerKeys = d.keys.Newer
 	if d.deliveries.Keys, err = d.keys.Get(ctx); err != nil {
 		return time.Time{}, err
 	}
