@@ -111,12 +111,11 @@ func (p polls) Send(ctx context.Context, poll resume.Poll) error {
 	return nil
 }
 
-// keep makes that the store knows of a wait that no event will end, and whose
-// token is therefore bound to no job.
+// keep binds the waiter of a first poll to its job, so that the next process finds
+// it in the store.
 func (p polls) keep(ctx context.Context, poll resume.Poll) error {
-	kind, ok := jobs.Find(poll.Key.Kind)
-	id, isHandle := token.HandleID(poll.Waiter.Handle)
-	if !ok || !isHandle || kind.DetailType != "" || poll.Number > 1 {
+	id, ok := token.HandleID(poll.Waiter.Handle)
+	if !ok || poll.Number > 1 {
 		return nil
 	}
 	_, err := p.kept.Bind(ctx, poll.Key, poll.Waiter, id.Expires)

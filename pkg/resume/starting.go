@@ -256,10 +256,10 @@ func (s *start) adopt(ctx context.Context, params []byte, refused *ServiceError)
 	return nil
 }
 
-// wait makes that whoever waits learns of the end. Once the job runs and its poll
-// is sent, an error is made good by that poll, and to fail for it would tell of a
-// start that failed. So it would where the poll cannot be sent: a step of ours has
-// its event then, and its own time limit.
+// wait has the waiter learn of the end of the job: it sends the first poll, then
+// binds the waiter to the job's key. An error of the poll is an error of the start,
+// because without a poll a lost event would leave the step waiting. An error of the
+// binding is not, because the poll finds the end.
 func (s *start) wait(ctx context.Context) (err error) {
 	if s.nobodyWaits() || s.request.Kind == jobs.KindCallback && s.recipient == "" {
 		return nil
@@ -275,15 +275,11 @@ func (s *start) wait(ctx context.Context) (err error) {
 		return err
 	}
 	poll := Poll{Key: s.started.Key, JobID: s.started.ID, Waiter: waiter, Number: 1, Deadline: s.deadline}
-	unpolled := s.send(ctx, poll, s.config.Now())
-	if unpolled != nil && (s.recipient != "" || s.kind.DetailType == "") {
-		return unpolled
+	if err := s.send(ctx, poll, s.config.Now()); err != nil {
+		return fmt.Errorf("job %s was started, but its end would not be noticed: %w", s.started.Key.Name, err)
 	}
-	s.warn(unpolled)
 	if s.adopted == nil && s.kind.DetailType != "" { // or no event comes
-		if met, err = s.bind(ctx, waiter); err != nil && unpolled != nil {
-			return err
-		}
+		met, err = s.bind(ctx, waiter)
 		s.warn(err)
 	}
 	s.see(ctx, waiter, met)

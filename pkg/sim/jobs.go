@@ -23,8 +23,6 @@ type jobWorld struct {
 	services simulated.Services
 	meetings map[jobs.Key]resume.Meeting
 	told     map[string]time.Duration // by job: when an event told of its end
-	unpolled map[string]bool          // by job: its first poll was not sent, so that its event has to come
-	untold   map[string][]byte        // by job: the event of an end that was not sent
 }
 
 // meeting is when a token was bound to a job.
@@ -113,51 +111,31 @@ func (r rendezvous) Release(_ context.Context, key jobs.Key, handles []string) e
 }
 
 func (r rendezvous) step(what string, key jobs.Key, change func(resume.Meeting) resume.Meeting) (met resume.Meeting, err error) {
-	do := func() error {
+	err = r.a.effect(what, func() error {
 		met = change(r.a.world.jobs.meetings[key])
 		r.a.world.jobs.meetings[key] = met
 		return nil
-	}
-	if r.a.world.alone {
-		// The store of one process fails as a whole, and the process with it. The
-		// polls that would make a failed binding good are in its memory only.
-		r.a.note("%s", what)
-		err = do()
-		return met, err
-	}
-	err = r.a.effect(what, do)
+	})
 	return met, err
 }
 
 type polls struct{ a *actor }
 
-func (p polls) Send(_ context.Context, poll resume.Poll) error {
-	err := p.a.effect(fmt.Sprintf("send poll %d", poll.Number), func() error {
+// Send binds the waiter of a first poll where the poll is in the memory of one
+// process, as package local does: the next process finds the waiter in the store.
+func (p polls) Send(ctx context.Context, poll resume.Poll) error {
+	if p.a.world.alone && poll.Number == 1 {
+		if _, err := (rendezvous(p)).Bind(ctx, poll.Key, poll.Waiter, time.Time{}); err != nil {
+			return err
+		}
+	}
+	return p.a.effect(fmt.Sprintf("send poll %d", poll.Number), func() error {
 		if !p.a.early {
 			p.a.world.checkChain(poll)
 		}
 		p.a.world.postPoll(poll)
 		return nil
 	})
-	if err != nil && poll.Number == 1 {
-		p.a.world.needsEvent(poll.JobID)
-	}
-	return err
-}
-
-// needsEvent has the event of a job come, whose starter goes on without a poll. Of
-// a job without a poll and without an event, only the step's time limit is left.
-func (w *world) needsEvent(job string) {
-	w.jobs.unpolled[job] = true
-	if event, ok := w.jobs.untold[job]; ok {
-		delete(w.jobs.untold, job)
-		w.tellOf(job, event)
-	}
-}
-
-func (w *world) tellOf(job string, event []byte) {
-	w.jobs.told[job] = w.now
-	w.postEvent(event)
 }
 
 func (w *world) postPoll(poll resume.Poll) {
@@ -247,15 +225,9 @@ func (w *world) runJob(kind jobs.Kind, answer []byte) {
 		event := []byte(endOf(kind.Name, id, failed, w.rightClock()))
 		w.note("a %s ends, failed=%t", kind.Name, failed)
 		w.jobs.services.Observe(event, w.rightClock())
-		events := w.rand.IntN(3)
-		if events == 0 && w.jobs.unpolled[id] {
-			events = 1
-		}
-		if events == 0 {
-			w.jobs.untold[id] = event
-		}
-		for range events {
-			w.tellOf(id, event)
+		for range w.rand.IntN(3) {
+			w.jobs.told[id] = w.now
+			w.postEvent(event)
 		}
 	})
 }

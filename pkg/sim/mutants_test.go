@@ -52,6 +52,19 @@ func TestMutants(t *testing.T) {
 	}
 }
 
+// TestMutantsFitTheSources reports edits whose text is not in the sources any longer.
+func TestMutantsFitTheSources(t *testing.T) {
+	t.Parallel()
+	for _, m := range mutants {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			for _, e := range m.edits {
+				e.apply(t, filepath.Join("..", e.file))
+			}
+		})
+	}
+}
+
 // build is this test as a program, with the mutant in it.
 func (m mutant) build(t *testing.T) string {
 	t.Helper()

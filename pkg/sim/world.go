@@ -100,7 +100,7 @@ func Run(seed uint64) Report {
 
 func newWorld(seed uint64) *world {
 	common := &shared{
-		jobs: jobWorld{meetings: map[jobs.Key]resume.Meeting{}, told: map[string]time.Duration{}, unpolled: map[string]bool{}, untold: map[string][]byte{}},
+		jobs: jobWorld{meetings: map[jobs.Key]resume.Meeting{}, told: map[string]time.Duration{}},
 		rand: rand.New(rand.NewPCG(seed, 0)), //nolint:gosec // the same seed has to give the same run
 	}
 	w := common.newExecution("run")

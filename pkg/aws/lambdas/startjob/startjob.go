@@ -81,7 +81,8 @@ func (s starter) start(ctx context.Context, input []byte) ([]byte, error) {
 	return resume.NewJobs(config).StartJob(ctx, input)
 }
 
-// attrs tell which job it is; its callback URL has a token in it.
+// attrs returns what the log line says of a response. It leaves the callback URL out, which holds a token, and masks
+// a callback's job_id, which is a token's handle.
 func attrs(answer []byte) []slog.Attr {
 	started := jobs.StartAnswer{Kind: jobs.KindSimulated}
 	_ = json.Unmarshal(answer, &started) // our own answer; a log line is no reason to fail
@@ -89,5 +90,9 @@ func attrs(answer []byte) []slog.Attr {
 	if _ = json.Unmarshal(answer, &sent); sent.MessageID != "" {
 		return []slog.Attr{slog.String("message_id", sent.MessageID), slog.String("status", "sent")}
 	}
-	return []slog.Attr{slog.String("kind", started.Kind), slog.String("job_id", started.ID), slog.String("status", "started")}
+	id := started.ID
+	if started.Kind == jobs.KindCallback {
+		id = token.Mask(id)
+	}
+	return []slog.Attr{slog.String("kind", started.Kind), slog.String("job_id", id), slog.String("status", "started")}
 }
