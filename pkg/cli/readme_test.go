@@ -10,22 +10,23 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/waitless/waitless/pkg/fdl"
 )
 
-// notRun are the commands of the README that its test does not run, each with
-// the reason.
-var notRun = map[string]string{}
-
-// deployed is the section whose commands need a deployed stack: the tests of
-// pkg/aws/stack have one, and run them.
-const deployed = "On AWS"
+// notRun are pages, and sections of the README, whose commands TestDocumentedCommands does not run, each with the reason.
+var notRun = map[string]string{
+	"README.md#Deploy to AWS": "the test of pkg/aws/stack has a stack, and runs them",
+	"aws.md":                  "they need SAM and a stack: pkg/aws/stack and pkg/aws/samlocal test what they do",
+	"operations.md":           "they need an AWS account",
+}
 
 // A fence is a fenced block of a Markdown text.
 type fence struct {
+	file     string // its path in the repository
 	section  string
 	line     int // of its first line of text
 	language string
@@ -35,6 +36,7 @@ type fence struct {
 // A shown command is one that a text tells the reader to type, with what it
 // says will be printed.
 type shown struct {
+	file    string
 	line    int
 	command string
 	output  []string // empty when the text shows none
@@ -43,14 +45,14 @@ type shown struct {
 var fenceMark = regexp.MustCompile("^```+(.*)$")
 
 // fences are the fenced blocks of a Markdown text.
-func fences(text string) []fence {
+func fences(file, text string) []fence {
 	var all []fence
 	inside, section := false, ""
 	for i, l := range strings.Split(text, "\n") {
 		mark := fenceMark.FindStringSubmatch(l)
 		switch {
 		case mark != nil && !inside:
-			all, inside = append(all, fence{section: section, line: i + 2, language: strings.TrimSpace(mark[1])}), true
+			all, inside = append(all, fence{file: file, section: section, line: i + 2, language: strings.TrimSpace(mark[1])}), true
 		case mark != nil:
 			inside = false
 		case inside:
@@ -68,7 +70,7 @@ func (f fence) commands() []shown {
 	var all []shown
 	for i, l := range f.text {
 		if command, ok := strings.CutPrefix(l, "$ "); ok {
-			all = append(all, shown{line: f.line + i, command: command})
+			all = append(all, shown{file: f.file, line: f.line + i, command: command})
 		} else if len(all) > 0 {
 			last := &all[len(all)-1]
 			last.output = append(last.output, l)
@@ -90,6 +92,43 @@ func (s shown) check(printed string, exit int) error {
 		return fmt.Errorf("line %d: $ %s\nprints:\n%s\nthe text shows:\n%s", s.line, s.command, got, want)
 	}
 	return nil
+}
+
+// compare fails the test unless the command printed what its page shows. With -update it writes that into the page.
+func (s shown) compare(t *testing.T, printed string, exit int) {
+	t.Helper()
+	err := s.check(printed, exit)
+	switch {
+	case err == nil:
+	case *update:
+		s.rewrite(t, printed)
+	default:
+		t.Errorf("%s, %v", s.file, err)
+	}
+}
+
+var rewriting sync.Mutex
+
+// rewrite replaces the lines below the command that differ from what was printed in more than an id or a time.
+func (s shown) rewrite(t *testing.T, printed string) {
+	t.Helper()
+	rewriting.Lock()
+	defer rewriting.Unlock()
+	text, err := os.ReadFile(s.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(wholeToken.ReplaceAllString(strings.TrimRight(printed, "\n"), "TOKEN"), "\n")
+	for i := range min(len(lines), len(s.output)) {
+		if normalised(lines[i]) == normalised(s.output[i]) {
+			lines[i] = s.output[i]
+		}
+	}
+	head := "$ " + s.command + "\n"
+	before, after := head+strings.Join(s.output, "\n")+"\n", head+strings.Join(lines, "\n")+"\n"
+	if err := os.WriteFile(s.file, []byte(strings.Replace(string(text), before, after, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // slow is why a command is left out of short runs, empty when it is not.
@@ -131,55 +170,64 @@ func normalised(text string) string {
 	return versions.ReplaceAllString(text, "waitless VERSION")
 }
 
-func isConsole(f fence) bool { return f.language == "console" || f.language == "sh" }
+func isConsole(f fence) bool { return f.language == "console" }
 
-func readme(t *testing.T) []fence {
+// documents are the blocks of the README and of the reference.
+func documents(t *testing.T) (all []fence) {
 	t.Helper()
-	text, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
+	pages, err := filepath.Glob("../docs/reference/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("no pages of the reference: %v", err)
 	}
-	return fences(string(text))
+	for _, page := range append(pages, "../../README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, fences(page, string(text))...)
+	}
+	return all
 }
 
-func TestReadmeCommands(t *testing.T) {
+// session names the commands that a reader types one after the other: those of a section of a page.
+func (f fence) session() string { return filepath.Base(f.file) + "#" + f.section }
+
+// TestDocumentedCommands runs the commands of console blocks, and compares what they print with what the block shows.
+// With -update it writes what they print.
+func TestDocumentedCommands(t *testing.T) {
 	t.Parallel()
 	lookAt(t, "../../Makefile")
-	var seen []string
-	sessions := map[string][]shown{}
-	for _, f := range readme(t) {
-		if !isConsole(f) || f.section == deployed {
-			continue
-		}
-		if len(f.commands()) == 0 {
-			t.Errorf("line %d: a %s block without a line that begins with $", f.line, f.language)
-		}
-		for _, s := range f.commands() {
-			seen = append(seen, s.command)
-			sessions[f.section] = append(sessions[f.section], s)
+	sessions, skipped := map[string][]shown{}, map[string]bool{}
+	for _, f := range documents(t) {
+		commands, page := f.commands(), filepath.Base(f.file)
+		switch {
+		case !isConsole(f):
+		case notRun[page] != "" || notRun[f.session()] != "":
+			skipped[page], skipped[f.session()] = true, true
+		case len(commands) == 0:
+			t.Errorf("%s, line %d: a console block without a line that begins with $", f.file, f.line)
+		default:
+			sessions[f.session()] = append(sessions[f.session()], commands...)
 		}
 	}
-	for section, commands := range sessions {
+	for session, commands := range sessions {
 		if slices.ContainsFunc(commands, shown.serves) {
-			t.Run(section, func(t *testing.T) {
+			t.Run(session, func(t *testing.T) {
 				t.Parallel()
-				testReadmeSession(t, commands)
+				testSession(t, commands)
 			})
 			continue
 		}
 		for _, s := range commands {
-			t.Run(fmt.Sprintf("line %d", s.line), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s line %d", filepath.Base(s.file), s.line), func(t *testing.T) {
 				t.Parallel()
-				testReadmeCommand(t, s)
+				testCommand(t, s)
 			})
 		}
 	}
-	if len(seen) == 0 {
-		t.Error("the README shows no command")
-	}
-	for command, reason := range notRun {
-		if !slices.Contains(seen, command) {
-			t.Errorf("%q is no command of the README any more, so it needs no reason (%s) to be left out", command, reason)
+	for session, reason := range notRun {
+		if !skipped[session] {
+			t.Errorf("%s shows no command, so it needs no reason (%s) to be left out", session, reason)
 		}
 	}
 }
@@ -187,30 +235,25 @@ func TestReadmeCommands(t *testing.T) {
 // commandLine is a line that a reader types.
 var commandLine = regexp.MustCompile(`(^|\s)(\$ )?(waitless|make|go|sam|curl) \S`)
 
-// A block that shows commands is a console block, whose commands are run.
+// A block of the README that shows commands is a console block, whose commands are run.
 func TestReadmeShowsCommandsInConsoleBlocks(t *testing.T) {
 	t.Parallel()
-	for _, f := range readme(t) {
+	for _, f := range documents(t) {
 		for i, l := range f.text {
-			if f.language == "text" && commandLine.MatchString(l) {
+			if strings.HasSuffix(f.file, "README.md") && !isConsole(f) && commandLine.MatchString(l) {
 				t.Errorf("README.md, line %d: a command in a block of %s, where no test runs it: %s", f.line+i, f.language, l)
 			}
 		}
 	}
 }
 
-func testReadmeCommand(t *testing.T, s shown) {
+func testCommand(t *testing.T, s shown) {
 	t.Helper()
-	if reason := notRun[s.command]; reason != "" {
-		t.Skip(reason)
-	}
 	if reason := s.slow(); reason != "" && testing.Short() {
 		t.Skip(reason)
 	}
 	printed, exit := inShell(t, s.command)
-	if err := s.check(printed, exit); err != nil {
-		t.Error("README.md, " + err.Error())
-	}
+	s.compare(t, printed, exit)
 }
 
 // serves reports whether the command goes on while others are typed in another terminal.
@@ -223,9 +266,9 @@ func (s shown) looks() bool {
 	return strings.HasPrefix(s.command, "waitless list") || strings.HasPrefix(s.command, "waitless show")
 }
 
-// testReadmeSession runs the commands of a section on one store. TOKEN is the token that one of them
+// testSession runs the commands of a section on one store. TOKEN is the token that one of them
 // printed.
-func testReadmeSession(t *testing.T, commands []shown) {
+func testSession(t *testing.T, commands []shown) {
 	t.Helper()
 	env, text := shellEnv(t), ""
 	for _, s := range commands {
@@ -234,16 +277,14 @@ func testReadmeSession(t *testing.T, commands []shown) {
 			text = wholeToken.FindString(printed)
 			continue
 		}
-		s.command = strings.ReplaceAll(s.command, "TOKEN", text)
+		command := strings.ReplaceAll(s.command, "TOKEN", text)
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		err := s.check(shell(t, env, s.command))
-		for err != nil && s.looks() && sleep(ctx, 50*time.Millisecond) == nil {
-			err = s.check(shell(t, env, s.command))
+		printed, exit := shell(t, env, command)
+		for s.check(printed, exit) != nil && s.looks() && sleep(ctx, 50*time.Millisecond) == nil {
+			printed, exit = shell(t, env, command)
 		}
 		cancel()
-		if err != nil {
-			t.Error("README.md, " + err.Error())
-		}
+		s.compare(t, printed, exit)
 	}
 }
 
@@ -273,9 +314,7 @@ func beginInShell(t *testing.T, env []string, s shown) (printed string) {
 	for n := 0; n < len(s.output) && lines.Scan(); n++ {
 		printed += lines.Text() + "\n"
 	}
-	if err := s.check(printed, 0); err != nil {
-		t.Error("README.md, " + err.Error())
-	}
+	s.compare(t, printed, 0)
 	return printed
 }
 
@@ -306,39 +345,37 @@ func shell(t *testing.T, env []string, command string) (printed string, exit int
 	return string(out), exitCode(err)
 }
 
-// What the README shows of flows, and of a file with settings, is right.
-func TestReadmeFlows(t *testing.T) {
+// Flows of the README, and files with settings of the reference, are valid.
+func TestDocumentedFlowsAndSettings(t *testing.T) {
 	t.Parallel()
 	flows, files := 0, 0
-	for _, f := range readme(t) {
-		if f.language != "yaml" {
-			continue
-		}
+	for _, f := range documents(t) {
 		text := []byte(strings.Join(f.text, "\n"))
 		var problems fdl.Problems
-		if strings.HasPrefix(f.text[0], "version:") {
+		switch {
+		case strings.HasSuffix(f.file, "README.md") && f.language == "yaml":
 			flows++
 			_, problems = fdl.Parse(text)
-		} else {
+		case f.text[0] == "# "+settingsFile:
 			files++
 			_, problems = parseSettings(settingsFile, text)
 		}
 		if len(problems) > 0 {
-			t.Errorf("README.md, line %d: %v", f.line, problems)
+			t.Errorf("%s, line %d: %v", f.file, f.line, problems)
 		}
 	}
 	if flows == 0 || files == 0 {
-		t.Errorf("the README shows %d flows and %d files with settings", flows, files)
+		t.Errorf("found %d flows and %d files with settings", flows, files)
 	}
 }
 
-func TestReadmeReading(t *testing.T) {
+func TestFencesAndCommands(t *testing.T) {
 	t.Parallel()
 	text := strings.Join([]string{
 		"## Title", "```console", "$ waitless version", "waitless v1.2.3 (go1.26.1 linux/arm64)", "$ true", "```", "```yaml", "version: v1", "```",
-		"```sh", "$ waitless run f --skip-time", "   10.3s  f/run-abcdefghijkl2345 began at 10:11:12", "", "waitless: f: failed", "```",
+		"```console", "$ waitless run f --skip-time", "   10.3s  f/run-abcdefghijkl2345 began at 10:11:12", "", "waitless: f: failed", "```",
 	}, "\n")
-	all := fences(text)
+	all := fences("page.md", text)
 	if len(all) != 3 || all[2].section != "Title" || !isConsole(all[0]) || isConsole(all[1]) || !isConsole(all[2]) || all[1].text[0] != "version: v1" {
 		t.Fatalf("got %+v", all)
 	}

@@ -64,15 +64,20 @@ var topics = []struct{ name, about string }{
 	{"fields", "all fields of all steps"},
 	{"extensions", "what other services of FDL do not understand"},
 	{"seeds", "the vendor's tutorials, as they run here"},
+	{"validate", "check and improve a flow: validate, advise, init"},
 	{"runners", "what is called for a function: programs, servers, Lambda"},
 	{"settings", "waitless.yaml, the environment and flags"},
-	{"script", "who answers in virtual time: script.yaml"},
+	{"script", "outcomes and job events in virtual time: script.yaml"},
 	{"store", "where executions are kept, what grows, copies, the key"},
+	{"dev", "serve a local store: callback URLs, job events, the API"},
 	{"signing", "callbacks that are signed"},
 	{"api", "the management API: requests, rights, the key of dev --api"},
-	{"security", "who may do what, the token key, and what to do after a leak"},
-	{"aws", "parameters, queues and functions of a stack"},
 	{"exit-codes", "how a command ends"},
+	{"aws", "a stack: emulator, local functions, other engines"},
+	{"parameters", "the parameters of a stack and their defaults"},
+	{"operations", "rights, queues, dead letters and alarms of a stack"},
+	{"security", "who may do what, the token key, and what to do after a leak"},
+	{"cost", "what waits, polls and an idle stack cost on AWS"},
 }
 
 //go:embed reference/*.md

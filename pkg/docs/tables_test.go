@@ -77,7 +77,13 @@ func rowsWrong(rows [][]string, rules []string) []string {
 }
 
 // ofTheCommand are the topics about the command and not the language. They have no rules.
-var ofTheCommand = []string{"runners", "settings", "script", "store", "signing", "api", "security", "aws", "exit-codes"}
+var ofTheCommand = []string{
+	"validate", "runners", "settings", "script", "store", "dev", "signing", "api", "exit-codes",
+	"aws", "parameters", "operations", "security", "cost",
+}
+
+// guides are tables of topics of the language that users read as instructions, by their heading. They have no rules.
+var guides = []string{"Report an outcome"}
 
 func TestEveryRowHasARule(t *testing.T) {
 	t.Parallel()
@@ -87,6 +93,9 @@ func TestEveryRowHasARule(t *testing.T) {
 			continue
 		}
 		for _, table := range tablesOf(topic.Text) {
+			if slices.Contains(guides, table.heading) {
+				continue
+			}
 			t.Run(topic.Name+"/"+table.heading, func(t *testing.T) {
 				t.Parallel()
 				width := len(table.rows[0])

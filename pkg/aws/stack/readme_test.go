@@ -70,7 +70,7 @@ func TestReadme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := section(string(text), "On AWS")
+	all := section(string(text), "Deploy to AWS")
 	commands := slices.DeleteFunc(slices.Clone(all), func(s shown) bool { return notRun[s.command] != "" })
 	if len(all)-len(commands) != len(notRun) || len(commands) < 5 {
 		t.Fatalf("the README shows %v", all)

@@ -342,10 +342,10 @@ func TestMakeStackPassesParameters(t *testing.T) {
 
 var parameterRow = regexp.MustCompile("(?m)^\\| `(\\w+)` \\|(.*?)\\| .+ \\|$")
 
-// The README's table has each parameter with its default.
-func TestParametersAreInTheReadme(t *testing.T) {
+// The table of the reference has each parameter with its default.
+func TestParametersAreDocumented(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	text, err := os.ReadFile(filepath.Join(root, "pkg/docs/reference/parameters.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -360,7 +360,7 @@ func TestParametersAreInTheReadme(t *testing.T) {
 		got[row[1]] = strings.Trim(row[2], " `")
 	}
 	if !maps.Equal(got, want) {
-		t.Errorf("the README has %v, the template %v", got, want)
+		t.Errorf("the reference has %v, the template %v", got, want)
 	}
 }
 
