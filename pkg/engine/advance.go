@@ -517,7 +517,7 @@ func (w *worker) carryOut(ctx context.Context, d *draft, command machine.Command
 	case machine.SubmitTask:
 		return w.submit(ctx, d, c)
 	case machine.QueueTask:
-		return w.queue(ctx, c)
+		return w.queue(ctx, d, c)
 	case machine.CloseToken:
 		return w.close(ctx, c)
 	case machine.StartTimer: // belongs to the commit
@@ -547,8 +547,8 @@ func (w *worker) submitted(ctx context.Context, attempt machine.Attempt, handle 
 // queue puts a long call into the task queue, which this worker then knows. It
 // is recorded: whoever meets the attempt later would queue it again. A task that
 // the queue can never carry is a submission that failed (rule 5).
-func (w *worker) queue(ctx context.Context, c machine.QueueTask) (machine.Signal, error) {
-	task := Task{Call: c.Call, Handle: c.Handle, Await: c.Await, AtMostOnce: c.AtMostOnce}
+func (w *worker) queue(ctx context.Context, d *draft, c machine.QueueTask) (machine.Signal, error) {
+	task := Task{Call: c.Call, Handle: c.Handle, Await: c.Await, AtMostOnce: c.AtMostOnce, TimeLimit: d.env.TimeLimits[c.Resource.Text]}
 	task.MAC = w.engine.Keys.MAC(taskMAC, task.authenticated())
 	err := w.engine.TaskQueue.Queue(ctx, task)
 	switch {

@@ -114,6 +114,8 @@ type Task struct {
 	// AtMostOnce: whoever makes the call begins it in the token's record, so
 	// that nobody else does.
 	AtMostOnce bool
+	// TimeLimit is the function's time limit, 0 if it is unknown. The call may have a shorter one.
+	TimeLimit time.Duration
 	// MAC binds the token to the call: it proves that a worker with the token keys
 	// queued exactly this call for it.
 	MAC string
@@ -130,7 +132,7 @@ func (t Task) authenticated() []byte {
 	} {
 		e.Text(text)
 	}
-	for _, number := range []int{t.Call.Attempt.Step, t.Call.Attempt.Number, t.Call.Attempt.Poll, int(t.Call.Limit), asInt(t.Await), asInt(t.AtMostOnce)} {
+	for _, number := range []int{t.Call.Attempt.Step, t.Call.Attempt.Number, t.Call.Attempt.Poll, int(t.Call.Limit), asInt(t.Await), asInt(t.AtMostOnce), int(t.TimeLimit)} {
 		e.Int(int64(number))
 	}
 	return e.Bytes()

@@ -9,9 +9,24 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// runnerLife is longer than anybody who runs a task lives, the longest call
-// being one of 15 minutes: a call that was begun so long ago has no other end.
-const runnerLife = 16 * time.Minute
+const (
+	// runnerLife is longer than the life of any task runner. The longest call takes 15 minutes.
+	runnerLife = 16 * time.Minute
+	// recordTime is how long a runner may take besides the call itself.
+	recordTime = time.Minute
+)
+
+// life returns how long the runner of the task may live after it began the call. The function, or
+// the flow, may limit the call to less than the longest call.
+func (t Task) life() time.Duration {
+	life := runnerLife
+	for _, limit := range []time.Duration{t.Call.Limit, t.TimeLimit} {
+		if limit > 0 {
+			life = min(life, limit+recordTime)
+		}
+	}
+	return life
+}
 
 // RunTask makes a call of the task queue and closes its token with the answer,
 // or keeps the answer with the token (rule 5). From a queue the wake comes after
@@ -36,7 +51,7 @@ func (e *Engine) runTask(ctx context.Context, task Task) (Verdict, error) {
 	}
 	mark := e.Fresh()
 	record, err := e.look(ctx, task, mark)
-	until, mayLive := e.mayLive(machine.Entry{By: record.BegunBy, Since: record.BegunAt, Generation: record.BegunIn}, runnerLife)
+	until, mayLive := e.mayLive(machine.Entry{By: record.BegunBy, Since: record.BegunAt, Generation: record.BegunIn}, task.life())
 	switch {
 	case err != nil:
 		return done, err

@@ -66,6 +66,7 @@ type message struct {
 	// Await and AtMostOnce are those of [engine.Task].
 	Await      bool                 `json:"await,omitempty"`
 	AtMostOnce bool                 `json:"atMostOnce,omitempty"`
+	TimeLimit  time.Duration        `json:"timeLimit,omitempty"`
 	MAC        string               `json:"mac,omitempty"`
 	Input      json.RawMessage      `json:"input,omitempty"`
 	Ended      *ended               `json:"ended,omitempty"`
@@ -120,7 +121,7 @@ func encode(task engine.Task) (string, error) {
 	return write(message{
 		Version: versionOf(call), Flow: call.Flow.Name, Hash: call.Flow.Hash, Execution: call.Execution, Step: call.Step,
 		Index: call.Attempt.Step, Attempt: call.Attempt.Number, Poll: call.Attempt.Poll, Resource: call.Resource.Text, Limit: call.Limit,
-		Handle: task.Handle, Await: task.Await, AtMostOnce: task.AtMostOnce, MAC: task.MAC, Input: json.RawMessage(call.Input.JSON()),
+		Handle: task.Handle, Await: task.Await, AtMostOnce: task.AtMostOnce, TimeLimit: task.TimeLimit, MAC: task.MAC, Input: json.RawMessage(call.Input.JSON()),
 	})
 }
 
@@ -163,7 +164,7 @@ func (m message) task() (engine.Task, error) {
 	if m.Handle == "" {
 		return engine.Task{}, invalid(errors.New("it has no handle"))
 	}
-	return engine.Task{Handle: m.Handle, Await: m.Await, AtMostOnce: m.AtMostOnce, MAC: m.MAC, Call: machine.Call{
+	return engine.Task{Handle: m.Handle, Await: m.Await, AtMostOnce: m.AtMostOnce, TimeLimit: m.TimeLimit, MAC: m.MAC, Call: machine.Call{
 		Attempt: machine.Attempt{Step: m.Index, Number: m.Attempt, Poll: m.Poll}, Flow: machine.Flow{Name: m.Flow, Hash: m.Hash},
 		Execution: m.Execution, Step: m.Step, Resource: resource, Input: input, Limit: m.Limit,
 	}}, nil

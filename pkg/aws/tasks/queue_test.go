@@ -50,7 +50,7 @@ func (m *messages) ChangeMessageVisibility(
 func someTask(input value.Value) engine.Task {
 	call := callOf("long")
 	call.Input, call.Limit = input, 10*time.Minute
-	return engine.Task{Call: call, Handle: "AQEhandle", Await: true, AtMostOnce: true}
+	return engine.Task{Call: call, Handle: "AQEhandle", Await: true, AtMostOnce: true, TimeLimit: 20 * time.Minute}
 }
 
 func TestATaskGoesThroughTheQueue(t *testing.T) {

@@ -450,6 +450,7 @@ func (b *bench) forgeries(task engine.Task) []engine.Task {
 		func(t *engine.Task) { t.Call.Resource = resource },
 		func(t *engine.Task) { t.Call.Input = object(b.t, `{"forged":true}`) },
 		func(t *engine.Task) { t.Call.Limit++ },
+		func(t *engine.Task) { t.TimeLimit++ },
 		func(t *engine.Task) { t.Call.Execution += "x" },
 		func(t *engine.Task) { t.Call.Flow.Name += "x" },
 		func(t *engine.Task) { t.Call.Flow.Hash += "x" },

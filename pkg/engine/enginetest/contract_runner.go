@@ -293,6 +293,23 @@ func (b *bench) begun() engine.Task {
 	return task
 }
 
+// wantRunnerLife begins the call of Long, whose function has the time limit, with a runner that
+// dies. The next runner must leave the task until then, and end the attempt at that instant.
+func (b *bench) wantRunnerLife(flow string, limit, life time.Duration) {
+	b.t.Helper()
+	b.limits = map[string]time.Duration{"Long": limit}
+	b.advance(b.begin(flow))
+	task := b.takeTask()
+	b.script("Long", answer{err: errStopped})
+	b.wantTaskFails(task)
+	b.at(life - 1)
+	b.wantTaskPutBack(task, after(life))
+	b.trace = nil
+	b.at(life)
+	b.rerun(task)
+	b.wantTrace("begin: begun", "close by task: closed by task", "wake token in 0s")
+}
+
 // beginCases are long calls with atMostOnce: who begins one makes it.
 var beginCases = []ruleCase{
 	{"begin: it is begun, called, closed", func(b *bench) {
@@ -318,6 +335,12 @@ var beginCases = []ruleCase{
 		b.wantTrace("begin: begun", "close by task: closed by task", "wake token in 0s")
 		b.advance(b.take())
 		b.wantEnd(machine.StatusFailed, machine.ErrorTaskInterrupted)
+	}},
+	{"begin: a runner is dead a minute after its function's time limit", func(b *bench) {
+		b.wantRunnerLife(longOnceFlow, time.Minute, 2*time.Minute)
+	}},
+	{"begin: a runner is dead a minute after its flow's time limit", func(b *bench) {
+		b.wantRunnerLife(flowHead+taskText("Long", atMostOnce, "timeoutSeconds: 30"), time.Hour, 90*time.Second)
 	}},
 	{"begin: after a restart the runner is dead at once", func(b *bench) {
 		task := b.begun()
