@@ -25,7 +25,8 @@ func withoutRunners(missing []error) string {
 		if errors.As(err, &unknown) {
 			definition := definitionOf(unknown)
 			name, _, _ := strings.Cut(definition, "=")
-			names, tasks = append(names, name), append(tasks, "--task "+definition)
+			names = append(names, name+didYouMean(name, unknown.Known))
+			tasks = append(tasks, "--task "+definition)
 		}
 	}
 	return fmt.Sprintf("no runner for %s; start waitless dev with %s", strings.Join(names, ", "), strings.Join(tasks, " "))

@@ -93,7 +93,12 @@ func (c Command) root() *cobra.Command {
 		SilenceUsage:  true,
 		RunE:          unknownCommand,
 
-		PersistentPreRunE: c.readSettings,
+		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkFlags(cmd); err != nil {
+				return err
+			}
+			return c.readSettings(cmd, args)
+		},
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.Version = versionOf().text()

@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/httpapi/callbackurl"
 	"github.com/waitless/waitless/pkg/httpapi/fnf"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
@@ -262,6 +263,7 @@ func (s *server) serve(ctx context.Context, store *disk.Store, tasks *local.Task
 		return storeError("take over store "+s.options.store, err)
 	}
 	blocked.log(s.log)
+	s.warnOfSigned(ctx, store)
 	own := storeHandler(system, store, s.log, "dev")
 	endSocket, err := serveSocket(ctx, s.options.store, own)
 	if err != nil {
@@ -283,6 +285,32 @@ func (s *server) serve(ctx context.Context, store *disk.Store, tasks *local.Task
 		return interrupted("dev", "what waits goes on with the next one")
 	}
 	return err
+}
+
+// warnOfSigned warns of flows whose callbacks are signed, if no secret to check them with is configured.
+func (s *server) warnOfSigned(ctx context.Context, store *disk.Store) {
+	if len(s.secrets) > 0 {
+		return
+	}
+	definitions, err := store.Definitions(ctx, "")
+	if err != nil {
+		s.log.Warn("flows cannot be listed", "error", err.Error())
+	}
+	for i, d := range definitions {
+		if i > 0 && definitions[i-1].Flow.Name == d.Flow.Name {
+			continue // an earlier definition of the flow
+		}
+		if flow, err := store.Flow(ctx, d.Flow); err == nil && hasSigned(flow) {
+			s.log.Warn("signed callbacks are rejected, because no secret is configured", "flow", d.Flow.Name, "set", secretVariable)
+		}
+	}
+}
+
+func hasSigned(flow *fdl.Flow) bool {
+	return slices.ContainsFunc(flow.All, func(step *fdl.Step) bool {
+		task, isTask := step.Kind.(*fdl.Task)
+		return isTask && task.Signed
+	})
 }
 
 // apiKey is the key of the management API, if that is served.

@@ -60,6 +60,9 @@ func bounded(text string) string {
 	return text[:end] + "…"
 }
 
+// messageColumn is the length of the usual messages, after which the attributes begin.
+const messageColumn = len("waiting for a callback")
+
 // lineHandler writes records as lines for people: the instant, the level, the message, and the
 // attributes as key=value.
 type lineHandler struct {
@@ -75,7 +78,7 @@ func (h *lineHandler) Enabled(_ context.Context, level slog.Level) bool { return
 // Handle implements [slog.Handler].
 func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 	var line strings.Builder
-	fmt.Fprintf(&line, "%s %-5s %s%s", r.Time.Local().Format("2006-01-02 15:04:05.000"), r.Level, printable(r.Message), h.attrs)
+	fmt.Fprintf(&line, "%s %-5s %-*s%s", r.Time.Local().Format("2006-01-02 15:04:05.000"), r.Level, messageColumn, printable(r.Message), h.attrs)
 	r.Attrs(func(a slog.Attr) bool {
 		line.WriteString(attrText(a))
 		return true
@@ -193,7 +196,7 @@ func (l *committedLog) event(e machine.Event) {
 }
 
 func (l *committedLog) took(e machine.Event) slog.Attr {
-	return slog.Float64("seconds", e.At.Sub(l.state.Started).Round(time.Millisecond).Seconds())
+	return slog.Float64("seconds", float64(e.At.Sub(l.state.Started).Round(time.Millisecond).Milliseconds())/1000) //nolint:mnd // milliseconds of a second
 }
 
 func (l *committedLog) failure(e machine.Event) []slog.Attr {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -104,7 +105,7 @@ func TestLogLinesAreOneLineEach(t *testing.T) {
 		t.Fatal(err)
 	}
 	log.WithGroup("g").With("always", "a b").Warn("a\nb", "empty", "", "line", "a\nb", "number", 1, "at", time.Unix(0, 0))
-	const want = `WARN  a\nb always="a b" empty="" line="a\nb" number=1 at=1970-01-01T02:00:00+02:00` + "\n"
+	const want = `WARN  a\nb                   always="a b" empty="" line="a\nb" number=1 at=1970-01-01T02:00:00+02:00` + "\n"
 	if _, got, _ := strings.Cut(out.String(), "WARN"); "WARN"+got != want || log.Enabled(context.Background(), slog.LevelDebug) {
 		t.Errorf("got %q", out.String())
 	}
@@ -143,7 +144,44 @@ func TestExecutionsThatCannotContinue(t *testing.T) {
 	d.until("Succeeded", "show", "blocked/one")
 	d.until("Succeeded", "show", "blocked/two")
 	d.interrupt()
-	if log := d.stderr.String(); strings.Contains(log, "WARN") || strings.Count(log, "INFO  execution succeeded execution=blocked/") != 2 {
+	if log := d.stderr.String(); strings.Contains(log, "WARN") || strings.Count(log, "INFO  execution succeeded    execution=blocked/") != 2 {
 		t.Errorf("dev logs:\n%s", log)
+	}
+}
+
+func TestDevWarnsOfSignedCallbacksWithoutASecret(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	flow := writeFile(t, "signed.yaml", "version: v1\ntype: flow\nname: signed\nsteps: [{type: task, name: Ask, pattern: waitForCallback, signed: true, "+
+		"resourceArn: 'acs:fc:::services/s/functions/echo'}]\n")
+	if got := doWith(t, "", env, "flows", "put", flow); got.exit != ExitSucceeded {
+		t.Fatalf("%+v", got)
+	}
+	const warning = `signed callbacks are rejected, because no secret is configured flow=signed set=WAITLESS_CALLBACK_SECRET`
+	d := startDev(t, program(t), env)
+	d.interrupt()
+	if log := d.stderr.String(); strings.Count(log, warning) != 1 {
+		t.Errorf("dev logs:\n%s", log)
+	}
+	env["WAITLESS_CALLBACK_SECRET"] = "whsec_" + strings.Repeat("ab", 24)
+	d = startDev(t, program(t), env)
+	d.interrupt()
+	if log := d.stderr.String(); strings.Contains(log, warning) {
+		t.Errorf("dev logs:\n%s", log)
+	}
+}
+
+func TestSecondsInTheLogAreMilliseconds(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	log, err := newLogger(&out, "text", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	started := time.Unix(0, 0)
+	l := &committedLog{Handler: log.Handler(), state: machine.State{Started: started}}
+	l.event(machine.Event{Type: machine.ExecutionSucceeded, At: started.Add(1507*time.Millisecond + time.Nanosecond)})
+	if !strings.HasSuffix(out.String(), " seconds=1.507\n") {
+		t.Errorf("logged %q", out.String())
 	}
 }

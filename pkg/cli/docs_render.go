@@ -22,6 +22,19 @@ func (c Command) width() int {
 	return width
 }
 
+// cutLines cuts the lines of text at the width of a terminal. Elsewhere text stays as it is.
+func (c Command) cutLines(text string) string {
+	width := c.width()
+	if width == 0 {
+		return text
+	}
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		out.WriteString(cut(strings.TrimSuffix(line, "\n"), width) + "\n")
+	}
+	return out.String()
+}
+
 // widestText is how wide text is set on a wide terminal: longer lines are hard to read.
 const widestText = 100
 
@@ -127,6 +140,9 @@ func renderTable(block []string, width int) string {
 		}
 	}
 	widths := columnWidths(rows, width)
+	if widths == nil {
+		return renderRecords(rows, width)
+	}
 	rule := make([]string, len(widths))
 	for i, w := range widths {
 		rule[i] = strings.Repeat("-", w)
@@ -150,29 +166,54 @@ func fits(row []string, widths []int) bool {
 	return true
 }
 
-// columnWidths are the widths of columns that fit into width cells together: the widest give way.
+// columnWidths returns the widths of columns that fit into width cells together, or nil if a word would
+// have to be broken for that. The widest columns give way.
 func columnWidths(rows [][]string, width int) []int {
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i := range min(len(row), len(widths)) {
-			widths[i] = max(widths[i], cells(row[i]), 1)
+	widths, words := make([]int, len(rows[0])), make([]int, len(rows[0]))
+	total := len(gap) * (len(widths) - 1)
+	for i := range widths {
+		for _, row := range rows {
+			if i < len(row) {
+				widths[i], words[i] = max(widths[i], cells(row[i]), 1), max(words[i], longestWord(row[i]))
+			}
 		}
+		total += widths[i]
 	}
-	const narrowest = 8
-	room := width - len(gap)*(len(widths)-1)
-	for {
-		total, widest := 0, 0
+	for ; total > width; total-- {
+		widest := -1
 		for i, w := range widths {
-			total += w
-			if w > widths[widest] {
+			if w > words[i] && (widest < 0 || w > widths[widest]) {
 				widest = i
 			}
 		}
-		if total <= room || widths[widest] <= narrowest {
-			return widths
+		if widest < 0 {
+			return nil
 		}
 		widths[widest]--
 	}
+	return widths
+}
+
+func longestWord(text string) (longest int) {
+	for word := range strings.FieldsSeq(text) {
+		longest = max(longest, cells(word))
+	}
+	return longest
+}
+
+// renderRecords sets the rows of a table that is too wide below one another: the first cell, and each
+// of the others with the head of its column.
+func renderRecords(rows [][]string, width int) string {
+	var out strings.Builder
+	for _, row := range rows[1:] {
+		out.WriteString(strings.Join(wrap(row[0], width), "\n") + "\n")
+		for i, cell := range row[1:] {
+			if cell != "" && i+1 < len(rows[0]) {
+				out.WriteString(indent + strings.Join(wrap(rows[0][i+1]+": "+cell, width-2*len(indent)), "\n"+indent+indent) + "\n")
+			}
+		}
+	}
+	return out.String()
 }
 
 // renderRow sets one row, on as many lines as its longest cell takes.
@@ -180,7 +221,7 @@ func renderRow(row []string, widths []int) string {
 	columns, height := make([][]string, len(widths)), 1
 	for i := range widths {
 		if i < len(row) {
-			columns[i] = wrapHard(row[i], widths[i])
+			columns[i] = wrap(row[i], widths[i])
 		}
 		height = max(height, len(columns[i]))
 	}
@@ -197,30 +238,4 @@ func renderRow(row []string, widths []int) string {
 		out.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
 	return out.String()
-}
-
-// wrapHard is wrap that breaks words that are too long.
-func wrapHard(text string, width int) (lines []string) {
-	for _, l := range wrap(text, width) {
-		for cells(l) > width {
-			part := truncateCells(l, width)
-			lines = append(lines, part)
-			l = l[len(part):]
-		}
-		lines = append(lines, l)
-	}
-	return lines
-}
-
-// truncateCells is the begin of text that has at most width cells, and at least one character.
-func truncateCells(text string, width int) string {
-	end := 0
-	for i, r := range text {
-		if next := i + len(string(r)); end > 0 && cells(text[:next]) > width {
-			break
-		} else {
-			end = next
-		}
-	}
-	return text[:end]
 }

@@ -14,9 +14,13 @@ func TestRenderMarkdown(t *testing.T) {
 		"| a | b `x\\|y` |\n|---|---|\n| one | two words and a word-that-is-much-too-long |\n| x | y |\n"
 	const want = "# Title\n\nA link and `code` in a\ntext that is wrapped.\n- W-1 An item of a\n  list that is wrapped\n  too.\n\n" +
 		"    a  block that stays as it is, however wide it may be\n\n" +
-		"a    b `x|y`\n---  -------------------\none  two words and a\n     word-that-is-much-t\n     oo-long\n\nx    y\n"
+		"one\n  b `x|y`: two words\n    and a\n    word-that-is-much-too-long\nx\n  b `x|y`: y\n"
 	if got := renderMarkdown(text, 24); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	const table = "a    b `x|y`\n---  --------------------------\none  two words and a\n     word-that-is-much-too-long\n\nx    y\n"
+	if got := renderMarkdown(text, 31); !strings.HasSuffix(got, table) {
+		t.Errorf("got\n%s\nwant at the end\n%s", got, table)
 	}
 }
 

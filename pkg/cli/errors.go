@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -65,6 +66,21 @@ func flagError(cmd *cobra.Command, err error) error {
 		why = fmt.Sprintf("--%s is %q; allowed: true, false", invalid.GetFlag().Name, invalid.GetValue())
 	}
 	return usageError(subject(cmd), why, cmd.CommandPath()+" --help")
+}
+
+// mayBeEmpty are the flags of texts that an empty value makes sense for, or that have an error of their own.
+var mayBeEmpty = []string{"cause", "error", "input", "output"}
+
+// checkFlags rejects an empty value of a flag that names something. Scripts pass one by an unset variable.
+func checkFlags(cmd *cobra.Command) error {
+	var err error
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		isText := slices.Contains([]string{"string", "stringSlice", "stringArray"}, f.Value.Type())
+		if isText && strings.Trim(f.Value.String(), "[]") == "" && !slices.Contains(mayBeEmpty, f.Name) {
+			err = usageError(subject(cmd), "--"+f.Name+" is empty", "leave --"+f.Name+" out, or give it a value")
+		}
+	})
+	return err
 }
 
 // subject names a command in messages: nothing but the program's own name goes

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -186,8 +187,7 @@ func (c Command) list(ctx context.Context, what string, a *api, filter rest.Filt
 			all = append(all, page...)
 			return nil
 		}
-		text := executionRows(page, &widths)
-		return c.print(text)
+		return c.print(c.cutLines(executionRows(page, &widths)))
 	})
 	switch {
 	case err != nil:
@@ -200,7 +200,25 @@ func (c Command) list(ctx context.Context, what string, a *api, filter rest.Filt
 	if unended > 0 {
 		c.noteOfNoWorker(a)
 	}
+	if widths == nil && len(all) == 0 && filter.Flow != "" {
+		c.noteOfNoFlow(ctx, a, filter.Flow)
+	}
 	return err
+}
+
+// noteOfNoFlow says that there is no flow of that name, if that is why a list is empty.
+func (c Command) noteOfNoFlow(ctx context.Context, a *api, name string) {
+	flows, err := a.Flows(ctx, "")
+	if err != nil {
+		return // the list was printed
+	}
+	var names []string
+	for _, f := range flows {
+		names = append(names, f.Name)
+	}
+	if !slices.Contains(names, name) {
+		c.note("there is no flow %q%s", name, didYouMean(name, names))
+	}
 }
 
 // executionRows are a page of a list, with columns at least as wide as on the
@@ -312,7 +330,7 @@ func (c Command) showCommand() *cobra.Command {
 		if o.json {
 			return c.printJSON(executionReport{"waitless.execution/1", e})
 		}
-		return c.print(describe(e))
+		return c.print(c.cutLines(describe(e)))
 	})
 	return cmd
 }

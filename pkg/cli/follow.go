@@ -47,7 +47,7 @@ func (e *execution) runOver(ctx context.Context, a *api, input value.Value) erro
 			input = begun.Input // who only names an execution means the one that is there
 		}
 	}
-	_, _, err = a.Start(ctx, flow.Name, rest.Start{Name: e.name, Hash: flow.Hash, Input: input})
+	begun, isNew, err := a.Start(ctx, flow.Name, rest.Start{Name: e.name, Hash: flow.Hash, Input: input})
 	var refused *rest.Error
 	switch {
 	case errors.As(err, &refused) && refused.Status == http.StatusConflict:
@@ -57,6 +57,9 @@ func (e *execution) runOver(ctx context.Context, a *api, input value.Value) erro
 	}
 	e.id = engine.NewID(flow.Name, e.name)
 	f := &following{execution: e, api: a, view: e.view()}
+	if !isNew && begun.Status.Final() {
+		f.view.say(e.alreadyEnded())
+	}
 	state, err := f.follow(ctx)
 	f.view.close(ctx.Err() != nil)
 	follow := "waitless history " + e.title() + " --follow" + e.place.flags()

@@ -138,10 +138,7 @@ func (c Command) printEvents(events []machine.HistoryEvent, asJSON bool) error {
 		if e.EventDetail != "{}" {
 			text += "  " + harmlessJSON(e.EventDetail)
 		}
-		if width := c.width(); width > 0 {
-			text = cut(text, width)
-		}
-		if err := c.say("%s", strings.TrimRight(text, " ")); err != nil {
+		if err := c.print(c.cutLines(printable(strings.TrimRight(text, " ")) + "\n")); err != nil {
 			return err
 		}
 	}

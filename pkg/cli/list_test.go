@@ -40,6 +40,9 @@ func TestListShowsWhatWasAskedFor(t *testing.T) {
 		{"--status STARTING,Failed", "pause/b", idle},
 		{"--status Failed --status Starting", "pause/b", idle},
 		{"--status Failed", "", ""},
+		{"--flow pass --status Failed", "", ""},
+		{"--flow pas", "", "there is no flow \"pas\"; did you mean \"pass\"?\n"},
+		{"--flow nope --json", "", "there is no flow \"nope\"\n"},
 		{"--since 1h", "pause/b pass/a2 pass/a1 pass/a0", idle},
 		{"--since 2100-01-01", "", ""},
 		{"--since 2100-01-01T00:00:00Z --limit 1", "", ""},
@@ -47,6 +50,9 @@ func TestListShowsWhatWasAskedFor(t *testing.T) {
 		got := doWith(t, "", env, append([]string{"list"}, strings.Fields(tt.args)...)...)
 		if names := strings.Join(namesIn(got.stdout), " "); got.exit != ExitSucceeded || names != tt.want || got.stderr != tt.note {
 			t.Errorf("list %s: %+v", tt.args, got)
+		}
+		if strings.Contains(tt.args, "--json") {
+			continue
 		}
 		if header := strings.HasPrefix(got.stdout, "EXECUTION  STATUS"); header != (tt.want != "") || header && !strings.Contains(got.stdout, "STARTED (UTC+02:00)") {
 			t.Errorf("list %s has no header, or one of nothing: %s", tt.args, got.stdout)
@@ -65,6 +71,8 @@ func TestListRefusesWhatItDoesNotKnow(t *testing.T) {
 		"--status Nope":           `unknown status "Nope"; allowed: Starting, Running, Succeeded, Failed, Stopped, TimedOut`,
 		"--status failled":        `did you mean "Failed"?`,
 		"--status Failed,Suceded": `did you mean "Succeeded"?`,
+		"--status=":               "list: --status is empty\ntry: leave --status out, or give it a value\n",
+		"--flow=":                 "--flow is empty",
 		"--limit -1":              "--limit is -1; allowed: ",
 		"--since yesterday":       `--since is "yesterday"; allowed: `,
 		"--since=-1h":             `--since is "-1h"; allowed: `,

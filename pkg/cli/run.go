@@ -560,8 +560,16 @@ func (e *execution) catchUp(ctx context.Context, answer engine.StartAnswer, ende
 	if err != nil {
 		return err
 	}
+	if state.Status.Final() {
+		ended.say(e.alreadyEnded())
+	}
 	ended.Committed(e.id, state, events)
 	return nil
+}
+
+// alreadyEnded says that the command starts nothing.
+func (e *execution) alreadyEnded() string {
+	return e.title() + " ended before; this is its history and its result"
 }
 
 // ending shows one execution of a store and ends the run with it.

@@ -225,7 +225,7 @@ func TestTheSecondInterruptEndsTheProgram(t *testing.T) {
 
 func TestRunNamesItself(t *testing.T) {
 	t.Parallel()
-	got := doWith(t, "", nil, "run", pollingFlow, "--skip-time", "--name=")
+	got := doWith(t, "", nil, "run", pollingFlow, "--skip-time")
 	if !runName.MatchString(got.stderr) {
 		t.Errorf("got %s", got.stderr)
 	}

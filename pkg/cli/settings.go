@@ -233,7 +233,7 @@ func (r *settingsReader) set(key, value *yaml.Node, text string) {
 	case err != nil:
 		r.problem(key, "%s", err)
 	case key.Value == "store":
-		r.values[settingKeys[key.Value]] = r.beside(text)
+		r.values[settingKeys[key.Value]] = r.beside(inHome(text))
 	case key.Value == "color" && text == "true": // which is the default
 	default:
 		r.values[settingKeys[key.Value]] = text
@@ -264,6 +264,15 @@ func (r *settingsReader) checkText(key, value *yaml.Node) error {
 
 // placeKeys are the settings that name where executions are.
 var placeKeys = []string{"store", "endpoint", "stack"}
+
+// inHome replaces a leading "~/" by the user's home directory, as shells do.
+func inHome(path string) string {
+	rest, ok := strings.CutPrefix(path, "~/")
+	if home, err := os.UserHomeDir(); ok && err == nil {
+		return filepath.Join(home, rest)
+	}
+	return path
+}
 
 // beside is a path as seen from the working directory.
 func (s settings) beside(path string) string {

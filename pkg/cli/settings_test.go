@@ -438,3 +438,15 @@ func TestSettingsTopicNamesEverySetting(t *testing.T) {
 		}
 	}
 }
+
+func TestStoreOfTheFileBelowTheHomeDirectory(t *testing.T) {
+	t.Parallel()
+	home, err := os.UserHomeDir()
+	if err != nil {
+		t.Skip(err)
+	}
+	s, problems := parseSettings("project/waitless.yaml", []byte("store: ~/flows/store\n"))
+	if got, want := s.values["WAITLESS_STORE"], filepath.Join(home, "flows/store"); got != want || len(problems) > 0 {
+		t.Errorf("got %q and %v, want %q", got, problems, want)
+	}
+}

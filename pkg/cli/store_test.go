@@ -231,6 +231,9 @@ func TestStopFromAnotherTerminal(t *testing.T) {
 	if !strings.Contains(got.stdout, "ExecutionStopped") || !strings.Contains(got.stdout, "FnF.Stopped") {
 		t.Errorf("history: %+v", got)
 	}
+	if got := doWith(t, "", env, "run", callbackFlow, "--name", "one"); !strings.Contains(got.stderr, "callback/one ended before; this is its history") {
+		t.Errorf("%+v", got)
+	}
 	if got := doWith(t, "", env, "stop", "callback/one"); got.exit != ExitUsage || !strings.Contains(got.stderr, "ended before") {
 		t.Errorf("stop again: %+v", got)
 	}

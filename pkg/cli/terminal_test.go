@@ -190,3 +190,26 @@ func TestEscapes(t *testing.T) {
 		}
 	}
 }
+
+func TestShowAndListCutLongValuesOnATerminal(t *testing.T) {
+	t.Parallel()
+	store := t.TempDir() + "/store"
+	input := `{"text":"` + strings.Repeat("long ", 100) + `"}`
+	flow := "version: v1\ntype: flow\nname: " + strings.Repeat("f", 60) + "\nsteps: [{type: pass, name: P}]\n"
+	env := map[string]string{"WAITLESS_STORE": store}
+	if got := doWith(t, "", env, "run", writeFile(t, "flow.yaml", flow), "--input", input, "--name", "one"); got.exit != ExitSucceeded {
+		t.Fatalf("%+v", got)
+	}
+	for command, want := range map[string]string{"show": "input     {\"text\":\"long long ", "list": strings.Repeat("f", 39) + "…"} {
+		args := []string{command, strings.Repeat("f", 60) + "/one"}[:1+strings.Count(command, "show")]
+		term := onTerminal(t, 40, 20, []string{"WAITLESS_STORE=" + store}, args...)
+		if code := term.wait(); code != ExitSucceeded || !strings.Contains(term.text(), want) {
+			t.Errorf("%v: exit code %d, screen:\n%s", args, code, term.text())
+		}
+		for line := range strings.Lines(string(term.raw)) {
+			if line = strings.TrimRight(line, "\r\n"); cells(line) > 40 {
+				t.Errorf("%v prints a line of %d cells: %q", args, cells(line), line)
+			}
+		}
+	}
+}

@@ -63,6 +63,7 @@ func (c Command) tokensURLCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		c.noteOfNoListener(ctx, a, base)
 		text := token.CallbackURL(base, args[0])
 		if o.json {
 			return c.printJSON(callbackReport{"waitless.callback/1", text})
@@ -97,6 +98,16 @@ func (c Command) callbackBase(ctx context.Context, what string, a *api, flags pl
 		return "", err
 	}
 	return findOutput(ctx, configuration, what, p.stack, callbackOutput)
+}
+
+// noteOfNoListener says that no process serves the callback URLs of this machine.
+func (c Command) noteOfNoListener(ctx context.Context, a *api, base string) {
+	if base != defaultBase {
+		return // a stack, a proxy, or a dev with an address of its own
+	}
+	if holder, err := askHolder(ctx, a.Client, holderPath); err == nil && holder != "dev" {
+		c.note("no process listens at %s; start one: waitless dev", base)
+	}
 }
 
 // basePath is where whoever holds a store tells where callbacks arrive.

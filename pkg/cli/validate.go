@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -75,8 +76,11 @@ func (c Command) readFlows(ctx context.Context, paths []string, strict bool) ([]
 	files := make([]flowFile, len(paths))
 	for i, path := range paths {
 		file, err := c.readFlowOrStdin(ctx, "validate", path)
-		if err != nil {
+		switch {
+		case err != nil && (len(paths) == 1 || ctx.Err() != nil):
 			return nil, err
+		case err != nil:
+			file = unreadable(path, err)
 		}
 		if strict && file.flow != nil {
 			file.problems = inOrder(append(file.problems, file.flow.Extensions...))
@@ -84,6 +88,16 @@ func (c Command) readFlows(ctx context.Context, paths []string, strict bool) ([]
 		files[i] = file
 	}
 	return files, nil
+}
+
+// unreadable is a file that could not be read, among others that are checked.
+func unreadable(path string, err error) flowFile {
+	var f *failure
+	why := err.Error()
+	if errors.As(err, &f) {
+		why = f.why
+	}
+	return flowFile{path: path, problems: fdl.Problems{{Position: fdl.Position{Line: 1, Column: 1}, Message: "cannot be read: " + why}}}
 }
 
 // stdinName is what problems call a flow that was read from standard input.

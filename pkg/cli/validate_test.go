@@ -81,6 +81,7 @@ func TestValidate(t *testing.T) {
 		"several-fine": {"validate", pollingFlow, "testdata/flows/warning.yaml"},
 		"github":       {"validate", pollingFlow, "testdata/flows/warning.yaml", "testdata/mistakes/six-at-once/flow.yaml", "--format", "github"},
 		"sarif":        {"validate", pollingFlow, "testdata/flows/warning.yaml", "testdata/mistakes/six-at-once/flow.yaml", "--format", "sarif"},
+		"several-none": {"validate", "testdata/flows/none.yaml", pollingFlow, "testdata/flows", "testdata/mistakes/wait-negative/flow.yaml"},
 		"stdin":        {"validate", "-"},
 		"not-strict":   {"validate", "testdata/flows/extended.yaml"},
 	} {

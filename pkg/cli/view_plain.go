@@ -150,15 +150,13 @@ func stopText(err, cause string) string {
 	if err == "" && cause == "" {
 		return "was stopped (no cause given)"
 	}
-	if err == "" {
-		return "was stopped: " + cause
-	}
 	return "was stopped: " + because(err, cause)
 }
 
+// because joins the name of an error and its cause, either of which may be empty.
 func because(err, cause string) string {
-	if cause == "" {
-		return err
+	if err == "" || cause == "" {
+		return err + cause
 	}
 	return err + ": " + cause
 }
