@@ -1,22 +1,13 @@
 package stack_test
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/service/iam"
-	"github.com/aws/aws-sdk-go-v2/service/lambda"
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"go.yaml.in/yaml/v4"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/aws/tasks"
 	"github.com/waitless/waitless/pkg/jobs"
 )
 
@@ -195,84 +186,4 @@ func TestThePublicFunctionWritesTokensOnly(t *testing.T) {
 		}
 	}
 	t.Error("there is no statement")
-}
-
-// A user with all rights of SQS puts nothing into a queue of the stack.
-func TestSomebodyWithRightsOfSQSSendsNothing(t *testing.T) {
-	t.Parallel()
-	s := standard.get(t)
-	config := emulator.Config(t)
-	people, name := iam.NewFromConfig(config), s.name+"-sender"
-	if _, err := people.CreateUser(t.Context(), &iam.CreateUserInput{UserName: &name}); err != nil {
-		t.Fatal(err)
-	}
-	_, err := people.PutUserPolicy(t.Context(), &iam.PutUserPolicyInput{UserName: &name, PolicyName: aws.String("all"), PolicyDocument: aws.String(
-		`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"sqs:*","Resource":"*"}]}`)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	made, err := people.CreateAccessKey(t.Context(), &iam.CreateAccessKeyInput{UserName: &name})
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.Credentials = credentials.NewStaticCredentialsProvider(*made.AccessKey.AccessKeyId, *made.AccessKey.SecretAccessKey, "")
-	client := sqs.NewFromConfig(config)
-	own, err := client.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &name})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: own.QueueUrl, MessageBody: aws.String("{}")}); err != nil {
-		t.Fatalf("into a queue of one's own: %v", err)
-	}
-	for id, url := range s.resources {
-		if !strings.HasPrefix(url, "http") || !strings.Contains(id, "Queue") && !strings.HasSuffix(id, "DeadLetters") || strings.HasSuffix(id, "Policy") {
-			continue
-		}
-		_, err := client.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &url, MessageBody: aws.String(`{"forged":true}`)})
-		if err == nil || !strings.Contains(err.Error(), "AccessDenied") {
-			t.Errorf("%s: error %v, want AccessDenied", id, err)
-		}
-	}
-}
-
-// Whatever somebody lets the flows of a stack call, it is no service function of
-// another one.
-func TestFlowsCallNoServiceFunctionOfAnotherStack(t *testing.T) {
-	t.Parallel()
-	s := hasty.get(t)
-	for i, arn := range guarded() {
-		t.Run(arn[strings.LastIndexByte(arn, '-')+1:], func(t *testing.T) {
-			t.Parallel()
-			file := filepath.Join(t.TempDir(), fmt.Sprintf("sibling%d.yaml", i))
-			flow := "version: v1\ntype: flow\nname: sibling" + fmt.Sprint(i) + "\nsteps:\n- {type: task, name: A, resourceArn: '" + arn + "'}\n"
-			if err := os.WriteFile(file, []byte(flow), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if r := s.do(t, "run", file); !strings.Contains(r.stdout+r.stderr, tasks.ErrorAccessDenied) {
-				t.Errorf("exit %d\n%s%s", r.exit, r.stdout, r.stderr)
-			}
-		})
-	}
-}
-
-// A principal that may invoke the functions of a stack is not mistaken for what they
-// are invoked by.
-func TestServiceFunctionsServeTheirSourceAlone(t *testing.T) {
-	t.Parallel()
-	s := standard.get(t)
-	client := lambda.NewFromConfig(emulator.Config(t))
-	request := `{"version":"2.0","rawPath":"/flows","requestContext":{"apiId":"%s","stage":"$default","http":{"method":"GET","path":"/flows"}}}`
-	message := `{"Records":[{"messageId":"1","eventSourceARN":"arn:aws:sqs:us-east-1:` + emulator.Account + `:mine","body":"{}"}]}`
-	for function, payload := range map[string]string{
-		"Api": fmt.Sprintf(request, s.outputs["ManagementApiId"]), "Callback": fmt.Sprintf(request, "another"),
-		"Interpreter": message, "TaskRunner": message, "JobEvents": message,
-	} {
-		answer, err := client.Invoke(t.Context(), &lambda.InvokeInput{FunctionName: aws.String(s.resources[function+"Function"]), Payload: []byte(payload)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if answer.FunctionError == nil || !strings.Contains(string(answer.Payload), "of this function") {
-			t.Errorf("%s answers %s", function, answer.Payload)
-		}
-	}
 }

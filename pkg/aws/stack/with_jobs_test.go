@@ -18,8 +18,12 @@ import (
 const (
 	// fnfKey and fnfSecret are a client's of the vendor's API.
 	fnfKey, fnfSecret = "a-client", "the-secret-of-a-client-of-24"
-	// signingSecret is what callbacks are signed with.
-	signingSecret = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
+	// The secrets that senders sign callbacks with.
+	signingSecret = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=" // of the default sender
+	acmeSecret    = "whsec_YWNtZSBzaWducyBjYWxsYmFja3Mgd2l0aCB0aGlzLi4="
+	globexSecret  = "whsec_Z2xvYmV4IHNpZ25zIGNhbGxiYWNrcyB3aXRoIGl0Lg=="
+
+	callbackSecrets = `{"default":"` + signingSecret + `","acme":"` + acmeSecret + `","globex":"` + globexSecret + `"}`
 )
 
 // withJobs makes what a stack is told of by its parameters: the rights to start
@@ -37,7 +41,7 @@ func withJobs(ctx context.Context, config aws.Config, name string) (parameters [
 		}
 		parameters = append(parameters, parameter+"="+policy)
 	}
-	for parameter, text := range map[string]string{"FnfKeys": `{"` + fnfKey + `":"` + fnfSecret + `"}`, "CallbackSecret": signingSecret} {
+	for parameter, text := range map[string]string{"FnfKeys": `{"` + fnfKey + `":"` + fnfSecret + `"}`, "CallbackSecret": callbackSecrets} {
 		made, err := secretsmanager.NewFromConfig(config).CreateSecret(ctx, &secretsmanager.CreateSecretInput{
 			Name: aws.String(name + "-" + strings.ToLower(parameter)), SecretString: &text,
 		})
