@@ -13,12 +13,12 @@ import (
 // Stop asks for the end of an execution. The first request stays. One that has
 // ended, or does not exist: an error with [CodeConflict] or [CodeNotFound].
 func (e *Engine) Stop(ctx context.Context, id ID, name, cause string) error {
-	op := "stop execution " + id.String()
 	state, err := e.Describe(ctx, id)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case state.Status.Final():
+	}
+	op := "stop execution " + state.Flow.Name + "/" + state.Execution
+	if state.Status.Final() {
 		return &Error{CodeConflict, op, fmt.Errorf("it ended before, with the status %s", state.Status)}
 	}
 	now := e.Now()

@@ -114,7 +114,11 @@ func (c *Client) EachExecutions(ctx context.Context, filter Filter, f func([]Exe
 // Executions lists executions, the latest start first. An empty flow or status
 // means all; a status may be several with commas between them.
 func (c *Client) Executions(ctx context.Context, flow string, status machine.Status) (all []Execution, err error) {
-	_, err = c.EachExecutions(ctx, Filter{Flow: flow, Statuses: []machine.Status{status}}, func(page []Execution) error {
+	filter := Filter{Flow: flow}
+	if status != "" {
+		filter.Statuses = []machine.Status{status}
+	}
+	_, err = c.EachExecutions(ctx, filter, func(page []Execution) error {
 		all = append(all, page...)
 		return nil
 	})

@@ -7,7 +7,7 @@
 //	GET  /flows/{flow}?hash=                            flow with its definition; the latest, or whose hash begins so
 //	DELETE /flows/{flow}                                {"flows":[flow]}: what is no longer listed; 409 while executions of it have not ended
 //	POST /flows/{flow}/executions                       {"name","hash","input"} -> execution; 201 new, 200 the same, 409 another
-//	GET  /executions?flow=&status=                      {"executions":[execution]}; several statuses with commas between them
+//	GET  /executions?flow=&status=&since=&limit=        {"executions":[execution]}; several statuses with commas between them
 //	GET  /flows/{flow}/executions/{execution}           execution
 //	GET  /flows/{flow}/executions/{execution}/history   {"events":[event]}; ?after=ID leaves out events up to that id
 //	POST /flows/{flow}/executions/{execution}/stop      {"error","cause"} -> 202

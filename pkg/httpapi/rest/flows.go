@@ -2,7 +2,6 @@ package rest
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"strings"
 
@@ -37,7 +36,7 @@ func (h handler) definitions(r *http.Request) ([]engine.Definition, error) {
 	name := r.PathValue("flow")
 	definitions, err := h.Flows.Definitions(r.Context(), name)
 	if err == nil && len(definitions) == 0 {
-		err = &Error{http.StatusNotFound, engine.CodeNotFound, fmt.Sprintf("there is no flow %q", name)}
+		err = notFound("there is no flow %q", name)
 	}
 	return definitions, err
 }
@@ -72,7 +71,7 @@ func pick(definitions []engine.Definition, hash string) (engine.Definition, erro
 	name := definitions[0].Flow.Name
 	switch len(found) {
 	case 0:
-		return engine.Definition{}, &Error{http.StatusNotFound, engine.CodeNotFound, fmt.Sprintf("flow %s has no definition with the hash %s", name, hash)}
+		return engine.Definition{}, notFound("flow %s has no definition with the hash %s", name, hash)
 	case 1:
 		return found[0], nil
 	}
@@ -112,6 +111,5 @@ func (h handler) refuseUnfinished(ctx context.Context, flow string) error {
 	if err != nil {
 		return err
 	}
-	return &Error{http.StatusConflict, engine.CodeConflict, fmt.Sprintf(
-		"flow %s is in use: %s/%s has not ended; stop its executions or wait for their end", flow, flow, state.Execution)}
+	return conflict("flow %s is in use: %s/%s has not ended; stop its executions or wait for their end", flow, flow, state.Execution)
 }

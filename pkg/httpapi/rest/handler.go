@@ -2,6 +2,7 @@ package rest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -105,69 +106,99 @@ func Handler(config Config) http.Handler {
 	}
 	h := handler{config, make(chan struct{}, maxLarge)}
 	mux := http.NewServeMux()
-	for pattern, serve := range h.small() {
-		mux.HandleFunc(pattern, h.serve(serve))
+	for _, route := range h.routes() {
+		mux.HandleFunc(route.pattern, h.serve(route))
 	}
-	for pattern, serve := range h.large() {
-		mux.HandleFunc(pattern, h.withRoom(h.serve(serve)))
-	}
-	return notKept(mux)
+	return strict(mux)
 }
 
 // A responder serves one route: the status and the body of its response.
 type responder func(*http.Request) (int, any, error)
 
-// Reading with GET masks every token. What shows tokens whole is a POST with a
-// path of its own, so that a policy that allows GET /* does not allow it.
+// route is one kind of request.
+type route struct {
+	pattern    string
+	respond    responder
+	parameters []string // the query parameters it may have
+	large      bool     // the response may have megabytes
+}
 
-const pathOfExecution = "/flows/{flow}/executions/{execution}"
-
-// small are the routes whose responses are about one thing.
-func (h handler) small() map[string]responder {
-	return map[string]responder{
-		"PUT /flows/{flow}":                            h.putFlow,
-		"GET /flows/{flow}":                            h.showFlow,
-		"DELETE /flows/{flow}":                         h.deleteFlow,
-		"POST /flows/{flow}/executions":                h.start,
-		"GET " + pathOfExecution:                       h.show(masked),
-		"POST " + pathOfExecution + "/reveal":          h.show(revealed),
-		"POST " + pathOfExecution + "/stop":            h.stop,
-		"POST " + pathOfExecution + "/token/success":   h.close(h.tokenOfExecution, resume.ParseSuccess),
-		"POST " + pathOfExecution + "/token/failure":   h.close(h.tokenOfExecution, resume.ParseFailure),
-		"POST " + pathOfExecution + "/token/heartbeat": h.heartbeat(h.tokenOfExecution),
-		"GET /tokens/{token}":                          h.showToken,
-		"POST /tokens/{token}/success":                 h.close(tokenInPath, resume.ParseSuccess),
-		"POST /tokens/{token}/failure":                 h.close(tokenInPath, resume.ParseFailure),
-		"POST /tokens/{token}/heartbeat":               h.heartbeat(tokenInPath),
+// routes returns all routes. Reading with GET masks every token. Requests that show whole tokens
+// are POST with a path of their own, so that a policy for GET /* does not allow them.
+func (h handler) routes() []route {
+	const execution = "/flows/{flow}/executions/{execution}"
+	step, after, ofTokens := []string{"step"}, []string{"after"}, []string{"flow", "execution", "after"}
+	return []route{
+		{"GET /flows", h.listFlows, []string{"flow"}, true},
+		{"PUT /flows/{flow}", h.putFlow, nil, false},
+		{"GET /flows/{flow}", h.showFlow, []string{"hash"}, false},
+		{"DELETE /flows/{flow}", h.deleteFlow, nil, false},
+		{"POST /flows/{flow}/executions", h.start, nil, false},
+		{"GET /executions", h.list, []string{"flow", "status", "since", "limit", "after"}, true},
+		{"GET " + execution, h.show(masked), nil, false},
+		{"POST " + execution + "/reveal", h.show(revealed), nil, false},
+		{"GET " + execution + "/history", h.history(masked), after, true},
+		{"POST " + execution + "/history/reveal", h.history(revealed), after, true},
+		{"POST " + execution + "/stop", h.stop, nil, false},
+		{"POST " + execution + "/token/success", h.close(h.tokenOfExecution, resume.ParseSuccess), step, false},
+		{"POST " + execution + "/token/failure", h.close(h.tokenOfExecution, resume.ParseFailure), step, false},
+		{"POST " + execution + "/token/heartbeat", h.heartbeat(h.tokenOfExecution), step, false},
+		{"GET /tokens", h.openTokens(masked), ofTokens, true},
+		{"POST /tokens/reveal", h.openTokens(revealed), ofTokens, true},
+		{"GET /tokens/{token}", h.showToken, nil, false},
+		{"POST /tokens/{token}/success", h.close(tokenInPath, resume.ParseSuccess), nil, false},
+		{"POST /tokens/{token}/failure", h.close(tokenInPath, resume.ParseFailure), nil, false},
+		{"POST /tokens/{token}/heartbeat", h.heartbeat(tokenInPath), nil, false},
 	}
 }
 
-// large are the routes whose responses may have megabytes.
-func (h handler) large() map[string]responder {
-	return map[string]responder{
-		"GET /flows":                                  h.listFlows,
-		"GET /executions":                             h.list,
-		"GET " + pathOfExecution + "/history":         h.history(masked),
-		"POST " + pathOfExecution + "/history/reveal": h.history(revealed),
-		"GET /tokens":                                 h.openTokens(masked),
-		"POST /tokens/reveal":                         h.openTokens(revealed),
+// checkParameters returns an error if the query has a parameter that the route does not know.
+func (r route) checkParameters(request *http.Request) error {
+	for name := range request.URL.Query() {
+		if !slices.Contains(r.parameters, name) {
+			return invalid("unknown parameter %q%s; allowed: %s", name, fdl.DidYouMean(name, r.parameters),
+				cmp.Or(strings.Join(r.parameters, ", "), "none"))
+		}
 	}
+	return nil
 }
 
-// notKept forbids to keep a response, or to take it for something else: tokens
-// stand in paths, and the data of executions in responses. A path that is not
-// clean would be answered with the place of the clean one, token and all.
-func notKept(next http.Handler) http.Handler {
+// strict forbids caches and content sniffing, since paths have tokens and responses have data of
+// executions. It rejects unknown paths and methods with a JSON body, and a path that is not clean:
+// the mux would redirect it, token and all.
+func strict(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		if escaped := r.URL.EscapedPath(); pathpkg.Clean(escaped) != escaped {
-			write(w, http.StatusNotFound, &Error{Code: engine.CodeNotFound, Message: "there is nothing here"})
+			write(w, http.StatusNotFound, notFound("unknown path"))
 			return
 		}
-		next.ServeHTTP(w, r)
+		if _, pattern := mux.Handler(r); pattern != "" {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		refused := &statusOnly{ResponseWriter: w}
+		mux.ServeHTTP(refused, r) // which sets the header Allow
+		if refused.status == http.StatusMethodNotAllowed {
+			write(w, refused.status, &Error{Code: engine.CodeInvalid, Message: "method " + r.Method + " is not allowed here; allowed: " + w.Header().Get("Allow")})
+			return
+		}
+		write(w, http.StatusNotFound, notFound("unknown path"))
 	})
 }
+
+// statusOnly keeps the status of a response and drops its body.
+type statusOnly struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (s *statusOnly) WriteHeader(status int) { s.status = status }
+
+// Write implements [http.ResponseWriter].
+func (s *statusOnly) Write(p []byte) (int, error) { return len(p), nil }
 
 type handler struct {
 	Config
@@ -184,26 +215,22 @@ const (
 	maxLargeWait = 10 * time.Second
 )
 
-// withRoom serves a large response when there is room for it.
-func (h handler) withRoom(next http.HandlerFunc) http.HandlerFunc {
+// serve serves a route. A large response waits until there is room for it.
+func (h handler) serve(route route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), maxLargeWait)
-		defer cancel()
-		select {
-		case h.largeResponses <- struct{}{}:
-			defer func() { <-h.largeResponses }()
-			next(w, r)
-		case <-ctx.Done():
-			w.Header().Set("Retry-After", "10")
-			write(w, http.StatusServiceUnavailable, &Error{Code: engine.CodeInternal, Message: "too many lists and histories are being read; try again later"})
+		if route.large {
+			ctx, cancel := context.WithTimeout(r.Context(), maxLargeWait)
+			defer cancel()
+			select {
+			case h.largeResponses <- struct{}{}:
+				defer func() { <-h.largeResponses }()
+			case <-ctx.Done():
+				w.Header().Set("Retry-After", "10")
+				write(w, http.StatusServiceUnavailable, &Error{Code: engine.CodeInternal, Message: "too many lists and histories are being read; try again later"})
+				return
+			}
 		}
-	}
-}
-
-func (h handler) serve(serve responder) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		status, body, err := serve(r)
+		status, body, err := h.respond(w, r, route)
 		if err != nil {
 			refused := h.refusal(r, err)
 			refused.Message = token.MaskAll(refused.Message)
@@ -216,6 +243,14 @@ func (h handler) serve(serve responder) http.HandlerFunc {
 	}
 }
 
+func (h handler) respond(w http.ResponseWriter, r *http.Request, route route) (int, any, error) {
+	if err := route.checkParameters(r); err != nil {
+		return 0, nil, err
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	return route.respond(r)
+}
+
 func write(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -224,8 +259,8 @@ func write(w http.ResponseWriter, status int, body any) {
 	_ = encoder.Encode(body) // the caller is gone
 }
 
-// refusal is what a caller is told of an error: all of what they can mend,
-// nothing of what happened inside unless they serve themselves.
+// refusal is the error that the caller gets: all of what the caller can correct, and what failed
+// inside only if Reasons says so.
 func (h handler) refusal(r *http.Request, err error) *Error {
 	var refused *Error
 	var coded *engine.Error
@@ -235,19 +270,19 @@ func (h handler) refusal(r *http.Request, err error) *Error {
 	case errors.As(err, &refused):
 		return refused
 	case errors.As(err, &report):
-		return &Error{http.StatusBadRequest, engine.CodeInvalid, report.Error()}
+		return invalid("%s", report)
 	case errors.As(err, &tooLarge):
 		return &Error{http.StatusRequestEntityTooLarge, engine.CodeInvalid, resume.RequestTooLarge(r.ContentLength, tooLarge.Limit).What}
 	case errors.Is(err, token.ErrInvalid):
-		return &Error{http.StatusNotFound, engine.CodeNotFound, err.Error()}
+		return notFound("%s", err)
 	case errors.Is(err, resume.ErrTooSlow):
 		return &Error{http.StatusServiceUnavailable, engine.CodeInternal, err.Error()}
 	case errors.As(err, &coded) && coded.Code != engine.CodeInternal:
-		return &Error{statusOf(coded.Code), coded.Code, coded.Error()}
+		return refuse(coded.Code, "%s", coded)
 	case h.Reasons:
-		return &Error{http.StatusInternalServerError, engine.CodeInternal, token.MaskAll(err.Error())}
+		return refuse(engine.CodeInternal, "%s", err)
 	}
-	return &Error{http.StatusInternalServerError, engine.CodeInternal, "something inside failed; see the log"}
+	return refuse(engine.CodeInternal, "something inside failed; see the log")
 }
 
 func statusOf(code engine.Code) int {
@@ -263,9 +298,16 @@ func statusOf(code engine.Code) int {
 	return http.StatusInternalServerError
 }
 
-func invalid(format string, args ...any) error {
-	return &Error{http.StatusBadRequest, engine.CodeInvalid, fmt.Sprintf(format, args...)}
+// refuse returns an error with the status of the code.
+func refuse(code engine.Code, format string, args ...any) *Error {
+	return &Error{statusOf(code), code, fmt.Sprintf(format, args...)}
 }
+
+func invalid(format string, args ...any) *Error { return refuse(engine.CodeInvalid, format, args...) }
+
+func notFound(format string, args ...any) *Error { return refuse(engine.CodeNotFound, format, args...) }
+
+func conflict(format string, args ...any) *Error { return refuse(engine.CodeConflict, format, args...) }
 
 // readJSON reads the body, an object with no other members than these, into
 // form. An empty body leaves form as it is.
@@ -319,29 +361,34 @@ func (h handler) putFlow(r *http.Request) (int, any, error) {
 }
 
 func (h handler) start(r *http.Request) (int, any, error) {
-	var form Start
+	var form struct {
+		Start
+		Name *string `json:"name"` // nil when it is left out
+	}
 	if err := readJSON(r, &form, "name", "hash", "input"); err != nil {
 		return 0, nil, err
 	}
+	if form.Name == nil {
+		form.Name = new("run-" + strings.ToLower(rand.Text()[:nameLength]))
+	} else if *form.Name == "" {
+		return 0, nil, invalid(`name is ""; allowed: a name, or leave it out`)
+	}
+	name := *form.Name
 	flow, err := h.definitionOf(r, form.Hash)
 	if err != nil {
 		return 0, nil, err
 	}
-	if form.Name == "" {
-		form.Name = "run-" + strings.ToLower(rand.Text()[:nameLength])
-	}
-	met, err := h.Start(r.Context(), engine.StartRequest{Flow: flow, Execution: form.Name, Input: form.Input})
+	met, err := h.Start(r.Context(), engine.StartRequest{Flow: flow, Execution: name, Input: form.Input})
 	if err != nil {
 		return 0, nil, err
 	}
-	execution, err := h.execution(r.Context(), flow.Name, form.Name)
+	execution, err := h.execution(r.Context(), flow.Name, name)
 	if err != nil {
 		return 0, nil, err
 	}
 	switch met {
 	case engine.StartedDifferent:
-		return 0, nil, &Error{http.StatusConflict, engine.CodeConflict, fmt.Sprintf(
-			"execution %s/%s exists with another definition or input; choose another name", flow.Name, form.Name)}
+		return 0, nil, conflict("execution %s/%s exists with another definition or input; choose another name", flow.Name, name)
 	case engine.StartedSame:
 		return http.StatusOK, masked(execution), nil
 	case engine.StartedNew:
@@ -376,7 +423,7 @@ func (h handler) describe(ctx context.Context, flow, execution string) (machine.
 // orNoExecution is err, which names the execution if there is none.
 func orNoExecution(flow, execution string, err error) error {
 	if errors.Is(err, engine.ErrNotFound) {
-		return &Error{http.StatusNotFound, engine.CodeNotFound, fmt.Sprintf("there is no execution %s/%s", flow, execution)}
+		return notFound("there is no execution %s/%s", flow, execution)
 	}
 	return err
 }

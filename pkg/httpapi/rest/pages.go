@@ -105,12 +105,12 @@ type bounds struct {
 
 func boundsOf(query url.Values) (b bounds, err error) {
 	b.limit = mostLookups
-	if text := query.Get("limit"); text != "" {
+	if text := query.Get("limit"); query.Has("limit") {
 		if b.limit, err = strconv.Atoi(text); err != nil || b.limit < 1 {
 			return b, invalid("limit is %q; allowed: a number from 1 on", text)
 		}
 	}
-	if text := query.Get("since"); text != "" {
+	if text := query.Get("since"); query.Has("since") {
 		since, err := time.Parse(time.RFC3339Nano, text)
 		if err != nil {
 			return b, invalid("since is %q; allowed: an instant like 2026-01-31T10:00:00Z (RFC 3339)", text)
@@ -143,25 +143,33 @@ var statuses = []machine.Status{
 	machine.StatusStarting, machine.StatusRunning, machine.StatusSucceeded, machine.StatusFailed, machine.StatusStopped, machine.StatusTimedOut,
 }
 
-// ParseStatuses reads names of statuses, each text one or several with commas
-// between them, in capital or small letters. An error names those that exist.
+// ParseStatuses reads names of statuses in capital or small letters. A text has one name, or
+// several with commas between them. The error lists the known names.
 func ParseStatuses(texts ...string) (found []machine.Status, err error) {
-	for _, text := range strings.Split(strings.Join(texts, ","), ",") {
-		name := strings.TrimSpace(text)
+	if len(texts) == 0 {
+		return nil, nil
+	}
+	for name := range strings.SplitSeq(strings.Join(texts, ","), ",") {
+		name = strings.TrimSpace(name)
 		i := slices.IndexFunc(statuses, func(s machine.Status) bool { return strings.EqualFold(string(s), name) })
-		switch {
-		case name == "":
-		case i < 0:
-			names := make([]string, len(statuses))
-			for i, s := range statuses {
-				names[i] = string(s)
-			}
-			return nil, invalid("unknown status %q%s; allowed: %s", name, fdl.DidYouMean(name, names), strings.Join(names, ", "))
-		default:
-			found = append(found, statuses[i])
+		if i < 0 {
+			return nil, unknownStatus(name)
 		}
+		found = append(found, statuses[i])
 	}
 	return found, nil
+}
+
+func unknownStatus(name string) error {
+	names := make([]string, len(statuses))
+	for i, s := range statuses {
+		names[i] = string(s)
+	}
+	allowed := strings.Join(names, ", ")
+	if name == "" {
+		return invalid(`status is ""; allowed: %s`, allowed)
+	}
+	return invalid("unknown status %q%s; allowed: %s", name, fdl.DidYouMean(name, names), allowed)
 }
 
 // unreadable reports whether err is that one execution is damaged, or of a newer

@@ -35,6 +35,23 @@ func TestAnExecutionIsReportedOnByItsName(t *testing.T) {
 		t.Errorf("another: %+v, first=%t, %v", held, first, err)
 	}
 	a.run()
+	for _, step.Name = range []string{"", "mytask"} {
+		held, first, err := a.SucceedStep(t.Context(), step, object(t, `{}`))
+		if err != nil || first || held.Output == nil || held.Output.JSON() != `{"status":"ok"}` || held.ClosedBy != "hand" || held.ClosedAt == "" ||
+			held.Step != "mytask" || held.Token != token.Mask(text) {
+			t.Errorf("after the end another outcome: %+v, first=%t, %v", held, first, err)
+		}
+		if _, first, err := a.SucceedStep(t.Context(), step, object(t, `{"status":"ok"}`)); err != nil || !first {
+			t.Errorf("after the end the same outcome: first=%t, %v", first, err)
+		}
+		if _, first, err := a.FailStep(t.Context(), step, rest.Failure{Error: "Late"}); err != nil || first {
+			t.Errorf("after the end a failure: first=%t, %v", first, err)
+		}
+		if _, open, err := a.HeartbeatStep(t.Context(), step); err != nil || open {
+			t.Errorf("after the end a heartbeat: open=%t, %v", open, err)
+		}
+	}
+	step.Name = "other"
 	_, _, err = a.SucceedStep(t.Context(), step, object(t, `{}`))
 	wantRefused(t, err, http.StatusConflict, engine.CodeConflict, "callback/one has no open token: it has ended with the status Succeeded")
 }

@@ -3,11 +3,10 @@ package rest
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
-	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
@@ -55,24 +54,63 @@ type finder func(*http.Request) (Token, error)
 // tokenInPath finds the token whose text is in the path.
 func tokenInPath(r *http.Request) (Token, error) { return Token{Token: r.PathValue("token")}, nil }
 
-// tokenOfExecution finds the token of the execution in the path, so that those
-// who may report need not read it. With the parameter step it is that step's.
+// tokenOfExecution finds the token of the execution in the path, so that those who may report need
+// not read it. With the parameter step it is that step's. A token that is closed and not waited for
+// any more has no usable text, and says what closed it.
 func (h handler) tokenOfExecution(r *http.Request) (Token, error) {
 	flow, name := named(r)
 	state, err := h.describe(r.Context(), flow, name)
 	if err != nil {
 		return Token{}, err
 	}
+	step := r.URL.Query().Get("step")
 	t, ok, err := h.tokenOf(r.Context(), state)
-	switch step := r.URL.Query().Get("step"); {
-	case err != nil:
-		return Token{}, err
-	case !ok:
-		return Token{}, h.noToken(r.Context(), state)
-	case step != "" && step != t.Step:
+	if err != nil || ok && (step == "" || step == t.Step) {
+		return t, err
+	}
+	closed, found, err := h.closedToken(r.Context(), state, step)
+	switch {
+	case err != nil || found:
+		return closed, err
+	case ok:
 		return Token{}, conflict("execution %s/%s waits for the callback of step %s, not of %q; name that step, or none", flow, name, t.Step, step)
 	}
-	return t, nil
+	return Token{}, h.noToken(r.Context(), state)
+}
+
+// closedToken returns the callback token that was closed last, as the history tells; of the step,
+// unless that is empty.
+func (h handler) closedToken(ctx context.Context, state machine.State, step string) (t Token, found bool, err error) {
+	flow, err := h.Engine.Flows.Flow(ctx, state.Flow)
+	if err != nil {
+		return Token{}, false, err
+	}
+	history, err := h.Engine.History(ctx, state.ID())
+	if err != nil {
+		return Token{}, false, err
+	}
+	var end machine.Event
+	for _, e := range slices.Backward(history) {
+		switch {
+		case end.Type == 0 && e.ClosedBy != "" && isCallback(flow.All[e.Step]) && (step == "" || step == flow.All[e.Step].Name):
+			end = e
+		case end.Type != 0 && e.Type == machine.TaskScheduled && e.Step == end.Step:
+			return h.tokenThatEnded(state, flow.All[e.Step].Name, e, end), true, nil
+		}
+	}
+	return Token{}, false, nil
+}
+
+func isCallback(step *fdl.Step) bool {
+	task, ok := step.Kind.(*fdl.Task)
+	return ok && task.Pattern == fdl.PatternWaitForCallback
+}
+
+func (h handler) tokenThatEnded(state machine.State, step string, scheduled, end machine.Event) Token {
+	handle := h.Engine.Keys.Handle(token.ID{Execution: state.ID(), Number: uint32(scheduled.ID), Expires: state.Expires}) //nolint:gosec // small
+	outcome := token.Outcome{Output: end.Output, Error: end.Error, Cause: end.Cause}
+	t := Token{Token: token.Mask(handle), Flow: state.Flow.Name, Execution: state.Execution, Step: step, Since: instant(scheduled.At)}
+	return recordOf(t, token.Record{Outcome: &outcome, ClosedBy: end.ClosedBy, ClosedAt: end.At})
 }
 
 // noToken says what an execution does instead of waiting for a callback.
@@ -88,10 +126,6 @@ func (h handler) noToken(ctx context.Context, state machine.State) error {
 	}
 	return conflict("execution %s/%s has no open token: step %s waits for another thing (%s); list the open tokens to see who waits for a callback",
 		e.Flow, e.Name, e.Waiting.Step, e.Waiting.For)
-}
-
-func conflict(format string, args ...any) error {
-	return &Error{http.StatusConflict, engine.CodeConflict, fmt.Sprintf(format, args...)}
 }
 
 func (h handler) showToken(r *http.Request) (int, any, error) {
@@ -115,9 +149,21 @@ func (h handler) close(find finder, parse func([]byte, int) (token.Outcome, erro
 		if err != nil {
 			return 0, nil, err
 		}
+		if t.ClosedBy != "" {
+			return statusOfReport(holds(t, outcome)), masked(t), nil
+		}
 		met, record, err := h.Tokens.Close(r.Context(), t.Token, outcome)
 		return statusOfReport(met != resume.ClosedDifferent), masked(recordOf(t, record)), err
 	}
+}
+
+// holds reports whether the closed token has this outcome.
+func holds(t Token, outcome token.Outcome) bool {
+	held := token.Outcome{Error: t.Error, Cause: t.Cause}
+	if t.Output != nil {
+		held = token.Success(*t.Output)
+	}
+	return token.Same(held, outcome.Cut())
 }
 
 func (h handler) heartbeat(find finder) responder {
@@ -125,6 +171,9 @@ func (h handler) heartbeat(find finder) responder {
 		t, err := find(r)
 		if err != nil {
 			return 0, nil, err
+		}
+		if t.ClosedBy != "" {
+			return statusOfReport(false), masked(t), nil
 		}
 		record, err := h.Tokens.Heartbeat(r.Context(), t.Token)
 		if err != nil {
