@@ -287,6 +287,8 @@ func state(e rest.Execution) string {
 		return because(e.Error, e.Cause)
 	case w == nil:
 		return ""
+	case w.Queued:
+		return w.Step + " waits until fewer calls run"
 	case w.For == "instant":
 		return fmt.Sprintf("%s waits until %s", w.Step, localTime(w.Until))
 	case w.Until != "":

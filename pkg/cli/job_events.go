@@ -131,7 +131,7 @@ func eventError(what string, err error) error {
 	switch refused.Status {
 	case http.StatusNotFound, http.StatusUnauthorized, http.StatusForbidden:
 		why := "the API takes no job events: on AWS the services send their own to the event bus"
-		if refused.Code != "" { // dev itself says so
+		if refused.Code != "" && refused.Status != http.StatusNotFound { // dev itself says so
 			why = refused.Message
 		}
 		return usageError(what, why, "waitless dev, and --store DIR")

@@ -151,7 +151,7 @@ type lists interface {
 func handlerOf(system *local.System, lists lists) http.Handler {
 	return rest.Handler(rest.Config{
 		Engine: system.Engine, Tokens: system.Tokens, Index: lists, Flows: lists, Start: system.Start, Stop: system.Stop, Reasons: true, MaxOutput: system.DataLimit,
-		Blocked: func(flow *fdl.Flow) string { return withoutRunners(system.Missing(flow)) },
+		AwaitsTurn: system.AwaitsTurn, Blocked: func(flow *fdl.Flow) string { return withoutRunners(system.Missing(flow)) },
 	})
 }
 

@@ -3,6 +3,8 @@ package local
 import (
 	"container/list"
 	"context"
+	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -39,15 +41,16 @@ const (
 type callGates struct {
 	commands, remote gate
 	classOf          func(machine.Call) callClass
+	asksForLimits    bool // a server is asked for the time limits of functions
 }
 
 // newCallGates makes the gates of calls to tasks. Calls of tasks that are not
 // this package's count as remote.
 func newCallGates(config Config) *callGates {
-	g := &callGates{classOf: func(machine.Call) callClass { return classRemote }}
+	g := &callGates{classOf: func(machine.Call) callClass { return classRemote }, asksForLimits: true}
 	g.commands.free, g.remote.free = orDefault(config.Commands, DefaultCommands), orDefault(config.Calls, DefaultCalls)
 	if tasks, ok := config.Tasks.(*Tasks); ok {
-		g.classOf = tasks.classOf
+		g.classOf, g.asksForLimits = tasks.classOf, tasks.asksForLimits()
 	}
 	return g
 }
@@ -57,6 +60,11 @@ func orDefault(value, byDefault int) int {
 		return value
 	}
 	return byDefault
+}
+
+// awaitsTurn reports whether a call of the execution waits for its turn.
+func (g *callGates) awaitsTurn(execution engine.ID) bool {
+	return g.commands.awaitedBy(execution) || g.remote.awaitedBy(execution)
 }
 
 // of returns the gate of a call, nil for one without a bound.
@@ -76,33 +84,46 @@ func (g *callGates) of(call machine.Call) *gate {
 type gate struct {
 	mu      sync.Mutex
 	free    int
-	waiting list.List // of *turn
+	waiting list.List         // of *turn
+	counts  map[engine.ID]int // of the turns in waiting, by execution
 }
 
 // turn is a place in the line before a gate.
 type turn struct {
-	gate *gate
-	come chan struct{} // is closed when it has come
-	at   *list.Element
+	gate      *gate
+	execution engine.ID
+	come      chan struct{} // closed when it has come
+	at        *list.Element
 }
 
 // ask asks for a place. If there is none, it returns the turn to wait for.
-func (g *gate) ask() *turn {
+func (g *gate) ask(execution engine.ID) *turn {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.free > 0 { // which implies that no call waits
 		g.free--
 		return nil
 	}
-	t := &turn{gate: g, come: make(chan struct{})}
+	t := &turn{gate: g, execution: execution, come: make(chan struct{})}
 	t.at = g.waiting.PushBack(t)
+	if g.counts == nil {
+		g.counts = map[engine.ID]int{}
+	}
+	g.counts[execution]++
 	return t
+}
+
+// awaitedBy reports whether a call of the execution waits for its turn.
+func (g *gate) awaitedBy(execution engine.ID) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.counts[execution] > 0
 }
 
 // enter waits for a place. After nil the caller calls leave. The error is that
 // of ctx.
-func (g *gate) enter(ctx context.Context) error {
-	if t := g.ask(); t != nil {
+func (g *gate) enter(ctx context.Context, execution engine.ID) error {
+	if t := g.ask(execution); t != nil {
 		return t.await(ctx)
 	}
 	return nil
@@ -128,7 +149,15 @@ func (t *turn) giveUp() {
 	case <-t.come:
 		t.gate.release()
 	default:
-		t.gate.waiting.Remove(t.at)
+		t.gate.remove(t)
+	}
+}
+
+// remove takes a turn out of the line. g.mu is held.
+func (g *gate) remove(t *turn) {
+	g.waiting.Remove(t.at)
+	if g.counts[t.execution]--; g.counts[t.execution] == 0 {
+		delete(g.counts, t.execution)
 	}
 }
 
@@ -146,7 +175,9 @@ func (g *gate) release() {
 		g.free++
 		return
 	}
-	close(g.waiting.Remove(first).(*turn).come) //nolint:forcetypeassert // only turns are pushed
+	t := first.Value.(*turn) //nolint:forcetypeassert // only turns are pushed
+	g.remove(t)
+	close(t.come)
 }
 
 // awaitedTasks are the tasks as workers call them: a worker that awaits a call,
@@ -162,7 +193,7 @@ func (t awaitedTasks) Call(ctx context.Context, call machine.Call) (token.Outcom
 	if gate == nil {
 		return t.Tasks.Call(ctx, call)
 	}
-	if turn := gate.ask(); turn != nil {
+	if turn := gate.ask(executionOf(call)); turn != nil {
 		return token.Outcome{}, &engine.WaitError{
 			Call:   func(ctx context.Context) (token.Outcome, error) { return t.callInTurn(ctx, turn, call) },
 			GiveUp: turn.giveUp,
@@ -181,7 +212,7 @@ func (t awaitedTasks) callInTurn(ctx context.Context, turn *turn, call machine.C
 	defer t.system.workers.park()()
 	waiting, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	back := t.system.queue.stepAside(engine.NewID(call.Flow.Name, call.Execution), cancel)
+	back := t.system.queue.stepAside(executionOf(call), cancel)
 	err := turn.await(waiting)
 	back()
 	if err == nil {
@@ -196,11 +227,88 @@ func (t awaitedTasks) callInTurn(ctx context.Context, turn *turn, call machine.C
 // TimeLimits implements [engine.Tasks]. Lambda is asked for the limits of its
 // functions.
 func (t awaitedTasks) TimeLimits(ctx context.Context, flow *fdl.Flow) (map[string]time.Duration, error) {
-	if ours, ok := t.Tasks.(*Tasks); ok && !ours.asksForLimits() {
+	if !t.system.gates.asksForLimits {
 		return t.Tasks.TimeLimits(ctx, flow)
 	}
 	defer t.system.workers.park()()
 	return t.Tasks.TimeLimits(ctx, flow)
+}
+
+func executionOf(call machine.Call) engine.ID { return engine.NewID(call.Flow.Name, call.Execution) }
+
+// stops end the calls of executions that are asked to stop or have ended, whose results nothing
+// needs.
+type stops struct {
+	mu        sync.Mutex
+	requested map[engine.ID]bool // until the execution ends
+	calls     map[engine.ID][]*context.CancelCauseFunc
+}
+
+// errStopped is the cause with which the context of such a call ends.
+var errStopped = errors.New("the execution is stopped")
+
+// begin returns a context for a call of the execution, and what to call after it.
+func (s *stops) begin(ctx context.Context, execution engine.ID) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.requested[execution] {
+		cancel(errStopped)
+	}
+	s.calls[execution] = append(s.calls[execution], &cancel)
+	return ctx, func() {
+		cancel(nil)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.calls[execution] = slices.DeleteFunc(s.calls[execution], func(other *context.CancelCauseFunc) bool { return other == &cancel })
+		if len(s.calls[execution]) == 0 {
+			delete(s.calls, execution)
+		}
+	}
+}
+
+// request ends the calls of an execution, and those that it would begin before it is stopped.
+func (s *stops) request(execution engine.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requested[execution] = true
+	s.cancel(execution)
+}
+
+// ended ends the calls that are left of an execution that has ended.
+func (s *stops) ended(execution engine.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.requested, execution)
+	s.cancel(execution)
+}
+
+// cancel ends the calls of an execution. s.mu is held.
+func (s *stops) cancel(execution engine.ID) {
+	for _, cancel := range s.calls[execution] {
+		(*cancel)(errStopped)
+	}
+}
+
+// stoppableTasks are tasks whose calls end with their executions. The error is then [errStopped].
+type stoppableTasks struct {
+	engine.Tasks
+	gates *callGates
+	stops *stops
+}
+
+// Call implements [engine.Tasks].
+func (t stoppableTasks) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
+	if t.gates.of(call) == nil {
+		return t.Tasks.Call(ctx, call)
+	}
+	ctx, end := t.stops.begin(ctx, executionOf(call))
+	defer end()
+	outcome, err := t.Tasks.Call(ctx, call)
+	if err != nil && errors.Is(context.Cause(ctx), errStopped) {
+		return token.Outcome{}, errStopped
+	}
+	return outcome, err
 }
 
 // workers are the goroutines that handle wakes. There are always limit of them

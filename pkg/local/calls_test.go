@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -352,4 +353,62 @@ func TestAVirtualClockStandsStillWhileACallWaits(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The place of a call that a stop ends is free for the next call.
+func TestAStopEndsTheCallsOfItsExecution(t *testing.T) {
+	t.Parallel()
+	twice := oneTask + "    retry: [{errors: [FnF.ALL], intervalSeconds: 0, maxAttempts: 5}]\n"
+	for name, own := range forms {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				tasks := &timedTasks{takes: time.Hour, own: own}
+				s := local.New(local.Config{Store: &local.MemoryStore{}, Tasks: tasks, Workers: 1, Calls: 1})
+				start(t, s, waitHour, "other") // without one the run would end at once
+				ended := make(chan struct{})
+				go func() { defer close(ended); runToEnd(t, s) }()
+				start(t, s, twice, "running")
+				synctest.Wait()
+				start(t, s, twice, "queued")
+				synctest.Wait()
+				for name, want := range map[string]bool{"running": false, "queued": true, "other": false} {
+					if got := s.AwaitsTurn(engine.NewID("flow", name)); got != want {
+						t.Errorf("%s awaits its turn: %t", name, got)
+					}
+				}
+				time.Sleep(time.Minute)
+				if err := s.Stop(t.Context(), engine.NewID("flow", "running"), "", ""); err != nil {
+					t.Error(err)
+				}
+				synctest.Wait()
+				wantEnd(t, s, "running", machine.StatusStopped, "", time.Minute)
+				if s.AwaitsTurn(engine.NewID("flow", "queued")) || !slices.Equal(tasks.order, []string{"running", "queued"}) {
+					t.Errorf("the stop frees no place: %v", tasks.order)
+				}
+				if err := s.Stop(t.Context(), engine.NewID("flow", "queued"), "", ""); err != nil {
+					t.Error(err)
+				}
+				<-ended
+				wantEnd(t, s, "queued", machine.StatusStopped, "", time.Minute)
+				if len(tasks.order) != 2 {
+					t.Errorf("calls of %v", tasks.order)
+				}
+			})
+		})
+	}
+}
+
+func TestATimeLimitOfAFlowEndsItsCall(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		begin, tasks := time.Now(), &timedTasks{takes: time.Hour, own: 2 * time.Hour}
+		s := local.New(local.Config{Store: &local.MemoryStore{}, Tasks: tasks})
+		start(t, s, strings.Replace(oneTask, "type: flow\n", "type: flow\ntimeoutSeconds: 60\n", 1), "limited")
+		runToEnd(t, s)
+		wantEnd(t, s, "limited", machine.StatusTimedOut, "FnF.ExecutionTimeout", time.Minute)
+		if took := time.Since(begin); took != time.Minute {
+			t.Errorf("the run ended after %s", took)
+		}
+	})
 }

@@ -91,6 +91,7 @@ type System struct {
 	clock        *Clock
 	workers      *workers
 	gates        *callGates
+	stops        *stops
 	// runner is the engine that runs queued calls, whose tasks are not those of
 	// a worker.
 	runner  *engine.Engine
@@ -139,6 +140,8 @@ func New(config Config) *System {
 	config.Limits.QueueTimesCalls = true
 	config.Tasks = s.withJobs(config.Tasks, config.Output)
 	s.gates = newCallGates(config)
+	s.stops = &stops{requested: map[engine.ID]bool{}, calls: map[engine.ID][]*context.CancelCauseFunc{}}
+	config.Tasks = stoppableTasks{config.Tasks, s.gates, s.stops}
 	if config.Script != nil {
 		config.Observer = &play{Observer: config.Observer, system: s, events: config.Script.events, answers: config.Script.answers}
 	}
@@ -154,7 +157,7 @@ func New(config Config) *System {
 	runner := engine.Config{
 		Log: p.store, Flows: p.store, Outcomes: p.store, Wakes: p.wakes, Tasks: p.tasks, TaskQueue: p.taskQueue,
 		Keys: config.Keys, CallbackBase: config.CallbackBase, Generation: generation, Now: config.Clock.Now, Limits: config.Limits,
-		Observer: queueObserver{config.Observer, s.queue},
+		Observer: queueObserver{config.Observer, s.queue, s.stops},
 	}
 	worker := runner
 	worker.Tasks = awaitedTasks{p.tasks, s}
@@ -206,15 +209,19 @@ func (c Config) workers() int {
 	return orDefault(c.Workers, DefaultWorkers)
 }
 
-// queueObserver tells the queue of commits, too.
+// queueObserver also reports commits to the queue, and ends to the calls that are left.
 type queueObserver struct {
 	engine.Observer
 	queue *queue
+	stops *stops
 }
 
 // Committed implements [engine.Observer].
 func (o queueObserver) Committed(execution engine.ID, state machine.State, events []machine.Event) {
 	o.queue.committed(execution)
+	if state.Status.Final() {
+		o.stops.ended(execution)
+	}
 	o.Observer.Committed(execution, state, events)
 }
 
@@ -280,7 +287,7 @@ func (q *taskQueue) begin(ctx context.Context, task engine.Task) {
 // run runs the task when its turn has come.
 func (q *taskQueue) run(ctx context.Context, task engine.Task, stop context.CancelCauseFunc) {
 	if gate := q.system.gates.of(task.Call); gate != nil {
-		if gate.enter(ctx) != nil {
+		if gate.enter(ctx, executionOf(task.Call)) != nil {
 			q.leave(task)
 			return
 		}
@@ -288,6 +295,8 @@ func (q *taskQueue) run(ctx context.Context, task engine.Task, stop context.Canc
 	}
 	verdict, err := q.system.runTask(ctx, task)
 	switch {
+	case errors.Is(err, errStopped): // its token is closed by the stop
+		q.forget(task)
 	case err != nil:
 		q.leave(task)
 		stop(err)
@@ -299,10 +308,14 @@ func (q *taskQueue) run(ctx context.Context, task engine.Task, stop context.Canc
 			}
 		})
 	default:
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		delete(q.known, task.Handle)
+		q.forget(task)
 	}
+}
+
+func (q *taskQueue) forget(task engine.Task) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.known, task.Handle)
 }
 
 func (q *taskQueue) leave(task engine.Task) {
@@ -352,8 +365,15 @@ func (s *System) Start(ctx context.Context, request engine.StartRequest) (engine
 func (s *System) Stop(ctx context.Context, id engine.ID, name, cause string) error {
 	release := s.queue.holdBack(id)
 	defer release()
-	return s.Engine.Stop(ctx, id, name, cause)
+	if err := s.Engine.Stop(ctx, id, name, cause); err != nil {
+		return err
+	}
+	s.stops.request(id)
+	return nil
 }
+
+// AwaitsTurn reports whether a call of the execution waits until fewer calls run.
+func (s *System) AwaitsTurn(id engine.ID) bool { return s.gates.awaitsTurn(id) }
 
 // canCall refuses an execution that would fail for the lack of a function.
 func (s *System) canCall(ctx context.Context, request engine.StartRequest) error {
@@ -532,8 +552,11 @@ func (s *System) work(ctx context.Context, stop context.CancelCauseFunc) {
 // that needs a newer release is left to that.
 func (s *System) afterError(err error, stop context.CancelCauseFunc) time.Time {
 	code := engine.CodeOf(err)
-	if code == engine.CodeTooNew {
+	switch {
+	case code == engine.CodeTooNew:
 		return time.Time{}
+	case errors.Is(err, errStopped):
+		return s.clock.Now() // behind the wake of the stop
 	}
 	if code != engine.CodeDefect {
 		stop(err)

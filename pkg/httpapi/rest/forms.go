@@ -54,6 +54,8 @@ type Waiting struct {
 	For   string `json:"for"`             // "call", "instant", "callback", "job", "retry", "poll"
 	Since string `json:"since"`           // instant
 	Until string `json:"until,omitempty"` // the end of a wait or a pause, the deadline of a callback or a job
+	// Queued reports whether the call has not begun: it waits until fewer calls run.
+	Queued bool `json:"queued,omitempty"`
 }
 
 // Token is a token as it is now.

@@ -84,6 +84,8 @@ type Config struct {
 	// Blocked returns why executions of a flow cannot continue here, "" when they can; nil means they
 	// always can.
 	Blocked func(*fdl.Flow) string
+	// AwaitsTurn reports whether a call of the execution waits until fewer calls run; nil means none does.
+	AwaitsTurn func(engine.ID) bool
 	// Reasons: callers serve themselves, so they are told what failed inside.
 	Reasons bool
 	// Stop asks for the end of an execution; nil means the engine.
@@ -447,6 +449,9 @@ func (h handler) withWaiting(ctx context.Context, state machine.State) (Executio
 	e := executionOf(state, waitingOf(flow, state.Waiting))
 	if h.Blocked != nil {
 		e.Blocked = h.Blocked(flow)
+	}
+	if h.AwaitsTurn != nil && e.Waiting != nil {
+		e.Waiting.Queued = h.AwaitsTurn(state.ID())
 	}
 	return e, nil
 }
