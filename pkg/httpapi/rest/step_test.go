@@ -34,6 +34,17 @@ func TestAnExecutionIsReportedOnByItsName(t *testing.T) {
 	if err != nil || first || held.Output == nil || held.Output.JSON() != `{"status":"ok"}` {
 		t.Errorf("another: %+v, first=%t, %v", held, first, err)
 	}
+}
+
+// After the execution went on, the recorded outcome decides what a report gets.
+func TestALateReportGetsTheRecordedOutcome(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	text := a.waitingToken()
+	step := rest.Step{Flow: "callback", Execution: "one"}
+	if _, _, err := a.SucceedStep(t.Context(), step, object(t, `{"status":"ok"}`)); err != nil {
+		t.Fatal(err)
+	}
 	a.run()
 	for _, step.Name = range []string{"", "mytask"} {
 		held, first, err := a.SucceedStep(t.Context(), step, object(t, `{}`))
@@ -52,7 +63,7 @@ func TestAnExecutionIsReportedOnByItsName(t *testing.T) {
 		}
 	}
 	step.Name = "other"
-	_, _, err = a.SucceedStep(t.Context(), step, object(t, `{}`))
+	_, _, err := a.SucceedStep(t.Context(), step, object(t, `{}`))
 	wantRefused(t, err, http.StatusConflict, engine.CodeConflict, "callback/one has no open token: it has ended with the status Succeeded")
 }
 
