@@ -27,7 +27,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/transcribe v1.55.2 // jobs of the kind transcribe-job
 	github.com/aws/smithy-go v1.28.8 // the errors and the middleware that the clients of AWS have in common
 	github.com/cockroachdb/datadriven v1.0.3 // tests: replays the scenario scripts of the machine
-	github.com/cockroachdb/pebble/v2 v2.1.7 // the durable store: of the libraries measured the one with the most durable writes/s; pkg/doc.go, 10
+	github.com/cockroachdb/pebble/v2 v2.1.7 // the durable store: of the libraries measured the one with the most durable writes/s; pkg/docs/decisions/12
 	github.com/creack/pty v1.1.24 // tests: a terminal for the live view
 	github.com/google/go-cmp v0.7.0 // tests: shows what differs
 	github.com/hashicorp/go-retryablehttp v0.7.8 // the command: tries requests to a stack again, with pauses
