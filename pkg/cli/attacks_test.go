@@ -4,6 +4,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -67,6 +70,10 @@ var attacks = []attack{
 	{"a path with two slashes", "POST //callbacks/TOKEN", "{}", nil, 404},
 	{"a path with a dot", "POST /callbacks/./TOKEN", "{}", nil, 404},
 	{"a path that climbs", "POST /callbacks/../tokens/TOKEN/success", "{}", nil, 404},
+	// Errors that are Waitless's own to report.
+	{"a time-out", "POST /callbacks/TOKEN/failure", `{"error":"FnF.TaskTimeout"}`, nil, 400},
+	{"a stop", "POST /callbacks/TOKEN/failure", `{"error":"FnF.Stopped"}`, nil, 400},
+	{"a revocation", "POST /callbacks/TOKEN/failure", `{"error":"Token.Revoked"}`, nil, 400},
 	// Reports that are none.
 	{"a bomb of brackets", "POST /callbacks/TOKEN", strings.Repeat("[", 200_000), nil, 400},
 	{"too deep", "POST /callbacks/TOKEN", `{"a":` + strings.Repeat("[", 101) + strings.Repeat("]", 101) + "}", nil, 400},
@@ -136,6 +143,9 @@ func TestAttacksOnDev(t *testing.T) {
 	for _, a := range attacks {
 		a.isRefused(t, d, fill)
 	}
+	for _, a := range rawAttacks {
+		a.isRefused(t, d, fill)
+	}
 	if open := d.do("tokens", "list"); strings.Count(open, "\n") != 2 {
 		t.Errorf("open tokens:\n%s", open)
 	}
@@ -144,6 +154,67 @@ func TestAttacksOnDev(t *testing.T) {
 	}
 	if log := d.stderr.String(); strings.Contains(log, fill.Replace("TOKEN")) || strings.Contains(log, fill.Replace("SIGNED")) {
 		t.Errorf("a token is in the log:\n%s", log)
+	}
+}
+
+// rawAttack is what no HTTP client sends. The server answers with the wanted statuses, one for
+// each request that it sees in the bytes, and closes the connection.
+type rawAttack struct {
+	name, bytes string
+	want        []int
+}
+
+// rawAttacks try to hide a request from a proxy, or to confuse the server.
+var rawAttacks = []rawAttack{
+	{"an oversized header", "POST /callbacks/TOKEN HTTP/1.1\r\nHost: a\r\nX-Large: " + strings.Repeat("a", 128<<10) + "\r\n\r\n{}", []int{431}},
+	{"an oversized path", "POST /callbacks/" + strings.Repeat("A", 128<<10) + " HTTP/1.1\r\nHost: a\r\n\r\n{}", []int{431}},
+	{"a pipelined request with a forged token", "POST /callbacks/FORGED HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}" +
+		"POST /callbacks/HANDLE HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}", []int{404, 404}},
+	{"a body that is longer than its length", "POST /callbacks/FORGED HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n{POST /callbacks/TOKEN" +
+		" HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nConnection: close\r\n\r\n{", []int{404, 400}},
+	{"chunks beside a length", "POST /callbacks/FORGED HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" +
+		"POST /callbacks/TOKEN HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}", []int{404}},
+	{"a request behind chunks", "POST /callbacks/FORGED HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n" +
+		"POST /callbacks/TOKEN HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}", []int{404}},
+	{"two lengths", "POST /callbacks/TOKEN HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nContent-Length: 2\r\n\r\n{}", []int{400}},
+	{"a negative length", "POST /callbacks/TOKEN HTTP/1.1\r\nHost: a\r\nContent-Length: -2\r\n\r\n{}", []int{400}},
+	{"an encoding that is almost chunked", "POST /callbacks/TOKEN HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", []int{501}},
+	{"two encodings", "POST /callbacks/TOKEN HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n" +
+		"2\r\n{}\r\n0\r\n\r\n", []int{501}},
+	{"a chunk of a negative size", "POST /callbacks/TOKEN HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n-2\r\n{}\r\n0\r\n\r\n", []int{400}},
+	{"a space before a colon", "POST /callbacks/TOKEN HTTP/1.1\r\nHost: a\r\nContent-Length : 2\r\n\r\n{}", []int{400}},
+	{"a folded header", "POST /callbacks HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer\r\n FORGED\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}", []int{404}},
+	{"no host", "POST /callbacks/TOKEN HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}", []int{400}},
+	{"two hosts", "POST /callbacks/TOKEN HTTP/1.1\r\nHost: a\r\nHost: b\r\nContent-Length: 2\r\n\r\n{}", []int{400}},
+	{"a host with a space", "POST /callbacks/TOKEN HTTP/1.1\r\nHost: a b\r\nContent-Length: 2\r\n\r\n{}", []int{400}},
+	{"HTTP/0.9", "POST /callbacks/TOKEN\r\n\r\n{}", []int{400}},
+	{"HTTP/2 without TLS", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", []int{400}},
+	{"HTTP/3", "POST /callbacks/TOKEN HTTP/3.0\r\nHost: a\r\n\r\n{}", []int{505}},
+	{"a tunnel", "CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example:443\r\nConnection: close\r\n\r\n", []int{404}},
+	{"a proxy request", "GET http://evil.example/executions HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", []int{403}},
+	{"a line break in a method", "PO\rST /callbacks/TOKEN HTTP/1.1\r\nHost: a\r\n\r\n{}", []int{400}},
+	{"a TLS handshake", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", []int{400}},
+}
+
+var statusLine = regexp.MustCompile(`HTTP/1\.[01] (\d{3}) `)
+
+func (a rawAttack) isRefused(t *testing.T, d *devProcess, fill *strings.Replacer) {
+	t.Helper()
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(d.says.API, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	go func() { _, _ = conn.Write([]byte(fill.Replace(a.bytes))) }() // the server may hang up before the end
+	answer, _ := io.ReadAll(conn)
+	var got []int
+	for _, match := range statusLine.FindAllSubmatch(answer, -1) {
+		status, _ := strconv.Atoi(string(match[1]))
+		got = append(got, status)
+	}
+	if !slices.Equal(got, a.want) {
+		t.Errorf("%s is answered with %v: %.300q; want %v", a.name, got, answer, a.want)
 	}
 }
 

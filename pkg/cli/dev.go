@@ -326,12 +326,12 @@ func (s *server) apiKey(store *disk.Store) (string, error) {
 func (s *server) handler(system *local.System, own http.Handler, key string) http.Handler {
 	mux := http.NewServeMux()
 	callbacks := callbackurl.Handler(callbackurl.Config{
-		Tokens: system.Callbacks, MaxOutput: system.DataLimit, Secrets: s.secrets, Log: s.log,
+		Tokens: system.Callbacks, MaxOutput: system.DataLimit, Secrets: s.secrets, SecretSetting: secretVariable, Log: s.log,
 	})
 	mux.Handle("/callbacks", callbacks)
 	mux.Handle("/callbacks/", callbacks)
 	if len(s.keys) > 0 {
-		mux.Handle("/{$}", fnf.Handler(fnf.Config{Tokens: system.Tokens, MaxOutput: system.DataLimit, Keys: s.keys, Log: s.log}))
+		mux.Handle("/{$}", fnf.Handler(fnf.Config{Tokens: system.Callbacks, MaxOutput: system.DataLimit, Keys: s.keys, Log: s.log}))
 	}
 	if s.options.api {
 		mux.Handle("/", forThisMachine(requireKey(key, own)))
@@ -348,6 +348,9 @@ func withoutRedirects(mux http.Handler) http.Handler {
 		if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped {
 			refusing(http.StatusNotFound, "there is nothing here").ServeHTTP(w, r)
 			return
+		}
+		if len(r.TransferEncoding) > 0 { // a request may have a length too, which net/http drops: read nothing behind it
+			w.Header().Set("Connection", "close")
 		}
 		mux.ServeHTTP(w, r)
 	})

@@ -534,7 +534,7 @@ func TestDevServesTheVendorsClient(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "ReportTaskSucceeded finished") {
 		t.Fatalf("%v: %s", err, out)
 	}
-	d.endedBy("callback/tutorial", "hand")
+	d.endedBy("callback/tutorial", "callback")
 	if got := d.do("show", "callback/tutorial", "--json"); !strings.Contains(got, `"s": "ok"`) {
 		t.Errorf("the output is another: %s", got)
 	}

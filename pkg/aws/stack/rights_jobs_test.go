@@ -59,7 +59,7 @@ func rightsOfJobs() map[string]right {
 
 		"Api/QueueDeliveries":         {try: succeedsForeign, says: failedInside},
 		"Callback/QueueDeliveries":    {try: delivers, teller: "Callback", action: "sqs:SendMessage", says: "queue a delivery"},
-		"Callback/ReadCallbackSecret": {try: postsUnsigned, says: "this stack has no CallbackSecret, or it cannot be read"},
+		"Callback/ReadCallbackSecret": {try: postsUnsigned, says: "the server has no secret to verify it with"},
 		"Callback/ReadFnfKeys":        {try: asksAnew("Callback", "/"), says: noBeginning},
 	}
 }

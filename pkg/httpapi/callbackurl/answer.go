@@ -84,10 +84,11 @@ func happened(record token.Record) string {
 // word of what they sent, and nothing of what happened inside.
 func (h handler) refusal(err error) answer {
 	var report *resume.ReportError
+	var unsigned *signatureError
 	switch {
 	case errors.Is(err, token.ErrInvalid):
 		return answer{status: http.StatusNotFound, Code: "NotFound", Message: err.Error()}
-	case errors.Is(err, errUnsigned), errors.Is(err, errNoSecret):
+	case errors.As(err, &unsigned):
 		return answer{
 			status: http.StatusUnauthorized, Code: "Invalid", Message: err.Error(), header: "WWW-Authenticate", value: "Standard-Webhooks",
 		}

@@ -31,6 +31,8 @@ type Config struct {
 	// Secrets are what senders sign callbacks with whose token demands that. A
 	// token whose sender has none is refused.
 	Secrets []Secret
+	// SecretSetting names the setting that Secrets come from, for the log.
+	SecretSetting string
 	// Now tells how old a signature is; nil means the machine's clock.
 	Now func() time.Time
 	// Log is told what failed inside, never a token; nil means nobody is.

@@ -1,10 +1,12 @@
 package callbackurl
 
 import (
+	"crypto/ed25519"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,10 +17,12 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Secret is what a sender signs callbacks with, as Standard Webhooks says.
+// Secret verifies the callbacks of one sender: a shared secret (Standard Webhooks v1, HMAC-SHA256)
+// or the sender's public key (v1a, Ed25519).
 type Secret struct {
 	sender  token.Sender
 	webhook *standardwebhooks.Webhook
+	public  ed25519.PublicKey // nil for a shared secret
 }
 
 // defaultSender signs callbacks whose step names no sender.
@@ -26,15 +30,15 @@ const defaultSender = "default"
 
 const (
 	secretPrefix  = "whsec_"
+	publicPrefix  = "whpk_"
 	minSecretSize = 24
 	maxSecretSize = 64
 )
 
-// ParseSecrets reads the secrets of the sender "default", or a JSON object with
-// those of each sender by name. A sender has one secret, or several with spaces
-// between them: while one is being replaced, both are valid. Each is "whsec_" and 24
-// to 64 bytes in base64. A text without any secret is no error. An error does not
-// repeat a secret.
+// ParseSecrets reads the secrets of the sender "default", or a JSON object with the secrets of each
+// sender by name. A sender has one secret, or several separated by spaces: all are valid while one
+// is being replaced. A secret is "whsec_" and 24 to 64 bytes in base64, or "whpk_" and a public
+// Ed25519 key in base64. A text without secrets is not an error. Errors do not repeat a secret.
 func ParseSecrets(text string) ([]Secret, error) {
 	if text = strings.TrimSpace(text); !strings.HasPrefix(text, "{") {
 		return parseSender(defaultSender, text)
@@ -46,7 +50,7 @@ func ParseSecrets(text string) ([]Secret, error) {
 	names := map[token.Sender]string{}
 	var secrets []Secret
 	for _, m := range bySender.Members() {
-		if m.Value.Kind() != value.KindString || strings.HasPrefix(m.Key, secretPrefix) {
+		if m.Value.Kind() != value.KindString || strings.HasPrefix(m.Key, secretPrefix) || strings.HasPrefix(m.Key, publicPrefix) {
 			return nil, errSecrets
 		}
 		sender := token.SenderOf(m.Key)
@@ -67,7 +71,7 @@ func ParseSecrets(text string) ([]Secret, error) {
 }
 
 // errSecrets does not say where the text is malformed, because it is secret.
-var errSecrets = errors.New(`callback secrets: cannot be read; allowed: whsec_..., or {"default":"whsec_...","NAME":"whsec_..."}`)
+var errSecrets = errors.New(`callback secrets: cannot be read; allowed: whsec_..., whpk_..., or {"default":"whsec_...","NAME":"whpk_..."}`)
 
 // parseSender reads the secrets of one sender.
 func parseSender(name, text string) ([]Secret, error) {
@@ -85,11 +89,15 @@ func parseSender(name, text string) ([]Secret, error) {
 
 // parseSecret returns errors without a part of the text.
 func parseSecret(text string) (Secret, error) {
-	encoded, ok := strings.CutPrefix(text, secretPrefix)
+	prefix, encoded, _ := strings.Cut(text, "_")
 	raw, err := base64.StdEncoding.DecodeString(encoded)
-	switch {
-	case !ok || err != nil:
-		return Secret{}, errors.New("cannot be read; allowed: whsec_ and 24 to 64 bytes in base64")
+	switch prefix += "_"; {
+	case err != nil || prefix != secretPrefix && prefix != publicPrefix:
+		return Secret{}, errors.New("cannot be read; allowed: whsec_ and 24 to 64 bytes in base64, or whpk_ and a public Ed25519 key in base64")
+	case prefix == publicPrefix && len(raw) != ed25519.PublicKeySize:
+		return Secret{}, fmt.Errorf("has %d bytes; allowed: %d", len(raw), ed25519.PublicKeySize)
+	case prefix == publicPrefix:
+		return Secret{public: raw}, nil
 	case len(raw) < minSecretSize || len(raw) > maxSecretSize:
 		return Secret{}, fmt.Errorf("has %d bytes; allowed: %d to %d", len(raw), minSecretSize, maxSecretSize)
 	}
@@ -97,25 +105,43 @@ func parseSecret(text string) (Secret, error) {
 	return Secret{webhook: webhook}, err
 }
 
-// tolerance is how old a signature may be, and how far ahead the clock of who
-// made it.
+// made reports whether the sender made one of the signatures in the header, at any time.
+func (s Secret) made(header http.Header, body []byte) bool {
+	if s.public == nil {
+		return s.webhook.VerifyIgnoringTimestamp(body, header) == nil
+	}
+	signed := header.Get(standardwebhooks.HeaderWebhookID) + "." + header.Get(standardwebhooks.HeaderWebhookTimestamp) + "." + string(body)
+	return slices.ContainsFunc(strings.Fields(header.Get(standardwebhooks.HeaderWebhookSignature)), func(signature string) bool {
+		encoded, ok := strings.CutPrefix(signature, "v1a,")
+		raw, err := base64.StdEncoding.DecodeString(encoded)
+		return ok && err == nil && ed25519.Verify(s.public, []byte(signed), raw)
+	})
+}
+
+// tolerance bounds how far the time of a signature may be from now, in either direction.
 const tolerance = 5 * time.Minute
 
-// What a callback is refused with whose token demands a signature.
-var (
-	errUnsigned = errors.New("this callback needs a signature: the headers webhook-id, webhook-timestamp and webhook-signature " +
-		"of Standard Webhooks, at most five minutes old; webhook-id begins with the token's part before the dot and has no dot")
-	errNoSecret = errors.New("this callback needs a signature, and there is nothing to check it with: " +
-		"this stack has no CallbackSecret, or it cannot be read")
-)
-
-// maxSignatures is how many signatures of a request are tried.
+// maxSignatures bounds how many signatures of a request are tried.
 const maxSignatures = 8
 
+// signatureError rejects a callback whose token demands a signature.
+type signatureError struct {
+	kind  string // for the sender: "missing", "expired" or "invalid"; empty if the server has no secret
+	check string // for the operator: the check that failed
+}
+
+func (e *signatureError) Error() string {
+	if e.kind == "" {
+		return "this callback needs a signature, and the server has no secret to verify it with; ask its operator to configure one"
+	}
+	return "the signature is " + e.kind + "; this callback needs the headers webhook-id, webhook-timestamp and webhook-signature " +
+		"of Standard Webhooks, at most five minutes old; webhook-id begins with the token's part before the dot and has no dot"
+}
+
 // secretsFor returns the secrets of the sender that a token names.
-func (h handler) secretsFor(id token.ID, handle string) ([]Secret, error) {
+func (h handler) secretsFor(id token.ID) ([]Secret, error) {
 	if len(h.Secrets) == 0 {
-		return nil, errNoSecret
+		return nil, &signatureError{check: "no secret is configured, or it cannot be read; set " + h.SecretSetting}
 	}
 	sender, field := token.SenderOf(defaultSender), "signed: true, which needs the sender "+defaultSender
 	if id.Flags&token.FlagSender != 0 {
@@ -128,34 +154,51 @@ func (h handler) secretsFor(id token.ID, handle string) ([]Secret, error) {
 		}
 	}
 	if len(own) == 0 {
-		h.Log.Warn("callback refused: CallbackSecret has no secret of the sender that the step names",
-			"token", token.Mask(handle), "step", field)
-		return nil, errUnsigned
+		return nil, &signatureError{"invalid", h.SecretSetting + " has no secret of the sender that the step names (" + field + ")"}
 	}
 	return own, nil
 }
 
-// verify returns nil if the body was signed, with a secret of the sender that the
-// token names, for the token with that handle: the id of the message, which is
-// signed, begins with it. An id with a dot could pass a part of itself for the
-// instant. The time of the signature is judged here, by a clock that tests can set.
+// verify returns nil if a secret of the sender that the token names signed the body for the token
+// with that handle. Otherwise it logs which check failed and returns a [signatureError].
 func (h handler) verify(header http.Header, body []byte, id token.ID, handle string) error {
-	secrets, err := h.secretsFor(id, handle)
+	err := h.check(header, body, id, handle)
+	if rejected, ok := errors.AsType[*signatureError](err); ok {
+		h.Log.Warn("callback rejected", "check", rejected.check, "token", token.Mask(handle))
+	}
+	return err
+}
+
+// check returns the first check of a signature that fails. The message id is part of what is
+// signed: it begins with the handle, so that a request is valid for one token. An id with a dot
+// could pass a part of itself for the time.
+func (h handler) check(header http.Header, body []byte, id token.ID, handle string) error {
+	secrets, err := h.secretsFor(id)
 	if err != nil {
 		return err
 	}
-	message, signatures := header.Get(standardwebhooks.HeaderWebhookID), header.Get(standardwebhooks.HeaderWebhookSignature)
-	if !strings.HasPrefix(message, handle) || strings.Contains(message, ".") || strings.Count(signatures, " ") >= maxSignatures {
-		return errUnsigned
-	}
-	seconds, err := strconv.ParseInt(header.Get(standardwebhooks.HeaderWebhookTimestamp), 10, 64)
-	if err != nil || h.Now().Sub(time.Unix(seconds, 0)).Abs() > tolerance {
-		return errUnsigned
-	}
-	for _, secret := range secrets {
-		if secret.webhook.VerifyIgnoringTimestamp(body, header) == nil {
-			return nil
+	for _, name := range []string{standardwebhooks.HeaderWebhookID, standardwebhooks.HeaderWebhookTimestamp, standardwebhooks.HeaderWebhookSignature} {
+		if header.Get(name) == "" {
+			return &signatureError{"missing", "the header " + name + " is missing"}
 		}
 	}
-	return errUnsigned
+	message, signatures := header.Get(standardwebhooks.HeaderWebhookID), header.Get(standardwebhooks.HeaderWebhookSignature)
+	seconds, err := strconv.ParseInt(header.Get(standardwebhooks.HeaderWebhookTimestamp), 10, 64)
+	age := h.Now().Sub(time.Unix(seconds, 0))
+	switch {
+	case !strings.HasPrefix(message, handle):
+		return &signatureError{"invalid", "webhook-id does not begin with the handle of the token"}
+	case strings.Contains(message, "."):
+		return &signatureError{"invalid", "webhook-id has a dot"}
+	case strings.Count(signatures, " ") >= maxSignatures:
+		return &signatureError{"invalid", fmt.Sprintf("webhook-signature has more than %d signatures", maxSignatures)}
+	case err != nil:
+		return &signatureError{"invalid", "webhook-timestamp is not a number of seconds"}
+	case age.Abs() > tolerance:
+		return &signatureError{"expired", fmt.Sprintf("webhook-timestamp is %s from now; the tolerance is %s", age.Abs().Truncate(time.Second), tolerance)}
+	}
+	if slices.ContainsFunc(secrets, func(s Secret) bool { return s.made(header, body) }) {
+		return nil
+	}
+	return &signatureError{"invalid", "webhook-signature does not match: another secret or another body was used"}
 }

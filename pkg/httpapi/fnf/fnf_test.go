@@ -54,7 +54,9 @@ func newBenchOf(tb testing.TB, flags token.Flags) *bench {
 	tb.Helper()
 	b := &bench{MemoryStore: &local.MemoryStore{}, t: tb, keys: local.NewKeys(), clock: func() time.Time { return now }}
 	b.text = b.keys.Sign(token.ID{Execution: [12]byte{1}, Number: 3, Expires: now.Add(time.Hour), Flags: flags})
-	tokens := resume.New(resume.Config{Keys: b.keys, Outcomes: b, Wakes: b, Now: func() time.Time { return b.clock() }})
+	tokens := resume.New(resume.Config{
+		Keys: b.keys, Outcomes: b, Wakes: b, Now: func() time.Time { return b.clock() }, By: token.ClosedByCallback,
+	})
 	b.api = fnf.Handler(fnf.Config{
 		Tokens: tokens, MaxOutput: 32 << 10, Keys: map[string]string{keyID: secret, "no-secret": "", "short": "a-secret-of-23-bytes-12"},
 		Now: func() time.Time { return b.clock() },
@@ -230,6 +232,18 @@ func TestEveryRepeatIsRefused(t *testing.T) {
 	}
 	if b.held().Outcome.Output.JSON() != "{}" {
 		t.Errorf("the token holds %+v", b.held())
+	}
+}
+
+// Flows catch these errors as what Waitless found, so no client may report them.
+func TestReservedErrorNamesAreRejected(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for _, name := range []string{"FnF.TaskTimeout", "FnF.Stopped", "FnF.InternalError", "Token.Revoked"} {
+		b.call(b.failure(name, "")).want(t, 400, "InvalidArgument")
+	}
+	if record := b.held(); !record.Open() {
+		t.Errorf("the token holds %+v", record)
 	}
 }
 

@@ -54,7 +54,7 @@ func compose(getenv func(string) string, log *slog.Logger) (gateway.Function, er
 		clients: &secrets.Text[map[string]string]{Client: store, Secret: clients, Now: time.Now, Parse: fnf.ParseKeys},
 		tokens: resume.Config{
 			Outcomes: watched(dynamo.NewWaits(dynamodb.NewFromConfig(config), waits, time.Now)),
-			Wakes:    wakes.ForTokens(sender, foreign), Beats: foreign, Now: time.Now, Limit: limit,
+			Wakes:    wakes.ForTokens(sender, foreign), Beats: foreign, Now: time.Now, Limit: limit, By: token.ClosedByCallback,
 		},
 		log: log,
 	}
@@ -100,6 +100,7 @@ func (a api) handler(ctx context.Context, forFnf bool) (http.Handler, error) {
 	if err != nil { // only what is to be signed needs it, and is refused without
 		a.log.ErrorContext(ctx, "no signature can be checked", "error", err.Error())
 	}
-	a.tokens.By = token.ClosedByCallback
-	return callbackurl.Handler(callbackurl.Config{Tokens: resume.New(a.tokens), MaxOutput: a.tokens.Limit, Secrets: signing, Log: a.log}), nil
+	return callbackurl.Handler(callbackurl.Config{
+		Tokens: resume.New(a.tokens), MaxOutput: a.tokens.Limit, Secrets: signing, SecretSetting: "the parameter CallbackSecret", Log: a.log,
+	}), nil
 }

@@ -116,7 +116,7 @@ func TestNoSecretToCheckSignaturesWith(t *testing.T) {
 	for signing, logs := range map[string]int{"": 0, "arn:none": 1, "arn:malformed": 1} {
 		function, around := composed(t, signing, "")
 		answer, err := function(t.Context(), event(http.MethodPost, "/callbacks/"+newToken(token.FlagSigned)))
-		if err != nil || answer.StatusCode != http.StatusUnauthorized || !strings.Contains(answer.Body, "this stack has no CallbackSecret, or it cannot be read") {
+		if err != nil || answer.StatusCode != http.StatusUnauthorized || !strings.Contains(answer.Body, "the server has no secret to verify it with") {
 			t.Errorf("%q, signed: %d %s, error %v", signing, answer.StatusCode, answer.Body, err)
 		}
 		if got := strings.Count(around.log.String(), "level=ERROR"); got != logs || strings.Contains(around.log.String(), secrets["arn:malformed"]) {
