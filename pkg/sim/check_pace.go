@@ -66,6 +66,7 @@ func (w *world) deadline(started time.Time) time.Duration {
 const (
 	basePace = 4 * time.Second  // one handling, with a call
 	slowPace = time.Minute      // requests and answers take long, and so do calls
+	turnPace = workerLife       // calls wait for their turns, one conflict after another
 	latePace = 10 * time.Minute // messages come late, and a timer is sent again and again
 	// failedPace is for each worker that failed: its message comes again, and what
 	// it entered is left alone for twice its life.
@@ -86,6 +87,9 @@ func (w *world) slack() time.Duration {
 	}
 	if strings.Contains(w.flow.text, functionSlowPoll) {
 		slack += workerLife // which takes what it takes, also where the flow says that it is short
+	}
+	if w.waitsForTurns {
+		slack += turnPace
 	}
 	if w.lateAtAll {
 		slack += latePace

@@ -193,7 +193,30 @@ func (t tasks) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duration,
 	return limits, nil
 }
 
-func (t tasks) Call(_ context.Context, call machine.Call) (outcome token.Outcome, err error) {
+// Call makes the call, at times when the worker has waited for its turn.
+func (t tasks) Call(_ context.Context, call machine.Call) (token.Outcome, error) {
+	if w := t.a.world; t.a.kind == kindWorker && w.waitsForTurns && w.chance(3) {
+		return token.Outcome{}, &engine.WaitError{
+			Call:   func(context.Context) (token.Outcome, error) { return t.callInTurn(call) },
+			GiveUp: func() {},
+		}
+	}
+	return t.call(call)
+}
+
+// callInTurn waits for the turn of the call. The call is not made if another worker commits meanwhile.
+func (t tasks) callInTurn(call machine.Call) (token.Outcome, error) {
+	w := t.a.world
+	items := len(w.store.items)
+	t.a.note("waits for the turn of its call")
+	t.a.sleep(w.between(0, 5*time.Second))
+	if len(w.store.items) > items {
+		return token.Outcome{}, engine.ErrConflict
+	}
+	return t.call(call)
+}
+
+func (t tasks) call(call machine.Call) (outcome token.Outcome, err error) {
 	w := t.a.world
 	if t.a.dead {
 		return token.Outcome{}, errDied

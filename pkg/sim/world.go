@@ -38,10 +38,12 @@ type shared struct {
 
 	// alone: there is one process at a time; generation counts them. Offsets are how
 	// far the clock of each is ahead, nil where all clocks are right.
-	alone      bool
-	more       bool // two executions, and clocks that differ; see drawsMore
-	generation uint64
-	offsets    []time.Duration
+	alone bool
+	more  bool // two executions, and clocks that differ; see drawsMore
+	// waitsForTurns: calls may have to wait; see drawsTurns.
+	waitsForTurns bool
+	generation    uint64
+	offsets       []time.Duration
 
 	jobs       jobWorld
 	worlds     []*world
@@ -104,7 +106,7 @@ func newWorld(seed uint64) *world {
 		rand: rand.New(rand.NewPCG(seed, 0)), //nolint:gosec // the same seed has to give the same run
 	}
 	w := common.newExecution("run")
-	w.more = drawsMore(seed)
+	w.more, w.waitsForTurns = drawsMore(seed), drawsTurns(seed)
 	w.faults = w.drawFaults()
 	w.slowAtAll, w.lateAtAll = w.faults.slow > 0, w.faults.late > 0
 	w.draw(seed)

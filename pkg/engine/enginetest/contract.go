@@ -79,6 +79,9 @@ type answer struct {
 	outcome token.Outcome
 	err     error
 	during  func()
+	// waits: the call waits for its turn, which ends as turn returns, nil for a turn that comes.
+	waits bool
+	turn  func() error
 }
 
 func newBench(t *testing.T, store Store) *bench {
@@ -168,6 +171,29 @@ func (b *bench) Call(_ context.Context, call machine.Call) (token.Outcome, error
 	next := answers[0]
 	b.answers[name] = answers[1:]
 	b.mu.Unlock()
+	if next.waits {
+		return token.Outcome{}, b.waitError(name, next)
+	}
+	return b.callNow(name, next)
+}
+
+// waitError is the error of a call that waits for its turn.
+func (b *bench) waitError(name string, next answer) error {
+	b.note("wait to call %s", name)
+	return &engine.WaitError{
+		Call: func(context.Context) (token.Outcome, error) {
+			if next.turn != nil {
+				if err := next.turn(); err != nil {
+					return token.Outcome{}, err
+				}
+			}
+			return b.callNow(name, next)
+		},
+		GiveUp: func() { b.note("give up the turn of %s", name) },
+	}
+}
+
+func (b *bench) callNow(name string, next answer) (token.Outcome, error) {
 	if next.during != nil {
 		next.during()
 	}

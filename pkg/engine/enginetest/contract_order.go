@@ -83,6 +83,35 @@ var orderCases = []ruleCase{
 			b.t.Errorf("output %s, want %s", got, want)
 		}
 	}},
+	{"rule 2: a call that has to wait for its turn is committed as pending first", func(b *bench) {
+		b.script("First", answer{outcome: token.Success(object(b.t, `{}`)), waits: true, turn: func() error {
+			if item, state := b.latest(); item.Seq != 1 || state.Waiting == nil || state.Waiting.For != machine.WaitingForCall {
+				b.t.Errorf("while First waits, item %d waits for %+v", item.Seq, state.Waiting)
+			}
+			return nil
+		}})
+		b.advance(b.begin(taskFlow("First")))
+		b.wantTrace("read", "wait to call First", "write 1", "call First", "write 2")
+		b.wantSucceeded()
+	}},
+	{"rule 2: a call whose turn did not come because the execution was stopped is not made", func(b *bench) {
+		start := b.begin(taskFlow("First"))
+		b.script("First", answer{waits: true, turn: func() error {
+			stop := b.stop()
+			b.advanceBy(b.rival(), stop)
+			return engine.ErrConflict
+		}})
+		b.advance(start)
+		b.wantTrace("read")
+		b.wantEnd(machine.StatusStopped, "Enough")
+	}},
+	{"rule 2: a call whose commit fails gives up its turn", func(b *bench) {
+		b.script("First", answer{waits: true})
+		start := b.begin(taskFlow("First"))
+		b.log.FailAppends(LoseWrite)
+		b.wantError(start, engine.CodeInternal)
+		b.wantTrace("read", "wait to call First", "write 1: failed", "read items", "give up the turn of First")
+	}},
 	{"rule 2: a call that failed is a result like others", func(b *bench) {
 		b.script("First", answer{outcome: token.Failure("Broken", "it is broken")})
 		b.advance(b.begin(taskFlow("First", "Second")))
