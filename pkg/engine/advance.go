@@ -540,7 +540,7 @@ func (w *worker) submitted(ctx context.Context, attempt machine.Attempt, handle 
 	if !answer.Failed() {
 		return machine.Submitted{At: w.engine.Now(), Attempt: attempt, Output: answer.Output}, nil
 	}
-	closing := token.Closing{Outcome: answer, By: token.ClosedBySubmit, At: w.engine.Now()}
+	closing := token.CloseOp{Outcome: answer, By: token.ClosedBySubmit, At: w.engine.Now()}
 	return w.close(ctx, machine.CloseToken{Attempt: attempt, Handle: handle, Closing: closing})
 }
 

@@ -58,7 +58,7 @@ func (w *worker) abandonOnce(ctx context.Context, cause error) error {
 	now, text := w.engine.Now(), cause.Error()
 	var held token.Record
 	if waiting := state.Waiting; waiting != nil && waiting.For == machine.WaitingForToken {
-		closing := token.Closing{Outcome: token.Failure(machine.ErrorInternal, text), By: token.ClosedByStop, At: now}
+		closing := token.CloseOp{Outcome: token.Failure(machine.ErrorInternal, text), By: token.ClosedByStop, At: now}
 		if held, err = w.engine.Outcomes.Close(ctx, waiting.Handle, closing); err != nil {
 			return err
 		}

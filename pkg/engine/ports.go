@@ -152,17 +152,17 @@ type Outcomes interface {
 	// it and no heartbeat came.
 	Record(ctx context.Context, handle string) (token.Record, error)
 
-	// Close applies the closing, as [token.Closing.Apply] says, and answers
+	// Close applies the closing, as [token.CloseOp.Apply] says, and answers
 	// the record after it. After an error it may or may not have been applied.
-	Close(ctx context.Context, handle string, closing token.Closing) (token.Record, error)
+	Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error)
 
-	// Begin applies the beginning, as [token.Beginning.Apply] says, and answers
+	// Begin applies the beginning, as [token.BeginOp.Apply] says, and answers
 	// the record after it. After an error it may or may not have been applied.
-	Begin(ctx context.Context, handle string, beginning token.Beginning) (token.Record, error)
+	Begin(ctx context.Context, handle string, beginning token.BeginOp) (token.Record, error)
 
-	// Answer applies the answering, as [token.Answering.Apply] says, and answers
+	// Answer applies the answering, as [token.ReplyOp.Apply] says, and answers
 	// the record after it. After an error it may or may not have been applied.
-	Answer(ctx context.Context, handle string, answering token.Answering) (token.Record, error)
+	Answer(ctx context.Context, handle string, answering token.ReplyOp) (token.Record, error)
 }
 
 // Ends is told of executions that ended.

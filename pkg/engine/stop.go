@@ -28,7 +28,7 @@ func (e *Engine) Stop(ctx context.Context, id ID, name, cause string) error {
 	kept := token.Outcome{Error: name, Cause: cause}.Cut()
 	request := value.Object(
 		value.Member{Key: "error", Value: value.String(kept.Error)}, value.Member{Key: "cause", Value: value.String(kept.Cause)})
-	closing := token.Closing{Outcome: token.Success(request), By: token.ClosedByHand, At: now}
+	closing := token.CloseOp{Outcome: token.Success(request), By: token.ClosedByHand, At: now}
 	if _, err := e.Outcomes.Close(ctx, stopHandle(id, state.Expires), closing); err != nil {
 		return &Error{CodeOf(err), op, err}
 	}

@@ -61,7 +61,7 @@ func (e *Engine) runTask(ctx context.Context, task Task) (Verdict, error) {
 	case mayLive:
 		return Verdict{PutBack: until}, nil
 	default:
-		closing := token.Closing{Outcome: machine.Interrupted(task.Call.Step), By: token.ClosedByTask, At: e.Now()}
+		closing := token.CloseOp{Outcome: machine.Interrupted(task.Call.Step), By: token.ClosedByTask, At: e.Now()}
 		record, err = e.Outcomes.Close(ctx, task.Handle, closing)
 	}
 	if err != nil {
@@ -90,7 +90,7 @@ func (e *Engine) look(ctx context.Context, task Task, mark string) (token.Record
 	if !task.AtMostOnce {
 		return e.Outcomes.Record(ctx, task.Handle)
 	}
-	beginning := token.Beginning{By: mark, At: e.Now(), In: e.Generation}
+	beginning := token.BeginOp{By: mark, At: e.Now(), In: e.Generation}
 	return e.untilRecorded(ctx, func() (token.Record, error) { return e.Outcomes.Begin(ctx, task.Handle, beginning) })
 }
 
@@ -105,13 +105,13 @@ func (e *Engine) callAndRecord(ctx context.Context, task Task) (token.Record, er
 	return e.untilRecorded(ctx, func() (token.Record, error) {
 		switch {
 		case task.Await:
-			return e.Outcomes.Close(ctx, task.Handle, token.Closing{Outcome: kept, By: token.ClosedByTask, At: e.Now()})
+			return e.Outcomes.Close(ctx, task.Handle, token.CloseOp{Outcome: kept, By: token.ClosedByTask, At: e.Now()})
 		case outcome.Failed():
-			return e.Outcomes.Close(ctx, task.Handle, token.Closing{Outcome: kept, By: token.ClosedBySubmit, At: e.Now()})
+			return e.Outcomes.Close(ctx, task.Handle, token.CloseOp{Outcome: kept, By: token.ClosedBySubmit, At: e.Now()})
 		case kept.Failed(), kept.Output.Size() > machine.MaxAnswer: // too large: nothing but the history would have it
-			return e.Outcomes.Answer(ctx, task.Handle, token.Answering{Answer: value.Missing()})
+			return e.Outcomes.Answer(ctx, task.Handle, token.ReplyOp{Answer: value.Missing()})
 		}
-		return e.Outcomes.Answer(ctx, task.Handle, token.Answering{Answer: kept.Output})
+		return e.Outcomes.Answer(ctx, task.Handle, token.ReplyOp{Answer: kept.Output})
 	})
 }
 

@@ -32,7 +32,7 @@ func as[S any](t *testing.T) S {
 
 func TestResumeOutcomes(t *testing.T) {
 	t.Parallel()
-	resumetest.Outcomes(t, func(*testing.T) resume.Outcomes { return &local.MemoryStore{} })
+	resumetest.Outcomes(t, func(*testing.T) resume.TokenStore { return &local.MemoryStore{} })
 }
 
 func TestFlowList(t *testing.T) { t.Parallel(); resttest.Flows(t, as[resttest.Store]) }
@@ -41,7 +41,7 @@ func TestIndex(t *testing.T) { t.Parallel(); resttest.Index(t, as[resttest.Index
 
 func TestTokens(t *testing.T) {
 	t.Parallel()
-	resumetest.Tokens(t, func(*testing.T) resume.Outcomes { return &local.MemoryStore{} })
+	resumetest.Tokens(t, func(*testing.T) resume.TokenStore { return &local.MemoryStore{} })
 }
 
 func TestForeignWaits(t *testing.T) { t.Parallel(); resumetest.ForeignWaits(t, as[resumetest.Waits]) }

@@ -66,14 +66,14 @@ func (s watchedStore) Append(ctx context.Context, item engine.Item) error {
 	return s.log.Append(ctx, item)
 }
 
-func (s watchedStore) Close(ctx context.Context, handle string, closing token.Closing) (token.Record, error) {
+func (s watchedStore) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
 	return s.outcomes.Close(ctx, handle, closing)
 }
 
-func (s watchedStore) Begin(ctx context.Context, handle string, beginning token.Beginning) (token.Record, error) {
+func (s watchedStore) Begin(ctx context.Context, handle string, beginning token.BeginOp) (token.Record, error) {
 	return s.outcomes.Begin(ctx, handle, beginning)
 }
 
-func (s watchedStore) Answer(ctx context.Context, handle string, answering token.Answering) (token.Record, error) {
+func (s watchedStore) Answer(ctx context.Context, handle string, answering token.ReplyOp) (token.Record, error) {
 	return s.outcomes.Answer(ctx, handle, answering)
 }

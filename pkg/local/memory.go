@@ -185,27 +185,27 @@ func (m *MemoryStore) Record(ctx context.Context, handle string) (token.Record, 
 }
 
 // Close implements [engine.Outcomes].
-func (m *MemoryStore) Close(ctx context.Context, handle string, closing token.Closing) (token.Record, error) {
+func (m *MemoryStore) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
 	return m.record(ctx, handle, closing.Apply)
 }
 
 // Begin implements [engine.Outcomes].
-func (m *MemoryStore) Begin(ctx context.Context, handle string, beginning token.Beginning) (token.Record, error) {
+func (m *MemoryStore) Begin(ctx context.Context, handle string, beginning token.BeginOp) (token.Record, error) {
 	return m.record(ctx, handle, beginning.Apply)
 }
 
 // Answer implements [engine.Outcomes].
-func (m *MemoryStore) Answer(ctx context.Context, handle string, answering token.Answering) (token.Record, error) {
+func (m *MemoryStore) Answer(ctx context.Context, handle string, answering token.ReplyOp) (token.Record, error) {
 	return m.record(ctx, handle, answering.Apply)
 }
 
-// Beat implements [resume.Outcomes].
+// Beat implements [resume.TokenStore].
 func (m *MemoryStore) Beat(ctx context.Context, handle string, at time.Time) (token.Record, error) {
 	return m.record(ctx, handle, func(r token.Record) token.Record { return r.Beat(at) })
 }
 
-// Poll implements [resume.Outcomes].
-func (m *MemoryStore) Poll(ctx context.Context, handle string, polling token.Polling) (token.Record, error) {
+// Poll implements [resume.TokenStore].
+func (m *MemoryStore) Poll(ctx context.Context, handle string, polling token.PollOp) (token.Record, error) {
 	return m.record(ctx, handle, polling.Apply)
 }
 

@@ -21,7 +21,7 @@ type Store interface {
 	engine.Log
 	engine.Flows
 	engine.Outcomes
-	resume.Outcomes
+	resume.TokenStore
 	resume.Rendezvous
 }
 

@@ -155,7 +155,7 @@ type faultyStore struct {
 
 type outcomes interface {
 	engine.Outcomes
-	resume.Outcomes
+	resume.TokenStore
 	resume.Rendezvous
 }
 

@@ -29,7 +29,7 @@ func (s slowClosing) Record(ctx context.Context, handle string) (token.Record, e
 	return s.MemoryStore.Record(ctx, handle)
 }
 
-func (s slowClosing) Close(ctx context.Context, handle string, closing token.Closing) (token.Record, error) {
+func (s slowClosing) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
 	synctest.Wait()
 	return s.MemoryStore.Close(ctx, handle, closing)
 }

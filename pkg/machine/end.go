@@ -58,7 +58,7 @@ func (r *run) endOrClose() {
 
 func (r *run) closeForEnd(w *Waiting) CloseToken {
 	return CloseToken{
-		Attempt: w.Attempt, Handle: w.Handle, Closing: token.Closing{Outcome: r.endedBefore(), By: token.ClosedByStop, At: r.at},
+		Attempt: w.Attempt, Handle: w.Handle, Closing: token.CloseOp{Outcome: r.endedBefore(), By: token.ClosedByStop, At: r.at},
 	}
 }
 

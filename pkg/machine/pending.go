@@ -64,7 +64,7 @@ func (r *run) pending(past Past) []Command {
 	case s.Ending != nil:
 		return []Command{r.closeForEnd(w)}
 	case toSubmit && task.AtMostOnce && past != PastNone && !w.inQueue(task):
-		closing := token.Closing{Outcome: Interrupted(step.Name), By: token.ClosedByTask, At: r.at}
+		closing := token.CloseOp{Outcome: Interrupted(step.Name), By: token.ClosedByTask, At: r.at}
 		return []Command{CloseToken{Attempt: w.Attempt, Handle: w.Handle, Closing: closing}}
 	case toSubmit, w.For == WaitingForCall, w.For == WaitingForClaim && past == PastNone:
 		return []Command{r.carryOut(step, task, w)}

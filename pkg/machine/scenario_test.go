@@ -391,7 +391,7 @@ func kindOfTask(c machine.QueueTask) string {
 	return kind
 }
 
-func unlessBeat(c token.Closing) string {
+func unlessBeat(c token.CloseOp) string {
 	if c.UnlessBeatAfter.IsZero() {
 		return ""
 	}

@@ -124,7 +124,7 @@ type (
 	CloseToken struct {
 		Attempt Attempt
 		Handle  string
-		Closing token.Closing
+		Closing token.CloseOp
 		// AfterCommit: the state that decided it is committed first.
 		AfterCommit bool
 	}

@@ -231,7 +231,7 @@ func (r *run) overdue() {
 	w := r.state().Waiting
 	step := r.env.Flow.All[w.Attempt.Step]
 	task := taskOf(step)
-	closing := token.Closing{At: r.at, By: token.ClosedByDeadline}
+	closing := token.CloseOp{At: r.at, By: token.ClosedByDeadline}
 	if !w.Deadline.IsZero() && !r.at.Before(w.Deadline) {
 		closing.Outcome = notInTime(step)
 	} else {

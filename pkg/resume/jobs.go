@@ -19,7 +19,7 @@ type JobsConfig struct {
 	Tokens *Tokens
 	// Outcomes, Wakes, Rendezvous, Services and Polls are required where their
 	// use cases are used.
-	Outcomes   Outcomes
+	Outcomes   TokenStore
 	Wakes      Wakes
 	Rendezvous Rendezvous
 	Services   Services
@@ -133,7 +133,7 @@ func (j *Jobs) settle(ctx context.Context, handle string, outcome token.Outcome,
 	if !now.Before(id.Expires) {
 		return nil // nothing of the execution is left
 	}
-	closing := token.Closing{Outcome: j.config.Tokens.fitting(id, outcome), By: by, At: now}
+	closing := token.CloseOp{Outcome: j.config.Tokens.fitting(id, outcome), By: by, At: now}
 	if _, err := j.config.Outcomes.Close(ctx, handle, closing); err != nil {
 		return fmt.Errorf("close token %s: %w", token.Mask(handle), err)
 	}

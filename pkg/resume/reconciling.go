@@ -129,7 +129,7 @@ func (p Poll) closes(by token.Closer) bool {
 }
 
 // polling is what the record of the token notes of the poll.
-func (p Poll) polling() token.Polling { return token.Polling{Job: p.JobID, Number: p.Number} }
+func (p Poll) polling() token.PollOp { return token.PollOp{Job: p.JobID, Number: p.Number} }
 
 // poll closes the token of one who waits, or sends the next poll.
 func (j *Jobs) poll(ctx context.Context, poll Poll, record token.Record) error {

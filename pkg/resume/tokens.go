@@ -11,24 +11,24 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Outcomes keeps what is known of tokens, by their handles. Each method is one
+// TokenStore keeps what is known of tokens, by their handles. Each method is one
 // atomic step, as of no earlier than its call.
-type Outcomes interface {
+type TokenStore interface {
 	// Record is what is known of the token: the zero Record when nobody closed
 	// it and no heartbeat came.
 	Record(ctx context.Context, handle string) (token.Record, error)
 
-	// Close applies the closing, as [token.Closing.Apply] says, and answers
+	// Close applies the closing, as [token.CloseOp.Apply] says, and answers
 	// the record after it. After an error it may or may not have been applied.
-	Close(ctx context.Context, handle string, closing token.Closing) (token.Record, error)
+	Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error)
 
 	// Beat notes a heartbeat, as [token.Record.Beat] says, and answers the
 	// record after it.
 	Beat(ctx context.Context, handle string, at time.Time) (token.Record, error)
 
-	// Poll notes a reconcile poll, as [token.Polling.Apply] says, and returns the
+	// Poll notes a reconcile poll, as [token.PollOp.Apply] says, and returns the
 	// record after it.
-	Poll(ctx context.Context, handle string, polling token.Polling) (token.Record, error)
+	Poll(ctx context.Context, handle string, polling token.PollOp) (token.Record, error)
 }
 
 // Wakes tells whoever waits for a token to look at it.
@@ -45,7 +45,7 @@ type Config struct {
 	// is nil, the keys do not change.
 	NewerKeys func(context.Context) (token.Keys, error)
 
-	Outcomes Outcomes
+	Outcomes TokenStore
 	Wakes    Wakes
 	Now      func() time.Time
 	// Limit is how large the output of a step of ours may be, in bytes; 0 means
@@ -171,7 +171,7 @@ func (t *Tokens) close(ctx context.Context, id token.ID, handle string, outcome 
 	if now.Sub(sent) >= timeLimit {
 		return 0, token.Record{}, ErrTooSlow
 	}
-	closing := token.Closing{Outcome: outcome, By: by, At: now}
+	closing := token.CloseOp{Outcome: outcome, By: by, At: now}
 	record, err := t.config.Outcomes.Close(ctx, handle, closing)
 	if err != nil {
 		return 0, token.Record{}, fmt.Errorf("close token %s: %w", token.Mask(handle), err)
@@ -181,7 +181,7 @@ func (t *Tokens) close(ctx context.Context, id token.ID, handle string, outcome 
 
 // answer tells our own outcome from an earlier one by the instant and, since
 // two may meet in one, by what it says.
-func answer(record token.Record, closing token.Closing) Answer {
+func answer(record token.Record, closing token.CloseOp) Answer {
 	switch {
 	case !token.Same(*record.Outcome, closing.Outcome):
 		return ClosedDifferent

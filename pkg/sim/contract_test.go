@@ -319,13 +319,13 @@ var mutants = []mutant{
 	if now.Sub(sent) >= timeLimit {
 		return 0, token.Record{}, ErrTooSlow
 	}
-	closing := token.Closing{Outcome: outcome, By: by, At: now}
+	closing := token.CloseOp{Outcome: outcome, By: by, At: now}
 	record, err := t.config.Outcomes.Close(ctx, handle, closing)
 	if err != nil {
 		return 0, token.Record{}, fmt.Errorf("close token %s: %w", token.Mask(handle), err)
 	}
 `,
-			`	closing := token.Closing{Outcome: outcome, By: by, At: sent}
+			`	closing := token.CloseOp{Outcome: outcome, By: by, At: sent}
 	record, err := t.config.Outcomes.Close(ctx, handle, closing)
 	if err != nil {
 		return 0, token.Record{}, fmt.Errorf("close token %s: %w", token.Mask(handle), err)

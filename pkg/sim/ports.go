@@ -105,18 +105,18 @@ func (o outcomes) Record(_ context.Context, handle string) (r token.Record, err 
 	return r, err
 }
 
-func (o outcomes) Close(_ context.Context, handle string, closing token.Closing) (token.Record, error) {
+func (o outcomes) Close(_ context.Context, handle string, closing token.CloseOp) (token.Record, error) {
 	if o.a.receives >= poisonReceives && closing.Outcome.Error == machine.ErrorInternal {
 		o.a.world.defectTold = true
 	}
 	return o.step(o.a.effect, "close token", handle, closing.Apply)
 }
 
-func (o outcomes) Begin(_ context.Context, handle string, beginning token.Beginning) (token.Record, error) {
+func (o outcomes) Begin(_ context.Context, handle string, beginning token.BeginOp) (token.Record, error) {
 	return o.step(o.a.effect, "begin call of token", handle, beginning.Apply)
 }
 
-func (o outcomes) Answer(_ context.Context, handle string, answering token.Answering) (token.Record, error) {
+func (o outcomes) Answer(_ context.Context, handle string, answering token.ReplyOp) (token.Record, error) {
 	return o.step(o.a.effect, "keep answer with token", handle, func(r token.Record) token.Record {
 		w := o.a.world
 		if _, ok := w.answered[handle]; !ok {
@@ -130,7 +130,7 @@ func (o outcomes) Beat(_ context.Context, handle string, at time.Time) (token.Re
 	return o.step(o.a.effect, "beat for token", handle, beat(at))
 }
 
-func (o outcomes) Poll(_ context.Context, handle string, polling token.Polling) (token.Record, error) {
+func (o outcomes) Poll(_ context.Context, handle string, polling token.PollOp) (token.Record, error) {
 	return o.step(o.a.effect, "note a poll of token", handle, polling.Apply)
 }
 

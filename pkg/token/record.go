@@ -53,8 +53,8 @@ const (
 	ClosedByStop      Closer = "stop"      // the end of the execution
 )
 
-// Closing is the attempt to close a token.
-type Closing struct {
+// CloseOp is the attempt to close a token.
+type CloseOp struct {
 	Outcome Outcome
 	By      Closer
 	At      time.Time
@@ -67,7 +67,7 @@ type Closing struct {
 // atomic step: the first outcome stays, a newer heartbeat keeps the token open,
 // and so does an answer to the submission, which another call for it may fail
 // as often as it likes.
-func (c Closing) Apply(r Record) Record {
+func (c CloseOp) Apply(r Record) Record {
 	late := !c.UnlessBeatAfter.IsZero() && r.LastBeat.After(c.UnlessBeatAfter)
 	answered := c.By == ClosedBySubmit && r.Answer != nil
 	if !r.Open() || late || answered {
@@ -78,9 +78,9 @@ func (c Closing) Apply(r Record) Record {
 	return r
 }
 
-// Beginning is the attempt to begin the call that brings the outcome, or has it
+// BeginOp is the attempt to begin the call that brings the outcome, or has it
 // brought, and must not be made twice.
-type Beginning struct {
+type BeginOp struct {
 	By string // a mark that nobody else has
 	At time.Time
 	In uint64 // the generation of the process
@@ -89,19 +89,19 @@ type Beginning struct {
 // Apply is the record after the beginning. It is what every store does in one
 // atomic step: the first one stays, and there is none once the call has led to
 // something. Whoever finds the own mark in the record makes the call.
-func (b Beginning) Apply(r Record) Record {
+func (b BeginOp) Apply(r Record) Record {
 	if r.Open() && r.Answer == nil && r.BegunBy == "" {
 		r.BegunBy, r.BegunAt, r.BegunIn = b.By, b.At, b.In
 	}
 	return r
 }
 
-// Answering brings what the function answered that was told of the token.
-type Answering struct{ Answer value.Value }
+// ReplyOp brings what the function answered that was told of the token.
+type ReplyOp struct{ Answer value.Value }
 
 // Apply is the record after the answering. It is what every store does in one
 // atomic step: the first answer stays, and a closed token needs none.
-func (a Answering) Apply(r Record) Record {
+func (a ReplyOp) Apply(r Record) Record {
 	if r.Open() && r.Answer == nil {
 		answer := a.Answer
 		r.Answer = &answer
@@ -109,15 +109,15 @@ func (a Answering) Apply(r Record) Record {
 	return r
 }
 
-// Polling notes that a reconcile poll of a job was sent.
-type Polling struct {
+// PollOp notes that a reconcile poll of a job was sent.
+type PollOp struct {
 	Job    string
 	Number int
 }
 
 // Apply returns the record after the polling. Every store does it in one atomic
 // step. A closed token needs no polls.
-func (p Polling) Apply(r Record) Record {
+func (p PollOp) Apply(r Record) Record {
 	if r.Open() {
 		r.PolledJob, r.Polled = p.Job, p.Number
 	}
@@ -125,7 +125,7 @@ func (p Polling) Apply(r Record) Record {
 }
 
 // Follows reports whether the poll after this one is known to be sent.
-func (p Polling) Follows(r Record) bool { return r.PolledJob == p.Job && r.Polled > p.Number }
+func (p PollOp) Follows(r Record) bool { return r.PolledJob == p.Job && r.Polled > p.Number }
 
 // Beat is the record after a heartbeat at that instant: a closed token and a
 // later heartbeat stay as they are.

@@ -16,8 +16,8 @@ var (
 	failed = token.Failure("Broken", "it is broken")
 )
 
-func closing(outcome token.Outcome, after time.Duration) token.Closing {
-	return token.Closing{Outcome: outcome, By: token.ClosedByHand, At: now.Add(after)}
+func closing(outcome token.Outcome, after time.Duration) token.CloseOp {
+	return token.CloseOp{Outcome: outcome, By: token.ClosedByHand, At: now.Add(after)}
 }
 
 func TestTheFirstOutcomeStays(t *testing.T) {
@@ -86,14 +86,14 @@ func TestAHeartbeatOnlyMovesForwardAndNotAfterTheEnd(t *testing.T) {
 
 func TestTheFirstToBeginStays(t *testing.T) {
 	t.Parallel()
-	first := token.Beginning{By: "first", At: now}
+	first := token.BeginOp{By: "first", At: now}
 	begun := first.Apply(token.Record{LastBeat: now})
 	if begun.BegunBy != "first" || !begun.BegunAt.Equal(now) || !begun.LastBeat.Equal(now) || !begun.Open() {
 		t.Errorf("after the first: %+v", begun)
 	}
 	for name, r := range map[string]token.Record{
-		"somebody else":   token.Beginning{By: "second", At: now}.Apply(begun),
-		"the first again": token.Beginning{By: "first", At: now.Add(time.Hour)}.Apply(begun),
+		"somebody else":   token.BeginOp{By: "second", At: now}.Apply(begun),
+		"the first again": token.BeginOp{By: "first", At: now.Add(time.Hour)}.Apply(begun),
 	} {
 		if !reflect.DeepEqual(r, begun) {
 			t.Errorf("after %s: %+v, want %+v", name, r, begun)
@@ -101,7 +101,7 @@ func TestTheFirstToBeginStays(t *testing.T) {
 	}
 	for name, r := range map[string]token.Record{
 		"the outcome": closing(done, 0).Apply(token.Record{}),
-		"the answer":  token.Answering{Answer: value.Object()}.Apply(token.Record{}),
+		"the answer":  token.ReplyOp{Answer: value.Object()}.Apply(token.Record{}),
 	} {
 		if late := first.Apply(r); !reflect.DeepEqual(late, r) {
 			t.Errorf("after %s: %+v", name, late)
@@ -114,8 +114,8 @@ func TestTheFirstToBeginStays(t *testing.T) {
 
 func TestTheFirstAnswerStays(t *testing.T) {
 	t.Parallel()
-	first, second := token.Answering{Answer: value.String("first")}, token.Answering{Answer: value.String("second")}
-	r := first.Apply(token.Beginning{By: "mark", At: now}.Apply(token.Record{}))
+	first, second := token.ReplyOp{Answer: value.String("first")}, token.ReplyOp{Answer: value.String("second")}
+	r := first.Apply(token.BeginOp{By: "mark", At: now}.Apply(token.Record{}))
 	if !r.Open() || r.Answer == nil || r.Answer.Text() != "first" || r.BegunBy != "mark" {
 		t.Errorf("after the first: %+v", r)
 	}
@@ -160,8 +160,8 @@ func TestSame(t *testing.T) {
 // records are those that a store may be given.
 func records() map[string]token.Record {
 	beaten := token.Record{}.Beat(now.Add(123456789))
-	begun := token.Beginning{By: "mark", At: now, In: 2}.Apply(beaten)
-	answered := token.Answering{Answer: value.String("asked")}.Apply(begun)
+	begun := token.BeginOp{By: "mark", At: now, In: 2}.Apply(beaten)
+	answered := token.ReplyOp{Answer: value.String("asked")}.Apply(begun)
 	return map[string]token.Record{
 		"nothing known":        {},
 		"a heartbeat":          beaten,
@@ -170,9 +170,9 @@ func records() map[string]token.Record {
 		"a failure":            closing(failed, 0).Apply(beaten),
 		"an exception":         closing(token.Thrown("Broken", "x"), 0).Apply(answered),
 		"begun":                begun,
-		"polled":               token.Polling{Job: "job", Number: 3}.Apply(begun),
+		"polled":               token.PollOp{Job: "job", Number: 3}.Apply(begun),
 		"answered":             answered,
-		"answered nothing":     token.Answering{}.Apply(token.Record{}),
+		"answered nothing":     token.ReplyOp{}.Apply(token.Record{}),
 		"begun and closed":     closing(failed, 0).Apply(begun),
 		"answered and closed":  closing(done, 0).Apply(answered),
 		"a success of nothing": closing(token.Success(value.Missing()), 0).Apply(token.Record{}),
@@ -201,12 +201,12 @@ func TestARecordSurvivesBeingStored(t *testing.T) {
 
 func TestAPolling(t *testing.T) {
 	t.Parallel()
-	third := token.Polling{Job: "job", Number: 3}
+	third := token.PollOp{Job: "job", Number: 3}
 	r := third.Apply(token.Record{}.Beat(now))
 	if r.PolledJob != "job" || r.Polled != 3 || !r.LastBeat.Equal(now) || !r.Open() {
 		t.Errorf("the record is %+v", r)
 	}
-	for polling, want := range map[token.Polling]bool{{"job", 2}: true, third: false, {"job", 4}: false, {"another", 2}: false} {
+	for polling, want := range map[token.PollOp]bool{{"job", 2}: true, third: false, {"job", 4}: false, {"another", 2}: false} {
 		if got := polling.Follows(r); got != want {
 			t.Errorf("a poll follows %+v: %t", polling, got)
 		}
@@ -228,16 +228,16 @@ func sameAnswer(a, b token.Record) bool {
 func TestARecordIsStable(t *testing.T) {
 	t.Parallel()
 	closed := closing(failed, time.Nanosecond).Apply(token.Record{}.Beat(now))
-	begun := token.Beginning{By: "mark", At: now, In: 300}.Apply(token.Record{})
+	begun := token.BeginOp{By: "mark", At: now, In: 300}.Apply(token.Record{})
 	for name, tt := range map[string]struct {
 		record token.Record
 		want   string
 	}{
 		"nothing known": {token.Record{}, "01000000"},
 		"a failure":     {closed, "01c0a6fe90dc0300010468616e64c0a6fe90dc03010642726f6b656e0c69742069732062726f6b656e00"},
-		"polled":        {token.Polling{Job: "job", Number: 3}.Apply(token.Record{}), "01000010036a6f6206"},
+		"polled":        {token.PollOp{Job: "job", Number: 3}.Apply(token.Record{}), "01000010036a6f6206"},
 		"begun":         {begun, "01000002046d61726bc0a6fe90dc0300ac02"},
-		"answered":      {token.Answering{Answer: value.String("asked")}.Apply(begun), "01000006046d61726bc0a6fe90dc0300ac02040561736b6564"},
+		"answered":      {token.ReplyOp{Answer: value.String("asked")}.Apply(begun), "01000006046d61726bc0a6fe90dc0300ac02040561736b6564"},
 	} {
 		if got := hex.EncodeToString(tt.record.Encode()); got != tt.want {
 			t.Errorf("%s: %s, want %s", name, got, tt.want)
@@ -291,8 +291,8 @@ func FuzzDecodeRecord(f *testing.F) {
 // Somebody was told of the token, so another call that fails changes nothing.
 func TestASubmissionThatWasAnsweredDoesNotFail(t *testing.T) {
 	t.Parallel()
-	answered := token.Answering{Answer: value.Object()}.Apply(token.Record{})
-	refused := token.Closing{Outcome: failed, By: token.ClosedBySubmit, At: now}
+	answered := token.ReplyOp{Answer: value.Object()}.Apply(token.Record{})
+	refused := token.CloseOp{Outcome: failed, By: token.ClosedBySubmit, At: now}
 	if r := refused.Apply(answered); !reflect.DeepEqual(r, answered) {
 		t.Errorf("after a call that failed: %+v", r)
 	}

@@ -73,13 +73,13 @@ func TestInterleavings(t *testing.T) {
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	emulator.Config(t)
-	resumetest.Tokens(t, as[resume.Outcomes])
+	resumetest.Tokens(t, as[resume.TokenStore])
 }
 
 func TestResumeOutcomes(t *testing.T) {
 	t.Parallel()
 	emulator.Config(t)
-	resumetest.Outcomes(t, as[resume.Outcomes])
+	resumetest.Outcomes(t, as[resume.TokenStore])
 }
 
 func TestRendezvous(t *testing.T) {

@@ -82,7 +82,7 @@ func TestEveryItemHasItsExpiry(t *testing.T) {
 	store := newTables(t, atEpoch)
 	id := token.ID{Execution: engine.NewID("flow", "one"), Number: 7, Expires: epoch.Add(kept).Truncate(time.Second)}
 	mustAppend(t, store, itemOf("flow/one", 0, machine.StatusStarting, 0), itemOf("flow/one", 1, machine.StatusSucceeded, 0))
-	if _, err := store.Close(t.Context(), testKeys.Handle(id), token.Closing{Outcome: token.Success(value.Object()), At: epoch}); err != nil {
+	if _, err := store.Close(t.Context(), testKeys.Handle(id), token.CloseOp{Outcome: token.Success(value.Object()), At: epoch}); err != nil {
 		t.Fatal(err)
 	}
 	id.Number++
@@ -146,7 +146,7 @@ func TestATableThatIsNotThereIsAnErrorThatNamesWhatWasDone(t *testing.T) {
 	_, flow := log.Flow(t.Context(), machine.Flow{Name: "flow", Hash: "hash"})
 	_, _, executions := log.Executions(t.Context(), "", "", "", 1)
 	_, record := waits.Record(t.Context(), "handle")
-	_, closed := waits.Close(t.Context(), "handle", token.Closing{})
+	_, closed := waits.Close(t.Context(), "handle", token.CloseOp{})
 	for want, err := range map[string]error{
 		"read the log of execution " + item.Execution.String() + ": table Log":      latest,
 		"read the log of execution " + item.Execution.String() + ": table Log: ":    items,

@@ -14,7 +14,7 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Waits is table Waits. It implements [engine.Outcomes], [resume.Outcomes],
+// Waits is table Waits. It implements [engine.Outcomes], [resume.TokenStore],
 // [resume.Rendezvous] and [resume.ForeignWaits]. Every change is one conditional
 // update, which answers the item after it, be it refused or not.
 type Waits struct {
@@ -64,7 +64,7 @@ func (w *Waits) Record(ctx context.Context, handle string) (token.Record, error)
 }
 
 // Close implements [engine.Outcomes].
-func (w *Waits) Close(ctx context.Context, handle string, closing token.Closing) (token.Record, error) {
+func (w *Waits) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
 	change := update{op: "close a token", expression: closeRecord, condition: whileOpen}
 	change.values = item{":closing": binaryOf(closing.Apply(token.Record{}).Encode())}
 	if closing.By == token.ClosedBySubmit {
@@ -78,7 +78,7 @@ func (w *Waits) Close(ctx context.Context, handle string, closing token.Closing)
 }
 
 // Begin implements [engine.Outcomes].
-func (w *Waits) Begin(ctx context.Context, handle string, beginning token.Beginning) (token.Record, error) {
+func (w *Waits) Begin(ctx context.Context, handle string, beginning token.BeginOp) (token.Record, error) {
 	return w.updateRecord(ctx, handle, update{
 		op: "begin a call", expression: begin, condition: whileUnbegun,
 		values: item{":begun": binaryOf(beginning.Apply(token.Record{}).Encode())},
@@ -86,14 +86,14 @@ func (w *Waits) Begin(ctx context.Context, handle string, beginning token.Beginn
 }
 
 // Answer implements [engine.Outcomes].
-func (w *Waits) Answer(ctx context.Context, handle string, answering token.Answering) (token.Record, error) {
+func (w *Waits) Answer(ctx context.Context, handle string, answering token.ReplyOp) (token.Record, error) {
 	return w.updateRecord(ctx, handle, update{
 		op: "keep an answer", expression: keepAnswer, condition: whileUnasked,
 		values: item{":answer": binaryOf(answering.Apply(token.Record{}).Encode())},
 	})
 }
 
-// Beat implements [resume.Outcomes].
+// Beat implements [resume.TokenStore].
 func (w *Waits) Beat(ctx context.Context, handle string, at time.Time) (token.Record, error) {
 	return w.updateRecord(ctx, handle, update{
 		op: "note a heartbeat", expression: noteHeartbeat, condition: whileOpen + " AND " + unlessNewer,
@@ -101,8 +101,8 @@ func (w *Waits) Beat(ctx context.Context, handle string, at time.Time) (token.Re
 	})
 }
 
-// Poll implements [resume.Outcomes].
-func (w *Waits) Poll(ctx context.Context, handle string, polling token.Polling) (token.Record, error) {
+// Poll implements [resume.TokenStore].
+func (w *Waits) Poll(ctx context.Context, handle string, polling token.PollOp) (token.Record, error) {
 	return w.updateRecord(ctx, handle, update{
 		op: "note a poll", expression: notePoll, condition: whileOpen,
 		values: item{":polled": binaryOf(polling.Apply(token.Record{}).Encode())},

@@ -245,19 +245,19 @@ func (o benchOutcomes) Record(ctx context.Context, handle string) (token.Record,
 	return record, err
 }
 
-func (o benchOutcomes) Close(ctx context.Context, handle string, closing token.Closing) (token.Record, error) {
+func (o benchOutcomes) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
 	record, err := o.update(func() (token.Record, error) { return o.store.Close(ctx, handle, closing) })
 	o.note("close by %s: %s", closing.By, shownUpdate(record, err))
 	return record, err
 }
 
-func (o benchOutcomes) Begin(ctx context.Context, handle string, beginning token.Beginning) (token.Record, error) {
+func (o benchOutcomes) Begin(ctx context.Context, handle string, beginning token.BeginOp) (token.Record, error) {
 	record, err := o.update(func() (token.Record, error) { return o.store.Begin(ctx, handle, beginning) })
 	o.note("begin: %s", shownUpdate(record, err))
 	return record, err
 }
 
-func (o benchOutcomes) Answer(ctx context.Context, handle string, answering token.Answering) (token.Record, error) {
+func (o benchOutcomes) Answer(ctx context.Context, handle string, answering token.ReplyOp) (token.Record, error) {
 	record, err := o.update(func() (token.Record, error) { return o.store.Answer(ctx, handle, answering) })
 	o.note("keep the answer: %s", shownUpdate(record, err))
 	return record, err

@@ -53,7 +53,7 @@ func (b *bench) waiting() machine.Waiting {
 func (b *bench) close(outcome token.Outcome) engine.Wake {
 	b.t.Helper()
 	wake := b.tokenWake()
-	record, err := b.store.Close(b.t.Context(), wake.Cause, token.Closing{Outcome: outcome, By: token.ClosedByHand, At: b.Now()})
+	record, err := b.store.Close(b.t.Context(), wake.Cause, token.CloseOp{Outcome: outcome, By: token.ClosedByHand, At: b.Now()})
 	if err != nil || record.Open() || !token.Same(*record.Outcome, outcome) {
 		b.t.Fatalf("close: %+v, error %v", record, err)
 	}
@@ -161,6 +161,6 @@ type closesNothing struct{ Store }
 func after(d time.Duration) time.Time { return epoch.Add(d) }
 
 // Close implements [engine.Outcomes]: the worker dies.
-func (closesNothing) Close(context.Context, string, token.Closing) (token.Record, error) {
+func (closesNothing) Close(context.Context, string, token.CloseOp) (token.Record, error) {
 	return token.Record{}, errDied
 }

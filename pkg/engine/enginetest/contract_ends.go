@@ -75,7 +75,7 @@ var arbiterCases = []ruleCase{
 		timer, wake := b.takeTimer(), b.tokenWake()
 		b.at(time.Minute)
 		b.advance(timer)
-		late := token.Closing{Outcome: success, By: token.ClosedByHand, At: b.Now()}
+		late := token.CloseOp{Outcome: success, By: token.ClosedByHand, At: b.Now()}
 		if r, err := b.store.Close(b.t.Context(), wake.Cause, late); err != nil || r.ClosedBy != token.ClosedByDeadline {
 			b.t.Errorf("the late closer was told %+v, error %v", r, err)
 		}

@@ -157,7 +157,7 @@ var jobCases = []ruleCase{
 func (b *bench) end(by token.Closer) engine.Wake {
 	b.t.Helper()
 	wake := b.tokenWake()
-	closing := token.Closing{Outcome: token.Success(object(b.t, started)), By: by, At: b.Now()}
+	closing := token.CloseOp{Outcome: token.Success(object(b.t, started)), By: by, At: b.Now()}
 	if record, err := b.store.Close(b.t.Context(), wake.Cause, closing); err != nil || record.Open() {
 		b.t.Fatalf("close: %+v, error %v", record, err)
 	}

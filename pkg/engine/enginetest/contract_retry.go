@@ -347,7 +347,7 @@ func (b *bench) retriedAsk() string {
 // wantTold has somebody bring a success for a token that is closed.
 func (b *bench) wantTold(handle string, by token.Closer, name string) {
 	b.t.Helper()
-	record, err := b.store.Close(b.t.Context(), handle, token.Closing{Outcome: success, By: token.ClosedByHand, At: b.Now()})
+	record, err := b.store.Close(b.t.Context(), handle, token.CloseOp{Outcome: success, By: token.ClosedByHand, At: b.Now()})
 	if err != nil || record.Open() || record.ClosedBy != by || record.Outcome.Error != name {
 		b.t.Errorf("a late closer is told %+v, error %v; want %s by %s", record, err, name, by)
 	}

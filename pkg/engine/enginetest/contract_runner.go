@@ -390,7 +390,7 @@ var beginCases = []ruleCase{
 		task := b.longOnce()
 		b.updateFaults = []Fault{LoseWrite}
 		b.Pause = b.onPause(func() {
-			if _, err := b.store.Begin(b.t.Context(), task.Handle, token.Beginning{By: "another", At: b.Now()}); err != nil {
+			if _, err := b.store.Begin(b.t.Context(), task.Handle, token.BeginOp{By: "another", At: b.Now()}); err != nil {
 				b.t.Error(err)
 			}
 		})

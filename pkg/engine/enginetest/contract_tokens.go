@@ -414,7 +414,7 @@ type closesFirst struct {
 	before func()
 }
 
-func (o closesFirst) Close(ctx context.Context, handle string, closing token.Closing) (token.Record, error) {
+func (o closesFirst) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
 	o.before()
 	return o.Outcomes.Close(ctx, handle, closing)
 }

@@ -48,11 +48,11 @@ func Outcomes(t *testing.T, open func(t *testing.T) Records) {
 
 const handle = "AQEaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
-func closing(outcome token.Outcome, by token.Closer) token.Closing {
-	return token.Closing{Outcome: outcome, By: by, At: epoch}
+func closing(outcome token.Outcome, by token.Closer) token.CloseOp {
+	return token.CloseOp{Outcome: outcome, By: by, At: epoch}
 }
 
-func closeToken(t *testing.T, r Records, c token.Closing) token.Record {
+func closeToken(t *testing.T, r Records, c token.CloseOp) token.Record {
 	t.Helper()
 	record, err := r.Close(t.Context(), handle, c)
 	if err != nil {
@@ -196,7 +196,7 @@ func outcomesBeatRace(c on[Records]) {
 
 func begin(t *testing.T, r Records, by string, at time.Time) token.Record {
 	t.Helper()
-	record, err := r.Begin(t.Context(), handle, token.Beginning{By: by, At: at, In: 7})
+	record, err := r.Begin(t.Context(), handle, token.BeginOp{By: by, At: at, In: 7})
 	if err != nil {
 		t.Fatalf("begin: %v", err)
 	}
@@ -205,7 +205,7 @@ func begin(t *testing.T, r Records, by string, at time.Time) token.Record {
 
 func keepAnswer(t *testing.T, r Records, answer value.Value) token.Record {
 	t.Helper()
-	record, err := r.Answer(t.Context(), handle, token.Answering{Answer: answer})
+	record, err := r.Answer(t.Context(), handle, token.ReplyOp{Answer: answer})
 	if err != nil {
 		t.Fatalf("answer: %v", err)
 	}
@@ -240,7 +240,7 @@ func outcomesBeginRace(c on[Records]) {
 	var got [racers]token.Record
 	var errs [racers]error
 	together(racers, func(i int) {
-		got[i], errs[i] = r.Begin(t.Context(), handle, token.Beginning{By: fmt.Sprintf("racer %d", i), At: epoch})
+		got[i], errs[i] = r.Begin(t.Context(), handle, token.BeginOp{By: fmt.Sprintf("racer %d", i), At: epoch})
 	})
 	for i := range racers {
 		if errs[i] != nil || got[i].BegunBy == "" || got[i].BegunBy != got[0].BegunBy {
@@ -293,7 +293,7 @@ func outcomesAnswerRace(c on[Records]) {
 		var errs [2]error
 		together(2, func(i int) {
 			if i == 0 {
-				got[0], errs[0] = r.Answer(t.Context(), name, token.Answering{Answer: value.Object()})
+				got[0], errs[0] = r.Answer(t.Context(), name, token.ReplyOp{Answer: value.Object()})
 				return
 			}
 			got[1], errs[1] = r.Close(t.Context(), name, closing(success, token.ClosedByHand))
@@ -335,10 +335,10 @@ func outcomesCancelled(c on[Records]) {
 	if _, err := r.Close(ctx, handle, closing(success, token.ClosedByHand)); err == nil {
 		t.Error("close: no error")
 	}
-	if _, err := r.Begin(ctx, handle, token.Beginning{By: "mark", At: epoch}); err == nil {
+	if _, err := r.Begin(ctx, handle, token.BeginOp{By: "mark", At: epoch}); err == nil {
 		t.Error("begin: no error")
 	}
-	if _, err := r.Answer(ctx, handle, token.Answering{Answer: value.Object()}); err == nil {
+	if _, err := r.Answer(ctx, handle, token.ReplyOp{Answer: value.Object()}); err == nil {
 		t.Error("answer: no error")
 	}
 	if _, err := r.Beat(ctx, handle, epoch); err == nil {

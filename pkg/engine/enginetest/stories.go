@@ -257,7 +257,7 @@ func (w *storyWorld) hand() *actor {
 
 func (w *storyWorld) close(outcome token.Outcome) {
 	w.t.Helper()
-	r, err := w.store.Close(w.t.Context(), w.handle(), token.Closing{Outcome: outcome, By: token.ClosedByHand, At: w.clock()})
+	r, err := w.store.Close(w.t.Context(), w.handle(), token.CloseOp{Outcome: outcome, By: token.ClosedByHand, At: w.clock()})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -160,21 +160,21 @@ func (o gatedOutcomes) Record(ctx context.Context, handle string) (token.Record,
 	return o.Outcomes.Record(ctx, handle)
 }
 
-func (o gatedOutcomes) Close(ctx context.Context, handle string, closing token.Closing) (token.Record, error) {
+func (o gatedOutcomes) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
 	if !o.alive() {
 		return token.Record{}, errDied
 	}
 	return o.Outcomes.Close(ctx, handle, closing)
 }
 
-func (o gatedOutcomes) Begin(ctx context.Context, handle string, beginning token.Beginning) (token.Record, error) {
+func (o gatedOutcomes) Begin(ctx context.Context, handle string, beginning token.BeginOp) (token.Record, error) {
 	if !o.alive() {
 		return token.Record{}, errDied
 	}
 	return o.Outcomes.Begin(ctx, handle, beginning)
 }
 
-func (o gatedOutcomes) Answer(ctx context.Context, handle string, answering token.Answering) (token.Record, error) {
+func (o gatedOutcomes) Answer(ctx context.Context, handle string, answering token.ReplyOp) (token.Record, error) {
 	if !o.alive() {
 		return token.Record{}, errDied
 	}

@@ -154,7 +154,7 @@ func (l Log) Append(ctx context.Context, item engine.Item) error {
 type Outcomes struct{ engine.Outcomes }
 
 // Close names the closing by who closes.
-func (o Outcomes) Close(ctx context.Context, handle string, closing token.Closing) (token.Record, error) {
+func (o Outcomes) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
 	effect, t := "close by "+string(closing.By), trailOf(ctx)
 	if t == nil {
 		t = &trail{last: "send wake"}
@@ -171,7 +171,7 @@ func (o Outcomes) Close(ctx context.Context, handle string, closing token.Closin
 }
 
 // Begin notes that a call is begun that must not be made twice.
-func (o Outcomes) Begin(ctx context.Context, handle string, beginning token.Beginning) (token.Record, error) {
+func (o Outcomes) Begin(ctx context.Context, handle string, beginning token.BeginOp) (token.Record, error) {
 	if t := trailOf(ctx); t != nil {
 		t.next("begin")
 	}
@@ -179,7 +179,7 @@ func (o Outcomes) Begin(ctx context.Context, handle string, beginning token.Begi
 }
 
 // Answer notes that the answer to a submission is kept.
-func (o Outcomes) Answer(ctx context.Context, handle string, answering token.Answering) (token.Record, error) {
+func (o Outcomes) Answer(ctx context.Context, handle string, answering token.ReplyOp) (token.Record, error) {
 	if t := trailOf(ctx); t != nil {
 		t.next("keep answer")
 	}

@@ -74,7 +74,7 @@ func (b *bench) Record(ctx context.Context, handle string) (token.Record, error)
 	return b.MemoryStore.Record(ctx, handle)
 }
 
-func (b *bench) Close(ctx context.Context, handle string, closing token.Closing) (token.Record, error) {
+func (b *bench) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
 	b.uses.Add(1)
 	return b.MemoryStore.Close(ctx, handle, closing)
 }
@@ -210,7 +210,7 @@ func TestAConflictSaysWhatHappenedFirst(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
 			handle, _, _ := strings.Cut(b.text, ".")
-			closing := token.Closing{Outcome: token.Failure(secret, secret), By: by, At: now}
+			closing := token.CloseOp{Outcome: token.Failure(secret, secret), By: by, At: now}
 			if _, err := b.MemoryStore.Close(t.Context(), handle, closing); err != nil {
 				t.Fatal(err)
 			}
@@ -229,7 +229,7 @@ func TestATokenThatWasRevoked(t *testing.T) {
 	for by, want := range map[token.Closer]string{token.ClosedByHand: "it was revoked", token.ClosedByCallback: "a failure was reported"} {
 		b := newBench(t)
 		handle, _, _ := strings.Cut(b.text, ".")
-		closing := token.Closing{Outcome: token.Failure(token.ErrorRevoked, "a secret cause"), By: by, At: now}
+		closing := token.CloseOp{Outcome: token.Failure(token.ErrorRevoked, "a secret cause"), By: by, At: now}
 		if _, err := b.MemoryStore.Close(t.Context(), handle, closing); err != nil {
 			t.Fatal(err)
 		}

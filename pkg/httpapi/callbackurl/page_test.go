@@ -208,7 +208,7 @@ func TestThePageSaysWhatClosedTheToken(t *testing.T) {
 	} {
 		b := newBench(t)
 		handle, _, _ := strings.Cut(b.text, ".")
-		closing := token.Closing{Outcome: token.Failure("secret", "secret"), By: by, At: now}
+		closing := token.CloseOp{Outcome: token.Failure("secret", "secret"), By: by, At: now}
 		if _, err := b.MemoryStore.Close(t.Context(), handle, closing); err != nil {
 			t.Fatal(err)
 		}

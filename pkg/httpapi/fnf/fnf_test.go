@@ -71,7 +71,7 @@ func (b *bench) Send(context.Context, token.ID, string, time.Time) error {
 	return b.fails
 }
 
-func (b *bench) Close(ctx context.Context, handle string, closing token.Closing) (token.Record, error) {
+func (b *bench) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
 	b.uses.Add(1)
 	return b.MemoryStore.Close(ctx, handle, closing)
 }

@@ -212,7 +212,7 @@ func TestTokensOfSomebodyElsesEngine(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := store.Close(t.Context(), handles[0], token.Closing{Outcome: token.Success(value.Null()), By: token.ClosedByHand, At: since}); err != nil {
+	if _, err := store.Close(t.Context(), handles[0], token.CloseOp{Outcome: token.Success(value.Null()), By: token.ClosedByHand, At: since}); err != nil {
 		t.Fatal(err)
 	}
 	for _, unmask := range []bool{false, true} {

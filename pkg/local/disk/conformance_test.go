@@ -52,12 +52,12 @@ func TestInterleavings(t *testing.T) {
 
 func TestTokens(t *testing.T) {
 	t.Parallel()
-	resumetest.Tokens(t, as[resume.Outcomes])
+	resumetest.Tokens(t, as[resume.TokenStore])
 }
 
 func TestResumeOutcomes(t *testing.T) {
 	t.Parallel()
-	resumetest.Outcomes(t, as[resume.Outcomes])
+	resumetest.Outcomes(t, as[resume.TokenStore])
 }
 
 func TestForeignWaits(t *testing.T) { t.Parallel(); resumetest.ForeignWaits(t, as[resumetest.Waits]) }

@@ -92,7 +92,7 @@ func (p *promises) write(ctx context.Context, store *disk.Store, writer int, mos
 			p.item(id, seq)
 			outcome := token.Success(value.String(handle))
 			var record token.Record
-			if record, err = store.Close(ctx, handle, token.Closing{Outcome: outcome, By: token.ClosedByHand, At: epoch}); err == nil {
+			if record, err = store.Close(ctx, handle, token.CloseOp{Outcome: outcome, By: token.ClosedByHand, At: epoch}); err == nil {
 				p.record(handle, record)
 			}
 		}

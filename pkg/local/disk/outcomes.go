@@ -50,27 +50,27 @@ func formerHandle(handle string) string {
 
 // Close implements [engine.Outcomes]. It closes a token; [Store.Shut] ends
 // the use of the store.
-func (s *Store) Close(ctx context.Context, handle string, closing token.Closing) (token.Record, error) {
+func (s *Store) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
 	return s.change(ctx, "close a token", handle, closing.Apply)
 }
 
 // Begin implements [engine.Outcomes].
-func (s *Store) Begin(ctx context.Context, handle string, beginning token.Beginning) (token.Record, error) {
+func (s *Store) Begin(ctx context.Context, handle string, beginning token.BeginOp) (token.Record, error) {
 	return s.change(ctx, "begin a call", handle, beginning.Apply)
 }
 
 // Answer implements [engine.Outcomes].
-func (s *Store) Answer(ctx context.Context, handle string, answering token.Answering) (token.Record, error) {
+func (s *Store) Answer(ctx context.Context, handle string, answering token.ReplyOp) (token.Record, error) {
 	return s.change(ctx, "keep an answer", handle, answering.Apply)
 }
 
-// Beat implements [resume.Outcomes].
+// Beat implements [resume.TokenStore].
 func (s *Store) Beat(ctx context.Context, handle string, at time.Time) (token.Record, error) {
 	return s.change(ctx, "note a heartbeat", handle, func(r token.Record) token.Record { return r.Beat(at) })
 }
 
-// Poll implements [resume.Outcomes].
-func (s *Store) Poll(ctx context.Context, handle string, polling token.Polling) (token.Record, error) {
+// Poll implements [resume.TokenStore].
+func (s *Store) Poll(ctx context.Context, handle string, polling token.PollOp) (token.Record, error) {
 	return s.change(ctx, "note a poll", handle, polling.Apply)
 }
 

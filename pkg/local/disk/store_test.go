@@ -306,7 +306,7 @@ func TestAShutStoreAnswersWithAnError(t *testing.T) {
 	_, put := store.Put(t.Context(), "flow", []byte(passOnly))
 	_, record := store.Record(t.Context(), "handle")
 	_, beat := store.Beat(t.Context(), "handle", epoch)
-	_, closing := store.Close(t.Context(), "handle", token.Closing{Outcome: answered})
+	_, closing := store.Close(t.Context(), "handle", token.CloseOp{Outcome: answered})
 	for i, err := range []error{latest, items, unfinished, flow, put, record, beat, closing, store.Append(t.Context(), engine.Item{})} {
 		if engine.CodeOf(err) != engine.CodeInternal || !strings.Contains(err.Error(), "closed") {
 			t.Errorf("call %d: error %v", i, err)
@@ -322,7 +322,7 @@ func TestFlowsAndOutcomesSurviveARestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	closed, err := store.Close(t.Context(), "handle", token.Closing{Outcome: answered, By: token.ClosedByHand, At: epoch})
+	closed, err := store.Close(t.Context(), "handle", token.CloseOp{Outcome: answered, By: token.ClosedByHand, At: epoch})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func bind(t *testing.T, store *disk.Store, job, waiter int) resume.Meeting {
 
 func closeToken(t *testing.T, store *disk.Store, handle string) {
 	t.Helper()
-	if _, err := store.Close(t.Context(), handle, token.Closing{Outcome: token.Success(value.Null()), By: token.ClosedByEvent, At: epoch}); err != nil {
+	if _, err := store.Close(t.Context(), handle, token.CloseOp{Outcome: token.Success(value.Null()), By: token.ClosedByEvent, At: epoch}); err != nil {
 		t.Fatal(err)
 	}
 }

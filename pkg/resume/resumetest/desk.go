@@ -142,7 +142,7 @@ func (s deskStore) Record(ctx context.Context, handle string) (r token.Record, e
 	return r, err
 }
 
-func (s deskStore) Close(ctx context.Context, handle string, closing token.Closing) (r token.Record, err error) {
+func (s deskStore) Close(ctx context.Context, handle string, closing token.CloseOp) (r token.Record, err error) {
 	err = s.effect("close", func() (err error) { r, err = s.raw.Close(ctx, handle, closing); return err })
 	return r, err
 }
@@ -151,7 +151,7 @@ func (s deskStore) Beat(ctx context.Context, handle string, at time.Time) (token
 	return s.raw.Beat(ctx, handle, at)
 }
 
-func (s deskStore) Poll(ctx context.Context, handle string, polling token.Polling) (r token.Record, err error) {
+func (s deskStore) Poll(ctx context.Context, handle string, polling token.PollOp) (r token.Record, err error) {
 	err = s.effect("polled", func() (err error) { r, err = s.raw.Poll(ctx, handle, polling); return err })
 	return r, err
 }

@@ -36,7 +36,7 @@ func object(key, text string) value.Value {
 // on is what a case is run on, and the test that it reports to.
 type on struct {
 	t     *testing.T
-	store resume.Outcomes
+	store resume.TokenStore
 }
 
 // together runs f(0) to f(n-1), all at once.

@@ -18,7 +18,7 @@ import (
 // Waits is a store of foreign waits and of the outcomes of their tokens.
 type Waits interface {
 	resume.ForeignWaits
-	resume.Outcomes
+	resume.TokenStore
 }
 
 // ForeignWaits is the suite of [resume.ForeignWaits]. Instants come back to the

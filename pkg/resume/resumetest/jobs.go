@@ -16,7 +16,7 @@ import (
 
 // JobsStore is what [resume.Jobs] keeps things in.
 type JobsStore interface {
-	resume.Outcomes
+	resume.TokenStore
 	resume.Rendezvous
 	resume.ForeignWaits
 }

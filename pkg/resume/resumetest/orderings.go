@@ -66,7 +66,7 @@ func (p *party) late() {
 		p.pass(time.Minute)
 		return
 	}
-	mustClose(p.T, p.raw, p.handle, token.Closing{Outcome: token.Failure("FnF.TaskTimeout", "late"), By: token.ClosedByDeadline, At: p.now})
+	mustClose(p.T, p.raw, p.handle, token.CloseOp{Outcome: token.Failure("FnF.TaskTimeout", "late"), By: token.ClosedByDeadline, At: p.now})
 }
 
 func eventAfterDeadline(d *desk) {

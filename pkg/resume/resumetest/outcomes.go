@@ -10,8 +10,8 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Outcomes is the suite of [resume.Outcomes].
-func Outcomes(t *testing.T, open func(t *testing.T) resume.Outcomes) {
+// Outcomes is the suite of [resume.TokenStore].
+func Outcomes(t *testing.T, open func(t *testing.T) resume.TokenStore) {
 	t.Helper()
 	for name, test := range map[string]func(on){
 		"a token that nobody knows is open":                    outcomesUnknown,
@@ -35,11 +35,11 @@ func Outcomes(t *testing.T, open func(t *testing.T) resume.Outcomes) {
 
 const some, other = "EQEBsomeHandle_-0", "EQEBsomeHandle_-1"
 
-func closing(outcome token.Outcome, after time.Duration) token.Closing {
-	return token.Closing{Outcome: outcome, By: token.ClosedByHand, At: epoch.Add(after)}
+func closing(outcome token.Outcome, after time.Duration) token.CloseOp {
+	return token.CloseOp{Outcome: outcome, By: token.ClosedByHand, At: epoch.Add(after)}
 }
 
-func mustClose(t *testing.T, store resume.Outcomes, handle string, closing token.Closing) token.Record {
+func mustClose(t *testing.T, store resume.TokenStore, handle string, closing token.CloseOp) token.Record {
 	t.Helper()
 	r, err := store.Close(t.Context(), handle, closing)
 	if err != nil {
@@ -49,7 +49,7 @@ func mustClose(t *testing.T, store resume.Outcomes, handle string, closing token
 	return r
 }
 
-func mustBeat(t *testing.T, store resume.Outcomes, handle string, at time.Time) token.Record {
+func mustBeat(t *testing.T, store resume.TokenStore, handle string, at time.Time) token.Record {
 	t.Helper()
 	r, err := store.Beat(t.Context(), handle, at)
 	if err != nil {
@@ -59,7 +59,7 @@ func mustBeat(t *testing.T, store resume.Outcomes, handle string, at time.Time) 
 	return r
 }
 
-func wantRecord(t *testing.T, store resume.Outcomes, handle string, want token.Record) {
+func wantRecord(t *testing.T, store resume.TokenStore, handle string, want token.Record) {
 	t.Helper()
 	got, err := store.Record(t.Context(), handle)
 	if err != nil || !sameRecord(got, want) {
@@ -75,7 +75,7 @@ func outcomesUnknown(c on) {
 
 func outcomesRoundTrip(c on) {
 	t, store := c.t, c.store
-	for i, given := range []token.Closing{closing(success, 0), closing(failure, time.Nanosecond), {Outcome: failure, By: token.ClosedByStop, At: epoch}} {
+	for i, given := range []token.CloseOp{closing(success, 0), closing(failure, time.Nanosecond), {Outcome: failure, By: token.ClosedByStop, At: epoch}} {
 		handle := fmt.Sprintf("%s-%d", some, i)
 		if got, want := mustClose(t, store, handle, given), given.Apply(token.Record{}); !sameRecord(got, want) {
 			t.Errorf("the record is %+v, want %+v", got, want)
@@ -140,7 +140,7 @@ func outcomesPoll(c on) {
 	t, store := c.t, c.store
 	mustBeat(t, store, some, epoch)
 	want := token.Record{LastBeat: epoch}
-	for _, polling := range []token.Polling{{Job: "arn:job/1", Number: 2}, {Job: "arn:job/1", Number: 300}, {Job: "another", Number: 2}} {
+	for _, polling := range []token.PollOp{{Job: "arn:job/1", Number: 2}, {Job: "arn:job/1", Number: 300}, {Job: "another", Number: 2}} {
 		want = polling.Apply(want)
 		if r, err := store.Poll(t.Context(), some, polling); err != nil || !sameRecord(r, want) {
 			t.Errorf("after poll %+v: %+v, error %v; want %+v", polling, r, err, want)
@@ -148,7 +148,7 @@ func outcomesPoll(c on) {
 		wantRecord(t, store, some, want)
 	}
 	closed := mustClose(t, store, some, closing(success, 0))
-	if r, err := store.Poll(t.Context(), some, token.Polling{Job: "another", Number: 3}); err != nil || !sameRecord(r, closed) {
+	if r, err := store.Poll(t.Context(), some, token.PollOp{Job: "another", Number: 3}); err != nil || !sameRecord(r, closed) {
 		t.Errorf("a poll after the end: %+v, error %v; want %+v", r, err, closed)
 	}
 }
@@ -198,7 +198,7 @@ func outcomesRace(c on) {
 func outcomesBeatRace(c on) {
 	t, store := c.t, c.store
 	limit := epoch.Add(racers / 2)
-	closed := token.Closing{Outcome: failure, By: token.ClosedByHeartbeat, At: epoch, UnlessBeatAfter: limit}
+	closed := token.CloseOp{Outcome: failure, By: token.ClosedByHeartbeat, At: epoch, UnlessBeatAfter: limit}
 	var answer token.Record
 	together(racers+1, func(i int) {
 		var err error
@@ -237,7 +237,7 @@ func outcomesCancelled(c on) {
 	if _, err := store.Beat(ctx, some, epoch); err == nil {
 		t.Error("heartbeat: no error")
 	}
-	if _, err := store.Poll(ctx, some, token.Polling{Job: "job", Number: 2}); err == nil {
+	if _, err := store.Poll(ctx, some, token.PollOp{Job: "job", Number: 2}); err == nil {
 		t.Error("poll: no error")
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 // Tokens is the suite of [resume.Tokens] over a store: what a closer is told,
 // and the order of effects (rule 10 of the engine's contract).
-func Tokens(t *testing.T, open func(t *testing.T) resume.Outcomes) {
+func Tokens(t *testing.T, open func(t *testing.T) resume.TokenStore) {
 	t.Helper()
 	for name, test := range map[string]func(*bench){
 		"the wake goes before the update and the update before the answer":   tokensOrder,
@@ -49,7 +49,7 @@ func Tokens(t *testing.T, open func(t *testing.T) resume.Outcomes) {
 // bench is a [resume.Tokens] with everything around it in a case's hands.
 type bench struct {
 	*resume.Tokens
-	resume.Outcomes
+	resume.TokenStore
 	t    *testing.T
 	keys token.Keys
 	id   token.ID
@@ -69,10 +69,10 @@ var (
 	errLost  = errors.New("resumetest: the answer was lost")
 )
 
-func newBench(t *testing.T, store resume.Outcomes) *bench {
+func newBench(t *testing.T, store resume.TokenStore) *bench {
 	t.Helper()
 	b := &bench{
-		t: t, Outcomes: store, now: epoch, fails: map[string][]error{},
+		t: t, TokenStore: store, now: epoch, fails: map[string][]error{},
 		keys: token.Keys{Current: token.Key{ID: 7, Secret: []byte(strings.Repeat("k", token.SecretSize))}},
 		id:   token.ID{Execution: [12]byte{1, 2, 3}, Number: 4, Expires: epoch.Add(time.Hour).Truncate(time.Second)},
 	}
@@ -132,15 +132,15 @@ func (n noted) do(name string, effect func() (token.Record, error)) (token.Recor
 }
 
 func (n noted) Record(ctx context.Context, handle string) (token.Record, error) {
-	return n.do("read", func() (token.Record, error) { return n.Outcomes.Record(ctx, handle) })
+	return n.do("read", func() (token.Record, error) { return n.TokenStore.Record(ctx, handle) })
 }
 
-func (n noted) Close(ctx context.Context, handle string, closing token.Closing) (token.Record, error) {
-	return n.do("update", func() (token.Record, error) { return n.Outcomes.Close(ctx, handle, closing) })
+func (n noted) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
+	return n.do("update", func() (token.Record, error) { return n.TokenStore.Close(ctx, handle, closing) })
 }
 
 func (n noted) Beat(ctx context.Context, handle string, at time.Time) (token.Record, error) {
-	return n.do("beat", func() (token.Record, error) { return n.Outcomes.Beat(ctx, handle, at) })
+	return n.do("beat", func() (token.Record, error) { return n.TokenStore.Beat(ctx, handle, at) })
 }
 
 // wantTrace compares the effects since the last time.
@@ -296,7 +296,7 @@ func tokensInTime(b *bench) {
 // tokensTimeLimit: what follows the wake ends with the time limit too.
 func tokensTimeLimit(b *bench) {
 	var deadline time.Time
-	tokens := resume.New(resume.Config{Keys: b.keys, Wakes: b, Now: b.clock, Outcomes: deadlineStore{b.Outcomes, &deadline}})
+	tokens := resume.New(resume.Config{Keys: b.keys, Wakes: b, Now: b.clock, Outcomes: deadlineStore{b.TokenStore, &deadline}})
 	begin := time.Now()
 	if _, _, err := tokens.Close(b.t.Context(), b.text(), success); err != nil {
 		b.t.Fatal(err)
@@ -307,13 +307,13 @@ func tokensTimeLimit(b *bench) {
 }
 
 type deadlineStore struct {
-	resume.Outcomes
+	resume.TokenStore
 	deadline *time.Time
 }
 
-func (s deadlineStore) Close(ctx context.Context, handle string, closing token.Closing) (token.Record, error) {
+func (s deadlineStore) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
 	*s.deadline, _ = ctx.Deadline()
-	return s.Outcomes.Close(ctx, handle, closing)
+	return s.TokenStore.Close(ctx, handle, closing)
 }
 
 func tokensWakeFails(b *bench) {

@@ -15,6 +15,6 @@ func watched(w *dynamo.Waits) watchedWaits { return watchedWaits{w} }
 
 type watchedWaits struct{ *dynamo.Waits }
 
-func (w watchedWaits) Close(ctx context.Context, handle string, closing token.Closing) (token.Record, error) {
+func (w watchedWaits) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
 	return failpoints.Outcomes{Outcomes: w.Waits}.Close(ctx, handle, closing)
 }
