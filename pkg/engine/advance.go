@@ -280,7 +280,7 @@ func (w *worker) tokenClosed(ctx context.Context, waiting *machine.Waiting) (mac
 }
 
 func (w *worker) closed(attempt machine.Attempt, record token.Record) machine.Signal {
-	return machine.TokenClosed{At: w.engine.Now(), Attempt: attempt, Outcome: *record.Outcome, By: record.ClosedBy, Answer: record.Answer}
+	return machine.TokenClosed{At: w.engine.Now(), Attempt: attempt, Outcome: *record.Outcome, By: record.ClosedBy, Answer: record.Reply}
 }
 
 // answered reads the answer that a task runner kept before it sent the wake, so
@@ -299,8 +299,8 @@ func (w *worker) told(state machine.State, record token.Record) machine.Signal {
 	switch waiting := state.Waiting; {
 	case !record.Open():
 		return w.closed(waiting.Attempt, record)
-	case record.Answer != nil && !waiting.Submitted && state.Ending == nil:
-		return machine.Submitted{At: w.engine.Now(), Attempt: waiting.Attempt, Output: *record.Answer}
+	case record.Reply != nil && !waiting.Submitted && state.Ending == nil:
+		return machine.Submitted{At: w.engine.Now(), Attempt: waiting.Attempt, Output: *record.Reply}
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func (e *Engine) runTask(ctx context.Context, task Task) (Verdict, error) {
 	switch {
 	case err != nil:
 		return done, err
-	case !record.Open() || record.Answer != nil: // the wake may be all that is left
+	case !record.Open() || record.Reply != nil: // the wake may be all that is left
 	case !task.AtMostOnce || record.BegunBy == mark:
 		record, err = e.callAndRecord(ctx, task)
 	case mayLive:
@@ -109,9 +109,9 @@ func (e *Engine) callAndRecord(ctx context.Context, task Task) (token.Record, er
 		case outcome.Failed():
 			return e.Outcomes.Close(ctx, task.Handle, token.CloseOp{Outcome: kept, By: token.ClosedBySubmit, At: e.Now()})
 		case kept.Failed(), kept.Output.Size() > machine.MaxAnswer: // too large: nothing but the history would have it
-			return e.Outcomes.Answer(ctx, task.Handle, token.ReplyOp{Answer: value.Missing()})
+			return e.Outcomes.Answer(ctx, task.Handle, token.ReplyOp{Reply: value.Missing()})
 		}
-		return e.Outcomes.Answer(ctx, task.Handle, token.ReplyOp{Answer: kept.Output})
+		return e.Outcomes.Answer(ctx, task.Handle, token.ReplyOp{Reply: kept.Output})
 	})
 }
 

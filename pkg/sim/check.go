@@ -345,7 +345,7 @@ func (w *world) checkHeld(a *attempt, end machine.Event) {
 		return
 	}
 	w.checkOverdue(a, record)
-	if state, _ := w.decode(len(w.store.items) - 1); record.Answer != nil && a.submitted == 0 &&
+	if state, _ := w.decode(len(w.store.items) - 1); record.Reply != nil && a.submitted == 0 &&
 		state.Status != machine.StatusStopped && state.Status != machine.StatusTimedOut && state.Error != machine.ErrorInternal {
 		w.violate(History, "attempt %d ended without the answer to its submission, which was kept before", a.number)
 	}

@@ -134,7 +134,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 5: a runner does not look at the answer",
 		caught: sim.CalledTooOften, edits: one("engine/task.go",
-			`	case !record.Open() || record.Answer != nil:`, `	case !record.Open():`),
+			`	case !record.Open() || record.Reply != nil:`, `	case !record.Open():`),
 	},
 	{
 		name:   "rule 5: an answer without a wake",
@@ -169,7 +169,7 @@ var mutants = []mutant{
 	{
 		name:   "begin: a beginning is put plainly",
 		caught: sim.CalledTooOften, edits: one("token/record.go",
-			`	if r.Open() && r.Answer == nil && r.BegunBy == "" {`, `	if r.Open() && r.Answer == nil {`),
+			`	if r.Open() && r.Reply == nil && r.BegunBy == "" {`, `	if r.Open() && r.Reply == nil {`),
 	},
 	{
 		name:   "begin: a runner is believed dead at once",
@@ -282,17 +282,17 @@ var mutants = []mutant{
 	{
 		name:   "rule 9: an outcome is put plainly",
 		caught: sim.HollowAnswer, edits: one("token/record.go",
-			`if !r.Open() || late || answered {`, `if late || answered {`),
+			`if !r.Open() || late || submitted {`, `if late || submitted {`),
 	},
 	{
 		name:   "rule 9: the beat is not in the condition",
 		caught: sim.Early, edits: one("token/record.go",
-			`if !r.Open() || late || answered {`, `if late = false; !r.Open() || late || answered {`),
+			`if !r.Open() || late || submitted {`, `if late = false; !r.Open() || late || submitted {`),
 	},
 	{
 		name:   "rule 5: a submission that was answered fails by another call",
 		caught: sim.Stuck, edits: one("token/record.go",
-			`if !r.Open() || late || answered {`, `if answered = false; !r.Open() || late || answered {`),
+			`if !r.Open() || late || submitted {`, `if submitted = false; !r.Open() || late || submitted {`),
 	},
 	{
 		name:   "rule 9: refused by a newer beat, the new due is not committed",
@@ -343,10 +343,10 @@ var mutants = []mutant{
 	{
 		name:   "rule 10: the runner is silent when refused",
 		caught: sim.Stuck, edits: one("engine/task.go",
-			`	case !record.Open() || record.Answer != nil: // the wake may be all that is left
+			`	case !record.Open() || record.Reply != nil: // the wake may be all that is left
 `, `	case !record.Open():
 		return done, nil
-	case record.Answer != nil:
+	case record.Reply != nil:
 `),
 	},
 	{

@@ -7,34 +7,32 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Record is what is kept of a token, under its handle. The zero Record is that
-// of a token which nobody has closed and no heartbeat has reached.
+// Record is what a store keeps of a token, under its handle. The zero Record is
+// that of a token that is open and has no heartbeat.
 type Record struct {
-	// Outcome is nil while the token is open. Once there it stays.
+	// Outcome is nil while the token is open. It never changes afterwards.
 	Outcome *Outcome
-	// ClosedBy says what brought the outcome.
+	// ClosedBy and ClosedAt say what closed the token, and when.
 	ClosedBy Closer
-	// ClosedAt is when.
 	ClosedAt time.Time
-	// LastBeat is the instant of the latest heartbeat, zero when there was none.
+	// LastBeat is the instant of the latest heartbeat, zero without one.
 	LastBeat time.Time
-	// BegunBy is the mark of who begins the call that must not be made twice,
-	// empty while nobody did; BegunAt is when, BegunIn the generation of the process
-	// in which, 0 where several work together.
+	// BegunBy is the mark of the runner that began a call which must not be made
+	// twice, empty before. BegunAt is when, and BegunIn is the generation of its
+	// process, 0 where several processes work together.
 	BegunBy string
 	BegunAt time.Time
 	BegunIn uint64
 	// PolledJob and Polled are the job and the number of the latest reconcile poll
-	// that is known to be sent, empty while none is noted.
+	// that is known to be sent.
 	PolledJob string
 	Polled    int
-	// Answer is what the function answered that was told of the token, nil while
-	// nobody knows. It is kept here only when the function was called for by the
-	// task queue.
-	Answer *value.Value
+	// Reply is what the function returned that got the token, nil while it is
+	// unknown. It is kept only for a function that the task queue called.
+	Reply *value.Value
 }
 
-// Open reports whether the token waits for its outcome.
+// Open reports whether the token has no outcome yet.
 func (r Record) Open() bool { return r.Outcome == nil }
 
 // Closer is what closes a token.
@@ -42,80 +40,76 @@ type Closer string
 
 // The closers.
 const (
-	ClosedByHand      Closer = "hand"      // a person or program, with the token
-	ClosedByCallback  Closer = "callback"  // whoever has the callback URL
+	ClosedByHand      Closer = "hand"      // a person or a program that has the token
+	ClosedByCallback  Closer = "callback"  // a request to the callback URL
 	ClosedByEvent     Closer = "event"     // the event of the job
-	ClosedByReconcile Closer = "reconcile" // the answer to how the job is
+	ClosedByReconcile Closer = "reconcile" // a reconcile poll of the job
 	ClosedByTask      Closer = "task"      // the function that was called
-	ClosedBySubmit    Closer = "submit"    // the attempt to submit the task, which failed
+	ClosedBySubmit    Closer = "submit"    // the submission of the task, which failed
 	ClosedByDeadline  Closer = "deadline"  // the time limit of the task
-	ClosedByHeartbeat Closer = "heartbeat" // a heartbeat that did not come
+	ClosedByHeartbeat Closer = "heartbeat" // a missed heartbeat
 	ClosedByStop      Closer = "stop"      // the end of the execution
 )
 
-// CloseOp is the attempt to close a token.
+// CloseOp closes a token.
 type CloseOp struct {
 	Outcome Outcome
 	By      Closer
 	At      time.Time
-	// UnlessBeatAfter, unless zero, refuses the closing when a heartbeat came
-	// after that instant.
+	// UnlessBeatAfter, unless zero, rejects the operation if a heartbeat came after
+	// that instant.
 	UnlessBeatAfter time.Time
 }
 
-// Apply is the record after the closing. It is what every store does in one
-// atomic step: the first outcome stays, a newer heartbeat keeps the token open,
-// and so does an answer to the submission, which another call for it may fail
-// as often as it likes.
+// Apply returns the record after the operation, which a store does in one atomic
+// step. The record does not change if the token is closed, if a newer heartbeat
+// keeps it open, or if a submission failed that another call has made.
 func (c CloseOp) Apply(r Record) Record {
 	late := !c.UnlessBeatAfter.IsZero() && r.LastBeat.After(c.UnlessBeatAfter)
-	answered := c.By == ClosedBySubmit && r.Answer != nil
-	if !r.Open() || late || answered {
+	submitted := c.By == ClosedBySubmit && r.Reply != nil
+	if !r.Open() || late || submitted {
 		return r
 	}
-	outcome := c.Outcome
-	r.Outcome, r.ClosedBy, r.ClosedAt = &outcome, c.By, c.At
+	r.Outcome, r.ClosedBy, r.ClosedAt = new(c.Outcome), c.By, c.At
 	return r
 }
 
-// BeginOp is the attempt to begin the call that brings the outcome, or has it
-// brought, and must not be made twice.
+// BeginOp begins the call of the token's function, which must not be made twice.
 type BeginOp struct {
-	By string // a mark that nobody else has
+	By string // a unique mark of the runner
 	At time.Time
 	In uint64 // the generation of the process
 }
 
-// Apply is the record after the beginning. It is what every store does in one
-// atomic step: the first one stays, and there is none once the call has led to
-// something. Whoever finds the own mark in the record makes the call.
+// Apply returns the record after the operation, which a store does in one atomic
+// step. The first runner begins the call, unless it has had a result before. A
+// runner that finds its own mark in the record makes the call.
 func (b BeginOp) Apply(r Record) Record {
-	if r.Open() && r.Answer == nil && r.BegunBy == "" {
+	if r.Open() && r.Reply == nil && r.BegunBy == "" {
 		r.BegunBy, r.BegunAt, r.BegunIn = b.By, b.At, b.In
 	}
 	return r
 }
 
-// ReplyOp brings what the function answered that was told of the token.
-type ReplyOp struct{ Answer value.Value }
+// ReplyOp records what the function returned that got the token.
+type ReplyOp struct{ Reply value.Value }
 
-// Apply is the record after the answering. It is what every store does in one
-// atomic step: the first answer stays, and a closed token needs none.
+// Apply returns the record after the operation, which a store does in one atomic
+// step. The first reply stays, and a closed token needs none.
 func (a ReplyOp) Apply(r Record) Record {
-	if r.Open() && r.Answer == nil {
-		answer := a.Answer
-		r.Answer = &answer
+	if r.Open() && r.Reply == nil {
+		r.Reply = new(a.Reply)
 	}
 	return r
 }
 
-// PollOp notes that a reconcile poll of a job was sent.
+// PollOp records that a reconcile poll of a job was sent.
 type PollOp struct {
 	Job    string
 	Number int
 }
 
-// Apply returns the record after the polling. Every store does it in one atomic
+// Apply returns the record after the operation, which a store does in one atomic
 // step. A closed token needs no polls.
 func (p PollOp) Apply(r Record) Record {
 	if r.Open() {
@@ -127,7 +121,7 @@ func (p PollOp) Apply(r Record) Record {
 // Follows reports whether the poll after this one is known to be sent.
 func (p PollOp) Follows(r Record) bool { return r.PolledJob == p.Job && r.Polled > p.Number }
 
-// Beat is the record after a heartbeat at that instant: a closed token and a
+// Beat returns the record after a heartbeat at that instant. A closed token and a
 // later heartbeat stay as they are.
 func (r Record) Beat(at time.Time) Record {
 	if r.Open() && at.After(r.LastBeat) {
@@ -136,8 +130,8 @@ func (r Record) Beat(at time.Time) Record {
 	return r
 }
 
-// Same reports whether two outcomes say the same: the same output, or the same
-// error and cause.
+// Same reports whether two outcomes are equal: in their outputs, or in error and
+// cause.
 func Same(a, b Outcome) bool {
 	if a.Failed() || b.Failed() {
 		return a.Error == b.Error && a.Cause == b.Cause && a.Thrown == b.Thrown
@@ -145,15 +139,14 @@ func Same(a, b Outcome) bool {
 	return value.Equal(a.Output, b.Output)
 }
 
-// Parts of a stored record. A record without the later two has the bytes that
-// it had before there were any.
+// Parts of a stored record.
 const (
 	hasOutcome = 1 << iota
 	hasBegun
-	hasAnswer
+	hasReply
 	isThrown // the outcome's error is the type of an exception
 	hasPolled
-	allParts = hasOutcome | hasBegun | hasAnswer | isThrown | hasPolled
+	allParts = hasOutcome | hasBegun | hasReply | isThrown | hasPolled
 )
 
 func (r Record) parts() uint64 {
@@ -167,8 +160,8 @@ func (r Record) parts() uint64 {
 	if r.BegunBy != "" {
 		parts |= hasBegun
 	}
-	if r.Answer != nil {
-		parts |= hasAnswer
+	if r.Reply != nil {
+		parts |= hasReply
 	}
 	if r.Polled > 0 {
 		parts |= hasPolled
@@ -176,7 +169,7 @@ func (r Record) parts() uint64 {
 	return parts
 }
 
-// Encode is the record in the form that stores keep.
+// Encode returns the record in the form that stores keep.
 func (r Record) Encode() []byte {
 	var e value.Encoder
 	e.Uint(recordFormat)
@@ -194,8 +187,8 @@ func (r Record) Encode() []byte {
 		e.Time(r.BegunAt)
 		e.Uint(r.BegunIn)
 	}
-	if r.Answer != nil {
-		e.Value(*r.Answer)
+	if r.Reply != nil {
+		e.Value(*r.Reply)
 	}
 	if r.Polled > 0 {
 		e.Text(r.PolledJob)
@@ -222,9 +215,8 @@ func DecodeRecord(data []byte) (Record, error) {
 	if parts&hasBegun != 0 {
 		r.BegunBy, r.BegunAt, r.BegunIn = d.Text(), d.Time(), d.Uint()
 	}
-	if parts&hasAnswer != 0 {
-		answer := d.Value()
-		r.Answer = &answer
+	if parts&hasReply != 0 {
+		r.Reply = new(d.Value())
 	}
 	if parts&hasPolled != 0 {
 		r.PolledJob, r.Polled = d.Text(), int(d.Int())

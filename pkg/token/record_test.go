@@ -101,7 +101,7 @@ func TestTheFirstToBeginStays(t *testing.T) {
 	}
 	for name, r := range map[string]token.Record{
 		"the outcome": closing(done, 0).Apply(token.Record{}),
-		"the answer":  token.ReplyOp{Answer: value.Object()}.Apply(token.Record{}),
+		"the answer":  token.ReplyOp{Reply: value.Object()}.Apply(token.Record{}),
 	} {
 		if late := first.Apply(r); !reflect.DeepEqual(late, r) {
 			t.Errorf("after %s: %+v", name, late)
@@ -114,9 +114,9 @@ func TestTheFirstToBeginStays(t *testing.T) {
 
 func TestTheFirstAnswerStays(t *testing.T) {
 	t.Parallel()
-	first, second := token.ReplyOp{Answer: value.String("first")}, token.ReplyOp{Answer: value.String("second")}
+	first, second := token.ReplyOp{Reply: value.String("first")}, token.ReplyOp{Reply: value.String("second")}
 	r := first.Apply(token.BeginOp{By: "mark", At: now}.Apply(token.Record{}))
-	if !r.Open() || r.Answer == nil || r.Answer.Text() != "first" || r.BegunBy != "mark" {
+	if !r.Open() || r.Reply == nil || r.Reply.Text() != "first" || r.BegunBy != "mark" {
 		t.Errorf("after the first: %+v", r)
 	}
 	if again := second.Apply(r); !reflect.DeepEqual(again, r) {
@@ -126,7 +126,7 @@ func TestTheFirstAnswerStays(t *testing.T) {
 	if late := first.Apply(closed); !reflect.DeepEqual(late, closed) {
 		t.Errorf("after the end: %+v", late)
 	}
-	if closed := closing(done, 0).Apply(r); closed.Open() || closed.Answer == nil {
+	if closed := closing(done, 0).Apply(r); closed.Open() || closed.Reply == nil {
 		t.Errorf("an answer is lost when the token closes: %+v", closed)
 	}
 }
@@ -161,7 +161,7 @@ func TestSame(t *testing.T) {
 func records() map[string]token.Record {
 	beaten := token.Record{}.Beat(now.Add(123456789))
 	begun := token.BeginOp{By: "mark", At: now, In: 2}.Apply(beaten)
-	answered := token.ReplyOp{Answer: value.String("asked")}.Apply(begun)
+	answered := token.ReplyOp{Reply: value.String("asked")}.Apply(begun)
 	return map[string]token.Record{
 		"nothing known":        {},
 		"a heartbeat":          beaten,
@@ -218,10 +218,10 @@ func TestAPolling(t *testing.T) {
 }
 
 func sameAnswer(a, b token.Record) bool {
-	if a.Answer == nil || b.Answer == nil {
-		return a.Answer == b.Answer
+	if a.Reply == nil || b.Reply == nil {
+		return a.Reply == b.Reply
 	}
-	return value.Equal(*a.Answer, *b.Answer)
+	return value.Equal(*a.Reply, *b.Reply)
 }
 
 // TestARecordIsStable pins the stored form.
@@ -237,7 +237,7 @@ func TestARecordIsStable(t *testing.T) {
 		"a failure":     {closed, "01c0a6fe90dc0300010468616e64c0a6fe90dc03010642726f6b656e0c69742069732062726f6b656e00"},
 		"polled":        {token.PollOp{Job: "job", Number: 3}.Apply(token.Record{}), "01000010036a6f6206"},
 		"begun":         {begun, "01000002046d61726bc0a6fe90dc0300ac02"},
-		"answered":      {token.ReplyOp{Answer: value.String("asked")}.Apply(begun), "01000006046d61726bc0a6fe90dc0300ac02040561736b6564"},
+		"answered":      {token.ReplyOp{Reply: value.String("asked")}.Apply(begun), "01000006046d61726bc0a6fe90dc0300ac02040561736b6564"},
 	} {
 		if got := hex.EncodeToString(tt.record.Encode()); got != tt.want {
 			t.Errorf("%s: %s, want %s", name, got, tt.want)
@@ -291,7 +291,7 @@ func FuzzDecodeRecord(f *testing.F) {
 // Somebody was told of the token, so another call that fails changes nothing.
 func TestASubmissionThatWasAnsweredDoesNotFail(t *testing.T) {
 	t.Parallel()
-	answered := token.ReplyOp{Answer: value.Object()}.Apply(token.Record{})
+	answered := token.ReplyOp{Reply: value.Object()}.Apply(token.Record{})
 	refused := token.CloseOp{Outcome: failed, By: token.ClosedBySubmit, At: now}
 	if r := refused.Apply(answered); !reflect.DeepEqual(r, answered) {
 		t.Errorf("after a call that failed: %+v", r)

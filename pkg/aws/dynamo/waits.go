@@ -169,7 +169,7 @@ func decodeRecord(attributes item) (r token.Record, err error) {
 		return token.Record{}, err
 	}
 	r.PolledJob, r.Polled = polled.PolledJob, polled.Polled
-	r.BegunBy, r.BegunAt, r.BegunIn, r.Answer = begun.BegunBy, begun.BegunAt, begun.BegunIn, answered.Answer
+	r.BegunBy, r.BegunAt, r.BegunIn, r.Reply = begun.BegunBy, begun.BegunAt, begun.BegunIn, answered.Reply
 	if beat, ok := attributes[attrBeat].(*types.AttributeValueMemberN); ok {
 		if r.LastBeat, err = instantOf(beat.Value); err != nil {
 			return token.Record{}, err

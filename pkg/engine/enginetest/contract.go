@@ -287,7 +287,7 @@ func shownUpdate(r token.Record, err error) string {
 
 func shownRecord(r token.Record) string {
 	switch {
-	case r.Open() && r.Answer != nil:
+	case r.Open() && r.Reply != nil:
 		return "answered"
 	case r.Open() && r.BegunBy != "":
 		return "begun"

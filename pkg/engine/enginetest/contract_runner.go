@@ -123,7 +123,7 @@ var slowCases = []ruleCase{
 		_, task := b.slow(askFlow)
 		b.answer("Ask", `{"large":"`+strings.Repeat("x", 400<<10)+`"}`)
 		b.rerun(task)
-		if r, err := b.store.Record(b.t.Context(), task.Handle); err != nil || r.Answer == nil || !r.Answer.IsMissing() {
+		if r, err := b.store.Record(b.t.Context(), task.Handle); err != nil || r.Reply == nil || !r.Reply.IsMissing() {
 			b.t.Errorf("the record is %+v, error %v", r, err)
 		}
 		b.advance(b.take())

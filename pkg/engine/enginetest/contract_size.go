@@ -66,7 +66,7 @@ var sizeCases = []ruleCase{
 		_, task := b.slow(askFlow)
 		b.script("Ask", answer{outcome: token.Success(sized(machine.MaxAnswer))})
 		b.rerun(task)
-		if r, err := b.store.Record(b.t.Context(), task.Handle); err != nil || r.Answer == nil || r.Answer.Size() != machine.MaxAnswer {
+		if r, err := b.store.Record(b.t.Context(), task.Handle); err != nil || r.Reply == nil || r.Reply.Size() != machine.MaxAnswer {
 			b.t.Errorf("the answer is not kept, error %v", err)
 		}
 		b.wakes = nil // that of the answer is lost, so both come with the outcome
@@ -79,7 +79,7 @@ var sizeCases = []ruleCase{
 		_, task := b.slow(askFlow)
 		b.script("Ask", answer{outcome: token.Success(sized(machine.MaxAnswer + 1))})
 		b.rerun(task)
-		if r, err := b.store.Record(b.t.Context(), task.Handle); err != nil || r.Answer == nil || !r.Answer.IsMissing() {
+		if r, err := b.store.Record(b.t.Context(), task.Handle); err != nil || r.Reply == nil || !r.Reply.IsMissing() {
 			b.t.Errorf("the record is %+v, error %v", r, err)
 		}
 	}},

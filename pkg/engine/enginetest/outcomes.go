@@ -205,7 +205,7 @@ func begin(t *testing.T, r Records, by string, at time.Time) token.Record {
 
 func keepAnswer(t *testing.T, r Records, answer value.Value) token.Record {
 	t.Helper()
-	record, err := r.Answer(t.Context(), handle, token.ReplyOp{Answer: answer})
+	record, err := r.Answer(t.Context(), handle, token.ReplyOp{Reply: answer})
 	if err != nil {
 		t.Fatalf("answer: %v", err)
 	}
@@ -253,7 +253,7 @@ func outcomesBeginRace(c on[Records]) {
 func outcomesAnswer(c on[Records]) {
 	t, r := c.t, c.it
 	first := object(t, `{"text":"a \"b\" \u00e9 \n","list":[1,{},null,true]}`)
-	want := token.Record{Answer: &first}
+	want := token.Record{Reply: &first}
 	for _, answer := range []value.Value{first, value.Object(), value.Missing()} {
 		if got := keepAnswer(t, r, answer); !got.Open() || !sameRecord(got, want) {
 			t.Errorf("the record is %+v, want %+v", got, want)
@@ -293,12 +293,12 @@ func outcomesAnswerRace(c on[Records]) {
 		var errs [2]error
 		together(2, func(i int) {
 			if i == 0 {
-				got[0], errs[0] = r.Answer(t.Context(), name, token.ReplyOp{Answer: value.Object()})
+				got[0], errs[0] = r.Answer(t.Context(), name, token.ReplyOp{Reply: value.Object()})
 				return
 			}
 			got[1], errs[1] = r.Close(t.Context(), name, closing(success, token.ClosedByHand))
 		})
-		if errs[0] != nil || errs[1] != nil || got[1].Open() || (got[0].Answer == nil) != (got[1].Answer == nil) || got[0].Open() && got[0].Answer == nil {
+		if errs[0] != nil || errs[1] != nil || got[1].Open() || (got[0].Reply == nil) != (got[1].Reply == nil) || got[0].Open() && got[0].Reply == nil {
 			t.Errorf("the answer is told %+v, error %v; the closing %+v, error %v", got[0], errs[0], got[1], errs[1])
 		}
 	}
@@ -309,7 +309,7 @@ func outcomesAllParts(c on[Records]) {
 	begin(t, r, "mark", epoch)
 	keepAnswer(t, r, value.Missing())
 	got := closeToken(t, r, closing(success, token.ClosedByHand))
-	if got.Open() || got.BegunBy != "mark" || got.Answer == nil || !got.Answer.IsMissing() {
+	if got.Open() || got.BegunBy != "mark" || got.Reply == nil || !got.Reply.IsMissing() {
 		t.Errorf("the record is %+v", got)
 	}
 	wantRecord(t, r, got)
@@ -338,7 +338,7 @@ func outcomesCancelled(c on[Records]) {
 	if _, err := r.Begin(ctx, handle, token.BeginOp{By: "mark", At: epoch}); err == nil {
 		t.Error("begin: no error")
 	}
-	if _, err := r.Answer(ctx, handle, token.ReplyOp{Answer: value.Object()}); err == nil {
+	if _, err := r.Answer(ctx, handle, token.ReplyOp{Reply: value.Object()}); err == nil {
 		t.Error("answer: no error")
 	}
 	if _, err := r.Beat(ctx, handle, epoch); err == nil {
