@@ -2,7 +2,6 @@ package rest
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -182,9 +181,16 @@ func (h handler) unreadable(r *http.Request, id engine.ID, err error) bool {
 	return true
 }
 
-func sizeOf(body any) int {
-	text, _ := json.Marshal(body) // as it is answered
-	return len(text)
+// baseSize is about the size of an execution or an event without its values.
+const baseSize = 300
+
+// sizeOf returns about how many bytes an execution takes up on a page.
+func sizeOf(e Execution) int {
+	size := baseSize + e.Input.Size() + len(e.Cause)
+	if e.Output != nil {
+		size += e.Output.Size()
+	}
+	return size
 }
 
 // openTokens reads the latest items of the executions that have not ended, or
@@ -287,7 +293,7 @@ func historyPage(flow *fdl.Flow, history []machine.Event, after int) page {
 		}
 		rendered := e.Render(flow)
 		p.Events = append(p.Events, rendered)
-		size += sizeOf(rendered)
+		size += baseSize + len(rendered.EventDetail)
 	}
 	return p
 }

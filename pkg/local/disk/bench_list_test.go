@@ -1,0 +1,50 @@
+package disk_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// BenchmarkList reads the list of 10,000 ended executions, as `waitless list --json` does.
+func BenchmarkList(b *testing.B) {
+	store := openDisk(b, b.TempDir()+"/store")
+	system := local.New(local.Config{Store: store, Clock: local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)), Workers: 64})
+	flow, err := store.Put(b.Context(), "echo", []byte("version: v1\ntype: flow\nsteps:\n  - type: pass\n    name: One\n"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	const executions = 10_000
+	input := value.Object(value.Member{Key: "order", Value: value.String("an order of some length")}, value.Member{Key: "count", Value: value.Int(30)})
+	var starts sync.WaitGroup
+	for i := range 64 {
+		starts.Go(func() {
+			for n := i; n < executions; n += 64 {
+				if _, err := system.Start(b.Context(), engine.StartRequest{Flow: flow, Execution: fmt.Sprintf("run-%d", n), Input: input}); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	starts.Wait()
+	if err := system.Run(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	server := httptest.NewServer(rest.Handler(rest.Config{Engine: system.Engine, Tokens: system.Tokens, Index: store, Flows: store}))
+	b.Cleanup(server.Close)
+	client := &rest.Client{Base: server.URL, HTTP: http.DefaultClient}
+	b.ReportAllocs()
+	for b.Loop() {
+		if list, err := client.Executions(b.Context(), "", ""); err != nil || len(list) != executions {
+			b.Fatal(len(list), err)
+		}
+	}
+}
