@@ -109,13 +109,17 @@ var house = []row{
 	{
 		path: "pkg/cli",
 		modules: []string{
-			awsSDK, "github.com/hashicorp/go-retryablehttp", "github.com/mattn/go-runewidth", "github.com/spf13/cobra", "github.com/spf13/pflag",
-			"golang.org/x/term", yaml,
+			awsSDK, "github.com/hashicorp/go-retryablehttp", "github.com/spf13/cobra", "github.com/spf13/pflag", yaml,
 		},
 		ours: append([]string{
 			"pkg/local", "pkg/local/disk", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/services/messages", "pkg/aws/recipients",
-			"pkg/docs", "pkg/advise", "events",
+			"pkg/cli/view", "pkg/cli/failure", "pkg/docs", "pkg/advise", "events",
 		}, composed...),
+	},
+	{path: "pkg/cli/failure"},
+	{
+		path: "pkg/cli/view", modules: []string{"github.com/mattn/go-runewidth", "golang.org/x/term"},
+		ours: append([]string{"pkg/cli/failure", "pkg/local", "pkg/httpapi/rest"}, useCases...),
 	},
 	{path: "pkg/cmd/waitless", ours: []string{"pkg/cli"}},
 	{path: "pkg/cmd/conformance"},

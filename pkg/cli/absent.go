@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
@@ -40,30 +41,30 @@ func (a *absences) news(of engine.Absences) []machine.Absent {
 }
 
 // warnOfAbsent shows what mappings of the execution leave out.
-func (e *execution) warnOfAbsent(v view) func(engine.Absences) {
+func (e *execution) warnOfAbsent(v view.Steps) func(engine.Absences) {
 	var told absences
 	return func(of engine.Absences) {
 		if engine.NewID(of.Flow.Name, of.Execution) != e.id {
 			return
 		}
 		for _, m := range told.news(of) {
-			v.say(printable(token.MaskAll(fmt.Sprintf("warning: %s: source %s of %s is missing, so the target %s is left out",
+			v.Say(view.Printable(token.MaskAll(fmt.Sprintf("warning: %s: source %s of %s is missing, so the target %s is left out",
 				m.Place(), m.Source, m.Mappings, m.Target))))
 		}
 	}
 }
 
 // showOutput shows the error output of commands of the execution.
-func (e *execution) showOutput(v view) func(machine.Call, string) {
+func (e *execution) showOutput(v view.Steps) func(machine.Call, string) {
 	return func(call machine.Call, text string) {
 		if engine.NewID(call.Flow.Name, call.Execution) != e.id {
 			return
 		}
 		var shown []string
 		for line := range strings.Lines(text) {
-			shown = append(shown, call.Step+": "+printable(token.MaskAll(strings.TrimRight(line, "\r\n"))))
+			shown = append(shown, call.Step+": "+view.Printable(token.MaskAll(strings.TrimRight(line, "\r\n"))))
 		}
-		v.say(strings.Join(shown, "\n"))
+		v.Say(strings.Join(shown, "\n"))
 	}
 }
 

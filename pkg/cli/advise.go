@@ -39,9 +39,9 @@ func (c Command) advise(path string, asJSON bool) error {
 	findings := advise.Flow(file.flow)
 	switch {
 	case asJSON:
-		return c.printJSON(adviceOf(path, findings))
+		return c.out().JSON(adviceOf(path, findings))
 	case len(findings) == 0:
-		return c.print(path + ": nothing to advise\n")
+		return c.out().Text(path + ": nothing to advise\n")
 	}
 	var text strings.Builder
 	for i, f := range findings {
@@ -50,7 +50,7 @@ func (c Command) advise(path string, asJSON bool) error {
 		}
 		text.WriteString(adviceText(path, f))
 	}
-	return c.print(text.String())
+	return c.out().Text(text.String())
 }
 
 // adviceText is one finding as people read it.

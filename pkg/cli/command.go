@@ -12,16 +12,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/spf13/cobra"
+
+	"github.com/waitless/waitless/pkg/cli/failure"
+	"github.com/waitless/waitless/pkg/cli/view"
 )
 
-// Exit codes.
+// Exit codes; see package failure.
 const (
-	ExitSucceeded   = 0   // done; for run: the execution succeeded
-	ExitFailed      = 1   // the execution failed
-	ExitUsage       = 2   // the command line or the flow is wrong; nothing was done
-	ExitInternal    = 3   // something of ours, or a component below, failed
-	ExitWaiting     = 4   // the execution waits for somebody
-	ExitInterrupted = 130 // the user pressed Ctrl-C
+	ExitSucceeded   = failure.ExitSucceeded
+	ExitFailed      = failure.ExitFailed
+	ExitUsage       = failure.ExitUsage
+	ExitInternal    = failure.ExitInternal
+	ExitWaiting     = failure.ExitWaiting
+	ExitInterrupted = failure.ExitInterrupted
 )
 
 // Command is one run of the program.
@@ -58,7 +61,7 @@ func (c Command) Run(ctx context.Context) int {
 	root.SetErr(c.Stderr)
 	err := root.ExecuteContext(ctx)
 	if err == nil && out.err != nil {
-		err = unwritten(out.err)
+		err = view.Unwritten(out.err)
 	}
 	return c.exit(err)
 }

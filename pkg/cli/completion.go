@@ -53,7 +53,7 @@ func (c Command) completionCommand() *cobra.Command {
 				if err := shell.write(cmd.Root(), &script); err != nil {
 					return err
 				}
-				return c.print(script.String())
+				return c.out().Text(script.String())
 			},
 		})
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -14,11 +13,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/waitless/waitless/pkg/cli/failure"
+	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/httpapi/callbackurl"
@@ -99,7 +99,7 @@ type server struct {
 func (c Command) dev(ctx context.Context, o devOptions) (err error) {
 	o.store = c.storeDir(o.store)
 	s := &server{command: c, options: o}
-	if s.log, err = newLogger(c.Stderr, o.logFormat, o.quiet); err != nil {
+	if s.log, err = view.NewLogger(c.Stderr, o.logFormat, o.quiet); err != nil {
 		return err
 	}
 	if err := s.readSecrets(ctx); err != nil {
@@ -153,8 +153,8 @@ func (s *server) readSecrets(ctx context.Context) error {
 // withoutText keeps an error from showing a secret that was written where the
 // name of a file belongs.
 func withoutText(err error) error {
-	var f *failure
-	if errors.As(err, &f) && f.exit == ExitUsage {
+	var f *failure.Error
+	if errors.As(err, &f) && f.Exit == ExitUsage {
 		return keysUnreadable()
 	}
 	return err
@@ -254,7 +254,7 @@ func (s *server) serve(ctx context.Context, store *disk.Store, tasks *local.Task
 	}
 	config.Store, config.Keys, config.CallbackBase, config.Absent = store, store.Keys(), s.base, s.logAbsent()
 	config.Warn = func(err error) { s.log.Warn("job failed, it is tried again", "error", err.Error()) }
-	config.Observer = &executionLog{log: s.log, flow: store.Flow}
+	config.Observer = &view.ExecutionLog{Log: s.log, Flow: store.Flow}
 	config.Output = s.logOutput
 	var blocked blockedExecutions
 	config.Blocked = blocked.add
@@ -430,23 +430,22 @@ func (s *server) announce() error {
 		report.Fnf = s.base + "/"
 	}
 	if s.options.json {
-		return s.command.printJSON(report)
+		return s.command.out().JSON(report)
 	}
-	rows := []struct{ what, where string }{
+	var rows [][]string
+	for _, row := range [][]string{
 		{"store", report.Store},
 		{"management API", report.API},
 		{"key of that API", report.APIKey},
 		{"callback URLs", report.Callbacks + "TOKEN"},
 		{"job events", report.JobEvents},
 		{"API of 2019-03-15", report.Fnf},
-	}
-	return s.command.table(func(w *tabwriter.Writer) {
-		for _, row := range rows {
-			if row.where != "" {
-				_, _ = fmt.Fprintf(w, "%s\t%s\n", row.what, row.where)
-			}
+	} {
+		if row[1] != "" {
+			rows = append(rows, row)
 		}
-	})
+	}
+	return s.command.out().Text(view.Columns(rows))
 }
 
 // serveListener answers requests until the function that it answers is called.

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/docs"
 )
 
@@ -66,37 +66,37 @@ func (c Command) docsCommand() *cobra.Command {
 
 func (c Command) listTopics(asJSON bool) error {
 	if !asJSON {
-		return c.table(func(w *tabwriter.Writer) {
-			for _, topic := range docs.Topics() {
-				_, _ = fmt.Fprintf(w, "%s\t%s\n", topic.Name, topic.About)
-			}
-		})
+		var rows [][]string
+		for _, topic := range docs.Topics() {
+			rows = append(rows, []string{topic.Name, topic.About})
+		}
+		return c.out().Text(view.Columns(rows))
 	}
 	report := docsReport{Schema: docsSchema}
 	for _, topic := range docs.Topics() {
 		report.Topics = append(report.Topics, topicReport{Name: topic.Name, Title: topic.Title})
 	}
-	return c.printJSON(report)
+	return c.out().JSON(report)
 }
 
 func (c Command) showTopic(name string, asJSON bool) error {
 	if topic, ok := docs.Find(name); ok {
 		if asJSON {
-			return c.printJSON(docsReport{Schema: docsSchema, Topics: []topicReport{{topic.Name, topic.Title, topic.Text}}})
+			return c.out().JSON(docsReport{Schema: docsSchema, Topics: []topicReport{{topic.Name, topic.Title, topic.Text}}})
 		}
-		if width := c.width(); width > 0 {
-			return c.print(renderMarkdown(topic.Text, width))
+		if width := c.out().Width(); width > 0 {
+			return c.out().Text(view.Markdown(topic.Text, width))
 		}
-		return c.print(topic.Text)
+		return c.out().Text(topic.Text)
 	}
 	report, ok := findInTopics(name)
 	switch {
 	case !ok:
 		return usageError("docs "+name, "there is no such topic, rule or error"+didYouMean(name, inDocs()), "waitless docs")
 	case asJSON:
-		return c.printJSON(report)
+		return c.out().JSON(report)
 	}
-	return c.print(report.text(c.width()))
+	return c.out().Text(report.text(c.out().Width()))
 }
 
 // findInTopics is the rule or the error of that name, with its topics.
@@ -134,11 +134,7 @@ func (r *docsReport) text(width int) string {
 		_, _ = fmt.Fprintf(&text, "%s: %s\n", topic.Name, topic.Title)
 		for _, rule := range r.Rules {
 			if rule.Topic == topic.Name {
-				line := rule.Number + " " + oursMark(rule.Ours) + rule.Text
-				if width > 0 {
-					line = strings.Join(wrap(plainMarkdown(line), min(width, widestText)-len(indent)), "\n"+indent)
-				}
-				_, _ = fmt.Fprintf(&text, "%s%s\n", indent, line)
+				text.WriteString(view.Rule(rule.Number+" "+oursMark(rule.Ours)+rule.Text, width))
 			}
 		}
 	}

@@ -82,3 +82,14 @@ func TestDocsFindsRulesAndErrors(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+func TestListOfTopicsSaysWhatTheyAreAbout(t *testing.T) {
+	t.Parallel()
+	got := do(t, "docs")
+	for line := range strings.Lines(got.stdout) {
+		name, about, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if about = strings.TrimSpace(about); strings.EqualFold(name, about) || about == "" || len(line) > 80 {
+			t.Errorf("%q", line)
+		}
+	}
+}

@@ -4,52 +4,42 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/waitless/waitless/pkg/cli/failure"
+	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/fdl"
 )
 
-// failure is an error as a person reads it: "waitless: what: why", and what
-// to try.
-type failure struct {
-	exit int
-	what string
-	why  string
-	try  string // may be empty
-	// lines come before the rest, one a line: the problems of a flow.
-	lines []string
-}
-
-func (f *failure) Error() string { return f.what + ": " + f.why }
-
 func usageError(what, why, try string) error {
-	return &failure{exit: ExitUsage, what: what, why: why, try: try}
+	return &failure.Error{Exit: ExitUsage, What: what, Why: why, Try: try}
 }
+
+// out prints the results of the command.
+func (c Command) out() view.Printer { return view.Printer{Out: c.Stdout, Err: c.Stderr} }
 
 // exit prints err, if any, and answers the exit code.
 func (c Command) exit(err error) int {
-	var f *failure
+	var f *failure.Error
 	switch {
 	case err == nil:
 		return ExitSucceeded
 	case !errors.As(err, &f):
-		f = &failure{exit: ExitInternal, what: "internal error", why: err.Error()}
+		f = &failure.Error{Exit: ExitInternal, What: "internal error", Why: err.Error()}
 	}
 	var out strings.Builder
-	for _, line := range f.lines {
-		fmt.Fprintln(&out, printable(line))
+	for _, line := range f.Lines {
+		fmt.Fprintln(&out, view.Printable(line))
 	}
-	fmt.Fprintf(&out, "waitless: %s\n", printable(f.Error()))
-	if f.try != "" {
-		fmt.Fprintf(&out, "try: %s\n", harmless(f.try))
+	fmt.Fprintf(&out, "waitless: %s\n", view.Printable(f.Error()))
+	if f.Try != "" {
+		fmt.Fprintf(&out, "try: %s\n", view.Harmless(f.Try))
 	}
 	_, _ = fmt.Fprint(c.Stderr, out.String()) // nowhere left to report to
-	return f.exit
+	return f.Exit
 }
 
 // flagError is what cobra calls for a flag that it cannot use.
@@ -124,55 +114,7 @@ func argumentName(cmd *cobra.Command) string {
 // interrupted is the error for a program that the user stopped, and what that
 // means for the execution.
 func interrupted(what, meaning string) error {
-	return &failure{exit: ExitInterrupted, what: what, why: "interrupted; " + meaning}
-}
-
-// printable is text as one line that does nothing to a terminal: what comes from
-// flows and functions may have any character in it.
-func printable(text string) string { return escaped(text, isControl, quotedRune) }
-
-// harmless is text of any number of lines that does nothing else to a terminal.
-func harmless(text string) string {
-	return escaped(text, func(r rune) bool { return isControl(r) && r != '\n' && r != '\t' }, quotedRune)
-}
-
-// harmlessJSON is the same JSON in which no character does anything to a terminal.
-// Those below U+0020 are escaped in any JSON.
-func harmlessJSON(text string) string {
-	return escaped(text, func(r rune) bool { return isControl(r) && r != '\n' }, func(r rune) string { return fmt.Sprintf(`\u%04x`, r) })
-}
-
-// escaped is text with the runes escaped for which bad reports true.
-func escaped(text string, bad func(rune) bool, escape func(rune) string) string {
-	text = strings.ToValidUTF8(text, string(unicode.ReplacementChar))
-	if strings.IndexFunc(text, bad) < 0 {
-		return text
-	}
-	var out strings.Builder
-	for _, r := range text {
-		if bad(r) {
-			out.WriteString(escape(r))
-		} else {
-			out.WriteRune(r)
-		}
-	}
-	return out.String()
-}
-
-func quotedRune(r rune) string { return strings.Trim(strconv.QuoteRune(r), "'") }
-
-// isControl reports whether r is no character but an order to the terminal, or
-// one that changes the direction or the lines of the text around it.
-func isControl(r rune) bool {
-	return unicode.In(r, unicode.Cc, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
-}
-
-// count is "1 problem", "2 problems".
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
+	return &failure.Error{Exit: ExitInterrupted, What: what, Why: "interrupted; " + meaning}
 }
 
 // firstExample returns the first line of a command's examples.

@@ -4,16 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
+	"github.com/waitless/waitless/pkg/cli/failure"
+	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
@@ -52,8 +51,8 @@ func (c Command) onStore(o *storeOptions, body func(ctx context.Context, what st
 // orInterrupted is err, or what it comes from when the user stopped the program,
 // unless it says that itself.
 func orInterrupted(ctx context.Context, what string, err error) error {
-	var f *failure
-	if err == nil || ctx.Err() == nil || errors.As(err, &f) && f.exit == ExitInterrupted {
+	var f *failure.Error
+	if err == nil || ctx.Err() == nil || errors.As(err, &f) && f.Exit == ExitInterrupted {
 		return err
 	}
 	return interrupted(what, "no answer came")
@@ -175,7 +174,8 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 // list prints executions page by page.
 func (c Command) list(ctx context.Context, what string, a *api, filter rest.Filter, asJSON bool) error {
 	all := []rest.Execution{}
-	var widths []int
+	var table view.Table
+	found := 0
 	var unended int
 	more, err := a.EachExecutions(ctx, filter, func(page []rest.Execution) error {
 		for _, e := range page {
@@ -187,20 +187,21 @@ func (c Command) list(ctx context.Context, what string, a *api, filter rest.Filt
 			all = append(all, page...)
 			return nil
 		}
-		return c.print(c.cutLines(executionRows(page, &widths)))
+		found += len(page)
+		return c.out().Text(c.out().Cut(table.Page(executionRows(page, found == len(page)))))
 	})
 	switch {
 	case err != nil:
 		return apiError(what, err)
 	case asJSON:
-		err = c.printJSON(executionsReport{"waitless.executions/1", all})
+		err = c.out().JSON(executionsReport{"waitless.executions/1", all})
 	case more:
-		c.note("these are the latest %d; there are more: --limit 0 lists all", filter.Limit)
+		c.out().Note("these are the latest %d; there are more: --limit 0 lists all", filter.Limit)
 	}
 	if unended > 0 {
 		c.noteOfNoWorker(a)
 	}
-	if widths == nil && len(all) == 0 && filter.Flow != "" {
+	if found+len(all) == 0 && filter.Flow != "" {
 		c.noteOfNoFlow(ctx, a, filter.Flow)
 	}
 	return err
@@ -217,82 +218,36 @@ func (c Command) noteOfNoFlow(ctx context.Context, a *api, name string) {
 		names = append(names, f.Name)
 	}
 	if !slices.Contains(names, name) {
-		c.note("there is no flow %q%s", name, didYouMean(name, names))
+		c.out().Note("there is no flow %q%s", name, didYouMean(name, names))
 	}
 }
 
-// executionRows are a page of a list, with columns at least as wide as on the
-// page before. The first page begins with a header.
-func executionRows(page []rest.Execution, widths *[]int) string {
-	var rows [][]string
-	if len(page) > 0 && *widths == nil {
+// executionRows returns a page of a list. The first page begins with a header.
+func executionRows(page []rest.Execution, isFirst bool) (rows [][]string) {
+	if len(page) > 0 && isFirst {
 		rows = append(rows, []string{"EXECUTION", "STATUS", "STARTED (UTC" + time.Now().Format("-07:00") + ")", ""})
-		*widths = make([]int, len(rows[0]))
 	}
 	for _, e := range page {
-		rows = append(rows, []string{e.Flow + "/" + e.Name, string(e.Status), localTime(e.StartedTime), state(e)})
+		rows = append(rows, []string{e.Flow + "/" + e.Name, string(e.Status), view.LocalTime(e.StartedTime), state(e)})
 	}
-	for _, r := range rows {
-		for i, cell := range r {
-			r[i] = printable(cell)
-			(*widths)[i] = max((*widths)[i], utf8.RuneCountInString(r[i]))
-		}
-	}
-	var out strings.Builder
-	for _, r := range rows {
-		line := ""
-		for i, cell := range r {
-			line += cell + strings.Repeat(" ", (*widths)[i]-utf8.RuneCountInString(cell)+2)
-		}
-		out.WriteString(strings.TrimRight(line, " ") + "\n")
-	}
-	return out.String()
-}
-
-// table prints columns.
-func (c Command) table(rows func(w *tabwriter.Writer)) error { return c.print(columns(rows)) }
-
-// columns puts the cells of rows below one another.
-func columns(rows func(w *tabwriter.Writer)) string {
-	var out strings.Builder
-	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	rows(w)
-	_ = w.Flush() // to memory
-	return out.String()
-}
-
-// row is a row of columns. Its cells come from others, so they are made printable.
-func row(w io.Writer, cells ...string) {
-	for i, cell := range cells {
-		cells[i] = printable(cell)
-	}
-	_, _ = fmt.Fprintln(w, strings.Join(cells, "\t")) // to memory
-}
-
-// localTime shows an instant of the API on the user's clock.
-func localTime(text string) string {
-	t, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		return text
-	}
-	return t.Local().Format(time.DateTime)
+	return rows
 }
 
 // state is what there is to say of an execution beside its status.
 func state(e rest.Execution) string {
 	switch w := e.Waiting; {
 	case e.Blocked != "":
-		return "cannot continue: " + printable(e.Blocked)
+		return "cannot continue: " + view.Printable(e.Blocked)
 	case e.Error != "" || e.Cause != "":
-		return because(e.Error, e.Cause)
+		return view.Because(e.Error, e.Cause)
 	case w == nil:
 		return ""
 	case w.Queued:
 		return w.Step + " waits until fewer calls run"
 	case w.For == "instant":
-		return fmt.Sprintf("%s waits until %s", w.Step, localTime(w.Until))
+		return fmt.Sprintf("%s waits until %s", w.Step, view.LocalTime(w.Until))
 	case w.Until != "":
-		return fmt.Sprintf("%s waits for %s until %s", w.Step, article[w.For], localTime(w.Until))
+		return fmt.Sprintf("%s waits for %s until %s", w.Step, article[w.For], view.LocalTime(w.Until))
 	default:
 		return fmt.Sprintf("%s waits for %s", w.Step, article[w.For])
 	}
@@ -330,9 +285,9 @@ func (c Command) showCommand() *cobra.Command {
 			c.noteOfNoWorker(a)
 		}
 		if o.json {
-			return c.printJSON(executionReport{"waitless.execution/1", e})
+			return c.out().JSON(executionReport{"waitless.execution/1", e})
 		}
-		return c.print(c.cutLines(describe(e)))
+		return c.out().Text(c.out().Cut(describe(e)))
 	})
 	return cmd
 }
@@ -341,7 +296,7 @@ func (c Command) showCommand() *cobra.Command {
 // was meant, maybe, when there is none of that name.
 func executionError(ctx context.Context, what string, a *api, name string, err error) error {
 	shown := apiError(what+" "+name, err)
-	var f *failure
+	var f *failure.Error
 	var refused *rest.Error
 	if !errors.As(shown, &f) || !errors.As(err, &refused) || refused.Code != engine.CodeNotFound {
 		return shown
@@ -358,7 +313,7 @@ func executionError(ctx context.Context, what string, a *api, name string, err e
 			return nil
 		})
 		if meant := didYouMean(name, names); meant != "" {
-			f.why += meant
+			f.Why += meant
 			break
 		}
 	}
@@ -369,20 +324,20 @@ func describe(e rest.Execution) string {
 	var out strings.Builder
 	line := func(key, value string) {
 		if value != "" {
-			fmt.Fprintf(&out, "%-9s %s\n", key, printable(value))
+			fmt.Fprintf(&out, "%-9s %s\n", key, view.Printable(value))
 		}
 	}
 	line("execution", e.Flow+"/"+e.Name)
 	line("status", string(e.Status))
 	line("waiting", state(rest.Execution{Waiting: e.Waiting}))
 	if e.Blocked != "" {
-		line("blocked", "cannot continue: "+printable(e.Blocked))
+		line("blocked", "cannot continue: "+view.Printable(e.Blocked))
 	}
-	line("started", localTime(e.StartedTime))
-	line("stopped", localTime(e.StoppedTime))
-	line("input", harmlessJSON(e.Input.JSON()))
+	line("started", view.LocalTime(e.StartedTime))
+	line("stopped", view.LocalTime(e.StoppedTime))
+	line("input", view.HarmlessJSON(e.Input.JSON()))
 	if e.Output != nil {
-		line("output", harmlessJSON(e.Output.JSON()))
+		line("output", view.HarmlessJSON(e.Output.JSON()))
 	}
 	line("error", e.Error)
 	line("cause", e.Cause)
@@ -413,9 +368,9 @@ func (c Command) stopCommand() *cobra.Command {
 		}
 		c.noteOfNoWorker(a)
 		if o.json {
-			return c.printJSON(executionReport{"waitless.execution/1", e})
+			return c.out().JSON(executionReport{"waitless.execution/1", e})
 		}
-		return c.say("%s/%s is being stopped", e.Flow, e.Name)
+		return c.out().Line("%s/%s is being stopped", e.Flow, e.Name)
 	})
 	return cmd
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/waitless/waitless/pkg/cli/failure"
+	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
@@ -81,7 +83,7 @@ func (c Command) readStored(ctx context.Context, command string, source flowSour
 	f = flowFile{path: "--flow " + flow.Name + "@" + shortHash(flow.Hash), text: []byte(flow.Definition), stored: flow}
 	if f.flow, f.problems = fdl.Parse(f.text); f.flow == nil {
 		invalid := f.invalid(command)
-		invalid.try = "mend the definition, then: waitless flows put FLOW"
+		invalid.Try = "mend the definition, then: waitless flows put FLOW"
 		return f, invalid
 	}
 	return f, nil
@@ -160,10 +162,10 @@ func (f flowFile) lines() []string {
 }
 
 // invalid is the error for a definition that has errors.
-func (f flowFile) invalid(command string) *failure {
-	return &failure{
-		exit: ExitUsage, what: command + " " + f.path, why: count(len(f.problems.Errors()), "problem"), lines: f.lines(),
-		try: "mend the places above, then: waitless validate " + f.path,
+func (f flowFile) invalid(command string) *failure.Error {
+	return &failure.Error{
+		Exit: ExitUsage, What: command + " " + f.path, Why: view.Count(len(f.problems.Errors()), "problem"), Lines: f.lines(),
+		Try: "mend the places above, then: waitless validate " + f.path,
 	}
 }
 

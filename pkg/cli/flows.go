@@ -3,10 +3,11 @@ package cli
 import (
 	"context"
 	"errors"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/waitless/waitless/pkg/cli/failure"
+	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 )
@@ -73,9 +74,9 @@ func (c Command) putFlow(ctx context.Context, o storeOptions, file flowFile) (er
 		return apiError(what, err)
 	}
 	if o.json {
-		return c.printJSON(flowReport{"waitless.flow/1", flow})
+		return c.out().JSON(flowReport{"waitless.flow/1", flow})
 	}
-	return c.say("%s  %s", flow.Name, shortHash(flow.Hash))
+	return c.out().Line("%s  %s", flow.Name, shortHash(flow.Hash))
 }
 
 func (c Command) flowsListCommand() *cobra.Command {
@@ -90,13 +91,13 @@ func (c Command) flowsListCommand() *cobra.Command {
 			return apiError(what, err)
 		}
 		if o.json {
-			return c.printJSON(flowsReport{"waitless.flows/1", append([]rest.Flow{}, flows...)})
+			return c.out().JSON(flowsReport{"waitless.flows/1", append([]rest.Flow{}, flows...)})
 		}
-		return c.table(func(w *tabwriter.Writer) {
-			for _, f := range flows {
-				row(w, f.Name, shortHash(f.Hash), localTime(f.CreatedTime))
-			}
-		})
+		var rows [][]string
+		for _, f := range flows {
+			rows = append(rows, []string{f.Name, shortHash(f.Hash), view.LocalTime(f.CreatedTime)})
+		}
+		return c.out().Text(view.Columns(rows))
 	})
 	return cmd
 }
@@ -118,12 +119,12 @@ func (c Command) flowsShowCommand() *cobra.Command {
 			return flowError(what+" "+args[0], err)
 		}
 		if o.json {
-			return c.printJSON(flowReport{"waitless.flow/1", flow})
+			return c.out().JSON(flowReport{"waitless.flow/1", flow})
 		}
-		if isTerminal(c.Stdout) {
-			return c.print(flow.Definition)
+		if view.IsTerminal(c.Stdout) {
+			return c.out().Text(flow.Definition)
 		}
-		return c.printExactly(flow.Definition) // whose hash is that of the flow
+		return c.out().Exactly(flow.Definition) // whose hash is that of the flow
 	})
 	return cmd
 }
@@ -146,9 +147,9 @@ func (c Command) flowsDeleteCommand() *cobra.Command {
 			return flowError(what+" "+args[0], err)
 		}
 		if o.json {
-			return c.printJSON(flowsReport{"waitless.flows/1", deleted})
+			return c.out().JSON(flowsReport{"waitless.flows/1", deleted})
 		}
-		return c.say("%s is deleted, %s", args[0], count(len(deleted), "definition"))
+		return c.out().Line("%s is deleted, %s", args[0], view.Count(len(deleted), "definition"))
 	})
 	return cmd
 }
@@ -156,14 +157,14 @@ func (c Command) flowsDeleteCommand() *cobra.Command {
 // flowError is an error of the API about a flow.
 func flowError(what string, err error) error {
 	shown := apiError(what, err)
-	var f *failure
+	var f *failure.Error
 	var refused *rest.Error
 	if errors.As(shown, &f) && errors.As(err, &refused) {
 		switch refused.Code { //nolint:exhaustive // the others are not about the flow
 		case engine.CodeNotFound:
-			f.try = "waitless flows list"
+			f.Try = "waitless flows list"
 		case engine.CodeConflict:
-			f.try = "waitless list --flow NAME"
+			f.Try = "waitless list --flow NAME"
 		}
 	}
 	return shown

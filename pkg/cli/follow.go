@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/waitless/waitless/pkg/cli/failure"
+	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/machine"
@@ -56,18 +58,18 @@ func (e *execution) runOver(ctx context.Context, a *api, input value.Value) erro
 		return apiError(e.what, err)
 	}
 	e.id = engine.NewID(flow.Name, e.name)
-	f := &following{execution: e, api: a, view: e.view()}
+	f := &following{execution: e, api: a, steps: e.steps()}
 	if !isNew && begun.Status.Final() {
-		f.view.say(e.alreadyEnded())
+		f.steps.Say(e.alreadyEnded())
 	}
 	state, err := f.follow(ctx)
-	f.view.close(ctx.Err() != nil)
+	f.steps.Close(ctx.Err() != nil)
 	follow := "waitless history " + e.title() + " --follow" + e.place.flags()
 	switch {
 	case ctx.Err() != nil:
 		return interrupted(e.title(), "it goes on; see it with: "+follow)
 	case err != nil && !e.place.onStack() && dialSocket(ctx, e.place.store, time.Second) == nil:
-		return &failure{exit: ExitInternal, what: e.title(), why: "the process that held the store ended", try: "waitless dev, then " + follow}
+		return &failure.Error{Exit: ExitInternal, What: e.title(), Why: "the process that held the store ended", Try: "waitless dev, then " + follow}
 	case err != nil:
 		return apiError(e.what, err)
 	}
@@ -78,7 +80,7 @@ func (e *execution) runOver(ctx context.Context, a *api, input value.Value) erro
 type following struct {
 	execution *execution
 	api       *api
-	view      view
+	steps     view.Steps
 	events    []machine.Event // those seen
 }
 
@@ -115,7 +117,7 @@ func (f *following) look(ctx context.Context) (machine.State, error) {
 	}
 	f.events = append(f.events, events...)
 	if len(events) > 0 || state.Status.Final() {
-		f.view.Committed(e.id, state, events)
+		f.steps.Committed(e.id, state, events)
 	}
 	return state, f.sayHowToAnswer(ctx, events)
 }
@@ -128,7 +130,7 @@ func (f *following) sayHowToAnswer(ctx context.Context, events []machine.Event) 
 	}
 	t, ok, err := f.api.OpenToken(ctx, e.file.name(), e.name)
 	if err == nil && ok {
-		f.view.say(howToAnswer(t.Token, e.place))
+		f.steps.Say(howToAnswer(t.Token, e.place))
 	}
 	return err
 }

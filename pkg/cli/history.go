@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -86,7 +87,7 @@ func (c Command) reportHistory(ctx context.Context, what string, a *api, flow, n
 	for i, e := range events {
 		report.Events[i] = eventReportOf(e)
 	}
-	return c.printJSON(report)
+	return c.out().JSON(report)
 }
 
 // followHistory prints the events so far; with --follow also those until the execution ends.
@@ -129,16 +130,16 @@ func (o historyOptions) eventsAfter(ctx context.Context, a *api, flow, name stri
 func (c Command) printEvents(events []machine.HistoryEvent, asJSON bool) error {
 	for _, e := range events {
 		if asJSON {
-			if err := c.printLine(eventLine{"waitless.event/1", eventReportOf(e)}); err != nil {
+			if err := c.out().JSONLine(eventLine{"waitless.event/1", eventReportOf(e)}); err != nil {
 				return err
 			}
 			continue
 		}
-		text := fmt.Sprintf("%4d  %s  %-18s %s", e.EventID, localTime(e.Time), e.Type, e.StepName)
+		text := fmt.Sprintf("%4d  %s  %-18s %s", e.EventID, view.LocalTime(e.Time), e.Type, e.StepName)
 		if e.EventDetail != "{}" {
-			text += "  " + harmlessJSON(e.EventDetail)
+			text += "  " + view.HarmlessJSON(e.EventDetail)
 		}
-		if err := c.print(c.cutLines(printable(strings.TrimRight(text, " ")) + "\n")); err != nil {
+		if err := c.out().Text(c.out().Cut(view.Printable(strings.TrimRight(text, " ")) + "\n")); err != nil {
 			return err
 		}
 	}

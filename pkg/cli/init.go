@@ -14,6 +14,8 @@ import (
 
 	"github.com/waitless/waitless/events"
 	"github.com/waitless/waitless/pkg/advise"
+	"github.com/waitless/waitless/pkg/cli/failure"
+	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/jobs"
 )
@@ -64,9 +66,9 @@ func (c Command) init(folder, name string, asJSON bool) error {
 		r.Files = append(r.Files, filepath.Join(folder, f.Name))
 	}
 	if asJSON {
-		return c.printJSON(r)
+		return c.out().JSON(r)
 	}
-	return c.print(strings.Join(r.Files, "\n") + "\nnext:\n  " + strings.Join(r.Next, "\n  ") + "\n" + adviceNote(sample))
+	return c.out().Text(strings.Join(r.Files, "\n") + "\nnext:\n  " + strings.Join(r.Next, "\n  ") + "\n" + adviceNote(sample))
 }
 
 // adviceNote says why advise finds something in a sample, nothing for others.
@@ -76,7 +78,7 @@ func adviceNote(sample events.Sample) string {
 	if found == 0 {
 		return ""
 	}
-	return "the sample is as its tutorial has it, and advise shows " + count(found, "place") + " to write better\n"
+	return "the sample is as its tutorial has it, and advise shows " + view.Count(found, "place") + " to write better\n"
 }
 
 func sampleNames() []string {
@@ -197,7 +199,7 @@ func writeNew(what, folder string, files []events.File) error {
 	}
 	for _, f := range files {
 		if err := createFile(filepath.Join(folder, f.Name), f.Text); err != nil {
-			return &failure{exit: ExitInternal, what: what, why: err.Error(), try: "waitless init ANOTHER-DIR"}
+			return &failure.Error{Exit: ExitInternal, What: what, Why: err.Error(), Try: "waitless init ANOTHER-DIR"}
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/resume"
@@ -66,12 +67,12 @@ func (c Command) jobEventsSendCommand() *cobra.Command {
 			return eventError(what, err)
 		}
 		if o.json {
-			return c.printJSON(jobEventReport{"waitless.job-event/1", answer})
+			return c.out().JSON(jobEventReport{"waitless.job-event/1", answer})
 		}
 		if answer.Result == eventIgnored {
-			return c.print("ignored: it tells of no end of a job of a known kind\n")
+			return c.out().Text("ignored: it tells of no end of a job of a known kind\n")
 		}
-		return c.say("%s", answer.Result)
+		return c.out().Line("%s", answer.Result)
 	})
 	return cmd
 }
@@ -126,7 +127,7 @@ func sendEvent(ctx context.Context, client *rest.Client, event []byte) (answer j
 func eventError(what string, err error) error {
 	var refused *rest.Error
 	if !errors.As(err, &refused) {
-		return &failure{exit: ExitInternal, what: what, why: err.Error()}
+		return &failure.Error{Exit: ExitInternal, What: what, Why: err.Error()}
 	}
 	switch refused.Status {
 	case http.StatusNotFound, http.StatusUnauthorized, http.StatusForbidden:
@@ -138,7 +139,7 @@ func eventError(what string, err error) error {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
 		return usageError(what, refused.Message, "waitless job-events send event.json")
 	}
-	return &failure{exit: ExitInternal, what: what, why: refused.Message, try: "the same again, while waitless run or waitless dev works on the store"}
+	return &failure.Error{Exit: ExitInternal, What: what, Why: refused.Message, Try: "the same again, while waitless run or waitless dev works on the store"}
 }
 
 // maxEvent is the largest job event: EventBridge's limit of one.

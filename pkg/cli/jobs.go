@@ -1,12 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/jobs"
 )
 
@@ -63,13 +64,13 @@ func (c Command) jobsListCommand() *cobra.Command {
 			kinds = append(kinds, kindOf(kind))
 		}
 		if asJSON {
-			return c.printJSON(jobsReport{"waitless.jobs/1", kinds})
+			return c.out().JSON(jobsReport{"waitless.jobs/1", kinds})
 		}
-		return c.table(func(w *tabwriter.Writer) {
-			for _, k := range kinds {
-				_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", k.Kind, orDash(k.Action), orDash(k.Source), orDash(k.again()))
-			}
-		})
+		var rows [][]string
+		for _, k := range kinds {
+			rows = append(rows, []string{k.Kind, cmp.Or(k.Action, "-"), cmp.Or(k.Source, "-"), cmp.Or(k.again(), "-")})
+		}
+		return c.out().Text(view.Columns(rows))
 	}
 	return cmd
 }
@@ -90,13 +91,6 @@ func (k jobKind) again() string {
 		return "a repeated start is a second message, unless its queue or topic is a FIFO one"
 	}
 	return startedAgain[jobs.Once(k.Once)]
-}
-
-func orDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
 }
 
 // findKind is the kind of that name, behind which a service stands.

@@ -65,7 +65,7 @@ func (c Command) jobsIAMCommand() *cobra.Command {
 		}
 		report := policiesOf(kind, place)
 		if asJSON {
-			return c.printJSON(report)
+			return c.out().JSON(report)
 		}
 		return c.printPolicies(report)
 	}
@@ -84,19 +84,19 @@ func policiesOf(kind jobs.Kind, p jobsPlace) policyReport {
 }
 
 func (c Command) printPolicies(report policyReport) error {
-	if err := c.say("start (JobPolicies):"); err != nil {
+	if err := c.out().Line("start (JobPolicies):"); err != nil {
 		return err
 	}
-	if err := c.printJSON(report.Start); err != nil {
+	if err := c.out().JSON(report.Start); err != nil {
 		return err
 	}
 	if report.Describe == nil {
-		return c.say("describe (DescribePolicies): none, a message has no end")
+		return c.out().Line("describe (DescribePolicies): none, a message has no end")
 	}
-	if err := c.say("describe (DescribePolicies):"); err != nil {
+	if err := c.out().Line("describe (DescribePolicies):"); err != nil {
 		return err
 	}
-	return c.printJSON(report.Describe)
+	return c.out().JSON(report.Describe)
 }
 
 var (

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"text/tabwriter"
 	"time"
 
+	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/local/disk"
@@ -234,8 +234,8 @@ func (k *keptStore) view(histories map[string]string) string {
 		k.Fatal(err)
 	}
 	var out strings.Builder
-	out.WriteString(executionRows(executions, new([]int)))
-	out.WriteString(columns(func(w *tabwriter.Writer) { tokenRows(w, tokens) }))
+	out.WriteString(view.Columns(executionRows(executions, true)))
+	out.WriteString(view.Columns(tokenRows(tokens)))
 	for _, e := range executions {
 		out.WriteString("\n" + describe(e) + histories[e.Flow+"/"+e.Name])
 	}

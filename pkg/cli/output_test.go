@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 )
@@ -47,7 +48,7 @@ func TestErrorOutputOfAFailedCommandIsShown(t *testing.T) {
 func TestDevLogsTheErrorOutputOfACommand(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	log, err := newLogger(&out, "text", false)
+	log, err := view.NewLogger(&out, "text", false)
 	if err != nil {
 		t.Fatal(err)
 	}

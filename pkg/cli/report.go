@@ -4,7 +4,6 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -59,53 +58,6 @@ func runReportOf(flow *fdl.Flow, state machine.State, events []machine.Event) ru
 		}
 	}
 	return r
-}
-
-func (c Command) printJSON(v any) error {
-	var out strings.Builder
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(v); err != nil {
-		return err
-	}
-	return c.print(harmlessJSON(out.String()))
-}
-
-// printLine prints a value as one line of JSON.
-func (c Command) printLine(v any) error {
-	var out strings.Builder
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
-		return err
-	}
-	return c.print(harmlessJSON(out.String()))
-}
-
-// print writes to standard output what does nothing to a terminal.
-func (c Command) print(text string) error { return c.printExactly(harmless(text)) }
-
-// say prints one line.
-func (c Command) say(format string, args ...any) error {
-	return c.print(printable(fmt.Sprintf(format, args...)) + "\n")
-}
-
-// note prints a remark beside the result, on standard error.
-func (c Command) note(format string, args ...any) {
-	_, _ = fmt.Fprintln(c.Stderr, printable(fmt.Sprintf(format, args...))) // the result was printed
-}
-
-// printExactly writes to standard output.
-func (c Command) printExactly(text string) error {
-	if _, err := io.WriteString(c.Stdout, text); err != nil {
-		return unwritten(err)
-	}
-	return nil
-}
-
-func unwritten(err error) error {
-	return &failure{exit: ExitInternal, what: "write standard output", why: reasonOf(err), try: "send standard output to a place with room: waitless ... > FILE"}
 }
 
 // jsonTopic is the help topic that shows the schemas.

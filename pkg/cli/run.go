@@ -11,11 +11,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/waitless/waitless/pkg/cli/failure"
+	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
@@ -355,9 +356,9 @@ func unusableTasks(what string, err error, definitions map[string]string) error 
 	if !errors.As(err, &several) || len(several.Unwrap()) == 1 {
 		return usageError(what, err.Error(), try)
 	}
-	f := &failure{exit: ExitUsage, what: what, why: count(len(several.Unwrap()), "task") + " cannot be used", try: try}
+	f := &failure.Error{Exit: ExitUsage, What: what, Why: view.Count(len(several.Unwrap()), "task") + " cannot be used", Try: try}
 	for _, one := range several.Unwrap() {
-		f.lines = append(f.lines, one.Error())
+		f.Lines = append(f.Lines, one.Error())
 	}
 	return f
 }
@@ -366,18 +367,18 @@ func unknownFunctions(what string, file flowFile, missing []error) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	f := &failure{exit: ExitUsage, what: what, why: count(len(missing), "function") + " of the flow is not known"}
+	f := &failure.Error{Exit: ExitUsage, What: what, Why: view.Count(len(missing), "function") + " of the flow is not known"}
 	if len(missing) > 1 {
-		f.why = count(len(missing), "function") + " of the flow are not known"
+		f.Why = view.Count(len(missing), "function") + " of the flow are not known"
 	}
 	for _, err := range missing {
 		var unknown *local.UnknownFunctionError
 		if errors.As(err, &unknown) {
-			f.lines = append(f.lines, fdl.Problem{Position: unknown.Position, Message: unknown.Error()}.Format(file.path))
-			f.try += " --task " + definitionOf(unknown)
+			f.Lines = append(f.Lines, fdl.Problem{Position: unknown.Position, Message: unknown.Error()}.Format(file.path))
+			f.Try += " --task " + definitionOf(unknown)
 		}
 	}
-	f.try = "waitless run " + file.path + f.try
+	f.Try = "waitless run " + file.path + f.Try
 	return f
 }
 
@@ -409,6 +410,14 @@ type execution struct {
 	id      engine.ID
 }
 
+// steps shows the steps of the execution.
+func (e *execution) steps() view.Steps {
+	return e.command.out().NewSteps(view.StepsConfig{
+		Title: e.title(), Flow: e.file.flow, Clock: e.clock, Silent: e.options.json,
+		Plain: e.command.Getenv("TERM") == "dumb", Color: e.command.setting("NO_COLOR") == "",
+	})
+}
+
 // title names the execution to people.
 func (e *execution) title() string { return e.file.name() + "/" + e.name }
 
@@ -423,20 +432,20 @@ func (e *execution) run(ctx context.Context, input value.Value) error {
 
 func (e *execution) runInMemory(ctx context.Context, input value.Value) error {
 	store := &local.MemoryStore{}
-	view := e.view()
+	steps := e.steps()
 	config, err := e.config(ctx)
 	if err != nil {
 		return err
 	}
-	config.Store, config.Observer, config.Script, config.Absent = store, view, e.script, e.warnOfAbsent(view)
-	config.Output = e.showOutput(view)
+	config.Store, config.Observer, config.Script, config.Absent = store, steps, e.script, e.warnOfAbsent(steps)
+	config.Output = e.showOutput(steps)
 	e.system = local.New(config)
 	e.client = clientOf(e.system, store)
 	if _, err := e.start(ctx, store, input); err != nil {
 		return err
 	}
 	err = e.system.Run(ctx)
-	view.close(ctx.Err() != nil)
+	steps.Close(ctx.Err() != nil)
 	switch {
 	case ctx.Err() != nil:
 		return interrupted(e.title(), "with --skip-time the store is in memory, so the execution is gone")
@@ -457,7 +466,7 @@ func (e *execution) runInStore(ctx context.Context, input value.Value) (err erro
 			err = storeError("close store "+e.place.store, closeErr)
 		}
 	}()
-	ended := &ending{view: e.view(), execution: e, keys: store.Keys()}
+	ended := &ending{Steps: e.steps(), execution: e, keys: store.Keys()}
 	config, err := e.config(ctx)
 	if err != nil {
 		return err
@@ -465,7 +474,7 @@ func (e *execution) runInStore(ctx context.Context, input value.Value) (err erro
 	config.Store, config.Keys, config.Observer, config.Absent = store, store.Keys(), ended, e.warnOfAbsent(ended)
 	config.Output = e.showOutput(ended)
 	config.Warn = func(err error) {
-		ended.say("job: " + printable(token.MaskAll(err.Error())) + "; it is asked for again")
+		ended.Say("job: " + view.Printable(token.MaskAll(err.Error())) + "; it is asked for again")
 	}
 	e.system = local.New(config)
 	serving, stop := context.WithCancel(ctx)
@@ -499,12 +508,12 @@ func (e *execution) serve(ctx, serving context.Context, store *disk.Store, ended
 	}
 	err = e.system.Serve(serving)
 	end()
-	ended.close(ctx.Err() != nil)
+	ended.Close(ctx.Err() != nil)
 	switch {
 	case ctx.Err() != nil:
 		return interrupted(e.title(), "it goes on with: "+e.again())
 	case serving.Err() == nil:
-		return &failure{exit: ExitInternal, what: e.title(), why: err.Error(), try: "see to that, then go on with: " + e.again()}
+		return &failure.Error{Exit: ExitInternal, What: e.title(), Why: err.Error(), Try: "see to that, then go on with: " + e.again()}
 	}
 	return e.finish(ctx)
 }
@@ -561,7 +570,7 @@ func (e *execution) catchUp(ctx context.Context, answer engine.StartAnswer, ende
 		return err
 	}
 	if state.Status.Final() {
-		ended.say(e.alreadyEnded())
+		ended.Say(e.alreadyEnded())
 	}
 	ended.Committed(e.id, state, events)
 	return nil
@@ -574,7 +583,7 @@ func (e *execution) alreadyEnded() string {
 
 // ending shows one execution of a store and ends the run with it.
 type ending struct {
-	view
+	view.Steps
 	execution *execution
 	keys      token.Keys
 	stop      context.CancelFunc
@@ -583,7 +592,7 @@ type ending struct {
 // Calling implements [engine.Observer].
 func (o *ending) Calling(call machine.Call, at time.Time) {
 	if engine.NewID(call.Flow.Name, call.Execution) == o.execution.id {
-		o.view.Calling(call, at)
+		o.Steps.Calling(call, at)
 	}
 }
 
@@ -592,9 +601,9 @@ func (o *ending) Committed(id engine.ID, state machine.State, events []machine.E
 	if id != o.execution.id {
 		return
 	}
-	o.view.Committed(id, state, events)
+	o.Steps.Committed(id, state, events)
 	if text, ok := machine.Token(o.keys, o.execution.file.flow, state); ok && state.Waiting.Submitted && len(events) > 0 {
-		o.say(howToAnswer(text, o.execution.place))
+		o.Say(howToAnswer(text, o.execution.place))
 	}
 	if state.Status.Final() {
 		o.stop()
@@ -635,9 +644,9 @@ func (e *execution) finish(ctx context.Context) error {
 func (e *execution) report(ctx context.Context, state machine.State, events []machine.Event) (err error) {
 	switch {
 	case e.options.json:
-		err = e.command.printJSON(runReportOf(e.file.flow, state, events))
+		err = e.command.out().JSON(runReportOf(e.file.flow, state, events))
 	case state.Status == machine.StatusSucceeded:
-		err = e.command.print(harmlessJSON(state.Output.JSON()) + "\n")
+		err = e.command.out().Text(view.HarmlessJSON(state.Output.JSON()) + "\n")
 	}
 	switch {
 	case err != nil || state.Status == machine.StatusSucceeded:
@@ -655,62 +664,30 @@ func (e *execution) waiting(ctx context.Context, state machine.State) error {
 	if err != nil {
 		return err
 	}
-	f := &failure{exit: ExitWaiting, what: e.title(), why: "waits for somebody"}
+	f := &failure.Error{Exit: ExitWaiting, What: e.title(), Why: "waits for somebody"}
 	if state.Waiting != nil {
 		what := "a callback, and nobody answers"
-		if waitsForJob(e.file.flow, state.Waiting.Attempt.Step) {
+		if view.WaitsForJob(e.file.flow, state.Waiting.Attempt.Step) {
 			what = "its job, whose end nobody tells"
 		}
-		f.why = fmt.Sprintf("step %s waits for %s", e.file.flow.All[state.Waiting.Attempt.Step].Name, what)
+		f.Why = fmt.Sprintf("step %s waits for %s", e.file.flow.All[state.Waiting.Attempt.Step].Name, what)
 	}
-	rows := columns(func(w *tabwriter.Writer) { tokenRows(w, tokens) })
-	f.lines = strings.Split(strings.TrimSuffix(rows, "\n"), "\n")
-	f.try = "leave out --skip-time, which waits for an answer"
+	f.Lines = strings.Split(strings.TrimSuffix(view.Columns(tokenRows(tokens)), "\n"), "\n")
+	f.Try = "leave out --skip-time, which waits for an answer"
 	if !e.file.isStored() {
-		f.try = "answer it in " + e.file.scriptPath() + ", as events/callback/script.yaml does, or " + f.try
+		f.Try = "answer it in " + e.file.scriptPath() + ", as events/callback/script.yaml does, or " + f.Try
 	}
 	return f
 }
 
 func (e *execution) failed(state machine.State, events []machine.Event) error {
-	f := &failure{exit: ExitFailed, what: e.title(), why: token.MaskAll(endText(e.file.flow, state, events))}
+	f := &failure.Error{Exit: ExitFailed, What: e.title(), Why: token.MaskAll(view.EndText(e.file.flow, state, events))}
 	switch {
 	case e.options.json:
 	case e.options.skipTime:
-		f.try = "add --json to see the whole history"
+		f.Try = "add --json to see the whole history"
 	default:
-		f.try = "waitless history " + e.title() + e.options.flags()
+		f.Try = "waitless history " + e.title() + e.options.flags()
 	}
 	return f
-}
-
-// endText says how an execution ended that did not succeed.
-func endText(flow *fdl.Flow, state machine.State, events []machine.Event) string {
-	why := "failed with "
-	switch state.Status { //nolint:exhaustive // the others have failed
-	case machine.StatusStopped:
-		return stopText(state.Error, state.Cause)
-	case machine.StatusTimedOut:
-		why = "timed out with "
-	}
-	why += state.Error
-	step := failedStep(flow, events)
-	if step != "" {
-		why += " in step " + step
-	}
-	return because(why, withoutStep(state.Cause, step))
-}
-
-// failedStep is the step in which the failure began that ended the execution,
-// empty when none did. What failed before that was caught.
-func failedStep(flow *fdl.Flow, events []machine.Event) (name string) {
-	for _, e := range slices.Backward(events) {
-		switch {
-		case e.Type == machine.StepFailed:
-			name = flow.All[e.Step].Name
-		case name != "" || e.Type != machine.ExecutionFailed:
-			return name
-		}
-	}
-	return name
 }

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/waitless/waitless/pkg/cli/view"
 )
 
 func TestRun(t *testing.T) {
@@ -240,21 +242,6 @@ func TestRunOfManySteps(t *testing.T) {
 	}
 }
 
-// manySteps is a file with a flow of n pass steps.
-func manySteps(t *testing.T, n int) string {
-	t.Helper()
-	var flow strings.Builder
-	flow.WriteString("version: v1\ntype: flow\nsteps:\n")
-	for i := range n {
-		fmt.Fprintf(&flow, "  - {type: pass, name: Step%03d}\n", i)
-	}
-	file := filepath.Join(t.TempDir(), "many.yaml")
-	if err := os.WriteFile(file, []byte(flow.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
-}
-
 // Nobody can be told of the result, so it is no success.
 func TestOutputThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
@@ -452,11 +439,26 @@ func TestRunCutsLongLines(t *testing.T) {
 	t.Parallel()
 	got := do(t, "run", "testdata/flows/pass.yaml", "--skip-time", "--input", `{"text":"`+strings.Repeat("x", 20_000)+`"}`)
 	for line := range strings.Lines(got.stderr) {
-		if len(line) > longestLine+100 {
+		if len(line) > view.LongestLine+100 {
 			t.Errorf("a line of %d bytes", len(line))
 		}
 	}
 	if got.exit != ExitSucceeded || !strings.Contains(got.stderr, "…") {
 		t.Errorf("exit %d: %.200s", got.exit, got.stderr)
 	}
+}
+
+// manySteps is a file with a flow of n pass steps.
+func manySteps(t *testing.T, n int) string {
+	t.Helper()
+	var flow strings.Builder
+	flow.WriteString("version: v1\ntype: flow\nsteps:\n")
+	for i := range n {
+		fmt.Fprintf(&flow, "  - {type: pass, name: Step%03d}\n", i)
+	}
+	file := filepath.Join(t.TempDir(), "many.yaml")
+	if err := os.WriteFile(file, []byte(flow.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }

@@ -16,6 +16,6 @@ func (c Command) schemaCommand() *cobra.Command {
 			"What a schema cannot express, like conditions, paths and gotos, `waitless validate` checks.",
 		Example: "  waitless schema",
 		Args:    arguments(0, 0),
-		RunE:    func(*cobra.Command, []string) error { return c.print(string(fdl.Schema())) },
+		RunE:    func(*cobra.Command, []string) error { return c.out().Text(string(fdl.Schema())) },
 	}
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v4"
 
+	"github.com/waitless/waitless/pkg/cli/failure"
+	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/local"
 )
@@ -79,9 +81,9 @@ func (c Command) readSettings(cmd *cobra.Command, _ []string) error {
 	}
 	read, problems := parseSettings(path, text)
 	if len(problems) > 0 {
-		f := &failure{exit: ExitUsage, what: subject(cmd), why: path + " has " + count(len(problems), "problem"), try: "mend the places above"}
+		f := &failure.Error{Exit: ExitUsage, What: subject(cmd), Why: path + " has " + view.Count(len(problems), "problem"), Try: "mend the places above"}
 		for _, p := range problems {
-			f.lines = append(f.lines, p.Format(path))
+			f.Lines = append(f.Lines, p.Format(path))
 		}
 		return f
 	}
@@ -300,7 +302,7 @@ func (c Command) addTasks(what string, tasks *local.Tasks, wanted func(name stri
 	if dir == "." {
 		dir = ""
 	}
-	f := &failure{exit: ExitUsage, what: what}
+	f := &failure.Error{Exit: ExitUsage, What: what}
 	for _, name := range slices.Sorted(maps.Keys(s.tasks)) {
 		if !wanted(name) {
 			continue
@@ -310,14 +312,14 @@ func (c Command) addTasks(what string, tasks *local.Tasks, wanted func(name stri
 			err = tasks.Add(dir, map[string]string{name: s.tasks[name].definition})
 		}
 		if err != nil {
-			f.lines = append(f.lines, fdl.Problem{Position: s.tasks[name].at, Message: err.Error()}.Format(s.path))
-			f.try = "mend " + s.path + ", or " + tryTask + ", which goes before it"
+			f.Lines = append(f.Lines, fdl.Problem{Position: s.tasks[name].at, Message: err.Error()}.Format(s.path))
+			f.Try = "mend " + s.path + ", or " + tryTask + ", which goes before it"
 		}
 	}
-	if len(f.lines) == 0 {
+	if len(f.Lines) == 0 {
 		return nil
 	}
-	f.why = count(len(f.lines), "task") + " of " + s.path + " cannot be used"
+	f.Why = view.Count(len(f.Lines), "task") + " of " + s.path + " cannot be used"
 	return f
 }
 

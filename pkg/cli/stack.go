@@ -22,6 +22,7 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/logging"
 
+	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
 )
@@ -138,7 +139,7 @@ func (c Command) ofAWS(what string) (options []func(*config.LoadOptions) error, 
 }
 
 func awsError(what string, err error) error {
-	return &failure{exit: ExitInternal, what: what, why: err.Error(), try: "aws configure list, which tells what is configured"}
+	return &failure.Error{Exit: ExitInternal, What: what, Why: err.Error(), Try: "aws configure list, which tells what is configured"}
 }
 
 const tryRegion = "AWS_REGION=eu-west-1 waitless ..."

@@ -100,11 +100,11 @@ func (e *execution) startOver(ctx context.Context, a *api, input value.Value) er
 	}
 	switch {
 	case e.options.json:
-		return c.printJSON(executionReport{"waitless.execution/1", execution})
+		return c.out().JSON(executionReport{"waitless.execution/1", execution})
 	case !isNew:
-		return c.say("%s/%s  exists already: %s", execution.Flow, execution.Name, execution.Status)
+		return c.out().Line("%s/%s  exists already: %s", execution.Flow, execution.Name, execution.Status)
 	}
-	return c.say("%s/%s  %s", execution.Flow, execution.Name, execution.Status)
+	return c.out().Line("%s/%s  %s", execution.Flow, execution.Name, execution.Status)
 }
 
 // nameOrNew returns the name of an execution, or draws one.

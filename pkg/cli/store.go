@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
@@ -50,7 +51,7 @@ type api struct {
 // the store.
 func (c Command) noteOfNoWorker(a *api) {
 	if a.idle {
-		c.note("no worker runs on this store; start one: waitless dev")
+		c.out().Note("no worker runs on this store; start one: waitless dev")
 	}
 }
 
@@ -139,7 +140,7 @@ func storeError(what string, err error) error {
 	if engine.CodeOf(err) == engine.CodeInvalid {
 		return usageError(what, err.Error(), "--store ANOTHER-DIR")
 	}
-	return &failure{exit: ExitInternal, what: what, why: err.Error()}
+	return &failure.Error{Exit: ExitInternal, What: what, Why: err.Error()}
 }
 
 // lists is what a store lists for people.
@@ -181,7 +182,7 @@ func (c Command) hold(ctx context.Context, what, dir, try string) (*disk.Store, 
 	case err != nil:
 		return nil, storeError(what, err)
 	case client != nil:
-		return nil, &failure{exit: ExitUsage, what: what, why: "another `waitless run` or `waitless dev` holds the store " + dir, try: try}
+		return nil, &failure.Error{Exit: ExitUsage, What: what, Why: "another `waitless run` or `waitless dev` holds the store " + dir, Try: try}
 	}
 	return store, nil
 }
@@ -296,20 +297,21 @@ func apiError(what string, err error) error {
 	var stuck *stuckError
 	switch {
 	case errors.As(err, &stuck):
-		return &failure{exit: ExitInternal, what: what, why: err.Error(), try: fmt.Sprintf("kill -CONT %[1]d, or kill -9 %[1]d, which loses nothing", stuck.pid)}
+		try := fmt.Sprintf("kill -CONT %[1]d, or kill -9 %[1]d, which loses nothing", stuck.pid)
+		return &failure.Error{Exit: ExitInternal, What: what, Why: err.Error(), Try: try}
 	case !errors.As(err, &refused):
-		return &failure{exit: ExitInternal, what: what, why: err.Error()}
+		return &failure.Error{Exit: ExitInternal, What: what, Why: err.Error()}
 	}
-	f := &failure{exit: ExitUsage, what: what, why: refused.Message}
+	f := &failure.Error{Exit: ExitUsage, What: what, Why: refused.Message}
 	// What stands before a stack's API refuses without a code of ours.
 	if refused.Code == engine.CodeInternal && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden) {
-		return &failure{exit: ExitInternal, what: what, why: refused.Message, try: "aws sts get-caller-identity, which tells whose credentials are in use"}
+		return &failure.Error{Exit: ExitInternal, What: what, Why: refused.Message, Try: "aws sts get-caller-identity, which tells whose credentials are in use"}
 	}
 	switch refused.Code {
 	case engine.CodeNotFound:
-		f.try = "waitless list"
+		f.Try = "waitless list"
 	case engine.CodeInternal, engine.CodeTooNew, engine.CodeDefect:
-		f.exit = ExitInternal
+		f.Exit = ExitInternal
 	case engine.CodeConflict, engine.CodeInvalid:
 	}
 	return f

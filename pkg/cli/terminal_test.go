@@ -9,9 +9,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+
+	"github.com/waitless/waitless/pkg/cli/view"
 )
 
 // hostile is what a third party may write into an error, an output or a cause: orders to a
@@ -58,7 +60,7 @@ func wantHarmless(t *testing.T, args []string, got result) {
 	for _, printed := range []string{got.stdout, got.stderr} {
 		for line := range strings.Lines(printed) {
 			line = strings.TrimSuffix(line, "\n")
-			if strings.ContainsFunc(line, isControl) || strings.HasPrefix(line, "FORGED") {
+			if strings.ContainsFunc(line, view.IsControl) || strings.HasPrefix(line, "FORGED") {
 				t.Errorf("%v prints %q", args, line)
 			}
 		}
@@ -172,25 +174,6 @@ func TestADefinitionIsPrintedAsItIs(t *testing.T) {
 	}
 }
 
-func TestEscapes(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		escape     func(string) string
-		text, want string
-	}{
-		{printable, "a\tb\nc", `a\tb\nc`},
-		{printable, "\x1b[2J\u009b\u202e\u2028\x7f", `\x1b[2J\u009b\u202e\u2028\x7f`},
-		{printable, "\x9b2J", string(unicode.ReplacementChar) + "2J"},
-		{printable, "żółw ✓ 'quoted'", "żółw ✓ 'quoted'"},
-		{harmless, "a\tb\nc\r\x1b", "a\tb\nc" + `\r\x1b`},
-		{harmlessJSON, "{\n \"\u202e\u009b\x7f\u2028\": 1}", "{\n" + ` "\u202e\u009b\u007f\u2028": 1}`},
-	} {
-		if got := tt.escape(tt.text); got != tt.want {
-			t.Errorf("%q: got %q, want %q", tt.text, got, tt.want)
-		}
-	}
-}
-
 func TestShowAndListCutLongValuesOnATerminal(t *testing.T) {
 	t.Parallel()
 	store := t.TempDir() + "/store"
@@ -207,8 +190,8 @@ func TestShowAndListCutLongValuesOnATerminal(t *testing.T) {
 			t.Errorf("%v: exit code %d, screen:\n%s", args, code, term.text())
 		}
 		for line := range strings.Lines(string(term.raw)) {
-			if line = strings.TrimRight(line, "\r\n"); cells(line) > 40 {
-				t.Errorf("%v prints a line of %d cells: %q", args, cells(line), line)
+			if line = strings.TrimRight(line, "\r\n"); utf8.RuneCountInString(line) > 40 {
+				t.Errorf("%v prints a line of %d cells: %q", args, utf8.RuneCountInString(line), line)
 			}
 		}
 	}

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/waitless/waitless/pkg/cli/failure"
+	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/token"
@@ -53,28 +54,29 @@ func (c Command) tokensListCommand() *cobra.Command {
 			return apiError(what, err)
 		}
 		if o.json {
-			return c.printJSON(tokensReport{"waitless.tokens/1", append([]rest.Token{}, tokens...)})
+			return c.out().JSON(tokensReport{"waitless.tokens/1", append([]rest.Token{}, tokens...)})
 		}
-		return c.table(func(w *tabwriter.Writer) { tokenRows(w, tokens) })
+		return c.out().Text(view.Columns(tokenRows(tokens)))
 	})
 	return cmd
 }
 
-func tokenRows(w *tabwriter.Writer, tokens []rest.Token) {
+func tokenRows(tokens []rest.Token) (rows [][]string) {
 	for _, t := range tokens {
 		who, what := t.Flow+"/"+t.Execution, t.Step
 		if t.Recipient != "" {
 			who, what = t.Recipient, cmp.Or(t.Job, "callback")
 		}
-		row(w, t.Token, who, what, "since "+localTime(t.Since), deadlineOf(t))
+		rows = append(rows, []string{t.Token, who, what, "since " + view.LocalTime(t.Since), deadlineOf(t)})
 	}
+	return rows
 }
 
 func deadlineOf(t rest.Token) string {
 	if t.Deadline == "" {
 		return "no deadline"
 	}
-	return "until " + localTime(t.Deadline)
+	return "until " + view.LocalTime(t.Deadline)
 }
 
 // tokenBody is what a command does to one token. First is false when another
@@ -91,14 +93,14 @@ func (c Command) onToken(cmd *cobra.Command, body tokenBody) *cobra.Command {
 			return err
 		}
 		if o.json {
-			err = c.printJSON(tokenReport{"waitless.token/1", t})
+			err = c.out().JSON(tokenReport{"waitless.token/1", t})
 		} else if first {
-			err = c.say("%s", outcomeText(t))
+			err = c.out().Line("%s", outcomeText(t))
 		}
 		if err != nil || first {
 			return err
 		}
-		return &failure{exit: ExitFailed, what: what, why: "another outcome was first: " + outcomeText(t)}
+		return &failure.Error{Exit: ExitFailed, What: what, Why: "another outcome was first: " + outcomeText(t)}
 	}))
 	return cmd
 }
@@ -170,17 +172,17 @@ func outcomeText(t rest.Token) string {
 	var text string
 	switch {
 	case t.Open && t.Step != "" && t.LastBeat == "":
-		return fmt.Sprintf("token %s is open: step %s of %s/%s waits since %s, %s", t.Token, t.Step, t.Flow, t.Execution, localTime(t.Since), deadlineOf(t))
+		return fmt.Sprintf("token %s is open: step %s of %s/%s waits since %s, %s", t.Token, t.Step, t.Flow, t.Execution, view.LocalTime(t.Since), deadlineOf(t))
 	case t.Open && t.LastBeat != "":
-		return fmt.Sprintf("token %s is open, last heartbeat %s", t.Token, localTime(t.LastBeat))
+		return fmt.Sprintf("token %s is open, last heartbeat %s", t.Token, view.LocalTime(t.LastBeat))
 	case t.Open:
 		return fmt.Sprintf("token %s is open", t.Token)
 	case t.Output != nil:
-		text = fmt.Sprintf("token %s succeeded with %s", t.Token, harmlessJSON(t.Output.JSON()))
+		text = fmt.Sprintf("token %s succeeded with %s", t.Token, view.HarmlessJSON(t.Output.JSON()))
 	default:
-		text = fmt.Sprintf("token %s failed with %s", t.Token, because(t.Error, t.Cause))
+		text = fmt.Sprintf("token %s failed with %s", t.Token, view.Because(t.Error, t.Cause))
 	}
-	return fmt.Sprintf("%s, closed by %s at %s", text, t.ClosedBy, localTime(t.ClosedAt))
+	return fmt.Sprintf("%s, closed by %s at %s", text, t.ClosedBy, view.LocalTime(t.ClosedAt))
 }
 
 func (c Command) tokensShowCommand() *cobra.Command {
@@ -249,7 +251,7 @@ func (c Command) tokensHeartbeatCommand() *cobra.Command {
 			t, open, err = a.Heartbeat(ctx, text)
 		}
 		if err == nil && open && t.Step != "" && t.HeartbeatSeconds == 0 {
-			c.note("step %s of %s/%s has no heartbeatSeconds, so heartbeats change nothing", t.Step, t.Flow, t.Execution)
+			c.out().Note("step %s of %s/%s has no heartbeatSeconds, so heartbeats change nothing", t.Step, t.Flow, t.Execution)
 		}
 		return t, open, tokenError(what, err)
 	})
@@ -280,8 +282,8 @@ func tokenError(what string, err error) error {
 		return nil
 	}
 	f := apiError(what, err)
-	if mended, ok := f.(*failure); ok && strings.Contains(mended.why, token.ErrInvalid.Error()) { //nolint:errorlint // just made
-		mended.try = "waitless tokens list --unmask"
+	if mended, ok := f.(*failure.Error); ok && strings.Contains(mended.Why, token.ErrInvalid.Error()) { //nolint:errorlint // just made
+		mended.Try = "waitless tokens list --unmask"
 	}
 	return f
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
@@ -57,7 +58,7 @@ func (c Command) tokensURLCommand() *cobra.Command {
 		case err != nil:
 			return tokenError(what, err)
 		case !t.Open:
-			return &failure{exit: ExitFailed, what: what, why: outcomeText(t)}
+			return &failure.Error{Exit: ExitFailed, What: what, Why: outcomeText(t)}
 		}
 		base, err := c.callbackBase(ctx, what, a, o.place, base)
 		if err != nil {
@@ -66,9 +67,9 @@ func (c Command) tokensURLCommand() *cobra.Command {
 		c.noteOfNoListener(ctx, a, base)
 		text := token.CallbackURL(base, args[0])
 		if o.json {
-			return c.printJSON(callbackReport{"waitless.callback/1", text})
+			return c.out().JSON(callbackReport{"waitless.callback/1", text})
 		}
-		return c.say("%s", text)
+		return c.out().Line("%s", text)
 	}))
 	return cmd
 }
@@ -106,7 +107,7 @@ func (c Command) noteOfNoListener(ctx context.Context, a *api, base string) {
 		return // a stack, a proxy, or a dev with an address of its own
 	}
 	if holder, err := askHolder(ctx, a.Client, holderPath); err == nil && holder != "dev" {
-		c.note("no process listens at %s; start one: waitless dev", base)
+		c.out().Note("no process listens at %s; start one: waitless dev", base)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/waitless/waitless/pkg/cli/failure"
+	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/fdl"
 )
 
@@ -92,10 +94,10 @@ func (c Command) readFlows(ctx context.Context, paths []string, strict bool) ([]
 
 // unreadable is a file that could not be read, among others that are checked.
 func unreadable(path string, err error) flowFile {
-	var f *failure
+	var f *failure.Error
 	why := err.Error()
 	if errors.As(err, &f) {
-		why = f.why
+		why = f.Why
 	}
 	return flowFile{path: path, problems: fdl.Problems{{Position: fdl.Position{Line: 1, Column: 1}, Message: "cannot be read: " + why}}}
 }
@@ -122,11 +124,11 @@ func (c Command) readFlowOrStdin(ctx context.Context, command, path string) (flo
 func (c Command) printProblems(files []flowFile, format string) error {
 	switch format {
 	case formatJSON:
-		return c.printJSON(validation(files))
+		return c.out().JSON(validation(files))
 	case formatGitHub:
-		return c.print(annotations(files))
+		return c.out().Text(annotations(files))
 	case formatSARIF:
-		return c.printJSON(sarifOf(files))
+		return c.out().JSON(sarifOf(files))
 	}
 	for _, file := range files {
 		if !file.isValid() {
@@ -135,7 +137,7 @@ func (c Command) printProblems(files []flowFile, format string) error {
 		if err := c.warn(file); err != nil {
 			return err
 		}
-		if err := c.print(fmt.Sprintf("%s: valid, %s\n", printable(file.path), count(len(file.flow.All), "step"))); err != nil {
+		if err := c.out().Text(fmt.Sprintf("%s: valid, %s\n", view.Printable(file.path), view.Count(len(file.flow.All), "step"))); err != nil {
 			return err
 		}
 	}
@@ -153,17 +155,17 @@ func inOrder(problems fdl.Problems) fdl.Problems {
 // notValid is the error for flows of which one is not valid, nil for others.
 func notValid(files []flowFile, options validateOptions) error {
 	invalid := slices.DeleteFunc(slices.Clone(files), flowFile.isValid)
-	var err *failure
+	var err *failure.Error
 	switch {
 	case len(invalid) == 0:
 		return nil
 	case len(files) > 1:
-		err = &failure{
-			exit: ExitUsage, what: "validate", why: fmt.Sprintf("not valid: %d of %d flows", len(invalid), len(files)),
-			try: "mend the places above, then validate again",
+		err = &failure.Error{
+			Exit: ExitUsage, What: "validate", Why: fmt.Sprintf("not valid: %d of %d flows", len(invalid), len(files)),
+			Try: "mend the places above, then validate again",
 		}
 		for _, file := range invalid {
-			err.lines = append(err.lines, file.lines()...)
+			err.Lines = append(err.Lines, file.lines()...)
 		}
 	case invalid[0].flow == nil:
 		err = invalid[0].invalid("validate")
@@ -171,23 +173,23 @@ func notValid(files []flowFile, options validateOptions) error {
 		err = invalid[0].notStrict()
 	}
 	if options.format == formatGitHub || options.format == formatSARIF {
-		err.lines = nil // they are on standard output
+		err.Lines = nil // they are on standard output
 	}
 	return err
 }
 
 // notStrict is the error for a flow that runs here, and of which strict mode tells.
-func (f flowFile) notStrict() *failure {
-	return &failure{
-		exit: ExitUsage, what: "validate --strict " + f.path, why: count(len(f.flow.Extensions), "place") + " that strict mode refuses",
-		lines: f.lines(), try: "waitless validate " + f.path + ", which takes the flow as it is",
+func (f flowFile) notStrict() *failure.Error {
+	return &failure.Error{
+		Exit: ExitUsage, What: "validate --strict " + f.path, Why: view.Count(len(f.flow.Extensions), "place") + " that strict mode refuses",
+		Lines: f.lines(), Try: "waitless validate " + f.path + ", which takes the flow as it is",
 	}
 }
 
 // warn shows the problems of a flow that runs all the same.
 func (c Command) warn(file flowFile) error {
 	for _, line := range file.lines() {
-		if _, err := fmt.Fprintln(c.Stderr, printable(line)); err != nil {
+		if _, err := fmt.Fprintln(c.Stderr, view.Printable(line)); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/fdl"
 )
 
@@ -15,8 +16,8 @@ func annotations(files []flowFile) string {
 	for _, file := range files {
 		for _, p := range file.problems {
 			fmt.Fprintf(&text, "::%s file=%s,line=%d,col=%d::%s\n",
-				levelOf(p.Severity), annotationProperty.Replace(printable(filepath.ToSlash(file.path))), p.Line, p.Column,
-				annotationText.Replace(printable(p.Message)))
+				levelOf(p.Severity), annotationProperty.Replace(view.Printable(filepath.ToSlash(file.path))), p.Line, p.Column,
+				annotationText.Replace(view.Printable(p.Message)))
 		}
 	}
 	return text.String()

@@ -25,9 +25,9 @@ func (c Command) versionCommand() *cobra.Command {
 		Args:    arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
-				return c.printJSON(versionOf())
+				return c.out().JSON(versionOf())
 			}
-			return c.say("%s", versionOf().text())
+			return c.out().Line("%s", versionOf().text())
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object (see: waitless help json)")

@@ -1,4 +1,4 @@
-package cli
+package view
 
 import (
 	"bytes"
@@ -46,7 +46,7 @@ func TestAPauseInTheViews(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newProgress("flow/one", flowOf(t, "testdata/flows/task.yaml"))
+			p := newProgress("flow/one", flowOf(t, flows+"task.yaml"))
 			p.committed(underWay(nil), entered)
 			p.committed(underWay(&machine.Waiting{For: tt.pause, Due: at(time.Minute)}), tt.paused)
 			if got := p.steps[0].detail(at(5*time.Second), 80); got != tt.said {
@@ -66,7 +66,7 @@ func underWay(waiting *machine.Waiting) machine.State {
 
 func TestATimeLimitInThePlainView(t *testing.T) {
 	t.Parallel()
-	flow, out := flowOf(t, "testdata/flows/task.yaml"), &bytes.Buffer{}
+	flow, out := flowOf(t, flows+"task.yaml"), &bytes.Buffer{}
 	view := &plainView{out: out, flow: flow, progress: newProgress("flow/one", flow)}
 	view.Committed(engine.ID{}, machine.State{Status: machine.StatusTimedOut, Started: at(0), At: at(time.Hour)}, []machine.Event{
 		{ID: 5, Type: machine.ExecutionTimedOut, Step: machine.NoStep, At: at(time.Hour), Error: "FnF.ExecutionTimeout", Cause: "not finished within 1h"},
@@ -80,7 +80,7 @@ func TestATimeLimitInThePlainView(t *testing.T) {
 // caught before.
 func TestTheStepThatFailed(t *testing.T) {
 	t.Parallel()
-	flow := flowOf(t, "testdata/flows/nested.yaml")
+	flow := flowOf(t, flows+"nested.yaml")
 	failed := func(step int) machine.Event { return machine.Event{Type: machine.StepFailed, Step: step} }
 	entered, ended := machine.Event{Type: machine.StepEntered}, machine.Event{Type: machine.ExecutionFailed, Step: machine.NoStep}
 	for name, tt := range map[string]struct {

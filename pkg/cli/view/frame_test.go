@@ -1,8 +1,9 @@
-package cli
+package view
 
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -54,7 +55,7 @@ func progressOf(flow *fdl.Flow, title string, steps map[string]stepProgress) *pr
 
 func pictures(t *testing.T) map[string]picture {
 	t.Helper()
-	polling, nested := flowOf(t, pollingFlow), flowOf(t, "testdata/flows/nested.yaml")
+	polling, nested := flowOf(t, pollingFlow), flowOf(t, flows+"nested.yaml")
 	const title = "polling/run-5f2c81d0"
 	done := func(attempt int, from, to time.Duration) stepProgress {
 		return stepProgress{phase: phaseDone, attempt: attempt, entered: at(from), left: at(to)}
@@ -174,7 +175,7 @@ func TestFramesFit(t *testing.T) {
 
 func checkLine(t *testing.T, l line, width int) {
 	t.Helper()
-	if n := cells(l.text); n > width || strings.ContainsFunc(l.text, isControl) {
+	if n := cells(l.text); n > width || strings.ContainsFunc(l.text, IsControl) {
 		t.Errorf("%d cells of at most %d: %q", n, width, l.text)
 	}
 	painted := l.paint(true)
@@ -241,17 +242,17 @@ func TestElapsed(t *testing.T) {
 	}
 }
 
-func TestPrintable(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		"":                    "",
-		"日本 é \"a\" 'b'":      "日本 é \"a\" 'b'",
-		"a\nb\tc\r":           `a\nb\tc\r`,
-		"\x1b[2J\x7f\u009b2J": `\x1b[2J\x7f\u009b2J`,
-		"\u202e\u2028":        `\u202e\u2028`,
-	} {
-		if got := printable(text); got != want {
-			t.Errorf("%q: got %s, want %s", text, got, want)
-		}
+// manySteps is a file with a flow of n pass steps.
+func manySteps(t *testing.T, n int) string {
+	t.Helper()
+	var flow strings.Builder
+	flow.WriteString("version: v1\ntype: flow\nsteps:\n")
+	for i := range n {
+		fmt.Fprintf(&flow, "  - {type: pass, name: Step%03d}\n", i)
 	}
+	file := filepath.Join(t.TempDir(), "many.yaml")
+	if err := os.WriteFile(file, []byte(flow.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }

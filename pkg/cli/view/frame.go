@@ -1,4 +1,4 @@
-package cli
+package view
 
 import (
 	"fmt"
@@ -71,7 +71,7 @@ func frame(p *progress, now time.Time, width, height int) []line {
 }
 
 func hidden(steps int, where string, width int) line {
-	return line{text: cut(fmt.Sprintf("%s⋮ %s %s", indent, count(steps, "step"), where), width)}
+	return line{text: cut(fmt.Sprintf("%s⋮ %s %s", indent, Count(steps, "step"), where), width)}
 }
 
 // head is the first line: of a name that is too long it keeps what follows.
@@ -186,7 +186,7 @@ func (s stepProgress) detail(now time.Time, room int) string {
 		took := elapsed(s.left.Sub(s.entered))
 		return fit(room, took+attempt, took+times, took)
 	case phaseFailed:
-		why := printable(token.MaskAll(because(s.err, s.cause)))
+		why := Printable(token.MaskAll(Because(s.err, s.cause)))
 		return fit(room, why+attempt, why)
 	case phasePending:
 	}

@@ -1,4 +1,4 @@
-package cli
+package view
 
 import (
 	"fmt"
@@ -36,9 +36,9 @@ type liveView struct {
 // drawInterval is how often the running times are drawn anew.
 const drawInterval = 100 * time.Millisecond
 
-func newLiveView(file *os.File, p *progress, clock *local.Clock, virtual, color bool) *liveView {
+func newLiveView(file *os.File, p *progress, clock *local.Clock, color bool) *liveView {
 	v := &liveView{file: file, progress: p, clock: clock, color: color}
-	if !virtual {
+	if !clock.IsVirtual() {
 		v.stop = make(chan struct{})
 	}
 	return v
@@ -73,7 +73,7 @@ func (v *liveView) Committed(_ engine.ID, state machine.State, events []machine.
 
 // say writes the text in the place of the last frame, and the next frame goes
 // below it.
-func (v *liveView) say(text string) {
+func (v *liveView) Say(text string) {
 	v.update(func() {
 		width, _ := size(v.file)
 		erased := redraw(v.drawn, nil, width, v.color)
@@ -82,7 +82,7 @@ func (v *liveView) say(text string) {
 	})
 }
 
-func (v *liveView) close(interrupted bool) {
+func (v *liveView) Close(interrupted bool) {
 	if v.stop != nil {
 		close(v.stop)
 		v.stopped.Wait()

@@ -1,39 +1,10 @@
-package cli
+package view
 
 import (
-	"os"
 	"regexp"
 	"slices"
 	"strings"
-
-	"golang.org/x/term"
 )
-
-// width is how many cells a line of standard output has on a terminal, 0 elsewhere.
-func (c Command) width() int {
-	file, ok := c.Stdout.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
-		return 0
-	}
-	width, _, err := term.GetSize(int(file.Fd()))
-	if err != nil {
-		return 0
-	}
-	return width
-}
-
-// cutLines cuts the lines of text at the width of a terminal. Elsewhere text stays as it is.
-func (c Command) cutLines(text string) string {
-	width := c.width()
-	if width == 0 {
-		return text
-	}
-	var out strings.Builder
-	for line := range strings.Lines(text) {
-		out.WriteString(cut(strings.TrimSuffix(line, "\n"), width) + "\n")
-	}
-	return out.String()
-}
 
 // widestText is how wide text is set on a wide terminal: longer lines are hard to read.
 const widestText = 100
@@ -41,9 +12,9 @@ const widestText = 100
 // markdownLink is a link of a topic to another one.
 var markdownLink = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 
-// renderMarkdown sets the Markdown of a topic for a terminal: text is wrapped, tables are set in
+// Markdown sets the Markdown of a topic for a terminal: text is wrapped, tables are set in
 // columns, and blocks of code stay as they are.
-func renderMarkdown(text string, width int) string {
+func Markdown(text string, width int) string {
 	width = min(width, widestText)
 	var out strings.Builder
 	for _, block := range markdownBlocks(text) {
@@ -238,4 +209,12 @@ func renderRow(row []string, widths []int) string {
 		out.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
 	return out.String()
+}
+
+// Rule sets a rule of the reference as an indented paragraph; a width of 0 keeps it on one line.
+func Rule(text string, width int) string {
+	if width > 0 {
+		text = strings.Join(wrap(plainMarkdown(text), min(width, widestText)-len(indent)), "\n"+indent)
+	}
+	return indent + text + "\n"
 }

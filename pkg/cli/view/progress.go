@@ -1,4 +1,4 @@
-package cli
+package view
 
 import (
 	"time"
@@ -100,7 +100,7 @@ func (p *progress) committed(state machine.State, events []machine.Event) {
 		case machine.StepEntered:
 			p.current = e.Step
 		case machine.TaskSubmitted:
-			if waitsForJob(p.flow, e.Step) {
+			if WaitsForJob(p.flow, e.Step) {
 				s.phase = phaseJob
 			}
 		case machine.StepExited:
@@ -125,8 +125,8 @@ func (s *stepProgress) pauseFor(w *machine.Waiting) {
 	}
 }
 
-// waitsForJob reports whether the step ends with its job.
-func waitsForJob(flow *fdl.Flow, step int) bool {
+// WaitsForJob reports whether the step ends with its job.
+func WaitsForJob(flow *fdl.Flow, step int) bool {
 	task, isTask := flow.All[step].Kind.(*fdl.Task)
 	return isTask && task.Pattern == fdl.PatternSync
 }

@@ -1,8 +1,9 @@
-package cli
+package view
 
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,12 +32,12 @@ func (v *plainView) Committed(_ engine.ID, state machine.State, events []machine
 	v.line(state.At.Sub(state.Started), v.pauseText(state))
 }
 
-// longestLine is how many cells of a line are shown. The history has the values whole.
-const longestLine = 1000
+// LongestLine is how many cells of a line are shown. The history has the values whole.
+const LongestLine = 1000
 
 func (v *plainView) line(after time.Duration, text string) {
 	if text != "" {
-		_, _ = fmt.Fprintf(v.out, "%8s  %s\n", elapsed(after), cut(token.MaskAll(printable(text)), longestLine)) // a view that nobody reads is no error
+		_, _ = fmt.Fprintf(v.out, "%8s  %s\n", elapsed(after), cut(token.MaskAll(Printable(text)), LongestLine)) // a view that nobody reads is no error
 	}
 }
 
@@ -54,11 +55,11 @@ func (v *plainView) pauseText(state machine.State) string {
 	return ""
 }
 
-func (v *plainView) say(text string) {
+func (v *plainView) Say(text string) {
 	_, _ = fmt.Fprintln(v.out, text) // a view that nobody reads is no error
 }
 
-func (*plainView) close(bool) {}
+func (*plainView) Close(bool) {}
 
 // text is what is said of an event, nothing of those that say nothing new.
 func (v *plainView) text(e machine.Event, after []machine.Event) string {
@@ -78,9 +79,9 @@ func (v *plainView) text(e machine.Event, after []machine.Event) string {
 	case machine.TaskSubmitted:
 		return v.submittedText(e)
 	case machine.ExecutionStopped:
-		return v.progress.title + " " + stopText(e.Error, e.Cause)
+		return v.progress.title + " " + StopText(e.Error, e.Cause)
 	case machine.ExecutionTimedOut:
-		return fmt.Sprintf("%s timed out: %s", v.progress.title, because(e.Error, printable(e.Cause)))
+		return fmt.Sprintf("%s timed out: %s", v.progress.title, Because(e.Error, Printable(e.Cause)))
 	case machine.StepFailed:
 		return v.failedText(e)
 	case machine.StepExited:
@@ -103,7 +104,7 @@ func (v *plainView) name(e machine.Event) string { return v.flow.All[e.Step].Nam
 
 // submittedText says what a step waits for now, of a job by which id.
 func (v *plainView) submittedText(e machine.Event) string {
-	if !waitsForJob(v.flow, e.Step) {
+	if !WaitsForJob(v.flow, e.Step) {
 		return v.name(e) + " waits for a callback"
 	}
 	if e.Output.IsComplete() && e.Output.Get("job_id").Kind() == value.KindString {
@@ -121,7 +122,7 @@ func (v *plainView) failedText(e machine.Event) string {
 }
 
 func (v *plainView) failure(e machine.Event) string {
-	return fmt.Sprintf("%s failed: %s", v.name(e), because(e.Error, causeIn(v.flow, e)))
+	return fmt.Sprintf("%s failed: %s", v.name(e), Because(e.Error, causeIn(v.flow, e)))
 }
 
 func (v *plainView) exitedText(e machine.Event, after []machine.Event) string {
@@ -145,20 +146,12 @@ func (v *plainView) goesTo(e machine.Event, after []machine.Event) string {
 	return " ended"
 }
 
-// stopText says that an execution was stopped, and why.
-func stopText(err, cause string) string {
+// StopText says that an execution was stopped, and why.
+func StopText(err, cause string) string {
 	if err == "" && cause == "" {
 		return "was stopped (no cause given)"
 	}
-	return "was stopped: " + because(err, cause)
-}
-
-// because joins the name of an error and its cause, either of which may be empty.
-func because(err, cause string) string {
-	if err == "" || cause == "" {
-		return err + cause
-	}
-	return err + ": " + cause
+	return "was stopped: " + Because(err, cause)
 }
 
 // causeIn is what to say of a step's failure: nothing for a choice, in which the
@@ -168,12 +161,12 @@ func causeIn(flow *fdl.Flow, e machine.Event) string {
 	if _, isChoice := step.Kind.(*fdl.Choice); isChoice {
 		return ""
 	}
-	return withoutStep(e.Cause, step.Name)
+	return WithoutStep(e.Cause, step.Name)
 }
 
-// withoutStep is the cause of a failure without the name of the step, for
+// WithoutStep is the cause of a failure without the name of the step, for
 // where it was said already.
-func withoutStep(cause, step string) string { return strings.TrimPrefix(cause, "step "+step+": ") }
+func WithoutStep(cause, step string) string { return strings.TrimPrefix(cause, "step "+step+": ") }
 
 // elapsed is a duration to a tenth of a second: "20.0s", "1m05.0s".
 func elapsed(d time.Duration) string {
@@ -187,4 +180,35 @@ func elapsed(d time.Duration) string {
 		text = fmt.Sprintf("%dh%02dm%02ds", hours, int(minutes.Minutes())%60, int((tenths - minutes).Seconds()))
 	}
 	return text
+}
+
+// EndText says how an execution ended that did not succeed.
+func EndText(flow *fdl.Flow, state machine.State, events []machine.Event) string {
+	why := "failed with "
+	switch state.Status { //nolint:exhaustive // the others have failed
+	case machine.StatusStopped:
+		return StopText(state.Error, state.Cause)
+	case machine.StatusTimedOut:
+		why = "timed out with "
+	}
+	why += state.Error
+	step := failedStep(flow, events)
+	if step != "" {
+		why += " in step " + step
+	}
+	return Because(why, WithoutStep(state.Cause, step))
+}
+
+// failedStep is the step in which the failure began that ended the execution,
+// empty when none did. What failed before that was caught.
+func failedStep(flow *fdl.Flow, events []machine.Event) (name string) {
+	for _, e := range slices.Backward(events) {
+		switch {
+		case e.Type == machine.StepFailed:
+			name = flow.All[e.Step].Name
+		case name != "" || e.Type != machine.ExecutionFailed:
+			return name
+		}
+	}
+	return name
 }

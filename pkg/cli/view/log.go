@@ -1,4 +1,4 @@
-package cli
+package view
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
@@ -19,9 +20,9 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// newLogger returns the log of dev: one record a line, in the format "text" or "json". A quiet log
+// NewLogger returns the log of dev: one record a line, in the format "text" or "json". A quiet log
 // has warnings and errors only.
-func newLogger(out io.Writer, format string, quiet bool) (*slog.Logger, error) {
+func NewLogger(out io.Writer, format string, quiet bool) (*slog.Logger, error) {
 	level := slog.LevelInfo
 	if quiet {
 		level = slog.LevelWarn
@@ -32,17 +33,17 @@ func newLogger(out io.Writer, format string, quiet bool) (*slog.Logger, error) {
 	case "json":
 		return slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{Level: level, ReplaceAttr: harmlessAttr})), nil
 	}
-	return nil, usageError("dev", fmt.Sprintf("--log-format is %q; allowed: text, json", format), "--log-format text")
+	return nil, failure.Usage(fmt.Sprintf("--log-format is %q; allowed: text, json", format), "--log-format text")
 }
 
-// longestLogged is how many bytes of a value the log shows.
-const longestLogged = 500
+// LongestLogged is how many bytes of a value the log shows.
+const LongestLogged = 500
 
 // harmlessAttr masks and bounds the texts of the JSON log. Errors and causes come from flows and
 // functions, so they may hold tokens, and orders to a terminal.
 func harmlessAttr(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindString {
-		a.Value = slog.StringValue(printable(bounded(a.Value.String())))
+		a.Value = slog.StringValue(Printable(bounded(a.Value.String())))
 	}
 	return a
 }
@@ -50,10 +51,10 @@ func harmlessAttr(_ []string, a slog.Attr) slog.Attr {
 // bounded returns the begin of a text, with its tokens masked.
 func bounded(text string) string {
 	text = token.MaskAll(text)
-	if len(text) <= longestLogged {
+	if len(text) <= LongestLogged {
 		return text
 	}
-	end := longestLogged
+	end := LongestLogged
 	for end > 0 && !utf8.RuneStart(text[end]) {
 		end--
 	}
@@ -78,7 +79,7 @@ func (h *lineHandler) Enabled(_ context.Context, level slog.Level) bool { return
 // Handle implements [slog.Handler].
 func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 	var line strings.Builder
-	fmt.Fprintf(&line, "%s %-5s %-*s%s", r.Time.Local().Format("2006-01-02 15:04:05.000"), r.Level, messageColumn, printable(r.Message), h.attrs)
+	fmt.Fprintf(&line, "%s %-5s %-*s%s", r.Time.Local().Format("2006-01-02 15:04:05.000"), r.Level, messageColumn, Printable(r.Message), h.attrs)
 	r.Attrs(func(a slog.Attr) bool {
 		line.WriteString(attrText(a))
 		return true
@@ -115,24 +116,24 @@ func attrText(a slog.Attr) string {
 
 func needsQuotes(r rune) bool { return r == ' ' || r == '"' || r == '=' || !unicode.IsPrint(r) }
 
-// executionLog logs what happens to executions: start, end, failed attempts, retries, and callbacks
+// ExecutionLog logs what happens to executions: start, end, failed attempts, retries, and callbacks
 // and jobs that are waited for. It implements [engine.Observer].
-type executionLog struct {
-	log *slog.Logger
-	// flow returns a definition that the engine just used, which is in memory.
-	flow func(context.Context, machine.Flow) (*fdl.Flow, error)
+type ExecutionLog struct {
+	Log *slog.Logger
+	// Flow returns a definition that the engine just used, which is in memory.
+	Flow func(context.Context, machine.Flow) (*fdl.Flow, error)
 }
 
 // Calling implements [engine.Observer].
-func (*executionLog) Calling(machine.Call, time.Time) {}
+func (*ExecutionLog) Calling(machine.Call, time.Time) {}
 
 // Committed implements [engine.Observer].
-func (l *executionLog) Committed(_ engine.ID, state machine.State, events []machine.Event) {
-	flow, err := l.flow(context.Background(), state.Flow)
+func (l *ExecutionLog) Committed(_ engine.ID, state machine.State, events []machine.Event) {
+	flow, err := l.Flow(context.Background(), state.Flow)
 	if err != nil {
 		return // the engine reports it
 	}
-	log := &committedLog{l.log.Handler().WithAttrs([]slog.Attr{slog.String("execution", state.Flow.Name+"/"+state.Execution)}), flow, state}
+	log := &committedLog{l.Log.Handler().WithAttrs([]slog.Attr{slog.String("execution", state.Flow.Name+"/"+state.Execution)}), flow, state}
 	for _, e := range events {
 		log.event(e)
 	}
@@ -221,7 +222,7 @@ func failureAttrs(name, cause string) []slog.Attr {
 // submitted logs that a callback, or the end of a job, is waited for.
 func (l *committedLog) submitted(e machine.Event) {
 	message, attrs := "waiting for a callback", []slog.Attr{l.step(e.Step)}
-	if waitsForJob(l.flow, e.Step) {
+	if WaitsForJob(l.flow, e.Step) {
 		message = "waiting for a job"
 		if e.Output.IsComplete() && e.Output.Get("job_id").Kind() == value.KindString {
 			attrs = append(attrs, slog.String("job", e.Output.Get("job_id").Text()))

@@ -1,0 +1,50 @@
+package view
+
+import (
+	"os"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// Steps shows the steps of one execution while it runs.
+type Steps interface {
+	engine.Observer
+	// Say shows a text that stays, above the steps.
+	Say(text string)
+	// Close shows the end of the execution, or that the program was interrupted. Nothing is shown after it.
+	Close(interrupted bool)
+}
+
+// StepsConfig says how steps are shown.
+type StepsConfig struct {
+	Title  string // of the execution
+	Flow   *fdl.Flow
+	Clock  *local.Clock
+	Silent bool // show nothing: a program reads the result
+	Plain  bool // show lines also on a terminal
+	Color  bool
+}
+
+// NewSteps returns a live view on a terminal, and one that prints lines elsewhere.
+func (p Printer) NewSteps(c StepsConfig) Steps {
+	progress := newProgress(c.Title, c.Flow)
+	file, _ := p.Err.(*os.File)
+	switch {
+	case c.Silent:
+		return silent{}
+	case c.Plain || !IsTerminal(p.Err):
+		return &plainView{out: p.Err, flow: c.Flow, progress: progress}
+	}
+	return newLiveView(file, progress, c.Clock, c.Color)
+}
+
+type silent struct{}
+
+func (silent) Calling(machine.Call, time.Time)                     {}
+func (silent) Committed(engine.ID, machine.State, []machine.Event) {}
+func (silent) Say(string)                                          {}
+func (silent) Close(bool)                                          {}

@@ -1,0 +1,101 @@
+// Package view shows what the commands print: text that is safe for a terminal, tables, Markdown, the steps of an execution
+// while it runs, logs, and JSON.
+package view
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Printable returns text as one line without control characters. Texts of flows and functions may hold any character.
+func Printable(text string) string { return escaped(text, IsControl, quotedRune) }
+
+// Harmless returns text of any number of lines without other control characters.
+func Harmless(text string) string {
+	return escaped(text, func(r rune) bool { return IsControl(r) && r != '\n' && r != '\t' }, quotedRune)
+}
+
+// HarmlessJSON returns the same JSON value without control characters. JSON escapes those below U+0020 itself.
+func HarmlessJSON(text string) string {
+	return escaped(text, func(r rune) bool { return IsControl(r) && r != '\n' }, func(r rune) string { return fmt.Sprintf(`\u%04x`, r) })
+}
+
+// escaped returns text with the runes escaped for which bad reports true.
+func escaped(text string, bad func(rune) bool, escape func(rune) string) string {
+	text = strings.ToValidUTF8(text, string(unicode.ReplacementChar))
+	if strings.IndexFunc(text, bad) < 0 {
+		return text
+	}
+	var out strings.Builder
+	for _, r := range text {
+		if bad(r) {
+			out.WriteString(escape(r))
+		} else {
+			out.WriteRune(r)
+		}
+	}
+	return out.String()
+}
+
+func quotedRune(r rune) string { return strings.Trim(strconv.QuoteRune(r), "'") }
+
+// IsControl reports whether r controls the terminal, or changes the direction or the lines of the text around it.
+func IsControl(r rune) bool {
+	return unicode.In(r, unicode.Cc, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
+}
+
+// Table sets rows in columns, in pages. The columns of a page are at least as wide as those of the page before.
+type Table struct{ widths []int }
+
+// Page returns the rows as lines.
+func (t *Table) Page(rows [][]string) string {
+	for _, row := range rows {
+		for i, cell := range row {
+			if row[i] = Printable(cell); i == len(t.widths) {
+				t.widths = append(t.widths, 0)
+			}
+			t.widths[i] = max(t.widths[i], utf8.RuneCountInString(row[i]))
+		}
+	}
+	var out strings.Builder
+	for _, row := range rows {
+		line := ""
+		for i, cell := range row {
+			line += cell + strings.Repeat(" ", t.widths[i]-utf8.RuneCountInString(cell)) + gap
+		}
+		out.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return out.String()
+}
+
+// Columns returns the rows as lines with aligned columns.
+func Columns(rows [][]string) string { return new(Table).Page(rows) }
+
+// LocalTime shows an instant of the API on the user's clock.
+func LocalTime(text string) string {
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return text
+	}
+	return t.Local().Format(time.DateTime)
+}
+
+// Count returns "1 problem" or "2 problems".
+func Count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// Because joins the name of an error and its cause, either of which may be empty.
+func Because(err, cause string) string {
+	if err == "" || cause == "" {
+		return err + cause
+	}
+	return err + ": " + cause
+}
