@@ -20,17 +20,17 @@ type absences struct {
 // absence is a mapping of a definition, of which there are no more than it has.
 type absence struct {
 	flow    machine.Flow
-	mapping machine.Absent
+	mapping machine.UnmappedSource
 }
 
 // news are the mappings of which nobody was told before.
-func (a *absences) news(of engine.Absences) []machine.Absent {
+func (a *absences) news(of engine.Absences) []machine.UnmappedSource {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.told == nil {
 		a.told = map[absence]bool{}
 	}
-	var news []machine.Absent
+	var news []machine.UnmappedSource
 	for _, mapping := range of.Mappings {
 		if one := (absence{of.Flow, mapping}); !a.told[one] {
 			a.told[one] = true

@@ -602,7 +602,7 @@ func (o *ending) Committed(id engine.ID, state machine.State, events []machine.E
 		return
 	}
 	o.Steps.Committed(id, state, events)
-	if text, ok := machine.Token(o.keys, o.execution.file.flow, state); ok && state.Waiting.Submitted && len(events) > 0 {
+	if text, ok := machine.Token(o.keys, o.execution.file.flow, state); ok && state.Waiting.Submitted() && len(events) > 0 {
 		o.Say(howToAnswer(text, o.execution.place))
 	}
 	if state.Status.Final() {

@@ -32,7 +32,7 @@ type Verdict struct {
 type Absences struct {
 	Flow      machine.Flow
 	Execution string // by name
-	Mappings  []machine.Absent
+	Mappings  []machine.UnmappedSource
 }
 
 var done = Verdict{}
@@ -129,7 +129,7 @@ type draft struct {
 	state    machine.State
 	events   []machine.Event
 	commands []machine.Command
-	absent   []machine.Absent
+	absent   []machine.UnmappedSource
 	// changed: the state is another one than in base.
 	changed bool
 	// large: the last commit wrote a value that later items refer to.
@@ -236,9 +236,9 @@ func (w *worker) signal(ctx context.Context, base Item, state machine.State) (ma
 	case w.wake.Cause == machine.CauseStop:
 		return w.stopRequest(ctx, state)
 	case state.Waiting == nil || state.Waiting.For != machine.WaitingForToken:
-	case w.wake.Cause == state.Waiting.Handle:
+	case w.wake.Cause == state.Waiting.Handle():
 		return w.tokenClosed(ctx, state.Waiting)
-	case !state.Waiting.Submitted && w.wake.Cause == machine.CauseAnswer(state.Waiting.Handle):
+	case !state.Waiting.Submitted() && w.wake.Cause == machine.CauseAnswer(state.Waiting.Handle()):
 		return w.answered(ctx, state)
 	}
 	return w.timerDue(ctx, base, state.Timer)
@@ -260,11 +260,11 @@ func (w *worker) timerDue(ctx context.Context, base Item, live machine.Timer) (m
 // an open token is looked at twice, and again a little later while the wake is
 // young (rule 11).
 func (w *worker) tokenClosed(ctx context.Context, waiting *machine.Waiting) (machine.Signal, error) {
-	record, err := w.engine.Outcomes.Record(ctx, waiting.Handle)
+	record, err := w.engine.Outcomes.Record(ctx, waiting.Handle())
 	if err == nil && record.Open() && w.young(closePatience) {
 		w.earlyLooks++
 		if err = w.engine.Pause(ctx, lookPause); err == nil {
-			record, err = w.engine.Outcomes.Record(ctx, waiting.Handle)
+			record, err = w.engine.Outcomes.Record(ctx, waiting.Handle())
 		}
 	}
 	switch {
@@ -286,7 +286,7 @@ func (w *worker) closed(attempt machine.Attempt, record token.Record) machine.Si
 // answered reads the answer that a task runner kept before it sent the wake, so
 // that there is nothing to wait for (rule 5).
 func (w *worker) answered(ctx context.Context, state machine.State) (machine.Signal, error) {
-	record, err := w.engine.Outcomes.Record(ctx, state.Waiting.Handle)
+	record, err := w.engine.Outcomes.Record(ctx, state.Waiting.Handle())
 	if err != nil {
 		return nil, err
 	}
@@ -299,7 +299,7 @@ func (w *worker) told(state machine.State, record token.Record) machine.Signal {
 	switch waiting := state.Waiting; {
 	case !record.Open():
 		return w.closed(waiting.Attempt, record)
-	case record.Reply != nil && !waiting.Submitted && state.Ending == nil:
+	case record.Reply != nil && !waiting.Submitted() && state.Ending == nil:
 		return machine.Submitted{At: w.engine.Now(), Attempt: waiting.Attempt, Output: *record.Reply}
 	}
 	return nil
@@ -385,7 +385,7 @@ func (w *worker) atHand(ctx context.Context, state machine.State) (machine.Signa
 		return nil, nil
 	}
 	if waiting.For == machine.WaitingForToken {
-		record, err := w.engine.Outcomes.Record(ctx, waiting.Handle)
+		record, err := w.engine.Outcomes.Record(ctx, waiting.Handle())
 		if err != nil {
 			return nil, err
 		}
@@ -400,7 +400,7 @@ func (w *worker) atHand(ctx context.Context, state machine.State) (machine.Signa
 	case known.queued:
 		return machine.Queued{At: w.engine.Now(), Attempt: waiting.Attempt}, nil
 	case waiting.For == machine.WaitingForToken:
-		return w.submitted(ctx, waiting.Attempt, waiting.Handle, known.outcome)
+		return w.submitted(ctx, waiting.Attempt, waiting.Handle(), known.outcome)
 	}
 	return machine.Returned{At: w.engine.Now(), Attempt: waiting.Attempt, Outcome: known.outcome}, nil
 }
@@ -428,7 +428,7 @@ func (w *worker) draft(ctx context.Context, base Item, state machine.State) (*dr
 // waits for.
 func (w *worker) keys(ctx context.Context, state machine.State) token.Keys {
 	keys := w.engine.Keys
-	if state.Waiting == nil || state.Waiting.Handle == "" || keys.HasKey(state.Waiting.Handle) || w.engine.NewerKeys == nil {
+	if state.Waiting == nil || state.Waiting.Handle() == "" || keys.HasKey(state.Waiting.Handle()) || w.engine.NewerKeys == nil {
 		return keys
 	}
 	if newer, err := w.engine.NewerKeys(ctx); err == nil {
@@ -459,7 +459,7 @@ func (w *worker) tell(ctx context.Context, d *draft, signal machine.Signal) erro
 	}
 	d.changed = d.changed || next.Changed
 	d.commands = next.Commands
-	d.absent = append(d.absent, next.Absent...)
+	d.absent = append(d.absent, next.Unmapped...)
 	return nil
 }
 
@@ -502,7 +502,6 @@ func (d *draft) comesAfterCommit(command machine.Command) bool {
 		return true
 	case machine.CloseToken:
 		return c.AfterCommit
-	case machine.StartTimer: // belongs to the commit
 	}
 	return false
 }
@@ -520,7 +519,6 @@ func (w *worker) carryOut(ctx context.Context, d *draft, command machine.Command
 		return w.queue(ctx, d, c)
 	case machine.CloseToken:
 		return w.close(ctx, c)
-	case machine.StartTimer: // belongs to the commit
 	}
 	return nil, nil
 }

@@ -59,7 +59,7 @@ func (w *worker) abandonOnce(ctx context.Context, cause error) error {
 	var held token.Record
 	if waiting := state.Waiting; waiting != nil && waiting.For == machine.WaitingForToken {
 		closing := token.CloseOp{Outcome: token.Failure(machine.ErrorInternal, text), By: token.ClosedByStop, At: now}
-		if held, err = w.engine.Outcomes.Close(ctx, waiting.Handle, closing); err != nil {
+		if held, err = w.engine.Outcomes.Close(ctx, waiting.Handle(), closing); err != nil {
 			return err
 		}
 	}

@@ -165,10 +165,10 @@ func (w *worker) withHeld(ctx context.Context, d *draft, ask func(machine.Env) (
 		if err != nil {
 			return machine.Next{}, defect("ask the machine", err)
 		}
-		if len(next.Missing) == 0 {
+		if len(next.Load) == 0 {
 			return next, nil
 		}
-		if err := w.held.load(ctx, next.Missing); err != nil {
+		if err := w.held.load(ctx, next.Load); err != nil {
 			return machine.Next{}, err
 		}
 		d.env.Held = w.held.known

@@ -26,7 +26,7 @@ func Apply(env Env, s State, sig Signal) (Next, error) {
 	r.apply(sig)
 	switch {
 	case r.stuck():
-		return Next{State: s, Missing: r.lookup.Missing}, nil
+		return Next{State: s, Load: r.lookup.Missing}, nil
 	case r.err != nil:
 		return Next{}, r.err
 	}
@@ -114,7 +114,7 @@ func (r *run) concerns(sig Signal) bool {
 	case TokenClosed:
 		return r.waitsFor(sig.Attempt, WaitingForToken)
 	case BeatSeen:
-		return r.waitsFor(sig.Attempt, WaitingForToken) && sig.Beat.After(s.Waiting.Beat)
+		return r.waitsFor(sig.Attempt, WaitingForToken) && sig.Beat.After(s.Waiting.Token.Beat)
 	case TimerDue, StopRequested:
 	}
 	return !s.Status.Final() && s.Ending == nil
@@ -176,7 +176,7 @@ func (r *run) begin() {
 	if r.env.Flow.Input != nil {
 		input = r.mapped(nil, inputMappings, r.env.Flow.Input, &expr.Scope{Input: s.Input, Context: r.context(r.env.Flow.Input, nil, 0, 0)})
 	}
-	s.Scopes = append(s.Scopes, Scope{Choice: NoStep, Input: input, Local: value.Object()})
+	s.Scopes = append(s.Scopes, Scope{Input: input, Local: value.Object()})
 	r.keep(input)
 	if cause, full := r.overfull(nil); full {
 		r.failExecution(ErrorDataLimit, cause)
@@ -197,6 +197,10 @@ func (r *run) leaveWaiting() (*fdl.Step, Waiting) {
 func (r *run) change() *Waiting {
 	r.touch()
 	waiting := *r.state().Waiting
+	if waiting.Token != nil {
+		pending := *waiting.Token
+		waiting.Token = &pending
+	}
 	r.state().Waiting = &waiting
 	return &waiting
 }
@@ -267,7 +271,6 @@ func (r *run) armTimer() {
 	case due.Equal(s.Timer.Due) && s.Timer.Tag != r.env.Cause:
 	default:
 		s.Timer = Timer{r.env.Tag, due}
-		r.next.Commands = append(r.next.Commands, StartTimer{s.Timer})
 	}
 }
 

@@ -15,9 +15,9 @@ func check(env Env, s State) error {
 			s.Execution, s.Status, len(s.Scopes), s.Waiting != nil)
 	}
 	for i, scope := range s.Scopes {
-		if i == 0 && scope.Choice != NoStep || i > 0 && !hasBranch(env.Flow, scope) {
+		if (i == 0) != (scope.Owner.Kind == OwnerFlow) || i > 0 && !hasOwner(env.Flow, scope.Owner) {
 			return fmt.Errorf("machine: execution %q is in branch %d of step %d, which flow %q does not have",
-				s.Execution, scope.Branch, scope.Choice, s.Flow.Name)
+				s.Execution, scope.Owner.Branch, scope.Owner.Step, s.Flow.Name)
 		}
 	}
 	if s.Waiting != nil && !canWait(env.Flow, s.Waiting) {
@@ -30,7 +30,7 @@ func check(env Env, s State) error {
 // canWait reports whether the step that waits is one that waits for this.
 func canWait(flow *fdl.Flow, waiting *Waiting) bool {
 	i := waiting.Attempt.Step
-	if i < 0 || i >= len(flow.All) {
+	if i < 0 || i >= len(flow.All) || (waiting.For == WaitingForToken) != (waiting.Token != nil) {
 		return false
 	}
 	if waiting.For == WaitingForRoom {
@@ -64,19 +64,19 @@ func canTaskWait(task *fdl.Task, waiting *Waiting) bool {
 	return true
 }
 
-func hasBranch(flow *fdl.Flow, scope Scope) bool {
-	if scope.Choice < 0 || scope.Choice >= len(flow.All) {
+// hasOwner reports whether the flow has the branch or the entry that owns a series.
+func hasOwner(flow *fdl.Flow, owner Owner) bool {
+	if owner.Step < 0 || owner.Step >= len(flow.All) {
 		return false
 	}
-	switch kind := flow.All[scope.Choice].Kind.(type) {
-	case *fdl.Choice:
-		if scope.Branch == defaultBranch {
-			return kind.Default != nil
-		}
-		return scope.Branch >= 0 && scope.Branch < len(kind.Branches)
-	case *fdl.Task:
-		return scope.Branch >= 0 && scope.Branch < len(kind.Catch) && len(kind.Catch[scope.Branch].Steps) > 0
-	case *fdl.Pass, *fdl.Wait, *fdl.Succeed, *fdl.Fail:
+	choice, _ := flow.All[owner.Step].Kind.(*fdl.Choice)
+	task := taskOf(flow.All[owner.Step])
+	switch owner.Kind {
+	case OwnerChoice:
+		return choice != nil && (owner.Branch >= 0 && owner.Branch < len(choice.Branches) || owner.Branch == defaultBranch && choice.Default != nil)
+	case OwnerCatch:
+		return task != nil && owner.Branch >= 0 && owner.Branch < len(task.Catch) && len(task.Catch[owner.Branch].Steps) > 0
+	case OwnerFlow:
 	}
 	return false
 }

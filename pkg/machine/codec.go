@@ -25,8 +25,8 @@ func Place(execution ID, seq uint64) value.Origin {
 // earlier item not at all. Large tells that one was written here: what is put
 // in a later item must come from reading this one.
 func Encode(place value.Origin, s State, events []Event) (item []byte, large bool) {
-	e := &encoder{value.Encoder{Place: place}, s.format()}
-	e.Uint(uint64(e.format)) //nolint:gosec // 1 or 2
+	e := &encoder{value.Encoder{Place: place}}
+	e.Uint(Format)
 	e.state(s)
 	e.Uint(uint64(len(events)))
 	at := s.At
@@ -92,15 +92,16 @@ func DecodeValues(place value.Origin, data []byte) (numbered func(uint32) (value
 // open reads the state of an item.
 func open(place value.Origin, data []byte) (*decoder, State, error) {
 	// The format goes first: another one may have its checksum elsewhere.
-	format, size, err := readFormat(data)
+	body, err := cutFormat(data)
 	if err != nil {
 		return nil, State{}, err
 	}
 	item, ok := unsealed(data)
+	size := len(data) - len(body)
 	if !ok || size > len(item) {
 		return nil, State{}, ErrDamaged
 	}
-	d := &decoder{Decoder: *value.NewDecoderAt(place, item[size:]), format: format}
+	d := &decoder{Decoder: *value.NewDecoderAt(place, item[size:])}
 	s := d.state()
 	if d.Err() != nil || d.strange {
 		return nil, State{}, ErrDamaged
@@ -108,18 +109,17 @@ func open(place value.Origin, data []byte) (*decoder, State, error) {
 	return d, s, nil
 }
 
-// statusCodes are the statuses by their numbers. The last one has come with format
-// 2.
+// statusCodes are the statuses by their stored numbers.
 var statusCodes = []Status{StatusStarting, StatusRunning, StatusSucceeded, StatusFailed, StatusStopped, StatusTimedOut}
 
 // StatusOf is the status in what [Encode] wrote. It reads no more than that,
 // so it finds no damage behind it.
 func StatusOf(data []byte) (Status, error) {
-	format, size, err := readFormat(data)
+	body, err := cutFormat(data)
 	if err != nil {
 		return "", err
 	}
-	d := &decoder{Decoder: *value.NewDecoder(data[size:]), format: format}
+	d := &decoder{Decoder: *value.NewDecoder(body)}
 	status := d.status()
 	if d.Err() != nil || d.strange {
 		return "", ErrDamaged
@@ -139,24 +139,19 @@ type Head struct {
 // HeadOf is the head of what [Encode] wrote. It reads no more than that, so it
 // finds no damage behind it.
 func HeadOf(data []byte) (Head, error) {
-	status, err := StatusOf(data)
+	body, err := cutFormat(data)
 	if err != nil {
 		return Head{}, err
 	}
-	format, size, _ := readFormat(data)
-	d := &decoder{Decoder: *value.NewDecoder(data[size:]), format: format}
-	d.status()
-	h := Head{Status: status, Flow: Flow{Name: d.Text(), Hash: d.Text()}, Execution: d.Text(), Started: d.Time(), Expires: d.Time()}
-	if d.Err() != nil {
+	d := &decoder{Decoder: *value.NewDecoder(body)}
+	h := Head{Status: d.status(), Flow: Flow{Name: d.Text(), Hash: d.Text()}, Execution: d.Text(), Started: d.Time(), Expires: d.Time()}
+	if d.Err() != nil || d.strange {
 		return Head{}, ErrDamaged
 	}
 	return h, nil
 }
 
-type encoder struct {
-	value.Encoder
-	format int
-}
+type encoder struct{ value.Encoder }
 
 func (e *encoder) status(status Status) {
 	e.Uint(uint64(max(slices.Index(statusCodes, status), 0)))
@@ -174,8 +169,9 @@ func (e *encoder) state(s State) {
 	e.Value(s.Input)
 	e.Uint(uint64(len(s.Scopes)))
 	for _, scope := range s.Scopes {
-		e.Int(int64(scope.Choice))
-		e.Int(int64(scope.Branch))
+		e.Uint(uint64(scope.Owner.Kind))
+		e.Int(int64(scope.Owner.Step))
+		e.Int(int64(scope.Owner.Branch))
 		e.Value(scope.Input)
 		e.Value(scope.Local)
 	}
@@ -188,9 +184,7 @@ func (e *encoder) state(s State) {
 	e.Text(s.Cause)
 	e.Text(s.By)
 	e.Uint(s.Generation)
-	if e.format >= formatOfRetries {
-		e.count(s.Polls)
-	}
+	e.count(s.Polls)
 }
 
 func (e *encoder) count(n int) { e.Uint(uint64(n)) } //nolint:gosec // counts up from 0
@@ -224,39 +218,21 @@ func (e *encoder) waiting(w *Waiting) {
 	e.Value(w.Input)
 	e.Time(w.Due)
 	e.entry(w.Entry)
-	if w.For == WaitingForToken {
-		e.Text(w.Handle)
-		e.Time(w.Deadline)
-		e.Time(w.Beat)
-		e.Uint(flag(isSubmitted, w.Submitted) | flag(isSlow, w.Slow) | flag(isQueued, w.Queued))
-	}
-	if e.format >= formatOfRetries {
-		e.repeated(w)
-	}
-}
-
-// repeated writes the retries and the polls.
-func (e *encoder) repeated(w *Waiting) {
+	e.Time(w.Deadline)
 	e.count(len(w.Retried))
 	for _, retries := range w.Retried {
 		e.count(retries)
 	}
 	e.count(w.Attempt.Poll)
 	e.count(w.Polls)
-	if w.For != WaitingForToken {
-		e.Time(w.Deadline)
+	if w.For == WaitingForToken {
+		e.Text(w.Token.Handle)
+		e.Time(w.Token.Beat)
+		e.Uint(uint64(w.Token.Phase))
 	}
 }
 
-// flags of a token that is waited for.
-const (
-	isSubmitted = 1 << iota
-	isSlow
-	isQueued
-)
-
-// flags of an event: which of its parts are there. An event without the later
-// one has the bytes that it had before there was any.
+// The flags of an event: which of its parts follow.
 const (
 	hasInput = 1 << iota
 	hasLocal
@@ -264,7 +240,7 @@ const (
 	hasError
 	hasUntil
 	hasCloser
-	hasPolls // since format 2
+	hasPolls
 )
 
 func (event Event) flags() uint64 {
@@ -312,20 +288,11 @@ func (e *encoder) event(event Event, before time.Time) {
 // decoder notes in strange that it met something that no encoder writes.
 type decoder struct {
 	value.Decoder
-	format  int
 	strange bool
 }
 
 // number reads a count of things that happened.
 func (d *decoder) number() int { return d.upTo(math.MaxInt32) }
-
-// since is most, which has come with format 2, or before that the one before.
-func (d *decoder) since(most, before int) int {
-	if d.format >= formatOfRetries {
-		return most
-	}
-	return before
-}
 
 // upTo reads a number that is not above most.
 func (d *decoder) upTo(most int) int {
@@ -338,7 +305,7 @@ func (d *decoder) upTo(most int) int {
 }
 
 func (d *decoder) state() State {
-	s := State{Format: d.format}
+	var s State
 	s.Status = d.status()
 	s.Flow = Flow{d.Text(), d.Text()}
 	s.Execution = d.Text()
@@ -351,9 +318,7 @@ func (d *decoder) state() State {
 	s.Ending = d.ending()
 	s.Output = d.Value()
 	s.Error, s.Cause, s.By, s.Generation = d.Text(), d.Text(), d.Text(), d.Uint()
-	if d.format >= formatOfRetries {
-		s.Polls = d.number()
-	}
+	s.Polls = d.number()
 	return s
 }
 
@@ -367,14 +332,13 @@ func (d *decoder) scopes() []Scope {
 		if d.Err() != nil {
 			return nil
 		}
-		scopes[i] = Scope{int(d.Int()), int(d.Int()), d.Value(), d.Value()}
+		scopes[i] = Scope{Owner{OwnerKind(d.upTo(int(OwnerCatch))), int(d.Int()), int(d.Int())}, d.Value(), d.Value()} //nolint:gosec // checked
 	}
 	return scopes
 }
 
 func (d *decoder) status() Status {
-	last := len(statusCodes) - 1
-	return statusCodes[d.upTo(d.since(last, last-1))]
+	return statusCodes[d.upTo(len(statusCodes)-1)]
 }
 
 func (d *decoder) ending() *Ending {
@@ -389,27 +353,14 @@ func (d *decoder) entry() Entry {
 }
 
 func (d *decoder) waiting() *Waiting {
-	kind := d.upTo(1 + d.since(int(WaitingForRoom), int(WaitingForToken)))
+	kind := d.upTo(1 + int(WaitingForRoom))
 	if kind == 0 {
 		return nil
 	}
 	w := &Waiting{
 		For: WaitingFor(kind - 1), Attempt: Attempt{Step: int(d.Int()), Number: int(d.Int())}, Input: d.Value(), //nolint:gosec // checked
-		Due: d.Time(), Entry: d.entry(),
+		Due: d.Time(), Entry: d.entry(), Deadline: d.Time(),
 	}
-	if w.For == WaitingForToken {
-		w.Handle, w.Deadline, w.Beat = d.Text(), d.Time(), d.Time()
-		flags := d.upTo(isSubmitted | isSlow | isQueued)
-		w.Submitted, w.Slow, w.Queued = flags&isSubmitted != 0, flags&isSlow != 0, flags&isQueued != 0
-	}
-	if d.format >= formatOfRetries {
-		d.repeated(w)
-	}
-	return w
-}
-
-// repeated reads the retries and the polls.
-func (d *decoder) repeated(w *Waiting) {
 	if policies := d.Count(); policies > 0 {
 		w.Retried = make([]int, policies)
 		for i := range w.Retried {
@@ -417,9 +368,10 @@ func (d *decoder) repeated(w *Waiting) {
 		}
 	}
 	w.Attempt.Poll, w.Polls = d.number(), d.number()
-	if w.For != WaitingForToken {
-		w.Deadline = d.Time()
+	if w.For == WaitingForToken {
+		w.Token = &TokenWait{Handle: d.Text(), Beat: d.Time(), Phase: TokenPhase(d.upTo(int(TokenSubmitted)))} //nolint:gosec // checked
 	}
+	return w
 }
 
 func (d *decoder) events(at time.Time) []Event {
@@ -436,7 +388,7 @@ func (d *decoder) events(at time.Time) []Event {
 
 func (d *decoder) event(before time.Time) Event {
 	event := Event{Type: EventType(d.upTo(math.MaxUint8))} //nolint:gosec // checked
-	flags := d.upTo(d.since(2*hasPolls-1, hasPolls-1))
+	flags := d.upTo(2*hasPolls - 1)
 	event.ID = int(d.Int())
 	event.By = event.ID - int(d.Int())
 	event.Step = int(d.Int())

@@ -3,9 +3,11 @@ package machine_test
 import (
 	"encoding/hex"
 	"errors"
+	"flag"
 	"math/rand/v2"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/waitless/waitless/pkg/fdl"
-	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -25,7 +26,7 @@ func TestCodecRoundTripOfRandomItems(t *testing.T) {
 	g := &items{r: rand.New(rand.NewPCG(seed, 0))}
 	for range 500 {
 		state := g.state()
-		events := g.events(state.Format, state.At)
+		events := g.events(state.At)
 		gotState, gotEvents, err := decode(encode(state, events))
 		if err != nil {
 			t.Fatalf("seed %d: %v\n%+v", seed, err, state)
@@ -70,30 +71,23 @@ func (g *items) value() value.Value {
 }
 
 func (g *items) state() machine.State {
-	statuses := []machine.Status{machine.StatusStarting, machine.StatusRunning, machine.StatusSucceeded, machine.StatusFailed}
-	kinds := []machine.WaitingFor{machine.WaitingForCall, machine.WaitingForInstant, machine.WaitingForClaim, machine.WaitingForToken}
+	statuses := []machine.Status{machine.StatusStarting, machine.StatusRunning, machine.StatusSucceeded, machine.StatusFailed, machine.StatusTimedOut}
 	s := machine.State{
-		Format: 1 + g.r.IntN(machine.Format), Flow: machine.Flow{Name: g.text(), Hash: g.text()}, Execution: g.text(), Status: statuses[g.r.IntN(len(statuses))],
+		Flow: machine.Flow{Name: g.text(), Hash: g.text()}, Execution: g.text(), Status: statuses[g.r.IntN(len(statuses))],
 		Started: g.instant(), Expires: g.instant(), At: g.instant(), Events: g.number() + 1, Input: g.value(), Output: g.value(),
 		Timer: machine.Timer{Tag: g.text(), Due: g.instant()}, Error: g.text(), Cause: g.text(), By: g.text(),
-	}
-	if s.Format > 1 {
-		s.Polls = g.number() + 1
-		statuses, kinds = append(statuses, machine.StatusTimedOut), append(kinds, machine.WaitingForRetry, machine.WaitingForPoll)
-		s.Status = statuses[g.r.IntN(len(statuses))]
+		Polls: g.number() + 1,
 	}
 	for range g.r.IntN(4) {
-		s.Scopes = append(s.Scopes, machine.Scope{Choice: g.number(), Branch: g.number(), Input: g.value(), Local: s.Input})
+		s.Scopes = append(s.Scopes, machine.Scope{Owner: machine.Owner{Kind: machine.OwnerKind(g.r.IntN(3)), Step: g.number(), Branch: g.number()}, Input: g.value(), Local: s.Input})
 	}
 	if g.r.IntN(2) == 0 {
 		s.Waiting = &machine.Waiting{
-			Attempt: machine.Attempt{Step: g.number(), Number: g.number()}, For: kinds[g.r.IntN(len(kinds))],
+			Attempt: machine.Attempt{Step: g.number(), Number: g.number()}, For: machine.WaitingFor(g.r.IntN(7)),
 			Input: g.value(), Due: g.instant(), Entry: g.entry(),
 		}
 		g.token(s.Waiting)
-		if s.Format > 1 {
-			g.repeated(s.Waiting)
-		}
+		g.repeated(s.Waiting)
 	}
 	if g.r.IntN(4) == 0 {
 		s.Ending = &machine.Ending{Status: statuses[g.r.IntN(len(statuses))], Error: g.text(), Cause: g.text(), Entry: g.entry()}
@@ -107,8 +101,7 @@ func (g *items) entry() machine.Entry {
 
 func (g *items) token(w *machine.Waiting) {
 	if w.For == machine.WaitingForToken {
-		w.Handle, w.Deadline, w.Beat = g.text(), g.instant(), g.instant()
-		w.Submitted, w.Slow, w.Queued = g.r.IntN(2) == 0, g.r.IntN(2) == 0, g.r.IntN(2) == 0
+		w.Token = &machine.TokenWait{Handle: g.text(), Beat: g.instant(), Phase: machine.TokenPhase(g.r.IntN(4))}
 	}
 }
 
@@ -119,7 +112,7 @@ func (g *items) repeated(w *machine.Waiting) {
 	}
 }
 
-func (g *items) events(format int, at time.Time) []machine.Event {
+func (g *items) events(at time.Time) []machine.Event {
 	events := make([]machine.Event, g.r.IntN(10))
 	for i := range events {
 		at = at.Add(time.Duration(g.r.Int64N(int64(time.Hour))))
@@ -130,9 +123,7 @@ func (g *items) events(format int, at time.Time) []machine.Event {
 		if g.r.IntN(2) == 0 {
 			events[i].Error, events[i].Cause = "E"+g.text(), g.text()
 		}
-		if format > 1 {
-			events[i].Polls = g.r.IntN(3)
-		}
+		events[i].Polls = g.r.IntN(3)
 		events[i].ClosedBy = []token.Closer{"", token.ClosedByEvent, "of a newer release"}[g.r.IntN(3)]
 	}
 	return events
@@ -170,7 +161,7 @@ func TestCodecRefusesOtherFormats(t *testing.T) {
 	if _, err := machine.HeadOf(item); !errors.As(err, new(*machine.FormatError)) {
 		t.Errorf("its head: error %v", err)
 	}
-	if want := "format 3 and this release reads formats 1 to 2"; !strings.Contains(err.Error(), want) {
+	if want := "format 2 and this release reads format 1"; !strings.Contains(err.Error(), want) {
 		t.Errorf("%q does not say %q", err, want)
 	}
 }
@@ -225,9 +216,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(start[1 : len(start)-checksumSize])
 	f.Fuzz(func(t *testing.T, body []byte) {
 		_, _, _ = decode(body)
-		for format := byte(1); format <= machine.Format; format++ {
-			encodesAgain(t, machine.Sealed(format, body))
-		}
+		encodesAgain(t, machine.Sealed(machine.Format, body))
 	})
 }
 
@@ -246,7 +235,7 @@ func encodesAgain(t *testing.T, item []byte) {
 	}
 	// Values are compared by package expr, and may be far longer as JSON.
 	if again.Events != state.Events || again.At != state.At || again.Input.Size() != state.Input.Size() || len(eventsAgain) != len(events) ||
-		again.Format != state.Format || !reflect.DeepEqual(again.Timer, state.Timer) {
+		!reflect.DeepEqual(again.Timer, state.Timer) {
 		t.Fatalf("what was decoded changes on the next round trip:\n%+v\n%+v", state, again)
 	}
 }
@@ -256,75 +245,6 @@ const (
 	// kept is how long the executions of golden items are kept.
 	kept = machine.DefaultDuration + machine.DefaultRetention
 )
-
-// What came with format 2 is no item of format 1: a release that reads that alone
-// never meets it.
-func TestFormat1HasNothingNewer(t *testing.T) {
-	t.Parallel()
-	for name, change := range map[string]func(*machine.State){
-		"a status":  func(s *machine.State) { s.Status = machine.StatusTimedOut },
-		"an ending": func(s *machine.State) { s.Ending = &machine.Ending{Status: machine.StatusTimedOut} },
-	} {
-		state := asleep()
-		change(&state)
-		if item := encode(state, nil); item[0] != 2 {
-			t.Errorf("%s: format %d", name, item[0])
-		}
-	}
-	for name, state := range map[string]machine.State{"a pause": pausing(), "a poll": polling()} {
-		item := encode(state, nil)
-		if _, _, err := decode(machine.Sealed(1, item[1:len(item)-checksumSize])); !errors.Is(err, machine.ErrDamaged) {
-			t.Errorf("%s: error %v", name, err)
-		}
-	}
-}
-
-// The log of an execution has the first format that has what its flow asks for.
-func TestFormatOfAFlow(t *testing.T) {
-	t.Parallel()
-	const task = `- {type: task, name: A, resourceArn: "acs:fc:::services/s/functions/f"`
-	for steps, want := range map[string]int{
-		task + `}`: 1,
-		task + `, timeoutSeconds: 5, pattern: waitForCallback, heartbeatSeconds: 2}`: 1,
-		task + `, retry: []}`: 2,
-		task + `, catch: []}`: 2,
-		task + `, catch: [{errors: [E], goto: A}], errorMappings: []}`:                                                                     2,
-		task + `, pattern: waitForCondition, condition: $.a, intervalSeconds: 1}`:                                                          2,
-		task + "}\ntimeoutSeconds: 5":                                                                                                      2,
-		task + `, inputMappings: [{target: a, source: $context.execution.name}]}`:                                                          1,
-		task + `, inputMappings: [{target: a, source: $context.execution.inputs}]}`:                                                        1,
-		task + `, inputMappings: [{target: a, source: "$context.execution.input[0].b"}]}`:                                                  2,
-		task + `, outputMappings: [{target: a, source: $context.flow}]}`:                                                                   2,
-		task + "}\ninputMappings: [{target: a, source: $context}]":                                                                         2,
-		task + "}\noutputMappings: [{target: b, source: 1}, {target: a, source: $context.flow.id}]":                                        2,
-		`- {type: choice, name: B, choices: [{condition: $.a, steps: [` + strings.TrimPrefix(task, "- ") + `, retry: [{errors: [E]}]}]}]}`: 2,
-	} {
-		flow := parseFlow(t, "version: v1\ntype: flow\nsteps:\n"+steps+"\n")
-		state, events := machine.New(machine.Flow{Name: "flow"}, flow, "run", value.Object(), epoch, machine.Limits{})
-		if item := encode(state, events); state.Format != want || int(item[0]) != want {
-			t.Errorf("%s\nformat %d of the execution, %d of the item, want %d", steps, state.Format, item[0], want)
-		}
-	}
-}
-
-// A release that reads format 1 alone knows no messages.
-func TestFormatOfMessages(t *testing.T) {
-	t.Parallel()
-	messages := 0
-	for _, kind := range jobs.Kinds() {
-		if kind.HasEnd() {
-			continue
-		}
-		messages++
-		flow := &fdl.Flow{All: []*fdl.Step{{Kind: &fdl.Task{Resource: fdl.Resource{Kind: kind.Name}}}}}
-		if state, _ := machine.New(machine.Flow{}, flow, "run", value.Object(), epoch, machine.Limits{}); state.Format != 2 {
-			t.Errorf("%s has format %d", kind.Name, state.Format)
-		}
-	}
-	if messages != 2 {
-		t.Errorf("%d kinds of messages", messages)
-	}
-}
 
 // How long an execution is kept depends on how long it may take.
 func TestExpires(t *testing.T) {
@@ -374,9 +294,8 @@ func TestALimitIsNotRaisedLater(t *testing.T) {
 	}
 }
 
-// Golden items are log items of each format as they are stored. They must decode
-// for ever, so nothing rewrites these files: a change of the format gets a
-// number and files of its own.
+// Golden items are log items as they are stored. From the first release on they must decode for ever: a change of the format
+// then gets a number and files of its own. Until then -update rewrites them.
 var goldenItems = []struct {
 	file   string
 	state  machine.State
@@ -386,9 +305,9 @@ var goldenItems = []struct {
 	{"testdata/failed.v1.hex", failed(), failedEvents()},
 	{"testdata/callback.v1.hex", called(), []machine.Event{}},
 	{"testdata/job.v1.hex", worked(), workedEvents()},
-	{"testdata/retry.v2.hex", pausing(), pausingEvents()},
-	{"testdata/poll.v2.hex", polling(), []machine.Event{}},
-	{"testdata/timed-out.v2.hex", timedOut(), timedOutEvents()},
+	{"testdata/retry.v1.hex", pausing(), pausingEvents()},
+	{"testdata/poll.v1.hex", polling(), []machine.Event{}},
+	{"testdata/timed-out.v1.hex", timedOut(), timedOutEvents()},
 }
 
 func TestCodecGoldenItems(t *testing.T) {
@@ -396,6 +315,9 @@ func TestCodecGoldenItems(t *testing.T) {
 	for _, golden := range goldenItems {
 		t.Run(golden.file, func(t *testing.T) {
 			t.Parallel()
+			if *update {
+				writeHex(t, golden.file, encode(golden.state, golden.events))
+			}
 			item := readHex(t, golden.file)
 			state, events, err := decode(item)
 			if err != nil {
@@ -417,6 +339,19 @@ func TestCodecGoldenItems(t *testing.T) {
 func goldenItem(tb testing.TB) []byte {
 	tb.Helper()
 	return readHex(tb, goldenItems[0].file)
+}
+
+var update = flag.Bool("update", false, "rewrite the golden items")
+
+func writeHex(tb testing.TB, file string, item []byte) {
+	tb.Helper()
+	var out strings.Builder
+	for line := range slices.Chunk(item, 31) {
+		out.WriteString(hex.EncodeToString(line) + "\n")
+	}
+	if err := os.WriteFile(file, []byte(out.String()), 0o600); err != nil {
+		tb.Fatal(err)
+	}
 }
 
 // readHex reads hexadecimal digits in lines of any length.
@@ -450,12 +385,12 @@ var (
 func asleep() machine.State {
 	at := epoch.Add(20*time.Second + 250*time.Millisecond)
 	return machine.State{
-		Format: 1, Flow: machine.Flow{Name: "polling", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-1", Status: machine.StatusRunning,
+		Flow: machine.Flow{Name: "polling", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-1", Status: machine.StatusRunning,
 		Started: epoch, Expires: epoch.Add(kept), At: at, Events: 34, Input: goldenInput,
 		Scopes: []machine.Scope{
-			{Choice: machine.NoStep, Branch: 0, Input: goldenInput, Local: goldenLocal},
-			{Choice: 4, Branch: 1, Input: goldenStep, Local: value.Object()},
-			{Choice: 7, Branch: -1, Input: goldenStep, Local: value.Object(whole("n", -1))},
+			{Input: goldenInput, Local: goldenLocal},
+			{Owner: machine.Owner{Kind: machine.OwnerChoice, Step: 4, Branch: 1}, Input: goldenStep, Local: value.Object()},
+			{Owner: machine.Owner{Kind: machine.OwnerChoice, Step: 7, Branch: -1}, Input: goldenStep, Local: value.Object(whole("n", -1))},
 		},
 		Waiting: &machine.Waiting{
 			Attempt: machine.Attempt{Step: 8, Number: 34}, For: machine.WaitingForInstant, Input: goldenStep,
@@ -485,7 +420,7 @@ func member(key string, v value.Value) value.Member { return value.Member{Key: k
 // failed is the end of an execution whose task failed.
 func failed() machine.State {
 	return machine.State{
-		Format: 1, Flow: machine.Flow{Name: "polling", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-2", Status: machine.StatusFailed,
+		Flow: machine.Flow{Name: "polling", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-2", Status: machine.StatusFailed,
 		Started: epoch, Expires: epoch.Add(kept), At: epoch.Add(time.Second), Events: 7, Input: goldenInput,
 		Error: "FC.FunctionError", Cause: "no such job", By: "0123456789abcdef",
 	}
@@ -494,13 +429,13 @@ func failed() machine.State {
 // called is an execution that is being stopped while it waits for a callback.
 func called() machine.State {
 	return machine.State{
-		Format: 1, Flow: machine.Flow{Name: "callback", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-3", Status: machine.StatusRunning,
+		Flow: machine.Flow{Name: "callback", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-3", Status: machine.StatusRunning,
 		Started: epoch, Expires: epoch.Add(kept), At: epoch.Add(time.Minute), Events: 5, Input: goldenInput,
-		Scopes: []machine.Scope{{Choice: machine.NoStep, Branch: 0, Input: goldenInput, Local: value.Object()}},
+		Scopes: []machine.Scope{{Input: goldenInput, Local: value.Object()}},
 		Waiting: &machine.Waiting{
 			Attempt: machine.Attempt{Step: 0, Number: 3}, For: machine.WaitingForToken, Input: goldenInput, Due: epoch.Add(time.Hour),
-			Entry: machine.Entry{By: machine.CauseStart, Since: epoch}, Handle: "EAFlF6HPJunNHRp0aJoAAAADahwGoA", Deadline: epoch.Add(time.Hour),
-			Beat: epoch.Add(time.Second), Submitted: true,
+			Entry: machine.Entry{By: machine.CauseStart, Since: epoch}, Deadline: epoch.Add(time.Hour),
+			Token: &machine.TokenWait{Handle: "EAFlF6HPJunNHRp0aJoAAAADahwGoA", Beat: epoch.Add(time.Second), Phase: machine.TokenSubmitted},
 		},
 		Ending: &machine.Ending{
 			Status: machine.StatusStopped, Error: "Operator", Cause: "no longer needed",
@@ -513,7 +448,7 @@ func called() machine.State {
 // worked is an execution whose job succeeded.
 func worked() machine.State {
 	return machine.State{
-		Format: 1, Flow: machine.Flow{Name: "render", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-4", Status: machine.StatusSucceeded,
+		Flow: machine.Flow{Name: "render", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-4", Status: machine.StatusSucceeded,
 		Started: epoch, Expires: epoch.Add(kept), At: epoch.Add(time.Hour), Events: 8, Input: goldenInput,
 		Output: jobOutput, By: "EAFlF6HPJunNHRp0aJoAAAADahwGoA",
 	}
@@ -533,11 +468,11 @@ func workedEvents() []machine.Event {
 // pausing is an execution in the steps of a catch, before the third retry of a task.
 func pausing() machine.State {
 	return machine.State{
-		Format: 2, Flow: machine.Flow{Name: "trip", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-5", Status: machine.StatusRunning,
+		Flow: machine.Flow{Name: "trip", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-5", Status: machine.StatusRunning,
 		Started: epoch, Expires: epoch.Add(kept), At: epoch.Add(time.Minute), Events: 21, Polls: 7, Input: goldenInput,
 		Scopes: []machine.Scope{
-			{Choice: machine.NoStep, Branch: 0, Input: goldenInput, Local: value.Object()},
-			{Choice: 0, Branch: 1, Input: goldenInput, Local: value.Object(text("why", "no seat"))},
+			{Input: goldenInput, Local: value.Object()},
+			{Owner: machine.Owner{Kind: machine.OwnerCatch, Step: 0, Branch: 1}, Input: goldenInput, Local: value.Object(text("why", "no seat"))},
 		},
 		Waiting: &machine.Waiting{
 			Attempt: machine.Attempt{Step: 1, Number: 18}, For: machine.WaitingForRetry, Input: goldenInput, Due: epoch.Add(64 * time.Second),
@@ -560,24 +495,24 @@ func pausingEvents() []machine.Event {
 // takes long, after a retry.
 func polling() machine.State {
 	return machine.State{
-		Format: 2, Flow: machine.Flow{Name: "export", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-6", Status: machine.StatusRunning,
+		Flow: machine.Flow{Name: "export", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-6", Status: machine.StatusRunning,
 		Started: epoch, Expires: epoch.Add(kept), At: epoch.Add(time.Hour), Events: 7, Polls: 100, Input: goldenInput,
-		Scopes: []machine.Scope{{Choice: machine.NoStep, Branch: 0, Input: goldenInput, Local: value.Object()}},
+		Scopes: []machine.Scope{{Input: goldenInput, Local: value.Object()}},
 		Waiting: &machine.Waiting{
 			Attempt: machine.Attempt{Step: 0, Number: 6, Poll: 100}, For: machine.WaitingForToken, Input: goldenInput, Due: epoch.Add(2 * time.Hour),
-			Entry:  machine.Entry{By: "0123456789abcdef", Since: epoch.Add(time.Hour), Generation: 300},
-			Handle: "EAFlF6HPJunNHRp0aJqAAABkahwGoA", Deadline: epoch.Add(2 * time.Hour),
-			Beat: epoch.Add(time.Hour), Submitted: true, Retried: []int{1}, Polls: 60,
+			Entry:    machine.Entry{By: "0123456789abcdef", Since: epoch.Add(time.Hour), Generation: 300},
+			Deadline: epoch.Add(2 * time.Hour), Retried: []int{1}, Polls: 60,
+			Token: &machine.TokenWait{Handle: "EAFlF6HPJunNHRp0aJqAAABkahwGoA", Beat: epoch.Add(time.Hour), Phase: machine.TokenQueued},
 		},
 		Timer: machine.Timer{Tag: "fedcba9876543210", Due: epoch.Add(2 * time.Hour)},
 		By:    machine.CauseStart,
 	}
 }
 
-// timedOut is an execution of which nothing but the end needs format 2.
+// timedOut is the end of an execution that took too long.
 func timedOut() machine.State {
 	return machine.State{
-		Format: 2, Flow: machine.Flow{Name: "polling", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-7", Status: machine.StatusTimedOut,
+		Flow: machine.Flow{Name: "polling", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-7", Status: machine.StatusTimedOut,
 		Started: epoch, Expires: epoch.Add(kept), At: epoch.Add(machine.DefaultDuration), Events: 5, Input: goldenInput,
 		Error: machine.ErrorExecutionTimeout, Cause: "it took too long", By: "0123456789abcdef", Generation: 7,
 	}

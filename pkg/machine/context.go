@@ -77,10 +77,10 @@ func (r *run) deaf() *fdl.Step {
 // tokenText is the token of an attempt: when it was entered with earlier keys,
 // that of then.
 func (r *run) tokenText(task *fdl.Task, attempt int) value.Value {
-	if r.left == nil || r.left.Attempt.Number != attempt || r.left.Handle == "" {
+	if r.left == nil || r.left.Attempt.Number != attempt || r.left.Token == nil {
 		return value.String(r.env.Keys.Sign(r.state().tokenID(task, Attempt{Number: attempt})))
 	}
-	text, ok := r.env.Keys.SignAgain(r.left.Handle)
+	text, ok := r.env.Keys.SignAgain(r.left.Token.Handle)
 	if !ok {
 		return value.Missing()
 	}

@@ -47,7 +47,7 @@ func (r *run) decide(status Status, why token.Outcome) {
 // that it waits for.
 func (r *run) endOrClose() {
 	w := r.state().Waiting
-	if w == nil || w.For != WaitingForToken {
+	if w == nil || w.Token == nil {
 		r.end()
 		return
 	}
@@ -58,7 +58,7 @@ func (r *run) endOrClose() {
 
 func (r *run) closeForEnd(w *Waiting) CloseToken {
 	return CloseToken{
-		Attempt: w.Attempt, Handle: w.Handle, Closing: token.CloseOp{Outcome: r.endedBefore(), By: token.ClosedByStop, At: r.at},
+		Attempt: w.Attempt, Handle: w.Token.Handle, Closing: token.CloseOp{Outcome: r.endedBefore(), By: token.ClosedByStop, At: r.at},
 	}
 }
 
@@ -102,8 +102,8 @@ func (r *run) fail(step *fdl.Step, name, cause string) {
 func (r *run) failExecution(name, cause string) {
 	s := r.state()
 	for i := len(s.Scopes) - 1; i > 0; i-- {
-		if !r.isCatch(s.Scopes[i]) { // of that the task has failed before
-			r.emit(Event{Type: StepFailed, Step: s.Scopes[i].Choice, Error: name, Cause: cause})
+		if owner := s.Scopes[i].Owner; owner.Kind == OwnerChoice { // the task of a catch has failed before
+			r.emit(Event{Type: StepFailed, Step: owner.Step, Error: name, Cause: cause})
 		}
 	}
 	r.emit(Event{Type: ExecutionFailed, Step: NoStep, Error: name, Cause: cause})
@@ -121,7 +121,7 @@ func Abandon(s State, held token.Record, cause string, by Entry) (State, []Event
 		r.at = s.At
 	}
 	r.next.State = State{
-		Format: s.Format, Flow: s.Flow, Execution: s.Execution, Started: s.Started, Expires: s.Expires, At: r.at, Events: s.Events, Polls: s.Polls,
+		Flow: s.Flow, Execution: s.Execution, Started: s.Started, Expires: s.Expires, At: r.at, Events: s.Events, Polls: s.Polls,
 	}
 	if s.Waiting != nil && s.Waiting.Polls == 0 && !held.Open() { // what one poll answered is not the outcome of all
 		r.emit(outcomeEvent(s.Waiting, smallOutcome(*held.Outcome), held.ClosedBy))

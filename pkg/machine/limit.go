@@ -40,7 +40,6 @@ func (r *run) timeOut(sig Signal) (done bool) {
 	}
 	cause := fmt.Sprintf("the execution did not end within %s, %s", r.limit().Sub(r.state().Started), which)
 	r.decide(StatusTimedOut, token.Failure(ErrorExecutionTimeout, cause))
-	r.state().Format = max(r.state().Format, formatOfTimeOuts)
 	switch sig.(type) {
 	case Returned, TokenClosed:
 		return false

@@ -48,13 +48,13 @@ func (l *itemLog) ask(t *testing.T, env machine.Env, question func(machine.Env) 
 	for {
 		env.Held = l.known
 		next, err := question(env)
-		if err != nil || len(next.Missing) == 0 {
+		if err != nil || len(next.Load) == 0 {
 			return next, err
 		}
-		if next.Changed || len(next.Events) > 0 || len(next.Commands) > 0 || len(next.Absent) > 0 {
+		if next.Changed || len(next.Events) > 0 || len(next.Commands) > 0 || len(next.Unmapped) > 0 {
 			t.Error("there is more than what is missing")
 		}
-		l.load(t, next.Missing)
+		l.load(t, next.Load)
 	}
 }
 

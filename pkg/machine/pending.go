@@ -49,7 +49,7 @@ func Pending(env Env, s State, at time.Time, past Past) (Next, error) {
 	r := newRun(env, s, at)
 	r.next.Commands = r.pending(past)
 	if r.stuck() {
-		return Next{State: s, Missing: r.lookup.Missing}, nil
+		return Next{State: s, Load: r.lookup.Missing}, nil
 	}
 	return r.next, r.err
 }
@@ -59,31 +59,28 @@ func (r *run) pending(past Past) []Command {
 	w := s.Waiting
 	step := r.env.Flow.All[w.Attempt.Step]
 	task := taskOf(step)
-	toSubmit := w.For == WaitingForToken && (!w.Submitted && !w.Queued || past == PastLost && w.leftToQueue(task))
+	toSubmit := w.isTo(TokenToSubmit) || w.isTo(TokenToQueue) || w.isTo(TokenQueued) && past == PastLost
 	switch {
 	case s.Ending != nil:
 		return []Command{r.closeForEnd(w)}
-	case toSubmit && task.AtMostOnce && past != PastNone && !w.inQueue(task):
+	case w.isTo(TokenToSubmit) && task.AtMostOnce && past != PastNone:
 		closing := token.CloseOp{Outcome: Interrupted(step.Name), By: token.ClosedByTask, At: r.at}
-		return []Command{CloseToken{Attempt: w.Attempt, Handle: w.Handle, Closing: closing}}
+		return []Command{CloseToken{Attempt: w.Attempt, Handle: w.Token.Handle, Closing: closing}}
 	case toSubmit, w.For == WaitingForCall, w.For == WaitingForClaim && past == PastNone:
 		return []Command{r.carryOut(step, task, w)}
 	}
 	return nil
 }
 
-// leftToQueue: what was put into the task queue is all that makes the state go
-// on.
-func (w *Waiting) leftToQueue(task *fdl.Task) bool {
-	return w.inQueue(task) && (!w.Slow || !w.Submitted)
-}
+// isTo reports whether the state waits for a token in this phase.
+func (w *Waiting) isTo(phase TokenPhase) bool { return w.Token != nil && w.Token.Phase == phase }
 
 // Token is the text of the token that the state waits for. Not ok: it waits for
 // none, or for one that nobody outside has.
 func Token(keys token.Keys, flow *fdl.Flow, s State) (text string, ok bool) {
 	w := s.Waiting
-	if w == nil || w.For != WaitingForToken || !canWait(flow, w) || taskOf(flow.All[w.Attempt.Step]).Pattern != fdl.PatternWaitForCallback {
+	if w == nil || w.Token == nil || !canWait(flow, w) || taskOf(flow.All[w.Attempt.Step]).Pattern != fdl.PatternWaitForCallback {
 		return "", false
 	}
-	return keys.SignAgain(w.Handle)
+	return keys.SignAgain(w.Token.Handle)
 }

@@ -212,7 +212,7 @@ func (w *walk) apply(sig machine.Signal) {
 		w.t.Errorf("%T applies after the end", sig)
 	}
 	state, events, err := w.log.put(next.State, next.Events)
-	stored := machine.Next{State: state, Events: events, Commands: next.Commands, Changed: next.Changed, Absent: next.Absent}
+	stored := machine.Next{State: state, Events: events, Commands: next.Commands, Changed: next.Changed, Unmapped: next.Unmapped}
 	if diff := cmp.Diff(next, stored, w.log.compared(w.t), sameEmpty); err != nil || diff != "" {
 		w.t.Errorf("the state does not survive being stored: %v\n%s", err, diff)
 	}
@@ -315,7 +315,7 @@ func (w *walk) note(what string, met bool) {
 func (w *walk) catches() int {
 	number := 0
 	for _, scope := range w.state.Scopes[1:] {
-		if _, ok := w.flow.All[scope.Choice].Kind.(*fdl.Task); ok {
+		if scope.Owner.Kind == machine.OwnerCatch {
 			number++
 			w.note("steps of a catch", true)
 		}
@@ -357,8 +357,8 @@ func (w *walk) commands(env machine.Env, next machine.Next) {
 	if next.Applied() {
 		want = append(want, pending...)
 	}
-	if w.state.Timer.Tag == env.Tag {
-		want = append(want, machine.StartTimer{Timer: machine.Timer{Tag: env.Tag, Due: w.due()}})
+	if timer := w.state.Timer; timer.Tag == env.Tag && !timer.Due.Equal(w.due()) {
+		w.t.Errorf("the timer is due at %s, want %s", timer.Due, w.due())
 	}
 	switch {
 	case w.state.Ending != nil:
@@ -381,7 +381,7 @@ func (w *walk) commands(env machine.Env, next machine.Next) {
 func (w *walk) closes(asked, pending []machine.Command, why string) {
 	w.t.Helper()
 	for _, c := range append(asked, pending...) {
-		if c, ok := c.(machine.CloseToken); !ok || c.Handle != w.state.Waiting.Handle || c.Closing.Outcome.Error != why {
+		if c, ok := c.(machine.CloseToken); !ok || c.Handle != w.state.Waiting.Handle() || c.Closing.Outcome.Error != why {
 			w.t.Errorf("while it ends: %+v", c)
 		}
 	}

@@ -113,7 +113,7 @@ func (r *run) enterCatch(step *fdl.Step, w Waiting, index int, output value.Valu
 		return next, cause, full
 	}
 	s := r.state()
-	s.Scopes = append(s.Scopes, Scope{Choice: step.Index, Branch: index, Input: w.Input, Local: output})
+	s.Scopes = append(s.Scopes, Scope{Owner: Owner{OwnerCatch, step.Index, index}, Input: w.Input, Local: output})
 	cause, full = r.overfull(step)
 	return entry.Steps[0], cause, full
 }
@@ -140,11 +140,6 @@ func afterCatch(step *fdl.Step, entry *fdl.Catch) *fdl.Step {
 	return after(step)
 }
 
-// isCatch reports whether a series belongs to a task's catch.
-func (r *run) isCatch(scope Scope) bool {
-	return scope.Choice != NoStep && taskOf(r.env.Flow.All[scope.Choice]) != nil
-}
-
 // endCatch goes on after the steps of an entry. The task is over, so what they put
 // out is its output without another event.
 func (r *run) endCatch(step *fdl.Step, ended Scope) *fdl.Step {
@@ -152,7 +147,7 @@ func (r *run) endCatch(step *fdl.Step, ended Scope) *fdl.Step {
 		r.failExecution(ErrorDataLimit, cause)
 		return nil
 	}
-	next := afterCatch(step, &taskOf(step).Catch[ended.Branch])
+	next := afterCatch(step, &taskOf(step).Catch[ended.Owner.Branch])
 	if cause, full := r.leave(step, next, ended.Local); full {
 		r.failExecution(ErrorDataLimit, cause)
 		return nil

@@ -122,8 +122,8 @@ type measure struct {
 	events int // those of the application that were written
 }
 
-func newMeasure(format int) *measure {
-	return &measure{encoder: encoder{value.Encoder{Measures: true, Place: value.Origin{Seq: math.MaxInt64}}, format}}
+func newMeasure() *measure {
+	return &measure{encoder: encoder{value.Encoder{Measures: true, Place: value.Origin{Seq: math.MaxInt64}}}}
 }
 
 // size is that of all so far with these events, each of which is looked at once,
@@ -140,7 +140,7 @@ func (m *measure) size(events []Event, at time.Time) int {
 func (r *run) eventsSize() int {
 	m := r.measured()
 	if m.events == nil {
-		m.events = newMeasure(Format)
+		m.events = newMeasure()
 	}
 	return m.events.size(r.next.Events, r.at)
 }
@@ -150,7 +150,7 @@ func (r *run) eventsSize() int {
 func (r *run) itemSize() int {
 	m := r.measured()
 	if m.item == nil {
-		m.item = newMeasure(Format)
+		m.item = newMeasure()
 		m.item.state(*r.state())
 		for _, event := range r.env.Before {
 			m.item.event(event, r.at)
@@ -174,7 +174,6 @@ const eventSize = 32
 // goOnLater leaves the step to the wake of a timer that is due at once.
 func (r *run) goOnLater(step *fdl.Step) {
 	s := r.state()
-	s.Format = max(s.Format, formatOfRoom)
 	s.Waiting = &Waiting{
 		Attempt: Attempt{Step: step.Index, Number: s.Events}, For: WaitingForRoom, Input: value.Object(), Due: r.at, Entry: r.entry(),
 	}

@@ -312,7 +312,7 @@ func (s *script) apply(t *testing.T, sig machine.Signal) string {
 		t.Errorf("Apply changed the state that it was given")
 	}
 	state, events, err := s.log.put(next.State, next.Events)
-	stored := machine.Next{State: state, Events: events, Commands: next.Commands, Changed: next.Changed, Absent: next.Absent}
+	stored := machine.Next{State: state, Events: events, Commands: next.Commands, Changed: next.Changed, Unmapped: next.Unmapped}
 	if diff := cmp.Diff(next, stored, compared, sameEmpty); err != nil || diff != "" {
 		t.Errorf("the state does not survive being stored: %v\n%s", err, diff)
 	}
@@ -320,14 +320,22 @@ func (s *script) apply(t *testing.T, sig machine.Signal) string {
 	if !next.Applied() {
 		return "does not apply\n"
 	}
-	return s.render(t, events, next.Commands) + shownAbsent(next.Absent)
+	return s.render(t, events, next.Commands) + startedTimer(state.Timer, env) + shownUnmapped(next.Unmapped)
 }
 
-// shownAbsent has a line for each mapping whose source was missing.
-func shownAbsent(absent []machine.Absent) string {
+// startedTimer returns a line for the timer that was started, if one was.
+func startedTimer(timer machine.Timer, env machine.Env) string {
+	if timer.Tag != env.Tag {
+		return ""
+	}
+	return fmt.Sprintf("=> timer %s at=%s\n", timer.Tag, timer.Due.Sub(epoch))
+}
+
+// shownUnmapped has a line for each mapping whose source was missing.
+func shownUnmapped(sources []machine.UnmappedSource) string {
 	var out strings.Builder
-	for _, a := range absent {
-		fmt.Fprintf(&out, "absent: %s\n", a)
+	for _, s := range sources {
+		fmt.Fprintf(&out, "absent: %s\n", s)
 	}
 	return out.String()
 }
@@ -366,8 +374,6 @@ func (s *script) render(t *testing.T, events []machine.Event, commands []machine
 		case machine.CloseToken:
 			fmt.Fprintf(&out, "=> close by %s with %s: %s%s%s\n", c.Closing.By, c.Closing.Outcome.Error, c.Closing.Outcome.Cause,
 				unlessBeat(c.Closing), afterCommit(c))
-		case machine.StartTimer:
-			fmt.Fprintf(&out, "=> timer %s at=%s\n", c.Timer.Tag, c.Timer.Due.Sub(epoch))
 		}
 	}
 	return out.String()
@@ -426,12 +432,19 @@ func nonEmpty(parts ...string) []string {
 	return kept
 }
 
+func ownerOf(scope machine.Scope) int {
+	if scope.Owner.Kind == machine.OwnerFlow {
+		return machine.NoStep
+	}
+	return scope.Owner.Step
+}
+
 func (s *script) show(t *testing.T) string {
 	t.Helper()
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s at=%s events=%d\n", s.state.Status, s.state.At.Sub(epoch), s.state.Events)
 	for _, scope := range s.state.Scopes {
-		fmt.Fprintf(&out, "in step=%d branch=%d input=%s local=%s\n", scope.Choice, scope.Branch, s.log.complete(t, scope.Input), s.log.complete(t, scope.Local))
+		fmt.Fprintf(&out, "in step=%d branch=%d input=%s local=%s\n", ownerOf(scope), scope.Owner.Branch, s.log.complete(t, scope.Input), s.log.complete(t, scope.Local))
 	}
 	if w := s.state.Waiting; w != nil {
 		fmt.Fprintf(&out, "waiting in %s since %s input=%s%s\n", s.flow.All[w.Attempt.Step].Name, w.Since.Sub(epoch), s.log.complete(t, w.Input), repeated(w))

@@ -82,8 +82,8 @@ func (s TokenClosed) instant() time.Time   { return s.At }
 func (s BeatSeen) instant() time.Time      { return s.At }
 func (s StopRequested) instant() time.Time { return s.At }
 
-// Command is what has to happen outside: one of [CallTask], [SubmitTask],
-// [QueueTask], [CloseToken] and [StartTimer].
+// Command is what the engine has to do: one of [CallTask], [SubmitTask], [QueueTask] and [CloseToken]. Timers are no commands:
+// the engine starts the [State.Timer] of the state that it commits.
 //
 //sumtype:decl
 type Command interface{ command() }
@@ -144,18 +144,12 @@ type (
 		// function may; of a poll, what is left of the attempt's time.
 		Limit time.Duration
 	}
-
-	// StartTimer asks for a [TimerDue] at the timer's instant. It says so to
-	// readers and tests: an engine sends the timer that the state names when it
-	// commits that state, so that one which a later signal replaced never goes out.
-	StartTimer struct{ Timer Timer }
 )
 
 func (CallTask) command()   {}
 func (SubmitTask) command() {}
 func (QueueTask) command()  {}
 func (CloseToken) command() {}
-func (StartTimer) command() {}
 
 // Key is the same for every call of one attempt and differs between attempts and
 // between polls, so that a function can tell a repeated call from a new one: 32
@@ -176,12 +170,12 @@ type Next struct {
 	Commands []Command
 	// Changed: the state is another one and is to be committed.
 	Changed bool
-	// Missing are values that the state holds by reference and whose content is
-	// needed: load them into [Env.Held] and ask again. Then nothing else is here.
-	Missing []value.Ref
-	// Absent are the mappings whose source was missing, each once. They are for
-	// logs: neither the state nor an event has them.
-	Absent []Absent
+	// Load are references to values that the state holds and whose content is needed: load them into [Env.Held] and call
+	// again. The other fields are empty then.
+	Load []value.Ref
+	// Unmapped are the mappings whose source was missing, each once. They are for logs: neither the state nor an event has
+	// them.
+	Unmapped []UnmappedSource
 }
 
 // Applied reports whether the signal meant anything to the state. One that did

@@ -36,9 +36,6 @@ type Flow struct {
 // State is an execution between two signals. It is a value: [Apply] never
 // changes one that it was given.
 type State struct {
-	// Format is that of the items of the log, fixed at the start: the first one
-	// that has what the flow asks for. A timed-out end needs 2 in any flow.
-	Format    int
 	Flow      Flow
 	Execution string // name of the execution
 	Status    Status
@@ -71,16 +68,30 @@ type State struct {
 	Generation uint64
 }
 
-// Scope is a series being run: the steps of the flow, of a choice's branch or of
-// a task's catch.
+// Scope is a series of steps that is being run.
 type Scope struct {
-	// Choice is the choice step that the series belongs to, and Branch its
-	// branch; or the task that failed, and the entry of its catch; NoStep for the
-	// flow's own series.
-	Choice, Branch int
-	Input          value.Value // $input of the steps' input mappings
-	Local          value.Value // $local of the steps' input mappings: what the steps put out so far
+	Owner Owner
+	Input value.Value // the series' input
+	Local value.Value // the merged outputs of its steps so far
 }
+
+// Owner is what a series of steps belongs to.
+type Owner struct {
+	Kind OwnerKind
+	// Step is the index of the choice or of the task that failed, and Branch that of the choice's branch or of the catch's
+	// entry. Both are 0 for the flow.
+	Step, Branch int
+}
+
+// OwnerKind is the kind of an [Owner].
+type OwnerKind uint8
+
+// The kinds of owners. The numbers are stored.
+const (
+	OwnerFlow OwnerKind = iota
+	OwnerChoice
+	OwnerCatch
+)
 
 // NoStep stands for the flow where a step's index is expected.
 const NoStep = -1
@@ -88,9 +99,9 @@ const NoStep = -1
 // defaultBranch is the Branch of a choice's default.
 const defaultBranch = -1
 
-// Entry says who brought a state into being.
+// Entry records which wake entered a state.
 type Entry struct {
-	// By is the cause of the wake whose worker did, Since the instant.
+	// By is the cause of that wake, and Since the instant.
 	By    string
 	Since time.Time
 	// Generation is that of the worker's process; see [Env].
@@ -105,43 +116,41 @@ type Ending struct {
 	Entry
 }
 
-// Waiting is a step that cannot go on by itself.
+// Waiting is a step that needs something from outside to go on.
 type Waiting struct {
 	Attempt Attempt
 	For     WaitingFor
 	Input   value.Value // the step's input
-	// Due is when something happens by itself, zero when nothing does: the end
-	// of a wait, of a claim or of the pause before a retry; the next poll or the
-	// deadline; the deadline or the missed heartbeat of a token: whichever is
-	// earlier.
+	// Due is the next instant at which something happens without a signal from outside, zero for none: the end of a wait, of a
+	// claim or of the pause before a retry, the next poll, the deadline, or a missed heartbeat.
 	Due time.Time
-	// Entry is that of the attempt, or of this part of it.
+	// Entry is that of the attempt, or of the current part of it.
 	Entry
-	// Handle, of a token, is the part of its text before the dot.
-	Handle string
-	// Deadline, of a token or of polls, is when the attempt ends with a time-out;
-	// zero for never.
+	// Deadline is when the attempt of a token or of polls times out, zero for never.
 	Deadline time.Time
-	// Beat, of a token that needs heartbeats, is the latest one known, or the
-	// begin of the attempt.
-	Beat time.Time
-	// Submitted, of a token: the function that brings the outcome, or has it
-	// brought, was called.
-	Submitted bool
-	// Slow, of a task that waits for a callback: telling the function may take so
-	// long that the task queue has it done. Queued: the task queue was asked to.
-	Slow, Queued bool
-	// Retried is how often each policy of the task has led to a retry, nil as long
-	// as none has.
+	// Retried counts the retries by each policy of the task; nil before the first.
 	Retried []int
-	// Polls are those of this attempt so far.
+	// Polls counts the polls of this attempt.
 	Polls int
+	// Token is set if and only if For is [WaitingForToken].
+	Token *TokenWait
 }
 
-// WaitingFor says what ends the waiting of a step.
+// Handle returns the handle of the token that the step waits for, "" if it waits for something else.
+func (w Waiting) Handle() string {
+	if w.Token == nil {
+		return ""
+	}
+	return w.Token.Handle
+}
+
+// Submitted reports whether the step waits for a token that its function was told of.
+func (w Waiting) Submitted() bool { return w.Token != nil && w.Token.Phase == TokenSubmitted }
+
+// WaitingFor is what ends the waiting of a step.
 type WaitingFor uint8
 
-// What a step waits for.
+// What a step waits for. The numbers are stored.
 const (
 	WaitingForCall    WaitingFor = iota // the result of a direct call
 	WaitingForInstant                   // the end of a wait
@@ -149,7 +158,26 @@ const (
 	WaitingForToken                     // the outcome of a token
 	WaitingForRetry                     // the next attempt of a task that failed
 	WaitingForPoll                      // the next poll of a task that waits for a condition
-	WaitingForRoom                      // the next item of the log, for the one before was full
+	WaitingForRoom                      // the next item of the log, because the current one is full
+)
+
+// TokenWait is the token that a step waits for.
+type TokenWait struct {
+	Handle string // the part of the token's text before the dot
+	// Beat is the latest known heartbeat, at first the start of the attempt.
+	Beat  time.Time
+	Phase TokenPhase
+}
+
+// TokenPhase says how far the call got that brings the outcome of a token.
+type TokenPhase uint8
+
+// The phases of a token. The numbers are stored.
+const (
+	TokenToSubmit  TokenPhase = iota // the function is still to be told of the token
+	TokenToQueue                     // the call is still to be put into the task queue
+	TokenQueued                      // the task queue has the call
+	TokenSubmitted                   // the function was told of the token
 )
 
 // Attempt names one try of one step: the step's index and a number that grows
@@ -255,7 +283,7 @@ func (l Limits) retention() time.Duration { return cmp.Or(l.Retention, DefaultRe
 // object.
 func New(flow Flow, definition *fdl.Flow, execution string, input value.Value, at time.Time, limits Limits) (State, []Event) {
 	s := State{
-		Format: formatFor(definition), Flow: flow, Execution: execution, Status: StatusStarting,
+		Flow: flow, Execution: execution, Status: StatusStarting,
 		Started: at, Expires: at.Add(limits.duration(definition) + limits.retention()), At: at, Events: 1, Input: input, By: CauseStart,
 	}
 	return s, []Event{{ID: 1, Type: ExecutionStarted, Step: NoStep, At: at, Input: input}}

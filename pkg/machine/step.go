@@ -172,7 +172,7 @@ func (r *run) choose(step *fdl.Step, choice *fdl.Choice, input value.Value) *fdl
 	if branch == nil || len(branch.Steps) == 0 {
 		return r.exitChoice(step, branch, input, value.Object())
 	}
-	r.state().Scopes = append(r.state().Scopes, Scope{Choice: step.Index, Branch: index, Input: input, Local: value.Object()})
+	r.state().Scopes = append(r.state().Scopes, Scope{Owner: Owner{OwnerChoice, step.Index, index}, Input: input, Local: value.Object()})
 	return branch.Steps[0]
 }
 
@@ -199,16 +199,17 @@ func (r *run) exitChoice(step *fdl.Step, branch *fdl.Branch, input, local value.
 func (r *run) endSeries() *fdl.Step {
 	s := r.state()
 	ended := *r.scope()
-	if ended.Choice == NoStep {
+	owner := ended.Owner
+	if owner.Kind == OwnerFlow {
 		r.succeed(ended)
 		return nil
 	}
 	s.Scopes = s.Scopes[:len(s.Scopes)-1]
-	step := r.env.Flow.All[ended.Choice]
-	if r.isCatch(ended) {
+	step := r.env.Flow.All[owner.Step]
+	if owner.Kind == OwnerCatch {
 		return r.endCatch(step, ended)
 	}
-	return r.exitChoice(step, branchOf(step, ended.Branch), ended.Input, ended.Local)
+	return r.exitChoice(step, branchOf(step, owner.Branch), ended.Input, ended.Local)
 }
 
 func branchOf(step *fdl.Step, index int) *fdl.Branch {

@@ -89,10 +89,11 @@ func (r *run) openToken(task *fdl.Task, waiting *Waiting) {
 		return
 	}
 	waiting.For = WaitingForToken
-	waiting.Handle = r.env.Keys.Handle(r.state().tokenID(task, waiting.Attempt))
-	waiting.Beat = r.at
-	// The task's own limit is the token's, and not that of telling the function.
-	waiting.Slow = !answers(task) && r.env.TimeLimits[task.Resource.Text] > r.env.Limits.direct()
+	waiting.Token = &TokenWait{Handle: r.env.Keys.Handle(r.state().tokenID(task, waiting.Attempt)), Beat: r.at}
+	// The time limit of a task that is only told of its token is the token's, not that of the call.
+	if answers(task) || r.env.TimeLimits[task.Resource.Text] > r.env.Limits.direct() {
+		waiting.Token.Phase = TokenToQueue
+	}
 	if task.Timeout > 0 && task.Poll == nil && (!answers(task) || !r.env.Limits.QueueTimesCalls) {
 		waiting.Deadline = r.at.Add(task.Timeout)
 	}
@@ -124,7 +125,7 @@ func (w *Waiting) overdueAt(task *fdl.Task) time.Time {
 	if task.Heartbeat == 0 {
 		return w.Deadline
 	}
-	missed := w.Beat.Add(task.Heartbeat)
+	missed := w.Token.Beat.Add(task.Heartbeat)
 	if w.Deadline.IsZero() || missed.Before(w.Deadline) {
 		return missed
 	}
@@ -150,7 +151,7 @@ func (r *run) callInput(task *fdl.Task, waiting *Waiting, key string) value.Valu
 	}
 	once := value.Member{Key: "idempotencyKey", Value: value.String(key)}
 	if task.Pattern == fdl.PatternSync {
-		once = value.Member{Key: "token", Value: r.ownToken(waiting.Handle)}
+		once = value.Member{Key: "token", Value: r.ownToken(waiting.Token.Handle)}
 	}
 	return value.Object(
 		value.Member{Key: "kind", Value: value.String(task.Resource.Kind)}, value.Member{Key: "params", Value: asked}, once,
@@ -178,19 +179,13 @@ func (r *run) carryOut(step *fdl.Step, task *fdl.Task, waiting *Waiting) Command
 		call.Limit = waiting.Deadline.Sub(waiting.Since)
 	}
 	call.Input = r.callInput(task, waiting, call.Key())
-	switch {
-	case waiting.inQueue(task):
-		return QueueTask{Call: call, Handle: waiting.Handle, Await: answers(task), AtMostOnce: task.AtMostOnce}
-	case waiting.For == WaitingForToken:
-		return SubmitTask{Call: call, Handle: waiting.Handle}
+	switch token := waiting.Token; {
+	case token != nil && token.Phase != TokenToSubmit:
+		return QueueTask{Call: call, Handle: token.Handle, Await: answers(task), AtMostOnce: task.AtMostOnce}
+	case token != nil:
+		return SubmitTask{Call: call, Handle: token.Handle}
 	}
 	return CallTask{Call: call, Claimed: waiting.For == WaitingForClaim}
-}
-
-// inQueue: the task queue has the call made, and sees to it that one which must
-// not be made twice is not.
-func (w *Waiting) inQueue(task *fdl.Task) bool {
-	return w.For == WaitingForToken && (w.Slow || answers(task))
 }
 
 // claimLapsed: whoever claimed the call is dead, and nobody knows how far it
@@ -235,25 +230,25 @@ func (r *run) overdue() {
 	if !w.Deadline.IsZero() && !r.at.Before(w.Deadline) {
 		closing.Outcome = notInTime(step)
 	} else {
-		closing.By, closing.UnlessBeatAfter = token.ClosedByHeartbeat, w.Beat
+		closing.By, closing.UnlessBeatAfter = token.ClosedByHeartbeat, w.Token.Beat
 		closing.Outcome = token.Failure(ErrorTaskTimeout, fmt.Sprintf("step %s: no heartbeat within %s", step.Name, task.Heartbeat))
 	}
-	r.next.Commands = append(r.next.Commands, CloseToken{Attempt: w.Attempt, Handle: w.Handle, Closing: closing})
+	r.next.Commands = append(r.next.Commands, CloseToken{Attempt: w.Attempt, Handle: w.Token.Handle, Closing: closing})
 }
 
 func (r *run) beatSeen(beat time.Time) {
 	w := r.change()
-	w.Beat = beat
+	w.Token.Beat = beat
 	w.Due = w.overdueAt(taskOf(r.env.Flow.All[w.Attempt.Step]))
 }
 
 // submitted notes once that the task was submitted.
 func (r *run) submitted(output value.Value) {
-	if r.state().Waiting.Submitted || r.state().Ending != nil {
+	if r.state().Waiting.Token.Phase == TokenSubmitted || r.state().Ending != nil {
 		return
 	}
 	w := r.change()
-	w.Submitted = true
+	w.Token.Phase = TokenSubmitted
 	if _, tooLarge := r.tooLarge(r.env.Flow.All[w.Attempt.Step], w.Input, output); tooLarge || output.Size() > MaxAnswer {
 		output = value.Missing() // nothing but the history has it
 	}
@@ -264,16 +259,10 @@ func (r *run) submitted(output value.Value) {
 // come into one item with the outcome.
 const MaxAnswer = 64 << 10
 
-// queued notes once that the task was queued. A call whose answer is awaited is
-// submitted by that; the API has its event for callbacks only.
+// queued records once that the task queue has the call. The history has no event for it.
 func (r *run) queued() {
-	if w := r.state().Waiting; w.Submitted || w.Queued || r.state().Ending != nil {
-		return
-	}
-	if w := r.change(); w.Slow {
-		w.Queued = true
-	} else {
-		w.Submitted = true
+	if r.state().Waiting.Token.Phase == TokenToQueue && r.state().Ending == nil {
+		r.change().Token.Phase = TokenQueued
 	}
 }
 
@@ -284,7 +273,7 @@ func (r *run) resolve(outcome token.Outcome, by token.Closer) {
 		outcome = objectOutcome(step, outcome)
 	}
 	outcome = outcome.Cut()
-	if cause, tooLarge := r.tooLarge(step, waiting.Input, outcome.Output); tooLarge && waiting.For != WaitingForToken {
+	if cause, tooLarge := r.tooLarge(step, waiting.Input, outcome.Output); tooLarge && waiting.Token == nil {
 		// Of a token somebody was told that it succeeded, so it did, and the
 		// step fails when it is left.
 		outcome = token.Failure(ErrorDataLimit, cause)
@@ -319,7 +308,7 @@ func (r *run) record(step *fdl.Step, w *Waiting, outcome token.Outcome, by token
 	cause, full := r.overfull(step)
 	switch {
 	case !full:
-	case w.For == WaitingForToken:
+	case w.Token != nil:
 		r.forgetAnswer()
 	case !outcome.Failed():
 		r.takeBack(1)
@@ -345,7 +334,7 @@ func outcomeEvent(w *Waiting, outcome token.Outcome, by token.Closer) Event {
 	if outcome.Failed() {
 		e = Event{Type: failureType(by), Step: w.Attempt.Step, Error: outcome.Error, Cause: outcome.Cause}
 	}
-	if w.For == WaitingForToken {
+	if w.Token != nil {
 		e.ClosedBy = by
 	}
 	e.Polls = w.Polls

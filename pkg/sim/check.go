@@ -143,8 +143,8 @@ func (w *world) settleAll() machine.State {
 func (w *world) waitsForPerson(state machine.State) bool {
 	waiting := state.Waiting
 	return waiting != nil && waiting.For == machine.WaitingForToken && waiting.Due.IsZero() && w.flow.parsed.Timeout == 0 &&
-		state.Ending == nil && waiting.Submitted && w.flow.taskOf(waiting.Attempt.Step).Resource.Function != functionJob &&
-		w.calls.by[w.keyOfWaiting(state)] != nil && w.record(waiting.Handle).Open()
+		state.Ending == nil && waiting.Submitted() && w.flow.taskOf(waiting.Attempt.Step).Resource.Function != functionJob &&
+		w.calls.by[w.keyOfWaiting(state)] != nil && w.record(waiting.Handle()).Open()
 }
 
 func (w *world) keyOfWaiting(state machine.State) string {

@@ -127,8 +127,8 @@ func (w *world) awaits(state machine.State, put time.Duration) time.Duration {
 		return put + waiting.Due.Sub(state.At) + 2*w.wentBack() // long ago for none
 	}
 	task := w.flow.taskOf(waiting.Attempt.Step)
-	closed, ok := w.store.closed(waiting.Handle)
-	if deadline, limited := w.mostFor(task, waiting.Handle, put); limited && (!ok || closed > deadline+w.slack()) {
+	closed, ok := w.store.closed(waiting.Handle())
+	if deadline, limited := w.mostFor(task, waiting.Handle(), put); limited && (!ok || closed > deadline+w.slack()) {
 		w.violate(Slow, "the token of attempt %d is closed %s after its deadline", waiting.Attempt.Number, closed-deadline)
 	}
 	if !ok {

@@ -102,7 +102,7 @@ func (w *world) polls(a *attempt) map[int]*called {
 func (w *world) addPoll(polls map[int]*called, a *attempt, waiting *machine.Waiting) {
 	if at := waiting.Attempt; at.Step == a.step && at.Number == a.number && waiting.For == machine.WaitingForToken {
 		polls[at.Poll] = nil
-		a.handles = append(a.handles, waiting.Handle)
+		a.handles = append(a.handles, waiting.Handle())
 	}
 }
 

@@ -46,8 +46,8 @@ var mutants = []mutant{
 	{
 		name:   "token task: an atMostOnce is submitted again",
 		caught: sim.CalledTooOften, edits: one("machine/pending.go",
-			`case toSubmit && task.AtMostOnce && past != PastNone && !w.inQueue(task):`,
-			`case toSubmit && task.AtMostOnce && w.Handle == "":`),
+			`case w.isTo(TokenToSubmit) && task.AtMostOnce && past != PastNone:`,
+			`case w.isTo(TokenToSubmit) && task.AtMostOnce && w.Handle() == "":`),
 	},
 	{
 		name:   "rule 3: the timer after the commit",
@@ -147,7 +147,7 @@ var mutants = []mutant{
 		name:   "rule 5: the wake of a closer is taken for an answer's",
 		caught: sim.HollowAnswer, edits: one("engine/advance.go",
 			`		return w.tokenClosed(ctx, state.Waiting)
-`, `		if signal, err := w.answered(ctx, state); !state.Waiting.Submitted && (signal != nil || err != nil) {
+`, `		if signal, err := w.answered(ctx, state); !state.Waiting.Submitted() && (signal != nil || err != nil) {
 			return signal, err
 		}
 		return w.tokenClosed(ctx, state.Waiting)
@@ -302,7 +302,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 9: a stop without ending",
 		caught: sim.HollowAnswer, edits: one("machine/end.go",
-			`	if w == nil || w.For != WaitingForToken {`, `	if w == nil || w.For != WaitingForToken || r.state().Ending.Status == StatusStopped {`),
+			`	if w == nil || w.Token == nil {`, `	if w == nil || w.Token == nil || r.state().Ending.Status == StatusStopped {`),
 	},
 	{
 		name:   "rule 9: nobody goes on with an ending",
@@ -367,7 +367,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 11: another wake is taken for the token's",
 		caught: sim.Stuck, edits: one("engine/advance.go",
-			`	case w.wake.Cause == state.Waiting.Handle:`, `	case w.wake.Cause != "":`),
+			`	case w.wake.Cause == state.Waiting.Handle():`, `	case w.wake.Cause != "":`),
 	},
 	{
 		name:   "rule 11: a wake from the future is young until then",
@@ -409,7 +409,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 13: the token stays open",
 		caught: sim.HollowAnswer, edits: one("engine/defect.go",
-			`		if held, err = w.engine.Outcomes.Close(ctx, waiting.Handle, closing); err != nil {`,
+			`		if held, err = w.engine.Outcomes.Close(ctx, waiting.Handle(), closing); err != nil {`,
 			`		if _ = closing; err != nil {`),
 	},
 	{
@@ -515,7 +515,7 @@ var mutants = []mutant{
 	{
 		name: "limit: the token stays open", from: olderSeeds + 1,
 		caught: sim.HollowAnswer, edits: one("machine/end.go",
-			`	if w == nil || w.For != WaitingForToken {`, `	if w == nil || w.For != WaitingForToken || r.state().Ending.Status == StatusTimedOut {`),
+			`	if w == nil || w.Token == nil {`, `	if w == nil || w.Token == nil || r.state().Ending.Status == StatusTimedOut {`),
 	},
 	{
 		name:   "reconcile: who closed the token may have died without a wake",

@@ -164,11 +164,11 @@ func (w *world) forgedCause() string {
 		}
 	case 4:
 		if waiting := state.Waiting; waiting != nil {
-			return waiting.Handle
+			return waiting.Handle()
 		}
 	case 5:
 		if waiting := state.Waiting; waiting != nil {
-			return machine.CauseAnswer(waiting.Handle)
+			return machine.CauseAnswer(waiting.Handle())
 		}
 	}
 	return "forged"

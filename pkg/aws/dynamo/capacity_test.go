@@ -396,7 +396,7 @@ func TestACallbackExecutionIsFiveWritesTwoOfTheIndexAndTwoMessages(t *testing.T)
 	}
 	r.others()
 	r.meter.take()
-	id, _ := token.HandleID(state.Waiting.Handle)
+	id, _ := token.HandleID(state.Waiting.Handle())
 	if _, _, err := r.tokens.Close(t.Context(), testKeys.Sign(id), token.Success(value.Object())); err != nil {
 		t.Fatal(err)
 	}

@@ -205,10 +205,10 @@ func (s *faultyStack) waiting(t *testing.T, v *victim) (text string, ok bool) {
 		t.Error(err)
 		return "", false
 	}
-	if state.Waiting == nil || !state.Waiting.Submitted {
+	if state.Waiting == nil || !state.Waiting.Submitted() {
 		return "", false
 	}
-	id, ok := token.HandleID(state.Waiting.Handle)
+	id, ok := token.HandleID(state.Waiting.Handle())
 	return s.keys.Sign(id), ok
 }
 

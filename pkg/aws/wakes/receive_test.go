@@ -61,7 +61,7 @@ func TestTheWakesOfABatch(t *testing.T) {
 		case machine.CauseStart:
 			return engine.Verdict{PutBack: time.Now().Add(time.Hour), EarlyLooks: 2}, nil
 		case token.Cause:
-			return engine.Verdict{Absent: &engine.Absences{Mappings: []machine.Absent{
+			return engine.Verdict{Absent: &engine.Absences{Mappings: []machine.UnmappedSource{
 				{Step: "Ask", Mappings: "inputMappings", Target: "a", Source: `$local["b\""]`},
 				{Mappings: "outputMappings", Target: "c", Source: "$local.d"},
 			}}}, errors.New("broken")

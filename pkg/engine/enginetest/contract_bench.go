@@ -22,7 +22,7 @@ func (b *bench) ask(flow string) engine.Wake {
 	start := b.begin(flow)
 	b.advance(start)
 	b.trace = nil
-	if w := b.waiting(); w.For != machine.WaitingForToken || !w.Submitted {
+	if w := b.waiting(); w.For != machine.WaitingForToken || !w.Submitted() {
 		b.t.Fatalf("the execution waits for %+v", w)
 	}
 	return start
@@ -63,12 +63,12 @@ func (b *bench) close(outcome token.Outcome) engine.Wake {
 // tokenWake is the wake of somebody who is about to close the token.
 func (b *bench) tokenWake() engine.Wake {
 	b.t.Helper()
-	return engine.Wake{Execution: benchID, Cause: b.waiting().Handle, Due: b.Now(), Sent: b.Now()}
+	return engine.Wake{Execution: benchID, Cause: b.waiting().Handle(), Due: b.Now(), Sent: b.Now()}
 }
 
 func (b *bench) beat() {
 	b.t.Helper()
-	if _, err := b.store.Beat(b.t.Context(), b.waiting().Handle, b.Now()); err != nil {
+	if _, err := b.store.Beat(b.t.Context(), b.waiting().Handle(), b.Now()); err != nil {
 		b.t.Fatal(err)
 	}
 }

@@ -170,7 +170,7 @@ func (b *bench) wantJobInput(params string) value.Value {
 	b.t.Helper()
 	input := b.inputs["StartJob"]
 	id, handle, err := benchKeys.Verify(input.Get("token").Text(), b.Now())
-	if err != nil || id.Flags != 0 || handle != b.waiting().Handle {
+	if err != nil || id.Flags != 0 || handle != b.waiting().Handle() {
 		b.t.Errorf("the token is %+v, error %v; want that of %+v", id, err, b.waiting())
 	}
 	if kind, got := input.Get("kind").Text(), input.Get("params"); kind != "batch-job" || !value.Equal(got, object(b.t, params)) || input.Len() != 3 {

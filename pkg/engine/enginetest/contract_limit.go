@@ -34,7 +34,7 @@ var limitCases = []ruleCase{
 	}},
 	{"rule 9: the limit while a token is out: ending is committed, then closed, then the end", func(b *bench) {
 		b.ask(limitedAsk)
-		handle := b.waiting().Handle
+		handle := b.waiting().Handle()
 		timer := b.takeTimer()
 		b.at(30 * time.Second)
 		b.advance(timer)

@@ -269,7 +269,7 @@ var pollCases = []ruleCase{
 		b.wantTrace("look: closed by task", "wake token in 0s")
 		b.advance(b.take())
 		b.wantTrace("read")
-		if w := b.waiting(); w.Handle != second.Handle {
+		if w := b.waiting(); w.Handle() != second.Handle {
 			b.t.Errorf("the execution waits for %+v", w)
 		}
 	}},

@@ -195,13 +195,13 @@ var retryCases = []ruleCase{
 		b.advance(b.takeTimer())
 		b.wantTrace("read", "write 4", "call Ask", "write 5")
 		second := b.waiting()
-		if second.Handle == first || b.inputs["Ask"].Get("token").Text() == old {
+		if second.Handle() == first || b.inputs["Ask"].Get("token").Text() == old {
 			b.t.Error("the second attempt has the token of the first")
 		}
 		b.wantTold(first, token.ClosedByHand, "Broken")
 		b.advance(engine.Wake{Execution: benchID, Cause: first, Due: b.Now(), Sent: b.Now()})
 		b.wantTrace("read")
-		if w := b.waiting(); w.Attempt != second.Attempt || w.Handle != second.Handle {
+		if w := b.waiting(); w.Attempt != second.Attempt || w.Handle() != second.Handle() {
 			b.t.Errorf("the execution waits for %+v", w)
 		}
 		b.advance(b.close(success))
@@ -225,7 +225,7 @@ var retryCases = []ruleCase{
 	}},
 	{"retry: each attempt has its own deadline", func(b *bench) {
 		b.ask(flowHead + callbackText(deadline, "retry: [{errors: [FnF.TaskTimeout], intervalSeconds: 10, maxAttempts: 1}]"))
-		first := b.waiting().Handle
+		first := b.waiting().Handle()
 		timer := b.takeTimer()
 		b.at(time.Minute)
 		b.advance(timer)
@@ -249,7 +249,7 @@ var retryCases = []ruleCase{
 		b.answer("Ask", `{}`)
 		b.advance(b.takeTimer())
 		b.wantTrace("read", "write 3", "call Ask", "write 4")
-		if second := b.waiting(); !second.Submitted || second.Attempt == first.Attempt {
+		if second := b.waiting(); !second.Submitted() || second.Attempt == first.Attempt {
 			b.t.Errorf("the execution waits for %+v", second)
 		}
 		b.advance(b.close(success))
@@ -338,7 +338,7 @@ func (b *bench) pausedRetry() engine.Wake {
 func (b *bench) retriedAsk() string {
 	b.t.Helper()
 	b.ask(retryAskFlow)
-	handle := b.waiting().Handle
+	handle := b.waiting().Handle()
 	b.advance(b.close(broken))
 	b.wantTrace("read", "look: closed by hand", "wake timer in 10s", "write 3")
 	return handle

@@ -26,7 +26,7 @@ var submitCases = []ruleCase{
 		b.script("Ask", answer{outcome: success, during: func() {
 			item, state := b.latest()
 			w := state.Waiting
-			if item.Seq != 1 || w.For != machine.WaitingForToken || w.Submitted || w.By != machine.CauseStart || !w.Since.Equal(epoch) {
+			if item.Seq != 1 || w.For != machine.WaitingForToken || w.Submitted() || w.By != machine.CauseStart || !w.Since.Equal(epoch) {
 				b.t.Errorf("when Ask was called item %d waited for %+v", item.Seq, w)
 			}
 		}})
@@ -128,7 +128,7 @@ var submitCases = []ruleCase{
 		b.limits = map[string]time.Duration{"Long": time.Hour}
 		b.advance(b.begin(longFlow))
 		b.wantTrace("read", "write 1", "queue Long", "write 2")
-		if w := b.waiting(); len(b.tasks) != 1 || b.tasks[0].Handle != w.Handle || b.tasks[0].Call.Attempt != w.Attempt {
+		if w := b.waiting(); len(b.tasks) != 1 || b.tasks[0].Handle != w.Handle() || b.tasks[0].Call.Attempt != w.Attempt {
 			b.t.Errorf("the tasks are %+v, and the execution waits for %+v", b.tasks, w)
 		}
 	}},
@@ -203,7 +203,7 @@ func (b *bench) beatBetween(flow string) {
 	}})
 	b.advance(start)
 	b.wantTrace("read", "wake timer in 20s", "write 1", "call Ask", "write 2: refused", "read", "look: open", "write 3")
-	if w := b.waiting(); !w.Submitted || !w.Due.Equal(after(39*time.Second)) {
+	if w := b.waiting(); !w.Submitted() || !w.Due.Equal(after(39*time.Second)) {
 		b.t.Errorf("the execution waits for %+v", w)
 	}
 	b.takeTimer()
@@ -313,7 +313,7 @@ var tokenPendingCases = []ruleCase{
 		b.answer("Ask", `{}`)
 		b.advance(start)
 		b.wantTrace("read", "look: open", "call Ask", "write 2")
-		if w := b.waiting(); !w.Submitted || w.Handle != before.Handle || w.Attempt != before.Attempt {
+		if w := b.waiting(); !w.Submitted() || w.Handle() != before.Handle() || w.Attempt != before.Attempt {
 			b.t.Errorf("the execution waits for %+v, before for %+v", w, before)
 		}
 	}},

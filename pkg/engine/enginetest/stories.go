@@ -230,7 +230,7 @@ func (w *storyWorld) handle() string {
 	if err != nil || state.Waiting == nil {
 		return ""
 	}
-	return state.Waiting.Handle
+	return state.Waiting.Handle()
 }
 
 // asked reports whether the function that is given the token was called.

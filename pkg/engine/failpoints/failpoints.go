@@ -205,9 +205,9 @@ func stateName(s machine.State) string {
 		return "start"
 	case s.Waiting == nil:
 		return "nothing"
-	case s.Waiting.Submitted:
+	case s.Waiting.Submitted():
 		return "submitted"
-	case s.Waiting.Queued:
+	case s.Waiting.Token != nil && s.Waiting.Token.Phase == machine.TokenQueued:
 		return "queued"
 	}
 	return waitingNames[s.Waiting.For]

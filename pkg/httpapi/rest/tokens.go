@@ -44,7 +44,7 @@ func (h handler) openToken(ctx context.Context, state machine.State) (t Token, o
 	if !ok || err != nil {
 		return t, false, err
 	}
-	record, err := h.Engine.Outcomes.Record(ctx, state.Waiting.Handle)
+	record, err := h.Engine.Outcomes.Record(ctx, state.Waiting.Handle())
 	return recordOf(t, record), record.Open(), err
 }
 

@@ -67,7 +67,7 @@ func TestARestartWhileAJobRuns(t *testing.T) {
 			if _, err := first.Start(t.Context(), engine.StartRequest{Flow: put, Execution: "one", Input: input}); err != nil {
 				t.Fatal(err)
 			}
-			first.runUntil(t, func(state machine.State) bool { return state.Waiting != nil && state.Waiting.Submitted })
+			first.runUntil(t, func(state machine.State) bool { return state.Waiting != nil && state.Waiting.Submitted() })
 			beginWithJobs(t, dir, 5*second).shut(t)
 			last := beginWithJobs(t, dir, tt.restart)
 			if err := last.TakeOver(t.Context()); err != nil {

@@ -274,7 +274,7 @@ func (p *process) waitingToken(t *testing.T, ends func(machine.State) bool) (tex
 func TestATokenClosedWhileNothingRanIsApplied(t *testing.T) {
 	t.Parallel()
 	for name, ends := range map[string]func(machine.State) bool{
-		"submitted":     func(s machine.State) bool { return s.Waiting != nil && s.Waiting.Submitted },
+		"submitted":     func(s machine.State) bool { return s.Waiting != nil && s.Waiting.Submitted() },
 		"not submitted": waits,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -193,7 +193,7 @@ func TestAJobThatEndedBetweenTwoProcesses(t *testing.T) {
 			if _, err := p.Start(t.Context(), engine.StartRequest{Flow: put, Execution: "one", Input: input}); err != nil {
 				t.Fatal(err)
 			}
-			p.runUntil(t, func(state machine.State) bool { return state.Waiting != nil && state.Waiting.Submitted })
+			p.runUntil(t, func(state machine.State) bool { return state.Waiting != nil && state.Waiting.Submitted() })
 			p = beginJobs(t, dir, later)
 			p.runToEnd(t)
 			p.want(t, machine.StatusSucceeded, "", later)

@@ -8,9 +8,9 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Absent is a mapping whose source was missing, so that its target was left
+// UnmappedSource is a mapping whose source was missing, so that its target was left
 // out. It has no value of the execution in it.
-type Absent struct {
+type UnmappedSource struct {
 	// Step is the name of a step, empty for the flow.
 	Step string
 	// Mappings is the field that the mapping stands in, like "inputMappings".
@@ -20,12 +20,12 @@ type Absent struct {
 }
 
 // String is for logs: "step Ask: inputMappings: id <- $local.id".
-func (a Absent) String() string {
+func (a UnmappedSource) String() string {
 	return a.Place() + ": " + a.Mappings + ": " + a.Target + " <- " + a.Source
 }
 
 // Place names what has the mapping: "step Ask", or "the flow".
-func (a Absent) Place() string {
+func (a UnmappedSource) Place() string {
 	if a.Step == "" {
 		return "the flow"
 	}
@@ -45,25 +45,25 @@ func (r *run) mapped(step *fdl.Step, field string, mappings expr.Mappings, scope
 	scope.Lookup = &r.lookup
 	made := mappings.Eval(scope)
 	if made.Len() < len(mappings) {
-		r.noteAbsent(step, field, mappings, made)
+		r.noteUnmapped(step, field, mappings, made)
 	}
 	return made
 }
 
-// noteAbsent notes each mapping once that made does not have. Of values that are
+// noteUnmapped notes each mapping once that made does not have. Of values that are
 // not at hand it says nothing: all of next is made anew then.
-func (r *run) noteAbsent(step *fdl.Step, field string, mappings expr.Mappings, made value.Value) {
+func (r *run) noteUnmapped(step *fdl.Step, field string, mappings expr.Mappings, made value.Value) {
 	for _, m := range mappings {
 		path, _ := m.Source.Path()
 		if !made.Get(m.Target).IsMissing() {
 			continue
 		}
-		absent := Absent{Mappings: field, Target: m.Target, Source: path.String()}
+		absent := UnmappedSource{Mappings: field, Target: m.Target, Source: path.String()}
 		if step != nil {
 			absent.Step = step.Name
 		}
-		if !slices.Contains(r.next.Absent, absent) {
-			r.next.Absent = append(r.next.Absent, absent)
+		if !slices.Contains(r.next.Unmapped, absent) {
+			r.next.Unmapped = append(r.next.Unmapped, absent)
 		}
 	}
 }
