@@ -32,7 +32,7 @@ type topicReport struct {
 type ruleReport struct {
 	Number string `json:"number"`
 	Topic  string `json:"topic"`
-	Ours   bool   `json:"ours"`
+	Origin string `json:"origin"`
 	Text   string `json:"text"`
 }
 
@@ -116,7 +116,7 @@ func findInTopics(name string) (docsReport, bool) {
 }
 
 func (r *docsReport) addRule(rule docs.Rule) {
-	r.Rules = append(r.Rules, ruleReport{rule.Number, rule.Topic, rule.Ours, rule.Text})
+	r.Rules = append(r.Rules, ruleReport{rule.Number, rule.Topic, rule.Origin, rule.Text})
 	if slices.ContainsFunc(r.Topics, func(t topicReport) bool { return t.Name == rule.Topic }) {
 		return
 	}
@@ -134,18 +134,11 @@ func (r *docsReport) text(width int) string {
 		_, _ = fmt.Fprintf(&text, "%s: %s\n", topic.Name, topic.Title)
 		for _, rule := range r.Rules {
 			if rule.Topic == topic.Name {
-				text.WriteString(view.Rule(rule.Number+" "+oursMark(rule.Ours)+rule.Text, width))
+				text.WriteString(view.Rule(fmt.Sprintf("%s (%s) %s", rule.Number, rule.Origin, rule.Text), width))
 			}
 		}
 	}
 	return text.String()
-}
-
-func oursMark(ours bool) string {
-	if ours {
-		return "(ours) "
-	}
-	return ""
 }
 
 // inDocs are the names of topics and of errors.

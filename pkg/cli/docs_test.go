@@ -47,11 +47,11 @@ func TestDocsFindsRulesAndErrors(t *testing.T) {
 	for name, want := range map[string]struct{ topics, text []string }{
 		"W-3":  {[]string{"wait"}, []string{"wait: Wait\n  W-3 "}},
 		"w-3":  {[]string{"wait"}, []string{"wait: Wait\n  W-3 "}},
-		"E-14": {[]string{"errors"}, []string{"errors: Errors\n  E-14 (ours) A command that "}},
+		"E-14": {[]string{"errors"}, []string{"errors: Errors\n  E-14 (Waitless) A command that "}},
 		"FnF.TaskTimeout": {[]string{"task", "callbacks"}, []string{
 			"FnF.TaskTimeout: an attempt took longer ", "\ntask: ", "\n  T-11 ", "\ncallbacks: ", "\n  B-6 ", "\n  B-9 ",
 		}},
-		"jobnotfound": {[]string{"errors"}, []string{"JobNotFound: the type that ", "\nerrors: Errors\n  E-1 An exception "}},
+		"jobnotfound": {[]string{"errors"}, []string{"JobNotFound: the type that ", "\nerrors: Errors\n  E-1 (FDL) An exception "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,6 +1,7 @@
-// Package docs is the reference of the language that flows are written in, and
-// of the command: one text a topic, in Markdown. What a text demands of a flow, or
-// promises of an execution, is a numbered rule, and a scenario shows each of them.
+// Package docs contains the reference of the flow language and of the command: one Markdown text for
+// each topic. A statement about flows or executions is a numbered rule, and a test scenario shows it.
+//
+// The folder decisions has the decisions of the project.
 //
 // This package may change between releases.
 package docs
@@ -20,24 +21,23 @@ type Topic struct {
 	Text  string // Markdown, which begins with the title
 }
 
-// Rule is one statement of the reference that can be tested.
+// Rule is one testable statement of the reference.
 type Rule struct {
-	Number string // letters that stand for the topic, and a number: "W-3"
-	Topic  string // the name of the topic that has it
+	Number string // letters for the topic, and a number: "W-3"
+	Topic  string // the name of its topic
 	Text   string
-	// Ours: the vendor's documents are silent here, and this project decided.
-	Ours bool
+	Origin string // FDL, or Waitless where the vendor's documents are silent
 }
 
 // Error is one row of the table of errors.
 type Error struct {
 	Name  string
 	When  string   // Markdown
-	Rules []string // the numbers of those that say so
+	Rules []string // the numbers of the rules that say so
 }
 
-// topics are the names of the topics and what they are about, in the order in
-// which a user learns the language; the tables come last, then the command.
+// topics lists the topics in the order in which a user learns the language; then tables, the command,
+// and AWS.
 var topics = []struct{ name, about string }{
 	{"language", "the text of a flow: YAML, numbers, keys"},
 	{"flow", "the whole definition, and its input and output"},
@@ -83,7 +83,7 @@ var topics = []struct{ name, about string }{
 //go:embed reference/*.md
 var files embed.FS
 
-// Topics are all topics, in the order in which a user learns the language.
+// Topics returns all topics, in the order in which a user learns the language.
 func Topics() []Topic {
 	all := make([]Topic, len(topics))
 	for i, t := range topics {
@@ -94,36 +94,35 @@ func Topics() []Topic {
 	return all
 }
 
-// Find is the topic of that name.
+// Find returns the topic with that name.
 func Find(name string) (Topic, bool) {
 	return first(Topics(), func(t Topic) bool { return t.Name == name })
 }
 
-// ruleForm is a rule in a text: an item of a list, which may go on in indented
-// lines.
-var ruleForm = regexp.MustCompile(`(?m)^- \*\*([A-Z]+-[0-9]+)\*\* (\(ours\) )?(.*(?:\n  .*)*)`)
+// ruleForm matches a rule: a row of a table with number, statement and origin.
+var ruleForm = regexp.MustCompile(`(?m)^\| ([A-Z]+-[0-9]+) \| (.+) \| (FDL|Waitless) \|$`)
 
-// Rules are the rules of all topics, in the order of the topics.
+// Rules returns the rules of all topics, in the order of the topics.
 func Rules() []Rule {
 	var rules []Rule
 	for _, topic := range Topics() {
 		for _, match := range ruleForm.FindAllStringSubmatch(topic.Text, -1) {
-			text := strings.Join(strings.Fields(match[3]), " ")
-			rules = append(rules, Rule{Number: match[1], Topic: topic.Name, Text: text, Ours: match[2] != ""})
+			text := strings.ReplaceAll(match[2], `\|`, "|")
+			rules = append(rules, Rule{Number: match[1], Topic: topic.Name, Text: text, Origin: match[3]})
 		}
 	}
 	return rules
 }
 
-// FindRule is the rule with that number, in capital or small letters.
+// FindRule returns the rule with that number, in upper or lower case.
 func FindRule(number string) (Rule, bool) {
 	return first(Rules(), func(r Rule) bool { return strings.EqualFold(r.Number, number) })
 }
 
-// errorForm is a row of the table of errors.
+// errorForm matches a row of the table of errors.
 var errorForm = regexp.MustCompile("(?m)^\\| `([^`|]+)` \\| ([^|]+) \\| ([^|]+) \\|$")
 
-// Errors are the rows of the table of errors.
+// Errors returns the rows of the table of errors.
 func Errors() []Error {
 	var errors []Error
 	topic, _ := Find("errors") // a test compares what the table has
@@ -133,7 +132,7 @@ func Errors() []Error {
 	return errors
 }
 
-// FindError is the error of that name, in capital or small letters.
+// FindError returns the error with that name, in upper or lower case.
 func FindError(name string) (Error, bool) {
 	return first(Errors(), func(e Error) bool { return strings.EqualFold(e.Name, name) })
 }

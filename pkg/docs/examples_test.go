@@ -105,7 +105,7 @@ type outside struct {
 }
 
 // outsideLine is a line of a run: who, what, and the rest.
-var outsideLine = regexp.MustCompile(`^(\S+) +(answers|fails with|is reported) (.*?)(?: after (\S+))?$`)
+var outsideLine = regexp.MustCompile(`^(\S+) +(returns|fails with|is reported) (.*?)(?: after (\S+))?$`)
 
 func parseOutside(t *testing.T, text string) *outside {
 	t.Helper()
@@ -120,7 +120,7 @@ func parseOutside(t *testing.T, text string) *outside {
 			o.end = line
 		case match == nil:
 			t.Fatalf("the run has the line %q, which means nothing", line)
-		case match[2] == "answers":
+		case match[2] == "returns":
 			o.answers[match[1]] = append(o.answers[match[1]], token.Success(parseJSON(t, match[3])))
 		case match[2] == "fails with":
 			name, cause, _ := strings.Cut(match[3], ": ")

@@ -42,7 +42,7 @@ func TestRulesAreCounted(t *testing.T) {
 		t.Errorf("there are %d rules, and %d at least belong there", len(rules), leastRules)
 	}
 	for _, r := range rules {
-		if strings.Count(topicText(t, r.Topic), "**"+r.Number+"**") != 1 || !strings.HasSuffix(r.Text, ".") {
+		if strings.Count(topicText(t, r.Topic), "\n| "+r.Number+" |") != 1 || !strings.HasSuffix(r.Text, ".") {
 			t.Errorf("rule %s is no sentence of its own: %q", r.Number, r.Text)
 		}
 	}
@@ -51,11 +51,11 @@ func TestRulesAreCounted(t *testing.T) {
 // TestEveryNumberIsARule finds what looks like a rule and is not read as one.
 func TestEveryNumberIsARule(t *testing.T) {
 	t.Parallel()
-	bold := regexp.MustCompile(`\*\*([A-Z]+-[0-9]+)`)
+	row := regexp.MustCompile(`(?m)^\W*([A-Z]+-[0-9]+)\b`)
 	for _, topic := range docs.Topics() {
-		for _, match := range bold.FindAllStringSubmatch(topic.Text, -1) {
+		for _, match := range row.FindAllStringSubmatch(topic.Text, -1) {
 			if _, ok := ruleOf(match[1]); !ok {
-				t.Errorf("%s in topic %s is not written as a rule", match[1], topic.Name)
+				t.Errorf("%s in topic %s is not a row of a table of rules", match[1], topic.Name)
 			}
 		}
 	}

@@ -93,7 +93,7 @@ func TestEveryRowHasARule(t *testing.T) {
 			continue
 		}
 		for _, table := range tablesOf(topic.Text) {
-			if slices.Contains(guides, table.heading) {
+			if slices.Contains(guides, table.heading) || table.rows[0][0] == "rule" {
 				continue
 			}
 			t.Run(topic.Name+"/"+table.heading, func(t *testing.T) {
