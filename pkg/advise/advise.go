@@ -1,6 +1,6 @@
-// Package advise looks at a flow that is valid for what could be written better:
-// loops that poll, waits without an end, retries that may do a thing twice, and
-// errors that nobody sees. It is pure: a flow in, findings out.
+// Package advise looks at a valid flow for what could be written better: loops that poll, waits
+// without an end, retries that may do a thing twice, and errors that no step sees. It is pure: a
+// flow and its text in, findings out.
 //
 // This package may change between releases.
 package advise
@@ -10,26 +10,27 @@ import (
 	"slices"
 	"time"
 
+	"go.yaml.in/yaml/v4"
+
 	"github.com/waitless/waitless/pkg/fdl"
 )
 
-// Rule says what kind of thing was found.
+// Rule names a kind of finding.
 type Rule string
 
 // The rules.
 const (
-	// PollingLoop: a wait, a call and a goto back ask until an answer is there.
+	// PollingLoop: a wait, a call and a goto back repeat until the call has an answer.
 	PollingLoop Rule = "polling-loop"
 	// TaskWithoutTimeout: a task may take any time.
 	TaskWithoutTimeout Rule = "task-without-timeout"
 	// CallbackWithoutDeadline: a callback may never come.
 	CallbackWithoutDeadline Rule = "callback-without-deadline"
-	// RetryWithoutIdempotency: what a function does can happen twice.
+	// RetryWithoutIdempotency: a function may do its work twice.
 	RetryWithoutIdempotency Rule = "retry-without-idempotency"
 	// ErrorSwallowed: every error is caught, and no step can know which.
 	ErrorSwallowed Rule = "error-swallowed"
-	// FlowWithoutTimeout: something in the flow may wait for ever, and so the
-	// execution.
+	// FlowWithoutTimeout: a step may wait forever, and so may the execution.
 	FlowWithoutTimeout Rule = "flow-without-timeout"
 )
 
@@ -37,15 +38,15 @@ const (
 type Finding struct {
 	fdl.Position
 	Rule Rule
-	// Step is the name of the step that it is about, empty for the whole flow.
+	// Step is the name of the step, empty for the whole flow.
 	Step string
-	// Found says what there is, and what comes of it.
+	// Found says what the flow does, and its consequence.
 	Found string
-	// Instead is YAML to write in the place of the steps that Replaces names, which
-	// stand in one series; for the whole flow its fields.
+	// Instead is YAML to write in place of the steps that Replaces names, which stand in one
+	// series. It keeps the comments of these steps. For the whole flow it is the flow's fields.
 	Instead  string
 	Replaces []string
-	// Saves says what is better then.
+	// Saves says what improves.
 	Saves string
 	// Loop has the figures of a polling loop, nil for other rules.
 	Loop *Loop
@@ -53,31 +54,42 @@ type Finding struct {
 
 // Loop is what a polling loop costs.
 type Loop struct {
-	// Events are those that one poll adds to the history, and Polls is how many
-	// there are until it is full.
+	// Events is how many events one poll adds to the history, and Polls how many polls fill it.
 	Events, Polls int
-	// Writes and Messages are what one poll takes of DynamoDB and of SQS.
+	// Writes and Messages are the writes of DynamoDB and the messages of SQS of one poll.
 	Writes, Messages int
-	// Interval is between two polls, 0 when the input of the execution decides.
+	// Interval is between two polls, 0 if the input of the execution decides.
 	Interval time.Duration
-	// MaxPolls is how many polls the flow makes before it gives up, 0 when it does
-	// not.
+	// MaxPolls is after how many polls the flow gives up, 0 for never.
 	MaxPolls int
 }
 
-// Flow is what there is to advise about a flow, in the order of its text.
-func Flow(flow *fdl.Flow) []Finding {
-	findings, endless := pollingLoops(flow)
+// Prices are in dollars a million, in a region at a date.
+type Prices struct {
+	Region, Date string
+	// PollLow and PollHigh are what one poll costs with full batches of messages, and with none.
+	PollLow, PollHigh float64
+	// Write is a write of DynamoDB, and Message a message of SQS.
+	Write, Message float64
+	// JobWait is a wait on a job that the job's event ends.
+	JobWait float64
+}
+
+// Flow returns what there is to advise about a flow, in the order of its text.
+func Flow(flow *fdl.Flow, text []byte, prices Prices) []Finding {
+	nodes := stepNodes(text)
+	findings, endless := pollingLoops(flow, nodes, prices)
 	for _, step := range flow.All {
 		task, ok := step.Kind.(*fdl.Task)
 		if !ok {
 			continue
 		}
-		if flow.Timeout == 0 && isEndless(task) {
+		a := taskAdvice{step, task, nodes}
+		if flow.Timeout == 0 && a.isEndless() {
 			endless = append(endless, step.Name)
-			findings = append(findings, withoutEnd(step, task))
+			findings = append(findings, a.withoutEnd())
 		}
-		findings = append(findings, aboutErrors(step, task)...)
+		findings = append(findings, a.aboutErrors()...)
 	}
 	if flow.Timeout == 0 && len(endless) > 0 {
 		findings = append(findings, flowWithoutTimeout(flow, endless))
@@ -88,6 +100,7 @@ func Flow(flow *fdl.Flow) []Finding {
 	return findings
 }
 
-func finding(rule Rule, step *fdl.Step, instead *fdl.Step, notes notes) Finding {
-	return Finding{Position: step.Position, Rule: rule, Step: step.Name, Replaces: []string{step.Name}, Instead: written(series{{instead, notes}})}
+// finding suggests one step instead of itself.
+func finding(rule Rule, step *fdl.Step, instead *yaml.Node) Finding {
+	return Finding{Position: step.Position, Rule: rule, Step: step.Name, Replaces: []string{step.Name}, Instead: written(instead)}
 }

@@ -14,7 +14,7 @@ import (
 // flowOf is a flow of these steps.
 func flowOf(t *testing.T, steps string) *fdl.Flow {
 	t.Helper()
-	return parsed(t, "version: v1\ntype: flow\nsteps:\n"+steps)
+	return parsed(t, header+steps)
 }
 
 func parsed(t *testing.T, text string) *fdl.Flow {
@@ -25,6 +25,14 @@ func parsed(t *testing.T, text string) *fdl.Flow {
 	}
 	return flow
 }
+
+// adviceOn returns the findings about a flow of these steps.
+func adviceOn(t *testing.T, steps string) []advise.Finding {
+	t.Helper()
+	return advise.Flow(flowOf(t, steps), []byte(header+steps), advise.Prices{})
+}
+
+const header = "version: v1\ntype: flow\nsteps:\n"
 
 func call(name, more string) string {
 	return "- {type: task, name: " + name + ", resourceArn: acs:fc:::services/s/functions/" + name + more + "}\n"
@@ -142,7 +150,7 @@ func TestFlow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var got []string
-			for _, f := range advise.Flow(flowOf(t, tt.steps)) {
+			for _, f := range adviceOn(t, tt.steps) {
 				got = append(got, string(f.Rule)+" "+f.Step)
 				if f.Found == "" || f.Instead == "" || f.Saves == "" || (f.Rule == advise.PollingLoop) != (f.Loop != nil) {
 					t.Errorf("incomplete: %+v", f)
@@ -180,7 +188,7 @@ func TestSavesSaysWhatElseChanges(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			findings := advise.Flow(flowOf(t, tt.steps))
+			findings := adviceOn(t, tt.steps)
 			i := slices.IndexFunc(findings, func(f advise.Finding) bool { return f.Rule == advise.PollingLoop })
 			if i < 0 || !strings.Contains(findings[i].Saves, tt.want) {
 				t.Errorf("found %+v, want one that says %q", findings, tt.want)
@@ -195,7 +203,7 @@ func TestAJobThatFailsGoesWhereTheRestGoes(t *testing.T) {
 	t.Parallel()
 	exits := choice("choices: [{condition: $.job_status == \"running\", goto: Wait}, {condition: $.job_status == \"success\", goto: Done}], " +
 		"default: {goto: Failed}")
-	findings := advise.Flow(flowOf(t, "- {type: task, name: Start, action: batch:SubmitJob, serviceParams: {}}\n"+wait+call("GetJobStatus", "")+exits+ends))
+	findings := adviceOn(t, "- {type: task, name: Start, action: batch:SubmitJob, serviceParams: {}}\n"+wait+call("GetJobStatus", "")+exits+ends)
 	i := slices.IndexFunc(findings, func(f advise.Finding) bool { return f.Rule == advise.PollingLoop })
 	if want := "errors: [Job.Failed]\n      goto: Failed\n"; i < 0 || !strings.Contains(findings[i].Instead, want) {
 		t.Errorf("found %+v, want one with %q", findings, want)
@@ -205,8 +213,8 @@ func TestAJobThatFailsGoesWhereTheRestGoes(t *testing.T) {
 // A flow with a limit of its own ends whatever its steps wait for.
 func TestFlowWithALimit(t *testing.T) {
 	t.Parallel()
-	flow := parsed(t, "version: v1\ntype: flow\ntimeoutSeconds: 60\nsteps:\n"+call("Ask", ", pattern: waitForCallback"))
-	if got := advise.Flow(flow); len(got) > 0 {
+	text := "version: v1\ntype: flow\ntimeoutSeconds: 60\nsteps:\n" + call("Ask", ", pattern: waitForCallback")
+	if got := advise.Flow(parsed(t, text), []byte(text), advise.Prices{}); len(got) > 0 {
 		t.Errorf("found %+v", got)
 	}
 }
@@ -220,13 +228,12 @@ func TestInsteadIsAFlow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, f := range advise.Flow(parsed(t, string(text))) {
+		for _, f := range advise.Flow(parsed(t, string(text)), text, advise.Prices{}) {
 			if f.Rule == advise.FlowWithoutTimeout {
 				parsed(t, f.Instead+"steps: [{type: pass, name: A}]\n")
 				continue
 			}
-			flow := flowOf(t, f.Instead+missing(f.Instead))
-			for _, again := range advise.Flow(flow) {
+			for _, again := range adviceOn(t, f.Instead+missing(f.Instead)) {
 				if again.Rule == f.Rule && again.Step == f.Step {
 					t.Errorf("%s: what is suggested for %s has the same finding:\n%s", path, f.Step, f.Instead)
 				}

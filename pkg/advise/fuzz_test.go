@@ -22,7 +22,7 @@ func FuzzFlow(f *testing.F) {
 		if flow == nil {
 			return
 		}
-		for _, found := range advise.Flow(flow) {
+		for _, found := range advise.Flow(flow, []byte(text), advise.Prices{}) {
 			if found.Rule == advise.FlowWithoutTimeout {
 				parsed(t, found.Instead+"steps: [{type: pass, name: A}]\n")
 				continue

@@ -5,82 +5,104 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
 )
 
-// loop is a turn of steps of one series: a goto of a choice leads back to the
-// first of them.
+// loop is a series of steps that a goto of a choice repeats.
 type loop struct {
-	steps []*fdl.Step // from the one that the goto leads to, to the choice
-	// choice is the step that goes back, and back are its ways to do so, which are
-	// taken instead of going on.
-	choice *fdl.Step
-	back   []*fdl.Branch
-	// task is the one that is asked, index its place in a turn.
-	task  *fdl.Step
-	index int
-	// before is how many history events there are when the loop begins, and depth
-	// how many series are open in it.
-	before, depth int
-	after         *fdl.Step   // the step behind the loop, nil at the end of the series
-	earlier       []*fdl.Step // the steps of the series that come first
-	siblings      []*fdl.Step // all steps of the series
+	steps    []*fdl.Step   // from the step that the goto leads to, to the choice
+	choice   *fdl.Step     // the step that goes back
+	back     []*fdl.Branch // its ways back
+	task     *fdl.Step     // the step that is polled
+	index    int           // the task's place in a turn
+	before   int           // history events when the loop begins
+	depth    int           // open series in the loop
+	after    *fdl.Step     // the step behind the loop, nil at the end of the series
+	earlier  []*fdl.Step   // the steps of the series before the loop
+	siblings []*fdl.Step   // all steps of the series
 }
 
-// The history events of a step that ends as it should.
+// History events of a step that succeeds.
 const (
 	eventsOfPass   = 2
 	eventsOfWait   = 4
 	eventsOfCall   = 5
-	eventsOfWaiter = 6 // a task that is submitted, and ends later
+	eventsOfWaiter = 6 // a task that is submitted and ends later
 )
 
-// Limits of an execution that package machine has, and a test compares.
-const (
-	historyLimit   = 5000
-	historyReserve = 6 // what one step may add
-)
-
-func eventsOf(step *fdl.Step) int {
-	switch kind := step.Kind.(type) {
-	case *fdl.Task:
-		if kind.Pattern == fdl.PatternSync || kind.Pattern == fdl.PatternWaitForCallback {
-			return eventsOfWaiter
-		}
-		return eventsOfCall
-	case *fdl.Wait:
-		return eventsOfWait
-	case *fdl.Pass, *fdl.Choice, *fdl.Succeed, *fdl.Fail:
-	}
-	return eventsOfPass
-}
-
-func eventsOfAll(steps []*fdl.Step) int {
-	events := 0
+func eventsOf(steps ...*fdl.Step) (events int) {
 	for _, step := range steps {
-		events += eventsOf(step)
+		switch kind := step.Kind.(type) {
+		case *fdl.Task:
+			events += eventsOfCall
+			if kind.Pattern == fdl.PatternSync || kind.Pattern == fdl.PatternWaitForCallback {
+				events += eventsOfWaiter - eventsOfCall
+			}
+		case *fdl.Wait:
+			events += eventsOfWait
+		case *fdl.Pass, *fdl.Choice, *fdl.Succeed, *fdl.Fail:
+			events += eventsOfPass
+		}
 	}
 	return events
 }
 
-// loops are those of a series and of what is nested in it that poll: they have a
-// wait and a call of a function.
+// is reports whether a step is of that kind.
+func is[K fdl.Kind](step *fdl.Step) bool {
+	if step == nil {
+		return false
+	}
+	_, ok := step.Kind.(K)
+	return ok
+}
+
+// ways are the branches of a choice, its default last, or what the entries of a task's catch do.
+func ways(step *fdl.Step) (all []*fdl.Branch) {
+	switch kind := step.Kind.(type) {
+	case *fdl.Choice:
+		for i := range kind.Branches {
+			all = append(all, &kind.Branches[i])
+		}
+		if kind.Default != nil {
+			all = append(all, kind.Default)
+		}
+	case *fdl.Task:
+		for _, entry := range kind.Catch {
+			all = append(all, &fdl.Branch{Steps: entry.Steps, Goto: entry.Goto})
+		}
+	case *fdl.Pass, *fdl.Wait, *fdl.Succeed, *fdl.Fail:
+	}
+	return all
+}
+
+// gotos are the steps of the same series that a step jumps to.
+func gotos(step *fdl.Step) (targets []*fdl.Step) {
+	for _, way := range ways(step) {
+		if way.Goto != nil {
+			targets = append(targets, way.Goto)
+		}
+	}
+	return targets
+}
+
+// loops returns the loops of a series, and of the series in its steps, that poll: they have a wait
+// and a call of a function.
 func loops(steps []*fdl.Step, before, depth int) []loop {
 	var found []loop
 	for i, step := range steps {
-		events := before + eventsOfAll(steps[:i])
-		for _, nested := range nestedSeries(step) {
-			found = append(found, loops(nested, events+1, depth+1)...)
+		for _, way := range ways(step) {
+			found = append(found, loops(way.Steps, before+eventsOf(steps[:i]...)+1, depth+1)...)
 		}
 		if l, ok := loopOf(steps, i); ok {
-			l.depth, l.before = depth, before+eventsOfAll(l.earlier)
+			l.depth, l.before = depth, before+eventsOf(l.earlier...)
 			found = append(found, l)
 		}
 	}
 	return outermost(found)
 }
 
-// outermost leaves of several loops around the same task, or that begin with the
-// same step, the longest one: they are one loop with more than one way back.
+// outermost keeps the longest of the loops around one task, and of those that begin with one step:
+// they are one loop with several ways back.
 func outermost(found []loop) []loop {
 	return slices.DeleteFunc(slices.Clone(found), func(a loop) bool {
 		return slices.ContainsFunc(found, func(b loop) bool {
@@ -89,47 +111,18 @@ func outermost(found []loop) []loop {
 	})
 }
 
-func nestedSeries(step *fdl.Step) [][]*fdl.Step {
-	var nested [][]*fdl.Step
-	switch kind := step.Kind.(type) {
-	case *fdl.Choice:
-		for _, b := range branches(kind) {
-			nested = append(nested, b.Steps)
-		}
-	case *fdl.Task:
-		for _, entry := range kind.Catch {
-			nested = append(nested, entry.Steps)
-		}
-	case *fdl.Pass, *fdl.Wait, *fdl.Succeed, *fdl.Fail:
-	}
-	return nested
-}
-
-// branches are all ways through a choice that it names.
-func branches(choice *fdl.Choice) []*fdl.Branch {
-	var all []*fdl.Branch
-	for i := range choice.Branches {
-		all = append(all, &choice.Branches[i])
-	}
-	if choice.Default != nil {
-		all = append(all, choice.Default)
-	}
-	return all
-}
-
-// loopOf is the loop that the step at i closes: of its ways back the nearest one
-// that polls, and further ones that make no other call on the way. A way back
-// to an earlier call is not part of it, for that call is to be made again.
+// loopOf returns the loop that the step at i closes: of its ways back the nearest one that polls,
+// and further ones without another call on the way. A way back to an earlier call is not part of
+// the loop, because that call is to be made again.
 func loopOf(steps []*fdl.Step, i int) (l loop, ok bool) {
-	choice, isChoice := steps[i].Kind.(*fdl.Choice)
-	if !isChoice {
+	if !is[*fdl.Choice](steps[i]) {
 		return loop{}, false
 	}
 	for first := i; first >= 0; first-- {
-		if _, calls := steps[first].Kind.(*fdl.Task); ok && calls {
+		if ok && is[*fdl.Task](steps[first]) {
 			break
 		}
-		if !slices.ContainsFunc(branches(choice), func(b *fdl.Branch) bool { return b.Goto == steps[first] }) {
+		if !slices.Contains(gotos(steps[i]), steps[first]) {
 			continue
 		}
 		if wider := loopFrom(steps, first, i); wider.findTask() && len(wider.waits()) > 0 {
@@ -139,31 +132,25 @@ func loopOf(steps []*fdl.Step, i int) (l loop, ok bool) {
 	return l, ok
 }
 
-// loopFrom is the turn from the step at first to the choice at last.
+// loopFrom returns the loop from the step at first to the choice at last.
 func loopFrom(steps []*fdl.Step, first, last int) loop {
-	l := loop{choice: steps[last], earlier: steps[:first], siblings: steps}
-	if !steps[last].End {
-		l.after = steps[last].Next
+	l := loop{choice: steps[last], steps: inTurn(steps, first, last), earlier: steps[:first], siblings: steps}
+	if !l.choice.End {
+		l.after = l.choice.Next
 	}
-	for _, b := range branches(steps[last].Kind.(*fdl.Choice)) { // the step is one
-		if slices.Contains(steps[first:last+1], b.Goto) {
-			l.back = append(l.back, b)
+	for _, way := range ways(l.choice) {
+		if slices.Contains(steps[first:last+1], way.Goto) {
+			l.back = append(l.back, way)
 		}
 	}
-	l.steps = inTurn(steps, first, last)
 	return l
 }
 
-// inTurn are the steps from first to last that lead to last without beginning
-// anew: others are jumped over.
+// inTurn returns the steps from first to last that lead to last without a jump to first.
 func inTurn(steps []*fdl.Step, first, last int) []*fdl.Step {
 	leads := map[*fdl.Step]bool{steps[last]: true}
 	for i := last - 1; i >= first; i-- {
-		for _, next := range successors(steps[i]) {
-			if leads[next] && next != steps[first] {
-				leads[steps[i]] = true
-			}
-		}
+		leads[steps[i]] = slices.ContainsFunc(successors(steps[i]), func(next *fdl.Step) bool { return leads[next] && next != steps[first] })
 	}
 	return slices.DeleteFunc(slices.Clone(steps[first:last+1]), func(s *fdl.Step) bool { return !leads[s] })
 }
@@ -171,44 +158,18 @@ func inTurn(steps []*fdl.Step, first, last int) []*fdl.Step {
 // successors are the steps of the same series that may come after a step.
 func successors(step *fdl.Step) []*fdl.Step {
 	after := gotos(step)
-	goesOn := !step.End && step.Next != nil
-	switch kind := step.Kind.(type) {
-	case *fdl.Choice:
-		jumpsAlways := !slices.ContainsFunc(branches(kind), func(b *fdl.Branch) bool { return b.Goto == nil })
-		goesOn = goesOn && (kind.Default == nil || !jumpsAlways)
-	case *fdl.Succeed, *fdl.Fail:
-		goesOn = false
-	case *fdl.Task, *fdl.Pass, *fdl.Wait:
+	choice, isChoice := step.Kind.(*fdl.Choice)
+	jumps := isChoice && choice.Default != nil && len(after) == len(ways(step))
+	if step.End || step.Next == nil || jumps || is[*fdl.Succeed](step) || is[*fdl.Fail](step) {
+		return after
 	}
-	if goesOn {
-		after = append(after, step.Next)
-	}
-	return after
+	return append(after, step.Next)
 }
 
-// gotos are the steps of the same series that a step jumps to.
-func gotos(step *fdl.Step) []*fdl.Step {
-	var targets []*fdl.Step
-	switch kind := step.Kind.(type) {
-	case *fdl.Choice:
-		for _, b := range branches(kind) {
-			targets = append(targets, b.Goto)
-		}
-	case *fdl.Task:
-		for _, entry := range kind.Catch {
-			targets = append(targets, entry.Goto)
-		}
-	case *fdl.Pass, *fdl.Wait, *fdl.Succeed, *fdl.Fail:
-	}
-	return slices.DeleteFunc(targets, func(s *fdl.Step) bool { return s == nil })
-}
-
-// turn are the steps of one turn in their order, those of the branch that goes
-// back included.
+// turn is the steps of one turn, with those of the branch that goes back.
 func (l *loop) turn() []*fdl.Step { return slices.Concat(l.steps, l.back[0].Steps) }
 
-// findTask finds the task whose answer the choice looks at: the last function that
-// is called before it. False: there is none.
+// findTask finds the task whose result the choice reads: the last function that is called before it.
 func (l *loop) findTask() bool {
 	turn := l.turn()
 	for n := range turn {
@@ -217,7 +178,7 @@ func (l *loop) findTask() bool {
 		switch {
 		case !ok:
 		case task.Pattern == fdl.PatternWaitForCondition:
-			return false // what the choice looks at is polled already
+			return false // the step polls already
 		case task.Resource.Kind == "" && task.Pattern == fdl.PatternRequestResponse:
 			l.task, l.index = turn[i], i
 			return true
@@ -227,24 +188,22 @@ func (l *loop) findTask() bool {
 }
 
 func (l *loop) waits() []*fdl.Step {
-	return slices.DeleteFunc(l.turn(), func(s *fdl.Step) bool { _, ok := s.Kind.(*fdl.Wait); return !ok })
+	return slices.DeleteFunc(l.turn(), func(s *fdl.Step) bool { return !is[*fdl.Wait](s) })
 }
 
-// firstWait is the wait that comes before the first call, nil when the first call
-// is made at once.
+// firstWait is the wait before the first call, nil if the loop begins with a call.
 func (l *loop) firstWait() *fdl.Step {
-	for _, step := range l.turn()[:l.index] {
-		if _, ok := step.Kind.(*fdl.Wait); ok {
-			return step
-		}
+	before := l.turn()[:l.index]
+	if i := slices.IndexFunc(before, is[*fdl.Wait]); i >= 0 {
+		return before[i]
 	}
 	return nil
 }
 
-// interval is from one call to the next. Not ok: the input decides.
+// interval is the time from one call to the next, 0 if the input decides.
 func (l *loop) interval() (d time.Duration, ok bool) {
 	for _, step := range l.waits() {
-		wait := step.Kind.(*fdl.Wait) // waits are waits
+		wait, _ := step.Kind.(*fdl.Wait)
 		if wait.Mode != fdl.WaitDuration {
 			return 0, false
 		}
@@ -253,30 +212,26 @@ func (l *loop) interval() (d time.Duration, ok bool) {
 	return d, true
 }
 
+// writesOfWaiter is what a callback or a job writes beyond a call: submitted, closed, resumed.
+const writesOfWaiter = 3
+
 // figures are what the loop costs.
 func (l *loop) figures() *Loop {
 	turn := l.turn()
-	f := &Loop{Events: eventsOfAll(turn)}
+	f := &Loop{Events: eventsOf(turn...), Writes: -1} // the result of the first call is written with the wait that follows
 	f.Interval, _ = l.interval()
-	toTask := eventsOfAll(turn[:l.index])
-	f.Polls = max(0, historyLimit-historyReserve-l.depth-l.before-toTask)/f.Events + 1
-	calls := 0
+	room := machine.DefaultEvents - machine.EventsReserve - l.depth - l.before - eventsOf(turn[:l.index]...)
+	f.Polls = max(0, room)/f.Events + 1
 	for _, step := range turn {
-		switch kind := step.Kind.(type) {
-		case *fdl.Task:
-			calls++
-			if kind.Pattern != fdl.PatternRequestResponse {
-				f.Writes, f.Messages = f.Writes+writesOfWaiter, f.Messages+1
-			}
-		case *fdl.Wait:
+		task, isTask := step.Kind.(*fdl.Task)
+		switch {
+		case isTask && task.Pattern != fdl.PatternRequestResponse:
+			f.Writes, f.Messages = f.Writes+1+writesOfWaiter, f.Messages+1
+		case isTask:
+			f.Writes++
+		case is[*fdl.Wait](step):
 			f.Writes, f.Messages = f.Writes+1, f.Messages+1
-		case *fdl.Pass, *fdl.Choice, *fdl.Succeed, *fdl.Fail:
 		}
 	}
-	f.Writes += calls - 1 // the first call's result is written with the wait that comes next
 	return f
 }
-
-// writesOfWaiter is what a callback or a job takes beyond a short call: submitted,
-// closed, gone on.
-const writesOfWaiter = 3

@@ -4,15 +4,25 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
-	"github.com/waitless/waitless/pkg/value"
+	"github.com/waitless/waitless/pkg/machine"
 )
 
-// isEndless: nothing but the longest time of an execution ends the task's wait.
-func isEndless(task *fdl.Task) bool {
-	switch task.Pattern {
+// taskAdvice looks at one task.
+type taskAdvice struct {
+	step  *fdl.Step
+	task  *fdl.Task
+	nodes nodes
+}
+
+// isEndless reports whether only the longest time of an execution ends the task's wait.
+func (a taskAdvice) isEndless() bool {
+	switch task := a.task; task.Pattern {
 	case fdl.PatternWaitForCallback:
 		return task.Timeout == 0 && task.Heartbeat == 0
 	case fdl.PatternSync:
@@ -24,28 +34,26 @@ func isEndless(task *fdl.Task) bool {
 	return false
 }
 
-// What a wait without a limit comes to.
-const (
-	notForEver = "90 days later the execution ends as TimedOut, which no retry and no catch sees"
-	withLimit  = "months of waiting: the step fails with FnF.TaskTimeout when the time is over, which its retry and its catch see"
-)
+// limited suggests a time limit.
+func (a taskAdvice) limited(rule Rule, limit time.Duration, note string) Finding {
+	node := a.nodes.step(a.step)
+	set(node, "timeoutSeconds", seconds(limit), note)
+	return finding(rule, a.step, node)
+}
 
 // withoutEnd is the finding about a task that is endless.
-func withoutEnd(step *fdl.Step, task *fdl.Task) Finding {
-	limited, limitedTask := *step, *task
-	limitedTask.Timeout = day
-	limited.Kind = &limitedTask
+func (a taskAdvice) withoutEnd() Finding {
 	rule, what, note := TaskWithoutTimeout, "a job that never ends, or never began", "how long the job may take"
-	switch task.Pattern {
+	switch a.task.Pattern {
 	case fdl.PatternWaitForCallback:
-		rule, what, note = CallbackWithoutDeadline, "a callback that never comes", "how long they may take; or heartbeatSeconds, if they send heartbeats"
+		rule, what, note = CallbackWithoutDeadline, "a callback that never comes", "how long the sender may take; or heartbeatSeconds, if it sends heartbeats"
 	case fdl.PatternWaitForCondition:
 		what, note = "a condition that is never met", "how long it may take in all; or maxAttempts"
 	case fdl.PatternSync, fdl.PatternRequestResponse:
 	}
-	f := finding(rule, step, &limited, notes{"timeoutSeconds": note})
-	f.Found = fmt.Sprintf("%s waits for %s: %s", step.Name, what, notForEver)
-	f.Saves = withLimit
+	f := a.limited(rule, day, note)
+	f.Found = fmt.Sprintf("%s waits for %s: 90 days later the execution ends as TimedOut, which no retry and no catch sees", a.step.Name, what)
+	f.Saves = "months of waiting: when the time is over, the step fails with " + machine.ErrorTaskTimeout + ", which its retry and its catch see"
 	return f
 }
 
@@ -55,62 +63,58 @@ func flowWithoutTimeout(flow *fdl.Flow, steps []string) Finding {
 	steps = slices.Compact(steps)
 	return Finding{
 		Position: fdl.Position{Line: 1, Column: 1}, Rule: FlowWithoutTimeout,
-		Found:   fmt.Sprintf("the flow has no timeoutSeconds, and %s may wait for ever: an execution stays open for 90 days", listed(steps)),
+		Found:   fmt.Sprintf("the flow has no timeoutSeconds, and %s may wait forever: an execution stays open for 90 days", listed(steps)),
 		Instead: "version: " + flow.Version + "\ntype: flow\ntimeoutSeconds: 604800 # a week, or how long an execution may take in all\n",
-		Saves:   "months in which an execution that went astray stays open: it ends as TimedOut when you say so, whatever it waits for",
+		Saves:   "months in which an execution that cannot go on stays open: it ends as TimedOut after the time that you set",
 	}
 }
 
-// aboutErrors are the findings about what becomes of attempts that fail.
-func aboutErrors(step *fdl.Step, task *fdl.Task) []Finding {
+// aboutErrors returns the findings about what the task does when an attempt fails.
+func (a taskAdvice) aboutErrors() []Finding {
 	var findings []Finding
-	if waitsInVain(task) {
-		findings = append(findings, timeoutNeverComes(step, task))
+	if a.expectsTimeout() && a.task.Timeout == 0 && a.task.Heartbeat == 0 {
+		findings = append(findings, a.timeoutNeverComes())
 	}
-	if errors, calls := repeatedAfter(task); calls > 1 && changesThings(step, task) && !task.AtMostOnce && !readsKey(step.Input) {
-		findings = append(findings, withoutIdempotency(step, task, errors, calls))
+	if errors, calls := a.repeatedAfter(); calls > 1 && a.changesThings() && !a.task.AtMostOnce && !readsKey(a.step.Input) {
+		findings = append(findings, a.withoutIdempotency(errors, calls))
 	}
-	if catchesAll(task) && len(task.ErrorMappings) == 0 {
-		findings = append(findings, errorSwallowed(step, task))
+	catchesAll := slices.ContainsFunc(a.task.Catch, func(c fdl.Catch) bool { return slices.Contains(c.Errors, fdl.ErrorAll) })
+	if catchesAll && len(a.task.ErrorMappings) == 0 {
+		findings = append(findings, a.errorSwallowed())
 	}
 	return findings
 }
 
-// waitsInVain: a policy or an entry is for a time limit that the task lacks.
-func waitsInVain(task *fdl.Task) bool {
-	named := slices.ContainsFunc(task.Retry, func(r fdl.Retry) bool { return slices.Contains(r.Errors, "FnF.TaskTimeout") }) ||
-		slices.ContainsFunc(task.Catch, func(c fdl.Catch) bool { return slices.Contains(c.Errors, "FnF.TaskTimeout") })
-	return named && task.Timeout == 0 && task.Heartbeat == 0
+// expectsTimeout reports whether a retry or a catch is for the end of a time limit.
+func (a taskAdvice) expectsTimeout() bool {
+	return slices.ContainsFunc(a.task.Retry, func(r fdl.Retry) bool { return slices.Contains(r.Errors, machine.ErrorTaskTimeout) }) ||
+		slices.ContainsFunc(a.task.Catch, func(c fdl.Catch) bool { return slices.Contains(c.Errors, machine.ErrorTaskTimeout) })
 }
 
-func timeoutNeverComes(step *fdl.Step, task *fdl.Task) Finding {
-	limited, limitedTask := *step, *task
-	limitedTask.Timeout = day
-	if task.Pattern == fdl.PatternRequestResponse {
-		limitedTask.Timeout = callLimit
+func (a taskAdvice) timeoutNeverComes() Finding {
+	limit := day
+	if a.task.Pattern == fdl.PatternRequestResponse {
+		limit = time.Minute
 	}
-	limited.Kind = &limitedTask
-	f := finding(TaskWithoutTimeout, step, &limited, notes{"timeoutSeconds": "how long one attempt may take"})
-	f.Found = step.Name + " retries or catches FnF.TaskTimeout and has no timeoutSeconds, so that error comes late or never"
+	f := a.limited(TaskWithoutTimeout, limit, "how long one attempt may take")
+	f.Found = a.step.Name + " retries or catches " + machine.ErrorTaskTimeout + " and has no timeoutSeconds, so that error comes late or never"
 	f.Saves = "the time that an attempt which hangs would go on waiting"
 	return f
 }
 
-// callLimit is the limit that is suggested for a call.
-const callLimit = day / 24 / 60
-
 // notBegun are errors of calls that did not reach the function.
-var notBegun = []string{"FC.ResourceExhausted", "FC.ResourceThrottled", "FC.FunctionNotFound", "FC.ServiceNotFound", "FC.AccessDenied", "FC.InvalidArgument",
-	"FC.Unreachable"}
+var notBegun = []string{
+	"FC.ResourceExhausted", "FC.ResourceThrottled", "FC.FunctionNotFound", "FC.ServiceNotFound", "FC.AccessDenied", "FC.InvalidArgument", "FC.Unreachable",
+}
 
-// repeatedAfter are the errors after which a function is called again that may
-// have done its work, and how often it may be called in all.
-func repeatedAfter(task *fdl.Task) (errors []string, calls int) {
+// repeatedAfter returns the errors after which a function is called again that may have done its
+// work, and how often it may be called in all.
+func (a taskAdvice) repeatedAfter() (errors []string, calls int) {
 	calls = 1
-	if task.Pattern == fdl.PatternWaitForCondition {
+	if a.task.Pattern == fdl.PatternWaitForCondition {
 		return nil, calls // it is called again and again anyway
 	}
-	for _, policy := range task.Retry {
+	for _, policy := range a.task.Retry {
 		doubtful := slices.DeleteFunc(slices.Clone(policy.Errors), func(name string) bool { return slices.Contains(notBegun, name) })
 		if len(doubtful) > 0 && policy.MaxAttempts > 0 {
 			errors, calls = append(errors, doubtful...), calls+policy.MaxAttempts
@@ -120,14 +124,11 @@ func repeatedAfter(task *fdl.Task) (errors []string, calls int) {
 	return slices.Compact(errors), calls
 }
 
-// changesThings: the function is one of the user's own, or may be. Jobs have what
-// keeps their start from being repeated, and asking for one changes nothing.
-func changesThings(step *fdl.Step, task *fdl.Task) bool {
-	return task.Resource.Kind == "" && !asksAboutJobs(step)
-}
+// changesThings reports whether a repeated call may do harm. The start of a job is idempotent as far
+// as its service allows, and a question changes nothing.
+func (a taskAdvice) changesThings() bool { return a.task.Resource.Kind == "" && !asksAboutJobs(a.step) }
 
-// keys are parts of the context by which a function tells a repeated call from a
-// new one.
+// keys are parts of the context by which a function tells a repeated call from a new one.
 var keys = []string{"$context", "$context.task", "$context.task.idempotencyKey", "$context.execution", "$context.execution.name"}
 
 func readsKey(mappings expr.Mappings) bool {
@@ -137,38 +138,30 @@ func readsKey(mappings expr.Mappings) bool {
 	})
 }
 
-func withoutIdempotency(step *fdl.Step, task *fdl.Task, errors []string, calls int) Finding {
-	keyed := *step
-	keyed.Input = expr.NewMappings(append(slices.Clone(step.Input),
-		mapped("executionName", "$context.execution.name"), mapped("stepName", "$context.step.name"))...)
-	notes := notes{}
-	if step.Input == nil {
-		notes["inputMappings"] = "and one for each key that the function reads: with inputMappings it gets no others"
+func (a taskAdvice) withoutIdempotency(errors []string, calls int) Finding {
+	node, note := a.nodes.step(a.step), ""
+	inputs := field(node, "inputMappings")
+	if inputs == nil {
+		inputs, note = list(), "and one for each key that the function reads: with inputMappings it gets no others"
 	}
-	f := finding(RetryWithoutIdempotency, step, &keyed, notes)
-	f.Found = fmt.Sprintf("%s is called again after %s, when the call before may have done its work: what %s does can happen twice, and up to %d times",
-		step.Name, strings.ReplaceAll(listed(errors), " and ", " or "), task.Resource.Function, calls)
-	f.Saves = "what is done twice: executionName and stepName are the same in each retry, so the function can keep them with what it did, " +
-		"and answer a repeated call with that; in a loop map what tells its turns apart, too. $context.task.idempotencyKey is new in each retry, " +
+	inputs.Content = append(inputs.Content, mapped("executionName", "$context.execution.name"), mapped("stepName", "$context.step.name"))
+	set(node, "inputMappings", inputs, note)
+	f := finding(RetryWithoutIdempotency, a.step, node)
+	f.Found = fmt.Sprintf("%s is called again after %s, when the call before may have done its work: what %s does can happen up to %d times",
+		a.step.Name, strings.ReplaceAll(listed(errors), " and ", " or "), a.task.Resource.Function, calls)
+	f.Saves = "repeated work: executionName and stepName are the same in each retry, so the function can store them with its result, " +
+		"and return that result to a repeated call. In a loop, map what tells its turns apart, too. $context.task.idempotencyKey is new in each retry, " +
 		"and the same when one attempt is delivered twice"
 	return f
 }
 
-func mapped(target, path string) expr.Mapping {
-	source, _ := expr.ParseSource(value.String(path)) // a path of ours
-	return expr.Mapping{Target: target, Source: source}
-}
-
-func catchesAll(task *fdl.Task) bool {
-	return slices.ContainsFunc(task.Catch, func(c fdl.Catch) bool { return slices.Contains(c.Errors, fdl.ErrorAll) })
-}
-
-func errorSwallowed(step *fdl.Step, task *fdl.Task) Finding {
-	seen, seenTask := *step, *task
-	seenTask.ErrorMappings = expr.NewMappings(mapped("error", "$local.error"), mapped("cause", "$local.cause"))
-	seen.Kind = &seenTask
-	f := finding(ErrorSwallowed, step, &seen, nil)
-	f.Found = step.Name + " catches every error (FnF.ALL) without errorMappings: no step after it can know what went wrong, a mistake in a name included"
-	f.Saves = "the search through the history: the steps that handle the error read its name and its cause, and so does the output"
+func (a taskAdvice) errorSwallowed() Finding {
+	node := a.nodes.step(a.step)
+	set(node, "errorMappings", list(mapped("error", "$local.error"), mapped("cause", "$local.cause")), "")
+	f := finding(ErrorSwallowed, a.step, node)
+	f.Found = a.step.Name + " catches every error (FnF.ALL) without errorMappings: no step after it can know what went wrong, a mistake in a name included"
+	f.Saves = "a search through the history: the steps that handle the error read its name and its cause, and so does the output"
 	return f
 }
+
+func boolean() *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"} }

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"testing"
 
+	"go.yaml.in/yaml/v4"
+
 	"github.com/waitless/waitless/pkg/fdl"
 )
 
@@ -83,16 +85,53 @@ func TestWrittenStepsReadTheSame(t *testing.T) {
 	for name, text := range texts {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			want := stepsOf(t, text)
-			var all series
+			want, nodes := stepsOf(t, text), stepNodes([]byte(text))
+			var all []*yaml.Node
 			for _, step := range want {
-				all = append(all, noted{step, notes{"type": "a note"}})
+				node := nodes.step(step)
+				annotate(node, "type", "a note")
+				all = append(all, node)
 			}
-			again := "version: v1\ntype: flow\nsteps:\n" + written(all)
+			again := "version: v1\ntype: flow\nsteps:\n" + written(all...)
 			if got := stepsOf(t, again); !reflect.DeepEqual(got, want) {
 				t.Errorf("was written as:\n%s", again)
 			}
 		})
+	}
+}
+
+// The comments of the user stay, and anchors are resolved.
+func TestWrittenStepsKeepComments(t *testing.T) {
+	t.Parallel()
+	const flow = `version: v1
+type: flow
+steps:
+  - {type: pass, name: First, outputMappings: &shared [{target: a, source: 1}]}
+  # asks for a decision
+  - type: task # of a person
+    name: Ask
+    # the team decides
+    resourceArn: acs:fc:::services/s/functions/ask
+    pattern: waitForCallback
+    outputMappings: *shared
+`
+	const want = `# asks for a decision
+- type: task # of a person
+  name: Ask
+  # the team decides
+  resourceArn: acs:fc:::services/s/functions/ask
+  pattern: waitForCallback
+  timeoutSeconds: 86400 # how long the sender may take; or heartbeatSeconds, if it sends heartbeats
+  outputMappings:
+    - target: a
+      source: 1
+`
+	parsed, problems := fdl.Parse([]byte(flow))
+	if parsed == nil {
+		t.Fatal(problems)
+	}
+	if findings := Flow(parsed, []byte(flow), Prices{}); len(findings) != 2 || findings[1].Instead != want {
+		t.Errorf("found %+v", findings)
 	}
 }
 
@@ -133,14 +172,14 @@ func TestConditionOfALoop(t *testing.T) {
 		},
 		"going back first": {
 			choice: `choices: [{condition: $.x && $.y || $.z, goto: Wait}, {condition: $.s == "off", goto: Done}], default: {goto: Wait}`,
-			want:   `!($.x && $.y || $.z) && ($.s == "off")`,
+			want:   `!($.x && $.y || $.z) && $.s == "off"`,
 		},
 		"by the choice's mappings": {
 			choice: `inputMappings: [{target: state, source: $local.s.t}], choices: [{condition: '$.state[0] == "$.state"', goto: Wait}]`,
 			want:   `!($.s.t[0] == "$.state")`,
 		},
 		"by the whole local value": {
-			choice: `inputMappings: [{target: all, source: $local}], choices: [{condition: $.all.s, goto: Wait}]`, want: `!($.s)`,
+			choice: `inputMappings: [{target: all, source: $local}], choices: [{condition: $.all.s, goto: Wait}]`, want: `!$.s`,
 		},
 		"by the task's mappings": {
 			task:   `, outputMappings: [{target: s, source: $local.body.state}]`,
@@ -195,11 +234,15 @@ func TestConditionOfALoop(t *testing.T) {
 			}
 			p := asPoll(&found[0])
 			giveUp := ""
-			if p.giveUp.Goto != nil {
+			if p.giveUp != nil && p.giveUp.Goto != nil {
 				giveUp = p.giveUp.Goto.Name
 			}
-			if p.until != tt.want || p.maxPolls != tt.polls || giveUp != tt.giveUp {
-				t.Errorf("got %q, %d polls, then %q; want %q, %d polls, then %q", p.until, p.maxPolls, giveUp, tt.want, tt.polls, tt.giveUp)
+			until := ""
+			if p.known {
+				until = p.until.String()
+			}
+			if until != tt.want || p.maxPolls != tt.polls || giveUp != tt.giveUp {
+				t.Errorf("got %q, %d polls, then %q; want %q, %d polls, then %q", until, p.maxPolls, giveUp, tt.want, tt.polls, tt.giveUp)
 			}
 		})
 	}

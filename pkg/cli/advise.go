@@ -9,6 +9,11 @@ import (
 	"github.com/waitless/waitless/pkg/advise"
 )
 
+// prices are what advise compares with: AWS's list, and a poll as it was measured.
+var prices = advise.Prices{
+	Region: "us-east-1", Date: "2026-01", PollLow: 1.3, PollHigh: 2.3, Write: 0.625, Message: 0.4, JobWait: 8,
+}
+
 func (c Command) adviseCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -36,7 +41,7 @@ func (c Command) advise(path string, asJSON bool) error {
 	if err := c.warn(file); err != nil {
 		return err
 	}
-	findings := advise.Flow(file.flow)
+	findings := advise.Flow(file.flow, file.text, prices)
 	switch {
 	case asJSON:
 		return c.out().JSON(adviceOf(path, findings))

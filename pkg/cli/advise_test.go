@@ -186,7 +186,7 @@ func withAdviceOn(t *testing.T, path string, rule advise.Rule) string {
 	if err != nil || file.flow == nil {
 		t.Fatal(err, file.problems)
 	}
-	findings := advise.Flow(file.flow)
+	findings := advise.Flow(file.flow, file.text, prices)
 	f := findings[slices.IndexFunc(findings, func(f advise.Finding) bool { return f.Rule == rule })]
 	lines := strings.SplitAfter(string(file.text), "\n")
 	first, after, indent := 0, len(lines), ""

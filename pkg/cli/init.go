@@ -74,7 +74,7 @@ func (c Command) init(folder, name string, asJSON bool) error {
 // adviceNote says why advise finds something in a sample, nothing for others.
 func adviceNote(sample events.Sample) string {
 	flow, _ := fdl.Parse(sample.Files[0].Text) // a sample has no problems
-	found := len(advise.Flow(flow))
+	found := len(advise.Flow(flow, sample.Files[0].Text, prices))
 	if found == 0 {
 		return ""
 	}

@@ -228,14 +228,14 @@ func (r *run) advance(step *fdl.Step) {
 	}
 }
 
-// eventsReserve is what one step may add at once (task: entered, scheduled,
+// EventsReserve is how many events one step may add at once (task: entered, scheduled,
 // started, submitted, failed twice) before the limit is looked at again.
-const eventsReserve = 6
+const EventsReserve = 6
 
 // historyFull keeps room for the events of the end: one for each open series.
 func (r *run) historyFull() bool {
 	s := r.state()
-	return s.Events+eventsReserve+len(s.Scopes) > r.env.Limits.events()
+	return s.Events+EventsReserve+len(s.Scopes) > r.env.Limits.events()
 }
 
 func (r *run) historyFullCause() string {
