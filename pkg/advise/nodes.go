@@ -2,7 +2,6 @@ package advise
 
 import (
 	"bytes"
-	"iter"
 	"slices"
 	"strconv"
 	"time"
@@ -79,7 +78,7 @@ func copied(node *yaml.Node) *yaml.Node {
 }
 
 // fields returns the names and values of a mapping.
-func fields(node *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
+func fields(node *yaml.Node) func(yield func(name, value *yaml.Node) bool) {
 	return func(yield func(name, value *yaml.Node) bool) {
 		if node.Kind != yaml.MappingNode {
 			return
