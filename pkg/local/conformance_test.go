@@ -44,9 +44,21 @@ func TestTokens(t *testing.T) {
 	resumetest.Tokens(t, func(*testing.T) resume.TokenStore { return &local.MemoryStore{} })
 }
 
-func TestForeignWaits(t *testing.T) { t.Parallel(); resumetest.ForeignWaits(t, as[resumetest.Waits]) }
+func TestForeignWaits(t *testing.T) {
+	t.Parallel()
+	resumetest.ForeignWaits(t, func(t *testing.T) resumetest.Waits {
+		t.Helper()
+		return resumetest.WithForeignWaits(as[resumetest.LocalStore](t))
+	})
+}
 
-func TestJobs(t *testing.T) { t.Parallel(); resumetest.Jobs(t, as[resumetest.JobsStore]) }
+func TestJobs(t *testing.T) {
+	t.Parallel()
+	resumetest.Jobs(t, func(t *testing.T) resumetest.JobsStore {
+		t.Helper()
+		return resumetest.WithForeignWaits(as[resumetest.LocalStore](t))
+	})
+}
 
 func TestRendezvous(t *testing.T) {
 	t.Parallel()

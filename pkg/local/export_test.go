@@ -16,5 +16,5 @@ func EventOf(event string, started value.Value) string {
 func (m *MemoryStore) MeetingExpires(key jobs.Key) time.Time {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return m.meetings[key].expires
+	return m.meetings[key].Expires
 }

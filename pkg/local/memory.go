@@ -11,21 +11,18 @@ import (
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/machine"
-	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// MemoryStore keeps logs, flows, outcomes, and what is known of jobs and foreign waits as long as the process
-// lives. It implements [engine.Log], [engine.Flows], [engine.Outcomes], [resume.Rendezvous] and
-// [resume.ForeignWaits]. The zero MemoryStore is empty and ready.
+// MemoryStore keeps logs, flows, tokens, and what is known of jobs as long as the process lives. It
+// implements [Store]. The zero MemoryStore is empty and ready.
 type MemoryStore struct {
 	mu      sync.RWMutex
 	logs    map[engine.ID][]engine.Item
 	flows   map[machine.Flow]definition
 	records map[string][]byte // by handle, encoded so that nobody shares them
 
-	meetings map[jobs.Key]keptMeeting
-	foreign  map[string]resume.ForeignWait // by handle
+	meetings map[jobs.Key]Meeting
 }
 
 // definition is a definition that was put.

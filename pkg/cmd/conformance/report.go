@@ -21,7 +21,7 @@ var stores = []struct{ name, path string }{
 // suites are the tests that run a suite, in every one of those packages.
 var suites = []string{
 	"TestLog", "TestFlows", "TestOutcomes", "TestContract", "TestCrashes", "TestInterleavings", "TestTokens", "TestResumeOutcomes",
-	"TestRendezvous", "TestForeignWaits", "TestJobs",
+	"TestRendezvous", "TestJobs",
 }
 
 // event is a line of go test -json.

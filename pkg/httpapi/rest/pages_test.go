@@ -18,6 +18,7 @@ import (
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/resume/resumetest"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -194,8 +195,9 @@ func TestTokensOfSomebodyElsesEngine(t *testing.T) {
 	a.started("callback", "{}")
 	a.run()
 	store := a.system.Log.(*local.MemoryStore) //nolint:forcetypeassert // it is what newAPI made
+	foreign := resumetest.WithForeignWaits(store)
 	a.server.Config.Handler = rest.Handler(rest.Config{
-		Engine: a.system.Engine, Tokens: a.system.Tokens, Index: store, Flows: store, Foreign: store,
+		Engine: a.system.Engine, Tokens: a.system.Tokens, Index: store, Flows: store, Foreign: foreign,
 	})
 	since := time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC)
 	const waits = 60
@@ -208,7 +210,7 @@ func TestTokensOfSomebodyElsesEngine(t *testing.T) {
 			Handle: handle, Recipient: resume.RecipientStepFunctions, Sealed: []byte("sealed"), Job: jobs.Key{Kind: "batch-job", Name: "arn"},
 			Opened: since, Deadline: since.Add(time.Hour), Expires: id.Expires,
 		}
-		if _, err := store.Open(t.Context(), handle, wait); err != nil {
+		if _, err := foreign.Open(t.Context(), handle, wait); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -60,9 +60,13 @@ func TestResumeOutcomes(t *testing.T) {
 	resumetest.Outcomes(t, as[resume.TokenStore])
 }
 
-func TestForeignWaits(t *testing.T) { t.Parallel(); resumetest.ForeignWaits(t, as[resumetest.Waits]) }
-
-func TestJobs(t *testing.T) { t.Parallel(); resumetest.Jobs(t, as[resumetest.JobsStore]) }
+func TestJobs(t *testing.T) {
+	t.Parallel()
+	resumetest.Jobs(t, func(t *testing.T) resumetest.JobsStore {
+		t.Helper()
+		return resumetest.WithForeignWaits(as[*disk.Store](t))
+	})
+}
 
 func TestRendezvous(t *testing.T) {
 	t.Parallel()

@@ -21,7 +21,7 @@ func (s *Store) Flush() error { return s.db.Flush() }
 // MeetingExpires is until when the store keeps what it knows of a job.
 func (s *Store) MeetingExpires(key jobs.Key) (time.Time, error) {
 	known, _, err := s.meeting(jobKey(key))
-	return known.expires, err
+	return known.Expires, err
 }
 
 // Damage overwrites every value under a prefix, and answers how many.

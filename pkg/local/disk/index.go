@@ -6,8 +6,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2"
-
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
@@ -66,72 +64,34 @@ func (s *Store) headOf(item engine.Item) machine.Head {
 func (s *Store) Executions(
 	ctx context.Context, flow string, status machine.Status, after string, limit int,
 ) (ids []engine.ID, next string, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, "", err
-	}
-	bounds := &pebble.IterOptions{LowerBound: []byte{keyStarted}, UpperBound: []byte{keyStarted + 1}}
+	lower, upper := prefix(keyStarted)
 	if after != "" {
 		last, err := local.ParsePlace(after)
 		if err != nil {
 			return nil, "", err
 		}
-		bounds.LowerBound = append(startedKey(last), 0)
+		lower = append(startedKey(last), 0)
 	}
-	err = s.do("list executions", func() error {
-		ids, next, err = s.list(bounds, flow, status, limit)
+	err = s.do(ctx, operation{name: "list executions"}, func() (err error) {
+		var last local.Place
+		for key, entry := range s.entries(lower, upper, &err) {
+			d := value.NewDecoder(entry)
+			if name, found := d.Text(), machine.Status(d.Text()); (flow != "" && name != flow) || (status != "" && found != status) {
+				continue
+			}
+			if len(ids) == limit {
+				next = last.String()
+				break
+			}
+			if last, err = placeOf(key); err != nil {
+				break
+			}
+			ids = append(ids, last.ID)
+		}
 		return err
 	})
 	if err != nil {
 		return nil, "", err
 	}
 	return ids, next, nil
-}
-
-func (s *Store) list(bounds *pebble.IterOptions, flow string, status machine.Status, limit int) (ids []engine.ID, next string, err error) {
-	entries, err := s.db.NewIter(bounds)
-	if err != nil {
-		return nil, "", explain(err)
-	}
-	var last local.Place
-	for valid := entries.First(); valid && next == ""; valid = entries.Next() {
-		d := value.NewDecoder(entries.Value())
-		if name, found := d.Text(), machine.Status(d.Text()); (flow != "" && name != flow) || (status != "" && found != status) {
-			continue
-		}
-		if len(ids) == limit {
-			next = last.String()
-			continue
-		}
-		if last, err = placeOf(entries.Key()); err != nil {
-			break
-		}
-		ids = append(ids, last.ID)
-	}
-	if err := errors.Join(err, entries.Close()); err != nil { // also what ended the loop
-		return nil, "", err
-	}
-	return ids, next, nil
-}
-
-// indexAll are the entries of all executions, for a store that was written before it had a list.
-func (s *Store) indexAll() (entries []change, err error) {
-	logs, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{keyItem}, UpperBound: []byte{keyItem + 1}})
-	if err != nil {
-		return nil, explain(err)
-	}
-	items, err := s.db.NewIter(nil)
-	if err != nil {
-		return nil, errors.Join(explain(err), logs.Close())
-	}
-	for valid := logs.First(); valid && err == nil; {
-		execution := engine.ID(logs.Key()[1:])
-		var latest engine.Item
-		if latest, err = lastItem(items, execution); err == nil {
-			if head := s.headOf(latest); head.Flow.Name != "" {
-				entries = append(entries, entryOf(execution, head))
-			}
-		}
-		valid = logs.SeekGE(itemKey(execution, 1<<64-1))
-	}
-	return entries, errors.Join(err, logs.Close(), items.Close())
 }

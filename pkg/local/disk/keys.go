@@ -68,12 +68,8 @@ func restoreKeys(file string) string {
 		"(umask 077; echo %s > '%s')", askedForNewKeys, strings.ReplaceAll(file, "'", `'\''`))
 }
 
-// hasOpenTokens reports whether an execution, or an external recipient, waits
-// for a token. An execution that cannot be read may wait for one.
+// hasOpenTokens reports whether an execution waits for a token. An execution that cannot be read may wait for one.
 func (s *Store) hasOpenTokens() (bool, error) {
-	if waits, err := s.unsent("", 1); err != nil || len(waits) > 0 {
-		return len(waits) > 0, err
-	}
 	for after := (engine.ID{}); ; {
 		page, err := s.unfinished(after, keysPage)
 		if err != nil {

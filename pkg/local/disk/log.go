@@ -51,20 +51,15 @@ func decodeItem(key, value []byte) (engine.Item, error) {
 }
 
 // Latest implements [engine.Log].
-func (s *Store) Latest(ctx context.Context, execution engine.ID) (item engine.Item, err error) {
-	if err := ctx.Err(); err != nil {
-		return engine.Item{}, err
-	}
-	err = s.doFor("read the log", execution, func() error {
+func (s *Store) Latest(ctx context.Context, execution engine.ID) (engine.Item, error) {
+	return read(ctx, s, operation{"read the log", execution}, func() (engine.Item, error) {
 		stripe := s.stripeOf(execution)
 		stripe.RLock()
 		defer stripe.RUnlock()
-		if item, err = s.latest(stripe, execution); err == nil {
-			item.Body = bytes.Clone(item.Body)
-		}
-		return err
+		item, err := s.latest(stripe, execution)
+		item.Body = bytes.Clone(item.Body)
+		return item, err
 	})
-	return item, err
 }
 
 // latest is shared with the stripe, which is held.
@@ -98,10 +93,7 @@ func lastItem(items *pebble.Iterator, execution engine.ID) (engine.Item, error) 
 
 // Append implements [engine.Log].
 func (s *Store) Append(ctx context.Context, item engine.Item) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return s.doFor("append to the log", item.Execution, func() error {
+	return s.do(ctx, operation{"append to the log", item.Execution}, func() error {
 		stripe := s.stripeOf(item.Execution)
 		stripe.Lock()
 		defer stripe.Unlock()
@@ -169,77 +161,46 @@ func (s *Store) itemChanges(item engine.Item, value []byte) []change {
 }
 
 // Items implements [engine.Log].
-func (s *Store) Items(ctx context.Context, execution engine.ID, from uint64, limit int) (items []engine.Item, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	err = s.doFor("read the log", execution, func() error {
+func (s *Store) Items(ctx context.Context, execution engine.ID, from uint64, limit int) ([]engine.Item, error) {
+	return read(ctx, s, operation{"read the log", execution}, func() (items []engine.Item, err error) {
 		stripe := s.stripeOf(execution)
 		stripe.RLock()
 		defer stripe.RUnlock()
-		items, err = s.items(execution, from, limit)
-		return err
-	})
-	return items, err
-}
-
-func (s *Store) items(execution engine.ID, from uint64, limit int) ([]engine.Item, error) {
-	found, err := s.db.NewIter(&pebble.IterOptions{LowerBound: itemKey(execution, from), UpperBound: itemKey(execution, 1<<64-1)})
-	if err != nil {
-		return nil, explain(err)
-	}
-	var items []engine.Item
-	for valid := found.First(); valid && len(items) < limit; valid = found.Next() {
-		value, err := found.ValueAndErr()
-		if err != nil {
-			return nil, errors.Join(explain(err), found.Close())
+		for key, stored := range s.entries(itemKey(execution, from), itemKey(execution, 1<<64-1), &err) {
+			if len(items) == limit {
+				break
+			}
+			item, err := decodeItem(key, stored)
+			if err != nil {
+				return nil, err
+			}
+			items = append(items, item)
 		}
-		item, err := decodeItem(found.Key(), value)
-		if err != nil {
-			return nil, errors.Join(err, found.Close())
-		}
-		items = append(items, item)
-	}
-	if err := found.Close(); err != nil { // also what ended the loop
-		return nil, explain(err)
-	}
-	return items, nil
-}
-
-// Unfinished are the latest items of executions without a terminal one, in the
-// order of their ids, from those after the given one on, at most limit of
-// them; none when there are no more. It is for the time before anything is
-// written.
-func (s *Store) Unfinished(ctx context.Context, after engine.ID, limit int) (latest []engine.Item, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	err = s.do("look for unfinished executions", func() error {
-		latest, err = s.unfinished(after, limit)
-		return err
+		return items, err
 	})
-	return latest, err
 }
 
-func (s *Store) unfinished(after engine.ID, limit int) ([]engine.Item, error) {
-	index, err := s.db.NewIter(&pebble.IterOptions{LowerBound: append(unfinishedKey(after), 0), UpperBound: []byte{keyUnfinished + 1}})
-	if err != nil {
-		return nil, explain(err)
-	}
+// Unfinished returns the latest items of executions that have not ended, in the order of their ids:
+// at most limit of them, from those behind the id after on. Call it before anything is written.
+func (s *Store) Unfinished(ctx context.Context, after engine.ID, limit int) ([]engine.Item, error) {
+	return read(ctx, s, operation{name: "look for unfinished executions"}, func() ([]engine.Item, error) { return s.unfinished(after, limit) })
+}
+
+func (s *Store) unfinished(after engine.ID, limit int) (latest []engine.Item, err error) {
 	items, err := s.db.NewIter(nil)
 	if err != nil {
-		return nil, errors.Join(explain(err), index.Close())
+		return nil, explain(err)
 	}
-	var latest []engine.Item
-	for valid := index.First(); valid && len(latest) < limit; valid = index.Next() {
+	_, upper := prefix(keyUnfinished)
+	for key := range s.entries(append(unfinishedKey(after), 0), upper, &err) {
+		if len(latest) == limit {
+			break
+		}
 		var item engine.Item
-		if item, err = lastItem(items, engine.ID(index.Key()[1:])); err != nil {
+		if item, err = lastItem(items, engine.ID(key[1:])); err != nil {
 			break
 		}
 		latest = append(latest, item)
 	}
-	if err := errors.Join(err, index.Close(), items.Close()); err != nil {
-		return nil, err
-	}
-	return latest, nil
+	return latest, errors.Join(err, items.Close())
 }

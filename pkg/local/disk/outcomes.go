@@ -5,31 +5,23 @@ import (
 	"context"
 	"time"
 
-	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Record implements [engine.Outcomes].
-func (s *Store) Record(ctx context.Context, handle string) (record token.Record, err error) {
-	if err := ctx.Err(); err != nil {
-		return token.Record{}, err
-	}
-	err = s.do("read a token's record", func() error {
+// Record implements [engine.TokenStore].
+func (s *Store) Record(ctx context.Context, handle string) (token.Record, error) {
+	return read(ctx, s, operation{name: "read a token's record"}, func() (token.Record, error) {
 		stripe := s.stripeOfHandle(handle)
 		stripe.RLock()
 		defer stripe.RUnlock()
-		record, _, err = s.record(handle)
-		return err
+		record, _, err := s.record(handle)
+		return record, err
 	})
-	return record, err
 }
 
 // record reads a record and the form it is stored in, nil when there is none.
 func (s *Store) record(handle string) (token.Record, []byte, error) {
 	stored, ok, err := s.get(recordKey(handle))
-	if former := formerHandle(handle); err == nil && !ok && former != "" {
-		stored, ok, err = s.get(recordKey(former))
-	}
 	if err != nil || !ok {
 		return token.Record{}, nil, err
 	}
@@ -39,27 +31,18 @@ func (s *Store) record(handle string) (token.Record, []byte, error) {
 
 func recordKey(handle string) []byte { return append([]byte{keyRecord}, handle...) }
 
-// formerHandle is under what the first release kept the request to stop an
-// execution, empty for the handle of anything else.
-func formerHandle(handle string) string {
-	if id, ok := token.HandleID(handle); ok && id.Number == 0 {
-		return "stop " + engine.ID(id.Execution).String()
-	}
-	return ""
-}
-
-// Close implements [engine.Outcomes]. It closes a token; [Store.Shut] ends
+// Close implements [engine.TokenStore]. It closes a token; [Store.Shut] ends
 // the use of the store.
 func (s *Store) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
 	return s.change(ctx, "close a token", handle, closing.Apply)
 }
 
-// Begin implements [engine.Outcomes].
+// Begin implements [engine.TokenStore].
 func (s *Store) Begin(ctx context.Context, handle string, beginning token.BeginOp) (token.Record, error) {
 	return s.change(ctx, "begin a call", handle, beginning.Apply)
 }
 
-// Answer implements [engine.Outcomes].
+// Answer implements [engine.TokenStore].
 func (s *Store) Answer(ctx context.Context, handle string, answering token.ReplyOp) (token.Record, error) {
 	return s.change(ctx, "keep an answer", handle, answering.Apply)
 }
@@ -96,14 +79,10 @@ func (s *Store) change(
 	return record, nil
 }
 
-// step makes the changes that come of what is stored of a token, or of a job,
-// and nobody comes between. The answer waits until what it says is durable, also
-// when somebody else changed it.
+// step makes the changes that follow from what is stored of a token or of a job, in one step. It
+// returns when what was read and written is durable.
 func (s *Store) step(ctx context.Context, op, of string, changes func() ([]change, error)) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return s.do(op, func() error {
+	return s.do(ctx, operation{name: op}, func() error {
 		stripe := s.stripeOfHandle(of)
 		stripe.Lock()
 		defer stripe.Unlock()

@@ -2,11 +2,13 @@ package disk
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/maphash"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -19,18 +21,15 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Store keeps logs, flows, outcomes, and what is known of jobs and of waits of
-// somebody else's engine, in a directory. It implements [local.Store],
-// [resume.Rendezvous] and [resume.ForeignWaits]. What a method acknowledged, or answered, survives the end of the
-// process and of the machine.
+// Store keeps logs, flows, tokens, and what is known of jobs in a directory. It implements
+// [local.Store]. What a method acknowledged or returned survives the end of the process and of the
+// machine.
 //
-// One process at a time has a store open. After a failed write the store
-// answers every call with that error: nobody knows what the disk has then, and
-// the next [Open] finds out.
+// One process at a time has a store open. After a failed write every call returns that error,
+// because the state of the disk is unknown until the next [Open].
 type Store struct {
 	path string // of its directory
 	keys token.Keys
@@ -49,12 +48,7 @@ type Store struct {
 	seed    maphash.Seed
 
 	flows engine.ParsedFlows
-
-	mu sync.Mutex
-	// listed are the flows known to be on the list.
-	listed map[machine.Flow]bool
-	// listing is held while the list of flows changes, from the read to what is
-	// known of it: what is known would else be of another order than the disk.
+	// listing is held while the list of flows changes, until the change is durable.
 	listing sync.Mutex
 }
 
@@ -165,9 +159,9 @@ func openData(fs vfs.FS, dir, op string) (*Store, error) {
 	}
 	s := &Store{
 		db: db, commits: newCommitter(db, failure), lock: io.NopCloser(nil),
-		seed: maphash.MakeSeed(), listed: map[machine.Flow]bool{},
+		seed: maphash.MakeSeed(),
 	}
-	if err := s.do(op, s.takeOver); err != nil {
+	if err := s.do(context.Background(), operation{name: op}, s.takeOver); err != nil {
 		return nil, errors.Join(err, s.Shut())
 	}
 	return s, nil
@@ -187,15 +181,7 @@ func (s *Store) takeOver() error {
 		return damagedStore(errors.New("the number of its openings cannot be read"))
 	}
 	s.generation++
-	changes := []change{{[]byte{keyGeneration}, binary.AppendUvarint(nil, s.generation)}}
-	if !ok { // new, or written before it had a list
-		entries, err := s.indexAll()
-		if err != nil {
-			return err
-		}
-		changes = append(changes, entries...)
-	}
-	return s.commits.commit(changes...)
+	return s.commits.commit(change{[]byte{keyGeneration}, binary.AppendUvarint(nil, s.generation)})
 }
 
 // Generation counts the processes that opened the store, one after the other, this
@@ -270,22 +256,42 @@ func (s *Store) Shut() error {
 // Keys sign the tokens of the store's executions.
 func (s *Store) Keys() token.Keys { return s.keys }
 
-// do makes a call on the open store and gives its error a code.
-func (s *Store) do(op string, call func() error) error {
-	err := s.call(call)
-	if err == nil || engine.CodeOf(err) != engine.CodeInternal {
-		return err
-	}
-	return &engine.Error{Code: engine.CodeInternal, Op: op, Err: err}
+// operation names a call in its error.
+type operation struct {
+	name      string
+	execution engine.ID // zero if the call concerns no single execution
 }
 
-// doFor is do for what concerns an execution, named when there is an error.
-func (s *Store) doFor(op string, execution engine.ID, call func() error) error {
+func (o operation) String() string {
+	if o.execution == (engine.ID{}) {
+		return o.name
+	}
+	return o.name + " of execution " + o.execution.String()
+}
+
+// do makes a call on the open store. Its error has a code, or is that of ctx.
+func (s *Store) do(ctx context.Context, op operation, call func() error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	err := s.call(call)
 	if err == nil || engine.CodeOf(err) != engine.CodeInternal {
 		return err
 	}
-	return &engine.Error{Code: engine.CodeInternal, Op: op + " of execution " + execution.String(), Err: err}
+	return &engine.Error{Code: engine.CodeInternal, Op: op.String(), Err: err}
+}
+
+// read is [Store.do] for a call with a result.
+func read[T any](ctx context.Context, s *Store, op operation, call func() (T, error)) (T, error) {
+	var result T
+	err := s.do(ctx, op, func() (err error) {
+		result, err = call()
+		return err
+	})
+	if err != nil {
+		return *new(T), err
+	}
+	return result, nil
 }
 
 func (s *Store) call(call func() error) error {
@@ -326,6 +332,31 @@ func (s *Store) get(key []byte) (value []byte, ok bool, err error) {
 	return value, ok, nil
 }
 
+// entries yields the keys from lower on, up to but without upper, and their values, in order. Both
+// are valid until the next iteration. It stops at an error, which it stores in err.
+func (s *Store) entries(lower, upper []byte, err *error) iter.Seq2[[]byte, []byte] {
+	return func(yield func(key, value []byte) bool) {
+		found, opened := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+		if opened != nil {
+			*err = explain(opened)
+			return
+		}
+		var failed error
+		for valid := found.First(); valid; valid = found.Next() {
+			var value []byte
+			if value, failed = found.ValueAndErr(); failed != nil || !yield(found.Key(), value) {
+				break
+			}
+		}
+		if failed = errors.Join(failed, found.Close()); failed != nil && *err == nil { // Close also returns what ended the loop
+			*err = explain(failed)
+		}
+	}
+}
+
+// prefix returns the bounds of all keys of a kind.
+func prefix(kind byte) (lower, upper []byte) { return []byte{kind}, []byte{kind + 1} }
+
 func (s *Store) stripeOf(id engine.ID) *stripe {
 	return &s.stripes[binary.LittleEndian.Uint16(id[:])%stripeCount] // an id is a hash
 }
@@ -344,9 +375,7 @@ const (
 	keyRecord     = 'r' // handle: record of a token
 	keyJob        = 'j' // key of a job: who waits for it, and the latest end that was seen
 	keyAwaited    = 'b' // key of a job: nothing, from when somebody waits until a restart at which nobody does
-	keyWait       = 'w' // handle: what its token stands for that closes one of somebody else's engine
 	keyGeneration = 'g' // nothing: how often the store was opened
-	keyUnsent     = 'a' // instant when such a wait was opened, handle: nothing, until its outcome was delivered
 )
 
 // checkFormat refuses a store of a newer release before anything of it is

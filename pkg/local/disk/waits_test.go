@@ -37,13 +37,6 @@ func endOf(i int) jobs.Sighting {
 	return jobs.Sighting{Status: jobs.StatusFailed, At: epoch.Add(time.Duration(i)), Error: "Job.Failed", Cause: fmt.Sprint(i)}
 }
 
-func foreignWait(handle string, i int) resume.ForeignWait {
-	return resume.ForeignWait{
-		Handle: handle, Recipient: resume.RecipientDurable, Sealed: []byte{0, 0xff, byte(i)}, Job: jobOf(i), JobID: "id",
-		Opened: epoch.Add(time.Duration(i)), Deadline: epoch.Add(time.Hour), Expires: epoch.Add(2 * time.Hour),
-	}
-}
-
 func bind(t *testing.T, store *disk.Store, job, waiter int) resume.Meeting {
 	t.Helper()
 	met, err := store.Bind(t.Context(), jobOf(job), waiterOf(waiter), epoch.Add(time.Hour))
@@ -77,15 +70,6 @@ func TestWaitsSurviveARestart(t *testing.T) {
 	if _, err := store.Note(t.Context(), jobOf(2), endOf(2), epoch.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	for i, handle := range []string{"EQEBopen", "EQEBclosed", "EQEBdelivered"} {
-		if _, err := store.Open(t.Context(), handle, foreignWait(handle, i)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	closeToken(t, store, "EQEBclosed")
-	if err := store.Deliver(t.Context(), "EQEBdelivered", resume.DeliveryGone); err != nil {
-		t.Fatal(err)
-	}
 
 	store = reopen(t, store, dir)
 	end := endOf(2)
@@ -95,16 +79,6 @@ func TestWaitsSurviveARestart(t *testing.T) {
 	met, err := store.Note(t.Context(), jobOf(1), endOf(1), epoch)
 	if err != nil || !slices.Equal(met.Waiters, []resume.Waiter{waiterOf(1)}) {
 		t.Errorf("the event met %+v, error %v", met, err)
-	}
-	list, err := store.List(t.Context(), "", 10)
-	if want := []resume.ForeignWait{foreignWait("EQEBopen", 0), foreignWait("EQEBclosed", 1)}; err != nil || !reflect.DeepEqual(list, want) {
-		t.Errorf("listed are %+v, error %v; want %+v", list, err, want)
-	}
-	if wait, _, err := store.ForeignWait(t.Context(), "EQEBdelivered"); err != nil || wait.Delivery != resume.DeliveryGone {
-		t.Errorf("what was delivered is %+v, error %v", wait, err)
-	}
-	if listed, err := store.Damage('a', nil); err != nil || listed != 2 { // the index holds nothing anyway
-		t.Errorf("the index has %d entries, error %v; want 2", listed, err)
 	}
 }
 
@@ -122,11 +96,6 @@ func TestPollsCanBeSentAgainAfterARestart(t *testing.T) {
 			want = append(want, resume.Poll{Key: jobOf(job), JobID: waiter.JobID, Waiter: waiter})
 		}
 	}
-	foreign := foreignWait(waiterOf(20).Handle, 20) // which nobody else ends at its deadline
-	if _, err := store.Open(t.Context(), foreign.Handle, foreign); err != nil {
-		t.Fatal(err)
-	}
-	want[3].Deadline = foreign.Deadline
 	bind(t, store, 1, 19)
 	closeToken(t, store, waiterOf(19).Handle)
 	bind(t, store, 2, 29)
@@ -201,26 +170,6 @@ func TestAJobThatEndedBetweenTwoProcesses(t *testing.T) {
 	}
 }
 
-// A store of an earlier release holds nothing of jobs.
-func TestAStoreWithoutWaits(t *testing.T) {
-	t.Parallel()
-	store := openDisk(t, filledStore(t))
-	if polls, err := store.Waiting(t.Context(), resume.Poll{}, 10); err != nil || len(polls) > 0 {
-		t.Errorf("there wait %+v, error %v", polls, err)
-	}
-	if waits, err := store.List(t.Context(), "", 10); err != nil || len(waits) > 0 {
-		t.Errorf("listed are %+v, error %v", waits, err)
-	}
-}
-
-func TestTheListAfterAWaitThatNobodyKnows(t *testing.T) {
-	t.Parallel()
-	_, err := as[*disk.Store](t).List(t.Context(), "EQEBgone", 10)
-	if !errors.Is(err, resume.ErrNoWait) || !strings.Contains(err.Error(), "EQEBgone") {
-		t.Errorf("error %v", err)
-	}
-}
-
 func TestADamagedWaitIsAnErrorThatSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	for name, value := range map[string][]byte{"empty": {}, "of a newer release": {2, 0, 0, 0, 0}, "cut off": {1, 0}, "of something else": []byte("damaged")} {
@@ -228,36 +177,26 @@ func TestADamagedWaitIsAnErrorThatSaysWhatToDo(t *testing.T) {
 			t.Parallel()
 			store := as[*disk.Store](t)
 			bind(t, store, 1, 1)
-			wait := foreignWait("EQEBforeign", 1)
-			if _, err := store.Open(t.Context(), wait.Handle, wait); err != nil {
-				t.Fatal(err)
+			if damaged, err := store.Damage('j', value); err != nil || damaged != 1 {
+				t.Fatalf("%d damaged, error %v", damaged, err)
 			}
-			for _, prefix := range []byte("jw") {
-				if damaged, err := store.Damage(prefix, value); err != nil || damaged != 1 {
-					t.Fatalf("%d damaged under %c, error %v", damaged, prefix, err)
-				}
-			}
-			wantDamaged(t, store, wait)
+			wantDamaged(t, store)
 		})
 	}
 }
 
-// wantDamaged: every call that concerns job 1 or the wait names what is damaged.
-func wantDamaged(t *testing.T, store *disk.Store, wait resume.ForeignWait) {
+// wantDamaged: every call that concerns job 1 names what is damaged.
+func wantDamaged(t *testing.T, store *disk.Store) {
 	t.Helper()
 	ctx, job := t.Context(), jobOf(1)
 	errs := map[string]error{
 		"release": store.Release(ctx, job, nil),
-		"deliver": store.Deliver(ctx, wait.Handle, resume.DeliverySent),
 	}
 	_, errs["bind"] = store.Bind(ctx, job, waiterOf(1), epoch)
 	_, errs["note"] = store.Note(ctx, job, endOf(1), epoch)
 	_, errs["polls"] = store.Waiting(ctx, resume.Poll{}, 1)
-	_, errs["open"] = store.Open(ctx, wait.Handle, wait)
-	_, _, errs["wait"] = store.ForeignWait(ctx, wait.Handle)
-	_, errs["list"] = store.List(ctx, "", 1)
 	for call, err := range errs {
-		named := strings.Contains(fmt.Sprint(err), job.Name) || strings.Contains(fmt.Sprint(err), wait.Handle)
+		named := strings.Contains(fmt.Sprint(err), job.Name)
 		if !errors.Is(err, resume.ErrDamaged) || engine.CodeOf(err) != engine.CodeInternal || !named || !strings.Contains(err.Error(), "restore a copy") {
 			t.Errorf("%s: error %v", call, err)
 		}
@@ -268,21 +207,19 @@ func wantDamaged(t *testing.T, store *disk.Store, wait resume.ForeignWait) {
 // again.
 type waitPromises struct {
 	waiters  map[string]bool // by handle, whether it waits
-	foreign  map[string]resume.Delivery
-	ends     int // which end was seen
-	openings int
+	ends     int             // which end was seen
+	bindings int
 }
 
 func newWaitPromises() *waitPromises {
-	return &waitPromises{waiters: map[string]bool{}, foreign: map[string]resume.Delivery{}}
+	return &waitPromises{waiters: map[string]bool{}}
 }
 
 func (w *waitPromises) copy() *waitPromises {
-	return &waitPromises{maps.Clone(w.waiters), maps.Clone(w.foreign), w.ends, w.openings}
+	return &waitPromises{maps.Clone(w.waiters), w.ends, w.bindings}
 }
 
-// wait binds waiters and releases earlier ones, notes ends, opens foreign waits
-// and delivers earlier ones, until there are so many or ctx ends.
+// wait binds waiters, releases earlier ones and notes ends, until there are so many or ctx ends.
 func (p *promises) wait(ctx context.Context, store *disk.Store, writer, most int) {
 	for i := 1; i <= most && ctx.Err() == nil; i++ {
 		if err := p.waitOnce(ctx, store, writer, i); err != nil && ctx.Err() == nil {
@@ -292,7 +229,7 @@ func (p *promises) wait(ctx context.Context, store *disk.Store, writer, most int
 	}
 }
 
-// back is how many steps later a waiter is released and an outcome delivered.
+// back is how many steps later a waiter is released.
 const back = 5
 
 func (p *promises) waitOnce(ctx context.Context, store *disk.Store, writer, i int) error {
@@ -303,28 +240,20 @@ func (p *promises) waitOnce(ctx context.Context, store *disk.Store, writer, i in
 	if bindErr != nil {
 		return bindErr
 	}
-	p.keep(writer, func(w *waitPromises) { w.waiters[waiter.Handle] = true })
+	p.keep(writer, func(w *waitPromises) { w.waiters[waiter.Handle] = true; w.bindings++ })
 	if _, err := store.Note(ctx, jobOf(writer), endOf(i), epoch); err != nil {
 		return err
 	}
 	p.keep(writer, func(w *waitPromises) { w.ends = i })
-	if _, err := store.Open(ctx, waiter.Handle, foreignWait(waiter.Handle, i)); err != nil {
-		return err
-	}
-	p.keep(writer, func(w *waitPromises) { w.foreign[waiter.Handle] = ""; w.openings++ })
 	if i <= back {
 		return nil
 	}
 	old := handle(i - back)
-	p.keep(writer, func(w *waitPromises) { delete(w.waiters, old); delete(w.foreign, old) }) // nobody knows until both are told
+	p.keep(writer, func(w *waitPromises) { delete(w.waiters, old) }) // unknown until the release is acknowledged
 	if err := store.Release(ctx, jobOf(writer), []string{old}); err != nil {
 		return err
 	}
 	p.keep(writer, func(w *waitPromises) { w.waiters[old] = false })
-	if err := store.Deliver(ctx, old, resume.DeliverySent); err != nil {
-		return err
-	}
-	p.keep(writer, func(w *waitPromises) { w.foreign[old] = resume.DeliverySent })
 	return nil
 }
 
@@ -347,18 +276,9 @@ func (p *promises) forgetTaken(after *promises) {
 }
 
 // checkWaits: who waits, waits, and its poll is known; who was released does not;
-// and the end that was seen is there, or a later one. An outcome is listed until
-// it was delivered.
+// and the end that was seen is there, or a later one.
 func (p *promises) checkWaits(t *testing.T, store *disk.Store) {
 	t.Helper()
-	listed := map[string]bool{}
-	list, err := store.List(t.Context(), "", 1<<20)
-	if err != nil {
-		t.Error(err)
-	}
-	for _, wait := range list {
-		listed[wait.Handle] = true
-	}
 	polled := map[string]bool{}
 	polls, err := store.Waiting(t.Context(), resume.Poll{}, 1<<20)
 	if err != nil {
@@ -375,12 +295,6 @@ func (p *promises) checkWaits(t *testing.T, store *disk.Store) {
 		for handle, waits := range want.waiters {
 			if got := slices.ContainsFunc(met.Waiters, func(w resume.Waiter) bool { return w.Handle == handle }); got != waits || polled[handle] != waits {
 				t.Errorf("%s waits: %t, has a poll: %t, acknowledged was %t", handle, got, polled[handle], waits)
-			}
-		}
-		for handle, delivery := range want.foreign {
-			wait, _, err := store.ForeignWait(t.Context(), handle)
-			if err != nil || delivery != "" && wait.Delivery != delivery || listed[handle] != (wait.Delivery == "") {
-				t.Errorf("foreign wait %s is %+v, listed %t, error %v; acknowledged was %q", handle, wait, listed[handle], err, delivery)
 			}
 		}
 	}
