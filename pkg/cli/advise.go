@@ -31,12 +31,12 @@ func (c Command) adviseCommand() *cobra.Command {
 }
 
 func (c Command) advise(path string, asJSON bool) error {
-	file, err := c.readFlow("advise", path)
+	file, err := c.readFlow(path)
 	if err != nil {
 		return err
 	}
 	if file.flow == nil {
-		return file.invalid("advise")
+		return file.invalid()
 	}
 	if err := c.warn(file); err != nil {
 		return err

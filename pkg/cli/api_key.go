@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local/disk"
 )
@@ -16,7 +17,7 @@ import (
 const keyVariable = "WAITLESS_API_KEY"
 
 // apiKey is the key that the environment names, empty for none.
-func (c Command) apiKey(what string) (string, error) {
+func (c Command) apiKey() (string, error) {
 	text := c.Getenv(keyVariable)
 	file, isFile := strings.CutPrefix(text, "@")
 	if !isFile {
@@ -24,22 +25,22 @@ func (c Command) apiKey(what string) (string, error) {
 	}
 	key, err := os.ReadFile(file) //nolint:gosec // G304: the user names the file
 	if err != nil {
-		return "", usageError(what, keyVariable+" names the file "+file+": "+reasonOf(err), keyVariable+"=@"+defaultStore+"/"+disk.APIKeyFile)
+		return "", failure.Usage(keyVariable+" names the file "+file+": "+reasonOf(err), keyVariable+"=@"+defaultStore+"/"+disk.APIKeyFile)
 	}
 	return strings.TrimSpace(string(key)), nil
 }
 
 // openWithKey is the management API of `waitless dev --api`, nil when the
 // environment has no key or the endpoint is not on this machine.
-func (c Command) openWithKey(what, endpoint string) (*api, error) {
+func (c Command) openWithKey(endpoint string) (*api, error) {
 	if endpoint == "" || c.Getenv(keyVariable) == "" {
 		return nil, nil //nolint:nilnil // documented
 	}
-	base, err := parseEndpoint(what, endpoint)
+	base, err := parseEndpoint(endpoint)
 	if err != nil || !isThisMachine(base.Hostname()) {
 		return nil, err
 	}
-	key, err := c.apiKey(what)
+	key, err := c.apiKey()
 	if err != nil {
 		return nil, err
 	}

@@ -59,11 +59,11 @@ func (c Command) Run(ctx context.Context) int {
 	out := &helpWriter{Writer: c.Stdout}
 	root.SetOut(out)
 	root.SetErr(c.Stderr)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil && out.err != nil {
 		err = view.Unwritten(out.err)
 	}
-	return c.exit(err)
+	return c.exit(ctx, cmd, err)
 }
 
 // helpWriter remembers the error that cobra, which writes the help, forgets.
@@ -126,7 +126,7 @@ func unknownCommand(root *cobra.Command, args []string) error {
 }
 
 func noSuchCommand(root *cobra.Command, name string) error {
-	return usageError("command "+name, "there is no such command"+similarCommand(name, root), "waitless help")
+	return failure.Usage(fmt.Sprintf("there is no command %q", name)+similarCommand(name, root), "waitless help")
 }
 
 // group makes a command out of several, which does nothing by itself.
@@ -136,7 +136,7 @@ func group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 		if len(args) == 0 {
 			return cmd.Help()
 		}
-		return usageError(cmd.Name()+" "+args[0], "there is no such command"+similarCommand(args[0], cmd), "waitless "+cmd.Name()+" --help")
+		return failure.Usage(fmt.Sprintf("there is no command %q", args[0])+similarCommand(args[0], cmd), cmd.CommandPath()+" --help")
 	}
 	cmd.AddCommand(commands...)
 	return cmd

@@ -161,15 +161,15 @@ func (c Command) listFor(ctx context.Context, cmd *cobra.Command, list func(cont
 			return nil, err
 		}
 	}
-	p, err := c.locate("completion", flags)
+	p, err := c.locate(flags)
 	if err != nil {
 		return nil, err
 	}
-	a, err := c.openAPI(ctx, "completion", p)
+	a, err := c.openAPI(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	defer a.end("completion", &err)
+	defer a.end(&err)
 	return list(ctx, a)
 }
 
@@ -214,7 +214,7 @@ func completeTask(_ *cobra.Command, args []string, _ string) ([]string, cobra.Sh
 	if len(args) == 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	file, err := Command{}.readFlow("completion", args[0])
+	file, err := Command{}.readFlow(args[0])
 	if err != nil || file.flow == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

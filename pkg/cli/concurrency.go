@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/local"
 )
 
@@ -34,7 +35,7 @@ func atOnceUsage(what, variable string, byDefault int) string {
 }
 
 // apply sets what a system may do at once.
-func (o concurrency) apply(c Command, what string, config *local.Config) (err error) {
+func (o concurrency) apply(c Command, config *local.Config) (err error) {
 	for _, bound := range []struct {
 		flag, variable string
 		value          int
@@ -52,7 +53,7 @@ func (o concurrency) apply(c Command, what string, config *local.Config) (err er
 			*bound.to, err = atOnce(bound.variable, text)
 		}
 		if err != nil {
-			return usageError(what, err.Error(), "leave it out")
+			return failure.Usage(err.Error(), "leave it out")
 		}
 	}
 	return nil

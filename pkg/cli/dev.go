@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -109,13 +110,13 @@ func (c Command) dev(ctx context.Context, o devOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	store, err := c.hold(ctx, "dev", o.store, "waitless list, which asks the one that holds it, or --store ANOTHER-DIR")
+	store, err := c.hold(ctx, o.store, "waitless list, which asks the one that holds it, or --store ANOTHER-DIR")
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if closeErr := store.Shut(); err == nil && closeErr != nil {
-			err = storeError("close store "+o.store, closeErr)
+			err = fmt.Errorf("close store %s: %w", o.store, closeErr)
 		}
 	}()
 	err = s.listen(ctx)
@@ -135,7 +136,7 @@ func (s *server) readSecrets(ctx context.Context) error {
 		return keysUnreadable()
 	}
 	if text := cmp.Or(s.options.fnfKeys, c.Getenv(fnfVariable)); text != "" {
-		keys, err := c.readObject(ctx, "dev", "--fnf-keys", text)
+		keys, err := c.readObject(ctx, "--fnf-keys", text)
 		if err != nil {
 			return withoutText(err)
 		}
@@ -145,7 +146,7 @@ func (s *server) readSecrets(ctx context.Context) error {
 	}
 	var err error
 	if s.secrets, err = callbackurl.ParseSecrets(c.Getenv(secretVariable)); err != nil {
-		return usageError("dev", err.Error(), "unset "+secretVariable)
+		return failure.Usage(err.Error(), "unset "+secretVariable)
 	}
 	return nil
 }
@@ -161,7 +162,7 @@ func withoutText(err error) error {
 }
 
 func keysUnreadable() error {
-	return usageError("dev", `--fnf-keys cannot be read; allowed: @FILE with {"id":"secret"}, or - for standard input`, "--fnf-keys @keys.json")
+	return failure.Usage(`--fnf-keys cannot be read; allowed: @FILE with {"id":"secret"}, or - for standard input`, "--fnf-keys @keys.json")
 }
 
 func keysOf(object value.Value) (map[string]string, error) {
@@ -170,7 +171,7 @@ func keysOf(object value.Value) (map[string]string, error) {
 		err = errors.New("there is none")
 	}
 	if err != nil {
-		return nil, usageError("dev", "--fnf-keys: "+err.Error(), "--fnf-keys @keys.json")
+		return nil, failure.Usage("--fnf-keys: "+err.Error(), "--fnf-keys @keys.json")
 	}
 	return keys, nil
 }
@@ -179,7 +180,7 @@ func keysOf(object value.Value) (map[string]string, error) {
 func (c Command) devTasks(definitions []string) (*local.Tasks, error) {
 	byName := map[string]string{}
 	for _, definition := range definitions {
-		name, value, err := splitTask("dev", definition, byName)
+		name, value, err := splitTask(definition, byName)
 		if err != nil {
 			return nil, err
 		}
@@ -187,15 +188,15 @@ func (c Command) devTasks(definitions []string) (*local.Tasks, error) {
 	}
 	tasks, err := local.NewTasks(&local.Clock{}, byName)
 	if err != nil {
-		return nil, unusableTasks("dev", err, byName)
+		return nil, unusableTasks(err, byName)
 	}
-	return tasks, c.addTasks("dev", tasks, func(name string) bool { return !isGiven(byName, name) })
+	return tasks, c.addTasks(tasks, func(name string) bool { return !isGiven(byName, name) })
 }
 
 // listen finds out where callbacks arrive, which is here unless somebody says
 // otherwise.
 func (s *server) listen(ctx context.Context) (err error) {
-	if s.base, err = s.command.baseOption("dev", s.options.base, true); err != nil {
+	if s.base, err = s.command.baseOption(s.options.base, true); err != nil {
 		return err
 	}
 	if s.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", s.options.listen); err != nil {
@@ -203,14 +204,14 @@ func (s *server) listen(ctx context.Context) (err error) {
 		if errors.As(err, &failed) {
 			err = failed.Err
 		}
-		return usageError("dev", "listen at "+s.options.listen+": "+err.Error(), "--listen 127.0.0.1:0, which takes a port that is free")
+		return failure.Usage("listen at "+s.options.listen+": "+err.Error(), "--listen 127.0.0.1:0, which takes a port that is free")
 	}
 	switch {
 	case s.base != "":
 	case s.options.api: // nobody asks for another name
 		s.base = s.url()
 	case s.address().IP.IsUnspecified():
-		return usageError("dev", "nobody says by which name others reach this machine", "--base http://NAME:PORT")
+		return failure.Usage("nobody says by which name others reach this machine", "--base http://NAME:PORT")
 	default:
 		s.base = s.url()
 	}
@@ -223,7 +224,7 @@ func (s *server) checkAPI() error {
 		return nil
 	}
 	const why = "with --api only this machine may reach dev: --listen is a loopback address, and so is the host of --base and " + callbackVariable
-	return usageError("dev", why, "--listen "+defaultListen+" without --base, or no --api")
+	return failure.Usage(why, "--listen "+defaultListen+" without --base, or no --api")
 }
 
 // address is that of a listener for TCP.
@@ -245,11 +246,11 @@ func isLoopback(host string) bool { return host == "localhost" || net.ParseIP(ho
 
 // serve works on the store until ctx ends.
 func (s *server) serve(ctx context.Context, store *disk.Store, tasks *local.Tasks) error {
-	config, err := s.command.configOf(ctx, "dev", &local.Clock{}, tasks)
+	config, err := s.command.configOf(ctx, &local.Clock{}, tasks)
 	if err != nil {
 		return err
 	}
-	if err := s.options.atOnce.apply(s.command, "dev", &config); err != nil {
+	if err := s.options.atOnce.apply(s.command, &config); err != nil {
 		return err
 	}
 	config.Store, config.Keys, config.CallbackBase, config.Absent = store, store.Keys(), s.base, s.logAbsent()
@@ -260,19 +261,19 @@ func (s *server) serve(ctx context.Context, store *disk.Store, tasks *local.Task
 	config.Blocked = blocked.add
 	system := local.New(config)
 	if err := system.TakeOver(ctx); err != nil { // before anybody tells of a job that it is to know
-		return storeError("take over store "+s.options.store, err)
+		return fmt.Errorf("take over store %s: %w", s.options.store, err)
 	}
 	blocked.log(s.log)
 	s.warnOfSigned(ctx, store)
 	own := storeHandler(system, store, s.log, "dev")
 	endSocket, err := serveSocket(ctx, s.options.store, own)
 	if err != nil {
-		return storeError("serve store "+s.options.store, err)
+		return fmt.Errorf("serve store %s: %w", s.options.store, err)
 	}
 	key, err := s.apiKey(store)
 	if err != nil {
 		endSocket()
-		return storeError("serve store "+s.options.store, err)
+		return fmt.Errorf("serve store %s: %w", s.options.store, err)
 	}
 	endHTTP := serveListener(ctx, s.listener, s.handler(system, own, key))
 	err = s.announce()
@@ -282,7 +283,7 @@ func (s *server) serve(ctx context.Context, store *disk.Store, tasks *local.Task
 	endHTTP()
 	endSocket()
 	if ctx.Err() != nil {
-		return interrupted("dev", "what waits goes on with the next one")
+		return failure.Interrupted("what waits goes on with the next one")
 	}
 	return err
 }

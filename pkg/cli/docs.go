@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/docs"
 )
@@ -92,7 +93,7 @@ func (c Command) showTopic(name string, asJSON bool) error {
 	report, ok := findInTopics(name)
 	switch {
 	case !ok:
-		return usageError("docs "+name, "there is no such topic, rule or error"+didYouMean(name, inDocs()), "waitless docs")
+		return failure.Usage("there is no such topic, rule or error"+didYouMean(name, inDocs()), "waitless docs")
 	case asJSON:
 		return c.out().JSON(report)
 	}

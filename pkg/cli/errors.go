@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -11,24 +13,26 @@ import (
 
 	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/cli/view"
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/token"
 )
-
-func usageError(what, why, try string) error {
-	return &failure.Error{Exit: ExitUsage, What: what, Why: why, Try: try}
-}
 
 // out prints the results of the command.
 func (c Command) out() view.Printer { return view.Printer{Out: c.Stdout, Err: c.Stderr} }
 
-// exit prints err, if any, and answers the exit code.
-func (c Command) exit(err error) int {
-	var f *failure.Error
-	switch {
-	case err == nil:
+// exit prints the error of a command, if any, and returns the exit code.
+func (c Command) exit(ctx context.Context, cmd *cobra.Command, err error) int {
+	if err == nil {
 		return ExitSucceeded
-	case !errors.As(err, &f):
-		f = &failure.Error{Exit: ExitInternal, What: "internal error", Why: err.Error()}
+	}
+	f := failureOf(err)
+	if ctx.Err() != nil && (f.Exit == ExitUsage || f.Exit == ExitInternal) {
+		f = failure.Interrupted("the command did not finish")
+	}
+	if f.What == "" {
+		f.What = subject(cmd)
 	}
 	var out strings.Builder
 	for _, line := range f.Lines {
@@ -38,8 +42,46 @@ func (c Command) exit(err error) int {
 	if f.Try != "" {
 		fmt.Fprintf(&out, "try: %s\n", view.Harmless(f.Try))
 	}
-	_, _ = fmt.Fprint(c.Stderr, out.String()) // nowhere left to report to
+	_, _ = fmt.Fprint(c.Stderr, out.String()) // there is no other place to report to
 	return f.Exit
+}
+
+// failureOf returns any error as it is shown.
+func failureOf(err error) *failure.Error {
+	var f *failure.Error
+	var refused *rest.Error
+	var stuck *stuckError
+	switch {
+	case errors.As(err, &f):
+		return f
+	case errors.As(err, &refused):
+		return apiFailure(refused)
+	case errors.As(err, &stuck):
+		return failure.Internal(err.Error(), fmt.Sprintf("kill -CONT %[1]d, or kill -9 %[1]d, which loses nothing", stuck.pid))
+	case engine.CodeOf(err) == engine.CodeInvalid:
+		return failure.Usage(err.Error(), "--store ANOTHER-DIR")
+	}
+	return failure.Internal(err.Error(), "")
+}
+
+// apiFailure returns an error of the management API as it is shown.
+func apiFailure(refused *rest.Error) *failure.Error {
+	// What stands before the API of a stack responds without a code of the API.
+	if refused.Code == engine.CodeInternal && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden) {
+		return failure.Internal(refused.Message, "aws sts get-caller-identity, which shows whose credentials are in use")
+	}
+	f := failure.Usage(refused.Message, "")
+	switch refused.Code {
+	case engine.CodeNotFound:
+		f.Try = "waitless list"
+	case engine.CodeInternal, engine.CodeTooNew, engine.CodeDefect:
+		f.Exit = ExitInternal
+	case engine.CodeConflict, engine.CodeInvalid:
+		if strings.Contains(refused.Message, token.ErrInvalid.Error()) {
+			f.Try = "waitless tokens list --unmask"
+		}
+	}
+	return f
 }
 
 // flagError is what cobra calls for a flag that it cannot use.
@@ -55,7 +97,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "bool":
 		why = fmt.Sprintf("--%s is %q; allowed: true, false", invalid.GetFlag().Name, invalid.GetValue())
 	}
-	return usageError(subject(cmd), why, cmd.CommandPath()+" --help")
+	return failure.Usage(why, cmd.CommandPath()+" --help")
 }
 
 // mayBeEmpty are the flags of texts that an empty value makes sense for, or that have an error of their own.
@@ -67,19 +109,27 @@ func checkFlags(cmd *cobra.Command) error {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		isText := slices.Contains([]string{"string", "stringSlice", "stringArray"}, f.Value.Type())
 		if isText && strings.Trim(f.Value.String(), "[]") == "" && !slices.Contains(mayBeEmpty, f.Name) {
-			err = usageError(subject(cmd), "--"+f.Name+" is empty", "leave --"+f.Name+" out, or give it a value")
+			err = failure.Usage("--"+f.Name+" is empty", "leave --"+f.Name+" out, or give it a value")
 		}
 	})
 	return err
 }
 
-// subject names a command in messages: nothing but the program's own name goes
-// before it.
+// subject names a command in messages, with its argument unless that is a token.
 func subject(cmd *cobra.Command) string {
-	if cmd.HasParent() {
-		return cmd.Name()
+	if !cmd.HasParent() {
+		return "command line"
 	}
-	return "command line"
+	name := strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+	argument, args := argumentName(cmd), cmd.Flags().Args()
+	stored, err := cmd.Flags().GetString("flow")
+	switch {
+	case len(args) == 1 && argument != "TOKEN":
+		return name + " " + args[0]
+	case len(args) == 0 && err == nil && stored != "" && argument == "FLOW":
+		return name + " --flow " + stored
+	}
+	return name
 }
 
 // didYouMean suggests one of names, or nothing.
@@ -90,9 +140,11 @@ func arguments(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < least:
-			return usageError(cmd.Name(), "the "+argumentName(cmd)+" is missing", firstExample(cmd))
+			return failure.Usage("the "+argumentName(cmd)+" is missing", firstExample(cmd))
 		case len(args) > most:
-			return usageError(cmd.Name(), fmt.Sprintf("found %q; it takes %s", args[most], takes(cmd, most)), firstExample(cmd))
+			f := failure.Usage(fmt.Sprintf("found %q; it takes %s", args[most], takes(cmd, most)), firstExample(cmd))
+			f.What = cmd.Name()
+			return f
 		}
 		return nil
 	}
@@ -109,12 +161,6 @@ func takes(cmd *cobra.Command, most int) string {
 // of one in brackets.
 func argumentName(cmd *cobra.Command) string {
 	return strings.Trim(cmd.Use[strings.LastIndexByte(cmd.Use, ' ')+1:], "[].")
-}
-
-// interrupted is the error for a program that the user stopped, and what that
-// means for the execution.
-func interrupted(what, meaning string) error {
-	return &failure.Error{Exit: ExitInterrupted, What: what, Why: "interrupted; " + meaning}
 }
 
 // firstExample returns the first line of a command's examples.

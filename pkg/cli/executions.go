@@ -32,45 +32,34 @@ func (o *storeOptions) register(cmd *cobra.Command) {
 
 // onStore makes the body of a command that works on the API of a store or a
 // stack.
-func (c Command) onStore(o *storeOptions, body func(ctx context.Context, what string, a *api, args []string) error) func(*cobra.Command, []string) error {
+func (c Command) onStore(o *storeOptions, body func(ctx context.Context, a *api, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) (err error) {
-		what := strings.TrimPrefix(cmd.CommandPath(), "waitless ")
-		place, err := c.locate(what, o.place)
+		place, err := c.locate(o.place)
 		if err != nil {
 			return err
 		}
-		a, err := c.openAPI(cmd.Context(), what, place)
+		a, err := c.openAPI(cmd.Context(), place)
 		if err != nil {
 			return err
 		}
-		defer a.end(what, &err)
-		return orInterrupted(cmd.Context(), what, body(cmd.Context(), what, a, args))
+		defer a.end(&err)
+		return body(cmd.Context(), a, args)
 	}
-}
-
-// orInterrupted is err, or what it comes from when the user stopped the program,
-// unless it says that itself.
-func orInterrupted(ctx context.Context, what string, err error) error {
-	var f *failure.Error
-	if err == nil || ctx.Err() == nil || errors.As(err, &f) && f.Exit == ExitInterrupted {
-		return err
-	}
-	return interrupted(what, "no answer came")
 }
 
 // names takes FLOW/EXECUTION apart.
-func names(what, text string) (flow, execution string, err error) {
+func names(text string) (flow, execution string, err error) {
 	flow, execution, ok := strings.Cut(text, "/")
 	if !ok || !fdl.ValidName(flow) || !fdl.ValidName(execution) {
-		return "", "", usageError(what, fmt.Sprintf("%q names no execution; allowed: FLOW/EXECUTION", text), "waitless list")
+		return "", "", failure.Usage(fmt.Sprintf("%q names no execution; allowed: FLOW/EXECUTION", text), "waitless list")
 	}
 	return flow, execution, nil
 }
 
 // checkFlow refuses what cannot be the name of a flow, before anything is sent.
-func checkFlow(what, name string) error {
+func checkFlow(name string) error {
 	if !fdl.ValidName(name) {
-		return usageError(what, fmt.Sprintf(`%q names no flow; allowed: a letter or "_", then letters, digits, "_" and "-"`, name), "waitless flows list")
+		return failure.Usage(fmt.Sprintf(`%q names no flow; allowed: a letter or "_", then letters, digits, "_" and "-"`, name), "waitless flows list")
 	}
 	return nil
 }
@@ -119,8 +108,8 @@ func (c Command) listCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return c.onStore(&o.storeOptions, func(ctx context.Context, what string, a *api, _ []string) error {
-			return c.list(ctx, what, a, filter, o.json)
+		return c.onStore(&o.storeOptions, func(ctx context.Context, a *api, _ []string) error {
+			return c.list(ctx, a, filter, o.json)
 		})(cmd, args)
 	}
 	return cmd
@@ -130,21 +119,21 @@ func (c Command) listCommand() *cobra.Command {
 func (o listOptions) filter(cmd *cobra.Command) (filter rest.Filter, err error) {
 	filter = rest.Filter{Flow: o.flow, Limit: o.limit}
 	if o.flow != "" {
-		if err := checkFlow("list", o.flow); err != nil {
+		if err := checkFlow(o.flow); err != nil {
 			return filter, err
 		}
 	}
 	if filter.Statuses, err = rest.ParseStatuses(o.statuses...); err != nil {
-		return filter, usageError("list", "--status: "+err.Error(), "--status Failed,TimedOut")
+		return filter, failure.Usage("--status: "+err.Error(), "--status Failed,TimedOut")
 	}
 	if filter.Since, err = parseSince(o.since, time.Now()); err != nil {
-		return filter, usageError("list", err.Error(), "--since 24h")
+		return filter, failure.Usage(err.Error(), "--since 24h")
 	}
 	if !cmd.Flags().Changed("limit") && o.since != "" {
 		filter.Limit = 0
 	}
 	if filter.Limit < 0 {
-		return filter, usageError("list", fmt.Sprintf("--limit is %d; allowed: a number of executions, or 0 for all", o.limit), "--limit 10")
+		return filter, failure.Usage(fmt.Sprintf("--limit is %d; allowed: a number of executions, or 0 for all", o.limit), "--limit 10")
 	}
 	return filter, nil
 }
@@ -172,7 +161,7 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 }
 
 // list prints executions page by page.
-func (c Command) list(ctx context.Context, what string, a *api, filter rest.Filter, asJSON bool) error {
+func (c Command) list(ctx context.Context, a *api, filter rest.Filter, asJSON bool) error {
 	all := []rest.Execution{}
 	var table view.Table
 	found := 0
@@ -192,7 +181,7 @@ func (c Command) list(ctx context.Context, what string, a *api, filter rest.Filt
 	})
 	switch {
 	case err != nil:
-		return apiError(what, err)
+		return err
 	case asJSON:
 		err = c.out().JSON(executionsReport{"waitless.executions/1", all})
 	case more:
@@ -268,8 +257,8 @@ func (c Command) showCommand() *cobra.Command {
 	}
 	o.register(cmd)
 	cmd.Flags().BoolVar(&unmask, "unmask", false, "show the tokens that the input and the output hold")
-	cmd.RunE = c.onStore(&o, func(ctx context.Context, what string, a *api, args []string) error {
-		flow, name, err := names(what, args[0])
+	cmd.RunE = c.onStore(&o, func(ctx context.Context, a *api, args []string) error {
+		flow, name, err := names(args[0])
 		if err != nil {
 			return err
 		}
@@ -279,7 +268,7 @@ func (c Command) showCommand() *cobra.Command {
 		}
 		e, err := execution(ctx, flow, name)
 		if err != nil {
-			return executionError(ctx, what, a, args[0], err)
+			return executionError(ctx, a, args[0], err)
 		}
 		if !e.Status.Final() {
 			c.noteOfNoWorker(a)
@@ -294,13 +283,12 @@ func (c Command) showCommand() *cobra.Command {
 
 // executionError is an error of the API about an execution, with the name that
 // was meant, maybe, when there is none of that name.
-func executionError(ctx context.Context, what string, a *api, name string, err error) error {
-	shown := apiError(what+" "+name, err)
-	var f *failure.Error
+func executionError(ctx context.Context, a *api, name string, err error) error {
 	var refused *rest.Error
-	if !errors.As(shown, &f) || !errors.As(err, &refused) || refused.Code != engine.CodeNotFound {
-		return shown
+	if !errors.As(err, &refused) || refused.Code != engine.CodeNotFound {
+		return err
 	}
+	f := failureOf(err)
 	flow, _, _ := strings.Cut(name, "/")
 	for _, filter := range []rest.Filter{{Flow: flow, Limit: defaultList}, {Limit: defaultList}} {
 		var names []string
@@ -357,14 +345,14 @@ func (c Command) stopCommand() *cobra.Command {
 	o.register(cmd)
 	cmd.Flags().StringVar(&why.Error, "error", "", "the name of the error that the history shows")
 	cmd.Flags().StringVar(&why.Cause, "cause", "", "why, for people")
-	cmd.RunE = c.onStore(&o, func(ctx context.Context, what string, a *api, args []string) error {
-		flow, name, err := names(what, args[0])
+	cmd.RunE = c.onStore(&o, func(ctx context.Context, a *api, args []string) error {
+		flow, name, err := names(args[0])
 		if err != nil {
 			return err
 		}
 		e, err := a.Stop(ctx, flow, name, why)
 		if err != nil {
-			return executionError(ctx, what, a, args[0], err)
+			return executionError(ctx, a, args[0], err)
 		}
 		c.noteOfNoWorker(a)
 		if o.json {

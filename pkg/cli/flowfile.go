@@ -33,11 +33,11 @@ func (s *flowSource) arguments(cmd *cobra.Command, args []string) error {
 	case !cmd.Flags().Changed("flow"):
 		return arguments(1, 1)(cmd, args)
 	case len(args) > 0:
-		return usageError(cmd.Name(), fmt.Sprintf("%s and --flow %s are two flows", args[0], s.stored), "leave out one of them")
+		return failure.Usage(fmt.Sprintf("%s and --flow %s are two flows", args[0], s.stored), "leave out one of them")
 	case strings.HasSuffix(s.stored, "@"):
-		return usageError(cmd.Name(), fmt.Sprintf("--flow %s has no hash after the \"@\"", s.stored), "--flow "+s.name()+", or waitless flows list")
+		return failure.Usage(fmt.Sprintf("--flow %s has no hash after the \"@\"", s.stored), "--flow "+s.name()+", or waitless flows list")
 	}
-	return checkFlow(cmd.Name()+" --flow", s.name())
+	return checkFlow(s.name())
 }
 
 func (s *flowSource) take(args []string) {
@@ -61,28 +61,27 @@ func (s *flowSource) String() string {
 }
 
 // readSource reads the file, or the stored definition at the place.
-func (c Command) readSource(ctx context.Context, command string, source flowSource, where place) (flowFile, error) {
+func (c Command) readSource(ctx context.Context, source flowSource, where place) (flowFile, error) {
 	if source.stored == "" {
-		return c.readRunnable(command, source.path)
+		return c.readRunnable(source.path)
 	}
-	return c.readStored(ctx, command, source, where)
+	return c.readStored(ctx, source, where)
 }
 
-func (c Command) readStored(ctx context.Context, command string, source flowSource, where place) (f flowFile, err error) {
-	what := command + " " + source.String()
-	a, err := c.openAPI(ctx, what, where)
+func (c Command) readStored(ctx context.Context, source flowSource, where place) (f flowFile, err error) {
+	a, err := c.openAPI(ctx, where)
 	if err != nil {
 		return f, err
 	}
-	defer a.end(what, &err)
+	defer a.end(&err)
 	_, hash, _ := strings.Cut(source.stored, "@")
 	flow, err := a.Flow(ctx, source.name(), hash)
 	if err != nil {
-		return f, flowError(what, err)
+		return f, flowError(err)
 	}
 	f = flowFile{path: "--flow " + flow.Name + "@" + shortHash(flow.Hash), text: []byte(flow.Definition), stored: flow}
 	if f.flow, f.problems = fdl.Parse(f.text); f.flow == nil {
-		invalid := f.invalid(command)
+		invalid := f.invalid()
 		invalid.Try = "mend the definition, then: waitless flows put FLOW"
 		return f, invalid
 	}
@@ -100,36 +99,36 @@ type flowFile struct {
 
 // readFlow reads and checks the file; problems of the definition are no error
 // here.
-func (c Command) readFlow(command, path string) (flowFile, error) {
+func (c Command) readFlow(path string) (flowFile, error) {
 	f := flowFile{path: path}
 	var err error
 	if f.text, err = os.ReadFile(path); err != nil { //nolint:gosec // G304: the user names the file
-		return f, usageError(command+" "+path, reasonOf(err), "waitless "+command+" PATH-OF-A-FLOW")
+		return f, failure.Usage(reasonOf(err), "the path of a flow, for example flow.yaml")
 	}
 	f.flow, f.problems = fdl.Parse(f.text)
 	return f, nil
 }
 
 // readRunnable reads a flow that is to be put or run: it is valid and can be named.
-func (c Command) readRunnable(command, path string) (flowFile, error) {
-	f, err := c.readFlow(command, path)
+func (c Command) readRunnable(path string) (flowFile, error) {
+	f, err := c.readFlow(path)
 	switch {
 	case err != nil:
 		return f, err
 	case f.flow == nil:
-		return f, f.invalid(command)
+		return f, f.invalid()
 	}
-	return f, f.checkName(command)
+	return f, f.checkName()
 }
 
 // checkName rejects a flow without a name whose file's name cannot be that of a flow: files with other
 // names would become one flow.
-func (f flowFile) checkName(command string) error {
+func (f flowFile) checkName() error {
 	base := f.base()
 	if f.flow.Name != "" || base == defaultBaseName || fdl.ValidName(base) {
 		return nil
 	}
-	return usageError(command+" "+f.path, fmt.Sprintf(
+	return failure.Usage(fmt.Sprintf(
 		`the flow has no name, and that of its file, %q, cannot be one; allowed: a letter or "_", then letters, digits, "_" and "-", %d characters at most`,
 		base, fdl.MaxName), "add a line like this to the flow: name: "+asName(base))
 }
@@ -162,9 +161,9 @@ func (f flowFile) lines() []string {
 }
 
 // invalid is the error for a definition that has errors.
-func (f flowFile) invalid(command string) *failure.Error {
+func (f flowFile) invalid() *failure.Error {
 	return &failure.Error{
-		Exit: ExitUsage, What: command + " " + f.path, Why: view.Count(len(f.problems.Errors()), "problem"), Lines: f.lines(),
+		Exit: ExitUsage, Why: view.Count(len(f.problems.Errors()), "problem"), Lines: f.lines(),
 		Try: "mend the places above, then: waitless validate " + f.path,
 	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
@@ -49,29 +48,28 @@ func (c Command) flowsPutCommand() *cobra.Command {
 	}
 	o.register(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		file, err := c.readRunnable("flows put", args[0])
+		file, err := c.readRunnable(args[0])
 		if err != nil {
 			return err
 		}
-		return orInterrupted(cmd.Context(), "flows put "+file.path, c.putFlow(cmd.Context(), o, file))
+		return c.putFlow(cmd.Context(), o, file)
 	}
 	return cmd
 }
 
 func (c Command) putFlow(ctx context.Context, o storeOptions, file flowFile) (err error) {
-	what := "flows put " + file.path
-	place, err := c.locate(what, o.place)
+	place, err := c.locate(o.place)
 	if err != nil {
 		return err
 	}
-	a, err := c.openOrMakeAPI(ctx, what, place)
+	a, err := c.openOrMakeAPI(ctx, place)
 	if err != nil {
 		return err
 	}
-	defer a.end(what, &err)
+	defer a.end(&err)
 	flow, err := a.PutFlow(ctx, file.name(), file.text)
 	if err != nil {
-		return apiError(what, err)
+		return err
 	}
 	if o.json {
 		return c.out().JSON(flowReport{"waitless.flow/1", flow})
@@ -85,10 +83,10 @@ func (c Command) flowsListCommand() *cobra.Command {
 		Use: "list", Short: "List the flows, of each the latest definition first", Example: "  waitless flows list", Args: arguments(0, 0),
 	}
 	o.register(cmd)
-	cmd.RunE = c.onStore(&o, func(ctx context.Context, what string, a *api, _ []string) error {
+	cmd.RunE = c.onStore(&o, func(ctx context.Context, a *api, _ []string) error {
 		flows, err := a.Flows(ctx, "")
 		if err != nil {
-			return apiError(what, err)
+			return err
 		}
 		if o.json {
 			return c.out().JSON(flowsReport{"waitless.flows/1", append([]rest.Flow{}, flows...)})
@@ -110,13 +108,13 @@ func (c Command) flowsShowCommand() *cobra.Command {
 	}
 	o.register(cmd)
 	cmd.Flags().StringVar(&hash, "hash", "", "the definition whose hash begins so (default: the latest)")
-	cmd.RunE = c.onStore(&o, func(ctx context.Context, what string, a *api, args []string) error {
-		if err := checkFlow(what, args[0]); err != nil {
+	cmd.RunE = c.onStore(&o, func(ctx context.Context, a *api, args []string) error {
+		if err := checkFlow(args[0]); err != nil {
 			return err
 		}
 		flow, err := a.Flow(ctx, args[0], hash)
 		if err != nil {
-			return flowError(what+" "+args[0], err)
+			return flowError(err)
 		}
 		if o.json {
 			return c.out().JSON(flowReport{"waitless.flow/1", flow})
@@ -138,13 +136,13 @@ func (c Command) flowsDeleteCommand() *cobra.Command {
 		Example: "  waitless flows delete nightly", Args: arguments(1, 1),
 	}
 	o.register(cmd)
-	cmd.RunE = c.onStore(&o, func(ctx context.Context, what string, a *api, args []string) error {
-		if err := checkFlow(what, args[0]); err != nil {
+	cmd.RunE = c.onStore(&o, func(ctx context.Context, a *api, args []string) error {
+		if err := checkFlow(args[0]); err != nil {
 			return err
 		}
 		deleted, err := a.DeleteFlow(ctx, args[0])
 		if err != nil {
-			return flowError(what+" "+args[0], err)
+			return flowError(err)
 		}
 		if o.json {
 			return c.out().JSON(flowsReport{"waitless.flows/1", deleted})
@@ -155,17 +153,17 @@ func (c Command) flowsDeleteCommand() *cobra.Command {
 }
 
 // flowError is an error of the API about a flow.
-func flowError(what string, err error) error {
-	shown := apiError(what, err)
-	var f *failure.Error
+func flowError(err error) error {
 	var refused *rest.Error
-	if errors.As(shown, &f) && errors.As(err, &refused) {
-		switch refused.Code { //nolint:exhaustive // the others are not about the flow
-		case engine.CodeNotFound:
-			f.Try = "waitless flows list"
-		case engine.CodeConflict:
-			f.Try = "waitless list --flow NAME"
-		}
+	if !errors.As(err, &refused) {
+		return err
 	}
-	return shown
+	f := failureOf(err)
+	switch refused.Code { //nolint:exhaustive // the others are not about the flow
+	case engine.CodeNotFound:
+		f.Try = "waitless flows list"
+	case engine.CodeConflict:
+		f.Try = "waitless list --flow NAME"
+	}
+	return f
 }

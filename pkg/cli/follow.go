@@ -19,13 +19,13 @@ import (
 func (e *execution) runElsewhere(ctx context.Context) (*api, error) {
 	switch {
 	case e.place.onStack():
-		return e.command.openStack(ctx, e.what, e.place)
+		return e.command.openStack(ctx, e.place)
 	case e.options.skipTime:
 		return nil, nil
 	}
-	a, err := e.command.openDev(ctx, e.what, e.place.store)
+	a, err := e.command.openDev(ctx, e.place.store)
 	if a != nil && len(e.options.tasks) > 0 {
-		return nil, usageError(e.what, "`waitless dev` holds the store "+e.place.store+" and runs the tasks, so --task has no effect here",
+		return nil, failure.Usage("`waitless dev` holds the store "+e.place.store+" and runs the tasks, so --task has no effect here",
 			"give --task to waitless dev, or --store ANOTHER-DIR")
 	}
 	return a, err
@@ -33,7 +33,7 @@ func (e *execution) runElsewhere(ctx context.Context) (*api, error) {
 
 // followThere runs the execution over the API, which it then closes.
 func (e *execution) followThere(ctx context.Context, a *api, input value.Value) (err error) {
-	defer a.end(e.what, &err)
+	defer a.end(&err)
 	return e.runOver(ctx, a, input)
 }
 
@@ -42,7 +42,7 @@ func (e *execution) followThere(ctx context.Context, a *api, input value.Value) 
 func (e *execution) runOver(ctx context.Context, a *api, input value.Value) error {
 	flow, err := a.put(ctx, e.file)
 	if err != nil {
-		return apiError(e.what, err)
+		return err
 	}
 	if e.options.name != "" && !e.options.hasInput {
 		if begun, err := a.Execution(ctx, flow.Name, e.name); err == nil {
@@ -55,7 +55,7 @@ func (e *execution) runOver(ctx context.Context, a *api, input value.Value) erro
 	case errors.As(err, &refused) && refused.Status == http.StatusConflict:
 		return e.startedDifferent()
 	case err != nil:
-		return apiError(e.what, err)
+		return err
 	}
 	e.id = engine.NewID(flow.Name, e.name)
 	f := &following{execution: e, api: a, steps: e.steps()}
@@ -67,11 +67,11 @@ func (e *execution) runOver(ctx context.Context, a *api, input value.Value) erro
 	follow := "waitless history " + e.title() + " --follow" + e.place.flags()
 	switch {
 	case ctx.Err() != nil:
-		return interrupted(e.title(), "it goes on; see it with: "+follow)
+		return &failure.Error{Exit: ExitInterrupted, What: e.title(), Why: "interrupted; " + "it goes on; see it with: " + follow}
 	case err != nil && !e.place.onStack() && dialSocket(ctx, e.place.store, time.Second) == nil:
 		return &failure.Error{Exit: ExitInternal, What: e.title(), Why: "the process that held the store ended", Try: "waitless dev, then " + follow}
 	case err != nil:
-		return apiError(e.what, err)
+		return err
 	}
 	return e.report(ctx, state, f.events)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/value"
@@ -64,24 +65,24 @@ func (c Command) historyCommand() *cobra.Command {
 	o.register(cmd)
 	cmd.Flags().BoolVar(&o.follow, "follow", false, "continue until the execution ends")
 	cmd.Flags().BoolVar(&o.unmask, "unmask", false, "show the tokens that the history holds")
-	cmd.RunE = c.onStore(&o.storeOptions, func(ctx context.Context, what string, a *api, args []string) error {
-		flow, name, err := names(what, args[0])
+	cmd.RunE = c.onStore(&o.storeOptions, func(ctx context.Context, a *api, args []string) error {
+		flow, name, err := names(args[0])
 		if err != nil {
 			return err
 		}
 		if o.json && !o.follow {
-			return c.reportHistory(ctx, what, a, flow, name, o)
+			return c.reportHistory(ctx, a, flow, name, o)
 		}
-		return c.followHistory(ctx, what, a, flow, name, o)
+		return c.followHistory(ctx, a, flow, name, o)
 	})
 	return cmd
 }
 
 // reportHistory prints the history as one JSON object.
-func (c Command) reportHistory(ctx context.Context, what string, a *api, flow, name string, o historyOptions) error {
+func (c Command) reportHistory(ctx context.Context, a *api, flow, name string, o historyOptions) error {
 	events, _, err := o.eventsAfter(ctx, a, flow, name, 0)
 	if err != nil {
-		return executionError(ctx, what, a, flow+"/"+name, err)
+		return executionError(ctx, a, flow+"/"+name, err)
 	}
 	report := historyReport{Schema: "waitless.history/1", Flow: flow, Execution: name, Events: make([]eventReport, len(events))}
 	for i, e := range events {
@@ -91,14 +92,14 @@ func (c Command) reportHistory(ctx context.Context, what string, a *api, flow, n
 }
 
 // followHistory prints the events so far; with --follow also those until the execution ends.
-func (c Command) followHistory(ctx context.Context, what string, a *api, flow, name string, o historyOptions) error {
+func (c Command) followHistory(ctx context.Context, a *api, flow, name string, o historyOptions) error {
 	for after := 0; ; {
 		events, ended, err := o.eventsAfter(ctx, a, flow, name, after)
 		switch {
 		case err != nil && o.follow && ctx.Err() != nil:
-			return interrupted(what, "the execution goes on")
+			return failure.Interrupted("the execution goes on")
 		case err != nil:
-			return executionError(ctx, what, a, flow+"/"+name, err)
+			return executionError(ctx, a, flow+"/"+name, err)
 		}
 		if err := c.printEvents(events, o.json); err != nil || ended || !o.follow {
 			return err
@@ -107,7 +108,7 @@ func (c Command) followHistory(ctx context.Context, what string, a *api, flow, n
 			after = events[len(events)-1].EventID
 		}
 		if err := sleep(ctx, a.interval); err != nil {
-			return interrupted(what, "the execution goes on")
+			return failure.Interrupted("the execution goes on")
 		}
 	}
 }

@@ -52,13 +52,12 @@ func (c Command) initCommand() *cobra.Command {
 }
 
 func (c Command) init(folder, name string, asJSON bool) error {
-	what := "init " + folder
-	sample, err := findSample(what, name)
+	sample, err := findSample(name)
 	if err != nil {
 		return err
 	}
 	project := projectOf(sample)
-	if err := writeNew(what, folder, project); err != nil {
+	if err := writeNew(folder, project); err != nil {
 		return err
 	}
 	r := initReport{Schema: "waitless.init/1", Folder: folder, Sample: name, Next: nextCommands(folder)}
@@ -89,14 +88,14 @@ func sampleNames() []string {
 	return names
 }
 
-func findSample(what, name string) (events.Sample, error) {
+func findSample(name string) (events.Sample, error) {
 	for _, s := range events.Samples() {
 		if s.Name == name {
 			return s, nil
 		}
 	}
 	names := sampleNames()
-	return events.Sample{}, usageError(what, fmt.Sprintf("there is no sample %q%s (known: %s)", name, didYouMean(name, names), strings.Join(names, ", ")),
+	return events.Sample{}, failure.Usage(fmt.Sprintf("there is no sample %q%s (known: %s)", name, didYouMean(name, names), strings.Join(names, ", ")),
 		"waitless init --sample "+defaultSample)
 }
 
@@ -183,7 +182,7 @@ cat
 `
 
 // writeNew writes files that are not there yet; if one is, it writes none.
-func writeNew(what, folder string, files []events.File) error {
+func writeNew(folder string, files []events.File) error {
 	for _, f := range files {
 		path := filepath.Join(folder, f.Name)
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -191,15 +190,15 @@ func writeNew(what, folder string, files []events.File) error {
 			if err != nil {
 				why = path + ": " + reasonOf(err)
 			}
-			return usageError(what, why, "waitless init ANOTHER-DIR")
+			return failure.Usage(why, "waitless init ANOTHER-DIR")
 		}
 	}
 	if err := os.MkdirAll(folder, 0o750); err != nil {
-		return usageError(what, reasonOf(err), "waitless init ANOTHER-DIR")
+		return failure.Usage(reasonOf(err), "waitless init ANOTHER-DIR")
 	}
 	for _, f := range files {
 		if err := createFile(filepath.Join(folder, f.Name), f.Text); err != nil {
-			return &failure.Error{Exit: ExitInternal, What: what, Why: err.Error(), Try: "waitless init ANOTHER-DIR"}
+			return &failure.Error{Exit: ExitInternal, Why: err.Error(), Try: "waitless init ANOTHER-DIR"}
 		}
 	}
 	return nil

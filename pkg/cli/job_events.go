@@ -57,14 +57,14 @@ func (c Command) jobEventsSendCommand() *cobra.Command {
 		Example: "  waitless job-events send event.json", Args: arguments(1, 1),
 	}
 	o.register(cmd)
-	cmd.RunE = c.onStore(&o, func(ctx context.Context, what string, a *api, args []string) error {
-		event, err := c.readEvent(ctx, what, args[0])
+	cmd.RunE = c.onStore(&o, func(ctx context.Context, a *api, args []string) error {
+		event, err := c.readEvent(ctx, args[0])
 		if err != nil {
 			return err
 		}
 		answer, err := sendEvent(ctx, a.Client, event)
 		if err != nil {
-			return eventError(what, err)
+			return eventError(err)
 		}
 		if o.json {
 			return c.out().JSON(jobEventReport{"waitless.job-event/1", answer})
@@ -77,7 +77,7 @@ func (c Command) jobEventsSendCommand() *cobra.Command {
 	return cmd
 }
 
-func (c Command) readEvent(ctx context.Context, what, file string) (event []byte, err error) {
+func (c Command) readEvent(ctx context.Context, file string) (event []byte, err error) {
 	if file == "-" {
 		event, err = c.readStdin(ctx)
 	} else {
@@ -85,11 +85,11 @@ func (c Command) readEvent(ctx context.Context, what, file string) (event []byte
 	}
 	switch {
 	case ctx.Err() != nil:
-		return nil, interrupted(what, "nothing was sent")
+		return nil, failure.Interrupted("nothing was sent")
 	case err != nil:
-		return nil, usageError(what, file+": "+reasonOf(err), "waitless job-events send FILE, or - for standard input")
+		return nil, failure.Usage(file+": "+reasonOf(err), "waitless job-events send FILE, or - for standard input")
 	case !json.Valid(event):
-		return nil, usageError(what, file+" is no JSON; allowed: an event as EventBridge delivers it", "waitless job-events send event.json")
+		return nil, failure.Usage(file+" is no JSON; allowed: an event as EventBridge delivers it", "waitless job-events send event.json")
 	}
 	return bytes.ReplaceAll(event, []byte("{time}"), []byte(time.Now().UTC().Format(time.RFC3339))), nil
 }
@@ -124,10 +124,10 @@ func sendEvent(ctx context.Context, client *rest.Client, event []byte) (answer j
 }
 
 // eventError is what went wrong, as the program shows it.
-func eventError(what string, err error) error {
+func eventError(err error) error {
 	var refused *rest.Error
 	if !errors.As(err, &refused) {
-		return &failure.Error{Exit: ExitInternal, What: what, Why: err.Error()}
+		return err
 	}
 	switch refused.Status {
 	case http.StatusNotFound, http.StatusUnauthorized, http.StatusForbidden:
@@ -135,11 +135,11 @@ func eventError(what string, err error) error {
 		if refused.Code != "" && refused.Status != http.StatusNotFound { // dev itself says so
 			why = refused.Message
 		}
-		return usageError(what, why, "waitless dev, and --store DIR")
+		return failure.Usage(why, "waitless dev, and --store DIR")
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
-		return usageError(what, refused.Message, "waitless job-events send event.json")
+		return failure.Usage(refused.Message, "waitless job-events send event.json")
 	}
-	return &failure.Error{Exit: ExitInternal, What: what, Why: refused.Message, Try: "the same again, while waitless run or waitless dev works on the store"}
+	return failure.Internal(refused.Message, "the same again, while waitless run or waitless dev works on the store")
 }
 
 // maxEvent is the largest job event: EventBridge's limit of one.

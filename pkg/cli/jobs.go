@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/jobs"
 )
@@ -94,7 +95,7 @@ func (k jobKind) again() string {
 }
 
 // findKind is the kind of that name, behind which a service stands.
-func findKind(what, name string) (jobs.Kind, error) {
+func findKind(name string) (jobs.Kind, error) {
 	var names []string
 	for _, kind := range jobs.Kinds() {
 		if kind.Service != "" {
@@ -104,9 +105,9 @@ func findKind(what, name string) (jobs.Kind, error) {
 	switch kind, ok := jobs.Find(name); {
 	case !ok:
 		why := fmt.Sprintf("%q is no kind of jobs%s (known: %s)", name, didYouMean(name, names), strings.Join(names, ", "))
-		return kind, usageError(what, why, "waitless jobs list")
+		return kind, failure.Usage(why, "waitless jobs list")
 	case kind.Service == "":
-		return kind, usageError(what, "no service stands behind this kind, so it needs no rights", "waitless jobs list")
+		return kind, failure.Usage("no service stands behind this kind, so it needs no rights", "waitless jobs list")
 	default:
 		return kind, nil
 	}

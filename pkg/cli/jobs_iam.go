@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/spf13/cobra"
 
+	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/jobs"
 )
 
@@ -55,12 +56,11 @@ func (c Command) jobsIAMCommand() *cobra.Command {
 	flags.StringArrayVar(&place.resources, "resource", nil, "an ARN that the rights are for (repeat for several)")
 	flags.BoolVar(&asJSON, "json", false, "print one JSON object with both policies in it (see: waitless help json)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		what := "jobs iam " + args[0]
-		kind, err := findKind(what, args[0])
+		kind, err := findKind(args[0])
 		if err != nil {
 			return err
 		}
-		if place, err = c.completePlace(cmd.Context(), what, kind, place); err != nil {
+		if place, err = c.completePlace(cmd.Context(), kind, place); err != nil {
 			return err
 		}
 		report := policiesOf(kind, place)
@@ -107,17 +107,17 @@ var (
 // completePlace checks what the user named and adds what the resources or the
 // AWS configuration name. An unknown account or region is an error: a policy
 // with * in its place would be for other accounts and regions, too.
-func (c Command) completePlace(ctx context.Context, what string, kind jobs.Kind, p jobsPlace) (jobsPlace, error) {
+func (c Command) completePlace(ctx context.Context, kind jobs.Kind, p jobsPlace) (jobsPlace, error) {
 	for _, arn := range p.resources {
 		if !kind.Grants(arn) {
 			why := fmt.Sprintf("--resource %q is no ARN that a right of this kind can be for", arn)
-			return p, usageError(what, why, what+", without --resource, which shows the forms")
+			return p, failure.Usage(why, "waitless jobs iam "+kind.Name+", without --resource, which shows the forms")
 		}
 		parts := strings.Split(arn, ":") // arn, partition, service, region, account, resource
 		p.region, p.account = cmp.Or(p.region, parts[3]), cmp.Or(p.account, parts[4])
 	}
 	if p.account == "" || p.region == "" {
-		configured, err := c.configuredPlace(ctx, what)
+		configured, err := c.configuredPlace(ctx)
 		if err != nil {
 			return p, err
 		}
@@ -125,21 +125,21 @@ func (c Command) completePlace(ctx context.Context, what string, kind jobs.Kind,
 	}
 	switch {
 	case p.account == "":
-		return p, usageError(what, "the account is not known without a request to AWS", "--account 123456789012")
+		return p, failure.Usage("the account is not known without a request to AWS", "--account 123456789012")
 	case !accountForm.MatchString(p.account):
-		return p, usageError(what, fmt.Sprintf("account %q is not 12 digits", p.account), "--account 123456789012")
+		return p, failure.Usage(fmt.Sprintf("account %q is not 12 digits", p.account), "--account 123456789012")
 	case p.region == "":
-		return p, usageError(what, "no region is configured", "--region eu-west-1")
+		return p, failure.Usage("no region is configured", "--region eu-west-1")
 	case !regionForm.MatchString(p.region):
-		return p, usageError(what, fmt.Sprintf("region %q is none of AWS", p.region), "--region eu-west-1")
+		return p, failure.Usage(fmt.Sprintf("region %q is none of AWS", p.region), "--region eu-west-1")
 	}
 	return p, nil
 }
 
 // configuredPlace returns the region that the AWS configuration names, and the
 // account if it names that, too. It sends no request.
-func (c Command) configuredPlace(ctx context.Context, what string) (jobsPlace, error) {
-	configuration, err := c.awsConfiguration(ctx, what, false)
+func (c Command) configuredPlace(ctx context.Context) (jobsPlace, error) {
+	configuration, err := c.awsConfiguration(ctx, false)
 	if err != nil {
 		return jobsPlace{}, err
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -16,17 +17,17 @@ const (
 )
 
 // limits are those of executions in a store. Those of the file were checked when it was read.
-func (c Command) limits(what string) (limits machine.Limits, err error) {
+func (c Command) limits() (limits machine.Limits, err error) {
 	if text := c.setting(daysVariable); text != "" {
 		days, err := executionDays(daysVariable, text)
 		if err != nil {
-			return limits, usageError(what, err.Error(), "unset "+daysVariable)
+			return limits, failure.Usage(err.Error(), "unset "+daysVariable)
 		}
 		limits.Duration = time.Duration(days) * 24 * time.Hour
 	}
 	if text := c.setting(dataLimitVariable); text != "" {
 		if limits.Data, err = dataLimit(dataLimitVariable, text); err != nil {
-			return limits, usageError(what, err.Error(), "unset "+dataLimitVariable)
+			return limits, failure.Usage(err.Error(), "unset "+dataLimitVariable)
 		}
 	}
 	return limits, nil

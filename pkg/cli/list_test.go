@@ -124,7 +124,7 @@ func TestTokensOfAnExecution(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
 	text := waitingToken(t, env, "one")
-	if got := doWith(t, "", env, "tokens", "succeed", "..."+text[24:30]); got.exit != ExitUsage || !strings.Contains(got.stderr, "this is a masked token") {
+	if got := doWith(t, "", env, "tokens", "succeed", "..."+text[24:30]); got.exit != ExitUsage || !strings.Contains(got.stderr, "this token is masked") {
 		t.Errorf("masked: %+v", got)
 	}
 	if got := doWith(t, "", env, "tokens", "show", "callback/one"); !strings.Contains(got.stdout, "is open: step mytask of callback/one waits since") {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/local"
 )
 
@@ -42,21 +43,21 @@ func (p place) flags() string {
 // locate is the place that the flags name, else the environment, else the file
 // with settings. Each may name one place. A file that the user did not name
 // decides on no endpoint and no stack.
-func (c Command) locate(what string, flags place) (place, error) {
-	at, err := one(what, flags, [...]string{"--store", "--endpoint", "--stack"}, "%s alone")
+func (c Command) locate(flags place) (place, error) {
+	at, err := one(flags, [...]string{"--store", "--endpoint", "--stack"}, "%s alone")
 	if err != nil || at != (place{}) {
 		return at, err
 	}
 	variables := [...]string{"WAITLESS_STORE", "WAITLESS_ENDPOINT", "WAITLESS_STACK"}
-	at, err = one(what, placeFrom(c.Getenv), variables, "unset all of them but %s, or name the place by a flag")
+	at, err = one(placeFrom(c.Getenv), variables, "unset all of them but %s, or name the place by a flag")
 	if err != nil || at != (place{}) {
 		return at, err
 	}
 	switch p := placeFrom(c.ofFile); { // which names one place
 	case p.endpoint != "":
-		return p, c.namedByUser(what, "endpoint "+local.Hidden(p.endpoint), "--endpoint "+local.Hidden(p.endpoint))
+		return p, c.namedByUser("endpoint "+local.Hidden(p.endpoint), "--endpoint "+local.Hidden(p.endpoint))
 	case p.stack != "":
-		return p, c.namedByUser(what, "stack "+p.stack, "--stack "+p.stack)
+		return p, c.namedByUser("stack "+p.stack, "--stack "+p.stack)
 	case p.store != "":
 		return p, nil
 	}
@@ -69,7 +70,7 @@ func placeFrom(value func(variable string) string) place {
 }
 
 // one refuses a place that is several, whose parts have these names.
-func one(what string, p place, names [3]string, try string) (place, error) {
+func one(p place, names [3]string, try string) (place, error) {
 	p.config = ""
 	var given []string
 	for i, value := range []string{p.store, p.endpoint, p.stack} {
@@ -78,17 +79,17 @@ func one(what string, p place, names [3]string, try string) (place, error) {
 		}
 	}
 	if len(given) > 1 {
-		return place{}, usageError(what, fmt.Sprintf("%s and %s are two places", given[0], given[1]), fmt.Sprintf(try, given[len(given)-1]))
+		return place{}, failure.Usage(fmt.Sprintf("%s and %s are two places", given[0], given[1]), fmt.Sprintf(try, given[len(given)-1]))
 	}
 	return p, nil
 }
 
 // namedByUser returns an error if the settings were found in the working directory: whoever
 // wrote a checked-out folder does not decide where credentials and tokens are sent.
-func (c Command) namedByUser(what, setting, try string) error {
+func (c Command) namedByUser(setting, try string) error {
 	if c.settings.named {
 		return nil
 	}
 	why := c.settings.path + " names " + setting + "; a file that was only found in the working directory does not decide where credentials and tokens are sent"
-	return usageError(what, why, try+", or --config "+c.settings.path)
+	return failure.Usage(why, try+", or --config "+c.settings.path)
 }

@@ -95,28 +95,27 @@ func (c Command) runCommand() *cobra.Command {
 }
 
 func (c Command) run(ctx context.Context, options runOptions) error {
-	what := "run " + options.source.String()
-	where, err := c.placeOfRun(what, options)
+	where, err := c.placeOfRun(options)
 	if err != nil {
 		return err
 	}
-	file, err := c.readSource(ctx, "run", options.source, where)
+	file, err := c.readSource(ctx, options.source, where)
 	if err != nil {
 		return err
 	}
 	if err := c.warn(file); err != nil {
 		return err
 	}
-	input, err := c.input(ctx, what, options.input)
+	input, err := c.input(ctx, options.input)
 	if err != nil {
 		return err
 	}
-	clock, err := c.clock(what, options.skipTime)
+	clock, err := c.clock(options.skipTime)
 	if err != nil {
 		return err
 	}
-	e := &execution{command: c, what: "run " + file.path, file: file, clock: clock, options: options, place: where}
-	if e.name, err = nameOrNew(what, options.name); err != nil {
+	e := &execution{command: c, file: file, clock: clock, options: options, place: where}
+	if e.name, err = nameOrNew(options.name); err != nil {
 		return err
 	}
 	a, err := e.runElsewhere(ctx)
@@ -126,39 +125,39 @@ func (c Command) run(ctx context.Context, options runOptions) error {
 	if a != nil {
 		return e.followThere(ctx, a, input)
 	}
-	if e.tasks, err = c.resolveTasks(what, file, clock, options.tasks); err != nil {
+	if e.tasks, err = c.resolveTasks(file, clock, options.tasks); err != nil {
 		return err
 	}
 	if e.script, err = file.script(options.skipTime); err != nil {
-		return usageError(what, err.Error(), "mend "+file.scriptPath())
+		return failure.Usage(err.Error(), "mend "+file.scriptPath())
 	}
 	return e.run(ctx, input)
 }
 
 // placeOfRun is where to run. Functions of one's own and virtual time are for
 // this process, whatever the environment says.
-func (c Command) placeOfRun(what string, options runOptions) (place, error) {
+func (c Command) placeOfRun(options runOptions) (place, error) {
 	here := options.skipTime || len(options.tasks) > 0
 	switch {
 	case here && options.onStack():
-		return place{}, usageError(what, "--skip-time and --task are for a run in this process, and not on a stack",
+		return place{}, failure.Usage("--skip-time and --task are for a run in this process, and not on a stack",
 			"waitless run FLOW"+options.flags())
 	case options.skipTime && options.store != "" && options.source.stored == "":
-		return place{}, usageError(what, "--skip-time keeps the execution in memory, so nothing comes into the --store", "leave out --skip-time or --store")
+		return place{}, failure.Usage("--skip-time keeps the execution in memory, so nothing comes into the --store", "leave out --skip-time or --store")
 	case here && options.store == "":
 		return place{store: c.storeDir("")}, nil
 	}
-	return c.locate(what, options.place)
+	return c.locate(options.place)
 }
 
 // input reads the value of --input.
-func (c Command) input(ctx context.Context, what, text string) (value.Value, error) {
-	return c.readObject(ctx, what, "--input", text)
+func (c Command) input(ctx context.Context, text string) (value.Value, error) {
+	return c.readObject(ctx, "--input", text)
 }
 
 // readObject reads a flag whose value is a JSON object, @FILE or - for
 // standard input.
-func (c Command) readObject(ctx context.Context, what, flag, text string) (value.Value, error) {
+func (c Command) readObject(ctx context.Context, flag, text string) (value.Value, error) {
 	try := flag + ` '{"delay":20}', ` + flag + " @input.json, or " + flag + " - to read standard input"
 	data := []byte(text)
 	var err error
@@ -170,16 +169,16 @@ func (c Command) readObject(ctx context.Context, what, flag, text string) (value
 	}
 	switch {
 	case ctx.Err() != nil:
-		return value.Value{}, interrupted(what, "nothing was started")
+		return value.Value{}, failure.Interrupted("nothing was started")
 	case err != nil:
-		return value.Value{}, usageError(what, flag+" "+text+": "+reasonOf(err), try)
+		return value.Value{}, failure.Usage(flag+" "+text+": "+reasonOf(err), try)
 	}
 	v, err := value.ParseJSON(bytes.TrimPrefix(data, []byte("\uFEFF"))) // with which some editors begin a file
 	switch {
 	case err != nil:
-		return v, usageError(what, flag+" is "+err.Error(), try)
+		return v, failure.Usage(flag+" is "+err.Error(), try)
 	case v.Kind() != value.KindObject:
-		return v, usageError(what, flag+" is "+v.Kind().String()+"; allowed: an object", try)
+		return v, failure.Usage(flag+" is "+v.Kind().String()+"; allowed: an object", try)
 	}
 	return v, nil
 }
@@ -203,7 +202,7 @@ func (c Command) readStdin(ctx context.Context) ([]byte, error) {
 	}
 }
 
-func (c Command) clock(what string, skipTime bool) (*local.Clock, error) {
+func (c Command) clock(skipTime bool) (*local.Clock, error) {
 	if !skipTime {
 		return &local.Clock{}, nil
 	}
@@ -213,7 +212,7 @@ func (c Command) clock(what string, skipTime bool) (*local.Clock, error) {
 	}
 	start, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
-		return nil, usageError(what, fmt.Sprintf("WAITLESS_NOW is %q; allowed: an instant like 2026-01-31T10:00:00Z (RFC 3339)", text), "unset WAITLESS_NOW")
+		return nil, failure.Usage(fmt.Sprintf("WAITLESS_NOW is %q; allowed: an instant like 2026-01-31T10:00:00Z (RFC 3339)", text), "unset WAITLESS_NOW")
 	}
 	return local.NewVirtualClock(start), nil
 }
@@ -222,26 +221,26 @@ func (c Command) clock(what string, skipTime bool) (*local.Clock, error) {
 const tryTask = "--task NAME=exec:COMMAND"
 
 // resolveTasks finds every function of the flow before anything starts.
-func (c Command) resolveTasks(what string, file flowFile, clock *local.Clock, definitions []string) (*local.Tasks, error) {
-	byName, err := parseTasks(what, file.flow, definitions)
+func (c Command) resolveTasks(file flowFile, clock *local.Clock, definitions []string) (*local.Tasks, error) {
+	byName, err := parseTasks(file.flow, definitions)
 	if err != nil {
 		return nil, err
 	}
 	tasks, err := local.NewTasks(clock, byName)
 	if err != nil {
-		return nil, unusableTasks(what, err, byName)
+		return nil, unusableTasks(err, byName)
 	}
 	functions := taskNamesOf(file.flow)
-	err = c.addTasks(what, tasks, func(name string) bool {
+	err = c.addTasks(tasks, func(name string) bool {
 		return !isGiven(byName, name) && (slices.Contains(functions, name) || startsAnyKind(functions, name))
 	})
 	if err != nil {
 		return nil, err
 	}
 	if tasks.NeedAWS() && clock.IsVirtual() {
-		return nil, usageError(what, "jobs on AWS take real time, which --skip-time does not wait for", "--task ACTION=simulated, or leave out --skip-time")
+		return nil, failure.Usage("jobs on AWS take real time, which --skip-time does not wait for", "--task ACTION=simulated, or leave out --skip-time")
 	}
-	if missing := unknownFunctions(what, file, tasks.Resolve(file.flow)); missing != nil {
+	if missing := unknownFunctions(file, tasks.Resolve(file.flow)); missing != nil {
 		return nil, missing
 	}
 	return tasks, nil
@@ -256,20 +255,20 @@ func isGiven(byName map[string]string, name string) bool {
 
 // parseTasks splits the values of --task. Each must be for another function of
 // the flow: a name mistyped would leave the built-in function in its place.
-func parseTasks(what string, flow *fdl.Flow, definitions []string) (map[string]string, error) {
+func parseTasks(flow *fdl.Flow, definitions []string) (map[string]string, error) {
 	byName := map[string]string{}
 	names, ambiguous := taskNamesOf(flow), local.Ambiguous(flow)
 	for _, definition := range definitions {
-		name, value, err := splitTask(what, definition, byName)
+		name, value, err := splitTask(definition, byName)
 		if err != nil {
 			return nil, err
 		}
 		if !slices.Contains(names, name) && !startsAnyKind(names, name) {
-			return nil, usageError(what, fmt.Sprintf("--task %s: the flow calls no function %q%s (called: %s)",
+			return nil, failure.Usage(fmt.Sprintf("--task %s: the flow calls no function %q%s (called: %s)",
 				name, name, didYouMean(name, names), listed(functionsOf(flow))), tryTask)
 		}
 		if several := ambiguous[name]; len(several) > 0 {
-			return nil, usageError(what, fmt.Sprintf("--task %s: the flow calls %s", name, strings.Join(several, " and ")),
+			return nil, failure.Usage(fmt.Sprintf("--task %s: the flow calls %s", name, strings.Join(several, " and ")),
 				"--task "+strings.Join(several, "=exec:COMMAND --task ")+"=exec:COMMAND")
 		}
 		byName[name] = value
@@ -281,13 +280,13 @@ func parseTasks(what string, flow *fdl.Flow, definitions []string) (map[string]s
 var serviceFunction = regexp.MustCompile(`^[A-Za-z0-9_-][^/:\s]*/[^/:\s]+$`)
 
 // splitTask takes a value of --task apart, whose name none before it has.
-func splitTask(what, definition string, before map[string]string) (name, value string, err error) {
+func splitTask(definition string, before map[string]string) (name, value string, err error) {
 	name, value, ok := strings.Cut(definition, "=")
 	if !ok || name == "" || strings.Contains(name, "/") && !serviceFunction.MatchString(name) { // then it is a URL
-		return "", "", usageError(what, fmt.Sprintf("--task %q has no name and \"=\" before the command", local.Hidden(definition)), tryTask)
+		return "", "", failure.Usage(fmt.Sprintf("--task %q has no name and \"=\" before the command", local.Hidden(definition)), tryTask)
 	}
 	if _, twice := before[name]; twice {
-		return "", "", usageError(what, fmt.Sprintf("--task %s is given twice", name), tryTask+", once for each function")
+		return "", "", failure.Usage(fmt.Sprintf("--task %s is given twice", name), tryTask+", once for each function")
 	}
 	return name, value, nil
 }
@@ -345,7 +344,7 @@ func listed(names []string) string {
 
 // unusableTasks is the error for definitions that local refuses, each of which
 // is a line.
-func unusableTasks(what string, err error, definitions map[string]string) error {
+func unusableTasks(err error, definitions map[string]string) error {
 	try := tryTask
 	for name := range definitions {
 		if _, isAction := jobs.ForAction(name); isAction {
@@ -354,20 +353,20 @@ func unusableTasks(what string, err error, definitions map[string]string) error 
 	}
 	var several interface{ Unwrap() []error }
 	if !errors.As(err, &several) || len(several.Unwrap()) == 1 {
-		return usageError(what, err.Error(), try)
+		return failure.Usage(err.Error(), try)
 	}
-	f := &failure.Error{Exit: ExitUsage, What: what, Why: view.Count(len(several.Unwrap()), "task") + " cannot be used", Try: try}
+	f := &failure.Error{Exit: ExitUsage, Why: view.Count(len(several.Unwrap()), "task") + " cannot be used", Try: try}
 	for _, one := range several.Unwrap() {
 		f.Lines = append(f.Lines, one.Error())
 	}
 	return f
 }
 
-func unknownFunctions(what string, file flowFile, missing []error) error {
+func unknownFunctions(file flowFile, missing []error) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	f := &failure.Error{Exit: ExitUsage, What: what, Why: view.Count(len(missing), "function") + " of the flow is not known"}
+	f := &failure.Error{Exit: ExitUsage, Why: view.Count(len(missing), "function") + " of the flow is not known"}
 	if len(missing) > 1 {
 		f.Why = view.Count(len(missing), "function") + " of the flow are not known"
 	}
@@ -397,7 +396,6 @@ func definitionOf(unknown *local.UnknownFunctionError) string {
 // execution is one execution that run starts and follows.
 type execution struct {
 	command Command
-	what    string // the command in messages: "run flow.yaml"
 	file    flowFile
 	tasks   *local.Tasks
 	clock   *local.Clock
@@ -448,7 +446,7 @@ func (e *execution) runInMemory(ctx context.Context, input value.Value) error {
 	steps.Close(ctx.Err() != nil)
 	switch {
 	case ctx.Err() != nil:
-		return interrupted(e.title(), "with --skip-time the store is in memory, so the execution is gone")
+		return &failure.Error{Exit: ExitInterrupted, What: e.title(), Why: "interrupted; " + "with --skip-time the store is in memory, so the execution is gone"}
 	case err != nil:
 		return err
 	}
@@ -456,14 +454,14 @@ func (e *execution) runInMemory(ctx context.Context, input value.Value) error {
 }
 
 func (e *execution) runInStore(ctx context.Context, input value.Value) (err error) {
-	store, err := e.command.hold(ctx, e.what, e.place.store,
+	store, err := e.command.hold(ctx, e.place.store,
 		"waitless start "+e.file.path+", which leaves it to that one, or --store ANOTHER-DIR")
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if closeErr := store.Shut(); err == nil && closeErr != nil {
-			err = storeError("close store "+e.place.store, closeErr)
+			err = fmt.Errorf("close store %s: %w", e.place.store, closeErr)
 		}
 	}()
 	ended := &ending{Steps: e.steps(), execution: e, keys: store.Keys()}
@@ -492,11 +490,11 @@ func (e *execution) runInStore(ctx context.Context, input value.Value) (err erro
 
 // config is what the system of the run is made of, but for its store.
 func (e *execution) config(ctx context.Context) (local.Config, error) {
-	config, err := e.command.configOf(ctx, e.what, e.clock, e.tasks)
+	config, err := e.command.configOf(ctx, e.clock, e.tasks)
 	if err != nil {
 		return config, err
 	}
-	return config, e.options.atOnce.apply(e.command, e.what, &config)
+	return config, e.options.atOnce.apply(e.command, &config)
 }
 
 // serve works on the store until the execution has ended, which ends serving,
@@ -504,14 +502,14 @@ func (e *execution) config(ctx context.Context) (local.Config, error) {
 func (e *execution) serve(ctx, serving context.Context, store *disk.Store, ended *ending) error {
 	end, err := serveSocket(serving, e.place.store, storeHandler(e.system, store, slog.New(slog.DiscardHandler), "run"))
 	if err != nil {
-		return storeError("serve store "+e.place.store, err)
+		return fmt.Errorf("serve store %s: %w", e.place.store, err)
 	}
 	err = e.system.Serve(serving)
 	end()
 	ended.Close(ctx.Err() != nil)
 	switch {
 	case ctx.Err() != nil:
-		return interrupted(e.title(), "it goes on with: "+e.again())
+		return &failure.Error{Exit: ExitInterrupted, What: e.title(), Why: "interrupted; " + "it goes on with: " + e.again()}
 	case serving.Err() == nil:
 		return &failure.Error{Exit: ExitInternal, What: e.title(), Why: err.Error(), Try: "see to that, then go on with: " + e.again()}
 	}
@@ -552,7 +550,7 @@ func (e *execution) start(ctx context.Context, flows engine.Flows, input value.V
 }
 
 func (e *execution) startedDifferent() error {
-	return usageError(e.what, "execution "+e.title()+" exists with another definition or input", "--name ANOTHER-NAME")
+	return failure.Usage("execution "+e.title()+" exists with another definition or input", "--name ANOTHER-NAME")
 }
 
 // catchUp shows what happened to an execution before this process took it
@@ -622,7 +620,7 @@ func startError(path, name string, err error) error {
 		if !fdl.ValidName(name) {
 			try = "waitless run " + path + " --name my-run"
 		}
-		return usageError("run "+path, coded.Err.Error(), try)
+		return failure.Usage(coded.Err.Error(), try)
 	}
 	return err
 }
@@ -664,11 +662,11 @@ func (e *execution) waiting(ctx context.Context, state machine.State) error {
 	if err != nil {
 		return err
 	}
-	f := &failure.Error{Exit: ExitWaiting, What: e.title(), Why: "waits for somebody"}
+	f := &failure.Error{Exit: ExitWaiting, What: e.title(), Why: "waits for an outcome"}
 	if state.Waiting != nil {
-		what := "a callback, and nobody answers"
+		what := "a callback, and no script reports its outcome"
 		if view.WaitsForJob(e.file.flow, state.Waiting.Attempt.Step) {
-			what = "its job, whose end nobody tells"
+			what = "its job, and no script reports its end"
 		}
 		f.Why = fmt.Sprintf("step %s waits for %s", e.file.flow.All[state.Waiting.Attempt.Step].Name, what)
 	}

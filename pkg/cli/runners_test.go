@@ -74,7 +74,7 @@ func callOnce(t *testing.T, definition string, limit time.Duration) token.Outcom
 		t.Fatal(err)
 	}
 	c := Command{Getenv: environment(t, nil), loadAWS: nowhere}
-	made, err := c.configOf(t.Context(), "test", clock, tasks)
+	made, err := c.configOf(t.Context(), clock, tasks)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,11 +77,11 @@ func (c Command) readSettings(cmd *cobra.Command, _ []string) error {
 	case errors.Is(err, fs.ErrNotExist) && !flag.Changed:
 		return nil
 	case err != nil:
-		return usageError(subject(cmd), path+": "+reasonOf(err), "--config FILE, or leave it out")
+		return failure.Usage(path+": "+reasonOf(err), "--config FILE, or leave it out")
 	}
 	read, problems := parseSettings(path, text)
 	if len(problems) > 0 {
-		f := &failure.Error{Exit: ExitUsage, What: subject(cmd), Why: path + " has " + view.Count(len(problems), "problem"), Try: "mend the places above"}
+		f := &failure.Error{Exit: ExitUsage, Why: path + " has " + view.Count(len(problems), "problem"), Try: "mend the places above"}
 		for _, p := range problems {
 			f.Lines = append(f.Lines, p.Format(path))
 		}
@@ -293,7 +293,7 @@ func (r *settingsReader) readTasks(node *yaml.Node) {
 }
 
 // addTasks adds the tasks of the file that wanted says are needed.
-func (c Command) addTasks(what string, tasks *local.Tasks, wanted func(name string) bool) error {
+func (c Command) addTasks(tasks *local.Tasks, wanted func(name string) bool) error {
 	if c.settings == nil {
 		return nil
 	}
@@ -302,7 +302,7 @@ func (c Command) addTasks(what string, tasks *local.Tasks, wanted func(name stri
 	if dir == "." {
 		dir = ""
 	}
-	f := &failure.Error{Exit: ExitUsage, What: what}
+	f := &failure.Error{Exit: ExitUsage}
 	for _, name := range slices.Sorted(maps.Keys(s.tasks)) {
 		if !wanted(name) {
 			continue

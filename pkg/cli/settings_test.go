@@ -35,7 +35,7 @@ type probe struct {
 // located is the place where executions are.
 func (p probe) located() place {
 	p.t.Helper()
-	where, err := p.locate("probe", p.place)
+	where, err := p.locate(p.place)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func (p probe) loaded() (options config.LoadOptions) {
 		}
 		return aws.Config{}, nil
 	}
-	if _, err := p.awsConfiguration(p.t.Context(), "probe", true); err != nil {
+	if _, err := p.awsConfiguration(p.t.Context(), true); err != nil {
 		p.t.Fatal(err)
 	}
 	return options
@@ -61,7 +61,7 @@ func (p probe) loaded() (options config.LoadOptions) {
 
 func (p probe) callbackBase() string {
 	p.t.Helper()
-	base, err := p.localBase("probe")
+	base, err := p.localBase()
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func (p probe) callbackBase() string {
 // limited are the limits of executions.
 func (p probe) limited() machine.Limits {
 	p.t.Helper()
-	limits, err := p.limits("probe")
+	limits, err := p.limits()
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func (p probe) limited() machine.Limits {
 func (p probe) atOnce() local.Config {
 	p.t.Helper()
 	var config local.Config
-	if err := p.bounds.apply(p.Command, "probe", &config); err != nil {
+	if err := p.bounds.apply(p.Command, &config); err != nil {
 		p.t.Fatal(err)
 	}
 	return config
@@ -92,7 +92,7 @@ func (p probe) atOnce() local.Config {
 func (p probe) answer() string {
 	p.t.Helper()
 	flow, _ := fdl.Parse([]byte("version: v1\ntype: flow\nsteps: [{type: task, name: A, resourceArn: 'acs:fc:::services/s/functions/echo'}]"))
-	tasks, err := p.resolveTasks("probe", flowFile{path: "flow.yaml", flow: flow}, &local.Clock{}, p.tasks)
+	tasks, err := p.resolveTasks(flowFile{path: "flow.yaml", flow: flow}, &local.Clock{}, p.tasks)
 	if err != nil {
 		p.t.Fatal(err)
 	}

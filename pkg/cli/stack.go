@@ -40,25 +40,25 @@ const (
 )
 
 // openStack finds the API of a stack, to call it with the user's credentials.
-func (c Command) openStack(ctx context.Context, what string, p place) (*api, error) {
-	if a, err := c.openWithKey(what, p.endpoint); a != nil || err != nil {
+func (c Command) openStack(ctx context.Context, p place) (*api, error) {
+	if a, err := c.openWithKey(p.endpoint); a != nil || err != nil {
 		return a, err
 	}
-	configuration, err := c.awsConfiguration(ctx, what, !strings.HasPrefix(p.endpoint, "http:"))
+	configuration, err := c.awsConfiguration(ctx, !strings.HasPrefix(p.endpoint, "http:"))
 	if err != nil {
 		return nil, err
 	}
 	endpoint := p.endpoint
 	if endpoint == "" {
-		if endpoint, err = findAPI(ctx, configuration, what, p.stack); err != nil {
+		if endpoint, err = findAPI(ctx, configuration, p.stack); err != nil {
 			return nil, err
 		}
 	}
-	base, err := parseEndpoint(what, endpoint)
+	base, err := parseEndpoint(endpoint)
 	if err != nil {
 		return nil, err
 	}
-	transport, err := sign(ctx, configuration, what, base)
+	transport, err := sign(ctx, configuration, base)
 	if err != nil {
 		return nil, err
 	}
@@ -67,28 +67,28 @@ func (c Command) openStack(ctx context.Context, what string, p place) (*api, err
 }
 
 // parseEndpoint rejects what cannot be the URL of an API.
-func parseEndpoint(what, endpoint string) (*url.URL, error) {
+func parseEndpoint(endpoint string) (*url.URL, error) {
 	base, err := url.Parse(endpoint)
 	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" || base.RawQuery != "" || base.User != nil {
-		return nil, usageError(what, fmt.Sprintf("%q is no endpoint; allowed: the URL of an API", local.Hidden(endpoint)), "--endpoint https://HOST")
+		return nil, failure.Usage(fmt.Sprintf("%q is no endpoint; allowed: the URL of an API", local.Hidden(endpoint)), "--endpoint https://HOST")
 	}
 	return base, nil
 }
 
 // findAPI returns the URL of a stack's management API. An output that names another host than
 // API Gateway's is not used: the user has to name it.
-func findAPI(ctx context.Context, configuration aws.Config, what, stack string) (string, error) {
-	endpoint, err := findOutput(ctx, configuration, what, stack, endpointOutput)
+func findAPI(ctx context.Context, configuration aws.Config, stack string) (string, error) {
+	endpoint, err := findOutput(ctx, configuration, stack, endpointOutput)
 	if err != nil {
 		return "", err
 	}
-	base, err := parseEndpoint(what, endpoint)
+	base, err := parseEndpoint(endpoint)
 	if err != nil {
 		return "", err
 	}
 	if !isTrusted(base.Hostname()) {
 		why := fmt.Sprintf("stack %q says that its API is at %s, which is no host of API Gateway", stack, base.Host)
-		return "", usageError(what, why, "--endpoint "+endpoint+", if that is right")
+		return "", failure.Usage(why, "--endpoint "+endpoint+", if that is right")
 	}
 	return endpoint, nil
 }
@@ -103,7 +103,7 @@ func isThisMachine(host string) bool {
 }
 
 // awsConfiguration is the user's.
-func (c Command) awsConfiguration(ctx context.Context, what string, onAWS bool) (aws.Config, error) {
+func (c Command) awsConfiguration(ctx context.Context, onAWS bool) (aws.Config, error) {
 	var metadata imds.ClientEnableState
 	if !onAWS {
 		metadata = imds.ClientDisabled // there would be a long wait for an answer
@@ -112,25 +112,25 @@ func (c Command) awsConfiguration(ctx context.Context, what string, onAWS bool) 
 	if load == nil {
 		load = config.LoadDefaultConfig
 	}
-	options, err := c.ofAWS(what)
+	options, err := c.ofAWS()
 	if err != nil {
 		return aws.Config{}, err
 	}
 	configuration, err := load(ctx, append(options, config.WithEC2IMDSClientEnableState(metadata), config.WithLogger(logging.Nop{}))...)
 	if err != nil {
-		return aws.Config{}, awsError(what, err)
+		return aws.Config{}, awsError(err)
 	}
 	return configuration, nil
 }
 
 // ofAWS is what the file says, unless the environment says it to the SDK itself:
 // credentials there go before a profile here.
-func (c Command) ofAWS(what string) (options []func(*config.LoadOptions) error, err error) {
+func (c Command) ofAWS() (options []func(*config.LoadOptions) error, err error) {
 	if region := c.ofFile("AWS_REGION"); region != "" && c.Getenv("AWS_REGION")+c.Getenv("AWS_DEFAULT_REGION") == "" {
 		options = append(options, config.WithRegion(region))
 	}
 	if profile := c.ofFile("AWS_PROFILE"); profile != "" && c.Getenv("AWS_PROFILE")+c.Getenv("AWS_ACCESS_KEY_ID") == "" {
-		if err := c.namedByUser(what, "profile "+profile, "AWS_PROFILE="+profile); err != nil {
+		if err := c.namedByUser("profile "+profile, "AWS_PROFILE="+profile); err != nil {
 			return nil, err
 		}
 		options = append(options, config.WithSharedConfigProfile(profile))
@@ -138,25 +138,25 @@ func (c Command) ofAWS(what string) (options []func(*config.LoadOptions) error, 
 	return options, nil
 }
 
-func awsError(what string, err error) error {
-	return &failure.Error{Exit: ExitInternal, What: what, Why: err.Error(), Try: "aws configure list, which tells what is configured"}
+func awsError(err error) error {
+	return &failure.Error{Exit: ExitInternal, Why: err.Error(), Try: "aws configure list, which tells what is configured"}
 }
 
 const tryRegion = "AWS_REGION=eu-west-1 waitless ..."
 
 // findOutput asks CloudFormation for an output of a stack: where an API is.
-func findOutput(ctx context.Context, configuration aws.Config, what, stack, name string) (string, error) {
+func findOutput(ctx context.Context, configuration aws.Config, stack, name string) (string, error) {
 	if configuration.Region == "" {
-		return "", usageError(what, "nobody says in which region stack "+stack+" is", tryRegion)
+		return "", failure.Usage("nobody says in which region stack "+stack+" is", tryRegion)
 	}
 	client := cloudformation.NewFromConfig(configuration)
 	found, err := client.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: &stack})
 	var refused smithy.APIError
 	switch {
 	case errors.As(err, &refused) && refused.ErrorCode() == "ValidationError":
-		return "", usageError(what, fmt.Sprintf("there is no stack %q in region %s", stack, configuration.Region), tryRegion+", or --stack ANOTHER-NAME")
+		return "", failure.Usage(fmt.Sprintf("there is no stack %q in region %s", stack, configuration.Region), tryRegion+", or --stack ANOTHER-NAME")
 	case err != nil:
-		return "", awsError(what, err)
+		return "", awsError(err)
 	}
 	for _, s := range found.Stacks {
 		for _, output := range s.Outputs {
@@ -166,7 +166,7 @@ func findOutput(ctx context.Context, configuration aws.Config, what, stack, name
 		}
 	}
 	why := fmt.Sprintf("stack %q has no output %s, so it is none of Waitless, or not deployed yet", stack, name)
-	return "", usageError(what, why, "--stack ANOTHER-NAME")
+	return "", failure.Usage(why, "--stack ANOTHER-NAME")
 }
 
 // onAWS is a host of API Gateway, which tells its region and lets nobody in
@@ -175,7 +175,7 @@ var onAWS = regexp.MustCompile(`\.execute-api\.([a-z0-9-]+)\.amazonaws\.com(\.cn
 
 // sign makes a transport that signs requests for the API at base. Elsewhere
 // than on AWS an API may do without, when there are no credentials.
-func sign(ctx context.Context, configuration aws.Config, what string, base *url.URL) (http.RoundTripper, error) {
+func sign(ctx context.Context, configuration aws.Config, base *url.URL) (http.RoundTripper, error) {
 	region, aws := configuration.Region, onAWS.FindStringSubmatch(base.Hostname())
 	if aws != nil {
 		region = aws[1]
@@ -185,14 +185,14 @@ func sign(ctx context.Context, configuration aws.Config, what string, base *url.
 	}
 	switch _, err := configuration.Credentials.Retrieve(ctx); {
 	case err != nil && aws != nil:
-		return nil, awsError(what, fmt.Errorf("there are no AWS credentials: %w", err))
+		return nil, awsError(fmt.Errorf("there are no AWS credentials: %w", err))
 	case err != nil:
 		return plain(), nil //nolint:nilerr // the API says whether it wants some
 	case base.Scheme == "http" && !isThisMachine(base.Hostname()):
 		why := "http://" + base.Host + " is not encrypted, and signed requests and tokens would be sent there"
-		return nil, usageError(what, why, "--endpoint https://"+base.Host)
+		return nil, failure.Usage(why, "--endpoint https://"+base.Host)
 	case region == "":
-		return nil, usageError(what, "nobody says for which region to sign requests to "+base.Host, tryRegion)
+		return nil, failure.Usage("nobody says for which region to sign requests to "+base.Host, tryRegion)
 	}
 	return signed{configuration.Credentials, region, plain()}, nil
 }

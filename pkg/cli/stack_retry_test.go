@@ -57,13 +57,13 @@ func TestARefusedConnectionIsToldSoon(t *testing.T) {
 func TestInterruptBeforeTheAnswer(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
-		"list":                               "waitless: list: interrupted; no answer came\n",
-		"show pass/a":                        "waitless: show: interrupted; no answer came\n",
-		"stop pass/a":                        "waitless: stop: interrupted; no answer came\n",
-		"start testdata/flows/pass.yaml":     "waitless: start testdata/flows/pass.yaml: interrupted; no answer came\n",
-		"flows put testdata/flows/pass.yaml": "waitless: flows put testdata/flows/pass.yaml: interrupted; no answer came\n",
-		"history pass/a":                     "waitless: history: interrupted; no answer came\n",
-		"history pass/a --follow":            "waitless: history: interrupted; the execution goes on\n",
+		"list":                               "waitless: list: interrupted; the command did not finish\n",
+		"show pass/a":                        "waitless: show pass/a: interrupted; the command did not finish\n",
+		"stop pass/a":                        "waitless: stop pass/a: interrupted; the command did not finish\n",
+		"start testdata/flows/pass.yaml":     "waitless: start testdata/flows/pass.yaml: interrupted; the command did not finish\n",
+		"flows put testdata/flows/pass.yaml": "waitless: flows put testdata/flows/pass.yaml: interrupted; the command did not finish\n",
+		"history pass/a":                     "waitless: history pass/a: interrupted; the command did not finish\n",
+		"history pass/a --follow":            "waitless: history pass/a: interrupted; the execution goes on\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

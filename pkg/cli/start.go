@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
@@ -43,43 +44,42 @@ func (c Command) startCommand() *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o.source.take(args)
 		o.hasInput = cmd.Flags().Changed("input")
-		return orInterrupted(cmd.Context(), "start "+o.source.String(), c.start(cmd.Context(), o))
+		return c.start(cmd.Context(), o)
 	}
 	return cmd
 }
 
 func (c Command) start(ctx context.Context, o startOptions) (err error) {
-	what := "start " + o.source.String()
-	where, err := c.locate(what, o.place)
+	where, err := c.locate(o.place)
 	if err != nil {
 		return err
 	}
-	file, err := c.readSource(ctx, "start", o.source, where)
+	file, err := c.readSource(ctx, o.source, where)
 	if err != nil {
 		return err
 	}
-	input, err := c.input(ctx, what, o.input)
+	input, err := c.input(ctx, o.input)
 	if err != nil {
 		return err
 	}
-	name, err := nameOrNew(what, o.name)
+	name, err := nameOrNew(o.name)
 	if err != nil {
 		return err
 	}
-	a, err := c.openOrMakeAPI(ctx, what, where)
+	a, err := c.openOrMakeAPI(ctx, where)
 	if err != nil {
 		return err
 	}
-	defer a.end(what, &err)
+	defer a.end(&err)
 	e := &execution{
-		command: c, what: "start " + file.path, file: file, clock: &local.Clock{}, place: where, name: name,
+		command: c, file: file, clock: &local.Clock{}, place: where, name: name,
 		options: runOptions{name: o.name, hasInput: o.hasInput, place: o.place, json: o.json},
 	}
 	if !o.follow {
 		return e.startOver(ctx, a, input)
 	}
 	if a.idle {
-		return usageError(what, "--follow needs a worker, and none runs on this store", "waitless dev in another terminal, or waitless run "+file.path)
+		return failure.Usage("--follow needs a worker, and none runs on this store", "waitless dev in another terminal, or waitless run "+file.path)
 	}
 	return e.runOver(ctx, a, input)
 }
@@ -89,11 +89,11 @@ func (e *execution) startOver(ctx context.Context, a *api, input value.Value) er
 	c := e.command
 	flow, err := a.put(ctx, e.file)
 	if err != nil {
-		return apiError(e.what, err)
+		return err
 	}
 	execution, isNew, err := a.Start(ctx, flow.Name, rest.Start{Name: e.name, Hash: flow.Hash, Input: input})
 	if err != nil {
-		return apiError(e.what, err)
+		return err
 	}
 	if !execution.Status.Final() {
 		c.noteOfNoWorker(a)
@@ -108,12 +108,12 @@ func (e *execution) startOver(ctx context.Context, a *api, input value.Value) er
 }
 
 // nameOrNew returns the name of an execution, or draws one.
-func nameOrNew(what, name string) (string, error) {
+func nameOrNew(name string) (string, error) {
 	if name == "" {
 		return newName(), nil
 	}
 	if err := engine.CheckName(name); err != nil {
-		return "", usageError(what, err.Error(), "waitless "+what+" --name my-run")
+		return "", failure.Usage(err.Error(), "--name my-run")
 	}
 	return name, nil
 }

@@ -60,37 +60,35 @@ const storeInterval = 200 * time.Millisecond
 
 // end closes the API after a command; what goes wrong then is the command's
 // error unless it has one.
-func (a *api) end(what string, err *error) {
+func (a *api) end(err *error) {
 	if closeErr := a.close(); *err == nil && closeErr != nil {
-		*err = storeError(what, closeErr)
+		*err = closeErr
 	}
 }
 
 // openAPI finds the API of a place.
-func (c Command) openAPI(ctx context.Context, what string, p place) (*api, error) {
+func (c Command) openAPI(ctx context.Context, p place) (*api, error) {
 	if p.onStack() {
-		return c.openStack(ctx, what, p)
+		return c.openStack(ctx, p)
 	}
 	if err := disk.Check(p.store); engine.CodeOf(err) == engine.CodeNotFound {
-		return nil, usageError(what, "there is no store in "+p.store, "waitless run FLOW, or --store DIR")
+		return nil, failure.Usage("there is no store in "+p.store, "waitless run FLOW, or --store DIR")
 	}
-	return c.openOrMakeStore(ctx, what, p.store)
+	return c.openOrMakeStore(ctx, p.store)
 }
 
-func (c Command) openOrMakeStore(ctx context.Context, what, dir string) (*api, error) {
+func (c Command) openOrMakeStore(ctx context.Context, dir string) (*api, error) {
 	store, client, err := c.reach(ctx, dir)
 	switch {
-	case err != nil && ctx.Err() != nil:
-		return nil, interrupted(what, "nothing was done")
 	case err != nil:
-		return nil, storeError(what, err)
+		return nil, err
 	case client != nil:
 		return &api{Client: client, interval: storeInterval, close: func() error { return nil }}, nil
 	}
 	config := local.Config{Store: store, Keys: store.Keys()}
-	config.Limits, err = c.limits(what)
+	config.Limits, err = c.limits()
 	if err == nil {
-		config.CallbackBase, err = c.localBase(what)
+		config.CallbackBase, err = c.localBase()
 	}
 	if err != nil {
 		return nil, errors.Join(err, store.Shut())
@@ -129,18 +127,11 @@ func (c Command) reach(ctx context.Context, dir string) (*disk.Store, *rest.Clie
 }
 
 // openOrMakeAPI is [Command.openAPI] that makes a store where there is none.
-func (c Command) openOrMakeAPI(ctx context.Context, what string, p place) (*api, error) {
+func (c Command) openOrMakeAPI(ctx context.Context, p place) (*api, error) {
 	if p.onStack() {
-		return c.openStack(ctx, what, p)
+		return c.openStack(ctx, p)
 	}
-	return c.openOrMakeStore(ctx, what, p.store)
-}
-
-func storeError(what string, err error) error {
-	if engine.CodeOf(err) == engine.CodeInvalid {
-		return usageError(what, err.Error(), "--store ANOTHER-DIR")
-	}
-	return &failure.Error{Exit: ExitInternal, What: what, Why: err.Error()}
+	return c.openOrMakeStore(ctx, p.store)
 }
 
 // lists is what a store lists for people.
@@ -174,15 +165,13 @@ func clientOf(system *local.System, lists lists) *rest.Client {
 }
 
 // hold opens a store, which nobody else may hold.
-func (c Command) hold(ctx context.Context, what, dir, try string) (*disk.Store, error) {
+func (c Command) hold(ctx context.Context, dir, try string) (*disk.Store, error) {
 	store, client, err := c.reach(ctx, dir)
 	switch {
-	case err != nil && ctx.Err() != nil:
-		return nil, interrupted(what, "nothing was started")
 	case err != nil:
-		return nil, storeError(what, err)
+		return nil, err
 	case client != nil:
-		return nil, &failure.Error{Exit: ExitUsage, What: what, Why: "another `waitless run` or `waitless dev` holds the store " + dir, Try: try}
+		return nil, &failure.Error{Exit: ExitUsage, Why: "another `waitless run` or `waitless dev` holds the store " + dir, Try: try}
 	}
 	return store, nil
 }
@@ -191,7 +180,7 @@ func (c Command) hold(ctx context.Context, what, dir, try string) (*disk.Store, 
 const holderPath = "/holder"
 
 // openDev returns the API of the `waitless dev` that holds the store, or nil if none does.
-func (c Command) openDev(ctx context.Context, what, dir string) (*api, error) {
+func (c Command) openDev(ctx context.Context, dir string) (*api, error) {
 	if disk.Check(dir) != nil {
 		return nil, nil //nolint:nilerr // nobody holds what is no store; opening it reports the error
 	}
@@ -201,10 +190,8 @@ func (c Command) openDev(ctx context.Context, what, dir string) (*api, error) {
 	}
 	holder, err := askHolder(ctx, client, holderPath)
 	switch {
-	case err != nil && ctx.Err() != nil:
-		return nil, interrupted(what, "nothing was started")
 	case err != nil:
-		return nil, apiError(what, err)
+		return nil, err
 	case holder != "dev":
 		return nil, nil
 	}
@@ -290,29 +277,3 @@ type answered struct {
 func (a *answered) Header() http.Header         { return a.header }
 func (a *answered) WriteHeader(status int)      { a.status = status }
 func (a *answered) Write(p []byte) (int, error) { return a.body.Write(p) }
-
-// apiError is an error of the API as the program shows it.
-func apiError(what string, err error) error {
-	var refused *rest.Error
-	var stuck *stuckError
-	switch {
-	case errors.As(err, &stuck):
-		try := fmt.Sprintf("kill -CONT %[1]d, or kill -9 %[1]d, which loses nothing", stuck.pid)
-		return &failure.Error{Exit: ExitInternal, What: what, Why: err.Error(), Try: try}
-	case !errors.As(err, &refused):
-		return &failure.Error{Exit: ExitInternal, What: what, Why: err.Error()}
-	}
-	f := &failure.Error{Exit: ExitUsage, What: what, Why: refused.Message}
-	// What stands before a stack's API refuses without a code of ours.
-	if refused.Code == engine.CodeInternal && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden) {
-		return &failure.Error{Exit: ExitInternal, What: what, Why: refused.Message, Try: "aws sts get-caller-identity, which tells whose credentials are in use"}
-	}
-	switch refused.Code {
-	case engine.CodeNotFound:
-		f.Try = "waitless list"
-	case engine.CodeInternal, engine.CodeTooNew, engine.CodeDefect:
-		f.Exit = ExitInternal
-	case engine.CodeConflict, engine.CodeInvalid:
-	}
-	return f
-}

@@ -355,7 +355,7 @@ func TestAnInterruptEndsTheWaitForAStore(t *testing.T) {
 	cancel()
 	var stderr bytes.Buffer
 	c := Command{Args: []string{"list"}, Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: &stderr, Getenv: environment(t, env)}
-	if exit := c.Run(ctx); exit != ExitInterrupted || !strings.Contains(stderr.String(), "interrupted; nothing was done") {
+	if exit := c.Run(ctx); exit != ExitInterrupted || !strings.Contains(stderr.String(), "interrupted; the command did not finish") {
 		t.Errorf("exit %d, %s", exit, stderr.String())
 	}
 	if err := store.Shut(); err != nil {

@@ -48,10 +48,10 @@ func (c Command) tokensListCommand() *cobra.Command {
 	}
 	o.register(cmd)
 	cmd.Flags().BoolVar(&unmask, "unmask", false, "show the tokens whole")
-	cmd.RunE = c.onStore(&o, func(ctx context.Context, what string, a *api, _ []string) error {
+	cmd.RunE = c.onStore(&o, func(ctx context.Context, a *api, _ []string) error {
 		tokens, err := a.Tokens(ctx, unmask)
 		if err != nil {
-			return apiError(what, err)
+			return err
 		}
 		if o.json {
 			return c.out().JSON(tokensReport{"waitless.tokens/1", append([]rest.Token{}, tokens...)})
@@ -81,14 +81,14 @@ func deadlineOf(t rest.Token) string {
 
 // tokenBody is what a command does to one token. First is false when another
 // outcome was first.
-type tokenBody func(ctx context.Context, what string, a *api, text string) (t rest.Token, first bool, err error)
+type tokenBody func(ctx context.Context, a *api, text string) (t rest.Token, first bool, err error)
 
 // onToken is a command on one token, whose result is a token.
 func (c Command) onToken(cmd *cobra.Command, body tokenBody) *cobra.Command {
 	var o storeOptions
 	o.register(cmd)
-	c.takeToken(cmd, c.onStore(&o, func(ctx context.Context, what string, a *api, args []string) error {
-		t, first, err := body(ctx, what, a, args[0])
+	c.takeToken(cmd, c.onStore(&o, func(ctx context.Context, a *api, args []string) error {
+		t, first, err := body(ctx, a, args[0])
 		if err != nil {
 			return err
 		}
@@ -100,7 +100,7 @@ func (c Command) onToken(cmd *cobra.Command, body tokenBody) *cobra.Command {
 		if err != nil || first {
 			return err
 		}
-		return &failure.Error{Exit: ExitFailed, What: what, Why: "another outcome was first: " + outcomeText(t)}
+		return &failure.Error{Exit: ExitFailed, Why: "another outcome was first: " + outcomeText(t)}
 	}))
 	return cmd
 }
@@ -118,13 +118,12 @@ func (c Command) takeToken(cmd *cobra.Command, run func(*cobra.Command, []string
 				return err
 			}
 		}
-		what := strings.TrimPrefix(cmd.CommandPath(), "waitless ")
 		_, ofExecution := stepOf(text)
 		switch {
 		case strings.HasPrefix(text, "..."):
-			return usageError(what, "this is a masked token, of which the rest is missing", "waitless "+what+" FLOW/EXECUTION, or waitless tokens list --unmask")
+			return failure.Usage("this token is masked: its beginning is missing", "FLOW/EXECUTION in its place, or waitless tokens list --unmask")
 		case !tokenShape.MatchString(text) && !ofExecution:
-			return usageError(what, token.ErrInvalid.Error(), "waitless tokens list --unmask")
+			return failure.Usage(token.ErrInvalid.Error(), "waitless tokens list --unmask")
 		}
 		return run(cmd, []string{text})
 	}
@@ -140,29 +139,28 @@ func stepOf(text string) (step rest.Step, ok bool) {
 }
 
 // openToken is the token that an execution waits for.
-func openToken(ctx context.Context, what string, a *api, step rest.Step) (rest.Token, error) {
+func openToken(ctx context.Context, a *api, step rest.Step) (rest.Token, error) {
 	t, ok, err := a.OpenToken(ctx, step.Flow, step.Execution)
 	if err == nil && !ok {
-		return t, usageError(what, step.Flow+"/"+step.Execution+" waits for no callback", "waitless show "+step.Flow+"/"+step.Execution)
+		return t, failure.Usage(step.Flow+"/"+step.Execution+" waits for no callback", "waitless show "+step.Flow+"/"+step.Execution)
 	}
-	return t, tokenError(what, err)
+	return t, err
 }
 
 // readToken reads a token before anything is opened: who types it takes a while.
 func (c Command) readToken(cmd *cobra.Command) (string, error) {
-	what := strings.TrimPrefix(cmd.CommandPath(), "waitless ")
 	if output := cmd.Flags().Lookup("output"); output != nil && output.Value.String() == "-" {
-		return "", usageError(what, "TOKEN and --output cannot both be standard input", "--output @FILE")
+		return "", failure.Usage("TOKEN and --output cannot both be standard input", "--output @FILE")
 	}
 	data, err := c.readStdin(cmd.Context())
 	text := strings.TrimSpace(string(data))
 	switch {
 	case cmd.Context().Err() != nil:
-		return "", interrupted(what, "nothing was done")
+		return "", failure.Interrupted("nothing was done")
 	case err != nil:
-		return "", usageError(what, "the token on standard input: "+reasonOf(err), "waitless "+what+" - < FILE")
+		return "", failure.Usage("the token on standard input: "+reasonOf(err), cmd.CommandPath()+" - < FILE")
 	case text == "":
-		return "", usageError(what, "there is no token on standard input", "waitless "+what+" - < FILE")
+		return "", failure.Usage("there is no token on standard input", cmd.CommandPath()+" - < FILE")
 	}
 	return text, nil
 }
@@ -187,13 +185,13 @@ func outcomeText(t rest.Token) string {
 
 func (c Command) tokensShowCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "show TOKEN", Short: "Show what is known of a token", Example: "  waitless tokens show TOKEN"}
-	return c.onToken(cmd, func(ctx context.Context, what string, a *api, text string) (rest.Token, bool, error) {
+	return c.onToken(cmd, func(ctx context.Context, a *api, text string) (rest.Token, bool, error) {
 		if step, ok := stepOf(text); ok {
-			t, err := openToken(ctx, what, a, step)
+			t, err := openToken(ctx, a, step)
 			return t, true, err
 		}
 		t, err := a.Token(ctx, text)
-		return t, true, tokenError(what, err)
+		return t, true, err
 	})
 }
 
@@ -205,17 +203,17 @@ func (c Command) tokensSucceedCommand() *cobra.Command {
 		Example: `  waitless tokens succeed TOKEN --output '{"status":"ok"}'`,
 	}
 	cmd.Flags().StringVar(&output, "output", "{}", "what the task brings: a JSON object, @FILE or - for standard input")
-	return c.onToken(cmd, func(ctx context.Context, what string, a *api, text string) (rest.Token, bool, error) {
-		value, err := c.readObject(ctx, what, "--output", output)
+	return c.onToken(cmd, func(ctx context.Context, a *api, text string) (rest.Token, bool, error) {
+		value, err := c.readObject(ctx, "--output", output)
 		if err != nil {
 			return rest.Token{}, false, err
 		}
 		if step, ok := stepOf(text); ok {
 			t, first, err := a.SucceedStep(ctx, step, value)
-			return t, first, tokenError(what, err)
+			return t, first, err
 		}
 		t, first, err := a.Succeed(ctx, text, value)
-		return t, first, tokenError(what, err)
+		return t, first, err
 	})
 }
 
@@ -228,13 +226,13 @@ func (c Command) tokensFailCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&why.Error, "error", "FnF.Failed", "the name that the flow can tell failures apart by")
 	cmd.Flags().StringVar(&why.Cause, "cause", "", "why, for people")
-	return c.onToken(cmd, func(ctx context.Context, what string, a *api, text string) (rest.Token, bool, error) {
+	return c.onToken(cmd, func(ctx context.Context, a *api, text string) (rest.Token, bool, error) {
 		if step, ok := stepOf(text); ok {
 			t, first, err := a.FailStep(ctx, step, why)
-			return t, first, tokenError(what, err)
+			return t, first, err
 		}
 		t, first, err := a.Fail(ctx, text, why)
-		return t, first, tokenError(what, err)
+		return t, first, err
 	})
 }
 
@@ -244,7 +242,7 @@ func (c Command) tokensHeartbeatCommand() *cobra.Command {
 		Long: "Keep a token from being closed for a missed heartbeat. A step without heartbeatSeconds accepts heartbeats, which change\n" +
 			"nothing; the command says so.",
 	}
-	return c.onToken(cmd, func(ctx context.Context, what string, a *api, text string) (t rest.Token, open bool, err error) {
+	return c.onToken(cmd, func(ctx context.Context, a *api, text string) (t rest.Token, open bool, err error) {
 		if step, ok := stepOf(text); ok {
 			t, open, err = a.HeartbeatStep(ctx, step)
 		} else {
@@ -253,7 +251,7 @@ func (c Command) tokensHeartbeatCommand() *cobra.Command {
 		if err == nil && open && t.Step != "" && t.HeartbeatSeconds == 0 {
 			c.out().Note("step %s of %s/%s has no heartbeatSeconds, so heartbeats change nothing", t.Step, t.Flow, t.Execution)
 		}
-		return t, open, tokenError(what, err)
+		return t, open, err
 	})
 }
 
@@ -266,24 +264,13 @@ func (c Command) tokensRevokeCommand() *cobra.Command {
 		Example: "  waitless tokens revoke TOKEN --cause 'sent to the wrong people'",
 	}
 	cmd.Flags().StringVar(&cause, "cause", "the token was revoked", "why, for people")
-	return c.onToken(cmd, func(ctx context.Context, what string, a *api, text string) (rest.Token, bool, error) {
+	return c.onToken(cmd, func(ctx context.Context, a *api, text string) (rest.Token, bool, error) {
 		revoked := rest.Failure{Error: token.ErrorRevoked, Cause: cause}
 		if step, ok := stepOf(text); ok {
 			t, first, err := a.FailStep(ctx, step, revoked)
-			return t, first, tokenError(what, err)
+			return t, first, err
 		}
 		t, first, err := a.Fail(ctx, text, revoked)
-		return t, first, tokenError(what, err)
+		return t, first, err
 	})
-}
-
-func tokenError(what string, err error) error {
-	if err == nil {
-		return nil
-	}
-	f := apiError(what, err)
-	if mended, ok := f.(*failure.Error); ok && strings.Contains(mended.Why, token.ErrInvalid.Error()) { //nolint:errorlint // just made
-		mended.Try = "waitless tokens list --unmask"
-	}
-	return f
 }

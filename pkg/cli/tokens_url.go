@@ -45,9 +45,9 @@ func (c Command) tokensURLCommand() *cobra.Command {
 	o.register(cmd)
 	cmd.Flags().StringVar(&base, "base", "",
 		"where callbacks arrive (default: "+callbackVariable+", else where those of the stack or of whoever holds the store do)")
-	c.takeToken(cmd, c.onStore(&o, func(ctx context.Context, what string, a *api, args []string) error {
+	c.takeToken(cmd, c.onStore(&o, func(ctx context.Context, a *api, args []string) error {
 		if step, ok := stepOf(args[0]); ok {
-			open, err := openToken(ctx, what, a, step)
+			open, err := openToken(ctx, a, step)
 			if err != nil {
 				return err
 			}
@@ -56,11 +56,11 @@ func (c Command) tokensURLCommand() *cobra.Command {
 		t, err := a.Token(ctx, args[0])
 		switch {
 		case err != nil:
-			return tokenError(what, err)
+			return err
 		case !t.Open:
-			return &failure.Error{Exit: ExitFailed, What: what, Why: outcomeText(t)}
+			return &failure.Error{Exit: ExitFailed, Why: outcomeText(t)}
 		}
-		base, err := c.callbackBase(ctx, what, a, o.place, base)
+		base, err := c.callbackBase(ctx, a, o.place, base)
 		if err != nil {
 			return err
 		}
@@ -78,27 +78,27 @@ func (c Command) tokensURLCommand() *cobra.Command {
 // environment says, else what the place does. The file with settings is for
 // executions on this machine: a folder does not decide where a stack's tokens are
 // sent.
-func (c Command) callbackBase(ctx context.Context, what string, a *api, flags place, flag string) (string, error) {
-	p, err := c.locate(what, flags)
+func (c Command) callbackBase(ctx context.Context, a *api, flags place, flag string) (string, error) {
+	p, err := c.locate(flags)
 	if err != nil {
 		return "", err
 	}
-	base, err := c.baseOption(what, flag, !p.onStack())
+	base, err := c.baseOption(flag, !p.onStack())
 	switch {
 	case base != "" || err != nil:
 		return base, err
 	case p.endpoint != "" && onAWS.MatchString(hostOf(p.endpoint)):
-		return "", usageError(what, "the endpoint of the management API does not tell where callbacks arrive", "--base URL, or --stack NAME")
+		return "", failure.Usage("the endpoint of the management API does not tell where callbacks arrive", "--base URL, or --stack NAME")
 	case p.endpoint != "":
-		return checkBase(what, "the endpoint", p.endpoint, "--base URL")
+		return checkBase("the endpoint", p.endpoint, "--base URL")
 	case p.stack == "":
-		return heldBase(ctx, what, a.Client)
+		return heldBase(ctx, a.Client)
 	}
-	configuration, err := c.awsConfiguration(ctx, what, true)
+	configuration, err := c.awsConfiguration(ctx, true)
 	if err != nil {
 		return "", err
 	}
-	return findOutput(ctx, configuration, what, p.stack, callbackOutput)
+	return findOutput(ctx, configuration, p.stack, callbackOutput)
 }
 
 // noteOfNoListener says that no process serves the callback URLs of this machine.
@@ -115,16 +115,16 @@ func (c Command) noteOfNoListener(ctx context.Context, a *api, base string) {
 const basePath = "/callback-base"
 
 // heldBase asks whoever holds the store: the token is for no other listener.
-func heldBase(ctx context.Context, what string, client *rest.Client) (string, error) {
+func heldBase(ctx context.Context, client *rest.Client) (string, error) {
 	text, err := askHolder(ctx, client, basePath)
 	var refused *rest.Error
 	switch {
 	case errors.As(err, &refused):
-		return "", usageError(what, "whoever holds the store does not tell where callbacks arrive", "--base URL")
+		return "", failure.Usage("whoever holds the store does not tell where callbacks arrive", "--base URL")
 	case err != nil:
-		return "", storeError(what, err)
+		return "", err
 	}
-	return checkBase(what, "where callbacks arrive", text, "--base URL")
+	return checkBase("where callbacks arrive", text, "--base URL")
 }
 
 // askHolder returns the text that the process that holds the store serves at a path.
@@ -157,19 +157,19 @@ func textHandler(text string) http.Handler {
 }
 
 // localBase is where callbacks of executions on this machine arrive.
-func (c Command) localBase(what string) (string, error) {
-	base, err := c.baseOption(what, "", true)
+func (c Command) localBase() (string, error) {
+	base, err := c.baseOption("", true)
 	return cmp.Or(base, defaultBase), err
 }
 
 // baseOption is where callbacks arrive as a flag, the environment or, if that counts, the file says;
 // "" when none does. That of the file was checked when it was read.
-func (c Command) baseOption(what, flag string, fileCounts bool) (string, error) {
+func (c Command) baseOption(flag string, fileCounts bool) (string, error) {
 	if flag != "" {
-		return checkBase(what, "--base", flag, "--base https://HOST")
+		return checkBase("--base", flag, "--base https://HOST")
 	}
 	if base := c.Getenv(callbackVariable); base != "" {
-		return checkBase(what, callbackVariable, base, "unset "+callbackVariable)
+		return checkBase(callbackVariable, base, "unset "+callbackVariable)
 	}
 	if !fileCounts {
 		return "", nil
@@ -186,10 +186,10 @@ func hostOf(endpoint string) string {
 }
 
 // checkBase is parseBase for a command, with what to try.
-func checkBase(what, name, base, try string) (string, error) {
+func checkBase(name, base, try string) (string, error) {
 	parsed, err := parseBase(name, base)
 	if err != nil {
-		return "", usageError(what, err.Error(), try)
+		return "", failure.Usage(err.Error(), try)
 	}
 	return parsed, nil
 }

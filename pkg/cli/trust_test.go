@@ -141,7 +141,7 @@ func TestACheckedOutFolderNamesNoCallbackURLOfAStack(t *testing.T) {
 	c := Command{Getenv: func(string) string { return "" }, settings: &settings{values: map[string]string{callbackVariable: "https://example.org"}}}
 	c.loadAWS = (&stack{t: t}).as(nil)
 	const stackAPI = "https://abc.execute-api.eu-west-1.amazonaws.com"
-	if base, err := c.callbackBase(t.Context(), "probe", &api{}, place{endpoint: stackAPI}, ""); err == nil {
+	if base, err := c.callbackBase(t.Context(), &api{}, place{endpoint: stackAPI}, ""); err == nil {
 		t.Errorf("callbacks of %s arrive at %s", stackAPI, base)
 	}
 }

@@ -61,7 +61,7 @@ func (c Command) validateCommand() *cobra.Command {
 
 func (c Command) validate(ctx context.Context, paths []string, options validateOptions) error {
 	if !slices.Contains(validateFormats, options.format) {
-		return usageError("validate", fmt.Sprintf("--format is %q%s (allowed: %s)", options.format,
+		return failure.Usage(fmt.Sprintf("--format is %q%s (allowed: %s)", options.format,
 			fdl.DidYouMean(options.format, validateFormats), listed(validateFormats)), "waitless validate --format github FLOW")
 	}
 	files, err := c.readFlows(ctx, paths, options.strict)
@@ -108,7 +108,7 @@ const stdinName = "<stdin>"
 // readFlowOrStdin is readFlow, for which - is standard input.
 func (c Command) readFlowOrStdin(ctx context.Context, command, path string) (flowFile, error) {
 	if path != "-" {
-		return c.readFlow(command, path)
+		return c.readFlow(path)
 	}
 	text, err := c.readStdin(ctx)
 	if err != nil {
@@ -161,14 +161,14 @@ func notValid(files []flowFile, options validateOptions) error {
 		return nil
 	case len(files) > 1:
 		err = &failure.Error{
-			Exit: ExitUsage, What: "validate", Why: fmt.Sprintf("not valid: %d of %d flows", len(invalid), len(files)),
+			Exit: ExitUsage, Why: fmt.Sprintf("not valid: %d of %d flows", len(invalid), len(files)),
 			Try: "mend the places above, then validate again",
 		}
 		for _, file := range invalid {
 			err.Lines = append(err.Lines, file.lines()...)
 		}
 	case invalid[0].flow == nil:
-		err = invalid[0].invalid("validate")
+		err = invalid[0].invalid()
 	default:
 		err = invalid[0].notStrict()
 	}
@@ -181,7 +181,7 @@ func notValid(files []flowFile, options validateOptions) error {
 // notStrict is the error for a flow that runs here, and of which strict mode tells.
 func (f flowFile) notStrict() *failure.Error {
 	return &failure.Error{
-		Exit: ExitUsage, What: "validate --strict " + f.path, Why: view.Count(len(f.flow.Extensions), "place") + " that strict mode refuses",
+		Exit: ExitUsage, Why: view.Count(len(f.flow.Extensions), "place") + " that strict mode refuses",
 		Lines: f.lines(), Try: "waitless validate " + f.path + ", which takes the flow as it is",
 	}
 }
