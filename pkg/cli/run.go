@@ -530,7 +530,7 @@ func (e *execution) again() string {
 }
 
 // start puts the flow and starts the execution.
-func (e *execution) start(ctx context.Context, flows engine.Flows, input value.Value) (engine.StartAnswer, error) {
+func (e *execution) start(ctx context.Context, flows engine.Flows, input value.Value) (engine.StartResult, error) {
 	flow, err := flows.Put(ctx, e.file.name(), e.file.text)
 	if err != nil {
 		return 0, err
@@ -555,7 +555,7 @@ func (e *execution) startedDifferent() error {
 
 // catchUp shows what happened to an execution before this process took it
 // over, and that it is over if it is.
-func (e *execution) catchUp(ctx context.Context, answer engine.StartAnswer, ended *ending) error {
+func (e *execution) catchUp(ctx context.Context, answer engine.StartResult, ended *ending) error {
 	if answer == engine.StartedNew {
 		return nil
 	}

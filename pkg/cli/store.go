@@ -142,7 +142,7 @@ type lists interface {
 
 func handlerOf(system *local.System, lists lists) http.Handler {
 	return rest.Handler(rest.Config{
-		Engine: system.Engine, Tokens: system.Tokens, Index: lists, Flows: lists, Start: system.Start, Stop: system.Stop, Reasons: true, MaxOutput: system.DataLimit,
+		Engine: system.Client, Tokens: system.Tokens, Index: lists, Flows: lists, Start: system.Start, Stop: system.Stop, Reasons: true, MaxOutput: system.DataLimit,
 		AwaitsTurn: system.AwaitsTurn, Blocked: func(flow *fdl.Flow) string { return withoutRunners(system.Missing(flow)) },
 	})
 }

@@ -136,7 +136,7 @@ func parseOutside(t *testing.T, text string) *outside {
 	return o
 }
 
-// Call implements [engine.Tasks] with the answers of the run, the last of which is
+// Call implements [engine.Caller] with the answers of the run, the last of which is
 // given again and again.
 func (o *outside) Call(_ context.Context, call machine.Call) (token.Outcome, error) {
 	o.mu.Lock()
@@ -151,7 +151,7 @@ func (o *outside) Call(_ context.Context, call machine.Call) (token.Outcome, err
 	return answers[0], nil
 }
 
-// TimeLimits implements [engine.Tasks]: all functions are quick.
+// TimeLimits implements [engine.Caller]: all functions are quick.
 func (*outside) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duration, error) {
 	return nil, nil
 }
@@ -169,7 +169,7 @@ func (e example) play(t *testing.T) {
 		config.Script = script
 	}
 	s := local.New(config)
-	put, err := s.Flows.Put(t.Context(), "example", []byte(e.complete()))
+	put, err := s.Client.PutFlow(t.Context(), "example", []byte(e.complete()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // ParseAnswer makes an outcome of what a function answered, for what implements
-// [Tasks]. Who names the function in a message: "function f".
+// [Caller]. Who names the function in a message: "function f".
 func ParseAnswer(answer []byte, who string) token.Outcome {
 	v, err := value.ParseJSON(answer)
 	if err != nil {

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
@@ -11,13 +10,6 @@ import (
 
 // poisonReceives is from which receive on a defect ends the execution (rule 13).
 const poisonReceives = 5
-
-func checkSize(item Item) error {
-	if size := len(item.Body); size > machine.MaxItem {
-		return fmt.Errorf("log item %d has %d bytes and the limit is %d: pass on a key of large data, and not the data", item.Seq, size, machine.MaxItem)
-	}
-	return nil
-}
 
 // defect gives an error its code. That this process lacks keys is nothing that
 // an execution should fail of: the next process may have them.
@@ -37,45 +29,45 @@ func poisoned(receives int, err error) bool {
 
 // abandon ends the execution with the defect as its failure (rule 13). A token
 // that is out is closed first, and what it then holds is recorded.
-func (w *worker) abandon(ctx context.Context, cause error) error {
+func (h *handler) abandon(ctx context.Context, cause error) error {
 	for try := 1; ; try++ {
-		err := w.abandonOnce(ctx, cause)
-		if try == maxTries || CodeOf(err) != CodeConflict || w.engine.Pause(ctx, jitter(try)) != nil {
+		err := h.abandonOnce(ctx, cause)
+		if try == maxTries || CodeOf(err) != CodeConflict || h.sleep(ctx, jitter(try)) != nil {
 			return err
 		}
 	}
 }
 
-func (w *worker) abandonOnce(ctx context.Context, cause error) error {
-	base, err := w.engine.Log.Latest(ctx, w.wake.Execution)
+func (h *handler) abandonOnce(ctx context.Context, cause error) error {
+	base, err := h.log.Latest(ctx, h.wake.Execution)
 	if err != nil {
 		return err
 	}
-	state, err := w.lastReadable(ctx, base)
+	state, err := h.lastReadable(ctx, base)
 	if err != nil || state.Status.Final() {
 		return err
 	}
-	now, text := w.engine.Now(), cause.Error()
+	now, text := h.clock(), cause.Error()
 	var held token.Record
 	if waiting := state.Waiting; waiting != nil && waiting.For == machine.WaitingForToken {
 		closing := token.CloseOp{Outcome: token.Failure(machine.ErrorInternal, text), By: token.ClosedByStop, At: now}
-		if held, err = w.engine.Outcomes.Close(ctx, waiting.Handle(), closing); err != nil {
+		if held, err = h.tokens.Close(ctx, waiting.Handle(), closing); err != nil {
 			return err
 		}
 	}
-	state, events := machine.Abandon(state, held, text, machine.Entry{By: w.wake.Cause, Since: now, Generation: w.engine.Generation})
-	item := Item{Execution: w.wake.Execution, Seq: base.Seq + 1, Nonce: w.engine.Fresh()}
+	state, events := machine.Abandon(state, held, text, machine.Entry{By: h.wake.Cause, Since: now, Generation: h.generation})
+	item := Item{Execution: h.wake.Execution, Seq: base.Seq + 1, Nonce: h.newNonce()}
 	item.Body, _ = machine.Encode(item.place(), state, events)
-	if err := w.engine.put(ctx, item); err != nil {
+	if err := h.put(ctx, item); err != nil {
 		return err
 	}
-	w.engine.Observer.Committed(item.Execution, state, events)
-	return w.engine.tellEnd(ctx, item.Execution, state)
+	h.observer.Committed(item.Execution, state, events)
+	return h.tellEnd(ctx, item.Execution, state)
 }
 
 // lastReadable is the state of the item, or of the last one before it that is
 // not damaged; when all are, one of which nothing is known.
-func (w *worker) lastReadable(ctx context.Context, item Item) (machine.State, error) {
+func (h *handler) lastReadable(ctx context.Context, item Item) (machine.State, error) {
 	for seq := item.Seq; ; {
 		state, err := decodeState(item)
 		switch {
@@ -87,7 +79,7 @@ func (w *worker) lastReadable(ctx context.Context, item Item) (machine.State, er
 			return machine.State{Status: machine.StatusRunning}, nil
 		}
 		seq--
-		items, err := w.engine.Log.Items(ctx, item.Execution, seq, 1)
+		items, err := h.log.Items(ctx, item.Execution, seq, 1)
 		if err != nil {
 			return machine.State{}, err
 		}

@@ -1,85 +1,201 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
 	"strings"
 	"time"
 
-	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
-	"github.com/waitless/waitless/pkg/value"
 )
 
-// Config is what an engine works with. The ports and Now are required, Keys
-// where flows wait for callbacks or for long calls.
-type Config struct {
-	Log       Log
-	Wakes     Wakes
-	Tasks     Tasks
-	TaskQueue TaskQueue
-	Flows     Flows
-	Outcomes  Outcomes
-	// Ends is told of executions that ended; nil for nobody.
+// Worker applies wakes. It keeps nothing between two calls and is safe for concurrent use.
+type Worker struct{ core }
+
+// WorkerConfig is what a [Worker] works with. Fields are required unless they say what their zero
+// value means.
+type WorkerConfig struct {
+	Log        Log
+	Wakes      Wakes
+	Caller     Caller
+	TaskQueue  TaskQueue
+	Flows      Flows
+	TokenStore TokenStore
+	// Ends receives the executions that ended; nil discards them.
 	Ends Ends
-	// Keys sign tokens.
+	// Keys sign tokens. They are required for flows with callbacks or long calls.
 	Keys token.Keys
 	// NewerKeys reads the keys again; it is called when a text names a key that Keys lacks. If it
 	// is nil, the keys do not change.
 	NewerKeys func(context.Context) (token.Keys, error)
-	// CallbackBase is where callbacks arrive: "https://host"; empty for nowhere.
+	// CallbackBase is the address of the callback API, "https://host". It may be empty.
 	CallbackBase string
-	// Generation counts the processes that took over the log, where there is one at
-	// a time: workers of another generation are dead (rule 7). 0 where several
-	// processes work together, or the log ends with the process.
+	// Generation is the number of the process, if one process at a time owns the log: workers of
+	// another generation are dead (rule 7). It is 0 if several processes share the log, or if the
+	// log ends with the process.
 	Generation uint64
-	// WorkerLife is twice as long as any worker lives: after that nobody else
-	// will finish what it entered (rule 7). Zero means a minute.
+	// WorkerLife is twice the longest life of a worker (rule 7). Zero means a minute.
 	WorkerLife time.Duration
 	// Now is the clock.
 	Now func() time.Time
 	// Limits bound each execution; zero values mean the defaults.
 	Limits machine.Limits
-	// Observer is told what happens; nil for nobody.
+	// Observer sees calls and commits; nil discards them.
 	Observer Observer
-	// Fresh makes texts that were never made before, for nonces and tags; nil
-	// means 16 random hexadecimal digits.
-	Fresh func() string
-	// Pause waits before a lost race is tried again; nil means in real time.
-	Pause func(ctx context.Context, d time.Duration) error
+	// NewNonce returns a text that was never returned before, for nonces and tags; nil means 16
+	// random hexadecimal digits.
+	NewNonce func() string
+	// Sleep waits between two tries; nil means in real time.
+	Sleep func(ctx context.Context, d time.Duration) error
 }
 
-// Engine starts executions and makes them go on. It keeps nothing between two
-// calls and is safe for concurrent use.
-type Engine struct{ Config }
-
-// New is an engine over config.
-func New(config Config) *Engine {
-	config.CallbackBase = strings.TrimRight(config.CallbackBase, "/")
-	if config.Observer == nil {
-		config.Observer = nobody{}
+// NewWorker returns a worker. It fails if the configuration lacks a port.
+func NewWorker(config WorkerConfig) (*Worker, error) {
+	c := core{
+		log: config.Log, wakes: config.Wakes, caller: config.Caller, taskQueue: config.TaskQueue, flows: config.Flows,
+		tokens: config.TokenStore, ends: config.Ends, tokenKeys: config.Keys, newerKeys: config.NewerKeys,
+		callbackBase: strings.TrimRight(config.CallbackBase, "/"), generation: config.Generation,
+		workerLife: cmp.Or(config.WorkerLife, defaultWorkerLife), clock: config.Now, limits: config.Limits,
+		observer: config.Observer, newNonce: config.NewNonce, sleep: config.Sleep,
 	}
-	if config.WorkerLife == 0 {
-		config.WorkerLife = workerLife
+	c.setDefaults()
+	if err := missing("worker", []port{
+		{"Log", c.log == nil}, {"Wakes", c.wakes == nil}, {"Caller", c.caller == nil}, {"TaskQueue", c.taskQueue == nil},
+		{"Flows", c.flows == nil}, {"TokenStore", c.tokens == nil}, {"Now", c.clock == nil},
+	}); err != nil {
+		return nil, err
 	}
-	if config.Fresh == nil {
-		config.Fresh = randomText
-	}
-	if config.Pause == nil {
-		config.Pause = pause
-	}
-	return &Engine{config}
+	return &Worker{c}, nil
 }
 
-type nobody struct{}
+// TaskRunner runs the calls of the task queue. It is safe for concurrent use.
+type TaskRunner struct{ core }
 
-func (nobody) Calling(machine.Call, time.Time)              {}
-func (nobody) Committed(ID, machine.State, []machine.Event) {}
+// TaskRunnerConfig is what a [TaskRunner] works with. The fields are those of [WorkerConfig].
+type TaskRunnerConfig struct {
+	Wakes      Wakes
+	Caller     Caller
+	TokenStore TokenStore
+	Keys       token.Keys
+	NewerKeys  func(context.Context) (token.Keys, error)
+	Generation uint64
+	Now        func() time.Time
+	Limits     machine.Limits
+	Observer   Observer
+	NewNonce   func() string
+	Sleep      func(ctx context.Context, d time.Duration) error
+}
+
+// NewTaskRunner returns a task runner. It fails if the configuration lacks a port.
+func NewTaskRunner(config TaskRunnerConfig) (*TaskRunner, error) {
+	c := core{
+		wakes: config.Wakes, caller: config.Caller, tokens: config.TokenStore, tokenKeys: config.Keys, newerKeys: config.NewerKeys,
+		generation: config.Generation, clock: config.Now, limits: config.Limits,
+		observer: config.Observer, newNonce: config.NewNonce, sleep: config.Sleep,
+	}
+	c.setDefaults()
+	if err := missing("task runner", []port{
+		{"Wakes", c.wakes == nil}, {"Caller", c.caller == nil}, {"TokenStore", c.tokens == nil}, {"Now", c.clock == nil},
+	}); err != nil {
+		return nil, err
+	}
+	return &TaskRunner{c}, nil
+}
+
+// Client starts, stops and describes executions. It is safe for concurrent use.
+type Client struct{ core }
+
+// ClientConfig is what a [Client] works with. The fields are those of [WorkerConfig].
+type ClientConfig struct {
+	Log        Log
+	Wakes      Wakes
+	Flows      Flows
+	TokenStore TokenStore
+	Keys       token.Keys // for [Client.TokenText]
+	Now        func() time.Time
+	Limits     machine.Limits
+	Observer   Observer
+	NewNonce   func() string
+}
+
+// NewClient returns a client. It fails if the configuration lacks a port.
+func NewClient(config ClientConfig) (*Client, error) {
+	c := core{
+		log: config.Log, wakes: config.Wakes, flows: config.Flows, tokens: config.TokenStore, tokenKeys: config.Keys,
+		clock: config.Now, limits: config.Limits, observer: config.Observer, newNonce: config.NewNonce,
+	}
+	c.setDefaults()
+	if err := missing("client", []port{
+		{"Log", c.log == nil}, {"Wakes", c.wakes == nil}, {"Flows", c.flows == nil}, {"TokenStore", c.tokens == nil},
+		{"Now", c.clock == nil},
+	}); err != nil {
+		return nil, err
+	}
+	return &Client{c}, nil
+}
+
+// core is what the roles have in common.
+type core struct {
+	log          Log
+	wakes        Wakes
+	caller       Caller
+	taskQueue    TaskQueue
+	flows        Flows
+	tokens       TokenStore
+	ends         Ends
+	tokenKeys    token.Keys
+	newerKeys    func(context.Context) (token.Keys, error)
+	callbackBase string
+	generation   uint64
+	workerLife   time.Duration
+	clock        func() time.Time
+	limits       machine.Limits
+	observer     Observer
+	newNonce     func() string
+	sleep        func(ctx context.Context, d time.Duration) error
+}
+
+func (c *core) setDefaults() {
+	if c.observer == nil {
+		c.observer = noObserver{}
+	}
+	if c.newNonce == nil {
+		c.newNonce = randomText
+	}
+	if c.sleep == nil {
+		c.sleep = sleep
+	}
+}
+
+// port is a required field of a configuration.
+type port struct {
+	name    string
+	missing bool
+}
+
+func missing(role string, ports []port) error {
+	var names []string
+	for _, p := range ports {
+		if p.missing {
+			names = append(names, p.name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return fmt.Errorf("engine: the configuration of the %s lacks %s", role, strings.Join(names, ", "))
+}
+
+type noObserver struct{}
+
+func (noObserver) Calling(machine.Call, time.Time) {}
+
+func (noObserver) Committed(ID, machine.State, []machine.Event) {}
 
 func randomText() string {
 	var b [8]byte
@@ -87,7 +203,7 @@ func randomText() string {
 	return hex.EncodeToString(b[:])
 }
 
-func pause(ctx context.Context, d time.Duration) error {
+func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -113,150 +229,13 @@ const (
 	commitPatience = time.Hour
 	// resendDelay is the delay of a wake that is sent again.
 	resendDelay = time.Second
-	// workerLife is the WorkerLife of a configuration that has none.
-	workerLife = 60 * time.Second
+	// defaultWorkerLife is the WorkerLife of a configuration that has none.
+	defaultWorkerLife = 60 * time.Second
 	// maxTries bounds how often one wake is applied after lost races (rule 4).
 	maxTries = 10
 	// maxPause is the longest pause between two of them.
 	maxPause = 50 * time.Millisecond
 )
-
-// StartRequest asks for an execution.
-type StartRequest struct {
-	Flow      machine.Flow
-	Execution string      // the name; see [fdl.ValidName]
-	Input     value.Value // an object; Missing means {}
-}
-
-// StartAnswer says what a start met.
-type StartAnswer uint8
-
-// The answers to a start.
-const (
-	// StartedNew: the execution is new.
-	StartedNew StartAnswer = iota
-	// StartedSame: it was started before with the same definition and input.
-	StartedSame
-	// StartedDifferent: there is one of that name with another definition or
-	// input; nothing was started.
-	StartedDifferent
-)
-
-// Start accepts an execution. The wake goes out before item 0, so that an
-// accepted execution always begins (rule 12); the answer to a repeated start
-// sends it again.
-func (e *Engine) Start(ctx context.Context, request StartRequest) (StartAnswer, error) {
-	op := fmt.Sprintf("start %s/%s", request.Flow.Name, request.Execution)
-	if request.Input.IsMissing() {
-		request.Input = value.Object()
-	}
-	if err := check(request); err != nil {
-		return 0, &Error{CodeInvalid, op, err}
-	}
-	flow, err := e.Flows.Flow(ctx, request.Flow) // says how long the execution may take, and so how long it is kept
-	if err != nil {
-		return 0, &Error{CodeOf(err), op, err}
-	}
-	now := e.Now()
-	id := NewID(request.Flow.Name, request.Execution)
-	state, events := machine.New(request.Flow, flow, request.Execution, request.Input, now, e.Limits)
-	item := Item{Execution: id, Nonce: e.Fresh()}
-	item.Body, _ = machine.Encode(item.place(), state, events)
-	if err := checkSize(item); err != nil {
-		return 0, &Error{CodeInvalid, op, err}
-	}
-	if err := e.Wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStart, Due: now, Sent: now}); err != nil {
-		return 0, &Error{CodeOf(err), op, err}
-	}
-	switch err := e.put(ctx, item); {
-	case err == nil:
-		e.Observer.Committed(id, state, events)
-		return StartedNew, nil
-	case !errors.Is(err, ErrConflict):
-		return 0, &Error{CodeOf(err), op, err}
-	}
-	return e.compareStart(ctx, op, id, request)
-}
-
-// CheckName returns an error unless an execution may be named so.
-func CheckName(name string) error {
-	if size := len(name); size > fdl.MaxName {
-		return fmt.Errorf("the execution's name %.20q... has %d bytes and the limit is %d; shorten it", name, size, fdl.MaxName)
-	}
-	if !fdl.ValidName(name) {
-		return fmt.Errorf(`name %q is no execution name; it begins with a letter or "_" and goes on with letters, digits, "_" and "-", 128 characters at most`, name)
-	}
-	return nil
-}
-
-func check(request StartRequest) error {
-	if err := CheckName(request.Execution); err != nil {
-		return err
-	}
-	if request.Input.Kind() != value.KindObject {
-		return fmt.Errorf("the input is %s; allowed: an object", request.Input.Kind())
-	}
-	if request.Input.TooDeep() {
-		return fmt.Errorf("the input has %d levels of arrays and objects and the limit is %d; pass what is inside as a text",
-			request.Input.Levels(), value.MaxLevels)
-	}
-	return nil
-}
-
-func (e *Engine) compareStart(ctx context.Context, op string, id ID, request StartRequest) (StartAnswer, error) {
-	items, err := e.Log.Items(ctx, id, 0, 1)
-	switch {
-	case err != nil:
-		return 0, &Error{CodeOf(err), op, err}
-	case len(items) == 0:
-		return 0, &Error{CodeInternal, op, errors.New("the log refused item 0 and does not have it")}
-	}
-	first, err := decodeState(items[0])
-	switch {
-	case err != nil:
-		return 0, &Error{CodeOf(err), op, err}
-	case first.Flow == request.Flow && value.Equal(first.Input, request.Input):
-		return StartedSame, nil
-	}
-	return StartedDifferent, nil
-}
-
-// put appends the item. It answers a conflict only with somebody else: refused
-// with our own nonce, or after an error that left it open, the item is there
-// when the log says so (rule 4).
-func (e *Engine) put(ctx context.Context, item Item) error {
-	err := e.Log.Append(ctx, item)
-	var conflict *ConflictError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &conflict):
-		if conflict.Nonce == item.Nonce {
-			return nil
-		}
-		return err
-	}
-	// Others may have gone on from there, so the item and not the latest.
-	items, loadErr := e.Log.Items(ctx, item.Execution, item.Seq, 1)
-	if loadErr == nil && len(items) > 0 && items[0].Nonce == item.Nonce {
-		return nil
-	}
-	return err
-}
-
-// mayLive reports whether the worker that entered something may still be at work,
-// and until when, if none lives longer than life (rule 7). One of another
-// generation of the process is dead: the clocks of two processes are not
-// compared. Where several work together, their clocks differ a little: an instant
-// ahead of ours counts as ours, and one that is ahead by a whole life is wrong.
-func (e *Engine) mayLive(entered machine.Entry, life time.Duration) (until time.Time, may bool) {
-	now := e.Now()
-	age := now.Sub(entered.Since)
-	if entered.Generation != e.Generation || age.Abs() >= life {
-		return time.Time{}, false
-	}
-	return now.Add(life - max(age, 0)), true
-}
 
 // jitter is a random pause, longer after more tries.
 func jitter(try int) time.Duration {

@@ -78,3 +78,11 @@ func (e *ConflictError) Error() string { return "the log has an item with this n
 
 // Is makes a ConflictError match [ErrConflict].
 func (e *ConflictError) Is(target error) bool { return target == error(ErrConflict) }
+
+// wrap returns err with the operation that failed and the code of err, nil for nil.
+func wrap(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{Code: CodeOf(err), Op: op, Err: err}
+}

@@ -60,15 +60,15 @@ type Wake struct {
 	Receives int
 }
 
-// Wakes carries wakes to whoever calls [Engine.Advance].
+// Wakes carries wakes to whoever calls [Worker.Advance].
 type Wakes interface {
 	// Send delivers the wake at least once, never before its Due, and soon
 	// after it. When Send returns nil the wake will not be lost.
 	Send(ctx context.Context, w Wake) error
 }
 
-// Tasks calls functions.
-type Tasks interface {
+// Caller calls functions.
+type Caller interface {
 	// Call makes the call and awaits its answer. What the function or the
 	// attempt to call it came to is the outcome, failures included. The error
 	// says that nobody knows because the worker is being stopped; the call
@@ -80,10 +80,10 @@ type Tasks interface {
 	TimeLimits(ctx context.Context, flow *fdl.Flow) (map[string]time.Duration, error)
 }
 
-// WaitError is returned by [Tasks] for a call that has to wait until fewer calls
+// WaitError is returned by [Caller] for a call that has to wait until fewer calls
 // run. The caller calls one of its functions, once.
 type WaitError struct {
-	// Call waits and makes the call. Its result is that of [Tasks], with the
+	// Call waits and makes the call. Its result is that of [Caller], with the
 	// addition of [ErrConflict] if another worker committed meanwhile, in which
 	// case the call was not made.
 	Call func(ctx context.Context) (token.Outcome, error)
@@ -94,11 +94,11 @@ type WaitError struct {
 // Error implements error.
 func (*WaitError) Error() string { return "the call waits for its turn" }
 
-// TaskQueue carries long calls to whoever calls [Engine.RunTask].
+// TaskQueue carries long calls to whoever calls [TaskRunner.RunTask].
 type TaskQueue interface {
 	// Queue hands over a call that may take longer than a worker lives.
-	// Somebody then gives it to [Engine.RunTask], at least once, and again when
-	// its verdict says so. When Queue returns nil the task will not be lost. If
+	// Somebody then gives it to [TaskRunner.RunTask], at least once, and again when
+	// its disposition says so. When Queue returns nil the task will not be lost. If
 	// the queue can never carry the task, because it is too large, Queue returns
 	// an [*Error] with [CodeInvalid], and the attempt fails.
 	Queue(ctx context.Context, task Task) error
@@ -145,9 +145,9 @@ func asInt(b bool) int {
 	return 0
 }
 
-// Outcomes keeps what is known of tokens, by their handles. Each method is one
+// TokenStore keeps what is known of tokens, by their handles. Each method is one
 // atomic step, as of no earlier than its call.
-type Outcomes interface {
+type TokenStore interface {
 	// Record is what is known of the token: the zero Record when nobody closed
 	// it and no heartbeat came.
 	Record(ctx context.Context, handle string) (token.Record, error)
@@ -160,9 +160,9 @@ type Outcomes interface {
 	// the record after it. After an error it may or may not have been applied.
 	Begin(ctx context.Context, handle string, beginning token.BeginOp) (token.Record, error)
 
-	// Answer applies the answering, as [token.ReplyOp.Apply] says, and answers
+	// Reply applies the reply, as [token.ReplyOp.Apply] says, and answers
 	// the record after it. After an error it may or may not have been applied.
-	Answer(ctx context.Context, handle string, answering token.ReplyOp) (token.Record, error)
+	Reply(ctx context.Context, handle string, op token.ReplyOp) (token.Record, error)
 }
 
 // Ends is told of executions that ended.

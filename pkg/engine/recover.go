@@ -3,84 +3,93 @@ package engine
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // Recover sends the wakes without which an execution would not go on, when all
 // wakes of it and all tasks are lost, as those that a process kept in its
 // memory. Latest is the latest item of its log, state the state in it. Of an
 // execution that has ended nothing is sent.
-func (e *Engine) Recover(ctx context.Context, latest Item, state machine.State) error {
+func (w *Worker) Recover(ctx context.Context, latest Item, state machine.State) error {
 	if state.Status.Final() {
 		return nil
 	}
-	causes, err := e.lostCauses(ctx, latest.Execution, state)
+	causes, err := w.lostCauses(ctx, latest.Execution, state)
 	if err != nil {
-		return &Error{CodeOf(err), "recover execution " + latest.Execution.String(), err}
+		return wrap("recover execution "+latest.Execution.String(), err)
 	}
-	now := e.Now()
+	now := w.clock()
 	for _, cause := range slices.Compact(causes) {
-		if err := e.Wakes.Send(ctx, Wake{Execution: latest.Execution, Cause: cause, Due: now, Sent: now}); err != nil {
+		if err := w.wakes.Send(ctx, Wake{Execution: latest.Execution, Cause: cause, Due: now, Sent: now}); err != nil {
 			return err
 		}
 	}
 	if state.Timer.Tag == "" {
 		return nil
 	}
-	return e.Wakes.Send(ctx, Wake{Execution: latest.Execution, Cause: state.Timer.Tag, Due: state.Timer.Due, Sent: now, Seq: latest.Seq})
+	return w.wakes.Send(ctx, Wake{Execution: latest.Execution, Cause: state.Timer.Tag, Due: state.Timer.Due, Sent: now, Seq: latest.Seq})
 }
 
-// RecoverEnd is [Engine.Recover] for an execution of flow that cannot continue here. It sends the
-// wakes that [Engine.AdvanceEnd] applies: a request to stop that was recorded, and the time limit.
+// RecoverEnd is [Worker.Recover] for an execution of flow that cannot continue here. It sends the
+// wakes that [Worker.AdvanceEnd] applies: a request to stop that was recorded, and the time limit.
 // Without timeoutSeconds the time limit has no timer, so it is only checked now (rule 1).
-func (e *Engine) RecoverEnd(ctx context.Context, id ID, state machine.State, flow *fdl.Flow) error {
-	stopped, err := e.stopRequested(ctx, id, state)
+func (w *Worker) RecoverEnd(ctx context.Context, id ID, state machine.State, flow *fdl.Flow) error {
+	stopped, err := w.stopRequested(ctx, id, state)
 	if err != nil {
-		return &Error{CodeOf(err), "recover execution " + id.String(), err}
+		return wrap("recover execution "+id.String(), err)
 	}
-	now := e.Now()
+	now := w.clock()
 	if stopped {
-		if err := e.Wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStop, Due: now, Sent: now}); err != nil {
+		if err := w.wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStop, Due: now, Sent: now}); err != nil {
 			return err
 		}
 	}
 	due := now
 	if flow.Timeout > 0 {
-		due = e.Limits.End(state, flow.Timeout)
+		due = w.limits.End(state, flow.Timeout)
 	}
-	return e.Wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseLimit, Due: due, Sent: now})
+	return w.wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseLimit, Due: due, Sent: now})
 }
 
 // stopRequested reports whether a request to stop the execution was recorded.
-func (e *Engine) stopRequested(ctx context.Context, id ID, state machine.State) (bool, error) {
-	record, err := e.Outcomes.Record(ctx, stopHandle(id, state.Expires))
+func (c *core) stopRequested(ctx context.Context, id ID, state machine.State) (bool, error) {
+	record, err := c.tokens.Record(ctx, stopHandle(id, state.Expires))
 	return err == nil && !record.Open(), err
 }
 
 // lostCauses are the causes, timers apart, of the wakes that a state waits for.
 // A request to stop is worth a wake only when it is there already: one that
 // comes later has a wake of its own.
-func (e *Engine) lostCauses(ctx context.Context, id ID, state machine.State) ([]string, error) {
+func (c *core) lostCauses(ctx context.Context, id ID, state machine.State) ([]string, error) {
 	var causes []string
 	if state.Status == machine.StatusStarting {
 		causes = append(causes, machine.CauseStart)
 	}
-	stopped, err := e.stopRequested(ctx, id, state)
+	stopped, err := c.stopRequested(ctx, id, state)
 	if err != nil {
 		return nil, err
 	}
 	if stopped {
 		causes = append(causes, machine.CauseStop)
 	}
-	if w := state.Waiting; w != nil {
+	if waiting := state.Waiting; waiting != nil {
 		// By rule 7, which looks at the token, and queues again what was lost
 		// with the task queue. An ending waits for a token, too. What only the timer
 		// ends needs nothing else.
-		if _, unresolved := machine.Unresolved(state, w.By); unresolved {
-			causes = append(causes, w.By)
+		if _, unresolved := machine.Unresolved(state, waiting.By); unresolved {
+			causes = append(causes, waiting.By)
 		}
 	}
 	return causes, nil
+}
+
+// stopHandle is under what the request to stop an execution is kept, among the
+// records of tokens, and for as long. Attempts are numbered from 1, so no token
+// has such a handle.
+func stopHandle(id ID, expires time.Time) string {
+	return token.Keys{}.Handle(token.ID{Execution: id, Expires: expires})
 }

@@ -183,15 +183,15 @@ func (g *gate) release() {
 // awaitedTasks are the tasks as workers call them: a worker that awaits a call,
 // or the turn of that call, gives its place to another worker meanwhile.
 type awaitedTasks struct {
-	engine.Tasks
+	engine.Caller
 	system *System
 }
 
-// Call implements [engine.Tasks].
+// Call implements [engine.Caller].
 func (t awaitedTasks) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
 	gate := t.system.gates.of(call)
 	if gate == nil {
-		return t.Tasks.Call(ctx, call)
+		return t.Caller.Call(ctx, call)
 	}
 	if turn := gate.ask(executionOf(call)); turn != nil {
 		return token.Outcome{}, &engine.WaitError{
@@ -201,7 +201,7 @@ func (t awaitedTasks) Call(ctx context.Context, call machine.Call) (token.Outcom
 	}
 	defer gate.leave()
 	defer t.system.workers.park()()
-	return t.Tasks.Call(ctx, call)
+	return t.Caller.Call(ctx, call)
 }
 
 // callInTurn makes the call when its turn has come. While it waits, other wakes
@@ -221,17 +221,17 @@ func (t awaitedTasks) callInTurn(ctx context.Context, turn *turn, call machine.C
 	if cause := context.Cause(waiting); cause != nil { // perhaps after the turn came
 		return token.Outcome{}, cause
 	}
-	return t.Tasks.Call(ctx, call)
+	return t.Caller.Call(ctx, call)
 }
 
-// TimeLimits implements [engine.Tasks]. Lambda is asked for the limits of its
+// TimeLimits implements [engine.Caller]. Lambda is asked for the limits of its
 // functions.
 func (t awaitedTasks) TimeLimits(ctx context.Context, flow *fdl.Flow) (map[string]time.Duration, error) {
 	if !t.system.gates.asksForLimits {
-		return t.Tasks.TimeLimits(ctx, flow)
+		return t.Caller.TimeLimits(ctx, flow)
 	}
 	defer t.system.workers.park()()
-	return t.Tasks.TimeLimits(ctx, flow)
+	return t.Caller.TimeLimits(ctx, flow)
 }
 
 func executionOf(call machine.Call) engine.ID { return engine.NewID(call.Flow.Name, call.Execution) }
@@ -292,19 +292,19 @@ func (s *stops) cancel(execution engine.ID) {
 
 // stoppableTasks are tasks whose calls end with their executions. The error is then [errStopped].
 type stoppableTasks struct {
-	engine.Tasks
+	engine.Caller
 	gates *callGates
 	stops *stops
 }
 
-// Call implements [engine.Tasks].
+// Call implements [engine.Caller].
 func (t stoppableTasks) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
 	if t.gates.of(call) == nil {
-		return t.Tasks.Call(ctx, call)
+		return t.Caller.Call(ctx, call)
 	}
 	ctx, end := t.stops.begin(ctx, executionOf(call))
 	defer end()
-	outcome, err := t.Tasks.Call(ctx, call)
+	outcome, err := t.Caller.Call(ctx, call)
 	if err != nil && errors.Is(context.Cause(ctx), errStopped) {
 		return token.Outcome{}, errStopped
 	}

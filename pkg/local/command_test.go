@@ -174,7 +174,7 @@ func TestTasksConform(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return enginetest.Functions{Tasks: tasks, Echo: "cat", Fail: "exit", Hang: "hang", Wrong: "text"}
+		return enginetest.Functions{Caller: tasks, Echo: "cat", Fail: "exit", Hang: "hang", Wrong: "text"}
 	})
 }
 
@@ -186,7 +186,7 @@ func TestBuiltInTasksConform(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return enginetest.Functions{Tasks: tasks, Echo: "echo", Fail: "GetJobStatus", Hang: "hang", Wrong: "text"}
+		return enginetest.Functions{Caller: tasks, Echo: "echo", Fail: "GetJobStatus", Hang: "hang", Wrong: "text"}
 	})
 }
 
@@ -400,4 +400,4 @@ func TestFunctionsNobodyProvides(t *testing.T) {
 	wantCause(t, outcome, ErrorFunctionNotFound, `step GetJobStatus calls function "zzzzzzzzzz", which nobody provides`)
 }
 
-var _ engine.Tasks = (*Tasks)(nil)
+var _ engine.Caller = (*Tasks)(nil)

@@ -35,45 +35,28 @@ var ahead = sync.OnceValue(func() time.Duration {
 	return d
 })
 
-// watched puts the failpoints around the ports.
-func watched(p ports) ports {
-	c := failpoints.Around(engine.Config{Log: p.store, Outcomes: p.store, Wakes: p.wakes, Tasks: p.tasks, TaskQueue: p.taskQueue})
-	return ports{store: watchedStore{p.store, c.Log, c.Outcomes}, wakes: c.Wakes, tasks: c.Tasks, taskQueue: c.TaskQueue}
+func newWorker(config engine.WorkerConfig) (worker, error) { return failpoints.NewWorker(config) }
+
+func newTaskRunner(config engine.TaskRunnerConfig) (taskRunner, error) {
+	return failpoints.NewTaskRunner(config)
 }
 
-// Advance is that of the engine, with failpoints.
-func (s *System) Advance(ctx context.Context, wake engine.Wake) (engine.Verdict, error) {
-	return failpoints.Advance(ctx, s.Engine, wake)
+// watchedStore returns the store of clients and closers.
+func watchedStore(store Store) Store {
+	return reportingStore{store, failpoints.Log{Log: store}, failpoints.TokenStore{TokenStore: store}}
 }
 
-// runTask is RunTask of the engine, with failpoints.
-func (s *System) runTask(ctx context.Context, task engine.Task) (engine.Verdict, error) {
-	return failpoints.RunTask(ctx, s.runner, task)
-}
-
-// watchedStore is a store whose effects are told of.
-type watchedStore struct {
+// reportingStore reports the gaps around starts, stops and closings.
+type reportingStore struct {
 	Store
-	log      engine.Log
-	outcomes engine.Outcomes
+	log    engine.Log
+	tokens engine.TokenStore
 }
 
-func (s watchedStore) Latest(ctx context.Context, execution engine.ID) (engine.Item, error) {
-	return s.log.Latest(ctx, execution)
-}
-
-func (s watchedStore) Append(ctx context.Context, item engine.Item) error {
+func (s reportingStore) Append(ctx context.Context, item engine.Item) error {
 	return s.log.Append(ctx, item)
 }
 
-func (s watchedStore) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
-	return s.outcomes.Close(ctx, handle, closing)
-}
-
-func (s watchedStore) Begin(ctx context.Context, handle string, beginning token.BeginOp) (token.Record, error) {
-	return s.outcomes.Begin(ctx, handle, beginning)
-}
-
-func (s watchedStore) Answer(ctx context.Context, handle string, answering token.ReplyOp) (token.Record, error) {
-	return s.outcomes.Answer(ctx, handle, answering)
+func (s reportingStore) Close(ctx context.Context, handle string, op token.CloseOp) (token.Record, error) {
+	return s.tokens.Close(ctx, handle, op)
 }

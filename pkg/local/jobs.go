@@ -17,14 +17,14 @@ import (
 
 // newJobs are the jobs of a system, whose tasks say who stands behind which
 // kind.
-func (s *System) newJobs(config Config, p ports) *resume.Jobs {
+func (s *System) newJobs(config Config) *resume.Jobs {
 	account := config.Account
 	if account == (Account{}) {
 		account = Account{simulated.Account, simulated.Region}
 	}
 	return resume.NewJobs(resume.JobsConfig{
-		Tokens: s.Tokens.Tokens, Outcomes: p.store, Wakes: tokenWakes{p.wakes}, Rendezvous: p.store,
-		Services: services{simulated: s.simulated, aws: config.AWS, provided: s.provided}, Polls: polls{s, p.store},
+		Tokens: s.Tokens.Tokens, Outcomes: config.Store, Wakes: tokenWakes{s.queue}, Rendezvous: config.Store,
+		Services: services{simulated: s.simulated, aws: config.AWS, provided: s.provided}, Polls: polls{s, config.Store},
 		Account: account.ID, Region: account.Region, CallbackBase: config.CallbackBase, Now: s.clock.Now, Warn: config.Warn,
 	})
 }

@@ -72,7 +72,7 @@ func runJob(t *testing.T, providers map[string]string, flow, input, script strin
 		t.Fatal(err)
 	}
 	s := local.New(local.Config{Store: &local.MemoryStore{}, Clock: clock, Tasks: tasks, Script: played, CallbackBase: "http://127.0.0.1:8787"})
-	put, err := s.Flows.Put(t.Context(), "flow", []byte(flow))
+	put, err := s.Client.PutFlow(t.Context(), "flow", []byte(flow))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ type Lambdas interface {
 
 // Function is a function that somebody else calls.
 type Function interface {
-	// Call is [engine.Tasks.Call].
+	// Call is [engine.Caller.Call].
 	Call(ctx context.Context, call machine.Call) (token.Outcome, error)
 
 	// TimeLimit is the function's own time limit, 0 when nobody knows it.

@@ -176,23 +176,23 @@ func (m *MemoryStore) DeleteFlow(_ context.Context, flow machine.Flow) error {
 	return nil
 }
 
-// Record implements [engine.Outcomes].
+// Record implements [engine.TokenStore].
 func (m *MemoryStore) Record(ctx context.Context, handle string) (token.Record, error) {
 	return m.record(ctx, handle, func(r token.Record) token.Record { return r })
 }
 
-// Close implements [engine.Outcomes].
+// Close implements [engine.TokenStore].
 func (m *MemoryStore) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
 	return m.record(ctx, handle, closing.Apply)
 }
 
-// Begin implements [engine.Outcomes].
+// Begin implements [engine.TokenStore].
 func (m *MemoryStore) Begin(ctx context.Context, handle string, beginning token.BeginOp) (token.Record, error) {
 	return m.record(ctx, handle, beginning.Apply)
 }
 
-// Answer implements [engine.Outcomes].
-func (m *MemoryStore) Answer(ctx context.Context, handle string, answering token.ReplyOp) (token.Record, error) {
+// Reply implements [engine.TokenStore].
+func (m *MemoryStore) Reply(ctx context.Context, handle string, answering token.ReplyOp) (token.Record, error) {
 	return m.record(ctx, handle, answering.Apply)
 }
 

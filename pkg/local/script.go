@@ -190,7 +190,7 @@ func (p *play) Committed(execution engine.ID, state machine.State, events []mach
 
 // tell brings the events of the job that the step started.
 func (p *play) tell(state machine.State, started value.Value) {
-	flow, err := p.system.Flows.Flow(context.Background(), state.Flow)
+	flow, err := p.system.Client.Flow(context.Background(), state.Flow)
 	if err != nil || started.Get("job_key").IsMissing() {
 		return // the engine met the same error and reports it
 	}
@@ -207,11 +207,11 @@ func (p *play) tell(state machine.State, started value.Value) {
 
 // answer closes the token that the state waits for, after its delay.
 func (p *play) answer(state machine.State) {
-	flow, err := p.system.Flows.Flow(context.Background(), state.Flow)
+	flow, err := p.system.Client.Flow(context.Background(), state.Flow)
 	if err != nil {
 		return // the engine met the same error and reports it
 	}
-	text, ok := machine.Token(p.system.Keys, flow, state)
+	text, ok := p.system.Client.Token(flow, state)
 	if !ok {
 		return
 	}

@@ -20,7 +20,7 @@ import (
 type Store interface {
 	engine.Log
 	engine.Flows
-	engine.Outcomes
+	engine.TokenStore
 	resume.TokenStore
 	resume.Rendezvous
 }
@@ -42,9 +42,9 @@ type durable interface {
 // Config is what a [System] is made of.
 type Config struct {
 	Store    Store
-	Clock    *Clock       // nil means the real one
-	Tasks    engine.Tasks // nil means the functions that are built in
-	Keys     token.Keys   // sign tokens; without a secret they are the store's
+	Clock    *Clock        // nil means the real one
+	Tasks    engine.Caller // nil means the functions that are built in
+	Keys     token.Keys    // sign tokens; without a secret they are the store's
 	Limits   machine.Limits
 	Observer engine.Observer // nil for nobody
 	// Workers is how many wakes are handled at once, apart from those that await a
@@ -77,7 +77,9 @@ type Config struct {
 
 // System is an engine with everything around it, in one process.
 type System struct {
-	*engine.Engine
+	// Client describes executions and has their definitions. [System.Start] and [System.Stop] are
+	// used instead of its methods of those names.
+	Client *engine.Client
 	// Tokens closes tokens for those who may do anything, Callbacks for whoever
 	// has a callback URL.
 	Tokens, Callbacks *Tokens
@@ -92,11 +94,10 @@ type System struct {
 	workers      *workers
 	gates        *callGates
 	stops        *stops
-	// runner is the engine that runs queued calls, whose tasks are not those of
-	// a worker.
-	runner  *engine.Engine
-	absent  func(engine.Absences)
-	blocked func(flow machine.Flow, execution string, missing []error)
+	worker       worker
+	runner       taskRunner
+	absent       func(engine.Absences)
+	blocked      func(flow machine.Flow, execution string, missing []error)
 	// store is nil when nothing in it can be of an earlier process.
 	store durable
 	// resolve returns the functions of a flow that have no runner here. Such a flow does not
@@ -153,24 +154,65 @@ func New(config Config) *System {
 	if config.Keys.Current.Secret == nil {
 		config.Keys = s.keys()
 	}
-	p := watched(ports{config.Store, s.queue, config.Tasks, s.tasks})
-	runner := engine.Config{
-		Log: p.store, Flows: p.store, Outcomes: p.store, Wakes: p.wakes, Tasks: p.tasks, TaskQueue: p.taskQueue,
-		Keys: config.Keys, CallbackBase: config.CallbackBase, Generation: generation, Now: config.Clock.Now, Limits: config.Limits,
-		Observer: queueObserver{config.Observer, s.queue, s.stops},
-	}
-	worker := runner
-	worker.Tasks = awaitedTasks{p.tasks, s}
-	s.runner, s.Engine = engine.New(runner), engine.New(worker)
-	s.Tokens, s.Callbacks = s.newTokens(config, p, token.ClosedByHand), s.newTokens(config, p, token.ClosedByCallback)
-	s.Jobs = s.newJobs(config, p)
+	s.compose(config, generation)
 	return s
 }
 
+// compose makes the parts of the system that work on its ports.
+func (s *System) compose(config Config, generation uint64) {
+	observer := queueObserver{config.Observer, s.queue, s.stops}
+	store := watchedStore(config.Store) // whose changes come from outside
+	s.worker = must(newWorker(engine.WorkerConfig{
+		Log: config.Store, Flows: config.Store, TokenStore: config.Store, Wakes: s.queue, Caller: awaitedTasks{config.Tasks, s}, TaskQueue: s.tasks,
+		Keys: config.Keys, CallbackBase: config.CallbackBase, Generation: generation, Now: config.Clock.Now, Limits: config.Limits, Observer: observer,
+	}))
+	s.runner = must(newTaskRunner(engine.TaskRunnerConfig{
+		TokenStore: config.Store, Wakes: s.queue, Caller: config.Tasks, Keys: config.Keys, Generation: generation, Now: config.Clock.Now,
+		Limits: config.Limits, Observer: observer,
+	}))
+	s.Client = must(engine.NewClient(engine.ClientConfig{
+		Log: store, Flows: store, TokenStore: store, Wakes: s.queue, Keys: config.Keys, Now: config.Clock.Now, Limits: config.Limits, Observer: observer,
+	}))
+	s.Tokens, s.Callbacks = s.newTokens(config, store, token.ClosedByHand), s.newTokens(config, store, token.ClosedByCallback)
+	s.Jobs = s.newJobs(config)
+}
+
+// worker is an [engine.Worker], or in the build of the kill test one that stops at every gap
+// between two effects.
+type worker interface {
+	Advance(ctx context.Context, wake engine.Wake) (engine.Disposition, error)
+	AdvanceEnd(ctx context.Context, wake engine.Wake) (engine.Disposition, error)
+	Recover(ctx context.Context, latest engine.Item, state machine.State) error
+	RecoverEnd(ctx context.Context, id engine.ID, state machine.State, flow *fdl.Flow) error
+}
+
+// taskRunner is an [engine.TaskRunner], as worker.
+type taskRunner interface {
+	RunTask(ctx context.Context, task engine.Task) (engine.Disposition, error)
+}
+
+// must returns a part of the system. A system has all ports, so a missing one is a bug.
+func must[T any](part T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return part
+}
+
+// Describe is [engine.Client.Describe].
+func (s *System) Describe(ctx context.Context, id engine.ID) (machine.State, error) {
+	return s.Client.Describe(ctx, id)
+}
+
+// History is [engine.Client.History].
+func (s *System) History(ctx context.Context, id engine.ID) ([]machine.Event, error) {
+	return s.Client.History(ctx, id)
+}
+
 // newTokens closes tokens in somebody's name.
-func (s *System) newTokens(config Config, p ports, by token.Closer) *Tokens {
+func (s *System) newTokens(config Config, store Store, by token.Closer) *Tokens {
 	tokens := resume.New(resume.Config{
-		Keys: config.Keys, Outcomes: p.store, Wakes: tokenWakes{p.wakes}, Now: config.Clock.Now,
+		Keys: config.Keys, Outcomes: store, Wakes: tokenWakes{s.queue}, Now: config.Clock.Now,
 		Limit: s.DataLimit, By: by,
 	})
 	return &Tokens{Tokens: tokens, keys: config.Keys, clock: config.Clock, queue: s.queue}
@@ -178,7 +220,7 @@ func (s *System) newTokens(config Config, p ports, by token.Closer) *Tokens {
 
 // withJobs makes tasks, nil meaning what is built in, start and describe the
 // jobs of the system.
-func (s *System) withJobs(tasks engine.Tasks, output func(machine.Call, string)) engine.Tasks {
+func (s *System) withJobs(tasks engine.Caller, output func(machine.Call, string)) engine.Caller {
 	ours, ok := tasks.(*Tasks)
 	switch {
 	case tasks == nil:
@@ -191,14 +233,6 @@ func (s *System) withJobs(tasks engine.Tasks, output func(machine.Call, string))
 	of := *ours // several systems may be made of the same tasks
 	of.system, of.output = s, output
 	return &of
-}
-
-// ports are what the engine works on.
-type ports struct {
-	store     Store
-	wakes     engine.Wakes
-	tasks     engine.Tasks
-	taskQueue engine.TaskQueue
 }
 
 // workers is how many wakes are handled at once.
@@ -293,16 +327,16 @@ func (q *taskQueue) run(ctx context.Context, task engine.Task, stop context.Canc
 		}
 		defer gate.leave()
 	}
-	verdict, err := q.system.runTask(ctx, task)
+	verdict, err := q.system.runner.RunTask(ctx, task)
 	switch {
 	case errors.Is(err, errStopped): // its token is closed by the stop
 		q.forget(task)
 	case err != nil:
 		q.leave(task)
 		stop(err)
-	case !verdict.PutBack.IsZero():
+	case !verdict.RetryAt.IsZero():
 		q.leave(task)
-		q.system.queue.at(verdict.PutBack, func() {
+		q.system.queue.at(verdict.RetryAt, func() {
 			if ctx.Err() == nil && q.take(task) {
 				q.run(ctx, task, stop)
 			}
@@ -346,9 +380,9 @@ func (q *taskQueue) resume(ctx context.Context) {
 // stopKey is where the context of a run keeps what ends it.
 type stopKey struct{}
 
-// Start is [engine.Engine.Start] for an execution that begins in this very
+// Start is [engine.Client.Start] for an execution that begins in this very
 // instant: its wake is held back until there is something to find.
-func (s *System) Start(ctx context.Context, request engine.StartRequest) (engine.StartAnswer, error) {
+func (s *System) Start(ctx context.Context, request engine.StartRequest) (engine.StartResult, error) {
 	if err := s.TakeOver(ctx); err != nil {
 		return 0, err
 	}
@@ -357,15 +391,15 @@ func (s *System) Start(ctx context.Context, request engine.StartRequest) (engine
 	}
 	release := s.queue.holdBack(engine.NewID(request.Flow.Name, request.Execution))
 	defer release()
-	return s.Engine.Start(ctx, request)
+	return s.Client.Start(ctx, request)
 }
 
-// Stop is [engine.Engine.Stop], whose wake is held back until the request is
+// Stop is [engine.Client.Stop], whose wake is held back until the request is
 // kept: earlier it would find none, and come again after a second.
 func (s *System) Stop(ctx context.Context, id engine.ID, name, cause string) error {
 	release := s.queue.holdBack(id)
 	defer release()
-	if err := s.Engine.Stop(ctx, id, name, cause); err != nil {
+	if err := s.Client.Stop(ctx, id, name, cause); err != nil {
 		return err
 	}
 	s.stops.request(id)
@@ -377,7 +411,7 @@ func (s *System) AwaitsTurn(id engine.ID) bool { return s.gates.awaitsTurn(id) }
 
 // canCall refuses an execution that would fail for the lack of a function.
 func (s *System) canCall(ctx context.Context, request engine.StartRequest) error {
-	flow, err := s.Flows.Flow(ctx, request.Flow)
+	flow, err := s.Client.Flow(ctx, request.Flow)
 	if err != nil {
 		return err
 	}
@@ -437,17 +471,17 @@ func (s *System) recoverOne(ctx context.Context, item engine.Item) error {
 	case err != nil:
 		return err
 	}
-	flow, err := s.Flows.Flow(ctx, state.Flow)
+	flow, err := s.Client.Flow(ctx, state.Flow)
 	if err != nil {
 		return err
 	}
 	missing := s.Missing(flow)
 	if len(missing) == 0 || state.Ending != nil { // an execution that is ending calls no function
-		return s.Recover(ctx, item, state)
+		return s.worker.Recover(ctx, item, state)
 	}
 	s.blocked(state.Flow, state.Execution, missing)
 	s.endOnly[item.Execution] = true
-	return s.RecoverEnd(ctx, item.Execution, state, flow)
+	return s.worker.RecoverEnd(ctx, item.Execution, state, flow)
 }
 
 // Missing returns an error for each function of a flow that has no runner here. Its executions do
@@ -459,7 +493,7 @@ func (s *System) Missing(flow *fdl.Flow) []error { return s.resolve(flow) }
 // execution (rule 13), as it does when the damage is met later.
 func (s *System) recoverDamaged(ctx context.Context, id engine.ID) error {
 	now := s.clock.Now()
-	return s.Wakes.Send(ctx, engine.Wake{Execution: id, Cause: machine.CauseStart, Due: now, Sent: now})
+	return s.queue.Send(ctx, engine.Wake{Execution: id, Cause: machine.CauseStart, Due: now, Sent: now})
 }
 
 // recoveryPage is how many executions are looked at together.
@@ -532,18 +566,18 @@ func (s *System) work(ctx context.Context, stop context.CancelCauseFunc) {
 		if err != nil {
 			return
 		}
-		advance := s.Advance
+		advance := s.worker.Advance
 		if s.endOnly[wake.Execution] {
-			advance = s.AdvanceEnd
+			advance = s.worker.AdvanceEnd
 		}
 		verdict, err := advance(ctx, wake)
 		if err != nil {
-			verdict.PutBack = s.afterError(err, stop)
+			verdict.RetryAt = s.afterError(err, stop)
 		}
 		if verdict.Absent != nil {
 			s.absent(*verdict.Absent)
 		}
-		s.queue.finished(wake, verdict.PutBack)
+		s.queue.finished(wake, verdict.RetryAt)
 	}
 }
 

@@ -27,9 +27,9 @@ const (
 	passOnly = "version: v1\ntype: flow\nsteps:\n  - type: pass\n    name: Only\n"
 )
 
-func start(t *testing.T, s *local.System, flow, name string) engine.StartAnswer {
+func start(t *testing.T, s *local.System, flow, name string) engine.StartResult {
 	t.Helper()
-	put, err := s.Flows.Put(t.Context(), "flow", []byte(flow))
+	put, err := s.Client.PutFlow(t.Context(), "flow", []byte(flow))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ type faultyStore struct {
 }
 
 type outcomes interface {
-	engine.Outcomes
+	engine.TokenStore
 	resume.TokenStore
 	resume.Rendezvous
 }

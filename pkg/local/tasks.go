@@ -31,7 +31,7 @@ const (
 )
 
 // Tasks calls functions by their name: those that the user says first, then the
-// functions that are built in. It implements [engine.Tasks]. Resources of any
+// functions that are built in. It implements [engine.Caller]. Resources of any
 // region, account and qualifier are looked up by "service/function", then by the
 // function's name alone.
 type Tasks struct {
@@ -231,7 +231,7 @@ func (e *UnknownFunctionError) Error() string {
 		e.Step, e.Function, fdl.DidYouMean(e.Function, e.Known), strings.Join(e.Known, ", "))
 }
 
-// TimeLimits implements [engine.Tasks]: what the user defines may take long, what
+// TimeLimits implements [engine.Caller]: what the user defines may take long, what
 // is built in does not.
 func (t *Tasks) TimeLimits(ctx context.Context, flow *fdl.Flow) (map[string]time.Duration, error) {
 	var limits map[string]time.Duration
@@ -287,7 +287,7 @@ func (t *Tasks) asksForLimits() bool {
 	return anyLambda
 }
 
-// Call implements [engine.Tasks].
+// Call implements [engine.Caller].
 func (t *Tasks) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
 	if r, ok := t.runnerOf(call.Resource); ok {
 		if call.Resource.Kind != "" { // who stands for a queue gets what was to be sent, and not what StartJob is asked

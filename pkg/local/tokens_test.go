@@ -60,7 +60,7 @@ func TestTheWakeOfAClosedTokenComesAfterTheOutcome(t *testing.T) {
 		}()
 		start(t, s, oneCallback, "one")
 		synctest.Wait()
-		flow, err := s.Flows.Flow(t.Context(), last.state.Load().Flow)
+		flow, err := s.Client.Flow(t.Context(), last.state.Load().Flow)
 		if err != nil {
 			t.Fatal(err)
 		}

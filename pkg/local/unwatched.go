@@ -3,20 +3,21 @@
 package local
 
 import (
-	"context"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
 )
 
-// watched gives the ports as they are. In the build of the kill test it stops
-// at every gap between two effects; see failpoints.go.
-func watched(p ports) ports { return p }
+// In the build of the kill test the parts of the engine stop at every gap between two effects; see
+// failpoints.go.
+
+func newWorker(config engine.WorkerConfig) (worker, error) { return engine.NewWorker(config) }
+
+func newTaskRunner(config engine.TaskRunnerConfig) (taskRunner, error) {
+	return engine.NewTaskRunner(config)
+}
+
+func watchedStore(store Store) Store { return store }
 
 // present is the instant of the real clock.
 func present() time.Time { return time.Now() }
-
-// runTask is RunTask of the engine.
-func (s *System) runTask(ctx context.Context, task engine.Task) (engine.Verdict, error) {
-	return s.runner.RunTask(ctx, task)
-}

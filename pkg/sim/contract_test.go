@@ -10,17 +10,17 @@ import "github.com/waitless/waitless/pkg/sim"
 var mutants = []mutant{
 	{
 		name:   "rule 2: a direct call after an outcome is not committed first",
-		caught: sim.CalledTooOften, edits: one("engine/advance.go",
+		caught: sim.CalledTooOften, edits: one("engine/commit.go",
 			`closed := signal.(machine.TokenClosed); closed {`, `closed := signal.(machine.TokenClosed); closed && d.hasResult {`),
 	},
 	{
 		name:   "rule 2: a call depends on a result that is not committed",
-		caught: sim.AnotherInput, edits: one("engine/advance.go",
+		caught: sim.AnotherInput, edits: one("engine/calls.go",
 			"		d.hasResult = true\n		return machine.Returned", "		return machine.Returned"),
 	},
 	{
 		name:   "claimed call: the claim is not committed first",
-		caught: sim.CalledTooOften, edits: one("engine/advance.go",
+		caught: sim.CalledTooOften, edits: one("engine/commit.go",
 			`return c.Claimed || d.hasResult`, `return d.hasResult`),
 	},
 	{
@@ -40,7 +40,7 @@ var mutants = []mutant{
 	},
 	{
 		name:   "token task: submitted before it is committed",
-		caught: sim.HollowAnswer, edits: one("engine/advance.go",
+		caught: sim.HollowAnswer, edits: one("engine/commit.go",
 			"	case machine.SubmitTask, machine.QueueTask:\n		return true\n", "	case machine.SubmitTask, machine.QueueTask:\n		return false\n"),
 	},
 	{
@@ -51,25 +51,25 @@ var mutants = []mutant{
 	},
 	{
 		name:   "rule 3: the timer after the commit",
-		caught: sim.Stuck, edits: one("engine/advance.go",
+		caught: sim.Stuck, edits: one("engine/commit.go",
 			`	if timer := d.state.Timer; timer.Tag != "" && timer.Tag != d.liveTag {
-		wake := Wake{Execution: w.wake.Execution, Cause: timer.Tag, Due: timer.Due, Sent: w.engine.Now(), Seq: seq}
-		if err := w.engine.Wakes.Send(ctx, wake); err != nil {
+		wake := Wake{Execution: h.wake.Execution, Cause: timer.Tag, Due: timer.Due, Sent: h.clock(), Seq: seq}
+		if err := h.wakes.Send(ctx, wake); err != nil {
 			return err
 		}
 	}
-	w.nonces = append(w.nonces, item.Nonce)
-	if err := w.engine.put(ctx, item); err != nil {
+	h.nonces = append(h.nonces, item.Nonce)
+	if err := h.put(ctx, item); err != nil {
 		return err
 	}
 `,
-			`	w.nonces = append(w.nonces, item.Nonce)
-	if err := w.engine.put(ctx, item); err != nil {
+			`	h.nonces = append(h.nonces, item.Nonce)
+	if err := h.put(ctx, item); err != nil {
 		return err
 	}
 	if timer := d.state.Timer; timer.Tag != "" && timer.Tag != d.liveTag {
-		wake := Wake{Execution: w.wake.Execution, Cause: timer.Tag, Due: timer.Due, Sent: w.engine.Now(), Seq: seq}
-		if err := w.engine.Wakes.Send(ctx, wake); err != nil {
+		wake := Wake{Execution: h.wake.Execution, Cause: timer.Tag, Due: timer.Due, Sent: h.clock(), Seq: seq}
+		if err := h.wakes.Send(ctx, wake); err != nil {
 			return err
 		}
 	}
@@ -77,27 +77,27 @@ var mutants = []mutant{
 	},
 	{
 		name:   "rule 3: the tag is not fresh",
-		caught: sim.Stuck, edits: one("engine/advance.go",
-			`d.env.Tag = w.engine.Fresh()`, `d.env.Tag = "timer"`),
+		caught: sim.Stuck, edits: one("engine/commit.go",
+			`d.env.Tag = h.newNonce()`, `d.env.Tag = "timer"`),
 	},
 	{
 		name:   "rule 4: the nonce is dropped",
 		caught: sim.GivenUp, edits: []edit{
-			{"engine/engine.go", `if conflict.Nonce == item.Nonce {`, `if conflict.Nonce == "" {`},
-			{"engine/advance.go", `return slices.Contains(w.nonces, item.Nonce)`, `return slices.Contains(w.nonces, "")`},
+			{"engine/commit.go", `if conflict.Nonce == item.Nonce {`, `if conflict.Nonce == "" {`},
+			{"engine/resolve.go", `return slices.Contains(h.nonces, item.Nonce)`, `return slices.Contains(h.nonces, "")`},
 		},
 	},
 	{
 		name:   "rule 4: the nonce is the process's",
-		caught: sim.CalledTooOften, edits: one("engine/advance.go",
-			`Seq: seq, Nonce: w.engine.Fresh()}`, `Seq: seq, Nonce: "process"}`),
+		caught: sim.CalledTooOften, edits: one("engine/commit.go",
+			`Seq: seq, Nonce: h.newNonce()}`, `Seq: seq, Nonce: "process"}`),
 	},
 	{
 		name:   "rule 4: results are thrown away at a conflict",
 		caught: sim.CalledTooOften, edits: one("engine/advance.go",
-			`	w.now = w.engine.Now()
-	base, err`, `	w.now = w.engine.Now()
-	clear(w.results)
+			`	h.now = h.clock()
+	base, err`, `	h.now = h.clock()
+	clear(h.results)
 	base, err`),
 	},
 	{
@@ -110,24 +110,24 @@ var mutants = []mutant{
 	},
 	{
 		name:   "rule 4: a worker takes its own attempt for a dead one's",
-		caught: sim.GivenUp, edits: one("engine/advance.go",
+		caught: sim.GivenUp, edits: one("engine/resolve.go",
 			`case !ok || state.Ending != nil:`, `case !ok || waiting.For == machine.WaitingForClaim || state.Ending != nil:`),
 	},
 	{
 		name:   "rule 4: a long call is queued again after a lost race",
-		caught: sim.CalledTooOften, edits: one("engine/advance.go",
-			"	w.results[c.Attempt] = result{call: c.Call, queued: true}\n", ""),
+		caught: sim.CalledTooOften, edits: one("engine/calls.go",
+			"	h.results[c.Attempt] = result{call: c.Call, queued: true}\n", ""),
 	},
 	{
 		name:   "rule 5: a failed submission does not close the token",
-		caught: sim.HollowAnswer, edits: one("engine/advance.go",
-			`	return w.close(ctx, machine.CloseToken{Attempt: attempt, Handle: handle, Closing: closing})`,
-			`	return w.closed(attempt, closing.Apply(token.Record{})), nil`),
+		caught: sim.HollowAnswer, edits: one("engine/calls.go",
+			`	return h.close(ctx, machine.CloseToken{Attempt: attempt, Handle: handle, Closing: closing})`,
+			`	return h.closed(attempt, closing.Apply(token.Record{})), nil`),
 	},
 	{
 		name:   "rule 5: a long call that was queued is not recorded",
-		caught: sim.CalledTooOften, edits: one("engine/advance.go",
-			`	return machine.Queued{At: w.engine.Now(), Attempt: c.Attempt}, nil
+		caught: sim.CalledTooOften, edits: one("engine/calls.go",
+			`	return machine.Queued{At: h.clock(), Attempt: c.Attempt}, nil
 }`, `	return nil, nil
 }`),
 	},
@@ -146,11 +146,11 @@ var mutants = []mutant{
 	{
 		name:   "rule 5: the wake of a closer is taken for an answer's",
 		caught: sim.HollowAnswer, edits: one("engine/advance.go",
-			`		return w.tokenClosed(ctx, state.Waiting)
-`, `		if signal, err := w.answered(ctx, state); !state.Waiting.Submitted() && (signal != nil || err != nil) {
+			`		return h.tokenClosed(ctx, state.Waiting)
+`, `		if signal, err := h.answered(ctx, state); !state.Waiting.Submitted() && (signal != nil || err != nil) {
 			return signal, err
 		}
-		return w.tokenClosed(ctx, state.Waiting)
+		return h.tokenClosed(ctx, state.Waiting)
 `),
 	},
 	{
@@ -164,7 +164,7 @@ var mutants = []mutant{
 	},
 	{
 		name:   "begin: the mark is not fresh",
-		caught: sim.CalledTooOften, edits: one("engine/task.go", `	mark := e.Fresh()`, `	mark := "runner"`),
+		caught: sim.CalledTooOften, edits: one("engine/task.go", `	mark := r.newNonce()`, `	mark := "runner"`),
 	},
 	{
 		name:   "begin: a beginning is put plainly",
@@ -178,19 +178,19 @@ var mutants = []mutant{
 	{
 		name:   "begin: the task is not put back",
 		caught: sim.Stuck, edits: one("engine/task.go",
-			`		return Verdict{PutBack: until}, nil`, `		_ = until
+			`		return Disposition{RetryAt: until}, nil`, `		_ = until
 		return done, nil`),
 	},
 	{
 		name:   "begin: a dead runner's call is made again",
 		caught: sim.CalledTooOften, edits: one("engine/task.go",
-			`		record, err = e.Outcomes.Close(ctx, task.Handle, closing)`, `		_ = closing
-		record, err = e.callAndRecord(ctx, task)`),
+			`		record, err = r.tokens.Close(ctx, task.Handle, closing)`, `		_ = closing
+		record, err = r.callAndRecord(ctx, task)`),
 	},
 	{
 		name:   "rule 7 after rule 8",
 		caught: sim.Stuck, edits: one("engine/advance.go",
-			`	if entered, ok := machine.Unresolved(`, `	if w.wake.Seq > 0 && w.wake.Cause != state.Timer.Tag && w.wake.Seq <= base.Seq {
+			`	if entered, ok := machine.Unresolved(`, `	if h.wake.Seq > 0 && h.wake.Cause != state.Timer.Tag && h.wake.Seq <= base.Seq {
 		return done, nil
 	}
 	if entered, ok := machine.Unresolved(`),
@@ -198,13 +198,13 @@ var mutants = []mutant{
 	{
 		name:   "rule 7 is not asked after a refusal",
 		caught: sim.Stuck, edits: one("engine/advance.go",
-			`machine.Unresolved(state, w.wake.Cause); ok && !w.keeps(state) {`,
-			`machine.Unresolved(state, w.wake.Cause); ok && !w.keeps(state) && len(w.nonces) == 0 {`),
+			`machine.Unresolved(state, h.wake.Cause); ok && !h.keeps(state) {`,
+			`machine.Unresolved(state, h.wake.Cause); ok && !h.keeps(state) && len(h.nonces) == 0 {`),
 	},
 	{
 		name:   "rule 7: the message is not put back",
-		caught: sim.Stuck, edits: one("engine/advance.go",
-			`		return Verdict{PutBack: until}, nil
+		caught: sim.Stuck, edits: one("engine/resolve.go",
+			`		return Disposition{RetryAt: until}, nil
 	}
 	d, err`, `		_ = until
 		return done, nil
@@ -213,21 +213,21 @@ var mutants = []mutant{
 	},
 	{
 		name:   "rule 7: a young wake repeats",
-		caught: sim.CalledTooOften, edits: one("engine/advance.go",
+		caught: sim.CalledTooOften, edits: one("engine/resolve.go",
 			`case mayLive && !known:`, `case mayLive && !known && until.IsZero():`),
 	},
 	{
 		name:   "rule 7: a repeat without a look at the token",
-		caught: sim.Stuck, edits: one("engine/advance.go",
+		caught: sim.Stuck, edits: one("engine/resolve.go",
 			`	if waiting.For == machine.WaitingForToken {
-		record`, `	if waiting.For == machine.WaitingForToken && w.now.IsZero() {
+		record`, `	if waiting.For == machine.WaitingForToken && h.now.IsZero() {
 		record`),
 	},
 	{
 		name:   "rule 7: a closed token is not applied",
-		caught: sim.Stuck, edits: one("engine/advance.go",
+		caught: sim.Stuck, edits: one("engine/resolve.go",
 			`		d.hasResult = true
-		err = w.tell(ctx, d, signal)`, `		return done, nil`),
+		err = h.tell(ctx, d, signal)`, `		return done, nil`),
 	},
 	{
 		name:   "rule 7: pending direct calls are not repeated",
@@ -249,11 +249,11 @@ var mutants = []mutant{
 	},
 	{
 		name:   "rule 7: after a restart the task queue is not known to be lost",
-		caught: sim.Stuck, edits: one("engine/advance.go", `		past = machine.PastLost`, `		past = machine.PastUnknown`),
+		caught: sim.Stuck, edits: one("engine/resolve.go", `		past = machine.PastLost`, `		past = machine.PastUnknown`),
 	},
 	{
 		name:   "restart: what waits is not looked at",
-		caught: sim.Stuck, edits: one("engine/recover.go", `		causes = append(causes, w.By)`, `		_ = w.By`),
+		caught: sim.Stuck, edits: one("engine/recover.go", `		causes = append(causes, waiting.By)`, `		_ = waiting.By`),
 	},
 	{
 		name:   "restart: the timer is not sent",
@@ -267,17 +267,17 @@ var mutants = []mutant{
 	{
 		name:   "rule 8: a timer whose commit is on its way is dropped",
 		caught: sim.Stuck, edits: one("engine/advance.go",
-			`case w.wake.Seq == base.Seq+1 && w.young(commitPatience):`, `case w.wake.Seq > base.Seq && w.young(0):`),
+			`case h.wake.Seq == base.Seq+1 && h.young(commitPatience):`, `case h.wake.Seq > base.Seq && h.young(0):`),
 	},
 	{
 		name:   "rule 8: a timer that comes early is dropped",
 		caught: sim.Stuck, edits: one("engine/advance.go",
-			`return done, w.engine.Wakes.Send(ctx, w.wake) // rule 8, without a read`, `return done, nil`),
+			`return done, h.wakes.Send(ctx, h.wake) // rule 8, without a read`, `return done, nil`),
 	},
 	{
 		name:   "rule 9: not what the token holds is applied",
-		caught: sim.HollowAnswer, edits: one("engine/advance.go",
-			`	return w.closed(c.Attempt, record), nil`, `	return w.closed(c.Attempt, c.Closing.Apply(token.Record{})), nil`),
+		caught: sim.HollowAnswer, edits: one("engine/calls.go",
+			`	return h.closed(c.Attempt, record), nil`, `	return h.closed(c.Attempt, c.Closing.Apply(token.Record{})), nil`),
 	},
 	{
 		name:   "rule 9: an outcome is put plainly",
@@ -296,8 +296,8 @@ var mutants = []mutant{
 	},
 	{
 		name:   "rule 9: refused by a newer beat, the new due is not committed",
-		caught: sim.Stuck, edits: one("engine/advance.go",
-			`return machine.BeatSeen{At: w.engine.Now(), Attempt: c.Attempt, Beat: record.LastBeat}, nil`, `return nil, nil`),
+		caught: sim.Stuck, edits: one("engine/calls.go",
+			`return machine.BeatSeen{At: h.clock(), Attempt: c.Attempt, Beat: record.LastBeat}, nil`, `return nil, nil`),
 	},
 	{
 		name:   "rule 9: a stop without ending",
@@ -352,48 +352,48 @@ var mutants = []mutant{
 	{
 		name:   "rule 11: a young wake of an open token is dropped",
 		caught: sim.HollowAnswer, edits: one("engine/advance.go",
-			`	case w.young(closePatience):
-		w.earlyLooks++
-		return nil, w.sendAgain(ctx, w.now.Add(resendDelay))
+			`	case h.young(closePatience):
+		h.earlyLooks++
+		return nil, h.sendAgain(ctx, h.now.Add(resendDelay))
 	}`, `	}`),
 	},
 	{
 		name:   "rule 11: a wake sent again is young again",
 		caught: sim.TooManyMessages, edits: one("engine/advance.go",
 			`	again.Due = due
-`, `	again.Due, again.Sent = due, w.now
+`, `	again.Due, again.Sent = due, h.now
 `),
 	},
 	{
 		name:   "rule 11: another wake is taken for the token's",
 		caught: sim.Stuck, edits: one("engine/advance.go",
-			`	case w.wake.Cause == state.Waiting.Handle():`, `	case w.wake.Cause != "":`),
+			`	case h.wake.Cause == state.Waiting.Handle():`, `	case h.wake.Cause != "":`),
 	},
 	{
 		name:   "rule 11: a wake from the future is young until then",
-		caught: sim.TooManyMessages, edits: one("engine/advance.go", `w.now.Sub(w.wake.Sent).Abs() < patience`, `w.now.Sub(w.wake.Sent) < patience`),
+		caught: sim.TooManyMessages, edits: one("engine/advance.go", `h.now.Sub(h.wake.Sent).Abs() < patience`, `h.now.Sub(h.wake.Sent) < patience`),
 	},
 	{
 		name:   "rule 12: a start whose item is on its way is dropped",
 		caught: sim.Stuck, edits: one("engine/advance.go",
-			`if w.wake.Cause == machine.CauseStart && w.young(startPatience) {`, `if w.wake.Cause == machine.CauseStart && w.young(0) {`),
+			`if h.wake.Cause == machine.CauseStart && h.young(startPatience) {`, `if h.wake.Cause == machine.CauseStart && h.young(0) {`),
 	},
 	{
 		name:   "rule 12: a stop whose request is on its way is dropped",
 		caught: sim.HollowAnswer, edits: one("engine/advance.go",
-			`case w.young(stopPatience):`, `case w.young(0):`),
+			`case h.young(stopPatience):`, `case h.young(0):`),
 	},
 	{
 		name:   "rule 12: the first item before the wake",
-		caught: sim.Stuck, edits: one("engine/engine.go",
-			`	if err := e.Wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStart, Due: now, Sent: now}); err != nil {
-		return 0, &Error{CodeOf(err), op, err}
+		caught: sim.Stuck, edits: one("engine/client.go",
+			`	if err := c.wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStart, Due: now, Sent: now}); err != nil {
+		return 0, wrap(op, err)
 	}
-	switch err := e.put(ctx, item); {
+	switch err := c.put(ctx, item); {
 `,
-			`	err = e.put(ctx, item)
-	if err := e.Wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStart, Due: now, Sent: now}); err != nil {
-		return 0, &Error{CodeOf(err), op, err}
+			`	err = c.put(ctx, item)
+	if err := c.wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStart, Due: now, Sent: now}); err != nil {
+		return 0, wrap(op, err)
 	}
 	switch {
 `),
@@ -409,7 +409,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 13: the token stays open",
 		caught: sim.HollowAnswer, edits: one("engine/defect.go",
-			`		if held, err = w.engine.Outcomes.Close(ctx, waiting.Handle(), closing); err != nil {`,
+			`		if held, err = h.tokens.Close(ctx, waiting.Handle(), closing); err != nil {`,
 			`		if _ = closing; err != nil {`),
 	},
 	{
@@ -443,7 +443,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "retry: the timer is not sent", from: olderSeeds + 1,
-		caught: sim.Stuck, edits: one("engine/advance.go",
+		caught: sim.Stuck, edits: one("engine/commit.go",
 			`timer.Tag != "" && timer.Tag != d.liveTag {`,
 			`timer.Tag != "" && timer.Tag != d.liveTag && (d.state.Waiting == nil || d.state.Waiting.For != machine.WaitingForRetry) {`),
 	},
@@ -506,11 +506,11 @@ var mutants = []mutant{
 	},
 	{
 		name: "limit: a wake that means nothing is taken for a timer", from: olderSeeds + 1,
-		caught: sim.CalledTooOften, edits: one("engine/advance.go", `err != nil || !w.overtime(state, d.env.Flow.Timeout) {`, `err != nil {`),
+		caught: sim.CalledTooOften, edits: one("engine/advance.go", `err != nil || !h.overtime(state, d.env.Flow.Timeout) {`, `err != nil {`),
 	},
 	{
 		name: "limit: a wake that was sent again looks at it, too", from: olderSeeds + 1,
-		caught: sim.TooManyMessages, edits: one("engine/advance.go", `	if w.again || !w.overtime(state, 0) {`, `	if !w.overtime(state, 0) {`),
+		caught: sim.TooManyMessages, edits: one("engine/advance.go", `	if h.again || !h.overtime(state, 0) {`, `	if !h.overtime(state, 0) {`),
 	},
 	{
 		name: "limit: the token stays open", from: olderSeeds + 1,
@@ -538,19 +538,19 @@ var mutants = []mutant{
 	{
 		name: "rule 7: the clocks of two processes are compared", from: fewerSeeds + 1,
 		caught: sim.Slow, edits: []edit{
-			{"engine/engine.go", `	if entered.Generation != e.Generation || age.Abs() >= life {
+			{"engine/resolve.go", `	if entered.Generation != c.generation || age.Abs() >= life {
 		return time.Time{}, false
 	}
 	return now.Add(life - max(age, 0)), true`, `	if age >= life {
 		return time.Time{}, false
 	}
 	return now.Add(life - age), true`},
-			{"engine/advance.go", `case entered.Generation != w.engine.Generation:`, `case entered.Generation != w.engine.Generation && !mayLive:`},
+			{"engine/resolve.go", `case entered.Generation != h.generation:`, `case entered.Generation != h.generation && !mayLive:`},
 		},
 	},
 	{
 		name: "begin: the clocks of two processes are compared", from: fewerSeeds + 1,
-		caught: sim.Slow, edits: one("engine/engine.go", `	if entered.Generation != e.Generation || age.Abs() >= life {
+		caught: sim.Slow, edits: one("engine/resolve.go", `	if entered.Generation != c.generation || age.Abs() >= life {
 		return time.Time{}, false
 	}
 	return now.Add(life - max(age, 0)), true`, `	if age >= life {
@@ -565,20 +565,20 @@ var mutants = []mutant{
 	{
 		name:   "rule 8: a timer whose commit was lost is sent again",
 		caught: sim.TooManyMessages, edits: one("engine/advance.go",
-			`w.wake.Seq == base.Seq+1 && w.young(commitPatience)`, `w.wake.Seq >= base.Seq && w.wake.Seq > 0 && w.young(commitPatience)`),
+			`h.wake.Seq == base.Seq+1 && h.young(commitPatience)`, `h.wake.Seq >= base.Seq && h.wake.Seq > 0 && h.young(commitPatience)`),
 	},
 	{
 		name:   "rule 4: a worker forgets its nonces",
-		caught: sim.Slow, edits: one("engine/advance.go", `	w.nonces = append(w.nonces, item.Nonce)
+		caught: sim.Slow, edits: one("engine/commit.go", `	h.nonces = append(h.nonces, item.Nonce)
 	if err`, `	if err`),
 	},
 	{
 		name:   "rule 4: any item is taken for ours after an unknown put",
-		caught: sim.CalledTooOften, edits: one("engine/engine.go", `len(items) > 0 && items[0].Nonce == item.Nonce {`, `len(items) > 0 {`),
+		caught: sim.CalledTooOften, edits: one("engine/commit.go", `len(items) > 0 && items[0].Nonce == item.Nonce {`, `len(items) > 0 {`),
 	},
 	{
 		name:   "rule 3: a commit sends the live timer again",
-		caught: sim.TooManyMessages, edits: one("engine/advance.go", `liveTag: state.Timer.Tag,`, `liveTag: "",`),
+		caught: sim.TooManyMessages, edits: one("engine/commit.go", `liveTag: state.Timer.Tag,`, `liveTag: "",`),
 	},
 	{
 		name:   "rule 9: heartbeats push the deadline",
@@ -587,9 +587,9 @@ var mutants = []mutant{
 	},
 	{
 		name: "limit: what is pending is called after the time limit", from: olderSeeds + 1,
-		caught: sim.Overtime, edits: one("engine/advance.go",
-			`signal == nil && w.overtime(state, d.env.Flow.Timeout) { // nothing is called any more`,
-			`signal == nil && w.overtime(state, d.env.Flow.Timeout) && d.hasResult {`),
+		caught: sim.Overtime, edits: one("engine/resolve.go",
+			`signal == nil && h.overtime(state, d.env.Flow.Timeout) { // nothing is called any more`,
+			`signal == nil && h.overtime(state, d.env.Flow.Timeout) && d.hasResult {`),
 	},
 	{
 		name:   "reads: the latest item is that of a moment ago",

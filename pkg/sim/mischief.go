@@ -128,7 +128,7 @@ func (w *world) recover() {
 			return
 		}
 		w.pollAgain(a)
-		if err := a.engine().Recover(a.ctx, latest, state); (err != nil || a.dead) && a.generation == w.generation {
+		if err := a.worker().Recover(a.ctx, latest, state); (err != nil || a.dead) && a.generation == w.generation {
 			w.restart()
 		}
 	})

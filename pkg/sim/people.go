@@ -62,7 +62,7 @@ func (w *world) start(pause time.Duration, tries int) {
 		if w.outside++; tries < startTries {
 			w.copies[machine.CauseStart]++ // another start, another wake
 		}
-		_, err := a.engine().Start(a.ctx, engine.StartRequest{Flow: w.ref, Execution: w.execution, Input: value.Object()})
+		_, err := a.client().Start(a.ctx, engine.StartRequest{Flow: w.ref, Execution: w.execution, Input: value.Object()})
 		switch {
 		case !a.dead && err == nil:
 			a.note("is told that it started")
@@ -79,7 +79,7 @@ func (w *world) start(pause time.Duration, tries int) {
 func (w *world) stop(tries int) {
 	w.act(0, kindClient, requestLife, func(a *actor) {
 		w.outside++
-		err := a.engine().Stop(a.ctx, w.id, "Sim.Stopped", "somebody asked for it")
+		err := a.client().Stop(a.ctx, w.id, "Sim.Stopped", "somebody asked for it")
 		switch {
 		case !a.dead && err == nil:
 			a.note("is told that it will stop")

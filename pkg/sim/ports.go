@@ -19,13 +19,37 @@ var errGap = errors.New("sim: the item would leave a gap")
 // keys sign the tokens of all runs.
 var keys = token.Keys{Current: token.Key{ID: 1, Secret: bytes.Repeat([]byte("k"), token.SecretSize)}}
 
-// engine is an engine whose every effect is the actor's.
-func (a *actor) engine() *engine.Engine {
-	return engine.New(engine.Config{
-		Log: log{a}, Wakes: wakes{a}, Tasks: tasks{a}, TaskQueue: taskQueue{a}, Flows: flows{a}, Outcomes: outcomes{a},
-		Keys: keys, Generation: a.worksIn(), Now: a.clock, Fresh: a.world.freshText, Pause: a.wait,
+// worker is a worker whose every effect is the actor's.
+func (a *actor) worker() *engine.Worker {
+	return must(engine.NewWorker(engine.WorkerConfig{
+		Log: log{a}, Wakes: wakes{a}, Caller: tasks{a}, TaskQueue: taskQueue{a}, Flows: flows{a}, TokenStore: outcomes{a},
+		Keys: keys, Generation: a.worksIn(), Now: a.clock, NewNonce: a.world.freshText, Sleep: a.wait,
 		Limits: a.world.limits,
-	})
+	}))
+}
+
+// runner is a task runner, as worker.
+func (a *actor) runner() *engine.TaskRunner {
+	return must(engine.NewTaskRunner(engine.TaskRunnerConfig{
+		Wakes: wakes{a}, Caller: tasks{a}, TokenStore: outcomes{a}, Keys: keys, Generation: a.worksIn(), Now: a.clock,
+		NewNonce: a.world.freshText, Sleep: a.wait, Limits: a.world.limits,
+	}))
+}
+
+// client is a client, as worker.
+func (a *actor) client() *engine.Client {
+	return must(engine.NewClient(engine.ClientConfig{
+		Log: log{a}, Wakes: wakes{a}, Flows: flows{a}, TokenStore: outcomes{a}, Keys: keys, Now: a.clock,
+		NewNonce: a.world.freshText, Limits: a.world.limits,
+	}))
+}
+
+// must returns a role, none of which lacks a port.
+func must[T any](role T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return role
 }
 
 // worksIn is the generation as the engine knows it: 0 where several processes work
@@ -116,7 +140,7 @@ func (o outcomes) Begin(_ context.Context, handle string, beginning token.BeginO
 	return o.step(o.a.effect, "begin call of token", handle, beginning.Apply)
 }
 
-func (o outcomes) Answer(_ context.Context, handle string, answering token.ReplyOp) (token.Record, error) {
+func (o outcomes) Reply(_ context.Context, handle string, answering token.ReplyOp) (token.Record, error) {
 	return o.step(o.a.effect, "keep answer with token", handle, func(r token.Record) token.Record {
 		w := o.a.world
 		if _, ok := w.answered[handle]; !ok {

@@ -35,8 +35,8 @@ func (w *world) send(wake engine.Wake) {
 		received := wake
 		received.Receives = a.receives
 		a.early = wake.Due.After(a.clock())
-		verdict, err := a.engine().Advance(a.ctx, received)
-		return verdict.PutBack, err
+		verdict, err := a.worker().Advance(a.ctx, received)
+		return verdict.RetryAt, err
 	}
 	pause := wake.Due.Sub(w.clock())
 	if w.chance(w.faults.late) {
@@ -48,8 +48,8 @@ func (w *world) send(wake engine.Wake) {
 func (w *world) queue(task engine.Task, causes []string) {
 	m := &message{name: "task " + task.Call.Step, kind: kindRunner, causes: append([]string{"task " + task.Handle}, causes...), life: runnerLife}
 	m.handle = func(a *actor) (time.Time, error) {
-		verdict, err := a.engine().RunTask(a.ctx, task)
-		return verdict.PutBack, err
+		verdict, err := a.runner().RunTask(a.ctx, task)
+		return verdict.RetryAt, err
 	}
 	w.post(m, 0)
 }

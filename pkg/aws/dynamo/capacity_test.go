@@ -120,7 +120,8 @@ func (m *meter) sent() {
 
 // flowRun is an execution of a sample on DynamoDB, wake by wake.
 type flowRun struct {
-	*engine.Engine
+	*engine.Client
+	*engine.Worker
 	t      *testing.T
 	store  tables
 	tokens *resume.Tokens
@@ -142,7 +143,7 @@ func (r *flowRun) Send(_ context.Context, wake engine.Wake) error {
 	return nil
 }
 
-// Call implements [engine.Tasks].
+// Call implements [engine.Caller].
 func (r *flowRun) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
 	if call.Resource.Kind != "" {
 		answer, err := r.jobs.StartJob(ctx, []byte(call.Input.JSON()))
@@ -157,10 +158,15 @@ func (r *flowRun) Call(ctx context.Context, call machine.Call) (token.Outcome, e
 	return token.Success(output), err
 }
 
-// TimeLimits implements [engine.Tasks]: all functions are quick.
+// TimeLimits implements [engine.Caller]: all functions are quick.
 func (r *flowRun) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duration, error) {
 	return nil, nil
 }
+
+// noTasks is the task queue of flows that have no long calls.
+type noTasks struct{}
+
+func (noTasks) Queue(context.Context, engine.Task) error { return errors.ErrUnsupported }
 
 var testKeys = token.Keys{Current: token.Key{ID: 1, Secret: []byte(strings.Repeat("k", token.SecretSize))}}
 
@@ -221,7 +227,17 @@ func startFlow(t *testing.T, name, text string, input value.Value) *flowRun {
 	r := &flowRun{t: t, meter: &meter{}, now: epoch}
 	r.store = newTables(t, atEpoch, r.meter.options)
 	now := func() time.Time { return r.now }
-	r.Engine = engine.New(engine.Config{Log: r.store, Flows: r.store, Outcomes: r.store, Wakes: r, Tasks: r, Keys: testKeys, Now: now})
+	var err error
+	r.Worker, err = engine.NewWorker(engine.WorkerConfig{
+		Log: r.store, Flows: r.store, TokenStore: r.store, Wakes: r, Caller: r, TaskQueue: noTasks{}, Keys: testKeys, Now: now,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Client, err = engine.NewClient(engine.ClientConfig{Log: r.store, Flows: r.store, TokenStore: r.store, Wakes: r, Keys: testKeys, Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
 	r.tokens = resume.New(resume.Config{Keys: testKeys, Outcomes: r.store, Wakes: tokenWakes{r}, Now: now})
 	r.jobs = resume.NewJobs(resume.JobsConfig{
 		Tokens: r.tokens, Outcomes: r.store, Wakes: tokenWakes{r}, Rendezvous: r.store, Services: playedServices{r}, Polls: polls{r},

@@ -14,7 +14,7 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Waits is table Waits. It implements [engine.Outcomes], [resume.TokenStore],
+// Waits is table Waits. It implements [engine.TokenStore], [resume.TokenStore],
 // [resume.Rendezvous] and [resume.ForeignWaits]. Every change is one conditional
 // update, which answers the item after it, be it refused or not.
 type Waits struct {
@@ -54,7 +54,7 @@ const (
 	notePoll      = "SET p = :polled"
 )
 
-// Record implements [engine.Outcomes].
+// Record implements [engine.TokenStore].
 func (w *Waits) Record(ctx context.Context, handle string) (token.Record, error) {
 	found, err := w.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &w.table, Key: tokenKey(handle), ConsistentRead: aws.Bool(true)})
 	if err != nil {
@@ -63,7 +63,7 @@ func (w *Waits) Record(ctx context.Context, handle string) (token.Record, error)
 	return decodeRecord(found.Item)
 }
 
-// Close implements [engine.Outcomes].
+// Close implements [engine.TokenStore].
 func (w *Waits) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
 	change := update{op: "close a token", expression: closeRecord, condition: whileOpen}
 	change.values = item{":closing": binaryOf(closing.Apply(token.Record{}).Encode())}
@@ -77,7 +77,7 @@ func (w *Waits) Close(ctx context.Context, handle string, closing token.CloseOp)
 	return w.updateRecord(ctx, handle, change)
 }
 
-// Begin implements [engine.Outcomes].
+// Begin implements [engine.TokenStore].
 func (w *Waits) Begin(ctx context.Context, handle string, beginning token.BeginOp) (token.Record, error) {
 	return w.updateRecord(ctx, handle, update{
 		op: "begin a call", expression: begin, condition: whileUnbegun,
@@ -85,8 +85,8 @@ func (w *Waits) Begin(ctx context.Context, handle string, beginning token.BeginO
 	})
 }
 
-// Answer implements [engine.Outcomes].
-func (w *Waits) Answer(ctx context.Context, handle string, answering token.ReplyOp) (token.Record, error) {
+// Answer implements [engine.TokenStore].
+func (w *Waits) Reply(ctx context.Context, handle string, answering token.ReplyOp) (token.Record, error) {
 	return w.updateRecord(ctx, handle, update{
 		op: "keep an answer", expression: keepAnswer, condition: whileUnasked,
 		values: item{":answer": binaryOf(answering.Apply(token.Record{}).Encode())},

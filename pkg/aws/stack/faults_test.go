@@ -58,8 +58,9 @@ func watched() (template string, err error) {
 // faultyStack is the stack, and its engine in this process.
 type faultyStack struct {
 	stack
-	*engine.Engine
+	*engine.Client
 
+	items engine.Log
 	keys  token.Keys
 	heard *overseer
 }
@@ -91,10 +92,13 @@ func withFaults(t *testing.T) *faultyStack {
 	}
 	tables := dynamodb.NewFromConfig(config)
 	store := dynamo.NewLog(tables, s.resources["LogTable"], time.Now)
-	e := engine.New(engine.Config{
-		Log: store, Flows: store, Outcomes: dynamo.NewWaits(tables, s.resources["WaitsTable"], time.Now), Wakes: sender, Keys: keys, Now: time.Now,
+	client, err := engine.NewClient(engine.ClientConfig{
+		Log: store, Flows: store, TokenStore: dynamo.NewWaits(tables, s.resources["WaitsTable"], time.Now), Wakes: sender, Keys: keys, Now: time.Now,
 	})
-	return &faultyStack{s, e, keys, heard}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &faultyStack{s, client, store, keys, heard}
 }
 
 // setUp tells the functions where their gaps are heard of, and makes calls of
@@ -129,7 +133,7 @@ func (s *faultyStack) put(t *testing.T, flow string) machine.Flow {
 	if err != nil {
 		t.Fatal(err)
 	}
-	put, err := s.Flows.Put(t.Context(), flow, text)
+	put, err := s.PutFlow(t.Context(), flow, text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,7 @@ func wakesAreForged(t *testing.T, s *faultyStack) {
 	waits := v.hearsOf("commit wait > delete")
 	s.begin(t, "wait", v)
 	hear(t, waits)
-	item, err := s.Log.Latest(t.Context(), v.id)
+	item, err := s.items.Latest(t.Context(), v.id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func forgeries(s *faultyStack, id engine.ID, live machine.Timer, seq uint64) []e
 // late sends the wakes once more, to an execution that has ended.
 func (s *faultyStack) late(t *testing.T, v *victim, all []engine.Wake) {
 	t.Helper()
-	before, err := s.Log.Latest(t.Context(), v.id)
+	before, err := s.items.Latest(t.Context(), v.id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func (s *faultyStack) late(t *testing.T, v *victim, all []engine.Wake) {
 	for range all {
 		hear(t, heard)
 	}
-	if after, err := s.Log.Latest(t.Context(), v.id); err != nil || after.Seq != before.Seq {
+	if after, err := s.items.Latest(t.Context(), v.id); err != nil || after.Seq != before.Seq {
 		t.Errorf("item %d follows item %d, error %v", after.Seq, before.Seq, err)
 	}
 }

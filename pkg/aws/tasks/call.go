@@ -40,7 +40,7 @@ type Config struct {
 	Warn func(error)
 }
 
-// Tasks calls Lambda functions. It implements [engine.Tasks].
+// Tasks calls Lambda functions. It implements [engine.Caller].
 type Tasks struct {
 	Config
 
@@ -53,7 +53,7 @@ func New(config Config) *Tasks {
 	return &Tasks{Config: config, limits: map[target]timeLimit{}}
 }
 
-// Call implements [engine.Tasks].
+// Call implements [engine.Caller].
 func (t *Tasks) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
 	function, err := t.Names.lambda(call.Resource)
 	if err != nil {

@@ -132,7 +132,7 @@ func TestTasks(t *testing.T) {
 				refuse(http.StatusNotFound, "ResourceNotFoundException")(w, r)
 			}
 		}
-		return enginetest.Functions{Tasks: f, Echo: "echo", Fail: "fail", Hang: "hang", Wrong: "wrong"}
+		return enginetest.Functions{Caller: f, Echo: "echo", Fail: "fail", Hang: "hang", Wrong: "wrong"}
 	})
 }
 

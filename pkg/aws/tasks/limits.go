@@ -34,7 +34,7 @@ type timeLimit struct {
 	until time.Time     // believed until then
 }
 
-// TimeLimits implements [engine.Tasks]. What was looked up an hour ago is looked
+// TimeLimits implements [engine.Caller]. What was looked up an hour ago is looked
 // up again. While that fails, the old limit counts, or the longest that there is:
 // such a call is made through the task queue.
 func (t *Tasks) TimeLimits(ctx context.Context, flow *fdl.Flow) (map[string]time.Duration, error) {

@@ -181,7 +181,7 @@ func invalid(err error) error {
 type Receiver struct {
 	queue.Receiver
 	// Run makes the call and closes the token.
-	Run func(ctx context.Context, task engine.Task) (engine.Verdict, error)
+	Run func(ctx context.Context, task engine.Task) (engine.Disposition, error)
 	// Ends is told of the executions that ended; nil for nobody.
 	Ends engine.Ends
 	// Deliver is [resume.Deliveries.Deliver]; nil where nobody else's engine is
@@ -217,7 +217,7 @@ func (r *Receiver) work(m queue.Message) queue.Work {
 		if errors.Is(err, token.ErrForged) {
 			err = queue.Drop(err)
 		}
-		return verdict.PutBack, err
+		return verdict.RetryAt, err
 	}
 	return queue.Work{Message: m, Do: do, Attrs: attrs(task)}
 }

@@ -73,9 +73,9 @@ func TestATaskGoesThroughTheQueue(t *testing.T) {
 				t.Error("the message has characters that SQS refuses")
 			}
 			var got engine.Task
-			r := receiver(m, &bytes.Buffer{}, func(_ context.Context, task engine.Task) (engine.Verdict, error) {
+			r := receiver(m, &bytes.Buffer{}, func(_ context.Context, task engine.Task) (engine.Disposition, error) {
 				got = task
-				return engine.Verdict{}, nil
+				return engine.Disposition{}, nil
 			})
 			answer, err := r.Handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{{MessageId: "1", Body: m.bodies[0]}}})
 			if err != nil || len(answer.BatchItemFailures) > 0 {
@@ -106,9 +106,9 @@ func TestAJobGoesThroughTheQueue(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got engine.Task
-		r := receiver(m, &bytes.Buffer{}, func(_ context.Context, task engine.Task) (engine.Verdict, error) {
+		r := receiver(m, &bytes.Buffer{}, func(_ context.Context, task engine.Task) (engine.Disposition, error) {
 			got = task
-			return engine.Verdict{}, nil
+			return engine.Disposition{}, nil
 		})
 		if _, err := r.Handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{{MessageId: "1", Body: m.bodies[0]}}}); err != nil {
 			t.Fatal(err)
@@ -130,9 +130,9 @@ func TestAPollKeepsItsKey(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got engine.Task
-		r := receiver(m, &bytes.Buffer{}, func(_ context.Context, task engine.Task) (engine.Verdict, error) {
+		r := receiver(m, &bytes.Buffer{}, func(_ context.Context, task engine.Task) (engine.Disposition, error) {
 			got = task
-			return engine.Verdict{}, nil
+			return engine.Disposition{}, nil
 		})
 		if _, err := r.Handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{{MessageId: "1", Body: m.bodies[0]}}}); err != nil {
 			t.Fatal(err)
@@ -152,7 +152,7 @@ func parse(t *testing.T, text string) value.Value {
 	return v
 }
 
-func receiver(m *messages, log *bytes.Buffer, run func(context.Context, engine.Task) (engine.Verdict, error)) *tasks.Receiver {
+func receiver(m *messages, log *bytes.Buffer, run func(context.Context, engine.Task) (engine.Disposition, error)) *tasks.Receiver {
 	return &tasks.Receiver{Run: run, Receiver: queue.Receiver{
 		Client: m, URL: "queue", Now: time.Now, Log: slog.New(slog.NewJSONHandler(log, nil)), Line: "task",
 	}}
@@ -180,15 +180,15 @@ func TestTheTasksOfABatch(t *testing.T) {
 	}
 	good := m.bodies[0]
 	record := func(id, body string) events.SQSMessage { return events.SQSMessage{MessageId: id, Body: body} }
-	verdicts := make(chan engine.Verdict, 2)
-	verdicts <- engine.Verdict{}
-	verdicts <- engine.Verdict{PutBack: time.Now().Add(time.Hour)}
-	r := receiver(m, log, func(context.Context, engine.Task) (engine.Verdict, error) {
+	verdicts := make(chan engine.Disposition, 2)
+	verdicts <- engine.Disposition{}
+	verdicts <- engine.Disposition{RetryAt: time.Now().Add(time.Hour)}
+	r := receiver(m, log, func(context.Context, engine.Task) (engine.Disposition, error) {
 		select {
 		case v := <-verdicts:
 			return v, nil
 		default:
-			return engine.Verdict{}, errors.New("broken")
+			return engine.Disposition{}, errors.New("broken")
 		}
 	})
 	answer, err := r.Handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{

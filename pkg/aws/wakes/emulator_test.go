@@ -140,7 +140,7 @@ type travel struct {
 // handling is a wake that the receiver has given away and waits for.
 type handling struct {
 	wake    engine.Wake
-	verdict chan engine.Verdict
+	verdict chan engine.Disposition
 	ended   <-chan error
 }
 
@@ -281,23 +281,23 @@ func (q *travel) hand(t *testing.T, event events.SQSEvent) (engine.Wake, bool) {
 
 // advance gives the wake to the test, or sends it again when it is early, as
 // the engine does by rule 8.
-func (q *travel) advance(ctx context.Context, w engine.Wake) (engine.Verdict, error) {
+func (q *travel) advance(ctx context.Context, w engine.Wake) (engine.Disposition, error) {
 	if w.Due.After(q.Now()) {
-		return engine.Verdict{}, q.Wakes.Send(ctx, w)
+		return engine.Disposition{}, q.Wakes.Send(ctx, w)
 	}
 	if until, ok := q.comesTooSoon(w); ok {
-		return engine.Verdict{PutBack: until}, nil
+		return engine.Disposition{RetryAt: until}, nil
 	}
 	if w.Receives == 0 {
-		return engine.Verdict{}, fmt.Errorf("the wake %+v was received %d times", w, w.Receives)
+		return engine.Disposition{}, fmt.Errorf("the wake %+v was received %d times", w, w.Receives)
 	}
-	h := handling{wake: w, verdict: make(chan engine.Verdict, 1)}
+	h := handling{wake: w, verdict: make(chan engine.Disposition, 1)}
 	q.handed <- h
 	select {
 	case verdict := <-h.verdict:
 		return verdict, nil
 	case <-ctx.Done(): // a test need not finish what it received
-		return engine.Verdict{}, ctx.Err()
+		return engine.Disposition{}, ctx.Err()
 	}
 }
 
@@ -322,7 +322,7 @@ func (q *travel) Finish(t *testing.T, w engine.Wake, putBack time.Time) {
 		q.under[keyOf(w)], q.putBack[keyOf(w)] = putBack, time.Now().Add(putBack.Sub(q.now))
 	}
 	q.mu.Unlock()
-	h.verdict <- engine.Verdict{PutBack: putBack}
+	h.verdict <- engine.Disposition{RetryAt: putBack}
 	if err := <-h.ended; err != nil {
 		t.Fatal(err)
 	}
@@ -354,12 +354,12 @@ func TestAScheduledWakeIsNotEarlyAndLeavesNothing(t *testing.T) {
 	var advanced int
 	r := &wakes.Receiver{
 		Receiver: queue.Receiver{Client: s.sqs, URL: s.url, Now: time.Now, Log: slog.New(slog.DiscardHandler), Line: "wake"},
-		Advance: func(ctx context.Context, w2 engine.Wake) (engine.Verdict, error) {
+		Advance: func(ctx context.Context, w2 engine.Wake) (engine.Disposition, error) {
 			if w2.Due.After(time.Now()) {
-				return engine.Verdict{}, w.Send(ctx, w2)
+				return engine.Disposition{}, w.Send(ctx, w2)
 			}
 			advanced++
-			return engine.Verdict{}, nil
+			return engine.Disposition{}, nil
 		},
 	}
 	for end := time.Now().Add(patience); advanced == 0 && time.Now().Before(end); {
@@ -395,9 +395,9 @@ func TestTheReceivesOfAWakeAreCounted(t *testing.T) {
 	var receives string
 	r := &wakes.Receiver{
 		Receiver: queue.Receiver{Client: s.sqs, URL: s.url, Now: time.Now, Log: slog.New(slog.DiscardHandler), Line: "wake"},
-		Advance: func(_ context.Context, w engine.Wake) (engine.Verdict, error) {
+		Advance: func(_ context.Context, w engine.Wake) (engine.Disposition, error) {
 			receives += strconv.Itoa(w.Receives)
-			return engine.Verdict{PutBack: time.Now()}, nil // at once
+			return engine.Disposition{RetryAt: time.Now()}, nil // at once
 		},
 	}
 	for end := time.Now().Add(patience); len(receives) < 3 && time.Now().Before(end); {

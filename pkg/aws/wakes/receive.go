@@ -17,8 +17,8 @@ import (
 // race each other. The log gets one line a wake.
 type Receiver struct {
 	queue.Receiver
-	// Advance is [engine.Engine.Advance].
-	Advance func(ctx context.Context, wake engine.Wake) (engine.Verdict, error)
+	// Advance is [engine.Worker.Advance].
+	Advance func(ctx context.Context, wake engine.Wake) (engine.Disposition, error)
 }
 
 // Handle handles one batch. What is no wake is dropped; a wake of a newer
@@ -45,12 +45,12 @@ func (r *Receiver) Handle(ctx context.Context, event events.SQSEvent) (events.SQ
 }
 
 func (r *Receiver) work(m queue.Message, wake engine.Wake) queue.Work {
-	var verdict engine.Verdict
+	var verdict engine.Disposition
 	return queue.Work{
 		Message: m,
 		Do: func(ctx context.Context) (putBack time.Time, err error) {
 			verdict, err = r.Advance(ctx, wake)
-			return verdict.PutBack, err
+			return verdict.RetryAt, err
 		},
 		Attrs: []slog.Attr{slog.String("execution", wake.Execution.String()), slog.String("cause", kindOf(wake))},
 		After: func() []slog.Attr { return attrsOf(verdict) },
@@ -59,7 +59,7 @@ func (r *Receiver) work(m queue.Message, wake engine.Wake) queue.Work {
 
 // attrsOf is what a log line tells of a verdict: of mappings that left something
 // out the texts of the flow, and no value.
-func attrsOf(verdict engine.Verdict) []slog.Attr {
+func attrsOf(verdict engine.Disposition) []slog.Attr {
 	attrs := []slog.Attr{slog.Int("early_looks", verdict.EarlyLooks)}
 	if verdict.Absent == nil {
 		return attrs

@@ -29,7 +29,7 @@ func (nowhere) ChangeMessageVisibility(
 	return &sqs.ChangeMessageVisibilityOutput{}, nil
 }
 
-func receiver(log *bytes.Buffer, advance func(context.Context, engine.Wake) (engine.Verdict, error)) *wakes.Receiver {
+func receiver(log *bytes.Buffer, advance func(context.Context, engine.Wake) (engine.Disposition, error)) *wakes.Receiver {
 	return &wakes.Receiver{Advance: advance, Receiver: queue.Receiver{
 		Client: nowhere{}, URL: "queue", Now: time.Now, Log: slog.New(slog.NewJSONHandler(log, nil)), Line: "wake",
 	}}
@@ -50,7 +50,7 @@ func TestTheWakesOfABatch(t *testing.T) {
 	var mu sync.Mutex
 	advanced := map[engine.ID][]string{}
 	log := &bytes.Buffer{}
-	r := receiver(log, func(_ context.Context, w engine.Wake) (engine.Verdict, error) {
+	r := receiver(log, func(_ context.Context, w engine.Wake) (engine.Disposition, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if w.Receives != 2 {
@@ -59,14 +59,14 @@ func TestTheWakesOfABatch(t *testing.T) {
 		advanced[w.Execution] = append(advanced[w.Execution], w.Cause)
 		switch w.Cause {
 		case machine.CauseStart:
-			return engine.Verdict{PutBack: time.Now().Add(time.Hour), EarlyLooks: 2}, nil
+			return engine.Disposition{RetryAt: time.Now().Add(time.Hour), EarlyLooks: 2}, nil
 		case token.Cause:
-			return engine.Verdict{Absent: &engine.Absences{Mappings: []machine.UnmappedSource{
+			return engine.Disposition{Absent: &engine.Absences{Mappings: []machine.UnmappedSource{
 				{Step: "Ask", Mappings: "inputMappings", Target: "a", Source: `$local["b\""]`},
 				{Mappings: "outputMappings", Target: "c", Source: "$local.d"},
 			}}}, errors.New("broken")
 		}
-		return engine.Verdict{}, nil
+		return engine.Disposition{}, nil
 	})
 	answer, err := r.Handle(t.Context(), events.SQSEvent{Records: []events.SQSMessage{
 		record("1", encode(t, start)), record("2", encode(t, other)), record("3", encode(t, token)),

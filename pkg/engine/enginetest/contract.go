@@ -42,7 +42,8 @@ type ruleCase struct {
 
 // bench is an engine with everything around it in a case's hands.
 type bench struct {
-	*engine.Engine
+	roles
+
 	t     *testing.T
 	store Store
 	log   *FaultyLog
@@ -88,10 +89,10 @@ func newBench(t *testing.T, store Store) *bench {
 	t.Helper()
 	b := &bench{t: t, store: store, now: epoch, answers: map[string][]answer{}, inputs: map[string]value.Value{}}
 	b.log = &FaultyLog{Log: store}
-	b.Engine = engine.New(engine.Config{
-		Log: benchLog{b}, Wakes: b, Tasks: b, TaskQueue: b, Flows: store, Outcomes: benchOutcomes{b}, Keys: benchKeys, Now: b.Now,
-		Fresh: b.freshText, Pause: func(context.Context, time.Duration) error { b.pauses++; return nil },
-	})
+	b.WorkerConfig = engine.WorkerConfig{
+		Log: benchLog{b}, Wakes: b, Caller: b, TaskQueue: b, Flows: store, TokenStore: benchOutcomes{b}, Keys: benchKeys, Now: b.Now,
+		NewNonce: b.freshText, Sleep: func(context.Context, time.Duration) error { b.pauses++; return nil },
+	}
 	return b
 }
 
@@ -156,7 +157,7 @@ func kindOf(w engine.Wake) string {
 // errStopped is what a call ends with whose worker is stopped.
 var errStopped = errors.New("enginetest: the worker is stopped")
 
-// Call implements [engine.Tasks].
+// Call implements [engine.Caller].
 func (b *bench) Call(_ context.Context, call machine.Call) (token.Outcome, error) {
 	b.mu.Lock()
 	name := call.Resource.Function
@@ -224,7 +225,7 @@ func (b *bench) Queue(_ context.Context, task engine.Task) error {
 	return nil
 }
 
-// TimeLimits implements [engine.Tasks]: functions are short unless a case says
+// TimeLimits implements [engine.Caller]: functions are short unless a case says
 // something else.
 func (b *bench) TimeLimits(_ context.Context, flow *fdl.Flow) (map[string]time.Duration, error) {
 	limits := map[string]time.Duration{}
@@ -257,8 +258,8 @@ func (o benchOutcomes) Begin(ctx context.Context, handle string, beginning token
 	return record, err
 }
 
-func (o benchOutcomes) Answer(ctx context.Context, handle string, answering token.ReplyOp) (token.Record, error) {
-	record, err := o.update(func() (token.Record, error) { return o.store.Answer(ctx, handle, answering) })
+func (o benchOutcomes) Reply(ctx context.Context, handle string, answering token.ReplyOp) (token.Record, error) {
+	record, err := o.update(func() (token.Record, error) { return o.store.Reply(ctx, handle, answering) })
 	o.note("keep the answer: %s", shownUpdate(record, err))
 	return record, err
 }
@@ -382,7 +383,7 @@ func (b *bench) begin(flow string) engine.Wake {
 	return b.take()
 }
 
-func (b *bench) wantStart(request engine.StartRequest, want engine.StartAnswer) {
+func (b *bench) wantStart(request engine.StartRequest, want engine.StartResult) {
 	b.t.Helper()
 	if got, err := b.Start(b.t.Context(), request); err != nil || got != want {
 		b.t.Fatalf("start: answer %d, error %v; want answer %d", got, err, want)
@@ -413,8 +414,8 @@ func (b *bench) advance(w engine.Wake) {
 func (b *bench) wantPutBack(w engine.Wake, at time.Time) {
 	b.t.Helper()
 	verdict, err := b.Advance(b.t.Context(), w)
-	if err != nil || !verdict.PutBack.Equal(at) {
-		b.t.Fatalf("advance: put back %s, error %v; want %s", verdict.PutBack, err, at)
+	if err != nil || !verdict.RetryAt.Equal(at) {
+		b.t.Fatalf("advance: put back %s, error %v; want %s", verdict.RetryAt, err, at)
 	}
 }
 
@@ -422,30 +423,30 @@ func (b *bench) wantPutBack(w engine.Wake, at time.Time) {
 func (b *bench) wantError(w engine.Wake, code engine.Code) {
 	b.t.Helper()
 	verdict, err := b.Advance(b.t.Context(), w)
-	if engine.CodeOf(err) != code || verdict != (engine.Verdict{}) {
+	if engine.CodeOf(err) != code || verdict != (engine.Disposition{}) {
 		b.t.Fatalf("advance: verdict %+v, error %v with code %q; want code %s", verdict, err, engine.CodeOf(err), code)
 	}
 }
 
 // rival is another worker on the same store, which leaves no trace here. Its
 // functions answer with an empty object, but those in stops do not answer.
-func (b *bench) rival(stops ...string) *engine.Engine {
-	return engine.New(engine.Config{
-		Log: b.store, Flows: b.store, Outcomes: b.store, TaskQueue: tasksNowhere{}, Keys: benchKeys, Now: b.Now,
-		Pause: func(context.Context, time.Duration) error { return nil },
+func (b *bench) rival(stops ...string) *roles {
+	return &roles{engine.WorkerConfig{
+		Log: b.store, Flows: b.store, TokenStore: b.store, TaskQueue: tasksNowhere{}, Keys: benchKeys, Now: b.Now,
+		Sleep: func(context.Context, time.Duration) error { return nil },
 		Wakes: wakesFunc(func(w engine.Wake) error {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			b.wakes = append(b.wakes, w)
 			return nil
 		}),
-		Tasks: tasksFunc(func(call machine.Call) (token.Outcome, error) {
+		Caller: tasksFunc(func(call machine.Call) (token.Outcome, error) {
 			if slices.Contains(stops, call.Resource.Function) {
 				return token.Outcome{}, errStopped
 			}
 			return token.Success(value.Object()), nil
 		}),
-	})
+	}}
 }
 
 type wakesFunc func(engine.Wake) error

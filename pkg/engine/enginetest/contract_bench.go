@@ -149,7 +149,7 @@ func (b *bench) wantEnd(status machine.Status, name string) {
 func (b *bench) rivalStops(w engine.Wake) {
 	b.t.Helper()
 	rival := b.rival()
-	rival.Outcomes = closesNothing{b.store}
+	rival.TokenStore = closesNothing{b.store}
 	if _, err := rival.Advance(b.t.Context(), w); err == nil {
 		b.t.Error("the rival did not come to a closing")
 	}
@@ -160,7 +160,7 @@ type closesNothing struct{ Store }
 // after is the instant so long after the epoch.
 func after(d time.Duration) time.Time { return epoch.Add(d) }
 
-// Close implements [engine.Outcomes]: the worker dies.
+// Close implements [engine.TokenStore]: the worker dies.
 func (closesNothing) Close(context.Context, string, token.CloseOp) (token.Record, error) {
 	return token.Record{}, errDied
 }

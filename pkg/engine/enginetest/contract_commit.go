@@ -133,9 +133,9 @@ func (b *bench) beforeSecondWrite(f func()) {
 	b.log.BeforeAppend(f)
 }
 
-func (b *bench) advanceBy(rival *engine.Engine, w engine.Wake) {
+func (b *bench) advanceBy(rival *roles, w engine.Wake) {
 	b.t.Helper()
-	if verdict, err := rival.Advance(b.t.Context(), w); err != nil || !verdict.PutBack.IsZero() {
+	if verdict, err := rival.Advance(b.t.Context(), w); err != nil || !verdict.RetryAt.IsZero() {
 		b.t.Errorf("the rival: verdict %+v, error %v", verdict, err)
 	}
 }
@@ -225,7 +225,7 @@ var pendingCases = []ruleCase{
 		start := b.begin(taskFlow("First", "Second"))
 		b.script("Second", answer{outcome: success, during: func() {
 			verdict, err := b.rival().Advance(b.t.Context(), start)
-			if err != nil || !verdict.PutBack.Equal(epoch.Add(time.Minute)) {
+			if err != nil || !verdict.RetryAt.Equal(epoch.Add(time.Minute)) {
 				b.t.Errorf("the second worker: verdict %+v, error %v", verdict, err)
 			}
 		}})

@@ -425,8 +425,8 @@ func (b *bench) wantTaskFails(task engine.Task) {
 func (b *bench) wantTaskPutBack(task engine.Task, at time.Time) {
 	b.t.Helper()
 	verdict, err := b.RunTask(b.t.Context(), task)
-	if err != nil || !verdict.PutBack.Equal(at) {
-		b.t.Fatalf("run the task: put back %s, error %v; want %s", verdict.PutBack, err, at)
+	if err != nil || !verdict.RetryAt.Equal(at) {
+		b.t.Fatalf("run the task: put back %s, error %v; want %s", verdict.RetryAt, err, at)
 	}
 }
 
@@ -632,7 +632,7 @@ var tokenWakeCases = []ruleCase{
 	{"rule 11: closed between the two looks - applied", func(b *bench) {
 		b.ask(askFlow)
 		wake := b.tokenWake()
-		b.Pause = func(context.Context, time.Duration) error {
+		b.Sleep = func(context.Context, time.Duration) error {
 			b.close(success)
 			return nil
 		}

@@ -67,7 +67,7 @@ var limitCases = []ruleCase{
 		b.ask(limitedAsk)
 		timer := b.takeTimer()
 		b.at(30 * time.Second)
-		b.Outcomes = closesFirst{b.Outcomes, func() { b.close(success) }}
+		b.TokenStore = closesFirst{b.TokenStore, func() { b.close(success) }}
 		b.advance(timer)
 		b.wantTrace("read", "write 3", "close by stop: closed by hand", "write 4")
 		b.wantTimedOut("Scheduled Started Submitted Succeeded ExecutionTimedOut")

@@ -358,9 +358,7 @@ func (b *bench) wantTold(handle string, by token.Closer, name string) {
 func (b *bench) restart() {
 	b.t.Helper()
 	b.wakes = nil
-	config := b.Config
-	config.Generation++
-	b.Engine = engine.New(config)
+	b.Generation++
 	item, state := b.latest()
 	b.trace = nil
 	if err := b.Recover(b.t.Context(), item, state); err != nil {

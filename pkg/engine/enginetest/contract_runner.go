@@ -389,7 +389,7 @@ var beginCases = []ruleCase{
 	{"begin: one that lost its answer to another who began", func(b *bench) {
 		task := b.longOnce()
 		b.updateFaults = []Fault{LoseWrite}
-		b.Pause = b.onPause(func() {
+		b.Sleep = b.onPause(func() {
 			if _, err := b.store.Begin(b.t.Context(), task.Handle, token.BeginOp{By: "another", At: b.Now()}); err != nil {
 				b.t.Error(err)
 			}

@@ -351,7 +351,7 @@ var tokenPendingCases = []ruleCase{
 	{"rule 7: an atMostOnce whose success comes before that succeeds", func(b *bench) {
 		start := b.askedNot(flowHead + callbackText(atMostOnce))
 		b.at(time.Minute)
-		b.Outcomes = closesFirst{b.Outcomes, func() { b.close(success) }}
+		b.TokenStore = closesFirst{b.TokenStore, func() { b.close(success) }}
 		b.advance(start)
 		b.wantTrace("read", "look: open", "close by task: closed by hand", "write 2")
 		b.wantSucceeded()
@@ -410,11 +410,11 @@ var tokenPendingCases = []ruleCase{
 
 // closesFirst does something before each closing.
 type closesFirst struct {
-	engine.Outcomes
+	engine.TokenStore
 	before func()
 }
 
 func (o closesFirst) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
 	o.before()
-	return o.Outcomes.Close(ctx, handle, closing)
+	return o.TokenStore.Close(ctx, handle, closing)
 }

@@ -182,10 +182,10 @@ var startCases = []ruleCase{
 	{"rule 12: of 16 starts at once one is new and each sent a wake", func(b *bench) {
 		request := b.request(onlyText, "")
 		const starts = 16
-		var answers [starts]engine.StartAnswer
+		var answers [starts]engine.StartResult
 		var errs [starts]error
 		together(starts, func(i int) { answers[i], errs[i] = b.Start(b.t.Context(), request) })
-		count := map[engine.StartAnswer]int{}
+		count := map[engine.StartResult]int{}
 		for i, answer := range answers {
 			if errs[i] != nil {
 				b.t.Error(errs[i])

@@ -25,7 +25,7 @@ import (
 type Store interface {
 	engine.Log
 	engine.Flows
-	engine.Outcomes
+	engine.TokenStore
 
 	// Beat notes a heartbeat, as [token.Record.Beat] says, and answers the
 	// record after it.

@@ -64,7 +64,7 @@ type racer struct {
 	waiting bool
 	died    bool
 	message *message // nil for one who has none
-	verdict engine.Verdict
+	verdict engine.Disposition
 	err     error
 }
 
@@ -159,8 +159,8 @@ func (w *world) endRace(racers []*racer) {
 			m = *r.message
 			m.at = lost
 		}
-		if r.verdict.PutBack.After(m.at) {
-			m.at = r.verdict.PutBack
+		if r.verdict.RetryAt.After(m.at) {
+			m.at = r.verdict.RetryAt
 		}
 		left[key(m)] = m
 		longest := workerLife + time.Second
@@ -175,7 +175,7 @@ func (w *world) endRace(racers []*racer) {
 		switch {
 		case r.err != nil && !errors.Is(r.err, errDied):
 			w.t.Fatalf("worker %s: %v", r.name, r.err)
-		case r.err == nil && r.message != nil && r.verdict.PutBack.IsZero():
+		case r.err == nil && r.message != nil && r.verdict.RetryAt.IsZero():
 			delete(left, key(*r.message))
 		}
 	}

@@ -12,13 +12,13 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Records is [engine.Outcomes] with heartbeats, as package resume needs them.
+// Records is [engine.TokenStore] with heartbeats, as package resume needs them.
 type Records interface {
-	engine.Outcomes
+	engine.TokenStore
 	Beat(ctx context.Context, handle string, at time.Time) (token.Record, error)
 }
 
-// Outcomes is the suite of [engine.Outcomes] and of heartbeats: of closings,
+// Outcomes is the suite of [engine.TokenStore] and of heartbeats: of closings,
 // of beginnings and of answers, one after the other and at once. Each case gets
 // an empty store.
 func Outcomes(t *testing.T, open func(t *testing.T) Records) {
@@ -205,7 +205,7 @@ func begin(t *testing.T, r Records, by string, at time.Time) token.Record {
 
 func keepAnswer(t *testing.T, r Records, answer value.Value) token.Record {
 	t.Helper()
-	record, err := r.Answer(t.Context(), handle, token.ReplyOp{Reply: answer})
+	record, err := r.Reply(t.Context(), handle, token.ReplyOp{Reply: answer})
 	if err != nil {
 		t.Fatalf("answer: %v", err)
 	}
@@ -293,7 +293,7 @@ func outcomesAnswerRace(c on[Records]) {
 		var errs [2]error
 		together(2, func(i int) {
 			if i == 0 {
-				got[0], errs[0] = r.Answer(t.Context(), name, token.ReplyOp{Reply: value.Object()})
+				got[0], errs[0] = r.Reply(t.Context(), name, token.ReplyOp{Reply: value.Object()})
 				return
 			}
 			got[1], errs[1] = r.Close(t.Context(), name, closing(success, token.ClosedByHand))
@@ -338,7 +338,7 @@ func outcomesCancelled(c on[Records]) {
 	if _, err := r.Begin(ctx, handle, token.BeginOp{By: "mark", At: epoch}); err == nil {
 		t.Error("begin: no error")
 	}
-	if _, err := r.Answer(ctx, handle, token.ReplyOp{Reply: value.Object()}); err == nil {
+	if _, err := r.Reply(ctx, handle, token.ReplyOp{Reply: value.Object()}); err == nil {
 		t.Error("answer: no error")
 	}
 	if _, err := r.Beat(ctx, handle, epoch); err == nil {

@@ -12,17 +12,17 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Functions are an [engine.Tasks] and the names of some functions that it can
+// Functions are an [engine.Caller] and the names of some functions that it can
 // call.
 type Functions struct {
-	engine.Tasks
+	engine.Caller
 	Echo  string // answers with its input
 	Fail  string // fails
 	Hang  string // does not answer before a test is over
 	Wrong string // answers with something that is no JSON
 }
 
-// Tasks is the suite of [engine.Tasks].
+// Tasks is the suite of [engine.Caller].
 func Tasks(t *testing.T, open func(t *testing.T) Functions) {
 	t.Helper()
 	runCases(t, open, []testCase[Functions]{

@@ -95,9 +95,9 @@ func (w *world) clock() time.Time {
 type gate func() bool
 
 // worker is an engine whose every effect passes the gate.
-func (w *world) worker(alive gate) *engine.Engine {
-	return engine.New(engine.Config{
-		Log: gatedLog{w.store, alive}, Flows: w.store, Outcomes: gatedOutcomes{w.store, alive}, TaskQueue: gatedQueue{w, alive},
+func (w *world) worker(alive gate) *roles {
+	return &roles{engine.WorkerConfig{
+		Log: gatedLog{w.store, alive}, Flows: w.store, TokenStore: gatedOutcomes{w.store, alive}, TaskQueue: gatedQueue{w, alive},
 		Keys: benchKeys, Now: w.clock,
 		Wakes: wakesFunc(func(wake engine.Wake) error {
 			if !alive() {
@@ -106,20 +106,20 @@ func (w *world) worker(alive gate) *engine.Engine {
 			w.send(wake, wake.Due)
 			return nil
 		}),
-		Tasks: limited{tasksFunc(func(call machine.Call) (token.Outcome, error) {
+		Caller: limited{tasksFunc(func(call machine.Call) (token.Outcome, error) {
 			if !alive() {
 				return token.Outcome{}, errDied
 			}
 			return w.call(call), nil
 		}), w.limits},
-		Fresh: func() string {
+		NewNonce: func() string {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.fresh++
 			return fmt.Sprintf("%s-%d", w.name, w.fresh)
 		},
-		Pause: func(context.Context, time.Duration) error { return nil },
-	})
+		Sleep: func(context.Context, time.Duration) error { return nil },
+	}}
 }
 
 type gatedLog struct {
@@ -149,7 +149,7 @@ func (l gatedLog) Items(ctx context.Context, execution engine.ID, from uint64, l
 }
 
 type gatedOutcomes struct {
-	engine.Outcomes
+	engine.TokenStore
 	alive gate
 }
 
@@ -157,28 +157,28 @@ func (o gatedOutcomes) Record(ctx context.Context, handle string) (token.Record,
 	if !o.alive() {
 		return token.Record{}, errDied
 	}
-	return o.Outcomes.Record(ctx, handle)
+	return o.TokenStore.Record(ctx, handle)
 }
 
 func (o gatedOutcomes) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
 	if !o.alive() {
 		return token.Record{}, errDied
 	}
-	return o.Outcomes.Close(ctx, handle, closing)
+	return o.TokenStore.Close(ctx, handle, closing)
 }
 
 func (o gatedOutcomes) Begin(ctx context.Context, handle string, beginning token.BeginOp) (token.Record, error) {
 	if !o.alive() {
 		return token.Record{}, errDied
 	}
-	return o.Outcomes.Begin(ctx, handle, beginning)
+	return o.TokenStore.Begin(ctx, handle, beginning)
 }
 
-func (o gatedOutcomes) Answer(ctx context.Context, handle string, answering token.ReplyOp) (token.Record, error) {
+func (o gatedOutcomes) Reply(ctx context.Context, handle string, answering token.ReplyOp) (token.Record, error) {
 	if !o.alive() {
 		return token.Record{}, errDied
 	}
-	return o.Outcomes.Answer(ctx, handle, answering)
+	return o.TokenStore.Reply(ctx, handle, answering)
 }
 
 type gatedQueue struct {
@@ -196,7 +196,7 @@ func (q gatedQueue) Queue(_ context.Context, task engine.Task) error {
 
 // limited are functions with time limits.
 type limited struct {
-	engine.Tasks
+	engine.Caller
 	limits map[string]time.Duration
 }
 
@@ -280,7 +280,7 @@ func (w *world) next() (message, bool) {
 // for never.
 func (w *world) deliver(m message, alive gate) time.Time {
 	w.t.Helper()
-	var verdict engine.Verdict
+	var verdict engine.Disposition
 	var err error
 	if m.task != nil {
 		verdict, err = w.worker(alive).RunTask(w.t.Context(), *m.task)
@@ -293,7 +293,7 @@ func (w *world) deliver(m message, alive gate) time.Time {
 	case err != nil || !alive(): // the last effect is to delete the message
 		return w.clock().Add(lostFor)
 	}
-	return verdict.PutBack
+	return verdict.RetryAt
 }
 
 // turn delivers the next message.

@@ -50,84 +50,110 @@ func gap(execution engine.ID, before, after, step string) {
 	}
 }
 
-// Around puts the failpoints around the ports of an engine.
-func Around(c engine.Config) engine.Config {
-	c.Log, c.Outcomes = Log{c.Log}, Outcomes{c.Outcomes}
-	c.Wakes, c.Tasks, c.TaskQueue = wakes{c.Wakes}, tasks{c.Tasks}, taskQueue{c.TaskQueue}
-	return c
+// Worker is an [engine.Worker] that reports its gaps. Recover and RecoverEnd have none.
+type Worker struct {
+	*engine.Worker
+	config engine.WorkerConfig
 }
 
-// trail is what one Advance or RunTask did last, and to which state.
-type trail struct {
-	last  string
-	wake  engine.Wake // that is applied
-	task  bool        // it is a RunTask
-	state machine.State
-	// execution is whom it is for.
-	execution engine.ID
+// NewWorker returns a worker. It fails as [engine.NewWorker] does.
+func NewWorker(config engine.WorkerConfig) (Worker, error) {
+	worker, err := engine.NewWorker(config)
+	return Worker{worker, config}, err
 }
 
-type trailKey struct{}
-
-// trailOf is nil for what is done for somebody outside: start, stop, an answer.
-func trailOf(ctx context.Context) *trail {
-	t, _ := ctx.Value(trailKey{}).(*trail)
-	return t
+// Advance is [engine.Worker.Advance]. Its last effect is what becomes of the message.
+func (w Worker) Advance(ctx context.Context, wake engine.Wake) (engine.Disposition, error) {
+	return w.advance(ctx, wake, (*engine.Worker).Advance)
 }
 
-// next is the gap before an effect, which is then the last one.
-func (t *trail) next(effect string) {
-	gap(t.execution, t.last, effect, "")
-	t.last = effect
+// AdvanceEnd is [engine.Worker.AdvanceEnd], as Advance.
+func (w Worker) AdvanceEnd(ctx context.Context, wake engine.Wake) (engine.Disposition, error) {
+	return w.advance(ctx, wake, (*engine.Worker).AdvanceEnd)
 }
 
-// nextCall is the gap before a call for the step.
-func (t *trail) nextCall(step string) {
-	name := t.callName()
-	gap(t.execution, t.last, name, step)
-	t.last = name
-}
-
-// Advance is that of an engine, with what becomes of the message as its last
-// effect.
-func Advance(ctx context.Context, e *engine.Engine, wake engine.Wake) (engine.Verdict, error) {
+func (w Worker) advance(
+	ctx context.Context, wake engine.Wake, advance func(*engine.Worker, context.Context, engine.Wake) (engine.Disposition, error),
+) (engine.Disposition, error) {
 	t := &trail{last: "receive", wake: wake, execution: wake.Execution}
-	verdict, err := e.Advance(context.WithValue(ctx, trailKey{}, t), wake)
-	switch {
-	case err != nil:
-	case verdict.PutBack.IsZero():
-		t.next("delete")
-	default:
-		t.next("put back")
+	c := w.config
+	c.Log, c.TokenStore, c.Wakes = Log{c.Log, t}, TokenStore{c.TokenStore, t}, wakes{c.Wakes, t}
+	c.Caller, c.TaskQueue = caller{c.Caller, t}, taskQueue{c.TaskQueue, t}
+	worker, err := engine.NewWorker(c)
+	if err != nil {
+		return engine.Disposition{}, err
 	}
-	return verdict, err
+	disposition, err := advance(worker, ctx, wake)
+	t.end(disposition, err, "")
+	return disposition, err
 }
 
-// RunTask is that of an engine, with the end of the message as its last effect.
-func RunTask(ctx context.Context, e *engine.Engine, task engine.Task) (engine.Verdict, error) {
+// TaskRunner is an [engine.TaskRunner] that reports its gaps.
+type TaskRunner struct{ config engine.TaskRunnerConfig }
+
+// NewTaskRunner returns a task runner. It fails as [engine.NewTaskRunner] does.
+func NewTaskRunner(config engine.TaskRunnerConfig) (TaskRunner, error) {
+	_, err := engine.NewTaskRunner(config)
+	return TaskRunner{config}, err
+}
+
+// RunTask is [engine.TaskRunner.RunTask]. Its last effect is what becomes of the message.
+func (r TaskRunner) RunTask(ctx context.Context, task engine.Task) (engine.Disposition, error) {
 	t := &trail{last: "take task", task: true}
 	if id, ok := token.HandleID(task.Handle); ok {
 		t.execution = id.Execution
 	}
-	verdict, err := e.RunTask(context.WithValue(ctx, trailKey{}, t), task)
-	switch {
-	case err != nil:
-	case verdict.PutBack.IsZero():
-		t.next("delete task")
-	default:
-		t.next("put back task")
+	c := r.config
+	c.TokenStore, c.Wakes, c.Caller = TokenStore{c.TokenStore, t}, wakes{c.Wakes, t}, caller{c.Caller, t}
+	runner, err := engine.NewTaskRunner(c)
+	if err != nil {
+		return engine.Disposition{}, err
 	}
-	return verdict, err
+	disposition, err := runner.RunTask(ctx, task)
+	t.end(disposition, err, " task")
+	return disposition, err
 }
 
-// Log is a log with failpoints around it.
-type Log struct{ engine.Log }
+// trail is the last effect of one wake or task, and the state that it found or committed. It is nil
+// for a client or a closer, whose gaps are those around one effect.
+type trail struct {
+	last      string
+	wake      engine.Wake // that is applied
+	task      bool        // a task is run
+	state     machine.State
+	execution engine.ID
+}
 
-// Latest notes what the wake finds. What it entered itself and has not ended is
-// for rule 7.
+// next reports the gap before an effect, which is then the last one.
+func (t *trail) next(effect string) { t.nextCall(effect, "") }
+
+// nextCall is next for the call of a step.
+func (t *trail) nextCall(effect, step string) {
+	gap(t.execution, t.last, effect, step)
+	t.last = effect
+}
+
+// end reports what becomes of the message.
+func (t *trail) end(disposition engine.Disposition, err error, what string) {
+	switch {
+	case err != nil:
+	case disposition.RetryAt.IsZero():
+		t.next("delete" + what)
+	default:
+		t.next("put back" + what)
+	}
+}
+
+// Log is a log that reports the gaps before its commits. That of a start has no trail.
+type Log struct {
+	engine.Log
+	trail *trail
+}
+
+// Latest notes the state that a wake finds.
 func (l Log) Latest(ctx context.Context, execution engine.ID) (engine.Item, error) {
 	item, err := l.Log.Latest(ctx, execution)
-	if t := trailOf(ctx); t != nil && err == nil {
+	if t := l.trail; t != nil && err == nil {
 		t.state = stateOf(item)
 		if _, pending := machine.Unresolved(t.state, t.wake.Cause); pending && t.last == "receive" {
 			t.last = "find pending"
@@ -138,24 +164,26 @@ func (l Log) Latest(ctx context.Context, execution engine.ID) (engine.Item, erro
 
 // Append names the commit by the state.
 func (l Log) Append(ctx context.Context, item engine.Item) error {
-	state := stateOf(item)
-	effect := "commit " + stateName(state)
-	t := trailOf(ctx)
+	state, t := stateOf(item), l.trail
 	if t == nil {
 		t = &trail{last: "send start", execution: item.Execution}
 		defer t.next("answer")
 	}
-	t.next(effect)
+	t.next("commit " + stateName(state))
 	t.state = state
 	return l.Log.Append(ctx, item)
 }
 
-// Outcomes are outcomes with failpoints around them.
-type Outcomes struct{ engine.Outcomes }
+// TokenStore is a token store that reports the gaps before its updates. That of a closer or a stop
+// has no trail.
+type TokenStore struct {
+	engine.TokenStore
+	trail *trail
+}
 
 // Close names the closing by who closes.
-func (o Outcomes) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
-	effect, t := "close by "+string(closing.By), trailOf(ctx)
+func (s TokenStore) Close(ctx context.Context, handle string, op token.CloseOp) (token.Record, error) {
+	effect, t := "close by "+string(op.By), s.trail
 	if t == nil {
 		t = &trail{last: "send wake"}
 		if id, ok := token.HandleID(handle); ok {
@@ -167,23 +195,19 @@ func (o Outcomes) Close(ctx context.Context, handle string, closing token.CloseO
 		defer t.next("answer")
 	}
 	t.next(effect)
-	return o.Outcomes.Close(ctx, handle, closing)
+	return s.TokenStore.Close(ctx, handle, op)
 }
 
-// Begin notes that a call is begun that must not be made twice.
-func (o Outcomes) Begin(ctx context.Context, handle string, beginning token.BeginOp) (token.Record, error) {
-	if t := trailOf(ctx); t != nil {
-		t.next("begin")
-	}
-	return o.Outcomes.Begin(ctx, handle, beginning)
+// Begin reports the gap before a call with atMostOnce is begun.
+func (s TokenStore) Begin(ctx context.Context, handle string, op token.BeginOp) (token.Record, error) {
+	s.trail.next("begin")
+	return s.TokenStore.Begin(ctx, handle, op)
 }
 
-// Answer notes that the answer to a submission is kept.
-func (o Outcomes) Answer(ctx context.Context, handle string, answering token.ReplyOp) (token.Record, error) {
-	if t := trailOf(ctx); t != nil {
-		t.next("keep answer")
-	}
-	return o.Outcomes.Answer(ctx, handle, answering)
+// Reply reports the gap before the reply to a submission is stored.
+func (s TokenStore) Reply(ctx context.Context, handle string, op token.ReplyOp) (token.Record, error) {
+	s.trail.next("keep answer")
+	return s.TokenStore.Reply(ctx, handle, op)
 }
 
 func stateOf(item engine.Item) machine.State {
@@ -218,11 +242,13 @@ var waitingNames = map[machine.WaitingFor]string{
 	machine.WaitingForRetry: "retry", machine.WaitingForPoll: "poll", machine.WaitingForRoom: "room",
 }
 
-type wakes struct{ engine.Wakes }
+type wakes struct {
+	engine.Wakes
+	trail *trail
+}
 
 func (w wakes) Send(ctx context.Context, wake engine.Wake) error {
-	switch t := trailOf(ctx); {
-	case t == nil: // nothing comes before it
+	switch t := w.trail; {
 	case t.task:
 		t.next("send wake")
 	case wake.Cause == t.wake.Cause:
@@ -233,17 +259,17 @@ func (w wakes) Send(ctx context.Context, wake engine.Wake) error {
 	return w.Wakes.Send(ctx, wake)
 }
 
-type tasks struct{ engine.Tasks }
-
-func (w tasks) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
-	if t := trailOf(ctx); t != nil {
-		t.nextCall(call.Step)
-	}
-	return w.Tasks.Call(ctx, call)
+type caller struct {
+	engine.Caller
+	trail *trail
 }
 
-// callName says how the task is run whose function is called, by the state that
-// was committed before.
+func (c caller) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
+	c.trail.nextCall(c.trail.callName(), call.Step)
+	return c.Caller.Call(ctx, call)
+}
+
+// callName returns the form of the call, by the state that was committed before.
 func (t *trail) callName() string {
 	switch w := t.state.Waiting; {
 	case t.task:
@@ -256,11 +282,12 @@ func (t *trail) callName() string {
 	return "call"
 }
 
-type taskQueue struct{ engine.TaskQueue }
+type taskQueue struct {
+	engine.TaskQueue
+	trail *trail
+}
 
-func (w taskQueue) Queue(ctx context.Context, task engine.Task) error {
-	if t := trailOf(ctx); t != nil {
-		t.next("queue")
-	}
-	return w.TaskQueue.Queue(ctx, task)
+func (q taskQueue) Queue(ctx context.Context, task engine.Task) error {
+	q.trail.next("queue")
+	return q.TaskQueue.Queue(ctx, task)
 }

@@ -68,14 +68,14 @@ type Foreign interface {
 // Config is what a handler works with. All fields without a word on nil are
 // required.
 type Config struct {
-	Engine *engine.Engine
+	Engine *engine.Client
 	Tokens Tokens
 	Index  Index
 	Flows  Flows
 	// Foreign is nil where nobody else's engine is served.
 	Foreign Foreign
 	// Start starts executions; nil means the engine.
-	Start func(context.Context, engine.StartRequest) (engine.StartAnswer, error)
+	Start func(context.Context, engine.StartRequest) (engine.StartResult, error)
 	// Log is told what failed inside, never a token; nil means nobody is.
 	Log *slog.Logger
 	// MaxOutput is the size of the largest output of a step of ours, in bytes; 0
@@ -358,7 +358,7 @@ func (h handler) putFlow(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	flow, err := h.Engine.Flows.Put(r.Context(), name, text)
+	flow, err := h.Engine.PutFlow(r.Context(), name, text)
 	return http.StatusOK, Flow{Name: flow.Name, Hash: flow.Hash}, err
 }
 
@@ -412,7 +412,7 @@ func (h handler) definitionOf(r *http.Request, hash string) (machine.Flow, error
 		return definitions[0].Flow, nil
 	}
 	flow := machine.Flow{Name: r.PathValue("flow"), Hash: hash}
-	_, err := h.Engine.Flows.Flow(r.Context(), flow)
+	_, err := h.Engine.Flow(r.Context(), flow)
 	return flow, err
 }
 
@@ -442,7 +442,7 @@ func (h handler) withWaiting(ctx context.Context, state machine.State) (Executio
 	if state.Status.Final() || state.Waiting == nil && h.Blocked == nil {
 		return executionOf(state, nil), nil
 	}
-	flow, err := h.Engine.Flows.Flow(ctx, state.Flow)
+	flow, err := h.Engine.Flow(ctx, state.Flow)
 	if err != nil {
 		return Execution{}, err
 	}
@@ -482,7 +482,7 @@ func (h handler) history(view view) responder {
 		if err != nil {
 			return 0, nil, err
 		}
-		flow, err := h.Engine.Flows.Flow(r.Context(), state.Flow)
+		flow, err := h.Engine.Flow(r.Context(), state.Flow)
 		if err != nil {
 			return 0, nil, err
 		}

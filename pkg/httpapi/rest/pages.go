@@ -254,7 +254,7 @@ func (h handler) foreignTokens(r *http.Request, after string, p *page) error {
 		return err
 	}
 	for _, wait := range waits {
-		record, err := h.Engine.Outcomes.Record(r.Context(), wait.Handle)
+		record, err := h.Engine.TokenRecord(r.Context(), wait.Handle)
 		if err != nil {
 			return err
 		}
@@ -270,7 +270,7 @@ func (h handler) foreignTokens(r *http.Request, after string, p *page) error {
 
 // foreignToken has the handle alone when the key of the token is gone.
 func (h handler) foreignToken(wait resume.ForeignWait) Token {
-	text, ok := h.Engine.Keys.SignAgain(wait.Handle)
+	text, ok := h.Engine.TokenText(wait.Handle)
 	if !ok {
 		text = token.Mask(wait.Handle)
 	}

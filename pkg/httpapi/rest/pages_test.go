@@ -15,7 +15,6 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/jobs"
-	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/resume/resumetest"
@@ -156,14 +155,14 @@ func TestADamagedExecutionIsLeftOutOfLists(t *testing.T) {
 	a := newAPI(t)
 	a.started("callback", "{}")
 	a.run()
-	store := a.system.Log.(*local.MemoryStore) //nolint:forcetypeassert // it is what newAPI made
+	store := a.store
 	damaged := engine.NewID("callback", "damaged")
 	if err := store.Append(t.Context(), engine.Item{Execution: damaged, Nonce: "n", Body: []byte{machine.Format, 0xff}}); err != nil {
 		t.Fatal(err)
 	}
 	var log strings.Builder
 	a.server.Config.Handler = rest.Handler(rest.Config{
-		Engine: a.system.Engine, Tokens: a.system.Tokens, Index: wideIndex{store, damaged}, Flows: store, Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Engine: a.system.Client, Tokens: a.system.Tokens, Index: wideIndex{store, damaged}, Flows: store, Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	if list, err := a.Executions(t.Context(), "", ""); err != nil || len(list) != 1 || list[0].Name != "one" {
 		t.Errorf("listed: %+v, error %v", list, err)
@@ -194,17 +193,17 @@ func TestTokensOfSomebodyElsesEngine(t *testing.T) {
 	a := newAPI(t)
 	a.started("callback", "{}")
 	a.run()
-	store := a.system.Log.(*local.MemoryStore) //nolint:forcetypeassert // it is what newAPI made
+	store := a.store
 	foreign := resumetest.WithForeignWaits(store)
 	a.server.Config.Handler = rest.Handler(rest.Config{
-		Engine: a.system.Engine, Tokens: a.system.Tokens, Index: store, Flows: store, Foreign: foreign,
+		Engine: a.system.Client, Tokens: a.system.Tokens, Index: store, Flows: store, Foreign: foreign,
 	})
 	since := time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC)
 	const waits = 60
 	var handles []string
 	for i := range waits {
 		id := token.ID{Execution: [12]byte{byte(i)}, Flags: token.FlagForeign, Expires: since.Add(48 * time.Hour)}
-		handle := a.system.Keys.Handle(id)
+		handle := a.keys.Handle(id)
 		handles = append(handles, handle)
 		wait := resume.ForeignWait{
 			Handle: handle, Recipient: resume.RecipientStepFunctions, Sealed: []byte("sealed"), Job: jobs.Key{Kind: "batch-job", Name: "arn"},
@@ -227,7 +226,7 @@ func TestTokensOfSomebodyElsesEngine(t *testing.T) {
 			last.Deadline != "2026-01-31T10:00:00.000Z" || !last.Open {
 			t.Errorf("listed: %+v", last)
 		}
-		if _, _, err := a.system.Keys.Verify(last.Token, since); (err == nil) != unmask {
+		if _, _, err := a.keys.Verify(last.Token, since); (err == nil) != unmask {
 			t.Errorf("with unmask %t the token is %q", unmask, last.Token)
 		}
 	}

@@ -25,19 +25,21 @@ import (
 type api struct {
 	*rest.Client
 	t      *testing.T
+	store  *local.MemoryStore
+	keys   token.Keys
 	system *local.System
 	server *httptest.Server
 }
 
 func newAPI(t *testing.T) *api {
 	t.Helper()
-	store := &local.MemoryStore{}
-	system := local.New(local.Config{Store: store, Clock: local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC))})
+	store, keys := &local.MemoryStore{}, local.NewKeys()
+	system := local.New(local.Config{Store: store, Keys: keys, Clock: local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC))})
 	server := httptest.NewServer(rest.Handler(rest.Config{
-		Engine: system.Engine, Tokens: system.Tokens, Index: store, Flows: store, Start: system.Start,
+		Engine: system.Client, Tokens: system.Tokens, Index: store, Flows: store, Start: system.Start,
 	}))
 	t.Cleanup(server.Close)
-	return &api{&rest.Client{Base: server.URL, HTTP: server.Client()}, t, system, server}
+	return &api{&rest.Client{Base: server.URL, HTTP: server.Client()}, t, store, keys, system, server}
 }
 
 // run lets the executions go on until they wait for somebody.
@@ -283,7 +285,7 @@ func TestFailuresInsideStayInside(t *testing.T) {
 	a := newAPI(t)
 	var log strings.Builder
 	a.server.Config.Handler = rest.Handler(rest.Config{
-		Engine: a.system.Engine, Tokens: a.system.Tokens, Index: brokenIndex{}, Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Engine: a.system.Client, Tokens: a.system.Tokens, Index: brokenIndex{}, Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	_, err := a.Executions(t.Context(), "", "")
 	wantRefused(t, err, http.StatusInternalServerError, engine.CodeInternal, "something inside failed")
@@ -305,7 +307,7 @@ func TestARequestThatEndsTooEarly(t *testing.T) {
 	system := local.New(local.Config{Store: store})
 	var log strings.Builder
 	handler := rest.Handler(rest.Config{
-		Engine: system.Engine, Tokens: system.Tokens, Index: store, Flows: store, Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Engine: system.Client, Tokens: system.Tokens, Index: store, Flows: store, Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	for path, method := range map[string]string{"/flows/a": http.MethodPut, "/flows/a/executions": http.MethodPost, "/tokens/a.token/success": http.MethodPost} {
 		body := io.MultiReader(strings.NewReader("{"), iotest.ErrReader(errors.New("hung up")))

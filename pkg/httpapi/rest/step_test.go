@@ -198,7 +198,7 @@ func TestAnExecutionSaysThatItsCallWaitsForItsTurn(t *testing.T) {
 	a.waitingToken()
 	for _, queued := range []bool{false, true} {
 		a.server.Config.Handler = rest.Handler(rest.Config{
-			Engine: a.system.Engine, Tokens: a.system.Tokens, AwaitsTurn: func(id engine.ID) bool { return queued && id == engine.NewID("callback", "one") },
+			Engine: a.system.Client, Tokens: a.system.Tokens, AwaitsTurn: func(id engine.ID) bool { return queued && id == engine.NewID("callback", "one") },
 		})
 		if e, err := a.Execution(t.Context(), "callback", "one"); err != nil || e.Waiting == nil || e.Waiting.Queued != queued {
 			t.Errorf("waiting %+v, %v; want queued=%t", e.Waiting, err, queued)

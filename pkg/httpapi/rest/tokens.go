@@ -19,11 +19,11 @@ func (h handler) tokenOf(ctx context.Context, state machine.State) (t Token, ok 
 	if state.Waiting == nil {
 		return t, false, nil
 	}
-	flow, err := h.Engine.Flows.Flow(ctx, state.Flow)
+	flow, err := h.Engine.Flow(ctx, state.Flow)
 	if err != nil {
 		return t, false, err
 	}
-	text, ok := machine.Token(h.Engine.Keys, flow, state)
+	text, ok := h.Engine.Token(flow, state)
 	if !ok {
 		return t, false, nil
 	}
@@ -44,7 +44,7 @@ func (h handler) openToken(ctx context.Context, state machine.State) (t Token, o
 	if !ok || err != nil {
 		return t, false, err
 	}
-	record, err := h.Engine.Outcomes.Record(ctx, state.Waiting.Handle())
+	record, err := h.Engine.TokenRecord(ctx, state.Waiting.Handle())
 	return recordOf(t, record), record.Open(), err
 }
 
@@ -81,7 +81,7 @@ func (h handler) tokenOfExecution(r *http.Request) (Token, error) {
 // closedToken returns the callback token that was closed last, as the history tells; of the step,
 // unless that is empty.
 func (h handler) closedToken(ctx context.Context, state machine.State, step string) (t Token, found bool, err error) {
-	flow, err := h.Engine.Flows.Flow(ctx, state.Flow)
+	flow, err := h.Engine.Flow(ctx, state.Flow)
 	if err != nil {
 		return Token{}, false, err
 	}
@@ -107,7 +107,7 @@ func isCallback(step *fdl.Step) bool {
 }
 
 func (h handler) tokenThatEnded(state machine.State, step string, scheduled, end machine.Event) Token {
-	handle := h.Engine.Keys.Handle(token.ID{Execution: state.ID(), Number: uint32(scheduled.ID), Expires: state.Expires}) //nolint:gosec // small
+	handle := token.Keys{}.Handle(token.ID{Execution: state.ID(), Number: uint32(scheduled.ID), Expires: state.Expires}) //nolint:gosec // small
 	outcome := token.Outcome{Output: end.Output, Error: end.Error, Cause: end.Cause}
 	t := Token{Token: token.Mask(handle), Flow: state.Flow.Name, Execution: state.Execution, Step: step, Since: instant(scheduled.At)}
 	return recordOf(t, token.Record{Outcome: &outcome, ClosedBy: end.ClosedBy, ClosedAt: end.At})

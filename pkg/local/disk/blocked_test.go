@@ -184,7 +184,7 @@ func (p *process) closeWaiting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	flow, err := p.Flows.Flow(t.Context(), state.Flow)
+	flow, err := p.Client.Flow(t.Context(), state.Flow)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ var answered = token.Success(value.Object())
 // start starts an execution of the flow, which is put first.
 func start(t *testing.T, s *local.System, flow, name string) {
 	t.Helper()
-	put, err := s.Flows.Put(t.Context(), "flow", []byte(flow))
+	put, err := s.Client.PutFlow(t.Context(), "flow", []byte(flow))
 	if err != nil {
 		t.Fatal(err)
 	}

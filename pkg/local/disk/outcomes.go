@@ -42,8 +42,8 @@ func (s *Store) Begin(ctx context.Context, handle string, beginning token.BeginO
 	return s.change(ctx, "begin a call", handle, beginning.Apply)
 }
 
-// Answer implements [engine.TokenStore].
-func (s *Store) Answer(ctx context.Context, handle string, answering token.ReplyOp) (token.Record, error) {
+// Reply implements [engine.TokenStore].
+func (s *Store) Reply(ctx context.Context, handle string, answering token.ReplyOp) (token.Record, error) {
 	return s.change(ctx, "keep an answer", handle, answering.Apply)
 }
 

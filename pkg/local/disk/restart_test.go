@@ -17,6 +17,7 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // process is a system over a store on disk, which may end at any commit.
@@ -417,7 +418,8 @@ func TestAnExecutionOfANewerReleaseIsLeftToIt(t *testing.T) {
 		t.Errorf("blocked: %v", blocked)
 	}
 	now := p.clock.Now()
-	if err := p.Wakes.Send(t.Context(), engine.Wake{Execution: engine.NewID("flow", "new"), Cause: machine.CauseStop, Due: now, Sent: now}); err != nil {
+	text := p.store.Keys().Sign(token.ID{Execution: engine.NewID("flow", "new"), Number: 1, Expires: now.Add(time.Hour)})
+	if _, _, err := p.Tokens.Close(t.Context(), text, token.Success(value.Object())); err != nil { // which sends a wake
 		t.Fatal(err)
 	}
 	p.runToEnd(t)

@@ -53,7 +53,11 @@ func New(getenv func(string) string) (gateway.Function, error) {
 		if err != nil {
 			return answer, err
 		}
-		return gateway.Serve(s.handler(current))(ctx, event)
+		handler, err := s.handler(current)
+		if err != nil {
+			return answer, err
+		}
+		return gateway.Serve(handler)(ctx, event)
 	}
 	if env.OnSAMLocal() {
 		return serve, nil
@@ -72,15 +76,19 @@ type stack struct {
 	newer   func(context.Context) (token.Keys, error)
 }
 
-func (s stack) handler(keys token.Keys) http.Handler {
+func (s stack) handler(keys token.Keys) (http.Handler, error) {
 	waits := watched(s.waits)
+	client, err := engine.NewClient(engine.ClientConfig{
+		Log: watchedLog(s.log), Flows: s.log, TokenStore: waits, Wakes: s.wakes, Keys: keys, Now: time.Now, Limits: s.limits,
+	})
+	if err != nil {
+		return nil, err
+	}
 	return rest.Handler(rest.Config{
-		Engine: engine.New(engine.Config{
-			Log: watchedLog(s.log), Flows: s.log, Outcomes: waits, Wakes: s.wakes, Keys: keys, Now: time.Now, Limits: s.limits,
-		}),
+		Engine: client,
 		Tokens: resume.New(resume.Config{
 			Keys: keys, NewerKeys: s.newer, Outcomes: waits, Wakes: wakes.ForTokens(s.wakes, s.foreign), Beats: s.foreign, Now: time.Now, Limit: s.limits.Data,
 		}),
 		Index: s.log, Flows: s.log, Foreign: s.waits, Log: s.lines, MaxOutput: s.limits.Data,
-	})
+	}), nil
 }

@@ -16,7 +16,7 @@ func watched(w *dynamo.Waits) watchedWaits { return watchedWaits{w} }
 type watchedWaits struct{ *dynamo.Waits }
 
 func (w watchedWaits) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
-	return failpoints.Outcomes{Outcomes: w.Waits}.Close(ctx, handle, closing)
+	return failpoints.TokenStore{TokenStore: w.Waits}.Close(ctx, handle, closing)
 }
 
 func watchedLog(l *dynamo.Log) failpoints.Log { return failpoints.Log{Log: l} }

@@ -16,5 +16,5 @@ func watched(w *dynamo.Waits) watchedWaits { return watchedWaits{w} }
 type watchedWaits struct{ *dynamo.Waits }
 
 func (w watchedWaits) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
-	return failpoints.Outcomes{Outcomes: w.Waits}.Close(ctx, handle, closing)
+	return failpoints.TokenStore{TokenStore: w.Waits}.Close(ctx, handle, closing)
 }

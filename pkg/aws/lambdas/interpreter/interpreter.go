@@ -61,24 +61,28 @@ func New(getenv func(string) string) (Handler, error) {
 		if config.Keys, err = keys.Get(ctx); err != nil {
 			return response, err
 		}
+		worker, err := newWorker(config)
+		if err != nil {
+			return response, err
+		}
 		receiver := &wakes.Receiver{
 			Receiver: queue.Receiver{Client: queues, URL: s.wakeQueue, Now: time.Now, Log: log, Line: "wake", Needs: s.longestCall()},
-			Advance:  advance(engine.New(watched(config))),
+			Advance:  worker.Advance,
 		}
 		return receiver.Handle(ctx, event)
 	}, nil
 }
 
 // engine is what an engine works with, but for the keys.
-func (s settings) engine(queues *sqs.Client, functions *lambda.Client, log *slog.Logger) (engine.Config, error) {
+func (s settings) engine(queues *sqs.Client, functions *lambda.Client, log *slog.Logger) (engine.WorkerConfig, error) {
 	sender, err := s.wakes(queues, log)
 	if err != nil {
-		return engine.Config{}, err
+		return engine.WorkerConfig{}, err
 	}
 	tables := dynamodb.NewFromConfig(s.aws)
 	store := dynamo.NewLog(tables, s.logTable, time.Now)
-	return engine.Config{
-		Log: store, Flows: store, Outcomes: dynamo.NewWaits(tables, s.waitsTable, time.Now), Wakes: sender, Tasks: s.tasks(functions, log),
+	return engine.WorkerConfig{
+		Log: store, Flows: store, TokenStore: dynamo.NewWaits(tables, s.waitsTable, time.Now), Wakes: sender, Caller: s.tasks(functions, log),
 		TaskQueue: &tasks.Queue{Client: queues, URL: s.taskQueue}, Ends: s.ends(queues), Now: time.Now,
 		Limits:     machine.Limits{Direct: s.longestCall(), Duration: s.duration, Data: s.dataLimit},
 		WorkerLife: 2 * s.timeLimit, CallbackBase: s.callbackURL,

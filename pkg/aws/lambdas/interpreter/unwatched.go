@@ -2,16 +2,8 @@
 
 package interpreter
 
-import (
-	"context"
+import "github.com/waitless/waitless/pkg/engine"
 
-	"github.com/waitless/waitless/pkg/engine"
-)
-
-// watched gives the configuration as it is. In the build of the kill test the
-// engine stops at every gap between two effects; see failpoints.go.
-func watched(c engine.Config) engine.Config { return c }
-
-func advance(e *engine.Engine) func(context.Context, engine.Wake) (engine.Verdict, error) {
-	return e.Advance
-}
+// newWorker returns the worker. In the build of the kill test it stops at every gap between two
+// effects; see failpoints.go.
+func newWorker(config engine.WorkerConfig) (*engine.Worker, error) { return engine.NewWorker(config) }

@@ -61,9 +61,9 @@ func New(getenv func(string) string) (Handler, error) {
 	functions, fresh := tasks.NewClient(config)
 	table := dynamo.NewWaits(dynamodb.NewFromConfig(config), waits, time.Now)
 	keys := &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: key, Now: time.Now}
-	r := runner{keys, engine.Config{
-		Outcomes: table, Wakes: sender, Now: time.Now, Limits: machine.Limits{Data: limit},
-		Tasks: tasks.New(tasks.Config{Client: functions, Names: names, Now: time.Now, Longest: longestCall}),
+	r := runner{keys, engine.TaskRunnerConfig{
+		TokenStore: table, Wakes: sender, Now: time.Now, Limits: machine.Limits{Data: limit},
+		Caller: tasks.New(tasks.Config{Client: functions, Names: names, Now: time.Now, Longest: longestCall}),
 	}}
 	d := deliverer{
 		keys: keys,
@@ -91,15 +91,19 @@ func New(getenv func(string) string) (Handler, error) {
 // runner makes calls, whose tasks are authentic or have no effect.
 type runner struct {
 	keys   *secrets.Keys
-	config engine.Config
+	config engine.TaskRunnerConfig
 }
 
-func (r runner) run(ctx context.Context, task engine.Task) (verdict engine.Verdict, err error) {
+func (r runner) run(ctx context.Context, task engine.Task) (disposition engine.Disposition, err error) {
 	r.config.NewerKeys = r.keys.Newer
 	if r.config.Keys, err = r.keys.Get(ctx); err != nil {
-		return verdict, err
+		return disposition, err
 	}
-	return engine.New(r.config).RunTask(ctx, task)
+	runner, err := engine.NewTaskRunner(r.config)
+	if err != nil {
+		return disposition, err
+	}
+	return runner.RunTask(ctx, task)
 }
 
 // deliverer reads the token keys when there is something to deliver: the tokens

@@ -1,0 +1,127 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// carryOut answers the signal that comes of the command, nil for none.
+func (h *handler) carryOut(ctx context.Context, d *draft, command machine.Command) (machine.Signal, error) {
+	switch c := command.(type) {
+	case machine.CallTask:
+		outcome, err := h.call(ctx, d, c.Call)
+		d.hasResult = true
+		return machine.Returned{At: h.clock(), Attempt: c.Attempt, Outcome: outcome}, err
+	case machine.SubmitTask:
+		return h.submit(ctx, d, c)
+	case machine.QueueTask:
+		return h.queue(ctx, d, c)
+	case machine.CloseToken:
+		return h.close(ctx, c)
+	}
+	return nil, nil
+}
+
+// submit tells a function of a task. A submission that failed closes the token,
+// and what that then holds is applied (rule 5).
+func (h *handler) submit(ctx context.Context, d *draft, c machine.SubmitTask) (machine.Signal, error) {
+	outcome, err := h.call(ctx, d, c.Call)
+	if err != nil {
+		return nil, err
+	}
+	return h.submitted(ctx, c.Attempt, c.Handle, outcome)
+}
+
+// submitted is what follows from the function's answer to a submission.
+func (h *handler) submitted(ctx context.Context, attempt machine.Attempt, handle string, answer token.Outcome) (machine.Signal, error) {
+	if !answer.Failed() {
+		return machine.Submitted{At: h.clock(), Attempt: attempt, Output: answer.Output}, nil
+	}
+	closing := token.CloseOp{Outcome: answer, By: token.ClosedBySubmit, At: h.clock()}
+	return h.close(ctx, machine.CloseToken{Attempt: attempt, Handle: handle, Closing: closing})
+}
+
+// queue puts a long call into the task queue, which this worker then knows. It
+// is recorded: whoever meets the attempt later would queue it again. A task that
+// the queue can never carry is a submission that failed (rule 5).
+func (h *handler) queue(ctx context.Context, d *draft, c machine.QueueTask) (machine.Signal, error) {
+	task := Task{Call: c.Call, Handle: c.Handle, Await: c.Await, AtMostOnce: c.AtMostOnce, TimeLimit: d.env.TimeLimits[c.Resource.Text]}
+	task.MAC = h.tokenKeys.MAC(taskMAC, task.authenticated())
+	err := h.taskQueue.Queue(ctx, task)
+	switch {
+	case CodeOf(err) == CodeInvalid:
+		return h.submitted(ctx, c.Attempt, c.Handle, token.Failure(machine.ErrorDataLimit, err.Error()))
+	case err != nil:
+		return nil, err
+	}
+	h.results[c.Attempt] = result{call: c.Call, queued: true}
+	return machine.Queued{At: h.clock(), Attempt: c.Attempt}, nil
+}
+
+// close closes a token and answers what it then holds, or the heartbeat that
+// kept it open (rule 9).
+func (h *handler) close(ctx context.Context, c machine.CloseToken) (machine.Signal, error) {
+	record, err := h.tokens.Close(ctx, c.Handle, c.Closing)
+	switch {
+	case err != nil:
+		return nil, err
+	case record.Open():
+		return machine.BeatSeen{At: h.clock(), Attempt: c.Attempt, Beat: record.LastBeat}, nil
+	}
+	return h.closed(c.Attempt, record), nil
+}
+
+// call makes a call unless its result is at hand.
+func (h *handler) call(ctx context.Context, d *draft, call machine.Call) (token.Outcome, error) {
+	if known, ok := h.results[call.Attempt]; ok && value.Equal(known.call.Input, call.Input) {
+		return known.outcome, nil
+	}
+	if h.tooLate(ctx) {
+		clear(h.results) // which are committed; see below
+		return token.Outcome{}, errTooLate
+	}
+	h.observer.Calling(call, h.clock())
+	outcome, err := h.caller.Call(ctx, call)
+	var wait *WaitError
+	if errors.As(err, &wait) {
+		outcome, err = h.callLater(ctx, d, wait)
+	}
+	if err != nil {
+		// Nobody knows whether it was made, so this worker makes it no second
+		// time. Whatever is at hand was committed before (rule 2).
+		clear(h.results)
+		return token.Outcome{}, fmt.Errorf("call %s: %w", call.Step, err)
+	}
+	h.results[call.Attempt] = result{call: call, outcome: outcome}
+	return outcome, nil
+}
+
+// callLater commits the draft and waits for the turn of the call. The log then
+// has the timer of the execution, and says what the execution waits for.
+func (h *handler) callLater(ctx context.Context, d *draft, wait *WaitError) (token.Outcome, error) {
+	if d.changed {
+		if err := h.commit(ctx, d); err != nil {
+			wait.GiveUp()
+			return token.Outcome{}, err
+		}
+	}
+	return wait.Call(ctx)
+}
+
+// errTooLate leaves a call to the worker that gets the wake next.
+var errTooLate = errors.New("this worker's time does not last for another call")
+
+// tooLate reports whether a call that is begun now might be cut off, and then
+// be made again by somebody who cannot know how far it got.
+func (c *core) tooLate(ctx context.Context) bool {
+	direct := cmp.Or(c.limits.Direct, machine.DefaultDirect)
+	deadline, limited := ctx.Deadline()
+	return limited && time.Until(deadline) < direct+direct/10
+}

@@ -1,0 +1,213 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// StartRequest asks for an execution.
+type StartRequest struct {
+	Flow      machine.Flow
+	Execution string      // the name; see [fdl.ValidName]
+	Input     value.Value // an object; Missing means {}
+}
+
+// StartResult says what a start met.
+type StartResult uint8
+
+// The answers to a start.
+const (
+	// StartedNew: the execution is new.
+	StartedNew StartResult = iota
+	// StartedSame: it was started before with the same definition and input.
+	StartedSame
+	// StartedDifferent: there is one of that name with another definition or
+	// input; nothing was started.
+	StartedDifferent
+)
+
+// Start accepts an execution. The wake goes out before item 0, so that an
+// accepted execution always begins (rule 12); the answer to a repeated start
+// sends it again.
+func (c *Client) Start(ctx context.Context, request StartRequest) (StartResult, error) {
+	op := fmt.Sprintf("start %s/%s", request.Flow.Name, request.Execution)
+	if request.Input.IsMissing() {
+		request.Input = value.Object()
+	}
+	if err := check(request); err != nil {
+		return 0, &Error{CodeInvalid, op, err}
+	}
+	flow, err := c.flows.Flow(ctx, request.Flow) // says how long the execution may take, and so how long it is kept
+	if err != nil {
+		return 0, wrap(op, err)
+	}
+	now := c.clock()
+	id := NewID(request.Flow.Name, request.Execution)
+	state, events := machine.New(request.Flow, flow, request.Execution, request.Input, now, c.limits)
+	item := Item{Execution: id, Nonce: c.newNonce()}
+	item.Body, _ = machine.Encode(item.place(), state, events)
+	if err := checkSize(item); err != nil {
+		return 0, &Error{CodeInvalid, op, err}
+	}
+	if err := c.wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStart, Due: now, Sent: now}); err != nil {
+		return 0, wrap(op, err)
+	}
+	switch err := c.put(ctx, item); {
+	case err == nil:
+		c.observer.Committed(id, state, events)
+		return StartedNew, nil
+	case !errors.Is(err, ErrConflict):
+		return 0, wrap(op, err)
+	}
+	return c.compareStart(ctx, op, id, request)
+}
+
+// CheckName returns an error unless an execution may be named so.
+func CheckName(name string) error {
+	if size := len(name); size > fdl.MaxName {
+		return fmt.Errorf("the execution's name %.20q... has %d bytes and the limit is %d; shorten it", name, size, fdl.MaxName)
+	}
+	if !fdl.ValidName(name) {
+		return fmt.Errorf(`name %q is no execution name; it begins with a letter or "_" and goes on with letters, digits, "_" and "-", 128 characters at most`, name)
+	}
+	return nil
+}
+
+func check(request StartRequest) error {
+	if err := CheckName(request.Execution); err != nil {
+		return err
+	}
+	if request.Input.Kind() != value.KindObject {
+		return fmt.Errorf("the input is %s; allowed: an object", request.Input.Kind())
+	}
+	if request.Input.TooDeep() {
+		return fmt.Errorf("the input has %d levels of arrays and objects and the limit is %d; pass what is inside as a text",
+			request.Input.Levels(), value.MaxLevels)
+	}
+	return nil
+}
+
+func (c *Client) compareStart(ctx context.Context, op string, id ID, request StartRequest) (StartResult, error) {
+	items, err := c.log.Items(ctx, id, 0, 1)
+	switch {
+	case err != nil:
+		return 0, wrap(op, err)
+	case len(items) == 0:
+		return 0, &Error{CodeInternal, op, errors.New("the log refused item 0 and does not have it")}
+	}
+	first, err := decodeState(items[0])
+	switch {
+	case err != nil:
+		return 0, wrap(op, err)
+	case first.Flow == request.Flow && value.Equal(first.Input, request.Input):
+		return StartedSame, nil
+	}
+	return StartedDifferent, nil
+}
+
+// Stop asks for the end of an execution. The first request stays. One that has
+// ended, or does not exist: an error with [CodeConflict] or [CodeNotFound].
+func (c *Client) Stop(ctx context.Context, id ID, name, cause string) error {
+	state, err := c.Describe(ctx, id)
+	if err != nil {
+		return err
+	}
+	op := "stop execution " + state.Flow.Name + "/" + state.Execution
+	if state.Status.Final() {
+		return &Error{CodeConflict, op, fmt.Errorf("it ended before, with the status %s", state.Status)}
+	}
+	now := c.clock()
+	if err := c.wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStop, Due: now, Sent: now}); err != nil {
+		return wrap(op, err)
+	}
+	kept := token.Outcome{Error: name, Cause: cause}.Cut()
+	request := value.Object(
+		value.Member{Key: "error", Value: value.String(kept.Error)}, value.Member{Key: "cause", Value: value.String(kept.Cause)})
+	closing := token.CloseOp{Outcome: token.Success(request), By: token.ClosedByHand, At: now}
+	if _, err := c.tokens.Close(ctx, stopHandle(id, state.Expires), closing); err != nil {
+		return wrap(op, err)
+	}
+	return nil
+}
+
+// Describe is the state of an execution, its input and output complete. One
+// that does not exist: an error with [CodeNotFound].
+func (c *Client) Describe(ctx context.Context, id ID) (machine.State, error) {
+	item, err := c.log.Latest(ctx, id)
+	if err != nil {
+		return machine.State{}, wrap("describe execution "+id.String(), err)
+	}
+	state, err := decodeState(item)
+	if err != nil {
+		return machine.State{}, err
+	}
+	held := &held{log: c.log, execution: id}
+	return state, held.complete(ctx, &state.Input, &state.Output)
+}
+
+// historyPage is how many items are read at once.
+const historyPage = 100
+
+// History is the history of an execution from its first event on, its values
+// complete. One that does not exist: an error with [CodeNotFound].
+func (c *Client) History(ctx context.Context, id ID) ([]machine.Event, error) {
+	var history []machine.Event
+	held := &held{log: c.log, execution: id}
+	for from := uint64(0); ; from += historyPage {
+		items, err := c.log.Items(ctx, id, from, historyPage)
+		if err != nil {
+			return nil, wrap("read the history of execution "+id.String(), err)
+		}
+		for _, item := range items {
+			_, events, err := machine.Decode(item.place(), item.Body)
+			if err != nil {
+				return nil, decoded(item, err)
+			}
+			for i := range events {
+				if err := held.complete(ctx, &events[i].Input, &events[i].Local, &events[i].Output); err != nil {
+					return nil, err
+				}
+			}
+			history = append(history, events...)
+		}
+		if len(items) < historyPage {
+			break
+		}
+	}
+	if len(history) == 0 {
+		return nil, &Error{CodeNotFound, "read the history of execution " + id.String(), ErrNotFound}
+	}
+	return history, nil
+}
+
+// Flow returns a definition.
+func (c *Client) Flow(ctx context.Context, flow machine.Flow) (*fdl.Flow, error) {
+	return c.flows.Flow(ctx, flow)
+}
+
+// PutFlow stores a definition; see [Flows].
+func (c *Client) PutFlow(ctx context.Context, name string, text []byte) (machine.Flow, error) {
+	return c.flows.Put(ctx, name, text)
+}
+
+// Token returns the text of the token that an execution of the flow waits for. ok is false if no
+// caller outside can close the token, or if its key is gone.
+func (c *Client) Token(flow *fdl.Flow, state machine.State) (text string, ok bool) {
+	return machine.Token(c.tokenKeys, flow, state)
+}
+
+// TokenText returns the text of the token with that handle. ok is false if its key is gone.
+func (c *Client) TokenText(handle string) (text string, ok bool) {
+	return c.tokenKeys.SignAgain(handle)
+}
+
+// TokenRecord returns what is known of the token.
+func (c *Client) TokenRecord(ctx context.Context, handle string) (token.Record, error) {
+	return c.tokens.Record(ctx, handle)
+}

@@ -1,0 +1,226 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// draft is what is to be committed after item base.
+type draft struct {
+	base     Item
+	liveTag  string // of the timer that base names
+	env      machine.Env
+	state    machine.State
+	events   []machine.Event
+	commands []machine.Command
+	absent   []machine.UnmappedSource
+	// changed: the state is another one than in base.
+	changed bool
+	// large: the last commit wrote a value that later items refer to.
+	large bool
+	// hasResult: a call's result or a token's outcome is in the draft, so
+	// nothing that depends on it may be called before the commit (rule 2).
+	hasResult bool
+}
+
+func (h *handler) draft(ctx context.Context, base Item, state machine.State) (*draft, error) {
+	flow, err := h.flows.Flow(ctx, state.Flow)
+	if errors.Is(err, ErrNotFound) {
+		return nil, defect("read the definition", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	limits, err := h.caller.TimeLimits(ctx, flow)
+	if err != nil {
+		return nil, err
+	}
+	env := machine.Env{
+		Flow: flow, Limits: h.limits, Keys: h.keysFor(ctx, state), CallbackBase: h.callbackBase, TimeLimits: limits, Cause: h.wake.Cause,
+		Generation: h.generation,
+	}
+	return &draft{base: base, liveTag: state.Timer.Tag, env: env, state: state}, nil
+}
+
+// keys returns the token keys. It reads them again if they lack the key of the token that the state
+// waits for.
+func (h *handler) keysFor(ctx context.Context, state machine.State) token.Keys {
+	keys := h.tokenKeys
+	if state.Waiting == nil || state.Waiting.Handle() == "" || keys.HasKey(state.Waiting.Handle()) || h.newerKeys == nil {
+		return keys
+	}
+	if newer, err := h.newerKeys(ctx); err == nil {
+		return newer
+	}
+	return keys
+}
+
+// tell applies a signal to the draft.
+func (h *handler) tell(ctx context.Context, d *draft, signal machine.Signal) error {
+	if err := d.settle(); err != nil {
+		return err
+	}
+	d.env.Tag = h.newNonce()
+	d.env.Before = d.events
+	next, err := h.withHeld(ctx, d, func(env machine.Env) (machine.Next, error) { return machine.Apply(env, d.state, signal) })
+	if err != nil {
+		return err
+	}
+	if _, closed := signal.(machine.TokenClosed); closed {
+		d.hasResult = true
+	}
+	d.state = next.State
+	if d.events == nil {
+		d.events = next.Events // which nobody else has
+	} else {
+		d.events = append(d.events, next.Events...)
+	}
+	d.changed = d.changed || next.Changed
+	d.commands = next.Commands
+	d.absent = append(d.absent, next.Unmapped...)
+	return nil
+}
+
+// withHeld asks the machine, and again with the values that it misses.
+func (h *handler) withHeld(ctx context.Context, d *draft, ask func(machine.Env) (machine.Next, error)) (machine.Next, error) {
+	for {
+		next, err := ask(d.env)
+		if err != nil {
+			return machine.Next{}, defect("ask the machine", err)
+		}
+		if len(next.Load) == 0 {
+			return next, nil
+		}
+		if err := h.held.load(ctx, next.Load); err != nil {
+			return machine.Next{}, err
+		}
+		d.env.Held = h.held.known
+	}
+}
+
+// finish carries out the commands and commits, until nothing is left to do.
+// Timers follow from the state at the commit: one that a later signal of the
+// same draft replaced is never sent.
+func (h *handler) finish(ctx context.Context, d *draft) error {
+	for len(d.commands) > 0 {
+		command := d.commands[0]
+		d.commands = d.commands[1:]
+		if d.changed && d.comesAfterCommit(command) {
+			if err := h.commit(ctx, d); err != nil {
+				return err
+			}
+		}
+		signal, err := h.carryOut(ctx, d, command)
+		if err != nil {
+			return err
+		}
+		if signal == nil {
+			continue
+		}
+		if err := h.tell(ctx, d, signal); err != nil {
+			return err
+		}
+	}
+	if !d.changed {
+		return nil
+	}
+	return h.commit(ctx, d)
+}
+
+// comesAfterCommit reports whether what the draft holds is committed before
+// the command is carried out (rules 2, 5, 9).
+func (d *draft) comesAfterCommit(command machine.Command) bool {
+	switch c := command.(type) {
+	case machine.CallTask:
+		return c.Claimed || d.hasResult
+	case machine.SubmitTask, machine.QueueTask:
+		return true
+	case machine.CloseToken:
+		return c.AfterCommit
+	}
+	return false
+}
+
+// commit sends the timer that the state names, then puts the next item
+// (rules 3, 4). The draft goes on from there.
+func (h *handler) commit(ctx context.Context, d *draft) error {
+	seq := d.base.Seq + 1
+	item := Item{Execution: h.wake.Execution, Seq: seq, Nonce: h.newNonce()}
+	item.Body, d.large = machine.Encode(item.place(), d.state, d.events)
+	if err := checkSize(item); err != nil {
+		return defect("commit", err)
+	}
+	if timer := d.state.Timer; timer.Tag != "" && timer.Tag != d.liveTag {
+		wake := Wake{Execution: h.wake.Execution, Cause: timer.Tag, Due: timer.Due, Sent: h.clock(), Seq: seq}
+		if err := h.wakes.Send(ctx, wake); err != nil {
+			return err
+		}
+	}
+	h.nonces = append(h.nonces, item.Nonce)
+	if err := h.put(ctx, item); err != nil {
+		return err
+	}
+	clear(h.results)
+	h.observer.Committed(item.Execution, d.state, d.events)
+	h.noteAbsent(d)
+	d.base, d.liveTag, d.events, d.absent, d.changed, d.hasResult = item, d.state.Timer.Tag, nil, nil, false, false
+	return h.tellEnd(ctx, item.Execution, d.state)
+}
+
+// settle reads back the state that was committed, when large values in it refer
+// to the item from then on: a later item of this draft would have them again.
+func (d *draft) settle() (err error) {
+	if d.large {
+		d.state, err = decodeState(d.base)
+		d.large = false
+	}
+	return err
+}
+
+// noteAbsent notes what mappings left out in the draft, which was committed: one
+// that lost a race is made again, and says it again.
+func (h *handler) noteAbsent(d *draft) {
+	for _, absent := range d.absent {
+		if h.absent == nil {
+			h.absent = &Absences{Flow: d.state.Flow, Execution: d.state.Execution}
+		}
+		if !slices.Contains(h.absent.Mappings, absent) {
+			h.absent.Mappings = append(h.absent.Mappings, absent)
+		}
+	}
+}
+
+func checkSize(item Item) error {
+	if size := len(item.Body); size > machine.MaxItem {
+		return fmt.Errorf("log item %d has %d bytes and the limit is %d: pass on a key of large data, and not the data", item.Seq, size, machine.MaxItem)
+	}
+	return nil
+}
+
+// put appends the item. It answers a conflict only with somebody else: refused
+// with our own nonce, or after an error that left it open, the item is there
+// when the log says so (rule 4).
+func (c *core) put(ctx context.Context, item Item) error {
+	err := c.log.Append(ctx, item)
+	var conflict *ConflictError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &conflict):
+		if conflict.Nonce == item.Nonce {
+			return nil
+		}
+		return err
+	}
+	// Others may have gone on from there, so the item and not the latest.
+	items, loadErr := c.log.Items(ctx, item.Execution, item.Seq, 1)
+	if loadErr == nil && len(items) > 0 && items[0].Nonce == item.Nonce {
+		return nil
+	}
+	return err
+}

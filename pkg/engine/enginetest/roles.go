@@ -1,0 +1,83 @@
+package enginetest
+
+import (
+	"context"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// roles is an engine in all its roles. A case may change the configuration between two calls.
+type roles struct{ engine.WorkerConfig }
+
+func (r *roles) worker() *engine.Worker {
+	worker, err := engine.NewWorker(r.WorkerConfig)
+	if err != nil {
+		panic(err)
+	}
+	return worker
+}
+
+func (r *roles) runner() *engine.TaskRunner {
+	c := r.WorkerConfig
+	runner, err := engine.NewTaskRunner(engine.TaskRunnerConfig{
+		Wakes: c.Wakes, Caller: c.Caller, TokenStore: c.TokenStore, Keys: c.Keys, NewerKeys: c.NewerKeys, Generation: c.Generation,
+		Now: c.Now, Limits: c.Limits, Observer: c.Observer, NewNonce: c.NewNonce, Sleep: c.Sleep,
+	})
+	if err != nil {
+		panic(err)
+	}
+	return runner
+}
+
+func (r *roles) client() *engine.Client {
+	c := r.WorkerConfig
+	client, err := engine.NewClient(engine.ClientConfig{
+		Log: c.Log, Wakes: c.Wakes, Flows: c.Flows, TokenStore: c.TokenStore, Keys: c.Keys, Now: c.Now, Limits: c.Limits,
+		Observer: c.Observer, NewNonce: c.NewNonce,
+	})
+	if err != nil {
+		panic(err)
+	}
+	return client
+}
+
+// Advance is [engine.Worker.Advance].
+func (r *roles) Advance(ctx context.Context, wake engine.Wake) (engine.Disposition, error) {
+	return r.worker().Advance(ctx, wake)
+}
+
+// AdvanceEnd is [engine.Worker.AdvanceEnd].
+func (r *roles) AdvanceEnd(ctx context.Context, wake engine.Wake) (engine.Disposition, error) {
+	return r.worker().AdvanceEnd(ctx, wake)
+}
+
+// Recover is [engine.Worker.Recover].
+func (r *roles) Recover(ctx context.Context, latest engine.Item, state machine.State) error {
+	return r.worker().Recover(ctx, latest, state)
+}
+
+// RunTask is [engine.TaskRunner.RunTask].
+func (r *roles) RunTask(ctx context.Context, task engine.Task) (engine.Disposition, error) {
+	return r.runner().RunTask(ctx, task)
+}
+
+// Start is [engine.Client.Start].
+func (r *roles) Start(ctx context.Context, request engine.StartRequest) (engine.StartResult, error) {
+	return r.client().Start(ctx, request)
+}
+
+// Stop is [engine.Client.Stop].
+func (r *roles) Stop(ctx context.Context, id engine.ID, name, cause string) error {
+	return r.client().Stop(ctx, id, name, cause)
+}
+
+// Describe is [engine.Client.Describe].
+func (r *roles) Describe(ctx context.Context, id engine.ID) (machine.State, error) {
+	return r.client().Describe(ctx, id)
+}
+
+// History is [engine.Client.History].
+func (r *roles) History(ctx context.Context, id engine.ID) ([]machine.Event, error) {
+	return r.client().History(ctx, id)
+}

@@ -1,0 +1,10 @@
+package engine
+
+// For the tests of the defaults.
+var (
+	RandomText = randomText
+	Sleep      = sleep
+)
+
+// CallbackBase returns the address in the form that is used.
+func (w *Worker) CallbackBase() string { return w.callbackBase }

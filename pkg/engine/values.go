@@ -1,0 +1,109 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+func (i Item) place() value.Origin { return machine.Place(i.Execution, i.Seq) }
+
+// decodeState reads the state of an item and gives errors their code.
+func decodeState(item Item) (machine.State, error) {
+	state, err := machine.DecodeState(item.place(), item.Body)
+	return state, decoded(item, err)
+}
+
+// decoded is an error of reading an item with its code.
+func decoded(item Item, err error) error {
+	if err == nil {
+		return nil
+	}
+	code := CodeDefect
+	if _, tooNew := errors.AsType[*machine.FormatError](err); tooNew {
+		code = CodeTooNew
+	}
+	return &Error{code, "read the log of execution " + item.Execution.String(), err}
+}
+
+// held finds the values of an execution that are held by reference, in the
+// items of its log where they stand in full.
+type held struct {
+	log       Log
+	execution ID
+	known     map[value.Ref]value.Value
+	numbered  map[uint64]func(uint32) (value.Value, bool) // the values of items that were read
+}
+
+// complete makes values complete, in place.
+func (h *held) complete(ctx context.Context, values ...*value.Value) error {
+	for _, v := range values {
+		for !v.IsComplete() {
+			lookup := value.Lookup{Known: h.known}
+			whole := lookup.Complete(*v)
+			if len(lookup.Missing) == 0 {
+				*v = whole
+				break
+			}
+			if err := h.load(ctx, lookup.Missing); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// load makes values known. One that is not where the reference says is a
+// defect.
+func (h *held) load(ctx context.Context, refs []value.Ref) error {
+	if h.known == nil {
+		h.known = map[value.Ref]value.Value{}
+	}
+	for _, ref := range refs {
+		if _, known := h.known[ref]; known {
+			continue
+		}
+		v, err := h.read(ctx, ref)
+		if err != nil {
+			return err
+		}
+		h.known[ref] = v
+	}
+	return nil
+}
+
+func (h *held) read(ctx context.Context, ref value.Ref) (value.Value, error) {
+	numbered, ok := h.numbered[ref.Seq]
+	if !ok {
+		items, err := h.log.Items(ctx, h.execution, ref.Seq, 1)
+		if err != nil {
+			return value.Value{}, err
+		}
+		if len(items) == 0 || items[0].Seq != ref.Seq {
+			return value.Value{}, decoded(Item{Execution: h.execution, Seq: ref.Seq}, machine.ErrDamaged)
+		}
+		if numbered, err = h.open(items[0]); err != nil {
+			return value.Value{}, err
+		}
+	}
+	v, ok := numbered(ref.Number)
+	if !ok {
+		return value.Value{}, decoded(Item{Execution: h.execution, Seq: ref.Seq}, machine.ErrDamaged)
+	}
+	return v, nil
+}
+
+// open finds the values of an item, and keeps them for the next time.
+func (h *held) open(item Item) (func(uint32) (value.Value, bool), error) {
+	numbered, err := machine.DecodeValues(item.place(), item.Body)
+	if err != nil {
+		return nil, decoded(item, err)
+	}
+	if h.numbered == nil {
+		h.numbered = map[uint64]func(uint32) (value.Value, bool){}
+	}
+	h.numbered[item.Seq] = numbered
+	return numbered, nil
+}
