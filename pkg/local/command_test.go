@@ -382,8 +382,8 @@ func TestFunctionsNobodyProvides(t *testing.T) {
 		task("D", "GetJobStatuss") + task("E", "zzzzzzzzzz")))
 	missing := tasks.Resolve(flow)
 	want := []string{
-		`step B calls function "GetJobStatuss", which nobody provides; did you mean "GetJobStatus"? (known: CheckJob, GetJobStatus, StartJob, SubmitJob, echo, mine)`,
-		`step E calls function "zzzzzzzzzz", which nobody provides (known: CheckJob, GetJobStatus, StartJob, SubmitJob, echo, mine)`,
+		`step B: no runner for function "GetJobStatuss"; did you mean "GetJobStatus"? (known: CheckJob, GetJobStatus, StartJob, SubmitJob, echo, mine)`,
+		`step E: no runner for function "zzzzzzzzzz" (known: CheckJob, GetJobStatus, StartJob, SubmitJob, echo, mine)`,
 	}
 	if len(missing) != len(want) {
 		t.Fatalf("%d functions: %v", len(missing), missing)
@@ -397,7 +397,7 @@ func TestFunctionsNobodyProvides(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantCause(t, outcome, ErrorFunctionNotFound, `step GetJobStatus calls function "zzzzzzzzzz", which nobody provides`)
+	wantCause(t, outcome, ErrorFunctionNotFound, `step GetJobStatus: no runner for function "zzzzzzzzzz"`)
 }
 
 var _ engine.Caller = (*Tasks)(nil)

@@ -94,7 +94,7 @@ func (f *httpFunction) call(ctx context.Context, call machine.Call, now time.Tim
 	if engine.NeverConnected(err) {
 		return token.Failure(engine.ErrorUnreachable, fmt.Sprintf("%s: could not connect; the call was not made: %s", f.who(), withoutURL(err))), nil
 	}
-	return token.Failure(engine.ErrorUnknown, fmt.Sprintf("%s: nobody knows what became of the call: %s", f.who(), withoutURL(err))), nil
+	return token.Failure(engine.ErrorUnknown, fmt.Sprintf("%s: the call broke off, and the function may have run: %s", f.who(), withoutURL(err))), nil
 }
 
 func (f *httpFunction) request(ctx context.Context, call machine.Call, now time.Time) (*http.Request, error) {

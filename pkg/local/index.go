@@ -86,7 +86,7 @@ func ParsePlace(text string) (Place, error) {
 	var nanoseconds int64
 	var id []byte
 	if _, err := fmt.Sscanf(text, "%d-%x", &nanoseconds, &id); err != nil || len(id) != len(engine.ID{}) {
-		err := fmt.Errorf("page %q is none; allowed: what the page before gave", text)
+		err := fmt.Errorf("invalid page token %q: use next of the previous page", text)
 		return Place{}, &engine.Error{Code: engine.CodeInvalid, Op: "list executions", Err: err}
 	}
 	return Place{time.Unix(0, nanoseconds), engine.ID(id)}, nil

@@ -218,7 +218,7 @@ func (s services) behind(kind jobs.Kind) resume.Services {
 func notProvided(kind jobs.Kind, again bool) error {
 	return &resume.ServiceError{
 		Name: kind.Service + ".NotProvided", Again: again,
-		Message: fmt.Sprintf("nobody says who stands behind %s here; --task '%s=simulated' does", action(kind), action(kind)),
+		Message: fmt.Sprintf("no runner for action %s; add --task '%s=simulated'", action(kind), action(kind)),
 	}
 }
 

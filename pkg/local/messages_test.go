@@ -62,7 +62,7 @@ func TestQueuesThatNobodyStandsFor(t *testing.T) {
 		t.Fatal(definitionErr)
 	}
 	missing := tasks.Resolve(flow)
-	const want = `step Tell sends a message to "orders", and nobody says who stands behind that here ` +
+	const want = `step Tell: no runner for "orders" ` +
 		`(orders=exec:COMMAND, http(s)://... or lambda:..., or sqs:SendMessage=simulated or aws)`
 	if len(missing) != 1 || missing[0].Error() != want {
 		t.Errorf("missing %v", missing)

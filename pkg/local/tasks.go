@@ -220,14 +220,13 @@ type UnknownFunctionError struct {
 
 func (e *UnknownFunctionError) Error() string {
 	if e.Place != "" {
-		return fmt.Sprintf("step %s sends a message to %q, and nobody says who stands behind that here "+
-			"(%s=exec:COMMAND, http(s)://... or lambda:..., or %s=simulated or aws)",
+		return fmt.Sprintf("step %s: no runner for %q (%s=exec:COMMAND, http(s)://... or lambda:..., or %s=simulated or aws)",
 			e.Step, e.Place, e.Place, e.Function)
 	}
 	if e.IsAction {
-		return fmt.Sprintf("step %s starts a job by %q, and nobody says who stands behind that here (simulated or aws)", e.Step, e.Function)
+		return fmt.Sprintf("step %s: no runner for action %q (simulated or aws)", e.Step, e.Function)
 	}
-	return fmt.Sprintf("step %s calls function %q, which nobody provides%s (known: %s)",
+	return fmt.Sprintf("step %s: no runner for function %q%s (known: %s)",
 		e.Step, e.Function, fdl.DidYouMean(e.Function, e.Known), strings.Join(e.Known, ", "))
 }
 

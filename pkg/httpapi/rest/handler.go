@@ -331,7 +331,7 @@ func readJSON(r *http.Request, form any, members ...string) error {
 		}
 	}
 	if err := json.Unmarshal(body, form); err != nil {
-		return invalid("the body is not what belongs here: %s", err)
+		return invalid("a field of the body has another type: %s", err)
 	}
 	return nil
 }
@@ -341,7 +341,7 @@ func readBody(r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(r.Body)
 	var tooLarge *http.MaxBytesError
 	if err != nil && !errors.As(err, &tooLarge) { // the caller hung up, or is too slow
-		return nil, invalid("the request ended before all of it was here")
+		return nil, invalid("the request ended too early")
 	}
 	return body, err
 }
@@ -352,7 +352,7 @@ func (h handler) putFlow(r *http.Request) (int, any, error) {
 		return 0, nil, invalid("flow name %.20q... has %d bytes and the limit is %d; shorten it", name, len(name), fdl.MaxName)
 	}
 	if !fdl.ValidName(name) {
-		return 0, nil, invalid("flow name %q is no name", name)
+		return 0, nil, invalid("invalid flow name %q: it begins with a letter or \"_\" and has letters, digits, \"_\" and \"-\"", name)
 	}
 	text, err := readBody(r)
 	if err != nil {

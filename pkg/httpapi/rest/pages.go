@@ -248,7 +248,7 @@ const foreignPage = "foreign:"
 func (h handler) foreignTokens(r *http.Request, after string, p *page) error {
 	waits, err := h.Foreign.List(r.Context(), after, lookups)
 	if errors.Is(err, resume.ErrNoWait) {
-		return invalid("after is no page; allowed: what the page before gave")
+		return invalid("invalid page token: use next of the previous page")
 	}
 	if err != nil {
 		return err
