@@ -18,6 +18,7 @@ const (
 
 // limits are those of executions in a store. Those of the file were checked when it was read.
 func (c Command) limits() (limits machine.Limits, err error) {
+	limits.Hints = machine.Hints{Data: "set " + dataLimitVariable, CallbackBase: "set " + callbackVariable}
 	if text := c.setting(daysVariable); text != "" {
 		days, err := executionDays(daysVariable, text)
 		if err != nil {

@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -19,11 +18,7 @@ func Apply(env Env, s State, sig Signal) (Next, error) {
 	if err := check(env, s); err != nil {
 		return Next{}, err
 	}
-	r := newRun(env, s, sig.instant())
-	if r.at.Before(s.At) {
-		r.at = s.At
-	}
-	r.apply(sig)
+	r := runToFit(env, s, sig)
 	switch {
 	case r.stuck():
 		return Next{State: s, Load: r.lookup.Missing}, nil
@@ -46,16 +41,21 @@ type run struct {
 	left *Waiting
 	// lookup finds what the state holds by reference.
 	lookup value.Lookup
-	// added is at most what the events so far add to the item, and taken at most
-	// what the item takes. Near a limit, measures know it better.
-	added, taken int
-	measures     *measures
+	// plan makes the item smaller, and checkpoints counts where it could have failed.
+	plan        plan
+	checkpoints int
+	// resumed is the step that was left to this item.
+	resumed *fdl.Step
+	// added is an upper bound of what the events so far add to the item; measure knows it better, nil until it is needed.
+	added   int
+	measure *measure
 }
 
-func newRun(env Env, s State, at time.Time) *run {
-	r := &run{env: env, next: Next{State: s}, at: at, lookup: value.Lookup{Known: env.Held}}
-	r.taken = r.takenBefore()
-	return r
+func newRun(env Env, s State, at time.Time, p plan) *run {
+	if at.Before(s.At) {
+		at = s.At
+	}
+	return &run{env: env, next: Next{State: s}, at: at, lookup: value.Lookup{Known: env.Held}, plan: p}
 }
 
 // stuck reports whether a value was needed that is not at hand. Whatever was
@@ -144,7 +144,7 @@ func (r *run) timerDue() {
 	case WaitingForPoll:
 		r.pollDue()
 	case WaitingForRoom:
-		r.goOn()
+		r.resumeInItem()
 	case WaitingForCall: // has no due
 	}
 }
@@ -167,21 +167,19 @@ func (r *run) begin() {
 	r.touch()
 	s := r.state()
 	s.Status = StatusRunning
-	if step := r.deaf(); step != nil {
-		r.failExecution(ErrorInvalidArgument, fmt.Sprintf("step %s: it maps $context.task.callbackUrl, and nobody knows here where callbacks arrive: "+
-			"set WAITLESS_CALLBACK_URL, or map $context.task.token", step.Name))
+	if step := r.needsCallbackBase(); step != nil {
+		r.failExecution(ErrorInvalidArgument, noCallbackBase(step.Name, r.env.Limits.Hints.CallbackBase))
 		return
 	}
 	input := s.Input
 	if r.env.Flow.Input != nil {
 		input = r.mapped(nil, inputMappings, r.env.Flow.Input, &expr.Scope{Input: s.Input, Context: r.context(r.env.Flow.Input, nil, 0, 0)})
 	}
-	s.Scopes = append(s.Scopes, Scope{Input: input, Local: value.Object()})
-	r.keep(input)
-	if cause, full := r.overfull(nil); full {
-		r.failExecution(ErrorDataLimit, cause)
+	if err := r.checkpoint(nil); err != nil {
+		r.failExecution(err.name(), err.Error())
 		return
 	}
+	s.Scopes = append(s.Scopes, Scope{Input: input, Local: value.Object()})
 	r.advance(r.env.Flow.Steps[0])
 }
 
@@ -215,32 +213,20 @@ func (r *run) waited() {
 // nil step means that the innermost series is over.
 func (r *run) advance(step *fdl.Step) {
 	for !r.state().Status.Final() && r.state().Waiting == nil && r.err == nil && !r.stuck() {
-		switch {
-		case step == nil:
+		if step == nil {
 			step = r.endSeries()
-		case r.historyFull():
-			r.failExecution(ErrorEventLimit, r.historyFullCause())
-		case r.itemFull():
-			r.goOnLater(step)
-		default:
-			step = r.enter(step)
+			continue
 		}
+		if err := r.checkEvents(); err != nil {
+			r.failExecution(err.name(), err.Error())
+			return
+		}
+		if r.beginsItem(step) {
+			r.waitForItem(step)
+			return
+		}
+		step = r.enter(step)
 	}
-}
-
-// EventsReserve is how many events one step may add at once (task: entered, scheduled,
-// started, submitted, failed twice) before the limit is looked at again.
-const EventsReserve = 6
-
-// historyFull keeps room for the events of the end: one for each open series.
-func (r *run) historyFull() bool {
-	s := r.state()
-	return s.Events+EventsReserve+len(s.Scopes) > r.env.Limits.events()
-}
-
-func (r *run) historyFullCause() string {
-	return fmt.Sprintf("the execution has %d history events and another step or attempt may exceed the limit, %d: put long work into several executions, "+
-		"and a loop that polls into one step with \"pattern: waitForCondition\"", r.state().Events, r.env.Limits.events())
 }
 
 func (r *run) emit(e Event) int {
@@ -249,9 +235,7 @@ func (r *run) emit(e Event) int {
 	s.Events++
 	e.ID, e.At = s.Events, r.at
 	r.next.Events = append(r.next.Events, e)
-	added := e.added()
-	r.added += added
-	r.taken += added
+	r.added += e.bound()
 	return e.ID
 }
 
@@ -282,7 +266,7 @@ func (r *run) nextDue() time.Time {
 		return time.Time{}
 	}
 	due := s.Waiting.Due
-	if limit := r.limit(); r.env.Flow.Timeout > 0 && (due.IsZero() || limit.Before(due)) {
+	if limit := r.end(); r.env.Flow.Timeout > 0 && (due.IsZero() || limit.Before(due)) {
 		return limit
 	}
 	return due

@@ -61,8 +61,8 @@ func (r *run) callbackURL(text value.Value) value.Value {
 	return value.String(token.CallbackURL(r.env.CallbackBase, text.Text()))
 }
 
-// deaf is the first step whose callback would arrive nowhere, nil for none.
-func (r *run) deaf() *fdl.Step {
+// needsCallbackBase returns the first step that maps a callback URL where there is no address for callbacks, nil for none.
+func (r *run) needsCallbackBase() *fdl.Step {
 	if r.env.CallbackBase != "" {
 		return nil
 	}
@@ -72,6 +72,14 @@ func (r *run) deaf() *fdl.Step {
 		}
 	}
 	return nil
+}
+
+func noCallbackBase(step, hint string) string {
+	text := "step " + step + ": it maps a callback URL, and there is no address for callbacks here; map the token instead"
+	if hint != "" {
+		text += ", or " + hint
+	}
+	return text
 }
 
 // tokenText is the token of an attempt: when it was entered with earlier keys,

@@ -14,19 +14,14 @@ func (r *run) succeed(flow Scope) {
 	if mappings := r.env.Flow.Output; mappings != nil {
 		output = r.mapped(nil, outputMappings, mappings, &expr.Scope{Input: flow.Input, Local: flow.Local, Context: r.context(mappings, nil, 0, 0)})
 	}
-	if cause, tooLarge := r.tooLarge(nil, output); tooLarge {
-		r.failExecution(ErrorDataLimit, cause)
+	if err := cmp.Or(r.checkData(nil, output), r.checkpoint(nil)); err != nil {
+		r.failExecution(err.name(), err.Error())
 		return
 	}
 	s := r.state()
 	r.emit(Event{Type: ExecutionSucceeded, Step: NoStep, Output: output})
 	s.Status, s.Output = StatusSucceeded, output
 	r.ended()
-	if cause, full := r.overfull(nil); full {
-		r.takeBack(1)
-		s.Output = value.Missing()
-		r.failExecution(ErrorDataLimit, cause)
-	}
 }
 
 // stop ends the execution. An attempt whose token is out is closed first: what
@@ -48,7 +43,7 @@ func (r *run) decide(status Status, why token.Outcome) {
 func (r *run) endOrClose() {
 	w := r.state().Waiting
 	if w == nil || w.Token == nil {
-		r.end()
+		r.endAsDecided()
 		return
 	}
 	closing := r.closeForEnd(w)
@@ -70,8 +65,8 @@ func (r *run) endedBefore() token.Outcome {
 	return token.Failure(ErrorStopped, "the execution was stopped before the task ended")
 }
 
-// end makes the end that was decided final.
-func (r *run) end() {
+// endAsDecided makes the end that was decided final.
+func (r *run) endAsDecided() {
 	s := r.state()
 	ending := s.Ending
 	r.emit(ending.event())
@@ -92,6 +87,9 @@ func (r *run) failStep(step *fdl.Step, kind *fdl.Fail) {
 	failure := token.Failure(cmp.Or(kind.Error, ErrorFailed), kind.Cause)
 	r.fail(step, failure.Error, failure.Cause)
 }
+
+// failFor fails step because of a limit.
+func (r *run) failFor(step *fdl.Step, err *LimitError) { r.fail(step, err.name(), err.Error()) }
 
 // fail fails step, then what is around it, and so the execution.
 func (r *run) fail(step *fdl.Step, name, cause string) {
@@ -116,7 +114,7 @@ func (r *run) failExecution(name, cause string) {
 // not. What the token of an attempt that waits holds is recorded.
 func Abandon(s State, held token.Record, cause string, by Entry) (State, []Event) {
 	at := by.Since
-	r := newRun(Env{Cause: by.By, Generation: by.Generation}, State{}, at)
+	r := newRun(Env{Cause: by.By, Generation: by.Generation}, State{}, at, plan{})
 	if at.Before(s.At) {
 		r.at = s.At
 	}

@@ -5,12 +5,69 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
-// End is when an execution has taken as long as it may, whose flow sets that limit,
-// 0 for none. Then what counts is allowed now, but no more than at its start: it is
-// not kept for longer.
+// Limits bound an execution. Zero values mean the defaults.
+type Limits struct {
+	Events int // history events an execution; default [DefaultEvents]
+	Data   int // bytes of a step's input, local and output together; default [DefaultData], at most [MaxData]
+	Item   int // bytes of an item of the log; default [MaxItem], which is the most
+	// Duration is how long an execution may take whose flow sets no limit; default [DefaultDuration]. No timer watches it.
+	Duration time.Duration
+	// Retention is how long an execution is kept after the time that it may take; default [DefaultRetention].
+	Retention time.Duration
+	// Direct is the longest call whose result the worker awaits itself; default [DefaultDirect].
+	Direct time.Duration
+	// QueueTimesCalls says that the task queue enforces the time limit of an awaited call from when the call begins, so that
+	// waiting for its turn does not count. The token of such a call has no deadline. A call that must not be repeated is queued
+	// instead of claimed if its function has a time limit: a claim would lapse while the call waits for its turn.
+	QueueTimesCalls bool
+	// Hints end the messages about limits.
+	Hints Hints
+}
+
+// Hints are what the operator of this installation can do, for the end of messages: "set VARIABLE".
+type Hints struct {
+	Data         string // to raise [Limits.Data]
+	CallbackBase string // to have an [Env.CallbackBase]
+}
+
+// The defaults: the first two are the vendor's limits.
+const (
+	DefaultEvents    = 5000
+	DefaultData      = 32 << 10
+	DefaultDuration  = 90 * 24 * time.Hour
+	DefaultRetention = 30 * 24 * time.Hour
+	DefaultDirect    = 10 * time.Second
+)
+
+// MaxData is the highest limit of a step's data. What is kept of one step has to fit into an item of every store, and the
+// smallest item is one of 400 KB.
+const MaxData = 256 << 10
+
+// MaxItem is the largest item of the log in bytes: what every store keeps, with room for keys.
+const MaxItem = 390 << 10
+
+func (l Limits) events() int { return cmp.Or(l.Events, DefaultEvents) }
+
+func (l Limits) data() int { return cmp.Or(l.Data, DefaultData) }
+
+func (l Limits) item() int { return cmp.Or(l.Item, MaxItem) }
+
+func (l Limits) direct() time.Duration { return cmp.Or(l.Direct, DefaultDirect) }
+
+// duration is how long an execution of the flow may take.
+func (l Limits) duration(flow *fdl.Flow) time.Duration {
+	return cmp.Or(flow.Timeout, l.Duration, DefaultDuration)
+}
+
+func (l Limits) retention() time.Duration { return cmp.Or(l.Retention, DefaultRetention) }
+
+// End is when the time limit of an execution is reached. Timeout is that of its flow, 0 for none: then Duration counts, but no
+// more than at the start of the execution, which is not kept for longer.
 func (l Limits) End(s State, timeout time.Duration) time.Time {
 	if timeout > 0 {
 		return s.Started.Add(timeout)
@@ -22,23 +79,123 @@ func (l Limits) End(s State, timeout time.Duration) time.Time {
 	return end
 }
 
-func (r *run) limit() time.Time { return r.env.Limits.End(*r.state(), r.env.Flow.Timeout) }
+// Limit names one of the limits that [LimitError] reports.
+type Limit uint8
 
-// timeIsUp reports whether the execution is to end for that. At the very instant
-// the limit comes before whatever else is due.
-func (r *run) timeIsUp() bool {
-	s := r.state()
-	return !s.Status.Final() && s.Ending == nil && !r.at.Before(r.limit())
+// The limits.
+const (
+	LimitData   Limit = iota // Limits.Data
+	LimitItem                // Limits.Item, less what the end of the execution may need
+	LimitEvents              // Limits.Events
+)
+
+// LimitError reports that a step or a flow reached a limit. It is the cause with which the step fails.
+type LimitError struct {
+	What        Limit
+	Step        string // the name of the step, "" for the flow
+	Size, Limit int
+	// Max is the highest value that the limit may be set to, 0 if it cannot be raised.
+	Max int
+	// Hint says how to raise it.
+	Hint string
 }
 
-// timeOut decides that the execution ends because its time is up. Not done: the
-// signal brings the outcome of the attempt that waits, which is recorded first.
-func (r *run) timeOut(sig Signal) (done bool) {
-	which := "the timeoutSeconds of the flow: raise it, or put long work into several executions"
-	if r.env.Flow.Timeout == 0 {
-		which = "the limit of a flow without timeoutSeconds: set that, up to a year"
+// name is the error with which the step fails.
+func (e *LimitError) name() string {
+	if e.What == LimitEvents {
+		return ErrorEventLimit
 	}
-	cause := fmt.Sprintf("the execution did not end within %s, %s", r.limit().Sub(r.state().Started), which)
+	return ErrorDataLimit
+}
+
+func (e *LimitError) Error() string {
+	place := "the flow"
+	if e.Step != "" {
+		place = "step " + e.Step
+	}
+	switch e.What {
+	case LimitItem:
+		return fmt.Sprintf("%s: the state has %d bytes and the limit of a log item is %d; keep less output of earlier steps, and few large values "+
+			"instead of many small ones", place, e.Size, e.Limit)
+	case LimitEvents:
+		return fmt.Sprintf("the execution has %d history events, and the next step or attempt may exceed the limit of %d; split the work into several "+
+			"executions, and poll within one step", e.Size, e.Limit)
+	case LimitData:
+	}
+	what := place + ": input, local and output have %d bytes together"
+	if e.Step == "" {
+		what = "the output of the flow has %d bytes"
+	}
+	text := fmt.Sprintf(what+" and the limit is %d; pass on only what later steps need, and store large data elsewhere", e.Size, e.Limit)
+	if e.Hint != "" && e.Limit < e.Max {
+		text += fmt.Sprintf(", or %s, up to %d", e.Hint, e.Max)
+	}
+	return text
+}
+
+func nameOf(step *fdl.Step) string {
+	if step == nil {
+		return ""
+	}
+	return step.Name
+}
+
+// checkData returns an error if the values of a step, or of the flow if step is nil, exceed the limit together. Nothing larger
+// goes into the next step or outside, so that a loop whose mappings double a value ends early.
+func (l Limits) checkData(step string, values ...value.Value) *LimitError {
+	size := 0
+	for _, v := range values {
+		size += v.Size()
+	}
+	if size <= l.data() {
+		return nil
+	}
+	return &LimitError{What: LimitData, Step: step, Size: size, Limit: l.data(), Max: MaxData, Hint: l.Hints.Data}
+}
+
+func (r *run) checkData(step *fdl.Step, values ...value.Value) *LimitError {
+	return r.env.Limits.checkData(nameOf(step), values...)
+}
+
+// EventsReserve is how many events one step may add at once (task: entered, scheduled, started, submitted, failed twice) before
+// the limit is checked again.
+const EventsReserve = 6
+
+// checkEvents keeps room for the events of the end: one for each open series.
+func (r *run) checkEvents() *LimitError {
+	s, limit := r.state(), r.env.Limits.events()
+	if s.Events+EventsReserve+len(s.Scopes) <= limit {
+		return nil
+	}
+	return &LimitError{What: LimitEvents, Size: s.Events, Limit: limit}
+}
+
+// Kept returns what of a call's outcome is kept: of one that is too large for any step, the failure that it leads to.
+func Kept(limits Limits, call Call, outcome token.Outcome) token.Outcome {
+	outcome = outcome.Cut()
+	if err := limits.checkData(call.Step, call.Input, outcome.Output); err != nil && !outcome.Failed() {
+		return token.Failure(ErrorDataLimit, err.Error())
+	}
+	return outcome
+}
+
+func (r *run) end() time.Time { return r.env.Limits.End(*r.state(), r.env.Flow.Timeout) }
+
+// timeIsUp reports whether the execution has reached its time limit. At that very instant the limit comes before whatever else is
+// due.
+func (r *run) timeIsUp() bool {
+	s := r.state()
+	return !s.Status.Final() && s.Ending == nil && !r.at.Before(r.end())
+}
+
+// timeOut decides that the execution ends because of its time limit, and reports whether that was all: a signal with the outcome
+// of the attempt that waits is recorded first.
+func (r *run) timeOut(sig Signal) (done bool) {
+	which, advice := "its time limit", "raise that, or split the work into several executions"
+	if r.env.Flow.Timeout == 0 {
+		which, advice = "the limit of a flow without one of its own", "set a time limit for the flow, up to a year"
+	}
+	cause := fmt.Sprintf("the execution did not end within %s, %s; %s", r.end().Sub(r.state().Started), which, advice)
 	r.decide(StatusTimedOut, token.Failure(ErrorExecutionTimeout, cause))
 	switch sig.(type) {
 	case Returned, TokenClosed:

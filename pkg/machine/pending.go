@@ -46,7 +46,7 @@ func Pending(env Env, s State, at time.Time, past Past) (Next, error) {
 	if err := check(env, s); err != nil || s.Waiting == nil {
 		return Next{State: s}, err
 	}
-	r := newRun(env, s, at)
+	r := newRun(env, s, at, plan{})
 	r.next.Commands = r.pending(past)
 	if r.stuck() {
 		return Next{State: s, Load: r.lookup.Missing}, nil

@@ -525,7 +525,7 @@ func TestDefaultEventLimit(t *testing.T) {
 		env := machine.Env{Flow: parseFlow(t, `{"version":"v1","type":"flow","steps":`+loop+`}`), Cause: machine.CauseStart}
 		state, _ := machine.New(machine.Flow{Name: "flow"}, env.Flow, "run", value.Object(), epoch, machine.Limits{})
 		state = mustApply(t, env, state, machine.Started{At: epoch}).State
-		if state.Status != machine.StatusFailed || state.Error != machine.ErrorEventLimit || !strings.Contains(state.Cause, "waitForCondition") {
+		if state.Status != machine.StatusFailed || state.Error != machine.ErrorEventLimit || !strings.Contains(state.Cause, "poll within one step") {
 			t.Errorf("depth %d: %s, %s: %s", depth, state.Status, state.Error, state.Cause)
 		}
 		if state.Events > machine.DefaultEvents || state.Events < machine.DefaultEvents-8 {

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/waitless/waitless/pkg/expr"
@@ -64,13 +65,13 @@ func (r *run) retryDue() { r.tryAgain(r.leaveWaiting()) }
 
 // tryAgain begins a new attempt.
 func (r *run) tryAgain(step *fdl.Step, w Waiting) {
-	if r.historyFull() {
-		r.fail(step, ErrorEventLimit, r.historyFullCause())
+	if err := r.checkEvents(); err != nil {
+		r.failFor(step, err)
 		return
 	}
 	input := r.inputAgain(step, w)
-	if cause, tooLarge := r.tooLarge(step, input); tooLarge {
-		r.fail(step, ErrorDataLimit, cause)
+	if err := r.checkData(step, input); err != nil {
+		r.failFor(step, err)
 		return
 	}
 	r.schedule(step, taskOf(step), input, w.Retried)
@@ -90,32 +91,19 @@ func (r *run) inputAgain(step *fdl.Step, w Waiting) value.Value {
 // errorMappings give.
 func (r *run) caught(step *fdl.Step, w Waiting, index int, failure token.Outcome) *fdl.Step {
 	output := r.errorOutput(step, w, failure)
-	if cause, tooLarge := r.tooLarge(step, w.Input, output); tooLarge {
-		r.fail(step, ErrorDataLimit, cause)
+	if err := cmp.Or(r.checkData(step, w.Input, output), r.checkpoint(step)); err != nil {
+		r.failFor(step, err)
 		return nil
 	}
 	r.emit(Event{Type: StepFailed, Step: step.Index, Error: failure.Error, Cause: failure.Cause, Output: output})
-	next, cause, full := r.enterCatch(step, w, index, output)
-	if full {
-		r.takeBack(1)
-		r.fail(step, ErrorDataLimit, cause)
-		return nil
-	}
-	return next
-}
-
-// enterCatch begins the steps of an entry, or goes on after it when it has none.
-func (r *run) enterCatch(step *fdl.Step, w Waiting, index int, output value.Value) (next *fdl.Step, cause string, full bool) {
 	entry := &taskOf(step).Catch[index]
 	if len(entry.Steps) == 0 {
-		next = afterCatch(step, entry)
-		cause, full = r.leave(step, next, output)
-		return next, cause, full
+		r.addOutput(output)
+		return afterCatch(step, entry)
 	}
 	s := r.state()
 	s.Scopes = append(s.Scopes, Scope{Owner: Owner{OwnerCatch, step.Index, index}, Input: w.Input, Local: output})
-	cause, full = r.overfull(step)
-	return entry.Steps[0], cause, full
+	return entry.Steps[0]
 }
 
 // errorOutput is what errorMappings make of the failure.
@@ -143,14 +131,10 @@ func afterCatch(step *fdl.Step, entry *fdl.Catch) *fdl.Step {
 // endCatch goes on after the steps of an entry. The task is over, so what they put
 // out is its output without another event.
 func (r *run) endCatch(step *fdl.Step, ended Scope) *fdl.Step {
-	if cause, tooLarge := r.tooLarge(step, ended.Input, ended.Local); tooLarge {
-		r.failExecution(ErrorDataLimit, cause)
+	if err := cmp.Or(r.checkData(step, ended.Input, ended.Local), r.checkpoint(step)); err != nil {
+		r.failExecution(err.name(), err.Error())
 		return nil
 	}
-	next := afterCatch(step, &taskOf(step).Catch[ended.Owner.Branch])
-	if cause, full := r.leave(step, next, ended.Local); full {
-		r.failExecution(ErrorDataLimit, cause)
-		return nil
-	}
-	return next
+	r.addOutput(ended.Local)
+	return afterCatch(step, &taskOf(step).Catch[ended.Owner.Branch])
 }

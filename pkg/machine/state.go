@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"time"
@@ -223,60 +222,6 @@ type Env struct {
 	// log.
 	Before []Event
 }
-
-// Limits bound an execution. Zero values mean the defaults.
-type Limits struct {
-	Events int // history events an execution; default [DefaultEvents]
-	Data   int // bytes of a step's input, local and output together; default [DefaultData], at most [MaxData]
-	Item   int // bytes of an item of the log; default [MaxItem], which is the most
-	// Duration is how long an execution may take whose flow sets no limit; default
-	// [DefaultDuration]. No timer watches it.
-	Duration time.Duration
-	// Retention is how long an execution is kept after the time that it may take;
-	// default [DefaultRetention].
-	Retention time.Duration
-	// Direct is the longest call whose answer the engine awaits itself; default
-	// [DefaultDirect].
-	Direct time.Duration
-	// QueueTimesCalls says that the task queue enforces the time limit of an awaited
-	// call from when the call begins, so that waiting for its turn does not count. The
-	// token of such a call has no deadline. A call with atMostOnce is queued instead
-	// of claimed if its function has a time limit: a claim would lapse while the call
-	// waits for its turn.
-	QueueTimesCalls bool
-}
-
-// The defaults: the first two are the vendor's limits.
-const (
-	DefaultEvents    = 5000
-	DefaultData      = 32 << 10
-	DefaultDuration  = 90 * 24 * time.Hour
-	DefaultRetention = 30 * 24 * time.Hour
-	DefaultDirect    = 10 * time.Second
-)
-
-// MaxData is the highest limit of a step's data: what is kept of one step has to
-// fit into an item of every store, and the smallest is one of DynamoDB, 400 KB.
-const MaxData = 256 << 10
-
-// MaxItem is the greatest size of an item of the log, in bytes: what every store
-// keeps, with room for keys.
-const MaxItem = 390 << 10
-
-func (l Limits) events() int { return cmp.Or(l.Events, DefaultEvents) }
-
-func (l Limits) data() int { return cmp.Or(l.Data, DefaultData) }
-
-func (l Limits) item() int { return cmp.Or(l.Item, MaxItem) }
-
-func (l Limits) direct() time.Duration { return cmp.Or(l.Direct, DefaultDirect) }
-
-// duration is how long an execution of the flow may take.
-func (l Limits) duration(flow *fdl.Flow) time.Duration {
-	return cmp.Or(flow.Timeout, l.Duration, DefaultDuration)
-}
-
-func (l Limits) retention() time.Duration { return cmp.Or(l.Retention, DefaultRetention) }
 
 // New is the state of an execution that was accepted and has not begun, with
 // its first history event. The definition is what the flow names, the input an

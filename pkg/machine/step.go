@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/waitless/waitless/pkg/expr"
@@ -12,16 +13,12 @@ import (
 // nil with the state waiting or final, or at the end of the series.
 func (r *run) enter(step *fdl.Step) *fdl.Step {
 	input := r.inputOf(step)
-	if cause, tooLarge := r.tooLarge(step, input); tooLarge {
-		r.failEntered(step, cause)
+	if err := cmp.Or(r.checkData(step, input), r.checkpoint(step)); err != nil {
+		r.emit(Event{Type: StepEntered, Step: step.Index}) // without the input, which is not kept
+		r.failFor(step, err)
 		return nil
 	}
 	r.emit(Event{Type: StepEntered, Step: step.Index, Input: input})
-	if cause, full := r.overfull(step); full {
-		r.takeBack(1)
-		r.failEntered(step, cause)
-		return nil
-	}
 	switch kind := step.Kind.(type) {
 	case *fdl.Task:
 		r.schedule(step, kind, input, nil)
@@ -37,39 +34,6 @@ func (r *run) enter(step *fdl.Step) *fdl.Step {
 		r.failStep(step, kind)
 	}
 	return nil
-}
-
-// failEntered fails a step for its input, which is not kept.
-func (r *run) failEntered(step *fdl.Step, cause string) {
-	r.emit(Event{Type: StepEntered, Step: step.Index})
-	r.fail(step, ErrorDataLimit, cause)
-}
-
-// tooLarge reports whether values of a step, or of the flow when it is nil,
-// exceed the limit together, and what to do about it. Nothing larger goes into the next step or outside, so
-// that a loop whose mappings double a value ends early.
-func (r *run) tooLarge(step *fdl.Step, values ...value.Value) (cause string, tooLarge bool) {
-	size, limit := 0, r.env.Limits.data()
-	for _, v := range values {
-		size += v.Size()
-	}
-	if size <= limit {
-		return "", false
-	}
-	what := "the flow's output"
-	if step != nil {
-		what = "step " + step.Name
-	}
-	return fmt.Sprintf("%s: the data has %d bytes and the limit is %d for input, local and output together; "+
-		"map only what later steps need, and keep large data elsewhere under a key that the flow passes on%s", what, size, limit, raise(limit)), true
-}
-
-// raise says how to have a higher limit, if there is one.
-func raise(limit int) string {
-	if limit >= MaxData {
-		return ""
-	}
-	return fmt.Sprintf(", or raise the limit, up to %d: WAITLESS_DATA_LIMIT on one machine, the parameter DataLimit of a stack", MaxData)
 }
 
 func (r *run) inputOf(step *fdl.Step) value.Value {
@@ -102,37 +66,19 @@ func (r *run) exitTo(next, step *fdl.Step, input, local value.Value, attempt int
 			Input: input, Local: local, Context: r.context(step.Output, step, r.state().Events+1, attempt),
 		})
 	}
-	if cause, tooLarge := r.tooLarge(step, input, local, output); tooLarge {
-		r.fail(step, ErrorDataLimit, cause)
+	if err := cmp.Or(r.checkData(step, input, local, output), r.checkpoint(step)); err != nil {
+		r.failFor(step, err)
 		return nil
 	}
 	r.emit(Event{Type: StepExited, Step: step.Index, Input: input, Local: local, Output: output})
-	if cause, full := r.leave(step, next, output); full {
-		r.takeBack(1)
-		r.fail(step, ErrorDataLimit, cause)
-		return nil
-	}
+	r.addOutput(output)
 	return next
 }
 
-// leave gives the series what a step put out and reports whether the item has no
-// room for that. A series that is over keeps nothing: what is around it looks then.
-func (r *run) leave(step, next *fdl.Step, output value.Value) (cause string, full bool) {
-	if cause, full = r.overfull(step); full {
-		return cause, true
-	}
-	r.putOut(output)
-	if next == nil {
-		return "", false
-	}
-	return r.overfull(step)
-}
-
-// putOut gives the series what a step put out.
-func (r *run) putOut(output value.Value) {
+// addOutput gives the series the output of a step.
+func (r *run) addOutput(output value.Value) {
 	scope := r.scope()
 	scope.Local = r.merge(scope.Local, output)
-	r.keep(scope.Local)
 }
 
 // after is the step after this one, nil at the end of the series.

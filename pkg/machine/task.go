@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -15,14 +16,11 @@ import (
 // returned never will.
 const claimLife = 45 * time.Second
 
-// scheduledEvents is how many events schedule makes.
-const scheduledEvents = 2
-
 // schedule begins an attempt of a task, which was retried so often before.
 func (r *run) schedule(step *fdl.Step, task *fdl.Task, input value.Value, retried []int) {
 	asked := r.asked(task, input)
-	if cause, tooLarge := r.tooLarge(step, asked); tooLarge {
-		r.fail(step, ErrorDataLimit, cause)
+	if err := cmp.Or(r.checkData(step, asked), r.checkpoint(step)); err != nil {
+		r.failFor(step, err)
 		return
 	}
 	number := r.emit(Event{Type: TaskScheduled, Step: step.Index, Input: asked})
@@ -30,14 +28,6 @@ func (r *run) schedule(step *fdl.Step, task *fdl.Task, input value.Value, retrie
 	waiting := &Waiting{Attempt: Attempt{Step: step.Index, Number: number}, Input: input, Entry: r.entry(), Retried: retried}
 	if task.Poll != nil && task.Timeout > 0 {
 		waiting.Deadline = r.at.Add(task.Timeout)
-	}
-	r.state().Waiting = waiting
-	r.keep(input)
-	if cause, full := r.overfull(step); full {
-		r.state().Waiting = nil
-		r.takeBack(scheduledEvents)
-		r.fail(step, ErrorDataLimit, cause)
-		return
 	}
 	r.call(step, waiting)
 }
@@ -206,18 +196,7 @@ func (r *run) claimLapsed() {
 // far its call got, and it must not be made twice.
 func Interrupted(step string) token.Outcome {
 	return token.Failure(ErrorTaskInterrupted, fmt.Sprintf(
-		"step %s: nobody knows whether the call was made, and the step has atMostOnce: look there, then start another execution", step))
-}
-
-// Kept is what of a call's outcome is worth keeping: of one that is too large
-// for any step the failure that comes of it.
-func Kept(limits Limits, call Call, outcome token.Outcome) token.Outcome {
-	outcome = outcome.Cut()
-	r := &run{env: Env{Limits: limits}}
-	if cause, tooLarge := r.tooLarge(&fdl.Step{Name: call.Step}, call.Input, outcome.Output); tooLarge && !outcome.Failed() {
-		return token.Failure(ErrorDataLimit, cause)
-	}
-	return outcome
+		"step %s: the call was interrupted and must not be repeated; find out whether it was made, then start another execution", step))
 }
 
 // overdue closes the token that ran out of time. Who closes it first decides,
@@ -249,8 +228,8 @@ func (r *run) submitted(output value.Value) {
 	}
 	w := r.change()
 	w.Token.Phase = TokenSubmitted
-	if _, tooLarge := r.tooLarge(r.env.Flow.All[w.Attempt.Step], w.Input, output); tooLarge || output.Size() > MaxAnswer {
-		output = value.Missing() // nothing but the history has it
+	if r.checkData(r.env.Flow.All[w.Attempt.Step], w.Input, output) != nil || output.Size() > MaxAnswer || r.plan.dropReply {
+		output = value.Missing() // only the history has it
 	}
 	r.emit(Event{Type: TaskSubmitted, Step: w.Attempt.Step, Output: output})
 }
@@ -273,10 +252,9 @@ func (r *run) resolve(outcome token.Outcome, by token.Closer) {
 		outcome = objectOutcome(step, outcome)
 	}
 	outcome = outcome.Cut()
-	if cause, tooLarge := r.tooLarge(step, waiting.Input, outcome.Output); tooLarge && waiting.Token == nil {
-		// Of a token somebody was told that it succeeded, so it did, and the
-		// step fails when it is left.
-		outcome = token.Failure(ErrorDataLimit, cause)
+	if err := r.checkData(step, waiting.Input, outcome.Output); err != nil && waiting.Token == nil {
+		// The closer of a token was told that it succeeded, so it did, and the step fails when it is left.
+		outcome = token.Failure(err.name(), err.Error())
 	}
 	if waiting.Polls > 0 {
 		var ended bool
@@ -292,7 +270,7 @@ func (r *run) conclude(step *fdl.Step, waiting Waiting, outcome token.Outcome, b
 	outcome = r.record(step, &waiting, outcome, by)
 	switch {
 	case r.state().Ending != nil:
-		r.end()
+		r.endAsDecided()
 	case outcome.Failed():
 		r.attemptFailed(step, waiting, outcome)
 	default:
@@ -300,31 +278,16 @@ func (r *run) conclude(step *fdl.Step, waiting Waiting, outcome token.Outcome, b
 	}
 }
 
-// record notes how the attempt ended. A success that has no room is none, unless
-// somebody was told of it: then the answer to its submission gives way, and else
-// the step fails when it is left.
+// record records how the attempt ended. A success that is too large for the item becomes a failure, unless a closer was told of
+// the success: then the step fails when it is left.
 func (r *run) record(step *fdl.Step, w *Waiting, outcome token.Outcome, by token.Closer) token.Outcome {
+	if w.Token == nil && !outcome.Failed() {
+		if err := r.checkpoint(step); err != nil {
+			outcome = token.Failure(err.name(), err.Error())
+		}
+	}
 	r.emit(outcomeEvent(w, outcome, by))
-	cause, full := r.overfull(step)
-	switch {
-	case !full:
-	case w.Token != nil:
-		r.forgetAnswer()
-	case !outcome.Failed():
-		r.takeBack(1)
-		outcome = token.Failure(ErrorDataLimit, cause)
-		r.emit(outcomeEvent(w, outcome, by))
-	}
 	return outcome
-}
-
-// forgetAnswer leaves out the answer to a submission, which nothing but the history
-// has.
-func (r *run) forgetAnswer() {
-	if first := &r.next.Events[0]; first.Type == TaskSubmitted {
-		first.Output = value.Missing()
-		r.forgetItem()
-	}
 }
 
 // outcomeEvent is how the attempt that waited ended, of a token with who closed
@@ -370,10 +333,10 @@ func objectOutcome(step *fdl.Step, outcome token.Outcome) token.Outcome {
 	switch {
 	case output.Kind() != value.KindObject:
 		return token.Failure(ErrorInvalidLocal,
-			fmt.Sprintf("step %s: the answer is %s; a function answers with a JSON object", step.Name, shown(output)))
+			fmt.Sprintf("step %s: the function returned %s; it must return a JSON object", step.Name, shown(output)))
 	case output.TooDeep():
 		return token.Failure(ErrorDataLimit,
-			fmt.Sprintf("step %s: the answer has %d levels of arrays and objects and the limit is %d; answer with what is inside as a text",
+			fmt.Sprintf("step %s: the result has %d levels of arrays and objects and the limit is %d; return inner values as a text",
 				step.Name, output.Levels(), value.MaxLevels))
 	}
 	return token.Success(output)

@@ -99,7 +99,7 @@ func TestAWideSeriesFits(t *testing.T) {
 		fails              bool
 		least              int
 	}{
-		"the default limit":                   {0, 34, 12_000, mapsNothing, true, 28},
+		"the default limit":                   {0, 40, 12_000, mapsNothing, true, 28},
 		"few that fit":                        {0, 20, 12_000, mapsNothing, false, 20},
 		"the highest limit":                   {machine.MaxData, 5, 100_000, mapsNothing, true, 3},
 		"two that fit":                        {machine.MaxData, 2, 100_000, mapsNothing, false, 2},
@@ -124,7 +124,7 @@ func TestAWideSeriesFits(t *testing.T) {
 // wantFull: the execution has failed for want of room, with the step that was left.
 func wantFull(t *testing.T, state machine.State, events []machine.Event) {
 	t.Helper()
-	if state.Error != machine.ErrorDataLimit || !strings.Contains(state.Cause, "for one item of the log; use outputMappings") {
+	if state.Error != machine.ErrorDataLimit || !strings.Contains(state.Cause, "the limit of a log item is") {
 		t.Errorf("%s %s", state.Error, state.Cause)
 	}
 	last := events[len(events)-3:]
@@ -276,7 +276,7 @@ func TestWhatHasNoRoom(t *testing.T) {
 			for _, event := range events[1:] {
 				types = append(types, event.Type.String())
 			}
-			asWanted := state.Error == machine.ErrorDataLimit && strings.HasPrefix(state.Cause, tt.cause+"what the execution keeps")
+			asWanted := state.Error == machine.ErrorDataLimit && strings.HasPrefix(state.Cause, tt.cause+"the state has")
 			if got := strings.Join(types, " "); got != tt.types || !asWanted {
 				t.Errorf("%s\nwant %s\n%s: %s", got, tt.types, state.Error, state.Cause)
 			}

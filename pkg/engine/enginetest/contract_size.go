@@ -107,7 +107,7 @@ var sizeCases = []ruleCase{
 			b.Limits.Data = tt.limit
 			state := b.runWide(slices.Repeat([]int{keeps / tt.calls}, tt.calls)...)
 			made := tt.calls - len(b.answers["Wide"])
-			if state.Error != machine.ErrorDataLimit || !strings.Contains(state.Cause, "one item of the log") || made < tt.calls/2 || made == tt.calls {
+			if state.Error != machine.ErrorDataLimit || !strings.Contains(state.Cause, "the limit of a log item") || made < tt.calls/2 || made == tt.calls {
 				b.t.Errorf("%d of %d calls, %s %s: %s", made, tt.calls, state.Status, state.Error, state.Cause)
 			}
 		}

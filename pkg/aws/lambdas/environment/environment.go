@@ -16,6 +16,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
+// RaiseDataLimit is how the operator of a stack raises the limit of a step's data, for messages.
+const RaiseDataLimit = "set the parameter DataLimit of the stack"
+
 // Environment is a function's environment. What is missing or wrong is noted
 // and told by [Environment.Err], all at once.
 type Environment struct {

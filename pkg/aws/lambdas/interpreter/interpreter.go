@@ -84,7 +84,9 @@ func (s settings) engine(queues *sqs.Client, functions *lambda.Client, log *slog
 	return engine.WorkerConfig{
 		Log: store, Flows: store, TokenStore: dynamo.NewWaits(tables, s.waitsTable, time.Now), Wakes: sender, Caller: s.tasks(functions, log),
 		TaskQueue: &tasks.Queue{Client: queues, URL: s.taskQueue}, Ends: s.ends(queues), Now: time.Now,
-		Limits:     machine.Limits{Direct: s.longestCall(), Duration: s.duration, Data: s.dataLimit},
+		Limits: machine.Limits{
+			Direct: s.longestCall(), Duration: s.duration, Data: s.dataLimit, Hints: machine.Hints{Data: environment.RaiseDataLimit},
+		},
 		WorkerLife: 2 * s.timeLimit, CallbackBase: s.callbackURL,
 	}, nil
 }

@@ -62,7 +62,7 @@ func New(getenv func(string) string) (Handler, error) {
 	table := dynamo.NewWaits(dynamodb.NewFromConfig(config), waits, time.Now)
 	keys := &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: key, Now: time.Now}
 	r := runner{keys, engine.TaskRunnerConfig{
-		TokenStore: table, Wakes: sender, Now: time.Now, Limits: machine.Limits{Data: limit},
+		TokenStore: table, Wakes: sender, Now: time.Now, Limits: machine.Limits{Data: limit, Hints: machine.Hints{Data: environment.RaiseDataLimit}},
 		Caller: tasks.New(tasks.Config{Client: functions, Names: names, Now: time.Now, Longest: longestCall}),
 	}}
 	d := deliverer{

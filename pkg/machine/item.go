@@ -1,0 +1,169 @@
+package machine
+
+import (
+	"math"
+	"time"
+
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// An item of the log has to fit into every store. Apply runs on as usual and looks at the size of the item once, at the end. If
+// the item is too large, Apply starts over under a plan that makes it smaller, and keeps the first plan under which it fits.
+
+// plan says how an application makes its item smaller. The zero plan does nothing.
+type plan struct {
+	// split leaves the next step to another item.
+	split bool
+	// dropReply leaves out the reply to a submission, which only the history has.
+	dropReply bool
+	// failAt is the number of the first checkpoint that fails, 0 for none. What comes before it stays as it is.
+	failAt int
+	// size is that of the item without a plan, for messages.
+	size int
+}
+
+// runToFit applies the signal under the mildest plan under which the item fits.
+func runToFit(env Env, s State, sig Signal) *run {
+	apply := func(p plan) *run {
+		r := newRun(env, s, sig.instant(), p)
+		r.apply(sig)
+		return r
+	}
+	r := apply(plan{})
+	if r.fits() {
+		return r
+	}
+	p := plan{split: true, size: r.itemSize()}
+	if r = apply(p); !r.fits() {
+		p.dropReply = true
+		r = apply(p)
+	}
+	for p.failAt = r.checkpoints; p.failAt > 0 && !r.fits(); p.failAt-- {
+		r = apply(p)
+	}
+	return r
+}
+
+// checkpoint returns an error if the plan lets the application fail here, because its item is too large with what comes next.
+func (r *run) checkpoint(step *fdl.Step) *LimitError {
+	r.checkpoints++
+	if r.plan.failAt == 0 || r.checkpoints < r.plan.failAt {
+		return nil
+	}
+	return &LimitError{What: LimitItem, Step: nameOf(step), Size: r.plan.size, Limit: r.itemLimit()}
+}
+
+// What an item keeps free for the events of an execution's failure: the step's and the execution's own, and one for each series
+// that is open.
+const (
+	endRoom    = 20 << 10 // an error and a cause four times
+	seriesRoom = 640
+)
+
+// itemLimit is how large an item may become before the end.
+func (r *run) itemLimit() int {
+	return r.env.Limits.item() - endRoom - seriesRoom*len(r.state().Scopes)
+}
+
+// fits reports whether the item fits into every store. An upper bound decides almost always, and only near the limit the item is
+// measured.
+func (r *run) fits() bool {
+	limit := r.itemLimit()
+	return !r.next.Changed || r.err != nil || r.stuck() || r.itemBound() <= limit || r.itemSize() <= limit
+}
+
+// itemBound is an upper bound of the size of the item.
+func (r *run) itemBound() int {
+	s := r.state()
+	size := bound(s.Input) + bound(s.Output) + r.added
+	for _, scope := range s.Scopes {
+		size += bound(scope.Input) + bound(scope.Local)
+	}
+	if s.Waiting != nil {
+		size += bound(s.Waiting.Input)
+	}
+	for _, event := range r.env.Before {
+		size += event.bound()
+	}
+	return size
+}
+
+// itemSize measures the item. The state holds large values by reference, but an object of many small members is written anew with
+// each change.
+func (r *run) itemSize() int {
+	m := newMeasure()
+	m.state(*r.state())
+	for _, event := range r.env.Before {
+		m.event(event, r.at)
+	}
+	return m.size(r.next.Events, r.at)
+}
+
+// bound is an upper bound of the encoded size of a value. A digit in an array has two bytes as JSON and three in an item, and
+// nothing has more in relation.
+func bound(v value.Value) int { return v.Size() + v.Size()/2 }
+
+// bound is an upper bound of what the event adds to an item.
+func (e Event) bound() int {
+	const besides = 32 // about what an event has besides its values
+	return bound(e.Input) + bound(e.Local) + bound(e.Output) + len(e.Error) + len(e.Cause) + besides
+}
+
+// maxEvents is how many bytes the events of steps that need nothing from outside may have in one item. With the largest step
+// behind them the item still fits into every store.
+const maxEvents = 64 << 10
+
+// beginsItem reports whether the step belongs into another item.
+func (r *run) beginsItem(step *fdl.Step) bool {
+	if step == r.resumed {
+		r.resumed = nil
+		return false
+	}
+	return r.plan.split || r.eventsFull()
+}
+
+func (r *run) eventsFull() bool {
+	if r.added < maxEvents {
+		return false
+	}
+	if r.measure == nil {
+		r.measure = newMeasure()
+	}
+	r.added = r.measure.size(r.next.Events, r.at)
+	return r.added >= maxEvents
+}
+
+// measure encodes what it measures, each value once.
+type measure struct {
+	encoder
+	events int // those that were encoded
+}
+
+func newMeasure() *measure {
+	return &measure{encoder: encoder{value.Encoder{Measures: true, Place: value.Origin{Seq: math.MaxInt64}}}}
+}
+
+// size is that of everything so far with these events. Each event is encoded once, however often size is called.
+func (m *measure) size(events []Event, at time.Time) int {
+	for _, event := range events[m.events:] {
+		m.event(event, at)
+	}
+	m.events = len(events)
+	return len(m.Bytes())
+}
+
+// waitForItem leaves the step to the wake of a timer that is due at once.
+func (r *run) waitForItem(step *fdl.Step) {
+	s := r.state()
+	s.Waiting = &Waiting{
+		Attempt: Attempt{Step: step.Index, Number: s.Events}, For: WaitingForRoom, Input: value.Object(), Due: r.at, Entry: r.entry(),
+	}
+}
+
+// resumeInItem enters the step that was left to this item.
+func (r *run) resumeInItem() {
+	step, _ := r.leaveWaiting()
+	r.resumed = step
+	r.advance(step)
+}
