@@ -48,8 +48,8 @@ func TestAdviseJSON(t *testing.T) {
 
 func TestAdviseRefusesMistakes(t *testing.T) {
 	t.Parallel()
-	folder := "testdata/mistakes/six-at-once"
-	if got, want := do(t, "advise", folder+"/flow.yaml"), refusal(t, folder, "advise"); got != want {
+	file, want := mistake(t, "six-at-once", "advise")
+	if got := do(t, "advise", file); got != want {
 		t.Errorf("got:\n%+v\nwant:\n%+v", got, want)
 	}
 }

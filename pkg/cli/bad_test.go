@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,47 +16,61 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/datadriven"
+	"github.com/waitless/waitless/pkg/txtar"
 )
 
-// What people and their functions get wrong, a script each: the commands as
-// somebody types them, what the built program answers, its exit code, and what
-// the store has then. They are datadriven scripts, and not testscripts, since
-// they are to show what is answered word for word, exit codes too; -rewrite
-// writes what the program of today answers.
-//
-//	file NAME    writes a file
-//	sh           runs a shell's script
-//
-// A shell finds the program as waitless, and as waitless-clock one whose clock
-// WAITLESS_FAILPOINTS_CLOCK puts ahead or back.
+// TestBadInput runs the cases of testdata/bad with the built program: what users and their functions do wrong. A section
+// sh is a script of a shell; the sections behind it, up to the next script, are how it ended and what it printed. -update
+// writes them. Every other section is a file. A shell finds the program as waitless, and as waitless-clock one with a
+// clock that WAITLESS_FAILPOINTS_CLOCK moves.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
-	datadriven.Walk(t, "testdata/bad", func(t *testing.T, path string) {
-		t.Helper()
-		t.Parallel()
-		s := &badScript{T: t, folder: t.TempDir()}
-		s.link("waitless", program(t))
-		s.link("waitless-clock", watched.program(t))
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			t.Helper()
-			switch d.Cmd {
-			case "file":
-				s.write(d.CmdArgs[0].Key, d.Input+"\n")
-				return ""
-			case "sh":
-				return s.shell(d.Input)
-			}
-			d.Fatalf(t, "there is no command %s", d.Cmd)
-			return ""
+	cases, err := filepath.Glob("testdata/bad/*.txt")
+	if err != nil || len(cases) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, path := range cases {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			t.Parallel()
+			s := &badScript{T: t, folder: t.TempDir()}
+			s.link("waitless", program(t))
+			s.link("waitless-clock", watched.program(t))
+			s.run(path)
 		})
-	})
+	}
 }
 
 // badScript is a script under way, in a folder of its own.
 type badScript struct {
 	*testing.T
 	folder string
+}
+
+// run writes the files of a case and runs its scripts, in their order.
+func (s *badScript) run(path string) {
+	s.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		s.Fatal(err)
+	}
+	comment, sections := txtar.Parse(string(text))
+	var got []txtar.Section
+	for _, section := range sections {
+		switch {
+		case isOutput(section.Name):
+		case section.Name == "sh":
+			got = append(append(got, section), s.shell(section.Text)...)
+		default:
+			s.write(section.Name, section.Text)
+			got = append(got, section)
+		}
+	}
+	golden(s.T, strings.TrimPrefix(path, "testdata/"), txtar.Format(comment, got))
+}
+
+// isOutput reports whether the section has what a script printed, or how it ended.
+func isOutput(name string) bool {
+	return name == "stdout" || name == "stderr" || strings.HasPrefix(name, "exit ")
 }
 
 func (s *badScript) write(name, content string) {
@@ -80,9 +95,9 @@ func (s *badScript) link(name, program string) {
 	}
 }
 
-// shell runs a script, which is killed with all that it started should it not
-// end.
-func (s *badScript) shell(script string) string {
+// shell runs a script and returns its exit code and output as sections. A script that does not end is killed with all
+// that it started.
+func (s *badScript) shell(script string) []txtar.Section {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), 2*time.Minute)
 	defer cancel()
@@ -96,9 +111,14 @@ func (s *badScript) shell(script string) string {
 	if ended := (*exec.ExitError)(nil); err != nil && !errors.As(err, &ended) || ctx.Err() != nil {
 		s.Fatalf("%s: %v", script, err)
 	}
-	r := result{exitCode(err), stdout.String(), stderr.String()}
-	_, shown, _ := strings.Cut(r.transcript(), "\n")
-	return s.steady(shown)
+	all := []txtar.Section{{Name: fmt.Sprintf("exit %d", exitCode(err))}}
+	for _, output := range []txtar.Section{{Name: "stdout", Text: stdout.String()}, {Name: "stderr", Text: stderr.String()}} {
+		if output.Text != "" {
+			output.Text = s.steady(withoutIDs(output.Text))
+			all = append(all, output)
+		}
+	}
+	return all
 }
 
 var unsteady = []struct {

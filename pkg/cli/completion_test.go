@@ -39,7 +39,7 @@ func TestCompletion(t *testing.T) {
 			[]string{"batch:SubmitJob=simulated", "batch:SubmitJob=aws"},
 		},
 		"a function of no flow":   {[]string{"run", "--task", ""}, nil},
-		"a function of a broken":  {[]string{"run", "testdata/mistakes/six-at-once/flow.yaml", "--task", ""}, nil},
+		"a function of a broken":  {[]string{"run", "testdata/flows/six-mistakes.yaml", "--task", ""}, nil},
 		"a kind of jobs":          {[]string{"jobs", "iam", "tr"}, []string{"transcribe-job"}},
 		"a status":                {[]string{"list", "--status", "S"}, []string{"Starting", "Succeeded", "Stopped"}},
 		"a sample":                {[]string{"init", "--sample", "third"}, []string{"third-party-callback"}},

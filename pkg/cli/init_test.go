@@ -75,7 +75,7 @@ func TestInitShowsWhatItWrote(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got += "--- waitless.yaml\n" + string(settings)
+		got += "-- waitless.yaml --\n" + string(settings)
 		golden(t, "init/"+sample+".txt", strings.ReplaceAll(got, folder, "project"))
 	}
 }

@@ -99,10 +99,10 @@ type result struct {
 func (r result) transcript(args ...string) string {
 	text := fmt.Sprintf("$ waitless %s\nexit %d\n", strings.Join(quoted(args), " "), r.exit)
 	if r.stdout != "" {
-		text += "--- stdout\n" + r.stdout
+		text += "-- stdout --\n" + r.stdout
 	}
 	if r.stderr != "" {
-		text += "--- stderr\n" + r.stderr
+		text += "-- stderr --\n" + r.stderr
 	}
 	return withoutIDs(text)
 }

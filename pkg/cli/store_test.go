@@ -380,7 +380,7 @@ func TestStoreCommandsAreRefused(t *testing.T) {
 		"no object":           {[]string{"tokens", "succeed", text, "--output", "[1]"}, ExitUsage, "--output is an array; allowed: an object"},
 		"a failure unnamed":   {[]string{"tokens", "fail", text, "--error", ""}, ExitUsage, "a failure has no error"},
 		"a token's command":   {[]string{"tokens", "succed", text}, ExitUsage, `did you mean "succeed"?`},
-		"a flow with errors":  {[]string{"start", "testdata/mistakes/six-at-once/flow.yaml"}, ExitUsage, "6 problems"},
+		"a flow with errors":  {[]string{"start", "testdata/flows/six-mistakes.yaml"}, ExitUsage, "6 problems"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

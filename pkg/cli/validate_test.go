@@ -9,45 +9,46 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/txtar"
 )
 
-// mistakes are flows with the mistakes that people make, and what they are
-// told. Package fdl has a test of the same folders, without the command.
-func mistakes(t *testing.T) []string {
-	t.Helper()
-	folders, err := filepath.Glob("testdata/mistakes/*")
-	if err != nil || len(folders) < 30 {
-		t.Fatalf("found %d folders of mistakes, want at least 30 (%v)", len(folders), err)
-	}
-	return folders
-}
-
+// TestValidateShowsEveryMistake validates flows with common mistakes. Package fdl has a test of the same cases without
+// the command.
 func TestValidateShowsEveryMistake(t *testing.T) {
 	t.Parallel()
-	for _, folder := range mistakes(t) {
-		t.Run(filepath.Base(folder), func(t *testing.T) {
+	cases, err := filepath.Glob("testdata/mistakes/*.txt")
+	if err != nil || len(cases) < 30 {
+		t.Fatalf("found %d mistakes, want at least 30 (%v)", len(cases), err)
+	}
+	for _, name := range cases {
+		name = strings.TrimSuffix(filepath.Base(name), ".txt")
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := do(t, "validate", folder+"/flow.yaml")
-			if want := refusal(t, folder, "validate"); got != want {
+			file, want := mistake(t, name, "validate")
+			if got := do(t, "validate", file); got != want {
 				t.Errorf("got:\n%+v\nwant:\n%+v", got, want)
 			}
 		})
 	}
 }
 
-// refusal is what a command says of the flow in a folder of mistakes.
-func refusal(t *testing.T, folder, command string) result {
+// mistake writes the flow of a case of testdata/mistakes to a file, and returns what the command prints about it.
+func mistake(t *testing.T, name, command string) (file string, want result) {
 	t.Helper()
-	text, err := os.ReadFile(folder + "/want.txt")
+	text, err := os.ReadFile("testdata/mistakes/" + name + ".txt")
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, sections := txtar.Parse(string(text))
+	flow, _ := txtar.Find(sections, "flow.yaml")
+	reported, _ := txtar.Find(sections, "want")
+	file = writeFile(t, "flow.yaml", flow)
 	problems := "1 problem"
-	if n := strings.Count(string(text), "\n"); n > 1 {
+	if n := strings.Count(reported, "\n"); n > 1 {
 		problems = fmt.Sprintf("%d problems", n)
 	}
-	all := fmt.Sprintf("%swaitless: %s flow.yaml: %s\ntry: mend the places above, then: waitless validate flow.yaml\n", text, command, problems)
-	return result{exit: ExitUsage, stderr: strings.ReplaceAll(all, "flow.yaml", folder+"/flow.yaml")}
+	all := fmt.Sprintf("%swaitless: %s flow.yaml: %s\ntry: mend the places above, then: waitless validate flow.yaml\n", reported, command, problems)
+	return file, result{exit: ExitUsage, stderr: strings.ReplaceAll(all, "flow.yaml", file)}
 }
 
 func TestRunRefusesMistakes(t *testing.T) {
@@ -55,8 +56,8 @@ func TestRunRefusesMistakes(t *testing.T) {
 	for _, name := range []string{"six-at-once", "document-empty", "json-not-closed", "wait-too-long"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			folder := "testdata/mistakes/" + name
-			if got, want := do(t, "run", folder+"/flow.yaml", "--skip-time"), refusal(t, folder, "run"); got != want {
+			file, want := mistake(t, name, "run")
+			if got := do(t, "run", file, "--skip-time"); got != want {
 				t.Errorf("got:\n%+v\nwant:\n%+v", got, want)
 			}
 		})
@@ -70,18 +71,18 @@ func TestValidate(t *testing.T) {
 		"valid-json":   {"validate", pollingFlow, "--json"},
 		"warning":      {"validate", "testdata/flows/warning.yaml"},
 		"warning-json": {"validate", "testdata/flows/warning.yaml", "--json"},
-		"invalid-json": {"validate", "testdata/mistakes/wait-negative/flow.yaml", "--json"},
+		"invalid-json": {"validate", "testdata/flows/negative-wait.yaml", "--json"},
 		"missing-json": {"validate", "testdata/flows/none.yaml", "--json"},
 		"folder":       {"validate", "testdata/flows"},
 		"strict":       {"validate", "testdata/flows/extended.yaml", "--strict"},
 		"strict-json":  {"validate", "testdata/flows/extended.yaml", "--strict", "--json"},
 		"strict-fine":  {"validate", pollingFlow, "--strict"},
-		"several":      {"validate", pollingFlow, "testdata/flows/warning.yaml", "testdata/mistakes/wait-negative/flow.yaml"},
-		"several-json": {"validate", pollingFlow, "testdata/flows/warning.yaml", "testdata/mistakes/six-at-once/flow.yaml", "--format", "json"},
+		"several":      {"validate", pollingFlow, "testdata/flows/warning.yaml", "testdata/flows/negative-wait.yaml"},
+		"several-json": {"validate", pollingFlow, "testdata/flows/warning.yaml", "testdata/flows/six-mistakes.yaml", "--format", "json"},
 		"several-fine": {"validate", pollingFlow, "testdata/flows/warning.yaml"},
-		"github":       {"validate", pollingFlow, "testdata/flows/warning.yaml", "testdata/mistakes/six-at-once/flow.yaml", "--format", "github"},
-		"sarif":        {"validate", pollingFlow, "testdata/flows/warning.yaml", "testdata/mistakes/six-at-once/flow.yaml", "--format", "sarif"},
-		"several-none": {"validate", "testdata/flows/none.yaml", pollingFlow, "testdata/flows", "testdata/mistakes/wait-negative/flow.yaml"},
+		"github":       {"validate", pollingFlow, "testdata/flows/warning.yaml", "testdata/flows/six-mistakes.yaml", "--format", "github"},
+		"sarif":        {"validate", pollingFlow, "testdata/flows/warning.yaml", "testdata/flows/six-mistakes.yaml", "--format", "sarif"},
+		"several-none": {"validate", "testdata/flows/none.yaml", pollingFlow, "testdata/flows", "testdata/flows/negative-wait.yaml"},
 		"stdin":        {"validate", "-"},
 		"not-strict":   {"validate", "testdata/flows/extended.yaml"},
 	} {

@@ -128,9 +128,9 @@ func TestLiveView(t *testing.T) {
 			}
 			var text strings.Builder
 			for i, f := range term.frames {
-				fmt.Fprintf(&text, "--- frame %d\n%s", i+1, f)
+				fmt.Fprintf(&text, "-- frame %d --\n%s", i+1, f)
 			}
-			fmt.Fprintf(&text, "--- at the end\n%s", term.text())
+			fmt.Fprintf(&text, "-- at the end --\n%s", term.text())
 			golden(t, "live/"+name+".txt", text.String())
 			checkEnd(t, term)
 		})

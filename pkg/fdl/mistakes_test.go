@@ -8,43 +8,63 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/txtar"
 )
 
 var update = flag.Bool("update", false, "write what the flows of mistakes are answered instead of comparing it")
 
 const mistakes = "../cli/testdata/mistakes"
 
-// Each folder has a flow with one mistake of the kind that people make and
-// what they are told. Its want.txt is also what the command prints.
+// TestMistakes parses flows with one common mistake each. What it reports is also what the command prints.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	if *update && os.Getenv("CI") != "" {
 		t.Fatal("-update in CI would agree with anything")
 	}
-	flows, err := filepath.Glob(mistakes + "/*/flow.yaml")
-	if err != nil || len(flows) < 30 {
-		t.Fatalf("found %d flows with mistakes, want at least 30 (%v)", len(flows), err)
-	}
-	for _, file := range flows {
-		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
+	for file, c := range mistakeCases(t) {
+		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
-			testMistake(t, file)
+			c.test(t, file)
 		})
 	}
 }
 
-func testMistake(t *testing.T, file string) {
+// A mistakeCase is a flow and the problems that are reported about it.
+type mistakeCase struct{ flow, want string }
+
+// mistakeCases are the flows with mistakes, by file.
+func mistakeCases(tb testing.TB) map[string]mistakeCase {
+	tb.Helper()
+	files, err := filepath.Glob(mistakes + "/*.txt")
+	if err != nil || len(files) < 30 {
+		tb.Fatalf("found %d flows with mistakes, want at least 30 (%v)", len(files), err)
+	}
+	cases := map[string]mistakeCase{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		var c mistakeCase
+		_, sections := txtar.Parse(string(text))
+		c.flow, _ = txtar.Find(sections, "flow.yaml")
+		c.want, _ = txtar.Find(sections, "want")
+		cases[file] = c
+	}
+	return cases
+}
+
+func (c mistakeCase) test(t *testing.T, file string) {
 	t.Helper()
-	flow, problems := fdl.Parse(readFile(t, file))
+	flow, problems := fdl.Parse([]byte(c.flow))
 	got := lines(problems)
-	wantFile := filepath.Join(filepath.Dir(file), "want.txt")
 	if *update {
-		if err := os.WriteFile(wantFile, []byte(got), 0o600); err != nil {
+		text := txtar.Format("", []txtar.Section{{Name: "flow.yaml", Text: c.flow}, {Name: "want", Text: got}})
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if want := string(readFile(t, wantFile)); got != want {
-		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	} else if got != c.want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, c.want)
 	}
 	number := 1
 	if strings.Contains(file, "six-at-once") {

@@ -145,7 +145,7 @@ func TestFrames(t *testing.T) {
 			t.Parallel()
 			var text strings.Builder
 			for _, width := range []int{80, 40, 20} {
-				fmt.Fprintf(&text, "--- %d columns\n", width)
+				fmt.Fprintf(&text, "-- %d columns --\n", width)
 				for _, l := range frame(p.progress, p.now, width, 15) {
 					fmt.Fprintln(&text, l.text)
 				}
