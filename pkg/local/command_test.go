@@ -133,7 +133,7 @@ func testCall(function, input string) machine.Call {
 	}
 }
 
-func run(t *testing.T, c command, input string) token.Outcome {
+func runCommand(t *testing.T, c command, input string) token.Outcome {
 	t.Helper()
 	outcome, err := c.call(t.Context(), testCall("work", input), commandNow)
 	if err != nil {
@@ -192,7 +192,7 @@ func TestBuiltInTasksConform(t *testing.T) {
 
 func TestCommandGetsInputAndEnvironment(t *testing.T) {
 	t.Parallel()
-	outcome := run(t, helperCommand(t, "environment"), `{"delay":20}`)
+	outcome := runCommand(t, helperCommand(t, "environment"), `{"delay":20}`)
 	wantOutput(t, outcome, fmt.Sprintf(
 		`{"EXECUTION":"run-1","FLOW":"polling","IDEMPOTENCY_KEY":%q,"NOW":"2026-01-31T10:00:00.0000005Z","STEP":"GetJobStatus",`+
 			`"inherited":true,"secrets":"","stdin":"{\"delay\":20}\n"}`,
@@ -250,7 +250,7 @@ func TestCommandOutcomes(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			c.want(t, run(t, helperCommand(t, c.command[0], c.command[1:]...), `{"a":"b"}`))
+			c.want(t, runCommand(t, helperCommand(t, c.command[0], c.command[1:]...), `{"a":"b"}`))
 		})
 	}
 }
@@ -258,20 +258,20 @@ func TestCommandOutcomes(t *testing.T) {
 func TestCommandThatIgnoresALargeInput(t *testing.T) {
 	t.Parallel()
 	input := `{"a":"` + strings.Repeat("x", 1<<20) + `"}` // more than a pipe holds
-	wantOutput(t, run(t, helperCommand(t, "deaf"), input), `{}`)
+	wantOutput(t, runCommand(t, helperCommand(t, "deaf"), input), `{}`)
 }
 
 func TestCommandTakesTooLong(t *testing.T) {
 	t.Parallel()
 	c := helperCommand(t, "hang")
 	c.limit = time.Millisecond
-	wantCause(t, run(t, c, `{}`), ErrorTimeout, "took longer than 1ms")
+	wantCause(t, runCommand(t, c, `{}`), ErrorTimeout, "took longer than 1ms")
 }
 
 // The answer counts although something in the background holds it open.
 func TestCommandLeavesAProgramInTheBackground(t *testing.T) {
 	t.Parallel()
-	outcome := run(t, helperCommand(t, "background"), `{}`)
+	outcome := runCommand(t, helperCommand(t, "background"), `{}`)
 	pid, ok := outcome.Output.Get("pid").Int64()
 	if !ok {
 		t.Fatalf("the outcome is %s: %s, output %s", outcome.Error, outcome.Cause, outcome.Output.JSON())
@@ -292,7 +292,7 @@ func TestCommandVanishes(t *testing.T) {
 	if err := os.Remove(program); err != nil {
 		t.Fatal(err)
 	}
-	wantCause(t, run(t, c, `{}`), ErrorFunction, "did not run: ", "no such file")
+	wantCause(t, runCommand(t, c, `{}`), ErrorFunction, "did not run: ", "no such file")
 }
 
 func write(t *testing.T, file string, mode os.FileMode) {

@@ -122,26 +122,16 @@ func (p polls) keep(ctx context.Context, poll resume.Poll) error {
 	return err
 }
 
-// carryOut makes the poll. One that fails ends the run, as a wake does, and
-// comes again in the next one.
+// carryOut makes the poll. A poll that fails ends the run, as a wake does, and is repeated in the
+// next run.
 func (p polls) carryOut(poll resume.Poll) {
-	ctx, stop := p.system.running()
+	r := p.system.currentRun()
 	poll.Receives++ // each is delivered once, and comes again when it sent nothing
-	if err := p.system.Jobs.Reconcile(ctx, poll); err != nil {
-		stop(fmt.Errorf("ask for job %s: %w", poll.Key.Name, err)) // no effect when the run has ended
+	if err := p.system.Jobs.Reconcile(r.ctx, poll); err != nil {
+		r.stop(fmt.Errorf("ask for job %s: %w", poll.Key.Name, err)) // no effect when the run has ended
 		poll.Due = p.system.clock.Now().Add(retryDelay)
-		_ = p.Send(ctx, poll)
+		_ = p.Send(r.ctx, poll)
 	}
-}
-
-// running is the context of the run that is under way, and what ends it.
-func (s *System) running() (context.Context, context.CancelCauseFunc) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.run == nil {
-		return context.Background(), func(error) {}
-	}
-	return s.run, s.stop
 }
 
 // pollAgain sends the polls of an earlier process once more: in the time

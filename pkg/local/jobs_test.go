@@ -207,7 +207,7 @@ func TestActionsAreResolved(t *testing.T) {
 		if (len(missing) == 0) != known || tasks.NeedAWS() != strings.HasSuffix(providers, "=aws") {
 			t.Errorf("%q: missing %v, needs AWS %v", providers, missing, tasks.NeedAWS())
 		}
-		if len(missing) > 0 && !strings.Contains(missing[0].Error(), `step Work starts a job by "batch:SubmitJob"`) {
+		if len(missing) > 0 && !strings.Contains(missing[0].Error(), `step Work: no runner for action "batch:SubmitJob"`) {
 			t.Errorf("%q: %v", providers, missing[0])
 		}
 	}

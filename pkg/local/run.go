@@ -1,0 +1,122 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+)
+
+// run is one call of [System.Run] or [System.Serve]. The zero run never ends.
+type run struct {
+	ctx  context.Context //nolint:containedctx // timers and calls that begin later belong to the run
+	stop context.CancelCauseFunc
+}
+
+// Run handles wakes until nothing is left to do, not even later, or until ctx ends, whose error it
+// then returns. If the engine cannot apply a wake, Run returns that error; the wake is handled by
+// the next run. A defect of one execution fails that execution alone.
+func (s *System) Run(ctx context.Context) error {
+	return s.handle(ctx, func(r run) {
+		s.awaitIdle(r.ctx)
+		r.stop(errIdle) // has no effect after the end of ctx
+	})
+}
+
+// Serve is [System.Run], except that it goes on when nothing is left to do: a token may be closed, or
+// an execution started.
+func (s *System) Serve(ctx context.Context) error {
+	return s.handle(ctx, func(r run) { <-r.ctx.Done() })
+}
+
+// handle runs the workers until the function end, or one of them, ends the run.
+func (s *System) handle(ctx context.Context, end func(run)) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	r := run{ctx, stop}
+	s.setRun(r)
+	if err := s.TakeOver(ctx); err != nil {
+		return err
+	}
+	s.tasks.resume()
+	s.workers.begin(func() { s.work(r) })
+	end(r)
+	s.workers.all.Wait()
+	s.queue.works.Wait() // only workers add work
+	if err := context.Cause(ctx); !errors.Is(err, errIdle) {
+		return err
+	}
+	return nil
+}
+
+func (s *System) setRun(r run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.run = r
+}
+
+// currentRun returns the latest run, which may have ended.
+func (s *System) currentRun() run {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.run.ctx == nil {
+		return run{context.Background(), func(error) {}}
+	}
+	return s.run
+}
+
+// errIdle ends a run that has nothing left to do.
+var errIdle = errors.New("idle")
+
+// awaitIdle returns when the queue is idle or ctx ends.
+func (s *System) awaitIdle(ctx context.Context) {
+	for ctx.Err() == nil {
+		idle, idled := s.queue.idle()
+		if idle {
+			return
+		}
+		await(ctx, 0, idled)
+	}
+}
+
+// work handles wakes until the run ends. A wake that fails ends the run before it is put back, so
+// that no worker of this run receives it again.
+func (s *System) work(r run) {
+	for s.workers.more() {
+		wake, err := s.queue.receive(r.ctx)
+		if err != nil {
+			return
+		}
+		advance := s.worker.Advance
+		if s.endOnly[wake.Execution] {
+			advance = s.worker.AdvanceEnd
+		}
+		disposition, err := advance(r.ctx, wake)
+		if err != nil {
+			disposition.RetryAt = s.afterError(err, r)
+		}
+		if disposition.Absent != nil {
+			s.absent(*disposition.Absent)
+		}
+		s.queue.finished(wake, disposition.RetryAt)
+	}
+}
+
+// afterError returns when a wake that failed with err is redelivered, zero for never. It ends the
+// run unless the error concerns one execution alone. A wake that needs a newer release is left to it.
+func (s *System) afterError(err error, r run) time.Time {
+	code := engine.CodeOf(err)
+	switch {
+	case code == engine.CodeTooNew:
+		return time.Time{}
+	case errors.Is(err, errStopped):
+		return s.clock.Now() // behind the wake of the stop
+	case code != engine.CodeDefect:
+		r.stop(err)
+	}
+	return s.clock.Now().Add(retryDelay)
+}
+
+// retryDelay is after what time a wake that could not be applied is redelivered.
+const retryDelay = time.Second
