@@ -1,12 +1,10 @@
-// Package jobs is the table of the kinds of jobs that Waitless starts, watches
-// and describes: one [Kind] a row. From it come the handler of job events, the
-// rules in template.yaml, the functions StartJob and GetJobStatus, and the least
-// rights that a kind needs.
+// Package jobs is the table of the kinds of jobs that Waitless starts, watches and describes. Each
+// [Kind] has a file with four parts: what its events say, how a job is started, how it is described,
+// and which rights that takes. The handler of job events, the rules in template.yaml, the functions
+// StartJob and GetJobStatus, and the policies of `waitless jobs iam` come from this table.
 //
-// It is pure: requests, events and the answers of services come in as JSON, and
-// decisions go out. It imports nothing of ours, so that every other package may
-// use it.
+// The package is pure: requests, events and responses of services come in as JSON, and decisions go
+// out. It imports no package of this project.
 //
-// This package may change between releases; the JSON of StartJob and
-// GetJobStatus does not.
+// This package may change between releases; the JSON of StartJob and GetJobStatus does not.
 package jobs

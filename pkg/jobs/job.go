@@ -1,29 +1,28 @@
 package jobs
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 )
 
-// Key names a job where its service knows it: what an event about it and the
-// answer to its start agree on.
+// Key names a job in its service. The job's events and the response to its start agree on it.
 type Key struct {
-	Kind    string // of the table: "batch-job"
+	Kind    string // "batch-job"
 	Account string // twelve digits
 	Region  string // "eu-central-1"
-	// Name is an ARN, or what the kind has instead.
-	Name string
+	Name    string // an ARN, or the kind's equivalent
 }
 
-// String writes the key so that [ParseKey] reads it:
+// String returns the text that [ParseKey] reads:
 // "batch-job 123456789012:eu-central-1:arn:aws:batch:...".
 func (k Key) String() string {
 	return k.Kind + " " + k.Account + ":" + k.Region + ":" + k.Name
 }
 
-// ParseKey reads what [Key.String] wrote.
+// ParseKey reads a text of [Key.String].
 func ParseKey(text string) (Key, error) {
 	kind, rest, hasKind := strings.Cut(text, " ")
 	parts := strings.SplitN(rest, ":", 3)
@@ -33,7 +32,7 @@ func ParseKey(text string) (Key, error) {
 	return Key{Kind: kind, Account: parts[0], Region: parts[1], Name: parts[2]}, nil
 }
 
-// Status is how far a job is, as the public JSON writes it.
+// Status is the status of a job in the public JSON.
 type Status string
 
 // The statuses of a job.
@@ -43,65 +42,104 @@ const (
 	StatusFailed  Status = "failed"
 )
 
-// Sighting is what an event or a description tells of a job.
+// Sighting is what an event or a description says about a job.
 type Sighting struct {
 	Status Status
-	// At is when the service says that it was so, for an event in whole seconds.
+	// At is the service's time of the status, in an event in whole seconds.
 	At time.Time
-	// Run is the service's own name of the run, empty where it has none, and
-	// Began is when that run began, zero where nobody says. Of a key of scope
-	// [ScopeRun] they tell no run from another.
+	// Run is the service's name of the run, empty if it has none. Began is when the run began, zero
+	// if unknown. For a key of [ScopeRun] they are not compared.
 	Run   string
 	Began time.Time
-	// Word is the service's own word for the status: "RUNNABLE". It is for the
-	// answer of GetJobStatus; nobody keeps it.
+	// Word is the service's word for the status, such as "RUNNABLE". GetJobStatus returns it; it is
+	// not stored.
 	Word string
-	// Output is what a success brings: an object with job_id, job_key, kind,
-	// status, and what the row takes from event and description alike.
+	// Output is that of a success: an object with job_id, job_key, kind, status, and the fields that
+	// the kind reads from events and descriptions alike.
 	Output json.RawMessage
 	// Error and Cause are those of a failure.
 	Error, Cause string
 }
 
-// Started is what the start of a job came to.
+// Started is a job that was started.
 type Started struct {
-	// ID is the job_id: opaque, and all that a description needs.
+	// ID is the job_id: opaque, and sufficient for a description.
 	ID  string
 	Key Key
-	// Run is as in [Sighting], as far as the answer tells.
+	// Run is the service's name of the run, empty if the response does not tell.
 	Run string
 }
 
-// Run is what is known of the run that somebody waits for.
+// Run is the run that a token waits for.
 type Run struct {
-	// Name is the service's own name of it, empty while nobody knows it.
+	// Name is the service's name of the run, empty while it is unknown.
 	Name string
-	// Since is when it was about to be started, by the clock of who started it.
+	// Since is when the run was about to be started, by the clock of the process that started it.
 	Since time.Time
 }
-
-// Scope says what a key names.
-type Scope uint8
-
-// The scopes of a key.
-const (
-	// ScopeRun: the key names one run, so an event about it decides.
-	ScopeRun Scope = iota
-	// ScopeResource: later runs have the same key. An event is a hint, and what
-	// the service answers when it is asked decides.
-	ScopeResource
-)
 
 // The names of errors.
 const (
 	// ErrorFailed: the job failed.
 	ErrorFailed = "Job.Failed"
-	// ErrorStopped: somebody stopped the job.
+	// ErrorStopped: the job was stopped.
 	ErrorStopped = "Job.Stopped"
-	// ErrorSuperseded: another run of the same resource began, and nobody can
-	// tell any more how this one ended.
+	// ErrorSuperseded: another run of the same resource began, so the end of this one is unknown.
 	ErrorSuperseded = "Job.Superseded"
-	// ErrorNotFound: the service knows no such job. Its bare name is that of
-	// the tutorial's functions.
+	// ErrorNotFound: the service knows no such job. The tutorial's functions use the same name.
 	ErrorNotFound = "JobNotFound"
 )
+
+// slack is how much earlier than its start a run may seem to begin: services tell whole seconds, and
+// clocks differ.
+const slack = 2 * time.Second
+
+// stale is how long before its start a run began that the response to the start names wrongly,
+// because the service had not forgotten the earlier run.
+const stale = time.Minute
+
+// Conclude returns how the run ended, according to a description. It returns false if the run goes
+// on, or if the description is of an earlier run. If it is of a later run, the run ended with
+// [ErrorSuperseded]. The name of the job is for the cause.
+//
+// If the service names runs, their names are compared; otherwise, when they began.
+func (k Kind) Conclude(name string, run Run, described Sighting) (end Sighting, ended bool) {
+	order := 0
+	if k.Scope == ScopeResource {
+		order = k.compare(run, described)
+	}
+	if order > 0 {
+		return Sighting{Status: StatusFailed, Error: ErrorSuperseded, Cause: fmt.Sprintf(
+			"%s: a later run began at %s, so the end of the awaited run is unknown", name, described.Began.UTC().Format(time.RFC3339))}, true
+	}
+	return described, order == 0 && described.Status != StatusRunning
+}
+
+// SameRun reports whether another run, which the service named, is that run.
+func (k Kind) SameRun(run, named Run) bool {
+	began, err := time.Parse(time.RFC3339, named.Name)
+	return err == nil && k.compare(run, Sighting{Run: named.Name, Began: began}) == 0
+}
+
+// compare returns a negative number if the described run is earlier than the awaited one, 0 if it is
+// the awaited one, and a positive number if it is later.
+func (k Kind) compare(run Run, described Sighting) int {
+	began, err := time.Parse(time.RFC3339, run.Name)
+	// A name that can be given once has no earlier run, even if this clock disagrees.
+	known := k.Once == OnceByName || run.Since.Sub(began) <= stale
+	named := err == nil && described.Run != "" && known
+	switch apart := described.Began.Sub(began); {
+	case named && apart.Abs() <= k.describe.drift:
+		return 0
+	case named:
+		return cmp.Compare(apart, 0)
+	}
+	at := described.Began
+	if at.IsZero() {
+		at = described.At // an end before the start is also one of an earlier run
+	}
+	if !at.IsZero() && at.Before(run.Since.Truncate(time.Second).Add(-slack)) {
+		return -1
+	}
+	return 0
+}

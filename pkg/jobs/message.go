@@ -2,7 +2,7 @@ package jobs
 
 import (
 	"bytes"
-	"crypto/md5" //nolint:gosec // what the vendor tells of a message's body; it protects nothing
+	"crypto/md5" //nolint:gosec // the vendor's checksum of a body; it protects nothing
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -12,16 +12,49 @@ import (
 	"strings"
 )
 
-// message is what differs between the kinds that send one.
+// A message has no end: its start is all there is. The vendor's topics are those of SNS here, and its
+// queues those of SQS.
+var (
+	snsMessage = Kind{
+		Name: "sns-message", Service: "sns", Start: "Publish", Once: OnceNot,
+		parts: &parts{
+			start: start{
+				resource: formOf(`^acs:mns:`+anyText+`:`+anyText+`:/topics/(`+placeName+`)/messages$`, maxARN), resourceParam: "TopicName",
+				message: &message{name: "TopicName", place: "TopicArn", body: "Message"},
+			},
+			rights: rights{start: []right{{"sns:Publish", []string{"sns:REGION:ACCOUNT:*"}}}},
+		},
+	}
+	sqsMessage = Kind{
+		Name: "sqs-message", Service: "sqs", Start: "SendMessage", Once: OnceNot,
+		parts: &parts{
+			start: start{
+				resource: formOf(`^acs:mns:`+anyText+`:`+anyText+`:/queues/(`+placeName+`)/messages$`, maxARN), resourceParam: "QueueName",
+				message: &message{name: "QueueName", place: "QueueUrl", body: paramBody, delay: true, most: 10},
+			},
+			rights: rights{start: []right{{"sqs:GetQueueUrl", []string{"sqs:REGION:ACCOUNT:*"}}, {"sqs:SendMessage", []string{"sqs:REGION:ACCOUNT:*"}}}},
+		},
+	}
+)
+
+// anyText is a region or an account in the vendor's resources. A placeholder in it may have colons: ${ALIYUN::Region}.
+const anyText = `(?:\$\{[^{}]*\}|[^:])*`
+
+const placeName = `[0-9A-Za-z_-]+(?:\.fifo)?`
+
+// placeForm is that of the names of queues and topics.
+var placeForm = formOf(`^`+placeName+`$`, 256)
+
+// message says how the messages of a kind are sent.
 type message struct {
 	name  string // the param that names the queue or the topic
-	place string // the param that the service has instead
-	body  string // what the service calls the body
-	delay bool   // the service can delay it
-	most  int    // attributes that it takes, 0 for any number
+	place string // the service's param for it
+	body  string // the service's param for the body
+	delay bool   // the service can delay a message
+	most  int    // attributes of a message, 0 for any number
 }
 
-// The params of a message, as the vendor's queues and topics have them.
+// The params of a message in the vendor's queues and topics.
 const (
 	paramBody       = "MessageBody"
 	paramDelay      = "DelaySeconds"
@@ -35,57 +68,46 @@ const (
 	maxPriority = 16
 )
 
-// Sent is what StartJob answers of a message: the fields of the vendor's topics.
+// Sent is what StartJob returns for a message: the fields of the vendor's topics.
 type Sent struct {
 	MessageID string `json:"MessageId"`
 	BodyMD5   string `json:"MessageBodyMD5"` // in upper-case hexadecimal digits
 	RequestID string `json:"RequestId"`
 }
 
-// HasEnd reports whether somebody can wait for the end of what this kind starts:
-// a message has none.
-func (k Kind) HasEnd() bool { return k.row.message == nil }
-
-// MessagePlace is the name of the queue or of the topic that a resource like
-// acs:mns:::/queues/orders/messages names.
-func MessagePlace(resource string) (name string, ok bool) {
-	kind, ok := first(func(k Kind) bool { return k.row.names(resource) })
-	if !ok || kind.HasEnd() {
-		return "", false
-	}
-	return kind.row.named(resource), true
-}
-
-// MessageParams are the params of a service's operation for a message that the
-// params of StartJob describe, in the words of the vendor or in those of the
-// service. Account and region are where a topic is that only its name is given
-// of. Unique is the same text for the same start, which a FIFO queue or topic
-// knows a repeated message by. The error is a [*RequestError].
+// MessageParams returns the params of the service's operation for a message that the params of
+// StartJob describe, in the words of the vendor or of the service. Account and region are those of a
+// topic that is given by name. Unique is the same text for the same start, by which a FIFO queue or
+// topic recognizes a repeated message. The error is a [*RequestError].
 func (k Kind) MessageParams(account, region string, params []byte, unique string) ([]byte, error) {
 	members, err := objectMembers("params", params)
 	if err != nil {
 		return nil, err
 	}
-	m := &messageParams{kind: k, of: k.row.message, members: members}
-	for _, step := range []func() error{m.readBody, m.readDelay, m.readPriority, m.readAttributes, func() error { return m.readPlace(account, region) }} {
+	m := &messageParams{kind: k, message: k.start.message, members: members}
+	for _, step := range []func() error{m.readBody, m.readDelay, m.readPriority, m.readAttributes} {
 		if err := step(); err != nil {
 			return nil, err
 		}
 	}
-	if err := m.order(unique); err != nil {
+	fifo, err := m.readPlace(account, region)
+	if err == nil && fifo {
+		err = m.order(unique)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return encode(m.members), nil
 }
 
 type messageParams struct {
+	*message
+
 	kind    Kind
-	of      *message
 	members map[string]json.RawMessage
-	fifo    bool
 }
 
-// take removes a member.
+// take removes a member and returns it.
 func (m *messageParams) take(name string) (json.RawMessage, bool) {
 	found, ok := findMember(m.members, name)
 	value := m.members[found]
@@ -93,11 +115,11 @@ func (m *messageParams) take(name string) (json.RawMessage, bool) {
 	return value, ok
 }
 
-// readBody makes a text of the body: a text as it is, anything else as JSON.
+// readBody keeps a text as it is, and writes anything else as JSON.
 func (m *messageParams) readBody() error {
 	body, ok := m.take(paramBody)
 	if !ok {
-		body, ok = m.take(m.of.body)
+		body, ok = m.take(m.body)
 	}
 	switch {
 	case !ok:
@@ -105,29 +127,28 @@ func (m *messageParams) readBody() error {
 	case string(body) == `""`:
 		return invalid("params.%s is empty: %s takes no message without a text", paramBody, m.kind.Service)
 	case body[0] != '"':
-		var compact bytes.Buffer // what the value is counts, and not the blanks that it came with
+		var compact bytes.Buffer
 		if err := json.Compact(&compact, body); err != nil {
 			return err
 		}
 		body = quote(compact.String())
 	}
-	m.members[m.of.body] = body
+	m.members[m.body] = body
 	return nil
 }
 
 func (m *messageParams) missing(param string) error {
-	return invalid("params.%s is missing: %s of %s needs %s and %s", param, m.kind.Start, m.kind.Service, m.of.name, paramBody)
+	return invalid("params.%s is missing: %s of %s needs %s and %s", param, m.kind.Start, m.kind.Service, m.name, paramBody)
 }
 
 func (m *messageParams) readDelay() error {
 	delay, ok := m.take(paramDelay)
-	if !ok {
+	switch {
+	case !ok:
 		return nil
-	}
-	if !m.of.delay {
+	case !m.delay:
 		return invalid("params.%s is %s: a message to a topic cannot be delayed; a wait step before the task waits", paramDelay, Found(delay))
-	}
-	if seconds, err := strconv.Atoi(string(delay)); err != nil || seconds < 0 || seconds > maxDelay {
+	case !isInteger(delay, 0, maxDelay):
 		return invalid("params.%s is %s: want whole seconds from 0 to %d, which is what %s can; a wait step before the task waits longer",
 			paramDelay, Found(delay), maxDelay, m.kind.Service)
 	}
@@ -135,24 +156,37 @@ func (m *messageParams) readDelay() error {
 	return nil
 }
 
-// readPriority: neither service has priorities.
+// readPriority drops a valid priority, because neither service has priorities.
 func (m *messageParams) readPriority() error {
-	priority, ok := m.take(paramPriority)
-	if !ok {
-		return nil
-	}
-	if n, err := strconv.Atoi(string(priority)); err != nil || n < 1 || n > maxPriority {
+	if priority, ok := m.take(paramPriority); ok && !isInteger(priority, 1, maxPriority) {
 		return invalid("params.%s is %s: want an integer from 1 to %d", paramPriority, Found(priority), maxPriority)
 	}
 	return nil
 }
 
-// readAttributes makes attributes of the service of plain values, and one of
-// the tag.
+func isInteger(raw json.RawMessage, least, most int) bool {
+	n, err := strconv.Atoi(string(raw))
+	return err == nil && n >= least && n <= most
+}
+
+// readAttributes writes plain values in the form of the service, and the tag as an attribute.
 func (m *messageParams) readAttributes() error {
-	attributes, err := m.givenAttributes()
-	if err != nil {
-		return err
+	attributes := map[string]json.RawMessage{}
+	if given, ok := m.take(paramAttributes); ok {
+		var text string
+		if json.Unmarshal(given, &text) == nil { // the vendor accepts JSON in a text
+			given = json.RawMessage(text)
+		}
+		var err error
+		if attributes, err = objectMembers("params."+paramAttributes, given); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		if string(attributes[name]) == `""` {
+			return invalid("params.%s has an empty text at %q: %s takes none; leave the attribute out", paramAttributes, name, m.kind.Service)
+		}
+		attributes[name] = attribute(attributes[name])
 	}
 	tag, ok := m.take(paramTag)
 	if ok && tag[0] != '"' {
@@ -161,9 +195,9 @@ func (m *messageParams) readAttributes() error {
 	if ok && string(tag) != `""` { // no attribute is empty
 		attributes[paramTag] = attribute(tag)
 	}
-	if most := m.of.most; most > 0 && len(attributes) > most {
+	if m.most > 0 && len(attributes) > m.most {
 		return invalid("params.%s and %s are %d attributes: %s takes %d at most; write the others into the body",
-			paramAttributes, paramTag, len(attributes), m.kind.Service, most)
+			paramAttributes, paramTag, len(attributes), m.kind.Service, m.most)
 	}
 	if len(attributes) > 0 {
 		m.members[paramAttributes] = encode(attributes)
@@ -171,32 +205,11 @@ func (m *messageParams) readAttributes() error {
 	return nil
 }
 
-// givenAttributes are those without the tag, in the form of the service.
-func (m *messageParams) givenAttributes() (attributes map[string]json.RawMessage, err error) {
-	given, ok := m.take(paramAttributes)
-	if !ok {
-		return map[string]json.RawMessage{}, nil
-	}
-	var text string
-	if json.Unmarshal(given, &text) == nil { // the vendor takes them as JSON in a text
-		given = json.RawMessage(text)
-	}
-	if attributes, err = objectMembers("params."+paramAttributes, given); err != nil {
-		return nil, err
-	}
-	for _, name := range slices.Sorted(maps.Keys(attributes)) {
-		if string(attributes[name]) == `""` {
-			return nil, invalid("params.%s has an empty text at %q: %s takes none; leave the attribute out", paramAttributes, name, m.kind.Service)
-		}
-		attributes[name] = attribute(attributes[name])
-	}
-	return attributes, nil
-}
-
-// attribute is a value in the form of the service, unless it has that already.
+// attribute returns a value in the form of the service, which it may have already.
 func attribute(value json.RawMessage) json.RawMessage {
-	switch members, isObject := split(value); {
-	case isObject && slices.ContainsFunc(slices.Collect(maps.Keys(members)), func(name string) bool { return strings.EqualFold(name, "DataType") }):
+	members := split(value)
+	switch _, isAttribute := findMember(members, "DataType"); {
+	case isAttribute:
 		return value
 	case typeOf(value) == "string":
 		return object("DataType", "String", "StringValue", value)
@@ -206,43 +219,33 @@ func attribute(value json.RawMessage) json.RawMessage {
 	return object("DataType", "String", "StringValue", string(value))
 }
 
-// readPlace checks that a queue or a topic is named, once.
-func (m *messageParams) readPlace(account, region string) error {
-	name, hasName := m.take(m.of.name)
-	place, hasPlace := findMember(m.members, m.of.place)
+// readPlace checks that one queue or topic is named, and reports whether it is a FIFO one.
+func (m *messageParams) readPlace(account, region string) (fifo bool, err error) {
+	name, hasName := m.take(m.name)
+	place, hasPlace := findMember(m.members, m.place)
 	switch {
 	case !hasName && !hasPlace:
-		return m.missing(m.of.name)
+		return false, m.missing(m.name)
 	case hasName && hasPlace:
-		return invalid("params has %s and %s: want one of them", m.of.name, m.of.place)
+		return false, invalid("params has %s and %s: want one of them", m.name, m.place)
 	case hasPlace:
-		m.fifo = strings.HasSuffix(string(m.members[place]), `.fifo"`)
-		return nil
+		return strings.HasSuffix(string(m.members[place]), `.fifo"`), nil
 	}
 	var text string
 	if json.Unmarshal(name, &text) != nil || !placeForm.MatchString(text) {
-		return invalid("params.%s is %s: want a name of letters, digits, - and _, as it is called on AWS", m.of.name, Found(name))
+		return false, invalid("params.%s is %s: want a name of letters, digits, - and _, as it is called on AWS", m.name, Found(name))
 	}
-	m.fifo = strings.HasSuffix(text, ".fifo")
 	if m.kind.Service == "sns" {
-		m.members[m.of.place] = quote(fmt.Sprintf("arn:%s:sns:%s:%s:%s", partition(region), region, account, text))
-		return nil
+		m.members[m.place] = quote(fmt.Sprintf("arn:%s:sns:%s:%s:%s", partition(region), region, account, text))
+	} else {
+		m.members[m.name] = name
 	}
-	m.members[m.of.name] = name
-	return nil
+	return strings.HasSuffix(text, ".fifo"), nil
 }
 
-// placeForm is that of the names of queues and topics.
-var placeForm = formOf(`^`+placeName+`$`, 256)
-
-const placeName = `[0-9A-Za-z_-]+(?:\.fifo)?`
-
-// order gives a message of a FIFO queue, or topic, what it is known by. Such a
-// queue takes no delay of a single message, not even none.
+// order gives a message of a FIFO queue or topic its deduplication id. Such a queue accepts no delay of
+// a single message, not even 0.
 func (m *messageParams) order(unique string) error {
-	if !m.fifo {
-		return nil
-	}
 	if delay, ok := m.take(paramDelay); ok && string(delay) != "0" {
 		return invalid("params.%s is %s: a queue whose name ends with .fifo delays no single message; a wait step before the task waits",
 			paramDelay, Found(delay))
@@ -257,15 +260,15 @@ func (m *messageParams) order(unique string) error {
 	return nil
 }
 
-// ReadSent reads what the service answered to these params of its operation.
-func (k Kind) ReadSent(params, answer []byte) (Sent, error) {
+// ReadSent reads the service's response to these params of its operation.
+func (k Kind) ReadSent(params, response []byte) (Sent, error) {
 	var sent Sent
-	if err := json.Unmarshal(answer, &sent); err != nil || sent.MessageID == "" {
-		return Sent{}, k.answerError(k.Start, Found(answer)+": want an object with a MessageId")
+	if err := json.Unmarshal(response, &sent); err != nil || sent.MessageID == "" {
+		return Sent{}, k.responseError(k.Start, Found(response)+": want an object with a MessageId")
 	}
-	members, _ := split(params)
+	members := split(params)
 	var body string
-	if err := json.Unmarshal(members[k.row.message.body], &body); err != nil {
+	if err := json.Unmarshal(members[k.start.message.body], &body); err != nil {
 		return Sent{}, fmt.Errorf("jobs: %s: the params of the message have no body", k.Name)
 	}
 	sum := md5.Sum([]byte(body)) //nolint:gosec // as above

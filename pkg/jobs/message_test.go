@@ -126,7 +126,7 @@ func TestReadSent(t *testing.T) {
 		}
 	}
 	if _, err := find(t, "sqs-message").ReadSent([]byte(`{"MessageBody":"hello"}`), []byte(`{}`)); err == nil ||
-		err.Error() != `jobs: sqs-message: SendMessage of sqs answered object {}: want an object with a MessageId` {
+		err.Error() != `jobs: sqs-message: SendMessage of sqs returned object {}: want an object with a MessageId` {
 		t.Errorf("error %v", err)
 	}
 	if _, err := find(t, "sqs-message").ReadSent([]byte(`{}`), []byte(`{"MessageId":"m"}`)); err == nil {
@@ -140,6 +140,6 @@ func TestATokenForAMessage(t *testing.T) {
 	for _, token := range []string{"token", "taskToken", "callbackId"} {
 		_, err := ParseStart([]byte(`{"kind":"sqs-message","params":{},"` + token + `":"t"}`))
 		checkRefusal(t, err, ErrorInvalid,
-			"a request of kind sqs-message has a token: want none, for a message has no end; whoever gets the message can close a token in its body")
+			"a request of kind sqs-message has a token: want none, for a message has no end; the receiver of the message can close a token in its body")
 	}
 }

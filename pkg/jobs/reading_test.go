@@ -260,11 +260,11 @@ func TestReadEventRefuses(t *testing.T) {
 	}
 	odd := "Wed Mar 04 05:06:07 UTC 2026"
 	tests := []struct{ name, event, want string }{
-		{"nothing", ``, "jobs: the text is no event: EOF"},
-		{"no JSON", `{`, "jobs: the text is no event: unexpected EOF"},
-		{"two", `{} {}`, "jobs: the text is no event: more follows the JSON value"},
-		{"a list", `[]`, "jobs: the text is no event: source and detail-type are to be texts"},
-		{"source a number", `{"source":1,"detail-type":"x"}`, "jobs: the text is no event: source and detail-type are to be texts"},
+		{"nothing", ``, "jobs: the text is not an event: EOF"},
+		{"no JSON", `{`, "jobs: the text is not an event: unexpected EOF"},
+		{"two", `{} {}`, "jobs: the text is not an event: more follows the JSON value"},
+		{"a list", `[]`, "jobs: the text is not an event: source and detail-type must be texts"},
+		{"source a number", `{"source":1,"detail-type":"x"}`, "jobs: the text is not an event: source and detail-type must be texts"},
 		{
 			"odd time", edit("batch-job.success", "2026-03-04T05:06:07Z", odd),
 			`jobs: batch-job event: time is "` + odd + `": want an instant such as 2026-01-02T03:04:05Z`,
@@ -283,7 +283,7 @@ func TestReadEventRefuses(t *testing.T) {
 		},
 		{
 			"no key", edit("batch-job.success", `"jobArn"`, `"jobarm"`),
-			`jobs: batch-job event: detail.jobArn is missing: want what names the job`,
+			`jobs: batch-job event: detail.jobArn is missing: want the name of the job`,
 		},
 		{
 			"no account", edit("transcribe-job.success", `"account"`, `"count"`),
@@ -334,19 +334,19 @@ func TestReadEventOfOtherSources(t *testing.T) {
 func TestReadDescriptionRefuses(t *testing.T) {
 	t.Parallel()
 	isNone := func(id, kind, want string) string {
-		return `job_id is "` + id + `", which is no job of kind ` + kind + `: want ` + want
+		return `job_id is "` + id + `", which is not a job of kind ` + kind + `: want ` + want
 	}
 	tests := []struct{ kind, id, answer, name, want string }{
-		{"batch-job", batchID, `{"Jobs":[]}`, ErrorNotFound, isNone(batchID, "batch-job", "the jobId that SubmitJob answered")},
+		{"batch-job", batchID, `{"Jobs":[]}`, ErrorNotFound, isNone(batchID, "batch-job", "the jobId that SubmitJob returned")},
 		{
 			"dms-task", taskARN, `{"ReplicationTasks":null}`, ErrorNotFound,
 			isNone("arn:aws:dms:eu-central-1:111122223333:ta...", "dms-task", "the ARN of a replication task"),
 		},
 		{"transcribe-job", "a", `{"TranscriptionJob":null}`, ErrorNotFound, isNone("a", "transcribe-job", "the name of a transcription job")},
-		{"callback", "a", `{}`, ErrorNotFound, isNone("a", "callback", "the job_id that StartJob answered")},
+		{"callback", "a", `{}`, ErrorNotFound, isNone("a", "callback", "the job_id that StartJob returned")},
 		{
 			"sfn-execution", executionARN, `<html>`, "",
-			`jobs: sfn-execution: DescribeExecution of sfn answered no JSON: invalid character '<' looking for beginning of value`,
+			`jobs: sfn-execution: DescribeExecution of sfn returned invalid JSON: invalid character '<' looking for beginning of value`,
 		},
 	}
 	for _, tt := range tests {

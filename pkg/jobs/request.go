@@ -12,44 +12,40 @@ import (
 	"unicode/utf8"
 )
 
-// StartRequest is what StartJob is asked for: {"kind","params"} and at most one
-// of "taskToken" (Step Functions), "callbackId" (a Lambda durable function) and
-// "token" (a step of a flow), with "timeoutSeconds" for the first two, or else
-// "idempotencyKey".
+// StartRequest is the request of StartJob: {"kind","params"} and at most one of "taskToken" (Step
+// Functions), "callbackId" (a Lambda durable function) and "token" (a step of a flow), with
+// "timeoutSeconds" for the first two, or else "idempotencyKey".
 type StartRequest struct {
-	// Kind is "simulated" when the request names none. Where nobody waits for a
-	// simulated job, Params are the whole request, untouched: the tutorial's
-	// function ignores what it does not know.
+	// Kind is "simulated" if the request names none. If nothing waits for a simulated job, Params are
+	// the whole request, unchanged: the tutorial's function ignores what it does not know.
 	Kind           string
 	Params         json.RawMessage
 	TaskToken      string
 	CallbackID     string
 	Token          string
 	TimeoutSeconds int64
-	// IdempotencyKey is the same text for the same start, where nobody waits: a
-	// token is one itself.
+	// IdempotencyKey is the same text for the same start if there is no token, which is one itself.
 	IdempotencyKey string
 }
 
-// StatusRequest is what GetJobStatus is asked: {"job_id","kind"}, as StartJob
-// returned them. Other members are ignored, so that a step without mappings can
-// pass on all that it has. Of kind "simulated" it says the kind only: the
-// tutorial's function reads the rest.
+// StatusRequest is the request of GetJobStatus: {"job_id","kind"}, as StartJob returned them. Other
+// members are ignored, so that a step without mappings can pass on its whole input. For kind
+// "simulated" it has the kind only: the tutorial's function reads the rest.
 type StatusRequest struct {
 	ID   string
 	Kind string
 }
 
-// StartAnswer is what StartJob answers.
-type StartAnswer struct {
+// StartResult is what StartJob returns.
+type StartResult struct {
 	ID          string `json:"job_id"`
 	Kind        string `json:"kind"`
 	Key         string `json:"job_key"`
 	CallbackURL string `json:"callback_url,omitempty"` // of kind callback
 }
 
-// StatusAnswer is what GetJobStatus answers.
-type StatusAnswer struct {
+// StatusResult is what GetJobStatus returns.
+type StatusResult struct {
 	ID     string          `json:"job_id"`
 	Status Status          `json:"job_status"`
 	Word   string          `json:"status,omitempty"`
@@ -58,82 +54,62 @@ type StatusAnswer struct {
 	Cause  string          `json:"cause,omitempty"`
 }
 
-// Answer is what StartJob answers of the start.
-func (s Started) Answer() StartAnswer {
-	return StartAnswer{ID: s.ID, Kind: s.Key.Kind, Key: s.Key.Name}
+// Result returns the result of StartJob.
+func (s Started) Result() StartResult {
+	return StartResult{ID: s.ID, Kind: s.Key.Kind, Key: s.Key.Name}
 }
 
-// Answer is what GetJobStatus answers of the job with that job_id.
-func (s Sighting) Answer(id string) StatusAnswer {
-	return StatusAnswer{ID: id, Status: s.Status, Word: s.Word, Output: s.Output, Error: s.Error, Cause: s.Cause}
+// Result returns the result of GetJobStatus for the job with that job_id.
+func (s Sighting) Result(id string) StatusResult {
+	return StatusResult{ID: id, Status: s.Status, Word: s.Word, Output: s.Output, Error: s.Error, Cause: s.Cause}
 }
 
-// RequestError says what is wrong with a request. It holds nothing of a token.
+// RequestError says what is wrong with a request. It has no part of a token.
 type RequestError struct {
-	// Name is the error's public name, Lambda's errorType: InvalidArgument or
-	// JobNotFound.
+	// Name is the error's public name, Lambda's errorType: InvalidArgument or JobNotFound.
 	Name string
 	What string
 }
 
 func (e *RequestError) Error() string { return e.What }
 
-// ErrorInvalid is the name of a [RequestError] that says that a member of the
-// request has the wrong type, size or company.
+// ErrorInvalid is the name of a [RequestError] about a member with a wrong type or size, or about
+// members that exclude each other.
 const ErrorInvalid = "InvalidArgument"
 
-// maxTimeout is the longest time that a foreign wait may take: 366 days.
-const maxTimeout = 31_622_400
-
-// The longest tokens that Step Functions, durable functions and we ourselves make.
+// Limits of a request.
 const (
-	maxTaskToken  = 2048
-	maxCallbackID = 1024
-	maxToken      = 80
+	maxTimeout    = 31_622_400 // seconds of an external wait: 366 days
+	maxTaskToken  = 2048       // characters, of Step Functions
+	maxCallbackID = 1024       // of durable functions
+	maxToken      = 80         // of Waitless
+	maxKey        = 128        // bytes of an idempotencyKey
 )
 
-// maxKey is the longest idempotencyKey, in bytes.
-const maxKey = 128
-
-// ParseStart reads what StartJob is asked for. The error is a [*RequestError].
+// ParseStart reads a request of StartJob. The error is a [*RequestError].
 func ParseStart(input []byte) (StartRequest, error) {
 	members, kind, err := readKind(input)
+	if err == nil {
+		err = checkKind(members)
+	}
 	if err != nil {
 		return StartRequest{}, err
 	}
-	if err := checkKind(members); err != nil {
-		return StartRequest{}, err
+	r := StartRequest{Kind: kind.Name, Params: json.RawMessage("{}")}
+	if kind.Name == KindSimulated && !waits(members) {
+		r.Params = input
+		return r, nil
 	}
-	if kind == KindSimulated && !waits(members) {
-		return StartRequest{Kind: kind, Params: input}, nil
-	}
-	if err := onlyMembers(members, kind, "callbackId", "idempotencyKey", "kind", "params", "taskToken", "timeoutSeconds", "token"); err != nil {
-		return StartRequest{}, err
-	}
-	request := StartRequest{Kind: kind, Params: json.RawMessage("{}")}
-	if params, ok := members["params"]; ok {
-		if _, err := objectMembers("params", params); err != nil {
+	for _, step := range []func(map[string]json.RawMessage) error{onlyMembers, r.readParams, r.readTokens, r.readTimeout, r.readKey} {
+		if err := step(members); err != nil {
 			return StartRequest{}, err
 		}
-		request.Params = params
 	}
-	if err := request.readTokens(members); err != nil {
-		return StartRequest{}, err
-	}
-	if err := request.readTimeout(members["timeoutSeconds"]); err != nil {
-		return StartRequest{}, err
-	}
-	if err := request.readKey(members["idempotencyKey"]); err != nil {
-		return StartRequest{}, err
-	}
-	if err := request.checkEnd(); err != nil {
-		return StartRequest{}, err
-	}
-	return request, request.checkCallback()
+	return r, r.checkWait(kind)
 }
 
-// checkKind rejects a request that has params of a job and no kind: the job would
-// be simulated, and look as if it had run.
+// checkKind rejects a request that has params of a job and no kind: the job would be simulated, and
+// look as if it had run.
 func checkKind(members map[string]json.RawMessage) error {
 	if given(members, "kind") {
 		return nil
@@ -141,9 +117,9 @@ func checkKind(members map[string]json.RawMessage) error {
 	if given(members, "params") {
 		return invalid("the request has params and no kind: want kind, one of %s", kindNames())
 	}
-	for _, kind := range rows {
-		for _, param := range kind.row.required {
-			if name, ok := findMember(members, param); ok && kind.HasEnd() {
+	for _, kind := range kinds {
+		for _, param := range kind.start.required {
+			if name, ok := findMember(members, param); ok {
 				return invalid(`the request has %s and no kind: to start the job, want "kind":%q and the job's parameters in params;`+
 					` to simulate it, want "kind":%q`, name, kind.Name, KindSimulated)
 			}
@@ -157,63 +133,50 @@ func given(members map[string]json.RawMessage, name string) bool {
 	return ok && string(raw) != "null"
 }
 
-// checkEnd: nobody can wait for the end of what has none.
-func (r *StartRequest) checkEnd() error {
-	kind, _ := Find(r.Kind)
-	if kind.HasEnd() || r.TaskToken+r.CallbackID+r.Token == "" {
-		return nil
-	}
-	return invalid("a request of kind %s has a token: want none, for a message has no end; whoever gets the message can close a token in its body", r.Kind)
-}
-
-// waits says that somebody waits for a simulated job: the request names the kind
-// and a token. Any other is the tutorial's, which reads neither.
+// waits reports whether a request for a simulated job names the kind and a token. Any other request is
+// the tutorial's, whose function reads neither.
 func waits(members map[string]json.RawMessage) bool {
 	return given(members, "kind") && (given(members, "taskToken") || given(members, "callbackId") || given(members, "token"))
 }
 
-// ParseStatus reads what GetJobStatus is asked. The error is a [*RequestError].
+// ParseStatus reads a request of GetJobStatus. The error is a [*RequestError].
 func ParseStatus(input []byte) (StatusRequest, error) {
 	members, kind, err := readKind(input)
-	if err != nil {
-		return StatusRequest{}, err
+	if err != nil || kind.Name == KindSimulated {
+		return StatusRequest{Kind: kind.Name}, err
 	}
-	if kind == KindSimulated {
-		return StatusRequest{Kind: kind}, nil
-	}
-	var id string
-	if raw, ok := members["job_id"]; !ok || raw[0] != '"' || json.Unmarshal(raw, &id) != nil || id == "" {
-		what := fmt.Sprintf("job_id is %s: want the job_id that StartJob answered", Found(raw))
+	id, ok := textOf(members["job_id"])
+	if !ok || id == "" {
+		what := fmt.Sprintf("job_id is %s: want the job_id that StartJob returned", Found(members["job_id"]))
 		return StatusRequest{}, &RequestError{Name: ErrorNotFound, What: what}
 	}
-	return StatusRequest{ID: id, Kind: kind}, nil
+	return StatusRequest{ID: id, Kind: kind.Name}, nil
 }
 
-// readKind splits a request. What is no object, or names no kind, is of kind
-// simulated, whose function says itself what it refuses.
-func readKind(input []byte) (members map[string]json.RawMessage, kind string, err error) {
-	members, _ = split(input)
-	raw, ok := members["kind"]
-	if !ok || string(raw) == "null" {
-		return members, KindSimulated, nil
+// readKind splits a request. If it is not an object, or names no kind, it is for the simulated
+// function, which rejects requests itself.
+func readKind(input []byte) (members map[string]json.RawMessage, kind Kind, err error) {
+	members = split(input)
+	name := KindSimulated
+	if given(members, "kind") {
+		name, _ = textOf(members["kind"])
 	}
-	if raw[0] == '"' && json.Unmarshal(raw, &kind) == nil {
-		if _, known := Find(kind); known {
-			return members, kind, nil
-		}
+	if kind, ok := Find(name); ok {
+		return members, kind, nil
 	}
-	return nil, "", invalid("kind is %s: want one of %s", Found(raw), kindNames())
+	return nil, Kind{}, invalid("kind is %s: want one of %s", Found(members["kind"]), kindNames())
 }
 
 func kindNames() string {
-	names := make([]string, len(rows))
-	for i, kind := range rows {
+	names := make([]string, len(kinds))
+	for i, kind := range kinds {
 		names[i] = kind.Name
 	}
 	return strings.Join(names, ", ")
 }
 
-func onlyMembers(members map[string]json.RawMessage, kind string, allowed ...string) error {
+func onlyMembers(members map[string]json.RawMessage) error {
+	allowed := []string{"callbackId", "idempotencyKey", "kind", "params", "taskToken", "timeoutSeconds", "token"}
 	var unknown []string
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if !slices.Contains(allowed, name) {
@@ -223,39 +186,52 @@ func onlyMembers(members map[string]json.RawMessage, kind string, allowed ...str
 	if len(unknown) == 0 {
 		return nil
 	}
+	kind, _ := textOf(members["kind"])
 	return invalid("a request of kind %s has %s: want %s", kind, strings.Join(unknown, ", "), strings.Join(allowed, ", "))
+}
+
+func (r *StartRequest) readParams(members map[string]json.RawMessage) error {
+	params, ok := members["params"]
+	if !ok {
+		return nil
+	}
+	r.Params = params
+	_, err := objectMembers("params", params)
+	return err
 }
 
 // readTokens reads the one token that a request may have.
 func (r *StartRequest) readTokens(members map[string]json.RawMessage) error {
-	var given []string
+	var found []string
 	for _, token := range []struct {
 		name string
 		most int
 		to   *string
 	}{{"callbackId", maxCallbackID, &r.CallbackID}, {"taskToken", maxTaskToken, &r.TaskToken}, {"token", maxToken, &r.Token}} {
-		raw, ok := members[token.name]
-		if !ok || string(raw) == "null" {
+		if !given(members, token.name) {
 			continue
 		}
-		given = append(given, token.name)
-		if raw[0] != '"' || json.Unmarshal(raw, token.to) != nil {
-			return invalid("%s is %s: want a text of 1 to %d characters", token.name, typeOf(raw), token.most)
+		found = append(found, token.name)
+		text, ok := textOf(members[token.name])
+		if !ok {
+			return invalid("%s is %s: want a text of 1 to %d characters", token.name, typeOf(members[token.name]), token.most)
 		}
-		if n := utf8.RuneCountInString(*token.to); n < 1 || n > token.most {
+		if n := utf8.RuneCountInString(text); n < 1 || n > token.most {
 			return invalid("%s has %d characters: want a text of 1 to %d characters", token.name, n, token.most)
 		}
+		*token.to = text
 	}
-	if len(given) > 1 {
-		return invalid("the request has %s: want one of them at most", strings.Join(given, " and "))
+	if len(found) > 1 {
+		return invalid("the request has %s: want one of them at most", strings.Join(found, " and "))
 	}
 	return nil
 }
 
-func (r *StartRequest) readTimeout(raw json.RawMessage) error {
-	if raw == nil || string(raw) == "null" {
+func (r *StartRequest) readTimeout(members map[string]json.RawMessage) error {
+	if !given(members, "timeoutSeconds") {
 		return nil
 	}
+	raw := members["timeoutSeconds"]
 	seconds, err := strconv.ParseInt(string(raw), 10, 64)
 	if err != nil || seconds < 1 || seconds > maxTimeout {
 		return invalid("timeoutSeconds is %s: want an integer from 1 to %d", Found(raw), maxTimeout)
@@ -267,44 +243,57 @@ func (r *StartRequest) readTimeout(raw json.RawMessage) error {
 	return nil
 }
 
-func (r *StartRequest) readKey(raw json.RawMessage) error {
-	if raw == nil || string(raw) == "null" {
+func (r *StartRequest) readKey(members map[string]json.RawMessage) error {
+	if !given(members, "idempotencyKey") {
 		return nil
 	}
-	if raw[0] != '"' || json.Unmarshal(raw, &r.IdempotencyKey) != nil || r.IdempotencyKey == "" || len(r.IdempotencyKey) > maxKey {
+	raw := members["idempotencyKey"]
+	key, ok := textOf(raw)
+	if !ok || key == "" || len(key) > maxKey {
 		return invalid("idempotencyKey is %s: want a text of 1 to %d bytes", Found(raw), maxKey)
 	}
-	if r.TaskToken != "" || r.CallbackID != "" || r.Token != "" {
+	if r.hasToken() {
 		return invalid("the request has idempotencyKey and a token: want one of them, for a token names the same start, too")
+	}
+	r.IdempotencyKey = key
+	return nil
+}
+
+func (r *StartRequest) hasToken() bool {
+	return r.TaskToken != "" || r.CallbackID != "" || r.Token != ""
+}
+
+// checkWait rejects a wait for a message, which has no end, and a callback without a wait.
+func (r *StartRequest) checkWait(kind Kind) error {
+	params := split(r.Params)
+	switch {
+	case !kind.HasEnd() && r.hasToken():
+		return invalid("a request of kind %s has a token: want none, for a message has no end; the receiver of the message can close a token in its body", r.Kind)
+	case r.Kind != KindCallback:
+		return nil
+	case !r.hasToken():
+		return invalid("a request of kind callback has no token: want one of callbackId, taskToken, token")
+	case len(params) > 0:
+		return invalid("params is %s: want none, for a callback starts nothing", Found(r.Params))
 	}
 	return nil
 }
 
-// checkCallback: a callback starts nothing, and resumes somebody.
-func (r *StartRequest) checkCallback() error {
-	switch {
-	case r.Kind != KindCallback:
-		return nil
-	case r.TaskToken == "" && r.CallbackID == "" && r.Token == "":
-		return invalid("a request of kind callback has no token: want one of callbackId, taskToken, token")
-	case !isEmptyObject(r.Params):
-		return invalid("params is %s: want none, for a callback starts nothing", Found(r.Params))
-	default:
+// textOf returns the text that a JSON value is.
+func textOf(raw json.RawMessage) (text string, ok bool) {
+	ok = len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &text) == nil
+	return text, ok
+}
+
+// split returns the members of an object, nil for anything else.
+func split(object []byte) (members map[string]json.RawMessage) {
+	if json.Unmarshal(object, &members) != nil {
 		return nil
 	}
+	return members
 }
 
-func isEmptyObject(raw json.RawMessage) bool {
-	members, ok := split(raw)
-	return ok && len(members) == 0
-}
-
-func split(object []byte) (members map[string]json.RawMessage, ok bool) {
-	ok = json.Unmarshal(object, &members) == nil
-	return members, ok
-}
-
-// objectMembers splits an object; empty and null count as one without members.
+// objectMembers splits an object. Empty and null count as an object without members.
 func objectMembers(name string, text []byte) (map[string]json.RawMessage, error) {
 	members := map[string]json.RawMessage{}
 	if len(bytes.TrimSpace(text)) == 0 {
@@ -315,7 +304,7 @@ func objectMembers(name string, text []byte) (map[string]json.RawMessage, error)
 		return nil, invalid("%s is %s: want an object", name, Found(bytes.TrimSpace(text)))
 	}
 	if err != nil {
-		return nil, invalid("%s is no JSON (%v): want an object", name, err)
+		return nil, invalid("%s is invalid JSON (%v): want an object", name, err)
 	}
 	if members == nil { // null
 		members = map[string]json.RawMessage{}
@@ -327,8 +316,7 @@ func invalid(format string, args ...any) error {
 	return &RequestError{Name: ErrorInvalid, What: fmt.Sprintf(format, args...)}
 }
 
-// Found is type and text of a JSON value for a message, cut to a readable
-// length; "missing" of none.
+// Found returns type and text of a JSON value for a message, cut to a readable length, or "missing".
 func Found(raw json.RawMessage) string {
 	switch kind := typeOf(raw); kind {
 	case "missing", "null":
@@ -338,7 +326,7 @@ func Found(raw json.RawMessage) string {
 	}
 }
 
-// typeOf is the type of a JSON value, which its first byte tells.
+// typeOf returns the type of a JSON value by its first byte.
 func typeOf(raw json.RawMessage) string {
 	if len(raw) == 0 {
 		return "missing"
@@ -359,8 +347,8 @@ func typeOf(raw json.RawMessage) string {
 	}
 }
 
-// Shortened keeps an error readable, and a secret that was put in the wrong place
-// out of it as a whole.
+// Shortened cuts a text, so that an error stays readable and does not repeat a whole secret that was
+// put in the wrong place.
 func Shortened(text string) string {
 	const most = 40
 	runes := []rune(text)

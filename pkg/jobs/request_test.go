@@ -131,10 +131,10 @@ func TestParseStatus(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct{ input, name, want string }{
-		{`{"kind":"batch-job"}`, ErrorNotFound, `job_id is missing: want the job_id that StartJob answered`},
-		{`{"kind":"batch-job","job_id":7}`, ErrorNotFound, `job_id is number 7: want the job_id that StartJob answered`},
-		{`{"kind":"batch-job","job_id":""}`, ErrorNotFound, `job_id is string "": want the job_id that StartJob answered`},
-		{`{"kind":"batch-job","job_id":null}`, ErrorNotFound, `job_id is null: want the job_id that StartJob answered`},
+		{`{"kind":"batch-job"}`, ErrorNotFound, `job_id is missing: want the job_id that StartJob returned`},
+		{`{"kind":"batch-job","job_id":7}`, ErrorNotFound, `job_id is number 7: want the job_id that StartJob returned`},
+		{`{"kind":"batch-job","job_id":""}`, ErrorNotFound, `job_id is string "": want the job_id that StartJob returned`},
+		{`{"kind":"batch-job","job_id":null}`, ErrorNotFound, `job_id is null: want the job_id that StartJob returned`},
 	} {
 		_, err := ParseStatus([]byte(tt.input))
 		checkRefusal(t, err, tt.name, tt.want)
@@ -144,21 +144,21 @@ func TestParseStatus(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	started := Started{batchID, Key{"batch-job", account, region, batchARN}, ""}
-	withURL := Started{"h", Key{"callback", account, region, "h"}, ""}.Answer()
+	withURL := Started{"h", Key{"callback", account, region, "h"}, ""}.Result()
 	withURL.CallbackURL = "https://host/callbacks/x"
 	for _, tt := range []struct {
 		answer any
 		want   string
 	}{
-		{started.Answer(), `{"job_id":"` + batchID + `","kind":"batch-job","job_key":"` + batchARN + `"}`},
+		{started.Result(), `{"job_id":"` + batchID + `","kind":"batch-job","job_key":"` + batchARN + `"}`},
 		{withURL, `{"job_id":"h","kind":"callback","job_key":"h","callback_url":"https://host/callbacks/x"}`},
-		{Sighting{Status: StatusRunning, Word: "RUNNABLE"}.Answer("i"), `{"job_id":"i","job_status":"running","status":"RUNNABLE"}`},
+		{Sighting{Status: StatusRunning, Word: "RUNNABLE"}.Result("i"), `{"job_id":"i","job_status":"running","status":"RUNNABLE"}`},
 		{
-			Sighting{Status: StatusSuccess, Word: "SUCCEEDED", Output: json.RawMessage(`{"a":1}`)}.Answer("i"),
+			Sighting{Status: StatusSuccess, Word: "SUCCEEDED", Output: json.RawMessage(`{"a":1}`)}.Result("i"),
 			`{"job_id":"i","job_status":"success","status":"SUCCEEDED","output":{"a":1}}`,
 		},
 		{
-			Sighting{Status: StatusFailed, Word: "FAILED", Error: ErrorFailed, Cause: "c"}.Answer("i"),
+			Sighting{Status: StatusFailed, Word: "FAILED", Error: ErrorFailed, Cause: "c"}.Result("i"),
 			`{"job_id":"i","job_status":"failed","status":"FAILED","error":"Job.Failed","cause":"c"}`,
 		},
 	} {

@@ -89,19 +89,13 @@ func isNotFound(err error) bool {
 	return ok && refused.Name == jobs.ErrorNotFound
 }
 
-// verdict is what a sighting means for one who waits, as the outcome of what
-// waits; nil: it goes on waiting.
+// verdict returns the outcome that a sighting means for a waiter, nil while it waits.
 func verdict(kind jobs.Kind, name string, run jobs.Run, seen jobs.Sighting) (*token.Outcome, error) {
-	switch kind.Judge(run, seen) {
-	case jobs.Waits:
+	end, ended := kind.Conclude(name, run, seen)
+	if !ended {
 		return nil, nil //nolint:nilnil // documented
-	case jobs.Superseded:
-		outcome := token.Failure(jobs.ErrorSuperseded, fmt.Sprintf("%s: a later run began at %s, and nobody can tell how the one that was waited for ended",
-			name, seen.Began.UTC().Format(time.RFC3339)))
-		return &outcome, nil
-	case jobs.Ended:
 	}
-	return outcomeOf(name, seen), nil
+	return outcomeOf(name, end), nil
 }
 
 // errorInvalidOutput is the error of a job whose output cannot be read.

@@ -48,7 +48,7 @@ func (j *Jobs) StartJob(ctx context.Context, input []byte) ([]byte, error) {
 	if err := s.wait(ctx); err != nil {
 		return nil, err
 	}
-	answer := s.started.Answer()
+	answer := s.started.Result()
 	answer.CallbackURL = s.callbackURL
 	return json.Marshal(answer)
 }
@@ -69,7 +69,7 @@ func (j *Jobs) GetJobStatus(ctx context.Context, input []byte) ([]byte, error) {
 		return nil, err
 	}
 	seen.Cause = token.MaskAll(seen.Cause)
-	return json.Marshal(seen.Answer(request.ID))
+	return json.Marshal(seen.Result(request.ID))
 }
 
 // start is one call of StartJob.
@@ -379,7 +379,8 @@ func (s *start) expose(ctx context.Context, others []Waiter) {
 // run.
 func (s *start) meet(ctx context.Context, waiter Waiter, end jobs.Sighting) error {
 	key := s.started.Key
-	if s.kind.Scope == jobs.ScopeResource && end.Status != jobs.StatusRunning && s.kind.Judge(waiter.Run, end) == jobs.Waits {
+	_, ended := s.kind.Conclude(key.Name, waiter.Run, end)
+	if end.Status != jobs.StatusRunning && !ended {
 		return nil // it ended before this run began
 	}
 	seen, err := s.confirm(ctx, s.kind, key, end)

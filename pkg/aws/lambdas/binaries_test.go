@@ -43,7 +43,7 @@ func TestBinaries(t *testing.T) {
 			`{"job_id":"`+jobID+`","job_status":"success","try_count":2}`)
 		checkBody(t, f.call(`{"job_id":"`+jobID+`","delay":1e12}`), `{"job_id":"`+jobID+`","job_status":"running","try_count":1}`)
 		checkError(t, f.call(`{"job_id":"job-1"}`), "JobNotFound",
-			`job_id is string "job-1": want the UUIDv7 that StartJob or SubmitJob answered`)
+			`job_id is string "job-1": want the UUIDv7 that StartJob or SubmitJob returned`)
 		checkError(t, f.call(`{"job_id":"`+jobID+`","delay":"20"}`), "InvalidArgument",
 			`delay is string "20": want a number of seconds such as 20 or 20.5 (leave it out for 60)`)
 		f.stop()

@@ -174,9 +174,9 @@ func (s stack) playReplication(t *testing.T, folder string) {
 }
 
 // startedJob is the job that an execution started.
-func (s stack) startedJob(t *testing.T, execution string) jobs.StartAnswer {
+func (s stack) startedJob(t *testing.T, execution string) jobs.StartResult {
 	t.Helper()
-	return soon(t, "the job", func() (started jobs.StartAnswer, ok bool) {
+	return soon(t, "the job", func() (started jobs.StartResult, ok bool) {
 		for _, e := range s.history(t, execution) {
 			if e.Type == "TaskSubmitted" {
 				return answerIn(t, e), true
@@ -193,7 +193,7 @@ var (
 
 // playEvent has a job event of a folder come for a job. What it tells is so by
 // then. Those that are no end are none of the stack's.
-func (s stack) playEvent(t *testing.T, event string, job jobs.StartAnswer) {
+func (s stack) playEvent(t *testing.T, event string, job jobs.StartResult) {
 	t.Helper()
 	event = strings.NewReplacer("{job_id}", job.ID, "{job_key}", job.Key).Replace(event)
 	event = anInstant.ReplaceAllString(event, `"time": "`+time.Now().UTC().Format(time.RFC3339)+`"`)

@@ -170,7 +170,7 @@ func TestBodiesForOthers(t *testing.T) {
 	if err != nil || answer.FunctionError != nil {
 		t.Fatalf("%s: %v", answer.Payload, err)
 	}
-	var started jobs.StartAnswer
+	var started jobs.StartResult
 	if err := json.Unmarshal(answer.Payload, &started); err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ steps:
 `
 
 // submitted is what StartJob answered to the one step of the execution.
-func (f *following) submitted(s stack, execution string) jobs.StartAnswer {
+func (f *following) submitted(s stack, execution string) jobs.StartResult {
 	f.t.Helper()
 	f.await("Job waits for a callback")
 	for again := time.NewTicker(look); ; {
@@ -57,9 +57,9 @@ func (f *following) submitted(s stack, execution string) jobs.StartAnswer {
 	}
 }
 
-func answerIn(t *testing.T, submitted event) jobs.StartAnswer {
+func answerIn(t *testing.T, submitted event) jobs.StartResult {
 	t.Helper()
-	var detail struct{ Output jobs.StartAnswer }
+	var detail struct{ Output jobs.StartResult }
 	if err := json.Unmarshal(submitted.Detail, &detail); err != nil {
 		t.Fatalf("%v: %s", err, submitted.Detail)
 	}

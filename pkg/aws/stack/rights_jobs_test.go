@@ -107,7 +107,7 @@ func (x trial) open() (callback *url.URL, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var started jobs.StartAnswer
+	var started jobs.StartResult
 	if err := json.Unmarshal(answer, &started); err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ type JobNotFound struct { //nolint:errname // callers see the type name as error
 
 // Error says what was found, and where to get a job_id that exists.
 func (e JobNotFound) Error() string {
-	return "job_id is " + e.Found + ": want the UUIDv7 that StartJob or SubmitJob answered"
+	return "job_id is " + e.Found + ": want the UUIDv7 that StartJob or SubmitJob returned"
 }
 
 // InvalidArgument says that a part of the input has the wrong type or size. Its type name is its public name:

@@ -136,7 +136,7 @@ func (s *Services) Observe(text []byte, now time.Time) {
 		return
 	}
 	kind, _ := jobs.Find(key.Kind)
-	if ended := (jobs.Sighting{Status: jobs.StatusSuccess, At: told.At}); kind.Judge(jobs.Run{Since: j.began}, ended) != jobs.Ended {
+	if _, ended := kind.Conclude("", jobs.Run{Since: j.began}, jobs.Sighting{Status: jobs.StatusSuccess, At: told.At}); !ended {
 		return
 	}
 	j.end = &end{e, now}

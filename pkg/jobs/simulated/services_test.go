@@ -121,9 +121,9 @@ func TestPlayedJobSucceedsAfterItsDelay(t *testing.T) {
 				t.Errorf("%s: key %v, status %s; want %v, running", kind, key, before.Status, started.Key)
 			}
 			run := jobs.Run{Name: started.Run, Since: start}
-			if _, after := describePlayed(t, &s, row, started.ID, start.Add(time.Duration(seconds)*time.Second)); after.Status != jobs.StatusSuccess ||
-				row.Judge(run, after) != jobs.Ended {
-				t.Errorf("%s: status %s, verdict %d after %d seconds", kind, after.Status, row.Judge(run, after), seconds)
+			_, after := describePlayed(t, &s, row, started.ID, start.Add(time.Duration(seconds)*time.Second))
+			if _, ended := row.Conclude("", run, after); after.Status != jobs.StatusSuccess || !ended {
+				t.Errorf("%s: status %s, ended %t after %d seconds", kind, after.Status, ended, seconds)
 			}
 		}
 	}

@@ -135,7 +135,7 @@ func TestGetJobStatusTakesAnUpperCaseID(t *testing.T) {
 func TestGetJobStatusRefuses(t *testing.T) {
 	t.Parallel()
 	const (
-		noJob    = `: want the UUIDv7 that StartJob or SubmitJob answered`
+		noJob    = `: want the UUIDv7 that StartJob or SubmitJob returned`
 		noDelay  = `: want a number of seconds such as 20 or 20.5 (leave it out for 60)`
 		noCount  = `: want an integer from -9007199254740991 to 9007199254740990 (leave it out for 0)`
 		anObject = `: want a JSON object`

@@ -252,7 +252,7 @@ type party struct {
 	// text is the token of a step of ours; theirs that of somebody else's engine.
 	text, theirs string
 	handle       string
-	answer       jobs.StartAnswer
+	answer       jobs.StartResult
 }
 
 // party is the one with that number.

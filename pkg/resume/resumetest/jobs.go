@@ -219,7 +219,7 @@ func noEnd(d *desk) {
 
 func nobodyWaits(d *desk) {
 	answer, err := d.jobs.StartJob(d.Context(), []byte(`{"kind":"batch-job","params":`+batch+`}`))
-	var got jobs.StartAnswer
+	var got jobs.StartResult
 	if err != nil || json.Unmarshal(answer, &got) != nil || got.ID == "" || got.Key != batchARN(got.ID) {
 		d.Errorf("it answers %s, error %v", answer, err)
 	}

@@ -15,7 +15,7 @@ import (
 func eventLast(d *desk) {
 	p := d.party(1)
 	p.start("batch-job", batch)
-	if want := (jobs.StartAnswer{ID: p.answer.ID, Kind: "batch-job", Key: batchARN(p.answer.ID)}); p.answer != want || p.answer.ID == "" {
+	if want := (jobs.StartResult{ID: p.answer.ID, Kind: "batch-job", Key: batchARN(p.answer.ID)}); p.answer != want || p.answer.ID == "" {
 		d.Errorf("the answer is %+v, want %+v", p.answer, want)
 	}
 	d.pass(30 * time.Second)

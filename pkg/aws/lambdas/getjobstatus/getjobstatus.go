@@ -26,7 +26,7 @@ func New(getenv func(string) string) (lambdas.Call, error) {
 }
 
 func attrs(answer []byte) []slog.Attr {
-	var seen jobs.StatusAnswer
+	var seen jobs.StatusResult
 	_ = json.Unmarshal(answer, &seen) // our own answer; a log line is no reason to fail
 	return []slog.Attr{slog.String("job_id", seen.ID), slog.String("status", string(seen.Status))}
 }

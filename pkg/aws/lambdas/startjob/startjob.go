@@ -84,7 +84,7 @@ func (s starter) start(ctx context.Context, input []byte) ([]byte, error) {
 // attrs returns what the log line says of a response. It leaves the callback URL out, which holds a token, and masks
 // a callback's job_id, which is a token's handle.
 func attrs(answer []byte) []slog.Attr {
-	started := jobs.StartAnswer{Kind: jobs.KindSimulated}
+	started := jobs.StartResult{Kind: jobs.KindSimulated}
 	_ = json.Unmarshal(answer, &started) // our own answer; a log line is no reason to fail
 	var sent jobs.Sent
 	if _ = json.Unmarshal(answer, &sent); sent.MessageID != "" {

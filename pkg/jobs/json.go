@@ -6,19 +6,21 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
-// A path leads to a value in JSON: names of members with dots between them, and
-// an index in brackets for an element: "detail.build-id", "jobs[0].status". Names
-// are compared exactly first, and without case next: events and answers spell the
-// same members in different ways. The empty path leads nowhere.
+// A path leads to a value in JSON: names of members with dots between them, and an index in brackets
+// for an element, such as "detail.build-id" and "jobs[0].status". Names are compared exactly first and
+// then without case, because events and responses spell the same members differently. The empty path
+// leads nowhere.
 type path string
 
-// in is the value at the path, nil where there is none.
+// in returns the value at the path, nil if there is none.
 func (p path) in(document any) any {
 	if p == "" {
 		return nil
@@ -42,7 +44,7 @@ func member(value any, name string) any {
 	if exact, ok := object[name]; ok {
 		return exact
 	}
-	for _, key := range slices.Sorted(maps.Keys(object)) { // sorted: the same answer each time
+	for _, key := range slices.Sorted(maps.Keys(object)) { // sorted, so that the result is the same each time
 		if strings.EqualFold(key, name) {
 			return object[key]
 		}
@@ -58,14 +60,14 @@ func element(value any, index string) any {
 	return nil
 }
 
-// text is the text at the path, "" for anything else.
+// text returns the text at the path, "" for anything else.
 func (p path) text(document any) string {
 	text, _ := p.in(document).(string)
 	return text
 }
 
-// time is the instant at the path, as text or in milliseconds since 1970; the
-// zero instant for anything else.
+// time returns the instant at the path, a text or milliseconds since 1970. It returns the zero instant
+// for anything else.
 func (p path) time(document any) time.Time {
 	switch value := p.in(document).(type) {
 	case string:
@@ -80,7 +82,7 @@ func (p path) time(document any) time.Time {
 	return time.Time{}
 }
 
-// decode reads one JSON value, with numbers as they are written.
+// decode reads one JSON value and keeps numbers as they are written.
 func decode(text []byte) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
@@ -94,7 +96,7 @@ func decode(text []byte) (any, error) {
 	return value, nil
 }
 
-// object is the JSON object with these members, in this order.
+// object returns the JSON object with these names and values, in this order.
 func object(members ...any) json.RawMessage {
 	var text bytes.Buffer
 	text.WriteByte('{')
@@ -111,7 +113,7 @@ func object(members ...any) json.RawMessage {
 	return text.Bytes()
 }
 
-// encode writes what was JSON before. It leaves < > & as they are: the text is for no page.
+// encode writes what was read from JSON. It does not escape < > &, because no web page has the text.
 func encode(value any) []byte {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -120,4 +122,36 @@ func encode(value any) []byte {
 		panic(err)
 	}
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n"))
+}
+
+func quote(text string) json.RawMessage { return encode(text) }
+
+// form is a pattern and a maximum length. The pattern is compiled when it is first used, because most
+// processes need few of them. The length is separate, because {1,255} compiles to that many states.
+type form struct {
+	pattern func() *regexp.Regexp
+	most    int // in bytes
+}
+
+// maxARN is more than the length of any ARN of a job.
+const maxARN = 512
+
+func formOf(pattern string, most int) *form { return &form{lazily(pattern), most} }
+
+// lazily compiles the pattern at the first call.
+func lazily(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
+
+// MatchString reports whether the text has the form.
+func (f *form) MatchString(text string) bool {
+	return len(text) <= f.most && f.pattern().MatchString(text)
+}
+
+// part returns what the form has in parentheses, or else the whole text.
+func (f *form) part(text string) string {
+	if match := f.pattern().FindStringSubmatch(text); len(match) > 1 {
+		return match[1]
+	}
+	return text
 }

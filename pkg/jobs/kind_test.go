@@ -86,7 +86,7 @@ func TestStartParams(t *testing.T) {
 			"params.TranscriptionJobName is missing: StartTranscriptionJob of transcribe needs TranscriptionJobName, Media",
 		},
 		{"params a list", "batch-job", ` [1]`, "u", "", "params is array [1]: want an object"},
-		{"params no JSON", "batch-job", `{`, "u", "", "params is no JSON (unexpected end of JSON input): want an object"},
+		{"params no JSON", "batch-job", `{`, "u", "", "params is invalid JSON (unexpected end of JSON input): want an object"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -170,14 +170,15 @@ func TestReadStartRefuses(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ kind, params, answer, want string }{
 		{"callback", `{}`, `{}`, "jobs: kind callback starts nothing"},
-		{"batch-job", `{}`, `{}`, `jobs: batch-job: SubmitJob of batch answered "" as JobId: want the jobId that SubmitJob answered`},
-		{"batch-job", `{}`, ``, `jobs: batch-job: the params of the start name no job`},
-		{"sfn-execution", `{}`, `nope`, `jobs: sfn-execution: StartExecution of sfn answered no JSON: invalid character 'o' in literal null (expecting 'u')`},
+		{"batch-job", `{}`, `{}`, `jobs: batch-job: SubmitJob of batch returned "" as JobId: want the jobId that SubmitJob returned`},
+		{"batch-job", `{}`, ``, `jobs: batch-job: the params of the start do not name a job`},
+		{"sfn-execution", `{}`, `nope`, `jobs: sfn-execution: StartExecution of sfn returned invalid JSON: invalid character 'o' in literal null (expecting 'u')`},
 		{
 			"sfn-execution", `{}`, `{"ExecutionArn":"` + expressARN + `"}`,
-			`StartExecution of sfn started ` + expressARN + `, an Express execution, which runs by now but tells nobody of its end; use a Standard state machine`,
+			`StartExecution of sfn started ` + expressARN +
+				`, an Express execution, which runs now, but neither events nor descriptions tell its end; use a Standard state machine`,
 		},
-		{"sfn-execution", `{"StateMachineArn":"` + machineARN + `"}`, ``, `jobs: sfn-execution: the params of the start name no job`},
+		{"sfn-execution", `{"StateMachineArn":"` + machineARN + `"}`, ``, `jobs: sfn-execution: the params of the start do not name a job`},
 	}
 	for _, tt := range tests {
 		if got, err := find(t, tt.kind).ReadStart(account, region, []byte(tt.params), []byte(tt.answer)); err == nil || err.Error() != tt.want {
@@ -280,7 +281,7 @@ func TestSameRun(t *testing.T) {
 	}
 }
 
-func TestJudge(t *testing.T) {
+func TestConclude(t *testing.T) {
 	t.Parallel()
 	since := time.Date(2026, 3, 4, 5, 0, 10, 700_000_000, time.UTC)
 	at := func(seconds float64) time.Time {
@@ -294,47 +295,62 @@ func TestJudge(t *testing.T) {
 		name      string
 		run       Run
 		described Sighting
-		want      Verdict
+		want      string
 	}{
-		{"the run ended", Run{name(0), since}, run(0), Ended},
-		{"the run fails", Run{name(0), since}, Sighting{Run: name(0), Began: at(0), Status: StatusFailed}, Ended},
-		{"the run goes on", Run{name(0), since}, Sighting{Run: name(0), Began: at(0), Status: StatusRunning}, Waits},
-		{"a later run ended", Run{name(0), since}, run(31), Superseded},
-		{"a later run goes on", Run{name(0), since}, Sighting{Run: name(31), Began: at(31), Status: StatusRunning}, Superseded},
-		{"an earlier run ended", Run{name(0), since}, run(-31), Waits},
-		{"the run began a little later than was foreseen", Run{name(0), since}, run(30), Ended},
-		{"the answer to the start told of the earlier run, which is still described", Run{name(-61), since}, run(-61), Waits},
-		{"the answer to the start told of the earlier run", Run{name(-61), since}, run(1), Ended},
-		{"the name decides, not the clock", Run{name(-59), since}, run(-59), Ended},
-		{"no name, long before", Run{"", since}, run(-3), Waits},
-		{"no name, just too early", Run{"", since}, run(-2.001), Waits},
-		{"no name, two seconds before the second", Run{"", since}, run(-2), Ended},
-		{"no name, the same second", Run{"", since}, run(0), Ended},
-		{"no name, after", Run{"", since}, run(30), Ended},
-		{"no name, after, goes on", Run{"", since}, Sighting{Run: name(1), Began: at(1), Status: StatusRunning}, Waits},
-		{"the service names no run, the end is old", Run{name(0), since}, Sighting{At: at(-9), Status: StatusSuccess}, Waits},
-		{"the service names no run, the end is new", Run{name(0), since}, Sighting{At: at(9), Status: StatusSuccess}, Ended},
-		{"nobody tells any instant", Run{"", since}, Sighting{Status: StatusFailed}, Ended},
+		{"the run ended", Run{name(0), since}, run(0), "ended"},
+		{"the run fails", Run{name(0), since}, Sighting{Run: name(0), Began: at(0), Status: StatusFailed}, "ended"},
+		{"the run goes on", Run{name(0), since}, Sighting{Run: name(0), Began: at(0), Status: StatusRunning}, "waits"},
+		{"a later run ended", Run{name(0), since}, run(31), "superseded"},
+		{"a later run goes on", Run{name(0), since}, Sighting{Run: name(31), Began: at(31), Status: StatusRunning}, "superseded"},
+		{"an earlier run ended", Run{name(0), since}, run(-31), "waits"},
+		{"the run began a little later than was foreseen", Run{name(0), since}, run(30), "ended"},
+		{"the answer to the start told of the earlier run, which is still described", Run{name(-61), since}, run(-61), "waits"},
+		{"the answer to the start told of the earlier run", Run{name(-61), since}, run(1), "ended"},
+		{"the name decides, not the clock", Run{name(-59), since}, run(-59), "ended"},
+		{"no name, long before", Run{"", since}, run(-3), "waits"},
+		{"no name, just too early", Run{"", since}, run(-2.001), "waits"},
+		{"no name, two seconds before the second", Run{"", since}, run(-2), "ended"},
+		{"no name, the same second", Run{"", since}, run(0), "ended"},
+		{"no name, after", Run{"", since}, run(30), "ended"},
+		{"no name, after, goes on", Run{"", since}, Sighting{Run: name(1), Began: at(1), Status: StatusRunning}, "waits"},
+		{"the service names no run, the end is old", Run{name(0), since}, Sighting{At: at(-9), Status: StatusSuccess}, "waits"},
+		{"the service names no run, the end is new", Run{name(0), since}, Sighting{At: at(9), Status: StatusSuccess}, "ended"},
+		{"nobody tells any instant", Run{"", since}, Sighting{Status: StatusFailed}, "ended"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got := find(t, "dms-task").Judge(tt.run, tt.described); got != tt.want {
-				t.Errorf("got %d, want %d", got, tt.want)
+			if got := concluded(t, "dms-task", tt.run, tt.described); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
 			}
 		})
 	}
 	// A transcription job has one begin, so a second later there is another one.
-	if got := find(t, "transcribe-job").Judge(Run{name(0), since}, run(1)); got != Superseded {
-		t.Errorf("transcribe-job: got %d, want %d", got, Superseded)
+	if got := concluded(t, "transcribe-job", Run{name(0), since}, run(1)); got != "superseded" {
+		t.Errorf("transcribe-job: got %s, want %s", got, "superseded")
 	}
 	// A key that names one run needs no instant: whatever ended is what is waited for.
-	if got := find(t, "batch-job").Judge(Run{"", since}, Sighting{At: at(-99), Status: StatusSuccess}); got != Ended {
-		t.Errorf("batch-job: got %d, want %d", got, Ended)
+	if got := concluded(t, "batch-job", Run{"", since}, Sighting{At: at(-99), Status: StatusSuccess}); got != "ended" {
+		t.Errorf("batch-job: got %s, want %s", got, "ended")
 	}
-	if got := find(t, "batch-job").Judge(Run{"", since}, Sighting{Status: StatusRunning}); got != Waits {
-		t.Errorf("batch-job: got %d, want %d", got, Waits)
+	if got := concluded(t, "batch-job", Run{"", since}, Sighting{Status: StatusRunning}); got != "waits" {
+		t.Errorf("batch-job: got %s, want %s", got, "waits")
 	}
+}
+
+// concluded returns what a description means for a waiter.
+func concluded(t *testing.T, kind string, run Run, described Sighting) string {
+	t.Helper()
+	switch end, ended := find(t, kind).Conclude("the-job", run, described); {
+	case !ended:
+		return "waits"
+	case end.Error == ErrorSuperseded:
+		if want := "the-job: a later run began at " + described.Began.Format(time.RFC3339); !strings.HasPrefix(end.Cause, want) {
+			t.Errorf("cause %q, want %q", end.Cause, want)
+		}
+		return "superseded"
+	}
+	return "ended"
 }
 
 func TestPath(t *testing.T) {

@@ -1,0 +1,26 @@
+package jobs
+
+var batchJob = Kind{
+	Name: "batch-job", Service: "batch", Start: "SubmitJob", Describe: "DescribeJobs", Scope: ScopeRun,
+	Source: "aws.batch", DetailType: "Batch Job State Change", Once: OnceNot,
+	parts: &parts{
+		event: event{key: "detail.jobArn", id: "detail.jobId", status: "status"},
+		start: start{key: "JobArn", id: "JobId", required: []string{"JobDefinition", "JobName", "JobQueue"}},
+		describe: describe{
+			params: `{"Jobs":[ID]}`,
+			idForm: formOf(`^[0-9A-Za-z][0-9A-Za-z:#-]*$`, 128), idMeans: "the jobId that SubmitJob returned",
+			keyFromID: "arn:PARTITION:batch:REGION:ACCOUNT:job/ID",
+			job:       "Jobs[0]", key: "JobArn", status: "Status", at: "StoppedAt",
+			success: []string{"SUCCEEDED"}, failure: []string{"FAILED"},
+			causes: []field{{"", "StatusReason"}, {"exit code", "Container.ExitCode"}, {"", "Container.Reason"}},
+			output: []field{
+				{"job_name", "JobName"}, {"job_queue", "JobQueue"}, {"job_definition", "JobDefinition"},
+				{"exit_code", "Container.ExitCode"}, {"log_stream", "Container.LogStreamName"},
+			},
+		},
+		rights: rights{
+			start:    []right{{"batch:SubmitJob", []string{"batch:REGION:ACCOUNT:job-definition/*", "batch:REGION:ACCOUNT:job-queue/*"}}},
+			describe: []right{{"batch:DescribeJobs", nil}},
+		},
+	},
+}

@@ -1,0 +1,192 @@
+package jobs
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// describe says how a job of a kind is described, and what its statuses mean. Where fields are read
+// from an event, too, the paths are the same below the event's detail.
+type describe struct {
+	params    string // of the operation, with ID for the job_id
+	idForm    *form  // of the job_id
+	idMeans   string
+	keyFromID string   // the key's name if the response lacks it
+	unknown   []string // the error codes that mean: there is no such job
+
+	job             path // of the job in the response; the paths of these fields are below it
+	key, status, at path
+	began           []path        // the first one that exists
+	drift           time.Duration // how much the service's times of one begin may differ
+
+	success, failure, stopped []string     // the statuses that are final
+	stop                      *stopReasons // what a success means, if its reason decides
+	causes                    []field      // what the cause of a failure consists of
+	output                    []field      // what a success has beside job_id, job_key, kind and status
+	jsonText                  string       // the field of the output that is JSON in a text
+}
+
+// field is a value of a job with its name in output and cause.
+type field struct {
+	name string
+	path path
+}
+
+// stopReasons say what it means that a run stopped.
+type stopReasons struct {
+	event, found              reason
+	success, failure, passing []string // passing: the run goes on by itself
+}
+
+// reason is a text that names a reason in parentheses of the form.
+type reason struct {
+	path path
+	form func() *regexp.Regexp
+}
+
+// report is the part of an event, or else of a description, that is about the job.
+type report struct {
+	job   any
+	event bool
+}
+
+func (d *describe) finals() []string { return slices.Concat(d.success, d.failure, d.stopped) }
+
+// lacksOutput reports whether the event of a success left out an output that is too large for events.
+func (d *describe) lacksOutput(detail any, word string) bool {
+	i := slices.IndexFunc(d.output, func(f field) bool { return f.name == d.jsonText })
+	return i >= 0 && slices.Contains(d.success, word) && d.output[i].path.in(detail) == nil
+}
+
+// Unknown reports whether the service's error code means that it knows no such job.
+func (k Kind) Unknown(code string) bool { return slices.Contains(k.describe.unknown, code) }
+
+// DescribeParams returns the params of a description. The error is a [*RequestError] if the id has
+// not the form of the kind's ids.
+func (k Kind) DescribeParams(id string) ([]byte, error) {
+	if k.describe.idForm == nil || !k.describe.idForm.MatchString(id) {
+		return nil, k.notFound(id)
+	}
+	return []byte(strings.Replace(k.describe.params, "ID", string(quote(id)), 1)), nil
+}
+
+func (k Kind) notFound(id string) error {
+	want := k.describe.idMeans
+	if want == "" {
+		want = "the job_id that StartJob returned"
+	}
+	return &RequestError{Name: ErrorNotFound, What: fmt.Sprintf("job_id is %q, which is not a job of kind %s: want %s", Shortened(id), k.Name, want)}
+}
+
+// ReadDescription reads the service's response to these params. The error has the name
+// [ErrorNotFound] if the service knows no such job.
+func (k Kind) ReadDescription(account, region, id string, response []byte) (Key, Sighting, error) {
+	if k.Describe == "" {
+		return Key{}, Sighting{}, k.notFound(id)
+	}
+	document, err := decode(response)
+	if err != nil {
+		return Key{}, Sighting{}, k.responseError(k.Describe, "invalid JSON: "+err.Error())
+	}
+	job := document
+	if k.describe.job != "" {
+		job = k.describe.job.in(document)
+	}
+	word := k.describe.status.text(job)
+	if word == "" {
+		return Key{}, Sighting{}, k.notFound(id)
+	}
+	key := k.key(account, region, k.keyName(k.describe.key.text(job), account, region, id))
+	seen := Sighting{At: k.describe.at.time(job), Word: word, Began: firstTime(k.describe.began, job)}
+	seen.Run = runName(seen.Began)
+	k.read(&seen, key, id, report{job, false})
+	return key, seen, nil
+}
+
+// read fills in what the word of the sighting means.
+func (k Kind) read(seen *Sighting, key Key, id string, from report) {
+	status, name, reason := k.describe.meaning(seen.Word, from)
+	seen.Status = status
+	switch status {
+	case StatusRunning:
+	case StatusSuccess:
+		seen.Output = k.outputOf(key, id, seen.Word, reason, from.job)
+	case StatusFailed:
+		seen.Error, seen.Cause = name, k.causeOf(seen.Word, from.job)
+	}
+}
+
+// meaning returns the status, the name of the error of a failure, and the reason of a stop.
+func (d *describe) meaning(word string, from report) (status Status, name, reason string) {
+	switch {
+	case slices.Contains(d.stopped, word):
+		return StatusFailed, ErrorStopped, ""
+	case slices.Contains(d.failure, word):
+		return StatusFailed, ErrorFailed, ""
+	case !slices.Contains(d.success, word):
+		return StatusRunning, "", ""
+	case d.stop == nil:
+		return StatusSuccess, "", ""
+	}
+	return d.stop.meaning(from)
+}
+
+// meaning of a reason that this release does not know: the description decides after an event. In a
+// description, all that is not a success is a failure.
+func (s *stopReasons) meaning(from report) (status Status, name, reason string) {
+	at := s.found
+	if from.event {
+		at = s.event
+	}
+	text := at.path.text(from.job)
+	if match := at.form().FindStringSubmatch(text); match != nil {
+		reason = match[1]
+	}
+	switch {
+	case slices.Contains(s.success, reason):
+		return StatusSuccess, "", reason
+	case slices.Contains(s.failure, reason):
+		return StatusFailed, ErrorFailed, reason
+	case from.event || slices.Contains(s.passing, reason):
+		return StatusRunning, "", ""
+	case text == "":
+		return StatusFailed, ErrorStopped, ""
+	}
+	return StatusFailed, ErrorFailed, reason
+}
+
+// outputOf returns the output of a success: the same bytes from an event and from a description.
+func (k Kind) outputOf(key Key, id, word, reason string, job any) json.RawMessage {
+	members := []any{"job_id", id, "job_key", key.Name, "kind", k.Name, "status", word}
+	if reason != "" {
+		members = append(members, "stop_reason", reason)
+	}
+	for _, f := range k.describe.output {
+		value := f.path.in(job)
+		if text, isText := value.(string); isText && f.name == k.describe.jsonText && json.Valid([]byte(text)) {
+			value = json.RawMessage(text)
+		}
+		if value != nil {
+			members = append(members, f.name, value)
+		}
+	}
+	return object(members...)
+}
+
+// causeOf returns what the service says about a failure, in one line.
+func (k Kind) causeOf(word string, job any) string {
+	var parts []string
+	for _, f := range k.describe.causes {
+		if value := f.path.in(job); value != nil && value != "" {
+			parts = append(parts, strings.TrimSpace(fmt.Sprint(f.name, " ", value)))
+		}
+	}
+	if len(parts) == 0 {
+		parts = []string{"the service gives no reason"}
+	}
+	return fmt.Sprintf("%s is %s: %s", k.Name, word, strings.Join(parts, "; "))
+}

@@ -1,0 +1,53 @@
+package jobs
+
+import "time"
+
+var dmsTask = Kind{
+	Name: "dms-task", Service: "dms", Start: "StartReplicationTask", Describe: "DescribeReplicationTasks", Scope: ScopeResource,
+	Source: "aws.dms", DetailType: "DMS Replication Task State Change", Once: OnceBusy,
+	parts: &parts{
+		event: event{
+			key: "resources[0]", id: "resources[0]", status: "eventType",
+			// Newer events lack eventId (DMS-EVENT-0079), so eventType decides.
+			words: map[string]string{"REPLICATION_TASK_STOPPED": "stopped", "REPLICATION_TASK_FAILED": "failed"},
+		},
+		start: start{
+			key: "ReplicationTask.ReplicationTaskArn", id: "ReplicationTask.ReplicationTaskArn",
+			began:    []path{"ReplicationTask.ReplicationTaskStartDate", "ReplicationTask.ReplicationTaskStats.StartDate"},
+			required: []string{"ReplicationTaskArn"},
+			// The only type for a task's first run, and not for a later one.
+			defaults:      map[string]string{"StartReplicationTaskType": "start-replication"},
+			resourceParam: "ReplicationTaskArn", resource: dmsForm,
+			taken: []string{"InvalidResourceStateFault"},
+		},
+		describe: describe{
+			params: `{"Filters":[{"Name":"replication-task-arn","Values":[ID]}],"WithoutSettings":true}`,
+			idForm: dmsForm, idMeans: "the ARN of a replication task",
+			unknown: []string{"ResourceNotFoundFault"},
+			job:     "ReplicationTasks[0]", key: "ReplicationTaskArn", status: "Status", at: "ReplicationTaskStats.StopDate",
+			began: []path{"ReplicationTaskStartDate", "ReplicationTaskStats.StartDate"},
+			drift: 30 * time.Second, // a task takes longer to start, so two of its runs do not begin so close together
+			// The message is in events, the other two in descriptions.
+			causes:  []field{{"", "detailMessage"}, {"", "StopReason"}, {"", "LastFailureMessage"}},
+			success: []string{"stopped"}, failure: []string{"failed"},
+			stop: &stopReasons{
+				event: reason{"detailMessage", lazily(`Stop Reason ([A-Z][A-Z_]*)`)},
+				found: reason{"StopReason", lazily(`^(?:Stop Reason )?([A-Z][A-Z_]*)$`)},
+				success: []string{
+					"NORMAL", "FULL_LOAD_ONLY_FINISHED", "STOPPED_AFTER_FULL_LOAD", "STOPPED_AFTER_CACHED_EVENTS",
+					"STOPPED_AFTER_DDL_APPLY", "STOPPED_AT_SERVER_TIME", "STOPPED_AT_COMMIT_TIME",
+				},
+				failure: []string{
+					"RECOVERABLE_ERROR", "FATAL_ERROR", "EXPRESS_LICENSE_LIMITS_REACHED", "STOPPED_DUE_TO_LOW_MEMORY", "STOPPED_DUE_TO_LOW_DISK",
+				},
+				passing: []string{"RECONFIGURATION_RESTART", "RECYCLE_TASK"},
+			},
+		},
+		rights: rights{
+			start:    []right{{"dms:StartReplicationTask", []string{"dms:REGION:ACCOUNT:task:*"}}},
+			describe: []right{{"dms:DescribeReplicationTasks", nil}},
+		},
+	},
+}
+
+var dmsForm = formOf(`^arn:[a-z-]+:dms:[a-z0-9-]+:[0-9]*:task:[0-9A-Za-z-]+$`, maxARN)

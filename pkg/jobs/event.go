@@ -1,0 +1,126 @@
+package jobs
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// event says where things stand in the events of a kind. Their time is "time", and what they say
+// about the job "detail".
+type event struct {
+	key, id path
+	status  path              // below detail
+	words   map[string]string // the descriptions' words for the statuses, nil if they are the same
+}
+
+// ErrNoEnd is the error for an event that does not say that a job of the table ended: its source or
+// its status is another one.
+var ErrNoEnd = errors.New("jobs: the event tells of no end of a job")
+
+// What keys consist of. Anybody who may send events chooses the content.
+var (
+	nameForm    = formOf(`^[!-~]+$`, 1000)
+	accountForm = formOf(`^[0-9]{12}$`, 12)
+	regionForm  = formOf(`^[a-z0-9-]+$`, 32)
+)
+
+// ReadEvent reads an event as EventBridge delivers it. The error is [ErrNoEnd], or says why the text
+// is not an event.
+//
+//   - The source is that of the kind, or one of the user's own, which the rule admits. AWS accepts
+//     events from "aws." sources only from its services.
+//   - If the status of the sighting is [StatusRunning], the event is a hint that the job may have
+//     ended, and the description decides. It is a hint if the source is the user's own, because
+//     anybody with the right to send events chooses the content, or if the output was left out.
+//   - The account of the event must be that of the job.
+func ReadEvent(text []byte) (Key, Sighting, error) {
+	document, err := decode(text)
+	if err != nil {
+		return Key{}, Sighting{}, fmt.Errorf("jobs: the text is not an event: %w", err)
+	}
+	source, detailType := path("source").text(document), path("detail-type").text(document)
+	if source == "" || detailType == "" {
+		return Key{}, Sighting{}, errors.New("jobs: the text is not an event: source and detail-type must be texts")
+	}
+	kind, ok := first(func(k Kind) bool {
+		return k.DetailType == detailType && (k.Source == source || !strings.HasPrefix(source, "aws."))
+	})
+	if !ok {
+		return Key{}, Sighting{}, ErrNoEnd
+	}
+	return kind.readEvent(document, source == kind.Source)
+}
+
+func (k Kind) readEvent(document any, own bool) (Key, Sighting, error) {
+	detail := path("detail").in(document)
+	word := k.event.status.text(detail)
+	if k.event.words != nil {
+		word = k.event.words[word]
+	}
+	if !slices.Contains(k.describe.finals(), word) {
+		return Key{}, Sighting{}, ErrNoEnd
+	}
+	id, account := k.event.id.text(document), path("account").text(document)
+	key := k.key(account, path("region").text(document), k.event.key.text(document))
+	at := path("time").time(document)
+	for _, part := range []struct {
+		ok    bool
+		at    path
+		found string
+		want  string
+	}{
+		{k.describe.idForm.MatchString(id), k.event.id, id, k.describe.idMeans},
+		{nameForm.MatchString(key.Name), k.event.key, key.Name, "the name of the job"},
+		{accountForm.MatchString(key.Account), "account", key.Account, "twelve digits"},
+		{account == key.Account, "account", account, "the account of the job, " + key.Account},
+		{regionForm.MatchString(key.Region), "region", key.Region, "a region such as eu-central-1"},
+		{!at.IsZero(), "time", path("time").text(document), "an instant such as 2026-01-02T03:04:05Z"},
+	} {
+		switch {
+		case part.ok:
+		case part.found == "":
+			return Key{}, Sighting{}, fmt.Errorf("jobs: %s event: %s is missing: want %s", k.Name, part.at, part.want)
+		default:
+			return Key{}, Sighting{}, fmt.Errorf("jobs: %s event: %s is %q: want %s", k.Name, part.at, Shortened(part.found), part.want)
+		}
+	}
+	seen := Sighting{At: at, Word: word, Status: StatusRunning}
+	if own && !k.describe.lacksOutput(detail, word) {
+		k.read(&seen, key, id, report{detail, true})
+	}
+	return key, seen, nil
+}
+
+// key returns the key with that name. An ARN has the account and the region in it.
+func (k Kind) key(account, region, name string) Key {
+	if parts := strings.SplitN(name, ":", 6); len(parts) == 6 && parts[0] == "arn" && parts[3] != "" && parts[4] != "" {
+		region, account = parts[3], parts[4]
+	}
+	return Key{Kind: k.Name, Account: account, Region: region, Name: name}
+}
+
+// Patterns returns the patterns of the rules that match the ends of jobs, by source. They match final
+// statuses only, so that no rule starts work for each step of each job of the account.
+func Patterns() map[string]json.RawMessage {
+	patterns := map[string]json.RawMessage{}
+	for _, k := range kinds {
+		if k.Source == "" {
+			continue
+		}
+		statuses := slices.Sorted(maps.Keys(k.event.words))
+		if statuses == nil {
+			statuses = k.describe.finals()
+			slices.Sort(statuses)
+		}
+		patterns[k.Source] = object(
+			"detail", map[string]any{string(k.event.status): statuses},
+			"detail-type", []string{k.DetailType},
+			"source", []string{k.Source},
+		)
+	}
+	return patterns
+}

@@ -1,0 +1,113 @@
+package jobs
+
+import "slices"
+
+// Kind is a row of the table.
+type Kind struct {
+	// Name is the kind: "batch-job".
+	Name string
+	// Service, Start and Describe are the service of AWS and its operations: "batch", "SubmitJob",
+	// "DescribeJobs". A flow's action is Service:Start. They are empty for kinds without a service.
+	Service, Start, Describe string
+	Scope                    Scope
+	// Source and DetailType are those of the kind's events, empty if it has none.
+	Source, DetailType string
+	// Once says why a repeated start is not a second one.
+	Once Once
+
+	*parts
+}
+
+// parts are what only this package needs of a kind.
+type parts struct {
+	event    event
+	start    start
+	describe describe
+	rights   rights
+}
+
+// The kinds without a service of AWS.
+const (
+	KindSimulated = "simulated" // the tutorial's job is its own job_id
+	KindCallback  = "callback"  // nothing is started: the job is that a callback arrives
+)
+
+// kinds is the table, in the order of names.
+var kinds = []Kind{
+	batchJob,
+	{Name: KindCallback, Once: OnceNot, parts: &parts{}},
+	dmsTask,
+	sfnExecution,
+	{Name: KindSimulated, Once: OnceNot, parts: &parts{}},
+	snsMessage,
+	sqsMessage,
+	transcribeJob,
+}
+
+// Scope says what a key names.
+type Scope uint8
+
+// The scopes of a key.
+const (
+	// ScopeRun: the key names one run, so an event about it decides.
+	ScopeRun Scope = iota
+	// ScopeResource: later runs have the same key. An event is a hint, and the description decides.
+	ScopeResource
+)
+
+// Once says how a service prevents a second start.
+type Once string
+
+// The ways.
+const (
+	// OnceNot: it does not.
+	OnceNot Once = "none"
+	// OnceByName: no two jobs have the name that [Kind.StartParams] gives.
+	OnceByName Once = "our name"
+	// OnceBusy: a resource has one run at a time.
+	OnceBusy Once = "resource busy"
+)
+
+// Kinds returns all kinds, in the order of their names.
+func Kinds() []Kind { return slices.Clone(kinds) }
+
+// Find returns the kind of that name.
+func Find(name string) (kind Kind, ok bool) {
+	return first(func(k Kind) bool { return k.Name == name })
+}
+
+// ForAction returns the kind that a flow's action starts: "batch:SubmitJob".
+func ForAction(action string) (kind Kind, ok bool) {
+	return first(func(k Kind) bool { return k.Start != "" && k.Service+":"+k.Start == action })
+}
+
+// ForResource returns the kind that starts an existing resource, and the params that name the
+// resource: an ARN of a DMS task or of a state machine, or a queue or a topic of the vendor.
+func ForResource(arn string) (kind Kind, params []byte, ok bool) {
+	kind, ok = first(func(k Kind) bool { return k.start.resource != nil && k.start.resource.MatchString(arn) })
+	if !ok {
+		return Kind{}, nil, false
+	}
+	return kind, object(kind.start.resourceParam, kind.start.resource.part(arn)), true
+}
+
+// MessagePlace returns the name of the queue or of the topic that a resource names, such as
+// acs:mns:::/queues/orders/messages.
+func MessagePlace(resource string) (name string, ok bool) {
+	kind, _, ok := ForResource(resource)
+	if !ok || kind.HasEnd() {
+		return "", false
+	}
+	return kind.start.resource.part(resource), true
+}
+
+func first(is func(Kind) bool) (Kind, bool) {
+	i := slices.IndexFunc(kinds, is)
+	if i < 0 {
+		return Kind{}, false
+	}
+	return kinds[i], true
+}
+
+// HasEnd reports whether jobs of this kind have an end to wait for. A message has none.
+func (k Kind) HasEnd() bool { return k.start.message == nil }

@@ -1,0 +1,176 @@
+package jobs
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// start says how a job of a kind is started.
+type start struct {
+	key, id path   // in the response
+	began   []path // in the response: the first one that exists
+
+	required      []string          // the params that a start needs
+	defaults      map[string]string // the params that a start gets unless they are given
+	textParam     string            // the param that is JSON in a text
+	nameParam     string            // the param that makes a repeated start the same one
+	nameForm      *form
+	resourceParam string // the param that [ForResource] fills
+	resource      *form  // of the resource; what it has in parentheses is the param
+
+	taken       []string                           // the error codes that mean: the name or the resource is in use
+	idOf        func(resource, name string) string // the id of a job of the resource, nil for the resource itself
+	silent      *form                              // the ids of jobs whose end neither events nor descriptions tell
+	silentMeans string
+
+	message *message // nil for a job, which has an end
+}
+
+// Taken reports whether the service's error code means that it refused a start because the name, or
+// the resource, is in use: an earlier call may have made the same start. [Kind.ReadStart] of an empty
+// response then names the job.
+func (k Kind) Taken(code string) bool { return slices.Contains(k.start.taken, code) }
+
+// StartParams returns the params of a start with those that make a repeated start the same one, if
+// the service can do that. Unique is the same text for the same start, or empty. Names are compared
+// without case. The error is a [*RequestError].
+func (k Kind) StartParams(params []byte, unique string) ([]byte, error) {
+	members, err := objectMembers("params", params)
+	if err != nil {
+		return nil, err
+	}
+	if k.start.nameParam != "" && unique != "" {
+		setDefault(members, k.start.nameParam, k.start.onceName(unique))
+	}
+	for name, value := range k.start.defaults {
+		setDefault(members, name, value)
+	}
+	if name, ok := findMember(members, k.start.textParam); ok && members[name][0] != '"' {
+		members[name] = quote(string(members[name]))
+	}
+	for _, name := range k.start.required {
+		if _, ok := findMember(members, name); !ok {
+			return nil, invalid("params.%s is missing: %s of %s needs %s", name, k.Start, k.Service, strings.Join(k.start.required, ", "))
+		}
+	}
+	return encode(members), nil
+}
+
+// NamedByUs reports whether the job with that job_id has the name that [Kind.StartParams] gives to
+// the start that unique names.
+func (k Kind) NamedByUs(id, unique string) bool {
+	name := id[strings.LastIndex(id, ":")+1:] // the whole id, unless it is an ARN
+	return k.Once == OnceByName && unique != "" && name == k.start.onceName(unique)
+}
+
+// onceName returns unique in the form of the service's names.
+func (s *start) onceName(unique string) string {
+	if s.nameForm.MatchString(unique) {
+		return unique
+	}
+	hash := sha256.Sum256([]byte(unique))
+	return hex.EncodeToString(hash[:])
+}
+
+func setDefault(members map[string]json.RawMessage, name, value string) {
+	if _, ok := findMember(members, name); !ok {
+		members[name] = quote(value)
+	}
+}
+
+// findMember returns the name of the member with that name in any case, unless it is null.
+func findMember(members map[string]json.RawMessage, name string) (string, bool) {
+	for _, key := range slices.Sorted(maps.Keys(members)) {
+		if name != "" && strings.EqualFold(key, name) && string(members[key]) != "null" {
+			return key, true
+		}
+	}
+	return "", false
+}
+
+// ReadStart reads the service's response to the start. Account and region are the caller's, for
+// keys that the response lacks. An empty response stands for a start that the service refused as
+// made before ([Kind.Taken]): the params name the job.
+func (k Kind) ReadStart(account, region string, params, response []byte) (Started, error) {
+	if k.Start == "" {
+		return Started{}, fmt.Errorf("jobs: kind %s starts nothing", k.Name)
+	}
+	if len(bytes.TrimSpace(response)) == 0 {
+		return k.startedBefore(account, region, params)
+	}
+	document, err := decode(response)
+	if err != nil {
+		return Started{}, k.responseError(k.Start, "invalid JSON: "+err.Error())
+	}
+	id := k.start.id.text(document)
+	if k.start.silent != nil && k.start.silent.MatchString(id) {
+		return Started{}, invalid("%s of %s started %s, %s", k.Start, k.Service, id, k.start.silentMeans)
+	}
+	if !k.describe.idForm.MatchString(id) {
+		return Started{}, k.responseError(k.Start, fmt.Sprintf("%q as %s: want %s", Shortened(id), k.start.id, k.describe.idMeans))
+	}
+	key := k.key(account, region, k.keyName(k.start.key.text(document), account, region, id))
+	return Started{ID: id, Key: key, Run: runName(firstTime(k.start.began, document))}, nil
+}
+
+// startedBefore returns the job that the params of its start name.
+func (k Kind) startedBefore(account, region string, params []byte) (Started, error) {
+	document, err := decode(params)
+	if err != nil {
+		return Started{}, err
+	}
+	id := path(k.start.nameParam).text(document)
+	if resource := path(k.start.resourceParam).text(document); k.start.idOf != nil && resource != "" {
+		id = k.start.idOf(resource, id)
+	} else if resource != "" {
+		id = resource
+	}
+	if !k.describe.idForm.MatchString(id) {
+		return Started{}, fmt.Errorf("jobs: %s: the params of the start do not name a job", k.Name)
+	}
+	return Started{ID: id, Key: k.key(account, region, k.keyName(id, account, region, id))}, nil
+}
+
+// executionOf returns the ARN of an execution of a state machine, whose own ARN may end with a version
+// or an alias.
+func executionOf(machine, name string) string {
+	before, rest, _ := strings.Cut(machine, ":stateMachine:")
+	machineName, _, _ := strings.Cut(rest, ":")
+	return before + ":execution:" + machineName + ":" + name
+}
+
+// keyName returns the name that the response has, or else makes it of the id.
+func (k Kind) keyName(name, account, region, id string) string {
+	if name != "" || k.describe.keyFromID == "" {
+		return name
+	}
+	return strings.NewReplacer("PARTITION", partition(region), "REGION", region, "ACCOUNT", account, "ID", id).Replace(k.describe.keyFromID)
+}
+
+func (k Kind) responseError(operation, found string) error {
+	return fmt.Errorf("jobs: %s: %s of %s returned %s", k.Name, operation, k.Service, found)
+}
+
+func firstTime(paths []path, document any) time.Time {
+	for _, p := range paths {
+		if at := p.time(document); !at.IsZero() {
+			return at
+		}
+	}
+	return time.Time{}
+}
+
+// runName returns the name of a run that the service identifies by its begin.
+func runName(began time.Time) string {
+	if began.IsZero() {
+		return ""
+	}
+	return began.UTC().Format(time.RFC3339Nano)
+}
