@@ -9,12 +9,11 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// committer writes what many ask for at once: one write and one sync of the
-// disk for all that came while the one before was under way.
+// committer groups commits: one write and one sync of the disk for all that arrived during the one
+// before.
 //
-// It is the only goroutine that writes to the database, which cannot be used
-// any more after a failed write, and stops whoever wrote: so it is this one,
-// and those who wait for it are told by failure.
+// Its goroutine is the only one that writes to the database. A failed write can block it for ever;
+// callers learn of that from failure.
 type committer struct {
 	db      *pebble.DB
 	queue   chan *commit
@@ -24,17 +23,16 @@ type committer struct {
 	wrote bool
 }
 
-// commit is changes that are made together.
+// commit is a set of changes that are made atomically.
 type commit struct {
 	changes []change
 	done    chan error
 }
 
-// change sets the value of a key; nil deletes it.
+// change sets the value of a key, or deletes the key if the value is nil.
 type change struct{ key, value []byte }
 
-// mostTogether bounds how many commits share a sync, and so the memory that
-// their batch takes.
+// mostTogether bounds how many commits share a sync, and so the memory of their batch.
 const mostTogether = 512
 
 func newCommitter(db *pebble.DB, failure *failure) *committer {
@@ -43,8 +41,8 @@ func newCommitter(db *pebble.DB, failure *failure) *committer {
 	return c
 }
 
-// commit makes the changes. When it answers nil they are durable; after an
-// error they may or may not be there.
+// commit makes the changes. If it returns nil they are durable; after an error they may or may not have
+// been made.
 func (c *committer) commit(changes ...change) error {
 	own := &commit{changes, make(chan error, 1)}
 	select {
@@ -60,9 +58,8 @@ func (c *committer) commit(changes ...change) error {
 	}
 }
 
-// close ends the committer, then the database. Nobody commits any more. What was
-// written goes into tables first: of these it is known how long they are and
-// what they hold, while a log that was cut short looks like one that ended there.
+// close ends the committer, then the database. No commit may follow. It flushes the log into tables,
+// whose length and checksum are known, while a log that was cut short looks like one that ended there.
 func (c *committer) close(closeDB func() error) error {
 	close(c.queue)
 	return c.failure.guard(func() (err error) {
@@ -90,16 +87,15 @@ func (c *committer) run() {
 	}
 }
 
-// pace is how the last write went: how long it took, and how many writers
-// there were, in it or waiting for the next one.
+// pace describes the last write: how long it took, and how many writers were in it or waited for the
+// next one.
 type pace struct {
 	took     time.Duration
 	inFlight int
 }
 
-// collect takes what else is in the queue. Those of the last write are about
-// to come again; without a short wait for them, they and the others would take
-// turns, and each sync would serve only half.
+// collect returns first and what else is in the queue. It waits a little for the writers of the last
+// write: without that, they and the others would take turns, and each sync would serve half of them.
 func (c *committer) collect(first *commit, pace pace) []*commit {
 	together := []*commit{first}
 	if pace.inFlight <= 1 {
@@ -141,18 +137,18 @@ func put(batch *pebble.Batch, change change) error {
 	return batch.Set(change.key, change.value, nil)
 }
 
-// failure is the first error after which the database must not be used. As
-// its logger it is told of errors that the database does not survive.
+// failure is the first error after which the database must not be used. It is also the database's
+// logger, which receives fatal errors.
 type failure struct {
 	op       string
 	mu       sync.Mutex
 	err      error
-	happened chan struct{} // closed when err is there
+	happened chan struct{} // closed when err is set
 }
 
 func newFailure(op string) *failure { return &failure{op: op, happened: make(chan struct{})} }
 
-// set notes err unless there is one already, and answers the one that stays.
+// set records err unless an error was recorded before, and returns the recorded one.
 func (f *failure) set(err error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -169,7 +165,7 @@ func (f *failure) get() error {
 	return f.err
 }
 
-// guard makes a call that the database may never return from.
+// guard makes a call from which the database may never return.
 func (f *failure) guard(call func() error) error {
 	ended := make(chan error, 1)
 	go func() {
@@ -186,8 +182,7 @@ func (f *failure) guard(call func() error) error {
 	}
 }
 
-// recoverInto is deferred around calls of the database, which panics with some
-// errors of the disk.
+// recoverInto is deferred around calls of the database, which panics at some errors of the disk.
 func (f *failure) recoverInto(err *error) {
 	switch problem := recover().(type) {
 	case nil:
@@ -198,8 +193,8 @@ func (f *failure) recoverInto(err *error) {
 	}
 }
 
-// background is told of errors of work that nobody waits for: the tables that
-// could not be written keep later writes waiting for ever.
+// background receives errors of background work. Tables that cannot be written would block later writes
+// for ever.
 func (f *failure) background(err error) {
 	if !errors.Is(err, pebble.ErrCancelledCompaction) && !errors.Is(err, pebble.ErrClosed) {
 		_ = f.set(err)
@@ -209,12 +204,11 @@ func (f *failure) background(err error) {
 // Infof implements [pebble.Logger].
 func (f *failure) Infof(string, ...any) {}
 
-// Errorf implements [pebble.Logger]. What goes wrong comes as an error too.
+// Errorf implements [pebble.Logger]. Such errors are also returned.
 func (f *failure) Errorf(string, ...any) {}
 
-// Fatalf implements [pebble.Logger]: it must not return, and whoever calls it
-// may hold whatever locks. So that goroutine stays here until the process
-// ends.
+// Fatalf implements [pebble.Logger]. It must not return, and its caller may hold locks, so the goroutine
+// stays here until the process ends.
 func (f *failure) Fatalf(format string, args ...any) {
 	_ = f.set(fmt.Errorf(format, args...))
 	select {}

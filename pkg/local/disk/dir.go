@@ -39,7 +39,7 @@ func Holder(dir string) int {
 	return pid
 }
 
-// named is the process in an error message.
+// named returns the process as an error message has it.
 func named(pid int) string {
 	if pid == 0 {
 		return ""
@@ -47,7 +47,7 @@ func named(pid int) string {
 	return fmt.Sprintf(" (pid %d)", pid)
 }
 
-// isStore reports whether the directory holds a store, or what is left of one.
+// isStore reports whether the directory holds a store or a part of one.
 func isStore(dir string) bool {
 	for _, name := range []string{formatFile, dataDir} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
@@ -57,7 +57,7 @@ func isStore(dir string) bool {
 	return false
 }
 
-// makeDir makes the directory of a store, for its owner only, or checks the one that is there.
+// makeDir creates the directory of a store for its owner only, or checks an existing one.
 func makeDir(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return err
@@ -74,15 +74,14 @@ func makeDir(path string) error {
 	return nil
 }
 
-// checkEmpty refuses a directory that holds something else: whoever mistypes its
-// name is not to find a store among his files.
+// checkEmpty rejects a directory with other files: a mistyped name must not put a store among them.
 func checkEmpty(path string) error {
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		return err
 	}
 	for _, entry := range entries {
-		// What an Open leaves that was killed before it numbered the store is ours.
+		// An Open that was killed before it numbered the store leaves these.
 		name := entry.Name()
 		unfinished := strings.HasPrefix(name, formatFile+".") && strings.HasSuffix(name, newSuffix)
 		if name != lockFile && !unfinished {
@@ -92,8 +91,8 @@ func checkEmpty(path string) error {
 	return nil
 }
 
-// checkPrivate refuses a file or directory that not only its owner may open, or
-// that another user owns: executions hold whatever their inputs hold.
+// checkPrivate rejects a file or directory that others may open or that another user owns: stores hold
+// the inputs of executions.
 func checkPrivate(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -1,11 +1,9 @@
-// Package disk is the durable store of one machine: logs, flows and outcomes
-// in a folder, each acknowledged write safe from a power cut. One process has
-// it at a time; what that one left unfinished the next one takes over.
+// Package disk is the durable store of one machine: logs, flows, tokens and jobs in a directory.
+// Acknowledged writes survive a power cut. One process at a time has the store open; the next process
+// continues what it left unfinished.
 //
-// This package may change between releases; what is stored stays readable, by
-// its format number.
+// Reading detects damage: in a store that was shut, a file that is missing, cut short or changed is an
+// error. After a kill, a change in the last 32 KiB of the log looks like an unfinished write.
 //
-// A store that was shut is checked as it is read: a file that is missing, cut
-// short or changed is an error. Of one whose process was killed, a change in the
-// last 32 KiB of the log looks like a write that was under way.
+// This package may change between releases; stores have a format number.
 package disk

@@ -9,7 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// privateFS makes files for their owner only.
+// privateFS creates files for their owner only.
 type privateFS struct{ vfs.FS }
 
 // Unwrap implements [vfs.FS].
@@ -36,7 +36,7 @@ func (p privateFS) Lock(name string) (io.Closer, error) {
 // MkdirAll implements [vfs.FS].
 func (p privateFS) MkdirAll(dir string, _ os.FileMode) error { return p.FS.MkdirAll(dir, 0o700) }
 
-// private takes the rights of others from a file that was just opened.
+// private removes the rights of others from a file that was just opened.
 func private[F io.Closer](name string, f F, err error) (F, error) {
 	if err != nil {
 		return f, err
@@ -47,9 +47,8 @@ func private[F io.Closer](name string, f F, err error) (F, error) {
 	return f, nil
 }
 
-// guardedFS keeps failed writes from the database. Many of them it answers
-// with a panic that nobody can catch, or by ending the process; so whoever
-// wrote never hears of it, and all who wait are told by failure.
+// guardedFS hides failed writes from the database, which would panic or end the process. The write
+// never returns, and failure reports the error to all who wait.
 type guardedFS struct {
 	vfs.FS
 	failure *failure
@@ -134,12 +133,11 @@ func (g guardedFile) SyncTo(length int64) (bool, error) {
 	return whole, g.failure.stay(err)
 }
 
-// zeroedFile writes zeros ahead of what is written. To sync what takes the
-// place of zeros, the disk writes the data only; to sync what makes a file
-// longer, or fills room that was only reserved, also where the data is. That
-// takes half as long again, and whoever commits waits for it.
+// zeroedFile writes zeros ahead of the data. A sync of data that replaces zeros writes the data only; a
+// sync of data that extends the file, or fills reserved space, also writes metadata and takes half as
+// long again.
 //
-// It is for the write-ahead log, whose reader takes zeros for its end.
+// It is for the write-ahead log, whose reader stops at zeros.
 type zeroedFile struct {
 	vfs.File
 	written, zeroed int64
@@ -159,15 +157,15 @@ func (z *zeroedFile) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Preallocate implements [vfs.File]: it would only reserve room.
+// Preallocate implements [vfs.File] and does nothing: the zeros allocate the space.
 func (z *zeroedFile) Preallocate(int64, int64) error { return nil }
 
-// zeros are written at once: much beside a commit, so that few of them wait
-// for the zeros to be on disk, and little beside what a short run can wait for.
+// zeros are written at once: many commits long, so that few commits wait for them, and short enough for
+// a short run.
 var zeros [256 << 10]byte
 
-// stay notes an error of the disk and never returns with one. That a file is
-// there, or is not, is an answer and no error.
+// stay records an error of the disk and then never returns. That a file exists or does not exist is a
+// result, not an error.
 func (f *failure) stay(err error) error {
 	if err == nil || errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrExist) {
 		return err

@@ -12,8 +12,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// startedKey is the key of an execution's entry in the list. Entries are in the order of the
-// list: the latest start first, of several the one with the smallest id.
+// startedKey returns the key of an execution's entry in the list. Keys are in the order of the list: the
+// latest start first, then the smallest id.
 func startedKey(p local.Place) []byte {
 	key := binary.BigEndian.AppendUint64([]byte{keyStarted}, ^(uint64(p.Started.UnixNano()) ^ 1<<63))
 	return append(key, p.ID[:]...)
@@ -28,7 +28,7 @@ func placeOf(key []byte) (local.Place, error) {
 	return local.Place{Started: time.Unix(0, nanoseconds), ID: engine.ID(key[1+8:])}, nil
 }
 
-// entryOf is what the list has on an execution whose item says so.
+// entryOf returns the list entry of an execution with this head.
 func entryOf(execution engine.ID, head machine.Head) change {
 	var e value.Encoder
 	status := head.Status
@@ -40,8 +40,8 @@ func entryOf(execution engine.ID, head machine.Head) change {
 	return change{startedKey(local.Place{Started: head.Started, ID: execution}), e.Bytes()}
 }
 
-// headOf is the head of an item. The item that ends an execution which was damaged may not tell
-// the start, and then the first item does, if it can be read.
+// headOf returns the head of an item. An item that ends a damaged execution may lack the start; the
+// head then has that of the first item, if it can be read.
 func (s *Store) headOf(item engine.Item) machine.Head {
 	head, err := machine.HeadOf(item.Body)
 	if err == nil && !head.Started.IsZero() {

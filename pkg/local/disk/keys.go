@@ -14,13 +14,12 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// askedForNewKeys is the text of a file of keys with which a user gives up the
-// tokens handed out.
+// askedForNewKeys is the text of a key file that asks for new keys, which makes all tokens invalid.
 const askedForNewKeys = "new"
 
-// readKeys reads the keys that sign a store's tokens. A line holds the id of a
-// key and its secret in hexadecimal digits; the first key
-// signs, and all of them verify. The error of a missing file is [os.ErrNotExist].
+// readKeys reads the keys that sign a store's tokens. A line has the id of a key and its secret in
+// hexadecimal digits. The first key signs, and all of them verify. If the file is missing, the error is
+// [os.ErrNotExist].
 func readKeys(file string) (token.Keys, error) {
 	text, err := os.ReadFile(file) //nolint:gosec // G304: a fixed name in the store that the user chose
 	if err == nil {
@@ -40,8 +39,7 @@ func readKeys(file string) (token.Keys, error) {
 	return keys, nil
 }
 
-// makeKeys makes the keys of a store that has none. It refuses when tokens are
-// open: they were signed with keys that are lost.
+// makeKeys creates the keys of a store without keys. It fails if tokens are open: their keys are lost.
 func (s *Store) makeKeys(file, op string) error {
 	open, err := s.hasOpenTokens()
 	if err != nil {
@@ -62,13 +60,13 @@ func writeNewKeys(file string) (token.Keys, error) {
 	return keys, writePrivate(file, fmt.Appendf(nil, "%d %x\n", keys.Current.ID, keys.Current.Secret))
 }
 
-// restoreKeys says what to do without usable keys.
+// restoreKeys returns what to do without usable keys.
 func restoreKeys(file string) string {
-	return fmt.Sprintf("restore the file from a copy; if there is none, make new keys, which makes all tokens and callback URLs handed out invalid: "+
+	return fmt.Sprintf("restore the file from a copy; without a copy make new keys, which makes all tokens and callback URLs handed out invalid: "+
 		"(umask 077; echo %s > '%s')", askedForNewKeys, strings.ReplaceAll(file, "'", `'\''`))
 }
 
-// hasOpenTokens reports whether an execution waits for a token. An execution that cannot be read may wait for one.
+// hasOpenTokens reports whether an execution waits for a token. An execution that cannot be read counts.
 func (s *Store) hasOpenTokens() (bool, error) {
 	for after := (engine.ID{}); ; {
 		page, err := s.unfinished(after, keysPage)
@@ -108,7 +106,7 @@ func parseKeys(text string) (token.Keys, error) {
 	return keys, keys.Check()
 }
 
-// parseKey never quotes what it read: it may be a secret.
+// parseKey reads a line of a key file. Its errors do not quote the line, which has a secret.
 func parseKey(line string) (token.Key, error) {
 	number, digits, _ := strings.Cut(line, " ")
 	id, err := strconv.ParseUint(number, 10, 8)

@@ -16,7 +16,7 @@ import (
 // idSize is the size of an [engine.ID].
 const idSize = len(engine.ID{})
 
-// logKey begins the keys of an execution's items.
+// logKey returns the prefix of the keys of an execution's items.
 func logKey(id engine.ID) []byte {
 	key := make([]byte, 0, 1+idSize+8)
 	key = append(key, keyItem)
@@ -27,7 +27,7 @@ func itemKey(id engine.ID, seq uint64) []byte { return binary.BigEndian.AppendUi
 
 func unfinishedKey(id engine.ID) []byte { return append([]byte{keyUnfinished}, id[:]...) }
 
-// encodeItem is an item without what its key says.
+// encodeItem encodes what the key of an item lacks.
 func encodeItem(item engine.Item) []byte {
 	value := make([]byte, 0, binary.MaxVarintLen64+len(item.Nonce)+len(item.Body))
 	value = binary.AppendUvarint(value, uint64(len(item.Nonce)))
@@ -37,7 +37,7 @@ func encodeItem(item engine.Item) []byte {
 
 var errDamagedItem = errors.New("a log item is damaged; restore a copy of the store's directory")
 
-// decodeItem reads an item. It copies what it keeps.
+// decodeItem reads an item. The result shares no memory with value.
 func decodeItem(key, value []byte) (engine.Item, error) {
 	length, size := binary.Uvarint(value)
 	if len(key) != 1+idSize+8 || size <= 0 || length > uint64(len(value)-size) { //nolint:gosec // never negative
@@ -62,7 +62,7 @@ func (s *Store) Latest(ctx context.Context, execution engine.ID) (engine.Item, e
 	})
 }
 
-// latest is shared with the stripe, which is held.
+// latest returns the last item, whose body is shared with the stripe. The stripe is held.
 func (s *Store) latest(stripe *stripe, execution engine.ID) (engine.Item, error) {
 	if stripe.latest.Execution == execution && stripe.latest.Body != nil {
 		return stripe.latest, nil
@@ -104,30 +104,29 @@ func (s *Store) Append(ctx context.Context, item engine.Item) error {
 		if err := s.commits.commit(s.itemChanges(item, value)...); err != nil {
 			return err
 		}
-		item.Body = value[len(value)-len(item.Body):] // the copy that is our own
+		item.Body = value[len(value)-len(item.Body):] // a copy
 		stripe.latest = item
 		return nil
 	})
 }
 
-// checkNext refuses an item that is not the next one of its log. The stripe is
-// held, so that it stays the next one until it is written.
+// checkNext returns an error unless the item is the next one of its log. The stripe is held.
 func (s *Store) checkNext(stripe *stripe, item engine.Item) error {
 	if known := stripe.latest; known.Body != nil && known.Execution == item.Execution && known.Seq+1 == item.Seq {
 		return nil
 	}
-	value, taken, err := s.get(itemKey(item.Execution, item.Seq))
+	value, exists, err := s.get(itemKey(item.Execution, item.Seq))
 	if err != nil {
 		return err
 	}
-	if taken {
+	if exists {
 		there, err := decodeItem(itemKey(item.Execution, item.Seq), value)
 		if err != nil {
 			return err
 		}
 		return &engine.ConflictError{Nonce: there.Nonce}
 	}
-	if item.Seq == 0 { // logs have no gaps, so there are no others
+	if item.Seq == 0 { // the log is empty, since logs have no gaps
 		return nil
 	}
 	latest, err := s.latest(stripe, item.Execution)
@@ -142,7 +141,7 @@ func (s *Store) checkNext(stripe *stripe, item engine.Item) error {
 	return nil
 }
 
-// itemChanges put the item, and keep the index of unfinished executions and the list of all.
+// itemChanges returns the changes that add the item to its log and update the indexes.
 func (s *Store) itemChanges(item engine.Item, value []byte) []change {
 	changes := append(make([]change, 0, 3), change{itemKey(item.Execution, item.Seq), value})
 	status, err := machine.StatusOf(item.Body)
@@ -151,7 +150,7 @@ func (s *Store) itemChanges(item engine.Item, value []byte) []change {
 		changes = append(changes, change{unfinishedKey(item.Execution), nil})
 	case item.Seq == 0:
 		changes = append(changes, change{unfinishedKey(item.Execution), []byte{}})
-		if err != nil { // nothing is known of it that a list could show
+		if err != nil { // the list could show nothing of it
 			return changes
 		}
 	default:

@@ -19,7 +19,7 @@ func (s *Store) Record(ctx context.Context, handle string) (token.Record, error)
 	})
 }
 
-// record reads a record and the form it is stored in, nil when there is none.
+// record returns a record and its stored form, which is nil for a new record.
 func (s *Store) record(handle string) (token.Record, []byte, error) {
 	stored, ok, err := s.get(recordKey(handle))
 	if err != nil || !ok {
@@ -31,8 +31,7 @@ func (s *Store) record(handle string) (token.Record, []byte, error) {
 
 func recordKey(handle string) []byte { return append([]byte{keyRecord}, handle...) }
 
-// Close implements [engine.TokenStore]. It closes a token; [Store.Shut] ends
-// the use of the store.
+// Close implements [engine.TokenStore]. To close the store, use [Store.Shut].
 func (s *Store) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
 	return s.change(ctx, "close a token", handle, closing.Apply)
 }
@@ -44,20 +43,20 @@ func (s *Store) Begin(ctx context.Context, handle string, beginning token.BeginO
 
 // Reply implements [engine.TokenStore].
 func (s *Store) Reply(ctx context.Context, handle string, answering token.ReplyOp) (token.Record, error) {
-	return s.change(ctx, "keep an answer", handle, answering.Apply)
+	return s.change(ctx, "record a reply", handle, answering.Apply)
 }
 
 // Beat implements [resume.TokenStore].
 func (s *Store) Beat(ctx context.Context, handle string, at time.Time) (token.Record, error) {
-	return s.change(ctx, "note a heartbeat", handle, func(r token.Record) token.Record { return r.Beat(at) })
+	return s.change(ctx, "record a heartbeat", handle, func(r token.Record) token.Record { return r.Beat(at) })
 }
 
 // Poll implements [resume.TokenStore].
 func (s *Store) Poll(ctx context.Context, handle string, polling token.PollOp) (token.Record, error) {
-	return s.change(ctx, "note a poll", handle, polling.Apply)
+	return s.change(ctx, "record a poll", handle, polling.Apply)
 }
 
-// change changes the record of a token in one step and answers it.
+// change changes the record of a token in one step and returns it.
 func (s *Store) change(
 	ctx context.Context, op, handle string, apply func(token.Record) token.Record,
 ) (record token.Record, err error) {

@@ -13,8 +13,7 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// meetingFormat is the format number of a stored meeting; the parts in it have
-// numbers of their own.
+// meetingFormat is the format number of a stored meeting. Its parts have numbers of their own.
 const meetingFormat = 1
 
 func encodeMeeting(m local.Meeting) []byte {
@@ -65,10 +64,10 @@ func jobKey(key jobs.Key) []byte {
 	return append([]byte{keyJob}, e.Bytes()...)
 }
 
-// awaitedKey lists a job for as long as somebody may wait for it.
+// awaitedKey returns the key that lists a job while it may have waiters.
 func awaitedKey(job []byte) []byte { return append([]byte{keyAwaited}, job[1:]...) }
 
-// parseJobKey is the job that a key is of.
+// parseJobKey reads the job of a key.
 func parseJobKey(key []byte) (jobs.Key, error) {
 	d := value.NewDecoder(key[1:])
 	job := resume.DecodeKey(d)
@@ -78,7 +77,7 @@ func parseJobKey(key []byte) (jobs.Key, error) {
 	return job, nil
 }
 
-// damaged says what a person can do about an error of a stored form.
+// damaged adds to an error of a stored form what the user can do.
 func damaged(err error) error {
 	return fmt.Errorf("%w; restore a copy of the store's directory, or upgrade waitless", err)
 }
@@ -90,7 +89,7 @@ func (s *Store) Bind(ctx context.Context, key jobs.Key, waiter resume.Waiter, ex
 
 // Note implements [resume.Rendezvous].
 func (s *Store) Note(ctx context.Context, key jobs.Key, end jobs.Sighting, expires time.Time) (resume.Meeting, error) {
-	return s.meet(ctx, "note the end of job "+key.Name, key, func(m local.Meeting) local.Meeting { return m.Noted(end, expires) })
+	return s.meet(ctx, "record the end of job "+key.Name, key, func(m local.Meeting) local.Meeting { return m.Noted(end, expires) })
 }
 
 // Release implements [resume.Rendezvous].
@@ -127,7 +126,7 @@ func (s *Store) meet(
 	return met, nil
 }
 
-// meeting reads a meeting and the form it is stored in, nil when there is none.
+// meeting returns a meeting and its stored form, which is nil for an unknown job.
 func (s *Store) meeting(job []byte) (local.Meeting, []byte, error) {
 	stored, ok, err := s.get(job)
 	if err != nil || !ok {
@@ -142,7 +141,7 @@ func (s *Store) meeting(job []byte) (local.Meeting, []byte, error) {
 // begins. Call it before anything is written, when no poll of an earlier process is left. It takes
 // jobs without waiters off the list.
 func (s *Store) Waiting(ctx context.Context, after resume.Poll, limit int) ([]resume.Poll, error) {
-	return read(ctx, s, operation{name: "look for those who wait for jobs"}, func() ([]resume.Poll, error) {
+	return read(ctx, s, operation{name: "list the waiters of jobs"}, func() ([]resume.Poll, error) {
 		polls, over, err := s.waiting(after, limit)
 		if err != nil || len(over) == 0 {
 			return polls, err

@@ -52,22 +52,21 @@ type Store struct {
 	listing sync.Mutex
 }
 
-// stripe orders what concerns one execution, or one token: a write holds it
-// until it is durable, so that nobody reads what a crash could take back.
+// stripe orders calls for one execution or one token. A write holds it until it is durable, so that
+// no reader sees what a crash could undo.
 type stripe struct {
 	sync.RWMutex
-	// latest is the item appended last, of one of the stripe's executions; it
-	// has no Body when there is none. It saves most reads of the log.
+	// latest is the last item of one of the stripe's executions, or has no Body. It saves most reads
+	// of the log.
 	latest engine.Item
 }
 
-// stripeCount is large beside the writes in flight, so that two of them rarely
-// meet, and small as a number of items in memory.
+// stripeCount is much larger than the number of writes in flight, so that two of them rarely meet, and
+// small as a number of items in memory.
 const stripeCount = 1 << 12
 
-// storeFormat is the format number of the store as a whole; items and records
-// have numbers of their own. It changes when an older release would misread or
-// damage a store.
+// storeFormat is the format number of the store as a whole. It changes when an older release would
+// misread or damage a store. Items and records have numbers of their own.
 const storeFormat = 1
 
 // Names in a store's directory.
@@ -79,10 +78,10 @@ const (
 	dataDir    = "data"
 )
 
-// Open opens the store in dir, which is made if it is absent. Errors have a
-// code: [engine.CodeConflict] when another process has the store open,
-// [engine.CodeTooNew] for one of a newer release, which is left untouched,
-// [engine.CodeInvalid] for a directory that cannot be used.
+// Open opens the store in dir and creates the directory if it is absent. Its errors have codes:
+//   - [engine.CodeConflict]: another process has the store open
+//   - [engine.CodeTooNew]: a newer release wrote the store, which stays untouched
+//   - [engine.CodeInvalid]: the directory cannot be used
 func Open(dir string) (*Store, error) {
 	op := "open store " + dir
 	path, err := filepath.Abs(dir)
@@ -102,12 +101,12 @@ func Open(dir string) (*Store, error) {
 		return nil, errors.Join(err, lock.Close())
 	}
 	s.lock = lock
-	// The number is for people. A store is of use without it.
+	// The number is for error messages; the store works without it.
 	_ = os.WriteFile(filepath.Join(path, holderFile), fmt.Appendf(nil, "%d\n", os.Getpid()), 0o600)
 	return s, nil
 }
 
-// openLocked opens a store that no other process has.
+// openLocked opens a store whose lock is held.
 func openLocked(path, op string) (*Store, error) {
 	if err := checkFormat(path, op); err != nil {
 		return nil, err
@@ -131,22 +130,22 @@ func openLocked(path, op string) (*Store, error) {
 	return s, nil
 }
 
-// openData opens the part of the store that is not files of our own.
+// openData opens the database of the store.
 func openData(fs vfs.FS, dir, op string) (*Store, error) {
 	failure := newFailure(op)
 	options := &pebble.Options{
 		FS: guardedFS{fs, failure}, Logger: failure,
 		FormatMajorVersion: pebble.FormatNewest,
-		// Writes come in bursts of small items; fewer, larger tables are read
-		// with fewer look-ups. Memory is taken as it fills.
+		// Writes come in bursts of small items; fewer, larger tables need fewer look-ups. Memory is
+		// allocated as it fills.
 		MemTableSize: memTableSize,
-		// Enough for the latest items of 100,000 executions, and for the two
-		// tables in memory, which count against it.
+		// Enough for the latest items of 100,000 executions and for the two tables in memory, which
+		// count against it.
 		CacheSize:     64<<20 + 2*memTableSize,
 		EventListener: &pebble.EventListener{BackgroundError: failure.background, DataCorruption: func(pebble.DataCorruptionInfo) {}},
 	}
 	for i := range options.Levels {
-		// Most tokens that are asked for, and every first item, are not there.
+		// Most look-ups of tokens, and all of first items, find nothing.
 		options.Levels[i].FilterPolicy = bloom.FilterPolicy(bitsPerKey)
 	}
 	var db *pebble.DB
@@ -167,7 +166,7 @@ func openData(fs vfs.FS, dir, op string) (*Store, error) {
 	return s, nil
 }
 
-// takeOver counts up the generation, before anything is done in it.
+// takeOver increments the generation.
 func (s *Store) takeOver() error {
 	before, ok, err := s.get([]byte{keyGeneration})
 	if err != nil {
@@ -184,18 +183,17 @@ func (s *Store) takeOver() error {
 	return s.commits.commit(change{[]byte{keyGeneration}, binary.AppendUvarint(nil, s.generation)})
 }
 
-// Generation counts the processes that opened the store, one after the other, this
-// one included: whatever another one was doing has ended with it.
+// Generation returns how many processes have opened the store, this one included. Workers of earlier
+// generations are dead.
 func (s *Store) Generation() uint64 { return s.generation }
 
 // memTableSize is how much is written before it is sorted into a file.
 const memTableSize = 32 << 20
 
-// bitsPerKey of a filter: one look-up in a hundred is for nothing.
+// bitsPerKey is the size of a filter: one look-up in a hundred reads in vain.
 const bitsPerKey = 10
 
-// explainOpen is explain for files that are there: unless the system says so, it
-// is not the disk that refuses them.
+// explainOpen is explain for opening the database: an error that is not the system's means damage.
 func explainOpen(err error) error {
 	if system := syscall.Errno(0); errors.As(err, &system) {
 		return explain(err)
@@ -206,14 +204,13 @@ func explainOpen(err error) error {
 // damagedStoreError says that files of the store are not what was written.
 type damagedStoreError struct{ err error }
 
-// Error leaves out what the database says in further lines, which is nothing
-// to people.
+// Error has the first line of the database's error.
 func (e *damagedStoreError) Error() string {
 	what, _, _ := strings.Cut(e.err.Error(), "\n")
 	return fmt.Sprintf("the store is damaged (%s); restore a copy of the directory", what)
 }
 
-// Unwrap is what the database found.
+// Unwrap returns the database's error.
 func (e *damagedStoreError) Unwrap() error { return e.err }
 
 func damagedStore(err error) error {
@@ -223,10 +220,10 @@ func damagedStore(err error) error {
 	return &damagedStoreError{err}
 }
 
-// explain says of an error of the storage what a person can do.
+// explain adds to an error of the storage what the user can do.
 func explain(err error) error {
 	if errors.Is(err, errSeeToDisk) {
-		return err // several layers explain what they return
+		return err // it is explained already
 	}
 	switch {
 	case pebble.IsCorruptionError(err), errors.Is(err, os.ErrNotExist):
@@ -237,11 +234,11 @@ func explain(err error) error {
 	return fmt.Errorf("%w; %w", err, errSeeToDisk)
 }
 
-// errSeeToDisk says what to do about a disk that fails.
+// errSeeToDisk says what to do if a disk fails.
 var errSeeToDisk = errors.New("what was acknowledged is kept: see to the disk, then open the store again")
 
-// Shut waits for the calls under way and gives the store free for others to
-// open. Later calls answer with an error.
+// Shut waits for the calls under way and releases the store for other processes. Later calls return
+// an error.
 func (s *Store) Shut() error {
 	s.gate.Lock()
 	defer s.gate.Unlock()
@@ -253,7 +250,7 @@ func (s *Store) Shut() error {
 	return errors.Join(err, s.lock.Close())
 }
 
-// Keys sign the tokens of the store's executions.
+// Keys returns the keys that sign the tokens of the store's executions.
 func (s *Store) Keys() token.Keys { return s.keys }
 
 // operation names a call in its error.
@@ -312,11 +309,10 @@ func (s *Store) call(call func() error) error {
 
 var errClosed = errors.New("the store is closed")
 
-// useFilters finds out without reading that a key is not there, which a plain
-// look-up does not do on the lowest level, where most keys are.
+// useFilters makes look-ups use filters on the lowest level too, where most keys are.
 var useFilters = &pebble.IterOptions{UseL6Filters: true}
 
-// get reads a value; ok is false when there is none. It is the caller's.
+// get returns a copy of a value, and whether the key exists.
 func (s *Store) get(key []byte) (value []byte, ok bool, err error) {
 	found, err := s.db.NewIter(useFilters)
 	if err != nil {
@@ -369,17 +365,16 @@ func (s *Store) stripeOfHandle(handle string) *stripe {
 const (
 	keyItem       = 'i' // execution, number: nonce and body of an item
 	keyStarted    = 's' // instant of the start, latest first, execution: flow and status, for the list
-	keyUnfinished = 'u' // execution: nothing, until its terminal item is there
+	keyUnfinished = 'u' // execution: nothing; deleted with its terminal item
 	keyFlow       = 'f' // hash, name: text of a definition
-	keyListed     = 'l' // name, hash: when it was put, until it is deleted
+	keyListed     = 'l' // name, hash: when the flow was put; deleted with the flow
 	keyRecord     = 'r' // handle: record of a token
-	keyJob        = 'j' // key of a job: who waits for it, and the latest end that was seen
-	keyAwaited    = 'b' // key of a job: nothing, from when somebody waits until a restart at which nobody does
+	keyJob        = 'j' // key of a job: its waiters and the latest end that was seen
+	keyAwaited    = 'b' // key of a job: nothing; set by a waiter, deleted by a restart that finds none
 	keyGeneration = 'g' // nothing: how often the store was opened
 )
 
-// checkFormat refuses a store of a newer release before anything of it is
-// opened, and numbers a new one.
+// checkFormat rejects a store of a newer release before it is opened, and numbers a new one.
 func checkFormat(path, op string) error {
 	file := filepath.Join(path, formatFile)
 	text, err := os.ReadFile(file) //nolint:gosec // G304: a fixed name in the store that the user chose
@@ -410,10 +405,10 @@ func numberStore(path, file, op string) error {
 	return nil
 }
 
-// newSuffix ends the names of files that are being written.
+// newSuffix ends the names of unfinished files.
 const newSuffix = ".new"
 
-// writePrivate writes a whole file or nothing, durably.
+// writePrivate replaces a file atomically and durably. Only its owner can read it.
 func writePrivate(file string, content []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*"+newSuffix) // its mode is 0600
 	if err != nil {
