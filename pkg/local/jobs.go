@@ -15,28 +15,31 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// newJobs are the jobs of a system, whose tasks say who stands behind which
-// kind.
-func (s *System) newJobs(config Config) *resume.Jobs {
+// newJobs composes what starts, observes and describes jobs, whose tasks say who
+// stands behind which kind.
+func (s *System) newJobs(config Config) {
 	account := config.Account
 	if account == (Account{}) {
 		account = Account{simulated.Account, simulated.Region}
 	}
-	return resume.NewJobs(resume.JobsConfig{
-		Tokens: s.Tokens.Tokens, Outcomes: config.Store, Wakes: tokenWakes{s.queue}, Rendezvous: config.Store,
-		Services: services{simulated: s.simulated, aws: config.AWS, provided: s.provided}, Polls: polls{s, config.Store},
-		Account: account.ID, Region: account.Region, CallbackBase: config.CallbackBase, Now: s.clock.Now, Warn: config.Warn,
-	})
+	services := services{simulated: s.simulated, aws: config.AWS, provided: s.provided}
+	jobs := resume.JobsConfig{
+		Tokens: s.Tokens, Rendezvous: config.Store, Services: services, Polls: polls{s, config.Store},
+		Account: account.ID, Region: account.Region, Warn: config.Warn,
+	}
+	s.starter = resume.NewJobStarter(resume.StarterConfig{Jobs: jobs, CallbackBase: config.CallbackBase})
+	s.observer = resume.NewJobObserver(jobs)
+	s.describer = resume.JobDescriber{Services: services, Account: account.ID, Region: account.Region, Now: s.clock.Now}
 }
 
 // Account is an account of AWS in a region.
 type Account struct{ ID, Region string }
 
-// Observe takes a job event, as [resume.Jobs.Observe] does. A job that is
+// Observe takes a job event, as [resume.JobObserver.Observe] does. A job that is
 // simulated has then ended as its event says.
 func (s *System) Observe(ctx context.Context, event []byte) error {
 	s.simulated.observe(event)
-	return s.Jobs.Observe(ctx, event)
+	return s.observer.Observe(ctx, event)
 }
 
 // jobFunction is the use case behind a function that is built in, nil for one
@@ -44,9 +47,9 @@ func (s *System) Observe(ctx context.Context, event []byte) error {
 func (s *System) jobFunction(name string) func(context.Context, []byte) ([]byte, error) {
 	switch name {
 	case "StartJob", "SubmitJob":
-		return s.Jobs.StartJob
+		return s.starter.StartJob
 	case "GetJobStatus", "CheckJob":
-		return s.Jobs.GetJobStatus
+		return s.describer.GetJobStatus
 	}
 	return nil
 }
@@ -127,7 +130,7 @@ func (p polls) keep(ctx context.Context, poll resume.Poll) error {
 func (p polls) carryOut(poll resume.Poll) {
 	r := p.system.currentRun()
 	poll.Receives++ // each is delivered once, and comes again when it sent nothing
-	if err := p.system.Jobs.Reconcile(r.ctx, poll); err != nil {
+	if err := p.system.observer.Reconcile(r.ctx, poll); err != nil {
 		r.stop(fmt.Errorf("ask for job %s: %w", poll.Key.Name, err)) // no effect when the run has ended
 		poll.Due = p.system.clock.Now().Add(retryDelay)
 		_ = p.Send(r.ctx, poll)
@@ -148,7 +151,7 @@ func (s *System) pollAgain(ctx context.Context) error {
 			if first := s.clock.Now().Add(resume.FirstPoll); first.Before(poll.Due) {
 				poll.Due = first // the clock of the process that started it was ahead
 			}
-			if err := (polls{s, s.store}).Send(ctx, s.Jobs.Authenticate(poll)); err != nil {
+			if err := (polls{s, s.store}).Send(ctx, poll.Sign(s.signing)); err != nil {
 				return err
 			}
 			after = poll

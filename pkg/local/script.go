@@ -222,7 +222,9 @@ func (p *play) answer(state machine.State) {
 				tokens = p.system.Callbacks
 			}
 			// A token that is closed already is what a script may show, too.
-			_, _, _ = tokens.Close(context.Background(), text, next.outcome)
+			if opened, err := tokens.Open(context.Background(), text); err == nil {
+				_, _, _ = opened.Close(context.Background(), next.outcome)
+			}
 		})
 	}
 }

@@ -81,12 +81,14 @@ type System struct {
 	Client *engine.Client
 	// Tokens closes tokens for those who may do anything, Callbacks for whoever
 	// has a callback URL.
-	Tokens, Callbacks *Tokens
-	// Jobs starts jobs and tells how they are. Events are for [System.Observe].
-	Jobs *resume.Jobs
+	Tokens, Callbacks *resume.Tokens
 	// CallbackBase is that of the configuration, DataLimit that of a step's data.
 	CallbackBase string
 	DataLimit    int
+	signing      token.Keys // sign polls
+	starter      *resume.JobStarter
+	observer     *resume.JobObserver
+	describer    resume.JobDescriber
 	queue        *queue
 	tasks        *taskQueue
 	clock        *Clock
@@ -151,6 +153,7 @@ func New(config Config) *System {
 	if config.Keys.Current.Secret == nil {
 		config.Keys = s.keys()
 	}
+	s.signing = config.Keys
 	s.compose(config, generation)
 	return s
 }
@@ -171,7 +174,7 @@ func (s *System) compose(config Config, generation uint64) {
 		Log: store, Flows: store, TokenStore: store, Wakes: s.queue, Keys: config.Keys, Now: config.Clock.Now, Limits: config.Limits, Observer: observer,
 	}))
 	s.Tokens, s.Callbacks = s.newTokens(config, store, token.ClosedByHand), s.newTokens(config, store, token.ClosedByCallback)
-	s.Jobs = s.newJobs(config)
+	s.newJobs(config)
 }
 
 // worker is an [engine.Worker], or in the build of the kill test one that stops at every gap
@@ -207,12 +210,11 @@ func (s *System) History(ctx context.Context, id engine.ID) ([]machine.Event, er
 }
 
 // newTokens closes tokens in somebody's name.
-func (s *System) newTokens(config Config, store Store, by token.Closer) *Tokens {
-	tokens := resume.New(resume.Config{
-		Keys: config.Keys, Outcomes: store, Wakes: tokenWakes{s.queue}, Now: config.Clock.Now,
-		Limit: s.DataLimit, By: by,
+func (s *System) newTokens(config Config, store Store, by token.Closer) *resume.Tokens {
+	return resume.NewTokens(resume.TokensConfig{
+		Keys: resume.FixedKeys(config.Keys), Store: store, Wakes: tokenWakes{s.queue}, Now: config.Clock.Now, Limit: s.DataLimit, By: by,
+		HoldBack: func(id token.ID) func() { return s.queue.holdBack(id.Execution) },
 	})
-	return &Tokens{Tokens: tokens, keys: config.Keys, clock: config.Clock, queue: s.queue}
 }
 
 // withJobs makes tasks, nil meaning what is built in, start and describe the

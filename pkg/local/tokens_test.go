@@ -11,6 +11,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/resume/resumetest"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -69,7 +70,7 @@ func TestTheWakeOfAClosedTokenComesAfterTheOutcome(t *testing.T) {
 			t.Fatal("it waits for no token")
 		}
 		store.looks.Store(0)
-		if _, _, err := s.Tokens.Close(t.Context(), text, token.Success(value.Object())); err != nil {
+		if _, _, err := resumetest.Close(t.Context(), s.Tokens, text, token.Success(value.Object())); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -85,7 +86,7 @@ func TestTheWakeOfAClosedTokenComesAfterTheOutcome(t *testing.T) {
 func TestTokensRefuseWhatIsNone(t *testing.T) {
 	t.Parallel()
 	s := local.New(local.Config{Store: &local.MemoryStore{}})
-	if _, _, err := s.Tokens.Close(t.Context(), "none", token.Success(value.Object())); !errors.Is(err, token.ErrInvalid) {
+	if _, _, err := resumetest.Close(t.Context(), s.Tokens, "none", token.Success(value.Object())); !errors.Is(err, token.ErrInvalid) {
 		t.Errorf("error %v", err)
 	}
 }

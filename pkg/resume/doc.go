@@ -1,19 +1,22 @@
-// Package resume closes tokens from outside: whoever has a token's text brings
-// the outcome of what waits for it, sends a heartbeat, or asks what happened;
-// and the end of a job brings that of whoever waits for the job ([Jobs]). It
-// knows no engine, so that it serves people whose flows run elsewhere: a token of
-// theirs is kept, sealed, behind one of ours, whose outcome is delivered to them
-// ([Deliveries]).
+// Package resume closes tokens from outside of an engine:
 //
-// The order is part of the engine's contract (rule 10): verify, send the wake,
-// then update, then answer, all within five seconds. So an answer that says
-// "done" is never without effect, whatever dies in between. Whoever comes from a
-// queue, and so comes again, updates first and then wakes, also where the update
-// was refused.
+//   - [Tokens] opens the text of a token, to close it, to send a heartbeat or to
+//     describe it.
+//   - [JobStarter] starts jobs, and [JobObserver] closes the tokens that wait for them.
+//   - [Deliveries] delivers the outcomes of external waits: a token of another engine
+//     is kept, sealed, behind a token of Waitless.
 //
-// A job's event and those who wait for it meet in either order at the job's key
-// ([Rendezvous]). Most events are sent once at best, so each wait has a poll
-// besides ([Poll]), which is sent before the wait is bound to the key.
+// It knows no engine, so that it also serves people whose flows run elsewhere.
+//
+// The order of effects is part of the engine's contract (rule 10). A request from
+// outside verifies the token, sends the wake, then updates the record and responds,
+// within five seconds. A message of a queue, which is redelivered, updates the record
+// first and then sends the wake, also if the token was closed before. Thus a response
+// that says "done" is never without effect.
+//
+// A job's event and its waiters meet in either order at the job's key
+// ([Rendezvous]). Events may be lost, so each wait also has a poll ([Poll]), which is
+// sent before the waiter is bound to the key.
 //
 // This package may change between releases.
 package resume

@@ -112,25 +112,43 @@ func foreignID(recipient Recipient, theirs string, deadline time.Time) token.ID 
 	}
 }
 
-// open keeps the wait of somebody else's engine, before anybody can close its
-// token.
-func (s *start) open(ctx context.Context) error {
-	if s.recipient == "" {
-		return nil
+// openExternal makes the token of an external wait.
+func (s *start) openExternal(ctx context.Context, recipient Recipient, theirs string) error {
+	if s.external == nil {
+		return &jobs.RequestError{Name: jobs.ErrorInvalid, What: "taskToken and callbackId are not served here: want token, or none"}
 	}
-	sealed, err := s.config.Tokens.config.Keys.Seal(s.handle, s.theirs)
+	keys, err := s.ports.Tokens.config.Keys.Get(ctx)
 	if err != nil {
 		return err
 	}
+	s.recipient, s.theirs = recipient, theirs
+	s.deadline = s.since.Add(foreignTime(s.request.TimeoutSeconds))
+	id := foreignID(recipient, theirs, s.deadline)
+	s.token = Token{ID: id, tokens: s.ports.Tokens, handle: keys.Handle(id)}
+	return nil
+}
+
+// keepExternal stores the external wait, before its token can be closed.
+func (s *start) keepExternal(ctx context.Context) error {
+	if s.recipient == "" {
+		return nil
+	}
 	wait := ForeignWait{
-		Handle: s.handle, Recipient: s.recipient, Sealed: sealed, Opened: s.config.Now(), Deadline: s.deadline, Expires: s.id.Expires,
+		Handle: s.token.handle, Recipient: s.recipient, Opened: s.ports.now(), Deadline: s.deadline, Expires: s.token.ID.Expires,
+	}
+	err := withKeys(ctx, s.ports.Tokens.config.Keys, func(keys token.Keys) (err error) {
+		wait.Sealed, err = keys.Seal(wait.Handle, s.theirs)
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	if s.request.Kind != jobs.KindCallback {
 		wait.Job, wait.JobID = s.started.Key, s.started.ID
 	}
-	opened, err := s.config.Foreign.Open(ctx, s.handle, wait)
+	opened, err := s.external.Open(ctx, wait.Handle, wait)
 	if err != nil {
-		return fmt.Errorf("open the foreign wait %s: %w", token.Mask(s.handle), err)
+		return fmt.Errorf("open the foreign wait %s: %w", token.Mask(wait.Handle), err)
 	}
 	s.deadline = opened.Deadline
 	return nil

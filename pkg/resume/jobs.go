@@ -2,141 +2,129 @@ package resume
 
 import (
 	"context"
-	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/jobs/simulated"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// JobsConfig is what [Jobs] works with.
+// JobsConfig configures [JobStarter] and [JobObserver]. All fields but Warn are
+// required.
 type JobsConfig struct {
-	// Tokens closes the tokens of those who wait, and signs those of foreign
-	// waits. It is required.
-	Tokens *Tokens
-	// Outcomes, Wakes, Rendezvous, Services and Polls are required where their
-	// use cases are used.
-	Outcomes   TokenStore
-	Wakes      Wakes
+	// Tokens closes the tokens that wait for jobs.
+	Tokens     *Tokens
 	Rendezvous Rendezvous
 	Services   Services
 	Polls      Polls
-	// Foreign is nil where nobody else's engine is served.
-	Foreign ForeignWaits
-	// Account and Region are the caller's, for keys that no answer tells.
+	// Account and Region are the caller's, for the keys of jobs.
 	Account, Region string
-	// CallbackBase is where callbacks arrive: "https://host"; empty for nowhere.
-	CallbackBase string
-	Now          func() time.Time
-	// Random makes the random part of a simulated job's id; nil means crypto/rand.
-	Random func() [10]byte
-	// Warn is told of what went wrong and a later poll makes good; nil for nobody.
+	// Warn is told of errors that a later poll repairs; nil ignores them.
 	Warn func(error)
 }
 
-// Jobs starts jobs, tells how they are, and brings those who wait for one its
-// end. It is safe for concurrent use.
-type Jobs struct{ config JobsConfig }
-
-// NewJobs makes Jobs.
-func NewJobs(config JobsConfig) *Jobs {
-	if config.Random == nil {
-		config.Random = random
+// checked returns the configuration with defaults. It panics if a required field
+// is missing.
+func (c JobsConfig) checked(constructor string) JobsConfig {
+	require(constructor, map[string]bool{
+		"Tokens": c.Tokens != nil, "Rendezvous": c.Rendezvous != nil, "Services": c.Services != nil, "Polls": c.Polls != nil,
+	})
+	if c.Warn == nil {
+		c.Warn = func(error) {}
 	}
-	if config.Warn == nil {
-		config.Warn = func(error) {}
-	}
-	return &Jobs{config}
+	return c
 }
 
-func random() (bytes [10]byte) {
-	_, _ = rand.Read(bytes[:]) // never fails
-	return bytes
-}
+func (c JobsConfig) now() time.Time { return c.Tokens.config.Now() }
 
-// warn tells of an error that is made good later.
-func (j *Jobs) warn(err error) {
+// warn reports an error that a later poll repairs.
+func (c JobsConfig) warn(err error) {
 	if err != nil {
-		j.config.Warn(err)
+		c.Warn(err)
 	}
 }
 
-// describe asks the service how the job is. The error is a [*jobs.RequestError]
-// where it knows no such job.
-func (j *Jobs) describe(ctx context.Context, kind jobs.Kind, id string) (jobs.Sighting, error) {
+func (c JobsConfig) describe(ctx context.Context, kind jobs.Kind, id string) (jobs.Sighting, error) {
+	return JobDescriber{c.Services, c.Account, c.Region, c.now}.describe(ctx, kind, id)
+}
+
+// JobDescriber describes jobs. All fields are required. It is safe for concurrent
+// use.
+type JobDescriber struct {
+	Services        Services
+	Account, Region string
+	Now             func() time.Time
+}
+
+// GetJobStatus is the function of that name: JSON in, JSON out. Its errors are a
+// [*jobs.RequestError], a [*ServiceError], or those of package simulated.
+func (d JobDescriber) GetJobStatus(ctx context.Context, input []byte) ([]byte, error) {
+	request, err := jobs.ParseStatus(input)
+	if err != nil {
+		return nil, err
+	}
+	if request.Kind == jobs.KindSimulated {
+		return simulated.GetJobStatus(input, d.Now())
+	}
+	kind, _ := jobs.Find(request.Kind)
+	seen, err := d.describe(ctx, kind, request.ID)
+	if err != nil {
+		return nil, err
+	}
+	seen.Cause = token.MaskAll(seen.Cause)
+	return json.Marshal(seen.Result(request.ID))
+}
+
+// describe asks the service how the job is. The error is a [*jobs.RequestError] if
+// the service does not know the job.
+func (d JobDescriber) describe(ctx context.Context, kind jobs.Kind, id string) (jobs.Sighting, error) {
 	params, err := kind.DescribeParams(id)
 	if err != nil {
 		return jobs.Sighting{}, err
 	}
-	answer, err := j.config.Services.Describe(ctx, kind, params)
+	response, err := d.Services.Describe(ctx, kind, params)
 	if refused, ok := errors.AsType[*ServiceError](err); ok && kind.Unknown(refused.code()) {
-		what := fmt.Sprintf("%s knows no job %q any more: %s", kind.Service, id, token.MaskAll(refused.Message))
+		what := fmt.Sprintf("%s does not know job %q any more: %s", kind.Service, id, token.MaskAll(refused.Message))
 		return jobs.Sighting{}, &jobs.RequestError{Name: jobs.ErrorNotFound, What: what}
 	}
 	if err != nil {
 		return jobs.Sighting{}, fmt.Errorf("describe job %s: %w", id, masked(err))
 	}
-	_, seen, err := kind.ReadDescription(j.config.Account, j.config.Region, id, answer)
+	_, seen, err := kind.ReadDescription(d.Account, d.Region, id, response)
 	return seen, err
 }
 
-// isNotFound: the service knows no such job.
+// isNotFound reports whether the service does not know the job.
 func isNotFound(err error) bool {
 	refused, ok := errors.AsType[*jobs.RequestError](err)
 	return ok && refused.Name == jobs.ErrorNotFound
 }
 
-// verdict returns the outcome that a sighting means for a waiter, nil while it waits.
-func verdict(kind jobs.Kind, name string, run jobs.Run, seen jobs.Sighting) (*token.Outcome, error) {
-	end, ended := kind.Conclude(name, run, seen)
-	if !ended {
-		return nil, nil //nolint:nilnil // documented
+// outcomeFor returns the outcome of a wait for the run after a sighting of the job.
+// It reports false while the wait goes on.
+func outcomeFor(kind jobs.Kind, name string, run jobs.Run, seen jobs.Sighting) (outcome token.Outcome, done bool) {
+	end, done := kind.Conclude(name, run, seen)
+	if !done {
+		return token.Outcome{}, false
 	}
-	return outcomeOf(name, end), nil
+	return outcomeOf(name, end), true
 }
 
-// errorInvalidOutput is the error of a job whose output cannot be read.
+// errorInvalidOutput is the error of a job whose output is not JSON.
 const errorInvalidOutput = "FnF.InvalidLocal"
 
-// outcomeOf is the end of a job as the outcome of what waits for it.
-func outcomeOf(name string, end jobs.Sighting) *token.Outcome {
+// outcomeOf returns the outcome of a wait for a job that ended so.
+func outcomeOf(name string, end jobs.Sighting) token.Outcome {
 	if end.Status != jobs.StatusSuccess {
-		outcome := token.Failure(end.Error, token.MaskAll(end.Cause))
-		return &outcome
+		return token.Failure(end.Error, token.MaskAll(end.Cause))
 	}
 	output, err := value.ParseJSON(end.Output)
-	outcome := token.Success(output)
-	if err != nil { // another look would find the same
-		outcome = token.Failure(errorInvalidOutput, fmt.Sprintf("the output of job %s: %s", name, token.MaskAll(err.Error())))
+	if err != nil { // another description would be the same
+		return token.Failure(errorInvalidOutput, fmt.Sprintf("the output of job %s: %s", name, token.MaskAll(err.Error())))
 	}
-	return &outcome
-}
-
-// settle closes a token for somebody whose message comes again after an error:
-// the update, then the wake, also where the update was refused, for whoever made
-// it before may have died in between (rule 10).
-func (j *Jobs) settle(ctx context.Context, handle string, outcome token.Outcome, by token.Closer) error {
-	id, ok := token.HandleID(handle)
-	if !ok {
-		return fmt.Errorf("close token %s: it is no handle", token.Mask(handle))
-	}
-	now := j.config.Now()
-	if !now.Before(id.Expires) {
-		return nil // nothing of the execution is left
-	}
-	closing := token.CloseOp{Outcome: j.config.Tokens.fitting(id, outcome), By: by, At: now}
-	if _, err := j.config.Outcomes.Close(ctx, handle, closing); err != nil {
-		return fmt.Errorf("close token %s: %w", token.Mask(handle), err)
-	}
-	return j.wake(ctx, id, handle, now)
-}
-
-func (j *Jobs) wake(ctx context.Context, id token.ID, handle string, at time.Time) error {
-	if err := j.config.Wakes.Send(ctx, id, handle, at); err != nil {
-		return fmt.Errorf("wake who waits with token %s: %w", token.Mask(handle), err)
-	}
-	return nil
+	return token.Success(output)
 }

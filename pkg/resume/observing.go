@@ -25,6 +25,15 @@ const (
 // It would be no better the next time.
 var ErrNoEvent = errors.New("resume: it is no event of a job")
 
+// JobObserver closes the tokens that wait for jobs, when it learns of their ends by
+// events or polls. It is safe for concurrent use.
+type JobObserver struct{ ports JobsConfig }
+
+// NewJobObserver returns a JobObserver. It panics if a required field is missing.
+func NewJobObserver(config JobsConfig) *JobObserver {
+	return &JobObserver{config.checked("NewJobObserver")}
+}
+
 // Observe takes a job event, as EventBridge delivers it. After an error the same
 // event is to come again, unless it is [jobs.ErrNoEnd], where there is nothing
 // to do, or [ErrNoEvent].
@@ -32,7 +41,7 @@ var ErrNoEvent = errors.New("resume: it is no event of a job")
 // An event about a key that names one run decides, if it says how the run ended.
 // Of one that is used again the event says only that something ended; how, and of
 // which run, the service tells.
-func (j *Jobs) Observe(ctx context.Context, event []byte) error {
+func (o *JobObserver) Observe(ctx context.Context, event []byte) error {
 	key, end, err := jobs.ReadEvent(event)
 	switch {
 	case errors.Is(err, jobs.ErrNoEnd):
@@ -40,14 +49,14 @@ func (j *Jobs) Observe(ctx context.Context, event []byte) error {
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrNoEvent, err)
 	}
-	if now := j.config.Now(); end.At.After(now.Add(ahead)) || now.Sub(end.At) > oldest {
+	if now := o.ports.now(); end.At.After(now.Add(ahead)) || now.Sub(end.At) > oldest {
 		return fmt.Errorf("%w: job %s ended at %s, and it is %s now", ErrNoEvent, key.Name, end.At.Format(time.RFC3339), now.UTC().Format(time.RFC3339))
 	}
-	met, err := j.config.Rendezvous.Note(ctx, key, kept(end), j.config.Now().Add(parked))
+	met, err := o.ports.Rendezvous.Note(ctx, key, kept(end), o.ports.now().Add(parked))
 	if err != nil {
 		return fmt.Errorf("note the end of job %s: %w", key.Name, err)
 	}
-	return j.bring(ctx, key, end, met.Waiters)
+	return o.bring(ctx, key, end, met.Waiters)
 }
 
 // keptSize is how large an end may be that is kept, in bytes: most are of jobs
@@ -64,17 +73,17 @@ func kept(end jobs.Sighting) jobs.Sighting {
 }
 
 // bring closes the tokens of those for whom the job ended.
-func (j *Jobs) bring(ctx context.Context, key jobs.Key, end jobs.Sighting, waiters []Waiter) error {
+func (o *JobObserver) bring(ctx context.Context, key jobs.Key, end jobs.Sighting, waiters []Waiter) error {
 	kind, ok := jobs.Find(key.Kind)
 	if !ok || len(waiters) == 0 {
 		return nil
 	}
-	seen, err := j.confirm(ctx, kind, key, end)
+	seen, err := o.ports.confirm(ctx, kind, key, end)
 	if isNotFound(err) {
 		return nil // that it is forgotten for good is for the polls to find
 	}
 	if refused, ok := errors.AsType[*ServiceError](err); ok && !refused.Again {
-		j.warn(err) // it would be no better the next time, and the polls ask again
+		o.ports.warn(err) // it would be no better the next time, and the polls ask again
 		return nil
 	}
 	if err != nil {
@@ -82,20 +91,18 @@ func (j *Jobs) bring(ctx context.Context, key jobs.Key, end jobs.Sighting, waite
 	}
 	var failed []error
 	for _, waiter := range waiters {
-		outcome, err := verdict(kind, key.Name, waiter.Run, seen)
-		if err == nil && outcome != nil {
-			err = j.settle(ctx, waiter.Handle, *outcome, token.ClosedByEvent)
+		if outcome, done := outcomeFor(kind, key.Name, waiter.Run, seen); done {
+			failed = append(failed, o.ports.Tokens.settle(ctx, waiter.Handle, outcome, token.ClosedByEvent))
 		}
-		failed = append(failed, err)
 	}
 	return errors.Join(failed...)
 }
 
 // confirm is what is known of the job after an event. Where the service is to
 // tell, the key is all that a description needs.
-func (j *Jobs) confirm(ctx context.Context, kind jobs.Kind, key jobs.Key, end jobs.Sighting) (jobs.Sighting, error) {
+func (c JobsConfig) confirm(ctx context.Context, kind jobs.Kind, key jobs.Key, end jobs.Sighting) (jobs.Sighting, error) {
 	if kind.Scope == jobs.ScopeRun && end.Status != jobs.StatusRunning {
 		return end, nil
 	}
-	return j.describe(ctx, kind, key.Name)
+	return c.describe(ctx, kind, key.Name)
 }

@@ -2,6 +2,7 @@ package resume
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -11,32 +12,31 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Poll is a reconcile poll: the job of one waiter is to be described, in case its
-// event never comes. The same message ends a wait at its deadline.
+// Poll is a reconcile poll: it describes the job of one waiter, in case the job's
+// event is lost, and ends an external wait at its deadline.
 type Poll struct {
 	Key    jobs.Key
 	JobID  string
 	Waiter Waiter
-	// Number is 1 for the first poll of the wait, and so on.
+	// Number counts the polls of the wait from 1.
 	Number int
-	// Receives is how often this message was received, this time included; 0 for
-	// unknown. It is not sent: the receiver of the message fills it in.
+	// Receives counts the deliveries of this message, this one included; 0 is
+	// unknown. It is not sent: the receiver of the message sets it.
 	Receives int
-	// Due is when it is of use, at most [LongestPoll] after it is sent.
+	// Due is when the poll is useful, at most [LongestPoll] after it is sent.
 	Due time.Time
-	// Deadline is when the token is closed if it is still open then; zero where
-	// an engine of ours sees to that.
+	// Deadline is when the token is closed at the latest. It is zero for a step,
+	// whose engine closes the token.
 	Deadline time.Time
-	// MAC binds the token to the job: it proves that StartJob, or an earlier poll,
-	// wrote all of this but Due.
+	// MAC proves that StartJob or an earlier poll wrote all of this but Due.
 	MAC string
 }
 
-// pollMAC is what the MAC of a poll is for.
+// pollMAC is the use of the MAC of a poll.
 const pollMAC token.Use = "poll"
 
-// authenticated is what the MAC of the poll is over. Due is left out: a message
-// that cannot be held back for so long is sent again.
+// authenticated returns what the MAC of the poll covers. It leaves Due out, because a
+// message that a queue cannot hold back for so long is sent again.
 func (p Poll) authenticated() []byte {
 	var e value.Encoder
 	EncodeKey(&e, p.Key)
@@ -49,42 +49,39 @@ func (p Poll) authenticated() []byte {
 	return e.Bytes()
 }
 
-// Authenticate returns the poll with the MAC that [Jobs.Reconcile] asks for.
-// Only a caller that knows for itself who waits for which job may use it.
-func (j *Jobs) Authenticate(poll Poll) Poll {
-	poll.MAC = j.config.Tokens.config.Keys.MAC(pollMAC, poll.authenticated())
-	return poll
+// Sign returns the poll with the MAC that [JobObserver.Reconcile] demands. Only a
+// caller that knows by itself which token waits for which job may use it.
+func (p Poll) Sign(keys token.Keys) Poll {
+	p.MAC = keys.MAC(pollMAC, p.authenticated())
+	return p
 }
 
-// Polls carries polls to whoever calls Jobs.Reconcile.
+// Polls carries polls to [JobObserver.Reconcile].
 type Polls interface {
-	// Send delivers the poll at least once, never before its Due. When Send
-	// returns nil it will not be lost.
+	// Send delivers the poll at least once, and not before its Due.
 	Send(ctx context.Context, poll Poll) error
 }
 
-// The pauses before a poll: the first one, which doubles from poll to poll, and
-// the longest one, which is also the longest that a message may be held back.
+// The pauses before a poll.
 const (
-	FirstPoll   = time.Minute
+	// FirstPoll is the pause before the first poll. It doubles from poll to poll.
+	FirstPoll = time.Minute
+	// LongestPoll is the longest pause, and the longest time that a queue can hold
+	// back a message.
 	LongestPoll = 15 * time.Minute
 )
 
-// pause is how long the poll of that number comes after the one before.
+// pause returns the pause before the poll of that number.
 func pause(number int) time.Duration {
-	pause := FirstPoll
-	for range min(number, 10) - 1 {
-		pause *= 2
-	}
-	return min(pause, LongestPoll)
+	return min(FirstPoll<<(min(number, 10)-1), LongestPoll)
 }
 
 // errorTimeout is the name of a time-out in flows.
 const errorTimeout = "FnF.TaskTimeout"
 
-// forgotten is the number of the poll that believes the service that there is no
-// such job. An earlier one may have come before the service told itself of it.
-const forgotten = 2
+// believed is the number of the first poll that believes the service if it does not
+// know the job. An earlier one may come before the service knows a new job.
+const believed = 2
 
 // Reconcile carries out a poll.
 //
@@ -95,89 +92,90 @@ const forgotten = 2
 //
 // If the service does not respond, the next poll asks again: a service that is
 // down for long must not use up the number of times that a queue redelivers.
-func (j *Jobs) Reconcile(ctx context.Context, poll Poll) error {
+func (o *JobObserver) Reconcile(ctx context.Context, poll Poll) error {
+	tokens := o.ports.Tokens
 	check := func(keys token.Keys) error { return keys.CheckMAC(pollMAC, poll.authenticated(), poll.MAC) }
-	if err := j.config.Tokens.withKeys(ctx, check); err != nil {
+	if err := withKeys(ctx, tokens.config.Keys, check); err != nil {
 		return fmt.Errorf("reconcile job %s: %w", poll.Key.Name, err)
 	}
 	handle := poll.Waiter.Handle
 	id, ok := token.HandleID(handle)
-	switch now := j.config.Now(); {
+	switch now := o.ports.now(); {
 	case !ok || !now.Before(id.Expires):
 		return nil
 	case now.Before(poll.Due):
-		return j.sendAgain(ctx, poll)
+		return o.resend(ctx, poll)
 	}
-	record, err := j.config.Outcomes.Record(ctx, handle)
+	record, err := tokens.config.Store.Record(ctx, handle)
 	switch {
 	case err != nil:
 		return fmt.Errorf("reconcile job %s: %w", poll.Key.Name, err)
-	case record.Open() && poll.Number > 1 && poll.polling().Follows(record):
-		return nil // another delivery of it sent its successor; the first poll begins a chain, as after a restart
+	case record.Open() && poll.Number > 1 && poll.op().Follows(record):
+		return nil // another delivery sent the next poll; the first poll begins a chain, as after a restart
 	case record.Open():
-		return j.poll(ctx, poll, record)
-	case poll.closes(record.ClosedBy):
-		return j.wake(ctx, id, handle, j.config.Now()) // who closed it may have died without a wake
+		return o.poll(ctx, poll, record)
+	case poll.mayClose(record.ClosedBy):
+		return tokens.wake(ctx, id, handle) // the closer may have died before its wake
 	}
 	return nil
 }
 
-// closes: a poll may have closed the token, or an event, which may not find its
-// waiter any more when it comes again.
-func (p Poll) closes(by token.Closer) bool {
+// mayClose reports whether the poll closes tokens in that way, or repeats what an
+// event does, whose redelivery may not find the waiter any more.
+func (p Poll) mayClose(by token.Closer) bool {
 	return by == token.ClosedByReconcile || by == token.ClosedByEvent || by == token.ClosedByDeadline && !p.Deadline.IsZero()
 }
 
-// polling is what the record of the token notes of the poll.
-func (p Poll) polling() token.PollOp { return token.PollOp{Job: p.JobID, Number: p.Number} }
+// op returns what the record of the token says of the poll.
+func (p Poll) op() token.PollOp { return token.PollOp{Job: p.JobID, Number: p.Number} }
 
-// poll closes the token of one who waits, or sends the next poll.
-func (j *Jobs) poll(ctx context.Context, poll Poll, record token.Record) error {
-	outcome, err := j.look(ctx, poll)
-	if isNotFound(err) && poll.Number >= forgotten {
-		outcome, err = new(token.Failure(jobs.ErrorNotFound, err.Error())), nil
+// poll closes the token if its job has ended, or sends the next poll.
+func (o *JobObserver) poll(ctx context.Context, poll Poll, record token.Record) error {
+	handle := poll.Waiter.Handle
+	outcome, done, err := o.look(ctx, poll)
+	if isNotFound(err) && poll.Number >= believed {
+		outcome, done, err = token.Failure(jobs.ErrorNotFound, err.Error()), true, nil
 	}
-	j.warn(err)
-	now := j.config.Now()
+	o.ports.warn(err)
 	switch {
-	case outcome != nil:
-		return j.settle(ctx, poll.Waiter.Handle, *outcome, token.ClosedByReconcile)
-	case !poll.Deadline.IsZero() && !now.Before(poll.Deadline):
+	case done:
+		return o.ports.Tokens.settle(ctx, handle, outcome, token.ClosedByReconcile)
+	case !poll.Deadline.IsZero() && !o.ports.now().Before(poll.Deadline):
 		cause := fmt.Sprintf("%s had no outcome by %s", poll.what(), poll.Deadline.UTC().Format(time.RFC3339))
-		return j.settle(ctx, poll.Waiter.Handle, token.Failure(errorTimeout, cause), token.ClosedByDeadline)
+		return o.ports.Tokens.settle(ctx, handle, token.Failure(errorTimeout, cause), token.ClosedByDeadline)
 	}
 	next := poll
 	next.Number, next.Receives = poll.Number+1, 0
-	if err := j.send(ctx, next, now); err != nil {
+	if err := o.ports.sendPoll(ctx, next); err != nil {
 		return err
 	}
-	return j.noteSent(ctx, poll.Receives, next, record)
+	return o.recordSent(ctx, poll.Receives, next, record)
 }
 
-// sendAgain sends a poll again that came early.
-func (j *Jobs) sendAgain(ctx context.Context, poll Poll) error {
+// resend sends an early poll again.
+func (o *JobObserver) resend(ctx context.Context, poll Poll) error {
 	receives := poll.Receives
 	poll.Receives = 0
-	if err := j.config.Polls.Send(ctx, poll); err != nil {
+	if err := o.ports.Polls.Send(ctx, poll); err != nil {
 		return err
 	}
-	return j.noteSent(ctx, receives, poll, token.Record{})
+	return o.recordSent(ctx, receives, poll, token.Record{})
 }
 
-// noteSent notes that the poll was sent, so that the chains of polls merge which a
-// redelivered poll began: the one that is behind ends. A wait whose polls were
-// each received once has one chain, and the note would cost a write for each.
-func (j *Jobs) noteSent(ctx context.Context, receives int, sent Poll, record token.Record) error {
+// recordSent records that the poll was sent, so that the chains of polls merge that
+// redeliveries begin: the one that is behind ends. It writes nothing for a wait whose
+// polls were each received once.
+func (o *JobObserver) recordSent(ctx context.Context, receives int, sent Poll, record token.Record) error {
 	if receives == 1 && record.Polled == 0 {
 		return nil
 	}
-	if _, err := j.config.Outcomes.Poll(ctx, sent.Waiter.Handle, sent.polling()); err != nil {
-		return fmt.Errorf("note poll %d of %s: %w", sent.Number, sent.what(), err)
+	if _, err := o.ports.Tokens.config.Store.Poll(ctx, sent.Waiter.Handle, sent.op()); err != nil {
+		return fmt.Errorf("record poll %d of %s: %w", sent.Number, sent.what(), err)
 	}
 	return nil
 }
 
-// what the poll is about, for people.
+// what returns what the poll is about, for people.
 func (p Poll) what() string {
 	if p.Key.Kind == jobs.KindCallback {
 		return "the callback"
@@ -185,53 +183,64 @@ func (p Poll) what() string {
 	return "job " + p.Key.Name
 }
 
-// look is the outcome of what waits for the job, nil while it waits.
-func (j *Jobs) look(ctx context.Context, poll Poll) (*token.Outcome, error) {
+// look describes the job and returns the outcome of the wait. It reports false while
+// the wait goes on.
+func (o *JobObserver) look(ctx context.Context, poll Poll) (outcome token.Outcome, done bool, err error) {
 	kind, ok := jobs.Find(poll.Key.Kind)
 	switch {
 	case !ok:
-		return nil, fmt.Errorf("reconcile job %s: kind %q is none of this release", poll.Key.Name, poll.Key.Kind)
+		return outcome, false, fmt.Errorf("reconcile job %s: this release does not know kind %q", poll.Key.Name, poll.Key.Kind)
 	case kind.Name == jobs.KindCallback:
-		return nil, nil //nolint:nilnil // documented
+		return outcome, false, nil
 	case kind.Name == jobs.KindSimulated:
-		return j.simulatedOutcome(poll)
-	}
-	seen, err := j.describe(ctx, kind, poll.JobID)
-	if err != nil {
-		return nil, err
-	}
-	return verdict(kind, poll.Key.Name, poll.Waiter.Run, seen)
-}
-
-func (j *Jobs) simulatedOutcome(poll Poll) (*token.Outcome, error) {
-	end, err := simulated.End(poll.JobID)
-	if err != nil {
-		return nil, err
-	}
-	if j.config.Now().Before(end) {
-		return nil, nil //nolint:nilnil // it waits
-	}
-	return outcomeOf(poll.Key.Name, simulatedEnd(poll.Key, poll.JobID, end)), nil
-}
-
-// send sends the poll of that number for when it is of use.
-func (j *Jobs) send(ctx context.Context, poll Poll, now time.Time) error {
-	poll.Due = now.Add(pause(poll.Number))
-	switch poll.Key.Kind {
-	case jobs.KindSimulated: // whose end is known
-		if end, err := simulated.End(poll.JobID); err == nil {
-			poll.Due = earlier(end, now.Add(LongestPoll))
+		end, err := simulated.End(poll.JobID)
+		if err != nil || o.ports.now().Before(end) {
+			return outcome, false, err
 		}
-	case jobs.KindCallback: // of which there is nothing to look at
-		poll.Due = now.Add(LongestPoll)
+		return outcomeOf(poll.Key.Name, simulatedEnd(poll.Key, poll.JobID, end)), true, nil
 	}
-	if !poll.Deadline.IsZero() {
-		poll.Due = earlier(poll.Due, poll.Deadline)
+	seen, err := o.ports.describe(ctx, kind, poll.JobID)
+	if err != nil {
+		return outcome, false, err
 	}
-	if err := j.config.Polls.Send(ctx, j.Authenticate(poll)); err != nil {
+	outcome, done = outcomeFor(kind, poll.Key.Name, poll.Waiter.Run, seen)
+	return outcome, done, nil
+}
+
+// simulatedEnd returns the end of a simulated job, which is a success.
+func simulatedEnd(key jobs.Key, id string, at time.Time) jobs.Sighting {
+	output := fmt.Sprintf(`{"job_id":%q,"job_key":%q,"kind":%q,"status":%q}`, id, key.Name, key.Kind, jobs.StatusSuccess)
+	return jobs.Sighting{Status: jobs.StatusSuccess, At: at, Output: json.RawMessage(output)}
+}
+
+// sendPoll signs the poll and sends it for the instant when it is useful.
+func (c JobsConfig) sendPoll(ctx context.Context, poll Poll) error {
+	keys, err := c.Tokens.config.Keys.Get(ctx)
+	if err == nil {
+		poll.Due = poll.due(c.now())
+		err = c.Polls.Send(ctx, poll.Sign(keys))
+	}
+	if err != nil {
 		return fmt.Errorf("send poll %d of %s: %w", poll.Number, poll.what(), err)
 	}
 	return nil
+}
+
+// due returns when a poll is useful that is sent now.
+func (p Poll) due(now time.Time) time.Time {
+	due := now.Add(pause(p.Number))
+	switch p.Key.Kind {
+	case jobs.KindSimulated: // whose end is known
+		if end, err := simulated.End(p.JobID); err == nil {
+			due = earlier(end, now.Add(LongestPoll))
+		}
+	case jobs.KindCallback: // which no service describes
+		due = now.Add(LongestPoll)
+	}
+	if !p.Deadline.IsZero() {
+		due = earlier(due, p.Deadline)
+	}
+	return due
 }
 
 func earlier(a, b time.Time) time.Time {

@@ -2,11 +2,11 @@ package resume
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/waitless/waitless/pkg/jobs"
@@ -14,32 +14,67 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// StartJob is the function of that name: JSON in, JSON out. Its errors are a
-// [*jobs.RequestError], a [*ServiceError], [token.ErrInvalid], a store's, or
-// those of package simulated.
+// StarterConfig configures a [JobStarter]. Jobs is required.
+type StarterConfig struct {
+	Jobs JobsConfig
+	// Foreign is nil if no external waits are served.
+	Foreign ForeignWaits
+	// CallbackBase is where callbacks arrive: "https://host"; empty for nowhere.
+	CallbackBase string
+	// Random returns the random part of a simulated job's id; nil means crypto/rand.
+	Random func() [10]byte
+}
+
+// JobStarter starts jobs. It is safe for concurrent use.
+type JobStarter struct {
+	ports        JobsConfig
+	external     ForeignWaits
+	callbackBase string
+	random       func() [10]byte
+}
+
+// NewJobStarter returns a JobStarter. It panics if a required field is missing.
+func NewJobStarter(config StarterConfig) *JobStarter {
+	if config.Random == nil {
+		config.Random = random
+	}
+	return &JobStarter{config.Jobs.checked("NewJobStarter"), config.Foreign, config.CallbackBase, config.Random}
+}
+
+func random() (bytes [10]byte) {
+	_, _ = rand.Read(bytes[:]) // never fails
+	return bytes
+}
+
+// StartJob is the function of that name: JSON in, JSON out. It starts a job and has
+// the token in its input wait for the end. Its errors are a [*jobs.RequestError], a
+// [*ServiceError], [token.ErrInvalid], a store's, or those of package simulated.
 //
-// The job is started, then the first poll is sent, then whoever waits is bound to
-// the job's key, so that whatever dies in between somebody learns of the end. A
-// repeated start with the same token starts the same job again and waits under
-// the same handle. Whether that is a second run is for the service: one with
-// [jobs.OnceByName] finds the first one by its name; one with [jobs.OnceBusy]
-// refuses, and a run that began just now is taken for the first one, as is that
-// of a job which the caller named, unless somebody else waits for it; any other
-// starts a second run, and the outcome is that of whichever ends first.
-func (j *Jobs) StartJob(ctx context.Context, input []byte) ([]byte, error) {
+// The order is: start the job, send the first poll, bind the waiter to the job's key.
+// From the first poll on, a crash at any point is recovered by the poll.
+//
+// A repeated start with the same token waits under the same handle. Whether it
+// starts a second run depends on the service:
+//
+//   - [jobs.OnceByName]: the service rejects it, and StartJob waits for the first job,
+//     which it finds by its name.
+//   - [jobs.OnceBusy]: the service rejects it, and StartJob waits for a run that began
+//     just now, unless another token waits for that run.
+//   - Any other: the service starts a second run, and the first end is the outcome.
+func (j *JobStarter) StartJob(ctx context.Context, input []byte) ([]byte, error) {
 	request, err := jobs.ParseStart(input)
 	if err != nil {
 		return nil, err
 	}
-	s := &start{Jobs: j, request: request, since: j.config.Now()}
+	s := &start{JobStarter: j, request: request, since: j.ports.now()}
 	s.kind, _ = jobs.Find(request.Kind)
-	if err := s.whoWaits(ctx); err != nil {
+	if err := s.openToken(ctx); err != nil {
 		return nil, err
 	}
-	if request.Kind == jobs.KindSimulated && s.nobodyWaits() {
-		return simulated.StartJob(request.Params, s.since, j.config.Random())
-	}
-	if !s.kind.HasEnd() {
+	switch {
+	case request.Kind == jobs.KindSimulated && !s.waits():
+		return simulated.StartJob(request.Params, s.since, j.random())
+	case !s.kind.HasEnd():
 		return s.sendMessage(ctx)
 	}
 	if err := s.begin(ctx); err != nil {
@@ -48,78 +83,50 @@ func (j *Jobs) StartJob(ctx context.Context, input []byte) ([]byte, error) {
 	if err := s.wait(ctx); err != nil {
 		return nil, err
 	}
-	answer := s.started.Result()
-	answer.CallbackURL = s.callbackURL
-	return json.Marshal(answer)
-}
-
-// GetJobStatus is the function of that name: JSON in, JSON out. Its errors are
-// those of [Jobs.StartJob].
-func (j *Jobs) GetJobStatus(ctx context.Context, input []byte) ([]byte, error) {
-	request, err := jobs.ParseStatus(input)
-	if err != nil {
-		return nil, err
-	}
-	if request.Kind == jobs.KindSimulated {
-		return simulated.GetJobStatus(input, j.config.Now())
-	}
-	kind, _ := jobs.Find(request.Kind)
-	seen, err := j.describe(ctx, kind, request.ID)
-	if err != nil {
-		return nil, err
-	}
-	seen.Cause = token.MaskAll(seen.Cause)
-	return json.Marshal(seen.Result(request.ID))
+	response := s.started.Result()
+	response.CallbackURL = s.callbackURL
+	return json.Marshal(response)
 }
 
 // start is one call of StartJob.
 type start struct {
-	*Jobs
+	*JobStarter
 	request jobs.StartRequest
 	kind    jobs.Kind
 	// since is when the call began.
 	since time.Time
-
-	// id and handle are those of the token of whoever waits, empty for nobody.
-	id     token.ID
-	handle string
-	// recipient is empty for a step of ours; else theirs is the recipient's token
-	// and deadline when the wait ends.
+	// token waits for the end of the job; it is zero if nothing waits.
+	token Token
+	// recipient is empty if a step waits. For an external wait, theirs is the
+	// recipient's token, and deadline is when the wait ends.
 	recipient Recipient
 	theirs    string
 	deadline  time.Time
 
 	started jobs.Started
-	// adopted: the service refused the start, and a run that is under way may be
-	// that of an earlier call.
+	// adopted is the service's refusal, if started is a run that an earlier call may
+	// have started.
 	adopted     *ServiceError
 	callbackURL string
 }
 
-func (s *start) nobodyWaits() bool { return s.handle == "" }
+// waits reports whether a token waits for the end of the job.
+func (s *start) waits() bool { return s.token.handle != "" }
 
-// whoWaits finds the token that the job closes.
-func (s *start) whoWaits(ctx context.Context) (err error) {
+// openToken opens the token that waits, or makes the one of an external wait.
+func (s *start) openToken(ctx context.Context) (err error) {
 	switch r := s.request; {
 	case r.Token != "":
-		s.id, s.handle, err = s.config.Tokens.verify(ctx, r.Token)
-		if err == nil && isForeign(s.id) { // it stands for somebody else's wait, which has its own
+		s.token, err = s.ports.Tokens.Open(ctx, r.Token)
+		if err == nil && isForeign(s.token.ID) { // StartJob makes such tokens itself
 			err = token.ErrInvalid
 		}
 		return err
 	case r.TaskToken != "":
-		s.recipient, s.theirs = RecipientStepFunctions, r.TaskToken
+		return s.openExternal(ctx, RecipientStepFunctions, r.TaskToken)
 	case r.CallbackID != "":
-		s.recipient, s.theirs = RecipientDurable, r.CallbackID
-	default:
-		return nil
+		return s.openExternal(ctx, RecipientDurable, r.CallbackID)
 	}
-	if s.config.Foreign == nil {
-		return &jobs.RequestError{Name: jobs.ErrorInvalid, What: "taskToken and callbackId are not served here: want token, or none"}
-	}
-	s.deadline = s.since.Add(foreignTime(s.request.TimeoutSeconds))
-	s.id = foreignID(s.recipient, s.theirs, s.deadline)
-	s.handle = s.config.Tokens.config.Keys.Handle(s.id)
 	return nil
 }
 
@@ -127,44 +134,46 @@ func (s *start) whoWaits(ctx context.Context) (err error) {
 func (s *start) begin(ctx context.Context) error {
 	switch s.request.Kind {
 	case jobs.KindCallback:
-		return s.beginCallback()
+		return s.beginCallback(ctx)
 	case jobs.KindSimulated:
-		return s.beginSimulated()
+		id, err := simulated.StartUntil(s.request.Params, s.since, s.random())
+		s.started = jobs.Started{ID: id, Key: s.ownKey(id)}
+		return err
 	}
 	params, err := s.kind.StartParams(s.request.Params, s.unique())
 	if err != nil {
 		return err
 	}
-	answer, err := s.config.Services.Start(ctx, s.kind, params)
+	response, err := s.ports.Services.Start(ctx, s.kind, params)
 	if refused, ok := errors.AsType[*ServiceError](err); ok && s.kind.Taken(refused.code()) && s.unique() != "" {
 		return s.adopt(ctx, params, refused)
 	}
 	if err != nil {
 		return s.refusal(err)
 	}
-	s.started, err = s.kind.ReadStart(s.config.Account, s.config.Region, params, answer)
+	s.started, err = s.kind.ReadStart(s.ports.Account, s.ports.Region, params, response)
 	return err
 }
 
-// sendMessage is a start that is all there is. One that is repeated sends a
+// sendMessage sends a message, which has no end to wait for. A repeated call sends a
 // second message, unless the queue or the topic is a FIFO one.
 func (s *start) sendMessage(ctx context.Context) ([]byte, error) {
-	params, err := s.kind.MessageParams(s.config.Account, s.config.Region, s.request.Params, s.unique())
+	params, err := s.kind.MessageParams(s.ports.Account, s.ports.Region, s.request.Params, s.unique())
 	if err != nil {
 		return nil, err
 	}
-	answer, err := s.config.Services.Start(ctx, s.kind, params)
+	response, err := s.ports.Services.Start(ctx, s.kind, params)
 	if err != nil {
 		return nil, s.refusal(err)
 	}
-	sent, err := s.kind.ReadSent(params, answer)
+	sent, err := s.kind.ReadSent(params, response)
 	if err != nil {
 		return nil, err
 	}
 	return json.Marshal(sent)
 }
 
-// refusal is the error of a start that was refused.
+// refusal returns the error of a start that the service refused.
 func (s *start) refusal(err error) error {
 	if refused, ok := errors.AsType[*ServiceError](err); ok && refused.Again {
 		err = &ServiceError{Name: refused.Name, Message: refused.Message + "; the same start may succeed later", Again: true}
@@ -172,225 +181,102 @@ func (s *start) refusal(err error) error {
 	return fmt.Errorf("start a job of kind %s: %w", s.kind.Name, masked(err))
 }
 
-// beginCallback starts nothing: the job is that somebody calls.
-func (s *start) beginCallback() error {
-	if s.config.CallbackBase == "" {
+// beginCallback starts nothing: the job is a request to the callback URL.
+func (s *start) beginCallback(ctx context.Context) error {
+	if s.callbackBase == "" {
 		return &jobs.RequestError{Name: jobs.ErrorInvalid, What: "there is no callback URL here: set where callbacks arrive (WAITLESS_CALLBACK_URL)"}
 	}
 	text := s.request.Token
 	if text == "" {
-		text = s.config.Tokens.config.Keys.Sign(s.id)
+		keys, err := s.ports.Tokens.config.Keys.Get(ctx)
+		if err != nil {
+			return err
+		}
+		text = keys.Sign(s.token.ID)
 	}
-	s.callbackURL = token.CallbackURL(s.config.CallbackBase, text)
-	s.started = jobs.Started{ID: s.handle, Key: s.ownKey(s.handle)}
+	s.callbackURL = token.CallbackURL(s.callbackBase, text)
+	s.started = jobs.Started{ID: s.token.handle, Key: s.ownKey(s.token.handle)}
 	return nil
 }
 
-func (s *start) beginSimulated() error {
-	id, err := simulated.StartUntil(s.request.Params, s.since, s.config.Random())
-	if err != nil {
-		return err
-	}
-	s.started = jobs.Started{ID: id, Key: s.ownKey(id)}
-	return nil
-}
-
-// ownKey is a key of what no service knows.
+// ownKey returns the key of a job that no service knows.
 func (s *start) ownKey(name string) jobs.Key {
-	return jobs.Key{Kind: s.request.Kind, Account: s.config.Account, Region: s.config.Region, Name: name}
+	return jobs.Key{Kind: s.request.Kind, Account: s.ports.Account, Region: s.ports.Region, Name: name}
 }
 
-func simulatedEnd(key jobs.Key, id string, at time.Time) jobs.Sighting {
-	output := fmt.Sprintf(`{"job_id":%q,"job_key":%q,"kind":%q,"status":%q}`, id, key.Name, key.Kind, jobs.StatusSuccess)
-	return jobs.Sighting{Status: jobs.StatusSuccess, At: at, Output: json.RawMessage(output)}
-}
-
-// unique is the same text for the same start: of a step's attempt, or of one
-// wait of somebody else's engine.
+// unique returns the idempotency key of the start: a repeated start has the same one.
 func (s *start) unique() string {
 	switch {
-	case s.nobodyWaits():
+	case !s.waits():
 		return s.request.IdempotencyKey
 	case s.recipient == "":
-		return s.handle
+		return s.token.handle
 	}
-	return hex.EncodeToString(s.id.Execution[:])
+	return hex.EncodeToString(s.token.ID.Execution[:])
 }
 
-// justNow is how long ago a run may have begun that is taken for that of an
-// earlier call: who was killed before he could say what he started is called
-// again within that time.
-const justNow = 5 * time.Minute
-
-// adopt waits for the job that the service says is there already, if it may be
-// that of an earlier call with the same token or key: it has the name that only
-// this one gives, or its run began just now.
-func (s *start) adopt(ctx context.Context, params []byte, refused *ServiceError) (err error) {
-	fail := s.refusal(refused)
-	if s.started, err = s.kind.ReadStart(s.config.Account, s.config.Region, params, nil); err != nil {
-		return fail
-	}
-	ours := s.kind.NamedByUs(s.started.ID, s.unique())
-	if ours && (s.kind.Scope == jobs.ScopeRun || s.nobodyWaits()) {
-		return nil
-	}
-	if s.nobodyWaits() { // whose run it is, only waiters tell
-		return fail
-	}
-	seen, err := s.describe(ctx, s.kind, s.started.ID)
-	if err != nil {
-		s.warn(err)
-		return fail
-	}
-	if !ours {
-		s.adopted = refused
-		refusedFor := seen.Status == jobs.StatusRunning || s.kind.Once == jobs.OnceByName // which is taken for good
-		if s.since.Sub(seen.Began) > justNow || !refusedFor {
-			return fail
-		}
-	}
-	s.started.Run = seen.Run
-	if !seen.Began.IsZero() {
-		s.since = seen.Began
-	}
-	return nil
-}
-
-// wait has the waiter learn of the end of the job: it sends the first poll, then
-// binds the waiter to the job's key. An error of the poll is an error of the start,
-// because without a poll a lost event would leave the step waiting. An error of the
-// binding is not, because the poll finds the end.
+// wait has the token wait for the end of the job. An error of the poll fails the
+// start, because without a poll a lost event would leave the token open. An error of
+// the binding does not, because the poll finds the end.
 func (s *start) wait(ctx context.Context) (err error) {
-	if s.nobodyWaits() || s.request.Kind == jobs.KindCallback && s.recipient == "" {
+	if !s.waits() || s.request.Kind == jobs.KindCallback && s.recipient == "" {
 		return nil
 	}
-	waiter := Waiter{Handle: s.handle, Run: s.run(), JobID: s.started.ID}
 	var met Meeting
 	if s.adopted != nil {
-		if met, err = s.claim(ctx, waiter); err != nil {
+		if met, err = s.claim(ctx); err != nil {
 			return err
 		}
 	}
-	if err := s.open(ctx); err != nil {
+	if err := s.keepExternal(ctx); err != nil {
 		return err
 	}
-	poll := Poll{Key: s.started.Key, JobID: s.started.ID, Waiter: waiter, Number: 1, Deadline: s.deadline}
-	if err := s.send(ctx, poll, s.config.Now()); err != nil {
+	poll := Poll{Key: s.started.Key, JobID: s.started.ID, Waiter: s.waiter(), Number: 1, Deadline: s.deadline}
+	if err := s.ports.sendPoll(ctx, poll); err != nil {
 		return fmt.Errorf("job %s was started, but its end would not be noticed: %w", s.started.Key.Name, err)
 	}
-	if s.adopted == nil && s.kind.DetailType != "" { // or no event comes
-		met, err = s.bind(ctx, waiter)
-		s.warn(err)
+	if s.adopted == nil && s.kind.DetailType != "" {
+		met, err = s.bind(ctx)
+		s.ports.warn(err)
+		s.expose(ctx, met.Waiters)
 	}
-	s.see(ctx, waiter, met)
+	if met.End != nil {
+		s.ports.warn(s.closeWith(ctx, *met.End))
+	}
 	return nil
 }
 
-// see does what the meeting of a binding asks for.
-func (s *start) see(ctx context.Context, waiter Waiter, met Meeting) {
-	if s.adopted == nil {
-		s.expose(ctx, s.others(ctx, met.Waiters))
-	}
-	if met.End != nil {
-		s.warn(s.meet(ctx, waiter, *met.End))
-	}
-}
-
-// claim binds who waits to a run that may be somebody else's, which it is if
-// anybody waits for it, or did so for one that the name is of. That comes before
-// all else: who is refused must not be told of the end.
-func (s *start) claim(ctx context.Context, waiter Waiter) (Meeting, error) {
-	met, err := s.bind(ctx, waiter)
-	if err == nil && (s.isKnown(met.Waiters) || len(s.others(ctx, met.Waiters)) > 0) {
-		s.warn(s.config.Rendezvous.Release(ctx, s.started.Key, []string{s.handle}))
-		return Meeting{}, s.refusal(s.adopted)
-	}
-	return met, err
-}
-
-// isKnown: the job has a name that no other can have, and somebody else was bound
-// to it, whose token may be closed by now.
-func (s *start) isKnown(waiters []Waiter) bool {
-	return s.kind.Once == jobs.OnceByName && slices.ContainsFunc(waiters, func(w Waiter) bool {
-		return w.Handle != s.handle && s.kind.SameRun(s.run(), w.Run)
-	})
+func (s *start) waiter() Waiter {
+	return Waiter{Handle: s.token.handle, Run: s.run(), JobID: s.started.ID}
 }
 
 // run is what is known of the run that was started or adopted.
 func (s *start) run() jobs.Run { return jobs.Run{Name: s.started.Run, Since: s.since} }
 
-// bind lets the job's event find who waits.
-func (s *start) bind(ctx context.Context, waiter Waiter) (Meeting, error) {
-	met, err := s.config.Rendezvous.Bind(ctx, s.started.Key, waiter, s.id.Expires)
+// bind has the job's event find the waiter.
+func (s *start) bind(ctx context.Context) (Meeting, error) {
+	met, err := s.ports.Rendezvous.Bind(ctx, s.started.Key, s.waiter(), s.token.ID.Expires)
 	if err != nil {
 		return Meeting{}, fmt.Errorf("bind a token to job %s: %w", s.started.Key.Name, err)
 	}
 	return met, nil
 }
 
-// others are those of the waiters who wait beside this one. Who waited for an
-// earlier run, and waits no more, is released.
-func (s *start) others(ctx context.Context, waiters []Waiter) []Waiter {
-	others := slices.DeleteFunc(slices.Clone(waiters), func(w Waiter) bool { return w.Handle == s.handle })
-	if s.kind.Scope == jobs.ScopeRun {
-		return others
-	}
-	var waiting []Waiter
-	var closed []string
-	for _, other := range others {
-		if s.isOver(ctx, other.Handle) {
-			closed = append(closed, other.Handle)
-		} else {
-			waiting = append(waiting, other)
-		}
-	}
-	if len(closed) > 0 {
-		s.warn(s.config.Rendezvous.Release(ctx, s.started.Key, closed))
-	}
-	return waiting
-}
-
-// isOver: the token is closed, or its execution is over for so long that no
-// record is left.
-func (s *start) isOver(ctx context.Context, handle string) bool {
-	if id, ok := token.HandleID(handle); !ok || !s.config.Now().Before(id.Expires) {
-		return true
-	}
-	record, err := s.config.Outcomes.Record(ctx, handle)
-	s.warn(err)
-	return err == nil && !record.Open()
-}
-
-// expose fails those who took the run for their own before whoever started it was
-// bound: the service had refused them.
-func (s *start) expose(ctx context.Context, others []Waiter) {
-	if s.kind.Once == jobs.OnceNot {
-		return
-	}
-	for _, other := range others {
-		if s.kind.SameRun(s.run(), other.Run) {
-			cause := s.started.Key.Name + ": its run was taken for that of this start, and somebody else started it"
-			s.warn(s.settle(ctx, other.Handle, token.Failure(jobs.ErrorSuperseded, cause), token.ClosedByReconcile))
-		}
-	}
-}
-
-// meet closes the token at once, if the end that came before it is that of its
-// run.
-func (s *start) meet(ctx context.Context, waiter Waiter, end jobs.Sighting) error {
+// closeWith closes the token with an end that was noted before the waiter was bound,
+// if that is the end of its run.
+func (s *start) closeWith(ctx context.Context, end jobs.Sighting) error {
 	key := s.started.Key
-	_, ended := s.kind.Conclude(key.Name, waiter.Run, end)
-	if end.Status != jobs.StatusRunning && !ended {
-		return nil // it ended before this run began
+	if _, done := s.kind.Conclude(key.Name, s.run(), end); !done && end.Status != jobs.StatusRunning {
+		return nil // the end of an earlier run
 	}
-	seen, err := s.confirm(ctx, s.kind, key, end)
+	seen, err := s.ports.confirm(ctx, s.kind, key, end)
 	if err != nil {
 		return err
 	}
-	outcome, err := verdict(s.kind, key.Name, waiter.Run, seen)
-	if err != nil || outcome == nil {
-		return err
+	outcome, done := outcomeFor(s.kind, key.Name, s.run(), seen)
+	if !done {
+		return nil
 	}
-	_, _, err = s.config.Tokens.close(ctx, s.id, s.handle, s.config.Tokens.fitting(s.id, *outcome), token.ClosedByEvent)
+	_, _, err = s.token.close(ctx, s.ports.Tokens.fitting(s.token.ID, outcome), token.ClosedByEvent)
 	return err
 }

@@ -312,33 +312,33 @@ var mutants = []mutant{
 	{
 		name:   "rule 10: the update before the wake",
 		caught: sim.Stuck, edits: one("resume/tokens.go",
-			`	if err := t.config.Wakes.Send(ctx, id, handle, sent); err != nil {
-		return 0, token.Record{}, fmt.Errorf("close token %s: %w", token.Mask(handle), err)
+			`	if err := config.Wakes.Send(ctx, t.ID, t.handle, sent); err != nil {
+		return 0, token.Record{}, err
 	}
-	now := t.config.Now()
-	if now.Sub(sent) >= timeLimit {
+	now := config.Now()
+	if now.Sub(sent) >= closeTime {
 		return 0, token.Record{}, ErrTooSlow
 	}
-	closing := token.CloseOp{Outcome: outcome, By: by, At: now}
-	record, err := t.config.Outcomes.Close(ctx, handle, closing)
+	op := token.CloseOp{Outcome: outcome, By: by, At: now}
+	record, err := config.Store.Close(ctx, t.handle, op)
 	if err != nil {
-		return 0, token.Record{}, fmt.Errorf("close token %s: %w", token.Mask(handle), err)
+		return 0, token.Record{}, err
 	}
 `,
-			`	closing := token.CloseOp{Outcome: outcome, By: by, At: sent}
-	record, err := t.config.Outcomes.Close(ctx, handle, closing)
+			`	op := token.CloseOp{Outcome: outcome, By: by, At: sent}
+	record, err := config.Store.Close(ctx, t.handle, op)
 	if err != nil {
-		return 0, token.Record{}, fmt.Errorf("close token %s: %w", token.Mask(handle), err)
+		return 0, token.Record{}, err
 	}
-	if err := t.config.Wakes.Send(ctx, id, handle, sent); err != nil {
-		return 0, token.Record{}, fmt.Errorf("close token %s: %w", token.Mask(handle), err)
+	if err := config.Wakes.Send(ctx, t.ID, t.handle, sent); err != nil {
+		return 0, token.Record{}, err
 	}
 `),
 	},
 	{
 		name:   "rule 10: a slow closer",
 		caught: sim.HollowAnswer, edits: one("resume/tokens.go",
-			`if now.Sub(sent) >= timeLimit {`, `if now.Sub(sent) < 0 {`),
+			`if now.Sub(sent) >= closeTime {`, `if now.Sub(sent) < 0 {`),
 	},
 	{
 		name:   "rule 10: the runner is silent when refused",
@@ -519,20 +519,25 @@ var mutants = []mutant{
 	},
 	{
 		name:   "reconcile: who closed the token may have died without a wake",
-		caught: sim.Stuck, edits: one("resume/reconciling.go", `	case poll.closes(record.ClosedBy):`, `	case poll.closes(record.ClosedBy) && handle == "":`),
+		caught: sim.Stuck, edits: one("resume/reconciling.go", `	case poll.mayClose(record.ClosedBy):`, `	case poll.mayClose(record.ClosedBy) && handle == "":`),
+	},
+	{
+		name:   "jobs: a start succeeds whose first poll is not sent",
+		caught: sim.Stuck, edits: one("resume/starting.go",
+			`s.ports.sendPoll(ctx, poll); err != nil {`, `s.ports.sendPoll(ctx, poll); err != nil && s.kind.DetailType == "" {`),
 	},
 	{
 		name:   "reconcile: the next poll is not sent",
-		caught: sim.Stuck, edits: one("resume/reconciling.go", `	if err := j.send(ctx, next, now); err != nil {`, `	if err := ctx.Err(); err != nil {`),
+		caught: sim.Stuck, edits: one("resume/reconciling.go", `	if err := o.ports.sendPoll(ctx, next); err != nil {`, `	if err := ctx.Err(); err != nil {`),
 	},
 	{
 		name:   "reconcile: chains of polls do not merge",
 		caught: sim.TooManyMessages, edits: one("resume/reconciling.go",
-			`poll.polling().Follows(record):`, `poll.polling().Follows(token.Record{}):`),
+			`poll.op().Follows(record):`, `poll.op().Follows(token.Record{}):`),
 	},
 	{
 		name:   "jobs: the event does not find who is bound",
-		caught: sim.Slow, edits: one("resume/observing.go", `	return j.bring(ctx, key, end, met.Waiters)`, `	_ = met
+		caught: sim.Slow, edits: one("resume/observing.go", `	return o.bring(ctx, key, end, met.Waiters)`, `	_ = met
 	return nil`),
 	},
 	{

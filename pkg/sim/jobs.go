@@ -40,18 +40,21 @@ func (w *world) toldOf(handle string) (at time.Duration, ok bool) {
 	return told, bound && ok && told > met.at
 }
 
-// jobs are those of package resume, whose every effect is the actor's. Unique is
-// the same text for the same start.
-func (a *actor) jobs(unique string) *resume.Jobs {
-	return resume.NewJobs(resume.JobsConfig{
-		Tokens: a.tokens(), Outcomes: outcomes{a}, Wakes: tokenWakes{a}, Rendezvous: rendezvous{a}, Services: services{a, unique}, Polls: polls{a},
-		Account: simulated.Account, Region: simulated.Region, Now: a.clock,
-	})
+// jobs configures package resume, whose every effect is the actor's. Unique is the same
+// text for the same start.
+func (a *actor) jobs(unique string) resume.JobsConfig {
+	return resume.JobsConfig{
+		Tokens: a.tokens(), Rendezvous: rendezvous{a}, Services: services{a, unique}, Polls: polls{a},
+		Account: simulated.Account, Region: simulated.Region,
+	}
 }
+
+func (a *actor) observer() *resume.JobObserver { return resume.NewJobObserver(a.jobs("")) }
 
 // startJob is the function that starts a job.
 func (a *actor) startJob(call machine.Call) token.Outcome {
-	answer, err := a.jobs(call.Key()).StartJob(a.ctx, []byte(call.Input.JSON()))
+	starter := resume.NewJobStarter(resume.StarterConfig{Jobs: a.jobs(call.Key())})
+	answer, err := starter.StartJob(a.ctx, []byte(call.Input.JSON()))
 	if err != nil {
 		return token.Failure("Sim.StartFailed", err.Error())
 	}
@@ -151,7 +154,7 @@ func (w *world) postPoll(poll resume.Poll) {
 		if a.receives > 1 {
 			w.polledBy(chain, poll.Number+1).extra++
 		}
-		return time.Time{}, a.jobs("").Reconcile(a.ctx, received)
+		return time.Time{}, a.observer().Reconcile(a.ctx, received)
 	}
 	pause := poll.Due.Sub(w.clock())
 	w.post(m, pause)
@@ -205,7 +208,7 @@ func (w *world) pollAgain(a *actor) {
 		for _, waiter := range w.jobs.meetings[key].Waiters {
 			if id, ok := token.HandleID(waiter.Handle); ok && engine.ID(id.Execution) == w.id {
 				poll := resume.Poll{Key: key, JobID: waiter.JobID, Waiter: waiter, Number: 1, Due: a.clock().Add(resume.FirstPoll)}
-				poll = a.jobs("").Authenticate(poll)
+				poll = poll.Sign(keys)
 				w.checkChain(poll)
 				w.postPoll(poll)
 			}
@@ -247,7 +250,7 @@ func (w *world) postEvent(event []byte) {
 	w.outside++
 	m := &message{name: "event", kind: kindCloser, causes: []string{"event"}, life: closerLife}
 	m.handle = func(a *actor) (time.Time, error) {
-		err := a.jobs("").Observe(a.ctx, event)
+		err := a.observer().Observe(a.ctx, event)
 		if w.offsets != nil && errors.Is(err, resume.ErrNoEvent) {
 			return time.Time{}, nil // its time is not plausible by this clock, and the polls make that good
 		}

@@ -188,7 +188,12 @@ func (w *world) closesAfter(task *fdl.Task) time.Duration {
 func (w *world) close(pause time.Duration, text string, outcome token.Outcome, tries int) {
 	w.act(pause, kindCloser, closerLife, func(a *actor) {
 		w.outside++
-		answer, record, err := a.tokens().Close(a.ctx, text, outcome)
+		var answer resume.CloseResult
+		var record token.Record
+		opened, err := a.tokens().Open(a.ctx, text)
+		if err == nil {
+			answer, record, err = opened.Close(a.ctx, outcome)
+		}
 		switch {
 		case a.dead || err != nil:
 			if tries > 0 && w.chance(2) {
@@ -223,7 +228,9 @@ func (w *world) handleOf(text string) string {
 func (w *world) beat(task *fdl.Task, text string, beats int) {
 	pause := task.Heartbeat/2 + w.between(0, task.Heartbeat*6/10)
 	w.act(pause, kindCloser, requestLife, func(a *actor) {
-		_, _ = a.tokens().Heartbeat(a.ctx, text) // one that is lost is missed
+		if opened, err := a.tokens().Open(a.ctx, text); err == nil {
+			_, _ = opened.Heartbeat(a.ctx) // one that is lost is missed
+		}
 		if beats > 1 {
 			w.beat(task, text, beats-1)
 		}

@@ -62,7 +62,7 @@ func (a *actor) worksIn() uint64 {
 }
 
 func (a *actor) tokens() *resume.Tokens {
-	return resume.New(resume.Config{Keys: keys, Outcomes: outcomes{a}, Wakes: tokenWakes{a}, Now: a.clock})
+	return resume.NewTokens(resume.TokensConfig{Keys: resume.FixedKeys(keys), Store: outcomes{a}, Wakes: tokenWakes{a}, Now: a.clock})
 }
 
 // wait is a pause of the engine's. How long it is the seed says: the engine

@@ -21,6 +21,7 @@ import (
 	"github.com/waitless/waitless/pkg/jobs/simulated"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/resume/resumetest"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -122,11 +123,12 @@ func (m *meter) sent() {
 type flowRun struct {
 	*engine.Client
 	*engine.Worker
-	t      *testing.T
-	store  tables
-	tokens *resume.Tokens
-	jobs   *resume.Jobs
-	played simulated.Services
+	t        *testing.T
+	store    tables
+	tokens   *resume.Tokens
+	starter  *resume.JobStarter
+	observer *resume.JobObserver
+	played   simulated.Services
 	// started is the job that was started last, and polled its poll.
 	started jobs.Started
 	polled  resume.Poll
@@ -146,7 +148,7 @@ func (r *flowRun) Send(_ context.Context, wake engine.Wake) error {
 // Call implements [engine.Caller].
 func (r *flowRun) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
 	if call.Resource.Kind != "" {
-		answer, err := r.jobs.StartJob(ctx, []byte(call.Input.JSON()))
+		answer, err := r.starter.StartJob(ctx, []byte(call.Input.JSON()))
 		return engine.ParseAnswer(answer, "StartJob"), err
 	}
 	function, _ := simulated.Lookup(call.Resource.Function)
@@ -238,11 +240,12 @@ func startFlow(t *testing.T, name, text string, input value.Value) *flowRun {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.tokens = resume.New(resume.Config{Keys: testKeys, Outcomes: r.store, Wakes: tokenWakes{r}, Now: now})
-	r.jobs = resume.NewJobs(resume.JobsConfig{
-		Tokens: r.tokens, Outcomes: r.store, Wakes: tokenWakes{r}, Rendezvous: r.store, Services: playedServices{r}, Polls: polls{r},
-		Account: simulated.Account, Region: simulated.Region, Now: now,
-	})
+	r.tokens = resume.NewTokens(resume.TokensConfig{Keys: resume.FixedKeys(testKeys), Store: r.store, Wakes: tokenWakes{r}, Now: now})
+	config := resume.JobsConfig{
+		Tokens: r.tokens, Rendezvous: r.store, Services: playedServices{r}, Polls: polls{r},
+		Account: simulated.Account, Region: simulated.Region,
+	}
+	r.starter, r.observer = resume.NewJobStarter(resume.StarterConfig{Jobs: config}), resume.NewJobObserver(config)
 	flow, err := r.store.Put(t.Context(), name, []byte(text))
 	if err != nil {
 		t.Fatal(err)
@@ -413,7 +416,7 @@ func TestACallbackExecutionIsFiveWritesTwoOfTheIndexAndTwoMessages(t *testing.T)
 	r.others()
 	r.meter.take()
 	id, _ := token.HandleID(state.Waiting.Handle())
-	if _, _, err := r.tokens.Close(t.Context(), testKeys.Sign(id), token.Success(value.Object())); err != nil {
+	if _, _, err := resumetest.Close(t.Context(), r.tokens, testKeys.Sign(id), token.Success(value.Object())); err != nil {
 		t.Fatal(err)
 	}
 	add(r.meter.take())
@@ -430,7 +433,7 @@ func (r *flowRun) observe(scenario, file string) {
 		r.t.Fatal(err)
 	}
 	about := strings.NewReplacer("{job_key}", r.started.Key.Name, "{job_id}", r.started.ID)
-	if err := r.jobs.Observe(r.t.Context(), []byte(about.Replace(string(text)))); err != nil {
+	if err := r.observer.Observe(r.t.Context(), []byte(about.Replace(string(text)))); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -452,7 +455,7 @@ func TestAWaitOnAJobByEventIsSixWritesAndThreeReads(t *testing.T) {
 	// again of what it may have been alone to tell of.
 	r.meter.take()
 	r.polled.Due = time.Time{} // it is not early
-	if err := r.jobs.Reconcile(t.Context(), r.polled); err != nil {
+	if err := r.observer.Reconcile(t.Context(), r.polled); err != nil {
 		t.Fatal(err)
 	}
 	r.want("the poll after the end", r.meter.take(), capacity{read: 1, messages: 1})

@@ -18,7 +18,7 @@ type Queue struct {
 }
 
 // Send implements [resume.Polls]. A poll that is due later than a message can
-// be delayed comes earlier, and [resume.Jobs.Reconcile] sends it again.
+// be delayed comes earlier, and [resume.JobObserver.Reconcile] sends it again.
 func (q *Queue) Send(ctx context.Context, poll resume.Poll) error {
 	body, err := encode(poll)
 	if err == nil {

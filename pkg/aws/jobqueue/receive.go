@@ -18,7 +18,7 @@ import (
 // gets one line a message. All fields are required.
 type Receiver struct {
 	queue.Receiver
-	// Observe is [resume.Jobs.Observe], and Reconcile [resume.Jobs.Reconcile].
+	// Observe is [resume.JobObserver.Observe], and Reconcile [resume.JobObserver.Reconcile].
 	Observe   func(ctx context.Context, event []byte) error
 	Reconcile func(ctx context.Context, poll resume.Poll) error
 }

@@ -180,14 +180,13 @@ func succeedsForeign(x trial) error {
 func polls(x trial) error {
 	due := time.Now().Add(time.Hour)
 	keys := x.stack.keys(x.T)
-	authentic := resume.NewJobs(resume.JobsConfig{Tokens: resume.New(resume.Config{Keys: keys})})
 	early := &jobqueue.Queue{
 		Client: sqs.NewFromConfig(emulator.Config(x)), URL: x.stack.resources["PollQueue"], Now: func() time.Time { return due },
 	}
-	err := early.Send(x.Context(), authentic.Authenticate(resume.Poll{
+	poll := resume.Poll{
 		Key: jobs.Key{Kind: jobs.KindCallback}, Waiter: resume.Waiter{Handle: keys.Handle(token.ID{Expires: due})}, Number: 1, Due: due,
-	}))
-	if err != nil {
+	}
+	if err := early.Send(x.Context(), poll.Sign(keys)); err != nil {
 		return err
 	}
 	return x.await(x.awaitLine("JobEvents", `"poll":1`, `"outcome":"done"`))

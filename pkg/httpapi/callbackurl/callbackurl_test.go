@@ -49,8 +49,8 @@ func newBenchOf(t *testing.T, flags token.Flags, secrets ...callbackurl.Secret) 
 	t.Helper()
 	b := &bench{MemoryStore: &local.MemoryStore{}, t: t, keys: local.NewKeys(), clock: func() time.Time { return now }}
 	b.text = b.keys.Sign(token.ID{Execution: [12]byte{1}, Number: 3, Expires: now.Add(time.Hour), Flags: flags})
-	tokens := resume.New(resume.Config{
-		Keys: b.keys, Outcomes: b, Wakes: b, Now: func() time.Time { return b.clock() }, By: token.ClosedByCallback,
+	tokens := resume.NewTokens(resume.TokensConfig{
+		Keys: resume.FixedKeys(b.keys), Store: b, Wakes: b, Now: func() time.Time { return b.clock() }, By: token.ClosedByCallback,
 	})
 	b.api = callbackurl.Handler(callbackurl.Config{
 		Tokens: tokens, MaxOutput: 32 << 10, Secrets: secrets, SecretSetting: "THE_SETTING", Now: func() time.Time { return b.clock() },

@@ -1,7 +1,6 @@
 package callbackurl
 
 import (
-	"context"
 	"log/slog"
 	"net/http"
 	"path"
@@ -12,18 +11,10 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Tokens closes tokens and tells of them, as [resume.Tokens] does.
-type Tokens interface {
-	Check(ctx context.Context, text string) (token.ID, error)
-	Close(ctx context.Context, text string, outcome token.Outcome) (resume.Answer, token.Record, error)
-	Heartbeat(ctx context.Context, text string) (token.Record, error)
-	Describe(ctx context.Context, text string) (token.ID, token.Record, error)
-}
-
 // Config is what a handler works with.
 type Config struct {
 	// Tokens closes the tokens. It is required.
-	Tokens Tokens
+	Tokens *resume.Tokens
 	// MaxOutput is the size of the largest output of a step of ours, in bytes:
 	// its data limit. It is required. Somebody else's engine takes
 	// [resume.ForeignLimit].
@@ -127,14 +118,14 @@ func notAllowed(allowed string) answer {
 // show tells a person what they may do, and changes nothing.
 func (h handler) show(r *http.Request) answer {
 	text := r.PathValue("token")
-	id, err := h.Tokens.Check(r.Context(), text)
+	opened, err := h.Tokens.Open(r.Context(), text)
 	if err != nil {
 		return h.refusal(err)
 	}
-	if id.Flags&token.FlagSigned != 0 {
+	if opened.ID.Flags&token.FlagSigned != 0 {
 		return answer{status: http.StatusNotFound, Code: "NotFound", Message: "there is no page for this callback: it takes signed requests only"}
 	}
-	_, record, err := h.Tokens.Describe(r.Context(), text)
+	record, err := opened.Describe(r.Context())
 	if err != nil {
 		return h.refusal(err)
 	}
@@ -154,16 +145,16 @@ func (h handler) report(w http.ResponseWriter, r *http.Request, end string) answ
 			header: "WWW-Authenticate", value: "Bearer",
 		}
 	}
-	id, err := h.Tokens.Check(r.Context(), text)
+	opened, err := h.Tokens.Open(r.Context(), text)
 	if err != nil {
 		return h.refusal(err)
 	}
-	report, err := h.read(w, r, id)
+	report, err := h.read(w, r, opened.ID)
 	if err != nil {
 		return h.refusal(err)
 	}
 	report.end = end
-	record, conflict, err := h.act(r, text, report)
+	record, conflict, err := h.act(r, opened, report)
 	if err != nil {
 		a := h.refusal(err)
 		a.form = report.again(text)
@@ -186,19 +177,19 @@ func textOf(r *http.Request) string {
 
 // act hands on what was reported. The record is what the token holds then;
 // conflict says that the report came too late to change it.
-func (h handler) act(r *http.Request, text string, report report) (record token.Record, conflict bool, err error) {
+func (h handler) act(r *http.Request, opened resume.Token, report report) (record token.Record, conflict bool, err error) {
 	if err := report.checkPath(); err != nil {
 		return token.Record{}, false, err
 	}
 	if report.end == endHeartbeat {
-		record, err = h.Tokens.Heartbeat(r.Context(), text)
+		record, err = opened.Heartbeat(r.Context())
 		return record, !record.Open(), err
 	}
 	outcome, err := report.outcome(h.limit(report.id))
 	if err != nil {
 		return token.Record{}, false, err
 	}
-	met, record, err := h.Tokens.Close(r.Context(), text, outcome)
+	met, record, err := opened.Close(r.Context(), outcome)
 	return record, met == resume.ClosedDifferent, err
 }
 

@@ -54,8 +54,8 @@ func newBenchOf(tb testing.TB, flags token.Flags) *bench {
 	tb.Helper()
 	b := &bench{MemoryStore: &local.MemoryStore{}, t: tb, keys: local.NewKeys(), clock: func() time.Time { return now }}
 	b.text = b.keys.Sign(token.ID{Execution: [12]byte{1}, Number: 3, Expires: now.Add(time.Hour), Flags: flags})
-	tokens := resume.New(resume.Config{
-		Keys: b.keys, Outcomes: b, Wakes: b, Now: func() time.Time { return b.clock() }, By: token.ClosedByCallback,
+	tokens := resume.NewTokens(resume.TokensConfig{
+		Keys: resume.FixedKeys(b.keys), Store: b, Wakes: b, Now: func() time.Time { return b.clock() }, By: token.ClosedByCallback,
 	})
 	b.api = fnf.Handler(fnf.Config{
 		Tokens: tokens, MaxOutput: 32 << 10, Keys: map[string]string{keyID: secret, "no-secret": "", "short": "a-secret-of-23-bytes-12"},

@@ -1,7 +1,6 @@
 package fnf
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
@@ -15,16 +14,10 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Tokens closes tokens, as [resume.Tokens] does.
-type Tokens interface {
-	Check(ctx context.Context, text string) (token.ID, error)
-	Close(ctx context.Context, text string, outcome token.Outcome) (resume.Answer, token.Record, error)
-}
-
 // Config is what a handler works with.
 type Config struct {
 	// Tokens closes the tokens. It is required.
-	Tokens Tokens
+	Tokens *resume.Tokens
 	// MaxOutput is the size of the largest output of a step of ours, in bytes:
 	// its data limit. It is required.
 	MaxOutput int
@@ -111,18 +104,18 @@ func (h handler) report(r *http.Request, given parameters) error {
 	if err != nil {
 		return err
 	}
-	id, err := h.Tokens.Check(r.Context(), text)
+	opened, err := h.Tokens.Open(r.Context(), text)
 	if err != nil {
 		return err
 	}
-	if id.Flags&token.FlagSender != 0 { // the keys of clients are not those of senders
+	if opened.ID.Flags&token.FlagSender != 0 { // the keys of clients are not those of senders
 		return denied("AccessDenied", "the task of this token takes callbacks of one sender; report at its callback URL")
 	}
-	outcome, err := parse(h, id, given)
+	outcome, err := parse(h, opened.ID, given)
 	if err != nil {
 		return err
 	}
-	met, _, err := h.Tokens.Close(r.Context(), text, outcome)
+	met, _, err := opened.Close(r.Context(), outcome)
 	if err == nil && met != resume.Closed {
 		err = &refusal{http.StatusBadRequest, "TaskAlreadyCompleted", "the task of this token is completed; each token takes one report", "", ""}
 	}

@@ -36,13 +36,6 @@ type Index interface {
 	Executions(ctx context.Context, flow string, status machine.Status, after string, limit int) (ids []engine.ID, next string, err error)
 }
 
-// Tokens closes tokens and tells of them, as [resume.Tokens] does.
-type Tokens interface {
-	Close(ctx context.Context, text string, outcome token.Outcome) (resume.Answer, token.Record, error)
-	Heartbeat(ctx context.Context, text string) (token.Record, error)
-	Describe(ctx context.Context, text string) (token.ID, token.Record, error)
-}
-
 // Flows lists the definitions that [engine.Flows] keeps.
 type Flows interface {
 	// Definitions are those that are listed, in the order of their names, of
@@ -69,7 +62,7 @@ type Foreign interface {
 // required.
 type Config struct {
 	Engine *engine.Client
-	Tokens Tokens
+	Tokens *resume.Tokens
 	Index  Index
 	Flows  Flows
 	// Foreign is nil where nobody else's engine is served.

@@ -130,7 +130,11 @@ func (h handler) noToken(ctx context.Context, state machine.State) error {
 
 func (h handler) showToken(r *http.Request) (int, any, error) {
 	t, _ := tokenInPath(r)
-	_, record, err := h.Tokens.Describe(r.Context(), t.Token)
+	opened, err := h.Tokens.Open(r.Context(), t.Token)
+	if err != nil {
+		return 0, nil, err
+	}
+	record, err := opened.Describe(r.Context())
 	return http.StatusOK, masked(recordOf(t, record)), err
 }
 
@@ -152,7 +156,11 @@ func (h handler) close(find finder, parse func([]byte, int) (token.Outcome, erro
 		if t.ClosedBy != "" {
 			return statusOfReport(holds(t, outcome)), masked(t), nil
 		}
-		met, record, err := h.Tokens.Close(r.Context(), t.Token, outcome)
+		opened, err := h.Tokens.Open(r.Context(), t.Token)
+		if err != nil {
+			return 0, nil, err
+		}
+		met, record, err := opened.Close(r.Context(), outcome)
 		return statusOfReport(met != resume.ClosedDifferent), masked(recordOf(t, record)), err
 	}
 }
@@ -175,19 +183,22 @@ func (h handler) heartbeat(find finder) responder {
 		if t.ClosedBy != "" {
 			return statusOfReport(false), masked(t), nil
 		}
-		record, err := h.Tokens.Heartbeat(r.Context(), t.Token)
+		opened, err := h.Tokens.Open(r.Context(), t.Token)
 		if err != nil {
 			return 0, nil, err
 		}
-		return statusOfReport(record.Open()), masked(recordOf(h.withStep(r.Context(), t), record)), nil
+		record, err := opened.Heartbeat(r.Context())
+		if err != nil {
+			return 0, nil, err
+		}
+		return statusOfReport(record.Open()), masked(recordOf(h.withStep(r.Context(), t, opened.ID), record)), nil
 	}
 }
 
 // withStep adds the step that waits for the token. A token of another engine, and one whose step
 // cannot be read, stays as it is: the heartbeat was recorded.
-func (h handler) withStep(ctx context.Context, t Token) Token {
-	id, _, err := h.Tokens.Describe(ctx, t.Token)
-	if err != nil || id.Flags&token.FlagForeign != 0 {
+func (h handler) withStep(ctx context.Context, t Token, id token.ID) Token {
+	if id.Flags&token.FlagForeign != 0 {
 		return t
 	}
 	state, err := h.Engine.Describe(ctx, id.Execution)

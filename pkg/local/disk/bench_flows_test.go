@@ -17,6 +17,7 @@ import (
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/resume/resumetest"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -185,7 +186,7 @@ func (s *served) awaitOne(b *testing.B) {
 func (s *served) close(b *testing.B, text string) {
 	b.Helper()
 	outcome := token.Success(value.Object(value.Member{Key: "status", Value: value.String("ok")}))
-	if answer, _, err := s.Tokens.Close(b.Context(), text, outcome); err != nil || answer != resume.Closed {
+	if answer, _, err := resumetest.Close(b.Context(), s.Tokens, text, outcome); err != nil || answer != resume.Closed {
 		b.Errorf("the closing is answered with %d, error %v", answer, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/resume/resumetest"
 )
 
 // Flows that end with a call of the function "work".
@@ -189,7 +190,7 @@ func (p *process) closeWaiting(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text, ok := machine.Token(p.store.Keys(), flow, state); ok {
-		if _, _, err := p.Tokens.Close(t.Context(), text, answered); err != nil {
+		if _, _, err := resumetest.Close(t.Context(), p.Tokens, text, answered); err != nil {
 			t.Fatal(err)
 		}
 	}

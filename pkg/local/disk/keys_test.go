@@ -8,6 +8,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/resume/resumetest"
 )
 
 // waitingStore is a store in which a step waits for a callback, and its token.
@@ -35,7 +36,7 @@ func TestOpenRefusesAStoreWithOpenTokensAndWithoutTheirKeys(t *testing.T) {
 	}
 	write("token.key", string(before))(t, dir)
 	p := begin(t, dir, later)
-	if _, _, err := p.Tokens.Close(t.Context(), text, answered); err != nil {
+	if _, _, err := resumetest.Close(t.Context(), p.Tokens, text, answered); err != nil {
 		t.Error(err)
 	}
 }
@@ -45,7 +46,7 @@ func TestOpenMakesNewKeysThatAreAskedFor(t *testing.T) {
 	dir, text := waitingStore(t)
 	write("token.key", "new\n")(t, dir)
 	p := begin(t, dir, later)
-	if _, _, err := p.Tokens.Close(t.Context(), text, answered); err == nil {
+	if _, _, err := resumetest.Close(t.Context(), p.Tokens, text, answered); err == nil {
 		t.Error("a token of the keys before is accepted")
 	}
 	keys := p.store.Keys()

@@ -16,6 +16,7 @@ import (
 	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/resume/resumetest"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -236,10 +237,10 @@ func TestALongCallThatItsRunLeftIsMadeByTheNextRun(t *testing.T) {
 func closeElsewhere(t *testing.T, dir, text string) {
 	t.Helper()
 	store := openDisk(t, dir)
-	tokens := resume.New(resume.Config{
-		Keys: store.Keys(), Outcomes: store, Wakes: noWakes{}, Now: func() time.Time { return epoch.Add(later / 2) },
+	tokens := resume.NewTokens(resume.TokensConfig{
+		Keys: resume.FixedKeys(store.Keys()), Store: store, Wakes: noWakes{}, Now: func() time.Time { return epoch.Add(later / 2) },
 	})
-	if answer, _, err := tokens.Close(t.Context(), text, answered); err != nil || answer != resume.Closed {
+	if answer, _, err := resumetest.Close(t.Context(), tokens, text, answered); err != nil || answer != resume.Closed {
 		t.Errorf("the answer is %d, error %v", answer, err)
 	}
 	if err := store.Shut(); err != nil {
@@ -307,7 +308,7 @@ func TestAnOpenTokenWaitsOnAfterARestart(t *testing.T) {
 	p = begin(t, dir, later)
 	p.runToEnd(t)
 	p.want(t, machine.StatusRunning, "", 0)
-	if _, _, err := p.Tokens.Close(t.Context(), text, answered); err != nil {
+	if _, _, err := resumetest.Close(t.Context(), p.Tokens, text, answered); err != nil {
 		t.Fatal(err)
 	}
 	p.runToEnd(t)
@@ -419,7 +420,7 @@ func TestAnExecutionOfANewerReleaseIsLeftToIt(t *testing.T) {
 	}
 	now := p.clock.Now()
 	text := p.store.Keys().Sign(token.ID{Execution: engine.NewID("flow", "new"), Number: 1, Expires: now.Add(time.Hour)})
-	if _, _, err := p.Tokens.Close(t.Context(), text, token.Success(value.Object())); err != nil { // which sends a wake
+	if _, _, err := resumetest.Close(t.Context(), p.Tokens, text, token.Success(value.Object())); err != nil { // which sends a wake
 		t.Fatal(err)
 	}
 	p.runToEnd(t)

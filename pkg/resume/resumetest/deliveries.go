@@ -53,7 +53,7 @@ func crashDeadline(d *desk) {
 
 func foreignValues(d *desk) {
 	d.foreign = true
-	tokens := resume.New(resume.Config{Keys: d.keys, Outcomes: deskStore{d}, Wakes: deskWakes{d}, Now: d.clock})
+	tokens := d.tokens()
 	for i, report := range []string{`null`, `"text"`, `[1,2]`, `{}`, `"` + strings.Repeat("x", resume.ForeignLimit-2) + `"`} {
 		p := d.party(i)
 		p.start("callback", `{}`)
@@ -62,7 +62,7 @@ func foreignValues(d *desk) {
 		if err != nil {
 			d.Fatal(err)
 		}
-		_, _, err = tokens.Close(d.Context(), text, large)
+		_, _, err = Close(d.Context(), tokens, text, large)
 		if refused, ok := errors.AsType[*resume.ReportError](err); !ok || !refused.TooLarge {
 			d.Errorf("a value over the limit: error %v", err)
 		}
@@ -70,7 +70,7 @@ func foreignValues(d *desk) {
 		if err != nil {
 			d.Fatal(err)
 		}
-		if _, _, err := tokens.Close(d.Context(), text, outcome); err != nil {
+		if _, _, err := Close(d.Context(), tokens, text, outcome); err != nil {
 			d.Fatal(err)
 		}
 		p.ended(token.ClosedByHand, report)
@@ -220,9 +220,9 @@ func replacedKeys(d *desk) {
 // beat sends a heartbeat for the wait of a callback, and delivers it.
 func (p *party) beat() {
 	p.Helper()
-	tokens := resume.New(resume.Config{Keys: p.keys, Outcomes: deskStore{p.desk}, Wakes: deskWakes{p.desk}, Now: p.clock, Beats: p.desk})
+	tokens := p.tokens()
 	_, text, _ := strings.Cut(p.answer.CallbackURL, "/callbacks/")
-	if _, err := tokens.Heartbeat(p.Context(), text); err != nil {
+	if _, err := Beat(p.Context(), tokens, text); err != nil {
 		p.Fatal(err)
 	}
 	for _, handle := range p.beatsSent {
@@ -248,9 +248,9 @@ func heartbeatHandedOn(d *desk) {
 	if err := d.deliveries().Beat(d.Context(), p.handle); err != nil || d.beats[p.theirs] != 2 || slices.Contains(d.trace, "send a heartbeat") {
 		d.Errorf("a closed one: %d heartbeats, error %v, effects %q", d.beats[p.theirs], err, d.trace)
 	}
-	own := resume.New(resume.Config{Keys: d.keys, Outcomes: deskStore{d}, Wakes: deskWakes{d}, Now: d.clock, Beats: d})
+	own := d.tokens()
 	d.foreign = false
-	if _, err := own.Heartbeat(d.Context(), d.party(2).text); err != nil || len(d.beatsSent) > 0 {
+	if _, err := Beat(d.Context(), own, d.party(2).text); err != nil || len(d.beatsSent) > 0 {
 		d.Errorf("of a step of ours %d heartbeats are handed on, error %v", len(d.beatsSent), err)
 	}
 }

@@ -22,7 +22,7 @@ import (
 // clock, services, queues, and recipients.
 type desk struct {
 	*testing.T
-	jobs  *resume.Jobs
+	jobs  deskJobs
 	raw   JobsStore
 	keys  token.Keys
 	cloud *cloud
@@ -70,14 +70,33 @@ func newDesk(t *testing.T, store JobsStore, foreign bool) *desk {
 	return d
 }
 
+// deskJobs are the use cases of jobs.
+type deskJobs struct {
+	*resume.JobStarter
+	*resume.JobObserver
+	resume.JobDescriber
+}
+
 // open makes the jobs of the desk, as a new process does.
-func (d *desk) open(callbacks string) {
-	d.jobs = resume.NewJobs(resume.JobsConfig{
-		Tokens:   resume.New(resume.Config{Keys: d.keys, Outcomes: deskStore{d}, Wakes: deskWakes{d}, Now: d.clock}),
-		Outcomes: deskStore{d}, Wakes: deskWakes{d}, Rendezvous: deskStore{d}, Foreign: deskStore{d}, Services: d.cloud, Polls: deskPolls{d},
-		Account: account, Region: region, CallbackBase: callbacks, Now: d.clock,
-		Random: func() [10]byte { return [10]byte{1, 2, 3} }, Warn: func(err error) { d.warns = append(d.warns, err) },
-	})
+func (d *desk) open(callbacks string) { d.jobs = d.jobsWith(true, callbacks) }
+
+// jobsWith makes the jobs, with or without external waits.
+func (d *desk) jobsWith(foreign bool, callbacks string) deskJobs {
+	config := resume.JobsConfig{
+		Tokens: d.tokens(), Rendezvous: deskStore{d}, Services: d.cloud, Polls: deskPolls{d}, Account: account, Region: region,
+		Warn: func(err error) { d.warns = append(d.warns, err) },
+	}
+	starter := resume.StarterConfig{Jobs: config, CallbackBase: callbacks, Random: func() [10]byte { return [10]byte{1, 2, 3} }}
+	if foreign {
+		starter.Foreign = deskStore{d}
+	}
+	return deskJobs{resume.NewJobStarter(starter), resume.NewJobObserver(config), resume.JobDescriber{
+		Services: d.cloud, Account: account, Region: region, Now: d.clock,
+	}}
+}
+
+func (d *desk) tokens() *resume.Tokens {
+	return resume.NewTokens(resume.TokensConfig{Keys: resume.FixedKeys(d.keys), Store: deskStore{d}, Wakes: deskWakes{d}, Now: d.clock, Beats: d})
 }
 
 func (d *desk) clock() time.Time {
@@ -371,7 +390,7 @@ func (d *desk) deliver() {
 }
 
 func (d *desk) deliveries() *resume.Deliveries {
-	return &resume.Deliveries{Keys: d.keys, Foreign: deskStore{d}, Recipients: deskRecipients{d}, Now: d.clock}
+	return resume.NewDeliveries(resume.FixedKeys(d.keys), deskStore{d}, deskRecipients{d}, d.clock)
 }
 
 // waits: the party's token is open.

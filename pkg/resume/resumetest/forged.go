@@ -34,7 +34,6 @@ func forgedPoll(d *desk) {
 		waits["a person"] = d.party(3)
 	}
 	other := token.Keys{Current: token.Key{ID: d.keys.Current.ID, Secret: []byte(strings.Repeat("x", token.SecretSize))}}
-	forger := resume.NewJobs(resume.JobsConfig{Tokens: resume.New(resume.Config{Keys: other}), Now: d.clock})
 	ended := d.endedLongAgo()
 	for what, p := range waits {
 		poll := resume.Poll{
@@ -43,7 +42,7 @@ func forgedPoll(d *desk) {
 		}
 		late := poll
 		late.Key.Kind, late.Deadline = jobs.KindCallback, epoch.Add(-time.Second)
-		for _, forged := range append(d.changed(authentic, poll), poll, late, forger.Authenticate(poll), forger.Authenticate(late)) {
+		for _, forged := range append(d.changed(authentic, poll), poll, late, poll.Sign(other), late.Sign(other)) {
 			d.trace = nil
 			if err := d.jobs.Reconcile(d.Context(), forged); !errors.Is(err, token.ErrForged) || len(d.trace) > 0 {
 				d.Errorf("%s: error %v, effects %q of poll %+v", what, err, d.trace, forged)

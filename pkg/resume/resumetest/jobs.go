@@ -322,9 +322,7 @@ func callbackNowhere(d *desk) {
 }
 
 func notServed(d *desk) {
-	alone := resume.NewJobs(resume.JobsConfig{
-		Tokens: resume.New(resume.Config{Keys: d.keys, Outcomes: deskStore{d}, Wakes: deskWakes{d}, Now: d.clock}), Services: d.cloud, Now: d.clock,
-	})
+	alone := d.jobsWith(false, "")
 	_, err := alone.StartJob(d.Context(), []byte(`{"kind":"batch-job","params":`+batch+`,"taskToken":"theirs"}`))
 	refused, ok := errors.AsType[*jobs.RequestError](err)
 	if !ok || refused.Name != jobs.ErrorInvalid || len(d.trace) != 0 {

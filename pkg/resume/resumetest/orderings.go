@@ -547,7 +547,7 @@ func redeliveredPolls(d *desk) {
 	}
 	again := d.polls[0] // of a new process, which knows who waits and no more
 	again.Number, d.polls, d.now = 1, nil, again.Due
-	d.delivered(func() error { return d.jobs.Reconcile(d.Context(), d.jobs.Authenticate(again)) })
+	d.delivered(func() error { return d.jobs.Reconcile(d.Context(), again.Sign(d.keys)) })
 	if len(d.polls) != 1 || d.polls[0].Number != 2 {
 		d.Fatalf("polls %+v", d.polls)
 	}
@@ -868,10 +868,10 @@ func callback(d *desk) {
 		d.Errorf("the URL is of %q, want the step's own token; effects %q", text, d.trace)
 	}
 	d.pass(time.Hour)
-	tokens := resume.New(resume.Config{
-		Keys: d.keys, Outcomes: deskStore{d}, Wakes: deskWakes{d}, Now: d.clock, By: token.ClosedByCallback,
+	tokens := resume.NewTokens(resume.TokensConfig{
+		Keys: resume.FixedKeys(d.keys), Store: deskStore{d}, Wakes: deskWakes{d}, Now: d.clock, By: token.ClosedByCallback,
 	})
-	if _, _, err := tokens.Close(d.Context(), text, success); err != nil {
+	if _, _, err := Close(d.Context(), tokens, text, success); err != nil {
 		d.Fatal(err)
 	}
 	p.ended(token.ClosedByCallback, `{"status":"ok"}`)

@@ -76,7 +76,7 @@ func newBench(t *testing.T, store resume.TokenStore) *bench {
 		keys: token.Keys{Current: token.Key{ID: 7, Secret: []byte(strings.Repeat("k", token.SecretSize))}},
 		id:   token.ID{Execution: [12]byte{1, 2, 3}, Number: 4, Expires: epoch.Add(time.Hour).Truncate(time.Second)},
 	}
-	b.Tokens = resume.New(resume.Config{Keys: b.keys, Outcomes: noted{b}, Wakes: b, Now: b.clock})
+	b.Tokens = resume.NewTokens(resume.TokensConfig{Keys: resume.FixedKeys(b.keys), Store: noted{b}, Wakes: b, Now: b.clock})
 	return b
 }
 
@@ -155,9 +155,9 @@ func (b *bench) wantTrace(want ...string) {
 }
 
 // wantClose closes the token and compares what the closer is told.
-func (b *bench) wantClose(outcome token.Outcome, want resume.Answer, holds token.Outcome) token.Record {
+func (b *bench) wantClose(outcome token.Outcome, want resume.CloseResult, holds token.Outcome) token.Record {
 	b.t.Helper()
-	answer, record, err := b.Tokens.Close(b.t.Context(), b.text(), outcome)
+	answer, record, err := Close(b.t.Context(), b.Tokens, b.text(), outcome)
 	if err != nil || answer != want || record.Open() || !token.Same(*record.Outcome, holds) {
 		b.t.Fatalf("answer %d with %+v, error %v; want answer %d with %+v", answer, record, err, want, holds)
 	}
@@ -173,7 +173,7 @@ func (b *bench) wantOpen() {
 
 func (b *bench) wantCloseError(want error) {
 	b.t.Helper()
-	if _, record, err := b.Tokens.Close(b.t.Context(), b.text(), success); !errors.Is(err, want) || !record.Open() {
+	if _, record, err := Close(b.t.Context(), b.Tokens, b.text(), success); !errors.Is(err, want) || !record.Open() {
 		b.t.Errorf("record %+v, error %v; want error %v", record, err, want)
 	}
 }
@@ -207,11 +207,11 @@ func tokensDifferent(b *bench) {
 }
 
 func tokensRace(b *bench) {
-	var answers [racers]resume.Answer
+	var answers [racers]resume.CloseResult
 	var told [racers]token.Record
 	together(racers, func(i int) {
 		var err error
-		if answers[i], told[i], err = b.Tokens.Close(b.t.Context(), b.text(), outcomeOf(i)); err != nil {
+		if answers[i], told[i], err = Close(b.t.Context(), b.Tokens, b.text(), outcomeOf(i)); err != nil {
 			b.t.Error(err)
 		}
 	})
@@ -224,7 +224,7 @@ func tokensRace(b *bench) {
 		if ours {
 			won++
 		}
-		if want := map[bool]resume.Answer{true: resume.Closed, false: resume.ClosedDifferent}[ours]; answer != want {
+		if want := map[bool]resume.CloseResult{true: resume.Closed, false: resume.ClosedDifferent}[ours]; answer != want {
 			b.t.Errorf("closer %d: answer %d, want %d", i, answer, want)
 		}
 	}
@@ -239,9 +239,9 @@ func tokensForged(b *bench) {
 	expired := b.id
 	expired.Expires = epoch.Truncate(time.Second)
 	for _, text := range []string{"", ".", "x", valid[1:], valid + "A", b.keys.Handle(b.id), stranger.Sign(b.id), b.keys.Sign(expired)} {
-		_, _, closeErr := b.Tokens.Close(b.t.Context(), text, success)
-		_, beatErr := b.Heartbeat(b.t.Context(), text)
-		_, _, describeErr := b.Describe(b.t.Context(), text)
+		_, _, closeErr := Close(b.t.Context(), b.Tokens, text, success)
+		_, beatErr := Beat(b.t.Context(), b.Tokens, text)
+		_, _, describeErr := Describe(b.t.Context(), b.Tokens, text)
 		for _, err := range []error{closeErr, beatErr, describeErr} {
 			if err == nil || err.Error() != token.ErrInvalid.Error() {
 				b.t.Errorf("%q: error %v, want the one answer for all reasons", text, err)
@@ -256,14 +256,14 @@ func tokensOutput(b *bench) {
 	for name, output := range map[string]value.Value{
 		"nothing": value.Missing(), "null": value.Null(), "a text": value.String("ok"), "a list": value.Array(), "a large one": large,
 	} {
-		_, _, err := b.Tokens.Close(b.t.Context(), b.text(), token.Success(output))
+		_, _, err := Close(b.t.Context(), b.Tokens, b.text(), token.Success(output))
 		var refused *resume.ReportError
 		if !errors.As(err, &refused) {
 			b.t.Errorf("%s: error %v", name, err)
 		}
 	}
 	b.wantTrace()
-	b.Tokens = resume.New(resume.Config{Keys: b.keys, Outcomes: noted{b}, Wakes: b, Now: b.clock, Limit: 2 * resume.DefaultLimit})
+	b.Tokens = resume.NewTokens(resume.TokensConfig{Keys: resume.FixedKeys(b.keys), Store: noted{b}, Wakes: b, Now: b.clock, Limit: 2 * resume.DefaultLimit})
 	b.wantClose(token.Success(large), resume.Closed, token.Success(large))
 }
 
@@ -271,7 +271,7 @@ func tokensExpiry(b *bench) {
 	b.pass(b.id.Expires.Sub(epoch) - time.Nanosecond)
 	b.wantClose(success, resume.Closed, success)
 	b.pass(time.Nanosecond)
-	if _, _, err := b.Tokens.Close(b.t.Context(), b.text(), success); !errors.Is(err, token.ErrInvalid) {
+	if _, _, err := Close(b.t.Context(), b.Tokens, b.text(), success); !errors.Is(err, token.ErrInvalid) {
 		b.t.Errorf("error %v", err)
 	}
 }
@@ -296,9 +296,9 @@ func tokensInTime(b *bench) {
 // tokensTimeLimit: what follows the wake ends with the time limit too.
 func tokensTimeLimit(b *bench) {
 	var deadline time.Time
-	tokens := resume.New(resume.Config{Keys: b.keys, Wakes: b, Now: b.clock, Outcomes: deadlineStore{b.TokenStore, &deadline}})
+	tokens := resume.NewTokens(resume.TokensConfig{Keys: resume.FixedKeys(b.keys), Wakes: b, Now: b.clock, Store: deadlineStore{b.TokenStore, &deadline}})
 	begin := time.Now()
-	if _, _, err := tokens.Close(b.t.Context(), b.text(), success); err != nil {
+	if _, _, err := Close(b.t.Context(), tokens, b.text(), success); err != nil {
 		b.t.Fatal(err)
 	}
 	if limit := deadline.Sub(begin); deadline.IsZero() || limit < 0 || limit > closerLimit+time.Minute {
@@ -342,7 +342,7 @@ func tokensLostAnswer(b *bench) {
 func tokensBeat(b *bench) {
 	for i := range 3 {
 		b.pass(time.Second)
-		r, err := b.Heartbeat(b.t.Context(), b.text())
+		r, err := Beat(b.t.Context(), b.Tokens, b.text())
 		if want := epoch.Add(time.Duration(i+1) * time.Second); err != nil || !r.Open() || !r.LastBeat.Equal(want) {
 			b.t.Errorf("the record is %+v, error %v; want a heartbeat at %s", r, err, want)
 		}
@@ -352,20 +352,20 @@ func tokensBeat(b *bench) {
 
 func tokensBeatAfterEnd(b *bench) {
 	b.wantClose(failure, resume.Closed, failure)
-	r, err := b.Heartbeat(b.t.Context(), b.text())
+	r, err := Beat(b.t.Context(), b.Tokens, b.text())
 	if err != nil || r.Open() || !token.Same(*r.Outcome, failure) || !r.LastBeat.IsZero() {
 		b.t.Errorf("the record is %+v, error %v", r, err)
 	}
 }
 
 func tokensDescribe(b *bench) {
-	id, r, err := b.Describe(b.t.Context(), b.text())
+	id, r, err := Describe(b.t.Context(), b.Tokens, b.text())
 	if err != nil || id != b.id || !r.Open() {
 		b.t.Errorf("%v is %+v, error %v", id, r, err)
 	}
 	b.wantTrace("read")
 	b.wantClose(success, resume.Closed, success)
-	if _, r, err = b.Describe(b.t.Context(), b.text()); err != nil || r.Open() || !token.Same(*r.Outcome, success) {
+	if _, r, err = Describe(b.t.Context(), b.Tokens, b.text()); err != nil || r.Open() || !token.Same(*r.Outcome, success) {
 		b.t.Errorf("after the end it is %+v, error %v", r, err)
 	}
 }
@@ -385,33 +385,33 @@ func tokensMasked(b *bench) {
 		b.fails[effect] = []error{errFault}
 	}
 	for range 2 { // the wake, then the update
-		_, _, err := b.Tokens.Close(b.t.Context(), b.text(), success)
+		_, _, err := Close(b.t.Context(), b.Tokens, b.text(), success)
 		wantMasked(err)
 	}
-	_, err := b.Heartbeat(b.t.Context(), b.text())
+	_, err := Beat(b.t.Context(), b.Tokens, b.text())
 	wantMasked(err)
-	_, _, err = b.Describe(b.t.Context(), b.text())
+	_, _, err = Describe(b.t.Context(), b.Tokens, b.text())
 	wantMasked(err)
 }
 
 // tokensReserved: a flow that catches FnF.TaskTimeout believes that Waitless found it.
 func tokensReserved(b *bench) {
-	callback := resume.New(resume.Config{Keys: b.keys, Outcomes: noted{b}, Wakes: b, Now: b.clock, By: token.ClosedByCallback})
+	callback := resume.NewTokens(resume.TokensConfig{Keys: resume.FixedKeys(b.keys), Store: noted{b}, Wakes: b, Now: b.clock, By: token.ClosedByCallback})
 	for _, name := range []string{"FnF.TaskTimeout", "FnF.Stopped", "FnF.InternalError", "FnF.", "Token.Anything"} {
 		for who, tokens := range map[string]*resume.Tokens{"by hand": b.Tokens, "by callback": callback} {
-			_, _, err := tokens.Close(b.t.Context(), b.text(), token.Failure(name, "c"))
+			_, _, err := Close(b.t.Context(), tokens, b.text(), token.Failure(name, "c"))
 			if refused, ok := errors.AsType[*resume.ReportError](err); !ok || !strings.Contains(refused.What, "report a name of your own") {
 				b.t.Errorf("%s, %s: error %v", name, who, err)
 			}
 		}
 	}
-	if _, _, err := callback.Close(b.t.Context(), b.text(), token.Failure(token.ErrorRevoked, "")); err == nil {
+	if _, _, err := Close(b.t.Context(), callback, b.text(), token.Failure(token.ErrorRevoked, "")); err == nil {
 		b.t.Error("a third party revokes a token")
 	}
 	if len(b.trace) > 0 {
 		b.t.Errorf("effects %q", b.trace)
 	}
-	if met, _, err := b.Tokens.Close(b.t.Context(), b.text(), token.Failure(token.ErrorRevoked, "")); err != nil || met != resume.Closed {
+	if met, _, err := Close(b.t.Context(), b.Tokens, b.text(), token.Failure(token.ErrorRevoked, "")); err != nil || met != resume.Closed {
 		b.t.Errorf("its owner: %v, error %v", met, err)
 	}
 }

@@ -47,7 +47,7 @@ func New(getenv func(string) string) (gateway.Function, error) {
 	tables := dynamodb.NewFromConfig(config)
 	foreign := &deliveries.Queue{Client: queues, URL: deliveryQueue}
 	keys := &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: key, Now: time.Now}
-	s := stack{log, sender, foreign, dynamo.NewLog(tables, logTable, time.Now), dynamo.NewWaits(tables, waitsTable, time.Now), limits, keys.Newer}
+	s := stack{log, sender, foreign, dynamo.NewLog(tables, logTable, time.Now), dynamo.NewWaits(tables, waitsTable, time.Now), limits, keys}
 	serve := func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (answer events.APIGatewayV2HTTPResponse, err error) {
 		current, err := keys.Get(ctx)
 		if err != nil {
@@ -73,7 +73,7 @@ type stack struct {
 	log     *dynamo.Log
 	waits   *dynamo.Waits
 	limits  machine.Limits
-	newer   func(context.Context) (token.Keys, error)
+	keys    *secrets.Keys
 }
 
 func (s stack) handler(keys token.Keys) (http.Handler, error) {
@@ -86,8 +86,8 @@ func (s stack) handler(keys token.Keys) (http.Handler, error) {
 	}
 	return rest.Handler(rest.Config{
 		Engine: client,
-		Tokens: resume.New(resume.Config{
-			Keys: keys, NewerKeys: s.newer, Outcomes: waits, Wakes: wakes.ForTokens(s.wakes, s.foreign), Beats: s.foreign, Now: time.Now, Limit: s.limits.Data,
+		Tokens: resume.NewTokens(resume.TokensConfig{
+			Keys: s.keys, Store: waits, Wakes: wakes.ForTokens(s.wakes, s.foreign), Beats: s.foreign, Now: time.Now, Limit: s.limits.Data,
 		}),
 		Index: s.log, Flows: s.log, Foreign: s.waits, Log: s.lines, MaxOutput: s.limits.Data,
 	}), nil

@@ -49,13 +49,14 @@ func compose(getenv func(string) string, log *slog.Logger) (gateway.Function, er
 	}
 	foreign := &deliveries.Queue{Client: queues, URL: deliveryQueue}
 	a := api{
-		keys:    &secrets.Keys{Client: store, Secret: key, Now: time.Now},
 		signing: &secrets.Text[[]callbackurl.Secret]{Client: store, Secret: signing, Now: time.Now, Parse: callbackurl.ParseSecrets},
 		clients: &secrets.Text[map[string]string]{Client: store, Secret: clients, Now: time.Now, Parse: fnf.ParseKeys},
-		tokens: resume.Config{
-			Outcomes: watched(dynamo.NewWaits(dynamodb.NewFromConfig(config), waits, time.Now)),
-			Wakes:    wakes.ForTokens(sender, foreign), Beats: foreign, Now: time.Now, Limit: limit, By: token.ClosedByCallback,
-		},
+		limit:   limit,
+		tokens: resume.NewTokens(resume.TokensConfig{
+			Keys:  &secrets.Keys{Client: store, Secret: key, Now: time.Now},
+			Store: watched(dynamo.NewWaits(dynamodb.NewFromConfig(config), waits, time.Now)),
+			Wakes: wakes.ForTokens(sender, foreign), Beats: foreign, Now: time.Now, Limit: limit, By: token.ClosedByCallback,
+		}),
 		log: log,
 	}
 	if env.OnSAMLocal() {
@@ -66,10 +67,10 @@ func compose(getenv func(string) string, log *slog.Logger) (gateway.Function, er
 
 // api is what callbacks are answered with.
 type api struct {
-	keys    *secrets.Keys
 	signing *secrets.Text[[]callbackurl.Secret]
 	clients *secrets.Text[map[string]string] // those of the vendor's API, by the ids of their keys
-	tokens  resume.Config
+	tokens  *resume.Tokens
+	limit   int // of the output of a step, in bytes
 	log     *slog.Logger
 }
 
@@ -87,20 +88,15 @@ func isFnf(event events.APIGatewayV2HTTPRequest) bool {
 }
 
 func (a api) handler(ctx context.Context, forFnf bool) (http.Handler, error) {
-	var err error
-	a.tokens.NewerKeys = a.keys.Newer
-	if a.tokens.Keys, err = a.keys.Get(ctx); err != nil {
-		return nil, err
-	}
 	if forFnf {
 		clients, err := a.clients.Get(ctx)
-		return fnf.Handler(fnf.Config{Tokens: resume.New(a.tokens), MaxOutput: a.tokens.Limit, Keys: clients, Log: a.log}), err
+		return fnf.Handler(fnf.Config{Tokens: a.tokens, MaxOutput: a.limit, Keys: clients, Log: a.log}), err
 	}
 	signing, err := a.signing.Get(ctx)
 	if err != nil { // only what is to be signed needs it, and is refused without
 		a.log.ErrorContext(ctx, "no signature can be checked", "error", err.Error())
 	}
 	return callbackurl.Handler(callbackurl.Config{
-		Tokens: resume.New(a.tokens), MaxOutput: a.tokens.Limit, Secrets: signing, SecretSetting: "the parameter CallbackSecret", Log: a.log,
+		Tokens: a.tokens, MaxOutput: a.limit, Secrets: signing, SecretSetting: "the parameter CallbackSecret", Log: a.log,
 	}), nil
 }

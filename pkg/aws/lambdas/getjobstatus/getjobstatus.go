@@ -21,7 +21,7 @@ func New(getenv func(string) string) (lambdas.Call, error) {
 	if err := env.Err(); err != nil {
 		return lambdas.Call{}, err
 	}
-	describer := resume.NewJobs(resume.JobsConfig{Services: services.New(config), Account: account, Region: config.Region, Now: time.Now})
+	describer := resume.JobDescriber{Services: services.New(config), Account: account, Region: config.Region, Now: time.Now}
 	return lambdas.NewCall(describer.GetJobStatus, attrs), nil
 }
 

@@ -21,7 +21,6 @@ import (
 	"github.com/waitless/waitless/pkg/aws/tasks/deliveries"
 	"github.com/waitless/waitless/pkg/aws/wakes"
 	"github.com/waitless/waitless/pkg/resume"
-	"github.com/waitless/waitless/pkg/token"
 )
 
 // Handler takes a batch of job events and polls, and answers those that come again.
@@ -49,20 +48,18 @@ func New(getenv func(string) string) (Handler, error) {
 		return nil, err
 	}
 	polls := &jobqueue.Queue{Client: queues, URL: pollQueue, Now: time.Now}
-	told := wakes.ForTokens(sender, &deliveries.Queue{Client: queues, URL: deliveryQueue})
-	o := observer{
-		keys: &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: key, Now: time.Now},
-		// It closes tokens by their handles. Polls alone need keys.
-		tokens: resume.Config{Outcomes: table, Wakes: told, Now: time.Now, Limit: limit},
-		jobs: resume.JobsConfig{
-			Outcomes: table, Wakes: told, Rendezvous: table, Foreign: table, Services: services.New(config), Polls: polls,
-			Account: account, Region: config.Region, Now: time.Now,
-			Warn: func(err error) { log.Warn("job", "error", err.Error()) },
-		},
-	}
+	observer := resume.NewJobObserver(resume.JobsConfig{
+		Tokens: resume.NewTokens(resume.TokensConfig{
+			Keys:  &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: key, Now: time.Now}, // of polls
+			Store: table, Wakes: wakes.ForTokens(sender, &deliveries.Queue{Client: queues, URL: deliveryQueue}), Now: time.Now, Limit: limit,
+		}),
+		Rendezvous: table, Services: services.New(config), Polls: polls,
+		Account: account, Region: config.Region,
+		Warn: func(err error) { log.Warn("job", "error", err.Error()) },
+	})
 	receiver := jobqueue.Receiver{
 		Receiver: queue.Receiver{Client: queues, Now: time.Now, Log: log, Line: "job", Needs: needs},
-		Observe:  o.with(token.Keys{}).Observe, Reconcile: o.reconcile,
+		Observe:  observer.Observe, Reconcile: observer.Reconcile,
 	}
 	return func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
 		receiver := receiver
@@ -72,27 +69,4 @@ func New(getenv func(string) string) (Handler, error) {
 		}
 		return receiver.Handle(ctx, event)
 	}, nil
-}
-
-// observer brings the ends of jobs to those who wait for them.
-type observer struct {
-	keys   *secrets.Keys
-	tokens resume.Config
-	jobs   resume.JobsConfig
-}
-
-func (o observer) with(keys token.Keys) *resume.Jobs {
-	o.tokens.Keys = keys
-	o.jobs.Tokens = resume.New(o.tokens)
-	return resume.NewJobs(o.jobs)
-}
-
-// reconcile carries out a poll, which is authentic or has no effect.
-func (o observer) reconcile(ctx context.Context, poll resume.Poll) error {
-	keys, err := o.keys.Get(ctx)
-	if err != nil {
-		return err
-	}
-	o.tokens.NewerKeys = o.keys.Newer
-	return o.with(keys).Reconcile(ctx, poll)
 }

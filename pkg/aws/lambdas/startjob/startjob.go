@@ -3,7 +3,6 @@
 package startjob
 
 import (
-	"context"
 	"encoding/json"
 	"log/slog"
 	"time"
@@ -44,41 +43,21 @@ func New(getenv func(string) string) (lambdas.Call, error) {
 	if err != nil {
 		return lambdas.Call{}, err
 	}
-	s := starter{
-		keys:  &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: key, Now: time.Now},
-		limit: limit,
-		jobs: resume.JobsConfig{
-			Outcomes: table, Wakes: wakes.ForTokens(sender, &deliveries.Queue{Client: queues, URL: deliveryQueue}), Rendezvous: table, Foreign: table,
-			Services: services.New(config, messages.Operations(config, own...)),
-			Polls:    &jobqueue.Queue{Client: queues, URL: pollQueue, Now: time.Now},
-			Account:  account, Region: config.Region, CallbackBase: callbackURL, Now: time.Now,
+	starter := resume.NewJobStarter(resume.StarterConfig{
+		Jobs: resume.JobsConfig{
+			// The keys are read only if a token waits: the tutorial's job needs no right on them.
+			Tokens: resume.NewTokens(resume.TokensConfig{
+				Keys:  &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: key, Now: time.Now},
+				Store: table, Wakes: wakes.ForTokens(sender, &deliveries.Queue{Client: queues, URL: deliveryQueue}), Now: time.Now, Limit: limit,
+			}),
+			Rendezvous: table, Services: services.New(config, messages.Operations(config, own...)),
+			Polls:   &jobqueue.Queue{Client: queues, URL: pollQueue, Now: time.Now},
+			Account: account, Region: config.Region,
 			Warn: func(err error) { log.Warn("job", "error", err.Error()) },
 		},
-	}
-	return lambdas.NewCall(s.start, attrs), nil
-}
-
-type starter struct {
-	keys  *secrets.Keys
-	limit int // of the output of a step, in bytes
-	jobs  resume.JobsConfig
-}
-
-// start reads the token keys only if there is a token: the tutorial's job has none, and needs no right on them.
-func (s starter) start(ctx context.Context, input []byte) ([]byte, error) {
-	request, err := jobs.ParseStart(input)
-	if err != nil {
-		return nil, err
-	}
-	var keys token.Keys
-	if request.Token+request.TaskToken+request.CallbackID != "" {
-		if keys, err = s.keys.Get(ctx); err != nil {
-			return nil, err
-		}
-	}
-	config := s.jobs
-	config.Tokens = resume.New(resume.Config{Keys: keys, NewerKeys: s.keys.Newer, Outcomes: config.Outcomes, Wakes: config.Wakes, Now: config.Now, Limit: s.limit})
-	return resume.NewJobs(config).StartJob(ctx, input)
+		Foreign: table, CallbackBase: callbackURL,
+	})
+	return lambdas.NewCall(starter.StartJob, attrs), nil
 }
 
 // attrs returns what the log line says of a response. It leaves the callback URL out, which holds a token, and masks

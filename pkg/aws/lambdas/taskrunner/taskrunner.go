@@ -65,17 +65,12 @@ func New(getenv func(string) string) (Handler, error) {
 		TokenStore: table, Wakes: sender, Now: time.Now, Limits: machine.Limits{Data: limit, Hints: machine.Hints{Data: environment.RaiseDataLimit}},
 		Caller: tasks.New(tasks.Config{Client: functions, Names: names, Now: time.Now, Longest: longestCall}),
 	}}
-	d := deliverer{
-		keys: keys,
-		deliveries: resume.Deliveries{
-			Foreign: table, Recipients: &recipients.Recipients{StepFunctions: sfn.NewFromConfig(config), Durable: functions}, Now: time.Now,
-		},
-	}
+	delivery := resume.NewDeliveries(keys, table, &recipients.Recipients{StepFunctions: sfn.NewFromConfig(config), Durable: functions}, time.Now)
 	receiver := tasks.Receiver{
 		Receiver: queue.Receiver{Client: queues, Now: time.Now, Log: log, Line: "task", Hold: hold},
 		Run:      r.run,
 		Ends:     &bus.Bus{Client: eventbridge.NewFromConfig(config), Name: eventBus},
-		Deliver:  d.deliver, Beat: d.beat,
+		Deliver:  delivery.Deliver, Beat: delivery.Beat,
 	}
 	return func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
 		fresh()
@@ -104,27 +99,4 @@ func (r runner) run(ctx context.Context, task engine.Task) (disposition engine.D
 		return disposition, err
 	}
 	return runner.RunTask(ctx, task)
-}
-
-// deliverer reads the token keys when there is something to deliver: the tokens
-// of others are sealed with them.
-type deliverer struct {
-	keys       *secrets.Keys
-	deliveries resume.Deliveries
-}
-
-func (d deliverer) beat(ctx context.Context, handle string) (err error) {
-	d.deliveries.NewerKeys = d.keys.Newer
-	if d.deliveries.Keys, err = d.keys.Get(ctx); err != nil {
-		return err
-	}
-	return d.deliveries.Beat(ctx, handle)
-}
-
-func (d deliverer) deliver(ctx context.Context, handle string, sent time.Time) (putBack time.Time, err error) {
-	d.deliveries.NewerKeys = d.keys.Newer
-	if d.deliveries.Keys, err = d.keys.Get(ctx); err != nil {
-		return time.Time{}, err
-	}
-	return d.deliveries.Deliver(ctx, handle, sent)
 }
