@@ -3,42 +3,52 @@ package machine
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"math"
 	"slices"
 	"time"
 
-	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// ErrDamaged says that a log item is not what [Encode] wrote.
+// Format is the format number that [Encode] writes and [Decode] reads.
+const Format = 1
+
+// ErrDamaged reports that a log item is not what [Encode] wrote.
 var ErrDamaged = errors.New("machine: log item is damaged")
+
+// FormatError reports that a log item has a format that this release does not read. Nothing may be concluded from such an
+// item.
+type FormatError struct{ Found uint64 }
+
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("machine: log item has format %d and this release reads format %d; upgrade waitless", e.Found, Format)
+}
+
+// NeedsNewerRelease reports whether only a newer release reads an item.
+func NeedsNewerRelease(err error) bool {
+	_, ok := errors.AsType[*FormatError](err)
+	return ok
+}
 
 // Place is the item of a log that [Encode] writes and [Decode] reads.
 func Place(execution ID, seq uint64) value.Origin {
 	return value.Origin{Log: string(execution[:]), Seq: seq}
 }
 
-// Encode writes the state and the events that led to it from the state before.
-// Values that both share are written once, and large ones that stand in an
-// earlier item not at all. Large tells that one was written here: what is put
-// in a later item must come from reading this one.
+// Encode writes the state and the events that led to it from the state before. A value that both share is written once, and a
+// large one that stands in an earlier item is written as a reference. Large reports that a large value was written in full: later
+// items must get it by reading this one.
 func Encode(place value.Origin, s State, events []Event) (item []byte, large bool) {
-	e := &encoder{value.Encoder{Place: place}}
-	e.Uint(Format)
-	e.state(s)
-	e.Uint(uint64(len(events)))
-	at := s.At
-	for _, event := range events {
-		e.event(event, at)
-		at = event.At
-	}
-	return sealed(e.Bytes()), e.WroteLarge()
+	c := &coder{Encoder: &value.Encoder{Place: place}}
+	c.Encoder.Uint(Format)
+	c.state(&s)
+	c.events(&events, s.At)
+	return sealed(c.Encoder.Bytes()), c.Encoder.WroteLarge()
 }
 
-// sealed appends the checksum, without which a flipped bit in a text or a
-// number would go unnoticed.
+// sealed appends a checksum, without which a flipped bit in a text or a number would go unnoticed.
 func sealed(item []byte) []byte {
 	return binary.LittleEndian.AppendUint32(item, crc32.Checksum(item, castagnoli))
 }
@@ -47,7 +57,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 const checksumSize = 4
 
-// unsealed is what was given to sealed.
+// unsealed returns what sealed was given.
 func unsealed(data []byte) (item []byte, ok bool) {
 	size := len(data) - checksumSize
 	if size < 0 {
@@ -56,15 +66,15 @@ func unsealed(data []byte) (item []byte, ok bool) {
 	return data[:size], binary.LittleEndian.Uint32(data[size:]) == crc32.Checksum(data[:size], castagnoli)
 }
 
-// Decode reads what [Encode] wrote. Large values that stand in earlier items are
-// held there; see [value.Lookup]. The error is a [*FormatError] or [ErrDamaged].
+// Decode reads what [Encode] wrote. Large values that stand in earlier items are references, see [value.Lookup]. The error is a
+// [*FormatError] or [ErrDamaged].
 func Decode(place value.Origin, data []byte) (State, []Event, error) {
-	d, s, err := open(place, data)
+	c, s, err := open(place, data)
 	if err != nil {
 		return State{}, nil, err
 	}
-	events := d.events(s.At)
-	if d.Err() != nil || d.strange || d.Rest() > 0 {
+	var events []Event
+	if c.events(&events, s.At); c.damaged() || c.Decoder.Rest() > 0 {
 		return State{}, nil, ErrDamaged
 	}
 	return s, events, nil
@@ -76,58 +86,57 @@ func DecodeState(place value.Origin, data []byte) (State, error) {
 	return s, err
 }
 
-// DecodeValues gives the values of an item by their numbers, as references to
-// them have it.
+// DecodeValues returns the values of an item by the numbers that references to them have.
 func DecodeValues(place value.Origin, data []byte) (numbered func(uint32) (value.Value, bool), err error) {
-	d, s, err := open(place, data)
+	c, s, err := open(place, data)
 	if err != nil {
 		return nil, err
 	}
-	if d.events(s.At); d.Err() != nil {
+	var events []Event
+	if c.events(&events, s.At); c.Decoder.Err() != nil {
 		return nil, ErrDamaged
 	}
-	return d.Numbered, nil
+	return c.Decoder.Numbered, nil
 }
 
-// open reads the state of an item.
-func open(place value.Origin, data []byte) (*decoder, State, error) {
-	// The format goes first: another one may have its checksum elsewhere.
-	body, err := cutFormat(data)
+// open reads the state of an item. The format is checked first, because another one may have its checksum elsewhere.
+func open(place value.Origin, data []byte) (*coder, State, error) {
+	size, err := formatSize(data)
 	if err != nil {
 		return nil, State{}, err
 	}
 	item, ok := unsealed(data)
-	size := len(data) - len(body)
 	if !ok || size > len(item) {
 		return nil, State{}, ErrDamaged
 	}
-	d := &decoder{Decoder: *value.NewDecoderAt(place, item[size:])}
-	s := d.state()
-	if d.Err() != nil || d.strange {
+	c := &coder{Decoder: value.NewDecoderAt(place, item[size:])}
+	var s State
+	if c.state(&s); c.damaged() {
 		return nil, State{}, ErrDamaged
 	}
-	return d, s, nil
+	return c, s, nil
 }
 
-// statusCodes are the statuses by their stored numbers.
-var statusCodes = []Status{StatusStarting, StatusRunning, StatusSucceeded, StatusFailed, StatusStopped, StatusTimedOut}
+// formatSize checks the format and returns the number of its bytes.
+func formatSize(item []byte) (int, error) {
+	found, size := binary.Uvarint(item)
+	switch {
+	case size <= 0:
+		return 0, ErrDamaged
+	case found != Format:
+		return 0, &FormatError{found}
+	}
+	return size, nil
+}
 
-// StatusOf is the status in what [Encode] wrote. It reads no more than that,
-// so it finds no damage behind it.
+// StatusOf returns the status in what [Encode] wrote. It reads no more than that, so it finds no damage behind it.
 func StatusOf(data []byte) (Status, error) {
-	body, err := cutFormat(data)
-	if err != nil {
-		return "", err
-	}
-	d := &decoder{Decoder: *value.NewDecoder(body)}
-	status := d.status()
-	if d.Err() != nil || d.strange {
-		return "", ErrDamaged
-	}
-	return status, nil
+	var h Head
+	err := decodeHead(data, &h, (*coder).status)
+	return h.Status, err
 }
 
-// Head is what every item of an execution's log says of the execution.
+// Head is what every item of an execution's log has of the execution.
 type Head struct {
 	Status    Status
 	Flow      Flow
@@ -136,99 +145,208 @@ type Head struct {
 	Expires   time.Time
 }
 
-// HeadOf is the head of what [Encode] wrote. It reads no more than that, so it
-// finds no damage behind it.
+// HeadOf returns the head of what [Encode] wrote. It reads no more than that, so it finds no damage behind it.
 func HeadOf(data []byte) (Head, error) {
-	body, err := cutFormat(data)
+	var h Head
+	err := decodeHead(data, &h, (*coder).head)
+	return h, err
+}
+
+func decodeHead(data []byte, h *Head, read func(*coder, *Head)) error {
+	size, err := formatSize(data)
 	if err != nil {
-		return Head{}, err
+		return err
 	}
-	d := &decoder{Decoder: *value.NewDecoder(body)}
-	h := Head{Status: d.status(), Flow: Flow{Name: d.Text(), Hash: d.Text()}, Execution: d.Text(), Started: d.Time(), Expires: d.Time()}
-	if d.Err() != nil || d.strange {
-		return Head{}, ErrDamaged
+	c := &coder{Decoder: value.NewDecoder(data[size:])}
+	if read(c, h); c.damaged() {
+		*h = Head{}
+		return ErrDamaged
 	}
-	return h, nil
+	return nil
 }
 
-type encoder struct{ value.Encoder }
-
-func (e *encoder) status(status Status) {
-	e.Uint(uint64(max(slices.Index(statusCodes, status), 0)))
+// coder encodes or decodes: one description of the format serves both. An encoding coder changes nothing that it is given, and
+// a decoding one fills it.
+type coder struct {
+	*value.Encoder // nil to decode
+	Decoder        *value.Decoder
+	strange        bool // the decoder met a value that no encoder writes
 }
 
-func (e *encoder) state(s State) {
-	e.status(s.Status)
-	e.Text(s.Flow.Name)
-	e.Text(s.Flow.Hash)
-	e.Text(s.Execution)
-	e.Time(s.Started)
-	e.Time(s.Expires)
-	e.Time(s.At)
-	e.Uint(uint64(s.Events)) //nolint:gosec // counts up from 0
-	e.Value(s.Input)
-	e.Uint(uint64(len(s.Scopes)))
-	for _, scope := range s.Scopes {
-		e.Uint(uint64(scope.Owner.Kind))
-		e.Int(int64(scope.Owner.Step))
-		e.Int(int64(scope.Owner.Branch))
-		e.Value(scope.Input)
-		e.Value(scope.Local)
-	}
-	e.waiting(s.Waiting)
-	e.Text(s.Timer.Tag)
-	e.Time(s.Timer.Due)
-	e.ending(s.Ending)
-	e.Value(s.Output)
-	e.Text(s.Error)
-	e.Text(s.Cause)
-	e.Text(s.By)
-	e.Uint(s.Generation)
-	e.count(s.Polls)
-}
+func (c *coder) damaged() bool { return c.Decoder.Err() != nil || c.strange }
 
-func (e *encoder) count(n int) { e.Uint(uint64(n)) } //nolint:gosec // counts up from 0
-
-func (e *encoder) ending(ending *Ending) {
-	if ending == nil {
-		e.Uint(0)
+func (c *coder) text(s *string) {
+	if c.Encoder != nil {
+		c.Encoder.Text(*s)
 		return
 	}
-	e.Uint(1)
-	e.status(ending.Status)
-	e.Text(ending.Error)
-	e.Text(ending.Cause)
-	e.entry(ending.Entry)
+	*s = c.Decoder.Text()
 }
 
-func (e *encoder) entry(entry Entry) {
-	e.Text(entry.By)
-	e.Time(entry.Since)
-	e.Uint(entry.Generation)
-}
-
-func (e *encoder) waiting(w *Waiting) {
-	if w == nil {
-		e.Uint(0)
+func (c *coder) time(t *time.Time) {
+	if c.Encoder != nil {
+		c.Encoder.Time(*t)
 		return
 	}
-	e.Uint(1 + uint64(w.For))
-	e.Int(int64(w.Attempt.Step))
-	e.Int(int64(w.Attempt.Number))
-	e.Value(w.Input)
-	e.Time(w.Due)
-	e.entry(w.Entry)
-	e.Time(w.Deadline)
-	e.count(len(w.Retried))
-	for _, retries := range w.Retried {
-		e.count(retries)
+	*t = c.Decoder.Time()
+}
+
+func (c *coder) value(v *value.Value) {
+	if c.Encoder != nil {
+		c.Encoder.Value(*v)
+		return
 	}
-	e.count(w.Attempt.Poll)
-	e.count(w.Polls)
-	if w.For == WaitingForToken {
-		e.Text(w.Token.Handle)
-		e.Time(w.Token.Beat)
-		e.Uint(uint64(w.Token.Phase))
+	*v = c.Decoder.Value()
+}
+
+// signed codes a number that may be negative.
+func signed[T int | time.Duration](c *coder, i *T) {
+	if c.Encoder != nil {
+		c.Encoder.Int(int64(*i))
+		return
+	}
+	*i = T(c.Decoder.Int())
+}
+
+// number codes a number from 0 to most.
+func number[T int | uint64 | ~uint8](c *coder, n *T, most T) {
+	if c.Encoder != nil {
+		c.Encoder.Uint(uint64(*n)) //nolint:gosec // counts up from 0
+		return
+	}
+	u := c.Decoder.Uint()
+	if u > uint64(most) { //nolint:gosec // never negative
+		c.strange, u = true, 0
+	}
+	*n = T(u) //nolint:gosec // not above most
+}
+
+func (c *coder) count(n *int) { number(c, n, math.MaxInt32) }
+
+// length codes the length of a list and makes the list to decode into, nil if it is empty.
+func length[T any](c *coder, list *[]T) {
+	if c.Encoder != nil {
+		c.Encoder.Uint(uint64(len(*list)))
+		return
+	}
+	if n := c.Decoder.Count(); n > 0 {
+		*list = make([]T, n)
+	}
+}
+
+// optional codes whether there is a value, makes it to decode into, and reports whether there is one.
+func optional[T any](c *coder, p **T) bool {
+	var is uint8
+	if *p != nil {
+		is = 1
+	}
+	if number(c, &is, 1); is == 1 && *p == nil {
+		*p = new(T)
+	}
+	return is == 1
+}
+
+// statusCodes are the statuses by their stored numbers.
+var statusCodes = []Status{StatusStarting, StatusRunning, StatusSucceeded, StatusFailed, StatusStopped, StatusTimedOut}
+
+func (c *coder) status(h *Head) { c.statusText(&h.Status) }
+
+func (c *coder) statusText(s *Status) {
+	code := max(slices.Index(statusCodes, *s), 0)
+	number(c, &code, len(statusCodes)-1)
+	*s = statusCodes[code]
+}
+
+func (c *coder) head(h *Head) {
+	c.statusText(&h.Status)
+	c.text(&h.Flow.Name)
+	c.text(&h.Flow.Hash)
+	c.text(&h.Execution)
+	c.time(&h.Started)
+	c.time(&h.Expires)
+}
+
+func (c *coder) state(s *State) {
+	h := Head{s.Status, s.Flow, s.Execution, s.Started, s.Expires}
+	c.head(&h)
+	s.Status, s.Flow, s.Execution, s.Started, s.Expires = h.Status, h.Flow, h.Execution, h.Started, h.Expires
+	c.time(&s.At)
+	c.count(&s.Events)
+	c.value(&s.Input)
+	c.scopes(&s.Scopes)
+	c.waiting(&s.Waiting)
+	c.text(&s.Timer.Tag)
+	c.time(&s.Timer.Due)
+	if optional(c, &s.Ending) {
+		c.ending(s.Ending)
+	}
+	c.value(&s.Output)
+	c.text(&s.Error)
+	c.text(&s.Cause)
+	c.text(&s.By)
+	number(c, &s.Generation, math.MaxUint64)
+	c.count(&s.Polls)
+}
+
+func (c *coder) scopes(scopes *[]Scope) {
+	length(c, scopes)
+	for i := range *scopes {
+		scope := &(*scopes)[i]
+		number(c, &scope.Owner.Kind, OwnerCatch)
+		signed(c, &scope.Owner.Step)
+		signed(c, &scope.Owner.Branch)
+		c.value(&scope.Input)
+		c.value(&scope.Local)
+	}
+}
+
+func (c *coder) ending(ending *Ending) {
+	c.statusText(&ending.Status)
+	c.text(&ending.Error)
+	c.text(&ending.Cause)
+	c.entry(&ending.Entry)
+}
+
+func (c *coder) entry(entry *Entry) {
+	c.text(&entry.By)
+	c.time(&entry.Since)
+	number(c, &entry.Generation, math.MaxUint64)
+}
+
+func (c *coder) waiting(waiting **Waiting) {
+	if !optional(c, waiting) {
+		return
+	}
+	w := *waiting
+	number(c, &w.For, WaitingForRoom)
+	signed(c, &w.Attempt.Step)
+	signed(c, &w.Attempt.Number)
+	c.count(&w.Attempt.Poll)
+	c.value(&w.Input)
+	c.time(&w.Due)
+	c.entry(&w.Entry)
+	c.time(&w.Deadline)
+	length(c, &w.Retried)
+	for i := range w.Retried {
+		c.count(&w.Retried[i])
+	}
+	c.count(&w.Polls)
+	if optional(c, &w.Token) {
+		c.text(&w.Token.Handle)
+		c.time(&w.Token.Beat)
+		number(c, &w.Token.Phase, TokenSubmitted)
+	}
+}
+
+func (c *coder) events(events *[]Event, at time.Time) {
+	length(c, events)
+	for i := range *events {
+		event := (*events)[i] // a copy: an encoder changes nothing
+		c.event(&event, at)
+		if c.Encoder == nil {
+			(*events)[i] = event
+		}
+		at = event.At
 	}
 }
 
@@ -243,172 +361,44 @@ const (
 	hasPolls
 )
 
-func (event Event) flags() uint64 {
-	return flag(hasInput, !event.Input.IsMissing()) | flag(hasLocal, !event.Local.IsMissing()) | flag(hasOutput, !event.Output.IsMissing()) |
-		flag(hasError, event.Error != "" || event.Cause != "") | flag(hasUntil, !event.Until.IsZero()) |
-		flag(hasCloser, event.ClosedBy != "") | flag(hasPolls, event.Polls > 0)
-}
-
-func flag(bit uint64, set bool) uint64 {
-	if set {
-		return bit
-	}
-	return 0
-}
-
-// event writes an event; before is the instant of the one before it.
-func (e *encoder) event(event Event, before time.Time) {
-	flags := event.flags()
-	e.Uint(uint64(event.Type))
-	e.Uint(flags)
-	e.Int(int64(event.ID))
-	e.Int(int64(event.ID - event.By))
-	e.Int(int64(event.Step))
-	e.Int(int64(event.At.Sub(before)))
-	for _, v := range []value.Value{event.Input, event.Local, event.Output} {
-		if !v.IsMissing() {
-			e.Value(v)
+func (e *Event) flags() int {
+	flags := 0
+	for i, has := range []bool{
+		!e.Input.IsMissing(), !e.Local.IsMissing(), !e.Output.IsMissing(), e.Error != "" || e.Cause != "", !e.Until.IsZero(), e.ClosedBy != "", e.Polls > 0,
+	} {
+		if has {
+			flags |= 1 << i
 		}
 	}
-	if flags&hasError != 0 {
-		e.Text(event.Error)
-		e.Text(event.Cause)
-	}
-	if flags&hasUntil != 0 {
-		e.Time(event.Until)
-	}
-	if flags&hasCloser != 0 {
-		e.Text(string(event.ClosedBy))
-	}
-	if flags&hasPolls != 0 {
-		e.count(event.Polls)
-	}
+	return flags
 }
 
-// decoder notes in strange that it met something that no encoder writes.
-type decoder struct {
-	value.Decoder
-	strange bool
-}
-
-// number reads a count of things that happened.
-func (d *decoder) number() int { return d.upTo(math.MaxInt32) }
-
-// upTo reads a number that is not above most.
-func (d *decoder) upTo(most int) int {
-	u := d.Uint()
-	if u > uint64(most) { //nolint:gosec // never negative
-		d.strange = true
-		return 0
-	}
-	return int(u) //nolint:gosec // not above an int
-}
-
-func (d *decoder) state() State {
-	var s State
-	s.Status = d.status()
-	s.Flow = Flow{d.Text(), d.Text()}
-	s.Execution = d.Text()
-	s.Started, s.Expires, s.At = d.Time(), d.Time(), d.Time()
-	s.Events = d.number()
-	s.Input = d.Value()
-	s.Scopes = d.scopes()
-	s.Waiting = d.waiting()
-	s.Timer = Timer{d.Text(), d.Time()}
-	s.Ending = d.ending()
-	s.Output = d.Value()
-	s.Error, s.Cause, s.By, s.Generation = d.Text(), d.Text(), d.Text(), d.Uint()
-	s.Polls = d.number()
-	return s
-}
-
-func (d *decoder) scopes() []Scope {
-	count := d.Count()
-	if count == 0 {
-		return nil
-	}
-	scopes := make([]Scope, count)
-	for i := range scopes {
-		if d.Err() != nil {
-			return nil
-		}
-		scopes[i] = Scope{Owner{OwnerKind(d.upTo(int(OwnerCatch))), int(d.Int()), int(d.Int())}, d.Value(), d.Value()} //nolint:gosec // checked
-	}
-	return scopes
-}
-
-func (d *decoder) status() Status {
-	return statusCodes[d.upTo(len(statusCodes)-1)]
-}
-
-func (d *decoder) ending() *Ending {
-	if d.upTo(1) == 0 {
-		return nil
-	}
-	return &Ending{Status: d.status(), Error: d.Text(), Cause: d.Text(), Entry: d.entry()}
-}
-
-func (d *decoder) entry() Entry {
-	return Entry{By: d.Text(), Since: d.Time(), Generation: d.Uint()}
-}
-
-func (d *decoder) waiting() *Waiting {
-	kind := d.upTo(1 + int(WaitingForRoom))
-	if kind == 0 {
-		return nil
-	}
-	w := &Waiting{
-		For: WaitingFor(kind - 1), Attempt: Attempt{Step: int(d.Int()), Number: int(d.Int())}, Input: d.Value(), //nolint:gosec // checked
-		Due: d.Time(), Entry: d.entry(), Deadline: d.Time(),
-	}
-	if policies := d.Count(); policies > 0 {
-		w.Retried = make([]int, policies)
-		for i := range w.Retried {
-			w.Retried[i] = d.number()
-		}
-	}
-	w.Attempt.Poll, w.Polls = d.number(), d.number()
-	if w.For == WaitingForToken {
-		w.Token = &TokenWait{Handle: d.Text(), Beat: d.Time(), Phase: TokenPhase(d.upTo(int(TokenSubmitted)))} //nolint:gosec // checked
-	}
-	return w
-}
-
-func (d *decoder) events(at time.Time) []Event {
-	events := make([]Event, d.Count())
-	for i := range events {
-		if d.Err() != nil {
-			return nil
-		}
-		events[i] = d.event(at)
-		at = events[i].At
-	}
-	return events
-}
-
-func (d *decoder) event(before time.Time) Event {
-	event := Event{Type: EventType(d.upTo(math.MaxUint8))} //nolint:gosec // checked
-	flags := d.upTo(2*hasPolls - 1)
-	event.ID = int(d.Int())
-	event.By = event.ID - int(d.Int())
-	event.Step = int(d.Int())
-	event.At = before.Add(time.Duration(d.Int()))
-	for flag, v := range []*value.Value{&event.Input, &event.Local, &event.Output} {
+// event codes an event; before is the instant of the event before it.
+func (c *coder) event(e *Event, before time.Time) {
+	flags, back, later := e.flags(), e.ID-e.By, e.At.Sub(before)
+	number(c, &e.Type, math.MaxUint8)
+	number(c, &flags, 2*hasPolls-1)
+	signed(c, &e.ID)
+	signed(c, &back)
+	signed(c, &e.Step)
+	signed(c, &later)
+	e.By, e.At = e.ID-back, before.Add(later)
+	for flag, v := range []*value.Value{&e.Input, &e.Local, &e.Output} {
 		if flags&(1<<flag) != 0 {
-			*v = d.Value()
+			c.value(v)
 		}
 	}
 	if flags&hasError != 0 {
-		event.Error, event.Cause = d.Text(), d.Text()
+		c.text(&e.Error)
+		c.text(&e.Cause)
 	}
 	if flags&hasUntil != 0 {
-		event.Until = d.Time()
+		c.time(&e.Until)
 	}
 	if flags&hasCloser != 0 {
-		event.ClosedBy = token.Closer(d.Text())
+		c.text((*string)(&e.ClosedBy))
 	}
 	if flags&hasPolls != 0 {
-		event.Polls = d.number()
+		c.count(&e.Polls)
 	}
-	return event
 }

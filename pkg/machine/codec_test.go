@@ -113,7 +113,10 @@ func (g *items) repeated(w *machine.Waiting) {
 }
 
 func (g *items) events(at time.Time) []machine.Event {
-	events := make([]machine.Event, g.r.IntN(10))
+	var events []machine.Event
+	if n := g.r.IntN(10); n > 0 {
+		events = make([]machine.Event, n)
+	}
 	for i := range events {
 		at = at.Add(time.Duration(g.r.Int64N(int64(time.Hour))))
 		events[i] = machine.Event{
@@ -303,10 +306,10 @@ var goldenItems = []struct {
 }{
 	{"testdata/item.v1.hex", asleep(), asleepEvents()},
 	{"testdata/failed.v1.hex", failed(), failedEvents()},
-	{"testdata/callback.v1.hex", called(), []machine.Event{}},
+	{"testdata/callback.v1.hex", called(), nil},
 	{"testdata/job.v1.hex", worked(), workedEvents()},
 	{"testdata/retry.v1.hex", pausing(), pausingEvents()},
-	{"testdata/poll.v1.hex", polling(), []machine.Event{}},
+	{"testdata/poll.v1.hex", polling(), nil},
 	{"testdata/timed-out.v1.hex", timedOut(), timedOutEvents()},
 }
 

@@ -1,7 +1,7 @@
 package machine
 
 import (
-	"cmp"
+	"slices"
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
@@ -9,13 +9,14 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
+// succeed ends the execution after the series of the flow.
 func (r *run) succeed(flow Scope) {
 	output := flow.Local
 	if mappings := r.env.Flow.Output; mappings != nil {
 		output = r.mapped(nil, outputMappings, mappings, &expr.Scope{Input: flow.Input, Local: flow.Local, Context: r.context(mappings, nil, 0, 0)})
 	}
-	if err := cmp.Or(r.checkData(nil, output), r.checkpoint(nil)); err != nil {
-		r.failExecution(err.name(), err.Error())
+	if err := r.limitsReached(nil, output); err != nil {
+		r.failExecution(err.outcome())
 		return
 	}
 	s := r.state()
@@ -24,22 +25,20 @@ func (r *run) succeed(flow Scope) {
 	r.ended()
 }
 
-// stop ends the execution. An attempt whose token is out is closed first: what
-// it then holds is recorded, so that nobody was told a success that has no
-// trace.
+// stop ends the execution. The token of a waiting attempt is closed first and its outcome recorded: a closer may have been told of
+// a success.
 func (r *run) stop(name, cause string) {
 	r.decide(StatusStopped, token.Outcome{Error: name, Cause: cause}.Cut())
 	r.endOrClose()
 }
 
-// decide notes the end that the execution will come to.
+// decide records how the execution is going to end.
 func (r *run) decide(status Status, why token.Outcome) {
-	r.touch()
+	r.change()
 	r.state().Ending = &Ending{Status: status, Error: why.Error, Cause: why.Cause, Entry: r.entry()}
 }
 
-// endOrClose ends the execution whose end is decided, or has the token closed
-// that it waits for.
+// endOrClose ends the execution as decided, or closes the token that it waits for.
 func (r *run) endOrClose() {
 	w := r.state().Waiting
 	if w == nil || w.Token == nil {
@@ -57,7 +56,7 @@ func (r *run) closeForEnd(w *Waiting) CloseToken {
 	}
 }
 
-// endedBefore is the outcome of an attempt that the end of the execution ends.
+// endedBefore is the outcome of an attempt that ends with the execution.
 func (r *run) endedBefore() token.Outcome {
 	if r.state().Ending.Status == StatusTimedOut {
 		return token.Failure(ErrorStopped, "the execution reached its time limit before the task ended")
@@ -74,7 +73,7 @@ func (r *run) endAsDecided() {
 	r.ended()
 }
 
-// event is how the history tells of the end.
+// event is the event of the end.
 func (e *Ending) event() Event {
 	event := Event{Type: ExecutionStopped, Step: NoStep, Error: e.Error, Cause: e.Cause}
 	if e.Status == StatusTimedOut {
@@ -83,45 +82,33 @@ func (e *Ending) event() Event {
 	return event
 }
 
-func (r *run) failStep(step *fdl.Step, kind *fdl.Fail) {
-	failure := token.Failure(cmp.Or(kind.Error, ErrorFailed), kind.Cause)
-	r.fail(step, failure.Error, failure.Cause)
+// fail fails step, and the execution with it.
+func (r *run) fail(step *fdl.Step, failure token.Outcome) {
+	r.emit(Event{Type: StepFailed, Step: step.Index, Error: failure.Error, Cause: failure.Cause})
+	r.failExecution(failure)
 }
 
-// failFor fails step because of a limit.
-func (r *run) failFor(step *fdl.Step, err *LimitError) { r.fail(step, err.name(), err.Error()) }
-
-// fail fails step, then what is around it, and so the execution.
-func (r *run) fail(step *fdl.Step, name, cause string) {
-	r.emit(Event{Type: StepFailed, Step: step.Index, Error: name, Cause: cause})
-	r.failExecution(name, cause)
-}
-
-func (r *run) failExecution(name, cause string) {
+// failExecution fails the open choices, inner ones first, and the execution. The task of an open catch has failed before.
+func (r *run) failExecution(failure token.Outcome) {
 	s := r.state()
-	for i := len(s.Scopes) - 1; i > 0; i-- {
-		if owner := s.Scopes[i].Owner; owner.Kind == OwnerChoice { // the task of a catch has failed before
-			r.emit(Event{Type: StepFailed, Step: owner.Step, Error: name, Cause: cause})
+	for _, scope := range slices.Backward(s.Scopes) {
+		if scope.Owner.Kind == OwnerChoice {
+			r.emit(Event{Type: StepFailed, Step: scope.Owner.Step, Error: failure.Error, Cause: failure.Cause})
 		}
 	}
-	r.emit(Event{Type: ExecutionFailed, Step: NoStep, Error: name, Cause: cause})
-	s.Status, s.Error, s.Cause = StatusFailed, name, cause
+	r.emit(Event{Type: ExecutionFailed, Step: NoStep, Error: failure.Error, Cause: failure.Cause})
+	s.Status, s.Error, s.Cause = StatusFailed, failure.Error, failure.Cause
 	r.ended()
 }
 
-// Abandon ends an execution that cannot go on because of a defect. It needs no
-// definition and keeps little, so that what it gives fits where the state did
-// not. What the token of an attempt that waits holds is recorded.
+// Abandon ends an execution that cannot continue because of a defect. It needs no definition, and its result is small, so that it
+// fits into an item where the state did not. The outcome of a waiting attempt's token is recorded.
 func Abandon(s State, held token.Record, cause string, by Entry) (State, []Event) {
-	at := by.Since
-	r := newRun(Env{Cause: by.By, Generation: by.Generation}, State{}, at, plan{})
-	if at.Before(s.At) {
-		r.at = s.At
-	}
+	r := newRun(Env{Cause: by.By, Generation: by.Generation}, s, by.Since, plan{})
 	r.next.State = State{
 		Flow: s.Flow, Execution: s.Execution, Started: s.Started, Expires: s.Expires, At: r.at, Events: s.Events, Polls: s.Polls,
 	}
-	if s.Waiting != nil && s.Waiting.Polls == 0 && !held.Open() { // what one poll answered is not the outcome of all
+	if s.Waiting != nil && s.Waiting.Polls == 0 && !held.Open() { // the outcome of one poll is not that of the attempt
 		r.emit(outcomeEvent(s.Waiting, smallOutcome(*held.Outcome), held.ClosedBy))
 	}
 	end := r.state()
@@ -136,7 +123,7 @@ func Abandon(s State, held token.Record, cause string, by Entry) (State, []Event
 	return r.next.State, r.next.Events
 }
 
-// smallOutcome leaves out what would not fit anywhere.
+// smallOutcome leaves out a large output.
 func smallOutcome(outcome token.Outcome) token.Outcome {
 	outcome = outcome.Cut()
 	if outcome.Output.Size() > DefaultData {

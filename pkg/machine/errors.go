@@ -34,6 +34,4 @@ const (
 	ErrorExecutionTimeout = "FnF.ExecutionTimeout"
 	// ErrorInternal: the execution could not go on because of a defect.
 	ErrorInternal = "FnF.InternalError"
-	// ErrorFailed is the error of a fail step that names none.
-	ErrorFailed = "FnF.Failed"
 )

@@ -93,10 +93,8 @@ func (r *run) itemBound() int {
 // each change.
 func (r *run) itemSize() int {
 	m := newMeasure()
-	m.state(*r.state())
-	for _, event := range r.env.Before {
-		m.event(event, r.at)
-	}
+	m.state(r.state())
+	m.events(&r.env.Before, r.at)
 	return m.size(r.next.Events, r.at)
 }
 
@@ -136,20 +134,20 @@ func (r *run) eventsFull() bool {
 
 // measure encodes what it measures, each value once.
 type measure struct {
-	encoder
-	events int // those that were encoded
+	coder
+	measured int // events that were encoded
 }
 
 func newMeasure() *measure {
-	return &measure{encoder: encoder{value.Encoder{Measures: true, Place: value.Origin{Seq: math.MaxInt64}}}}
+	return &measure{coder: coder{Encoder: &value.Encoder{Measures: true, Place: value.Origin{Seq: math.MaxInt64}}}}
 }
 
 // size is that of everything so far with these events. Each event is encoded once, however often size is called.
 func (m *measure) size(events []Event, at time.Time) int {
-	for _, event := range events[m.events:] {
-		m.event(event, at)
+	for _, event := range events[m.measured:] {
+		m.event(&event, at)
 	}
-	m.events = len(events)
+	m.measured = len(events)
 	return len(m.Bytes())
 }
 

@@ -100,12 +100,13 @@ type LimitError struct {
 	Hint string
 }
 
-// name is the error with which the step fails.
-func (e *LimitError) name() string {
+// outcome is the failure of what reached the limit.
+func (e *LimitError) outcome() token.Outcome {
+	name := ErrorDataLimit
 	if e.What == LimitEvents {
-		return ErrorEventLimit
+		name = ErrorEventLimit
 	}
-	return ErrorDataLimit
+	return token.Failure(name, e.Error())
 }
 
 func (e *LimitError) Error() string {
@@ -174,7 +175,7 @@ func (r *run) checkEvents() *LimitError {
 func Kept(limits Limits, call Call, outcome token.Outcome) token.Outcome {
 	outcome = outcome.Cut()
 	if err := limits.checkData(call.Step, call.Input, outcome.Output); err != nil && !outcome.Failed() {
-		return token.Failure(ErrorDataLimit, err.Error())
+		return err.outcome()
 	}
 	return outcome
 }

@@ -3,7 +3,6 @@ package machine
 import (
 	"time"
 
-	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -67,20 +66,10 @@ func (r *run) pending(past Past) []Command {
 		closing := token.CloseOp{Outcome: Interrupted(step.Name), By: token.ClosedByTask, At: r.at}
 		return []Command{CloseToken{Attempt: w.Attempt, Handle: w.Token.Handle, Closing: closing}}
 	case toSubmit, w.For == WaitingForCall, w.For == WaitingForClaim && past == PastNone:
-		return []Command{r.carryOut(step, task, w)}
+		return []Command{r.commandFor(step, task, w)}
 	}
 	return nil
 }
 
 // isTo reports whether the state waits for a token in this phase.
 func (w *Waiting) isTo(phase TokenPhase) bool { return w.Token != nil && w.Token.Phase == phase }
-
-// Token is the text of the token that the state waits for. Not ok: it waits for
-// none, or for one that nobody outside has.
-func Token(keys token.Keys, flow *fdl.Flow, s State) (text string, ok bool) {
-	w := s.Waiting
-	if w == nil || w.Token == nil || !canWait(flow, w) || taskOf(flow.All[w.Attempt.Step]).Pattern != fdl.PatternWaitForCallback {
-		return "", false
-	}
-	return keys.SignAgain(w.Token.Handle)
-}

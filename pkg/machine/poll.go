@@ -9,8 +9,8 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// polled looks at what a poll brought. Not ended: the attempt waits for the next
-// one. A failure of a poll is that of the attempt.
+// polled decides what the outcome of a poll means for its attempt, which ends with the returned outcome or waits for the next
+// poll. A failed poll fails the attempt.
 func (r *run) polled(step *fdl.Step, w Waiting, outcome token.Outcome, by token.Closer) (_ token.Outcome, _ token.Closer, ended bool) {
 	poll := taskOf(step).Poll
 	switch {
@@ -40,7 +40,7 @@ func (r *run) waitForPoll(w Waiting, poll *fdl.Poll) {
 	}
 }
 
-// pollDue makes the next poll, or ends the attempt whose time is up.
+// pollDue makes the next poll, or ends the attempt at its deadline.
 func (r *run) pollDue() {
 	step, w := r.leaveWaiting()
 	if !w.Deadline.IsZero() && !r.at.Before(w.Deadline) {
@@ -49,8 +49,4 @@ func (r *run) pollDue() {
 	}
 	w.Due, w.Entry = time.Time{}, r.entry()
 	r.call(step, &w)
-}
-
-func notInTime(step *fdl.Step) token.Outcome {
-	return token.Failure(ErrorTaskTimeout, fmt.Sprintf("step %s: not finished within %s", step.Name, taskOf(step).Timeout))
 }

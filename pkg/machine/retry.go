@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/waitless/waitless/pkg/expr"
@@ -10,13 +9,12 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// matches reports whether the errors of a policy or an entry name the failure.
+// matches reports whether the errors of a policy or of a catch name the failure.
 func matches(errors []string, failure token.Outcome) bool {
 	return slices.ContainsFunc(errors, func(name string) bool { return name == fdl.ErrorAll || failure.Matches(name) })
 }
 
-// attemptFailed goes on after an attempt that failed: with another one, in the
-// catch, or not at all.
+// attemptFailed continues after a failed attempt: with a retry, with a catch, or with the failure of the step.
 func (r *run) attemptFailed(step *fdl.Step, w Waiting, failure token.Outcome) {
 	task := taskOf(step)
 	if i := policyFor(task, failure); i >= 0 && w.retried(i) < task.Retry[i].MaxAttempts {
@@ -27,11 +25,11 @@ func (r *run) attemptFailed(step *fdl.Step, w Waiting, failure token.Outcome) {
 		r.advance(r.caught(step, w, i, failure))
 		return
 	}
-	r.fail(step, failure.Error, failure.Cause)
+	r.fail(step, failure)
 }
 
-// policyFor is the first policy that means the failure, which decides alone: when
-// its retries are used up no later one counts. -1: none does.
+// policyFor is the first policy that names the failure, -1 for none. It decides alone: after its last retry no later policy
+// counts.
 func policyFor(task *fdl.Task, failure token.Outcome) int {
 	return slices.IndexFunc(task.Retry, func(p fdl.Retry) bool { return matches(p.Errors, failure) })
 }
@@ -43,8 +41,7 @@ func (w *Waiting) retried(policy int) int {
 	return w.Retried[policy]
 }
 
-// pauseForRetry counts the retry and waits for it. Without a pause it comes at
-// once.
+// pauseForRetry counts the retry and waits for it. A retry without a pause is made at once.
 func (r *run) pauseForRetry(step *fdl.Step, w Waiting, policy int) {
 	policies := taskOf(step).Retry
 	retried := make([]int, len(policies))
@@ -61,38 +58,29 @@ func (r *run) pauseForRetry(step *fdl.Step, w Waiting, policy int) {
 	r.tryAgain(step, pausing)
 }
 
-func (r *run) retryDue() { r.tryAgain(r.leaveWaiting()) }
-
 // tryAgain begins a new attempt.
 func (r *run) tryAgain(step *fdl.Step, w Waiting) {
 	if err := r.checkEvents(); err != nil {
-		r.failFor(step, err)
+		r.fail(step, err.outcome())
 		return
 	}
-	input := r.inputAgain(step, w)
+	input := w.Input
+	if step.Input.Uses(expr.RootContext) { // the new attempt has another token
+		last := r.state().Events
+		input = r.mappedInput(step, last, last+1)
+	}
 	if err := r.checkData(step, input); err != nil {
-		r.failFor(step, err)
+		r.fail(step, err.outcome())
 		return
 	}
 	r.schedule(step, taskOf(step), input, w.Retried)
 }
 
-// inputAgain is the step's input for a new attempt: what it maps of $context, as
-// the token, is that of the attempt.
-func (r *run) inputAgain(step *fdl.Step, w Waiting) value.Value {
-	if !step.Input.Uses(expr.RootContext) {
-		return w.Input
-	}
-	last := r.state().Events
-	return r.mappedInput(step, last, last+1)
-}
-
-// caught goes on in an entry of the catch. The step has failed and puts out what
-// errorMappings give.
+// caught continues with an entry of the catch. The step has failed, and the error mappings are its output.
 func (r *run) caught(step *fdl.Step, w Waiting, index int, failure token.Outcome) *fdl.Step {
 	output := r.errorOutput(step, w, failure)
-	if err := cmp.Or(r.checkData(step, w.Input, output), r.checkpoint(step)); err != nil {
-		r.failFor(step, err)
+	if err := r.limitsReached(step, w.Input, output); err != nil {
+		r.fail(step, err.outcome())
 		return nil
 	}
 	r.emit(Event{Type: StepFailed, Step: step.Index, Error: failure.Error, Cause: failure.Cause, Output: output})
@@ -106,7 +94,7 @@ func (r *run) caught(step *fdl.Step, w Waiting, index int, failure token.Outcome
 	return entry.Steps[0]
 }
 
-// errorOutput is what errorMappings make of the failure.
+// errorOutput maps the failure.
 func (r *run) errorOutput(step *fdl.Step, w Waiting, failure token.Outcome) value.Value {
 	mappings := taskOf(step).ErrorMappings
 	if mappings == nil {
@@ -120,7 +108,7 @@ func (r *run) errorOutput(step *fdl.Step, w Waiting, failure token.Outcome) valu
 	})
 }
 
-// afterCatch follows the entry's goto, which goes before the task's end.
+// afterCatch follows the goto of the entry, which has precedence over the end of the task.
 func afterCatch(step *fdl.Step, entry *fdl.Catch) *fdl.Step {
 	if entry.Goto != nil {
 		return entry.Goto
@@ -128,11 +116,10 @@ func afterCatch(step *fdl.Step, entry *fdl.Catch) *fdl.Step {
 	return after(step)
 }
 
-// endCatch goes on after the steps of an entry. The task is over, so what they put
-// out is its output without another event.
+// endCatch continues after the steps of an entry. The task is over, so their output is its output, without another event.
 func (r *run) endCatch(step *fdl.Step, ended Scope) *fdl.Step {
-	if err := cmp.Or(r.checkData(step, ended.Input, ended.Local), r.checkpoint(step)); err != nil {
-		r.failExecution(err.name(), err.Error())
+	if err := r.limitsReached(step, ended.Input, ended.Local); err != nil {
+		r.failExecution(err.outcome())
 		return nil
 	}
 	r.addOutput(ended.Local)

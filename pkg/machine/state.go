@@ -95,9 +95,6 @@ const (
 // NoStep stands for the flow where a step's index is expected.
 const NoStep = -1
 
-// defaultBranch is the Branch of a choice's default.
-const defaultBranch = -1
-
 // Entry records which wake entered a state.
 type Entry struct {
 	// By is the cause of that wake, and Since the instant.

@@ -6,11 +6,35 @@ import (
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// waitUntil is the instant when a wait entered at now ends. The error says
-// what is wrong with a value from the input.
+// wait begins a wait, or skips one that is over already.
+func (r *run) wait(step *fdl.Step, wait *fdl.Wait, input value.Value) *fdl.Step {
+	until, err := waitUntil(wait, &expr.Scope{Self: input, Lookup: &r.lookup}, r.at)
+	if err != nil {
+		r.fail(step, token.Failure(ErrorInvalidArgument, fmt.Sprintf("step %s: %s", step.Name, err)))
+		return nil
+	}
+	number := r.emit(Event{Type: StepStarted, Step: step.Index, Until: until})
+	if until.After(r.at) {
+		r.state().Waiting = &Waiting{
+			Attempt: Attempt{Step: step.Index, Number: number}, For: WaitingForInstant, Input: input, Due: until, Entry: r.entry(),
+		}
+		return nil
+	}
+	r.emit(Event{Type: StepSucceeded, Step: step.Index})
+	return r.exit(step, input, value.Object(), 0)
+}
+
+func (r *run) waited() {
+	step, waiting := r.leaveWaiting()
+	r.emit(Event{Type: StepSucceeded, Step: step.Index})
+	r.advance(r.exit(step, waiting.Input, value.Object(), 0))
+}
+
+// waitUntil returns when a wait that begins now ends. The error says what is wrong with a value of the input.
 func waitUntil(wait *fdl.Wait, scope *expr.Scope, now time.Time) (time.Time, error) {
 	switch wait.Mode {
 	case fdl.WaitDuration:
@@ -43,7 +67,7 @@ func notTooFar(t, now time.Time) (time.Time, error) {
 	return t, nil
 }
 
-// shown is a value for a message: what it is, and how it begins.
+// shown is a value for a message: its kind, and how it begins.
 func shown(v value.Value) string {
 	if v.IsMissing() || v.Kind() == value.KindNull {
 		return v.Kind().String()

@@ -414,7 +414,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "rule 3: a commit keeps the timer being applied", from: olderSeeds + 1,
-		caught: sim.Stuck, edits: one("machine/apply.go", ` && s.Timer.Tag != r.env.Cause:`, `:`),
+		caught: sim.Stuck, edits: one("machine/run.go", ` && s.Timer.Tag != r.env.Cause:`, `:`),
 	},
 	{
 		name: "retry: the counter is not kept", from: olderSeeds + 1,
@@ -434,8 +434,8 @@ var mutants = []mutant{
 	{
 		name: "retry: the attempt's number is used again", from: olderSeeds + 1,
 		caught: sim.CalledTooOften, edits: one("machine/task.go",
-			`	number := r.emit(Event{Type: TaskScheduled, Step: step.Index, Input: asked})
-`, `	number := r.emit(Event{Type: TaskScheduled, Step: step.Index, Input: asked})
+			`	number := r.emit(Event{Type: TaskScheduled, Step: step.Index, Input: params})
+`, `	number := r.emit(Event{Type: TaskScheduled, Step: step.Index, Input: params})
 	if retried != nil {
 		number = r.left.Attempt.Number
 	}
@@ -472,7 +472,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "polls: a poll has the token of the one before", from: olderSeeds + 1,
-		caught: sim.History, edits: one("machine/task.go", `id.Number = pollNumbers | uint32(attempt.Poll)`, `id.Number = pollNumbers | uint32(attempt.Number)`),
+		caught: sim.History, edits: one("machine/token.go", `id.Number = pollNumbers | uint32(attempt.Poll)`, `id.Number = pollNumbers | uint32(attempt.Number)`),
 	},
 	{
 		name: "polls: a poll has the key of the one before", from: olderSeeds + 1,
@@ -492,7 +492,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "limit: the timer is that of the step alone", from: olderSeeds + 1,
-		caught: sim.Stuck, edits: one("machine/apply.go", `r.env.Flow.Timeout > 0 &&`, `r.env.Flow.Timeout < 0 &&`),
+		caught: sim.Stuck, edits: one("machine/run.go", `r.env.Flow.Timeout > 0 &&`, `r.env.Flow.Timeout < 0 &&`),
 	},
 	{
 		name: "limit: one due a timer", from: olderSeeds + 1,
@@ -565,7 +565,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "tokens: the handle does not say whose it is", from: fewerSeeds + 1,
-		caught: sim.Astray, edits: one("machine/task.go", `token.ID{Execution: s.ID(), Number:`, `token.ID{Execution: NewID("sim", "other"), Number:`),
+		caught: sim.Astray, edits: one("machine/token.go", `token.ID{Execution: s.ID(), Number:`, `token.ID{Execution: NewID("sim", "other"), Number:`),
 	},
 	{
 		name:   "rule 8: a timer whose commit was lost is sent again",
@@ -587,7 +587,7 @@ var mutants = []mutant{
 	},
 	{
 		name:   "rule 9: heartbeats push the deadline",
-		caught: sim.Slow, edits: one("machine/task.go",
+		caught: sim.Slow, edits: one("machine/token.go",
 			`	if w.Deadline.IsZero() || missed.Before(w.Deadline) {`, `	if w.Deadline.IsZero() || !missed.IsZero() {`),
 	},
 	{

@@ -1,14 +1,73 @@
 package machine
 
 import (
+	"slices"
+
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// context is $context for mappings that use it, else missing. The event is the
-// one that enters or leaves the step; the attempt is that of a task.
+// UnmappedSource is a mapping whose source was missing, so that its target was left out. It has no value of the execution.
+type UnmappedSource struct {
+	// Step is the name of a step, empty for the flow.
+	Step string
+	// Mappings is the field that the mapping stands in, like "inputMappings".
+	Mappings string
+	Target   string
+	Source   string // a path
+}
+
+// String is for logs: "step Ask: inputMappings: id <- $local.id".
+func (a UnmappedSource) String() string {
+	return a.Place() + ": " + a.Mappings + ": " + a.Target + " <- " + a.Source
+}
+
+// Place names what has the mapping: "step Ask", or "the flow".
+func (a UnmappedSource) Place() string {
+	if a.Step == "" {
+		return "the flow"
+	}
+	return "step " + a.Step
+}
+
+// The fields that mappings stand in.
+const (
+	inputMappings  = "inputMappings"
+	outputMappings = "outputMappings"
+	errorMappings  = "errorMappings"
+)
+
+// mapped evaluates the mappings in a field of the step, or of the flow if step is nil, and notes those whose source is missing.
+func (r *run) mapped(step *fdl.Step, field string, mappings expr.Mappings, scope *expr.Scope) value.Value {
+	scope.Lookup = &r.lookup
+	made := mappings.Eval(scope)
+	if made.Len() < len(mappings) {
+		r.noteUnmapped(step, field, mappings, made)
+	}
+	return made
+}
+
+// noteUnmapped notes each mapping once whose target is missing in made.
+func (r *run) noteUnmapped(step *fdl.Step, field string, mappings expr.Mappings, made value.Value) {
+	for _, m := range mappings {
+		path, _ := m.Source.Path()
+		if !made.Get(m.Target).IsMissing() {
+			continue
+		}
+		absent := UnmappedSource{Mappings: field, Target: m.Target, Source: path.String()}
+		if step != nil {
+			absent.Step = step.Name
+		}
+		if !slices.Contains(r.next.Unmapped, absent) {
+			r.next.Unmapped = append(r.next.Unmapped, absent)
+		}
+	}
+}
+
+// context is $context for mappings that use it, else missing. The event is the one that enters or leaves the step, and the
+// attempt that of a task.
 func (r *run) context(mappings expr.Mappings, step *fdl.Step, event, attempt int) value.Value {
 	if !mappings.Uses(expr.RootContext) {
 		return value.Missing()
@@ -33,8 +92,7 @@ func (r *run) context(mappings expr.Mappings, step *fdl.Step, event, attempt int
 	return value.Object(members...)
 }
 
-// taskContext is $context.task of a task: the key of the attempt, and when it
-// waits for a callback the token and the URL for that.
+// taskContext is $context.task: the key of the attempt, and the token and the callback URL of a task that waits for a callback.
 func (r *run) taskContext(step *fdl.Step, attempt int) value.Value {
 	task, isTask := step.Kind.(*fdl.Task)
 	if !isTask {
@@ -52,8 +110,7 @@ func (r *run) taskContext(step *fdl.Step, attempt int) value.Value {
 	)
 }
 
-// callbackURL is where the outcome for the token is reported, missing where
-// nobody listens.
+// callbackURL is where the outcome for the token is reported, missing without an address for callbacks.
 func (r *run) callbackURL(text value.Value) value.Value {
 	if r.env.CallbackBase == "" || text.IsMissing() {
 		return value.Missing()
@@ -74,16 +131,16 @@ func (r *run) needsCallbackBase() *fdl.Step {
 	return nil
 }
 
-func noCallbackBase(step, hint string) string {
+// noCallbackBase is the failure of an execution that needs a callback URL where there is no address for callbacks.
+func noCallbackBase(step, hint string) token.Outcome {
 	text := "step " + step + ": it maps a callback URL, and there is no address for callbacks here; map the token instead"
 	if hint != "" {
 		text += ", or " + hint
 	}
-	return text
+	return token.Failure(ErrorInvalidArgument, text)
 }
 
-// tokenText is the token of an attempt: when it was entered with earlier keys,
-// that of then.
+// tokenText is the token of an attempt. If an earlier key signed it, that key signs it again.
 func (r *run) tokenText(task *fdl.Task, attempt int) value.Value {
 	if r.left == nil || r.left.Attempt.Number != attempt || r.left.Token == nil {
 		return value.String(r.env.Keys.Sign(r.state().tokenID(task, Attempt{Number: attempt})))

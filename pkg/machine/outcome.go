@@ -1,0 +1,97 @@
+package machine
+
+import (
+	"fmt"
+
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// resolve ends an attempt or a poll with its outcome.
+func (r *run) resolve(outcome token.Outcome, by token.Closer) {
+	step, waiting := r.leaveWaiting()
+	if !outcome.Failed() {
+		outcome = objectOutcome(step, outcome)
+	}
+	outcome = outcome.Cut()
+	if err := r.checkData(step, waiting.Input, outcome.Output); err != nil && waiting.Token == nil {
+		// The closer of a token was told that it succeeded, so it did, and the step fails when it is left.
+		outcome = err.outcome()
+	}
+	if waiting.Polls > 0 {
+		var ended bool
+		if outcome, by, ended = r.polled(step, waiting, outcome, by); !ended {
+			return
+		}
+	}
+	r.conclude(step, waiting, outcome, by)
+}
+
+// conclude records how the attempt ended and continues.
+func (r *run) conclude(step *fdl.Step, waiting Waiting, outcome token.Outcome, by token.Closer) {
+	outcome = r.record(step, &waiting, outcome, by)
+	switch {
+	case r.state().Ending != nil:
+		r.endAsDecided()
+	case outcome.Failed():
+		r.attemptFailed(step, waiting, outcome)
+	default:
+		r.advance(r.exit(step, waiting.Input, outcome.Output, waiting.Attempt.Number))
+	}
+}
+
+// record records how the attempt ended. A success that is too large for the item becomes a failure, unless a closer was told of
+// the success: then the step fails when it is left.
+func (r *run) record(step *fdl.Step, w *Waiting, outcome token.Outcome, by token.Closer) token.Outcome {
+	if w.Token == nil && !outcome.Failed() {
+		if err := r.checkpoint(step); err != nil {
+			outcome = err.outcome()
+		}
+	}
+	r.emit(outcomeEvent(w, outcome, by))
+	return outcome
+}
+
+// outcomeEvent is the event for the end of an attempt. Only that of a token has its closer.
+func outcomeEvent(w *Waiting, outcome token.Outcome, by token.Closer) Event {
+	e := Event{Type: TaskSucceeded, Step: w.Attempt.Step, Output: outcome.Output, Polls: w.Polls}
+	if outcome.Failed() {
+		e.Type, e.Error, e.Cause, e.Output = failureType(by), outcome.Error, outcome.Cause, value.Missing()
+	}
+	if w.Token != nil {
+		e.ClosedBy = by
+	}
+	return e
+}
+
+func failureType(by token.Closer) EventType {
+	switch by {
+	case token.ClosedBySubmit:
+		return TaskSubmitFailed
+	case token.ClosedByDeadline, token.ClosedByHeartbeat:
+		return TaskTimedOut
+	case token.ClosedByHand, token.ClosedByCallback, token.ClosedByEvent, token.ClosedByReconcile, token.ClosedByTask, token.ClosedByStop:
+	}
+	return TaskFailed
+}
+
+// objectOutcome makes sure that the output is an object. A text that holds one counts: functions written for Function Compute
+// return JSON text, which Lambda wraps into a JSON string.
+func objectOutcome(step *fdl.Step, outcome token.Outcome) token.Outcome {
+	output := outcome.Output
+	if output.Kind() == value.KindString {
+		if inner, err := value.ParseJSON([]byte(output.Text())); err == nil && inner.Kind() == value.KindObject {
+			output = inner
+		}
+	}
+	switch {
+	case output.Kind() != value.KindObject:
+		return token.Failure(ErrorInvalidLocal, fmt.Sprintf("step %s: the function returned %s; it must return a JSON object", step.Name, shown(output)))
+	case output.TooDeep():
+		return token.Failure(ErrorDataLimit,
+			fmt.Sprintf("step %s: the result has %d levels of arrays and objects and the limit is %d; return inner values as a text",
+				step.Name, output.Levels(), value.MaxLevels))
+	}
+	return token.Success(output)
+}

@@ -1,0 +1,169 @@
+package machine
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// Apply applies a signal to the state s. Steps that need nothing from outside run until a step waits or the execution ends.
+//
+// An error means that the definition cannot have led to s, or that env lacks something: a defect or damage. A failed task is no
+// error but a part of the result.
+func Apply(env Env, s State, sig Signal) (Next, error) {
+	if err := check(env, s); err != nil {
+		return Next{}, err
+	}
+	r := runToFit(env, s, sig)
+	switch {
+	case r.stuck():
+		return Next{State: s, Load: r.lookup.Missing}, nil
+	case r.err != nil:
+		return Next{}, r.err
+	}
+	if r.next.Changed {
+		r.armTimer()
+	}
+	return r.next, nil
+}
+
+// run is one application of a signal. It owns next.
+type run struct {
+	env  Env
+	next Next
+	at   time.Time
+	err  error
+	// left is the waiting that this application ended, nil for none.
+	left *Waiting
+	// lookup finds the values that the state holds by reference.
+	lookup value.Lookup
+	// plan makes the item smaller, and checkpoints counts where the application could have failed for it.
+	plan        plan
+	checkpoints int
+	// resumed is the step that the item before left to this one, nil for none.
+	resumed *fdl.Step
+	// added is an upper bound of what the events add to the item. Measure measures that, nil until it is needed.
+	added   int
+	measure *measure
+}
+
+func newRun(env Env, s State, at time.Time, p plan) *run {
+	if at.Before(s.At) {
+		at = s.At
+	}
+	return &run{env: env, next: Next{State: s}, at: at, lookup: value.Lookup{Known: env.Held}, plan: p}
+}
+
+// stuck reports whether a value was needed that is not loaded. Everything done since then is to be discarded.
+func (r *run) stuck() bool { return len(r.lookup.Missing) > 0 }
+
+func (r *run) state() *State { return &r.next.State }
+
+// entry is that of a state that this application enters.
+func (r *run) entry() Entry {
+	return Entry{By: r.env.Cause, Since: r.at, Generation: r.env.Generation}
+}
+
+// change makes the state the run's own, before its first change.
+func (r *run) change() {
+	if r.next.Changed {
+		return
+	}
+	s := r.state()
+	s.At = r.at
+	s.Scopes = append(make([]Scope, 0, len(s.Scopes)+1), s.Scopes...)
+	r.next.Changed = true
+	// A poll of the polling sample makes five events and then six, the last poll seven.
+	r.next.Events = make([]Event, 0, 7)
+}
+
+// changeWaiting makes the waiting the run's own, to be changed.
+func (r *run) changeWaiting() *Waiting {
+	r.change()
+	waiting := *r.state().Waiting
+	if waiting.Token != nil {
+		token := *waiting.Token
+		waiting.Token = &token
+	}
+	r.state().Waiting = &waiting
+	return &waiting
+}
+
+// leaveWaiting ends the waiting and returns its step and what it was.
+func (r *run) leaveWaiting() (*fdl.Step, Waiting) {
+	r.change()
+	r.left = r.state().Waiting
+	r.state().Waiting = nil
+	return r.env.Flow.All[r.left.Attempt.Step], *r.left
+}
+
+// advance runs steps from step on, until one waits or the execution ends. A nil step is the end of the innermost series.
+func (r *run) advance(step *fdl.Step) {
+	for !r.state().Status.Final() && r.state().Waiting == nil && r.err == nil && !r.stuck() {
+		if step == nil {
+			step = r.endSeries()
+			continue
+		}
+		if err := r.checkEvents(); err != nil {
+			r.failExecution(err.outcome())
+			return
+		}
+		if r.beginsItem(step) {
+			r.waitForItem(step)
+			return
+		}
+		step = r.enter(step)
+	}
+}
+
+// emit adds an event to the history and returns its id.
+func (r *run) emit(e Event) int {
+	s := r.state()
+	e.By = s.Events
+	s.Events++
+	e.ID, e.At = s.Events, r.at
+	r.next.Events = append(r.next.Events, e)
+	r.added += e.bound()
+	return e.ID
+}
+
+// scope is the innermost series.
+func (r *run) scope() *Scope {
+	scopes := r.state().Scopes
+	return &scopes[len(scopes)-1]
+}
+
+// limitsReached returns the first limit that these values of a step, or the item, exceed.
+func (r *run) limitsReached(step *fdl.Step, values ...value.Value) *LimitError {
+	return cmp.Or(r.checkData(step, values...), r.checkpoint(step))
+}
+
+// armTimer starts a timer for what the state waits for, unless the live timer has that due. A timer whose wake is being applied
+// is no longer live.
+func (r *run) armTimer() {
+	s := r.state()
+	due := r.nextDue()
+	switch {
+	case due.IsZero():
+		s.Timer = Timer{}
+	case due.Equal(s.Timer.Due) && s.Timer.Tag != r.env.Cause:
+	default:
+		s.Timer = Timer{r.env.Tag, due}
+	}
+}
+
+// nextDue is when something happens without a signal from outside: what the step waits for, or the time limit of the flow. Zero
+// means never.
+func (r *run) nextDue() time.Time {
+	s := r.state()
+	if s.Waiting == nil || s.Ending != nil {
+		return time.Time{}
+	}
+	due := s.Waiting.Due
+	if limit := r.end(); r.env.Flow.Timeout > 0 && (due.IsZero() || limit.Before(due)) {
+		return limit
+	}
+	return due
+}

@@ -1,0 +1,117 @@
+package machine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// openToken makes the attempt wait for a token.
+func (r *run) openToken(task *fdl.Task, waiting *Waiting) {
+	if err := r.env.Keys.Check(); err != nil {
+		r.err = &KeysError{err}
+		return
+	}
+	waiting.For = WaitingForToken
+	waiting.Token = &TokenWait{Handle: r.env.Keys.Handle(r.state().tokenID(task, waiting.Attempt)), Beat: r.at}
+	// The time limit of a task that is only told of its token limits the token, not the call.
+	if isAwaited(task) || r.env.TimeLimits[task.Resource.Text] > r.env.Limits.direct() {
+		waiting.Token.Phase = TokenToQueue
+	}
+	if task.Timeout > 0 && task.Poll == nil && (!isAwaited(task) || !r.env.Limits.QueueTimesCalls) {
+		waiting.Deadline = r.at.Add(task.Timeout)
+	}
+	waiting.Due = waiting.overdueAt(task)
+}
+
+// pollNumbers is where the numbers of polls' tokens begin. Those of attempts are ids of events, which are far smaller.
+const pollNumbers = 1 << 31
+
+func (s State) tokenID(task *fdl.Task, attempt Attempt) token.ID {
+	id := token.ID{Execution: s.ID(), Number: uint32(attempt.Number), Expires: s.Expires} //nolint:gosec // an event id, from 1 to 5,000 or so
+	if attempt.Poll > 0 {
+		id.Number = pollNumbers | uint32(attempt.Poll) //nolint:gosec // a second apart they last for 68 years
+	}
+	if task.Signed {
+		id.Flags = token.FlagSigned
+	}
+	if task.Sender != "" {
+		id.Flags |= token.FlagSender
+		id.Sender = token.SenderOf(task.Sender)
+	}
+	return id
+}
+
+// overdueAt is when the token is to be closed: at the deadline or a missed heartbeat, zero if it has neither.
+func (w *Waiting) overdueAt(task *fdl.Task) time.Time {
+	if task.Heartbeat == 0 {
+		return w.Deadline
+	}
+	missed := w.Token.Beat.Add(task.Heartbeat)
+	if w.Deadline.IsZero() || missed.Before(w.Deadline) {
+		return missed
+	}
+	return w.Deadline
+}
+
+// overdue closes the token that ran out of time. The first close wins, so the state does not change until the token's outcome is
+// known.
+func (r *run) overdue() {
+	w := r.state().Waiting
+	step := r.env.Flow.All[w.Attempt.Step]
+	task := taskOf(step)
+	closing := token.CloseOp{At: r.at, By: token.ClosedByDeadline}
+	if !w.Deadline.IsZero() && !r.at.Before(w.Deadline) {
+		closing.Outcome = notInTime(step)
+	} else {
+		closing.By, closing.UnlessBeatAfter = token.ClosedByHeartbeat, w.Token.Beat
+		closing.Outcome = token.Failure(ErrorTaskTimeout, fmt.Sprintf("step %s: no heartbeat within %s", step.Name, task.Heartbeat))
+	}
+	r.next.Commands = append(r.next.Commands, CloseToken{Attempt: w.Attempt, Handle: w.Token.Handle, Closing: closing})
+}
+
+func notInTime(step *fdl.Step) token.Outcome {
+	return token.Failure(ErrorTaskTimeout, fmt.Sprintf("step %s: not finished within %s", step.Name, taskOf(step).Timeout))
+}
+
+func (r *run) beatSeen(beat time.Time) {
+	w := r.changeWaiting()
+	w.Token.Beat = beat
+	w.Due = w.overdueAt(taskOf(r.env.Flow.All[w.Attempt.Step]))
+}
+
+// MaxAnswer is the largest reply to a submission that is kept. It may come into one item with the outcome.
+const MaxAnswer = 64 << 10
+
+// submitted records once that the function was told of the token, with its reply.
+func (r *run) submitted(output value.Value) {
+	if r.state().Waiting.Token.Phase == TokenSubmitted || r.state().Ending != nil {
+		return
+	}
+	w := r.changeWaiting()
+	w.Token.Phase = TokenSubmitted
+	if r.checkData(r.env.Flow.All[w.Attempt.Step], w.Input, output) != nil || output.Size() > MaxAnswer || r.plan.dropReply {
+		output = value.Missing() // only the history has it
+	}
+	r.emit(Event{Type: TaskSubmitted, Step: w.Attempt.Step, Output: output})
+}
+
+// queued records once that the task queue has the call. The history has no event for it.
+func (r *run) queued() {
+	if r.state().Waiting.Token.Phase == TokenToQueue && r.state().Ending == nil {
+		r.changeWaiting().Token.Phase = TokenQueued
+	}
+}
+
+// Token returns the text of the callback token that the state waits for. It returns false if the state waits for none, or for one
+// that no caller outside has.
+func Token(keys token.Keys, flow *fdl.Flow, s State) (text string, ok bool) {
+	w := s.Waiting
+	if w == nil || w.Token == nil || !canWait(flow, w) || taskOf(flow.All[w.Attempt.Step]).Pattern != fdl.PatternWaitForCallback {
+		return "", false
+	}
+	return keys.SignAgain(w.Token.Handle)
+}
