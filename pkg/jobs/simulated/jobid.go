@@ -4,11 +4,14 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"strings"
 	"time"
+
+	"github.com/waitless/waitless/pkg/jobs"
 )
 
-// newJobID forms a UUIDv7 (RFC 9562): 48 bits of milliseconds, then random but for version and variant.
+// newJobID returns a UUIDv7 (RFC 9562): 48 bits of milliseconds, then random except for version and variant.
 func newJobID(now time.Time, random [10]byte) (string, error) {
 	ms := now.UnixMilli()
 	if ms < 0 || ms >= 1<<48 {
@@ -24,7 +27,7 @@ func newJobID(now time.Time, random [10]byte) (string, error) {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:]), nil
 }
 
-// startOf answers the instant in a UUIDv7 of either case, and false for any other text.
+// startOf returns the instant in a UUIDv7 of either case. It returns false for any other text.
 func startOf(id string) (time.Time, bool) {
 	if len(id) != 36 || id[8] != '-' || id[13] != '-' || id[18] != '-' || id[23] != '-' {
 		return time.Time{}, false
@@ -34,4 +37,36 @@ func startOf(id string) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(b[:8]) >> 16)), true
+}
+
+// maxDelay is the longest delay of a job that a token waits for, in seconds: 366 days.
+const maxDelay = 366 * 24 * 60 * 60
+
+// StartUntil starts a job that a token waits for, and returns its id. The job ends after the delay of
+// {"delay":D}. The id tells when, so the delay is not stored: to [GetJobStatus] without a delay, the job
+// seems to have started so much earlier or later.
+func StartUntil(params []byte, now time.Time, random [10]byte) (string, error) {
+	m, err := members(params)
+	if err != nil {
+		return "", err
+	}
+	delay, err := delayOf(m)
+	if err != nil {
+		return "", err
+	}
+	if delay > maxDelay {
+		return "", InvalidArgument{Field: "delay", Found: jobs.Found(m["delay"]), Allowed: fmt.Sprintf("at most %d seconds", maxDelay)}
+	}
+	ends := now.Truncate(time.Second).Add(time.Duration(math.Ceil(max(delay, 0))) * time.Second)
+	return newJobID(ends.Add(-defaultDelay*time.Second), random)
+}
+
+// End returns when the job with that id succeeds, if [StartUntil] started it: from then on
+// [GetJobStatus] without a delay says so. The error is [JobNotFound] for any other text.
+func End(id string) (time.Time, error) {
+	start, ok := startOf(id)
+	if !ok {
+		return time.Time{}, JobNotFound{Found: fmt.Sprintf("string %q", jobs.Shortened(id))}
+	}
+	return start.Truncate(time.Second).Add(defaultDelay * time.Second), nil
 }

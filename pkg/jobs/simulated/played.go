@@ -12,186 +12,166 @@ import (
 
 // service is how one service names, starts and describes its jobs.
 type service struct {
-	// name gives the job its id and its key.
-	name func(j *job, unique string)
-	// keyOf is the key of the job with that id.
+	// idOf returns the id of the job that the params start. Unique makes up an id.
+	idOf func(params document, unique string) string
+	// keyOf returns the key of the job with that id, nil if they are the same.
 	keyOf func(id string) string
 	// reused: the key names a resource, which may run again once it has ended.
 	reused bool
-	// again is why a job of that name cannot be started again.
-	again func(before *job, now time.Time) *Refusal
-	// unknown is the error code for a job that there is not; "" where the answer is an empty one.
-	unknown   string
-	started   func(j *job) any
-	described func(j *job, now state) any
+	// busy and ended are the error codes of a start of a job that runs, or has ended; "" for none.
+	busy, ended string
+	// unknown is the error code for an unknown job; "" for an empty response.
+	unknown string
+	// job is the service's description of a job. It is a member of the response to the start, and a
+	// member, or an element of a list, of the response to the description: "" for the response itself.
+	job                 func(j *job, now state) document
+	startedIn, listedIn string
+	describedIn         string
 }
 
 // document is a JSON object.
-type document = map[string]any
+type document map[string]any
+
+// text returns a member that is a text, or "".
+func (d document) text(name string) string {
+	text, _ := d[name].(string)
+	return text
+}
+
+// copyTo copies the members that are there to other names.
+func (d document) copyTo(to document, names map[string]string) {
+	for from, name := range names {
+		if value, ok := d[from]; ok {
+			to[name] = value
+		}
+	}
+}
 
 // services are those that are played, by the kind of their jobs.
 var services = map[string]service{
 	"batch-job": {
-		name: func(j *job, unique string) {
-			j.id = inventedID(unique)
-			j.key = batchARN(j.id)
-		},
-		keyOf: batchARN,
-		again: never,
-		started: func(j *job) any {
-			return document{"jobArn": j.key, "jobId": j.id, "jobName": j.params["jobname"]}
-		},
-		described: describeBatch,
+		idOf:  func(_ document, unique string) string { return inventedID(unique) },
+		keyOf: func(id string) string { return "arn:aws:batch:" + Region + ":" + Account + ":job/" + id },
+		job:   describeBatch, listedIn: "jobs",
 	},
 	"dms-task": {
-		name:   func(j *job, _ string) { j.id = j.text("replicationtaskarn"); j.key = j.id },
-		keyOf:  itself,
-		reused: true,
-		again: func(before *job, now time.Time) *Refusal {
-			if !before.stateAt(now).running() {
-				return nil
-			}
-			return &Refusal{"InvalidResourceStateFault", "the replication task is running"}
-		},
-		unknown: "ResourceNotFoundFault",
-		started: func(j *job) any {
-			return document{"ReplicationTask": document{
-				"ReplicationTaskArn": j.id, "Status": "starting", "ReplicationTaskStartDate": instant(j.began),
-			}}
-		},
-		described: describeDMS,
+		idOf:   func(params document, _ string) string { return params.text("replicationtaskarn") },
+		reused: true, busy: "InvalidResourceStateFault", unknown: "ResourceNotFoundFault",
+		job: describeDMS, startedIn: "ReplicationTask", listedIn: "ReplicationTasks",
 	},
 	"sfn-execution": {
-		name: func(j *job, unique string) {
-			machine := j.text("statemachinearn")
-			j.id = strings.Replace(machine, ":stateMachine:", ":execution:", 1) + ":" + cmp.Or(j.text("name"), inventedID(unique))
-			j.key = j.id
+		idOf: func(params document, unique string) string {
+			machine := params.text("statemachinearn")
+			return strings.Replace(machine, ":stateMachine:", ":execution:", 1) + ":" + cmp.Or(params.text("name"), inventedID(unique))
 		},
-		keyOf: itself,
-		again: func(before *job, now time.Time) *Refusal {
-			if before.stateAt(now).running() {
-				return nil // the same start again is answered as the first one was
-			}
-			return &Refusal{"ExecutionAlreadyExists", "there was an execution of that name"}
-		},
-		unknown: "ExecutionDoesNotExist",
-		started: func(j *job) any {
-			return document{"executionArn": j.id, "startDate": instant(j.began)}
-		},
-		described: describeExecution,
+		ended: "ExecutionAlreadyExists", unknown: "ExecutionDoesNotExist", // the same start of a running one returns it
+		job: describeExecution,
 	},
 	"transcribe-job": {
-		name:  func(j *job, _ string) { j.id = j.text("transcriptionjobname"); j.key = j.id },
-		keyOf: itself,
-		again: func(*job, time.Time) *Refusal {
-			return &Refusal{"ConflictException", "there is a job of that name"}
-		},
-		unknown:   "BadRequestException",
-		started:   func(j *job) any { return describeTranscription(j, state{}) },
-		described: describeTranscription,
+		idOf: func(params document, _ string) string { return params.text("transcriptionjobname") },
+		busy: "ConflictException", ended: "ConflictException", unknown: "BadRequestException",
+		job: describeTranscription, startedIn: "TranscriptionJob", describedIn: "TranscriptionJob",
 	},
 }
 
-func itself(id string) string { return id }
+func (s service) key(id string) string {
+	if s.keyOf == nil {
+		return id
+	}
+	return s.keyOf(id)
+}
 
-func never(*job, time.Time) *Refusal { return nil }
+// started is the response to the start of a job.
+func (s service) started(j *job) document {
+	found := s.job(j, state{})
+	if s.startedIn != "" {
+		return document{s.startedIn: found}
+	}
+	return found
+}
 
-// inventedID is an id as Batch invents them, made of a text.
+// described is the response to the description of a job.
+func (s service) described(j *job, now state) document {
+	found := s.job(j, now)
+	switch {
+	case s.listedIn != "":
+		return document{s.listedIn: []any{found}}
+	case s.describedIn != "":
+		return document{s.describedIn: found}
+	}
+	return found
+}
+
+// inventedID is an id in the form of Batch's, made of a text.
 func inventedID(unique string) string {
 	hash := sha256.Sum256([]byte(unique))
 	return fmt.Sprintf("%x-%x-%x-%x-%x", hash[:4], hash[4:6], hash[6:8], hash[8:10], hash[10:16])
 }
 
-func batchARN(id string) string { return "arn:aws:batch:" + Region + ":" + Account + ":job/" + id }
-
-func describeBatch(j *job, now state) any {
-	found := document{"jobArn": j.key, "jobId": j.id, "status": "RUNNING", "createdAt": j.began.UnixMilli(), "startedAt": j.began.UnixMilli()}
-	for _, name := range []string{"jobName", "jobQueue", "jobDefinition"} {
-		if value, ok := j.params[strings.ToLower(name)]; ok {
-			found[name] = value
-		}
-	}
-	switch {
-	case now.event != nil:
-		found = now.event.Detail // which has the form of a description
-	case !now.running():
-		found["status"], found["stoppedAt"] = "SUCCEEDED", now.ended.UnixMilli()
-		found["container"] = document{"exitCode": 0}
-	}
-	return document{"jobs": []any{found}}
-}
-
-var stopReason = regexp.MustCompile(`Stop Reason ([A-Z][A-Z_]*)`)
-
-func describeDMS(j *job, now state) any {
-	found := document{"ReplicationTaskArn": j.id, "Status": "running", "ReplicationTaskStartDate": instant(j.began)}
-	if !now.running() {
-		found["ReplicationTaskStats"] = document{"StopDate": instant(now.ended)}
-	}
-	switch {
-	case now.running():
-	case now.event == nil:
-		found["Status"], found["StopReason"] = "stopped", "FULL_LOAD_ONLY_FINISHED"
-	case now.event.text("eventType") == "REPLICATION_TASK_FAILED":
-		found["Status"], found["LastFailureMessage"] = "failed", now.event.text("detailMessage")
-	default:
-		found["Status"] = "stopped"
-		if reason := stopReason.FindStringSubmatch(now.event.text("detailMessage")); reason != nil {
-			found["StopReason"] = reason[1]
-		}
-	}
-	return document{"ReplicationTasks": []any{found}}
-}
-
-func describeExecution(j *job, now state) any {
-	found := document{"executionArn": j.id, "status": "RUNNING", "startDate": instant(j.began)}
-	for member, param := range map[string]string{"stateMachineArn": "statemachinearn", "name": "name", "input": "input"} {
-		if value, ok := j.params[param]; ok {
-			found[member] = value
-		}
-	}
-	if now.running() {
-		return found
-	}
-	found["status"], found["stopDate"], found["output"] = "SUCCEEDED", instant(now.ended), "{}"
+func describeBatch(j *job, now state) document {
 	if now.event != nil {
-		delete(found, "output")
-		for _, member := range []string{"status", "output", "error", "cause"} {
-			if value, ok := now.event.Detail[member]; ok {
-				found[member] = value
-			}
-		}
+		return now.event // it has the form of a description
+	}
+	found := document{"jobArn": j.key, "jobId": j.id, "status": "RUNNING", "createdAt": j.began.UnixMilli(), "startedAt": j.began.UnixMilli()}
+	j.params.copyTo(found, map[string]string{"jobname": "jobName", "jobqueue": "jobQueue", "jobdefinition": "jobDefinition"})
+	if !now.running() {
+		found["status"], found["stoppedAt"], found["container"] = "SUCCEEDED", now.ended.UnixMilli(), document{"exitCode": 0}
 	}
 	return found
 }
 
-func describeTranscription(j *job, now state) any {
+var stopReason = regexp.MustCompile(`Stop Reason ([A-Z][A-Z_]*)`)
+
+func describeDMS(j *job, now state) document {
+	found := document{"ReplicationTaskArn": j.id, "Status": "running", "ReplicationTaskStartDate": instant(j.began)}
+	if now.running() {
+		return found
+	}
+	found["Status"], found["ReplicationTaskStats"] = "stopped", document{"StopDate": instant(now.ended)}
+	switch reason := stopReason.FindStringSubmatch(now.event.text("detailMessage")); {
+	case now.event == nil:
+		found["StopReason"] = "FULL_LOAD_ONLY_FINISHED"
+	case now.event.text("eventType") == "REPLICATION_TASK_FAILED":
+		found["Status"], found["LastFailureMessage"] = "failed", now.event.text("detailMessage")
+	case reason != nil:
+		found["StopReason"] = reason[1]
+	}
+	return found
+}
+
+func describeExecution(j *job, now state) document {
+	found := document{"executionArn": j.id, "status": "RUNNING", "startDate": instant(j.began)}
+	j.params.copyTo(found, map[string]string{"statemachinearn": "stateMachineArn", "name": "name", "input": "input"})
+	switch {
+	case now.running():
+		return found
+	case now.event == nil:
+		found["status"], found["output"] = "SUCCEEDED", "{}"
+	default:
+		now.event.copyTo(found, map[string]string{"status": "status", "output": "output", "error": "error", "cause": "cause"})
+	}
+	found["stopDate"] = instant(now.ended)
+	return found
+}
+
+func describeTranscription(j *job, now state) document {
 	found := document{"TranscriptionJobName": j.id, "TranscriptionJobStatus": "IN_PROGRESS", "CreationTime": instant(j.began), "StartTime": instant(j.began)}
 	if !now.running() {
 		found["TranscriptionJobStatus"], found["CompletionTime"] = "COMPLETED", instant(now.ended)
 	}
-	if now.event != nil {
-		found["TranscriptionJobStatus"] = now.event.text("TranscriptionJobStatus")
-		found["FailureReason"] = now.event.text("FailureReason")
-	}
-	return document{"TranscriptionJob": found}
+	now.event.copyTo(found, map[string]string{"TranscriptionJobStatus": "TranscriptionJobStatus", "FailureReason": "FailureReason"})
+	return found
 }
 
 func instant(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// valuesOf are params by their names in lower case, since AWS's clients spell them in different ways.
-func valuesOf(raw map[string]json.RawMessage) document {
-	values := document{}
+// paramsOf returns params by their names in lower case, because AWS's clients spell them differently.
+func paramsOf(raw map[string]json.RawMessage) document {
+	params := document{}
 	for name, text := range raw {
 		var value any
-		_ = json.Unmarshal(text, &value) // a part of what was JSON
-		values[strings.ToLower(name)] = value
+		_ = json.Unmarshal(text, &value) // a part of valid JSON
+		params[strings.ToLower(name)] = value
 	}
-	return values
-}
-
-// text is a param that is a text, or "".
-func (j *job) text(param string) string {
-	text, _ := j.params[param].(string)
-	return text
+	return params
 }

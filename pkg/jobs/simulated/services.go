@@ -16,51 +16,50 @@ const (
 	Region  = "us-east-1"
 )
 
-// Services play the services that stand behind the other kinds of jobs: what is started runs until an event of
-// its end came, or until its delay has passed, which is a success. The delay is a param of its own, "delay" in
-// seconds, and 60 if left out. The zero Services have no jobs; they are for one goroutine at a time.
+// Services play the services behind the other kinds of jobs: a job runs until an event says that it
+// ended, or until its delay has passed, and then it succeeds. The delay is the param "delay", in
+// seconds, 60 by default. The zero Services have no jobs. Services are not safe for concurrent use.
 type Services struct{ byKey map[string]*job }
 
 // job is one run of a job.
 type job struct {
 	id, key string
-	params  map[string]any
+	params  document
 	began   time.Time
 	delay   time.Duration
-	end     *end
+	end     state // zero while no event told of the end
 }
 
-// end is what an event told.
-type end struct {
-	event event
-	at    time.Time // when it came
+// state is how far a job is.
+type state struct {
+	ended time.Time // zero while it runs
+	event document  // the detail of the event of the end, nil for none
 }
 
-// event is as much of an event as a description repeats.
-type event struct {
-	Detail map[string]any `json:"detail"`
+func (s state) running() bool { return s.ended.IsZero() }
+
+func (j *job) stateAt(now time.Time) state {
+	if j.end.running() && now.Sub(j.began) >= j.delay {
+		return state{j.began.Add(j.delay), nil}
+	}
+	return j.end
 }
 
-// text is a text of the detail, or "".
-func (e event) text(name string) string {
-	text, _ := e.Detail[name].(string)
-	return text
-}
-
-// Refusal is what a service answers instead: its error code and message.
+// Refusal is the error code and the message of a service.
 type Refusal struct{ Code, Message string }
 
 func (r *Refusal) Error() string { return r.Code + ": " + r.Message }
 
-// Start makes the call that starts a job of that kind at the instant now. Unique is the same text for the same
-// start: where the service invents a name it is made of that. The error is a [*Refusal] or an [InvalidArgument].
+// Start plays the call that starts a job of that kind at the instant now. Unique is the same text for
+// the same start; invented names are made of it. The error is a [*Refusal] or an [InvalidArgument].
 func (s *Services) Start(kind jobs.Kind, params []byte, unique string, now time.Time) ([]byte, error) {
-	if !kind.HasEnd() {
-		return sent(unique, now)
+	if !kind.HasEnd() { // a message, which reaches nothing
+		id := inventedID(cmp.Or(unique, instant(now)))
+		return json.Marshal(document{"MessageId": id, "RequestId": id})
 	}
 	service, ok := services[kind.Name]
 	if !ok {
-		return nil, unplayed(kind)
+		return nil, notPlayed(kind)
 	}
 	raw, err := members(params)
 	if err != nil {
@@ -70,32 +69,27 @@ func (s *Services) Start(kind jobs.Kind, params []byte, unique string, now time.
 	if err != nil {
 		return nil, err
 	}
-	started := &job{params: valuesOf(raw), began: now, delay: lasting(delay)}
-	service.name(started, unique)
+	delay = min(max(delay, 0), math.MaxInt32)
+	started := &job{params: paramsOf(raw), began: now, delay: time.Duration(delay * float64(time.Second))}
+	started.id = service.idOf(started.params, unique)
+	started.key = service.key(started.id)
 	if before := s.byKey[keyIn(kind, started.key)]; before != nil {
-		if refusal := service.again(before, now); refusal != nil {
-			return nil, refusal
+		code := service.ended
+		if before.stateAt(now).running() {
+			code = service.busy
+		}
+		if code != "" {
+			return nil, &Refusal{code, "the name or the resource is in use"}
 		}
 		if !service.reused {
 			return json.Marshal(service.started(before))
 		}
 	}
-	s.keep(kind, started)
+	s.add(kind, started)
 	return json.Marshal(service.started(started))
 }
 
-// sent is what a queue or a topic answers to a message, which then reaches nobody.
-func sent(unique string, now time.Time) ([]byte, error) {
-	id := inventedID(cmp.Or(unique, instant(now)))
-	return json.Marshal(document{"MessageId": id, "RequestId": id})
-}
-
-// lasting is as long as a time.Duration can be at most.
-func lasting(seconds float64) time.Duration {
-	return time.Duration(min(max(seconds, 0), math.MaxInt32) * float64(time.Second))
-}
-
-func (s *Services) keep(kind jobs.Kind, j *job) {
+func (s *Services) add(kind jobs.Kind, j *job) {
 	if s.byKey == nil {
 		s.byKey = map[string]*job{}
 	}
@@ -104,73 +98,56 @@ func (s *Services) keep(kind jobs.Kind, j *job) {
 
 func keyIn(kind jobs.Kind, key string) string { return kind.Name + " " + key }
 
-func unplayed(kind jobs.Kind) error {
-	return &Refusal{"ValidationException", "nobody plays a service for kind " + kind.Name}
+func notPlayed(kind jobs.Kind) error {
+	return &Refusal{"ValidationException", "no service is simulated for kind " + kind.Name}
 }
 
-// Describe makes the call that describes a job at the instant now. The error is a [*Refusal].
+// Describe plays the call that describes a job at the instant now. The error is a [*Refusal].
 func (s *Services) Describe(kind jobs.Kind, params []byte, now time.Time) ([]byte, error) {
 	service, ok := services[kind.Name]
 	if !ok {
-		return nil, unplayed(kind)
+		return nil, notPlayed(kind)
 	}
-	j := s.byKey[keyIn(kind, service.keyOf(asked(params)))]
-	if j == nil && service.unknown != "" {
-		return nil, &Refusal{service.unknown, fmt.Sprintf("there is no job %q", jobs.Shortened(asked(params)))}
+	id := asked(params)
+	j := s.byKey[keyIn(kind, service.key(id))]
+	switch {
+	case j != nil:
+		return json.Marshal(service.described(j, j.stateAt(now)))
+	case service.unknown != "":
+		return nil, &Refusal{service.unknown, fmt.Sprintf("there is no job %q", jobs.Shortened(id))}
 	}
-	if j == nil {
-		return []byte("{}"), nil
-	}
-	return json.Marshal(service.described(j, j.stateAt(now)))
+	return []byte("{}"), nil
 }
 
-// Observe takes an event: the job that it tells of has ended, unless it tells of an older run.
+// Observe ends the job of an event, unless the event is about an earlier run.
 func (s *Services) Observe(text []byte, now time.Time) {
-	key, told, err := jobs.ReadEvent(text)
+	key, seen, err := jobs.ReadEvent(text)
 	if err != nil {
 		return
 	}
-	var e event
-	j := s.byKey[key.Kind+" "+key.Name]
-	if j == nil || j.end != nil || json.Unmarshal(text, &e) != nil {
-		return
-	}
 	kind, _ := jobs.Find(key.Kind)
-	if _, ended := kind.Conclude("", jobs.Run{Since: j.began}, jobs.Sighting{Status: jobs.StatusSuccess, At: told.At}); !ended {
+	j := s.byKey[keyIn(kind, key.Name)]
+	if j == nil || !j.end.running() {
 		return
 	}
-	j.end = &end{e, now}
+	seen.Status = jobs.StatusSuccess // also an event without a reason tells of an end
+	var event struct{ Detail document }
+	if _, ended := kind.Conclude("", jobs.Run{Since: j.began}, seen); ended && json.Unmarshal(text, &event) == nil {
+		j.end = state{now, event.Detail}
+	}
 }
 
-// Remember brings back a job of an earlier process that nobody else remembers: its params and its delay are
-// forgotten. One that is known stays as it is.
+// Remember restores a job of an earlier process, without its params and its delay. It does not change a
+// known job.
 func (s *Services) Remember(key jobs.Key, id string, began time.Time) {
 	kind, ok := jobs.Find(key.Kind)
 	if _, played := services[key.Kind]; !ok || !played || s.byKey[keyIn(kind, key.Name)] != nil {
 		return
 	}
-	s.keep(kind, &job{id: id, key: key.Name, began: began, delay: defaultDelay * time.Second})
+	s.add(kind, &job{id: id, key: key.Name, began: began, delay: defaultDelay * time.Second})
 }
 
-// state is how far a job is.
-type state struct {
-	ended time.Time // zero while it runs
-	event *event    // that told of the end, nil for none
-}
-
-func (j *job) stateAt(now time.Time) state {
-	switch {
-	case j.end != nil:
-		return state{j.end.at, &j.end.event}
-	case now.Sub(j.began) >= j.delay:
-		return state{j.began.Add(j.delay), nil}
-	}
-	return state{}
-}
-
-func (s state) running() bool { return s.ended.IsZero() }
-
-// asked is the job that a description is asked of: the only text, in one list or another, that names one.
+// asked returns the id in the params of a description: the only text in one of these members.
 func asked(params []byte) string {
 	var form struct {
 		Jobs                               []string

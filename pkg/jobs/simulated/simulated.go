@@ -1,27 +1,29 @@
-// Package simulated is the tutorial's job (kind `simulated`): a job that does nothing and succeeds when its
-// delay has passed. It may change from release to release; the JSON that its functions speak does not.
+// Package simulated is the tutorial's job (kind `simulated`): a job that does nothing and succeeds when
+// its delay has passed. A job is its job_id, a UUIDv7 with the instant of the start in its 48-bit time,
+// so any process can tell the job's status, and nothing is stored.
 //
-// A job is its job_id. The id is a UUIDv7, whose 48-bit time is the instant of the start, so that any process
-// can tell the job's status and nothing is stored.
+// The package is pure: instants and random bytes come in as values, results and errors go out. The
+// Lambda functions and the built-in functions of a local run call the same code and show the same error
+// names.
 //
-// The package is pure: instants and random bytes come in as values, answers and errors go out. The Lambda
-// functions and the built-in functions of a local run call the same code and show the same error names.
+// This package may change between releases; the JSON of its functions does not.
 package simulated
 
 import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 )
 
-// Function is one function of this package as a runner calls it: input is the JSON of the call, now its instant,
-// random ten bytes that no other call gets. The answer is JSON. A Function ignores what it does not need.
+// Function is a function of this package as a runner calls it. Input is the JSON of the call, now its
+// instant, and random ten bytes of this call alone. The result is JSON.
 type Function func(input []byte, now time.Time, random [10]byte) ([]byte, error)
 
-// functions holds the tutorial's names, and SubmitJob and CheckJob, which the job poller sample of AWS
-// Step Functions gives to the same two functions.
+// functions has the tutorial's names, and SubmitJob and CheckJob, the names of the same two functions in
+// the job poller sample of AWS Step Functions.
 var functions = map[string]Function{
 	"StartJob":     StartJob,
 	"SubmitJob":    StartJob,
@@ -30,13 +32,13 @@ var functions = map[string]Function{
 	"echo":         withoutRandom(Echo),
 }
 
-// Lookup answers the built-in function of that exact name, and false if there is none.
+// Lookup returns the built-in function of that exact name.
 func Lookup(name string) (Function, bool) {
 	f, ok := functions[name]
 	return f, ok
 }
 
-// Names answers the names that [Lookup] knows, sorted by their bytes.
+// Names returns the names that [Lookup] knows, sorted by their bytes.
 func Names() []string {
 	return slices.Sorted(maps.Keys(functions))
 }
@@ -45,11 +47,11 @@ func withoutRandom(f func([]byte, time.Time) ([]byte, error)) Function {
 	return func(input []byte, now time.Time, _ [10]byte) ([]byte, error) { return f(input, now) }
 }
 
-// StartJob starts a job at the instant now and answers {"job_id":"<UUIDv7>"}. The id holds now in milliseconds
-// and, but for its version and variant bits, random.
+// StartJob starts a job at the instant now and returns {"job_id":"<UUIDv7>"}. The id has now in
+// milliseconds and, except for its version and variant bits, random.
 //
-// Any JSON object is accepted as input and its members are ignored; an empty input and null count as {}.
-// Anything else, and an instant that no UUIDv7 can hold, is an [InvalidArgument].
+// The input is any JSON object, whose members are ignored; an empty input and null count as {}. The
+// error is [InvalidArgument] for any other input, and for an instant outside the range of a UUIDv7.
 func StartJob(input []byte, now time.Time, random [10]byte) ([]byte, error) {
 	if _, err := members(input); err != nil {
 		return nil, err
@@ -63,12 +65,12 @@ func StartJob(input []byte, now time.Time, random [10]byte) ([]byte, error) {
 	}{id})
 }
 
-// Echo answers its input, byte for byte and unchecked: the answer is the same memory. An input that is empty or
-// white space alone is no JSON, which no caller could read back; it is answered with {}, which is also what
-// Lambda hands to a function that is invoked without a payload.
+// Echo returns its input, byte for byte and unchecked, in the same memory. For an input of white space
+// alone, which is not JSON, it returns {}, as Lambda passes to a function that is invoked without a
+// payload.
 //
-// For {"since":S,"ready_after":N}, S being an instant, it is something that takes a while until it works: less than
-// N seconds after S the answer is the error [NotReady].
+// The input {"since":S,"ready_after":N} simulates something that is not ready at once: the error is
+// [NotReady] until N seconds after the instant S.
 func Echo(input []byte, now time.Time) ([]byte, error) {
 	if isEmpty(input) {
 		return []byte("{}"), nil
@@ -79,7 +81,7 @@ func Echo(input []byte, now time.Time) ([]byte, error) {
 	return input, nil
 }
 
-// readyAt is from when on echo works, zero for always.
+// readyAt returns from when on echo works, zero for always.
 func readyAt(input []byte) time.Time {
 	var asked struct {
 		Since time.Time `json:"since"`
@@ -94,4 +96,53 @@ func readyAt(input []byte) time.Time {
 // isEmpty reports whether input has nothing but JSON's white space.
 func isEmpty(input []byte) bool {
 	return len(bytes.Trim(input, " \t\r\n")) == 0
+}
+
+// JobNotFound is the error for a job_id of no simulated job. Its type name is its public name, Lambda's
+// errorType.
+type JobNotFound struct { //nolint:errname // callers see the type name as errorType
+	Found string // type and text of job_id, cut to a readable length, or "missing"
+}
+
+// Error says what job_id is, and which functions return a valid one.
+func (e JobNotFound) Error() string {
+	return "job_id is " + e.Found + ": want the UUIDv7 that StartJob or SubmitJob returned"
+}
+
+// InvalidArgument is the error for a member of the input with a wrong type or size. Its type name is its
+// public name, Lambda's errorType.
+type InvalidArgument struct { //nolint:errname // callers see the type name as errorType
+	Field   string // the member's name, or "input" for all of it
+	Found   string // type and text of the value, cut to a readable length
+	Allowed string
+}
+
+// Error says what the member is, and what is allowed.
+func (e InvalidArgument) Error() string {
+	return e.Field + " is " + e.Found + ": want " + e.Allowed
+}
+
+// NotReady is the error for a call that comes too early. Its type name is its public name, Lambda's
+// errorType.
+type NotReady struct { //nolint:errname // callers see the type name as errorType
+	Ready time.Time
+}
+
+// Error says when to call again.
+func (e NotReady) Error() string {
+	return "nothing is ready before " + e.Ready.UTC().Format(time.RFC3339Nano) + ": try again"
+}
+
+// ErrorName returns the name that Lambda shows as errorType for err, so that a local run shows the same:
+// the name of its Go type, or of the type that it points to. Like Lambda it does not unwrap the error.
+// It returns "" for nil.
+func ErrorName(err error) string {
+	t := reflect.TypeOf(err)
+	if t == nil {
+		return ""
+	}
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.Name()
 }

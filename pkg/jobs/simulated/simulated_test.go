@@ -45,8 +45,8 @@ func TestStartJobRefuses(t *testing.T) {
 	}{
 		{`[]`, start, `input is array []: want a JSON object`},
 		{` "x" `, start, `input is string "x": want a JSON object`},
-		{`{`, start, `input is no JSON (unexpected end of JSON input): want a JSON object`},
-		{`{} {}`, start, `input is no JSON (invalid character '{' after top-level value): want a JSON object`},
+		{`{`, start, `input is invalid JSON (unexpected end of JSON input): want a JSON object`},
+		{`{} {}`, start, `input is invalid JSON (invalid character '{' after top-level value): want a JSON object`},
 		{`{}`, time.Unix(-1, 0), `now is 1969-12-31T23:59:59Z: want an instant from 1970 to 10889, the range of a UUIDv7`},
 		{`{}`, time.UnixMilli(1 << 48), `now is 10889-08-02T05:31:50Z: want an instant from 1970 to 10889, the range of a UUIDv7`},
 	}
@@ -173,7 +173,7 @@ func TestGetJobStatusRefuses(t *testing.T) {
 		{job + `"try_count":-1e400}`, "InvalidArgument", `try_count is number -1e400` + noCount},
 		{`[1]`, "InvalidArgument", `input is array [1]` + anObject},
 		{`17`, "InvalidArgument", `input is number 17` + anObject},
-		{`{"job_id":}`, "InvalidArgument", `input is no JSON (invalid character '}' looking for beginning of value)` + anObject},
+		{`{"job_id":}`, "InvalidArgument", `input is invalid JSON (invalid character '}' looking for beginning of value)` + anObject},
 	}
 	for _, tt := range tests {
 		t.Run(tt.input, func(t *testing.T) {

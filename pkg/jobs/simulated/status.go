@@ -15,19 +15,20 @@ import (
 const (
 	defaultDelay = 60 // seconds, the tutorial's
 
-	// maxCount is the largest integer that every reader of JSON holds exactly, JavaScript's included.
+	// maxCount is the largest integer that is exact in every reader of JSON, including JavaScript.
 	maxCount = 1<<53 - 1
 )
 
-// GetJobStatus answers {"job_id":J,"job_status":"success"|"running","try_count":N+1} for the input
-// {"job_id":J,"delay":D,"try_count":N}; other members are ignored. D is in seconds, any JSON number, and 60 if
-// left out; N is an integer, and 0 if left out.
+// GetJobStatus returns {"job_id":J,"job_status":"success"|"running","try_count":N+1} for the input
+// {"job_id":J,"delay":D,"try_count":N}. Other members are ignored. D is in seconds, any JSON number, 60
+// by default; N is an integer, 0 by default.
 //
-// The status is success when floor(now) - floor(start) >= D in whole seconds of Unix time, start being the time
-// in J. A start later than now (the clock of another machine) counts as now, so D = 0 and less mean done at once.
-//
-// A J that is missing, not a string or not a UUIDv7 is a [JobNotFound]; an input that is not an object, a D or an
-// N of another type, and an N whose successor not every reader of JSON could hold, are an [InvalidArgument].
+//   - The status is success if floor(now) - floor(start) >= D in whole seconds of Unix time. Start is
+//     the time in J. A start later than now (the clock of another machine) counts as now, so a job with
+//     D <= 0 succeeds at once.
+//   - The error is [JobNotFound] if J is missing, not a string, or not a UUIDv7.
+//   - The error is [InvalidArgument] if the input is not an object, if D or N has another type, or if
+//     N+1 is not exact in every reader of JSON.
 func GetJobStatus(input []byte, now time.Time) ([]byte, error) {
 	m, err := members(input)
 	if err != nil {
@@ -52,7 +53,7 @@ func GetJobStatus(input []byte, now time.Time) ([]byte, error) {
 	}{id, statusAfter(now.Unix()-start.Unix(), delay), count + 1})
 }
 
-// statusAfter compares exactly: elapsed is far below 2^53, and a delay that float64 cannot hold is infinite.
+// statusAfter compares exactly: elapsed is far below 2^53, and a delay above the range of float64 is infinite.
 func statusAfter(elapsed int64, delay float64) string {
 	if float64(max(0, elapsed)) >= delay {
 		return "success"
@@ -60,7 +61,7 @@ func statusAfter(elapsed int64, delay float64) string {
 	return "running"
 }
 
-// members splits a JSON object. Its keys are matched exactly, other than by the fields of a struct.
+// members splits a JSON object. Unlike the fields of a struct, its keys match exactly.
 func members(input []byte) (map[string]json.RawMessage, error) {
 	if isEmpty(input) {
 		return nil, nil
@@ -71,18 +72,15 @@ func members(input []byte) (map[string]json.RawMessage, error) {
 		return nil, InvalidArgument{Field: "input", Found: jobs.Found(bytes.TrimSpace(input)), Allowed: "a JSON object"}
 	}
 	if err != nil {
-		return nil, InvalidArgument{Field: "input", Found: "no JSON (" + err.Error() + ")", Allowed: "a JSON object"}
+		return nil, InvalidArgument{Field: "input", Found: "invalid JSON (" + err.Error() + ")", Allowed: "a JSON object"}
 	}
 	return m, nil
 }
 
 func jobOf(m map[string]json.RawMessage) (string, time.Time, error) {
-	raw, ok := m["job_id"]
-	if !ok {
-		return "", time.Time{}, JobNotFound{Found: "missing"}
-	}
+	raw := m["job_id"]
 	var id string
-	if raw[0] != '"' || json.Unmarshal(raw, &id) != nil {
+	if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &id) != nil {
 		return "", time.Time{}, JobNotFound{Found: jobs.Found(raw)}
 	}
 	start, ok := startOf(id)
@@ -118,7 +116,7 @@ func tryCountOf(m map[string]json.RawMessage) (int64, error) {
 	return int64(count), nil
 }
 
-// number reads a JSON number, and answers false for any other JSON value. One that is too large is infinite.
+// number reads a JSON number. It returns false for any other JSON value. A number that is too large is infinite.
 func number(raw json.RawMessage) (float64, bool) {
 	if raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
 		return 0, false
