@@ -17,11 +17,10 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Client calls the API. Errors that the API answered are of type [*Error];
-// others mean that nobody knows whether it was reached.
+// Client calls the API. Errors that the API returned are of type [*Error]; after any other error the
+// request may or may not have been handled.
 type Client struct {
-	// Base is where the API is: "http://127.0.0.1:8080". For a socket its host
-	// is any text.
+	// Base is the address of the API: "http://127.0.0.1:8080". For a socket its host is any text.
 	Base string
 	// HTTP makes the requests.
 	HTTP *http.Client
@@ -40,27 +39,25 @@ func (c *Client) Flows(ctx context.Context, name string) ([]Flow, error) {
 	return list.Flows, err
 }
 
-// Flow is a flow with its definition: the latest, or the one whose hash begins
-// with hash.
+// Flow returns a flow with its definition: the latest, or the one whose hash begins with hash.
 func (c *Client) Flow(ctx context.Context, name, hash string) (flow Flow, err error) {
 	return flow, c.do(ctx, http.MethodGet, path("flows", name)+"?"+url.Values{"hash": {hash}}.Encode(), nil, &flow)
 }
 
-// DeleteFlow deletes the definitions of a name and answers which these were.
+// DeleteFlow deletes the definitions of a name and returns them.
 func (c *Client) DeleteFlow(ctx context.Context, name string) ([]Flow, error) {
 	var list flowList
 	err := c.do(ctx, http.MethodDelete, path("flows", name), nil, &list)
 	return list.Flows, err
 }
 
-// Start starts an execution. New tells whether it is one, or was started
-// before with the same definition and input.
+// Start starts an execution. IsNew is false if it was started before with the same definition and input.
 func (c *Client) Start(ctx context.Context, flow string, start Start) (execution Execution, isNew bool, err error) {
 	status, err := c.send(ctx, http.MethodPost, path("flows", flow, "executions"), start, &execution)
 	return execution, status == http.StatusCreated, err
 }
 
-// Filter says which executions are listed. The zero Filter means all.
+// Filter selects executions. The zero Filter selects all.
 type Filter struct {
 	Flow     string
 	Statuses []machine.Status // none means all
@@ -81,13 +78,13 @@ func (f Filter) query() url.Values {
 	return query
 }
 
-// EachExecutions calls f with one page of executions after the other, the latest
-// start first. More tells whether there are some beyond the limit.
+// EachExecutions calls f with one page of executions after the other, the latest start first. More
+// reports whether there are executions beyond the limit.
 func (c *Client) EachExecutions(ctx context.Context, filter Filter, f func([]Execution) error) (more bool, err error) {
 	query := filter.query()
 	for left := filter.Limit; ; {
 		if filter.Limit > 0 {
-			query.Set("limit", strconv.Itoa(left+1)) // which tells whether there are more
+			query.Set("limit", strconv.Itoa(left+1)) // one more than is shown
 		}
 		var p page
 		if err := c.do(ctx, http.MethodGet, "/executions?"+query.Encode(), nil, &p); err != nil {
@@ -130,20 +127,17 @@ func (c *Client) Execution(ctx context.Context, flow, name string) (execution Ex
 	return execution, c.do(ctx, http.MethodGet, path("flows", flow, "executions", name), nil, &execution)
 }
 
-// RevealExecution is [Client.Execution] with whole tokens, which takes a right
-// of its own.
+// RevealExecution is [Client.Execution] with whole tokens. It needs a right of its own.
 func (c *Client) RevealExecution(ctx context.Context, flow, name string) (execution Execution, err error) {
 	return execution, c.do(ctx, http.MethodPost, path("flows", flow, "executions", name, "reveal"), nil, &execution)
 }
 
-// History is the history of an execution without the events up to after, with
-// its tokens masked.
+// History returns the history of an execution after the event with the id after, with its tokens masked.
 func (c *Client) History(ctx context.Context, flow, name string, after int) ([]machine.HistoryEvent, error) {
 	return c.history(ctx, http.MethodGet, path("flows", flow, "executions", name, "history"), after)
 }
 
-// RevealHistory is [Client.History] with whole tokens, which takes a right of
-// its own.
+// RevealHistory is [Client.History] with whole tokens. It needs a right of its own.
 func (c *Client) RevealHistory(ctx context.Context, flow, name string, after int) ([]machine.HistoryEvent, error) {
 	return c.history(ctx, http.MethodPost, path("flows", flow, "executions", name, "history", "reveal"), after)
 }
@@ -153,13 +147,12 @@ func (c *Client) history(ctx context.Context, method, where string, after int) (
 	return pages(ctx, c, method, where, query, func(p page) []machine.HistoryEvent { return p.Events })
 }
 
-// Stop asks for the end of an execution.
+// Stop requests the end of an execution.
 func (c *Client) Stop(ctx context.Context, flow, name string, why Failure) (execution Execution, err error) {
 	return execution, c.do(ctx, http.MethodPost, path("flows", flow, "executions", name, "stop"), why, &execution)
 }
 
-// Tokens lists the open tokens; with unmask their texts are whole, which takes a
-// right of its own.
+// Tokens lists the open tokens. With unmask their texts are whole, which needs a right of its own.
 func (c *Client) Tokens(ctx context.Context, unmask bool) ([]Token, error) {
 	method, where := http.MethodGet, "/tokens"
 	if unmask {
@@ -168,8 +161,8 @@ func (c *Client) Tokens(ctx context.Context, unmask bool) ([]Token, error) {
 	return pages(ctx, c, method, where, url.Values{}, func(p page) []Token { return p.Tokens })
 }
 
-// OpenToken is the token that an execution waits for, with its text, which
-// takes a right of its own; ok is false when it waits for none.
+// OpenToken returns the token that an execution waits for, with its text, which needs a right of its
+// own. Ok is false if it waits for none.
 func (c *Client) OpenToken(ctx context.Context, flow, execution string) (t Token, ok bool, err error) {
 	var list page
 	query := url.Values{"flow": {flow}, "execution": {execution}}
@@ -185,8 +178,8 @@ func (c *Client) Token(ctx context.Context, text string) (t Token, err error) {
 	return t, c.do(ctx, http.MethodGet, path("tokens", text), nil, &t)
 }
 
-// Succeed closes a token with an output. First is false when it had another
-// outcome before, which t then shows.
+// Succeed closes a token with an output. First is false if the token was closed with another outcome,
+// which t shows.
 func (c *Client) Succeed(ctx context.Context, text string, output value.Value) (t Token, first bool, err error) {
 	return c.close(ctx, path("tokens", text, "success"), output)
 }
@@ -196,7 +189,7 @@ func (c *Client) Fail(ctx context.Context, text string, failure Failure) (t Toke
 	return c.close(ctx, path("tokens", text, "failure"), failure)
 }
 
-// Heartbeat keeps a token open. First is false when it is closed, as t shows.
+// Heartbeat keeps a token open. First is false if it is closed, as t shows.
 func (c *Client) Heartbeat(ctx context.Context, text string) (t Token, first bool, err error) {
 	return c.close(ctx, path("tokens", text, "heartbeat"), nil)
 }
@@ -216,9 +209,8 @@ func (s Step) path(end string) string {
 	return where
 }
 
-// SucceedStep closes the token that an execution waits with, without its text;
-// see [Client.Succeed]. One that does not wait for a callback: an [*Error] with
-// [engine.CodeConflict].
+// SucceedStep closes the token that an execution waits for, without its text; see [Client.Succeed]. If
+// the execution never waited for a callback, the error is an [*Error] with [engine.CodeConflict].
 func (c *Client) SucceedStep(ctx context.Context, step Step, output value.Value) (t Token, first bool, err error) {
 	return c.close(ctx, step.path("success"), output)
 }
@@ -228,8 +220,7 @@ func (c *Client) FailStep(ctx context.Context, step Step, failure Failure) (t To
 	return c.close(ctx, step.path("failure"), failure)
 }
 
-// HeartbeatStep keeps the token open that an execution waits with; see
-// [Client.SucceedStep].
+// HeartbeatStep keeps the token open that an execution waits for; see [Client.SucceedStep].
 func (c *Client) HeartbeatStep(ctx context.Context, step Step) (t Token, first bool, err error) {
 	return c.close(ctx, step.path("heartbeat"), nil)
 }
@@ -252,9 +243,8 @@ func (c *Client) do(ctx context.Context, method, where string, body, out any) er
 	return err
 }
 
-// maxAnswer is the largest answer that is read: a history of 5,000 events with
-// their values.
-const maxAnswer = 256 << 20
+// maxResponse is the largest response that is read: a history of 5,000 events with their values.
+const maxResponse = 256 << 20
 
 func (c *Client) send(ctx context.Context, method, where string, body, out any) (status int, err error) {
 	content, err := contentOf(body)
@@ -270,14 +260,14 @@ func (c *Client) send(ctx context.Context, method, where string, body, out any) 
 		return 0, hidden(err)
 	}
 	defer func() { err = errors.Join(err, response.Body.Close()) }()
-	answered, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	content, err = io.ReadAll(io.LimitReader(response.Body, maxResponse))
 	if err != nil {
 		return response.StatusCode, err
 	}
-	return response.StatusCode, decode(response.StatusCode, answered, out)
+	return response.StatusCode, decode(response.StatusCode, content, out)
 }
 
-// hidden is why a request failed without its URL, in which a token may stand.
+// hidden returns why a request failed, without its URL, which may have a token.
 func hidden(err error) error {
 	var failed *url.Error
 	if errors.As(err, &failed) {
@@ -286,7 +276,7 @@ func hidden(err error) error {
 	return err
 }
 
-// contentOf is what to send: bytes as they are, anything else as JSON.
+// contentOf returns the body of a request: bytes as they are, anything else as JSON.
 func contentOf(body any) ([]byte, error) {
 	switch b := body.(type) {
 	case nil:
@@ -297,8 +287,7 @@ func contentOf(body any) ([]byte, error) {
 	return json.Marshal(body)
 }
 
-// foreign explains an answer that is not of this API: what stands before it
-// refuses requests in its own words.
+// foreign explains a response that is not of this API, but of a gateway or proxy before it.
 func foreign(status int) string {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
@@ -308,23 +297,23 @@ func foreign(status int) string {
 	case http.StatusTooManyRequests:
 		return "the API has too many requests (429); try again later"
 	}
-	return fmt.Sprintf("the API answered %d and no JSON of its own", status)
+	return fmt.Sprintf("the API responded with %d and no JSON of its own", status)
 }
 
-// decode reads an answer. One that has a code is an error, also when it is a
-// conflict: a closed token answers with what it holds.
-func decode(status int, answered []byte, out any) error {
+// decode reads a response. A conflict without a code is no error: a closed token responds with what it
+// holds.
+func decode(status int, content []byte, out any) error {
 	if status >= http.StatusMultipleChoices {
 		refused := Error{Status: status}
-		if err := json.Unmarshal(answered, &refused); err != nil || (refused.Code == "" && status != http.StatusConflict) {
+		if err := json.Unmarshal(content, &refused); err != nil || (refused.Code == "" && status != http.StatusConflict) {
 			return &Error{status, engine.CodeInternal, foreign(status)}
 		}
 		if refused.Code != "" {
 			return &refused
 		}
 	}
-	if err := json.Unmarshal(answered, out); err != nil {
-		return fmt.Errorf("read the answer of the API: %w", err)
+	if err := json.Unmarshal(content, out); err != nil {
+		return fmt.Errorf("read the response of the API: %w", err)
 	}
 	return nil
 }

@@ -1,29 +1,28 @@
-// Package rest is the management API of Waitless: flows, executions and
-// tokens, as JSON over HTTP. Its handler serves the socket of a local store
-// and, later, the stack on AWS; its client is what the command line uses.
+// Package rest is the management API of Waitless: flows, executions and tokens, as JSON over HTTP. Its
+// handler serves the socket of a local store and the stack on AWS; the command line uses its client.
 //
-//	GET  /flows?flow=                                   {"flows":[flow]}: by name, of each the latest definition first
+//	GET  /flows?flow=                                   {"flows":[flow]}: by name, the latest definition of a name first
 //	PUT  /flows/{flow}                                  definition as text -> {"name","hash"}; the same text is the same flow
-//	GET  /flows/{flow}?hash=                            flow with its definition; the latest, or whose hash begins so
-//	DELETE /flows/{flow}                                {"flows":[flow]}: what is no longer listed; 409 while executions of it have not ended
+//	GET  /flows/{flow}?hash=                            flow with its definition: the latest, or the one whose hash begins so
+//	DELETE /flows/{flow}                                {"flows":[flow]}: the deleted ones; 409 while executions of it have not ended
 //	POST /flows/{flow}/executions                       {"name","hash","input"} -> execution; 201 new, 200 the same, 409 another
 //	GET  /executions?flow=&status=&since=&limit=        {"executions":[execution]}; several statuses with commas between them
 //	GET  /flows/{flow}/executions/{execution}           execution
 //	GET  /flows/{flow}/executions/{execution}/history   {"events":[event]}; ?after=ID leaves out events up to that id
 //	POST /flows/{flow}/executions/{execution}/stop      {"error","cause"} -> 202
-//	POST /flows/{flow}/executions/{execution}/token/success?step=    output -> token; 409 when no callback is waited for
+//	POST /flows/{flow}/executions/{execution}/token/success?step=    output -> token; 200 first or the same, 409 another outcome or no callback
 //	POST /flows/{flow}/executions/{execution}/token/failure?step=    {"error","cause"} -> token, likewise
 //	POST /flows/{flow}/executions/{execution}/token/heartbeat?step=  -> token, likewise
-//	GET  /tokens?flow=&execution=                       {"tokens":[token]}: those that are open
+//	GET  /tokens?flow=&execution=                       {"tokens":[token]}: the open ones
 //	GET  /tokens/{token}                                token
-//	POST /tokens/{token}/success                        output -> token; 200 first or the same, 409 another was first
+//	POST /tokens/{token}/success                        output -> token; 200 first or the same, 409 another outcome
 //	POST /tokens/{token}/failure                        {"error","cause"} -> token, likewise
 //	POST /tokens/{token}/heartbeat                      -> token; 409 when it is closed
 //
-// A start without a hash starts the latest definition. A start without a name
-// draws one; sent twice, it starts two executions.
+// A start without a hash starts the latest definition. A start without a name gets a random one; sent
+// twice, it starts two executions.
 //
-// All of these mask the tokens in their responses: reading is not writing. Whole
+// These responses mask tokens, so that the right to read does not include the right to report. Whole
 // tokens are in the responses to
 //
 //	POST /tokens/reveal?flow=&execution=
@@ -32,13 +31,12 @@
 //
 // which change nothing. They are POST so that a policy for GET /* leaves them out.
 //
-// A deleted flow is not listed or shown any more. Its definition stays for the
-// executions of it, whose histories name its steps, and it is listed again when
-// it is put again.
+// A deleted flow is not listed or shown. Its definition stays for its executions, whose histories name
+// its steps. Putting the flow again lists it again.
 //
-// A request body is JSON as [value.ParseJSON] reads it, with members of exactly
-// these names. An error is {"code","message"}. A message names what the caller
-// can fix; what happened inside stays out of it.
+// A request body is JSON as [value.ParseJSON] reads it, with members of exactly these names. Unknown
+// query parameters are rejected. An error is {"code","message"}. Messages name what the caller can
+// correct, not what failed inside.
 //
 // This package may change between releases; the JSON only grows.
 package rest

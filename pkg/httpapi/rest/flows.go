@@ -14,7 +14,7 @@ func (h handler) listFlows(r *http.Request) (int, any, error) {
 	return http.StatusOK, flowsOf(definitions), err
 }
 
-// flowList is the answer with several definitions.
+// flowList is a response with several definitions.
 type flowList struct {
 	Flows []Flow `json:"flows"`
 }
@@ -31,7 +31,7 @@ func flowOf(d engine.Definition) Flow {
 	return Flow{Name: d.Flow.Name, Hash: d.Flow.Hash, CreatedTime: instant(d.Created)}
 }
 
-// definitions are those of a name; none is an error.
+// definitions returns the definitions of a flow. A flow without any is an error.
 func (h handler) definitions(r *http.Request) ([]engine.Definition, error) {
 	name := r.PathValue("flow")
 	definitions, err := h.Flows.Definitions(r.Context(), name)
@@ -56,8 +56,7 @@ func (h handler) showFlow(r *http.Request) (int, any, error) {
 	return http.StatusOK, flow, err
 }
 
-// pick finds the definition whose hash begins so; an empty hash means the
-// latest.
+// pick returns the definition whose hash begins so, or the latest for an empty hash.
 func pick(definitions []engine.Definition, hash string) (engine.Definition, error) {
 	if hash == "" {
 		return definitions[0], nil
@@ -94,8 +93,8 @@ func (h handler) deleteFlow(r *http.Request) (int, any, error) {
 	return http.StatusOK, flowsOf(definitions), nil
 }
 
-// refuseUnfinished keeps a person from deleting what is in use. The index may
-// not show the latest executions; these still get their definition.
+// refuseUnfinished returns an error if an execution of the flow has not ended. The index may lack the
+// latest executions; these can still read their definition.
 func (h handler) refuseUnfinished(ctx context.Context, flow string) error {
 	var unfinished []engine.ID
 	for after, more := "", true; more && len(unfinished) == 0; more = after != "" {

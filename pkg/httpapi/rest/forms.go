@@ -14,20 +14,19 @@ import (
 type Flow struct {
 	Name string `json:"name"`
 	Hash string `json:"hash"` // SHA-256 of the text, hexadecimal
-	// CreatedTime is when it was put first; left out in the answer to a put.
+	// CreatedTime is when it was put first; the response to a put lacks it.
 	CreatedTime string `json:"createdTime,omitempty"`
-	// Definition is the text, for who asked for one flow.
+	// Definition is the text, in the response with one flow.
 	Definition string `json:"definition,omitempty"`
 }
 
 // Start asks for an execution.
 type Start struct {
-	// Name is drawn where it is left out; then a request that is sent twice
-	// starts two executions.
+	// Name is random if it is left out; a request that is sent twice then starts two executions.
 	Name string `json:"name,omitempty"`
-	// Hash names the definition; left out it is the latest one.
+	// Hash names the definition; the latest one if it is left out.
 	Hash  string      `json:"hash,omitempty"`
-	Input value.Value `json:"input,omitzero"` // an object; left out means {}
+	Input value.Value `json:"input,omitzero"` // an object; {} if it is left out
 }
 
 // Execution is an execution as it is now.
@@ -42,7 +41,7 @@ type Execution struct {
 	Cause       string         `json:"cause,omitempty"`
 	StartedTime string         `json:"startedTime"`
 	StoppedTime string         `json:"stoppedTime,omitempty"`
-	// Waiting is what it waits for, left out when it is over.
+	// Waiting is what it waits for, left out after its end.
 	Waiting *Waiting `json:"waiting,omitempty"`
 	// Blocked is why the worker cannot continue it, left out when it can.
 	Blocked string `json:"blocked,omitempty"`
@@ -60,14 +59,13 @@ type Waiting struct {
 
 // Token is a token as it is now.
 type Token struct {
-	// Token is the text, masked unless it was asked for or given.
+	// Token is the text, which is masked except in responses that reveal it.
 	Token     string `json:"token"`
 	Flow      string `json:"flow,omitempty"`
 	Execution string `json:"execution,omitempty"`
 	Step      string `json:"step,omitempty"`
-	// Recipient is whose engine waits, left out for a step of ours: that has a
-	// flow, an execution and a step instead. Job is what names the job there,
-	// left out where a callback alone is waited for.
+	// Recipient is the external engine that waits; a step of a flow has a flow, an execution and a
+	// step instead. Job names the job, and is left out if the engine waits for a callback alone.
 	Recipient string `json:"recipient,omitempty"` // step-functions, durable-function
 	Job       string `json:"job,omitempty"`
 	Since     string `json:"since,omitempty"`
@@ -89,7 +87,7 @@ type Failure struct {
 	Cause string `json:"cause"`
 }
 
-// Error is what a refused request is answered with.
+// Error is the response to a rejected request.
 type Error struct {
 	Status  int         `json:"-"` // of HTTP
 	Code    engine.Code `json:"code"`
@@ -119,7 +117,7 @@ func executionOf(state machine.State, waiting *Waiting) Execution {
 	return e
 }
 
-// waitingOf is what w waits for, nil for nil.
+// waitingOf returns what w waits for, nil for nil.
 func waitingOf(flow *fdl.Flow, w *machine.Waiting) *Waiting {
 	if w == nil {
 		return nil
@@ -127,8 +125,7 @@ func waitingOf(flow *fdl.Flow, w *machine.Waiting) *Waiting {
 	return &Waiting{Step: flow.All[w.Attempt.Step].Name, For: waitsFor(flow, w), Since: instant(w.Since), Until: instant(w.Due)}
 }
 
-// waitsFor says what kind of thing a state waits for. A long call has a token
-// inside, which nobody is given: to people it is a call.
+// waitsFor returns the kind of a wait. A long call waits for an internal token, and is shown as a call.
 func waitsFor(flow *fdl.Flow, w *machine.Waiting) string {
 	task, isTask := flow.All[w.Attempt.Step].Kind.(*fdl.Task)
 	switch {
@@ -146,7 +143,7 @@ func waitsFor(flow *fdl.Flow, w *machine.Waiting) string {
 	return "call"
 }
 
-// recordOf fills in what is known of a token.
+// recordOf adds what the record of a token holds.
 func recordOf(t Token, record token.Record) Token {
 	t.Open, t.LastBeat = record.Open(), instant(record.LastBeat)
 	if record.Open() {

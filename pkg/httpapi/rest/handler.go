@@ -25,67 +25,62 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Index lists executions. It is for people: it may lag behind the log.
+// Index lists executions. It may lag behind the log.
 type Index interface {
-	// Executions is a page of them, the latest start first: at most limit ids,
-	// of those behind the page that gave the text after. Next is what gives the
-	// page behind it, empty when there is none; before it is, a page may be
-	// short, and even empty. An empty flow or status means
-	// all; [machine.StatusRunning] means those that have not ended. A text that
-	// no page gave: an [*engine.Error] with [engine.CodeInvalid].
+	// Executions returns a page of executions, the latest start first: at most limit ids. After is the
+	// text next of the previous page, empty for the first one; any other text is an error with
+	// [engine.CodeInvalid]. Next is empty on the last page; pages before it may be short or empty.
+	// An empty flow or status means all, [machine.StatusRunning] all that have not ended.
 	Executions(ctx context.Context, flow string, status machine.Status, after string, limit int) (ids []engine.ID, next string, err error)
 }
 
-// Flows lists the definitions that [engine.Flows] keeps.
+// Flows lists the definitions that [engine.Flows] stores.
 type Flows interface {
-	// Definitions are those that are listed, in the order of their names, of
-	// one name the latest first. An empty name means all.
+	// Definitions returns the listed definitions by name, the latest of a name first. An empty name
+	// means all.
 	Definitions(ctx context.Context, name string) ([]engine.Definition, error)
 
-	// FlowText is a definition that is listed, as it was put. Another one:
+	// FlowText returns the text of a listed definition. For any other, the error is
 	// [engine.ErrNotFound].
 	FlowText(ctx context.Context, flow machine.Flow) ([]byte, error)
 
-	// DeleteFlow takes the definition off the list, until it is put again. The
-	// engine still gets it: executions that an index does not show yet need it,
-	// and histories name its steps. One that is not listed is no error.
+	// DeleteFlow takes the definition off the list until it is put again. The engine can still read
+	// it: executions that the index does not show yet need it, and histories name its steps. Deleting
+	// a definition that is not listed has no effect.
 	DeleteFlow(ctx context.Context, flow machine.Flow) error
 }
 
-// Foreign lists the waits of somebody else's engine, as [resume.ForeignWaits]
-// does.
+// Foreign lists waits of external engines, as [resume.ForeignWaits] does.
 type Foreign interface {
 	List(ctx context.Context, after string, limit int) ([]resume.ForeignWait, error)
 }
 
-// Config is what a handler works with. All fields without a word on nil are
-// required.
+// Config is what a handler works with. Fields are required unless they say what nil means.
 type Config struct {
 	Engine *engine.Client
 	Tokens *resume.Tokens
 	Index  Index
 	Flows  Flows
-	// Foreign is nil where nobody else's engine is served.
+	// Foreign lists waits of external engines; nil means there are none.
 	Foreign Foreign
-	// Start starts executions; nil means the engine.
+	// Start starts executions; nil means that of Engine.
 	Start func(context.Context, engine.StartRequest) (engine.StartResult, error)
-	// Log is told what failed inside, never a token; nil means nobody is.
+	// Log receives what failed inside, without tokens; nil discards it.
 	Log *slog.Logger
-	// MaxOutput is the size of the largest output of a step of ours, in bytes; 0
-	// means [machine.DefaultData].
+	// MaxOutput is the largest output of a step, in bytes; 0 means [machine.DefaultData].
 	MaxOutput int
 	// Blocked returns why executions of a flow cannot continue here, "" when they can; nil means they
 	// always can.
 	Blocked func(*fdl.Flow) string
 	// AwaitsTurn reports whether a call of the execution waits until fewer calls run; nil means none does.
 	AwaitsTurn func(engine.ID) bool
-	// Reasons: callers serve themselves, so they are told what failed inside.
+	// Reasons adds what failed inside to responses, for callers that run the server themselves.
 	Reasons bool
-	// Stop asks for the end of an execution; nil means the engine.
+	// Stop requests the end of an execution; nil means that of Engine.
 	Stop func(ctx context.Context, id engine.ID, name, cause string) error
 }
 
-// maxBody is the largest request: the vendor's limit of a request.
+// maxBody is the largest request, as in the 2019-03-15 API.
 const maxBody = 1 << 20
 
 // Handler serves the API.
@@ -198,15 +193,15 @@ func (s *statusOnly) Write(p []byte) (int, error) { return len(p), nil }
 type handler struct {
 	Config
 
-	// largeResponses has room for the large responses that are under way.
+	// largeResponses has an element for each large response under way.
 	largeResponses chan struct{}
 }
 
 const (
-	// maxLarge is how many large responses are made and sent at once. Readers
-	// that read nothing keep no more than these in memory.
+	// maxLarge is how many large responses are made and sent at once: slow readers keep no more in
+	// memory.
 	maxLarge = 32
-	// maxLargeWait is how long a request waits for room before it is refused.
+	// maxLargeWait is how long a request waits for its turn before it is rejected.
 	maxLargeWait = 10 * time.Second
 )
 
@@ -251,7 +246,7 @@ func write(w http.ResponseWriter, status int, body any) {
 	w.WriteHeader(status)
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(body) // the caller is gone
+	_ = encoder.Encode(body) // fails if the caller is gone
 }
 
 // refusal is the error that the caller gets: all of what the caller can correct, and what failed
@@ -304,8 +299,8 @@ func notFound(format string, args ...any) *Error { return refuse(engine.CodeNotF
 
 func conflict(format string, args ...any) *Error { return refuse(engine.CodeConflict, format, args...) }
 
-// readJSON reads the body, an object with no other members than these, into
-// form. An empty body leaves form as it is.
+// readJSON reads the body, an object with no other members than these, into form. An empty body leaves
+// form unchanged.
 func readJSON(r *http.Request, form any, members ...string) error {
 	body, err := readBody(r)
 	if err != nil || len(bytes.TrimSpace(body)) == 0 {
@@ -333,7 +328,7 @@ func readJSON(r *http.Request, form any, members ...string) error {
 func readBody(r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(r.Body)
 	var tooLarge *http.MaxBytesError
-	if err != nil && !errors.As(err, &tooLarge) { // the caller hung up, or is too slow
+	if err != nil && !errors.As(err, &tooLarge) { // the caller hung up or is too slow
 		return nil, invalid("the request ended too early")
 	}
 	return body, err
@@ -391,11 +386,11 @@ func (h handler) start(r *http.Request) (int, any, error) {
 	return http.StatusCreated, masked(execution), nil
 }
 
-// nameLength is how many characters of a name are drawn: 80 bits.
+// nameLength is how many characters of a name are random: 80 bits.
 const nameLength = 16
 
-// definitionOf is the definition with the hash, which need not be listed any
-// more, or without a hash the latest one that is.
+// definitionOf returns the definition with the hash, listed or not, or without a hash the latest listed
+// one.
 func (h handler) definitionOf(r *http.Request, hash string) (machine.Flow, error) {
 	if hash == "" {
 		definitions, err := h.definitions(r)
@@ -409,13 +404,13 @@ func (h handler) definitionOf(r *http.Request, hash string) (machine.Flow, error
 	return flow, err
 }
 
-// describe is the state of an execution.
+// describe returns the state of an execution.
 func (h handler) describe(ctx context.Context, flow, execution string) (machine.State, error) {
 	state, err := h.Engine.Describe(ctx, engine.NewID(flow, execution))
 	return state, orNoExecution(flow, execution, err)
 }
 
-// orNoExecution is err, which names the execution if there is none.
+// orNoExecution returns err, or one that names the execution if it does not exist.
 func orNoExecution(flow, execution string, err error) error {
 	if errors.Is(err, engine.ErrNotFound) {
 		return notFound("there is no execution %s/%s", flow, execution)

@@ -17,29 +17,27 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// page is one answer to a request for a list. Lambda answers with 6 MB at most,
-// so a list comes in as many pages as it takes.
+// page is one response with a part of a list. A response of a Lambda function has at most 6 MB.
 type page struct {
 	Executions []Execution            `json:"executions,omitzero"`
 	Tokens     []Token                `json:"tokens,omitzero"`
 	Events     []machine.HistoryEvent `json:"events,omitzero"`
-	// Next is the "after" of the page behind this one, empty at the end.
+	// Next is the parameter after of the next page, empty on the last one.
 	Next string `json:"next,omitempty"`
 }
 
 const (
-	// fullPage is from how many bytes on a page takes up nothing more.
+	// fullPage is the size in bytes at which a page is full.
 	fullPage = 2 << 20
-	// lookups is how many executions are looked up before a page may end. With
-	// the greatest input and output they have 2 MB.
+	// lookups is how many executions are read before a page may end. With the largest inputs and
+	// outputs they have 2 MB.
 	lookups = 25
-	// mostLookups keeps a page whose status few have from taking too long.
+	// mostLookups bounds the executions that are read for a page, also if few have the status.
 	mostLookups = 200
 )
 
-// each calls f with the executions behind the text after until f says that the
-// page is full. It looks up at most atOnce of them before it asks again. Next is
-// what gives the page behind it.
+// each calls f with the executions of the page after, in groups of at most atOnce, until f reports that
+// the page is full. Next is the parameter after of the next page.
 func (h handler) each(
 	ctx context.Context, flow string, status machine.Status, after string, atOnce int, f func(engine.ID) (full bool, err error),
 ) (next string, err error) {
@@ -81,7 +79,7 @@ func (h handler) list(r *http.Request) (int, any, error) {
 			return false, nil
 		case err != nil:
 			return false, err
-		case e.StartedTime < bounds.since: // so are all behind it
+		case e.StartedTime < bounds.since: // as are all that follow
 			past = true
 		case len(wanted) == 0 || slices.Contains(wanted, e.Status):
 			p.Executions = append(p.Executions, e)
@@ -95,8 +93,7 @@ func (h handler) list(r *http.Request) (int, any, error) {
 	return http.StatusOK, masked(p), err
 }
 
-// bounds are from how many executions on a page takes up nothing more, and from
-// which start on they are listed.
+// bounds limit the executions of a page: how many, and the earliest start.
 type bounds struct {
 	limit int
 	since string // in [machine.TimeFormat], which sorts as instants do
@@ -127,11 +124,11 @@ func (h handler) executionWith(ctx context.Context, id engine.ID) (Execution, er
 	return h.withWaiting(ctx, state)
 }
 
-// indexed is the one status that the index is asked for.
+// indexed returns the one status to ask the index for.
 func indexed(wanted []machine.Status) machine.Status {
 	switch {
 	case len(wanted) > 0 && !slices.ContainsFunc(wanted, machine.Status.Final):
-		return machine.StatusRunning // to the index everything that has not ended
+		return machine.StatusRunning // for the index all that have not ended
 	case len(wanted) == 1:
 		return wanted[0]
 	}
@@ -171,8 +168,8 @@ func unknownStatus(name string) error {
 	return invalid("unknown status %q%s; allowed: %s", name, fdl.DidYouMean(name, names), allowed)
 }
 
-// unreadable reports whether err is that one execution is damaged, or of a newer
-// release, which is no reason to show none of the others.
+// unreadable reports whether the execution is damaged or of a newer release, and logs it. The list then
+// leaves it out.
 func (h handler) unreadable(r *http.Request, id engine.ID, err error) bool {
 	if !errors.Is(err, machine.ErrDamaged) && !machine.NeedsNewerRelease(err) {
 		return false
@@ -193,8 +190,7 @@ func sizeOf(e Execution) int {
 	return size
 }
 
-// openTokens reads the latest items of the executions that have not ended, or
-// of the one that is named.
+// openTokens lists the open tokens of all executions that have not ended, or of the named one.
 func (h handler) openTokens(view view) responder {
 	return func(r *http.Request) (int, any, error) {
 		p, err := h.tokensPage(r)
@@ -227,8 +223,7 @@ func (h handler) tokensPage(r *http.Request) (p page, err error) {
 	return p, err
 }
 
-// openTokenWith is the open token of the execution with that id, unless the
-// execution is damaged.
+// openTokenWith returns the open token of an execution. A damaged execution has none.
 func (h handler) openTokenWith(r *http.Request, id engine.ID) (t Token, ok bool, err error) {
 	state, err := h.Engine.Describe(r.Context(), id)
 	if err == nil {
@@ -240,11 +235,11 @@ func (h handler) openTokenWith(r *http.Request, id engine.ID) (t Token, ok bool,
 	return t, ok, err
 }
 
-// foreignPage begins the "after" of the pages that have the waits of somebody
-// else's engine, behind those of our executions.
+// foreignPage begins the parameter after of the pages with waits of external engines, which follow
+// those of executions.
 const foreignPage = "foreign:"
 
-// foreignTokens adds the open tokens of the waits behind the handle.
+// foreignTokens adds the open tokens of the waits after the handle.
 func (h handler) foreignTokens(r *http.Request, after string, p *page) error {
 	waits, err := h.Foreign.List(r.Context(), after, lookups)
 	if errors.Is(err, resume.ErrNoWait) {
@@ -268,7 +263,7 @@ func (h handler) foreignTokens(r *http.Request, after string, p *page) error {
 	return nil
 }
 
-// foreignToken has the handle alone when the key of the token is gone.
+// foreignToken returns the token of a wait. If its key is gone, the text is the masked handle.
 func (h handler) foreignToken(wait resume.ForeignWait) Token {
 	text, ok := h.Engine.TokenText(wait.Handle)
 	if !ok {
@@ -279,8 +274,7 @@ func (h handler) foreignToken(wait resume.ForeignWait) Token {
 	}
 }
 
-// historyPage renders the events behind the one with the id after, as many as
-// an answer holds.
+// historyPage renders the events after the one with the id after, as many as a response holds.
 func historyPage(flow *fdl.Flow, history []machine.Event, after int) page {
 	p, size := page{Events: []machine.HistoryEvent{}}, 0
 	for _, e := range history {

@@ -49,7 +49,7 @@ const (
 
 // What is larger than one answer may be comes in pages, which the client reads
 // to the end.
-func TestListsLargerThanAnAnswer(t *testing.T) {
+func TestListsLargerThanAResponseArePaged(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	text := strings.Repeat("x", 28<<10)
@@ -175,7 +175,7 @@ func TestADamagedExecutionIsLeftOutOfLists(t *testing.T) {
 	}
 }
 
-func TestAPageOfExecutionsThatNobodyGave(t *testing.T) {
+func TestUnknownPageTokenIsRejected(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	response, err := a.HTTP.Get(a.Base + "/executions?" + url.Values{"after": {"1-2"}}.Encode()) //nolint:noctx // a test
@@ -187,8 +187,8 @@ func TestAPageOfExecutionsThatNobodyGave(t *testing.T) {
 	}
 }
 
-// Waits of somebody else's engine are listed behind the tokens of our executions.
-func TestTokensOfSomebodyElsesEngine(t *testing.T) {
+// Waits of external engines are listed after the tokens of executions.
+func TestTokensOfExternalEngines(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	a.started("callback", "{}")

@@ -42,7 +42,7 @@ func newAPI(t *testing.T) *api {
 	return &api{&rest.Client{Base: server.URL, HTTP: server.Client()}, t, store, keys, system, server}
 }
 
-// run lets the executions go on until they wait for somebody.
+// run runs the executions until nothing is left to do.
 func (a *api) run() {
 	a.t.Helper()
 	ctx, cancel := context.WithTimeout(a.t.Context(), time.Minute)
@@ -88,8 +88,8 @@ func wantRefused(t *testing.T, err error, status int, code engine.Code, part str
 	}
 }
 
-// Tokens stand in answers, and in the paths of some that are refused.
-func TestNobodyKeepsAnAnswer(t *testing.T) {
+// Responses have tokens, and so have the paths of rejected requests.
+func TestResponsesForbidCaching(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	a.started("callback", `{}`)
@@ -109,7 +109,7 @@ func TestNobodyKeepsAnAnswer(t *testing.T) {
 	}
 }
 
-func TestAnExecutionFromStartToEnd(t *testing.T) {
+func TestAPIShowsAnExecutionFromStartToEnd(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	begun := a.started("polling", `{"delay":20}`)
@@ -134,7 +134,7 @@ func TestAnExecutionFromStartToEnd(t *testing.T) {
 	}
 }
 
-func TestAStartIsToldWhatItMet(t *testing.T) {
+func TestStartReportsNewSameOrConflict(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	first := a.started("polling", `{"delay":20}`)
@@ -174,7 +174,7 @@ func TestOpenTokensAreMaskedUnlessAskedFor(t *testing.T) {
 	}
 }
 
-func TestATokenIsClosedOnce(t *testing.T) {
+func TestFirstCloseOfATokenWins(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	text := a.waitingToken()
@@ -197,7 +197,7 @@ func TestATokenIsClosedOnce(t *testing.T) {
 	}
 }
 
-func TestAHeartbeatTellsWhetherTheTokenIsOpen(t *testing.T) {
+func TestHeartbeatReportsWhetherTheTokenIsOpen(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	text := a.waitingToken()
@@ -212,7 +212,7 @@ func TestAHeartbeatTellsWhetherTheTokenIsOpen(t *testing.T) {
 	}
 }
 
-func TestAStopEndsWhatWaits(t *testing.T) {
+func TestStopEndsAWaitingExecution(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	a.started("callback", `{}`)
@@ -231,7 +231,7 @@ func TestAStopEndsWhatWaits(t *testing.T) {
 	wantRefused(t, err, http.StatusNotFound, engine.CodeNotFound, "")
 }
 
-func TestBadRequestsLoseNothing(t *testing.T) {
+func TestInvalidRequestsChangeNothing(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	text := a.waitingToken()
@@ -280,7 +280,7 @@ func TestBadRequestsLoseNothing(t *testing.T) {
 	})
 }
 
-func TestFailuresInsideStayInside(t *testing.T) {
+func TestInternalErrorsAreLoggedAndNotReturned(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	var log strings.Builder
@@ -300,8 +300,8 @@ func (brokenIndex) Executions(context.Context, string, machine.Status, string, i
 	return nil, "", errors.New("secret detail")
 }
 
-// Whoever hangs up is no failure of ours.
-func TestARequestThatEndsTooEarly(t *testing.T) {
+// A caller that hangs up is not an internal error.
+func TestTruncatedRequestsAreInvalid(t *testing.T) {
 	t.Parallel()
 	store := &local.MemoryStore{}
 	system := local.New(local.Config{Store: store})

@@ -12,8 +12,8 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Who may report need not be able to read a token.
-func TestAnExecutionIsReportedOnByItsName(t *testing.T) {
+// Reporting by name does not need the right to read tokens.
+func TestReportByExecutionName(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	text := a.waitingToken()
@@ -37,7 +37,7 @@ func TestAnExecutionIsReportedOnByItsName(t *testing.T) {
 }
 
 // After the execution went on, the recorded outcome decides what a report gets.
-func TestALateReportGetsTheRecordedOutcome(t *testing.T) {
+func TestLateReportReturnsTheRecordedOutcome(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	text := a.waitingToken()
@@ -67,7 +67,7 @@ func TestALateReportGetsTheRecordedOutcome(t *testing.T) {
 	wantRefused(t, err, http.StatusConflict, engine.CodeConflict, "callback/one has no open token: it has ended with the status Succeeded")
 }
 
-func TestAnExecutionThatWaitsForNoCallbackIsNotReportedOn(t *testing.T) {
+func TestReportWithoutACallbackIsAConflict(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	a.started("polling", `{"delay":20}`)
@@ -84,7 +84,7 @@ func TestAnExecutionThatWaitsForNoCallbackIsNotReportedOn(t *testing.T) {
 	}
 }
 
-func TestAStartWithoutHashAndName(t *testing.T) {
+func TestStartWithoutHashAndName(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	a.put("tiny", onePass)
@@ -192,7 +192,7 @@ func TestBoundsOfAList(t *testing.T) {
 	}
 }
 
-func TestAnExecutionSaysThatItsCallWaitsForItsTurn(t *testing.T) {
+func TestShowReportsQueuedCalls(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	a.waitingToken()

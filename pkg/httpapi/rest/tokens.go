@@ -13,8 +13,8 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// tokenOf is the token of the callback that an execution waits for; ok is false
-// when it waits for none. The token may be closed already.
+// tokenOf returns the token of the callback that an execution waits for, which may be closed already.
+// Ok is false if it waits for no callback.
 func (h handler) tokenOf(ctx context.Context, state machine.State) (t Token, ok bool, err error) {
 	if state.Waiting == nil {
 		return t, false, nil
@@ -38,7 +38,7 @@ func (h handler) tokenOf(ctx context.Context, state machine.State) (t Token, ok 
 	return t, true, nil
 }
 
-// openToken is the open token of an execution, with what its record holds.
+// openToken returns the open token of an execution, with what its record holds.
 func (h handler) openToken(ctx context.Context, state machine.State) (t Token, ok bool, err error) {
 	t, ok, err = h.tokenOf(ctx, state)
 	if !ok || err != nil {
@@ -48,10 +48,10 @@ func (h handler) openToken(ctx context.Context, state machine.State) (t Token, o
 	return recordOf(t, record), record.Open(), err
 }
 
-// A finder is how a request names a token.
+// A finder returns the token that a request names.
 type finder func(*http.Request) (Token, error)
 
-// tokenInPath finds the token whose text is in the path.
+// tokenInPath returns the token whose text is in the path.
 func tokenInPath(r *http.Request) (Token, error) { return Token{Token: r.PathValue("token")}, nil }
 
 // tokenOfExecution finds the token of the execution in the path, so that those who may report need
@@ -113,7 +113,7 @@ func (h handler) tokenThatEnded(state machine.State, step string, scheduled, end
 	return recordOf(t, token.Record{Outcome: &outcome, ClosedBy: end.ClosedBy, ClosedAt: end.At})
 }
 
-// noToken says what an execution does instead of waiting for a callback.
+// noToken returns an error that says what an execution does instead of waiting for a callback.
 func (h handler) noToken(ctx context.Context, state machine.State) error {
 	e, err := h.withWaiting(ctx, state)
 	switch {
@@ -124,7 +124,7 @@ func (h handler) noToken(ctx context.Context, state machine.State) error {
 	case e.Waiting == nil:
 		return conflict("execution %s/%s has no open token: it does not wait; try again in a moment", e.Flow, e.Name)
 	}
-	return conflict("execution %s/%s has no open token: step %s waits for another thing (%s); list the open tokens to see who waits for a callback",
+	return conflict("execution %s/%s has no open token: step %s waits for something else (%s); list the open tokens",
 		e.Flow, e.Name, e.Waiting.Step, e.Waiting.For)
 }
 
@@ -138,7 +138,7 @@ func (h handler) showToken(r *http.Request) (int, any, error) {
 	return http.StatusOK, masked(recordOf(t, record)), err
 }
 
-// close closes a token with the outcome that parse finds in the body.
+// close closes a token with the outcome that parse reads from the body.
 func (h handler) close(find finder, parse func([]byte, int) (token.Outcome, error)) responder {
 	return func(r *http.Request) (int, any, error) {
 		body, err := readBody(r)

@@ -30,7 +30,7 @@ func Index(t *testing.T, open func(t *testing.T) IndexedLog) {
 		"pages hold each execution once":                 indexPages,
 		"a page goes on where the one before ended":      indexGoesOn,
 		"executions that started together are all there": indexTogether,
-		"a page that nobody gave is refused":             indexNoPage,
+		"an unknown page token is rejected":              indexNoPage,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
