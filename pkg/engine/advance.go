@@ -206,7 +206,7 @@ func (h *handler) signal(ctx context.Context, base Item, state machine.State) (m
 		}
 		return nil, nil
 	case h.wake.Cause == machine.CauseStop:
-		return h.stopRequest(ctx, state)
+		return h.stopRequest(ctx)
 	case state.Waiting == nil || state.Waiting.For != machine.WaitingForToken:
 	case h.wake.Cause == state.Waiting.Handle():
 		return h.tokenClosed(ctx, state.Waiting)
@@ -277,15 +277,14 @@ func (h *handler) told(state machine.State, record token.Record) machine.Signal 
 	return nil
 }
 
-// stopRequest reads the request that the wake of a stop speaks of (rule 12).
-func (h *handler) stopRequest(ctx context.Context, state machine.State) (machine.Signal, error) {
-	record, err := h.tokens.Record(ctx, stopHandle(h.wake.Execution, state.Expires))
+// stopRequest reads the request that the wake of a stop announces (rule 12).
+func (h *handler) stopRequest(ctx context.Context) (machine.Signal, error) {
+	request, ok, err := h.stops.StopRequest(ctx, h.wake.Execution)
 	switch {
 	case err != nil:
 		return nil, err
-	case !record.Open():
-		request := record.Outcome.Output
-		return machine.StopRequested{At: h.now, Error: request.Get("error").Text(), Cause: request.Get("cause").Text()}, nil
+	case ok:
+		return machine.StopRequested{At: h.now, Error: request.Error, Cause: request.Cause}, nil
 	case h.young(stopPatience):
 		return nil, h.sendAgain(ctx, h.now.Add(resendDelay))
 	}

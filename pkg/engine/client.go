@@ -127,13 +127,7 @@ func (c *Client) Stop(ctx context.Context, id ID, name, cause string) error {
 		return wrap(op, err)
 	}
 	kept := token.Outcome{Error: name, Cause: cause}.Cut()
-	request := value.Object(
-		value.Member{Key: "error", Value: value.String(kept.Error)}, value.Member{Key: "cause", Value: value.String(kept.Cause)})
-	closing := token.CloseOp{Outcome: token.Success(request), By: token.ClosedByHand, At: now}
-	if _, err := c.tokens.Close(ctx, stopHandle(id, state.Expires), closing); err != nil {
-		return wrap(op, err)
-	}
-	return nil
+	return wrap(op, c.stops.RequestStop(ctx, id, StopRequest{Error: kept.Error, Cause: kept.Cause}, state.Expires))
 }
 
 // Describe is the state of an execution, its input and output complete. One

@@ -26,6 +26,7 @@ type WorkerConfig struct {
 	TaskQueue  TaskQueue
 	Flows      Flows
 	TokenStore TokenStore
+	Stops      Stops
 	// Ends receives the executions that ended; nil discards them.
 	Ends Ends
 	// Keys sign tokens. They are required for flows with callbacks or long calls.
@@ -58,7 +59,7 @@ type WorkerConfig struct {
 func NewWorker(config WorkerConfig) (*Worker, error) {
 	c := core{
 		log: config.Log, wakes: config.Wakes, caller: config.Caller, taskQueue: config.TaskQueue, flows: config.Flows,
-		tokens: config.TokenStore, ends: config.Ends, tokenKeys: config.Keys, newerKeys: config.NewerKeys,
+		tokens: config.TokenStore, stops: config.Stops, ends: config.Ends, tokenKeys: config.Keys, newerKeys: config.NewerKeys,
 		callbackBase: strings.TrimRight(config.CallbackBase, "/"), generation: config.Generation,
 		workerLife: cmp.Or(config.WorkerLife, defaultWorkerLife), clock: config.Now, limits: config.Limits,
 		observer: config.Observer, newNonce: config.NewNonce, sleep: config.Sleep,
@@ -66,7 +67,7 @@ func NewWorker(config WorkerConfig) (*Worker, error) {
 	c.setDefaults()
 	if err := missing("worker", []port{
 		{"Log", c.log == nil}, {"Wakes", c.wakes == nil}, {"Caller", c.caller == nil}, {"TaskQueue", c.taskQueue == nil},
-		{"Flows", c.flows == nil}, {"TokenStore", c.tokens == nil}, {"Now", c.clock == nil},
+		{"Flows", c.flows == nil}, {"TokenStore", c.tokens == nil}, {"Stops", c.stops == nil}, {"Now", c.clock == nil},
 	}); err != nil {
 		return nil, err
 	}
@@ -116,6 +117,7 @@ type ClientConfig struct {
 	Wakes      Wakes
 	Flows      Flows
 	TokenStore TokenStore
+	Stops      Stops
 	Keys       token.Keys // for [Client.TokenText]
 	Now        func() time.Time
 	Limits     machine.Limits
@@ -126,12 +128,13 @@ type ClientConfig struct {
 // NewClient returns a client. It fails if the configuration lacks a port.
 func NewClient(config ClientConfig) (*Client, error) {
 	c := core{
-		log: config.Log, wakes: config.Wakes, flows: config.Flows, tokens: config.TokenStore, tokenKeys: config.Keys,
+		log: config.Log, wakes: config.Wakes, flows: config.Flows, tokens: config.TokenStore, stops: config.Stops, tokenKeys: config.Keys,
 		clock: config.Now, limits: config.Limits, observer: config.Observer, newNonce: config.NewNonce,
 	}
 	c.setDefaults()
 	if err := missing("client", []port{
 		{"Log", c.log == nil}, {"Wakes", c.wakes == nil}, {"Flows", c.flows == nil}, {"TokenStore", c.tokens == nil},
+		{"Stops", c.stops == nil},
 		{"Now", c.clock == nil},
 	}); err != nil {
 		return nil, err
@@ -147,6 +150,7 @@ type core struct {
 	taskQueue    TaskQueue
 	flows        Flows
 	tokens       TokenStore
+	stops        Stops
 	ends         Ends
 	tokenKeys    token.Keys
 	newerKeys    func(context.Context) (token.Keys, error)

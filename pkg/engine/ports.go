@@ -132,7 +132,10 @@ func (t Task) authenticated() []byte {
 	} {
 		e.Text(text)
 	}
-	for _, number := range []int{t.Call.Attempt.Step, t.Call.Attempt.Number, t.Call.Attempt.Poll, int(t.Call.Limit), asInt(t.Await), asInt(t.AtMostOnce), int(t.TimeLimit)} {
+	attempt := t.Call.Attempt
+	for _, number := range []int{
+		attempt.Step, attempt.Number, attempt.Poll, int(t.Call.Limit), asInt(t.Await), asInt(t.AtMostOnce), int(t.TimeLimit),
+	} {
 		e.Int(int64(number))
 	}
 	return e.Bytes()
@@ -164,6 +167,19 @@ type TokenStore interface {
 	// the record after it. After an error it may or may not have been applied.
 	Reply(ctx context.Context, handle string, op token.ReplyOp) (token.Record, error)
 }
+
+// Stops keeps the requests to stop executions, one for each.
+type Stops interface {
+	// RequestStop stores the request unless the execution has one. The store may delete the request
+	// after it expired. After an error it may or may not be stored.
+	RequestStop(ctx context.Context, execution ID, request StopRequest, expires time.Time) error
+
+	// StopRequest returns the request, as of no earlier than the call. ok is false if there is none.
+	StopRequest(ctx context.Context, execution ID) (request StopRequest, ok bool, err error)
+}
+
+// StopRequest is how an execution that is stopped ends.
+type StopRequest struct{ Error, Cause string }
 
 // Ends is told of executions that ended.
 type Ends interface {

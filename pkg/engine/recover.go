@@ -3,11 +3,9 @@ package engine
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
-	"github.com/waitless/waitless/pkg/token"
 )
 
 // Recover sends the wakes without which an execution would not go on, when all
@@ -38,7 +36,7 @@ func (w *Worker) Recover(ctx context.Context, latest Item, state machine.State) 
 // wakes that [Worker.AdvanceEnd] applies: a request to stop that was recorded, and the time limit.
 // Without timeoutSeconds the time limit has no timer, so it is only checked now (rule 1).
 func (w *Worker) RecoverEnd(ctx context.Context, id ID, state machine.State, flow *fdl.Flow) error {
-	stopped, err := w.stopRequested(ctx, id, state)
+	_, stopped, err := w.stops.StopRequest(ctx, id)
 	if err != nil {
 		return wrap("recover execution "+id.String(), err)
 	}
@@ -55,12 +53,6 @@ func (w *Worker) RecoverEnd(ctx context.Context, id ID, state machine.State, flo
 	return w.wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseLimit, Due: due, Sent: now})
 }
 
-// stopRequested reports whether a request to stop the execution was recorded.
-func (c *core) stopRequested(ctx context.Context, id ID, state machine.State) (bool, error) {
-	record, err := c.tokens.Record(ctx, stopHandle(id, state.Expires))
-	return err == nil && !record.Open(), err
-}
-
 // lostCauses are the causes, timers apart, of the wakes that a state waits for.
 // A request to stop is worth a wake only when it is there already: one that
 // comes later has a wake of its own.
@@ -69,7 +61,7 @@ func (c *core) lostCauses(ctx context.Context, id ID, state machine.State) ([]st
 	if state.Status == machine.StatusStarting {
 		causes = append(causes, machine.CauseStart)
 	}
-	stopped, err := c.stopRequested(ctx, id, state)
+	_, stopped, err := c.stops.StopRequest(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -85,11 +77,4 @@ func (c *core) lostCauses(ctx context.Context, id ID, state machine.State) ([]st
 		}
 	}
 	return causes, nil
-}
-
-// stopHandle is under what the request to stop an execution is kept, among the
-// records of tokens, and for as long. Attempts are numbered from 1, so no token
-// has such a handle.
-func stopHandle(id ID, expires time.Time) string {
-	return token.Keys{}.Handle(token.ID{Execution: id, Expires: expires})
 }

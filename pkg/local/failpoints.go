@@ -60,3 +60,7 @@ func (s reportingStore) Append(ctx context.Context, item engine.Item) error {
 func (s reportingStore) Close(ctx context.Context, handle string, op token.CloseOp) (token.Record, error) {
 	return s.tokens.Close(ctx, handle, op)
 }
+
+func (s reportingStore) RequestStop(ctx context.Context, execution engine.ID, request engine.StopRequest, expires time.Time) error {
+	return failpoints.Stops{Stops: s.Store}.RequestStop(ctx, execution, request, expires)
+}

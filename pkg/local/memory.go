@@ -20,6 +20,7 @@ type MemoryStore struct {
 	mu      sync.RWMutex
 	logs    map[engine.ID][]engine.Item
 	flows   map[machine.Flow]definition
+	stops   map[engine.ID]engine.StopRequest
 	records map[string][]byte // by handle, encoded so that nobody shares them
 
 	meetings map[jobs.Key]Meeting
@@ -103,6 +104,33 @@ func (m *MemoryStore) Executions(_ context.Context, flow string, status machine.
 		}
 	}
 	return list.Page(after, limit)
+}
+
+// RequestStop implements [engine.Stops].
+func (m *MemoryStore) RequestStop(ctx context.Context, execution engine.ID, request engine.StopRequest, _ time.Time) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.stops == nil {
+		m.stops = make(map[engine.ID]engine.StopRequest)
+	}
+	if _, ok := m.stops[execution]; !ok {
+		m.stops[execution] = request
+	}
+	return nil
+}
+
+// StopRequest implements [engine.Stops].
+func (m *MemoryStore) StopRequest(ctx context.Context, execution engine.ID) (engine.StopRequest, bool, error) {
+	if err := ctx.Err(); err != nil {
+		return engine.StopRequest{}, false, err
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	request, ok := m.stops[execution]
+	return request, ok, nil
 }
 
 // copyOf keeps callers and store from sharing memory, as they would not across

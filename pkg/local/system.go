@@ -17,11 +17,17 @@ import (
 
 // Store is what a [System] keeps its executions in.
 type Store interface {
+	Executions
+	resume.TokenStore
+	resume.Rendezvous
+}
+
+// Executions are the ports of an engine's store.
+type Executions interface {
 	engine.Log
 	engine.Flows
 	engine.TokenStore
-	resume.TokenStore
-	resume.Rendezvous
+	engine.Stops
 }
 
 // durable is a store that outlives the process.
@@ -163,7 +169,8 @@ func (s *System) compose(config Config, generation uint64) {
 	observer := queueObserver{config.Observer, s.queue, s.stops}
 	store := watchedStore(config.Store) // whose changes come from outside
 	s.worker = must(newWorker(engine.WorkerConfig{
-		Log: config.Store, Flows: config.Store, TokenStore: config.Store, Wakes: s.queue, Caller: awaitedTasks{config.Tasks, s}, TaskQueue: s.tasks,
+		Log: config.Store, Flows: config.Store, TokenStore: config.Store, Stops: config.Store, Wakes: s.queue,
+		Caller: awaitedTasks{config.Tasks, s}, TaskQueue: s.tasks,
 		Keys: config.Keys, CallbackBase: config.CallbackBase, Generation: generation, Now: config.Clock.Now, Limits: config.Limits, Observer: observer,
 	}))
 	s.runner = must(newTaskRunner(engine.TaskRunnerConfig{
@@ -171,7 +178,8 @@ func (s *System) compose(config Config, generation uint64) {
 		Limits: config.Limits, Observer: observer,
 	}))
 	s.Client = must(engine.NewClient(engine.ClientConfig{
-		Log: store, Flows: store, TokenStore: store, Wakes: s.queue, Keys: config.Keys, Now: config.Clock.Now, Limits: config.Limits, Observer: observer,
+		Log: store, Flows: store, TokenStore: store, Stops: store, Wakes: s.queue, Keys: config.Keys,
+		Now: config.Clock.Now, Limits: config.Limits, Observer: observer,
 	}))
 	s.Tokens, s.Callbacks = s.newTokens(config, store, token.ClosedByHand), s.newTokens(config, store, token.ClosedByCallback)
 	s.newJobs(config)

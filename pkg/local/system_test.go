@@ -155,6 +155,7 @@ type faultyStore struct {
 
 type outcomes interface {
 	engine.TokenStore
+	engine.Stops
 	resume.TokenStore
 	resume.Rendezvous
 }

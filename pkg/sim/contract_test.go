@@ -261,8 +261,9 @@ var mutants = []mutant{
 	},
 	{
 		name:   "restart: the request to stop is not looked for",
-		caught: sim.HollowAnswer, edits: one("engine/recover.go", `err == nil && !record.Open(), err`,
-			`err == nil && record.ClosedBy == "no closer", err`),
+		caught: sim.HollowAnswer, edits: one("engine/recover.go", `	if stopped {
+		causes = append(`, `	if stopped && id == (ID{}) {
+		causes = append(`),
 	},
 	{
 		name:   "rule 8: a timer whose commit is on its way is dropped",

@@ -22,7 +22,7 @@ var keys = token.Keys{Current: token.Key{ID: 1, Secret: bytes.Repeat([]byte("k")
 // worker is a worker whose every effect is the actor's.
 func (a *actor) worker() *engine.Worker {
 	return must(engine.NewWorker(engine.WorkerConfig{
-		Log: log{a}, Wakes: wakes{a}, Caller: tasks{a}, TaskQueue: taskQueue{a}, Flows: flows{a}, TokenStore: outcomes{a},
+		Log: log{a}, Wakes: wakes{a}, Caller: tasks{a}, TaskQueue: taskQueue{a}, Flows: flows{a}, TokenStore: outcomes{a}, Stops: stops{a},
 		Keys: keys, Generation: a.worksIn(), Now: a.clock, NewNonce: a.world.freshText, Sleep: a.wait,
 		Limits: a.world.limits,
 	}))
@@ -39,7 +39,7 @@ func (a *actor) runner() *engine.TaskRunner {
 // client is a client, as worker.
 func (a *actor) client() *engine.Client {
 	return must(engine.NewClient(engine.ClientConfig{
-		Log: log{a}, Wakes: wakes{a}, Flows: flows{a}, TokenStore: outcomes{a}, Keys: keys, Now: a.clock,
+		Log: log{a}, Wakes: wakes{a}, Flows: flows{a}, TokenStore: outcomes{a}, Stops: stops{a}, Keys: keys, Now: a.clock,
 		NewNonce: a.world.freshText, Limits: a.world.limits,
 	}))
 }
@@ -166,6 +166,29 @@ func (o outcomes) step(
 		return err
 	})
 	return r, err
+}
+
+type stops struct{ a *actor }
+
+func (s stops) RequestStop(_ context.Context, id engine.ID, request engine.StopRequest, _ time.Time) error {
+	s.a.checkOwn(id)
+	return s.a.effect("request a stop", func() error {
+		if s.a.world.store.stop == nil {
+			s.a.world.store.stop = &request
+		}
+		return nil
+	})
+}
+
+func (s stops) StopRequest(_ context.Context, id engine.ID) (request engine.StopRequest, ok bool, err error) {
+	s.a.checkOwn(id)
+	err = s.a.read("read the request to stop", func() error {
+		if stop := s.a.world.store.stop; stop != nil {
+			request, ok = *stop, true
+		}
+		return nil
+	})
+	return request, ok, err
 }
 
 type wakes struct{ a *actor }

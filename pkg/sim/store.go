@@ -12,6 +12,7 @@ import (
 type store struct {
 	items   []engine.Item
 	puts    []time.Duration     // when each item was put
+	stop    *engine.StopRequest // nil while there is none
 	records map[string][]stored // by handle, in the order of their changes
 }
 

@@ -46,6 +46,12 @@ func TestFlows(t *testing.T) {
 	enginetest.Flows(t, as[engine.Flows])
 }
 
+func TestStops(t *testing.T) {
+	t.Parallel()
+	emulator.Config(t)
+	enginetest.Stops(t, as[engine.Stops])
+}
+
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	emulator.Config(t)

@@ -13,8 +13,9 @@
 //
 // Table Waits, by [Waits], has one partition key k, a text:
 //
-//	"T" and a handle      what is known of a token, of a request to stop, or of a wait of somebody else's engine
-//	"J" and a job's key   who waits for the job, and the latest end of it that was seen
+//	"T" and a handle       what is known of a token, or of a wait of somebody else's engine
+//	"S" and an execution   the request to stop it
+//	"J" and a job's key    who waits for the job, and the latest end of it that was seen
 //
 // Index [WaitsIndex] on x (a shard, number) and t (binary) has the waits of
 // somebody else's engine whose outcome was not delivered, by age.

@@ -91,9 +91,9 @@ func withFaults(t *testing.T) *faultyStack {
 		t.Fatal(err)
 	}
 	tables := dynamodb.NewFromConfig(config)
-	store := dynamo.NewLog(tables, s.resources["LogTable"], time.Now)
+	store, waits := dynamo.NewLog(tables, s.resources["LogTable"], time.Now), dynamo.NewWaits(tables, s.resources["WaitsTable"], time.Now)
 	client, err := engine.NewClient(engine.ClientConfig{
-		Log: store, Flows: store, TokenStore: dynamo.NewWaits(tables, s.resources["WaitsTable"], time.Now), Wakes: sender, Keys: keys, Now: time.Now,
+		Log: store, Flows: store, TokenStore: waits, Stops: waits, Wakes: sender, Keys: keys, Now: time.Now,
 	})
 	if err != nil {
 		t.Fatal(err)

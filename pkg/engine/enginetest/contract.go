@@ -90,7 +90,7 @@ func newBench(t *testing.T, store Store) *bench {
 	b := &bench{t: t, store: store, now: epoch, answers: map[string][]answer{}, inputs: map[string]value.Value{}}
 	b.log = &FaultyLog{Log: store}
 	b.WorkerConfig = engine.WorkerConfig{
-		Log: benchLog{b}, Wakes: b, Caller: b, TaskQueue: b, Flows: store, TokenStore: benchOutcomes{b}, Keys: benchKeys, Now: b.Now,
+		Log: benchLog{b}, Wakes: b, Caller: b, TaskQueue: b, Flows: store, TokenStore: benchOutcomes{b}, Stops: benchStops{b}, Keys: benchKeys, Now: b.Now,
 		NewNonce: b.freshText, Sleep: func(context.Context, time.Duration) error { b.pauses++; return nil },
 	}
 	return b
@@ -235,6 +235,24 @@ func (b *bench) TimeLimits(_ context.Context, flow *fdl.Flow) (map[string]time.D
 		}
 	}
 	return limits, nil
+}
+
+// benchStops notes what the engine does with requests to stop.
+type benchStops struct{ *bench }
+
+func (s benchStops) RequestStop(ctx context.Context, id engine.ID, request engine.StopRequest, expires time.Time) error {
+	s.note("request a stop")
+	return s.store.RequestStop(ctx, id, request, expires)
+}
+
+func (s benchStops) StopRequest(ctx context.Context, id engine.ID) (engine.StopRequest, bool, error) {
+	request, ok, err := s.store.StopRequest(ctx, id)
+	if ok {
+		s.note("read the request to stop")
+	} else {
+		s.note("no request to stop")
+	}
+	return request, ok, err
 }
 
 // benchOutcomes notes what the engine asks of the outcomes.
@@ -432,7 +450,7 @@ func (b *bench) wantError(w engine.Wake, code engine.Code) {
 // functions answer with an empty object, but those in stops do not answer.
 func (b *bench) rival(stops ...string) *roles {
 	return &roles{engine.WorkerConfig{
-		Log: b.store, Flows: b.store, TokenStore: b.store, TaskQueue: tasksNowhere{}, Keys: benchKeys, Now: b.Now,
+		Log: b.store, Flows: b.store, TokenStore: b.store, Stops: b.store, TaskQueue: tasksNowhere{}, Keys: benchKeys, Now: b.Now,
 		Sleep: func(context.Context, time.Duration) error { return nil },
 		Wakes: wakesFunc(func(w engine.Wake) error {
 			b.mu.Lock()

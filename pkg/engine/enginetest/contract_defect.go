@@ -76,7 +76,7 @@ var defectCases = []ruleCase{
 		stop := b.stop()
 		stop.Receives = 5
 		b.advance(stop)
-		b.wantTrace("read", "look: closed by hand", "read", "close by stop: closed by stop", "write 3")
+		b.wantTrace("read", "read the request to stop", "read", "close by stop: closed by stop", "write 3")
 		b.wantHistory("Scheduled Started Submitted Failed ExecutionFailed")
 		b.wantEnd(machine.StatusFailed, machine.ErrorInternal)
 	}},

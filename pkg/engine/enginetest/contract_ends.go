@@ -186,7 +186,7 @@ var stopCases = []ruleCase{
 		if err := b.Stop(b.t.Context(), benchID, "Enough", "it is enough"); err != nil {
 			b.t.Fatal(err)
 		}
-		b.wantTrace("read", "wake stop in 0s", "close by hand: closed by hand")
+		b.wantTrace("read", "wake stop in 0s", "request a stop")
 		if w, want := b.take(), (engine.Wake{Execution: benchID, Cause: machine.CauseStop, Due: epoch, Sent: epoch}); !sameWake(w, want) {
 			b.t.Errorf("the wake is %+v, want %+v", w, want)
 		}
@@ -197,7 +197,7 @@ var stopCases = []ruleCase{
 		for _, at := range []time.Duration{0, time.Second, 30*time.Second - time.Nanosecond} {
 			b.at(at)
 			b.advance(stop)
-			b.wantTrace("read", "look: open", "wake stop in 1s")
+			b.wantTrace("read", "no request to stop", "wake stop in 1s")
 			want := stop
 			want.Due = b.Now().Add(time.Second)
 			if again := b.take(); !sameWake(again, want) {
@@ -206,7 +206,7 @@ var stopCases = []ruleCase{
 		}
 		b.at(30 * time.Second)
 		b.advance(stop)
-		b.wantTrace("read", "look: open")
+		b.wantTrace("read", "no request to stop")
 	}},
 	{"rule 12: a stop whose wake was not sent requests nothing", func(b *bench) {
 		b.ask(askFlow)
@@ -226,7 +226,7 @@ var stopCases = []ruleCase{
 		b.advance(stop)
 		b.wantEnd(machine.StatusStopped, "Enough")
 		b.advance(b.take())
-		b.wantTrace("read", "look: closed by hand", "write 2", "read")
+		b.wantTrace("read", "read the request to stop", "write 2", "read")
 	}},
 	{"rule 12: a stop with a long cause fits", func(b *bench) {
 		b.pause()
@@ -253,7 +253,7 @@ var stopCases = []ruleCase{
 	{"rule 12: a stop before the begin, and the start's wake does nothing", func(b *bench) {
 		start := b.begin(askFlow)
 		b.advance(b.stop())
-		b.wantTrace("read", "look: closed by hand", "write 1")
+		b.wantTrace("read", "read the request to stop", "write 1")
 		b.wantHistory("ExecutionStopped")
 		b.advance(start)
 		b.wantTrace("read")
@@ -261,7 +261,7 @@ var stopCases = []ruleCase{
 	{"rule 12: a stop of a wait is one commit, and its timer does nothing", func(b *bench) {
 		timer := b.pause()
 		b.advance(b.stop())
-		b.wantTrace("read", "look: closed by hand", "write 2")
+		b.wantTrace("read", "read the request to stop", "write 2")
 		b.wantEnd(machine.StatusStopped, "Enough")
 		b.at(10 * time.Second)
 		b.advance(timer)
@@ -281,7 +281,7 @@ var stopCases = []ruleCase{
 		b.ask(flowHead + callbackText(deadline) + taskText("Next"))
 		timer := b.takeTimer()
 		b.advance(b.stop())
-		b.wantTrace("read", "look: closed by hand", "write 3", "close by stop: closed by stop", "write 4")
+		b.wantTrace("read", "read the request to stop", "write 3", "close by stop: closed by stop", "write 4")
 		b.wantHistory("Scheduled Started Submitted Failed ExecutionStopped")
 		b.wantEnd(machine.StatusStopped, "Enough")
 		b.at(time.Minute)
@@ -292,7 +292,7 @@ var stopCases = []ruleCase{
 		b.ask(askNextFlow)
 		wake := b.close(success)
 		b.advance(b.stop())
-		b.wantTrace("read", "look: closed by hand", "write 3", "close by stop: closed by hand", "write 4")
+		b.wantTrace("read", "read the request to stop", "write 3", "close by stop: closed by hand", "write 4")
 		b.wantHistory("Scheduled Started Submitted Succeeded ExecutionStopped")
 		b.wantEnd(machine.StatusStopped, "Enough")
 		b.advance(wake)
@@ -303,7 +303,7 @@ var stopCases = []ruleCase{
 		stop := b.stop()
 		b.updateFaults = []Fault{LoseWrite}
 		b.wantError(stop, engine.CodeInternal)
-		b.wantTrace("read", "look: closed by hand", "write 3", "close by stop: failed")
+		b.wantTrace("read", "read the request to stop", "write 3", "close by stop: failed")
 		b.wantPutBack(stop, after(time.Minute))
 		b.at(time.Minute)
 		b.wantTrace("read")
@@ -316,7 +316,7 @@ var stopCases = []ruleCase{
 		stop := b.stop()
 		b.log.FailAppends(NoFault, LoseWrite)
 		b.wantError(stop, engine.CodeInternal)
-		b.wantTrace("read", "look: closed by hand", "write 3", "close by stop: closed by stop", "write 4: failed", "read items")
+		b.wantTrace("read", "read the request to stop", "write 3", "close by stop: closed by stop", "write 4: failed", "read items")
 		b.at(time.Minute)
 		b.advance(stop)
 		b.wantTrace("read", "look: closed by stop", "write 4")
@@ -363,7 +363,7 @@ var stopCases = []ruleCase{
 		stop := b.stop()
 		b.log.BeforeAppend(func() { b.advanceBy(b.rival(), stop) })
 		b.advance(stop)
-		b.wantTrace("read", "look: closed by hand", "write 3: refused", "read")
+		b.wantTrace("read", "read the request to stop", "write 3: refused", "read")
 		b.wantHistory("Scheduled Started Submitted Failed ExecutionStopped")
 	}},
 	{"rule 9: a stop while a long call is queued", func(b *bench) {
@@ -371,7 +371,7 @@ var stopCases = []ruleCase{
 		b.advance(b.begin(longFlow))
 		b.trace = nil
 		b.advance(b.stop())
-		b.wantTrace("read", "look: closed by hand", "write 3", "close by stop: closed by stop", "write 4")
+		b.wantTrace("read", "read the request to stop", "write 3", "close by stop: closed by stop", "write 4")
 		b.runTask() // is not called for
 		b.wantTrace("look: closed by stop", "wake token in 0s")
 		b.advance(b.take())
@@ -381,7 +381,7 @@ var stopCases = []ruleCase{
 		b.claimed()
 		timer := b.takeTimer()
 		b.advance(b.stop())
-		b.wantTrace("read", "look: closed by hand", "write 2")
+		b.wantTrace("read", "read the request to stop", "write 2")
 		b.at(45 * time.Second)
 		b.advance(timer)
 		b.wantTrace("read")

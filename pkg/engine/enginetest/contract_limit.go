@@ -126,7 +126,7 @@ var limitCases = []ruleCase{
 		b.rivalStops(timer)
 		stop := b.stop()
 		b.advance(stop)
-		b.wantTrace("read", "look: closed by hand")
+		b.wantTrace("read", "read the request to stop")
 		b.at(90 * time.Second)
 		b.advance(timer)
 		b.wantTrace("read", "look: open", "close by stop: closed by stop", "write 4")

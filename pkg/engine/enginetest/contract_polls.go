@@ -177,7 +177,7 @@ var pollCases = []ruleCase{
 	{"rule 12: a stop between two polls is one commit, and the timer does nothing", func(b *bench) {
 		timer := b.polling(conditionFlow)
 		b.advance(b.stop())
-		b.wantTrace("read", "look: closed by hand", "write 2")
+		b.wantTrace("read", "read the request to stop", "write 2")
 		b.at(10 * time.Second)
 		b.advance(timer)
 		b.wantTrace("read")
@@ -286,7 +286,7 @@ var pollCases = []ruleCase{
 	{"rule 9: a stop closes the token of a long poll", func(b *bench) {
 		b.longPoll()
 		b.advance(b.stop())
-		b.wantTrace("read", "look: closed by hand", "write 3", "close by stop: closed by stop", "write 4")
+		b.wantTrace("read", "read the request to stop", "write 3", "close by stop: closed by stop", "write 4")
 		b.wantEnd(machine.StatusStopped, "Enough")
 	}},
 	{"rule 9: the deadline of the attempt closes the token of a long poll", func(b *bench) {

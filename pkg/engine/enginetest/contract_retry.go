@@ -70,7 +70,7 @@ var retryCases = []ruleCase{
 		b.pausedRetry()
 		b.at(4 * time.Second)
 		b.restart()
-		b.wantTrace("look: open", "wake timer in 6s")
+		b.wantTrace("no request to stop", "wake timer in 6s")
 	}},
 	{"rule 1: in the pause every other wake is dropped", func(b *bench) {
 		b.pausedRetry()
@@ -141,7 +141,7 @@ var retryCases = []ruleCase{
 	{"rule 12: a stop in the pause is one commit, and its timer does nothing", func(b *bench) {
 		timer := b.pausedRetry()
 		b.advance(b.stop())
-		b.wantTrace("read", "look: closed by hand", "write 2")
+		b.wantTrace("read", "read the request to stop", "write 2")
 		b.wantEnd(machine.StatusStopped, "Enough")
 		b.at(10 * time.Second)
 		b.advance(timer)

@@ -239,7 +239,7 @@ var slowCases = []ruleCase{
 	{"rule 9: a stop while a submission is queued", func(b *bench) {
 		_, task := b.slow(askFlow)
 		b.advance(b.stop())
-		b.wantTrace("read", "look: closed by hand", "write 3", "close by stop: closed by stop", "write 4")
+		b.wantTrace("read", "read the request to stop", "write 3", "close by stop: closed by stop", "write 4")
 		b.rerun(task)
 		b.wantTrace("look: closed by stop", "wake token in 0s")
 	}},

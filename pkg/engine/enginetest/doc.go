@@ -26,6 +26,7 @@ type Store interface {
 	engine.Log
 	engine.Flows
 	engine.TokenStore
+	engine.Stops
 
 	// Beat notes a heartbeat, as [token.Record.Beat] says, and answers the
 	// record after it.

@@ -33,7 +33,7 @@ func (r *roles) runner() *engine.TaskRunner {
 func (r *roles) client() *engine.Client {
 	c := r.WorkerConfig
 	client, err := engine.NewClient(engine.ClientConfig{
-		Log: c.Log, Wakes: c.Wakes, Flows: c.Flows, TokenStore: c.TokenStore, Keys: c.Keys, Now: c.Now, Limits: c.Limits,
+		Log: c.Log, Wakes: c.Wakes, Flows: c.Flows, TokenStore: c.TokenStore, Stops: c.Stops, Keys: c.Keys, Now: c.Now, Limits: c.Limits,
 		Observer: c.Observer, NewNonce: c.NewNonce,
 	})
 	if err != nil {

@@ -97,7 +97,7 @@ type gate func() bool
 // worker is an engine whose every effect passes the gate.
 func (w *world) worker(alive gate) *roles {
 	return &roles{engine.WorkerConfig{
-		Log: gatedLog{w.store, alive}, Flows: w.store, TokenStore: gatedOutcomes{w.store, alive}, TaskQueue: gatedQueue{w, alive},
+		Log: gatedLog{w.store, alive}, Flows: w.store, TokenStore: gatedOutcomes{w.store, alive}, Stops: gatedStops{w.store, alive}, TaskQueue: gatedQueue{w, alive},
 		Keys: benchKeys, Now: w.clock,
 		Wakes: wakesFunc(func(wake engine.Wake) error {
 			if !alive() {
@@ -146,6 +146,25 @@ func (l gatedLog) Items(ctx context.Context, execution engine.ID, from uint64, l
 		return nil, errDied
 	}
 	return l.Log.Items(ctx, execution, from, limit)
+}
+
+type gatedStops struct {
+	engine.Stops
+	alive gate
+}
+
+func (s gatedStops) RequestStop(ctx context.Context, id engine.ID, request engine.StopRequest, expires time.Time) error {
+	if !s.alive() {
+		return errDied
+	}
+	return s.Stops.RequestStop(ctx, id, request, expires)
+}
+
+func (s gatedStops) StopRequest(ctx context.Context, id engine.ID) (engine.StopRequest, bool, error) {
+	if !s.alive() {
+		return engine.StopRequest{}, false, errDied
+	}
+	return s.Stops.StopRequest(ctx, id)
 }
 
 type gatedOutcomes struct {

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/machine"
@@ -188,14 +189,22 @@ func (s TokenStore) Close(ctx context.Context, handle string, op token.CloseOp) 
 		t = &trail{last: "send wake"}
 		if id, ok := token.HandleID(handle); ok {
 			t.execution = id.Execution
-			if id.Number == 0 { // under which a request to stop is kept
-				t.last, effect = "send stop", "keep stop"
-			}
 		}
 		defer t.next("answer")
 	}
 	t.next(effect)
 	return s.TokenStore.Close(ctx, handle, op)
+}
+
+// Stops reports the gaps around a request to stop.
+type Stops struct{ engine.Stops }
+
+// RequestStop reports the gaps before and after the request.
+func (s Stops) RequestStop(ctx context.Context, execution engine.ID, request engine.StopRequest, expires time.Time) error {
+	t := &trail{last: "send stop", execution: execution}
+	t.next("keep stop")
+	defer t.next("answer")
+	return s.Stops.RequestStop(ctx, execution, request, expires)
 }
 
 // Begin reports the gap before a call with atMostOnce is begun.

@@ -79,7 +79,7 @@ type stack struct {
 func (s stack) handler(keys token.Keys) (http.Handler, error) {
 	waits := watched(s.waits)
 	client, err := engine.NewClient(engine.ClientConfig{
-		Log: watchedLog(s.log), Flows: s.log, TokenStore: waits, Wakes: s.wakes, Keys: keys, Now: time.Now, Limits: s.limits,
+		Log: watchedLog(s.log), Flows: s.log, TokenStore: waits, Stops: waits, Wakes: s.wakes, Keys: keys, Now: time.Now, Limits: s.limits,
 	})
 	if err != nil {
 		return nil, err

@@ -80,9 +80,9 @@ func (s settings) engine(queues *sqs.Client, functions *lambda.Client, log *slog
 		return engine.WorkerConfig{}, err
 	}
 	tables := dynamodb.NewFromConfig(s.aws)
-	store := dynamo.NewLog(tables, s.logTable, time.Now)
+	store, waits := dynamo.NewLog(tables, s.logTable, time.Now), dynamo.NewWaits(tables, s.waitsTable, time.Now)
 	return engine.WorkerConfig{
-		Log: store, Flows: store, TokenStore: dynamo.NewWaits(tables, s.waitsTable, time.Now), Wakes: sender, Caller: s.tasks(functions, log),
+		Log: store, Flows: store, TokenStore: waits, Stops: waits, Wakes: sender, Caller: s.tasks(functions, log),
 		TaskQueue: &tasks.Queue{Client: queues, URL: s.taskQueue}, Ends: s.ends(queues), Now: time.Now,
 		Limits: machine.Limits{
 			Direct: s.longestCall(), Duration: s.duration, Data: s.dataLimit, Hints: machine.Hints{Data: environment.RaiseDataLimit},

@@ -1,0 +1,38 @@
+package dynamo
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/waitless/waitless/pkg/engine"
+)
+
+// Attributes of a request to stop.
+const (
+	attrStopError = "e"
+	attrStopCause = "c"
+)
+
+// RequestStop implements [engine.Stops].
+func (w *Waits) RequestStop(ctx context.Context, execution engine.ID, request engine.StopRequest, expires time.Time) error {
+	_, _, err := w.update(ctx, stopKey(execution), update{
+		op: "request a stop", expression: "SET e = :error, c = :cause, expires = :expires", condition: "attribute_not_exists(k)",
+		values: item{":error": textValue(request.Error), ":cause": textValue(request.Cause), ":expires": expiryOf(expires)},
+	})
+	return err
+}
+
+// StopRequest implements [engine.Stops].
+func (w *Waits) StopRequest(ctx context.Context, execution engine.ID) (engine.StopRequest, bool, error) {
+	found, err := w.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &w.table, Key: stopKey(execution), ConsistentRead: aws.Bool(true)})
+	if err != nil {
+		return engine.StopRequest{}, false, waitsError("read a request to stop", err)
+	}
+	request := engine.StopRequest{Error: textOf(found.Item[attrStopError]), Cause: textOf(found.Item[attrStopCause])}
+	return request, len(found.Item) > 0, nil
+}
+
+func stopKey(execution engine.ID) item { return item{attrKey: textValue("S" + execution.String())} }
