@@ -1,5 +1,5 @@
-// Package events has the samples: one folder a scenario. Those with a flow can be
-// written into a folder of the user's own.
+// Package events contains the samples: a folder for each scenario. `waitless init` writes a sample with
+// a flow into a folder of the user.
 //
 // This package may change between releases.
 package events
@@ -13,7 +13,7 @@ import (
 //go:embed */flow.yaml */input.json */script.yaml */started.json */stopped.json */succeeded.json
 var files embed.FS
 
-// Sample is a flow with what it needs to be run in virtual time.
+// Sample is a flow with the files that it needs to run in virtual time.
 type Sample struct {
 	Name  string
 	Files []File // the flow first
@@ -25,10 +25,10 @@ type File struct {
 	Text []byte
 }
 
-// flowFile is what makes a folder a sample.
+// flowFile is the file that every sample has.
 const flowFile = "flow.yaml"
 
-// Samples are all samples in the order of their names.
+// Samples returns all samples in the order of their names.
 func Samples() []Sample {
 	flows, _ := fs.Glob(files, "*/"+flowFile) // the pattern is well formed
 	samples := make([]Sample, len(flows))

@@ -11,8 +11,8 @@ import (
 	"github.com/waitless/waitless/events"
 )
 
-// Every folder with a flow is a sample, which has the files that its script names.
-func TestSamples(t *testing.T) {
+// TestSamplesAreComplete checks that every folder with a flow is a sample, and has the files that its script names.
+func TestSamplesAreComplete(t *testing.T) {
 	t.Parallel()
 	flows, err := filepath.Glob("*/flow.yaml")
 	if err != nil || len(flows) == 0 {
@@ -27,7 +27,7 @@ func TestSamples(t *testing.T) {
 		for _, f := range s.Files {
 			names = append(names, f.Name)
 			if text, err := os.ReadFile(filepath.Join(s.Name, f.Name)); err != nil || !bytes.Equal(text, f.Text) {
-				t.Errorf("%s/%s: another text (%v)", s.Name, f.Name, err)
+				t.Errorf("%s/%s: the embedded text differs (%v)", s.Name, f.Name, err)
 			}
 		}
 		if names[0] != "flow.yaml" || !slices.Contains(names, "input.json") {

@@ -1,4 +1,4 @@
-// Copies a database and asks somebody whether it is well. The function does not run while it waits for either.
+// Copies a database and asks a person whether the copy is complete. The function does not run while it waits for either.
 // The environment variable START_JOB is the name of the function StartJob.
 import { InvokeCommand, LambdaClient } from "@aws-sdk/client-lambda";
 import { withDurableExecution } from "@aws/durable-execution-sdk-js";

@@ -1,4 +1,4 @@
-// Asks somebody a question. Whoever calls the URL answers the state that waits; the token of the state stays here.
+// Asks a person a question. A request to the URL resumes the waiting state; the token of the state is not sent.
 // The environment variable START_JOB is the name of the function StartJob.
 import { InvokeCommand, LambdaClient } from "@aws-sdk/client-lambda";
 

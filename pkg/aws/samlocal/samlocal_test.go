@@ -116,7 +116,7 @@ func (b *bench) checkAnswer(t *testing.T, name, function, file string) {
 		t.Errorf("answered %s; want %s", answer, answers[name])
 	}
 	if function == "taskrunner" {
-		b.checkOpen(t, "nobodys-token")
+		b.checkOpen(t, "unknown-token")
 	}
 }
 
