@@ -8,13 +8,13 @@ GOLANGCI_VERSION := v2.15.0
 # The version is part of the file's name, so a new version is a missing file and gets built.
 GOLANGCI := .tools/bin/golangci-lint-$(GOLANGCI_VERSION)
 
-# What is written in Python, or for Node.js, each in a folder of its own because their dependencies clash. `make locks` writes the
-# lock files in .ci anew.
+# Tools in Python and for Node.js, each in its own folder because their dependencies conflict. `make locks` updates the lock files
+# in .ci.
 PYTHON ?= python3
 EMULATOR := .tools/emulator/installed
 SAM := .tools/sam/installed
 CLIENTS := .tools/clients/installed
-# What the emulator of AWS lacks: DMS, and durable functions with the SDK that they are written with.
+# Services that the emulator of AWS does not have: DMS, and durable functions with their SDK.
 BESIDE := .tools/dms/installed .tools/durable/installed .tools/durable-sdk/installed
 UV := .tools/uv/installed
 
@@ -22,21 +22,21 @@ FUZZTIME ?= 10s
 # How long `make test` simulates random seeds, and the seed that `make sim` replays.
 SIMTIME ?= 1m
 SEED ?= 1
-# The processor of the deployed functions; the command is built for the machine at hand.
+# The processor of the deployed functions. The command is built for this machine.
 LAMBDA_ARCH ?= arm64
-# Where `make stack` keeps its emulator of AWS, where that listens, and what the stack is called.
+# The folder and the port of the emulator of `make stack`, and the name of its stack.
 STACK_DIR ?= .tools/stack
 STACK_PORT ?= 4566
 STACK_NAME ?= waitless
-# Parameters of the template for it: make stack PARAMS="StatusEvents=on LogLevel=DEBUG".
+# Parameters of its template: make stack PARAMS="StatusEvents=on LogLevel=DEBUG".
 PARAMS ?=
 
 BUILD_FLAGS := -trimpath -ldflags="-s -w"
 GO_DIRS := $(wildcard events functions pkg)
 FUNCTIONS := $(notdir $(patsubst %/,%,$(dir $(wildcard functions/*/main.go))))
 
-# What `make unit` leaves to `make test`: what links an HTTP server, the Lambda runtime or the durable store, which take longer to
-# compile than all the rest together.
+# `make unit` leaves out packages that link an HTTP server, the Lambda runtime or the durable store: these take longer to compile
+# than all others together.
 UNIT_PACKAGES = $(shell go list ./... | grep -v -e /functions/ -e /pkg/aws/ -e /pkg/httpapi/ -e /pkg/local/disk -e /pkg/cli -e /pkg/cmd/)
 
 .PHONY: help
@@ -51,21 +51,27 @@ run: ## Run the polling sample on this machine, waits skipped
 unit: ## Run the fast tests (Go alone, seconds)
 	go test -short $(UNIT_PACKAGES)
 
+# The longest packages begin first, so that none is left alone at the end. `go test` vets as `go vet` does.
+LONGEST := $(wildcard ./pkg/aws/stack ./pkg/cli ./pkg/sim ./pkg/aws/tasks)
+
 .PHONY: test
-test: $(EMULATOR) $(SAM) $(BESIDE) $(CLIENTS) ## Run go vet, all tests and a minute of simulation
-	go vet ./...
-	$(MAKE) --no-print-directory conformance
-	go test -timeout 10m $$(go list ./... | grep -v -x $(STORES:%=-e %))
+test: tools ## Vet, run all tests and a minute of simulation
+	go test -timeout 15m -vet=all -json $(LONGEST) ./... | go run ./pkg/cmd/conformance -differences
 	go test -count=1 ./pkg/sim -run '^TestRandomSeeds$$' -random $(SIMTIME)
 
-# Each store runs the same suites; who differs in a case, or has not run it, fails.
-STORES := $(addprefix github.com/waitless/waitless/pkg/,local local/disk aws/dynamo)
+# Emulators and clients that the tests need. They install at the same time.
+.PHONY: tools
+tools:
+	@$(MAKE) --no-print-directory -j6 $(EMULATOR) $(SAM) $(BESIDE) $(CLIENTS)
+
+# Each store runs the same suites. A store that fails a case, or does not run it, fails the target.
+STORES := $(addprefix ./pkg/,local local/disk aws/dynamo)
 
 .PHONY: conformance
 conformance: $(EMULATOR) ## Run the tests of all stores and print their cases side by side
 	go test -timeout 10m -json $(STORES) | go run ./pkg/cmd/conformance
 
-# Its kills and late wakes take a minute and a half of waiting, so `make test` leaves them out.
+# Its kills and late wakes wait for a minute and a half, so `make test` leaves them out.
 .PHONY: test-faults
 test-faults: $(EMULATOR) $(SAM) ## Kill the functions of a stack between their effects, and lose and double messages
 	go test -count=1 -timeout 10m -v ./pkg/aws/stack -run '^TestFaults$$' -faults | grep -v -e '^=== '
@@ -77,7 +83,7 @@ test-sam: $(EMULATOR) $(SAM) ## Run the functions in containers, by `sam local` 
 	go test -count=1 -timeout 10m ./pkg/aws/samlocal -containers
 
 .PHONY: test-rights
-test-rights: $(EMULATOR) $(SAM) ## Take each right from the deployed functions, and see what fails
+test-rights: $(EMULATOR) $(SAM) ## Remove each right of the deployed functions, and check what fails
 	go test -count=1 -timeout 5m -v ./pkg/aws/stack -run '^TestRights$$' -rights
 
 .PHONY: sim
@@ -181,7 +187,7 @@ deployed-stack:
 	until .tools/emulator/bin/python -c 'import sys, urllib.request as r; r.urlopen(sys.argv[1])' $(STACK_ENDPOINT)/_ministack/health; do \
 		kill -0 $$(cat $(STACK_DIR)/pid); sleep 0.2; \
 	done
-	kill -0 $$(cat $(STACK_DIR)/pid) # somebody else may have the port, and answer
+	kill -0 $$(cat $(STACK_DIR)/pid) # another process may own the port and respond
 	.tools/sam/bin/sam build --parameter-overrides Arch=$(HOST_ARCH:amd64=x86_64)
 	env $(STACK_VARIABLES) .tools/sam/bin/sam deploy --stack-name $(STACK_NAME) --region us-east-1 --no-confirm-changeset --no-progressbar \
 		--parameter-overrides Arch=$(HOST_ARCH:amd64=x86_64) $(PARAMS)

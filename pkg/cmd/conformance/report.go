@@ -11,14 +11,14 @@ import (
 	"text/tabwriter"
 )
 
-// stores are the columns: the packages whose tests run the suites.
+// stores are the columns: packages whose tests run the suites.
 var stores = []struct{ name, path string }{
 	{"memory", "github.com/waitless/waitless/pkg/local"},
 	{"embedded", "github.com/waitless/waitless/pkg/local/disk"},
 	{"DynamoDB", "github.com/waitless/waitless/pkg/aws/dynamo"},
 }
 
-// suites are the tests that run a suite, in every one of those packages.
+// suites are the tests that run a suite in each of these packages.
 var suites = []string{
 	"TestLog", "TestFlows", "TestOutcomes", "TestContract", "TestCrashes", "TestInterleavings", "TestTokens", "TestResumeOutcomes",
 	"TestRendezvous", "TestJobs",
@@ -27,17 +27,21 @@ var suites = []string{
 // event is a line of go test -json.
 type event struct {
 	Action, Package, Test, Output string
+	Elapsed                       float64 // seconds
 }
 
-// report is what happened to each test, by package.
+// report collects the results of tests, by package.
 type report struct {
 	ended  map[string]map[string]string
-	output map[string]string // of what has not ended
-	failed []string          // what the tests that failed printed, packages included
+	output map[string]string // of tests that have not ended
+	failed []string          // the output of failed tests and packages
+
+	progress    io.Writer // gets a line for each package
+	differences bool      // whether the table has only cases that a store did not pass
 }
 
 func newReport() *report {
-	r := &report{ended: map[string]map[string]string{}, output: map[string]string{}}
+	r := &report{ended: map[string]map[string]string{}, output: map[string]string{}, progress: io.Discard}
 	for _, store := range stores {
 		r.ended[store.path] = map[string]string{}
 	}
@@ -51,7 +55,7 @@ func (r *report) read(in io.Reader) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return fmt.Errorf("what it reads is not from go test -json: %w", err)
+			return fmt.Errorf("the input is not from go test -json: %w", err)
 		}
 		r.add(e)
 	}
@@ -70,12 +74,15 @@ func (r *report) add(e event) {
 		return
 	}
 	delete(r.output, key)
+	if e.Test == "" {
+		fmt.Fprintf(r.progress, "%-4s  %s  %.0fs\n", e.Action, e.Package, e.Elapsed) //nolint:errcheck // only a display
+	}
 	if tests, ok := r.ended[e.Package]; ok && e.Test != "" {
 		tests[e.Test] = e.Action
 	}
 }
 
-// cases are the names of all cases of the suites that any store ran.
+// cases returns the names of all cases of the suites that any store ran.
 func (r *report) cases() []string {
 	all := map[string]bool{}
 	for _, tests := range r.ended {
@@ -89,14 +96,15 @@ func (r *report) cases() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// write prints the table. The error says in how many cases it is not even.
+// write prints the table and the output of failed tests. It returns an error if a test failed, or if a store
+// did not pass a case.
 func (r *report) write(out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	row := func(name string, cell func(path string) string) {
 		for _, store := range stores {
-			fmt.Fprintf(table, "%s\t", cell(store.path)) //nolint:errcheck // Flush answers it
+			fmt.Fprintf(table, "%s\t", cell(store.path)) //nolint:errcheck // Flush returns it
 		}
-		fmt.Fprintln(table, name) //nolint:errcheck // Flush answers it
+		fmt.Fprintln(table, name) //nolint:errcheck // Flush returns it
 	}
 	names := map[string]string{}
 	for _, store := range stores {
@@ -106,17 +114,18 @@ func (r *report) write(out io.Writer) error {
 	uneven, passed := 0, map[string]int{}
 	for _, test := range r.cases() {
 		even := true
-		row(test, func(path string) string {
-			result := r.ended[path][test]
-			if result == "pass" {
-				passed[path]++
+		for _, store := range stores {
+			if r.ended[store.path][test] == "pass" {
+				passed[store.path]++
 			} else {
 				even = false
 			}
-			return shown(result)
-		})
+		}
 		if !even {
 			uneven++
+		}
+		if !even || !r.differences {
+			row(test, func(path string) string { return shown(r.ended[path][test]) })
 		}
 	}
 	row("cases passed", func(path string) string { return fmt.Sprint(passed[path]) })
@@ -140,7 +149,7 @@ func (r *report) verdict(out io.Writer, uneven, cases int) error {
 	case len(r.failed) > 0:
 		return fmt.Errorf("%d tests or packages failed", len(r.failed))
 	case uneven > 0:
-		return fmt.Errorf("%d of %d cases were not passed by every store", uneven, cases)
+		return fmt.Errorf("%d of %d cases did not pass in every store", uneven, cases)
 	case cases == 0:
 		return errors.New("no case of any suite was run")
 	}

@@ -19,7 +19,7 @@ func everywhere(test string) (lines string) {
 	return lines
 }
 
-func TestTheCasesStandSideBySide(t *testing.T) {
+func TestReportComparesStores(t *testing.T) {
 	t.Parallel()
 	const logCase = "TestLog/an_item_comes_back"
 	for _, c := range []struct {
