@@ -45,7 +45,7 @@ help: ## List the targets
 
 .PHONY: run
 run: ## Run the polling sample on this machine, waits skipped
-	@go run ./pkg/cmd/waitless run events/polling/flow.yaml --input @events/polling/input.json --skip-time
+	@go run ./pkg/cmd/try run events/polling/flow.yaml --input @events/polling/input.json --skip-time
 
 .PHONY: unit
 unit: ## Run the fast tests (Go alone, seconds)

@@ -108,21 +108,27 @@ var house = []row{
 		}, composed...),
 	},
 	{
-		path: "pkg/cli",
-		modules: []string{
-			awsSDK, "github.com/hashicorp/go-retryablehttp", "github.com/spf13/cobra", "github.com/spf13/pflag", yaml,
-		},
+		path:    "pkg/cli",
+		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", yaml},
 		ours: append([]string{
-			"pkg/local", "pkg/local/disk", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/services/messages", "pkg/aws/recipients",
-			"pkg/cli/view", "pkg/cli/failure", "pkg/docs", "pkg/advise", "events",
+			"pkg/local", "pkg/cli/target", "pkg/cli/view", "pkg/cli/failure", "pkg/docs", "pkg/advise", "events",
 		}, composed...),
 	},
 	{path: "pkg/cli/failure"},
 	{
 		path: "pkg/cli/view", modules: []string{"github.com/mattn/go-runewidth", "golang.org/x/term"},
-		ours: append([]string{"pkg/cli/failure", "pkg/local", "pkg/httpapi/rest"}, useCases...),
+		ours: append([]string{"pkg/cli/failure", "pkg/local"}, useCases...),
 	},
-	{path: "pkg/cmd/waitless", ours: []string{"pkg/cli"}},
+	{
+		path: "pkg/cli/target", modules: []string{"github.com/hashicorp/go-retryablehttp"},
+		ours: append([]string{"pkg/cli/failure", "pkg/cli/view", "pkg/local", "pkg/httpapi/rest"}, useCases...),
+	},
+	{
+		path: "pkg/cmd/compose", modules: []string{awsSDK},
+		ours: append([]string{"pkg/cli/target", "pkg/local", "pkg/local/disk", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/services/messages"}, useCases...),
+	},
+	{path: "pkg/cmd/waitless", modules: []string{awsSDK}, ours: []string{"pkg/cli", "pkg/cmd/compose"}},
+	{path: "pkg/cmd/try", ours: []string{"pkg/cli"}},
 	{path: "pkg/cmd/conformance"},
 	{path: "events"}, // the samples as files of the command
 	{path: "functions/*", ours: []string{"pkg/aws/lambdas", "pkg/aws/lambdas/*"}, modules: []string{awsSDK}},
@@ -298,7 +304,7 @@ func forbiddenFor(pkg string) []string {
 }
 
 func mayKnowAWS(pkg string) bool {
-	return isBelow(pkg, "pkg/aws") || isBelow(pkg, "functions") || pkg == "pkg/cli"
+	return isBelow(pkg, "pkg/aws") || isBelow(pkg, "functions") || pkg == "pkg/cmd/compose" || pkg == "pkg/cmd/waitless"
 }
 
 // moduleViolations judges the modules that a function's binary links.
@@ -326,6 +332,16 @@ func TestImportsFollowTheTable(t *testing.T) {
 func TestTableFollowsTheDesign(t *testing.T) {
 	t.Parallel()
 	report(t, tableViolations(house))
+}
+
+// The command that a newcomer runs first builds quickly, because it links neither an AWS client nor the durable store.
+func TestTryLinksNeitherAWSNorTheDurableStore(t *testing.T) {
+	t.Parallel()
+	for _, m := range linkedModules(t, module+"/pkg/cmd/try") {
+		if isBelow(m, awsSDK) || isBelow(m, "github.com/cockroachdb") {
+			t.Errorf("pkg/cmd/try links %s", m)
+		}
+	}
 }
 
 func TestFunctionsLinkOnlyTheirModules(t *testing.T) {
@@ -381,7 +397,7 @@ func TestImportRulesCanFail(t *testing.T) {
 		{"lambdas imports a protocol", "pkg/aws/lambdas/api", module + "/pkg/httpapi/fnf", false},
 		{"function imports lambdas", "functions/echo", module + "/pkg/aws/lambdas", false},
 		{"function imports engine", "functions/echo", module + "/pkg/engine", true},
-		{"cli imports AWS", "pkg/cli", awsSDK + "/aws-sdk-go-v2/config", false},
+		{"cli imports AWS", "pkg/cli", awsSDK + "/aws-sdk-go-v2/config", true},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

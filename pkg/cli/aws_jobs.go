@@ -4,12 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/sts"
-
-	"github.com/waitless/waitless/pkg/aws/services"
-	"github.com/waitless/waitless/pkg/aws/services/messages"
 	"github.com/waitless/waitless/pkg/cli/failure"
+	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/local"
 )
 
@@ -17,37 +13,31 @@ import (
 // callbacks arrive, and AWS, with the user's credentials, for the jobs and the
 // functions that are left to it.
 func (c Command) configOf(ctx context.Context, clock *local.Clock, tasks *local.Tasks) (config local.Config, err error) {
+	if config, err = c.localConfig(); err != nil {
+		return config, err
+	}
 	config.Tasks, config.Clock = tasks, clock
-	if config.Limits, err = c.limits(); err != nil {
-		return config, err
-	}
-	if config.CallbackBase, err = c.localBase(); err != nil {
-		return config, err
-	}
 	anyLambda, lambdaOnAWS := tasks.NeedLambdas()
 	if !tasks.NeedAWS() && !anyLambda {
 		return config, nil
 	}
 	onAWS := tasks.NeedAWS() || lambdaOnAWS
-	configuration, err := c.awsConfiguration(ctx, onAWS)
+	account, err := c.openAWS(ctx, !onAWS)
 	if err != nil {
 		return config, err
 	}
-	if configuration.Region == "" && tasks.NeedRegion() {
-		return config, failure.Usage("nobody says in which region jobs and functions are to run", tryRegion)
+	if account.Region() == "" && tasks.NeedRegion() {
+		return config, failure.Usage("no region is configured for jobs and functions", target.TryRegion)
 	}
-	if onAWS && !hasCredentials(ctx, configuration) {
-		return config, awsError(errors.New("there are no AWS credentials"))
+	if onAWS && account.Credentials(ctx) != nil {
+		return config, target.AWSError(errors.New("there are no AWS credentials"))
 	}
-	config.Tasks = tasks.With(newLambdas(ctx, configuration, onAWS, clock.Now))
+	config.Tasks = tasks.With(account.Lambdas(ctx, onAWS, clock.Now))
 	if !tasks.NeedAWS() {
 		return config, nil
 	}
-	who, err := sts.NewFromConfig(configuration).GetCallerIdentity(ctx, nil)
-	if err != nil {
-		return config, awsError(err)
+	if config.AWS, config.Account, err = account.Jobs(ctx); err != nil {
+		return config, target.AWSError(err)
 	}
-	config.AWS = services.New(configuration, messages.Operations(configuration))
-	config.Account = local.Account{ID: aws.ToString(who.Account), Region: configuration.Region}
 	return config, nil
 }

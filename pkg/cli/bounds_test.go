@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/value"
@@ -53,11 +54,11 @@ func TestLimitsOfRuns(t *testing.T) {
 		},
 		"input and answer of a step": {
 			echoFlow, `{"a":"` + strings.Repeat("x", 20_000) + `"}`, nil,
-			met{"32768", "40016 bytes", "the parameter DataLimit of a stack"},
+			met{"32768", "40016 bytes", "WAITLESS_DATA_LIMIT"},
 		},
 		"history": {
 			passFlow("{type: pass, name: A}", "{type: choice, name: B, choices: [{condition: $.x != 1, goto: C}], default: {goto: A}}", "{type: pass, name: C}"),
-			"{}", nil, met{"5000", "4995 history events", "waitForCondition"},
+			"{}", nil, met{"5000", "4995 history events", "poll within one step"},
 		},
 		"levels of an input":    {echoFlow, `{"a":` + nested(100) + "}", nil, met{"100", "101 levels", "as a text"}},
 		"levels beyond reading": {echoFlow, `{"a":` + nested(20_000) + "}", nil, met{"100", "more than 10000 levels", "as a text"}},
@@ -103,8 +104,8 @@ func TestLimitsOfRequests(t *testing.T) {
 	t.Parallel()
 	store := &local.MemoryStore{}
 	system := local.New(local.Config{Store: store})
-	handler := storeHandler(system, store, nil, "")
-	client := clientOf(system, store)
+	handler := target.Handler(system, store, nil, "")
+	client := target.InProcess(system, store)
 	flow, err := client.PutFlow(t.Context(), "callback", []byte(passFlow(
 		"{type: task, name: A, pattern: waitForCallback, resourceArn: 'acs:fc:::services/s/functions/echo'}")))
 	if err != nil {
@@ -132,7 +133,7 @@ func TestLimitsOfRequests(t *testing.T) {
 		met
 	}{
 		"request":            {"POST", token + "/success", strings.Repeat(" ", 2<<20), met{"1048576", "2097152 bytes", "keep large data elsewhere"}},
-		"output":             {"POST", token + "/success", `{"a":"` + long + `"}`, met{"32768", "40008 bytes", "the parameter DataLimit of a stack"}},
+		"output":             {"POST", token + "/success", `{"a":"` + long + `"}`, met{"32768", "40008 bytes", "WAITLESS_DATA_LIMIT"}},
 		"levels of output":   {"POST", token + "/success", `{"a":` + nested(100) + "}", met{"100", "101 levels", "as a text"}},
 		"failure":            {"POST", token + "/failure", `{"error":"E","cause":"` + long + `"}`, met{"32768", "40001 bytes", "keep large data elsewhere"}},
 		"name of a flow":     {"PUT", "/flows/" + strings.Repeat("n", 129), echoFlow, met{"128", "129 bytes", "shorten it"}},
@@ -174,7 +175,7 @@ func TestTheDataLimit(t *testing.T) {
 		env := map[string]string{"WAITLESS_NOW": start, dataLimitVariable: limit}
 		return doWith(t, "", env, append([]string{"run", flow, "--skip-time", "--input", "@" + input}, args...)...)
 	}
-	for limit, want := range map[string]string{"": "the limit is 50000 ", "40000": "the limit is 40000 "} {
+	for limit, want := range map[string]string{"": "the limit is 50000;", "40000": "the limit is 40000;"} {
 		if got := run(limit, 30_000, "--config", settings); got.exit != ExitFailed || !strings.Contains(got.stderr, want) {
 			t.Errorf("the environment says %q and the file 50000: exit %d, %.300s", limit, got.exit, got.stderr)
 		}
@@ -186,11 +187,11 @@ func TestTheDataLimit(t *testing.T) {
 		want  string
 	}{
 		{"", 16_000, ExitSucceeded, ""},
-		{"", 17_000, ExitFailed, "the limit is 32768 "},
+		{"", 17_000, ExitFailed, "the limit is 32768;"},
 		{"100000", 40_000, ExitSucceeded, ""},
-		{"100000", 60_000, ExitFailed, "the limit is 100000 "},
+		{"100000", 60_000, ExitFailed, "the limit is 100000;"},
 		{"262144", 131_000, ExitSucceeded, ""},
-		{"262144", 132_000, ExitFailed, "the limit is 262144 "},
+		{"262144", 132_000, ExitFailed, "the limit is 262144;"},
 		{"262145", 1, ExitUsage, `WAITLESS_DATA_LIMIT is "262145"; allowed: a number of bytes from 32768 to 262144`},
 		{"1000", 1, ExitUsage, `WAITLESS_DATA_LIMIT is "1000"; allowed`},
 		{"much", 1, ExitUsage, `WAITLESS_DATA_LIMIT is "much"; allowed`},
@@ -199,7 +200,7 @@ func TestTheDataLimit(t *testing.T) {
 		if got.exit != tt.exit || !strings.Contains(got.stderr, tt.want) {
 			t.Errorf("limit %s, %d bytes: exit %d, %.300s", tt.limit, tt.size, got.exit, got.stderr)
 		}
-		if tt.exit == ExitFailed && strings.Contains(got.stderr, "raise the limit") != (tt.limit != "262144") {
+		if tt.exit == ExitFailed && strings.Contains(got.stderr, "set WAITLESS_DATA_LIMIT") != (tt.limit != "262144") {
 			t.Errorf("limit %s: told %.600s", tt.limit, got.stderr[len(got.stderr)-600:])
 		}
 	}

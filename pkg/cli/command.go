@@ -5,15 +5,16 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/pkg/cli/failure"
+	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 )
 
@@ -36,12 +37,14 @@ type Command struct {
 	Getenv func(string) string
 	// settings are those of the file, once it is read.
 	settings *settings
-	// loadAWS reads the AWS configuration; nil means as the SDK does.
-	loadAWS func(context.Context, ...func(*config.LoadOptions) error) (aws.Config, error)
+	// Stores opens durable stores; nil means that the program has none.
+	Stores target.Stores
+	// AWS opens AWS; nil means that the program cannot use it.
+	AWS func(context.Context, target.AWSOptions) (target.AWS, error)
 	// pause is how long to wait before a request to a stack is tried again, by
 	// the number of the try; nil means longer each time.
 	pause func(try int) time.Duration
-	// patience is the time limit of a request to the process that holds a store; 0 means [holderPatience].
+	// patience is the time limit of a request to the process that holds a store; 0 means that of package target.
 	patience time.Duration
 }
 
@@ -50,9 +53,20 @@ func System() Command {
 	return Command{Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv}
 }
 
-// Run does what the arguments say and answers the exit code. When ctx ends the
-// command stops and answers [ExitInterrupted].
+// Main is Run until the process receives an interrupt. A second one ends the process at once.
+func (c Command) Main() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	return c.Run(ctx)
+}
+
+// Run executes the command line and returns the exit code. When ctx ends the command stops and Run returns
+// [ExitInterrupted].
 func (c Command) Run(ctx context.Context) int {
+	if c.Stores == nil {
+		c.Stores = noStores{}
+	}
 	root := c.root()
 	root.SetArgs(c.Args)
 	root.SetIn(c.Stdin)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/docs"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/machine"
@@ -119,7 +120,7 @@ const completionPatience = 2 * time.Second
 
 // executionNames suggests the executions of the place that the command line names.
 func (c Command) executionNames(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return c.suggest(cmd, func(ctx context.Context, a *api) (names []string, err error) {
+	return c.suggest(cmd, func(ctx context.Context, a *target.Client) (names []string, err error) {
 		executions, err := a.Executions(ctx, "", "")
 		for _, e := range executions {
 			names = append(names, cobra.CompletionWithDesc(e.Flow+"/"+e.Name, string(e.Status)))
@@ -130,7 +131,7 @@ func (c Command) executionNames(cmd *cobra.Command, _ []string, _ string) ([]str
 
 // flowNames suggests the stored flows of that place.
 func (c Command) flowNames(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return c.suggest(cmd, func(ctx context.Context, a *api) (names []string, err error) {
+	return c.suggest(cmd, func(ctx context.Context, a *target.Client) (names []string, err error) {
 		flows, err := a.Flows(ctx, "")
 		for _, f := range flows {
 			names = append(names, f.Name)
@@ -141,7 +142,7 @@ func (c Command) flowNames(cmd *cobra.Command, _ []string, _ string) ([]string, 
 
 // suggest returns the names that list reads from the place that the command line names. It suggests
 // nothing when they cannot be read: a shell has no room for errors.
-func (c Command) suggest(cmd *cobra.Command, list func(context.Context, *api) ([]string, error)) ([]string, cobra.ShellCompDirective) {
+func (c Command) suggest(cmd *cobra.Command, list func(context.Context, *target.Client) ([]string, error)) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
 	defer cancel()
 	names, err := c.listFor(ctx, cmd, list)
@@ -151,12 +152,12 @@ func (c Command) suggest(cmd *cobra.Command, list func(context.Context, *api) ([
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-func (c Command) listFor(ctx context.Context, cmd *cobra.Command, list func(context.Context, *api) ([]string, error)) (names []string, err error) {
+func (c Command) listFor(ctx context.Context, cmd *cobra.Command, list func(context.Context, *target.Client) ([]string, error)) (names []string, err error) {
 	if err := c.readSettings(cmd, nil); err != nil {
 		return nil, err
 	}
-	var flags place
-	for name, to := range map[string]*string{"store": &flags.store, "endpoint": &flags.endpoint, "stack": &flags.stack} {
+	var flags target.Place
+	for name, to := range map[string]*string{"store": &flags.Store, "endpoint": &flags.Endpoint, "stack": &flags.Stack} {
 		if *to, err = cmd.Flags().GetString(name); err != nil {
 			return nil, err
 		}
@@ -165,11 +166,11 @@ func (c Command) listFor(ctx context.Context, cmd *cobra.Command, list func(cont
 	if err != nil {
 		return nil, err
 	}
-	a, err := c.openAPI(ctx, p)
+	a, err := c.opener().Open(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	defer a.end(&err)
+	defer a.Close(&err)
 	return list(ctx, a)
 }
 

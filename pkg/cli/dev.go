@@ -14,11 +14,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/pkg/cli/failure"
+	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
@@ -26,7 +26,6 @@ import (
 	"github.com/waitless/waitless/pkg/httpapi/fnf"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
-	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -50,9 +49,9 @@ func (c Command) devCommand() *cobra.Command {
 		Long: "Work on the executions of a store until Ctrl-C. Over HTTP it serves callback URLs, and with --fnf-keys\n" +
 			"ReportTaskSucceeded and ReportTaskFailed of the API of 2019-03-15. The other commands need no HTTP: they find it\n" +
 			"by its store.\n\n" +
-			"With --api it serves the management API (--endpoint of the other commands), too, and job events (POST " + eventPath + ",\n" +
-			"as EventBridge delivers them): to this machine, not to pages in a browser, and with the key in the file " + disk.APIKeyFile + " of\n" +
-			"the store (Authorization: Bearer KEY; for the commands " + keyVariable + "=@STORE/" + disk.APIKeyFile + "). --listen is a loopback\n" +
+			"With --api it serves the management API (--endpoint of the other commands), too, and job events (POST " + target.EventPath + ",\n" +
+			"as EventBridge delivers them): to this machine, not to pages in a browser, and with the key in the file " + target.APIKeyFile + " of\n" +
+			"the store (Authorization: Bearer KEY; for the commands " + keyVariable + "=@STORE/" + target.APIKeyFile + "). --listen is a loopback\n" +
 			"address then, and callback URLs have one.\n\n" +
 			"Flows are started by `waitless start`. What waits when dev ends goes on with the next one.\n\n" +
 			"What happens to executions is logged on standard error, a line each: starts, ends, failed attempts, retries, callbacks\n" +
@@ -66,7 +65,7 @@ func (c Command) devCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.store, "store", "", "the folder of the store (default: WAITLESS_STORE, else "+defaultStore+")")
+	flags.StringVar(&o.store, "store", "", "the folder of the store (default: WAITLESS_STORE, else "+target.DefaultStore+")")
 	flags.BoolVar(&o.api, "api", false, "serve the management API and job events to those on this machine who have its key")
 	flags.StringVar(&o.listen, "listen", defaultListen, "where to listen: HOST:PORT")
 	flags.StringVar(&o.base, "base", "", "what callback URLs begin with (default: "+callbackVariable+", else http:// and --listen)")
@@ -110,7 +109,7 @@ func (c Command) dev(ctx context.Context, o devOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	store, err := c.hold(ctx, o.store, "waitless list, which asks the one that holds it, or --store ANOTHER-DIR")
+	store, err := c.opener().Hold(ctx, o.store, "waitless list, which asks the one that holds it, or --store ANOTHER-DIR")
 	if err != nil {
 		return err
 	}
@@ -239,13 +238,11 @@ func (s *server) url() string { return "http://" + s.listener.Addr().String() }
 // under another name, a proxy or a tunnel calls from this machine for everybody.
 func (s *server) private() bool {
 	base, err := url.Parse(s.base)
-	return err == nil && isLoopback(base.Hostname()) && s.address().IP.IsLoopback()
+	return err == nil && target.IsLoopback(base.Hostname()) && s.address().IP.IsLoopback()
 }
 
-func isLoopback(host string) bool { return host == "localhost" || net.ParseIP(host).IsLoopback() }
-
 // serve works on the store until ctx ends.
-func (s *server) serve(ctx context.Context, store *disk.Store, tasks *local.Tasks) error {
+func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tasks) error {
 	config, err := s.command.configOf(ctx, &local.Clock{}, tasks)
 	if err != nil {
 		return err
@@ -265,8 +262,8 @@ func (s *server) serve(ctx context.Context, store *disk.Store, tasks *local.Task
 	}
 	blocked.log(s.log)
 	s.warnOfSigned(ctx, store)
-	own := storeHandler(system, store, s.log, "dev")
-	endSocket, err := serveSocket(ctx, s.options.store, own)
+	own := target.Handler(system, store, s.log, "dev")
+	endSocket, err := target.ServeSocket(ctx, s.options.store, own)
 	if err != nil {
 		return fmt.Errorf("serve store %s: %w", s.options.store, err)
 	}
@@ -275,7 +272,7 @@ func (s *server) serve(ctx context.Context, store *disk.Store, tasks *local.Task
 		endSocket()
 		return fmt.Errorf("serve store %s: %w", s.options.store, err)
 	}
-	endHTTP := serveListener(ctx, s.listener, s.handler(system, own, key))
+	endHTTP := target.Serve(ctx, s.listener, s.handler(system, own, key))
 	err = s.announce()
 	if err == nil {
 		err = system.Serve(ctx)
@@ -289,7 +286,7 @@ func (s *server) serve(ctx context.Context, store *disk.Store, tasks *local.Task
 }
 
 // warnOfSigned warns of flows whose callbacks are signed, if no secret to check them with is configured.
-func (s *server) warnOfSigned(ctx context.Context, store *disk.Store) {
+func (s *server) warnOfSigned(ctx context.Context, store target.Store) {
 	if len(s.secrets) > 0 {
 		return
 	}
@@ -315,7 +312,7 @@ func hasSigned(flow *fdl.Flow) bool {
 }
 
 // apiKey is the key of the management API, if that is served.
-func (s *server) apiKey(store *disk.Store) (string, error) {
+func (s *server) apiKey(store target.Store) (string, error) {
 	if !s.options.api {
 		return "", nil
 	}
@@ -379,7 +376,7 @@ func forThisMachine(next http.Handler) http.Handler {
 		if name, _, err := net.SplitHostPort(r.Host); err == nil {
 			host = name
 		}
-		if !isLoopback(strings.Trim(host, "[]")) || isForwarded(r.Header) || isOfAPage(r.Header) {
+		if !target.IsLoopback(strings.Trim(host, "[]")) || isForwarded(r.Header) || isOfAPage(r.Header) {
 			refused.ServeHTTP(w, r)
 			return
 		}
@@ -425,7 +422,7 @@ type devReport struct {
 func (s *server) announce() error {
 	report := devReport{Schema: "waitless.dev/1", Store: s.options.store, Callbacks: s.base + "/callbacks/"}
 	if s.options.api {
-		report.API, report.JobEvents, report.APIKey = s.url(), s.url()+eventPath, filepath.Join(s.options.store, disk.APIKeyFile)
+		report.API, report.JobEvents, report.APIKey = s.url(), s.url()+target.EventPath, filepath.Join(s.options.store, target.APIKeyFile)
 	}
 	if len(s.keys) > 0 {
 		report.Fnf = s.base + "/"
@@ -447,23 +444,4 @@ func (s *server) announce() error {
 		}
 	}
 	return s.command.out().Text(view.Columns(rows))
-}
-
-// serveListener answers requests until the function that it answers is called.
-func serveListener(ctx context.Context, listener net.Listener, handler http.Handler) (end func()) {
-	server, listener := newServer(handler), limit(listener, maxConnections)
-	closed := make(chan struct{})
-	go func() {
-		defer close(closed)
-		_ = server.Serve(listener)
-	}()
-	return func() {
-		const patience = 2 * time.Second
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-		defer cancel()
-		if server.Shutdown(ctx) != nil {
-			_ = server.Close() // whoever is slow finds nobody, as after a kill
-		}
-		<-closed // until then the listener may take callers, when it was opened just now
-	}
 }

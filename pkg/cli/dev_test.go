@@ -18,6 +18,8 @@ import (
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/waitless/waitless/pkg/cli/target"
 )
 
 const (
@@ -100,7 +102,7 @@ func (d *devProcess) until(pattern string, args ...string) string {
 		if found := expected.FindStringSubmatch(printed); found != nil {
 			return found[len(found)-1]
 		}
-		if sleep(ctx, 20*time.Millisecond) != nil {
+		if target.Sleep(ctx, 20*time.Millisecond) != nil {
 			d.t.Fatalf("%q does not come in what %v prints:\n%s\n%s", pattern, args, printed, d.stderr.String())
 		}
 	}
@@ -241,7 +243,7 @@ func (d *devProcess) resumesByCallback() {
 func (d *devProcess) resumesByEvent() {
 	d.t.Helper()
 	d.waitsForJob("posted")
-	if status, body := d.post(d.says.JobEvents, stoppedEvent(d.t)); status != http.StatusOK || body != "{\"result\":\"taken\"}\n" {
+	if status, body := d.post(d.says.JobEvents, stoppedEvent(d.t)); status != http.StatusOK || body != "{\"result\":\"accepted\"}\n" {
 		d.t.Errorf("%d %s", status, body)
 	}
 	d.endedBy("dms-callback/posted", "event")
@@ -322,11 +324,11 @@ func TestDevWithoutItsAPI(t *testing.T) {
 	}{
 		"/callbacks/a.forgery":                            {http.StatusNotFound, "the token is not valid"},
 		"/?Action=ReportTaskSucceeded&Version=2019-03-15": {http.StatusBadRequest, "MissingRequiredParams"},
-		eventPath:      {http.StatusForbidden, "--api"},
-		basePath:       {http.StatusForbidden, "--api"},
-		"/flows":       {http.StatusForbidden, "--api"},
-		"/executions":  {http.StatusForbidden, "--api"},
-		"/tokens/text": {http.StatusForbidden, "--api"},
+		target.EventPath:                                  {http.StatusForbidden, "--api"},
+		"/callback-base":                                  {http.StatusForbidden, "--api"},
+		"/flows":                                          {http.StatusForbidden, "--api"},
+		"/executions":                                     {http.StatusForbidden, "--api"},
+		"/tokens/text":                                    {http.StatusForbidden, "--api"},
 	} {
 		if status, body := d.post(base+path, "{}"); status != want.status || !strings.Contains(body, want.says) {
 			t.Errorf("%s: %d %s; want %d, %q", path, status, body, want.status, want.says)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/waitless/waitless/pkg/cli/failure"
+	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
@@ -50,14 +51,14 @@ func (c Command) exit(ctx context.Context, cmd *cobra.Command, err error) int {
 func failureOf(err error) *failure.Error {
 	var f *failure.Error
 	var refused *rest.Error
-	var stuck *stuckError
+	var stuck *target.StuckError
 	switch {
 	case errors.As(err, &f):
 		return f
 	case errors.As(err, &refused):
 		return apiFailure(refused)
 	case errors.As(err, &stuck):
-		return failure.Internal(err.Error(), fmt.Sprintf("kill -CONT %[1]d, or kill -9 %[1]d, which loses nothing", stuck.pid))
+		return failure.Internal(err.Error(), fmt.Sprintf("kill -CONT %[1]d, or kill -9 %[1]d, which loses nothing", stuck.PID))
 	case engine.CodeOf(err) == engine.CodeInvalid:
 		return failure.Usage(err.Error(), "--store ANOTHER-DIR")
 	}

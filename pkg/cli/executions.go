@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/pkg/cli/failure"
+	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
@@ -21,28 +22,28 @@ import (
 // storeOptions are the flags of every command that works on a store or a
 // stack.
 type storeOptions struct {
-	place
+	placeFlags
 	json bool
 }
 
 func (o *storeOptions) register(cmd *cobra.Command) {
-	o.place.register(cmd.Flags())
+	o.placeFlags.register(cmd.Flags())
 	cmd.Flags().BoolVar(&o.json, "json", false, "print one JSON object (see: waitless help json)")
 }
 
 // onStore makes the body of a command that works on the API of a store or a
 // stack.
-func (c Command) onStore(o *storeOptions, body func(ctx context.Context, a *api, args []string) error) func(*cobra.Command, []string) error {
+func (c Command) onStore(o *storeOptions, body func(ctx context.Context, a *target.Client, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) (err error) {
-		place, err := c.locate(o.place)
+		place, err := c.locate(o.Place)
 		if err != nil {
 			return err
 		}
-		a, err := c.openAPI(cmd.Context(), place)
+		a, err := c.opener().Open(cmd.Context(), place)
 		if err != nil {
 			return err
 		}
-		defer a.end(&err)
+		defer a.Close(&err)
 		return body(cmd.Context(), a, args)
 	}
 }
@@ -108,7 +109,7 @@ func (c Command) listCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return c.onStore(&o.storeOptions, func(ctx context.Context, a *api, _ []string) error {
+		return c.onStore(&o.storeOptions, func(ctx context.Context, a *target.Client, _ []string) error {
 			return c.list(ctx, a, filter, o.json)
 		})(cmd, args)
 	}
@@ -161,7 +162,7 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 }
 
 // list prints executions page by page.
-func (c Command) list(ctx context.Context, a *api, filter rest.Filter, asJSON bool) error {
+func (c Command) list(ctx context.Context, a *target.Client, filter rest.Filter, asJSON bool) error {
 	all := []rest.Execution{}
 	var table view.Table
 	found := 0
@@ -197,7 +198,7 @@ func (c Command) list(ctx context.Context, a *api, filter rest.Filter, asJSON bo
 }
 
 // noteOfNoFlow says that there is no flow of that name, if that is why a list is empty.
-func (c Command) noteOfNoFlow(ctx context.Context, a *api, name string) {
+func (c Command) noteOfNoFlow(ctx context.Context, a *target.Client, name string) {
 	flows, err := a.Flows(ctx, "")
 	if err != nil {
 		return // the list was printed
@@ -257,7 +258,7 @@ func (c Command) showCommand() *cobra.Command {
 	}
 	o.register(cmd)
 	cmd.Flags().BoolVar(&unmask, "unmask", false, "show the tokens that the input and the output hold")
-	cmd.RunE = c.onStore(&o, func(ctx context.Context, a *api, args []string) error {
+	cmd.RunE = c.onStore(&o, func(ctx context.Context, a *target.Client, args []string) error {
 		flow, name, err := names(args[0])
 		if err != nil {
 			return err
@@ -283,7 +284,7 @@ func (c Command) showCommand() *cobra.Command {
 
 // executionError is an error of the API about an execution, with the name that
 // was meant, maybe, when there is none of that name.
-func executionError(ctx context.Context, a *api, name string, err error) error {
+func executionError(ctx context.Context, a *target.Client, name string, err error) error {
 	var refused *rest.Error
 	if !errors.As(err, &refused) || refused.Code != engine.CodeNotFound {
 		return err
@@ -345,7 +346,7 @@ func (c Command) stopCommand() *cobra.Command {
 	o.register(cmd)
 	cmd.Flags().StringVar(&why.Error, "error", "", "the name of the error that the history shows")
 	cmd.Flags().StringVar(&why.Cause, "cause", "", "why, for people")
-	cmd.RunE = c.onStore(&o, func(ctx context.Context, a *api, args []string) error {
+	cmd.RunE = c.onStore(&o, func(ctx context.Context, a *target.Client, args []string) error {
 		flow, name, err := names(args[0])
 		if err != nil {
 			return err
@@ -363,13 +364,9 @@ func (c Command) stopCommand() *cobra.Command {
 	return cmd
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+// noteOfNoWorker says that executions do not continue, if no process works on the store.
+func (c Command) noteOfNoWorker(a *target.Client) {
+	if a.Idle {
+		c.out().Note("no worker runs on this store; start one: waitless dev")
 	}
 }

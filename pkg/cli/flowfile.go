@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/waitless/waitless/pkg/cli/failure"
+	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
@@ -61,19 +62,19 @@ func (s *flowSource) String() string {
 }
 
 // readSource reads the file, or the stored definition at the place.
-func (c Command) readSource(ctx context.Context, source flowSource, where place) (flowFile, error) {
+func (c Command) readSource(ctx context.Context, source flowSource, where target.Place) (flowFile, error) {
 	if source.stored == "" {
 		return c.readRunnable(source.path)
 	}
 	return c.readStored(ctx, source, where)
 }
 
-func (c Command) readStored(ctx context.Context, source flowSource, where place) (f flowFile, err error) {
-	a, err := c.openAPI(ctx, where)
+func (c Command) readStored(ctx context.Context, source flowSource, where target.Place) (f flowFile, err error) {
+	a, err := c.opener().Open(ctx, where)
 	if err != nil {
 		return f, err
 	}
-	defer a.end(&err)
+	defer a.Close(&err)
 	_, hash, _ := strings.Cut(source.stored, "@")
 	flow, err := a.Flow(ctx, source.name(), hash)
 	if err != nil {
@@ -136,7 +137,7 @@ func (f flowFile) checkName() error {
 func (f flowFile) isStored() bool { return f.stored.Hash != "" }
 
 // put stores the definition, unless it comes from the store.
-func (a *api) put(ctx context.Context, f flowFile) (rest.Flow, error) {
+func (f flowFile) put(ctx context.Context, a *target.Client) (rest.Flow, error) {
 	if f.isStored() {
 		return f.stored, nil
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
@@ -58,15 +59,15 @@ func (c Command) flowsPutCommand() *cobra.Command {
 }
 
 func (c Command) putFlow(ctx context.Context, o storeOptions, file flowFile) (err error) {
-	place, err := c.locate(o.place)
+	place, err := c.locate(o.Place)
 	if err != nil {
 		return err
 	}
-	a, err := c.openOrMakeAPI(ctx, place)
+	a, err := c.opener().OpenOrCreate(ctx, place)
 	if err != nil {
 		return err
 	}
-	defer a.end(&err)
+	defer a.Close(&err)
 	flow, err := a.PutFlow(ctx, file.name(), file.text)
 	if err != nil {
 		return err
@@ -83,7 +84,7 @@ func (c Command) flowsListCommand() *cobra.Command {
 		Use: "list", Short: "List the flows, of each the latest definition first", Example: "  waitless flows list", Args: arguments(0, 0),
 	}
 	o.register(cmd)
-	cmd.RunE = c.onStore(&o, func(ctx context.Context, a *api, _ []string) error {
+	cmd.RunE = c.onStore(&o, func(ctx context.Context, a *target.Client, _ []string) error {
 		flows, err := a.Flows(ctx, "")
 		if err != nil {
 			return err
@@ -108,7 +109,7 @@ func (c Command) flowsShowCommand() *cobra.Command {
 	}
 	o.register(cmd)
 	cmd.Flags().StringVar(&hash, "hash", "", "the definition whose hash begins so (default: the latest)")
-	cmd.RunE = c.onStore(&o, func(ctx context.Context, a *api, args []string) error {
+	cmd.RunE = c.onStore(&o, func(ctx context.Context, a *target.Client, args []string) error {
 		if err := checkFlow(args[0]); err != nil {
 			return err
 		}
@@ -136,7 +137,7 @@ func (c Command) flowsDeleteCommand() *cobra.Command {
 		Example: "  waitless flows delete nightly", Args: arguments(1, 1),
 	}
 	o.register(cmd)
-	cmd.RunE = c.onStore(&o, func(ctx context.Context, a *api, args []string) error {
+	cmd.RunE = c.onStore(&o, func(ctx context.Context, a *target.Client, args []string) error {
 		if err := checkFlow(args[0]); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/cli/failure"
+	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
@@ -16,31 +17,31 @@ import (
 
 // runElsewhere returns the API of the stack or of the `waitless dev` that runs the execution, or nil
 // if this process runs it.
-func (e *execution) runElsewhere(ctx context.Context) (*api, error) {
+func (e *execution) runElsewhere(ctx context.Context) (*target.Client, error) {
 	switch {
-	case e.place.onStack():
-		return e.command.openStack(ctx, e.place)
+	case e.place.OnStack():
+		return e.command.opener().Open(ctx, e.place)
 	case e.options.skipTime:
 		return nil, nil
 	}
-	a, err := e.command.openDev(ctx, e.place.store)
+	a, err := e.command.opener().Dev(ctx, e.place.Store)
 	if a != nil && len(e.options.tasks) > 0 {
-		return nil, failure.Usage("`waitless dev` holds the store "+e.place.store+" and runs the tasks, so --task has no effect here",
+		return nil, failure.Usage("`waitless dev` holds the store "+e.place.Store+" and runs the tasks, so --task has no effect here",
 			"give --task to waitless dev, or --store ANOTHER-DIR")
 	}
 	return a, err
 }
 
 // followThere runs the execution over the API, which it then closes.
-func (e *execution) followThere(ctx context.Context, a *api, input value.Value) (err error) {
-	defer a.end(&err)
+func (e *execution) followThere(ctx context.Context, a *target.Client, input value.Value) (err error) {
+	defer a.Close(&err)
 	return e.runOver(ctx, a, input)
 }
 
 // runOver puts the flow, starts the execution, unless it was started before, and follows it to
 // its end. The API is that of a stack or of the process that holds the store.
-func (e *execution) runOver(ctx context.Context, a *api, input value.Value) error {
-	flow, err := a.put(ctx, e.file)
+func (e *execution) runOver(ctx context.Context, a *target.Client, input value.Value) error {
+	flow, err := e.file.put(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -64,11 +65,11 @@ func (e *execution) runOver(ctx context.Context, a *api, input value.Value) erro
 	}
 	state, err := f.follow(ctx)
 	f.steps.Close(ctx.Err() != nil)
-	follow := "waitless history " + e.title() + " --follow" + e.place.flags()
+	follow := "waitless history " + e.title() + " --follow" + e.place.Flags()
 	switch {
 	case ctx.Err() != nil:
 		return &failure.Error{Exit: ExitInterrupted, What: e.title(), Why: "interrupted; " + "it goes on; see it with: " + follow}
-	case err != nil && !e.place.onStack() && dialSocket(ctx, e.place.store, time.Second) == nil:
+	case err != nil && !e.place.OnStack() && !e.command.opener().IsHeld(ctx, e.place.Store):
 		return &failure.Error{Exit: ExitInternal, What: e.title(), Why: "the process that held the store ended", Try: "waitless dev, then " + follow}
 	case err != nil:
 		return err
@@ -79,7 +80,7 @@ func (e *execution) runOver(ctx context.Context, a *api, input value.Value) erro
 // following shows an execution that another process runs until it ends.
 type following struct {
 	execution *execution
-	api       *api
+	api       *target.Client
 	steps     view.Steps
 	events    []machine.Event // those seen
 }
@@ -90,7 +91,7 @@ func (f *following) follow(ctx context.Context) (machine.State, error) {
 		if err != nil || state.Status.Final() {
 			return state, err
 		}
-		if err := sleep(ctx, f.api.interval); err != nil {
+		if err := target.Sleep(ctx, f.api.Interval); err != nil {
 			return state, err
 		}
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/mattn/go-shellwords"
 	"github.com/spf13/cobra"
+
+	"github.com/waitless/waitless/pkg/cmd/compose"
 )
 
 func TestHelp(t *testing.T) {
@@ -118,7 +120,7 @@ func testDevExample(t *testing.T, env map[string]string, args []string) {
 	})
 	var stderr bytes.Buffer
 	args = append(args, "--listen", "127.0.0.1:0")
-	c := Command{Args: args, Stdin: strings.NewReader(""), Stdout: stdout, Stderr: &stderr, Getenv: environment(t, env)}
+	c := Command{Args: args, Stdin: strings.NewReader(""), Stdout: stdout, Stderr: &stderr, Stores: compose.Stores{}, Getenv: environment(t, env)}
 	if exit := c.Run(ctx); exit != ExitInterrupted {
 		t.Errorf("%q: exit %d, want %d: %s", args, exit, ExitInterrupted, stderr.String())
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/pkg/cli/failure"
+	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/value"
@@ -65,7 +66,7 @@ func (c Command) historyCommand() *cobra.Command {
 	o.register(cmd)
 	cmd.Flags().BoolVar(&o.follow, "follow", false, "continue until the execution ends")
 	cmd.Flags().BoolVar(&o.unmask, "unmask", false, "show the tokens that the history holds")
-	cmd.RunE = c.onStore(&o.storeOptions, func(ctx context.Context, a *api, args []string) error {
+	cmd.RunE = c.onStore(&o.storeOptions, func(ctx context.Context, a *target.Client, args []string) error {
 		flow, name, err := names(args[0])
 		if err != nil {
 			return err
@@ -79,7 +80,7 @@ func (c Command) historyCommand() *cobra.Command {
 }
 
 // reportHistory prints the history as one JSON object.
-func (c Command) reportHistory(ctx context.Context, a *api, flow, name string, o historyOptions) error {
+func (c Command) reportHistory(ctx context.Context, a *target.Client, flow, name string, o historyOptions) error {
 	events, _, err := o.eventsAfter(ctx, a, flow, name, 0)
 	if err != nil {
 		return executionError(ctx, a, flow+"/"+name, err)
@@ -92,7 +93,7 @@ func (c Command) reportHistory(ctx context.Context, a *api, flow, name string, o
 }
 
 // followHistory prints the events so far; with --follow also those until the execution ends.
-func (c Command) followHistory(ctx context.Context, a *api, flow, name string, o historyOptions) error {
+func (c Command) followHistory(ctx context.Context, a *target.Client, flow, name string, o historyOptions) error {
 	for after := 0; ; {
 		events, ended, err := o.eventsAfter(ctx, a, flow, name, after)
 		switch {
@@ -107,7 +108,7 @@ func (c Command) followHistory(ctx context.Context, a *api, flow, name string, o
 		if len(events) > 0 {
 			after = events[len(events)-1].EventID
 		}
-		if err := sleep(ctx, a.interval); err != nil {
+		if err := target.Sleep(ctx, a.Interval); err != nil {
 			return failure.Interrupted("the execution goes on")
 		}
 	}
@@ -115,7 +116,9 @@ func (c Command) followHistory(ctx context.Context, a *api, flow, name string, o
 
 // eventsAfter returns the events after one. Ended reports whether the execution had ended before they
 // were read: then they are all.
-func (o historyOptions) eventsAfter(ctx context.Context, a *api, flow, name string, after int) (events []machine.HistoryEvent, ended bool, err error) {
+func (o historyOptions) eventsAfter(
+	ctx context.Context, a *target.Client, flow, name string, after int,
+) (events []machine.HistoryEvent, ended bool, err error) {
 	e, err := a.Execution(ctx, flow, name)
 	if err != nil {
 		return nil, false, err

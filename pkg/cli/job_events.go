@@ -5,9 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
-	"log/slog"
 	"net/http"
 	"os"
 	"time"
@@ -15,10 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/pkg/cli/failure"
+	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
-	"github.com/waitless/waitless/pkg/jobs"
-	"github.com/waitless/waitless/pkg/resume"
-	"github.com/waitless/waitless/pkg/token"
 )
 
 func (c Command) jobEventsCommand() *cobra.Command {
@@ -34,18 +29,8 @@ func (c Command) jobEventsCommand() *cobra.Command {
 // it.
 type jobEventReport struct {
 	Schema string `json:"schema"` // "waitless.job-event/1"
-	jobEventAnswer
+	target.EventResult
 }
-
-// jobEventAnswer says what became of a job event.
-type jobEventAnswer struct {
-	Result string `json:"result"` // taken or ignored
-}
-
-const (
-	eventTaken   = "taken"
-	eventIgnored = "ignored"
-)
 
 func (c Command) jobEventsSendCommand() *cobra.Command {
 	var o storeOptions
@@ -57,19 +42,19 @@ func (c Command) jobEventsSendCommand() *cobra.Command {
 		Example: "  waitless job-events send event.json", Args: arguments(1, 1),
 	}
 	o.register(cmd)
-	cmd.RunE = c.onStore(&o, func(ctx context.Context, a *api, args []string) error {
+	cmd.RunE = c.onStore(&o, func(ctx context.Context, a *target.Client, args []string) error {
 		event, err := c.readEvent(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		answer, err := sendEvent(ctx, a.Client, event)
+		answer, err := a.SendEvent(ctx, event)
 		if err != nil {
 			return eventError(err)
 		}
 		if o.json {
 			return c.out().JSON(jobEventReport{"waitless.job-event/1", answer})
 		}
-		if answer.Result == eventIgnored {
+		if answer.Result == target.EventIgnored {
 			return c.out().Text("ignored: it tells of no end of a job of a known kind\n")
 		}
 		return c.out().Line("%s", answer.Result)
@@ -94,35 +79,6 @@ func (c Command) readEvent(ctx context.Context, file string) (event []byte, err 
 	return bytes.ReplaceAll(event, []byte("{time}"), []byte(time.Now().UTC().Format(time.RFC3339))), nil
 }
 
-// eventPath is where job events are posted.
-const eventPath = "/job-events"
-
-// sendEvent posts an event to whoever works on a store.
-func sendEvent(ctx context.Context, client *rest.Client, event []byte) (answer jobEventAnswer, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, client.Base+eventPath, bytes.NewReader(event))
-	if err != nil {
-		return answer, err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	response, err := client.HTTP.Do(request)
-	if err != nil {
-		return answer, err
-	}
-	defer func() { err = errors.Join(err, response.Body.Close()) }()
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxEvent))
-	if err != nil {
-		return answer, err
-	}
-	if response.StatusCode != http.StatusOK {
-		refused := rest.Error{Status: response.StatusCode}
-		if json.Unmarshal(text, &refused) != nil || refused.Message == "" {
-			refused.Message = fmt.Sprintf("the API answered %d and no JSON of its own", response.StatusCode)
-		}
-		return answer, &refused
-	}
-	return answer, json.Unmarshal(text, &answer)
-}
-
 // eventError is what went wrong, as the program shows it.
 func eventError(err error) error {
 	var refused *rest.Error
@@ -140,47 +96,4 @@ func eventError(err error) error {
 		return failure.Usage(refused.Message, "waitless job-events send event.json")
 	}
 	return failure.Internal(refused.Message, "the same again, while waitless run or waitless dev works on the store")
-}
-
-// maxEvent is the largest job event: EventBridge's limit of one.
-const maxEvent = 1 << 20
-
-// observer takes job events.
-type observer func(ctx context.Context, event []byte) error
-
-// jobEventHandler takes job events by POST.
-func jobEventHandler(observe observer, log *slog.Logger) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		status, answer := takeEvent(w, r, observe, log)
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(status)
-		_ = json.NewEncoder(w).Encode(answer) // the caller is gone
-	})
-}
-
-// eventRefusal is why an event was not taken.
-type eventRefusal struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
-}
-
-func takeEvent(w http.ResponseWriter, r *http.Request, observe observer, log *slog.Logger) (int, any) {
-	event, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxEvent))
-	if err != nil {
-		return http.StatusRequestEntityTooLarge, eventRefusal{"Invalid", resume.RequestTooLarge(r.ContentLength, maxEvent).What}
-	}
-	err = observe(r.Context(), event)
-	var service *resume.ServiceError
-	switch {
-	case err == nil:
-		return http.StatusOK, jobEventAnswer{eventTaken}
-	case errors.Is(err, jobs.ErrNoEnd):
-		return http.StatusOK, jobEventAnswer{eventIgnored}
-	case errors.Is(err, resume.ErrNoEvent):
-		return http.StatusBadRequest, eventRefusal{"Invalid", err.Error()}
-	case errors.As(err, &service):
-		return http.StatusBadGateway, eventRefusal{"Internal", "the service that was to confirm it answered " + service.Error()}
-	}
-	log.ErrorContext(r.Context(), "job event failed", "error", token.MaskAll(err.Error()))
-	return http.StatusInternalServerError, eventRefusal{"Internal", "something inside failed; see the log"}
 }

@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/pkg/cli/failure"
@@ -139,28 +138,13 @@ func (c Command) completePlace(ctx context.Context, kind jobs.Kind, p jobsPlace)
 // configuredPlace returns the region that the AWS configuration names, and the
 // account if it names that, too. It sends no request.
 func (c Command) configuredPlace(ctx context.Context) (jobsPlace, error) {
-	configuration, err := c.awsConfiguration(ctx, false)
+	account, err := c.openAWS(ctx, true)
 	if err != nil {
 		return jobsPlace{}, err
 	}
-	p := jobsPlace{region: configuration.Region, account: c.Getenv("AWS_ACCOUNT_ID")}
-	if p.account != "" || c.Getenv("AWS_ACCESS_KEY_ID") != "" { // credentials of the environment go before a profile
-		return p, nil
-	}
-	for _, source := range configuration.ConfigSources {
-		if profile, ok := source.(config.SharedConfig); ok {
-			p.account = accountOf(profile)
-		}
+	p := jobsPlace{region: account.Region(), account: c.Getenv("AWS_ACCOUNT_ID")}
+	if p.account == "" && c.Getenv("AWS_ACCESS_KEY_ID") == "" { // credentials of the environment go before a profile
+		p.account = account.Account()
 	}
 	return p, nil
-}
-
-// accountOf returns the account that a profile works in: that of its role, of
-// its single sign-on, or of its keys.
-func accountOf(profile config.SharedConfig) string {
-	role := strings.Split(profile.RoleARN, ":")
-	if len(role) > 4 { //nolint:mnd // arn, partition, service, region, account
-		return role[4]
-	}
-	return cmp.Or(profile.SSOAccountID, profile.Credentials.AccountID)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 
+	"github.com/waitless/waitless/pkg/cmd/compose"
 	"github.com/waitless/waitless/pkg/jobs"
 )
 
@@ -83,21 +84,23 @@ func TestJobsIAMPlace(t *testing.T) {
 	} {
 		var stdout, stderr strings.Builder
 		c := Command{
-			Args: append([]string{"jobs", "iam", "sqs-message"}, tt.args...), Stdout: &stdout, Stderr: &stderr, Getenv: environment(t, tt.env),
-			loadAWS: func(context.Context, ...func(*config.LoadOptions) error) (aws.Config, error) {
+			Args: append([]string{"jobs", "iam", "sqs-message"}, tt.args...), Stdout: &stdout, Stderr: &stderr, Stores: compose.Stores{}, Getenv: environment(t, tt.env),
+			AWS: loader(func(context.Context, ...func(*config.LoadOptions) error) (aws.Config, error) {
 				return aws.Config{Region: region, ConfigSources: []any{profiles[tt.profile]}}, nil
-			},
+			}),
 		}
 		if exit := c.Run(t.Context()); !strings.Contains(stdout.String()+stderr.String(), tt.want) {
 			t.Errorf("%s: exit %d, %s%s; want %s", name, exit, stdout.String(), stderr.String(), tt.want)
 		}
 	}
-	c := Command{Args: []string{"jobs", "iam", "sqs-message"}, Stdout: io.Discard, Getenv: environment(t, map[string]string{"AWS_ACCOUNT_ID": "444444444444"})}
+	c := Command{
+		Args: []string{"jobs", "iam", "sqs-message"}, Stdout: io.Discard, Getenv: environment(t, map[string]string{"AWS_ACCOUNT_ID": "444444444444"}),
+	}
 	var stderr strings.Builder
 	c.Stderr = &stderr
-	c.loadAWS = func(context.Context, ...func(*config.LoadOptions) error) (aws.Config, error) {
+	c.AWS = loader(func(context.Context, ...func(*config.LoadOptions) error) (aws.Config, error) {
 		return aws.Config{}, nil
-	}
+	})
 	if exit := c.Run(t.Context()); exit != ExitUsage || !strings.Contains(stderr.String(), "try: --region eu-west-1") {
 		t.Errorf("no region: exit %d, %s", exit, stderr.String())
 	}
@@ -113,11 +116,11 @@ func TestJobEventsThatNobodyTakes(t *testing.T) {
 		exit int
 		says string
 	}{
-		"{":                       {ExitUsage, "is no JSON"},
-		"{}":                      {ExitUsage, "is no event"},
-		string(anotherService(t)): {ExitSucceeded, "ignored: it tells of no end"},
-		stoppedEvent(t):           {ExitSucceeded, "taken"},
-		`"` + strings.Repeat("x", maxEvent) + `"`: {ExitUsage, "the request has 1048578 bytes and the limit is 1048576"},
+		"{":                                    {ExitUsage, "is no JSON"},
+		"{}":                                   {ExitUsage, "is no event"},
+		string(anotherService(t)):              {ExitSucceeded, "ignored: it tells of no end"},
+		stoppedEvent(t):                        {ExitSucceeded, "accepted"},
+		`"` + strings.Repeat("x", 1<<20) + `"`: {ExitUsage, "the request has 1048578 bytes and the limit is 1048576"},
 	} {
 		got := doWith(t, stdin, env, "job-events", "send", "-")
 		if got.exit != want.exit || !strings.Contains(got.stdout+got.stderr, want.says) {
@@ -266,7 +269,7 @@ func TestRunStartsJobsOnAWS(t *testing.T) {
 	var stdout, stderr strings.Builder
 	c := Command{
 		Args:   []string{"run", flow, "--task", "batch:SubmitJob=aws"},
-		Stdout: &stdout, Stderr: &stderr, Getenv: environment(t, nil), loadAWS: serviceOfAWS(t),
+		Stdout: &stdout, Stderr: &stderr, Stores: compose.Stores{}, Getenv: environment(t, nil), AWS: loader(serviceOfAWS(t)),
 	}
 	want := `{"job_id":"7","job_key":"arn:aws:batch:eu-west-1:123456789012:job/7","kind":"batch-job"}` + "\n"
 	if exit := c.Run(t.Context()); exit != ExitSucceeded || stdout.String() != want {

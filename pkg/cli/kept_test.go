@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
@@ -124,7 +125,7 @@ func (k *keptStore) open() {
 		k.Fatal(err)
 	}
 	k.system = local.New(local.Config{Store: k.store, Clock: k.clock, Tasks: tasks})
-	k.client = clientOf(k.system, k.store)
+	k.client = target.InProcess(k.system, k.store)
 }
 
 func (k *keptStore) shut() {

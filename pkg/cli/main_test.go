@@ -15,7 +15,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/mattn/go-runewidth"
+
+	"github.com/waitless/waitless/pkg/cli/target"
+	"github.com/waitless/waitless/pkg/cmd/compose"
 )
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
@@ -147,9 +151,17 @@ func do(t *testing.T, args ...string) result {
 func doWith(t *testing.T, stdin string, env map[string]string, args ...string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	c := Command{Args: args, Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr, Getenv: environment(t, env)}
+	c := Command{
+		Args: args, Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr, Getenv: environment(t, env),
+		Stores: compose.Stores{}, AWS: loader(config.LoadDefaultConfig),
+	}
 	exit := c.Run(t.Context())
 	return result{exit, stdout.String(), stderr.String()}
+}
+
+// loader opens AWS with a configuration that load returns.
+func loader(load compose.Loader) func(context.Context, target.AWSOptions) (target.AWS, error) {
+	return load.Open
 }
 
 // built is the program as it is shipped, watched the one that tells of its

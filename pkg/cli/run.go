@@ -16,13 +16,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/pkg/cli/failure"
+	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/local"
-	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -35,7 +35,7 @@ type runOptions struct {
 	hasInput bool // --input was given
 	name     string
 	tasks    []string
-	place
+	placeFlags
 	atOnce   concurrency
 	skipTime bool
 	json     bool
@@ -136,18 +136,18 @@ func (c Command) run(ctx context.Context, options runOptions) error {
 
 // placeOfRun is where to run. Functions of one's own and virtual time are for
 // this process, whatever the environment says.
-func (c Command) placeOfRun(options runOptions) (place, error) {
+func (c Command) placeOfRun(options runOptions) (target.Place, error) {
 	here := options.skipTime || len(options.tasks) > 0
 	switch {
-	case here && options.onStack():
-		return place{}, failure.Usage("--skip-time and --task are for a run in this process, and not on a stack",
-			"waitless run FLOW"+options.flags())
-	case options.skipTime && options.store != "" && options.source.stored == "":
-		return place{}, failure.Usage("--skip-time keeps the execution in memory, so nothing comes into the --store", "leave out --skip-time or --store")
-	case here && options.store == "":
-		return place{store: c.storeDir("")}, nil
+	case here && options.OnStack():
+		return target.Place{}, failure.Usage("--skip-time and --task are for a run in this process, and not on a stack",
+			"waitless run FLOW"+options.Flags())
+	case options.skipTime && options.Store != "" && options.source.stored == "":
+		return target.Place{}, failure.Usage("--skip-time keeps the execution in memory, so nothing comes into the --store", "leave out --skip-time or --store")
+	case here && options.Store == "":
+		return target.Place{Store: c.storeDir("")}, nil
 	}
-	return c.locate(options.place)
+	return c.locate(options.Place)
 }
 
 // input reads the value of --input.
@@ -374,23 +374,11 @@ func unknownFunctions(file flowFile, missing []error) error {
 		var unknown *local.UnknownFunctionError
 		if errors.As(err, &unknown) {
 			f.Lines = append(f.Lines, fdl.Problem{Position: unknown.Position, Message: unknown.Error()}.Format(file.path))
-			f.Try += " --task " + definitionOf(unknown)
+			f.Try += " --task " + view.TaskDefinition(unknown)
 		}
 	}
 	f.Try = "waitless run " + file.path + f.Try
 	return f
-}
-
-// definitionOf is a definition to try for a function, or an action, that is not
-// known.
-func definitionOf(unknown *local.UnknownFunctionError) string {
-	if unknown.Place != "" {
-		return unknown.Place + "=exec:COMMAND"
-	}
-	if unknown.IsAction {
-		return unknown.Function + "=simulated"
-	}
-	return unknown.Function + "=exec:COMMAND"
 }
 
 // execution is one execution that run starts and follows.
@@ -401,7 +389,7 @@ type execution struct {
 	clock   *local.Clock
 	script  *local.Script
 	options runOptions
-	place   place // where it is, as flags and environment say
+	place   target.Place // where it is, as flags and environment say
 	name    string
 	system  *local.System
 	client  *rest.Client // of the system in memory
@@ -438,7 +426,7 @@ func (e *execution) runInMemory(ctx context.Context, input value.Value) error {
 	config.Store, config.Observer, config.Script, config.Absent = store, steps, e.script, e.warnOfAbsent(steps)
 	config.Output = e.showOutput(steps)
 	e.system = local.New(config)
-	e.client = clientOf(e.system, store)
+	e.client = target.InProcess(e.system, store)
 	if _, err := e.start(ctx, store, input); err != nil {
 		return err
 	}
@@ -454,14 +442,14 @@ func (e *execution) runInMemory(ctx context.Context, input value.Value) error {
 }
 
 func (e *execution) runInStore(ctx context.Context, input value.Value) (err error) {
-	store, err := e.command.hold(ctx, e.place.store,
+	store, err := e.command.opener().Hold(ctx, e.place.Store,
 		"waitless start "+e.file.path+", which leaves it to that one, or --store ANOTHER-DIR")
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if closeErr := store.Shut(); err == nil && closeErr != nil {
-			err = fmt.Errorf("close store %s: %w", e.place.store, closeErr)
+			err = fmt.Errorf("close store %s: %w", e.place.Store, closeErr)
 		}
 	}()
 	ended := &ending{Steps: e.steps(), execution: e, keys: store.Keys()}
@@ -499,10 +487,10 @@ func (e *execution) config(ctx context.Context) (local.Config, error) {
 
 // serve works on the store until the execution has ended, which ends serving,
 // or ctx does.
-func (e *execution) serve(ctx, serving context.Context, store *disk.Store, ended *ending) error {
-	end, err := serveSocket(serving, e.place.store, storeHandler(e.system, store, slog.New(slog.DiscardHandler), "run"))
+func (e *execution) serve(ctx, serving context.Context, store target.Store, ended *ending) error {
+	end, err := target.ServeSocket(serving, e.place.Store, target.Handler(e.system, store, slog.New(slog.DiscardHandler), "run"))
 	if err != nil {
-		return fmt.Errorf("serve store %s: %w", e.place.store, err)
+		return fmt.Errorf("serve store %s: %w", e.place.Store, err)
 	}
 	err = e.system.Serve(serving)
 	end()
@@ -518,7 +506,7 @@ func (e *execution) serve(ctx, serving context.Context, store *disk.Store, ended
 
 // again is the command that goes on with the execution.
 func (e *execution) again() string {
-	again := "waitless run " + e.file.path + " --name " + e.name + e.options.flags()
+	again := "waitless run " + e.file.path + " --name " + e.name + e.options.Flags()
 	if e.options.config != "" {
 		again += " --config " + e.options.config
 	}
@@ -609,8 +597,8 @@ func (o *ending) Committed(id engine.ID, state machine.State, events []machine.E
 }
 
 // howToAnswer is what a second terminal has to be told.
-func howToAnswer(text string, p place) string {
-	return "answer it from another terminal:\n  waitless tokens succeed " + text + ` --output '{"key":"value"}'` + p.flags()
+func howToAnswer(text string, p target.Place) string {
+	return "answer it from another terminal:\n  waitless tokens succeed " + text + ` --output '{"key":"value"}'` + p.Flags()
 }
 
 func startError(path, name string, err error) error {
@@ -685,7 +673,7 @@ func (e *execution) failed(state machine.State, events []machine.Event) error {
 	case e.options.skipTime:
 		f.Try = "add --json to see the whole history"
 	default:
-		f.Try = "waitless history " + e.title() + e.options.flags()
+		f.Try = "waitless history " + e.title() + e.options.Flags()
 	}
 	return f
 }

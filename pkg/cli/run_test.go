@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/cli/view"
+	"github.com/waitless/waitless/pkg/cmd/compose"
 )
 
 func TestRun(t *testing.T) {
@@ -262,7 +263,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var stderr bytes.Buffer
-			c := Command{Args: args, Stdin: strings.NewReader(""), Stdout: full, Stderr: &stderr, Getenv: environment(t, fixedTime)}
+			c := Command{Args: args, Stdin: strings.NewReader(""), Stdout: full, Stderr: &stderr, Stores: compose.Stores{}, Getenv: environment(t, fixedTime)}
 			if exit := c.Run(t.Context()); exit != ExitInternal {
 				t.Errorf("exit %d, want %d", exit, ExitInternal)
 			}
@@ -280,7 +281,7 @@ func TestLinesThatCannotBeWritten(t *testing.T) {
 	var stdout bytes.Buffer
 	c := Command{
 		Args: []string{"run", pollingFlow, "--skip-time", "--input", `{"delay":10}`}, Stdin: strings.NewReader(""),
-		Stdout: &stdout, Stderr: closed, Getenv: environment(t, fixedTime),
+		Stdout: &stdout, Stderr: closed, Stores: compose.Stores{}, Getenv: environment(t, fixedTime),
 	}
 	if exit := c.Run(t.Context()); exit != ExitSucceeded || !strings.Contains(stdout.String(), "success") {
 		t.Errorf("exit %d, stdout %q", exit, stdout.String())
@@ -300,7 +301,7 @@ func TestInterruptEndsAWait(t *testing.T) {
 	got := within(t, func() result {
 		c := Command{
 			Args: []string{"run", "testdata/flows/pause.yaml", "--name", "once"}, Stdin: strings.NewReader(""),
-			Stdout: io.Discard, Stderr: watch, Getenv: environment(t, nil),
+			Stdout: io.Discard, Stderr: watch, Stores: compose.Stores{}, Getenv: environment(t, nil),
 		}
 		return result{exit: c.Run(ctx)}
 	})
@@ -321,11 +322,14 @@ func TestInterruptEndsReadingInput(t *testing.T) {
 	})
 	got := within(t, func() result {
 		var stderr bytes.Buffer
-		c := Command{Args: []string{"run", pollingFlow, "--input", "-"}, Stdin: stdin, Stdout: io.Discard, Stderr: &stderr, Getenv: environment(t, nil)}
+		c := Command{
+			Args: []string{"run", pollingFlow, "--input", "-"}, Stdin: stdin, Stdout: io.Discard, Stderr: &stderr,
+			Stores: compose.Stores{}, Getenv: environment(t, nil),
+		}
 		exit := c.Run(ctx)
 		return result{exit: exit, stderr: stderr.String()}
 	})
-	if got.exit != ExitInterrupted || !strings.Contains(got.stderr, "the command did not finish") {
+	if got.exit != ExitInterrupted || !strings.Contains(got.stderr, "nothing was started") {
 		t.Errorf("got %+v", got)
 	}
 }

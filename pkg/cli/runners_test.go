@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 
+	"github.com/waitless/waitless/pkg/cmd/compose"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/local"
@@ -73,7 +74,7 @@ func callOnce(t *testing.T, definition string, limit time.Duration) token.Outcom
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Command{Getenv: environment(t, nil), loadAWS: nowhere}
+	c := Command{Stores: compose.Stores{}, Getenv: environment(t, nil), AWS: loader(nowhere)}
 	made, err := c.configOf(t.Context(), clock, tasks)
 	if err != nil {
 		t.Fatal(err)
@@ -230,9 +231,9 @@ func TestRunCallsALambdaFunctionOnAWS(t *testing.T) {
 		var stdout, stderr strings.Builder
 		c := Command{
 			Args: []string{"run", flow, "--task", "check=lambda:" + name}, Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
-			Getenv: environment(t, nil), loadAWS: func(context.Context, ...func(*config.LoadOptions) error) (aws.Config, error) {
+			Stores: compose.Stores{}, Getenv: environment(t, nil), AWS: loader(func(context.Context, ...func(*config.LoadOptions) error) (aws.Config, error) {
 				return configuration, nil
-			},
+			}),
 		}
 		exit := c.Run(t.Context())
 		return result{exit, stdout.String(), stderr.String()}
@@ -256,7 +257,7 @@ func TestRunCallsALambdaFunctionOnAWS(t *testing.T) {
 	if limits != 1 {
 		t.Errorf("the limit was looked up %d times", limits)
 	}
-	if got := onAWS(aws.Config{Credentials: credentials}, "check"); got.exit != ExitUsage || !strings.Contains(got.stderr, "nobody says in which region") {
+	if got := onAWS(aws.Config{Credentials: credentials}, "check"); got.exit != ExitUsage || !strings.Contains(got.stderr, "no region is configured") {
 		t.Errorf("without a region: exit %d: %s", got.exit, got.stderr)
 	}
 	if got := onAWS(aws.Config{Region: "eu-west-1"}, "check"); got.exit != ExitInternal || !strings.Contains(got.stderr, "there are no AWS credentials") {

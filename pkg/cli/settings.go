@@ -18,6 +18,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/waitless/waitless/pkg/cli/failure"
+	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/local"
@@ -328,7 +329,7 @@ func (c Command) addTasks(tasks *local.Tasks, wanted func(name string) bool) err
 func (s settings) checkLambda(definition string) error {
 	name, isLambda := strings.CutPrefix(definition, "lambda:")
 	_, endpoint, hasEndpoint := strings.Cut(name, "@")
-	if !isLambda || !hasEndpoint || s.named || isThisMachine(hostOf(endpoint)) {
+	if !isLambda || !hasEndpoint || s.named || target.IsThisMachine(hostOf(endpoint)) {
 		return nil
 	}
 	return fmt.Errorf("%s is on another machine, and calls to it are signed; name the file: --config %s", local.Hidden(endpoint), s.path)

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/spf13/cobra"
 
+	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/docs"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/local"
@@ -26,16 +27,16 @@ import (
 type probe struct {
 	Command
 	t      *testing.T
-	place  place
+	place  placeFlags
 	bounds concurrency
 	base   string
 	tasks  []string
 }
 
 // located is the place where executions are.
-func (p probe) located() place {
+func (p probe) located() target.Place {
 	p.t.Helper()
-	where, err := p.locate(p.place)
+	where, err := p.locate(p.place.Place)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -45,15 +46,15 @@ func (p probe) located() place {
 // loaded are the options that the SDK's configuration is read with.
 func (p probe) loaded() (options config.LoadOptions) {
 	p.t.Helper()
-	p.loadAWS = func(_ context.Context, set ...func(*config.LoadOptions) error) (aws.Config, error) {
+	p.AWS = loader(func(_ context.Context, set ...func(*config.LoadOptions) error) (aws.Config, error) {
 		for _, option := range set {
 			if err := option(&options); err != nil {
 				p.t.Fatal(err)
 			}
 		}
 		return aws.Config{}, nil
-	}
-	if _, err := p.awsConfiguration(p.t.Context(), true); err != nil {
+	})
+	if _, err := p.openAWS(p.t.Context(), false); err != nil {
 		p.t.Fatal(err)
 	}
 	return options
@@ -142,27 +143,27 @@ func TestPrecedence(t *testing.T) {
 		byDefault string
 	}{
 		{
-			name: "store", look: func(p probe) string { return p.located().store },
+			name: "store", look: func(p probe) string { return p.located().Store },
 			flag: []string{"--store", "/flag"}, byFlag: "/flag", env: map[string]string{"WAITLESS_STORE": "/env"}, byEnv: "/env",
 			file: "store: /file", byFile: "/file", byDefault: ".waitless",
 		},
 		{
-			name: "endpoint", look: func(p probe) string { return p.located().endpoint },
+			name: "endpoint", look: func(p probe) string { return p.located().Endpoint },
 			flag: []string{"--endpoint", "http://flag"}, byFlag: "http://flag", env: map[string]string{"WAITLESS_ENDPOINT": "http://env"}, byEnv: "http://env",
 			file: "endpoint: http://file", byFile: "http://file", byDefault: "",
 		},
 		{
-			name: "stack", look: func(p probe) string { return p.located().stack },
+			name: "stack", look: func(p probe) string { return p.located().Stack },
 			flag: []string{"--stack", "flag"}, byFlag: "flag", env: map[string]string{"WAITLESS_STACK": "env"}, byEnv: "env",
 			file: "stack: file", byFile: "file", byDefault: "",
 		},
 		{
-			name: "a store by flag, a stack elsewhere", look: func(p probe) string { return p.located().store + p.located().stack },
+			name: "a store by flag, a stack elsewhere", look: func(p probe) string { return p.located().Store + p.located().Stack },
 			flag: []string{"--store", "/flag"}, byFlag: "/flag", env: map[string]string{"WAITLESS_STACK": "env"}, byEnv: "env",
 			file: "endpoint: http://file", byFile: "", byDefault: ".waitless",
 		},
 		{
-			name: "the store of dev", look: func(p probe) string { return p.storeDir(p.place.store) },
+			name: "the store of dev", look: func(p probe) string { return p.storeDir(p.place.Store) },
 			flag: []string{"--store", "/flag"}, byFlag: "/flag", env: map[string]string{"WAITLESS_STORE": "/env"}, byEnv: "/env",
 			file: "store: /file", byFile: "/file", byDefault: ".waitless",
 		},
@@ -386,7 +387,7 @@ func TestHowToGoOnHidesSecrets(t *testing.T) {
 	t.Parallel()
 	e := execution{
 		file: flowFile{path: "flow.yaml"}, name: "one",
-		options: runOptions{place: place{config: "settings.yaml"}, tasks: []string{"a=https://me:secret@host/p?key=secret", "b=exec:true"}},
+		options: runOptions{placeFlags: placeFlags{config: "settings.yaml"}, tasks: []string{"a=https://me:secret@host/p?key=secret", "b=exec:true"}},
 	}
 	const want = "waitless run flow.yaml --name one --config settings.yaml --task 'a=https://...@host/p?...' --task 'b=exec:true'"
 	if got := e.again(); got != want {

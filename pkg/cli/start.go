@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/pkg/cli/failure"
+	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
@@ -50,7 +51,7 @@ func (c Command) startCommand() *cobra.Command {
 }
 
 func (c Command) start(ctx context.Context, o startOptions) (err error) {
-	where, err := c.locate(o.place)
+	where, err := c.locate(o.Place)
 	if err != nil {
 		return err
 	}
@@ -66,28 +67,28 @@ func (c Command) start(ctx context.Context, o startOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	a, err := c.openOrMakeAPI(ctx, where)
+	a, err := c.opener().OpenOrCreate(ctx, where)
 	if err != nil {
 		return err
 	}
-	defer a.end(&err)
+	defer a.Close(&err)
 	e := &execution{
 		command: c, file: file, clock: &local.Clock{}, place: where, name: name,
-		options: runOptions{name: o.name, hasInput: o.hasInput, place: o.place, json: o.json},
+		options: runOptions{name: o.name, hasInput: o.hasInput, placeFlags: o.placeFlags, json: o.json},
 	}
 	if !o.follow {
 		return e.startOver(ctx, a, input)
 	}
-	if a.idle {
+	if a.Idle {
 		return failure.Usage("--follow needs a worker, and none runs on this store", "waitless dev in another terminal, or waitless run "+file.path)
 	}
 	return e.runOver(ctx, a, input)
 }
 
 // startOver puts the flow and starts the execution over the API.
-func (e *execution) startOver(ctx context.Context, a *api, input value.Value) error {
+func (e *execution) startOver(ctx context.Context, a *target.Client, input value.Value) error {
 	c := e.command
-	flow, err := a.put(ctx, e.file)
+	flow, err := e.file.put(ctx, a)
 	if err != nil {
 		return err
 	}

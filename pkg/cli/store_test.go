@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waitless/waitless/pkg/cmd/compose"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/token"
@@ -40,7 +41,7 @@ func runInBackground(t *testing.T, env map[string]string, args ...string) *runni
 	ctx, stop := context.WithCancel(t.Context())
 	r := &running{t: t, stop: stop, said: make(chan string, 1000), exit: make(chan int, 1)}
 	c := Command{
-		Args: append([]string{"run"}, args...), Stdin: strings.NewReader(""), Stdout: &r.stdout, Getenv: environment(t, env),
+		Args: append([]string{"run"}, args...), Stdin: strings.NewReader(""), Stdout: &r.stdout, Stores: compose.Stores{}, Getenv: environment(t, env),
 		Stderr: writerFunc(func(p []byte) (int, error) {
 			r.said <- string(p)
 			return len(p), nil
@@ -354,7 +355,7 @@ func TestAnInterruptEndsTheWaitForAStore(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var stderr bytes.Buffer
-	c := Command{Args: []string{"list"}, Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: &stderr, Getenv: environment(t, env)}
+	c := Command{Args: []string{"list"}, Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: &stderr, Stores: compose.Stores{}, Getenv: environment(t, env)}
 	if exit := c.Run(ctx); exit != ExitInterrupted || !strings.Contains(stderr.String(), "interrupted; the command did not finish") {
 		t.Errorf("exit %d, %s", exit, stderr.String())
 	}

@@ -110,7 +110,7 @@ func newStress(tb testing.TB) *stress {
 		tb.Fatal(err)
 	}
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(s.dir, "store", socketName))
+		return (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(s.dir, "store", "socket"))
 	}
 	s.client = &rest.Client{Base: "http://store", HTTP: &http.Client{
 		Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}, Timeout: 10 * time.Second,

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/pkg/cli/view"
+	"github.com/waitless/waitless/pkg/cmd/compose"
 )
 
 // hostile is what a third party may write into an error, an output or a cause: orders to a
@@ -107,7 +108,7 @@ func TestCommandsPrintNothingThatActsOnATerminal(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range commandPaths((Command{Getenv: os.Getenv}).root(), nil) {
+	for _, name := range commandPaths((Command{Stores: compose.Stores{}, Getenv: os.Getenv}).root(), nil) {
 		covered := slices.Contains(ofThisMachine, name) || slices.ContainsFunc(overAPI, func(args []string) bool {
 			return strings.HasPrefix(strings.Join(args, " ")+" ", name+" ")
 		})

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/pkg/cli/failure"
+	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
@@ -48,7 +49,7 @@ func (c Command) tokensListCommand() *cobra.Command {
 	}
 	o.register(cmd)
 	cmd.Flags().BoolVar(&unmask, "unmask", false, "show the tokens whole")
-	cmd.RunE = c.onStore(&o, func(ctx context.Context, a *api, _ []string) error {
+	cmd.RunE = c.onStore(&o, func(ctx context.Context, a *target.Client, _ []string) error {
 		tokens, err := a.Tokens(ctx, unmask)
 		if err != nil {
 			return err
@@ -81,13 +82,13 @@ func deadlineOf(t rest.Token) string {
 
 // tokenBody is what a command does to one token. First is false when another
 // outcome was first.
-type tokenBody func(ctx context.Context, a *api, text string) (t rest.Token, first bool, err error)
+type tokenBody func(ctx context.Context, a *target.Client, text string) (t rest.Token, first bool, err error)
 
 // onToken is a command on one token, whose result is a token.
 func (c Command) onToken(cmd *cobra.Command, body tokenBody) *cobra.Command {
 	var o storeOptions
 	o.register(cmd)
-	c.takeToken(cmd, c.onStore(&o, func(ctx context.Context, a *api, args []string) error {
+	c.takeToken(cmd, c.onStore(&o, func(ctx context.Context, a *target.Client, args []string) error {
 		t, first, err := body(ctx, a, args[0])
 		if err != nil {
 			return err
@@ -139,7 +140,7 @@ func stepOf(text string) (step rest.Step, ok bool) {
 }
 
 // openToken is the token that an execution waits for.
-func openToken(ctx context.Context, a *api, step rest.Step) (rest.Token, error) {
+func openToken(ctx context.Context, a *target.Client, step rest.Step) (rest.Token, error) {
 	t, ok, err := a.OpenToken(ctx, step.Flow, step.Execution)
 	if err == nil && !ok {
 		return t, failure.Usage(step.Flow+"/"+step.Execution+" waits for no callback", "waitless show "+step.Flow+"/"+step.Execution)
@@ -185,7 +186,7 @@ func outcomeText(t rest.Token) string {
 
 func (c Command) tokensShowCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "show TOKEN", Short: "Show what is known of a token", Example: "  waitless tokens show TOKEN"}
-	return c.onToken(cmd, func(ctx context.Context, a *api, text string) (rest.Token, bool, error) {
+	return c.onToken(cmd, func(ctx context.Context, a *target.Client, text string) (rest.Token, bool, error) {
 		if step, ok := stepOf(text); ok {
 			t, err := openToken(ctx, a, step)
 			return t, true, err
@@ -203,7 +204,7 @@ func (c Command) tokensSucceedCommand() *cobra.Command {
 		Example: `  waitless tokens succeed TOKEN --output '{"status":"ok"}'`,
 	}
 	cmd.Flags().StringVar(&output, "output", "{}", "what the task brings: a JSON object, @FILE or - for standard input")
-	return c.onToken(cmd, func(ctx context.Context, a *api, text string) (rest.Token, bool, error) {
+	return c.onToken(cmd, func(ctx context.Context, a *target.Client, text string) (rest.Token, bool, error) {
 		value, err := c.readObject(ctx, "--output", output)
 		if err != nil {
 			return rest.Token{}, false, err
@@ -226,7 +227,7 @@ func (c Command) tokensFailCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&why.Error, "error", "FnF.Failed", "the name that the flow can tell failures apart by")
 	cmd.Flags().StringVar(&why.Cause, "cause", "", "why, for people")
-	return c.onToken(cmd, func(ctx context.Context, a *api, text string) (rest.Token, bool, error) {
+	return c.onToken(cmd, func(ctx context.Context, a *target.Client, text string) (rest.Token, bool, error) {
 		if step, ok := stepOf(text); ok {
 			t, first, err := a.FailStep(ctx, step, why)
 			return t, first, err
@@ -242,7 +243,7 @@ func (c Command) tokensHeartbeatCommand() *cobra.Command {
 		Long: "Keep a token from being closed for a missed heartbeat. A step without heartbeatSeconds accepts heartbeats, which change\n" +
 			"nothing; the command says so.",
 	}
-	return c.onToken(cmd, func(ctx context.Context, a *api, text string) (t rest.Token, open bool, err error) {
+	return c.onToken(cmd, func(ctx context.Context, a *target.Client, text string) (t rest.Token, open bool, err error) {
 		if step, ok := stepOf(text); ok {
 			t, open, err = a.HeartbeatStep(ctx, step)
 		} else {
@@ -264,7 +265,7 @@ func (c Command) tokensRevokeCommand() *cobra.Command {
 		Example: "  waitless tokens revoke TOKEN --cause 'sent to the wrong people'",
 	}
 	cmd.Flags().StringVar(&cause, "cause", "the token was revoked", "why, for people")
-	return c.onToken(cmd, func(ctx context.Context, a *api, text string) (rest.Token, bool, error) {
+	return c.onToken(cmd, func(ctx context.Context, a *target.Client, text string) (rest.Token, bool, error) {
 		revoked := rest.Failure{Error: token.ErrorRevoked, Cause: cause}
 		if step, ok := stepOf(text); ok {
 			t, first, err := a.FailStep(ctx, step, revoked)

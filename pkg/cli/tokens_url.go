@@ -3,18 +3,14 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/pkg/cli/failure"
-	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -45,7 +41,7 @@ func (c Command) tokensURLCommand() *cobra.Command {
 	o.register(cmd)
 	cmd.Flags().StringVar(&base, "base", "",
 		"where callbacks arrive (default: "+callbackVariable+", else where those of the stack or of whoever holds the store do)")
-	c.takeToken(cmd, c.onStore(&o, func(ctx context.Context, a *api, args []string) error {
+	c.takeToken(cmd, c.onStore(&o, func(ctx context.Context, a *target.Client, args []string) error {
 		if step, ok := stepOf(args[0]); ok {
 			open, err := openToken(ctx, a, step)
 			if err != nil {
@@ -60,7 +56,7 @@ func (c Command) tokensURLCommand() *cobra.Command {
 		case !t.Open:
 			return &failure.Error{Exit: ExitFailed, Why: outcomeText(t)}
 		}
-		base, err := c.callbackBase(ctx, a, o.place, base)
+		base, err := c.callbackBase(ctx, a, o.Place, base)
 		if err != nil {
 			return err
 		}
@@ -78,82 +74,41 @@ func (c Command) tokensURLCommand() *cobra.Command {
 // environment says, else what the place does. The file with settings is for
 // executions on this machine: a folder does not decide where a stack's tokens are
 // sent.
-func (c Command) callbackBase(ctx context.Context, a *api, flags place, flag string) (string, error) {
+func (c Command) callbackBase(ctx context.Context, a *target.Client, flags target.Place, flag string) (string, error) {
 	p, err := c.locate(flags)
 	if err != nil {
 		return "", err
 	}
-	base, err := c.baseOption(flag, !p.onStack())
+	base, err := c.baseOption(flag, !p.OnStack())
 	switch {
 	case base != "" || err != nil:
 		return base, err
-	case p.endpoint != "" && onAWS.MatchString(hostOf(p.endpoint)):
-		return "", failure.Usage("the endpoint of the management API does not tell where callbacks arrive", "--base URL, or --stack NAME")
-	case p.endpoint != "":
-		return checkBase("the endpoint", p.endpoint, "--base URL")
-	case p.stack == "":
-		return heldBase(ctx, a.Client)
+	case p.Endpoint != "" && target.IsGateway(hostOf(p.Endpoint)):
+		return "", failure.Usage("the endpoint of the management API does not say where callbacks arrive", "--base URL, or --stack NAME")
+	case p.Endpoint != "":
+		return checkBase("the endpoint", p.Endpoint, "--base URL")
+	case p.Stack == "":
+		text, err := a.CallbackBase(ctx)
+		if err != nil {
+			return "", err
+		}
+		return checkBase("where callbacks arrive", text, "--base URL")
 	}
-	configuration, err := c.awsConfiguration(ctx, true)
+	account, err := c.openAWS(ctx, false)
 	if err != nil {
 		return "", err
 	}
-	return findOutput(ctx, configuration, p.stack, callbackOutput)
+	return target.Output(ctx, account, p.Stack, target.CallbackOutput)
 }
 
 // noteOfNoListener says that no process serves the callback URLs of this machine.
-func (c Command) noteOfNoListener(ctx context.Context, a *api, base string) {
+func (c Command) noteOfNoListener(ctx context.Context, a *target.Client, base string) {
 	if base != defaultBase {
 		return // a stack, a proxy, or a dev with an address of its own
 	}
-	if holder, err := askHolder(ctx, a.Client, holderPath); err == nil && holder != "dev" {
+	if holder, err := a.Holder(ctx); err == nil && holder != "dev" {
 		c.out().Note("no process listens at %s; start one: waitless dev", base)
 	}
-}
-
-// basePath is where whoever holds a store tells where callbacks arrive.
-const basePath = "/callback-base"
-
-// heldBase asks whoever holds the store: the token is for no other listener.
-func heldBase(ctx context.Context, client *rest.Client) (string, error) {
-	text, err := askHolder(ctx, client, basePath)
-	var refused *rest.Error
-	switch {
-	case errors.As(err, &refused):
-		return "", failure.Usage("whoever holds the store does not tell where callbacks arrive", "--base URL")
-	case err != nil:
-		return "", err
-	}
-	return checkBase("where callbacks arrive", text, "--base URL")
-}
-
-// askHolder returns the text that the process that holds the store serves at a path.
-func askHolder(ctx context.Context, client *rest.Client, path string) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, client.Base+path, nil)
-	if err != nil {
-		return "", err
-	}
-	response, err := client.HTTP.Do(request)
-	if err != nil {
-		return "", err
-	}
-	const longest = 4 << 10
-	text, err := io.ReadAll(io.LimitReader(response.Body, longest))
-	if err = errors.Join(err, response.Body.Close()); err != nil {
-		return "", err
-	}
-	if response.StatusCode != http.StatusOK {
-		return "", &rest.Error{Status: response.StatusCode, Code: engine.CodeInternal, Message: "the process that holds the store answered " + response.Status}
-	}
-	return string(text), nil
-}
-
-// textHandler serves a text.
-func textHandler(text string) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = io.WriteString(w, text) // the caller is gone
-	})
 }
 
 // localBase is where callbacks of executions on this machine arrive.

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waitless/waitless/pkg/cli/target"
+	"github.com/waitless/waitless/pkg/cmd/compose"
 	"github.com/waitless/waitless/pkg/local/disk"
 )
 
@@ -59,15 +61,6 @@ func TestCredentialsNeedTLS(t *testing.T) {
 // A stack's output is followed to API Gateway, or to an emulator on this machine.
 func TestAnOutputOfAStackNamesNoOtherHost(t *testing.T) {
 	t.Parallel()
-	for host, want := range map[string]bool{
-		"abc.execute-api.eu-north-1.amazonaws.com": true, "abc.execute-api.cn-north-1.amazonaws.com.cn": true,
-		"localhost": true, "abc.execute-api.localhost": true, "127.0.0.1": true, "::1": true,
-		"abc.execute-api.eu-north-1.amazonaws.com.example.org": false, "example.org": false, "192.0.2.1": false, "localhost.example.org": false,
-	} {
-		if got := isTrusted(host); got != want {
-			t.Errorf("%s: trusted %v, want %v", host, got, want)
-		}
-	}
 	s := newStack(t)
 	s.output = "https://api.example.org"
 	got := s.doAs(&user, nil, "list", "--stack", "waitless-test")
@@ -139,9 +132,9 @@ func TestARegionIsNoHost(t *testing.T) {
 func TestACheckedOutFolderNamesNoCallbackURLOfAStack(t *testing.T) {
 	t.Parallel()
 	c := Command{Getenv: func(string) string { return "" }, settings: &settings{values: map[string]string{callbackVariable: "https://example.org"}}}
-	c.loadAWS = (&stack{t: t}).as(nil)
+	c.AWS = loader((&stack{t: t}).as(nil))
 	const stackAPI = "https://abc.execute-api.eu-west-1.amazonaws.com"
-	if base, err := c.callbackBase(t.Context(), &api{}, place{endpoint: stackAPI}, ""); err == nil {
+	if base, err := c.callbackBase(t.Context(), &target.Client{}, target.Place{Endpoint: stackAPI}, ""); err == nil {
 		t.Errorf("callbacks of %s arrive at %s", stackAPI, base)
 	}
 }
@@ -179,7 +172,7 @@ func TestASocketOfOthersIsNotAsked(t *testing.T) {
 				t.Fatal(err)
 			}
 			var asked atomic.Int32
-			end, err := serveSocket(t.Context(), dir, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+			end, err := target.ServeSocket(t.Context(), dir, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -253,7 +246,7 @@ func TestAHolderThatDoesNotAnswer(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = store.Shut() })
 	ended := make(chan struct{})
-	end, err := serveSocket(t.Context(), dir, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-ended }))
+	end, err := target.ServeSocket(t.Context(), dir, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-ended }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,9 +256,10 @@ func TestAHolderThatDoesNotAnswer(t *testing.T) {
 	})
 	var stderr strings.Builder
 	c := Command{
-		Args: []string{"list", "--store", dir}, Stdout: io.Discard, Stderr: &stderr, Getenv: environment(t, nil), patience: 50 * time.Millisecond,
+		Args: []string{"list", "--store", dir}, Stdout: io.Discard, Stderr: &stderr,
+		Stores: compose.Stores{}, Getenv: environment(t, nil), patience: 50 * time.Millisecond,
 	}
-	want := fmt.Sprintf("process %d, which holds the store, does not answer", os.Getpid())
+	want := fmt.Sprintf("process %d, which holds the store, does not respond", os.Getpid())
 	if exit := c.Run(t.Context()); exit != ExitInternal || !strings.Contains(stderr.String(), want) {
 		t.Errorf("exit %d: %s", exit, stderr.String())
 	}
@@ -282,7 +276,8 @@ func TestAHolderWithoutASocket(t *testing.T) {
 	t.Cleanup(func() { _ = store.Shut() })
 	var stderr strings.Builder
 	c := Command{
-		Args: []string{"list", "--store", dir}, Stdout: io.Discard, Stderr: &stderr, Getenv: environment(t, nil), patience: 50 * time.Millisecond,
+		Args: []string{"list", "--store", dir}, Stdout: io.Discard, Stderr: &stderr,
+		Stores: compose.Stores{}, Getenv: environment(t, nil), patience: 50 * time.Millisecond,
 	}
 	if exit := c.Run(t.Context()); exit != ExitInternal || !strings.Contains(stderr.String(), fmt.Sprintf("(pid %d)", os.Getpid())) {
 		t.Errorf("exit %d: %s", exit, stderr.String())

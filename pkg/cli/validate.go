@@ -77,7 +77,7 @@ func (c Command) validate(ctx context.Context, paths []string, options validateO
 func (c Command) readFlows(ctx context.Context, paths []string, strict bool) ([]flowFile, error) {
 	files := make([]flowFile, len(paths))
 	for i, path := range paths {
-		file, err := c.readFlowOrStdin(ctx, "validate", path)
+		file, err := c.readFlowOrStdin(ctx, path)
 		switch {
 		case err != nil && (len(paths) == 1 || ctx.Err() != nil):
 			return nil, err
@@ -106,7 +106,7 @@ func unreadable(path string, err error) flowFile {
 const stdinName = "<stdin>"
 
 // readFlowOrStdin is readFlow, for which - is standard input.
-func (c Command) readFlowOrStdin(ctx context.Context, command, path string) (flowFile, error) {
+func (c Command) readFlowOrStdin(ctx context.Context, path string) (flowFile, error) {
 	if path != "-" {
 		return c.readFlow(path)
 	}

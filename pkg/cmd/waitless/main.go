@@ -2,27 +2,24 @@
 package main
 
 import (
-	"context"
 	"os"
-	"os/signal"
 	"runtime/debug"
-	"syscall"
+
+	"github.com/aws/aws-sdk-go-v2/config"
 
 	"github.com/waitless/waitless/pkg/cli"
+	"github.com/waitless/waitless/pkg/cmd/compose"
 )
 
-// garbage is the growth of the heap, in percent, after which the collector
-// runs. Executions make much garbage and keep little: with Go's own 100 a
-// fifth of the time is the collector's (BenchmarkDurablePolling).
+// garbage is the growth of the heap, in percent, after which the collector runs. Executions make much garbage and keep little:
+// with Go's default of 100 the collector takes a fifth of the time (BenchmarkDurablePolling).
 const garbage = 400
 
 func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbage)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
-	code := cli.System().Run(ctx)
-	stop()
-	os.Exit(code)
+	command := cli.System()
+	command.Stores, command.AWS = compose.Stores{}, compose.Loader(config.LoadDefaultConfig).Open
+	os.Exit(command.Main())
 }

@@ -1,4 +1,4 @@
-package cli
+package compose
 
 import (
 	"context"
@@ -21,17 +21,17 @@ type lambdas struct {
 	now           func() time.Time
 }
 
-// newLambdas has the credentials that there are. An endpoint of one's own may
-// want none: for that there are some that mean nothing, and a region.
-func newLambdas(ctx context.Context, configuration aws.Config, onAWS bool, now func() time.Time) lambdas {
+// newLambdas uses the user's credentials. Endpoints of another service may need none; for those,
+// placeholders replace missing credentials and a missing region.
+func newLambdas(ctx context.Context, a account, onAWS bool, now func() time.Time) lambdas {
 	if onAWS {
-		return lambdas{configuration, now}
+		return lambdas{a.Config, now}
 	}
-	configuration = configuration.Copy()
+	configuration := a.Copy()
 	if configuration.Region == "" {
 		configuration.Region = "us-east-1"
 	}
-	if !hasCredentials(ctx, configuration) {
+	if a.Credentials(ctx) != nil {
 		configuration.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "waitless", SecretAccessKey: "waitless"}, nil
 		})
@@ -39,18 +39,10 @@ func newLambdas(ctx context.Context, configuration aws.Config, onAWS bool, now f
 	return lambdas{configuration, now}
 }
 
-func hasCredentials(ctx context.Context, configuration aws.Config) bool {
-	if configuration.Credentials == nil {
-		return false
-	}
-	_, err := configuration.Credentials.Retrieve(ctx)
-	return err == nil
-}
-
-// theFunction stands for a Lambda function whatever the flow calls it.
+// theFunction stands for a Lambda function, whatever its name in the flow is.
 var theFunction = fdl.Resource{Function: "function"}
 
-// Lambda implements [local.Lambdas]. The region of an ARN goes before the user's.
+// Lambda implements [local.Lambdas]. The region of an ARN takes precedence over the user's.
 func (l lambdas) Lambda(name, endpoint string) local.Function {
 	client := lambda.NewFromConfig(l.configuration, func(o *lambda.Options) {
 		o.HTTPClient = tasks.Whole(o.HTTPClient)
@@ -80,8 +72,8 @@ func (f *lambdaFunction) Call(ctx context.Context, call machine.Call) (token.Out
 	return f.tasks.Call(ctx, call)
 }
 
-// TimeLimit implements [local.Function]. Endpoints that only run functions, as
-// `sam local start-lambda` does, are not asked.
+// TimeLimit implements [local.Function]. Endpoints that only run functions, like
+// `sam local start-lambda`, do not know it.
 func (f *lambdaFunction) TimeLimit(ctx context.Context) (time.Duration, error) {
 	if f.endpoint != "" {
 		return 0, nil

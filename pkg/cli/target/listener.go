@@ -1,6 +1,7 @@
-package cli
+package target
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"sync"
@@ -66,4 +67,23 @@ func (c *limitedConn) Close() error {
 	err := c.Conn.Close()
 	c.leave()
 	return err
+}
+
+// Serve serves the handler until end is called.
+func Serve(ctx context.Context, listener net.Listener, handler http.Handler) (end func()) {
+	server, listener := newServer(handler), limit(listener, maxConnections)
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		_ = server.Serve(listener)
+	}()
+	return func() {
+		const patience = 2 * time.Second
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		defer cancel()
+		if server.Shutdown(ctx) != nil {
+			_ = server.Close() // slow clients lose the connection, as after a kill
+		}
+		<-closed // a listener that was opened just now may accept until then
+	}
 }

@@ -1,4 +1,4 @@
-package cli
+package target
 
 import (
 	"context"
@@ -21,14 +21,14 @@ const (
 )
 
 // patient is a client that tries again what failed for a while.
-func (c Command) patient(transport http.RoundTripper) *http.Client {
+func (o Opener) patient(transport http.RoundTripper) *http.Client {
 	client := retryablehttp.NewClient()
 	client.HTTPClient = clientWith(transport)
 	client.HTTPClient.Timeout = requestLimit
 	client.Logger = nil
 	client.RetryMax, client.RetryWaitMin, client.RetryWaitMax = stackTries, stackPause, stackLongPause
-	if c.pause != nil {
-		client.Backoff = func(_, _ time.Duration, try int, _ *http.Response) time.Duration { return c.pause(try) }
+	if o.Pause != nil {
+		client.Backoff = func(_, _ time.Duration, try int, _ *http.Response) time.Duration { return o.Pause(try) }
 	}
 	client.ErrorHandler = retryablehttp.PassthroughErrorHandler // the last answer is what is shown
 	client.CheckRetry = func(ctx context.Context, response *http.Response, err error) (bool, error) {

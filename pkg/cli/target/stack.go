@@ -1,0 +1,187 @@
+package target
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/waitless/waitless/pkg/cli/failure"
+	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/local"
+)
+
+// stackInterval keeps what it costs to follow an execution on a stack small.
+const stackInterval = time.Second
+
+// requestLimit is how long a request may take: API Gateway gives up after 30 s.
+const requestLimit = 35 * time.Second
+
+// endpointOutput is the output of a stack with the URL of its management API.
+const endpointOutput = "ApiEndpoint"
+
+// openStack returns the API of a stack, to be called with the user's credentials.
+func (o Opener) openStack(ctx context.Context, p Place) (*Client, error) {
+	if c, err := o.openWithKey(p.Endpoint); c != nil || err != nil {
+		return c, err
+	}
+	account, err := o.AWS(ctx, strings.HasPrefix(p.Endpoint, "http:"))
+	if err != nil {
+		return nil, err
+	}
+	endpoint := p.Endpoint
+	if endpoint == "" {
+		if endpoint, err = findAPI(ctx, account, p.Stack); err != nil {
+			return nil, err
+		}
+	}
+	base, err := parseEndpoint(endpoint)
+	if err != nil {
+		return nil, err
+	}
+	transport, err := sign(ctx, account, base)
+	if err != nil {
+		return nil, err
+	}
+	return o.clientAt(endpoint, transport, stackInterval), nil
+}
+
+func (o Opener) clientAt(endpoint string, transport http.RoundTripper, interval time.Duration) *Client {
+	return &Client{Client: &rest.Client{Base: strings.TrimSuffix(endpoint, "/"), HTTP: o.patient(transport)}, Interval: interval}
+}
+
+// openWithKey returns the management API of a `waitless dev --api`, or nil if the user has no key for one
+// or the endpoint is on another machine.
+func (o Opener) openWithKey(endpoint string) (*Client, error) {
+	if endpoint == "" {
+		return nil, nil
+	}
+	base, err := url.Parse(endpoint)
+	if err != nil || !IsThisMachine(base.Hostname()) {
+		return nil, nil //nolint:nilerr // the caller rejects the endpoint
+	}
+	key, err := o.Key()
+	if key == "" || err != nil {
+		return nil, err
+	}
+	return o.clientAt(endpoint, withKey{key, plain()}, storeInterval), nil
+}
+
+// withKey is a transport that sends the key of the management API.
+type withKey struct {
+	key  string
+	next http.RoundTripper
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t withKey) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context()) // a transport must not change the request
+	r.Header.Set("Authorization", "Bearer "+t.key)
+	return t.next.RoundTrip(r)
+}
+
+// parseEndpoint rejects what cannot be the URL of an API.
+func parseEndpoint(endpoint string) (*url.URL, error) {
+	base, err := url.Parse(endpoint)
+	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" || base.RawQuery != "" || base.User != nil {
+		return nil, failure.Usage(fmt.Sprintf("%q is no endpoint; allowed: the URL of an API", local.Hidden(endpoint)), "--endpoint https://HOST")
+	}
+	return base, nil
+}
+
+// findAPI returns the URL of a stack's management API. An output that names another host than
+// API Gateway's is not used: the user has to name it.
+func findAPI(ctx context.Context, account AWS, stack string) (string, error) {
+	endpoint, err := Output(ctx, account, stack, endpointOutput)
+	if err != nil {
+		return "", err
+	}
+	base, err := parseEndpoint(endpoint)
+	if err != nil {
+		return "", err
+	}
+	if !isTrusted(base.Hostname()) {
+		why := fmt.Sprintf("stack %q says that its API is at %s, which is no host of API Gateway", stack, base.Host)
+		return "", failure.Usage(why, "--endpoint "+endpoint+", if that is right")
+	}
+	return endpoint, nil
+}
+
+// isTrusted reports whether requests to the host may be signed although the user named only a
+// stack.
+func isTrusted(host string) bool { return IsGateway(host) || IsThisMachine(host) }
+
+// IsThisMachine reports whether the host is a loopback address or a name below localhost.
+func IsThisMachine(host string) bool {
+	return IsLoopback(host) || strings.HasSuffix(host, ".localhost")
+}
+
+// CallbackOutput is the output of a stack with the URL of its callback API.
+const CallbackOutput = "CallbackEndpoint"
+
+// Output returns an output of a stack.
+func Output(ctx context.Context, account AWS, stack, name string) (string, error) {
+	if account.Region() == "" {
+		return "", failure.Usage("no region is configured for stack "+stack, TryRegion)
+	}
+	outputs, err := account.Outputs(ctx, stack)
+	switch {
+	case err != nil:
+		return "", AWSError(err)
+	case outputs == nil:
+		return "", failure.Usage(fmt.Sprintf("there is no stack %q in region %s", stack, account.Region()), TryRegion+", or --stack ANOTHER-NAME")
+	case outputs[name] == "":
+		why := fmt.Sprintf("stack %q has no output %s: it is not a stack of Waitless, or it is not deployed yet", stack, name)
+		return "", failure.Usage(why, "--stack ANOTHER-NAME")
+	}
+	return outputs[name], nil
+}
+
+// IsLoopback reports whether the host is a loopback address.
+func IsLoopback(host string) bool { return host == "localhost" || net.ParseIP(host).IsLoopback() }
+
+// gatewayHost matches a host of API Gateway, which names its region. API Gateway rejects unsigned requests.
+var gatewayHost = regexp.MustCompile(`\.execute-api\.([a-z0-9-]+)\.amazonaws\.com(\.cn)?$`)
+
+// IsGateway reports whether the host is one of API Gateway.
+func IsGateway(host string) bool { return gatewayHost.MatchString(host) }
+
+// sign returns a transport that signs requests for the API at base. An API elsewhere than on AWS may do
+// without a signature if there are no credentials.
+func sign(ctx context.Context, account AWS, base *url.URL) (http.RoundTripper, error) {
+	region, gateway := account.Region(), gatewayHost.FindStringSubmatch(base.Hostname())
+	if gateway != nil {
+		region = gateway[1]
+	}
+	switch err := account.Credentials(ctx); {
+	case err != nil && gateway != nil:
+		return nil, AWSError(fmt.Errorf("there are no AWS credentials: %w", err))
+	case err != nil:
+		return plain(), nil //nolint:nilerr // the API says whether it requires a signature
+	case base.Scheme == "http" && !IsThisMachine(base.Hostname()):
+		why := "http://" + base.Host + " is not encrypted, and signed requests and tokens would be sent there"
+		return nil, failure.Usage(why, "--endpoint https://"+base.Host)
+	case region == "":
+		return nil, failure.Usage("no region is configured to sign requests to "+base.Host+" for", TryRegion)
+	}
+	return account.Sign(region, plain()), nil
+}
+
+// plain is a transport that finds the hosts below localhost, too: an emulator
+// gives each API one. They are this machine (RFC 6761), which not every
+// resolver knows.
+func plain() http.RoundTripper {
+	var dialer net.Dialer
+	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is what the standard library says
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if host, port, err := net.SplitHostPort(address); err == nil && strings.HasSuffix(host, ".localhost") {
+			address = net.JoinHostPort("127.0.0.1", port)
+		}
+		return dialer.DialContext(ctx, network, address)
+	}
+	return transport
+}

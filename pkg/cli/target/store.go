@@ -1,0 +1,222 @@
+package target
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/waitless/waitless/pkg/cli/failure"
+	"github.com/waitless/waitless/pkg/cli/view"
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/local"
+)
+
+// socketName is the socket in a store's folder at which its holder responds to other commands.
+const socketName = "socket"
+
+// storeInterval is short because a request to a store on this machine is cheap.
+const storeInterval = 200 * time.Millisecond
+
+func isNotFound(err error) bool { return err != nil && engine.CodeOf(err) == engine.CodeNotFound }
+
+func (o Opener) openStore(ctx context.Context, dir string) (*Client, error) {
+	store, client, err := o.reach(ctx, dir)
+	switch {
+	case err != nil:
+		return nil, err
+	case client != nil:
+		return &Client{Client: client, Interval: storeInterval}, nil
+	}
+	config, err := o.Local()
+	if err != nil {
+		return nil, errors.Join(err, store.Shut())
+	}
+	config.Store, config.Keys = store, store.Keys()
+	return &Client{Client: InProcess(local.New(config), store), Interval: storeInterval, close: store.Shut, Idle: true}, nil
+}
+
+// holderPatience is the time limit of a request to the process that holds a store.
+const holderPatience = 10 * time.Second
+
+// reach opens the store, or returns a client of the process that holds it. A command that holds it
+// without a socket ends soon; reach waits for that. It uses no directory of another user.
+func (o Opener) reach(ctx context.Context, dir string) (Store, *rest.Client, error) {
+	const pause = 50 * time.Millisecond
+	patience := cmp.Or(o.HolderPatience, holderPatience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		err := o.Stores.Check(dir)
+		if err != nil && !isNotFound(err) {
+			return nil, nil, err
+		}
+		if err == nil {
+			if client := o.dial(ctx, dir, patience); client != nil {
+				return nil, client, nil
+			}
+		}
+		store, err := o.Stores.Open(dir)
+		if engine.CodeOf(err) != engine.CodeConflict || Sleep(ctx, pause) != nil {
+			return store, nil, err
+		}
+	}
+}
+
+// API returns the handler of the management API of a system.
+func API(system *local.System, lists Lists) http.Handler {
+	return rest.Handler(rest.Config{
+		Engine: system.Client, Tokens: system.Tokens, Index: lists, Flows: lists, Start: system.Start, Stop: system.Stop, Reasons: true, MaxOutput: system.DataLimit,
+		AwaitsTurn: system.AwaitsTurn, Blocked: func(flow *fdl.Flow) string { return view.WithoutRunners(system.Missing(flow)) },
+	})
+}
+
+// Handler returns what the holder of a store serves to this machine: the management API, job events, and
+// what the holder is, "dev" or "run".
+func Handler(system *local.System, lists Lists, log *slog.Logger, holder string) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/", API(system, lists))
+	mux.Handle("GET "+basePath, textHandler(system.CallbackBase))
+	mux.Handle("GET "+holderPath, textHandler(holder))
+	mux.Handle("POST "+EventPath, jobEventHandler(system.Observe, log))
+	return mux
+}
+
+// InProcess returns a client of a system in this process.
+func InProcess(system *local.System, lists Lists) *rest.Client {
+	handler := Handler(system, lists, slog.New(slog.DiscardHandler), "")
+	return &rest.Client{Base: "http://store", HTTP: clientWith(inProcess{handler})}
+}
+
+// Hold opens a store that no other process holds. Try says what the user can do if one does.
+func (o Opener) Hold(ctx context.Context, dir, try string) (Store, error) {
+	store, client, err := o.reach(ctx, dir)
+	if client != nil {
+		return nil, failure.Usage("another `waitless run` or `waitless dev` holds the store "+dir, try)
+	}
+	return store, err
+}
+
+// Dev returns a client of the `waitless dev` that holds the store, or nil if none does.
+func (o Opener) Dev(ctx context.Context, dir string) (*Client, error) {
+	if o.Stores.Check(dir) != nil {
+		return nil, nil //nolint:nilerr // no process holds it; opening it reports the error
+	}
+	client := o.dial(ctx, dir, cmp.Or(o.HolderPatience, holderPatience))
+	if client == nil {
+		return nil, nil
+	}
+	c := &Client{Client: client, Interval: storeInterval}
+	if holder, err := c.Holder(ctx); err != nil || holder != "dev" {
+		return nil, err
+	}
+	return c, nil
+}
+
+// IsHeld reports whether a process holds the store.
+func (o Opener) IsHeld(ctx context.Context, dir string) bool {
+	return o.dial(ctx, dir, time.Second) != nil
+}
+
+// dial returns a client of the process that holds the store, or nil if none does.
+func (o Opener) dial(ctx context.Context, dir string, patience time.Duration) *rest.Client {
+	path := filepath.Join(dir, socketName)
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", path)
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	probe, err := dial(ctx, "", "")
+	if err != nil {
+		return nil
+	}
+	_ = probe.Close() // it only showed that a process listens
+	transport := &http.Transport{DialContext: dial, ResponseHeaderTimeout: patience}
+	return &rest.Client{Base: "http://store", HTTP: clientWith(toHolder{func() int { return o.Stores.Holder(dir) }, transport})}
+}
+
+// toHolder is a transport to the process that holds a store.
+type toHolder struct {
+	pid  func() int
+	next http.RoundTripper
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t toHolder) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := t.next.RoundTrip(r)
+	var late net.Error
+	if errors.As(err, &late) && late.Timeout() && r.Context().Err() == nil {
+		return nil, &StuckError{t.pid()}
+	}
+	return response, err
+}
+
+// StuckError says that the process that holds a store does not respond.
+type StuckError struct{ PID int }
+
+// Error implements error.
+func (e *StuckError) Error() string {
+	return fmt.Sprintf("process %d, which holds the store, does not respond; it may be stopped or stuck", e.PID)
+}
+
+// ServeSocket serves the handler at the store's socket until end is called. End waits a moment for
+// responses under way: the command that stopped the execution is to receive one.
+func ServeSocket(ctx context.Context, dir string, handler http.Handler) (end func(), err error) {
+	path := filepath.Join(dir, socketName)
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // left by one that was killed; the lock is ours
+		return nil, err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("listen at %s: %w; choose a shorter --store", path, err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	return Serve(ctx, listener, handler), nil
+}
+
+// inProcess is a transport to a handler in the same process.
+type inProcess struct{ handler http.Handler }
+
+// RoundTrip implements [http.RoundTripper].
+func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := &recorded{header: http.Header{}, status: http.StatusOK}
+	t.handler.ServeHTTP(w, r)
+	return &http.Response{
+		StatusCode: w.status, Header: w.header, Body: io.NopCloser(&w.body), Request: r, ProtoMajor: 1, ProtoMinor: 1,
+	}, nil
+}
+
+type recorded struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (r *recorded) Header() http.Header         { return r.header }
+func (r *recorded) WriteHeader(status int)      { r.status = status }
+func (r *recorded) Write(p []byte) (int, error) { return r.body.Write(p) }
+
+// Sleep waits for a duration, or returns the error of ctx if that ends before.
+func Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

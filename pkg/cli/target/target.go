@@ -1,0 +1,158 @@
+// Package target finds where a command works: a store on this machine, the process that holds a store, or a stack on AWS. Each
+// has the same client of the management API. The package also serves that API for the process that holds a store.
+package target
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/waitless/waitless/pkg/cli/failure"
+	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// DefaultStore is the folder of the store unless the user names another.
+const DefaultStore = ".waitless"
+
+// Place is the store in a folder, or a stack that is found by its name or by the URL of its API.
+type Place struct{ Store, Endpoint, Stack string }
+
+// OnStack reports whether the place is a stack.
+func (p Place) OnStack() bool { return p.Endpoint != "" || p.Stack != "" }
+
+// Flags returns the flags that name the place again.
+func (p Place) Flags() string {
+	switch {
+	case p.Endpoint != "":
+		return " --endpoint " + p.Endpoint
+	case p.Stack != "":
+		return " --stack " + p.Stack
+	case p.Store != "" && p.Store != DefaultStore:
+		return " --store " + p.Store
+	}
+	return ""
+}
+
+// Store is an open durable store.
+type Store interface {
+	local.Store
+	Lists
+	// Keys sign the tokens of the store's executions.
+	Keys() token.Keys
+	// APIKey returns the key of the management API, which the file [APIKeyFile] of the store holds.
+	APIKey() (string, error)
+	// Shut closes the store.
+	Shut() error
+}
+
+// Lists is what a store lists for its users.
+type Lists interface {
+	rest.Index
+	rest.Flows
+}
+
+// APIKeyFile is the file of a store with the key of its management API.
+const APIKeyFile = "api.key"
+
+// Stores opens durable stores.
+type Stores interface {
+	// Open opens the store in a folder, or creates it. Its errors have the codes of package engine.
+	Open(dir string) (Store, error)
+	// Check returns an error if the folder is not a store, or belongs to another user.
+	Check(dir string) error
+	// Holder returns the id of the process that holds the store, or 0.
+	Holder(dir string) int
+}
+
+// AWS is the user's account.
+type AWS interface {
+	Identity
+	// Outputs returns the outputs of a stack, or nil if there is no such stack.
+	Outputs(ctx context.Context, stack string) (map[string]string, error)
+	// Lambdas returns the Lambda functions of the account, or with onAWS false those at other endpoints.
+	Lambdas(ctx context.Context, onAWS bool, now func() time.Time) local.Lambdas
+	// Jobs returns the services that run jobs, and the account that they belong to.
+	Jobs(ctx context.Context) (resume.Services, local.Account, error)
+}
+
+// Identity is who the user is on AWS.
+type Identity interface {
+	// Region returns the configured region, or "".
+	Region() string
+	// Account returns the account that the configuration names, or "". It sends no request.
+	Account() string
+	// Credentials returns an error if there are no credentials.
+	Credentials(ctx context.Context) error
+	// Sign returns a transport that signs requests to API Gateway in the region.
+	Sign(region string, next http.RoundTripper) http.RoundTripper
+}
+
+// AWSOptions replace what the AWS configuration says.
+type AWSOptions struct {
+	Region, Profile string // empty means as configured
+	// NoInstance skips the credentials of an EC2 instance: off AWS the request for them takes long.
+	NoInstance bool
+}
+
+// AWSError returns an error of AWS as it is shown.
+func AWSError(err error) error {
+	return failure.Internal(err.Error(), "aws configure list, which shows what is configured")
+}
+
+// TryRegion is what to try if no region is configured.
+const TryRegion = "AWS_REGION=eu-west-1 waitless ..."
+
+// Client is the management API of a target.
+type Client struct {
+	*rest.Client
+	// Interval is the time between two requests of a command that follows an execution.
+	Interval time.Duration
+	// Idle reports that no process works on the store, so executions do not continue.
+	Idle  bool
+	close func() error
+}
+
+// Close closes the client after a command. Its error is the command's unless that has one.
+func (c *Client) Close(err *error) {
+	if c.close == nil {
+		return
+	}
+	if closeErr := c.close(); *err == nil && closeErr != nil {
+		*err = closeErr
+	}
+}
+
+// Opener opens targets.
+type Opener struct {
+	Stores Stores
+	AWS    func(ctx context.Context, noInstance bool) (AWS, error)
+	// Key returns the key of the management API at an endpoint on this machine, or "".
+	Key func() (string, error)
+	// Local returns the configuration of a system on a store that no process holds.
+	Local func() (local.Config, error)
+	// HolderPatience is the time limit of a request to the process that holds a store.
+	HolderPatience time.Duration
+	// Pause returns how long to wait before a request to a stack is tried again; nil means longer each time.
+	Pause func(try int) time.Duration
+}
+
+// Open opens the target at a place.
+func (o Opener) Open(ctx context.Context, p Place) (*Client, error) {
+	if !p.OnStack() {
+		if err := o.Stores.Check(p.Store); isNotFound(err) {
+			return nil, failure.Usage("there is no store in "+p.Store, "waitless run FLOW, or --store DIR")
+		}
+	}
+	return o.OpenOrCreate(ctx, p)
+}
+
+// OpenOrCreate opens the target at a place. It creates a store where there is none.
+func (o Opener) OpenOrCreate(ctx context.Context, p Place) (*Client, error) {
+	if p.OnStack() {
+		return o.openStack(ctx, p)
+	}
+	return o.openStore(ctx, p.Store)
+}

@@ -1,0 +1,44 @@
+package view
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// WithoutRunners says why executions of a flow cannot continue, from the errors of
+// [local.System.Missing]; "" without any.
+func WithoutRunners(missing []error) string {
+	if len(missing) == 0 {
+		return ""
+	}
+	if err := errors.Join(missing...); machine.NeedsNewerRelease(err) {
+		return err.Error()
+	}
+	var names, tasks []string
+	for _, err := range missing {
+		var unknown *local.UnknownFunctionError
+		if errors.As(err, &unknown) {
+			definition := TaskDefinition(unknown)
+			name, _, _ := strings.Cut(definition, "=")
+			names = append(names, name+fdl.DidYouMean(name, unknown.Known))
+			tasks = append(tasks, "--task "+definition)
+		}
+	}
+	return fmt.Sprintf("no runner for %s; start waitless dev with %s", strings.Join(names, ", "), strings.Join(tasks, " "))
+}
+
+// TaskDefinition returns a value of --task for a function, or an action, that has no runner.
+func TaskDefinition(unknown *local.UnknownFunctionError) string {
+	if unknown.Place != "" {
+		return unknown.Place + "=exec:COMMAND"
+	}
+	if unknown.IsAction {
+		return unknown.Function + "=simulated"
+	}
+	return unknown.Function + "=exec:COMMAND"
+}

@@ -1,0 +1,152 @@
+// Package compose fills what the commands leave open: AWS, and the durable store. A command without it links neither.
+package compose
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/logging"
+
+	"github.com/waitless/waitless/pkg/aws/services"
+	"github.com/waitless/waitless/pkg/aws/services/messages"
+	"github.com/waitless/waitless/pkg/cli/target"
+	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/resume"
+)
+
+// Loader reads the AWS configuration, as [config.LoadDefaultConfig] does.
+type Loader func(context.Context, ...func(*config.LoadOptions) error) (aws.Config, error)
+
+// Open loads the user's AWS configuration.
+func (load Loader) Open(ctx context.Context, o target.AWSOptions) (target.AWS, error) {
+	options := []func(*config.LoadOptions) error{config.WithLogger(logging.Nop{})}
+	if o.NoInstance {
+		options = append(options, config.WithEC2IMDSClientEnableState(imds.ClientDisabled))
+	}
+	if o.Region != "" {
+		options = append(options, config.WithRegion(o.Region))
+	}
+	if o.Profile != "" {
+		options = append(options, config.WithSharedConfigProfile(o.Profile))
+	}
+	configuration, err := load(ctx, options...)
+	if err != nil {
+		return nil, target.AWSError(err)
+	}
+	return account{configuration}, nil
+}
+
+// account is AWS with the user's configuration.
+type account struct{ aws.Config }
+
+// Region implements [target.AWS].
+func (a account) Region() string { return a.Config.Region }
+
+// Account implements [target.AWS].
+func (a account) Account() string {
+	for _, source := range a.ConfigSources {
+		if profile, ok := source.(config.SharedConfig); ok {
+			return accountOf(profile)
+		}
+	}
+	return ""
+}
+
+// accountOf returns the account that a profile works in: that of its role, of its single sign-on, or of its keys.
+func accountOf(profile config.SharedConfig) string {
+	role := strings.Split(profile.RoleARN, ":")
+	if len(role) > 4 { //nolint:mnd // arn, partition, service, region, account
+		return role[4]
+	}
+	return cmp.Or(profile.SSOAccountID, profile.Credentials.AccountID)
+}
+
+// Credentials implements [target.AWS].
+func (a account) Credentials(ctx context.Context) error {
+	if a.Config.Credentials == nil {
+		return errors.New("none are configured")
+	}
+	_, err := a.Config.Credentials.Retrieve(ctx)
+	return err
+}
+
+// Sign implements [target.AWS].
+func (a account) Sign(region string, next http.RoundTripper) http.RoundTripper {
+	return signed{a.Config.Credentials, region, next}
+}
+
+// Outputs implements [target.AWS].
+func (a account) Outputs(ctx context.Context, stack string) (map[string]string, error) {
+	found, err := cloudformation.NewFromConfig(a.Config).DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: &stack})
+	var refused smithy.APIError
+	switch {
+	case errors.As(err, &refused) && refused.ErrorCode() == "ValidationError":
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	outputs := map[string]string{}
+	for _, s := range found.Stacks {
+		for _, output := range s.Outputs {
+			outputs[aws.ToString(output.OutputKey)] = aws.ToString(output.OutputValue)
+		}
+	}
+	return outputs, nil
+}
+
+// Lambdas implements [target.AWS].
+func (a account) Lambdas(ctx context.Context, onAWS bool, now func() time.Time) local.Lambdas {
+	return newLambdas(ctx, a, onAWS, now)
+}
+
+// Jobs implements [target.AWS].
+func (a account) Jobs(ctx context.Context) (resume.Services, local.Account, error) {
+	caller, err := sts.NewFromConfig(a.Config).GetCallerIdentity(ctx, nil)
+	if err != nil {
+		return nil, local.Account{}, err
+	}
+	return services.New(a.Config, messages.Operations(a.Config)), local.Account{ID: aws.ToString(caller.Account), Region: a.Config.Region}, nil
+}
+
+// signed is a transport that signs requests with Signature Version 4.
+type signed struct {
+	credentials aws.CredentialsProvider
+	region      string
+	next        http.RoundTripper
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (s signed) RoundTrip(r *http.Request) (*http.Response, error) {
+	credentials, err := s.credentials.Retrieve(r.Context()) // they may have expired since
+	if err != nil {
+		return nil, err
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return nil, err
+	}
+	hash := sha256.New()
+	if _, err := io.Copy(hash, body); err != nil {
+		return nil, err
+	}
+	r = r.Clone(r.Context()) // a transport must not change the request
+	err = v4.NewSigner().SignHTTP(r.Context(), credentials, r, hex.EncodeToString(hash.Sum(nil)), "execute-api", s.region, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	return s.next.RoundTrip(r)
+}
