@@ -210,7 +210,7 @@ func (h *handler) signal(ctx context.Context, base Item, state machine.State) (m
 	case state.Waiting == nil || state.Waiting.For != machine.WaitingForToken:
 	case h.wake.Cause == state.Waiting.Handle():
 		return h.tokenClosed(ctx, state.Waiting)
-	case !state.Waiting.Submitted() && h.wake.Cause == machine.CauseAnswer(state.Waiting.Handle()):
+	case !state.Waiting.Submitted() && h.wake.Cause == machine.CauseReply(state.Waiting.Handle()):
 		return h.answered(ctx, state)
 	}
 	return h.timerDue(ctx, base, state.Timer)
@@ -252,7 +252,7 @@ func (h *handler) tokenClosed(ctx context.Context, waiting *machine.Waiting) (ma
 }
 
 func (h *handler) closed(attempt machine.Attempt, record token.Record) machine.Signal {
-	return machine.TokenClosed{At: h.clock(), Attempt: attempt, Outcome: *record.Outcome, By: record.ClosedBy, Answer: record.Reply}
+	return machine.TokenClosed{At: h.clock(), Attempt: attempt, Outcome: *record.Outcome, By: record.ClosedBy, Reply: record.Reply}
 }
 
 // answered reads the answer that a task runner kept before it sent the wake, so

@@ -47,7 +47,7 @@ type Log interface {
 type Wake struct {
 	Execution ID
 	// Cause is [machine.CauseStart], [machine.CauseStop], [machine.CauseLimit], the tag of a
-	// timer, the handle of a token, or [machine.CauseAnswer] of one.
+	// timer, the handle of a token, or [machine.CauseReply] of one.
 	Cause string
 	// Due is the instant before which the wake is of no use.
 	Due time.Time

@@ -69,7 +69,7 @@ func (r *TaskRunner) runTask(ctx context.Context, task Task) (Disposition, error
 	}
 	cause, now := task.Handle, r.clock()
 	if record.Open() {
-		cause = machine.CauseAnswer(task.Handle)
+		cause = machine.CauseReply(task.Handle)
 	}
 	id := NewID(task.Call.Flow.Name, task.Call.Execution)
 	return done, r.wakes.Send(ctx, Wake{Execution: id, Cause: cause, Due: now, Sent: now})
@@ -108,7 +108,7 @@ func (r *TaskRunner) callAndRecord(ctx context.Context, task Task) (token.Record
 			return r.tokens.Close(ctx, task.Handle, token.CloseOp{Outcome: kept, By: token.ClosedByTask, At: r.clock()})
 		case outcome.Failed():
 			return r.tokens.Close(ctx, task.Handle, token.CloseOp{Outcome: kept, By: token.ClosedBySubmit, At: r.clock()})
-		case kept.Failed(), kept.Output.Size() > machine.MaxAnswer: // too large: nothing but the history would have it
+		case kept.Failed(), kept.Output.Size() > machine.MaxReply: // too large: nothing but the history would have it
 			return r.tokens.Reply(ctx, task.Handle, token.ReplyOp{Reply: value.Missing()})
 		}
 		return r.tokens.Reply(ctx, task.Handle, token.ReplyOp{Reply: kept.Output})

@@ -23,8 +23,8 @@ func (r *run) apply(sig Signal) {
 	case Queued:
 		r.queued()
 	case TokenClosed:
-		if sig.Answer != nil {
-			r.submitted(*sig.Answer)
+		if sig.Reply != nil {
+			r.submitted(*sig.Reply)
 		}
 		r.resolve(sig.Outcome, sig.By)
 	case BeatSeen:

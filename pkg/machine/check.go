@@ -6,8 +6,7 @@ import (
 	"github.com/waitless/waitless/pkg/fdl"
 )
 
-// check finds a state that the definition cannot have led to, so that the rest
-// may use indexes without looking.
+// check returns an error if the definition cannot have led to the state. The other functions use indexes without a check.
 func check(env Env, s State) error {
 	running := s.Status == StatusRunning
 	if running != (len(s.Scopes) > 0) || running != (s.Waiting != nil) {
@@ -27,7 +26,7 @@ func check(env Env, s State) error {
 	return nil
 }
 
-// canWait reports whether the step that waits is one that waits for this.
+// canWait reports whether the waiting step can wait for this.
 func canWait(flow *fdl.Flow, waiting *Waiting) bool {
 	i := waiting.Attempt.Step
 	if i < 0 || i >= len(flow.All) || (waiting.For == WaitingForToken) != (waiting.Token != nil) {

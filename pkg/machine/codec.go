@@ -41,11 +41,11 @@ func Place(execution ID, seq uint64) value.Origin {
 // large one that stands in an earlier item is written as a reference. Large reports that a large value was written in full: later
 // items must get it by reading this one.
 func Encode(place value.Origin, s State, events []Event) (item []byte, large bool) {
-	c := &coder{Encoder: &value.Encoder{Place: place}}
-	c.Encoder.Uint(Format)
+	c := &coder{enc: &value.Encoder{Place: place}}
+	c.enc.Uint(Format)
 	c.state(&s)
 	c.events(&events, s.At)
-	return sealed(c.Encoder.Bytes()), c.Encoder.WroteLarge()
+	return sealed(c.enc.Bytes()), c.enc.WroteLarge()
 }
 
 // sealed appends a checksum, without which a flipped bit in a text or a number would go unnoticed.
@@ -74,7 +74,7 @@ func Decode(place value.Origin, data []byte) (State, []Event, error) {
 		return State{}, nil, err
 	}
 	var events []Event
-	if c.events(&events, s.At); c.damaged() || c.Decoder.Rest() > 0 {
+	if c.events(&events, s.At); c.damaged() || c.dec.Rest() > 0 {
 		return State{}, nil, ErrDamaged
 	}
 	return s, events, nil
@@ -93,10 +93,10 @@ func DecodeValues(place value.Origin, data []byte) (numbered func(uint32) (value
 		return nil, err
 	}
 	var events []Event
-	if c.events(&events, s.At); c.Decoder.Err() != nil {
+	if c.events(&events, s.At); c.dec.Err() != nil {
 		return nil, ErrDamaged
 	}
-	return c.Decoder.Numbered, nil
+	return c.dec.Numbered, nil
 }
 
 // open reads the state of an item. The format is checked first, because another one may have its checksum elsewhere.
@@ -109,7 +109,7 @@ func open(place value.Origin, data []byte) (*coder, State, error) {
 	if !ok || size > len(item) {
 		return nil, State{}, ErrDamaged
 	}
-	c := &coder{Decoder: value.NewDecoderAt(place, item[size:])}
+	c := &coder{dec: value.NewDecoderAt(place, item[size:])}
 	var s State
 	if c.state(&s); c.damaged() {
 		return nil, State{}, ErrDamaged
@@ -157,7 +157,7 @@ func decodeHead(data []byte, h *Head, read func(*coder, *Head)) error {
 	if err != nil {
 		return err
 	}
-	c := &coder{Decoder: value.NewDecoder(data[size:])}
+	c := &coder{dec: value.NewDecoder(data[size:])}
 	if read(c, h); c.damaged() {
 		*h = Head{}
 		return ErrDamaged
@@ -168,68 +168,68 @@ func decodeHead(data []byte, h *Head, read func(*coder, *Head)) error {
 // coder encodes or decodes: one description of the format serves both. An encoding coder changes nothing that it is given, and
 // a decoding one fills it.
 type coder struct {
-	*value.Encoder // nil to decode
-	Decoder        *value.Decoder
-	strange        bool // the decoder met a value that no encoder writes
+	enc     *value.Encoder // nil to decode
+	dec     *value.Decoder
+	strange bool // the decoder met a value that no encoder writes
 }
 
-func (c *coder) damaged() bool { return c.Decoder.Err() != nil || c.strange }
+func (c *coder) damaged() bool { return c.dec.Err() != nil || c.strange }
 
 func (c *coder) text(s *string) {
-	if c.Encoder != nil {
-		c.Encoder.Text(*s)
+	if c.enc != nil {
+		c.enc.Text(*s)
 		return
 	}
-	*s = c.Decoder.Text()
+	*s = c.dec.Text()
 }
 
 func (c *coder) time(t *time.Time) {
-	if c.Encoder != nil {
-		c.Encoder.Time(*t)
+	if c.enc != nil {
+		c.enc.Time(*t)
 		return
 	}
-	*t = c.Decoder.Time()
+	*t = c.dec.Time()
 }
 
 func (c *coder) value(v *value.Value) {
-	if c.Encoder != nil {
-		c.Encoder.Value(*v)
+	if c.enc != nil {
+		c.enc.Value(*v)
 		return
 	}
-	*v = c.Decoder.Value()
+	*v = c.dec.Value()
 }
 
 // signed codes a number that may be negative.
 func signed[T int | time.Duration](c *coder, i *T) {
-	if c.Encoder != nil {
-		c.Encoder.Int(int64(*i))
+	if c.enc != nil {
+		c.enc.Int(int64(*i))
 		return
 	}
-	*i = T(c.Decoder.Int())
+	*i = T(c.dec.Int())
 }
 
 // number codes a number from 0 to most.
 func number[T int | uint64 | ~uint8](c *coder, n *T, most T) {
-	if c.Encoder != nil {
-		c.Encoder.Uint(uint64(*n)) //nolint:gosec // counts up from 0
+	if c.enc != nil {
+		c.enc.Uint(uint64(*n))
 		return
 	}
-	u := c.Decoder.Uint()
-	if u > uint64(most) { //nolint:gosec // never negative
+	u := c.dec.Uint()
+	if u > uint64(most) {
 		c.strange, u = true, 0
 	}
-	*n = T(u) //nolint:gosec // not above most
+	*n = T(u)
 }
 
 func (c *coder) count(n *int) { number(c, n, math.MaxInt32) }
 
 // length codes the length of a list and makes the list to decode into, nil if it is empty.
 func length[T any](c *coder, list *[]T) {
-	if c.Encoder != nil {
-		c.Encoder.Uint(uint64(len(*list)))
+	if c.enc != nil {
+		c.enc.Uint(uint64(len(*list)))
 		return
 	}
-	if n := c.Decoder.Count(); n > 0 {
+	if n := c.dec.Count(); n > 0 {
 		*list = make([]T, n)
 	}
 }
@@ -343,7 +343,7 @@ func (c *coder) events(events *[]Event, at time.Time) {
 	for i := range *events {
 		event := (*events)[i] // a copy: an encoder changes nothing
 		c.event(&event, at)
-		if c.Encoder == nil {
+		if c.enc == nil {
 			(*events)[i] = event
 		}
 		at = event.At

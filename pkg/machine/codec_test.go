@@ -79,7 +79,8 @@ func (g *items) state() machine.State {
 		Polls: g.number() + 1,
 	}
 	for range g.r.IntN(4) {
-		s.Scopes = append(s.Scopes, machine.Scope{Owner: machine.Owner{Kind: machine.OwnerKind(g.r.IntN(3)), Step: g.number(), Branch: g.number()}, Input: g.value(), Local: s.Input})
+		owner := machine.Owner{Kind: machine.OwnerKind(g.r.IntN(3)), Step: g.number(), Branch: g.number()}
+		s.Scopes = append(s.Scopes, machine.Scope{Owner: owner, Input: g.value(), Local: s.Input})
 	}
 	if g.r.IntN(2) == 0 {
 		s.Waiting = &machine.Waiting{

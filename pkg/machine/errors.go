@@ -2,36 +2,24 @@ package machine
 
 import "fmt"
 
-// KeysError says that a token cannot be opened for want of usable keys: this
-// process was given none. The execution is in order.
+// KeysError reports that this process has no usable keys to sign a token. The execution is in order.
 type KeysError struct{ Err error }
 
 func (e *KeysError) Error() string { return fmt.Sprintf("machine: open a token: %s", e.Err) }
 
-// Unwrap is what is wrong with the keys.
+// Unwrap returns what is wrong with the keys.
 func (e *KeysError) Unwrap() error { return e.Err }
 
-// Error names of this project, where the vendor's are not known.
+// The errors with which steps and executions fail. Those without a note are this project's, the vendor documents none for the case.
 const (
-	// ErrorInvalidArgument: a value from the data has the wrong type or size.
-	ErrorInvalidArgument = "FnF.InvalidArgument"
-	// ErrorEventLimit: the history is full.
-	ErrorEventLimit = "FnF.EventLimitExceeded"
-	// ErrorDataLimit: a step's values are too large, or an answer has too many levels.
-	ErrorDataLimit = "FnF.DataLimitExceeded"
-	// ErrorInvalidLocal is the vendor's name for an answer that is no object.
-	ErrorInvalidLocal = "FnF.InvalidLocal"
-	// ErrorTaskInterrupted: nobody knows whether a call was made that must not
-	// be repeated.
-	ErrorTaskInterrupted = "FnF.TaskInterrupted"
-	// ErrorStopped: the execution ended before the task did.
-	ErrorStopped = "FnF.Stopped"
-	// ErrorTaskTimeout is the vendor's name for a task that took too long.
-	ErrorTaskTimeout = "FnF.TaskTimeout"
-	// ErrorConditionNotMet: all polls were made, and none met the condition.
-	ErrorConditionNotMet = "FnF.ConditionNotMet"
-	// ErrorExecutionTimeout: the execution took longer than it may.
-	ErrorExecutionTimeout = "FnF.ExecutionTimeout"
-	// ErrorInternal: the execution could not go on because of a defect.
-	ErrorInternal = "FnF.InternalError"
+	ErrorInvalidArgument  = "FnF.InvalidArgument"    // a value of the data has the wrong type or size
+	ErrorEventLimit       = "FnF.EventLimitExceeded" // the history is full
+	ErrorDataLimit        = "FnF.DataLimitExceeded"  // a step's values are too large, or a result has too many levels
+	ErrorInvalidLocal     = "FnF.InvalidLocal"       // a result is not an object; the vendor's name
+	ErrorTaskInterrupted  = "FnF.TaskInterrupted"    // a call may have been made and must not be repeated
+	ErrorStopped          = "FnF.Stopped"            // the execution ended before the task
+	ErrorTaskTimeout      = "FnF.TaskTimeout"        // a task took too long; the vendor's name
+	ErrorConditionNotMet  = "FnF.ConditionNotMet"    // no poll met the condition
+	ErrorExecutionTimeout = "FnF.ExecutionTimeout"   // the execution took too long
+	ErrorInternal         = "FnF.InternalError"      // a defect ended the execution
 )

@@ -11,8 +11,7 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// EventType is the type of a history event, an index into the names of the
-// 2019-03-15 API. The numbers are stored and never change their meaning.
+// EventType is the type of a history event. The numbers are stored and never change their meaning.
 type EventType uint8
 
 // The types of history events.
@@ -44,7 +43,7 @@ var eventNames = [...]string{
 	ExecutionTimedOut: "ExecutionTimedOut",
 }
 
-// String is the name of the type in the API.
+// String returns the name of the type in the 2019-03-15 API.
 func (t EventType) String() string {
 	if t == 0 || int(t) >= len(eventNames) {
 		return "Unknown"
@@ -52,26 +51,22 @@ func (t EventType) String() string {
 	return eventNames[t]
 }
 
-// Event is one entry of an execution's history in its compact form: the step
-// by its index, values as they are. [Event.Render] gives the API's form.
+// Event is one entry of an execution's history. [Event.Render] returns the form of the API.
 type Event struct {
 	ID   int // 1, 2, 3, ... in each execution
-	By   int // the id of the event that caused this one, 0 for the first
+	By   int // the id of the event before, 0 for the first
 	Type EventType
 	Step int // index of the step, NoStep for the execution
 	At   time.Time
 	// Which of these hold depends on the type; the others are missing.
 	Input, Local, Output value.Value
 	Error, Cause         string
-	Until                time.Time // StepStarted of a wait: when it ends
-	// ClosedBy is what closed the token of a task that ended.
-	ClosedBy token.Closer
-	// Polls is how many polls a task made that ended, 0 of others.
-	Polls int
+	Until                time.Time    // StepStarted of a wait: when it ends
+	ClosedBy             token.Closer // of a task that waited for a token and ended
+	Polls                int          // of a task that polled and ended
 }
 
-// HistoryEvent is a history event as GetExecutionHistory of the 2019-03-15 API
-// shows it.
+// HistoryEvent is a history event in the form of GetExecutionHistory of the 2019-03-15 API.
 type HistoryEvent struct {
 	EventID         int    `json:"EventId"`
 	ScheduleEventID int    `json:"ScheduleEventId"`
@@ -85,7 +80,7 @@ type HistoryEvent struct {
 // TimeFormat is how the API writes instants, always in UTC.
 const TimeFormat = "2006-01-02T15:04:05.000Z"
 
-// Render is the event as the API shows it. The flow is the execution's.
+// Render returns the event in the form of the API. The flow is that of the execution.
 func (e Event) Render(flow *fdl.Flow) HistoryEvent {
 	h := HistoryEvent{EventID: e.ID, ScheduleEventID: e.By, Type: e.Type.String(), Time: e.At.UTC().Format(TimeFormat)}
 	var step *fdl.Step
@@ -97,10 +92,8 @@ func (e Event) Render(flow *fdl.Flow) HistoryEvent {
 	return h
 }
 
-// Detail is the detail of the event as an object: input, local, output, error,
-// cause, resourceArn or action, until, closedBy, polls, as far as the event has
-// them.
-// The step may be nil.
+// Detail returns the detail of the event as an object with those of these members that the event has: input, local, output, error,
+// cause, resourceArn or action, until, closedBy, polls. The step may be nil.
 func (e Event) Detail(step *fdl.Step) value.Value {
 	members := []value.Member{{Key: "input", Value: e.Input}, {Key: "local", Value: e.Local}, {Key: "output", Value: e.Output}}
 	if e.Error != "" || e.Cause != "" {
@@ -125,8 +118,7 @@ func (e Event) Detail(step *fdl.Step) value.Value {
 	return value.Object(members...)
 }
 
-// Parse is the event in its compact form again, with the API's milliseconds.
-// The flow is the execution's.
+// Parse reverses [Event.Render], with instants in milliseconds. The flow is that of the execution.
 func (h HistoryEvent) Parse(flow *fdl.Flow) (Event, error) {
 	detail, err := value.ParseJSON([]byte(h.EventDetail))
 	if err != nil {

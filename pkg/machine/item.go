@@ -139,7 +139,7 @@ type measure struct {
 }
 
 func newMeasure() *measure {
-	return &measure{coder: coder{Encoder: &value.Encoder{Measures: true, Place: value.Origin{Seq: math.MaxInt64}}}}
+	return &measure{coder: coder{enc: &value.Encoder{Measures: true, Place: value.Origin{Seq: math.MaxInt64}}}}
 }
 
 // size is that of everything so far with these events. Each event is encoded once, however often size is called.
@@ -148,7 +148,7 @@ func (m *measure) size(events []Event, at time.Time) int {
 		m.event(&event, at)
 	}
 	m.measured = len(events)
-	return len(m.Bytes())
+	return len(m.enc.Bytes())
 }
 
 // waitForItem leaves the step to the wake of a timer that is due at once.

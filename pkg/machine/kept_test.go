@@ -52,7 +52,7 @@ steps:
 
 func TestTheCauseOfAnAnswerIsNoHandle(t *testing.T) {
 	t.Parallel()
-	if cause := machine.CauseAnswer("AQE"); cause == "AQE" || cause == machine.CauseAnswer("AQF") {
+	if cause := machine.CauseReply("AQE"); cause == "AQE" || cause == machine.CauseReply("AQF") {
 		t.Errorf("it is %q", cause)
 	}
 }

@@ -6,9 +6,8 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Unresolved reports whether something that the wake with this cause entered
-// has not ended yet, and who did. Such a wake may be the only one left that makes
-// the execution go on.
+// Unresolved reports whether something has not ended that a wake with this cause entered, and returns its entry. The execution may
+// depend on that wake alone.
 func Unresolved(s State, cause string) (entered Entry, ok bool) {
 	if s.Ending != nil && s.Ending.By == cause {
 		return s.Ending.Entry, true
@@ -19,28 +18,24 @@ func Unresolved(s State, cause string) (entered Entry, ok bool) {
 	return Entry{}, false
 }
 
-// forTimer: the timer is all that makes the state go on, and it is out.
+// forTimer reports whether only the pending timer can advance the state.
 func (w *Waiting) forTimer() bool {
 	return w.For == WaitingForInstant || w.For == WaitingForRetry || w.For == WaitingForPoll || w.For == WaitingForRoom
 }
 
-// Past is what may have happened to the commands of a state before.
+// Past says whether the commands of a state may have been executed before.
 type Past uint8
 
 // The pasts.
 const (
-	// PastNone: nobody carried them out, for the state was just committed.
-	PastNone Past = iota
-	// PastUnknown: a worker that is dead may have.
-	PastUnknown
-	// PastLost: a process that is dead may have, and its task queue died with it.
-	PastLost
+	PastNone    Past = iota // they were not executed: the state was just committed
+	PastUnknown             // a dead worker may have executed them
+	PastLost                // a dead process may have executed them, and its task queue is lost
 )
 
-// Pending are the commands without which the state does not go on, the same as
-// the first time, keys included. Where they may have been carried out before, a
-// claimed call is left to its timer, and what must not be made twice is given
-// up. Next has nothing but the commands, or what is missing for them.
+// Pending returns the commands that the state depends on, the same as the first time, with the same keys. If they may have been
+// executed before, a claimed call is left to its timer, and a call that must not be repeated fails. Next has only the commands, or
+// what is to be loaded for them.
 func Pending(env Env, s State, at time.Time, past Past) (Next, error) {
 	if err := check(env, s); err != nil || s.Waiting == nil {
 		return Next{State: s}, err
@@ -58,11 +53,11 @@ func (r *run) pending(past Past) []Command {
 	w := s.Waiting
 	step := r.env.Flow.All[w.Attempt.Step]
 	task := taskOf(step)
-	toSubmit := w.isTo(TokenToSubmit) || w.isTo(TokenToQueue) || w.isTo(TokenQueued) && past == PastLost
+	toSubmit := w.isIn(TokenToSubmit) || w.isIn(TokenToQueue) || w.isIn(TokenQueued) && past == PastLost
 	switch {
 	case s.Ending != nil:
 		return []Command{r.closeForEnd(w)}
-	case w.isTo(TokenToSubmit) && task.AtMostOnce && past != PastNone:
+	case w.isIn(TokenToSubmit) && task.AtMostOnce && past != PastNone:
 		closing := token.CloseOp{Outcome: Interrupted(step.Name), By: token.ClosedByTask, At: r.at}
 		return []Command{CloseToken{Attempt: w.Attempt, Handle: w.Token.Handle, Closing: closing}}
 	case toSubmit, w.For == WaitingForCall, w.For == WaitingForClaim && past == PastNone:
@@ -71,5 +66,5 @@ func (r *run) pending(past Past) []Command {
 	return nil
 }
 
-// isTo reports whether the state waits for a token in this phase.
-func (w *Waiting) isTo(phase TokenPhase) bool { return w.Token != nil && w.Token.Phase == phase }
+// isIn reports whether the step waits for a token in this phase.
+func (w *Waiting) isIn(phase TokenPhase) bool { return w.Token != nil && w.Token.Phase == phase }

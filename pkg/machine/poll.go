@@ -20,7 +20,8 @@ func (r *run) polled(step *fdl.Step, w Waiting, outcome token.Outcome, by token.
 	case !w.Deadline.IsZero() && !r.at.Before(w.Deadline):
 		return notInTime(step), token.ClosedByDeadline, true
 	case w.Polls == poll.MaxAttempts:
-		return token.Failure(ErrorConditionNotMet, fmt.Sprintf("step %s: the condition %s did not hold after %d polls, the most that are allowed; the last one returned %s",
+		return token.Failure(ErrorConditionNotMet, fmt.Sprintf(
+			"step %s: the condition %s did not hold after %d polls, the most that are allowed; the last one returned %s",
 			step.Name, poll.Condition, w.Polls, shown(outcome.Output))), by, true
 	default:
 		r.waitForPoll(w, poll)

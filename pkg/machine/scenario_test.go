@@ -257,7 +257,7 @@ func (s *script) closed(t *testing.T, d *datadriven.TestData, at time.Time) mach
 		var text string
 		d.ScanArgs(t, "answer", &text)
 		answer := parseJSON(t, d, text)
-		sig.Answer = &answer
+		sig.Reply = &answer
 	}
 	if d.HasArg("error") {
 		d.ScanArgs(t, "error", &failure)
@@ -444,7 +444,8 @@ func (s *script) show(t *testing.T) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s at=%s events=%d\n", s.state.Status, s.state.At.Sub(epoch), s.state.Events)
 	for _, scope := range s.state.Scopes {
-		fmt.Fprintf(&out, "in step=%d branch=%d input=%s local=%s\n", ownerOf(scope), scope.Owner.Branch, s.log.complete(t, scope.Input), s.log.complete(t, scope.Local))
+		fmt.Fprintf(&out, "in step=%d branch=%d input=%s local=%s\n", ownerOf(scope), scope.Owner.Branch,
+			s.log.complete(t, scope.Input), s.log.complete(t, scope.Local))
 	}
 	if w := s.state.Waiting; w != nil {
 		fmt.Fprintf(&out, "waiting in %s since %s input=%s%s\n", s.flow.All[w.Attempt.Step].Name, w.Since.Sub(epoch), s.log.complete(t, w.Input), repeated(w))

@@ -11,9 +11,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Signal is what the machine is told: one of [Started], [Returned],
-// [Submitted], [Queued], [TokenClosed], [BeatSeen], [TimerDue] and [StopRequested]. Each
-// carries its instant.
+// Signal is an input of the machine: one of [Started], [Returned], [Submitted], [Queued], [TokenClosed], [BeatSeen], [TimerDue] and
+// [StopRequested]. Each has its instant.
 //
 //sumtype:decl
 type Signal interface{ instant() time.Time }
@@ -29,47 +28,43 @@ type (
 		Outcome token.Outcome
 	}
 
-	// Submitted says that the function of a task that waits for a callback was
-	// called, and what it answered.
+	// Submitted reports that the function of a task was told of its token, and the function's reply.
 	Submitted struct {
 		At      time.Time
 		Attempt Attempt
 		Output  value.Value
 	}
 
-	// Queued says that a call was handed to the task queue.
+	// Queued reports that the task queue has a call.
 	Queued struct {
 		At      time.Time
 		Attempt Attempt
 	}
 
-	// TokenClosed is the outcome that an attempt's token holds, whoever brought
-	// it.
+	// TokenClosed is the outcome of an attempt's token.
 	TokenClosed struct {
 		At      time.Time
 		Attempt Attempt
 		Outcome token.Outcome
 		By      token.Closer
-		// Answer is what the function answered to a submission that the task queue
-		// made, nil for nothing. It may be news.
-		Answer *value.Value
+		// Reply is the reply to a submission that the task queue made, nil for none. The state may not have it yet.
+		Reply *value.Value
 	}
 
-	// BeatSeen says that a heartbeat kept a token from being closed.
+	// BeatSeen reports that a heartbeat kept a token open.
 	BeatSeen struct {
 		At      time.Time
 		Attempt Attempt
 		Beat    time.Time
 	}
 
-	// StopRequested asks for the end of the execution.
+	// StopRequested ends the execution.
 	StopRequested struct {
 		At           time.Time
 		Error, Cause string
 	}
 
-	// TimerDue says that an instant was reached. It applies whatever is due by
-	// then; which timer brought it is for the engine to know.
+	// TimerDue reports that an instant was reached, and applies what is due by then. The engine checks which timer it is.
 	TimerDue struct{ At time.Time }
 )
 
@@ -89,43 +84,39 @@ func (s StopRequested) instant() time.Time { return s.At }
 type Command interface{ command() }
 
 type (
-	// CallTask calls a function and awaits its answer, which comes back as
-	// [Returned].
+	// CallTask calls a function and awaits its result, which comes back as [Returned].
 	CallTask struct {
 		Call
-		// Claimed: the state that waits for the call is committed first, and
-		// nobody repeats the call before the claim's timer.
+		// Claimed says that the waiting state is committed before the call, and that the call is not repeated before the
+		// claim's timer.
 		Claimed bool
 	}
 
-	// SubmitTask tells a function of a task, after the state that waits for its
-	// token was committed. Its answer comes back as [Submitted], the token's
-	// outcome as [TokenClosed].
+	// SubmitTask tells a function of its token after the waiting state was committed. The function's reply comes back as
+	// [Submitted], and the token's outcome as [TokenClosed].
 	SubmitTask struct {
 		Call
 		Handle string
 	}
 
-	// QueueTask hands a call over that may take longer than anybody here waits,
-	// after the state that waits for its token was committed. What comes back is
-	// [Queued].
+	// QueueTask puts a long call into the task queue after the waiting state was committed. It comes back as [Queued].
 	QueueTask struct {
 		Call
 		Handle string
-		// Await: the function's answer is the outcome. Otherwise the function only
-		// is told of the task, and its answer comes back as [Submitted].
+		// Await says that the function's result is the outcome. Otherwise the function is told of its token, and its reply
+		// comes back as [Submitted].
 		Await bool
-		// AtMostOnce: the call must not be made twice.
+		// AtMostOnce says that the call must not be repeated.
 		AtMostOnce bool
 	}
 
-	// CloseToken closes a token if it is open. What it then holds comes back as
-	// [TokenClosed], or the heartbeat that kept it open as [BeatSeen].
+	// CloseToken closes a token if it is open. Its outcome comes back as [TokenClosed], or the heartbeat that kept it open as
+	// [BeatSeen].
 	CloseToken struct {
 		Attempt Attempt
 		Handle  string
 		Closing token.CloseOp
-		// AfterCommit: the state that decided it is committed first.
+		// AfterCommit says that the state is committed first.
 		AfterCommit bool
 	}
 
@@ -137,11 +128,10 @@ type (
 		Step      string
 		Resource  fdl.Resource
 		Input     value.Value
-		// StepInput is the step's input, of which Input is made. Parts of it may
-		// be held elsewhere.
+		// StepInput is the step's input, from which Input was made. Parts of it may be references.
 		StepInput value.Value
-		// Limit is how long the flow lets the call take, 0 for as long as the
-		// function may; of a poll, what is left of the attempt's time.
+		// Limit is how long the call may take, 0 for no limit but the function's own. For a poll it is the rest of the
+		// attempt's time.
 		Limit time.Duration
 	}
 )
@@ -151,9 +141,7 @@ func (SubmitTask) command() {}
 func (QueueTask) command()  {}
 func (CloseToken) command() {}
 
-// Key is the same for every call of one attempt and differs between attempts and
-// between polls, so that a function can tell a repeated call from a new one: 32
-// hexadecimal digits.
+// Key returns the idempotency key of the call, 32 hexadecimal digits. Repeated calls of an attempt or of a poll have the same key.
 func (c Call) Key() string {
 	text := fmt.Appendf(nil, "%s\x00%s\x00%s\x00%d", c.Flow.Name, c.Execution, c.Step, c.Attempt.Number)
 	if c.Attempt.Poll > 0 {
@@ -163,12 +151,12 @@ func (c Call) Key() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Next is what [Apply] answers.
+// Next is the result of [Apply].
 type Next struct {
 	State    State
 	Events   []Event
 	Commands []Command
-	// Changed: the state is another one and is to be committed.
+	// Changed reports whether the state is to be committed.
 	Changed bool
 	// Load are references to values that the state holds and whose content is needed: load them into [Env.Held] and call
 	// again. The other fields are empty then.
@@ -178,6 +166,5 @@ type Next struct {
 	Unmapped []UnmappedSource
 }
 
-// Applied reports whether the signal meant anything to the state. One that did
-// not changes nothing, and nothing is to be written.
+// Applied reports whether the signal applied. One that does not apply changes nothing.
 func (n Next) Applied() bool { return n.Changed || len(n.Commands) > 0 }

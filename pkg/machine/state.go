@@ -10,7 +10,7 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Status is the status of an execution as the 2019-03-15 API names it.
+// Status is the status of an execution, named as in the 2019-03-15 API.
 type Status string
 
 // The statuses. All but the first two are final.
@@ -23,47 +23,42 @@ const (
 	StatusTimedOut  Status = "TimedOut"
 )
 
-// Final reports whether nothing follows the status.
+// Final reports whether the execution has ended.
 func (s Status) Final() bool { return s != StatusStarting && s != StatusRunning }
 
-// Flow names the definition of an execution: a name and the hash of the text.
+// Flow names the definition of an execution: its name and the hash of its text.
 type Flow struct {
 	Name string
 	Hash string
 }
 
-// State is an execution between two signals. It is a value: [Apply] never
-// changes one that it was given.
+// State is an execution between two signals. It is a value: [Apply] does not change the state that it is given.
 type State struct {
 	Flow      Flow
 	Execution string // name of the execution
 	Status    Status
 	Started   time.Time
-	// Expires is when nothing of the execution is kept any more, fixed at its
-	// start: tokens of it are valid until then.
+	// Expires is when the execution is deleted, fixed at its start. Its tokens are valid until then.
 	Expires time.Time
-	// At is the instant of the last signal; no signal is earlier.
+	// At is the instant of the last signal. A later signal has no earlier instant.
 	At     time.Time
-	Events int         // history events so far, which is also the id of the last one
-	Polls  int         // polls so far, which is also the Poll of the last one
-	Input  value.Value // as the execution was started with
-	// Scopes are the series being run, the flow's own first; empty before the
-	// first step and after the last.
+	Events int         // history events so far, and the id of the last one
+	Polls  int         // polls so far, and the Poll of the last one
+	Input  value.Value // of the execution
+	// Scopes are the open series, the flow's own first. There are none before the first step and after the last.
 	Scopes []Scope
-	// Waiting is what the innermost series waits for, nil when nothing.
+	// Waiting is what the innermost series waits for, nil before the first step and after the last.
 	Waiting *Waiting
-	// Timer is the live timer, the only one whose arrival counts.
+	// Timer is the live timer. Wakes of other timers do not apply.
 	Timer Timer
-	// Ending is how the execution will end, once the attempt that still waits
-	// has its outcome; nil when it is not ending.
+	// Ending is how the execution will end once the waiting attempt has its outcome, nil if it is not ending.
 	Ending *Ending
-	// Output is the result of a succeeded execution.
-	Output value.Value
-	// Error and Cause say why an execution failed or was stopped.
+	Output value.Value // of a succeeded execution
+	// Error and Cause are those of an execution that failed or was stopped.
 	Error, Cause string
-	// By is the cause of the wake that started or ended the execution.
+	// By is the cause of the wake that ended the execution, [CauseStart] until then.
 	By string
-	// Generation is that of the process whose worker ended it.
+	// Generation is that of the process whose worker ended the execution.
 	Generation uint64
 }
 
@@ -104,7 +99,7 @@ type Entry struct {
 	Generation uint64
 }
 
-// Ending is the end that an execution will come to.
+// Ending is how an execution is going to end.
 type Ending struct {
 	Status       Status
 	Error, Cause string
@@ -176,53 +171,46 @@ const (
 	TokenSubmitted                   // the function was told of the token
 )
 
-// Attempt names one try of one step: the step's index and a number that grows
-// with each attempt of the execution, the id of its event TaskScheduled or
-// StepStarted. The attempt of a task that waits for a condition makes several
-// calls: Poll tells them apart, for it counts the polls of the whole execution.
-// Of others it is 0.
+// Attempt identifies one try of one step. Number is the id of its event TaskScheduled or StepStarted, so it grows with each attempt
+// of the execution. Poll identifies the call of an attempt that polls: it counts the polls of the execution, and is 0 for others.
 type Attempt struct {
 	Step, Number, Poll int
 }
 
-// Timer is a wake that will arrive no earlier than Due. The zero Timer is none.
+// Timer is a wake that arrives no earlier than Due. The zero Timer is no timer.
 type Timer struct {
 	Tag string
 	Due time.Time
 }
 
-// Env is what [Apply] knows besides the state: values only.
+// Env is the input of [Apply] besides the state and the signal.
 type Env struct {
-	// Flow is the checked definition that the state's Flow names.
+	// Flow is the definition that the state's Flow names.
 	Flow *fdl.Flow
 	// Limits bound the execution.
 	Limits Limits
 	// Keys sign the tokens.
 	Keys token.Keys
-	// CallbackBase is where callbacks arrive: "https://host"; empty for nowhere.
+	// CallbackBase is the address for callbacks, like "https://host". It may be empty.
 	CallbackBase string
-	// TimeLimits are the time limits of the functions that the flow calls, by
-	// the text of the resource. One that is not here is short.
+	// TimeLimits are the time limits of the functions that the flow calls, by the text of the resource. A call of a function
+	// that is not here is short.
 	TimeLimits map[string]time.Duration
-	// Cause is the cause of the wake being applied: [CauseStart], [CauseStop],
-	// a timer's tag, a token's handle or its [CauseAnswer].
+	// Cause is the cause of the wake being applied: [CauseStart], [CauseStop], a timer's tag, a token's handle, or its
+	// [CauseReply].
 	Cause string
-	// Generation counts the processes that took over a store which has one at a
-	// time; 0 where several work together.
+	// Generation counts the processes that opened a store one after the other. It is 0 for a store that several share.
 	Generation uint64
-	// Tag is the tag of a timer that this application starts. It must be fresh.
+	// Tag is the tag of a timer that this application starts. It must be new.
 	Tag string
-	// Held are values that the state holds by reference and that [Next.Missing]
-	// asked for.
+	// Held are the values of references in the state, as [Next.Load] asked for.
 	Held map[value.Ref]value.Value
-	// Before are the events of earlier signals that come into the same item of the
-	// log.
+	// Before are the events of earlier signals in the same item of the log.
 	Before []Event
 }
 
-// New is the state of an execution that was accepted and has not begun, with
-// its first history event. The definition is what the flow names, the input an
-// object.
+// New returns the state of an accepted execution that has not begun, and its first history event. The definition is what the flow
+// names. The input must be an object.
 func New(flow Flow, definition *fdl.Flow, execution string, input value.Value, at time.Time, limits Limits) (State, []Event) {
 	s := State{
 		Flow: flow, Execution: execution, Status: StatusStarting,
@@ -235,19 +223,18 @@ func New(flow Flow, definition *fdl.Flow, execution string, input value.Value, a
 const (
 	CauseStart = "start" // a start
 	CauseStop  = "stop"  // a request to stop
-	CauseLimit = "limit" // the time limit of an execution that no timer watches
+	CauseLimit = "limit" // the time limit of an execution that has no timer for it
 )
 
-// CauseAnswer is the cause of the wake that tells of the answer to a submission
-// which the task queue made. It is not the handle itself: a wake with that cause
-// is sent before the token is closed and must find it closed (rule 11).
-func CauseAnswer(handle string) string { return "answer-" + handle }
+// CauseReply returns the cause of the wake for the reply to a submission that the task queue made. It is not the handle: a wake
+// with the handle as its cause is sent before the token is closed and must find it closed (rule 11).
+func CauseReply(handle string) string { return "answer-" + handle }
 
-// ID names an execution everywhere but to people: a hash of the flow's name
-// and its own, so that the same names always meet in the same log.
+// ID identifies an execution inside the system. It is a hash of the names of the flow and the execution, so the same names always
+// lead to the same log.
 type ID [12]byte
 
-// NewID is the id of the execution of a flow, both by name.
+// NewID returns the id of an execution of a flow.
 func NewID(flow, execution string) ID {
 	sum := sha256.Sum256([]byte(flow + "\x00" + execution))
 	return ID(sum[:12])
@@ -256,5 +243,5 @@ func NewID(flow, execution string) ID {
 // String is the id as 24 hexadecimal digits.
 func (id ID) String() string { return hex.EncodeToString(id[:]) }
 
-// ID is the id of the execution.
+// ID returns the id of the execution.
 func (s State) ID() ID { return NewID(s.Flow.Name, s.Execution) }

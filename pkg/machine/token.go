@@ -83,8 +83,8 @@ func (r *run) beatSeen(beat time.Time) {
 	w.Due = w.overdueAt(taskOf(r.env.Flow.All[w.Attempt.Step]))
 }
 
-// MaxAnswer is the largest reply to a submission that is kept. It may come into one item with the outcome.
-const MaxAnswer = 64 << 10
+// MaxReply is the largest reply to a submission that is kept. It may come into one item with the outcome.
+const MaxReply = 64 << 10
 
 // submitted records once that the function was told of the token, with its reply.
 func (r *run) submitted(output value.Value) {
@@ -93,7 +93,7 @@ func (r *run) submitted(output value.Value) {
 	}
 	w := r.changeWaiting()
 	w.Token.Phase = TokenSubmitted
-	if r.checkData(r.env.Flow.All[w.Attempt.Step], w.Input, output) != nil || output.Size() > MaxAnswer || r.plan.dropReply {
+	if r.checkData(r.env.Flow.All[w.Attempt.Step], w.Input, output) != nil || output.Size() > MaxReply || r.plan.dropReply {
 		output = value.Missing() // only the history has it
 	}
 	r.emit(Event{Type: TaskSubmitted, Step: w.Attempt.Step, Output: output})

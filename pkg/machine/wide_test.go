@@ -205,12 +205,12 @@ func TestTheLargestOutcomeFits(t *testing.T) {
 	env := machine.Env{Flow: flow, Limits: machine.Limits{Data: machine.MaxData}, Keys: keys, Cause: machine.CauseStart, Tag: "t"}
 	log := &itemLog{}
 	state, events := machine.New(machine.Flow{Name: "f", Hash: "h"}, flow, "e", value.Object(), epoch, env.Limits)
-	answer := digits(machine.MaxAnswer)
+	answer := digits(machine.MaxReply)
 	for _, sig := range []func() machine.Signal{
 		func() machine.Signal { return machine.Started{At: epoch} },
 		func() machine.Signal {
 			return machine.TokenClosed{
-				At: epoch, Attempt: state.Waiting.Attempt, By: token.ClosedByHand, Answer: &answer,
+				At: epoch, Attempt: state.Waiting.Attempt, By: token.ClosedByHand, Reply: &answer,
 				Outcome: token.Success(digits(machine.MaxData - len(`{}{"done":true}`))),
 			}
 		},

@@ -46,8 +46,8 @@ var mutants = []mutant{
 	{
 		name:   "token task: an atMostOnce is submitted again",
 		caught: sim.CalledTooOften, edits: one("machine/pending.go",
-			`case w.isTo(TokenToSubmit) && task.AtMostOnce && past != PastNone:`,
-			`case w.isTo(TokenToSubmit) && task.AtMostOnce && w.Handle() == "":`),
+			`case w.isIn(TokenToSubmit) && task.AtMostOnce && past != PastNone:`,
+			`case w.isIn(TokenToSubmit) && task.AtMostOnce && w.Handle() == "":`),
 	},
 	{
 		name:   "rule 3: the timer after the commit",
@@ -139,7 +139,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 5: an answer without a wake",
 		caught: sim.Stuck, edits: one("engine/task.go",
-			`		cause = machine.CauseAnswer(task.Handle)
+			`		cause = machine.CauseReply(task.Handle)
 `, `		return done, nil
 `),
 	},
@@ -155,7 +155,7 @@ var mutants = []mutant{
 	},
 	{
 		name:   "rule 5: an answer that the token's outcome overtook is lost",
-		caught: sim.History, edits: one("machine/apply.go", `		if sig.Answer != nil {`, `		if sig.Answer != nil && sig.By == "" {`),
+		caught: sim.History, edits: one("machine/apply.go", `		if sig.Reply != nil {`, `		if sig.Reply != nil && sig.By == "" {`),
 	},
 	{
 		name:   "begin: a runner calls what it did not begin",

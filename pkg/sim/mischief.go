@@ -168,7 +168,7 @@ func (w *world) forgedCause() string {
 		}
 	case 5:
 		if waiting := state.Waiting; waiting != nil {
-			return machine.CauseAnswer(waiting.Handle())
+			return machine.CauseReply(waiting.Handle())
 		}
 	}
 	return "forged"

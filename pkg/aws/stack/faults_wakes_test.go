@@ -115,7 +115,7 @@ func forgeries(s *faultyStack, id engine.ID, live machine.Timer, seq uint64) []e
 		{Execution: id, Cause: machine.CauseStart, Due: now, Sent: now},
 		{Execution: id, Cause: machine.CauseStop, Due: now, Sent: now.Add(-time.Hour)},
 		{Execution: id, Cause: handle, Due: now, Sent: now.Add(-time.Hour)},
-		{Execution: id, Cause: machine.CauseAnswer(handle), Due: now, Sent: now.Add(-time.Hour)},
+		{Execution: id, Cause: machine.CauseReply(handle), Due: now, Sent: now.Add(-time.Hour)},
 	}
 }
 

@@ -146,7 +146,7 @@ func kindOf(w engine.Wake) string {
 	switch {
 	case w.Cause == machine.CauseStart, w.Cause == machine.CauseStop:
 		return w.Cause
-	case strings.HasPrefix(w.Cause, machine.CauseAnswer("")):
+	case strings.HasPrefix(w.Cause, machine.CauseReply("")):
 		return "answer"
 	case len(w.Cause) == handleSize:
 		return "token"

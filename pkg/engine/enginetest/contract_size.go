@@ -64,9 +64,9 @@ var sizeCases = []ruleCase{
 	{"rule 13: the largest answer to a submission and the largest outcome fit into one item", func(b *bench) {
 		b.Limits.Data = machine.MaxData
 		_, task := b.slow(askFlow)
-		b.script("Ask", answer{outcome: token.Success(sized(machine.MaxAnswer))})
+		b.script("Ask", answer{outcome: token.Success(sized(machine.MaxReply))})
 		b.rerun(task)
-		if r, err := b.store.Record(b.t.Context(), task.Handle); err != nil || r.Reply == nil || r.Reply.Size() != machine.MaxAnswer {
+		if r, err := b.store.Record(b.t.Context(), task.Handle); err != nil || r.Reply == nil || r.Reply.Size() != machine.MaxReply {
 			b.t.Errorf("the answer is not kept, error %v", err)
 		}
 		b.wakes = nil // that of the answer is lost, so both come with the outcome
@@ -77,7 +77,7 @@ var sizeCases = []ruleCase{
 	{"rule 13: of an answer to a submission that is larger the runner keeps that there is one", func(b *bench) {
 		b.Limits.Data = machine.MaxData
 		_, task := b.slow(askFlow)
-		b.script("Ask", answer{outcome: token.Success(sized(machine.MaxAnswer + 1))})
+		b.script("Ask", answer{outcome: token.Success(sized(machine.MaxReply + 1))})
 		b.rerun(task)
 		if r, err := b.store.Record(b.t.Context(), task.Handle); err != nil || r.Reply == nil || !r.Reply.IsMissing() {
 			b.t.Errorf("the record is %+v, error %v", r, err)

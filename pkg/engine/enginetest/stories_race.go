@@ -145,7 +145,7 @@ func (w *storyWorld) messageFor(role string) message {
 		if !w.asked() {
 			w.deliver(w.messageFor("task"), living)
 		}
-		return w.find(func(m message) bool { return m.wake.Cause == machine.CauseAnswer(w.handle()) })
+		return w.find(func(m message) bool { return m.wake.Cause == machine.CauseReply(w.handle()) })
 	case "start":
 		return w.find(func(m message) bool { return m.wake.Cause == machine.CauseStart })
 	}
