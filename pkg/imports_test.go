@@ -24,7 +24,7 @@ const (
 	webhooks = "github.com/standard-webhooks/standard-webhooks/libraries"
 )
 
-// A row says what one package may import beyond the standard library. In the paths a * stands for one element.
+// A row lists what one package may import beyond the standard library. A * in a path matches one element.
 type row struct {
 	path    string
 	ours    []string
@@ -33,14 +33,15 @@ type row struct {
 	testing bool     // is test code although its files are not *_test.go
 }
 
-// What several rows share.
+// Lists that several rows share.
 var (
 	core     = []string{"pkg/value", "pkg/fdl", "pkg/token", "pkg/machine", "pkg/jobs"}
 	useCases = append([]string{"pkg/engine", "pkg/resume"}, core...)
 	composed = append([]string{"pkg/jobs/simulated", "pkg/httpapi/*"}, useCases...)
 )
 
-// The house: each package and what it may import. A package without a row fails the test, so that its place is a decision.
+// house lists each package and what it may import. A package without a row fails the test, so every new
+// package is a decision.
 var house = []row{
 	{path: "pkg"},
 
@@ -89,7 +90,7 @@ var house = []row{
 	{path: "pkg/aws/tasks/deliveries", ours: append([]string{"pkg/aws/queue"}, core...)}, // messages of the tasks' queue, without a client of Lambda
 	{path: "pkg/aws/jobqueue", ours: append([]string{"pkg/aws/queue"}, useCases...), modules: []string{awsSDK}},
 	{path: "pkg/aws/services", ours: useCases, modules: []string{awsSDK}},
-	// of the same adapter, for who sends any
+	// the same adapter, for functions that send messages
 	{path: "pkg/aws/services/messages", ours: append([]string{"pkg/aws/services"}, useCases...), modules: []string{awsSDK}},
 	{path: "pkg/aws/recipients", ours: useCases, modules: []string{awsSDK}},
 	{path: "pkg/aws/bus", ours: useCases, modules: []string{awsSDK}},
@@ -134,7 +135,7 @@ var house = []row{
 	{path: "functions/*", ours: []string{"pkg/aws/lambdas", "pkg/aws/lambdas/*"}, modules: []string{awsSDK}},
 }
 
-// functionModules: for each function the third-party modules that its binary links, direct or not.
+// functionModules has the third-party modules that the binary of each function links, direct or not.
 var functionModules = map[string][]string{
 	"functions/echo":         {runtime},
 	"functions/getjobstatus": clients(jobServices...),
@@ -146,12 +147,12 @@ var functionModules = map[string][]string{
 	"functions/callback":     append(clients("dynamodb", "sqs", "secretsmanager"), webhooks),
 }
 
-// jobServices are those of the kinds of jobs.
+// jobServices are the clients of the services that run jobs.
 var jobServices = []string{"batch", "databasemigrationservice", "sfn", "transcribe"}
 
 const runtime = "github.com/aws/aws-lambda-go"
 
-// clients are the modules that these clients of AWS link.
+// clients returns the modules that these clients of AWS link.
 func clients(services ...string) []string {
 	sdk := awsSDK + "/aws-sdk-go-v2"
 	modules := []string{
@@ -172,16 +173,15 @@ func clients(services ...string) []string {
 	return modules
 }
 
-// pureImports are the standard packages that pure packages may import: none of
-// them reads a clock, a file, a network or randomness. fmt and time have parts
-// that do, and sync a part that does not; purity_test.go watches those.
+// pureImports are the standard packages that pure packages may import: they read no clock, file, network or
+// randomness. purity_test.go checks the parts of fmt, time and sync that do.
 var pureImports = []string{
 	"bytes", "cmp", "crypto/aes", "crypto/cipher", "crypto/hkdf", "crypto/hmac", "crypto/md5", "crypto/sha256", "encoding/base64", "encoding/binary",
 	"encoding/hex", "encoding/json", "errors", "fmt", "hash/crc32", "io", "maps", "math", "math/big", "reflect", "regexp", "slices",
 	"strconv", "strings", "sync", "time", "unicode", "unicode/utf16", "unicode/utf8",
 }
 
-// A listed package is what go list tells of it.
+// A listed package is the output of go list about it.
 type listed struct {
 	ImportPath     string
 	Dir            string
@@ -202,7 +202,7 @@ func isOurs(importPath string) bool {
 	return importPath == module || strings.HasPrefix(importPath, module+"/")
 }
 
-// isStandard: the first element of every other import path is a domain.
+// isStandard reports whether the path is of the standard library: the first element of others is a domain.
 func isStandard(importPath string) bool {
 	first, _, _ := strings.Cut(importPath, "/")
 	return !strings.Contains(first, ".")
@@ -231,7 +231,7 @@ func findRow(rows []row, pkg string) (row, bool) {
 	return rows[i], true
 }
 
-// importViolations judges the imports of one package, named by its path in the module.
+// importViolations checks the imports of one package, named by its path in the module.
 func importViolations(rows []row, pkg string, imports []string) []string {
 	r, ok := findRow(rows, pkg)
 	if !ok {
@@ -246,7 +246,7 @@ func importViolations(rows []row, pkg string, imports []string) []string {
 	return found
 }
 
-// refuse gives the reason why a package of this row may not import imp, or nothing.
+// refuse returns the reason why a package of this row may not import imp, or an empty string.
 func refuse(r row, imp string) string {
 	switch {
 	case isOurs(imp):
@@ -265,7 +265,7 @@ func refuse(r row, imp string) string {
 	return ""
 }
 
-// tableViolations keeps the table itself honest: a row is easily widened by hand, these rules are not.
+// tableViolations checks the table itself: a row is easily widened by hand, these rules are not.
 func tableViolations(rows []row) []string {
 	var found []string
 	for _, r := range rows {
@@ -307,7 +307,7 @@ func mayKnowAWS(pkg string) bool {
 	return isBelow(pkg, "pkg/aws") || isBelow(pkg, "functions") || pkg == "pkg/cmd/compose" || pkg == "pkg/cmd/waitless"
 }
 
-// moduleViolations judges the modules that a function's binary links.
+// moduleViolations checks the modules that the binary of a function links.
 func moduleViolations(allowed map[string][]string, function string, modules []string) []string {
 	allow, ok := allowed[function]
 	if !ok {
@@ -446,7 +446,7 @@ func report(t *testing.T, violations []string) {
 	}
 }
 
-// ourPackages lists what lies in events, functions and pkg.
+// ourPackages lists the packages in events, functions and pkg.
 func ourPackages(t *testing.T) []listed {
 	t.Helper()
 	readTree(t)
@@ -486,8 +486,8 @@ func goList(t *testing.T, args ...string) []listed {
 	}
 }
 
-// readTree looks at every folder and source file. The go tool remembers a passed test together with the files that it looked
-// at, and would not know of those that only go list has read.
+// readTree reads every folder and source file. The go tool caches a passed test together with the files that
+// the test read, and does not notice files that only go list read.
 func readTree(t *testing.T) {
 	t.Helper()
 	for _, root := range []string{".", "../functions", "../events"} {

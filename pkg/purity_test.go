@@ -13,15 +13,15 @@ import (
 	"testing"
 )
 
-// impureTime are the members of package time that read the clock or the machine's zone, or let time pass.
+// impureTime are the members of package time that read the clock or the zone of the machine, or wait.
 var impureTime = []string{
 	"After", "AfterFunc", "LoadLocation", "Local", "NewTicker", "NewTimer", "Now", "Since", "Sleep", "Tick", "Until",
 }
 
-// impureFmt are the members of package fmt that read or write outside.
+// impureFmt are the members of package fmt that read or write files.
 var impureFmt = []string{"Print", "Printf", "Println", "Scan", "Scanf", "Scanln"}
 
-// impureUses names what a source file of a pure package does that its imports do not show.
+// impureUses lists the impure operations of a source file that its imports do not show.
 func impureUses(name string, source []byte) ([]string, error) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, name, source, parser.SkipObjectResolution)
@@ -57,7 +57,7 @@ func impureUses(name string, source []byte) ([]string, error) {
 	return found, nil
 }
 
-// localName is what a file calls an import, or nothing if it does not import it.
+// localName returns the name of an import in a file, or an empty string if the file does not import it.
 func localName(file *ast.File, importPath string) string {
 	for _, spec := range file.Imports {
 		imported, err := strconv.Unquote(spec.Path.Value)
@@ -72,7 +72,8 @@ func localName(file *ast.File, importPath string) string {
 	return ""
 }
 
-// hiddenFiles: go list and this scan see the files of one platform, so a pure package has no others.
+// hiddenFiles lists files for other platforms. go list and this scan see one platform only, so a pure
+// package must not have any.
 func hiddenFiles(p listed) []string {
 	var found []string
 	for _, name := range slices.Concat(p.CgoFiles, p.IgnoredGoFiles) {

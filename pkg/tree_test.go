@@ -12,21 +12,21 @@ import (
 	"testing"
 )
 
-// topLevel is all that the repository's first page shows, besides names with a dot in front.
+// topLevel lists the files and folders at the top of the repository, apart from hidden ones.
 var topLevel = []string{
 	"CHANGELOG.md", "LICENSE", "Makefile", "README.md", "events", "functions", "go.mod", "go.sum", "pkg", "samconfig.toml",
 	"template.yaml",
 }
 
-// buildOutput is ignored by git; it is met only where there is no git to ask.
+// buildOutput is ignored by git. The test meets it only without git.
 const buildOutput = "bin"
 
-// vagueNames say where code was put and not what it is.
+// vagueNames say where code is and not what it does.
 var vagueNames = []string{"common", "helpers", "models", "types", "util", "utils"}
 
-// standardNameAllowed: a package name that the standard library has too, and why it may stay.
+// standardNameAllowed has the package names that the standard library has too, and why they may stay.
 var standardNameAllowed = map[string]string{
-	"token": "a word of the glossary; go/token belongs to Go's own tools, and no file needs both",
+	"token": "a word of the glossary; go/token is for Go tools, and no file needs both",
 }
 
 const mainLimit = 40
@@ -35,7 +35,7 @@ func topLevelViolations(names []string) []string {
 	var found []string
 	for _, name := range names {
 		if !strings.HasPrefix(name, ".") && !slices.Contains(topLevel, name) {
-			found = append(found, name+": does not belong on the top level: the list is in pkg/tree_test.go")
+			found = append(found, name+": is not allowed at the top level: the list is in pkg/tree_test.go")
 		}
 	}
 	return found
@@ -45,7 +45,7 @@ func nameViolations(pkg string, standardNames []string) []string {
 	name := path.Base(pkg)
 	switch {
 	case slices.Contains(vagueNames, name):
-		return []string{pkg + ": the name says nothing about what is in it"}
+		return []string{pkg + ": the name does not say what the package does"}
 	case slices.Contains(standardNames, name) && standardNameAllowed[name] == "":
 		return []string{pkg + ": the standard library has a package of this name"}
 	}
@@ -60,12 +60,12 @@ func mainViolations(name string, source []byte) []string {
 	return []string{fmt.Sprintf("%s: %d lines of at most %d: move what can be tested to pkg/aws/lambdas", name, lines, mainLimit)}
 }
 
-func TestTopLevelIsShort(t *testing.T) {
+func TestTopLevelHasKnownNamesOnly(t *testing.T) {
 	t.Parallel()
 	report(t, topLevelViolations(topLevelNames(t)))
 }
 
-func TestPackageNamesSayWhatIsInThem(t *testing.T) {
+func TestPackageNamesAreSpecific(t *testing.T) {
 	t.Parallel()
 	standard := standardNames(t)
 	for _, p := range ourPackages(t) {
@@ -116,7 +116,7 @@ func TestTreeRulesCanFail(t *testing.T) {
 	}
 }
 
-// topLevelNames asks git, because what is not committed is nobody's business; an unpacked archive has no git to ask.
+// topLevelNames asks git for the committed files. An unpacked archive has no git: then it lists the folder.
 func topLevelNames(t *testing.T) []string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "git", "ls-files", "-z")
@@ -149,7 +149,7 @@ func directoryNames(t *testing.T) []string {
 	return names
 }
 
-// standardNames are the last elements of what a program may import from the standard library.
+// standardNames returns the last elements of the import paths of the standard library.
 func standardNames(t *testing.T) []string {
 	t.Helper()
 	var names []string

@@ -20,9 +20,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// TestFieldsAreThoseOfTheParser compares the table of each element with what a
-// definition may have there.
-func TestFieldsAreThoseOfTheParser(t *testing.T) {
+// TestFieldsMatchTheParser compares the table of each element with the fields that the parser accepts.
+func TestFieldsMatchTheParser(t *testing.T) {
 	t.Parallel()
 	documented := map[string][]string{}
 	for _, table := range tablesOf(topicText(t, "fields")) {
@@ -33,11 +32,11 @@ func TestFieldsAreThoseOfTheParser(t *testing.T) {
 		got := documented[element]
 		delete(documented, element)
 		if missing, extra := difference(want, got), difference(got, want); len(missing)+len(extra) > 0 {
-			t.Errorf("%s: the table lacks %q, and has %q, which the parser does not know", element, missing, extra)
+			t.Errorf("%s: the table has no row for %q, and %q are unknown to the parser", element, missing, extra)
 		}
 	}
 	for element := range documented {
-		t.Errorf("there is a table of %q, which the parser does not know", element)
+		t.Errorf("the table of %q is unknown to the parser", element)
 	}
 }
 
@@ -45,12 +44,11 @@ func difference(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
 }
 
-// errorName is what a name of an error looks like in the code.
+// errorName matches the name of an error in the code.
 var errorName = regexp.MustCompile(`^((FnF|FC|Job|Token)\.[A-Z][A-Za-z]+|JobNotFound|InvalidArgument)$`)
 
-// TestErrorsAreThoseOfTheCode compares the table of errors with the names in the
-// code, both ways.
-func TestErrorsAreThoseOfTheCode(t *testing.T) {
+// TestErrorsMatchTheCode compares the table of errors with the names in the code, in both directions.
+func TestErrorsMatchTheCode(t *testing.T) {
 	t.Parallel()
 	documented := unquoted(tableOf(t, "errors", "error").column("error"))
 	inCode := errorNames(t)
@@ -64,7 +62,7 @@ func TestErrorsAreThoseOfTheCode(t *testing.T) {
 	}
 }
 
-// errorNames are the names of errors that code which is no test declares.
+// errorNames returns the names of errors that product code declares.
 func errorNames(t *testing.T) []string {
 	t.Helper()
 	var names []string
@@ -114,8 +112,8 @@ func parsed(t *testing.T, path string) *ast.File {
 	return file
 }
 
-// TestLimitsAreThoseOfTheCode compares each row of the limits with the constant.
-func TestLimitsAreThoseOfTheCode(t *testing.T) {
+// TestLimitsMatchTheCode compares each row of the limits with its constant.
+func TestLimitsMatchTheCode(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
 		"data of a step":         fmt.Sprintf("%d KiB", machine.DefaultData>>10),
@@ -151,7 +149,7 @@ func TestLimitsAreThoseOfTheCode(t *testing.T) {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%d s", int(d/time.Second)) }
 
-// constantIn is the value of a constant that its package keeps to itself.
+// constantIn returns the value of an unexported constant.
 func constantIn(t *testing.T, path, name string) string {
 	t.Helper()
 	value := ""
@@ -170,8 +168,8 @@ func constantIn(t *testing.T, path, name string) string {
 	return value
 }
 
-// TestEventsAreThoseOfTheMachine compares the table of events with their types.
-func TestEventsAreThoseOfTheMachine(t *testing.T) {
+// TestEventsMatchTheMachine compares the table of events with their types.
+func TestEventsMatchTheMachine(t *testing.T) {
 	t.Parallel()
 	var want []string
 	for e := machine.EventType(1); e.String() != "Unknown"; e++ {
@@ -179,6 +177,6 @@ func TestEventsAreThoseOfTheMachine(t *testing.T) {
 	}
 	got := unquoted(tableOf(t, "history", "event").column("event"))
 	if missing, extra := difference(want, got), difference(got, want); len(missing)+len(extra) > 0 {
-		t.Errorf("the table lacks %q, and has %q, which the machine does not know", missing, extra)
+		t.Errorf("the table has no row for %q, and %q are unknown to the machine", missing, extra)
 	}
 }

@@ -43,8 +43,8 @@ func TestFindError(t *testing.T) {
 	}
 }
 
-// TestErrorsAreTheRows compares what is found with the table, as tests read it.
-func TestErrorsAreTheRows(t *testing.T) {
+// TestErrorsMatchTheTable compares Errors with the table, as tests read it.
+func TestErrorsMatchTheTable(t *testing.T) {
 	t.Parallel()
 	var names []string
 	for _, e := range docs.Errors() {

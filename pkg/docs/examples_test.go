@@ -33,13 +33,13 @@ func TestLinksLeadToTopics(t *testing.T) {
 	}
 }
 
-// example is a flow of a topic, and what it does when it is run.
+// example is a flow of a topic, and the text of its run.
 type example struct {
 	flow string
 	run  string // empty for a part of a flow
 }
 
-// fenced is a block of a text: its language and its lines.
+// fenced matches a block of code: its language and its lines.
 var fenced = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
 
 func examplesOf(text string) []example {
@@ -55,7 +55,7 @@ func examplesOf(text string) []example {
 	return found
 }
 
-// complete is the flow of the example; steps alone are put into one.
+// complete returns the flow of the example. Steps without a flow get one.
 func (e example) complete() string {
 	if strings.HasPrefix(e.flow, "version:") {
 		return e.flow
@@ -76,16 +76,16 @@ func TestExamples(t *testing.T) {
 				switch {
 				case flow == nil:
 				case e.run != "":
-					e.play(t)
+					e.start(t)
 				case e.flow == e.complete() && !isSample(t, e.flow):
-					t.Error("it is a whole flow and nobody runs it: let a block of the language \"run\" follow, or take a flow of events/")
+					t.Error("the flow is never run: add a block of the language \"run\", or use a flow of events/")
 				}
 			})
 		}
 	}
 }
 
-// isSample reports whether the flow is one of events/, all of which are run.
+// isSample reports whether the flow is one of events/. Other tests run these.
 func isSample(t *testing.T, flow string) bool {
 	t.Helper()
 	files, err := filepath.Glob("../../events/*/flow.yaml")
@@ -95,21 +95,21 @@ func isSample(t *testing.T, flow string) bool {
 	return slices.ContainsFunc(files, func(file string) bool { return readFile(t, file) == flow })
 }
 
-// outside is what happens to an example from outside, and what comes of it.
+// outside has the input of an example, the results of its functions, and its expected end.
 type outside struct {
 	mu      sync.Mutex
 	input   value.Value
-	answers map[string][]token.Outcome // by step
+	results map[string][]token.Outcome // by step
 	script  string
 	end     string
 }
 
-// outsideLine is a line of a run: who, what, and the rest.
+// outsideLine matches a line of a run: the step, what happens, and the rest.
 var outsideLine = regexp.MustCompile(`^(\S+) +(returns|fails with|is reported) (.*?)(?: after (\S+))?$`)
 
 func parseOutside(t *testing.T, text string) *outside {
 	t.Helper()
-	o := &outside{answers: map[string][]token.Outcome{}, script: "answers:\n"}
+	o := &outside{results: map[string][]token.Outcome{}, script: "answers:\n"}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		match := outsideLine.FindStringSubmatch(line)
@@ -119,12 +119,12 @@ func parseOutside(t *testing.T, text string) *outside {
 		case strings.HasPrefix(line, "output "), strings.HasPrefix(line, "fails with "), strings.HasPrefix(line, "times out "):
 			o.end = line
 		case match == nil:
-			t.Fatalf("the run has the line %q, which means nothing", line)
+			t.Fatalf("the run has an unknown line: %q", line)
 		case match[2] == "returns":
-			o.answers[match[1]] = append(o.answers[match[1]], token.Success(parseJSON(t, match[3])))
+			o.results[match[1]] = append(o.results[match[1]], token.Success(parseJSON(t, match[3])))
 		case match[2] == "fails with":
 			name, cause, _ := strings.Cut(match[3], ": ")
-			o.answers[match[1]] = append(o.answers[match[1]], token.Failure(name, cause))
+			o.results[match[1]] = append(o.results[match[1]], token.Failure(name, cause))
 		case match[2] == "is reported":
 			after, err := time.ParseDuration(match[4])
 			if err != nil {
@@ -136,19 +136,18 @@ func parseOutside(t *testing.T, text string) *outside {
 	return o
 }
 
-// Call implements [engine.Caller] with the answers of the run, the last of which is
-// given again and again.
+// Call implements [engine.Caller] with the results of the run. The last result repeats.
 func (o *outside) Call(_ context.Context, call machine.Call) (token.Outcome, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	answers := o.answers[call.Step]
-	if len(answers) == 0 {
-		return token.Failure("Example.NoAnswer", "the run has no answer of "+call.Step), nil
+	results := o.results[call.Step]
+	if len(results) == 0 {
+		return token.Failure("Example.NoResult", "the run has no result of "+call.Step), nil
 	}
-	if len(answers) > 1 {
-		o.answers[call.Step] = answers[1:]
+	if len(results) > 1 {
+		o.results[call.Step] = results[1:]
 	}
-	return answers[0], nil
+	return results[0], nil
 }
 
 // TimeLimits implements [engine.Caller]: all functions are quick.
@@ -156,8 +155,8 @@ func (*outside) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duration
 	return nil, nil
 }
 
-// play runs the example in virtual time and compares its end.
-func (e example) play(t *testing.T) {
+// start runs the example in virtual time and compares its end.
+func (e example) start(t *testing.T) {
 	t.Helper()
 	o := parseOutside(t, e.run)
 	config := local.Config{Store: &local.MemoryStore{}, Clock: local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)), Tasks: o}

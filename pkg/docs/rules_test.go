@@ -12,11 +12,10 @@ import (
 	"github.com/waitless/waitless/pkg/docs"
 )
 
-// leastRules is how many rules the reference has at least.
+// leastRules is the smallest number of rules that the reference may have.
 const leastRules = 100
 
-// numbersWrong finds the rules whose number is not the one that follows: each
-// topic counts from 1 with letters of its own.
+// numbersWrong finds rules with a wrong number: each topic counts from 1 with letters of its own.
 func numbersWrong(rules []docs.Rule) []string {
 	var wrong []string
 	topicOf, last := map[string]string{}, map[string]int{}
@@ -34,7 +33,7 @@ func numbersWrong(rules []docs.Rule) []string {
 	return wrong
 }
 
-func TestRulesAreCounted(t *testing.T) {
+func TestRulesAreNumbered(t *testing.T) {
 	t.Parallel()
 	rules := docs.Rules()
 	report(t, numbersWrong(rules))
@@ -48,7 +47,7 @@ func TestRulesAreCounted(t *testing.T) {
 	}
 }
 
-// TestEveryNumberIsARule finds what looks like a rule and is not read as one.
+// TestEveryNumberIsARule finds rows that look like a rule and are not read as one.
 func TestEveryNumberIsARule(t *testing.T) {
 	t.Parallel()
 	row := regexp.MustCompile(`(?m)^\W*([A-Z]+-[0-9]+)\b`)
@@ -70,8 +69,7 @@ func ruleOf(number string) (docs.Rule, bool) {
 	return rules[i], true
 }
 
-// unequal finds the rules without a scenario, the scenarios without a rule, and
-// the rules that scenarios name and nobody wrote.
+// unequal finds rules without a scenario, scenarios without a rule, and unknown rules that scenarios name.
 func unequal(rules []string, scenarios map[string][]string) []string {
 	var wrong []string
 	shown := map[string]bool{}
@@ -82,7 +80,7 @@ func unequal(rules []string, scenarios map[string][]string) []string {
 		for _, number := range named {
 			shown[number] = true
 			if !slices.Contains(rules, number) {
-				wrong = append(wrong, fmt.Sprintf("scenario %s shows rule %s, which there is not", name, number))
+				wrong = append(wrong, fmt.Sprintf("scenario %s shows rule %s, which does not exist", name, number))
 			}
 		}
 	}
@@ -129,8 +127,8 @@ func TestRuleChecksCanFail(t *testing.T) {
 	}
 }
 
-// suites are the tests beside the scenarios of the machine that show rules: of
-// what adapters do, and of what happens before the machine is asked.
+// suites are the tests besides the scenarios of the machine that show rules: of adapters, and of checks
+// before the machine.
 var suites = []string{
 	"../aws/recipients/recipients_test.go", "../aws/tasks/call_test.go", "../cli/jobs_test.go",
 	"../engine/enginetest/contract_wakes.go", "../fdl/limits_test.go", "../fdl/warning_test.go",
@@ -139,7 +137,7 @@ var suites = []string{
 	"../local/jobs_test.go", "../local/system_test.go", "../local/calls_test.go", "../resume/resumetest/orderings.go",
 }
 
-// scenarios are the rules that each scenario names, by its file.
+// scenarios returns the rules that each scenario names, by its file.
 func scenarios(t *testing.T) map[string][]string {
 	t.Helper()
 	files, err := filepath.Glob("../machine/testdata/scenarios/*.txt")
@@ -156,14 +154,14 @@ func scenarios(t *testing.T) map[string][]string {
 	return named
 }
 
-// firstComment are the lines that a scenario begins with.
+// firstComment returns the comment lines at the start of a scenario.
 func firstComment(text string) []string {
 	lines := strings.Split(text, "\n")
 	end := slices.IndexFunc(lines, func(line string) bool { return !strings.HasPrefix(line, "#") })
 	return lines[:max(end, 0)]
 }
 
-// marks are the rules that lines name behind the mark.
+// marks returns the rules that lines name after the mark.
 func marks(lines []string, mark string) []string {
 	var named []string
 	for _, line := range lines {

@@ -16,7 +16,7 @@ type table struct {
 	rows    [][]string // the first one names the columns
 }
 
-// tablesOf are the tables of a topic.
+// tablesOf returns the tables of a topic.
 func tablesOf(text string) []table {
 	var tables []table
 	heading, inside := "", false
@@ -46,7 +46,7 @@ func cells(row string) []string {
 	return parts
 }
 
-// column are the cells below a name; not there, the table has no such column.
+// column returns the cells below a name, or nil if the table has no such column.
 func (t table) column(name string) []string {
 	i := slices.Index(t.rows[0], name)
 	if i < 0 {
@@ -61,15 +61,14 @@ func (t table) column(name string) []string {
 
 var ruleNumber = regexp.MustCompile(`^[A-Z]+-[0-9]+$`)
 
-// rowsWrong finds the rows that name no rule, or one that there is not. The rules
-// are the last column.
+// rowsWrong finds rows without a rule, and rows with an unknown rule. The rules are the last column.
 func rowsWrong(rows [][]string, rules []string) []string {
 	var wrong []string
 	for _, row := range rows[1:] {
 		named := row[len(row)-1]
 		for number := range strings.SplitSeq(named, ", ") {
 			if !ruleNumber.MatchString(number) || !slices.Contains(rules, number) {
-				wrong = append(wrong, fmt.Sprintf("the row of %s names the rule %q, which there is not", row[0], number))
+				wrong = append(wrong, fmt.Sprintf("the row of %s names the rule %q, which does not exist", row[0], number))
 			}
 		}
 	}
@@ -113,7 +112,7 @@ func TestEveryRowHasARule(t *testing.T) {
 	}
 }
 
-// tableOf is the one table of a topic that has the column.
+// tableOf returns the table of a topic that has the column.
 func tableOf(t *testing.T, topic, column string) table {
 	t.Helper()
 	for _, table := range tablesOf(topicText(t, topic)) {
@@ -125,7 +124,7 @@ func tableOf(t *testing.T, topic, column string) table {
 	return table{}
 }
 
-// unquoted are names without the marks of code.
+// unquoted returns names without the marks of code.
 func unquoted(names []string) []string {
 	plain := make([]string, len(names))
 	for i, name := range names {
