@@ -92,9 +92,9 @@ type System struct {
 	CallbackBase string
 	DataLimit    int
 	signing      token.Keys // sign polls
-	starter      *resume.JobStarter
+	jobs         resume.JobsConfig
+	services     services
 	observer     *resume.JobObserver
-	describer    resume.JobDescriber
 	queue        *queue
 	tasks        *taskQueue
 	clock        *Clock
@@ -113,8 +113,6 @@ type System struct {
 	// endOnly are the executions that cannot continue here and may only end. They do not change
 	// after the take-over.
 	endOnly map[engine.ID]bool
-	// simulated plays the services that nobody else stands for.
-	simulated *simulatedServices
 	// provided says who stands behind a kind of jobs, "" for nobody.
 	provided func(kind string) provider
 
@@ -140,7 +138,7 @@ func New(config Config) *System {
 	s := &System{
 		CallbackBase: config.CallbackBase, DataLimit: cmp.Or(config.Limits.Data, machine.DefaultData),
 		queue: newQueue(config.Clock), clock: config.Clock, workers: &workers{limit: config.workers()}, absent: config.Absent, blocked: config.Blocked,
-		simulated: &simulatedServices{clock: config.Clock}, endOnly: map[engine.ID]bool{},
+		endOnly: map[engine.ID]bool{},
 		resolve: func(*fdl.Flow) []error { return nil }, provided: func(string) provider { return "" },
 	}
 	config.Limits.QueueTimesCalls = true
@@ -238,7 +236,7 @@ func (s *System) withJobs(tasks engine.Caller, output func(machine.Call, string)
 		s.resolve, s.provided = ours.Resolve, ours.provider
 	}
 	of := *ours // several systems may be made of the same tasks
-	of.system, of.output = s, output
+	of.callJobs, of.output = s.callJobs, output
 	return &of
 }
 

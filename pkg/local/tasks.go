@@ -39,8 +39,9 @@ type Tasks struct {
 	runners map[string]runner
 	// providers are who stands behind the kinds of jobs.
 	providers map[string]provider
-	system    *System // whose jobs are started, nil for none
-	output    func(machine.Call, string)
+	// callJobs calls functions that start or describe jobs of services; nil means there are none.
+	callJobs func(context.Context, machine.Call) (outcome token.Outcome, ok bool, err error)
+	output   func(machine.Call, string)
 }
 
 // NewTasks makes a table from definitions: "exec:./check.sh --fast",
@@ -304,15 +305,14 @@ func (t *Tasks) Call(ctx context.Context, call machine.Call) (token.Outcome, err
 			Function: call.Resource.Function, Step: call.Step, Known: t.names(),
 		}).Error()), nil
 	}
-	input := []byte(call.Input.JSON())
-	if t.system != nil && !call.Input.Get("kind").IsMissing() {
-		if ofJobs := t.system.jobFunction(call.Resource.Function); ofJobs != nil {
-			return callJobs(ctx, call, ofJobs, input)
+	if t.callJobs != nil && !call.Input.Get("kind").IsMissing() {
+		if outcome, ok, err := t.callJobs(ctx, call); ok {
+			return outcome, err
 		}
 	}
 	var random [10]byte
 	_, _ = rand.Read(random[:]) // never fails
-	answer, err := function(input, t.clock.Now(), random)
+	answer, err := function([]byte(call.Input.JSON()), t.clock.Now(), random)
 	if err != nil {
 		return thrown(call, simulated.ErrorName(err), err.Error()), nil
 	}

@@ -1,0 +1,115 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/jobs/simulated"
+	"github.com/waitless/waitless/pkg/resume"
+)
+
+// provider is what starts and describes the jobs of a kind.
+type provider string
+
+// The providers, as --task names them.
+const (
+	providerSimulated provider = "simulated"
+	providerAWS       provider = "aws"
+)
+
+// services start and describe jobs at the provider that the tasks of a system name for each kind.
+type services struct {
+	simulated *simulatedServices
+	aws       resume.Services // nil means there is no provider on AWS
+	provided  func(kind string) provider
+	key       string // the same for repetitions of a start
+}
+
+func (s services) withKey(key string) services {
+	s.key = key
+	return s
+}
+
+// Start implements [resume.Services].
+func (s services) Start(ctx context.Context, kind jobs.Kind, params []byte) ([]byte, error) {
+	switch provider := s.provided(kind.Name); {
+	case provider == providerSimulated:
+		return s.simulated.start(kind, params, s.key)
+	case provider == providerAWS && s.aws != nil:
+		return s.aws.Start(ctx, kind, params)
+	}
+	return nil, notProvided(kind, false)
+}
+
+// Describe implements [resume.Services]. A later process may have a provider for a job that was started
+// before.
+func (s services) Describe(ctx context.Context, kind jobs.Kind, params []byte) ([]byte, error) {
+	switch provider := s.provided(kind.Name); {
+	case provider == providerSimulated:
+		return s.simulated.describe(kind, params)
+	case provider == providerAWS && s.aws != nil:
+		return s.aws.Describe(ctx, kind, params)
+	}
+	return nil, notProvided(kind, true)
+}
+
+func notProvided(kind jobs.Kind, again bool) error {
+	return &resume.ServiceError{
+		Name: kind.Service + ".NotProvided", Again: again,
+		Message: fmt.Sprintf("no runner for action %s; add --task '%s=simulated'", action(kind), action(kind)),
+	}
+}
+
+// simulatedServices are simulated services for concurrent use.
+type simulatedServices struct {
+	clock *Clock
+
+	mu     sync.Mutex
+	played simulated.Services
+}
+
+func (s *simulatedServices) start(kind jobs.Kind, params []byte, key string) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	response, err := s.played.Start(kind, params, key, s.clock.Now())
+	return response, refusalOf(kind, err)
+}
+
+func (s *simulatedServices) describe(kind jobs.Kind, params []byte) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	response, err := s.played.Describe(kind, params, s.clock.Now())
+	return response, refusalOf(kind, err)
+}
+
+func refusalOf(kind jobs.Kind, err error) error {
+	var refusal *simulated.Refusal
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &refusal):
+		return &resume.ServiceError{Name: kind.Service + "." + refusal.Code, Message: refusal.Message}
+	}
+	return &jobs.RequestError{Name: simulated.ErrorName(err), What: err.Error()}
+}
+
+func (s *simulatedServices) observe(event []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.played.Observe(event, s.clock.Now())
+}
+
+func (s *simulatedServices) remember(poll resume.Poll) {
+	run := poll.Waiter.Run
+	began, err := time.Parse(time.RFC3339Nano, run.Name) // as the service named it
+	if err != nil {
+		began = run.Since
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.played.Remember(poll.Key, poll.JobID, began)
+}
