@@ -15,6 +15,7 @@ var (
 	seed      = flag.Uint64("seed", 0, "TestSeed: the seed to replay")
 	only      = flag.String("only", "", "the one invariant to look at, for the mutants")
 	from      = flag.Uint64("from", 0, "the fixed seed to begin with, for the mutants")
+	first     = flag.Uint64("first", 0, "a seed to begin with, for the mutants")
 	randomFor = flag.Duration("random", 0, "TestRandomSeeds: for how long")
 )
 
@@ -46,6 +47,9 @@ var foundSeeds = []uint64{
 
 func TestFixedSeeds(t *testing.T) {
 	t.Parallel()
+	if *first > 0 {
+		run(t, *first)
+	}
 	for _, seed := range foundSeeds {
 		run(t, seed)
 	}
