@@ -165,7 +165,7 @@ func TestFlow(t *testing.T) {
 
 // What else would have to change is said: gotos to steps that are gone, what runs
 // once only, and what the task goes on from.
-func TestSavesSaysWhatElseChanges(t *testing.T) {
+func TestSavesNamesOtherChanges(t *testing.T) {
 	t.Parallel()
 	back := "default: {steps: [{type: pass, name: Note}, {type: wait, name: Wait, duration: 5}], goto: Ask}"
 	for name, tt := range map[string]struct{ steps, want string }{
@@ -199,7 +199,7 @@ func TestSavesSaysWhatElseChanges(t *testing.T) {
 
 // A job that fails goes on where the loop does when its job is neither running nor
 // a success.
-func TestAJobThatFailsGoesWhereTheRestGoes(t *testing.T) {
+func TestFailedJobGoesToTheDefault(t *testing.T) {
 	t.Parallel()
 	exits := choice("choices: [{condition: $.job_status == \"running\", goto: Wait}, {condition: $.job_status == \"success\", goto: Done}], " +
 		"default: {goto: Failed}")

@@ -213,7 +213,7 @@ func TestConditionOfALoop(t *testing.T) {
 				`choices: [{condition: $.s == "on" && $.tries <= 5, goto: Wait}]`,
 			want: `!($.s == "on")`, polls: 5,
 		},
-		"a number that nobody counts": {
+		"a number that the task does not read": {
 			task:   `, inputMappings: [{target: a, source: $input.a}]`,
 			choice: `choices: [{condition: $.m > 3, goto: Failed}, {condition: $.s == "on", goto: Wait}]`, want: `$.m > 3 || !($.s == "on")`,
 		},

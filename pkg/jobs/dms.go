@@ -18,7 +18,7 @@ var dmsTask = Kind{
 			// The only type for a task's first run, and not for a later one.
 			defaults:      map[string]string{"StartReplicationTaskType": "start-replication"},
 			resourceParam: "ReplicationTaskArn", resource: dmsForm,
-			taken: []string{"InvalidResourceStateFault"},
+			inUse: []string{"InvalidResourceStateFault"},
 		},
 		describe: describe{
 			params: `{"Filters":[{"Name":"replication-task-arn","Values":[ID]}],"WithoutSettings":true}`,

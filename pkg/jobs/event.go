@@ -19,7 +19,7 @@ type event struct {
 
 // ErrNoEnd is the error for an event that does not say that a job of the table ended: its source or
 // its status is another one.
-var ErrNoEnd = errors.New("jobs: the event tells of no end of a job")
+var ErrNoEnd = errors.New("jobs: the event does not say that a job ended")
 
 // What keys consist of. Anybody who may send events chooses the content.
 var (

@@ -20,7 +20,7 @@ import (
 // leads nowhere.
 type path string
 
-// in returns the value at the path, nil if there is none.
+// in returns the value at the path, nil if nothing is there.
 func (p path) in(document any) any {
 	if p == "" {
 		return nil

@@ -225,10 +225,10 @@ func TestErrorCodes(t *testing.T) {
 		"transcribe-job": {"NotFoundException", "ConflictException"},
 	} {
 		row := find(t, kind)
-		if row.Unknown("ThrottlingException") || row.Taken("ThrottlingException") || row.Unknown("") || row.Taken("") {
+		if row.Unknown("ThrottlingException") || row.InUse("ThrottlingException") || row.Unknown("") || row.InUse("") {
 			t.Errorf("%s takes every code", kind)
 		}
-		if codes[0] != "" && (!row.Unknown(codes[0]) || !row.Taken(codes[1]) || row.Unknown(codes[1]) || row.Taken(codes[0])) {
+		if codes[0] != "" && (!row.Unknown(codes[0]) || !row.InUse(codes[1]) || row.Unknown(codes[1]) || row.InUse(codes[0])) {
 			t.Errorf("%s: %q", kind, codes)
 		}
 	}
@@ -315,7 +315,7 @@ func TestConclude(t *testing.T) {
 		{"no name, after, goes on", Run{"", since}, Sighting{Run: name(1), Began: at(1), Status: StatusRunning}, "waits"},
 		{"the service names no run, the end is old", Run{name(0), since}, Sighting{At: at(-9), Status: StatusSuccess}, "waits"},
 		{"the service names no run, the end is new", Run{name(0), since}, Sighting{At: at(9), Status: StatusSuccess}, "ended"},
-		{"nobody tells any instant", Run{"", since}, Sighting{Status: StatusFailed}, "ended"},
+		{"no instant is known", Run{"", since}, Sighting{Status: StatusFailed}, "ended"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

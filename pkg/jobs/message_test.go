@@ -93,7 +93,7 @@ func TestMessageParams(t *testing.T) {
 		{"an empty attribute", sns, `{"TopicArn":"a","MessageBody":"b","MessageAttributes":{"n":1,"e":""}}`, "",
 			`params.MessageAttributes has an empty text at "e": sns takes none; leave the attribute out`},
 		{"a low priority", sqs, `{"QueueName":"q","MessageBody":"b","Priority":0}`, "", "params.Priority is number 0: want an integer from 1 to 16"},
-		{"a tag that is none", sqs, `{"QueueName":"q","MessageBody":"b","MessageTag":1}`, "", "params.MessageTag is number 1: want a text"},
+		{"a tag that is not a text", sqs, `{"QueueName":"q","MessageBody":"b","MessageTag":1}`, "", "params.MessageTag is number 1: want a text"},
 		{"attributes that are none", sqs, `{"QueueName":"q","MessageBody":"b","MessageAttributes":[1]}`, "", "params.MessageAttributes is array [1]: want an object"},
 		{"no group", sqs, `{"QueueName":"q.fifo","MessageBody":"b"}`, "",
 			"params.MessageGroupId is missing: a name that ends with .fifo needs it, for messages keep their order within a group"},
@@ -134,8 +134,8 @@ func TestReadSent(t *testing.T) {
 	}
 }
 
-// Nobody waits for the end of a message.
-func TestATokenForAMessage(t *testing.T) {
+// A message has no end to wait for.
+func TestMessagesRejectTokens(t *testing.T) {
 	t.Parallel()
 	for _, token := range []string{"token", "taskToken", "callbackId"} {
 		_, err := ParseStart([]byte(`{"kind":"sqs-message","params":{},"` + token + `":"t"}`))

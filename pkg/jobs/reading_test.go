@@ -53,7 +53,7 @@ func find(t *testing.T, kind string) Kind {
 var readings = []struct {
 	name   string
 	status Status // in the event, empty for no end
-	told   Status // in the description, empty where there is none
+	told   Status // in the description, empty for none
 	error  string
 	cause  string // of the description
 	// noEvent: the description alone.
@@ -202,13 +202,13 @@ func TestEveryFileIsRead(t *testing.T) {
 		}
 		for _, name := range names {
 			if !known[strings.TrimSuffix(filepath.Base(name), ".json")] {
-				t.Errorf("nobody reads %s", name)
+				t.Errorf("no test reads %s", name)
 			}
 		}
 	}
 }
 
-func TestOutputIsTheSameWhoeverLearnsOfTheEnd(t *testing.T) {
+func TestOutputIsTheSameFromEventAndDescription(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
 		"batch-job": `{"job_id":"` + batchID + `","job_key":"` + batchARN + `","kind":"batch-job","status":"SUCCEEDED",` +
@@ -221,7 +221,7 @@ func TestOutputIsTheSameWhoeverLearnsOfTheEnd(t *testing.T) {
 	}
 	for _, row := range Kinds() {
 		if row.Describe == "" {
-			continue // nobody but us learns of their ends
+			continue // no service describes them
 		}
 		t.Run(row.Name, func(t *testing.T) {
 			t.Parallel()
@@ -240,7 +240,7 @@ func TestOutputIsTheSameWhoeverLearnsOfTheEnd(t *testing.T) {
 	}
 }
 
-func TestOutputThatIsNoJSONStaysAText(t *testing.T) {
+func TestOutputThatIsNotJSONStaysAText(t *testing.T) {
 	t.Parallel()
 	answer := strings.Replace(string(file(t, "answers", "sfn-execution.success")), `"{ \"total\"`, `"{{ \"total\"`, 1)
 	_, seen, err := find(t, "sfn-execution").ReadDescription(account, region, executionARN, []byte(answer))
@@ -367,7 +367,7 @@ func TestReadDescriptionRefuses(t *testing.T) {
 	}
 }
 
-func TestReadDescriptionOfAnAnswerWithoutTheKey(t *testing.T) {
+func TestReadDescriptionWithoutTheKey(t *testing.T) {
 	t.Parallel()
 	answer := []byte(`{"jobs":[{"jobId":"` + batchID + `","status":"RUNNING"}]}`)
 	for region, want := range map[string]string{

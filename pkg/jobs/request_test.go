@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-const secret = "AQICAHgSecretOfSomebody"
+const secret = "AQICAHgSecretOfACaller"
 
 func TestParseStart(t *testing.T) {
 	t.Parallel()
@@ -141,7 +141,7 @@ func TestParseStatus(t *testing.T) {
 	}
 }
 
-func TestAnswers(t *testing.T) {
+func TestResults(t *testing.T) {
 	t.Parallel()
 	started := Started{batchID, Key{"batch-job", account, region, batchARN}, ""}
 	withURL := Started{"h", Key{"callback", account, region, "h"}, ""}.Result()

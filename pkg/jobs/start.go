@@ -25,7 +25,7 @@ type start struct {
 	resourceParam string // the param that [ForResource] fills
 	resource      *form  // of the resource; what it has in parentheses is the param
 
-	taken       []string                           // the error codes that mean: the name or the resource is in use
+	inUse       []string                           // the error codes that mean: the name or the resource is in use
 	idOf        func(resource, name string) string // the id of a job of the resource, nil for the resource itself
 	silent      *form                              // the ids of jobs whose end neither events nor descriptions tell
 	silentMeans string
@@ -33,10 +33,10 @@ type start struct {
 	message *message // nil for a job, which has an end
 }
 
-// Taken reports whether the service's error code means that it refused a start because the name, or
+// InUse reports whether the service's error code means that it refused a start because the name, or
 // the resource, is in use: an earlier call may have made the same start. [Kind.ReadStart] of an empty
 // response then names the job.
-func (k Kind) Taken(code string) bool { return slices.Contains(k.start.taken, code) }
+func (k Kind) InUse(code string) bool { return slices.Contains(k.start.inUse, code) }
 
 // StartParams returns the params of a start with those that make a repeated start the same one, if
 // the service can do that. Unique is the same text for the same start, or empty. Names are compared
@@ -97,7 +97,7 @@ func findMember(members map[string]json.RawMessage, name string) (string, bool) 
 
 // ReadStart reads the service's response to the start. Account and region are the caller's, for
 // keys that the response lacks. An empty response stands for a start that the service refused as
-// made before ([Kind.Taken]): the params name the job.
+// made before ([Kind.InUse]): the params name the job.
 func (k Kind) ReadStart(account, region string, params, response []byte) (Started, error) {
 	if k.Start == "" {
 		return Started{}, fmt.Errorf("jobs: kind %s starts nothing", k.Name)

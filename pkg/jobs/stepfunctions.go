@@ -10,7 +10,7 @@ var sfnExecution = Kind{
 			nameParam: "Name", nameForm: formOf(`^[0-9A-Za-z_-]+$`, 80),
 			resourceParam: "StateMachineArn", resource: formOf(`^arn:[a-z-]+:states:[a-z0-9-]+:[0-9]*:stateMachine:[^\s]+$`, maxARN),
 			idOf:        executionOf,
-			taken:       []string{"ExecutionAlreadyExists"},
+			inUse:       []string{"ExecutionAlreadyExists"},
 			silent:      formOf(`^arn:[a-z-]+:states:[a-z0-9-]+:[0-9]*:express:`, maxARN),
 			silentMeans: "an Express execution, which runs now, but neither events nor descriptions tell its end; use a Standard state machine",
 		},

@@ -9,7 +9,7 @@ var transcribeJob = Kind{
 			key: "TranscriptionJob.TranscriptionJobName", id: "TranscriptionJob.TranscriptionJobName",
 			began:    []path{"TranscriptionJob.CreationTime", "TranscriptionJob.StartTime"},
 			required: []string{"TranscriptionJobName", "Media"}, nameParam: "TranscriptionJobName", nameForm: transcribeForm,
-			taken: []string{"ConflictException"},
+			inUse: []string{"ConflictException"},
 		},
 		describe: describe{
 			params: `{"TranscriptionJobName":ID}`, idForm: transcribeForm, idMeans: "the name of a transcription job",

@@ -145,7 +145,7 @@ func (s *start) begin(ctx context.Context) error {
 		return err
 	}
 	response, err := s.ports.Services.Start(ctx, s.kind, params)
-	if refused, ok := errors.AsType[*ServiceError](err); ok && s.kind.Taken(refused.code()) && s.unique() != "" {
+	if refused, ok := errors.AsType[*ServiceError](err); ok && s.kind.InUse(refused.code()) && s.unique() != "" {
 		return s.adopt(ctx, params, refused)
 	}
 	if err != nil {

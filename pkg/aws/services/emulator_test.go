@@ -105,7 +105,7 @@ func checkTaken(t *testing.T, s *services.Services, row jobs.Kind, params []byte
 	answer, err := s.Start(t.Context(), row, params)
 	if err != nil {
 		refused, ok := errors.AsType[*resume.ServiceError](err)
-		if !ok || !row.Taken(strings.TrimPrefix(refused.Name, row.Service+".")) {
+		if !ok || !row.InUse(strings.TrimPrefix(refused.Name, row.Service+".")) {
 			t.Fatalf("the same again: %v", err)
 		}
 	}

@@ -122,7 +122,7 @@ func (s stack) sendForm(t *testing.T, path string) {
 	}
 	got := s.call(t, http.MethodPost, path, url.Values{"output": {`{"status":"ok"}`}}.Encode(),
 		"Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html")
-	if got.status != http.StatusOK || !strings.Contains(got.body, "This is answered") {
+	if got.status != http.StatusOK || !strings.Contains(got.body, "The outcome is recorded") {
 		t.Errorf("the form is answered %+v", got)
 	}
 }

@@ -26,8 +26,8 @@ import (
 
 var now = time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
 
-// bench is the API over a store in memory, whose use is counted.
-type bench struct {
+// fixture is the API over a store in memory, whose use is counted.
+type fixture struct {
 	*local.MemoryStore
 	t     *testing.T
 	api   http.Handler
@@ -40,14 +40,14 @@ type bench struct {
 	fails error // of the store
 }
 
-func newBench(t *testing.T) *bench {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	return newBenchOf(t, 0)
+	return newFixtureOf(t, 0)
 }
 
-func newBenchOf(t *testing.T, flags token.Flags, secrets ...callbackurl.Secret) *bench {
+func newFixtureOf(t *testing.T, flags token.Flags, secrets ...callbackurl.Secret) *fixture {
 	t.Helper()
-	b := &bench{MemoryStore: &local.MemoryStore{}, t: t, keys: local.NewKeys(), clock: func() time.Time { return now }}
+	b := &fixture{MemoryStore: &local.MemoryStore{}, t: t, keys: local.NewKeys(), clock: func() time.Time { return now }}
 	b.text = b.keys.Sign(token.ID{Execution: [12]byte{1}, Number: 3, Expires: now.Add(time.Hour), Flags: flags})
 	tokens := resume.NewTokens(resume.TokensConfig{
 		Keys: resume.FixedKeys(b.keys), Store: b, Wakes: b, Now: func() time.Time { return b.clock() }, By: token.ClosedByCallback,
@@ -60,13 +60,13 @@ func newBenchOf(t *testing.T, flags token.Flags, secrets ...callbackurl.Secret) 
 }
 
 // Send implements [resume.Wakes].
-func (b *bench) Send(context.Context, token.ID, string, time.Time) error {
+func (b *fixture) Send(context.Context, token.ID, string, time.Time) error {
 	b.uses.Add(1)
 	return b.fails
 }
 
 // Record does not count: a page reads.
-func (b *bench) Record(ctx context.Context, handle string) (token.Record, error) {
+func (b *fixture) Record(ctx context.Context, handle string) (token.Record, error) {
 	b.reads.Add(1)
 	if b.fails != nil {
 		return token.Record{}, b.fails
@@ -74,12 +74,12 @@ func (b *bench) Record(ctx context.Context, handle string) (token.Record, error)
 	return b.MemoryStore.Record(ctx, handle)
 }
 
-func (b *bench) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
+func (b *fixture) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
 	b.uses.Add(1)
 	return b.MemoryStore.Close(ctx, handle, closing)
 }
 
-func (b *bench) Beat(ctx context.Context, handle string, at time.Time) (token.Record, error) {
+func (b *fixture) Beat(ctx context.Context, handle string, at time.Time) (token.Record, error) {
 	b.uses.Add(1)
 	return b.MemoryStore.Beat(ctx, handle, at)
 }
@@ -91,7 +91,7 @@ type answered struct {
 	body   string
 }
 
-func (b *bench) do(method, path, body string, header ...string) answered {
+func (b *fixture) do(method, path, body string, header ...string) answered {
 	b.t.Helper()
 	r := httptest.NewRequestWithContext(b.t.Context(), method, path, strings.NewReader(body))
 	for pair := range slices.Chunk(header, 2) {
@@ -103,24 +103,24 @@ func (b *bench) do(method, path, body string, header ...string) answered {
 }
 
 // send is what a browser does with the form of a page.
-func (b *bench) send(end, form string) answered {
+func (b *fixture) send(end, form string) answered {
 	b.t.Helper()
 	return b.sendTo("/callbacks/"+b.text+end, form)
 }
 
-func (b *bench) sendTo(path, form string) answered {
+func (b *fixture) sendTo(path, form string) answered {
 	b.t.Helper()
 	return b.do(http.MethodPost, path, form,
 		"Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
 }
 
-func (b *bench) post(end, body string) answered {
+func (b *fixture) post(end, body string) answered {
 	b.t.Helper()
 	return b.do(http.MethodPost, "/callbacks/"+b.text+end, body)
 }
 
 // held is the record of the open token.
-func (b *bench) held() token.Record {
+func (b *fixture) held() token.Record {
 	b.t.Helper()
 	handle, _, _ := strings.Cut(b.text, ".")
 	record, err := b.MemoryStore.Record(context.WithoutCancel(b.t.Context()), handle) // also in a clean-up
@@ -137,10 +137,10 @@ func (a answered) want(t *testing.T, status int, body string) {
 	}
 }
 
-func TestTheFirstOutcomeStays(t *testing.T) {
+func TestFirstOutcomeStays(t *testing.T) {
 	t.Parallel()
 	const closed = `"outcome":"success","closedBy":"callback","closedTime":"2026-01-31T10:00:00.000Z"}`
-	b := newBench(t)
+	b := newFixture(t)
 	for range 2 {
 		b.post("", `{"status":"ok"}`).want(t, 200, "{"+closed)
 	}
@@ -155,7 +155,7 @@ func TestTheFirstOutcomeStays(t *testing.T) {
 
 func TestAFailureIsReported(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newFixture(t)
 	for range 2 {
 		b.post("/failure", `{"error":"Rejected","cause":"by hand"}`).want(t, 200,
 			`{"outcome":"failure","closedBy":"callback","closedTime":"2026-01-31T10:00:00.000Z"}`)
@@ -167,7 +167,7 @@ func TestAFailureIsReported(t *testing.T) {
 
 func TestAHeartbeatKeepsTheTokenOpen(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newFixture(t)
 	b.post("/heartbeat", "").want(t, 200, `{"open":true,"lastHeartbeat":"2026-01-31T10:00:00.000Z"}`)
 }
 
@@ -179,7 +179,7 @@ func TestBearer(t *testing.T) {
 	} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t)
+			b := newFixture(t)
 			body := "{}"
 			if path == "/callbacks/failure" {
 				body = `{"error":"E"}`
@@ -197,18 +197,18 @@ func TestBearer(t *testing.T) {
 }
 
 // What closed the token is told for each closer, its content never.
-func TestAConflictSaysWhatHappenedFirst(t *testing.T) {
+func TestConflictNamesTheFirstOutcome(t *testing.T) {
 	t.Parallel()
-	const secret = "a-secret-of-somebody-else"
+	const secret = "a-secret-of-another-caller"
 	for by, want := range map[token.Closer]string{
-		token.ClosedByHand: "a failure was reported", token.ClosedByTask: "the task answered with a failure",
+		token.ClosedByHand: "a failure was reported", token.ClosedByTask: "the task returned a failure",
 		token.ClosedBySubmit: "the task could not be submitted", token.ClosedByDeadline: "its deadline passed",
 		token.ClosedByEvent: "its job ended with a failure", token.ClosedByReconcile: "its job ended with a failure",
 		token.ClosedByCallback: "a failure was reported", token.ClosedByHeartbeat: "a heartbeat was missed", token.ClosedByStop: "the execution ended",
 	} {
 		t.Run(string(by), func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t)
+			b := newFixture(t)
 			handle, _, _ := strings.Cut(b.text, ".")
 			closing := token.CloseOp{Outcome: token.Failure(secret, secret), By: by, At: now}
 			if _, err := b.MemoryStore.Close(t.Context(), handle, closing); err != nil {
@@ -222,12 +222,12 @@ func TestAConflictSaysWhatHappenedFirst(t *testing.T) {
 	}
 }
 
-// Whoever holds a token that was revoked is told so, but not by whoever else
-// has it and names a failure like that.
-func TestATokenThatWasRevoked(t *testing.T) {
+// The holder of a revoked token learns that it was revoked. The same error name from another closer
+// is a reported failure.
+func TestRevokedToken(t *testing.T) {
 	t.Parallel()
 	for by, want := range map[token.Closer]string{token.ClosedByHand: "it was revoked", token.ClosedByCallback: "a failure was reported"} {
-		b := newBench(t)
+		b := newFixture(t)
 		handle, _, _ := strings.Cut(b.text, ".")
 		closing := token.CloseOp{Outcome: token.Failure(token.ErrorRevoked, "a secret cause"), By: by, At: now}
 		if _, err := b.MemoryStore.Close(t.Context(), handle, closing); err != nil {
@@ -241,9 +241,9 @@ func TestATokenThatWasRevoked(t *testing.T) {
 }
 
 // One answer for all reasons, whatever is sent with it, and nothing is read.
-func TestATokenThatIsNoneHasOneAnswer(t *testing.T) {
+func TestInvalidTokensHaveOneResponse(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newFixture(t)
 	id := token.ID{Execution: [12]byte{1}, Number: 3, Expires: now.Add(time.Hour)}
 	expired, signed := id, id
 	expired.Expires = now
@@ -292,10 +292,10 @@ func TestATokenThatIsNoneHasOneAnswer(t *testing.T) {
 
 // What is no outcome is refused, the token stays open, and nothing of what was
 // sent comes back.
-func TestBadReportsLoseNothing(t *testing.T) {
+func TestInvalidReportsKeepTheTokenOpen(t *testing.T) {
 	t.Parallel()
 	const mark = "zzmarkzz"
-	b := newBench(t)
+	b := newFixture(t)
 	for name, tt := range map[string]struct {
 		end, body string
 		status    int
@@ -330,9 +330,9 @@ func TestBadReportsLoseNothing(t *testing.T) {
 }
 
 // The limit is that of the output, not of the form that it was sent in.
-func TestTheLargestOutputIsTaken(t *testing.T) {
+func TestLargestOutputIsAccepted(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newFixture(t)
 	got := b.post("", ` { "a" : "`+strings.Repeat(`\u0061`, 32<<10-len(`{"a":""}`))+`" } `)
 	if got.status != 200 || b.held().Outcome.Output.Size() != 32<<10 {
 		t.Errorf("answered %+v", got)
@@ -343,7 +343,7 @@ func TestTheLargestOutputIsTaken(t *testing.T) {
 // no page does not even read.
 func TestOnlyPostChangesAnything(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newFixture(t)
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete, http.MethodOptions, http.MethodPatch} {
 		for path, allow := range map[string]string{
 			"/callbacks": "POST", "/callbacks/failure": "POST", "/callbacks/" + b.text: "GET, HEAD, POST", "/callbacks/" + b.text + "/heartbeat": "POST",
@@ -365,9 +365,9 @@ func TestOnlyPostChangesAnything(t *testing.T) {
 
 // No answer may be cached, sniffed, framed or named to another site, and none
 // but a page has the token.
-func TestEveryAnswerIsGuarded(t *testing.T) {
+func TestSecurityHeaders(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newFixture(t)
 	for _, got := range []answered{
 		b.do(http.MethodGet, "/", ""), b.do(http.MethodPost, "/callbacks/"+b.text+"/other", ""), b.do(http.MethodPut, "/callbacks/"+b.text, ""),
 		b.do(http.MethodPost, "/callbacks/"+b.text+"//failure", ""), b.do(http.MethodPost, "//callbacks/"+b.text, ""),
@@ -402,12 +402,12 @@ func TestEveryAnswerIsGuarded(t *testing.T) {
 
 // What fails inside is in the log and not in the answer, and the token in
 // neither.
-func TestFailuresInsideStayInside(t *testing.T) {
+func TestInternalErrorsAreNotShown(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newFixture(t)
 	b.fails = errors.New("table gone near " + b.text)
 	got := b.post("", "{}")
-	got.want(t, 500, `{"code":"Internal","message":"something inside failed; try again"}`)
+	got.want(t, 500, `{"code":"Internal","message":"internal error; try again"}`)
 	if !strings.Contains(b.log.String(), "table gone") || strings.Contains(b.log.String(), b.text) {
 		t.Errorf("the log says %s", b.log.String())
 	}
@@ -417,9 +417,9 @@ func TestFailuresInsideStayInside(t *testing.T) {
 	}
 }
 
-func TestAClosingThatIsTooSlowMayBeTriedAgain(t *testing.T) {
+func TestSlowCloseCanBeRetried(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newFixture(t)
 	at := now
 	b.clock = func() time.Time {
 		at = at.Add(3 * time.Second)
@@ -428,7 +428,7 @@ func TestAClosingThatIsTooSlowMayBeTriedAgain(t *testing.T) {
 	if got := b.post("", "{}"); got.status != 200 {
 		t.Errorf("in time: %+v", got)
 	}
-	b = newBench(t)
+	b = newFixture(t)
 	at = now
 	b.clock = func() time.Time {
 		at = at.Add(5 * time.Second)
@@ -441,13 +441,13 @@ func TestAClosingThatIsTooSlowMayBeTriedAgain(t *testing.T) {
 }
 
 // A closing whose caller hung up is no success.
-func TestAReportThatEndsTooEarly(t *testing.T) {
+func TestIncompleteBody(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newFixture(t)
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/callbacks/"+b.text, io.MultiReader(strings.NewReader("{"), broken{}))
 	w := httptest.NewRecorder()
 	b.api.ServeHTTP(w, r)
-	if w.Code != 400 || !strings.Contains(w.Body.String(), "ended before all of it was here") || !b.held().Open() || b.log.Len() > 0 {
+	if w.Code != 400 || !strings.Contains(w.Body.String(), "ended before its body was complete") || !b.held().Open() || b.log.Len() > 0 {
 		t.Errorf("answered %d %s, logged %s", w.Code, w.Body, &b.log)
 	}
 	if _, err := value.ParseJSON(w.Body.Bytes()); err != nil {
@@ -459,25 +459,25 @@ type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, errors.New("hung up") }
 
-// Somebody else's engine takes any JSON, and more of it than a step of ours.
-func TestSomebodyElsesEngineTakesAnyJSON(t *testing.T) {
+// An external recipient accepts any JSON, and more of it than a Waitless step.
+func TestExternalRecipientsAcceptAnyJSON(t *testing.T) {
 	t.Parallel()
 	largest := `"` + strings.Repeat("x", 262_144-2) + `"`
 	for _, output := range []string{`{"a":1}`, `[1,{}]`, `"text"`, `-1.50`, `true`, `null`, largest} {
-		for _, send := range []func(b *bench) answered{
-			func(b *bench) answered { return b.post("", " "+output+"\n") },
-			func(b *bench) answered { return b.send("", "output="+url.QueryEscape(output)) },
-			func(b *bench) answered {
+		for _, send := range []func(b *fixture) answered{
+			func(b *fixture) answered { return b.post("", " "+output+"\n") },
+			func(b *fixture) answered { return b.send("", "output="+url.QueryEscape(output)) },
+			func(b *fixture) answered {
 				return b.do(http.MethodPost, "/callbacks", output, "Authorization", "Bearer "+b.text)
 			},
 		} {
-			b := newBenchOf(t, token.FlagForeign)
+			b := newFixtureOf(t, token.FlagForeign)
 			if got := send(b); got.status != 200 || b.held().Outcome.Output.JSON() != output {
 				t.Errorf("%.20s: answered %+v; the token holds %+v", output, got, b.held())
 			}
 		}
 	}
-	b := newBenchOf(t, token.FlagForeign)
+	b := newFixtureOf(t, token.FlagForeign)
 	for body, want := range map[string]answered{
 		`"` + strings.Repeat("x", 262_144-1) + `"`: {status: 413, body: "the output has 262145 bytes and the limit is 262144"},
 		strings.Repeat(" ", 4<<20):                 {status: 413, body: "the request has 4194304 bytes and the limit is 2097152"},

@@ -1,48 +1,50 @@
-// Package callbackurl is the public API by which third parties finish what
-// waits for them: an attempt of ours, or somebody else's engine. Whoever has a
-// token may use it; it knows no execution and no flow.
+// Package callbackurl is the public API by which third parties report the outcome of a task that waits
+// for a callback, of a Waitless step or of an external recipient. A caller needs the token and nothing
+// else; the API knows no executions and no flows.
 //
-//	POST /callbacks/{token}             output, as JSON   -> 200; 409 another outcome was first
-//	POST /callbacks/{token}/failure     {"error","cause"} -> likewise
-//	POST /callbacks/{token}/heartbeat                     -> 200; 409 the token is closed
+//	POST /callbacks/{token}             output, as JSON   -> 200; 409 if another outcome was first
+//	POST /callbacks/{token}/failure     {"error","cause"} -> 200; 409 if another outcome was first
+//	POST /callbacks/{token}/heartbeat                     -> 200; 409 if the token is closed
 //	POST /callbacks, /callbacks/failure, /callbacks/heartbeat    the same, with Authorization: Bearer TOKEN
 //	GET  /callbacks/{token}             a page with a form for each outcome
 //
-// The output for a step of ours is a JSON object within the step's limit, the
-// one for somebody else's engine any JSON of at most [resume.ForeignLimit] bytes.
+// The output for a Waitless step is a JSON object within the step's limit. The output for an external
+// recipient is any JSON of at most [resume.ForeignLimit] bytes.
 //
-// The first outcome is answered with 200, and so is the same one again; another
-// one with 409 and what happened first, without its content, which may be
-// somebody else's secret. A token that is forged, damaged or expired is
-// answered with 404 whatever the reason, before the body is looked at and
-// without a read of the store. What is no outcome is answered with 400, a
-// report that is too large with 413, and the token stays open. An answer in
-// JSON never repeats anything of the request. Tokens stand in paths, so no
-// answer may be kept, or name its page to others, or say where else to go.
+//	200  the first outcome, or the same outcome again
+//	400  not an outcome; the token stays open
+//	401  no token, or no valid signature
+//	404  a token that is forged, damaged or expired: the response does not tell which, and the handler
+//	     reads neither the body nor the store
+//	409  another outcome; the response says what closed the token, without the content, which may be
+//	     a secret of another caller
+//	413  a report that is too large; the token stays open
+//
+// A JSON response repeats no part of the request. Because tokens are in paths, no response may be
+// stored, name its address to other sites, or redirect.
 //
 // # The page
 //
-// Other methods than POST change nothing: a link that a mail scanner follows is
-// a GET. It is answered with a page, which has the token's record read and
-// needs the right to (dynamodb:GetItem). The page has no script, and its forms
-// send the fields output, or error and cause, to the paths above. What a browser
-// sends from there is answered with a page; one that is wrong comes back with
-// what was typed, escaped. A browser is told by Accept: text/html together with
-// the content type of forms. Everybody else gets JSON, and what is no form is
-// read as JSON whatever it is called.
+// Only POST changes anything, because mail scanners follow links. A GET returns a page, for which the
+// handler reads the token's record (dynamodb:GetItem). The page has no script. Its forms post the
+// fields output, or error and cause, to the paths above. The response to a form is a page, too; if the
+// form is wrong, the page has the typed fields again, escaped. The handler recognizes a browser by
+// Accept: text/html with the content type of forms. All other callers get JSON, and a body without
+// these fields is read as JSON, whatever its content type.
 //
 // # Signatures
 //
-// A token with [token.FlagSigned] demands the signature of Standard Webhooks:
-// the headers webhook-id, webhook-timestamp and webhook-signature, HMAC-SHA256
-// with one of the secrets of the sender that the token names, or of the sender
-// "default" if it names none, five minutes' tolerance. Without it the answer is
-// 401: the body was read, because it is what is signed, but nothing was read or
-// changed in the store; a GET has no page. No webhook-id is kept, since the token is
-// single use. The id begins with the token's handle, so a signed request is valid
-// for one token, and has no dot, so no part of it passes for the instant. The path
-// is not signed: a signed heartbeat has no body, and a signed output is nothing
-// that could be a failure. At most eight signatures are tried.
+// A token with [token.FlagSigned] demands a signature of Standard Webhooks, in the headers webhook-id,
+// webhook-timestamp and webhook-signature: HMAC-SHA256 (v1) or Ed25519 (v1a), with a key of the sender
+// that the token names, or of the sender "default".
+//
+//   - The time may be five minutes from now. At most eight signatures are tried.
+//   - The id begins with the token's handle, so a signed request is valid for one token. It has no dot,
+//     so no part of it passes for the time. The id is not stored, since a token is single use.
+//   - The path is not signed. Therefore a signed heartbeat has no body, and a signed output has other
+//     members than a failure.
+//   - Without a valid signature the response is 401, and the store is neither read nor changed. The log
+//     says which check failed. There is no page.
 //
 // This package may change between releases; the JSON only grows.
 package callbackurl

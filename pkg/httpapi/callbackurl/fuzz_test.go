@@ -46,7 +46,7 @@ func FuzzHandler(f *testing.F) {
 		if signed {
 			flags = token.FlagSigned
 		}
-		b := newBenchOf(t, flags, secrets...)
+		b := newFixtureOf(t, flags, secrets...)
 		named := func(text string) string { return strings.ReplaceAll(text, "TOKEN", b.text) }
 		target, err := url.ParseRequestURI(named(path))
 		if err != nil || target.Host != "" || method == "" {
@@ -63,7 +63,7 @@ func FuzzHandler(f *testing.F) {
 	})
 }
 
-func (b *bench) wantHarmless(w *httptest.ResponseRecorder, r *http.Request) {
+func (b *fixture) wantHarmless(w *httptest.ResponseRecorder, r *http.Request) {
 	b.t.Helper()
 	body := w.Body.String()
 	if h := w.Header(); w.Code >= 500 || h.Get("Location") != "" || h.Get("Cache-Control") != "no-store" {

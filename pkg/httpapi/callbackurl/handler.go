@@ -11,38 +11,34 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Config is what a handler works with.
+// Config configures a handler. Tokens and MaxOutput are required.
 type Config struct {
-	// Tokens closes the tokens. It is required.
 	Tokens *resume.Tokens
-	// MaxOutput is the size of the largest output of a step of ours, in bytes:
-	// its data limit. It is required. Somebody else's engine takes
-	// [resume.ForeignLimit].
+	// MaxOutput is the size of the largest output of a Waitless step in bytes: its data limit. The
+	// limit of external recipients is [resume.ForeignLimit].
 	MaxOutput int
-	// Secrets are what senders sign callbacks with whose token demands that. A
-	// token whose sender has none is refused.
+	// Secrets verify signed callbacks. A token whose sender has no secret is rejected.
 	Secrets []Secret
-	// SecretSetting names the setting that Secrets come from, for the log.
+	// SecretSetting names the setting of Secrets, for the log.
 	SecretSetting string
-	// Now tells how old a signature is; nil means the machine's clock.
+	// Now is the clock for the age of signatures; nil means time.Now.
 	Now func() time.Time
-	// Log is told what failed inside, never a token; nil means nobody is.
+	// Log receives internal errors and failed checks of signatures, without tokens; nil discards them.
 	Log *slog.Logger
 }
 
-// bodyFactor is how many times as large as its output a body may be: a
-// character escaped in JSON has up to six bytes for one, in a form eight, and
-// there may be space.
+// bodyFactor is how many times as large as its output a body may be: an escaped character has up to
+// six bytes in JSON and eight in a form, and white space does not count.
 const bodyFactor = 8
 
-// What a path ends with, behind the token.
+// The ends of paths, behind the token.
 const (
 	endSuccess   = ""
 	endFailure   = "/failure"
 	endHeartbeat = "/heartbeat"
 )
 
-// Handler serves the API.
+// Handler returns the handler of the API.
 func Handler(config Config) http.Handler {
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
@@ -52,7 +48,7 @@ func Handler(config Config) http.Handler {
 	}
 	h := handler{config}
 	mux := http.NewServeMux()
-	mux.HandleFunc("/", serveNothing)
+	mux.HandleFunc("/", notFound)
 	for _, end := range []string{endSuccess, endFailure, endHeartbeat} {
 		mux.HandleFunc("/callbacks"+end, h.serve(end))
 		mux.HandleFunc("/callbacks/{token}"+end, h.serve(end))
@@ -60,110 +56,105 @@ func Handler(config Config) http.Handler {
 	return withoutRedirects(mux)
 }
 
-// withoutRedirects keeps the mux from answering a path that is not clean with
-// the place of the clean one, because the token stands in it.
+// withoutRedirects keeps the mux from redirecting an unclean path to the clean one, because the token
+// is in the path.
 func withoutRedirects(mux http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped {
-			serveNothing(w, r)
+			notFound(w, r)
 			return
 		}
 		mux.ServeHTTP(w, r)
 	})
 }
 
-func serveNothing(w http.ResponseWriter, _ *http.Request) {
-	answer{status: http.StatusNotFound, Code: "NotFound", Message: "there is nothing here"}.writeJSON(w)
+func notFound(w http.ResponseWriter, _ *http.Request) {
+	response{status: http.StatusNotFound, Code: "NotFound", Message: "there is nothing here"}.writeJSON(w)
 }
 
 type handler struct{ Config }
 
 func (h handler) serve(end string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		inPath := r.PathValue("token") != ""
 		switch {
-		case r.Method == http.MethodPost && end != endHeartbeat && fromPage(r):
+		case r.Method == http.MethodPost && inPath && end != endHeartbeat && fromBrowser(r):
 			h.report(w, r, end).writePage(w)
 		case r.Method == http.MethodPost:
 			h.report(w, r, end).writeJSON(w)
-		case !hasPage(r, end):
+		case end != endSuccess || !inPath: // no page
 			notAllowed(http.MethodPost).writeJSON(w)
 		case r.Method == http.MethodGet:
 			h.show(r).writePage(w)
 		case r.Method == http.MethodHead:
-			h.show(r).writeHead(w)
+			h.show(r).begin(w, pageType)
 		default:
 			notAllowed("GET, HEAD, POST").writeJSON(w)
 		}
 	}
 }
 
-// hasPage: only what a link can point to has a page.
-func hasPage(r *http.Request, end string) bool {
-	return end == endSuccess && r.PathValue("token") != ""
-}
-
-// fromPage: the form of a page was sent, by a browser. Programs that say
-// nothing of what they send (curl says that it is a form) get JSON.
-func fromPage(r *http.Request) bool {
+// fromBrowser reports whether a browser sent the form of a page. Other programs get JSON, also if they
+// call their body a form, as curl does.
+func fromBrowser(r *http.Request) bool {
 	accept := r.Header.Get("Accept")
-	return r.PathValue("token") != "" && isForm(r) && strings.Contains(accept, "text/html") && !strings.Contains(accept, "application/json")
+	return isForm(r) && strings.Contains(accept, "text/html") && !strings.Contains(accept, "application/json")
 }
 
-func notAllowed(allowed string) answer {
-	return answer{
-		status: http.StatusMethodNotAllowed, Code: "Invalid", Message: "this method is not allowed here", header: "Allow", value: allowed,
+func notAllowed(methods string) response {
+	return response{
+		status: http.StatusMethodNotAllowed, Code: "Invalid", Message: "this method is not allowed here", header: "Allow", value: methods,
 	}
 }
 
-// show tells a person what they may do, and changes nothing.
-func (h handler) show(r *http.Request) answer {
+// show returns the page of a token. It changes nothing.
+func (h handler) show(r *http.Request) response {
 	text := r.PathValue("token")
 	opened, err := h.Tokens.Open(r.Context(), text)
 	if err != nil {
-		return h.refusal(err)
+		return h.rejection(err)
 	}
 	if opened.ID.Flags&token.FlagSigned != 0 {
-		return answer{status: http.StatusNotFound, Code: "NotFound", Message: "there is no page for this callback: it takes signed requests only"}
+		return response{status: http.StatusNotFound, Code: "NotFound", Message: "there is no page for this callback: it takes signed requests only"}
 	}
 	record, err := opened.Describe(r.Context())
 	if err != nil {
-		return h.refusal(err)
+		return h.rejection(err)
 	}
-	a := answerOf(record, false)
+	answer := responseOf(record, false)
 	if record.Open() {
-		a.form = &form{Failure: text + endFailure, Output: "{}"}
+		answer.form = &form{Failure: text + endFailure, Output: "{}"}
 	}
-	return a
+	return answer
 }
 
-// report does what a POST asks for.
-func (h handler) report(w http.ResponseWriter, r *http.Request, end string) answer {
+// report carries out a POST.
+func (h handler) report(w http.ResponseWriter, r *http.Request, end string) response {
 	text := textOf(r)
 	if text == "" {
-		return answer{
+		return response{
 			status: http.StatusUnauthorized, Code: "Invalid", Message: "there is no token, in the path or as Authorization: Bearer TOKEN",
 			header: "WWW-Authenticate", value: "Bearer",
 		}
 	}
 	opened, err := h.Tokens.Open(r.Context(), text)
 	if err != nil {
-		return h.refusal(err)
+		return h.rejection(err)
 	}
-	report, err := h.read(w, r, opened.ID)
+	report := report{id: opened.ID, text: text, end: end}
+	if err := h.read(w, r, &report); err != nil {
+		return h.rejection(err)
+	}
+	record, conflict, err := h.apply(r, opened, report)
 	if err != nil {
-		return h.refusal(err)
+		answer := h.rejection(err)
+		answer.form = report.again()
+		return answer
 	}
-	report.end = end
-	record, conflict, err := h.act(r, opened, report)
-	if err != nil {
-		a := h.refusal(err)
-		a.form = report.again(text)
-		return a
-	}
-	return answerOf(record, conflict)
+	return responseOf(record, conflict)
 }
 
-// textOf is the token that a request brings: in its path, else in its header.
+// textOf returns the token of a request, from its path or else from its header.
 func textOf(r *http.Request) string {
 	if text := r.PathValue("token"); text != "" {
 		return text
@@ -175,9 +166,9 @@ func textOf(r *http.Request) string {
 	return strings.TrimSpace(text)
 }
 
-// act hands on what was reported. The record is what the token holds then;
-// conflict says that the report came too late to change it.
-func (h handler) act(r *http.Request, opened resume.Token, report report) (record token.Record, conflict bool, err error) {
+// apply applies a report and returns what the token's record holds then. Conflict reports that an
+// earlier outcome stays.
+func (h handler) apply(r *http.Request, opened resume.Token, report report) (record token.Record, conflict bool, err error) {
 	if err := report.checkPath(); err != nil {
 		return token.Record{}, false, err
 	}
@@ -189,11 +180,11 @@ func (h handler) act(r *http.Request, opened resume.Token, report report) (recor
 	if err != nil {
 		return token.Record{}, false, err
 	}
-	met, record, err := opened.Close(r.Context(), outcome)
-	return record, met == resume.ClosedDifferent, err
+	result, record, err := opened.Close(r.Context(), outcome)
+	return record, result == resume.ClosedDifferent, err
 }
 
-// limit is the size of the largest output that the recipient takes.
+// limit is the size of the recipient's largest output.
 func (h handler) limit(id token.ID) int {
 	if id.Flags&token.FlagForeign != 0 {
 		return resume.ForeignLimit

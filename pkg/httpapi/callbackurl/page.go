@@ -17,8 +17,7 @@ var pageStyle string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
-// contentSecurityPolicy lets a page have its own style and forms that come back
-// here, and nothing else.
+// contentSecurityPolicy admits the page's own style and forms that post to this site.
 var contentSecurityPolicy = "default-src 'none'; style-src '" + hashOf(pageStyle) + "'; " +
 	"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
@@ -27,8 +26,8 @@ func hashOf(text string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// form is what a person may fill in. The places are relative ones, so that they
-// are right behind any prefix; an empty one is the place of the page.
+// form has the fields of a page. The addresses are relative, so that they are valid behind any prefix; an
+// empty one is the address of the page.
 type form struct {
 	Success, Failure     string
 	Output, Error, Cause string
@@ -36,37 +35,35 @@ type form struct {
 
 const pageType = "text/html; charset=utf-8"
 
-func (a answer) writePage(w http.ResponseWriter) {
-	a.begin(w, pageType)
-	_ = pageTemplate.Execute(w, map[string]any{ // the caller is gone
-		"Style": template.CSS(pageStyle), //nolint:gosec // our own file
-		"Title": a.title(), "Text": a.text(), "Problem": a.status >= http.StatusBadRequest, "Form": a.form,
+func (r response) writePage(w http.ResponseWriter) {
+	r.begin(w, pageType)
+	_ = pageTemplate.Execute(w, map[string]any{ // an error means that the caller is gone
+		"Style": template.CSS(pageStyle), //nolint:gosec // an embedded file
+		"Title": r.title(), "Text": r.text(), "Problem": r.status >= http.StatusBadRequest, "Form": r.form,
 	})
 }
 
-func (a answer) writeHead(w http.ResponseWriter) { a.begin(w, pageType) }
-
-func (a answer) title() string {
+func (r response) title() string {
 	switch {
-	case a.form != nil:
-		return "Your answer is awaited"
-	case a.Code == "Conflict":
-		return "Somebody was faster"
-	case a.Outcome != "":
-		return "This is answered"
+	case r.form != nil:
+		return "Report the outcome"
+	case r.Code == "Conflict":
+		return "Another outcome was reported before"
+	case r.Outcome != "":
+		return "The outcome is recorded"
 	}
 	return "This did not work"
 }
 
-func (a answer) text() string {
+func (r response) text() string {
 	switch {
-	case a.Outcome != "":
-		return sentence(happened(a.record) + " on " + a.record.ClosedAt.UTC().Format("2 January 2006 at 15:04:05 UTC"))
-	case a.form != nil && a.Message == "":
-		return "Something waits until you report that it succeeded or that it failed. The first report counts."
+	case r.Outcome != "":
+		return sentence(closing(r.record) + " on " + r.record.ClosedAt.UTC().Format("2 January 2006 at 15:04:05 UTC"))
+	case r.form != nil && r.Message == "":
+		return "A workflow waits until you report that this task succeeded or failed. The first report counts."
 	}
-	return sentence(a.Message)
+	return sentence(r.Message)
 }
 
-// sentence makes one of a message.
+// sentence makes a sentence of a message.
 func sentence(message string) string { return strings.ToUpper(message[:1]) + message[1:] + "." }

@@ -15,7 +15,7 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-func (b *bench) get() answered {
+func (b *fixture) get() answered {
 	b.t.Helper()
 	return b.do(http.MethodGet, "/callbacks/"+b.text, "")
 }
@@ -52,9 +52,9 @@ func (a answered) places(t *testing.T, base string) []string {
 
 func TestThePageHasAFormForEachOutcome(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newFixture(t)
 	page := b.get()
-	page.wantText(t, 200, "Your answer is awaited", `name="output"`, `name="error"`, `name="cause"`)
+	page.wantText(t, 200, "Report the outcome", `name="output"`, `name="error"`, `name="cause"`)
 	base := "https://example.com/stage/callbacks/" + b.text
 	want := base + " " + base + "/failure"
 	if got := strings.Join(page.places(t, base), " "); got != want {
@@ -72,7 +72,7 @@ func TestThePageHasAFormForEachOutcome(t *testing.T) {
 // The only thing that the policy lets a page load is the style that it has.
 func TestThePageObeysItsPolicy(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newFixture(t)
 	page := b.get()
 	_, style, _ := strings.Cut(page.body, "<style>")
 	style, _, ok := strings.Cut(style, "</style>")
@@ -88,26 +88,26 @@ func TestThePageObeysItsPolicy(t *testing.T) {
 }
 
 // A form brings what JSON brings.
-func TestAFormIsAReport(t *testing.T) {
+func TestFormReportsASuccess(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newFixture(t)
 	for range 2 {
-		b.send("", "output="+url.QueryEscape("{\r\n \"status\": \"<ok>\"\r\n}")).wantText(t, 200, "This is answered",
+		b.send("", "output="+url.QueryEscape("{\r\n \"status\": \"<ok>\"\r\n}")).wantText(t, 200, "The outcome is recorded",
 			"A success was reported on 31 January 2026 at 10:00:00 UTC.")
 	}
 	if output := b.held().Outcome.Output.JSON(); output != `{"status":"<ok>"}` {
 		t.Errorf("the token holds %s", output)
 	}
-	b.send("/failure", "error=Late&cause=").wantText(t, 409, "Somebody was faster", "A success was reported on 31 January 2026 at 10:00:00 UTC.")
-	b.get().wantText(t, 200, "This is answered", "A success was reported on 31 January 2026 at 10:00:00 UTC.")
+	b.send("/failure", "error=Late&cause=").wantText(t, 409, "Another outcome was reported before", "A success was reported on 31 January 2026 at 10:00:00 UTC.")
+	b.get().wantText(t, 200, "The outcome is recorded", "A success was reported on 31 January 2026 at 10:00:00 UTC.")
 	if page := b.get(); len(page.places(t, "/")) > 0 || strings.Contains(page.body, "status") {
 		t.Errorf("the page of a closed token is %s", page.body)
 	}
 }
 
-func TestAFormBringsAFailure(t *testing.T) {
+func TestFormReportsAFailure(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newFixture(t)
 	b.send("/failure", "error=+Rejected+&cause="+url.QueryEscape("not\r\nnow")).wantText(t, 200, "A failure was reported on")
 	if record := b.held(); record.Outcome.Error != "Rejected" || record.Outcome.Cause != "not\nnow" {
 		t.Errorf("the token holds %+v", record.Outcome)
@@ -116,10 +116,10 @@ func TestAFormBringsAFailure(t *testing.T) {
 }
 
 // What was typed is there again, as a text.
-func TestAFormThatIsWrongComesBack(t *testing.T) {
+func TestInvalidFormIsShownAgain(t *testing.T) {
 	t.Parallel()
 	const typed = `{"a": </textarea><script>alert("x")</script> 'é&amp;`
-	b := newBench(t)
+	b := newFixture(t)
 	for _, tt := range []struct {
 		end, field string
 		status     int
@@ -174,7 +174,7 @@ func TestProgramsGetJSON(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t)
+			b := newFixture(t)
 			got := b.do(http.MethodPost, "/callbacks/"+b.text, tt.body, tt.header...)
 			if got.status != 200 || !json.Valid([]byte(got.body)) || b.held().Outcome.Output.JSON() != `{"a":"output="}` {
 				t.Errorf("answered %+v; the token holds %+v", got, b.held())
@@ -186,7 +186,7 @@ func TestProgramsGetJSON(t *testing.T) {
 // What looks like a form and is not called one is no JSON either.
 func TestAFormThatIsCalledJSON(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newFixture(t)
 	if got := b.do(http.MethodPost, "/callbacks/"+b.text, "output={}", "Content-Type", "application/json"); got.status != 400 || !b.held().Open() {
 		t.Errorf("answered %+v", got)
 	}
@@ -195,7 +195,7 @@ func TestAFormThatIsCalledJSON(t *testing.T) {
 // A browser that sends no form of ours is told so on a page.
 func TestTheFormOfAPageMayBringJSON(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newFixture(t)
 	b.send("", `{"a":1}`).wantText(t, 200, "A success was reported")
 	b.send("", "other=1").wantText(t, 400, "The output cannot be read")
 }
@@ -206,7 +206,7 @@ func TestThePageSaysWhatClosedTheToken(t *testing.T) {
 		token.ClosedByEvent: "Its job ended with a failure on 31", token.ClosedByReconcile: "Its job ended with a failure on 31",
 		token.ClosedByDeadline: "Its deadline passed on 31", token.ClosedByCallback: "A failure was reported on 31",
 	} {
-		b := newBench(t)
+		b := newFixture(t)
 		handle, _, _ := strings.Cut(b.text, ".")
 		closing := token.CloseOp{Outcome: token.Failure("secret", "secret"), By: by, At: now}
 		if _, err := b.MemoryStore.Close(t.Context(), handle, closing); err != nil {
@@ -221,10 +221,10 @@ func TestThePageSaysWhatClosedTheToken(t *testing.T) {
 
 func TestThePageOfAStoreThatFails(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newFixture(t)
 	b.fails = errors.New("table gone near " + b.text)
 	for _, got := range []answered{b.get(), b.send("", `output={"a":"typed"}`)} {
-		got.wantText(t, 500, "Something inside failed; try again.")
+		got.wantText(t, 500, "Internal error; try again.")
 		if strings.Contains(got.body, "table gone") {
 			t.Errorf("answered %s", got.body)
 		}
@@ -235,9 +235,9 @@ func TestThePageOfAStoreThatFails(t *testing.T) {
 	}
 }
 
-// No page has a form for heartbeats, so whoever sends one reads JSON.
+// No page has a form for heartbeats, so the response to one is JSON.
 func TestAHeartbeatHasNoPage(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newFixture(t)
 	b.send("/heartbeat", "").want(t, 200, `{"open":true,"lastHeartbeat":"2026-01-31T10:00:00.000Z"}`)
 }

@@ -13,38 +13,38 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// A report is what a POST brought.
+// report is a POST with a valid token.
 type report struct {
 	id    token.ID
-	end   string
+	text  string // of the token
+	end   string // of the path
 	body  []byte
-	typed url.Values // the fields of a form; nil when the body is none
+	typed url.Values // the fields of a form; nil if the body is not a form
 }
 
-// read takes what a POST brings, signed if the token demands it.
-func (h handler) read(w http.ResponseWriter, r *http.Request, id token.ID) (report, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(h.limit(id))*bodyFactor))
+// read reads the body of a report and verifies its signature if the token demands one.
+func (h handler) read(w http.ResponseWriter, r *http.Request, report *report) (err error) {
+	report.body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, int64(h.limit(report.id))*bodyFactor))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return report{}, resume.RequestTooLarge(r.ContentLength, tooLarge.Limit)
-	case err != nil: // the caller hung up, or is too slow
-		return report{}, &resume.ReportError{What: "the request ended before all of it was here", Err: err}
+		return resume.RequestTooLarge(r.ContentLength, tooLarge.Limit)
+	case err != nil: // the caller disconnected, or is too slow
+		return &resume.ReportError{What: "the request ended before its body was complete", Err: err}
 	}
-	if id.Flags&token.FlagSigned != 0 {
-		handle, _, _ := strings.Cut(textOf(r), ".")
-		if err := h.verify(r.Header, body, id, handle); err != nil {
-			return report{}, err
+	if report.id.Flags&token.FlagSigned != 0 {
+		handle, _, _ := strings.Cut(report.text, ".")
+		if err := h.verify(r.Header, report.body, report.id, handle); err != nil {
+			return err
 		}
 	}
-	if !isForm(r) || !hasField(body) {
-		return report{id: id, body: body}, nil
+	if !isForm(r) || !hasField(report.body) {
+		return nil
 	}
-	typed, err := url.ParseQuery(string(body))
-	if err != nil {
-		return report{}, &resume.ReportError{What: "the form cannot be read; allowed: the fields output, or error and cause", Err: err}
+	if report.typed, err = url.ParseQuery(string(report.body)); err != nil {
+		return &resume.ReportError{What: "the form cannot be read; allowed: the fields output, or error and cause", Err: err}
 	}
-	return report{id: id, body: body, typed: typed}, nil
+	return nil
 }
 
 func isForm(r *http.Request) bool {
@@ -52,14 +52,14 @@ func isForm(r *http.Request) bool {
 	return err == nil && kind == "application/x-www-form-urlencoded"
 }
 
-// hasField tells a form from JSON that was called one, which is what curl does.
+// hasField tells a form from JSON with the content type of forms, which curl sends.
 func hasField(body []byte) bool {
 	name, _, ok := strings.Cut(string(body), "=")
 	return ok && (name == "output" || name == "error" || name == "cause")
 }
 
-// checkPath refuses a signed report that another path would take for something
-// else, because the path is not signed.
+// checkPath rejects a signed report that would have another meaning at another path, because the path is
+// not signed.
 func (r report) checkPath() error {
 	if r.id.Flags&token.FlagSigned == 0 {
 		return nil
@@ -74,7 +74,7 @@ func (r report) checkPath() error {
 	return nil
 }
 
-// outcome is what was reported, of at most limit bytes.
+// outcome returns the reported outcome, of at most limit bytes.
 func (r report) outcome(limit int) (token.Outcome, error) {
 	switch {
 	case r.end == endFailure && r.typed != nil:
@@ -87,9 +87,9 @@ func (r report) outcome(limit int) (token.Outcome, error) {
 	return resume.ParseSuccess(r.output(), limit)
 }
 
-// typedFailure is a form as the JSON that programs send.
+// typedFailure returns the fields of a form as the JSON that programs send.
 func (r report) typedFailure() []byte {
-	// Browsers send the ends of lines as networks have them.
+	// Browsers send CR LF at the ends of lines.
 	cause := strings.ReplaceAll(r.typed.Get("cause"), "\r\n", "\n")
 	failure, _ := json.Marshal(map[string]string{"error": strings.TrimSpace(r.typed.Get("error")), "cause": cause})
 	return failure
@@ -102,16 +102,16 @@ func (r report) output() []byte {
 	return r.body
 }
 
-// again is the form with what was typed, nil when there was none.
-func (r report) again(text string) *form {
+// again is the form with the fields that were typed, nil if the report was not a form.
+func (r report) again() *form {
 	if r.typed == nil {
 		return nil
 	}
 	f := &form{Output: "{}", Error: r.typed.Get("error"), Cause: r.typed.Get("cause")}
 	if r.end == endFailure {
-		f.Success = "../" + text
+		f.Success = "../" + r.text
 		return f
 	}
-	f.Failure, f.Output = text+endFailure, r.typed.Get("output")
+	f.Failure, f.Output = r.text+endFailure, r.typed.Get("output")
 	return f
 }

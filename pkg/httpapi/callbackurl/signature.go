@@ -60,7 +60,7 @@ func ParseSecrets(text string) ([]Secret, error) {
 		names[sender] = m.Key
 		own, err := parseSender(m.Key, m.Value.Text())
 		if err == nil && len(own) == 0 {
-			err = errors.New("there is none")
+			err = errors.New("has no secret")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("sender %q: %w", m.Key, err)

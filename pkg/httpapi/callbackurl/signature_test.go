@@ -26,7 +26,7 @@ func sign(key []byte, id string, at time.Time, body string) []string {
 }
 
 // id is that of a message for the token.
-func (b *bench) id(message string) string {
+func (b *fixture) id(message string) string {
 	handle, _, _ := strings.Cut(b.text, ".")
 	return handle + "_" + message
 }
@@ -46,7 +46,7 @@ func secretsOf(t *testing.T, keys ...[]byte) []callbackurl.Secret {
 	return secrets
 }
 
-func (b *bench) signed(end, body string, header []string) answered {
+func (b *fixture) signed(end, body string, header []string) answered {
 	b.t.Helper()
 	return b.do(http.MethodPost, "/callbacks/"+b.text+end, body, header...)
 }
@@ -62,10 +62,10 @@ func senderSecrets(t *testing.T) []callbackurl.Secret {
 	return secrets
 }
 
-// newBenchFor has an open token of that sender; "" for one that names none.
-func newBenchFor(t *testing.T, sender string, secrets []callbackurl.Secret) *bench {
+// newFixtureFor has an open token of that sender; "" for one that names none.
+func newFixtureFor(t *testing.T, sender string, secrets []callbackurl.Secret) *fixture {
 	t.Helper()
-	b := newBenchOf(t, token.FlagSigned, secrets...)
+	b := newFixtureOf(t, token.FlagSigned, secrets...)
 	if sender != "" {
 		b.text = b.keys.Sign(token.ID{
 			Execution: [12]byte{1}, Number: 3, Expires: now.Add(time.Hour), Flags: token.FlagSigned | token.FlagSender, Sender: token.SenderOf(sender),
@@ -89,7 +89,7 @@ func TestASenderSignsForItsOwnTokens(t *testing.T) {
 		{"initech", 'a', 401}, {"initech", 'b', 401},
 	} {
 		for _, end := range []string{"", "/heartbeat"} {
-			b := newBenchFor(t, tt.sender, senderSecrets(t))
+			b := newFixtureFor(t, tt.sender, senderSecrets(t))
 			body := "{}"
 			if end == "/heartbeat" {
 				body = ""
@@ -111,27 +111,27 @@ func TestFailedSignatureChecksAreLogged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signed := func(with byte, id string, at time.Time) func(*bench) []string {
-		return func(b *bench) []string { return sign(key(with), b.id(id), at, "{}") }
+	signed := func(with byte, id string, at time.Time) func(*fixture) []string {
+		return func(b *fixture) []string { return sign(key(with), b.id(id), at, "{}") }
 	}
 	for name, tt := range map[string]struct {
 		sender     string
 		secrets    []callbackurl.Secret
-		header     func(*bench) []string
+		header     func(*fixture) []string
 		kind, logs string
 	}{
-		"no header":         {"", senderSecrets(t), func(*bench) []string { return nil }, "missing", "the header webhook-id is missing"},
-		"no signature":      {"", senderSecrets(t), func(b *bench) []string { return signed('a', "m", now)(b)[:4] }, "missing", "webhook-signature is missing"},
+		"no header":         {"", senderSecrets(t), func(*fixture) []string { return nil }, "missing", "the header webhook-id is missing"},
+		"no signature":      {"", senderSecrets(t), func(b *fixture) []string { return signed('a', "m", now)(b)[:4] }, "missing", "webhook-signature is missing"},
 		"another key":       {"acme", senderSecrets(t), signed('a', "m", now), "invalid", "webhook-signature does not match"},
 		"too old":           {"", senderSecrets(t), signed('a', "m", now.Add(-time.Hour)), "expired", "webhook-timestamp is 1h0m0s from now; the tolerance is 5m0s"},
 		"in the future":     {"", senderSecrets(t), signed('a', "m", now.Add(time.Hour)), "expired", "webhook-timestamp is 1h0m0s from now"},
 		"an id with a dot":  {"", senderSecrets(t), signed('a', "m.1", now), "invalid", "webhook-id has a dot"},
-		"another id":        {"", senderSecrets(t), func(*bench) []string { return sign(key('a'), "m", now, "{}") }, "invalid", "does not begin with the handle"},
+		"another id":        {"", senderSecrets(t), func(*fixture) []string { return sign(key('a'), "m", now, "{}") }, "invalid", "does not begin with the handle"},
 		"an unknown sender": {"initech", senderSecrets(t), signed('b', "m", now), "invalid", "THE_SETTING has no secret of the sender that the step names"},
 		"no default sender": {"", acmeAlone, signed('b', "m", now), "invalid", "THE_SETTING has no secret of the sender that the step names (signed: true"},
 		"no secret":         {"", nil, signed('a', "m", now), "", "no secret is configured, or it cannot be read; set THE_SETTING"},
 	} {
-		b := newBenchFor(t, tt.sender, tt.secrets)
+		b := newFixtureFor(t, tt.sender, tt.secrets)
 		got := b.signed("", "{}", tt.header(b))
 		want := "the signature is " + tt.kind + "; "
 		if tt.kind == "" {
@@ -149,7 +149,7 @@ func TestFailedSignatureChecksAreLogged(t *testing.T) {
 // A token that was bound to a sender cannot be passed for one that was not.
 func TestTheSenderCannotBeRemoved(t *testing.T) {
 	t.Parallel()
-	b := newBenchFor(t, "acme", senderSecrets(t))
+	b := newFixtureFor(t, "acme", senderSecrets(t))
 	_, signature, _ := strings.Cut(b.text, ".")
 	id := token.ID{Execution: [12]byte{1}, Number: 3, Expires: now.Add(time.Hour), Flags: token.FlagSigned}
 	other := id
@@ -164,13 +164,13 @@ func TestTheSenderCannotBeRemoved(t *testing.T) {
 	}
 }
 
-// While a secret is being replaced both are taken, on all paths and both forms
+// While a secret is being replaced both are valid, on all paths and both forms
 // of the token.
 // rules: B-14
-func TestASignatureOpensTheWay(t *testing.T) {
+func TestValidSignatures(t *testing.T) {
 	t.Parallel()
 	for _, by := range []byte{'a', 'b'} {
-		b := newBenchOf(t, token.FlagSigned, secretsOf(t, key('a'), key('b'))...)
+		b := newFixtureOf(t, token.FlagSigned, secretsOf(t, key('a'), key('b'))...)
 		b.signed("/heartbeat", "", sign(key(by), b.id("msg_1"), now, "")).want(t, 200, `{"open":true,"lastHeartbeat":"2026-01-31T10:00:00.000Z"}`)
 		header := sign(key(by), b.id("msg_2"), now, `{"a":1}`)
 		for range 2 { // a replay is the same again
@@ -182,7 +182,7 @@ func TestASignatureOpensTheWay(t *testing.T) {
 			t.Errorf("answered %+v", got)
 		}
 	}
-	b := newBenchOf(t, token.FlagSigned, secretsOf(t, key('a'))...)
+	b := newFixtureOf(t, token.FlagSigned, secretsOf(t, key('a'))...)
 	header := append(sign(key('a'), b.id("msg_2"), now, `{}`), "Authorization", "Bearer "+b.text)
 	if got := b.do(http.MethodPost, "/callbacks", "{}", header...); got.status != 200 {
 		t.Errorf("answered %+v", got)
@@ -190,7 +190,7 @@ func TestASignatureOpensTheWay(t *testing.T) {
 }
 
 // The path is not signed: what was overheard on one is nothing on another.
-func TestASignedReportIsOfItsPath(t *testing.T) {
+func TestSignedReportIsValidForItsPath(t *testing.T) {
 	t.Parallel()
 	for body, paths := range map[string][2]string{
 		"":                             {"/heartbeat", ""},
@@ -198,7 +198,7 @@ func TestASignedReportIsOfItsPath(t *testing.T) {
 		`{"error":"E","cause":"c"}`:    {"/failure", ""},
 		`{"error":"E","other":"more"}`: {"", "/failure"},
 	} {
-		b := newBenchOf(t, token.FlagSigned, secretsOf(t, key('a'))...)
+		b := newFixtureOf(t, token.FlagSigned, secretsOf(t, key('a'))...)
 		header := sign(key('a'), b.id("m"), now, body)
 		if got := b.signed(paths[1], body, header); got.status != 400 || !b.held().Open() {
 			t.Errorf("%s at %q: %+v", body, paths[1], got)
@@ -210,7 +210,7 @@ func TestASignedReportIsOfItsPath(t *testing.T) {
 }
 
 // The vector of the libraries of Standard Webhooks.
-func TestTheVectorOfStandardWebhooks(t *testing.T) {
+func TestVectorOfStandardWebhooks(t *testing.T) {
 	t.Parallel()
 	key, err := base64.StdEncoding.DecodeString("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	if err != nil {
@@ -224,9 +224,9 @@ func TestTheVectorOfStandardWebhooks(t *testing.T) {
 
 // A signed request is for one token: a copy of it is of no use for another
 // one that they hold, and cannot pass a part of the body for the id.
-func TestASignedReportIsOfItsToken(t *testing.T) {
+func TestSignedReportIsValidForItsToken(t *testing.T) {
 	t.Parallel()
-	b := newBenchOf(t, token.FlagSigned, secretsOf(t, key('a'))...)
+	b := newFixtureOf(t, token.FlagSigned, secretsOf(t, key('a'))...)
 	theirs := b.text
 	other := token.ID{Execution: [12]byte{1}, Number: 4, Expires: now.Add(time.Hour), Flags: token.FlagSigned}
 	b.text = b.keys.Sign(other)
@@ -239,12 +239,12 @@ func TestASignedReportIsOfItsToken(t *testing.T) {
 	}
 }
 
-func TestTheAgeOfASignature(t *testing.T) {
+func TestAgeOfASignature(t *testing.T) {
 	t.Parallel()
 	for age, status := range map[time.Duration]int{
 		5 * time.Minute: 200, -5 * time.Minute: 200, 5*time.Minute + time.Second: 401, -5*time.Minute - time.Second: 401, 200 * 365 * 24 * time.Hour: 401,
 	} {
-		b := newBenchOf(t, token.FlagSigned, secretsOf(t, key('a'))...)
+		b := newFixtureOf(t, token.FlagSigned, secretsOf(t, key('a'))...)
 		if got := b.signed("", "{}", sign(key('a'), b.id("m"), now.Add(-age), "{}")); got.status != status {
 			t.Errorf("%v old: %+v", age, got)
 		}
@@ -253,9 +253,9 @@ func TestTheAgeOfASignature(t *testing.T) {
 
 // Without a valid signature the store is neither read nor written.
 // rules: B-14
-func TestWithoutASignatureNothingIsDone(t *testing.T) {
+func TestInvalidSignaturesChangeNothing(t *testing.T) {
 	t.Parallel()
-	b := newBenchOf(t, token.FlagSigned, secretsOf(t, key('a'))...)
+	b := newFixtureOf(t, token.FlagSigned, secretsOf(t, key('a'))...)
 	good := sign(key('a'), b.id("m"), now, "{}")
 	without := func(i int) []string { return append(append([]string{}, good[:i]...), good[i+2:]...) }
 	with := func(i int, value string) []string {
@@ -288,7 +288,7 @@ func TestWithoutASignatureNothingIsDone(t *testing.T) {
 // One good signature among several is enough: senders replace secrets, too.
 func TestSeveralSignatures(t *testing.T) {
 	t.Parallel()
-	b := newBenchOf(t, token.FlagSigned, secretsOf(t, key('a'))...)
+	b := newFixtureOf(t, token.FlagSigned, secretsOf(t, key('a'))...)
 	good := sign(key('a'), b.id("m"), now, "{}")
 	good[5] = "v1a,x " + sign(key('b'), b.id("m"), now, "{}")[5] + " " + good[5]
 	if got := b.signed("", "{}", good); got.status != 200 {
@@ -300,7 +300,7 @@ func TestSeveralSignatures(t *testing.T) {
 // valid side by side, and one kind of signature is not valid as the other.
 func TestSignaturesOfKeyPairs(t *testing.T) {
 	t.Parallel()
-	signV1a := func(b *bench, private ed25519.PrivateKey, body string) []string {
+	signV1a := func(b *fixture, private ed25519.PrivateKey, body string) []string {
 		header := sign(nil, b.id("m"), now, body)
 		signed := header[1] + "." + header[3] + "." + body
 		header[5] = "v1a," + base64.StdEncoding.EncodeToString(ed25519.Sign(private, []byte(signed)))
@@ -313,26 +313,26 @@ func TestSignaturesOfKeyPairs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tt := range map[string]struct {
-		header func(b *bench) []string
+		header func(b *fixture) []string
 		want   int
 	}{
-		"the private key":                 {func(b *bench) []string { return signV1a(b, private, "{}") }, 200},
-		"the shared secret":               {func(b *bench) []string { return sign(key('s'), b.id("m"), now, "{}") }, 200},
-		"another private key":             {func(b *bench) []string { return signV1a(b, other, "{}") }, 401},
-		"another body":                    {func(b *bench) []string { return signV1a(b, private, "{ }") }, 401},
-		"the public key as a secret":      {func(b *bench) []string { return sign(public, b.id("m"), now, "{}") }, 401},
-		"the signature as of version one": {func(b *bench) []string { h := signV1a(b, private, "{}"); h[5] = "v1" + h[5][3:]; return h }, 401},
+		"the private key":                 {func(b *fixture) []string { return signV1a(b, private, "{}") }, 200},
+		"the shared secret":               {func(b *fixture) []string { return sign(key('s'), b.id("m"), now, "{}") }, 200},
+		"another private key":             {func(b *fixture) []string { return signV1a(b, other, "{}") }, 401},
+		"another body":                    {func(b *fixture) []string { return signV1a(b, private, "{ }") }, 401},
+		"the public key as a secret":      {func(b *fixture) []string { return sign(public, b.id("m"), now, "{}") }, 401},
+		"the signature as of version one": {func(b *fixture) []string { h := signV1a(b, private, "{}"); h[5] = "v1" + h[5][3:]; return h }, 401},
 	} {
-		b := newBenchOf(t, token.FlagSigned, secrets...)
+		b := newFixtureOf(t, token.FlagSigned, secrets...)
 		if got := b.signed("", "{}", tt.header(b)); got.status != tt.want {
 			t.Errorf("%s: %+v, want %d", name, got, tt.want)
 		}
 	}
 }
 
-func TestAStackWithoutASecret(t *testing.T) {
+func TestNoSecretConfigured(t *testing.T) {
 	t.Parallel()
-	b := newBenchOf(t, token.FlagSigned)
+	b := newFixtureOf(t, token.FlagSigned)
 	got := b.signed("", "{}", sign(nil, b.id("m"), now, "{}"))
 	if got.status != 401 || !strings.Contains(got.body, "the server has no secret to verify it with") || b.reads.Load()+b.uses.Load() != 0 {
 		t.Errorf("answered %+v", got)
@@ -342,7 +342,7 @@ func TestAStackWithoutASecret(t *testing.T) {
 // A forged token is told from an unsigned request by its own answer only.
 func TestAForgedTokenNeedsNoSignature(t *testing.T) {
 	t.Parallel()
-	b := newBenchOf(t, token.FlagSigned, secretsOf(t, key('a'))...)
+	b := newFixtureOf(t, token.FlagSigned, secretsOf(t, key('a'))...)
 	b.text = b.text[:len(b.text)-1]
 	if got := b.post("", "{}"); got.status != 404 {
 		t.Errorf("answered %+v", got)
@@ -372,7 +372,7 @@ func TestParseSecrets(t *testing.T) {
 		` {"default":"` + encoded(24) + `"} `: "1",
 		`{"a":"` + encoded(24) + `","b":"` + encoded(24) + "  " + encoded(25) + `"}`: "3",
 		`{"a":"` + encoded(24) + " " + encoded(23) + `"}`:                            `sender "a": callback secret 2: has 23 bytes; allowed: 24 to 64`,
-		`{"a":""}`: `sender "a": there is none`,
+		`{"a":""}`: `sender "a": has no secret`,
 		`{"a":"` + encoded(24) + `","a":"` + encoded(25) + `"}`: unreadable,
 		`{"a":["` + encoded(24) + `"]}`:                         unreadable,
 		`{"` + encoded(24) + `":"a"}`:                           unreadable,
@@ -394,7 +394,7 @@ func TestParseSecrets(t *testing.T) {
 }
 
 // Names that share a hash are found before a token is made for one of them.
-func TestParseSecretsRefusesNamesOfOneHash(t *testing.T) {
+func TestParseSecretsRejectsNamesWithTheSameHash(t *testing.T) {
 	t.Parallel()
 	seen := map[token.Sender]string{}
 	for i := 0; ; i++ {

@@ -29,7 +29,7 @@ func python(t *testing.T) string {
 
 // runClient runs a program of the vendor's client against the API, and answers
 // what it prints.
-func (b *bench) runClient(input, secret string, args ...string) string {
+func (b *fixture) runClient(input, secret string, args ...string) string {
 	b.t.Helper()
 	if _, err := os.Stat(args[0]); err != nil { // so that go test knows what a passed test depends on
 		b.t.Fatal(err)
@@ -49,17 +49,17 @@ func (b *bench) runClient(input, secret string, args ...string) string {
 	return string(out)
 }
 
-// newClientBench is a bench by the clock of the client.
-func newClientBench(t *testing.T) *bench {
+// newClientBench is a fixture by the clock of the client.
+func newClientBench(t *testing.T) *fixture {
 	t.Helper()
-	b := newBench(t)
+	b := newFixture(t)
 	b.clock = time.Now
 	b.text = b.keys.Sign(token.ID{Execution: [12]byte{1}, Number: 3, Expires: time.Now().Add(time.Hour)})
 	return b
 }
 
 // The tutorial's own program reports, and is told when it does so again.
-func TestTheTutorialsProgram(t *testing.T) {
+func TestTutorialProgram(t *testing.T) {
 	t.Parallel()
 	b := newClientBench(t)
 	if got := b.runClient("", secret, "testdata/worker.py", b.text); got != "Task token: "+b.text+"\nReportTaskSucceeded finished\n" {
@@ -77,7 +77,7 @@ func TestTheTutorialsProgram(t *testing.T) {
 }
 
 // The vendor's client reads each answer, and signs what is hard to sign.
-func TestTheVendorsClient(t *testing.T) {
+func TestVendorClient(t *testing.T) {
 	t.Parallel()
 	b := newClientBench(t)
 	var calls strings.Builder

@@ -1,28 +1,25 @@
-// Package fnf is the vendor's API of version 2019-03-15, as far as programs
-// need it that finish what waits for them: the vendor's own clients report here,
-// and nothing but their endpoint and key change.
+// Package fnf is the vendor's API of version 2019-03-15, as far as programs need it that report the
+// outcome of a task: the vendor's own clients work with another endpoint and another key.
 //
 //	ReportTaskSucceeded   TaskToken, Output         -> EventId, RequestId
 //	ReportTaskFailed      TaskToken, Error, Cause   -> EventId, RequestId
 //
-// It is the vendor's RPC protocol: one path, /; GET or POST; each parameter in
-// the query or in the form that is the body. Every request is signed with
-// HMAC-SHA1 and a key that both sides have, and at most 15 minutes old. A nonce
-// has to be there and is not kept: a token is single use, so a request that is
-// sent again changes nothing. Answers are JSON only.
+// The protocol is the vendor's RPC: the path /, GET or POST, each parameter in the query or in the form
+// that is the body, JSON responses. Every request is signed with HMAC-SHA1 and a shared key, and is at
+// most 15 minutes old. A nonce is required and not stored: a token is single use, so a repeated request
+// changes nothing.
 //
-// A token that is forged or expired does not exist (TaskNotExists), whatever
-// the reason, and is not read. Every report after the first one is answered
-// with TaskAlreadyCompleted, the same outcome too. The output for a step of
-// ours is a JSON object within its limit, the one for somebody else's engine
-// any JSON of at most [resume.ForeignLimit] bytes. What is too large for anybody is
-// answered with EntityTooLarge, as the vendor does.
+//   - TaskNotExists: the token is forged, damaged or expired. The store is not read.
+//   - TaskAlreadyCompleted: every report but the first, also with the same outcome.
+//   - EntityTooLarge: the report is too large, as in the vendor's API.
 //
-// Where the vendor is silent: EventId is 0, because whoever closes a token does
-// not know the execution's history; the vendor's clients only hand it on. The
-// lengths of Error and Cause are counted in bytes. A task with signed: true
-// takes these reports, too, because they are signed; one with signed: NAME does
-// not, because a client's key is not that sender's secret.
+// The output for a Waitless step is a JSON object within its limit. The output for an external recipient
+// is any JSON of at most [resume.ForeignLimit] bytes.
+//
+// Choices where the vendor is silent: EventId is 0, because the handler does not know the execution's
+// history. The lengths of Error and Cause are in bytes. A task with signed: true accepts these reports,
+// because they are signed; a task with signed: NAME does not, because a client's key is not that sender's
+// secret.
 //
 // This package may change between releases; the protocol is the vendor's.
 package fnf

@@ -32,8 +32,8 @@ const (
 	secret = "a-secret-of-twenty-four-bytes"
 )
 
-// bench is the API over a store in memory, whose use is counted.
-type bench struct {
+// fixture is the API over a store in memory, whose use is counted.
+type fixture struct {
 	*local.MemoryStore
 	t     testing.TB
 	api   http.Handler
@@ -45,14 +45,14 @@ type bench struct {
 	fails error // of the store
 }
 
-func newBench(tb testing.TB) *bench {
+func newFixture(tb testing.TB) *fixture {
 	tb.Helper()
-	return newBenchOf(tb, 0)
+	return newFixtureOf(tb, 0)
 }
 
-func newBenchOf(tb testing.TB, flags token.Flags) *bench {
+func newFixtureOf(tb testing.TB, flags token.Flags) *fixture {
 	tb.Helper()
-	b := &bench{MemoryStore: &local.MemoryStore{}, t: tb, keys: local.NewKeys(), clock: func() time.Time { return now }}
+	b := &fixture{MemoryStore: &local.MemoryStore{}, t: tb, keys: local.NewKeys(), clock: func() time.Time { return now }}
 	b.text = b.keys.Sign(token.ID{Execution: [12]byte{1}, Number: 3, Expires: now.Add(time.Hour), Flags: flags})
 	tokens := resume.NewTokens(resume.TokensConfig{
 		Keys: resume.FixedKeys(b.keys), Store: b, Wakes: b, Now: func() time.Time { return b.clock() }, By: token.ClosedByCallback,
@@ -66,18 +66,18 @@ func newBenchOf(tb testing.TB, flags token.Flags) *bench {
 }
 
 // Send implements [resume.Wakes].
-func (b *bench) Send(context.Context, token.ID, string, time.Time) error {
+func (b *fixture) Send(context.Context, token.ID, string, time.Time) error {
 	b.uses.Add(1)
 	return b.fails
 }
 
-func (b *bench) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
+func (b *fixture) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
 	b.uses.Add(1)
 	return b.MemoryStore.Close(ctx, handle, closing)
 }
 
 // tick lets time go by: what is told twice in one instant is told once.
-func (b *bench) tick() {
+func (b *fixture) tick() {
 	at := now
 	b.clock = func() time.Time {
 		at = at.Add(time.Millisecond)
@@ -86,7 +86,7 @@ func (b *bench) tick() {
 }
 
 // held is the record of the open token.
-func (b *bench) held() token.Record {
+func (b *fixture) held() token.Record {
 	b.t.Helper()
 	handle, _, _ := strings.Cut(b.text, ".")
 	record, err := b.Record(context.WithoutCancel(b.t.Context()), handle) // also in a clean-up
@@ -109,7 +109,7 @@ type answered struct {
 }
 
 // do makes a request. What begins with "body:" goes into the body.
-func (b *bench) do(method string, given map[string]string) answered {
+func (b *fixture) do(method string, given map[string]string) answered {
 	b.t.Helper()
 	query, body := url.Values{}, url.Values{}
 	for name, value := range given {
@@ -122,7 +122,7 @@ func (b *bench) do(method string, given map[string]string) answered {
 	return b.send(method, "/?"+query.Encode(), "application/x-www-form-urlencoded", body.Encode())
 }
 
-func (b *bench) send(method, target, kind, body string) answered {
+func (b *fixture) send(method, target, kind, body string) answered {
 	b.t.Helper()
 	r := httptest.NewRequestWithContext(b.t.Context(), http.MethodPost, "/", strings.NewReader(body))
 	path, query, _ := strings.Cut(target, "?")
@@ -150,7 +150,7 @@ func signed(method string, given map[string]string) map[string]string {
 	return all
 }
 
-// signature signs as the vendor's clients do, who encode and then mend.
+// signature signs as the vendor's clients do, who encode and then fix.
 func signature(method, secret string, given map[string]string) string {
 	values := url.Values{}
 	for name, value := range given {
@@ -158,21 +158,21 @@ func signature(method, secret string, given map[string]string) string {
 			values.Set(strings.TrimPrefix(name, "body:"), value)
 		}
 	}
-	mend := strings.NewReplacer("+", "%20", "*", "%2A", "%7E", "~").Replace
+	fix := strings.NewReplacer("+", "%20", "*", "%2A", "%7E", "~").Replace
 	mac := hmac.New(sha1.New, []byte(secret+"&"))
-	mac.Write([]byte(method + "&%2F&" + mend(url.QueryEscape(mend(values.Encode())))))
+	mac.Write([]byte(method + "&%2F&" + fix(url.QueryEscape(fix(values.Encode())))))
 	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-func (b *bench) success(output string) map[string]string {
+func (b *fixture) success(output string) map[string]string {
 	return map[string]string{"Action": "ReportTaskSucceeded", "TaskToken": b.text, "body:Output": output}
 }
 
-func (b *bench) failure(name, cause string) map[string]string {
+func (b *fixture) failure(name, cause string) map[string]string {
 	return map[string]string{"Action": "ReportTaskFailed", "TaskToken": b.text, "body:Error": name, "body:Cause": cause}
 }
 
-func (b *bench) call(given map[string]string) answered {
+func (b *fixture) call(given map[string]string) answered {
 	b.t.Helper()
 	return b.do(http.MethodPost, signed(http.MethodPost, given))
 }
@@ -186,7 +186,7 @@ func (a answered) want(t *testing.T, status int, code string) {
 
 func TestASuccessIsReported(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newFixture(t)
 	a := b.call(b.success(`{"status": "ok"}`))
 	a.want(t, 200, "")
 	if a.body.EventID == nil || *a.body.EventID != 0 || b.held().Outcome.Output.JSON() != `{"status":"ok"}` {
@@ -196,7 +196,7 @@ func TestASuccessIsReported(t *testing.T) {
 
 func TestAFailureIsReported(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newFixture(t)
 	b.call(b.failure("Rejected", "by hand")).want(t, 200, "")
 	if record := b.held(); record.Outcome.Error != "Rejected" || record.Outcome.Cause != "by hand" {
 		t.Errorf("the token holds %+v", record.Outcome)
@@ -208,7 +208,7 @@ func TestParametersMayBeAnywhere(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		for _, prefix := range []string{"", "body:"} {
-			b := newBench(t)
+			b := newFixture(t)
 			given := map[string]string{}
 			for name, value := range signed(method, map[string]string{"Action": "ReportTaskSucceeded", "TaskToken": b.text, "Output": `{"a":"ä *~+/="}`}) {
 				given[prefix+name] = value
@@ -222,9 +222,9 @@ func TestParametersMayBeAnywhere(t *testing.T) {
 }
 
 // Each report but the first is told so, the same outcome too.
-func TestEveryRepeatIsRefused(t *testing.T) {
+func TestRepeatedReportsAreRejected(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newFixture(t)
 	b.tick()
 	b.call(b.success("{}")).want(t, 200, "")
 	for _, given := range []map[string]string{b.success("{}"), b.success(`{"a":1}`), b.failure("E", "")} {
@@ -238,7 +238,7 @@ func TestEveryRepeatIsRefused(t *testing.T) {
 // Flows catch these errors as what Waitless found, so no client may report them.
 func TestReservedErrorNamesAreRejected(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newFixture(t)
 	for _, name := range []string{"FnF.TaskTimeout", "FnF.Stopped", "FnF.InternalError", "Token.Revoked"} {
 		b.call(b.failure(name, "")).want(t, 400, "InvalidArgument")
 	}
@@ -248,10 +248,10 @@ func TestReservedErrorNamesAreRejected(t *testing.T) {
 }
 
 // What is wrong with a request is told, nothing of it is, and nothing is done.
-func TestRefusals(t *testing.T) {
+func TestRejections(t *testing.T) {
 	t.Parallel()
 	const mark = "zzmarkzz"
-	b := newBench(t)
+	b := newFixture(t)
 	with := func(given map[string]string, name, value string) map[string]string {
 		given[name] = value
 		return given
@@ -310,10 +310,10 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-func TestTheLimitsThemselvesAreTaken(t *testing.T) {
+func TestLimitsAreInclusive(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"2026-01-31T09:45:00Z", "2026-01-31T10:15:00Z"} {
-		b := newBench(t)
+		b := newFixture(t)
 		given := b.failure(strings.Repeat("e", 128), strings.Repeat("c", 4096))
 		given["Timestamp"] = at
 		b.call(given).want(t, 200, "")
@@ -321,14 +321,14 @@ func TestTheLimitsThemselvesAreTaken(t *testing.T) {
 			t.Errorf("the token holds %+v", outcome)
 		}
 	}
-	b := newBench(t)
+	b := newFixture(t)
 	b.call(b.success(`{"a":"`+strings.Repeat("x", 32<<10-len(`{"a":""}`))+`"}`)).want(t, 200, "")
 }
 
 // Whatever is changed after signing is noticed.
-func TestASignatureIsOfEverything(t *testing.T) {
+func TestSignatureCoversTheWholeRequest(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newFixture(t)
 	good := signed(http.MethodPost, b.success(`{"a":1}`))
 	for name := range good {
 		changed := map[string]string{}
@@ -361,7 +361,7 @@ func TestASignatureIsOfEverything(t *testing.T) {
 
 func TestExpiredTokensDoNotExist(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newFixture(t)
 	later := now.Add(time.Hour)
 	b.clock = func() time.Time { return later }
 	given := b.success("{}")
@@ -369,9 +369,9 @@ func TestExpiredTokensDoNotExist(t *testing.T) {
 	b.call(given).want(t, 404, "TaskNotExists")
 }
 
-func TestRequestsThatAreNone(t *testing.T) {
+func TestInvalidRequests(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newFixture(t)
 	good := url.Values{}
 	for name, value := range signed(http.MethodPost, map[string]string{"Action": "ReportTaskSucceeded", "TaskToken": b.text, "Output": "{}"}) {
 		good.Set(name, value)
@@ -404,9 +404,9 @@ func TestRequestsThatAreNone(t *testing.T) {
 	})
 }
 
-func TestTheRequestIDOfTheCallerComesBack(t *testing.T) {
+func TestRequestIDOfTheCallerIsReturned(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newFixture(t)
 	given := b.success("")
 	given["RequestId"] = "mine"
 	if a := b.call(given); a.body.RequestID != "mine" {
@@ -420,33 +420,33 @@ func TestTheRequestIDOfTheCallerComesBack(t *testing.T) {
 }
 
 // A report is signed here, too, so it serves who demands that.
-func TestSignedTokensAreTaken(t *testing.T) {
+func TestSignedTokensAreAccepted(t *testing.T) {
 	t.Parallel()
-	b := newBenchOf(t, token.FlagSigned)
+	b := newFixtureOf(t, token.FlagSigned)
 	b.call(b.success("{}")).want(t, 200, "")
 }
 
 // A client's key does not stand for the secret of a sender.
 func TestTokensOfASenderAreDenied(t *testing.T) {
 	t.Parallel()
-	b := newBenchOf(t, token.FlagSigned|token.FlagSender)
+	b := newFixtureOf(t, token.FlagSigned|token.FlagSender)
 	b.call(b.success("{}")).want(t, 403, "AccessDenied")
 	if b.uses.Load() != 0 {
 		t.Errorf("the store was used %d times", b.uses.Load())
 	}
 }
 
-// Somebody else's engine takes any JSON, and more of it than a step of ours.
-func TestSomebodyElsesEngineTakesAnyJSON(t *testing.T) {
+// An external recipient accepts any JSON, and more of it than a Waitless step.
+func TestExternalRecipientsAcceptAnyJSON(t *testing.T) {
 	t.Parallel()
 	for _, output := range []string{`{"a":1}`, `[1,{}]`, `"text"`, `null`, `"` + strings.Repeat("x", 262_144-2) + `"`} {
-		b := newBenchOf(t, token.FlagForeign)
+		b := newFixtureOf(t, token.FlagForeign)
 		b.call(b.success(output)).want(t, 200, "")
 		if b.held().Outcome.Output.JSON() != output {
 			t.Errorf("the token holds %+v", b.held())
 		}
 	}
-	b := newBenchOf(t, token.FlagForeign)
+	b := newFixtureOf(t, token.FlagForeign)
 	b.call(b.success(`"`+strings.Repeat("x", 262_144-1)+`"`)).want(t, 400, "EntityTooLarge")
 	b.call(b.success(`no JSON`)).want(t, 400, "InvalidArgument")
 	if b.uses.Load() != 0 {
@@ -456,9 +456,9 @@ func TestSomebodyElsesEngineTakesAnyJSON(t *testing.T) {
 
 // What fails inside is in the log and not in the answer, and the token in
 // neither.
-func TestFailuresInsideStayInside(t *testing.T) {
+func TestInternalErrorsAreNotShown(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newFixture(t)
 	b.fails = errors.New("table gone near " + b.text)
 	a := b.call(b.success("{}"))
 	a.want(t, 500, "InternalServerError")
@@ -469,9 +469,9 @@ func TestFailuresInsideStayInside(t *testing.T) {
 	b.call(b.success("{}")).want(t, 200, "")
 }
 
-func TestAReportThatIsTooSlowMayBeTriedAgain(t *testing.T) {
+func TestSlowReportCanBeRetried(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newFixture(t)
 	at := now
 	b.clock = func() time.Time {
 		at = at.Add(5 * time.Second)
@@ -493,7 +493,7 @@ func FuzzUnsigned(f *testing.F) {
 	f.Add("POST", "Action=ReportTaskFailed&Version=2019-03-15&AccessKeyId=an-id&Signature=%00&SignatureNonce=1&SignatureMethod=HMAC-SHA1&"+
 		"SignatureVersion=1.0&Timestamp=2026-01-31T10:00:00Z", "application/x-www-form-urlencoded", "RequestId=\xff")
 	f.Fuzz(func(t *testing.T, method, query, kind, body string) {
-		b := newBench(t)
+		b := newFixture(t)
 		if a := b.send(method, "/?"+query, kind, body); a.status < 400 || a.body.Code == "" || a.body.Message == "" || b.uses.Load() != 0 {
 			t.Errorf("answered %d %s after %d uses", a.status, a.text, b.uses.Load())
 		}
@@ -506,7 +506,7 @@ func FuzzSigned(f *testing.F) {
 	f.Add("Cause", "a b+c%d&e=f~*/ä", "X", "\x00\xff;")
 	f.Add("Zz", "", "A*b", "=")
 	f.Fuzz(func(t *testing.T, name, value, other, text string) {
-		b := newBench(t)
+		b := newFixture(t)
 		given := b.success("{}")
 		reserved := signed(http.MethodPost, given)
 		for _, added := range []string{name, other} {
@@ -524,10 +524,10 @@ func FuzzSigned(f *testing.F) {
 	})
 }
 
-// Whoever hangs up is no failure of ours.
-func TestARequestThatEndsTooEarly(t *testing.T) {
+// A caller that disconnects is not an internal error.
+func TestIncompleteRequest(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newFixture(t)
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", io.MultiReader(strings.NewReader("Action="), iotest.ErrReader(errors.New("hung up"))))
 	w := httptest.NewRecorder()
 	b.api.ServeHTTP(w, r)

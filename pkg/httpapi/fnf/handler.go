@@ -3,6 +3,7 @@ package fnf
 import (
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -14,35 +15,29 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Config is what a handler works with.
+// Config configures a handler. Tokens and MaxOutput are required.
 type Config struct {
-	// Tokens closes the tokens. It is required.
 	Tokens *resume.Tokens
-	// MaxOutput is the size of the largest output of a step of ours, in bytes:
-	// its data limit. It is required.
+	// MaxOutput is the size of the largest output of a Waitless step in bytes: its data limit.
 	MaxOutput int
-	// Keys are the secrets that requests are signed with, by their ids. Without
-	// any every request is refused.
+	// Keys are the secrets that sign requests, by key id. Without keys every request is rejected.
 	Keys map[string]string
-	// Now tells how old a request is; nil means the machine's clock.
+	// Now is the clock for the age of requests; nil means time.Now.
 	Now func() time.Time
-	// Log is told what failed inside, never a token; nil means nobody is.
+	// Log receives internal errors, without tokens; nil discards them.
 	Log *slog.Logger
 }
 
-// maxBody is the vendor's limit of a request, in bytes.
-const maxBody = 1 << 20
-
-// The vendor's limits of a failure. There they are in characters; what is kept
-// of a token has them in bytes.
+// The vendor's limits, in bytes. Its limits of a failure are in characters.
 const (
+	maxBody  = 1 << 20
 	maxError = 128
 	maxCause = 4096
 )
 
 const apiVersion = "2019-03-15"
 
-// Handler serves the API at the path /.
+// Handler returns the handler of the API at the path /.
 func Handler(config Config) http.Handler {
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
@@ -66,23 +61,23 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Cache-Control", "no-store")
 	header.Set("Content-Type", "application/json")
 	header.Set("X-Content-Type-Options", "nosniff")
-	status, answer := http.StatusOK, any(reported{RequestID: requestID(given)})
+	status, response := http.StatusOK, any(reported{RequestID: requestID(given)})
 	if err != nil {
-		refused := h.refusal(err)
-		refused.RequestID, refused.HostID = requestID(given), r.Host
-		status, answer = refused.status, refused
+		rejected := h.rejection(err)
+		rejected.RequestID, rejected.HostID = requestID(given), r.Host
+		status, response = rejected.status, rejected
 	}
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(answer) // the caller is gone
+	_ = json.NewEncoder(w).Encode(response) // an error means that the caller is gone
 }
 
-// reported is the answer to a report.
+// reported is the response to a report. The id of the history event is not known here.
 type reported struct {
-	EventID   int    `json:"EventId"` // nobody here knows it
+	EventID   int    `json:"EventId"`
 	RequestID string `json:"RequestId"`
 }
 
-// requestID is the caller's own, if it is of a sensible length, else a new one.
+// requestID returns the caller's own id if its length is sensible, or else a new one.
 func requestID(given parameters) string {
 	const longest = 128
 	if id := given["RequestId"]; id != "" && len(id) <= longest {
@@ -91,7 +86,7 @@ func requestID(given parameters) string {
 	return rand.Text()
 }
 
-// report does what a request asks for.
+// report carries out a request.
 func (h handler) report(r *http.Request, given parameters) error {
 	parse, err := action(given)
 	if err != nil {
@@ -108,24 +103,24 @@ func (h handler) report(r *http.Request, given parameters) error {
 	if err != nil {
 		return err
 	}
-	if opened.ID.Flags&token.FlagSender != 0 { // the keys of clients are not those of senders
+	if opened.ID.Flags&token.FlagSender != 0 { // a client's key is not the sender's secret
 		return denied("AccessDenied", "the task of this token takes callbacks of one sender; report at its callback URL")
 	}
 	outcome, err := parse(h, opened.ID, given)
 	if err != nil {
 		return err
 	}
-	met, _, err := opened.Close(r.Context(), outcome)
-	if err == nil && met != resume.Closed {
-		err = &refusal{http.StatusBadRequest, "TaskAlreadyCompleted", "the task of this token is completed; each token takes one report", "", ""}
+	result, _, err := opened.Close(r.Context(), outcome)
+	if err == nil && result != resume.Closed {
+		return invalid("TaskAlreadyCompleted", "the task of this token is completed; each token takes one report")
 	}
 	return err
 }
 
-// parser reads the outcome that a request brings.
+// parser reads the outcome of a request.
 type parser func(h handler, id token.ID, given parameters) (token.Outcome, error)
 
-// action is what a request asks for.
+// action returns the parser for the action of a request.
 func action(given parameters) (parser, error) {
 	version, err := given.required("Version")
 	if err != nil {
@@ -174,4 +169,48 @@ func (h handler) failure(_ token.ID, given parameters) (token.Outcome, error) {
 		return token.Outcome{}, invalid("InvalidArgument", fmt.Sprintf("Cause has %d bytes; allowed: 1 to %d", len(cause), maxCause))
 	}
 	return token.Failure(name, cause), nil
+}
+
+// rejection is an error in the form of the vendor's.
+type rejection struct {
+	status    int
+	Code      string
+	Message   string
+	RequestID string `json:"RequestId"`
+	HostID    string `json:"HostId"`
+}
+
+func (r *rejection) Error() string { return r.Code + ": " + r.Message }
+
+func invalid(code, message string) error {
+	return &rejection{status: http.StatusBadRequest, Code: code, Message: message}
+}
+
+func denied(code, message string) error {
+	return &rejection{status: http.StatusForbidden, Code: code, Message: message}
+}
+
+// rejection is the response to an error: what the caller can fix, without any part of the request and
+// without internal errors.
+func (h handler) rejection(err error) *rejection {
+	var rejected *rejection
+	var report *resume.ReportError
+	switch {
+	case errors.As(err, &rejected):
+		return rejected
+	case errors.Is(err, token.ErrInvalid):
+		return &rejection{status: http.StatusNotFound, Code: "TaskNotExists", Message: err.Error()}
+	case errors.As(err, &report):
+		code := "InvalidArgument"
+		if report.TooLarge {
+			code = "EntityTooLarge"
+		}
+		return &rejection{status: http.StatusBadRequest, Code: code, Message: report.What}
+	}
+	h.Log.Error("report failed", "error", token.MaskAll(err.Error()))
+	message := "internal error; try again"
+	if errors.Is(err, resume.ErrTooSlow) {
+		message = resume.ErrTooSlow.Error()
+	}
+	return &rejection{status: http.StatusInternalServerError, Code: "InternalServerError", Message: message}
 }

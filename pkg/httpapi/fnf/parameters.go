@@ -13,22 +13,22 @@ import (
 	"github.com/waitless/waitless/pkg/resume"
 )
 
-// parameters are what a request brings, in its query and its body together.
+// parameters are those of a request, in its query and its body together.
 type parameters map[string]string
 
-// read takes the parameters of a request.
+// read reads the parameters of a request.
 func read(r *http.Request) (parameters, error) {
 	body, err := io.ReadAll(r.Body)
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
 		return nil, resume.RequestTooLarge(r.ContentLength, tooLarge.Limit)
-	case err != nil: // the caller hung up, or is too slow
-		return nil, invalid("InvalidArgument", "the request ended before all of it was here")
+	case err != nil: // the caller disconnected, or is too slow
+		return nil, invalid("InvalidArgument", "the request ended before its body was complete")
 	case r.URL.Path != "/":
-		return nil, &refusal{status: http.StatusNotFound, Code: "InvalidArgument", Message: "there is nothing here; the path of every action is /"}
+		return nil, &rejection{status: http.StatusNotFound, Code: "InvalidArgument", Message: "there is nothing here; the path of every action is /"}
 	case r.Method != http.MethodGet && r.Method != http.MethodPost:
-		return nil, &refusal{status: http.StatusMethodNotAllowed, Code: "UnsupportedHTTPMethod", Message: "this method is not allowed; allowed: GET, POST"}
+		return nil, &rejection{status: http.StatusMethodNotAllowed, Code: "UnsupportedHTTPMethod", Message: "this method is not allowed; allowed: GET, POST"}
 	}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/x-www-form-urlencoded" {
 		body = nil
@@ -36,8 +36,7 @@ func read(r *http.Request) (parameters, error) {
 	return parse(r.URL.RawQuery, string(body))
 }
 
-// parse reads parameters. A name that stands there twice would have two
-// signatures.
+// parse reads parameters. It rejects a repeated name, which would have two signatures.
 func parse(texts ...string) (parameters, error) {
 	all := parameters{}
 	for _, text := range texts {
@@ -55,7 +54,7 @@ func parse(texts ...string) (parameters, error) {
 	return all, nil
 }
 
-// required is the parameter of that name.
+// required returns the parameter of that name.
 func (p parameters) required(name string) (string, error) {
 	if p[name] == "" {
 		return "", invalid("MissingRequiredParams", "the parameter "+name+" is missing")
@@ -63,7 +62,7 @@ func (p parameters) required(name string) (string, error) {
 	return p[name], nil
 }
 
-// signed is what the signature of a request is made of.
+// signed returns the text that the signature of a request is made of.
 func (p parameters) signed(method string) string {
 	var pairs []string
 	for _, name := range slices.Sorted(maps.Keys(p)) {
@@ -74,5 +73,5 @@ func (p parameters) signed(method string) string {
 	return method + "&%2F&" + encode(strings.Join(pairs, "&"))
 }
 
-// encode is percent-encoding as RFC 3986 has it.
+// encode percent-encodes a text as RFC 3986 defines.
 func encode(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }

@@ -2,15 +2,36 @@ package fnf
 
 import (
 	"crypto/hmac"
-	"crypto/sha1" //nolint:gosec // the vendor's clients sign with it, and HMAC does not need what it lost
+	"crypto/sha1" //nolint:gosec // the vendor's clients sign with it, and HMAC does not need collision resistance
 	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"time"
 )
 
-// maxSkew is how old a request may be, and how far ahead the clock of its caller.
+// MinSecret is the least length of a client's secret in bytes: an attacker who has seen one signed
+// request can try shorter ones offline.
+const MinSecret = 24
+
+// ParseKeys reads {"id":"secret"}. An error never shows a secret.
+func ParseKeys(text string) (map[string]string, error) {
+	var keys map[string]string
+	if json.Unmarshal([]byte(text), &keys) != nil {
+		return nil, errors.New(`the keys cannot be read; allowed: {"id":"secret"}, with any number of them`)
+	}
+	for id, secret := range keys {
+		if len(secret) < MinSecret {
+			return nil, fmt.Errorf("the secret of key %q has %d bytes; allowed: at least %d", id, len(secret), MinSecret)
+		}
+	}
+	return keys, nil
+}
+
+// maxSkew bounds how far the time of a request may be from now, in either direction.
 const maxSkew = 15 * time.Minute
 
-// authenticate finds out whether a request was signed with one of the keys.
+// authenticate returns nil if one of the keys signed the request.
 func (h handler) authenticate(method string, given parameters) error {
 	for _, name := range []string{"AccessKeyId", "Signature", "SignatureNonce", "Timestamp"} {
 		if _, err := given.required(name); err != nil {
@@ -36,7 +57,7 @@ func (h handler) authenticate(method string, given parameters) error {
 	return nil
 }
 
-// sign is the signature of a text.
+// sign returns the signature of a text.
 func sign(secret, text string) string {
 	mac := hmac.New(sha1.New, []byte(secret+"&"))
 	mac.Write([]byte(text))

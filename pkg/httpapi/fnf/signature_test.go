@@ -5,7 +5,7 @@ import (
 )
 
 // The example of the vendor's documentation on signatures.
-func TestTheVendorsExample(t *testing.T) {
+func TestVendorExample(t *testing.T) {
 	t.Parallel()
 	given, err := parse("Signature=OLeaidS1JvxuMvnyHOwuJ%2BuX5qY%3D&Timestamp=2016-02-23T12%3A46%3A24Z&Format=XML&AccessKeyId=testid&" +
 		"Action=DescribeRegions&SignatureMethod=HMAC-SHA1&SignatureNonce=3ee8c1b8-83d3-44af-a94f-4e0ad82fd6cf&Version=2014-05-26&SignatureVersion=1.0")

@@ -130,7 +130,7 @@ func (s *Services) Observe(text []byte, now time.Time) {
 	if j == nil || !j.end.running() {
 		return
 	}
-	seen.Status = jobs.StatusSuccess // also an event without a reason tells of an end
+	seen.Status = jobs.StatusSuccess // an event without a reason is also about an end
 	var event struct{ Detail document }
 	if _, ended := kind.Conclude("", jobs.Run{Since: j.began}, seen); ended && json.Unmarshal(text, &event) == nil {
 		j.end = state{now, event.Detail}

@@ -192,7 +192,7 @@ func TestPlayedStartAgain(t *testing.T) {
 		}{{start.Add(time.Second), want.running}, {start.Add(time.Hour), want.ended}} {
 			answer, err := s.Start(row, []byte(played[kind].params), "once", again.now)
 			var refusal *Refusal
-			if errors.As(err, &refusal) != (again.code != "") || (refusal != nil && (refusal.Code != again.code || !row.Taken(refusal.Code))) {
+			if errors.As(err, &refusal) != (again.code != "") || (refusal != nil && (refusal.Code != again.code || !row.InUse(refusal.Code))) {
 				t.Errorf("%s: error %v, want code %q", kind, err, again.code)
 			}
 			if again, _ := row.ReadStart(Account, Region, []byte(played[kind].params), answer); err == nil && again.Key != first.Key {
@@ -217,10 +217,10 @@ func TestPlayedJobIsRemembered(t *testing.T) {
 		answer, err := s.Describe(row, params, start)
 		var refusal *Refusal
 		if _, _, unread := row.ReadDescription(Account, Region, started.ID, answer); !errors.As(err, &refusal) && unread == nil {
-			t.Errorf("%s: a job that nobody started is described as %s", kind, answer)
+			t.Errorf("%s: an unknown job is described as %s", kind, answer)
 		}
 		if refusal != nil && !row.Unknown(refusal.Code) {
-			t.Errorf("%s: code %q is none of an unknown job", kind, refusal.Code)
+			t.Errorf("%s: code %q does not mean an unknown job", kind, refusal.Code)
 		}
 		s.Remember(started.Key, started.ID, start)
 		for seconds, want := range map[int]jobs.Status{59: jobs.StatusRunning, 60: jobs.StatusSuccess} {

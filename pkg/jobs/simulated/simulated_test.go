@@ -19,7 +19,7 @@ var (
 
 const id = "019b76da-ab84-7f01-bf03-040506070809"
 
-func TestStartJobAnswersTheStartInTheID(t *testing.T) {
+func TestStartJobReturnsTheStartInTheID(t *testing.T) {
 	t.Parallel()
 	inputs := []string{
 		`{}`, ``, ` `, `null`, `{"delay":20}`, ` {"a":{"job_id":1}} `,
@@ -202,7 +202,7 @@ func TestEcho(t *testing.T) {
 	now := time.Date(2026, 1, 31, 10, 0, 15, 0, time.UTC)
 	tests := []struct{ name, input, want string }{
 		{"ready since now", `{"since":"2026-01-31T10:00:00Z","ready_after":15}`, `{"since":"2026-01-31T10:00:00Z","ready_after":15}`},
-		{"ready, nobody says since when", `{"ready_after":15}`, `{"ready_after":15}`},
+		{"ready, without an instant", `{"ready_after":15}`, `{"ready_after":15}`},
 		{"no instant", `{"since":"noon","ready_after":15}`, `{"since":"noon","ready_after":15}`},
 		{"no input", "", "{}"},
 		{"white space alone", " \n", "{}"},

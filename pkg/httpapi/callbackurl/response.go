@@ -10,12 +10,12 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// answer is what a caller is told, as JSON or as a page.
-type answer struct {
+// response is what a caller gets, as JSON or as a page.
+type response struct {
 	status        int
 	header, value string // one more header; empty for none
 
-	Code          string `json:"code,omitempty"` // of a refusal: NotFound, Conflict, Invalid, Internal
+	Code          string `json:"code,omitempty"` // of a rejection: NotFound, Conflict, Invalid, Internal
 	Message       string `json:"message,omitempty"`
 	Open          bool   `json:"open,omitempty"`
 	Outcome       string `json:"outcome,omitempty"`    // success, failure
@@ -24,21 +24,21 @@ type answer struct {
 	LastHeartbeat string `json:"lastHeartbeat,omitempty"`
 
 	record token.Record // for the page
-	form   *form        // what a page asks for; nil for nothing
+	form   *form        // of the page; nil for none
 }
 
-// answerOf tells what a token holds, but not the content of its outcome.
-func answerOf(record token.Record, conflict bool) answer {
-	a := answer{status: http.StatusOK, Open: record.Open(), LastHeartbeat: instant(record.LastBeat), record: record}
+// responseOf describes the record of a token without the content of its outcome.
+func responseOf(record token.Record, conflict bool) response {
+	r := response{status: http.StatusOK, Open: record.Open(), LastHeartbeat: instant(record.LastBeat), record: record}
 	if record.Open() {
-		return a
+		return r
 	}
-	a.Outcome, a.ClosedBy, a.ClosedTime = outcomeOf(record), string(record.ClosedBy), instant(record.ClosedAt)
+	r.Outcome, r.ClosedBy, r.ClosedTime = outcomeOf(record), string(record.ClosedBy), instant(record.ClosedAt)
 	if conflict {
-		a.status, a.Code = http.StatusConflict, "Conflict"
-		a.Message = "the token is closed: " + happened(record) + " at " + a.ClosedTime
+		r.status, r.Code = http.StatusConflict, "Conflict"
+		r.Message = "the token is closed: " + closing(record) + " at " + r.ClosedTime
 	}
-	return a
+	return r
 }
 
 func instant(t time.Time) string {
@@ -55,8 +55,8 @@ func outcomeOf(record token.Record) string {
 	return "success"
 }
 
-// happened says what closed a token.
-func happened(record token.Record) string {
+// closing says what closed a token.
+func closing(record token.Record) string {
 	outcome := outcomeOf(record)
 	switch record.ClosedBy {
 	case token.ClosedByDeadline:
@@ -68,7 +68,7 @@ func happened(record token.Record) string {
 	case token.ClosedBySubmit:
 		return "the task could not be submitted"
 	case token.ClosedByTask:
-		return "the task answered with a " + outcome
+		return "the task returned a " + outcome
 	case token.ClosedByEvent, token.ClosedByReconcile:
 		return "its job ended with a " + outcome
 	case token.ClosedByHand:
@@ -80,40 +80,40 @@ func happened(record token.Record) string {
 	return "a " + outcome + " was reported"
 }
 
-// refusal is what a caller is told of an error: what they can mend, without a
-// word of what they sent, and nothing of what happened inside.
-func (h handler) refusal(err error) answer {
+// rejection is the response to an error: what the caller can fix, without any part of the request and
+// without internal errors.
+func (h handler) rejection(err error) response {
 	var report *resume.ReportError
 	var unsigned *signatureError
 	switch {
 	case errors.Is(err, token.ErrInvalid):
-		return answer{status: http.StatusNotFound, Code: "NotFound", Message: err.Error()}
+		return response{status: http.StatusNotFound, Code: "NotFound", Message: err.Error()}
 	case errors.As(err, &unsigned):
-		return answer{
+		return response{
 			status: http.StatusUnauthorized, Code: "Invalid", Message: err.Error(), header: "WWW-Authenticate", value: "Standard-Webhooks",
 		}
 	case errors.As(err, &report) && report.TooLarge:
-		return answer{status: http.StatusRequestEntityTooLarge, Code: "Invalid", Message: report.What}
+		return response{status: http.StatusRequestEntityTooLarge, Code: "Invalid", Message: report.What}
 	case errors.As(err, &report):
-		return answer{status: http.StatusBadRequest, Code: "Invalid", Message: report.What}
+		return response{status: http.StatusBadRequest, Code: "Invalid", Message: report.What}
 	}
 	h.Log.Error("callback failed", "error", token.MaskAll(err.Error()))
 	if errors.Is(err, resume.ErrTooSlow) {
-		return answer{
+		return response{
 			status: http.StatusServiceUnavailable, Code: "Internal", Message: resume.ErrTooSlow.Error(), header: "Retry-After", value: "1",
 		}
 	}
-	return answer{status: http.StatusInternalServerError, Code: "Internal", Message: "something inside failed; try again"}
+	return response{status: http.StatusInternalServerError, Code: "Internal", Message: "internal error; try again"}
 }
 
-func (a answer) writeJSON(w http.ResponseWriter) {
-	a.begin(w, "application/json")
-	_ = json.NewEncoder(w).Encode(a) // the caller is gone
+func (r response) writeJSON(w http.ResponseWriter) {
+	r.begin(w, "application/json")
+	_ = json.NewEncoder(w).Encode(r) // an error means that the caller is gone
 }
 
-// begin writes the head of an answer that nobody keeps, sniffs, frames or names
-// to another site.
-func (a answer) begin(w http.ResponseWriter, contentType string) {
+// begin writes status and header. The response must not be stored, sniffed or framed, and its address
+// must not reach other sites.
+func (r response) begin(w http.ResponseWriter, contentType string) {
 	header := w.Header()
 	header.Set("Cache-Control", "no-store")
 	header.Set("Content-Security-Policy", contentSecurityPolicy)
@@ -121,8 +121,8 @@ func (a answer) begin(w http.ResponseWriter, contentType string) {
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("X-Frame-Options", "DENY")
-	if a.header != "" {
-		header.Set(a.header, a.value)
+	if r.header != "" {
+		header.Set(r.header, r.value)
 	}
-	w.WriteHeader(a.status)
+	w.WriteHeader(r.status)
 }
