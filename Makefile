@@ -165,7 +165,7 @@ build-%Function:
 # An emulator runs functions on the machine at hand, so they are built for it.
 HOST_ARCH = $(shell go env GOARCH)
 STACK_ENDPOINT := http://127.0.0.1:$(STACK_PORT)
-STACK_VARIABLES := AWS_ENDPOINT_URL=$(STACK_ENDPOINT) AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
+STACK_VARIABLES := AWS_ENDPOINT_URL=$(STACK_ENDPOINT) AWS_REGION=us-east-1 AWS_DEFAULT_REGION=us-east-1 AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
 
 .PHONY: stack
 stack: ## Deploy to an emulator of AWS on this machine, with PARAMS: eval "$$(make stack)"

@@ -83,31 +83,17 @@ var house = []row{
 	{path: "pkg/aws/stack"},
 	{path: "pkg/aws/samlocal"},
 	{path: "pkg/aws/dynamo", ours: useCases, modules: []string{awsSDK}},
-	{path: "pkg/aws/queue", modules: []string{awsSDK}}, // no adapter: it knows no port, and two adapters work with it
-	{path: "pkg/aws/wakes", ours: append([]string{"pkg/aws/queue"}, useCases...), modules: []string{awsSDK}},
-	{path: "pkg/aws/wakes/schedules", modules: []string{awsSDK}},
-	{path: "pkg/aws/tasks", ours: append([]string{"pkg/aws/queue", "pkg/aws/tasks/deliveries"}, useCases...), modules: []string{awsSDK}},
-	{path: "pkg/aws/tasks/deliveries", ours: append([]string{"pkg/aws/queue"}, core...)}, // messages of the tasks' queue, without a client of Lambda
-	{path: "pkg/aws/jobqueue", ours: append([]string{"pkg/aws/queue"}, useCases...), modules: []string{awsSDK}},
+	{path: "pkg/aws/sqs", ours: useCases, modules: []string{awsSDK}},
+	{path: "pkg/aws/scheduler", modules: []string{awsSDK}},
+	{path: "pkg/aws/lambda", ours: useCases, modules: []string{awsSDK}},
 	{path: "pkg/aws/services", ours: useCases, modules: []string{awsSDK}},
 	// the same adapter, for functions that send messages
 	{path: "pkg/aws/services/messages", ours: append([]string{"pkg/aws/services"}, useCases...), modules: []string{awsSDK}},
 	{path: "pkg/aws/recipients", ours: useCases, modules: []string{awsSDK}},
-	{path: "pkg/aws/bus", ours: useCases, modules: []string{awsSDK}},
+	{path: "pkg/aws/eventbridge", ours: useCases, modules: []string{awsSDK}},
 	{path: "pkg/aws/secrets", ours: core, modules: []string{awsSDK}},
-	{path: "pkg/aws/gateway", modules: []string{"github.com/aws/aws-lambda-go"}},
-	{path: "pkg/aws/samlocal"},
-
-	{path: "pkg/aws/lambdas", modules: []string{awsSDK}, ours: []string{"pkg/jobs/simulated", "pkg/jobs", "pkg/resume", "pkg/token"}},
-	{path: "pkg/aws/lambdas/environment", modules: []string{awsSDK}},
-	{
-		path: "pkg/aws/lambdas/*", modules: []string{awsSDK},
-		ours: append([]string{
-			"pkg/aws/lambdas", "pkg/aws/lambdas/environment", "pkg/aws/gateway", "pkg/aws/dynamo", "pkg/aws/queue", "pkg/aws/wakes", "pkg/aws/wakes/schedules",
-			"pkg/aws/tasks", "pkg/aws/tasks/deliveries", "pkg/aws/jobqueue", "pkg/aws/services", "pkg/aws/services/messages",
-			"pkg/aws/recipients", "pkg/aws/bus", "pkg/aws/secrets", "pkg/engine/failpoints",
-		}, composed...),
-	},
+	{path: "pkg/aws/function", modules: []string{awsSDK}, ours: []string{"pkg/jobs/simulated", "pkg/jobs", "pkg/resume", "pkg/token"}},
+	{path: "pkg/aws/environment", modules: []string{awsSDK}},
 	{
 		path:    "pkg/cli",
 		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", yaml},
@@ -126,13 +112,19 @@ var house = []row{
 	},
 	{
 		path: "pkg/cmd/compose", modules: []string{awsSDK},
-		ours: append([]string{"pkg/cli/target", "pkg/local", "pkg/local/disk", "pkg/aws/tasks", "pkg/aws/services", "pkg/aws/services/messages"}, useCases...),
+		ours: append([]string{"pkg/cli/target", "pkg/local", "pkg/local/disk", "pkg/aws/lambda", "pkg/aws/services", "pkg/aws/services/messages"}, useCases...),
 	},
 	{path: "pkg/cmd/waitless", modules: []string{awsSDK}, ours: []string{"pkg/cli", "pkg/cmd/compose"}},
 	{path: "pkg/cmd/try", ours: []string{"pkg/cli"}},
 	{path: "pkg/cmd/conformance"},
 	{path: "events"}, // the samples as files of the command
-	{path: "functions/*", ours: []string{"pkg/aws/lambdas", "pkg/aws/lambdas/*"}, modules: []string{awsSDK}},
+	{
+		path: "functions/*", modules: []string{awsSDK},
+		ours: append([]string{
+			"pkg/aws/function", "pkg/aws/environment", "pkg/aws/dynamo", "pkg/aws/sqs", "pkg/aws/scheduler", "pkg/aws/lambda", "pkg/aws/services",
+			"pkg/aws/services/messages", "pkg/aws/recipients", "pkg/aws/eventbridge", "pkg/aws/secrets", "pkg/engine/failpoints",
+		}, composed...),
+	},
 }
 
 // functionModules has the third-party modules that the binary of each function links, direct or not.
@@ -286,8 +278,7 @@ func tableViolations(rows []row) []string {
 
 var adapters = []string{
 	"pkg/local",
-	"pkg/aws/dynamo", "pkg/aws/wakes", "pkg/aws/wakes/schedules", "pkg/aws/tasks", "pkg/aws/jobqueue", "pkg/aws/services", "pkg/aws/recipients",
-	"pkg/aws/bus", "pkg/aws/gateway",
+	"pkg/aws/dynamo", "pkg/aws/sqs", "pkg/aws/scheduler", "pkg/aws/lambda", "pkg/aws/services", "pkg/aws/recipients", "pkg/aws/eventbridge", "pkg/aws/function",
 	"pkg/httpapi/rest", "pkg/httpapi/fnf", "pkg/httpapi/sfn", "pkg/httpapi/callbackurl",
 }
 
@@ -298,7 +289,7 @@ func forbiddenFor(pkg string) []string {
 	case isBelow(pkg, "pkg/resume"):
 		return append([]string{"pkg/engine", "pkg/machine", "pkg/fdl"}, adapters...)
 	case slices.Contains(adapters, pkg):
-		return append([]string{"pkg/cli", "pkg/aws/lambdas"}, adapters...)
+		return append([]string{"pkg/cli"}, adapters...)
 	}
 	return nil
 }
@@ -391,12 +382,10 @@ func TestImportRulesCanFail(t *testing.T) {
 		{"engine imports AWS", "pkg/engine", awsSDK + "/aws-lambda-go/lambda", true},
 		{"resume imports machine", "pkg/resume", module + "/pkg/machine", true},
 		{"local imports an adapter", "pkg/local", module + "/pkg/aws/dynamo", true},
-		{"adapter imports adapter", "pkg/aws/dynamo", module + "/pkg/aws/wakes", true},
-		{"adapter imports what adapters share", "pkg/aws/wakes", module + "/pkg/aws/queue", false},
-		{"what adapters share imports a port", "pkg/aws/queue", module + "/pkg/engine", true},
-		{"lambdas imports a protocol", "pkg/aws/lambdas/api", module + "/pkg/httpapi/fnf", false},
-		{"function imports lambdas", "functions/echo", module + "/pkg/aws/lambdas", false},
-		{"function imports engine", "functions/echo", module + "/pkg/engine", true},
+		{"adapter imports adapter", "pkg/aws/dynamo", module + "/pkg/aws/sqs", true},
+		{"function imports a protocol", "functions/api", module + "/pkg/httpapi/fnf", false},
+		{"function imports an adapter", "functions/echo", module + "/pkg/aws/function", false},
+		{"function imports local", "functions/echo", module + "/pkg/local", true},
 		{"cli imports AWS", "pkg/cli", awsSDK + "/aws-sdk-go-v2/config", true},
 	}
 	for _, c := range cases {
@@ -415,7 +404,7 @@ func TestTableRulesCanFail(t *testing.T) {
 		{path: "pkg/engine", ours: []string{"pkg/resume"}},
 		{path: "pkg/resume", ours: []string{"pkg/engine"}},
 		{path: "pkg/local", ours: []string{"pkg/httpapi/*"}},
-		{path: "pkg/aws/wakes", ours: []string{"pkg/aws/dynamo"}},
+		{path: "pkg/aws/sqs", ours: []string{"pkg/aws/dynamo"}},
 		{path: "pkg/engine", modules: []string{awsSDK}},
 		{path: "pkg/machine", pure: true, modules: []string{yaml}},
 	} {

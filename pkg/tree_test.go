@@ -57,7 +57,7 @@ func mainViolations(name string, source []byte) []string {
 	if lines <= mainLimit {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s: %d lines of at most %d: move what can be tested to pkg/aws/lambdas", name, lines, mainLimit)}
+	return []string{fmt.Sprintf("%s: %d lines of at most %d: move what can be tested to compose.go", name, lines, mainLimit)}
 }
 
 func TestTopLevelHasKnownNamesOnly(t *testing.T) {

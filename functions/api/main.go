@@ -1,19 +1,6 @@
-// Command api is the Lambda function of the management API, for those whose requests are signed.
+// Command api is the Lambda function of the management API. API Gateway checks the signature of each request.
 package main
 
-import (
-	"log"
-	"os"
+import "github.com/waitless/waitless/pkg/aws/function"
 
-	"github.com/aws/aws-lambda-go/lambda"
-
-	"github.com/waitless/waitless/pkg/aws/lambdas/api"
-)
-
-func main() {
-	handler, err := api.New(os.Getenv)
-	if err != nil {
-		log.Fatal(err)
-	}
-	lambda.Start(handler)
-}
+func main() { function.Start(compose) }

@@ -1,19 +1,6 @@
-// Command callback is the Lambda function of the public callback API, for whoever has a token.
+// Command callback is the Lambda function of the public callback API. Its rights are on tokens alone.
 package main
 
-import (
-	"log"
-	"os"
+import "github.com/waitless/waitless/pkg/aws/function"
 
-	"github.com/aws/aws-lambda-go/lambda"
-
-	"github.com/waitless/waitless/pkg/aws/lambdas/callback"
-)
-
-func main() {
-	handler, err := callback.New(os.Getenv)
-	if err != nil {
-		log.Fatal(err)
-	}
-	lambda.Start(handler)
-}
+func main() { function.Start(compose) }

@@ -1,18 +1,12 @@
-// Command echo is the Lambda function echo, the sample of the callback flow: it answers its input.
+// Command echo is the Lambda function echo, the sample of the callback flow. It returns its input.
 //
 // Input: any JSON.
 // Output: the same bytes; {} if there are none.
 //
-// Of the input {"since": instant, "ready_after": seconds} it makes the error NotReady until so long after that instant,
-// for flows that try again.
+// With the input {"since": INSTANT, "ready_after": SECONDS} it fails with NotReady until that time after the instant, for flows
+// that retry.
 package main
 
-import (
-	"github.com/aws/aws-lambda-go/lambda"
+import "github.com/waitless/waitless/pkg/aws/function"
 
-	"github.com/waitless/waitless/pkg/aws/lambdas"
-)
-
-func main() {
-	lambda.Start(lambdas.Echo())
-}
+func main() { function.Start(compose) }

@@ -1,4 +1,4 @@
-// Command getjobstatus is the Lambda function GetJobStatus, also known as CheckJob: it tells how a job is.
+// Command getjobstatus is the Lambda function GetJobStatus, also known as CheckJob. It returns the status of a job.
 //
 // Input: {"kind":K,"job_id":J}.
 // Output: {"job_id":J,"job_status":"running|success|failed","status":S} with the "output" of a success, and "error"
@@ -9,19 +9,6 @@
 // Errors: JobNotFound, InvalidArgument, FC.Unknown, and those of the service with its name before them.
 package main
 
-import (
-	"log"
-	"os"
+import "github.com/waitless/waitless/pkg/aws/function"
 
-	"github.com/aws/aws-lambda-go/lambda"
-
-	"github.com/waitless/waitless/pkg/aws/lambdas/getjobstatus"
-)
-
-func main() {
-	handler, err := getjobstatus.New(os.Getenv)
-	if err != nil {
-		log.Fatal(err)
-	}
-	lambda.Start(handler)
-}
+func main() { function.Start(compose) }

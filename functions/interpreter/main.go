@@ -1,21 +1,8 @@
-// Command interpreter is the Lambda function that makes executions go on.
+// Command interpreter is the Lambda function that advances executions.
 //
-// Input: wakes from the wake queue; output: those that come again.
+// Input: wakes from the wake queue; output: those to redeliver.
 package main
 
-import (
-	"log"
-	"os"
+import "github.com/waitless/waitless/pkg/aws/function"
 
-	"github.com/aws/aws-lambda-go/lambda"
-
-	"github.com/waitless/waitless/pkg/aws/lambdas/interpreter"
-)
-
-func main() {
-	handler, err := interpreter.New(os.Getenv)
-	if err != nil {
-		log.Fatal(err)
-	}
-	lambda.Start(handler)
-}
+func main() { function.Start(compose) }

@@ -1,21 +1,8 @@
-// Command jobevents is the Lambda function that takes job events, and looks at jobs whose events never come.
+// Command jobevents is the Lambda function that handles job events, and polls for jobs without one.
 //
-// Input: job events and polls from the job queue; output: those that come again.
+// Input: job events and polls from the job and poll queues; output: those to redeliver.
 package main
 
-import (
-	"log"
-	"os"
+import "github.com/waitless/waitless/pkg/aws/function"
 
-	"github.com/aws/aws-lambda-go/lambda"
-
-	"github.com/waitless/waitless/pkg/aws/lambdas/jobevents"
-)
-
-func main() {
-	handler, err := jobevents.New(os.Getenv)
-	if err != nil {
-		log.Fatal(err)
-	}
-	lambda.Start(handler)
-}
+func main() { function.Start(compose) }

@@ -1,21 +1,9 @@
-// Command taskrunner is the Lambda function that makes long calls beside the interpreter.
+// Command taskrunner is the Lambda function that makes long calls, delivers outcomes to external recipients, and publishes the
+// ends of executions.
 //
-// Input: tasks from the task queue; output: those that come again.
+// Input: messages from the task and delivery queues; output: those to redeliver.
 package main
 
-import (
-	"log"
-	"os"
+import "github.com/waitless/waitless/pkg/aws/function"
 
-	"github.com/aws/aws-lambda-go/lambda"
-
-	"github.com/waitless/waitless/pkg/aws/lambdas/taskrunner"
-)
-
-func main() {
-	handler, err := taskrunner.New(os.Getenv)
-	if err != nil {
-		log.Fatal(err)
-	}
-	lambda.Start(handler)
-}
+func main() { function.Start(compose) }

@@ -16,7 +16,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"github.com/waitless/waitless/pkg/aws/wakes"
 	"github.com/waitless/waitless/pkg/cli"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
@@ -212,11 +211,11 @@ func (b *bench) receive(t *testing.T) types.Message {
 		if len(got.Messages) == 0 {
 			t.Fatal("the execution goes on, and there is no wake of it")
 		}
-		wake, err := wakes.Decode(*got.Messages[0].Body)
-		if err != nil {
+		var wake struct{ Payload struct{ Execution string } }
+		if err := json.Unmarshal([]byte(*got.Messages[0].Body), &wake); err != nil {
 			t.Fatal(err)
 		}
-		if wake.Execution == engine.NewID(flowName, executionName) {
+		if wake.Payload.Execution == engine.NewID(flowName, executionName).String() {
 			return got.Messages[0]
 		}
 	}

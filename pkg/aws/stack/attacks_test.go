@@ -45,12 +45,12 @@ var attacks = []attack{
 	{"a message to the dead letters of polls", sends("PollDeadLetters"), "AccessDenied"},
 
 	// Messages that got into a queue all the same. LOG marks the log line of the message.
-	{"a forged poll", puts("PollQueue", `{"v":1,"poll":{"kind":"batch-job","account":"ACCOUNT","region":"REGION","name":"forged-poll","job_id":"JOBID",`+
-		`"handle":"HANDLE","number":1,"since":"NOW","due":"NOW","mac":"AAAA"}}`, `"job":"forged-poll"`), `"outcome":"dropped"`},
-	{"a forged task", puts("TaskQueue", `{"v":1,"flow":"callback","hash":"h","execution":"attacked","step":"forged-task","index":0,"attempt":1,`+
-		`"resource":"acs:fc:::services/any/functions/echo","handle":"HANDLE","mac":"AAAA","input":{"status":"forged"}}`, `"step":"forged-task"`),
-		`"outcome":"dropped"`},
-	{"a forged delivery", puts("DeliveryQueue", `{"v":2,"delivery":{"handle":"forged","sent":"NOW"}}`, "token of a delivery"), `"outcome":"dropped"`},
+	{"a forged poll", puts("PollQueue", `{"v":1,"kind":"poll","payload":{"kind":"batch-job","account":"ACCOUNT","region":"REGION","name":"forged-poll","job_id":"JOBID",`+
+		`"handle":"HANDLE","number":1,"since":"NOW","due":"NOW","mac":"AAAA"}}`, `"job":"forged-poll"`), `"outcome":"discarded"`},
+	{"a forged task", puts("TaskQueue", `{"v":1,"kind":"task","payload":{"flow":"callback","hash":"h","execution":"attacked","step":"forged-task","index":0,"attempt":1,`+
+		`"resource":"acs:fc:::services/any/functions/echo","handle":"HANDLE","mac":"AAAA","input":{"status":"forged"}}}`, `"step":"forged-task"`),
+		`"outcome":"discarded"`},
+	{"a forged delivery", puts("DeliveryQueue", `{"v":1,"kind":"delivery","payload":{"handle":"forged","sent":"NOW"}}`, "is not named by a handle"), `"outcome":"discarded"`},
 	{"an event of another account", puts("JobQueue", jobEvent("other-account", "aws.batch", "999999999999", "NOW"), "other-account"), "the account of the job"},
 	{"an event of last year", puts("JobQueue", jobEvent("old", "aws.batch", "ACCOUNT", "2025-01-31T10:00:00Z"), `"event":"old"`), "and it is"},
 	{"an event of next year", puts("JobQueue", jobEvent("new", "aws.batch", "ACCOUNT", "2099-01-31T10:00:00Z"), `"event":"new"`), "and it is"},
@@ -262,12 +262,17 @@ func puts(queue, body, logged string) func(*testing.T, *attacked) string {
 
 func (s stack) put(t *testing.T, queue, body string) {
 	t.Helper()
+	if err := s.putMessage(t, queue, body); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s stack) putMessage(t *testing.T, queue, body string) error {
+	t.Helper()
 	_, err := sqs.NewFromConfig(emulator.Config(t)).SendMessage(t.Context(), &sqs.SendMessageInput{
 		QueueUrl: aws.String(s.resources[queue]), MessageBody: &body,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	return err
 }
 
 // logLine waits for the line of the functions' logs that has the text and an outcome.

@@ -18,12 +18,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/waitless/waitless/pkg/aws/dynamo"
 	"github.com/waitless/waitless/pkg/aws/emulator"
 	"github.com/waitless/waitless/pkg/aws/secrets"
-	"github.com/waitless/waitless/pkg/aws/wakes"
+	"github.com/waitless/waitless/pkg/aws/sqs"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/engine/failpoints"
 	"github.com/waitless/waitless/pkg/machine"
@@ -86,10 +85,7 @@ func withFaults(t *testing.T) *faultyStack {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sender, err := wakes.New(wakes.Config{Client: sqs.NewFromConfig(config), URL: s.resources["WakeQueue"], Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sender := sqs.NewWakes(sqs.WakesConfig{Queue: sqs.Queue{Client: sqs.NewClient(config), URL: s.resources["WakeQueue"]}, Now: time.Now})
 	tables := dynamodb.NewFromConfig(config)
 	store, waits := dynamo.NewLog(tables, s.resources["LogTable"], time.Now), dynamo.NewWaits(tables, s.resources["WaitsTable"], time.Now)
 	client, err := engine.NewClient(engine.ClientConfig{

@@ -9,10 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
-
-	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/aws/wakes"
+	"github.com/waitless/waitless/pkg/aws/sqs"
 	"github.com/waitless/waitless/pkg/cli"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/machine"
@@ -23,7 +20,7 @@ import (
 func (s *faultyStack) sendWakes(t *testing.T, all ...engine.Wake) error {
 	t.Helper()
 	for _, wake := range all {
-		body, err := wakes.Encode(wake)
+		body, err := sqs.EncodeWake(wake)
 		if err != nil {
 			return err
 		}
@@ -36,9 +33,7 @@ func (s *faultyStack) sendWakes(t *testing.T, all ...engine.Wake) error {
 
 func (s *faultyStack) sendBody(t *testing.T, body string) error {
 	t.Helper()
-	url := s.resources["WakeQueue"]
-	_, err := sqs.NewFromConfig(emulator.Config(t)).SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &url, MessageBody: &body})
-	return err
+	return s.putMessage(t, "WakeQueue", body)
 }
 
 // hearsOf answers a channel that gets the gap each time that it is told.

@@ -13,10 +13,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/aws/queue"
 	"github.com/waitless/waitless/pkg/cli"
 	"github.com/waitless/waitless/pkg/jobs"
 )
@@ -79,9 +77,7 @@ func TestAJobEventResumesAStep(t *testing.T) {
 	event := fmt.Sprintf(`{"version":"0","id":"e-1","detail-type":"Batch Job State Change","source":"aws.batch","account":%q,"time":%q,"region":%q,`+
 		`"resources":[%q],"detail":{"jobArn":%q,"jobId":%q,"jobName":"n","status":"FAILED","statusReason":"Essential container exited"}}`,
 		emulator.Account, time.Now().UTC().Format(time.RFC3339), emulator.Region, started.Key, started.Key, started.ID)
-	if err := queue.Send(t.Context(), sqs.NewFromConfig(emulator.Config(t)), s.resources["JobQueue"], event, 0); err != nil {
-		t.Fatal(err)
-	}
+	s.put(t, "JobQueue", event)
 	if exit := run.wait(); exit != cli.ExitFailed {
 		t.Errorf("exit %d", exit)
 	}

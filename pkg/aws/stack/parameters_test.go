@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	awseventbridge "github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"github.com/waitless/waitless/pkg/aws/bus"
 	"github.com/waitless/waitless/pkg/aws/emulator"
+	"github.com/waitless/waitless/pkg/aws/eventbridge"
 	"github.com/waitless/waitless/pkg/cli"
 	"github.com/waitless/waitless/pkg/machine"
 )
@@ -44,7 +44,7 @@ func TestEndsArePublished(t *testing.T) {
 	t.Parallel()
 	s := hasty.get(t)
 	config := emulator.Config(t)
-	queues, events := sqs.NewFromConfig(config), eventbridge.NewFromConfig(config)
+	queues, events := sqs.NewFromConfig(config), awseventbridge.NewFromConfig(config)
 	created, err := queues.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(s.name + "-ends")})
 	if err != nil {
 		t.Fatal(err)
@@ -55,12 +55,12 @@ func TestEndsArePublished(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := events.PutRule(t.Context(), &eventbridge.PutRuleInput{
+	if _, err := events.PutRule(t.Context(), &awseventbridge.PutRuleInput{
 		Name: &s.name, EventPattern: aws.String(`{"source":["waitless"],"detail":{"flow":["published"]}}`),
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := events.PutTargets(t.Context(), &eventbridge.PutTargetsInput{
+	if _, err := events.PutTargets(t.Context(), &awseventbridge.PutTargetsInput{
 		Rule: &s.name, Targets: []types.Target{{Id: aws.String("ends"), Arn: aws.String(found.Attributes["QueueArn"])}},
 	}); err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestEndsArePublished(t *testing.T) {
 	if err != nil || len(received.Messages) != 1 {
 		t.Fatalf("%d events, error %v", len(received.Messages), err)
 	}
-	var got struct{ Detail bus.Detail }
+	var got struct{ Detail eventbridge.Detail }
 	if err := json.Unmarshal([]byte(*received.Messages[0].Body), &got); err != nil {
 		t.Fatal(err)
 	}

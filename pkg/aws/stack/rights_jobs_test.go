@@ -12,11 +12,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/aws/jobqueue"
-	"github.com/waitless/waitless/pkg/aws/queue"
+	"github.com/waitless/waitless/pkg/aws/sqs"
 	"github.com/waitless/waitless/pkg/cli"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/resume"
@@ -36,10 +34,10 @@ func rightsOfJobs() map[string]right {
 
 		"JobEvents/QueueDeliveries": {try: observes("taskToken"), teller: "JobEvents", action: "sqs:SendMessage", says: "queue a delivery"},
 		"JobEvents/ReceiveJobs": {
-			try: putsBack("JobEvents", "JobQueue"), teller: "JobEvents", action: "sqs:ChangeMessageVisibility", says: "put_back_error",
+			try: putsBack("JobEvents", "JobQueue"), teller: "JobEvents", action: "sqs:ChangeMessageVisibility", says: "visibility_error",
 		},
 		"JobEvents/ReceivePolls": {
-			try: putsBack("JobEvents", "PollQueue"), teller: "JobEvents", action: "sqs:ChangeMessageVisibility", says: "put_back_error",
+			try: putsBack("JobEvents", "PollQueue"), teller: "JobEvents", action: "sqs:ChangeMessageVisibility", says: "visibility_error",
 		},
 		"JobEvents/ReadTokenKey": {try: pollsAnew, teller: "JobEvents", action: "secretsmanager:GetSecretValue", says: "read the token key"},
 		"JobEvents/SendPolls":    {try: polls, teller: "JobEvents", action: "sqs:SendMessage", says: "send a poll"},
@@ -180,8 +178,8 @@ func succeedsForeign(x trial) error {
 func polls(x trial) error {
 	due := time.Now().Add(time.Hour)
 	keys := x.stack.keys(x.T)
-	early := &jobqueue.Queue{
-		Client: sqs.NewFromConfig(emulator.Config(x)), URL: x.stack.resources["PollQueue"], Now: func() time.Time { return due },
+	early := &sqs.Polls{
+		Target: sqs.Queue{Client: sqs.NewClient(emulator.Config(x)), URL: x.stack.resources["PollQueue"]}, Now: func() time.Time { return due },
 	}
 	poll := resume.Poll{
 		Key: jobs.Key{Kind: jobs.KindCallback}, Waiter: resume.Waiter{Handle: keys.Handle(token.ID{Expires: due})}, Number: 1, Due: due,
@@ -227,7 +225,7 @@ func (j namedJob) ends(x trial) error {
 	event := fmt.Sprintf(`{"version":"0","id":%q,"detail-type":"Step Functions Execution Status Change","source":"aws.states","account":%q,"time":%q,`+
 		`"region":%q,"resources":[%q],"detail":{"executionArn":%q,"stateMachineArn":%q,"name":%q,"status":"FAILED","error":"E","cause":"c"}}`,
 		x.theirToken(), emulator.Account, time.Now().UTC().Format(time.RFC3339), emulator.Region, arn, arn, j.machine, j.name)
-	return queue.Send(x.Context(), sqs.NewFromConfig(emulator.Config(x)), x.stack.resources["JobQueue"], event, 0)
+	return x.stack.putMessage(x.T, "JobQueue", event)
 }
 
 // begins starts the job for a step, or for a state machine; who waits is

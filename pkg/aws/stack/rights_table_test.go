@@ -18,7 +18,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/aws/tasks"
 	"github.com/waitless/waitless/pkg/cli"
 	"github.com/waitless/waitless/pkg/engine"
 )
@@ -66,8 +65,8 @@ func rightsOf(f called) map[string]right {
 		"Callback/Tokens":       {try: posts("/heartbeat", ""), teller: "Callback", action: "dynamodb:UpdateItem", says: "table Waits"},
 		"Callback/WriteLogs":    logs("Callback"),
 
-		"Interpreter/CallFunctions": {try: runs(cli.ExitSucceeded, calls(f.short)), says: tasks.ErrorAccessDenied},
-		"Interpreter/CallMore":      {try: runs(cli.ExitSucceeded, calls(f.otherShort)), says: tasks.ErrorAccessDenied},
+		"Interpreter/CallFunctions": {try: runs(cli.ExitSucceeded, calls(f.short)), says: engine.ErrorAccessDenied},
+		"Interpreter/CallMore":      {try: runs(cli.ExitSucceeded, calls(f.otherShort)), says: engine.ErrorAccessDenied},
 		"Interpreter/PassTimerRole": {notEnforced: "the emulator lets everybody pass roles", actions: []string{"iam:PassRole"}, on: "TimerRole"},
 		"Interpreter/QueueTasks":    {try: runs(cli.ExitSucceeded, calls(f.long)), teller: "Interpreter", action: "sqs:SendMessage", says: "queue a call"},
 		"Interpreter/QueueEnds":     {try: publishes, teller: "Interpreter", action: "sqs:SendMessage", says: "queue the end"},
@@ -75,21 +74,21 @@ func rightsOf(f called) map[string]right {
 		"Interpreter/ReadFlows":     {try: runs(cli.ExitSucceeded, passes), teller: "Interpreter", action: "dynamodb:GetItem", says: "read flow"},
 		"Interpreter/ReadTokenKey":  {try: beginsAnew("Interpreter"), says: noBeginning},
 		"Interpreter/ReceiveWakes": {
-			try: putsBack("Interpreter", "WakeQueue"), teller: "Interpreter", action: "sqs:ChangeMessageVisibility", says: "put_back_error",
+			try: putsBack("Interpreter", "WakeQueue"), teller: "Interpreter", action: "sqs:ChangeMessageVisibility", says: "visibility_error",
 		},
 		"Interpreter/SendWakes":   {try: runs(cli.ExitSucceeded, pauses), teller: "Interpreter", action: "sqs:SendMessage", says: "send a wake"},
 		"Interpreter/StartTimers": {try: schedules, teller: "Interpreter", action: "scheduler:CreateSchedule", says: "no schedule"},
 		"Interpreter/Tokens":      {try: runs(cli.ExitFailed, expires), teller: "Interpreter", action: "dynamodb:UpdateItem", says: "table Waits"},
 		"Interpreter/WriteLogs":   logs("Interpreter"),
 
-		"TaskRunner/CallFunctions": {try: runs(cli.ExitSucceeded, calls(f.long)), says: tasks.ErrorAccessDenied},
-		"TaskRunner/CallMore":      {try: runs(cli.ExitSucceeded, calls(f.otherLong)), says: tasks.ErrorAccessDenied},
+		"TaskRunner/CallFunctions": {try: runs(cli.ExitSucceeded, calls(f.long)), says: engine.ErrorAccessDenied},
+		"TaskRunner/CallMore":      {try: runs(cli.ExitSucceeded, calls(f.otherLong)), says: engine.ErrorAccessDenied},
 		"TaskRunner/PublishStatus": {try: publishes, teller: "TaskRunner", action: "events:PutEvents", says: "publish the end"},
 		"TaskRunner/ReceiveTasks": {
-			try: putsBack("TaskRunner", "TaskQueue"), teller: "TaskRunner", action: "sqs:ChangeMessageVisibility", says: "put_back_error",
+			try: putsBack("TaskRunner", "TaskQueue"), teller: "TaskRunner", action: "sqs:ChangeMessageVisibility", says: "visibility_error",
 		},
 		"TaskRunner/ReceiveDeliveries": {
-			try: putsBack("TaskRunner", "DeliveryQueue"), teller: "TaskRunner", action: "sqs:ChangeMessageVisibility", says: "put_back_error",
+			try: putsBack("TaskRunner", "DeliveryQueue"), teller: "TaskRunner", action: "sqs:ChangeMessageVisibility", says: "visibility_error",
 		},
 		"TaskRunner/SendWakes": {try: runs(cli.ExitSucceeded, calls(f.long)), teller: "TaskRunner", action: "sqs:SendMessage", says: "send a wake"},
 		"TaskRunner/Tokens":    {try: runs(cli.ExitSucceeded, calls(f.long)), teller: "TaskRunner", action: "dynamodb:GetItem", says: "table Waits"},
@@ -153,7 +152,7 @@ func putsBack(function, queue string) func(trial) error {
 		}
 		return x.await(x.until(func() bool {
 			line := x.line(function, `"outcome":"failed"`, "1000")
-			return line != "" && !strings.Contains(line, "put_back_error")
+			return line != "" && !strings.Contains(line, "visibility_error")
 		}))
 	}
 }

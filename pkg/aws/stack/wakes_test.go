@@ -8,12 +8,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/aws/queue"
-	"github.com/waitless/waitless/pkg/aws/wakes"
+	"github.com/waitless/waitless/pkg/aws/sqs"
 	"github.com/waitless/waitless/pkg/cli"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/machine"
@@ -22,17 +21,14 @@ import (
 // send puts messages into the wake queue.
 func (s stack) send(t *testing.T, bodies ...string) {
 	t.Helper()
-	client := sqs.NewFromConfig(emulator.Config(t))
 	for _, body := range bodies {
-		if err := queue.Send(t.Context(), client, s.resources["WakeQueue"], body, 0); err != nil {
-			t.Fatal(err)
-		}
+		s.put(t, "WakeQueue", body)
 	}
 }
 
 func encode(t *testing.T, wake engine.Wake) string {
 	t.Helper()
-	body, err := wakes.Encode(wake)
+	body, err := sqs.EncodeWake(wake)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +54,7 @@ func (s stack) awaitQuiet(t *testing.T, id string) int {
 // messages are those in a queue: there, hidden and delayed.
 func (s stack) messages(t *testing.T, id string) int {
 	t.Helper()
-	counts, err := sqs.NewFromConfig(emulator.Config(t)).GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{
+	counts, err := sqs.NewClient(emulator.Config(t)).GetQueueAttributes(t.Context(), &awssqs.GetQueueAttributesInput{
 		QueueUrl: aws.String(s.resources[id]), AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll},
 	})
 	if err != nil {

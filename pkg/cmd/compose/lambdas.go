@@ -6,9 +6,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/arn"
-	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	awslambda "github.com/aws/aws-sdk-go-v2/service/lambda"
 
-	"github.com/waitless/waitless/pkg/aws/tasks"
+	"github.com/waitless/waitless/pkg/aws/lambda"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
@@ -44,8 +44,8 @@ var theFunction = fdl.Resource{Function: "function"}
 
 // Lambda implements [local.Lambdas]. The region of an ARN takes precedence over the user's.
 func (l lambdas) Lambda(name, endpoint string) local.Function {
-	client := lambda.NewFromConfig(l.configuration, func(o *lambda.Options) {
-		o.HTTPClient = tasks.Whole(o.HTTPClient)
+	client := awslambda.NewFromConfig(l.configuration, func(o *awslambda.Options) {
+		o.HTTPClient = lambda.Whole(o.HTTPClient)
 		if parsed, err := arn.Parse(name); err == nil {
 			o.Region = parsed.Region
 		}
@@ -53,8 +53,8 @@ func (l lambdas) Lambda(name, endpoint string) local.Function {
 			o.BaseEndpoint = &endpoint
 		}
 	})
-	return &lambdaFunction{endpoint, tasks.New(tasks.Config{
-		Client: client, Names: tasks.Names{Functions: map[string]string{theFunction.Function: name}}, Now: l.now, Longest: longestLambda,
+	return &lambdaFunction{endpoint, lambda.New(lambda.Config{
+		Client: client, Names: lambda.Names{Functions: map[string]string{theFunction.Function: name}}, Now: l.now, Longest: longestLambda,
 	})}
 }
 
@@ -62,14 +62,14 @@ func (l lambdas) Lambda(name, endpoint string) local.Function {
 const longestLambda = 15 * time.Minute
 
 type lambdaFunction struct {
-	endpoint string
-	tasks    *tasks.Tasks
+	endpoint  string
+	functions *lambda.Functions
 }
 
 // Call implements [local.Function].
 func (f *lambdaFunction) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
 	call.Resource = theFunction
-	return f.tasks.Call(ctx, call)
+	return f.functions.Call(ctx, call)
 }
 
 // TimeLimit implements [local.Function]. Endpoints that only run functions, like
@@ -78,5 +78,5 @@ func (f *lambdaFunction) TimeLimit(ctx context.Context) (time.Duration, error) {
 	if f.endpoint != "" {
 		return 0, nil
 	}
-	return f.tasks.TimeLimit(ctx, theFunction)
+	return f.functions.TimeLimit(ctx, theFunction)
 }

@@ -1,0 +1,116 @@
+// Package environment reads the variables that a stack gives its functions, and from them the configuration of AWS clients.
+//
+// It replaces the SDK's package config, which takes longer than the rest of a cold start. This package may change between
+// releases.
+package environment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+)
+
+// RaiseDataLimit is how the operator of a stack raises the limit of a step's data, for messages.
+const RaiseDataLimit = "set the parameter DataLimit of the stack"
+
+// Environment is a function's environment. [Environment.Err] reports all missing and wrong variables at once.
+type Environment struct {
+	getenv   func(string) string
+	problems []error
+}
+
+// New returns the environment whose variables getenv returns.
+func New(getenv func(string) string) *Environment { return &Environment{getenv: getenv} }
+
+// OnSAMLocal reports whether the function runs under `sam local`, whose events have neither a queue nor a caller of the stack.
+func (e *Environment) OnSAMLocal() bool { return e.getenv("AWS_SAM_LOCAL") == "true" }
+
+// Err returns an error for all variables that are missing or wrong, nil if none is.
+func (e *Environment) Err() error { return errors.Join(e.problems...) }
+
+// Text returns a required variable.
+func (e *Environment) Text(name string) string {
+	text := e.getenv(name)
+	if text == "" {
+		e.problems = append(e.problems, fmt.Errorf("environment variable %s is missing; the stack's template sets it", name))
+	}
+	return text
+}
+
+// Optional returns an optional variable.
+func (e *Environment) Optional(name string) string { return e.getenv(name) }
+
+// Duration returns a required variable, a whole number of units from least to most.
+func (e *Environment) Duration(name string, unit time.Duration, least, most int) time.Duration {
+	if e.Text(name) == "" {
+		return 0
+	}
+	return time.Duration(e.Int(name, least, most)) * unit
+}
+
+// Int returns an optional variable, a whole number from least to most. If it is missing, Int returns least.
+func (e *Environment) Int(name string, least, most int) int {
+	text := e.Optional(name)
+	if text == "" {
+		return least
+	}
+	number, err := strconv.Atoi(text)
+	if err != nil || number < least || number > most {
+		e.problems = append(e.problems, fmt.Errorf("environment variable %s is %q; allowed: a whole number from %d to %d", name, text, least, most))
+		return least
+	}
+	return number
+}
+
+// List returns an optional variable of texts with commas between.
+func (e *Environment) List(name string) []string {
+	return strings.FieldsFunc(e.Optional(name), func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// Pairs returns an optional variable such as "name=value,name=value".
+func (e *Environment) Pairs(name string) map[string]string {
+	pairs := map[string]string{}
+	for _, pair := range e.List(name) {
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok || key == "" || value == "" {
+			e.problems = append(e.problems, fmt.Errorf("environment variable %s has %q; allowed: name=value, with commas between", name, pair))
+			continue
+		}
+		pairs[key] = value
+	}
+	return pairs
+}
+
+// AWS returns the configuration of clients, with the region, endpoints and credentials that Lambda gives a function. The
+// credentials are valid as long as the process lives.
+func (e *Environment) AWS() aws.Config {
+	config := aws.Config{
+		Region: e.Text("AWS_REGION"),
+		Credentials: static(aws.Credentials{
+			AccessKeyID: e.Text("AWS_ACCESS_KEY_ID"), SecretAccessKey: e.Text("AWS_SECRET_ACCESS_KEY"), SessionToken: e.getenv("AWS_SESSION_TOKEN"),
+		}),
+	}
+	if endpoint := e.getenv("AWS_ENDPOINT_URL"); endpoint != "" {
+		config.BaseEndpoint = &endpoint
+	}
+	config.ConfigSources = []any{endpoints{e.getenv}}
+	return config
+}
+
+// endpoints has the endpoints of single services, which precede AWS_ENDPOINT_URL: AWS_ENDPOINT_URL_LAMBDA.
+type endpoints struct{ getenv func(string) string }
+
+// GetServiceBaseEndpoint implements the SDK's interface of a configuration source.
+func (e endpoints) GetServiceBaseEndpoint(_ context.Context, sdkID string) (string, bool, error) {
+	endpoint := e.getenv("AWS_ENDPOINT_URL_" + strings.ToUpper(strings.ReplaceAll(sdkID, " ", "_")))
+	return endpoint, endpoint != "", nil
+}
+
+func static(credentials aws.Credentials) aws.CredentialsProvider {
+	return aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return credentials, nil })
+}

@@ -1,0 +1,95 @@
+package function
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-lambda-go/lambdaurl"
+)
+
+// HTTP handles a request of an HTTP API of API Gateway, with payload format 2.0.
+type HTTP = func(ctx context.Context, request Request) (events.APIGatewayV2HTTPResponse, error)
+
+// Request is a request of an HTTP API.
+type Request = events.APIGatewayV2HTTPRequest
+
+// Serve returns a function that serves each request with the handler for it.
+//
+// Lambdaurl of aws-lambda-go translates the request, which is one of a function URL but for the stage in its path. The package
+// aws-lambda-go-api-proxy would do it too, and brings the modules of seven web frameworks into go.sum.
+func Serve(handlerFor func(ctx context.Context, request *Request) (http.Handler, error)) HTTP {
+	return func(ctx context.Context, request Request) (response events.APIGatewayV2HTTPResponse, err error) {
+		handler, err := handlerFor(ctx, &request)
+		if err != nil {
+			return response, err
+		}
+		reply, err := lambdaurl.Wrap(handler)(ctx, requestOf(request))
+		if err != nil { // it quotes the path, which may have a token
+			return events.APIGatewayV2HTTPResponse{StatusCode: http.StatusBadRequest}, nil //nolint:nilerr // see above
+		}
+		body, err := io.ReadAll(reply.Body)
+		return responseOf(reply, body), err
+	}
+}
+
+// ErrOrigin says that an event is not a request of the function's API: another principal invoked the function.
+var ErrOrigin = errors.New("the event is not a request of this function's API")
+
+// Only rejects requests of another API than the one with that id. If signed, it also rejects requests whose caller IAM did not
+// identify. A principal that may invoke the function could forge both.
+func Only(api string, signed bool, function HTTP) HTTP {
+	return func(ctx context.Context, request Request) (events.APIGatewayV2HTTPResponse, error) {
+		caller := request.RequestContext.Authorizer
+		if request.RequestContext.APIID != api || signed && (caller == nil || caller.IAM == nil || caller.IAM.UserARN == "") {
+			return events.APIGatewayV2HTTPResponse{}, ErrOrigin
+		}
+		return function(ctx, request)
+	}
+}
+
+func requestOf(event Request) *events.LambdaFunctionURLRequest {
+	request := &events.LambdaFunctionURLRequest{
+		RawPath: pathOf(event), RawQueryString: event.RawQueryString, Headers: map[string]string{},
+		Body: event.Body, IsBase64Encoded: event.IsBase64Encoded,
+	}
+	for key, value := range event.Headers {
+		request.Headers[key] = value
+	}
+	if len(event.Cookies) > 0 {
+		request.Headers["cookie"] = strings.Join(event.Cookies, "; ")
+	}
+	request.RequestContext.DomainName = event.RequestContext.DomainName
+	request.RequestContext.HTTP.Method = event.RequestContext.HTTP.Method
+	request.RequestContext.HTTP.SourceIP = event.RequestContext.HTTP.SourceIP
+	return request
+}
+
+// pathOf returns the path without the stage, escaped: API Gateway may have removed escapes, and a ? in a path is not a query.
+func pathOf(event Request) string {
+	raw := event.RawPath
+	if stage := "/" + event.RequestContext.Stage; raw == stage || strings.HasPrefix(raw, stage+"/") {
+		raw = strings.TrimPrefix(raw, stage)
+	}
+	path, err := url.PathUnescape(raw)
+	if err != nil {
+		path = raw
+	}
+	return "/" + strings.TrimPrefix((&url.URL{Path: path, RawPath: raw}).EscapedPath(), "/")
+}
+
+func responseOf(reply *events.LambdaFunctionURLStreamingResponse, body []byte) events.APIGatewayV2HTTPResponse {
+	response := events.APIGatewayV2HTTPResponse{
+		StatusCode: reply.StatusCode, Headers: reply.Headers, Cookies: reply.Cookies, Body: string(body),
+	}
+	if !utf8.Valid(body) {
+		response.Body, response.IsBase64Encoded = base64.StdEncoding.EncodeToString(body), true
+	}
+	return response
+}

@@ -1,0 +1,20 @@
+package function
+
+import (
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/aws/aws-lambda-go/lambdacontext"
+)
+
+// Log returns the logger of a function, which writes lines of JSON from the level in AWS_LAMBDA_LOG_LEVEL on. The level is INFO
+// if the variable is missing, or not a level of slog.
+func Log(getenv func(string) string) *slog.Logger { return logTo(os.Stderr, getenv) }
+
+// logTo names the members of a line as Lambda does, whose filter discards lines without a timestamp and a level.
+func logTo(w io.Writer, getenv func(string) string) *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(getenv("AWS_LAMBDA_LOG_LEVEL"))) // it stays INFO then
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: lambdacontext.ReplaceAttr}))
+}

@@ -1,0 +1,123 @@
+package lambda
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// Client is the part of a Lambda client that this package uses.
+type Client interface {
+	Invoke(ctx context.Context, input *lambda.InvokeInput, options ...func(*lambda.Options)) (*lambda.InvokeOutput, error)
+	GetFunctionConfiguration(
+		ctx context.Context, input *lambda.GetFunctionConfigurationInput, options ...func(*lambda.Options),
+	) (*lambda.GetFunctionConfigurationOutput, error)
+}
+
+// Config is what functions are called with. Client, Now and Longest are
+// required.
+type Config struct {
+	Client Client
+	Names  Names
+	Now    func() time.Time
+	// Longest is how long an answer is awaited at most, whatever the flow and
+	// the function allow: of an interpreter ten seconds, of a task runner its
+	// own time limit, less what it needs to close the token.
+	Longest time.Duration
+	// Warn receives the errors of look-ups of time limits; nil discards them.
+	Warn func(error)
+}
+
+// Functions calls Lambda functions. It implements [engine.Caller].
+type Functions struct {
+	config Config
+
+	mu     sync.Mutex
+	limits map[target]timeLimit
+}
+
+// New makes a table of functions that knows none of their time limits yet.
+func New(config Config) *Functions {
+	return &Functions{config: config, limits: map[target]timeLimit{}}
+}
+
+// Call implements [engine.Caller].
+func (f *Functions) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
+	function, err := f.config.Names.resolve(call.Resource)
+	if err != nil {
+		return token.Failure(engine.ErrorAccessDenied, err.Error()), nil
+	}
+	limit := f.config.Longest
+	if call.Limit > 0 {
+		limit = min(limit, call.Limit)
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	answer, err := f.config.Client.Invoke(limited, invocation(function, call, f.config.Now()), neverTwice)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return token.Outcome{}, ctx.Err()
+	case err != nil && limited.Err() != nil:
+		f.forget(function)
+		return timedOut(function, limit), nil
+	case err != nil:
+		return refusal(function, err), nil
+	}
+	return outcome(call, function, answer), nil
+}
+
+func invocation(function target, call machine.Call, now time.Time) *lambda.InvokeInput {
+	input := &lambda.InvokeInput{
+		FunctionName:   &function.name,
+		InvocationType: types.InvocationTypeRequestResponse,
+		Payload:        []byte(call.Input.JSON()),
+		ClientContext:  aws.String(clientContext(call, now)),
+	}
+	if function.qualifier != "" {
+		input.Qualifier = &function.qualifier
+	}
+	return input
+}
+
+// clientContext is what a function can know of the call besides its event. The
+// names in it keep it far below Lambda's limit of 3,583 bytes.
+func clientContext(call machine.Call, now time.Time) string {
+	text, _ := json.Marshal(map[string]map[string]string{"custom": { // of texts always possible
+		"WAITLESS_NOW":             now.UTC().Format(time.RFC3339Nano),
+		"WAITLESS_FLOW":            call.Flow.Name,
+		"WAITLESS_EXECUTION":       call.Execution,
+		"WAITLESS_STEP":            call.Step,
+		"WAITLESS_IDEMPOTENCY_KEY": call.Key(),
+	}})
+	return base64.StdEncoding.EncodeToString(text)
+}
+
+// neverTwice keeps the SDK from repeating what may have reached the function:
+// whether to call again is for the flow to say.
+func neverTwice(o *lambda.Options) {
+	o.Retryer = retry.NewStandard(func(s *retry.StandardOptions) {
+		s.Retryables = []retry.IsErrorRetryable{retry.IsErrorRetryableFunc(neverArrived)}
+		s.MaxBackoff = time.Second
+	})
+}
+
+// neverArrived: the connection did not come about, or Lambda had no room.
+func neverArrived(err error) aws.Ternary {
+	if engine.NeverConnected(err) {
+		return aws.TrueTernary
+	}
+	_, noRoom := errors.AsType[*types.TooManyRequestsException](err)
+	return aws.BoolTernary(noRoom)
+}

@@ -1,0 +1,386 @@
+package lambda_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awslambda "github.com/aws/aws-sdk-go-v2/service/lambda"
+
+	"github.com/waitless/waitless/pkg/aws/lambda"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// endpoint is a stand-in for Lambda's API.
+type endpoint struct {
+	mu       sync.Mutex
+	requests []*http.Request // with their bodies read into bodies
+	bodies   []string
+	answer   http.HandlerFunc
+}
+
+// body is what came with the request.
+func (e *endpoint) body(r *http.Request) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.bodies[slices.Index(e.requests, r)]
+}
+
+func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	e.mu.Lock()
+	e.requests, e.bodies = append(e.requests, r), append(e.bodies, string(body))
+	e.mu.Unlock()
+	e.answer(w, r)
+}
+
+func (e *endpoint) count() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.requests)
+}
+
+func functionsAt(url string, options ...func(*lambda.Config)) *lambda.Functions {
+	client := awslambda.New(awslambda.Options{Region: "us-east-1", BaseEndpoint: &url, Credentials: aws.AnonymousCredentials{}})
+	config := lambda.Config{Client: client, Names: lambda.Names{Stack: "w"}, Now: time.Now, Longest: time.Minute}
+	for _, option := range options {
+		option(&config)
+	}
+	return lambda.New(config)
+}
+
+func serve(t *testing.T, answer http.HandlerFunc, options ...func(*lambda.Config)) (*endpoint, *lambda.Functions) {
+	t.Helper()
+	e := &endpoint{answer: answer}
+	server := httptest.NewServer(e)
+	t.Cleanup(server.Close)
+	return e, functionsAt(server.URL, options...)
+}
+
+func callOf(function string) machine.Call {
+	return machine.Call{
+		Attempt: machine.Attempt{Step: 1, Number: 3}, Flow: machine.Flow{Name: "flow", Hash: "hash"}, Execution: "run", Step: "Step",
+		Resource: fdl.Resource{Text: "acs:fc:::services/s.live/functions/" + function, Service: "s", Qualifier: "live", Function: function},
+		Input:    value.Object(value.Member{Key: "a", Value: value.Int(1)}),
+	}
+}
+
+// emulated is a call of a function that has no alias, with a job_id that is
+// none.
+func emulated(function string) machine.Call {
+	call := callOf(function)
+	call.Resource = fdl.Resource{Text: "acs:fc:::services/s/functions/" + function, Service: "s", Function: function}
+	call.Input = value.Object(value.Member{Key: "job_id", Value: value.String("x")})
+	return call
+}
+
+func TestWhatAFunctionGets(t *testing.T) {
+	t.Parallel()
+	e, f := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"b":12345678901234567890.50}`)
+	})
+	outcome, err := f.Call(t.Context(), callOf("echo"))
+	if err != nil || outcome.Failed() || outcome.Output.JSON() != `{"b":12345678901234567890.50}` {
+		t.Fatalf("outcome %+v, error %v", outcome, err)
+	}
+	r := e.requests[0]
+	if r.URL.Path != "/2015-03-31/functions/w-echo/invocations" || r.URL.Query().Get("Qualifier") != "live" ||
+		r.Header.Get("X-Amz-Invocation-Type") != "RequestResponse" || e.bodies[0] != `{"a":1}` {
+		t.Errorf("%s with %s", r.URL, e.bodies[0])
+	}
+	var got struct{ Custom map[string]string }
+	text, err := base64.StdEncoding.DecodeString(r.Header.Get("X-Amz-Client-Context"))
+	if err == nil {
+		err = json.Unmarshal(text, &got)
+	}
+	if err != nil || got.Custom["WAITLESS_FLOW"] != "flow" || got.Custom["WAITLESS_EXECUTION"] != "run" || got.Custom["WAITLESS_STEP"] != "Step" ||
+		got.Custom["WAITLESS_IDEMPOTENCY_KEY"] != callOf("echo").Key() {
+		t.Errorf("the client context is %s, error %v", text, err)
+	}
+}
+
+// refuse answers as Lambda's API does with an error of its own.
+func refuse(status int, code string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Amzn-ErrorType", code)
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, `{"message":"because"}`)
+	}
+}
+
+// fails answers as Lambda does for a function that failed.
+func fails(payload string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Amz-Function-Error", "Unhandled")
+		_, _ = io.WriteString(w, payload)
+	}
+}
+
+func answers(payload string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, payload) }
+}
+
+func breaksOff(w http.ResponseWriter, r *http.Request) {
+	// With the request unread, the client may report its own broken write instead of the end of the connection.
+	_, _ = io.Copy(io.Discard, r.Body)
+	connection, _, err := http.NewResponseController(w).Hijack()
+	if err == nil {
+		_ = connection.Close()
+	}
+}
+
+// answersInPart announces more than it says.
+func answersInPart(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Length", "100")
+	_, _ = io.WriteString(w, "{}")
+}
+
+// rules: E-1 E-2 E-3 E-4 E-5 E-6 E-7 E-8 E-9
+func TestWhatACallComesTo(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		answer       http.HandlerFunc
+		error, cause string
+		calls        int
+	}{
+		"an error of its own":      {fails(`{"errorType":"JobNotFound","errorMessage":"no job 7","trace":[]}`), "JobNotFound", "no job 7", 1},
+		"an error of the engine":   {fails(`{"errorType":"FnF.TaskTimeout","errorMessage":"no time"}`), "FC.FunctionError", "FnF.TaskTimeout: no time", 1},
+		"an error of a call":       {fails(`{"errorType":"FC.Unknown","errorMessage":"lost"}`), "FC.FunctionError", "FC.Unknown: lost", 1},
+		"without a message":        {fails(`{"errorType":"JobNotFound"}`), "JobNotFound", "function w-f failed", 1},
+		"without a type":           {fails(`{"errorMessage":"what"}`), "FC.FunctionError", "what", 1},
+		"a failure that is a text": {fails(`"what"`), "FC.FunctionError", "what", 1},
+		"a failure that is none":   {fails(``), "FC.FunctionError", "nothing", 1},
+		"the function died":        {fails(`{"errorType":"Runtime.ExitError","errorMessage":"killed"}`), "FC.FunctionError", "Runtime.ExitError: killed", 1},
+		"the function's time":      {fails(`{"errorType":"Sandbox.Timedout","errorMessage":"Task timed out after 3.00 seconds"}`), "FnF.TaskTimeout", "3.00", 1},
+		"its time, as of old":      {fails(`{"errorMessage":"2026-01-31T10:00:00Z 1-2 Task timed out after 3.00 seconds"}`), "FnF.TaskTimeout", "3.00", 1},
+		"an answer over the limit": {fails(`{"errorType":"Function.ResponseSizeTooLarge","errorMessage":"x"}`), "FnF.InvalidLocal", "6291456 bytes", 1},
+		"an answer far too long":   {answers(`"` + strings.Repeat("a", 6<<20) + `"`), "FnF.InvalidLocal", "6291456 bytes", 1},
+		"no JSON":                  {answers(`hello`), "FnF.InvalidLocal", `answered "hello"`, 1},
+		"nothing":                  {answers(``), "FnF.InvalidLocal", "answered nothing", 1},
+		"no such function":         {refuse(404, "ResourceNotFoundException"), "FC.FunctionNotFound", "because", 1},
+		"not allowed":              {refuse(403, "AccessDeniedException"), "FC.AccessDenied", "because", 1},
+		"no room":                  {refuse(429, "TooManyRequestsException"), "FC.ResourceExhausted", "because", 3},
+		"Lambda failed":            {refuse(500, "ServiceException"), "FC.InternalServerError", "because", 1},
+		"what is before it failed": {refuse(502, ""), "FC.InternalServerError", "w-f", 1},
+		"no answer from Lambda":    {refuse(503, ""), "FC.ResourceThrottled", "w-f", 1},
+		"Lambda is unavailable":    {refuse(503, "ServiceUnavailableException"), "FC.ResourceThrottled", "because", 1},
+		"its network is throttled": {refuse(502, "EC2ThrottledException"), "FC.ResourceThrottled", "because", 1},
+		"its network is full":      {refuse(502, "ENILimitReachedException"), "FC.ResourceThrottled", "because", 1},
+		"throttled":                {refuse(400, "ThrottlingException"), "FC.ResourceThrottled", "because", 1},
+		"not its input":            {refuse(400, "InvalidRequestContentException"), "FC.InvalidArgument", "because", 1},
+		"not its parameters":       {refuse(400, "InvalidParameterValueException"), "FC.InvalidArgument", "because", 1},
+		"another client's mistake": {refuse(400, "KMSDisabledException"), "FC.KMSDisabled", "because", 1},
+		"a conflict":               {refuse(409, "ResourceConflictException"), "FC.ResourceConflict", "because", 1},
+		"nobody's credentials":     {refuse(403, "UnrecognizedClientException"), "FC.AccessDenied", "because", 1},
+		"no such path":             {refuse(404, ""), "FC.FunctionNotFound", "w-f", 1},
+		"too large":                {refuse(413, "RequestTooLargeException"), "FC.RequestTooLarge", "because", 1},
+		"the answer broke off":     {answersInPart, "FC.Unknown", "unexpected EOF", 1},
+		"the connection broke":     {breaksOff, "FC.Unknown", "w-f", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e, f := serve(t, tt.answer)
+			outcome, err := f.Call(t.Context(), callOf("f"))
+			if err != nil || outcome.Error != tt.error || !strings.Contains(outcome.Cause, tt.cause) {
+				t.Errorf("outcome %+v, error %v; want %s with %q", outcome, err, tt.error, tt.cause)
+			}
+			if e.count() != tt.calls {
+				t.Errorf("%d calls, want %d", e.count(), tt.calls)
+			}
+		})
+	}
+}
+
+func TestWhatCannotBeReachedIsTriedAgainAndThenAnOutcome(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.NotFoundHandler())
+	url := server.URL
+	server.Close()
+	outcome, err := functionsAt(url).Call(t.Context(), callOf("f"))
+	if err != nil || outcome.Error != "FC.Unreachable" || !strings.Contains(outcome.Cause, "exceeded maximum number of attempts, 3") {
+		t.Errorf("outcome %+v, error %v", outcome, err)
+	}
+}
+
+func TestAFunctionThatFlowsMayNotCallIsNotCalled(t *testing.T) {
+	t.Parallel()
+	e, f := serve(t, answers(`{}`))
+	call := callOf("f")
+	call.Resource = fdl.Resource{Text: "arn:aws:lambda:us-east-1:1:function:secret", Function: "secret"}
+	outcome, err := f.Call(t.Context(), call)
+	if err != nil || outcome.Error != "FC.AccessDenied" || !strings.Contains(outcome.Cause, "w-*") || e.count() > 0 {
+		t.Errorf("outcome %+v, error %v, %d calls", outcome, err, e.count())
+	}
+}
+
+// hangs answers nobody before the caller is gone.
+func hangs(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+
+func TestACallEndsAtTheFirstLimit(t *testing.T) {
+	t.Parallel()
+	for name, limit := range map[string]time.Duration{"the flow's": 20 * time.Millisecond, "the longest": 0} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, f := serve(t, hangs, func(c *lambda.Config) {
+				if limit == 0 {
+					c.Longest = 20 * time.Millisecond
+				}
+			})
+			call := callOf("f")
+			call.Limit = limit
+			outcome, err := f.Call(t.Context(), call)
+			if err != nil || outcome.Error != "FnF.TaskTimeout" || !strings.Contains(outcome.Cause, "longer than 20ms") {
+				t.Errorf("outcome %+v, error %v", outcome, err)
+			}
+		})
+	}
+}
+
+// A function may have got a longer time limit than the one that is known.
+func TestCallThatEndsAtItsLimitForgetsIt(t *testing.T) {
+	t.Parallel()
+	e, f := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			answers(`{"Timeout":7}`)(w, r)
+			return
+		}
+		hangs(w, r)
+	}, func(c *lambda.Config) { c.Longest = 20 * time.Millisecond })
+	call := callOf("f")
+	for lookups := 1; lookups < 3; lookups++ {
+		if limit, err := f.TimeLimit(t.Context(), call.Resource); err != nil || limit != 7*time.Second {
+			t.Errorf("limit %s, error %v", limit, err)
+		}
+		if _, err := f.Call(t.Context(), call); err != nil || e.count() != 2*lookups {
+			t.Errorf("%d requests, error %v", e.count(), err)
+		}
+	}
+}
+
+func TestAWorkerThatIsStoppedKnowsNothing(t *testing.T) {
+	t.Parallel()
+	_, f := serve(t, hangs)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if outcome, err := f.Call(ctx, callOf("f")); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("outcome %+v, error %v", outcome, err)
+	}
+}
+
+const twoFunctions = `
+version: v1
+type: flow
+steps:
+  - {type: task, name: A, resourceArn: 'acs:fc:::services/s/functions/a'}
+  - {type: task, name: B, resourceArn: 'acs:fc:::services/s.live/functions/b'}
+  - {type: task, name: AgainA, resourceArn: 'acs:fc:::services/s/functions/a'}
+  - {type: task, name: Secret, resourceArn: 'arn:aws:lambda:us-east-1:1:function:secret'}
+  - {type: pass, name: P}
+`
+
+func flowOf(t *testing.T, text string) *fdl.Flow {
+	t.Helper()
+	flow, err := fdl.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return flow
+}
+
+func TestTheTimeLimitsOfAFlow(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	answer, now := answers(`{"Timeout":7}`), time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
+	e := &endpoint{answer: func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		answer(w, r)
+	}}
+	server := httptest.NewServer(e)
+	t.Cleanup(server.Close)
+	f := functionsAt(server.URL, func(c *lambda.Config) { c.Now = func() time.Time { return now } })
+	const a, b = "acs:fc:::services/s/functions/a", "acs:fc:::services/s.live/functions/b"
+	flow := flowOf(t, twoFunctions)
+	set := func(after time.Duration, to http.HandlerFunc) {
+		now = now.Add(after)
+		mu.Lock()
+		defer mu.Unlock()
+		answer = to
+	}
+	want := func(when string, limit time.Duration, lookups int) {
+		t.Helper()
+		got, err := f.TimeLimits(t.Context(), flow)
+		size := 2
+		if limit == 0 {
+			size = 0
+		}
+		if err != nil || got[a] != limit || got[b] != limit || len(got) != size {
+			t.Errorf("%s: the limits are %v, error %v; want %s each", when, got, err, limit)
+		}
+		if e.count() != lookups {
+			t.Errorf("%s: %d were looked up, want %d", when, e.count(), lookups)
+		}
+	}
+	want("first", 7*time.Second, 2)
+	for _, r := range e.requests {
+		if q := r.URL.Query().Get("Qualifier"); strings.Contains(r.URL.Path, "w-b") != (q == "live") {
+			t.Errorf("%s was asked for", r.URL)
+		}
+	}
+	set(time.Hour-1, answers(`{"Timeout":900}`))
+	want("kept", 7*time.Second, 2)
+	set(1, answers(`{"Timeout":900}`))
+	want("looked up again", 15*time.Minute, 4)
+	set(time.Hour, refuse(400, "InvalidParameterValueException"))
+	want("nothing newer", 15*time.Minute, 6)
+	want("not tried again at once", 15*time.Minute, 6)
+	set(30*time.Second, refuse(404, "ResourceNotFoundException"))
+	want("gone", 0, 8)
+	want("known to be gone", 0, 8)
+	set(time.Hour, refuse(403, "AccessDeniedException"))
+	want("not for us", 0, 10)
+}
+
+// A call of unknown length is not awaited: it goes through the task queue. The
+// lookup is tried again a little later.
+func TestTimeLimitThatCannotBeLookedUp(t *testing.T) {
+	t.Parallel()
+	now, warned := time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC), 0
+	var mu sync.Mutex
+	e, f := serve(t, refuse(400, "InvalidParameterValueException"), func(c *lambda.Config) {
+		c.Now = func() time.Time { return now }
+		c.Warn = func(err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if warned++; !strings.Contains(err.Error(), "InvalidParameterValue") || !strings.Contains(err.Error(), "15m0s") {
+				t.Errorf("warned of %v", err)
+			}
+		}
+	})
+	for _, step := range []struct {
+		after   time.Duration
+		lookups int
+	}{{0, 2}, {30*time.Second - 1, 2}, {1, 4}} {
+		now = now.Add(step.after)
+		limits, err := f.TimeLimits(t.Context(), flowOf(t, twoFunctions))
+		if err != nil || len(limits) != 2 || limits["acs:fc:::services/s/functions/a"] != 15*time.Minute || e.count() != step.lookups || warned != step.lookups {
+			t.Errorf("limits %v, error %v after %d lookups and %d warnings, want %d", limits, err, e.count(), warned, step.lookups)
+		}
+	}
+	noTask := flowOf(t, "version: v1\ntype: flow\nsteps:\n  - {type: pass, name: P}\n")
+	if limits, err := f.TimeLimits(t.Context(), noTask); err != nil || len(limits) > 0 {
+		t.Errorf("of a flow without tasks: %v, error %v", limits, err)
+	}
+}

@@ -1,0 +1,140 @@
+package lambda
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/waitless/waitless/pkg/fdl"
+)
+
+// Names says which Lambda function a resource names. Of a Function Compute
+// resource it reads service, qualifier and function, so flows keep the region
+// and the account of the cloud that they come from.
+type Names struct {
+	// Stack begins the names of the functions that flows may call by default:
+	// function f is Lambda <stack>-f.
+	Stack string
+	// Functions are other Lambda functions, by name or ARN, with a qualifier
+	// or without. The key is "function" or, which goes first,
+	// "service/function".
+	Functions map[string]string
+	// Callable are the ARNs of more functions that flows may name by ARN. They have
+	// wildcards as IAM has them: * for any characters, ? for one, each within one
+	// part of the ARN. A wildcard never covers a service function of a stack.
+	Callable []string
+}
+
+// synonyms are what the job poller sample of AWS Step Functions calls the same
+// two functions.
+var synonyms = map[string]string{"SubmitJob": "StartJob", "CheckJob": "GetJobStatus"}
+
+// target is what Lambda's API calls a function.
+type target struct {
+	name      string // or ARN
+	qualifier string // empty for none
+}
+
+// services are the functions of a stack that no flow may call, and starters those
+// that only flows of the same stack may call.
+var (
+	services = []string{"interpreter", "taskrunner", "jobevents", "api", "callback"}
+	starters = []string{"StartJob", "GetJobStatus"}
+)
+
+// isReserved reports whether the function, <stack>-<name>, may be a service
+// function of some stack: this one, or one whose name begins as that of this one
+// does, or a function with which that one starts jobs.
+func isReserved(name string) bool {
+	ends := func(end string) bool { return strings.HasSuffix(name, "-"+end) }
+	return slices.Contains(services, name) || slices.ContainsFunc(services, ends) || slices.ContainsFunc(starters, ends)
+}
+
+// resolve returns the Lambda function of the resource, or an error if flows may not call it.
+func (n Names) resolve(r fdl.Resource) (target, error) {
+	if r.Qualifier == "LATEST" { // is Function Compute's name for no version
+		r.Qualifier = ""
+	}
+	if mapped, ok := n.mapped(r); ok {
+		return withQualifier(mapped, r.Qualifier), nil
+	}
+	if r.Kind == "" && strings.HasPrefix(r.Text, "arn:") { // of a job the ARN is not the function's
+		return n.byARN(r)
+	}
+	if n.Stack == "" || isReserved(r.Function) {
+		return target{}, n.refused(r)
+	}
+	return target{n.Stack + "-" + cmp.Or(synonyms[r.Function], r.Function), r.Qualifier}, nil
+}
+
+func (n Names) mapped(r fdl.Resource) (string, bool) {
+	if name, ok := n.Functions[r.Service+"/"+r.Function]; ok {
+		return name, true
+	}
+	name, ok := n.Functions[r.Function]
+	return name, ok
+}
+
+// withQualifier leaves out the flow's qualifier when the name has its own.
+func withQualifier(name, qualifier string) target {
+	const ofARN = 6 // colons in arn:aws:lambda:region:account:function:name
+	if colons := strings.Count(name, ":"); colons == 1 || colons > ofARN {
+		qualifier = ""
+	}
+	return target{name, qualifier}
+}
+
+// byARN takes the ARN as it is, unless it leaves open where the function is.
+func (n Names) byARN(r fdl.Resource) (target, error) {
+	arn := r.Text
+	if r.Qualifier != "" {
+		arn = strings.TrimSuffix(arn, ":"+r.Qualifier)
+	}
+	name, own := strings.CutPrefix(r.Function, n.Stack+"-")
+	own = own && n.Stack != "" && !isReserved(name)
+	named := slices.ContainsFunc(n.Callable, func(callable string) bool { return covers(callable, arn, r.Function) })
+	for _, name := range n.Functions {
+		named = named || name == arn || name == r.Function
+	}
+	switch {
+	case !own && !named:
+		return target{}, n.refused(r)
+	case strings.Contains(arn, "::"):
+		return target{r.Function, r.Qualifier}, nil
+	}
+	return target{arn, r.Qualifier}, nil
+}
+
+// covers reports whether callable, an ARN that may have wildcards, covers the ARN
+// of the function with that name.
+func covers(callable, arn, function string) bool {
+	if !strings.ContainsAny(callable, "*?") {
+		return callable == arn
+	}
+	const parts = 7 // arn:aws:lambda:region:account:function:name
+	patterns, texts := strings.SplitN(callable, ":", parts), strings.SplitN(arn, ":", parts)
+	return !isReserved(function) && slices.EqualFunc(patterns, texts, glob)
+}
+
+// glob reports whether the pattern, with * and ?, matches all of the text.
+func glob(pattern, text string) bool {
+	quoted := regexp.QuoteMeta(pattern)
+	quoted = strings.ReplaceAll(strings.ReplaceAll(quoted, `\*`, ".*"), `\?`, ".")
+	matched, err := regexp.MatchString("^"+quoted+"$", text)
+	return err == nil && matched
+}
+
+func (n Names) refused(r fdl.Resource) error {
+	allowed := slices.Concat(slices.Sorted(maps.Keys(n.Functions)), n.Callable)
+	if n.Stack != "" {
+		allowed = append(allowed, n.Stack+"-*")
+	}
+	why := ""
+	if own, _ := strings.CutPrefix(r.Function, n.Stack+"-"); isReserved(own) {
+		why = ", which has the name of a service function of a stack; if it is yours, name it in FunctionNames and CallableFunctions"
+	}
+	return fmt.Errorf("flows may not call function %s%s; allowed: %s", r.Function, why, strings.Join(allowed, ", "))
+}

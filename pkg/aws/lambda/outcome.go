@@ -1,0 +1,116 @@
+package lambda
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// answerLimit is how much a Lambda function may answer.
+const answerLimit = 6 << 20
+
+func timedOut(function target, limit time.Duration) token.Outcome {
+	return token.Failure(machine.ErrorTaskTimeout, fmt.Sprintf(
+		"function %s took longer than %s: raise the step's timeoutSeconds or the function's own time limit", function.name, limit))
+}
+
+// refusal is what an error of Lambda's API means: the function's own errors
+// are answers.
+func refusal(function target, err error) token.Outcome {
+	name, text := engine.ErrorUnknown, err.Error()
+	if engine.NeverConnected(err) {
+		name, text = engine.ErrorUnreachable, "could not connect; the call was not made: "+text
+	}
+	status := 0
+	if response, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
+		status = response.HTTPStatusCode()
+	}
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
+		name, text = apiError(api.ErrorCode(), status), api.ErrorCode()+": "+api.ErrorMessage()
+	} else if status >= http.StatusMultipleChoices { // a success that broke off leaves open what became of the call
+		name = engine.StatusError(status, "")
+	}
+	return token.Failure(name, fmt.Sprintf("call function %s: %s", function.name, text))
+}
+
+// apiError is the name of an error that Lambda's API answered: by its code,
+// which tells more, else by its status, 0 for none.
+func apiError(code string, status int) string {
+	switch code {
+	case "ResourceNotFoundException":
+		return engine.ErrorFunctionNotFound
+	case "TooManyRequestsException":
+		return engine.ErrorExhausted
+	case "EC2ThrottledException", "ServiceUnavailableException", "ThrottlingException", "SubnetIPAddressLimitReachedException", "ENILimitReachedException":
+		return engine.ErrorThrottled
+	case "AccessDeniedException":
+		return engine.ErrorAccessDenied
+	case "InvalidParameterValueException", "InvalidRequestContentException":
+		return engine.ErrorInvalidArgument
+	}
+	own := strings.TrimSuffix(code, "Exception")
+	if status == 0 || status == http.StatusBadRequest { // which Lambda has a dozen reasons for
+		return "FC." + own
+	}
+	return engine.StatusError(status, own)
+}
+
+// outcome is what the function came to.
+func outcome(call machine.Call, function target, answer *lambda.InvokeOutput) token.Outcome {
+	switch {
+	case answer.FunctionError != nil:
+		return thrown(call, function, answer.Payload)
+	case len(answer.Payload) > answerLimit:
+		return tooLong(function)
+	}
+	return engine.ParseAnswer(answer.Payload, "function "+function.name)
+}
+
+func tooLong(function target) token.Outcome {
+	return token.Failure(machine.ErrorInvalidLocal, fmt.Sprintf(
+		"function %s answered more than %d bytes, which is the limit; write large data elsewhere and answer with its place", function.name, answerLimit))
+}
+
+// thrown is the exception that the function ended with; of a function that starts a
+// job the service's error. What Lambda reports for it in its place is none of them.
+func thrown(call machine.Call, function target, payload []byte) token.Outcome {
+	var e struct {
+		Type    string `json:"errorType"`
+		Message string `json:"errorMessage"`
+	}
+	if json.Unmarshal(payload, &e) != nil {
+		return token.Failure(token.ErrorFunction, fmt.Sprintf("function %s failed with %s", function.name, engine.Excerpt(payload)))
+	}
+	switch {
+	case e.Type == "Sandbox.Timedout", e.Type == "" && strings.Contains(e.Message, " Task timed out after "):
+		return token.Failure(machine.ErrorTaskTimeout, fmt.Sprintf("function %s took longer than it may: %s", function.name, e.Message))
+	case e.Type == "Function.ResponseSizeTooLarge":
+		return tooLong(function)
+	case e.Type == "" || reportedByLambda(e.Type):
+		return token.Failure(token.ErrorFunction, fmt.Sprintf("function %s failed: %s: %s", function.name, e.Type, e.Message))
+	case e.Message == "":
+		e.Message = fmt.Sprintf("function %s failed and did not say why", function.name)
+	}
+	if call.Resource.Kind != "" {
+		return token.Failure(e.Type, e.Message)
+	}
+	return token.Thrown(e.Type, e.Message)
+}
+
+func reportedByLambda(errorType string) bool {
+	return slices.ContainsFunc([]string{"Runtime.", "Sandbox.", "Function.", "Extension."}, func(prefix string) bool {
+		return strings.HasPrefix(errorType, prefix)
+	})
+}

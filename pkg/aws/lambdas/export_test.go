@@ -1,4 +1,0 @@
-package lambdas
-
-// LogTo is for tests that read what is logged.
-var LogTo = logTo

@@ -1,0 +1,75 @@
+package sqs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// Deliveries asks the receiver of a queue to deliver outcomes and heartbeats to external recipients, so that the sender links
+// no client for that. It implements [resume.Wakes] and [resume.Beats] for tokens of external recipients.
+type Deliveries struct{ Target Queue }
+
+// deliveryPayload names the token. The message is sent before the token is closed.
+type deliveryPayload struct {
+	Handle string    `json:"handle"`
+	Sent   time.Time `json:"sent"`
+}
+
+// Send implements [resume.Wakes].
+func (d *Deliveries) Send(ctx context.Context, _ token.ID, handle string, at time.Time) error {
+	return d.send(ctx, kindDelivery, handle, at)
+}
+
+// SendBeat implements [resume.Beats].
+func (d *Deliveries) SendBeat(ctx context.Context, handle string, at time.Time) error {
+	return d.send(ctx, kindHeartbeat, handle, at)
+}
+
+func (d *Deliveries) send(ctx context.Context, kind, handle string, at time.Time) error {
+	err := checkHandle(handle)
+	if err == nil {
+		err = d.Target.send(ctx, kind, deliveryPayload{handle, at.UTC()}, 0)
+	}
+	if err != nil {
+		return fmt.Errorf("queue a %s for token %s: %w", kind, token.Mask(handle), err)
+	}
+	return nil
+}
+
+var errNoDeliveries = errors.New("this receiver has no deliveries")
+
+func (h TaskHandlers) deliver(_ Message, p deliveryPayload) (Work, error) {
+	do := func(ctx context.Context) (time.Time, error) {
+		if h.Deliver == nil {
+			return time.Time{}, errNoDeliveries
+		}
+		return h.Deliver(ctx, p.Handle, p.Sent)
+	}
+	return p.work(do), checkHandle(p.Handle)
+}
+
+// heartbeatLife is the age at which a heartbeat is discarded. An older one would feign that its sender is alive.
+const heartbeatLife = time.Minute
+
+func (h TaskHandlers) heartbeat(_ Message, p deliveryPayload) (Work, error) {
+	do := func(ctx context.Context) (time.Time, error) {
+		if h.Heartbeat == nil {
+			return time.Time{}, errNoDeliveries
+		}
+		return time.Time{}, h.Heartbeat(ctx, p.Handle)
+	}
+	err := checkHandle(p.Handle)
+	if age := h.Now().Sub(p.Sent); err == nil && age > heartbeatLife {
+		err = fmt.Errorf("the heartbeat is %s old and the limit is %s", age.Round(time.Second), heartbeatLife)
+	}
+	return p.work(do), err
+}
+
+func (p deliveryPayload) work(do func(context.Context) (time.Time, error)) Work {
+	return Work{Do: brief(do), Attrs: []slog.Attr{slog.String("delivery", token.Mask(p.Handle))}}
+}

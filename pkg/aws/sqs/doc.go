@@ -1,0 +1,22 @@
+// Package sqs carries the messages of a stack through SQS queues.
+//
+// A message is JSON with a version, a kind, and a payload of that kind:
+//
+//	{"v":1,"kind":"wake","payload":{"execution":"...","cause":"start","due":"2026-01-31T10:00:05Z","sent":"2026-01-31T10:00:00Z"}}
+//
+//	kind       sent by             payload
+//	wake       [Wakes]             an execution to look at, and why; see [engine.Wake]
+//	task       [Tasks.Queue]       a long call; see [engine.Task]
+//	end        [Tasks.Ended]       how an execution ended
+//	delivery   [Deliveries]        the handle of a token whose outcome goes to an external recipient
+//	heartbeat  [Deliveries]        the handle of a token whose heartbeat goes there
+//	poll       [Polls]             a job to ask about; see [resume.Poll]
+//
+// The queue of jobs also has job events, which are EventBridge's own JSON. A message names a token by its handle, the part of
+// its text before the dot. It never has the text.
+//
+// A [Receiver] handles the messages of a queue, with what [DecodeWakes], [DecodeTasks] or [DecodeJobs] make of them. A message
+// of a newer version, or of a kind that this release does not know, returns to the queue.
+//
+// This package may change between releases; messages under way are understood by the next one.
+package sqs

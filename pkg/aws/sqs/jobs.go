@@ -1,0 +1,125 @@
+package sqs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// Polls sends polls to a queue. It implements [resume.Polls]. Both fields are required.
+type Polls struct {
+	Target Queue
+	Now    func() time.Time
+}
+
+// pollPayload is a [resume.Poll]. SQS counts the receives.
+type pollPayload struct {
+	Kind     string    `json:"kind"`
+	Account  string    `json:"account"`
+	Region   string    `json:"region"`
+	Name     string    `json:"name"`
+	JobID    string    `json:"job_id"`
+	Handle   string    `json:"handle"`
+	Run      string    `json:"run,omitempty"`
+	Since    time.Time `json:"since"`
+	Number   int       `json:"number"`
+	Due      time.Time `json:"due"`
+	Deadline time.Time `json:"deadline,omitzero"`
+	MAC      string    `json:"mac"`
+}
+
+// Send implements [resume.Polls]. A poll that is due later than a message can be delayed is delivered earlier, and
+// [resume.JobObserver.Reconcile] sends it again.
+func (q *Polls) Send(ctx context.Context, p resume.Poll) error {
+	err := checkHandle(p.Waiter.Handle)
+	if err == nil {
+		err = q.Target.send(ctx, kindPoll, pollPayload{
+			p.Key.Kind, p.Key.Account, p.Key.Region, p.Key.Name, p.JobID, p.Waiter.Handle, p.Waiter.Run.Name, p.Waiter.Run.Since.UTC(),
+			p.Number, p.Due.UTC(), p.Deadline, p.MAC,
+		}, min(p.Due.Sub(q.Now()), LongestDelay))
+	}
+	if err != nil {
+		return fmt.Errorf("send a poll of job %s: %w", p.Key.Name, err)
+	}
+	return nil
+}
+
+func (p pollPayload) poll(receives int) resume.Poll {
+	return resume.Poll{
+		Key: jobs.Key{Kind: p.Kind, Account: p.Account, Region: p.Region, Name: p.Name}, JobID: p.JobID,
+		Waiter: resume.Waiter{Handle: p.Handle, Run: jobs.Run{Name: p.Run, Since: p.Since}},
+		Number: p.Number, Due: p.Due, Deadline: p.Deadline, MAC: p.MAC, Receives: receives,
+	}
+}
+
+// JobHandlers do what messages of the job and poll queues ask for. Both fields are required.
+type JobHandlers struct {
+	// Observe is [resume.JobObserver.Observe], and Reconcile is [resume.JobObserver.Reconcile].
+	Observe   func(ctx context.Context, event []byte) error
+	Reconcile func(ctx context.Context, poll resume.Poll) error
+}
+
+// jobEvent is the part of an event of EventBridge that tells it from a message of this package.
+type jobEvent struct {
+	ID         string `json:"id"`
+	Source     string `json:"source"`
+	DetailType string `json:"detail-type"`
+	Version    int    `json:"v"`
+}
+
+// DecodeJobs decodes job events and polls. It discards forged polls.
+func DecodeJobs(h JobHandlers) Decode {
+	polls := kinds{kindPoll: payloadOf(h.reconcile)}
+	return func(m Message) (Work, error) {
+		var event jobEvent
+		if err := json.Unmarshal([]byte(m.Body), &event); err == nil && event.Version == 0 && event.Source != "" && event.DetailType != "" {
+			return h.observe(m, event), nil
+		}
+		return polls.decode(m)
+	}
+}
+
+// observe returns the work of an event. An event that does not end a job, or that cannot be read, is not redelivered.
+func (h JobHandlers) observe(m Message, event jobEvent) Work {
+	note := ""
+	do := func(ctx context.Context) (time.Time, error) {
+		err := h.Observe(ctx, []byte(m.Body))
+		switch {
+		case errors.Is(err, jobs.ErrNoEnd):
+			note, err = "no end of a job", nil
+		case errors.Is(err, resume.ErrNoEvent):
+			note, err = err.Error(), nil
+		}
+		return time.Time{}, err
+	}
+	return Work{
+		Do:    do,
+		Attrs: []slog.Attr{slog.String("event", event.ID), slog.String("source", event.Source), slog.String("detail_type", event.DetailType)},
+		After: func() []slog.Attr {
+			if note == "" {
+				return nil
+			}
+			return []slog.Attr{slog.String("note", note)}
+		},
+	}
+}
+
+func (h JobHandlers) reconcile(m Message, p pollPayload) (Work, error) {
+	do := func(ctx context.Context) (time.Time, error) {
+		err := h.Reconcile(ctx, p.poll(m.Receives))
+		if errors.Is(err, token.ErrForged) {
+			err = discard(err)
+		}
+		return time.Time{}, err
+	}
+	return Work{Do: do, Attrs: []slog.Attr{
+		slog.String("kind", p.Kind), slog.String("job", p.Name), slog.String("token", token.Mask(p.Handle)), slog.Int("poll", p.Number),
+	}}, checkHandle(p.Handle)
+}

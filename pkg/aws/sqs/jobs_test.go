@@ -1,0 +1,181 @@
+package sqs_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/aws/sqs"
+	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+func somePoll() resume.Poll {
+	return resume.Poll{
+		Key: jobs.Key{Kind: "dms-task", Account: "123456789012", Region: "eu-central-1", Name: "arn:aws:dms:t"}, JobID: "arn:aws:dms:t",
+		Waiter: resume.Waiter{Handle: handle, Run: jobs.Run{Name: "r", Since: now.Add(-time.Minute)}},
+		Number: 3, Due: now.Add(4 * time.Minute), Deadline: now.Add(24 * time.Hour), MAC: "authentic",
+	}
+}
+
+// useCases records what it is given.
+type useCases struct {
+	mu         sync.Mutex
+	events     []string
+	reconciled []resume.Poll
+	err        error
+}
+
+func (u *useCases) observe(_ context.Context, event []byte) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.events = append(u.events, string(event))
+	return u.err
+}
+
+func (u *useCases) reconcile(_ context.Context, poll resume.Poll) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.reconciled = append(u.reconciled, poll)
+	return u.err
+}
+
+func (u *useCases) fixture() *fixture {
+	return newFixture(sqs.DecodeJobs(sqs.JobHandlers{Observe: u.observe, Reconcile: u.reconcile}))
+}
+
+func polls(f *fixture) *sqs.Polls { return &sqs.Polls{Target: f.queue(), Now: f.Now} }
+
+func TestPollRoundTrip(t *testing.T) {
+	t.Parallel()
+	bare := somePoll()
+	bare.Waiter.Run.Name, bare.Deadline = "", time.Time{}
+	odd := somePoll()
+	odd.Key.Name = "\ufffe\uffff\u2028<&>"
+	for name, poll := range map[string]resume.Poll{"with all it may have": somePoll(), "with the least": bare, "with an odd name": odd} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := &useCases{}
+			f := u.fixture()
+			if err := polls(f).Send(t.Context(), poll); err != nil {
+				t.Fatal(err)
+			}
+			if f.delays[0] != 240 || strings.ContainsAny(f.bodies[0], "\ufffe\uffff") {
+				t.Errorf("a delay of %d s: %s", f.delays[0], f.bodies[0])
+			}
+			if kept := f.receive(t, f.bodies[0]); kept != 0 {
+				t.Errorf("%d are kept", kept)
+			}
+			poll.Receives = 2
+			if len(u.reconciled) != 1 || !reflect.DeepEqual(u.reconciled[0], poll) {
+				t.Errorf("got %+v, want %+v", u.reconciled, poll)
+			}
+		})
+	}
+}
+
+// The receiver of an early poll sends it again.
+func TestPollIsDelayedForLongestDelay(t *testing.T) {
+	t.Parallel()
+	f := newFixture(nil)
+	late := somePoll()
+	late.Due = now.Add(time.Hour)
+	if err := polls(f).Send(t.Context(), late); err != nil || f.delays[0] != 900 {
+		t.Errorf("sent with delays %d, error %v", f.delays, err)
+	}
+}
+
+func TestForgedPollIsDiscarded(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		err  error
+		kept int
+		log  string
+	}{
+		"forged":                      {fmt.Errorf("reconcile: %w", token.ErrForged), 0, `"level":"WARN","msg":"work","kind":"dms-task"`},
+		"of a key that is not known":  {fmt.Errorf("reconcile: %w", token.ErrUnknownKey), 1, `"outcome":"failed"`},
+		"of a table that is not here": {errors.New("throttled"), 1, `"outcome":"failed"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := (&useCases{err: tt.err}).fixture()
+			if err := polls(f).Send(t.Context(), somePoll()); err != nil {
+				t.Fatal(err)
+			}
+			kept := f.receive(t, f.bodies[0])
+			if kept != tt.kept || !strings.Contains(f.log.String(), tt.log) || strings.Contains(f.log.String(), "discarded") != (tt.kept == 0) {
+				t.Errorf("%d are kept, want %d; logged %s", kept, tt.kept, f.log)
+			}
+		})
+	}
+}
+
+func TestSendFailsIfQueueRejectsPoll(t *testing.T) {
+	t.Parallel()
+	f := newFixture(nil)
+	f.err = errors.New("denied")
+	if err := polls(f).Send(t.Context(), somePoll()); !errors.Is(err, f.err) {
+		t.Errorf("error %v", err)
+	}
+	secret := somePoll()
+	secret.Waiter.Handle = keys.Sign(token.ID{Expires: now.Add(time.Hour)})
+	if err := polls(f).Send(t.Context(), secret); err == nil || strings.Contains(err.Error(), secret.Waiter.Handle) || len(f.bodies) != 1 {
+		t.Errorf("a token is sent, or told: error %v, %d messages", err, len(f.bodies))
+	}
+}
+
+const event = `{"version":"0","id":"e-1","detail-type":"Batch Job State Change","source":"aws.batch","detail":{"status":"FAILED"}}`
+
+func TestEventIsPassedOnUnchanged(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		err  error
+		kept int
+		log  string
+	}{
+		"accepted":        {nil, 0, `"source":"aws.batch","detail_type":"Batch Job State Change","outcome":"done"`},
+		"no end of a job": {jobs.ErrNoEnd, 0, `"note":"no end of a job"`},
+		"unreadable":      {fmt.Errorf("%w: no key", resume.ErrNoEvent), 0, `no key"`},
+		"failed":          {errors.New("throttled"), 1, `"error":"throttled"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := &useCases{err: tt.err}
+			f := u.fixture()
+			if kept := f.receive(t, event); kept != tt.kept {
+				t.Errorf("%d are kept, want %d", kept, tt.kept)
+			}
+			if len(u.events) != 1 || u.events[0] != event {
+				t.Errorf("observed %q", u.events)
+			}
+			f.wantLog(t, map[string]int{tt.log: 1, "\n": 1})
+		})
+	}
+}
+
+func TestBatchOfJobs(t *testing.T) {
+	t.Parallel()
+	u := &useCases{}
+	f := u.fixture()
+	if err := polls(f).Send(t.Context(), somePoll()); err != nil {
+		t.Fatal(err)
+	}
+	good := f.bodies[0]
+	kept := f.receive(t,
+		good, good, event, strings.Replace(event, `"detail":`, `"payload":{},"detail":`, 1),
+		`{"v":2,"kind":7}`, `{"v":1}`, // of a newer release
+		`forged`, `[]`, `{}`, `{"v":1,"kind":"poll"}`, `{"source":"aws.batch"}`, strings.Replace(good, handle, "x.y", 1), strings.Replace(good, `"v":1`, `"v":-1`, 1),
+	)
+	if kept != 2 || len(u.reconciled) != 2 || len(u.events) != 2 {
+		t.Errorf("%d are kept, %d polls, %d events; want two of a newer release, 2, 2", kept, len(u.reconciled), len(u.events))
+	}
+	f.wantLog(t, map[string]int{
+		`"outcome":"discarded"`: 7, `"job":"arn:aws:dms:t","token":"` + token.Mask(handle) + `","poll":3,"outcome":"done"`: 2, handle: 0,
+	})
+}

@@ -1,0 +1,295 @@
+package sqs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+)
+
+// Hider is the part of a [Client] that hides messages.
+type Hider interface {
+	ChangeMessageVisibility(
+		ctx context.Context, input *sqs.ChangeMessageVisibilityInput, options ...func(*sqs.Options),
+	) (*sqs.ChangeMessageVisibilityOutput, error)
+}
+
+const (
+	// concurrency is how many messages of a batch are handled at once.
+	concurrency = 10
+	// longestHide is the longest time for which a message is hidden: SQS counts twelve hours from when it was received, and
+	// handling it took some time.
+	longestHide = 12*time.Hour - 20*time.Minute
+	// hideTime is the part of a worker's time that is kept for hiding messages.
+	hideTime = time.Second
+	// The pause after an error doubles with each receive.
+	firstPause, longestPause = 2 * time.Second, 5 * time.Minute
+)
+
+// Message is a received message.
+type Message struct {
+	ID       string
+	Body     string
+	Receives int // how often it was received, this time included
+
+	url, receipt string
+}
+
+// Work is what a message asks for.
+type Work struct {
+	// Do executes it. It returns when the message is to be redelivered, or the zero time to delete the message. After an
+	// error the message is redelivered after a pause, unless the error is [ErrDiscard].
+	Do func(ctx context.Context) (retryAt time.Time, err error)
+	// Group names the messages that are handled one after the other; messages without a group are handled concurrently.
+	Group string
+	// Attrs are in the log line, and those of After too, which is called when the work is done; nil for none.
+	Attrs []slog.Attr
+	After func() []slog.Attr
+}
+
+// ErrDiscard is in the error of [Work.Do] for a message that must not be redelivered.
+var ErrDiscard = errors.New("discarded")
+
+// discard marks the error with [ErrDiscard].
+func discard(err error) error { return fmt.Errorf("%w: %w", ErrDiscard, err) }
+
+// ErrSource says that an event is not from a queue of the function: another principal invoked it.
+var ErrSource = errors.New("the event is not from a queue of this function")
+
+// Receiver handles the messages that a Lambda function receives from its queues. It hides each message that is to be
+// redelivered until its time, and names it in the response, so that SQS keeps it. MinTime, Random and Hold are optional.
+type Receiver struct {
+	Client Hider
+	// URLs are the queues of the function.
+	URLs []string
+	// AnySource accepts events of other queues too, as `sam local invoke` sends them.
+	AnySource bool
+	Decode    Decode
+	Now       func() time.Time
+	// Log gets one line a message, with the text LogMessage.
+	Log        *slog.Logger
+	LogMessage string
+	// MinTime is the least time that a message needs. If the worker has less left, the message is redelivered to another one.
+	MinTime time.Duration
+	// Random returns a random duration in [0, n).
+	Random func(n time.Duration) time.Duration
+	// Hold is how long a message stays hidden after its worker died; 0 leaves that to the queue's visibility timeout, which
+	// Lambda rejects below the function's time limit.
+	Hold time.Duration
+}
+
+// job is a message with its work, or the error of decoding it.
+type job struct {
+	Message
+	Work
+	err error
+}
+
+// Handle handles one batch. It returns [ErrSource] for an event of another queue.
+func (r *Receiver) Handle(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
+	url, err := r.source(event)
+	if err != nil {
+		return events.SQSEventResponse{}, err
+	}
+	var (
+		mu      sync.Mutex
+		kept    = []events.SQSBatchItemFailure{} // null is not a list
+		running sync.WaitGroup
+		free    = make(chan struct{}, concurrency)
+	)
+	for _, group := range r.groups(url, event) {
+		free <- struct{}{}
+		running.Go(func() {
+			defer func() { <-free }()
+			for _, j := range group {
+				if r.handle(ctx, j) {
+					continue
+				}
+				mu.Lock()
+				kept = append(kept, events.SQSBatchItemFailure{ItemIdentifier: j.ID})
+				mu.Unlock()
+			}
+		})
+	}
+	running.Wait()
+	return events.SQSEventResponse{BatchItemFailures: kept}, nil
+}
+
+// source returns the URL of the queue that all messages of the event are from.
+func (r *Receiver) source(event events.SQSEvent) (url string, err error) {
+	for _, url := range r.URLs {
+		name := url[strings.LastIndexByte(url, '/')+1:]
+		other := func(m events.SQSMessage) bool { return !strings.HasSuffix(m.EventSourceARN, ":"+name) }
+		if !slices.ContainsFunc(event.Records, other) {
+			return url, nil
+		}
+	}
+	if r.AnySource {
+		return r.URLs[0], nil
+	}
+	return "", ErrSource
+}
+
+// groups decodes the messages and groups those that are handled one after the other.
+func (r *Receiver) groups(url string, event events.SQSEvent) (groups [][]job) {
+	index := map[string]int{}
+	for _, record := range event.Records {
+		receives, _ := strconv.Atoi(record.Attributes["ApproximateReceiveCount"]) // 0 if it is missing
+		j := job{Message: Message{ID: record.MessageId, Body: record.Body, Receives: receives, url: url, receipt: record.ReceiptHandle}}
+		if j.Work, j.err = r.Decode(j.Message); j.err != nil {
+			j.After = nil
+		}
+		i, ok := index[j.Group]
+		if j.Group == "" || !ok {
+			i = len(groups)
+			groups = append(groups, nil)
+			index[j.Group] = i
+		}
+		groups[i] = append(groups[i], j)
+	}
+	return groups
+}
+
+// The outcomes in a log line.
+const (
+	outcomeDone      = "done"
+	outcomeDiscarded = "discarded"
+	outcomeRetry     = "retry"
+	outcomeFailed    = "failed"
+	outcomeNoTime    = "no time"
+)
+
+// handle does the work of one message, and reports whether to delete the message.
+func (r *Receiver) handle(ctx context.Context, j job) bool {
+	begin := r.Now()
+	r.Log.LogAttrs(ctx, slog.LevelDebug, r.LogMessage+" begins", append(slices.Clone(j.Attrs), slog.String("message", j.ID))...)
+	outcome, pause, err := r.do(ctx, j)
+	attrs := append(j.Attrs,
+		slog.String("outcome", outcome), slog.Int("receives", j.Receives), slog.Int64("duration_ms", r.Now().Sub(begin).Milliseconds()))
+	if err != nil {
+		attrs = append(attrs, slog.String("error", err.Error()))
+	}
+	if j.After != nil {
+		attrs = append(attrs, j.After()...)
+	}
+	finished := outcome == outcomeDone || outcome == outcomeDiscarded
+	if !finished {
+		if err := r.hide(ctx, j.Message, pause); err != nil { // the queue's visibility timeout then applies
+			attrs = append(attrs, slog.String("visibility_error", err.Error()))
+		}
+	}
+	r.Log.LogAttrs(ctx, level(outcome), r.LogMessage, attrs...)
+	return finished
+}
+
+func level(outcome string) slog.Level {
+	switch outcome {
+	case outcomeFailed:
+		return slog.LevelError
+	case outcomeDiscarded, outcomeNoTime:
+		return slog.LevelWarn
+	}
+	return slog.LevelInfo
+}
+
+// do returns the outcome of the work, and how long to hide a message that is to be redelivered.
+func (r *Receiver) do(ctx context.Context, j job) (outcome string, pause time.Duration, err error) {
+	switch {
+	case errors.Is(j.err, ErrNewer):
+		return outcomeFailed, r.pause(j.Receives), j.err
+	case j.err != nil:
+		return outcomeDiscarded, 0, j.err
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		if time.Until(deadline) < r.MinTime+hideTime {
+			return outcomeNoTime, 0, nil
+		}
+		limited, cancel := context.WithDeadline(ctx, deadline.Add(-hideTime))
+		defer cancel()
+		ctx = limited
+	}
+	release := r.hold(ctx, j.Message)
+	retryAt, err := j.Do(ctx)
+	release()
+	switch {
+	case errors.Is(err, ErrDiscard):
+		return outcomeDiscarded, 0, err
+	case err != nil:
+		return outcomeFailed, r.pause(j.Receives), err
+	case !retryAt.IsZero():
+		return outcomeRetry, retryAt.Sub(r.Now()), nil
+	}
+	return outcomeDone, 0, nil
+}
+
+// pause returns a time in the upper half of the pause, so that messages that failed together are redelivered apart.
+func (r *Receiver) pause(receives int) time.Duration {
+	pause := firstPause
+	for ; receives > 1 && pause < longestPause; receives-- {
+		pause *= 2
+	}
+	half := min(pause, longestPause) / 2
+	random := r.Random
+	if random == nil {
+		random = rand.N[time.Duration]
+	}
+	return half + random(half)
+}
+
+const (
+	// renewals is how often a held message is hidden again within Hold: one renewal that fails does not release the message.
+	renewals = 3
+	// renewalLimit bounds one request to hide a held message.
+	renewalLimit = 5 * time.Second
+)
+
+// hold hides the message for Hold from now on, again and again until release is called. release waits for a request that is
+// under way, so that it does not arrive after the one that ends the hold.
+func (r *Receiver) hold(ctx context.Context, m Message) (release func()) {
+	if r.Hold == 0 {
+		return func() {}
+	}
+	done := make(chan struct{})
+	var renewing sync.WaitGroup
+	renewing.Go(func() {
+		again := time.NewTicker(r.Hold / renewals)
+		defer again.Stop()
+		for {
+			r.renew(ctx, m)
+			select {
+			case <-done:
+				return
+			case <-again.C:
+			}
+		}
+	})
+	return func() {
+		close(done)
+		renewing.Wait()
+	}
+}
+
+func (r *Receiver) renew(ctx context.Context, m Message) {
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewalLimit)
+	defer cancel()
+	if err := r.hide(limited, m, r.Hold); err != nil {
+		r.Log.LogAttrs(ctx, slog.LevelWarn, r.LogMessage+" not held", slog.String("message", m.ID), slog.String("error", err.Error()))
+	}
+}
+
+// hide keeps SQS from delivering the message for the duration d.
+func (r *Receiver) hide(ctx context.Context, m Message, d time.Duration) error {
+	_, err := r.Client.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{
+		QueueUrl: &m.url, ReceiptHandle: &m.receipt, VisibilityTimeout: seconds(min(d, longestHide)),
+	})
+	return err
+}

@@ -1,0 +1,69 @@
+package sqs
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/smithy-go/middleware"
+)
+
+// LongestDelay is the longest delay of a message that SQS accepts.
+const LongestDelay = 900 * time.Second
+
+// Client is a client of SQS.
+type Client = sqs.Client
+
+// NewClient returns a client of SQS.
+func NewClient(config aws.Config) *Client { return sqs.NewFromConfig(config) }
+
+// Sender is the part of a [Client] that sends messages.
+type Sender interface {
+	SendMessage(ctx context.Context, input *sqs.SendMessageInput, options ...func(*sqs.Options)) (*sqs.SendMessageOutput, error)
+}
+
+// Queue is a queue that messages are sent to. Both fields are required.
+type Queue struct {
+	Client Sender
+	URL    string
+}
+
+// send sends a message. SQS delivers it no earlier than after the delay, which is at most [LongestDelay] and is rounded up to
+// seconds.
+func (q Queue) send(ctx context.Context, kind string, payload any, delay time.Duration) error {
+	body, err := encode(kind, payload)
+	if err != nil {
+		return err
+	}
+	return q.sendText(ctx, body, delay)
+}
+
+func (q Queue) sendText(ctx context.Context, body string, delay time.Duration) error {
+	delaySeconds := seconds(delay)
+	if limit := seconds(LongestDelay); delaySeconds > limit {
+		return fmt.Errorf("delay a message by %d s: the limit is %d s", delaySeconds, limit)
+	}
+	_, err := q.Client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &q.URL, MessageBody: &body, DelaySeconds: delaySeconds}, withoutLineage)
+	return err
+}
+
+// seconds returns d in whole seconds, rounded up, and 0 if d is negative.
+func seconds(d time.Duration) int32 {
+	return int32(max(0, d+time.Second-1) / time.Second) //nolint:gosec // delays and periods of hours
+}
+
+// withoutLineage keeps the SDK from sending the lineage of the invocation. A flow that polls is a function that invokes itself
+// through a queue, and Lambda stops such a lineage as a recursive loop after about 16 rounds.
+func withoutLineage(o *sqs.Options) {
+	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
+		id := (*awsmiddleware.RecursionDetection)(nil).ID()
+		if _, ok := stack.Build.Get(id); !ok {
+			return nil
+		}
+		_, err := stack.Build.Remove(id)
+		return err
+	})
+}

@@ -1,0 +1,157 @@
+package sqs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// Tasks sends long calls and ends of executions to a queue. It implements [engine.TaskQueue] and [engine.Ends].
+type Tasks struct{ Target Queue }
+
+// taskPayload is an [engine.Task].
+type taskPayload struct {
+	Flow       string          `json:"flow"`
+	Hash       string          `json:"hash"`
+	Execution  string          `json:"execution"`
+	Step       string          `json:"step"`
+	Index      int             `json:"index"`
+	Attempt    int             `json:"attempt"`
+	Poll       int             `json:"poll,omitempty"`
+	Resource   string          `json:"resource"`
+	Limit      time.Duration   `json:"limit,omitempty"` // in nanoseconds, as TimeLimit
+	TimeLimit  time.Duration   `json:"timeLimit,omitempty"`
+	Handle     string          `json:"handle"`
+	Await      bool            `json:"await,omitempty"`
+	AtMostOnce bool            `json:"atMostOnce,omitempty"`
+	MAC        string          `json:"mac,omitempty"`
+	Input      json.RawMessage `json:"input,omitempty"`
+}
+
+// Queue implements [engine.TaskQueue].
+func (t *Tasks) Queue(ctx context.Context, task engine.Task) error {
+	call := task.Call
+	err := t.Target.send(ctx, kindTask, taskPayload{
+		Flow: call.Flow.Name, Hash: call.Flow.Hash, Execution: call.Execution, Step: call.Step,
+		Index: call.Attempt.Step, Attempt: call.Attempt.Number, Poll: call.Attempt.Poll, Resource: call.Resource.Text, Limit: call.Limit,
+		TimeLimit: task.TimeLimit, Handle: task.Handle, Await: task.Await, AtMostOnce: task.AtMostOnce, MAC: task.MAC,
+		Input: json.RawMessage(call.Input.JSON()),
+	}, 0)
+	if err != nil {
+		return fmt.Errorf("queue a call of step %s: %w", call.Step, err)
+	}
+	return nil
+}
+
+func (p taskPayload) task() (engine.Task, error) {
+	if p.Handle == "" {
+		return engine.Task{}, errHandle
+	}
+	resource, err := fdl.ParseResource(p.Resource)
+	if err != nil {
+		return engine.Task{}, err
+	}
+	input, err := value.ParseJSON(p.Input)
+	if err != nil {
+		return engine.Task{}, err
+	}
+	return engine.Task{
+		Handle: p.Handle, Await: p.Await, AtMostOnce: p.AtMostOnce, TimeLimit: p.TimeLimit, MAC: p.MAC,
+		Call: machine.Call{
+			Attempt: machine.Attempt{Step: p.Index, Number: p.Attempt, Poll: p.Poll}, Flow: machine.Flow{Name: p.Flow, Hash: p.Hash},
+			Execution: p.Execution, Step: p.Step, Resource: resource, Input: input, Limit: p.Limit,
+		},
+	}, nil
+}
+
+// endPayload is how an execution ended.
+type endPayload struct {
+	Flow      string         `json:"flow"`
+	Hash      string         `json:"hash"`
+	Execution string         `json:"execution"`
+	Status    machine.Status `json:"status"`
+	Error     string         `json:"error,omitempty"`
+	Cause     string         `json:"cause,omitempty"`
+	Started   time.Time      `json:"started"`
+	At        time.Time      `json:"at"`
+}
+
+// Ended implements [engine.Ends]. The receiver publishes the end, so that the sender links no client for that.
+func (t *Tasks) Ended(ctx context.Context, execution engine.ID, s machine.State) error {
+	err := t.Target.send(ctx, kindEnd, endPayload{s.Flow.Name, s.Flow.Hash, s.Execution, s.Status, s.Error, s.Cause, s.Started, s.At}, 0)
+	if err != nil {
+		return fmt.Errorf("queue the end of execution %s: %w", execution, err)
+	}
+	return nil
+}
+
+// TaskHandlers do what messages of the task and delivery queues ask for.
+type TaskHandlers struct {
+	// Run makes the call and closes the token.
+	Run func(ctx context.Context, task engine.Task) (engine.Disposition, error)
+	// Ends publishes the ends of executions; nil discards them.
+	Ends engine.Ends
+	// Deliver and Heartbeat are the methods Deliver and Beat of [resume.Deliveries]. If they are nil, the messages are
+	// redelivered until another receiver handles them.
+	Deliver   func(ctx context.Context, handle string, sent time.Time) (retryAt time.Time, err error)
+	Heartbeat func(ctx context.Context, handle string) error
+	Now       func() time.Time
+}
+
+// DecodeTasks decodes tasks, ends, deliveries and heartbeats.
+func DecodeTasks(h TaskHandlers) Decode {
+	return kinds{
+		kindTask: payloadOf(h.run), kindEnd: payloadOf(h.publish),
+		kindDelivery: payloadOf(h.deliver), kindHeartbeat: payloadOf(h.heartbeat),
+	}.decode
+}
+
+func (h TaskHandlers) run(_ Message, p taskPayload) (Work, error) {
+	task, err := p.task()
+	do := func(ctx context.Context) (time.Time, error) {
+		disposition, err := h.Run(ctx, task)
+		if errors.Is(err, token.ErrForged) {
+			err = discard(err)
+		}
+		return disposition.RetryAt, err
+	}
+	return Work{Do: do, Attrs: []slog.Attr{
+		slog.String("execution", engine.NewID(p.Flow, p.Execution).String()), slog.String("step", p.Step), slog.Int("attempt", p.Attempt),
+	}}, err
+}
+
+func (h TaskHandlers) publish(_ Message, p endPayload) (Work, error) {
+	id := engine.NewID(p.Flow, p.Execution)
+	state := machine.State{
+		Flow: machine.Flow{Name: p.Flow, Hash: p.Hash}, Execution: p.Execution,
+		Status: p.Status, Error: p.Error, Cause: p.Cause, Started: p.Started, At: p.At,
+	}
+	do := func(ctx context.Context) (time.Time, error) {
+		if h.Ends == nil {
+			return time.Time{}, nil
+		}
+		return time.Time{}, h.Ends.Ended(ctx, id, state)
+	}
+	return Work{Do: brief(do), Attrs: []slog.Attr{slog.String("execution", id.String()), slog.String("ended", string(p.Status))}}, nil
+}
+
+// deliveryLimit bounds one delivery, so that one that hangs does not delay the others of its batch.
+const deliveryLimit = 30 * time.Second
+
+// brief bounds the work by deliveryLimit.
+func brief(do func(context.Context) (time.Time, error)) func(context.Context) (time.Time, error) {
+	return func(ctx context.Context) (time.Time, error) {
+		limited, cancel := context.WithTimeout(ctx, deliveryLimit)
+		defer cancel()
+		return do(limited)
+	}
+}

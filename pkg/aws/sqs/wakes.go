@@ -1,0 +1,189 @@
+package sqs
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// Schedule puts messages into a queue at a later instant.
+type Schedule interface {
+	// At puts the body into the queue no earlier than at, and within a minute of it. If the name exists, At does nothing
+	// and returns nil.
+	At(ctx context.Context, name string, at time.Time, body string) error
+}
+
+// scheduleLead is how long before its instant a scheduled wake enters the queue: a schedule is late by up to a minute, and the
+// delay of a message by a second.
+const scheduleLead = time.Minute
+
+// WakesConfig is the configuration of [Wakes]. Schedule and Limit are optional.
+type WakesConfig struct {
+	Queue Queue
+	Now   func() time.Time
+	Log   *slog.Logger
+	// Schedule carries wakes that are due later than Limit. Without it such a wake goes through the queue several times.
+	Schedule Schedule
+	// Limit is the longest delay of a message, at most [LongestDelay], which 0 means.
+	Limit time.Duration
+}
+
+// Wakes sends wakes to a queue. It implements [engine.Wakes].
+type Wakes struct{ config WakesConfig }
+
+// NewWakes returns wakes of this configuration.
+func NewWakes(config WakesConfig) *Wakes {
+	config.Limit = cmp.Or(config.Limit, LongestDelay)
+	return &Wakes{config}
+}
+
+// wakePayload is an [engine.Wake]. SQS counts the receives.
+type wakePayload struct {
+	Execution string    `json:"execution"`
+	Cause     string    `json:"cause"`
+	Due       time.Time `json:"due"`
+	Sent      time.Time `json:"sent"`
+	Seq       uint64    `json:"seq,omitempty"`
+}
+
+// causes matches causes. The length is checked apart: in the pattern it would make as many states at each start of a process.
+var causes = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+// isCause reports whether the text may be a cause. A token's text has a dot, so it is not one.
+func isCause(text string) bool { return len(text) <= 64 && causes.MatchString(text) }
+
+// errCause does not repeat the text, which may be a secret.
+var errCause = errors.New("the cause is neither a word, nor a timer's tag, nor a token's handle")
+
+// EncodeWake returns the message of a wake.
+func EncodeWake(w engine.Wake) (string, error) {
+	if !isCause(w.Cause) {
+		return "", fmt.Errorf("wake of execution %s: %w", w.Execution, errCause)
+	}
+	return encode(kindWake, wakePayload{w.Execution.String(), w.Cause, w.Due.UTC(), w.Sent.UTC(), w.Seq})
+}
+
+func (p wakePayload) wake() (engine.Wake, error) {
+	w := engine.Wake{Cause: p.Cause, Due: p.Due, Sent: p.Sent, Seq: p.Seq}
+	if !isCause(p.Cause) {
+		return w, errCause
+	}
+	id, err := hex.DecodeString(p.Execution)
+	if err != nil || copy(w.Execution[:], id) != len(id) || len(id) != len(w.Execution) {
+		return w, errors.New("the wake has no id of an execution")
+	}
+	return w, nil
+}
+
+// Send implements [engine.Wakes]. If the schedule rejects a wake, the queue delivers it after the longest delay, and its
+// receiver sends it again. It is then neither lost nor late, and costs a message each time.
+func (w *Wakes) Send(ctx context.Context, wake engine.Wake) error {
+	body, err := EncodeWake(wake)
+	if err != nil {
+		return err
+	}
+	delay := wake.Due.Sub(w.config.Now())
+	if delay > w.config.Limit {
+		if w.schedule(ctx, wake, body) {
+			return nil
+		}
+		delay = w.config.Limit
+	}
+	if err := w.config.Queue.sendText(ctx, body, delay); err != nil {
+		return fmt.Errorf("send a wake to execution %s: %w", wake.Execution, err)
+	}
+	return nil
+}
+
+// schedule reports whether a schedule will put the wake into the queue. It does so before the wake is due; the delay of a
+// message is the rest.
+func (w *Wakes) schedule(ctx context.Context, wake engine.Wake, body string) bool {
+	if w.config.Schedule == nil {
+		return false
+	}
+	at := wake.Due.Add(-min(scheduleLead, w.config.Limit/2))
+	err := w.config.Schedule.At(ctx, scheduleName(wake), at, body)
+	if err != nil {
+		w.config.Log.WarnContext(ctx, "no schedule", "execution", wake.Execution.String(), "due", wake.Due, "error", err.Error())
+	}
+	return err == nil
+}
+
+// scheduleName returns the same name for the same timer and instant. The instant is part of it because a schedule may keep its
+// name for some time after it ran, and must not replace one of a later instant.
+func scheduleName(wake engine.Wake) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", wake.Cause, wake.Due.UnixNano()))
+	return wake.Execution.String() + "-" + hex.EncodeToString(sum[:16])
+}
+
+// TokenWakes sends the wakes of closed tokens: to the execution of a step's token, and to External for a token of an external
+// recipient. It implements [resume.Wakes].
+type TokenWakes struct {
+	Wakes    *Wakes
+	External resume.Wakes // nil if the sender delivers to none
+}
+
+// Send implements [resume.Wakes].
+func (w TokenWakes) Send(ctx context.Context, id token.ID, handle string, at time.Time) error {
+	switch {
+	case id.Flags&token.FlagForeign == 0:
+		return w.Wakes.Send(ctx, engine.Wake{Execution: id.Execution, Cause: handle, Due: at, Sent: at})
+	case w.External == nil: // sent to an execution the wake would be lost, and the outcome with it
+		return errors.New("send a wake: outcomes of external recipients are not delivered here")
+	}
+	return w.External.Send(ctx, id, handle, at)
+}
+
+// DecodeWakes decodes wakes, which advance applies. The wakes of one execution are applied one after the other, because
+// concurrent ones would only race each other.
+func DecodeWakes(advance func(ctx context.Context, wake engine.Wake) (engine.Disposition, error)) Decode {
+	return kinds{kindWake: payloadOf(func(m Message, p wakePayload) (Work, error) {
+		wake, err := p.wake()
+		wake.Receives = m.Receives
+		var disposition engine.Disposition
+		return Work{
+			Do: func(ctx context.Context) (retryAt time.Time, err error) {
+				disposition, err = advance(ctx, wake)
+				return disposition.RetryAt, err
+			},
+			Group: wake.Execution.String(),
+			Attrs: []slog.Attr{slog.String("execution", wake.Execution.String()), slog.String("cause", causeName(wake))},
+			After: func() []slog.Attr { return dispositionAttrs(disposition) },
+		}, err
+	})}.decode
+}
+
+// dispositionAttrs are the attributes of a log line. Of mappings without a value they have the text in the flow, and no value.
+func dispositionAttrs(disposition engine.Disposition) []slog.Attr {
+	attrs := []slog.Attr{slog.Int("early_looks", disposition.EarlyLooks)}
+	if disposition.Absent == nil {
+		return attrs
+	}
+	absent := make([]string, len(disposition.Absent.Mappings))
+	for i, a := range disposition.Absent.Mappings {
+		absent[i] = a.String()
+	}
+	return append(attrs, slog.Any("absent", absent))
+}
+
+// causeName returns the cause as it stands in a log line, where no handle may stand.
+func causeName(wake engine.Wake) string {
+	switch {
+	case wake.Cause == machine.CauseStart || wake.Cause == machine.CauseStop:
+		return wake.Cause
+	case wake.Seq > 0:
+		return "timer"
+	}
+	return "token"
+}
