@@ -1,11 +1,8 @@
-// Package bus tells EventBridge how executions end, so that anything on AWS
-// can act on it.
+// Package eventbridge publishes the ends of executions on an event bus of EventBridge.
 //
-// An event has source "waitless" and detail-type "Execution Status Change".
-// Its detail names the flow, the execution, the status, error and cause of one
-// that did not succeed, and the instants of start and end; never an input or an
-// output, which may be secret and of any size. It is sent at least once: the
-// same end again is the same detail.
+// An event has source "waitless" and detail-type "Execution Status Change". Its detail has the flow, the execution, the status,
+// the error and cause of a failure, and the instants of start and end. It never has an input or an output, which may be secret
+// and of any size. An event is sent at least once, with the same detail each time.
 //
 // This package may change between releases; the event may get more members.
 package eventbridge
@@ -25,7 +22,7 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// What rules match.
+// The source and detail-type of an event.
 const (
 	Source     = "waitless"
 	DetailType = "Execution Status Change"
@@ -42,12 +39,12 @@ type Bus struct {
 	Name   string // or ARN
 }
 
-// Detail is what an event tells.
+// Detail is the detail of an event.
 type Detail struct {
 	Version   int            `json:"version"`
 	Flow      string         `json:"flow"`
 	Execution string         `json:"execution"`
-	ID        string         `json:"id"` // what log lines call the execution
+	ID        string         `json:"id"` // as in log lines
 	Status    machine.Status `json:"status"`
 	Error     string         `json:"error,omitempty"`
 	Cause     string         `json:"cause,omitempty"`
@@ -57,8 +54,7 @@ type Detail struct {
 
 const version = 1
 
-// Ended publishes the end of the execution, whose terminal state this is. After
-// an error it may or may not have been published.
+// Ended publishes the end of the execution, given its terminal state. After an error it may or may not have been published.
 func (b *Bus) Ended(ctx context.Context, execution machine.ID, state machine.State) error {
 	if !state.Status.Final() {
 		return fmt.Errorf("publish the end of execution %s: it is %s", execution, state.Status)
@@ -76,17 +72,17 @@ func (b *Bus) Ended(ctx context.Context, execution machine.ID, state machine.Sta
 }
 
 func (b *Bus) put(ctx context.Context, detail string, at time.Time) error {
-	answer, err := b.Client.PutEvents(ctx, &eventbridge.PutEventsInput{Entries: []types.PutEventsRequestEntry{{
+	response, err := b.Client.PutEvents(ctx, &eventbridge.PutEventsInput{Entries: []types.PutEventsRequestEntry{{
 		EventBusName: &b.Name, Source: aws.String(Source), DetailType: aws.String(DetailType), Detail: &detail, Time: &at,
 	}}})
 	switch {
 	case err != nil:
 		return err
-	case answer.FailedEntryCount == 0:
+	case response.FailedEntryCount == 0:
 		return nil
-	case len(answer.Entries) == 0:
-		return errors.New("the bus refused it")
+	case len(response.Entries) == 0:
+		return errors.New("the bus rejected it")
 	}
-	entry := answer.Entries[0]
-	return fmt.Errorf("the bus refused it: %s: %s", aws.ToString(entry.ErrorCode), aws.ToString(entry.ErrorMessage))
+	entry := response.Entries[0]
+	return fmt.Errorf("the bus rejected it: %s: %s", aws.ToString(entry.ErrorCode), aws.ToString(entry.ErrorMessage))
 }

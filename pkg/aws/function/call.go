@@ -77,7 +77,7 @@ func named(err error) messages.InvokeResponse_Error {
 		name, text = wrong.Name, wrong.What
 	}
 	for wrapped := err; wrapped != nil; wrapped = errors.Unwrap(wrapped) {
-		switch wrapped.(type) {
+		switch wrapped.(type) { //nolint:errorlint // the loop unwraps
 		case simulated.InvalidArgument, simulated.JobNotFound, simulated.NotReady:
 			name, text = simulated.ErrorName(wrapped), wrapped.Error()
 		}

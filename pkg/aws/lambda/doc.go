@@ -1,19 +1,14 @@
-// Package tasks calls Lambda functions: at once, by [Tasks], or from a queue
-// when the call takes longer than an interpreter waits, by [Queue] and
-// [Receiver].
+// Package lambda calls the Lambda functions that flows name.
 //
-// A flow's resource names a function as Function Compute does; [Names] says
-// which Lambda function that is. The function gets the step's input as its
-// event, and in the custom part of its client context the same names as a
-// local command in its environment:
+// A flow's resource names a function as Function Compute does, and [Names] maps it to a Lambda function. The function gets the
+// step's input as its event. The custom part of its client context has the same names as the environment of a local command:
 //
-//	WAITLESS_NOW               the instant of the call, virtual where time is
+//	WAITLESS_NOW               the instant of the call
 //	WAITLESS_FLOW, WAITLESS_EXECUTION, WAITLESS_STEP
 //	WAITLESS_IDEMPOTENCY_KEY   the same for each call of one attempt
 //
-// for instance context.client_context.custom["WAITLESS_IDEMPOTENCY_KEY"] in
-// Python. What it answers is the output; an error that it ends with fails the
-// attempt under the name of the error's type.
+// In Python that is context.client_context.custom["WAITLESS_IDEMPOTENCY_KEY"]. The function's response is the output. An error
+// of the function fails the attempt under the name of the error's type.
 //
 // This package may change between releases.
 package lambda

@@ -1,6 +1,4 @@
-// Package schedules puts messages into an SQS queue at an instant, by one-time
-// schedules of EventBridge Scheduler. It is a package of its own because only
-// who sends timers has to link the client of Scheduler.
+// Package scheduler puts messages into an SQS queue at an instant, with one-time schedules of EventBridge Scheduler.
 //
 // This package may change between releases.
 package scheduler
@@ -25,18 +23,15 @@ type Group struct {
 	Name     string // of the group
 	QueueARN string
 	RoleARN  string // the role that may send to both queues
-	// DeadLettersARN is the queue for messages that could not be put where they
-	// belong; Scheduler gives up after a day.
+	// DeadLettersARN is the queue for messages that Scheduler could not deliver within a day.
 	DeadLettersARN string
 }
 
-// atUTC is what Scheduler takes for an instant: whole seconds, and UTC unless
-// told otherwise.
+// atUTC is the form of an instant in Scheduler: whole seconds, in UTC by default.
 const atUTC = "at(2006-01-02T15:04:05)"
 
-// At puts the body into the queue no earlier than at, which is rounded up to
-// seconds, and leaves no schedule behind. A name that is taken is no error: it
-// is the same message, asked for again.
+// At puts the body into the queue no earlier than at, which is rounded up to seconds. The schedule then deletes itself. If the
+// name exists, At returns nil: it is the same message.
 func (g *Group) At(ctx context.Context, name string, at time.Time, body string) error {
 	expression := ceil(at).UTC().Format(atUTC)
 	_, err := g.Client.CreateSchedule(ctx, &scheduler.CreateScheduleInput{
@@ -46,7 +41,7 @@ func (g *Group) At(ctx context.Context, name string, at time.Time, body string) 
 		ActionAfterCompletion: types.ActionAfterCompletionDelete,
 		Target:                &types.Target{Arn: &g.QueueARN, RoleArn: &g.RoleARN, Input: &body, DeadLetterConfig: &types.DeadLetterConfig{Arn: &g.DeadLettersARN}},
 	})
-	if _, taken := errors.AsType[*types.ConflictException](err); taken {
+	if _, exists := errors.AsType[*types.ConflictException](err); exists {
 		return nil
 	}
 	return err

@@ -44,13 +44,14 @@ var attacks = []attack{
 	{"a message to the dead letters of jobs", sends("JobDeadLetters"), "AccessDenied"},
 	{"a message to the dead letters of polls", sends("PollDeadLetters"), "AccessDenied"},
 
-	// Messages that got into a queue all the same. LOG marks the log line of the message.
-	{"a forged poll", puts("PollQueue", `{"v":1,"kind":"poll","payload":{"kind":"batch-job","account":"ACCOUNT","region":"REGION","name":"forged-poll","job_id":"JOBID",`+
-		`"handle":"HANDLE","number":1,"since":"NOW","due":"NOW","mac":"AAAA"}}`, `"job":"forged-poll"`), `"outcome":"discarded"`},
-	{"a forged task", puts("TaskQueue", `{"v":1,"kind":"task","payload":{"flow":"callback","hash":"h","execution":"attacked","step":"forged-task","index":0,"attempt":1,`+
-		`"resource":"acs:fc:::services/any/functions/echo","handle":"HANDLE","mac":"AAAA","input":{"status":"forged"}}}`, `"step":"forged-task"`),
+	// Messages that got into a queue all the same. The reply is the log line of the message.
+	{"a forged poll", puts("PollQueue", `{"v":1,"kind":"poll","payload":{"kind":"batch-job","account":"ACCOUNT","region":"REGION",`+
+		`"name":"forged-poll","job_id":"JOBID","handle":"HANDLE","number":1,"since":"NOW","due":"NOW","mac":"AAAA"}}`, `"job":"forged-poll"`), `"outcome":"discarded"`},
+	{"a forged task", puts("TaskQueue", `{"v":1,"kind":"task","payload":{"flow":"callback","hash":"h","execution":"attacked",`+
+		`"step":"forged-task","index":0,"attempt":1,"resource":"acs:fc:::services/any/functions/echo","handle":"HANDLE","mac":"AAAA",`+
+		`"input":{"status":"forged"}}}`, `"step":"forged-task"`), `"outcome":"discarded"`},
+	{"a forged delivery", puts("DeliveryQueue", `{"v":1,"kind":"delivery","payload":{"handle":"forged","sent":"NOW"}}`, "is not named by a handle"),
 		`"outcome":"discarded"`},
-	{"a forged delivery", puts("DeliveryQueue", `{"v":1,"kind":"delivery","payload":{"handle":"forged","sent":"NOW"}}`, "is not named by a handle"), `"outcome":"discarded"`},
 	{"an event of another account", puts("JobQueue", jobEvent("other-account", "aws.batch", "999999999999", "NOW"), "other-account"), "the account of the job"},
 	{"an event of last year", puts("JobQueue", jobEvent("old", "aws.batch", "ACCOUNT", "2025-01-31T10:00:00Z"), `"event":"old"`), "and it is"},
 	{"an event of next year", puts("JobQueue", jobEvent("new", "aws.batch", "ACCOUNT", "2099-01-31T10:00:00Z"), `"event":"new"`), "and it is"},
@@ -100,7 +101,7 @@ var attacks = []attack{
 	{"a signature of another token's callback", signs(acmeSecret, "TOKEN", "BODY", 0), "401 "},
 	{"an old signature", signs(acmeSecret, "SIGNED", "BODY", -time.Hour), "401 "},
 	{"a future signature", signs(acmeSecret, "SIGNED", "BODY", time.Hour), "401 "},
-	{"a page for a signed callback", func(t *testing.T, v *attacked) string { return v.request(t, "GET", "/callbacks/SIGNED", "") }, "404 "},
+	{"a page for a signed callback", opensPage("SIGNED"), "404 "},
 }
 
 // attacked is a stack with three executions that wait: for a callback, for a signed callback, and for a job.
@@ -119,7 +120,7 @@ type attacked struct {
 func TestAttacks(t *testing.T) {
 	t.Parallel()
 	v := newAttacked(t)
-	t.Run("all", func(t *testing.T) { //nolint:paralleltest // the test goes on after all rows
+	t.Run("all", func(t *testing.T) { //nolint:tparallel // the test goes on after all rows
 		for _, a := range attacks {
 			t.Run(a.name, func(t *testing.T) {
 				t.Parallel()
@@ -395,6 +396,14 @@ func reportsWith(text string) func(*testing.T, *attacked) string {
 			t.Errorf("the page is %s; want %s", got, page)
 		}
 		return want
+	}
+}
+
+// opensPage opens the page of a callback URL.
+func opensPage(text string) func(*testing.T, *attacked) string {
+	return func(t *testing.T, v *attacked) string {
+		t.Helper()
+		return v.request(t, http.MethodGet, "/callbacks/"+text, "")
 	}
 }
 
