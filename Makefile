@@ -43,6 +43,7 @@ UNIT_PACKAGES = $(shell go list ./... | grep -v -e /functions/ -e /pkg/aws/ -e /
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+# Its program links neither AWS nor the durable store, which take longest to compile.
 .PHONY: run
 run: ## Run the polling sample on this machine, waits skipped
 	@go run ./pkg/cmd/try run events/polling/flow.yaml --input @events/polling/input.json --skip-time
