@@ -104,7 +104,7 @@ func TestCommandsPrintNothingThatActsOnATerminal(t *testing.T) {
 				t.Errorf("%v prints nothing", args)
 			}
 			if asJSON && got.stdout != "" && args[0] != "history" && !json.Valid([]byte(got.stdout)) {
-				t.Errorf("%v prints no JSON: %s", args, got.stdout)
+				t.Errorf("%v prints invalid JSON: %s", args, got.stdout)
 			}
 		}
 	}

@@ -223,7 +223,7 @@ func (p *conditionParser) number() (operand, error) {
 	})
 	v, ok := value.Number(text)
 	if !ok {
-		return nil, p.fail(start, "%s is no number; numbers are decimal, like 3, -1, 0.5 or 1e6", text)
+		return nil, p.fail(start, "%s is not a number; numbers are decimal, like 3, -1, 0.5 or 1e6", text)
 	}
 	return constant{v}, nil
 }

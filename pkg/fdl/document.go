@@ -191,7 +191,7 @@ func invalidCharacter(text []byte) (at Position, bad string) {
 		c, size := utf8.DecodeRune(text[i:])
 		switch {
 		case c == utf8.RuneError && size == 1:
-			return at, fmt.Sprintf("the byte 0x%02X, which is no UTF-8; write it as UTF-8 text", text[i])
+			return at, fmt.Sprintf("the byte 0x%02X, which is not UTF-8; write the definition as UTF-8 text", text[i])
 		case c == '\r' && !bytes.HasPrefix(text[i:], []byte("\r\n")), c == 0x85, c == 0x2028, c == 0x2029:
 			return at, fmt.Sprintf(`the character U+%04X, which ends a line in YAML alone; end lines with "\n" or "\r\n"`, c)
 		case isControl(c):

@@ -95,7 +95,7 @@ func (r *reader) yamlError(err error, likeJSON bool) {
 			at = r.within(Position{mark.Line, max(mark.Column, 1)})
 		}
 	}
-	r.problem(at, "the definition is no %s: %s", language, r.explained(message, at))
+	r.problem(at, "the definition is invalid %s: %s", language, r.explained(message, at))
 }
 
 // explained completes the messages that depend on what stands at the place.
@@ -111,7 +111,7 @@ func (r *reader) explained(message string, at Position) string {
 	if found == '\t' {
 		return "found a tab; indent with spaces"
 	}
-	return fmt.Sprintf("no text begins with %q; write it in quotes", string(found))
+	return fmt.Sprintf("a text without quotes cannot begin with %q; write it in quotes", string(found))
 }
 
 // position is where y stands; what is not written has a place that may lie

@@ -113,7 +113,7 @@ func TestProblemsOfFailures(t *testing.T) {
 		{"attempts negative", `retry: [{errors: [A], maxAttempts: -1}]`, `maxAttempts is number -1; allowed: a whole number from 0 to 2147483647`},
 		{"entry is no mapping", `catch: [Full]`, `an entry of catch is text "Full"; allowed: a mapping with the fields errors, goto, steps`},
 		{"goto out of the series", `catch: [{errors: [A], goto: Inner, steps: [{type: pass, name: Inner}]}]`,
-			`goto "Inner" leads to the step at 4:137, which is no sibling of step "A" (allowed: A)`},
+			`goto "Inner" leads to the step at 4:137, which is not in the list of step "A" (allowed: A)`},
 		{"goto is a list", `catch: [{errors: [A], goto: [A]}]`, `goto is a list; allowed: the name of a step in the same list as the task`},
 		{"repeated name", `catch: [{errors: [A], steps: [{type: pass, name: A}]}]`, `step name "A" is repeated; it stands first at 4:72`},
 		{"foreach in a catch", `catch: [{errors: [A], steps: [{type: foreach, name: B}]}]`, `step type "foreach" is coming with a later release`},
@@ -152,10 +152,10 @@ func TestProblemsOfFailures(t *testing.T) {
 func TestWarningsOfFailures(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ fields, want string }{
-		{`errorMappings: []`, `4:90: warning: errorMappings without catch gives nothing`},
+		{`errorMappings: []`, `4:90: warning: errorMappings has no effect without catch`},
 		{`retry: [{errors: [FnF.All]}]`, `4:93: warning: error name "FnF.All" matches no other name; did you mean "FnF.ALL"`},
 		{`retry: [{errors: ["*"]}]`, `4:93: warning: error name "*" matches no other name; did you mean "FnF.ALL"`},
-		{`inputMappings: [{target: a, source: $context.flow.nam}]`, `4:111: warning: source $context.flow.nam is missing: $context has nothing there, ` +
+		{`inputMappings: [{target: a, source: $context.flow.nam}]`, `4:111: warning: source $context.flow.nam is missing: $context does not have it, ` +
 			`so the target is left out; did you mean "$context.flow.name"? (allowed: $context.flow.name, `},
 		{`outputMappings: [{target: a, source: $context.execution.input.x}, {target: b, source: "$context.execution.inputs"}]`,
 			`4:161: warning: source $context.execution.inputs is missing`},
@@ -227,7 +227,7 @@ flow.yaml:29:37: strict: action batch:SubmitJob is an extension: FDL has no serv
 flow.yaml:29:87: strict: atMostOnce is an extension: a task of FDL has no such field
 flow.yaml:34:79: strict: source $local.a is missing: $local is empty at the first step, so the target is left out
 flow.yaml:39:69: strict: source $local.x is missing: a succeed step has an empty $local, so the target is left out
-flow.yaml:39:100: strict: source $context.task.token is missing: a succeed step is no task, so the target is left out
+flow.yaml:39:100: strict: source $context.task.token is missing: a succeed step is not a task, so the target is left out
 `
 
 // Nothing of this is a problem of the flow, and the samples have none of it.

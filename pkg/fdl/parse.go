@@ -371,7 +371,7 @@ func (p *parser) source(n *node) expr.Source {
 	case v.TooDeep():
 		p.problem(n.pos, "source has %d levels of arrays and objects and the limit is %d; write what is inside as a text", v.Levels(), value.MaxLevels)
 	case isText && !isPath && strings.HasPrefix(text, "$"):
-		p.warn(n.pos, "source "+n.describe()+" is taken as it stands, since it begins with none of $input, $local, $context"+rootMeant(text))
+		p.warn(n.pos, "source "+n.describe()+" is a constant, because it does not begin with $input, $local or $context"+rootMeant(text))
 	case !isPath:
 		p.pathsInside(n)
 	}

@@ -105,7 +105,7 @@ func (p *parser) lost(j jump, siblings []*Step, suggest bool) {
 	}
 	why := "leads to no step"
 	if at, exists := p.names[j.target]; exists {
-		why = fmt.Sprintf("leads to the step at %s, which is no sibling of step %q", at, j.from.Name)
+		why = fmt.Sprintf("leads to the step at %s, which is not in the list of step %q", at, j.from.Name)
 	} else if suggest {
 		why += DidYouMean(j.target, names)
 	}

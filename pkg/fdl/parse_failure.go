@@ -39,7 +39,7 @@ func (p *parser) failures(task *Task, step *Step, f fields) {
 	task.ErrorMappings = p.mappings(f, "errorMappings")
 	task.CallbackURL = task.CallbackURL || reads(task.ErrorMappings, callbackURL)
 	if n := f.optional("errorMappings"); n != nil && f.optional("catch") == nil {
-		p.warn(n.pos, "errorMappings without catch gives nothing: an error that nobody catches ends the flow; add catch, or leave it out")
+		p.warn(n.pos, "errorMappings has no effect without catch; add catch, or remove errorMappings")
 	}
 }
 

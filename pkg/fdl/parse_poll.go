@@ -21,7 +21,7 @@ func (p *parser) poll(task *Task, f fields) *Poll {
 		return nil // was reported
 	}
 	if n := f.optional("atMostOnce"); task.AtMostOnce {
-		p.problem(n.pos, "atMostOnce does not go with \"pattern: waitForCondition\", which calls the function again and again; leave it out")
+		p.problem(n.pos, "atMostOnce does not go with \"pattern: waitForCondition\", which repeats the call; remove atMostOnce")
 	}
 	f.where = `a task step with "pattern: waitForCondition"`
 	poll := &Poll{

@@ -123,7 +123,7 @@ func (p *parser) contextSource(at Position, path expr.Path, step *Step) {
 		return
 	}
 	if !mayBeInContext(text) {
-		p.warn(at, fmt.Sprintf("source %s is missing: $context has nothing there, so the target is left out%s (allowed: %s)",
+		p.warn(at, fmt.Sprintf("source %s is missing: $context does not have it, so the target is left out%s (allowed: %s)",
 			shortened(text), DidYouMean(text, contextPaths), strings.Join(contextPaths, ", ")))
 		return
 	}
@@ -147,7 +147,7 @@ func notInContext(text string, step *Step) string {
 	task, isTask := step.Kind.(*Task)
 	switch {
 	case ofTask && !isTask:
-		return "a " + step.Kind.Type() + " step is no task"
+		return "a " + step.Kind.Type() + " step is not a task"
 	case (text == "$context.task.token" || text == callbackURL) && task.Pattern != PatternWaitForCallback:
 		return "the task needs \"pattern: waitForCallback\""
 	}

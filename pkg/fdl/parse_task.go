@@ -61,10 +61,10 @@ func (p *parser) callbackFields(task *Task, f fields) {
 		return
 	}
 	if n := f.optional("heartbeatSeconds"); n != nil {
-		p.problem(n.pos, "heartbeatSeconds needs \"pattern: waitForCallback\"; nobody else can send a heartbeat")
+		p.problem(n.pos, "heartbeatSeconds needs \"pattern: waitForCallback\"; other tasks receive no heartbeats")
 	}
 	if n := f.optional("signed"); task.Signed {
-		p.problem(n.pos, "signed needs \"pattern: waitForCallback\"; nobody else has a body to sign")
+		p.problem(n.pos, "signed needs \"pattern: waitForCallback\"; only a callback has a body to sign")
 	}
 }
 
@@ -285,12 +285,12 @@ func (p *parser) pattern(n *node, resource Resource) Pattern {
 	isFunction := resource.Function != "" && resource.Kind == ""
 	switch {
 	case pattern == PatternSync && resource.isMessage():
-		p.problem(n.pos, "pattern \"sync\" waits for the end of a job, and a message has none (allowed with a message: %s)", strings.Join(messagePatterns, ", "))
+		p.problem(n.pos, "pattern \"sync\" waits for the end of a job, and a message has no end (allowed with a message: %s)", strings.Join(messagePatterns, ", "))
 	case pattern == PatternWaitForCondition && resource.isMessage():
-		p.problem(n.pos, "pattern \"waitForCondition\" calls a function again and again, and a message is none (allowed with a message: %s)",
+		p.problem(n.pos, "pattern \"waitForCondition\" polls a function, and a message is not a function (allowed with a message: %s)",
 			strings.Join(messagePatterns, ", "))
 	case pattern == PatternWaitForCondition && resource.Kind != "":
-		p.problem(n.pos, "pattern \"waitForCondition\" calls a function again and again, and %s is none; "+
+		p.problem(n.pos, "pattern \"waitForCondition\" polls a function, and %s is not a function; "+
 			"write \"pattern: sync\", which waits for the end of the job, or ask a function", shortened(resource.Text))
 	case pattern == PatternSync && isFunction:
 		p.problem(n.pos, "pattern \"sync\" waits for the end of a job and needs an action or the resourceArn of one; "+

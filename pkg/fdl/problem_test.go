@@ -80,7 +80,7 @@ func TestProblems(t *testing.T) {
 		{"a line separator", "version: v1\u2028", []string{`1:12: the definition has the character U+2028`}},
 		{"a carriage return alone", "version: v1\rtype: flow", []string{`1:12: the definition has the character U+000D`}},
 		{"a control character", "version: v1\ntype: \x07", []string{`2:7: the definition has the control character U+0007`}},
-		{"an unknown escape", `version: "\q"`, []string{`1:11: the definition is no YAML: found a backslash`}},
+		{"an unknown escape", `version: "\q"`, []string{`1:11: the definition is invalid YAML: found a backslash`}},
 		{"an alias in itself", flowOf("- &a [*a]\n"), []string{`4:3: a step is a list`, `4:7: alias *a stands inside of what it repeats`}},
 		{"JSON", "{\n \"version\": \"v1\", \"type\": \"flow\",\n \"steps\": [{\"type\": \"pass\", \"name\": \"A\", \"end\": 1}, 7]}", []string{
 			`3:49: end is number 1; allowed: true, false`,
@@ -116,7 +116,7 @@ func TestWarningsLeaveAFlow(t *testing.T) {
 		t.Run(source, func(t *testing.T) {
 			t.Parallel()
 			flow, problems := fdl.Parse([]byte(flowOf("- type: pass\n  name: A\n  outputMappings: [{target: x, source: '" + source + "'}]")))
-			want := `flow.yaml:6:40: warning: source text "` + source + `" is taken as it stands, since it begins with none of $input, $local, $context` + hint
+			want := `flow.yaml:6:40: warning: source text "` + source + `" is a constant, because it does not begin with $input, $local or $context` + hint
 			if flow == nil || len(problems.Errors()) != 0 || lines(problems) != want+"\n" {
 				t.Errorf("got flow %t and\n%swant\n%s", flow != nil, lines(problems), want)
 			}

@@ -23,7 +23,7 @@ func TestReports(t *testing.T) {
 		"an output at the limit":  {resume.ParseSuccess, object(limit), object(limit), false},
 		"an output over it":       {resume.ParseSuccess, object(limit + 1), "the output has 41 bytes and the limit is 40", true},
 		"space is no size":        {resume.ParseSuccess, "{" + strings.Repeat(" ", limit) + "}", "{}", false},
-		"no JSON":                 {resume.ParseSuccess, "secret", "the output cannot be read; allowed: a JSON object: no JSON", false},
+		"no JSON":                 {resume.ParseSuccess, "secret", "the output cannot be read; allowed: a JSON object: invalid JSON", false},
 		"nothing":                 {resume.ParseSuccess, "", "the output cannot be read", false},
 		"no object":               {resume.ParseSuccess, "[1]", "the output is an array; allowed: an object", false},
 		"any value":               {resume.ParseValue, ` [1, null] `, "[1,null]", false},

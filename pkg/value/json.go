@@ -60,7 +60,7 @@ func syntaxError(data []byte) error {
 		return jsonError(err, len(data))
 	}
 	more := bytes.TrimLeft(data[d.InputOffset():], " \t\r\n")
-	return fmt.Errorf("no JSON: more text after the value, at byte %d", len(data)-len(more)+1)
+	return fmt.Errorf("invalid JSON: more text after the value, at byte %d", len(data)-len(more)+1)
 }
 
 // readLevels is how many levels encoding/json reads.
@@ -69,15 +69,15 @@ const readLevels = 10_000
 func jsonError(err error, size int) error {
 	syntax, ok := errors.AsType[*json.SyntaxError](err)
 	if ok && strings.Contains(syntax.Error(), "exceeded max depth") {
-		return fmt.Errorf("no JSON: more than %d levels of arrays and objects and the limit is %d; write what is inside as a text", readLevels, MaxLevels)
+		return fmt.Errorf("invalid JSON: more than %d levels of arrays and objects and the limit is %d; write what is inside as a text", readLevels, MaxLevels)
 	}
 	if ok {
-		return fmt.Errorf("no JSON: %w, at byte %d", syntax, syntax.Offset)
+		return fmt.Errorf("invalid JSON: %w, at byte %d", syntax, syntax.Offset)
 	}
 	if errors.Is(err, io.EOF) {
-		return errors.New("no JSON: the text is empty")
+		return errors.New("invalid JSON: the text is empty")
 	}
-	return fmt.Errorf("no JSON: the text ends too early, at byte %d", size)
+	return fmt.Errorf("invalid JSON: the text ends too early, at byte %d", size)
 }
 
 // JSON renders v as compact JSON with the members of objects sorted by key.

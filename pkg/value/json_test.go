@@ -43,21 +43,21 @@ func TestParseJSON(t *testing.T) {
 func TestParseJSONErrors(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, text, want string }{
-		{"empty", ``, `no JSON: the text is empty`},
-		{"only space", " \n", `no JSON: the text is empty`},
-		{"two values", `{} {}`, `no JSON: more text after the value, at byte 4`},
-		{"two values that are long", `[1]  "and more"`, `no JSON: more text after the value, at byte 6`},
-		{"a bracket too many", "{}\n ]", `no JSON: more text after the value, at byte 5`},
-		{"text right after the value", `{}x`, `no JSON: more text after the value, at byte 3`},
-		{"number and letter", `1x`, `no JSON: more text after the value, at byte 2`},
-		{"space that JSON does not know", "1\u00a0", `no JSON: more text after the value, at byte 2`},
-		{"ends in an object", `{"a":`, `no JSON: the text ends too early, at byte 5`},
-		{"ends in a text", `["a`, `no JSON: the text ends too early, at byte 3`},
-		{"single quotes", `{'a':1}`, `no JSON: invalid character '\'' looking for beginning of object key string, at byte 2`},
-		{"trailing comma", `[1,]`, `no JSON: invalid character ']' looking for beginning of value, at byte 4`},
-		{"leading zero", `[01]`, `no JSON: invalid character '1' after array element, at byte 3`},
-		{"raw line break in a text", "\"a\nb\"", `no JSON: invalid character '\n' in string literal, at byte 3`},
-		{"nested too deep", strings.Repeat("[", 10001), "no JSON: more than 10000 levels of arrays and objects and the limit is 100; write what is inside as a text"},
+		{"empty", ``, `invalid JSON: the text is empty`},
+		{"only space", " \n", `invalid JSON: the text is empty`},
+		{"two values", `{} {}`, `invalid JSON: more text after the value, at byte 4`},
+		{"two values that are long", `[1]  "and more"`, `invalid JSON: more text after the value, at byte 6`},
+		{"a bracket too many", "{}\n ]", `invalid JSON: more text after the value, at byte 5`},
+		{"text right after the value", `{}x`, `invalid JSON: more text after the value, at byte 3`},
+		{"number and letter", `1x`, `invalid JSON: more text after the value, at byte 2`},
+		{"space that JSON does not know", "1\u00a0", `invalid JSON: more text after the value, at byte 2`},
+		{"ends in an object", `{"a":`, `invalid JSON: the text ends too early, at byte 5`},
+		{"ends in a text", `["a`, `invalid JSON: the text ends too early, at byte 3`},
+		{"single quotes", `{'a':1}`, `invalid JSON: invalid character '\'' looking for beginning of object key string, at byte 2`},
+		{"trailing comma", `[1,]`, `invalid JSON: invalid character ']' looking for beginning of value, at byte 4`},
+		{"leading zero", `[01]`, `invalid JSON: invalid character '1' after array element, at byte 3`},
+		{"raw line break in a text", "\"a\nb\"", `invalid JSON: invalid character '\n' in string literal, at byte 3`},
+		{"nested too deep", strings.Repeat("[", 10001), "invalid JSON: more than 10000 levels of arrays and objects and the limit is 100; write what is inside as a text"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

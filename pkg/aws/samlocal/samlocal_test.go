@@ -145,7 +145,7 @@ func (b *bench) checkOpen(t *testing.T, handle string) {
 func parsed(t *testing.T, text string) (value any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), &value); err != nil {
-		t.Fatalf("%q is no JSON: %v", text, err)
+		t.Fatalf("%q is invalid JSON: %v", text, err)
 	}
 	return value
 }

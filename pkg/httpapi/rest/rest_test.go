@@ -245,7 +245,7 @@ func TestInvalidRequestsChangeNothing(t *testing.T) {
 		status     int
 		part       string
 	}{
-		"no JSON":                {"/tokens/" + text + "/success", "{", 400, "no JSON"},
+		"no JSON":                {"/tokens/" + text + "/success", "{", 400, "invalid JSON"},
 		"no object":              {"/tokens/" + text + "/success", "[1]", 400, "an array; allowed: an object"},
 		"too deep":               {"/tokens/" + text + "/success", `{"a":` + nested + `}`, 400, "has 101 levels"},
 		"an input too deep":      {"/flows/callback/executions", `{"name":"deep","hash":"` + hash + `","input":{"a":` + nested + `}}`, 400, "has 101 levels"},
