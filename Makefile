@@ -1,11 +1,11 @@
-# Everything a contributor and CI run. `make` alone lists the targets.
+# Everything that contributors and CI run. `make` alone lists the targets.
 
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
 GOLANGCI_VERSION := v2.15.0
-# The version is part of the file's name, so a new version is a missing file and gets built.
+# The version is part of the file's name, so a new version is a missing file and is built.
 GOLANGCI := .tools/bin/golangci-lint-$(GOLANGCI_VERSION)
 
 # Tools in Python and for Node.js, each in its own folder because their dependencies conflict. `make locks` updates the lock files
@@ -103,7 +103,7 @@ gofmt:
 tidy:
 	go mod tidy -diff
 
-# With GOTOOLCHAIN=local an older release builds, without the security fixes of the one in go.mod.
+# With GOTOOLCHAIN=local an older Go builds, without the security fixes of the release in go.mod.
 .PHONY: toolchain
 toolchain:
 	@want=$$(sed -n 's/^toolchain //p' go.mod); found=$$(go env GOVERSION); \
@@ -115,7 +115,7 @@ lint: $(GOLANGCI)
 	$(GOLANGCI) config verify
 	$(GOLANGCI) run ./...
 
-# The import table and the tree are tests of package pkg; the tests of the other packages belong to `make test`.
+# The tests of package pkg check imports and the tree. `make test` runs the tests of all packages.
 .PHONY: tree
 tree:
 	go test -count=1 ./pkg
@@ -128,7 +128,7 @@ bench: ## Run the benchmarks
 fmt: $(GOLANGCI) ## Format the code and sort the imports
 	$(GOLANGCI) fmt ./...
 
-# `go test -fuzz` takes one target of one package at a time, so the targets are listed first.
+# `go test -fuzz` accepts one target of one package, so the targets are listed first.
 .PHONY: fuzz
 fuzz: ## Fuzz every target for FUZZTIME (10s)
 	@go test -list '^Fuzz' ./... \
@@ -141,7 +141,7 @@ fuzz: ## Fuzz every target for FUZZTIME (10s)
 .PHONY: build
 build: $(FUNCTIONS:%=bin/%/bootstrap) bin/waitless ## Build the functions and the command into bin/
 
-# Go decides itself what is up to date, so these targets always run.
+# Go decides what is up to date, so these targets always run.
 .PHONY: $(FUNCTIONS:%=bin/%/bootstrap) bin/waitless
 $(FUNCTIONS:%=bin/%/bootstrap): bin/%/bootstrap:
 	CGO_ENABLED=0 GOOS=linux GOARCH=$(LAMBDA_ARCH) go build $(BUILD_FLAGS) -tags lambda.norpc -o $@ ./functions/$*
@@ -149,8 +149,8 @@ $(FUNCTIONS:%=bin/%/bootstrap): bin/%/bootstrap:
 bin/waitless:
 	CGO_ENABLED=0 go build $(BUILD_FLAGS) -o $@ ./pkg/cmd/waitless
 
-# What `sam build` asks for, by the logical ids of template.yaml. The functions are built for LAMBDA_ARCH, which has to be what the
-# stack's parameter Arch says: amd64 for x86_64.
+# `sam build` runs these targets, named by the logical ids of template.yaml. LAMBDA_ARCH must match the stack's parameter Arch:
+# amd64 for x86_64.
 build-StartJobFunction: FUNCTION := startjob
 build-GetJobStatusFunction: FUNCTION := getjobstatus
 build-EchoFunction: FUNCTION := echo
@@ -163,7 +163,7 @@ build-%Function:
 	$(MAKE) bin/$(FUNCTION)/bootstrap
 	cp bin/$(FUNCTION)/bootstrap "$(ARTIFACTS_DIR)/bootstrap"
 
-# An emulator runs functions on the machine at hand, so they are built for it.
+# An emulator runs functions on this machine, so they are built for it.
 HOST_ARCH = $(shell go env GOARCH)
 STACK_ENDPOINT := http://127.0.0.1:$(STACK_PORT)
 STACK_VARIABLES := AWS_ENDPOINT_URL=$(STACK_ENDPOINT) AWS_REGION=us-east-1 AWS_DEFAULT_REGION=us-east-1 AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
@@ -193,13 +193,13 @@ deployed-stack:
 	env $(STACK_VARIABLES) .tools/sam/bin/sam deploy --stack-name $(STACK_NAME) --region us-east-1 --no-confirm-changeset --no-progressbar \
 		--parameter-overrides Arch=$(HOST_ARCH:amd64=x86_64) $(PARAMS)
 
-# `sam local invoke` gives a function the variables of the shell that the template names, too.
+# `sam local invoke` passes a function the variables of the shell that the template names.
 .PHONY: local-env
 local-env: ## Print the variables of the stack STACK_NAME for `sam local invoke`: eval "$$(make local-env)"
-	@$(MAKE) --no-print-directory $(SAM) >&2 # what it prints is evaluated
+	@$(MAKE) --no-print-directory $(SAM) >&2 # the output of the target is evaluated
 	@.tools/sam/bin/python .ci/local_env.py $(STACK_NAME) StartJob GetJobStatus interpreter taskrunner jobevents api callback
 
-# The samples in which another engine waits have templates of their own. They import what the stack exports.
+# Samples in which another engine waits have their own templates, which import the exports of the stack.
 SAMPLES := $(patsubst events/%/template.yaml,%,$(wildcard events/*/template.yaml))
 .PHONY: sample
 sample: export SAM_CLI_TELEMETRY = 0
@@ -210,7 +210,7 @@ sample: $(SAM) ## Deploy a sample beside the stack STACK_NAME: NAME=step-functio
 		--resolve-s3 --capabilities CAPABILITY_IAM --no-confirm-changeset --no-progressbar --parameter-overrides Stack=$(STACK_NAME)
 
 .PHONY: destroy
-destroy: ## End the emulator of `make stack`, with all that is on it
+destroy: ## End the emulator of `make stack` and delete its data
 	@if test -e $(STACK_DIR)/pid; then \
 		pid=$$(cat $(STACK_DIR)/pid); \
 		kill $$pid 2>/dev/null || true; \
@@ -219,11 +219,11 @@ destroy: ## End the emulator of `make stack`, with all that is on it
 	@rm -rf $(STACK_DIR)
 
 .PHONY: clean
-clean: ## Remove what the build and the tools left behind
+clean: ## Remove build output and tools
 	rm -rf bin .tools
 
-# A folder is complete when it has the file `installed`; a newer lock file makes it anew. The lock has all that is needed, so pip
-# looks for nothing else, and checks it afterwards: with hashes it would refuse what some package wants with an extra.
+# A folder is complete when it has the file `installed`; a newer lock file rebuilds it. The lock has every dependency, so pip resolves
+# none (with hashes it would reject dependencies of extras) and checks the result afterwards.
 .tools/%/installed: .ci/%.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	|| { echo "this needs Python 3.11 or newer as $(PYTHON), for the emulators of AWS, SAM and the vendor's clients; 'make unit' runs the tests that need Go alone"; exit 1; }
@@ -233,7 +233,7 @@ clean: ## Remove what the build and the tools left behind
 	$(@D)/bin/pip check --disable-pip-version-check
 	touch $@
 
-# The SDK of durable functions asks for a newer Node.js than it needs, so npm is kept from warning. No package may run what it brings.
+# The SDK of durable functions requires a newer Node.js than it needs, so npm logs errors only. Install scripts do not run.
 .tools/%/installed: .ci/%/package-lock.json
 	@node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2>/dev/null && command -v npm >/dev/null \
 	|| { echo "this needs Node.js 20 or newer and npm, for durable functions; 'make unit' runs the tests that need Go alone"; exit 1; }
@@ -244,7 +244,7 @@ clean: ## Remove what the build and the tools left behind
 	touch $@
 
 .PHONY: locks
-locks: $(UV) ## Pin what .ci/*.in asks for, with all that it needs
+locks: $(UV) ## Update the lock files of .ci/*.in and of the packages for Node.js
 	for lock in .ci/*.in; do \
 		.tools/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 			--no-emit-index-url --no-header --no-annotate "$$lock" -o "$${lock%.in}.txt"; \
