@@ -53,7 +53,7 @@ unit: ## Run the fast tests (Go alone, seconds)
 	go test -short $(UNIT_PACKAGES)
 
 # The longest packages begin first, so that none is left alone at the end. `go test` vets as `go vet` does.
-LONGEST := $(wildcard ./pkg/aws/stack ./pkg/cli ./pkg/sim ./pkg/aws/tasks)
+LONGEST := $(wildcard ./pkg/aws/stack ./pkg/cli ./pkg/sim)
 
 .PHONY: test
 test: tools ## Vet, run all tests and a minute of simulation

@@ -2,6 +2,7 @@ package docs_test
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -127,17 +128,8 @@ func TestRuleChecksCanFail(t *testing.T) {
 	}
 }
 
-// suites are the tests besides the scenarios of the machine that show rules: of adapters, and of checks
-// before the machine.
-var suites = []string{
-	"../aws/recipients/recipients_test.go", "../aws/tasks/call_test.go", "../cli/jobs_test.go",
-	"../engine/enginetest/contract_wakes.go", "../fdl/limits_test.go", "../fdl/warning_test.go",
-	"../httpapi/callbackurl/signature_test.go", "../jobs/message_test.go",
-	"../jobs/reading_test.go", "../local/command_many_test.go", "../local/command_test.go", "../local/http_test.go",
-	"../local/jobs_test.go", "../local/system_test.go", "../local/calls_test.go", "../resume/resumetest/orderings.go",
-}
-
-// scenarios returns the rules that each scenario names, by its file.
+// scenarios returns the rules that each scenario of the machine names, by its file, and those that tests name in a
+// comment: of adapters, and of checks before the machine.
 func scenarios(t *testing.T) map[string][]string {
 	t.Helper()
 	files, err := filepath.Glob("../machine/testdata/scenarios/*.txt")
@@ -148,8 +140,17 @@ func scenarios(t *testing.T) map[string][]string {
 	for _, file := range files {
 		named[filepath.Base(file)] = marks(firstComment(readFile(t, file)), "# rules:")
 	}
-	for _, file := range suites {
-		named[file] = marks(strings.Split(readFile(t, file), "\n"), "// rules:")
+	err = filepath.WalkDir("..", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(file) != ".go" {
+			return err
+		}
+		if rules := marks(strings.Split(readFile(t, file), "\n"), "// rules: "); len(rules) > 0 {
+			named[file] = rules
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	return named
 }
@@ -161,11 +162,11 @@ func firstComment(text string) []string {
 	return lines[:max(end, 0)]
 }
 
-// marks returns the rules that lines name after the mark.
+// marks returns the rules that lines name after a mark at their start.
 func marks(lines []string, mark string) []string {
 	var named []string
 	for _, line := range lines {
-		if _, after, ok := strings.Cut(line, mark); ok {
+		if after, ok := strings.CutPrefix(strings.TrimSpace(line), mark); ok {
 			named = append(named, strings.Fields(after)...)
 		}
 	}
