@@ -17,18 +17,8 @@ const day = 24 * time.Hour
 // unknownCondition is suggested if the condition cannot be told from the choice.
 const unknownCondition = "$.done"
 
-// suggestion is the steps to write instead of others.
-type suggestion struct {
-	names []string
-	nodes []*yaml.Node
-}
-
-func (s *suggestion) add(step *fdl.Step, node *yaml.Node) {
-	s.names, s.nodes = append(s.names, step.Name), append(s.nodes, node)
-}
-
 // asCondition is the steps to write instead of the loop: its task waits for the condition.
-func (p polled) asCondition(nodes nodes) (instead suggestion) {
+func (p polled) asCondition(nodes nodes) (instead []*yaml.Node) {
 	first := p.firstWait()
 	for i, step := range p.turn() {
 		node := nodes.step(step)
@@ -42,12 +32,12 @@ func (p polled) asCondition(nodes nodes) (instead suggestion) {
 		default:
 			annotate(node, "type", "once; was in each turn")
 		}
-		instead.add(step, node)
+		instead = append(instead, node)
 	}
 	if choice := p.remaining(nodes); choice != nil {
-		instead.add(p.choice, choice)
+		instead = append(instead, choice)
 	} else if p.choice.End {
-		set(instead.nodes[len(instead.nodes)-1], "end", boolean(), "")
+		set(instead[len(instead)-1], "end", scalar(true), "")
 	}
 	return instead
 }
@@ -55,11 +45,11 @@ func (p polled) asCondition(nodes nodes) (instead suggestion) {
 // poll makes the task the step that polls.
 func (p polled) poll(node *yaml.Node, nodes nodes) {
 	remove(node, "timeoutSeconds", "heartbeatSeconds", "atMostOnce", "signed")
-	set(node, "pattern", text("waitForCondition"), "")
+	set(node, "pattern", scalar("waitForCondition"), "")
 	if p.known {
-		set(node, "condition", text(p.until.String()), "$ is what "+p.task.Name+" returns")
+		set(node, "condition", scalar(p.until.String()), "$ is what "+p.task.Name+" returns")
 	} else {
-		set(node, "condition", text(unknownCondition), "what your function returns when there is nothing left to wait for")
+		set(node, "condition", scalar(unknownCondition), "what your function returns when there is nothing left to wait for")
 	}
 	if interval, ok := p.interval(); ok {
 		set(node, "intervalSeconds", seconds(min(max(interval, time.Second), fdl.MaxInterval)), "")
@@ -69,7 +59,7 @@ func (p polled) poll(node *yaml.Node, nodes nodes) {
 	if p.maxPolls == 0 {
 		set(node, "timeoutSeconds", seconds(day), "how long it may take in all")
 	} else {
-		set(node, "maxAttempts", number(p.maxPolls), "")
+		set(node, "maxAttempts", scalar(p.maxPolls), "")
 	}
 	p.catch(node, nodes)
 }
@@ -88,7 +78,7 @@ func (p polled) catch(node *yaml.Node, nodes nodes) {
 	case len(branch.Content) > 0:
 		kept = append([]*yaml.Node{catching("FnF.ConditionNotMet", branch)}, kept...)
 	case p.after != nil:
-		kept = append([]*yaml.Node{catching("FnF.ConditionNotMet", mapping("goto", text(p.after.Name)))}, kept...)
+		kept = append([]*yaml.Node{catching("FnF.ConditionNotMet", mapping("goto", scalar(p.after.Name)))}, kept...)
 	}
 	if remove(node, "catch"); len(kept) > 0 {
 		set(node, "catch", list(kept...), "")
@@ -123,7 +113,7 @@ func (p polled) remaining(nodes nodes) *yaml.Node {
 	var choices []*yaml.Node
 	for _, b := range p.rest {
 		branch := p.branch(b, nodes)
-		branch.Content = append(mapping("condition", text(b.Condition.String())).Content, branch.Content...)
+		branch.Content = append(mapping("condition", scalar(b.Condition.String())).Content, branch.Content...)
 		choices = append(choices, branch)
 	}
 	if p.otherwise == nil || len(choices) == 0 {
@@ -135,7 +125,7 @@ func (p polled) remaining(nodes nodes) *yaml.Node {
 		if goesOn && p.choice.Output == nil {
 			return nil
 		}
-		always := mapping("condition", text("true"))
+		always := mapping("condition", scalar("true"))
 		always.Content = append(always.Content, p.branch(next, nodes).Content...)
 		choices = append(choices, always)
 	}
@@ -179,14 +169,14 @@ func asksAboutJobs(step *fdl.Step) bool {
 }
 
 // asJob is the steps to write instead of the start of a job and the loop: the start waits for the end.
-func (p polled) asJob(starter *fdl.Step, kind jobs.Kind, nodes nodes) (instead suggestion) {
+func (p polled) asJob(starter *fdl.Step, kind jobs.Kind, nodes nodes) []*yaml.Node {
 	step := nodes.step(starter)
 	task, _ := starter.Kind.(*fdl.Task)
 	if task.Resource.Kind == "" {
 		p.useAction(step, kind)
 	}
 	remove(step, "atMostOnce")
-	set(step, "pattern", text("sync"), "")
+	set(step, "pattern", scalar("sync"), "")
 	if task.Timeout == 0 {
 		set(step, "timeoutSeconds", seconds(day), "")
 	}
@@ -198,15 +188,14 @@ func (p polled) asJob(starter *fdl.Step, kind jobs.Kind, nodes nodes) (instead s
 	if failed != nil && failed.Goto != nil {
 		prepend(step, "catch", catching("Job.Failed", p.branch(failed, nodes)))
 	}
-	instead.add(starter, step)
 	if succeeded != nil {
 		p.otherwise = succeeded
 	}
 	p.rest = nil
 	if choice := p.remaining(nodes); choice != nil {
-		instead.add(p.choice, choice)
+		return []*yaml.Node{step, choice}
 	}
-	return instead
+	return []*yaml.Node{step}
 }
 
 // useAction makes a step that calls StartJob one with the action of the job's service.
@@ -221,7 +210,7 @@ func (p polled) useAction(step *yaml.Node, kind jobs.Kind) {
 		}
 	}
 	remove(step, "resourceArn", "inputMappings")
-	set(step, "action", text(kind.Service+":"+kind.Start), "")
+	set(step, "action", scalar(kind.Service+":"+kind.Start), "")
 	set(step, "serviceParams", params, note)
 }
 

@@ -3,7 +3,6 @@ package advise
 import (
 	"bytes"
 	"slices"
-	"strconv"
 	"time"
 
 	"go.yaml.in/yaml/v4"
@@ -54,7 +53,7 @@ func (n nodes) step(step *fdl.Step) *yaml.Node {
 	if node := n[step.Name]; node != nil {
 		return copied(node)
 	}
-	return mapping("type", text(step.Kind.Type()), "name", text(step.Name))
+	return mapping("type", scalar(step.Kind.Type()), "name", scalar(step.Name))
 }
 
 // copied is a deep copy without anchors, in which lists of texts alone may stay on one line.
@@ -116,7 +115,7 @@ func set(step *yaml.Node, name string, child *yaml.Node, note string) {
 			at = i + 2
 		}
 	}
-	step.Content = slices.Insert(step.Content, at, text(name), child)
+	step.Content = slices.Insert(step.Content, at, scalar(name), child)
 	annotate(step, name, note)
 }
 
@@ -151,7 +150,7 @@ func remove(step *yaml.Node, names ...string) {
 func mapping(members ...any) *yaml.Node {
 	node := &yaml.Node{Kind: yaml.MappingNode}
 	for pair := range slices.Chunk(members, 2) {
-		node.Content = append(node.Content, text(pair[0].(string)), pair[1].(*yaml.Node))
+		node.Content = append(node.Content, scalar(pair[0]), pair[1].(*yaml.Node))
 	}
 	return node
 }
@@ -160,26 +159,23 @@ func list(elements ...*yaml.Node) *yaml.Node {
 	return &yaml.Node{Kind: yaml.SequenceNode, Content: elements}
 }
 
-func text(s string) *yaml.Node {
+// scalar is a text, a number or a boolean.
+func scalar(v any) *yaml.Node {
 	node := &yaml.Node{}
-	node.SetString(s)
+	_ = node.Encode(v) // no such value is invalid
 	return node
 }
 
-func number(n int) *yaml.Node {
-	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(n)}
-}
-
-func seconds(d time.Duration) *yaml.Node { return number(int(d / time.Second)) }
+func seconds(d time.Duration) *yaml.Node { return scalar(int(d / time.Second)) }
 
 // mapped is an element of mappings.
 func mapped(target, source string) *yaml.Node {
-	return mapping("target", text(target), "source", text(source))
+	return mapping("target", scalar(target), "source", scalar(source))
 }
 
 // catching is an entry of a catch that does what a branch does.
 func catching(name string, branch *yaml.Node) *yaml.Node {
-	errors := list(text(name))
+	errors := list(scalar(name))
 	errors.Style = yaml.FlowStyle
 	entry := mapping("errors", errors)
 	entry.Content = append(entry.Content, branch.Content...)

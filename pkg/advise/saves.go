@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"go.yaml.in/yaml/v4"
+
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/machine"
@@ -37,12 +39,12 @@ func (p polled) finding(nodes nodes, prices Prices) Finding {
 	}
 	if starter, kind, ok := p.job(); ok {
 		f.Replaces = append([]string{starter.Name}, f.Replaces...)
-		f.Instead = written(p.asJob(starter, kind, nodes).nodes...)
+		f.Instead = written(p.asJob(starter, kind, nodes)...)
 		f.Saves = "the polls: " + cost.byEvent() + ". A job that fails, fails the step with Job.Failed, which its catch sees"
 		return f
 	}
 	instead := p.asCondition(nodes)
-	f.Instead = written(instead.nodes...)
+	f.Instead = written(instead...)
 	f.Saves = cost.saved() + ". Each poll gets the same input" + p.uncounted() + p.leftOut() + p.fedBack() + p.movedTargets(instead) + p.alternative(cost)
 	return f
 }
@@ -175,14 +177,17 @@ func (p polled) fedBack() string {
 }
 
 // movedTargets says where gotos of other steps lead whose target is gone.
-func (p polled) movedTargets(instead suggestion) string {
+func (p polled) movedTargets(instead []*yaml.Node) string {
 	var names []string
+	stays := func(step *fdl.Step) bool {
+		return slices.ContainsFunc(instead, func(n *yaml.Node) bool { return field(n, "name").Value == step.Name })
+	}
 	for _, step := range p.siblings {
-		if step == p.choice || step == p.task || slices.Contains(p.steps, step) && !slices.Contains(instead.names, step.Name) {
+		if step == p.choice || step == p.task || slices.Contains(p.steps, step) && !stays(step) {
 			continue
 		}
 		for _, target := range gotos(step) {
-			if slices.Contains(p.steps, target) && !slices.Contains(instead.names, target.Name) {
+			if slices.Contains(p.steps, target) && !stays(target) {
 				names = append(names, target.Name)
 			}
 		}
@@ -191,7 +196,7 @@ func (p polled) movedTargets(instead suggestion) string {
 		return ""
 	}
 	slices.Sort(names)
-	return ". Let the other gotos to " + listed(slices.Compact(names)) + " lead to " + instead.names[0]
+	return ". Let the other gotos to " + listed(slices.Compact(names)) + " lead to " + field(instead[0], "name").Value
 }
 
 // alternative is a step without polls, if the loop asks about a job.

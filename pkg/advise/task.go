@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v4"
-
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
@@ -163,5 +161,3 @@ func (a taskAdvice) errorSwallowed() Finding {
 	f.Saves = "a search through the history: the steps that handle the error read its name and its cause, and so does the output"
 	return f
 }
-
-func boolean() *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"} }
