@@ -67,7 +67,7 @@ var house = []row{
 	{path: "pkg/resume/resumetest", testing: true, ours: []string{"pkg/resume", "pkg/value", "pkg/token", "pkg/jobs", "pkg/jobs/simulated"}},
 
 	{
-		path: "pkg/local", ours: append([]string{"pkg/engine/failpoints", "pkg/jobs/simulated"}, useCases...),
+		path: "pkg/local", ours: append([]string{"pkg/jobs/simulated"}, useCases...),
 		modules: []string{"github.com/mattn/go-shellwords", yaml},
 	},
 	{path: "pkg/local/disk", ours: append([]string{"pkg/local"}, useCases...), modules: []string{"github.com/cockroachdb/pebble"}},

@@ -16,6 +16,7 @@ import (
 	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
+	"github.com/waitless/waitless/pkg/local"
 )
 
 // Exit codes; see package failure.
@@ -35,6 +36,10 @@ type Command struct {
 	Stdout io.Writer
 	Stderr io.Writer
 	Getenv func(string) string
+	// Now is the clock of commands that work in real time; nil means time.Now. Roles makes the parts
+	// of their engine. Both are for test programs.
+	Now   func() time.Time
+	Roles local.Roles
 	// settings are those of the file, once it is read.
 	settings *settings
 	// Stores opens durable stores; nil means that the program has none.

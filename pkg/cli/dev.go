@@ -185,7 +185,7 @@ func (c Command) devTasks(definitions []string) (*local.Tasks, error) {
 		}
 		byName[name] = value
 	}
-	tasks, err := local.NewTasks(&local.Clock{}, byName)
+	tasks, err := local.NewTasks(local.NewClock(c.Now), byName)
 	if err != nil {
 		return nil, unusableTasks(err, byName)
 	}
@@ -243,7 +243,7 @@ func (s *server) private() bool {
 
 // serve works on the store until ctx ends.
 func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tasks) error {
-	config, err := s.command.configOf(ctx, &local.Clock{}, tasks)
+	config, err := s.command.configOf(ctx, local.NewClock(s.command.Now), tasks)
 	if err != nil {
 		return err
 	}

@@ -489,7 +489,7 @@ func TestDevNamesNoPlace(t *testing.T) {
 // it, because nobody listened when the event came.
 func TestDevKilledWhileAJobRuns(t *testing.T) {
 	t.Parallel()
-	lookAt(t, "../local/failpoints.go")
+	lookAt(t, "testdata/failpoints/main.go")
 	for _, tt := range []struct{ name, ahead, by string }{
 		{"its event comes later", "", "event"},
 		{"its event came meanwhile", "10m", "reconcile"},

@@ -260,7 +260,7 @@ func TestKilledAtEveryGap(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts some eight hundred processes")
 	}
-	lookAt(t, "../local/failpoints.go") // which no test is built with
+	lookAt(t, "testdata/failpoints/main.go") // which no test is built with
 	lookAt(t, "../engine/failpoints/failpoints.go")
 	var count killCount
 	t.Cleanup(func() { count.report(t) }) // when all are through

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -168,11 +169,11 @@ func loader(load compose.Loader) func(context.Context, target.AWSOptions) (targe
 // gaps; each is built by the first test that needs it.
 var (
 	built   build
-	watched = build{tags: "failpoints"}
+	watched = build{source: "testdata/failpoints"}
 )
 
 type build struct {
-	tags string
+	source string // the program is ../cmd/waitless without it
 
 	once   sync.Once
 	folder string
@@ -186,7 +187,7 @@ func (b *build) program(tb testing.TB) string {
 		if b.folder, b.err = os.MkdirTemp("", "waitless-test"); b.err != nil {
 			return
 		}
-		out, err := exec.Command("go", "build", "-tags", b.tags, "-o", b.folder+"/", "../cmd/waitless").CombinedOutput()
+		out, err := exec.Command("go", "build", "-o", filepath.Join(b.folder, "waitless"), "./"+cmp.Or(b.source, "../cmd/waitless")).CombinedOutput()
 		if err != nil {
 			b.err = fmt.Errorf("go build: %w\n%s", err, out)
 		}

@@ -204,7 +204,7 @@ func (c Command) readStdin(ctx context.Context) ([]byte, error) {
 
 func (c Command) clock(skipTime bool) (*local.Clock, error) {
 	if !skipTime {
-		return &local.Clock{}, nil
+		return local.NewClock(c.Now), nil
 	}
 	text := c.Getenv("WAITLESS_NOW")
 	if text == "" {

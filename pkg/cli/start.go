@@ -73,7 +73,7 @@ func (c Command) start(ctx context.Context, o startOptions) (err error) {
 	}
 	defer a.Close(&err)
 	e := &execution{
-		command: c, file: file, clock: &local.Clock{}, place: where, name: name,
+		command: c, file: file, clock: local.NewClock(c.Now), place: where, name: name,
 		options: runOptions{name: o.name, hasInput: o.hasInput, placeFlags: o.placeFlags, json: o.json},
 	}
 	if !o.follow {

@@ -8,9 +8,13 @@ import (
 // Clock tells the time of a [System]. The zero Clock is the real one.
 type Clock struct {
 	virtual bool
+	real    func() time.Time // nil means time.Now
 	mu      sync.Mutex
 	now     time.Time
 }
+
+// NewClock returns a clock that shows what now returns; nil means the real time.
+func NewClock(now func() time.Time) *Clock { return &Clock{real: now} }
 
 // NewVirtualClock is a clock that shows start and moves only when nothing but
 // a wait keeps the executions from going on.
@@ -24,7 +28,11 @@ func (c *Clock) IsVirtual() bool { return c.virtual }
 // Now is the present instant, in UTC without a monotonic reading.
 func (c *Clock) Now() time.Time {
 	if !c.virtual {
-		return present().UTC().Round(0)
+		now := time.Now
+		if c.real != nil {
+			now = c.real
+		}
+		return now().UTC().Round(0)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -76,6 +76,8 @@ type Config struct {
 	// Output receives the error output of each command that ended, perhaps several
 	// lines; nil discards them. It returns quickly and is safe for concurrent use.
 	Output func(call machine.Call, text string)
+	// Roles makes the parts of the engine. The zero value makes those of package engine.
+	Roles Roles
 	// CallbackBase is where callbacks arrive: "http://127.0.0.1:8787".
 	CallbackBase string
 }
@@ -101,8 +103,8 @@ type System struct {
 	workers      *workers
 	gates        *callGates
 	stops        *stops
-	worker       worker
-	runner       taskRunner
+	worker       Worker
+	runner       TaskRunner
 	absent       func(engine.Absences)
 	blocked      func(flow machine.Flow, execution string, missing []error)
 	// store is nil when nothing in it can be of an earlier process.
@@ -165,13 +167,14 @@ func New(config Config) *System {
 // compose makes the parts of the system that work on its ports.
 func (s *System) compose(config Config, generation uint64) {
 	observer := queueObserver{config.Observer, s.queue, s.stops}
-	store := watchedStore(config.Store) // whose changes come from outside
-	s.worker = must(newWorker(engine.WorkerConfig{
+	roles := config.Roles.orDefault()
+	store := roles.Store(config.Store)
+	s.worker = must(roles.Worker(engine.WorkerConfig{
 		Log: config.Store, Flows: config.Store, TokenStore: config.Store, Stops: config.Store, Wakes: s.queue,
 		Caller: awaitedTasks{config.Tasks, s}, TaskQueue: s.tasks,
 		Keys: config.Keys, CallbackBase: config.CallbackBase, Generation: generation, Now: config.Clock.Now, Limits: config.Limits, Observer: observer,
 	}))
-	s.runner = must(newTaskRunner(engine.TaskRunnerConfig{
+	s.runner = must(roles.TaskRunner(engine.TaskRunnerConfig{
 		TokenStore: config.Store, Wakes: s.queue, Caller: config.Tasks, Keys: config.Keys, Generation: generation, Now: config.Clock.Now,
 		Limits: config.Limits, Observer: observer,
 	}))
@@ -181,20 +184,6 @@ func (s *System) compose(config Config, generation uint64) {
 	}))
 	s.Tokens, s.Callbacks = s.newTokens(config, store, token.ClosedByHand), s.newTokens(config, store, token.ClosedByCallback)
 	s.newJobs(config)
-}
-
-// worker is an [engine.Worker], or in the build of the kill test one that stops at every gap
-// between two effects.
-type worker interface {
-	Advance(ctx context.Context, wake engine.Wake) (engine.Disposition, error)
-	AdvanceEnd(ctx context.Context, wake engine.Wake) (engine.Disposition, error)
-	Recover(ctx context.Context, latest engine.Item, state machine.State) error
-	RecoverEnd(ctx context.Context, id engine.ID, state machine.State, flow *fdl.Flow) error
-}
-
-// taskRunner is an [engine.TaskRunner], as worker.
-type taskRunner interface {
-	RunTask(ctx context.Context, task engine.Task) (engine.Disposition, error)
 }
 
 // must returns a part of the system. A system has all ports, so a missing one is a bug.

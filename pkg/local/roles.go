@@ -1,0 +1,43 @@
+package local
+
+import (
+	"context"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// Worker is an [engine.Worker].
+type Worker interface {
+	Advance(ctx context.Context, wake engine.Wake) (engine.Disposition, error)
+	AdvanceEnd(ctx context.Context, wake engine.Wake) (engine.Disposition, error)
+	Recover(ctx context.Context, latest engine.Item, state machine.State) error
+	RecoverEnd(ctx context.Context, id engine.ID, state machine.State, flow *fdl.Flow) error
+}
+
+// TaskRunner is an [engine.TaskRunner].
+type TaskRunner interface {
+	RunTask(ctx context.Context, task engine.Task) (engine.Disposition, error)
+}
+
+// Roles makes the parts of the engine. A test program makes parts that stop between two effects.
+type Roles struct {
+	Worker     func(engine.WorkerConfig) (Worker, error)
+	TaskRunner func(engine.TaskRunnerConfig) (TaskRunner, error)
+	// Store returns the store of clients and closers.
+	Store func(Store) Store
+}
+
+func (r Roles) orDefault() Roles {
+	if r.Worker == nil {
+		r.Worker = func(c engine.WorkerConfig) (Worker, error) { return engine.NewWorker(c) }
+	}
+	if r.TaskRunner == nil {
+		r.TaskRunner = func(c engine.TaskRunnerConfig) (TaskRunner, error) { return engine.NewTaskRunner(c) }
+	}
+	if r.Store == nil {
+		r.Store = func(store Store) Store { return store }
+	}
+	return r
+}
