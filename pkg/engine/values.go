@@ -43,11 +43,11 @@ func (h *held) complete(ctx context.Context, values ...*value.Value) error {
 		for !v.IsComplete() {
 			lookup := value.Lookup{Known: h.known}
 			whole := lookup.Complete(*v)
-			if len(lookup.Missing) == 0 {
+			if len(lookup.Load) == 0 {
 				*v = whole
 				break
 			}
-			if err := h.load(ctx, lookup.Missing); err != nil {
+			if err := h.load(ctx, lookup.Load); err != nil {
 				return err
 			}
 		}

@@ -10,9 +10,9 @@ import (
 // paths, numbers, texts, booleans and lists, joined with && || ! and
 // parentheses. It refers to the step's own input as $.
 //
-// A comparison with a missing value is false, also !=. A comparison of
-// different types is false, but for !=, which is true. Anything else than a
-// comparison holds only when it is the boolean true.
+//   - A comparison with a missing value is false, != included.
+//   - A comparison of different types is false, except that != is true.
+//   - A value that is not a comparison holds if it is the boolean true.
 type Condition struct{ root operand }
 
 // Holds reports whether the condition is true for the step's input, the Self of
@@ -47,8 +47,7 @@ type (
 
 func (c constant) eval(*Scope) value.Value { return c.value }
 
-// eval of a list is Missing when an element is, so that no comparison with it
-// holds.
+// eval returns Missing if an element is missing, so that no comparison with the list holds.
 func (l list) eval(scope *Scope) value.Value {
 	elements := make([]value.Value, len(l.elements))
 	for i, e := range l.elements {

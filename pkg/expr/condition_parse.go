@@ -7,8 +7,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// maxNesting bounds the depth of parentheses and negations, so that no text
-// can exhaust the stack.
+// maxNesting bounds the depth of parentheses and negations, so that a text cannot exhaust the
+// stack.
 const maxNesting = 100
 
 // ParseCondition reads a condition. Errors are of type [*SyntaxError].
@@ -28,8 +28,8 @@ func ParseCondition(text string) (Condition, error) {
 	return Condition{root}, nil
 }
 
-// checkTruth refuses a constant that is neither true nor false where only a
-// truth makes sense: $.s == "a" || "b" is no way to say $.s in ["a", "b"].
+// checkTruth rejects a constant that is neither true nor false in place of a condition. $.s == "a"
+// || "b" is a common mistake for $.s in ["a", "b"].
 func (p *conditionParser) checkTruth(start int, o operand) error {
 	var kind value.Kind
 	switch o := o.(type) {
@@ -47,8 +47,8 @@ func (p *conditionParser) checkTruth(start int, o operand) error {
 		shown(string(o.appendTo(nil))), kind)
 }
 
-// conditionParser is a recursive descent with one method a level of
-// precedence: or, and, comparison, unary, primary.
+// conditionParser is a recursive descent parser with a method for each level of precedence: or,
+// and, comparison, unary, primary.
 type conditionParser struct {
 	scanner
 	depth int
@@ -101,7 +101,7 @@ func (p *conditionParser) comparison() (operand, error) {
 	return comparison{operator, left, right}, nil
 }
 
-// comparisonOperator takes an operator if one follows. Longer ones come first.
+// comparisonOperator reads an operator if one is next. Longer operators are tried first.
 func (p *conditionParser) comparisonOperator() string {
 	if p.skipSpace(); strings.HasPrefix(p.rest(), "<>") {
 		return "" // another language's !=, not a < without its right side
@@ -118,7 +118,7 @@ func (p *conditionParser) comparisonOperator() string {
 	return ""
 }
 
-// word is the word that follows, not taken.
+// word returns the next word without moving past it.
 func (p *conditionParser) word() string {
 	ahead := p.scanner
 	return ahead.takeWhile(isKeyRune)
@@ -237,20 +237,20 @@ func (p *conditionParser) boolean() (operand, error) {
 	return nil, p.unexpected(aValue)
 }
 
-// What messages say is allowed.
+// The values and operators that are allowed, for messages.
 const (
 	aValue     = `a value (a path like $.key, "text", a number, true, false or a list)`
 	anOperator = `an operator (== != < <= > >= in && ||) or the end`
 )
 
 const (
-	noNull    = `there is no null: a comparison with a missing value is false, $.key == $.key tells whether key is there`
+	noNull    = `there is no null: a comparison with a missing value is false, and $.key == $.key is true if key exists`
 	noCompute = `conditions do not compute`
 	not       = `"not" is written ! before a value or parentheses, as in !($.key in [1, 2])`
 )
 
-// remedies are what to write instead of what other languages write, by the
-// word that was found in lower case.
+// remedies say what to write instead of operators and words of other languages. The keys are in
+// lower case.
 var remedies = map[string]string{
 	"=":         `"equals" is written ==`,
 	"=>":        `"at least" is written >=`,
@@ -276,7 +276,7 @@ var remedies = map[string]string{
 	"%":         noCompute,
 }
 
-// unexpected is the error that something else than allowed follows.
+// unexpected returns the error for a word or sign that is not allowed here.
 func (p *conditionParser) unexpected(allowed string) error {
 	word := p.word()
 	found := p.foundWord(word)
@@ -293,8 +293,7 @@ func (p *conditionParser) unexpected(allowed string) error {
 	return p.fail(p.pos, "found %s where %s belongs%s", found, allowed, remedy)
 }
 
-// foundWord is what follows: a word, a sign of several characters, or one
-// character.
+// foundWord returns what is next: a word, a sign of several characters, or one character.
 func (p *conditionParser) foundWord(word string) string {
 	if word != "" {
 		return word

@@ -11,7 +11,7 @@ func TestConditionErrors(t *testing.T) {
 	const (
 		value    = ` where a value (a path like $.key, "text", a number, true, false or a list) belongs`
 		operator = ` where an operator (== != < <= > >= in && ||) or the end belongs`
-		noNull   = `; there is no null: a comparison with a missing value is false, $.key == $.key tells whether key is there`
+		noNull   = `; there is no null: a comparison with a missing value is false, and $.key == $.key is true if key exists`
 		not      = `; "not" is written ! before a value or parentheses, as in !($.key in [1, 2])`
 		text     = `; a text stands in double quotes`
 	)

@@ -104,7 +104,8 @@ func mapPaths(o operand, replace func(Path) Path) operand {
 	return o
 }
 
-// Cut returns the first key of p, and p without it. It returns false if p does not begin with a key.
+// Cut returns the first key of p, and p without it. It returns false if p does not begin with a
+// key.
 func (p Path) Cut() (key string, rest Path, ok bool) {
 	if len(p.segments) == 0 || p.segments[0].kind != segmentKey {
 		return "", Path{}, false

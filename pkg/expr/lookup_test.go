@@ -36,8 +36,8 @@ func TestPathsAndConditionsLoadOnlyWhatTheyRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		lookup := &value.Lookup{}
-		if path.Eval(&expr.Scope{Input: self, Lookup: lookup}); len(lookup.Missing) != missing {
-			t.Errorf("%s loads %d values, want %d", text, len(lookup.Missing), missing)
+		if path.Eval(&expr.Scope{Input: self, Lookup: lookup}); len(lookup.Load) != missing {
+			t.Errorf("%s loads %d values, want %d", text, len(lookup.Load), missing)
 		}
 	}
 	for text, missing := range map[string]int{
@@ -45,8 +45,8 @@ func TestPathsAndConditionsLoadOnlyWhatTheyRead(t *testing.T) {
 		`$.list[0].n == 1`: 1, `$.small == 2 && $.long == "x"`: 0,
 	} {
 		lookup := &value.Lookup{}
-		if condition(t, text).Holds(&expr.Scope{Self: self, Lookup: lookup}); len(lookup.Missing) != missing {
-			t.Errorf("%s loads %d values, want %d", text, len(lookup.Missing), missing)
+		if condition(t, text).Holds(&expr.Scope{Self: self, Lookup: lookup}); len(lookup.Load) != missing {
+			t.Errorf("%s loads %d values, want %d", text, len(lookup.Load), missing)
 		}
 	}
 	lookup := &value.Lookup{Known: map[value.Ref]value.Value{}}
@@ -54,12 +54,12 @@ func TestPathsAndConditionsLoadOnlyWhatTheyRead(t *testing.T) {
 		if condition(t, `$.list[1].n == 2`).Holds(&expr.Scope{Self: self, Lookup: lookup}) {
 			break
 		}
-		for _, ref := range lookup.Missing {
+		for _, ref := range lookup.Load {
 			lookup.Known[ref], _ = first.Numbered(ref.Number)
 		}
-		lookup.Missing = nil
+		lookup.Load = nil
 	}
-	if !condition(t, `$.list[1].n == 2`).Holds(&expr.Scope{Self: self, Lookup: lookup}) || len(lookup.Missing) > 0 {
+	if !condition(t, `$.list[1].n == 2`).Holds(&expr.Scope{Self: self, Lookup: lookup}) || len(lookup.Load) > 0 {
 		t.Errorf("the condition does not hold of %.80s", self)
 	}
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Source is where the value of a mapping comes from: a path or a constant.
+// Source is the source of a mapping: a path or a constant.
 type Source struct {
-	path     Path // with a root, or else the source is a constant
+	path     Path // without a root the source is a constant
 	constant value.Value
 }
 
-// ParseSource reads the source of a mapping. A text that begins with $input,
-// $local or $context is a path; everything else is a constant, also a text
-// that begins with another "$". Errors are of type [*SyntaxError].
+// ParseSource reads the source of a mapping. A text that begins with $input, $local or $context is
+// a path. Everything else is a constant, including other texts that begin with "$". Errors are of
+// type [*SyntaxError].
 func ParseSource(v value.Value) (Source, error) {
 	if v.Kind() != value.KindString || !beginsWithRoot(v.Text()) {
 		return Source{constant: v}, nil
@@ -28,10 +28,10 @@ func beginsWithRoot(text string) bool {
 	return slices.ContainsFunc(MappingRoots, func(r Root) bool { return strings.HasPrefix(text, string(r)) })
 }
 
-// Path is the path of the source. Not ok: the source is a constant.
+// Path returns the path of the source, and false for a constant.
 func (s Source) Path() (p Path, ok bool) { return s.path, s.path.root != "" }
 
-// Eval is the value of the source, Missing when its path leads nowhere.
+// Eval returns the value of the source, Missing if its path leads nowhere.
 func (s Source) Eval(scope *Scope) value.Value {
 	if p, ok := s.Path(); ok {
 		return p.Eval(scope)
@@ -39,18 +39,18 @@ func (s Source) Eval(scope *Scope) value.Value {
 	return s.constant
 }
 
-// Mapping gives the member Target of a new object the value of Source. Target
-// is taken literally, also with dots in it.
+// Mapping gives the member Target of a new object the value of Source. Target is literal: a dot in
+// it has no meaning.
 type Mapping struct {
 	Target string
 	Source Source
 }
 
-// Mappings is a list of mappings, sorted by target without repetition; make
-// one with [NewMappings]. A nil list is one that the flow does not have.
+// Mappings is a list of mappings, sorted by target without equal targets, see [NewMappings]. It is
+// nil if the flow has no list.
 type Mappings []Mapping
 
-// NewMappings sorts a copy of list. Of equal targets the last one stays.
+// NewMappings returns the mappings of list. Of equal targets the last one stays.
 func NewMappings(list ...Mapping) Mappings {
 	sorted := slices.Clone(list)
 	slices.SortStableFunc(sorted, func(a, b Mapping) int { return strings.Compare(a.Target, b.Target) })
@@ -63,7 +63,7 @@ func NewMappings(list ...Mapping) Mappings {
 	return kept
 }
 
-// Eval is the object with all targets whose source is there.
+// Eval returns the object with all targets whose source is not missing.
 func (ms Mappings) Eval(scope *Scope) value.Value {
 	members := make([]value.Member, 0, len(ms))
 	for _, m := range ms {
@@ -74,8 +74,8 @@ func (ms Mappings) Eval(scope *Scope) value.Value {
 	return value.ObjectFrom(members)
 }
 
-// Uses reports whether a source of the list begins with root, so that a caller
-// can spare the making of values that nobody reads.
+// Uses reports whether a source of the list begins with root. If not, the caller need not build
+// that value.
 func (ms Mappings) Uses(root Root) bool {
 	return slices.ContainsFunc(ms, func(m Mapping) bool { return m.Source.path.root == root })
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Root is where a path begins.
+// Root is the beginning of a path.
 type Root string
 
-// The roots. RootSelf stands in conditions, waits and service parameters and
-// is the step's own input; the others stand in mappings.
+// The roots. RootSelf is the step's own input, for conditions, waits and service parameters. The
+// others are for mappings.
 const (
 	RootSelf    Root = "$"
 	RootInput   Root = "$input"
@@ -25,11 +25,10 @@ const (
 // MappingRoots are the roots that the source of a mapping may begin with.
 var MappingRoots = []Root{RootInput, RootLocal, RootContext}
 
-// Scope is what paths are evaluated on. Values that a path has no root for
-// stay missing.
+// Scope has the values of the roots. Those that no path begins with may be missing.
 type Scope struct {
 	Self, Input, Local, Context value.Value
-	// Lookup has the content of what is held elsewhere, nil when nothing is.
+	// Lookup finds the content of references; it may be nil if there are none.
 	Lookup *value.Lookup
 }
 
@@ -68,8 +67,7 @@ const (
 	segmentAll
 )
 
-// ParsePath reads a path that begins with one of roots, of which there is at
-// least one. Errors are of type [*SyntaxError].
+// ParsePath reads a path that begins with one of the roots. Errors are of type [*SyntaxError].
 func ParsePath(text string, roots ...Root) (Path, error) {
 	s := &scanner{what: "path", text: text}
 	p, err := scanPath(s, roots)
@@ -82,7 +80,7 @@ func ParsePath(text string, roots ...Root) (Path, error) {
 	return p, nil
 }
 
-// scanPath reads as much as belongs to a path.
+// scanPath reads a path up to the first character that does not belong to it.
 func scanPath(s *scanner, roots []Root) (Path, error) {
 	start, found := s.pos, s.found(s.pos)
 	root := Root("")
@@ -97,7 +95,7 @@ func scanPath(s *scanner, roots []Root) (Path, error) {
 	return Path{root, segments}, err
 }
 
-// rootList is "$", or "$input, $local or $context".
+// rootList returns "$", or "$input, $local or $context".
 func rootList(roots []Root) string {
 	list := string(roots[0])
 	for i, r := range roots[1:] {
@@ -173,10 +171,10 @@ func scanBracketContent(s *scanner) (segment, error) {
 	return segment{kind: segmentIndex, index: int(index)}, nil
 }
 
-// Root is the root that p begins with.
+// Root returns the root that p begins with.
 func (p Path) Root() Root { return p.root }
 
-// String writes p so that [ParsePath] reads the same path from it.
+// String returns the text from which [ParsePath] reads p.
 func (p Path) String() string {
 	b := []byte(p.root)
 	for _, s := range p.segments {
@@ -194,8 +192,8 @@ func (p Path) String() string {
 	return string(b)
 }
 
-// Eval is the selected value, or Missing. [*] selects from every element that
-// has what follows, in one flat list; on what is no array it selects nothing.
+// Eval returns the selected value, or Missing. [*] returns one flat list with what the rest of the
+// path selects from each element of an array. It selects nothing from other values.
 func (p Path) Eval(scope *Scope) value.Value {
 	return selectFrom(scope.root(p.root), p.segments, scope.Lookup)
 }

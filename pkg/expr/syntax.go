@@ -10,7 +10,7 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// SyntaxError says what is wrong with the text of a path or a condition.
+// SyntaxError reports an error in the text of a path or a condition.
 type SyntaxError struct {
 	Offset  int    // characters before the place
 	Message string // what was found, what is allowed
@@ -18,7 +18,7 @@ type SyntaxError struct {
 
 func (e *SyntaxError) Error() string { return e.Message }
 
-// scanner walks over the text of a path or a condition.
+// scanner reads the text of a path or a condition.
 type scanner struct {
 	what string // "path" or "condition", for messages
 	text string
@@ -29,13 +29,13 @@ func (s *scanner) rest() string { return s.text[s.pos:] }
 
 func (s *scanner) done() bool { return s.pos >= len(s.text) }
 
-// skipSpace moves to what comes after space, and tells where that is.
+// skipSpace moves past white space and returns the new position.
 func (s *scanner) skipSpace() int {
 	s.pos = len(s.text) - len(strings.TrimLeftFunc(s.rest(), unicode.IsSpace))
 	return s.pos
 }
 
-// take moves past prefix if the text goes on with it.
+// take moves past prefix if it is next, and reports whether it was.
 func (s *scanner) take(prefix string) bool {
 	if !strings.HasPrefix(s.rest(), prefix) {
 		return false
@@ -44,7 +44,7 @@ func (s *scanner) take(prefix string) bool {
 	return true
 }
 
-// takeWhile moves past the characters that belong.
+// takeWhile moves past the characters that belong and returns them.
 func (s *scanner) takeWhile(belongs func(rune) bool) string {
 	rest := s.rest()
 	end := strings.IndexFunc(rest, func(r rune) bool { return !belongs(r) })
@@ -55,8 +55,7 @@ func (s *scanner) takeWhile(belongs func(rune) bool) string {
 	return rest[:end]
 }
 
-// fail builds the error for the place at byte pos. Its message begins with the
-// text that is wrong.
+// fail returns the error for the place at byte pos. Its message begins with the whole text.
 func (s *scanner) fail(pos int, format string, args ...any) *SyntaxError {
 	return &SyntaxError{
 		Offset:  utf8.RuneCountInString(s.text[:pos]),
@@ -64,7 +63,7 @@ func (s *scanner) fail(pos int, format string, args ...any) *SyntaxError {
 	}
 }
 
-// shown is text as a message shows it: not without end, and not as nothing.
+// shown returns text for a message: cut if it is long, "" if it is empty.
 func shown(text string) string {
 	const most = 100
 	short := fmt.Sprintf("%.*s", most, text)
@@ -77,7 +76,7 @@ func shown(text string) string {
 	return text
 }
 
-// found quotes what stands at byte pos, for messages.
+// found quotes the character at byte pos for messages.
 func (s *scanner) found(pos int) string {
 	if pos >= len(s.text) {
 		return "the end"
@@ -93,8 +92,7 @@ func quote(text string) string {
 	return strconv.Quote(text)
 }
 
-// quoted reads a double-quoted text with JSON's escapes; the scanner stands
-// before the quote.
+// quoted reads a double-quoted text with JSON's escapes. The quote is next.
 func (s *scanner) quoted() (string, error) {
 	start := s.pos
 	for i := start + 1; i < len(s.text); i++ {

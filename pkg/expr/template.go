@@ -6,8 +6,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Template is a value in which texts that begin with "$" are paths, at any
-// depth. The zero Template is Missing.
+// Template is a value in which texts that begin with "$" are paths, at any depth. The zero Template
+// is missing.
 type Template struct {
 	path     Path     // with a root, or else
 	members  []filled // of an object or a list that has a path in it, or else
@@ -20,8 +20,8 @@ type filled struct {
 	value Template
 }
 
-// ParseTemplate reads a template whose paths begin with the step's own input.
-// Errors are of type [*SyntaxError]; that of a path in v is the first one.
+// ParseTemplate reads a template whose paths begin with $, the step's own input. The error, of type
+// [*SyntaxError], is that of the first broken path.
 func ParseTemplate(v value.Value) (Template, error) {
 	switch {
 	case v.Kind() == value.KindString && strings.HasPrefix(v.Text(), string(RootSelf)):
@@ -47,8 +47,8 @@ func ParseTemplate(v value.Value) (Template, error) {
 
 func (t Template) isConstant() bool { return t.path.root == "" && t.members == nil }
 
-// Eval is the value with what the paths select. A member whose path leads
-// nowhere is left out, an element is null.
+// Eval returns the value with what the paths select. If a path leads nowhere, a member is left out
+// and an element is null.
 func (t Template) Eval(scope *Scope) value.Value {
 	switch {
 	case t.path.root != "":
@@ -73,7 +73,7 @@ func (t Template) Eval(scope *Scope) value.Value {
 	return value.ObjectFrom(members)
 }
 
-// Value is what the template was read from.
+// Value returns what the template was read from.
 func (t Template) Value() value.Value {
 	if t.path.root != "" {
 		return value.String(t.path.String())

@@ -36,7 +36,8 @@ func (r *run) apply(sig Signal) {
 	}
 }
 
-// concerns reports whether the state waits for the signal. Any other signal changes nothing, even at the time limit.
+// concerns reports whether the state waits for the signal. Any other signal changes nothing, even
+// at the time limit.
 func (r *run) concerns(sig Signal) bool {
 	s := r.state()
 	switch sig := sig.(type) {

@@ -6,7 +6,8 @@ import (
 	"github.com/waitless/waitless/pkg/fdl"
 )
 
-// check returns an error if the definition cannot have led to the state. The other functions use indexes without a check.
+// check returns an error if the definition cannot have led to the state. The other functions use
+// indexes without a check.
 func check(env Env, s State) error {
 	running := s.Status == StatusRunning
 	if running != (len(s.Scopes) > 0) || running != (s.Waiting != nil) {

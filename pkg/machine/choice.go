@@ -9,7 +9,8 @@ import (
 // defaultBranch is the Branch of a choice's default.
 const defaultBranch = -1
 
-// choose enters the first branch whose condition holds. Its steps run as a series before its goto is followed.
+// choose enters the first branch whose condition holds. Its steps run as a series before its goto
+// is followed.
 func (r *run) choose(step *fdl.Step, choice *fdl.Choice, input value.Value) *fdl.Step {
 	index, branch := pick(choice, &expr.Scope{Self: input, Lookup: &r.lookup})
 	if branch == nil || len(branch.Steps) == 0 {

@@ -18,8 +18,8 @@ const Format = 1
 // ErrDamaged reports that a log item is not what [Encode] wrote.
 var ErrDamaged = errors.New("machine: log item is damaged")
 
-// FormatError reports that a log item has a format that this release does not read. Nothing may be concluded from such an
-// item.
+// FormatError reports that a log item has a format that this release does not read. Nothing may be
+// concluded from such an item.
 type FormatError struct{ Found uint64 }
 
 func (e *FormatError) Error() string {
@@ -37,9 +37,10 @@ func Place(execution ID, seq uint64) value.Origin {
 	return value.Origin{Log: string(execution[:]), Seq: seq}
 }
 
-// Encode writes the state and the events that led to it from the state before. A value that both share is written once, and a
-// large one that stands in an earlier item is written as a reference. Large reports that a large value was written in full: later
-// items must get it by reading this one.
+// Encode writes the state and the events that led to it from the state before. A value that both
+// share is written once, and a large one that stands in an earlier item is written as a reference.
+// Large reports that a large value was written in full: later items must get it by reading this
+// one.
 func Encode(place value.Origin, s State, events []Event) (item []byte, large bool) {
 	c := &coder{enc: &value.Encoder{Place: place}}
 	c.enc.Uint(Format)
@@ -66,8 +67,8 @@ func unsealed(data []byte) (item []byte, ok bool) {
 	return data[:size], binary.LittleEndian.Uint32(data[size:]) == crc32.Checksum(data[:size], castagnoli)
 }
 
-// Decode reads what [Encode] wrote. Large values that stand in earlier items are references, see [value.Lookup]. The error is a
-// [*FormatError] or [ErrDamaged].
+// Decode reads what [Encode] wrote. Large values that stand in earlier items are references, see
+// [value.Lookup]. The error is a [*FormatError] or [ErrDamaged].
 func Decode(place value.Origin, data []byte) (State, []Event, error) {
 	c, s, err := open(place, data)
 	if err != nil {
@@ -99,7 +100,8 @@ func DecodeValues(place value.Origin, data []byte) (numbered func(uint32) (value
 	return c.dec.Numbered, nil
 }
 
-// open reads the state of an item. The format is checked first, because another one may have its checksum elsewhere.
+// open reads the state of an item. The format is checked first, because another one may have its
+// checksum elsewhere.
 func open(place value.Origin, data []byte) (*coder, State, error) {
 	size, err := formatSize(data)
 	if err != nil {
@@ -129,7 +131,8 @@ func formatSize(item []byte) (int, error) {
 	return size, nil
 }
 
-// StatusOf returns the status in what [Encode] wrote. It reads no more than that, so it finds no damage behind it.
+// StatusOf returns the status in what [Encode] wrote. It reads no more than that, so it finds no
+// damage behind it.
 func StatusOf(data []byte) (Status, error) {
 	var h Head
 	err := decodeHead(data, &h, (*coder).status)
@@ -145,7 +148,8 @@ type Head struct {
 	Expires   time.Time
 }
 
-// HeadOf returns the head of what [Encode] wrote. It reads no more than that, so it finds no damage behind it.
+// HeadOf returns the head of what [Encode] wrote. It reads no more than that, so it finds no damage
+// behind it.
 func HeadOf(data []byte) (Head, error) {
 	var h Head
 	err := decodeHead(data, &h, (*coder).head)
@@ -165,8 +169,8 @@ func decodeHead(data []byte, h *Head, read func(*coder, *Head)) error {
 	return nil
 }
 
-// coder encodes or decodes: one description of the format serves both. An encoding coder changes nothing that it is given, and
-// a decoding one fills it.
+// coder encodes or decodes: one description of the format serves both. An encoding coder changes
+// nothing that it is given, and a decoding one fills it.
 type coder struct {
 	enc     *value.Encoder // nil to decode
 	dec     *value.Decoder
@@ -234,7 +238,8 @@ func length[T any](c *coder, list *[]T) {
 	}
 }
 
-// optional codes whether there is a value, makes it to decode into, and reports whether there is one.
+// optional codes whether there is a value, makes it to decode into, and reports whether there is
+// one.
 func optional[T any](c *coder, p **T) bool {
 	var is uint8
 	if *p != nil {

@@ -1,13 +1,14 @@
-// Package machine decides what an execution does next. [Apply] is a pure function of the definition, the state and one signal. It
-// returns the next state, the history events and the commands, which package engine executes.
+// Package machine decides what an execution does next. [Apply] is a pure function of the
+// definition, the state and one signal. It returns the next state, the history events and the
+// commands, which package engine executes.
 //
 //   - The same signal on the same state returns the same commands with the same keys, so a signal may be applied again after a
 //     crash or a lost race.
 //   - Steps that need nothing from outside run in one application. A step that waits is [State.Waiting], one for each log.
 //   - Large values are references to earlier items of the log. Apply asks for those that it needs, see [Next.Load].
 //
-// run.go is the kernel, apply.go has the signals, and each kind of step has a file. item.go keeps the size of an item within its
-// limit, codec.go is the stored form.
+// run.go is the kernel, apply.go has the signals, and each kind of step has a file. item.go keeps
+// the size of an item within its limit, codec.go is the stored form.
 //
 // This package may change between releases.
 package machine

@@ -25,8 +25,8 @@ func (r *run) succeed(flow Scope) {
 	r.ended()
 }
 
-// stop ends the execution. The token of a waiting attempt is closed first and its outcome recorded: a closer may have been told of
-// a success.
+// stop ends the execution. The token of a waiting attempt is closed first and its outcome recorded:
+// a closer may have been told of a success.
 func (r *run) stop(name, cause string) {
 	r.decide(StatusStopped, token.Outcome{Error: name, Cause: cause}.Cut())
 	r.endOrClose()
@@ -88,7 +88,8 @@ func (r *run) fail(step *fdl.Step, failure token.Outcome) {
 	r.failExecution(failure)
 }
 
-// failExecution fails the open choices, inner ones first, and the execution. The task of an open catch has failed before.
+// failExecution fails the open choices, inner ones first, and the execution. The task of an open
+// catch has failed before.
 func (r *run) failExecution(failure token.Outcome) {
 	s := r.state()
 	for _, scope := range slices.Backward(s.Scopes) {
@@ -101,8 +102,9 @@ func (r *run) failExecution(failure token.Outcome) {
 	r.ended()
 }
 
-// Abandon ends an execution that cannot continue because of a defect. It needs no definition, and its result is small, so that it
-// fits into an item where the state did not. The outcome of a waiting attempt's token is recorded.
+// Abandon ends an execution that cannot continue because of a defect. It needs no definition, and
+// its result is small, so that it fits into an item where the state did not. The outcome of a
+// waiting attempt's token is recorded.
 func Abandon(s State, held token.Record, cause string, by Entry) (State, []Event) {
 	r := newRun(Env{Cause: by.By, Generation: by.Generation}, s, by.Since, plan{})
 	r.next.State = State{

@@ -2,7 +2,8 @@ package machine
 
 import "fmt"
 
-// KeysError reports that this process has no usable keys to sign a token. The execution is in order.
+// KeysError reports that this process has no usable keys to sign a token. The execution is in
+// order.
 type KeysError struct{ Err error }
 
 func (e *KeysError) Error() string { return fmt.Sprintf("machine: open a token: %s", e.Err) }
@@ -10,7 +11,8 @@ func (e *KeysError) Error() string { return fmt.Sprintf("machine: open a token: 
 // Unwrap returns what is wrong with the keys.
 func (e *KeysError) Unwrap() error { return e.Err }
 
-// The errors with which steps and executions fail. Those without a note are this project's, the vendor documents none for the case.
+// The errors with which steps and executions fail. Those without a note are this project's, the
+// vendor documents none for the case.
 const (
 	ErrorInvalidArgument  = "FnF.InvalidArgument"    // a value of the data has the wrong type or size
 	ErrorEventLimit       = "FnF.EventLimitExceeded" // the history is full

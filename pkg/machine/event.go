@@ -92,8 +92,9 @@ func (e Event) Render(flow *fdl.Flow) HistoryEvent {
 	return h
 }
 
-// Detail returns the detail of the event as an object with those of these members that the event has: input, local, output, error,
-// cause, resourceArn or action, until, closedBy, polls. The step may be nil.
+// Detail returns the detail of the event as an object with those of these members that the event
+// has: input, local, output, error, cause, resourceArn or action, until, closedBy, polls. The step
+// may be nil.
 func (e Event) Detail(step *fdl.Step) value.Value {
 	members := []value.Member{{Key: "input", Value: e.Input}, {Key: "local", Value: e.Local}, {Key: "output", Value: e.Output}}
 	if e.Error != "" || e.Cause != "" {

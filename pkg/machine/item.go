@@ -8,8 +8,9 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// An item of the log has to fit into every store. Apply runs on as usual and looks at the size of the item once, at the end. If
-// the item is too large, Apply starts over under a plan that makes it smaller, and keeps the first plan under which it fits.
+// An item of the log has to fit into every store. Apply runs on as usual and looks at the size of
+// the item once, at the end. If the item is too large, Apply starts over under a plan that makes it
+// smaller, and keeps the first plan under which it fits.
 
 // plan says how an application makes its item smaller. The zero plan does nothing.
 type plan struct {
@@ -17,7 +18,8 @@ type plan struct {
 	split bool
 	// dropReply leaves out the reply to a submission, which only the history has.
 	dropReply bool
-	// failAt is the number of the first checkpoint that fails, 0 for none. What comes before it stays as it is.
+	// failAt is the number of the first checkpoint that fails, 0 for none. What comes before it
+	// stays as it is.
 	failAt int
 	// size is that of the item without a plan, for messages.
 	size int
@@ -45,7 +47,8 @@ func runToFit(env Env, s State, sig Signal) *run {
 	return r
 }
 
-// checkpoint returns an error if the plan lets the application fail here, because its item is too large with what comes next.
+// checkpoint returns an error if the plan lets the application fail here, because its item is too
+// large with what comes next.
 func (r *run) checkpoint(step *fdl.Step) *LimitError {
 	r.checkpoints++
 	if r.plan.failAt == 0 || r.checkpoints < r.plan.failAt {
@@ -54,8 +57,8 @@ func (r *run) checkpoint(step *fdl.Step) *LimitError {
 	return &LimitError{What: LimitItem, Step: nameOf(step), Size: r.plan.size, Limit: r.itemLimit()}
 }
 
-// What an item keeps free for the events of an execution's failure: the step's and the execution's own, and one for each series
-// that is open.
+// What an item keeps free for the events of an execution's failure: the step's and the execution's
+// own, and one for each series that is open.
 const (
 	endRoom    = 20 << 10 // an error and a cause four times
 	seriesRoom = 640
@@ -66,8 +69,8 @@ func (r *run) itemLimit() int {
 	return r.env.Limits.item() - endRoom - seriesRoom*len(r.state().Scopes)
 }
 
-// fits reports whether the item fits into every store. An upper bound decides almost always, and only near the limit the item is
-// measured.
+// fits reports whether the item fits into every store. An upper bound decides almost always, and
+// only near the limit the item is measured.
 func (r *run) fits() bool {
 	limit := r.itemLimit()
 	return !r.next.Changed || r.err != nil || r.stuck() || r.itemBound() <= limit || r.itemSize() <= limit
@@ -89,8 +92,8 @@ func (r *run) itemBound() int {
 	return size
 }
 
-// itemSize measures the item. The state holds large values by reference, but an object of many small members is written anew with
-// each change.
+// itemSize measures the item. The state holds large values by reference, but an object of many
+// small members is written anew with each change.
 func (r *run) itemSize() int {
 	m := newMeasure()
 	m.state(r.state())
@@ -98,8 +101,8 @@ func (r *run) itemSize() int {
 	return m.size(r.next.Events, r.at)
 }
 
-// bound is an upper bound of the encoded size of a value. A digit in an array has two bytes as JSON and three in an item, and
-// nothing has more in relation.
+// bound is an upper bound of the encoded size of a value. A digit in an array has two bytes as JSON
+// and three in an item, and nothing has more in relation.
 func bound(v value.Value) int { return v.Size() + v.Size()/2 }
 
 // bound is an upper bound of what the event adds to an item.
@@ -108,8 +111,8 @@ func (e Event) bound() int {
 	return bound(e.Input) + bound(e.Local) + bound(e.Output) + len(e.Error) + len(e.Cause) + besides
 }
 
-// maxEvents is how many bytes the events of steps that need nothing from outside may have in one item. With the largest step
-// behind them the item still fits into every store.
+// maxEvents is how many bytes the events of steps that need nothing from outside may have in one
+// item. With the largest step behind them the item still fits into every store.
 const maxEvents = 64 << 10
 
 // beginsItem reports whether the step belongs into another item.
@@ -142,7 +145,8 @@ func newMeasure() *measure {
 	return &measure{coder: coder{enc: &value.Encoder{Measures: true, Place: value.Origin{Seq: math.MaxInt64}}}}
 }
 
-// size is that of everything so far with these events. Each event is encoded once, however often size is called.
+// size is that of everything so far with these events. Each event is encoded once, however often
+// size is called.
 func (m *measure) size(events []Event, at time.Time) int {
 	for _, event := range events[m.measured:] {
 		m.event(&event, at)

@@ -15,15 +15,18 @@ type Limits struct {
 	Events int // history events an execution; default [DefaultEvents]
 	Data   int // bytes of a step's input, local and output together; default [DefaultData], at most [MaxData]
 	Item   int // bytes of an item of the log; default [MaxItem], which is the most
-	// Duration is how long an execution may take whose flow sets no limit; default [DefaultDuration]. No timer watches it.
+	// Duration is how long an execution may take whose flow sets no limit; default
+	// [DefaultDuration]. No timer watches it.
 	Duration time.Duration
-	// Retention is how long an execution is kept after the time that it may take; default [DefaultRetention].
+	// Retention is how long an execution is kept after the time that it may take; default
+	// [DefaultRetention].
 	Retention time.Duration
 	// Direct is the longest call whose result the worker awaits itself; default [DefaultDirect].
 	Direct time.Duration
-	// QueueTimesCalls says that the task queue enforces the time limit of an awaited call from when the call begins, so that
-	// waiting for its turn does not count. The token of such a call has no deadline. A call that must not be repeated is queued
-	// instead of claimed if its function has a time limit: a claim would lapse while the call waits for its turn.
+	// QueueTimesCalls says that the task queue enforces the time limit of an awaited call from when
+	// the call begins, so that waiting for its turn does not count. The token of such a call has no
+	// deadline. A call that must not be repeated is queued instead of claimed if its function has a
+	// time limit: a claim would lapse while the call waits for its turn.
 	QueueTimesCalls bool
 	// Hints end the messages about limits.
 	Hints Hints
@@ -44,8 +47,8 @@ const (
 	DefaultDirect    = 10 * time.Second
 )
 
-// MaxData is the highest limit of a step's data. What is kept of one step has to fit into an item of every store, and the
-// smallest item is one of 400 KB.
+// MaxData is the highest limit of a step's data. What is kept of one step has to fit into an item
+// of every store, and the smallest item is one of 400 KB.
 const MaxData = 256 << 10
 
 // MaxItem is the largest item of the log in bytes: what every store keeps, with room for keys.
@@ -66,8 +69,9 @@ func (l Limits) duration(flow *fdl.Flow) time.Duration {
 
 func (l Limits) retention() time.Duration { return cmp.Or(l.Retention, DefaultRetention) }
 
-// End is when the time limit of an execution is reached. Timeout is that of its flow, 0 for none: then Duration counts, but no
-// more than at the start of the execution, which is not kept for longer.
+// End is when the time limit of an execution is reached. Timeout is that of its flow, 0 for none:
+// then Duration counts, but no more than at the start of the execution, which is not kept for
+// longer.
 func (l Limits) End(s State, timeout time.Duration) time.Time {
 	if timeout > 0 {
 		return s.Started.Add(timeout)
@@ -89,7 +93,8 @@ const (
 	LimitEvents              // Limits.Events
 )
 
-// LimitError reports that a step or a flow reached a limit. It is the cause with which the step fails.
+// LimitError reports that a step or a flow reached a limit. It is the cause with which the step
+// fails.
 type LimitError struct {
 	What        Limit
 	Step        string // the name of the step, "" for the flow
@@ -141,8 +146,9 @@ func nameOf(step *fdl.Step) string {
 	return step.Name
 }
 
-// checkData returns an error if the values of a step, or of the flow if step is nil, exceed the limit together. Nothing larger
-// goes into the next step or outside, so that a loop whose mappings double a value ends early.
+// checkData returns an error if the values of a step, or of the flow if step is nil, exceed the
+// limit together. Nothing larger goes into the next step or outside, so that a loop whose mappings
+// double a value ends early.
 func (l Limits) checkData(step string, values ...value.Value) *LimitError {
 	size := 0
 	for _, v := range values {
@@ -158,8 +164,8 @@ func (r *run) checkData(step *fdl.Step, values ...value.Value) *LimitError {
 	return r.env.Limits.checkData(nameOf(step), values...)
 }
 
-// EventsReserve is how many events one step may add at once (task: entered, scheduled, started, submitted, failed twice) before
-// the limit is checked again.
+// EventsReserve is how many events one step may add at once (task: entered, scheduled, started,
+// submitted, failed twice) before the limit is checked again.
 const EventsReserve = 6
 
 // checkEvents keeps room for the events of the end: one for each open series.
@@ -171,7 +177,8 @@ func (r *run) checkEvents() *LimitError {
 	return &LimitError{What: LimitEvents, Size: s.Events, Limit: limit}
 }
 
-// Kept returns what of a call's outcome is kept: of one that is too large for any step, the failure that it leads to.
+// Kept returns what of a call's outcome is kept: of one that is too large for any step, the failure
+// that it leads to.
 func Kept(limits Limits, call Call, outcome token.Outcome) token.Outcome {
 	outcome = outcome.Cut()
 	if err := limits.checkData(call.Step, call.Input, outcome.Output); err != nil && !outcome.Failed() {
@@ -182,15 +189,15 @@ func Kept(limits Limits, call Call, outcome token.Outcome) token.Outcome {
 
 func (r *run) end() time.Time { return r.env.Limits.End(*r.state(), r.env.Flow.Timeout) }
 
-// timeIsUp reports whether the execution has reached its time limit. At that very instant the limit comes before whatever else is
-// due.
+// timeIsUp reports whether the execution has reached its time limit. At that very instant the limit
+// comes before whatever else is due.
 func (r *run) timeIsUp() bool {
 	s := r.state()
 	return !s.Status.Final() && s.Ending == nil && !r.at.Before(r.end())
 }
 
-// timeOut decides that the execution ends because of its time limit, and reports whether that was all: a signal with the outcome
-// of the attempt that waits is recorded first.
+// timeOut decides that the execution ends because of its time limit, and reports whether that was
+// all: a signal with the outcome of the attempt that waits is recorded first.
 func (r *run) timeOut(sig Signal) (done bool) {
 	which, advice := "its time limit", "raise that, or split the work into several executions"
 	if r.env.Flow.Timeout == 0 {

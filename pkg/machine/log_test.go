@@ -84,10 +84,10 @@ func (l *itemLog) complete(t *testing.T, v value.Value) value.Value {
 	for {
 		lookup := value.Lookup{Known: l.known}
 		whole := lookup.Complete(v)
-		if len(lookup.Missing) == 0 {
+		if len(lookup.Load) == 0 {
 			return whole
 		}
-		l.load(t, lookup.Missing)
+		l.load(t, lookup.Load)
 	}
 }
 

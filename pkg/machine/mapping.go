@@ -9,7 +9,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// UnmappedSource is a mapping whose source was missing, so that its target was left out. It has no value of the execution.
+// UnmappedSource is a mapping whose source was missing, so that its target was left out. It has no
+// value of the execution.
 type UnmappedSource struct {
 	// Step is the name of a step, empty for the flow.
 	Step string
@@ -39,7 +40,8 @@ const (
 	errorMappings  = "errorMappings"
 )
 
-// mapped evaluates the mappings in a field of the step, or of the flow if step is nil, and notes those whose source is missing.
+// mapped evaluates the mappings in a field of the step, or of the flow if step is nil, and notes
+// those whose source is missing.
 func (r *run) mapped(step *fdl.Step, field string, mappings expr.Mappings, scope *expr.Scope) value.Value {
 	scope.Lookup = &r.lookup
 	made := mappings.Eval(scope)
@@ -66,8 +68,8 @@ func (r *run) noteUnmapped(step *fdl.Step, field string, mappings expr.Mappings,
 	}
 }
 
-// context is $context for mappings that use it, else missing. The event is the one that enters or leaves the step, and the
-// attempt that of a task.
+// context is $context for mappings that use it, else missing. The event is the one that enters or
+// leaves the step, and the attempt that of a task.
 func (r *run) context(mappings expr.Mappings, step *fdl.Step, event, attempt int) value.Value {
 	if !mappings.Uses(expr.RootContext) {
 		return value.Missing()
@@ -92,7 +94,8 @@ func (r *run) context(mappings expr.Mappings, step *fdl.Step, event, attempt int
 	return value.Object(members...)
 }
 
-// taskContext is $context.task: the key of the attempt, and the token and the callback URL of a task that waits for a callback.
+// taskContext is $context.task: the key of the attempt, and the token and the callback URL of a
+// task that waits for a callback.
 func (r *run) taskContext(step *fdl.Step, attempt int) value.Value {
 	task, isTask := step.Kind.(*fdl.Task)
 	if !isTask {
@@ -110,7 +113,8 @@ func (r *run) taskContext(step *fdl.Step, attempt int) value.Value {
 	)
 }
 
-// callbackURL is where the outcome for the token is reported, missing without an address for callbacks.
+// callbackURL is where the outcome for the token is reported, missing without an address for
+// callbacks.
 func (r *run) callbackURL(text value.Value) value.Value {
 	if r.env.CallbackBase == "" || text.IsMissing() {
 		return value.Missing()
@@ -118,7 +122,8 @@ func (r *run) callbackURL(text value.Value) value.Value {
 	return value.String(token.CallbackURL(r.env.CallbackBase, text.Text()))
 }
 
-// needsCallbackBase returns the first step that maps a callback URL where there is no address for callbacks, nil for none.
+// needsCallbackBase returns the first step that maps a callback URL where there is no address for
+// callbacks, nil for none.
 func (r *run) needsCallbackBase() *fdl.Step {
 	if r.env.CallbackBase != "" {
 		return nil
@@ -131,7 +136,8 @@ func (r *run) needsCallbackBase() *fdl.Step {
 	return nil
 }
 
-// noCallbackBase is the failure of an execution that needs a callback URL where there is no address for callbacks.
+// noCallbackBase is the failure of an execution that needs a callback URL where there is no address
+// for callbacks.
 func noCallbackBase(step, hint string) token.Outcome {
 	text := "step " + step + ": it maps a callback URL, and there is no address for callbacks here; map the token instead"
 	if hint != "" {

@@ -16,7 +16,8 @@ func (r *run) resolve(outcome token.Outcome, by token.Closer) {
 	}
 	outcome = outcome.Cut()
 	if err := r.checkData(step, waiting.Input, outcome.Output); err != nil && waiting.Token == nil {
-		// The closer of a token was told that it succeeded, so it did, and the step fails when it is left.
+		// The closer of a token was told that it succeeded, so it did, and the step fails when it
+		// is left.
 		outcome = err.outcome()
 	}
 	if waiting.Polls > 0 {
@@ -41,8 +42,8 @@ func (r *run) conclude(step *fdl.Step, waiting Waiting, outcome token.Outcome, b
 	}
 }
 
-// record records how the attempt ended. A success that is too large for the item becomes a failure, unless a closer was told of
-// the success: then the step fails when it is left.
+// record records how the attempt ended. A success that is too large for the item becomes a failure,
+// unless a closer was told of the success: then the step fails when it is left.
 func (r *run) record(step *fdl.Step, w *Waiting, outcome token.Outcome, by token.Closer) token.Outcome {
 	if w.Token == nil && !outcome.Failed() {
 		if err := r.checkpoint(step); err != nil {
@@ -76,8 +77,8 @@ func failureType(by token.Closer) EventType {
 	return TaskFailed
 }
 
-// objectOutcome makes sure that the output is an object. A text that holds one counts: functions written for Function Compute
-// return JSON text, which Lambda wraps into a JSON string.
+// objectOutcome makes sure that the output is an object. A text that holds one counts: functions
+// written for Function Compute return JSON text, which Lambda wraps into a JSON string.
 func objectOutcome(step *fdl.Step, outcome token.Outcome) token.Outcome {
 	output := outcome.Output
 	if output.Kind() == value.KindString {

@@ -6,8 +6,8 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Unresolved reports whether something has not ended that a wake with this cause entered, and returns its entry. The execution may
-// depend on that wake alone.
+// Unresolved reports whether something has not ended that a wake with this cause entered, and
+// returns its entry. The execution may depend on that wake alone.
 func Unresolved(s State, cause string) (entered Entry, ok bool) {
 	if s.Ending != nil && s.Ending.By == cause {
 		return s.Ending.Entry, true
@@ -33,9 +33,9 @@ const (
 	PastLost                // a dead process may have executed them, and its task queue is lost
 )
 
-// Pending returns the commands that the state depends on, the same as the first time, with the same keys. If they may have been
-// executed before, a claimed call is left to its timer, and a call that must not be repeated fails. Next has only the commands, or
-// what is to be loaded for them.
+// Pending returns the commands that the state depends on, the same as the first time, with the same
+// keys. If they may have been executed before, a claimed call is left to its timer, and a call that
+// must not be repeated fails. Next has only the commands, or what is to be loaded for them.
 func Pending(env Env, s State, at time.Time, past Past) (Next, error) {
 	if err := check(env, s); err != nil || s.Waiting == nil {
 		return Next{State: s}, err
@@ -43,7 +43,7 @@ func Pending(env Env, s State, at time.Time, past Past) (Next, error) {
 	r := newRun(env, s, at, plan{})
 	r.next.Commands = r.pending(past)
 	if r.stuck() {
-		return Next{State: s, Load: r.lookup.Missing}, nil
+		return Next{State: s, Load: r.lookup.Load}, nil
 	}
 	return r.next, r.err
 }

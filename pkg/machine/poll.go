@@ -9,8 +9,8 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// polled decides what the outcome of a poll means for its attempt, which ends with the returned outcome or waits for the next
-// poll. A failed poll fails the attempt.
+// polled decides what the outcome of a poll means for its attempt, which ends with the returned
+// outcome or waits for the next poll. A failed poll fails the attempt.
 func (r *run) polled(step *fdl.Step, w Waiting, outcome token.Outcome, by token.Closer) (_ token.Outcome, _ token.Closer, ended bool) {
 	poll := taskOf(step).Poll
 	switch {

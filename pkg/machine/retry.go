@@ -14,7 +14,8 @@ func matches(errors []string, failure token.Outcome) bool {
 	return slices.ContainsFunc(errors, func(name string) bool { return name == fdl.ErrorAll || failure.Matches(name) })
 }
 
-// attemptFailed continues after a failed attempt: with a retry, with a catch, or with the failure of the step.
+// attemptFailed continues after a failed attempt: with a retry, with a catch, or with the failure
+// of the step.
 func (r *run) attemptFailed(step *fdl.Step, w Waiting, failure token.Outcome) {
 	task := taskOf(step)
 	if i := policyFor(task, failure); i >= 0 && w.retried(i) < task.Retry[i].MaxAttempts {
@@ -28,8 +29,8 @@ func (r *run) attemptFailed(step *fdl.Step, w Waiting, failure token.Outcome) {
 	r.fail(step, failure)
 }
 
-// policyFor is the first policy that names the failure, -1 for none. It decides alone: after its last retry no later policy
-// counts.
+// policyFor is the first policy that names the failure, -1 for none. It decides alone: after its
+// last retry no later policy counts.
 func policyFor(task *fdl.Task, failure token.Outcome) int {
 	return slices.IndexFunc(task.Retry, func(p fdl.Retry) bool { return matches(p.Errors, failure) })
 }
@@ -76,7 +77,8 @@ func (r *run) tryAgain(step *fdl.Step, w Waiting) {
 	r.schedule(step, taskOf(step), input, w.Retried)
 }
 
-// caught continues with an entry of the catch. The step has failed, and the error mappings are its output.
+// caught continues with an entry of the catch. The step has failed, and the error mappings are its
+// output.
 func (r *run) caught(step *fdl.Step, w Waiting, index int, failure token.Outcome) *fdl.Step {
 	output := r.errorOutput(step, w, failure)
 	if err := r.limitsReached(step, w.Input, output); err != nil {
@@ -116,7 +118,8 @@ func afterCatch(step *fdl.Step, entry *fdl.Catch) *fdl.Step {
 	return after(step)
 }
 
-// endCatch continues after the steps of an entry. The task is over, so their output is its output, without another event.
+// endCatch continues after the steps of an entry. The task is over, so their output is its output,
+// without another event.
 func (r *run) endCatch(step *fdl.Step, ended Scope) *fdl.Step {
 	if err := r.limitsReached(step, ended.Input, ended.Local); err != nil {
 		r.failExecution(err.outcome())

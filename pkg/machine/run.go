@@ -8,10 +8,11 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Apply applies a signal to the state s. Steps that need nothing from outside run until a step waits or the execution ends.
+// Apply applies a signal to the state s. Steps that need nothing from outside run until a step
+// waits or the execution ends.
 //
-// An error means that the definition cannot have led to s, or that env lacks something: a defect or damage. A failed task is no
-// error but a part of the result.
+// An error means that the definition cannot have led to s, or that env lacks something: a defect or
+// damage. A failed task is no error but a part of the result.
 func Apply(env Env, s State, sig Signal) (Next, error) {
 	if err := check(env, s); err != nil {
 		return Next{}, err
@@ -19,7 +20,7 @@ func Apply(env Env, s State, sig Signal) (Next, error) {
 	r := runToFit(env, s, sig)
 	switch {
 	case r.stuck():
-		return Next{State: s, Load: r.lookup.Missing}, nil
+		return Next{State: s, Load: r.lookup.Load}, nil
 	case r.err != nil:
 		return Next{}, r.err
 	}
@@ -39,12 +40,14 @@ type run struct {
 	left *Waiting
 	// lookup finds the values that the state holds by reference.
 	lookup value.Lookup
-	// plan makes the item smaller, and checkpoints counts where the application could have failed for it.
+	// plan makes the item smaller, and checkpoints counts where the application could have failed
+	// for it.
 	plan        plan
 	checkpoints int
 	// resumed is the step that the item before left to this one, nil for none.
 	resumed *fdl.Step
-	// added is an upper bound of what the events add to the item. Measure measures that, nil until it is needed.
+	// added is an upper bound of what the events add to the item. Measure measures that, nil until
+	// it is needed.
 	added   int
 	measure *measure
 }
@@ -56,8 +59,9 @@ func newRun(env Env, s State, at time.Time, p plan) *run {
 	return &run{env: env, next: Next{State: s}, at: at, lookup: value.Lookup{Known: env.Held}, plan: p}
 }
 
-// stuck reports whether a value was needed that is not loaded. Everything done since then is to be discarded.
-func (r *run) stuck() bool { return len(r.lookup.Missing) > 0 }
+// stuck reports whether a value was needed that is not loaded. Everything done since then is to be
+// discarded.
+func (r *run) stuck() bool { return len(r.lookup.Load) > 0 }
 
 func (r *run) state() *State { return &r.next.State }
 
@@ -99,7 +103,8 @@ func (r *run) leaveWaiting() (*fdl.Step, Waiting) {
 	return r.env.Flow.All[r.left.Attempt.Step], *r.left
 }
 
-// advance runs steps from step on, until one waits or the execution ends. A nil step is the end of the innermost series.
+// advance runs steps from step on, until one waits or the execution ends. A nil step is the end of
+// the innermost series.
 func (r *run) advance(step *fdl.Step) {
 	for !r.state().Status.Final() && r.state().Waiting == nil && r.err == nil && !r.stuck() {
 		if step == nil {
@@ -140,8 +145,8 @@ func (r *run) limitsReached(step *fdl.Step, values ...value.Value) *LimitError {
 	return cmp.Or(r.checkData(step, values...), r.checkpoint(step))
 }
 
-// armTimer starts a timer for what the state waits for, unless the live timer has that due. A timer whose wake is being applied
-// is no longer live.
+// armTimer starts a timer for what the state waits for, unless the live timer has that due. A timer
+// whose wake is being applied is no longer live.
 func (r *run) armTimer() {
 	s := r.state()
 	due := r.nextDue()
@@ -154,8 +159,8 @@ func (r *run) armTimer() {
 	}
 }
 
-// nextDue is when something happens without a signal from outside: what the step waits for, or the time limit of the flow. Zero
-// means never.
+// nextDue is when something happens without a signal from outside: what the step waits for, or the
+// time limit of the flow. Zero means never.
 func (r *run) nextDue() time.Time {
 	s := r.state()
 	if s.Waiting == nil || s.Ending != nil {

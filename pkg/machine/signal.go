@@ -11,8 +11,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Signal is an input of the machine: one of [Started], [Returned], [Submitted], [Queued], [TokenClosed], [BeatSeen], [TimerDue] and
-// [StopRequested]. Each has its instant.
+// Signal is an input of the machine: one of [Started], [Returned], [Submitted], [Queued],
+// [TokenClosed], [BeatSeen], [TimerDue] and [StopRequested]. Each has its instant.
 //
 //sumtype:decl
 type Signal interface{ instant() time.Time }
@@ -28,7 +28,8 @@ type (
 		Outcome token.Outcome
 	}
 
-	// Submitted reports that the function of a task was told of its token, and the function's reply.
+	// Submitted reports that the function of a task was told of its token, and the function's
+	// reply.
 	Submitted struct {
 		At      time.Time
 		Attempt Attempt
@@ -47,7 +48,8 @@ type (
 		Attempt Attempt
 		Outcome token.Outcome
 		By      token.Closer
-		// Reply is the reply to a submission that the task queue made, nil for none. The state may not have it yet.
+		// Reply is the reply to a submission that the task queue made, nil for none. The state may
+		// not have it yet.
 		Reply *value.Value
 	}
 
@@ -64,7 +66,8 @@ type (
 		Error, Cause string
 	}
 
-	// TimerDue reports that an instant was reached, and applies what is due by then. The engine checks which timer it is.
+	// TimerDue reports that an instant was reached, and applies what is due by then. The engine
+	// checks which timer it is.
 	TimerDue struct{ At time.Time }
 )
 
@@ -77,8 +80,9 @@ func (s TokenClosed) instant() time.Time   { return s.At }
 func (s BeatSeen) instant() time.Time      { return s.At }
 func (s StopRequested) instant() time.Time { return s.At }
 
-// Command is what the engine has to do: one of [CallTask], [SubmitTask], [QueueTask] and [CloseToken]. Timers are no commands:
-// the engine starts the [State.Timer] of the state that it commits.
+// Command is what the engine has to do: one of [CallTask], [SubmitTask], [QueueTask] and
+// [CloseToken]. Timers are no commands: the engine starts the [State.Timer] of the state that it
+// commits.
 //
 //sumtype:decl
 type Command interface{ command() }
@@ -87,31 +91,32 @@ type (
 	// CallTask calls a function and awaits its result, which comes back as [Returned].
 	CallTask struct {
 		Call
-		// Claimed says that the waiting state is committed before the call, and that the call is not repeated before the
-		// claim's timer.
+		// Claimed says that the waiting state is committed before the call, and that the call is
+		// not repeated before the claim's timer.
 		Claimed bool
 	}
 
-	// SubmitTask tells a function of its token after the waiting state was committed. The function's reply comes back as
-	// [Submitted], and the token's outcome as [TokenClosed].
+	// SubmitTask tells a function of its token after the waiting state was committed. The
+	// function's reply comes back as [Submitted], and the token's outcome as [TokenClosed].
 	SubmitTask struct {
 		Call
 		Handle string
 	}
 
-	// QueueTask puts a long call into the task queue after the waiting state was committed. It comes back as [Queued].
+	// QueueTask puts a long call into the task queue after the waiting state was committed. It
+	// comes back as [Queued].
 	QueueTask struct {
 		Call
 		Handle string
-		// Await says that the function's result is the outcome. Otherwise the function is told of its token, and its reply
-		// comes back as [Submitted].
+		// Await says that the function's result is the outcome. Otherwise the function is told of
+		// its token, and its reply comes back as [Submitted].
 		Await bool
 		// AtMostOnce says that the call must not be repeated.
 		AtMostOnce bool
 	}
 
-	// CloseToken closes a token if it is open. Its outcome comes back as [TokenClosed], or the heartbeat that kept it open as
-	// [BeatSeen].
+	// CloseToken closes a token if it is open. Its outcome comes back as [TokenClosed], or the
+	// heartbeat that kept it open as [BeatSeen].
 	CloseToken struct {
 		Attempt Attempt
 		Handle  string
@@ -130,8 +135,8 @@ type (
 		Input     value.Value
 		// StepInput is the step's input, from which Input was made. Parts of it may be references.
 		StepInput value.Value
-		// Limit is how long the call may take, 0 for no limit but the function's own. For a poll it is the rest of the
-		// attempt's time.
+		// Limit is how long the call may take, 0 for no limit but the function's own. For a poll it
+		// is the rest of the attempt's time.
 		Limit time.Duration
 	}
 )
@@ -141,7 +146,8 @@ func (SubmitTask) command() {}
 func (QueueTask) command()  {}
 func (CloseToken) command() {}
 
-// Key returns the idempotency key of the call, 32 hexadecimal digits. Repeated calls of an attempt or of a poll have the same key.
+// Key returns the idempotency key of the call, 32 hexadecimal digits. Repeated calls of an attempt
+// or of a poll have the same key.
 func (c Call) Key() string {
 	text := fmt.Appendf(nil, "%s\x00%s\x00%s\x00%d", c.Flow.Name, c.Execution, c.Step, c.Attempt.Number)
 	if c.Attempt.Poll > 0 {
@@ -158,11 +164,11 @@ type Next struct {
 	Commands []Command
 	// Changed reports whether the state is to be committed.
 	Changed bool
-	// Load are references to values that the state holds and whose content is needed: load them into [Env.Held] and call
-	// again. The other fields are empty then.
+	// Load are references to values that the state holds and whose content is needed: load them
+	// into [Env.Held] and call again. The other fields are empty then.
 	Load []value.Ref
-	// Unmapped are the mappings whose source was missing, each once. They are for logs: neither the state nor an event has
-	// them.
+	// Unmapped are the mappings whose source was missing, each once. They are for logs: neither the
+	// state nor an event has them.
 	Unmapped []UnmappedSource
 }
 

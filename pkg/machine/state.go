@@ -32,26 +32,30 @@ type Flow struct {
 	Hash string
 }
 
-// State is an execution between two signals. It is a value: [Apply] does not change the state that it is given.
+// State is an execution between two signals. It is a value: [Apply] does not change the state that
+// it is given.
 type State struct {
 	Flow      Flow
 	Execution string // name of the execution
 	Status    Status
 	Started   time.Time
-	// Expires is when the execution is deleted, fixed at its start. Its tokens are valid until then.
+	// Expires is when the execution is deleted, fixed at its start. Its tokens are valid until
+	// then.
 	Expires time.Time
 	// At is the instant of the last signal. A later signal has no earlier instant.
 	At     time.Time
 	Events int         // history events so far, and the id of the last one
 	Polls  int         // polls so far, and the Poll of the last one
 	Input  value.Value // of the execution
-	// Scopes are the open series, the flow's own first. There are none before the first step and after the last.
+	// Scopes are the open series, the flow's own first. There are none before the first step and
+	// after the last.
 	Scopes []Scope
 	// Waiting is what the innermost series waits for, nil before the first step and after the last.
 	Waiting *Waiting
 	// Timer is the live timer. Wakes of other timers do not apply.
 	Timer Timer
-	// Ending is how the execution will end once the waiting attempt has its outcome, nil if it is not ending.
+	// Ending is how the execution will end once the waiting attempt has its outcome, nil if it is
+	// not ending.
 	Ending *Ending
 	Output value.Value // of a succeeded execution
 	// Error and Cause are those of an execution that failed or was stopped.
@@ -72,8 +76,8 @@ type Scope struct {
 // Owner is what a series of steps belongs to.
 type Owner struct {
 	Kind OwnerKind
-	// Step is the index of the choice or of the task that failed, and Branch that of the choice's branch or of the catch's
-	// entry. Both are 0 for the flow.
+	// Step is the index of the choice or of the task that failed, and Branch that of the choice's
+	// branch or of the catch's entry. Both are 0 for the flow.
 	Step, Branch int
 }
 
@@ -112,8 +116,9 @@ type Waiting struct {
 	Attempt Attempt
 	For     WaitingFor
 	Input   value.Value // the step's input
-	// Due is the next instant at which something happens without a signal from outside, zero for none: the end of a wait, of a
-	// claim or of the pause before a retry, the next poll, the deadline, or a missed heartbeat.
+	// Due is the next instant at which something happens without a signal from outside, zero for
+	// none: the end of a wait, of a claim or of the pause before a retry, the next poll, the
+	// deadline, or a missed heartbeat.
 	Due time.Time
 	// Entry is that of the attempt, or of the current part of it.
 	Entry
@@ -127,7 +132,8 @@ type Waiting struct {
 	Token *TokenWait
 }
 
-// Handle returns the handle of the token that the step waits for, "" if it waits for something else.
+// Handle returns the handle of the token that the step waits for, "" if it waits for something
+// else.
 func (w Waiting) Handle() string {
 	if w.Token == nil {
 		return ""
@@ -171,8 +177,9 @@ const (
 	TokenSubmitted                   // the function was told of the token
 )
 
-// Attempt identifies one try of one step. Number is the id of its event TaskScheduled or StepStarted, so it grows with each attempt
-// of the execution. Poll identifies the call of an attempt that polls: it counts the polls of the execution, and is 0 for others.
+// Attempt identifies one try of one step. Number is the id of its event TaskScheduled or
+// StepStarted, so it grows with each attempt of the execution. Poll identifies the call of an
+// attempt that polls: it counts the polls of the execution, and is 0 for others.
 type Attempt struct {
 	Step, Number, Poll int
 }
@@ -193,13 +200,14 @@ type Env struct {
 	Keys token.Keys
 	// CallbackBase is the address for callbacks, like "https://host". It may be empty.
 	CallbackBase string
-	// TimeLimits are the time limits of the functions that the flow calls, by the text of the resource. A call of a function
-	// that is not here is short.
+	// TimeLimits are the time limits of the functions that the flow calls, by the text of the
+	// resource. A call of a function that is not here is short.
 	TimeLimits map[string]time.Duration
-	// Cause is the cause of the wake being applied: [CauseStart], [CauseStop], a timer's tag, a token's handle, or its
-	// [CauseReply].
+	// Cause is the cause of the wake being applied: [CauseStart], [CauseStop], a timer's tag, a
+	// token's handle, or its [CauseReply].
 	Cause string
-	// Generation counts the processes that opened a store one after the other. It is 0 for a store that several share.
+	// Generation counts the processes that opened a store one after the other. It is 0 for a store
+	// that several share.
 	Generation uint64
 	// Tag is the tag of a timer that this application starts. It must be new.
 	Tag string
@@ -209,8 +217,8 @@ type Env struct {
 	Before []Event
 }
 
-// New returns the state of an accepted execution that has not begun, and its first history event. The definition is what the flow
-// names. The input must be an object.
+// New returns the state of an accepted execution that has not begun, and its first history event.
+// The definition is what the flow names. The input must be an object.
 func New(flow Flow, definition *fdl.Flow, execution string, input value.Value, at time.Time, limits Limits) (State, []Event) {
 	s := State{
 		Flow: flow, Execution: execution, Status: StatusStarting,
@@ -226,12 +234,13 @@ const (
 	CauseLimit = "limit" // the time limit of an execution that has no timer for it
 )
 
-// CauseReply returns the cause of the wake for the reply to a submission that the task queue made. It is not the handle: a wake
-// with the handle as its cause is sent before the token is closed and must find it closed (rule 11).
+// CauseReply returns the cause of the wake for the reply to a submission that the task queue made.
+// It is not the handle: a wake with the handle as its cause is sent before the token is closed and
+// must find it closed (rule 11).
 func CauseReply(handle string) string { return "answer-" + handle }
 
-// ID identifies an execution inside the system. It is a hash of the names of the flow and the execution, so the same names always
-// lead to the same log.
+// ID identifies an execution inside the system. It is a hash of the names of the flow and the
+// execution, so the same names always lead to the same log.
 type ID [12]byte
 
 // NewID returns the id of an execution of a flow.

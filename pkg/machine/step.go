@@ -7,7 +7,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// enter runs step and returns the step after it. It returns nil at the end of the series, and if the state waits or is final.
+// enter runs step and returns the step after it. It returns nil at the end of the series, and if
+// the state waits or is final.
 func (r *run) enter(step *fdl.Step) *fdl.Step {
 	input := r.inputOf(step)
 	if err := r.limitsReached(step, input); err != nil {
@@ -49,8 +50,8 @@ func (r *run) mappedInput(step *fdl.Step, event, attempt int) value.Value {
 	})
 }
 
-// exit ends a step, gives its output to the series, and returns the step after it, nil at the end of the series. The attempt is
-// that of a task, 0 for other steps.
+// exit ends a step, gives its output to the series, and returns the step after it, nil at the end
+// of the series. The attempt is that of a task, 0 for other steps.
 func (r *run) exit(step *fdl.Step, input, local value.Value, attempt int) *fdl.Step {
 	return r.exitTo(after(step), step, input, local, attempt)
 }
@@ -91,8 +92,8 @@ func (r *run) merge(under, over value.Value) value.Value {
 	return value.Merge(r.lookup.Open(under), r.lookup.Open(over))
 }
 
-// endSeries leaves the innermost series. After that of a choice or of a catch its step is over, after the flow's own the
-// execution has succeeded.
+// endSeries leaves the innermost series. After that of a choice or of a catch its step is over,
+// after the flow's own the execution has succeeded.
 func (r *run) endSeries() *fdl.Step {
 	s := r.state()
 	ended := *r.scope()

@@ -11,7 +11,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// claimLife is longer than any worker lives. A claimed call that has not returned by then never will.
+// claimLife is longer than any worker lives. A claimed call that has not returned by then never
+// will.
 const claimLife = 45 * time.Second
 
 // schedule begins an attempt of a task. Retried are the retries before it.
@@ -30,8 +31,8 @@ func (r *run) schedule(step *fdl.Step, task *fdl.Task, input value.Value, retrie
 	r.call(step, waiting)
 }
 
-// call makes the call of an attempt, or its next poll: directly, under a claim, or with a token if its outcome may take longer or
-// comes from outside.
+// call makes the call of an attempt, or its next poll: directly, under a claim, or with a token if
+// its outcome may take longer or comes from outside.
 func (r *run) call(step *fdl.Step, waiting *Waiting) {
 	task, s := taskOf(step), r.state()
 	s.Waiting = waiting
@@ -60,8 +61,8 @@ func (r *run) isQueuedOnce(task *fdl.Task) bool {
 	return task.AtMostOnce && r.env.Limits.QueueTimesCalls && r.env.TimeLimits[task.Resource.Text] > 0
 }
 
-// timeLimit is how long a call of the task's function may take, 0 if there is no known limit. The time limit of a task that polls
-// does not limit one call.
+// timeLimit is how long a call of the task's function may take, 0 if there is no known limit. The
+// time limit of a task that polls does not limit one call.
 func (r *run) timeLimit(task *fdl.Task) time.Duration {
 	limit := r.env.TimeLimits[task.Resource.Text]
 	if task.Timeout > 0 && (limit == 0 && task.Poll == nil || task.Timeout < limit) {
@@ -78,8 +79,9 @@ func (r *run) params(task *fdl.Task, input value.Value) value.Value {
 	return task.Params.Eval(&expr.Scope{Self: input, Lookup: &r.lookup})
 }
 
-// callInput is what the function is called with. The call that starts a job gets the token of the attempt, which is in neither the
-// flow nor the log, or the key of the attempt if the step does not wait for the job.
+// callInput is what the function is called with. The call that starts a job gets the token of the
+// attempt, which is in neither the flow nor the log, or the key of the attempt if the step does not
+// wait for the job.
 func (r *run) callInput(task *fdl.Task, waiting *Waiting, key string) value.Value {
 	params := r.lookup.Complete(r.params(task, waiting.Input))
 	if task.Resource.Kind == "" {
@@ -94,7 +96,8 @@ func (r *run) callInput(task *fdl.Task, waiting *Waiting, key string) value.Valu
 	)
 }
 
-// jobToken is the text of a job's token. Without it, the end of the job could not be reported, so its lack is an error.
+// jobToken is the text of a job's token. Without it, the end of the job could not be reported, so
+// its lack is an error.
 func (r *run) jobToken(handle string) value.Value {
 	text, ok := r.env.Keys.SignAgain(handle)
 	if !ok && r.err == nil {
@@ -123,8 +126,8 @@ func (r *run) commandFor(step *fdl.Step, task *fdl.Task, waiting *Waiting) Comma
 	return CallTask{Call: call, Claimed: waiting.For == WaitingForClaim}
 }
 
-// claimLapsed makes a claimed call again, whose worker is dead, under a new claim. The call may have been made, so a call that
-// must not be repeated fails instead.
+// claimLapsed makes a claimed call again, whose worker is dead, under a new claim. The call may
+// have been made, so a call that must not be repeated fails instead.
 func (r *run) claimLapsed() {
 	w := r.state().Waiting
 	step := r.env.Flow.All[w.Attempt.Step]

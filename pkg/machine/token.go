@@ -27,7 +27,8 @@ func (r *run) openToken(task *fdl.Task, waiting *Waiting) {
 	waiting.Due = waiting.overdueAt(task)
 }
 
-// pollNumbers is where the numbers of polls' tokens begin. Those of attempts are ids of events, which are far smaller.
+// pollNumbers is where the numbers of polls' tokens begin. Those of attempts are ids of events,
+// which are far smaller.
 const pollNumbers = 1 << 31
 
 func (s State) tokenID(task *fdl.Task, attempt Attempt) token.ID {
@@ -45,7 +46,8 @@ func (s State) tokenID(task *fdl.Task, attempt Attempt) token.ID {
 	return id
 }
 
-// overdueAt is when the token is to be closed: at the deadline or a missed heartbeat, zero if it has neither.
+// overdueAt is when the token is to be closed: at the deadline or a missed heartbeat, zero if it
+// has neither.
 func (w *Waiting) overdueAt(task *fdl.Task) time.Time {
 	if task.Heartbeat == 0 {
 		return w.Deadline
@@ -57,8 +59,8 @@ func (w *Waiting) overdueAt(task *fdl.Task) time.Time {
 	return w.Deadline
 }
 
-// overdue closes the token that ran out of time. The first close wins, so the state does not change until the token's outcome is
-// known.
+// overdue closes the token that ran out of time. The first close wins, so the state does not change
+// until the token's outcome is known.
 func (r *run) overdue() {
 	w := r.state().Waiting
 	step := r.env.Flow.All[w.Attempt.Step]
@@ -83,7 +85,8 @@ func (r *run) beatSeen(beat time.Time) {
 	w.Due = w.overdueAt(taskOf(r.env.Flow.All[w.Attempt.Step]))
 }
 
-// MaxReply is the largest reply to a submission that is kept. It may come into one item with the outcome.
+// MaxReply is the largest reply to a submission that is kept. It may come into one item with the
+// outcome.
 const MaxReply = 64 << 10
 
 // submitted records once that the function was told of the token, with its reply.
@@ -106,8 +109,8 @@ func (r *run) queued() {
 	}
 }
 
-// Token returns the text of the callback token that the state waits for. It returns false if the state waits for none, or for one
-// that no caller outside has.
+// Token returns the text of the callback token that the state waits for. It returns false if the
+// state waits for none, or for one that no caller outside has.
 func Token(keys token.Keys, flow *fdl.Flow, s State) (text string, ok bool) {
 	w := s.Waiting
 	if w == nil || w.Token == nil || !canWait(flow, w) || taskOf(flow.All[w.Attempt.Step]).Pattern != fdl.PatternWaitForCallback {

@@ -34,7 +34,8 @@ func (r *run) waited() {
 	r.advance(r.exit(step, waiting.Input, value.Object(), 0))
 }
 
-// waitUntil returns when a wait that begins now ends. The error says what is wrong with a value of the input.
+// waitUntil returns when a wait that begins now ends. The error says what is wrong with a value of
+// the input.
 func waitUntil(wait *fdl.Wait, scope *expr.Scope, now time.Time) (time.Time, error) {
 	switch wait.Mode {
 	case fdl.WaitDuration:

@@ -7,30 +7,27 @@ import (
 	"unicode/utf8"
 )
 
-// Encoder writes values, numbers and texts in a compact binary form. A value
-// that is written again costs two or three bytes, which is what keeps the log
-// of an execution small: its state and its events share most of their values.
-// The zero Encoder is ready.
+// Encoder writes values, numbers and texts in a compact binary form. The zero Encoder is ready.
 //
-// With a place, values over 256 bytes that stand in an earlier item of the same
-// log are written as references to there.
+// A value that is written again takes two or three bytes. That keeps the log of an execution small,
+// whose state and events share most of their values. With a place, values over 256 bytes that an
+// earlier item of the same log has are written as references.
 type Encoder struct {
-	// Place is the item being written; the zero Origin is none.
+	// Place is the item being written, zero without references.
 	Place Origin
-	// Measures: what is written is worth nothing but its size. Whatever stands
-	// somewhere stands in an earlier item.
+	// Measures says that only the size of what is written counts. Every origin counts as an earlier
+	// item.
 	Measures bool
 	out      []byte
 	seen     map[*node]uint64
 	large    bool
 }
 
-// WroteLarge reports whether a value was written in full that later items of
-// the log will refer to.
+// WroteLarge reports whether a value was written in full to which later items refer.
 func (e *Encoder) WroteLarge() bool { return e.large }
 
-// remembered reports whether a value is written once only. A reference to a
-// smaller one would save nothing.
+// remembered reports whether a value is written only once. A reference to a smaller value would
+// save nothing.
 func remembered(v Value) bool {
 	const least = 4
 	return v.Kind() > KindBool && v.Size() >= least
@@ -57,8 +54,7 @@ func (e *Encoder) Text(s string) {
 	e.out = append(e.out, s...)
 }
 
-// zeroSecond is the Unix second of the zero time. Instants are counted from
-// there, so that none is short and every year has a place.
+// zeroSecond is the Unix second of the zero time, from which instants are counted.
 const zeroSecond = -62135596800
 
 // Time writes an instant, the zero time included. Its time zone is lost.
@@ -120,11 +116,11 @@ func (e *Encoder) members(v Value) {
 	}
 }
 
-// ErrDamaged says that bytes are not what an [Encoder] wrote.
+// ErrDamaged reports that bytes are not what an [Encoder] wrote.
 var ErrDamaged = errors.New("encoded values are damaged")
 
-// Decoder reads what an [Encoder] wrote, in the same order. After the first
-// damage everything read is zero and Err tells.
+// Decoder reads what an [Encoder] wrote, in the same order. After the first damage all results are
+// zero and Err is not nil.
 type Decoder struct {
 	in      []byte
 	values  []Value
@@ -134,9 +130,9 @@ type Decoder struct {
 	origins map[uint64]*Origin
 }
 
-// What a Decoder takes at most. encoding/json reads 10,000 levels, to which
-// each mapping of a flow adds one. Shared parts make a value far longer as JSON
-// than it is here: without a limit, a few damaged bytes more than fits memory.
+// The limits of a Decoder. encoding/json reads 10,000 levels, and each mapping of a flow adds one.
+// Shared parts make a value far longer as JSON than it is here, so without a limit a few damaged
+// bytes could exceed the memory.
 const (
 	maxDepth = 100_000
 	maxSize  = 1 << 30
@@ -148,10 +144,10 @@ func NewDecoder(data []byte) *Decoder { return &Decoder{in: data} }
 // NewDecoderAt reads what was written with a place.
 func NewDecoderAt(place Origin, data []byte) *Decoder { return &Decoder{in: data, place: &place} }
 
-// Err is [ErrDamaged] when something read was not there, else nil.
+// Err returns [ErrDamaged] after damage, else nil.
 func (d *Decoder) Err() error { return d.err }
 
-// Rest is the number of bytes not yet read.
+// Rest returns the number of bytes not yet read.
 func (d *Decoder) Rest() int { return len(d.in) }
 
 func (d *Decoder) damaged() {
@@ -181,8 +177,8 @@ func (d *Decoder) Int() int64 {
 	return i
 }
 
-// Count reads a number of things that follow, each at least one byte long, so
-// that a damaged count cannot make the reader allocate without end.
+// Count reads the number of the elements that follow. Each has at least one byte, so a damaged
+// count cannot make the reader allocate without end.
 func (d *Decoder) Count() int {
 	u := d.Uint()
 	if u > uint64(len(d.in)) {
@@ -229,8 +225,8 @@ func (d *Decoder) Value() Value {
 	if tag == tagReference {
 		return d.reference()
 	}
-	// The place is taken before the members are read, as the encoder counts,
-	// and given back when the value turns out too small to be remembered.
+	// The encoder numbers a value before its members. A value that turns out too small to be
+	// remembered gives its number back.
 	place := len(d.values)
 	d.values = append(d.values, Value{})
 	v := d.content(tag)
@@ -248,8 +244,7 @@ func (d *Decoder) Value() Value {
 	return v
 }
 
-// remember puts a value at its place, which is its number when it was written
-// in full here.
+// remember stores a value under its number.
 func (d *Decoder) remember(place int, v Value) {
 	d.values[place] = v
 	if d.place != nil && v.n.origin == nil {
@@ -257,12 +252,12 @@ func (d *Decoder) remember(place int, v Value) {
 	}
 }
 
-// forget gives back a place. Nothing came after it: what is inside of a value
-// too small to be remembered is smaller still.
+// forget gives back a number. It is the last one: the members of a value that is too small are
+// smaller still.
 func (d *Decoder) forget(place int) { d.values = d.values[:place] }
 
-// reference is an earlier value. A place still empty is one that the reference
-// stands inside of.
+// reference returns an earlier value. One without a value yet contains the reference, which is
+// damage.
 func (d *Decoder) reference() Value {
 	number := d.Uint()
 	if number >= uint64(len(d.values)) || d.values[number].IsMissing() {
@@ -307,7 +302,7 @@ func (d *Decoder) bool() Value {
 	return Bool(u == 1)
 }
 
-// validText reads a text of a value, which is always UTF-8.
+// validText reads a text of a value, which is UTF-8.
 func (d *Decoder) validText() string {
 	text := d.Text()
 	if !utf8.ValidString(text) {
@@ -316,8 +311,7 @@ func (d *Decoder) validText() string {
 	return text
 }
 
-// members reads what an encoder wrote and nothing else: no missing value, the
-// keys in order.
+// members rejects what no encoder writes: missing values and keys out of order.
 func (d *Decoder) members(kind Kind) Value {
 	if d.depth++; d.depth > maxDepth {
 		d.damaged()
@@ -325,7 +319,7 @@ func (d *Decoder) members(kind Kind) Value {
 	}
 	defer func() { d.depth-- }()
 	count := d.Count()
-	// A count may be damaged, and so may those of the values inside.
+	// Counts may be damaged, so the slice grows with what is read.
 	const first = 16
 	members := make([]Member, 0, min(count, first))
 	for i := range count {

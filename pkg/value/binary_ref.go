@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// stands reports whether v stands in full in an earlier item of the log.
+// stands reports whether an earlier item of the log has v in full.
 func (e *Encoder) stands(v Value) bool {
 	if v.n == nil || v.n.origin == nil {
 		return false
@@ -17,10 +17,9 @@ func (e *Encoder) stands(v Value) bool {
 	return earlier
 }
 
-// inline are the members of a large object that are written as they are,
-// because mappings and conditions mostly ask for small ones: the smallest, while
-// together they have no more bytes than a value that is written in full anyway,
-// and those that stand nowhere else. The others are references.
+// inline returns the keys of the members of a large object that are written in full: those that no
+// earlier item has, and the smallest up to heldAbove bytes together, because mappings and
+// conditions mostly read small members. The others are references. Size is what the members take.
 func (e *Encoder) inline(v Value) (inline map[string]bool, size int) {
 	bySize := slices.Clone(v.n.members)
 	slices.SortStableFunc(bySize, func(a, b Member) int { return a.Value.Size() - b.Value.Size() })
@@ -42,11 +41,11 @@ func (e *Encoder) inline(v Value) (inline map[string]bool, size int) {
 // referenceSize is about what a reference takes.
 const referenceSize = 8
 
-// worthwhile: references to members pay as long as they are shorter than what
-// they stand for. A reference to the whole costs a read when it is opened.
+// worthwhile reports whether writing the members saves enough against a reference to the whole,
+// which costs a read when it is opened.
 func worthwhile(size int, v Value) bool { return size <= v.n.size/2 }
 
-// held writes a reference to v, with its members if that pays.
+// held writes a reference to v, with its members if that is worthwhile.
 func (e *Encoder) held(v Value) {
 	e.address(v)
 	if v.n.held || v.n.kind != KindObject {
@@ -62,7 +61,7 @@ func (e *Encoder) held(v Value) {
 	e.partly(v, inline)
 }
 
-// address writes what is known of a value that stands in full elsewhere.
+// address writes the kind, the size and the place of a value.
 func (e *Encoder) address(v Value) {
 	e.out = append(e.out, tagHeld, byte(v.n.kind))
 	e.Uint(uint64(v.n.size)) //nolint:gosec // never negative
@@ -70,8 +69,7 @@ func (e *Encoder) address(v Value) {
 	e.Uint(uint64(v.n.number))
 }
 
-// partly writes the members of an object, those that are not inline as
-// references.
+// partly writes the members of an object, the inline ones in full and the others as references.
 func (e *Encoder) partly(v Value, inline map[string]bool) {
 	for _, m := range v.n.members {
 		e.Text(m.Key)
@@ -83,7 +81,7 @@ func (e *Encoder) partly(v Value, inline map[string]bool) {
 	}
 }
 
-// reference writes a reference alone, unless the value was written before.
+// reference writes a reference without members, or the number of a value that was written before.
 func (e *Encoder) reference(v Value) {
 	if number, again := e.seen[v.n]; again {
 		e.out = append(e.out, tagReference)
@@ -95,7 +93,7 @@ func (e *Encoder) reference(v Value) {
 	e.Uint(0)
 }
 
-// held reads what an encoder wrote of a value that stands in an earlier item.
+// held reads a reference to an earlier item.
 func (d *Decoder) held() Value {
 	kind, size, back, number := Kind(d.byte()), d.Uint(), d.Uint(), d.Uint()
 	known := kind == KindNumber || kind == KindString || kind == KindArray || kind == KindObject
@@ -119,7 +117,7 @@ func (d *Decoder) held() Value {
 	return inline
 }
 
-// earlier is the origin of values of an earlier item, one for all of them.
+// earlier returns the origin of an earlier item, the same for all its values.
 func (d *Decoder) earlier(seq uint64) *Origin {
 	if origin, ok := d.origins[seq]; ok {
 		return origin
@@ -131,8 +129,8 @@ func (d *Decoder) earlier(seq uint64) *Origin {
 	return d.origins[seq]
 }
 
-// Numbered is a value that was read, by its number in the item. Not ok: there
-// is none, or it is not here in full.
+// Numbered returns a value that was read by its number in the item. It returns false if the item
+// does not have it in full.
 func (d *Decoder) Numbered(number uint32) (v Value, ok bool) {
 	if uint64(number) >= uint64(len(d.values)) {
 		return Value{}, false

@@ -10,10 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// ParseJSON reads one JSON value. Number literals are kept as written. Readers
-// of JSON differ on repeated keys, on bytes that are not UTF-8 and on halves of
-// surrogate pairs, so a text with one of them is an error, too ([ErrAmbiguous]).
-// An error names the byte, counted from 1.
+// ParseJSON reads one JSON value. Number literals are kept as written. It rejects repeated keys,
+// bytes that are not UTF-8 and halves of surrogate pairs with [ErrAmbiguous], because JSON readers
+// differ on them. An error names the byte, counted from 1.
 func ParseJSON(data []byte) (Value, error) {
 	if at := invalidUTF8(data); at >= 0 {
 		return Value{}, ambiguous("bytes that are not UTF-8", at)
@@ -30,14 +29,14 @@ func ParseJSON(data []byte) (Value, error) {
 	return v, nil
 }
 
-// ErrAmbiguous is the error for JSON that others may read as something else.
+// ErrAmbiguous reports JSON that another reader may read as something else.
 var ErrAmbiguous = errors.New("ambiguous JSON")
 
 func ambiguous(what string, at int) error {
 	return fmt.Errorf("%w: %s, at byte %d", ErrAmbiguous, what, at+1)
 }
 
-// invalidUTF8 is where data stops being UTF-8, -1 when it does not.
+// invalidUTF8 returns the offset of the first byte that is not UTF-8, -1 for none.
 func invalidUTF8(data []byte) int {
 	if utf8.Valid(data) {
 		return -1
@@ -52,7 +51,7 @@ func invalidUTF8(data []byte) int {
 	}
 }
 
-// syntaxError is what encoding/json says of a text that is not JSON.
+// syntaxError returns the error of encoding/json for a text that is not JSON.
 func syntaxError(data []byte) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	var decoded any
@@ -80,8 +79,8 @@ func jsonError(err error, size int) error {
 	return fmt.Errorf("invalid JSON: the text ends too early, at byte %d", size)
 }
 
-// JSON renders v as compact JSON with the members of objects sorted by key.
-// A missing value renders as null.
+// JSON returns v as compact JSON with the members of objects sorted by key. A missing value is
+// null.
 func (v Value) JSON() string {
 	return string(v.AppendJSON(make([]byte, 0, max(v.Size(), len("null")))))
 }
@@ -92,8 +91,8 @@ func (v Value) String() string { return v.JSON() }
 // MarshalJSON lets a Value stand in structures that encoding/json renders.
 func (v Value) MarshalJSON() ([]byte, error) { return []byte(v.JSON()), nil }
 
-// UnmarshalJSON is [ParseJSON] for structures that encoding/json reads. Repeated
-// keys of the structure itself it does not see.
+// UnmarshalJSON is [ParseJSON] for structures that encoding/json reads. It does not see repeated
+// keys of the structure itself.
 func (v *Value) UnmarshalJSON(data []byte) (err error) {
 	*v, err = ParseJSON(data)
 	return err
@@ -144,8 +143,7 @@ func stringSize(s string) int {
 	return len(escaped(s))
 }
 
-// isPlain reports whether s needs no escape, which nearly every text in a
-// flow does not.
+// isPlain reports whether s needs no escape, as nearly all texts in a flow.
 func isPlain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
@@ -155,7 +153,8 @@ func isPlain(s string) bool {
 	return true
 }
 
-// escaped leaves "<", ">" and "&" as they are: a value is data, not HTML.
+// escaped returns s as a JSON string. It does not escape "<", ">" and "&": a value is data, not
+// HTML.
 func escaped(s string) string {
 	var out strings.Builder
 	e := json.NewEncoder(&out)

@@ -10,15 +10,15 @@ import (
 	"unicode/utf8"
 )
 
-// reader reads JSON that is UTF-8. Why a text is not JSON is not its business.
+// reader reads JSON that is UTF-8. It does not explain why a text is not JSON.
 type reader struct {
 	data []byte
 	at   int // what is read next
 }
 
-var errNotJSON = errors.New("no JSON")
+var errNotJSON = errors.New("invalid JSON")
 
-// next is the next byte, 0 at the end.
+// next returns the next byte, 0 at the end.
 func (r *reader) next() byte {
 	if r.at == len(r.data) {
 		return 0
@@ -26,7 +26,7 @@ func (r *reader) next() byte {
 	return r.data[r.at]
 }
 
-// take reports whether c came next, and reads it then.
+// take reads c if it is next, and reports whether it was.
 func (r *reader) take(c byte) bool {
 	if r.next() != c || r.at == len(r.data) {
 		return false
@@ -41,7 +41,7 @@ func (r *reader) space() {
 	}
 }
 
-// value reads a value that begins at once; level counts what it stands in.
+// value reads a value that begins here; level counts the arrays and objects around it.
 func (r *reader) value(level int) (Value, error) {
 	switch c := r.next(); {
 	case level > readLevels && (c == '{' || c == '['):
@@ -128,7 +128,7 @@ func (r *reader) member(level int) (m Member, err error) {
 	return m, err
 }
 
-// list reads what stands between open and end with commas between.
+// list reads the elements between open and end, separated by commas.
 func (r *reader) list(open, end byte, one func() error) error {
 	r.take(open)
 	r.space()

@@ -5,27 +5,25 @@ import (
 	"slices"
 )
 
-// Origin is a log item that values were read from.
+// Origin is the log item that a value was read from.
 type Origin struct {
-	// Log names the log; a value of another one is no value of this.
-	Log string
+	Log string // the name of the log
 	Seq uint64
 }
 
-// Ref is where a value stands in full: the number of the log item, and the
-// number of the value in it.
+// Ref is a reference to a value: the number of the log item that has it in full, and the number of
+// the value in that item.
 type Ref struct {
 	Seq    uint64
 	Number uint32
 }
 
-// heldAbove is the size above which a value is written once, and from then on
-// held by a reference to there.
+// heldAbove is the size above which a value is written in full once. Later items have a reference
+// to it.
 const heldAbove = 256
 
-// IsComplete reports whether v and all that is in it is here. Of a value that
-// is held elsewhere only kind and size are known; to ask for its content is a
-// bug, and panics.
+// IsComplete reports whether v has its content and that of everything inside. Of a reference only
+// kind and size are known; reading its content is a defect and panics.
 func (v Value) IsComplete() bool { return v.n == nil || !v.n.held && !v.n.partial }
 
 func (v Value) mustBeHere() {
@@ -34,21 +32,20 @@ func (v Value) mustBeHere() {
 	}
 }
 
-// ref is where v stands in full; v has an origin.
+// ref returns the reference to v, which has an origin.
 func (v Value) ref() Ref { return Ref{v.n.origin.Seq, v.n.number} }
 
-// Lookup finds the content of values that are held elsewhere. A nil Lookup
-// knows none.
+// Lookup finds the content of references. A nil Lookup knows none.
 type Lookup struct {
-	// Known are values that were loaded, by where they stand.
+	// Known are the loaded values.
 	Known map[Ref]Value
-	// Missing are those that were asked for and are not known, each once. Whatever
-	// came of asking is worth nothing then.
-	Missing []Ref
+	// Load are the references to values that were asked for and are not known, each once. Load
+	// these values and start over: the results are of no use.
+	Load []Ref
 }
 
-// Open is v with its content; parts of that may be held elsewhere. When the
-// content is not known, v is noted and the answer is Missing.
+// Open returns v with its content, parts of which may be references. If the content is not known,
+// Open adds v to Load and returns Missing.
 func (l *Lookup) Open(v Value) Value {
 	if v.n == nil || !v.n.held {
 		return v
@@ -59,14 +56,13 @@ func (l *Lookup) Open(v Value) Value {
 	if content, ok := l.Known[v.ref()]; ok {
 		return content
 	}
-	if !slices.Contains(l.Missing, v.ref()) {
-		l.Missing = append(l.Missing, v.ref())
+	if !slices.Contains(l.Load, v.ref()) {
+		l.Load = append(l.Load, v.ref())
 	}
 	return Value{}
 }
 
-// Complete is v with all that is in it. When something is not known, it is
-// noted and the answer is of no use.
+// Complete returns v with the content of everything inside. What is not known is added to Load.
 func (l *Lookup) Complete(v Value) Value {
 	if v.IsComplete() {
 		return v
@@ -88,7 +84,7 @@ func (l *Lookup) Complete(v Value) Value {
 	return whole(members).standingWhere(v)
 }
 
-// standingWhere is v, which was just made, as the value that it completes.
+// standingWhere makes v, which was just made, the value of the reference that it completes.
 func (v Value) standingWhere(held Value) Value {
 	if n := len(held.n.members); n > 0 && n == len(v.n.members) { // else something is missing
 		v.n.origin, v.n.number = held.n.origin, held.n.number

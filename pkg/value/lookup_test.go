@@ -114,10 +114,10 @@ func completed(t *testing.T, v value.Value, from *value.Decoder) value.Value {
 	for range 10 {
 		lookup := value.Lookup{Known: known}
 		whole := lookup.Complete(v)
-		if len(lookup.Missing) == 0 {
+		if len(lookup.Load) == 0 {
 			return whole
 		}
-		for _, ref := range lookup.Missing {
+		for _, ref := range lookup.Load {
 			content, ok := from.Numbered(ref.Number)
 			if !ok || ref.Seq != 0 {
 				t.Fatalf("%v leads nowhere", ref)

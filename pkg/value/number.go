@@ -44,16 +44,16 @@ func digits(text string) (leading, rest string) {
 	return text[:i], text[i:]
 }
 
-// decimal is the amount sign * 0.digits * 10^point, exactly. Digits begin and
-// end with a non-zero digit, so equal amounts have equal parts; zero has none.
-// The exponent of a literal is as long as its author likes, hence big.Int.
+// decimal is exactly sign * 0.digits * 10^point. Digits begin and end with a non-zero digit, so
+// equal amounts have equal parts. Zero has no digits. Point is a big.Int because the exponent of a
+// literal has any length.
 type decimal struct {
 	sign   int // -1, 0 or 1
 	digits string
 	point  *big.Int
 }
 
-// parseDecimal takes a number literal apart; text is one in JSON's grammar.
+// parseDecimal parses a number literal in JSON's grammar.
 func parseDecimal(text string) decimal {
 	mantissa, exponent, _ := strings.Cut(strings.ReplaceAll(text, "E", "e"), "e")
 	mantissa, negative := strings.CutPrefix(mantissa, "-")
@@ -74,8 +74,8 @@ func parseDecimal(text string) decimal {
 	return decimal{sign, strings.TrimRight(significant, "0"), point}
 }
 
-// compareNumbers is -1, 0 or 1 as number literal a is below, equal to or above
-// b. It never rounds.
+// compareNumbers returns -1, 0 or 1 as number literal a is below, equal to or above b. It does not
+// round.
 func compareNumbers(a, b string) int {
 	if i, ok := shortInt(a); ok {
 		if j, ok := shortInt(b); ok {
@@ -92,7 +92,7 @@ func compareNumbers(a, b string) int {
 	return strings.Compare(x.digits, y.digits) * x.sign
 }
 
-// maxShort is the length of a literal that surely fits 64 bits.
+// maxShort is the length up to which a literal fits into 64 bits.
 const maxShort = 18
 
 // shortInt is the fast path of nearly every number in a flow.
@@ -104,7 +104,7 @@ func shortInt(text string) (int64, bool) {
 	return i, err == nil
 }
 
-// wholeNumber is the whole number that a literal writes, when 64 bits hold it.
+// wholeNumber returns the whole number that a literal writes, if it fits into 64 bits.
 func wholeNumber(text string) (int64, bool) {
 	if i, ok := shortInt(text); ok {
 		return i, true

@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// Kind is the type of a [Value]. The zero Kind means that there is no value.
+// Kind is the type of a [Value]. The zero Kind is that of a missing value.
 type Kind uint8
 
-// The kinds of values: JSON's six, and Missing for what is not there.
+// The kinds of values: JSON's six, and Missing.
 const (
 	KindMissing Kind = iota
 	KindNull
@@ -23,22 +23,21 @@ const (
 
 var kindNames = [...]string{"nothing", "null", "a boolean", "a number", "text", "an array", "an object"}
 
-// String names the kind with its article, for messages: "a number".
+// String returns the name of the kind with its article, for messages: "a number".
 func (k Kind) String() string { return kindNames[k] }
 
 // Value is an immutable JSON value, or [Missing]. Copying one copies a
 // pointer; the zero Value is Missing.
 type Value struct{ n *node }
 
-// node is what a Value points to. Nobody changes one after its constructor
-// returned, so values share their parts freely.
+// node is what a Value points to. It does not change after its constructor returned, so values
+// share their parts.
 type node struct {
 	kind Kind
-	// held: the content is elsewhere, at origin. partial: that of something
-	// inside is.
+	// held says that the value is a reference, and partial that something inside is.
 	held, partial bool
 	number        uint32  // of the value in the item of its origin
-	origin        *Origin // where the value stands in full; nil when nowhere
+	origin        *Origin // the item that has the value in full, nil for none
 	text          string  // KindString: the text; KindNumber: the literal; KindBool: "true" or "false"
 	// members holds an object's members sorted by key, or an array's elements
 	// with empty keys: one slice for both keeps a node small.
@@ -59,13 +58,13 @@ var (
 	emptyNode = &node{kind: KindObject, size: len("{}")}
 )
 
-// Missing is the value of a path that leads nowhere. It is not null.
+// Missing returns the value of a path that leads nowhere. It is not null.
 func Missing() Value { return Value{} }
 
-// Null is JSON's null.
+// Null returns JSON's null.
 func Null() Value { return Value{nullNode} }
 
-// Bool is JSON's true or false.
+// Bool returns JSON's true or false.
 func Bool(b bool) Value {
 	if b {
 		return Value{trueNode}
@@ -73,7 +72,7 @@ func Bool(b bool) Value {
 	return Value{falseNode}
 }
 
-// String is a text. Bytes that are no UTF-8 become U+FFFD, as in [ParseJSON].
+// String returns a text. Bytes that are not UTF-8 become U+FFFD.
 func String(s string) Value {
 	s = validText(s)
 	return Value{&node{kind: KindString, text: s, size: stringSize(s)}}
@@ -86,14 +85,14 @@ func validText(s string) string {
 	return string([]rune(s))
 }
 
-// Int is a whole number.
+// Int returns a whole number.
 func Int(i int64) Value {
 	text := strconv.FormatInt(i, 10)
 	return Value{&node{kind: KindNumber, text: text, size: len(text)}}
 }
 
-// Number is the number that text writes in JSON's grammar. The text is kept.
-// Not ok: text is no JSON number, for instance "0x1F", "1." or "Infinity".
+// Number returns the number that text writes in JSON's grammar. The text is kept. It returns false
+// for other texts, for instance "0x1F", "1." or "Infinity".
 func Number(text string) (v Value, ok bool) {
 	if !isNumber(text) {
 		return Value{}, false
@@ -101,8 +100,7 @@ func Number(text string) (v Value, ok bool) {
 	return Value{&node{kind: KindNumber, text: text, size: len(text)}}, true
 }
 
-// Array is the list of elements; a missing element becomes null. The slice is
-// copied.
+// Array returns the list of elements. A missing element becomes null. The slice is copied.
 func Array(elements ...Value) Value {
 	members := make([]Member, len(elements))
 	for i, e := range elements {
@@ -114,8 +112,8 @@ func Array(elements ...Value) Value {
 	return ArrayFrom(members)
 }
 
-// ArrayFrom returns the array with the values of elements, whose keys are empty. It takes ownership of the slice; no value is
-// missing.
+// ArrayFrom returns the array with the values of elements, whose keys are empty. It takes ownership
+// of the slice; no value is missing.
 func ArrayFrom(elements []Member) Value {
 	n := &node{kind: KindArray, members: elements, size: len("[]") + max(len(elements)-1, 0)}
 	for _, m := range elements {
@@ -125,9 +123,8 @@ func ArrayFrom(elements []Member) Value {
 	return Value{n}
 }
 
-// Object is the object with these members: missing values are left out, and
-// of equal keys the last one stays. Keys are texts as in [String]. The slice is
-// copied.
+// Object returns the object with these members. Missing values are left out, and of equal keys the
+// last one stays. Keys are texts as in [String]. The slice is copied.
 func Object(members ...Member) Value {
 	kept := make([]Member, 0, len(members))
 	for _, m := range members {
@@ -151,8 +148,8 @@ func lastOfEach(sorted []Member) []Member {
 	return kept
 }
 
-// ObjectFrom is [Object] without a copy: it takes ownership of members, which are sorted by key, without equal keys and without
-// missing values.
+// ObjectFrom is [Object] without a copy: it takes ownership of members, which are sorted by key,
+// without equal keys and without missing values.
 func ObjectFrom(members []Member) Value {
 	if len(members) == 0 {
 		return Value{emptyNode}
@@ -165,7 +162,7 @@ func ObjectFrom(members []Member) Value {
 	return Value{n}
 }
 
-// Kind tells the type of v.
+// Kind returns the type of v.
 func (v Value) Kind() Kind {
 	if v.n == nil {
 		return KindMissing
@@ -173,14 +170,14 @@ func (v Value) Kind() Kind {
 	return v.n.kind
 }
 
-// IsMissing reports whether there is no value, not even null.
+// IsMissing reports whether v is missing. Null is not missing.
 func (v Value) IsMissing() bool { return v.n == nil }
 
-// IsTrue reports whether v is the boolean true; nothing else counts as true.
+// IsTrue reports whether v is the boolean true.
 func (v Value) IsTrue() bool { return v.n != nil && v.n.kind == KindBool && v.n.text == "true" }
 
-// Text is the content of a string, the literal of a number, "true", "false"
-// or "null"; for anything else it is empty.
+// Text returns the content of a string, the literal of a number, "true", "false" or "null", and ""
+// for other kinds.
 func (v Value) Text() string {
 	if v.n == nil {
 		return ""
@@ -189,8 +186,8 @@ func (v Value) Text() string {
 	return v.n.text
 }
 
-// Size is the number of bytes of v as compact JSON, 0 when missing. It is
-// known without rendering.
+// Size returns the number of bytes of v as compact JSON, 0 for a missing value. It does not render
+// v.
 func (v Value) Size() int {
 	if v.n == nil {
 		return 0
@@ -198,19 +195,17 @@ func (v Value) Size() int {
 	return v.n.size
 }
 
-// MaxLevels is how many arrays and objects may stand in one another in what
-// comes from outside: inputs of executions, answers of functions, outputs that
-// are reported. A flow may put more around it: each mapping adds a level, and
-// the limit of its data ends that before the 10,000 levels that readers of JSON
-// take.
+// MaxLevels is how deeply arrays and objects from outside may be nested: inputs of executions,
+// results of functions, reported outputs. The mappings of a flow may add levels around them. The
+// limit of its data ends that before the 10,000 levels that JSON readers accept.
 const MaxLevels = 100
 
-// TooDeep reports whether v has more than [MaxLevels] levels. What is held
-// elsewhere counts as one: it was looked at when it came.
+// TooDeep reports whether v has more than [MaxLevels] levels. A reference counts as one: its value
+// was checked when it arrived.
 func (v Value) TooDeep() bool { return v.deeperThan(MaxLevels) }
 
-// Levels is how many arrays and objects stand in one another in v, 0 for
-// anything else. What is held elsewhere counts as one.
+// Levels returns how deeply arrays and objects are nested in v, 0 for other kinds. A reference
+// counts as one.
 func (v Value) Levels() int {
 	if k := v.Kind(); k != KindArray && k != KindObject {
 		return 0
@@ -229,13 +224,13 @@ func (v Value) deeperThan(levels int) bool {
 	return levels == 0 || slices.ContainsFunc(v.n.members, func(m Member) bool { return m.Value.deeperThan(levels - 1) })
 }
 
-// Len is the number of members of an object or of elements of an array.
+// Len returns the number of members of an object or of elements of an array.
 func (v Value) Len() int {
 	return len(v.Members())
 }
 
-// Members lists an object's members sorted by key, or an array's elements
-// with empty keys. The caller must not change the slice.
+// Members returns an object's members sorted by key, or an array's elements with empty keys. The
+// caller must not change the slice.
 func (v Value) Members() []Member {
 	if v.n == nil {
 		return nil
@@ -244,7 +239,7 @@ func (v Value) Members() []Member {
 	return v.n.members
 }
 
-// Get is the member of an object, or Missing.
+// Get returns the member of an object, or Missing.
 func (v Value) Get(key string) Value {
 	if v.Kind() != KindObject {
 		return Value{}
@@ -258,7 +253,7 @@ func (v Value) Get(key string) Value {
 	return v.n.members[i].Value
 }
 
-// At is the element of an array, counted from 0, or Missing.
+// At returns the element of an array, counted from 0, or Missing.
 func (v Value) At(i int) Value {
 	if v.Kind() != KindArray || i < 0 || i >= v.Len() {
 		return Value{}
@@ -266,8 +261,8 @@ func (v Value) At(i int) Value {
 	return v.n.members[i].Value
 }
 
-// Int64 is the whole number that v holds. Not ok: v is no number, is no whole
-// one, or is outside of 64 bits. 1e1 and 10.0 are the whole number 10.
+// Int64 returns the whole number that v is. It returns false if v is not a whole number or does not
+// fit into 64 bits. 1e1 and 10.0 are the whole number 10.
 func (v Value) Int64() (i int64, ok bool) {
 	if v.Kind() != KindNumber {
 		return 0, false
@@ -275,8 +270,8 @@ func (v Value) Int64() (i int64, ok bool) {
 	return wholeNumber(v.Text())
 }
 
-// Merge is the object with the members of both, where over's members win. A
-// value that is no object counts as an empty one.
+// Merge returns the object with the members of both. Members of over win. A value of another kind
+// counts as an empty object.
 func Merge(under, over Value) Value {
 	a, b := objectMembers(under), objectMembers(over)
 	switch {
@@ -312,9 +307,8 @@ func objectMembers(v Value) []Member {
 	return v.Members()
 }
 
-// Equal reports whether a and b are the same JSON value: numbers by their
-// amount (1 and 1.0 are equal), objects without regard to order. A missing
-// value equals only another missing one.
+// Equal reports whether a and b are the same JSON value. Numbers are compared by amount (1 and 1.0
+// are equal). A missing value equals only another missing value.
 func Equal(a, b Value) bool {
 	if a.n == b.n {
 		return true
@@ -334,8 +328,8 @@ func Equal(a, b Value) bool {
 	return a.Text() == b.Text()
 }
 
-// Compare returns -1, 0 or 1 as a is below, equal to or above b. Two numbers and two texts (by code points) have an order;
-// nothing else has, and ok is false.
+// Compare returns -1, 0 or 1 as a is below, equal to or above b. Two numbers and two texts (by code
+// points) have an order; nothing else has, and ok is false.
 func Compare(a, b Value) (order int, ok bool) {
 	switch {
 	case a.Kind() == KindNumber && b.Kind() == KindNumber:
