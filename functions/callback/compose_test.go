@@ -144,7 +144,7 @@ func TestClientsKeysThatCannotBeRead(t *testing.T) {
 // A heartbeat for somebody else's engine is queued for who hands it on.
 func TestHeartbeatsAreHandedOn(t *testing.T) {
 	t.Parallel()
-	for flags, want := range map[token.Flags]int{0: 0, token.FlagForeign: 1} {
+	for flags, want := range map[token.Flags]int{0: 0, token.FlagExternal: 1} {
 		serve, around := composed(t, "", "")
 		response, err := serve(t.Context(), request(http.MethodPost, "/callbacks/"+newToken(flags)+"/heartbeat"))
 		if err != nil || response.StatusCode != http.StatusOK || len(around.tasks) != want || want > 0 && !strings.Contains(around.tasks[0], `"kind":"heartbeat"`) {

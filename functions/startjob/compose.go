@@ -34,7 +34,7 @@ func compose(getenv func(string) string) (function.Call, error) {
 			Tokens: resume.NewTokens(resume.TokensConfig{
 				// Only an input with a token needs keys: the simulated job needs no right on them.
 				Keys:  &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: env.Text("WAITLESS_TOKEN_KEY"), Now: time.Now},
-				Store: table, Now: time.Now, Limit: env.Int("WAITLESS_DATA_LIMIT", resume.DefaultLimit, resume.ForeignLimit),
+				Store: table, Now: time.Now, Limit: env.Int("WAITLESS_DATA_LIMIT", resume.DefaultLimit, resume.ExternalLimit),
 				Wakes: sqs.TokenWakes{
 					Wakes:    sqs.NewWakes(sqs.WakesConfig{Queue: wakes, Now: time.Now, Log: log}),
 					External: &sqs.Deliveries{Target: delivery},
@@ -45,7 +45,7 @@ func compose(getenv func(string) string) (function.Call, error) {
 			Account: env.Text("WAITLESS_ACCOUNT"), Region: config.Region,
 			Warn: func(err error) { log.Warn("job", "error", err.Error()) },
 		},
-		Foreign: table, CallbackBase: env.Optional("WAITLESS_CALLBACK_URL"),
+		External: table, CallbackBase: env.Optional("WAITLESS_CALLBACK_URL"),
 	})
 	return function.NewCall(starter.StartJob, attrs), env.Err()
 }

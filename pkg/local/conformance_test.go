@@ -45,11 +45,11 @@ func TestTokens(t *testing.T) {
 	resumetest.Tokens(t, func(*testing.T) resume.TokenStore { return &local.MemoryStore{} })
 }
 
-func TestForeignWaits(t *testing.T) {
+func TestExternalWaits(t *testing.T) {
 	t.Parallel()
-	resumetest.ForeignWaits(t, func(t *testing.T) resumetest.Waits {
+	resumetest.ExternalWaits(t, func(t *testing.T) resumetest.Waits {
 		t.Helper()
-		return resumetest.WithForeignWaits(as[resumetest.LocalStore](t))
+		return resumetest.WithExternalWaits(as[resumetest.LocalStore](t))
 	})
 }
 
@@ -57,7 +57,7 @@ func TestJobs(t *testing.T) {
 	t.Parallel()
 	resumetest.Jobs(t, func(t *testing.T) resumetest.JobsStore {
 		t.Helper()
-		return resumetest.WithForeignWaits(as[resumetest.LocalStore](t))
+		return resumetest.WithExternalWaits(as[resumetest.LocalStore](t))
 	})
 }
 

@@ -14,13 +14,13 @@ import (
 // for concurrent use.
 type Deliveries struct {
 	keys       KeySource
-	waits      ForeignWaits
+	waits      ExternalWaits
 	recipients Recipients
 	now        func() time.Time
 }
 
 // NewDeliveries returns Deliveries. All arguments are required.
-func NewDeliveries(keys KeySource, waits ForeignWaits, recipients Recipients, now func() time.Time) *Deliveries {
+func NewDeliveries(keys KeySource, waits ExternalWaits, recipients Recipients, now func() time.Time) *Deliveries {
 	require("NewDeliveries", map[string]bool{"keys": keys != nil, "waits": waits != nil, "recipients": recipients != nil, "now": now != nil})
 	return &Deliveries{keys, waits, recipients, now}
 }
@@ -42,9 +42,9 @@ const (
 func (d *Deliveries) Deliver(ctx context.Context, handle string, sent time.Time) (retryAt time.Time, err error) {
 	now := d.now()
 	young := now.Sub(sent).Abs() < wakeYoung // the clocks of two machines differ a little
-	wait, record, err := d.waits.ForeignWait(ctx, handle)
+	wait, record, err := d.waits.ExternalWait(ctx, handle)
 	if err == nil && record.Open() && young {
-		wait, record, err = d.waits.ForeignWait(ctx, handle) // the update follows its wake within moments
+		wait, record, err = d.waits.ExternalWait(ctx, handle) // the update follows its wake within moments
 	}
 	switch {
 	case errors.Is(err, ErrNoWait):
@@ -72,7 +72,7 @@ const beatLife = time.Minute
 // the last minute. The message alone proves nothing, because it may be forged. After
 // an error, deliver the same message again.
 func (d *Deliveries) Beat(ctx context.Context, handle string) error {
-	wait, record, err := d.waits.ForeignWait(ctx, handle)
+	wait, record, err := d.waits.ExternalWait(ctx, handle)
 	switch {
 	case errors.Is(err, ErrNoWait):
 		return nil // forged or expired
@@ -89,7 +89,7 @@ func (d *Deliveries) Beat(ctx context.Context, handle string) error {
 
 // call makes a call to the recipient with its own token, and records the delivery
 // that it returns.
-func (d *Deliveries) call(ctx context.Context, wait ForeignWait, ask func(theirs string) (Delivery, error)) error {
+func (d *Deliveries) call(ctx context.Context, wait ExternalWait, ask func(theirs string) (Delivery, error)) error {
 	var theirs string
 	err := withKeys(ctx, d.keys, func(keys token.Keys) (err error) {
 		theirs, err = keys.Open(wait.Handle, wait.Sealed)

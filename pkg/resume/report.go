@@ -146,8 +146,8 @@ func tooLarge(what string, size, limit int) error {
 
 // raise says how to have a higher limit, if there is one.
 func raise(limit int) string {
-	if limit >= ForeignLimit {
+	if limit >= ExternalLimit {
 		return ""
 	}
-	return fmt.Sprintf(", or raise the limit, up to %d: WAITLESS_DATA_LIMIT on one machine, the parameter DataLimit of a stack", ForeignLimit)
+	return fmt.Sprintf(", or raise the limit, up to %d: WAITLESS_DATA_LIMIT on one machine, the parameter DataLimit of a stack", ExternalLimit)
 }

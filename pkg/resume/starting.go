@@ -17,8 +17,8 @@ import (
 // StarterConfig configures a [JobStarter]. Jobs is required.
 type StarterConfig struct {
 	Jobs JobsConfig
-	// Foreign is nil if no external waits are served.
-	Foreign ForeignWaits
+	// External is nil if no external waits are served.
+	External ExternalWaits
 	// CallbackBase is where callbacks arrive: "https://host"; empty for nowhere.
 	CallbackBase string
 	// Random returns the random part of a simulated job's id; nil means crypto/rand.
@@ -28,7 +28,7 @@ type StarterConfig struct {
 // JobStarter starts jobs. It is safe for concurrent use.
 type JobStarter struct {
 	ports        JobsConfig
-	external     ForeignWaits
+	external     ExternalWaits
 	callbackBase string
 	random       func() [10]byte
 }
@@ -38,7 +38,7 @@ func NewJobStarter(config StarterConfig) *JobStarter {
 	if config.Random == nil {
 		config.Random = random
 	}
-	return &JobStarter{config.Jobs.checked("NewJobStarter"), config.Foreign, config.CallbackBase, config.Random}
+	return &JobStarter{config.Jobs.checked("NewJobStarter"), config.External, config.CallbackBase, config.Random}
 }
 
 func random() (bytes [10]byte) {
@@ -118,7 +118,7 @@ func (s *start) openToken(ctx context.Context) (err error) {
 	switch r := s.request; {
 	case r.Token != "":
 		s.token, err = s.ports.Tokens.Open(ctx, r.Token)
-		if err == nil && isForeign(s.token.ID) { // StartJob makes such tokens itself
+		if err == nil && isExternal(s.token.ID) { // StartJob makes such tokens itself
 			err = token.ErrInvalid
 		}
 		return err

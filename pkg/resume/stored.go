@@ -67,7 +67,7 @@ func DecodeEnd(data []byte) (jobs.Sighting, error) {
 
 // Encode is the wait without its handle and its delivery, in the form that
 // stores keep.
-func (w ForeignWait) Encode() []byte {
+func (w ExternalWait) Encode() []byte {
 	var e value.Encoder
 	e.Uint(storedFormat)
 	e.Text(string(w.Recipient))
@@ -80,19 +80,19 @@ func (w ForeignWait) Encode() []byte {
 	return e.Bytes()
 }
 
-// DecodeForeignWait reads what [ForeignWait.Encode] wrote of the wait with that
+// DecodeExternalWait reads what [ExternalWait.Encode] wrote of the wait with that
 // handle.
-func DecodeForeignWait(handle string, data []byte) (ForeignWait, error) {
+func DecodeExternalWait(handle string, data []byte) (ExternalWait, error) {
 	d := value.NewDecoder(data)
 	format := d.Uint()
-	w := ForeignWait{Handle: handle, Recipient: Recipient(d.Text())}
+	w := ExternalWait{Handle: handle, Recipient: Recipient(d.Text())}
 	if sealed := d.Text(); sealed != "" {
 		w.Sealed = []byte(sealed)
 	}
 	w.Job, w.JobID = DecodeKey(d), d.Text()
 	w.Opened, w.Deadline, w.Expires = d.Time(), d.Time(), d.Time()
 	if damaged(d, format) {
-		return ForeignWait{}, ErrDamaged
+		return ExternalWait{}, ErrDamaged
 	}
 	return w, nil
 }

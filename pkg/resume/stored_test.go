@@ -31,11 +31,11 @@ var storedForms = map[string]storedForm{
 	"a success": storedEnd(jobs.Sighting{
 		Status: jobs.StatusSuccess, At: storedAt, Run: "run", Began: storedAt.Add(-1), Output: json.RawMessage(`{"a":1}`),
 	}),
-	"a foreign wait": storedWait(resume.ForeignWait{
+	"an external wait": storedWait(resume.ExternalWait{
 		Handle: "EQEB", Recipient: resume.RecipientDurable, Sealed: []byte{0, 255}, Job: storedKey, JobID: "id",
 		Opened: storedAt, Deadline: storedAt.Add(1), Expires: storedAt.Add(2),
 	}),
-	"an empty foreign": storedWait(resume.ForeignWait{Handle: "EQEB"}),
+	"an empty external": storedWait(resume.ExternalWait{Handle: "EQEB"}),
 }
 
 func storedWaiter(w resume.Waiter) storedForm {
@@ -46,8 +46,8 @@ func storedEnd(end jobs.Sighting) storedForm {
 	return storedForm{end, resume.EncodeEnd(end), func(data []byte) (any, error) { return resume.DecodeEnd(data) }}
 }
 
-func storedWait(w resume.ForeignWait) storedForm {
-	return storedForm{w, w.Encode(), func(data []byte) (any, error) { return resume.DecodeForeignWait(w.Handle, data) }}
+func storedWait(w resume.ExternalWait) storedForm {
+	return storedForm{w, w.Encode(), func(data []byte) (any, error) { return resume.DecodeExternalWait(w.Handle, data) }}
 }
 
 func TestWhatIsStoredComesBack(t *testing.T) {

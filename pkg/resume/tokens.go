@@ -42,8 +42,8 @@ type Beats interface {
 const (
 	// DefaultLimit is the vendor's limit of a step's data.
 	DefaultLimit = 32 << 10
-	// ForeignLimit is the limit of Step Functions and durable functions.
-	ForeignLimit = 256 << 10
+	// ExternalLimit is the limit of Step Functions and durable functions.
+	ExternalLimit = 256 << 10
 )
 
 // TokensConfig configures [Tokens]. Keys, Store, Wakes and Now are required.
@@ -181,7 +181,7 @@ func (t Token) Heartbeat(ctx context.Context) (token.Record, error) {
 	config := t.tokens.config
 	now := config.Now()
 	record, err := config.Store.Beat(ctx, t.handle, now)
-	if err == nil && record.Open() && isForeign(t.ID) && config.Beats != nil {
+	if err == nil && record.Open() && isExternal(t.ID) && config.Beats != nil {
 		err = config.Beats.SendBeat(ctx, t.handle, now)
 	}
 	if err != nil {
@@ -233,8 +233,8 @@ func (t *Tokens) check(id token.ID, outcome token.Outcome) error {
 	switch {
 	case outcome.Failed():
 		return nil
-	case isForeign(id):
-		return checkValue(outcome.Output, ForeignLimit)
+	case isExternal(id):
+		return checkValue(outcome.Output, ExternalLimit)
 	}
 	return checkOutput(outcome.Output, t.config.Limit)
 }
@@ -267,4 +267,4 @@ func checkName(outcome token.Outcome, by token.Closer) error {
 	return &ReportError{What: `the error has a name that begins with "FnF." or "Token.", which are those of Waitless; report a name of your own`}
 }
 
-func isForeign(id token.ID) bool { return id.Flags&token.FlagForeign != 0 }
+func isExternal(id token.ID) bool { return id.Flags&token.FlagExternal != 0 }

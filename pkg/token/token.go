@@ -48,9 +48,9 @@ type Flags uint8
 const (
 	// FlagSigned demands a signature of the body from a callback.
 	FlagSigned Flags = 1 << iota
-	// FlagForeign: the token closes one of somebody else's engine, so its wake
+	// FlagExternal: the token closes one of somebody else's engine, so its wake
 	// is for whoever delivers outcomes.
-	FlagForeign
+	FlagExternal
 	// FlagSender demands that the signature is that of the [ID]'s Sender. It
 	// comes with FlagSigned.
 	FlagSender

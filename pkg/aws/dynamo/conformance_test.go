@@ -94,10 +94,10 @@ func TestRendezvous(t *testing.T) {
 	resumetest.Rendezvous(t, func(t *testing.T) resumetest.Meetings { t.Helper(); return meetings{newTables(t, atEpoch)} })
 }
 
-func TestForeignWaits(t *testing.T) {
+func TestExternalWaits(t *testing.T) {
 	t.Parallel()
 	emulator.Config(t)
-	resumetest.ForeignWaits(t, func(t *testing.T) resumetest.Waits { t.Helper(); return newTables(t, atEpoch).Waits })
+	resumetest.ExternalWaits(t, func(t *testing.T) resumetest.Waits { t.Helper(); return newTables(t, atEpoch).Waits })
 }
 
 func TestJobs(t *testing.T) {

@@ -61,8 +61,8 @@ func TestReadsAreConsistent(t *testing.T) {
 			_, err := waits.Record(ctx, "handle")
 			return err
 		},
-		"ForeignWait": func(ctx context.Context, _ *dynamo.Log, waits *dynamo.Waits) error {
-			_, _, err := waits.ForeignWait(ctx, "handle")
+		"ExternalWait": func(ctx context.Context, _ *dynamo.Log, waits *dynamo.Waits) error {
+			_, _, err := waits.ExternalWait(ctx, "handle")
 			return err
 		},
 		"List, its items": func(ctx context.Context, _ *dynamo.Log, waits *dynamo.Waits) error {

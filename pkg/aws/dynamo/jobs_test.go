@@ -46,9 +46,9 @@ var sampleEnd = jobs.Sighting{
 }
 
 // sampleWait has the sealed token of a Step Functions execution.
-func sampleWait(number uint32) resume.ForeignWait {
-	id := tokenOf(number, token.FlagForeign)
-	return resume.ForeignWait{
+func sampleWait(number uint32) resume.ExternalWait {
+	id := tokenOf(number, token.FlagExternal)
+	return resume.ExternalWait{
 		Handle: testKeys.Handle(id), Recipient: resume.RecipientStepFunctions, Sealed: []byte(strings.Repeat("s", 500)),
 		Job: batchJob, JobID: jobID,
 		Opened: epoch.Add(time.Duration(number)), Deadline: epoch.Add(time.Hour), Expires: id.Expires,
@@ -121,7 +121,7 @@ func TestAnEventAfterTheExpiryIsKeptAsOneOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestAForeignWaitIsThreeWritesAndTwoOfTheIndex(t *testing.T) {
+func TestAnExternalWaitIsThreeWritesAndTwoOfTheIndex(t *testing.T) {
 	t.Parallel()
 	store, want := metered(t)
 	wait := sampleWait(1)
@@ -131,7 +131,7 @@ func TestAForeignWaitIsThreeWritesAndTwoOfTheIndex(t *testing.T) {
 	want("the wait again", err, oneWrite)
 	_, err = store.Close(t.Context(), wait.Handle, token.CloseOp{Outcome: token.Success(value.Null()), By: token.ClosedByEvent, At: epoch})
 	want("the outcome", err, oneWrite)
-	_, _, err = store.ForeignWait(t.Context(), wait.Handle)
+	_, _, err = store.ExternalWait(t.Context(), wait.Handle)
 	want("the look before the delivery", err, capacity{read: 1})
 	want("the delivery", store.Deliver(t.Context(), wait.Handle, resume.DeliverySent), capacity{write: 1, index: 1})
 }
@@ -217,7 +217,7 @@ func TestADamagedJobIsAnErrorThatNamesIt(t *testing.T) {
 	}
 }
 
-func TestADamagedForeignWaitIsAnErrorThatNamesIt(t *testing.T) {
+func TestADamagedExternalWaitIsAnErrorThatNamesIt(t *testing.T) {
 	t.Parallel()
 	store := newTables(t, atEpoch)
 	wait := sampleWait(1)
@@ -225,7 +225,7 @@ func TestADamagedForeignWaitIsAnErrorThatNamesIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	store.set(t, keyOf("T"+wait.Handle), "f", &types.AttributeValueMemberB{Value: []byte("damaged")})
-	_, _, err := store.ForeignWait(t.Context(), wait.Handle)
+	_, _, err := store.ExternalWait(t.Context(), wait.Handle)
 	_, again := store.Open(t.Context(), wait.Handle, wait)
 	_, listed := store.List(t.Context(), "", 1)
 	for what, err := range map[string]error{"wait": err, "open": again, "deliver": store.Deliver(t.Context(), wait.Handle, resume.DeliverySent), "list": listed} {

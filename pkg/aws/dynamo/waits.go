@@ -15,7 +15,7 @@ import (
 )
 
 // Waits is table Waits. It implements [engine.TokenStore], [resume.TokenStore],
-// [resume.Rendezvous] and [resume.ForeignWaits]. Every change is one conditional
+// [resume.Rendezvous] and [resume.ExternalWaits]. Every change is one conditional
 // update, which answers the item after it, be it refused or not.
 type Waits struct {
 	client *dynamodb.Client

@@ -106,4 +106,4 @@ func (f *fixture) wantLog(t *testing.T, texts map[string]int) {
 var keys = token.Keys{Current: token.Key{ID: 1, Secret: make([]byte, token.SecretSize)}}
 
 // handle is the handle of a token of an external recipient.
-var handle = keys.Handle(token.ID{Execution: [12]byte{1}, Number: 7, Flags: token.FlagForeign, Expires: now.Add(time.Hour)})
+var handle = keys.Handle(token.ID{Execution: [12]byte{1}, Number: 7, Flags: token.FlagExternal, Expires: now.Add(time.Hour)})

@@ -137,7 +137,7 @@ type TokenWakes struct {
 // Send implements [resume.Wakes].
 func (w TokenWakes) Send(ctx context.Context, id token.ID, handle string, at time.Time) error {
 	switch {
-	case id.Flags&token.FlagForeign == 0:
+	case id.Flags&token.FlagExternal == 0:
 		return w.Wakes.Send(ctx, engine.Wake{Execution: id.Execution, Cause: handle, Due: at, Sent: at})
 	case w.External == nil: // sent to an execution the wake would be lost, and the outcome with it
 		return errors.New("send a wake: outcomes of external recipients are not delivered here")

@@ -126,7 +126,7 @@ func (e *external) Send(_ context.Context, _ token.ID, handle string, _ time.Tim
 
 func TestTokenWakes(t *testing.T) {
 	t.Parallel()
-	step, other := token.ID{Execution: [12]byte{1}}, token.ID{Execution: [12]byte{2}, Flags: token.FlagForeign | token.FlagSigned}
+	step, other := token.ID{Execution: [12]byte{1}}, token.ID{Execution: [12]byte{2}, Flags: token.FlagExternal | token.FlagSigned}
 	f, e := newFixture(nil), &external{}
 	w := newWakes(t, f, nil, 0)
 	both := sqs.TokenWakes{Wakes: w, External: e}

@@ -180,15 +180,15 @@ func (v *attacked) words(t *testing.T, jobKey, jobID string) *strings.Replacer {
 	if !ok {
 		t.Fatalf("not a token: %s", v.waiting)
 	}
-	expired, next, foreign := id, id, id
+	expired, next, external := id, id, id
 	expired.Expires = time.Now().Add(-time.Hour)
 	next.Number++
-	foreign.Flags |= token.FlagForeign
+	external.Flags |= token.FlagExternal
 	thief := token.Keys{Current: token.Key{ID: keys.Current.ID, Secret: []byte(strings.Repeat("k", token.SecretSize))}}
-	v.forged = []string{keys.Handle(expired), keys.Handle(next), keys.Handle(foreign)}
+	v.forged = []string{keys.Handle(expired), keys.Handle(next), keys.Handle(external)}
 	return strings.NewReplacer(
 		"TOKEN", v.waiting, "SIGNED", v.signed, "HANDLE", handle, "STOLEN", thief.Sign(id), "EXPIRED", keys.Sign(expired), "CUT", v.waiting[:len(v.waiting)-1],
-		"NEXT", keys.Handle(next)+"."+signature, "FOREIGN", keys.Handle(foreign)+"."+signature, "MIXED", handle+"."+otherSignature,
+		"NEXT", keys.Handle(next)+"."+signature, "FOREIGN", keys.Handle(external)+"."+signature, "MIXED", handle+"."+otherSignature,
 		"ACCOUNT", emulator.Account, "REGION", emulator.Region, "MANAGEMENT", v.outputs["ManagementApiId"],
 		"JOBKEY", jobKey, "JOBID", jobID, "NOW", time.Now().UTC().Format(time.RFC3339),
 	)

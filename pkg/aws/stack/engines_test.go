@@ -24,8 +24,8 @@ import (
 	"github.com/waitless/waitless/pkg/cli"
 )
 
-// foreignCase is one of want.json where somebody else's engine waits.
-type foreignCase struct {
+// externalCase is one of want.json where somebody else's engine waits.
+type externalCase struct {
 	Name string `json:"name"`
 	// StopReason is why the replication task stops.
 	StopReason string `json:"stopReason"`
@@ -61,7 +61,7 @@ func TestEnginesOfOthers(t *testing.T) {
 		t.Run(folder, func(t *testing.T) {
 			t.Parallel()
 			e := make(t, s, filepath.Join(root, "events", folder))
-			for _, c := range foreignCases(t, folder) {
+			for _, c := range externalCases(t, folder) {
 				t.Run(c.Name, func(t *testing.T) {
 					t.Parallel()
 					s.runElsewhere(t, e, folder, c)
@@ -71,10 +71,10 @@ func TestEnginesOfOthers(t *testing.T) {
 	}
 }
 
-func foreignCases(t *testing.T, folder string) []foreignCase {
+func externalCases(t *testing.T, folder string) []externalCase {
 	t.Helper()
 	var want struct {
-		Cases []foreignCase `json:"cases"`
+		Cases []externalCase `json:"cases"`
 	}
 	decoder := json.NewDecoder(bytes.NewReader(read(t, folder, "want.json")))
 	decoder.DisallowUnknownFields()
@@ -95,7 +95,7 @@ func read(t *testing.T, folder, name string) []byte {
 
 // runElsewhere runs a case: the task is started by what waits, stops, and its
 // event comes; then a person is asked, and answers by the URL.
-func (s stack) runElsewhere(t *testing.T, e elsewhere, folder string, c foreignCase) {
+func (s stack) runElsewhere(t *testing.T, e elsewhere, folder string, c externalCase) {
 	t.Helper()
 	job, person := newReplication(t), newReviewer(t)
 	look := e.start(t, strings.ReplaceAll(c.Name, " ", "-"), person.input(t, folder, job))

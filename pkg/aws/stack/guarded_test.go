@@ -183,7 +183,7 @@ func TestBodiesForOthers(t *testing.T) {
 	keys := s.keys(t)
 	handle, signature, _ := strings.Cut(text, ".")
 	own, ok := token.HandleID(handle)
-	if !ok || own.Flags&token.FlagForeign == 0 {
+	if !ok || own.Flags&token.FlagExternal == 0 {
 		t.Fatalf("no token of somebody else: %s", text)
 	}
 	own.Flags = 0

@@ -29,7 +29,7 @@ func rightsOfJobs() map[string]right {
 		"StartJob/ReadTokenKey":    {try: opensAnew("StartJob"), says: "secretsmanager:GetSecretValue"},
 		"StartJob/SendPolls":       {try: opens, says: "send poll 1"},
 		"StartJob/SendWakes":       {try: meets("token"), teller: "StartJob", action: "sqs:SendMessage", says: "send a wake"},
-		"StartJob/Tokens":          {try: opens, says: "open the foreign wait"},
+		"StartJob/Tokens":          {try: opens, says: "open the external wait"},
 		"StartJob/WriteLogs":       logs("StartJob"),
 
 		"JobEvents/QueueDeliveries": {try: observes("taskToken"), teller: "JobEvents", action: "sqs:SendMessage", says: "queue a delivery"},
@@ -55,7 +55,7 @@ func rightsOfJobs() map[string]right {
 		"TaskRunner/AnswerTasks":  {try: delivers, teller: "TaskRunner", action: "states:SendTaskSuccess", says: "deliver the outcome"},
 		"TaskRunner/ReadTokenKey": {try: deliversAnew, teller: "TaskRunner", action: "secretsmanager:GetSecretValue", says: "read the token key"},
 
-		"Api/QueueDeliveries":         {try: succeedsForeign, says: failedInside},
+		"Api/QueueDeliveries":         {try: succeedsExternal, says: failedInside},
 		"Callback/QueueDeliveries":    {try: delivers, teller: "Callback", action: "sqs:SendMessage", says: "queue a delivery"},
 		"Callback/ReadCallbackSecret": {try: postsUnsigned, says: "the server has no secret to verify it with"},
 		"Callback/ReadFnfKeys":        {try: asksAnew("Callback", "/"), says: noBeginning},
@@ -165,8 +165,8 @@ func postsUnsigned(x trial) error {
 	return nil
 }
 
-// succeedsForeign answers the wait by the management API.
-func succeedsForeign(x trial) error {
+// succeedsExternal answers the wait by the management API.
+func succeedsExternal(x trial) error {
 	callback, err := x.open()
 	if err != nil {
 		return err

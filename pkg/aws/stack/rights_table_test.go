@@ -57,7 +57,7 @@ func rightsOf(f called) map[string]right {
 		"Api/ReadAndAppend":  {try: manages("flows", "list"), says: failedInside},
 		"Api/ReadTokenKey":   {try: beginsAnew("Api"), says: noBeginning},
 		"Api/SendWakes":      {try: starts, says: failedInside},
-		"Api/Tokens":         {try: succeedsForeign, says: failedInside},
+		"Api/Tokens":         {try: succeedsExternal, says: failedInside},
 		"Api/WriteLogs":      logs("Api"),
 
 		"Callback/ReadTokenKey": {try: beginsAnew("Callback"), says: noBeginning},

@@ -111,7 +111,7 @@ func (s stack) tokens(t *testing.T) []string {
 		if text, ok := keys.SignAgain(handle); ok {
 			tokens = append(tokens, text)
 		}
-		wait, _, err := waits.ForeignWait(t.Context(), handle)
+		wait, _, err := waits.ExternalWait(t.Context(), handle)
 		if err != nil {
 			continue // it is one of ours
 		}

@@ -252,7 +252,7 @@ func TestInvalidTokensHaveOneResponse(t *testing.T) {
 	handle, _, _ := strings.Cut(b.text, ".")
 	_, signature, _ := strings.Cut(b.keys.Sign(signed), ".")
 	flagged := id
-	flagged.Flags = token.FlagSigned | token.FlagForeign
+	flagged.Flags = token.FlagSigned | token.FlagExternal
 	flipped := b.keys.Handle(flagged) + b.text[len(handle):]
 	want := b.do(http.MethodPost, "/callbacks/x", "{}")
 	if want.status != 404 || !strings.Contains(want.body, "the token is not valid") {
@@ -471,13 +471,13 @@ func TestExternalRecipientsAcceptAnyJSON(t *testing.T) {
 				return b.do(http.MethodPost, "/callbacks", output, "Authorization", "Bearer "+b.text)
 			},
 		} {
-			b := newFixtureOf(t, token.FlagForeign)
+			b := newFixtureOf(t, token.FlagExternal)
 			if got := send(b); got.status != 200 || b.held().Outcome.Output.JSON() != output {
 				t.Errorf("%.20s: answered %+v; the token holds %+v", output, got, b.held())
 			}
 		}
 	}
-	b := newFixtureOf(t, token.FlagForeign)
+	b := newFixtureOf(t, token.FlagExternal)
 	for body, want := range map[string]answered{
 		`"` + strings.Repeat("x", 262_144-1) + `"`: {status: 413, body: "the output has 262145 bytes and the limit is 262144"},
 		strings.Repeat(" ", 4<<20):                 {status: 413, body: "the request has 4194304 bytes and the limit is 2097152"},

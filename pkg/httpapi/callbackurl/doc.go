@@ -9,7 +9,7 @@
 //	GET  /callbacks/{token}             a page with a form for each outcome
 //
 // The output for a Waitless step is a JSON object within the step's limit. The output for an external
-// recipient is any JSON of at most [resume.ForeignLimit] bytes.
+// recipient is any JSON of at most [resume.ExternalLimit] bytes.
 //
 //	200  the first outcome, or the same outcome again
 //	400  not an outcome; the token stays open

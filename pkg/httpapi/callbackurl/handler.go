@@ -15,7 +15,7 @@ import (
 type Config struct {
 	Tokens *resume.Tokens
 	// MaxOutput is the size of the largest output of a Waitless step in bytes: its data limit. The
-	// limit of external recipients is [resume.ForeignLimit].
+	// limit of external recipients is [resume.ExternalLimit].
 	MaxOutput int
 	// Secrets verify signed callbacks. A token whose sender has no secret is rejected.
 	Secrets []Secret
@@ -186,8 +186,8 @@ func (h handler) apply(r *http.Request, opened resume.Token, report report) (rec
 
 // limit is the size of the recipient's largest output.
 func (h handler) limit(id token.ID) int {
-	if id.Flags&token.FlagForeign != 0 {
-		return resume.ForeignLimit
+	if id.Flags&token.FlagExternal != 0 {
+		return resume.ExternalLimit
 	}
 	return h.MaxOutput
 }

@@ -81,7 +81,7 @@ func (r report) outcome(limit int) (token.Outcome, error) {
 		return resume.ParseFailure(r.typedFailure(), limit)
 	case r.end == endFailure:
 		return resume.ParseFailure(r.body, limit)
-	case r.id.Flags&token.FlagForeign != 0:
+	case r.id.Flags&token.FlagExternal != 0:
 		return resume.ParseValue(r.output(), limit)
 	}
 	return resume.ParseSuccess(r.output(), limit)

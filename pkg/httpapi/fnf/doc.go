@@ -14,7 +14,7 @@
 //   - EntityTooLarge: the report is too large, as in the vendor's API.
 //
 // The output for a Waitless step is a JSON object within its limit. The output for an external recipient
-// is any JSON of at most [resume.ForeignLimit] bytes.
+// is any JSON of at most [resume.ExternalLimit] bytes.
 //
 // Choices where the vendor is silent: EventId is 0, because the handler does not know the execution's
 // history. The lengths of Error and Cause are in bytes. A task with signed: true accepts these reports,

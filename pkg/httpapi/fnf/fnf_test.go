@@ -440,13 +440,13 @@ func TestTokensOfASenderAreDenied(t *testing.T) {
 func TestExternalRecipientsAcceptAnyJSON(t *testing.T) {
 	t.Parallel()
 	for _, output := range []string{`{"a":1}`, `[1,{}]`, `"text"`, `null`, `"` + strings.Repeat("x", 262_144-2) + `"`} {
-		b := newFixtureOf(t, token.FlagForeign)
+		b := newFixtureOf(t, token.FlagExternal)
 		b.call(b.success(output)).want(t, 200, "")
 		if b.held().Outcome.Output.JSON() != output {
 			t.Errorf("the token holds %+v", b.held())
 		}
 	}
-	b := newFixtureOf(t, token.FlagForeign)
+	b := newFixtureOf(t, token.FlagExternal)
 	b.call(b.success(`"`+strings.Repeat("x", 262_144-1)+`"`)).want(t, 400, "EntityTooLarge")
 	b.call(b.success(`no JSON`)).want(t, 400, "InvalidArgument")
 	if b.uses.Load() != 0 {

@@ -148,8 +148,8 @@ func (h handler) success(id token.ID, given parameters) (token.Outcome, error) {
 	if err != nil {
 		return token.Outcome{}, err
 	}
-	if id.Flags&token.FlagForeign != 0 {
-		return resume.ParseValue([]byte(output), resume.ForeignLimit)
+	if id.Flags&token.FlagExternal != 0 {
+		return resume.ParseValue([]byte(output), resume.ExternalLimit)
 	}
 	return resume.ParseSuccess([]byte(output), h.MaxOutput)
 }

@@ -287,8 +287,8 @@ func contentOf(body any) ([]byte, error) {
 	return json.Marshal(body)
 }
 
-// foreign explains a response that is not of this API, but of a gateway or proxy before it.
-func foreign(status int) string {
+// external explains a response that is not of this API, but of a gateway or proxy before it.
+func external(status int) string {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return fmt.Sprintf("the API refused the request (%d): it came without credentials, or they have no right to it", status)
@@ -306,7 +306,7 @@ func decode(status int, content []byte, out any) error {
 	if status >= http.StatusMultipleChoices {
 		refused := Error{Status: status}
 		if err := json.Unmarshal(content, &refused); err != nil || (refused.Code == "" && status != http.StatusConflict) {
-			return &Error{status, engine.CodeInternal, foreign(status)}
+			return &Error{status, engine.CodeInternal, external(status)}
 		}
 		if refused.Code != "" {
 			return &refused

@@ -50,9 +50,9 @@ type Flows interface {
 	DeleteFlow(ctx context.Context, flow machine.Flow) error
 }
 
-// Foreign lists waits of external engines, as [resume.ForeignWaits] does.
-type Foreign interface {
-	List(ctx context.Context, after string, limit int) ([]resume.ForeignWait, error)
+// External lists waits of external engines, as [resume.ExternalWaits] does.
+type External interface {
+	List(ctx context.Context, after string, limit int) ([]resume.ExternalWait, error)
 }
 
 // Config is what a handler works with. Fields are required unless they say what nil means.
@@ -61,8 +61,8 @@ type Config struct {
 	Tokens *resume.Tokens
 	Index  Index
 	Flows  Flows
-	// Foreign lists waits of external engines; nil means there are none.
-	Foreign Foreign
+	// External lists waits of external engines; nil means there are none.
+	External External
 	// Start starts executions; nil means that of Engine.
 	Start func(context.Context, engine.StartRequest) (engine.StartResult, error)
 	// Log receives what failed inside, without tokens; nil discards it.

@@ -47,7 +47,7 @@ func maskedExecution(e Execution) Execution {
 }
 
 func maskedToken(t Token) Token {
-	if !strings.HasPrefix(t.Token, token.Mask("")) { // of a foreign wait whose key is gone, the mask is all there is
+	if !strings.HasPrefix(t.Token, token.Mask("")) { // of an external wait whose key is gone, the mask is all there is
 		t.Token = token.Mask(t.Token)
 	}
 	t.Job, t.Output = token.MaskAll(t.Job), maskedOutput(t.Output)

@@ -212,13 +212,13 @@ func (h handler) tokensPage(r *http.Request) (p page, err error) {
 		_, err := add(engine.NewID(query.Get("flow"), query.Get("execution")))
 		return p, err
 	}
-	if after, ok := strings.CutPrefix(query.Get("after"), foreignPage); ok && h.Foreign != nil {
-		err := h.foreignTokens(r, after, &p)
+	if after, ok := strings.CutPrefix(query.Get("after"), externalPage); ok && h.External != nil {
+		err := h.externalTokens(r, after, &p)
 		return p, err
 	}
 	p.Next, err = h.each(r.Context(), query.Get("flow"), machine.StatusRunning, query.Get("after"), lookups, add)
-	if p.Next == "" && query.Get("flow") == "" && h.Foreign != nil {
-		p.Next = foreignPage
+	if p.Next == "" && query.Get("flow") == "" && h.External != nil {
+		p.Next = externalPage
 	}
 	return p, err
 }
@@ -235,13 +235,13 @@ func (h handler) openTokenWith(r *http.Request, id engine.ID) (t Token, ok bool,
 	return t, ok, err
 }
 
-// foreignPage begins the parameter after of the pages with waits of external engines, which follow
+// externalPage begins the parameter after of the pages with waits of external engines, which follow
 // those of executions.
-const foreignPage = "foreign:"
+const externalPage = "external:"
 
-// foreignTokens adds the open tokens of the waits after the handle.
-func (h handler) foreignTokens(r *http.Request, after string, p *page) error {
-	waits, err := h.Foreign.List(r.Context(), after, lookups)
+// externalTokens adds the open tokens of the waits after the handle.
+func (h handler) externalTokens(r *http.Request, after string, p *page) error {
+	waits, err := h.External.List(r.Context(), after, lookups)
 	if errors.Is(err, resume.ErrNoWait) {
 		return invalid("invalid page token: use next of the previous page")
 	}
@@ -254,17 +254,17 @@ func (h handler) foreignTokens(r *http.Request, after string, p *page) error {
 			return err
 		}
 		if record.Open() {
-			p.Tokens = append(p.Tokens, recordOf(h.foreignToken(wait), record))
+			p.Tokens = append(p.Tokens, recordOf(h.externalToken(wait), record))
 		}
 	}
 	if len(waits) == lookups {
-		p.Next = foreignPage + waits[lookups-1].Handle
+		p.Next = externalPage + waits[lookups-1].Handle
 	}
 	return nil
 }
 
-// foreignToken returns the token of a wait. If its key is gone, the text is the masked handle.
-func (h handler) foreignToken(wait resume.ForeignWait) Token {
+// externalToken returns the token of a wait. If its key is gone, the text is the masked handle.
+func (h handler) externalToken(wait resume.ExternalWait) Token {
 	text, ok := h.Engine.TokenText(wait.Handle)
 	if !ok {
 		text = token.Mask(wait.Handle)

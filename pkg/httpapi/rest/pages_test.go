@@ -194,22 +194,22 @@ func TestTokensOfExternalEngines(t *testing.T) {
 	a.started("callback", "{}")
 	a.run()
 	store := a.store
-	foreign := resumetest.WithForeignWaits(store)
+	external := resumetest.WithExternalWaits(store)
 	a.server.Config.Handler = rest.Handler(rest.Config{
-		Engine: a.system.Client, Tokens: a.system.Tokens, Index: store, Flows: store, Foreign: foreign,
+		Engine: a.system.Client, Tokens: a.system.Tokens, Index: store, Flows: store, External: external,
 	})
 	since := time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC)
 	const waits = 60
 	var handles []string
 	for i := range waits {
-		id := token.ID{Execution: [12]byte{byte(i)}, Flags: token.FlagForeign, Expires: since.Add(48 * time.Hour)}
+		id := token.ID{Execution: [12]byte{byte(i)}, Flags: token.FlagExternal, Expires: since.Add(48 * time.Hour)}
 		handle := a.keys.Handle(id)
 		handles = append(handles, handle)
-		wait := resume.ForeignWait{
+		wait := resume.ExternalWait{
 			Handle: handle, Recipient: resume.RecipientStepFunctions, Sealed: []byte("sealed"), Job: jobs.Key{Kind: "batch-job", Name: "arn"},
 			Opened: since, Deadline: since.Add(time.Hour), Expires: id.Expires,
 		}
-		if _, err := foreign.Open(t.Context(), handle, wait); err != nil {
+		if _, err := external.Open(t.Context(), handle, wait); err != nil {
 			t.Fatal(err)
 		}
 	}

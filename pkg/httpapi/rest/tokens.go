@@ -198,7 +198,7 @@ func (h handler) heartbeat(find finder) responder {
 // withStep adds the step that waits for the token. A token of another engine, and one whose step
 // cannot be read, stays as it is: the heartbeat was recorded.
 func (h handler) withStep(ctx context.Context, t Token, id token.ID) Token {
-	if id.Flags&token.FlagForeign != 0 {
+	if id.Flags&token.FlagExternal != 0 {
 		return t
 	}
 	state, err := h.Engine.Describe(ctx, id.Execution)

@@ -65,7 +65,7 @@ func TestJobs(t *testing.T) {
 	t.Parallel()
 	resumetest.Jobs(t, func(t *testing.T) resumetest.JobsStore {
 		t.Helper()
-		return resumetest.WithForeignWaits(as[*disk.Store](t))
+		return resumetest.WithExternalWaits(as[*disk.Store](t))
 	})
 }
 

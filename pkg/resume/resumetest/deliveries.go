@@ -12,8 +12,8 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-func foreignDeadline(d *desk) {
-	d.foreign = true
+func externalDeadline(d *desk) {
+	d.external = true
 	p := d.party(1)
 	p.startWithin("batch-job", batch, 100)
 	d.pass(100*time.Second - time.Nanosecond)
@@ -30,7 +30,7 @@ func foreignDeadline(d *desk) {
 }
 
 func callbackDeadline(d *desk) {
-	d.foreign = true
+	d.external = true
 	p := d.party(1)
 	p.startWithin("callback", `{}`, 3600)
 	if len(d.polls) != 1 || !d.polls[0].Due.Equal(epoch.Add(resume.LongestPoll)) {
@@ -43,7 +43,7 @@ func callbackDeadline(d *desk) {
 }
 
 func crashDeadline(d *desk) {
-	d.foreign = true
+	d.external = true
 	d.crash(func(p *party, _ int) {
 		p.startWithin("batch-job", batch, 90)
 		d.pass(90 * time.Second)
@@ -51,14 +51,14 @@ func crashDeadline(d *desk) {
 	})
 }
 
-func foreignValues(d *desk) {
-	d.foreign = true
+func externalValues(d *desk) {
+	d.external = true
 	tokens := d.tokens()
-	for i, report := range []string{`null`, `"text"`, `[1,2]`, `{}`, `"` + strings.Repeat("x", resume.ForeignLimit-2) + `"`} {
+	for i, report := range []string{`null`, `"text"`, `[1,2]`, `{}`, `"` + strings.Repeat("x", resume.ExternalLimit-2) + `"`} {
 		p := d.party(i)
 		p.start("callback", `{}`)
 		_, text, _ := strings.Cut(p.answer.CallbackURL, "/callbacks/")
-		large, err := resume.ParseValue([]byte(`"`+strings.Repeat("x", resume.ForeignLimit)+`"`), resume.ForeignLimit*2)
+		large, err := resume.ParseValue([]byte(`"`+strings.Repeat("x", resume.ExternalLimit)+`"`), resume.ExternalLimit*2)
 		if err != nil {
 			d.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func foreignValues(d *desk) {
 		if refused, ok := errors.AsType[*resume.ReportError](err); !ok || !refused.TooLarge {
 			d.Errorf("a value over the limit: error %v", err)
 		}
-		outcome, err := resume.ParseValue([]byte(report), resume.ForeignLimit)
+		outcome, err := resume.ParseValue([]byte(report), resume.ExternalLimit)
 		if err != nil {
 			d.Fatal(err)
 		}
@@ -77,8 +77,8 @@ func foreignValues(d *desk) {
 	}
 }
 
-func foreignRepeated(d *desk) {
-	d.foreign = true
+func externalRepeated(d *desk) {
+	d.external = true
 	p := d.party(1)
 	p.start("callback", `{}`)
 	first := p.answer
@@ -117,7 +117,7 @@ func durableWait(d *desk) {
 		d.Errorf("listed are %+v, error %v; want one wait for each recipient", list, err)
 	}
 	p := &party{desk: d, theirs: "their+callback/==", handle: wait.Handle}
-	d.foreign = true
+	d.external = true
 	d.cloud.end(wait.JobID, "", false)
 	d.observe(d.cloud.batchEvent(wait.JobID))
 	p.ended(token.ClosedByEvent, wait.JobID)
@@ -133,7 +133,7 @@ func (p *party) once(age time.Duration) (putBack time.Duration, err error) {
 }
 
 func youngWake(d *desk) {
-	d.foreign = true
+	d.external = true
 	p := d.party(1)
 	p.start("batch-job", batch)
 	for age, want := range map[time.Duration]time.Duration{
@@ -163,7 +163,7 @@ func youngWake(d *desk) {
 }
 
 func deliveryFails(d *desk) {
-	d.foreign = true
+	d.external = true
 	p := d.party(1)
 	p.start("batch-job", batch)
 	mustClose(d.T, d.raw, p.handle, closing(success, 0))
@@ -182,7 +182,7 @@ func deliveryFails(d *desk) {
 }
 
 func recipientGone(d *desk) {
-	d.foreign = true
+	d.external = true
 	p := d.party(1)
 	p.start("batch-job", batch)
 	d.sent[p.theirs] = []token.Outcome{failure} // somebody else was faster
@@ -191,7 +191,7 @@ func recipientGone(d *desk) {
 		d.Error(err)
 	}
 	p.wantDelivered(failure)
-	if wait, _, err := d.raw.ForeignWait(d.Context(), p.handle); err != nil || wait.Delivery != resume.DeliveryGone {
+	if wait, _, err := d.raw.ExternalWait(d.Context(), p.handle); err != nil || wait.Delivery != resume.DeliveryGone {
 		d.Errorf("the wait is %+v, error %v", wait, err)
 	}
 }
@@ -205,7 +205,7 @@ func wakeOfNothing(d *desk) {
 }
 
 func replacedKeys(d *desk) {
-	d.foreign = true
+	d.external = true
 	p := d.party(1)
 	p.start("batch-job", batch)
 	old := d.keys.Current
@@ -232,7 +232,7 @@ func (p *party) beat() {
 }
 
 func heartbeatHandedOn(d *desk) {
-	d.foreign = true
+	d.external = true
 	p := d.party(1)
 	p.start("callback", `{}`)
 	p.beat()
@@ -249,19 +249,19 @@ func heartbeatHandedOn(d *desk) {
 		d.Errorf("a closed one: %d heartbeats, error %v, effects %q", d.beats[p.theirs], err, d.trace)
 	}
 	own := d.tokens()
-	d.foreign = false
+	d.external = false
 	if _, err := Beat(d.Context(), own, d.party(2).text); err != nil || len(d.beatsSent) > 0 {
 		d.Errorf("of a step of ours %d heartbeats are handed on, error %v", len(d.beatsSent), err)
 	}
 }
 
 func heartbeatGone(d *desk) {
-	d.foreign = true
+	d.external = true
 	p := d.party(1)
 	p.start("callback", `{}`)
 	d.sent[p.theirs] = []token.Outcome{success}
 	p.beat()
-	if wait, _, err := d.raw.ForeignWait(d.Context(), p.handle); err != nil || wait.Delivery != resume.DeliveryGone {
+	if wait, _, err := d.raw.ExternalWait(d.Context(), p.handle); err != nil || wait.Delivery != resume.DeliveryGone {
 		d.Errorf("the wait is %+v, error %v", wait, err)
 	}
 	if err := d.deliveries().Beat(d.Context(), "no handle"); err != nil {

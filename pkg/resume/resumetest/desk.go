@@ -26,8 +26,8 @@ type desk struct {
 	raw   JobsStore
 	keys  token.Keys
 	cloud *cloud
-	// foreign: those who wait are of somebody else's engine.
-	foreign bool
+	// external: those who wait are of somebody else's engine.
+	external bool
 
 	mu    sync.Mutex
 	now   time.Time
@@ -59,10 +59,10 @@ const (
 	region  = "eu-central-1"
 )
 
-func newDesk(t *testing.T, store JobsStore, foreign bool) *desk {
+func newDesk(t *testing.T, store JobsStore, external bool) *desk {
 	t.Helper()
 	d := &desk{
-		T: t, raw: store, foreign: foreign, now: epoch, sent: map[string][]token.Outcome{}, beats: map[string]int{}, fails: map[string][]error{},
+		T: t, raw: store, external: external, now: epoch, sent: map[string][]token.Outcome{}, beats: map[string]int{}, fails: map[string][]error{},
 		keys: token.Keys{Current: token.Key{ID: 7, Secret: []byte(strings.Repeat("k", token.SecretSize))}},
 	}
 	d.cloud = &cloud{desk: d, jobs: map[string]*job{}}
@@ -81,14 +81,14 @@ type deskJobs struct {
 func (d *desk) open(callbacks string) { d.jobs = d.jobsWith(true, callbacks) }
 
 // jobsWith makes the jobs, with or without external waits.
-func (d *desk) jobsWith(foreign bool, callbacks string) deskJobs {
+func (d *desk) jobsWith(external bool, callbacks string) deskJobs {
 	config := resume.JobsConfig{
 		Tokens: d.tokens(), Rendezvous: deskStore{d}, Services: d.cloud, Polls: deskPolls{d}, Account: account, Region: region,
 		Warn: func(err error) { d.warns = append(d.warns, err) },
 	}
 	starter := resume.StarterConfig{Jobs: config, CallbackBase: callbacks, Random: func() [10]byte { return [10]byte{1, 2, 3} }}
-	if foreign {
-		starter.Foreign = deskStore{d}
+	if external {
+		starter.External = deskStore{d}
 	}
 	return deskJobs{resume.NewJobStarter(starter), resume.NewJobObserver(config), resume.JobDescriber{
 		Services: d.cloud, Account: account, Region: region, Now: d.clock,
@@ -190,13 +190,13 @@ func (s deskStore) Release(ctx context.Context, key jobs.Key, handles []string) 
 	return s.effect("release", func() error { return s.raw.Release(ctx, key, handles) })
 }
 
-func (s deskStore) Open(ctx context.Context, handle string, wait resume.ForeignWait) (w resume.ForeignWait, err error) {
+func (s deskStore) Open(ctx context.Context, handle string, wait resume.ExternalWait) (w resume.ExternalWait, err error) {
 	err = s.effect("open", func() (err error) { w, err = s.raw.Open(ctx, handle, wait); return err })
 	return w, err
 }
 
-func (s deskStore) ForeignWait(ctx context.Context, handle string) (w resume.ForeignWait, r token.Record, err error) {
-	err = s.effect("wait", func() (err error) { w, r, err = s.raw.ForeignWait(ctx, handle); return err })
+func (s deskStore) ExternalWait(ctx context.Context, handle string) (w resume.ExternalWait, r token.Record, err error) {
+	err = s.effect("wait", func() (err error) { w, r, err = s.raw.ExternalWait(ctx, handle); return err })
 	return w, r, err
 }
 
@@ -204,7 +204,7 @@ func (s deskStore) Deliver(ctx context.Context, handle string, delivery resume.D
 	return s.effect("delivery", func() error { return s.raw.Deliver(ctx, handle, delivery) })
 }
 
-func (s deskStore) List(ctx context.Context, after string, limit int) ([]resume.ForeignWait, error) {
+func (s deskStore) List(ctx context.Context, after string, limit int) ([]resume.ExternalWait, error) {
 	return s.raw.List(ctx, after, limit)
 }
 
@@ -278,7 +278,7 @@ type party struct {
 func (d *desk) party(number int) *party {
 	hash := sha256.Sum256([]byte(d.Name()))
 	id := token.ID{Execution: [12]byte(hash[:12]), Number: uint32(number), Expires: epoch.Add(400 * day).Truncate(time.Second)} //nolint:gosec // small
-	if d.foreign {
+	if d.external {
 		return &party{desk: d, theirs: fmt.Sprintf("their token/%s+%d==", d.Name(), number)}
 	}
 	return &party{desk: d, text: d.keys.Sign(id), handle: d.keys.Handle(id)}
@@ -288,7 +288,7 @@ func (d *desk) party(number int) *party {
 // function.
 func (p *party) request(kind, params string, seconds int) []byte {
 	request := map[string]any{"kind": kind, "params": json.RawMessage(params)}
-	if p.foreign {
+	if p.external {
 		request["taskToken"] = p.theirs
 		if seconds > 0 {
 			request["timeoutSeconds"] = seconds
@@ -319,15 +319,15 @@ func (p *party) tryStart(kind, params string, seconds int) error {
 	if err != nil {
 		return err
 	}
-	if p.foreign {
+	if p.external {
 		p.handle = p.waitOf(p.theirs).Handle
 	}
 	return json.Unmarshal(answer, &p.answer)
 }
 
-// waitOf is the foreign wait with that token in it, the latest where there are
+// waitOf is the external wait with that token in it, the latest where there are
 // several.
-func (d *desk) waitOf(theirs string) (found resume.ForeignWait) {
+func (d *desk) waitOf(theirs string) (found resume.ExternalWait) {
 	d.Helper()
 	all, err := d.raw.List(d.Context(), "", 1000)
 	if err != nil {
@@ -367,11 +367,11 @@ func (d *desk) pass(duration time.Duration) {
 	}
 }
 
-// deliver delivers the wakes of foreign tokens.
+// deliver delivers the wakes of external tokens.
 func (d *desk) deliver() {
 	d.Helper()
 	for _, wake := range d.wakes {
-		for looks := 0; d.foreign; looks++ {
+		for looks := 0; d.external; looks++ {
 			var putBack time.Time
 			d.delivered(func() (err error) {
 				putBack, err = d.deliveries().Deliver(d.Context(), wake.handle, wake.at)
@@ -428,16 +428,16 @@ func (p *party) ended(by token.Closer, text string) {
 	}
 }
 
-// wantDelivered: the recipient of a foreign wait took the outcome once.
+// wantDelivered: the recipient of an external wait took the outcome once.
 func (p *party) wantDelivered(outcome token.Outcome) {
 	p.Helper()
-	if !p.foreign {
+	if !p.external {
 		return
 	}
 	if sent := p.sent[p.theirs]; len(sent) != 1 || !token.Same(sent[0], outcome) {
 		p.Errorf("the recipient took %+v, want %+v once", sent, outcome)
 	}
-	wait, _, err := p.raw.ForeignWait(p.Context(), p.handle)
+	wait, _, err := p.raw.ExternalWait(p.Context(), p.handle)
 	if err != nil || wait.Delivery == "" {
 		p.Errorf("the wait is %+v, error %v; want its delivery noted", wait, err)
 	}

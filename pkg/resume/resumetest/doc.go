@@ -1,5 +1,5 @@
 // Package resumetest holds the suites of package resume: [Outcomes],
-// [Rendezvous] and [ForeignWaits] for its stores, and [Tokens] and [Jobs] for its
+// [Rendezvous] and [ExternalWaits] for its stores, and [Tokens] and [Jobs] for its
 // use cases over a store. What package engine asks of the same store besides has
 // a suite of its own there.
 //

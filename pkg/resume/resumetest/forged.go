@@ -30,7 +30,7 @@ func forgedPoll(d *desk) {
 	waits["a job"].start("batch-job", batch)
 	waits["a callback"].start("callback", `{}`)
 	authentic := d.polls
-	if !d.foreign { // a step that waits for a person has no job at all
+	if !d.external { // a step that waits for a person has no job at all
 		waits["a person"] = d.party(3)
 	}
 	other := token.Keys{Current: token.Key{ID: d.keys.Current.ID, Secret: []byte(strings.Repeat("x", token.SecretSize))}}
@@ -74,7 +74,7 @@ func (d *desk) changed(authentic []resume.Poll, forged resume.Poll) (all []resum
 // forgedDelivery: a sender to the queue of deliveries has handed over
 // what the token holds, and nothing of their own.
 func forgedDelivery(d *desk) {
-	d.foreign = true
+	d.external = true
 	p := d.party(1)
 	p.start("callback", `{}`)
 	for range 2 {

@@ -18,7 +18,7 @@ import (
 type JobsStore interface {
 	resume.TokenStore
 	resume.Rendezvous
-	resume.ForeignWaits
+	resume.ExternalWaits
 }
 
 // orderings are the cases of [Jobs] that are the same for steps of ours and for
@@ -87,44 +87,44 @@ var orderings = map[string]func(*desk){
 func Jobs(t *testing.T, open func(t *testing.T) JobsStore) {
 	t.Helper()
 	for name, test := range orderings {
-		for who, foreign := range map[string]bool{"own": false, "foreign": true} {
+		for who, external := range map[string]bool{"own": false, "external": true} {
 			t.Run(who+": "+name, func(t *testing.T) {
 				t.Parallel()
-				test(newDesk(t, open(t), foreign))
+				test(newDesk(t, open(t), external))
 			})
 		}
 	}
 	for name, test := range map[string]func(*desk){
-		"the event for an unknown job is parked":                 unknownJob,
-		"a malformed event has no effect":                        malformedEvent,
-		"an execution that is long over is left alone":           longOver,
-		"an event that tells of no end has no effect":            noEnd,
-		"nobody waits: the job is started and no more":           nobodyWaits,
-		"nobody waits: a start repeated with its key is one":     nobodyWaitsAgain,
-		"a token that is none, or a foreign one, starts nothing": badTokens,
-		"the tutorial's functions speak the tutorial's JSON":     tutorial,
-		"a callback has a place to arrive at":                    callbackNowhere,
-		"where nobody else is served, nobody else is":            notServed,
-		"how a job is":                                             jobStatus,
-		"a foreign wait ends at its deadline":                      foreignDeadline,
-		"a foreign wait ends at its deadline, without a job":       callbackDeadline,
-		"crash after each effect: a foreign wait's deadline":       crashDeadline,
-		"a foreign wait may end as any value":                      foreignValues,
-		"a foreign start repeated is one wait":                     foreignRepeated,
-		"a durable function's wait":                                durableWait,
-		"a wake of an open foreign wait is kept while it is young": youngWake,
-		"a delivery that fails is tried again":                     deliveryFails,
-		"a recipient that waits no more":                           recipientGone,
-		"a heartbeat is handed on to who waits":                    heartbeatHandedOn,
-		"a heartbeat tells of a recipient that waits no more":      heartbeatGone,
-		"who waited for a task, and is long over, waits no more":   expiredWaiter,
-		"a large end is kept as a hint":                            parkedSize,
-		"nobody waits: a key that ends like the task's name":       keyLikeResource,
-		"a wake of no foreign wait is dropped":                     wakeOfNothing,
-		"keys were replaced while somebody else's engine waited":   replacedKeys,
-		"keys were replaced while polls were under way":            replacedPollKeys,
-		"a poll that comes early is sent again":                    earlyPoll,
-		"a forged message is no heartbeat and no outcome":          forgedDelivery,
+		"the event for an unknown job is parked":                   unknownJob,
+		"a malformed event has no effect":                          malformedEvent,
+		"an execution that is long over is left alone":             longOver,
+		"an event that tells of no end has no effect":              noEnd,
+		"nobody waits: the job is started and no more":             nobodyWaits,
+		"nobody waits: a start repeated with its key is one":       nobodyWaitsAgain,
+		"a token that is none, or an external one, starts nothing": badTokens,
+		"the tutorial's functions speak the tutorial's JSON":       tutorial,
+		"a callback has a place to arrive at":                      callbackNowhere,
+		"where nobody else is served, nobody else is":              notServed,
+		"how a job is":                                              jobStatus,
+		"an external wait ends at its deadline":                     externalDeadline,
+		"an external wait ends at its deadline, without a job":      callbackDeadline,
+		"crash after each effect: an external wait's deadline":      crashDeadline,
+		"an external wait may end as any value":                     externalValues,
+		"an external start repeated is one wait":                    externalRepeated,
+		"a durable function's wait":                                 durableWait,
+		"a wake of an open external wait is kept while it is young": youngWake,
+		"a delivery that fails is tried again":                      deliveryFails,
+		"a recipient that waits no more":                            recipientGone,
+		"a heartbeat is handed on to who waits":                     heartbeatHandedOn,
+		"a heartbeat tells of a recipient that waits no more":       heartbeatGone,
+		"who waited for a task, and is long over, waits no more":    expiredWaiter,
+		"a large end is kept as a hint":                             parkedSize,
+		"nobody waits: a key that ends like the task's name":        keyLikeResource,
+		"a wake of no external wait is dropped":                     wakeOfNothing,
+		"keys were replaced while somebody else's engine waited":    replacedKeys,
+		"keys were replaced while polls were under way":             replacedPollKeys,
+		"a poll that comes early is sent again":                     earlyPoll,
+		"a forged message is no heartbeat and no outcome":           forgedDelivery,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -277,8 +277,8 @@ func keyLikeResource(d *desk) {
 func badTokens(d *desk) {
 	valid := d.party(1).text
 	expired := token.ID{Execution: [12]byte{1}, Expires: epoch.Truncate(time.Second)}
-	foreign := token.ID{Execution: [12]byte{1}, Flags: token.FlagForeign, Expires: epoch.Add(day).Truncate(time.Second)}
-	for _, text := range []string{"forged", valid[:len(valid)-1], d.keys.Sign(expired), d.keys.Sign(foreign)} {
+	external := token.ID{Execution: [12]byte{1}, Flags: token.FlagExternal, Expires: epoch.Add(day).Truncate(time.Second)}
+	for _, text := range []string{"forged", valid[:len(valid)-1], d.keys.Sign(expired), d.keys.Sign(external)} {
 		request := fmt.Appendf(nil, `{"kind":"batch-job","params":%s,"token":%q}`, batch, text)
 		if _, err := d.jobs.StartJob(d.Context(), request); !errors.Is(err, token.ErrInvalid) || strings.Contains(err.Error(), text) {
 			d.Errorf("%q: error %v", text, err)

@@ -12,26 +12,26 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// WithForeignWaits adds foreign waits in memory to a store that has none. On one machine every
+// WithExternalWaits adds external waits in memory to a store that has none. On one machine every
 // waiter is an execution, so the stores of package local have none.
-func WithForeignWaits(store LocalStore) JobsStore {
-	return &foreignStore{LocalStore: store, waits: map[string]resume.ForeignWait{}}
+func WithExternalWaits(store LocalStore) JobsStore {
+	return &externalStore{LocalStore: store, waits: map[string]resume.ExternalWait{}}
 }
 
-// LocalStore is a [JobsStore] without foreign waits.
+// LocalStore is a [JobsStore] without external waits.
 type LocalStore interface {
 	resume.TokenStore
 	resume.Rendezvous
 }
 
-type foreignStore struct {
+type externalStore struct {
 	LocalStore
 	mu    sync.Mutex
-	waits map[string]resume.ForeignWait // by handle
+	waits map[string]resume.ExternalWait // by handle
 }
 
-// Open implements [resume.ForeignWaits].
-func (s *foreignStore) Open(ctx context.Context, handle string, wait resume.ForeignWait) (resume.ForeignWait, error) {
+// Open implements [resume.ExternalWaits].
+func (s *externalStore) Open(ctx context.Context, handle string, wait resume.ExternalWait) (resume.ExternalWait, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.waits[handle]; !ok {
@@ -41,20 +41,20 @@ func (s *foreignStore) Open(ctx context.Context, handle string, wait resume.Fore
 	return s.waits[handle], ctx.Err()
 }
 
-// ForeignWait implements [resume.ForeignWaits].
-func (s *foreignStore) ForeignWait(ctx context.Context, handle string) (resume.ForeignWait, token.Record, error) {
+// ExternalWait implements [resume.ExternalWaits].
+func (s *externalStore) ExternalWait(ctx context.Context, handle string) (resume.ExternalWait, token.Record, error) {
 	s.mu.Lock()
 	wait, ok := s.waits[handle]
 	s.mu.Unlock()
 	if !ok {
-		return resume.ForeignWait{}, token.Record{}, resume.ErrNoWait
+		return resume.ExternalWait{}, token.Record{}, resume.ErrNoWait
 	}
 	record, err := s.Record(ctx, handle)
 	return wait, record, err
 }
 
-// Deliver implements [resume.ForeignWaits].
-func (s *foreignStore) Deliver(ctx context.Context, handle string, delivery resume.Delivery) error {
+// Deliver implements [resume.ExternalWaits].
+func (s *externalStore) Deliver(ctx context.Context, handle string, delivery resume.Delivery) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	wait, ok := s.waits[handle]
@@ -66,9 +66,9 @@ func (s *foreignStore) Deliver(ctx context.Context, handle string, delivery resu
 	return ctx.Err()
 }
 
-// List implements [resume.ForeignWaits].
-func (s *foreignStore) List(ctx context.Context, after string, limit int) (list []resume.ForeignWait, err error) {
-	byAge := func(a, b resume.ForeignWait) int {
+// List implements [resume.ExternalWaits].
+func (s *externalStore) List(ctx context.Context, after string, limit int) (list []resume.ExternalWait, err error) {
+	byAge := func(a, b resume.ExternalWait) int {
 		return cmp.Or(a.Opened.Compare(b.Opened), cmp.Compare(a.Handle, b.Handle))
 	}
 	s.mu.Lock()

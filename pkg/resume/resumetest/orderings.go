@@ -62,7 +62,7 @@ func eventTwice(d *desk) {
 // late closes the token as its deadline does.
 func (p *party) late() {
 	p.Helper()
-	if p.foreign {
+	if p.external {
 		p.pass(time.Minute)
 		return
 	}
@@ -281,8 +281,8 @@ func claimedRun(d *desk) {
 // largeOutput: a job may bring more than is taken by whoever waits for it.
 func largeOutput(d *desk) {
 	limit := resume.DefaultLimit
-	if d.foreign {
-		limit = resume.ForeignLimit
+	if d.external {
+		limit = resume.ExternalLimit
 	}
 	small := d.party(1)
 	small.endsWith(`"x"`, (*party).observed)
@@ -864,7 +864,7 @@ func callback(d *desk) {
 	if !ok || p.answer.ID != p.handle || p.answer.Kind != "callback" || p.answer.Key != p.handle || d.cloud.starts != 0 {
 		d.Fatalf("the answer is %+v, %d starts", p.answer, d.cloud.starts)
 	}
-	if !d.foreign && (text != p.text || len(d.trace) != 0) {
+	if !d.external && (text != p.text || len(d.trace) != 0) {
 		d.Errorf("the URL is of %q, want the step's own token; effects %q", text, d.trace)
 	}
 	d.pass(time.Hour)

@@ -11,15 +11,15 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// ForeignWaits keeps what a token of ours stands for that closes one of
+// ExternalWaits keeps what a token of ours stands for that closes one of
 // somebody else's engine. The token's outcome is kept as that of any other.
-type ForeignWaits interface {
+type ExternalWaits interface {
 	// Open keeps the wait unless there is one under the handle, and answers the
 	// one that is there.
-	Open(ctx context.Context, handle string, wait ForeignWait) (ForeignWait, error)
+	Open(ctx context.Context, handle string, wait ExternalWait) (ExternalWait, error)
 
-	// ForeignWait is the wait of that token with its record; [ErrNoWait] for none.
-	ForeignWait(ctx context.Context, handle string) (ForeignWait, token.Record, error)
+	// ExternalWait is the wait of that token with its record; [ErrNoWait] for none.
+	ExternalWait(ctx context.Context, handle string) (ExternalWait, token.Record, error)
 
 	// Deliver notes what became of the delivery; the first one stays. The error
 	// is [ErrNoWait] for none.
@@ -29,11 +29,11 @@ type ForeignWaits interface {
 	// opened, then by their handles: at most limit of them after the one with that
 	// handle, which may have been delivered meanwhile; "" begins. The error is
 	// [ErrNoWait] where no wait has that handle.
-	List(ctx context.Context, after string, limit int) ([]ForeignWait, error)
+	List(ctx context.Context, after string, limit int) ([]ExternalWait, error)
 }
 
-// ForeignWait is one wait of somebody else's engine.
-type ForeignWait struct {
+// ExternalWait is one wait of somebody else's engine.
+type ExternalWait struct {
 	Handle string
 	// Recipient is whose token it is.
 	Recipient Recipient
@@ -52,7 +52,7 @@ type ForeignWait struct {
 	Delivery Delivery
 }
 
-// Recipient is whose token a foreign wait holds.
+// Recipient is whose token an external wait holds.
 type Recipient string
 
 // The recipients that are not attempts of ours.
@@ -83,32 +83,32 @@ type Recipients interface {
 	Beat(ctx context.Context, recipient Recipient, theirs string) (Delivery, error)
 }
 
-// ErrNoWait says that a handle is of no foreign wait.
-var ErrNoWait = errors.New("resume: no foreign wait has this token")
+// ErrNoWait says that a handle is of no external wait.
+var ErrNoWait = errors.New("resume: no external wait has this token")
 
-// The time that a foreign wait has: what it asks for or ninety days, and what
+// The time that an external wait has: what it asks for or ninety days, and what
 // its record is kept for after that.
 const (
-	foreignDefault = 90 * 24 * time.Hour
-	foreignKept    = 24 * time.Hour
+	externalDefault = 90 * 24 * time.Hour
+	externalKept    = 24 * time.Hour
 )
 
-func foreignTime(seconds int64) time.Duration {
+func externalTime(seconds int64) time.Duration {
 	if seconds == 0 {
-		return foreignDefault
+		return externalDefault
 	}
 	return time.Duration(seconds) * time.Second
 }
 
-// foreignID is what our token says that stands for theirs. It holds no instant
+// externalID is what our token says that stands for theirs. It holds no instant
 // but a day, so that a repeated start has the same handle, unless midnight lies
 // between; then there are two waits, of which the recipient takes one outcome.
-func foreignID(recipient Recipient, theirs string, deadline time.Time) token.ID {
+func externalID(recipient Recipient, theirs string, deadline time.Time) token.ID {
 	hash := sha256.Sum256([]byte(string(recipient) + "\x00" + theirs))
 	const day = 24 * time.Hour
 	return token.ID{
-		Execution: [12]byte(hash[:12]), Flags: token.FlagForeign,
-		Expires: deadline.Add(foreignKept + day).UTC().Truncate(day),
+		Execution: [12]byte(hash[:12]), Flags: token.FlagExternal,
+		Expires: deadline.Add(externalKept + day).UTC().Truncate(day),
 	}
 }
 
@@ -122,8 +122,8 @@ func (s *start) openExternal(ctx context.Context, recipient Recipient, theirs st
 		return err
 	}
 	s.recipient, s.theirs = recipient, theirs
-	s.deadline = s.since.Add(foreignTime(s.request.TimeoutSeconds))
-	id := foreignID(recipient, theirs, s.deadline)
+	s.deadline = s.since.Add(externalTime(s.request.TimeoutSeconds))
+	id := externalID(recipient, theirs, s.deadline)
 	s.token = Token{ID: id, tokens: s.ports.Tokens, handle: keys.Handle(id)}
 	return nil
 }
@@ -133,7 +133,7 @@ func (s *start) keepExternal(ctx context.Context) error {
 	if s.recipient == "" {
 		return nil
 	}
-	wait := ForeignWait{
+	wait := ExternalWait{
 		Handle: s.token.handle, Recipient: s.recipient, Opened: s.ports.now(), Deadline: s.deadline, Expires: s.token.ID.Expires,
 	}
 	err := withKeys(ctx, s.ports.Tokens.config.Keys, func(keys token.Keys) (err error) {
@@ -148,7 +148,7 @@ func (s *start) keepExternal(ctx context.Context) error {
 	}
 	opened, err := s.external.Open(ctx, wait.Handle, wait)
 	if err != nil {
-		return fmt.Errorf("open the foreign wait %s: %w", token.Mask(wait.Handle), err)
+		return fmt.Errorf("open the external wait %s: %w", token.Mask(wait.Handle), err)
 	}
 	s.deadline = opened.Deadline
 	return nil

@@ -15,19 +15,19 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Waits is a store of foreign waits and of the outcomes of their tokens.
+// Waits is a store of external waits and of the outcomes of their tokens.
 type Waits interface {
-	resume.ForeignWaits
+	resume.ExternalWaits
 	resume.TokenStore
 }
 
-// ForeignWaits is the suite of [resume.ForeignWaits]. Instants come back to the
+// ExternalWaits is the suite of [resume.ExternalWaits]. Instants come back to the
 // nanosecond.
-func ForeignWaits(t *testing.T, open func(t *testing.T) Waits) {
+func ExternalWaits(t *testing.T, open func(t *testing.T) Waits) {
 	t.Helper()
 	for name, test := range map[string]func(*waits){
 		"a wait that nobody opened is none":                       (*waits).unknown,
-		"the token of a step of ours is no foreign wait":          (*waits).ownToken,
+		"the token of a step of ours is no external wait":         (*waits).ownToken,
 		"every field comes back as it was given":                  (*waits).roundTrip,
 		"the first wait under a handle stays":                     (*waits).first,
 		"a wait comes with its token's record":                    (*waits).record,
@@ -57,39 +57,39 @@ type waits struct {
 }
 
 // waitAt is a wait that differs from instant to instant.
-func waitAt(after time.Duration) resume.ForeignWait {
+func waitAt(after time.Duration) resume.ExternalWait {
 	id := token.ID{
-		Execution: [12]byte{1, 2, 3}, Number: uint32(after), Flags: token.FlagForeign, Expires: epoch.Add(day).Truncate(time.Second), //nolint:gosec // small
+		Execution: [12]byte{1, 2, 3}, Number: uint32(after), Flags: token.FlagExternal, Expires: epoch.Add(day).Truncate(time.Second), //nolint:gosec // small
 	}
 	keys := token.Keys{Current: token.Key{ID: 7}}
-	return resume.ForeignWait{
+	return resume.ExternalWait{
 		Handle: keys.Handle(id), Recipient: resume.RecipientStepFunctions, Sealed: fmt.Append(nil, "sealed \x00\xff ", after),
 		Job: someJob, JobID: "id: \"of\" é/\n", Opened: epoch.Add(after), Deadline: epoch.Add(after).Add(time.Hour), Expires: id.Expires,
 	}
 }
 
-func sameWait(a, b resume.ForeignWait) bool {
+func sameWait(a, b resume.ExternalWait) bool {
 	return a.Handle == b.Handle && a.Recipient == b.Recipient && bytes.Equal(a.Sealed, b.Sealed) && a.Job == b.Job && a.JobID == b.JobID &&
 		a.Opened.Equal(b.Opened) && a.Deadline.Equal(b.Deadline) && a.Expires.Equal(b.Expires) && a.Delivery == b.Delivery
 }
 
 // open opens the wait, which there is none of yet.
-func (w *waits) open(wait resume.ForeignWait) {
+func (w *waits) open(wait resume.ExternalWait) {
 	w.Helper()
 	if got, err := w.store.Open(w.Context(), wait.Handle, wait); err != nil || !sameWait(got, wait) {
 		w.Fatalf("opened as %+v, error %v; want %+v", got, err, wait)
 	}
 }
 
-func (w *waits) want(want resume.ForeignWait, record token.Record) {
+func (w *waits) want(want resume.ExternalWait, record token.Record) {
 	w.Helper()
-	got, held, err := w.store.ForeignWait(w.Context(), want.Handle)
+	got, held, err := w.store.ExternalWait(w.Context(), want.Handle)
 	if err != nil || !sameWait(got, want) || !sameRecord(held, record) {
 		w.Errorf("the wait is %+v with %+v, error %v; want %+v with %+v", got, held, err, want, record)
 	}
 }
 
-func (w *waits) wantList(after string, limit int, want ...resume.ForeignWait) {
+func (w *waits) wantList(after string, limit int, want ...resume.ExternalWait) {
 	w.Helper()
 	got, err := w.store.List(w.Context(), after, limit)
 	if err != nil || !slices.EqualFunc(got, want, sameWait) {
@@ -97,7 +97,7 @@ func (w *waits) wantList(after string, limit int, want ...resume.ForeignWait) {
 	}
 }
 
-func (w *waits) delivered(wait resume.ForeignWait, delivery resume.Delivery) {
+func (w *waits) delivered(wait resume.ExternalWait, delivery resume.Delivery) {
 	w.Helper()
 	if err := w.store.Deliver(w.Context(), wait.Handle, delivery); err != nil {
 		w.Fatal(err)
@@ -105,13 +105,13 @@ func (w *waits) delivered(wait resume.ForeignWait, delivery resume.Delivery) {
 }
 
 func (w *waits) unknown() {
-	if _, _, err := w.store.ForeignWait(w.Context(), some); !errors.Is(err, resume.ErrNoWait) {
+	if _, _, err := w.store.ExternalWait(w.Context(), some); !errors.Is(err, resume.ErrNoWait) {
 		w.Errorf("error %v, want that there is none", err)
 	}
 	if err := w.store.Deliver(w.Context(), some, resume.DeliverySent); !errors.Is(err, resume.ErrNoWait) {
 		w.Errorf("delivered: error %v, want that there is none", err)
 	}
-	if _, _, err := w.store.ForeignWait(w.Context(), some); !errors.Is(err, resume.ErrNoWait) {
+	if _, _, err := w.store.ExternalWait(w.Context(), some); !errors.Is(err, resume.ErrNoWait) {
 		w.Errorf("error %v, want that there is none still", err)
 	}
 	w.wantList("", 10)
@@ -119,7 +119,7 @@ func (w *waits) unknown() {
 
 func (w *waits) ownToken() {
 	mustClose(w.T, w.store, some, closing(success, 0))
-	if _, _, err := w.store.ForeignWait(w.Context(), some); !errors.Is(err, resume.ErrNoWait) {
+	if _, _, err := w.store.ExternalWait(w.Context(), some); !errors.Is(err, resume.ErrNoWait) {
 		w.Errorf("error %v, want that there is none", err)
 	}
 	if err := w.store.Deliver(w.Context(), some, resume.DeliverySent); !errors.Is(err, resume.ErrNoWait) {
@@ -134,7 +134,7 @@ func (w *waits) roundTrip() {
 	large := waitAt(3)
 	large.Sealed = bytes.Repeat([]byte{0, 0xff, 0x80}, 1000)
 	large.Job.Name = "a name / with: spaces, \"quotes\", #, %2F, é and 日本"
-	for _, wait := range []resume.ForeignWait{waitAt(1), callback, large} {
+	for _, wait := range []resume.ExternalWait{waitAt(1), callback, large} {
 		w.open(wait)
 		w.want(wait, token.Record{})
 	}
@@ -210,7 +210,7 @@ func (w *waits) listed() {
 
 func (w *waits) pages() {
 	const many = 7
-	var all []resume.ForeignWait
+	var all []resume.ExternalWait
 	for i := range many {
 		all = append(all, waitAt(time.Duration(i)))
 		w.open(waitAt(many - 1 - time.Duration(i)))
@@ -226,20 +226,20 @@ func (w *waits) pages() {
 }
 
 func (w *waits) sameInstant() {
-	var all []resume.ForeignWait
+	var all []resume.ExternalWait
 	for i := range 5 {
 		wait := waitAt(time.Duration(i))
 		wait.Opened = epoch
 		all = append(all, wait)
 		w.open(wait)
 	}
-	slices.SortFunc(all, func(a, b resume.ForeignWait) int { return bytes.Compare([]byte(a.Handle), []byte(b.Handle)) })
+	slices.SortFunc(all, func(a, b resume.ExternalWait) int { return bytes.Compare([]byte(a.Handle), []byte(b.Handle)) })
 	w.wantList("", 2, all[:2]...)
 	w.wantList(all[1].Handle, 10, all[2:]...)
 }
 
 func (w *waits) pagesAfterDelivery() {
-	all := []resume.ForeignWait{waitAt(1), waitAt(2), waitAt(3)}
+	all := []resume.ExternalWait{waitAt(1), waitAt(2), waitAt(3)}
 	for _, wait := range all {
 		w.open(wait)
 	}
@@ -251,7 +251,7 @@ func (w *waits) pagesAfterDelivery() {
 }
 
 func (w *waits) race() {
-	var told [racers]resume.ForeignWait
+	var told [racers]resume.ExternalWait
 	var errs [racers]error
 	together(racers, func(i int) {
 		wait := waitAt(1)
@@ -276,7 +276,7 @@ func (w *waits) raceOfDeliveries() {
 			w.Error(err)
 		}
 	})
-	got, _, err := w.store.ForeignWait(w.Context(), wait.Handle)
+	got, _, err := w.store.ExternalWait(w.Context(), wait.Handle)
 	if err != nil || got.Delivery == "" {
 		w.Fatalf("the wait is %+v, error %v", got, err)
 	}
@@ -311,7 +311,7 @@ func (w *waits) cancelled() {
 	if _, err := w.store.Open(ctx, wait.Handle, wait); err == nil {
 		w.Error("open: no error")
 	}
-	if _, _, err := w.store.ForeignWait(ctx, wait.Handle); err == nil || errors.Is(err, resume.ErrNoWait) {
+	if _, _, err := w.store.ExternalWait(ctx, wait.Handle); err == nil || errors.Is(err, resume.ErrNoWait) {
 		w.Errorf("wait: error %v", err)
 	}
 	if err := w.store.Deliver(ctx, wait.Handle, resume.DeliverySent); err == nil || errors.Is(err, resume.ErrNoWait) {

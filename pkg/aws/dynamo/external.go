@@ -25,10 +25,10 @@ import (
 // closes a token would else be written twice.
 const WaitsIndex = "Waits"
 
-// Open implements [resume.ForeignWaits]. It is one write, and one of the index.
-func (w *Waits) Open(ctx context.Context, handle string, wait resume.ForeignWait) (resume.ForeignWait, error) {
+// Open implements [resume.ExternalWaits]. It is one write, and one of the index.
+func (w *Waits) Open(ctx context.Context, handle string, wait resume.ExternalWait) (resume.ExternalWait, error) {
 	after, _, err := w.update(ctx, tokenKey(handle), update{
-		op:         "open a foreign wait",
+		op:         "open an external wait",
 		expression: "SET f = :wait, x = :shard, t = :age, expires = :expires",
 		condition:  "attribute_not_exists(f)",
 		values: item{
@@ -37,7 +37,7 @@ func (w *Waits) Open(ctx context.Context, handle string, wait resume.ForeignWait
 		},
 	})
 	if err != nil {
-		return resume.ForeignWait{}, err
+		return resume.ExternalWait{}, err
 	}
 	return decodeWait(after)
 }
@@ -45,25 +45,25 @@ func (w *Waits) Open(ctx context.Context, handle string, wait resume.ForeignWait
 // shardOf spreads waits over the index.
 func shardOf(handle string) int { return int(crc32.ChecksumIEEE([]byte(handle)) % shards) }
 
-func ageKey(handle string, wait resume.ForeignWait) []byte {
+func ageKey(handle string, wait resume.ExternalWait) []byte {
 	return append(startKey(wait.Opened), handle...)
 }
 
-// ForeignWait implements [resume.ForeignWaits].
-func (w *Waits) ForeignWait(ctx context.Context, handle string) (resume.ForeignWait, token.Record, error) {
+// ExternalWait implements [resume.ExternalWaits].
+func (w *Waits) ExternalWait(ctx context.Context, handle string) (resume.ExternalWait, token.Record, error) {
 	found, err := w.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &w.table, Key: tokenKey(handle), ConsistentRead: aws.Bool(true)})
 	if err != nil {
-		return resume.ForeignWait{}, token.Record{}, waitsError("read a foreign wait", err)
+		return resume.ExternalWait{}, token.Record{}, waitsError("read an external wait", err)
 	}
 	wait, err := decodeWait(found.Item)
 	if err != nil {
-		return resume.ForeignWait{}, token.Record{}, err
+		return resume.ExternalWait{}, token.Record{}, err
 	}
 	record, err := decodeRecord(found.Item)
 	return wait, record, err
 }
 
-// Deliver implements [resume.ForeignWaits].
+// Deliver implements [resume.ExternalWaits].
 func (w *Waits) Deliver(ctx context.Context, handle string, delivery resume.Delivery) error {
 	after, _, err := w.update(ctx, tokenKey(handle), update{
 		op:         "note a delivery",
@@ -78,14 +78,14 @@ func (w *Waits) Deliver(ctx context.Context, handle string, delivery resume.Deli
 	return err
 }
 
-// List implements [resume.ForeignWaits]. What it lists may lag behind by a
+// List implements [resume.ExternalWaits]. What it lists may lag behind by a
 // moment; what it says of each wait does not.
-func (w *Waits) List(ctx context.Context, after string, limit int) ([]resume.ForeignWait, error) {
+func (w *Waits) List(ctx context.Context, after string, limit int) ([]resume.ExternalWait, error) {
 	last, err := w.ageOf(ctx, after)
 	if err != nil {
 		return nil, err
 	}
-	var waits []resume.ForeignWait
+	var waits []resume.ExternalWait
 	for len(waits) < limit {
 		page, err := w.oldest(ctx, last, limit-len(waits))
 		if err != nil || len(page) == 0 {
@@ -105,9 +105,9 @@ func (w *Waits) ageOf(ctx context.Context, handle string) ([]byte, error) {
 	if handle == "" {
 		return nil, nil
 	}
-	wait, _, err := w.ForeignWait(ctx, handle)
+	wait, _, err := w.ExternalWait(ctx, handle)
 	if err != nil {
-		return nil, fmt.Errorf("list foreign waits after %s: %w", handle, err)
+		return nil, fmt.Errorf("list external waits after %s: %w", handle, err)
 	}
 	return ageKey(handle, wait), nil
 }
@@ -127,7 +127,7 @@ func (w *Waits) oldest(ctx context.Context, last []byte, limit int) ([]item, err
 		}
 		page, err := w.client.Query(ctx, input) // one is enough: entries are small
 		if err != nil {
-			return nil, waitsError("list foreign waits", err)
+			return nil, waitsError("list external waits", err)
 		}
 		entries = append(entries, page.Items...)
 	}
@@ -136,14 +136,14 @@ func (w *Waits) oldest(ctx context.Context, last []byte, limit int) ([]item, err
 }
 
 // undelivered are the waits of those entries, without those delivered since.
-func (w *Waits) undelivered(ctx context.Context, entries []item) ([]resume.ForeignWait, error) {
+func (w *Waits) undelivered(ctx context.Context, entries []item) ([]resume.ExternalWait, error) {
 	found := map[string]item{}
 	for some := range slices.Chunk(entries, mostKeys) {
 		if err := w.collect(ctx, some, found); err != nil {
-			return nil, waitsError("list foreign waits", err)
+			return nil, waitsError("list external waits", err)
 		}
 	}
-	var waits []resume.ForeignWait
+	var waits []resume.ExternalWait
 	for _, entry := range entries {
 		wait, err := decodeWait(found[textOf(entry[attrKey])])
 		switch {
@@ -205,15 +205,15 @@ func pause(ctx context.Context, try int) error {
 }
 
 // decodeWait reads the wait from the attributes of its token.
-func decodeWait(attributes item) (resume.ForeignWait, error) {
+func decodeWait(attributes item) (resume.ExternalWait, error) {
 	stored, ok := attributes[attrWait]
 	if !ok {
-		return resume.ForeignWait{}, resume.ErrNoWait
+		return resume.ExternalWait{}, resume.ErrNoWait
 	}
 	handle := strings.TrimPrefix(textOf(attributes[attrKey]), "T")
-	wait, err := resume.DecodeForeignWait(handle, bytesOf(stored))
+	wait, err := resume.DecodeExternalWait(handle, bytesOf(stored))
 	if err != nil {
-		return resume.ForeignWait{}, fmt.Errorf("table Waits: wait %s: %w", handle, err)
+		return resume.ExternalWait{}, fmt.Errorf("table Waits: wait %s: %w", handle, err)
 	}
 	wait.Delivery = resume.Delivery(textOf(attributes[attrSent]))
 	return wait, nil
