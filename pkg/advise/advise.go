@@ -20,7 +20,7 @@ type Rule string
 
 // The rules.
 const (
-	// PollingLoop: a wait, a call and a goto back repeat until the call has an answer.
+	// PollingLoop: a wait, a call and a goto back repeat until the result is final.
 	PollingLoop Rule = "polling-loop"
 	// TaskWithoutTimeout: a task may take any time.
 	TaskWithoutTimeout Rule = "task-without-timeout"

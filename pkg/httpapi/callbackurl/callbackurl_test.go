@@ -84,14 +84,14 @@ func (b *fixture) Beat(ctx context.Context, handle string, at time.Time) (token.
 	return b.MemoryStore.Beat(ctx, handle, at)
 }
 
-// answered is an answer of the API.
-type answered struct {
+// response is a response of the API.
+type response struct {
 	status int
 	header http.Header
 	body   string
 }
 
-func (b *fixture) do(method, path, body string, header ...string) answered {
+func (b *fixture) do(method, path, body string, header ...string) response {
 	b.t.Helper()
 	r := httptest.NewRequestWithContext(b.t.Context(), method, path, strings.NewReader(body))
 	for pair := range slices.Chunk(header, 2) {
@@ -99,22 +99,22 @@ func (b *fixture) do(method, path, body string, header ...string) answered {
 	}
 	w := httptest.NewRecorder()
 	b.api.ServeHTTP(w, r)
-	return answered{w.Code, w.Header(), w.Body.String()}
+	return response{w.Code, w.Header(), w.Body.String()}
 }
 
 // send is what a browser does with the form of a page.
-func (b *fixture) send(end, form string) answered {
+func (b *fixture) send(end, form string) response {
 	b.t.Helper()
 	return b.sendTo("/callbacks/"+b.text+end, form)
 }
 
-func (b *fixture) sendTo(path, form string) answered {
+func (b *fixture) sendTo(path, form string) response {
 	b.t.Helper()
 	return b.do(http.MethodPost, path, form,
 		"Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
 }
 
-func (b *fixture) post(end, body string) answered {
+func (b *fixture) post(end, body string) response {
 	b.t.Helper()
 	return b.do(http.MethodPost, "/callbacks/"+b.text+end, body)
 }
@@ -130,10 +130,10 @@ func (b *fixture) held() token.Record {
 	return record
 }
 
-func (a answered) want(t *testing.T, status int, body string) {
+func (a response) want(t *testing.T, status int, body string) {
 	t.Helper()
 	if a.status != status || strings.TrimSpace(a.body) != body {
-		t.Errorf("answered %d %s; want %d %s", a.status, a.body, status, body)
+		t.Errorf("response %d %s; want %d %s", a.status, a.body, status, body)
 	}
 }
 
@@ -190,7 +190,7 @@ func TestBearer(t *testing.T) {
 				}
 			}
 			if got := b.do(http.MethodPost, path, body, "Authorization", "bearer "+b.text); got.status != 200 || !strings.Contains(got.body, want) {
-				t.Errorf("answered %+v", got)
+				t.Errorf("response %+v", got)
 			}
 		})
 	}
@@ -216,7 +216,7 @@ func TestConflictNamesTheFirstOutcome(t *testing.T) {
 			}
 			got := b.post("", `{"a":"`+secret+`"}`)
 			if got.status != 409 || !strings.Contains(got.body, want) || strings.Contains(got.body, secret) {
-				t.Errorf("answered %+v", got)
+				t.Errorf("response %+v", got)
 			}
 		})
 	}
@@ -234,7 +234,7 @@ func TestRevokedToken(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := b.post("", "{}"); got.status != 409 || !strings.Contains(got.body, "the token is closed: "+want+" at ") {
-			t.Errorf("by %s: answered %+v", by, got)
+			t.Errorf("by %s: response %+v", by, got)
 		}
 		b.get().wantText(t, 200, strings.ToUpper(want[:1])+want[1:]+" on 31 January 2026")
 	}
@@ -256,7 +256,7 @@ func TestInvalidTokensHaveOneResponse(t *testing.T) {
 	flipped := b.keys.Handle(flagged) + b.text[len(handle):]
 	want := b.do(http.MethodPost, "/callbacks/x", "{}")
 	if want.status != 404 || !strings.Contains(want.body, "the token is not valid") {
-		t.Fatalf("answered %+v", want)
+		t.Fatalf("response %+v", want)
 	}
 	page := b.do(http.MethodGet, "/callbacks/x", "")
 	if page.status != 404 || !strings.Contains(page.body, "The token is not valid") {
@@ -269,11 +269,11 @@ func TestInvalidTokensHaveOneResponse(t *testing.T) {
 		for _, body := range []string{"{}", "no JSON", strings.Repeat(" ", 1<<20)} {
 			for _, end := range []string{"", "/failure", "/heartbeat"} {
 				if got := b.do(http.MethodPost, "/callbacks/"+text+end, body); got.status != 404 || got.body != want.body {
-					t.Errorf("%s: answered %+v", name, got)
+					t.Errorf("%s: response %+v", name, got)
 				}
 			}
 		}
-		for _, got := range []answered{b.do(http.MethodGet, "/callbacks/"+text, ""), b.sendTo("/callbacks/"+text, "output={}")} {
+		for _, got := range []response{b.do(http.MethodGet, "/callbacks/"+text, ""), b.sendTo("/callbacks/"+text, "output={}")} {
 			if got.status != 404 || got.body != page.body {
 				t.Errorf("%s: the page is %+v", name, got)
 			}
@@ -282,7 +282,7 @@ func TestInvalidTokensHaveOneResponse(t *testing.T) {
 			continue
 		}
 		if got := b.do(http.MethodPost, "/callbacks", "{}", "Authorization", "Bearer "+text); got.status != 404 || got.body != want.body {
-			t.Errorf("%s in a header: answered %+v", name, got)
+			t.Errorf("%s in a header: response %+v", name, got)
 		}
 	}
 	if b.reads.Load() != 0 || b.uses.Load() != 0 || b.log.Len() > 0 {
@@ -318,7 +318,7 @@ func TestInvalidReportsKeepTheTokenOpen(t *testing.T) {
 			t.Parallel()
 			got := b.post(tt.end, tt.body)
 			if got.status != tt.status || !strings.Contains(got.body, tt.want) || strings.Contains(got.body, mark) {
-				t.Errorf("answered %+v; want %d with %q", got, tt.status, tt.want)
+				t.Errorf("response %+v; want %d with %q", got, tt.status, tt.want)
 			}
 		})
 	}
@@ -335,7 +335,7 @@ func TestLargestOutputIsAccepted(t *testing.T) {
 	b := newFixture(t)
 	got := b.post("", ` { "a" : "`+strings.Repeat(`\u0061`, 32<<10-len(`{"a":""}`))+`" } `)
 	if got.status != 200 || b.held().Outcome.Output.Size() != 32<<10 {
-		t.Errorf("answered %+v", got)
+		t.Errorf("response %+v", got)
 	}
 }
 
@@ -368,7 +368,7 @@ func TestOnlyPostChangesAnything(t *testing.T) {
 func TestSecurityHeaders(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t)
-	for _, got := range []answered{
+	for _, got := range []response{
 		b.do(http.MethodGet, "/", ""), b.do(http.MethodPost, "/callbacks/"+b.text+"/other", ""), b.do(http.MethodPut, "/callbacks/"+b.text, ""),
 		b.do(http.MethodPost, "/callbacks/"+b.text+"//failure", ""), b.do(http.MethodPost, "//callbacks/"+b.text, ""),
 		b.do(http.MethodGet, "/callbacks/./"+b.text, ""), b.do(http.MethodPost, "/callbacks/"+b.text+"/", ""),
@@ -389,7 +389,7 @@ func TestSecurityHeaders(t *testing.T) {
 		}
 		isJSON := got.header.Get("Content-Type") == "application/json"
 		if isJSON && (!json.Valid([]byte(got.body)) || strings.Contains(got.body, b.text)) {
-			t.Errorf("answered %s", got.body)
+			t.Errorf("response %s", got.body)
 		}
 		if !isJSON && got.header.Get("Content-Type") != "text/html; charset=utf-8" {
 			t.Errorf("content type of %+v", got)
@@ -436,7 +436,7 @@ func TestSlowCloseCanBeRetried(t *testing.T) {
 	}
 	got := b.post("", "{}")
 	if got.status != 503 || got.header.Get("Retry-After") == "" || !b.held().Open() {
-		t.Errorf("answered %+v", got)
+		t.Errorf("response %+v", got)
 	}
 }
 
@@ -448,7 +448,7 @@ func TestIncompleteBody(t *testing.T) {
 	w := httptest.NewRecorder()
 	b.api.ServeHTTP(w, r)
 	if w.Code != 400 || !strings.Contains(w.Body.String(), "ended before its body was complete") || !b.held().Open() || b.log.Len() > 0 {
-		t.Errorf("answered %d %s, logged %s", w.Code, w.Body, &b.log)
+		t.Errorf("response %d %s, logged %s", w.Code, w.Body, &b.log)
 	}
 	if _, err := value.ParseJSON(w.Body.Bytes()); err != nil {
 		t.Error(err)
@@ -464,28 +464,28 @@ func TestExternalRecipientsAcceptAnyJSON(t *testing.T) {
 	t.Parallel()
 	largest := `"` + strings.Repeat("x", 262_144-2) + `"`
 	for _, output := range []string{`{"a":1}`, `[1,{}]`, `"text"`, `-1.50`, `true`, `null`, largest} {
-		for _, send := range []func(b *fixture) answered{
-			func(b *fixture) answered { return b.post("", " "+output+"\n") },
-			func(b *fixture) answered { return b.send("", "output="+url.QueryEscape(output)) },
-			func(b *fixture) answered {
+		for _, send := range []func(b *fixture) response{
+			func(b *fixture) response { return b.post("", " "+output+"\n") },
+			func(b *fixture) response { return b.send("", "output="+url.QueryEscape(output)) },
+			func(b *fixture) response {
 				return b.do(http.MethodPost, "/callbacks", output, "Authorization", "Bearer "+b.text)
 			},
 		} {
 			b := newFixtureOf(t, token.FlagExternal)
 			if got := send(b); got.status != 200 || b.held().Outcome.Output.JSON() != output {
-				t.Errorf("%.20s: answered %+v; the token holds %+v", output, got, b.held())
+				t.Errorf("%.20s: response %+v; the token holds %+v", output, got, b.held())
 			}
 		}
 	}
 	b := newFixtureOf(t, token.FlagExternal)
-	for body, want := range map[string]answered{
+	for body, want := range map[string]response{
 		`"` + strings.Repeat("x", 262_144-1) + `"`: {status: 413, body: "the output has 262145 bytes and the limit is 262144"},
 		strings.Repeat(" ", 4<<20):                 {status: 413, body: "the request has 4194304 bytes and the limit is 2097152"},
 		"no JSON":                                  {status: 400, body: "the output cannot be read; allowed: a JSON value"},
 		"":                                         {status: 400, body: "the output cannot be read; allowed: a JSON value"},
 	} {
 		if got := b.post("", body); got.status != want.status || !strings.Contains(got.body, want.body) {
-			t.Errorf("%.20s: answered %+v", body, got)
+			t.Errorf("%.20s: response %+v", body, got)
 		}
 	}
 	if b.uses.Load() != 0 {

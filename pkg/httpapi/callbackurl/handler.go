@@ -121,11 +121,11 @@ func (h handler) show(r *http.Request) response {
 	if err != nil {
 		return h.rejection(err)
 	}
-	answer := responseOf(record, false)
+	page := responseOf(record, false)
 	if record.Open() {
-		answer.form = &form{Failure: text + endFailure, Output: "{}"}
+		page.form = &form{Failure: text + endFailure, Output: "{}"}
 	}
-	return answer
+	return page
 }
 
 // report carries out a POST.
@@ -147,9 +147,9 @@ func (h handler) report(w http.ResponseWriter, r *http.Request, end string) resp
 	}
 	record, conflict, err := h.apply(r, opened, report)
 	if err != nil {
-		answer := h.rejection(err)
-		answer.form = report.again()
-		return answer
+		rejected := h.rejection(err)
+		rejected.form = report.again()
+		return rejected
 	}
 	return responseOf(record, conflict)
 }

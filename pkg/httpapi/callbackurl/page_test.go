@@ -15,23 +15,23 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-func (b *fixture) get() answered {
+func (b *fixture) get() response {
 	b.t.Helper()
 	return b.do(http.MethodGet, "/callbacks/"+b.text, "")
 }
 
 // wantText looks for a text of the page, as a person reads it.
-func (a answered) wantText(t *testing.T, status int, texts ...string) {
+func (a response) wantText(t *testing.T, status int, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
 		if a.status != status || !strings.Contains(html.UnescapeString(a.body), text) {
-			t.Errorf("answered %d %s; want %d with %q", a.status, a.body, status, text)
+			t.Errorf("response %d %s; want %d with %q", a.status, a.body, status, text)
 		}
 	}
 }
 
 // places are where the forms of a page go, as a browser makes them out.
-func (a answered) places(t *testing.T, base string) []string {
+func (a response) places(t *testing.T, base string) []string {
 	t.Helper()
 	at, err := url.Parse(base)
 	if err != nil {
@@ -177,7 +177,7 @@ func TestProgramsGetJSON(t *testing.T) {
 			b := newFixture(t)
 			got := b.do(http.MethodPost, "/callbacks/"+b.text, tt.body, tt.header...)
 			if got.status != 200 || !json.Valid([]byte(got.body)) || b.held().Outcome.Output.JSON() != `{"a":"output="}` {
-				t.Errorf("answered %+v; the token holds %+v", got, b.held())
+				t.Errorf("response %+v; the token holds %+v", got, b.held())
 			}
 		})
 	}
@@ -188,7 +188,7 @@ func TestAFormThatIsCalledJSON(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t)
 	if got := b.do(http.MethodPost, "/callbacks/"+b.text, "output={}", "Content-Type", "application/json"); got.status != 400 || !b.held().Open() {
-		t.Errorf("answered %+v", got)
+		t.Errorf("response %+v", got)
 	}
 }
 
@@ -223,10 +223,10 @@ func TestThePageOfAStoreThatFails(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t)
 	b.fails = errors.New("table gone near " + b.text)
-	for _, got := range []answered{b.get(), b.send("", `output={"a":"typed"}`)} {
+	for _, got := range []response{b.get(), b.send("", `output={"a":"typed"}`)} {
 		got.wantText(t, 500, "Internal error; try again.")
 		if strings.Contains(got.body, "table gone") {
-			t.Errorf("answered %s", got.body)
+			t.Errorf("response %s", got.body)
 		}
 	}
 	b.send("", `output={"a":"typed"}`).wantText(t, 500, `{"a":"typed"}`)

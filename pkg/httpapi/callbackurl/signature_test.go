@@ -46,7 +46,7 @@ func secretsOf(t *testing.T, keys ...[]byte) []callbackurl.Secret {
 	return secrets
 }
 
-func (b *fixture) signed(end, body string, header []string) answered {
+func (b *fixture) signed(end, body string, header []string) response {
 	b.t.Helper()
 	return b.do(http.MethodPost, "/callbacks/"+b.text+end, body, header...)
 }
@@ -175,17 +175,17 @@ func TestValidSignatures(t *testing.T) {
 		header := sign(key(by), b.id("msg_2"), now, `{"a":1}`)
 		for range 2 { // a replay is the same again
 			if got := b.signed("", `{"a":1}`, header); got.status != 200 {
-				t.Errorf("answered %+v", got)
+				t.Errorf("response %+v", got)
 			}
 		}
 		if got := b.signed("/failure", `{"error":"E"}`, sign(key(by), b.id("msg_3"), now, `{"error":"E"}`)); got.status != 409 {
-			t.Errorf("answered %+v", got)
+			t.Errorf("response %+v", got)
 		}
 	}
 	b := newFixtureOf(t, token.FlagSigned, secretsOf(t, key('a'))...)
 	header := append(sign(key('a'), b.id("msg_2"), now, `{}`), "Authorization", "Bearer "+b.text)
 	if got := b.do(http.MethodPost, "/callbacks", "{}", header...); got.status != 200 {
-		t.Errorf("answered %+v", got)
+		t.Errorf("response %+v", got)
 	}
 }
 
@@ -292,7 +292,7 @@ func TestSeveralSignatures(t *testing.T) {
 	good := sign(key('a'), b.id("m"), now, "{}")
 	good[5] = "v1a,x " + sign(key('b'), b.id("m"), now, "{}")[5] + " " + good[5]
 	if got := b.signed("", "{}", good); got.status != 200 {
-		t.Errorf("answered %+v", got)
+		t.Errorf("response %+v", got)
 	}
 }
 
@@ -335,7 +335,7 @@ func TestNoSecretConfigured(t *testing.T) {
 	b := newFixtureOf(t, token.FlagSigned)
 	got := b.signed("", "{}", sign(nil, b.id("m"), now, "{}"))
 	if got.status != 401 || !strings.Contains(got.body, "the server has no secret to verify it with") || b.reads.Load()+b.uses.Load() != 0 {
-		t.Errorf("answered %+v", got)
+		t.Errorf("response %+v", got)
 	}
 }
 
@@ -345,7 +345,7 @@ func TestAForgedTokenNeedsNoSignature(t *testing.T) {
 	b := newFixtureOf(t, token.FlagSigned, secretsOf(t, key('a'))...)
 	b.text = b.text[:len(b.text)-1]
 	if got := b.post("", "{}"); got.status != 404 {
-		t.Errorf("answered %+v", got)
+		t.Errorf("response %+v", got)
 	}
 }
 

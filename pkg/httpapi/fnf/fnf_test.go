@@ -96,8 +96,8 @@ func (b *fixture) held() token.Record {
 	return record
 }
 
-// answered is an answer of the API.
-type answered struct {
+// response is an answer of the API.
+type response struct {
 	status int
 	body   struct {
 		EventID       *int   `json:"EventId"`
@@ -109,7 +109,7 @@ type answered struct {
 }
 
 // do makes a request. What begins with "body:" goes into the body.
-func (b *fixture) do(method string, given map[string]string) answered {
+func (b *fixture) do(method string, given map[string]string) response {
 	b.t.Helper()
 	query, body := url.Values{}, url.Values{}
 	for name, value := range given {
@@ -122,7 +122,7 @@ func (b *fixture) do(method string, given map[string]string) answered {
 	return b.send(method, "/?"+query.Encode(), "application/x-www-form-urlencoded", body.Encode())
 }
 
-func (b *fixture) send(method, target, kind, body string) answered {
+func (b *fixture) send(method, target, kind, body string) response {
 	b.t.Helper()
 	r := httptest.NewRequestWithContext(b.t.Context(), http.MethodPost, "/", strings.NewReader(body))
 	path, query, _ := strings.Cut(target, "?")
@@ -130,9 +130,9 @@ func (b *fixture) send(method, target, kind, body string) answered {
 	r.Header.Set("Content-Type", kind)
 	w := httptest.NewRecorder()
 	b.api.ServeHTTP(w, r)
-	a := answered{status: w.Code, text: w.Body.String()}
+	a := response{status: w.Code, text: w.Body.String()}
 	if err := json.Unmarshal(w.Body.Bytes(), &a.body); err != nil || a.body.RequestID == "" {
-		b.t.Errorf("answered %q: %v", a.text, err)
+		b.t.Errorf("response %q: %v", a.text, err)
 	}
 	return a
 }
@@ -172,15 +172,15 @@ func (b *fixture) failure(name, cause string) map[string]string {
 	return map[string]string{"Action": "ReportTaskFailed", "TaskToken": b.text, "body:Error": name, "body:Cause": cause}
 }
 
-func (b *fixture) call(given map[string]string) answered {
+func (b *fixture) call(given map[string]string) response {
 	b.t.Helper()
 	return b.do(http.MethodPost, signed(http.MethodPost, given))
 }
 
-func (a answered) want(t *testing.T, status int, code string) {
+func (a response) want(t *testing.T, status int, code string) {
 	t.Helper()
 	if a.status != status || a.body.Code != code || a.body.Message == "" != (code == "") {
-		t.Errorf("answered %d %s; want %d %s", a.status, a.text, status, code)
+		t.Errorf("response %d %s; want %d %s", a.status, a.text, status, code)
 	}
 }
 
@@ -190,7 +190,7 @@ func TestASuccessIsReported(t *testing.T) {
 	a := b.call(b.success(`{"status": "ok"}`))
 	a.want(t, 200, "")
 	if a.body.EventID == nil || *a.body.EventID != 0 || b.held().Outcome.Output.JSON() != `{"status":"ok"}` {
-		t.Errorf("answered %s; the token holds %+v", a.text, b.held())
+		t.Errorf("response %s; the token holds %+v", a.text, b.held())
 	}
 }
 
@@ -299,7 +299,7 @@ func TestRejections(t *testing.T) {
 			a := b.call(tt.given)
 			a.want(t, tt.status, tt.code)
 			if strings.Contains(a.text, mark) || strings.Contains(a.text, b.text) || a.body.HostID != "example.com" {
-				t.Errorf("answered %s", a.text)
+				t.Errorf("response %s", a.text)
 			}
 		})
 	}
@@ -337,11 +337,11 @@ func TestSignatureCoversTheWholeRequest(t *testing.T) {
 		}
 		changed[name] += "x"
 		if a := b.do(http.MethodPost, changed); a.status == 200 {
-			t.Errorf("%s was changed, and answered %s", name, a.text)
+			t.Errorf("%s was changed, and response %s", name, a.text)
 		}
 		delete(changed, name)
 		if a := b.do(http.MethodPost, changed); a.status == 200 {
-			t.Errorf("%s was left out, and answered %s", name, a.text)
+			t.Errorf("%s was left out, and response %s", name, a.text)
 		}
 	}
 	added := signed(http.MethodPost, b.success(`{"a":1}`))
@@ -410,12 +410,12 @@ func TestRequestIDOfTheCallerIsReturned(t *testing.T) {
 	given := b.success("")
 	given["RequestId"] = "mine"
 	if a := b.call(given); a.body.RequestID != "mine" {
-		t.Errorf("answered %s", a.text)
+		t.Errorf("response %s", a.text)
 	}
 	given["RequestId"] = strings.Repeat("x", 129)
 	first, second := b.call(given), b.call(given)
 	if len(first.body.RequestID) > 128 || first.body.RequestID == second.body.RequestID {
-		t.Errorf("answered %s, %s", first.text, second.text)
+		t.Errorf("response %s, %s", first.text, second.text)
 	}
 }
 
@@ -463,7 +463,7 @@ func TestInternalErrorsAreNotShown(t *testing.T) {
 	a := b.call(b.success("{}"))
 	a.want(t, 500, "InternalServerError")
 	if strings.Contains(a.text, "table") || !strings.Contains(b.log.String(), "table gone") || strings.Contains(b.log.String(), b.text) {
-		t.Errorf("answered %s; the log says %s", a.text, b.log.String())
+		t.Errorf("response %s; the log says %s", a.text, b.log.String())
 	}
 	b.fails = nil
 	b.call(b.success("{}")).want(t, 200, "")
@@ -480,7 +480,7 @@ func TestSlowReportCanBeRetried(t *testing.T) {
 	a := b.call(b.success("{}"))
 	a.want(t, 500, "InternalServerError")
 	if a.body.Message != resume.ErrTooSlow.Error() || !b.held().Open() {
-		t.Errorf("answered %s", a.text)
+		t.Errorf("response %s", a.text)
 	}
 }
 
@@ -495,7 +495,7 @@ func FuzzUnsigned(f *testing.F) {
 	f.Fuzz(func(t *testing.T, method, query, kind, body string) {
 		b := newFixture(t)
 		if a := b.send(method, "/?"+query, kind, body); a.status < 400 || a.body.Code == "" || a.body.Message == "" || b.uses.Load() != 0 {
-			t.Errorf("answered %d %s after %d uses", a.status, a.text, b.uses.Load())
+			t.Errorf("response %d %s after %d uses", a.status, a.text, b.uses.Load())
 		}
 	})
 }
@@ -519,7 +519,7 @@ func FuzzSigned(f *testing.F) {
 		}
 		given[name], given["body:"+other] = value, text
 		if a := b.call(given); a.status != 200 {
-			t.Errorf("answered %d %s", a.status, a.text)
+			t.Errorf("response %d %s", a.status, a.text)
 		}
 	})
 }
@@ -532,6 +532,6 @@ func TestIncompleteRequest(t *testing.T) {
 	w := httptest.NewRecorder()
 	b.api.ServeHTTP(w, r)
 	if w.Code != 400 || !strings.Contains(w.Body.String(), `"InvalidArgument"`) || !json.Valid(w.Body.Bytes()) || b.log.Len() > 0 {
-		t.Errorf("answered %d %s, logged %s", w.Code, w.Body, &b.log)
+		t.Errorf("response %d %s, logged %s", w.Code, w.Body, &b.log)
 	}
 }
