@@ -16,16 +16,8 @@ var prices = advise.Prices{
 
 func (c Command) adviseCommand() *cobra.Command {
 	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "advise FLOW",
-		Short: "Show what could be written better in a flow",
-		Long: "Show what could be written better in a flow: loops that poll, waits without an end, retries that may do a thing\n" +
-			"twice, errors that no step sees. For each: where, what comes of it, what to write instead, and what that saves.\n" +
-			"Exit code 0: the flow is valid, whatever is advised; 2: it is not.",
-		Example: "  waitless advise flow.yaml",
-		Args:    arguments(1, 1),
-		RunE:    func(_ *cobra.Command, args []string) error { return c.advise(args[0], asJSON) },
-	}
+	cmd := helpOf("advise", arguments(1, 1))
+	cmd.RunE = func(_ *cobra.Command, args []string) error { return c.advise(args[0], asJSON) }
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object (see: waitless help json)")
 	return cmd
 }

@@ -101,26 +101,14 @@ func (w *helpWriter) Write(p []byte) (int, error) {
 
 func (c Command) root() *cobra.Command {
 	c.settings = &settings{}
-	root := &cobra.Command{
-		Use:   "waitless",
-		Short: "Serverless flows that wait without running",
-		Long: "Waitless runs flows written in FDL v1, the YAML language of Alibaba Serverless Workflow.\n" +
-			"A step that waits costs nothing while it waits.",
-		Example: strings.Join([]string{
-			`  waitless run flow.yaml --input '{"delay":20}' --skip-time`,
-			`  waitless validate flow.yaml`,
-		}, "\n"),
-		Args:          cobra.ArbitraryArgs,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		RunE:          unknownCommand,
-
-		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkFlags(cmd); err != nil {
-				return err
-			}
-			return c.readSettings(cmd, args)
-		},
+	root := helpOf("waitless", cobra.ArbitraryArgs)
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.RunE = unknownCommand
+	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
+		if err := checkFlags(cmd); err != nil {
+			return err
+		}
+		return c.readSettings(cmd, args)
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.Version = versionOf().text()

@@ -58,13 +58,7 @@ func (c Command) completionCommand() *cobra.Command {
 			},
 		})
 	}
-	return group(&cobra.Command{
-		Use:   "completion",
-		Short: "Print the script that completes command lines in your shell",
-		Long: "Print the script that makes a shell complete what stands after \"waitless\": commands, flags, files of flows, executions, and\n" +
-			"the functions of a flow after --task. Each shell's own help says where its script goes.",
-		Example: "  waitless completion bash",
-	}, commands...)
+	return group(helpOf("completion", nil), commands...)
 }
 
 // A completer suggests what may stand next on a command line.

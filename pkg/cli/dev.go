@@ -43,26 +43,9 @@ type devOptions struct {
 
 func (c Command) devCommand() *cobra.Command {
 	var o devOptions
-	cmd := &cobra.Command{
-		Use:   "dev",
-		Short: "Work on a store, and listen to those who resume what waits in it",
-		Long: "Work on the executions of a store until Ctrl-C. Over HTTP it serves callback URLs, and with --fnf-keys\n" +
-			"ReportTaskSucceeded and ReportTaskFailed of the API of 2019-03-15. The other commands need no HTTP: they find it\n" +
-			"by its store.\n\n" +
-			"With --api it serves the management API (--endpoint of the other commands), too, and job events (POST " + target.EventPath + ",\n" +
-			"as EventBridge delivers them): to this machine, not to pages in a browser, and with the key in the file " + target.APIKeyFile + " of\n" +
-			"the store (Authorization: Bearer KEY; for the commands " + keyVariable + "=@STORE/" + target.APIKeyFile + "). --listen is a loopback\n" +
-			"address then, and callback URLs have one.\n\n" +
-			"Flows are started by `waitless start`. What waits when dev ends goes on with the next one.\n\n" +
-			"What happens to executions is logged on standard error, a line each: starts, ends, failed attempts, retries, callbacks\n" +
-			"and jobs that are waited for. --quiet logs warnings and errors only. Inputs and outputs are never logged.\n\n" +
-			"In the environment: " + callbackVariable + ", " + fnfVariable + `, {"id":"secret"} as --fnf-keys, and ` + secretVariable + ",\n" +
-			`which callbacks of a step with signed are signed with: whsec_... (Standard Webhooks) or {"SENDER":"whsec_..."}.`,
-		Example: "  waitless dev --task batch:SubmitJob=simulated",
-		Args:    arguments(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.dev(cmd.Context(), o)
-		},
+	cmd := helpOf("dev", arguments(0, 0))
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return c.dev(cmd.Context(), o)
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.store, "store", "", "the folder of the store (default: WAITLESS_STORE, else "+target.DefaultStore+")")

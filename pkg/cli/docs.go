@@ -46,20 +46,12 @@ type errorReport struct {
 
 func (c Command) docsCommand() *cobra.Command {
 	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "docs [TOPIC]",
-		Short: "Show the reference of the language and of the command",
-		Long: "Show a topic of the reference; without a name, what topics there are. On a terminal text and tables are set to its\n" +
-			"width, elsewhere a topic is Markdown. By its number\n" +
-			"a rule is shown (W-3), and by its name an error (FnF.TaskTimeout), with the rules that say when it comes.",
-		Example: "  waitless docs flow",
-		Args:    arguments(0, 1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return c.listTopics(asJSON)
-			}
-			return c.showTopic(args[0], asJSON)
-		},
+	cmd := helpOf("docs", arguments(0, 1))
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return c.listTopics(asJSON)
+		}
+		return c.showTopic(args[0], asJSON)
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object (see: waitless help json)")
 	return cmd

@@ -91,13 +91,7 @@ type listOptions struct {
 
 func (c Command) listCommand() *cobra.Command {
 	var o listOptions
-	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List executions, the latest first",
-		Long:    fmt.Sprintf("List executions, the latest first: the last %d unless --limit or --since says otherwise.", defaultList),
-		Example: "  waitless list --status Running\n  waitless list --status Failed,TimedOut --since 24h",
-		Args:    arguments(0, 0),
-	}
+	cmd := helpOf("list", arguments(0, 0))
 	o.register(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&o.flow, "flow", "", "only those of this flow")
@@ -250,12 +244,7 @@ var article = map[string]string{
 func (c Command) showCommand() *cobra.Command {
 	var o storeOptions
 	var unmask bool
-	cmd := &cobra.Command{
-		Use:     "show FLOW/EXECUTION",
-		Short:   "Show one execution",
-		Example: "  waitless show polling/order-7",
-		Args:    arguments(1, 1),
-	}
+	cmd := helpOf("show", arguments(1, 1))
 	o.register(cmd)
 	cmd.Flags().BoolVar(&unmask, "unmask", false, "show the tokens that the input and the output hold")
 	cmd.RunE = c.onStore(&o, func(ctx context.Context, a *target.Client, args []string) error {
@@ -336,13 +325,7 @@ func describe(e rest.Execution) string {
 func (c Command) stopCommand() *cobra.Command {
 	var o storeOptions
 	var why rest.Failure
-	cmd := &cobra.Command{
-		Use:     "stop FLOW/EXECUTION",
-		Short:   "End an execution",
-		Long:    "End an execution. A step that waits for a callback is closed with FnF.Stopped first; when an answer\ncame before that, it is recorded.",
-		Example: "  waitless stop polling/order-7 --cause 'no longer needed'",
-		Args:    arguments(1, 1),
-	}
+	cmd := helpOf("stop", arguments(1, 1))
 	o.register(cmd)
 	cmd.Flags().StringVar(&why.Error, "error", "", "the name of the error that the history shows")
 	cmd.Flags().StringVar(&why.Cause, "cause", "", "why, for people")

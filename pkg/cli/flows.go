@@ -13,13 +13,7 @@ import (
 )
 
 func (c Command) flowsCommand() *cobra.Command {
-	return group(&cobra.Command{
-		Use:   "flows",
-		Short: "Put, see and delete flows",
-		Long: "A flow has a name and definitions, each known by the hash of its text. Executions keep the definition\n" +
-			"that they were started with.",
-		Example: "  waitless flows list",
-	}, c.flowsPutCommand(), c.flowsListCommand(), c.flowsShowCommand(), c.flowsDeleteCommand())
+	return group(helpOf("flows", nil), c.flowsPutCommand(), c.flowsListCommand(), c.flowsShowCommand(), c.flowsDeleteCommand())
 }
 
 // flowReport is the JSON of flows put and flows show; schema/flow.json
@@ -41,12 +35,7 @@ func shortHash(hash string) string { return hash[:min(12, len(hash))] }
 
 func (c Command) flowsPutCommand() *cobra.Command {
 	var o storeOptions
-	cmd := &cobra.Command{
-		Use: "put FLOW", Short: "Put a flow, so that it can be started",
-		Long: "Put a flow, for `waitless start --flow NAME`. Its name is its own, else that of its file, or for flow.yaml that of its folder.\n" +
-			"The same text again changes nothing.",
-		Example: "  waitless flows put flow.yaml", Args: arguments(1, 1),
-	}
+	cmd := helpOf("flows put", arguments(1, 1))
 	o.register(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		file, err := c.readRunnable(args[0])
@@ -80,9 +69,7 @@ func (c Command) putFlow(ctx context.Context, o storeOptions, file flowFile) (er
 
 func (c Command) flowsListCommand() *cobra.Command {
 	var o storeOptions
-	cmd := &cobra.Command{
-		Use: "list", Short: "List the flows, of each the latest definition first", Example: "  waitless flows list", Args: arguments(0, 0),
-	}
+	cmd := helpOf("flows list", arguments(0, 0))
 	o.register(cmd)
 	cmd.RunE = c.onStore(&o, func(ctx context.Context, a *target.Client, _ []string) error {
 		flows, err := a.Flows(ctx, "")
@@ -104,9 +91,7 @@ func (c Command) flowsListCommand() *cobra.Command {
 func (c Command) flowsShowCommand() *cobra.Command {
 	var o storeOptions
 	var hash string
-	cmd := &cobra.Command{
-		Use: "show NAME", Short: "Print the definition of a flow", Example: "  waitless flows show polling", Args: arguments(1, 1),
-	}
+	cmd := helpOf("flows show", arguments(1, 1))
 	o.register(cmd)
 	cmd.Flags().StringVar(&hash, "hash", "", "the definition whose hash begins so (default: the latest)")
 	cmd.RunE = c.onStore(&o, func(ctx context.Context, a *target.Client, args []string) error {
@@ -130,12 +115,7 @@ func (c Command) flowsShowCommand() *cobra.Command {
 
 func (c Command) flowsDeleteCommand() *cobra.Command {
 	var o storeOptions
-	cmd := &cobra.Command{
-		Use: "delete NAME", Short: "Delete a flow, all its definitions",
-		Long: "Delete a flow. It is refused while executions of it have not ended. Those that have ended keep their\n" +
-			"history, and a flow that is put again is there again.",
-		Example: "  waitless flows delete nightly", Args: arguments(1, 1),
-	}
+	cmd := helpOf("flows delete", arguments(1, 1))
 	o.register(cmd)
 	cmd.RunE = c.onStore(&o, func(ctx context.Context, a *target.Client, args []string) error {
 		if err := checkFlow(args[0]); err != nil {

@@ -55,14 +55,7 @@ type historyOptions struct {
 
 func (c Command) historyCommand() *cobra.Command {
 	var o historyOptions
-	cmd := &cobra.Command{
-		Use:   "history FLOW/EXECUTION",
-		Short: "Show the history of an execution",
-		Long: "Show the history of an execution, a line an event, cut at the width of a terminal. With --json it is one JSON object; with --follow --json each\n" +
-			"event is one, on a line of its own.",
-		Example: "  waitless history polling/order-7",
-		Args:    arguments(1, 1),
-	}
+	cmd := helpOf("history", arguments(1, 1))
 	o.register(cmd)
 	cmd.Flags().BoolVar(&o.follow, "follow", false, "continue until the execution ends")
 	cmd.Flags().BoolVar(&o.unmask, "unmask", false, "show the tokens that the history holds")

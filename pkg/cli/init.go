@@ -35,16 +35,10 @@ type initReport struct {
 func (c Command) initCommand() *cobra.Command {
 	var sample string
 	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "init [DIR]",
-		Short: "Begin a project with a sample",
-		Long: "Write a sample into a folder: its flow, an input, waitless.yaml, and what else it takes to run it. No file is\n" +
-			"overwritten; if one is there already, nothing is written. The samples are\n" + strings.Join(sampleNames(), ", ") + ".",
-		Example: "  waitless init my-project --sample callback",
-		Args:    arguments(0, 1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return c.init(slices.Concat(args, []string{"."})[0], sample, asJSON)
-		},
+	cmd := helpOf("init", arguments(0, 1))
+	cmd.Long = strings.Replace(cmd.Long, "SAMPLES", strings.Join(sampleNames(), ", "), 1)
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		return c.init(slices.Concat(args, []string{"."})[0], sample, asJSON)
 	}
 	cmd.Flags().StringVar(&sample, "sample", defaultSample, "the name of the sample")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object (see: waitless help json)")

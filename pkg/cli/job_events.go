@@ -17,12 +17,7 @@ import (
 )
 
 func (c Command) jobEventsCommand() *cobra.Command {
-	return group(&cobra.Command{
-		Use:     "job-events",
-		Short:   "Tell of the ends of jobs",
-		Long:    "On AWS the services tell of the ends of jobs themselves. On one machine it is you who tells.",
-		Example: "  waitless job-events send event.json",
-	}, c.jobEventsSendCommand())
+	return group(helpOf("job-events", nil), c.jobEventsSendCommand())
 }
 
 // jobEventReport is the JSON of job-events send; schema/job-event.json describes
@@ -34,13 +29,7 @@ type jobEventReport struct {
 
 func (c Command) jobEventsSendCommand() *cobra.Command {
 	var o storeOptions
-	cmd := &cobra.Command{
-		Use: "send FILE", Short: "Tell of the end of a job",
-		Long: "Hand a job event, as EventBridge delivers it, to whoever works on the store: each step that waits for its job\n" +
-			"goes on. FILE is - for standard input; in its texts {time} stands for now. Not for a stack: AWS takes no event that\n" +
-			"claims to be of one of its services.",
-		Example: "  waitless job-events send event.json", Args: arguments(1, 1),
-	}
+	cmd := helpOf("job-events send", arguments(1, 1))
 	o.register(cmd)
 	cmd.RunE = c.onStore(&o, func(ctx context.Context, a *target.Client, args []string) error {
 		event, err := c.readEvent(ctx, args[0])

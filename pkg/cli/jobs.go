@@ -13,13 +13,7 @@ import (
 )
 
 func (c Command) jobsCommand() *cobra.Command {
-	return group(&cobra.Command{
-		Use:   "jobs",
-		Short: "See which jobs a flow can start and wait for",
-		Long: "A step with an action, or with the ARN of a task that exists before, starts a job in another service. With\n" +
-			"pattern: sync it waits until the job has ended: its event tells, or somebody asks the service.",
-		Example: "  waitless jobs list",
-	}, c.jobsListCommand(), c.jobsIAMCommand())
+	return group(helpOf("jobs", nil), c.jobsListCommand(), c.jobsIAMCommand())
 }
 
 // jobsReport is the JSON of jobs list; schema/jobs.json describes it.
@@ -53,11 +47,7 @@ func kindOf(k jobs.Kind) jobKind {
 
 func (c Command) jobsListCommand() *cobra.Command {
 	var asJSON bool
-	cmd := &cobra.Command{
-		Use: "list", Short: "List the kinds of jobs",
-		Long:    "List the kinds of jobs, what starts one, where its events come from, and what a repeated start comes to.",
-		Example: "  waitless jobs list", Args: arguments(0, 0),
-	}
+	cmd := helpOf("jobs list", arguments(0, 0))
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object (see: waitless help json)")
 	cmd.RunE = func(*cobra.Command, []string) error {
 		var kinds []jobKind

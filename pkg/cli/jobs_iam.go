@@ -36,19 +36,7 @@ type jobsPlace struct {
 func (c Command) jobsIAMCommand() *cobra.Command {
 	var place jobsPlace
 	var asJSON bool
-	cmd := &cobra.Command{
-		Use: "iam KIND", Short: "Show the rights that a kind of jobs needs",
-		Long: "Show two policies with the least rights for a kind of jobs: one to start them, for the parameter JobPolicies of a\n" +
-			"stack, and one to describe them, for DescribePolicies. To run flows with --task ACTION=aws, attach both to your role.\n" +
-			"Name your own queues, machines and buckets by --resource: each replaces the * that it matches. Some params need\n" +
-			"more: a transcription's OutputBucketName s3:PutObject, its DataAccessRoleArn iam:PassRole; tags of a job of Batch\n" +
-			"batch:TagResource.\n\n" +
-			"Without --account and --region the account and region of the first --resource apply, else those that the AWS\n" +
-			"configuration names. The command sends no request.",
-		Example: "  waitless jobs iam batch-job --account 123456789012 --region eu-west-1\n" +
-			"  waitless jobs iam sqs-message --resource arn:aws:sqs:eu-west-1:123456789012:orders",
-		Args: arguments(1, 1),
-	}
+	cmd := helpOf("jobs iam", arguments(1, 1))
 	flags := cmd.Flags()
 	flags.StringVar(&place.account, "account", "", "the account of the jobs, 12 digits")
 	flags.StringVar(&place.region, "region", "", "the region of the jobs")

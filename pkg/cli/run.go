@@ -46,40 +46,11 @@ const taskUsage = "what a function is: NAME=exec:COMMAND, NAME=http(s)://HOST/PA
 
 func (c Command) runCommand() *cobra.Command {
 	var options runOptions
-	cmd := &cobra.Command{
-		Use:   "run [FLOW]",
-		Short: "Run a flow to its end and show its steps",
-		Long: "Run one execution of a flow to its end, in this process. Its steps are shown on standard error,\n" +
-			"its output is printed on standard output. It is kept in a store: what was interrupted goes on when it is\n" +
-			"run again by its name, and other terminals can see and answer it meanwhile.\n\n" +
-			"FLOW is a file; a flow without a name has that of its file, and flow.yaml has that of its folder. With --flow it is\n" +
-			"a flow that `waitless flows put` stored.\n\n" +
-			"With --stack or --endpoint the flow is put on a deployed stack and started there; this process only follows. While\n" +
-			"`waitless dev` holds the store, dev runs the execution, with its tasks and limits, and this process only follows.\n\n" +
-			"The functions StartJob, GetJobStatus, SubmitJob, CheckJob and echo are built in: a simulated job.\n" +
-			"Others are yours, each by a --task, or among the tasks of waitless.yaml:\n" +
-			"  NAME=exec:COMMAND           gets the step's input on standard input and answers with a JSON object on standard\n" +
-			"                              output; WAITLESS_NOW, WAITLESS_FLOW, WAITLESS_EXECUTION, WAITLESS_STEP and\n" +
-			"                              WAITLESS_IDEMPOTENCY_KEY are in its environment\n" +
-			"  NAME=http(s)://HOST/PATH    gets a POST with the input as JSON, and the same as headers: Waitless-Now,\n" +
-			"                              Waitless-Flow, Waitless-Execution, Waitless-Step and Idempotency-Key\n" +
-			"  NAME=lambda:FUNCTION        a Lambda function on AWS, called with your AWS credentials\n" +
-			"  NAME=lambda:FUNCTION@URL    one that has Lambda's API at that URL, as `sam local start-lambda` has\n" +
-			"NAME is that of the function, or SERVICE/FUNCTION where several services have one of that name.\n" +
-			"A call takes 15 minutes at most, or as long as the step's timeoutSeconds or the Lambda function's own limit\n" +
-			"says, and answers with 6 MB at most, of which a step holds 32 KiB.\n\n" +
-			"A step with an action starts a job: --task ACTION=simulated plays one that takes a minute, or as many seconds as\n" +
-			"its param \"delay\" says, --task ACTION=aws starts one with your AWS credentials. `waitless job-events send` tells\n" +
-			"of its end; else somebody asks for it now and then. Callback URLs begin with " + callbackVariable + ", or with\n" +
-			defaultBase + ", where `waitless dev` listens and this command does not.\n\n" +
-			"Exit code 0: succeeded, 1: failed, 2: usage or an invalid flow, 3: our error, 4: waiting for somebody, 130: interrupted.",
-		Example: `  waitless run flow.yaml --input '{"delay":20}' --skip-time`,
-		Args:    options.source.arguments,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			options.source.take(args)
-			options.hasInput = cmd.Flags().Changed("input")
-			return c.run(cmd.Context(), options)
-		},
+	cmd := helpOf("run", options.source.arguments)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		options.source.take(args)
+		options.hasInput = cmd.Flags().Changed("input")
+		return c.run(cmd.Context(), options)
 	}
 	flags := cmd.Flags()
 	options.source.register(flags)

@@ -27,16 +27,7 @@ type startOptions struct {
 
 func (c Command) startCommand() *cobra.Command {
 	var o startOptions
-	cmd := &cobra.Command{
-		Use:   "start [FLOW]",
-		Short: "Start an execution without running it",
-		Long: "Start an execution of the flow in a file, which is put into the store first, or with --flow of a stored flow.\n" +
-			"The worker of the store runs it: `waitless dev`, or the next one that starts. On a stack it runs by itself.\n\n" +
-			"With --follow the command shows its steps and prints its output, as `waitless run` does, and has its exit codes.\n" +
-			"Ctrl-C then ends the command and not the execution.",
-		Example: "  waitless start flow.yaml --name order-7 --input '{\"delay\":20}'\n  waitless start --flow polling",
-		Args:    o.source.arguments,
-	}
+	cmd := helpOf("start", o.source.arguments)
 	o.register(cmd)
 	o.source.register(cmd.Flags())
 	cmd.Flags().StringVar(&o.input, "input", "{}", "the input: a JSON object, @FILE or - for standard input")

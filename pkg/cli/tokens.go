@@ -18,13 +18,7 @@ import (
 )
 
 func (c Command) tokensCommand() *cobra.Command {
-	return group(&cobra.Command{
-		Use:   "tokens",
-		Short: "See and close the tokens that executions wait for",
-		Long: "A step that waits for a callback has a token. Whoever has it brings the outcome; the first one stays.\n" +
-			"Tokens are masked unless --unmask asks for them.",
-		Example: "  waitless tokens list --unmask",
-	}, c.tokensListCommand(), c.tokensShowCommand(), c.tokensSucceedCommand(), c.tokensFailCommand(), c.tokensHeartbeatCommand(),
+	return group(helpOf("tokens", nil), c.tokensListCommand(), c.tokensShowCommand(), c.tokensSucceedCommand(), c.tokensFailCommand(), c.tokensHeartbeatCommand(),
 		c.tokensRevokeCommand(), c.tokensURLCommand())
 }
 
@@ -44,9 +38,7 @@ type tokenReport struct {
 func (c Command) tokensListCommand() *cobra.Command {
 	var o storeOptions
 	var unmask bool
-	cmd := &cobra.Command{
-		Use: "list", Short: "List the open tokens", Example: "  waitless tokens list --unmask", Args: arguments(0, 0),
-	}
+	cmd := helpOf("tokens list", arguments(0, 0))
 	o.register(cmd)
 	cmd.Flags().BoolVar(&unmask, "unmask", false, "show the tokens whole")
 	cmd.RunE = c.onStore(&o, func(ctx context.Context, a *target.Client, _ []string) error {
@@ -185,7 +177,7 @@ func outcomeText(t rest.Token) string {
 }
 
 func (c Command) tokensShowCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "show TOKEN", Short: "Show what is known of a token", Example: "  waitless tokens show TOKEN"}
+	cmd := helpOf("tokens show", nil)
 	return c.onToken(cmd, func(ctx context.Context, a *target.Client, text string) (rest.Token, bool, error) {
 		if step, ok := stepOf(text); ok {
 			t, err := openToken(ctx, a, step)
@@ -198,11 +190,7 @@ func (c Command) tokensShowCommand() *cobra.Command {
 
 func (c Command) tokensSucceedCommand() *cobra.Command {
 	var output string
-	cmd := &cobra.Command{
-		Use: "succeed TOKEN", Short: "Report that the task succeeded",
-		Long:    "Report that the task succeeded. Exit code 1: another outcome was first, which is shown.",
-		Example: `  waitless tokens succeed TOKEN --output '{"status":"ok"}'`,
-	}
+	cmd := helpOf("tokens succeed", nil)
 	cmd.Flags().StringVar(&output, "output", "{}", "what the task brings: a JSON object, @FILE or - for standard input")
 	return c.onToken(cmd, func(ctx context.Context, a *target.Client, text string) (rest.Token, bool, error) {
 		value, err := c.readObject(ctx, "--output", output)
@@ -220,11 +208,7 @@ func (c Command) tokensSucceedCommand() *cobra.Command {
 
 func (c Command) tokensFailCommand() *cobra.Command {
 	var why rest.Failure
-	cmd := &cobra.Command{
-		Use: "fail TOKEN", Short: "Report that the task failed",
-		Long:    "Report that the task failed. Exit code 1: another outcome was first, which is shown.",
-		Example: "  waitless tokens fail TOKEN --error Rejected --cause 'by the manager'",
-	}
+	cmd := helpOf("tokens fail", nil)
 	cmd.Flags().StringVar(&why.Error, "error", "FnF.Failed", "the name that the flow can tell failures apart by")
 	cmd.Flags().StringVar(&why.Cause, "cause", "", "why, for people")
 	return c.onToken(cmd, func(ctx context.Context, a *target.Client, text string) (rest.Token, bool, error) {
@@ -238,11 +222,7 @@ func (c Command) tokensFailCommand() *cobra.Command {
 }
 
 func (c Command) tokensHeartbeatCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "heartbeat TOKEN", Short: "Keep a token from being closed for a missed heartbeat", Example: "  waitless tokens heartbeat TOKEN",
-		Long: "Keep a token from being closed for a missed heartbeat. A step without heartbeatSeconds accepts heartbeats, which change\n" +
-			"nothing; the command says so.",
-	}
+	cmd := helpOf("tokens heartbeat", nil)
 	return c.onToken(cmd, func(ctx context.Context, a *target.Client, text string) (t rest.Token, open bool, err error) {
 		if step, ok := stepOf(text); ok {
 			t, open, err = a.HeartbeatStep(ctx, step)
@@ -258,12 +238,7 @@ func (c Command) tokensHeartbeatCommand() *cobra.Command {
 
 func (c Command) tokensRevokeCommand() *cobra.Command {
 	var cause string
-	cmd := &cobra.Command{
-		Use: "revoke TOKEN", Short: "Close a token that came into the wrong hands",
-		Long: "Close a token with the error " + token.ErrorRevoked + ": its step fails, and its callback URL answers that it was revoked.\n" +
-			"Exit code 1: another outcome was first, which is shown.",
-		Example: "  waitless tokens revoke TOKEN --cause 'sent to the wrong people'",
-	}
+	cmd := helpOf("tokens revoke", nil)
 	cmd.Flags().StringVar(&cause, "cause", "the token was revoked", "why, for people")
 	return c.onToken(cmd, func(ctx context.Context, a *target.Client, text string) (rest.Token, bool, error) {
 		revoked := rest.Failure{Error: token.ErrorRevoked, Cause: cause}

@@ -32,12 +32,7 @@ type callbackReport struct {
 func (c Command) tokensURLCommand() *cobra.Command {
 	var o storeOptions
 	var base string
-	cmd := &cobra.Command{
-		Use: "url TOKEN", Short: "Show the URL at which the outcome is reported",
-		Long: "Show the callback URL of a token, which is what a step finds at $context.task.callbackUrl: whoever has it brings\n" +
-			"the outcome with a POST. Exit code 1: the token is closed.",
-		Example: "  waitless tokens url TOKEN",
-	}
+	cmd := helpOf("tokens url", nil)
 	o.register(cmd)
 	cmd.Flags().StringVar(&base, "base", "",
 		"where callbacks arrive (default: "+callbackVariable+", else where those of the stack or of whoever holds the store do)")

@@ -34,24 +34,12 @@ var validateFormats = []string{formatText, formatJSON, formatGitHub, formatSARIF
 func (c Command) validateCommand() *cobra.Command {
 	var options validateOptions
 	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "validate FLOW...",
-		Short: "Check flows and show all their problems at once",
-		Long: "Check flows, files or - for standard input. Each problem is one line, file:line:column: message, on standard\n" +
-			"error. Exit code 0: all are valid, warnings included; 2: one is not.\n\n" +
-			"With --strict it also shows what other services of FDL v1 would not understand (each use of an extension), and\n" +
-			"sources of mappings that are missing for sure, whose targets are left out. Any of these makes the exit code 2.\n\n" +
-			"--format json prints one JSON object, github one annotation a problem for GitHub Actions, sarif a report for\n" +
-			"code scanning (SARIF 2.1.0), each on standard output.\n\n" +
-			"A flow without a name has that of its file; flow.yaml has that of its folder.",
-		Example: "  waitless validate flow.yaml",
-		Args:    arguments(1, math.MaxInt),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if asJSON {
-				options.format = formatJSON
-			}
-			return c.validate(cmd.Context(), args, options)
-		},
+	cmd := helpOf("validate", arguments(1, math.MaxInt))
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if asJSON {
+			options.format = formatJSON
+		}
+		return c.validate(cmd.Context(), args, options)
 	}
 	cmd.Flags().BoolVar(&options.strict, "strict", false, "also refuse extensions of FDL, and sources of mappings that are missing for sure")
 	cmd.Flags().StringVar(&options.format, "format", formatText, "how to print the problems: text, json, github or sarif")

@@ -18,17 +18,12 @@ type versionReport struct {
 
 func (c Command) versionCommand() *cobra.Command {
 	var asJSON bool
-	cmd := &cobra.Command{
-		Use:     "version",
-		Short:   "Print the version",
-		Example: "  waitless version",
-		Args:    arguments(0, 0),
-		RunE: func(*cobra.Command, []string) error {
-			if asJSON {
-				return c.out().JSON(versionOf())
-			}
-			return c.out().Line("%s", versionOf().text())
-		},
+	cmd := helpOf("version", arguments(0, 0))
+	cmd.RunE = func(*cobra.Command, []string) error {
+		if asJSON {
+			return c.out().JSON(versionOf())
+		}
+		return c.out().Line("%s", versionOf().text())
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object (see: waitless help json)")
 	return cmd

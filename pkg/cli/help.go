@@ -1,0 +1,30 @@
+package cli
+
+import (
+	_ "embed"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// helpText has a section for each command: its usage, a summary, a description and examples.
+//
+//go:embed help.txt
+var helpText string
+
+// helpOf returns the command with the help in the section of that name.
+func helpOf(name string, args cobra.PositionalArgs) *cobra.Command {
+	for section := range strings.SplitSeq("\n"+helpText, "\n-- ") {
+		usage, text, _ := strings.Cut(section, " --\n")
+		argument, ok := strings.CutPrefix(usage, name)
+		if !ok || argument != strings.ToUpper(argument) {
+			continue
+		}
+		text, example, _ := strings.Cut(text, "\nExamples:\n")
+		short, long, _ := strings.Cut(text, "\n")
+		return &cobra.Command{
+			Use: usage[strings.LastIndexByte(name, ' ')+1:], Short: short, Long: strings.TrimSpace(long), Example: strings.TrimRight(example, "\n"), Args: args,
+		}
+	}
+	panic("no help for " + name)
+}
