@@ -11,19 +11,19 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// absences knows of which mappings that left something out people were told.
+// absences remembers which missing sources were reported.
 type absences struct {
 	mu   sync.Mutex
 	told map[absence]bool
 }
 
-// absence is a mapping of a definition, of which there are no more than it has.
+// absence is a mapping of a definition.
 type absence struct {
 	flow    machine.Flow
 	mapping machine.UnmappedSource
 }
 
-// news are the mappings of which nobody was told before.
+// news returns the mappings that were not reported before.
 func (a *absences) news(of engine.Absences) []machine.UnmappedSource {
 	a.mu.Lock()
 	defer a.mu.Unlock()

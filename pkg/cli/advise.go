@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/pkg/advise"
+	"github.com/waitless/waitless/pkg/cli/view"
 )
 
 // prices are what advise compares with: AWS's list, and a poll as it was measured.
@@ -15,30 +17,27 @@ var prices = advise.Prices{
 }
 
 func (c Command) adviseCommand() *cobra.Command {
-	var asJSON bool
-	cmd := helpOf("advise", arguments(1, 1))
-	cmd.RunE = func(_ *cobra.Command, args []string) error { return c.advise(args[0], asJSON) }
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object (see: waitless help json)")
-	return cmd
+	return c.plain(helpOf("advise", arguments(1, 1)), func(_ context.Context, args []string) (view.Result, error) { return c.advise(args[0]) })
 }
 
-func (c Command) advise(path string, asJSON bool) error {
+func (c Command) advise(path string) (view.Result, error) {
 	file, err := c.readFlow(path)
 	if err != nil {
-		return err
+		return view.Result{}, err
 	}
 	if file.flow == nil {
-		return file.invalid()
+		return view.Result{}, file.invalid()
 	}
 	if err := c.warn(file); err != nil {
-		return err
+		return view.Result{}, err
 	}
 	findings := advise.Flow(file.flow, file.text, prices)
-	switch {
-	case asJSON:
-		return c.out().JSON(adviceOf(path, findings))
-	case len(findings) == 0:
-		return c.out().Text(path + ": nothing to advise\n")
+	return view.Result{Form: "advise", JSON: adviceOf(path, findings), Text: adviceTexts(path, findings)}, nil
+}
+
+func adviceTexts(path string, findings []advise.Finding) string {
+	if len(findings) == 0 {
+		return path + ": nothing to advise\n"
 	}
 	var text strings.Builder
 	for i, f := range findings {
@@ -47,7 +46,7 @@ func (c Command) advise(path string, asJSON bool) error {
 		}
 		text.WriteString(adviceText(path, f))
 	}
-	return c.out().Text(text.String())
+	return text.String()
 }
 
 // adviceText is one finding as people read it.
@@ -92,7 +91,6 @@ func wrapped(text string) string {
 
 // adviceReport is the JSON of advise; schema/advise.json describes it.
 type adviceReport struct {
-	Schema   string          `json:"schema"` // "waitless.advise/1"
 	File     string          `json:"file"`
 	Findings []findingReport `json:"findings"`
 }
@@ -120,7 +118,7 @@ type loopReport struct {
 }
 
 func adviceOf(path string, findings []advise.Finding) adviceReport {
-	r := adviceReport{Schema: "waitless.advise/1", File: path, Findings: []findingReport{}}
+	r := adviceReport{File: path, Findings: []findingReport{}}
 	for _, f := range findings {
 		report := findingReport{
 			Line: f.Line, Column: f.Column, Rule: f.Rule, Step: f.Step, Found: f.Found,

@@ -29,7 +29,7 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// defaultListen is where `waitless dev` listens when nobody says otherwise.
+// defaultListen is where `waitless dev` listens by default.
 const defaultListen = "127.0.0.1:8787"
 
 // devOptions are the flags of dev.
@@ -150,7 +150,7 @@ func keysUnreadable() error {
 func keysOf(object value.Value) (map[string]string, error) {
 	keys, err := fnf.ParseKeys(object.JSON())
 	if err == nil && len(keys) == 0 {
-		err = errors.New("there is none")
+		err = errors.New("it holds no key")
 	}
 	if err != nil {
 		return nil, failure.Usage("--fnf-keys: "+err.Error(), "--fnf-keys @keys.json")
@@ -175,8 +175,7 @@ func (c Command) devTasks(definitions []string) (*local.Tasks, error) {
 	return tasks, c.addTasks(tasks, func(name string) bool { return !isGiven(byName, name) })
 }
 
-// listen finds out where callbacks arrive, which is here unless somebody says
-// otherwise.
+// listen opens the listener and determines where callbacks arrive.
 func (s *server) listen(ctx context.Context) (err error) {
 	if s.base, err = s.command.baseOption(s.options.base, true); err != nil {
 		return err
@@ -190,10 +189,10 @@ func (s *server) listen(ctx context.Context) (err error) {
 	}
 	switch {
 	case s.base != "":
-	case s.options.api: // nobody asks for another name
+	case s.options.api: // which serves this machine only
 		s.base = s.url()
 	case s.address().IP.IsUnspecified():
-		return failure.Usage("nobody says by which name others reach this machine", "--base http://NAME:PORT")
+		return failure.Usage("with --listen on all addresses, callback URLs need a name of this machine", "--base http://NAME:PORT")
 	default:
 		s.base = s.url()
 	}
@@ -217,8 +216,8 @@ func (s *server) address() *net.TCPAddr {
 
 func (s *server) url() string { return "http://" + s.listener.Addr().String() }
 
-// private: nobody but this machine reaches the listener. Where callbacks arrive
-// under another name, a proxy or a tunnel calls from this machine for everybody.
+// private reports whether only this machine reaches the listener. If callbacks arrive under another name,
+// a proxy or a tunnel on this machine forwards the requests of others.
 func (s *server) private() bool {
 	base, err := url.Parse(s.base)
 	return err == nil && target.IsLoopback(base.Hostname()) && s.address().IP.IsLoopback()
@@ -240,7 +239,7 @@ func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tas
 	var blocked blockedExecutions
 	config.Blocked = blocked.add
 	system := local.New(config)
-	if err := system.TakeOver(ctx); err != nil { // before anybody tells of a job that it is to know
+	if err := system.TakeOver(ctx); err != nil { // before job events arrive
 		return fmt.Errorf("take over store %s: %w", s.options.store, err)
 	}
 	blocked.log(s.log)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,13 +15,10 @@ import (
 
 // docsReport is the JSON of docs; schema/docs.json describes it.
 type docsReport struct {
-	Schema string        `json:"schema"` // docsSchema
 	Topics []topicReport `json:"topics"`
 	Rules  []ruleReport  `json:"rules,omitempty"`
 	Errors []errorReport `json:"errors,omitempty"`
 }
-
-const docsSchema = "waitless.docs/1"
 
 // topicReport is one topic, with its text if it was asked for.
 type topicReport struct {
@@ -45,56 +43,43 @@ type errorReport struct {
 }
 
 func (c Command) docsCommand() *cobra.Command {
-	var asJSON bool
-	cmd := helpOf("docs", arguments(0, 1))
-	cmd.RunE = func(_ *cobra.Command, args []string) error {
+	return c.plain(helpOf("docs", arguments(0, 1)), func(_ context.Context, args []string) (view.Result, error) {
 		if len(args) == 0 {
-			return c.listTopics(asJSON)
+			return listTopics(), nil
 		}
-		return c.showTopic(args[0], asJSON)
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object (see: waitless help json)")
-	return cmd
+		return showTopic(args[0], c.out().Width())
+	})
 }
 
-func (c Command) listTopics(asJSON bool) error {
-	if !asJSON {
-		var rows [][]string
-		for _, topic := range docs.Topics() {
-			rows = append(rows, []string{topic.Name, topic.About})
-		}
-		return c.out().Text(view.Columns(rows))
-	}
-	report := docsReport{Schema: docsSchema}
+func listTopics() view.Result {
+	var report docsReport
+	var rows [][]string
 	for _, topic := range docs.Topics() {
 		report.Topics = append(report.Topics, topicReport{Name: topic.Name, Title: topic.Title})
+		rows = append(rows, []string{topic.Name, topic.About})
 	}
-	return c.out().JSON(report)
+	return view.Result{Form: "docs", JSON: report, Text: view.Columns(rows)}
 }
 
-func (c Command) showTopic(name string, asJSON bool) error {
+// showTopic returns a topic, a rule or an error. A width of 0 keeps the Markdown of a topic.
+func showTopic(name string, width int) (view.Result, error) {
 	if topic, ok := docs.Find(name); ok {
-		if asJSON {
-			return c.out().JSON(docsReport{Schema: docsSchema, Topics: []topicReport{{topic.Name, topic.Title, topic.Text}}})
+		text := topic.Text
+		if width > 0 {
+			text = view.Markdown(text, width)
 		}
-		if width := c.out().Width(); width > 0 {
-			return c.out().Text(view.Markdown(topic.Text, width))
-		}
-		return c.out().Text(topic.Text)
+		return view.Result{Form: "docs", JSON: docsReport{Topics: []topicReport{{topic.Name, topic.Title, topic.Text}}}, Text: text}, nil
 	}
 	report, ok := findInTopics(name)
-	switch {
-	case !ok:
-		return failure.Usage("there is no such topic, rule or error"+didYouMean(name, inDocs()), "waitless docs")
-	case asJSON:
-		return c.out().JSON(report)
+	if !ok {
+		return view.Result{}, failure.Usage("there is no such topic, rule or error"+didYouMean(name, inDocs()), "waitless docs")
 	}
-	return c.out().Text(report.text(c.out().Width()))
+	return view.Result{Form: "docs", JSON: report, Text: report.text(width)}, nil
 }
 
 // findInTopics is the rule or the error of that name, with its topics.
 func findInTopics(name string) (docsReport, bool) {
-	report := docsReport{Schema: docsSchema}
+	var report docsReport
 	numbers := []string{name}
 	if e, ok := docs.FindError(name); ok {
 		report.Errors = []errorReport{{e.Name, e.When, e.Rules}}

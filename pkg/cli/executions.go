@@ -19,35 +19,6 @@ import (
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 )
 
-// storeOptions are the flags of every command that works on a store or a
-// stack.
-type storeOptions struct {
-	placeFlags
-	json bool
-}
-
-func (o *storeOptions) register(cmd *cobra.Command) {
-	o.placeFlags.register(cmd.Flags())
-	cmd.Flags().BoolVar(&o.json, "json", false, "print one JSON object (see: waitless help json)")
-}
-
-// onStore makes the body of a command that works on the API of a store or a
-// stack.
-func (c Command) onStore(o *storeOptions, body func(ctx context.Context, a *target.Client, args []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) (err error) {
-		place, err := c.locate(o.Place)
-		if err != nil {
-			return err
-		}
-		a, err := c.opener().Open(cmd.Context(), place)
-		if err != nil {
-			return err
-		}
-		defer a.Close(&err)
-		return body(cmd.Context(), a, args)
-	}
-}
-
 // names takes FLOW/EXECUTION apart.
 func names(text string) (flow, execution string, err error) {
 	flow, execution, ok := strings.Cut(text, "/")
@@ -65,25 +36,12 @@ func checkFlow(name string) error {
 	return nil
 }
 
-// executionReport is the JSON of one execution; schema/execution.json
-// describes it.
-type executionReport struct {
-	Schema string `json:"schema"` // "waitless.execution/1"
-	rest.Execution
-}
-
-// executionsReport is the JSON of several; schema/executions.json describes it.
-type executionsReport struct {
-	Schema     string           `json:"schema"` // "waitless.executions/1"
-	Executions []rest.Execution `json:"executions"`
-}
-
 // defaultList is how many executions are listed without --limit.
 const defaultList = 100
 
 // listOptions are the flags of list.
 type listOptions struct {
-	storeOptions
+	remoteOptions
 	flow, since string
 	statuses    []string
 	limit       int
@@ -103,7 +61,7 @@ func (c Command) listCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return c.onStore(&o.storeOptions, func(ctx context.Context, a *target.Client, _ []string) error {
+		return c.onTarget(&o.remoteOptions, func(ctx context.Context, a *target.Client, _ []string) error {
 			return c.list(ctx, a, filter, o.json)
 		})(cmd, args)
 	}
@@ -178,7 +136,7 @@ func (c Command) list(ctx context.Context, a *target.Client, filter rest.Filter,
 	case err != nil:
 		return err
 	case asJSON:
-		err = c.out().JSON(executionsReport{"waitless.executions/1", all})
+		err = c.out().Result(view.Result{Form: "executions", JSON: map[string]any{"executions": all}}, true)
 	case more:
 		c.out().Note("these are the latest %d; there are more: --limit 0 lists all", filter.Limit)
 	}
@@ -242,15 +200,13 @@ var article = map[string]string{
 }
 
 func (c Command) showCommand() *cobra.Command {
-	var o storeOptions
 	var unmask bool
 	cmd := helpOf("show", arguments(1, 1))
-	o.register(cmd)
 	cmd.Flags().BoolVar(&unmask, "unmask", false, "show the tokens that the input and the output hold")
-	cmd.RunE = c.onStore(&o, func(ctx context.Context, a *target.Client, args []string) error {
+	return c.remote(cmd, func(ctx context.Context, a *target.Client, args []string) (view.Result, error) {
 		flow, name, err := names(args[0])
 		if err != nil {
-			return err
+			return view.Result{}, err
 		}
 		execution := a.Execution
 		if unmask {
@@ -258,21 +214,17 @@ func (c Command) showCommand() *cobra.Command {
 		}
 		e, err := execution(ctx, flow, name)
 		if err != nil {
-			return executionError(ctx, a, args[0], err)
+			return view.Result{}, executionError(ctx, a, args[0], err)
 		}
 		if !e.Status.Final() {
 			c.noteOfNoWorker(a)
 		}
-		if o.json {
-			return c.out().JSON(executionReport{"waitless.execution/1", e})
-		}
-		return c.out().Text(c.out().Cut(describe(e)))
+		return view.Result{Form: "execution", JSON: e, Text: c.out().Cut(describe(e))}, nil
 	})
-	return cmd
 }
 
-// executionError is an error of the API about an execution, with the name that
-// was meant, maybe, when there is none of that name.
+// executionError returns an error of the API about an execution. If the execution does not exist, it
+// suggests a similar name.
 func executionError(ctx context.Context, a *target.Client, name string, err error) error {
 	var refused *rest.Error
 	if !errors.As(err, &refused) || refused.Code != engine.CodeNotFound {
@@ -323,28 +275,27 @@ func describe(e rest.Execution) string {
 }
 
 func (c Command) stopCommand() *cobra.Command {
-	var o storeOptions
 	var why rest.Failure
 	cmd := helpOf("stop", arguments(1, 1))
-	o.register(cmd)
-	cmd.Flags().StringVar(&why.Error, "error", "", "the name of the error that the history shows")
-	cmd.Flags().StringVar(&why.Cause, "cause", "", "why, for people")
-	cmd.RunE = c.onStore(&o, func(ctx context.Context, a *target.Client, args []string) error {
+	failureFlags(cmd, &why, "")
+	return c.remote(cmd, func(ctx context.Context, a *target.Client, args []string) (view.Result, error) {
 		flow, name, err := names(args[0])
 		if err != nil {
-			return err
+			return view.Result{}, err
 		}
 		e, err := a.Stop(ctx, flow, name, why)
 		if err != nil {
-			return executionError(ctx, a, args[0], err)
+			return view.Result{}, executionError(ctx, a, args[0], err)
 		}
 		c.noteOfNoWorker(a)
-		if o.json {
-			return c.out().JSON(executionReport{"waitless.execution/1", e})
-		}
-		return c.out().Line("%s/%s is being stopped", e.Flow, e.Name)
+		return view.Result{Form: "execution", JSON: e, Text: view.Line("%s/%s is being stopped", e.Flow, e.Name)}, nil
 	})
-	return cmd
+}
+
+// failureFlags adds the flags that say why something failed.
+func failureFlags(cmd *cobra.Command, why *rest.Failure, name string) {
+	cmd.Flags().StringVar(&why.Error, "error", name, "the name of the error; a flow tells errors apart by it")
+	cmd.Flags().StringVar(&why.Cause, "cause", "", "why, for people")
 }
 
 // noteOfNoWorker says that executions do not continue, if no process works on the store.

@@ -83,7 +83,7 @@ func (c Command) readStored(ctx context.Context, source flowSource, where target
 	f = flowFile{path: "--flow " + flow.Name + "@" + shortHash(flow.Hash), text: []byte(flow.Definition), stored: flow}
 	if f.flow, f.problems = fdl.Parse(f.text); f.flow == nil {
 		invalid := f.invalid()
-		invalid.Try = "mend the definition, then: waitless flows put FLOW"
+		invalid.Try = "correct the definition, then: waitless flows put FLOW"
 		return f, invalid
 	}
 	return f, nil
@@ -165,7 +165,7 @@ func (f flowFile) lines() []string {
 func (f flowFile) invalid() *failure.Error {
 	return &failure.Error{
 		Exit: ExitUsage, Why: view.Count(len(f.problems.Errors()), "problem"), Lines: f.lines(),
-		Try: "mend the places above, then: waitless validate " + f.path,
+		Try: "correct the places above, then: waitless validate " + f.path,
 	}
 }
 
@@ -208,11 +208,10 @@ func asName(text string) string {
 	return name[:min(len(name), most)]
 }
 
-// scriptPath is where the answers to a flow's callbacks stand: script.yaml
-// beside it.
+// scriptPath returns the file with the outcomes of a flow's callbacks: script.yaml beside it.
 func (f flowFile) scriptPath() string { return filepath.Join(filepath.Dir(f.path), "script.yaml") }
 
-// script is who answers callbacks in virtual time, nil when nobody does.
+// script returns the script that reports outcomes in virtual time, or nil without one.
 func (f flowFile) script(virtual bool) (*local.Script, error) {
 	if !virtual || f.isStored() {
 		return nil, nil

@@ -16,25 +16,11 @@ func (c Command) flowsCommand() *cobra.Command {
 	return group(helpOf("flows", nil), c.flowsPutCommand(), c.flowsListCommand(), c.flowsShowCommand(), c.flowsDeleteCommand())
 }
 
-// flowReport is the JSON of flows put and flows show; schema/flow.json
-// describes it.
-type flowReport struct {
-	Schema string `json:"schema"` // "waitless.flow/1"
-	rest.Flow
-}
-
-// flowsReport is the JSON of flows list and flows delete; schema/flows.json
-// describes it.
-type flowsReport struct {
-	Schema string      `json:"schema"` // "waitless.flows/1"
-	Flows  []rest.Flow `json:"flows"`
-}
-
 // shortHash is as much of a hash as people need to tell definitions apart.
 func shortHash(hash string) string { return hash[:min(12, len(hash))] }
 
 func (c Command) flowsPutCommand() *cobra.Command {
-	var o storeOptions
+	var o remoteOptions
 	cmd := helpOf("flows put", arguments(1, 1))
 	o.register(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -47,7 +33,7 @@ func (c Command) flowsPutCommand() *cobra.Command {
 	return cmd
 }
 
-func (c Command) putFlow(ctx context.Context, o storeOptions, file flowFile) (err error) {
+func (c Command) putFlow(ctx context.Context, o remoteOptions, file flowFile) (err error) {
 	place, err := c.locate(o.Place)
 	if err != nil {
 		return err
@@ -61,76 +47,58 @@ func (c Command) putFlow(ctx context.Context, o storeOptions, file flowFile) (er
 	if err != nil {
 		return err
 	}
-	if o.json {
-		return c.out().JSON(flowReport{"waitless.flow/1", flow})
-	}
-	return c.out().Line("%s  %s", flow.Name, shortHash(flow.Hash))
+	return c.out().Result(view.Result{Form: "flow", JSON: flow, Text: view.Line("%s  %s", flow.Name, shortHash(flow.Hash))}, o.json)
+}
+
+// flowsOf is the result with the definitions.
+func flowsOf(flows []rest.Flow, text string) view.Result {
+	return view.Result{Form: "flows", JSON: map[string]any{"flows": append([]rest.Flow{}, flows...)}, Text: text}
 }
 
 func (c Command) flowsListCommand() *cobra.Command {
-	var o storeOptions
-	cmd := helpOf("flows list", arguments(0, 0))
-	o.register(cmd)
-	cmd.RunE = c.onStore(&o, func(ctx context.Context, a *target.Client, _ []string) error {
+	return c.remote(helpOf("flows list", arguments(0, 0)), func(ctx context.Context, a *target.Client, _ []string) (view.Result, error) {
 		flows, err := a.Flows(ctx, "")
-		if err != nil {
-			return err
-		}
-		if o.json {
-			return c.out().JSON(flowsReport{"waitless.flows/1", append([]rest.Flow{}, flows...)})
-		}
 		var rows [][]string
 		for _, f := range flows {
 			rows = append(rows, []string{f.Name, shortHash(f.Hash), view.LocalTime(f.CreatedTime)})
 		}
-		return c.out().Text(view.Columns(rows))
+		return flowsOf(flows, view.Columns(rows)), err
 	})
-	return cmd
 }
 
 func (c Command) flowsShowCommand() *cobra.Command {
-	var o storeOptions
+	var o remoteOptions
 	var hash string
 	cmd := helpOf("flows show", arguments(1, 1))
 	o.register(cmd)
 	cmd.Flags().StringVar(&hash, "hash", "", "the definition whose hash begins so (default: the latest)")
-	cmd.RunE = c.onStore(&o, func(ctx context.Context, a *target.Client, args []string) error {
+	cmd.RunE = c.onTarget(&o, func(ctx context.Context, a *target.Client, args []string) error {
 		if err := checkFlow(args[0]); err != nil {
 			return err
 		}
 		flow, err := a.Flow(ctx, args[0], hash)
-		if err != nil {
+		switch {
+		case err != nil:
 			return flowError(err)
+		case !o.json && !view.IsTerminal(c.Stdout):
+			return c.out().Exactly(flow.Definition) // whose hash is that of the flow
 		}
-		if o.json {
-			return c.out().JSON(flowReport{"waitless.flow/1", flow})
-		}
-		if view.IsTerminal(c.Stdout) {
-			return c.out().Text(flow.Definition)
-		}
-		return c.out().Exactly(flow.Definition) // whose hash is that of the flow
+		return c.out().Result(view.Result{Form: "flow", JSON: flow, Text: flow.Definition}, o.json)
 	})
 	return cmd
 }
 
 func (c Command) flowsDeleteCommand() *cobra.Command {
-	var o storeOptions
-	cmd := helpOf("flows delete", arguments(1, 1))
-	o.register(cmd)
-	cmd.RunE = c.onStore(&o, func(ctx context.Context, a *target.Client, args []string) error {
+	return c.remote(helpOf("flows delete", arguments(1, 1)), func(ctx context.Context, a *target.Client, args []string) (view.Result, error) {
 		if err := checkFlow(args[0]); err != nil {
-			return err
+			return view.Result{}, err
 		}
 		deleted, err := a.DeleteFlow(ctx, args[0])
 		if err != nil {
-			return flowError(err)
+			return view.Result{}, flowError(err)
 		}
-		if o.json {
-			return c.out().JSON(flowsReport{"waitless.flows/1", deleted})
-		}
-		return c.out().Line("%s is deleted, %s", args[0], view.Count(len(deleted), "definition"))
+		return flowsOf(deleted, view.Line("%s is deleted, %s", args[0], view.Count(len(deleted), "definition"))), nil
 	})
-	return cmd
 }
 
 // flowError is an error of the API about a flow.

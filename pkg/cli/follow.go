@@ -148,7 +148,7 @@ func stateOf(e rest.Execution) machine.State {
 	return state
 }
 
-// parseInstant is the zero instant for a text that is none.
+// parseInstant returns the zero instant for any other text.
 func parseInstant(text string) time.Time {
 	t, _ := time.Parse(machine.TimeFormat, text)
 	return t

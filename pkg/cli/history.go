@@ -49,7 +49,7 @@ func eventReportOf(e machine.HistoryEvent) eventReport {
 
 // historyOptions are the flags of history.
 type historyOptions struct {
-	storeOptions
+	remoteOptions
 	follow, unmask bool
 }
 
@@ -59,7 +59,7 @@ func (c Command) historyCommand() *cobra.Command {
 	o.register(cmd)
 	cmd.Flags().BoolVar(&o.follow, "follow", false, "continue until the execution ends")
 	cmd.Flags().BoolVar(&o.unmask, "unmask", false, "show the tokens that the history holds")
-	cmd.RunE = c.onStore(&o.storeOptions, func(ctx context.Context, a *target.Client, args []string) error {
+	cmd.RunE = c.onTarget(&o.remoteOptions, func(ctx context.Context, a *target.Client, args []string) error {
 		flow, name, err := names(args[0])
 		if err != nil {
 			return err

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,7 +26,6 @@ const defaultSample = "polling"
 
 // initReport is the JSON of init; schema/init.json describes it.
 type initReport struct {
-	Schema string   `json:"schema"` // "waitless.init/1"
 	Folder string   `json:"folder"`
 	Sample string   `json:"sample"`
 	Files  []string `json:"files"`
@@ -34,34 +34,29 @@ type initReport struct {
 
 func (c Command) initCommand() *cobra.Command {
 	var sample string
-	var asJSON bool
 	cmd := helpOf("init", arguments(0, 1))
 	cmd.Long = strings.Replace(cmd.Long, "SAMPLES", strings.Join(sampleNames(), ", "), 1)
-	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		return c.init(slices.Concat(args, []string{"."})[0], sample, asJSON)
-	}
 	cmd.Flags().StringVar(&sample, "sample", defaultSample, "the name of the sample")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object (see: waitless help json)")
-	return cmd
+	return c.plain(cmd, func(_ context.Context, args []string) (view.Result, error) {
+		return initProject(slices.Concat(args, []string{"."})[0], sample)
+	})
 }
 
-func (c Command) init(folder, name string, asJSON bool) error {
+func initProject(folder, name string) (view.Result, error) {
 	sample, err := findSample(name)
 	if err != nil {
-		return err
+		return view.Result{}, err
 	}
 	project := projectOf(sample)
 	if err := writeNew(folder, project); err != nil {
-		return err
+		return view.Result{}, err
 	}
-	r := initReport{Schema: "waitless.init/1", Folder: folder, Sample: name, Next: nextCommands(folder)}
+	r := initReport{Folder: folder, Sample: name, Next: nextCommands(folder)}
 	for _, f := range project {
 		r.Files = append(r.Files, filepath.Join(folder, f.Name))
 	}
-	if asJSON {
-		return c.out().JSON(r)
-	}
-	return c.out().Text(strings.Join(r.Files, "\n") + "\nnext:\n  " + strings.Join(r.Next, "\n  ") + "\n" + adviceNote(sample))
+	text := strings.Join(r.Files, "\n") + "\nnext:\n  " + strings.Join(r.Next, "\n  ") + "\n" + adviceNote(sample)
+	return view.Result{Form: "init", JSON: r, Text: text}, nil
 }
 
 // adviceNote says why advise finds something in a sample, nothing for others.
@@ -123,15 +118,14 @@ var plainWord = regexp.MustCompile(`^[A-Za-z0-9_.,/:@+=-]+$`)
 func projectOf(sample events.Sample) []events.File {
 	flow, _ := fdl.Parse(sample.Files[0].Text) // a sample has no problems
 	project := slices.Clone(sample.Files)
-	if asksSomebody(flow) {
+	if hasEcho(flow) {
 		project = append(project, events.File{Name: "echo.sh", Text: []byte(echoScript)})
 	}
 	return append(project, events.File{Name: settingsFile, Text: []byte(settingsText + taskSettings(flow))})
 }
 
-// asksSomebody: the flow has a function that tells somebody where to report, which
-// is for the user to write.
-func asksSomebody(flow *fdl.Flow) bool {
+// hasEcho reports whether the flow waits for a callback of the function echo, which the user replaces.
+func hasEcho(flow *fdl.Flow) bool {
 	return slices.ContainsFunc(flow.All, func(step *fdl.Step) bool {
 		task, ok := step.Kind.(*fdl.Task)
 		return ok && task.Pattern == fdl.PatternWaitForCallback && task.Resource.Function == echoFunction
@@ -150,7 +144,7 @@ func taskSettings(flow *fdl.Flow) string {
 		switch _, isAction := jobs.ForAction(name); {
 		case isAction:
 			tasks += "  " + name + ": simulated # or aws, which starts jobs with your credentials\n"
-		case name == echoFunction && asksSomebody(flow):
+		case name == echoFunction && hasEcho(flow):
 			tasks += "  " + name + ": exec:sh echo.sh # or http://HOST/PATH, or lambda:FUNCTION\n"
 		default:
 			builtIn += "#   " + name + ": exec:sh task.sh\n"
@@ -165,17 +159,17 @@ func taskSettings(flow *fdl.Flow) string {
 	return tasks + builtIn
 }
 
-// echoFunction is the function of the samples that wait for somebody.
+// echoFunction is the function of the samples that wait for a callback.
 const echoFunction = "echo"
 
 // echoScript is a function as a command.
-const echoScript = `# A function: a step's input comes on standard input, and a JSON object on standard
-# output is the answer. This one answers with its input. Yours tells somebody where
-# to report the outcome, with the token or the URL in the input.
+const echoScript = `# A function: it reads a step's input on standard input and prints a JSON object as its
+# output. This one prints its input. Yours sends the token or the URL in the input to
+# the service or the person that reports the outcome.
 cat
 `
 
-// writeNew writes files that are not there yet; if one is, it writes none.
+// writeNew writes new files. If one exists, it writes none.
 func writeNew(folder string, files []events.File) error {
 	for _, f := range files {
 		path := filepath.Join(folder, f.Name)
@@ -198,8 +192,7 @@ func writeNew(folder string, files []events.File) error {
 	return nil
 }
 
-// createFile writes a file that is not there, whoever else makes one at the same
-// time.
+// createFile writes a new file. It fails if the file exists.
 func createFile(path string, text []byte) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // a file to share with others
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/cli/target"
+	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 )
 
@@ -20,35 +21,22 @@ func (c Command) jobEventsCommand() *cobra.Command {
 	return group(helpOf("job-events", nil), c.jobEventsSendCommand())
 }
 
-// jobEventReport is the JSON of job-events send; schema/job-event.json describes
-// it.
-type jobEventReport struct {
-	Schema string `json:"schema"` // "waitless.job-event/1"
-	target.EventResult
-}
-
 func (c Command) jobEventsSendCommand() *cobra.Command {
-	var o storeOptions
-	cmd := helpOf("job-events send", arguments(1, 1))
-	o.register(cmd)
-	cmd.RunE = c.onStore(&o, func(ctx context.Context, a *target.Client, args []string) error {
+	return c.remote(helpOf("job-events send", arguments(1, 1)), func(ctx context.Context, a *target.Client, args []string) (view.Result, error) {
 		event, err := c.readEvent(ctx, args[0])
 		if err != nil {
-			return err
+			return view.Result{}, err
 		}
-		answer, err := a.SendEvent(ctx, event)
+		sent, err := a.SendEvent(ctx, event)
 		if err != nil {
-			return eventError(err)
+			return view.Result{}, eventError(err)
 		}
-		if o.json {
-			return c.out().JSON(jobEventReport{"waitless.job-event/1", answer})
+		text := view.Line("%s", sent.Result)
+		if sent.Result == target.EventIgnored {
+			text = "ignored: it does not report the end of a job of a known kind\n"
 		}
-		if answer.Result == target.EventIgnored {
-			return c.out().Text("ignored: it tells of no end of a job of a known kind\n")
-		}
-		return c.out().Line("%s", answer.Result)
+		return view.Result{Form: "job-event", JSON: sent, Text: text}, nil
 	})
-	return cmd
 }
 
 func (c Command) readEvent(ctx context.Context, file string) (event []byte, err error) {
@@ -68,7 +56,7 @@ func (c Command) readEvent(ctx context.Context, file string) (event []byte, err 
 	return bytes.ReplaceAll(event, []byte("{time}"), []byte(time.Now().UTC().Format(time.RFC3339))), nil
 }
 
-// eventError is what went wrong, as the program shows it.
+// eventError returns an error of the API about an event as it is shown.
 func eventError(err error) error {
 	var refused *rest.Error
 	if !errors.As(err, &refused) {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"strings"
 
@@ -14,12 +15,6 @@ import (
 
 func (c Command) jobsCommand() *cobra.Command {
 	return group(helpOf("jobs", nil), c.jobsListCommand(), c.jobsIAMCommand())
-}
-
-// jobsReport is the JSON of jobs list; schema/jobs.json describes it.
-type jobsReport struct {
-	Schema string    `json:"schema"` // "waitless.jobs/1"
-	Kinds  []jobKind `json:"kinds"`
 }
 
 // jobKind is one kind of jobs.
@@ -46,24 +41,16 @@ func kindOf(k jobs.Kind) jobKind {
 }
 
 func (c Command) jobsListCommand() *cobra.Command {
-	var asJSON bool
-	cmd := helpOf("jobs list", arguments(0, 0))
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object (see: waitless help json)")
-	cmd.RunE = func(*cobra.Command, []string) error {
+	return c.plain(helpOf("jobs list", arguments(0, 0)), func(context.Context, []string) (view.Result, error) {
 		var kinds []jobKind
-		for _, kind := range jobs.Kinds() {
-			kinds = append(kinds, kindOf(kind))
-		}
-		if asJSON {
-			return c.out().JSON(jobsReport{"waitless.jobs/1", kinds})
-		}
 		var rows [][]string
-		for _, k := range kinds {
+		for _, kind := range jobs.Kinds() {
+			k := kindOf(kind)
+			kinds = append(kinds, k)
 			rows = append(rows, []string{k.Kind, cmp.Or(k.Action, "-"), cmp.Or(k.Source, "-"), cmp.Or(k.again(), "-")})
 		}
-		return c.out().Text(view.Columns(rows))
-	}
-	return cmd
+		return view.Result{Form: "jobs", JSON: map[string]any{"kinds": kinds}, Text: view.Columns(rows)}, nil
+	})
 }
 
 // startedAgain says what a repeated start comes to.

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -10,12 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/pkg/cli/failure"
+	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/jobs"
 )
 
 // policyReport is the JSON of jobs iam; schema/policy.json describes it.
 type policyReport struct {
-	Schema   string  `json:"schema"` // "waitless.policy/1"
 	Kind     string  `json:"kind"`
 	Start    policy  `json:"start"`
 	Describe *policy `json:"describe,omitempty"` // nil for a kind that has no end
@@ -35,55 +36,40 @@ type jobsPlace struct {
 
 func (c Command) jobsIAMCommand() *cobra.Command {
 	var place jobsPlace
-	var asJSON bool
 	cmd := helpOf("jobs iam", arguments(1, 1))
 	flags := cmd.Flags()
 	flags.StringVar(&place.account, "account", "", "the account of the jobs, 12 digits")
 	flags.StringVar(&place.region, "region", "", "the region of the jobs")
 	flags.StringArrayVar(&place.resources, "resource", nil, "an ARN that the rights are for (repeat for several)")
-	flags.BoolVar(&asJSON, "json", false, "print one JSON object with both policies in it (see: waitless help json)")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	return c.plain(cmd, func(ctx context.Context, args []string) (view.Result, error) {
 		kind, err := findKind(args[0])
 		if err != nil {
-			return err
+			return view.Result{}, err
 		}
-		if place, err = c.completePlace(cmd.Context(), kind, place); err != nil {
-			return err
+		if place, err = c.completePlace(ctx, kind, place); err != nil {
+			return view.Result{}, err
 		}
 		report := policiesOf(kind, place)
-		if asJSON {
-			return c.out().JSON(report)
+		text := "start (JobPolicies):\n" + report.Start.text() + "describe (DescribePolicies): none, a message has no end\n"
+		if report.Describe != nil {
+			text = "start (JobPolicies):\n" + report.Start.text() + "describe (DescribePolicies):\n" + report.Describe.text()
 		}
-		return c.printPolicies(report)
-	}
-	return cmd
+		return view.Result{Form: "policy", JSON: report, Text: text}, nil
+	})
+}
+
+func (p policy) text() string {
+	text, _ := json.MarshalIndent(p, "", "  ") // it has only texts
+	return string(text) + "\n"
 }
 
 func policiesOf(kind jobs.Kind, p jobsPlace) policyReport {
 	const version = "2012-10-17"
-	report := policyReport{
-		Schema: "waitless.policy/1", Kind: kind.Name, Start: policy{version, kind.StartStatements(p.account, p.region, p.resources...)},
-	}
+	report := policyReport{Kind: kind.Name, Start: policy{version, kind.StartStatements(p.account, p.region, p.resources...)}}
 	if describe := kind.DescribeStatements(p.account, p.region, p.resources...); describe != nil {
 		report.Describe = &policy{version, describe}
 	}
 	return report
-}
-
-func (c Command) printPolicies(report policyReport) error {
-	if err := c.out().Line("start (JobPolicies):"); err != nil {
-		return err
-	}
-	if err := c.out().JSON(report.Start); err != nil {
-		return err
-	}
-	if report.Describe == nil {
-		return c.out().Line("describe (DescribePolicies): none, a message has no end")
-	}
-	if err := c.out().Line("describe (DescribePolicies):"); err != nil {
-		return err
-	}
-	return c.out().JSON(report.Describe)
 }
 
 var (
@@ -118,7 +104,7 @@ func (c Command) completePlace(ctx context.Context, kind jobs.Kind, p jobsPlace)
 	case p.region == "":
 		return p, failure.Usage("no region is configured", "--region eu-west-1")
 	case !regionForm.MatchString(p.region):
-		return p, failure.Usage(fmt.Sprintf("region %q is none of AWS", p.region), "--region eu-west-1")
+		return p, failure.Usage(fmt.Sprintf("%q is not a region of AWS", p.region), "--region eu-west-1")
 	}
 	return p, nil
 }

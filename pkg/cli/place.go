@@ -127,8 +127,8 @@ func one(p target.Place, names [3]string, try string) (target.Place, error) {
 	return p, nil
 }
 
-// namedByUser returns an error if the settings were found in the working directory: whoever
-// wrote a checked-out folder does not decide where credentials and tokens are sent.
+// namedByUser returns an error if the settings were found in the working directory: the author of a
+// checked-out folder does not decide where credentials and tokens are sent.
 func (c Command) namedByUser(setting, try string) error {
 	if c.settings.named {
 		return nil

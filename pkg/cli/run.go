@@ -100,7 +100,7 @@ func (c Command) run(ctx context.Context, options runOptions) error {
 		return err
 	}
 	if e.script, err = file.script(options.skipTime); err != nil {
-		return failure.Usage(err.Error(), "mend "+file.scriptPath())
+		return failure.Usage(err.Error(), "correct "+file.scriptPath())
 	}
 	return e.run(ctx, input)
 }
@@ -597,7 +597,7 @@ func (e *execution) finish(ctx context.Context) error {
 	return e.report(ctx, state, events)
 }
 
-// report prints the result of an execution, or answers why there is none.
+// report prints the result of an execution, or returns why it has no output.
 func (e *execution) report(ctx context.Context, state machine.State, events []machine.Event) (err error) {
 	switch {
 	case e.options.json:

@@ -238,7 +238,7 @@ func TestRunOfManySteps(t *testing.T) {
 	t.Parallel()
 	file := manySteps(t, 200)
 	got := do(t, "run", file, "--skip-time")
-	if got.exit != ExitSucceeded || strings.Count(got.stderr, "put out") != 200 {
+	if got.exit != ExitSucceeded || strings.Count(got.stderr, " output {}") != 200 {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -429,7 +429,7 @@ func TestBinaryInRealTime(t *testing.T) {
 	if err != nil || !strings.Contains(string(stdout), `"try_count":2`) {
 		t.Errorf("%v, stdout %s, stderr %s", err, stdout, stderr.String())
 	}
-	if n := strings.Count(stderr.String(), "GetJobStatus answered"); n != 2 {
+	if n := strings.Count(stderr.String(), "GetJobStatus returned"); n != 2 {
 		t.Errorf("GetJobStatus answered %d times, want 2:\n%s", n, stderr.String())
 	}
 	// A busy machine may be late; early is what no machine may be.

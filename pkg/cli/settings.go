@@ -82,7 +82,7 @@ func (c Command) readSettings(cmd *cobra.Command, _ []string) error {
 	}
 	read, problems := parseSettings(path, text)
 	if len(problems) > 0 {
-		f := &failure.Error{Exit: ExitUsage, Why: path + " has " + view.Count(len(problems), "problem"), Try: "mend the places above"}
+		f := &failure.Error{Exit: ExitUsage, Why: path + " has " + view.Count(len(problems), "problem"), Try: "correct the places above"}
 		for _, p := range problems {
 			f.Lines = append(f.Lines, p.Format(path))
 		}
@@ -152,7 +152,7 @@ func (r *settingsReader) unreadable(err error) {
 			at = fdl.Position{Line: broken.Mark.Line, Column: max(broken.Mark.Column, 1)}
 		}
 	}
-	r.problems = append(r.problems, fdl.Problem{Position: at, Message: "the settings are no YAML: " + message})
+	r.problems = append(r.problems, fdl.Problem{Position: at, Message: "the settings are not YAML: " + message})
 }
 
 func (r *settingsReader) root(node *yaml.Node) {
@@ -314,7 +314,7 @@ func (c Command) addTasks(tasks *local.Tasks, wanted func(name string) bool) err
 		}
 		if err != nil {
 			f.Lines = append(f.Lines, fdl.Problem{Position: s.tasks[name].at, Message: err.Error()}.Format(s.path))
-			f.Try = "mend " + s.path + ", or " + tryTask + ", which goes before it"
+			f.Try = "correct " + s.path + ", or " + tryTask + ", which takes precedence"
 		}
 	}
 	if len(f.Lines) == 0 {

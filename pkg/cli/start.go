@@ -9,6 +9,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/cli/target"
+	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
@@ -17,7 +18,7 @@ import (
 
 // startOptions are the flags of start.
 type startOptions struct {
-	storeOptions
+	remoteOptions
 	source   flowSource
 	input    string
 	hasInput bool // --input was given
@@ -90,13 +91,11 @@ func (e *execution) startOver(ctx context.Context, a *target.Client, input value
 	if !execution.Status.Final() {
 		c.noteOfNoWorker(a)
 	}
-	switch {
-	case e.options.json:
-		return c.out().JSON(executionReport{"waitless.execution/1", execution})
-	case !isNew:
-		return c.out().Line("%s/%s  exists already: %s", execution.Flow, execution.Name, execution.Status)
+	text := view.Line("%s/%s  %s", execution.Flow, execution.Name, execution.Status)
+	if !isNew {
+		text = view.Line("%s/%s  exists already: %s", execution.Flow, execution.Name, execution.Status)
 	}
-	return c.out().Line("%s/%s  %s", execution.Flow, execution.Name, execution.Status)
+	return c.out().Result(view.Result{Form: "execution", JSON: execution, Text: text}, e.options.json)
 }
 
 // nameOrNew returns the name of an execution, or draws one.

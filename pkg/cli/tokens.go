@@ -22,36 +22,14 @@ func (c Command) tokensCommand() *cobra.Command {
 		c.tokensRevokeCommand(), c.tokensURLCommand())
 }
 
-// tokensReport is the JSON of tokens list; schema/tokens.json describes it.
-type tokensReport struct {
-	Schema string       `json:"schema"` // "waitless.tokens/1"
-	Tokens []rest.Token `json:"tokens"`
-}
-
-// tokenReport is the JSON of the other commands; schema/token.json describes
-// it.
-type tokenReport struct {
-	Schema string `json:"schema"` // "waitless.token/1"
-	rest.Token
-}
-
 func (c Command) tokensListCommand() *cobra.Command {
-	var o storeOptions
 	var unmask bool
 	cmd := helpOf("tokens list", arguments(0, 0))
-	o.register(cmd)
 	cmd.Flags().BoolVar(&unmask, "unmask", false, "show the tokens whole")
-	cmd.RunE = c.onStore(&o, func(ctx context.Context, a *target.Client, _ []string) error {
+	return c.remote(cmd, func(ctx context.Context, a *target.Client, _ []string) (view.Result, error) {
 		tokens, err := a.Tokens(ctx, unmask)
-		if err != nil {
-			return err
-		}
-		if o.json {
-			return c.out().JSON(tokensReport{"waitless.tokens/1", append([]rest.Token{}, tokens...)})
-		}
-		return c.out().Text(view.Columns(tokenRows(tokens)))
+		return view.Result{Form: "tokens", JSON: map[string]any{"tokens": append([]rest.Token{}, tokens...)}, Text: view.Columns(tokenRows(tokens))}, err
 	})
-	return cmd
 }
 
 func tokenRows(tokens []rest.Token) (rows [][]string) {
@@ -72,23 +50,20 @@ func deadlineOf(t rest.Token) string {
 	return "until " + view.LocalTime(t.Deadline)
 }
 
-// tokenBody is what a command does to one token. First is false when another
-// outcome was first.
+// tokenBody is what a command does to one token. First is false if the token already had another outcome.
 type tokenBody func(ctx context.Context, a *target.Client, text string) (t rest.Token, first bool, err error)
 
-// onToken is a command on one token, whose result is a token.
+// onToken makes a command on one token, whose result is a token.
 func (c Command) onToken(cmd *cobra.Command, body tokenBody) *cobra.Command {
-	var o storeOptions
+	var o remoteOptions
 	o.register(cmd)
-	c.takeToken(cmd, c.onStore(&o, func(ctx context.Context, a *target.Client, args []string) error {
+	c.takeToken(cmd, c.onTarget(&o, func(ctx context.Context, a *target.Client, args []string) error {
 		t, first, err := body(ctx, a, args[0])
 		if err != nil {
 			return err
 		}
-		if o.json {
-			err = c.out().JSON(tokenReport{"waitless.token/1", t})
-		} else if first {
-			err = c.out().Line("%s", outcomeText(t))
+		if first || o.json {
+			err = c.out().Result(view.Result{Form: "token", JSON: t, Text: view.Line("%s", outcomeText(t))}, o.json)
 		}
 		if err != nil || first {
 			return err
@@ -98,10 +73,10 @@ func (c Command) onToken(cmd *cobra.Command, body tokenBody) *cobra.Command {
 	return cmd
 }
 
-// takeToken makes a command run with one token, which need not be an argument.
+// takeToken makes a command run with one token, which may come from standard input.
 func (c Command) takeToken(cmd *cobra.Command, run func(*cobra.Command, []string) error) {
-	cmd.Long = cmp.Or(cmd.Long, cmd.Short+".") + "\n\nTOKEN is - for standard input: everybody on the machine sees arguments. " +
-		"FLOW/EXECUTION stands for the\ntoken that the execution waits for."
+	cmd.Long += "\n\nGive TOKEN as - to read it from standard input: other users of the machine can see arguments. FLOW/EXECUTION stands\n" +
+		"for the token that the execution waits for."
 	cmd.Args = arguments(1, 1)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		text := args[0]
@@ -140,7 +115,7 @@ func openToken(ctx context.Context, a *target.Client, step rest.Step) (rest.Toke
 	return t, err
 }
 
-// readToken reads a token before anything is opened: who types it takes a while.
+// readToken reads a token from standard input, before a store is opened: typing it may take long.
 func (c Command) readToken(cmd *cobra.Command) (string, error) {
 	if output := cmd.Flags().Lookup("output"); output != nil && output.Value.String() == "-" {
 		return "", failure.Usage("TOKEN and --output cannot both be standard input", "--output @FILE")
@@ -177,8 +152,7 @@ func outcomeText(t rest.Token) string {
 }
 
 func (c Command) tokensShowCommand() *cobra.Command {
-	cmd := helpOf("tokens show", nil)
-	return c.onToken(cmd, func(ctx context.Context, a *target.Client, text string) (rest.Token, bool, error) {
+	return c.onToken(helpOf("tokens show", nil), func(ctx context.Context, a *target.Client, text string) (rest.Token, bool, error) {
 		if step, ok := stepOf(text); ok {
 			t, err := openToken(ctx, a, step)
 			return t, true, err
@@ -191,39 +165,38 @@ func (c Command) tokensShowCommand() *cobra.Command {
 func (c Command) tokensSucceedCommand() *cobra.Command {
 	var output string
 	cmd := helpOf("tokens succeed", nil)
-	cmd.Flags().StringVar(&output, "output", "{}", "what the task brings: a JSON object, @FILE or - for standard input")
+	cmd.Flags().StringVar(&output, "output", "{}", "the output of the task: a JSON object, @FILE or - for standard input")
 	return c.onToken(cmd, func(ctx context.Context, a *target.Client, text string) (rest.Token, bool, error) {
 		value, err := c.readObject(ctx, "--output", output)
 		if err != nil {
 			return rest.Token{}, false, err
 		}
 		if step, ok := stepOf(text); ok {
-			t, first, err := a.SucceedStep(ctx, step, value)
-			return t, first, err
+			return a.SucceedStep(ctx, step, value)
 		}
-		t, first, err := a.Succeed(ctx, text, value)
-		return t, first, err
+		return a.Succeed(ctx, text, value)
 	})
+}
+
+// failToken fails a token, or the one that an execution waits for.
+func failToken(ctx context.Context, a *target.Client, text string, why rest.Failure) (rest.Token, bool, error) {
+	if step, ok := stepOf(text); ok {
+		return a.FailStep(ctx, step, why)
+	}
+	return a.Fail(ctx, text, why)
 }
 
 func (c Command) tokensFailCommand() *cobra.Command {
 	var why rest.Failure
 	cmd := helpOf("tokens fail", nil)
-	cmd.Flags().StringVar(&why.Error, "error", "FnF.Failed", "the name that the flow can tell failures apart by")
-	cmd.Flags().StringVar(&why.Cause, "cause", "", "why, for people")
+	failureFlags(cmd, &why, "FnF.Failed")
 	return c.onToken(cmd, func(ctx context.Context, a *target.Client, text string) (rest.Token, bool, error) {
-		if step, ok := stepOf(text); ok {
-			t, first, err := a.FailStep(ctx, step, why)
-			return t, first, err
-		}
-		t, first, err := a.Fail(ctx, text, why)
-		return t, first, err
+		return failToken(ctx, a, text, why)
 	})
 }
 
 func (c Command) tokensHeartbeatCommand() *cobra.Command {
-	cmd := helpOf("tokens heartbeat", nil)
-	return c.onToken(cmd, func(ctx context.Context, a *target.Client, text string) (t rest.Token, open bool, err error) {
+	return c.onToken(helpOf("tokens heartbeat", nil), func(ctx context.Context, a *target.Client, text string) (t rest.Token, open bool, err error) {
 		if step, ok := stepOf(text); ok {
 			t, open, err = a.HeartbeatStep(ctx, step)
 		} else {
@@ -241,12 +214,6 @@ func (c Command) tokensRevokeCommand() *cobra.Command {
 	cmd := helpOf("tokens revoke", nil)
 	cmd.Flags().StringVar(&cause, "cause", "the token was revoked", "why, for people")
 	return c.onToken(cmd, func(ctx context.Context, a *target.Client, text string) (rest.Token, bool, error) {
-		revoked := rest.Failure{Error: token.ErrorRevoked, Cause: cause}
-		if step, ok := stepOf(text); ok {
-			t, first, err := a.FailStep(ctx, step, revoked)
-			return t, first, err
-		}
-		t, first, err := a.Fail(ctx, text, revoked)
-		return t, first, err
+		return failToken(ctx, a, text, rest.Failure{Error: token.ErrorRevoked, Cause: cause})
 	})
 }

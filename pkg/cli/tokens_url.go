@@ -11,32 +11,26 @@ import (
 
 	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/cli/target"
+	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// defaultBase is where callbacks arrive when nobody says otherwise: at
-// `waitless dev`.
+// defaultBase is where callbacks arrive by default: at `waitless dev`.
 const defaultBase = "http://" + defaultListen
 
 // callbackVariable names the environment variable that says where callbacks
 // arrive.
 const callbackVariable = "WAITLESS_CALLBACK_URL"
 
-// callbackReport is the JSON of tokens url; schema/callback.json describes it.
-type callbackReport struct {
-	Schema string `json:"schema"` // "waitless.callback/1"
-	URL    string `json:"url"`
-}
-
 func (c Command) tokensURLCommand() *cobra.Command {
-	var o storeOptions
+	var o remoteOptions
 	var base string
 	cmd := helpOf("tokens url", nil)
 	o.register(cmd)
 	cmd.Flags().StringVar(&base, "base", "",
-		"where callbacks arrive (default: "+callbackVariable+", else where those of the stack or of whoever holds the store do)")
-	c.takeToken(cmd, c.onStore(&o, func(ctx context.Context, a *target.Client, args []string) error {
+		"where callbacks arrive (default: "+callbackVariable+", else as the stack, or the process that holds the store, says)")
+	c.takeToken(cmd, c.onTarget(&o, func(ctx context.Context, a *target.Client, args []string) error {
 		if step, ok := stepOf(args[0]); ok {
 			open, err := openToken(ctx, a, step)
 			if err != nil {
@@ -57,10 +51,7 @@ func (c Command) tokensURLCommand() *cobra.Command {
 		}
 		c.noteOfNoListener(ctx, a, base)
 		text := token.CallbackURL(base, args[0])
-		if o.json {
-			return c.out().JSON(callbackReport{"waitless.callback/1", text})
-		}
-		return c.out().Line("%s", text)
+		return c.out().Result(view.Result{Form: "callback", JSON: map[string]any{"url": text}, Text: view.Line("%s", text)}, o.json)
 	}))
 	return cmd
 }

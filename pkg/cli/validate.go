@@ -150,7 +150,7 @@ func notValid(files []flowFile, options validateOptions) error {
 	case len(files) > 1:
 		err = &failure.Error{
 			Exit: ExitUsage, Why: fmt.Sprintf("not valid: %d of %d flows", len(invalid), len(files)),
-			Try: "mend the places above, then validate again",
+			Try: "correct the places above, then validate again",
 		}
 		for _, file := range invalid {
 			err.Lines = append(err.Lines, file.lines()...)
@@ -205,7 +205,7 @@ type problemReport struct {
 	Message  string `json:"message"`
 }
 
-// isValid: no problem that was asked for is more than a warning.
+// isValid reports whether the flow has only warnings.
 func (f flowFile) isValid() bool {
 	return !slices.ContainsFunc(f.problems, func(p fdl.Problem) bool { return p.Severity != fdl.SeverityWarning })
 }

@@ -37,83 +37,29 @@ var (
 	annotationProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 )
 
-// sarifLog is a report in SARIF 2.1.0.
-type sarifLog struct {
-	Schema  string     `json:"$schema"`
-	Version string     `json:"version"`
-	Runs    []sarifRun `json:"runs"`
+// sarif is an object of a report in SARIF 2.1.0.
+type sarif map[string]any
+
+// sarifRules say what the severities stand for.
+var sarifRules = []sarif{
+	{"id": "fdl-error", "shortDescription": sarif{"text": "The flow cannot run"}},
+	{"id": "fdl-warning", "shortDescription": sarif{"text": "The flow runs, but probably not as its author intended"}},
+	{"id": "fdl-strict", "shortDescription": sarif{"text": "Other services of FDL v1 do not support it, or a mapping gives nothing"}},
 }
 
-type sarifRun struct {
-	Tool       sarifTool     `json:"tool"`
-	ColumnKind string        `json:"columnKind"`
-	Results    []sarifResult `json:"results"`
-}
-
-type sarifTool struct {
-	Driver sarifDriver `json:"driver"`
-}
-
-type sarifDriver struct {
-	Name    string      `json:"name"`
-	Version string      `json:"version"`
-	Rules   []sarifRule `json:"rules"`
-}
-
-type sarifRule struct {
-	ID               string    `json:"id"`
-	ShortDescription sarifText `json:"shortDescription"`
-}
-
-type sarifText struct {
-	Text string `json:"text"`
-}
-
-type sarifResult struct {
-	RuleID    string          `json:"ruleId"`
-	Level     string          `json:"level"`
-	Message   sarifText       `json:"message"`
-	Locations []sarifLocation `json:"locations"`
-}
-
-type sarifLocation struct {
-	Physical sarifPhysical `json:"physicalLocation"`
-}
-
-type sarifPhysical struct {
-	Artifact sarifArtifact `json:"artifactLocation"`
-	Region   sarifRegion   `json:"region"`
-}
-
-type sarifArtifact struct {
-	URI string `json:"uri"`
-}
-
-type sarifRegion struct {
-	StartLine   int `json:"startLine"`
-	StartColumn int `json:"startColumn"`
-}
-
-// sarifRules are what the severities stand for.
-var sarifRules = []sarifRule{
-	{"fdl-error", sarifText{"The flow cannot run"}},
-	{"fdl-warning", sarifText{"The flow runs, but hardly as its author meant"}},
-	{"fdl-strict", sarifText{"Other services of FDL v1 do not know it, or a mapping gives nothing"}},
-}
-
-func sarifOf(files []flowFile) sarifLog {
-	run := sarifRun{
-		Tool:       sarifTool{sarifDriver{Name: "waitless", Version: moduleVersion(), Rules: sarifRules}},
-		ColumnKind: "unicodeCodePoints", Results: []sarifResult{},
-	}
+func sarifOf(files []flowFile) sarif {
+	results := []sarif{}
 	for _, file := range files {
 		uri := (&url.URL{Path: filepath.ToSlash(file.path)}).String()
 		for _, p := range file.problems {
-			run.Results = append(run.Results, sarifResult{
-				RuleID: "fdl-" + p.Severity.String(), Level: levelOf(p.Severity), Message: sarifText{p.Message},
-				Locations: []sarifLocation{{sarifPhysical{sarifArtifact{uri}, sarifRegion{p.Line, p.Column}}}},
+			place := sarif{"artifactLocation": sarif{"uri": uri}, "region": sarif{"startLine": p.Line, "startColumn": p.Column}}
+			results = append(results, sarif{
+				"ruleId": "fdl-" + p.Severity.String(), "level": levelOf(p.Severity), "message": sarif{"text": p.Message},
+				"locations": []sarif{{"physicalLocation": place}},
 			})
 		}
 	}
-	return sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}}
+	driver := sarif{"name": "waitless", "version": moduleVersion(), "rules": sarifRules}
+	run := sarif{"tool": sarif{"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+	return sarif{"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": []sarif{run}}
 }

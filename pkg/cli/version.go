@@ -1,36 +1,32 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/waitless/waitless/pkg/cli/view"
 )
 
 // versionReport is the JSON of version; schema/version.json describes it.
 type versionReport struct {
-	Schema   string `json:"schema"`  // "waitless.version/1"
 	Version  string `json:"version"` // "devel" when built from a checkout
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
 
 func (c Command) versionCommand() *cobra.Command {
-	var asJSON bool
-	cmd := helpOf("version", arguments(0, 0))
-	cmd.RunE = func(*cobra.Command, []string) error {
-		if asJSON {
-			return c.out().JSON(versionOf())
-		}
-		return c.out().Line("%s", versionOf().text())
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object (see: waitless help json)")
-	return cmd
+	return c.plain(helpOf("version", arguments(0, 0)), func(context.Context, []string) (view.Result, error) {
+		v := versionOf()
+		return view.Result{Form: "version", JSON: v, Text: v.text() + "\n"}, nil
+	})
 }
 
 func versionOf() versionReport {
-	return versionReport{"waitless.version/1", moduleVersion(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+	return versionReport{moduleVersion(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
 }
 
 func (v versionReport) text() string {

@@ -59,10 +59,10 @@ func (c *Client) SendEvent(ctx context.Context, event []byte) (result EventResul
 // maxEvent is the largest job event: EventBridge's limit of one.
 const maxEvent = 1 << 20
 
-// observer takes job events.
+// observer accepts job events.
 type observer func(ctx context.Context, event []byte) error
 
-// jobEventHandler takes job events by POST.
+// jobEventHandler accepts job events by POST.
 func jobEventHandler(observe observer, log *slog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		status, result := acceptEvent(w, r, observe, log)
@@ -72,7 +72,7 @@ func jobEventHandler(observe observer, log *slog.Logger) http.Handler {
 	})
 }
 
-// eventRefusal is why an event was not taken.
+// eventRefusal is why an event was rejected.
 type eventRefusal struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`

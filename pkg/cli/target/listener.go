@@ -8,12 +8,10 @@ import (
 	"time"
 )
 
-// maxConnections is how many connections a listener serves at once. Others wait
-// in the queue of the operating system.
+// maxConnections is how many connections a listener serves at once. The operating system queues the others.
 const maxConnections = 256
 
-// newServer is a server that no client can hold up: whoever has no token yet is
-// read as well, and whoever reads nothing is written to, but not for ever.
+// newServer returns a server with time limits, so that a slow client cannot hold it up.
 func newServer(handler http.Handler) *http.Server {
 	const patience = 10 * time.Second
 	return &http.Server{
@@ -22,7 +20,7 @@ func newServer(handler http.Handler) *http.Server {
 	}
 }
 
-// limited is a listener that has at most so many connections open.
+// limited is a listener with a limit of open connections.
 type limited struct {
 	net.Listener
 

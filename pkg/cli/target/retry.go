@@ -12,7 +12,7 @@ import (
 
 // Requests to a stack that change nothing are tried again for about half a
 // minute: to follow an execution takes many, and a gateway fails now and then.
-// Where nobody listens nobody will soon, so that is told after fewer of them.
+// A refused connection is retried less often: it rarely recovers soon.
 const (
 	stackTries     = 6 // more than the first one
 	stackPause     = 500 * time.Millisecond

@@ -149,7 +149,7 @@ func (o Opener) Open(ctx context.Context, p Place) (*Client, error) {
 	return o.OpenOrCreate(ctx, p)
 }
 
-// OpenOrCreate opens the target at a place. It creates a store where there is none.
+// OpenOrCreate opens the target at a place. It creates a missing store.
 func (o Opener) OpenOrCreate(ctx context.Context, p Place) (*Client, error) {
 	if p.OnStack() {
 		return o.openStack(ctx, p)

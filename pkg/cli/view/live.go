@@ -77,7 +77,7 @@ func (v *liveView) Say(text string) {
 	v.update(func() {
 		width, _ := size(v.file)
 		erased := redraw(v.drawn, nil, width, v.color)
-		_, _ = v.file.WriteString(erased + text + "\n") // a view that nobody reads is no error
+		_, _ = v.file.WriteString(erased + text + "\n") // a view that cannot be written is not an error
 		v.drawn, v.width = nil, 0
 	})
 }
@@ -105,7 +105,7 @@ func (v *liveView) update(change func()) {
 	if width == v.width && slices.Equal(lines, v.drawn) {
 		return
 	}
-	_, _ = v.file.WriteString(redraw(v.drawn, lines, width, v.color)) // a view that nobody reads is no error
+	_, _ = v.file.WriteString(redraw(v.drawn, lines, width, v.color)) // a view that cannot be written is not an error
 	v.drawn, v.width = lines, width
 }
 

@@ -163,7 +163,7 @@ func (l *committedLog) record(level slog.Level, at time.Time, message string, at
 	}
 	r := slog.NewRecord(at, level, message, 0)
 	r.AddAttrs(attrs...)
-	_ = l.Handle(ctx, r) // a log that nobody can read is no error
+	_ = l.Handle(ctx, r) // a log that cannot be written is not an error
 }
 
 func (l *committedLog) step(index int) slog.Attr {

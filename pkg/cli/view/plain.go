@@ -37,12 +37,11 @@ const LongestLine = 1000
 
 func (v *plainView) line(after time.Duration, text string) {
 	if text != "" {
-		_, _ = fmt.Fprintf(v.out, "%8s  %s\n", elapsed(after), cut(token.MaskAll(Printable(text)), LongestLine)) // a view that nobody reads is no error
+		_, _ = fmt.Fprintf(v.out, "%8s  %s\n", elapsed(after), cut(token.MaskAll(Printable(text)), LongestLine)) // a view that cannot be written is not an error
 	}
 }
 
-// pauseText is what is said of a pause that has no event: of polls the first
-// time only.
+// pauseText returns the text for a pause that has no event. Only the first pause between polls has a text.
 func (v *plainView) pauseText(state machine.State) string {
 	w := state.Waiting
 	switch {
@@ -50,13 +49,13 @@ func (v *plainView) pauseText(state machine.State) string {
 	case w.For == machine.WaitingForRetry:
 		return fmt.Sprintf("%s tries again at %s", v.flow.All[w.Attempt.Step].Name, instant(w.Due, state.At))
 	case w.For == machine.WaitingForPoll && w.Polls == 1:
-		return fmt.Sprintf("%s goes on when its condition holds, and polls again at %s", v.flow.All[w.Attempt.Step].Name, instant(w.Due, state.At))
+		return fmt.Sprintf("%s continues when its condition holds, and polls again at %s", v.flow.All[w.Attempt.Step].Name, instant(w.Due, state.At))
 	}
 	return ""
 }
 
 func (v *plainView) Say(text string) {
-	_, _ = fmt.Fprintln(v.out, text) // a view that nobody reads is no error
+	_, _ = fmt.Fprintln(v.out, text) // a view that cannot be written is not an error
 }
 
 func (*plainView) Close(bool) {}
@@ -73,7 +72,7 @@ func (v *plainView) text(e machine.Event, after []machine.Event) string {
 	case machine.StepStarted:
 		return fmt.Sprintf("%s waits until %s", v.name(e), instant(e.Until, e.At))
 	case machine.TaskSucceeded:
-		return fmt.Sprintf("%s answered %s", v.name(e), e.Output)
+		return fmt.Sprintf("%s returned %s", v.name(e), e.Output)
 	case machine.TaskFailed, machine.TaskSubmitFailed, machine.TaskTimedOut:
 		return v.failure(e)
 	case machine.TaskSubmitted:
@@ -128,7 +127,7 @@ func (v *plainView) failure(e machine.Event) string {
 func (v *plainView) exitedText(e machine.Event, after []machine.Event) string {
 	switch v.flow.All[e.Step].Kind.(type) {
 	case *fdl.Pass:
-		return fmt.Sprintf("%s put out %s", v.name(e), shortly(e.Output))
+		return fmt.Sprintf("%s output %s", v.name(e), shortly(e.Output))
 	case *fdl.Choice:
 		return v.name(e) + v.goesTo(e, after)
 	case *fdl.Succeed:

@@ -23,6 +23,31 @@ func (p Printer) JSON(v any) error { return p.encode(v, "  ") }
 // JSONLine prints a value as one line of JSON.
 func (p Printer) JSONLine(v any) error { return p.encode(v, "") }
 
+// Result is what a command prints: text, or with --json a value.
+type Result struct {
+	Form string // of the value; schema/FORM.json describes it
+	JSON any
+	Text string // lines
+}
+
+// Result prints a result. The value must be an object; it gets the member "schema" with the form and its version.
+func (p Printer) Result(r Result, asJSON bool) error {
+	if !asJSON {
+		return p.Text(r.Text)
+	}
+	var text strings.Builder
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(r.JSON); err != nil {
+		return err
+	}
+	members := strings.TrimPrefix(text.String(), "{")
+	if members != "}\n" {
+		members = "," + members
+	}
+	return p.JSON(json.RawMessage(fmt.Sprintf(`{"schema":"waitless.%s/1"%s`, r.Form, members)))
+}
+
 func (p Printer) encode(v any, indent string) error {
 	var out strings.Builder
 	encoder := json.NewEncoder(&out)

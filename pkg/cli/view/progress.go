@@ -40,7 +40,7 @@ const (
 	phasePending phase = iota
 	phaseRunning
 	phaseWaiting
-	phaseCallback // waits for whoever has the token
+	phaseCallback // waits for a callback
 	phaseJob      // waits for the end of its job
 	phaseRetry    // failed, and waits for its next attempt
 	phasePoll     // waits for its next poll

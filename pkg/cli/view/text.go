@@ -92,6 +92,9 @@ func Count(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
+// Line returns one line of text.
+func Line(format string, args ...any) string { return Printable(fmt.Sprintf(format, args...)) + "\n" }
+
 // Because joins the name of an error and its cause, either of which may be empty.
 func Because(err, cause string) string {
 	if err == "" || cause == "" {
