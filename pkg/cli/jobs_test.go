@@ -77,7 +77,7 @@ func TestJobsIAMPlace(t *testing.T) {
 		"keys of another":     {map[string]string{"AWS_ACCESS_KEY_ID": "k"}, "role", "try: --account 123456789012", nil},
 		"no account":          {nil, "", "try: --account 123456789012", nil},
 		"any account":         {nil, "role", `account "*" is not 12 digits`, []string{"--account", "*"}},
-		"any region":          {nil, "role", `region "*" is none of AWS`, []string{"--region", "*"}},
+		"any region":          {nil, "role", `"*" is not a region of AWS`, []string{"--region", "*"}},
 		"a resource":          {nil, "", "arn:aws:sqs:us-west-2:666666666666:a", []string{"--resource", "arn:aws:sqs:us-west-2:666666666666:a"}},
 		"another's resource":  {nil, "role", "is no ARN that a right of this kind", []string{"--resource", "arn:aws:sns:us-west-2:666666666666:a"}},
 		"resource of any one": {nil, "role", `account "*" is not`, []string{"--resource", "arn:aws:sqs:us-west-2:*:a"}},
@@ -118,7 +118,7 @@ func TestJobEventsThatNobodyTakes(t *testing.T) {
 	}{
 		"{":                                    {ExitUsage, "is no JSON"},
 		"{}":                                   {ExitUsage, "is no event"},
-		string(anotherService(t)):              {ExitSucceeded, "ignored: it tells of no end"},
+		string(anotherService(t)):              {ExitSucceeded, "ignored: it does not report the end"},
 		stoppedEvent(t):                        {ExitSucceeded, "accepted"},
 		`"` + strings.Repeat("x", 1<<20) + `"`: {ExitUsage, "the request has 1048578 bytes and the limit is 1048576"},
 	} {

@@ -286,9 +286,9 @@ func TestMistakesInSettings(t *testing.T) {
 		}},
 		"two places":    {"store: a\nregion: r\nstack: b\n", []string{`:3:1: stack and store (line 1) are two places; keep one`}},
 		"a color":       {"color: red\n", []string{`:1:1: color is "red"; allowed: true, false`}},
-		"no YAML":       {"store: \"a\n", []string{`the settings are no YAML: `}},
+		"no YAML":       {"store: \"a\n", []string{`the settings are not YAML: `}},
 		"two mistaken":  {"tasks:\n  work: exec:waitless-no-such-program\n  StartJob: ftp://x\n", nil},
-		"several files": {"store: a\n---\nstack: b\n", []string{"the settings are no YAML: "}},
+		"several files": {"store: a\n---\nstack: b\n", []string{"the settings are not YAML: "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

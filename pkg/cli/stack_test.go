@@ -430,7 +430,7 @@ func TestAStackThatFailsForAMoment(t *testing.T) {
 		if requests := int(s.requests.Load() - before); got.exit != tt.exit || requests != tt.requests {
 			t.Errorf("%v with %d failures: %d requests, %+v", tt.args, tt.fails, requests, got)
 		}
-		if failed := strings.Contains(got.stderr, "the API answered 503"); failed != (tt.exit != ExitSucceeded) {
+		if failed := strings.Contains(got.stderr, "the API responded with 503"); failed != (tt.exit != ExitSucceeded) {
 			t.Errorf("%v with %d failures says %q", tt.args, tt.fails, got.stderr)
 		}
 	}

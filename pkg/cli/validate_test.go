@@ -47,7 +47,7 @@ func mistake(t *testing.T, name, command string) (file string, want result) {
 	if n := strings.Count(reported, "\n"); n > 1 {
 		problems = fmt.Sprintf("%d problems", n)
 	}
-	all := fmt.Sprintf("%swaitless: %s flow.yaml: %s\ntry: mend the places above, then: waitless validate flow.yaml\n", reported, command, problems)
+	all := fmt.Sprintf("%swaitless: %s flow.yaml: %s\ntry: correct the places above, then: waitless validate flow.yaml\n", reported, command, problems)
 	return file, result{exit: ExitUsage, stderr: strings.ReplaceAll(all, "flow.yaml", file)}
 }
 
