@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -93,17 +94,43 @@ func (m *MemoryStore) Items(ctx context.Context, execution engine.ID, from uint6
 	return items, nil
 }
 
-// Executions implements the index of the management API. It reads every log.
-func (m *MemoryStore) Executions(_ context.Context, flow string, status machine.Status, after string, limit int) ([]engine.ID, string, error) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	var list Listing
-	for _, log := range m.logs {
-		if err := list.Add(log[len(log)-1], flow, status); err != nil {
+// Executions implements the index of the management API. It reads every log and leaves out executions
+// that cannot be read.
+func (m *MemoryStore) Executions(_ context.Context, flow string, status machine.Status, after string, limit int) (ids []engine.ID, next string, err error) {
+	var last Place
+	if after != "" {
+		if last, err = ParsePlace(after); err != nil {
 			return nil, "", err
 		}
 	}
-	return list.Page(after, limit)
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var places []Place
+	for id, log := range m.logs {
+		head, err := machine.HeadOf(log[len(log)-1].Body)
+		place := Place{head.Started, id}
+		if err == nil && isListed(head, flow, status) && (after == "" || last.compare(place) < 0) {
+			places = append(places, place)
+		}
+	}
+	slices.SortFunc(places, Place.compare)
+	if len(places) > limit {
+		places = places[:limit]
+		next = places[limit-1].String()
+	}
+	for _, place := range places {
+		ids = append(ids, place.ID)
+	}
+	return ids, next, nil
+}
+
+// isListed reports whether an execution has the flow and the status. Empty ones mean all, and Running
+// means not ended.
+func isListed(head machine.Head, flow string, status machine.Status) bool {
+	if !head.Status.Final() {
+		head.Status = machine.StatusRunning
+	}
+	return (flow == "" || head.Flow.Name == flow) && (status == "" || head.Status == status)
 }
 
 // RequestStop implements [engine.Stops].
