@@ -16,8 +16,8 @@ type Clock struct {
 // NewClock returns a clock that shows what now returns; nil means the real time.
 func NewClock(now func() time.Time) *Clock { return &Clock{real: now} }
 
-// NewVirtualClock is a clock that shows start and moves only when nothing but
-// a wait keeps the executions from going on.
+// NewVirtualClock returns a clock that shows start. It jumps to the next wake when no execution can
+// advance before.
 func NewVirtualClock(start time.Time) *Clock {
 	return &Clock{virtual: true, now: start.UTC().Round(0)}
 }
@@ -25,7 +25,7 @@ func NewVirtualClock(start time.Time) *Clock {
 // IsVirtual reports whether time moves by jumps.
 func (c *Clock) IsVirtual() bool { return c.virtual }
 
-// Now is the present instant, in UTC without a monotonic reading.
+// Now returns the present instant, in UTC without a monotonic reading.
 func (c *Clock) Now() time.Time {
 	if !c.virtual {
 		now := time.Now
@@ -39,8 +39,7 @@ func (c *Clock) Now() time.Time {
 	return c.now
 }
 
-// jump moves a virtual clock ahead to t; it never goes back. A real clock does
-// not jump.
+// jump moves a virtual clock forward to t. It never moves it back, and has no effect on a real clock.
 func (c *Clock) jump(t time.Time) {
 	if !c.virtual {
 		return
@@ -52,8 +51,8 @@ func (c *Clock) jump(t time.Time) {
 	}
 }
 
-// pause is how long to wait before the clock is looked at again for an instant
-// so far ahead: 0, for as long as it takes, when the clock moves by jumps.
+// pause returns how long to wait before the next look at the clock for an instant so far ahead. It is
+// 0, no limit, for a virtual clock.
 func (c *Clock) pause(ahead time.Duration) time.Duration {
 	if c.virtual {
 		return 0

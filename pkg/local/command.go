@@ -21,23 +21,21 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// command is a program of the user's that stands in for a function: the step's
-// input comes on its standard input, its standard output is the answer.
+// command is a program that runs in place of a function. It reads the step's input from standard input
+// and writes its result to standard output.
 type command struct {
 	path string   // of the program
 	args []string // beside its name
-	dir  string   // where it runs, "" for the process's own folder
+	dir  string   // where it runs, "" for the working directory
 	name string   // of the program, as the user wrote it
-	// limit is how long it may take, grace how long its output is waited for
-	// after its end or after it was told to stop.
+	// limit is how long it may take, grace how long to wait for its output after its end or its kill.
 	limit, grace time.Duration
-	// output receives the error output of each call that ended, unless nil.
+	// output receives the error output of each call that ended; nil discards it.
 	output func(machine.Call, string)
 }
 
 const (
-	// commandGrace is how long output is waited for that a program left in the
-	// background holds open.
+	// commandGrace is how long to wait for output that a program in the background holds open.
 	commandGrace = 2 * time.Second
 	// errorOutput is how many bytes of the end of the error output the cause of a failure
 	// holds. shownOutput is how many bytes of its beginning are shown.
@@ -45,8 +43,7 @@ const (
 	shownOutput = 16 << 10
 )
 
-// parseCommand reads "exec:PROGRAM ARGUMENT...", with the quotes of a shell
-// but without one.
+// parseCommand reads "exec:PROGRAM ARGUMENT...". Quotes are those of a shell, but no shell runs.
 func parseCommand(definition, dir string) (command, error) {
 	text := strings.TrimPrefix(definition, "exec:")
 	parser := shellwords.NewParser()
@@ -62,7 +59,7 @@ func parseCommand(definition, dir string) (command, error) {
 	}
 	path, err := exec.LookPath(within(dir, words[0]))
 	if err == nil && dir != "" {
-		path, err = filepath.Abs(path) // or it would be looked for below dir once more
+		path, err = filepath.Abs(path) // a relative path would begin at dir again
 	}
 	if err != nil {
 		return command{}, fmt.Errorf("command %q is not there or not executable: %w", words[0], errors.Unwrap(err))
@@ -70,8 +67,8 @@ func parseCommand(definition, dir string) (command, error) {
 	return command{path: path, args: words[1:], dir: dir, name: words[0], limit: callLimit, grace: commandGrace}, nil
 }
 
-// within is a program's path as seen from here; a name without a folder is
-// looked for in PATH.
+// within returns the path of a program relative to the working directory. A bare name is looked up in
+// PATH.
 func within(dir, program string) string {
 	if dir == "" || filepath.IsAbs(program) || filepath.Base(program) == program {
 		return program
@@ -81,8 +78,7 @@ func within(dir, program string) string {
 
 func (c command) timeLimit(context.Context) time.Duration { return c.limit }
 
-// call runs the command. now goes to it as WAITLESS_NOW, since with a virtual
-// clock it would see another time.
+// call runs the command. It gets the instant now as WAITLESS_NOW, because the clock may be virtual.
 func (c command) call(ctx context.Context, call machine.Call, now time.Time) (token.Outcome, error) {
 	c.limit = limitOf(c.limit, call)
 	limited, cancel := context.WithTimeout(ctx, c.limit)
@@ -104,7 +100,7 @@ func (c command) call(ctx context.Context, call machine.Call, now time.Time) (to
 	)
 	err := cmd.Run()
 	if errors.Is(err, exec.ErrWaitDelay) {
-		err = nil // it ended well; what it left in the background does not answer
+		err = nil // it ended well, and left a program in the background
 	}
 	if err != nil && ctx.Err() != nil {
 		return token.Outcome{}, ctx.Err()
@@ -116,7 +112,7 @@ func (c command) call(ctx context.Context, call machine.Call, now time.Time) (to
 	return outcome, nil
 }
 
-// isSecret: what requests to us are signed with is for nobody who is called.
+// isSecret reports whether a variable holds a secret of this process, which commands do not get.
 func isSecret(variable string) bool {
 	return strings.HasPrefix(variable, "WAITLESS_FNF_KEYS=") || strings.HasPrefix(variable, "WAITLESS_CALLBACK_SECRET=") ||
 		strings.HasPrefix(variable, "WAITLESS_API_KEY=")
@@ -145,8 +141,8 @@ func (c command) outcome(err, limitErr error, stdout *head, stderr *tail) token.
 type head struct {
 	limit int
 	text  []byte
-	full  bool // there were more
-	// whenFull is called then: nothing that is still to come counts.
+	full  bool // more were written
+	// whenFull is called when the first byte is dropped.
 	whenFull func()
 }
 
@@ -160,7 +156,7 @@ func (h *head) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lines returns the text, and says that there was more.
+// lines returns the text, with a note if bytes were dropped.
 func (h *head) lines() string {
 	text := strings.TrimRight(string(h.text), "\r\n")
 	if h.full {
@@ -173,7 +169,7 @@ func (h *head) lines() string {
 type tail struct {
 	limit int
 	text  []byte
-	cut   bool // there were more
+	cut   bool // more were written
 }
 
 func (t *tail) Write(p []byte) (int, error) {
@@ -185,7 +181,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns the kept text in quotes, without a character that was cut.
+// String returns the text in quotes, without the rest of a cut character.
 func (t *tail) String() string {
 	text := t.text
 	for t.cut && len(text) > 0 && !utf8.RuneStart(text[0]) {

@@ -17,20 +17,20 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// httpFunction is a URL that stands in for a function: the step's input is
-// posted to it as JSON, what it answers is the answer.
+// httpFunction is a URL that is called in place of a function: a POST with the step's input as JSON,
+// whose response has the result.
 type httpFunction struct {
 	url    *url.URL
 	client *http.Client
 	limit  time.Duration // of a call
-	most   int           // of an answer, in bytes
+	most   int           // bytes of a response
 }
 
 func parseHTTP(definition string) (runner, error) {
 	parsed, err := url.Parse(definition)
 	switch {
 	case err != nil: // which quotes the URL
-		return nil, fmt.Errorf("%q is no URL; allowed: %s", Hidden(definition), allowedDefinitions)
+		return nil, fmt.Errorf("%q is not a URL; allowed: %s", Hidden(definition), allowedDefinitions)
 	case parsed.Hostname() == "":
 		return nil, fmt.Errorf("%q names no host; allowed: %s", Hidden(definition), allowedDefinitions)
 	case parsed.Fragment != "":
@@ -39,8 +39,8 @@ func parseHTTP(definition string) (runner, error) {
 	return &httpFunction{url: parsed, client: newHTTPClient(), limit: callLimit, most: answerLimit}, nil
 }
 
-// newHTTPClient is a client that makes no call twice: on a connection that was
-// kept, net/http would repeat a request with an idempotency key.
+// newHTTPClient returns a client that makes no call twice. On a connection that was kept alive, net/http
+// would repeat a request with an idempotency key.
 func newHTTPClient() *http.Client {
 	const patience = 10 * time.Second
 	return &http.Client{
@@ -50,16 +50,16 @@ func newHTTPClient() *http.Client {
 			TLSHandshakeTimeout: patience,
 			DisableKeepAlives:   true, MaxResponseHeaderBytes: 64 << 10,
 		},
-		CheckRedirect: staysThere,
+		CheckRedirect: checkRedirect,
 	}
 }
 
-// mostRedirects is how many are followed of one call.
+// mostRedirects is how many redirects of one call are followed.
 const mostRedirects = 5
 
-// staysThere follows a redirect that repeats the call (307, 308) at the same
-// host; a call that went elsewhere, or became a GET, would be another one.
-func staysThere(to *http.Request, before []*http.Request) error {
+// checkRedirect follows a redirect that repeats the call (307, 308) at the same host. At another host,
+// or as a GET, it would be another call.
+func checkRedirect(to *http.Request, before []*http.Request) error {
 	first := before[0]
 	if to.Method != first.Method || to.URL.Host != first.URL.Host || to.URL.Scheme != first.URL.Scheme || len(before) > mostRedirects {
 		return http.ErrUseLastResponse
@@ -69,11 +69,10 @@ func staysThere(to *http.Request, before []*http.Request) error {
 
 func (f *httpFunction) timeLimit(context.Context) time.Duration { return f.limit }
 
-// who names the function in messages.
+// who returns the name of the function in messages.
 func (f *httpFunction) who() string { return hiddenURL(f.url) }
 
-// call posts the input. now goes with it as Waitless-Now, since with a virtual
-// clock the server would see another time.
+// call posts the input, with the instant now as Waitless-Now, because the clock may be virtual.
 func (f *httpFunction) call(ctx context.Context, call machine.Call, now time.Time) (token.Outcome, error) {
 	limit := limitOf(f.limit, call)
 	limited, cancel := context.WithTimeout(ctx, limit)
@@ -82,7 +81,7 @@ func (f *httpFunction) call(ctx context.Context, call machine.Call, now time.Tim
 	if err != nil {
 		return token.Failure(ErrorFunction, f.who()+": "+withoutURL(err)), nil
 	}
-	outcome, err := f.answer(request)
+	outcome, err := f.do(request)
 	switch {
 	case err == nil:
 		return outcome, nil
@@ -115,13 +114,13 @@ func (f *httpFunction) request(ctx context.Context, call machine.Call, now time.
 	return request, nil
 }
 
-// answer makes the request and reads the answer, as far as its limit.
-func (f *httpFunction) answer(request *http.Request) (token.Outcome, error) {
+// do makes the request and reads the response up to its limit.
+func (f *httpFunction) do(request *http.Request) (token.Outcome, error) {
 	response, err := f.client.Do(request)
 	if err != nil {
 		return token.Outcome{}, err
 	}
-	defer response.Body.Close() //nolint:errcheck // what counts was read
+	defer response.Body.Close() //nolint:errcheck // the body was read
 	if response.ContentLength > int64(f.most) {
 		return tooLong(f.who(), f.most), nil
 	}
@@ -143,7 +142,7 @@ func (f *httpFunction) outcome(response *http.Response, body []byte) token.Outco
 	if outcome, ok := ownError(body, f.who()); ok {
 		return outcome
 	}
-	cause := fmt.Sprintf("%s answered %s", f.who(), response.Status)
+	cause := fmt.Sprintf("%s responded with %s", f.who(), response.Status)
 	if location, err := response.Location(); err == nil {
 		cause += fmt.Sprintf(" to %s; a redirect is followed with 307 or 308 at the same host only, and %d times at most: write the new URL",
 			hiddenURL(location), mostRedirects)
@@ -154,14 +153,13 @@ func (f *httpFunction) outcome(response *http.Response, body []byte) token.Outco
 	return token.Failure(engine.StatusError(status, http.StatusText(status)), cause)
 }
 
-// withoutURL is the text of an error of net/http without a URL, in which
-// secrets may stand.
+// withoutURL returns the text of an error of net/http without its URL, which may have secrets.
 func withoutURL(err error) string {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
 	if strings.HasPrefix(err.Error(), "failed to parse Location header") { // which it quotes
-		return "the answer redirects to what is no URL"
+		return "the response redirects to an invalid URL"
 	}
 	return err.Error()
 }

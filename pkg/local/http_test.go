@@ -82,14 +82,14 @@ func TestWhatAnHTTPStatusComesTo(t *testing.T) {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			t.Parallel()
 			f := serve(t, answering(status, "because"))
-			wantCause(t, post(t, f), want, fmt.Sprintf("%s answered %d ", f.url, status), `: "because"`)
+			wantCause(t, post(t, f), want, fmt.Sprintf("%s responded with %d ", f.url, status), `: "because"`)
 		})
 	}
 	for _, status := range []int{200, 201, 202} {
 		wantOutput(t, post(t, serve(t, answering(status, `{"n":12345678901234567890.50}`))), `{"n":12345678901234567890.50}`)
 	}
 	wantCause(t, post(t, serve(t, answering(204, ""))), ErrorNoJSON, "answered nothing; a function answers with a JSON object")
-	wantCause(t, post(t, serve(t, answering(502, ""))), engine.ErrorServer, "answered 502 Bad Gateway")
+	wantCause(t, post(t, serve(t, answering(502, ""))), engine.ErrorServer, "responded with 502 Bad Gateway")
 }
 
 func TestAnHTTPFunctionThrows(t *testing.T) {
@@ -126,7 +126,7 @@ func TestRedirects(t *testing.T) {
 		wantOutput(t, post(t, httpAt(t, server.URL+path)), `{"delay":20}`)
 	}
 	wantCause(t, post(t, httpAt(t, server.URL+"/302")), "FC.Found",
-		"answered 302 Found to "+server.URL+"/here; a redirect is followed with 307 or 308 at the same host only")
+		"responded with 302 Found to "+server.URL+"/here; a redirect is followed with 307 or 308 at the same host only")
 	refused := post(t, httpAt(t, server.URL+"/other"))
 	wantCause(t, refused, "FC.TemporaryRedirect", "to "+other.URL+"/x?...; ")
 	wantCause(t, post(t, httpAt(t, server.URL+"/round")), "FC.TemporaryRedirect", "/round; ")

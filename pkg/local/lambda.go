@@ -14,24 +14,24 @@ import (
 
 // Lambdas finds Lambda functions, for [Tasks.With].
 type Lambdas interface {
-	// Lambda is the function of that name or ARN, with a qualifier or without: at
-	// an endpoint that has Lambda's API, or on AWS where that is empty.
+	// Lambda returns the function with the name or ARN, with or without a qualifier, at an endpoint
+	// with Lambda's API, or on AWS if endpoint is empty.
 	Lambda(name, endpoint string) Function
 }
 
-// Function is a function that somebody else calls.
+// Function is a Lambda function.
 type Function interface {
 	// Call is [engine.Caller.Call].
 	Call(ctx context.Context, call machine.Call) (token.Outcome, error)
 
-	// TimeLimit is the function's own time limit, 0 when nobody knows it.
+	// TimeLimit returns the function's time limit, 0 if it is unknown.
 	TimeLimit(ctx context.Context) (time.Duration, error)
 }
 
-// lambdaFunction is a Lambda function that stands in for a function of a flow.
+// lambdaFunction is a Lambda function that is called in place of a function of a flow.
 type lambdaFunction struct {
 	name, endpoint string
-	function       Function // nil until [Tasks.With] has found it
+	function       Function // nil until [Tasks.With] sets it
 }
 
 var lambdaName = regexp.MustCompile(`^(arn:[^:@\s]+:lambda:[a-z0-9-]+:[0-9]{12}:function:)?[A-Za-z0-9_-]{1,64}(:[A-Za-z0-9$_-]{1,128})?$`)
@@ -54,8 +54,8 @@ func isEndpoint(text string) bool {
 		!strings.ContainsAny(text, "?#")
 }
 
-// timeLimit is the function's own. Who may not ask, or asks where nobody knows,
-// has it called with the limit that Lambda has at most.
+// timeLimit returns the function's own limit, or the longest of Lambda if it is unknown or must not be
+// read.
 func (f *lambdaFunction) timeLimit(ctx context.Context) time.Duration {
 	if f.function == nil {
 		return callLimit

@@ -22,7 +22,7 @@ type MemoryStore struct {
 	logs    map[engine.ID][]engine.Item
 	flows   map[machine.Flow]definition
 	stops   map[engine.ID]engine.StopRequest
-	records map[string][]byte // by handle, encoded so that nobody shares them
+	records map[string][]byte // by handle, encoded so that callers share nothing
 
 	meetings map[jobs.Key]Meeting
 }
@@ -31,7 +31,7 @@ type MemoryStore struct {
 type definition struct {
 	flow    *fdl.Flow
 	text    []byte
-	created time.Time // zero when it was deleted
+	created time.Time // zero if it was deleted
 }
 
 // Latest implements [engine.Log].
@@ -70,7 +70,7 @@ func (m *MemoryStore) Append(ctx context.Context, item engine.Item) error {
 	return nil
 }
 
-// GapError refuses an item that was never meant for this log.
+// GapError returns the error for an item that is not the next one of its log.
 func GapError(item engine.Item, size uint64) error {
 	return &engine.Error{
 		Code: engine.CodeInternal, Op: "append to the log of execution " + item.Execution.String(),
@@ -160,8 +160,7 @@ func (m *MemoryStore) StopRequest(ctx context.Context, execution engine.ID) (eng
 	return request, ok, nil
 }
 
-// copyOf keeps callers and store from sharing memory, as they would not across
-// a network.
+// copyOf returns a copy, so that callers and store share no memory.
 func copyOf(item engine.Item) engine.Item {
 	item.Body = bytes.Clone(item.Body)
 	return item
@@ -261,7 +260,7 @@ func (m *MemoryStore) Poll(ctx context.Context, handle string, polling token.Pol
 	return m.record(ctx, handle, polling.Apply)
 }
 
-// record changes the record of a token in one step and answers it.
+// record changes the record of a token in one step and returns it.
 func (m *MemoryStore) record(ctx context.Context, handle string, change func(token.Record) token.Record) (token.Record, error) {
 	if err := ctx.Err(); err != nil {
 		return token.Record{}, err
@@ -273,7 +272,7 @@ func (m *MemoryStore) record(ctx context.Context, handle string, change func(tok
 		return r, err
 	}
 	changed := change(r)
-	if changed == r { // so that looking leaves nothing behind
+	if changed == r { // reading stores nothing
 		return r, nil
 	}
 	if m.records == nil {
@@ -283,7 +282,7 @@ func (m *MemoryStore) record(ctx context.Context, handle string, change func(tok
 	return changed, nil
 }
 
-// recordOf is the record of a token. m.mu is held.
+// recordOf returns the record of a token. m.mu is held.
 func (m *MemoryStore) recordOf(handle string) (token.Record, error) {
 	stored, ok := m.records[handle]
 	if !ok {

@@ -13,30 +13,29 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// runner makes the calls of one function. All runners come to the same outcome
-// for the same end of a call.
+// runner makes the calls of one function. All runners return the same outcome for the same end of a
+// call.
 type runner interface {
-	// call makes one call at the instant now, by the system's clock, and never a
-	// second one. The error is that of ctx, with which the caller gave up.
+	// call makes one call at the instant now of the system's clock, and never repeats it. The error
+	// is that of ctx.
 	call(ctx context.Context, call machine.Call, now time.Time) (token.Outcome, error)
 
-	// timeLimit is how long a call may take.
+	// timeLimit returns how long a call may take.
 	timeLimit(ctx context.Context) time.Duration
 }
 
 const (
-	// callLimit is how long a call may take that has no other limit: as long as
-	// a call of a Lambda function.
+	// callLimit is how long a call without another limit may take: as long as a Lambda function.
 	callLimit = 15 * time.Minute
-	// answerLimit is how much of an answer is read: as much as a Lambda function
-	// may answer. What a step may hold of it is for the machine to say.
+	// answerLimit is how many bytes of a result are read: as many as a Lambda function may return. What
+	// a step keeps has a limit of its own.
 	answerLimit = 6 << 20
 )
 
 const allowedDefinitions = "exec:COMMAND, http://HOST/PATH, https://HOST/PATH, lambda:NAME, lambda:NAME@http://HOST:PORT"
 
-// parseRunner reads the definition of a function, in which relative paths begin
-// at the folder dir, "" for the process's own.
+// parseRunner reads the definition of a function. Relative paths begin at dir, "" for the working
+// directory.
 func parseRunner(definition, dir string) (runner, error) {
 	switch scheme, _, _ := strings.Cut(definition, ":"); scheme {
 	case "exec":
@@ -49,8 +48,8 @@ func parseRunner(definition, dir string) (runner, error) {
 	return nil, fmt.Errorf("%q is not usable; allowed: %s", Hidden(definition), allowedDefinitions)
 }
 
-// Hidden is a definition as others may see it: of a URL without its user and its
-// query, where secrets stand. What may be a URL that is mistyped counts as one.
+// Hidden returns a definition without the user and the query of its URL, which may have secrets. Text
+// that may be a mistyped URL counts as one.
 func Hidden(definition string) string {
 	if strings.HasPrefix(definition, "exec:") {
 		return definition
@@ -61,7 +60,7 @@ func Hidden(definition string) string {
 	}
 	name, endpoint, hasEndpoint := strings.Cut(lambda, "@")
 	switch {
-	case strings.Contains(name, "/"): // it is a URL, and no name
+	case strings.Contains(name, "/"): // a URL
 		return "lambda:..."
 	case !hasEndpoint:
 		return definition
@@ -69,7 +68,7 @@ func Hidden(definition string) string {
 	return "lambda:" + name + "@" + hiddenText(endpoint)
 }
 
-// secretMarks are what stands between a secret and the rest of a URL.
+// secretMarks separate secrets from the rest of a URL.
 const secretMarks = "@?#"
 
 func hiddenText(text string) string {
@@ -86,7 +85,7 @@ func hiddenText(text string) string {
 	return "..."
 }
 
-// hiddenURL is a URL without its user, its query and its fragment.
+// hiddenURL returns a URL without its user, its query and its fragment.
 func hiddenURL(u *url.URL) string {
 	shown := *u
 	if u.User != nil {
@@ -99,8 +98,7 @@ func hiddenURL(u *url.URL) string {
 	return shown.String()
 }
 
-// limitOf is the shorter one of a runner's limit and what a call may take, 0 for
-// no limit of its own.
+// limitOf returns the shorter of a runner's limit and the call's, which is 0 if it has none.
 func limitOf(own time.Duration, call machine.Call) time.Duration {
 	if call.Limit > 0 {
 		return min(own, call.Limit)
@@ -121,7 +119,7 @@ func tooLong(who string, limit int) token.Outcome {
 		who, limit))
 }
 
-// ownError is the exception that a function says it ended with, in Lambda's form.
+// ownError reads the exception that a function reports in Lambda's form.
 func ownError(answer []byte, who string) (token.Outcome, bool) {
 	var thrown struct {
 		Type    string `json:"errorType"`

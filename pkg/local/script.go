@@ -19,48 +19,45 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Script is who answers tokens and ends jobs in virtual time, when nobody sits
-// there.
+// Script closes tokens and ends jobs in virtual time.
 type Script struct {
 	answers []scriptAnswer
 	events  []scriptEvent
 }
 
-// scriptAnswer is one answer as a script writes it.
+// scriptAnswer is one outcome of a token in a script.
 type scriptAnswer struct {
-	// Step is the step whose token is closed. Of several answers to one step
-	// the first is for the first attempt, the second for the second, ...
+	// Step is the step whose token is closed. The first answer of a step is for its first attempt, the
+	// second for its second, and so on.
 	Step string `yaml:"step"`
-	// AfterSeconds is when, counted from the submission of the task.
+	// AfterSeconds is how long after the submission of the task it comes.
 	AfterSeconds float64 `yaml:"afterSeconds"`
-	// Output is what a success brings; Error and Cause are a failure.
+	// Output is that of a success; Error and Cause are those of a failure.
 	Output any    `yaml:"output"`
 	Error  string `yaml:"error"`
 	Cause  string `yaml:"cause"`
-	// By is who brings it: "hand", which is the default, or "callback".
+	// By is what closes the token: "hand", the default, or "callback".
 	By token.Closer `yaml:"by"`
 
 	outcome token.Outcome
 }
 
-// scriptEvent is a job event as a script writes it.
+// scriptEvent is a job event in a script.
 type scriptEvent struct {
-	// Step is the step that started the job. Each time it did, all events of the
-	// step come.
+	// Step is the step that starts the job. All its events come after each start.
 	Step string `yaml:"step"`
-	// AfterSeconds is when, counted from the start of the job.
+	// AfterSeconds is how long after the start of the job it comes.
 	AfterSeconds float64 `yaml:"afterSeconds"`
-	// Event is the event as EventBridge delivers it, or the file that it stands
-	// in. In its texts {job_id} and {job_key} stand for those of the job; its time
-	// is when it comes, whatever is written.
+	// Event is the event as EventBridge delivers it, or the name of a file with it. Texts may have
+	// {job_id} and {job_key} in place of those of the job. Its time is replaced by the instant at which
+	// it comes.
 	Event any `yaml:"event"`
 
 	text []byte
 }
 
-// ParseScript reads a script: "answers", a list of step, afterSeconds and
-// either output or error and cause, and "events", a list of step, afterSeconds
-// and event. Files of events are beside it.
+// ParseScript reads a script: "answers", a list of step, afterSeconds and either output or error and
+// cause, and "events", a list of step, afterSeconds and event. Files of events are in beside.
 func ParseScript(text []byte, beside fs.FS) (*Script, error) {
 	var script struct {
 		Answers []scriptAnswer `yaml:"answers"`
@@ -85,7 +82,7 @@ func ParseScript(text []byte, beside fs.FS) (*Script, error) {
 	return &Script{script.Answers, script.Events}, nil
 }
 
-// whenAndWhere checks what answers and events have in common.
+// whenAndWhere checks the fields that answers and events have in common.
 func whenAndWhere(step string, afterSeconds float64) error {
 	switch {
 	case step == "":
@@ -102,19 +99,19 @@ func (e *scriptEvent) check(beside fs.FS) (err error) {
 	}
 	switch event := e.Event.(type) {
 	case nil:
-		return errors.New("it has no event; write the event, or the name of a file that it stands in")
+		return errors.New("it has no event; write the event, or the name of a file with it")
 	case string:
 		e.text, err = fs.ReadFile(beside, event)
 	default:
 		e.text, err = json.Marshal(event)
 	}
 	if err == nil && !json.Valid(e.text) {
-		err = fmt.Errorf("%v is no JSON", e.Event)
+		err = fmt.Errorf("%v is not JSON", e.Event)
 	}
 	return err
 }
 
-// of is the event of the job that StartJob answered with, at that instant.
+// of returns the event for a job, given the output of StartJob, at the instant now.
 func (e *scriptEvent) of(started value.Value, now time.Time) []byte {
 	text := e.text
 	for _, name := range []string{"job_id", "job_key"} {
@@ -122,7 +119,7 @@ func (e *scriptEvent) of(started value.Value, now time.Time) []byte {
 	}
 	var members map[string]json.RawMessage
 	if json.Unmarshal(text, &members) != nil || members == nil {
-		return text // which is no event, and a script may show that
+		return text // not an event, which a script may test
 	}
 	members["time"] = fmt.Appendf(nil, "%q", now.UTC().Format(time.RFC3339))
 	dated, err := json.Marshal(members)
@@ -132,7 +129,7 @@ func (e *scriptEvent) of(started value.Value, now time.Time) []byte {
 	return dated
 }
 
-// inText is a value as it stands inside a text of JSON.
+// inText returns a value as it appears inside a string of JSON.
 func inText(v value.Value) []byte {
 	quoted := v.AppendJSON(nil)
 	if v.Kind() == value.KindString {
@@ -165,22 +162,21 @@ func (a *scriptAnswer) check() error {
 	return err
 }
 
-// play is a script being played to the executions of a system: an observer
-// that closes the tokens it sees, and tells of the ends of jobs.
+// play carries out a script: an observer that closes the tokens it sees and sends job events.
 type play struct {
 	engine.Observer
 	system *System
 	events []scriptEvent
 
 	mu      sync.Mutex
-	answers []scriptAnswer // those not given yet
+	answers []scriptAnswer // that are left
 }
 
 // Committed implements [engine.Observer].
 func (p *play) Committed(execution engine.ID, state machine.State, events []machine.Event) {
 	p.Observer.Committed(execution, state, events)
 	for _, e := range events {
-		// Of a token that closed at once nothing is left to answer.
+		// A token may have been closed at once.
 		if w := state.Waiting; e.Type == machine.TaskSubmitted && w != nil && w.Attempt.Step == e.Step {
 			p.answer(state)
 			p.tell(state, e.Output)
@@ -188,17 +184,17 @@ func (p *play) Committed(execution engine.ID, state machine.State, events []mach
 	}
 }
 
-// tell brings the events of the job that the step started.
+// tell sends the events of the job that the step started.
 func (p *play) tell(state machine.State, started value.Value) {
 	flow, err := p.system.Client.Flow(context.Background(), state.Flow)
 	if err != nil || started.Get("job_key").IsMissing() {
-		return // the engine met the same error and reports it
+		return // the engine reports the same error
 	}
 	for _, event := range p.events {
 		if event.Step == flow.All[state.Waiting.Attempt.Step].Name {
 			due := state.At.Add(seconds(event.AfterSeconds))
 			p.system.queue.at(due, func() {
-				// An event that tells nobody anything is what a script may show, too.
+				// A script may also test events that are discarded.
 				_ = p.system.Observe(context.Background(), event.of(started, due))
 			})
 		}
@@ -209,7 +205,7 @@ func (p *play) tell(state machine.State, started value.Value) {
 func (p *play) answer(state machine.State) {
 	flow, err := p.system.Client.Flow(context.Background(), state.Flow)
 	if err != nil {
-		return // the engine met the same error and reports it
+		return // the engine reports the same error
 	}
 	text, ok := p.system.Client.Token(flow, state)
 	if !ok {
@@ -221,7 +217,7 @@ func (p *play) answer(state machine.State) {
 			if next.By == token.ClosedByCallback {
 				tokens = p.system.Callbacks
 			}
-			// A token that is closed already is what a script may show, too.
+			// A script may also test tokens that are closed already.
 			if opened, err := tokens.Open(context.Background(), text); err == nil {
 				_, _, _ = opened.Close(context.Background(), next.outcome)
 			}
@@ -229,7 +225,7 @@ func (p *play) answer(state machine.State) {
 	}
 }
 
-// take is the next answer for a step.
+// take removes and returns the next answer for a step.
 func (p *play) take(step string) (scriptAnswer, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

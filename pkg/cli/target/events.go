@@ -49,7 +49,7 @@ func (c *Client) SendEvent(ctx context.Context, event []byte) (result EventResul
 	if response.StatusCode != http.StatusOK {
 		refused := rest.Error{Status: response.StatusCode}
 		if json.Unmarshal(text, &refused) != nil || refused.Message == "" {
-			refused.Message = fmt.Sprintf("the API answered %d and no JSON of its own", response.StatusCode)
+			refused.Message = fmt.Sprintf("the API responded with %d and no JSON of its own", response.StatusCode)
 		}
 		return result, &refused
 	}
