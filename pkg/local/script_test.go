@@ -24,7 +24,7 @@ func TestParseScriptRefuses(t *testing.T) {
 		"an event's step":   {"events:\n  - event: {a: 1}\n", "event 1: it names no step"},
 		"an event's delay":  {"events:\n  - step: a\n    afterSeconds: -1\n    event: {a: 1}\n", "event 1: afterSeconds is -1"},
 		"no event's file":   {"events:\n  - step: a\n    event: none.json\n", "event 1: open none.json"},
-		"a file, no JSON":   {"events:\n  - step: a\n    event: broken.json\n", "event 1: broken.json is no JSON"},
+		"a file, no JSON":   {"events:\n  - step: a\n    event: broken.json\n", "event 1: broken.json is not JSON"},
 		"the second answer": {"answers:\n  - step: a\n    output: {}\n  - step: b\n", "answer 2:"},
 	} {
 		t.Run(name, func(t *testing.T) {
