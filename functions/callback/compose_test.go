@@ -141,8 +141,8 @@ func TestClientsKeysThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A heartbeat for somebody else's engine is queued for who hands it on.
-func TestHeartbeatsAreHandedOn(t *testing.T) {
+// A heartbeat of an external recipient goes to the delivery queue.
+func TestHeartbeatsAreQueued(t *testing.T) {
 	t.Parallel()
 	for flags, want := range map[token.Flags]int{0: 0, token.FlagExternal: 1} {
 		serve, around := composed(t, "", "")

@@ -1,5 +1,5 @@
-// Package dynamo keeps executions in DynamoDB, in two tables, so that whoever
-// closes tokens needs no right on what executions hold.
+// Package dynamo stores executions in two tables of DynamoDB, so that a function that closes tokens needs no right on the data
+// of executions.
 //
 // Table Log, by [Log]: partition p and sort s, both binary.
 //
@@ -7,24 +7,21 @@
 //	p: "flows"                             s: name of the flow, a zero byte, its hash
 //
 // Index [ExecutionsIndex] on x (a shard, number) and t (binary), with f and u
-// projected, has the first and the terminal item of each execution. So the
-// terminal item itself says in the index that its execution has ended: nothing
-// can come between the two.
+// projected, has the first and the terminal item of each execution. The terminal item itself is the entry that says that its
+// execution ended, so the two cannot differ.
 //
 // Table Waits, by [Waits], has one partition key k, a text:
 //
-//	"T" and a handle       what is known of a token, or of a wait of somebody else's engine
+//	"T" and a handle       the record of a token, or a wait of an external recipient
 //	"S" and an execution   the request to stop it
-//	"J" and a job's key    who waits for the job, and the latest end of it that was seen
+//	"J" and a job's key    the waiters of the job, and its latest end
 //
 // Index [WaitsIndex] on x (a shard, number) and t (binary) has the waits of
-// somebody else's engine whose outcome was not delivered, by age.
+// external recipients whose outcome was not delivered, by age.
 //
-// The attribute expires is the time to live of both tables, in seconds. An item
-// of Log counts as gone from that second on, though DynamoDB deletes it days
-// later; of Waits nobody asks by then, for tokens expire at the same second. A
-// job's item is kept as long as any of its waiters asked for; an end that nobody
-// waits for has the expiry of the event.
+// The attribute expires is the time to live of both tables, in seconds. DynamoDB may delete an item days later. Reads of Log
+// ignore an expired item. Items of Waits are not read then, because tokens expire at the same second. A job's item has the
+// latest expiry of its waiters; an end without waiters has the expiry of the event.
 //
 // This package may change between releases; what is stored stays readable.
 package dynamo

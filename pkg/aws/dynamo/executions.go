@@ -62,7 +62,7 @@ func (l *Log) Executions(ctx context.Context, flow string, status machine.Status
 	before, err := base64.RawURLEncoding.DecodeString(after)
 	if err != nil {
 		return nil, "", &engine.Error{Code: engine.CodeInvalid, Op: "list executions", Err: fmt.Errorf(
-			"page %q is none; allowed: what the page before gave", after)}
+			"invalid page token %q: use `next` of the previous page", after)}
 	}
 	readers := make([]*shardReader, shards)
 	for shard := range readers {
@@ -127,7 +127,7 @@ func (l *Log) shardQuery(shard int, flow string, before []byte, limit int) *dyna
 type shardReader struct {
 	log     *Log
 	input   *dynamodb.QueryInput
-	entries []entry // read and not taken
+	entries []entry // read, and not returned yet
 	ended   bool    // nothing is left to read
 }
 

@@ -19,10 +19,9 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// WaitsIndex is the name of the index that lists the waits of somebody else's
-// engine. Its attributes are x and t, as those of [ExecutionsIndex]; t is the
-// instant when the wait was opened, then its handle. It projects nothing: what
-// closes a token would else be written twice.
+// WaitsIndex is the name of the index that lists the waits of external recipients. Its attributes are x and t, as in
+// [ExecutionsIndex]; t is the instant when the wait was opened, then its handle. It projects nothing, because closing a token
+// would then be two writes.
 const WaitsIndex = "Waits"
 
 // Open implements [resume.ExternalWaits]. It is one write, and one of the index.
@@ -78,8 +77,7 @@ func (w *Waits) Deliver(ctx context.Context, handle string, delivery resume.Deli
 	return err
 }
 
-// List implements [resume.ExternalWaits]. What it lists may lag behind by a
-// moment; what it says of each wait does not.
+// List implements [resume.ExternalWaits]. A new wait may be missing for a moment; each listed wait is read consistently.
 func (w *Waits) List(ctx context.Context, after string, limit int) ([]resume.ExternalWait, error) {
 	last, err := w.ageOf(ctx, after)
 	if err != nil {
@@ -112,7 +110,7 @@ func (w *Waits) ageOf(ctx context.Context, handle string) ([]byte, error) {
 	return ageKey(handle, wait), nil
 }
 
-// oldest are at most limit entries of the index, those behind the last one.
+// oldest returns at most limit entries of the index, after the last one.
 func (w *Waits) oldest(ctx context.Context, last []byte, limit int) ([]item, error) {
 	var entries []item
 	for shard := range shards {
@@ -135,7 +133,7 @@ func (w *Waits) oldest(ctx context.Context, last []byte, limit int) ([]item, err
 	return entries[:min(len(entries), int(*limitOf(limit)))], nil
 }
 
-// undelivered are the waits of those entries, without those delivered since.
+// undelivered returns the waits of those entries that are still not delivered.
 func (w *Waits) undelivered(ctx context.Context, entries []item) ([]resume.ExternalWait, error) {
 	found := map[string]item{}
 	for some := range slices.Chunk(entries, mostKeys) {
@@ -167,7 +165,7 @@ func (w *Waits) collect(ctx context.Context, entries []item, found map[string]it
 		keys[i] = item{attrKey: entry[attrKey]}
 	}
 	left := map[string]types.KeysAndAttributes{w.table: {Keys: keys, ConsistentRead: aws.Bool(true)}}
-	for try := 0; len(left) > 0; try++ { // of large items not all come at once, and of a busy table none
+	for try := 0; len(left) > 0; try++ { // DynamoDB returns a part of large items, and none of a throttled table
 		if try > 0 {
 			if err := pause(ctx, try); err != nil {
 				return err
@@ -185,7 +183,7 @@ func (w *Waits) collect(ctx context.Context, entries []item, found map[string]it
 	return nil
 }
 
-// longestPause is for how long at most a table is left in peace between two asks.
+// longestPause is the longest pause between two requests to a throttled table.
 const longestPause = 5 * time.Second
 
 // pause waits longer with each try.

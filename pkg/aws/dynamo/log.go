@@ -25,7 +25,7 @@ type Log struct {
 	flows  engine.ParsedFlows
 }
 
-// NewLog is the table of that name. The clock tells what has expired.
+// NewLog returns the table of that name. The clock decides what has expired.
 func NewLog(client *dynamodb.Client, table string, now func() time.Time) *Log {
 	return &Log{client: client, table: table, now: now}
 }
@@ -105,14 +105,13 @@ func limitOf(limit int) *int32 {
 	return aws.Int32(int32(min(limit, most))) //nolint:gosec // no greater than most
 }
 
-// What expires counts as gone at once, also for a put.
+// An expired item is ignored at once, also by a put.
 const (
 	notExpired = "attribute_not_exists(expires) OR expires > :now"
 	freeOrGone = "attribute_not_exists(s) OR expires <= :now"
 )
 
-// Append implements [engine.Log]. A gap is not looked for, which would take a
-// read: the engine goes on from the latest item.
+// Append implements [engine.Log]. It does not check for a gap, which would take a read: the engine continues from the latest item.
 func (l *Log) Append(ctx context.Context, put engine.Item) error {
 	_, err := l.client.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName:                           &l.table,

@@ -14,16 +14,14 @@ import (
 	"github.com/waitless/waitless/pkg/resume"
 )
 
-// Attributes of a job's item. Each waiter has one of its own: a map of them
-// would have to be there before the first one could be put into it.
+// Attributes of a job's item. Each waiter has an attribute of its own: a map would have to exist before the first waiter.
 const (
 	attrEnd      = "e" // the latest end that was seen
 	attrEndAt    = "s" // its instant, in nanoseconds since 1970
 	waiterPrefix = "w" // and a handle
 )
 
-// Bind implements [resume.Rendezvous]. It is a second write for a wait that is
-// to be kept less long than an earlier one.
+// Bind implements [resume.Rendezvous]. It takes a second write if an earlier wait expires later.
 func (w *Waits) Bind(ctx context.Context, key jobs.Key, waiter resume.Waiter, expires time.Time) (resume.Meeting, error) {
 	change := update{
 		op: "bind a token to job " + key.Name, names: map[string]string{"#w": waiterPrefix + waiter.Handle},
@@ -32,7 +30,7 @@ func (w *Waits) Bind(ctx context.Context, key jobs.Key, waiter resume.Waiter, ex
 	later, earlier := change, change
 	later.expression, later.condition = "SET #w = :waiter, expires = :expires", "attribute_not_exists(expires) OR expires <= :expires"
 	earlier.expression, earlier.condition = "SET #w = :waiter", "expires > :expires"
-	for { // again only if somebody changed the expiry between the two
+	for { // again only if the expiry changed between the two
 		for _, change := range []update{later, earlier} {
 			if after, ok, err := w.update(ctx, jobKey(key), change); err != nil || ok {
 				return meetingOf(after, err)
@@ -41,8 +39,7 @@ func (w *Waits) Bind(ctx context.Context, key jobs.Key, waiter resume.Waiter, ex
 	}
 }
 
-// Note implements [resume.Rendezvous]. It is a second write where what is kept of
-// the job has expired, and was not swept yet.
+// Note implements [resume.Rendezvous]. It takes a second write if the job's item has expired and DynamoDB has not deleted it.
 func (w *Waits) Note(ctx context.Context, key jobs.Key, end jobs.Sighting, expires time.Time) (resume.Meeting, error) {
 	now := w.now()
 	change := update{op: "note the end of job " + key.Name, values: item{
@@ -52,7 +49,7 @@ func (w *Waits) Note(ctx context.Context, key jobs.Key, end jobs.Sighting, expir
 	kept.expression = "SET e = :end, s = :at, expires = if_not_exists(expires, :expires)"
 	kept.condition = "(attribute_not_exists(s) OR s <= :at) AND (attribute_not_exists(expires) OR expires >= :now)"
 	expired.expression, expired.condition = "SET e = :end, s = :at, expires = :expires", "expires < :now"
-	for { // again only if somebody changed the expiry between the two
+	for { // again only if the expiry changed between the two
 		after, ok, err := w.update(ctx, jobKey(key), kept)
 		if err != nil || ok || !isBefore(after["expires"], now) {
 			return meetingOf(after, err)
@@ -63,7 +60,7 @@ func (w *Waits) Note(ctx context.Context, key jobs.Key, end jobs.Sighting, expir
 	}
 }
 
-// isBefore: the expiry is before now.
+// isBefore reports whether the expiry is before now.
 func isBefore(expiry types.AttributeValue, now time.Time) bool {
 	number, ok := expiry.(*types.AttributeValueMemberN)
 	if !ok {
@@ -93,7 +90,7 @@ func (w *Waits) Release(ctx context.Context, key jobs.Key, handles []string) err
 	return nil
 }
 
-// jobKey is of no other job: no part but the last one has a colon.
+// jobKey differs for each job: no part but the last one has a colon.
 func jobKey(key jobs.Key) item {
 	text := "J"
 	for _, part := range []string{key.Kind, key.Account, key.Region} {
@@ -104,7 +101,7 @@ func jobKey(key jobs.Key) item {
 
 var colons = strings.NewReplacer("%", "%25", ":", "%3A")
 
-// meetingOf puts a meeting together from the attributes of a job's item.
+// meetingOf decodes the attributes of a job's item.
 func meetingOf(attributes item, err error) (resume.Meeting, error) {
 	var m resume.Meeting
 	if err != nil {

@@ -33,10 +33,10 @@ const (
 	attrKey     = "k"
 	attrClosing = "o" // once the token is closed: the record, without the heartbeat
 	attrBeat    = "h" // the latest heartbeat, in nanoseconds since 1970
-	attrBegun   = "b" // who begins the call, once somebody does: a record with nothing else
+	attrBegun   = "b" // the beginning of the call: a record with nothing else
 	attrAnswer  = "a" // what the function answered to its submission: a record with nothing else
 	attrPolled  = "p" // the latest reconcile poll that is known to be sent: a record with nothing else
-	attrWait    = "f" // what the token stands for that closes one of somebody else's engine
+	attrWait    = "f" // the wait of an external recipient
 	attrSent    = "d" // what became of the delivery to there
 )
 

@@ -32,9 +32,8 @@ type Config struct {
 	Client Client
 	Names  Names
 	Now    func() time.Time
-	// Longest is how long an answer is awaited at most, whatever the flow and
-	// the function allow: of an interpreter ten seconds, of a task runner its
-	// own time limit, less what it needs to close the token.
+	// Longest bounds each call, whatever the flow and the function allow: ten seconds in an interpreter, and in a task runner
+	// its own time limit without the time to close the token.
 	Longest time.Duration
 	// Warn receives the errors of look-ups of time limits; nil discards them.
 	Warn func(error)
@@ -48,7 +47,7 @@ type Functions struct {
 	limits map[target]timeLimit
 }
 
-// New makes a table of functions that knows none of their time limits yet.
+// New returns functions whose time limits are not looked up yet.
 func New(config Config) *Functions {
 	return &Functions{config: config, limits: map[target]timeLimit{}}
 }
@@ -91,8 +90,7 @@ func invocation(function target, call machine.Call, now time.Time) *lambda.Invok
 	return input
 }
 
-// clientContext is what a function can know of the call besides its event. The
-// names in it keep it far below Lambda's limit of 3,583 bytes.
+// clientContext returns what a function gets besides its event. It is far below Lambda's limit of 3,583 bytes.
 func clientContext(call machine.Call, now time.Time) string {
 	text, _ := json.Marshal(map[string]map[string]string{"custom": { // of texts always possible
 		"WAITLESS_NOW":             now.UTC().Format(time.RFC3339Nano),
@@ -104,8 +102,7 @@ func clientContext(call machine.Call, now time.Time) string {
 	return base64.StdEncoding.EncodeToString(text)
 }
 
-// neverTwice keeps the SDK from repeating what may have reached the function:
-// whether to call again is for the flow to say.
+// neverTwice keeps the SDK from repeating a call that may have reached the function: the flow decides about retries.
 func neverTwice(o *lambda.Options) {
 	o.Retryer = retry.NewStandard(func(s *retry.StandardOptions) {
 		s.Retryables = []retry.IsErrorRetryable{retry.IsErrorRetryableFunc(neverArrived)}
@@ -113,7 +110,7 @@ func neverTwice(o *lambda.Options) {
 	})
 }
 
-// neverArrived: the connection did not come about, or Lambda had no room.
+// neverArrived reports whether the connection failed, or Lambda had no capacity.
 func neverArrived(err error) aws.Ternary {
 	if engine.NeverConnected(err) {
 		return aws.TrueTernary

@@ -8,21 +8,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 )
 
-// NewClient is a client of Lambda for a process that Lambda freezes between two
-// invocations. What stood idle meanwhile may be dead, and a call on such a
-// connection fails without anybody knowing whether it arrived, so it must not be
-// repeated. Fresh closes those connections; an invocation begins with it.
-func NewClient(config aws.Config) (client *lambda.Client, fresh func()) {
+// NewClient returns a client of Lambda for a process that Lambda freezes between two invocations. An idle connection may be dead
+// after that. A call on it would fail, could have arrived, and must not be repeated. Call closeIdle at the start of each
+// invocation.
+func NewClient(config aws.Config) (client *lambda.Client, closeIdle func()) {
 	transport, _ := http.DefaultTransport.(*http.Transport)
 	transport = transport.Clone()
 	client = lambda.NewFromConfig(config, func(o *lambda.Options) { o.HTTPClient = Whole(&http.Client{Transport: transport}) })
 	return client, transport.CloseIdleConnections
 }
 
-// Whole is a client that gets the whole answer, however early it comes. The SDK
-// closes a request's body once the answer has begun, and a body with WriteTo then
-// ends with an error: net/http, which looks for more of it, breaks the connection
-// off. Without WriteTo such a body just ends.
+// Whole returns a client that reads a whole response even if it begins before the request ends. The SDK closes the body of the
+// request when the response begins. A body with WriteTo then ends with an error, and net/http closes the connection. A body
+// without WriteTo just ends.
 func Whole(client aws.HTTPClient) aws.HTTPClient { return whole{client} }
 
 type whole struct{ next aws.HTTPClient }

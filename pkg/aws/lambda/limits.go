@@ -16,28 +16,25 @@ import (
 )
 
 const (
-	// limitLife is how long a time limit that was looked up counts. A call that
-	// takes longer than its function's limit ends that early, so a function may
-	// get a longer one at any time.
+	// limitLife is how long a time limit is used after its lookup. If a function gets a longer limit, its calls end early until
+	// the next lookup.
 	limitLife = time.Hour
-	// lookupLimit bounds one lookup, and retryLookup is when one that failed is
-	// tried again: Lambda answers some fifteen a second for the whole account.
+	// lookupLimit bounds one lookup, and retryLookup is the pause after one that failed: Lambda allows about fifteen a second
+	// for the account.
 	lookupLimit = 3 * time.Second
 	retryLookup = 30 * time.Second
-	// assumedLimit is the longest time limit of a function. A call of unknown
-	// length is not one that a worker awaits.
+	// assumedLimit is the longest time limit of a function. A worker does not wait for a call of unknown length.
 	assumedLimit = 15 * time.Minute
 )
 
 // timeLimit is what is known of a function's time limit.
 type timeLimit struct {
-	limit time.Duration // 0: nobody may know it
+	limit time.Duration // 0 if it cannot be known
 	until time.Time     // believed until then
 }
 
-// TimeLimits implements [engine.Caller]. What was looked up an hour ago is looked
-// up again. While that fails, the old limit counts, or the longest that there is:
-// such a call is made through the task queue.
+// TimeLimits implements [engine.Caller]. A limit is looked up again after an hour. While that fails, the old limit is used, or
+// else the longest limit of Lambda, with which a call goes through the task queue.
 func (f *Functions) TimeLimits(ctx context.Context, flow *fdl.Flow) (map[string]time.Duration, error) {
 	var mu sync.Mutex
 	limits := map[string]time.Duration{}
@@ -56,8 +53,8 @@ func (f *Functions) TimeLimits(ctx context.Context, flow *fdl.Flow) (map[string]
 	return limits, ctx.Err()
 }
 
-// TimeLimit is that of the one function which the resource names, 0 when nobody
-// may know it, and the longest that there is when it cannot be looked up.
+// TimeLimit returns the time limit of the function that the resource names. It is 0 if the function does not exist or may not be
+// described, and the longest limit of Lambda if the lookup fails.
 func (f *Functions) TimeLimit(ctx context.Context, resource fdl.Resource) (time.Duration, error) {
 	function, err := f.config.Names.resolve(resource)
 	if err != nil {
@@ -66,7 +63,7 @@ func (f *Functions) TimeLimit(ctx context.Context, resource fdl.Resource) (time.
 	return f.timeLimit(ctx, function), ctx.Err()
 }
 
-// called are the functions that the flow calls, by the text of the resource.
+// called returns the functions that the flow calls, by the text of the resource.
 func (f *Functions) called(flow *fdl.Flow) map[string]target {
 	functions := map[string]target{}
 	for _, step := range flow.All {
@@ -103,8 +100,7 @@ func (f *Functions) timeLimit(ctx context.Context, function target) time.Duratio
 	return known.limit
 }
 
-// forget has the function's time limit looked up again: a call ended by it, and
-// the limit may be a longer one by now.
+// forget makes the next call look up the function's time limit: a call ended by it, and the limit may be longer by now.
 func (f *Functions) forget(function target) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -127,8 +123,7 @@ func (f *Functions) keep(function target, limit timeLimit) {
 	f.limits[function] = limit
 }
 
-// lookUp asks Lambda. A function that is not there, or not for us to see, has
-// no known limit; the call will say why.
+// lookUp asks Lambda. It returns 0 for a function that does not exist or may not be described; the call will fail with the reason.
 func (f *Functions) lookUp(ctx context.Context, function target) (time.Duration, error) {
 	input := &lambda.GetFunctionConfigurationInput{FunctionName: &function.name}
 	if function.qualifier != "" {

@@ -1,6 +1,5 @@
-// Package recipients hands outcomes to the engines of others that wait for
-// them: AWS Step Functions, by its task tokens, and durable functions of AWS
-// Lambda, by their callback ids.
+// Package recipients delivers outcomes to external recipients: to AWS Step Functions by task token, and to durable functions of
+// AWS Lambda by callback id.
 //
 // This package may change between releases.
 package recipients
@@ -43,26 +42,23 @@ type Durable interface {
 	) (*lambda.SendDurableExecutionCallbackHeartbeatOutput, error)
 }
 
-// Recipients are those that these clients reach. It implements
-// [resume.Recipients]. Both fields are required.
+// Recipients implements [resume.Recipients] with these clients. Both fields are required.
 type Recipients struct {
 	StepFunctions StepFunctions
 	Durable       Durable
 }
 
-// ErrorInvalidOutput is what a wait fails with whose recipient does not take the
-// output: it is no JSON to Step Functions, or too long.
+// ErrorInvalidOutput is the error of a wait whose recipient rejects the output, because it is too long or invalid to Step Functions.
 const ErrorInvalidOutput = "FnF.InvalidOutput"
 
-// gone are the errors of a recipient that waits no more: its wait ended or was
-// answered, or there never was one.
+// gone are the errors of a recipient that does not wait any more, or that never waited.
 var gone = map[resume.Recipient][]string{
 	resume.RecipientStepFunctions: {"TaskTimedOut", "TaskDoesNotExist", "InvalidToken", "ValidationException"},
 	resume.RecipientDurable:       {"CallbackTimeoutException", "ResourceNotFoundException", "InvalidParameterValueException"},
 }
 
-// refusals are the errors of a recipient that does not take an output. Some of
-// them may be about the token instead: who is refused a failure, too, is gone.
+// refusals are the errors of a recipient that rejects an output. Some of them may be about the token instead: if the recipient
+// rejects a failure too, it is gone.
 var refusals = map[resume.Recipient][]string{
 	resume.RecipientStepFunctions: {"InvalidOutput", "ValidationException"},
 	resume.RecipientDurable:       {"InvalidParameterValueException"},
@@ -72,7 +68,7 @@ var refusals = map[resume.Recipient][]string{
 func (r *Recipients) Deliver(ctx context.Context, recipient resume.Recipient, theirs string, outcome token.Outcome) (resume.Delivery, error) {
 	err := r.answer(ctx, recipient, theirs, outcome)
 	if refused, ok := errors.AsType[smithy.APIError](err); ok && !outcome.Failed() && slices.Contains(refusals[recipient], refused.ErrorCode()) {
-		// It would be refused for ever, and nobody else ends that wait.
+		// It would be rejected each time, and the wait would not end.
 		cause := hide(theirs, refused.ErrorMessage())
 		err = r.answer(ctx, recipient, theirs, token.Failure(ErrorInvalidOutput, cause))
 	}
@@ -133,8 +129,7 @@ func (r *Recipients) answerTask(ctx context.Context, theirs string, outcome toke
 	return err
 }
 
-// failTask: what is kept of a failure is less than the 256 and 32,768
-// characters that Step Functions takes.
+// failTask cuts the failure below the 256 and 32,768 characters that Step Functions accepts.
 func (r *Recipients) failTask(ctx context.Context, theirs string, failure token.Outcome) error {
 	failure = failure.Cut()
 	_, err := r.StepFunctions.SendTaskFailure(ctx, &sfn.SendTaskFailureInput{TaskToken: &theirs, Error: &failure.Error, Cause: &failure.Cause})
@@ -154,8 +149,7 @@ func (r *Recipients) answerCallback(ctx context.Context, theirs string, outcome 
 	return err
 }
 
-// without is the error's text, with nothing of the token in it: a service may
-// quote what it was asked, and the SDK the URL.
+// without returns the error's text without the token: a service may quote its input, and the SDK the URL.
 func without(theirs string, err error) string { return hide(theirs, err.Error()) }
 
 func hide(theirs, text string) string {

@@ -17,7 +17,7 @@ import (
 
 // Client is what is needed of Secrets Manager.
 type Client interface {
-	// GetSecretValue answers the current value of a secret.
+	// GetSecretValue returns the current value of a secret.
 	GetSecretValue(
 		context.Context, *secretsmanager.GetSecretValueInput, ...func(*secretsmanager.Options),
 	) (*secretsmanager.GetSecretValueOutput, error)
@@ -38,23 +38,20 @@ type signing struct {
 
 // How long keys are used.
 const (
-	// kept is how long until they are read again, so that a function learns of
-	// new ones, and of those that were taken away.
+	// kept is the time after which they are read again, so that a function gets new keys and loses removed ones.
 	kept = 5 * time.Minute
-	// servesOn is how long at most they serve on while they cannot be read.
+	// servesOn is the longest time that they are used while they cannot be read.
 	servesOn = time.Hour
-	// firstRetry and lastRetry are the pauses after a re-read that failed: the
-	// first one, which doubles, and the longest one.
+	// The pause after a failed read doubles from firstRetry to lastRetry.
 	firstRetry, lastRetry = 10 * time.Second, 5 * time.Minute
-	// rereadLimit bounds a re-read while there is something to serve on with.
+	// rereadLimit bounds a read while the old value can be used.
 	rereadLimit = 2 * time.Second
-	// newerEvery is how often at most an unknown key makes that keys are read
-	// again: anybody may name one.
+	// newerEvery is the shortest time between two reads because of an unknown key, which any forger can name.
 	newerEvery = 10 * time.Second
 )
 
-// Keys are a stack's token keys, read when they are first needed: a function
-// that starts has no time for it. It is safe for concurrent use.
+// Keys are a stack's token keys. They are read when they are first needed, because a starting function has no time for it. Keys
+// is safe for concurrent use.
 type Keys struct {
 	Client Client
 	Secret string // its ARN
@@ -77,8 +74,7 @@ func (k *Keys) read(ctx context.Context) (token.Keys, error) {
 	return TokenKeys(ctx, k.Client, k.Secret)
 }
 
-// Text is a secret of the user's own, read as [Keys] are. Without an ARN it is
-// the zero value, and nothing is read.
+// Text is a secret of the user, read as [Keys] are. Without an ARN it is the zero value, and nothing is read.
 type Text[T any] struct {
 	Client Client
 	Secret string // its ARN
@@ -111,9 +107,9 @@ func (t *Text[T]) read(ctx context.Context) (value T, err error) {
 	return value, nil
 }
 
-// cache keeps what was read for a while.
+// cache keeps a value for some time.
 type cache[T any] struct {
-	reading sync.Mutex // held by the one who reads
+	reading sync.Mutex // held while the value is read
 
 	mu     sync.Mutex // guards what follows, and is never held while something is read
 	value  T
@@ -123,8 +119,7 @@ type cache[T any] struct {
 	asked  time.Time // when a re-read was last asked for besides
 }
 
-// get returns what is kept, and reads it again when its time has come. One caller
-// at a time reads, and the others are served with the old value meanwhile.
+// get returns the value, and reads it again when that is due. One caller at a time reads; the others get the old value meanwhile.
 func (c *cache[T]) get(ctx context.Context, now time.Time, read func(context.Context) (T, error)) (T, error) {
 	value, usable, due := c.state(now)
 	switch {
@@ -136,14 +131,13 @@ func (c *cache[T]) get(ctx context.Context, now time.Time, read func(context.Con
 		c.reading.Lock()
 	}
 	defer c.reading.Unlock()
-	if value, usable, due = c.state(now); usable && !due { // somebody else has read it
+	if value, usable, due = c.state(now); usable && !due { // another caller has read it
 		return value, nil
 	}
 	return c.renew(ctx, now, usable, read)
 }
 
-// again reads once more for a caller who misses something, unless that was done
-// just now.
+// again reads the value once more for a caller that misses something, unless another call did so within newerEvery.
 func (c *cache[T]) again(ctx context.Context, now time.Time, read func(context.Context) (T, error)) (T, error) {
 	c.reading.Lock()
 	defer c.reading.Unlock()
@@ -159,7 +153,7 @@ func (c *cache[T]) again(ctx context.Context, now time.Time, read func(context.C
 	return c.renew(ctx, now, true, read)
 }
 
-// state is what is kept, whether it may be used, and whether it is to be read again.
+// state returns the value, whether it may be used, and whether a read is due.
 func (c *cache[T]) state(now time.Time) (value T, usable, due bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -167,8 +161,7 @@ func (c *cache[T]) state(now time.Time) (value T, usable, due bool) {
 	return c.value, usable, !usable || !now.Before(c.retry)
 }
 
-// renew reads, for the caller who holds the lock for it. After a failure the old
-// value serves on if it is usable.
+// renew reads the value; the caller holds c.reading. After a failure it returns the old value if that is usable.
 func (c *cache[T]) renew(ctx context.Context, now time.Time, usable bool, read func(context.Context) (T, error)) (T, error) {
 	if usable {
 		limited, cancel := context.WithTimeout(ctx, rereadLimit)
@@ -190,8 +183,7 @@ func (c *cache[T]) renew(ctx context.Context, now time.Time, usable bool, read f
 	return value, err
 }
 
-// TokenKeys reads the keys that tokens are signed with. An error never shows
-// what the secret holds.
+// TokenKeys reads the keys that sign tokens. An error never has the text of the secret.
 func TokenKeys(ctx context.Context, client Client, secret string) (token.Keys, error) {
 	answer, err := client.GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: &secret})
 	if err != nil {
@@ -199,7 +191,7 @@ func TokenKeys(ctx context.Context, client Client, secret string) (token.Keys, e
 	}
 	var stored signing
 	if answer.SecretString == nil || json.Unmarshal([]byte(*answer.SecretString), &stored) != nil {
-		return token.Keys{}, errors.New(`the token key is not what belongs there; want {"id":1,"secret":"..."}, and "verify" with the other valid keys`)
+		return token.Keys{}, errors.New(`the token key does not have the expected form; want {"id":1,"secret":"..."}, and "verify" with the other valid keys`)
 	}
 	keys := token.Keys{Current: stored.token()}
 	for _, other := range stored.Verify {
