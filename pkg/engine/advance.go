@@ -9,18 +9,14 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Disposition says what becomes of a wake that [Worker.Advance] was given, or of a
-// task that [TaskRunner.RunTask] was.
+// Disposition says what to do with the message of a wake or a task.
 type Disposition struct {
-	// RetryAt is when it is to be delivered again, unchanged; zero when it is
-	// done and to be deleted.
+	// RetryAt is when to deliver the message again, unchanged. If it is zero, delete the message.
 	RetryAt time.Time
-	// EarlyLooks is how many reads found a token open that its closer had not
-	// closed yet (rule 11).
+	// EarlyLooks is how many reads came before the update of the token's closer (rule 11).
 	EarlyLooks int
-	// Absent is what mappings left out in what was committed, nil for nothing. It is
-	// here after an error, too: what was committed before stays. It is for logs, so
-	// a worker that dies tells nobody, nor does who goes on for it.
+	// Absent has the mappings without a source in the items that were committed, nil for none. It is
+	// also set after an error. It is for logs: it is lost with a worker that dies.
 	Absent *Absences
 }
 
@@ -33,16 +29,15 @@ type Absences struct {
 
 var done = Disposition{}
 
-// Advance applies a wake. After an error the wake is to be delivered again
-// later: nothing is lost by that. An error with [CodeTooNew] is for a newer
-// release to handle.
+// Advance applies a wake. After an error, deliver the wake again later; nothing is lost. An error with
+// [CodeTooNew] means that only a newer release can apply the wake.
 func (w *Worker) Advance(ctx context.Context, wake Wake) (Disposition, error) {
 	return w.advance(ctx, wake, false)
 }
 
-// AdvanceEnd is [Worker.Advance] for an execution that cannot continue here. It applies a request
-// to stop and the time limit, and carries out an end that was decided. It discards every other
-// wake, so it calls no function; [Worker.Recover] sends what is needed again.
+// AdvanceEnd is [Worker.Advance] for an execution that cannot continue in this process. It applies a
+// request to stop and the time limit, and finishes an end that was decided. It discards every other
+// wake, so it calls no function; [Worker.Recover] sends the discarded wakes again.
 func (w *Worker) AdvanceEnd(ctx context.Context, wake Wake) (Disposition, error) {
 	return w.advance(ctx, wake, true)
 }
@@ -64,7 +59,7 @@ func (w *Worker) advance(ctx context.Context, wake Wake, endOnly bool) (Disposit
 	return disposition, nil
 }
 
-// worker is one wake being applied, perhaps several times.
+// handler applies one wake, perhaps several times.
 type handler struct {
 	*core
 	wake Wake
@@ -102,16 +97,15 @@ func (h *handler) run(ctx context.Context) (Disposition, error) {
 	}
 }
 
-// triesAgain reports whether the wake is applied once more after err: after a
-// lost race (rule 4), and after whatever failed while results are at hand,
-// which another worker would have to call for again. Other errors leave the
-// wake to its next delivery.
+// triesAgain reports whether to apply the wake again after err: after a lost race (rule 4), and after
+// any transient error while results are in memory, which another worker would have to request again.
+// Other errors leave the wake to its next delivery.
 func (h *handler) triesAgain(err error) bool {
 	code := CodeOf(err)
 	return code == CodeConflict || len(h.results) > 0 && code != CodeTooNew && code != CodeDefect
 }
 
-// apply loads, applies and commits once.
+// apply loads the execution, applies the wake and commits, once.
 func (h *handler) apply(ctx context.Context) (Disposition, error) {
 	h.now = h.clock()
 	base, err := h.log.Latest(ctx, h.wake.Execution)
@@ -148,12 +142,11 @@ func (h *handler) apply(ctx context.Context) (Disposition, error) {
 	return done, h.finish(ctx, d)
 }
 
-// keeps reports whether the worker may only end the execution, and its end is not decided.
+// keeps reports whether the handler may only end the execution, and the end is not decided.
 func (h *handler) keeps(state machine.State) bool { return h.endOnly && state.Ending == nil }
 
-// dropped ends an execution that has gone on for longer than it may, which no
-// timer watches where the flow says nothing (rule 1). It is no timer otherwise:
-// only that of the state makes calls. A wake that was sent again looks then.
+// dropped ends an execution whose time limit has passed. A limit that is not the flow's own has no
+// timer (rule 1). A wake that was sent again is checked when it comes back.
 func (h *handler) dropped(ctx context.Context, base Item, state machine.State) error {
 	if h.again || !h.overtime(state, 0) {
 		return nil
@@ -168,13 +161,13 @@ func (h *handler) dropped(ctx context.Context, base Item, state machine.State) e
 	return h.finish(ctx, d)
 }
 
-// overtime: the execution goes on for longer than the limit of its flow, 0 for
-// none, says that it may.
+// overtime reports whether the time limit of the execution has passed. limit is that of its flow, 0 for
+// none.
 func (h *handler) overtime(state machine.State, limit time.Duration) bool {
 	return !state.Status.Final() && state.Ending == nil && !h.now.Before(h.limits.End(state, limit))
 }
 
-// notFound: the start's item is on its way while the wake is young (rule 12).
+// notFound sends a young start again: item 0 is on its way (rule 12).
 func (h *handler) notFound(ctx context.Context) error {
 	if h.wake.Cause == machine.CauseStart && h.young(startPatience) {
 		return h.sendAgain(ctx, h.now.Add(resendDelay))
@@ -182,9 +175,8 @@ func (h *handler) notFound(ctx context.Context) error {
 	return nil
 }
 
-// young: what the wake speaks of may still be on its way. One from the future is
-// no younger for that: the clocks of two machines differ a little, and a forged
-// wake must not stay for ever.
+// young reports whether the event that the wake announces may still be on its way. A wake from the
+// future is not younger: clocks differ a little, and a forged wake must not stay forever.
 func (h *handler) young(patience time.Duration) bool { return h.now.Sub(h.wake.Sent).Abs() < patience }
 
 func (h *handler) sendAgain(ctx context.Context, due time.Time) error {
@@ -194,8 +186,7 @@ func (h *handler) sendAgain(ctx context.Context, due time.Time) error {
 	return h.wakes.Send(ctx, again)
 }
 
-// signal is what the wake tells the state, nil for nothing (rules 1, 8, 11,
-// 12).
+// signal returns what the wake tells the state, nil if it does not apply (rules 1, 8, 11, 12).
 func (h *handler) signal(ctx context.Context, base Item, state machine.State) (machine.Signal, error) {
 	switch {
 	case state.Status.Final(), h.keeps(state) && h.wake.Cause != machine.CauseStop:
@@ -228,9 +219,8 @@ func (h *handler) timerDue(ctx context.Context, base Item, live machine.Timer) (
 	return nil, nil
 }
 
-// tokenClosed reads what the token holds. Its closer sends the wake first, so
-// an open token is looked at twice, and again a little later while the wake is
-// young (rule 11).
+// tokenClosed reads the token's record. The closer sends the wake before its update, so the handler
+// reads an open token twice, and sends a young wake again (rule 11).
 func (h *handler) tokenClosed(ctx context.Context, waiting *machine.Waiting) (machine.Signal, error) {
 	record, err := h.tokens.Record(ctx, waiting.Handle())
 	if err == nil && record.Open() && h.young(closePatience) {
@@ -255,8 +245,8 @@ func (h *handler) closed(attempt machine.Attempt, record token.Record) machine.S
 	return machine.TokenClosed{At: h.clock(), Attempt: attempt, Outcome: *record.Outcome, By: record.ClosedBy, Reply: record.Reply}
 }
 
-// answered reads the answer that a task runner kept before it sent the wake, so
-// that there is nothing to wait for (rule 5).
+// answered reads the reply that a task runner stored before it sent the wake. There is nothing to wait
+// for (rule 5).
 func (h *handler) answered(ctx context.Context, state machine.State) (machine.Signal, error) {
 	record, err := h.tokens.Record(ctx, state.Waiting.Handle())
 	if err != nil {
@@ -265,8 +255,7 @@ func (h *handler) answered(ctx context.Context, state machine.State) (machine.Si
 	return h.told(state, record), nil
 }
 
-// told is what the record of the token tells a state that waits for it, nil for
-// nothing.
+// told returns the signal for the record of the token that the state waits for, nil for none.
 func (h *handler) told(state machine.State, record token.Record) machine.Signal {
 	switch waiting := state.Waiting; {
 	case !record.Open():

@@ -12,7 +12,7 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// carryOut answers the signal that comes of the command, nil for none.
+// carryOut executes the command and returns the resulting signal, or nil.
 func (h *handler) carryOut(ctx context.Context, d *draft, command machine.Command) (machine.Signal, error) {
 	switch c := command.(type) {
 	case machine.CallTask:
@@ -29,8 +29,8 @@ func (h *handler) carryOut(ctx context.Context, d *draft, command machine.Comman
 	return nil, nil
 }
 
-// submit tells a function of a task. A submission that failed closes the token,
-// and what that then holds is applied (rule 5).
+// submit calls the function of a token task. A failed submission closes the token, and the engine
+// applies the outcome that the token then holds (rule 5).
 func (h *handler) submit(ctx context.Context, d *draft, c machine.SubmitTask) (machine.Signal, error) {
 	outcome, err := h.call(ctx, d, c.Call)
 	if err != nil {
@@ -39,7 +39,7 @@ func (h *handler) submit(ctx context.Context, d *draft, c machine.SubmitTask) (m
 	return h.submitted(ctx, c.Attempt, c.Handle, outcome)
 }
 
-// submitted is what follows from the function's answer to a submission.
+// submitted returns the signal for the function's reply to a submission.
 func (h *handler) submitted(ctx context.Context, attempt machine.Attempt, handle string, answer token.Outcome) (machine.Signal, error) {
 	if !answer.Failed() {
 		return machine.Submitted{At: h.clock(), Attempt: attempt, Output: answer.Output}, nil
@@ -48,9 +48,9 @@ func (h *handler) submitted(ctx context.Context, attempt machine.Attempt, handle
 	return h.close(ctx, machine.CloseToken{Attempt: attempt, Handle: handle, Closing: closing})
 }
 
-// queue puts a long call into the task queue, which this worker then knows. It
-// is recorded: whoever meets the attempt later would queue it again. A task that
-// the queue can never carry is a submission that failed (rule 5).
+// queue adds a long call to the task queue and keeps that in memory. A commit records it: without
+// the record, the next worker would queue the call again. A task that is too large for the queue is
+// a failed submission (rule 5).
 func (h *handler) queue(ctx context.Context, d *draft, c machine.QueueTask) (machine.Signal, error) {
 	task := Task{Call: c.Call, Handle: c.Handle, Await: c.Await, AtMostOnce: c.AtMostOnce, TimeLimit: d.env.TimeLimits[c.Resource.Text]}
 	task.MAC = h.tokenKeys.MAC(taskMAC, task.authenticated())
@@ -65,8 +65,8 @@ func (h *handler) queue(ctx context.Context, d *draft, c machine.QueueTask) (mac
 	return machine.Queued{At: h.clock(), Attempt: c.Attempt}, nil
 }
 
-// close closes a token and answers what it then holds, or the heartbeat that
-// kept it open (rule 9).
+// close closes a token. It returns the outcome that the token then holds, or the heartbeat that kept
+// it open (rule 9).
 func (h *handler) close(ctx context.Context, c machine.CloseToken) (machine.Signal, error) {
 	record, err := h.tokens.Close(ctx, c.Handle, c.Closing)
 	switch {
@@ -78,7 +78,7 @@ func (h *handler) close(ctx context.Context, c machine.CloseToken) (machine.Sign
 	return h.closed(c.Attempt, record), nil
 }
 
-// call makes a call unless its result is at hand.
+// call makes a call unless its result is in memory.
 func (h *handler) call(ctx context.Context, d *draft, call machine.Call) (token.Outcome, error) {
 	if known, ok := h.results[call.Attempt]; ok && value.Equal(known.call.Input, call.Input) {
 		return known.outcome, nil
@@ -94,8 +94,8 @@ func (h *handler) call(ctx context.Context, d *draft, call machine.Call) (token.
 		outcome, err = h.callLater(ctx, d, wait)
 	}
 	if err != nil {
-		// Nobody knows whether it was made, so this worker makes it no second
-		// time. Whatever is at hand was committed before (rule 2).
+		// It is unknown whether the call was made, so this worker does not repeat it. All results
+		// in memory were committed before (rule 2).
 		clear(h.results)
 		return token.Outcome{}, fmt.Errorf("call %s: %w", call.Step, err)
 	}
@@ -103,8 +103,8 @@ func (h *handler) call(ctx context.Context, d *draft, call machine.Call) (token.
 	return outcome, nil
 }
 
-// callLater commits the draft and waits for the turn of the call. The log then
-// has the timer of the execution, and says what the execution waits for.
+// callLater commits the draft and waits for the turn of the call. The log then has the execution's
+// timer, and shows what the execution waits for.
 func (h *handler) callLater(ctx context.Context, d *draft, wait *WaitError) (token.Outcome, error) {
 	if d.changed {
 		if err := h.commit(ctx, d); err != nil {
@@ -115,11 +115,11 @@ func (h *handler) callLater(ctx context.Context, d *draft, wait *WaitError) (tok
 	return wait.Call(ctx)
 }
 
-// errTooLate leaves a call to the worker that gets the wake next.
+// errTooLate leaves a call to the next delivery of the wake.
 var errTooLate = errors.New("this worker's time does not last for another call")
 
-// tooLate reports whether a call that is begun now might be cut off, and then
-// be made again by somebody who cannot know how far it got.
+// tooLate reports whether the worker's deadline could interrupt a call that begins now. Another
+// worker would then repeat the call.
 func (c *core) tooLate(ctx context.Context) bool {
 	direct := cmp.Or(c.limits.Direct, machine.DefaultDirect)
 	deadline, limited := ctx.Deadline()

@@ -18,7 +18,7 @@ type StartRequest struct {
 	Input     value.Value // an object; Missing means {}
 }
 
-// StartResult says what a start met.
+// StartResult is the result of a start.
 type StartResult uint8
 
 // The answers to a start.
@@ -32,9 +32,8 @@ const (
 	StartedDifferent
 )
 
-// Start accepts an execution. The wake goes out before item 0, so that an
-// accepted execution always begins (rule 12); the answer to a repeated start
-// sends it again.
+// Start accepts an execution. It sends the wake before it puts item 0, so that an accepted execution
+// always begins (rule 12). A repeated start sends the wake again.
 func (c *Client) Start(ctx context.Context, request StartRequest) (StartResult, error) {
 	op := fmt.Sprintf("start %s/%s", request.Flow.Name, request.Execution)
 	if request.Input.IsMissing() {
@@ -68,7 +67,7 @@ func (c *Client) Start(ctx context.Context, request StartRequest) (StartResult, 
 	return c.compareStart(ctx, op, id, request)
 }
 
-// CheckName returns an error unless an execution may be named so.
+// CheckName returns an error unless the text is a valid name of an execution.
 func CheckName(name string) error {
 	if size := len(name); size > fdl.MaxName {
 		return fmt.Errorf("the execution's name %.20q... has %d bytes and the limit is %d; shorten it", name, size, fdl.MaxName)
@@ -111,8 +110,8 @@ func (c *Client) compareStart(ctx context.Context, op string, id ID, request Sta
 	return StartedDifferent, nil
 }
 
-// Stop asks for the end of an execution. The first request stays. One that has
-// ended, or does not exist: an error with [CodeConflict] or [CodeNotFound].
+// Stop requests the end of an execution. The first request stays. The error has [CodeConflict] if the
+// execution has ended, and [CodeNotFound] if it does not exist.
 func (c *Client) Stop(ctx context.Context, id ID, name, cause string) error {
 	state, err := c.Describe(ctx, id)
 	if err != nil {
@@ -130,8 +129,8 @@ func (c *Client) Stop(ctx context.Context, id ID, name, cause string) error {
 	return wrap(op, c.stops.RequestStop(ctx, id, StopRequest{Error: kept.Error, Cause: kept.Cause}, state.Expires))
 }
 
-// Describe is the state of an execution, its input and output complete. One
-// that does not exist: an error with [CodeNotFound].
+// Describe returns the state of an execution with complete input and output. The error has
+// [CodeNotFound] if the execution does not exist.
 func (c *Client) Describe(ctx context.Context, id ID) (machine.State, error) {
 	item, err := c.log.Latest(ctx, id)
 	if err != nil {
@@ -148,8 +147,8 @@ func (c *Client) Describe(ctx context.Context, id ID) (machine.State, error) {
 // historyPage is how many items are read at once.
 const historyPage = 100
 
-// History is the history of an execution from its first event on, its values
-// complete. One that does not exist: an error with [CodeNotFound].
+// History returns the history of an execution with complete values. The error has [CodeNotFound] if the
+// execution does not exist.
 func (c *Client) History(ctx context.Context, id ID) ([]machine.Event, error) {
 	var history []machine.Event
 	held := &held{log: c.log, execution: id}

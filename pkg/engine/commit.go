@@ -10,7 +10,7 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// draft is what is to be committed after item base.
+// draft is the next item: base is the item before it.
 type draft struct {
 	base     Item
 	liveTag  string // of the timer that base names
@@ -76,7 +76,7 @@ func (h *handler) tell(ctx context.Context, d *draft, signal machine.Signal) err
 	}
 	d.state = next.State
 	if d.events == nil {
-		d.events = next.Events // which nobody else has
+		d.events = next.Events // which is not shared
 	} else {
 		d.events = append(d.events, next.Events...)
 	}
@@ -86,7 +86,7 @@ func (h *handler) tell(ctx context.Context, d *draft, signal machine.Signal) err
 	return nil
 }
 
-// withHeld asks the machine, and again with the values that it misses.
+// withHeld asks the machine, and asks again with the values that it must load.
 func (h *handler) withHeld(ctx context.Context, d *draft, ask func(machine.Env) (machine.Next, error)) (machine.Next, error) {
 	for {
 		next, err := ask(d.env)
@@ -103,9 +103,8 @@ func (h *handler) withHeld(ctx context.Context, d *draft, ask func(machine.Env) 
 	}
 }
 
-// finish carries out the commands and commits, until nothing is left to do.
-// Timers follow from the state at the commit: one that a later signal of the
-// same draft replaced is never sent.
+// finish executes the commands and commits, until nothing is left to do. Timers follow from the state
+// at the commit: a timer that a later signal of the same draft replaced is never sent.
 func (h *handler) finish(ctx context.Context, d *draft) error {
 	for len(d.commands) > 0 {
 		command := d.commands[0]
@@ -132,8 +131,8 @@ func (h *handler) finish(ctx context.Context, d *draft) error {
 	return h.commit(ctx, d)
 }
 
-// comesAfterCommit reports whether what the draft holds is committed before
-// the command is carried out (rules 2, 5, 9).
+// comesAfterCommit reports whether the draft must be committed before the command is executed (rules 2,
+// 5, 9).
 func (d *draft) comesAfterCommit(command machine.Command) bool {
 	switch c := command.(type) {
 	case machine.CallTask:
@@ -146,8 +145,8 @@ func (d *draft) comesAfterCommit(command machine.Command) bool {
 	return false
 }
 
-// commit sends the timer that the state names, then puts the next item
-// (rules 3, 4). The draft goes on from there.
+// commit sends the timer that the state names, then puts the next item (rules 3, 4). The draft then
+// continues from that item.
 func (h *handler) commit(ctx context.Context, d *draft) error {
 	seq := d.base.Seq + 1
 	item := Item{Execution: h.wake.Execution, Seq: seq, Nonce: h.newNonce()}
@@ -172,8 +171,8 @@ func (h *handler) commit(ctx context.Context, d *draft) error {
 	return h.tellEnd(ctx, item.Execution, d.state)
 }
 
-// settle reads back the state that was committed, when large values in it refer
-// to the item from then on: a later item of this draft would have them again.
+// settle reads back the committed state if large values in it now refer to its item. Without that, the
+// next item of the draft would repeat these values.
 func (d *draft) settle() (err error) {
 	if d.large {
 		d.state, err = decodeState(d.base)
@@ -182,8 +181,8 @@ func (d *draft) settle() (err error) {
 	return err
 }
 
-// noteAbsent notes what mappings left out in the draft, which was committed: one
-// that lost a race is made again, and says it again.
+// noteAbsent collects the unmapped sources of a committed draft. A draft that lost a race is made again
+// and reports them again.
 func (h *handler) noteAbsent(d *draft) {
 	for _, absent := range d.absent {
 		if h.absent == nil {
@@ -202,9 +201,8 @@ func checkSize(item Item) error {
 	return nil
 }
 
-// put appends the item. It answers a conflict only with somebody else: refused
-// with our own nonce, or after an error that left it open, the item is there
-// when the log says so (rule 4).
+// put appends the item. It returns a conflict only if another worker was first: if the put was refused
+// with the item's own nonce, or failed, the log shows whether the item is there (rule 4).
 func (c *core) put(ctx context.Context, item Item) error {
 	err := c.log.Append(ctx, item)
 	var conflict *ConflictError
@@ -217,7 +215,7 @@ func (c *core) put(ctx context.Context, item Item) error {
 		}
 		return err
 	}
-	// Others may have gone on from there, so the item and not the latest.
+	// Other workers may have continued from there, so read this item and not the latest.
 	items, loadErr := c.log.Items(ctx, item.Execution, item.Seq, 1)
 	if loadErr == nil && len(items) > 0 && items[0].Nonce == item.Nonce {
 		return nil

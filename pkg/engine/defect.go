@@ -11,8 +11,8 @@ import (
 // poisonReceives is from which receive on a defect ends the execution (rule 13).
 const poisonReceives = 5
 
-// defect gives an error its code. That this process lacks keys is nothing that
-// an execution should fail of: the next process may have them.
+// defect wraps an error with its code. An error for lack of keys is not a defect: the next process
+// may have them.
 func defect(op string, err error) error {
 	var keys *machine.KeysError
 	if errors.As(err, &keys) {
@@ -21,14 +21,14 @@ func defect(op string, err error) error {
 	return &Error{CodeDefect, op, err}
 }
 
-// poisoned reports whether the wake met a defect so often that it always will.
-// What a newer release wrote is none.
+// poisoned reports whether the wake met a defect on so many deliveries that it always will.
+// Data of a newer release is not a defect.
 func poisoned(receives int, err error) bool {
 	return receives >= poisonReceives && CodeOf(err) == CodeDefect
 }
 
-// abandon ends the execution with the defect as its failure (rule 13). A token
-// that is out is closed first, and what it then holds is recorded.
+// abandon ends the execution with the defect as its failure (rule 13). It closes an open token first
+// and records the outcome that the token then holds.
 func (h *handler) abandon(ctx context.Context, cause error) error {
 	for try := 1; ; try++ {
 		err := h.abandonOnce(ctx, cause)
@@ -65,8 +65,8 @@ func (h *handler) abandonOnce(ctx context.Context, cause error) error {
 	return h.tellEnd(ctx, item.Execution, state)
 }
 
-// lastReadable is the state of the item, or of the last one before it that is
-// not damaged; when all are, one of which nothing is known.
+// lastReadable returns the state of the item, or of the last item before it that is not damaged. If
+// all items are damaged, the state is empty.
 func (h *handler) lastReadable(ctx context.Context, item Item) (machine.State, error) {
 	for seq := item.Seq; ; {
 		state, err := decodeState(item)

@@ -1,46 +1,44 @@
-// Package engine makes executions go on: it is the only loop, and it carries
-// out what package machine decides. What it knows of an execution is in a log
-// of items; an item is put only if it is absent, and that one conditional
-// write is checkpoint, lock, fence and history at once.
+// Package engine runs executions: it loads the state of an execution, applies a signal with package
+// machine, carries out the commands, and commits the result. There are three roles: a [Worker]
+// applies wakes, a [TaskRunner] runs queued calls, and a [Client] starts, stops and describes
+// executions.
 //
-// The order of effects is a contract; comments name its rules by their
-// numbers:
+// The engine knows an execution by a log of items. An item is put only if it is absent. That one
+// conditional write is checkpoint, lock, fence and history at once.
 //
-//  1. Load first. A wake that does not apply writes nothing, unless the
-//     execution has gone on for longer than it may: every wake looks at that.
-//  2. A direct call is made before the commit of its result, and only after
-//     the start, the live timer or our own commit. A result is committed
-//     before anything that depends on it is called.
+// The order of effects is a contract. Comments and tests name its rules by their numbers:
+//
+//  1. Load first. A wake that does not apply writes nothing. Every wake also checks the time limit
+//     of the execution, and may end an overdue execution.
+//  2. A direct call is made before the commit of its result, and only after the start, the live
+//     timer or the worker's own commit. A result is committed before a call that depends on it.
 //  3. A timer is sent before the commit that names it.
-//  4. A commit has a nonce of its own. Refused with our nonce it was written;
-//     refused with another's, load and apply again, with the results at hand.
-//  5. A token task is committed as waiting before it is submitted; one commit
-//     records the submission. A submission that failed closes the token. A call
-//     that may take long is queued, which one commit records; who makes it
-//     closes the token with the answer, or keeps the answer of a submission in
-//     the token's record and sends a wake for it. One that must not be made
-//     twice is begun in that record first, by one runner; who finds it begun
-//     puts the task back until that runner is dead, and then gives it up.
-//  6. A wake is done when its worker got to the end, or found nothing of it
-//     unresolved.
-//  7. A wake that entered something unresolved is put back while the worker
-//     that entered it may live, then makes the pending calls. What a token's
-//     record holds, outcome or answer, comes before that. Where one process at a
-//     time has the log, a worker of another generation of it is dead, whatever
-//     the clocks of the two say. Otherwise the age decides, and an instant ahead
-//     of the own clock is no younger than the present.
-//  8. A timer that comes early is sent again; one whose commit is on the way
-//     too; one that is not the live one is dropped.
-//  9. The token is the only arbiter of a waiting attempt: whatever ends it
-//     closes the token and applies what the token then holds. A stop, or the
-//     time limit of the execution, commits the ending state, then closes, then
-//     commits the end.
-//  10. From a queue a token is closed first; its wake follows in any case.
-//  11. A token's wake that finds it open looks again while the wake is young.
-//  12. Start: wake, then item 0 if absent, then answer. Stop: wake, then the
-//     request, then answer.
-//  13. A defect that is met again and again is the execution's failure. A
-//     process that lacks something, as token keys, is none.
+//  4. Every put has a fresh nonce. If the put is refused and the stored nonce is the worker's own,
+//     the item was written. If it is another one, the worker loads and applies the signal again. It
+//     takes results from memory and repeats no call.
+//  5. A token task is committed as waiting before it is submitted, and one commit records the
+//     submission. A failed submission closes the token. A long call is queued, and one commit
+//     records that. Its runner closes the token with the result, or stores the reply to a
+//     submission in the token's record, and sends a wake. A call with atMostOnce is begun in that
+//     record by one runner first. Another runner returns the task to the queue until the first one
+//     is dead, and then fails the attempt.
+//  6. A message is deleted when its worker reached the end, or found nothing of its wake unresolved.
+//  7. A wake whose cause entered something unresolved returns to the queue while the worker that
+//     entered it may live. After that it makes the pending calls. The outcome or reply in a token's
+//     record comes first. If one process at a time owns the log, a worker of another generation is
+//     dead, and clocks are not compared. Otherwise the age decides; an instant ahead of the
+//     worker's clock counts as the present.
+//  8. An early timer is sent again, and so is a timer whose commit is on its way. A timer that is
+//     not the live one is discarded.
+//  9. The token is the only arbiter of a waiting attempt: every end closes the token, and the
+//     engine applies the outcome that the token then holds. A stop, or the time limit of the
+//     execution, commits the ending state, then closes, then commits the end.
+//  10. From a queue, the token is closed first. Its wake is sent in any case.
+//  11. If a token's wake finds the token open, it is sent again while the wake is young.
+//  12. Start: send the wake, put item 0 if it is absent, return. Stop: send the wake, store the
+//     request, return.
+//  13. A defect that is found on every delivery fails the execution. A process that lacks something,
+//     such as token keys, does not.
 //
 // This package may change between releases.
 package engine

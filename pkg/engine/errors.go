@@ -11,7 +11,7 @@ type Code string
 // The codes.
 const (
 	CodeNotFound Code = "NotFound" // there is no such execution, item or flow
-	CodeConflict Code = "Conflict" // somebody else was first
+	CodeConflict Code = "Conflict" // another caller was first
 	CodeInvalid  Code = "Invalid"  // the request has no meaning; trying again is of no use
 	CodeTooNew   Code = "TooNew"   // the data was written by a newer release
 	// CodeDefect: what is stored, or its definition, cannot be worked with, and

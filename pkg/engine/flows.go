@@ -33,7 +33,7 @@ func problemsError(name string, problems fdl.Problems) error {
 
 // UnknownFlow is the error for a definition that was never put.
 func UnknownFlow(flow machine.Flow) error {
-	return &Error{Code: CodeNotFound, Op: "read flow " + flow.Name, Err: fmt.Errorf("there is none with hash %.12s", flow.Hash)}
+	return &Error{Code: CodeNotFound, Op: "read flow " + flow.Name, Err: fmt.Errorf("no definition with hash %.12s", flow.Hash)}
 }
 
 // SortDefinitions puts them in the order of their names, of one name the latest

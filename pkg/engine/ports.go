@@ -10,73 +10,71 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// ID names an execution everywhere but to people.
+// ID identifies an execution. People use names.
 type ID = machine.ID
 
-// NewID is the id of the execution of a flow, both by name.
+// NewID returns the id of an execution; flow and execution are names.
 func NewID(flow, execution string) ID { return machine.NewID(flow, execution) }
 
-// Item is one entry of an execution's log: what happened since the item before
-// and the state after it.
+// Item is one entry of an execution's log: what happened since the previous item, and the state
+// after it.
 type Item struct {
 	Execution ID
 	Seq       uint64 // 0, 1, 2, ... without gaps
-	Nonce     string // differs in every put that was ever tried
+	Nonce     string // different for every put
 	Body      []byte // [machine.Encode]
 }
 
-// Log keeps the items of executions for ever. It is safe for use by many
-// workers at once, in many processes.
+// Log keeps the items of executions. It is safe for use by many workers at once, in many processes.
 type Log interface {
-	// Latest is the item with the highest Seq, as of no earlier than the call.
-	// An execution without items: [ErrNotFound].
+	// Latest returns the item with the highest Seq, as of no earlier than the call. The error is
+	// [ErrNotFound] for an execution without items.
 	Latest(ctx context.Context, execution ID) (Item, error)
 
-	// Append puts the item if the execution has none with its Seq yet. It
-	// keeps a copy of Body. The Seq is taken: a [*ConflictError] with the nonce
-	// that is there. After any other error the item may or may not be there.
+	// Append puts the item if the execution has no item with its Seq. It keeps a copy of Body. If
+	// there is one, the error is a [*ConflictError] with its nonce. After any other error the item
+	// may or may not be stored.
 	Append(ctx context.Context, item Item) error
 
-	// Items are the execution's items from Seq from on, in order, at most limit
-	// of them, as of no earlier than the call; none when there are no more.
+	// Items returns at most limit items of the execution, in order, beginning with Seq from, as of
+	// no earlier than the call.
 	Items(ctx context.Context, execution ID, from uint64, limit int) ([]Item, error)
 }
 
-// Wake says: look at this execution. It carries ids and instants only, and may
-// be delivered twice, late, in any order, or be forged, without harm.
+// Wake asks a worker to look at an execution. It carries only ids and instants. It may be delivered
+// twice, late or in any order, and it may be forged, without harm.
 type Wake struct {
 	Execution ID
 	// Cause is [machine.CauseStart], [machine.CauseStop], [machine.CauseLimit], the tag of a
 	// timer, the handle of a token, or [machine.CauseReply] of one.
 	Cause string
-	// Due is the instant before which the wake is of no use.
+	// Due is the instant before which the wake has no effect.
 	Due time.Time
-	// Sent is when the wake was made; it stays when the wake is sent again.
+	// Sent is when the wake was made. It does not change when the wake is sent again.
 	Sent time.Time
 	// Seq, of a timer, is the item that names it.
 	Seq uint64
-	// Receives is how often this message was received, this time included. It
-	// is not sent: whoever receives the message knows, and fills it in.
+	// Receives is how often this message was received, this time included. It is not sent: the
+	// receiver sets it.
 	Receives int
 }
 
-// Wakes carries wakes to whoever calls [Worker.Advance].
+// Wakes is the queue of wakes. Its receiver calls [Worker.Advance].
 type Wakes interface {
-	// Send delivers the wake at least once, never before its Due, and soon
-	// after it. When Send returns nil the wake will not be lost.
+	// Send delivers the wake at least once, soon after its Due and never before. If Send returns
+	// nil, the wake is not lost.
 	Send(ctx context.Context, w Wake) error
 }
 
 // Caller calls functions.
 type Caller interface {
-	// Call makes the call and awaits its answer. What the function or the
-	// attempt to call it came to is the outcome, failures included. The error
-	// says that nobody knows because the worker is being stopped; the call
-	// will be made again. A [*WaitError] says that it was not made yet.
+	// Call makes the call and waits for its result. A failure of the function, or of the attempt to
+	// call it, is an outcome. An error means that the result is unknown because the worker is being
+	// stopped; the call is repeated. A [*WaitError] means that the call was not made yet.
 	Call(ctx context.Context, call machine.Call) (token.Outcome, error)
 
-	// TimeLimits are the time limits of the functions that the flow calls, by
-	// the text of the resource; a function whose limit nobody knows is left out.
+	// TimeLimits returns the time limits of the functions that the flow calls, by the text of the
+	// resource. Functions with an unknown limit are absent.
 	TimeLimits(ctx context.Context, flow *fdl.Flow) (map[string]time.Duration, error)
 }
 
@@ -94,13 +92,12 @@ type WaitError struct {
 // Error implements error.
 func (*WaitError) Error() string { return "the call waits for its turn" }
 
-// TaskQueue carries long calls to whoever calls [TaskRunner.RunTask].
+// TaskQueue is the queue of long calls. Its receiver calls [TaskRunner.RunTask].
 type TaskQueue interface {
-	// Queue hands over a call that may take longer than a worker lives.
-	// Somebody then gives it to [TaskRunner.RunTask], at least once, and again when
-	// its disposition says so. When Queue returns nil the task will not be lost. If
-	// the queue can never carry the task, because it is too large, Queue returns
-	// an [*Error] with [CodeInvalid], and the attempt fails.
+	// Queue adds a call that may take longer than a worker lives. The task is delivered at least
+	// once, and again when the disposition says so. If Queue returns nil, the task is not lost. If
+	// the task is too large for the queue, the error is an [*Error] with [CodeInvalid], and the
+	// attempt fails.
 	Queue(ctx context.Context, task Task) error
 }
 
@@ -108,23 +105,22 @@ type TaskQueue interface {
 type Task struct {
 	Call   machine.Call
 	Handle string
-	// Await: the function's answer is the outcome and closes the token. Otherwise
-	// a success is only kept in the token's record, and a failure closes it.
+	// Await reports whether the function's result is the outcome and closes the token. Otherwise a
+	// success is only stored in the token's record, and a failure closes the token.
 	Await bool
-	// AtMostOnce: whoever makes the call begins it in the token's record, so
-	// that nobody else does.
+	// AtMostOnce reports whether the runner must begin the call in the token's record, so that no
+	// other runner makes it.
 	AtMostOnce bool
 	// TimeLimit is the function's time limit, 0 if it is unknown. The call may have a shorter one.
 	TimeLimit time.Duration
-	// MAC binds the token to the call: it proves that a worker with the token keys
-	// queued exactly this call for it.
+	// MAC proves that a worker with the token keys queued exactly this call for this token.
 	MAC string
 }
 
-// taskMAC is what the MAC of a task is for.
+// taskMAC is the use of the MAC of a task.
 const taskMAC token.Use = "task"
 
-// authenticated is what the MAC of the task is over: all of it.
+// authenticated returns the bytes that the MAC covers: the whole task.
 func (t Task) authenticated() []byte {
 	var e value.Encoder
 	for _, text := range []string{
@@ -148,23 +144,19 @@ func asInt(b bool) int {
 	return 0
 }
 
-// TokenStore keeps what is known of tokens, by their handles. Each method is one
-// atomic step, as of no earlier than its call.
+// TokenStore keeps the records of tokens by their handles. Each method is one atomic step, as of no
+// earlier than its call. After an error of an update, the update may or may not have been applied.
 type TokenStore interface {
-	// Record is what is known of the token: the zero Record when nobody closed
-	// it and no heartbeat came.
+	// Record returns the record of the token, the zero Record if there is none.
 	Record(ctx context.Context, handle string) (token.Record, error)
 
-	// Close applies the closing, as [token.CloseOp.Apply] says, and answers
-	// the record after it. After an error it may or may not have been applied.
-	Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error)
+	// Close applies op (see [token.CloseOp.Apply]) and returns the record after it.
+	Close(ctx context.Context, handle string, op token.CloseOp) (token.Record, error)
 
-	// Begin applies the beginning, as [token.BeginOp.Apply] says, and answers
-	// the record after it. After an error it may or may not have been applied.
-	Begin(ctx context.Context, handle string, beginning token.BeginOp) (token.Record, error)
+	// Begin applies op (see [token.BeginOp.Apply]) and returns the record after it.
+	Begin(ctx context.Context, handle string, op token.BeginOp) (token.Record, error)
 
-	// Reply applies the reply, as [token.ReplyOp.Apply] says, and answers
-	// the record after it. After an error it may or may not have been applied.
+	// Reply applies op (see [token.ReplyOp.Apply]) and returns the record after it.
 	Reply(ctx context.Context, handle string, op token.ReplyOp) (token.Record, error)
 }
 
@@ -181,39 +173,39 @@ type Stops interface {
 // StopRequest is how an execution that is stopped ends.
 type StopRequest struct{ Error, Cause string }
 
-// Ends is told of executions that ended.
+// Ends receives the executions that ended.
 type Ends interface {
-	// Ended says how an execution ended, after that was committed and at least
-	// once: after an error, or when the worker died, it is said again later. The
-	// values of the state may be held by reference.
+	// Ended reports the end of an execution after its commit, at least once: it is called again
+	// after an error, or if the worker died. Values of the state may be held by reference.
 	Ended(ctx context.Context, execution ID, state machine.State) error
 }
 
 // Flows keeps definitions by name and content.
 type Flows interface {
-	// Put keeps the definition under the name and answers what to start it by.
-	// The same text under the same name is the same flow. A text that is no
-	// flow: an [*Error] with [CodeInvalid].
+	// Put stores the definition under the name and returns its reference. The same text under the
+	// same name is the same flow. If the text is not a flow, the error is an [*Error] with
+	// [CodeInvalid].
 	Put(ctx context.Context, name string, text []byte) (machine.Flow, error)
 
-	// Flow is the definition, checked. One that was never put: [ErrNotFound].
+	// Flow returns the parsed definition. The error is [ErrNotFound] for a definition that was
+	// never put.
 	Flow(ctx context.Context, flow machine.Flow) (*fdl.Flow, error)
 }
 
-// Definition is an entry in a list of definitions, for those who manage them.
+// Definition is an entry in a list of definitions.
 type Definition struct {
 	Flow machine.Flow
 	// Created is when the definition was put first.
 	Created time.Time
 }
 
-// Observer is told what an engine does, for logs and views. Its methods return
-// quickly and must be safe for concurrent use.
+// Observer sees what an engine does, for logs and views. Its methods return quickly and are safe for
+// concurrent use.
 type Observer interface {
-	// Calling: the call is about to be made. Its result is not committed yet,
-	// and when the commit is lost to another worker never will be.
+	// Calling is called before a call. The result is not committed yet, and it never will be if
+	// another worker commits first.
 	Calling(call machine.Call, at time.Time)
 
-	// Committed: the events are in the log now, and so is the state.
+	// Committed is called after the events and the state were committed.
 	Committed(execution ID, state machine.State, events []machine.Event)
 }

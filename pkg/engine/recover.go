@@ -8,10 +8,9 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// Recover sends the wakes without which an execution would not go on, when all
-// wakes of it and all tasks are lost, as those that a process kept in its
-// memory. Latest is the latest item of its log, state the state in it. Of an
-// execution that has ended nothing is sent.
+// Recover sends the wakes that an execution needs to continue, if all its wakes and tasks are lost, as
+// those in the memory of a process. latest is the latest item of its log, and state the state in it.
+// For an ended execution it sends nothing.
 func (w *Worker) Recover(ctx context.Context, latest Item, state machine.State) error {
 	if state.Status.Final() {
 		return nil
@@ -32,9 +31,9 @@ func (w *Worker) Recover(ctx context.Context, latest Item, state machine.State) 
 	return w.wakes.Send(ctx, Wake{Execution: latest.Execution, Cause: state.Timer.Tag, Due: state.Timer.Due, Sent: now, Seq: latest.Seq})
 }
 
-// RecoverEnd is [Worker.Recover] for an execution of flow that cannot continue here. It sends the
-// wakes that [Worker.AdvanceEnd] applies: a request to stop that was recorded, and the time limit.
-// Without timeoutSeconds the time limit has no timer, so it is only checked now (rule 1).
+// RecoverEnd is [Worker.Recover] for an execution of flow that cannot continue in this process. It sends
+// the wakes that [Worker.AdvanceEnd] applies: a stored request to stop, and the time limit. A time
+// limit that is not the flow's own has no timer, so it is checked only now (rule 1).
 func (w *Worker) RecoverEnd(ctx context.Context, id ID, state machine.State, flow *fdl.Flow) error {
 	_, stopped, err := w.stops.StopRequest(ctx, id)
 	if err != nil {
@@ -53,9 +52,8 @@ func (w *Worker) RecoverEnd(ctx context.Context, id ID, state machine.State, flo
 	return w.wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseLimit, Due: due, Sent: now})
 }
 
-// lostCauses are the causes, timers apart, of the wakes that a state waits for.
-// A request to stop is worth a wake only when it is there already: one that
-// comes later has a wake of its own.
+// lostCauses returns the causes of the wakes that a state waits for, except timers. A request to stop
+// needs a wake only if it is stored: a later request has a wake of its own.
 func (c *core) lostCauses(ctx context.Context, id ID, state machine.State) ([]string, error) {
 	var causes []string
 	if state.Status == machine.StatusStarting {

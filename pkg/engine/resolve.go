@@ -10,10 +10,9 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// unresolved handles a wake that entered what has not ended (rule 7). While
-// the worker that did may live, nothing is repeated; then what is pending is
-// carried out. A worker that finds its own item, or has the result at hand, is
-// that worker.
+// unresolved handles a wake that entered something that has not ended (rule 7). While the worker that
+// entered it may live, nothing is repeated. After that the pending calls are made. If the latest item
+// is the handler's own, or the result is in memory, the handler is that worker.
 func (h *handler) unresolved(ctx context.Context, base Item, state machine.State, entered machine.Entry) (Disposition, error) {
 	if err := h.completeWaiting(ctx, &state); err != nil {
 		return Disposition{}, err
@@ -63,7 +62,7 @@ type result struct {
 	queued  bool // all that is known of the call is that it is in the task queue
 }
 
-// known is the result of the call that is waited for, if this worker made it.
+// known returns the result of the pending call, if this handler made the call.
 func (h *handler) known(waiting *machine.Waiting) (known result, ok bool) {
 	if waiting == nil {
 		return known, false
@@ -72,8 +71,8 @@ func (h *handler) known(waiting *machine.Waiting) (known result, ok bool) {
 	return known, ok && value.Equal(known.call.StepInput, waiting.Input)
 }
 
-// completeWaiting makes the input of what is waited for comparable with that of
-// the call whose result is at hand, if there is one.
+// completeWaiting loads the input of the waiting attempt if a result for it is in memory, so that it can
+// be compared with the input of that call.
 func (h *handler) completeWaiting(ctx context.Context, state *machine.State) error {
 	if state.Waiting == nil {
 		return nil
@@ -91,9 +90,8 @@ func (h *handler) completeWaiting(ctx context.Context, state *machine.State) err
 	return nil
 }
 
-// atHand is what became of the attempt that is waited for, nil when nobody
-// here knows: what the record of its token tells, or the result of the call
-// that this worker made (rule 4).
+// atHand returns the signal for the waiting attempt that is already known, or nil. It comes from the
+// token's record, or from the call that this handler made (rule 4).
 func (h *handler) atHand(ctx context.Context, state machine.State) (machine.Signal, error) {
 	waiting := state.Waiting
 	if waiting == nil {
@@ -120,11 +118,10 @@ func (h *handler) atHand(ctx context.Context, state machine.State) (machine.Sign
 	return machine.Returned{At: h.clock(), Attempt: waiting.Attempt, Outcome: known.outcome}, nil
 }
 
-// mayLive reports whether the worker that entered something may still be at work,
-// and until when, if none lives longer than life (rule 7). One of another
-// generation of the process is dead: the clocks of two processes are not
-// compared. Where several work together, their clocks differ a little: an instant
-// ahead of ours counts as ours, and one that is ahead by a whole life is wrong.
+// mayLive reports whether the worker that entered something may still be at work, and until when, if no
+// worker lives longer than life (rule 7). A worker of another generation is dead: the clocks of two
+// processes are not compared. If several processes share the log, an instant ahead of this clock
+// counts as the present, and an instant ahead by a whole life is wrong.
 func (c *core) mayLive(entered machine.Entry, life time.Duration) (until time.Time, may bool) {
 	now := c.clock()
 	age := now.Sub(entered.Since)
@@ -134,8 +131,8 @@ func (c *core) mayLive(entered machine.Entry, life time.Duration) (until time.Ti
 	return now.Add(life - max(age, 0)), true
 }
 
-// tellEnd tells of a state that was just committed, if it is the last one. An
-// error keeps the wake, by which it is told again.
+// tellEnd reports a state that was just committed, if it is the last one. After an error the wake is
+// delivered again, and the end is reported again.
 func (c *core) tellEnd(ctx context.Context, id ID, state machine.State) error {
 	if c.ends == nil || !state.Status.Final() {
 		return nil
@@ -143,14 +140,13 @@ func (c *core) tellEnd(ctx context.Context, id ID, state machine.State) error {
 	return c.ends.Ended(ctx, id, state)
 }
 
-// ended reports whether the wake is the one that ended the execution: then the
-// worker that did may have died before it told so.
+// ended reports whether the wake ended the execution. The worker that did so may have died before it
+// reported the end.
 func (h *handler) ended(state machine.State) bool {
 	return h.ends != nil && state.Status.Final() && state.By == h.wake.Cause
 }
 
-// endAgain tells of the end again, once the worker that committed it cannot
-// live (rule 7).
+// endAgain reports the end again, if the worker that committed it cannot live any longer (rule 7).
 func (h *handler) endAgain(ctx context.Context, base Item, state machine.State) (Disposition, error) {
 	entered := machine.Entry{By: state.By, Since: state.At, Generation: state.Generation}
 	if until, mayLive := h.mayLive(entered, h.workerLife); mayLive && !h.wrote(base) {

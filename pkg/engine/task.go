@@ -28,13 +28,12 @@ func (t Task) life() time.Duration {
 	return life
 }
 
-// RunTask makes a call of the task queue and closes its token with the answer,
-// or keeps the answer with the token (rule 5). From a queue the wake comes after
-// the update, and also when somebody else was first (rule 10). After an error
-// the task is to be run again.
+// RunTask executes a queued call and records its result: it closes the token, or, for a submission,
+// stores the function's reply in the token's record (rule 5). It then sends the token's wake, even
+// if another runner recorded a result first (rule 10). If RunTask returns an error, redeliver the
+// task.
 //
-// A task without a valid MAC calls, reads and closes nothing. The error is
-// [token.ErrForged]: discard the task.
+// A task without a valid MAC has no effect. The error is [token.ErrForged]: discard the task.
 func (r *TaskRunner) RunTask(ctx context.Context, task Task) (Disposition, error) {
 	disposition, err := r.runTask(ctx, task)
 	if err != nil {
@@ -83,9 +82,9 @@ func (r *TaskRunner) withKeys(ctx context.Context, use func(token.Keys) error) e
 	return r.tokenKeys.With(func() (token.Keys, error) { return r.newerKeys(ctx) }, use)
 }
 
-// look reads the record of the task's token. A call that must not be made twice
-// is begun there: it is made by whoever then finds the own mark, which is why a
-// beginning whose answer was lost is asked for again.
+// look returns the record of the task's token. It begins a call with atMostOnce there: the runner
+// that then finds its own mark makes the call. It therefore repeats a beginning whose result was
+// lost.
 func (r *TaskRunner) look(ctx context.Context, task Task, mark string) (token.Record, error) {
 	if !task.AtMostOnce {
 		return r.tokens.Record(ctx, task.Handle)
@@ -94,7 +93,7 @@ func (r *TaskRunner) look(ctx context.Context, task Task, mark string) (token.Re
 	return r.untilRecorded(ctx, func() (token.Record, error) { return r.tokens.Begin(ctx, task.Handle, beginning) })
 }
 
-// callAndRecord makes the call and records what came of it.
+// callAndRecord makes the call and records its result.
 func (r *TaskRunner) callAndRecord(ctx context.Context, task Task) (token.Record, error) {
 	r.observer.Calling(task.Call, r.clock())
 	outcome, err := r.caller.Call(ctx, task.Call)
@@ -115,8 +114,7 @@ func (r *TaskRunner) callAndRecord(ctx context.Context, task Task) (token.Record
 	})
 }
 
-// untilRecorded tries an update again that failed: another runner would have to
-// make the call again, or must not.
+// untilRecorded repeats a failed update: otherwise another runner would repeat the call, or must not.
 func (r *TaskRunner) untilRecorded(ctx context.Context, update func() (token.Record, error)) (token.Record, error) {
 	for try := 1; ; try++ {
 		record, err := update()

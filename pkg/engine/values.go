@@ -10,13 +10,13 @@ import (
 
 func (i Item) place() value.Origin { return machine.Place(i.Execution, i.Seq) }
 
-// decodeState reads the state of an item and gives errors their code.
+// decodeState returns the state in an item.
 func decodeState(item Item) (machine.State, error) {
 	state, err := machine.DecodeState(item.place(), item.Body)
 	return state, decoded(item, err)
 }
 
-// decoded is an error of reading an item with its code.
+// decoded adds the code to an error of reading an item.
 func decoded(item Item, err error) error {
 	if err == nil {
 		return nil
@@ -28,8 +28,8 @@ func decoded(item Item, err error) error {
 	return &Error{code, "read the log of execution " + item.Execution.String(), err}
 }
 
-// held finds the values of an execution that are held by reference, in the
-// items of its log where they stand in full.
+// held loads the values of an execution that are held by reference. It reads them from the items that
+// have them in full.
 type held struct {
 	log       Log
 	execution ID
@@ -37,7 +37,7 @@ type held struct {
 	numbered  map[uint64]func(uint32) (value.Value, bool) // the values of items that were read
 }
 
-// complete makes values complete, in place.
+// complete loads the missing parts of the values, in place.
 func (h *held) complete(ctx context.Context, values ...*value.Value) error {
 	for _, v := range values {
 		for !v.IsComplete() {
@@ -55,8 +55,7 @@ func (h *held) complete(ctx context.Context, values ...*value.Value) error {
 	return nil
 }
 
-// load makes values known. One that is not where the reference says is a
-// defect.
+// load makes the references known. A value that is not where its reference says is a defect.
 func (h *held) load(ctx context.Context, refs []value.Ref) error {
 	if h.known == nil {
 		h.known = map[value.Ref]value.Value{}
@@ -95,7 +94,7 @@ func (h *held) read(ctx context.Context, ref value.Ref) (value.Value, error) {
 	return v, nil
 }
 
-// open finds the values of an item, and keeps them for the next time.
+// open decodes the values of an item and caches them.
 func (h *held) open(item Item) (func(uint32) (value.Value, bool), error) {
 	numbered, err := machine.DecodeValues(item.place(), item.Body)
 	if err != nil {

@@ -1,14 +1,11 @@
-// Package failpoints is for tests that kill workers: it stands around the ports
-// of an engine and tells every gap between two effects to whoever listens at a
-// socket, and the engine goes on when that one says so. The test listens, and at
-// the gap that it wants sends SIGKILL instead.
+// Package failpoints is for tests that kill workers. It decorates the roles of an engine and reports
+// every gap between two effects to the listener at a socket. The engine continues when the listener
+// replies. At the gap that the test wants, it sends SIGKILL instead.
 //
-// An effect is a call of a port, or the end of a message. A gap is named by the
-// effects around it: "call > commit wait". The gap is told before the second
-// of them begins.
+// An effect is a call of a port, or the end of a message. A gap is named by the effects around it:
+// "call > commit wait". It is reported before the second effect begins.
 //
-// No program has it in it that is not built with the tag failpoints. It may
-// change at any time.
+// Only test programs use this package. It may change at any time.
 package failpoints
 
 import (
@@ -23,16 +20,13 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Socket is the environment's name of the socket; without it nothing is told.
+// Socket is the environment variable with the path of the socket. Without it nothing is reported.
 const Socket = "WAITLESS_FAILPOINTS"
 
-// gap tells of the gap between two effects and waits to be let through, each on
-// a connection of its own, so that one may be kept waiting for another. Without
-// its listener the process ends: there is nobody left to kill it.
+// gap reports a gap and waits for the reply, on a connection of its own. If there is no listener, the
+// process panics.
 //
-// A line is the gap, the step that a call is for, the execution and the process,
-// with tabs between: what is built in leaves no other trace of being called, and
-// a process may work on many executions.
+// A line has the gap, the step of a call, the execution and the process, separated by tabs.
 func gap(execution engine.ID, before, after, step string) {
 	path := os.Getenv(Socket)
 	if path == "" {
