@@ -129,7 +129,11 @@ func (p polled) remaining(nodes nodes) *yaml.Node {
 		always.Content = append(always.Content, p.branch(next, nodes).Content...)
 		choices = append(choices, always)
 	}
-	field(step, "choices").Content = choices
+	if before := field(step, "choices"); before != nil {
+		before.Content = choices
+	} else {
+		set(step, "choices", list(choices...), "")
+	}
 	if inputs := field(step, "inputMappings"); inputs != nil {
 		inputs.Content = slices.DeleteFunc(inputs.Content, func(m *yaml.Node) bool {
 			target := field(m, "target")

@@ -49,7 +49,7 @@ func find(t *testing.T, kind string) Kind {
 	return row
 }
 
-// readings are the files of testdata/events and testdata/answers with what they say.
+// readings are the files of testdata/events and testdata/responses with what they say.
 var readings = []struct {
 	name   string
 	status Status // in the event, empty for no end
@@ -173,7 +173,7 @@ func TestReadDescription(t *testing.T) {
 			t.Parallel()
 			kind, _, _ := strings.Cut(want.name, ".")
 			row := find(t, kind)
-			key, got, err := row.ReadDescription(account, region, ids[kind].id, file(t, "answers", want.name))
+			key, got, err := row.ReadDescription(account, region, ids[kind].id, file(t, "responses", want.name))
 			if wantKey := (Key{kind, account, region, ids[kind].key}); err != nil || key != wantKey {
 				t.Fatalf("got %v, %v, want %v", key, err, wantKey)
 			}
@@ -195,7 +195,7 @@ func TestEveryFileIsRead(t *testing.T) {
 	for _, r := range readings {
 		known[r.name] = true
 	}
-	for _, pattern := range []string{"testdata/events/*.json", "testdata/answers/*.json"} {
+	for _, pattern := range []string{"testdata/events/*.json", "testdata/responses/*.json"} {
 		names, err := filepath.Glob(pattern)
 		if err != nil || len(names) == 0 {
 			t.Fatalf("%s: %v, %v", pattern, names, err)
@@ -229,7 +229,7 @@ func TestOutputIsTheSameFromEventAndDescription(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			key, described, err := row.ReadDescription(account, region, ids[row.Name].id, file(t, "answers", row.Name+".success"))
+			key, described, err := row.ReadDescription(account, region, ids[row.Name].id, file(t, "responses", row.Name+".success"))
 			if err != nil || key != eventKey {
 				t.Fatalf("got %v, %v, want %v", key, err, eventKey)
 			}
@@ -242,7 +242,7 @@ func TestOutputIsTheSameFromEventAndDescription(t *testing.T) {
 
 func TestOutputThatIsNotJSONStaysAText(t *testing.T) {
 	t.Parallel()
-	answer := strings.Replace(string(file(t, "answers", "sfn-execution.success")), `"{ \"total\"`, `"{{ \"total\"`, 1)
+	answer := strings.Replace(string(file(t, "responses", "sfn-execution.success")), `"{ \"total\"`, `"{{ \"total\"`, 1)
 	_, seen, err := find(t, "sfn-execution").ReadDescription(account, region, executionARN, []byte(answer))
 	if want := `,"output":"{{ \"total\": 12.50, \"note\": \"<ok> & done\" }"}`; err != nil || !strings.HasSuffix(string(seen.Output), want) {
 		t.Errorf("got %s, %v, want %s", seen.Output, err, want)
