@@ -12,8 +12,7 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// node is a value of the document with its place: what YAML and JSON have in
-// common, anchors already followed.
+// node is a value of the document with its position. Aliases are resolved.
 type node struct {
 	pos     Position
 	kind    nodeKind
@@ -21,7 +20,7 @@ type node struct {
 	quote   rune        // nodeScalar: a double or single quote, 0 when the text stands without
 	entries []entry     // nodeMapping, in the order of the text
 	items   []*node     // nodeSequence
-	// partial: an entry could not be read, so nothing can be said to be missing.
+	// partial says that an entry could not be read, so no field is reported as missing.
 	partial bool
 }
 
@@ -31,7 +30,7 @@ const (
 	nodeScalar nodeKind = iota
 	nodeMapping
 	nodeSequence
-	nodeUnreadable // its problem was told; nothing else is said of it
+	nodeUnreadable // its problem was reported
 )
 
 type entry struct {
@@ -40,7 +39,7 @@ type entry struct {
 	value *node
 }
 
-// get is the value of key, nil when there is none.
+// get returns the value of key, nil for none.
 func (n *node) get(key string) *node {
 	for _, e := range n.entries {
 		if e.key == key {
@@ -50,7 +49,7 @@ func (n *node) get(key string) *node {
 	return nil
 }
 
-// describe names the node for messages: `text "x"`, "a list".
+// describe returns the node for messages: `text "x"`, "a list".
 func (n *node) describe() string {
 	switch n.kind {
 	case nodeMapping:
@@ -71,7 +70,7 @@ func (n *node) describe() string {
 	return n.scalar.Text()
 }
 
-// shortened keeps what a message repeats readable.
+// shortened cuts a long text for a message.
 func shortened(text string) string {
 	const most = 80
 	if utf8.RuneCountInString(text) <= most {
@@ -80,7 +79,7 @@ func shortened(text string) string {
 	return string([]rune(text)[:most]) + "..."
 }
 
-// value is the JSON value that the node writes.
+// value returns the JSON value of the node.
 func (n *node) value() value.Value {
 	switch n.kind {
 	case nodeMapping:
@@ -100,19 +99,18 @@ func (n *node) value() value.Value {
 	return n.scalar
 }
 
-// maxNodes bounds a document after its anchors are followed, so that a few
-// lines that refer to each other cannot fill the memory.
+// maxNodes bounds a document after its aliases are resolved, so that a few lines that refer to each
+// other cannot fill the memory.
 const maxNodes = 100_000
 
-// MaxSize is how many bytes a definition has at most: what every store keeps,
-// and an item of DynamoDB has at most 400 KB, keys included.
+// MaxSize is the maximum size of a definition in bytes, with which it fits into every store: an
+// item of DynamoDB has at most 400 KB, keys included.
 const MaxSize = 390 << 10
 
-// maxLevels is how many lists and mappings stand in one another at most. A
-// branch of a choice takes four.
+// maxLevels is how deeply lists and mappings may be nested. A branch of a choice takes four levels.
 const maxLevels = 500
 
-// reader turns a document into nodes and collects what is wrong with it.
+// reader turns a document into nodes and collects its problems.
 type reader struct {
 	problems Problems
 	lines    []string
@@ -123,7 +121,7 @@ type reader struct {
 	refs            []ref               // values with the tag !Ref, in any order
 }
 
-// problem reports in one line, whatever the message repeats.
+// problem reports an error in one line.
 func (r *reader) problem(at Position, format string, args ...any) {
 	message := lineBreaks.Replace(fmt.Sprintf(format, args...))
 	r.problems = append(r.problems, Problem{Position: at, Message: message})
@@ -131,13 +129,13 @@ func (r *reader) problem(at Position, format string, args ...any) {
 
 var lineBreaks = strings.NewReplacer("\r", " ", "\n", " ")
 
-// unreadable reports why a value means nothing and stands in for it.
+// unreadable reports a value and returns a node in place of it.
 func (r *reader) unreadable(at Position, format string, args ...any) *node {
 	r.problem(at, format, args...)
 	return &node{pos: at, kind: nodeUnreadable}
 }
 
-// read is the root of the document, nil when there is none.
+// read returns the root of the document, nil for none.
 func (r *reader) read(text []byte) *node {
 	if len(text) > MaxSize {
 		r.problem(Position{1, 1}, "the definition has %d bytes and the limit is %d; split the flow", len(text), MaxSize)
@@ -164,7 +162,7 @@ func (r *reader) readText(text []byte) *node {
 	return r.readYAML(text)
 }
 
-// count counts a node. Not ok: there are too many, which the first one reports.
+// count counts a node and reports whether it is allowed. The first node too many is a problem.
 func (r *reader) count(at Position) bool {
 	if r.nodes++; r.nodes == maxNodes+1 {
 		r.problem(at, "the definition has more than %d values, those repeated by aliases included; split the flow", maxNodes)
@@ -172,8 +170,8 @@ func (r *reader) count(at Position) bool {
 	return r.nodes <= maxNodes
 }
 
-// enter begins what stands inside of a list or a mapping, until the function
-// that it answers is called. The first one that is too deep is reported.
+// enter enters a list or a mapping and returns the function that leaves it. The first one that is
+// too deep is a problem.
 func (r *reader) enter(at Position) (leave func()) {
 	r.levels++
 	if r.levels > maxLevels && r.deepest <= maxLevels {
@@ -183,8 +181,8 @@ func (r *reader) enter(at Position) (leave func()) {
 	return func() { r.levels-- }
 }
 
-// invalidCharacter finds the first place that is no text, or where it is not
-// agreed whether a line ends.
+// invalidCharacter finds the first byte that is not text, or a character that ends a line for some
+// readers only.
 func invalidCharacter(text []byte) (at Position, bad string) {
 	at = Position{1, 1}
 	for i := 0; i < len(text); {
@@ -203,12 +201,12 @@ func invalidCharacter(text []byte) (at Position, bad string) {
 	return at, ""
 }
 
-// isControl reports whether YAML takes c for no text.
+// isControl reports whether YAML rejects c.
 func isControl(c rune) bool {
 	return c < ' ' && c != '\t' && c != '\n' && c != '\r' || c >= 0x7F && c < 0xA0 || c == 0xFFFE || c == 0xFFFF
 }
 
-// after is the position after character c at p.
+// after returns the position after character c at p.
 func (p Position) after(c rune) Position {
 	if c == '\n' {
 		return Position{p.Line + 1, 1}
@@ -216,8 +214,7 @@ func (p Position) after(c rune) Position {
 	return Position{p.Line, p.Column + 1}
 }
 
-// within moves a position that lies beyond the text, as that of something
-// missing may, to where the text ends.
+// within moves a position beyond the text, as something missing may have, to the end of the text.
 func (r *reader) within(at Position) Position {
 	if at.Line > len(r.lines) {
 		at = Position{len(r.lines), len(r.lines[len(r.lines)-1]) + 1}
@@ -232,9 +229,8 @@ func (r *reader) line(number int) string {
 	return strings.TrimSuffix(r.lines[number-1], "\r")
 }
 
-// placeIn is the position of the character of a scalar's text that has offset
-// characters before it; where the text does not stand in the document as it
-// is, the position of the scalar.
+// placeIn returns the position of the character at offset in a scalar's text, or the position of
+// the scalar if the document does not have the text as it is.
 func (r *reader) placeIn(n *node, offset int) Position {
 	raw := []rune(r.line(n.pos.Line))
 	at := n.pos.Column - 1

@@ -31,7 +31,7 @@ func (r *reader) readYAML(text []byte) *node {
 	return nil
 }
 
-// loadYAML is the root node of each document in text.
+// loadYAML returns the root node of each document in text.
 func loadYAML(text []byte) ([]*yaml.Node, error) {
 	loader, err := yaml.NewLoader(bytes.NewReader(text))
 	if err != nil {
@@ -51,9 +51,8 @@ func loadYAML(text []byte) ([]*yaml.Node, error) {
 	}
 }
 
-// yamlMeanings say what the library means in the words of somebody who writes
-// a flow. Begin: the place is where the broken thing begins, not where the
-// library noticed.
+// yamlMeanings replace messages of the library. Begin says that the position is where the broken
+// value begins, not where the library noticed it.
 var yamlMeanings = []struct {
 	message, meaning string
 	begin            bool
@@ -70,8 +69,7 @@ var yamlMeanings = []struct {
 	{"did not find expected node content", "found no value where one belongs", false},
 }
 
-// yamlError reports why the text cannot be read. LikeJSON: it was no JSON
-// either, though it begins so.
+// yamlError reports why the text cannot be read. LikeJSON says that it begins like JSON.
 func (r *reader) yamlError(err error, likeJSON bool) {
 	language := "YAML"
 	if likeJSON {
@@ -98,7 +96,7 @@ func (r *reader) yamlError(err error, likeJSON bool) {
 	r.problem(at, "the definition is invalid %s: %s", language, r.explained(message, at))
 }
 
-// explained completes the messages that depend on what stands at the place.
+// explained completes messages that depend on the text at the position.
 func (r *reader) explained(message string, at Position) string {
 	if name, ok := strings.CutPrefix(message, "unknown anchor '"); ok {
 		name, _, _ = strings.Cut(name, "'")
@@ -114,8 +112,7 @@ func (r *reader) explained(message string, at Position) string {
 	return fmt.Sprintf("a text without quotes cannot begin with %q; write it in quotes", string(found))
 }
 
-// position is where y stands; what is not written has a place that may lie
-// beyond the text.
+// position returns the position of y. An empty value may lie beyond the text.
 func (r *reader) position(y *yaml.Node) Position {
 	if y.Kind == yaml.ScalarNode && y.Value == "" {
 		return r.within(Position{y.Line, y.Column})
@@ -123,8 +120,8 @@ func (r *reader) position(y *yaml.Node) Position {
 	return Position{y.Line, y.Column}
 }
 
-// fromYAML is the node with everything below it. When there are too many, the
-// rest is left out, since nobody looks at it.
+// fromYAML returns the node with everything below it. If there are too many nodes, the rest is left
+// out.
 func (r *reader) fromYAML(y *yaml.Node) *node {
 	at := r.position(y)
 	if !r.count(at) {
@@ -163,7 +160,8 @@ func isTagged(y *yaml.Node) bool {
 // templateTags are those of deployment templates, which a tool replaces before it creates the flow.
 var templateTags = []string{"!Ref", "!GetAtt", "!Sub", "!Join", "!ImportValue", "!FindInMap", "!Select", "!Split", "!If"}
 
-// tagMeant suggests what to write instead of a tag. A condition like "!$.done" looks like one to YAML.
+// tagMeant suggests what to write instead of a tag. A condition like "!$.done" looks like one to
+// YAML.
 func tagMeant(y *yaml.Node) string {
 	switch {
 	case strings.HasPrefix(y.ShortTag(), "!!"):
@@ -180,7 +178,7 @@ type ref struct {
 	text string
 }
 
-// meant says what the reference is and what to write instead.
+// meant returns what the reference is and what to write instead.
 func (f ref) meant() string {
 	service, function, ok := strings.Cut(f.text, "/")
 	switch {

@@ -20,8 +20,8 @@ type Flow struct {
 	// All holds the steps of every depth in the order of the text; a step's
 	// Index is its place here.
 	All []*Step
-	// Extensions are the places where the flow uses what FDL does not have, or
-	// maps what is surely missing: of [SeverityStrict], for whoever asks.
+	// Extensions are the places where the flow uses what FDL does not have, or maps a source that
+	// is always missing. They have [SeverityStrict].
 	Extensions Problems
 }
 
@@ -48,8 +48,8 @@ type Kind interface {
 }
 
 type (
-	// Task calls a function or starts a job, and takes the answer or what it
-	// waits for as the step's local value.
+	// Task calls a function or starts a job. The result, or the outcome that the step waits for, is
+	// the step's local value.
 	Task struct {
 		Resource Resource
 		// Params are those that a job is started with, evaluated on the step's
@@ -61,68 +61,63 @@ type (
 		// Heartbeat is how long an attempt that waits for a callback may go
 		// without a heartbeat, 0 when it needs none.
 		Heartbeat time.Duration
-		// AtMostOnce: an attempt whose outcome is unknown fails instead of being
-		// called again.
+		// AtMostOnce says that an attempt with an unknown outcome fails instead of repeating the
+		// call.
 		AtMostOnce bool
-		// Signed: who calls back signs the body.
+		// Signed says that a callback must sign its body.
 		Signed bool
-		// Sender is the name of the sender who must sign; "" means that the task
-		// names none.
+		// Sender is the sender that must sign, "" for the default.
 		Sender string
-		// CallbackURL: a mapping reads $context.task.callbackUrl.
+		// CallbackURL says that a mapping reads $context.task.callbackUrl.
 		CallbackURL bool
-		// Poll is how often the function is called, and until when, of a task that
-		// waits for a condition; nil of others.
+		// Poll is set for a task that waits for a condition.
 		Poll *Poll
-		// Retry are the policies for attempts that fail, in the order in which they
-		// are looked at.
+		// Retry are the policies for failed attempts, in order of precedence.
 		Retry []Retry
-		// Catch says where the flow goes on after an attempt that failed and is not
-		// retried, in the order in which the entries are looked at.
+		// Catch is where the flow continues after a failed attempt that is not retried, in order of
+		// precedence.
 		Catch []Catch
-		// ErrorMappings is what a caught error adds to the series: they read
-		// $local.error and $local.cause.
+		// ErrorMappings are the output of a caught error. They read $local.error and $local.cause.
 		ErrorMappings expr.Mappings
 	}
 
-	// Poll calls a function again until its answer meets a condition.
+	// Poll calls a function until its result meets a condition.
 	Poll struct {
-		// Condition is evaluated on the function's answer.
+		// Condition is evaluated on the function's result.
 		Condition expr.Condition
-		// Interval is from the answer of one poll to the next poll, and Backoff
-		// multiplies it from one poll to the next; see [Poll.After].
+		// Interval is the pause before the next poll. Each poll multiplies it by Backoff; see
+		// [Poll.After].
 		Interval time.Duration
 		Backoff  float64
-		// MaxAttempts is how many polls there may be, 0 for any number.
+		// MaxAttempts is the number of polls, 0 for no limit.
 		MaxAttempts int
 	}
 
-	// Retry is one policy. Each has a counter of its own.
+	// Retry is one policy. Each policy counts its own retries.
 	Retry struct {
 		Errors []string
-		// Interval is the pause before the first retry, and Multiplier makes each
-		// longer than the one before, up to MaxInterval; see [Retry.After].
+		// Interval is the pause before the first retry. Each retry multiplies it by Multiplier, up
+		// to MaxInterval; see [Retry.After].
 		Interval, MaxInterval time.Duration
 		Multiplier            float64
-		// MaxAttempts is how many retries there may be, not counting the first
-		// attempt.
+		// MaxAttempts is the number of retries, without the first attempt.
 		MaxAttempts int
 	}
 
-	// Catch is where the flow goes on after an error: its steps run first, then
-	// its goto is followed.
+	// Catch is where the flow continues after an error. Its steps run first, then its goto is
+	// followed.
 	Catch struct {
 		Errors []string
 		Steps  []*Step
-		Goto   *Step // a sibling of the task, nil to go on after the task
+		Goto   *Step // a step in the same list as the task, nil to continue after the task
 	}
 
-	// Pass computes its output from its input and nothing else.
+	// Pass computes its output from its input.
 	Pass struct{}
 
 	// Wait pauses for a duration or until an instant.
 	Wait struct {
-		// Mode says which of the fields below holds.
+		// Mode says which of the other fields is set.
 		Mode WaitMode
 		// Duration is from 0 to [MaxWait].
 		Duration time.Duration
@@ -135,7 +130,7 @@ type (
 	// Choice runs the first branch whose condition holds.
 	Choice struct {
 		Branches []Branch
-		Default  *Branch // nil when the choice has none; its condition is unset
+		Default  *Branch // nil if there is none; its condition is not set
 	}
 
 	// Succeed ends its series.
@@ -148,26 +143,25 @@ type (
 	}
 )
 
-// Branch is one alternative of a choice: its steps run first, then its goto
-// is followed.
+// Branch is one alternative of a choice. Its steps run first, then its goto is followed.
 type Branch struct {
 	Condition expr.Condition
 	Steps     []*Step
-	Goto      *Step // a sibling of the choice, nil to go on after the choice
+	Goto      *Step // a step in the same list as the choice, nil to continue after the choice
 }
 
-// Pattern says what ends a task.
+// Pattern is what ends a task.
 type Pattern uint8
 
 // The patterns of a task.
 const (
-	PatternRequestResponse  Pattern = iota // the function's answer
-	PatternWaitForCallback                 // whoever has the token
+	PatternRequestResponse  Pattern = iota // the function's result
+	PatternWaitForCallback                 // a caller that has the token
 	PatternSync                            // the end of the job that it started
-	PatternWaitForCondition                // an answer that meets the condition
+	PatternWaitForCondition                // a result that meets the condition
 )
 
-// WaitMode says what a wait step is given.
+// WaitMode is what a wait step is given.
 type WaitMode uint8
 
 // The modes of a wait: seconds or an instant, in the definition or in the

@@ -11,9 +11,9 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Parse reads a definition in YAML or JSON. The flow is nil when the problems
-// have an error; otherwise they are warnings or none. Problems come in the
-// order of their places, all at once. Parse never panics.
+// Parse reads a definition in YAML or JSON and reports all its problems, in the order of their
+// positions. The flow is nil if one of them is an error; the others are warnings. Parse does not
+// panic.
 func Parse(text []byte) (*Flow, Problems) {
 	p := &parser{names: map[string]Position{}, siblings: map[*Step][]*Step{}, functions: map[string]calledFunction{}}
 	if root := p.read(text); root != nil {
@@ -33,7 +33,7 @@ func Parse(text []byte) (*Flow, Problems) {
 	return &p.flow, problems.limited()
 }
 
-// documentFrom reads the flow, unless the document is written in another language.
+// documentFrom reads the flow, unless the document is in another language.
 func (p *parser) documentFrom(root *node) {
 	if d := dialectOf(root); d != nil {
 		p.otherLanguage(root, d)
@@ -42,7 +42,7 @@ func (p *parser) documentFrom(root *node) {
 	p.flowFrom(root)
 }
 
-// parser builds a flow from nodes and collects problems on the way.
+// parser builds a flow from nodes and collects problems.
 type parser struct {
 	reader
 	flow  Flow
@@ -52,7 +52,7 @@ type parser struct {
 	functions map[string]calledFunction
 	// siblings are the steps of the series that a step belongs to.
 	siblings map[*Step][]*Step
-	// firsts are what is said of first steps, unless a goto leads to them.
+	// firsts are problems of first steps that count unless a goto leads to the step.
 	firsts []first
 }
 
@@ -86,8 +86,7 @@ var kindFields = map[string][]string{
 
 var stepTypes = []string{"task", "pass", "wait", "choice", "succeed", "fail"}
 
-// laterTypes are those that FDL has and this release does not run: said so,
-// instead of "unknown".
+// laterTypes are step types of FDL that this release does not run.
 var laterTypes = []string{"parallel", "foreach"}
 
 func (p *parser) flowFrom(root *node) {
@@ -107,7 +106,7 @@ func (p *parser) flowFrom(root *node) {
 
 var versions = []string{"v1", "v1beta1"}
 
-// version is the version of the language. Vendors' examples also write v1.0, which the vendor's own
+// version reads the version of the language. Vendors' examples also have v1.0, which the vendor's
 // service rejects.
 func (p *parser) version(n *node) string {
 	if n == nil {
@@ -128,7 +127,7 @@ type fields struct {
 	values map[string]*node
 }
 
-// fields checks that n is a mapping and has no field but the allowed ones.
+// fields checks that n is a mapping with allowed fields only.
 func (p *parser) fields(n *node, where string, allowed []string) (fields, bool) {
 	f := fields{parser: p, node: n, where: where, values: map[string]*node{}}
 	if n.kind != nodeMapping {
@@ -146,8 +145,8 @@ func (p *parser) fields(n *node, where string, allowed []string) (fields, bool) 
 	return f, true
 }
 
-// addMeant takes a misspelt field for the one that it means, so that what is
-// wrong in it is told too, and nothing is said to be missing.
+// addMeant uses a misspelt field as the one that it means, so that its problems are reported, too,
+// and the field is not reported as missing.
 func (f fields) addMeant(allowed []string) {
 	for _, e := range f.node.entries {
 		if meant := closest(e.key, allowed); meant != "" && f.values[meant] == nil && !slices.Contains(allowed, e.key) {
@@ -164,7 +163,7 @@ func (p *parser) unknownField(e entry, where string, allowed []string) {
 	p.problem(e.pos, "field %q is unknown in %s%s (allowed: %s)", shortened(e.key), where, hint, strings.Join(allowed, ", "))
 }
 
-// belongsElsewhere names what does have the field.
+// belongsElsewhere returns a hint at the element that has the field.
 func belongsElsewhere(field string) string {
 	switch field {
 	case "goto":
@@ -196,15 +195,15 @@ func (f fields) required(name string) *node {
 	return n
 }
 
-// missing reports a field that is not there, if all were read.
+// missing reports a missing field, if all fields were read.
 func (f fields) missing(format string, args ...any) {
 	if !f.node.partial {
 		f.parser.problem(f.node.pos, format, args...)
 	}
 }
 
-// either is the one of two fields that is there, the other nil. Both, or neither,
-// are reported, and both nil.
+// either returns the one of two fields that is set. It reports both and neither, and returns nil
+// twice.
 func (f fields) either(first, second string) (a, b *node) {
 	a, b = f.optional(first), f.optional(second)
 	switch {
@@ -217,15 +216,15 @@ func (f fields) either(first, second string) (a, b *node) {
 	return a, b
 }
 
-// unfit reports a value that is nothing of what is allowed.
+// unfit reports a value that is not allowed.
 func (p *parser) unfit(n *node, what, allowed string) {
 	if n.kind != nodeUnreadable {
 		p.problem(n.pos, "%s is %s; allowed: %s", what, n.describe(), allowed)
 	}
 }
 
-// oneOf is the text of n when it is one of the allowed ones or hardly
-// misspelt. A missing n was reported before.
+// oneOf returns the text of n if it is allowed, or the allowed text that a misspelt one means. A
+// missing n was reported before.
 func (p *parser) oneOf(n *node, what string, allowed ...string) string {
 	if n == nil {
 		return ""
@@ -241,7 +240,7 @@ func (p *parser) oneOf(n *node, what string, allowed ...string) string {
 	return text
 }
 
-// text is the text that n writes. Not ok: it writes none.
+// text returns the text of n, and false if n is not a text.
 func (n *node) text() (text string, ok bool) {
 	if n.kind != nodeScalar || n.scalar.Kind() != value.KindString {
 		return "", false
@@ -249,7 +248,7 @@ func (n *node) text() (text string, ok bool) {
 	return n.scalar.Text(), true
 }
 
-// text is the text of n; anything else is reported.
+// text returns the text of n and reports other values.
 func (p *parser) text(n *node, what, allowed string) (text string, ok bool) {
 	if text, ok = n.text(); !ok {
 		p.unfit(n, what, allowed)
@@ -265,21 +264,21 @@ func (p *parser) optionalText(n *node, what string) string {
 	return text
 }
 
-// validName leaves the length out: with {0,127} the pattern would be compiled into
-// that many states, whenever a process starts.
+// validName does not check the length: {0,127} would compile into as many states whenever a process
+// starts.
 var validName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
-// MaxName is how many characters a name has at most: the vendor's limit.
+// MaxName is the maximum length of a name, the vendor's limit.
 const MaxName = 128
 
-// ValidName reports whether a flow, an execution or a step may be named so: a
-// letter or "_" first, then up to 127 letters, digits, "_" and "-".
+// ValidName reports whether name is valid for a flow, an execution or a step: a letter or "_", then
+// up to 127 letters, digits, "_" and "-".
 func ValidName(name string) bool { return len(name) <= MaxName && validName.MatchString(name) }
 
 // nameRule is [ValidName] in words.
 const nameRule = `a letter or "_", then letters, digits, "_" and "-", 128 characters at most`
 
-// name is the text of n, which is reported when it is no name.
+// name returns the text of n and reports invalid names.
 func (p *parser) name(n *node, what string) string {
 	if n == nil {
 		return ""
@@ -321,7 +320,7 @@ func (p *parser) someItems(n *node, what, allowed string) []*node {
 	return items
 }
 
-// mappings is nil for a list that the flow does not have.
+// mappings returns nil for a missing list.
 func (p *parser) mappings(f fields, name string) expr.Mappings {
 	n := f.optional(name)
 	if n == nil {
@@ -381,7 +380,7 @@ func (p *parser) source(n *node) expr.Source {
 // rootInText is a root of a path in the middle of a text.
 var rootInText = regexp.MustCompile(`\$(?:input|local|context)\b`)
 
-// pathsInside warns of a constant that looks as if a path in it were replaced by its value.
+// pathsInside warns of a constant with a path inside, which is not replaced by its value.
 func (p *parser) pathsInside(n *node) {
 	for _, e := range n.entries {
 		p.pathsInside(e.value)
@@ -415,7 +414,7 @@ func rootMeant(text string) string {
 	return DidYouMean(root, roots)
 }
 
-// syntaxProblem reports what is wrong with a path or condition where it stands.
+// syntaxProblem reports an error in a path or a condition at its position.
 func (p *parser) syntaxProblem(n *node, err error, hint string) {
 	at := n.pos
 	if syntax, ok := err.(*expr.SyntaxError); ok { //nolint:errorlint // expr returns it unwrapped

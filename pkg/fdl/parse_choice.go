@@ -47,7 +47,7 @@ func (p *parser) branchBody(branch *Branch, f fields, choice *Step) {
 	p.jump(f.optional("goto"), choice, "choice", &branch.Goto)
 }
 
-// jump notes a goto, if there is one, whose target becomes to.
+// jump records a goto, if there is one. Its target is stored in to.
 func (p *parser) jump(n *node, from *Step, stepType string, to **Step) {
 	if n == nil {
 		return
@@ -90,8 +90,8 @@ func (p *parser) resolveJumps() {
 	}
 }
 
-// mostMeant is how many gotos get a suggestion: comparing many names with many
-// others takes long, and whoever has more lost gotos made another mistake.
+// mostMeant is how many gotos get a suggestion. Comparing many names with many others takes long,
+// and a flow with more lost gotos has another mistake.
 const mostMeant = 20
 
 func (p *parser) lost(j jump, siblings []*Step, suggest bool) {
@@ -112,8 +112,7 @@ func (p *parser) lost(j jump, siblings []*Step, suggest bool) {
 	p.problem(j.at, "goto %q %s (allowed: %s)", shortened(j.target), why, listed(names))
 }
 
-// listed are the first of names, so that many problems with many names stay
-// readable, and small.
+// listed returns the first names, so that many problems with many names stay readable.
 func listed(names []string) string {
 	const most = 30
 	if more := len(names) - most; more > 0 {

@@ -13,14 +13,14 @@ import (
 // ErrorAll in the errors of a policy or an entry matches every error.
 const ErrorAll = "FnF.ALL"
 
-// What a policy has that does not say it, as the vendor documents it.
+// The defaults of a policy, as the vendor documents them.
 const (
 	defaultInterval    = 1 // seconds
 	defaultMultiplier  = 2
 	defaultMaxAttempts = 3
 )
 
-// failures reads what a task does with an attempt that failed.
+// failures reads what a task does after a failed attempt.
 func (p *parser) failures(task *Task, step *Step, f fields) {
 	if n := f.optional("retry"); n != nil {
 		items := p.items(n, "retry", "a list of policies")
@@ -74,7 +74,7 @@ func (p *parser) catch(entry *Catch, n *node, task *Step) {
 	p.jump(target, task, "task", &entry.Goto)
 }
 
-// errorNames are the names of errors that a policy or an entry is for.
+// errorNames reads the errors of a policy or an entry.
 func (p *parser) errorNames(f fields) []string {
 	n := f.required("errors")
 	if n == nil {
@@ -90,14 +90,14 @@ func (p *parser) errorNames(f fields) []string {
 	return names
 }
 
-// nearlyAll warns of a name that is meant to match every error, and matches none.
+// nearlyAll warns of a name that is meant to match every error and matches only itself.
 func (p *parser) nearlyAll(n *node, name string) {
 	if name != ErrorAll && (strings.EqualFold(name, ErrorAll) || slices.Contains([]string{"*", "ALL", "all"}, name)) {
 		p.warn(n.pos, fmt.Sprintf("error name %q matches no other name; did you mean %q, which matches every error?", name, ErrorAll))
 	}
 }
 
-// factor is a number that makes a pause longer.
+// factor reads a number that makes pauses longer.
 func (p *parser) factor(n *node, what string, otherwise float64) float64 {
 	if n == nil {
 		return otherwise
@@ -110,7 +110,7 @@ func (p *parser) factor(n *node, what string, otherwise float64) float64 {
 	return factor
 }
 
-// count is how often something may happen.
+// count reads a whole number from least.
 func (p *parser) count(n *node, what string, least, otherwise int) int {
 	if n == nil {
 		return otherwise

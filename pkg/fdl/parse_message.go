@@ -7,8 +7,7 @@ import (
 	"github.com/waitless/waitless/pkg/jobs"
 )
 
-// isMessage reports whether r, or the action, sends a message to a queue or a
-// topic.
+// isMessage reports whether r sends a message to a queue or a topic.
 func (r Resource) isMessage() bool {
 	kind, ok := jobs.Find(r.Kind)
 	return ok && !kind.HasEnd()

@@ -2,7 +2,7 @@ package fdl
 
 import "time"
 
-// interval is the pause of a policy, in seconds.
+// interval reads the pause of a policy.
 func (p *parser) interval(n *node, what string, otherwise float64) time.Duration {
 	if n == nil {
 		return time.Duration(otherwise) * time.Second
@@ -10,8 +10,7 @@ func (p *parser) interval(n *node, what string, otherwise float64) time.Duration
 	return p.secondsUpTo(n, what, 0, MaxInterval, "a day")
 }
 
-// poll reads the fields of a task that waits for a condition. Others do not
-// have them.
+// poll reads the fields of a task that waits for a condition, and reports them in other tasks.
 func (p *parser) poll(task *Task, f fields) *Poll {
 	switch {
 	case task.Pattern != PatternWaitForCondition:

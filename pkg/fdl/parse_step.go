@@ -173,8 +173,7 @@ func (p *parser) waitTimestamp(n *node) *Wait {
 	return &Wait{Mode: WaitTimestamp, Timestamp: instant}
 }
 
-// selfPath is the path that n writes. Ok means that it looks like one; a
-// broken one was reported.
+// selfPath returns the path of n and whether n looks like one. A broken path was reported.
 func (p *parser) selfPath(n *node) (expr.Path, bool) {
 	text, ok := n.text()
 	if !ok || !strings.HasPrefix(text, string(expr.RootSelf)) {
@@ -187,7 +186,7 @@ func (p *parser) selfPath(n *node) (expr.Path, bool) {
 	return path, true
 }
 
-// selfMeant tells who wrote a path as in a mapping how it is written here.
+// selfMeant suggests a path for one that is written as in a mapping.
 func selfMeant(text string) string {
 	for _, root := range []expr.Root{expr.RootInput, expr.RootLocal} {
 		if rest, ok := strings.CutPrefix(text, string(root)+"."); ok {
@@ -197,8 +196,8 @@ func selfMeant(text string) string {
 	return ""
 }
 
-// ParseDuration is the duration of a wait given in whole seconds. Not ok: v is
-// no whole number from 0 to [MaxWait].
+// ParseDuration returns the duration of a wait in whole seconds, and false unless v is a whole
+// number from 0 to [MaxWait].
 func ParseDuration(v value.Value) (d time.Duration, ok bool) {
 	seconds, ok := v.Int64()
 	if !ok || seconds < 0 || seconds > int64(MaxWait/time.Second) {
@@ -207,11 +206,11 @@ func ParseDuration(v value.Value) (d time.Duration, ok bool) {
 	return time.Duration(seconds) * time.Second, true
 }
 
-// timestampForm is what time.Parse is too lenient about: it takes an hour of
-// one digit, a comma before the fraction, and zones of more than a day.
+// timestampForm rejects what time.Parse accepts: an hour of one digit, a comma before the fraction,
+// and zones of more than a day.
 var timestampForm = regexp.MustCompile(`^[^T]+T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 
-// ParseTimestamp is the instant that a text writes as RFC 3339, in UTC.
+// ParseTimestamp returns the instant of a text in RFC 3339, in UTC.
 func ParseTimestamp(v value.Value) (t time.Time, ok bool) {
 	if v.Kind() != value.KindString || !timestampForm.MatchString(v.Text()) {
 		return time.Time{}, false

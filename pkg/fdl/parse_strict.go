@@ -8,7 +8,7 @@ import (
 	"github.com/waitless/waitless/pkg/expr"
 )
 
-// strict notes what only strict mode tells.
+// strict adds a problem that only strict mode reports.
 func (p *parser) strict(at Position, format string, args ...any) {
 	p.flow.Extensions = append(p.flow.Extensions, strictProblem(at, format, args...))
 }
@@ -17,7 +17,7 @@ func strictProblem(at Position, format string, args ...any) Problem {
 	return Problem{Position: at, Severity: SeverityStrict, Message: lineBreaks.Replace(fmt.Sprintf(format, args...))}
 }
 
-// extensionsOf notes the fields of a task that FDL does not have.
+// extensionsOf reports the fields of a task that FDL does not have.
 func (p *parser) extensionsOf(task *Task, f fields) {
 	if n := f.optional("pattern"); task.Poll != nil && n != nil {
 		p.strict(n.pos, "pattern \"waitForCondition\" is an extension: FDL polls with a wait, a task and a choice")
@@ -35,7 +35,7 @@ func (p *parser) extensionsOf(task *Task, f fields) {
 	}
 }
 
-// paths gives each path that a list of mappings has as a source.
+// paths calls each with every path that is a source in a list of mappings.
 func paths(list *node, each func(at Position, path expr.Path)) {
 	if list == nil {
 		return
@@ -50,7 +50,7 @@ func paths(list *node, each func(at Position, path expr.Path)) {
 	}
 }
 
-// flowSources looks at the sources of the flow's mappings.
+// flowSources checks the sources of the flow's mappings.
 func (p *parser) flowSources(f fields) {
 	inContext := func(at Position, path expr.Path) { p.contextSource(at, path, nil) }
 	paths(f.optional("inputMappings"), func(at Position, path expr.Path) {
@@ -62,7 +62,7 @@ func (p *parser) flowSources(f fields) {
 	paths(f.optional("outputMappings"), inContext)
 }
 
-// stepSources looks at the sources of a step's mappings.
+// stepSources checks the sources of a step's mappings.
 func (p *parser) stepSources(step *Step, f fields) {
 	inContext := func(at Position, path expr.Path) { p.contextSource(at, path, step) }
 	paths(f.optional("inputMappings"), inContext)
@@ -93,8 +93,7 @@ func isInLocal(path expr.Path) bool {
 	return path.Root() == expr.RootLocal && path.String() != string(expr.RootLocal)
 }
 
-// contextPaths are those that $context has. Below the last one is whatever the
-// execution was started with.
+// contextPaths are the paths that $context has. Below the last one is the execution's input.
 var contextPaths = []string{
 	"$context.flow.name", "$context.flow.id", "$context.execution.name", "$context.execution.startedTime",
 	"$context.step.name", "$context.step.eventId", "$context.task.token", callbackURL, idempotencyKey, executionInput,
@@ -116,7 +115,7 @@ func mayBeInContext(path string) bool {
 	return ok && strings.ContainsRune(".[", rune(rest[0]))
 }
 
-// contextSource looks at a path into $context; the step is nil for the flow.
+// contextSource checks a path into $context. The step is nil for the flow.
 func (p *parser) contextSource(at Position, path expr.Path, step *Step) {
 	text := path.String()
 	if path.Root() != expr.RootContext {
@@ -135,7 +134,7 @@ func (p *parser) contextSource(at Position, path expr.Path, step *Step) {
 	}
 }
 
-// notInContext says why what $context may have is not there.
+// notInContext returns why a value of $context is missing here, "" if it is not.
 func notInContext(text string, step *Step) string {
 	ofTask := strings.HasPrefix(text, "$context.task")
 	if step == nil {
@@ -154,15 +153,13 @@ func notInContext(text string, step *Step) string {
 	return ""
 }
 
-// first is what is said of a first step's mapping if the series always begins
-// with it.
+// first is a problem of a first step, if the series always begins with it.
 type first struct {
 	step    *Step
 	problem Problem
 }
 
-// atBegin looks at what the first step of a series maps from its still empty
-// $local.
+// atBegin checks what the first step of a series maps from $local, which is still empty.
 func (p *parser) atBegin(step *Step, n *node) {
 	paths(n.get("inputMappings"), func(at Position, path expr.Path) {
 		if isInLocal(path) {
@@ -172,7 +169,7 @@ func (p *parser) atBegin(step *Step, n *node) {
 	})
 }
 
-// firstSteps notes what was said of first steps, unless a goto leads back there.
+// firstSteps reports the problems of first steps, unless a goto leads to the step.
 func (p *parser) firstSteps() {
 	targets := map[*Step]bool{}
 	for _, j := range p.jumps {

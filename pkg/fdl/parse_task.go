@@ -32,8 +32,7 @@ func (p *parser) task(step *Step, f fields) *Task {
 	return task
 }
 
-// notSenders are words that YAML 1.1 reads as booleans. As the name of a sender each
-// of them is a mistake.
+// notSenders are words that YAML 1.1 reads as booleans. They are not allowed as names of senders.
 var notSenders = []string{
 	"true", "True", "TRUE", "false", "False", "FALSE", "yes", "Yes", "YES", "no", "No", "NO", "on", "On", "ON", "off", "Off", "OFF",
 }
@@ -55,7 +54,7 @@ func (p *parser) signed(n *node) (signed bool, sender string) {
 	return true, name
 }
 
-// callbackFields reports fields that only a task has which waits for a callback.
+// callbackFields reports fields that need a task that waits for a callback.
 func (p *parser) callbackFields(task *Task, f fields) {
 	if task.Pattern == PatternWaitForCallback {
 		return
@@ -105,8 +104,8 @@ func (p *parser) resourceArn(n *node) Resource {
 	return resource
 }
 
-// oneName warns of a function whose name another service has, too: without a service, one name means
-// both.
+// oneName warns of two functions with the same name in different services: without the service, the
+// name means both.
 func (p *parser) oneName(n *node, resource Resource) {
 	if resource.Service == "" {
 		return
@@ -127,8 +126,8 @@ type calledFunction struct {
 	at      Position
 }
 
-// placeholders warns of a service or a qualifier that was not filled in. Neither keeps the flow from
-// running in one process, which reads the function alone.
+// placeholders warns of a service or a qualifier that was not filled in. The flow still runs on one
+// machine, where only the function counts.
 func (p *parser) placeholders(n *node, resource Resource) {
 	for _, part := range []struct{ what, text string }{{"service", resource.Service}, {"qualifier", resource.Qualifier}} {
 		if found := placeholder.FindString(part.text); found != "" {
@@ -138,8 +137,7 @@ func (p *parser) placeholders(n *node, resource Resource) {
 	}
 }
 
-// action is that of a job. One that is hardly misspelt stands for the one that
-// it means.
+// action reads the action of a job. A misspelt action is used as the one that it means.
 func (p *parser) action(n *node) Resource {
 	text, _ := n.text()
 	if text == "fnf:StartExecution" {
@@ -159,7 +157,8 @@ func (p *parser) action(n *node) Resource {
 // productAction is the form of an action of the vendor's products.
 var productAction = regexp.MustCompile(`^([a-z][a-z0-9-]*):[A-Z][A-Za-z0-9]*$`)
 
-// otherProduct is the product of an action that no service of actions has, and that is no misspelt one.
+// otherProduct returns the product of an action whose service has no actions, unless the action is
+// misspelt.
 func otherProduct(action string, actions []string) (product string, ok bool) {
 	match := productAction.FindStringSubmatch(action)
 	if match == nil || closest(action, actions) != "" {
@@ -201,8 +200,8 @@ func (p *parser) params(f fields, resource Resource) expr.Template {
 	return template
 }
 
-// paramsOnce reports what both the resource and the service parameters name.
-// Services read names in any case, so which of the two counts nobody could tell.
+// paramsOnce reports parameters that both the resource and the service parameters name. Services
+// ignore the case of names, so it would be unclear which one counts.
 func (p *parser) paramsOnce(n *node, named value.Value, kind jobs.Kind) {
 	if n == nil {
 		return
@@ -234,12 +233,12 @@ func (p *parser) paramPaths(n *node) {
 	}
 }
 
-// paramMeant tells how to write what stands in service parameters and begins
-// with "$", but is no path from the step's input.
+// paramMeant suggests how to write a service parameter that begins with "$" and is not a path from
+// the step's input.
 func paramMeant(text string) string {
 	meant := selfMeant(text)
 	if meant == "" && text[1:] != "" && !strings.ContainsRune(".[", rune(text[1])) {
-		meant = "; whatever else begins with \"$\" comes in by inputMappings"
+		meant = "; map other texts that begin with \"$\" with inputMappings"
 	}
 	return meant
 }
@@ -248,8 +247,7 @@ func paramMeant(text string) string {
 // no longer than a year.
 const MaxTimeout = 366 * 24 * time.Hour
 
-// seconds is a time limit in whole seconds, 0 for one that the flow does not
-// set.
+// seconds returns a time limit in whole seconds, 0 for none.
 func (p *parser) seconds(n *node, what string) time.Duration {
 	if n == nil {
 		return 0

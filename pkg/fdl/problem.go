@@ -7,30 +7,26 @@ import (
 	"strings"
 )
 
-// Position is a place in a definition. Both counts begin at 1; columns count
-// characters, not bytes.
+// Position is a place in a definition. Both numbers begin at 1. Columns count characters, not
+// bytes.
 type Position struct {
 	Line, Column int
 }
 
-// String is "line:column".
+// String returns "line:column".
 func (p Position) String() string { return fmt.Sprintf("%d:%d", p.Line, p.Column) }
 
-// Severity tells whether a problem stops a flow from running.
+// Severity is how serious a problem is.
 type Severity uint8
 
 // The severities.
 const (
-	// SeverityError: the definition has no meaning, nothing of it runs.
-	SeverityError Severity = iota
-	// SeverityWarning: the definition runs, but hardly as its author meant.
-	SeverityWarning
-	// SeverityStrict: the definition runs here, but another service of FDL would
-	// not know it, or a mapping gives nothing. [Parse] does not answer with it.
-	SeverityStrict
+	SeverityError   Severity = iota // the flow cannot run
+	SeverityWarning                 // the flow runs, but probably not as its author meant
+	SeverityStrict                  // the flow runs, but uses an extension or maps a missing source; see [Flow.Extensions]
 )
 
-// String is "error", "warning" or "strict".
+// String returns "error", "warning" or "strict".
 func (s Severity) String() string {
 	switch s {
 	case SeverityWarning:
@@ -42,16 +38,15 @@ func (s Severity) String() string {
 	return "error"
 }
 
-// Problem is one thing that is wrong with a definition. Its message names what
-// was found and what is allowed.
+// Problem is one mistake in a definition. Its message has what was found and what is allowed.
 type Problem struct {
 	Position
 	Severity Severity
 	Message  string
 }
 
-// Format is the problem as one line: "file:line:column: message"; what is no
-// error says so before its message.
+// Format returns the problem as one line: "file:line:column: message". Before the message of a
+// warning stands "warning: ".
 func (p Problem) Format(file string) string {
 	message := p.Message
 	if p.Severity != SeverityError {
@@ -60,18 +55,18 @@ func (p Problem) Format(file string) string {
 	return fmt.Sprintf("%s:%s: %s", file, p.Position, message)
 }
 
-// Problems are all problems of one definition in the order of their places.
+// Problems are the problems of a definition in the order of their positions.
 type Problems []Problem
 
-// Errors are the problems that stop the flow from running.
+// Errors returns the problems that keep the flow from running.
 func (ps Problems) Errors() Problems {
 	return slices.DeleteFunc(slices.Clone(ps), func(p Problem) bool { return p.Severity != SeverityError })
 }
 
-// MaxProblems is how many problems of a definition are reported one by one.
+// MaxProblems is how many problems of a definition are reported.
 const MaxProblems = 100
 
-// limited is the first [MaxProblems] of sorted problems, errors before others, and a last one that
+// limited returns the first [MaxProblems] problems, errors before others, and a last one that
 // counts the rest.
 func (ps Problems) limited() Problems {
 	more := len(ps) - MaxProblems
@@ -87,7 +82,7 @@ func (ps Problems) limited() Problems {
 	return append(kept, rest)
 }
 
-// later is the one of two positions that comes after the other.
+// later returns the later of two positions.
 func later(a, b Position) Position {
 	if comparePositions(a, b) > 0 {
 		return a
@@ -103,8 +98,8 @@ func (ps Problems) sort() {
 	slices.SortStableFunc(ps, func(a, b Problem) int { return comparePositions(a.Position, b.Position) })
 }
 
-// DidYouMean is the one of names that found most likely means, as the end of
-// a message (`; did you mean "task"?`), or empty when none is close.
+// DidYouMean returns the end of a message (`; did you mean "task"?`) with the name that found most
+// likely means, "" if no name is close.
 func DidYouMean(found string, names []string) string {
 	best := closest(found, names)
 	if best == "" {
@@ -113,7 +108,7 @@ func DidYouMean(found string, names []string) string {
 	return fmt.Sprintf("; did you mean %q?", best)
 }
 
-// closest is the one of names that found most likely means, or empty.
+// closest returns the name that found most likely means, or "".
 func closest(found string, names []string) string {
 	const tooLong = 64 // a word that long is not mistyped
 	if len(found) > tooLong {
@@ -136,8 +131,8 @@ func closest(found string, names []string) string {
 
 func abs(n int) int { return max(n, -n) }
 
-// editDistance counts the insertions, deletions, replacements and swaps of
-// neighbours that turn a into b.
+// editDistance is the number of insertions, deletions, replacements and swaps of neighbours that
+// turn a into b.
 func editDistance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// unreached warns of steps that no execution can reach: the first of each group that stands together.
-// A flow with errors is left alone, because its gotos may be incomplete.
+// unreached warns of steps that no execution can reach: the first of each group that stands
+// together. A flow with errors is left alone, because its gotos may be incomplete.
 func (p *parser) unreached() {
 	if len(p.problems.Errors()) == 0 {
 		p.unreachedIn(p.flow.Steps, &ways{completed: map[*Step]bool{}})
@@ -87,7 +87,8 @@ func (w *ways) afterChoice(choice *Choice, next *Step) []*Step {
 	return append(after, w.afterBranch(choice.Default.Steps, choice.Default.Goto, next)...)
 }
 
-// afterBranch is what follows the steps of a branch or of an entry. Nothing does if they always fail.
+// afterBranch is what follows the steps of a branch or of an entry. Nothing does if they always
+// fail.
 func (w *ways) afterBranch(steps []*Step, target, next *Step) []*Step {
 	switch {
 	case len(steps) > 0 && !w.completes(steps[0]):

@@ -13,13 +13,11 @@ import (
 type Resource struct {
 	// Text is the resource, or the action, as the flow writes it.
 	Text string
-	// Kind is the kind of the job that the function, [StartJob], starts; empty
-	// for any other function.
+	// Kind is the kind of the job that the function [StartJob] starts, "" for other functions.
 	Kind string
-	// Service is the Function Compute service; empty for a Lambda function, and for a function of
-	// Function Compute 3.0, which has no services.
+	// Service is the Function Compute service. It is "" for Lambda and for Function Compute 3.0.
 	Service string
-	// Qualifier is the version or alias; empty when not given.
+	// Qualifier is the version or alias, "" for none.
 	Qualifier string
 	// Function is the name of the function.
 	Function string
@@ -28,7 +26,7 @@ type Resource struct {
 // StartJob is the function that starts jobs.
 const StartJob = "StartJob"
 
-// IsAction reports whether r is an action, and not what exists before.
+// IsAction reports whether r is an action and not a resource that exists.
 func (r Resource) IsAction() bool {
 	return r.Kind != "" && !strings.HasPrefix(r.Text, "arn:") && !strings.HasPrefix(r.Text, "acs:")
 }
@@ -36,8 +34,8 @@ func (r Resource) IsAction() bool {
 // anyText is a region or an account. A placeholder in it may have colons: ${ALIYUN::Region}.
 const anyText = `(?:\$\{[^{}]*\}|[^:])*`
 
-// resourceForms are the resources that can be called. Region and account are
-// any text: a flow keeps those of the cloud that it came from.
+// resourceForms are the resources that can be called. Region and account may be any text: a flow
+// keeps those of its first cloud.
 var resourceForms = []*regexp.Regexp{
 	regexp.MustCompile(`^acs:fc:` + anyText + `:` + anyText + `:services/(?P<service>[^/.:\s]+)(?:\.(?P<qualifier>[^/:\s]+))?/functions/(?P<function>[^/:.\s]+)$`),
 	regexp.MustCompile(`^acs:fc:` + anyText + `:` + anyText + `:functions/(?P<function>[^/:.\s]+)(?:/(?P<qualifier>[^/:\s]+))?$`),
@@ -48,24 +46,24 @@ const allowedResources = "acs:fc:{region}:{account}:services/{service}/functions
 	"arn:aws:dms:{region}:{account}:task:{id}, arn:aws:states:{region}:{account}:stateMachine:{name}, " +
 	"acs:mns:{region}:{account}:/queues/{queue}/messages or acs:mns:{region}:{account}:/topics/{topic}/messages"
 
-// laterResources are forms that FDL has and this release does not run.
+// laterResources are forms of FDL that this release does not run.
 var laterResources = regexp.MustCompile(`^(acs:fnf:|arn:[^:]+:([^:]+):)`)
 
-// usedServices have resources that can be used; any other of theirs is a mistake.
+// usedServices have resources that can be used. Their other resources are mistakes.
 var usedServices = []string{"lambda", "dms", "states"}
 
-// placeholder is what templates and manuals write where a name belongs: {name}, ${name} or <name>.
+// placeholder matches placeholders of templates and manuals: {name}, ${name} or <name>.
 var placeholder = regexp.MustCompile(`\$?\{[^{}]*\}|<[^<>]*>`)
 
-// resourceHead is the part of a resource of the vendor's that nothing reads: region and account.
+// resourceHead is the part of a vendor's resource that is not used: region and account.
 var resourceHead = regexp.MustCompile(`^acs:[a-z]+:` + anyText + `:` + anyText + `:`)
 
-// unfilled is a placeholder in the part of a resource that Waitless reads, empty if it has none.
+// unfilled returns a placeholder in the part of a resource that is used, "" for none.
 func unfilled(resource string) string {
 	return placeholder.FindString(resourceHead.ReplaceAllString(resource, ""))
 }
 
-// ParseResource takes a resource, or an action, apart.
+// ParseResource parses a resource or an action.
 func ParseResource(text string) (Resource, error) {
 	if kind, ok := jobs.ForAction(text); ok {
 		return Resource{Text: text, Kind: kind.Name, Function: StartJob}, nil
@@ -92,7 +90,7 @@ func placeholderError(resource, found string) error {
 		shortened(resource), shortened(found), allowedResources)
 }
 
-// resourceError says what the matter is with a resource of no form.
+// resourceError returns the error for a resource that has no known form.
 func resourceError(text string) error {
 	if match := laterResources.FindStringSubmatch(text); match != nil && !slices.Contains(usedServices, match[2]) {
 		return fmt.Errorf("resource %q is not supported yet; allowed: %s", shortened(text), allowedResources)

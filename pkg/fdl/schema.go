@@ -65,7 +65,7 @@ var requiredFields = map[string][]string{
 	"choice": {"type", "name", "choices"}, "default": {},
 }
 
-// elementSchema has the fields of an element and refuses all others.
+// elementSchema has the fields of an element and rejects all others.
 func elementSchema(element string) schemaObject {
 	properties := schemaObject{}
 	for _, field := range Fields(element) {
@@ -113,7 +113,7 @@ func taskRules() []any {
 	}
 }
 
-// fieldSchema is the schema of a field's value; nil if there is none, which a test finds.
+// fieldSchema returns the schema of a field's value. A test finds fields without one.
 func fieldSchema(element, field string) any {
 	if schema, ok := ownFieldSchemas(element)[field]; ok {
 		return schema
