@@ -35,6 +35,7 @@ func compose(getenv func(string) string) (function.Messages, error) {
 			// Polls alone need keys: events close tokens by their handles.
 			Keys:  &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: env.Text("WAITLESS_TOKEN_KEY"), Now: time.Now},
 			Store: table, Wakes: wakes, Now: time.Now, Limit: env.Int("WAITLESS_DATA_LIMIT", resume.DefaultLimit, resume.ExternalLimit),
+			LimitHint: environment.RaiseDataLimit,
 		}),
 		Rendezvous: table, Services: services.New(config), Polls: &sqs.Polls{Target: polls, Now: time.Now},
 		Account: env.Text("WAITLESS_ACCOUNT"), Region: config.Region,

@@ -35,6 +35,7 @@ func compose(getenv func(string) string) (function.Call, error) {
 				// Only an input with a token needs keys: the simulated job needs no right on them.
 				Keys:  &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: env.Text("WAITLESS_TOKEN_KEY"), Now: time.Now},
 				Store: table, Now: time.Now, Limit: env.Int("WAITLESS_DATA_LIMIT", resume.DefaultLimit, resume.ExternalLimit),
+				LimitHint: environment.RaiseDataLimit,
 				Wakes: sqs.TokenWakes{
 					Wakes:    sqs.NewWakes(sqs.WakesConfig{Queue: wakes, Now: time.Now, Log: log}),
 					External: &sqs.Deliveries{Target: delivery},
@@ -45,7 +46,7 @@ func compose(getenv func(string) string) (function.Call, error) {
 			Account: env.Text("WAITLESS_ACCOUNT"), Region: config.Region,
 			Warn: func(err error) { log.Warn("job", "error", err.Error()) },
 		},
-		External: table, CallbackBase: env.Optional("WAITLESS_CALLBACK_URL"),
+		External: table, CallbackBase: env.Optional("WAITLESS_CALLBACK_URL"), CallbackHint: "set WAITLESS_CALLBACK_URL",
 	})
 	return function.NewCall(starter.StartJob, attrs), env.Err()
 }

@@ -64,7 +64,7 @@ func (s *System) callJobs(ctx context.Context, call machine.Call) (outcome token
 func (s *System) starterFor(key string) *resume.JobStarter {
 	config := s.jobs
 	config.Services = s.services.withKey(key)
-	return resume.NewJobStarter(resume.StarterConfig{Jobs: config, CallbackBase: s.CallbackBase})
+	return resume.NewJobStarter(resume.StarterConfig{Jobs: config, CallbackBase: s.CallbackBase, CallbackHint: s.callbackHint})
 }
 
 // failedJob returns the failure of a call that starts or describes a job.

@@ -93,6 +93,7 @@ type System struct {
 	// CallbackBase is that of the configuration, DataLimit that of a step's data.
 	CallbackBase string
 	DataLimit    int
+	callbackHint string     // how to set CallbackBase
 	signing      token.Keys // sign polls
 	jobs         resume.JobsConfig
 	services     services
@@ -138,7 +139,7 @@ func New(config Config) *System {
 		config.Blocked = func(machine.Flow, string, []error) {}
 	}
 	s := &System{
-		CallbackBase: config.CallbackBase, DataLimit: cmp.Or(config.Limits.Data, machine.DefaultData),
+		CallbackBase: config.CallbackBase, callbackHint: config.Limits.Hints.CallbackBase, DataLimit: cmp.Or(config.Limits.Data, machine.DefaultData),
 		queue: newQueue(config.Clock), clock: config.Clock, workers: &workers{limit: config.workers()}, absent: config.Absent, blocked: config.Blocked,
 		endOnly: map[engine.ID]bool{},
 		resolve: func(*fdl.Flow) []error { return nil }, provided: func(string) provider { return "" },
@@ -208,7 +209,8 @@ func (s *System) History(ctx context.Context, id engine.ID) ([]machine.Event, er
 func (s *System) newTokens(config Config, store Store, by token.Closer) *resume.Tokens {
 	return resume.NewTokens(resume.TokensConfig{
 		Keys: resume.FixedKeys(config.Keys), Store: store, Wakes: tokenWakes{s.queue}, Now: config.Clock.Now, Limit: s.DataLimit, By: by,
-		HoldBack: func(id token.ID) func() { return s.queue.holdBack(id.Execution) },
+		LimitHint: config.Limits.Hints.Data,
+		HoldBack:  func(id token.ID) func() { return s.queue.holdBack(id.Execution) },
 	})
 }
 

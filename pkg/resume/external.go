@@ -11,86 +11,81 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// ExternalWaits keeps what a token of ours stands for that closes one of
-// somebody else's engine. The token's outcome is kept as that of any other.
+// ExternalWaits keeps the external waits, by the handles of their tokens. The record of such a
+// token is kept like any other.
 type ExternalWaits interface {
-	// Open keeps the wait unless there is one under the handle, and answers the
-	// one that is there.
+	// Open stores the wait, unless the handle has one, and returns the stored one.
 	Open(ctx context.Context, handle string, wait ExternalWait) (ExternalWait, error)
 
-	// ExternalWait is the wait of that token with its record; [ErrNoWait] for none.
+	// ExternalWait returns the wait of that token and its record, or [ErrNoWait].
 	ExternalWait(ctx context.Context, handle string) (ExternalWait, token.Record, error)
 
-	// Deliver notes what became of the delivery; the first one stays. The error
-	// is [ErrNoWait] for none.
+	// Deliver records the result of the delivery, unless there is one. The error is
+	// [ErrNoWait] if the handle has no wait.
 	Deliver(ctx context.Context, handle string, delivery Delivery) error
 
-	// List are the waits that nothing is noted of, by the instant when they were
-	// opened, then by their handles: at most limit of them after the one with that
-	// handle, which may have been delivered meanwhile; "" begins. The error is
-	// [ErrNoWait] where no wait has that handle.
+	// List returns at most limit waits that were not delivered, by the instant when they were
+	// opened, then by their handles. It begins after the wait with that handle, which may have
+	// been delivered meanwhile, or at the first one for "". The error is [ErrNoWait] if no wait
+	// has that handle.
 	List(ctx context.Context, after string, limit int) ([]ExternalWait, error)
 }
 
-// ExternalWait is one wait of somebody else's engine.
+// ExternalWait is a wait of another engine, whose token a token of Waitless stands for.
 type ExternalWait struct {
-	Handle string
-	// Recipient is whose token it is.
+	Handle    string
 	Recipient Recipient
-	// Sealed is that token, encrypted ([token.Keys.Seal]).
+	// Sealed is the recipient's token, encrypted ([token.Keys.Seal]).
 	Sealed []byte
-	// Job is what is waited for; its zero value where a callback alone is.
+	// Job is the job that is waited for; zero for a callback.
 	Job    jobs.Key
 	JobID  string
 	Opened time.Time
-	// Deadline is when the token is closed if it is still open then.
+	// Deadline is when the token is closed at the latest.
 	Deadline time.Time
-	// Expires is until when the wait is kept at least, as its handle says too:
-	// later than the deadline, so that a late caller hears what happened first.
+	// Expires is until when the wait is kept at least. It is later than the deadline, so that a
+	// late caller learns what happened first.
 	Expires time.Time
-	// Delivery is empty while the outcome was not delivered.
+	// Delivery is empty until the outcome is delivered.
 	Delivery Delivery
 }
 
-// Recipient is whose token an external wait holds.
+// Recipient is the engine whose token an external wait holds.
 type Recipient string
 
-// The recipients that are not attempts of ours.
+// The recipients.
 const (
 	RecipientStepFunctions Recipient = "step-functions"
 	RecipientDurable       Recipient = "durable-function"
 )
 
-// Delivery says what became of an outcome for somebody else.
+// Delivery is the result of a delivery.
 type Delivery string
 
-// The ends of a delivery.
+// The results of a delivery.
 const (
-	// DeliverySent: the recipient took it.
+	// DeliverySent: the recipient accepted the outcome.
 	DeliverySent Delivery = "sent"
-	// DeliveryGone: the recipient waits no more.
+	// DeliveryGone: the recipient does not wait any longer.
 	DeliveryGone Delivery = "gone"
 )
 
-// Recipients delivers outcomes to somebody else's engine.
+// Recipients delivers outcomes to other engines. Repeat a call after an error.
 type Recipients interface {
-	// Deliver hands the outcome to whoever waits with the token, or says that
-	// nobody does any more. After an error it is to be tried again.
+	// Deliver delivers the outcome to the recipient that waits with the token.
 	Deliver(ctx context.Context, recipient Recipient, theirs string, outcome token.Outcome) (Delivery, error)
 
-	// Beat hands on a heartbeat. The answer is empty, or [DeliveryGone] when
-	// nobody waits any more. After an error it is to be tried again.
+	// Beat passes on a heartbeat. It returns [DeliveryGone] if the recipient does not wait any
+	// longer, else "".
 	Beat(ctx context.Context, recipient Recipient, theirs string) (Delivery, error)
 }
 
-// ErrNoWait says that a handle is of no external wait.
+// ErrNoWait says that a handle has no external wait.
 var ErrNoWait = errors.New("resume: no external wait has this token")
 
-// The time that an external wait has: what it asks for or ninety days, and what
-// its record is kept for after that.
 const (
-	externalDefault = 90 * 24 * time.Hour
-	externalKept    = 24 * time.Hour
+	externalDefault = 90 * 24 * time.Hour // the time of a wait that names none
+	externalKept    = 24 * time.Hour      // how long a wait is kept after its deadline
 )
 
 func externalTime(seconds int64) time.Duration {
@@ -100,9 +95,9 @@ func externalTime(seconds int64) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// externalID is what our token says that stands for theirs. It holds no instant
-// but a day, so that a repeated start has the same handle, unless midnight lies
-// between; then there are two waits, of which the recipient takes one outcome.
+// externalID returns the ID of the token that stands for theirs. It depends on the day and not on
+// the instant, so that a repeated start has the same handle. If midnight lies between, there are
+// two waits, and the recipient accepts one outcome.
 func externalID(recipient Recipient, theirs string, deadline time.Time) token.ID {
 	hash := sha256.Sum256([]byte(string(recipient) + "\x00" + theirs))
 	const day = 24 * time.Hour

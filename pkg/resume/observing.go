@@ -10,20 +10,19 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// parked is how long an event is kept that nobody waits for: its job may have
-// ended before whoever started it could say so.
+// parked is how long the end of a job is kept that has no waiter: the job may end before its
+// starter binds one.
 const parked = 24 * time.Hour
 
-// The instants that an end may have: an event of the future would keep out every
-// true one, since the latest end stays, and nobody waits for one that is so old.
+// The instants that an end may have. An end in the future would displace every true one, because
+// the latest end stays.
 const (
 	ahead  = 5 * time.Minute // for clocks that differ
 	oldest = 400 * 24 * time.Hour
 )
 
-// ErrNoEvent says that a text is no event of a job, or not one that can be read.
-// It would be no better the next time.
-var ErrNoEvent = errors.New("resume: it is no event of a job")
+// ErrNoEvent says that a text is not an event of a job, or cannot be read. Discard it.
+var ErrNoEvent = errors.New("resume: the text is not an event of a job")
 
 // JobObserver closes the tokens that wait for jobs, when it learns of their ends by
 // events or polls. It is safe for concurrent use.
@@ -34,13 +33,13 @@ func NewJobObserver(config JobsConfig) *JobObserver {
 	return &JobObserver{config.checked("NewJobObserver")}
 }
 
-// Observe takes a job event, as EventBridge delivers it. After an error the same
-// event is to come again, unless it is [jobs.ErrNoEnd], where there is nothing
-// to do, or [ErrNoEvent].
+// Observe handles a job event, as EventBridge delivers it.
 //
-// An event about a key that names one run decides, if it says how the run ended.
-// Of one that is used again the event says only that something ended; how, and of
-// which run, the service tells.
+//   - [jobs.ErrNoEnd] and [ErrNoEvent]: discard the event.
+//   - After any other error, deliver the same event again.
+//
+// If the key names one run, the event decides. If the key names a resource that runs again, the
+// event is a hint, and the service is asked which run ended, and how.
 func (o *JobObserver) Observe(ctx context.Context, event []byte) error {
 	key, end, err := jobs.ReadEvent(event)
 	switch {
@@ -59,12 +58,11 @@ func (o *JobObserver) Observe(ctx context.Context, event []byte) error {
 	return o.bring(ctx, key, end, met.Waiters)
 }
 
-// keptSize is how large an end may be that is kept, in bytes: most are of jobs
-// that nobody here waits for.
+// keptSize is the size of the largest end that is kept, in bytes: most jobs have no waiter here.
 const keptSize = 1 << 10
 
-// kept is what is noted of an end: of a large one only that it ended, so that the
-// service is asked for the rest.
+// kept returns what is stored of an end. Of a large one, only that the job ended is stored, so that
+// the service is asked for the rest.
 func kept(end jobs.Sighting) jobs.Sighting {
 	if len(end.Output)+len(end.Error)+len(end.Cause) > keptSize {
 		return jobs.Sighting{Status: jobs.StatusRunning, At: end.At, Run: end.Run, Began: end.Began}
@@ -72,7 +70,7 @@ func kept(end jobs.Sighting) jobs.Sighting {
 	return end
 }
 
-// bring closes the tokens of those for whom the job ended.
+// bring closes the tokens of the waiters whose run ended.
 func (o *JobObserver) bring(ctx context.Context, key jobs.Key, end jobs.Sighting, waiters []Waiter) error {
 	kind, ok := jobs.Find(key.Kind)
 	if !ok || len(waiters) == 0 {
@@ -80,10 +78,10 @@ func (o *JobObserver) bring(ctx context.Context, key jobs.Key, end jobs.Sighting
 	}
 	seen, err := o.ports.confirm(ctx, kind, key, end)
 	if isNotFound(err) {
-		return nil // that it is forgotten for good is for the polls to find
+		return nil // the polls find out whether the service forgot the job
 	}
 	if refused, ok := errors.AsType[*ServiceError](err); ok && !refused.Again {
-		o.ports.warn(err) // it would be no better the next time, and the polls ask again
+		o.ports.warn(err) // a redelivery would fail too, and the polls ask again
 		return nil
 	}
 	if err != nil {
@@ -98,8 +96,7 @@ func (o *JobObserver) bring(ctx context.Context, key jobs.Key, end jobs.Sighting
 	return errors.Join(failed...)
 }
 
-// confirm is what is known of the job after an event. Where the service is to
-// tell, the key is all that a description needs.
+// confirm returns the end of an event that decides, else the service's description.
 func (c JobsConfig) confirm(ctx context.Context, kind jobs.Kind, key jobs.Key, end jobs.Sighting) (jobs.Sighting, error) {
 	if kind.Scope == jobs.ScopeRun && end.Status != jobs.StatusRunning {
 		return end, nil

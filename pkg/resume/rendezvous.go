@@ -9,21 +9,20 @@ import (
 	"github.com/waitless/waitless/pkg/jobs"
 )
 
-// Rendezvous keeps what is known of jobs, by their keys, so that an event and
-// those who wait for it meet in either order. Each method is one atomic step.
-// After an error it may or may not have been made; to make it again is no harm.
+// Rendezvous keeps the waiters and the latest end of each job, by the job's key, so that an event
+// and its waiters meet in either order. Each method is one atomic step, and idempotent. After an
+// error the step may or may not have been applied.
 type Rendezvous interface {
-	// Bind adds the waiter, or replaces the one with its handle, and answers
-	// what is known then. What is known is kept until expires at least.
+	// Bind adds the waiter, or replaces the one with its handle, and returns what is stored. It is
+	// kept until expires at least.
 	Bind(ctx context.Context, key jobs.Key, waiter Waiter, expires time.Time) (Meeting, error)
 
-	// Note keeps the sighting of an end, unless a later one is kept, and
-	// answers what is known then. Expires counts only where nothing was known of
-	// the job before: how long what is known is kept is for those who wait to say.
+	// Note stores the end, unless a later one is stored, and returns what is stored. Expires
+	// counts only if nothing was stored of the job: otherwise the waiters decide.
 	Note(ctx context.Context, key jobs.Key, end jobs.Sighting, expires time.Time) (Meeting, error)
 
-	// Release takes away the waiters with these handles. Of a job that nobody
-	// knows it leaves nothing.
+	// Release removes the waiters with these handles. Releasing the waiters of an unknown job
+	// stores nothing.
 	Release(ctx context.Context, key jobs.Key, handles []string) error
 }
 
@@ -31,29 +30,26 @@ type Rendezvous interface {
 type Waiter struct {
 	Handle string
 	Run    jobs.Run
-	// JobID is what describes the job, for polls that are sent again.
+	// JobID describes the job, for polls that are sent again.
 	JobID string
 }
 
-// Meeting is what is known of a job.
+// Meeting is what a [Rendezvous] stores of a job.
 type Meeting struct {
-	// Waiters are those who wait, in the order of their handles.
+	// Waiters are in the order of their handles.
 	Waiters []Waiter
-	// End is the latest end that was seen, nil for none. The run may be an
-	// earlier one.
+	// End is the latest end, nil for none. It may be that of an earlier run.
 	End *jobs.Sighting
 }
 
-// Bound is the meeting with one waiter more, or another one under its handle. It
-// is what [Rendezvous.Bind] does in one atomic step.
+// Bound returns the meeting after [Rendezvous.Bind].
 func (m Meeting) Bound(waiter Waiter) Meeting {
 	waiters := append(m.Released([]string{waiter.Handle}).Waiters, waiter)
 	slices.SortFunc(waiters, func(a, b Waiter) int { return strings.Compare(a.Handle, b.Handle) })
 	return Meeting{waiters, m.End}
 }
 
-// Noted is the meeting with that end, unless a later one was seen. It is what
-// [Rendezvous.Note] does in one atomic step.
+// Noted returns the meeting after [Rendezvous.Note].
 func (m Meeting) Noted(end jobs.Sighting) Meeting {
 	if m.End == nil || !m.End.At.After(end.At) {
 		m.End = &end
@@ -61,8 +57,7 @@ func (m Meeting) Noted(end jobs.Sighting) Meeting {
 	return m
 }
 
-// Released is the meeting without the waiters with these handles. It is what
-// [Rendezvous.Release] does in one atomic step.
+// Released returns the meeting after [Rendezvous.Release].
 func (m Meeting) Released(handles []string) Meeting {
 	var left []Waiter
 	for _, waiter := range m.Waiters {

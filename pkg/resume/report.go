@@ -11,13 +11,13 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// ReportError says why what somebody reported is no outcome.
+// ReportError says why a report is not an outcome.
 type ReportError struct {
-	// TooLarge: the report is well formed and has more bytes than a step may.
+	// TooLarge reports that the report is well formed and larger than the limit.
 	TooLarge bool
-	// What is wrong, without a word of the report.
+	// What is wrong, without any text of the report.
 	What string
-	// Err is more about it, and may quote the report; nil when there is no more.
+	// Err has details and may quote the report; nil for none.
 	Err error
 }
 
@@ -28,11 +28,11 @@ func (e *ReportError) Error() string {
 	return e.What + ": " + e.Err.Error()
 }
 
-// Unwrap is the cause.
+// Unwrap returns Err.
 func (e *ReportError) Unwrap() error { return e.Err }
 
-// ParseSuccess reads the output of a step of ours: a JSON object of at most
-// limit bytes, written compactly. An error is a [*ReportError].
+// ParseSuccess reads the output of a step: a JSON object of at most limit bytes, written
+// compactly. An error is a [*ReportError].
 func ParseSuccess(report []byte, limit int) (token.Outcome, error) {
 	output, err := parseReport(report, "the output", "a JSON object")
 	if err != nil {
@@ -41,8 +41,8 @@ func ParseSuccess(report []byte, limit int) (token.Outcome, error) {
 	return token.Success(output), checkOutput(output, limit)
 }
 
-// ParseValue reads the output that somebody else's engine waits for: any JSON
-// value of at most limit bytes, written compactly. An error is a [*ReportError].
+// ParseValue reads the output of an external wait: any JSON value of at most limit bytes,
+// written compactly. An error is a [*ReportError].
 func ParseValue(report []byte, limit int) (token.Outcome, error) {
 	output, err := parseReport(report, "the output", "a JSON value")
 	if err != nil {
@@ -84,8 +84,8 @@ func checkValue(output value.Value, limit int) error {
 	return nil
 }
 
-// ParseFailure reads {"error","cause"}, of at most limit bytes together. An
-// error is a [*ReportError].
+// ParseFailure reads {"error","cause"}, of at most limit bytes together. An error is a
+// [*ReportError].
 func ParseFailure(report []byte, limit int) (token.Outcome, error) {
 	name, cause, err := parseFailure(report)
 	switch size := len(name) + len(cause); {
@@ -128,26 +128,17 @@ func parseFailure(report []byte) (name, cause string, err error) {
 	return object.Get("error").Text(), object.Get("cause").Text(), nil
 }
 
-// RequestTooLarge is a report that comes in a larger request than is read. A
-// length that is not above the limit was not told before.
+// RequestTooLarge returns the error of a report in a request that is larger than what is
+// read. The length is unknown if it is not above the limit.
 func RequestTooLarge(length, limit int64) *ReportError {
 	size := fmt.Sprint(length)
 	if length <= limit {
 		size = fmt.Sprintf("more than %d", limit)
 	}
-	return &ReportError{TooLarge: true, What: fmt.Sprintf(
-		"the request has %s bytes and the limit is %d; keep large data elsewhere and report its place", size, limit)}
+	return tooLarge("the request", size, limit)
 }
 
-func tooLarge(what string, size, limit int) error {
+func tooLarge(what string, size, limit any) *ReportError {
 	return &ReportError{TooLarge: true, What: fmt.Sprintf(
-		"%s has %d bytes and the limit is %d; keep large data elsewhere and report its place%s", what, size, limit, raise(limit))}
-}
-
-// raise says how to have a higher limit, if there is one.
-func raise(limit int) string {
-	if limit >= ExternalLimit {
-		return ""
-	}
-	return fmt.Sprintf(", or raise the limit, up to %d: WAITLESS_DATA_LIMIT on one machine, the parameter DataLimit of a stack", ExternalLimit)
+		"%s has %v bytes and the limit is %d; keep large data elsewhere and report its place", what, size, limit)}
 }

@@ -9,18 +9,17 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Services starts and describes jobs where they run. An error that the service
-// answered is a [*ServiceError]; after any other nobody knows.
+// Services starts and describes jobs where they run. If the service rejects a call, the error is a
+// [*ServiceError]. After any other error, the result of the call is unknown.
 type Services interface {
-	// Start makes the call that starts a job of that kind and answers what the
-	// service answered, as JSON.
+	// Start starts a job of that kind and returns the service's response, as JSON.
 	Start(ctx context.Context, kind jobs.Kind, params []byte) ([]byte, error)
 
-	// Describe makes the call that describes one.
+	// Describe describes a job of that kind and returns the service's response, as JSON.
 	Describe(ctx context.Context, kind jobs.Kind, params []byte) ([]byte, error)
 }
 
-// ServiceError is what a service answered instead: its error code and message.
+// ServiceError is the error code and the message of a service.
 type ServiceError struct {
 	// Name is the service and the code: "batch.ClientException".
 	Name string
@@ -32,14 +31,13 @@ type ServiceError struct {
 
 func (e *ServiceError) Error() string { return e.Name + ": " + e.Message }
 
-// code is the service's own error code.
+// code returns the service's own error code.
 func (e *ServiceError) code() string {
 	_, code, _ := strings.Cut(e.Name, ".")
 	return code
 }
 
-// masked is the error without the tokens that a service's text may quote from
-// the params.
+// masked returns the error without the tokens that the service's message may quote.
 func masked(err error) error {
 	refused, ok := errors.AsType[*ServiceError](err)
 	if !ok || token.MaskAll(refused.Message) == refused.Message {

@@ -21,6 +21,8 @@ type StarterConfig struct {
 	External ExternalWaits
 	// CallbackBase is where callbacks arrive: "https://host"; empty for nowhere.
 	CallbackBase string
+	// CallbackHint says how to set CallbackBase: "set VARIABLE".
+	CallbackHint string
 	// Random returns the random part of a simulated job's id; nil means crypto/rand.
 	Random func() [10]byte
 }
@@ -30,6 +32,7 @@ type JobStarter struct {
 	ports        JobsConfig
 	external     ExternalWaits
 	callbackBase string
+	callbackHint string
 	random       func() [10]byte
 }
 
@@ -38,7 +41,7 @@ func NewJobStarter(config StarterConfig) *JobStarter {
 	if config.Random == nil {
 		config.Random = random
 	}
-	return &JobStarter{config.Jobs.checked("NewJobStarter"), config.External, config.CallbackBase, config.Random}
+	return &JobStarter{config.Jobs.checked("NewJobStarter"), config.External, config.CallbackBase, config.CallbackHint, config.Random}
 }
 
 func random() (bytes [10]byte) {
@@ -184,7 +187,11 @@ func (s *start) refusal(err error) error {
 // beginCallback starts nothing: the job is a request to the callback URL.
 func (s *start) beginCallback(ctx context.Context) error {
 	if s.callbackBase == "" {
-		return &jobs.RequestError{Name: jobs.ErrorInvalid, What: "there is no callback URL here: set where callbacks arrive (WAITLESS_CALLBACK_URL)"}
+		what := "callbacks have no URL here"
+		if s.callbackHint != "" {
+			what += ": " + s.callbackHint
+		}
+		return &jobs.RequestError{Name: jobs.ErrorInvalid, What: what}
 	}
 	text := s.request.Token
 	if text == "" {

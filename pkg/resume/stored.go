@@ -14,7 +14,7 @@ const storedFormat = 1
 // ErrDamaged says that bytes are not what one of the encoders here wrote.
 var ErrDamaged = errors.New("resume: what is kept of a wait is damaged or of a newer release")
 
-// Encode is the waiter without its handle, in the form that stores keep.
+// Encode returns the waiter without its handle, in the form that stores keep.
 func (w Waiter) Encode() []byte {
 	var e value.Encoder
 	e.Uint(storedFormat)
@@ -35,8 +35,7 @@ func DecodeWaiter(handle string, data []byte) (Waiter, error) {
 	return w, nil
 }
 
-// EncodeEnd is the sighting of an end, in the form that stores keep: all but its
-// Word.
+// EncodeEnd returns the end, without its Word, in the form that stores keep.
 func EncodeEnd(end jobs.Sighting) []byte {
 	var e value.Encoder
 	e.Uint(storedFormat)
@@ -65,7 +64,7 @@ func DecodeEnd(data []byte) (jobs.Sighting, error) {
 	return end, nil
 }
 
-// Encode is the wait without its handle and its delivery, in the form that
+// Encode returns the wait without its handle and its delivery, in the form that
 // stores keep.
 func (w ExternalWait) Encode() []byte {
 	var e value.Encoder

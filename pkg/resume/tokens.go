@@ -54,6 +54,9 @@ type TokensConfig struct {
 	Now   func() time.Time
 	// Limit is the limit of a step's output in bytes; 0 means [DefaultLimit].
 	Limit int
+	// LimitHint says how to raise the limit: "set VARIABLE". It ends the cause of a job that
+	// fails because of its output.
+	LimitHint string
 	// By says what closes the tokens; empty means [token.ClosedByHand].
 	By token.Closer
 	// Beats is nil if no external waits are served.
@@ -242,10 +245,15 @@ func (t *Tokens) check(id token.ID, outcome token.Outcome) error {
 // fitting returns the outcome of a job, or a failure if its output is one that
 // check rejects.
 func (t *Tokens) fitting(id token.ID, outcome token.Outcome) token.Outcome {
-	if err := t.check(id, outcome); err != nil {
-		return token.Failure(errorDataLimit, err.Error())
+	err := t.check(id, outcome)
+	if err == nil {
+		return outcome
 	}
-	return outcome
+	cause := err.Error()
+	if large, ok := errors.AsType[*ReportError](err); ok && large.TooLarge && t.config.LimitHint != "" && t.config.Limit < ExternalLimit && !isExternal(id) {
+		cause += fmt.Sprintf(", or %s, up to %d", t.config.LimitHint, ExternalLimit)
+	}
+	return token.Failure(errorDataLimit, cause)
 }
 
 // The names of errors in flows.

@@ -86,7 +86,7 @@ func (d *desk) jobsWith(external bool, callbacks string) deskJobs {
 		Tokens: d.tokens(), Rendezvous: deskStore{d}, Services: d.cloud, Polls: deskPolls{d}, Account: account, Region: region,
 		Warn: func(err error) { d.warns = append(d.warns, err) },
 	}
-	starter := resume.StarterConfig{Jobs: config, CallbackBase: callbacks, Random: func() [10]byte { return [10]byte{1, 2, 3} }}
+	starter := resume.StarterConfig{Jobs: config, CallbackBase: callbacks, CallbackHint: "set the base", Random: func() [10]byte { return [10]byte{1, 2, 3} }}
 	if external {
 		starter.External = deskStore{d}
 	}

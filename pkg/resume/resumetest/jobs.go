@@ -316,7 +316,7 @@ func callbackNowhere(d *desk) {
 	p := d.party(1)
 	err := p.tryStart("callback", `{}`, 0)
 	refused, ok := errors.AsType[*jobs.RequestError](err)
-	if !ok || refused.Name != jobs.ErrorInvalid || !strings.Contains(refused.What, "WAITLESS_CALLBACK_URL") || len(d.trace) != 0 {
+	if !ok || refused.Name != jobs.ErrorInvalid || !strings.Contains(refused.What, "set the base") || len(d.trace) != 0 {
 		d.Errorf("error %v, effects %q", err, d.trace)
 	}
 }
