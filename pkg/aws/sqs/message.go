@@ -72,8 +72,8 @@ func (k kinds) decode(m Message) (Work, error) {
 		return Work{}, fmt.Errorf("version %d is over %d: %w", e.Version, version, ErrNewer)
 	case err != nil:
 		return Work{}, errors.New("the message is not JSON of the expected form")
-	case e.Version < version:
-		return Work{}, fmt.Errorf("the message has version %d; want %d", e.Version, version)
+	case e.Version < version || e.Kind == "":
+		return Work{}, fmt.Errorf("the message has version %d and kind %q; want version %d and a kind", e.Version, e.Kind, version)
 	case !known:
 		return Work{}, fmt.Errorf("kind %q is unknown: %w", e.Kind, ErrNewer)
 	}

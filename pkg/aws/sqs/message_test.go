@@ -72,6 +72,7 @@ func TestInvalidWakes(t *testing.T) {
 		"more behind it":            {body + body, false},
 		"no version":                {strings.Replace(body, `"v":1`, `"v":0`, 1), false},
 		"a negative version":        {strings.Replace(body, `"v":1`, `"v":-1`, 1), false},
+		"no kind":                   {`{"v":1,"execution":"x"}`, false},
 		"no payload":                {`{"v":1,"kind":"wake"}`, false},
 		"a payload of another form": {`{"v":1,"kind":"wake","payload":7}`, false},
 		"no execution":              {strings.Replace(body, `"execution"`, `"x"`, 1), false},

@@ -91,7 +91,7 @@ func TestWakesThatMeanNothing(t *testing.T) {
 		encode(t, engine.Wake{Execution: id, Cause: "forgedtoken", Due: long, Sent: long}),
 		encode(t, engine.Wake{Execution: nobody, Cause: machine.CauseStart, Due: long, Sent: long}),
 		encode(t, engine.Wake{Execution: nobody, Cause: "forgedtimer", Due: long, Sent: long, Seq: 7}),
-		`{"v":1,"execution":"x"}`, `[]`, `what is this`,
+		`{"v":1,"kind":"wake","payload":{"execution":"x"}}`, `{"v":1,"execution":"x"}`, `[]`, `what is this`,
 	}
 	s.send(t, append(pests, pests...)...)
 	if exit := run.wait(); exit != cli.ExitSucceeded {
