@@ -26,7 +26,7 @@ const keptStores = "testdata/stores"
 
 // afterTheWriting is later than what the stores hold, and earlier than anything
 // that they wait for.
-var afterTheWriting = time.Date(2026, 11, 22, 7, 49, 0, 0, time.UTC)
+var afterTheWriting = time.Date(2026, 11, 22, 8, 20, 0, 0, time.UTC)
 
 // A store that an earlier program wrote is read by this one, and its executions go on.
 func TestStoresOfEarlierReleases(t *testing.T) {
