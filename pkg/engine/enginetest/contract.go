@@ -29,7 +29,7 @@ func Contract(t *testing.T, open func(t *testing.T) Store) {
 		heldCases, endCases, jobCases, retryCases, pollCases, limitCases, sizeCases, absentCases) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			c.run(newBench(t, open(t)))
+			c.run(newFixture(t, open(t)))
 		})
 	}
 }
@@ -37,11 +37,11 @@ func Contract(t *testing.T, open func(t *testing.T) Store) {
 // ruleCase is one named case of the contract.
 type ruleCase struct {
 	name string
-	run  func(b *bench)
+	run  func(b *fixture)
 }
 
-// bench is an engine with everything around it in a case's hands.
-type bench struct {
+// fixture is an engine with fakes around it, under the control of a case.
+type fixture struct {
 	roles
 
 	t     *testing.T
@@ -69,11 +69,11 @@ type bench struct {
 	updateFaults []Fault                  // of the next updates of tokens, one each
 }
 
-// benchKeys sign the tokens of the cases.
-var benchKeys = token.Keys{Current: token.Key{ID: 1, Secret: []byte(strings.Repeat("k", token.SecretSize))}}
+// testKeys sign the tokens of the cases.
+var testKeys = token.Keys{Current: token.Key{ID: 1, Secret: []byte(strings.Repeat("k", token.SecretSize))}}
 
 // handleSize tells the handle of a token from the tag of a timer.
-var handleSize = len(benchKeys.Handle(token.ID{}))
+var handleSize = len(testKeys.Handle(token.ID{}))
 
 // answer is what a scripted function answers.
 type answer struct {
@@ -85,46 +85,46 @@ type answer struct {
 	turn  func() error
 }
 
-func newBench(t *testing.T, store Store) *bench {
+func newFixture(t *testing.T, store Store) *fixture {
 	t.Helper()
-	b := &bench{t: t, store: store, now: epoch, answers: map[string][]answer{}, inputs: map[string]value.Value{}}
+	b := &fixture{t: t, store: store, now: epoch, answers: map[string][]answer{}, inputs: map[string]value.Value{}}
 	b.log = &FaultyLog{Log: store}
 	b.WorkerConfig = engine.WorkerConfig{
-		Log: benchLog{b}, Wakes: b, Caller: b, TaskQueue: b, Flows: store, TokenStore: benchOutcomes{b}, Stops: benchStops{b}, Keys: benchKeys, Now: b.Now,
+		Log: notedLog{b}, Wakes: b, Caller: b, TaskQueue: b, Flows: store, TokenStore: notedTokens{b}, Stops: notedStops{b}, Keys: testKeys, Now: b.Now,
 		NewNonce: b.freshText, Sleep: func(context.Context, time.Duration) error { b.pauses++; return nil },
 	}
 	return b
 }
 
 // Now is the case's clock.
-func (b *bench) Now() time.Time {
+func (b *fixture) Now() time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.now
 }
 
 // at sets the clock to an instant after the epoch.
-func (b *bench) at(after time.Duration) {
+func (b *fixture) at(after time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.now = epoch.Add(after)
 }
 
-func (b *bench) freshText() string {
+func (b *fixture) freshText() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.fresh++
 	return fmt.Sprintf("fresh-%d", b.fresh)
 }
 
-func (b *bench) note(format string, args ...any) {
+func (b *fixture) note(format string, args ...any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.trace = append(b.trace, fmt.Sprintf(format, args...))
 }
 
 // Send implements [engine.Wakes].
-func (b *bench) Send(_ context.Context, w engine.Wake) error {
+func (b *fixture) Send(_ context.Context, w engine.Wake) error {
 	kind := kindOf(w)
 	in := w.Due.Sub(b.Now())
 	b.mu.Lock()
@@ -158,7 +158,7 @@ func kindOf(w engine.Wake) string {
 var errStopped = errors.New("enginetest: the worker is stopped")
 
 // Call implements [engine.Caller].
-func (b *bench) Call(_ context.Context, call machine.Call) (token.Outcome, error) {
+func (b *fixture) Call(_ context.Context, call machine.Call) (token.Outcome, error) {
 	b.mu.Lock()
 	name := call.Resource.Function
 	b.inputs[name] = call.Input
@@ -179,7 +179,7 @@ func (b *bench) Call(_ context.Context, call machine.Call) (token.Outcome, error
 }
 
 // waitError is the error of a call that waits for its turn.
-func (b *bench) waitError(name string, next answer) error {
+func (b *fixture) waitError(name string, next answer) error {
 	b.note("wait to call %s", name)
 	return &engine.WaitError{
 		Call: func(context.Context) (token.Outcome, error) {
@@ -194,7 +194,7 @@ func (b *bench) waitError(name string, next answer) error {
 	}
 }
 
-func (b *bench) callNow(name string, next answer) (token.Outcome, error) {
+func (b *fixture) callNow(name string, next answer) (token.Outcome, error) {
 	if next.during != nil {
 		next.during()
 	}
@@ -207,7 +207,7 @@ func (b *bench) callNow(name string, next answer) (token.Outcome, error) {
 }
 
 // Queue implements [engine.TaskQueue].
-func (b *bench) Queue(_ context.Context, task engine.Task) error {
+func (b *fixture) Queue(_ context.Context, task engine.Task) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	function := task.Call.Resource.Function
@@ -227,7 +227,7 @@ func (b *bench) Queue(_ context.Context, task engine.Task) error {
 
 // TimeLimits implements [engine.Caller]: functions are short unless a case says
 // something else.
-func (b *bench) TimeLimits(_ context.Context, flow *fdl.Flow) (map[string]time.Duration, error) {
+func (b *fixture) TimeLimits(_ context.Context, flow *fdl.Flow) (map[string]time.Duration, error) {
 	limits := map[string]time.Duration{}
 	for _, step := range flow.All {
 		if task, ok := step.Kind.(*fdl.Task); ok && b.limits[task.Resource.Function] > 0 {
@@ -237,15 +237,15 @@ func (b *bench) TimeLimits(_ context.Context, flow *fdl.Flow) (map[string]time.D
 	return limits, nil
 }
 
-// benchStops notes what the engine does with requests to stop.
-type benchStops struct{ *bench }
+// notedStops notes what the engine does with requests to stop.
+type notedStops struct{ *fixture }
 
-func (s benchStops) RequestStop(ctx context.Context, id engine.ID, request engine.StopRequest, expires time.Time) error {
+func (s notedStops) RequestStop(ctx context.Context, id engine.ID, request engine.StopRequest, expires time.Time) error {
 	s.note("request a stop")
 	return s.store.RequestStop(ctx, id, request, expires)
 }
 
-func (s benchStops) StopRequest(ctx context.Context, id engine.ID) (engine.StopRequest, bool, error) {
+func (s notedStops) StopRequest(ctx context.Context, id engine.ID) (engine.StopRequest, bool, error) {
 	request, ok, err := s.store.StopRequest(ctx, id)
 	if ok {
 		s.note("read the request to stop")
@@ -255,35 +255,35 @@ func (s benchStops) StopRequest(ctx context.Context, id engine.ID) (engine.StopR
 	return request, ok, err
 }
 
-// benchOutcomes notes what the engine asks of the outcomes.
-type benchOutcomes struct{ *bench }
+// notedTokens notes what the engine asks of the outcomes.
+type notedTokens struct{ *fixture }
 
-func (o benchOutcomes) Record(ctx context.Context, handle string) (token.Record, error) {
+func (o notedTokens) Record(ctx context.Context, handle string) (token.Record, error) {
 	record, err := o.store.Record(ctx, handle)
 	o.note("look: %s", shownRecord(record))
 	return record, err
 }
 
-func (o benchOutcomes) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
+func (o notedTokens) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
 	record, err := o.update(func() (token.Record, error) { return o.store.Close(ctx, handle, closing) })
 	o.note("close by %s: %s", closing.By, shownUpdate(record, err))
 	return record, err
 }
 
-func (o benchOutcomes) Begin(ctx context.Context, handle string, beginning token.BeginOp) (token.Record, error) {
+func (o notedTokens) Begin(ctx context.Context, handle string, beginning token.BeginOp) (token.Record, error) {
 	record, err := o.update(func() (token.Record, error) { return o.store.Begin(ctx, handle, beginning) })
 	o.note("begin: %s", shownUpdate(record, err))
 	return record, err
 }
 
-func (o benchOutcomes) Reply(ctx context.Context, handle string, answering token.ReplyOp) (token.Record, error) {
+func (o notedTokens) Reply(ctx context.Context, handle string, answering token.ReplyOp) (token.Record, error) {
 	record, err := o.update(func() (token.Record, error) { return o.store.Reply(ctx, handle, answering) })
 	o.note("keep the answer: %s", shownUpdate(record, err))
 	return record, err
 }
 
 // update makes an update with the next of the faults.
-func (o benchOutcomes) update(do func() (token.Record, error)) (token.Record, error) {
+func (o notedTokens) update(do func() (token.Record, error)) (token.Record, error) {
 	o.mu.Lock()
 	fault := first(&o.updateFaults)
 	o.mu.Unlock()
@@ -317,42 +317,42 @@ func shownRecord(r token.Record) string {
 }
 
 // answer scripts the next answers of a function.
-func (b *bench) answer(function string, outputs ...string) {
+func (b *fixture) answer(function string, outputs ...string) {
 	b.t.Helper()
 	for _, output := range outputs {
 		b.script(function, answer{outcome: token.Success(object(b.t, output))})
 	}
 }
 
-func (b *bench) script(function string, next answer) {
+func (b *fixture) script(function string, next answer) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.answers[function] = append(b.answers[function], next)
 }
 
-// benchLog notes what the engine asks of the log.
-type benchLog struct{ *bench }
+// notedLog notes what the engine asks of the log.
+type notedLog struct{ *fixture }
 
-func (l benchLog) noteRead(what string, err error) {
+func (l notedLog) noteRead(what string, err error) {
 	if err != nil && !errors.Is(err, engine.ErrNotFound) {
 		what += ": failed"
 	}
 	l.note("%s", what)
 }
 
-func (l benchLog) Latest(ctx context.Context, execution engine.ID) (engine.Item, error) {
+func (l notedLog) Latest(ctx context.Context, execution engine.ID) (engine.Item, error) {
 	item, err := l.log.Latest(ctx, execution)
 	l.noteRead("read", err)
 	return item, err
 }
 
-func (l benchLog) Items(ctx context.Context, execution engine.ID, from uint64, limit int) ([]engine.Item, error) {
+func (l notedLog) Items(ctx context.Context, execution engine.ID, from uint64, limit int) ([]engine.Item, error) {
 	items, err := l.log.Items(ctx, execution, from, limit)
 	l.noteRead("read items", err)
 	return items, err
 }
 
-func (l benchLog) Append(ctx context.Context, item engine.Item) error {
+func (l notedLog) Append(ctx context.Context, item engine.Item) error {
 	err := l.log.Append(ctx, item)
 	result := ""
 	switch {
@@ -369,7 +369,7 @@ func (l benchLog) Append(ctx context.Context, item engine.Item) error {
 }
 
 // wantTrace compares the effects since the last time.
-func (b *bench) wantTrace(want ...string) {
+func (b *fixture) wantTrace(want ...string) {
 	b.t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -379,14 +379,14 @@ func (b *bench) wantTrace(want ...string) {
 	b.trace = nil
 }
 
-const benchFlow, benchExecution = "sample", "run"
+const flowName, executionName = "sample", "run"
 
-var benchID = engine.NewID(benchFlow, benchExecution)
+var testID = engine.NewID(flowName, executionName)
 
 // request asks for the execution of a flow that it puts first.
-func (b *bench) request(flow, input string) engine.StartRequest {
+func (b *fixture) request(flow, input string) engine.StartRequest {
 	b.t.Helper()
-	r := engine.StartRequest{Flow: put(b.t, b.store, benchFlow, flow), Execution: benchExecution}
+	r := engine.StartRequest{Flow: put(b.t, b.store, flowName, flow), Execution: executionName}
 	if input != "" {
 		r.Input = object(b.t, input)
 	}
@@ -394,14 +394,14 @@ func (b *bench) request(flow, input string) engine.StartRequest {
 }
 
 // begin starts an execution and gives its wake. The trace is empty then.
-func (b *bench) begin(flow string) engine.Wake {
+func (b *fixture) begin(flow string) engine.Wake {
 	b.t.Helper()
 	b.wantStart(b.request(flow, ""), engine.StartedNew)
 	b.wantTrace("wake start in 0s", "write 0")
 	return b.take()
 }
 
-func (b *bench) wantStart(request engine.StartRequest, want engine.StartResult) {
+func (b *fixture) wantStart(request engine.StartRequest, want engine.StartResult) {
 	b.t.Helper()
 	if got, err := b.Start(b.t.Context(), request); err != nil || got != want {
 		b.t.Fatalf("start: answer %d, error %v; want answer %d", got, err, want)
@@ -409,7 +409,7 @@ func (b *bench) wantStart(request engine.StartRequest, want engine.StartResult) 
 }
 
 // take takes the only wake that was sent.
-func (b *bench) take() engine.Wake {
+func (b *fixture) take() engine.Wake {
 	b.t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -422,14 +422,14 @@ func (b *bench) take() engine.Wake {
 }
 
 // advance applies a wake that is done then.
-func (b *bench) advance(w engine.Wake) {
+func (b *fixture) advance(w engine.Wake) {
 	b.t.Helper()
 	b.wantPutBack(w, time.Time{})
 }
 
 // wantPutBack applies a wake that is to be put back then, or is done when at
 // is zero.
-func (b *bench) wantPutBack(w engine.Wake, at time.Time) {
+func (b *fixture) wantPutBack(w engine.Wake, at time.Time) {
 	b.t.Helper()
 	verdict, err := b.Advance(b.t.Context(), w)
 	if err != nil || !verdict.RetryAt.Equal(at) {
@@ -438,7 +438,7 @@ func (b *bench) wantPutBack(w engine.Wake, at time.Time) {
 }
 
 // wantError applies a wake whose message has to stay.
-func (b *bench) wantError(w engine.Wake, code engine.Code) {
+func (b *fixture) wantError(w engine.Wake, code engine.Code) {
 	b.t.Helper()
 	verdict, err := b.Advance(b.t.Context(), w)
 	if engine.CodeOf(err) != code || verdict != (engine.Disposition{}) {
@@ -448,9 +448,9 @@ func (b *bench) wantError(w engine.Wake, code engine.Code) {
 
 // rival is another worker on the same store, which leaves no trace here. Its
 // functions answer with an empty object, but those in stops do not answer.
-func (b *bench) rival(stops ...string) *roles {
+func (b *fixture) rival(stops ...string) *roles {
 	return &roles{engine.WorkerConfig{
-		Log: b.store, Flows: b.store, TokenStore: b.store, Stops: b.store, TaskQueue: tasksNowhere{}, Keys: benchKeys, Now: b.Now,
+		Log: b.store, Flows: b.store, TokenStore: b.store, Stops: b.store, TaskQueue: tasksNowhere{}, Keys: testKeys, Now: b.Now,
 		Sleep: func(context.Context, time.Duration) error { return nil },
 		Wakes: wakesFunc(func(w engine.Wake) error {
 			b.mu.Lock()
@@ -487,9 +487,9 @@ type tasksNowhere struct{}
 func (tasksNowhere) Queue(context.Context, engine.Task) error { return nil }
 
 // latest is the execution as the store has it.
-func (b *bench) latest() (engine.Item, machine.State) {
+func (b *fixture) latest() (engine.Item, machine.State) {
 	b.t.Helper()
-	item, err := b.store.Latest(b.t.Context(), benchID)
+	item, err := b.store.Latest(b.t.Context(), testID)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -500,7 +500,7 @@ func (b *bench) latest() (engine.Item, machine.State) {
 	return item, state
 }
 
-func (b *bench) wantSucceeded() {
+func (b *fixture) wantSucceeded() {
 	b.t.Helper()
 	if _, state := b.latest(); state.Status != machine.StatusSucceeded {
 		b.t.Errorf("the execution is %s (%s: %s)", state.Status, state.Error, state.Cause)
@@ -508,7 +508,7 @@ func (b *bench) wantSucceeded() {
 }
 
 // wantDistinct fails when two of the texts are the same.
-func (b *bench) wantDistinct(what string, texts []string, count int) {
+func (b *fixture) wantDistinct(what string, texts []string, count int) {
 	b.t.Helper()
 	sorted := slices.Sorted(slices.Values(texts))
 	if len(texts) != count || len(slices.Compact(sorted)) != count {
@@ -563,7 +563,7 @@ const (
 )
 
 // pause leads an execution of pollFlow to its wait and gives its timer.
-func (b *bench) pause() engine.Wake {
+func (b *fixture) pause() engine.Wake {
 	b.t.Helper()
 	b.answer("Begin", `{}`)
 	b.advance(b.begin(pollFlow))
@@ -573,7 +573,7 @@ func (b *bench) pause() engine.Wake {
 
 // interrupt leads an execution of two tasks to its second call, whose worker
 // dies, and gives the wake.
-func (b *bench) interrupt() engine.Wake {
+func (b *fixture) interrupt() engine.Wake {
 	b.t.Helper()
 	b.answer("First", `{"first":1}`)
 	b.script("Second", answer{err: errStopped})

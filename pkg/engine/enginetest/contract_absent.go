@@ -21,18 +21,18 @@ const (
 // absentCases are about what a worker tells of mappings that left something out:
 // what it committed, and that once.
 var absentCases = []ruleCase{
-	{"rule 4: what was left out is told with the commit", func(b *bench) {
+	{"rule 4: what was left out is told with the commit", func(b *fixture) {
 		b.answer("First", `{}`)
 		b.answer("Second", `{}`)
 		b.wantAbsent(b.begin(leavingOut), "", lookAbsent, firstAbsent, secondAbsent)
 	}},
-	{"rule 4: what was left out is told once after lost races", func(b *bench) {
+	{"rule 4: what was left out is told once after lost races", func(b *fixture) {
 		b.log.FailAppends(NoFault, Refuse, LoseWrite, NoFault, LoseAnswer)
 		b.answer("First", `{}`)
 		b.answer("Second", `{}`)
 		b.wantAbsent(b.begin(leavingOut), "", lookAbsent, firstAbsent, secondAbsent)
 	}},
-	{"rule 7: what was committed before a worker stopped is told, and the rest by who goes on", func(b *bench) {
+	{"rule 7: what was committed before a worker stopped is told, and the rest by who goes on", func(b *fixture) {
 		b.answer("First", `{}`)
 		b.script("Second", answer{err: errStopped})
 		start := b.begin(leavingOut)
@@ -42,14 +42,14 @@ var absentCases = []ruleCase{
 		b.wantAbsent(start, "", secondAbsent)
 		b.wantAbsent(start, "")
 	}},
-	{"rule 4: what was left out and not committed is not told", func(b *bench) {
+	{"rule 4: what was left out and not committed is not told", func(b *fixture) {
 		b.script("First", answer{err: errStopped})
 		b.wantAbsent(b.begin(leavingOut), engine.CodeInternal)
 	}},
 }
 
 // wantAbsent applies a wake and compares what the verdict tells of mappings.
-func (b *bench) wantAbsent(w engine.Wake, code engine.Code, want ...string) {
+func (b *fixture) wantAbsent(w engine.Wake, code engine.Code, want ...string) {
 	b.t.Helper()
 	verdict, err := b.Advance(b.t.Context(), w)
 	if err != nil && engine.CodeOf(err) != code || err == nil && code != "" {

@@ -9,45 +9,45 @@ import (
 
 // commitCases are rule 4: writes that are refused, or whose answer is lost.
 var commitCases = []ruleCase{
-	{"rule 4: refused with our own nonce it was written", func(b *bench) {
+	{"rule 4: refused with our own nonce it was written", func(b *fixture) {
 		b.log.FailAppends(NoFault, RepeatWrite)
 		b.twoTasks()
 		b.wantTrace("read", "call First", "write 1: refused", "call Second", "write 2")
 	}},
-	{"rule 4: an answer lost after the write is looked up", func(b *bench) {
+	{"rule 4: an answer lost after the write is looked up", func(b *fixture) {
 		b.log.FailAppends(NoFault, LoseAnswer)
 		b.twoTasks()
 		b.wantTrace("read", "call First", "write 1: failed", "read items", "call Second", "write 2")
 	}},
-	{"rule 4: an answer lost with its look-up is found by the next read", func(b *bench) {
+	{"rule 4: an answer lost with its look-up is found by the next read", func(b *fixture) {
 		b.log.FailAppends(NoFault, LoseAnswer)
 		b.beforeSecondWrite(func() { b.log.FailReads(1) })
 		b.twoTasks()
 		b.wantTrace("read", "call First", "write 1: failed", "read items: failed", "read", "call Second", "write 2")
 	}},
-	{"rule 4: the answer of the last write lost", func(b *bench) {
+	{"rule 4: the answer of the last write lost", func(b *fixture) {
 		b.log.FailAppends(NoFault, NoFault, LoseAnswer)
 		b.twoTasks()
 		b.wantTrace("read", "call First", "write 1", "call Second", "write 2: failed", "read items")
 	}},
-	{"rule 4: a timer whose commit lost its answer is not sent again", func(b *bench) {
+	{"rule 4: a timer whose commit lost its answer is not sent again", func(b *fixture) {
 		b.log.FailAppends(NoFault, LoseAnswer)
 		b.answer("Begin", `{}`)
 		b.advance(b.begin(pollFlow))
 		b.wantTrace("read", "call Begin", "wake timer in 10s", "write 1: failed", "read items")
 	}},
-	{"rule 4: a lost write is made again and no call with it", func(b *bench) {
+	{"rule 4: a lost write is made again and no call with it", func(b *fixture) {
 		b.log.FailAppends(NoFault, LoseWrite)
 		b.twoTasks()
 		b.wantTrace("read", "call First", "write 1: failed", "read items", "read", "write 1", "call Second", "write 2")
 	}},
-	{"rule 4: a lost write and a failing read, and still no call is made again", func(b *bench) {
+	{"rule 4: a lost write and a failing read, and still no call is made again", func(b *fixture) {
 		b.log.FailAppends(NoFault, LoseWrite)
 		b.beforeSecondWrite(func() { b.log.FailReads(2) })
 		b.twoTasks()
 		b.wantTrace("read", "call First", "write 1: failed", "read items: failed", "read: failed", "read", "write 1", "call Second", "write 2")
 	}},
-	{"rule 4: refused and the same state found, the results are used and the timer is a new one", func(b *bench) {
+	{"rule 4: refused and the same state found, the results are used and the timer is a new one", func(b *fixture) {
 		b.log.FailAppends(NoFault, Refuse)
 		b.answer("Begin", `{}`)
 		b.advance(b.begin(pollFlow))
@@ -62,7 +62,7 @@ var commitCases = []ruleCase{
 			}
 		}
 	}},
-	{"rule 4: refused because a rival was faster, there is nothing to do", func(b *bench) {
+	{"rule 4: refused because a rival was faster, there is nothing to do", func(b *fixture) {
 		b.answer("Begin", `{}`)
 		start := b.begin(pollFlow)
 		b.log.BeforeAppend(func() { b.advanceBy(b.rival(), start) })
@@ -73,7 +73,7 @@ var commitCases = []ruleCase{
 			b.t.Errorf("the live timer %q was never sent", state.Timer.Tag)
 		}
 	}},
-	{"rule 4: refused because a rival ended the execution, there is nothing to do", func(b *bench) {
+	{"rule 4: refused because a rival ended the execution, there is nothing to do", func(b *fixture) {
 		timer := b.pause()
 		b.at(10 * time.Second)
 		b.answer("Poll", running)
@@ -85,14 +85,14 @@ var commitCases = []ruleCase{
 		b.advance(b.take()) // the timer of the commit that was refused
 		b.wantTrace("read")
 	}},
-	{"rule 4: refused because a rival came to its next call, ask 7", func(b *bench) {
+	{"rule 4: refused because a rival came to its next call, ask 7", func(b *fixture) {
 		b.answer("First", `{}`)
 		start := b.begin(taskFlow("First", "Second"))
 		b.log.BeforeAppend(func() { _, _ = b.rival("Second").Advance(b.t.Context(), start) })
 		b.wantPutBack(start, epoch.Add(time.Minute))
 		b.wantTrace("read", "call First", "write 1: refused", "read")
 	}},
-	{"rule 4: ten tries at most, each with a fresh nonce, and one call", func(b *bench) {
+	{"rule 4: ten tries at most, each with a fresh nonce, and one call", func(b *fixture) {
 		b.answer("First", `{}`)
 		start := b.begin(taskFlow("First"))
 		b.log.FailAppends(slices.Repeat([]Fault{Refuse}, 10)...)
@@ -104,14 +104,14 @@ var commitCases = []ruleCase{
 			b.t.Errorf("%d pauses, want 9", b.pauses)
 		}
 	}},
-	{"rule 4: the tenth try may win", func(b *bench) {
+	{"rule 4: the tenth try may win", func(b *fixture) {
 		b.answer("First", `{}`)
 		start := b.begin(taskFlow("First"))
 		b.log.FailAppends(slices.Repeat([]Fault{Refuse}, 9)...)
 		b.advance(start)
 		b.wantSucceeded()
 	}},
-	{"rule 4: the nonce is fresh for every put", func(b *bench) {
+	{"rule 4: the nonce is fresh for every put", func(b *fixture) {
 		b.log.FailAppends(NoFault, LoseWrite, LoseAnswer, Refuse)
 		b.twoTasks()
 		b.wantDistinct("the nonces", b.nonces, 5)
@@ -119,7 +119,7 @@ var commitCases = []ruleCase{
 }
 
 // twoTasks runs a flow of two tasks to its end, each called once.
-func (b *bench) twoTasks() {
+func (b *fixture) twoTasks() {
 	b.t.Helper()
 	b.answer("First", `{"first":1}`)
 	b.answer("Second", `{"second":2}`)
@@ -128,12 +128,12 @@ func (b *bench) twoTasks() {
 }
 
 // beforeSecondWrite runs f before the second put of the case, which is item 1.
-func (b *bench) beforeSecondWrite(f func()) {
+func (b *fixture) beforeSecondWrite(f func()) {
 	b.log.BeforeAppend(func() {})
 	b.log.BeforeAppend(f)
 }
 
-func (b *bench) advanceBy(rival *roles, w engine.Wake) {
+func (b *fixture) advanceBy(rival *roles, w engine.Wake) {
 	b.t.Helper()
 	if verdict, err := rival.Advance(b.t.Context(), w); err != nil || !verdict.RetryAt.IsZero() {
 		b.t.Errorf("the rival: verdict %+v, error %v", verdict, err)
@@ -142,7 +142,7 @@ func (b *bench) advanceBy(rival *roles, w engine.Wake) {
 
 // pendingCases are rule 7: a wake that entered something unresolved.
 var pendingCases = []ruleCase{
-	{"rule 7: young, it is put back until 60 s after and nothing is repeated", func(b *bench) {
+	{"rule 7: young, it is put back until 60 s after and nothing is repeated", func(b *fixture) {
 		start := b.interrupt()
 		for _, at := range []time.Duration{0, time.Second, time.Minute - time.Nanosecond} {
 			b.at(at)
@@ -150,7 +150,7 @@ var pendingCases = []ruleCase{
 			b.wantTrace("read")
 		}
 	}},
-	{"rule 7: from 60 s on the pending call is made", func(b *bench) {
+	{"rule 7: from 60 s on the pending call is made", func(b *fixture) {
 		start := b.interrupt()
 		b.at(time.Minute)
 		b.answer("Second", `{}`)
@@ -158,7 +158,7 @@ var pendingCases = []ruleCase{
 		b.wantTrace("read", "call Second", "write 2")
 		b.wantSucceeded()
 	}},
-	{"rule 7: the age is that of the entering, not of the execution", func(b *bench) {
+	{"rule 7: the age is that of the entering, not of the execution", func(b *fixture) {
 		b.script("First", answer{outcome: success, during: func() { b.at(9 * time.Second) }})
 		b.script("Second", answer{err: errStopped})
 		start := b.begin(taskFlow("First", "Second"))
@@ -170,7 +170,7 @@ var pendingCases = []ruleCase{
 		b.advance(start)
 		b.wantSucceeded()
 	}},
-	{"rule 7: the age is that of the try, not of the first one", func(b *bench) {
+	{"rule 7: the age is that of the try, not of the first one", func(b *fixture) {
 		start := b.begin(taskFlow("First", "Second"))
 		b.script("First", answer{outcome: success, during: func() {
 			b.at(5 * time.Second)
@@ -181,7 +181,7 @@ var pendingCases = []ruleCase{
 		b.advance(start)
 		b.wantTrace("read", "call First", "write 1: refused", "read", "call Second", "write 2")
 	}},
-	{"rule 7: what a timer entered, its wake finishes", func(b *bench) {
+	{"rule 7: what a timer entered, its wake finishes", func(b *fixture) {
 		start := b.begin("version: v1\ntype: flow\nsteps:\n" + waitText("Pause", 10) + taskText("First") + taskText("Second"))
 		b.advance(start)
 		timer := b.take()
@@ -199,14 +199,14 @@ var pendingCases = []ruleCase{
 		b.advance(timer)
 		b.wantTrace("read", "call Second", "write 3")
 	}},
-	{"rule 7: a pending call that was made by another is over", func(b *bench) {
+	{"rule 7: a pending call that was made by another is over", func(b *fixture) {
 		start := b.interrupt()
 		b.at(time.Minute)
 		b.advanceBy(b.rival(), start)
 		b.advance(start)
 		b.wantTrace("read")
 	}},
-	{"rule 7: two workers make the pending call, one result counts", func(b *bench) {
+	{"rule 7: two workers make the pending call, one result counts", func(b *fixture) {
 		start := b.interrupt()
 		b.at(time.Minute)
 		b.answer("Second", `{}`)
@@ -215,12 +215,12 @@ var pendingCases = []ruleCase{
 		b.wantTrace("read", "call Second", "write 2: refused", "read")
 		b.wantSucceeded()
 	}},
-	{"rule 7: the worker that has the result at hand goes on", func(b *bench) {
+	{"rule 7: the worker that has the result at hand goes on", func(b *fixture) {
 		b.log.FailAppends(NoFault, NoFault, LoseWrite, Refuse)
 		b.twoTasks()
 		b.wantTrace("read", "call First", "write 1", "call Second", "write 2: failed", "read items", "read", "write 2: refused", "read", "write 2")
 	}},
-	{"rule 7: a second worker beside the one that calls repeats nothing", func(b *bench) {
+	{"rule 7: a second worker beside the one that calls repeats nothing", func(b *fixture) {
 		b.answer("First", `{}`)
 		start := b.begin(taskFlow("First", "Second"))
 		b.script("Second", answer{outcome: success, during: func() {
@@ -232,7 +232,7 @@ var pendingCases = []ruleCase{
 		b.advance(start)
 		b.wantTrace("read", "call First", "write 1", "call Second", "write 2")
 	}},
-	{"rule 7: the pending call is cut again and again and made at last", func(b *bench) {
+	{"rule 7: the pending call is cut again and again and made at last", func(b *fixture) {
 		start := b.interrupt()
 		for range 3 {
 			b.at(time.Minute)

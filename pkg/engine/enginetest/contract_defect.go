@@ -13,7 +13,7 @@ import (
 
 // defectCases are rule 13: a wake whose execution cannot go on.
 var defectCases = []ruleCase{
-	{"rule 13: from the fifth receive on a definition that is gone fails the execution", func(b *bench) {
+	{"rule 13: from the fifth receive on a definition that is gone fails the execution", func(b *fixture) {
 		start := b.gone()
 		for receives := range 5 {
 			start.Receives = receives
@@ -28,30 +28,30 @@ var defectCases = []ruleCase{
 		b.advance(start)
 		b.wantTrace("read")
 	}},
-	{"rule 13: a store that fails is no defect, however often", func(b *bench) {
+	{"rule 13: a store that fails is no defect, however often", func(b *fixture) {
 		start := b.begin(onlyText)
 		start.Receives = 99
 		b.log.FailReads(1)
 		b.wantError(start, engine.CodeInternal)
 		b.wantTrace("read: failed")
 	}},
-	{"rule 13: what a newer release wrote is no defect, however often", func(b *bench) {
+	{"rule 13: what a newer release wrote is no defect, however often", func(b *fixture) {
 		b.appendBody(0, newerBody())
-		b.wantError(engine.Wake{Execution: benchID, Cause: machine.CauseStart, Due: epoch, Sent: epoch, Receives: 99}, engine.CodeTooNew)
+		b.wantError(engine.Wake{Execution: testID, Cause: machine.CauseStart, Due: epoch, Sent: epoch, Receives: 99}, engine.CodeTooNew)
 		b.wantTrace("read")
 	}},
-	{"rule 13: a process without token keys is no defect, however often", func(b *bench) {
+	{"rule 13: a process without token keys is no defect, however often", func(b *fixture) {
 		b.Keys = token.Keys{}
 		start := b.begin(askFlow)
 		start.Receives = 99
 		b.wantError(start, engine.CodeInternal)
 		b.wantTrace("read")
-		b.Keys = benchKeys
+		b.Keys = testKeys
 		b.answer("Ask", `{}`)
 		b.advance(start)
 		b.wantTrace("read", "write 1", "call Ask", "write 2")
 	}},
-	{"rule 13: a damaged item fails the execution after the last one that can be read", func(b *bench) {
+	{"rule 13: a damaged item fails the execution after the last one that can be read", func(b *fixture) {
 		timer := b.pause()
 		b.appendBody(2, []byte{machine.Format, 0xff})
 		b.at(10 * time.Second)
@@ -59,18 +59,18 @@ var defectCases = []ruleCase{
 		b.advance(timer)
 		b.wantTrace("read", "read", "read items", "write 3")
 		_, state := b.latest()
-		if state.Execution != benchExecution || state.Flow.Name != benchFlow || !state.Started.Equal(epoch) {
+		if state.Execution != executionName || state.Flow.Name != flowName || !state.Started.Equal(epoch) {
 			b.t.Errorf("the state is %+v", state)
 		}
 		b.wantEnd(machine.StatusFailed, machine.ErrorInternal)
 	}},
-	{"rule 13: an execution of which nothing can be read is failed", func(b *bench) {
+	{"rule 13: an execution of which nothing can be read is failed", func(b *fixture) {
 		b.appendBody(0, []byte{machine.Format, 0xff})
-		b.advance(engine.Wake{Execution: benchID, Cause: machine.CauseStart, Due: epoch, Sent: epoch, Receives: 5})
+		b.advance(engine.Wake{Execution: testID, Cause: machine.CauseStart, Due: epoch, Sent: epoch, Receives: 5})
 		b.wantTrace("read", "read", "write 1")
 		b.wantEnd(machine.StatusFailed, machine.ErrorInternal)
 	}},
-	{"rule 13: a token that is out is closed first", func(b *bench) {
+	{"rule 13: a token that is out is closed first", func(b *fixture) {
 		b.ask(askFlow)
 		b.damageDefinition()
 		stop := b.stop()
@@ -80,7 +80,7 @@ var defectCases = []ruleCase{
 		b.wantHistory("Scheduled Started Submitted Failed ExecutionFailed")
 		b.wantEnd(machine.StatusFailed, machine.ErrorInternal)
 	}},
-	{"rule 13: a success that came first is recorded", func(b *bench) {
+	{"rule 13: a success that came first is recorded", func(b *fixture) {
 		b.ask(askFlow)
 		b.damageDefinition()
 		wake := b.close(success)
@@ -89,7 +89,7 @@ var defectCases = []ruleCase{
 		b.wantTrace("read", "look: closed by hand", "read", "close by stop: closed by hand", "write 3")
 		b.wantHistory("Scheduled Started Submitted Succeeded ExecutionFailed")
 	}},
-	{"rule 13: what a poll answered is not recorded as the attempt's outcome", func(b *bench) {
+	{"rule 13: what a poll answered is not recorded as the attempt's outcome", func(b *fixture) {
 		task := b.longPoll()
 		b.answer("Poll", running)
 		b.rerun(task)
@@ -101,14 +101,14 @@ var defectCases = []ruleCase{
 		b.wantTrace("read", "look: closed by task", "read", "close by stop: closed by task", "write 3")
 		b.wantHistory("Scheduled Started ExecutionFailed")
 	}},
-	{"rule 13: refused, it is failed again", func(b *bench) {
+	{"rule 13: refused, it is failed again", func(b *fixture) {
 		start := b.gone()
 		start.Receives = 5
 		b.log.FailAppends(Refuse)
 		b.advance(start)
 		b.wantTrace("read", "read", "write 1: refused", "read", "write 1")
 	}},
-	{"rule 13: an item that is too large is not put and fails the execution", func(b *bench) {
+	{"rule 13: an item that is too large is not put and fails the execution", func(b *fixture) {
 		b.Limits.Data, b.Limits.Item = 1<<20, 1<<20 // the machine lets it pass
 		large := token.Success(object(b.t, `{"large":"`+strings.Repeat("x", 400<<10)+`"}`))
 		start := b.begin(taskFlow("First"))
@@ -121,14 +121,14 @@ var defectCases = []ruleCase{
 		b.wantTrace("read", "call First", "read", "write 1")
 		b.wantEnd(machine.StatusFailed, machine.ErrorInternal)
 	}},
-	{"rule 13: a start with an input that is too large has no effect", func(b *bench) {
+	{"rule 13: a start with an input that is too large has no effect", func(b *fixture) {
 		request := b.request(onlyText, `{"large":"`+strings.Repeat("x", 400<<10)+`"}`)
 		if _, err := b.Start(b.t.Context(), request); engine.CodeOf(err) != engine.CodeInvalid {
 			b.t.Errorf("error %v", err)
 		}
 		b.wantTrace()
 	}},
-	{"rule 13: a wake that is sent again does not carry the receives along", func(b *bench) {
+	{"rule 13: a wake that is sent again does not carry the receives along", func(b *fixture) {
 		timer := b.pause()
 		timer.Receives = 4
 		b.advance(timer)
@@ -139,17 +139,17 @@ var defectCases = []ruleCase{
 }
 
 // gone starts an execution whose definition nobody has any more.
-func (b *bench) gone() engine.Wake {
+func (b *fixture) gone() engine.Wake {
 	b.t.Helper()
 	start := b.begin(onlyText)
-	b.Flows = otherFlows{b.Flows, machine.Flow{Name: benchFlow, Hash: "unknown"}}
+	b.Flows = otherFlows{b.Flows, machine.Flow{Name: flowName, Hash: "unknown"}}
 	return start
 }
 
 // damageDefinition makes the definition one that cannot have led to the state.
-func (b *bench) damageDefinition() {
+func (b *fixture) damageDefinition() {
 	b.t.Helper()
-	b.Flows = otherFlows{b.Flows, put(b.t, b.store, benchFlow, onlyText)}
+	b.Flows = otherFlows{b.Flows, put(b.t, b.store, flowName, onlyText)}
 }
 
 // otherFlows answers always with the same flow.

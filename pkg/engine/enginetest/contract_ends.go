@@ -15,7 +15,7 @@ import (
 
 // arbiterCases are rule 9 where time is what ends an attempt.
 var arbiterCases = []ruleCase{
-	{"rule 7: a worker without time for a call leaves it to the next one", func(b *bench) {
+	{"rule 7: a worker without time for a call leaves it to the next one", func(b *fixture) {
 		start := b.begin(taskFlow("First"))
 		late, cancel := context.WithTimeout(b.t.Context(), machine.DefaultDirect)
 		defer cancel()
@@ -31,9 +31,9 @@ var arbiterCases = []ruleCase{
 		}
 		b.wantTrace("read", "call First", "write 1")
 	}},
-	{"rule 9: an attempt has one token, also after the keys were replaced", func(b *bench) {
+	{"rule 9: an attempt has one token, also after the keys were replaced", func(b *fixture) {
 		b.ask(askFlow)
-		flow, err := b.Flows.Flow(b.t.Context(), put(b.t, b.store, benchFlow, askFlow))
+		flow, err := b.Flows.Flow(b.t.Context(), put(b.t, b.store, flowName, askFlow))
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ var arbiterCases = []ruleCase{
 		b.wantTrace("read", "look: closed by hand", "write 3")
 		b.wantEnd(machine.StatusSucceeded, "")
 	}},
-	{"rule 9: a deadline closes the token", func(b *bench) {
+	{"rule 9: a deadline closes the token", func(b *fixture) {
 		b.ask(flowHead + callbackText(deadline))
 		timer := b.takeTimer()
 		b.at(time.Minute)
@@ -57,7 +57,7 @@ var arbiterCases = []ruleCase{
 		b.wantHistory("Scheduled Started Submitted TimedOut ExecutionFailed")
 		b.wantEnd(machine.StatusFailed, machine.ErrorTaskTimeout)
 	}},
-	{"rule 9: a deadline applies a success that came first", func(b *bench) {
+	{"rule 9: a deadline applies a success that came first", func(b *fixture) {
 		b.ask(flowHead + callbackText(deadline) + taskText("Next"))
 		timer := b.takeTimer()
 		b.at(59 * time.Second)
@@ -70,7 +70,7 @@ var arbiterCases = []ruleCase{
 		b.advance(wake)
 		b.wantTrace("read")
 	}},
-	{"rule 9: a hand that comes after the deadline is told of it", func(b *bench) {
+	{"rule 9: a hand that comes after the deadline is told of it", func(b *fixture) {
 		b.ask(flowHead + callbackText(deadline))
 		timer, wake := b.takeTimer(), b.tokenWake()
 		b.at(time.Minute)
@@ -80,7 +80,7 @@ var arbiterCases = []ruleCase{
 			b.t.Errorf("the late closer was told %+v, error %v", r, err)
 		}
 	}},
-	{"rule 9: a deadline whose commit was lost is applied again, and closed once", func(b *bench) {
+	{"rule 9: a deadline whose commit was lost is applied again, and closed once", func(b *fixture) {
 		b.ask(flowHead + callbackText(deadline))
 		timer := b.takeTimer()
 		b.at(time.Minute)
@@ -90,7 +90,7 @@ var arbiterCases = []ruleCase{
 		b.advance(timer)
 		b.wantTrace("read", "close by deadline: closed by deadline", "write 3")
 	}},
-	{"rule 9: a deadline whose commit is refused is applied again", func(b *bench) {
+	{"rule 9: a deadline whose commit is refused is applied again", func(b *fixture) {
 		b.ask(flowHead + callbackText(deadline))
 		timer := b.takeTimer()
 		b.at(time.Minute)
@@ -98,7 +98,7 @@ var arbiterCases = []ruleCase{
 		b.advance(timer)
 		b.wantTrace("read", "close by deadline: closed by deadline", "write 3: refused", "read", "close by deadline: closed by deadline", "write 3")
 	}},
-	{"rule 9: a deadline and a hand in one instant, the token decides and both are told the same", func(b *bench) {
+	{"rule 9: a deadline and a hand in one instant, the token decides and both are told the same", func(b *fixture) {
 		b.ask(flowHead + callbackText(deadline))
 		timer := b.takeTimer()
 		b.at(time.Minute)
@@ -108,7 +108,7 @@ var arbiterCases = []ruleCase{
 		b.wantTrace("read", "close by deadline: closed by hand", "write 3: refused", "read")
 		b.wantSucceeded()
 	}},
-	{"rule 9: a missed heartbeat closes the token", func(b *bench) {
+	{"rule 9: a missed heartbeat closes the token", func(b *fixture) {
 		b.ask(flowHead + callbackText(heartbeat, deadline))
 		timer := b.takeTimer()
 		b.at(20 * time.Second)
@@ -116,7 +116,7 @@ var arbiterCases = []ruleCase{
 		b.wantTrace("read", "close by heartbeat: closed by heartbeat", "write 3")
 		b.wantHistory("Scheduled Started Submitted TimedOut ExecutionFailed")
 	}},
-	{"rule 9: a heartbeat newer than the limit refuses the closing and sets the timer anew", func(b *bench) {
+	{"rule 9: a heartbeat newer than the limit refuses the closing and sets the timer anew", func(b *fixture) {
 		b.ask(flowHead + callbackText(heartbeat))
 		timer := b.takeTimer()
 		b.at(15 * time.Second)
@@ -130,7 +130,7 @@ var arbiterCases = []ruleCase{
 		b.wantTrace("read", "close by heartbeat: closed by heartbeat", "write 4")
 		b.wantHistory("Scheduled Started Submitted TimedOut ExecutionFailed")
 	}},
-	{"rule 9: heartbeats do not move the deadline", func(b *bench) {
+	{"rule 9: heartbeats do not move the deadline", func(b *fixture) {
 		b.ask(flowHead + callbackText(heartbeat, deadline))
 		for _, at := range []time.Duration{20 * time.Second, 40 * time.Second} {
 			timer := b.takeTimer()
@@ -149,7 +149,7 @@ var arbiterCases = []ruleCase{
 		b.advance(timer)
 		b.wantTrace("read", "close by deadline: closed by deadline", "write 5")
 	}},
-	{"rule 9: a heartbeat that came too late counts while nobody closed the token", func(b *bench) {
+	{"rule 9: a heartbeat that came too late counts while nobody closed the token", func(b *fixture) {
 		b.ask(flowHead + callbackText(heartbeat))
 		timer := b.takeTimer()
 		b.at(30 * time.Second)
@@ -158,7 +158,7 @@ var arbiterCases = []ruleCase{
 		b.advance(timer)
 		b.wantTrace("read", "close by heartbeat: open", "wake timer in 10s", "write 3")
 	}},
-	{"rule 9: an old timer after a heartbeat is dropped", func(b *bench) {
+	{"rule 9: an old timer after a heartbeat is dropped", func(b *fixture) {
 		b.ask(flowHead + callbackText(heartbeat))
 		timer := b.takeTimer()
 		b.at(20 * time.Second)
@@ -169,7 +169,7 @@ var arbiterCases = []ruleCase{
 		b.advance(timer)
 		b.wantTrace("read")
 	}},
-	{"rule 9: the deadline of a long call closes its token", func(b *bench) {
+	{"rule 9: the deadline of a long call closes its token", func(b *fixture) {
 		b.advance(b.begin(flowHead + taskText("Long", "timeoutSeconds: 30")))
 		b.wantTrace("read", "wake timer in 30s", "write 1", "queue Long", "write 2")
 		timer := b.takeTimer()
@@ -181,19 +181,19 @@ var arbiterCases = []ruleCase{
 
 // stopCases are rules 9 and 12 where a stop is what ends an execution.
 var stopCases = []ruleCase{
-	{"rule 12: the wake of a stop goes out before the request", func(b *bench) {
+	{"rule 12: the wake of a stop goes out before the request", func(b *fixture) {
 		b.ask(askFlow)
-		if err := b.Stop(b.t.Context(), benchID, "Enough", "it is enough"); err != nil {
+		if err := b.Stop(b.t.Context(), testID, "Enough", "it is enough"); err != nil {
 			b.t.Fatal(err)
 		}
 		b.wantTrace("read", "wake stop in 0s", "request a stop")
-		if w, want := b.take(), (engine.Wake{Execution: benchID, Cause: machine.CauseStop, Due: epoch, Sent: epoch}); !sameWake(w, want) {
+		if w, want := b.take(), (engine.Wake{Execution: testID, Cause: machine.CauseStop, Due: epoch, Sent: epoch}); !sameWake(w, want) {
 			b.t.Errorf("the wake is %+v, want %+v", w, want)
 		}
 	}},
-	{"rule 12: a stop's wake that finds nothing is sent again after 1 s until it is 30 s old", func(b *bench) {
+	{"rule 12: a stop's wake that finds nothing is sent again after 1 s until it is 30 s old", func(b *fixture) {
 		b.ask(askFlow)
-		stop := engine.Wake{Execution: benchID, Cause: machine.CauseStop, Due: epoch, Sent: epoch}
+		stop := engine.Wake{Execution: testID, Cause: machine.CauseStop, Due: epoch, Sent: epoch}
 		for _, at := range []time.Duration{0, time.Second, 30*time.Second - time.Nanosecond} {
 			b.at(at)
 			b.advance(stop)
@@ -208,18 +208,18 @@ var stopCases = []ruleCase{
 		b.advance(stop)
 		b.wantTrace("read", "no request to stop")
 	}},
-	{"rule 12: a stop whose wake was not sent requests nothing", func(b *bench) {
+	{"rule 12: a stop whose wake was not sent requests nothing", func(b *fixture) {
 		b.ask(askFlow)
 		b.sendFails = 1
-		if err := b.Stop(b.t.Context(), benchID, "", ""); engine.CodeOf(err) != engine.CodeInternal {
+		if err := b.Stop(b.t.Context(), testID, "", ""); engine.CodeOf(err) != engine.CodeInternal {
 			b.t.Errorf("error %v", err)
 		}
 		b.wantTrace("read", "wake stop in 0s: failed")
 	}},
-	{"rule 12: the first stop's error and cause stay", func(b *bench) {
+	{"rule 12: the first stop's error and cause stay", func(b *fixture) {
 		b.pause()
 		stop := b.stop()
-		if err := b.Stop(b.t.Context(), benchID, "Later", "later"); err != nil {
+		if err := b.Stop(b.t.Context(), testID, "Later", "later"); err != nil {
 			b.t.Fatal(err)
 		}
 		b.trace = nil
@@ -228,9 +228,9 @@ var stopCases = []ruleCase{
 		b.advance(b.take())
 		b.wantTrace("read", "read the request to stop", "write 2", "read")
 	}},
-	{"rule 12: a stop with a long cause fits", func(b *bench) {
+	{"rule 12: a stop with a long cause fits", func(b *fixture) {
 		b.pause()
-		if err := b.Stop(b.t.Context(), benchID, strings.Repeat("e", 1000), strings.Repeat("c", 400<<10)); err != nil {
+		if err := b.Stop(b.t.Context(), testID, strings.Repeat("e", 1000), strings.Repeat("c", 400<<10)); err != nil {
 			b.t.Fatal(err)
 		}
 		b.advance(b.take())
@@ -238,19 +238,19 @@ var stopCases = []ruleCase{
 			b.t.Errorf("the error has %d bytes and the cause %d", len(state.Error), len(state.Cause))
 		}
 	}},
-	{"rule 12: a stop of what has ended or is not there is an error and no wake", func(b *bench) {
-		if err := b.Stop(b.t.Context(), benchID, "", ""); engine.CodeOf(err) != engine.CodeNotFound {
+	{"rule 12: a stop of what has ended or is not there is an error and no wake", func(b *fixture) {
+		if err := b.Stop(b.t.Context(), testID, "", ""); engine.CodeOf(err) != engine.CodeNotFound {
 			b.t.Errorf("error %v", err)
 		}
 		b.wantTrace("read")
 		b.advance(b.begin(onlyText))
 		b.trace = nil
-		if err := b.Stop(b.t.Context(), benchID, "", ""); engine.CodeOf(err) != engine.CodeConflict {
+		if err := b.Stop(b.t.Context(), testID, "", ""); engine.CodeOf(err) != engine.CodeConflict {
 			b.t.Errorf("error %v", err)
 		}
 		b.wantTrace("read")
 	}},
-	{"rule 12: a stop before the begin, and the start's wake does nothing", func(b *bench) {
+	{"rule 12: a stop before the begin, and the start's wake does nothing", func(b *fixture) {
 		start := b.begin(askFlow)
 		b.advance(b.stop())
 		b.wantTrace("read", "read the request to stop", "write 1")
@@ -258,7 +258,7 @@ var stopCases = []ruleCase{
 		b.advance(start)
 		b.wantTrace("read")
 	}},
-	{"rule 12: a stop of a wait is one commit, and its timer does nothing", func(b *bench) {
+	{"rule 12: a stop of a wait is one commit, and its timer does nothing", func(b *fixture) {
 		timer := b.pause()
 		b.advance(b.stop())
 		b.wantTrace("read", "read the request to stop", "write 2")
@@ -267,7 +267,7 @@ var stopCases = []ruleCase{
 		b.advance(timer)
 		b.wantTrace("read")
 	}},
-	{"rule 12: a stop during a direct call, whose result is dropped", func(b *bench) {
+	{"rule 12: a stop during a direct call, whose result is dropped", func(b *fixture) {
 		start := b.begin(taskFlow("First", "Second"))
 		b.script("First", answer{outcome: success, during: func() {
 			stop := b.stop()
@@ -277,7 +277,7 @@ var stopCases = []ruleCase{
 		b.wantTrace("call First", "write 1: refused", "read")
 		b.wantEnd(machine.StatusStopped, "Enough")
 	}},
-	{"rule 9: a stop while a token is out: ending is committed, then closed, then the end", func(b *bench) {
+	{"rule 9: a stop while a token is out: ending is committed, then closed, then the end", func(b *fixture) {
 		b.ask(flowHead + callbackText(deadline) + taskText("Next"))
 		timer := b.takeTimer()
 		b.advance(b.stop())
@@ -288,7 +288,7 @@ var stopCases = []ruleCase{
 		b.advance(timer)
 		b.wantTrace("read")
 	}},
-	{"rule 9: a stop records a success that came first as a success", func(b *bench) {
+	{"rule 9: a stop records a success that came first as a success", func(b *fixture) {
 		b.ask(askNextFlow)
 		wake := b.close(success)
 		b.advance(b.stop())
@@ -298,7 +298,7 @@ var stopCases = []ruleCase{
 		b.advance(wake)
 		b.wantTrace("read")
 	}},
-	{"rule 9: the wake of a stop that was cut repeats the closing when its worker is dead", func(b *bench) {
+	{"rule 9: the wake of a stop that was cut repeats the closing when its worker is dead", func(b *fixture) {
 		b.ask(askFlow)
 		stop := b.stop()
 		b.updateFaults = []Fault{LoseWrite}
@@ -311,7 +311,7 @@ var stopCases = []ruleCase{
 		b.wantTrace("read", "look: open", "close by stop: closed by stop", "write 4")
 		b.wantEnd(machine.StatusStopped, "Enough")
 	}},
-	{"rule 9: the wake of a stop that was cut after the closing commits the end", func(b *bench) {
+	{"rule 9: the wake of a stop that was cut after the closing commits the end", func(b *fixture) {
 		b.ask(askFlow)
 		stop := b.stop()
 		b.log.FailAppends(NoFault, LoseWrite)
@@ -322,14 +322,14 @@ var stopCases = []ruleCase{
 		b.wantTrace("read", "look: closed by stop", "write 4")
 		b.wantEnd(machine.StatusStopped, "Enough")
 	}},
-	{"rule 9: a token's wake that meets an ending state commits the end", func(b *bench) {
+	{"rule 9: a token's wake that meets an ending state commits the end", func(b *fixture) {
 		b.ask(askNextFlow)
 		b.rivalStops(b.stop())
 		b.advance(b.close(success))
 		b.wantTrace("read", "look: closed by hand", "write 4")
 		b.wantHistory("Scheduled Started Submitted Succeeded ExecutionStopped")
 	}},
-	{"rule 9: the submitter that meets an ending state closes the token and commits the end", func(b *bench) {
+	{"rule 9: the submitter that meets an ending state closes the token and commits the end", func(b *fixture) {
 		start := b.begin(askFlow)
 		b.script("Ask", answer{outcome: success, during: func() {
 			b.rivalStops(b.stop())
@@ -339,7 +339,7 @@ var stopCases = []ruleCase{
 		b.wantHistory("Scheduled Started Failed ExecutionStopped")
 		b.wantEnd(machine.StatusStopped, "Enough")
 	}},
-	{"rule 9: a dead submitter's wake that meets an ending state commits the end", func(b *bench) {
+	{"rule 9: a dead submitter's wake that meets an ending state commits the end", func(b *fixture) {
 		start := b.askedNot(askFlow)
 		b.rivalStops(b.stop())
 		b.at(time.Minute)
@@ -347,7 +347,7 @@ var stopCases = []ruleCase{
 		b.wantTrace("read", "look: open", "close by stop: closed by stop", "write 3")
 		b.wantEnd(machine.StatusStopped, "Enough")
 	}},
-	{"rule 9: a deadline that meets an ending state leaves it to the stop", func(b *bench) {
+	{"rule 9: a deadline that meets an ending state leaves it to the stop", func(b *fixture) {
 		b.ask(flowHead + callbackText(deadline))
 		timer := b.takeTimer()
 		stop := b.stop()
@@ -358,7 +358,7 @@ var stopCases = []ruleCase{
 		b.advance(stop)
 		b.wantTrace("read", "look: open", "close by stop: closed by stop", "write 4")
 	}},
-	{"rule 9: two stops at once, one ends it", func(b *bench) {
+	{"rule 9: two stops at once, one ends it", func(b *fixture) {
 		b.ask(askFlow)
 		stop := b.stop()
 		b.log.BeforeAppend(func() { b.advanceBy(b.rival(), stop) })
@@ -366,7 +366,7 @@ var stopCases = []ruleCase{
 		b.wantTrace("read", "read the request to stop", "write 3: refused", "read")
 		b.wantHistory("Scheduled Started Submitted Failed ExecutionStopped")
 	}},
-	{"rule 9: a stop while a long call is queued", func(b *bench) {
+	{"rule 9: a stop while a long call is queued", func(b *fixture) {
 		b.limits = map[string]time.Duration{"Long": time.Hour}
 		b.advance(b.begin(longFlow))
 		b.trace = nil
@@ -377,7 +377,7 @@ var stopCases = []ruleCase{
 		b.advance(b.take())
 		b.wantTrace("read")
 	}},
-	{"rule 12: a stop of a claimed call is one commit", func(b *bench) {
+	{"rule 12: a stop of a claimed call is one commit", func(b *fixture) {
 		b.claimed()
 		timer := b.takeTimer()
 		b.advance(b.stop())
@@ -389,12 +389,12 @@ var stopCases = []ruleCase{
 }
 
 // runTask runs the only task that is queued.
-func (b *bench) runTask() {
+func (b *fixture) runTask() {
 	b.t.Helper()
 	b.wantTaskPutBack(b.takeTask(), time.Time{})
 }
 
-func (b *bench) takeTask() engine.Task {
+func (b *fixture) takeTask() engine.Task {
 	b.t.Helper()
 	if len(b.tasks) != 1 {
 		b.t.Fatalf("%d tasks are queued, want 1", len(b.tasks))
@@ -405,7 +405,7 @@ func (b *bench) takeTask() engine.Task {
 }
 
 // long leads an execution to a queued call and gives its task.
-func (b *bench) long() engine.Task {
+func (b *fixture) long() engine.Task {
 	b.t.Helper()
 	b.limits = map[string]time.Duration{"Long": time.Hour}
 	b.advance(b.begin(longFlow))
@@ -413,7 +413,7 @@ func (b *bench) long() engine.Task {
 	return b.takeTask()
 }
 
-func (b *bench) wantTaskFails(task engine.Task) {
+func (b *fixture) wantTaskFails(task engine.Task) {
 	b.t.Helper()
 	if _, err := b.RunTask(b.t.Context(), task); engine.CodeOf(err) != engine.CodeInternal {
 		b.t.Fatalf("run the task: error %v", err)
@@ -422,7 +422,7 @@ func (b *bench) wantTaskFails(task engine.Task) {
 
 // wantTaskPutBack runs a task that is to be put back then, or is done when at
 // is zero.
-func (b *bench) wantTaskPutBack(task engine.Task, at time.Time) {
+func (b *fixture) wantTaskPutBack(task engine.Task, at time.Time) {
 	b.t.Helper()
 	verdict, err := b.RunTask(b.t.Context(), task)
 	if err != nil || !verdict.RetryAt.Equal(at) {
@@ -430,21 +430,21 @@ func (b *bench) wantTaskPutBack(task engine.Task, at time.Time) {
 	}
 }
 
-func (b *bench) rerun(task engine.Task) {
+func (b *fixture) rerun(task engine.Task) {
 	b.t.Helper()
 	b.wantTaskPutBack(task, time.Time{})
 }
 
 // forgeries are a task made by hand for the token of the task, and the task with
 // one thing changed each. A handle is no secret.
-func (b *bench) forgeries(task engine.Task) []engine.Task {
+func (b *fixture) forgeries(task engine.Task) []engine.Task {
 	resource, err := fdl.ParseResource("acs:fc:::services/s/functions/echo")
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	forged := []engine.Task{{Handle: task.Handle, Await: true, Call: machine.Call{Resource: resource, Input: object(b.t, `{"forged":true}`)}}}
 	for _, change := range []func(t *engine.Task){
-		func(t *engine.Task) { t.Handle = benchKeys.Handle(token.ID{Execution: benchID, Number: 99}) },
+		func(t *engine.Task) { t.Handle = testKeys.Handle(token.ID{Execution: testID, Number: 99}) },
 		func(t *engine.Task) { t.Await = !t.Await },
 		func(t *engine.Task) { t.AtMostOnce = !t.AtMostOnce },
 		func(t *engine.Task) { t.Call.Resource = resource },
@@ -468,7 +468,7 @@ func (b *bench) forgeries(task engine.Task) []engine.Task {
 
 // queueCases are rule 10 from a queue: the calls of the task queue.
 var queueCases = []ruleCase{
-	{"rule 10: from a queue: call, update, wake", func(b *bench) {
+	{"rule 10: from a queue: call, update, wake", func(b *fixture) {
 		task := b.long()
 		b.answer("Long", `{"long":1}`)
 		b.rerun(task)
@@ -477,7 +477,7 @@ var queueCases = []ruleCase{
 		b.wantTrace("read", "look: closed by task", "write 3")
 		b.wantHistory("Scheduled Started Succeeded ExecutionSucceeded")
 	}},
-	{"rule 10: from a queue: the wake is sent also when the update was refused", func(b *bench) {
+	{"rule 10: from a queue: the wake is sent also when the update was refused", func(b *fixture) {
 		task := b.long()
 		b.script("Long", answer{outcome: success, during: func() { b.close(broken) }})
 		b.rerun(task)
@@ -485,7 +485,7 @@ var queueCases = []ruleCase{
 		b.advance(b.take())
 		b.wantEnd(machine.StatusFailed, "Broken")
 	}},
-	{"rule 10: from a queue: a task that comes again after its end sends the wake again and calls nothing", func(b *bench) {
+	{"rule 10: from a queue: a task that comes again after its end sends the wake again and calls nothing", func(b *fixture) {
 		task := b.long()
 		b.answer("Long", `{}`)
 		b.rerun(task)
@@ -494,7 +494,7 @@ var queueCases = []ruleCase{
 		b.rerun(task)
 		b.wantTrace("look: closed by task", "wake token in 0s")
 	}},
-	{"rule 10: from a queue: a wake that was not sent leaves the task", func(b *bench) {
+	{"rule 10: from a queue: a wake that was not sent leaves the task", func(b *fixture) {
 		task := b.long()
 		b.answer("Long", `{}`)
 		b.sendFails = 1
@@ -503,14 +503,14 @@ var queueCases = []ruleCase{
 		b.rerun(task)
 		b.wantTrace("look: closed by task", "wake token in 0s")
 	}},
-	{"rule 10: from a queue: an update that failed is made again without a call", func(b *bench) {
+	{"rule 10: from a queue: an update that failed is made again without a call", func(b *fixture) {
 		task := b.long()
 		b.answer("Long", `{}`)
 		b.updateFaults = []Fault{LoseWrite, LoseAnswer}
 		b.rerun(task)
 		b.wantTrace("look: open", "call Long", "close by task: failed", "close by task: failed", "close by task: closed by task", "wake token in 0s")
 	}},
-	{"rule 10: from a queue: an update that fails again and again leaves the task", func(b *bench) {
+	{"rule 10: from a queue: an update that fails again and again leaves the task", func(b *fixture) {
 		task := b.long()
 		b.answer("Long", `{}`)
 		b.updateFaults = slices.Repeat([]Fault{LoseAnswer}, 10)
@@ -519,14 +519,14 @@ var queueCases = []ruleCase{
 		b.rerun(task)
 		b.wantTrace("look: closed by task", "wake token in 0s")
 	}},
-	{"rule 10: from a queue: an outcome that no step may have is the failure that it will be", func(b *bench) {
+	{"rule 10: from a queue: an outcome that no step may have is the failure that it will be", func(b *fixture) {
 		task := b.long()
 		b.answer("Long", `{"large":"`+strings.Repeat("x", 400<<10)+`"}`)
 		b.rerun(task)
 		b.advance(b.take())
 		b.wantEnd(machine.StatusFailed, machine.ErrorDataLimit)
 	}},
-	{"rule 10: from a queue: a call that was stopped leaves the task and is made again", func(b *bench) {
+	{"rule 10: from a queue: a call that was stopped leaves the task and is made again", func(b *fixture) {
 		task := b.long()
 		b.script("Long", answer{err: errStopped})
 		b.wantTaskFails(task)
@@ -535,7 +535,7 @@ var queueCases = []ruleCase{
 		b.rerun(task)
 		b.wantTrace("look: open", "call Long", "close by task: closed by task", "wake token in 0s")
 	}},
-	{"rule 10: from a queue: a forged task calls, reads and closes nothing", func(b *bench) {
+	{"rule 10: from a queue: a forged task calls, reads and closes nothing", func(b *fixture) {
 		task := b.long()
 		for _, forged := range b.forgeries(task) {
 			if _, err := b.RunTask(b.t.Context(), forged); !errors.Is(err, token.ErrForged) {
@@ -547,7 +547,7 @@ var queueCases = []ruleCase{
 		b.rerun(task)
 		b.wantTrace("look: open", "call Long", "close by task: closed by task", "wake token in 0s")
 	}},
-	{"rule 10: from a queue: a task of a key that is not known here is run later", func(b *bench) {
+	{"rule 10: from a queue: a task of a key that is not known here is run later", func(b *fixture) {
 		task := b.long()
 		old := b.Keys.Current
 		later := token.Key{ID: old.ID + 1, Secret: []byte(strings.Repeat("n", token.SecretSize))}
@@ -561,7 +561,7 @@ var queueCases = []ruleCase{
 		b.rerun(task)
 		b.wantTrace("look: open", "call Long", "close by task: closed by task", "wake token in 0s")
 	}},
-	{"rule 10: from a queue: a task of a newer key is checked with the keys read again", func(b *bench) {
+	{"rule 10: from a queue: a task of a newer key is checked with the keys read again", func(b *fixture) {
 		task := b.long()
 		old := b.Keys.Current
 		later := token.Key{ID: old.ID + 1, Secret: []byte(strings.Repeat("n", token.SecretSize))}
@@ -573,7 +573,7 @@ var queueCases = []ruleCase{
 		b.rerun(task)
 		b.wantTrace("look: open", "call Long", "close by task: closed by task", "wake token in 0s")
 	}},
-	{"rule 10: from a queue: two at once, the first outcome counts", func(b *bench) {
+	{"rule 10: from a queue: two at once, the first outcome counts", func(b *fixture) {
 		task := b.long()
 		b.answer("Long", `{"by":"second"}`)
 		b.script("Long", answer{outcome: broken})
@@ -595,19 +595,19 @@ var queueCases = []ruleCase{
 
 // tokenWakeCases are rule 11.
 var tokenWakeCases = []ruleCase{
-	{"rule 11: closed - applied", func(b *bench) {
+	{"rule 11: closed - applied", func(b *fixture) {
 		b.ask(askFlow)
 		b.advance(b.close(success))
 		b.wantTrace("read", "look: closed by hand", "write 3")
 	}},
-	{"rule 11: closed - applied, however old the wake", func(b *bench) {
+	{"rule 11: closed - applied, however old the wake", func(b *fixture) {
 		b.ask(askFlow)
 		wake := b.close(success)
 		b.at(24 * time.Hour)
 		b.advance(wake)
 		b.wantTrace("read", "look: closed by hand", "write 3")
 	}},
-	{"rule 11: open and young - looked at twice, then sent again after 1 s", func(b *bench) {
+	{"rule 11: open and young - looked at twice, then sent again after 1 s", func(b *fixture) {
 		b.ask(askFlow)
 		wake := b.tokenWake()
 		for _, at := range []time.Duration{0, time.Second, 10*time.Second - time.Nanosecond} {
@@ -622,14 +622,14 @@ var tokenWakeCases = []ruleCase{
 			}
 		}
 	}},
-	{"rule 11: open and old - dropped", func(b *bench) {
+	{"rule 11: open and old - dropped", func(b *fixture) {
 		b.ask(askFlow)
 		wake := b.tokenWake()
 		b.at(10 * time.Second)
 		b.advance(wake)
 		b.wantTrace("read", "look: open")
 	}},
-	{"rule 11: closed between the two looks - applied", func(b *bench) {
+	{"rule 11: closed between the two looks - applied", func(b *fixture) {
 		b.ask(askFlow)
 		wake := b.tokenWake()
 		b.Sleep = func(context.Context, time.Duration) error {
@@ -639,7 +639,7 @@ var tokenWakeCases = []ruleCase{
 		b.advance(wake)
 		b.wantTrace("read", "look: open", "look: closed by hand", "write 3")
 	}},
-	{"rule 11: the verdict counts the looks that came too early", func(b *bench) {
+	{"rule 11: the verdict counts the looks that came too early", func(b *fixture) {
 		b.ask(askFlow)
 		early, err := b.Advance(b.t.Context(), b.tokenWake())
 		if err != nil || early.EarlyLooks != 2 {
@@ -651,27 +651,27 @@ var tokenWakeCases = []ruleCase{
 		}
 		b.trace = nil
 	}},
-	{"rule 11: a wake for a token that is not the attempt's is dropped", func(b *bench) {
+	{"rule 11: a wake for a token that is not the attempt's is dropped", func(b *fixture) {
 		b.ask(askFlow)
 		wake := b.tokenWake()
-		wake.Cause = benchKeys.Handle(token.ID{Execution: benchID, Number: 99, Expires: after(time.Hour)})
+		wake.Cause = testKeys.Handle(token.ID{Execution: testID, Number: 99, Expires: after(time.Hour)})
 		b.advance(wake)
 		b.wantTrace("read")
 	}},
-	{"rule 11: the same wake twice applies once", func(b *bench) {
+	{"rule 11: the same wake twice applies once", func(b *fixture) {
 		b.ask(askFlow)
 		wake := b.close(success)
 		b.advance(wake)
 		b.advance(wake)
 		b.wantTrace("read", "look: closed by hand", "write 3", "read")
 	}},
-	{"rule 11: a commit that is refused applies the outcome again", func(b *bench) {
+	{"rule 11: a commit that is refused applies the outcome again", func(b *fixture) {
 		b.ask(askFlow)
 		b.log.FailAppends(Refuse)
 		b.advance(b.close(success))
 		b.wantTrace("read", "look: closed by hand", "write 3: refused", "read", "look: closed by hand", "write 3")
 	}},
-	{"rule 11: a token's wake that comes while the task is being submitted applies", func(b *bench) {
+	{"rule 11: a token's wake that comes while the task is being submitted applies", func(b *fixture) {
 		start := b.begin(askNextFlow)
 		b.script("Ask", answer{outcome: success, during: func() {
 			b.answer("Next", `{}`)

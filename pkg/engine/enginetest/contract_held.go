@@ -14,7 +14,7 @@ import (
 // heldCases are about large values, which are written once and then held by
 // reference.
 var heldCases = []ruleCase{
-	{"values by reference: an input of 5 KB is written once, and a small member of it costs no read", func(b *bench) {
+	{"values by reference: an input of 5 KB is written once, and a small member of it costs no read", func(b *fixture) {
 		timer := b.pauseLarge()
 		for poll := range 3 {
 			b.at(time.Duration(poll+1) * 10 * time.Second)
@@ -31,7 +31,7 @@ var heldCases = []ruleCase{
 		b.wantSucceeded()
 		b.wantWrittenOnce(6)
 	}},
-	{"values by reference: an input of many members is written once, too", func(b *bench) {
+	{"values by reference: an input of many members is written once, too", func(b *fixture) {
 		for _, shape := range []struct{ members, size, most int }{{12, 400, 1000}, {20, 240, 1300}, {60, 80, 2400}} {
 			items := b.pollMany(shape.members, strings.Repeat("m", shape.size))
 			for _, item := range items[1:] {
@@ -41,7 +41,7 @@ var heldCases = []ruleCase{
 			}
 		}
 	}},
-	{"values by reference: a large value that is needed is read, once a wake", func(b *bench) {
+	{"values by reference: a large value that is needed is read, once a wake", func(b *fixture) {
 		b.answer("First", `{"first":1}`)
 		b.wantStart(b.request(taskFlow("First")+waitText("Pause", 10)+taskText("Second")+taskText("Third"), largeInput), engine.StartedNew)
 		b.wantTrace("wake start in 0s", "write 0")
@@ -57,7 +57,7 @@ var heldCases = []ruleCase{
 		}
 		b.wantWrittenOnce(4)
 	}},
-	{"values by reference: a large answer is written once, also by the worker that brought it", func(b *bench) {
+	{"values by reference: a large answer is written once, also by the worker that brought it", func(b *fixture) {
 		b.answer("First", largeInput)
 		b.answer("Second", `{}`)
 		b.answer("Third", `{}`)
@@ -66,7 +66,7 @@ var heldCases = []ruleCase{
 		b.wantInput("Third", largeInput)
 		b.wantWrittenOnce(4)
 	}},
-	{"values by reference: refused and the same state found, the result is used for the same input", func(b *bench) {
+	{"values by reference: refused and the same state found, the result is used for the same input", func(b *fixture) {
 		b.script("First", answer{err: errStopped})
 		b.wantStart(b.request(taskFlow("First", "Second"), largeInput), engine.StartedNew)
 		start := b.take()
@@ -84,13 +84,13 @@ var heldCases = []ruleCase{
 		b.wantSucceeded()
 		b.wantWrittenOnce(3)
 	}},
-	{"values by reference: state and history show them complete", func(b *bench) {
+	{"values by reference: state and history show them complete", func(b *fixture) {
 		b.pauseLarge()
-		state, err := b.Describe(b.t.Context(), benchID)
+		state, err := b.Describe(b.t.Context(), testID)
 		if err != nil || state.Input.JSON() != largeInput {
 			b.t.Errorf("the input is %.80s, error %v", state.Input, err)
 		}
-		history, err := b.History(b.t.Context(), benchID)
+		history, err := b.History(b.t.Context(), testID)
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -101,7 +101,7 @@ var heldCases = []ruleCase{
 		}
 		b.trace = nil
 	}},
-	{"values by reference: the same start is compared with all of the input", func(b *bench) {
+	{"values by reference: the same start is compared with all of the input", func(b *fixture) {
 		b.pauseLarge()
 		flow := strings.Replace(pollFlow, "    name: Poll\n", "    name: Poll\n"+delayMapping, 1)
 		b.wantStart(b.request(flow, largeInput), engine.StartedSame)
@@ -117,7 +117,7 @@ const delayMapping = "    inputMappings: [{target: delay, source: $input.delay}]
 
 // pauseLarge leads an execution of a polling flow with a large input, of which
 // Poll gets a small member, to its wait and gives its timer.
-func (b *bench) pauseLarge() engine.Wake {
+func (b *fixture) pauseLarge() engine.Wake {
 	b.t.Helper()
 	b.answer("Begin", `{}`)
 	flow := strings.Replace(pollFlow, "    name: Poll\n", "    name: Poll\n"+delayMapping, 1)
@@ -131,14 +131,14 @@ func (b *bench) pauseLarge() engine.Wake {
 
 // pollMany runs an execution with an input of so many members to its end, and
 // gives its items. No poll reads what is held.
-func (b *bench) pollMany(members int, v string) []engine.Item {
+func (b *fixture) pollMany(members int, v string) []engine.Item {
 	b.t.Helper()
 	list := []value.Member{{Key: "delay", Value: value.Int(60)}}
 	for i := range members {
 		list = append(list, value.Member{Key: fmt.Sprintf("k%d", i), Value: value.String(v)})
 	}
 	flow := strings.Replace(pollFlow, "    name: Poll\n", "    name: Poll\n"+delayMapping, 1)
-	request := engine.StartRequest{Flow: put(b.t, b.store, benchFlow, flow), Execution: fmt.Sprintf("run-%d", members), Input: value.Object(list...)}
+	request := engine.StartRequest{Flow: put(b.t, b.store, flowName, flow), Execution: fmt.Sprintf("run-%d", members), Input: value.Object(list...)}
 	b.at(0)
 	b.answer("Begin", `{}`)
 	b.answer("Poll", running, running, succeeded)
@@ -153,7 +153,7 @@ func (b *bench) pollMany(members int, v string) []engine.Item {
 		}
 	}
 	b.trace = nil
-	items, err := b.store.Items(b.t.Context(), engine.NewID(benchFlow, request.Execution), 0, 100)
+	items, err := b.store.Items(b.t.Context(), engine.NewID(flowName, request.Execution), 0, 100)
 	if err != nil || len(items) != 5 {
 		b.t.Fatalf("%d items, error %v", len(items), err)
 	}
@@ -161,7 +161,7 @@ func (b *bench) pollMany(members int, v string) []engine.Item {
 }
 
 // wantInput compares the input of the last call of a function.
-func (b *bench) wantInput(function, want string) {
+func (b *fixture) wantInput(function, want string) {
 	b.t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -172,9 +172,9 @@ func (b *bench) wantInput(function, want string) {
 
 // wantWrittenOnce looks at all items: one holds the large text, and the others
 // stay small.
-func (b *bench) wantWrittenOnce(count int) {
+func (b *fixture) wantWrittenOnce(count int) {
 	b.t.Helper()
-	items, err := b.store.Items(b.t.Context(), benchID, 0, count+1)
+	items, err := b.store.Items(b.t.Context(), testID, 0, count+1)
 	if err != nil || len(items) != count {
 		b.t.Fatalf("%d items, error %v, want %d", len(items), err, count)
 	}

@@ -28,7 +28,7 @@ var (
 // jobCases are tasks that wait for the end of a job: token tasks whose token
 // nobody but StartJob is given.
 var jobCases = []ruleCase{
-	{"rule 5: a wait on a job is 4 writes of the log, 1 outcome and 2 wakes", func(b *bench) {
+	{"rule 5: a wait on a job is 4 writes of the log, 1 outcome and 2 wakes", func(b *fixture) {
 		b.wantStart(b.request(syncFlow, `{"name":"films"}`), engine.StartedNew)
 		b.answer("StartJob", started)
 		b.advance(b.take())
@@ -41,7 +41,7 @@ var jobCases = []ruleCase{
 		b.wantHistory("Scheduled Started Submitted Succeeded ExecutionSucceeded")
 		b.wantClosedBy(token.ClosedByEvent)
 	}},
-	{"rule 5: a job whose end comes before its start is recorded is applied after TaskSubmitted", func(b *bench) {
+	{"rule 5: a job whose end comes before its start is recorded is applied after TaskSubmitted", func(b *fixture) {
 		start := b.begin(syncFlow)
 		var wake engine.Wake
 		b.script("StartJob", answer{outcome: token.Success(object(b.t, started)), during: func() { wake = b.end(token.ClosedByEvent) }})
@@ -51,7 +51,7 @@ var jobCases = []ruleCase{
 		b.wantTrace("read", "look: closed by event", "write 3")
 		b.wantHistory("Scheduled Started Submitted Succeeded ExecutionSucceeded")
 	}},
-	{"rule 5: no TaskSubmitted when the job ended before its start was recorded", func(b *bench) {
+	{"rule 5: no TaskSubmitted when the job ended before its start was recorded", func(b *fixture) {
 		start := b.begin(syncFlow)
 		b.script("StartJob", answer{outcome: success, during: func() { b.advanceBy(b.rival(), b.end(token.ClosedByReconcile)) }})
 		b.advance(start)
@@ -59,13 +59,13 @@ var jobCases = []ruleCase{
 		b.wantHistory("Scheduled Started Succeeded ExecutionSucceeded")
 		b.wantClosedBy(token.ClosedByReconcile)
 	}},
-	{"rule 5: a job that the service does not start closes the token", func(b *bench) {
+	{"rule 5: a job that the service does not start closes the token", func(b *fixture) {
 		b.script("StartJob", answer{outcome: broken})
 		b.advance(b.begin(syncFlow))
 		b.wantTrace("read", "write 1", "call StartJob", "close by submit: closed by submit", "write 2")
 		b.wantHistory("Scheduled Started SubmitFailed ExecutionFailed")
 	}},
-	{"rule 7: a job whose worker is dead is submitted again with the same token", func(b *bench) {
+	{"rule 7: a job whose worker is dead is submitted again with the same token", func(b *fixture) {
 		b.script("StartJob", answer{err: errStopped})
 		start := b.begin(syncFlow)
 		b.wantError(start, engine.CodeInternal)
@@ -79,7 +79,7 @@ var jobCases = []ruleCase{
 			b.t.Errorf("it is submitted with other words:\n%s\n%s", before, again)
 		}
 	}},
-	{"rule 7: a job that ended and was not recorded as submitted, writer dead - apply", func(b *bench) {
+	{"rule 7: a job that ended and was not recorded as submitted, writer dead - apply", func(b *fixture) {
 		b.script("StartJob", answer{err: errStopped})
 		start := b.begin(syncFlow)
 		b.wantError(start, engine.CodeInternal)
@@ -90,7 +90,7 @@ var jobCases = []ruleCase{
 		b.wantTrace("read", "look: closed by event", "write 2")
 		b.wantSucceeded()
 	}},
-	{"rule 9: a deadline and the end of a job close the same token", func(b *bench) {
+	{"rule 9: a deadline and the end of a job close the same token", func(b *fixture) {
 		b.answer("StartJob", started)
 		b.advance(b.begin(flowHead + jobText("pattern: sync", deadline)))
 		timer := b.takeTimer()
@@ -101,7 +101,7 @@ var jobCases = []ruleCase{
 		b.wantTrace("read", "close by deadline: closed by event", "write 3")
 		b.wantSucceeded()
 	}},
-	{"rule 4: a job that was started is not started again for a lost commit, also with an input that is held elsewhere", func(b *bench) {
+	{"rule 4: a job that was started is not started again for a lost commit, also with an input that is held elsewhere", func(b *fixture) {
 		b.wantStart(b.request(flowHead+waitText("Pause", 10)+jobText("pattern: sync"), largeInput), engine.StartedNew)
 		b.advance(b.take())
 		b.at(10 * time.Second)
@@ -112,7 +112,7 @@ var jobCases = []ruleCase{
 		b.wantTrace("read", "write 2", "call StartJob", "write 3: failed", "read items", "read", "read items", "look: open", "write 3")
 		b.wantHistory("Scheduled Started Submitted")
 	}},
-	{"values by reference: what a job is started with is written once, and read when it is needed", func(b *bench) {
+	{"values by reference: what a job is started with is written once, and read when it is needed", func(b *fixture) {
 		flow := flowHead + waitText("Pause", 10) + strings.Replace(jobText("pattern: sync"), "$.name", "$", 1)
 		b.wantStart(b.request(flow, largeInput), engine.StartedNew)
 		b.advance(b.take())
@@ -124,7 +124,7 @@ var jobCases = []ruleCase{
 		b.wantJobInput(`{"jobName":` + largeInput + `}`)
 		b.wantWrittenOnce(4)
 	}},
-	{"rule 5: a job whose start takes long is started by the task queue", func(b *bench) {
+	{"rule 5: a job whose start takes long is started by the task queue", func(b *fixture) {
 		b.limits = map[string]time.Duration{"StartJob": time.Minute}
 		b.advance(b.begin(syncFlow))
 		b.wantTrace("read", "write 1", "queue StartJob", "write 2")
@@ -139,7 +139,7 @@ var jobCases = []ruleCase{
 		b.advance(b.end(token.ClosedByEvent))
 		b.wantHistory("Scheduled Started Submitted Succeeded ExecutionSucceeded")
 	}},
-	{"a job without sync has no token, and the key of its attempt", func(b *bench) {
+	{"a job without sync has no token, and the key of its attempt", func(b *fixture) {
 		b.answer("StartJob", started)
 		b.advance(b.begin(flowHead + jobText()))
 		b.wantTrace("read", "call StartJob", "write 1")
@@ -154,7 +154,7 @@ var jobCases = []ruleCase{
 
 // end closes the token of a job as whoever learnt of its end does, and gives
 // the wake that follows.
-func (b *bench) end(by token.Closer) engine.Wake {
+func (b *fixture) end(by token.Closer) engine.Wake {
 	b.t.Helper()
 	wake := b.tokenWake()
 	closing := token.CloseOp{Outcome: token.Success(object(b.t, started)), By: by, At: b.Now()}
@@ -166,10 +166,10 @@ func (b *bench) end(by token.Closer) engine.Wake {
 
 // wantJobInput compares what StartJob was called with and gives it. The token is
 // the one that the execution waits for.
-func (b *bench) wantJobInput(params string) value.Value {
+func (b *fixture) wantJobInput(params string) value.Value {
 	b.t.Helper()
 	input := b.inputs["StartJob"]
-	id, handle, err := benchKeys.Verify(input.Get("token").Text(), b.Now())
+	id, handle, err := testKeys.Verify(input.Get("token").Text(), b.Now())
 	if err != nil || id.Flags != 0 || handle != b.waiting().Handle() {
 		b.t.Errorf("the token is %+v, error %v; want that of %+v", id, err, b.waiting())
 	}
@@ -181,9 +181,9 @@ func (b *bench) wantJobInput(params string) value.Value {
 
 // wantClosedBy compares what the history says of who closed the token, and looks
 // for the token in what it shows.
-func (b *bench) wantClosedBy(want token.Closer) {
+func (b *fixture) wantClosedBy(want token.Closer) {
 	b.t.Helper()
-	history, err := b.History(b.t.Context(), benchID)
+	history, err := b.History(b.t.Context(), testID)
 	if err != nil {
 		b.t.Fatal(err)
 	}

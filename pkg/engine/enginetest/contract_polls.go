@@ -20,7 +20,7 @@ var conditionFlow = flowHead + conditionText()
 // pollCases are tasks that wait for a condition: each poll is a call of its own,
 // and the history has one attempt however many there are.
 var pollCases = []ruleCase{
-	{"polls: a poll is 1 read, 1 call, 1 wake and 1 write", func(b *bench) {
+	{"polls: a poll is 1 read, 1 call, 1 wake and 1 write", func(b *fixture) {
 		timer := b.polling(conditionFlow)
 		for poll := 2; poll <= 4; poll++ {
 			b.at(time.Duration(poll-1) * 10 * time.Second)
@@ -37,13 +37,13 @@ var pollCases = []ruleCase{
 		b.wantHistory("Scheduled Started Succeeded ExecutionSucceeded")
 		b.wantDistinct("the keys", b.keys, 5)
 	}},
-	{"polls: a first poll that meets the condition is the only one", func(b *bench) {
+	{"polls: a first poll that meets the condition is the only one", func(b *fixture) {
 		b.answer("Poll", succeeded)
 		b.advance(b.begin(conditionFlow))
 		b.wantTrace("read", "call Poll", "write 1")
 		b.wantSucceeded()
 	}},
-	{"polls: the pauses grow", func(b *bench) {
+	{"polls: the pauses grow", func(b *fixture) {
 		timer := b.polling(flowHead + conditionText("backoffRate: 2"))
 		for _, pause := range []time.Duration{20 * time.Second, 40 * time.Second} {
 			b.at(timer.Due.Sub(epoch))
@@ -55,7 +55,7 @@ var pollCases = []ruleCase{
 			}
 		}
 	}},
-	{"polls: 1,000 of them add nothing to the history", func(b *bench) {
+	{"polls: 1,000 of them add nothing to the history", func(b *fixture) {
 		timer := b.polling(conditionFlow)
 		_, begun := b.latest()
 		for range 999 {
@@ -73,7 +73,7 @@ var pollCases = []ruleCase{
 		b.advance(timer)
 		b.wantHistory("Scheduled Started Succeeded ExecutionSucceeded")
 	}},
-	{"polls: an input of 5 KB is written once, and a small member of it costs no read", func(b *bench) {
+	{"polls: an input of 5 KB is written once, and a small member of it costs no read", func(b *fixture) {
 		b.answer("Poll", running)
 		flow := flowHead + conditionText("inputMappings: [{target: delay, source: $input.delay}]")
 		b.wantStart(b.request(flow, largeInput), engine.StartedNew)
@@ -93,7 +93,7 @@ var pollCases = []ruleCase{
 		b.wantTrace("read", "call Poll", "write 5")
 		b.wantWrittenOnce(6)
 	}},
-	{"polls: an input of 5 KB that the function gets is written once, too", func(b *bench) {
+	{"polls: an input of 5 KB that the function gets is written once, too", func(b *fixture) {
 		b.answer("Poll", running)
 		b.wantStart(b.request(conditionFlow, largeInput), engine.StartedNew)
 		b.advance(b.take())
@@ -107,7 +107,7 @@ var pollCases = []ruleCase{
 		b.wantInput("Poll", largeInput)
 		b.wantWrittenOnce(5)
 	}},
-	{"rule 4: refused, the poll is not made again", func(b *bench) {
+	{"rule 4: refused, the poll is not made again", func(b *fixture) {
 		timer := b.polling(conditionFlow)
 		b.at(10 * time.Second)
 		b.answer("Poll", running)
@@ -115,7 +115,7 @@ var pollCases = []ruleCase{
 		b.advance(timer)
 		b.wantTrace("read", "call Poll", "wake timer in 10s", "write 2: refused", "read", "wake timer in 10s", "write 2")
 	}},
-	{"rule 4: a poll whose commit lost its answer was committed", func(b *bench) {
+	{"rule 4: a poll whose commit lost its answer was committed", func(b *fixture) {
 		timer := b.polling(conditionFlow)
 		b.at(10 * time.Second)
 		b.answer("Poll", running)
@@ -123,7 +123,7 @@ var pollCases = []ruleCase{
 		b.advance(timer)
 		b.wantTrace("read", "call Poll", "wake timer in 10s", "write 2: failed", "read items")
 	}},
-	{"rule 4: two workers at one poll, one result counts and no other poll has the other", func(b *bench) {
+	{"rule 4: two workers at one poll, one result counts and no other poll has the other", func(b *fixture) {
 		timer := b.polling(conditionFlow)
 		b.at(10 * time.Second)
 		b.answer("Poll", succeeded)
@@ -134,7 +134,7 @@ var pollCases = []ruleCase{
 			b.t.Errorf("the execution waits for %+v", w)
 		}
 	}},
-	{"rule 6: a poll whose worker dies is made again, as the same poll", func(b *bench) {
+	{"rule 6: a poll whose worker dies is made again, as the same poll", func(b *fixture) {
 		timer := b.polling(conditionFlow)
 		b.at(10 * time.Second)
 		b.script("Poll", answer{err: errStopped})
@@ -147,7 +147,7 @@ var pollCases = []ruleCase{
 			b.t.Error("the poll that was made again has another key")
 		}
 	}},
-	{"rule 6: a poll whose result was lost with its worker is made again, as the same poll", func(b *bench) {
+	{"rule 6: a poll whose result was lost with its worker is made again, as the same poll", func(b *fixture) {
 		timer := b.polling(conditionFlow)
 		b.at(10 * time.Second)
 		b.answer("Poll", running)
@@ -161,7 +161,7 @@ var pollCases = []ruleCase{
 			b.t.Error("the poll that was made again has another key")
 		}
 	}},
-	{"rule 8: the timer of a poll comes early, late and twice", func(b *bench) {
+	{"rule 8: the timer of a poll comes early, late and twice", func(b *fixture) {
 		timer := b.polling(conditionFlow)
 		b.at(4 * time.Second)
 		b.advance(timer)
@@ -174,7 +174,7 @@ var pollCases = []ruleCase{
 		b.advance(timer)
 		b.wantTrace("read")
 	}},
-	{"rule 12: a stop between two polls is one commit, and the timer does nothing", func(b *bench) {
+	{"rule 12: a stop between two polls is one commit, and the timer does nothing", func(b *fixture) {
 		timer := b.polling(conditionFlow)
 		b.advance(b.stop())
 		b.wantTrace("read", "read the request to stop", "write 2")
@@ -182,13 +182,13 @@ var pollCases = []ruleCase{
 		b.advance(timer)
 		b.wantTrace("read")
 	}},
-	{"rule 2: a first poll after a call's result is committed as pending first", func(b *bench) {
+	{"rule 2: a first poll after a call's result is committed as pending first", func(b *fixture) {
 		b.answer("First", `{}`)
 		b.answer("Poll", running)
 		b.advance(b.begin(flowHead + taskText("First") + conditionText()))
 		b.wantTrace("read", "call First", "write 1", "call Poll", "wake timer in 10s", "write 2")
 	}},
-	{"rule 7: a pending poll that nobody finished is made, under the same key", func(b *bench) {
+	{"rule 7: a pending poll that nobody finished is made, under the same key", func(b *fixture) {
 		b.answer("First", `{}`)
 		b.script("Poll", answer{err: errStopped})
 		start := b.begin(flowHead + taskText("First") + conditionText())
@@ -202,7 +202,7 @@ var pollCases = []ruleCase{
 			b.t.Error("the poll that was made again has another key")
 		}
 	}},
-	{"polls: when all of them were made and none met the condition the attempt fails", func(b *bench) {
+	{"polls: when all of them were made and none met the condition the attempt fails", func(b *fixture) {
 		timer := b.polling(flowHead + conditionText("maxAttempts: 2"))
 		b.at(10 * time.Second)
 		b.answer("Poll", running)
@@ -210,7 +210,7 @@ var pollCases = []ruleCase{
 		b.wantTrace("read", "call Poll", "write 2")
 		b.wantEnd(machine.StatusFailed, machine.ErrorConditionNotMet)
 	}},
-	{"polls: a poll that fails fails the attempt, and a retry begins with a first poll", func(b *bench) {
+	{"polls: a poll that fails fails the attempt, and a retry begins with a first poll", func(b *fixture) {
 		timer := b.polling(flowHead + conditionText("maxAttempts: 2", tryAgain))
 		b.at(10 * time.Second)
 		b.script("Poll", answer{outcome: broken})
@@ -224,7 +224,7 @@ var pollCases = []ruleCase{
 		b.wantHistory("Scheduled Started Failed Scheduled Started Succeeded ExecutionSucceeded")
 		b.wantDistinct("the keys", b.keys, 4)
 	}},
-	{"polls: the deadline of the attempt is kept in a pause", func(b *bench) {
+	{"polls: the deadline of the attempt is kept in a pause", func(b *fixture) {
 		timer := b.polling(flowHead + conditionText("timeoutSeconds: 15"))
 		b.at(10 * time.Second)
 		b.answer("Poll", running)
@@ -236,7 +236,7 @@ var pollCases = []ruleCase{
 		b.wantEnd(machine.StatusFailed, machine.ErrorTaskTimeout)
 		b.wantHistory("Scheduled Started TimedOut ExecutionFailed")
 	}},
-	{"rule 5: a poll that may take over 10 s is queued after its commit, each with a token of its own", func(b *bench) {
+	{"rule 5: a poll that may take over 10 s is queued after its commit, each with a token of its own", func(b *fixture) {
 		first := b.longPoll()
 		b.answer("Poll", running)
 		b.rerun(first)
@@ -256,7 +256,7 @@ var pollCases = []ruleCase{
 		b.wantSucceeded()
 		b.wantHistory("Scheduled Started Succeeded ExecutionSucceeded")
 	}},
-	{"rule 5: the answer to a poll that comes again is none to the next poll", func(b *bench) {
+	{"rule 5: the answer to a poll that comes again is none to the next poll", func(b *fixture) {
 		first := b.longPoll()
 		b.answer("Poll", running)
 		b.rerun(first)
@@ -273,7 +273,7 @@ var pollCases = []ruleCase{
 			b.t.Errorf("the execution waits for %+v", w)
 		}
 	}},
-	{"rule 7: a long poll that was not queued is queued by the wake that entered it", func(b *bench) {
+	{"rule 7: a long poll that was not queued is queued by the wake that entered it", func(b *fixture) {
 		b.limits = map[string]time.Duration{"Poll": time.Hour}
 		b.queueFails = 1
 		start := b.begin(conditionFlow)
@@ -283,13 +283,13 @@ var pollCases = []ruleCase{
 		b.advance(start)
 		b.wantTrace("read", "look: open", "queue Poll", "write 2")
 	}},
-	{"rule 9: a stop closes the token of a long poll", func(b *bench) {
+	{"rule 9: a stop closes the token of a long poll", func(b *fixture) {
 		b.longPoll()
 		b.advance(b.stop())
 		b.wantTrace("read", "read the request to stop", "write 3", "close by stop: closed by stop", "write 4")
 		b.wantEnd(machine.StatusStopped, "Enough")
 	}},
-	{"rule 9: the deadline of the attempt closes the token of a long poll", func(b *bench) {
+	{"rule 9: the deadline of the attempt closes the token of a long poll", func(b *fixture) {
 		b.limits = map[string]time.Duration{"Poll": time.Hour}
 		b.advance(b.begin(flowHead + conditionText("timeoutSeconds: 30")))
 		b.wantTrace("read", "wake timer in 30s", "write 1", "queue Poll", "write 2")
@@ -302,7 +302,7 @@ var pollCases = []ruleCase{
 
 // polling leads an execution, which begins with a task that waits for a
 // condition, to the pause after its first poll, and gives its timer.
-func (b *bench) polling(flow string) engine.Wake {
+func (b *fixture) polling(flow string) engine.Wake {
 	b.t.Helper()
 	b.answer("Poll", running)
 	b.advance(b.begin(flow))
@@ -315,7 +315,7 @@ func (b *bench) polling(flow string) engine.Wake {
 
 // longPoll leads an execution to where its first poll is queued, and gives the
 // task.
-func (b *bench) longPoll() engine.Task {
+func (b *fixture) longPoll() engine.Task {
 	b.t.Helper()
 	b.limits = map[string]time.Duration{"Poll": time.Hour}
 	b.advance(b.begin(conditionFlow))

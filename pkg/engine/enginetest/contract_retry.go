@@ -24,7 +24,7 @@ var (
 // retryCases are attempts that are tried again: the pause is a timer and nothing
 // else, and the next attempt is another one.
 var retryCases = []ruleCase{
-	{"retry: a failed direct call is one commit, and its timer makes the next attempt", func(b *bench) {
+	{"retry: a failed direct call is one commit, and its timer makes the next attempt", func(b *fixture) {
 		timer := b.pausedRetry()
 		b.at(10 * time.Second)
 		b.script("First", answer{outcome: broken})
@@ -37,7 +37,7 @@ var retryCases = []ruleCase{
 		b.wantHistory("Scheduled Started Failed Scheduled Started Failed Scheduled Started Succeeded ExecutionSucceeded")
 		b.wantDistinct("the keys", b.keys, 3)
 	}},
-	{"retry: when the policy is used up the failure is the step's", func(b *bench) {
+	{"retry: when the policy is used up the failure is the step's", func(b *fixture) {
 		timer := b.pausedRetry()
 		for _, at := range []time.Duration{10 * time.Second, 30 * time.Second} {
 			b.at(at)
@@ -51,7 +51,7 @@ var retryCases = []ruleCase{
 		b.wantTrace("read", "call First", "wake timer in 20s", "write 2", "read", "call First", "write 3")
 		b.wantEnd(machine.StatusFailed, "Broken")
 	}},
-	{"retry: each policy counts for itself, and a restart changes nothing", func(b *bench) {
+	{"retry: each policy counts for itself, and a restart changes nothing", func(b *fixture) {
 		const two = "retry: [{errors: [Broken], intervalSeconds: 10, maxAttempts: 1}, {errors: [FnF.ALL], intervalSeconds: 5, maxAttempts: 1}]"
 		b.script("First", answer{outcome: broken})
 		b.advance(b.begin(flowHead + taskText("First", two)))
@@ -66,32 +66,32 @@ var retryCases = []ruleCase{
 		}
 		b.wantEnd(machine.StatusFailed, "Broken")
 	}},
-	{"retry: after a restart the timer is all that is sent", func(b *bench) {
+	{"retry: after a restart the timer is all that is sent", func(b *fixture) {
 		b.pausedRetry()
 		b.at(4 * time.Second)
 		b.restart()
 		b.wantTrace("no request to stop", "wake timer in 6s")
 	}},
-	{"rule 1: in the pause every other wake is dropped", func(b *bench) {
+	{"rule 1: in the pause every other wake is dropped", func(b *fixture) {
 		b.pausedRetry()
 		b.at(time.Minute)
-		b.advance(engine.Wake{Execution: benchID, Cause: machine.CauseStart, Due: epoch, Sent: epoch})
+		b.advance(engine.Wake{Execution: testID, Cause: machine.CauseStart, Due: epoch, Sent: epoch})
 		b.wantTrace("read")
 	}},
-	{"rule 3: a pause whose timer was not sent is not committed, and the call is not made again", func(b *bench) {
+	{"rule 3: a pause whose timer was not sent is not committed, and the call is not made again", func(b *fixture) {
 		b.script("First", answer{outcome: broken})
 		start := b.begin(retryFlow)
 		b.sendFails = 1
 		b.advance(start)
 		b.wantTrace("read", "call First", "wake timer in 10s: failed", "read", "wake timer in 10s", "write 1")
 	}},
-	{"rule 4: a pause whose commit lost its answer was committed", func(b *bench) {
+	{"rule 4: a pause whose commit lost its answer was committed", func(b *fixture) {
 		b.script("First", answer{outcome: broken})
 		b.log.FailAppends(NoFault, LoseAnswer)
 		b.advance(b.begin(retryFlow))
 		b.wantTrace("read", "call First", "wake timer in 10s", "write 1: failed", "read items")
 	}},
-	{"rule 4: refused, the next attempt is the same one with its result", func(b *bench) {
+	{"rule 4: refused, the next attempt is the same one with its result", func(b *fixture) {
 		timer := b.pausedRetry()
 		b.at(10 * time.Second)
 		b.answer("First", `{}`)
@@ -100,7 +100,7 @@ var retryCases = []ruleCase{
 		b.wantTrace("read", "call First", "write 2: refused", "read", "write 2")
 		b.wantSucceeded()
 	}},
-	{"rule 4: two workers at one retry, one result counts", func(b *bench) {
+	{"rule 4: two workers at one retry, one result counts", func(b *fixture) {
 		timer := b.pausedRetry()
 		b.at(10 * time.Second)
 		b.script("First", answer{outcome: broken})
@@ -109,7 +109,7 @@ var retryCases = []ruleCase{
 		b.wantTrace("read", "call First", "wake timer in 20s", "write 2: refused", "read")
 		b.wantSucceeded()
 	}},
-	{"rule 6: a retry whose worker dies is made again, as the same attempt", func(b *bench) {
+	{"rule 6: a retry whose worker dies is made again, as the same attempt", func(b *fixture) {
 		timer := b.pausedRetry()
 		b.at(10 * time.Second)
 		b.script("First", answer{err: errStopped})
@@ -122,7 +122,7 @@ var retryCases = []ruleCase{
 			b.t.Error("the call that was made again has another key")
 		}
 	}},
-	{"rule 8: the timer of a retry comes early, late and twice", func(b *bench) {
+	{"rule 8: the timer of a retry comes early, late and twice", func(b *fixture) {
 		timer := b.pausedRetry()
 		b.at(4 * time.Second)
 		b.advance(timer)
@@ -138,7 +138,7 @@ var retryCases = []ruleCase{
 			b.t.Errorf("the next timer is due at %s", state.Timer.Due)
 		}
 	}},
-	{"rule 12: a stop in the pause is one commit, and its timer does nothing", func(b *bench) {
+	{"rule 12: a stop in the pause is one commit, and its timer does nothing", func(b *fixture) {
 		timer := b.pausedRetry()
 		b.advance(b.stop())
 		b.wantTrace("read", "read the request to stop", "write 2")
@@ -147,7 +147,7 @@ var retryCases = []ruleCase{
 		b.advance(timer)
 		b.wantTrace("read")
 	}},
-	{"retry: a claimed call is claimed anew, and the claim of before does nothing", func(b *bench) {
+	{"retry: a claimed call is claimed anew, and the claim of before does nothing", func(b *fixture) {
 		b.script("Once", answer{outcome: broken})
 		b.advance(b.begin(flowHead + taskText("Once", atMostOnce, tryAgain)))
 		b.wantTrace("read", "wake timer in 45s", "write 1", "call Once", "wake timer in 10s", "write 2")
@@ -164,7 +164,7 @@ var retryCases = []ruleCase{
 			b.wantTrace("read")
 		}
 	}},
-	{"retry: a claimed call that nobody knows of is a failure to retry", func(b *bench) {
+	{"retry: a claimed call that nobody knows of is a failure to retry", func(b *fixture) {
 		b.script("Once", answer{err: errStopped})
 		b.wantError(b.begin(flowHead+taskText("Once", atMostOnce, "retry: [{errors: [FnF.TaskInterrupted], intervalSeconds: 10}]")), engine.CodeInternal)
 		b.trace = nil
@@ -176,7 +176,7 @@ var retryCases = []ruleCase{
 		b.advance(b.take())
 		b.wantTrace("read", "wake timer in 45s", "write 3", "call Once", "write 4")
 	}},
-	{"retry: without a pause the next attempt is claimed with the failure of the one before", func(b *bench) {
+	{"retry: without a pause the next attempt is claimed with the failure of the one before", func(b *fixture) {
 		b.script("Once", answer{err: errStopped})
 		b.wantError(b.begin(flowHead+taskText("Once", atMostOnce, "retry: [{errors: [FnF.ALL], intervalSeconds: 0}]")), engine.CodeInternal)
 		b.trace = nil
@@ -187,7 +187,7 @@ var retryCases = []ruleCase{
 		b.wantTrace("read", "wake timer in 45s", "write 2", "call Once", "write 3")
 		b.wantSucceeded()
 	}},
-	{"retry: another attempt has another token, and who closes the first one is told what came first", func(b *bench) {
+	{"retry: another attempt has another token, and who closes the first one is told what came first", func(b *fixture) {
 		first := b.retriedAsk()
 		old := b.inputs["Ask"].Get("token").Text()
 		b.at(10 * time.Second)
@@ -199,7 +199,7 @@ var retryCases = []ruleCase{
 			b.t.Error("the second attempt has the token of the first")
 		}
 		b.wantTold(first, token.ClosedByHand, "Broken")
-		b.advance(engine.Wake{Execution: benchID, Cause: first, Due: b.Now(), Sent: b.Now()})
+		b.advance(engine.Wake{Execution: testID, Cause: first, Due: b.Now(), Sent: b.Now()})
 		b.wantTrace("read")
 		if w := b.waiting(); w.Attempt != second.Attempt || w.Handle() != second.Handle() {
 			b.t.Errorf("the execution waits for %+v", w)
@@ -207,23 +207,23 @@ var retryCases = []ruleCase{
 		b.advance(b.close(success))
 		b.wantHistory("Scheduled Started Submitted Failed Scheduled Started Submitted Succeeded ExecutionSucceeded")
 	}},
-	{"retry: who closes the token in the pause is told what came first", func(b *bench) {
+	{"retry: who closes the token in the pause is told what came first", func(b *fixture) {
 		first := b.retriedAsk()
 		b.wantTold(first, token.ClosedByHand, "Broken")
-		b.advance(engine.Wake{Execution: benchID, Cause: first, Due: b.Now(), Sent: b.Now()})
+		b.advance(engine.Wake{Execution: testID, Cause: first, Due: b.Now(), Sent: b.Now()})
 		b.wantTrace("read")
 	}},
-	{"retry: a doubled wake of the first token leaves the second attempt alone", func(b *bench) {
+	{"retry: a doubled wake of the first token leaves the second attempt alone", func(b *fixture) {
 		first := b.retriedAsk()
 		b.at(10 * time.Second)
 		b.answer("Ask", `{}`)
 		b.advance(b.takeTimer())
 		b.at(2 * time.Minute) // nobody who closed it lives
 		b.trace = nil
-		b.advance(engine.Wake{Execution: benchID, Cause: first, Due: epoch, Sent: epoch})
+		b.advance(engine.Wake{Execution: testID, Cause: first, Due: epoch, Sent: epoch})
 		b.wantTrace("read")
 	}},
-	{"retry: each attempt has its own deadline", func(b *bench) {
+	{"retry: each attempt has its own deadline", func(b *fixture) {
 		b.ask(flowHead + callbackText(deadline, "retry: [{errors: [FnF.TaskTimeout], intervalSeconds: 10, maxAttempts: 1}]"))
 		first := b.waiting().Handle()
 		timer := b.takeTimer()
@@ -240,7 +240,7 @@ var retryCases = []ruleCase{
 		b.wantTrace("read", "close by deadline: closed by deadline", "write 6")
 		b.wantHistory("Scheduled Started Submitted TimedOut Scheduled Started Submitted TimedOut ExecutionFailed")
 	}},
-	{"retry: a submission that failed is tried again with another token", func(b *bench) {
+	{"retry: a submission that failed is tried again with another token", func(b *fixture) {
 		b.script("Ask", answer{outcome: broken})
 		b.advance(b.begin(retryAskFlow))
 		b.wantTrace("read", "write 1", "call Ask", "close by submit: closed by submit", "wake timer in 10s", "write 2")
@@ -255,7 +255,7 @@ var retryCases = []ruleCase{
 		b.advance(b.close(success))
 		b.wantHistory("Scheduled Started SubmitFailed Scheduled Started Submitted Succeeded ExecutionSucceeded")
 	}},
-	{"rule 7: an attempt that a timer entered is submitted again by that timer", func(b *bench) {
+	{"rule 7: an attempt that a timer entered is submitted again by that timer", func(b *fixture) {
 		b.retriedAsk()
 		timer := b.takeTimer()
 		b.at(10 * time.Second)
@@ -272,7 +272,7 @@ var retryCases = []ruleCase{
 			b.t.Error("the submission that was made again has another key")
 		}
 	}},
-	{"retry: a long call is queued again as another task, and the first task does nothing", func(b *bench) {
+	{"retry: a long call is queued again as another task, and the first task does nothing", func(b *fixture) {
 		b.limits = map[string]time.Duration{"Long": time.Hour}
 		b.advance(b.begin(flowHead + taskText("Long", tryAgain)))
 		first := b.takeTask()
@@ -296,14 +296,14 @@ var retryCases = []ruleCase{
 		b.advance(b.take())
 		b.wantSucceeded()
 	}},
-	{"rule 2: what catches an error is called after the failure was committed", func(b *bench) {
+	{"rule 2: what catches an error is called after the failure was committed", func(b *fixture) {
 		b.script("First", answer{outcome: broken})
 		b.answer("Mend", `{}`)
 		b.advance(b.begin(flowHead + taskText("First", "catch: [{errors: [Broken], goto: Mend}]") + taskText("Next") + taskText("Mend")))
 		b.wantTrace("read", "call First", "write 1", "call Mend", "write 2")
 		b.wantHistory("Scheduled Started Failed Scheduled Started Succeeded ExecutionSucceeded")
 	}},
-	{"retry: a catch comes after the retries", func(b *bench) {
+	{"retry: a catch comes after the retries", func(b *fixture) {
 		b.script("First", answer{outcome: broken})
 		b.advance(b.begin(flowHead + taskText("First", tryAgain, "catch: [{errors: [FnF.ALL], goto: Mend}]") + taskText("Mend")))
 		b.wantTrace("read", "call First", "wake timer in 10s", "write 1")
@@ -322,7 +322,7 @@ var retryCases = []ruleCase{
 
 // pausedRetry leads an execution of retryFlow to the pause after its first
 // attempt and gives its timer.
-func (b *bench) pausedRetry() engine.Wake {
+func (b *fixture) pausedRetry() engine.Wake {
 	b.t.Helper()
 	b.script("First", answer{outcome: broken})
 	b.advance(b.begin(retryFlow))
@@ -335,7 +335,7 @@ func (b *bench) pausedRetry() engine.Wake {
 
 // retriedAsk leads an execution of retryAskFlow to the pause after somebody
 // closed its token as failed, and gives the handle of that.
-func (b *bench) retriedAsk() string {
+func (b *fixture) retriedAsk() string {
 	b.t.Helper()
 	b.ask(retryAskFlow)
 	handle := b.waiting().Handle()
@@ -345,7 +345,7 @@ func (b *bench) retriedAsk() string {
 }
 
 // wantTold has somebody bring a success for a token that is closed.
-func (b *bench) wantTold(handle string, by token.Closer, name string) {
+func (b *fixture) wantTold(handle string, by token.Closer, name string) {
 	b.t.Helper()
 	record, err := b.store.Close(b.t.Context(), handle, token.CloseOp{Outcome: success, By: token.ClosedByHand, At: b.Now()})
 	if err != nil || record.Open() || record.ClosedBy != by || record.Outcome.Error != name {
@@ -355,7 +355,7 @@ func (b *bench) wantTold(handle string, by token.Closer, name string) {
 
 // restart has another process take over: what was sent and not applied is sent
 // again by it.
-func (b *bench) restart() {
+func (b *fixture) restart() {
 	b.t.Helper()
 	b.wakes = nil
 	b.Generation++

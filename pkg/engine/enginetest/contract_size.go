@@ -39,7 +39,7 @@ func wideFlow(calls int) string {
 
 // runWide runs an execution whose calls answer with so many bytes in small members,
 // to its end.
-func (b *bench) runWide(sizes ...int) machine.State {
+func (b *fixture) runWide(sizes ...int) machine.State {
 	b.t.Helper()
 	request := b.request(wideFlow(len(sizes)), "")
 	request.Execution = fmt.Sprint("wide-", len(b.nonces))
@@ -52,7 +52,7 @@ func (b *bench) runWide(sizes ...int) machine.State {
 		b.advance(b.take())
 	}
 	b.trace = nil
-	state, err := b.Describe(b.t.Context(), engine.NewID(benchFlow, request.Execution))
+	state, err := b.Describe(b.t.Context(), engine.NewID(flowName, request.Execution))
 	if err != nil || !state.Status.Final() {
 		b.t.Fatalf("it is %s, error %v", state.Status, err)
 	}
@@ -61,7 +61,7 @@ func (b *bench) runWide(sizes ...int) machine.State {
 
 // sizeCases are the borders of sizes (rule 13), in the store at hand.
 var sizeCases = []ruleCase{
-	{"rule 13: the largest answer to a submission and the largest outcome fit into one item", func(b *bench) {
+	{"rule 13: the largest answer to a submission and the largest outcome fit into one item", func(b *fixture) {
 		b.Limits.Data = machine.MaxData
 		_, task := b.slow(askFlow)
 		b.script("Ask", answer{outcome: token.Success(sized(machine.MaxReply))})
@@ -74,7 +74,7 @@ var sizeCases = []ruleCase{
 		b.wantHistory("Scheduled Started Submitted Succeeded ExecutionFailed")
 		b.wantEnd(machine.StatusFailed, machine.ErrorDataLimit)
 	}},
-	{"rule 13: of an answer to a submission that is larger the runner keeps that there is one", func(b *bench) {
+	{"rule 13: of an answer to a submission that is larger the runner keeps that there is one", func(b *fixture) {
 		b.Limits.Data = machine.MaxData
 		_, task := b.slow(askFlow)
 		b.script("Ask", answer{outcome: token.Success(sized(machine.MaxReply + 1))})
@@ -83,7 +83,7 @@ var sizeCases = []ruleCase{
 			b.t.Errorf("the record is %+v, error %v", r, err)
 		}
 	}},
-	{"rule 13: the largest answer of a call passes, and one byte more fails the step at once", func(b *bench) {
+	{"rule 13: the largest answer of a call passes, and one byte more fails the step at once", func(b *fixture) {
 		for extra, want := range []machine.Status{machine.StatusSucceeded, machine.StatusFailed} {
 			b.Limits.Data = machine.MaxData
 			largest := (machine.MaxData - len("{}")) / 2 // it is local, and the same again output
@@ -94,14 +94,14 @@ var sizeCases = []ruleCase{
 			b.trace = nil
 			b.advance(b.take())
 			b.wantTrace("read", "call First", "write 1")
-			state, err := b.Describe(b.t.Context(), engine.NewID(benchFlow, request.Execution))
+			state, err := b.Describe(b.t.Context(), engine.NewID(flowName, request.Execution))
 			b.trace = nil
 			if err != nil || state.Status != want || want == machine.StatusFailed && state.Error != machine.ErrorDataLimit {
 				b.t.Errorf("%d bytes: %s %s, error %v", largest+extra, state.Status, state.Error, err)
 			}
 		}
 	}},
-	{"rule 13: a series that keeps more than an item holds fails in the step that is left, and nothing is called then", func(b *bench) {
+	{"rule 13: a series that keeps more than an item holds fails in the step that is left, and nothing is called then", func(b *fixture) {
 		const keeps = 480_000
 		for _, tt := range []struct{ calls, limit int }{{40, 0}, {6, machine.MaxData}} {
 			b.Limits.Data = tt.limit
@@ -112,7 +112,7 @@ var sizeCases = []ruleCase{
 			}
 		}
 	}},
-	{"rule 13: around the border of an item every one fits, or the step fails", func(b *bench) {
+	{"rule 13: around the border of an item every one fits, or the step fails", func(b *fixture) {
 		b.Limits.Data = machine.MaxData
 		ends := map[string]int{}
 		for size := 99_000; size < 109_000; size += 1_000 {
@@ -122,7 +122,7 @@ var sizeCases = []ruleCase{
 			b.t.Errorf("the ends are %v", ends)
 		}
 	}},
-	{"rule 13: steps that make more than an item holds go on in the next one", func(b *bench) {
+	{"rule 13: steps that make more than an item holds go on in the next one", func(b *fixture) {
 		b.Limits.Data = machine.MaxData
 		var text strings.Builder
 		text.WriteString("version: v1\ntype: flow\nsteps:\n")

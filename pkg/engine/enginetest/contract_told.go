@@ -10,12 +10,12 @@ import (
 
 // endCases are about who is told of the end of an execution.
 var endCases = []ruleCase{
-	{"rule 7: the end is told after the terminal item, and once", func(b *bench) {
+	{"rule 7: the end is told after the terminal item, and once", func(b *fixture) {
 		start := b.lastTask(0)
 		b.advance(start)
 		b.wantTrace("read", "call Only", "write 1", "told Succeeded")
 	}},
-	{"rule 7: an end that was not told is told again once the worker cannot live", func(b *bench) {
+	{"rule 7: an end that was not told is told again once the worker cannot live", func(b *fixture) {
 		start := b.lastTask(1)
 		b.wantError(start, engine.CodeInternal)
 		b.wantTrace("read", "call Only", "write 1", "told Succeeded: failed")
@@ -26,14 +26,14 @@ var endCases = []ruleCase{
 		b.advance(start)
 		b.wantTrace("read", "told Succeeded")
 	}},
-	{"rule 7: a wake that did not end the execution tells nobody", func(b *bench) {
+	{"rule 7: a wake that did not end the execution tells nobody", func(b *fixture) {
 		b.advance(b.lastTask(0))
 		b.trace = nil
 		b.at(time.Hour)
-		b.advance(engine.Wake{Execution: benchID, Cause: "0123456789abcdef", Due: b.Now(), Sent: b.Now()})
+		b.advance(engine.Wake{Execution: testID, Cause: "0123456789abcdef", Due: b.Now(), Sent: b.Now()})
 		b.wantTrace("read")
 	}},
-	{"rule 7: a failure by a defect is told too", func(b *bench) {
+	{"rule 7: a failure by a defect is told too", func(b *fixture) {
 		start := b.gone()
 		b.Ends = &told{b, 0}
 		start.Receives = 5
@@ -44,7 +44,7 @@ var endCases = []ruleCase{
 
 // lastTask starts an execution of one task, whose end is told after so many
 // failures, and gives its wake.
-func (b *bench) lastTask(failures int) engine.Wake {
+func (b *fixture) lastTask(failures int) engine.Wake {
 	b.t.Helper()
 	b.Ends = &told{b, failures}
 	b.answer("Only", `{}`)
@@ -53,7 +53,7 @@ func (b *bench) lastTask(failures int) engine.Wake {
 
 // told notes the ends that it is told of.
 type told struct {
-	b     *bench
+	b     *fixture
 	fails int
 }
 

@@ -1,11 +1,22 @@
-// Package enginetest holds the suites that every adapter of package engine
-// passes: [Log], [Flows], [Outcomes], [Wakes] and [Tasks] for the ports,
-// [Contract] for the engine over a store, rule by rule, and [Crashes] and
-// [Interleavings] for what happens when workers die or meet.
+// Package enginetest has the suites that every adapter of package engine must pass: [Log], [Flows],
+// [Outcomes], [Stops], [Wakes] and [Tasks] for the ports; [Contract] for the engine over a store,
+// rule by rule; [Crashes] and [Interleavings] for workers that die or meet.
 //
-// A suite takes a constructor and runs one sub-test a case, so that the
-// outputs of two stores can be compared side by side. What a suite checks, an
-// adapter's own tests do not repeat.
+// A suite takes a constructor and runs one subtest for each case, so that the output of two stores
+// can be compared. An adapter's own tests do not repeat what a suite checks.
+//
+// The cases of [Contract] work on a fixture: an engine with fakes around it. Its words:
+//
+//	begin, take, takeTask   start an execution; take the oldest wake or task that was sent
+//	advance, rerun          apply a wake; run a task; fail unless the message is to be deleted
+//	wantPutBack             apply a wake; fail unless its message is to be delivered again then
+//	answer, script          set the next results of a function
+//	at                      set the clock to an instant after the epoch
+//	rival                   another worker on the same store, which leaves no trace
+//	close, beat, stop       what callers from outside do; the result is the wake that they sent
+//	ask, slow, long, begun  bring an execution to a waiting token, a queued submission, a queued call,
+//	                        or a call whose runner died
+//	wantTrace               compare the effects since the last comparison: reads, writes, wakes, calls
 //
 // This package may change between releases.
 package enginetest

@@ -97,8 +97,8 @@ type gate func() bool
 // worker is an engine whose every effect passes the gate.
 func (w *world) worker(alive gate) *roles {
 	return &roles{engine.WorkerConfig{
-		Log: gatedLog{w.store, alive}, Flows: w.store, TokenStore: gatedOutcomes{w.store, alive}, Stops: gatedStops{w.store, alive}, TaskQueue: gatedQueue{w, alive},
-		Keys: benchKeys, Now: w.clock,
+		Log: gatedLog{w.store, alive}, Flows: w.store, TokenStore: gatedTokens{w.store, alive}, Stops: gatedStops{w.store, alive}, TaskQueue: gatedQueue{w, alive},
+		Keys: testKeys, Now: w.clock,
 		Wakes: wakesFunc(func(wake engine.Wake) error {
 			if !alive() {
 				return errDied
@@ -167,33 +167,33 @@ func (s gatedStops) StopRequest(ctx context.Context, id engine.ID) (engine.StopR
 	return s.Stops.StopRequest(ctx, id)
 }
 
-type gatedOutcomes struct {
+type gatedTokens struct {
 	engine.TokenStore
 	alive gate
 }
 
-func (o gatedOutcomes) Record(ctx context.Context, handle string) (token.Record, error) {
+func (o gatedTokens) Record(ctx context.Context, handle string) (token.Record, error) {
 	if !o.alive() {
 		return token.Record{}, errDied
 	}
 	return o.TokenStore.Record(ctx, handle)
 }
 
-func (o gatedOutcomes) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
+func (o gatedTokens) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
 	if !o.alive() {
 		return token.Record{}, errDied
 	}
 	return o.TokenStore.Close(ctx, handle, closing)
 }
 
-func (o gatedOutcomes) Begin(ctx context.Context, handle string, beginning token.BeginOp) (token.Record, error) {
+func (o gatedTokens) Begin(ctx context.Context, handle string, beginning token.BeginOp) (token.Record, error) {
 	if !o.alive() {
 		return token.Record{}, errDied
 	}
 	return o.TokenStore.Begin(ctx, handle, beginning)
 }
 
-func (o gatedOutcomes) Reply(ctx context.Context, handle string, answering token.ReplyOp) (token.Record, error) {
+func (o gatedTokens) Reply(ctx context.Context, handle string, answering token.ReplyOp) (token.Record, error) {
 	if !o.alive() {
 		return token.Record{}, errDied
 	}

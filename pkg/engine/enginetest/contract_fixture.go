@@ -16,7 +16,7 @@ import (
 // ask leads an execution of a flow, which begins with a task that waits for a
 // callback, to where Ask is submitted, and gives the wake of the start. Timers
 // are kept.
-func (b *bench) ask(flow string) engine.Wake {
+func (b *fixture) ask(flow string) engine.Wake {
 	b.t.Helper()
 	b.answer("Ask", `{"asked":true}`)
 	start := b.begin(flow)
@@ -30,7 +30,7 @@ func (b *bench) ask(flow string) engine.Wake {
 
 // askedNot leads an execution to where it waits for the token of Ask, whose
 // worker dies before it called the function.
-func (b *bench) askedNot(flow string) engine.Wake {
+func (b *fixture) askedNot(flow string) engine.Wake {
 	b.t.Helper()
 	b.script("Ask", answer{err: errStopped})
 	start := b.begin(flow)
@@ -39,7 +39,7 @@ func (b *bench) askedNot(flow string) engine.Wake {
 	return start
 }
 
-func (b *bench) waiting() machine.Waiting {
+func (b *fixture) waiting() machine.Waiting {
 	b.t.Helper()
 	_, state := b.latest()
 	if state.Waiting == nil {
@@ -50,7 +50,7 @@ func (b *bench) waiting() machine.Waiting {
 
 // close closes the token that the execution waits for, as somebody outside
 // does, and gives the wake that was sent for it.
-func (b *bench) close(outcome token.Outcome) engine.Wake {
+func (b *fixture) close(outcome token.Outcome) engine.Wake {
 	b.t.Helper()
 	wake := b.tokenWake()
 	record, err := b.store.Close(b.t.Context(), wake.Cause, token.CloseOp{Outcome: outcome, By: token.ClosedByHand, At: b.Now()})
@@ -61,12 +61,12 @@ func (b *bench) close(outcome token.Outcome) engine.Wake {
 }
 
 // tokenWake is the wake of somebody who is about to close the token.
-func (b *bench) tokenWake() engine.Wake {
+func (b *fixture) tokenWake() engine.Wake {
 	b.t.Helper()
-	return engine.Wake{Execution: benchID, Cause: b.waiting().Handle(), Due: b.Now(), Sent: b.Now()}
+	return engine.Wake{Execution: testID, Cause: b.waiting().Handle(), Due: b.Now(), Sent: b.Now()}
 }
 
-func (b *bench) beat() {
+func (b *fixture) beat() {
 	b.t.Helper()
 	if _, err := b.store.Beat(b.t.Context(), b.waiting().Handle(), b.Now()); err != nil {
 		b.t.Fatal(err)
@@ -74,7 +74,7 @@ func (b *bench) beat() {
 }
 
 // onPause is a pause in which something happens.
-func (*bench) onPause(do func()) func(context.Context, time.Duration) error {
+func (*fixture) onPause(do func()) func(context.Context, time.Duration) error {
 	return func(context.Context, time.Duration) error {
 		do()
 		return nil
@@ -83,13 +83,13 @@ func (*bench) onPause(do func()) func(context.Context, time.Duration) error {
 
 // stop requests the end of the execution and gives its wake. The trace is
 // empty then.
-func (b *bench) stop() engine.Wake {
+func (b *fixture) stop() engine.Wake {
 	b.t.Helper()
 	b.mu.Lock()
 	kept := b.wakes
 	b.wakes = nil
 	b.mu.Unlock()
-	if err := b.Stop(b.t.Context(), benchID, "Enough", "it is enough"); err != nil {
+	if err := b.Stop(b.t.Context(), testID, "Enough", "it is enough"); err != nil {
 		b.t.Fatal(err)
 	}
 	b.trace = nil
@@ -99,7 +99,7 @@ func (b *bench) stop() engine.Wake {
 }
 
 // takeTimer takes the live timer.
-func (b *bench) takeTimer() engine.Wake {
+func (b *fixture) takeTimer() engine.Wake {
 	b.t.Helper()
 	_, state := b.latest()
 	b.mu.Lock()
@@ -115,9 +115,9 @@ func (b *bench) takeTimer() engine.Wake {
 
 // wantHistory compares the events of tasks and of the end, without the words
 // that all of them begin with.
-func (b *bench) wantHistory(want string) {
+func (b *fixture) wantHistory(want string) {
 	b.t.Helper()
-	history, err := b.History(b.t.Context(), benchID)
+	history, err := b.History(b.t.Context(), testID)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func (b *bench) wantHistory(want string) {
 }
 
 // wantEnd compares how the execution ended.
-func (b *bench) wantEnd(status machine.Status, name string) {
+func (b *fixture) wantEnd(status machine.Status, name string) {
 	b.t.Helper()
 	if _, state := b.latest(); state.Status != status || state.Error != name {
 		b.t.Errorf("the execution is %s with error %q (%s), want %s with %q", state.Status, state.Error, state.Cause, status, name)
@@ -146,7 +146,7 @@ func (b *bench) wantEnd(status machine.Status, name string) {
 
 // rivalStops has another worker handle a wake until it dies: it may commit
 // what it found, and closes nothing.
-func (b *bench) rivalStops(w engine.Wake) {
+func (b *fixture) rivalStops(w engine.Wake) {
 	b.t.Helper()
 	rival := b.rival()
 	rival.TokenStore = closesNothing{b.store}
