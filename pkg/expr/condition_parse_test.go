@@ -100,7 +100,7 @@ func TestConditionErrors(t *testing.T) {
 }
 
 // What is neither true nor false stands only in comparisons.
-func TestConditionOfNoTruth(t *testing.T) {
+func TestConditionRejectsOtherConstants(t *testing.T) {
 	t.Parallel()
 	const remedy = `, neither true nor false; compare it, for instance $.status == "success" or $.status in ["success", "done"]`
 	tests := []struct {

@@ -42,7 +42,7 @@ func TestTemplate(t *testing.T) {
 	}
 }
 
-func TestTemplateRefuses(t *testing.T) {
+func TestTemplateRejectsBrokenPaths(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{`"$."`, `{"a":["$input.x"]}`, `{"a":{"b":"$LATEST"}}`, `{"a":"$.x y"}`} {
 		if _, err := expr.ParseTemplate(parse(t, text)); err == nil || !strings.Contains(err.Error(), "path") {
@@ -52,7 +52,7 @@ func TestTemplateRefuses(t *testing.T) {
 }
 
 // What a template takes over it shares, so that it is stored once.
-func TestTemplateSharesWhatItTakes(t *testing.T) {
+func TestTemplateSharesValues(t *testing.T) {
 	t.Parallel()
 	large := value.Object(value.Member{Key: "large", Value: value.String(strings.Repeat("x", 5000))})
 	template, err := expr.ParseTemplate(parse(t, `{"a":"$.large","b":["$.large"]}`))

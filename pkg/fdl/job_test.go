@@ -44,8 +44,8 @@ func parseTask(t *testing.T, fields string) *fdl.Task {
 	return kindOf[*fdl.Task](t, parse(t, flowOf("  - {type: task, name: Only, "+fields+"}\n")))
 }
 
-// TestWhoReadsTheCallbackURL: it is looked for where a mapping names it.
-func TestWhoReadsTheCallbackURL(t *testing.T) {
+// TestTaskReadsTheCallbackURL: it is looked for where a mapping names it.
+func TestTaskReadsTheCallbackURL(t *testing.T) {
 	t.Parallel()
 	const ask = `resourceArn: "acs:fc:::services/s/functions/f", pattern: waitForCallback`
 	for fields, want := range map[string]bool{

@@ -64,7 +64,7 @@ func TestParseResourceOfAJob(t *testing.T) {
 	}
 }
 
-func TestParseResourceRefuses(t *testing.T) {
+func TestParseResourceRejects(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ text, why string }{
 		{"", "names no function and no job"},

@@ -131,7 +131,7 @@ var notInSchema = []string{
 	"key-repeated", "json-key-repeated", "merge-key", "number-", "tag", "condition-is-a-tag", "ref-of-",
 }
 
-func TestSchemaRefusesMistakes(t *testing.T) {
+func TestSchemaRejectsMistakes(t *testing.T) {
 	t.Parallel()
 	schema := compiledSchema(t)
 	refused := 0

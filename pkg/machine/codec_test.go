@@ -154,7 +154,7 @@ func TestCodecKeepsInstantsOfAllYears(t *testing.T) {
 	}
 }
 
-func TestCodecRefusesOtherFormats(t *testing.T) {
+func TestCodecRejectsOtherFormats(t *testing.T) {
 	t.Parallel()
 	item := goldenItem(t)
 	item[0] = machine.Format + 1
@@ -170,7 +170,7 @@ func TestCodecRefusesOtherFormats(t *testing.T) {
 	}
 }
 
-func TestWhatIsTooShortHasNoHead(t *testing.T) {
+func TestHeadOfShortItemsIsDamaged(t *testing.T) {
 	t.Parallel()
 	state, events := machine.New(machine.Flow{Name: "flow", Hash: "hash"}, &fdl.Flow{}, "run-1", value.Object(), epoch, machine.Limits{})
 	item := encode(state, events)
@@ -272,7 +272,7 @@ func TestExpires(t *testing.T) {
 
 // What a parameter allows later does not count for an execution that is not kept
 // for so long: its log would vanish while it waits.
-func TestALimitIsNotRaisedLater(t *testing.T) {
+func TestTimeLimitIsNotRaisedAfterTheStart(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
 	for name, tt := range map[string]struct {

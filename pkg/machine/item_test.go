@@ -42,7 +42,7 @@ func wide(size int) value.Value {
 
 // Steps that run on by themselves go on in another item before one is too large
 // for a store, whatever each of them makes anew.
-func TestStepsThatRunOnFitIntoItems(t *testing.T) {
+func TestStepsContinueInAnotherItem(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ data, limit, items int }{
 		"a small input":           {100, 0, 2},
@@ -86,7 +86,7 @@ func TestStepsThatRunOnFitIntoItems(t *testing.T) {
 // However large what a loop passes on is, each of its events is measured once.
 //
 //nolint:paralleltest // it counts what the process allocates
-func TestALoopIsMeasuredOnce(t *testing.T) {
+func TestEventsOfALoopAreMeasuredOnce(t *testing.T) {
 	flow := parseFlow(t, `{"version":"v1","type":"flow","steps":[{"type":"pass","name":"Top","inputMappings":[{"target":"x","source":"$input"}]},
 		{"type":"choice","name":"Again","choices":[{"condition":"true","goto":"Top"}]}]}`)
 	env := machine.Env{Flow: flow, Cause: machine.CauseStart}

@@ -40,9 +40,9 @@ func submitOf(t *testing.T, next machine.Next, err error) machine.SubmitTask {
 	return submit
 }
 
-// TestAJobKeepsItsToken: after the keys were replaced a job is submitted again
+// TestJobTokenIsTheSameInEveryCall: after the keys were replaced a job is submitted again
 // with the same token, and not at all when the key is gone.
-func TestAJobKeepsItsToken(t *testing.T) {
+func TestJobTokenIsTheSameInEveryCall(t *testing.T) {
 	t.Parallel()
 	env := machine.Env{Flow: parseFlow(t, jobFlow), Keys: keys, Cause: "wake", Tag: "t"}
 	state, _ := machine.New(machine.Flow{Name: "sample"}, env.Flow, "run", value.Object(text("name", "n")), epoch, machine.Limits{})
@@ -120,8 +120,8 @@ func TestParamsAreStoredOnce(t *testing.T) {
 	}
 }
 
-// TestASignedTaskSaysSoInItsToken: whoever verifies it needs nothing else.
-func TestASignedTaskSaysSoInItsToken(t *testing.T) {
+// TestTokenOfASignedTaskHasItsFlag: whoever verifies it needs nothing else.
+func TestTokenOfASignedTaskHasItsFlag(t *testing.T) {
 	t.Parallel()
 	for signed, want := range map[string]token.ID{
 		"true": {Flags: token.FlagSigned}, "false": {}, "acme": {Flags: token.FlagSigned | token.FlagSender, Sender: token.SenderOf("acme")},
@@ -147,7 +147,7 @@ steps:
 }
 
 // Who closed a token is told by every kind of end, and by none of a call's.
-func TestHistorySaysWhoClosedTheToken(t *testing.T) {
+func TestHistoryHasTheCloserOfAToken(t *testing.T) {
 	t.Parallel()
 	flow := parseFlow(t, jobFlow)
 	for _, by := range []token.Closer{

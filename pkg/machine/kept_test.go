@@ -34,8 +34,8 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestATokenNeedsKeys: their lack is told from a damaged state.
-func TestATokenNeedsKeys(t *testing.T) {
+// TestApplyWithoutKeysReturnsKeysError: their lack is told from a damaged state.
+func TestApplyWithoutKeysReturnsKeysError(t *testing.T) {
 	t.Parallel()
 	flow := parseFlow(t, `
 version: v1
@@ -50,7 +50,7 @@ steps:
 	}
 }
 
-func TestTheCauseOfAnAnswerIsNoHandle(t *testing.T) {
+func TestCauseReplyIsNotTheHandle(t *testing.T) {
 	t.Parallel()
 	if cause := machine.CauseReply("AQE"); cause == "AQE" || cause == machine.CauseReply("AQF") {
 		t.Errorf("it is %q", cause)

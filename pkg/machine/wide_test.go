@@ -89,7 +89,7 @@ func (l *itemLog) wantItems(t *testing.T) (largest int) {
 // What a series keeps is written anew with each change when it is an object of many
 // small members. It fails before no store takes it, and what was called has
 // succeeded.
-func TestAWideSeriesFits(t *testing.T) {
+func TestItemLimitFailsALargeSeries(t *testing.T) {
 	t.Parallel()
 	mapsNothing := "inputMappings: [{target: none, source: true}]"
 	keepsNothing := "outputMappings: [{target: done, source: true}]"
@@ -150,7 +150,7 @@ func constants(prefix string, targets int) string {
 }
 
 // Around the border an item fits or the step fails, and not before it has to.
-func TestTheBorderOfAnItem(t *testing.T) {
+func TestItemLimitIsExact(t *testing.T) {
 	t.Parallel()
 	const room = 22 << 10 // kept free for the end
 	const none = "inputMappings: [{target: none, source: true}]"
@@ -198,7 +198,7 @@ func digits(size int) value.Value {
 
 // Of a token somebody was told that it succeeded, so it did, and what it held is in
 // the history; the answer to its submission gives way.
-func TestTheLargestOutcomeFits(t *testing.T) {
+func TestItemHasRoomForTheLargestOutcome(t *testing.T) {
 	t.Parallel()
 	flow := parseFlow(t, `{"version":"v1","type":"flow","steps":[{"type":"task","name":"Ask","resourceArn":"acs:fc:::services/s/functions/f",
 		"pattern":"waitForCallback","outputMappings":[{"target":"done","source":true}]}]}`)
@@ -234,7 +234,7 @@ func TestTheLargestOutcomeFits(t *testing.T) {
 }
 
 // Wherever the data comes from, what has no room fails there.
-func TestWhatHasNoRoom(t *testing.T) {
+func TestItemLimitFailsTheStepThatExceedsIt(t *testing.T) {
 	t.Parallel()
 	const f = "resourceArn: 'acs:fc:::services/s/functions/f'"
 	const none = "inputMappings: [{target: none, source: true}]"

@@ -74,7 +74,7 @@ func TestParseJSONErrors(t *testing.T) {
 }
 
 // Readers differ on these, so that what is stored would not be what was sent.
-func TestParseJSONRefusesWhatIsAmbiguous(t *testing.T) {
+func TestParseJSONRejectsAmbiguousTexts(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ text, want string }{
 		"repeated keys":                {`{"a":1,"a":2}`, `ambiguous JSON: the key "a" is there twice in the object that ends, at byte 13`},

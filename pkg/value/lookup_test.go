@@ -131,7 +131,7 @@ func completed(t *testing.T, v value.Value, from *value.Decoder) value.Value {
 
 // A new object of parts that stand elsewhere refers to them, as the input of a
 // step without mappings does.
-func TestANewObjectRefersToItsParts(t *testing.T) {
+func TestNewObjectHasReferencesToItsMembers(t *testing.T) {
 	t.Parallel()
 	members := []value.Member{{Key: "delay", Value: value.Int(60)}}
 	for i := range 60 {
@@ -153,7 +153,7 @@ func TestANewObjectRefersToItsParts(t *testing.T) {
 }
 
 // What is completed is still the value that stands in full elsewhere.
-func TestACompletedValueIsNotWrittenAgain(t *testing.T) {
+func TestCompletedValueIsWrittenAsReference(t *testing.T) {
 	t.Parallel()
 	_, held, size, first := again(t, parse(t, `{"a":"`+long(200)+`","b":"`+long(210)+`","c":"`+long(1000)+`"}`))
 	if again := write(2, completed(t, held, first)); len(again.data) != size {
@@ -162,7 +162,7 @@ func TestACompletedValueIsNotWrittenAgain(t *testing.T) {
 }
 
 // What was held stays held, and refers to where it stands in full.
-func TestHeldStaysHeld(t *testing.T) {
+func TestReferencesAreWrittenAgainAsReferences(t *testing.T) {
 	t.Parallel()
 	full, held, size, first := again(t, parse(t, `{"a":1,"b":"`+long(1000)+`"}`))
 	for seq := uint64(2); seq < 5; seq++ {
@@ -179,7 +179,7 @@ func TestHeldStaysHeld(t *testing.T) {
 }
 
 // Parts of what was loaded refer to where they stand, and new values hold them.
-func TestPartsAreHeldToo(t *testing.T) {
+func TestMembersAreReferencesToo(t *testing.T) {
 	t.Parallel()
 	full, _, _, first := again(t, parse(t, `{"a":{"b":"`+long(1000)+`"},"c":1}`))
 	part := full.Get("a").Get("b")
@@ -194,7 +194,7 @@ func TestPartsAreHeldToo(t *testing.T) {
 	}
 }
 
-func TestAnotherLogHasItsOwnValues(t *testing.T) {
+func TestValuesOfAnotherLogAreWrittenInFull(t *testing.T) {
 	t.Parallel()
 	full, held, _, _ := again(t, value.String(long(1000)))
 	e := &value.Encoder{Place: value.Origin{Log: "another", Seq: 9}}
@@ -209,7 +209,7 @@ func TestAnotherLogHasItsOwnValues(t *testing.T) {
 	wantPanic(t, "a held value in another log", func() { e.Value(held) })
 }
 
-func TestContentThatWasNotLookedUp(t *testing.T) {
+func TestReadingAReferencePanics(t *testing.T) {
 	t.Parallel()
 	_, held, _, _ := again(t, value.Array(value.String(long(1000)), value.Int(2)))
 	for name, ask := range map[string]func(){
