@@ -16,8 +16,7 @@ import (
 
 // The defaults of what runs at once.
 const (
-	// DefaultWorkers is how many wakes are handled at once, apart from those that
-	// await a call.
+	// DefaultWorkers is how many wakes are handled at once, without those that await a call.
 	DefaultWorkers = 64
 	// DefaultCommands is how many child processes run at once.
 	DefaultCommands = 16
@@ -44,8 +43,7 @@ type callGates struct {
 	asksForLimits    bool // a server is asked for the time limits of functions
 }
 
-// newCallGates makes the gates of calls to tasks. Calls of tasks that are not
-// this package's count as remote.
+// newCallGates returns the gates of calls. Calls of tasks of another package count as remote.
 func newCallGates(config Config) *callGates {
 	g := &callGates{classOf: func(machine.Call) callClass { return classRemote }, asksForLimits: true}
 	g.commands.free, g.remote.free = orDefault(config.Commands, DefaultCommands), orDefault(config.Calls, DefaultCalls)
@@ -92,11 +90,11 @@ type gate struct {
 type turn struct {
 	gate      *gate
 	execution engine.ID
-	come      chan struct{} // closed when it has come
+	come      chan struct{} // closed when it is this turn
 	at        *list.Element
 }
 
-// ask asks for a place. If there is none, it returns the turn to wait for.
+// ask takes a free place and returns nil, or returns the turn to wait for.
 func (g *gate) ask(execution engine.ID) *turn {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -120,8 +118,7 @@ func (g *gate) awaitedBy(execution engine.ID) bool {
 	return g.counts[execution] > 0
 }
 
-// enter waits for a place. After nil the caller calls leave. The error is that
-// of ctx.
+// enter waits for a place. If it returns nil, the caller must call leave. The error is that of ctx.
 func (g *gate) enter(ctx context.Context, execution engine.ID) error {
 	if t := g.ask(execution); t != nil {
 		return t.await(ctx)
@@ -129,8 +126,7 @@ func (g *gate) enter(ctx context.Context, execution engine.ID) error {
 	return nil
 }
 
-// await returns nil when the turn has come. The error is that of ctx, and ends
-// the wait.
+// await returns nil when the turn has come. The error is that of ctx, which ends the wait.
 func (t *turn) await(ctx context.Context) error {
 	select {
 	case <-t.come:
@@ -180,8 +176,8 @@ func (g *gate) release() {
 	close(t.come)
 }
 
-// awaitedTasks are the tasks as workers call them: a worker that awaits a call,
-// or the turn of that call, gives its place to another worker meanwhile.
+// awaitedTasks are the tasks as workers call them. While a worker awaits a call, or its turn, another
+// worker has its place.
 type awaitedTasks struct {
 	engine.Caller
 	system *System
@@ -204,10 +200,9 @@ func (t awaitedTasks) Call(ctx context.Context, call machine.Call) (token.Outcom
 	return t.Caller.Call(ctx, call)
 }
 
-// callInTurn makes the call when its turn has come. While it waits, other wakes
-// of its execution are handled, such as that of a stop. If one of them commits,
-// the error is a conflict: the worker then applies its wake to what the log says
-// now.
+// callInTurn makes the call when its turn has come. Meanwhile other wakes of the execution are handled,
+// such as that of a stop. If one of them commits, the error is a conflict, and the worker applies its
+// wake to the new state.
 func (t awaitedTasks) callInTurn(ctx context.Context, turn *turn, call machine.Call) (token.Outcome, error) {
 	defer t.system.workers.park()()
 	waiting, cancel := context.WithCancelCause(ctx)
@@ -224,8 +219,7 @@ func (t awaitedTasks) callInTurn(ctx context.Context, turn *turn, call machine.C
 	return t.Caller.Call(ctx, call)
 }
 
-// TimeLimits implements [engine.Caller]. Lambda is asked for the limits of its
-// functions.
+// TimeLimits implements [engine.Caller]. It may ask Lambda for the limits of its functions.
 func (t awaitedTasks) TimeLimits(ctx context.Context, flow *fdl.Flow) (map[string]time.Duration, error) {
 	if !t.system.gates.asksForLimits {
 		return t.Caller.TimeLimits(ctx, flow)
@@ -311,9 +305,8 @@ func (t stoppableTasks) Call(ctx context.Context, call machine.Call) (token.Outc
 	return outcome, err
 }
 
-// workers are the goroutines that handle wakes. There are always limit of them
-// that do not await a call; one whose call returned while there are enough of
-// them finishes its wake and ends.
+// workers are the goroutines that handle wakes. There are always limit of them that do not await a call.
+// A worker that finishes its wake while there are more ends.
 type workers struct {
 	limit int
 
@@ -334,8 +327,7 @@ func (w *workers) begin(work func()) {
 	}
 }
 
-// more reports whether the worker goes on to the next wake. One that does not is
-// counted no longer.
+// more reports whether the worker handles another wake. If not, the worker is not counted any more.
 func (w *workers) more() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -346,12 +338,11 @@ func (w *workers) more() bool {
 	return true
 }
 
-// park puts another worker in the place of the caller, which is a worker, until
-// unpark is called.
+// park replaces the calling worker by another one until unpark is called.
 func (w *workers) park() (unpark func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.running > w.limit { // the caller was one too many
+	if w.running > w.limit { // there is one worker too many
 		w.running--
 	} else {
 		w.all.Go(w.work)

@@ -104,12 +104,12 @@ const (
 	waitSecond = "version: v1\ntype: flow\nsteps:\n  - type: wait\n    name: Nap\n    duration: 1\n"
 )
 
-// TestCallsHoldUpNothing: with one worker and no free place for a call, starts,
+// TestCallsDelayNoOtherWork: with one worker and no free place for a call, starts,
 // timers, deadlines and stops of other executions are handled in the instant in
 // which they are due.
 //
 // rules: Z-11
-func TestCallsHoldUpNothing(t *testing.T) {
+func TestCallsDelayNoOtherWork(t *testing.T) {
 	t.Parallel()
 	for name, own := range forms {
 		for _, calls := range []int{2, 100} {
@@ -178,7 +178,7 @@ func TestCallsAreBoundedInOrder(t *testing.T) {
 }
 
 // rules: T-17
-func TestTheWaitForATurnDoesNotCountAgainstTheTimeLimit(t *testing.T) {
+func TestTimeLimitExcludesTheWaitForATurn(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		own, takes time.Duration
@@ -237,9 +237,9 @@ func TestTheDeadlineOfACallbackCountsFromTheBeginningOfTheStep(t *testing.T) {
 	}
 }
 
-// TestAnEndEndsTheWaitForATurn: a stop, or the time limit of the flow, ends an
+// TestEndOfAnExecutionEndsItsWaitForATurn: a stop, or the time limit of the flow, ends an
 // execution whose call waits, and the call is not made.
-func TestAnEndEndsTheWaitForATurn(t *testing.T) {
+func TestEndOfAnExecutionEndsItsWaitForATurn(t *testing.T) {
 	t.Parallel()
 	limited := "version: v1\ntype: flow\ntimeoutSeconds: 10\nsteps:\n  - type: wait\n    name: Nap\n    duration: 1\n" +
 		"  - type: task\n    name: Work\n    resourceArn: acs:fc:::services/s/functions/work\n"
@@ -278,8 +278,8 @@ func TestAnEndEndsTheWaitForATurn(t *testing.T) {
 	}
 }
 
-// TestTheEndOfARunEndsTheWaitForATurn: what waited is called by the next run.
-func TestTheEndOfARunEndsTheWaitForATurn(t *testing.T) {
+// TestEndOfARunEndsWaitsForTurns: what waited is called by the next run.
+func TestEndOfARunEndsWaitsForTurns(t *testing.T) {
 	t.Parallel()
 	for name, own := range forms {
 		t.Run(name, func(t *testing.T) {

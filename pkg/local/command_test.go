@@ -311,7 +311,7 @@ func TestCancelledCommand(t *testing.T) {
 	}
 }
 
-func TestDefinitionsThatAreNotUsable(t *testing.T) {
+func TestInvalidDefinitions(t *testing.T) {
 	t.Parallel()
 	plain := filepath.Join(t.TempDir(), "plain")
 	write(t, plain, 0o600)
@@ -348,7 +348,7 @@ func TestDefinitionsThatAreNotUsable(t *testing.T) {
 	}
 }
 
-func TestEveryUnusableDefinitionIsNamed(t *testing.T) {
+func TestNewTasksReportsAllInvalidDefinitions(t *testing.T) {
 	t.Parallel()
 	_, err := NewTasks(&Clock{}, map[string]string{"b": "http:x", "a": "exec:", "c": helper(t, "echo")})
 	if err == nil || !strings.HasPrefix(err.Error(), "task a: ") || !strings.Contains(err.Error(), "\ntask b: ") || strings.Contains(err.Error(), "task c") {
@@ -369,7 +369,7 @@ func TestCommandsGoBeforeBuiltInFunctions(t *testing.T) {
 	wantOutput(t, outcome, `{"args":["mine"]}`)
 }
 
-func TestFunctionsNobodyProvides(t *testing.T) {
+func TestResolveReportsFunctionsWithoutRunner(t *testing.T) {
 	t.Parallel()
 	tasks, err := NewTasks(&Clock{}, map[string]string{"mine": helper(t, "echo")})
 	if err != nil {

@@ -44,7 +44,7 @@ func post(t *testing.T, f *httpFunction) token.Outcome {
 	return outcome
 }
 
-func TestWhatAnHTTPFunctionGets(t *testing.T) {
+func TestHTTPRequest(t *testing.T) {
 	t.Parallel()
 	call := testCall("work", `{"delay":20}`)
 	f := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -73,7 +73,7 @@ func answering(status int, body string) http.HandlerFunc {
 }
 
 // rules: E-2 E-3 E-4 E-5 E-6 E-7 E-8
-func TestWhatAnHTTPStatusComesTo(t *testing.T) {
+func TestHTTPStatusOutcomes(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]string{
 		400: "FC.InvalidArgument", 401: "FC.AccessDenied", 403: "FC.AccessDenied", 404: "FC.FunctionNotFound", 409: "FC.Conflict",
@@ -136,7 +136,7 @@ func TestRedirects(t *testing.T) {
 }
 
 // Of an answer no more is read than may be.
-func TestAnHTTPAnswerThatNeverEnds(t *testing.T) {
+func TestHTTPResponseWithoutEnd(t *testing.T) {
 	t.Parallel()
 	for name, announced := range map[string]bool{"announced": true, "not announced": false} {
 		t.Run(name, func(t *testing.T) {
@@ -177,7 +177,7 @@ func TestBrokenConnections(t *testing.T) {
 }
 
 // rules: E-17
-func TestAFunctionThatCannotBeReachedIsNotCalled(t *testing.T) {
+func TestUnreachableFunctionIsNotCalled(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()

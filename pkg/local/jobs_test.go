@@ -177,7 +177,7 @@ func TestASimulatedJobHasTheSameIDInEachRun(t *testing.T) {
 }
 
 // Nobody stands behind a kind that no task names.
-func TestAJobThatNobodyStandsBehind(t *testing.T) {
+func TestJobWithoutProviderFails(t *testing.T) {
 	t.Parallel()
 	r := runJob(t, nil, told, batchStart, "")
 	if r.state.Error != "batch.NotProvided" ||

@@ -8,7 +8,7 @@ import (
 	"github.com/waitless/waitless/pkg/local"
 )
 
-func TestMemoryStoreRefusesGaps(t *testing.T) {
+func TestMemoryStoreRejectsGaps(t *testing.T) {
 	t.Parallel()
 	var store local.MemoryStore
 	err := store.Append(t.Context(), engine.Item{Seq: 1})
@@ -17,7 +17,7 @@ func TestMemoryStoreRefusesGaps(t *testing.T) {
 	}
 }
 
-func TestMemoryStoreSaysWhatIsWrongWithAFlow(t *testing.T) {
+func TestMemoryStoreReportsInvalidFlows(t *testing.T) {
 	t.Parallel()
 	var store local.MemoryStore
 	_, err := store.Put(t.Context(), "sample", []byte("version: v1\ntype: flow\nsteps: []\n"))

@@ -42,7 +42,7 @@ func TestRunnersInThePlaceOfQueues(t *testing.T) {
 	}
 }
 
-func TestAMessageThatIsRefused(t *testing.T) {
+func TestRejectedMessage(t *testing.T) {
 	t.Parallel()
 	flow := strings.Replace(sends, "DelaySeconds: 5", "DelaySeconds: 3600", 1)
 	ran := runJob(t, map[string]string{"sqs:SendMessage": "simulated", "sns:Publish": "simulated"}, flow, `{"order":7}`, "")
@@ -51,7 +51,7 @@ func TestAMessageThatIsRefused(t *testing.T) {
 	}
 }
 
-func TestQueuesThatNobodyStandsFor(t *testing.T) {
+func TestResolveReportsQueuesWithoutRunner(t *testing.T) {
 	t.Parallel()
 	flow, err := fdl.Parse([]byte(sends))
 	if err != nil {

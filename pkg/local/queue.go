@@ -20,17 +20,17 @@ type queue struct {
 	mu      sync.Mutex
 	waiting wakeHeap
 	order   int // of wakes due at the same instant: first sent, first delivered
-	// busy are the executions of which a wake is being handled, a start is under
-	// way, or a call waits for its turn.
+	// busy has the executions of which a wake is being handled, a start is under way, or a call waits
+	// for its turn.
 	busy map[engine.ID]*busy
-	// background counts what else is under way and may send a wake: while it
-	// does, the queue is not idle and a virtual clock stands still.
+	// background counts other work under way that may send a wake. While there is some, the queue is
+	// not idle and a virtual clock stands still.
 	background int
 	works      sync.WaitGroup // in the background
-	// ready holds a signal while somebody who waits in receive is to look
-	// again. One does, and signals the next when there is more.
+	// ready holds a signal for one goroutine that waits in receive to look again. It signals the next
+	// one if there is more.
 	ready chan struct{}
-	// idled, if somebody waits for it, is closed when the queue becomes idle.
+	// idled, unless nil, is closed when the queue becomes idle.
 	idled chan struct{}
 }
 
@@ -56,8 +56,8 @@ func (b *busy) keepsBack(cause string) bool {
 	return b.count > 0 || slices.ContainsFunc(b.aside, func(a *aside) bool { return a.cause == cause })
 }
 
-// longestPause is how long at most the real clock is not looked at: it runs on
-// while the machine sleeps, and timers do not.
+// longestPause is the longest time between two looks at the real clock. Timers stand still while the
+// machine sleeps; the clock does not.
 const longestPause = time.Minute
 
 func newQueue(clock *Clock) *queue {
@@ -72,22 +72,22 @@ func (q *queue) Send(_ context.Context, w engine.Wake) error {
 	return nil
 }
 
-// push adds a wake and tells somebody who waits for one. q.mu is held.
+// push adds a wake and signals a waiting receiver. q.mu is held.
 func (q *queue) push(w engine.Wake, at time.Time) {
 	q.order++
 	heap.Push(&q.waiting, &delivery{wake: w, at: at, order: q.order})
 	q.signal()
 }
 
-// signal makes one of those who wait in receive look again.
+// signal makes one waiting receiver look again.
 func (q *queue) signal() {
 	select {
 	case q.ready <- struct{}{}:
-	default: // somebody will look anyway
+	default: // a receiver will look anyway
 	}
 }
 
-// at calls action when the instant has come, beside the handling of wakes.
+// at calls action at the instant, beside the handling of wakes.
 func (q *queue) at(t time.Time, action func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -96,8 +96,8 @@ func (q *queue) at(t time.Time, action func()) {
 	q.signal()
 }
 
-// receive is the next wake that is due. It waits for one, and with a virtual
-// clock moves the time when nobody else can. The error is that of ctx.
+// receive waits for the next wake that is due, and returns it. It moves a virtual clock when nothing is
+// under way. The error is that of ctx.
 func (q *queue) receive(ctx context.Context) (engine.Wake, error) {
 	for ctx.Err() == nil {
 		w, pause, ok := q.next()
@@ -109,8 +109,7 @@ func (q *queue) receive(ctx context.Context) (engine.Wake, error) {
 	return engine.Wake{}, ctx.Err()
 }
 
-// next takes a due wake, or tells how long to wait at most (0: as long as it
-// takes).
+// next removes and returns a due wake, or returns the longest time to wait, 0 for no limit.
 func (q *queue) next() (w engine.Wake, pause time.Duration, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -134,7 +133,7 @@ func (q *queue) next() (w engine.Wake, pause time.Duration, ok bool) {
 		}
 		q.hold(first.wake.Execution).cause = first.wake.Cause
 		if len(q.waiting) > 0 {
-			q.signal() // whoever takes the next one, or waits for it
+			q.signal() // the receiver of the next one
 		}
 		first.wake.Receives++
 		return first.wake, 0, true
@@ -142,8 +141,7 @@ func (q *queue) next() (w engine.Wake, pause time.Duration, ok bool) {
 	return w, 0, false
 }
 
-// finished ends the handling of a received wake; putBack, unless zero, is when
-// it is to be delivered again.
+// finished ends the handling of a received wake. It is redelivered at putBack, unless that is zero.
 func (q *queue) finished(w engine.Wake, putBack time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -153,8 +151,7 @@ func (q *queue) finished(w engine.Wake, putBack time.Time) {
 	q.release(w.Execution)
 }
 
-// holdBack keeps the wakes of an execution, and a virtual clock, until the
-// function that it answers is called.
+// holdBack holds back the wakes of an execution, and a virtual clock, until release is called.
 func (q *queue) holdBack(execution engine.ID) (release func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -197,17 +194,16 @@ func (q *queue) release(execution engine.ID) {
 	q.relieved()
 }
 
-// takeBack makes a wake that stepped aside the one that is handled.
+// takeBack makes a wake that stepped aside the one being handled.
 func (b *busy) takeBack(a *aside) {
 	b.aside = slices.DeleteFunc(b.aside, func(other *aside) bool { return other == a })
 	b.count++
 	b.cause = a.cause
 }
 
-// stepAside lets other wakes of the execution be handled, whose present wake has
-// to wait for something else, until the function that it returns is called. A
-// virtual clock stands still meanwhile. If the execution commits meanwhile,
-// moved is called with a conflict.
+// stepAside lets other wakes of the execution be handled, while its present wake waits for something
+// else, until back is called. A virtual clock stands still meanwhile. If the execution commits
+// meanwhile, moved is called with a conflict.
 func (q *queue) stepAside(execution engine.ID, moved context.CancelCauseFunc) (back func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -233,7 +229,7 @@ func (q *queue) stepBack(execution engine.ID, a *aside) {
 	<-back
 }
 
-// committed tells the wakes that stepped aside that their execution went on.
+// committed notifies the wakes that stepped aside of a commit of their execution.
 func (q *queue) committed(execution engine.ID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -244,7 +240,7 @@ func (q *queue) committed(execution engine.ID) {
 	}
 }
 
-// relieved is called when something has ended. q.mu is held.
+// relieved is called when some work has ended. q.mu is held.
 func (q *queue) relieved() {
 	switch {
 	case len(q.waiting) > 0:
@@ -255,8 +251,8 @@ func (q *queue) relieved() {
 	}
 }
 
-// idle reports whether no wake waits or is being handled: nothing will happen
-// any more unless somebody sends one. If not, idled is closed when it is so.
+// idle reports whether no wake waits or is being handled, so that only a new wake can start work. If it
+// is not idle, idled is closed when it becomes idle.
 func (q *queue) idle() (idle bool, idled <-chan struct{}) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -280,7 +276,7 @@ func (q *queue) inBackground(work func()) {
 	q.works.Go(func() { q.act(work) })
 }
 
-// act does what was counted in background.
+// act does work that background counts.
 func (q *queue) act(work func()) {
 	defer func() {
 		q.mu.Lock()
@@ -328,7 +324,7 @@ func (h wakeHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 func (h *wakeHeap) Push(x any)   { *h = append(*h, x.(*delivery)) } //nolint:forcetypeassert // only deliveries are pushed
 func (h *wakeHeap) Pop() any {
 	last := (*h)[len(*h)-1]
-	(*h)[len(*h)-1] = nil // keeps nothing alive
+	(*h)[len(*h)-1] = nil // so that it can be collected
 	*h = (*h)[:len(*h)-1]
 	return last
 }

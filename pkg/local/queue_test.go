@@ -219,7 +219,7 @@ func TestReceiveWaitsAndEndsWithItsContext(t *testing.T) {
 }
 
 // Several wakes may be sent while nobody waits, with one signal for all.
-func TestWhoeverTakesAWakeSignalsTheNext(t *testing.T) {
+func TestReceiverSignalsTheNextReceiver(t *testing.T) {
 	t.Parallel()
 	q := virtualQueue(t, 0, 0, 0)
 	for left := 2; left >= 0; left-- {

@@ -30,71 +30,68 @@ type Executions interface {
 	engine.Stops
 }
 
-// durable is a store that outlives the process.
+// durable is a store that survives the process.
 type durable interface {
 	Store
-	// Keys sign the tokens of the store's executions.
+	// Keys returns the keys that sign the tokens of the store's executions.
 	Keys() token.Keys
-	// Generation counts the processes that opened the store, this one included.
+	// Generation returns how many processes have opened the store, this one included.
 	Generation() uint64
-	// Unfinished are the latest items of executions that have not ended, in
-	// pages; see [durable].
+	// Unfinished returns the latest items of executions that have not ended, in pages.
 	Unfinished(ctx context.Context, after engine.ID, limit int) ([]engine.Item, error)
-	// Waiting are the polls of those who wait for jobs, in pages.
+	// Waiting returns the polls of the waiters of jobs, in pages.
 	Waiting(ctx context.Context, after resume.Poll, limit int) ([]resume.Poll, error)
 }
 
 // Config is what a [System] is made of.
 type Config struct {
 	Store    Store
-	Clock    *Clock        // nil means the real one
-	Tasks    engine.Caller // nil means the functions that are built in
-	Keys     token.Keys    // sign tokens; without a secret they are the store's
+	Clock    *Clock        // nil means the real time
+	Tasks    engine.Caller // nil means the built-in functions
+	Keys     token.Keys    // sign tokens; without a secret those of the store do
 	Limits   machine.Limits
-	Observer engine.Observer // nil for nobody
-	// Workers is how many wakes are handled at once, apart from those that await a
-	// call; 0 means [DefaultWorkers], or 1 with a virtual clock, so that what is due
-	// at the same instant happens in order.
+	Observer engine.Observer // nil discards what it would see
+	// Workers is how many wakes are handled at once, without those that await a call. 0 means
+	// [DefaultWorkers], or 1 with a virtual clock, so that simultaneous wakes are handled in order.
 	Workers int
 	// Commands and Calls are how many child processes, and how many other calls,
 	// run at once; 0 means [DefaultCommands] and [DefaultCalls].
 	Commands, Calls int
-	Script          *Script // answers tokens; nil for nobody
-	// AWS starts and describes the jobs that tasks leave to AWS, in Account; nil
-	// for nobody.
+	Script          *Script // closes tokens and sends job events; nil means there is none
+	// AWS starts and describes the jobs of actions with the provider aws, in Account; nil means there
+	// is no such provider.
 	AWS     resume.Services
 	Account Account
-	// Warn is told of what went wrong with jobs and is tried again; nil for nobody.
+	// Warn receives errors of jobs that are retried; nil discards them.
 	Warn func(error)
-	// Absent is told what mappings left out, after the wake in which they did; nil
-	// for nobody. It returns quickly and is safe for concurrent use.
+	// Absent receives what mappings left out, after the wake; nil discards it. It returns quickly and
+	// is safe for concurrent use.
 	Absent func(engine.Absences)
-	// Blocked is told of each unfinished execution of an earlier process that cannot continue here,
-	// because functions of its flow have no runner; nil reports it nowhere. Such an execution can be
-	// stopped, and ends at its time limit.
+	// Blocked receives each unfinished execution of an earlier process that cannot continue here,
+	// because functions of its flow have no runner; nil discards it. Such an execution can be stopped,
+	// and ends at its time limit.
 	Blocked func(flow machine.Flow, execution string, missing []error)
 	// Output receives the error output of each command that ended, perhaps several
 	// lines; nil discards them. It returns quickly and is safe for concurrent use.
 	Output func(call machine.Call, text string)
 	// Roles makes the parts of the engine. The zero value makes those of package engine.
 	Roles Roles
-	// CallbackBase is where callbacks arrive: "http://127.0.0.1:8787".
+	// CallbackBase is the address of the callback API: "http://127.0.0.1:8787".
 	CallbackBase string
 }
 
-// System is an engine with everything around it, in one process.
+// System is an engine with all its parts, in one process.
 type System struct {
 	// Client describes executions and has their definitions. [System.Start] and [System.Stop] are
 	// used instead of its methods of those names.
 	Client *engine.Client
-	// Tokens closes tokens for those who may do anything, Callbacks for whoever
-	// has a callback URL.
+	// Tokens closes tokens for operators, Callbacks for holders of a callback URL.
 	Tokens, Callbacks *resume.Tokens
-	// CallbackBase is that of the configuration, DataLimit that of a step's data.
+	// CallbackBase is that of [Config]. DataLimit is the largest data of a step, in bytes.
 	CallbackBase string
 	DataLimit    int
 	callbackHint string     // how to set CallbackBase
-	signing      token.Keys // sign polls
+	signing      token.Keys // of polls
 	jobs         resume.JobsConfig
 	services     services
 	observer     *resume.JobObserver
@@ -108,7 +105,7 @@ type System struct {
 	runner       TaskRunner
 	absent       func(engine.Absences)
 	blocked      func(flow machine.Flow, execution string, missing []error)
-	// store is nil when nothing in it can be of an earlier process.
+	// store is nil if the store ends with the process.
 	store durable
 	// resolve returns the functions of a flow that have no runner here. Such a flow does not
 	// start here, and its executions of an earlier process are in endOnly.
@@ -116,7 +113,7 @@ type System struct {
 	// endOnly are the executions that cannot continue here and may only end. They do not change
 	// after the take-over.
 	endOnly map[engine.ID]bool
-	// provided says who stands behind a kind of jobs, "" for nobody.
+	// provided returns the provider of a kind of jobs, "" for none.
 	provided func(kind string) provider
 
 	mu        sync.Mutex
@@ -130,7 +127,7 @@ func New(config Config) *System {
 		config.Clock = &Clock{}
 	}
 	if config.Observer == nil {
-		config.Observer = nobody{}
+		config.Observer = noObserver{}
 	}
 	if config.Absent == nil {
 		config.Absent = func(engine.Absences) {}
@@ -205,7 +202,7 @@ func (s *System) History(ctx context.Context, id engine.ID) ([]machine.Event, er
 	return s.Client.History(ctx, id)
 }
 
-// newTokens closes tokens in somebody's name.
+// newTokens returns what closes tokens, as by.
 func (s *System) newTokens(config Config, store Store, by token.Closer) *resume.Tokens {
 	return resume.NewTokens(resume.TokensConfig{
 		Keys: resume.FixedKeys(config.Keys), Store: store, Wakes: tokenWakes{s.queue}, Now: config.Clock.Now, Limit: s.DataLimit, By: by,
@@ -214,8 +211,7 @@ func (s *System) newTokens(config Config, store Store, by token.Closer) *resume.
 	})
 }
 
-// withJobs makes tasks, nil meaning what is built in, start and describe the
-// jobs of the system.
+// withJobs returns tasks that start and describe the jobs of the system. Nil means the built-in ones.
 func (s *System) withJobs(tasks engine.Caller, output func(machine.Call, string)) engine.Caller {
 	ours, ok := tasks.(*Tasks)
 	switch {
@@ -226,12 +222,12 @@ func (s *System) withJobs(tasks engine.Caller, output func(machine.Call, string)
 	default:
 		s.resolve, s.provided = ours.Resolve, ours.provider
 	}
-	of := *ours // several systems may be made of the same tasks
+	of := *ours // several systems may share the tasks
 	of.callJobs, of.output = s.callJobs, output
 	return &of
 }
 
-// workers is how many wakes are handled at once.
+// workers returns how many wakes are handled at once.
 func (c Config) workers() int {
 	if c.Workers == 0 && c.Clock.IsVirtual() {
 		return 1
@@ -255,12 +251,12 @@ func (o queueObserver) Committed(execution engine.ID, state machine.State, event
 	o.Observer.Committed(execution, state, events)
 }
 
-type nobody struct{}
+type noObserver struct{}
 
-func (nobody) Calling(machine.Call, time.Time)                     {}
-func (nobody) Committed(engine.ID, machine.State, []machine.Event) {}
+func (noObserver) Calling(machine.Call, time.Time)                     {}
+func (noObserver) Committed(engine.ID, machine.State, []machine.Event) {}
 
-// keys are those of the store, or for a store that is gone with the process.
+// keys returns the keys of the store, or new ones if the store ends with the process.
 func (s *System) keys() token.Keys {
 	if s.store != nil {
 		return s.store.Keys()
@@ -268,22 +264,22 @@ func (s *System) keys() token.Keys {
 	return NewKeys()
 }
 
-// NewKeys are keys that nobody has used.
+// NewKeys returns random keys.
 func NewKeys() token.Keys {
 	secret := make([]byte, token.SecretSize)
 	_, _ = rand.Read(secret) // never fails
 	return token.Keys{Current: token.Key{ID: 1, Secret: secret}}
 }
 
-// tokenWakes makes the wakes of closed tokens the engine's.
+// tokenWakes sends the wakes of closed tokens to the engine.
 type tokenWakes struct{ wakes engine.Wakes }
 
 func (w tokenWakes) Send(ctx context.Context, id token.ID, handle string, at time.Time) error {
 	return w.wakes.Send(ctx, engine.Wake{Execution: id.Execution, Cause: handle, Due: at, Sent: at})
 }
 
-// Start is [engine.Client.Start] for an execution that begins in this very
-// instant: its wake is held back until there is something to find.
+// Start is [engine.Client.Start]. It fails if a function of the flow has no runner. The execution's wake
+// is held back until its first item is stored.
 func (s *System) Start(ctx context.Context, request engine.StartRequest) (engine.StartResult, error) {
 	if err := s.TakeOver(ctx); err != nil {
 		return 0, err
@@ -296,8 +292,8 @@ func (s *System) Start(ctx context.Context, request engine.StartRequest) (engine
 	return s.Client.Start(ctx, request)
 }
 
-// Stop is [engine.Client.Stop], whose wake is held back until the request is
-// kept: earlier it would find none, and come again after a second.
+// Stop is [engine.Client.Stop]. The wake is held back until the request is stored: an earlier wake would
+// not find it, and be sent again after a second. Running calls of the execution end.
 func (s *System) Stop(ctx context.Context, id engine.ID, name, cause string) error {
 	release := s.queue.holdBack(id)
 	defer release()
@@ -311,7 +307,7 @@ func (s *System) Stop(ctx context.Context, id engine.ID, name, cause string) err
 // AwaitsTurn reports whether a call of the execution waits until fewer calls run.
 func (s *System) AwaitsTurn(id engine.ID) bool { return s.gates.awaitsTurn(id) }
 
-// canCall refuses an execution that would fail for the lack of a function.
+// canCall returns an error if a function of the flow has no runner.
 func (s *System) canCall(ctx context.Context, request engine.StartRequest) error {
 	flow, err := s.Client.Flow(ctx, request.Flow)
 	if err != nil {

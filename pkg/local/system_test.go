@@ -325,7 +325,7 @@ func (s forgetfulStore) Flow(ctx context.Context, flow machine.Flow) (*fdl.Flow,
 }
 
 // rules: E-11
-func TestADefectFailsItsExecutionAndOthersGoOn(t *testing.T) {
+func TestDefectFailsItsExecutionAlone(t *testing.T) {
 	t.Parallel()
 	store := forgetfulStore{&local.MemoryStore{}, &machine.Flow{}}
 	s := local.New(local.Config{Store: store, Clock: local.NewVirtualClock(time.Now())})
@@ -402,9 +402,9 @@ func (slowAsk) TimeLimits(ctx context.Context, flow *fdl.Flow) (map[string]time.
 	return longTask{}.TimeLimits(ctx, flow)
 }
 
-// TestASlowSubmissionHoldsUpNobody: the one worker goes on with another
+// TestSlowSubmissionBlocksNoWorker: the one worker goes on with another
 // execution, and the answer is recorded in the instant in which it comes.
-func TestASlowSubmissionHoldsUpNobody(t *testing.T) {
+func TestSlowSubmissionBlocksNoWorker(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ask := slowAsk{&atomic.Int32{}}
@@ -440,9 +440,9 @@ func TestASlowSubmissionHoldsUpNobody(t *testing.T) {
 	})
 }
 
-// TestACallThatItsRunBeganIsGivenUpByTheNextRun: it must not be made twice, and
+// TestAtMostOnceCallOfAnEndedRunIsNotRepeated: it must not be made twice, and
 // nobody knows how far it got.
-func TestACallThatItsRunBeganIsGivenUpByTheNextRun(t *testing.T) {
+func TestAtMostOnceCallOfAnEndedRunIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ended := false

@@ -30,30 +30,29 @@ const (
 	ErrorNoJSON = machine.ErrorInvalidLocal
 )
 
-// Tasks calls functions by their name: those that the user says first, then the
-// functions that are built in. It implements [engine.Caller]. Resources of any
-// region, account and qualifier are looked up by "service/function", then by the
-// function's name alone.
+// Tasks calls functions by their names: runners that the user defined, then built-in functions. It
+// implements [engine.Caller]. Resources of any region, account and qualifier are looked up by
+// "service/function", then by the name of the function alone.
 type Tasks struct {
 	clock   *Clock
 	runners map[string]runner
-	// providers are who stands behind the kinds of jobs.
+	// providers are the providers of kinds of jobs.
 	providers map[string]provider
 	// callJobs calls functions that start or describe jobs of services; nil means there are none.
 	callJobs func(context.Context, machine.Call) (outcome token.Outcome, ok bool, err error)
 	output   func(machine.Call, string)
 }
 
-// NewTasks makes a table from definitions: "exec:./check.sh --fast",
-// "https://example.com/check" or "lambda:check" by function name, "simulated" or
-// "aws" by action. The error names each definition that is not usable.
+// NewTasks returns tasks with these definitions: "exec:./check.sh --fast", "https://example.com/check" or
+// "lambda:check" by the name of a function, "simulated" or "aws" by action. The error names each invalid
+// definition.
 func NewTasks(clock *Clock, definitions map[string]string) (*Tasks, error) {
 	t := &Tasks{clock: clock, runners: make(map[string]runner, len(definitions)), providers: map[string]provider{}}
 	return t, t.Add("", definitions)
 }
 
-// Add adds definitions, as [NewTasks] has them, whose relative paths begin at
-// the folder dir, and whose commands run there; "" is the process's own.
+// Add adds definitions as [NewTasks] does. Relative paths begin at dir, and commands run there; "" means
+// the working directory.
 func (t *Tasks) Add(dir string, definitions map[string]string) error {
 	var problems []error
 	for _, name := range slices.Sorted(maps.Keys(definitions)) {
@@ -80,7 +79,7 @@ func (t *Tasks) define(name, definition, dir string) error {
 	return err
 }
 
-// With are the same tasks, whose Lambda functions are these.
+// With returns the tasks with these Lambda functions.
 func (t *Tasks) With(lambdas Lambdas) *Tasks {
 	of := *t
 	of.runners = make(map[string]runner, len(t.runners))
@@ -104,8 +103,7 @@ func (t *Tasks) NeedLambdas() (any, onAWS bool) {
 	return any, onAWS
 }
 
-// NeedRegion reports whether somebody has to say a region of AWS: for jobs, and
-// for a function that is named by less than its ARN.
+// NeedRegion reports whether a region of AWS is required: for jobs, and for functions without an ARN.
 func (t *Tasks) NeedRegion() bool {
 	return t.NeedAWS() || slices.ContainsFunc(slices.Collect(maps.Values(t.runners)), func(r runner) bool {
 		f, ok := r.(*lambdaFunction)
@@ -113,7 +111,7 @@ func (t *Tasks) NeedRegion() bool {
 	})
 }
 
-// provider says who stands behind a kind of jobs, "" for nobody.
+// provider returns the provider of a kind of jobs, "" for none.
 func (t *Tasks) provider(kind string) provider { return t.providers[kind] }
 
 // NeedAWS reports whether jobs are started on AWS.
@@ -121,8 +119,8 @@ func (t *Tasks) NeedAWS() bool {
 	return slices.Contains(slices.Collect(maps.Values(t.providers)), providerAWS)
 }
 
-// TaskName is what a definition calls the function of a resource, or the action
-// that starts a job: "batch:SubmitJob".
+// TaskName returns the name of a resource's function in definitions, or the action that starts a job:
+// "batch:SubmitJob".
 func TaskName(resource fdl.Resource) string {
 	if kind, ok := jobs.Find(resource.Kind); ok {
 		return action(kind)
@@ -130,9 +128,8 @@ func TaskName(resource fdl.Resource) string {
 	return resource.Function
 }
 
-// TaskNames are all that a definition may call it, the first of which counts: a
-// queue or a topic has its own name, too, and a function of a service
-// "service/function".
+// TaskNames returns all names of a resource in definitions, the preferred one first. A queue or a topic
+// also has its own name, and a function of a service "service/function".
 func TaskNames(resource fdl.Resource) []string {
 	if place, ok := jobs.MessagePlace(resource.Text); ok {
 		return []string{place, TaskName(resource)}
@@ -143,8 +140,8 @@ func TaskNames(resource fdl.Resource) []string {
 	return []string{TaskName(resource)}
 }
 
-// Ambiguous are the functions of a flow that several services have, with their
-// names as [TaskNames] has them: "run" with "s1/run" and "s2/run".
+// Ambiguous returns the functions of a flow that several services have, with their names: "run" with
+// "s1/run" and "s2/run".
 func Ambiguous(flow *fdl.Flow) map[string][]string {
 	of := map[string][]string{}
 	for _, step := range flow.All {
@@ -163,8 +160,8 @@ func Ambiguous(flow *fdl.Flow) map[string][]string {
 
 func action(kind jobs.Kind) string { return kind.Service + ":" + kind.Start }
 
-// Resolve finds the tasks of a flow whose function nobody provides: an error a
-// function, with the step that calls it first.
+// Resolve returns an error for each function of a flow without a runner, with the first step that calls
+// it.
 func (t *Tasks) Resolve(flow *fdl.Flow) []error {
 	var missing []error
 	seen, ambiguous := map[string]bool{}, Ambiguous(flow)
@@ -209,7 +206,7 @@ func (t *Tasks) names() []string {
 	return slices.Compact(names)
 }
 
-// UnknownFunctionError says that a flow calls a function that nobody provides.
+// UnknownFunctionError reports a function without a runner.
 type UnknownFunctionError struct {
 	Function string
 	IsAction bool         // it is one, and starts a job
@@ -231,8 +228,7 @@ func (e *UnknownFunctionError) Error() string {
 		e.Step, e.Function, fdl.DidYouMean(e.Function, e.Known), strings.Join(e.Known, ", "))
 }
 
-// TimeLimits implements [engine.Caller]: what the user defines may take long, what
-// is built in does not.
+// TimeLimits implements [engine.Caller]. Built-in functions return at once.
 func (t *Tasks) TimeLimits(ctx context.Context, flow *fdl.Flow) (map[string]time.Duration, error) {
 	var limits map[string]time.Duration
 	for _, step := range flow.All {
@@ -250,8 +246,8 @@ func (t *Tasks) TimeLimits(ctx context.Context, flow *fdl.Flow) (map[string]time
 	return limits, nil
 }
 
-// runnerOf is who the user puts in the place of a function, or of a queue or a
-// topic; nobody stands for the one that starts the job of an action.
+// runnerOf returns the runner that the user defined for a function, a queue or a topic. An action that
+// starts a job has a provider instead.
 func (t *Tasks) runnerOf(resource fdl.Resource) (runner, bool) {
 	names := TaskNames(resource)
 	if resource.Kind != "" {
@@ -265,8 +261,8 @@ func (t *Tasks) runnerOf(resource fdl.Resource) (runner, bool) {
 	return nil, false
 }
 
-// classOf says which bound a call counts against. Of the functions that are built
-// in, those that ask services for jobs await a server.
+// classOf returns the class of a call. Of the built-in functions, those that call services of AWS await a
+// server.
 func (t *Tasks) classOf(call machine.Call) callClass {
 	r, ok := t.runnerOf(call.Resource)
 	switch {
@@ -281,7 +277,7 @@ func (t *Tasks) classOf(call machine.Call) callClass {
 	return classRemote
 }
 
-// asksForLimits reports whether time limits of functions are asked for.
+// asksForLimits reports whether a server is asked for the time limits of functions.
 func (t *Tasks) asksForLimits() bool {
 	anyLambda, _ := t.NeedLambdas()
 	return anyLambda
@@ -290,7 +286,7 @@ func (t *Tasks) asksForLimits() bool {
 // Call implements [engine.Caller].
 func (t *Tasks) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
 	if r, ok := t.runnerOf(call.Resource); ok {
-		if call.Resource.Kind != "" { // who stands for a queue gets what was to be sent, and not what StartJob is asked
+		if call.Resource.Kind != "" { // the runner of a queue gets the message, not the input of StartJob
 			call.Input = call.Input.Get("params")
 		}
 		if c, isCommand := r.(command); isCommand {

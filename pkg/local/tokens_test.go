@@ -83,7 +83,7 @@ func TestTheWakeOfAClosedTokenComesAfterTheOutcome(t *testing.T) {
 	})
 }
 
-func TestTokensRefuseWhatIsNone(t *testing.T) {
+func TestTokensRejectInvalidText(t *testing.T) {
 	t.Parallel()
 	s := local.New(local.Config{Store: &local.MemoryStore{}})
 	if _, _, err := resumetest.Close(t.Context(), s.Tokens, "none", token.Success(value.Object())); !errors.Is(err, token.ErrInvalid) {

@@ -9,7 +9,7 @@ import (
 	"github.com/waitless/waitless/pkg/local/disk"
 )
 
-func TestTheKeyOfTheAPIIsTheOwners(t *testing.T) {
+func TestAPIKeyIsPrivate(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	store, err := disk.Open(dir)

@@ -193,10 +193,10 @@ func TestAcknowledgedSurvivesACrash(t *testing.T) {
 	}
 }
 
-// TestADiskThatFails: every write after an instant fails, as on a full disk.
+// TestDiskFailure: every write after an instant fails, as on a full disk.
 // All calls then answer with an error, soon, and what was acknowledged is
 // there when the disk is seen to.
-func TestADiskThatFails(t *testing.T) {
+func TestDiskFailure(t *testing.T) {
 	t.Parallel()
 	for name, fails := range map[string]func(errorfs.Op) bool{
 		"writes":           func(op errorfs.Op) bool { return op.Kind == errorfs.OpFileWrite },

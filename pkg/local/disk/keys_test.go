@@ -22,7 +22,7 @@ func waitingStore(t *testing.T) (dir, text string) {
 	return dir, p.token
 }
 
-func TestOpenRefusesAStoreWithOpenTokensAndWithoutTheirKeys(t *testing.T) {
+func TestOpenFailsWithoutTheKeysOfOpenTokens(t *testing.T) {
 	t.Parallel()
 	dir, text := waitingStore(t)
 	file := filepath.Join(dir, "token.key")
@@ -41,7 +41,7 @@ func TestOpenRefusesAStoreWithOpenTokensAndWithoutTheirKeys(t *testing.T) {
 	}
 }
 
-func TestOpenMakesNewKeysThatAreAskedFor(t *testing.T) {
+func TestOpenMakesNewKeysOnRequest(t *testing.T) {
 	t.Parallel()
 	dir, text := waitingStore(t)
 	write("token.key", "new\n")(t, dir)

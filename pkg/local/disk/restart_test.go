@@ -139,7 +139,7 @@ func hang(ctx context.Context, _ machine.Call) (token.Outcome, error) {
 	return token.Outcome{}, ctx.Err()
 }
 
-func TestAStartThatNobodyRanBegins(t *testing.T) {
+func TestStartOfAnEarlierProcessBegins(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	p := begin(t, dir, 0)
@@ -164,7 +164,7 @@ func TestATimerSurvivesARestart(t *testing.T) {
 	p.want(t, machine.StatusSucceeded, "", time.Hour)
 }
 
-func TestATimerThatWasDueMeanwhileIsDueAtOnce(t *testing.T) {
+func TestOverdueTimerIsDueAtOnce(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	p := begin(t, dir, 0)
@@ -273,7 +273,7 @@ func (p *process) waitingToken(t *testing.T, ends func(machine.State) bool) (tex
 	return text
 }
 
-func TestATokenClosedWhileNothingRanIsApplied(t *testing.T) {
+func TestTokenClosedBetweenProcessesIsApplied(t *testing.T) {
 	t.Parallel()
 	for name, ends := range map[string]func(machine.State) bool{
 		"submitted":     func(s machine.State) bool { return s.Waiting != nil && s.Waiting.Submitted() },
@@ -315,7 +315,7 @@ func TestAnOpenTokenWaitsOnAfterARestart(t *testing.T) {
 	p.want(t, machine.StatusSucceeded, "", later)
 }
 
-func TestAStopAskedForWhileNothingRanIsApplied(t *testing.T) {
+func TestStopRequestedBetweenProcessesIsApplied(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	p := begin(t, dir, 0)
@@ -363,7 +363,7 @@ func damage(t *testing.T, store *disk.Store, name string, body ...byte) {
 }
 
 // One execution that is damaged fails (rule 13). Others go on, and are listed.
-func TestADamagedExecutionHarmsNoOther(t *testing.T) {
+func TestDamagedExecutionAffectsNoOther(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	p := begin(t, dir, 0)
@@ -397,9 +397,9 @@ func TestADamagedExecutionHarmsNoOther(t *testing.T) {
 	}
 }
 
-// TestAnExecutionOfANewerReleaseIsLeftToIt: the others of its store are taken
+// TestExecutionOfANewerReleaseIsSkipped: the others of its store are taken
 // over and listed, and a wake for it ends nothing.
-func TestAnExecutionOfANewerReleaseIsLeftToIt(t *testing.T) {
+func TestExecutionOfANewerReleaseIsSkipped(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	p := begin(t, dir, 0)

@@ -80,7 +80,7 @@ func openFails(t *testing.T, dir string, code engine.Code, words ...string) {
 	}
 }
 
-func TestOpenRefuses(t *testing.T) {
+func TestOpenErrors(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		name  string
@@ -177,7 +177,7 @@ func contents(t *testing.T, dir string) string {
 	return all.String()
 }
 
-func TestATableThatIsDamagedIsAnErrorAndNoAnswer(t *testing.T) {
+func TestDamagedTableIsAnError(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	store := openDisk(t, dir)
@@ -270,7 +270,7 @@ func TestTokenKeysStay(t *testing.T) {
 	}
 }
 
-func TestTheKeyOfBeforeVerifies(t *testing.T) {
+func TestPreviousKeyVerifies(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	id := token.ID{Execution: engine.NewID("flow", "one"), Number: 1, Expires: epoch}
@@ -291,7 +291,7 @@ func TestTheKeyOfBeforeVerifies(t *testing.T) {
 	}
 }
 
-func TestAShutStoreAnswersWithAnError(t *testing.T) {
+func TestShutStoreReturnsAnError(t *testing.T) {
 	t.Parallel()
 	store := openDisk(t, filepath.Join(t.TempDir(), "store"))
 	for range 2 {

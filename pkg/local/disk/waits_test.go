@@ -141,8 +141,8 @@ func beginJobs(t *testing.T, dir string, after time.Duration) *process {
 	return p
 }
 
-// TestAJobThatEndedBetweenTwoProcesses: no event tells the second one.
-func TestAJobThatEndedBetweenTwoProcesses(t *testing.T) {
+// TestJobEndedBetweenTwoProcesses: no event tells the second one.
+func TestJobEndedBetweenTwoProcesses(t *testing.T) {
 	t.Parallel()
 	for name, flow := range map[string]string{
 		"of a service": "version: v1\ntype: flow\nsteps:\n  - type: task\n    name: Job\n    action: batch:SubmitJob\n    pattern: sync\n" +
@@ -170,7 +170,7 @@ func TestAJobThatEndedBetweenTwoProcesses(t *testing.T) {
 	}
 }
 
-func TestADamagedWaitIsAnErrorThatSaysWhatToDo(t *testing.T) {
+func TestDamagedMeetingIsAnErrorWithAFix(t *testing.T) {
 	t.Parallel()
 	for name, value := range map[string][]byte{"empty": {}, "of a newer release": {2, 0, 0, 0, 0}, "cut off": {1, 0}, "of something else": []byte("damaged")} {
 		t.Run(name, func(t *testing.T) {
