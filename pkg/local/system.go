@@ -57,7 +57,7 @@ type Config struct {
 	// Commands and Calls are how many child processes, and how many other calls,
 	// run at once; 0 means [DefaultCommands] and [DefaultCalls].
 	Commands, Calls int
-	Script          *Script // closes tokens and sends job events; nil means there is none
+	Script          *Script // closes tokens and sends job events; nil means no script
 	// AWS starts and describes the jobs of actions with the provider aws, in Account; nil means there
 	// is no such provider.
 	AWS     resume.Services
