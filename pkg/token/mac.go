@@ -7,16 +7,15 @@ import (
 	"errors"
 )
 
-// Use sets apart the kinds of messages that are authenticated: the MAC of one
-// kind is not valid for another.
+// Use is a kind of messages that are authenticated. The MAC of one kind is not valid for
+// another.
 type Use string
 
-// ErrForged says that a message does not have the MAC of any holder of the keys.
-// It must not have an effect, and does not become better.
+// ErrForged says that no holder of the keys wrote the message. Discard it: it must not have
+// an effect.
 var ErrForged = errors.New("the message is not authentic: it was not written by this stack, or it was changed")
 
-// ErrUnknownKey says that a message names a key that is not known here. Whoever
-// knows newer keys may be able to check it.
+// ErrUnknownKey says that a message names a key that is not one of these. Newer keys may verify it.
 var ErrUnknownKey = errors.New("the message is signed with a token key that is not known here; it is tried again, in case the key is new")
 
 // MAC returns what authenticates the message as one of a holder of the keys. It
@@ -46,7 +45,7 @@ func (k Keys) CheckMAC(use Use, message []byte, mac string) error {
 	return nil
 }
 
-// authenticatedAs sets the keys of MACs apart from all else that a token key is for.
+// authenticatedAs separates the keys of MACs from the other uses of a token key.
 const authenticatedAs = "waitless: authenticated as "
 
 // mac is nil for a key that is too short to be one.

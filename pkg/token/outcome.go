@@ -11,10 +11,9 @@ import (
 // Outcome is how an attempt ended: a success with an output, or a failure
 // with an error and a cause.
 type Outcome struct {
-	// Output is what a success brings; its value is meaningless in a failure.
+	// Output is the result of a success.
 	Output value.Value
-	// Error is the name that a flow can tell failures apart by, for instance
-	// "FC.Unknown". It is empty exactly in a success.
+	// Error is the name of a failure, for instance "FC.Unknown". It is empty in a success.
 	Error string
 	// Cause explains a failure to a person.
 	Cause string
@@ -23,8 +22,7 @@ type Outcome struct {
 	Thrown bool
 }
 
-// ErrorRevoked is the error of a token that its owner revoked, because it came
-// into the wrong hands.
+// ErrorRevoked is the error of a token that its owner revoked.
 const ErrorRevoked = "Token.Revoked"
 
 // The errors of a call. The names are the vendor's or, where those are unknown, ours.
@@ -55,11 +53,11 @@ var callErrors = []string{
 	ErrorFunctionNotFound, ErrorAccessDenied, ErrorInvalidArgument, ErrorExhausted, ErrorThrottled, ErrorServer, ErrorUnreachable, ErrorUnknown,
 }
 
-// Success is the outcome of an attempt that brought output.
+// Success returns the outcome of an attempt that succeeded with output.
 func Success(output value.Value) Outcome { return Outcome{Output: output} }
 
-// Failure is the outcome of an attempt that failed, as much of it as is kept.
-// An empty name would make it a success, so it becomes "FnF.Failed".
+// Failure returns the outcome of an attempt that failed, cut by [Outcome.Cut]. An empty
+// name becomes "FnF.Failed".
 func Failure(name, cause string) Outcome {
 	if name == "" {
 		name = "FnF.Failed"
@@ -103,14 +101,14 @@ func (o Outcome) Matches(name string) bool {
 	return o.Thrown && name == functionPrefix+o.Error && !slices.Contains(callErrors, name)
 }
 
-// The lengths of an error and a cause that are kept, in bytes: the vendor's
-// limits of what callers may report. Not every store takes more.
+// The lengths of an error and a cause that are kept, in bytes. They are the vendor's limits
+// of a report.
 const (
 	maxError = 128
 	maxCause = 4096
 )
 
-// Cut is the outcome with as much of the error and the cause as is kept.
+// Cut returns the outcome with the error and the cause cut to the lengths that are kept.
 func (o Outcome) Cut() Outcome {
 	o.Error = cut(o.Error, maxError)
 	if size := len(o.Cause); size > maxCause {

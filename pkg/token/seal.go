@@ -8,13 +8,12 @@ import (
 	"errors"
 )
 
-// ErrSealed says that what was sealed cannot be opened: it is damaged, of
-// another handle, or its key is none of these any more.
+// ErrSealed says that a sealed text cannot be opened: it is damaged, of another handle, or
+// its key is gone.
 var ErrSealed = errors.New("token: what was sealed cannot be opened: it is damaged, of another token, or its key is gone")
 
-// Seal encrypts what is to be kept beside the token with that handle, a token of
-// somebody else's. A handle seals one text only. The error is [ErrSealed] for
-// what is no handle of these keys.
+// Seal encrypts the token of an external wait, to be stored under the handle of the wait's own
+// token. A handle seals one text only. The error is [ErrSealed] if the handle is not of these keys.
 func (k Keys) Seal(handle, text string) ([]byte, error) {
 	box, err := k.box(handle)
 	if err != nil {
@@ -23,8 +22,8 @@ func (k Keys) Seal(handle, text string) ([]byte, error) {
 	return box.Seal(nil, nonce(box), []byte(text), nil), nil //nolint:gosec // a key encrypts one text, see nonce
 }
 
-// Open is the text that [Keys.Seal] encrypted under that handle, with the key
-// that it names: after keys were replaced, the previous one opens.
+// Open returns the text that [Keys.Seal] encrypted under that handle, with the key that the handle
+// names.
 func (k Keys) Open(handle string, sealed []byte) (string, error) {
 	box, err := k.box(handle)
 	if err != nil {
@@ -37,7 +36,7 @@ func (k Keys) Open(handle string, sealed []byte) (string, error) {
 	return string(text), nil
 }
 
-// sealedBy sets the keys that seal apart from all else that a token key is for.
+// sealedBy separates the keys that seal from the other uses of a token key.
 const sealedBy = "waitless: sealed under "
 
 func (k Keys) box(handle string) (cipher.AEAD, error) {
@@ -63,7 +62,6 @@ func (k Keys) box(handle string) (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// nonce is always the same: each handle has a key of its own, which encrypts one
-// text, and a nonce has to differ only among texts under one key. Thus to seal
-// again gives the same bytes, and nothing random has to be drawn or kept.
+// nonce returns a constant: each handle has a key of its own, which encrypts one text, and a
+// nonce has to differ only among the texts of one key. Thus sealing again gives the same bytes.
 func nonce(box cipher.AEAD) []byte { return make([]byte, box.NonceSize()) }

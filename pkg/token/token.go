@@ -13,26 +13,23 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// ID is what a token says: which attempt of which execution it finishes, and
-// until when anybody remembers that execution.
+// ID is the content of a token: the attempt that it closes, and when the token expires.
 type ID struct {
-	// Execution is the id of the execution's log; of a wait that belongs to
-	// somebody else's engine, a hash of its recipient.
+	// Execution is the id of the execution's log; of an external wait, a hash of its
+	// recipient.
 	Execution [12]byte
 	// Number is the attempt's number in the execution.
 	Number uint32
-	// Expires is when nothing of the execution is left, in whole seconds from
-	// 1970 to 2106. It is later than any deadline, so that a late caller still
-	// hears what happened first.
+	// Expires is when nothing of the execution is left, in whole seconds from 1970 to
+	// 2106. It is later than any deadline, so that a late caller learns what happened first.
 	Expires time.Time
-	// Flags ask more of whoever closes the token.
-	Flags Flags
-	// Sender is who must sign, if Flags has [FlagSender]; zero otherwise.
+	Flags   Flags
+	// Sender must sign callbacks if Flags has [FlagSender]; else it is zero.
 	Sender Sender
 }
 
-// Sender is a hash of a sender's name. It is short, because tokens are: whoever
-// reads names that share a hash refuses them.
+// Sender is a hash of a sender's name. It is short, because tokens are: a configuration
+// with two names of one hash is rejected.
 type Sender [senderSize]byte
 
 // SenderOf returns the hash of a sender's name.
@@ -41,18 +38,17 @@ func SenderOf(name string) Sender {
 	return Sender(sum[:senderSize])
 }
 
-// Flags ask more of whoever closes a token.
+// Flags say what closing a token demands.
 type Flags uint8
 
 // The flags.
 const (
-	// FlagSigned demands a signature of the body from a callback.
+	// FlagSigned demands that a callback has a signature of its body.
 	FlagSigned Flags = 1 << iota
 	// FlagExternal: the token closes one of somebody else's engine, so its wake
 	// is for whoever delivers outcomes.
 	FlagExternal
-	// FlagSender demands that the signature is that of the [ID]'s Sender. It
-	// comes with FlagSigned.
+	// FlagSender demands the signature of the [ID]'s Sender. FlagSigned is set, too.
 	FlagSender
 )
 
@@ -88,7 +84,7 @@ type Keys struct {
 	Others []Key
 }
 
-// Check finds keys that must not be used.
+// Check returns an error for keys that must not be used.
 func (k Keys) Check() error {
 	seen := map[uint8]bool{}
 	for _, key := range append([]Key{k.Current}, k.Others...) {
@@ -103,16 +99,16 @@ func (k Keys) Check() error {
 	return nil
 }
 
-// Sign is the text of the token for id: URL-safe, a handle, a dot and a
-// signature. The same id and key give the same text.
+// Sign returns the text of the token for id: a handle, a dot and a signature, URL-safe.
+// The same id and key give the same text.
 func (k Keys) Sign(id ID) string {
 	head := id.head(k.Current.ID)
 	return encoding.EncodeToString(head) + "." + encoding.EncodeToString(k.Current.sign(head))
 }
 
-// SignAgain is the text of the token with that handle, signed with the key that
-// it names: after keys were replaced it is the same text as before. Not ok: it
-// is no handle, or its key is none of these any more.
+// SignAgain returns the text of the token with that handle, signed with the key that the
+// handle names, so that it does not change when keys are replaced. It reports false if the
+// handle is not valid or its key is not one of these.
 func (k Keys) SignAgain(handle string) (text string, ok bool) {
 	head, ok := decodeHead(handle)
 	if !ok {
@@ -131,18 +127,18 @@ func (k Key) sign(head []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// CallbackURL is where whoever has the token reports, of callbacks that arrive at
-// base: "https://host", with or without a slash behind it.
+// CallbackURL returns the URL for reports with the token. Base is where callbacks arrive:
+// "https://host", with or without a slash behind it.
 func CallbackURL(base, text string) string {
 	return strings.TrimRight(base, "/") + "/callbacks/" + text
 }
 
-// Handle is what tables keep of the token for id: its text before the dot,
-// which nobody can close anything with.
+// Handle returns the handle of the token for id: the text before the dot. Stores keep it
+// in place of the token, because it closes nothing.
 func (k Keys) Handle(id ID) string { return encoding.EncodeToString(id.head(k.Current.ID)) }
 
-// HandleID is what a handle says. Unlike [Keys.Verify] it proves nothing; ok is
-// false for what no [Keys] made.
+// HandleID returns the content of a handle. Unlike [Keys.Verify] it proves nothing. It
+// reports false for a text that is not a handle.
 func HandleID(handle string) (id ID, ok bool) {
 	head, ok := decodeHead(handle)
 	if !ok {
@@ -163,8 +159,8 @@ func (id ID) head(key uint8) []byte {
 	return head
 }
 
-// ErrInvalid is the one answer for a token that is forged, damaged, of an
-// unknown version or key, or expired: the reason would help a forger only.
+// ErrInvalid is the error for a token that is forged, damaged, of an unknown version or
+// key, or expired. It does not say which, because the reason would only help a forger.
 var ErrInvalid = errors.New("the token is not valid: it is damaged, not from here, or its execution is long over")
 
 // Verify returns what the token's text says, if one of the keys signed it and it has not
@@ -245,7 +241,7 @@ func (k Keys) byID(id uint8) (Key, bool) {
 	return Key{}, false
 }
 
-// decodeHead is what a handle encodes, if it is one of this version.
+// decodeHead returns what a handle of this version encodes.
 func decodeHead(handle string) (head []byte, ok bool) {
 	head, err := encoding.DecodeString(handle)
 	if err != nil || len(head) < headSize || head[0]>>flagBits != version {
@@ -273,10 +269,9 @@ func parseHead(head []byte) ID {
 	return id
 }
 
-// Mask is a short name of a token, for views and logs: "..." and a part of its
-// execution's hash and the number of the attempt. It tells the tokens of a
-// list apart, and is neither a token nor a handle. It takes a token's text or
-// its handle; of anything else it shows nothing.
+// Mask returns a short name of a token for views and logs: "...", a part of its execution's
+// hash, and the number of the attempt. It tells the tokens of a list apart, and is neither
+// a token nor a handle. The text is a token or a handle; any other text becomes "...".
 func Mask(text string) string {
 	handle, _, _ := strings.Cut(text, ".")
 	id, ok := HandleID(handle)
@@ -304,8 +299,7 @@ func handleStart(s string, dot int) int {
 	return dot - handleLength
 }
 
-// MaskAll masks every token in a text, for views of values that a flow put one
-// into.
+// MaskAll returns the text with every token in it masked.
 func MaskAll(s string) string {
 	var out strings.Builder
 	done := 0 // what of s is written
@@ -343,7 +337,7 @@ func isEncoded(s string) bool {
 	return true
 }
 
-// MaskValue is v with every token in its texts and keys masked.
+// MaskValue returns v with every token in its texts and keys masked.
 func MaskValue(v value.Value) value.Value {
 	switch v.Kind() {
 	case value.KindString:

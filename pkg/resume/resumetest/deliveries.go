@@ -12,7 +12,7 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-func externalDeadline(d *desk) {
+func externalDeadline(d *fixture) {
 	d.external = true
 	p := d.party(1)
 	p.startWithin("batch-job", batch, 100)
@@ -29,7 +29,7 @@ func externalDeadline(d *desk) {
 	p.ended(token.ClosedByReconcile, p.answer.ID)
 }
 
-func callbackDeadline(d *desk) {
+func callbackDeadline(d *fixture) {
 	d.external = true
 	p := d.party(1)
 	p.startWithin("callback", `{}`, 3600)
@@ -42,7 +42,7 @@ func callbackDeadline(d *desk) {
 	p.ended(token.ClosedByDeadline, "FnF.TaskTimeout: the callback had no outcome by 2026-01-31T11:00:00Z")
 }
 
-func crashDeadline(d *desk) {
+func crashDeadline(d *fixture) {
 	d.external = true
 	d.crash(func(p *party, _ int) {
 		p.startWithin("batch-job", batch, 90)
@@ -51,7 +51,7 @@ func crashDeadline(d *desk) {
 	})
 }
 
-func externalValues(d *desk) {
+func externalValues(d *fixture) {
 	d.external = true
 	tokens := d.tokens()
 	for i, report := range []string{`null`, `"text"`, `[1,2]`, `{}`, `"` + strings.Repeat("x", resume.ExternalLimit-2) + `"`} {
@@ -77,7 +77,7 @@ func externalValues(d *desk) {
 	}
 }
 
-func externalRepeated(d *desk) {
+func externalRepeated(d *fixture) {
 	d.external = true
 	p := d.party(1)
 	p.start("callback", `{}`)
@@ -101,7 +101,7 @@ func externalRepeated(d *desk) {
 	}
 }
 
-func durableWait(d *desk) {
+func durableWait(d *fixture) {
 	_, err := d.jobs.StartJob(d.Context(), []byte(`{"kind":"batch-job","params":`+batch+`,"callbackId":"their+callback/=="}`))
 	if err != nil {
 		d.Fatal(err)
@@ -116,7 +116,7 @@ func durableWait(d *desk) {
 	if list, err := d.raw.List(d.Context(), "", 10); err != nil || len(list) != 2 {
 		d.Errorf("listed are %+v, error %v; want one wait for each recipient", list, err)
 	}
-	p := &party{desk: d, theirs: "their+callback/==", handle: wait.Handle}
+	p := &party{fixture: d, theirs: "their+callback/==", handle: wait.Handle}
 	d.external = true
 	d.cloud.end(wait.JobID, "", false)
 	d.observe(d.cloud.batchEvent(wait.JobID))
@@ -132,7 +132,7 @@ func (p *party) once(age time.Duration) (putBack time.Duration, err error) {
 	return at.Sub(p.now), err
 }
 
-func youngWake(d *desk) {
+func youngWake(d *fixture) {
 	d.external = true
 	p := d.party(1)
 	p.start("batch-job", batch)
@@ -162,7 +162,7 @@ func youngWake(d *desk) {
 	}
 }
 
-func deliveryFails(d *desk) {
+func deliveryFails(d *fixture) {
 	d.external = true
 	p := d.party(1)
 	p.start("batch-job", batch)
@@ -181,7 +181,7 @@ func deliveryFails(d *desk) {
 	p.wantDelivered(success)
 }
 
-func recipientGone(d *desk) {
+func recipientGone(d *fixture) {
 	d.external = true
 	p := d.party(1)
 	p.start("batch-job", batch)
@@ -196,7 +196,7 @@ func recipientGone(d *desk) {
 	}
 }
 
-func wakeOfNothing(d *desk) {
+func wakeOfNothing(d *fixture) {
 	p := d.party(1) // a step of ours
 	mustClose(d.T, d.raw, p.handle, closing(success, 0))
 	if putBack, err := p.once(0); err != nil || putBack != 0 || len(d.sent) != 0 {
@@ -204,7 +204,7 @@ func wakeOfNothing(d *desk) {
 	}
 }
 
-func replacedKeys(d *desk) {
+func replacedKeys(d *fixture) {
 	d.external = true
 	p := d.party(1)
 	p.start("batch-job", batch)
@@ -231,7 +231,7 @@ func (p *party) beat() {
 	p.beatsSent = nil
 }
 
-func heartbeatHandedOn(d *desk) {
+func heartbeatHandedOn(d *fixture) {
 	d.external = true
 	p := d.party(1)
 	p.start("callback", `{}`)
@@ -255,7 +255,7 @@ func heartbeatHandedOn(d *desk) {
 	}
 }
 
-func heartbeatGone(d *desk) {
+func heartbeatGone(d *fixture) {
 	d.external = true
 	p := d.party(1)
 	p.start("callback", `{}`)

@@ -26,22 +26,22 @@ type Waits interface {
 func ExternalWaits(t *testing.T, open func(t *testing.T) Waits) {
 	t.Helper()
 	for name, test := range map[string]func(*waits){
-		"a wait that nobody opened is none":                       (*waits).unknown,
-		"the token of a step of ours is no external wait":         (*waits).ownToken,
-		"every field comes back as it was given":                  (*waits).roundTrip,
-		"the first wait under a handle stays":                     (*waits).first,
-		"a wait comes with its token's record":                    (*waits).record,
-		"the outcome may be any value":                            (*waits).anyValue,
-		"a wait that is opened again after the end keeps the end": (*waits).againAfterEnd,
-		"what became of the delivery is noted once":               (*waits).deliver,
-		"a closed wait is listed until it was delivered":          (*waits).listed,
-		"the list begins with the oldest and goes on after one":   (*waits).pages,
-		"waits of the same instant are listed by their handles":   (*waits).sameInstant,
-		"the list goes on after a wait that was delivered":        (*waits).pagesAfterDelivery,
-		"of 64 openers at once one wins and all are told":         (*waits).race,
-		"of 64 deliveries at once one stays":                      (*waits).raceOfDeliveries,
-		"an opener and a closer at once both have their way":      (*waits).raceWithCloser,
-		"a cancelled context is an error":                         (*waits).cancelled,
+		"an unknown wait is an error":                              (*waits).unknown,
+		"the token of a step has no external wait":                 (*waits).ownToken,
+		"every field comes back as it was given":                   (*waits).roundTrip,
+		"the first wait under a handle stays":                      (*waits).first,
+		"a wait comes with its token's record":                     (*waits).record,
+		"the outcome may be any value":                             (*waits).anyValue,
+		"a wait that is opened again after the end keeps the end":  (*waits).againAfterEnd,
+		"the result of a delivery is recorded once":                (*waits).deliver,
+		"a closed wait is listed until it was delivered":           (*waits).listed,
+		"the list begins with the oldest and goes on after one":    (*waits).pages,
+		"waits of the same instant are listed by their handles":    (*waits).sameInstant,
+		"the list goes on after a wait that was delivered":         (*waits).pagesAfterDelivery,
+		"of 64 concurrent openers one wins and all learn its wait": (*waits).race,
+		"of 64 concurrent deliveries one stays":                    (*waits).raceOfDeliveries,
+		"a concurrent opener and closer both succeed":              (*waits).raceWithCloser,
+		"a cancelled context is an error":                          (*waits).cancelled,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -14,7 +14,7 @@ import (
 )
 
 // endedLongAgo is the id of a simulated job, which anybody can make.
-func (d *desk) endedLongAgo() string {
+func (d *fixture) endedLongAgo() string {
 	id, err := simulated.StartUntil(json.RawMessage(`{"delay":0}`), epoch.Add(-time.Hour), [10]byte{1})
 	if err != nil {
 		d.Fatal(err)
@@ -25,7 +25,7 @@ func (d *desk) endedLongAgo() string {
 // forgedPoll: a handle is no secret, and neither is the form of a message. Nobody
 // closes a token with them: not one that waits for a job, for a callback, or for
 // a person, and not by a deadline.
-func forgedPoll(d *desk) {
+func forgedPoll(d *fixture) {
 	waits := map[string]*party{"a job": d.party(1), "a callback": d.party(2)}
 	waits["a job"].start("batch-job", batch)
 	waits["a callback"].start("callback", `{}`)
@@ -53,7 +53,7 @@ func forgedPoll(d *desk) {
 }
 
 // changed are the authentic polls with one thing each of the forged one.
-func (d *desk) changed(authentic []resume.Poll, forged resume.Poll) (all []resume.Poll) {
+func (d *fixture) changed(authentic []resume.Poll, forged resume.Poll) (all []resume.Poll) {
 	for _, poll := range authentic {
 		for _, change := range []func(p *resume.Poll){
 			func(p *resume.Poll) { p.Key = forged.Key },
@@ -73,7 +73,7 @@ func (d *desk) changed(authentic []resume.Poll, forged resume.Poll) (all []resum
 
 // forgedDelivery: a sender to the queue of deliveries has handed over
 // what the token holds, and nothing of their own.
-func forgedDelivery(d *desk) {
+func forgedDelivery(d *fixture) {
 	d.external = true
 	p := d.party(1)
 	p.start("callback", `{}`)
@@ -92,7 +92,7 @@ func forgedDelivery(d *desk) {
 	p.waits()
 }
 
-func earlyPoll(d *desk) {
+func earlyPoll(d *fixture) {
 	p := d.party(1)
 	p.start("batch-job", batch)
 	early := d.polls[0]
@@ -108,7 +108,7 @@ func earlyPoll(d *desk) {
 
 // replacedPollKeys: the polls of before stay valid while their key is known, and
 // the next one is of the new key.
-func replacedPollKeys(d *desk) {
+func replacedPollKeys(d *fixture) {
 	p := d.party(1)
 	p.start("batch-job", batch)
 	old, poll := d.keys.Current, d.polls[0]
@@ -134,7 +134,7 @@ func replacedPollKeys(d *desk) {
 
 // forgedEvent: whoever may put events on a bus names a source, an account and an
 // instant of their own. What the service says of the job decides.
-func forgedEvent(d *desk) {
+func forgedEvent(d *fixture) {
 	p := d.party(1)
 	p.start("sfn-execution", machineJob)
 	d.cloud.jobs[p.answer.ID].output = `{"by":"forger"}`

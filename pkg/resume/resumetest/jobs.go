@@ -23,62 +23,62 @@ type JobsStore interface {
 
 // orderings are the cases of [Jobs] that are the same for steps of ours and for
 // somebody else's engine.
-var orderings = map[string]func(*desk){
+var orderings = map[string]func(*fixture){
 	"the event last":  eventLast,
 	"the event first": eventFirst,
-	"the event before whoever waits for the job knows it": eventDuringStart,
-	"the event twice":                                              eventTwice,
-	"the event after the deadline":                                 eventAfterDeadline,
-	"the event after somebody closed the token by hand":            eventAfterHand,
-	"the event for an older run of the same task":                  eventOfOlderRun,
-	"the event for an older run was parked":                        parkedOlderRun,
-	"the event in the same second as the start":                    eventInSameSecond,
-	"the event for an older run in the same second as the start":   olderRunInSameSecond,
-	"the event without a reason: the service is asked":             eventWithoutReason,
-	"the event without its large output: the service is asked":     eventWithoutOutput,
-	"the event never: a poll finds the end":                        eventNever,
-	"the event never, for a task: a poll finds the end":            eventNeverForTask,
-	"a job that failed":                                            jobFailed,
-	"a task that was stopped for a bad reason":                     taskFailed,
-	"two executions on one task, one after the other":              twoOnOneTask,
-	"two executions on one task at once: the second is refused":    twoOnOneTaskAtOnce,
-	"a run that was replaced before anybody heard of its end":      superseded,
-	"several wait for one job":                                     severalWait,
-	"one of several cannot be closed: the event comes again":       severalFail,
-	"the description is throttled: the event comes again":          throttledEvent,
-	"the description is throttled: the next poll asks again":       throttledPoll,
-	"polls become rare and end with the wait":                      pollPauses,
-	"a poll that is redelivered begins no second chain of polls":   redeliveredPolls,
-	"a chain of polls that nothing disturbs is not noted":          undisturbedPolls,
-	"a poll whose successor is not sent comes again":               unsentPoll,
-	"a job that its service forgot":                                forgottenJob,
-	"the binding fails: a poll finds the end":                      bindFails,
-	"a start that died and is not repeated":                        diedStart,
-	"a start repeated: the service knows the name":                 repeatedByName,
-	"a start repeated: the task runs, and began just now":          repeatedBusy,
-	"a start repeated: the service starts a second run":            repeatedTwice,
-	"a start repeated: the named job ended meanwhile":              repeatedAfterEnd,
-	"a start repeated: the run is replaced later":                  repeatedThenReplaced,
-	"a task that has long been running is not taken over":          longBusy,
-	"a start that the service refuses":                             refusedStart,
-	"a simulated job needs no service":                             simulatedJob,
-	"crash after each effect: the event last":                      crashEventLast,
-	"crash after each effect: the event first":                     crashEventFirst,
-	"crash after each effect: a poll finds the end":                crashPoll,
-	"a callback closes the token, and nothing is started":          callback,
-	"a wake that is lost is sent again with the event":             lostWake,
-	"a wake that is lost is made good by a poll":                   lostWakeReleased,
-	"a wake that is lost is made good where the job is forgotten":  lostWakeForgotten,
-	"two executions on one task in the same moment":                twoAtTheSameMoment,
-	"who is refused a run is not told of its end":                  claimedRun,
-	"an output that is too large fails who waits":                  largeOutput,
-	"the description is denied: the event comes no more":           deniedEvent,
-	"a start fails whose first poll cannot be sent":                unsentFirstPoll,
-	"a start repeated: the user named the job":                     repeatedNamedByUser,
-	"a job of that name that began long ago is not taken over":     longNamedByUser,
-	"what a service says holds no token of ours in causes, errors": maskedTexts,
-	"a forged poll closes nothing":                                 forgedPoll,
-	"a forged event ends no job":                                   forgedEvent,
+	"the event before the starter knows the job": eventDuringStart,
+	"the event twice":                                            eventTwice,
+	"the event after the deadline":                               eventAfterDeadline,
+	"the event after the token was closed by hand":               eventAfterHand,
+	"the event for an older run of the same task":                eventOfOlderRun,
+	"the event for an older run was parked":                      parkedOlderRun,
+	"the event in the same second as the start":                  eventInSameSecond,
+	"the event for an older run in the same second as the start": olderRunInSameSecond,
+	"the event without a reason: the service is asked":           eventWithoutReason,
+	"the event without its large output: the service is asked":   eventWithoutOutput,
+	"the event never: a poll finds the end":                      eventNever,
+	"the event never, for a task: a poll finds the end":          eventNeverForTask,
+	"a job that failed":                                          jobFailed,
+	"a task that was stopped for a bad reason":                   taskFailed,
+	"two executions on one task, one after the other":            twoOnOneTask,
+	"two executions on one task at once: the second is refused":  twoOnOneTaskAtOnce,
+	"a run that was replaced before its end was noticed":         superseded,
+	"several tokens wait for one job":                            severalWait,
+	"one of several cannot be closed: the event is redelivered":  severalFail,
+	"the description is throttled: the event is redelivered":     throttledEvent,
+	"the description is throttled: the next poll asks again":     throttledPoll,
+	"polls become rare and end with the wait":                    pollPauses,
+	"a poll that is redelivered begins no second chain of polls": redeliveredPolls,
+	"an undisturbed chain of polls writes nothing":               undisturbedPolls,
+	"a poll whose successor is not sent is redelivered":          unsentPoll,
+	"a job that its service forgot":                              forgottenJob,
+	"the binding fails: a poll finds the end":                    bindFails,
+	"a start that died and is not repeated":                      diedStart,
+	"a start repeated: the service knows the name":               repeatedByName,
+	"a start repeated: the task runs, and began just now":        repeatedBusy,
+	"a start repeated: the service starts a second run":          repeatedTwice,
+	"a start repeated: the named job ended meanwhile":            repeatedAfterEnd,
+	"a start repeated: the run is replaced later":                repeatedThenReplaced,
+	"a task that has long been running is not adopted":           longBusy,
+	"a start that the service refuses":                           refusedStart,
+	"a simulated job needs no service":                           simulatedJob,
+	"crash after each effect: the event last":                    crashEventLast,
+	"crash after each effect: the event first":                   crashEventFirst,
+	"crash after each effect: a poll finds the end":              crashPoll,
+	"a callback closes the token, and nothing is started":        callback,
+	"a redelivered event repairs a lost wake":                    lostWake,
+	"a poll repairs a lost wake":                                 lostWakeReleased,
+	"a poll repairs a lost wake of a forgotten job":              lostWakeForgotten,
+	"two executions on one task in the same moment":              twoAtTheSameMoment,
+	"a refused start does not learn of the end of the run":       claimedRun,
+	"an output that is too large fails the wait":                 largeOutput,
+	"the description is denied: the event is not redelivered":    deniedEvent,
+	"a start fails whose first poll cannot be sent":              unsentFirstPoll,
+	"a start repeated: the user named the job":                   repeatedNamedByUser,
+	"a job of that name that began long ago is not adopted":      longNamedByUser,
+	"tokens in a service's text are masked in causes and errors": maskedTexts,
+	"a forged poll closes nothing":                               forgedPoll,
+	"a forged event ends no job":                                 forgedEvent,
 }
 
 // Jobs is the suite of [resume.Jobs] and [resume.Deliveries] over a store: a
@@ -90,50 +90,50 @@ func Jobs(t *testing.T, open func(t *testing.T) JobsStore) {
 		for who, external := range map[string]bool{"own": false, "external": true} {
 			t.Run(who+": "+name, func(t *testing.T) {
 				t.Parallel()
-				test(newDesk(t, open(t), external))
+				test(newFixture(t, open(t), external))
 			})
 		}
 	}
-	for name, test := range map[string]func(*desk){
-		"the event for an unknown job is parked":                   unknownJob,
-		"a malformed event has no effect":                          malformedEvent,
-		"an execution that is long over is left alone":             longOver,
-		"an event that tells of no end has no effect":              noEnd,
-		"nobody waits: the job is started and no more":             nobodyWaits,
-		"nobody waits: a start repeated with its key is one":       nobodyWaitsAgain,
-		"a token that is none, or an external one, starts nothing": badTokens,
-		"the tutorial's functions speak the tutorial's JSON":       tutorial,
-		"a callback has a place to arrive at":                      callbackNowhere,
-		"where nobody else is served, nobody else is":              notServed,
-		"how a job is":                                              jobStatus,
-		"an external wait ends at its deadline":                     externalDeadline,
-		"an external wait ends at its deadline, without a job":      callbackDeadline,
-		"crash after each effect: an external wait's deadline":      crashDeadline,
-		"an external wait may end as any value":                     externalValues,
-		"an external start repeated is one wait":                    externalRepeated,
-		"a durable function's wait":                                 durableWait,
-		"a wake of an open external wait is kept while it is young": youngWake,
-		"a delivery that fails is tried again":                      deliveryFails,
-		"a recipient that waits no more":                            recipientGone,
-		"a heartbeat is handed on to who waits":                     heartbeatHandedOn,
-		"a heartbeat tells of a recipient that waits no more":       heartbeatGone,
-		"who waited for a task, and is long over, waits no more":    expiredWaiter,
-		"a large end is kept as a hint":                             parkedSize,
-		"nobody waits: a key that ends like the task's name":        keyLikeResource,
-		"a wake of no external wait is dropped":                     wakeOfNothing,
-		"keys were replaced while somebody else's engine waited":    replacedKeys,
-		"keys were replaced while polls were under way":             replacedPollKeys,
-		"a poll that comes early is sent again":                     earlyPoll,
-		"a forged message is no heartbeat and no outcome":           forgedDelivery,
+	for name, test := range map[string]func(*fixture){
+		"the event for an unknown job is parked":                               unknownJob,
+		"a malformed event has no effect":                                      malformedEvent,
+		"an expired execution is left alone":                                   longOver,
+		"an event without an end has no effect":                                noEnd,
+		"without a token, the job is only started":                             nobodyWaits,
+		"without a token, a start repeated with its key is one start":          nobodyWaitsAgain,
+		"an invalid or external token starts nothing":                          badTokens,
+		"the tutorial's functions speak the tutorial's JSON":                   tutorial,
+		"a callback needs a base URL":                                          callbackNowhere,
+		"external waits are rejected if they are not served":                   notServed,
+		"GetJobStatus describes a job":                                         jobStatus,
+		"an external wait ends at its deadline":                                externalDeadline,
+		"an external wait ends at its deadline, without a job":                 callbackDeadline,
+		"crash after each effect: an external wait's deadline":                 crashDeadline,
+		"an external wait may end as any value":                                externalValues,
+		"an external start repeated is one wait":                               externalRepeated,
+		"a durable function's wait":                                            durableWait,
+		"a wake of an open external wait is kept while it is young":            youngWake,
+		"a delivery that fails is retried":                                     deliveryFails,
+		"a recipient that does not wait any longer":                            recipientGone,
+		"a heartbeat is passed on to the recipient":                            heartbeatHandedOn,
+		"a heartbeat finds a recipient that does not wait any longer":          heartbeatGone,
+		"an expired waiter of a task is released":                              expiredWaiter,
+		"a large end is kept as a hint":                                        parkedSize,
+		"without a token, a key that ends like the task's name adopts nothing": keyLikeResource,
+		"a wake without an external wait is discarded":                         wakeOfNothing,
+		"keys were replaced during an external wait":                           replacedKeys,
+		"keys were replaced while polls were under way":                        replacedPollKeys,
+		"a poll that comes early is sent again":                                earlyPoll,
+		"a forged message is neither a heartbeat nor an outcome":               forgedDelivery,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(newDesk(t, open(t), false))
+			test(newFixture(t, open(t), false))
 		})
 	}
 }
 
-func (d *desk) wantStatus(kind, id, want string) {
+func (d *fixture) wantStatus(kind, id, want string) {
 	d.Helper()
 	answer, err := d.jobs.GetJobStatus(d.Context(), fmt.Appendf(nil, `{"job_id":%q,"kind":%q}`, id, kind))
 	if err != nil || string(answer) != want {
@@ -141,7 +141,7 @@ func (d *desk) wantStatus(kind, id, want string) {
 	}
 }
 
-func unknownJob(d *desk) {
+func unknownJob(d *fixture) {
 	d.cloud.jobs["nobody"] = &job{began: d.now}
 	d.cloud.end("nobody", "", false)
 	d.observe(d.cloud.batchEvent("nobody"))
@@ -155,7 +155,7 @@ func unknownJob(d *desk) {
 }
 
 // parkedSize: whatever ends in an account is noted, whoever waits.
-func parkedSize(d *desk) {
+func parkedSize(d *fixture) {
 	for i, sizes := range [][2]int{{1 << 10, 0}, {0, 1 << 10}, {200_000, 0}, {0, 30_000}, {500, 0}, {0, 500}} {
 		id := fmt.Sprint(strings.Replace(machineARN, ":stateMachine:", ":execution:", 1), ":nobody-", i)
 		d.cloud.jobs[id] = &job{began: d.now, output: `"` + strings.Repeat("x", sizes[0]) + `"`, reason: strings.Repeat("y", sizes[1])}
@@ -173,7 +173,7 @@ func parkedSize(d *desk) {
 	}
 }
 
-func malformedEvent(d *desk) {
+func malformedEvent(d *fixture) {
 	for _, event := range []string{
 		"", "x", "[]", "{}", `{"source":"aws.batch"}`,
 		`{"source":"aws.batch","detail-type":"Batch Job State Change","detail":{"status":"SUCCEEDED"}}`,
@@ -188,7 +188,7 @@ func malformedEvent(d *desk) {
 	}
 }
 
-func longOver(d *desk) {
+func longOver(d *fixture) {
 	p := d.party(1)
 	p.start("batch-job", batch)
 	d.cloud.end(p.answer.ID, "", false)
@@ -202,7 +202,7 @@ func longOver(d *desk) {
 	p.waits()
 }
 
-func noEnd(d *desk) {
+func noEnd(d *fixture) {
 	d.cloud.jobs["runs"] = &job{began: d.now}
 	for _, event := range []string{
 		d.cloud.batchEvent("runs"), strings.ReplaceAll(d.oldRun(), "TASK_STOPPED", "TASK_SOMETHING_NEW"),
@@ -217,7 +217,7 @@ func noEnd(d *desk) {
 	}
 }
 
-func nobodyWaits(d *desk) {
+func nobodyWaits(d *fixture) {
 	answer, err := d.jobs.StartJob(d.Context(), []byte(`{"kind":"batch-job","params":`+batch+`}`))
 	var got jobs.StartResult
 	if err != nil || json.Unmarshal(answer, &got) != nil || got.ID == "" || got.Key != batchARN(got.ID) {
@@ -235,7 +235,7 @@ func nobodyWaits(d *desk) {
 	}
 }
 
-func nobodyWaitsAgain(d *desk) {
+func nobodyWaitsAgain(d *fixture) {
 	start := func(key string) string {
 		answer, err := d.jobs.StartJob(d.Context(), []byte(`{"kind":"transcribe-job","params":`+transcr+`,"idempotencyKey":"`+key+`"}`))
 		if err != nil {
@@ -259,7 +259,7 @@ func nobodyWaitsAgain(d *desk) {
 }
 
 // keyLikeResource: the user's own key is no part of what names a task.
-func keyLikeResource(d *desk) {
+func keyLikeResource(d *fixture) {
 	d.cloud.jobs[dmsTask] = &job{began: d.now.Add(-100 * day)}
 	key := dmsTask[len(dmsTask)-1:]
 	if _, err := d.jobs.StartJob(d.Context(), []byte(`{"kind":"dms-task","params":`+dmsJob+`,"idempotencyKey":"`+key+`"}`)); err == nil {
@@ -274,7 +274,7 @@ func keyLikeResource(d *desk) {
 	}
 }
 
-func badTokens(d *desk) {
+func badTokens(d *fixture) {
 	valid := d.party(1).text
 	expired := token.ID{Execution: [12]byte{1}, Expires: epoch.Truncate(time.Second)}
 	external := token.ID{Execution: [12]byte{1}, Flags: token.FlagExternal, Expires: epoch.Add(day).Truncate(time.Second)}
@@ -289,7 +289,7 @@ func badTokens(d *desk) {
 	}
 }
 
-func tutorial(d *desk) {
+func tutorial(d *fixture) {
 	d.now = epoch.Truncate(time.Second)
 	for _, input := range []string{``, `{}`, `{"delay":20,"token":"ignored"}`, `{"kind":"simulated","delay":20}`} {
 		answer, err := d.jobs.StartJob(d.Context(), []byte(input))
@@ -311,7 +311,7 @@ func tutorial(d *desk) {
 	}
 }
 
-func callbackNowhere(d *desk) {
+func callbackNowhere(d *fixture) {
 	d.open("")
 	p := d.party(1)
 	err := p.tryStart("callback", `{}`, 0)
@@ -321,7 +321,7 @@ func callbackNowhere(d *desk) {
 	}
 }
 
-func notServed(d *desk) {
+func notServed(d *fixture) {
 	alone := d.jobsWith(false, "")
 	_, err := alone.StartJob(d.Context(), []byte(`{"kind":"batch-job","params":`+batch+`,"taskToken":"theirs"}`))
 	refused, ok := errors.AsType[*jobs.RequestError](err)
@@ -330,7 +330,7 @@ func notServed(d *desk) {
 	}
 }
 
-func jobStatus(d *desk) {
+func jobStatus(d *fixture) {
 	p := d.party(1)
 	p.start("batch-job", batch)
 	id := p.answer.ID

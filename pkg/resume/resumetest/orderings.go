@@ -12,7 +12,7 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-func eventLast(d *desk) {
+func eventLast(d *fixture) {
 	p := d.party(1)
 	p.start("batch-job", batch)
 	if want := (jobs.StartResult{ID: p.answer.ID, Kind: "batch-job", Key: batchARN(p.answer.ID)}); p.answer != want || p.answer.ID == "" {
@@ -25,7 +25,7 @@ func eventLast(d *desk) {
 	p.ended(token.ClosedByEvent, `"status":"SUCCEEDED"`)
 }
 
-func eventFirst(d *desk) {
+func eventFirst(d *fixture) {
 	p := d.party(1)
 	d.cloud.nextID = "known-before"
 	d.cloud.jobs["known-before"] = &job{began: d.now}
@@ -36,7 +36,7 @@ func eventFirst(d *desk) {
 	p.ended(token.ClosedByEvent, `"status":"SUCCEEDED"`)
 }
 
-func eventDuringStart(d *desk) {
+func eventDuringStart(d *fixture) {
 	p := d.party(1)
 	d.cloud.onStart = func(id string) {
 		d.cloud.end(id, "", false)
@@ -46,7 +46,7 @@ func eventDuringStart(d *desk) {
 	p.ended(token.ClosedByEvent, `"status":"SUCCEEDED"`)
 }
 
-func eventTwice(d *desk) {
+func eventTwice(d *fixture) {
 	p := d.party(1)
 	p.start("batch-job", batch)
 	d.cloud.end(p.answer.ID, "", false)
@@ -69,7 +69,7 @@ func (p *party) late() {
 	mustClose(p.T, p.raw, p.handle, token.CloseOp{Outcome: token.Failure("FnF.TaskTimeout", "late"), By: token.ClosedByDeadline, At: p.now})
 }
 
-func eventAfterDeadline(d *desk) {
+func eventAfterDeadline(d *fixture) {
 	p := d.party(1)
 	p.startWithin("batch-job", batch, 60)
 	p.late()
@@ -78,7 +78,7 @@ func eventAfterDeadline(d *desk) {
 	p.ended(token.ClosedByDeadline, "FnF.TaskTimeout")
 }
 
-func eventAfterHand(d *desk) {
+func eventAfterHand(d *fixture) {
 	p := d.party(1)
 	p.start("batch-job", batch)
 	mustClose(d.T, d.raw, p.handle, closing(failure, 0))
@@ -88,19 +88,19 @@ func eventAfterHand(d *desk) {
 }
 
 // oldRun is a run of the task that ended, and its event.
-func (d *desk) oldRun() (event string) {
+func (d *fixture) oldRun() (event string) {
 	d.cloud.jobs[dmsTask] = &job{began: d.now.Add(-time.Hour)}
 	d.cloud.end(dmsTask, "FULL_LOAD_ONLY_FINISHED", false)
 	return d.cloud.dmsEvent()
 }
 
 // endTask ends the task's run, and its event comes.
-func (d *desk) endTask(reason string) {
+func (d *fixture) endTask(reason string) {
 	d.cloud.end(dmsTask, reason, false)
 	d.observe(d.cloud.dmsEvent())
 }
 
-func eventOfOlderRun(d *desk) {
+func eventOfOlderRun(d *fixture) {
 	p, old := d.party(1), d.oldRun()
 	d.pass(10 * time.Second)
 	p.start("dms-task", dmsJob)
@@ -111,7 +111,7 @@ func eventOfOlderRun(d *desk) {
 	p.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
 }
 
-func parkedOlderRun(d *desk) {
+func parkedOlderRun(d *fixture) {
 	p := d.party(1)
 	d.observe(d.oldRun())
 	d.pass(10 * time.Second)
@@ -125,7 +125,7 @@ func parkedOlderRun(d *desk) {
 	p.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
 }
 
-func eventInSameSecond(d *desk) {
+func eventInSameSecond(d *fixture) {
 	p := d.party(1)
 	d.now = epoch.Truncate(time.Second).Add(900 * time.Millisecond)
 	d.cloud.onStart = func(string) {
@@ -136,7 +136,7 @@ func eventInSameSecond(d *desk) {
 	p.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
 }
 
-func olderRunInSameSecond(d *desk) {
+func olderRunInSameSecond(d *fixture) {
 	p := d.party(1)
 	d.now = epoch.Truncate(time.Second).Add(100 * time.Millisecond)
 	old := d.oldRun()
@@ -151,7 +151,7 @@ func olderRunInSameSecond(d *desk) {
 	p.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
 }
 
-func eventWithoutReason(d *desk) {
+func eventWithoutReason(d *fixture) {
 	silent := func() string { return strings.ReplaceAll(d.cloud.dmsEvent(), " Stop Reason NORMAL", "") }
 	p := d.party(1)
 	p.start("dms-task", dmsJob)
@@ -168,14 +168,14 @@ func eventWithoutReason(d *desk) {
 	p.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
 }
 
-func eventWithoutOutput(d *desk) {
+func eventWithoutOutput(d *fixture) {
 	p := d.party(1)
 	p.start("sfn-execution", machineJob)
 	p.observed(p.answer.ID)
 	p.ended(token.ClosedByEvent, `"output":{"large":true}`)
 }
 
-func eventNever(d *desk) {
+func eventNever(d *fixture) {
 	p := d.party(1)
 	p.start("batch-job", batch)
 	d.pass(50 * time.Second)
@@ -186,7 +186,7 @@ func eventNever(d *desk) {
 	p.ended(token.ClosedByReconcile, `"status":"SUCCEEDED"`)
 }
 
-func eventNeverForTask(d *desk) {
+func eventNeverForTask(d *fixture) {
 	p := d.party(1)
 	d.oldRun()
 	d.pass(time.Minute)
@@ -198,7 +198,7 @@ func eventNeverForTask(d *desk) {
 	p.ended(token.ClosedByReconcile, `"stop_reason":"NORMAL"`)
 }
 
-func jobFailed(d *desk) {
+func jobFailed(d *fixture) {
 	p := d.party(1)
 	p.start("batch-job", batch)
 	d.cloud.end(p.answer.ID, "Essential container exited", true)
@@ -206,14 +206,14 @@ func jobFailed(d *desk) {
 	p.ended(token.ClosedByEvent, "Job.Failed: batch-job is FAILED: Essential container exited")
 }
 
-func taskFailed(d *desk) {
+func taskFailed(d *fixture) {
 	p := d.party(1)
 	p.start("dms-task", dmsJob)
 	d.endTask("FATAL_ERROR")
 	p.ended(token.ClosedByEvent, "Job.Failed")
 }
 
-func twoOnOneTask(d *desk) {
+func twoOnOneTask(d *fixture) {
 	one, two := d.party(1), d.party(2)
 	one.start("dms-task", dmsJob)
 	d.pass(time.Second)
@@ -229,7 +229,7 @@ func twoOnOneTask(d *desk) {
 	d.wantWaiters(two) // who was told is released when the next one waits
 }
 
-func twoOnOneTaskAtOnce(d *desk) {
+func twoOnOneTaskAtOnce(d *fixture) {
 	one, two := d.party(1), d.party(2)
 	one.start("dms-task", dmsJob)
 	d.pass(time.Second)
@@ -246,7 +246,7 @@ func twoOnOneTaskAtOnce(d *desk) {
 
 // twoAtTheSameMoment: the second one is refused while nobody knows yet whose run
 // it is, and takes it for its own.
-func twoAtTheSameMoment(d *desk) {
+func twoAtTheSameMoment(d *fixture) {
 	for number, answered := range []time.Duration{0, -3 * time.Second, -2 * time.Hour, unnamed} {
 		one, two := d.party(2*number), d.party(2*number+1)
 		d.cloud.answered = answered
@@ -261,7 +261,7 @@ func twoAtTheSameMoment(d *desk) {
 	}
 }
 
-func claimedRun(d *desk) {
+func claimedRun(d *fixture) {
 	one, two := d.party(1), d.party(2)
 	one.start("dms-task", dmsJob)
 	d.pass(time.Second)
@@ -279,7 +279,7 @@ func claimedRun(d *desk) {
 }
 
 // largeOutput: a job may bring more than is taken by whoever waits for it.
-func largeOutput(d *desk) {
+func largeOutput(d *fixture) {
 	limit := resume.DefaultLimit
 	if d.external {
 		limit = resume.ExternalLimit
@@ -333,7 +333,7 @@ func (p *party) polled(id string) {
 }
 
 // expiredWaiter: of an execution that is long over no record is left.
-func expiredWaiter(d *desk) {
+func expiredWaiter(d *fixture) {
 	over := token.ID{Execution: [12]byte{9}, Number: 1, Expires: d.now.Add(time.Hour).Truncate(time.Second)}
 	waiter := resume.Waiter{Handle: d.keys.Handle(over), Run: jobs.Run{Since: d.now}}
 	if _, err := d.raw.Bind(d.Context(), taskKey, waiter, over.Expires); err != nil {
@@ -355,7 +355,7 @@ var taskKey = jobs.Key{Kind: "dms-task", Account: account, Region: region, Name:
 
 // repeatedNamedByUser: the name is not ours, so the instant tells, and who else
 // was bound to the job.
-func repeatedNamedByUser(d *desk) {
+func repeatedNamedByUser(d *fixture) {
 	for number, named := range []struct{ kind, params, refused string }{
 		{"sfn-execution", `{"StateMachineArn":"` + machineARN + `","Name":"mine"}`, "sfn.ExecutionAlreadyExists"},
 		{"transcribe-job", `{"TranscriptionJobName":"mine","Media":{}}`, "transcribe.ConflictException"},
@@ -384,7 +384,7 @@ func repeatedNamedByUser(d *desk) {
 }
 
 // longNamedByUser: a job that began long ago is somebody else's.
-func longNamedByUser(d *desk) {
+func longNamedByUser(d *fixture) {
 	p := d.party(1)
 	d.cloud.jobs["mine"] = &job{began: d.now.Add(-6 * time.Minute)}
 	if err := p.tryStart("transcribe-job", `{"TranscriptionJobName":"mine","Media":{}}`, 0); err == nil || len(d.polls) > 0 {
@@ -393,7 +393,7 @@ func longNamedByUser(d *desk) {
 }
 
 // wantWaiters: the party alone is bound to the task.
-func (d *desk) wantWaiters(p *party) {
+func (d *fixture) wantWaiters(p *party) {
 	d.Helper()
 	met, err := d.raw.Note(d.Context(), taskKey, jobs.Sighting{At: d.now}, d.now.Add(day))
 	if err != nil || len(met.Waiters) != 1 || met.Waiters[0].Handle != p.handle {
@@ -402,7 +402,7 @@ func (d *desk) wantWaiters(p *party) {
 }
 
 // rules: J-20
-func superseded(d *desk) {
+func superseded(d *fixture) {
 	one, two := d.party(1), d.party(2)
 	one.start("dms-task", dmsJob)
 	d.pass(20 * time.Second)
@@ -416,7 +416,7 @@ func superseded(d *desk) {
 	two.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
 }
 
-func severalWait(d *desk) {
+func severalWait(d *fixture) {
 	d.cloud.nextID = "one-for-all"
 	parties := []*party{d.party(1), d.party(2), d.party(3)}
 	for _, p := range parties {
@@ -431,7 +431,7 @@ func severalWait(d *desk) {
 	}
 }
 
-func severalFail(d *desk) {
+func severalFail(d *fixture) {
 	d.cloud.nextID = "one-for-all"
 	one, two := d.party(1), d.party(2)
 	one.start("batch-job", batch)
@@ -454,7 +454,7 @@ func severalFail(d *desk) {
 
 var throttled = &resume.ServiceError{Name: "dms.ThrottlingException", Message: "Rate exceeded", Again: true}
 
-func throttledEvent(d *desk) {
+func throttledEvent(d *fixture) {
 	p := d.party(1)
 	p.start("dms-task", dmsJob)
 	d.fails["describe"] = []error{throttled}
@@ -469,7 +469,7 @@ func throttledEvent(d *desk) {
 }
 
 // deniedEvent: it would be refused the next time, too, and the polls ask again.
-func deniedEvent(d *desk) {
+func deniedEvent(d *fixture) {
 	p := d.party(1)
 	p.start("dms-task", dmsJob)
 	d.cloud.end(dmsTask, "NORMAL", false)
@@ -486,7 +486,7 @@ func deniedEvent(d *desk) {
 	p.ended(token.ClosedByReconcile, `"stop_reason":"NORMAL"`)
 }
 
-func throttledPoll(d *desk) {
+func throttledPoll(d *fixture) {
 	p := d.party(1)
 	p.start("batch-job", batch)
 	d.cloud.end(p.answer.ID, "", false)
@@ -500,7 +500,7 @@ func throttledPoll(d *desk) {
 	p.ended(token.ClosedByReconcile, `"status":"SUCCEEDED"`)
 }
 
-func pollPauses(d *desk) {
+func pollPauses(d *fixture) {
 	p := d.party(1)
 	p.start("batch-job", batch)
 	var pauses []time.Duration
@@ -523,7 +523,7 @@ func pollPauses(d *desk) {
 
 // redeliveredPolls: a queue delivers a poll again after its successor was sent,
 // or after it was not. The chains that come of it merge.
-func redeliveredPolls(d *desk) {
+func redeliveredPolls(d *fixture) {
 	const hops, every = 200, 10
 	p := d.party(1)
 	p.start("batch-job", batch)
@@ -561,7 +561,7 @@ func redeliveredPolls(d *desk) {
 
 // undisturbedPolls: what is noted to merge chains costs nothing where there is
 // one.
-func undisturbedPolls(d *desk) {
+func undisturbedPolls(d *fixture) {
 	p := d.party(1)
 	p.start("batch-job", batch)
 	for range 5 {
@@ -578,7 +578,7 @@ func undisturbedPolls(d *desk) {
 
 // unsentPoll: a poll whose successor could not be sent comes again, also after
 // an earlier one came twice.
-func unsentPoll(d *desk) {
+func unsentPoll(d *fixture) {
 	p := d.party(1)
 	p.start("batch-job", batch)
 	for number := 1; number <= 3; number++ {
@@ -596,7 +596,7 @@ func unsentPoll(d *desk) {
 	p.waits()
 }
 
-func forgottenJob(d *desk) {
+func forgottenJob(d *fixture) {
 	p := d.party(1)
 	p.start("dms-task", dmsJob)
 	d.endTask("NORMAL")
@@ -615,7 +615,7 @@ func forgottenJob(d *desk) {
 	p.ended(token.ClosedByReconcile, "JobNotFound")
 }
 
-func bindFails(d *desk) {
+func bindFails(d *fixture) {
 	p := d.party(1)
 	d.fails["bind"] = []error{errFault}
 	p.start("batch-job", batch)
@@ -630,7 +630,7 @@ func bindFails(d *desk) {
 }
 
 // unsentFirstPoll fails the start: without a poll a lost event leaves the token open.
-func unsentFirstPoll(d *desk) {
+func unsentFirstPoll(d *fixture) {
 	for number, job := range []struct{ kind, params string }{{"transcribe-job", transcr}, {"simulated", `{"delay":20}`}} {
 		p := d.party(number)
 		d.fails["poll"], d.trace = []error{errFault}, nil
@@ -647,7 +647,7 @@ func unsentFirstPoll(d *desk) {
 
 // diedStart: once the poll is sent, somebody learns of the end, and nobody is
 // bound before.
-func diedStart(d *desk) {
+func diedStart(d *fixture) {
 	for n := 1; !slices.Contains(d.trace, "bind"); n++ {
 		p := d.party(n)
 		d.trace, d.polls, d.dieAfter = nil, nil, n
@@ -667,7 +667,7 @@ func diedStart(d *desk) {
 	}
 }
 
-func repeatedByName(d *desk) {
+func repeatedByName(d *fixture) {
 	p := d.party(1)
 	d.dieAfter = 1 // with the start
 	if err := process(func() error { return p.tryStart("transcribe-job", transcr, 0) }); !errors.Is(err, errDied) {
@@ -685,7 +685,7 @@ func repeatedByName(d *desk) {
 	p.ended(token.ClosedByReconcile, `"status":"COMPLETED"`)
 }
 
-func repeatedAfterEnd(d *desk) {
+func repeatedAfterEnd(d *fixture) {
 	p := d.party(1)
 	id := ""
 	d.cloud.onStart = func(started string) { id = started; panic(errDied) }
@@ -700,7 +700,7 @@ func repeatedAfterEnd(d *desk) {
 	p.ended(token.ClosedByEvent, `"status":"COMPLETED"`)
 }
 
-func repeatedThenReplaced(d *desk) {
+func repeatedThenReplaced(d *fixture) {
 	one, two := d.party(1), d.party(2)
 	d.dieAfter = 1 // with the start
 	one.start("dms-task", dmsJob)
@@ -712,7 +712,7 @@ func repeatedThenReplaced(d *desk) {
 	one.ended(token.ClosedByReconcile, "Job.Superseded")
 }
 
-func repeatedBusy(d *desk) {
+func repeatedBusy(d *fixture) {
 	p := d.party(1)
 	d.dieAfter = 1 // with the start
 	if err := process(func() error { return p.tryStart("dms-task", dmsJob, 0) }); !errors.Is(err, errDied) {
@@ -729,7 +729,7 @@ func repeatedBusy(d *desk) {
 	}
 }
 
-func repeatedTwice(d *desk) {
+func repeatedTwice(d *fixture) {
 	p := d.party(1)
 	p.start("batch-job", batch)
 	first := p.answer
@@ -744,7 +744,7 @@ func repeatedTwice(d *desk) {
 	p.ended(token.ClosedByEvent, first.ID)
 }
 
-func longBusy(d *desk) {
+func longBusy(d *fixture) {
 	p := d.party(1)
 	d.cloud.jobs[dmsTask] = &job{began: d.now.Add(-6 * time.Minute)}
 	err := p.tryStart("dms-task", dmsJob, 0)
@@ -761,7 +761,7 @@ func longBusy(d *desk) {
 	}
 }
 
-func refusedStart(d *desk) {
+func refusedStart(d *fixture) {
 	p := d.party(1)
 	d.fails["start"] = []error{throttled}
 	err := p.tryStart("batch-job", batch, 0)
@@ -777,7 +777,7 @@ func refusedStart(d *desk) {
 	}
 }
 
-func simulatedJob(d *desk) {
+func simulatedJob(d *fixture) {
 	p := d.party(1)
 	p.start("simulated", `{"delay":20}`)
 	if slices.Contains(d.trace, "bind") {
@@ -803,7 +803,7 @@ func simulatedJob(d *desk) {
 }
 
 // crash plays a case once for each of its effects, after which the process dies.
-func (d *desk) crash(play func(p *party, n int)) {
+func (d *fixture) crash(play func(p *party, n int)) {
 	d.Helper()
 	for n := 1; ; n++ {
 		d.dieAfter, d.wakes, d.polls = n, nil, nil
@@ -823,7 +823,7 @@ func (d *desk) crash(play func(p *party, n int)) {
 	}
 }
 
-func crashEventLast(d *desk) {
+func crashEventLast(d *fixture) {
 	d.crash(func(p *party, _ int) {
 		p.start("batch-job", batch)
 		d.pass(time.Second)
@@ -835,7 +835,7 @@ func crashEventLast(d *desk) {
 
 // crashEventFirst: who dies between the wake and the update leaves the end to
 // the poll.
-func crashEventFirst(d *desk) {
+func crashEventFirst(d *fixture) {
 	d.crash(func(p *party, n int) {
 		d.cloud.nextID = fmt.Sprint("known-before-", n)
 		d.cloud.jobs[d.cloud.nextID] = &job{began: d.now}
@@ -846,7 +846,7 @@ func crashEventFirst(d *desk) {
 	})
 }
 
-func crashPoll(d *desk) {
+func crashPoll(d *fixture) {
 	d.crash(func(p *party, _ int) {
 		p.start("transcribe-job", transcr)
 		d.pass(time.Minute)
@@ -857,7 +857,7 @@ func crashPoll(d *desk) {
 	})
 }
 
-func callback(d *desk) {
+func callback(d *fixture) {
 	p := d.party(1)
 	p.start("callback", `{}`)
 	text, ok := strings.CutPrefix(p.answer.CallbackURL, "https://example.org/callbacks/")
@@ -869,7 +869,7 @@ func callback(d *desk) {
 	}
 	d.pass(time.Hour)
 	tokens := resume.NewTokens(resume.TokensConfig{
-		Keys: resume.FixedKeys(d.keys), Store: deskStore{d}, Wakes: deskWakes{d}, Now: d.clock, By: token.ClosedByCallback,
+		Keys: resume.FixedKeys(d.keys), Store: fixtureStore{d}, Wakes: fixtureWakes{d}, Now: d.clock, By: token.ClosedByCallback,
 	})
 	if _, _, err := Close(d.Context(), tokens, text, success); err != nil {
 		d.Fatal(err)
@@ -877,7 +877,7 @@ func callback(d *desk) {
 	p.ended(token.ClosedByCallback, `{"status":"ok"}`)
 }
 
-func lostWake(d *desk) {
+func lostWake(d *fixture) {
 	p := d.party(1)
 	p.start("batch-job", batch)
 	d.cloud.end(p.answer.ID, "", false)
@@ -891,7 +891,7 @@ func lostWake(d *desk) {
 }
 
 // diesBeforeWake brings the task's event, which closes the token and tells nobody.
-func (d *desk) diesBeforeWake() (event string) {
+func (d *fixture) diesBeforeWake() (event string) {
 	d.Helper()
 	d.cloud.end(dmsTask, "NORMAL", false)
 	event = d.cloud.dmsEvent()
@@ -904,7 +904,7 @@ func (d *desk) diesBeforeWake() (event string) {
 
 // lostWakeReleased: before the event comes again, the next one who waits for the
 // task has released who waited.
-func lostWakeReleased(d *desk) {
+func lostWakeReleased(d *fixture) {
 	one, two := d.party(1), d.party(2)
 	one.start("dms-task", dmsJob)
 	d.pass(50 * time.Second)
@@ -916,7 +916,7 @@ func lostWakeReleased(d *desk) {
 	one.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
 }
 
-func lostWakeForgotten(d *desk) {
+func lostWakeForgotten(d *fixture) {
 	p := d.party(1)
 	p.start("dms-task", dmsJob)
 	event := d.diesBeforeWake()
@@ -926,7 +926,7 @@ func lostWakeForgotten(d *desk) {
 	p.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
 }
 
-func maskedTexts(d *desk) {
+func maskedTexts(d *fixture) {
 	secret := d.keys.Sign(token.ID{Number: 99, Expires: epoch.Add(day)})
 	p := d.party(1)
 	d.fails["start"] = []error{&resume.ServiceError{Name: "batch.ClientException", Message: "bad: " + secret, Again: true}}

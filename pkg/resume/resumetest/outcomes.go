@@ -14,17 +14,17 @@ import (
 func Outcomes(t *testing.T, open func(t *testing.T) resume.TokenStore) {
 	t.Helper()
 	for name, test := range map[string]func(on){
-		"a token that nobody knows is open":                    outcomesUnknown,
-		"an outcome comes back as it was given":                outcomesRoundTrip,
-		"the first outcome stays":                              outcomesFirst,
-		"a heartbeat comes back and only moves forward":        outcomesBeat,
-		"a heartbeat after the end changes nothing":            outcomesBeatAfterEnd,
-		"a newer heartbeat keeps the token open":               outcomesUnlessBeat,
-		"a poll comes back, and a later one takes its place":   outcomesPoll,
-		"tokens have records of their own":                     outcomesHandles,
-		"of 64 closers at once one wins and all are told":      outcomesRace,
-		"of 64 heartbeats and a closer at once the newest one": outcomesBeatRace,
-		"a cancelled context is an error":                      outcomesCancelled,
+		"a token without a record is open":                                    outcomesUnknown,
+		"an outcome comes back as it was given":                               outcomesRoundTrip,
+		"the first outcome stays":                                             outcomesFirst,
+		"a heartbeat comes back and only moves forward":                       outcomesBeat,
+		"a heartbeat after the end changes nothing":                           outcomesBeatAfterEnd,
+		"a newer heartbeat keeps the token open":                              outcomesUnlessBeat,
+		"a poll is stored, and a later one replaces it":                       outcomesPoll,
+		"tokens have records of their own":                                    outcomesHandles,
+		"of 64 concurrent closers one wins and all learn the outcome":         outcomesRace,
+		"of 64 concurrent heartbeats and a closer the newest heartbeat stays": outcomesBeatRace,
+		"a cancelled context is an error":                                     outcomesCancelled,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -19,35 +19,35 @@ import (
 // and the order of effects (rule 10 of the engine's contract).
 func Tokens(t *testing.T, open func(t *testing.T) resume.TokenStore) {
 	t.Helper()
-	for name, test := range map[string]func(*bench){
-		"the wake goes before the update and the update before the answer":   tokensOrder,
-		"the same outcome again is the same and wakes again":                 tokensSame,
-		"another outcome is different and is told what came first":           tokensDifferent,
-		"of 64 closers at once one wins and all are told what won":           tokensRace,
-		"a forged or expired token is refused without a read or a wake":      tokensForged,
-		"an output that no step may have is refused before anything happens": tokensOutput,
-		"a token is valid until the last instant before it expires":          tokensExpiry,
-		"a closing whose wake is 5 s old updates nothing":                    tokensTooSlow,
-		"a closing whose wake is younger than 5 s updates":                   tokensInTime,
-		"a closing has 5 s in all":                                           tokensTimeLimit,
-		"a closing whose wake was not sent updates nothing":                  tokensWakeFails,
-		"a store that fails is an error and can be asked again":              tokensStoreFails,
-		"an answer that was lost is the same the second time":                tokensLostAnswer,
-		"a heartbeat needs no wake":                                          tokensBeat,
-		"a heartbeat after the end tells the outcome":                        tokensBeatAfterEnd,
-		"what is known of a token":                                           tokensDescribe,
-		"no error shows a token":                                             tokensMasked,
-		"nobody reports an error of Waitless's own":                          tokensReserved,
+	for name, test := range map[string]func(*tokensFixture){
+		"the wake comes before the update and the update before the response": tokensOrder,
+		"the same outcome again is the same and wakes again":                  tokensSame,
+		"another outcome is different and returns the first one":              tokensDifferent,
+		"of 64 concurrent closers one wins and all learn its outcome":         tokensRace,
+		"a forged or expired token is rejected without a read or a wake":      tokensForged,
+		"an invalid output is rejected before any effect":                     tokensOutput,
+		"a token is valid until the last instant before it expires":           tokensExpiry,
+		"a closing whose wake is 5 s old updates nothing":                     tokensTooSlow,
+		"a closing whose wake is younger than 5 s updates":                    tokensInTime,
+		"a closing has 5 s in all":                                            tokensTimeLimit,
+		"a closing whose wake was not sent updates nothing":                   tokensWakeFails,
+		"a store that fails is an error and can be retried":                   tokensStoreFails,
+		"after a lost response the second attempt is the same":                tokensLostAnswer,
+		"a heartbeat needs no wake":                                           tokensBeat,
+		"a heartbeat after the end returns the outcome":                       tokensBeatAfterEnd,
+		"Describe returns the record of a token":                              tokensDescribe,
+		"no error shows a token":                                              tokensMasked,
+		"a report with an error name of Waitless is rejected":                 tokensReserved,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(newBench(t, open(t)))
+			test(newTokensFixture(t, open(t)))
 		})
 	}
 }
 
-// bench is a [resume.Tokens] with everything around it in a case's hands.
-type bench struct {
+// tokensFixture is a [resume.Tokens] with everything around it in a case's hands.
+type tokensFixture struct {
 	*resume.Tokens
 	resume.TokenStore
 	t    *testing.T
@@ -69,9 +69,9 @@ var (
 	errLost  = errors.New("resumetest: the answer was lost")
 )
 
-func newBench(t *testing.T, store resume.TokenStore) *bench {
+func newTokensFixture(t *testing.T, store resume.TokenStore) *tokensFixture {
 	t.Helper()
-	b := &bench{
+	b := &tokensFixture{
 		t: t, TokenStore: store, now: epoch, fails: map[string][]error{},
 		keys: token.Keys{Current: token.Key{ID: 7, Secret: []byte(strings.Repeat("k", token.SecretSize))}},
 		id:   token.ID{Execution: [12]byte{1, 2, 3}, Number: 4, Expires: epoch.Add(time.Hour).Truncate(time.Second)},
@@ -80,22 +80,22 @@ func newBench(t *testing.T, store resume.TokenStore) *bench {
 	return b
 }
 
-func (b *bench) text() string { return b.keys.Sign(b.id) }
+func (b *tokensFixture) text() string { return b.keys.Sign(b.id) }
 
-func (b *bench) clock() time.Time {
+func (b *tokensFixture) clock() time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.now
 }
 
-func (b *bench) pass(d time.Duration) {
+func (b *tokensFixture) pass(d time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.now = b.now.Add(d)
 }
 
 // effect notes what is being done and gives the error that was asked for.
-func (b *bench) effect(name string) error {
+func (b *tokensFixture) effect(name string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.trace = append(b.trace, name)
@@ -107,7 +107,7 @@ func (b *bench) effect(name string) error {
 }
 
 // Send implements [resume.Wakes].
-func (b *bench) Send(_ context.Context, id token.ID, handle string, at time.Time) error {
+func (b *tokensFixture) Send(_ context.Context, id token.ID, handle string, at time.Time) error {
 	if id.Execution != b.id.Execution || id.Number != b.id.Number || handle != b.keys.Handle(b.id) || !at.Equal(b.clock()) {
 		b.t.Errorf("the wake is for %v, handle %s, sent at %s", id, handle, at)
 	}
@@ -116,7 +116,7 @@ func (b *bench) Send(_ context.Context, id token.ID, handle string, at time.Time
 }
 
 // noted is the store, whose effects are noted.
-type noted struct{ *bench }
+type noted struct{ *tokensFixture }
 
 func (n noted) do(name string, effect func() (token.Record, error)) (token.Record, error) {
 	switch fault := n.effect(name); {
@@ -144,7 +144,7 @@ func (n noted) Beat(ctx context.Context, handle string, at time.Time) (token.Rec
 }
 
 // wantTrace compares the effects since the last time.
-func (b *bench) wantTrace(want ...string) {
+func (b *tokensFixture) wantTrace(want ...string) {
 	b.t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -155,7 +155,7 @@ func (b *bench) wantTrace(want ...string) {
 }
 
 // wantClose closes the token and compares what the closer is told.
-func (b *bench) wantClose(outcome token.Outcome, want resume.CloseResult, holds token.Outcome) token.Record {
+func (b *tokensFixture) wantClose(outcome token.Outcome, want resume.CloseResult, holds token.Outcome) token.Record {
 	b.t.Helper()
 	answer, record, err := Close(b.t.Context(), b.Tokens, b.text(), outcome)
 	if err != nil || answer != want || record.Open() || !token.Same(*record.Outcome, holds) {
@@ -164,21 +164,21 @@ func (b *bench) wantClose(outcome token.Outcome, want resume.CloseResult, holds 
 	return record
 }
 
-func (b *bench) wantOpen() {
+func (b *tokensFixture) wantOpen() {
 	b.t.Helper()
 	if r, err := b.Record(b.t.Context(), b.keys.Handle(b.id)); err != nil || !r.Open() {
 		b.t.Errorf("the token holds %+v, error %v; want it open", r, err)
 	}
 }
 
-func (b *bench) wantCloseError(want error) {
+func (b *tokensFixture) wantCloseError(want error) {
 	b.t.Helper()
 	if _, record, err := Close(b.t.Context(), b.Tokens, b.text(), success); !errors.Is(err, want) || !record.Open() {
 		b.t.Errorf("record %+v, error %v; want error %v", record, err, want)
 	}
 }
 
-func tokensOrder(b *bench) {
+func tokensOrder(b *tokensFixture) {
 	record := b.wantClose(success, resume.Closed, success)
 	b.wantTrace("wake", "update")
 	if record.ClosedBy != token.ClosedByHand || !record.ClosedAt.Equal(epoch) {
@@ -186,7 +186,7 @@ func tokensOrder(b *bench) {
 	}
 }
 
-func tokensSame(b *bench) {
+func tokensSame(b *tokensFixture) {
 	first := b.wantClose(failure, resume.Closed, failure)
 	b.pass(time.Minute)
 	again := b.wantClose(failure, resume.ClosedSame, failure)
@@ -196,7 +196,7 @@ func tokensSame(b *bench) {
 	}
 }
 
-func tokensDifferent(b *bench) {
+func tokensDifferent(b *tokensFixture) {
 	for i, first := range []token.Outcome{success, failure} {
 		b.id.Number = uint32(10 + i)
 		b.wantClose(first, resume.Closed, first)
@@ -206,7 +206,7 @@ func tokensDifferent(b *bench) {
 	}
 }
 
-func tokensRace(b *bench) {
+func tokensRace(b *tokensFixture) {
 	var answers [racers]resume.CloseResult
 	var told [racers]token.Record
 	together(racers, func(i int) {
@@ -233,7 +233,7 @@ func tokensRace(b *bench) {
 	}
 }
 
-func tokensForged(b *bench) {
+func tokensForged(b *tokensFixture) {
 	valid := b.text()
 	stranger := token.Keys{Current: token.Key{ID: 7, Secret: []byte(strings.Repeat("x", token.SecretSize))}}
 	expired := b.id
@@ -251,7 +251,7 @@ func tokensForged(b *bench) {
 	b.wantTrace()
 }
 
-func tokensOutput(b *bench) {
+func tokensOutput(b *tokensFixture) {
 	large := object("large", strings.Repeat("x", resume.DefaultLimit))
 	for name, output := range map[string]value.Value{
 		"nothing": value.Missing(), "null": value.Null(), "a text": value.String("ok"), "a list": value.Array(), "a large one": large,
@@ -267,7 +267,7 @@ func tokensOutput(b *bench) {
 	b.wantClose(token.Success(large), resume.Closed, token.Success(large))
 }
 
-func tokensExpiry(b *bench) {
+func tokensExpiry(b *tokensFixture) {
 	b.pass(b.id.Expires.Sub(epoch) - time.Nanosecond)
 	b.wantClose(success, resume.Closed, success)
 	b.pass(time.Nanosecond)
@@ -279,7 +279,7 @@ func tokensExpiry(b *bench) {
 // closerLimit is how long a closer may take (rule 10).
 const closerLimit = 5 * time.Second
 
-func tokensTooSlow(b *bench) {
+func tokensTooSlow(b *tokensFixture) {
 	b.slow = closerLimit
 	b.wantCloseError(resume.ErrTooSlow)
 	b.wantTrace("wake")
@@ -288,13 +288,13 @@ func tokensTooSlow(b *bench) {
 	b.wantClose(success, resume.Closed, success)
 }
 
-func tokensInTime(b *bench) {
+func tokensInTime(b *tokensFixture) {
 	b.slow = closerLimit - time.Nanosecond
 	b.wantClose(success, resume.Closed, success)
 }
 
 // tokensTimeLimit: what follows the wake ends with the time limit too.
-func tokensTimeLimit(b *bench) {
+func tokensTimeLimit(b *tokensFixture) {
 	var deadline time.Time
 	tokens := resume.NewTokens(resume.TokensConfig{Keys: resume.FixedKeys(b.keys), Wakes: b, Now: b.clock, Store: deadlineStore{b.TokenStore, &deadline}})
 	begin := time.Now()
@@ -316,14 +316,14 @@ func (s deadlineStore) Close(ctx context.Context, handle string, closing token.C
 	return s.TokenStore.Close(ctx, handle, closing)
 }
 
-func tokensWakeFails(b *bench) {
+func tokensWakeFails(b *tokensFixture) {
 	b.fails["wake"] = []error{errFault}
 	b.wantCloseError(errFault)
 	b.wantTrace("wake")
 	b.wantOpen()
 }
 
-func tokensStoreFails(b *bench) {
+func tokensStoreFails(b *tokensFixture) {
 	b.fails["update"] = []error{errFault}
 	b.wantCloseError(errFault)
 	b.wantOpen()
@@ -331,7 +331,7 @@ func tokensStoreFails(b *bench) {
 	b.wantTrace("wake", "update", "wake", "update")
 }
 
-func tokensLostAnswer(b *bench) {
+func tokensLostAnswer(b *tokensFixture) {
 	b.fails["update"] = []error{errLost}
 	b.wantCloseError(errLost)
 	b.pass(time.Second)
@@ -339,7 +339,7 @@ func tokensLostAnswer(b *bench) {
 	b.wantClose(failure, resume.ClosedDifferent, success)
 }
 
-func tokensBeat(b *bench) {
+func tokensBeat(b *tokensFixture) {
 	for i := range 3 {
 		b.pass(time.Second)
 		r, err := Beat(b.t.Context(), b.Tokens, b.text())
@@ -350,7 +350,7 @@ func tokensBeat(b *bench) {
 	b.wantTrace("beat", "beat", "beat")
 }
 
-func tokensBeatAfterEnd(b *bench) {
+func tokensBeatAfterEnd(b *tokensFixture) {
 	b.wantClose(failure, resume.Closed, failure)
 	r, err := Beat(b.t.Context(), b.Tokens, b.text())
 	if err != nil || r.Open() || !token.Same(*r.Outcome, failure) || !r.LastBeat.IsZero() {
@@ -358,7 +358,7 @@ func tokensBeatAfterEnd(b *bench) {
 	}
 }
 
-func tokensDescribe(b *bench) {
+func tokensDescribe(b *tokensFixture) {
 	id, r, err := Describe(b.t.Context(), b.Tokens, b.text())
 	if err != nil || id != b.id || !r.Open() {
 		b.t.Errorf("%v is %+v, error %v", id, r, err)
@@ -370,7 +370,7 @@ func tokensDescribe(b *bench) {
 	}
 }
 
-func tokensMasked(b *bench) {
+func tokensMasked(b *tokensFixture) {
 	handle, signature, _ := strings.Cut(b.text(), ".")
 	wantMasked := func(err error) {
 		b.t.Helper()
@@ -395,7 +395,7 @@ func tokensMasked(b *bench) {
 }
 
 // tokensReserved: a flow that catches FnF.TaskTimeout believes that Waitless found it.
-func tokensReserved(b *bench) {
+func tokensReserved(b *tokensFixture) {
 	callback := resume.NewTokens(resume.TokensConfig{Keys: resume.FixedKeys(b.keys), Store: noted{b}, Wakes: b, Now: b.clock, By: token.ClosedByCallback})
 	for _, name := range []string{"FnF.TaskTimeout", "FnF.Stopped", "FnF.InternalError", "FnF.", "Token.Anything"} {
 		for who, tokens := range map[string]*resume.Tokens{"by hand": b.Tokens, "by callback": callback} {

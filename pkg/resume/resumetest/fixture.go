@@ -18,11 +18,11 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// desk is a [resume.Jobs] with everything around it in a case's hands: a virtual
+// fixture is a [resume.Jobs] with everything around it in a case's hands: a virtual
 // clock, services, queues, and recipients.
-type desk struct {
+type fixture struct {
 	*testing.T
-	jobs  deskJobs
+	jobs  fixtureJobs
 	raw   JobsStore
 	keys  token.Keys
 	cloud *cloud
@@ -59,47 +59,47 @@ const (
 	region  = "eu-central-1"
 )
 
-func newDesk(t *testing.T, store JobsStore, external bool) *desk {
+func newFixture(t *testing.T, store JobsStore, external bool) *fixture {
 	t.Helper()
-	d := &desk{
+	d := &fixture{
 		T: t, raw: store, external: external, now: epoch, sent: map[string][]token.Outcome{}, beats: map[string]int{}, fails: map[string][]error{},
 		keys: token.Keys{Current: token.Key{ID: 7, Secret: []byte(strings.Repeat("k", token.SecretSize))}},
 	}
-	d.cloud = &cloud{desk: d, jobs: map[string]*job{}}
+	d.cloud = &cloud{fixture: d, jobs: map[string]*job{}}
 	d.open("https://example.org")
 	return d
 }
 
-// deskJobs are the use cases of jobs.
-type deskJobs struct {
+// fixtureJobs are the use cases of jobs.
+type fixtureJobs struct {
 	*resume.JobStarter
 	*resume.JobObserver
 	resume.JobDescriber
 }
 
-// open makes the jobs of the desk, as a new process does.
-func (d *desk) open(callbacks string) { d.jobs = d.jobsWith(true, callbacks) }
+// open makes the jobs of the fixture, as a new process does.
+func (d *fixture) open(callbacks string) { d.jobs = d.jobsWith(true, callbacks) }
 
 // jobsWith makes the jobs, with or without external waits.
-func (d *desk) jobsWith(external bool, callbacks string) deskJobs {
+func (d *fixture) jobsWith(external bool, callbacks string) fixtureJobs {
 	config := resume.JobsConfig{
-		Tokens: d.tokens(), Rendezvous: deskStore{d}, Services: d.cloud, Polls: deskPolls{d}, Account: account, Region: region,
+		Tokens: d.tokens(), Rendezvous: fixtureStore{d}, Services: d.cloud, Polls: fixturePolls{d}, Account: account, Region: region,
 		Warn: func(err error) { d.warns = append(d.warns, err) },
 	}
 	starter := resume.StarterConfig{Jobs: config, CallbackBase: callbacks, CallbackHint: "set the base", Random: func() [10]byte { return [10]byte{1, 2, 3} }}
 	if external {
-		starter.External = deskStore{d}
+		starter.External = fixtureStore{d}
 	}
-	return deskJobs{resume.NewJobStarter(starter), resume.NewJobObserver(config), resume.JobDescriber{
+	return fixtureJobs{resume.NewJobStarter(starter), resume.NewJobObserver(config), resume.JobDescriber{
 		Services: d.cloud, Account: account, Region: region, Now: d.clock,
 	}}
 }
 
-func (d *desk) tokens() *resume.Tokens {
-	return resume.NewTokens(resume.TokensConfig{Keys: resume.FixedKeys(d.keys), Store: deskStore{d}, Wakes: deskWakes{d}, Now: d.clock, Beats: d})
+func (d *fixture) tokens() *resume.Tokens {
+	return resume.NewTokens(resume.TokensConfig{Keys: resume.FixedKeys(d.keys), Store: fixtureStore{d}, Wakes: fixtureWakes{d}, Now: d.clock, Beats: d})
 }
 
-func (d *desk) clock() time.Time {
+func (d *fixture) clock() time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.now
@@ -109,7 +109,7 @@ func (d *desk) clock() time.Time {
 var errDied = errors.New("resumetest: the process died")
 
 // effect makes an effect, unless it is to fail, and may end the process.
-func (d *desk) effect(name string, make func() error) error {
+func (d *fixture) effect(name string, make func() error) error {
 	if fails := d.fails[name]; len(fails) > 0 {
 		d.fails[name] = fails[1:]
 		return fails[0]
@@ -141,7 +141,7 @@ func process(call func() error) (err error) {
 }
 
 // delivered makes a call again after errors, as a queue does.
-func (d *desk) delivered(call func() error) {
+func (d *fixture) delivered(call func() error) {
 	d.Helper()
 	const patience = 5
 	var err error
@@ -153,84 +153,84 @@ func (d *desk) delivered(call func() error) {
 	d.Fatalf("after %d deliveries: %v", patience, err)
 }
 
-// deskStore is the store, whose effects are noted.
-type deskStore struct{ *desk }
+// fixtureStore is the store, whose effects are noted.
+type fixtureStore struct{ *fixture }
 
-func (s deskStore) Record(ctx context.Context, handle string) (r token.Record, err error) {
+func (s fixtureStore) Record(ctx context.Context, handle string) (r token.Record, err error) {
 	err = s.effect("record", func() (err error) { r, err = s.raw.Record(ctx, handle); return err })
 	return r, err
 }
 
-func (s deskStore) Close(ctx context.Context, handle string, closing token.CloseOp) (r token.Record, err error) {
+func (s fixtureStore) Close(ctx context.Context, handle string, closing token.CloseOp) (r token.Record, err error) {
 	err = s.effect("close", func() (err error) { r, err = s.raw.Close(ctx, handle, closing); return err })
 	return r, err
 }
 
-func (s deskStore) Beat(ctx context.Context, handle string, at time.Time) (token.Record, error) {
+func (s fixtureStore) Beat(ctx context.Context, handle string, at time.Time) (token.Record, error) {
 	return s.raw.Beat(ctx, handle, at)
 }
 
-func (s deskStore) Poll(ctx context.Context, handle string, polling token.PollOp) (r token.Record, err error) {
+func (s fixtureStore) Poll(ctx context.Context, handle string, polling token.PollOp) (r token.Record, err error) {
 	err = s.effect("polled", func() (err error) { r, err = s.raw.Poll(ctx, handle, polling); return err })
 	return r, err
 }
 
-func (s deskStore) Bind(ctx context.Context, key jobs.Key, waiter resume.Waiter, expires time.Time) (m resume.Meeting, err error) {
+func (s fixtureStore) Bind(ctx context.Context, key jobs.Key, waiter resume.Waiter, expires time.Time) (m resume.Meeting, err error) {
 	err = s.effect("bind", func() (err error) { m, err = s.raw.Bind(ctx, key, waiter, expires); return err })
 	return m, err
 }
 
-func (s deskStore) Note(ctx context.Context, key jobs.Key, end jobs.Sighting, expires time.Time) (m resume.Meeting, err error) {
+func (s fixtureStore) Note(ctx context.Context, key jobs.Key, end jobs.Sighting, expires time.Time) (m resume.Meeting, err error) {
 	s.parked = expires
 	err = s.effect("note", func() (err error) { m, err = s.raw.Note(ctx, key, end, expires); return err })
 	return m, err
 }
 
-func (s deskStore) Release(ctx context.Context, key jobs.Key, handles []string) error {
+func (s fixtureStore) Release(ctx context.Context, key jobs.Key, handles []string) error {
 	return s.effect("release", func() error { return s.raw.Release(ctx, key, handles) })
 }
 
-func (s deskStore) Open(ctx context.Context, handle string, wait resume.ExternalWait) (w resume.ExternalWait, err error) {
+func (s fixtureStore) Open(ctx context.Context, handle string, wait resume.ExternalWait) (w resume.ExternalWait, err error) {
 	err = s.effect("open", func() (err error) { w, err = s.raw.Open(ctx, handle, wait); return err })
 	return w, err
 }
 
-func (s deskStore) ExternalWait(ctx context.Context, handle string) (w resume.ExternalWait, r token.Record, err error) {
+func (s fixtureStore) ExternalWait(ctx context.Context, handle string) (w resume.ExternalWait, r token.Record, err error) {
 	err = s.effect("wait", func() (err error) { w, r, err = s.raw.ExternalWait(ctx, handle); return err })
 	return w, r, err
 }
 
-func (s deskStore) Deliver(ctx context.Context, handle string, delivery resume.Delivery) error {
+func (s fixtureStore) Deliver(ctx context.Context, handle string, delivery resume.Delivery) error {
 	return s.effect("delivery", func() error { return s.raw.Deliver(ctx, handle, delivery) })
 }
 
-func (s deskStore) List(ctx context.Context, after string, limit int) ([]resume.ExternalWait, error) {
+func (s fixtureStore) List(ctx context.Context, after string, limit int) ([]resume.ExternalWait, error) {
 	return s.raw.List(ctx, after, limit)
 }
 
-type deskWakes struct{ *desk }
+type fixtureWakes struct{ *fixture }
 
-func (s deskWakes) Send(_ context.Context, id token.ID, handle string, at time.Time) error {
+func (s fixtureWakes) Send(_ context.Context, id token.ID, handle string, at time.Time) error {
 	if s.keys.Handle(id) != handle || !at.Equal(s.clock()) {
 		s.Errorf("the wake is for %v, handle %s, sent at %s", id, handle, at)
 	}
 	return s.effect("wake", func() error { s.wakes = append(s.wakes, wake{handle, at}); return nil })
 }
 
-type deskPolls struct{ *desk }
+type fixturePolls struct{ *fixture }
 
-func (s deskPolls) Send(_ context.Context, poll resume.Poll) error {
+func (s fixturePolls) Send(_ context.Context, poll resume.Poll) error {
 	if ahead := poll.Due.Sub(s.clock()); ahead > resume.LongestPoll {
 		s.Errorf("poll %d is due in %s, more than a message can be held back", poll.Number, ahead)
 	}
 	return s.effect("poll", func() error { s.polls = append(s.polls, poll); return nil })
 }
 
-// deskRecipients are other engines: one takes the first outcome, and waits no
+// fixtureRecipients are other engines: one takes the first outcome, and waits no
 // more then.
-type deskRecipients struct{ *desk }
+type fixtureRecipients struct{ *fixture }
 
-func (s deskRecipients) Deliver(_ context.Context, recipient resume.Recipient, theirs string, outcome token.Outcome) (delivery resume.Delivery, err error) {
+func (s fixtureRecipients) Deliver(_ context.Context, recipient resume.Recipient, theirs string, outcome token.Outcome) (delivery resume.Delivery, err error) {
 	if recipient != resume.RecipientStepFunctions && recipient != resume.RecipientDurable {
 		s.Errorf("recipient %q", recipient)
 	}
@@ -245,7 +245,7 @@ func (s deskRecipients) Deliver(_ context.Context, recipient resume.Recipient, t
 }
 
 // Beat implements [resume.Recipients].
-func (s deskRecipients) Beat(_ context.Context, recipient resume.Recipient, theirs string) (delivery resume.Delivery, err error) {
+func (s fixtureRecipients) Beat(_ context.Context, recipient resume.Recipient, theirs string) (delivery resume.Delivery, err error) {
 	if recipient != resume.RecipientStepFunctions && recipient != resume.RecipientDurable {
 		s.Errorf("recipient %q", recipient)
 	}
@@ -261,13 +261,13 @@ func (s deskRecipients) Beat(_ context.Context, recipient resume.Recipient, thei
 }
 
 // SendBeat implements [resume.Beats].
-func (d *desk) SendBeat(_ context.Context, handle string, _ time.Time) error {
+func (d *fixture) SendBeat(_ context.Context, handle string, _ time.Time) error {
 	return d.effect("send a heartbeat", func() error { d.beatsSent = append(d.beatsSent, handle); return nil })
 }
 
 // party is one who waits for a job.
 type party struct {
-	*desk
+	*fixture
 	// text is the token of a step of ours; theirs that of somebody else's engine.
 	text, theirs string
 	handle       string
@@ -275,13 +275,13 @@ type party struct {
 }
 
 // party is the one with that number.
-func (d *desk) party(number int) *party {
+func (d *fixture) party(number int) *party {
 	hash := sha256.Sum256([]byte(d.Name()))
 	id := token.ID{Execution: [12]byte(hash[:12]), Number: uint32(number), Expires: epoch.Add(400 * day).Truncate(time.Second)} //nolint:gosec // small
 	if d.external {
-		return &party{desk: d, theirs: fmt.Sprintf("their token/%s+%d==", d.Name(), number)}
+		return &party{fixture: d, theirs: fmt.Sprintf("their token/%s+%d==", d.Name(), number)}
 	}
-	return &party{desk: d, text: d.keys.Sign(id), handle: d.keys.Handle(id)}
+	return &party{fixture: d, text: d.keys.Sign(id), handle: d.keys.Handle(id)}
 }
 
 // request is what the party asks StartJob for. An empty taskToken is of a durable
@@ -327,7 +327,7 @@ func (p *party) tryStart(kind, params string, seconds int) error {
 
 // waitOf is the external wait with that token in it, the latest where there are
 // several.
-func (d *desk) waitOf(theirs string) (found resume.ExternalWait) {
+func (d *fixture) waitOf(theirs string) (found resume.ExternalWait) {
 	d.Helper()
 	all, err := d.raw.List(d.Context(), "", 1000)
 	if err != nil {
@@ -344,13 +344,13 @@ func (d *desk) waitOf(theirs string) (found resume.ExternalWait) {
 	return found
 }
 
-func (d *desk) observe(event string) {
+func (d *fixture) observe(event string) {
 	d.Helper()
 	d.delivered(func() error { return d.jobs.Observe(d.Context(), []byte(event)) })
 }
 
 // pass lets time pass, in which polls come when they are due.
-func (d *desk) pass(duration time.Duration) {
+func (d *fixture) pass(duration time.Duration) {
 	d.Helper()
 	for end := d.now.Add(duration); ; {
 		slices.SortStableFunc(d.polls, func(a, b resume.Poll) int { return a.Due.Compare(b.Due) })
@@ -368,7 +368,7 @@ func (d *desk) pass(duration time.Duration) {
 }
 
 // deliver delivers the wakes of external tokens.
-func (d *desk) deliver() {
+func (d *fixture) deliver() {
 	d.Helper()
 	for _, wake := range d.wakes {
 		for looks := 0; d.external; looks++ {
@@ -389,8 +389,8 @@ func (d *desk) deliver() {
 	d.wakes = nil
 }
 
-func (d *desk) deliveries() *resume.Deliveries {
-	return resume.NewDeliveries(resume.FixedKeys(d.keys), deskStore{d}, deskRecipients{d}, d.clock)
+func (d *fixture) deliveries() *resume.Deliveries {
+	return resume.NewDeliveries(resume.FixedKeys(d.keys), fixtureStore{d}, fixtureRecipients{d}, d.clock)
 }
 
 // waits: the party's token is open.
@@ -454,7 +454,7 @@ func written(o token.Outcome) string {
 // cloud are the services: it starts jobs and describes them. Instants are in
 // whole seconds, as those of real ones are.
 type cloud struct {
-	*desk
+	*fixture
 	jobs map[string]*job // by job_id
 	// starts counts them.
 	starts int
