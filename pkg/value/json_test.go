@@ -57,7 +57,8 @@ func TestParseJSONErrors(t *testing.T) {
 		{"trailing comma", `[1,]`, `invalid JSON: invalid character ']' looking for beginning of value, at byte 4`},
 		{"leading zero", `[01]`, `invalid JSON: invalid character '1' after array element, at byte 3`},
 		{"raw line break in a text", "\"a\nb\"", `invalid JSON: invalid character '\n' in string literal, at byte 3`},
-		{"nested too deep", strings.Repeat("[", 10001), "invalid JSON: more than 10000 levels of arrays and objects and the limit is 100; write what is inside as a text"},
+		{"nested too deep", strings.Repeat("[", 10001),
+			"invalid JSON: more than 10000 levels of arrays and objects and the limit is 100; write what is inside as a text"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
