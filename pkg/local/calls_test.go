@@ -87,6 +87,14 @@ func runToEnd(t *testing.T, s *local.System) {
 	}
 }
 
+// runAside runs the system beside the test, and closes the channel at the end of the run.
+func runAside(t *testing.T, s *local.System) <-chan struct{} {
+	t.Helper()
+	ended := make(chan struct{})
+	go func() { defer close(ended); runToEnd(t, s) }()
+	return ended
+}
+
 func wantEnd(t *testing.T, s *local.System, name string, status machine.Status, failure string, took time.Duration) {
 	t.Helper()
 	state, err := s.Describe(t.Context(), engine.NewID("flow", name))
@@ -119,8 +127,7 @@ func TestCallsDelayNoOtherWork(t *testing.T) {
 					tasks := &timedTasks{own: own, until: make(chan struct{})}
 					s := local.New(local.Config{Store: &local.MemoryStore{}, Tasks: tasks, Workers: 1, Calls: calls})
 					start(t, s, waitHour, "other") // without one the run would end at once
-					ended := make(chan struct{})
-					go func() { defer close(ended); runToEnd(t, s) }()
+					ended := runAside(t, s)
 					for i := range 10 {
 						start(t, s, oneTask, fmt.Sprintf("call-%d", i))
 					}
@@ -156,8 +163,7 @@ func TestCallsAreBoundedInOrder(t *testing.T) {
 				tasks := &timedTasks{takes: time.Second, own: own}
 				s := local.New(local.Config{Store: &local.MemoryStore{}, Tasks: tasks, Workers: 1, Calls: 3})
 				start(t, s, waitHour, "other") // without one the run would end at once
-				ended := make(chan struct{})
-				go func() { defer close(ended); runToEnd(t, s) }()
+				ended := runAside(t, s)
 				var want []string
 				for i := range 30 {
 					want = append(want, fmt.Sprintf("call-%d", i))
@@ -223,8 +229,7 @@ func TestTheDeadlineOfACallbackCountsFromTheBeginningOfTheStep(t *testing.T) {
 				tasks := &timedTasks{takes: time.Minute, own: own}
 				s := local.New(local.Config{Store: &local.MemoryStore{}, Tasks: tasks, Workers: 1, Calls: 1})
 				start(t, s, oneTask, "call")
-				ended := make(chan struct{})
-				go func() { defer close(ended); runToEnd(t, s) }()
+				ended := runAside(t, s)
 				synctest.Wait()
 				start(t, s, callback, "callback")
 				<-ended
@@ -250,8 +255,7 @@ func TestEndOfAnExecutionEndsItsWaitForATurn(t *testing.T) {
 				tasks := &timedTasks{takes: time.Minute, own: own}
 				s := local.New(local.Config{Store: &local.MemoryStore{}, Tasks: tasks, Workers: 1, Calls: 1})
 				start(t, s, waitHour, "other") // without one the run would end at once
-				ended := make(chan struct{})
-				go func() { defer close(ended); runToEnd(t, s) }()
+				ended := runAside(t, s)
 				for name, flow := range map[string]string{"first": oneTask, "stopped": oneTask, "limited": limited, "last": oneTask} {
 					start(t, s, flow, name)
 					synctest.Wait()
@@ -317,8 +321,7 @@ func TestARepeatedStartDoesNotRepeatAWaitingCall(t *testing.T) {
 		tasks := &timedTasks{takes: time.Minute}
 		s := local.New(local.Config{Store: &local.MemoryStore{}, Tasks: tasks, Calls: 1})
 		start(t, s, waitHour, "other") // without one the run would end at once
-		ended := make(chan struct{})
-		go func() { defer close(ended); runToEnd(t, s) }()
+		ended := runAside(t, s)
 		for _, name := range []string{"first", "second", "second", "second"} {
 			start(t, s, oneTask, name)
 			synctest.Wait()
@@ -366,8 +369,7 @@ func TestAStopEndsTheCallsOfItsExecution(t *testing.T) {
 				tasks := &timedTasks{takes: time.Hour, own: own}
 				s := local.New(local.Config{Store: &local.MemoryStore{}, Tasks: tasks, Workers: 1, Calls: 1})
 				start(t, s, waitHour, "other") // without one the run would end at once
-				ended := make(chan struct{})
-				go func() { defer close(ended); runToEnd(t, s) }()
+				ended := runAside(t, s)
 				start(t, s, twice, "running")
 				synctest.Wait()
 				start(t, s, twice, "queued")
