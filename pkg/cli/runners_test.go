@@ -16,7 +16,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 
 	"github.com/waitless/waitless/pkg/cmd/compose"
-	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
@@ -169,11 +168,11 @@ func TestRunnersAgree(t *testing.T) {
 			error: "JobNotFound", cause: "failed and did not say why", thrown: true,
 		},
 		{name: "an error without a type", exec: "sh -c 'echo no job 7 >&2; exit 3'", error: token.ErrorFunction, cause: "no job 7"},
-		{name: "unknown", http: breaksOff, lambda: breaksOff, error: engine.ErrorUnknown, cause: "EOF"},
-		{name: "not there", http: says(404, ""), lambda: says(404, ""), error: engine.ErrorFunctionNotFound, cause: "check"},
-		{name: "forbidden", http: says(403, ""), lambda: says(403, ""), error: engine.ErrorAccessDenied, cause: "check"},
-		{name: "throttled", http: says(503, ""), lambda: says(503, ""), error: engine.ErrorThrottled, cause: "check"},
-		{name: "broken", http: says(502, ""), lambda: says(502, ""), error: engine.ErrorServer, cause: "check"},
+		{name: "unknown", http: breaksOff, lambda: breaksOff, error: token.ErrorUnknown, cause: "EOF"},
+		{name: "not there", http: says(404, ""), lambda: says(404, ""), error: token.ErrorFunctionNotFound, cause: "check"},
+		{name: "forbidden", http: says(403, ""), lambda: says(403, ""), error: token.ErrorAccessDenied, cause: "check"},
+		{name: "throttled", http: says(503, ""), lambda: says(503, ""), error: token.ErrorThrottled, cause: "check"},
+		{name: "broken", http: says(502, ""), lambda: says(502, ""), error: token.ErrorServer, cause: "check"},
 	} {
 		definitions := map[string]string{}
 		if tt.http != nil {
@@ -213,7 +212,7 @@ func TestWhatALambdaFunctionAtAnEndpointGets(t *testing.T) {
 	if err != nil || !strings.Contains(string(known), `"WAITLESS_NOW":"2026-01-31T10:00:00Z"`) {
 		t.Errorf("the client context is %s, error %v", known, err)
 	}
-	if outcome := callOnce(t, "lambda:check:live@"+api.URL, 0); outcome.Error != engine.ErrorFunctionNotFound && api.asked()[1].URL.RawQuery != "Qualifier=live" {
+	if outcome := callOnce(t, "lambda:check:live@"+api.URL, 0); outcome.Error != token.ErrorFunctionNotFound && api.asked()[1].URL.RawQuery != "Qualifier=live" {
 		t.Errorf("the outcome is %+v of %v", outcome, api.asked()[1].URL)
 	}
 }

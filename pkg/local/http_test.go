@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -89,7 +88,7 @@ func TestHTTPStatusOutcomes(t *testing.T) {
 		wantOutput(t, post(t, serve(t, answering(status, `{"n":12345678901234567890.50}`))), `{"n":12345678901234567890.50}`)
 	}
 	wantCause(t, post(t, serve(t, answering(204, ""))), ErrorNoJSON, "answered nothing; a function answers with a JSON object")
-	wantCause(t, post(t, serve(t, answering(502, ""))), engine.ErrorServer, "responded with 502 Bad Gateway")
+	wantCause(t, post(t, serve(t, answering(502, ""))), token.ErrorServer, "responded with 502 Bad Gateway")
 }
 
 func TestAnHTTPFunctionThrows(t *testing.T) {
@@ -170,7 +169,7 @@ func TestBrokenConnections(t *testing.T) {
 			_ = connection.Close()
 		}
 	})
-	wantCause(t, post(t, f), engine.ErrorUnknown, "the call broke off, and the function may have run: ")
+	wantCause(t, post(t, f), token.ErrorUnknown, "the call broke off, and the function may have run: ")
 	if calls.Load() != 1 {
 		t.Errorf("%d calls", calls.Load())
 	}
@@ -183,8 +182,8 @@ func TestUnreachableFunctionIsNotCalled(t *testing.T) {
 	server.Close()
 	for url, why := range map[string]string{server.URL: "connection refused", "http://nowhere.invalid": "nowhere.invalid"} {
 		outcome := post(t, httpAt(t, url))
-		wantCause(t, outcome, engine.ErrorUnreachable, "could not connect; the call was not made: ")
-		wantCause(t, outcome, engine.ErrorUnreachable, why)
+		wantCause(t, outcome, token.ErrorUnreachable, "could not connect; the call was not made: ")
+		wantCause(t, outcome, token.ErrorUnreachable, why)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/calls"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/jobs/simulated"
@@ -23,7 +23,7 @@ const (
 	// ErrorFunction: the function was called and failed.
 	ErrorFunction = token.ErrorFunction
 	// ErrorFunctionNotFound: there is no such function.
-	ErrorFunctionNotFound = engine.ErrorFunctionNotFound
+	ErrorFunctionNotFound = token.ErrorFunctionNotFound
 	// ErrorTimeout: the function did not answer in time.
 	ErrorTimeout = "FnF.TaskTimeout"
 	// ErrorNoJSON: the function answered with something else than JSON.
@@ -312,5 +312,5 @@ func (t *Tasks) Call(ctx context.Context, call machine.Call) (token.Outcome, err
 	if err != nil {
 		return thrown(call, simulated.ErrorName(err), err.Error()), nil
 	}
-	return engine.ParseAnswer(answer, "function "+call.Resource.Function), nil
+	return calls.ParseReply(answer, "function "+call.Resource.Function), nil
 }

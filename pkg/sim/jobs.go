@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/waitless/waitless/pkg/calls"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/jobs/simulated"
@@ -58,7 +59,7 @@ func (a *actor) startJob(call machine.Call) token.Outcome {
 	if err != nil {
 		return token.Failure("Sim.StartFailed", err.Error())
 	}
-	return engine.ParseAnswer(answer, "StartJob")
+	return calls.ParseReply(answer, "StartJob")
 }
 
 type services struct {

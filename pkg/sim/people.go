@@ -15,8 +15,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// calls are the calls that were made, by key.
-type calls struct {
+// callCounts are the calls that were made, by key.
+type callCounts struct {
 	by  map[string]*called
 	all []*called // in the order of the first call
 }

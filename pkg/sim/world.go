@@ -77,7 +77,7 @@ type world struct {
 	failed                    int                      // runs of workers that died or gave up, and processes
 	sends, copies             map[string]int           // by cause: how often a wake was sent, and doubled
 	answered                  map[string]time.Duration // by handle: when an answer was first to be kept
-	calls                     calls
+	calls                     callCounts
 	polled                    map[string]*polled // by wait and number
 	met                       map[string]meeting // by handle
 	started                   map[string]bool    // by what the service answered: the jobs
@@ -120,7 +120,7 @@ func newWorld(seed uint64) *world {
 func (s *shared) newExecution(name string) *world {
 	w := &world{
 		shared: s, execution: name, ref: machine.Flow{Name: "sim", Hash: "sim"},
-		sends: map[string]int{}, copies: map[string]int{}, calls: calls{by: map[string]*called{}}, answered: map[string]time.Duration{},
+		sends: map[string]int{}, copies: map[string]int{}, calls: callCounts{by: map[string]*called{}}, answered: map[string]time.Duration{},
 		started: map[string]bool{}, polled: map[string]*polled{}, met: map[string]meeting{},
 	}
 	w.id = engine.NewID(w.ref.Name, name)

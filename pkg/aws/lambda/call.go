@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 
-	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/calls"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -56,7 +56,7 @@ func New(config Config) *Functions {
 func (f *Functions) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
 	function, err := f.config.Names.resolve(call.Resource)
 	if err != nil {
-		return token.Failure(engine.ErrorAccessDenied, err.Error()), nil
+		return token.Failure(token.ErrorAccessDenied, err.Error()), nil
 	}
 	limit := f.config.Longest
 	if call.Limit > 0 {
@@ -112,7 +112,7 @@ func neverTwice(o *lambda.Options) {
 
 // neverArrived reports whether the connection failed, or Lambda had no capacity.
 func neverArrived(err error) aws.Ternary {
-	if engine.NeverConnected(err) {
+	if calls.NeverConnected(err) {
 		return aws.TrueTernary
 	}
 	_, noRoom := errors.AsType[*types.TooManyRequestsException](err)

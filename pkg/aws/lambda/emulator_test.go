@@ -20,9 +20,9 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
 	"github.com/waitless/waitless/pkg/aws/lambda"
-	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/engine/enginetest"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -149,7 +149,7 @@ func TestFunctionsOnTheEmulator(t *testing.T) {
 		"an answer":                      {"echo", "", ""},
 		"an error of the function's":     {"GetJobStatus", "JobNotFound", `job_id is string "x"`},
 		"the same by its other name":     {"CheckJob", "JobNotFound", `job_id is string "x"`},
-		"a function that is not there":   {"nobody", engine.ErrorFunctionNotFound, stack + "-nobody"},
+		"a function that is not there":   {"nobody", token.ErrorFunctionNotFound, stack + "-nobody"},
 		"a function that takes too long": {"hang", machine.ErrorTaskTimeout, "3.00 seconds"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/smithy-go"
 
-	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 const (
@@ -134,7 +134,7 @@ func (f *Functions) lookUp(ctx context.Context, function target) (time.Duration,
 	found, err := f.config.Client.GetFunctionConfiguration(limited, input)
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		switch apiError(api.ErrorCode(), 0) {
-		case engine.ErrorFunctionNotFound, engine.ErrorAccessDenied:
+		case token.ErrorFunctionNotFound, token.ErrorAccessDenied:
 			return 0, nil
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/calls"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -29,9 +29,9 @@ func timedOut(function target, limit time.Duration) token.Outcome {
 // refusal is what an error of Lambda's API means: the function's own errors
 // are answers.
 func refusal(function target, err error) token.Outcome {
-	name, text := engine.ErrorUnknown, err.Error()
-	if engine.NeverConnected(err) {
-		name, text = engine.ErrorUnreachable, "could not connect; the call was not made: "+text
+	name, text := token.ErrorUnknown, err.Error()
+	if calls.NeverConnected(err) {
+		name, text = token.ErrorUnreachable, "could not connect; the call was not made: "+text
 	}
 	status := 0
 	if response, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
@@ -40,7 +40,7 @@ func refusal(function target, err error) token.Outcome {
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		name, text = apiError(api.ErrorCode(), status), api.ErrorCode()+": "+api.ErrorMessage()
 	} else if status >= http.StatusMultipleChoices { // a success that broke off leaves open what became of the call
-		name = engine.StatusError(status, "")
+		name = calls.StatusError(status, "")
 	}
 	return token.Failure(name, fmt.Sprintf("call function %s: %s", function.name, text))
 }
@@ -50,21 +50,21 @@ func refusal(function target, err error) token.Outcome {
 func apiError(code string, status int) string {
 	switch code {
 	case "ResourceNotFoundException":
-		return engine.ErrorFunctionNotFound
+		return token.ErrorFunctionNotFound
 	case "TooManyRequestsException":
-		return engine.ErrorExhausted
+		return token.ErrorExhausted
 	case "EC2ThrottledException", "ServiceUnavailableException", "ThrottlingException", "SubnetIPAddressLimitReachedException", "ENILimitReachedException":
-		return engine.ErrorThrottled
+		return token.ErrorThrottled
 	case "AccessDeniedException":
-		return engine.ErrorAccessDenied
+		return token.ErrorAccessDenied
 	case "InvalidParameterValueException", "InvalidRequestContentException":
-		return engine.ErrorInvalidArgument
+		return token.ErrorInvalidArgument
 	}
 	own := strings.TrimSuffix(code, "Exception")
 	if status == 0 || status == http.StatusBadRequest { // which Lambda has a dozen reasons for
 		return "FC." + own
 	}
-	return engine.StatusError(status, own)
+	return calls.StatusError(status, own)
 }
 
 // outcome is what the function came to.
@@ -75,7 +75,7 @@ func outcome(call machine.Call, function target, answer *lambda.InvokeOutput) to
 	case len(answer.Payload) > answerLimit:
 		return tooLong(function)
 	}
-	return engine.ParseAnswer(answer.Payload, "function "+function.name)
+	return calls.ParseReply(answer.Payload, "function "+function.name)
 }
 
 func tooLong(function target) token.Outcome {
@@ -91,7 +91,7 @@ func thrown(call machine.Call, function target, payload []byte) token.Outcome {
 		Message string `json:"errorMessage"`
 	}
 	if json.Unmarshal(payload, &e) != nil {
-		return token.Failure(token.ErrorFunction, fmt.Sprintf("function %s failed with %s", function.name, engine.Excerpt(payload)))
+		return token.Failure(token.ErrorFunction, fmt.Sprintf("function %s failed with %s", function.name, calls.Excerpt(payload)))
 	}
 	switch {
 	case e.Type == "Sandbox.Timedout", e.Type == "" && strings.Contains(e.Message, " Task timed out after "):

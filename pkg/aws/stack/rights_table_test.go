@@ -20,6 +20,7 @@ import (
 	"github.com/waitless/waitless/pkg/aws/emulator"
 	"github.com/waitless/waitless/pkg/cli"
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // called are the functions that the trials call. The long ones may take longer
@@ -65,8 +66,8 @@ func rightsOf(f called) map[string]right {
 		"Callback/Tokens":       {try: posts("/heartbeat", ""), teller: "Callback", action: "dynamodb:UpdateItem", says: "table Waits"},
 		"Callback/WriteLogs":    logs("Callback"),
 
-		"Interpreter/CallFunctions": {try: runs(cli.ExitSucceeded, calls(f.short)), says: engine.ErrorAccessDenied},
-		"Interpreter/CallMore":      {try: runs(cli.ExitSucceeded, calls(f.otherShort)), says: engine.ErrorAccessDenied},
+		"Interpreter/CallFunctions": {try: runs(cli.ExitSucceeded, calls(f.short)), says: token.ErrorAccessDenied},
+		"Interpreter/CallMore":      {try: runs(cli.ExitSucceeded, calls(f.otherShort)), says: token.ErrorAccessDenied},
 		"Interpreter/PassTimerRole": {notEnforced: "the emulator lets everybody pass roles", actions: []string{"iam:PassRole"}, on: "TimerRole"},
 		"Interpreter/QueueTasks":    {try: runs(cli.ExitSucceeded, calls(f.long)), teller: "Interpreter", action: "sqs:SendMessage", says: "queue a call"},
 		"Interpreter/QueueEnds":     {try: publishes, teller: "Interpreter", action: "sqs:SendMessage", says: "queue the end"},
@@ -81,8 +82,8 @@ func rightsOf(f called) map[string]right {
 		"Interpreter/Tokens":      {try: runs(cli.ExitFailed, expires), teller: "Interpreter", action: "dynamodb:UpdateItem", says: "table Waits"},
 		"Interpreter/WriteLogs":   logs("Interpreter"),
 
-		"TaskRunner/CallFunctions": {try: runs(cli.ExitSucceeded, calls(f.long)), says: engine.ErrorAccessDenied},
-		"TaskRunner/CallMore":      {try: runs(cli.ExitSucceeded, calls(f.otherLong)), says: engine.ErrorAccessDenied},
+		"TaskRunner/CallFunctions": {try: runs(cli.ExitSucceeded, calls(f.long)), says: token.ErrorAccessDenied},
+		"TaskRunner/CallMore":      {try: runs(cli.ExitSucceeded, calls(f.otherLong)), says: token.ErrorAccessDenied},
 		"TaskRunner/PublishStatus": {try: publishes, teller: "TaskRunner", action: "events:PutEvents", says: "publish the end"},
 		"TaskRunner/ReceiveTasks": {
 			try: putsBack("TaskRunner", "TaskQueue"), teller: "TaskRunner", action: "sqs:ChangeMessageVisibility", says: "visibility_error",

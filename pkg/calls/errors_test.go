@@ -1,13 +1,13 @@
-package engine_test
+package calls_test
 
 import (
 	"net/http"
 	"testing"
 
-	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/calls"
 )
 
-func TestWhatAStatusStandsFor(t *testing.T) {
+func TestStatusError(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]string{
 		301: "FC.MovedPermanently", 302: "FC.Found", 307: "FC.TemporaryRedirect",
@@ -16,7 +16,7 @@ func TestWhatAStatusStandsFor(t *testing.T) {
 		500: "FC.InternalServerError", 502: "FC.InternalServerError", 503: "FC.ResourceThrottled", 504: "FC.InternalServerError",
 		599: "FC.InternalServerError", 499: "FC.InternalServerError",
 	} {
-		if got := engine.StatusError(status, http.StatusText(status)); got != want {
+		if got := calls.StatusError(status, http.StatusText(status)); got != want {
 			t.Errorf("%d is %s, want %s", status, got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package engine
+package calls
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// ParseAnswer makes an outcome of what a function answered, for what implements
-// [Caller]. Who names the function in a message: "function f".
-func ParseAnswer(answer []byte, who string) token.Outcome {
+// ParseReply returns the outcome of a function's reply. who names the function in messages:
+// "function f".
+func ParseReply(answer []byte, who string) token.Outcome {
 	v, err := value.ParseJSON(answer)
 	if err != nil {
 		return token.Failure(machine.ErrorInvalidLocal,
@@ -20,7 +20,7 @@ func ParseAnswer(answer []byte, who string) token.Outcome {
 	return token.Success(v)
 }
 
-// Excerpt quotes the beginning of what a function wrote.
+// Excerpt quotes the beginning of a reply.
 func Excerpt(text []byte) string {
 	const most = 120
 	shown := strings.TrimSpace(string(text[:min(len(text), most)]))

@@ -1,0 +1,43 @@
+// Package calls has what all callers of functions share: the errors of a call, and how a reply becomes
+// an outcome.
+//
+// This package may change between releases.
+package calls
+
+import (
+	"errors"
+	"net"
+	"strings"
+
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// NeverConnected reports whether a request failed before there was a connection
+// to send it on: the host is unknown, does not respond, or refuses.
+func NeverConnected(err error) bool {
+	failed, ok := errors.AsType[*net.OpError](err)
+	return ok && (failed.Op == "dial" || failed.Op == "proxyconnect")
+}
+
+// StatusError returns the error for an HTTP status that is not a success. text is the name of the
+// status, such as "Conflict", for a status without an error of its own.
+func StatusError(status int, text string) string {
+	const serverErrors = 500
+	switch status {
+	case 400:
+		return token.ErrorInvalidArgument
+	case 401, 403:
+		return token.ErrorAccessDenied
+	case 404:
+		return token.ErrorFunctionNotFound
+	case 429:
+		return token.ErrorExhausted
+	case 503:
+		return token.ErrorThrottled
+	}
+	name := strings.NewReplacer(" ", "", "-", "", "'", "").Replace(text)
+	if status >= serverErrors || name == "" {
+		return token.ErrorServer
+	}
+	return "FC." + name
+}
