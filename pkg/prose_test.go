@@ -22,10 +22,10 @@ var phrases = regexp.MustCompile(`(?i)\b(whoever|somebody|nobody|is none|answers
 // Product texts are read by users: string literals of product code, pages, help and templates. Comments
 // are read by contributors; the texts of test code count as comments.
 //
-// Both limits only fall: lower them when the count is lower.
+// The limits only fall: lower the second one when the count is lower.
 const (
-	maxInProductTexts = 141
-	maxInComments     = 809
+	maxInProductTexts = 0
+	maxInComments     = 343
 )
 
 // A phraseCount is how often the phrases occur below each folder.

@@ -101,7 +101,7 @@ func (r *run) callInput(task *fdl.Task, waiting *Waiting, key string) value.Valu
 func (r *run) jobToken(handle string) value.Value {
 	text, ok := r.env.Keys.SignAgain(handle)
 	if !ok && r.err == nil {
-		r.err = &KeysError{errors.New("the key that it was signed with is none of these")}
+		r.err = &KeysError{errors.New("no key signs with the id of the handle")}
 	}
 	return value.String(text)
 }

@@ -105,7 +105,7 @@ func (s *start) expose(ctx context.Context, waiters []Waiter) {
 	}
 	for _, other := range others {
 		if s.kind.SameRun(s.run(), other.Run) {
-			cause := s.started.Key.Name + ": another caller started the run that this start was taken for"
+			cause := s.started.Key.Name + ": another caller started the run that this start seemed to have started"
 			s.ports.warn(s.ports.Tokens.settle(ctx, other.Handle, token.Failure(jobs.ErrorSuperseded, cause), token.ClosedByReconcile))
 		}
 	}

@@ -85,7 +85,7 @@ func (w *Waits) Begin(ctx context.Context, handle string, beginning token.BeginO
 	})
 }
 
-// Answer implements [engine.TokenStore].
+// Reply implements [engine.TokenStore].
 func (w *Waits) Reply(ctx context.Context, handle string, answering token.ReplyOp) (token.Record, error) {
 	return w.updateRecord(ctx, handle, update{
 		op: "keep an answer", expression: keepAnswer, condition: whileUnasked,
