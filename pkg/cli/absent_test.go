@@ -19,7 +19,7 @@ func absentFlow(t *testing.T) string {
 	return file
 }
 
-func TestRunWarnsOfWhatIsLeftOut(t *testing.T) {
+func TestRunWarnsOfMissingSources(t *testing.T) {
 	t.Parallel()
 	flow, env := absentFlow(t), inStore(t)
 	const warning = "warning: step Look: source $input.id of outputMappings is missing, so the target id is left out\n"
@@ -36,7 +36,7 @@ func TestRunWarnsOfWhatIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestDevLogsWhatIsLeftOut(t *testing.T) {
+func TestDevLogsMissingSources(t *testing.T) {
 	t.Parallel()
 	d := startDev(t, program(t), inStore(t))
 	flow := absentFlow(t)

@@ -282,7 +282,7 @@ func (a attack) send(t *testing.T, d *devProcess, fill *strings.Replacer) (*http
 }
 
 // A sender that never ends its header is cut off.
-func TestASlowSenderIsCutOff(t *testing.T) {
+func TestSlowClientIsDisconnected(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("it takes ten seconds")

@@ -233,7 +233,7 @@ func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tas
 		return err
 	}
 	config.Store, config.Keys, config.CallbackBase, config.Absent = store, store.Keys(), s.base, s.logAbsent()
-	config.Warn = func(err error) { s.log.Warn("job failed, it is tried again", "error", err.Error()) }
+	config.Warn = func(err error) { s.log.Warn("job failed; it is retried", "error", err.Error()) }
 	config.Observer = &view.ExecutionLog{Log: s.log, Flow: store.Flow}
 	config.Output = s.logOutput
 	var blocked blockedExecutions
@@ -262,7 +262,7 @@ func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tas
 	endHTTP()
 	endSocket()
 	if ctx.Err() != nil {
-		return failure.Interrupted("what waits goes on with the next one")
+		return failure.Interrupted("what waits continues with the next dev")
 	}
 	return err
 }

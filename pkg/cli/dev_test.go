@@ -208,7 +208,7 @@ func (d *devProcess) endedBy(execution, by string) {
 	}
 }
 
-func TestDevServesWhoeverResumes(t *testing.T) {
+func TestDevServesCallbacksAndJobEvents(t *testing.T) {
 	t.Parallel()
 	d := startDev(t, program(t), inStore(t), "--api")
 	conforms(t, "dev", marshalled(t, d.says))
@@ -216,7 +216,7 @@ func TestDevServesWhoeverResumes(t *testing.T) {
 	d.resumesByCallback()
 	d.resumesByEvent()
 	d.resumesByCommand()
-	if code := d.interrupt(); code != ExitInterrupted || !strings.Contains(d.stderr.String(), "what waits goes on with the next one") {
+	if code := d.interrupt(); code != ExitInterrupted || !strings.Contains(d.stderr.String(), "what waits continues with the next dev") {
 		t.Errorf("exit %d: %s", code, d.stderr.String())
 	}
 }
@@ -273,7 +273,7 @@ func marshalled(t *testing.T, v any) string {
 
 // What has neither token nor signature is not for the pages of a browser, nor
 // under a name that somebody else gave this machine.
-func TestDevIsForThisMachine(t *testing.T) {
+func TestDevRejectsOtherMachines(t *testing.T) {
 	t.Parallel()
 	d := startDev(t, program(t), inStore(t), "--api")
 	for name, header := range map[string][]string{
@@ -382,7 +382,7 @@ func TestDevWhereOthersReachIt(t *testing.T) {
 	}
 }
 
-func TestDevNeedsKeysThatAreSome(t *testing.T) {
+func TestDevRejectsInvalidKeys(t *testing.T) {
 	t.Parallel()
 	for _, keys := range []string{"{}", `{"id":1}`, "a-secret", `{"id":"a-secret"}`, `{"id":"a-secret-of-23-bytes-12"}`} {
 		env := inStore(t)
@@ -396,7 +396,7 @@ func TestDevNeedsKeysThatAreSome(t *testing.T) {
 
 // Where callbacks arrive under another name, whoever hands them on calls from
 // this machine.
-func TestDevNeedsSecretsThatAreSome(t *testing.T) {
+func TestDevRejectsInvalidSecrets(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"whsec_c2VjcmV0":                "callback secret 1: has 6 bytes",
@@ -415,7 +415,7 @@ func TestDevNeedsSecretsThatAreSome(t *testing.T) {
 }
 
 // The secret of one partner is not valid for the token of another.
-func TestDevTakesSecretsBySender(t *testing.T) {
+func TestDevAcceptsSecretsBySender(t *testing.T) {
 	t.Parallel()
 	const acme, globex = "whsec_YWNtZWFjbWVhY21lYWNtZWFjbWVhY21l", "whsec_Z2xvYmV4Z2xvYmV4Z2xvYmV4Z2xvYmV4"
 	env := inStore(t)

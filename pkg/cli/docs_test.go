@@ -83,7 +83,7 @@ func TestDocsFindsRulesAndErrors(t *testing.T) {
 	}
 }
 
-func TestListOfTopicsSaysWhatTheyAreAbout(t *testing.T) {
+func TestListOfTopicsDescribesEachTopic(t *testing.T) {
 	t.Parallel()
 	got := do(t, "docs")
 	for line := range strings.Lines(got.stdout) {

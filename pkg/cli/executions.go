@@ -19,16 +19,16 @@ import (
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 )
 
-// names takes FLOW/EXECUTION apart.
+// names splits FLOW/EXECUTION.
 func names(text string) (flow, execution string, err error) {
 	flow, execution, ok := strings.Cut(text, "/")
 	if !ok || !fdl.ValidName(flow) || !fdl.ValidName(execution) {
-		return "", "", failure.Usage(fmt.Sprintf("%q names no execution; allowed: FLOW/EXECUTION", text), "waitless list")
+		return "", "", failure.Usage(fmt.Sprintf("%q is not an execution; allowed: FLOW/EXECUTION", text), "waitless list")
 	}
 	return flow, execution, nil
 }
 
-// checkFlow refuses what cannot be the name of a flow, before anything is sent.
+// checkFlow rejects what cannot be the name of a flow, before a request is sent.
 func checkFlow(name string) error {
 	if !fdl.ValidName(name) {
 		return failure.Usage(fmt.Sprintf(`%q names no flow; allowed: a letter or "_", then letters, digits, "_" and "-"`, name), "waitless flows list")
@@ -175,7 +175,7 @@ func executionRows(page []rest.Execution, isFirst bool) (rows [][]string) {
 	return rows
 }
 
-// state is what there is to say of an execution beside its status.
+// state describes an execution beside its status.
 func state(e rest.Execution) string {
 	switch w := e.Waiting; {
 	case e.Blocked != "":

@@ -68,7 +68,7 @@ func (e *execution) runOver(ctx context.Context, a *target.Client, input value.V
 	follow := "waitless history " + e.title() + " --follow" + e.place.Flags()
 	switch {
 	case ctx.Err() != nil:
-		return &failure.Error{Exit: ExitInterrupted, What: e.title(), Why: "interrupted; " + "it goes on; see it with: " + follow}
+		return &failure.Error{Exit: ExitInterrupted, What: e.title(), Why: "interrupted; " + "it continues; show it with: " + follow}
 	case err != nil && !e.place.OnStack() && !e.command.opener().IsHeld(ctx, e.place.Store):
 		return &failure.Error{Exit: ExitInternal, What: e.title(), Why: "the process that held the store ended", Try: "waitless dev, then " + follow}
 	case err != nil:

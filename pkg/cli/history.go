@@ -91,7 +91,7 @@ func (c Command) followHistory(ctx context.Context, a *target.Client, flow, name
 		events, ended, err := o.eventsAfter(ctx, a, flow, name, after)
 		switch {
 		case err != nil && o.follow && ctx.Err() != nil:
-			return failure.Interrupted("the execution goes on")
+			return failure.Interrupted("the execution continues")
 		case err != nil:
 			return executionError(ctx, a, flow+"/"+name, err)
 		}
@@ -102,7 +102,7 @@ func (c Command) followHistory(ctx context.Context, a *target.Client, flow, name
 			after = events[len(events)-1].EventID
 		}
 		if err := target.Sleep(ctx, a.Interval); err != nil {
-			return failure.Interrupted("the execution goes on")
+			return failure.Interrupted("the execution continues")
 		}
 	}
 }

@@ -65,7 +65,7 @@ func endsAs(t *testing.T, sample string) string {
 	return want.Cases[0].Status
 }
 
-func TestInitShowsWhatItWrote(t *testing.T) {
+func TestInitListsItsFiles(t *testing.T) {
 	t.Parallel()
 	for _, sample := range []string{"polling", "callback", "batch-callback", "retry"} {
 		folder := filepath.Join(t.TempDir(), "project")
@@ -114,7 +114,7 @@ func TestInitFollowsNoLink(t *testing.T) {
 	}
 }
 
-func TestInitWhereNothingCanBeWritten(t *testing.T) {
+func TestInitFailsWithoutWriteAccess(t *testing.T) {
 	t.Parallel()
 	if got := do(t, "init", "/dev/null/project"); got.exit != ExitUsage || !strings.Contains(got.stderr, "try: waitless init ANOTHER-DIR") {
 		t.Errorf("got %+v", got)

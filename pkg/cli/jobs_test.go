@@ -106,7 +106,7 @@ func TestJobsIAMPlace(t *testing.T) {
 	}
 }
 
-func TestJobEventsThatNobodyTakes(t *testing.T) {
+func TestJobEventsRejectedOrIgnored(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
 	if got := doWith(t, "", env, "start", pollingFlow, "--name", "any"); got.exit != ExitSucceeded {

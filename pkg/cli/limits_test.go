@@ -54,8 +54,8 @@ func TestTheLimitsOfTheFile(t *testing.T) {
 	}
 }
 
-// TestWhatRunsAtOnceIsChecked covers the flags, the environment and the file.
-func TestWhatRunsAtOnceIsChecked(t *testing.T) {
+// TestConcurrencyLimitsAreChecked covers the flags, the environment and the file.
+func TestConcurrencyLimitsAreChecked(t *testing.T) {
 	t.Parallel()
 	const flow = "testdata/flows/days.yaml"
 	for name, tt := range map[string]struct {

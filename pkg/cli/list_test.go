@@ -17,7 +17,7 @@ func namesIn(stdout string) (names []string) {
 	return names
 }
 
-func TestListShowsWhatWasAskedFor(t *testing.T) {
+func TestListFilters(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
 	for i := range 3 {
@@ -61,7 +61,7 @@ func TestListShowsWhatWasAskedFor(t *testing.T) {
 }
 
 // An alert with a mistyped status does not stay silent.
-func TestListRefusesWhatItDoesNotKnow(t *testing.T) {
+func TestListRejectsUnknownFilters(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
 	if got := doWith(t, "", env, "run", "testdata/flows/pass.yaml"); got.exit != ExitSucceeded {
@@ -100,7 +100,7 @@ func TestParseSince(t *testing.T) {
 	}
 }
 
-func TestAnExecutionThatIsNotThere(t *testing.T) {
+func TestUnknownExecutionSuggestsASimilarName(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
 	if got := doWith(t, "", env, "run", "testdata/flows/pass.yaml", "--name", "order-7"); got.exit != ExitSucceeded {

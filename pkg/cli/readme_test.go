@@ -259,7 +259,7 @@ func testCommand(t *testing.T, s shown) {
 
 // serves reports whether the command goes on while others are typed in another terminal.
 func (s shown) serves() bool {
-	return strings.HasPrefix(s.command, "waitless dev") || slices.Contains(s.output, "answer it from another terminal:")
+	return strings.HasPrefix(s.command, "waitless dev") || slices.Contains(s.output, "report the outcome from another terminal:")
 }
 
 // looks reports whether the command changes nothing. A reader types it when there is something to see.

@@ -41,8 +41,8 @@ type runOptions struct {
 	json     bool
 }
 
-const taskUsage = "what a function is: NAME=exec:COMMAND, NAME=http(s)://HOST/PATH or NAME=lambda:FUNCTION[@ENDPOINT]; " +
-	"or who runs the jobs of an action: ACTION=simulated|aws; may be given several times"
+const taskUsage = "the runner of a function: NAME=exec:COMMAND, NAME=http(s)://HOST/PATH or NAME=lambda:FUNCTION[@ENDPOINT]; " +
+	"or of the jobs of an action: ACTION=simulated|aws; may be given several times"
 
 func (c Command) runCommand() *cobra.Command {
 	var options runOptions
@@ -55,12 +55,12 @@ func (c Command) runCommand() *cobra.Command {
 	flags := cmd.Flags()
 	options.source.register(flags)
 	flags.StringVar(&options.input, "input", "{}", "the input: a JSON object, @FILE or - for standard input")
-	flags.StringVar(&options.name, "name", "", "the name of the execution; one that was begun goes on (default: a new one)")
+	flags.StringVar(&options.name, "name", "", "the name of the execution; an existing one continues (default: a new name)")
 	options.register(flags)
 	flags.StringArrayVar(&options.tasks, "task", nil, taskUsage)
 	options.atOnce.register(flags)
 	flags.BoolVar(&options.skipTime, "skip-time", false,
-		"let waits pass at once, in memory and in virtual time from WAITLESS_NOW or now; script.yaml beside the flow answers callbacks")
+		"skip waits: run in memory and in virtual time from WAITLESS_NOW or now; script.yaml beside the flow reports outcomes")
 	flags.BoolVar(&options.json, "json", false, "print one JSON object about the execution (see: waitless help json)")
 	return cmd
 }
@@ -114,7 +114,7 @@ func (c Command) placeOfRun(options runOptions) (target.Place, error) {
 		return target.Place{}, failure.Usage("--skip-time and --task are for a run in this process, and not on a stack",
 			"waitless run FLOW"+options.Flags())
 	case options.skipTime && options.Store != "" && options.source.stored == "":
-		return target.Place{}, failure.Usage("--skip-time keeps the execution in memory, so nothing comes into the --store", "leave out --skip-time or --store")
+		return target.Place{}, failure.Usage("--skip-time keeps the execution in memory, so --store has no effect", "leave out --skip-time or --store")
 	case here && options.Store == "":
 		return target.Place{Store: c.storeDir("")}, nil
 	}
@@ -431,7 +431,7 @@ func (e *execution) runInStore(ctx context.Context, input value.Value) (err erro
 	config.Store, config.Keys, config.Observer, config.Absent = store, store.Keys(), ended, e.warnOfAbsent(ended)
 	config.Output = e.showOutput(ended)
 	config.Warn = func(err error) {
-		ended.Say("job: " + view.Printable(token.MaskAll(err.Error())) + "; it is asked for again")
+		ended.Say("job: " + view.Printable(token.MaskAll(err.Error())) + "; Waitless asks again")
 	}
 	e.system = local.New(config)
 	serving, stop := context.WithCancel(ctx)
@@ -468,14 +468,14 @@ func (e *execution) serve(ctx, serving context.Context, store target.Store, ende
 	ended.Close(ctx.Err() != nil)
 	switch {
 	case ctx.Err() != nil:
-		return &failure.Error{Exit: ExitInterrupted, What: e.title(), Why: "interrupted; " + "it goes on with: " + e.again()}
+		return &failure.Error{Exit: ExitInterrupted, What: e.title(), Why: "interrupted; " + "continue it with: " + e.again()}
 	case serving.Err() == nil:
-		return &failure.Error{Exit: ExitInternal, What: e.title(), Why: err.Error(), Try: "see to that, then go on with: " + e.again()}
+		return &failure.Error{Exit: ExitInternal, What: e.title(), Why: err.Error(), Try: "correct that, then continue it with: " + e.again()}
 	}
 	return e.finish(ctx)
 }
 
-// again is the command that goes on with the execution.
+// again returns the command that continues the execution.
 func (e *execution) again() string {
 	again := "waitless run " + e.file.path + " --name " + e.name + e.options.Flags()
 	if e.options.config != "" {
@@ -569,7 +569,7 @@ func (o *ending) Committed(id engine.ID, state machine.State, events []machine.E
 
 // howToAnswer is what a second terminal has to be told.
 func howToAnswer(text string, p target.Place) string {
-	return "answer it from another terminal:\n  waitless tokens succeed " + text + ` --output '{"key":"value"}'` + p.Flags()
+	return "report the outcome from another terminal:\n  waitless tokens succeed " + text + ` --output '{"key":"value"}'` + p.Flags()
 }
 
 func startError(path, name string, err error) error {
@@ -630,9 +630,9 @@ func (e *execution) waiting(ctx context.Context, state machine.State) error {
 		f.Why = fmt.Sprintf("step %s waits for %s", e.file.flow.All[state.Waiting.Attempt.Step].Name, what)
 	}
 	f.Lines = strings.Split(strings.TrimSuffix(view.Columns(tokenRows(tokens)), "\n"), "\n")
-	f.Try = "leave out --skip-time, which waits for an answer"
+	f.Try = "leave out --skip-time, to wait for the outcome"
 	if !e.file.isStored() {
-		f.Try = "answer it in " + e.file.scriptPath() + ", as events/callback/script.yaml does, or " + f.Try
+		f.Try = "report the outcome in " + e.file.scriptPath() + ", as events/callback/script.yaml does, or " + f.Try
 	}
 	return f
 }

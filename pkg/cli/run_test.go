@@ -305,7 +305,7 @@ func TestInterruptEndsAWait(t *testing.T) {
 		}
 		return result{exit: c.Run(ctx)}
 	})
-	const want = "waitless: pause/once: interrupted; it goes on with: waitless run testdata/flows/pause.yaml --name once\n"
+	const want = "waitless: pause/once: interrupted; continue it with: waitless run testdata/flows/pause.yaml --name once\n"
 	if got.exit != ExitInterrupted || !strings.HasSuffix(stderr.String(), want) {
 		t.Errorf("exit %d, stderr:\n%s", got.exit, stderr.String())
 	}

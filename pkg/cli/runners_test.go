@@ -198,7 +198,7 @@ func TestRunnersAgree(t *testing.T) {
 
 // An endpoint of one's own is called without a region, credentials and a look at
 // the function's limit, and by the name of the definition alone.
-func TestWhatALambdaFunctionAtAnEndpointGets(t *testing.T) {
+func TestLambdaFunctionAtAnEndpointReceivesTheCall(t *testing.T) {
 	t.Parallel()
 	api := newLambdaAPI(t, echoes)
 	if outcome := callOnce(t, "lambda:check@"+api.URL, 0); outcome.Output.JSON() != `{"a":1}` {
@@ -278,7 +278,7 @@ func TestRunCallsALambdaFunctionOnAWS(t *testing.T) {
 
 // An answer that is no larger than a function may answer, but than a step may
 // hold, fails the step with the limit, whoever ran the function.
-func TestAnAnswerOfTwoMegabytes(t *testing.T) {
+func TestResultOfTwoMegabytesExceedsTheLimit(t *testing.T) {
 	t.Parallel()
 	flow := writeFile(t, "flow.yaml", callsCheck)
 	large := says(200, `{"n":"`+strings.Repeat("x", 2<<20)+`"}`)

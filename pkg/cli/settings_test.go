@@ -314,7 +314,7 @@ func TestMistakesInSettings(t *testing.T) {
 }
 
 // A file whose settings are all commented out says nothing, and is no mistake.
-func TestSettingsThatSayNothing(t *testing.T) {
+func TestEmptySettings(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "\n \n", "# store: x\n", "---\n# store: x\n", "  # store: x\r\n\n#", "tasks:\n#  work: exec:x\n", "{}", "tasks: {}"} {
 		s, problems := parseSettings("waitless.yaml", []byte(text))
@@ -411,7 +411,7 @@ func TestPlacesOfTheEnvironment(t *testing.T) {
 func TestVirtualTimeHasNoStore(t *testing.T) {
 	t.Parallel()
 	got := do(t, "run", pollingFlow, "--skip-time", "--store", "s")
-	if got.exit != ExitUsage || !strings.Contains(got.stderr, "--skip-time keeps the execution in memory, so nothing comes into the --store") {
+	if got.exit != ExitUsage || !strings.Contains(got.stderr, "--skip-time keeps the execution in memory, so --store has no effect") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -19,7 +19,7 @@ const closedPort = "http://127.0.0.1:1"
 
 // Where nobody listens nobody will soon: that is told after two short pauses,
 // by whatever is asked for first.
-func TestARefusedConnectionIsToldSoon(t *testing.T) {
+func TestRefusedConnectionIsReportedSoon(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
 		{"list"}, {"show", "pass/a"}, {"history", "pass/a", "--follow"}, {"flows", "list"}, {"flows", "show", "pass"}, {"tokens", "list"},
@@ -47,7 +47,7 @@ func TestARefusedConnectionIsToldSoon(t *testing.T) {
 }
 
 // Who leaves before the answer is told no more than that.
-func TestInterruptBeforeTheAnswer(t *testing.T) {
+func TestInterruptDuringARequest(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"list":                               "waitless: list: interrupted; the command did not finish\n",
@@ -56,7 +56,7 @@ func TestInterruptBeforeTheAnswer(t *testing.T) {
 		"start testdata/flows/pass.yaml":     "waitless: start testdata/flows/pass.yaml: interrupted; the command did not finish\n",
 		"flows put testdata/flows/pass.yaml": "waitless: flows put testdata/flows/pass.yaml: interrupted; the command did not finish\n",
 		"history pass/a":                     "waitless: history pass/a: interrupted; the command did not finish\n",
-		"history pass/a --follow":            "waitless: history pass/a: interrupted; the execution goes on\n",
+		"history pass/a --follow":            "waitless: history pass/a: interrupted; the execution continues\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

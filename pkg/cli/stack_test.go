@@ -246,7 +246,7 @@ func TestAnotherTerminalAnswersOnAStack(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
 	run := s.begin("run", callbackFlow, "--name", "one")
-	text := run.awaits(`answer it from another terminal:\n  waitless tokens succeed (\S+) --output '{"key":"value"}' --endpoint http`)
+	text := run.awaits(`report the outcome from another terminal:\n  waitless tokens succeed (\S+) --output '{"key":"value"}' --endpoint http`)
 	for want, args := range map[string][]string{
 		"callback/one  Running":                               {"list"},
 		"flow callback is in use: callback/one has not ended": {"flows", "delete", "callback"},
@@ -269,18 +269,18 @@ func TestAnotherTerminalAnswersOnAStack(t *testing.T) {
 	}
 }
 
-// Whoever follows may leave; the execution goes on, and can be stopped.
+// A command that follows can be interrupted; the execution continues, and can be stopped.
 func TestAFollowerLeavesAStack(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
 	run := s.begin("run", callbackFlow, "--name", "one")
-	run.awaits("answer it")
+	run.awaits("report the outcome")
 	history := s.begin("history", "callback/one", "--follow")
 	run.stop()
 	if code := run.wait(); code != ExitInterrupted {
 		t.Errorf("run: exit %d", code)
 	}
-	run.awaits(`it goes on; see it with: waitless history callback/one --follow --endpoint http`)
+	run.awaits(`it continues; show it with: waitless history callback/one --follow --endpoint http`)
 	if got := s.do("stop", "callback/one", "--error", "Operator"); got.exit != ExitSucceeded || got.stdout != "callback/one is being stopped\n" {
 		t.Errorf("stop: %+v", got)
 	}
@@ -408,7 +408,7 @@ func TestTheProgramSigns(t *testing.T) {
 
 // A gateway that fails for a moment ends no command that only asks. What changes
 // something is not sent twice.
-func TestAStackThatFailsForAMoment(t *testing.T) {
+func TestTransientFailureOfAStackIsRetried(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
 	if got := s.do("run", "testdata/flows/pass.yaml", "--name", "one"); got.exit != ExitSucceeded {

@@ -67,7 +67,7 @@ func TestStartingAStoredFlowStoresNothing(t *testing.T) {
 	}
 }
 
-func TestStoredFlowsThatCannotBeStarted(t *testing.T) {
+func TestStartRejectsStoredFlows(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
 	putTwice(t, env)
@@ -149,7 +149,7 @@ func TestStartFollowNeedsAWorker(t *testing.T) {
 func TestRunWhileAnotherRunHoldsTheStore(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
-	runInBackground(t, env, callbackFlow, "--name", "one").awaits("answer it")
+	runInBackground(t, env, callbackFlow, "--name", "one").awaits("report the outcome")
 	got := doWith(t, "", env, "run", onePass)
 	if got.exit != ExitUsage || !strings.Contains(got.stderr, "holds the store") || !strings.Contains(got.stderr, "try: waitless start "+onePass) {
 		t.Errorf("%+v", got)
@@ -161,7 +161,7 @@ func TestDevEndsWhileAnExecutionIsFollowed(t *testing.T) {
 	env := inStore(t)
 	dev := startDev(t, program(t), env)
 	run := runInBackground(t, env, callbackFlow, "--name", "one")
-	run.awaits("answer it")
+	run.awaits("report the outcome")
 	dev.kill()
 	run.awaits(`the process that held the store ended\ntry: waitless dev, then waitless history callback/one --follow`)
 	if code := run.wait(); code != ExitInternal {
@@ -178,7 +178,7 @@ func TestNewNamesDiffer(t *testing.T) {
 }
 
 // A heartbeat for a step that waits for none is accepted: who sends it need not know the flow.
-func TestAHeartbeatThatChangesNothing(t *testing.T) {
+func TestHeartbeatWithoutALimitIsNoted(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ field, want string }{
 		"with heartbeatSeconds":    {"    heartbeatSeconds: 3600\n", ""},

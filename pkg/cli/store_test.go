@@ -145,7 +145,7 @@ func TestAnotherTerminalAnswers(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
 	run := runInBackground(t, env, callbackFlow, "--name", "one")
-	text := run.awaits(`answer it from another terminal:\n  waitless tokens succeed (\S+) --output`)
+	text := run.awaits(`report the outcome from another terminal:\n  waitless tokens succeed (\S+) --output`)
 	if got := doWith(t, "", env, "list"); got.exit != ExitSucceeded || !strings.Contains(got.stdout, "callback/one  Running") {
 		t.Errorf("list: %+v", got)
 	}
@@ -162,7 +162,7 @@ func TestAnotherTerminalAnswers(t *testing.T) {
 }
 
 // Nothing runs when the answer comes; the next run finds it.
-func TestAnAnswerWhileNothingRunsIsHonoured(t *testing.T) {
+func TestOutcomeReportedWhileNoWorkerRuns(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
 	text := waitingToken(t, env, "one")
@@ -182,13 +182,13 @@ func TestAnAnswerWhileNothingRunsIsHonoured(t *testing.T) {
 }
 
 // The command that an interrupted run shows goes on with it, its input included.
-func TestTheCommandThatGoesOn(t *testing.T) {
+func TestSuggestedCommandContinuesTheExecution(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
 	run := runInBackground(t, env, "testdata/flows/pause-2s.yaml", "--name", "one", "--input", `{"a":1}`)
 	run.awaits("waits until")
 	run.stop()
-	command := run.awaits(`it goes on with: waitless (.*)\n`)
+	command := run.awaits(`continue it with: waitless (.*)\n`)
 	if code := run.wait(); code != ExitInterrupted {
 		t.Fatalf("exit %d", code)
 	}
@@ -198,7 +198,7 @@ func TestTheCommandThatGoesOn(t *testing.T) {
 }
 
 // Whoever comes late is told what happened first.
-func TestALateAnswerIsToldWhatHappened(t *testing.T) {
+func TestLateOutcomeIsRejectedWithTheFirst(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
 	run := runInBackground(t, env, "testdata/flows/deadline.yaml", "--name", "one")
@@ -220,7 +220,7 @@ func TestStopFromAnotherTerminal(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
 	run := runInBackground(t, env, callbackFlow, "--name", "one")
-	run.awaits("answer it")
+	run.awaits("report the outcome")
 	if got := doWith(t, "", env, "stop", "callback/one", "--error", "Operator", "--cause", "no longer needed"); got.exit != ExitSucceeded {
 		t.Errorf("stop: %+v", got)
 	}
@@ -244,7 +244,7 @@ func TestStopWithoutACause(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
 	run := runInBackground(t, env, callbackFlow, "--name", "one")
-	run.awaits("answer it")
+	run.awaits("report the outcome")
 	if got := doWith(t, "", env, "stop", "callback/one"); got.exit != ExitSucceeded {
 		t.Errorf("stop: %+v", got)
 	}
@@ -255,7 +255,7 @@ func TestStopWithoutACause(t *testing.T) {
 	run.awaits(`waitless: callback/one: was stopped \(no cause given\)\n`)
 }
 
-// What was started with nothing running goes on with the next run, beside it.
+// An execution that was started without a worker continues beside the next run.
 func TestStartLeavesItToTheNextRun(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
@@ -263,7 +263,7 @@ func TestStartLeavesItToTheNextRun(t *testing.T) {
 		t.Fatalf("start: %+v", got)
 	}
 	run := runInBackground(t, env, callbackFlow, "--name", "one")
-	run.awaits("answer it")
+	run.awaits("report the outcome")
 	if got := doWith(t, "", env, "history", "pass/left", "--follow"); got.exit != ExitSucceeded || !strings.Contains(got.stdout, "ExecutionSucceeded") {
 		t.Errorf("history: %+v", got)
 	}
@@ -345,7 +345,7 @@ func TestTokensInValuesAreMasked(t *testing.T) {
 }
 
 // Who is interrupted does not wait on for a store that another process holds.
-func TestAnInterruptEndsTheWaitForAStore(t *testing.T) {
+func TestInterruptEndsTheWaitForAStore(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
 	store, err := disk.Open(env["WAITLESS_STORE"])
@@ -376,7 +376,7 @@ func TestStoreCommandsAreRefused(t *testing.T) {
 	}{
 		"no store":            {[]string{"list", "--store", filepath.Join(t.TempDir(), "none")}, ExitUsage, "there is no store in"},
 		"no such execution":   {[]string{"show", "callback/none"}, ExitUsage, "try: waitless list"},
-		"no execution's name": {[]string{"show", "callback"}, ExitUsage, `"callback" names no execution; allowed: FLOW/EXECUTION`},
+		"no execution's name": {[]string{"show", "callback"}, ExitUsage, `"callback" is not an execution; allowed: FLOW/EXECUTION`},
 		"a forged token":      {[]string{"tokens", "succeed", forged}, ExitUsage, "the token is not valid"},
 		"no object":           {[]string{"tokens", "succeed", text, "--output", "[1]"}, ExitUsage, "--output is an array; allowed: an object"},
 		"a failure unnamed":   {[]string{"tokens", "fail", text, "--error", ""}, ExitUsage, "a failure has no error"},
@@ -414,7 +414,7 @@ func TestTheJSONOfTheStore(t *testing.T) {
 
 // The binary is killed while it waits, twice; the third run finishes, in the
 // time that the wait takes in all.
-func TestAKilledRunGoesOn(t *testing.T) {
+func TestKilledRunContinues(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	arguments := []string{"run", "testdata/flows/pause-2s.yaml", "--name", "one", "--store", dir}

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A long call has a token inside, but nobody can answer it.
-func TestALongCallIsNoCallback(t *testing.T) {
+// A long call has an internal token, which no caller can close.
+func TestLongCallHasNoCallbackToken(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
 	began := filepath.Join(t.TempDir(), "began")

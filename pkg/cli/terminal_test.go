@@ -87,7 +87,7 @@ var ofThisMachine = []string{
 
 // What others chose does not act on the terminal of the reader, in any command, with --json or
 // without.
-func TestCommandsPrintNothingThatActsOnATerminal(t *testing.T) {
+func TestCommandsEscapeControlCharacters(t *testing.T) {
 	t.Parallel()
 	endpoint := hostileAPI(t)
 	s := &stack{t: t}
@@ -132,7 +132,7 @@ func commandPaths(cmd *cobra.Command, before []string) (paths []string) {
 
 // What a function answers does not act on the terminal of the user who runs the flow, and JSON stays the
 // JSON that it was.
-func TestRunPrintsNothingThatActsOnATerminal(t *testing.T) {
+func TestRunEscapesControlCharacters(t *testing.T) {
 	t.Parallel()
 	flow := writeFile(t, "flow.yaml", "version: v1\ntype: flow\nname: f\nsteps:\n"+
 		"- {type: task, name: T, resourceArn: 'acs:fc:::services/s/functions/check', outputMappings: [{target: all, source: $local}]}\n")
@@ -163,7 +163,7 @@ func TestRunPrintsNothingThatActsOnATerminal(t *testing.T) {
 }
 
 // A definition is printed as it was put where a program reads it: its hash is that of the text.
-func TestADefinitionIsPrintedAsItIs(t *testing.T) {
+func TestDefinitionIsPrintedUnchanged(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
 	text := "version: v1\r\ntype: flow\r\nname: odd\r\nsteps: [{type: pass, name: P}] # \u202e\r\n"

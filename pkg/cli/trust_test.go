@@ -119,7 +119,7 @@ func TestACheckedOutFolderNamesNoProfile(t *testing.T) {
 }
 
 // A region is part of the hosts that the SDK calls.
-func TestARegionIsNoHost(t *testing.T) {
+func TestRegionCannotNameAHost(t *testing.T) {
 	t.Parallel()
 	for _, region := range []string{"example.org/", "example.org#", "eu-west-1.example.org", "EU"} {
 		if _, problems := parseSettings("waitless.yaml", []byte("region: "+region+"\n")); len(problems) != 1 {
@@ -155,7 +155,7 @@ func TestACheckedOutFolderNamesNoLambdaEndpoint(t *testing.T) {
 }
 
 // A command tells nothing to a socket in a directory that another user may write to.
-func TestASocketOfOthersIsNotAsked(t *testing.T) {
+func TestSocketOfAnotherUserIsNotUsed(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		spoil func(dir string) error
@@ -205,7 +205,7 @@ func shortDir(t *testing.T) string {
 }
 
 // The advice is never to restrict a directory that is not a store.
-func TestADirectoryThatIsNoStore(t *testing.T) {
+func TestDirectoryWithoutAStore(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		content string
@@ -237,7 +237,7 @@ func TestADirectoryThatIsNoStore(t *testing.T) {
 }
 
 // The process that holds a store and is stopped holds up no command for ever, and has its number told.
-func TestAHolderThatDoesNotAnswer(t *testing.T) {
+func TestHolderThatDoesNotRespondTimesOut(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
 	store, err := disk.Open(dir)
@@ -287,7 +287,7 @@ func TestAHolderWithoutASocket(t *testing.T) {
 var namesRule = regexp.MustCompile("; allowed: |it begins with|the token is not valid")
 
 // What is no name is told before anything is sent.
-func TestNamesAreCheckedFirst(t *testing.T) {
+func TestNamesAreCheckedBeforeARequest(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
 	for _, args := range [][]string{
