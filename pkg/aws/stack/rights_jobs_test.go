@@ -26,7 +26,7 @@ import (
 func rightsOfJobs() map[string]right {
 	return map[string]right{
 		"StartJob/QueueDeliveries": {try: meets("taskToken"), teller: "StartJob", action: "sqs:SendMessage", says: "queue a delivery"},
-		"StartJob/ReadTokenKey":    {try: opensAnew("StartJob"), says: "secretsmanager:GetSecretValue"},
+		"StartJob/ReadTokenKey":    {try: anew("StartJob", opens), says: "secretsmanager:GetSecretValue"},
 		"StartJob/SendPolls":       {try: opens, says: "send poll 1"},
 		"StartJob/SendWakes":       {try: meets("token"), teller: "StartJob", action: "sqs:SendMessage", says: "send a wake"},
 		"StartJob/Tokens":          {try: opens, says: "open the external wait"},
@@ -39,7 +39,7 @@ func rightsOfJobs() map[string]right {
 		"JobEvents/ReceivePolls": {
 			try: putsBack("JobEvents", "PollQueue"), teller: "JobEvents", action: "sqs:ChangeMessageVisibility", says: "visibility_error",
 		},
-		"JobEvents/ReadTokenKey": {try: pollsAnew, teller: "JobEvents", action: "secretsmanager:GetSecretValue", says: "read the token key"},
+		"JobEvents/ReadTokenKey": {try: anew("JobEvents", polls), teller: "JobEvents", action: "secretsmanager:GetSecretValue", says: "read the token key"},
 		"JobEvents/SendPolls":    {try: polls, teller: "JobEvents", action: "sqs:SendMessage", says: "send a poll"},
 		"JobEvents/SendWakes":    {try: observes("token"), teller: "JobEvents", action: "sqs:SendMessage", says: "send a wake"},
 		"JobEvents/Tokens":       {try: observes("token"), teller: "JobEvents", action: "dynamodb:UpdateItem", says: "note the end of job"},
@@ -53,7 +53,7 @@ func rightsOfJobs() map[string]right {
 			},
 		},
 		"TaskRunner/AnswerTasks":  {try: delivers, teller: "TaskRunner", action: "states:SendTaskSuccess", says: "deliver the outcome"},
-		"TaskRunner/ReadTokenKey": {try: deliversAnew, teller: "TaskRunner", action: "secretsmanager:GetSecretValue", says: "read the token key"},
+		"TaskRunner/ReadTokenKey": {try: anew("TaskRunner", delivers), teller: "TaskRunner", action: "secretsmanager:GetSecretValue", says: "read the token key"},
 
 		"Api/QueueDeliveries":         {try: succeedsExternal, says: failedInside},
 		"Callback/QueueDeliveries":    {try: delivers, teller: "Callback", action: "sqs:SendMessage", says: "queue a delivery"},
@@ -117,15 +117,6 @@ func opens(x trial) error {
 	return err
 }
 
-func opensAnew(function string) func(trial) error {
-	return func(x trial) error {
-		if err := x.anew(function); err != nil {
-			return err
-		}
-		return opens(x)
-	}
-}
-
 // delivered is answered when the task runner has handed over an outcome.
 func (x trial) delivered() <-chan error {
 	return x.awaitLine("TaskRunner", `"delivery":`, `"outcome":"done"`)
@@ -145,11 +136,14 @@ func delivers(x trial) error {
 	return x.await(x.delivered())
 }
 
-func deliversAnew(x trial) error {
-	if err := x.anew("TaskRunner"); err != nil {
-		return err
+// anew tries with a function that starts, and then reads its keys.
+func anew(function string, try func(trial) error) func(trial) error {
+	return func(x trial) error {
+		if err := x.anew(function); err != nil {
+			return err
+		}
+		return try(x)
 	}
-	return delivers(x)
 }
 
 // postsUnsigned posts what is to be signed, and wants to hear of the signature.
@@ -188,14 +182,6 @@ func polls(x trial) error {
 		return err
 	}
 	return x.await(x.awaitLine("JobEvents", `"poll":1`, `"outcome":"done"`))
-}
-
-// pollsAnew has the function that receives the poll begin, so that it reads the key.
-func pollsAnew(x trial) error {
-	if err := x.anew("JobEvents"); err != nil {
-		return err
-	}
-	return polls(x)
 }
 
 // A named job is an execution of Step Functions whose ARN is known before it

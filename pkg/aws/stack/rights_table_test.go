@@ -61,10 +61,12 @@ func rightsOf(f called) map[string]right {
 		"Api/Tokens":         {try: succeedsExternal, says: failedInside},
 		"Api/WriteLogs":      logs("Api"),
 
-		"Callback/ReadTokenKey": {try: beginsAnew("Callback"), says: noBeginning},
-		"Callback/SendWakes":    {try: posts("", "{}"), teller: "Callback", action: "sqs:SendMessage", says: "send a wake"},
-		"Callback/Tokens":       {try: posts("/heartbeat", ""), teller: "Callback", action: "dynamodb:UpdateItem", says: "table Waits"},
-		"Callback/WriteLogs":    logs("Callback"),
+		"Callback/ReadTokenKey": {
+			try: anew("Callback", posts("/heartbeat", "")), teller: "Callback", action: "secretsmanager:GetSecretValue", says: "read the token key",
+		},
+		"Callback/SendWakes": {try: posts("", "{}"), teller: "Callback", action: "sqs:SendMessage", says: "send a wake"},
+		"Callback/Tokens":    {try: posts("/heartbeat", ""), teller: "Callback", action: "dynamodb:UpdateItem", says: "table Waits"},
+		"Callback/WriteLogs": logs("Callback"),
 
 		"Interpreter/CallFunctions": {try: runs(cli.ExitSucceeded, calls(f.short)), says: token.ErrorAccessDenied},
 		"Interpreter/CallMore":      {try: runs(cli.ExitSucceeded, calls(f.otherShort)), says: token.ErrorAccessDenied},
@@ -73,7 +75,9 @@ func rightsOf(f called) map[string]right {
 		"Interpreter/QueueEnds":     {try: publishes, teller: "Interpreter", action: "sqs:SendMessage", says: "queue the end"},
 		"Interpreter/ReadAndAppend": {try: runs(cli.ExitSucceeded, passes), teller: "Interpreter", action: "dynamodb:Query", says: "table Log"},
 		"Interpreter/ReadFlows":     {try: runs(cli.ExitSucceeded, passes), teller: "Interpreter", action: "dynamodb:GetItem", says: "read flow"},
-		"Interpreter/ReadTokenKey":  {try: beginsAnew("Interpreter"), says: noBeginning},
+		"Interpreter/ReadTokenKey": {
+			try: anew("Interpreter", runs(cli.ExitSucceeded, passes)), teller: "Interpreter", action: "secretsmanager:GetSecretValue", says: "read the token key",
+		},
 		"Interpreter/ReceiveWakes": {
 			try: putsBack("Interpreter", "WakeQueue"), teller: "Interpreter", action: "sqs:ChangeMessageVisibility", says: "visibility_error",
 		},
