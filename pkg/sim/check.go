@@ -16,7 +16,7 @@ type Invariant string
 
 // The invariants.
 const (
-	// HollowAnswer: what somebody was told that a token holds, or that the
+	// HollowAnswer: what a caller was told that a token holds, or that the
 	// execution stops, is what happened.
 	HollowAnswer Invariant = "hollow answer"
 	// Stuck: an execution that has not ended has something outstanding that
@@ -29,7 +29,7 @@ const (
 	// a commit, and again only while it is early or its commit is on its way.
 	TooManyMessages Invariant = "too many messages"
 	// History: ids have no gaps, each attempt is submitted and ends once at
-	// most, with an outcome that somebody brought.
+	// most, with an outcome that was brought.
 	History Invariant = "history"
 	// Early: nothing ends, is tried again or polls before its instant.
 	Early Invariant = "early"
@@ -106,7 +106,7 @@ func (w *world) check() {
 		w.checkClosed(seen)
 	}
 	if w.stopped && !state.Status.Final() {
-		w.violate(HollowAnswer, "somebody was told that the execution stops, and it goes on")
+		w.violate(HollowAnswer, "a caller was told that the execution stops, and it goes on")
 	}
 	if !state.Status.Final() && (w.accepted || len(w.store.items) > 0) {
 		w.violate(Stuck, "nothing is left that will make the execution go on, which is %s", state.Status)
@@ -120,7 +120,7 @@ func (w *world) check() {
 	w.note("the end: %s %s %s", state.Status, state.Error, state.Cause)
 }
 
-// settleAll closes by hand what only a person can close, and answers the last
+// settleAll closes by hand what only a person can close, and returns the last
 // state.
 func (w *world) settleAll() machine.State {
 	w.faults = faults{}
@@ -139,7 +139,7 @@ func (w *world) settleAll() machine.State {
 	}
 }
 
-// waitsForPerson: only somebody who was given the token can close it.
+// waitsForPerson reports whether only a person with the token can close it.
 func (w *world) waitsForPerson(state machine.State) bool {
 	waiting := state.Waiting
 	return waiting != nil && waiting.For == machine.WaitingForToken && waiting.Due.IsZero() && w.flow.parsed.Timeout == 0 &&
@@ -320,7 +320,7 @@ func (w *world) checkAttempts(attempts []*attempt) {
 	}
 }
 
-// checkEnd: the outcome that was applied is one that somebody brought, and of
+// checkEnd: the outcome that was applied is one that was brought, and of
 // a token the one that it holds.
 func (w *world) checkEnd(a *attempt, end machine.Event) {
 	interrupted := end.Error == machine.ErrorTaskInterrupted
@@ -392,11 +392,11 @@ func (w *world) checkTold(attempts []*attempt) {
 	for _, told := range w.told {
 		i := slices.IndexFunc(attempts, func(a *attempt) bool { return a.handle == told.handle })
 		if i < 0 || len(attempts[i].ends) == 0 {
-			w.violate(HollowAnswer, "somebody was told %s, and nothing came of it", shown(told.outcome))
+			w.violate(HollowAnswer, "a caller was told %s, and nothing came of it", shown(told.outcome))
 			continue
 		}
 		if end := attempts[i].ends[0]; !says(end, told.outcome) {
-			w.violate(HollowAnswer, "somebody was told %s, and attempt %d ended with %s %s",
+			w.violate(HollowAnswer, "a caller was told %s, and attempt %d ended with %s %s",
 				shown(told.outcome), attempts[i].number, end.Output.JSON(), end.Error)
 		}
 	}

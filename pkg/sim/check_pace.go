@@ -132,13 +132,13 @@ func (w *world) awaits(state machine.State, put time.Duration) time.Duration {
 		w.violate(Slow, "the token of attempt %d is closed %s after its deadline", waiting.Attempt.Number, closed-deadline)
 	}
 	if !ok {
-		return never // it waits for somebody
+		return never // it waits for a person
 	}
 	return closed
 }
 
 // mostFor is when the token is closed at the latest. Not limited: it waits for
-// somebody.
+// a person.
 func (w *world) mostFor(task *fdl.Task, handle string, since time.Duration) (at time.Duration, limited bool) {
 	at = never
 	if task.Resource.Function == functionLong || task.Resource.Function == functionSlowPoll {

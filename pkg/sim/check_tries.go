@@ -158,7 +158,7 @@ func (w *world) checkPollEnd(a *attempt, end machine.Event, last *called, count 
 	}
 }
 
-// checkClosed: when an execution has ended, nobody can close a token of it any
+// checkClosed: when an execution has ended, no token of it can be closed any
 // more.
 func (w *world) checkClosed(attempts []*attempt) {
 	for _, a := range attempts {

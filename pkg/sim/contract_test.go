@@ -6,7 +6,7 @@ import "github.com/waitless/waitless/pkg/sim"
 // its rules. Those that nothing can tell apart before flows run branches in
 // parallel come with that step: a failed branch without ending, a claim renewed
 // by its timer (only what has atMostOnce is claimed yet). The answer to one poll is
-// never taken for another's: nothing but the wake of a poll applies it.
+// never mistaken for another's: nothing but the wake of a poll applies it.
 var mutants = []mutant{
 	{
 		name:   "rule 2: a direct call after an outcome is not committed first",
@@ -144,7 +144,7 @@ var mutants = []mutant{
 `),
 	},
 	{
-		name:   "rule 5: the wake of a closer is taken for an answer's",
+		name:   "rule 5: the wake of a closer counts as an answer's",
 		caught: sim.HollowAnswer, edits: one("engine/advance.go",
 			`		return h.tokenClosed(ctx, state.Waiting)
 `, `		if signal, err := h.answered(ctx, state); !state.Waiting.Submitted() && (signal != nil || err != nil) {
@@ -306,7 +306,7 @@ var mutants = []mutant{
 			`	if w == nil || w.Token == nil {`, `	if w == nil || w.Token == nil || r.state().Ending.Status == StatusStopped {`),
 	},
 	{
-		name:   "rule 9: nobody goes on with an ending",
+		name:   "rule 9: an ending is not continued",
 		caught: sim.HollowAnswer, edits: one("machine/pending.go",
 			`		return []Command{r.closeForEnd(w)}`, `		return nil`),
 	},
@@ -366,7 +366,7 @@ var mutants = []mutant{
 `),
 	},
 	{
-		name:   "rule 11: another wake is taken for the token's",
+		name:   "rule 11: another wake counts as the token's",
 		caught: sim.Stuck, edits: one("engine/advance.go",
 			`	case h.wake.Cause == state.Waiting.Handle():`, `	case h.wake.Cause != "":`),
 	},
@@ -506,7 +506,7 @@ var mutants = []mutant{
 			`|| sig == Signal(TimerDue{At: sig.instant()}) && r.timeIsUp() && r.timeOut(sig) {`),
 	},
 	{
-		name: "limit: a wake that means nothing is taken for a timer", from: olderSeeds + 1,
+		name: "limit: a wake that means nothing counts as a timer", from: olderSeeds + 1,
 		caught: sim.CalledTooOften, edits: one("engine/advance.go", `err != nil || !h.overtime(state, d.env.Flow.Timeout) {`, `err != nil {`),
 	},
 	{
@@ -579,7 +579,7 @@ var mutants = []mutant{
 	if err`, `	if err`),
 	},
 	{
-		name:   "rule 4: any item is taken for ours after an unknown put",
+		name:   "rule 4: any item counts as its own after an unknown put",
 		caught: sim.CalledTooOften, edits: one("engine/commit.go", `len(items) > 0 && items[0].Nonce == item.Nonce {`, `len(items) > 0 {`),
 	},
 	{

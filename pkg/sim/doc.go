@@ -2,10 +2,10 @@
 // runs packages engine and resume over a store in memory, in virtual time, with
 // one thing at a time and everything that goes wrong drawn from a seed.
 //
-// Every effect of a worker, of somebody who closes a token and of a client may
+// Every effect of a worker, of a closer of a token and of a client may
 // not happen, may happen without an answer, may happen late, and may be the
 // last one before death. Messages come twice, late and in another order, and
-// some that nobody sent. Where there is only one process, it ends with all that
+// some are forged. Where there is only one process, it ends with all that
 // it has in its memory. A definition is gone for a while or for good. The same
 // seed always gives the same run, down to its trace.
 //

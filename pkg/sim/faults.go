@@ -18,7 +18,7 @@ const (
 	fails      // it does not happen, and the answer is an error
 	answerLost // it happens, and the answer is an error
 	landsLate  // the answer is an error, and it happens a little later
-	refused    // of a commit: it does not happen, as if somebody else were first
+	refused    // of a commit: it does not happen, as if another worker were first
 	repeated   // of a commit: it happens twice, and the answer is the second one
 	faultKinds
 )
@@ -157,7 +157,7 @@ func (a *actor) commit(what string, put func() error) error {
 	switch fault {
 	case refused:
 		a.world.refused++
-		return a.struck(nothing, what+", refused", func() error { return &engine.ConflictError{Nonce: "somebody else's"} })
+		return a.struck(nothing, what+", refused", func() error { return &engine.ConflictError{Nonce: "another worker's"} })
 	case repeated:
 		return a.struck(nothing, what+" twice", func() error {
 			_ = put()

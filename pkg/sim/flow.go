@@ -12,7 +12,7 @@ import (
 const (
 	functionCall     = "Call"
 	functionPoll     = "Poll"   // answers "running" a few times, then "done"
-	functionSubmit   = "Submit" // has somebody close the token
+	functionSubmit   = "Submit" // a person or program closes the token
 	functionLong     = "Long"
 	functionSlowPoll = "SlowPoll" // as Poll, but takes long
 	functionSlow     = "Slow"     // as Submit, but takes long to be told of the token
@@ -31,7 +31,7 @@ var limits = map[string]time.Duration{
 	actionSlowJob: 10 * time.Minute,
 }
 
-// brings reports whether the function has somebody close the token.
+// brings reports whether a person or program closes the function's token.
 func brings(function string) bool {
 	return function == functionSubmit || function == functionSlow || function == functionJob
 }

@@ -38,7 +38,7 @@ func (a *actor) checkGivenUp(item engine.Item) {
 	}
 }
 
-// answeredFor is how long after an answer was kept somebody may act who looked
+// answeredFor is how long after an answer was kept a worker may act that looked
 // before.
 const answeredFor = 4 * slowness
 
@@ -134,7 +134,7 @@ func (w *world) recover() {
 	})
 }
 
-// forge sends a wake that nobody of ours sent. It may say anything.
+// forge sends a forged wake. It may say anything.
 func (w *world) forge() {
 	wake := engine.Wake{
 		Execution: w.id, Cause: w.forgedCause(),

@@ -30,7 +30,7 @@ type called struct {
 	results []token.Outcome
 }
 
-// told is what somebody who closed a token was told that it holds.
+// told is what a closer was told that its token holds.
 type told struct {
 	handle  string
 	outcome token.Outcome
@@ -79,7 +79,7 @@ func (w *world) start(pause time.Duration, tries int) {
 func (w *world) stop(tries int) {
 	w.act(0, kindClient, requestLife, func(a *actor) {
 		w.outside++
-		err := a.client().Stop(a.ctx, w.id, "Sim.Stopped", "somebody asked for it")
+		err := a.client().Stop(a.ctx, w.id, "Sim.Stopped", "a client asked for it")
 		switch {
 		case !a.dead && err == nil:
 			a.note("is told that it will stop")
@@ -183,7 +183,7 @@ func (w *world) closesAfter(task *fdl.Task) time.Duration {
 	return w.between(0, 2*patience(task))
 }
 
-// close has somebody bring an outcome, and bring it again if nobody said what
+// close has a closer bring an outcome, and bring it again if it does not know what
 // became of it.
 func (w *world) close(pause time.Duration, text string, outcome token.Outcome, tries int) {
 	w.act(pause, kindCloser, closerLife, func(a *actor) {

@@ -12,7 +12,7 @@ import (
 type store struct {
 	items   []engine.Item
 	puts    []time.Duration     // when each item was put
-	stop    *engine.StopRequest // nil while there is none
+	stop    *engine.StopRequest // nil before a stop was requested
 	records map[string][]stored // by handle, in the order of their changes
 }
 

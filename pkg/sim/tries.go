@@ -86,7 +86,7 @@ func (w *world) tried(f *flow, function string, lines ...string) {
 	f.text += "  - {type: pass, name: " + after + "}\n"
 }
 
-// drawRoom adds steps that put out more than one item of the log has room for,
+// drawRoom adds steps whose outputs are more than one item of the log has room for,
 // so that a timer which is due at once goes on with them. A definition has no room
 // for more than three times as many.
 func (w *world) drawRoom(f *flow) {

@@ -58,7 +58,7 @@ type shared struct {
 type world struct {
 	*shared
 	defect     defect
-	refused    int  // commits that were refused though nobody was first; each may have sent a timer
+	refused    int  // commits that were refused though no worker was first; each may have sent a timer
 	defectTold bool // a token was closed with the defect, by who gave up
 
 	hasJobs   bool // the flow may wait for jobs, in every fourth run
@@ -73,7 +73,7 @@ type world struct {
 
 	// What the invariants look at afterwards.
 	live, deliveries, outside int
-	forged                    int                      // wakes that nobody of ours sent
+	forged                    int                      // forged wakes
 	failed                    int                      // runs of workers that died or gave up, and processes
 	sends, copies             map[string]int           // by cause: how often a wake was sent, and doubled
 	answered                  map[string]time.Duration // by handle: when an answer was first to be kept
@@ -160,7 +160,7 @@ func (w *world) worldOf(id engine.ID) *world {
 			return each
 		}
 	}
-	w.violate(Astray, "nobody started execution %s", id)
+	w.violate(Astray, "execution %s was not started", id)
 	return w
 }
 
@@ -219,7 +219,7 @@ func (w *world) between(least, most time.Duration) time.Duration {
 	return least + time.Duration(w.rand.Int64N(int64((most-least)/time.Millisecond)))*time.Millisecond
 }
 
-// actor is somebody whose effects take time and may be the last: a worker, a
+// actor is a process whose effects take time and may be the last: a worker, a
 // closer, a client. It runs until its next effect, then others may.
 type actor struct {
 	world      *world

@@ -45,8 +45,8 @@ type Flags uint8
 const (
 	// FlagSigned demands that a callback has a signature of its body.
 	FlagSigned Flags = 1 << iota
-	// FlagExternal: the token closes one of somebody else's engine, so its wake
-	// is for whoever delivers outcomes.
+	// FlagExternal: the token stands for one of another engine, so its wake
+	// is for the delivery of outcomes.
 	FlagExternal
 	// FlagSender demands the signature of the [ID]'s Sender. FlagSigned is set, too.
 	FlagSender
