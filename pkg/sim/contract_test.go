@@ -608,8 +608,13 @@ var mutants = []mutant{
 	},
 	{
 		name:   "reads: a token's record is that of a moment ago",
-		caught: sim.HollowAnswer, edits: one("sim/ports.go",
+		caught: sim.Stuck, edits: one("sim/ports.go",
 			`.store.recordAt(handle, present)`, `.store.recordAt(handle, instant(o.a.world.now-o.a.world.between(0, 2*time.Second)))`),
+	},
+	{
+		name:   "reads: a request to stop is missed at times",
+		caught: sim.HollowAnswer, edits: one("sim/ports.go",
+			`stop := s.a.world.store.stop; stop != nil {`, `stop := s.a.world.store.stop; stop != nil && s.a.world.chance(2) {`),
 	},
 }
 
