@@ -13,6 +13,7 @@ import (
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -103,7 +104,7 @@ func TestLimitsOfRuns(t *testing.T) {
 func TestLimitsOfRequests(t *testing.T) {
 	t.Parallel()
 	store := &local.MemoryStore{}
-	system := local.New(local.Config{Store: store})
+	system := local.New(local.Config{Store: store, Limits: machine.Limits{Hints: machine.Hints{Data: "set WAITLESS_DATA_LIMIT"}}})
 	handler := target.Handler(system, store, nil, "")
 	client := target.InProcess(system, store)
 	flow, err := client.PutFlow(t.Context(), "callback", []byte(passFlow(

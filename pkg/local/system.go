@@ -90,6 +90,7 @@ type System struct {
 	// CallbackBase is that of [Config]. DataLimit is the largest data of a step, in bytes.
 	CallbackBase string
 	DataLimit    int
+	LimitHint    string     // how to raise DataLimit
 	callbackHint string     // how to set CallbackBase
 	signing      token.Keys // of polls
 	jobs         resume.JobsConfig
@@ -136,7 +137,7 @@ func New(config Config) *System {
 		config.Blocked = func(machine.Flow, string, []error) {}
 	}
 	s := &System{
-		CallbackBase: config.CallbackBase, callbackHint: config.Limits.Hints.CallbackBase, DataLimit: cmp.Or(config.Limits.Data, machine.DefaultData),
+		CallbackBase: config.CallbackBase, callbackHint: config.Limits.Hints.CallbackBase, DataLimit: cmp.Or(config.Limits.Data, machine.DefaultData), LimitHint: config.Limits.Hints.Data,
 		queue: newQueue(config.Clock), clock: config.Clock, workers: &workers{limit: config.workers()}, absent: config.Absent, blocked: config.Blocked,
 		endOnly: map[engine.ID]bool{},
 		resolve: func(*fdl.Flow) []error { return nil }, provided: func(string) provider { return "" },

@@ -69,6 +69,8 @@ type Config struct {
 	Log *slog.Logger
 	// MaxOutput is the largest output of a step, in bytes; 0 means [machine.DefaultData].
 	MaxOutput int
+	// LimitHint says how to raise MaxOutput: "set VARIABLE"; empty says nothing.
+	LimitHint string
 	// Blocked returns why executions of a flow cannot continue here, "" when they can; nil means they
 	// always can.
 	Blocked func(*fdl.Flow) string
@@ -260,7 +262,7 @@ func (h handler) refusal(r *http.Request, err error) *Error {
 	case errors.As(err, &refused):
 		return refused
 	case errors.As(err, &report):
-		return invalid("%s", report)
+		return invalid("%s%s", report, h.hintOf(report))
 	case errors.As(err, &tooLarge):
 		return &Error{http.StatusRequestEntityTooLarge, engine.CodeInvalid, resume.RequestTooLarge(r.ContentLength, tooLarge.Limit).What}
 	case errors.Is(err, token.ErrInvalid):
@@ -273,6 +275,14 @@ func (h handler) refusal(r *http.Request, err error) *Error {
 		return refuse(engine.CodeInternal, "%s", err)
 	}
 	return refuse(engine.CodeInternal, "something inside failed; see the log")
+}
+
+// hintOf returns how to raise the limit that an output exceeds, as the end of a message.
+func (h handler) hintOf(report *resume.ReportError) string {
+	if !report.TooLarge || h.LimitHint == "" || cmp.Or(h.MaxOutput, machine.DefaultData) >= resume.ExternalLimit {
+		return ""
+	}
+	return fmt.Sprintf(", or %s, up to %d", h.LimitHint, resume.ExternalLimit)
 }
 
 func statusOf(code engine.Code) int {
