@@ -214,7 +214,7 @@ func (p polled) useAction(step *yaml.Node, kind jobs.Kind) {
 		}
 	}
 	remove(step, "resourceArn", "inputMappings")
-	set(step, "action", scalar(kind.Service+":"+kind.Start), "")
+	set(step, "action", scalar(kind.Service+":"+kind.StartOp), "")
 	set(step, "serviceParams", params, note)
 }
 

@@ -207,7 +207,7 @@ func (p polled) alternative(c cost) string {
 	var actions []string
 	for _, kind := range jobs.Kinds() {
 		if kind.Source != "" {
-			actions = append(actions, kind.Service+":"+kind.Start)
+			actions = append(actions, kind.Service+":"+kind.StartOp)
 		}
 	}
 	return ". If it is a job of AWS, one step with its action (" + strings.Join(actions, ", ") + ") and \"pattern: sync\" needs no polls: " + c.byEvent()

@@ -31,10 +31,10 @@ type jobKind struct {
 func kindOf(k jobs.Kind) jobKind {
 	kind := jobKind{Kind: k.Name, Source: k.Source, Once: string(k.Once)}
 	if k.Service != "" {
-		kind.Action = k.Service + ":" + k.Start
+		kind.Action = k.Service + ":" + k.StartOp
 	}
-	if k.Describe != "" {
-		kind.Describe = k.Service + ":" + k.Describe
+	if k.DescribeOp != "" {
+		kind.Describe = k.Service + ":" + k.DescribeOp
 	}
 	kind.hasEnd = k.HasEnd()
 	return kind

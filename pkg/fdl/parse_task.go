@@ -209,7 +209,7 @@ func (p *parser) paramsOnce(n *node, named value.Value, kind jobs.Kind) {
 	for _, e := range n.entries {
 		if slices.ContainsFunc(named.Members(), func(m value.Member) bool { return strings.EqualFold(m.Key, e.key) }) {
 			p.problem(e.pos, "serviceParams has %q, which resourceArn names; write it in one of them: without it here, or \"action: %s:%s\" instead of resourceArn",
-				e.key, kind.Service, kind.Start)
+				e.key, kind.Service, kind.StartOp)
 		}
 	}
 }

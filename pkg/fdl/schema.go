@@ -191,7 +191,7 @@ func actionNames() []string {
 	var actions []string
 	for _, kind := range jobs.Kinds() {
 		if kind.Service != "" {
-			actions = append(actions, kind.Service+":"+kind.Start)
+			actions = append(actions, kind.Service+":"+kind.StartOp)
 		}
 	}
 	return actions

@@ -1,12 +1,12 @@
 package jobs
 
 var batchJob = Kind{
-	Name: "batch-job", Service: "batch", Start: "SubmitJob", Describe: "DescribeJobs", Scope: ScopeRun,
+	Name: "batch-job", Service: "batch", StartOp: "SubmitJob", DescribeOp: "DescribeJobs", Scope: ScopeRun,
 	Source: "aws.batch", DetailType: "Batch Job State Change", Once: OnceNot,
 	parts: &parts{
 		event: event{key: "detail.jobArn", id: "detail.jobId", status: "status"},
-		start: start{key: "JobArn", id: "JobId", required: []string{"JobDefinition", "JobName", "JobQueue"}},
-		describe: describe{
+		start: startSpec{key: "JobArn", id: "JobId", required: []string{"JobDefinition", "JobName", "JobQueue"}},
+		describe: describeSpec{
 			params: `{"Jobs":[ID]}`,
 			idForm: formOf(`^[0-9A-Za-z][0-9A-Za-z:#-]*$`, 128), idMeans: "the jobId that SubmitJob returned",
 			keyFromID: "arn:PARTITION:batch:REGION:ACCOUNT:job/ID",

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// describe says how a job of a kind is described, and what its statuses mean. Where fields are read
+// describeSpec says how a job of a kind is described, and what its statuses mean. Where fields are read
 // from an event, too, the paths are the same below the event's detail.
-type describe struct {
+type describeSpec struct {
 	params    string // of the operation, with ID for the job_id
 	idForm    *form  // of the job_id
 	idMeans   string
@@ -54,10 +54,10 @@ type report struct {
 	event bool
 }
 
-func (d *describe) finals() []string { return slices.Concat(d.success, d.failure, d.stopped) }
+func (d *describeSpec) finals() []string { return slices.Concat(d.success, d.failure, d.stopped) }
 
 // lacksOutput reports whether the event of a success left out an output that is too large for events.
-func (d *describe) lacksOutput(detail any, word string) bool {
+func (d *describeSpec) lacksOutput(detail any, word string) bool {
 	i := slices.IndexFunc(d.output, func(f field) bool { return f.name == d.jsonText })
 	return i >= 0 && slices.Contains(d.success, word) && d.output[i].path.in(detail) == nil
 }
@@ -85,12 +85,12 @@ func (k Kind) notFound(id string) error {
 // ReadDescription reads the service's response to these params. The error has the name
 // [ErrorNotFound] if the service knows no such job.
 func (k Kind) ReadDescription(account, region, id string, response []byte) (Key, Sighting, error) {
-	if k.Describe == "" {
+	if k.DescribeOp == "" {
 		return Key{}, Sighting{}, k.notFound(id)
 	}
 	document, err := decode(response)
 	if err != nil {
-		return Key{}, Sighting{}, k.responseError(k.Describe, "invalid JSON: "+err.Error())
+		return Key{}, Sighting{}, k.responseError(k.DescribeOp, "invalid JSON: "+err.Error())
 	}
 	job := document
 	if k.describe.job != "" {
@@ -100,9 +100,9 @@ func (k Kind) ReadDescription(account, region, id string, response []byte) (Key,
 	if word == "" {
 		return Key{}, Sighting{}, k.notFound(id)
 	}
-	key := k.key(account, region, k.keyName(k.describe.key.text(job), account, region, id))
+	key := k.makeKey(account, region, k.keyName(k.describe.key.text(job), account, region, id))
 	seen := Sighting{At: k.describe.at.time(job), Word: word, Began: firstTime(k.describe.began, job)}
-	seen.Run = runName(seen.Began)
+	seen.BeginText = beginText(seen.Began)
 	k.read(&seen, key, id, report{job, false})
 	return key, seen, nil
 }
@@ -121,7 +121,7 @@ func (k Kind) read(seen *Sighting, key Key, id string, from report) {
 }
 
 // meaning returns the status, the name of the error of a failure, and the reason of a stop.
-func (d *describe) meaning(word string, from report) (status Status, name, reason string) {
+func (d *describeSpec) meaning(word string, from report) (status Status, name, reason string) {
 	switch {
 	case slices.Contains(d.stopped, word):
 		return StatusFailed, ErrorStopped, ""

@@ -3,7 +3,7 @@ package jobs
 import "time"
 
 var dmsTask = Kind{
-	Name: "dms-task", Service: "dms", Start: "StartReplicationTask", Describe: "DescribeReplicationTasks", Scope: ScopeResource,
+	Name: "dms-task", Service: "dms", StartOp: "StartReplicationTask", DescribeOp: "DescribeReplicationTasks", Scope: ScopeResource,
 	Source: "aws.dms", DetailType: "DMS Replication Task State Change", Once: OnceBusy,
 	parts: &parts{
 		event: event{
@@ -11,7 +11,7 @@ var dmsTask = Kind{
 			// Newer events lack eventId (DMS-EVENT-0079), so eventType decides.
 			words: map[string]string{"REPLICATION_TASK_STOPPED": "stopped", "REPLICATION_TASK_FAILED": "failed"},
 		},
-		start: start{
+		start: startSpec{
 			key: "ReplicationTask.ReplicationTaskArn", id: "ReplicationTask.ReplicationTaskArn",
 			began:    []path{"ReplicationTask.ReplicationTaskStartDate", "ReplicationTask.ReplicationTaskStats.StartDate"},
 			required: []string{"ReplicationTaskArn"},
@@ -20,7 +20,7 @@ var dmsTask = Kind{
 			resourceParam: "ReplicationTaskArn", resource: dmsForm,
 			inUse: []string{"InvalidResourceStateFault"},
 		},
-		describe: describe{
+		describe: describeSpec{
 			params: `{"Filters":[{"Name":"replication-task-arn","Values":[ID]}],"WithoutSettings":true}`,
 			idForm: dmsForm, idMeans: "the ARN of a replication task",
 			unknown: []string{"ResourceNotFoundFault"},

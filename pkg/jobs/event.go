@@ -9,11 +9,10 @@ import (
 	"strings"
 )
 
-// event says where things stand in the events of a kind. Their time is "time", and what they say
-// about the job "detail".
+// event has the paths of an event of a kind. key and id begin at the event, status at its detail.
 type event struct {
 	key, id path
-	status  path              // below detail
+	status  path
 	words   map[string]string // the descriptions' words for the statuses, nil if they are the same
 }
 
@@ -33,9 +32,9 @@ var (
 //
 //   - The source is that of the kind, or one of the user's own, which the rule admits. AWS accepts
 //     events from "aws." sources only from its services.
-//   - If the status of the sighting is [StatusRunning], the event is a hint that the job may have
-//     ended, and the description decides. It is a hint if the source is the user's own, because
-//     anybody with the right to send events chooses the content, or if the output was left out.
+//   - The sighting is a hint ([Sighting.IsHint]) if the source is the user's own, because anybody with
+//     the right to send events chooses the content, or if the output was left out, or if the reason of a
+//     stop does not decide.
 //   - The account of the event must be that of the job.
 func ReadEvent(text []byte) (Key, Sighting, error) {
 	document, err := decode(text)
@@ -55,7 +54,7 @@ func ReadEvent(text []byte) (Key, Sighting, error) {
 	return kind.readEvent(document, source == kind.Source)
 }
 
-func (k Kind) readEvent(document any, own bool) (Key, Sighting, error) {
+func (k Kind) readEvent(document any, fromService bool) (Key, Sighting, error) {
 	detail := path("detail").in(document)
 	word := k.event.status.text(detail)
 	if k.event.words != nil {
@@ -65,11 +64,11 @@ func (k Kind) readEvent(document any, own bool) (Key, Sighting, error) {
 		return Key{}, Sighting{}, ErrNoEnd
 	}
 	id, account := k.event.id.text(document), path("account").text(document)
-	key := k.key(account, path("region").text(document), k.event.key.text(document))
-	at := path("time").time(document)
+	key := k.makeKey(account, path("region").text(document), k.event.key.text(document))
+	occurred := path("time").time(document)
 	for _, part := range []struct {
 		ok    bool
-		at    path
+		path  path
 		found string
 		want  string
 	}{
@@ -78,25 +77,25 @@ func (k Kind) readEvent(document any, own bool) (Key, Sighting, error) {
 		{accountForm.MatchString(key.Account), "account", key.Account, "twelve digits"},
 		{account == key.Account, "account", account, "the account of the job, " + key.Account},
 		{regionForm.MatchString(key.Region), "region", key.Region, "a region such as eu-central-1"},
-		{!at.IsZero(), "time", path("time").text(document), "an instant such as 2026-01-02T03:04:05Z"},
+		{!occurred.IsZero(), "time", path("time").text(document), "an instant such as 2026-01-02T03:04:05Z"},
 	} {
 		switch {
 		case part.ok:
 		case part.found == "":
-			return Key{}, Sighting{}, fmt.Errorf("jobs: %s event: %s is missing: want %s", k.Name, part.at, part.want)
+			return Key{}, Sighting{}, fmt.Errorf("jobs: %s event: %s is missing: want %s", k.Name, part.path, part.want)
 		default:
-			return Key{}, Sighting{}, fmt.Errorf("jobs: %s event: %s is %q: want %s", k.Name, part.at, Shortened(part.found), part.want)
+			return Key{}, Sighting{}, fmt.Errorf("jobs: %s event: %s is %q: want %s", k.Name, part.path, Shortened(part.found), part.want)
 		}
 	}
-	seen := Sighting{At: at, Word: word, Status: StatusRunning}
-	if own && !k.describe.lacksOutput(detail, word) {
+	seen := Sighting{At: occurred, Word: word, Status: StatusRunning} // a hint
+	if fromService && !k.describe.lacksOutput(detail, word) {
 		k.read(&seen, key, id, report{detail, true})
 	}
 	return key, seen, nil
 }
 
-// key returns the key with that name. An ARN has the account and the region in it.
-func (k Kind) key(account, region, name string) Key {
+// makeKey returns the key with that name. An ARN has the account and the region in it.
+func (k Kind) makeKey(account, region, name string) Key {
 	if parts := strings.SplitN(name, ":", 6); len(parts) == 6 && parts[0] == "arn" && parts[3] != "" && parts[4] != "" {
 		region, account = parts[3], parts[4]
 	}
@@ -108,7 +107,7 @@ func (k Kind) key(account, region, name string) Key {
 func Patterns() map[string]json.RawMessage {
 	patterns := map[string]json.RawMessage{}
 	for _, k := range kinds {
-		if k.Source == "" {
+		if !k.HasEvents() {
 			continue
 		}
 		statuses := slices.Sorted(maps.Keys(k.event.words))

@@ -36,10 +36,10 @@ type Sighting struct {
 	Status Status
 	// At is the service's time of the status, in an event in whole seconds.
 	At time.Time
-	// Run is the service's name of the run, empty if it has none. Began is when the run began, zero
-	// if unknown. For a key of [ScopeRun] they are not compared.
-	Run   string
-	Began time.Time
+	// Began is when the run began, zero if unknown, and BeginText the same as the service's name of
+	// the run ([Run.BeginText]). For a key of [ScopeRun] they are not compared.
+	BeginText string
+	Began     time.Time
 	// Word is the service's word for the status, such as "RUNNABLE". GetJobStatus returns it; it is
 	// not stored.
 	Word string
@@ -50,20 +50,26 @@ type Sighting struct {
 	Error, Cause string
 }
 
+// IsHint reports whether a sighting from an event says only that the job may have ended: a
+// description decides whether it did, and how.
+func (s Sighting) IsHint() bool { return s.Status == StatusRunning }
+
 // Started is a job that was started.
 type Started struct {
 	// ID is the job_id: opaque, and sufficient for a description.
 	ID  string
 	Key Key
-	// Run is the service's name of the run, empty if the response does not tell.
-	Run string
+	// BeginText is that of the run ([Run.BeginText]), empty if the response does not tell.
+	BeginText string
 }
 
 // Run is the run that a token waits for.
 type Run struct {
-	// Name is the service's name of the run, empty while it is unknown.
-	Name string
-	// Since is when the run was about to be started, by the clock of the process that started it.
+	// BeginText is when the run began according to the service, in RFC 3339: services identify the
+	// runs of a resource by it. It is empty while it is unknown.
+	BeginText string
+	// Since is when the run was about to be started, by the clock of the process that started it; for
+	// an adopted run, when the service says it began.
 	Since time.Time
 }
 
@@ -87,45 +93,46 @@ const slack = 2 * time.Second
 // because the service had not forgotten the earlier run.
 const stale = time.Minute
 
-// Conclude returns how the run ended, according to a description. It returns false if the run goes
-// on, or if the description is of an earlier run. If it is of a later run, the run ended with
+// Conclude returns how the run ended, according to a sighting of the job. It returns false if the run
+// goes on, or if the sighting is of an earlier run. If it is of a later run, the run ended with
 // [ErrorSuperseded]. The name of the job is for the cause.
 //
-// If the service names runs, their names are compared; otherwise, when they began.
-func (k Kind) Conclude(name string, run Run, described Sighting) (end Sighting, ended bool) {
+// If the service told when both runs began, these instants are compared. Otherwise [Run.Since] is
+// compared with the begin that was seen, or else with the end.
+func (k Kind) Conclude(name string, run Run, seen Sighting) (end Sighting, ended bool) {
 	order := 0
 	if k.Scope == ScopeResource {
-		order = k.compare(run, described)
+		order = k.compare(run, seen)
 	}
 	if order > 0 {
 		return Sighting{Status: StatusFailed, Error: ErrorSuperseded, Cause: fmt.Sprintf(
-			"%s: a later run began at %s, so the end of the awaited run is unknown", name, described.Began.UTC().Format(time.RFC3339))}, true
+			"%s: a later run began at %s, so the end of the awaited run is unknown", name, seen.Began.UTC().Format(time.RFC3339))}, true
 	}
-	return described, order == 0 && described.Status != StatusRunning
+	return seen, order == 0 && seen.Status != StatusRunning
 }
 
-// SameRun reports whether another run, which the service named, is that run.
-func (k Kind) SameRun(run, named Run) bool {
-	began, err := time.Parse(time.RFC3339, named.Name)
-	return err == nil && k.compare(run, Sighting{Run: named.Name, Began: began}) == 0
+// SameRun reports whether the other run, whose begin must be known from the service, is that run.
+func (k Kind) SameRun(run, other Run) bool {
+	began, err := time.Parse(time.RFC3339, other.BeginText)
+	return err == nil && k.compare(run, Sighting{BeginText: other.BeginText, Began: began}) == 0
 }
 
-// compare returns a negative number if the described run is earlier than the awaited one, 0 if it is
-// the awaited one, and a positive number if it is later.
-func (k Kind) compare(run Run, described Sighting) int {
-	began, err := time.Parse(time.RFC3339, run.Name)
+// compare returns a negative number if the run that was seen is earlier than the awaited one, 0 if it
+// is the awaited one, and a positive number if it is later.
+func (k Kind) compare(run Run, seen Sighting) int {
+	began, err := time.Parse(time.RFC3339, run.BeginText)
 	// A name that can be given once has no earlier run, even if this clock disagrees.
 	known := k.Once == OnceByName || run.Since.Sub(began) <= stale
-	named := err == nil && described.Run != "" && known
-	switch apart := described.Began.Sub(began); {
-	case named && apart.Abs() <= k.describe.drift:
+	canCompare := err == nil && seen.BeginText != "" && known
+	switch apart := seen.Began.Sub(began); {
+	case canCompare && apart.Abs() <= k.describe.drift:
 		return 0
-	case named:
+	case canCompare:
 		return cmp.Compare(apart, 0)
 	}
-	at := described.Began
+	at := seen.Began
 	if at.IsZero() {
-		at = described.At // an end before the start is also one of an earlier run
+		at = seen.At // an end before the start is also one of an earlier run
 	}
 	if !at.IsZero() && at.Before(run.Since.Truncate(time.Second).Add(-slack)) {
 		return -1

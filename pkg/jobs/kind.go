@@ -6,10 +6,10 @@ import "slices"
 type Kind struct {
 	// Name is the kind: "batch-job".
 	Name string
-	// Service, Start and Describe are the service of AWS and its operations: "batch", "SubmitJob",
-	// "DescribeJobs". A flow's action is Service:Start. They are empty for kinds without a service.
-	Service, Start, Describe string
-	Scope                    Scope
+	// Service, StartOp and DescribeOp are the service of AWS and its operations: "batch", "SubmitJob",
+	// "DescribeJobs". A flow's action is Service:StartOp. They are empty for kinds without a service.
+	Service, StartOp, DescribeOp string
+	Scope                        Scope
 	// Source and DetailType are those of the kind's events, empty if it has none.
 	Source, DetailType string
 	// Once says why a repeated start is not a second one.
@@ -21,8 +21,8 @@ type Kind struct {
 // parts are what only this package needs of a kind.
 type parts struct {
 	event    event
-	start    start
-	describe describe
+	start    startSpec
+	describe describeSpec
 	rights   rights
 }
 
@@ -78,7 +78,7 @@ func Find(name string) (kind Kind, ok bool) {
 
 // ForAction returns the kind that a flow's action starts: "batch:SubmitJob".
 func ForAction(action string) (kind Kind, ok bool) {
-	return first(func(k Kind) bool { return k.Start != "" && k.Service+":"+k.Start == action })
+	return first(func(k Kind) bool { return k.StartOp != "" && k.Service+":"+k.StartOp == action })
 }
 
 // ForResource returns the kind that starts an existing resource, and the params that name the
@@ -108,6 +108,9 @@ func first(is func(Kind) bool) (Kind, bool) {
 	}
 	return kinds[i], true
 }
+
+// HasEvents reports whether the service sends events when jobs of this kind end.
+func (k Kind) HasEvents() bool { return k.DetailType != "" }
 
 // HasEnd reports whether jobs of this kind have an end to wait for. A message has none.
 func (k Kind) HasEnd() bool { return k.start.message == nil }

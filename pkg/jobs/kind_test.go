@@ -20,9 +20,9 @@ func TestKinds(t *testing.T) {
 		if back, ok := Find(row.Name); !ok || back != row {
 			t.Errorf("%s is not found", row.Name)
 		}
-		found, ok := ForAction(row.Service + ":" + row.Start)
-		if started := row.Start != ""; ok != started || started && found != row {
-			t.Errorf("%s: %s:%s is %q, %t", row.Name, row.Service, row.Start, found.Name, ok)
+		found, ok := ForAction(row.Service + ":" + row.StartOp)
+		if started := row.StartOp != ""; ok != started || started && found != row {
+			t.Errorf("%s: %s:%s is %q, %t", row.Name, row.Service, row.StartOp, found.Name, ok)
 		}
 	}
 	want := []string{"batch-job", "callback", "dms-task", "sfn-execution", "simulated", "sns-message", "sqs-message", "transcribe-job"}
@@ -259,7 +259,7 @@ func TestNamedByUs(t *testing.T) {
 func TestSameRun(t *testing.T) {
 	t.Parallel()
 	since := time.Date(2026, 3, 4, 5, 0, 10, 0, time.UTC)
-	name := func(seconds int) string { return runName(since.Add(time.Duration(seconds) * time.Second)) }
+	name := func(seconds int) string { return beginText(since.Add(time.Duration(seconds) * time.Second)) }
 	for _, tt := range []struct {
 		run, named string
 		want       bool
@@ -287,9 +287,9 @@ func TestConclude(t *testing.T) {
 	at := func(seconds float64) time.Time {
 		return since.Truncate(time.Second).Add(time.Duration(seconds * float64(time.Second)))
 	}
-	name := func(seconds float64) string { return runName(at(seconds)) }
+	name := func(seconds float64) string { return beginText(at(seconds)) }
 	run := func(seconds float64) Sighting {
-		return Sighting{Run: name(seconds), Began: at(seconds), Status: StatusSuccess}
+		return Sighting{BeginText: name(seconds), Began: at(seconds), Status: StatusSuccess}
 	}
 	tests := []struct {
 		name      string
@@ -298,10 +298,10 @@ func TestConclude(t *testing.T) {
 		want      string
 	}{
 		{"the run ended", Run{name(0), since}, run(0), "ended"},
-		{"the run fails", Run{name(0), since}, Sighting{Run: name(0), Began: at(0), Status: StatusFailed}, "ended"},
-		{"the run goes on", Run{name(0), since}, Sighting{Run: name(0), Began: at(0), Status: StatusRunning}, "waits"},
+		{"the run fails", Run{name(0), since}, Sighting{BeginText: name(0), Began: at(0), Status: StatusFailed}, "ended"},
+		{"the run goes on", Run{name(0), since}, Sighting{BeginText: name(0), Began: at(0), Status: StatusRunning}, "waits"},
 		{"a later run ended", Run{name(0), since}, run(31), "superseded"},
-		{"a later run goes on", Run{name(0), since}, Sighting{Run: name(31), Began: at(31), Status: StatusRunning}, "superseded"},
+		{"a later run goes on", Run{name(0), since}, Sighting{BeginText: name(31), Began: at(31), Status: StatusRunning}, "superseded"},
 		{"an earlier run ended", Run{name(0), since}, run(-31), "waits"},
 		{"the run began a little later than was foreseen", Run{name(0), since}, run(30), "ended"},
 		{"the answer to the start told of the earlier run, which is still described", Run{name(-61), since}, run(-61), "waits"},
@@ -312,7 +312,7 @@ func TestConclude(t *testing.T) {
 		{"no name, two seconds before the second", Run{"", since}, run(-2), "ended"},
 		{"no name, the same second", Run{"", since}, run(0), "ended"},
 		{"no name, after", Run{"", since}, run(30), "ended"},
-		{"no name, after, goes on", Run{"", since}, Sighting{Run: name(1), Began: at(1), Status: StatusRunning}, "waits"},
+		{"no name, after, goes on", Run{"", since}, Sighting{BeginText: name(1), Began: at(1), Status: StatusRunning}, "waits"},
 		{"the service names no run, the end is old", Run{name(0), since}, Sighting{At: at(-9), Status: StatusSuccess}, "waits"},
 		{"the service names no run, the end is new", Run{name(0), since}, Sighting{At: at(9), Status: StatusSuccess}, "ended"},
 		{"no instant is known", Run{"", since}, Sighting{Status: StatusFailed}, "ended"},

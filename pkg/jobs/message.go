@@ -16,9 +16,9 @@ import (
 // queues those of SQS.
 var (
 	snsMessage = Kind{
-		Name: "sns-message", Service: "sns", Start: "Publish", Once: OnceNot,
+		Name: "sns-message", Service: "sns", StartOp: "Publish", Once: OnceNot,
 		parts: &parts{
-			start: start{
+			start: startSpec{
 				resource: formOf(`^acs:mns:`+anyText+`:`+anyText+`:/topics/(`+placeName+`)/messages$`, maxARN), resourceParam: "TopicName",
 				message: &message{name: "TopicName", place: "TopicArn", body: "Message"},
 			},
@@ -26,9 +26,9 @@ var (
 		},
 	}
 	sqsMessage = Kind{
-		Name: "sqs-message", Service: "sqs", Start: "SendMessage", Once: OnceNot,
+		Name: "sqs-message", Service: "sqs", StartOp: "SendMessage", Once: OnceNot,
 		parts: &parts{
-			start: start{
+			start: startSpec{
 				resource: formOf(`^acs:mns:`+anyText+`:`+anyText+`:/queues/(`+placeName+`)/messages$`, maxARN), resourceParam: "QueueName",
 				message: &message{name: "QueueName", place: "QueueUrl", body: paramBody, delay: true, most: 10},
 			},
@@ -138,7 +138,7 @@ func (m *messageParams) readBody() error {
 }
 
 func (m *messageParams) missing(param string) error {
-	return invalid("params.%s is missing: %s of %s needs %s and %s", param, m.kind.Start, m.kind.Service, m.name, paramBody)
+	return invalid("params.%s is missing: %s of %s needs %s and %s", param, m.kind.StartOp, m.kind.Service, m.name, paramBody)
 }
 
 func (m *messageParams) readDelay() error {
@@ -264,7 +264,7 @@ func (m *messageParams) order(unique string) error {
 func (k Kind) ReadSent(params, response []byte) (Sent, error) {
 	var sent Sent
 	if err := json.Unmarshal(response, &sent); err != nil || sent.MessageID == "" {
-		return Sent{}, k.responseError(k.Start, Found(response)+": want an object with a MessageId")
+		return Sent{}, k.responseError(k.StartOp, Found(response)+": want an object with a MessageId")
 	}
 	members := split(params)
 	var body string

@@ -131,8 +131,8 @@ func TestReadEvent(t *testing.T) {
 			if wantKey := (Key{kind, account, region, ids[kind].key}); err != nil || key != wantKey {
 				t.Fatalf("got %v, %v, want %v", key, err, wantKey)
 			}
-			if at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC); !got.At.Equal(at) || got.Run != "" || !got.Began.IsZero() {
-				t.Errorf("at %v, run %q, began %v, want at %v", got.At, got.Run, got.Began, at)
+			if at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC); !got.At.Equal(at) || got.BeginText != "" || !got.Began.IsZero() {
+				t.Errorf("at %v, run %q, began %v, want at %v", got.At, got.BeginText, got.Began, at)
 			}
 			if got.Status != want.status {
 				t.Errorf("status %q, want %q", got.Status, want.status)
@@ -180,8 +180,8 @@ func TestReadDescription(t *testing.T) {
 			if got.Status != want.told || got.Word == "" || got.Cause != want.cause {
 				t.Errorf("got %q (%q), cause %q, want %q, cause %q", got.Status, got.Word, got.Cause, want.told, want.cause)
 			}
-			if (row.Name == "batch-job") != (got.Run == "") || (got.Run == "") != got.Began.IsZero() {
-				t.Errorf("run %q, began %v of a %s", got.Run, got.Began, row.Name)
+			if (row.Name == "batch-job") != (got.BeginText == "") || (got.BeginText == "") != got.Began.IsZero() {
+				t.Errorf("run %q, began %v of a %s", got.BeginText, got.Began, row.Name)
 			}
 			checkEnd(t, got, want.error)
 		})
@@ -220,7 +220,7 @@ func TestOutputIsTheSameFromEventAndDescription(t *testing.T) {
 		"transcribe-job": `{"job_id":"interview-7","job_key":"interview-7","kind":"transcribe-job","status":"COMPLETED"}`,
 	}
 	for _, row := range Kinds() {
-		if row.Describe == "" {
+		if row.DescribeOp == "" {
 			continue // no service describes them
 		}
 		t.Run(row.Name, func(t *testing.T) {

@@ -188,7 +188,7 @@ func FuzzParseStart(f *testing.F) {
 		if !ok || tokens > 1 || request.TimeoutSeconds < 0 || request.TimeoutSeconds > maxTimeout {
 			t.Fatalf("%+v", request)
 		}
-		if row.Start == "" {
+		if row.StartOp == "" {
 			return
 		}
 		if params, err := row.StartParams(request.Params, "unique"); err == nil && !json.Valid(params) {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// start says how a job of a kind is started.
-type start struct {
+// startSpec says how a job of a kind is started.
+type startSpec struct {
 	key, id path   // in the response
 	began   []path // in the response: the first one that exists
 
@@ -57,7 +57,7 @@ func (k Kind) StartParams(params []byte, unique string) ([]byte, error) {
 	}
 	for _, name := range k.start.required {
 		if _, ok := findMember(members, name); !ok {
-			return nil, invalid("params.%s is missing: %s of %s needs %s", name, k.Start, k.Service, strings.Join(k.start.required, ", "))
+			return nil, invalid("params.%s is missing: %s of %s needs %s", name, k.StartOp, k.Service, strings.Join(k.start.required, ", "))
 		}
 	}
 	return encode(members), nil
@@ -71,7 +71,7 @@ func (k Kind) NamedByUs(id, unique string) bool {
 }
 
 // onceName returns unique in the form of the service's names.
-func (s *start) onceName(unique string) string {
+func (s *startSpec) onceName(unique string) string {
 	if s.nameForm.MatchString(unique) {
 		return unique
 	}
@@ -99,7 +99,7 @@ func findMember(members map[string]json.RawMessage, name string) (string, bool) 
 // keys that the response lacks. An empty response stands for a start that the service refused as
 // made before ([Kind.InUse]): the params name the job.
 func (k Kind) ReadStart(account, region string, params, response []byte) (Started, error) {
-	if k.Start == "" {
+	if k.StartOp == "" {
 		return Started{}, fmt.Errorf("jobs: kind %s starts nothing", k.Name)
 	}
 	if len(bytes.TrimSpace(response)) == 0 {
@@ -107,17 +107,17 @@ func (k Kind) ReadStart(account, region string, params, response []byte) (Starte
 	}
 	document, err := decode(response)
 	if err != nil {
-		return Started{}, k.responseError(k.Start, "invalid JSON: "+err.Error())
+		return Started{}, k.responseError(k.StartOp, "invalid JSON: "+err.Error())
 	}
 	id := k.start.id.text(document)
 	if k.start.silent != nil && k.start.silent.MatchString(id) {
-		return Started{}, invalid("%s of %s started %s, %s", k.Start, k.Service, id, k.start.silentMeans)
+		return Started{}, invalid("%s of %s started %s, %s", k.StartOp, k.Service, id, k.start.silentMeans)
 	}
 	if !k.describe.idForm.MatchString(id) {
-		return Started{}, k.responseError(k.Start, fmt.Sprintf("%q as %s: want %s", Shortened(id), k.start.id, k.describe.idMeans))
+		return Started{}, k.responseError(k.StartOp, fmt.Sprintf("%q as %s: want %s", Shortened(id), k.start.id, k.describe.idMeans))
 	}
-	key := k.key(account, region, k.keyName(k.start.key.text(document), account, region, id))
-	return Started{ID: id, Key: key, Run: runName(firstTime(k.start.began, document))}, nil
+	key := k.makeKey(account, region, k.keyName(k.start.key.text(document), account, region, id))
+	return Started{ID: id, Key: key, BeginText: beginText(firstTime(k.start.began, document))}, nil
 }
 
 // startedBefore returns the job that the params of its start name.
@@ -135,7 +135,7 @@ func (k Kind) startedBefore(account, region string, params []byte) (Started, err
 	if !k.describe.idForm.MatchString(id) {
 		return Started{}, fmt.Errorf("jobs: %s: the params of the start do not name a job", k.Name)
 	}
-	return Started{ID: id, Key: k.key(account, region, k.keyName(id, account, region, id))}, nil
+	return Started{ID: id, Key: k.makeKey(account, region, k.keyName(id, account, region, id))}, nil
 }
 
 // executionOf returns the ARN of an execution of a state machine, whose own ARN may end with a version
@@ -167,8 +167,8 @@ func firstTime(paths []path, document any) time.Time {
 	return time.Time{}
 }
 
-// runName returns the name of a run that the service identifies by its begin.
-func runName(began time.Time) string {
+// beginText returns [Run.BeginText] of a run that began then.
+func beginText(began time.Time) string {
 	if began.IsZero() {
 		return ""
 	}

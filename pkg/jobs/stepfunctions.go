@@ -1,11 +1,11 @@
 package jobs
 
 var sfnExecution = Kind{
-	Name: "sfn-execution", Service: "sfn", Start: "StartExecution", Describe: "DescribeExecution", Scope: ScopeRun,
+	Name: "sfn-execution", Service: "sfn", StartOp: "StartExecution", DescribeOp: "DescribeExecution", Scope: ScopeRun,
 	Source: "aws.states", DetailType: "Step Functions Execution Status Change", Once: OnceByName,
 	parts: &parts{
 		event: event{key: "detail.executionArn", id: "detail.executionArn", status: "status"},
-		start: start{
+		start: startSpec{
 			key: "ExecutionArn", id: "ExecutionArn", required: []string{"StateMachineArn"}, textParam: "Input",
 			nameParam: "Name", nameForm: formOf(`^[0-9A-Za-z_-]+$`, 80),
 			resourceParam: "StateMachineArn", resource: formOf(`^arn:[a-z-]+:states:[a-z0-9-]+:[0-9]*:stateMachine:[^\s]+$`, maxARN),
@@ -14,7 +14,7 @@ var sfnExecution = Kind{
 			silent:      formOf(`^arn:[a-z-]+:states:[a-z0-9-]+:[0-9]*:express:`, maxARN),
 			silentMeans: "an Express execution, which runs now, but neither events nor descriptions tell its end; use a Standard state machine",
 		},
-		describe: describe{
+		describe: describeSpec{
 			params: `{"ExecutionArn":ID}`,
 			idForm: formOf(`^arn:[a-z-]+:states:[a-z0-9-]+:[0-9]*:execution:[!-9;-~]+:[!-~]+$`, maxARN), idMeans: "the ARN of an execution",
 			unknown: []string{"ExecutionDoesNotExist"},

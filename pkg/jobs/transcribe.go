@@ -1,17 +1,17 @@
 package jobs
 
 var transcribeJob = Kind{
-	Name: "transcribe-job", Service: "transcribe", Start: "StartTranscriptionJob", Describe: "GetTranscriptionJob", Scope: ScopeResource,
+	Name: "transcribe-job", Service: "transcribe", StartOp: "StartTranscriptionJob", DescribeOp: "GetTranscriptionJob", Scope: ScopeResource,
 	Source: "aws.transcribe", DetailType: "Transcribe Job State Change", Once: OnceByName,
 	parts: &parts{
 		event: event{key: "detail.TranscriptionJobName", id: "detail.TranscriptionJobName", status: "TranscriptionJobStatus"},
-		start: start{
+		start: startSpec{
 			key: "TranscriptionJob.TranscriptionJobName", id: "TranscriptionJob.TranscriptionJobName",
 			began:    []path{"TranscriptionJob.CreationTime", "TranscriptionJob.StartTime"},
 			required: []string{"TranscriptionJobName", "Media"}, nameParam: "TranscriptionJobName", nameForm: transcribeForm,
 			inUse: []string{"ConflictException"},
 		},
-		describe: describe{
+		describe: describeSpec{
 			params: `{"TranscriptionJobName":ID}`, idForm: transcribeForm, idMeans: "the name of a transcription job",
 			unknown: []string{"BadRequestException", "NotFoundException"}, // GetTranscriptionJob returns the former for an unknown name
 			job:     "TranscriptionJob", key: "TranscriptionJobName", status: "TranscriptionJobStatus", at: "CompletionTime",

@@ -158,7 +158,7 @@ func Ambiguous(flow *fdl.Flow) map[string][]string {
 	return of
 }
 
-func action(kind jobs.Kind) string { return kind.Service + ":" + kind.Start }
+func action(kind jobs.Kind) string { return kind.Service + ":" + kind.StartOp }
 
 // Resolve returns an error for each function of a flow without a runner, with the first step that calls
 // it.

@@ -40,7 +40,7 @@ func (s *start) adopt(ctx context.Context, params []byte, refused *ServiceError)
 			return refusal
 		}
 	}
-	s.started.Run = seen.Run
+	s.started.BeginText = seen.BeginText
 	if !seen.Began.IsZero() {
 		s.since = seen.Began
 	}

@@ -65,7 +65,7 @@ const keptSize = 1 << 10
 // the service is asked for the rest.
 func kept(end jobs.Sighting) jobs.Sighting {
 	if len(end.Output)+len(end.Error)+len(end.Cause) > keptSize {
-		return jobs.Sighting{Status: jobs.StatusRunning, At: end.At, Run: end.Run, Began: end.Began}
+		return jobs.Sighting{Status: jobs.StatusRunning, At: end.At, BeginText: end.BeginText, Began: end.Began}
 	}
 	return end
 }
@@ -98,7 +98,7 @@ func (o *JobObserver) bring(ctx context.Context, key jobs.Key, end jobs.Sighting
 
 // confirm returns the end of an event that decides, else the service's description.
 func (c JobsConfig) confirm(ctx context.Context, kind jobs.Kind, key jobs.Key, end jobs.Sighting) (jobs.Sighting, error) {
-	if kind.Scope == jobs.ScopeRun && end.Status != jobs.StatusRunning {
+	if kind.Scope == jobs.ScopeRun && !end.IsHint() {
 		return end, nil
 	}
 	return c.describe(ctx, kind, key.Name)

@@ -42,7 +42,7 @@ func (p Poll) authenticated() []byte {
 	EncodeKey(&e, p.Key)
 	e.Text(p.JobID)
 	e.Text(p.Waiter.Handle)
-	e.Text(p.Waiter.Run.Name)
+	e.Text(p.Waiter.Run.BeginText)
 	e.Time(p.Waiter.Run.Since)
 	e.Int(int64(p.Number))
 	e.Time(p.Deadline)
@@ -110,7 +110,7 @@ func (o *JobObserver) Reconcile(ctx context.Context, poll Poll) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("reconcile job %s: %w", poll.Key.Name, err)
-	case record.Open() && poll.Number > 1 && poll.op().Follows(record):
+	case record.Open() && poll.Number > 1 && poll.op().OvertakenIn(record):
 		return nil // another delivery sent the next poll; the first poll begins a chain, as after a restart
 	case record.Open():
 		return o.poll(ctx, poll, record)

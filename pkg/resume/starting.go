@@ -242,7 +242,7 @@ func (s *start) wait(ctx context.Context) (err error) {
 	if err := s.ports.sendPoll(ctx, poll); err != nil {
 		return fmt.Errorf("job %s was started, but its end would not be noticed: %w", s.started.Key.Name, err)
 	}
-	if s.adopted == nil && s.kind.DetailType != "" {
+	if s.adopted == nil && s.kind.HasEvents() {
 		met, err = s.bind(ctx)
 		s.ports.warn(err)
 		s.expose(ctx, met.Waiters)
@@ -258,7 +258,7 @@ func (s *start) waiter() Waiter {
 }
 
 // run is what is known of the run that was started or adopted.
-func (s *start) run() jobs.Run { return jobs.Run{Name: s.started.Run, Since: s.since} }
+func (s *start) run() jobs.Run { return jobs.Run{BeginText: s.started.BeginText, Since: s.since} }
 
 // bind has the job's event find the waiter.
 func (s *start) bind(ctx context.Context) (Meeting, error) {
@@ -273,7 +273,7 @@ func (s *start) bind(ctx context.Context) (Meeting, error) {
 // if that is the end of its run.
 func (s *start) closeWith(ctx context.Context, end jobs.Sighting) error {
 	key := s.started.Key
-	if _, done := s.kind.Conclude(key.Name, s.run(), end); !done && end.Status != jobs.StatusRunning {
+	if _, done := s.kind.Conclude(key.Name, s.run(), end); !done && !end.IsHint() {
 		return nil // the end of an earlier run
 	}
 	seen, err := s.ports.confirm(ctx, s.kind, key, end)

@@ -18,7 +18,7 @@ var ErrDamaged = errors.New("resume: what is kept of a wait is damaged or of a n
 func (w Waiter) Encode() []byte {
 	var e value.Encoder
 	e.Uint(storedFormat)
-	e.Text(w.Run.Name)
+	e.Text(w.Run.BeginText)
 	e.Time(w.Run.Since)
 	e.Text(w.JobID)
 	return e.Bytes()
@@ -28,7 +28,7 @@ func (w Waiter) Encode() []byte {
 func DecodeWaiter(handle string, data []byte) (Waiter, error) {
 	d := value.NewDecoder(data)
 	format := d.Uint()
-	w := Waiter{Handle: handle, Run: jobs.Run{Name: d.Text(), Since: d.Time()}, JobID: d.Text()}
+	w := Waiter{Handle: handle, Run: jobs.Run{BeginText: d.Text(), Since: d.Time()}, JobID: d.Text()}
 	if damaged(d, format) {
 		return Waiter{}, ErrDamaged
 	}
@@ -41,7 +41,7 @@ func EncodeEnd(end jobs.Sighting) []byte {
 	e.Uint(storedFormat)
 	e.Text(string(end.Status))
 	e.Time(end.At)
-	e.Text(end.Run)
+	e.Text(end.BeginText)
 	e.Time(end.Began)
 	e.Text(string(end.Output))
 	e.Text(end.Error)
@@ -53,7 +53,7 @@ func EncodeEnd(end jobs.Sighting) []byte {
 func DecodeEnd(data []byte) (jobs.Sighting, error) {
 	d := value.NewDecoder(data)
 	format := d.Uint()
-	end := jobs.Sighting{Status: jobs.Status(d.Text()), At: d.Time(), Run: d.Text(), Began: d.Time()}
+	end := jobs.Sighting{Status: jobs.Status(d.Text()), At: d.Time(), BeginText: d.Text(), Began: d.Time()}
 	if output := d.Text(); output != "" {
 		end.Output = json.RawMessage(output)
 	}

@@ -25,11 +25,11 @@ type storedForm struct {
 }
 
 var storedForms = map[string]storedForm{
-	"a waiter":        storedWaiter(resume.Waiter{Handle: "EQEB", Run: jobs.Run{Name: "run", Since: storedAt}, JobID: "id"}),
+	"a waiter":        storedWaiter(resume.Waiter{Handle: "EQEB", Run: jobs.Run{BeginText: "run", Since: storedAt}, JobID: "id"}),
 	"an empty waiter": storedWaiter(resume.Waiter{Handle: "EQEB"}),
 	"a failure":       storedEnd(jobs.Sighting{Status: jobs.StatusFailed, At: storedAt, Error: "Job.Failed", Cause: "\x00 é"}),
 	"a success": storedEnd(jobs.Sighting{
-		Status: jobs.StatusSuccess, At: storedAt, Run: "run", Began: storedAt.Add(-1), Output: json.RawMessage(`{"a":1}`),
+		Status: jobs.StatusSuccess, At: storedAt, BeginText: "run", Began: storedAt.Add(-1), Output: json.RawMessage(`{"a":1}`),
 	}),
 	"an external wait": storedWait(resume.ExternalWait{
 		Handle: "EQEB", Recipient: resume.RecipientDurable, Sealed: []byte{0, 255}, Job: storedKey, JobID: "id",

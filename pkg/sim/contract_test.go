@@ -525,7 +525,7 @@ var mutants = []mutant{
 	{
 		name:   "jobs: a start succeeds whose first poll is not sent",
 		caught: sim.Stuck, edits: one("resume/starting.go",
-			`s.ports.sendPoll(ctx, poll); err != nil {`, `s.ports.sendPoll(ctx, poll); err != nil && s.kind.DetailType == "" {`),
+			`s.ports.sendPoll(ctx, poll); err != nil {`, `s.ports.sendPoll(ctx, poll); err != nil && !s.kind.HasEvents() {`),
 	},
 	{
 		name:   "reconcile: the next poll is not sent",
@@ -534,7 +534,7 @@ var mutants = []mutant{
 	{
 		name:   "reconcile: chains of polls do not merge",
 		caught: sim.TooManyMessages, edits: one("resume/reconciling.go",
-			`poll.op().Follows(record):`, `poll.op().Follows(token.Record{}):`),
+			`poll.op().OvertakenIn(record):`, `poll.op().OvertakenIn(token.Record{}):`),
 	},
 	{
 		name:   "jobs: the event does not find who is bound",

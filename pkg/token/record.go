@@ -43,7 +43,7 @@ const (
 	ClosedByHand      Closer = "hand"      // a person or a program that has the token
 	ClosedByCallback  Closer = "callback"  // a request to the callback URL
 	ClosedByEvent     Closer = "event"     // the event of the job
-	ClosedByReconcile Closer = "reconcile" // a reconcile poll of the job
+	ClosedByReconcile Closer = "reconcile" // a reconcile poll of the job, or StartJob for a waiter that took another caller's run
 	ClosedByTask      Closer = "task"      // the function that was called
 	ClosedBySubmit    Closer = "submit"    // the submission of the task, which failed
 	ClosedByDeadline  Closer = "deadline"  // the time limit of the task
@@ -118,8 +118,8 @@ func (p PollOp) Apply(r Record) Record {
 	return r
 }
 
-// Follows reports whether the poll after this one is known to be sent.
-func (p PollOp) Follows(r Record) bool { return r.PolledJob == p.Job && r.Polled > p.Number }
+// OvertakenIn reports whether the record shows that a later poll of the same job was sent.
+func (p PollOp) OvertakenIn(r Record) bool { return r.PolledJob == p.Job && r.Polled > p.Number }
 
 // Beat returns the record after a heartbeat at that instant. A closed token and a
 // later heartbeat stay as they are.

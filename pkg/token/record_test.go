@@ -207,7 +207,7 @@ func TestAPolling(t *testing.T) {
 		t.Errorf("the record is %+v", r)
 	}
 	for polling, want := range map[token.PollOp]bool{{"job", 2}: true, third: false, {"job", 4}: false, {"another", 2}: false} {
-		if got := polling.Follows(r); got != want {
+		if got := polling.OvertakenIn(r); got != want {
 			t.Errorf("a poll follows %+v: %t", polling, got)
 		}
 	}

@@ -36,12 +36,12 @@ func tokenOf(number uint32, flags token.Flags) token.ID {
 }
 
 func waiterOf(number uint32) resume.Waiter {
-	return resume.Waiter{Handle: testKeys.Handle(tokenOf(number, 0)), Run: jobs.Run{Name: jobARN, Since: epoch}, JobID: jobID}
+	return resume.Waiter{Handle: testKeys.Handle(tokenOf(number, 0)), Run: jobs.Run{BeginText: jobARN, Since: epoch}, JobID: jobID}
 }
 
 // sampleEnd is what the event of a Batch job tells.
 var sampleEnd = jobs.Sighting{
-	Status: jobs.StatusSuccess, At: epoch.Truncate(time.Second), Run: jobARN,
+	Status: jobs.StatusSuccess, At: epoch.Truncate(time.Second), BeginText: jobARN,
 	Output: json.RawMessage(`{"job_id":"` + jobID + `","job_key":"` + jobARN + `","kind":"batch-job","status":"SUCCEEDED"}`),
 }
 

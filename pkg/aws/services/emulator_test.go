@@ -90,7 +90,7 @@ func checkSeen(t *testing.T, s *services.Services, row jobs.Kind, started jobs.S
 		t.Fatal(err)
 	}
 	key, seen, err := row.ReadDescription(account, emulator.Region, started.ID, answer)
-	if err != nil || seen.Status == "" || key != started.Key || (row.Scope == jobs.ScopeResource && seen.Run != started.Run) {
+	if err != nil || seen.Status == "" || key != started.Key || (row.Scope == jobs.ScopeResource && seen.BeginText != started.BeginText) {
 		t.Errorf("started %+v, seen %+v of %+v, error %v", started, seen, key, err)
 	}
 }

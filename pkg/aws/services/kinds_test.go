@@ -52,7 +52,7 @@ func TestEachKindHasItsOperations(t *testing.T) {
 			}
 			s := at(t, func(w http.ResponseWriter, r *http.Request) {
 				body := row.description
-				if strings.Contains(r.Header.Get("X-Amz-Target")+r.URL.Path, kind.Start) || strings.HasSuffix(r.URL.Path, "/submitjob") {
+				if strings.Contains(r.Header.Get("X-Amz-Target")+r.URL.Path, kind.StartOp) || strings.HasSuffix(r.URL.Path, "/submitjob") {
 					body = row.answer
 				}
 				w.Header().Set("Content-Type", "application/x-amz-json-1.1")

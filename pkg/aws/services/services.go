@@ -76,12 +76,12 @@ func unkept(client aws.HTTPClient) aws.HTTPClient {
 
 // Start implements [resume.Services].
 func (s *Services) Start(ctx context.Context, kind jobs.Kind, params []byte) ([]byte, error) {
-	return s.call(ctx, kind.Service, kind.Start, params)
+	return s.call(ctx, kind.Service, kind.StartOp, params)
 }
 
 // Describe implements [resume.Services].
 func (s *Services) Describe(ctx context.Context, kind jobs.Kind, params []byte) ([]byte, error) {
-	return s.call(ctx, kind.Service, kind.Describe, params)
+	return s.call(ctx, kind.Service, kind.DescribeOp, params)
 }
 
 func (s *Services) call(ctx context.Context, service, name string, params []byte) ([]byte, error) {

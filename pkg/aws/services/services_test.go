@@ -49,8 +49,8 @@ func answers(status int, errorType, body string) http.HandlerFunc {
 }
 
 var (
-	batchJob = jobs.Kind{Service: "batch", Start: "SubmitJob", Describe: "DescribeJobs"}
-	dmsTask  = jobs.Kind{Service: "dms", Start: "StartReplicationTask", Describe: "DescribeReplicationTasks"}
+	batchJob = jobs.Kind{Service: "batch", StartOp: "SubmitJob", DescribeOp: "DescribeJobs"}
+	dmsTask  = jobs.Kind{Service: "dms", StartOp: "StartReplicationTask", DescribeOp: "DescribeReplicationTasks"}
 )
 
 func TestParamsGoToTheServiceAndItsAnswerComesBack(t *testing.T) {
@@ -240,7 +240,7 @@ func TestStartsAreRepeatedOnlyIfTheyDidNotArrive(t *testing.T) {
 
 func TestAnUnknownOperation(t *testing.T) {
 	t.Parallel()
-	_, err := services.New(config("http://127.0.0.1:1")).Start(t.Context(), jobs.Kind{Service: "glue", Start: "StartJobRun"}, nil)
+	_, err := services.New(config("http://127.0.0.1:1")).Start(t.Context(), jobs.Kind{Service: "glue", StartOp: "StartJobRun"}, nil)
 	if err == nil || !strings.Contains(err.Error(), "StartJobRun of service glue: this release has no client for it") {
 		t.Errorf("error %v", err)
 	}

@@ -41,7 +41,7 @@ func (q *Polls) Send(ctx context.Context, p resume.Poll) error {
 	err := checkHandle(p.Waiter.Handle)
 	if err == nil {
 		err = q.Target.send(ctx, kindPoll, pollPayload{
-			p.Key.Kind, p.Key.Account, p.Key.Region, p.Key.Name, p.JobID, p.Waiter.Handle, p.Waiter.Run.Name, p.Waiter.Run.Since.UTC(),
+			p.Key.Kind, p.Key.Account, p.Key.Region, p.Key.Name, p.JobID, p.Waiter.Handle, p.Waiter.Run.BeginText, p.Waiter.Run.Since.UTC(),
 			p.Number, p.Due.UTC(), p.Deadline, p.MAC,
 		}, min(p.Due.Sub(q.Now()), LongestDelay))
 	}
@@ -54,7 +54,7 @@ func (q *Polls) Send(ctx context.Context, p resume.Poll) error {
 func (p pollPayload) poll(receives int) resume.Poll {
 	return resume.Poll{
 		Key: jobs.Key{Kind: p.Kind, Account: p.Account, Region: p.Region, Name: p.Name}, JobID: p.JobID,
-		Waiter: resume.Waiter{Handle: p.Handle, Run: jobs.Run{Name: p.Run, Since: p.Since}},
+		Waiter: resume.Waiter{Handle: p.Handle, Run: jobs.Run{BeginText: p.Run, Since: p.Since}},
 		Number: p.Number, Due: p.Due, Deadline: p.Deadline, MAC: p.MAC, Receives: receives,
 	}
 }

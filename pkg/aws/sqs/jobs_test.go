@@ -19,7 +19,7 @@ import (
 func somePoll() resume.Poll {
 	return resume.Poll{
 		Key: jobs.Key{Kind: "dms-task", Account: "123456789012", Region: "eu-central-1", Name: "arn:aws:dms:t"}, JobID: "arn:aws:dms:t",
-		Waiter: resume.Waiter{Handle: handle, Run: jobs.Run{Name: "r", Since: now.Add(-time.Minute)}},
+		Waiter: resume.Waiter{Handle: handle, Run: jobs.Run{BeginText: "r", Since: now.Add(-time.Minute)}},
 		Number: 3, Due: now.Add(4 * time.Minute), Deadline: now.Add(24 * time.Hour), MAC: "authentic",
 	}
 }
@@ -55,7 +55,7 @@ func polls(f *fixture) *sqs.Polls { return &sqs.Polls{Target: f.queue(), Now: f.
 func TestPollRoundTrip(t *testing.T) {
 	t.Parallel()
 	bare := somePoll()
-	bare.Waiter.Run.Name, bare.Deadline = "", time.Time{}
+	bare.Waiter.Run.BeginText, bare.Deadline = "", time.Time{}
 	odd := somePoll()
 	odd.Key.Name = "\ufffe\uffff\u2028<&>"
 	for name, poll := range map[string]resume.Poll{"with all it may have": somePoll(), "with the least": bare, "with an odd name": odd} {

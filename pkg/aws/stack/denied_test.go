@@ -156,7 +156,7 @@ func TestDescribingStartsNothing(t *testing.T) {
 		}
 		for _, kind := range jobs.Kinds() {
 			for _, s := range kind.StartStatements(emulator.Account, emulator.Region) {
-				if action := s.Action[0]; strings.HasSuffix(action, ":"+kind.Start) && !denied[action] {
+				if action := s.Action[0]; strings.HasSuffix(action, ":"+kind.StartOp) && !denied[action] {
 					t.Errorf("%s does not deny %s", id, action)
 				}
 			}

@@ -50,7 +50,7 @@ func TestRulesAreThoseOfTheTable(t *testing.T) {
 func detailTypes() []string {
 	var types []string
 	for _, kind := range jobs.Kinds() {
-		if kind.DetailType != "" {
+		if kind.HasEvents() {
 			types = append(types, kind.DetailType)
 		}
 	}

@@ -104,8 +104,8 @@ func describePlayed(t *testing.T, s *Services, row jobs.Kind, id string, now tim
 func TestEveryKindIsPlayed(t *testing.T) {
 	t.Parallel()
 	for _, row := range jobs.Kinds() {
-		if _, ok := played[row.Name]; ok != (row.Start != "" && row.HasEnd()) {
-			t.Errorf("kind %s: played %v, started %q", row.Name, ok, row.Start)
+		if _, ok := played[row.Name]; ok != (row.StartOp != "" && row.HasEnd()) {
+			t.Errorf("kind %s: played %v, started %q", row.Name, ok, row.StartOp)
 		}
 	}
 }
@@ -120,7 +120,7 @@ func TestPlayedJobSucceedsAfterItsDelay(t *testing.T) {
 			if key != started.Key || before.Status != jobs.StatusRunning {
 				t.Errorf("%s: key %v, status %s; want %v, running", kind, key, before.Status, started.Key)
 			}
-			run := jobs.Run{Name: started.Run, Since: start}
+			run := jobs.Run{BeginText: started.BeginText, Since: start}
 			_, after := describePlayed(t, &s, row, started.ID, start.Add(time.Duration(seconds)*time.Second))
 			if _, ended := row.Conclude("", run, after); after.Status != jobs.StatusSuccess || !ended {
 				t.Errorf("%s: status %s, ended %t after %d seconds", kind, after.Status, ended, seconds)

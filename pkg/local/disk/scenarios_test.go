@@ -106,8 +106,8 @@ var aJob = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[
 func simulatedActions() map[string]string {
 	definitions := map[string]string{}
 	for _, kind := range jobs.Kinds() {
-		if kind.Start != "" {
-			definitions[kind.Service+":"+kind.Start] = "simulated"
+		if kind.StartOp != "" {
+			definitions[kind.Service+":"+kind.StartOp] = "simulated"
 		}
 	}
 	return definitions

@@ -29,7 +29,7 @@ func jobOf(i int) jobs.Key {
 func waiterOf(i int) resume.Waiter {
 	return resume.Waiter{
 		Handle: fmt.Sprintf("EQEBwaiter-%03d", i), JobID: fmt.Sprintf("id-%03d", i),
-		Run: jobs.Run{Name: fmt.Sprint("run ", i), Since: epoch.Add(time.Duration(i))},
+		Run: jobs.Run{BeginText: fmt.Sprint("run ", i), Since: epoch.Add(time.Duration(i))},
 	}
 }
 

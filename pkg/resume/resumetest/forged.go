@@ -59,7 +59,7 @@ func (d *fixture) changed(authentic []resume.Poll, forged resume.Poll) (all []re
 			func(p *resume.Poll) { p.Key = forged.Key },
 			func(p *resume.Poll) { p.JobID = forged.JobID },
 			func(p *resume.Poll) { p.Waiter.Handle = d.party(9).handle + "A" },
-			func(p *resume.Poll) { p.Waiter.Run = jobs.Run{Name: "another", Since: epoch.Add(-time.Hour)} },
+			func(p *resume.Poll) { p.Waiter.Run = jobs.Run{BeginText: "another", Since: epoch.Add(-time.Hour)} },
 			func(p *resume.Poll) { p.Number = 99 },
 			func(p *resume.Poll) { p.Deadline = epoch.Add(-time.Second) },
 		} {

@@ -71,7 +71,7 @@ const day = 24 * time.Hour
 
 func waiterOf(i int) resume.Waiter {
 	return resume.Waiter{
-		Handle: fmt.Sprintf("EQEBwaiter_-%02d", i), Run: jobs.Run{Name: fmt.Sprint("run ", i), Since: epoch.Add(time.Duration(i))},
+		Handle: fmt.Sprintf("EQEBwaiter_-%02d", i), Run: jobs.Run{BeginText: fmt.Sprint("run ", i), Since: epoch.Add(time.Duration(i))},
 		JobID: fmt.Sprint("job ", i),
 	}
 }
@@ -126,14 +126,14 @@ func (m *meeting) wantExpires(key jobs.Key, want time.Time) {
 }
 
 func sameWaiter(a, b resume.Waiter) bool {
-	return a.Handle == b.Handle && a.JobID == b.JobID && a.Run.Name == b.Run.Name && a.Run.Since.Equal(b.Run.Since)
+	return a.Handle == b.Handle && a.JobID == b.JobID && a.Run.BeginText == b.Run.BeginText && a.Run.Since.Equal(b.Run.Since)
 }
 
 func sameEnd(a, b *jobs.Sighting) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return a.Status == b.Status && a.At.Equal(b.At) && a.Run == b.Run && a.Began.Equal(b.Began) && a.Began.IsZero() == b.Began.IsZero() &&
+	return a.Status == b.Status && a.At.Equal(b.At) && a.BeginText == b.BeginText && a.Began.Equal(b.Began) && a.Began.IsZero() == b.Began.IsZero() &&
 		string(a.Output) == string(b.Output) && a.Error == b.Error && a.Cause == b.Cause
 }
 
@@ -155,12 +155,12 @@ func (m *meeting) waiterFirst() {
 func (m *meeting) roundTrip() {
 	waiters := []resume.Waiter{
 		{Handle: "EQEB-0"},
-		{Handle: "EQEB-1", Run: jobs.Run{Name: "a: \"run\" é/\n\x00", Since: epoch.Add(time.Nanosecond)}, JobID: "a: \"job\" é/\n\x00"},
+		{Handle: "EQEB-1", Run: jobs.Run{BeginText: "a: \"run\" é/\n\x00", Since: epoch.Add(time.Nanosecond)}, JobID: "a: \"job\" é/\n\x00"},
 	}
 	for i, end := range []*jobs.Sighting{
 		{Status: jobs.StatusFailed, At: epoch, Error: "Job.Failed", Cause: "it is \"broken\", \x00 é\n"},
 		{
-			Status: jobs.StatusSuccess, At: epoch.Add(time.Nanosecond), Run: "a: \"run\" é", Began: epoch.Add(-time.Nanosecond),
+			Status: jobs.StatusSuccess, At: epoch.Add(time.Nanosecond), BeginText: "a: \"run\" é", Began: epoch.Add(-time.Nanosecond),
 			Output: json.RawMessage(`{"b": 1e0, "a" : "<\u0041>é", "large":123456789012345678901234567890}`),
 		},
 		{Status: jobs.StatusRunning, At: epoch.Add(time.Hour)},
@@ -198,7 +198,7 @@ func (m *meeting) again() {
 	waiter := waiterOf(1)
 	m.bind(someJob, waiter, epoch.Add(day))
 	m.want(m.bind(someJob, waiter, epoch.Add(day)), nil, waiter)
-	waiter.Run = jobs.Run{Name: "known now", Since: epoch.Add(time.Minute)}
+	waiter.Run = jobs.Run{BeginText: "known now", Since: epoch.Add(time.Minute)}
 	m.want(m.bind(someJob, waiter, epoch.Add(day)), nil, waiter)
 	m.want(m.note(someJob, endAt(0), epoch.Add(day)), endAt(0), waiter)
 }
