@@ -49,7 +49,7 @@ func compose(getenv func(string) string) (function.Messages, error) {
 				},
 				Warn: func(err error) { log.Warn("wake", "error", err.Error()) },
 			}),
-			Now: time.Now, WorkerLife: 2 * timeLimit, CallbackBase: env.Optional("WAITLESS_CALLBACK_URL"),
+			Now: time.Now, WorkerDeadAfter: 2 * timeLimit, CallbackBase: env.Optional("WAITLESS_CALLBACK_URL"),
 			Limits: machine.Limits{
 				Direct: longestCall, Duration: env.Duration("WAITLESS_EXECUTION_DAYS", 24*time.Hour, 1, 366),
 				Data: env.Int("WAITLESS_DATA_LIMIT", machine.DefaultData, machine.MaxData), Hints: machine.Hints{Data: environment.RaiseDataLimit},

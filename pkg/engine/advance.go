@@ -13,10 +13,11 @@ import (
 type Disposition struct {
 	// RetryAt is when to deliver the message again, unchanged. If it is zero, delete the message.
 	RetryAt time.Time
-	// EarlyLooks is how many reads came before the update of the token's closer (rule 11).
+	// EarlyLooks counts the reads of the token that came before its closer's update (rule 11, the closer
+	// sends the wake first).
 	EarlyLooks int
-	// Absent has the mappings without a source in the items that were committed, nil for none. It is
-	// also set after an error. It is for logs: it is lost with a worker that dies.
+	// Absent are the mappings of the committed items that found no source, nil for none. It is also set
+	// after an error. It is for logs only: if the worker dies, it is lost.
 	Absent *Absences
 }
 
@@ -44,7 +45,7 @@ func (w *Worker) AdvanceEnd(ctx context.Context, wake Wake) (Disposition, error)
 
 func (w *Worker) advance(ctx context.Context, wake Wake, endOnly bool) (Disposition, error) {
 	receives := wake.Receives
-	wake.Receives = 0 // of this message, not of one that is sent for it
+	wake.Receives = 0 // if the wake is sent again, that message was never received
 	h := &handler{
 		core: &w.core, wake: wake, endOnly: endOnly, results: map[machine.Attempt]result{}, held: held{log: w.log, execution: wake.Execution},
 	}
@@ -74,11 +75,11 @@ type handler struct {
 	// nonces are those of all items whose put was tried: an item with one of
 	// them is our own.
 	nonces []string
-	// earlyLooks are the looks at a token that was open still.
+	// earlyLooks counts the reads of a token that was still open.
 	earlyLooks int
-	// again: the wake was sent again.
-	again bool
-	// absent is what mappings left out in what was committed.
+	// resent says that the wake was sent again.
+	resent bool
+	// absent are the unmapped sources of committed drafts.
 	absent *Absences
 }
 
@@ -88,7 +89,7 @@ func (h *handler) run(ctx context.Context) (Disposition, error) {
 	}
 	for try := 1; ; try++ {
 		disposition, err := h.apply(ctx)
-		if err == nil || try == maxTries || !h.triesAgain(err) {
+		if err == nil || try == maxTries || !h.retries(err) {
 			return disposition, err
 		}
 		if h.sleep(ctx, jitter(try)) != nil {
@@ -97,10 +98,10 @@ func (h *handler) run(ctx context.Context) (Disposition, error) {
 	}
 }
 
-// triesAgain reports whether to apply the wake again after err: after a lost race (rule 4), and after
+// retries reports whether to apply the wake again after err: after a lost race (rule 4), and after
 // any transient error while results are in memory, which another worker would have to request again.
 // Other errors leave the wake to its next delivery.
-func (h *handler) triesAgain(err error) bool {
+func (h *handler) retries(err error) bool {
 	code := CodeOf(err)
 	return code == CodeConflict || len(h.results) > 0 && code != CodeTooNew && code != CodeDefect
 }
@@ -119,77 +120,80 @@ func (h *handler) apply(ctx context.Context) (Disposition, error) {
 	if err != nil {
 		return Disposition{}, err
 	}
-	if h.ended(state) {
-		return h.endAgain(ctx, base, state)
+	if h.wakeEnded(state) {
+		return h.reportEndAgain(ctx, base, state)
 	}
-	if entered, ok := machine.Unresolved(state, h.wake.Cause); ok && !h.keeps(state) {
-		return h.unresolved(ctx, base, state, entered)
+	if entered, ok := machine.Unresolved(state, h.wake.Cause); ok && !h.onlyAwaitsEnd(state) {
+		return h.resumePending(ctx, base, state, entered)
 	}
 	signal, err := h.signal(ctx, base, state)
 	switch {
 	case err != nil:
 		return done, err
 	case signal == nil:
-		return done, h.dropped(ctx, base, state)
+		return done, h.endIfOvertime(ctx, base, state)
 	}
-	d, err := h.draft(ctx, base, state)
+	d, err := h.loadDraft(ctx, base, state)
 	if err != nil {
 		return Disposition{}, err
 	}
-	if err := h.tell(ctx, d, signal); err != nil {
+	if err := h.applySignal(ctx, d, signal); err != nil {
 		return Disposition{}, err
 	}
-	return done, h.finish(ctx, d)
+	return done, h.runCommands(ctx, d)
 }
 
-// keeps reports whether the handler may only end the execution, and the end is not decided.
-func (h *handler) keeps(state machine.State) bool { return h.endOnly && state.Ending == nil }
+// onlyAwaitsEnd reports whether the execution cannot continue in this process and has no decided end: it
+// waits for a request to stop or its time limit.
+func (h *handler) onlyAwaitsEnd(state machine.State) bool { return h.endOnly && state.Ending == nil }
 
-// dropped ends an execution whose time limit has passed. A limit that is not the flow's own has no
-// timer (rule 1). A wake that was sent again is checked when it comes back.
-func (h *handler) dropped(ctx context.Context, base Item, state machine.State) error {
-	if h.again || !h.overtime(state, 0) {
+// endIfOvertime handles a wake that does not apply: it ends the execution if its time limit has passed. A
+// limit that is not the flow's own has no timer, so any wake checks it (rule 1). If the wake was sent
+// again, its next delivery checks.
+func (h *handler) endIfOvertime(ctx context.Context, base Item, state machine.State) error {
+	if h.resent || !h.overtime(state, 0) {
 		return nil
 	}
-	d, err := h.draft(ctx, base, state)
+	d, err := h.loadDraft(ctx, base, state)
 	if err != nil || !h.overtime(state, d.env.Flow.Timeout) {
 		return err
 	}
-	if err := h.tell(ctx, d, machine.TimerDue{At: h.now}); err != nil {
+	if err := h.applySignal(ctx, d, machine.TimerDue{At: h.now}); err != nil {
 		return err
 	}
-	return h.finish(ctx, d)
+	return h.runCommands(ctx, d)
 }
 
-// overtime reports whether the time limit of the execution has passed. limit is that of its flow, 0 for
-// none.
+// overtime reports whether the time limit of the execution has passed. limit is the time limit of its
+// flow, 0 if it has none.
 func (h *handler) overtime(state machine.State, limit time.Duration) bool {
-	return !state.Status.Final() && state.Ending == nil && !h.now.Before(h.limits.End(state, limit))
+	return !state.Status.Final() && state.Ending == nil && !h.now.Before(h.limits.EndsAt(state, limit))
 }
 
-// notFound sends a young start again: item 0 is on its way (rule 12).
+// notFound sends the wake of a recent start again, because item 0 may not have been written yet (rule 12).
 func (h *handler) notFound(ctx context.Context) error {
 	if h.wake.Cause == machine.CauseStart && h.young(startPatience) {
-		return h.sendAgain(ctx, h.now.Add(resendDelay))
+		return h.resend(ctx, h.now.Add(resendDelay))
 	}
 	return nil
 }
 
-// young reports whether the event that the wake announces may still be on its way. A wake from the
-// future is not younger: clocks differ a little, and a forged wake must not stay forever.
+// young reports whether the update that the wake announces may still be under way: the wake was sent less
+// than patience ago. A wake that was sent in the future is judged by the same distance: clocks differ a
+// little, and a forged wake must not be sent again forever.
 func (h *handler) young(patience time.Duration) bool { return h.now.Sub(h.wake.Sent).Abs() < patience }
 
-func (h *handler) sendAgain(ctx context.Context, due time.Time) error {
+func (h *handler) resend(ctx context.Context, due time.Time) error {
 	again := h.wake
 	again.Due = due
-	h.again = true
+	h.resent = true
 	return h.wakes.Send(ctx, again)
 }
 
-// signal returns what the wake tells the state, nil if it does not apply (rules 1, 8, 11, 12).
+// signal returns the signal of the wake for the state, nil if the wake does not apply (rules 1, 8, 11, 12).
 func (h *handler) signal(ctx context.Context, base Item, state machine.State) (machine.Signal, error) {
 	switch {
-	case state.Status.Final(), h.keeps(state) && h.wake.Cause != machine.CauseStop:
+	case state.Status.Final(), h.onlyAwaitsEnd(state) && h.wake.Cause != machine.CauseStop:
 		return nil, nil
 	case h.wake.Cause == machine.CauseStart:
 		if state.Status == machine.StatusStarting {
@@ -202,7 +206,7 @@ func (h *handler) signal(ctx context.Context, base Item, state machine.State) (m
 	case h.wake.Cause == state.Waiting.Handle():
 		return h.tokenClosed(ctx, state.Waiting)
 	case !state.Waiting.Submitted() && h.wake.Cause == machine.CauseReply(state.Waiting.Handle()):
-		return h.answered(ctx, state)
+		return h.storedReply(ctx, state)
 	}
 	return h.timerDue(ctx, base, state.Timer)
 }
@@ -210,11 +214,11 @@ func (h *handler) signal(ctx context.Context, base Item, state machine.State) (m
 func (h *handler) timerDue(ctx context.Context, base Item, live machine.Timer) (machine.Signal, error) {
 	switch {
 	case h.wake.Cause == live.Tag && live.Due.After(h.now):
-		return nil, h.sendAgain(ctx, live.Due) // what the wake says of its due is wrong
+		return nil, h.resend(ctx, live.Due) // the wake names a wrong instant
 	case h.wake.Cause == live.Tag && live.Tag != "":
 		return machine.TimerDue{At: h.now}, nil
-	case h.wake.Seq == base.Seq+1 && h.young(commitPatience): // a log has no gaps, so any other is forged
-		return nil, h.sendAgain(ctx, h.now.Add(resendDelay))
+	case h.wake.Seq == base.Seq+1 && h.young(commitPatience): // the log has no gaps: a wake for a later item is forged
+		return nil, h.resend(ctx, h.now.Add(resendDelay))
 	}
 	return nil, nil
 }
@@ -236,7 +240,7 @@ func (h *handler) tokenClosed(ctx context.Context, waiting *machine.Waiting) (ma
 		return h.closed(waiting.Attempt, record), nil
 	case h.young(closePatience):
 		h.earlyLooks++
-		return nil, h.sendAgain(ctx, h.now.Add(resendDelay))
+		return nil, h.resend(ctx, h.now.Add(resendDelay))
 	}
 	return nil, nil
 }
@@ -245,18 +249,18 @@ func (h *handler) closed(attempt machine.Attempt, record token.Record) machine.S
 	return machine.TokenClosed{At: h.clock(), Attempt: attempt, Outcome: *record.Outcome, By: record.ClosedBy, Reply: record.Reply}
 }
 
-// answered reads the reply that a task runner stored before it sent the wake. There is nothing to wait
-// for (rule 5).
-func (h *handler) answered(ctx context.Context, state machine.State) (machine.Signal, error) {
+// storedReply reads the reply of a function. The task runner stored it before it sent the wake, so one
+// read is enough (rule 5).
+func (h *handler) storedReply(ctx context.Context, state machine.State) (machine.Signal, error) {
 	record, err := h.tokens.Record(ctx, state.Waiting.Handle())
 	if err != nil {
 		return nil, err
 	}
-	return h.told(state, record), nil
+	return h.signalOf(state, record), nil
 }
 
-// told returns the signal for the record of the token that the state waits for, nil for none.
-func (h *handler) told(state machine.State, record token.Record) machine.Signal {
+// signalOf returns the signal for the record of the token that the state waits for, nil for none.
+func (h *handler) signalOf(state machine.State, record token.Record) machine.Signal {
 	switch waiting := state.Waiting; {
 	case !record.Open():
 		return h.closed(waiting.Attempt, record)
@@ -275,7 +279,7 @@ func (h *handler) stopRequest(ctx context.Context) (machine.Signal, error) {
 	case ok:
 		return machine.StopRequested{At: h.now, Error: request.Error, Cause: request.Cause}, nil
 	case h.young(stopPatience):
-		return nil, h.sendAgain(ctx, h.now.Add(resendDelay))
+		return nil, h.resend(ctx, h.now.Add(resendDelay))
 	}
 	return nil, nil
 }

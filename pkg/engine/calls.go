@@ -36,15 +36,15 @@ func (h *handler) submit(ctx context.Context, d *draft, c machine.SubmitTask) (m
 	if err != nil {
 		return nil, err
 	}
-	return h.submitted(ctx, c.Attempt, c.Handle, outcome)
+	return h.replied(ctx, c.Attempt, c.Handle, outcome)
 }
 
-// submitted returns the signal for the function's reply to a submission.
-func (h *handler) submitted(ctx context.Context, attempt machine.Attempt, handle string, answer token.Outcome) (machine.Signal, error) {
-	if !answer.Failed() {
-		return machine.Submitted{At: h.clock(), Attempt: attempt, Output: answer.Output}, nil
+// replied returns the signal for the function's reply to a submission. A failed reply closes the token.
+func (h *handler) replied(ctx context.Context, attempt machine.Attempt, handle string, reply token.Outcome) (machine.Signal, error) {
+	if !reply.Failed() {
+		return machine.Submitted{At: h.clock(), Attempt: attempt, Output: reply.Output}, nil
 	}
-	closing := token.CloseOp{Outcome: answer, By: token.ClosedBySubmit, At: h.clock()}
+	closing := token.CloseOp{Outcome: reply, By: token.ClosedBySubmit, At: h.clock()}
 	return h.close(ctx, machine.CloseToken{Attempt: attempt, Handle: handle, Closing: closing})
 }
 
@@ -53,11 +53,13 @@ func (h *handler) submitted(ctx context.Context, attempt machine.Attempt, handle
 // a failed submission (rule 5).
 func (h *handler) queue(ctx context.Context, d *draft, c machine.QueueTask) (machine.Signal, error) {
 	task := Task{Call: c.Call, Handle: c.Handle, Await: c.Await, AtMostOnce: c.AtMostOnce, TimeLimit: d.env.TimeLimits[c.Resource.Text]}
+	// The current key of this process, also if d.env.Keys are newer: the task runner verifies with any key
+	// of the stack, and reads the keys again if it lacks one.
 	task.MAC = h.tokenKeys.MAC(taskMAC, task.authenticated())
 	err := h.taskQueue.Queue(ctx, task)
 	switch {
 	case CodeOf(err) == CodeInvalid:
-		return h.submitted(ctx, c.Attempt, c.Handle, token.Failure(machine.ErrorDataLimit, err.Error()))
+		return h.replied(ctx, c.Attempt, c.Handle, token.Failure(machine.ErrorDataLimit, err.Error()))
 	case err != nil:
 		return nil, err
 	}
@@ -80,11 +82,11 @@ func (h *handler) close(ctx context.Context, c machine.CloseToken) (machine.Sign
 
 // call makes a call unless its result is in memory.
 func (h *handler) call(ctx context.Context, d *draft, call machine.Call) (token.Outcome, error) {
-	if known, ok := h.results[call.Attempt]; ok && value.Equal(known.call.Input, call.Input) {
-		return known.outcome, nil
+	if r, ok := h.results[call.Attempt]; ok && value.Equal(r.call.Input, call.Input) {
+		return r.outcome, nil
 	}
 	if h.tooLate(ctx) {
-		clear(h.results) // which are committed; see below
+		clear(h.results) // so that this worker does not try again; they are committed, see below
 		return token.Outcome{}, errTooLate
 	}
 	h.observer.Calling(call, h.clock())
@@ -94,8 +96,8 @@ func (h *handler) call(ctx context.Context, d *draft, call machine.Call) (token.
 		outcome, err = h.callLater(ctx, d, wait)
 	}
 	if err != nil {
-		// It is unknown whether the call was made, so this worker does not repeat it. All results
-		// in memory were committed before (rule 2).
+		// The call may have been made, so this worker does not repeat it: without a result in memory
+		// it does not try the wake again. The other results are committed (rule 2), so none is lost.
 		clear(h.results)
 		return token.Outcome{}, fmt.Errorf("call %s: %w", call.Step, err)
 	}

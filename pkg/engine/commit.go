@@ -28,7 +28,7 @@ type draft struct {
 	hasResult bool
 }
 
-func (h *handler) draft(ctx context.Context, base Item, state machine.State) (*draft, error) {
+func (h *handler) loadDraft(ctx context.Context, base Item, state machine.State) (*draft, error) {
 	flow, err := h.flows.Flow(ctx, state.Flow)
 	if errors.Is(err, ErrNotFound) {
 		return nil, defect("read the definition", err)
@@ -47,7 +47,7 @@ func (h *handler) draft(ctx context.Context, base Item, state machine.State) (*d
 	return &draft{base: base, liveTag: state.Timer.Tag, env: env, state: state}, nil
 }
 
-// keys returns the token keys. It reads them again if they lack the key of the token that the state
+// keysFor returns the token keys. It reads them again if they lack the key of the token that the state
 // waits for.
 func (h *handler) keysFor(ctx context.Context, state machine.State) token.Keys {
 	keys := h.tokenKeys
@@ -60,9 +60,9 @@ func (h *handler) keysFor(ctx context.Context, state machine.State) token.Keys {
 	return keys
 }
 
-// tell applies a signal to the draft.
-func (h *handler) tell(ctx context.Context, d *draft, signal machine.Signal) error {
-	if err := d.settle(); err != nil {
+// applySignal applies a signal to the draft.
+func (h *handler) applySignal(ctx context.Context, d *draft, signal machine.Signal) error {
+	if err := d.reloadState(); err != nil {
 		return err
 	}
 	d.env.Tag = h.newNonce()
@@ -99,13 +99,14 @@ func (h *handler) withHeld(ctx context.Context, d *draft, ask func(machine.Env) 
 		if err := h.held.load(ctx, next.Load); err != nil {
 			return machine.Next{}, err
 		}
-		d.env.Held = h.held.known
+		d.env.Held = h.held.loaded
 	}
 }
 
-// finish executes the commands and commits, until nothing is left to do. Timers follow from the state
-// at the commit: a timer that a later signal of the same draft replaced is never sent.
-func (h *handler) finish(ctx context.Context, d *draft) error {
+// runCommands executes the commands of the draft and applies their results, until no command is left. It
+// commits before a command that requires it, and at the end. The timer is that of the state at the
+// commit: a timer that a later signal of the same draft replaced is never sent.
+func (h *handler) runCommands(ctx context.Context, d *draft) error {
 	for len(d.commands) > 0 {
 		command := d.commands[0]
 		d.commands = d.commands[1:]
@@ -121,7 +122,7 @@ func (h *handler) finish(ctx context.Context, d *draft) error {
 		if signal == nil {
 			continue
 		}
-		if err := h.tell(ctx, d, signal); err != nil {
+		if err := h.applySignal(ctx, d, signal); err != nil {
 			return err
 		}
 	}
@@ -145,8 +146,9 @@ func (d *draft) comesAfterCommit(command machine.Command) bool {
 	return false
 }
 
-// commit sends the timer that the state names, then puts the next item (rules 3, 4). The draft then
-// continues from that item.
+// commit sends the timer that the state names (rule 3), puts the next item (rule 4), and then reports a
+// final state to Ends. An error of that report comes after the commit. The draft continues from the new
+// item.
 func (h *handler) commit(ctx context.Context, d *draft) error {
 	seq := d.base.Seq + 1
 	item := Item{Execution: h.wake.Execution, Seq: seq, Nonce: h.newNonce()}
@@ -168,12 +170,12 @@ func (h *handler) commit(ctx context.Context, d *draft) error {
 	h.observer.Committed(item.Execution, d.state, d.events)
 	h.noteAbsent(d)
 	d.base, d.liveTag, d.events, d.absent, d.changed, d.hasResult = item, d.state.Timer.Tag, nil, nil, false, false
-	return h.tellEnd(ctx, item.Execution, d.state)
+	return h.sendEnd(ctx, item.Execution, d.state)
 }
 
-// settle reads back the committed state if large values in it now refer to its item. Without that, the
+// reloadState reads back the committed state if large values in it now refer to its item. Without that, the
 // next item of the draft would repeat these values.
-func (d *draft) settle() (err error) {
+func (d *draft) reloadState() (err error) {
 	if d.large {
 		d.state, err = decodeState(d.base)
 		d.large = false

@@ -48,21 +48,21 @@ func (h *handler) abandonOnce(ctx context.Context, cause error) error {
 		return err
 	}
 	now, text := h.clock(), cause.Error()
-	var held token.Record
+	var record token.Record
 	if waiting := state.Waiting; waiting != nil && waiting.For == machine.WaitingForToken {
 		closing := token.CloseOp{Outcome: token.Failure(machine.ErrorInternal, text), By: token.ClosedByStop, At: now}
-		if held, err = h.tokens.Close(ctx, waiting.Handle(), closing); err != nil {
+		if record, err = h.tokens.Close(ctx, waiting.Handle(), closing); err != nil {
 			return err
 		}
 	}
-	state, events := machine.Abandon(state, held, text, machine.Entry{By: h.wake.Cause, Since: now, Generation: h.generation})
+	state, events := machine.Abandon(state, record, text, machine.Entry{By: h.wake.Cause, Since: now, Generation: h.generation})
 	item := Item{Execution: h.wake.Execution, Seq: base.Seq + 1, Nonce: h.newNonce()}
 	item.Body, _ = machine.Encode(item.place(), state, events)
 	if err := h.put(ctx, item); err != nil {
 		return err
 	}
 	h.observer.Committed(item.Execution, state, events)
-	return h.tellEnd(ctx, item.Execution, state)
+	return h.sendEnd(ctx, item.Execution, state)
 }
 
 // lastReadable returns the state of the item, or of the last item before it that is not damaged. If

@@ -40,8 +40,8 @@ type WorkerConfig struct {
 	// another generation are dead (rule 7). It is 0 if several processes share the log, or if the
 	// log ends with the process.
 	Generation uint64
-	// WorkerLife is twice the longest life of a worker (rule 7). Zero means a minute.
-	WorkerLife time.Duration
+	// WorkerDeadAfter is twice the longest life of a worker (rule 7). Zero means a minute.
+	WorkerDeadAfter time.Duration
 	// Now is the clock.
 	Now func() time.Time
 	// Limits bound each execution; zero values mean the defaults.
@@ -61,7 +61,7 @@ func NewWorker(config WorkerConfig) (*Worker, error) {
 		log: config.Log, wakes: config.Wakes, caller: config.Caller, taskQueue: config.TaskQueue, flows: config.Flows,
 		tokens: config.TokenStore, stops: config.Stops, ends: config.Ends, tokenKeys: config.Keys, newerKeys: config.NewerKeys,
 		callbackBase: strings.TrimRight(config.CallbackBase, "/"), generation: config.Generation,
-		workerLife: cmp.Or(config.WorkerLife, defaultWorkerLife), clock: config.Now, limits: config.Limits,
+		workerDeadAfter: cmp.Or(config.WorkerDeadAfter, defaultWorkerDeadAfter), clock: config.Now, limits: config.Limits,
 		observer: config.Observer, newNonce: config.NewNonce, sleep: config.Sleep,
 	}
 	c.setDefaults()
@@ -144,24 +144,24 @@ func NewClient(config ClientConfig) (*Client, error) {
 
 // core is what the roles have in common.
 type core struct {
-	log          Log
-	wakes        Wakes
-	caller       Caller
-	taskQueue    TaskQueue
-	flows        Flows
-	tokens       TokenStore
-	stops        Stops
-	ends         Ends
-	tokenKeys    token.Keys
-	newerKeys    func(context.Context) (token.Keys, error)
-	callbackBase string
-	generation   uint64
-	workerLife   time.Duration
-	clock        func() time.Time
-	limits       machine.Limits
-	observer     Observer
-	newNonce     func() string
-	sleep        func(ctx context.Context, d time.Duration) error
+	log             Log
+	wakes           Wakes
+	caller          Caller
+	taskQueue       TaskQueue
+	flows           Flows
+	tokens          TokenStore
+	stops           Stops
+	ends            Ends
+	tokenKeys       token.Keys
+	newerKeys       func(context.Context) (token.Keys, error)
+	callbackBase    string
+	generation      uint64
+	workerDeadAfter time.Duration
+	clock           func() time.Time
+	limits          machine.Limits
+	observer        Observer
+	newNonce        func() string
+	sleep           func(ctx context.Context, d time.Duration) error
 }
 
 func (c *core) setDefaults() {
@@ -233,8 +233,8 @@ const (
 	commitPatience = time.Hour
 	// resendDelay is the delay of a wake that is sent again.
 	resendDelay = time.Second
-	// defaultWorkerLife is the WorkerLife of a configuration that has none.
-	defaultWorkerLife = 60 * time.Second
+	// defaultWorkerDeadAfter is the WorkerDeadAfter of a configuration that has none.
+	defaultWorkerDeadAfter = 60 * time.Second
 	// maxTries bounds how often one wake is applied after lost races (rule 4).
 	maxTries = 10
 	// maxPause is the longest pause between two of them.

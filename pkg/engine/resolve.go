@@ -10,25 +10,26 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// unresolved handles a wake that entered something that has not ended (rule 7). While the worker that
-// entered it may live, nothing is repeated. After that the pending calls are made. If the latest item
-// is the handler's own, or the result is in memory, the handler is that worker.
-func (h *handler) unresolved(ctx context.Context, base Item, state machine.State, entered machine.Entry) (Disposition, error) {
+// resumePending handles a wake that entered something that has not ended: an earlier worker may have died
+// with the same wake (rule 7, the worker may live). While that worker may live, nothing is repeated. After
+// that the pending calls are made. If the latest item is the handler's own, or the result is in memory,
+// the handler is that worker.
+func (h *handler) resumePending(ctx context.Context, base Item, state machine.State, entered machine.Entry) (Disposition, error) {
 	if err := h.completeWaiting(ctx, &state); err != nil {
 		return Disposition{}, err
 	}
-	_, known := h.known(state.Waiting)
+	_, inMemory := h.resultOf(state.Waiting)
 	own := h.wrote(base)
 	past := machine.PastUnknown
-	switch until, mayLive := h.mayLive(entered, h.workerLife); {
-	case own && !known:
+	switch until, mayLive := h.mayLive(entered, h.workerDeadAfter); {
+	case own && !inMemory:
 		past = machine.PastNone
 	case entered.Generation != h.generation:
 		past = machine.PastLost
-	case mayLive && !known:
+	case mayLive && !inMemory:
 		return Disposition{RetryAt: until}, nil
 	}
-	d, err := h.draft(ctx, base, state)
+	d, err := h.loadDraft(ctx, base, state)
 	if err != nil {
 		return Disposition{}, err
 	}
@@ -41,7 +42,7 @@ func (h *handler) unresolved(ctx context.Context, base Item, state machine.State
 		return Disposition{}, err
 	case signal != nil:
 		d.hasResult = true
-		err = h.tell(ctx, d, signal)
+		err = h.applySignal(ctx, d, signal)
 	default:
 		var next machine.Next
 		next, err = h.withHeld(ctx, d, func(env machine.Env) (machine.Next, error) { return machine.Pending(env, state, h.now, past) })
@@ -50,7 +51,7 @@ func (h *handler) unresolved(ctx context.Context, base Item, state machine.State
 	if err != nil {
 		return Disposition{}, err
 	}
-	return done, h.finish(ctx, d)
+	return done, h.runCommands(ctx, d)
 }
 
 // wrote reports whether the item is this worker's own.
@@ -62,13 +63,13 @@ type result struct {
 	queued  bool // all that is known of the call is that it is in the task queue
 }
 
-// known returns the result of the pending call, if this handler made the call.
-func (h *handler) known(waiting *machine.Waiting) (known result, ok bool) {
+// resultOf returns the result of the pending call, if this handler made the call.
+func (h *handler) resultOf(waiting *machine.Waiting) (r result, ok bool) {
 	if waiting == nil {
-		return known, false
+		return r, false
 	}
-	known, ok = h.results[waiting.Attempt]
-	return known, ok && value.Equal(known.call.StepInput, waiting.Input)
+	r, ok = h.results[waiting.Attempt]
+	return r, ok && value.Equal(r.call.StepInput, waiting.Input)
 }
 
 // completeWaiting loads the input of the waiting attempt if a result for it is in memory, so that it can
@@ -77,16 +78,16 @@ func (h *handler) completeWaiting(ctx context.Context, state *machine.State) err
 	if state.Waiting == nil {
 		return nil
 	}
-	known, ok := h.results[state.Waiting.Attempt]
+	r, ok := h.results[state.Waiting.Attempt]
 	if !ok {
 		return nil
 	}
 	waiting := *state.Waiting
 	state.Waiting = &waiting
-	if err := h.held.complete(ctx, &waiting.Input, &known.call.StepInput); err != nil {
+	if err := h.held.complete(ctx, &waiting.Input, &r.call.StepInput); err != nil {
 		return err
 	}
-	h.results[waiting.Attempt] = known
+	h.results[waiting.Attempt] = r
 	return nil
 }
 
@@ -102,55 +103,57 @@ func (h *handler) atHand(ctx context.Context, state machine.State) (machine.Sign
 		if err != nil {
 			return nil, err
 		}
-		if signal := h.told(state, record); signal != nil {
+		if signal := h.signalOf(state, record); signal != nil {
 			return signal, nil
 		}
 	}
-	known, ok := h.known(waiting)
+	r, ok := h.resultOf(waiting)
 	switch {
 	case !ok || state.Ending != nil:
 		return nil, nil
-	case known.queued:
+	case r.queued:
 		return machine.Queued{At: h.clock(), Attempt: waiting.Attempt}, nil
 	case waiting.For == machine.WaitingForToken:
-		return h.submitted(ctx, waiting.Attempt, waiting.Handle(), known.outcome)
+		return h.replied(ctx, waiting.Attempt, waiting.Handle(), r.outcome)
 	}
-	return machine.Returned{At: h.clock(), Attempt: waiting.Attempt, Outcome: known.outcome}, nil
+	return machine.Returned{At: h.clock(), Attempt: waiting.Attempt, Outcome: r.outcome}, nil
 }
 
-// mayLive reports whether the worker that entered something may still be at work, and until when, if no
-// worker lives longer than life (rule 7). A worker of another generation is dead: the clocks of two
-// processes are not compared. If several processes share the log, an instant ahead of this clock
-// counts as the present, and an instant ahead by a whole life is wrong.
-func (c *core) mayLive(entered machine.Entry, life time.Duration) (until time.Time, may bool) {
+// mayLive reports whether the worker that entered something may still be at work, and until when (rule 7,
+// the worker may live). A worker is dead at deadAfter from its entry. A worker of another generation is
+// dead: the clocks of two processes are not compared. If several processes share the log, an entry ahead
+// of this clock counts as made now. One that is ahead by deadAfter or more is wrong, and its worker
+// counts as dead.
+func (c *core) mayLive(entered machine.Entry, deadAfter time.Duration) (until time.Time, may bool) {
 	now := c.clock()
 	age := now.Sub(entered.Since)
-	if entered.Generation != c.generation || age.Abs() >= life {
+	if entered.Generation != c.generation || age.Abs() >= deadAfter {
 		return time.Time{}, false
 	}
-	return now.Add(life - max(age, 0)), true
+	return now.Add(deadAfter - max(age, 0)), true
 }
 
-// tellEnd reports a state that was just committed, if it is the last one. After an error the wake is
-// delivered again, and the end is reported again.
-func (c *core) tellEnd(ctx context.Context, id ID, state machine.State) error {
+// sendEnd reports the committed state to Ends if it is final. After an error the wake is delivered again,
+// and [handler.reportEndAgain] repeats the report.
+func (c *core) sendEnd(ctx context.Context, id ID, state machine.State) error {
 	if c.ends == nil || !state.Status.Final() {
 		return nil
 	}
 	return c.ends.Ended(ctx, id, state)
 }
 
-// ended reports whether the wake ended the execution. The worker that did so may have died before it
+// wakeEnded reports whether the wake ended the execution. The worker that did so may have died before it
 // reported the end.
-func (h *handler) ended(state machine.State) bool {
+func (h *handler) wakeEnded(state machine.State) bool {
 	return h.ends != nil && state.Status.Final() && state.By == h.wake.Cause
 }
 
-// endAgain reports the end again, if the worker that committed it cannot live any longer (rule 7).
-func (h *handler) endAgain(ctx context.Context, base Item, state machine.State) (Disposition, error) {
+// reportEndAgain reports the end again, if the worker that committed it is dead (rule 7, the worker may
+// live). Until then it leaves the wake to a later delivery.
+func (h *handler) reportEndAgain(ctx context.Context, base Item, state machine.State) (Disposition, error) {
 	entered := machine.Entry{By: state.By, Since: state.At, Generation: state.Generation}
-	if until, mayLive := h.mayLive(entered, h.workerLife); mayLive && !h.wrote(base) {
+	if until, mayLive := h.mayLive(entered, h.workerDeadAfter); mayLive && !h.wrote(base) {
 		return Disposition{RetryAt: until}, nil
 	}
-	return done, h.tellEnd(ctx, h.wake.Execution, state)
+	return done, h.sendEnd(ctx, h.wake.Execution, state)
 }

@@ -33,7 +33,7 @@ func decoded(item Item, err error) error {
 type held struct {
 	log       Log
 	execution ID
-	known     map[value.Ref]value.Value
+	loaded    map[value.Ref]value.Value
 	numbered  map[uint64]func(uint32) (value.Value, bool) // the values of items that were read
 }
 
@@ -41,7 +41,7 @@ type held struct {
 func (h *held) complete(ctx context.Context, values ...*value.Value) error {
 	for _, v := range values {
 		for !v.IsComplete() {
-			lookup := value.Lookup{Known: h.known}
+			lookup := value.Lookup{Known: h.loaded}
 			whole := lookup.Complete(*v)
 			if len(lookup.Load) == 0 {
 				*v = whole
@@ -55,20 +55,20 @@ func (h *held) complete(ctx context.Context, values ...*value.Value) error {
 	return nil
 }
 
-// load makes the references known. A value that is not where its reference says is a defect.
+// load loads the values of the references. A value that is not where its reference says is a defect.
 func (h *held) load(ctx context.Context, refs []value.Ref) error {
-	if h.known == nil {
-		h.known = map[value.Ref]value.Value{}
+	if h.loaded == nil {
+		h.loaded = map[value.Ref]value.Value{}
 	}
 	for _, ref := range refs {
-		if _, known := h.known[ref]; known {
+		if _, ok := h.loaded[ref]; ok {
 			continue
 		}
 		v, err := h.read(ctx, ref)
 		if err != nil {
 			return err
 		}
-		h.known[ref] = v
+		h.loaded[ref] = v
 	}
 	return nil
 }

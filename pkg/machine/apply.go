@@ -89,7 +89,7 @@ func (r *run) timerDue() {
 
 // begin enters the flow.
 func (r *run) begin() {
-	r.change()
+	r.ownState()
 	s := r.state()
 	s.Status = StatusRunning
 	if step := r.needsCallbackBase(); step != nil {
@@ -100,7 +100,7 @@ func (r *run) begin() {
 	if r.env.Flow.Input != nil {
 		input = r.mapped(nil, inputMappings, r.env.Flow.Input, &expr.Scope{Input: s.Input, Context: r.context(r.env.Flow.Input, nil, 0, 0)})
 	}
-	if err := r.checkpoint(nil); err != nil {
+	if err := r.mayFailForSize(nil); err != nil {
 		r.failExecution(err.outcome())
 		return
 	}

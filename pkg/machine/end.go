@@ -22,7 +22,7 @@ func (r *run) succeed(flow Scope) {
 	s := r.state()
 	r.emit(Event{Type: ExecutionSucceeded, Step: NoStep, Output: output})
 	s.Status, s.Output = StatusSucceeded, output
-	r.ended()
+	r.closeExecution()
 }
 
 // stop ends the execution. The token of a waiting attempt is closed first and its outcome recorded:
@@ -34,7 +34,7 @@ func (r *run) stop(name, cause string) {
 
 // decide records how the execution is going to end.
 func (r *run) decide(status Status, why token.Outcome) {
-	r.change()
+	r.ownState()
 	r.state().Ending = &Ending{Status: status, Error: why.Error, Cause: why.Cause, Entry: r.entry()}
 }
 
@@ -70,7 +70,7 @@ func (r *run) endAsDecided() {
 	ending := s.Ending
 	r.emit(ending.event())
 	s.Status, s.Error, s.Cause, s.Ending = ending.Status, ending.Error, ending.Cause, nil
-	r.ended()
+	r.closeExecution()
 }
 
 // event is the event of the end.
@@ -99,19 +99,19 @@ func (r *run) failExecution(failure token.Outcome) {
 	}
 	r.emit(Event{Type: ExecutionFailed, Step: NoStep, Error: failure.Error, Cause: failure.Cause})
 	s.Status, s.Error, s.Cause = StatusFailed, failure.Error, failure.Cause
-	r.ended()
+	r.closeExecution()
 }
 
 // Abandon ends an execution that cannot continue because of a defect. It needs no definition, and
 // its result is small, so that it fits into an item where the state did not. The outcome of a
 // waiting attempt's token is recorded.
-func Abandon(s State, held token.Record, cause string, by Entry) (State, []Event) {
+func Abandon(s State, record token.Record, cause string, by Entry) (State, []Event) {
 	r := newRun(Env{Cause: by.By, Generation: by.Generation}, s, by.Since, plan{})
 	r.next.State = State{
 		Flow: s.Flow, Execution: s.Execution, Started: s.Started, Expires: s.Expires, At: r.at, Events: s.Events, Polls: s.Polls,
 	}
-	if s.Waiting != nil && s.Waiting.Polls == 0 && !held.Open() { // the outcome of one poll is not that of the attempt
-		r.emit(outcomeEvent(s.Waiting, smallOutcome(*held.Outcome), held.ClosedBy))
+	if s.Waiting != nil && s.Waiting.Polls == 0 && !record.Open() { // the outcome of one poll is not that of the attempt
+		r.emit(outcomeEvent(s.Waiting, smallOutcome(*record.Outcome), record.ClosedBy))
 	}
 	end := r.state()
 	if ending := s.Ending; ending != nil {
@@ -121,7 +121,7 @@ func Abandon(s State, held token.Record, cause string, by Entry) (State, []Event
 		end.Status, end.Error, end.Cause = StatusFailed, ErrorInternal, token.Failure(ErrorInternal, cause).Cause
 		r.emit(Event{Type: ExecutionFailed, Step: NoStep, Error: end.Error, Cause: end.Cause})
 	}
-	r.ended()
+	r.closeExecution()
 	return r.next.State, r.next.Events
 }
 
@@ -134,7 +134,7 @@ func smallOutcome(outcome token.Outcome) token.Outcome {
 	return outcome
 }
 
-func (r *run) ended() {
+func (r *run) closeExecution() {
 	s := r.state()
 	s.Scopes, s.Waiting, s.By, s.Generation = nil, nil, r.env.Cause, r.env.Generation
 }

@@ -47,9 +47,9 @@ func runToFit(env Env, s State, sig Signal) *run {
 	return r
 }
 
-// checkpoint returns an error if the plan lets the application fail here, because its item is too
-// large with what comes next.
-func (r *run) checkpoint(step *fdl.Step) *LimitError {
+// mayFailForSize is called where the application may fail because its item becomes too large. It counts
+// these checkpoints, and returns an error at those that the plan makes fail.
+func (r *run) mayFailForSize(step *fdl.Step) *LimitError {
 	r.checkpoints++
 	if r.plan.failAt == 0 || r.checkpoints < r.plan.failAt {
 		return nil
@@ -73,7 +73,7 @@ func (r *run) itemLimit() int {
 // only near the limit the item is measured.
 func (r *run) fits() bool {
 	limit := r.itemLimit()
-	return !r.next.Changed || r.err != nil || r.stuck() || r.itemBound() <= limit || r.itemSize() <= limit
+	return !r.next.Changed || r.err != nil || r.needsLoad() || r.itemBound() <= limit || r.itemSize() <= limit
 }
 
 // itemBound is an upper bound of the size of the item.
@@ -111,9 +111,9 @@ func (e Event) bound() int {
 	return bound(e.Input) + bound(e.Local) + bound(e.Output) + len(e.Error) + len(e.Cause) + besides
 }
 
-// maxEvents is how many bytes the events of steps that need nothing from outside may have in one
+// maxEventBytes is how many bytes the events of steps that need nothing from outside may have in one
 // item. With the largest step behind them the item still fits into every store.
-const maxEvents = 64 << 10
+const maxEventBytes = 64 << 10
 
 // beginsItem reports whether the step belongs into another item.
 func (r *run) beginsItem(step *fdl.Step) bool {
@@ -125,14 +125,14 @@ func (r *run) beginsItem(step *fdl.Step) bool {
 }
 
 func (r *run) eventsFull() bool {
-	if r.added < maxEvents {
+	if r.added < maxEventBytes {
 		return false
 	}
 	if r.measure == nil {
 		r.measure = newMeasure()
 	}
 	r.added = r.measure.size(r.next.Events, r.at)
-	return r.added >= maxEvents
+	return r.added >= maxEventBytes
 }
 
 // measure encodes what it measures, each value once.

@@ -69,10 +69,10 @@ func (l Limits) duration(flow *fdl.Flow) time.Duration {
 
 func (l Limits) retention() time.Duration { return cmp.Or(l.Retention, DefaultRetention) }
 
-// End is when the time limit of an execution is reached. Timeout is that of its flow, 0 for none:
-// then Duration counts, but no more than at the start of the execution, which is not kept for
-// longer.
-func (l Limits) End(s State, timeout time.Duration) time.Time {
+// EndsAt returns when the time limit of an execution is reached. timeout is the time limit of its flow, 0
+// for none. Without one, Duration counts, but not more than Duration was when the execution started: that
+// set its expiry, and the log does not keep it for longer.
+func (l Limits) EndsAt(s State, timeout time.Duration) time.Time {
 	if timeout > 0 {
 		return s.Started.Add(timeout)
 	}
@@ -187,13 +187,14 @@ func Kept(limits Limits, call Call, outcome token.Outcome) token.Outcome {
 	return outcome
 }
 
-func (r *run) end() time.Time { return r.env.Limits.End(*r.state(), r.env.Flow.Timeout) }
+// limitAt returns when the execution reaches its time limit.
+func (r *run) limitAt() time.Time { return r.env.Limits.EndsAt(*r.state(), r.env.Flow.Timeout) }
 
 // timeIsUp reports whether the execution has reached its time limit. At that very instant the limit
 // comes before whatever else is due.
 func (r *run) timeIsUp() bool {
 	s := r.state()
-	return !s.Status.Final() && s.Ending == nil && !r.at.Before(r.end())
+	return !s.Status.Final() && s.Ending == nil && !r.at.Before(r.limitAt())
 }
 
 // timeOut decides that the execution ends because of its time limit, and reports whether that was
@@ -203,7 +204,7 @@ func (r *run) timeOut(sig Signal) (done bool) {
 	if r.env.Flow.Timeout == 0 {
 		which, advice = "the limit of a flow without one of its own", "set a time limit for the flow, up to a year"
 	}
-	cause := fmt.Sprintf("the execution did not end within %s, %s; %s", r.end().Sub(r.state().Started), which, advice)
+	cause := fmt.Sprintf("the execution did not end within %s, %s; %s", r.limitAt().Sub(r.state().Started), which, advice)
 	r.decide(StatusTimedOut, token.Failure(ErrorExecutionTimeout, cause))
 	switch sig.(type) {
 	case Returned, TokenClosed:

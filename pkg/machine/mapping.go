@@ -148,10 +148,10 @@ func noCallbackBase(step, hint string) token.Outcome {
 
 // tokenText is the token of an attempt. If an earlier key signed it, that key signs it again.
 func (r *run) tokenText(task *fdl.Task, attempt int) value.Value {
-	if r.left == nil || r.left.Attempt.Number != attempt || r.left.Token == nil {
+	if r.endedWaiting == nil || r.endedWaiting.Attempt.Number != attempt || r.endedWaiting.Token == nil {
 		return value.String(r.env.Keys.Sign(r.state().tokenID(task, Attempt{Number: attempt})))
 	}
-	text, ok := r.env.Keys.SignAgain(r.left.Token.Handle)
+	text, ok := r.env.Keys.SignAgain(r.endedWaiting.Token.Handle)
 	if !ok {
 		return value.Missing()
 	}

@@ -46,7 +46,7 @@ func (r *run) conclude(step *fdl.Step, waiting Waiting, outcome token.Outcome, b
 // unless a closer was told of the success: then the step fails when it is left.
 func (r *run) record(step *fdl.Step, w *Waiting, outcome token.Outcome, by token.Closer) token.Outcome {
 	if w.Token == nil && !outcome.Failed() {
-		if err := r.checkpoint(step); err != nil {
+		if err := r.mayFailForSize(step); err != nil {
 			outcome = err.outcome()
 		}
 	}

@@ -42,7 +42,7 @@ func Pending(env Env, s State, at time.Time, past Past) (Next, error) {
 	}
 	r := newRun(env, s, at, plan{})
 	r.next.Commands = r.pending(past)
-	if r.stuck() {
+	if r.needsLoad() {
 		return Next{State: s, Load: r.lookup.Load}, nil
 	}
 	return r.next, r.err

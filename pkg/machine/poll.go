@@ -49,5 +49,5 @@ func (r *run) pollDue() {
 		return
 	}
 	w.Due, w.Entry = time.Time{}, r.entry()
-	r.call(step, &w)
+	r.requestCall(step, &w)
 }

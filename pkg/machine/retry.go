@@ -74,7 +74,7 @@ func (r *run) tryAgain(step *fdl.Step, w Waiting) {
 		r.fail(step, err.outcome())
 		return
 	}
-	r.schedule(step, taskOf(step), input, w.Retried)
+	r.beginAttempt(step, taskOf(step), input, w.Retried)
 }
 
 // caught continues with an entry of the catch. The step has failed, and the error mappings are its

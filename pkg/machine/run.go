@@ -19,7 +19,7 @@ func Apply(env Env, s State, sig Signal) (Next, error) {
 	}
 	r := runToFit(env, s, sig)
 	switch {
-	case r.stuck():
+	case r.needsLoad():
 		return Next{State: s, Load: r.lookup.Load}, nil
 	case r.err != nil:
 		return Next{}, r.err
@@ -36,18 +36,17 @@ type run struct {
 	next Next
 	at   time.Time
 	err  error
-	// left is the waiting that this application ended, nil for none.
-	left *Waiting
+	// endedWaiting is the waiting that this application ended, nil for none.
+	endedWaiting *Waiting
 	// lookup finds the values that the state holds by reference.
 	lookup value.Lookup
-	// plan makes the item smaller, and checkpoints counts where the application could have failed
-	// for it.
+	// plan makes the item smaller, and checkpoints counts the calls of mayFailForSize.
 	plan        plan
 	checkpoints int
-	// resumed is the step that the item before left to this one, nil for none.
+	// resumed is the step that the previous item left to this one, nil for none.
 	resumed *fdl.Step
-	// added is an upper bound of what the events add to the item. Measure measures that, nil until
-	// it is needed.
+	// added is an upper bound of the bytes that the events add to the item. measure measures these
+	// bytes; it is nil until the bound is too high.
 	added   int
 	measure *measure
 }
@@ -59,9 +58,9 @@ func newRun(env Env, s State, at time.Time, p plan) *run {
 	return &run{env: env, next: Next{State: s}, at: at, lookup: value.Lookup{Known: env.Held}, plan: p}
 }
 
-// stuck reports whether a value was needed that is not loaded. Everything done since then is to be
+// needsLoad reports whether a value was needed that is not loaded. Everything done since then is to be
 // discarded.
-func (r *run) stuck() bool { return len(r.lookup.Load) > 0 }
+func (r *run) needsLoad() bool { return len(r.lookup.Load) > 0 }
 
 func (r *run) state() *State { return &r.next.State }
 
@@ -70,8 +69,8 @@ func (r *run) entry() Entry {
 	return Entry{By: r.env.Cause, Since: r.at, Generation: r.env.Generation}
 }
 
-// change makes the state the run's own, before its first change.
-func (r *run) change() {
+// ownState copies what of the state is shared with the caller's, before its first change.
+func (r *run) ownState() {
 	if r.next.Changed {
 		return
 	}
@@ -83,9 +82,9 @@ func (r *run) change() {
 	r.next.Events = make([]Event, 0, 7)
 }
 
-// changeWaiting makes the waiting the run's own, to be changed.
-func (r *run) changeWaiting() *Waiting {
-	r.change()
+// ownWaiting copies the waiting, so that it can be changed.
+func (r *run) ownWaiting() *Waiting {
+	r.ownState()
 	waiting := *r.state().Waiting
 	if waiting.Token != nil {
 		token := *waiting.Token
@@ -95,18 +94,18 @@ func (r *run) changeWaiting() *Waiting {
 	return &waiting
 }
 
-// leaveWaiting ends the waiting and returns its step and what it was.
+// leaveWaiting ends the waiting. It returns its step and the waiting.
 func (r *run) leaveWaiting() (*fdl.Step, Waiting) {
-	r.change()
-	r.left = r.state().Waiting
+	r.ownState()
+	r.endedWaiting = r.state().Waiting
 	r.state().Waiting = nil
-	return r.env.Flow.All[r.left.Attempt.Step], *r.left
+	return r.env.Flow.All[r.endedWaiting.Attempt.Step], *r.endedWaiting
 }
 
 // advance runs steps from step on, until one waits or the execution ends. A nil step is the end of
 // the innermost series.
 func (r *run) advance(step *fdl.Step) {
-	for !r.state().Status.Final() && r.state().Waiting == nil && r.err == nil && !r.stuck() {
+	for !r.state().Status.Final() && r.state().Waiting == nil && r.err == nil && !r.needsLoad() {
 		if step == nil {
 			step = r.endSeries()
 			continue
@@ -142,7 +141,7 @@ func (r *run) scope() *Scope {
 
 // limitsReached returns the first limit that these values of a step, or the item, exceed.
 func (r *run) limitsReached(step *fdl.Step, values ...value.Value) *LimitError {
-	return cmp.Or(r.checkData(step, values...), r.checkpoint(step))
+	return cmp.Or(r.checkData(step, values...), r.mayFailForSize(step))
 }
 
 // armTimer starts a timer for what the state waits for, unless the live timer has that due. A timer
@@ -167,7 +166,7 @@ func (r *run) nextDue() time.Time {
 		return time.Time{}
 	}
 	due := s.Waiting.Due
-	if limit := r.end(); r.env.Flow.Timeout > 0 && (due.IsZero() || limit.Before(due)) {
+	if limit := r.limitAt(); r.env.Flow.Timeout > 0 && (due.IsZero() || limit.Before(due)) {
 		return limit
 	}
 	return due

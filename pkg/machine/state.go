@@ -166,7 +166,7 @@ type TokenWait struct {
 	Phase TokenPhase
 }
 
-// TokenPhase says how far the call got that brings the outcome of a token.
+// TokenPhase is the state of the call that leads to the outcome of a token.
 type TokenPhase uint8
 
 // The phases of a token. The numbers are stored.

@@ -19,7 +19,7 @@ func (r *run) enter(step *fdl.Step) *fdl.Step {
 	r.emit(Event{Type: StepEntered, Step: step.Index, Input: input})
 	switch kind := step.Kind.(type) {
 	case *fdl.Task:
-		r.schedule(step, kind, input, nil)
+		r.beginAttempt(step, kind, input, nil)
 	case *fdl.Pass:
 		return r.exit(step, input, value.Object(), 0)
 	case *fdl.Wait:

@@ -11,12 +11,13 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// claimLife is longer than any worker lives. A claimed call that has not returned by then never
-// will.
+// claimLife is longer than the life of any worker: a claimed call that has not returned by then never
+// will. On AWS that holds because the interpreter's time limit is at most 30 seconds
+// (InterpreterTimeLimit in template.yaml).
 const claimLife = 45 * time.Second
 
-// schedule begins an attempt of a task. Retried are the retries before it.
-func (r *run) schedule(step *fdl.Step, task *fdl.Task, input value.Value, retried []int) {
+// beginAttempt begins an attempt of a task. Retried are the retries before it.
+func (r *run) beginAttempt(step *fdl.Step, task *fdl.Task, input value.Value, retried []int) {
 	params := r.params(task, input)
 	if err := r.limitsReached(step, params); err != nil {
 		r.fail(step, err.outcome())
@@ -28,12 +29,12 @@ func (r *run) schedule(step *fdl.Step, task *fdl.Task, input value.Value, retrie
 	if task.Poll != nil && task.Timeout > 0 {
 		waiting.Deadline = r.at.Add(task.Timeout)
 	}
-	r.call(step, waiting)
+	r.requestCall(step, waiting)
 }
 
-// call makes the call of an attempt, or its next poll: directly, under a claim, or with a token if
+// requestCall makes the call of an attempt, or its next poll: directly, under a claim, or with a token if
 // its outcome may take longer or comes from outside.
-func (r *run) call(step *fdl.Step, waiting *Waiting) {
+func (r *run) requestCall(step *fdl.Step, waiting *Waiting) {
 	task, s := taskOf(step), r.state()
 	s.Waiting = waiting
 	waiting.For = WaitingForCall
@@ -132,7 +133,7 @@ func (r *run) claimLapsed() {
 	w := r.state().Waiting
 	step := r.env.Flow.All[w.Attempt.Step]
 	if task := taskOf(step); !task.AtMostOnce {
-		renewed := r.changeWaiting()
+		renewed := r.ownWaiting()
 		renewed.Due, renewed.Entry = r.at.Add(claimLife), r.entry()
 		r.next.Commands = append(r.next.Commands, r.commandFor(step, task, renewed))
 		return

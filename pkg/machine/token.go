@@ -80,7 +80,7 @@ func notInTime(step *fdl.Step) token.Outcome {
 }
 
 func (r *run) beatSeen(beat time.Time) {
-	w := r.changeWaiting()
+	w := r.ownWaiting()
 	w.Token.Beat = beat
 	w.Due = w.overdueAt(taskOf(r.env.Flow.All[w.Attempt.Step]))
 }
@@ -94,7 +94,7 @@ func (r *run) submitted(output value.Value) {
 	if r.state().Waiting.Token.Phase == TokenSubmitted || r.state().Ending != nil {
 		return
 	}
-	w := r.changeWaiting()
+	w := r.ownWaiting()
 	w.Token.Phase = TokenSubmitted
 	if r.checkData(r.env.Flow.All[w.Attempt.Step], w.Input, output) != nil || output.Size() > MaxReply || r.plan.dropReply {
 		output = value.Missing() // only the history has it
@@ -105,7 +105,7 @@ func (r *run) submitted(output value.Value) {
 // queued records once that the task queue has the call. The history has no event for it.
 func (r *run) queued() {
 	if r.state().Waiting.Token.Phase == TokenToQueue && r.state().Ending == nil {
-		r.changeWaiting().Token.Phase = TokenQueued
+		r.ownWaiting().Token.Phase = TokenQueued
 	}
 }
 

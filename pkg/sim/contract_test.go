@@ -147,7 +147,7 @@ var mutants = []mutant{
 		name:   "rule 5: the wake of a closer counts as an answer's",
 		caught: sim.HollowAnswer, edits: one("engine/advance.go",
 			`		return h.tokenClosed(ctx, state.Waiting)
-`, `		if signal, err := h.answered(ctx, state); !state.Waiting.Submitted() && (signal != nil || err != nil) {
+`, `		if signal, err := h.storedReply(ctx, state); !state.Waiting.Submitted() && (signal != nil || err != nil) {
 			return signal, err
 		}
 		return h.tokenClosed(ctx, state.Waiting)
@@ -198,8 +198,8 @@ var mutants = []mutant{
 	{
 		name:   "rule 7 is not asked after a refusal",
 		caught: sim.Stuck, edits: one("engine/advance.go",
-			`machine.Unresolved(state, h.wake.Cause); ok && !h.keeps(state) {`,
-			`machine.Unresolved(state, h.wake.Cause); ok && !h.keeps(state) && len(h.nonces) == 0 {`),
+			`machine.Unresolved(state, h.wake.Cause); ok && !h.onlyAwaitsEnd(state) {`,
+			`machine.Unresolved(state, h.wake.Cause); ok && !h.onlyAwaitsEnd(state) && len(h.nonces) == 0 {`),
 	},
 	{
 		name:   "rule 7: the message is not put back",
@@ -214,7 +214,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 7: a young wake repeats",
 		caught: sim.CalledTooOften, edits: one("engine/resolve.go",
-			`case mayLive && !known:`, `case mayLive && !known && until.IsZero():`),
+			`case mayLive && !inMemory:`, `case mayLive && !inMemory && until.IsZero():`),
 	},
 	{
 		name:   "rule 7: a repeat without a look at the token",
@@ -227,7 +227,7 @@ var mutants = []mutant{
 		name:   "rule 7: a closed token is not applied",
 		caught: sim.Stuck, edits: one("engine/resolve.go",
 			`		d.hasResult = true
-		err = h.tell(ctx, d, signal)`, `		return done, nil`),
+		err = h.applySignal(ctx, d, signal)`, `		return done, nil`),
 	},
 	{
 		name:   "rule 7: pending direct calls are not repeated",
@@ -355,7 +355,7 @@ var mutants = []mutant{
 		caught: sim.HollowAnswer, edits: one("engine/advance.go",
 			`	case h.young(closePatience):
 		h.earlyLooks++
-		return nil, h.sendAgain(ctx, h.now.Add(resendDelay))
+		return nil, h.resend(ctx, h.now.Add(resendDelay))
 	}`, `	}`),
 	},
 	{
@@ -410,7 +410,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 13: the token stays open",
 		caught: sim.HollowAnswer, edits: one("engine/defect.go",
-			`		if held, err = h.tokens.Close(ctx, waiting.Handle(), closing); err != nil {`,
+			`		if record, err = h.tokens.Close(ctx, waiting.Handle(), closing); err != nil {`,
 			`		if _ = closing; err != nil {`),
 	},
 	{
@@ -438,7 +438,7 @@ var mutants = []mutant{
 			`	number := r.emit(Event{Type: TaskScheduled, Step: step.Index, Input: params})
 `, `	number := r.emit(Event{Type: TaskScheduled, Step: step.Index, Input: params})
 	if retried != nil {
-		number = r.left.Attempt.Number
+		number = r.endedWaiting.Attempt.Number
 	}
 `),
 	},
@@ -489,7 +489,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "polls: who gives up records what one answered", from: olderSeeds + 1,
-		caught: sim.History, edits: one("machine/end.go", `s.Waiting.Polls == 0 && !held.Open()`, `s.Waiting.Polls >= 0 && !held.Open()`),
+		caught: sim.History, edits: one("machine/end.go", `s.Waiting.Polls == 0 && !record.Open()`, `s.Waiting.Polls >= 0 && !record.Open()`),
 	},
 	{
 		name: "limit: the timer is that of the step alone", from: olderSeeds + 1,
@@ -511,7 +511,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "limit: a wake that was sent again looks at it, too", from: olderSeeds + 1,
-		caught: sim.TooManyMessages, edits: one("engine/advance.go", `	if h.again || !h.overtime(state, 0) {`, `	if !h.overtime(state, 0) {`),
+		caught: sim.TooManyMessages, edits: one("engine/advance.go", `	if h.resent || !h.overtime(state, 0) {`, `	if !h.overtime(state, 0) {`),
 	},
 	{
 		name: "limit: the token stays open", from: olderSeeds + 1,
@@ -544,25 +544,25 @@ var mutants = []mutant{
 	{
 		name: "rule 7: the clocks of two processes are compared", from: fewerSeeds + 1,
 		caught: sim.Slow, edits: []edit{
-			{"engine/resolve.go", `	if entered.Generation != c.generation || age.Abs() >= life {
+			{"engine/resolve.go", `	if entered.Generation != c.generation || age.Abs() >= deadAfter {
 		return time.Time{}, false
 	}
-	return now.Add(life - max(age, 0)), true`, `	if age >= life {
+	return now.Add(deadAfter - max(age, 0)), true`, `	if age >= deadAfter {
 		return time.Time{}, false
 	}
-	return now.Add(life - age), true`},
+	return now.Add(deadAfter - age), true`},
 			{"engine/resolve.go", `case entered.Generation != h.generation:`, `case entered.Generation != h.generation && !mayLive:`},
 		},
 	},
 	{
 		name: "begin: the clocks of two processes are compared", from: fewerSeeds + 1,
-		caught: sim.Slow, edits: one("engine/resolve.go", `	if entered.Generation != c.generation || age.Abs() >= life {
+		caught: sim.Slow, edits: one("engine/resolve.go", `	if entered.Generation != c.generation || age.Abs() >= deadAfter {
 		return time.Time{}, false
 	}
-	return now.Add(life - max(age, 0)), true`, `	if age >= life {
+	return now.Add(deadAfter - max(age, 0)), true`, `	if age >= deadAfter {
 		return time.Time{}, false
 	}
-	return now.Add(life - age), true`),
+	return now.Add(deadAfter - age), true`),
 	},
 	{
 		name: "tokens: the handle does not say whose it is", from: fewerSeeds + 1,

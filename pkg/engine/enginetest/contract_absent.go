@@ -37,7 +37,7 @@ var absentCases = []ruleCase{
 		b.script("Second", answer{err: errStopped})
 		start := b.begin(leavingOut)
 		b.wantAbsent(start, engine.CodeInternal, lookAbsent, firstAbsent)
-		b.at(workerLife)
+		b.at(workerDeadAfter)
 		b.answer("Second", `{}`)
 		b.wantAbsent(start, "", secondAbsent)
 		b.wantAbsent(start, "")

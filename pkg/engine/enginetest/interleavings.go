@@ -163,7 +163,7 @@ func (w *world) endRace(racers []*racer) {
 			m.at = r.verdict.RetryAt
 		}
 		left[key(m)] = m
-		longest := workerLife + time.Second
+		longest := workerDeadAfter + time.Second
 		if m.task != nil {
 			longest = begunFor
 		}

@@ -39,8 +39,8 @@ const (
 	worldCalls = 3 + worldPolls
 	// lostFor is after what time a message comes again whose worker died.
 	lostFor = 30 * time.Second
-	// workerLife is as in rule 7.
-	workerLife = 60 * time.Second
+	// workerDeadAfter is as in rule 7.
+	workerDeadAfter = 60 * time.Second
 )
 
 // world is one execution in a world of workers that may die.
@@ -373,7 +373,7 @@ func (w *world) checkCalls() error {
 	for _, calls := range w.calls {
 		young := 0
 		for _, call := range calls {
-			if !call.entered.IsZero() && call.at.Before(call.entered.Add(workerLife)) {
+			if !call.entered.IsZero() && call.at.Before(call.entered.Add(workerDeadAfter)) {
 				young++
 			}
 		}
