@@ -16,60 +16,60 @@ const adoptWithin = 5 * time.Minute
 // adopt has the start go on with a job that the service reports to exist already, if
 // an earlier call with the same token or key may have started it: the job has a name
 // that only such a call gives, or its run began just now.
-func (s *start) adopt(ctx context.Context, params []byte, refused *ServiceError) (err error) {
+func (s *startCall) adopt(ctx context.Context, params []byte, refused *ServiceError) (err error) {
 	refusal := s.refusal(refused)
-	if s.started, err = s.kind.ReadStart(s.ports.Account, s.ports.Region, params, nil); err != nil {
+	if s.started, err = s.kind.ReadStart(s.config.Account, s.config.Region, params, nil); err != nil {
 		return refusal
 	}
-	named := s.kind.NamedByUs(s.started.ID, s.unique())
+	nameIsOurs := s.kind.NamedByUs(s.started.ID, s.unique())
 	switch {
-	case named && (s.kind.Scope == jobs.ScopeRun || !s.waits()):
+	case nameIsOurs && (s.kind.Scope == jobs.ScopeRun || !s.waits()):
 		return nil
 	case !s.waits(): // only its waiter tells whose run it is
 		return refusal
 	}
-	seen, err := s.ports.describe(ctx, s.kind, s.started.ID)
+	seen, err := s.config.describe(ctx, s.kind, s.started.ID)
 	if err != nil {
-		s.ports.warn(err)
+		s.config.warn(err)
 		return refusal
 	}
-	if !named {
-		s.adopted = refused
+	if !nameIsOurs {
+		s.contested = refused
 		inUse := seen.Status == jobs.StatusRunning || s.kind.Once == jobs.OnceByName
-		if s.since.Sub(seen.Began) > adoptWithin || !inUse {
+		if s.calledAt.Sub(seen.Began) > adoptWithin || !inUse {
 			return refusal
 		}
 	}
 	s.started.BeginText = seen.BeginText
 	if !seen.Began.IsZero() {
-		s.since = seen.Began
+		s.runSince = seen.Began
 	}
 	return nil
 }
 
-// claim binds the waiter to an adopted run, unless another token waits for that run:
+// claim binds the waiter to a contested run, unless another token waits for that run:
 // then another caller started it. The binding comes first, so that a refused caller
 // does not learn of the end.
-func (s *start) claim(ctx context.Context) (Meeting, error) {
+func (s *startCall) claim(ctx context.Context) (Meeting, error) {
 	met, err := s.bind(ctx)
-	if err == nil && (s.wasNamed(met.Waiters) || len(s.others(ctx, met.Waiters)) > 0) {
-		s.ports.warn(s.ports.Rendezvous.Release(ctx, s.started.Key, []string{s.token.handle}))
-		return Meeting{}, s.refusal(s.adopted)
+	if err == nil && (s.boundBefore(met.Waiters) || len(s.releaseClosed(ctx, met.Waiters)) > 0) {
+		s.config.warn(s.config.Rendezvous.Release(ctx, s.started.Key, []string{s.token.handle}))
+		return Meeting{}, s.refusal(s.contested)
 	}
 	return met, err
 }
 
-// wasNamed reports whether another token was bound to a job whose name is unique. That
+// boundBefore reports whether another token was bound to a job whose name is unique. That
 // token may be closed by now.
-func (s *start) wasNamed(waiters []Waiter) bool {
+func (s *startCall) boundBefore(waiters []Waiter) bool {
 	return s.kind.Once == jobs.OnceByName && slices.ContainsFunc(waiters, func(w Waiter) bool {
 		return w.Handle != s.token.handle && s.kind.SameRun(s.run(), w.Run)
 	})
 }
 
-// others returns the waiters beside this one. It releases those that waited for an
-// earlier run of a resource and are closed.
-func (s *start) others(ctx context.Context, waiters []Waiter) []Waiter {
+// releaseClosed releases the other waiters that waited for an earlier run of a
+// resource and are closed. It returns the rest of the other waiters.
+func (s *startCall) releaseClosed(ctx context.Context, waiters []Waiter) []Waiter {
 	var others []Waiter
 	var closed []string
 	for _, other := range waiters {
@@ -82,31 +82,33 @@ func (s *start) others(ctx context.Context, waiters []Waiter) []Waiter {
 		}
 	}
 	if len(closed) > 0 {
-		s.ports.warn(s.ports.Rendezvous.Release(ctx, s.started.Key, closed))
+		s.config.warn(s.config.Rendezvous.Release(ctx, s.started.Key, closed))
 	}
 	return others
 }
 
 // isClosed reports whether the token is closed or expired.
-func (s *start) isClosed(ctx context.Context, handle string) bool {
-	if id, ok := token.HandleID(handle); !ok || !s.ports.now().Before(id.Expires) {
+func (s *startCall) isClosed(ctx context.Context, handle string) bool {
+	if id, ok := token.HandleID(handle); !ok || !s.config.now().Before(id.Expires) {
 		return true
 	}
-	record, err := s.ports.Tokens.config.Store.Record(ctx, handle)
-	s.ports.warn(err)
+	record, err := s.config.Tokens.config.Store.Record(ctx, handle)
+	s.config.warn(err)
 	return err == nil && !record.Open()
 }
 
 // expose fails the other waiters that adopted this run before its starter was bound.
-func (s *start) expose(ctx context.Context, waiters []Waiter) {
-	others := s.others(ctx, waiters)
+// They are closed as by a reconcile poll: nothing redelivers this call, but their
+// own polls send a lost wake again.
+func (s *startCall) expose(ctx context.Context, waiters []Waiter) {
+	others := s.releaseClosed(ctx, waiters)
 	if s.kind.Once == jobs.OnceNot {
 		return
 	}
 	for _, other := range others {
 		if s.kind.SameRun(s.run(), other.Run) {
 			cause := s.started.Key.Name + ": another caller started the run that this start seemed to have started"
-			s.ports.warn(s.ports.Tokens.settle(ctx, other.Handle, token.Failure(jobs.ErrorSuperseded, cause), token.ClosedByReconcile))
+			s.config.warn(s.config.Tokens.closeFromQueue(ctx, other.Handle, token.Failure(jobs.ErrorSuperseded, cause), token.ClosedByReconcile))
 		}
 	}
 }

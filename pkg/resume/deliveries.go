@@ -31,8 +31,9 @@ const (
 	wakeRetry = time.Second      // after this pause
 )
 
-// Deliver delivers the outcome of the token. Sent is when its wake was sent, which
-// comes before the outcome (rule 11).
+// Deliver delivers the outcome of the token. Sent is when the delivery was queued:
+// just before a request closes the token, or after a message of a queue closed it.
+// Therefore the token may be open still (rule 11).
 //
 //   - If retryAt is not zero, deliver the same wake again then: the outcome is on its way.
 //   - After an error, deliver the same wake again.

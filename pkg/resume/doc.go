@@ -8,7 +8,8 @@
 //
 // It knows no engine, so that it also serves people whose flows run elsewhere.
 //
-// The order of effects is part of the engine's contract (rule 10). A request from
+// The order of effects is part of the engine's contract, whose rules package engine
+// lists by their numbers; rules 10 and 11 concern tokens. A request from
 // outside verifies the token, sends the wake, then updates the record and responds,
 // within five seconds. A message of a queue, which is redelivered, updates the record
 // first and then sends the wake, also if the token was closed before. Thus a response

@@ -108,30 +108,30 @@ func externalID(recipient Recipient, theirs string, deadline time.Time) token.ID
 }
 
 // openExternal makes the token of an external wait.
-func (s *start) openExternal(ctx context.Context, recipient Recipient, theirs string) error {
+func (s *startCall) openExternal(ctx context.Context, recipient Recipient, theirs string) error {
 	if s.external == nil {
 		return &jobs.RequestError{Name: jobs.ErrorInvalid, What: "taskToken and callbackId are not served here: want token, or none"}
 	}
-	keys, err := s.ports.Tokens.config.Keys.Get(ctx)
+	keys, err := s.config.Tokens.config.Keys.Get(ctx)
 	if err != nil {
 		return err
 	}
 	s.recipient, s.theirs = recipient, theirs
-	s.deadline = s.since.Add(externalTime(s.request.TimeoutSeconds))
+	s.deadline = s.calledAt.Add(externalTime(s.request.TimeoutSeconds))
 	id := externalID(recipient, theirs, s.deadline)
-	s.token = Token{ID: id, tokens: s.ports.Tokens, handle: keys.Handle(id)}
+	s.token = Token{ID: id, tokens: s.config.Tokens, handle: keys.Handle(id)}
 	return nil
 }
 
 // keepExternal stores the external wait, before its token can be closed.
-func (s *start) keepExternal(ctx context.Context) error {
+func (s *startCall) keepExternal(ctx context.Context) error {
 	if s.recipient == "" {
 		return nil
 	}
 	wait := ExternalWait{
-		Handle: s.token.handle, Recipient: s.recipient, Opened: s.ports.now(), Deadline: s.deadline, Expires: s.token.ID.Expires,
+		Handle: s.token.handle, Recipient: s.recipient, Opened: s.config.now(), Deadline: s.deadline, Expires: s.token.ID.Expires,
 	}
-	err := withKeys(ctx, s.ports.Tokens.config.Keys, func(keys token.Keys) (err error) {
+	err := withKeys(ctx, s.config.Tokens.config.Keys, func(keys token.Keys) (err error) {
 		wait.Sealed, err = keys.Seal(wait.Handle, s.theirs)
 		return err
 	})

@@ -21,12 +21,13 @@ const (
 	oldest = 400 * 24 * time.Hour
 )
 
-// ErrNoEvent says that a text is not an event of a job, or cannot be read. Discard it.
-var ErrNoEvent = errors.New("resume: the text is not an event of a job")
+// ErrUnusableEvent says that a text is not an event of a job, cannot be read, or has an instant that
+// cannot be right. Discard it.
+var ErrUnusableEvent = errors.New("resume: the text is not an event of a job")
 
 // JobObserver closes the tokens that wait for jobs, when it learns of their ends by
 // events or polls. It is safe for concurrent use.
-type JobObserver struct{ ports JobsConfig }
+type JobObserver struct{ config JobsConfig }
 
 // NewJobObserver returns a JobObserver. It panics if a required field is missing.
 func NewJobObserver(config JobsConfig) *JobObserver {
@@ -35,53 +36,57 @@ func NewJobObserver(config JobsConfig) *JobObserver {
 
 // Observe handles a job event, as EventBridge delivers it.
 //
-//   - [jobs.ErrNoEnd] and [ErrNoEvent]: discard the event.
+//   - [jobs.ErrNoEnd] and [ErrUnusableEvent]: discard the event.
 //   - After any other error, deliver the same event again.
 //
 // If the key names one run, the event decides. If the key names a resource that runs again, the
 // event is a hint, and the service is asked which run ended, and how.
+//
+// The end is stored, and the waiters that are bound to the key are closed. They stay bound: a
+// redelivery after a crash must find them, to send their wakes again, and StartJob must see that
+// another token waited for the run.
 func (o *JobObserver) Observe(ctx context.Context, event []byte) error {
 	key, end, err := jobs.ReadEvent(event)
 	switch {
 	case errors.Is(err, jobs.ErrNoEnd):
 		return err
 	case err != nil:
-		return fmt.Errorf("%w: %w", ErrNoEvent, err)
+		return fmt.Errorf("%w: %w", ErrUnusableEvent, err)
 	}
-	if now := o.ports.now(); end.At.After(now.Add(ahead)) || now.Sub(end.At) > oldest {
-		return fmt.Errorf("%w: job %s ended at %s, and it is %s now", ErrNoEvent, key.Name, end.At.Format(time.RFC3339), now.UTC().Format(time.RFC3339))
+	if now := o.config.now(); end.At.After(now.Add(ahead)) || now.Sub(end.At) > oldest {
+		return fmt.Errorf("%w: job %s ended at %s, and it is %s now", ErrUnusableEvent, key.Name, end.At.Format(time.RFC3339), now.UTC().Format(time.RFC3339))
 	}
-	met, err := o.ports.Rendezvous.Note(ctx, key, kept(end), o.ports.now().Add(parked))
+	met, err := o.config.Rendezvous.Note(ctx, key, shortened(end), o.config.now().Add(parked))
 	if err != nil {
 		return fmt.Errorf("note the end of job %s: %w", key.Name, err)
 	}
-	return o.bring(ctx, key, end, met.Waiters)
+	return o.closeWaiters(ctx, key, end, met.Waiters)
 }
 
 // keptSize is the size of the largest end that is kept, in bytes: most jobs have no waiter here.
 const keptSize = 1 << 10
 
-// kept returns what is stored of an end. Of a large one, only that the job ended is stored, so that
-// the service is asked for the rest.
-func kept(end jobs.Sighting) jobs.Sighting {
+// shortened returns what is stored of an end. Of a large one, only that the job ended is stored, as
+// a hint, so that the service is asked for the rest.
+func shortened(end jobs.Sighting) jobs.Sighting {
 	if len(end.Output)+len(end.Error)+len(end.Cause) > keptSize {
 		return jobs.Sighting{Status: jobs.StatusRunning, At: end.At, BeginText: end.BeginText, Began: end.Began}
 	}
 	return end
 }
 
-// bring closes the tokens of the waiters whose run ended.
-func (o *JobObserver) bring(ctx context.Context, key jobs.Key, end jobs.Sighting, waiters []Waiter) error {
+// closeWaiters closes the tokens of the waiters whose run ended.
+func (o *JobObserver) closeWaiters(ctx context.Context, key jobs.Key, end jobs.Sighting, waiters []Waiter) error {
 	kind, ok := jobs.Find(key.Kind)
 	if !ok || len(waiters) == 0 {
 		return nil
 	}
-	seen, err := o.ports.confirm(ctx, kind, key, end)
+	seen, err := o.config.decidingSighting(ctx, kind, key, end)
 	if isNotFound(err) {
 		return nil // the polls find out whether the service forgot the job
 	}
 	if refused, ok := errors.AsType[*ServiceError](err); ok && !refused.Again {
-		o.ports.warn(err) // a redelivery would fail too, and the polls ask again
+		o.config.warn(err) // a redelivery would fail too, and the polls ask again
 		return nil
 	}
 	if err != nil {
@@ -90,14 +95,14 @@ func (o *JobObserver) bring(ctx context.Context, key jobs.Key, end jobs.Sighting
 	var failed []error
 	for _, waiter := range waiters {
 		if outcome, done := outcomeFor(kind, key.Name, waiter.Run, seen); done {
-			failed = append(failed, o.ports.Tokens.settle(ctx, waiter.Handle, outcome, token.ClosedByEvent))
+			failed = append(failed, o.config.Tokens.closeFromQueue(ctx, waiter.Handle, outcome, token.ClosedByEvent))
 		}
 	}
 	return errors.Join(failed...)
 }
 
-// confirm returns the end of an event that decides, else the service's description.
-func (c JobsConfig) confirm(ctx context.Context, kind jobs.Kind, key jobs.Key, end jobs.Sighting) (jobs.Sighting, error) {
+// decidingSighting returns the end that an event told, if it decides, else the service's description.
+func (c JobsConfig) decidingSighting(ctx context.Context, kind jobs.Kind, key jobs.Key, end jobs.Sighting) (jobs.Sighting, error) {
 	if kind.Scope == jobs.ScopeRun && !end.IsHint() {
 		return end, nil
 	}

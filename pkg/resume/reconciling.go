@@ -93,14 +93,14 @@ const believed = 2
 // If the service does not respond, the next poll asks again: a service that is
 // down for long must not use up the number of times that a queue redelivers.
 func (o *JobObserver) Reconcile(ctx context.Context, poll Poll) error {
-	tokens := o.ports.Tokens
+	tokens := o.config.Tokens
 	check := func(keys token.Keys) error { return keys.CheckMAC(pollMAC, poll.authenticated(), poll.MAC) }
 	if err := withKeys(ctx, tokens.config.Keys, check); err != nil {
 		return fmt.Errorf("reconcile job %s: %w", poll.Key.Name, err)
 	}
 	handle := poll.Waiter.Handle
 	id, ok := token.HandleID(handle)
-	switch now := o.ports.now(); {
+	switch now := o.config.now(); {
 	case !ok || !now.Before(id.Expires):
 		return nil
 	case now.Before(poll.Due):
@@ -136,17 +136,17 @@ func (o *JobObserver) poll(ctx context.Context, poll Poll, record token.Record) 
 	if isNotFound(err) && poll.Number >= believed {
 		outcome, done, err = token.Failure(jobs.ErrorNotFound, err.Error()), true, nil
 	}
-	o.ports.warn(err)
+	o.config.warn(err)
 	switch {
 	case done:
-		return o.ports.Tokens.settle(ctx, handle, outcome, token.ClosedByReconcile)
-	case !poll.Deadline.IsZero() && !o.ports.now().Before(poll.Deadline):
+		return o.config.Tokens.closeFromQueue(ctx, handle, outcome, token.ClosedByReconcile)
+	case !poll.Deadline.IsZero() && !o.config.now().Before(poll.Deadline):
 		cause := fmt.Sprintf("%s had no outcome by %s", poll.what(), poll.Deadline.UTC().Format(time.RFC3339))
-		return o.ports.Tokens.settle(ctx, handle, token.Failure(errorTimeout, cause), token.ClosedByDeadline)
+		return o.config.Tokens.closeFromQueue(ctx, handle, token.Failure(errorTimeout, cause), token.ClosedByDeadline)
 	}
 	next := poll
 	next.Number, next.Receives = poll.Number+1, 0
-	if err := o.ports.sendPoll(ctx, next); err != nil {
+	if err := o.config.sendPoll(ctx, next); err != nil {
 		return err
 	}
 	return o.recordSent(ctx, poll.Receives, next, record)
@@ -156,7 +156,7 @@ func (o *JobObserver) poll(ctx context.Context, poll Poll, record token.Record) 
 func (o *JobObserver) resend(ctx context.Context, poll Poll) error {
 	receives := poll.Receives
 	poll.Receives = 0
-	if err := o.ports.Polls.Send(ctx, poll); err != nil {
+	if err := o.config.Polls.Send(ctx, poll); err != nil {
 		return err
 	}
 	return o.recordSent(ctx, receives, poll, token.Record{})
@@ -169,7 +169,7 @@ func (o *JobObserver) recordSent(ctx context.Context, receives int, sent Poll, r
 	if receives == 1 && record.Polled == 0 {
 		return nil
 	}
-	if _, err := o.ports.Tokens.config.Store.Poll(ctx, sent.Waiter.Handle, sent.op()); err != nil {
+	if _, err := o.config.Tokens.config.Store.Poll(ctx, sent.Waiter.Handle, sent.op()); err != nil {
 		return fmt.Errorf("record poll %d of %s: %w", sent.Number, sent.what(), err)
 	}
 	return nil
@@ -194,12 +194,12 @@ func (o *JobObserver) look(ctx context.Context, poll Poll) (outcome token.Outcom
 		return outcome, false, nil
 	case kind.Name == jobs.KindSimulated:
 		end, err := simulated.End(poll.JobID)
-		if err != nil || o.ports.now().Before(end) {
+		if err != nil || o.config.now().Before(end) {
 			return outcome, false, err
 		}
 		return outcomeOf(poll.Key.Name, simulatedEnd(poll.Key, poll.JobID, end)), true, nil
 	}
-	seen, err := o.ports.describe(ctx, kind, poll.JobID)
+	seen, err := o.config.describe(ctx, kind, poll.JobID)
 	if err != nil {
 		return outcome, false, err
 	}

@@ -29,7 +29,7 @@ type StarterConfig struct {
 
 // JobStarter starts jobs. It is safe for concurrent use.
 type JobStarter struct {
-	ports        JobsConfig
+	config       JobsConfig
 	external     ExternalWaits
 	callbackBase string
 	callbackHint string
@@ -69,21 +69,22 @@ func (j *JobStarter) StartJob(ctx context.Context, input []byte) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	s := &start{JobStarter: j, request: request, since: j.ports.now()}
+	now := j.config.now()
+	s := &startCall{JobStarter: j, request: request, calledAt: now, runSince: now}
 	s.kind, _ = jobs.Find(request.Kind)
 	if err := s.openToken(ctx); err != nil {
 		return nil, err
 	}
 	switch {
 	case request.Kind == jobs.KindSimulated && !s.waits():
-		return simulated.StartJob(request.Params, s.since, j.random())
+		return simulated.StartJob(request.Params, s.calledAt, j.random())
 	case !s.kind.HasEnd():
 		return s.sendMessage(ctx)
 	}
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.wait(ctx); err != nil {
+	if err := s.arrangeWait(ctx); err != nil {
 		return nil, err
 	}
 	response := s.started.Result()
@@ -91,13 +92,13 @@ func (j *JobStarter) StartJob(ctx context.Context, input []byte) ([]byte, error)
 	return json.Marshal(response)
 }
 
-// start is one call of StartJob.
-type start struct {
+// startCall is one call of StartJob.
+type startCall struct {
 	*JobStarter
 	request jobs.StartRequest
 	kind    jobs.Kind
-	// since is when the call began.
-	since time.Time
+	// calledAt is when the call began.
+	calledAt time.Time
 	// token waits for the end of the job; it is zero if nothing waits.
 	token Token
 	// recipient is empty if a step waits. For an external wait, theirs is the
@@ -107,20 +108,23 @@ type start struct {
 	deadline  time.Time
 
 	started jobs.Started
-	// adopted is the service's refusal, if started is a run that an earlier call may
-	// have started.
-	adopted     *ServiceError
+	// runSince is calledAt, or for an adopted run, when the service says it began.
+	runSince time.Time
+	// contested is the service's refusal, if started is an adopted run that may be
+	// another caller's: then the waiter is bound before anything else is done. It is
+	// nil for a run of this call, and for one whose name proves that it is ours.
+	contested   *ServiceError
 	callbackURL string
 }
 
 // waits reports whether a token waits for the end of the job.
-func (s *start) waits() bool { return s.token.handle != "" }
+func (s *startCall) waits() bool { return s.token.handle != "" }
 
 // openToken opens the token that waits, or makes the one of an external wait.
-func (s *start) openToken(ctx context.Context) (err error) {
+func (s *startCall) openToken(ctx context.Context) (err error) {
 	switch r := s.request; {
 	case r.Token != "":
-		s.token, err = s.ports.Tokens.Open(ctx, r.Token)
+		s.token, err = s.config.Tokens.Open(ctx, r.Token)
 		if err == nil && isExternal(s.token.ID) { // StartJob makes such tokens itself
 			err = token.ErrInvalid
 		}
@@ -134,12 +138,12 @@ func (s *start) openToken(ctx context.Context) (err error) {
 }
 
 // begin starts the job.
-func (s *start) begin(ctx context.Context) error {
+func (s *startCall) begin(ctx context.Context) error {
 	switch s.request.Kind {
 	case jobs.KindCallback:
 		return s.beginCallback(ctx)
 	case jobs.KindSimulated:
-		id, err := simulated.StartUntil(s.request.Params, s.since, s.random())
+		id, err := simulated.StartUntil(s.request.Params, s.calledAt, s.random())
 		s.started = jobs.Started{ID: id, Key: s.ownKey(id)}
 		return err
 	}
@@ -147,25 +151,25 @@ func (s *start) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	response, err := s.ports.Services.Start(ctx, s.kind, params)
+	response, err := s.config.Services.Start(ctx, s.kind, params)
 	if refused, ok := errors.AsType[*ServiceError](err); ok && s.kind.InUse(refused.code()) && s.unique() != "" {
 		return s.adopt(ctx, params, refused)
 	}
 	if err != nil {
 		return s.refusal(err)
 	}
-	s.started, err = s.kind.ReadStart(s.ports.Account, s.ports.Region, params, response)
+	s.started, err = s.kind.ReadStart(s.config.Account, s.config.Region, params, response)
 	return err
 }
 
 // sendMessage sends a message, which has no end to wait for. A repeated call sends a
 // second message, unless the queue or the topic is a FIFO one.
-func (s *start) sendMessage(ctx context.Context) ([]byte, error) {
-	params, err := s.kind.MessageParams(s.ports.Account, s.ports.Region, s.request.Params, s.unique())
+func (s *startCall) sendMessage(ctx context.Context) ([]byte, error) {
+	params, err := s.kind.MessageParams(s.config.Account, s.config.Region, s.request.Params, s.unique())
 	if err != nil {
 		return nil, err
 	}
-	response, err := s.ports.Services.Start(ctx, s.kind, params)
+	response, err := s.config.Services.Start(ctx, s.kind, params)
 	if err != nil {
 		return nil, s.refusal(err)
 	}
@@ -177,7 +181,7 @@ func (s *start) sendMessage(ctx context.Context) ([]byte, error) {
 }
 
 // refusal returns the error of a start that the service refused.
-func (s *start) refusal(err error) error {
+func (s *startCall) refusal(err error) error {
 	if refused, ok := errors.AsType[*ServiceError](err); ok && refused.Again {
 		err = &ServiceError{Name: refused.Name, Message: refused.Message + "; the same start may succeed later", Again: true}
 	}
@@ -185,7 +189,7 @@ func (s *start) refusal(err error) error {
 }
 
 // beginCallback starts nothing: the job is a request to the callback URL.
-func (s *start) beginCallback(ctx context.Context) error {
+func (s *startCall) beginCallback(ctx context.Context) error {
 	if s.callbackBase == "" {
 		what := "callbacks have no URL here"
 		if s.callbackHint != "" {
@@ -195,7 +199,7 @@ func (s *start) beginCallback(ctx context.Context) error {
 	}
 	text := s.request.Token
 	if text == "" {
-		keys, err := s.ports.Tokens.config.Keys.Get(ctx)
+		keys, err := s.config.Tokens.config.Keys.Get(ctx)
 		if err != nil {
 			return err
 		}
@@ -207,12 +211,12 @@ func (s *start) beginCallback(ctx context.Context) error {
 }
 
 // ownKey returns the key of a job that no service knows.
-func (s *start) ownKey(name string) jobs.Key {
-	return jobs.Key{Kind: s.request.Kind, Account: s.ports.Account, Region: s.ports.Region, Name: name}
+func (s *startCall) ownKey(name string) jobs.Key {
+	return jobs.Key{Kind: s.request.Kind, Account: s.config.Account, Region: s.config.Region, Name: name}
 }
 
 // unique returns the idempotency key of the start: a repeated start has the same one.
-func (s *start) unique() string {
+func (s *startCall) unique() string {
 	switch {
 	case !s.waits():
 		return s.request.IdempotencyKey
@@ -222,15 +226,16 @@ func (s *start) unique() string {
 	return hex.EncodeToString(s.token.ID.Execution[:])
 }
 
-// wait has the token wait for the end of the job. An error of the poll fails the
+// arrangeWait sends the first poll and binds the waiter, so that the token is closed
+// when the job ends. It does not wait itself. An error of the poll fails the
 // start, because without a poll a lost event would leave the token open. An error of
 // the binding does not, because the poll finds the end.
-func (s *start) wait(ctx context.Context) (err error) {
+func (s *startCall) arrangeWait(ctx context.Context) (err error) {
 	if !s.waits() || s.request.Kind == jobs.KindCallback && s.recipient == "" {
 		return nil
 	}
 	var met Meeting
-	if s.adopted != nil {
+	if s.contested != nil {
 		if met, err = s.claim(ctx); err != nil {
 			return err
 		}
@@ -239,30 +244,32 @@ func (s *start) wait(ctx context.Context) (err error) {
 		return err
 	}
 	poll := Poll{Key: s.started.Key, JobID: s.started.ID, Waiter: s.waiter(), Number: 1, Deadline: s.deadline}
-	if err := s.ports.sendPoll(ctx, poll); err != nil {
+	if err := s.config.sendPoll(ctx, poll); err != nil {
 		return fmt.Errorf("job %s was started, but its end would not be noticed: %w", s.started.Key.Name, err)
 	}
-	if s.adopted == nil && s.kind.HasEvents() {
+	if s.contested == nil && s.kind.HasEvents() {
 		met, err = s.bind(ctx)
-		s.ports.warn(err)
+		s.config.warn(err)
 		s.expose(ctx, met.Waiters)
 	}
 	if met.End != nil {
-		s.ports.warn(s.closeWith(ctx, *met.End))
+		s.config.warn(s.closeWith(ctx, *met.End))
 	}
 	return nil
 }
 
-func (s *start) waiter() Waiter {
+func (s *startCall) waiter() Waiter {
 	return Waiter{Handle: s.token.handle, Run: s.run(), JobID: s.started.ID}
 }
 
 // run is what is known of the run that was started or adopted.
-func (s *start) run() jobs.Run { return jobs.Run{BeginText: s.started.BeginText, Since: s.since} }
+func (s *startCall) run() jobs.Run {
+	return jobs.Run{BeginText: s.started.BeginText, Since: s.runSince}
+}
 
 // bind has the job's event find the waiter.
-func (s *start) bind(ctx context.Context) (Meeting, error) {
-	met, err := s.ports.Rendezvous.Bind(ctx, s.started.Key, s.waiter(), s.token.ID.Expires)
+func (s *startCall) bind(ctx context.Context) (Meeting, error) {
+	met, err := s.config.Rendezvous.Bind(ctx, s.started.Key, s.waiter(), s.token.ID.Expires)
 	if err != nil {
 		return Meeting{}, fmt.Errorf("bind a token to job %s: %w", s.started.Key.Name, err)
 	}
@@ -271,12 +278,15 @@ func (s *start) bind(ctx context.Context) (Meeting, error) {
 
 // closeWith closes the token with an end that was noted before the waiter was bound,
 // if that is the end of its run.
-func (s *start) closeWith(ctx context.Context, end jobs.Sighting) error {
+func (s *startCall) closeWith(ctx context.Context, end jobs.Sighting) error {
 	key := s.started.Key
+	// A resource's stored end is compared with the run before the service is asked, to
+	// save the call for the end of an earlier run. What the service then describes may
+	// be another run again, so outcomeFor compares once more.
 	if _, done := s.kind.Conclude(key.Name, s.run(), end); !done && !end.IsHint() {
 		return nil // the end of an earlier run
 	}
-	seen, err := s.ports.confirm(ctx, s.kind, key, end)
+	seen, err := s.config.decidingSighting(ctx, s.kind, key, end)
 	if err != nil {
 		return err
 	}
@@ -284,6 +294,6 @@ func (s *start) closeWith(ctx context.Context, end jobs.Sighting) error {
 	if !done {
 		return nil
 	}
-	_, _, err = s.token.close(ctx, s.ports.Tokens.fitting(s.token.ID, outcome), token.ClosedByEvent)
+	_, _, err = s.token.closeFromRequest(ctx, s.config.Tokens.fitting(s.token.ID, outcome), token.ClosedByEvent)
 	return err
 }

@@ -28,8 +28,8 @@ type TokenStore interface {
 // Wakes wakes the execution or the delivery that waits for a token.
 type Wakes interface {
 	// Send delivers a wake for the token at least once. It may arrive before the
-	// token is closed; at says when it was sent.
-	Send(ctx context.Context, id token.ID, handle string, at time.Time) error
+	// token is closed; sent says when it was sent.
+	Send(ctx context.Context, id token.ID, handle string, sent time.Time) error
 }
 
 // Beats carries heartbeats of external waits to [Deliveries.Beat].
@@ -134,16 +134,16 @@ func (t Token) Close(ctx context.Context, outcome token.Outcome) (CloseResult, t
 	if err := errors.Join(t.tokens.check(t.ID, outcome), checkName(outcome, by)); err != nil {
 		return 0, token.Record{}, fmt.Errorf("close token %s: %w", token.Mask(t.handle), err)
 	}
-	result, record, err := t.close(ctx, outcome, by)
+	result, record, err := t.closeFromRequest(ctx, outcome, by)
 	if err != nil {
 		err = fmt.Errorf("close token %s: %w", token.Mask(t.handle), err)
 	}
 	return result, record, err
 }
 
-// close closes a token for a caller that no queue redelivers. The wake comes before
-// the update, so that a crash in between loses nothing (rule 10).
-func (t Token) close(ctx context.Context, outcome token.Outcome, by token.Closer) (CloseResult, token.Record, error) {
+// closeFromRequest closes a token for a caller that no queue redelivers. The wake
+// comes before the update, so that a crash in between loses nothing (rule 10).
+func (t Token) closeFromRequest(ctx context.Context, outcome token.Outcome, by token.Closer) (CloseResult, token.Record, error) {
 	config := t.tokens.config
 	if config.HoldBack != nil {
 		defer config.HoldBack(t.ID)()
@@ -202,11 +202,11 @@ func (t Token) Describe(ctx context.Context) (token.Record, error) {
 	return record, nil
 }
 
-// settle closes the token with that handle for a caller whose message is
+// closeFromQueue closes the token with that handle for a caller whose message is
 // redelivered after an error: it updates the record, then sends the wake, also if
 // the token was closed before, because its closer may have died before its wake
 // (rule 10).
-func (t *Tokens) settle(ctx context.Context, handle string, outcome token.Outcome, by token.Closer) error {
+func (t *Tokens) closeFromQueue(ctx context.Context, handle string, outcome token.Outcome, by token.Closer) error {
 	id, ok := token.HandleID(handle)
 	if !ok {
 		return fmt.Errorf("close token %s: the handle is not valid", token.Mask(handle))

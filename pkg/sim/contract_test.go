@@ -525,11 +525,11 @@ var mutants = []mutant{
 	{
 		name:   "jobs: a start succeeds whose first poll is not sent",
 		caught: sim.Stuck, edits: one("resume/starting.go",
-			`s.ports.sendPoll(ctx, poll); err != nil {`, `s.ports.sendPoll(ctx, poll); err != nil && !s.kind.HasEvents() {`),
+			`s.config.sendPoll(ctx, poll); err != nil {`, `s.config.sendPoll(ctx, poll); err != nil && !s.kind.HasEvents() {`),
 	},
 	{
 		name:   "reconcile: the next poll is not sent",
-		caught: sim.Stuck, edits: one("resume/reconciling.go", `	if err := o.ports.sendPoll(ctx, next); err != nil {`, `	if err := ctx.Err(); err != nil {`),
+		caught: sim.Stuck, edits: one("resume/reconciling.go", `	if err := o.config.sendPoll(ctx, next); err != nil {`, `	if err := ctx.Err(); err != nil {`),
 	},
 	{
 		name:   "reconcile: chains of polls do not merge",
@@ -538,7 +538,7 @@ var mutants = []mutant{
 	},
 	{
 		name:   "jobs: the event does not find who is bound",
-		caught: sim.Slow, edits: one("resume/observing.go", `	return o.bring(ctx, key, end, met.Waiters)`, `	_ = met
+		caught: sim.Slow, edits: one("resume/observing.go", `	return o.closeWaiters(ctx, key, end, met.Waiters)`, `	_ = met
 	return nil`),
 	},
 	{

@@ -252,7 +252,7 @@ func (w *world) postEvent(event []byte) {
 	m := &message{name: "event", kind: kindCloser, causes: []string{"event"}, life: closerLife}
 	m.handle = func(a *actor) (time.Time, error) {
 		err := a.observer().Observe(a.ctx, event)
-		if w.offsets != nil && errors.Is(err, resume.ErrNoEvent) {
+		if w.offsets != nil && errors.Is(err, resume.ErrUnusableEvent) {
 			return time.Time{}, nil // its time is not plausible by this clock, and the polls make that good
 		}
 		return time.Time{}, err

@@ -14,7 +14,8 @@ import (
 // no client for that. It implements [resume.Wakes] and [resume.Beats] for tokens of external recipients.
 type Deliveries struct{ Target Queue }
 
-// deliveryPayload names the token. The message is sent before the token is closed.
+// deliveryPayload names the token. Sent is when the message was queued: just before a request closes the token, or after a message
+// of a queue closed it.
 type deliveryPayload struct {
 	Handle string    `json:"handle"`
 	Sent   time.Time `json:"sent"`

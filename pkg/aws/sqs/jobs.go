@@ -94,7 +94,7 @@ func (h JobHandlers) observe(m Message, event jobEvent) Work {
 		switch {
 		case errors.Is(err, jobs.ErrNoEnd):
 			note, err = "no end of a job", nil
-		case errors.Is(err, resume.ErrNoEvent):
+		case errors.Is(err, resume.ErrUnusableEvent):
 			note, err = err.Error(), nil
 		}
 		return time.Time{}, err

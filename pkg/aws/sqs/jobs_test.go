@@ -141,7 +141,7 @@ func TestEventIsPassedOnUnchanged(t *testing.T) {
 	}{
 		"accepted":        {nil, 0, `"source":"aws.batch","detail_type":"Batch Job State Change","outcome":"done"`},
 		"no end of a job": {jobs.ErrNoEnd, 0, `"note":"no end of a job"`},
-		"unreadable":      {fmt.Errorf("%w: no key", resume.ErrNoEvent), 0, `no key"`},
+		"unreadable":      {fmt.Errorf("%w: no key", resume.ErrUnusableEvent), 0, `no key"`},
 		"failed":          {errors.New("throttled"), 1, `"error":"throttled"`},
 	} {
 		t.Run(name, func(t *testing.T) {

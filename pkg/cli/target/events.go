@@ -90,7 +90,7 @@ func acceptEvent(w http.ResponseWriter, r *http.Request, observe observer, log *
 		return http.StatusOK, EventResult{EventAccepted}
 	case errors.Is(err, jobs.ErrNoEnd):
 		return http.StatusOK, EventResult{EventIgnored}
-	case errors.Is(err, resume.ErrNoEvent):
+	case errors.Is(err, resume.ErrUnusableEvent):
 		return http.StatusBadRequest, eventRefusal{"Invalid", err.Error()}
 	case errors.As(err, &service):
 		return http.StatusBadGateway, eventRefusal{"Internal", "the service that was to confirm it answered " + service.Error()}

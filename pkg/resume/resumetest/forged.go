@@ -150,7 +150,7 @@ func forgedEvent(d *fixture) {
 		"of before there were any": strings.Replace(event, at, "2001-01-01T00:00:00Z", 1),
 	} {
 		d.trace = nil
-		if err := d.jobs.Observe(d.Context(), []byte(forged)); !errors.Is(err, resume.ErrNoEvent) || len(d.trace) > 0 {
+		if err := d.jobs.Observe(d.Context(), []byte(forged)); !errors.Is(err, resume.ErrUnusableEvent) || len(d.trace) > 0 {
 			d.Errorf("%s: error %v, effects %q", name, err, d.trace)
 		}
 	}

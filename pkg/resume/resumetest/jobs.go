@@ -179,7 +179,7 @@ func malformedEvent(d *fixture) {
 		`{"source":"aws.batch","detail-type":"Batch Job State Change","detail":{"status":"SUCCEEDED"}}`,
 		strings.ReplaceAll(strings.ReplaceAll(d.oldRun(), account, ""), `"account":""`, `"account":7`),
 	} {
-		if err := d.jobs.Observe(d.Context(), []byte(event)); !errors.Is(err, resume.ErrNoEvent) {
+		if err := d.jobs.Observe(d.Context(), []byte(event)); !errors.Is(err, resume.ErrUnusableEvent) {
 			d.Errorf("%s: error %v", event, err)
 		}
 	}
