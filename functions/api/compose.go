@@ -29,7 +29,7 @@ func compose(getenv func(string) string) (function.HTTP, error) {
 	a := api{
 		log:        log,
 		wakes:      sqs.NewWakes(sqs.WakesConfig{Queue: sqs.Queue{Client: queues, URL: env.Text("WAITLESS_WAKE_QUEUE")}, Now: time.Now, Log: log}),
-		deliveries: &sqs.Deliveries{Target: sqs.Queue{Client: queues, URL: env.Text("WAITLESS_DELIVERY_QUEUE")}},
+		deliveries: &sqs.DeliveryRequests{Target: sqs.Queue{Client: queues, URL: env.Text("WAITLESS_DELIVERY_QUEUE")}},
 		store:      dynamo.NewLog(tables, env.Text("WAITLESS_LOG_TABLE"), time.Now),
 		tokens:     dynamo.NewWaits(tables, env.Text("WAITLESS_WAITS_TABLE"), time.Now),
 		limits: machine.Limits{
@@ -49,7 +49,7 @@ func compose(getenv func(string) string) (function.HTTP, error) {
 type api struct {
 	log        *slog.Logger
 	wakes      *sqs.Wakes
-	deliveries *sqs.Deliveries
+	deliveries *sqs.DeliveryRequests
 	store      *dynamo.Log
 	tokens     *dynamo.Waits
 	limits     machine.Limits

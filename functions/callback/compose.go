@@ -31,7 +31,7 @@ func composeWith(getenv func(string) string, log *slog.Logger) (function.HTTP, e
 	config := env.AWS()
 	queues, store := sqs.NewClient(config), secretsmanager.NewFromConfig(config)
 	wakes := sqs.NewWakes(sqs.WakesConfig{Queue: sqs.Queue{Client: queues, URL: env.Text("WAITLESS_WAKE_QUEUE")}, Now: time.Now, Log: log})
-	deliveries := &sqs.Deliveries{Target: sqs.Queue{Client: queues, URL: env.Text("WAITLESS_DELIVERY_QUEUE")}}
+	deliveries := &sqs.DeliveryRequests{Target: sqs.Queue{Client: queues, URL: env.Text("WAITLESS_DELIVERY_QUEUE")}}
 	limit := env.Int("WAITLESS_DATA_LIMIT", resume.DefaultLimit, resume.ExternalLimit)
 	a := api{
 		signing: &secrets.Text[[]callbackurl.Secret]{

@@ -23,23 +23,24 @@ import (
 )
 
 // compose composes the function from its environment.
-func compose(getenv func(string) string) (function.Messages, error) {
+func compose(getenv func(string) string) (function.MessageHandler, error) {
 	env := environment.New(getenv)
 	config, log := env.AWS(), function.Log(getenv)
 	queues := sqs.NewClient(config)
 	queue := func(name string) sqs.Queue { return sqs.Queue{Client: queues, URL: env.Text(name)} }
 	wakes := queue("WAITLESS_WAKE_QUEUE")
+	// At most 30 seconds on a stack (InterpreterTimeLimit): the engine counts on that for claimed calls.
 	timeLimit := env.Duration("WAITLESS_TIME_LIMIT", time.Second, 1, 900)
-	// A longer call is the task runner's. The interpreter needs time for what follows the reply.
+	// The task runner makes longer calls. The interpreter needs the rest of its time for what follows the reply.
 	longestCall := min(machine.DefaultDirect, timeLimit/3)
 	functions, closeIdle := lambda.NewClient(config)
 	tables := dynamodb.NewFromConfig(config)
 	store := dynamo.NewLog(tables, env.Text("WAITLESS_LOG_TABLE"), time.Now)
-	tokens := dynamo.NewWaits(tables, env.Text("WAITLESS_WAITS_TABLE"), time.Now)
+	waits := dynamo.NewWaits(tables, env.Text("WAITLESS_WAITS_TABLE"), time.Now)
 	i := interpreter{
 		keys: &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: env.Text("WAITLESS_TOKEN_KEY"), Now: time.Now},
 		worker: engine.WorkerConfig{
-			Log: store, Flows: store, TokenStore: tokens, Stops: tokens,
+			Log: store, Flows: store, TokenStore: waits, Stops: waits,
 			Wakes:     sqs.NewWakes(timers(env, config, wakes, log)),
 			TaskQueue: &sqs.Tasks{Target: queue("WAITLESS_TASK_QUEUE")},
 			Caller: lambda.New(lambda.Config{

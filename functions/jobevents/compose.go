@@ -19,7 +19,7 @@ import (
 const minTime = 5 * time.Second
 
 // compose composes the function from its environment.
-func compose(getenv func(string) string) (function.Messages, error) {
+func compose(getenv func(string) string) (function.MessageHandler, error) {
 	env := environment.New(getenv)
 	config, log := env.AWS(), function.Log(getenv)
 	queues := sqs.NewClient(config)
@@ -28,7 +28,7 @@ func compose(getenv func(string) string) (function.Messages, error) {
 	table := dynamo.NewWaits(dynamodb.NewFromConfig(config), env.Text("WAITLESS_WAITS_TABLE"), time.Now)
 	wakes := sqs.TokenWakes{
 		Wakes:    sqs.NewWakes(sqs.WakesConfig{Queue: queue("WAITLESS_WAKE_QUEUE"), Now: time.Now, Log: log}),
-		External: &sqs.Deliveries{Target: queue("WAITLESS_DELIVERY_QUEUE")},
+		External: &sqs.DeliveryRequests{Target: queue("WAITLESS_DELIVERY_QUEUE")},
 	}
 	observer := resume.NewJobObserver(resume.JobsConfig{
 		Tokens: resume.NewTokens(resume.TokensConfig{

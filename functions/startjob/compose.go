@@ -38,7 +38,7 @@ func compose(getenv func(string) string) (function.Call, error) {
 				LimitHint: environment.RaiseDataLimit,
 				Wakes: sqs.TokenWakes{
 					Wakes:    sqs.NewWakes(sqs.WakesConfig{Queue: wakes, Now: time.Now, Log: log}),
-					External: &sqs.Deliveries{Target: delivery},
+					External: &sqs.DeliveryRequests{Target: delivery},
 				},
 			}),
 			Rendezvous: table, Services: services.New(config, messages.Operations(config, ownQueues...)),

@@ -31,7 +31,7 @@ const hold = 90 * time.Second
 const longestCall = 15*time.Minute - 20*time.Second
 
 // compose composes the function from its environment.
-func compose(getenv func(string) string) (function.Messages, error) {
+func compose(getenv func(string) string) (function.MessageHandler, error) {
 	env := environment.New(getenv)
 	config, log := env.AWS(), function.Log(getenv)
 	queues := sqs.NewClient(config)

@@ -20,8 +20,9 @@
 // external recipients whose outcome was not delivered, by age.
 //
 // The attribute expires is the time to live of both tables, in seconds. DynamoDB may delete an item days later. Reads of Log
-// ignore an expired item. Items of Waits are not read then, because tokens expire at the same second. A job's item has the
-// latest expiry of its waiters; an end without waiters has the expiry of the event.
+// ignore an expired item. Items of tokens are not read any more when they expire, because the token expires at the same second.
+// A job's item has the latest expiry of its waiters; an end without waiters has the expiry of the event. An expired item of a
+// job is used again: Bind extends it, and Note overwrites its end.
 //
 // This package may change between releases; what is stored stays readable.
 package dynamo

@@ -14,16 +14,16 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Waits is table Waits. It implements [engine.TokenStore], [resume.TokenStore],
-// [resume.Rendezvous] and [resume.ExternalWaits]. Every change is one conditional
-// update, which answers the item after it, be it refused or not.
+// Waits is table Waits. It implements [engine.TokenStore], [engine.Stops], [resume.TokenStore], [resume.Rendezvous] and
+// [resume.ExternalWaits]. A change is one conditional update; Bind and Note may need a second one, and Release makes one for
+// each hundred handles. An update returns the item as it then is, whether its condition held or not.
 type Waits struct {
 	client *dynamodb.Client
 	table  string
 	now    func() time.Time
 }
 
-// NewWaits is the table of that name. The clock tells what has expired.
+// NewWaits returns the table of that name. now decides what has expired.
 func NewWaits(client *dynamodb.Client, table string, now func() time.Time) *Waits {
 	return &Waits{client, table, now}
 }
@@ -34,23 +34,27 @@ const (
 	attrClosing = "o" // once the token is closed: the record, without the heartbeat
 	attrBeat    = "h" // the latest heartbeat, in nanoseconds since 1970
 	attrBegun   = "b" // the beginning of the call: a record with nothing else
-	attrAnswer  = "a" // what the function answered to its submission: a record with nothing else
+	attrReply   = "a" // the function's reply to its submission: a record with nothing else
 	attrPolled  = "p" // the latest reconcile poll that is known to be sent: a record with nothing else
 	attrWait    = "f" // the wait of an external recipient
 	attrSent    = "d" // what became of the delivery to there
 )
 
-// What keeps a change from being made.
+// Conditions under which a change is made.
 const (
-	whileOpen     = "attribute_not_exists(o)"
-	whileUnasked  = whileOpen + " AND attribute_not_exists(a)"
-	whileUnbegun  = whileUnasked + " AND attribute_not_exists(b)"
-	unlessBeat    = "(attribute_not_exists(h) OR h <= :limit)"
-	unlessNewer   = "(attribute_not_exists(h) OR h < :beat)"
+	whileOpen    = "attribute_not_exists(o)"
+	whileNoReply = whileOpen + " AND attribute_not_exists(a)"
+	whileUnbegun = whileNoReply + " AND attribute_not_exists(b)"
+	unlessBeat   = "(attribute_not_exists(h) OR h <= :limit)"
+	unlessNewer  = "(attribute_not_exists(h) OR h < :beat)"
+)
+
+// The changes.
+const (
 	closeRecord   = "SET o = :closing"
 	noteHeartbeat = "SET h = :beat"
 	begin         = "SET b = :begun"
-	keepAnswer    = "SET a = :answer"
+	storeReply    = "SET a = :reply"
 	notePoll      = "SET p = :polled"
 )
 
@@ -68,7 +72,7 @@ func (w *Waits) Close(ctx context.Context, handle string, closing token.CloseOp)
 	change := update{op: "close a token", expression: closeRecord, condition: whileOpen}
 	change.values = item{":closing": binaryOf(closing.Apply(token.Record{}).Encode())}
 	if closing.By == token.ClosedBySubmit {
-		change.condition = whileUnasked
+		change.condition = whileNoReply
 	}
 	if limit := closing.UnlessBeatAfter; !limit.IsZero() {
 		change.condition += " AND " + unlessBeat
@@ -86,10 +90,10 @@ func (w *Waits) Begin(ctx context.Context, handle string, beginning token.BeginO
 }
 
 // Reply implements [engine.TokenStore].
-func (w *Waits) Reply(ctx context.Context, handle string, answering token.ReplyOp) (token.Record, error) {
+func (w *Waits) Reply(ctx context.Context, handle string, reply token.ReplyOp) (token.Record, error) {
 	return w.updateRecord(ctx, handle, update{
-		op: "keep an answer", expression: keepAnswer, condition: whileUnasked,
-		values: item{":answer": binaryOf(answering.Apply(token.Record{}).Encode())},
+		op: "keep an answer", expression: storeReply, condition: whileNoReply,
+		values: item{":reply": binaryOf(reply.Apply(token.Record{}).Encode())},
 	})
 }
 
@@ -109,15 +113,14 @@ func (w *Waits) Poll(ctx context.Context, handle string, polling token.PollOp) (
 	})
 }
 
-// update is one change of an item: what it does, on what condition.
+// update is one change of an item and its condition.
 type update struct {
 	op, expression, condition string
 	names                     map[string]string
 	values                    item
 }
 
-// updateRecord makes the change if its condition holds and answers the record
-// after it.
+// updateRecord makes the change if its condition holds, and returns the record as it then is.
 func (w *Waits) updateRecord(ctx context.Context, handle string, change update) (token.Record, error) {
 	if id, ok := token.HandleID(handle); ok {
 		change.expression += ", expires = :expires"
@@ -130,8 +133,7 @@ func (w *Waits) updateRecord(ctx context.Context, handle string, change update) 
 	return decodeRecord(after)
 }
 
-// update makes the change if its condition holds and answers the item after
-// it. Not ok: the condition does not hold.
+// update makes the change if its condition holds, and returns the item as it then is. ok says whether the condition held.
 func (w *Waits) update(ctx context.Context, key item, change update) (after item, ok bool, err error) {
 	updated, err := w.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &w.table, Key: key,
@@ -160,7 +162,7 @@ func decodeRecord(attributes item) (r token.Record, err error) {
 	if err != nil {
 		return token.Record{}, err
 	}
-	answered, err := partOf(attributes, attrAnswer)
+	replied, err := partOf(attributes, attrReply)
 	if err != nil {
 		return token.Record{}, err
 	}
@@ -169,7 +171,7 @@ func decodeRecord(attributes item) (r token.Record, err error) {
 		return token.Record{}, err
 	}
 	r.PolledJob, r.Polled = polled.PolledJob, polled.Polled
-	r.BegunBy, r.BegunAt, r.BegunIn, r.Reply = begun.BegunBy, begun.BegunAt, begun.BegunIn, answered.Reply
+	r.BegunBy, r.BegunAt, r.BegunIn, r.Reply = begun.BegunBy, begun.BegunAt, begun.BegunIn, replied.Reply
 	if beat, ok := attributes[attrBeat].(*types.AttributeValueMemberN); ok {
 		if r.LastBeat, err = instantOf(beat.Value); err != nil {
 			return token.Record{}, err
@@ -178,7 +180,7 @@ func decodeRecord(attributes item) (r token.Record, err error) {
 	return r, nil
 }
 
-// partOf is what one attribute says of a record.
+// partOf decodes the part of a record that one attribute has.
 func partOf(attributes item, name string) (token.Record, error) {
 	part, ok := attributes[name]
 	if !ok {

@@ -31,8 +31,8 @@ func Start[Handler any](compose func(getenv func(string) string) (Handler, error
 	lambda.Start(handler)
 }
 
-// Messages handles a batch of messages, and returns those to redeliver.
-type Messages = func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error)
+// MessageHandler handles a batch of messages, and returns those to redeliver.
+type MessageHandler = func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error)
 
 // Call is the handler of a function whose caller waits for the response. It calls Function and logs one line. All fields are
 // required. It is safe for concurrent use if they are.

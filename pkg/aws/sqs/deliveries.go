@@ -10,9 +10,9 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Deliveries asks the receiver of a queue to deliver outcomes and heartbeats to external recipients, so that the sender links
+// DeliveryRequests asks the receiver of a queue to deliver outcomes and heartbeats to external recipients, so that the sender links
 // no client for that. It implements [resume.Wakes] and [resume.Beats] for tokens of external recipients.
-type Deliveries struct{ Target Queue }
+type DeliveryRequests struct{ Target Queue }
 
 // deliveryPayload names the token. Sent is when the message was queued: just before a request closes the token, or after a message
 // of a queue closed it.
@@ -22,16 +22,16 @@ type deliveryPayload struct {
 }
 
 // Send implements [resume.Wakes].
-func (d *Deliveries) Send(ctx context.Context, _ token.ID, handle string, at time.Time) error {
+func (d *DeliveryRequests) Send(ctx context.Context, _ token.ID, handle string, at time.Time) error {
 	return d.send(ctx, kindDelivery, handle, at)
 }
 
 // SendBeat implements [resume.Beats].
-func (d *Deliveries) SendBeat(ctx context.Context, handle string, at time.Time) error {
+func (d *DeliveryRequests) SendBeat(ctx context.Context, handle string, at time.Time) error {
 	return d.send(ctx, kindHeartbeat, handle, at)
 }
 
-func (d *Deliveries) send(ctx context.Context, kind, handle string, at time.Time) error {
+func (d *DeliveryRequests) send(ctx context.Context, kind, handle string, at time.Time) error {
 	err := checkHandle(handle)
 	if err == nil {
 		err = d.Target.send(ctx, kind, deliveryPayload{handle, at.UTC()}, 0)

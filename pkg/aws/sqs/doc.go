@@ -8,8 +8,8 @@
 //	wake       [Wakes]             an execution to look at, and why; see [engine.Wake]
 //	task       [Tasks.Queue]       a long call; see [engine.Task]
 //	end        [Tasks.Ended]       how an execution ended
-//	delivery   [Deliveries]        the handle of a token whose outcome goes to an external recipient
-//	heartbeat  [Deliveries]        the handle of a token whose heartbeat goes there
+//	delivery   [DeliveryRequests]  the handle of a token whose outcome goes to an external recipient
+//	heartbeat  [DeliveryRequests]  the handle of a token whose heartbeat goes there
 //	poll       [Polls]             a job to ask about; see [resume.Poll]
 //
 // The queue of jobs also has job events, which are EventBridge's own JSON. A message names a token by its handle, the part of

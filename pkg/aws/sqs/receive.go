@@ -49,10 +49,12 @@ type Work struct {
 	// Do executes it. It returns when the message is to be redelivered, or the zero time to delete the message. After an
 	// error the message is redelivered after a pause, unless the error is [ErrDiscard].
 	Do func(ctx context.Context) (retryAt time.Time, err error)
-	// Group names the messages that are handled one after the other; messages without a group are handled concurrently.
+	// Group is the name of a group. The messages of a group are handled one after the other, messages without a group
+	// concurrently.
 	Group string
-	// Attrs are in the log line, and those of After too, which is called when the work is done; nil for none.
+	// Attrs are attributes of the log line.
 	Attrs []slog.Attr
+	// After returns more attributes of the log line. It is called when the work is done; nil for none.
 	After func() []slog.Attr
 }
 
@@ -65,8 +67,9 @@ func discard(err error) error { return fmt.Errorf("%w: %w", ErrDiscard, err) }
 // ErrSource says that an event is not from a queue of the function: another principal invoked it.
 var ErrSource = errors.New("the event is not from a queue of this function")
 
-// Receiver handles the messages that a Lambda function receives from its queues. It hides each message that is to be
-// redelivered until its time, and names it in the response, so that SQS keeps it. MinTime, Random and Hold are optional.
+// Receiver handles the messages that a Lambda function receives from its queues. Lambda deletes every message of the batch that
+// the response does not name. A message that is to be redelivered is therefore named there, and hidden until its time. MinTime,
+// Random and Hold are optional.
 type Receiver struct {
 	Client Hider
 	// URLs are the queues of the function.
@@ -87,14 +90,15 @@ type Receiver struct {
 	Hold time.Duration
 }
 
-// job is a message with its work, or the error of decoding it.
-type job struct {
+// delivery is a message with its work, or the error of decoding it.
+type delivery struct {
 	Message
 	Work
 	err error
 }
 
-// Handle handles one batch. It returns [ErrSource] for an event of another queue.
+// Handle handles one batch, and returns the messages to redeliver: a message is deleted by not being named in the response. It
+// returns [ErrSource] for an event of another queue.
 func (r *Receiver) Handle(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
 	url, err := r.source(event)
 	if err != nil {
@@ -110,12 +114,12 @@ func (r *Receiver) Handle(ctx context.Context, event events.SQSEvent) (events.SQ
 		free <- struct{}{}
 		running.Go(func() {
 			defer func() { <-free }()
-			for _, j := range group {
-				if r.handle(ctx, j) {
+			for _, d := range group {
+				if r.handle(ctx, d) {
 					continue
 				}
 				mu.Lock()
-				kept = append(kept, events.SQSBatchItemFailure{ItemIdentifier: j.ID})
+				kept = append(kept, events.SQSBatchItemFailure{ItemIdentifier: d.ID})
 				mu.Unlock()
 			}
 		})
@@ -140,21 +144,21 @@ func (r *Receiver) source(event events.SQSEvent) (url string, err error) {
 }
 
 // groups decodes the messages and groups those that are handled one after the other.
-func (r *Receiver) groups(url string, event events.SQSEvent) (groups [][]job) {
+func (r *Receiver) groups(url string, event events.SQSEvent) (groups [][]delivery) {
 	index := map[string]int{}
 	for _, record := range event.Records {
 		receives, _ := strconv.Atoi(record.Attributes["ApproximateReceiveCount"]) // 0 if it is missing
-		j := job{Message: Message{ID: record.MessageId, Body: record.Body, Receives: receives, url: url, receipt: record.ReceiptHandle}}
-		if j.Work, j.err = r.Decode(j.Message); j.err != nil {
-			j.After = nil
+		d := delivery{Message: Message{ID: record.MessageId, Body: record.Body, Receives: receives, url: url, receipt: record.ReceiptHandle}}
+		if d.Work, d.err = r.Decode(d.Message); d.err != nil {
+			d.After = nil
 		}
-		i, ok := index[j.Group]
-		if j.Group == "" || !ok {
+		i, ok := index[d.Group]
+		if d.Group == "" || !ok {
 			i = len(groups)
 			groups = append(groups, nil)
-			index[j.Group] = i
+			index[d.Group] = i
 		}
-		groups[i] = append(groups[i], j)
+		groups[i] = append(groups[i], d)
 	}
 	return groups
 }
@@ -168,22 +172,22 @@ const (
 	outcomeNoTime    = "no time"
 )
 
-// handle does the work of one message, and reports whether to delete the message.
-func (r *Receiver) handle(ctx context.Context, j job) bool {
+// handle does the work of one message, and reports whether to delete the message. It hides a message that is to be redelivered.
+func (r *Receiver) handle(ctx context.Context, d delivery) bool {
 	begin := r.Now()
-	r.Log.LogAttrs(ctx, slog.LevelDebug, r.LogMessage+" begins", append(slices.Clone(j.Attrs), slog.String("message", j.ID))...)
-	outcome, pause, err := r.do(ctx, j)
-	attrs := append(j.Attrs,
-		slog.String("outcome", outcome), slog.Int("receives", j.Receives), slog.Int64("duration_ms", r.Now().Sub(begin).Milliseconds()))
+	r.Log.LogAttrs(ctx, slog.LevelDebug, r.LogMessage+" begins", append(slices.Clone(d.Attrs), slog.String("message", d.ID))...)
+	outcome, pause, err := r.do(ctx, d)
+	attrs := append(d.Attrs,
+		slog.String("outcome", outcome), slog.Int("receives", d.Receives), slog.Int64("duration_ms", r.Now().Sub(begin).Milliseconds()))
 	if err != nil {
 		attrs = append(attrs, slog.String("error", err.Error()))
 	}
-	if j.After != nil {
-		attrs = append(attrs, j.After()...)
+	if d.After != nil {
+		attrs = append(attrs, d.After()...)
 	}
 	finished := outcome == outcomeDone || outcome == outcomeDiscarded
 	if !finished {
-		if err := r.hide(ctx, j.Message, pause); err != nil { // the queue's visibility timeout then applies
+		if err := r.hide(ctx, d.Message, pause); err != nil { // the queue's visibility timeout then applies
 			attrs = append(attrs, slog.String("visibility_error", err.Error()))
 		}
 	}
@@ -202,12 +206,12 @@ func level(outcome string) slog.Level {
 }
 
 // do returns the outcome of the work, and how long to hide a message that is to be redelivered.
-func (r *Receiver) do(ctx context.Context, j job) (outcome string, pause time.Duration, err error) {
+func (r *Receiver) do(ctx context.Context, d delivery) (outcome string, pause time.Duration, err error) {
 	switch {
-	case errors.Is(j.err, ErrNewer):
-		return outcomeFailed, r.pause(j.Receives), j.err
-	case j.err != nil:
-		return outcomeDiscarded, 0, j.err
+	case errors.Is(d.err, ErrNewer):
+		return outcomeFailed, r.pause(d.Receives), d.err
+	case d.err != nil:
+		return outcomeDiscarded, 0, d.err
 	}
 	if deadline, ok := ctx.Deadline(); ok {
 		if time.Until(deadline) < r.MinTime+hideTime {
@@ -217,14 +221,14 @@ func (r *Receiver) do(ctx context.Context, j job) (outcome string, pause time.Du
 		defer cancel()
 		ctx = limited
 	}
-	release := r.hold(ctx, j.Message)
-	retryAt, err := j.Do(ctx)
+	release := r.hold(ctx, d.Message)
+	retryAt, err := d.Do(ctx)
 	release()
 	switch {
 	case errors.Is(err, ErrDiscard):
 		return outcomeDiscarded, 0, err
 	case err != nil:
-		return outcomeFailed, r.pause(j.Receives), err
+		return outcomeFailed, r.pause(d.Receives), err
 	case !retryAt.IsZero():
 		return outcomeRetry, retryAt.Sub(r.Now()), nil
 	}

@@ -69,8 +69,8 @@ func tasksFixture(h sqs.TaskHandlers) *fixture {
 	return newFixture(sqs.DecodeTasks(h))
 }
 
-func (f *fixture) tasks() *sqs.Tasks           { return &sqs.Tasks{Target: f.queue()} }
-func (f *fixture) deliveries() *sqs.Deliveries { return &sqs.Deliveries{Target: f.queue()} }
+func (f *fixture) tasks() *sqs.Tasks                 { return &sqs.Tasks{Target: f.queue()} }
+func (f *fixture) deliveries() *sqs.DeliveryRequests { return &sqs.DeliveryRequests{Target: f.queue()} }
 
 func TestTaskRoundTrip(t *testing.T) {
 	t.Parallel()

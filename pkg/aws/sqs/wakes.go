@@ -57,7 +57,8 @@ type wakePayload struct {
 	Seq       uint64    `json:"seq,omitempty"`
 }
 
-// causes matches causes. The length is checked apart: in the pattern it would make as many states at each start of a process.
+// causes matches causes of any length. Their length is checked separately, because a limit in the pattern would make its
+// compilation slow, and every process compiles it when it starts.
 var causes = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 // isCause reports whether the text may be a cause. A token's text has a dot, so it is not one.
