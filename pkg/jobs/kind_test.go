@@ -259,24 +259,24 @@ func TestNamedByUs(t *testing.T) {
 func TestSameRun(t *testing.T) {
 	t.Parallel()
 	since := time.Date(2026, 3, 4, 5, 0, 10, 0, time.UTC)
-	name := func(seconds int) string { return beginText(since.Add(time.Duration(seconds) * time.Second)) }
+	begin := func(seconds int) string { return beginText(since.Add(time.Duration(seconds) * time.Second)) }
 	for _, tt := range []struct {
-		run, named string
+		run, other string
 		want       bool
 	}{
-		{name(0), name(0), true},
-		{name(0), name(30), true},
-		{name(0), name(-31), false},
-		{name(0), name(31), false},
-		{name(0), "", false},
-		{"", name(0), true},
-		{"", name(-3), false},
+		{begin(0), begin(0), true},
+		{begin(0), begin(30), true},
+		{begin(0), begin(-31), false},
+		{begin(0), begin(31), false},
+		{begin(0), "", false},
+		{"", begin(0), true},
+		{"", begin(-3), false},
 		{"", "", false},
-		{name(-61), name(-61), false}, // the answer to the start told of an earlier run
-		{name(-61), name(1), true},
+		{begin(-61), begin(-61), false}, // the response to the start names an earlier run
+		{begin(-61), begin(1), true},
 	} {
-		if got := find(t, "dms-task").SameRun(Run{tt.run, since}, Run{tt.named, since}); got != tt.want {
-			t.Errorf("%q and %q: %t", tt.run, tt.named, got)
+		if got := find(t, "dms-task").SameRun(Run{tt.run, since}, Run{tt.other, since}); got != tt.want {
+			t.Errorf("%q and %q: %t", tt.run, tt.other, got)
 		}
 	}
 }
@@ -287,46 +287,46 @@ func TestConclude(t *testing.T) {
 	at := func(seconds float64) time.Time {
 		return since.Truncate(time.Second).Add(time.Duration(seconds * float64(time.Second)))
 	}
-	name := func(seconds float64) string { return beginText(at(seconds)) }
+	begin := func(seconds float64) string { return beginText(at(seconds)) }
 	run := func(seconds float64) Sighting {
-		return Sighting{BeginText: name(seconds), Began: at(seconds), Status: StatusSuccess}
+		return Sighting{BeginText: begin(seconds), Began: at(seconds), Status: StatusSuccess}
 	}
 	tests := []struct {
-		name      string
-		run       Run
-		described Sighting
-		want      string
+		name string
+		run  Run
+		seen Sighting
+		want string
 	}{
-		{"the run ended", Run{name(0), since}, run(0), "ended"},
-		{"the run fails", Run{name(0), since}, Sighting{BeginText: name(0), Began: at(0), Status: StatusFailed}, "ended"},
-		{"the run goes on", Run{name(0), since}, Sighting{BeginText: name(0), Began: at(0), Status: StatusRunning}, "waits"},
-		{"a later run ended", Run{name(0), since}, run(31), "superseded"},
-		{"a later run goes on", Run{name(0), since}, Sighting{BeginText: name(31), Began: at(31), Status: StatusRunning}, "superseded"},
-		{"an earlier run ended", Run{name(0), since}, run(-31), "waits"},
-		{"the run began a little later than was foreseen", Run{name(0), since}, run(30), "ended"},
-		{"the answer to the start told of the earlier run, which is still described", Run{name(-61), since}, run(-61), "waits"},
-		{"the answer to the start told of the earlier run", Run{name(-61), since}, run(1), "ended"},
-		{"the name decides, not the clock", Run{name(-59), since}, run(-59), "ended"},
-		{"no name, long before", Run{"", since}, run(-3), "waits"},
-		{"no name, just too early", Run{"", since}, run(-2.001), "waits"},
-		{"no name, two seconds before the second", Run{"", since}, run(-2), "ended"},
-		{"no name, the same second", Run{"", since}, run(0), "ended"},
-		{"no name, after", Run{"", since}, run(30), "ended"},
-		{"no name, after, goes on", Run{"", since}, Sighting{BeginText: name(1), Began: at(1), Status: StatusRunning}, "waits"},
-		{"the service names no run, the end is old", Run{name(0), since}, Sighting{At: at(-9), Status: StatusSuccess}, "waits"},
-		{"the service names no run, the end is new", Run{name(0), since}, Sighting{At: at(9), Status: StatusSuccess}, "ended"},
+		{"the run ended", Run{begin(0), since}, run(0), "ended"},
+		{"the run fails", Run{begin(0), since}, Sighting{BeginText: begin(0), Began: at(0), Status: StatusFailed}, "ended"},
+		{"the run goes on", Run{begin(0), since}, Sighting{BeginText: begin(0), Began: at(0), Status: StatusRunning}, "waits"},
+		{"a later run ended", Run{begin(0), since}, run(31), "superseded"},
+		{"a later run goes on", Run{begin(0), since}, Sighting{BeginText: begin(31), Began: at(31), Status: StatusRunning}, "superseded"},
+		{"an earlier run ended", Run{begin(0), since}, run(-31), "waits"},
+		{"the run began a little later than was foreseen", Run{begin(0), since}, run(30), "ended"},
+		{"the response to the start names the earlier run, which is still described", Run{begin(-61), since}, run(-61), "waits"},
+		{"the response to the start names the earlier run", Run{begin(-61), since}, run(1), "ended"},
+		{"the begin text decides, not the clock", Run{begin(-59), since}, run(-59), "ended"},
+		{"no begin text, long before", Run{"", since}, run(-3), "waits"},
+		{"no begin text, just too early", Run{"", since}, run(-2.001), "waits"},
+		{"no begin text, two seconds before the second", Run{"", since}, run(-2), "ended"},
+		{"no begin text, the same second", Run{"", since}, run(0), "ended"},
+		{"no begin text, after", Run{"", since}, run(30), "ended"},
+		{"no begin text, after, goes on", Run{"", since}, Sighting{BeginText: begin(1), Began: at(1), Status: StatusRunning}, "waits"},
+		{"the sighting has no begin, the end is old", Run{begin(0), since}, Sighting{At: at(-9), Status: StatusSuccess}, "waits"},
+		{"the sighting has no begin, the end is new", Run{begin(0), since}, Sighting{At: at(9), Status: StatusSuccess}, "ended"},
 		{"no instant is known", Run{"", since}, Sighting{Status: StatusFailed}, "ended"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got := concluded(t, "dms-task", tt.run, tt.described); got != tt.want {
+			if got := concluded(t, "dms-task", tt.run, tt.seen); got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
 		})
 	}
 	// A transcription job has one begin, so a second later there is another one.
-	if got := concluded(t, "transcribe-job", Run{name(0), since}, run(1)); got != "superseded" {
+	if got := concluded(t, "transcribe-job", Run{begin(0), since}, run(1)); got != "superseded" {
 		t.Errorf("transcribe-job: got %s, want %s", got, "superseded")
 	}
 	// A key that names one run needs no instant: whatever ended is what is waited for.
@@ -338,14 +338,14 @@ func TestConclude(t *testing.T) {
 	}
 }
 
-// concluded returns what a description means for a waiter.
-func concluded(t *testing.T, kind string, run Run, described Sighting) string {
+// concluded returns what a sighting means for a waiter.
+func concluded(t *testing.T, kind string, run Run, seen Sighting) string {
 	t.Helper()
-	switch end, ended := find(t, kind).Conclude("the-job", run, described); {
+	switch end, ended := find(t, kind).Conclude("the-job", run, seen); {
 	case !ended:
 		return "waits"
 	case end.Error == ErrorSuperseded:
-		if want := "the-job: a later run began at " + described.Began.Format(time.RFC3339); !strings.HasPrefix(end.Cause, want) {
+		if want := "the-job: a later run began at " + seen.Began.Format(time.RFC3339); !strings.HasPrefix(end.Cause, want) {
 			t.Errorf("cause %q, want %q", end.Cause, want)
 		}
 		return "superseded"

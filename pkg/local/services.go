@@ -105,7 +105,7 @@ func (s *simulatedServices) observe(event []byte) {
 
 func (s *simulatedServices) remember(poll resume.Poll) {
 	run := poll.Waiter.Run
-	began, err := time.Parse(time.RFC3339Nano, run.BeginText) // as the service named it
+	began, err := time.Parse(time.RFC3339Nano, run.BeginText) // as the service told it
 	if err != nil {
 		began = run.Since
 	}
