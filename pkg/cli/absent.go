@@ -19,7 +19,7 @@ type absences struct {
 
 // absence is a mapping of a definition.
 type absence struct {
-	flow    machine.Flow
+	flow    machine.FlowRef
 	mapping machine.UnmappedSource
 }
 

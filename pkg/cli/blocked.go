@@ -14,14 +14,14 @@ type blockedExecutions struct {
 
 // blockedFlow are the executions of one definition.
 type blockedFlow struct {
-	flow      machine.Flow
+	flow      machine.FlowRef
 	execution string // one of them
 	count     int
 	why       string
 }
 
 // add implements Blocked of [local.Config].
-func (b *blockedExecutions) add(flow machine.Flow, execution string, missing []error) {
+func (b *blockedExecutions) add(flow machine.FlowRef, execution string, missing []error) {
 	for _, known := range b.flows {
 		if known.flow == flow {
 			known.count++

@@ -139,7 +139,7 @@ func (f *following) sayHowToAnswer(ctx context.Context, events []machine.Event) 
 // stateOf is as much of a state as the API tells.
 func stateOf(e rest.Execution) machine.State {
 	state := machine.State{
-		Flow: machine.Flow{Name: e.Flow, Hash: e.Hash}, Execution: e.Name, Status: e.Status, Input: e.Input, Error: e.Error, Cause: e.Cause,
+		Flow: machine.FlowRef{Name: e.Flow, Hash: e.Hash}, Execution: e.Name, Status: e.Status, Input: e.Input, Error: e.Error, Cause: e.Cause,
 		Started: parseInstant(e.StartedTime), At: parseInstant(e.StoppedTime),
 	}
 	if e.Output != nil {

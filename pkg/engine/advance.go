@@ -23,7 +23,7 @@ type Disposition struct {
 
 // Absences are mappings of an execution whose source was missing, each once.
 type Absences struct {
-	Flow      machine.Flow
+	Flow      machine.FlowRef
 	Execution string // by name
 	Mappings  []machine.UnmappedSource
 }
@@ -85,7 +85,7 @@ type handler struct {
 
 func (h *handler) run(ctx context.Context) (Disposition, error) {
 	if h.wake.Due.After(h.clock()) {
-		return done, h.wakes.Send(ctx, h.wake) // rule 8, without a read
+		return done, h.wakes.Send(ctx, h.wake) // rule 8, an early timer: sent again without a read
 	}
 	for try := 1; ; try++ {
 		disposition, err := h.apply(ctx)
@@ -190,7 +190,8 @@ func (h *handler) resend(ctx context.Context, due time.Time) error {
 	return h.wakes.Send(ctx, again)
 }
 
-// signal returns the signal of the wake for the state, nil if the wake does not apply (rules 1, 8, 11, 12).
+// signal returns the signal of the wake for the state, nil if the wake does not apply: then nothing is
+// written (rule 1, load first).
 func (h *handler) signal(ctx context.Context, base Item, state machine.State) (machine.Signal, error) {
 	switch {
 	case state.Status.Final(), h.onlyAwaitsEnd(state) && h.wake.Cause != machine.CauseStop:

@@ -13,7 +13,7 @@ import (
 
 // StartRequest asks for an execution.
 type StartRequest struct {
-	Flow      machine.Flow
+	Flow      machine.FlowRef
 	Execution string      // the name; see [fdl.ValidName]
 	Input     value.Value // an object; Missing means {}
 }
@@ -180,12 +180,12 @@ func (c *Client) History(ctx context.Context, id ID) ([]machine.Event, error) {
 }
 
 // Flow returns a definition.
-func (c *Client) Flow(ctx context.Context, flow machine.Flow) (*fdl.Flow, error) {
+func (c *Client) Flow(ctx context.Context, flow machine.FlowRef) (*fdl.Flow, error) {
 	return c.flows.Flow(ctx, flow)
 }
 
 // PutFlow stores a definition; see [Flows].
-func (c *Client) PutFlow(ctx context.Context, name string, text []byte) (machine.Flow, error) {
+func (c *Client) PutFlow(ctx context.Context, name string, text []byte) (machine.FlowRef, error) {
 	return c.flows.Put(ctx, name, text)
 }
 

@@ -132,8 +132,8 @@ func (h *handler) runCommands(ctx context.Context, d *draft) error {
 	return h.commit(ctx, d)
 }
 
-// comesAfterCommit reports whether the draft must be committed before the command is executed (rules 2,
-// 5, 9).
+// comesAfterCommit reports whether the draft must be committed before the command is executed: a call that
+// depends on a result or has a claim (rule 2), a submission (rule 5), and the close of an ending (rule 9).
 func (d *draft) comesAfterCommit(command machine.Command) bool {
 	switch c := command.(type) {
 	case machine.CallTask:

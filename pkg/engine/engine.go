@@ -40,7 +40,8 @@ type WorkerConfig struct {
 	// another generation are dead (rule 7). It is 0 if several processes share the log, or if the
 	// log ends with the process.
 	Generation uint64
-	// WorkerDeadAfter is twice the longest life of a worker (rule 7). Zero means a minute.
+	// WorkerDeadAfter is the age at which an entry's worker counts as dead (rule 7, the worker may
+	// live). It must be twice the longest life of a worker. Zero means a minute.
 	WorkerDeadAfter time.Duration
 	// Now is the clock.
 	Now func() time.Time

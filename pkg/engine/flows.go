@@ -14,13 +14,13 @@ import (
 
 // ParseFlow checks a definition and names it by its content, for what
 // implements [Flows].
-func ParseFlow(name string, text []byte) (machine.Flow, *fdl.Flow, error) {
+func ParseFlow(name string, text []byte) (machine.FlowRef, *fdl.Flow, error) {
 	parsed, problems := fdl.Parse(text)
 	if parsed == nil {
-		return machine.Flow{}, nil, &Error{Code: CodeInvalid, Op: "put flow " + name, Err: problemsError(name, problems.Errors())}
+		return machine.FlowRef{}, nil, &Error{Code: CodeInvalid, Op: "put flow " + name, Err: problemsError(name, problems.Errors())}
 	}
 	sum := sha256.Sum256(text)
-	return machine.Flow{Name: name, Hash: hex.EncodeToString(sum[:])}, parsed, nil
+	return machine.FlowRef{Name: name, Hash: hex.EncodeToString(sum[:])}, parsed, nil
 }
 
 func problemsError(name string, problems fdl.Problems) error {
@@ -32,7 +32,7 @@ func problemsError(name string, problems fdl.Problems) error {
 }
 
 // UnknownFlow is the error for a definition that was never put.
-func UnknownFlow(flow machine.Flow) error {
+func UnknownFlow(flow machine.FlowRef) error {
 	return &Error{Code: CodeNotFound, Op: "read flow " + flow.Name, Err: fmt.Errorf("no definition with hash %.12s", flow.Hash)}
 }
 

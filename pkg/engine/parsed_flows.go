@@ -13,13 +13,13 @@ import (
 // several goroutines.
 type ParsedFlows struct {
 	mu    sync.Mutex
-	found map[machine.Flow]*list.Element // of *parsedFlow
-	order list.List                      // the one used last is the first
+	found map[machine.FlowRef]*list.Element // of *parsedFlow
+	order list.List                         // the one used last is the first
 	size  int
 }
 
 type parsedFlow struct {
-	flow   machine.Flow
+	flow   machine.FlowRef
 	parsed *fdl.Flow
 	size   int
 }
@@ -33,7 +33,7 @@ const (
 )
 
 // Get returns a definition that is kept, nil for another one.
-func (p *ParsedFlows) Get(flow machine.Flow) *fdl.Flow {
+func (p *ParsedFlows) Get(flow machine.FlowRef) *fdl.Flow {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	e, ok := p.found[flow]
@@ -46,14 +46,14 @@ func (p *ParsedFlows) Get(flow machine.Flow) *fdl.Flow {
 
 // Put keeps a definition whose text has so many bytes. It drops those that were
 // used longest ago until the rest fits; the new one always stays.
-func (p *ParsedFlows) Put(flow machine.Flow, parsed *fdl.Flow, text int) {
+func (p *ParsedFlows) Put(flow machine.FlowRef, parsed *fdl.Flow, text int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if e, ok := p.found[flow]; ok {
 		p.drop(e)
 	}
 	if p.found == nil {
-		p.found = map[machine.Flow]*list.Element{}
+		p.found = map[machine.FlowRef]*list.Element{}
 	}
 	added := &parsedFlow{flow, parsed, text * parsedFactor}
 	p.found[flow] = p.order.PushFront(added)

@@ -14,7 +14,7 @@ func TestParsedFlowsHaveALimitOfMemory(t *testing.T) {
 	t.Parallel()
 	var p engine.ParsedFlows
 	const flows, text, fit = 100, 240 << 10, 64 << 20 / (240 << 10 * 56)
-	name := func(i int) machine.Flow { return machine.Flow{Name: fmt.Sprint(i)} }
+	name := func(i int) machine.FlowRef { return machine.FlowRef{Name: fmt.Sprint(i)} }
 	for i := range flows {
 		p.Put(name(i), &fdl.Flow{}, text)
 		if p.Get(name(0)) == nil {
@@ -35,10 +35,10 @@ func TestParsedFlowsHaveALimitOfMemory(t *testing.T) {
 func TestParsedFlowsKeepTheLatest(t *testing.T) {
 	t.Parallel()
 	var p engine.ParsedFlows
-	if p.Get(machine.Flow{Name: "none"}) != nil {
+	if p.Get(machine.FlowRef{Name: "none"}) != nil {
 		t.Error("an empty one has a definition")
 	}
-	large, small := machine.Flow{Name: "large"}, machine.Flow{Name: "small"}
+	large, small := machine.FlowRef{Name: "large"}, machine.FlowRef{Name: "small"}
 	first, second := &fdl.Flow{}, &fdl.Flow{}
 	p.Put(large, first, 1<<30)
 	if p.Get(large) != first {

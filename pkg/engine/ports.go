@@ -185,16 +185,16 @@ type Flows interface {
 	// Put stores the definition under the name and returns its reference. The same text under the
 	// same name is the same flow. If the text is not a flow, the error is an [*Error] with
 	// [CodeInvalid].
-	Put(ctx context.Context, name string, text []byte) (machine.Flow, error)
+	Put(ctx context.Context, name string, text []byte) (machine.FlowRef, error)
 
 	// Flow returns the parsed definition. The error is [ErrNotFound] for a definition that was
 	// never put.
-	Flow(ctx context.Context, flow machine.Flow) (*fdl.Flow, error)
+	Flow(ctx context.Context, flow machine.FlowRef) (*fdl.Flow, error)
 }
 
 // Definition is an entry in a list of definitions.
 type Definition struct {
-	Flow machine.Flow
+	Flow machine.FlowRef
 	// Created is when the definition was put first.
 	Created time.Time
 }

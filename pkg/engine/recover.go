@@ -67,9 +67,9 @@ func (c *core) lostCauses(ctx context.Context, id ID, state machine.State) ([]st
 		causes = append(causes, machine.CauseStop)
 	}
 	if waiting := state.Waiting; waiting != nil {
-		// By rule 7, which looks at the token, and queues again what was lost
-		// with the task queue. An ending waits for a token, too. What only the timer
-		// ends needs nothing else.
+		// The wake makes the pending calls (rule 7, the worker may live): it reads the token, and queues
+		// calls that were lost with the task queue. An ending waits for a token, too. A waiting that only
+		// the timer ends needs no other wake.
 		if _, unresolved := machine.Unresolved(state, waiting.By); unresolved {
 			causes = append(causes, waiting.By)
 		}

@@ -128,7 +128,7 @@ func testCall(function, input string) machine.Call {
 		panic(err)
 	}
 	return machine.Call{
-		Attempt: machine.Attempt{Number: 7}, Flow: machine.Flow{Name: "polling", Hash: "hash"}, Execution: "run-1", Step: "GetJobStatus",
+		Attempt: machine.Attempt{Number: 7}, Flow: machine.FlowRef{Name: "polling", Hash: "hash"}, Execution: "run-1", Step: "GetJobStatus",
 		Resource: fdl.Resource{Function: function}, Input: v,
 	}
 }

@@ -20,7 +20,7 @@ import (
 type MemoryStore struct {
 	mu      sync.RWMutex
 	logs    map[engine.ID][]engine.Item
-	flows   map[machine.Flow]definition
+	flows   map[machine.FlowRef]definition
 	stops   map[engine.ID]engine.StopRequest
 	records map[string][]byte // by handle, encoded so that callers share nothing
 
@@ -167,15 +167,15 @@ func copyOf(item engine.Item) engine.Item {
 }
 
 // Put implements [engine.Flows].
-func (m *MemoryStore) Put(_ context.Context, name string, text []byte) (machine.Flow, error) {
+func (m *MemoryStore) Put(_ context.Context, name string, text []byte) (machine.FlowRef, error) {
 	flow, parsed, err := engine.ParseFlow(name, text)
 	if err != nil {
-		return machine.Flow{}, err
+		return machine.FlowRef{}, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.flows == nil {
-		m.flows = make(map[machine.Flow]definition)
+		m.flows = make(map[machine.FlowRef]definition)
 	}
 	if m.flows[flow].created.IsZero() {
 		m.flows[flow] = definition{parsed, bytes.Clone(text), time.Now()}
@@ -184,7 +184,7 @@ func (m *MemoryStore) Put(_ context.Context, name string, text []byte) (machine.
 }
 
 // Flow implements [engine.Flows].
-func (m *MemoryStore) Flow(_ context.Context, flow machine.Flow) (*fdl.Flow, error) {
+func (m *MemoryStore) Flow(_ context.Context, flow machine.FlowRef) (*fdl.Flow, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	found, ok := m.flows[flow]
@@ -209,7 +209,7 @@ func (m *MemoryStore) Definitions(_ context.Context, name string) ([]engine.Defi
 }
 
 // FlowText implements the list of flows of the management API.
-func (m *MemoryStore) FlowText(_ context.Context, flow machine.Flow) ([]byte, error) {
+func (m *MemoryStore) FlowText(_ context.Context, flow machine.FlowRef) ([]byte, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	found := m.flows[flow]
@@ -220,7 +220,7 @@ func (m *MemoryStore) FlowText(_ context.Context, flow machine.Flow) ([]byte, er
 }
 
 // DeleteFlow implements the list of flows of the management API.
-func (m *MemoryStore) DeleteFlow(_ context.Context, flow machine.Flow) error {
+func (m *MemoryStore) DeleteFlow(_ context.Context, flow machine.FlowRef) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if found, ok := m.flows[flow]; ok {

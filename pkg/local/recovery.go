@@ -55,7 +55,7 @@ func (s *System) recoverOne(ctx context.Context, item engine.Item) error {
 		now := s.clock.Now()
 		return s.queue.Send(ctx, engine.Wake{Execution: item.Execution, Cause: machine.CauseStart, Due: now, Sent: now})
 	case machine.NeedsNewerRelease(err): // which takes it over
-		s.blocked(machine.Flow{Name: "?"}, item.Execution.String(), []error{err})
+		s.blocked(machine.FlowRef{Name: "?"}, item.Execution.String(), []error{err})
 		return nil
 	case err != nil:
 		return err

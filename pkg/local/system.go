@@ -70,7 +70,7 @@ type Config struct {
 	// Blocked receives each unfinished execution of an earlier process that cannot continue here,
 	// because functions of its flow have no runner; nil discards it. Such an execution can be stopped,
 	// and ends at its time limit.
-	Blocked func(flow machine.Flow, execution string, missing []error)
+	Blocked func(flow machine.FlowRef, execution string, missing []error)
 	// Output receives the error output of each command that ended, perhaps several
 	// lines; nil discards them. It returns quickly and is safe for concurrent use.
 	Output func(call machine.Call, text string)
@@ -105,7 +105,7 @@ type System struct {
 	worker       Worker
 	runner       TaskRunner
 	absent       func(engine.Absences)
-	blocked      func(flow machine.Flow, execution string, missing []error)
+	blocked      func(flow machine.FlowRef, execution string, missing []error)
 	// store is nil if the store ends with the process.
 	store durable
 	// resolve returns the functions of a flow that have no runner here. Such a flow does not
@@ -134,7 +134,7 @@ func New(config Config) *System {
 		config.Absent = func(engine.Absences) {}
 	}
 	if config.Blocked == nil {
-		config.Blocked = func(machine.Flow, string, []error) {}
+		config.Blocked = func(machine.FlowRef, string, []error) {}
 	}
 	s := &System{
 		CallbackBase: config.CallbackBase, callbackHint: config.Limits.Hints.CallbackBase, DataLimit: cmp.Or(config.Limits.Data, machine.DefaultData), LimitHint: config.Limits.Hints.Data,

@@ -314,10 +314,10 @@ func TestAStartWhileRunningBeginsAtOnce(t *testing.T) {
 // forgetfulStore loses a definition once somebody has started it.
 type forgetfulStore struct {
 	*local.MemoryStore
-	lost *machine.Flow
+	lost *machine.FlowRef
 }
 
-func (s forgetfulStore) Flow(ctx context.Context, flow machine.Flow) (*fdl.Flow, error) {
+func (s forgetfulStore) Flow(ctx context.Context, flow machine.FlowRef) (*fdl.Flow, error) {
 	if flow == *s.lost {
 		return nil, engine.ErrNotFound
 	}
@@ -327,7 +327,7 @@ func (s forgetfulStore) Flow(ctx context.Context, flow machine.Flow) (*fdl.Flow,
 // rules: E-11
 func TestDefectFailsItsExecutionAlone(t *testing.T) {
 	t.Parallel()
-	store := forgetfulStore{&local.MemoryStore{}, &machine.Flow{}}
+	store := forgetfulStore{&local.MemoryStore{}, &machine.FlowRef{}}
 	s := local.New(local.Config{Store: store, Clock: local.NewVirtualClock(time.Now())})
 	start(t, s, oneTask, "bad")
 	lost, err := s.Describe(t.Context(), engine.NewID("flow", "bad"))

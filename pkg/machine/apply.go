@@ -104,6 +104,6 @@ func (r *run) begin() {
 		r.failExecution(err.outcome())
 		return
 	}
-	s.Scopes = append(s.Scopes, Scope{Input: input, Local: value.Object()})
+	s.Series = append(s.Series, Series{Input: input, Local: value.Object()})
 	r.advance(r.env.Flow.Steps[0])
 }

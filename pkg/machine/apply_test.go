@@ -37,7 +37,7 @@ func parseFlow(tb testing.TB, text string) *fdl.Flow {
 
 func starting(first, second int64) machine.State {
 	input := value.Object(whole("first", first), whole("second", second))
-	state, _ := machine.New(machine.Flow{Name: "flow", Hash: "hash"}, &fdl.Flow{}, "run", input, epoch, machine.Limits{})
+	state, _ := machine.New(machine.FlowRef{Name: "flow", Hash: "hash"}, &fdl.Flow{}, "run", input, epoch, machine.Limits{})
 	return state
 }
 
@@ -164,7 +164,7 @@ func keyOf(t *testing.T, commands []machine.Command) string {
 func TestKey(t *testing.T) {
 	t.Parallel()
 	call := machine.Call{
-		Attempt: machine.Attempt{Step: 1, Number: 12}, Flow: machine.Flow{Name: "flow", Hash: "hash"}, Execution: "run", Step: "Call",
+		Attempt: machine.Attempt{Step: 1, Number: 12}, Flow: machine.FlowRef{Name: "flow", Hash: "hash"}, Execution: "run", Step: "Call",
 	}
 	if got, want := call.Key(), "b0bb1a267964e6e368cabec0bfebbff0"; got != want {
 		t.Errorf("key %s, want %s: a key that changes between releases makes a function do its work twice", got, want)
@@ -201,20 +201,20 @@ func TestDamagedStates(t *testing.T) {
 		"a pass waits":              func(s *machine.State) { s.Waiting.Attempt.Step = 4 },
 		"a wait waits for a call":   func(s *machine.State) { s.Waiting.For = machine.WaitingForCall },
 		"a task waits for a timer":  func(s *machine.State) { s.Waiting.Attempt.Step = 3 },
-		"no series":                 func(s *machine.State) { s.Scopes = nil },
-		"no series of the flow":     func(s *machine.State) { s.Scopes = s.Scopes[1:] },
-		"two series of the flow":    func(s *machine.State) { s.Scopes[1].Owner = machine.Owner{} },
-		"no such choice":            func(s *machine.State) { s.Scopes[1].Owner.Step = 9 },
-		"choice before the first":   func(s *machine.State) { s.Scopes[1].Owner.Step = -2 },
-		"a wait with branches":      func(s *machine.State) { s.Scopes[1].Owner.Step = 1 },
-		"no such branch":            func(s *machine.State) { s.Scopes[1].Owner.Branch = 1 },
-		"branch before the default": func(s *machine.State) { s.Scopes[1].Owner.Branch = -2 },
-		"no default":                func(s *machine.State) { s.Scopes[1].Owner.Branch = -1 },
-		"a catch of a choice":       func(s *machine.State) { s.Scopes[1].Owner.Kind = machine.OwnerCatch },
+		"no series":                 func(s *machine.State) { s.Series = nil },
+		"no series of the flow":     func(s *machine.State) { s.Series = s.Series[1:] },
+		"two series of the flow":    func(s *machine.State) { s.Series[1].Owner = machine.Owner{} },
+		"no such choice":            func(s *machine.State) { s.Series[1].Owner.Step = 9 },
+		"choice before the first":   func(s *machine.State) { s.Series[1].Owner.Step = -2 },
+		"a wait with branches":      func(s *machine.State) { s.Series[1].Owner.Step = 1 },
+		"no such branch":            func(s *machine.State) { s.Series[1].Owner.Branch = 1 },
+		"branch before the default": func(s *machine.State) { s.Series[1].Owner.Branch = -2 },
+		"no default":                func(s *machine.State) { s.Series[1].Owner.Branch = -1 },
+		"a catch of a choice":       func(s *machine.State) { s.Series[1].Owner.Kind = machine.OwnerCatch },
 		"a token without a handle":  func(s *machine.State) { s.Waiting.For = machine.WaitingForToken },
 		"a wait with a token":       func(s *machine.State) { s.Waiting.Token = &machine.TokenWait{} },
 		"waits for nothing":         func(s *machine.State) { s.Waiting = nil },
-		"waits after the end":       func(s *machine.State) { s.Status, s.Scopes = machine.StatusSucceeded, nil },
+		"waits after the end":       func(s *machine.State) { s.Status, s.Series = machine.StatusSucceeded, nil },
 		"series after the end":      func(s *machine.State) { s.Status, s.Waiting = machine.StatusFailed, nil },
 		"begins twice":              func(s *machine.State) { s.Status, s.Waiting = machine.StatusStarting, nil },
 	}

@@ -88,7 +88,7 @@ func pollingTurn(tb testing.TB) func() (called, slept machine.Next) {
 		return v
 	}
 	const id = "0198a5f4-7c3e-7d2a-9f00-0123456789ab"
-	name := machine.Flow{Name: "polling", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}
+	name := machine.FlowRef{Name: "polling", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}
 	state, _ := machine.New(name, flow, "run-1", object(`{"delay":60}`), epoch, machine.Limits{})
 	next := apply(state, machine.Started{At: epoch})
 	waiting := apply(next.State, machine.Returned{

@@ -10,14 +10,14 @@ import (
 // indexes without a check.
 func check(env Env, s State) error {
 	running := s.Status == StatusRunning
-	if running != (len(s.Scopes) > 0) || running != (s.Waiting != nil) {
+	if running != (len(s.Series) > 0) || running != (s.Waiting != nil) {
 		return fmt.Errorf("machine: execution %q is %s, in %d series of steps, waiting=%t, which no signal leads to",
-			s.Execution, s.Status, len(s.Scopes), s.Waiting != nil)
+			s.Execution, s.Status, len(s.Series), s.Waiting != nil)
 	}
-	for i, scope := range s.Scopes {
-		if (i == 0) != (scope.Owner.Kind == OwnerFlow) || i > 0 && !hasOwner(env.Flow, scope.Owner) {
+	for i, series := range s.Series {
+		if (i == 0) != (series.Owner.Kind == OwnerFlow) || i > 0 && !hasOwner(env.Flow, series.Owner) {
 			return fmt.Errorf("machine: execution %q is in branch %d of step %d, which flow %q does not have",
-				s.Execution, scope.Owner.Branch, scope.Owner.Step, s.Flow.Name)
+				s.Execution, series.Owner.Branch, series.Owner.Step, s.Flow.Name)
 		}
 	}
 	if s.Waiting != nil && !canWait(env.Flow, s.Waiting) {

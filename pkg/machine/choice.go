@@ -16,7 +16,7 @@ func (r *run) choose(step *fdl.Step, choice *fdl.Choice, input value.Value) *fdl
 	if branch == nil || len(branch.Steps) == 0 {
 		return r.exitChoice(step, branch, input, value.Object())
 	}
-	r.state().Scopes = append(r.state().Scopes, Scope{Owner: Owner{OwnerChoice, step.Index, index}, Input: input, Local: value.Object()})
+	r.state().Series = append(r.state().Series, Series{Owner: Owner{OwnerChoice, step.Index, index}, Input: input, Local: value.Object()})
 	return branch.Steps[0]
 }
 

@@ -142,7 +142,7 @@ func StatusOf(data []byte) (Status, error) {
 // Head is what every item of an execution's log has of the execution.
 type Head struct {
 	Status    Status
-	Flow      Flow
+	Flow      FlowRef
 	Execution string
 	Started   time.Time
 	Expires   time.Time
@@ -278,7 +278,7 @@ func (c *coder) state(s *State) {
 	c.time(&s.At)
 	c.count(&s.Events)
 	c.value(&s.Input)
-	c.scopes(&s.Scopes)
+	c.series(&s.Series)
 	c.waiting(&s.Waiting)
 	c.text(&s.Timer.Tag)
 	c.time(&s.Timer.Due)
@@ -293,15 +293,15 @@ func (c *coder) state(s *State) {
 	c.count(&s.Polls)
 }
 
-func (c *coder) scopes(scopes *[]Scope) {
-	length(c, scopes)
-	for i := range *scopes {
-		scope := &(*scopes)[i]
-		number(c, &scope.Owner.Kind, OwnerCatch)
-		signed(c, &scope.Owner.Step)
-		signed(c, &scope.Owner.Branch)
-		c.value(&scope.Input)
-		c.value(&scope.Local)
+func (c *coder) series(series *[]Series) {
+	length(c, series)
+	for i := range *series {
+		one := &(*series)[i]
+		number(c, &one.Owner.Kind, OwnerCatch)
+		signed(c, &one.Owner.Step)
+		signed(c, &one.Owner.Branch)
+		c.value(&one.Input)
+		c.value(&one.Local)
 	}
 }
 

@@ -73,14 +73,14 @@ func (g *items) value() value.Value {
 func (g *items) state() machine.State {
 	statuses := []machine.Status{machine.StatusStarting, machine.StatusRunning, machine.StatusSucceeded, machine.StatusFailed, machine.StatusTimedOut}
 	s := machine.State{
-		Flow: machine.Flow{Name: g.text(), Hash: g.text()}, Execution: g.text(), Status: statuses[g.r.IntN(len(statuses))],
+		Flow: machine.FlowRef{Name: g.text(), Hash: g.text()}, Execution: g.text(), Status: statuses[g.r.IntN(len(statuses))],
 		Started: g.instant(), Expires: g.instant(), At: g.instant(), Events: g.number() + 1, Input: g.value(), Output: g.value(),
 		Timer: machine.Timer{Tag: g.text(), Due: g.instant()}, Error: g.text(), Cause: g.text(), By: g.text(),
 		Polls: g.number() + 1,
 	}
 	for range g.r.IntN(4) {
 		owner := machine.Owner{Kind: machine.OwnerKind(g.r.IntN(3)), Step: g.number(), Branch: g.number()}
-		s.Scopes = append(s.Scopes, machine.Scope{Owner: owner, Input: g.value(), Local: s.Input})
+		s.Series = append(s.Series, machine.Series{Owner: owner, Input: g.value(), Local: s.Input})
 	}
 	if g.r.IntN(2) == 0 {
 		s.Waiting = &machine.Waiting{
@@ -145,7 +145,7 @@ func TestCodecKeepsInstantsOfAllYears(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			state, events := machine.New(machine.Flow{}, &fdl.Flow{}, "run", value.Object(), epoch, machine.Limits{})
+			state, events := machine.New(machine.FlowRef{}, &fdl.Flow{}, "run", value.Object(), epoch, machine.Limits{})
 			_, got, err := decode(encode(state, append(events, machine.Event{ID: 2, By: 1, Type: machine.StepStarted, At: epoch, Until: until})))
 			if err != nil || !got[1].Until.Equal(until) {
 				t.Errorf("%s becomes %s, error %v", text, got[1].Until, err)
@@ -172,7 +172,7 @@ func TestCodecRejectsOtherFormats(t *testing.T) {
 
 func TestHeadOfShortItemsIsDamaged(t *testing.T) {
 	t.Parallel()
-	state, events := machine.New(machine.Flow{Name: "flow", Hash: "hash"}, &fdl.Flow{}, "run-1", value.Object(), epoch, machine.Limits{})
+	state, events := machine.New(machine.FlowRef{Name: "flow", Hash: "hash"}, &fdl.Flow{}, "run-1", value.Object(), epoch, machine.Limits{})
 	item := encode(state, events)
 	for size := range len("flow") + len("hash") + len("run-1") {
 		if head, err := machine.HeadOf(item[:size]); !errors.Is(err, machine.ErrDamaged) {
@@ -215,7 +215,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(item[1 : len(item)-checksumSize])
 	}
 	f.Add([]byte{})
-	state, events := machine.New(machine.Flow{Name: "f"}, &fdl.Flow{}, "e", value.Object(), epoch, machine.Limits{})
+	state, events := machine.New(machine.FlowRef{Name: "f"}, &fdl.Flow{}, "e", value.Object(), epoch, machine.Limits{})
 	start := encode(state, events)
 	f.Add(start[1 : len(start)-checksumSize])
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -263,7 +263,7 @@ func TestExpires(t *testing.T) {
 		time.Hour + time.Minute:         {0, limits},
 		time.Minute + 2*time.Second:     {2 * time.Second, limits},
 	} {
-		state, _ := machine.New(machine.Flow{}, &fdl.Flow{Timeout: tt.timeout}, "run", value.Object(), epoch, tt.limits)
+		state, _ := machine.New(machine.FlowRef{}, &fdl.Flow{Timeout: tt.timeout}, "run", value.Object(), epoch, tt.limits)
 		if got := state.Expires.Sub(epoch); got != want {
 			t.Errorf("%+v: kept for %s, want %s", tt, got, want)
 		}
@@ -287,7 +287,7 @@ func TestTimeLimitIsNotRaisedAfterTheStart(t *testing.T) {
 			t.Parallel()
 			env := machine.Env{Flow: parseFlow(t, `{"version":"v1","type":"flow","steps":[{"type":"wait","name":"W","duration":172800}]}`), Cause: "c", Tag: "t"}
 			env.Flow.Timeout = tt.timeout
-			state, _ := machine.New(machine.Flow{Name: "flow"}, env.Flow, "run", value.Object(), epoch, machine.Limits{Duration: tt.then})
+			state, _ := machine.New(machine.FlowRef{Name: "flow"}, env.Flow, "run", value.Object(), epoch, machine.Limits{Duration: tt.then})
 			env.Limits.Duration = tt.now
 			for at, status := range map[time.Duration]machine.Status{tt.want - 1: machine.StatusRunning, tt.want: machine.StatusTimedOut} {
 				if got := mustApply(t, env, state, machine.Started{At: epoch.Add(at)}).State.Status; got != status {
@@ -389,9 +389,9 @@ var (
 func asleep() machine.State {
 	at := epoch.Add(20*time.Second + 250*time.Millisecond)
 	return machine.State{
-		Flow: machine.Flow{Name: "polling", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-1", Status: machine.StatusRunning,
+		Flow: machine.FlowRef{Name: "polling", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-1", Status: machine.StatusRunning,
 		Started: epoch, Expires: epoch.Add(kept), At: at, Events: 34, Input: goldenInput,
-		Scopes: []machine.Scope{
+		Series: []machine.Series{
 			{Input: goldenInput, Local: goldenLocal},
 			{Owner: machine.Owner{Kind: machine.OwnerChoice, Step: 4, Branch: 1}, Input: goldenStep, Local: value.Object()},
 			{Owner: machine.Owner{Kind: machine.OwnerChoice, Step: 7, Branch: -1}, Input: goldenStep, Local: value.Object(whole("n", -1))},
@@ -424,7 +424,7 @@ func member(key string, v value.Value) value.Member { return value.Member{Key: k
 // failed is the end of an execution whose task failed.
 func failed() machine.State {
 	return machine.State{
-		Flow: machine.Flow{Name: "polling", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-2", Status: machine.StatusFailed,
+		Flow: machine.FlowRef{Name: "polling", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-2", Status: machine.StatusFailed,
 		Started: epoch, Expires: epoch.Add(kept), At: epoch.Add(time.Second), Events: 7, Input: goldenInput,
 		Error: "FC.FunctionError", Cause: "no such job", By: "0123456789abcdef",
 	}
@@ -433,9 +433,9 @@ func failed() machine.State {
 // called is an execution that is being stopped while it waits for a callback.
 func called() machine.State {
 	return machine.State{
-		Flow: machine.Flow{Name: "callback", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-3", Status: machine.StatusRunning,
+		Flow: machine.FlowRef{Name: "callback", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-3", Status: machine.StatusRunning,
 		Started: epoch, Expires: epoch.Add(kept), At: epoch.Add(time.Minute), Events: 5, Input: goldenInput,
-		Scopes: []machine.Scope{{Input: goldenInput, Local: value.Object()}},
+		Series: []machine.Series{{Input: goldenInput, Local: value.Object()}},
 		Waiting: &machine.Waiting{
 			Attempt: machine.Attempt{Step: 0, Number: 3}, For: machine.WaitingForToken, Input: goldenInput, Due: epoch.Add(time.Hour),
 			Entry: machine.Entry{By: machine.CauseStart, Since: epoch}, Deadline: epoch.Add(time.Hour),
@@ -452,7 +452,7 @@ func called() machine.State {
 // worked is an execution whose job succeeded.
 func worked() machine.State {
 	return machine.State{
-		Flow: machine.Flow{Name: "render", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-4", Status: machine.StatusSucceeded,
+		Flow: machine.FlowRef{Name: "render", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-4", Status: machine.StatusSucceeded,
 		Started: epoch, Expires: epoch.Add(kept), At: epoch.Add(time.Hour), Events: 8, Input: goldenInput,
 		Output: jobOutput, By: "EAFlF6HPJunNHRp0aJoAAAADahwGoA",
 	}
@@ -472,9 +472,9 @@ func workedEvents() []machine.Event {
 // pausing is an execution in the steps of a catch, before the third retry of a task.
 func pausing() machine.State {
 	return machine.State{
-		Flow: machine.Flow{Name: "trip", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-5", Status: machine.StatusRunning,
+		Flow: machine.FlowRef{Name: "trip", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-5", Status: machine.StatusRunning,
 		Started: epoch, Expires: epoch.Add(kept), At: epoch.Add(time.Minute), Events: 21, Polls: 7, Input: goldenInput,
-		Scopes: []machine.Scope{
+		Series: []machine.Series{
 			{Input: goldenInput, Local: value.Object()},
 			{Owner: machine.Owner{Kind: machine.OwnerCatch, Step: 0, Branch: 1}, Input: goldenInput, Local: value.Object(text("why", "no seat"))},
 		},
@@ -499,9 +499,9 @@ func pausingEvents() []machine.Event {
 // takes long, after a retry.
 func polling() machine.State {
 	return machine.State{
-		Flow: machine.Flow{Name: "export", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-6", Status: machine.StatusRunning,
+		Flow: machine.FlowRef{Name: "export", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-6", Status: machine.StatusRunning,
 		Started: epoch, Expires: epoch.Add(kept), At: epoch.Add(time.Hour), Events: 7, Polls: 100, Input: goldenInput,
-		Scopes: []machine.Scope{{Input: goldenInput, Local: value.Object()}},
+		Series: []machine.Series{{Input: goldenInput, Local: value.Object()}},
 		Waiting: &machine.Waiting{
 			Attempt: machine.Attempt{Step: 0, Number: 6, Poll: 100}, For: machine.WaitingForToken, Input: goldenInput, Due: epoch.Add(2 * time.Hour),
 			Entry:    machine.Entry{By: "0123456789abcdef", Since: epoch.Add(time.Hour), Generation: 300},
@@ -516,7 +516,7 @@ func polling() machine.State {
 // timedOut is the end of an execution that took too long.
 func timedOut() machine.State {
 	return machine.State{
-		Flow: machine.Flow{Name: "polling", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-7", Status: machine.StatusTimedOut,
+		Flow: machine.FlowRef{Name: "polling", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-7", Status: machine.StatusTimedOut,
 		Started: epoch, Expires: epoch.Add(kept), At: epoch.Add(machine.DefaultDuration), Events: 5, Input: goldenInput,
 		Error: machine.ErrorExecutionTimeout, Cause: "it took too long", By: "0123456789abcdef", Generation: 7,
 	}

@@ -36,7 +36,7 @@ func (s *script) decided(t *testing.T, d *datadriven.TestData, input, condition 
 	if flow == nil {
 		return "error: " + problems[0].Message
 	}
-	state, _ := machine.New(machine.Flow{Name: "sample", Hash: "hash"}, flow, "run", parseJSON(t, d, input), epoch, machine.Limits{})
+	state, _ := machine.New(machine.FlowRef{Name: "sample", Hash: "hash"}, flow, "run", parseJSON(t, d, input), epoch, machine.Limits{})
 	next, err := machine.Apply(machine.Env{Flow: flow, Cause: "wake", Tag: "t"}, state, machine.Started{At: epoch})
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 )
 
 // succeed ends the execution after the series of the flow.
-func (r *run) succeed(flow Scope) {
+func (r *run) succeed(flow Series) {
 	output := flow.Local
 	if mappings := r.env.Flow.Output; mappings != nil {
 		output = r.mapped(nil, outputMappings, mappings, &expr.Scope{Input: flow.Input, Local: flow.Local, Context: r.context(mappings, nil, 0, 0)})
@@ -92,9 +92,9 @@ func (r *run) fail(step *fdl.Step, failure token.Outcome) {
 // catch has failed before.
 func (r *run) failExecution(failure token.Outcome) {
 	s := r.state()
-	for _, scope := range slices.Backward(s.Scopes) {
-		if scope.Owner.Kind == OwnerChoice {
-			r.emit(Event{Type: StepFailed, Step: scope.Owner.Step, Error: failure.Error, Cause: failure.Cause})
+	for _, series := range slices.Backward(s.Series) {
+		if series.Owner.Kind == OwnerChoice {
+			r.emit(Event{Type: StepFailed, Step: series.Owner.Step, Error: failure.Error, Cause: failure.Cause})
 		}
 	}
 	r.emit(Event{Type: ExecutionFailed, Step: NoStep, Error: failure.Error, Cause: failure.Cause})
@@ -136,5 +136,5 @@ func smallOutcome(outcome token.Outcome) token.Outcome {
 
 func (r *run) closeExecution() {
 	s := r.state()
-	s.Scopes, s.Waiting, s.By, s.Generation = nil, nil, r.env.Cause, r.env.Generation
+	s.Series, s.Waiting, s.By, s.Generation = nil, nil, r.env.Cause, r.env.Generation
 }

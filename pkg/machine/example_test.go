@@ -24,7 +24,7 @@ steps:
 		return
 	}
 	at := time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
-	state, history := machine.New(machine.Flow{Name: "nap", Hash: "h"}, flow, "run-1", value.Object(), at, machine.Limits{})
+	state, history := machine.New(machine.FlowRef{Name: "nap", Hash: "h"}, flow, "run-1", value.Object(), at, machine.Limits{})
 	apply := func(sig machine.Signal) []machine.Command {
 		next, err := machine.Apply(machine.Env{Flow: flow, Cause: machine.CauseStart, Tag: "timer-1"}, state, sig)
 		if err != nil {

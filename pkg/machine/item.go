@@ -66,7 +66,7 @@ const (
 
 // itemLimit is how large an item may become before the end.
 func (r *run) itemLimit() int {
-	return r.env.Limits.item() - endRoom - seriesRoom*len(r.state().Scopes)
+	return r.env.Limits.item() - endRoom - seriesRoom*len(r.state().Series)
 }
 
 // fits reports whether the item fits into every store. An upper bound decides almost always, and
@@ -80,8 +80,8 @@ func (r *run) fits() bool {
 func (r *run) itemBound() int {
 	s := r.state()
 	size := bound(s.Input) + bound(s.Output) + r.added
-	for _, scope := range s.Scopes {
-		size += bound(scope.Input) + bound(scope.Local)
+	for _, series := range s.Series {
+		size += bound(series.Input) + bound(series.Local)
 	}
 	if s.Waiting != nil {
 		size += bound(s.Waiting.Input)

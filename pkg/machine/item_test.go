@@ -56,7 +56,7 @@ func TestStepsContinueInAnotherItem(t *testing.T) {
 			limits := machine.Limits{Data: tt.limit}
 			at := time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
 			log := &itemLog{}
-			state, events := machine.New(machine.Flow{Name: "f", Hash: "h"}, flow, "e", wide(tt.data), at, limits)
+			state, events := machine.New(machine.FlowRef{Name: "f", Hash: "h"}, flow, "e", wide(tt.data), at, limits)
 			state, _, err := log.put(state, events)
 			all := len(events)
 			for sig := machine.Signal(machine.Started{At: at}); err == nil && !state.Status.Final(); sig = (machine.TimerDue{At: at}) {
@@ -90,7 +90,7 @@ func TestEventsOfALoopAreMeasuredOnce(t *testing.T) {
 	flow := parseFlow(t, `{"version":"v1","type":"flow","steps":[{"type":"pass","name":"Top","inputMappings":[{"target":"x","source":"$input"}]},
 		{"type":"choice","name":"Again","choices":[{"condition":"true","goto":"Top"}]}]}`)
 	env := machine.Env{Flow: flow, Cause: machine.CauseStart}
-	start, _ := machine.New(machine.Flow{Name: "flow"}, flow, "run", wide(30_000), epoch, machine.Limits{})
+	start, _ := machine.New(machine.FlowRef{Name: "flow"}, flow, "run", wide(30_000), epoch, machine.Limits{})
 	events := 0.0
 	allocations := testing.AllocsPerRun(1, func() {
 		next, err := machine.Apply(env, start, machine.Started{At: epoch})

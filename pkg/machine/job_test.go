@@ -45,7 +45,7 @@ func submitOf(t *testing.T, next machine.Next, err error) machine.SubmitTask {
 func TestJobTokenIsTheSameInEveryCall(t *testing.T) {
 	t.Parallel()
 	env := machine.Env{Flow: parseFlow(t, jobFlow), Keys: keys, Cause: "wake", Tag: "t"}
-	state, _ := machine.New(machine.Flow{Name: "sample"}, env.Flow, "run", value.Object(text("name", "n")), epoch, machine.Limits{})
+	state, _ := machine.New(machine.FlowRef{Name: "sample"}, env.Flow, "run", value.Object(text("name", "n")), epoch, machine.Limits{})
 	state = mustApply(t, env, state, machine.Started{At: epoch}).State
 	next := mustApply(t, env, state, machine.Returned{At: epoch, Attempt: state.Waiting.Attempt, Outcome: token.Success(value.Object())})
 	first, state := submitOf(t, next, nil), next.State
@@ -72,7 +72,7 @@ func TestParamsAreStoredOnce(t *testing.T) {
 	t.Parallel()
 	env := machine.Env{Flow: parseFlow(t, jobFlow), Keys: keys, Cause: "wake", Tag: "t"}
 	large := strings.Repeat("x", 5000)
-	state, events := machine.New(machine.Flow{Name: "sample"}, env.Flow, "run", value.Object(text("name", "n"), text("large", large)), epoch, machine.Limits{})
+	state, events := machine.New(machine.FlowRef{Name: "sample"}, env.Flow, "run", value.Object(text("name", "n"), text("large", large)), epoch, machine.Limits{})
 	log := &itemLog{}
 	put := func(s machine.State, events []machine.Event) machine.State {
 		t.Helper()
@@ -137,7 +137,7 @@ steps:
     signed: `+signed+`
     inputMappings: [{target: token, source: $context.task.token}]
 `)}
-		state, _ := machine.New(machine.Flow{Name: "sample"}, env.Flow, "run", value.Object(), epoch, machine.Limits{})
+		state, _ := machine.New(machine.FlowRef{Name: "sample"}, env.Flow, "run", value.Object(), epoch, machine.Limits{})
 		submit := submitOf(t, mustApply(t, env, state, machine.Started{At: epoch}), nil)
 		id, handle, err := keys.Verify(submit.Input.Get("token").Text(), epoch)
 		if err != nil || id.Flags != want.Flags || id.Sender != want.Sender || handle != submit.Handle {
@@ -169,7 +169,7 @@ func TestHistoryHasTheCloserOfAToken(t *testing.T) {
 func closedEvent(t *testing.T, flow *fdl.Flow, outcome token.Outcome, by token.Closer) machine.Event {
 	t.Helper()
 	env := machine.Env{Flow: flow, Keys: keys, Cause: "wake", Tag: "t"}
-	state, _ := machine.New(machine.Flow{Name: "sample"}, env.Flow, "run", value.Object(), epoch, machine.Limits{})
+	state, _ := machine.New(machine.FlowRef{Name: "sample"}, env.Flow, "run", value.Object(), epoch, machine.Limits{})
 	state = mustApply(t, env, state, machine.Started{At: epoch}).State
 	returned := mustApply(t, env, state, machine.Returned{At: epoch, Attempt: state.Waiting.Attempt, Outcome: token.Success(value.Object())})
 	if e := returned.Events[0]; e.Type != machine.TaskSucceeded || e.ClosedBy != "" {

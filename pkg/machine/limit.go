@@ -171,7 +171,7 @@ const EventsReserve = 6
 // checkEvents keeps room for the events of the end: one for each open series.
 func (r *run) checkEvents() *LimitError {
 	s, limit := r.state(), r.env.Limits.events()
-	if s.Events+EventsReserve+len(s.Scopes) <= limit {
+	if s.Events+EventsReserve+len(s.Series) <= limit {
 		return nil
 	}
 	return &LimitError{What: LimitEvents, Size: s.Events, Limit: limit}

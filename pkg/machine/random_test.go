@@ -83,7 +83,7 @@ func newWalk(t *testing.T, seed uint64) *walk {
 		w.limit.Data = 100_000
 	}
 	var events []machine.Event
-	w.state, events = machine.New(machine.Flow{Name: "flow", Hash: "hash"}, w.flow, "run", w.answer(), epoch, machine.Limits{})
+	w.state, events = machine.New(machine.FlowRef{Name: "flow", Hash: "hash"}, w.flow, "run", w.answer(), epoch, machine.Limits{})
 	w.state, events, _ = w.log.put(w.state, events)
 	w.history(events)
 	return w
@@ -280,9 +280,9 @@ func (w *walk) check(env machine.Env, next machine.Next) {
 	if final {
 		return
 	}
-	if s.Waiting == nil || len(w.open) != len(s.Scopes)-w.catches()-w.notEntered() ||
+	if s.Waiting == nil || len(w.open) != len(s.Series)-w.catches()-w.notEntered() ||
 		w.notEntered() == 0 && w.open[len(w.open)-1] != s.Waiting.Attempt.Step {
-		w.t.Errorf("not over and waiting for %v in %d series, open %v", s.Waiting, len(s.Scopes), w.open)
+		w.t.Errorf("not over and waiting for %v in %d series, open %v", s.Waiting, len(s.Series), w.open)
 		return
 	}
 	w.waiting()
@@ -314,8 +314,8 @@ func (w *walk) note(what string, met bool) {
 // catches are the series of catches: their tasks have failed and are not open.
 func (w *walk) catches() int {
 	number := 0
-	for _, scope := range w.state.Scopes[1:] {
-		if scope.Owner.Kind == machine.OwnerCatch {
+	for _, series := range w.state.Series[1:] {
+		if series.Owner.Kind == machine.OwnerCatch {
 			number++
 			w.note("steps of a catch", true)
 		}
@@ -523,7 +523,7 @@ func TestDefaultEventLimit(t *testing.T) {
 			loop = fmt.Sprintf(`[{"type":"choice","name":"C%d","choices":[{"condition":"true","steps":%s}]}]`, i, loop)
 		}
 		env := machine.Env{Flow: parseFlow(t, `{"version":"v1","type":"flow","steps":`+loop+`}`), Cause: machine.CauseStart}
-		state, _ := machine.New(machine.Flow{Name: "flow"}, env.Flow, "run", value.Object(), epoch, machine.Limits{})
+		state, _ := machine.New(machine.FlowRef{Name: "flow"}, env.Flow, "run", value.Object(), epoch, machine.Limits{})
 		state = mustApply(t, env, state, machine.Started{At: epoch}).State
 		if state.Status != machine.StatusFailed || state.Error != machine.ErrorEventLimit || !strings.Contains(state.Cause, "poll within one step") {
 			t.Errorf("depth %d: %s, %s: %s", depth, state.Status, state.Error, state.Cause)

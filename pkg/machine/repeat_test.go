@@ -35,7 +35,7 @@ steps:
 func repeating(t *testing.T, failure string) (machine.Env, machine.State) {
 	t.Helper()
 	env := machine.Env{Flow: parseFlow(t, repeats), Keys: keys, Cause: "wake", Tag: "t"}
-	state, _ := machine.New(machine.Flow{Name: "flow", Hash: "hash"}, env.Flow, "run", value.Object(), epoch, machine.Limits{})
+	state, _ := machine.New(machine.FlowRef{Name: "flow", Hash: "hash"}, env.Flow, "run", value.Object(), epoch, machine.Limits{})
 	state = mustApply(t, env, state, machine.Started{At: epoch}).State
 	failed := machine.Returned{At: epoch, Attempt: state.Waiting.Attempt, Outcome: token.Failure(failure, "why")}
 	state = mustApply(t, env, state, failed).State
@@ -68,10 +68,10 @@ func TestDamagedRepeats(t *testing.T) {
 		"no polls":                      {poll, func(s *machine.State) { s.Waiting.Polls = 0 }},
 		"a claimed poll":                {poll, func(s *machine.State) { s.Waiting.For = machine.WaitingForClaim }},
 		"a poll's pause before a retry": {poll, func(s *machine.State) { s.Waiting.For = machine.WaitingForRetry }},
-		"no such entry":                 {caught, func(s *machine.State) { s.Scopes[1].Owner.Branch = 2 }},
-		"entry before the first":        {caught, func(s *machine.State) { s.Scopes[1].Owner.Branch = -1 }},
-		"an entry without steps":        {caught, func(s *machine.State) { s.Scopes[1].Owner.Branch = 0 }},
-		"a catch of a task without":     {caught, func(s *machine.State) { s.Scopes[1].Owner.Step = 2 }},
+		"no such entry":                 {caught, func(s *machine.State) { s.Series[1].Owner.Branch = 2 }},
+		"entry before the first":        {caught, func(s *machine.State) { s.Series[1].Owner.Branch = -1 }},
+		"an entry without steps":        {caught, func(s *machine.State) { s.Series[1].Owner.Branch = 0 }},
+		"a catch of a task without":     {caught, func(s *machine.State) { s.Series[1].Owner.Step = 2 }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

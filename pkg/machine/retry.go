@@ -92,7 +92,7 @@ func (r *run) caught(step *fdl.Step, w Waiting, index int, failure token.Outcome
 		return afterCatch(step, entry)
 	}
 	s := r.state()
-	s.Scopes = append(s.Scopes, Scope{Owner: Owner{OwnerCatch, step.Index, index}, Input: w.Input, Local: output})
+	s.Series = append(s.Series, Series{Owner: Owner{OwnerCatch, step.Index, index}, Input: w.Input, Local: output})
 	return entry.Steps[0]
 }
 
@@ -120,7 +120,7 @@ func afterCatch(step *fdl.Step, entry *fdl.Catch) *fdl.Step {
 
 // endCatch continues after the steps of an entry. The task is over, so their output is its output,
 // without another event.
-func (r *run) endCatch(step *fdl.Step, ended Scope) *fdl.Step {
+func (r *run) endCatch(step *fdl.Step, ended Series) *fdl.Step {
 	if err := r.limitsReached(step, ended.Input, ended.Local); err != nil {
 		r.failExecution(err.outcome())
 		return nil

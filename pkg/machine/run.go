@@ -76,7 +76,7 @@ func (r *run) ownState() {
 	}
 	s := r.state()
 	s.At = r.at
-	s.Scopes = append(make([]Scope, 0, len(s.Scopes)+1), s.Scopes...)
+	s.Series = append(make([]Series, 0, len(s.Series)+1), s.Series...)
 	r.next.Changed = true
 	// A poll of the polling sample makes five events and then six, the last poll seven.
 	r.next.Events = make([]Event, 0, 7)
@@ -133,10 +133,10 @@ func (r *run) emit(e Event) int {
 	return e.ID
 }
 
-// scope is the innermost series.
-func (r *run) scope() *Scope {
-	scopes := r.state().Scopes
-	return &scopes[len(scopes)-1]
+// innermost returns the innermost series.
+func (r *run) innermost() *Series {
+	open := r.state().Series
+	return &open[len(open)-1]
 }
 
 // limitsReached returns the first limit that these values of a step, or the item, exceed.

@@ -178,7 +178,7 @@ func (s *script) start(t *testing.T, d *datadriven.TestData, at time.Time) strin
 	if d.Input != "" {
 		input = parseJSON(t, d, d.Input)
 	}
-	state, events := machine.New(machine.Flow{Name: "sample", Hash: "hash"}, s.flow, "run", input, at, s.limits)
+	state, events := machine.New(machine.FlowRef{Name: "sample", Hash: "hash"}, s.flow, "run", input, at, s.limits)
 	s.log = itemLog{}
 	var err error
 	if s.state, events, err = s.log.put(state, events); err != nil {
@@ -432,20 +432,20 @@ func nonEmpty(parts ...string) []string {
 	return kept
 }
 
-func ownerOf(scope machine.Scope) int {
-	if scope.Owner.Kind == machine.OwnerFlow {
+func ownerOf(series machine.Series) int {
+	if series.Owner.Kind == machine.OwnerFlow {
 		return machine.NoStep
 	}
-	return scope.Owner.Step
+	return series.Owner.Step
 }
 
 func (s *script) show(t *testing.T) string {
 	t.Helper()
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s at=%s events=%d\n", s.state.Status, s.state.At.Sub(epoch), s.state.Events)
-	for _, scope := range s.state.Scopes {
-		fmt.Fprintf(&out, "in step=%d branch=%d input=%s local=%s\n", ownerOf(scope), scope.Owner.Branch,
-			s.log.complete(t, scope.Input), s.log.complete(t, scope.Local))
+	for _, series := range s.state.Series {
+		fmt.Fprintf(&out, "in step=%d branch=%d input=%s local=%s\n", ownerOf(series), series.Owner.Branch,
+			s.log.complete(t, series.Input), s.log.complete(t, series.Local))
 	}
 	if w := s.state.Waiting; w != nil {
 		fmt.Fprintf(&out, "waiting in %s since %s input=%s%s\n", s.flow.All[w.Attempt.Step].Name, w.Since.Sub(epoch), s.log.complete(t, w.Input), repeated(w))

@@ -128,7 +128,7 @@ type (
 	// Call is a call of a function.
 	Call struct {
 		Attempt   Attempt
-		Flow      Flow
+		Flow      FlowRef
 		Execution string
 		Step      string
 		Resource  fdl.Resource

@@ -26,8 +26,8 @@ const (
 // Final reports whether the execution has ended.
 func (s Status) Final() bool { return s != StatusStarting && s != StatusRunning }
 
-// Flow names the definition of an execution: its name and the hash of its text.
-type Flow struct {
+// FlowRef names the definition of an execution: its name and the hash of its text.
+type FlowRef struct {
 	Name string
 	Hash string
 }
@@ -35,7 +35,7 @@ type Flow struct {
 // State is an execution between two signals. It is a value: [Apply] does not change the state that
 // it is given.
 type State struct {
-	Flow      Flow
+	Flow      FlowRef
 	Execution string // name of the execution
 	Status    Status
 	Started   time.Time
@@ -47,9 +47,9 @@ type State struct {
 	Events int         // history events so far, and the id of the last one
 	Polls  int         // polls so far, and the Poll of the last one
 	Input  value.Value // of the execution
-	// Scopes are the open series, the flow's own first. There are none before the first step and
+	// Series are the open series, the flow's own first. There are none before the first step and
 	// after the last.
-	Scopes []Scope
+	Series []Series
 	// Waiting is what the innermost series waits for, nil before the first step and after the last.
 	Waiting *Waiting
 	// Timer is the live timer. Wakes of other timers do not apply.
@@ -66,8 +66,8 @@ type State struct {
 	Generation uint64
 }
 
-// Scope is a series of steps that is being run.
-type Scope struct {
+// Series is an open series of steps: that of the flow, of a choice's branch, or of a catch.
+type Series struct {
 	Owner Owner
 	Input value.Value // the series' input
 	Local value.Value // the merged outputs of its steps so far
@@ -219,7 +219,7 @@ type Env struct {
 
 // New returns the state of an accepted execution that has not begun, and its first history event.
 // The definition is what the flow names. The input must be an object.
-func New(flow Flow, definition *fdl.Flow, execution string, input value.Value, at time.Time, limits Limits) (State, []Event) {
+func New(flow FlowRef, definition *fdl.Flow, execution string, input value.Value, at time.Time, limits Limits) (State, []Event) {
 	s := State{
 		Flow: flow, Execution: execution, Status: StatusStarting,
 		Started: at, Expires: at.Add(limits.duration(definition) + limits.retention()), At: at, Events: 1, Input: input, By: CauseStart,

@@ -35,18 +35,18 @@ func (r *run) enter(step *fdl.Step) *fdl.Step {
 }
 
 func (r *run) inputOf(step *fdl.Step) value.Value {
-	scope := r.scope()
+	series := r.innermost()
 	if step.Input == nil {
-		return r.merge(scope.Input, scope.Local)
+		return r.merge(series.Input, series.Local)
 	}
 	return r.mappedInput(step, r.state().Events+1, r.state().Events+2)
 }
 
 // mappedInput maps the input of a step. The attempt is that of a task.
 func (r *run) mappedInput(step *fdl.Step, event, attempt int) value.Value {
-	scope := r.scope()
+	series := r.innermost()
 	return r.mapped(step, inputMappings, step.Input, &expr.Scope{
-		Input: scope.Input, Local: scope.Local, Context: r.context(step.Input, step, event, attempt),
+		Input: series.Input, Local: series.Local, Context: r.context(step.Input, step, event, attempt),
 	})
 }
 
@@ -75,8 +75,8 @@ func (r *run) exitTo(next, step *fdl.Step, input, local value.Value, attempt int
 
 // addOutput merges the output of a step into its series.
 func (r *run) addOutput(output value.Value) {
-	scope := r.scope()
-	scope.Local = r.merge(scope.Local, output)
+	series := r.innermost()
+	series.Local = r.merge(series.Local, output)
 }
 
 // after is the step after this one, nil at the end of the series.
@@ -96,13 +96,13 @@ func (r *run) merge(under, over value.Value) value.Value {
 // after the flow's own the execution has succeeded.
 func (r *run) endSeries() *fdl.Step {
 	s := r.state()
-	ended := *r.scope()
+	ended := *r.innermost()
 	owner := ended.Owner
 	if owner.Kind == OwnerFlow {
 		r.succeed(ended)
 		return nil
 	}
-	s.Scopes = s.Scopes[:len(s.Scopes)-1]
+	s.Series = s.Series[:len(s.Series)-1]
 	step := r.env.Flow.All[owner.Step]
 	if owner.Kind == OwnerCatch {
 		return r.endCatch(step, ended)

@@ -41,7 +41,7 @@ func (l *itemLog) drive(t *testing.T, flow *fdl.Flow, limits machine.Limits, inp
 	state machine.State, all []machine.Event, calls int,
 ) {
 	t.Helper()
-	state, draft := machine.New(machine.Flow{Name: "f", Hash: "h"}, flow, "e", input, epoch, limits)
+	state, draft := machine.New(machine.FlowRef{Name: "f", Hash: "h"}, flow, "e", input, epoch, limits)
 	commit := func() {
 		all = append(all, draft...)
 		var err error
@@ -204,7 +204,7 @@ func TestItemHasRoomForTheLargestOutcome(t *testing.T) {
 		"pattern":"waitForCallback","outputMappings":[{"target":"done","source":true}]}]}`)
 	env := machine.Env{Flow: flow, Limits: machine.Limits{Data: machine.MaxData}, Keys: keys, Cause: machine.CauseStart, Tag: "t"}
 	log := &itemLog{}
-	state, events := machine.New(machine.Flow{Name: "f", Hash: "h"}, flow, "e", value.Object(), epoch, env.Limits)
+	state, events := machine.New(machine.FlowRef{Name: "f", Hash: "h"}, flow, "e", value.Object(), epoch, env.Limits)
 	answer := digits(machine.MaxReply)
 	for _, sig := range []func() machine.Signal{
 		func() machine.Signal { return machine.Started{At: epoch} },

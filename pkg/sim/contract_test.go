@@ -273,7 +273,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 8: a timer that comes early is dropped",
 		caught: sim.Stuck, edits: one("engine/advance.go",
-			`return done, h.wakes.Send(ctx, h.wake) // rule 8, without a read`, `return done, nil`),
+			`return done, h.wakes.Send(ctx, h.wake) // rule 8, an early timer: sent again without a read`, `return done, nil`),
 	},
 	{
 		name:   "rule 9: not what the token holds is applied",

@@ -108,11 +108,11 @@ func (l log) Items(_ context.Context, id engine.ID, from uint64, limit int) (ite
 type flows struct{ a *actor }
 
 // Put is never called: the flow is there from the begin.
-func (flows) Put(context.Context, string, []byte) (machine.Flow, error) {
-	return machine.Flow{}, errors.ErrUnsupported
+func (flows) Put(context.Context, string, []byte) (machine.FlowRef, error) {
+	return machine.FlowRef{}, errors.ErrUnsupported
 }
 
-func (f flows) Flow(context.Context, machine.Flow) (*fdl.Flow, error) {
+func (f flows) Flow(context.Context, machine.FlowRef) (*fdl.Flow, error) {
 	if f.a.kind != kindClient && f.a.world.defect.strikes(f.a.world.now) { // who starts has just put it
 		return nil, engine.ErrNotFound
 	}

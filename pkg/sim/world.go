@@ -68,7 +68,7 @@ type world struct {
 	flow      flow
 	execution string // by name
 	id        engine.ID
-	ref       machine.Flow
+	ref       machine.FlowRef
 	store     store
 
 	// What the invariants look at afterwards.
@@ -119,7 +119,7 @@ func newWorld(seed uint64) *world {
 // newExecution adds an execution of that name, without its flow.
 func (s *shared) newExecution(name string) *world {
 	w := &world{
-		shared: s, execution: name, ref: machine.Flow{Name: "sim", Hash: "sim"},
+		shared: s, execution: name, ref: machine.FlowRef{Name: "sim", Hash: "sim"},
 		sends: map[string]int{}, copies: map[string]int{}, calls: callCounts{by: map[string]*called{}}, answered: map[string]time.Duration{},
 		started: map[string]bool{}, polled: map[string]*polled{}, met: map[string]meeting{},
 	}

@@ -50,11 +50,11 @@ func TestReadsAreConsistent(t *testing.T) {
 			return err
 		},
 		"Flow": func(ctx context.Context, log *dynamo.Log, _ *dynamo.Waits) error {
-			_, err := log.Flow(ctx, machine.Flow{Name: "flow", Hash: "hash"})
+			_, err := log.Flow(ctx, machine.FlowRef{Name: "flow", Hash: "hash"})
 			return err
 		},
 		"FlowText": func(ctx context.Context, log *dynamo.Log, _ *dynamo.Waits) error {
-			_, err := log.FlowText(ctx, machine.Flow{Name: "flow", Hash: "hash"})
+			_, err := log.FlowText(ctx, machine.FlowRef{Name: "flow", Hash: "hash"})
 			return err
 		},
 		"Record": func(ctx context.Context, _ *dynamo.Log, waits *dynamo.Waits) error {

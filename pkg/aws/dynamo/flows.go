@@ -24,10 +24,10 @@ const attrCreated = "c"
 
 // Put implements [engine.Flows]. A flow that is listed already is not written
 // again.
-func (l *Log) Put(ctx context.Context, name string, text []byte) (machine.Flow, error) {
+func (l *Log) Put(ctx context.Context, name string, text []byte) (machine.FlowRef, error) {
 	flow, parsed, err := engine.ParseFlow(name, text)
 	if err != nil {
-		return machine.Flow{}, err
+		return machine.FlowRef{}, err
 	}
 	op := "put flow " + name
 	put := flowKey(flow)
@@ -36,14 +36,14 @@ func (l *Log) Put(ctx context.Context, name string, text []byte) (machine.Flow, 
 		TableName: &l.table, Item: put, ConditionExpression: aws.String("attribute_not_exists(c)"),
 	})
 	if _, there := errors.AsType[*types.ConditionalCheckFailedException](err); err != nil && !there {
-		return machine.Flow{}, logError(op, err)
+		return machine.FlowRef{}, logError(op, err)
 	}
 	l.flows.Put(flow, parsed, len(text))
 	return flow, nil
 }
 
 // Flow implements [engine.Flows].
-func (l *Log) Flow(ctx context.Context, flow machine.Flow) (*fdl.Flow, error) {
+func (l *Log) Flow(ctx context.Context, flow machine.FlowRef) (*fdl.Flow, error) {
 	if parsed := l.flows.Get(flow); parsed != nil {
 		return parsed, nil
 	}
@@ -87,14 +87,14 @@ func (l *Log) Definitions(ctx context.Context, name string) ([]engine.Definition
 			return nil, err
 		}
 		name, hash, _ := strings.Cut(string(bytesOf(attributes[attrSort])), separator)
-		list = append(list, engine.Definition{Flow: machine.Flow{Name: name, Hash: hash}, Created: at})
+		list = append(list, engine.Definition{Flow: machine.FlowRef{Name: name, Hash: hash}, Created: at})
 	}
 	engine.SortDefinitions(list)
 	return list, nil
 }
 
 // FlowText implements the list of flows of the management API.
-func (l *Log) FlowText(ctx context.Context, flow machine.Flow) ([]byte, error) {
+func (l *Log) FlowText(ctx context.Context, flow machine.FlowRef) ([]byte, error) {
 	found, err := l.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &l.table, Key: flowKey(flow), ConsistentRead: aws.Bool(true)})
 	switch {
 	case err != nil:
@@ -106,7 +106,7 @@ func (l *Log) FlowText(ctx context.Context, flow machine.Flow) ([]byte, error) {
 }
 
 // DeleteFlow implements the list of flows of the management API.
-func (l *Log) DeleteFlow(ctx context.Context, flow machine.Flow) error {
+func (l *Log) DeleteFlow(ctx context.Context, flow machine.FlowRef) error {
 	_, err := l.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &l.table, Key: flowKey(flow),
 		UpdateExpression: aws.String("REMOVE c"), ConditionExpression: aws.String("attribute_exists(c)"),
@@ -120,6 +120,6 @@ func (l *Log) DeleteFlow(ctx context.Context, flow machine.Flow) error {
 // separator stands between a flow's name and its hash in the sort key.
 const separator = "\x00"
 
-func flowKey(flow machine.Flow) item {
+func flowKey(flow machine.FlowRef) item {
 	return item{attrPartition: binaryOf([]byte(flowsPartition)), attrSort: binaryOf([]byte(flow.Name + separator + flow.Hash))}
 }

@@ -24,7 +24,7 @@ const kept = time.Hour
 // itemOf is an item of an execution that started so long after the epoch.
 func itemOf(name string, seq uint64, status machine.Status, after time.Duration) engine.Item {
 	flow, execution, _ := strings.Cut(name, "/")
-	state, events := machine.New(machine.Flow{Name: flow, Hash: "hash"}, &fdl.Flow{}, execution, value.Object(), epoch.Add(after),
+	state, events := machine.New(machine.FlowRef{Name: flow, Hash: "hash"}, &fdl.Flow{}, execution, value.Object(), epoch.Add(after),
 		machine.Limits{Duration: kept / 2, Retention: kept / 2})
 	state.Status = status
 	item := engine.Item{Execution: engine.NewID(flow, execution), Seq: seq, Nonce: fmt.Sprintf("%s-%d-%s", name, seq, after)}
@@ -143,7 +143,7 @@ func TestATableThatIsNotThereIsAnErrorThatNamesWhatWasDone(t *testing.T) {
 	item := itemOf("flow/one", 0, machine.StatusStarting, 0)
 	_, latest := log.Latest(t.Context(), item.Execution)
 	_, items := log.Items(t.Context(), item.Execution, 0, 1)
-	_, flow := log.Flow(t.Context(), machine.Flow{Name: "flow", Hash: "hash"})
+	_, flow := log.Flow(t.Context(), machine.FlowRef{Name: "flow", Hash: "hash"})
 	_, _, executions := log.Executions(t.Context(), "", "", "", 1)
 	_, record := waits.Record(t.Context(), "handle")
 	_, closed := waits.Close(t.Context(), "handle", token.CloseOp{})

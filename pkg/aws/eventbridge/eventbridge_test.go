@@ -29,7 +29,7 @@ var now = time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
 
 func ended(status machine.Status, name, cause string) machine.State {
 	return machine.State{
-		Flow: machine.Flow{Name: "flow", Hash: "hash"}, Execution: "run", Status: status, Started: now, At: now.Add(1500 * time.Millisecond),
+		Flow: machine.FlowRef{Name: "flow", Hash: "hash"}, Execution: "run", Status: status, Started: now, At: now.Add(1500 * time.Millisecond),
 		Input: value.String("secret"), Output: value.String("secret"), Error: name, Cause: cause,
 	}
 }

@@ -71,7 +71,7 @@ func serve(t *testing.T, answer http.HandlerFunc, options ...func(*lambda.Config
 
 func callOf(function string) machine.Call {
 	return machine.Call{
-		Attempt: machine.Attempt{Step: 1, Number: 3}, Flow: machine.Flow{Name: "flow", Hash: "hash"}, Execution: "run", Step: "Step",
+		Attempt: machine.Attempt{Step: 1, Number: 3}, Flow: machine.FlowRef{Name: "flow", Hash: "hash"}, Execution: "run", Step: "Step",
 		Resource: fdl.Resource{Text: "acs:fc:::services/s.live/functions/" + function, Service: "s", Qualifier: "live", Function: function},
 		Input:    value.Object(value.Member{Key: "a", Value: value.Int(1)}),
 	}

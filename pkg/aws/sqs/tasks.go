@@ -67,7 +67,7 @@ func (p taskPayload) task() (engine.Task, error) {
 	return engine.Task{
 		Handle: p.Handle, Await: p.Await, AtMostOnce: p.AtMostOnce, TimeLimit: p.TimeLimit, MAC: p.MAC,
 		Call: machine.Call{
-			Attempt: machine.Attempt{Step: p.Index, Number: p.Attempt, Poll: p.Poll}, Flow: machine.Flow{Name: p.Flow, Hash: p.Hash},
+			Attempt: machine.Attempt{Step: p.Index, Number: p.Attempt, Poll: p.Poll}, Flow: machine.FlowRef{Name: p.Flow, Hash: p.Hash},
 			Execution: p.Execution, Step: p.Step, Resource: resource, Input: input, Limit: p.Limit,
 		},
 	}, nil
@@ -132,7 +132,7 @@ func (h TaskHandlers) run(_ Message, p taskPayload) (Work, error) {
 func (h TaskHandlers) publish(_ Message, p endPayload) (Work, error) {
 	id := engine.NewID(p.Flow, p.Execution)
 	state := machine.State{
-		Flow: machine.Flow{Name: p.Flow, Hash: p.Hash}, Execution: p.Execution,
+		Flow: machine.FlowRef{Name: p.Flow, Hash: p.Hash}, Execution: p.Execution,
 		Status: p.Status, Error: p.Error, Cause: p.Cause, Started: p.Started, At: p.At,
 	}
 	do := func(ctx context.Context) (time.Time, error) {

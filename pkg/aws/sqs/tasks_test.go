@@ -22,7 +22,7 @@ func someTask(t *testing.T, input value.Value) engine.Task {
 	return engine.Task{
 		Handle: "AQEhandle", Await: true, AtMostOnce: true, TimeLimit: 20 * time.Minute, MAC: "authentic",
 		Call: machine.Call{
-			Attempt: machine.Attempt{Step: 2, Number: 3}, Flow: machine.Flow{Name: "flow", Hash: "h"}, Execution: "run", Step: "Step",
+			Attempt: machine.Attempt{Step: 2, Number: 3}, Flow: machine.FlowRef{Name: "flow", Hash: "h"}, Execution: "run", Step: "Step",
 			Resource: parseResource(t, "acs:fc:::services/s/functions/long"), Input: input, Limit: 10 * time.Minute,
 		},
 	}
@@ -196,7 +196,7 @@ func (e *ends) Ended(_ context.Context, execution engine.ID, state machine.State
 func TestEndRoundTrip(t *testing.T) {
 	t.Parallel()
 	state := machine.State{
-		Flow: machine.Flow{Name: "flow", Hash: "hash"}, Execution: "run", Status: machine.StatusFailed, Error: "E", Cause: "why",
+		Flow: machine.FlowRef{Name: "flow", Hash: "hash"}, Execution: "run", Status: machine.StatusFailed, Error: "E", Cause: "why",
 		Started: now, At: now.Add(time.Hour),
 	}
 	sent := newFixture(nil)

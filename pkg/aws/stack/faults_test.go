@@ -123,7 +123,7 @@ func (o *overseer) setUp(ctx context.Context, s stack, client *lambda.Client) er
 }
 
 // put puts a flow of testdata/faults.
-func (s *faultyStack) put(t *testing.T, flow string) machine.Flow {
+func (s *faultyStack) put(t *testing.T, flow string) machine.FlowRef {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata/faults", flow+".yaml"))
 	if err != nil {

@@ -121,7 +121,7 @@ func needsQuotes(r rune) bool { return r == ' ' || r == '"' || r == '=' || !unic
 type ExecutionLog struct {
 	Log *slog.Logger
 	// Flow returns a definition that the engine just used, which is in memory.
-	Flow func(context.Context, machine.Flow) (*fdl.Flow, error)
+	Flow func(context.Context, machine.FlowRef) (*fdl.Flow, error)
 }
 
 // Calling implements [engine.Observer].

@@ -142,7 +142,7 @@ var defectCases = []ruleCase{
 func (b *fixture) gone() engine.Wake {
 	b.t.Helper()
 	start := b.begin(onlyText)
-	b.Flows = otherFlows{b.Flows, machine.Flow{Name: flowName, Hash: "unknown"}}
+	b.Flows = otherFlows{b.Flows, machine.FlowRef{Name: flowName, Hash: "unknown"}}
 	return start
 }
 
@@ -155,10 +155,10 @@ func (b *fixture) damageDefinition() {
 // otherFlows answers always with the same flow.
 type otherFlows struct {
 	engine.Flows
-	flow machine.Flow
+	flow machine.FlowRef
 }
 
 // Flow implements [engine.Flows].
-func (f otherFlows) Flow(ctx context.Context, _ machine.Flow) (*fdl.Flow, error) {
+func (f otherFlows) Flow(ctx context.Context, _ machine.FlowRef) (*fdl.Flow, error) {
 	return f.Flows.Flow(ctx, f.flow)
 }

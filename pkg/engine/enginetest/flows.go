@@ -40,7 +40,7 @@ steps:
 `
 )
 
-func put(t *testing.T, flows engine.Flows, name, text string) machine.Flow {
+func put(t *testing.T, flows engine.Flows, name, text string) machine.FlowRef {
 	t.Helper()
 	flow, err := flows.Put(t.Context(), name, []byte(text))
 	if err != nil {
@@ -49,7 +49,7 @@ func put(t *testing.T, flows engine.Flows, name, text string) machine.Flow {
 	return flow
 }
 
-func wantSteps(t *testing.T, flows engine.Flows, flow machine.Flow, first string) {
+func wantSteps(t *testing.T, flows engine.Flows, flow machine.FlowRef, first string) {
 	t.Helper()
 	found, err := flows.Flow(t.Context(), flow)
 	if err != nil || len(found.Steps) == 0 || found.Steps[0].Name != first {
@@ -100,7 +100,7 @@ func flowsInvalid(c on[engine.Flows]) {
 		if engine.CodeOf(err) != engine.CodeInvalid {
 			t.Errorf("put %q: error %v with code %q, want %s", text, err, engine.CodeOf(err), engine.CodeInvalid)
 		}
-		if flow != (machine.Flow{}) {
+		if flow != (machine.FlowRef{}) {
 			t.Errorf("put %q: answers %+v beside the error", text, flow)
 		}
 	}
@@ -109,7 +109,7 @@ func flowsInvalid(c on[engine.Flows]) {
 func flowsUnknown(c on[engine.Flows]) {
 	t, flows := c.t, c.it
 	known := put(t, flows, "sample", onlyText)
-	for _, unknown := range []machine.Flow{{Name: "other", Hash: known.Hash}, {Name: "sample", Hash: "0" + known.Hash[1:] + "1"}, {Name: "sample"}, {}} {
+	for _, unknown := range []machine.FlowRef{{Name: "other", Hash: known.Hash}, {Name: "sample", Hash: "0" + known.Hash[1:] + "1"}, {Name: "sample"}, {}} {
 		if _, err := flows.Flow(t.Context(), unknown); !errors.Is(err, engine.ErrNotFound) {
 			t.Errorf("flow %+v: error %v, want one that is engine.ErrNotFound", unknown, err)
 		}
@@ -130,7 +130,7 @@ func flowsCopies(c on[engine.Flows]) {
 func flowsRace(c on[engine.Flows]) {
 	t, flows := c.t, c.it
 	const racers = 16
-	var got [racers]machine.Flow
+	var got [racers]machine.FlowRef
 	var errs [racers]error
 	together(racers, func(i int) { got[i], errs[i] = flows.Put(t.Context(), "sample", []byte(onlyText)) })
 	for i := range racers {

@@ -162,7 +162,7 @@ type actor struct {
 	next  int
 }
 
-func (s story) world(t *testing.T, store Store, flow machine.Flow, name string) *storyWorld {
+func (s story) world(t *testing.T, store Store, flow machine.FlowRef, name string) *storyWorld {
 	t.Helper()
 	w := &storyWorld{world: newWorld(t, store, flow, name), once: s.once}
 	if s.long {

@@ -37,7 +37,7 @@ func Tasks(t *testing.T, open func(t *testing.T) Functions) {
 
 func callOf(function string, input value.Value) machine.Call {
 	return machine.Call{
-		Attempt: machine.Attempt{Number: 3}, Flow: machine.Flow{Name: "flow", Hash: "hash"}, Execution: "run", Step: "Step",
+		Attempt: machine.Attempt{Number: 3}, Flow: machine.FlowRef{Name: "flow", Hash: "hash"}, Execution: "run", Step: "Step",
 		Resource: fdl.Resource{Text: "acs:fc:::services/test/functions/" + function, Function: function}, Input: input,
 	}
 }

@@ -39,7 +39,7 @@ const (
 	worldCalls = 3 + worldPolls
 	// lostFor is after what time a message comes again whose worker died.
 	lostFor = 30 * time.Second
-	// workerDeadAfter is as in rule 7.
+	// workerDeadAfter is the age at which a worker counts as dead (rule 7).
 	workerDeadAfter = 60 * time.Second
 )
 
@@ -47,7 +47,7 @@ const (
 type world struct {
 	t     *testing.T
 	store Store
-	flow  machine.Flow
+	flow  machine.FlowRef
 	name  string
 
 	mu       sync.Mutex
@@ -77,7 +77,7 @@ type made struct {
 	entered time.Time
 }
 
-func newWorld(t *testing.T, store Store, flow machine.Flow, name string) *world {
+func newWorld(t *testing.T, store Store, flow machine.FlowRef, name string) *world {
 	t.Helper()
 	return &world{t: t, store: store, flow: flow, name: name, now: epoch, calls: map[string][]made{}, doubled: map[string]bool{}}
 }

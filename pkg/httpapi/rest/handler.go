@@ -42,12 +42,12 @@ type Flows interface {
 
 	// FlowText returns the text of a listed definition. For any other, the error is
 	// [engine.ErrNotFound].
-	FlowText(ctx context.Context, flow machine.Flow) ([]byte, error)
+	FlowText(ctx context.Context, flow machine.FlowRef) ([]byte, error)
 
 	// DeleteFlow takes the definition off the list until it is put again. The engine can still read
 	// it: executions that the index does not show yet need it, and histories name its steps. Deleting
 	// a definition that is not listed has no effect.
-	DeleteFlow(ctx context.Context, flow machine.Flow) error
+	DeleteFlow(ctx context.Context, flow machine.FlowRef) error
 }
 
 // External lists waits of external engines, as [resume.ExternalWaits] does.
@@ -401,15 +401,15 @@ const nameLength = 16
 
 // definitionOf returns the definition with the hash, listed or not, or without a hash the latest listed
 // one.
-func (h handler) definitionOf(r *http.Request, hash string) (machine.Flow, error) {
+func (h handler) definitionOf(r *http.Request, hash string) (machine.FlowRef, error) {
 	if hash == "" {
 		definitions, err := h.definitions(r)
 		if err != nil {
-			return machine.Flow{}, err
+			return machine.FlowRef{}, err
 		}
 		return definitions[0].Flow, nil
 	}
-	flow := machine.Flow{Name: r.PathValue("flow"), Hash: hash}
+	flow := machine.FlowRef{Name: r.PathValue("flow"), Hash: hash}
 	_, err := h.Engine.Flow(r.Context(), flow)
 	return flow, err
 }

@@ -111,7 +111,7 @@ func BenchmarkCallbackLatency(b *testing.B) {
 type served struct {
 	*local.System
 	keys       token.Keys
-	flow       machine.Flow
+	flow       machine.FlowRef
 	definition *fdl.Flow
 	submitted  chan string    // tokens of tasks that were submitted
 	ended      chan time.Time // when executions did

@@ -63,7 +63,7 @@ func TestAFlowThatIsPutBesideADeletionIsListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	put := func() machine.Flow {
+	put := func() machine.FlowRef {
 		flow, err := store.Put(t.Context(), "flow", []byte(passOnly))
 		if err != nil {
 			t.Error(err)

@@ -14,10 +14,10 @@ import (
 )
 
 // Put implements [engine.Flows].
-func (s *Store) Put(ctx context.Context, name string, text []byte) (machine.Flow, error) {
+func (s *Store) Put(ctx context.Context, name string, text []byte) (machine.FlowRef, error) {
 	flow, parsed, err := engine.ParseFlow(name, text)
 	if err != nil {
-		return machine.Flow{}, err
+		return machine.FlowRef{}, err
 	}
 	err = s.do(ctx, operation{name: "put flow " + name}, func() error {
 		s.listing.Lock()
@@ -33,17 +33,17 @@ func (s *Store) Put(ctx context.Context, name string, text []byte) (machine.Flow
 		return nil
 	})
 	if err != nil {
-		return machine.Flow{}, err
+		return machine.FlowRef{}, err
 	}
 	return flow, nil
 }
 
-func flowKey(flow machine.Flow) []byte {
+func flowKey(flow machine.FlowRef) []byte {
 	return fmt.Appendf(nil, "%c%s/%s", keyFlow, flow.Hash, flow.Name)
 }
 
 // Flow implements [engine.Flows].
-func (s *Store) Flow(ctx context.Context, flow machine.Flow) (*fdl.Flow, error) {
+func (s *Store) Flow(ctx context.Context, flow machine.FlowRef) (*fdl.Flow, error) {
 	if parsed := s.flows.Get(flow); parsed != nil {
 		return parsed, nil
 	}
@@ -68,7 +68,7 @@ const instantSize = 8
 
 var errDamagedList = errors.New("the list of flows is damaged; restore a copy of the store's directory")
 
-func listedKey(flow machine.Flow) []byte {
+func listedKey(flow machine.FlowRef) []byte {
 	return fmt.Appendf(nil, "%c%s\x00%s", keyListed, flow.Name, flow.Hash)
 }
 
@@ -85,7 +85,7 @@ func (s *Store) Definitions(ctx context.Context, name string) ([]engine.Definiti
 			}
 			flow, hash, _ := bytes.Cut(key[1:], []byte{0})
 			list = append(list, engine.Definition{
-				Flow:    machine.Flow{Name: string(flow), Hash: string(hash)},
+				Flow:    machine.FlowRef{Name: string(flow), Hash: string(hash)},
 				Created: time.Unix(0, int64(binary.BigEndian.Uint64(created))).UTC(), //nolint:gosec // as it was written
 			})
 		}
@@ -95,7 +95,7 @@ func (s *Store) Definitions(ctx context.Context, name string) ([]engine.Definiti
 }
 
 // FlowText implements the list of flows of the management API.
-func (s *Store) FlowText(ctx context.Context, flow machine.Flow) ([]byte, error) {
+func (s *Store) FlowText(ctx context.Context, flow machine.FlowRef) ([]byte, error) {
 	return read(ctx, s, operation{name: "read flow " + flow.Name}, func() (text []byte, err error) {
 		_, listed, err := s.get(listedKey(flow))
 		if err == nil && listed {
@@ -110,7 +110,7 @@ func (s *Store) FlowText(ctx context.Context, flow machine.Flow) ([]byte, error)
 
 // DeleteFlow implements the list of flows of the management API. The text stays: executions of it
 // may not have ended, and histories name its steps.
-func (s *Store) DeleteFlow(ctx context.Context, flow machine.Flow) error {
+func (s *Store) DeleteFlow(ctx context.Context, flow machine.FlowRef) error {
 	return s.do(ctx, operation{name: "delete flow " + flow.Name}, func() error {
 		s.listing.Lock()
 		defer s.listing.Unlock()

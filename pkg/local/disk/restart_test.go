@@ -410,7 +410,7 @@ func TestExecutionOfANewerReleaseIsSkipped(t *testing.T) {
 	var blocked []error
 	p.System = local.New(local.Config{
 		Store: p.store, Clock: p.clock, Tasks: p, Observer: p,
-		Blocked: func(_ machine.Flow, _ string, why []error) { blocked = append(blocked, why...) },
+		Blocked: func(_ machine.FlowRef, _ string, why []error) { blocked = append(blocked, why...) },
 	})
 	if err := p.TakeOver(t.Context()); err != nil {
 		t.Fatal(err)

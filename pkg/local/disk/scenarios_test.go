@@ -136,7 +136,7 @@ func runFlow(t *testing.T, store local.Store, file string, input value.Value) (m
 	system := local.New(local.Config{
 		Store: store, Clock: clock, Tasks: tasks, Observer: calls, Workers: 2, Script: script(t, file), CallbackBase: "http://127.0.0.1:8787",
 	})
-	var flow machine.Flow
+	var flow machine.FlowRef
 	read(t, file, func(text []byte) error {
 		flow, err = store.Put(t.Context(), "sample", text)
 		return err

@@ -51,7 +51,7 @@ var epoch = time.Date(2026, 1, 31, 10, 0, 0, 123456789, time.UTC)
 func (c onIndex) append(name string, seq uint64, status machine.Status, after time.Duration) engine.ID {
 	c.Helper()
 	flow, execution, _ := strings.Cut(name, "/")
-	state, events := machine.New(machine.Flow{Name: flow, Hash: "hash"}, &fdl.Flow{}, execution, value.Object(), epoch.Add(after), machine.Limits{})
+	state, events := machine.New(machine.FlowRef{Name: flow, Hash: "hash"}, &fdl.Flow{}, execution, value.Object(), epoch.Add(after), machine.Limits{})
 	state.Status = status
 	item := engine.Item{Execution: engine.NewID(flow, execution), Seq: seq, Nonce: fmt.Sprintf("%s-%d", name, seq)}
 	item.Body, _ = machine.Encode(machine.Place(item.Execution, seq), state, events)

@@ -59,7 +59,7 @@ const (
 	two = "version: v1\ntype: flow\nsteps:\n  - type: pass\n    name: Two\n"
 )
 
-func (c on) put(name, text string) machine.Flow {
+func (c on) put(name, text string) machine.FlowRef {
 	c.Helper()
 	flow, err := c.store.Put(c.Context(), name, []byte(text))
 	if err != nil {
@@ -68,7 +68,7 @@ func (c on) put(name, text string) machine.Flow {
 	return flow
 }
 
-func (c on) delete(flow machine.Flow) {
+func (c on) delete(flow machine.FlowRef) {
 	c.Helper()
 	if err := c.store.DeleteFlow(c.Context(), flow); err != nil {
 		c.Fatal(err)
@@ -85,14 +85,14 @@ func (c on) list(name string) []engine.Definition {
 }
 
 // wantListed: these are listed under the name, in any order of one name's.
-func (c on) wantListed(name string, want ...machine.Flow) {
+func (c on) wantListed(name string, want ...machine.FlowRef) {
 	c.Helper()
 	list := c.list(name)
-	listed := make([]machine.Flow, len(list))
+	listed := make([]machine.FlowRef, len(list))
 	for i, d := range list {
 		listed[i] = d.Flow
 	}
-	if len(listed) != len(want) || slices.ContainsFunc(want, func(f machine.Flow) bool { return !slices.Contains(listed, f) }) {
+	if len(listed) != len(want) || slices.ContainsFunc(want, func(f machine.FlowRef) bool { return !slices.Contains(listed, f) }) {
 		c.Errorf("listed under %q: %v; want %v", name, listed, want)
 	}
 	if !slices.IsSortedFunc(list, inOrder) {
@@ -110,7 +110,7 @@ func inOrder(a, b engine.Definition) int {
 	return b.Created.Compare(a.Created)
 }
 
-func (c on) wantNoText(flow machine.Flow) {
+func (c on) wantNoText(flow machine.FlowRef) {
 	c.Helper()
 	if text, err := c.store.FlowText(c.Context(), flow); !errors.Is(err, engine.ErrNotFound) {
 		c.Errorf("text %q, error %v; want one that is engine.ErrNotFound", text, err)
@@ -140,7 +140,7 @@ func flowsListed(c on) {
 func flowsLatest(c on) {
 	older := c.put("a", one)
 	created := c.list("a")[0].Created
-	var newer machine.Flow
+	var newer machine.FlowRef
 	// The clock of the store tells the two apart when it has moved on.
 	for list := c.list("a"); !list[0].Created.After(created); list = c.list("a") {
 		c.delete(newer)
@@ -170,7 +170,7 @@ func flowsAgain(c on) {
 
 func flowsText(c on) {
 	a, b := c.put("a", one), c.put("a", two)
-	for flow, want := range map[machine.Flow]string{a: one, b: two} {
+	for flow, want := range map[machine.FlowRef]string{a: one, b: two} {
 		if text, err := c.store.FlowText(c.Context(), flow); err != nil || string(text) != want {
 			c.Errorf("text %q, %v; want %q", text, err, want)
 		}
@@ -179,9 +179,9 @@ func flowsText(c on) {
 
 func flowsNoText(c on) {
 	flow := c.put("a", one)
-	c.wantNoText(machine.Flow{Name: "b", Hash: flow.Hash})
-	c.wantNoText(machine.Flow{Name: "a", Hash: "0"})
-	c.wantNoText(machine.Flow{})
+	c.wantNoText(machine.FlowRef{Name: "b", Hash: flow.Hash})
+	c.wantNoText(machine.FlowRef{Name: "a", Hash: "0"})
+	c.wantNoText(machine.FlowRef{})
 }
 
 func flowsDeleted(c on) {
@@ -216,8 +216,8 @@ func flowsBack(c on) {
 
 func flowsDeleteNothing(c on) {
 	flow := c.put("a", one)
-	c.delete(machine.Flow{Name: "b", Hash: flow.Hash})
-	c.delete(machine.Flow{Name: "a", Hash: "0"})
+	c.delete(machine.FlowRef{Name: "b", Hash: flow.Hash})
+	c.delete(machine.FlowRef{Name: "a", Hash: "0"})
 	c.wantListed("", flow)
 }
 
