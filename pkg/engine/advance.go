@@ -184,10 +184,10 @@ func (h *handler) notFound(ctx context.Context) error {
 func (h *handler) young(patience time.Duration) bool { return h.now.Sub(h.wake.Sent).Abs() < patience }
 
 func (h *handler) resend(ctx context.Context, due time.Time) error {
-	again := h.wake
-	again.Due = due
+	wake := h.wake
+	wake.Due = due
 	h.resent = true
-	return h.wakes.Send(ctx, again)
+	return h.wakes.Send(ctx, wake)
 }
 
 // signal returns the signal of the wake for the state, nil if the wake does not apply: then nothing is

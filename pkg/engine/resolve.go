@@ -60,7 +60,7 @@ func (h *handler) wrote(item Item) bool { return slices.Contains(h.nonces, item.
 type result struct {
 	call    machine.Call
 	outcome token.Outcome
-	queued  bool // all that is known of the call is that it is in the task queue
+	queued  bool // the call is in the task queue, and there is no outcome yet
 }
 
 // resultOf returns the result of the pending call, if this handler made the call.

@@ -361,8 +361,8 @@ var mutants = []mutant{
 	{
 		name:   "rule 11: a wake sent again is young again",
 		caught: sim.TooManyMessages, edits: one("engine/advance.go",
-			`	again.Due = due
-`, `	again.Due, again.Sent = due, h.now
+			`	wake.Due = due
+`, `	wake.Due, wake.Sent = due, h.now
 `),
 	},
 	{
