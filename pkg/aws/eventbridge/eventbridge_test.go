@@ -94,8 +94,8 @@ func TestAnEventThatIsNotPublishedIsAnError(t *testing.T) {
 		want   string
 	}{
 		"the call failed":     {client{err: broken}, machine.StatusFailed, "broken"},
-		"the bus refused it":  {client{answer: refused}, machine.StatusFailed, "ThrottlingException: later"},
-		"and did not say why": {client{answer: awseventbridge.PutEventsOutput{FailedEntryCount: 1}}, machine.StatusFailed, "the bus refused it"},
+		"the bus rejected it": {client{answer: refused}, machine.StatusFailed, "ThrottlingException: later"},
+		"and did not say why": {client{answer: awseventbridge.PutEventsOutput{FailedEntryCount: 1}}, machine.StatusFailed, "the bus rejected it"},
 		"it has not ended":    {client{}, machine.StatusRunning, "it is Running"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -297,8 +297,8 @@ var killPoints = []killPoint{
 	{"long", []string{"receive > commit call"}},
 	{"long", []string{"receive > commit token"}},
 	{"long", []string{"commit token > queue"}},
-	{"long", []string{"queue > commit submitted"}},
-	{"long", []string{"commit submitted > delete"}},
+	{"long", []string{"queue > commit queued"}},
+	{"long", []string{"commit queued > delete"}},
 	{"long", []string{"commit call > call", "find pending > call"}},
 	{"long", []string{"commit token > queue", "find pending > queue"}},
 
