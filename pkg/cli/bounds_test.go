@@ -118,7 +118,7 @@ func TestLimitsOfRequests(t *testing.T) {
 	if err := system.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	open, ok, err := client.OpenToken(t.Context(), flow.Name, "one")
+	open, ok, err := client.OpenToken(t.Context(), flow.Name, "one", true)
 	if err != nil || !ok {
 		t.Fatalf("open %t, %v", ok, err)
 	}

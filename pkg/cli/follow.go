@@ -129,7 +129,7 @@ func (f *following) sayHowToAnswer(ctx context.Context, events []machine.Event) 
 	if e.options.json || len(events) == 0 || events[len(events)-1].Type != machine.TaskSubmitted {
 		return nil
 	}
-	t, ok, err := f.api.OpenToken(ctx, e.file.name(), e.name)
+	t, ok, err := f.api.OpenToken(ctx, e.file.name(), e.name, true)
 	if err == nil && ok {
 		f.steps.Say(howToAnswer(t.Token, e.place))
 	}

@@ -127,6 +127,16 @@ func TestTokensOfAnExecution(t *testing.T) {
 	if got := doWith(t, "", env, "tokens", "succeed", "..."+text[24:30]); got.exit != ExitUsage || !strings.Contains(got.stderr, "this token is masked") {
 		t.Errorf("masked: %+v", got)
 	}
+	for _, named := range []string{"callback/one", text} {
+		for _, args := range [][]string{{"tokens", "show", named}, {"tokens", "show", named, "--json"}} {
+			if got := doWith(t, "", env, args...); got.exit != ExitSucceeded || strings.Contains(got.stdout, text) {
+				t.Errorf("%v shows the token: %+v", args, got)
+			}
+		}
+		if got := doWith(t, "", env, "tokens", "show", named, "--unmask"); got.exit != ExitSucceeded || !strings.Contains(got.stdout, text) {
+			t.Errorf("unmasked: %+v", got)
+		}
+	}
 	if got := doWith(t, "", env, "tokens", "show", "callback/one"); !strings.Contains(got.stdout, "is open: step mytask of callback/one waits since") {
 		t.Errorf("show: %+v", got)
 	}

@@ -106,9 +106,9 @@ func stepOf(text string) (step rest.Step, ok bool) {
 	return rest.Step{Flow: flow, Execution: execution}, ok && fdl.ValidName(flow) && fdl.ValidName(execution)
 }
 
-// openToken is the token that an execution waits for.
-func openToken(ctx context.Context, a *target.Client, step rest.Step) (rest.Token, error) {
-	t, ok, err := a.OpenToken(ctx, step.Flow, step.Execution)
+// openToken is the token that an execution waits for, masked unless unmask is set.
+func openToken(ctx context.Context, a *target.Client, step rest.Step, unmask bool) (rest.Token, error) {
+	t, ok, err := a.OpenToken(ctx, step.Flow, step.Execution, unmask)
 	if err == nil && !ok {
 		return t, failure.Usage(step.Flow+"/"+step.Execution+" waits for no callback", "waitless show "+step.Flow+"/"+step.Execution)
 	}
@@ -152,12 +152,18 @@ func outcomeText(t rest.Token) string {
 }
 
 func (c Command) tokensShowCommand() *cobra.Command {
-	return c.onToken(helpOf("tokens show", nil), func(ctx context.Context, a *target.Client, text string) (rest.Token, bool, error) {
+	var unmask bool
+	cmd := helpOf("tokens show", nil)
+	cmd.Flags().BoolVar(&unmask, "unmask", false, "show the token whole")
+	return c.onToken(cmd, func(ctx context.Context, a *target.Client, text string) (rest.Token, bool, error) {
 		if step, ok := stepOf(text); ok {
-			t, err := openToken(ctx, a, step)
+			t, err := openToken(ctx, a, step, unmask)
 			return t, true, err
 		}
 		t, err := a.Token(ctx, text)
+		if unmask && err == nil {
+			t.Token = text
+		}
 		return t, true, err
 	})
 }

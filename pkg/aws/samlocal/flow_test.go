@@ -62,7 +62,7 @@ func (b *bench) startExecution(t *testing.T, management *rest.Client) (text stri
 		t.Fatalf("started: new %t, error %v", isNew, err)
 	}
 	b.wake(t, func() bool {
-		open, ok, err := management.OpenToken(t.Context(), flowName, executionName)
+		open, ok, err := management.OpenToken(t.Context(), flowName, executionName, true)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -154,23 +154,28 @@ func (c *Client) Stop(ctx context.Context, flow, name string, why Failure) (exec
 
 // Tokens lists the open tokens. With unmask their texts are whole, which needs a right of its own.
 func (c *Client) Tokens(ctx context.Context, unmask bool) ([]Token, error) {
-	method, where := http.MethodGet, "/tokens"
-	if unmask {
-		method, where = http.MethodPost, "/tokens/reveal"
-	}
+	method, where := tokensRoute(unmask)
 	return pages(ctx, c, method, where, url.Values{}, func(p page) []Token { return p.Tokens })
 }
 
-// OpenToken returns the token that an execution waits for, with its text, which needs a right of its
-// own. Ok is false if it waits for none.
-func (c *Client) OpenToken(ctx context.Context, flow, execution string) (t Token, ok bool, err error) {
+// OpenToken returns the token that an execution waits for; unmask is as for [Client.Tokens]. Ok is
+// false if it waits for none.
+func (c *Client) OpenToken(ctx context.Context, flow, execution string, unmask bool) (t Token, ok bool, err error) {
 	var list page
+	method, where := tokensRoute(unmask)
 	query := url.Values{"flow": {flow}, "execution": {execution}}
-	err = c.do(ctx, http.MethodPost, "/tokens/reveal?"+query.Encode(), nil, &list)
+	err = c.do(ctx, method, where+"?"+query.Encode(), nil, &list)
 	if err != nil || len(list.Tokens) == 0 {
 		return t, false, err
 	}
 	return list.Tokens[0], true, nil
+}
+
+func tokensRoute(unmask bool) (method, where string) {
+	if unmask {
+		return http.MethodPost, "/tokens/reveal"
+	}
+	return http.MethodGet, "/tokens"
 }
 
 // Token describes a token by its text.

@@ -9,6 +9,7 @@ import (
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/httpapi/rest/resttest"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // The store in memory is tested here, so that its own tests link no HTTP.
@@ -112,15 +113,18 @@ func TestTheTokenOfOneExecution(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	text := a.waitingToken()
-	if found, ok, err := a.OpenToken(t.Context(), "callback", "one"); err != nil || !ok || found.Token != text || found.Step != "mytask" {
+	if found, ok, err := a.OpenToken(t.Context(), "callback", "one", true); err != nil || !ok || found.Token != text || found.Step != "mytask" {
 		t.Errorf("token %+v, %t, %v", found, ok, err)
+	}
+	if found, ok, err := a.OpenToken(t.Context(), "callback", "one", false); err != nil || !ok || found.Token != token.Mask(text) {
+		t.Errorf("masked token %+v, %t, %v", found, ok, err)
 	}
 	if _, first, err := a.Succeed(t.Context(), text, object(t, `{}`)); err != nil || !first {
 		t.Fatal(err)
 	}
-	if found, ok, err := a.OpenToken(t.Context(), "callback", "one"); err != nil || ok {
+	if found, ok, err := a.OpenToken(t.Context(), "callback", "one", true); err != nil || ok {
 		t.Errorf("token %+v, %v", found, err)
 	}
-	_, _, err := a.OpenToken(t.Context(), "callback", "two")
+	_, _, err := a.OpenToken(t.Context(), "callback", "two", true)
 	wantRefused(t, err, http.StatusNotFound, engine.CodeNotFound, "")
 }

@@ -55,7 +55,7 @@ func newLeak(t *testing.T) (*api, string) {
 		t.Fatal(err)
 	}
 	a.run()
-	open, ok, err := a.OpenToken(t.Context(), "leak", "one")
+	open, ok, err := a.OpenToken(t.Context(), "leak", "one", true)
 	if err != nil || !ok {
 		t.Fatalf("open token %+v, %t, %v", open, ok, err)
 	}
