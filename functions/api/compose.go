@@ -61,9 +61,9 @@ func (a api) handler(ctx context.Context) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	tokens := watched(a.tokens)
+	tokens := withFailpoints(a.tokens)
 	client, err := engine.NewClient(engine.ClientConfig{
-		Log: watchedLog(a.store), Flows: a.store, TokenStore: tokens, Stops: tokens, Wakes: a.wakes, Keys: keys, Now: time.Now, Limits: a.limits,
+		Log: withLogFailpoints(a.store), Flows: a.store, TokenStore: tokens, Stops: tokens, Wakes: a.wakes, Keys: keys, Now: time.Now, Limits: a.limits,
 	})
 	return rest.Handler(rest.Config{
 		Engine: client,

@@ -12,17 +12,17 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// watched puts failpoints around the tokens' table; see package failpoints.
-func watched(w *dynamo.Waits) watchedWaits { return watchedWaits{w} }
+// withFailpoints puts failpoints around the tokens' table; see package failpoints.
+func withFailpoints(w *dynamo.Waits) failpointWaits { return failpointWaits{w} }
 
-type watchedWaits struct{ *dynamo.Waits }
+type failpointWaits struct{ *dynamo.Waits }
 
-func (w watchedWaits) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
+func (w failpointWaits) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
 	return failpoints.TokenStore{TokenStore: w.Waits}.Close(ctx, handle, closing)
 }
 
-func (w watchedWaits) RequestStop(ctx context.Context, execution engine.ID, request engine.StopRequest, expires time.Time) error {
+func (w failpointWaits) RequestStop(ctx context.Context, execution engine.ID, request engine.StopRequest, expires time.Time) error {
 	return failpoints.Stops{Stops: w.Waits}.RequestStop(ctx, execution, request, expires)
 }
 
-func watchedLog(l *dynamo.Log) failpoints.Log { return failpoints.Log{Log: l} }
+func withLogFailpoints(l *dynamo.Log) failpoints.Log { return failpoints.Log{Log: l} }

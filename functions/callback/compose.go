@@ -29,18 +29,18 @@ func compose(getenv func(string) string) (function.HTTP, error) {
 func composeWith(getenv func(string) string, log *slog.Logger) (function.HTTP, error) {
 	env := environment.New(getenv)
 	config := env.AWS()
-	queues, store := sqs.NewClient(config), secretsmanager.NewFromConfig(config)
+	queues, secretsClient := sqs.NewClient(config), secretsmanager.NewFromConfig(config)
 	wakes := sqs.NewWakes(sqs.WakesConfig{Queue: sqs.Queue{Client: queues, URL: env.Text("WAITLESS_WAKE_QUEUE")}, Now: time.Now, Log: log})
 	deliveries := &sqs.DeliveryRequests{Target: sqs.Queue{Client: queues, URL: env.Text("WAITLESS_DELIVERY_QUEUE")}}
 	limit := env.Int("WAITLESS_DATA_LIMIT", resume.DefaultLimit, resume.ExternalLimit)
 	a := api{
-		signing: &secrets.Text[[]callbackurl.Secret]{
-			Client: store, Secret: env.Optional("WAITLESS_CALLBACK_SECRET"), Now: time.Now, Parse: callbackurl.ParseSecrets,
+		callbackSecrets: &secrets.Parsed[[]callbackurl.Secret]{
+			Client: secretsClient, Secret: env.Optional("WAITLESS_CALLBACK_SECRET"), Now: time.Now, Parse: callbackurl.ParseSecrets,
 		},
-		clients: &secrets.Text[map[string]string]{Client: store, Secret: env.Optional("WAITLESS_FNF_KEYS"), Now: time.Now, Parse: fnf.ParseKeys},
+		clients: &secrets.Parsed[map[string]string]{Client: secretsClient, Secret: env.Optional("WAITLESS_FNF_KEYS"), Now: time.Now, Parse: fnf.ParseKeys},
 		tokens: resume.NewTokens(resume.TokensConfig{
-			Keys:  &secrets.Keys{Client: store, Secret: env.Text("WAITLESS_TOKEN_KEY"), Now: time.Now},
-			Store: watched(dynamo.NewWaits(dynamodb.NewFromConfig(config), env.Text("WAITLESS_WAITS_TABLE"), time.Now)),
+			Keys:  &secrets.Keys{Client: secretsClient, Secret: env.Text("WAITLESS_TOKEN_KEY"), Now: time.Now},
+			Store: withFailpoints(dynamo.NewWaits(dynamodb.NewFromConfig(config), env.Text("WAITLESS_WAITS_TABLE"), time.Now)),
 			Wakes: sqs.TokenWakes{Wakes: wakes, External: deliveries}, Beats: deliveries, Now: time.Now, Limit: limit, By: token.ClosedByCallback,
 		}),
 		limit: limit,
@@ -55,11 +55,11 @@ func composeWith(getenv func(string) string, log *slog.Logger) (function.HTTP, e
 
 // api has what callbacks are handled with.
 type api struct {
-	signing *secrets.Text[[]callbackurl.Secret]
-	clients *secrets.Text[map[string]string] // of the 2019-03-15 API, by the ids of their keys
-	tokens  *resume.Tokens
-	limit   int // of the output of a step, in bytes
-	log     *slog.Logger
+	callbackSecrets *secrets.Parsed[[]callbackurl.Secret]
+	clients         *secrets.Parsed[map[string]string] // of the 2019-03-15 API, by the ids of their keys
+	tokens          *resume.Tokens
+	limit           int // of the output of a step, in bytes
+	log             *slog.Logger
 }
 
 // isFnf reports whether the request is one of the 2019-03-15 API, which has the empty path.
@@ -72,11 +72,11 @@ func (a api) handler(ctx context.Context, request *function.Request) (http.Handl
 		clients, err := a.clients.Get(ctx)
 		return fnf.Handler(fnf.Config{Tokens: a.tokens, MaxOutput: a.limit, Keys: clients, Log: a.log}), err
 	}
-	signing, err := a.signing.Get(ctx)
+	senders, err := a.callbackSecrets.Get(ctx)
 	if err != nil { // only signed callbacks need it, and are rejected without
 		a.log.ErrorContext(ctx, "no signature can be checked", "error", err.Error())
 	}
-	return callbackurl.Handler(callbackurl.Config{
-		Tokens: a.tokens, MaxOutput: a.limit, Secrets: signing, SecretSetting: "the parameter CallbackSecret", Log: a.log,
+	return callbackurl.Handler(callbackurl.Config{ //nolint:gosec // SecretSetting is the name of a parameter
+		Tokens: a.tokens, MaxOutput: a.limit, Secrets: senders, SecretSetting: "the parameter CallbackSecret", Log: a.log,
 	}), nil
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// watched puts failpoints around the tokens' table; see package failpoints.
-func watched(w *dynamo.Waits) watchedWaits { return watchedWaits{w} }
+// withFailpoints puts failpoints around the tokens' table; see package failpoints.
+func withFailpoints(w *dynamo.Waits) failpointWaits { return failpointWaits{w} }
 
-type watchedWaits struct{ *dynamo.Waits }
+type failpointWaits struct{ *dynamo.Waits }
 
-func (w watchedWaits) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
+func (w failpointWaits) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
 	return failpoints.TokenStore{TokenStore: w.Waits}.Close(ctx, handle, closing)
 }

@@ -28,7 +28,7 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 	config, log := env.AWS(), function.Log(getenv)
 	queues := sqs.NewClient(config)
 	queue := func(name string) sqs.Queue { return sqs.Queue{Client: queues, URL: env.Text(name)} }
-	wakes := queue("WAITLESS_WAKE_QUEUE")
+	wakeQueue := queue("WAITLESS_WAKE_QUEUE")
 	// At most 30 seconds on a stack (InterpreterTimeLimit): the engine counts on that for claimed calls.
 	timeLimit := env.Duration("WAITLESS_TIME_LIMIT", time.Second, 1, 900)
 	// The task runner makes longer calls. The interpreter needs the rest of its time for what follows the reply.
@@ -41,7 +41,7 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 		keys: &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: env.Text("WAITLESS_TOKEN_KEY"), Now: time.Now},
 		worker: engine.WorkerConfig{
 			Log: store, Flows: store, TokenStore: waits, Stops: waits,
-			Wakes:     sqs.NewWakes(timers(env, config, wakes, log)),
+			Wakes:     sqs.NewWakes(timers(env, config, wakeQueue, log)),
 			TaskQueue: &sqs.Tasks{Target: queue("WAITLESS_TASK_QUEUE")},
 			Caller: lambda.New(lambda.Config{
 				Client: functions, Now: time.Now, Longest: longestCall,
@@ -62,7 +62,7 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 		i.worker.Ends = ends
 	}
 	receiver := &sqs.Receiver{
-		Client: queues, URLs: []string{wakes.URL}, AnySource: env.OnSAMLocal(), Decode: sqs.DecodeWakes(i.advance),
+		Client: queues, URLs: []string{wakeQueue.URL}, AnySource: env.OnSAMLocal(), Decode: sqs.DecodeWakes(i.advance),
 		Now: time.Now, Log: log, LogMessage: "wake", MinTime: longestCall,
 	}
 	return func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {

@@ -137,7 +137,8 @@ func New(config Config) *System {
 		config.Blocked = func(machine.FlowRef, string, []error) {}
 	}
 	s := &System{
-		CallbackBase: config.CallbackBase, callbackHint: config.Limits.Hints.CallbackBase, DataLimit: cmp.Or(config.Limits.Data, machine.DefaultData), LimitHint: config.Limits.Hints.Data,
+		CallbackBase: config.CallbackBase, callbackHint: config.Limits.Hints.CallbackBase,
+		DataLimit: cmp.Or(config.Limits.Data, machine.DefaultData), LimitHint: config.Limits.Hints.Data,
 		queue: newQueue(config.Clock), clock: config.Clock, workers: &workers{limit: config.workers()}, absent: config.Absent, blocked: config.Blocked,
 		endOnly: map[engine.ID]bool{},
 		resolve: func(*fdl.Flow) []error { return nil }, provided: func(string) provider { return "" },

@@ -74,8 +74,8 @@ func (k *Keys) read(ctx context.Context) (token.Keys, error) {
 	return TokenKeys(ctx, k.Client, k.Secret)
 }
 
-// Text is a secret of the user, read as [Keys] are. Without an ARN it is the zero value, and nothing is read.
-type Text[T any] struct {
+// Parsed is a secret of the user, read as [Keys] are. Without an ARN it is the zero value, and nothing is read.
+type Parsed[T any] struct {
 	Client Client
 	Secret string // its ARN
 	Now    func() time.Time
@@ -86,23 +86,23 @@ type Text[T any] struct {
 }
 
 // Get is what the secret holds.
-func (t *Text[T]) Get(ctx context.Context) (value T, err error) {
-	if t.Secret == "" {
+func (p *Parsed[T]) Get(ctx context.Context) (value T, err error) {
+	if p.Secret == "" {
 		return value, nil
 	}
-	return t.cache.get(ctx, t.Now(), t.read)
+	return p.cache.get(ctx, p.Now(), p.read)
 }
 
-func (t *Text[T]) read(ctx context.Context) (value T, err error) {
-	answer, err := t.Client.GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: &t.Secret})
+func (p *Parsed[T]) read(ctx context.Context) (value T, err error) {
+	answer, err := p.Client.GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: &p.Secret})
 	if err != nil {
-		return value, fmt.Errorf("read secret %s: %w", t.Secret, err)
+		return value, fmt.Errorf("read secret %s: %w", p.Secret, err)
 	}
 	if answer.SecretString == nil {
-		return value, fmt.Errorf("secret %s has no text", t.Secret)
+		return value, fmt.Errorf("secret %s has no text", p.Secret)
 	}
-	if value, err = t.Parse(*answer.SecretString); err != nil {
-		return value, fmt.Errorf("secret %s: %w", t.Secret, err)
+	if value, err = p.Parse(*answer.SecretString); err != nil {
+		return value, fmt.Errorf("secret %s: %w", p.Secret, err)
 	}
 	return value, nil
 }

@@ -211,7 +211,7 @@ func TestAReadThatHangsHoldsUpNobodyElse(t *testing.T) {
 func TestATextOfTheUsers(t *testing.T) {
 	t.Parallel()
 	read := func(client secrets.Client, secret string) (map[string]string, error) {
-		text := secrets.Text[map[string]string]{Client: client, Secret: secret, Now: time.Now, Parse: pairs}
+		text := secrets.Parsed[map[string]string]{Client: client, Secret: secret, Now: time.Now, Parse: pairs}
 		return text.Get(t.Context())
 	}
 	if pairs, err := read(holds{`{"id":"` + first + `"}`}, "key"); err != nil || len(pairs) != 1 || pairs["id"] != first {

@@ -65,7 +65,9 @@ func (s stack) schedules() *scheduler.Group {
 
 func (s stack) wakes(t *testing.T, schedule sqs.Schedule, limit time.Duration, now func() time.Time) *sqs.Wakes {
 	t.Helper()
-	return sqs.NewWakes(sqs.WakesConfig{Queue: sqs.Queue{Client: s.sqs, URL: s.url}, Schedule: schedule, Limit: limit, Now: now, Log: slog.New(slog.DiscardHandler)})
+	return sqs.NewWakes(sqs.WakesConfig{
+		Queue: sqs.Queue{Client: s.sqs, URL: s.url}, Schedule: schedule, Limit: limit, Now: now, Log: slog.New(slog.DiscardHandler),
+	})
 }
 
 func (s stack) receiver(advance func(context.Context, engine.Wake) (engine.Disposition, error)) *sqs.Receiver {

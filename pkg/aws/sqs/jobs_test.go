@@ -170,7 +170,8 @@ func TestBatchOfJobs(t *testing.T) {
 	kept := f.receive(t,
 		good, good, event, strings.Replace(event, `"detail":`, `"payload":{},"detail":`, 1),
 		`{"v":2,"kind":7}`, `{"v":1,"kind":"later"}`, // of a newer release
-		`forged`, `[]`, `{}`, `{"v":1}`, `{"v":1,"kind":"poll"}`, `{"source":"aws.batch"}`, strings.Replace(good, handle, "x.y", 1), strings.Replace(good, `"v":1`, `"v":-1`, 1),
+		`forged`, `[]`, `{}`, `{"v":1}`, `{"v":1,"kind":"poll"}`, `{"source":"aws.batch"}`,
+		strings.Replace(good, handle, "x.y", 1), strings.Replace(good, `"v":1`, `"v":-1`, 1),
 	)
 	if kept != 2 || len(u.reconciled) != 2 || len(u.events) != 2 {
 		t.Errorf("%d are kept, %d polls, %d events; want two of a newer release, 2, 2", kept, len(u.reconciled), len(u.events))

@@ -113,7 +113,8 @@ func TestTokenIsNeverSentAsCause(t *testing.T) {
 
 // FuzzDecode: decoding does not panic, and a decoded wake stays the same wake.
 func FuzzDecode(f *testing.F) {
-	f.Add(`{"v":1,"kind":"wake","payload":{"execution":"0a7f4c0d24b8a7be5d4a1c92","cause":"start","due":"2026-01-31T10:00:00Z","sent":"2026-01-31T09:59:59Z","seq":1}}`)
+	f.Add(`{"v":1,"kind":"wake","payload":{"execution":"0a7f4c0d24b8a7be5d4a1c92","cause":"start",` +
+		`"due":"2026-01-31T10:00:00Z","sent":"2026-01-31T09:59:59Z","seq":1}}`)
 	f.Add(`{"v":1,"kind":"wake","payload":{"execution":"0a7f4c0d24b8a7be5d4a1c92","cause":"a_-9"}}`)
 	f.Fuzz(func(t *testing.T, body string) {
 		w, err := decode(t, body)

@@ -105,10 +105,10 @@ func (r *Receiver) Handle(ctx context.Context, event events.SQSEvent) (events.SQ
 		return events.SQSEventResponse{}, err
 	}
 	var (
-		mu      sync.Mutex
-		kept    = []events.SQSBatchItemFailure{} // null is not a list
-		running sync.WaitGroup
-		free    = make(chan struct{}, concurrency)
+		mu        sync.Mutex
+		redeliver = []events.SQSBatchItemFailure{} // null is not a list
+		running   sync.WaitGroup
+		free      = make(chan struct{}, concurrency)
 	)
 	for _, group := range r.groups(url, event) {
 		free <- struct{}{}
@@ -119,13 +119,13 @@ func (r *Receiver) Handle(ctx context.Context, event events.SQSEvent) (events.SQ
 					continue
 				}
 				mu.Lock()
-				kept = append(kept, events.SQSBatchItemFailure{ItemIdentifier: d.ID})
+				redeliver = append(redeliver, events.SQSBatchItemFailure{ItemIdentifier: d.ID})
 				mu.Unlock()
 			}
 		})
 	}
 	running.Wait()
-	return events.SQSEventResponse{BatchItemFailures: kept}, nil
+	return events.SQSEventResponse{BatchItemFailures: redeliver}, nil
 }
 
 // source returns the URL of the queue that all messages of the event are from.

@@ -46,7 +46,8 @@ var attacks = []attack{
 
 	// Messages that got into a queue all the same. The reply is the log line of the message.
 	{"a forged poll", puts("PollQueue", `{"v":1,"kind":"poll","payload":{"kind":"batch-job","account":"ACCOUNT","region":"REGION",`+
-		`"name":"forged-poll","job_id":"JOBID","handle":"HANDLE","number":1,"since":"NOW","due":"NOW","mac":"AAAA"}}`, `"job":"forged-poll"`), `"outcome":"discarded"`},
+		`"name":"forged-poll","job_id":"JOBID","handle":"HANDLE","number":1,"since":"NOW","due":"NOW","mac":"AAAA"}}`, `"job":"forged-poll"`),
+		`"outcome":"discarded"`},
 	{"a forged task", puts("TaskQueue", `{"v":1,"kind":"task","payload":{"flow":"callback","hash":"h","execution":"attacked",`+
 		`"step":"forged-task","index":0,"attempt":1,"resource":"acs:fc:::services/any/functions/echo","handle":"HANDLE","mac":"AAAA",`+
 		`"input":{"status":"forged"}}}`, `"step":"forged-task"`), `"outcome":"discarded"`},
@@ -117,10 +118,10 @@ type attacked struct {
 
 // TestAttacks sends every attack of the table. Each is refused, and the executions that it is about wait on, until their
 // own callback, signed callback and job event come.
-func TestAttacks(t *testing.T) {
+func TestAttacks(t *testing.T) { //nolint:tparallel // it goes on after the attacks, which are parallel
 	t.Parallel()
 	v := newAttacked(t)
-	t.Run("all", func(t *testing.T) { //nolint:tparallel // the test goes on after all rows
+	t.Run("all", func(t *testing.T) {
 		for _, a := range attacks {
 			t.Run(a.name, func(t *testing.T) {
 				t.Parallel()
