@@ -148,7 +148,7 @@ func (a taskAdvice) withoutIdempotency(errors []string, calls int) Finding {
 	f.Found = fmt.Sprintf("%s is called again after %s, when the call before may have done its work: what %s does can happen up to %d times",
 		a.step.Name, strings.ReplaceAll(listed(errors), " and ", " or "), a.task.Resource.Function, calls)
 	f.Saves = "repeated work: executionName and stepName are the same in each retry, so the function can store them with its result, " +
-		"and return that result to a repeated call. In a loop, map what tells its turns apart, too. $context.task.idempotencyKey is new in each retry, " +
+		"and return that result to a repeated call. In a loop, also map a value that differs in each iteration. $context.task.idempotencyKey is new in each retry, " +
 		"and the same when one attempt is delivered twice"
 	return f
 }

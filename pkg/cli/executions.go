@@ -143,25 +143,31 @@ func (c Command) list(ctx context.Context, a *target.Client, filter rest.Filter,
 	if unended > 0 {
 		c.noteOfNoWorker(a)
 	}
-	if found+len(all) == 0 && filter.Flow != "" {
-		c.noteOfNoFlow(ctx, a, filter.Flow)
+	switch {
+	case found+len(all) > 0:
+	case filter.Flow != "" && c.noteOfNoFlow(ctx, a, filter.Flow):
+	case !asJSON:
+		c.out().Note("no executions")
 	}
 	return err
 }
 
-// noteOfNoFlow says that there is no flow of that name, if that is why a list is empty.
-func (c Command) noteOfNoFlow(ctx context.Context, a *target.Client, name string) {
+// noteOfNoFlow says that there is no flow of that name, if that is why a list is empty. It reports
+// whether it said so.
+func (c Command) noteOfNoFlow(ctx context.Context, a *target.Client, name string) bool {
 	flows, err := a.Flows(ctx, "")
 	if err != nil {
-		return // the list was printed
+		return false // the list was printed
 	}
 	var names []string
 	for _, f := range flows {
 		names = append(names, f.Name)
 	}
-	if !slices.Contains(names, name) {
-		c.out().Note("there is no flow %q%s", name, didYouMean(name, names))
+	if slices.Contains(names, name) {
+		return false
 	}
+	c.out().Note("there is no flow %q%s", name, didYouMean(name, names))
+	return true
 }
 
 // executionRows returns a page of a list. The first page begins with a header.

@@ -66,7 +66,7 @@ func adviceNote(sample events.Sample) string {
 	if found == 0 {
 		return ""
 	}
-	return "the sample is as its tutorial has it, and advise shows " + view.Count(found, "place") + " to write better\n"
+	return "this sample follows its tutorial; waitless advise has " + view.Count(found, "suggestion") + " for it\n"
 }
 
 func sampleNames() []string {

@@ -117,7 +117,7 @@ func TestJobEventsRejectedOrIgnored(t *testing.T) {
 		says string
 	}{
 		"{":                                    {ExitUsage, "is no JSON"},
-		"{}":                                   {ExitUsage, "is not an event"},
+		"{}":                                   {ExitUsage, "not an event of a job"},
 		string(anotherService(t)):              {ExitSucceeded, "ignored: it does not report the end"},
 		stoppedEvent(t):                        {ExitSucceeded, "accepted"},
 		`"` + strings.Repeat("x", 1<<20) + `"`: {ExitUsage, "the request has 1048578 bytes and the limit is 1048576"},

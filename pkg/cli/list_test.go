@@ -29,6 +29,7 @@ func TestListFilters(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	const more = "these are the latest 2; there are more: --limit 0 lists all\n"
+	const none = "no executions\n"
 	const idle = "no worker runs on this store; start one: waitless dev\n"
 	for _, tt := range []struct{ args, want, note string }{
 		{"", "pause/b pass/a2 pass/a1 pass/a0", idle},
@@ -39,13 +40,13 @@ func TestListFilters(t *testing.T) {
 		{"--status succeeded", "pass/a2 pass/a1 pass/a0", ""},
 		{"--status STARTING,Failed", "pause/b", idle},
 		{"--status Failed --status Starting", "pause/b", idle},
-		{"--status Failed", "", ""},
-		{"--flow pass --status Failed", "", ""},
+		{"--status Failed", "", none},
+		{"--flow pass --status Failed", "", none},
 		{"--flow pas", "", "there is no flow \"pas\"; did you mean \"pass\"?\n"},
 		{"--flow nope --json", "", "there is no flow \"nope\"\n"},
 		{"--since 1h", "pause/b pass/a2 pass/a1 pass/a0", idle},
-		{"--since 2100-01-01", "", ""},
-		{"--since 2100-01-01T00:00:00Z --limit 1", "", ""},
+		{"--since 2100-01-01", "", none},
+		{"--since 2100-01-01T00:00:00Z --limit 1", "", none},
 	} {
 		got := doWith(t, "", env, append([]string{"list"}, strings.Fields(tt.args)...)...)
 		if names := strings.Join(namesIn(got.stdout), " "); got.exit != ExitSucceeded || names != tt.want || got.stderr != tt.note {
@@ -150,7 +151,7 @@ func TestTokensOfAnExecution(t *testing.T) {
 	if got.exit != ExitSucceeded || strings.Contains(got.stdout, text) || !strings.Contains(got.stdout, `succeeded with {"status":"ok"}`) {
 		t.Errorf("succeed: %+v", got)
 	}
-	if got := doWith(t, "", env, "tokens", "fail", "callback/one"); got.exit != ExitFailed || !strings.Contains(got.stderr, "another outcome was first") {
+	if got := doWith(t, "", env, "tokens", "fail", "callback/one"); got.exit != ExitFailed || !strings.Contains(got.stderr, "another outcome was recorded before") {
 		t.Errorf("fail: %+v", got)
 	}
 	got = doWith(t, "", env, "tokens", "succeed", "callback/two")

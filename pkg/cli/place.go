@@ -122,7 +122,7 @@ func one(p target.Place, names [3]string, try string) (target.Place, error) {
 		}
 	}
 	if len(given) > 1 {
-		return target.Place{}, failure.Usage(fmt.Sprintf("%s and %s are two places", given[0], given[1]), fmt.Sprintf(try, given[len(given)-1]))
+		return target.Place{}, failure.Usage(fmt.Sprintf("%s and %s exclude each other", given[0], given[1]), fmt.Sprintf(try, given[len(given)-1]))
 	}
 	return p, nil
 }

@@ -259,7 +259,7 @@ func (r *settingsReader) checkText(key, value *yaml.Node) error {
 		return nil
 	}
 	if r.place != nil {
-		return fmt.Errorf("%s and %s (line %d) are two places; keep one", key.Value, r.place.Value, r.place.Line)
+		return fmt.Errorf("%s and %s (line %d) exclude each other; keep one", key.Value, r.place.Value, r.place.Line)
 	}
 	r.place = key
 	return nil

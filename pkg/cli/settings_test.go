@@ -284,7 +284,7 @@ func TestMistakesInSettings(t *testing.T) {
 			`:5:1: color is "red"; allowed: true, false`,
 			`has 5 problems`,
 		}},
-		"two places":    {"store: a\nregion: r\nstack: b\n", []string{`:3:1: stack and store (line 1) are two places; keep one`}},
+		"two places":    {"store: a\nregion: r\nstack: b\n", []string{`:3:1: stack and store (line 1) exclude each other; keep one`}},
 		"a color":       {"color: red\n", []string{`:1:1: color is "red"; allowed: true, false`}},
 		"no YAML":       {"store: \"a\n", []string{`the settings are not YAML: `}},
 		"two mistaken":  {"tasks:\n  work: exec:waitless-no-such-program\n  StartJob: ftp://x\n", nil},
@@ -399,7 +399,7 @@ func TestPlacesOfTheEnvironment(t *testing.T) {
 	t.Parallel()
 	env := map[string]string{"WAITLESS_STORE": "s", "WAITLESS_STACK": "t"}
 	got := doWith(t, "", env, "list")
-	if got.exit != ExitUsage || got.stderr != "waitless: list: WAITLESS_STORE and WAITLESS_STACK are two places\n"+
+	if got.exit != ExitUsage || got.stderr != "waitless: list: WAITLESS_STORE and WAITLESS_STACK exclude each other\n"+
 		"try: unset all of them but WAITLESS_STACK, or name the place by a flag\n" {
 		t.Errorf("%+v", got)
 	}

@@ -261,7 +261,7 @@ func TestAnotherTerminalAnswersOnAStack(t *testing.T) {
 	if got := s.do("tokens", "succeed", text, "--output", `{"status":"ok"}`); got.exit != ExitSucceeded || strings.Contains(got.stdout, text) {
 		t.Errorf("succeed: %+v", got)
 	}
-	if got := s.do("tokens", "fail", text); got.exit != ExitFailed || !strings.Contains(got.stderr, "another outcome was first") {
+	if got := s.do("tokens", "fail", text); got.exit != ExitFailed || !strings.Contains(got.stderr, "another outcome was recorded before") {
 		t.Errorf("fail: %+v", got)
 	}
 	if code := run.wait(); code != ExitSucceeded || run.stdout.String() != "{\"s\":\"ok\"}\n" {
@@ -321,11 +321,11 @@ func TestAStackIsFoundByItsName(t *testing.T) {
 		"the flag goes first": {map[string]string{"WAITLESS_ENDPOINT": "nowhere"}, []string{"list", "--stack", "waitless-test"}, ExitSucceeded, ""},
 		"an endpoint and a stack": {
 			map[string]string{"WAITLESS_ENDPOINT": s.endpoint(), "WAITLESS_STACK": "none"}, []string{"list"}, ExitUsage,
-			"WAITLESS_ENDPOINT and WAITLESS_STACK are two places",
+			"WAITLESS_ENDPOINT and WAITLESS_STACK exclude each other",
 		},
 		"no such stack":          {nil, []string{"list", "--stack", "none"}, ExitUsage, `there is no stack "none" in region eu-west-1`},
 		"a stack of others":      {nil, []string{"list", "--stack", "foreign"}, ExitUsage, `stack "foreign" has no output ApiEndpoint`},
-		"two places":             {nil, []string{"list", "--stack", "a", "--store", "b"}, ExitUsage, "--store and --stack are two places"},
+		"two places":             {nil, []string{"list", "--stack", "a", "--store", "b"}, ExitUsage, "--store and --stack exclude each other"},
 		"no endpoint":            {nil, []string{"list", "--endpoint", "ftp://x"}, ExitUsage, `"ftp://x" is no endpoint`},
 		"an endpoint's secrets":  {nil, []string{"list", "--endpoint", "http://me:secret@x/?key=secret"}, ExitUsage, `list: "http://...@x/?..." is no endpoint`},
 		"virtual time":           {nil, []string{"run", pollingFlow, "--skip-time", "--stack", "a"}, ExitUsage, "--skip-time and --task are for"},

@@ -153,7 +153,7 @@ func TestAnotherTerminalAnswers(t *testing.T) {
 		t.Errorf("heartbeat: %+v", got)
 	}
 	got := doWith(t, "", env, "tokens", "succeed", text, "--output", `{"status":"ok"}`)
-	if got.exit != ExitSucceeded || !strings.Contains(got.stdout, `succeeded with {"status":"ok"}, closed by hand`) {
+	if got.exit != ExitSucceeded || !strings.Contains(got.stdout, `succeeded with {"status":"ok"}, reported by a user`) {
 		t.Errorf("succeed: %+v", got)
 	}
 	if code := run.wait(); code != ExitSucceeded || run.stdout.String() != "{\"s\":\"ok\"}\n" {
@@ -207,7 +207,7 @@ func TestLateOutcomeIsRejectedWithTheFirst(t *testing.T) {
 		t.Errorf("exit %d", code)
 	}
 	got := doWith(t, "", env, "tokens", "succeed", text, "--output", `{"status":"ok"}`)
-	if got.exit != ExitFailed || !strings.Contains(got.stderr, "another outcome was first: token "+token.Mask(text)+" failed with FnF.TaskTimeout") ||
+	if got.exit != ExitFailed || !strings.Contains(got.stderr, "another outcome was recorded before: token "+token.Mask(text)+" failed with FnF.TaskTimeout") ||
 		!strings.Contains(got.stderr, "closed by deadline") {
 		t.Errorf("late: %+v", got)
 	}

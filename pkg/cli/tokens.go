@@ -68,7 +68,7 @@ func (c Command) onToken(cmd *cobra.Command, body tokenBody) *cobra.Command {
 		if err != nil || first {
 			return err
 		}
-		return &failure.Error{Exit: ExitFailed, Why: "another outcome was first: " + outcomeText(t)}
+		return &failure.Error{Exit: ExitFailed, Why: "another outcome was recorded before: " + outcomeText(t)}
 	}))
 	return cmd
 }
@@ -148,7 +148,11 @@ func outcomeText(t rest.Token) string {
 	default:
 		text = fmt.Sprintf("token %s failed with %s", t.Token, view.Because(t.Error, t.Cause))
 	}
-	return fmt.Sprintf("%s, closed by %s at %s", text, t.ClosedBy, view.LocalTime(t.ClosedAt))
+	by := "closed by " + t.ClosedBy
+	if t.ClosedBy == string(token.ClosedByHand) {
+		by = "reported by a user"
+	}
+	return fmt.Sprintf("%s, %s at %s", text, by, view.LocalTime(t.ClosedAt))
 }
 
 func (c Command) tokensShowCommand() *cobra.Command {

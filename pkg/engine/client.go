@@ -119,7 +119,7 @@ func (c *Client) Stop(ctx context.Context, id ID, name, cause string) error {
 	}
 	op := "stop execution " + state.Flow.Name + "/" + state.Execution
 	if state.Status.Final() {
-		return &Error{CodeConflict, op, fmt.Errorf("it ended before, with the status %s", state.Status)}
+		return &Error{CodeConflict, "", fmt.Errorf("the execution ended before, with the status %s", state.Status)}
 	}
 	now := c.clock()
 	if err := c.wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStop, Due: now, Sent: now}); err != nil {

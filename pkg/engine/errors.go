@@ -23,14 +23,16 @@ const (
 // Error is an error with a code.
 type Error struct {
 	Code Code
-	Op   string // what was being done, for instance "start polling/run-1"
+	Op   string // what was being done, for instance "start polling/run-1"; empty if Err says enough
 	Err  error
 }
 
 func (e *Error) Error() string {
 	switch {
-	case e.Op == "":
+	case e.Op == "" && e.Err == nil:
 		return string(e.Code)
+	case e.Op == "":
+		return e.Err.Error()
 	case e.Err == nil:
 		return fmt.Sprintf("%s: %s", e.Op, e.Code)
 	}

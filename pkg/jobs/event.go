@@ -39,11 +39,11 @@ var (
 func ReadEvent(text []byte) (Key, Sighting, error) {
 	document, err := decode(text)
 	if err != nil {
-		return Key{}, Sighting{}, fmt.Errorf("jobs: the text is not an event: %w", err)
+		return Key{}, Sighting{}, fmt.Errorf("the event is not valid JSON: %w", err)
 	}
 	source, detailType := path("source").text(document), path("detail-type").text(document)
 	if source == "" || detailType == "" {
-		return Key{}, Sighting{}, errors.New("jobs: the text is not an event: source and detail-type must be texts")
+		return Key{}, Sighting{}, errors.New("source and detail-type must be texts that are not empty")
 	}
 	kind, ok := first(func(k Kind) bool {
 		return k.DetailType == detailType && (k.Source == source || !strings.HasPrefix(source, "aws."))
@@ -82,9 +82,9 @@ func (k Kind) readEvent(document any, fromService bool) (Key, Sighting, error) {
 		switch {
 		case part.ok:
 		case part.found == "":
-			return Key{}, Sighting{}, fmt.Errorf("jobs: %s event: %s is missing: want %s", k.Name, part.path, part.want)
+			return Key{}, Sighting{}, fmt.Errorf("%s event: %s is missing: want %s", k.Name, part.path, part.want)
 		default:
-			return Key{}, Sighting{}, fmt.Errorf("jobs: %s event: %s is %q: want %s", k.Name, part.path, Shortened(part.found), part.want)
+			return Key{}, Sighting{}, fmt.Errorf("%s event: %s is %q: want %s", k.Name, part.path, Shortened(part.found), part.want)
 		}
 	}
 	seen := Sighting{At: occurred, Word: word, Status: StatusRunning} // a hint

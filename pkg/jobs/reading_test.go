@@ -260,42 +260,42 @@ func TestReadEventRefuses(t *testing.T) {
 	}
 	odd := "Wed Mar 04 05:06:07 UTC 2026"
 	tests := []struct{ name, event, want string }{
-		{"nothing", ``, "jobs: the text is not an event: EOF"},
-		{"no JSON", `{`, "jobs: the text is not an event: unexpected EOF"},
-		{"two", `{} {}`, "jobs: the text is not an event: more follows the JSON value"},
-		{"a list", `[]`, "jobs: the text is not an event: source and detail-type must be texts"},
-		{"source a number", `{"source":1,"detail-type":"x"}`, "jobs: the text is not an event: source and detail-type must be texts"},
+		{"nothing", ``, "the event is not valid JSON: EOF"},
+		{"no JSON", `{`, "the event is not valid JSON: unexpected EOF"},
+		{"two", `{} {}`, "the event is not valid JSON: more follows the JSON value"},
+		{"a list", `[]`, "source and detail-type must be texts that are not empty"},
+		{"source a number", `{"source":1,"detail-type":"x"}`, "source and detail-type must be texts that are not empty"},
 		{
 			"odd time", edit("batch-job.success", "2026-03-04T05:06:07Z", odd),
-			`jobs: batch-job event: time is "` + odd + `": want an instant such as 2026-01-02T03:04:05Z`,
+			`batch-job event: time is "` + odd + `": want an instant such as 2026-01-02T03:04:05Z`,
 		},
 		{
 			"no time", edit("dms-task.success", `"time"`, `"tome"`),
-			`jobs: dms-task event: time is missing: want an instant such as 2026-01-02T03:04:05Z`,
+			`dms-task event: time is missing: want an instant such as 2026-01-02T03:04:05Z`,
 		},
 		{
 			"no resources", edit("dms-task.success", `"resources"`, `"sources"`),
-			`jobs: dms-task event: resources[0] is missing: want the ARN of a replication task`,
+			`dms-task event: resources[0] is missing: want the ARN of a replication task`,
 		},
 		{
 			"another resource", edit("dms-task.success", taskARN, "arn:aws:dms:eu-central-1:111122223333:rep:X"),
-			`jobs: dms-task event: resources[0] is "arn:aws:dms:eu-central-1:111122223333:re...": want the ARN of a replication task`,
+			`dms-task event: resources[0] is "arn:aws:dms:eu-central-1:111122223333:re...": want the ARN of a replication task`,
 		},
 		{
 			"no key", edit("batch-job.success", `"jobArn"`, `"jobarm"`),
-			`jobs: batch-job event: detail.jobArn is missing: want the name of the job`,
+			`batch-job event: detail.jobArn is missing: want the name of the job`,
 		},
 		{
 			"no account", edit("transcribe-job.success", `"account"`, `"count"`),
-			`jobs: transcribe-job event: account is missing: want twelve digits`,
+			`transcribe-job event: account is missing: want twelve digits`,
 		},
 		{
 			"account of letters", edit("transcribe-job.success", `"111122223333"`, `"a:b"`),
-			`jobs: transcribe-job event: account is "a:b": want twelve digits`,
+			`transcribe-job event: account is "a:b": want twelve digits`,
 		},
 		{
 			"no region", edit("transcribe-job.success", `"eu-central-1"`, `""`),
-			`jobs: transcribe-job event: region is missing: want a region such as eu-central-1`,
+			`transcribe-job event: region is missing: want a region such as eu-central-1`,
 		},
 	}
 	for _, tt := range tests {

@@ -23,7 +23,7 @@ const (
 
 // ErrUnusableEvent says that a text is not an event of a job, cannot be read, or has an instant that
 // cannot be right. Discard it.
-var ErrUnusableEvent = errors.New("resume: the text is not an event of a job")
+var ErrUnusableEvent = errors.New("not an event of a job")
 
 // JobObserver closes the tokens that wait for jobs, when it learns of their ends by
 // events or polls. It is safe for concurrent use.

@@ -92,9 +92,9 @@ func ParseFailure(report []byte, limit int) (token.Outcome, error) {
 	case err != nil:
 		return token.Outcome{}, err
 	case name == "":
-		return token.Outcome{}, &ReportError{What: "a failure has no error; allowed: a name that the flow can tell failures apart by"}
+		return token.Outcome{}, &ReportError{What: "a failure has no error; allowed: a name for retry and catch of the flow, such as Rejected"}
 	case strings.ContainsFunc(name, unicode.IsControl):
-		return token.Outcome{}, &ReportError{What: "the error has a control character; allowed: a name that the flow can tell failures apart by"}
+		return token.Outcome{}, &ReportError{What: "the error has a control character; allowed: a name for retry and catch of the flow, such as Rejected"}
 	case size > limit:
 		return token.Outcome{}, tooLarge("the failure", size, limit)
 	}

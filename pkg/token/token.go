@@ -161,7 +161,7 @@ func (id ID) head(key uint8) []byte {
 
 // ErrInvalid is the error for a token that is forged, damaged, of an unknown version or
 // key, or expired. It does not say which, because the reason would only help a forger.
-var ErrInvalid = errors.New("the token is not valid: it is damaged, not from here, or its execution is long over")
+var ErrInvalid = errors.New("the token is not valid: it is damaged, was not issued here, or expired with its execution")
 
 // Verify returns what the token's text says, if one of the keys signed it and it has not
 // expired. The error is [ErrInvalid], inside an [*UnknownKeyError] if newer keys may verify the
@@ -270,8 +270,8 @@ func parseHead(head []byte) ID {
 }
 
 // Mask returns a short name of a token for views and logs: "...", a part of its execution's
-// hash, and the number of the attempt. It tells the tokens of a list apart, and is neither
-// a token nor a handle. The text is a token or a handle; any other text becomes "...".
+// hash, and the attempt's number in the execution, which counts events and so may begin above 1.
+// It identifies the token in a list, and is neither a token nor a handle. The text is a token or a handle; any other text becomes "...".
 func Mask(text string) string {
 	handle, _, _ := strings.Cut(text, ".")
 	id, ok := HandleID(handle)

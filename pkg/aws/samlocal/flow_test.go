@@ -36,7 +36,7 @@ func (b *bench) checkFlow(t *testing.T) {
 	management := &rest.Client{Base: base, HTTP: http.DefaultClient}
 	text := b.startExecution(t, management)
 
-	const invalid = `{"code":"NotFound","message":"the token is not valid: it is damaged, not from here, or its execution is long over"}`
+	const invalid = `{"code":"NotFound","message":"the token is not valid: it is damaged, was not issued here, or expired with its execution"}`
 	report(t, base+"/callbacks/"+text+"x", http.StatusNotFound, invalid)
 	report(t, base+"/callbacks/"+text, http.StatusOK, `{"outcome":"success","closedBy":"callback",`)
 

@@ -91,7 +91,7 @@ var answers = map[string]string{
 	"callback/callback": `{"statusCode":404,"headers":{"Content-Type":"application/json","Cache-Control":"no-store","Referrer-Policy":"no-referrer",
 		"Content-Security-Policy":"default-src 'none'; style-src 'STYLE'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
 		"X-Content-Type-Options":"nosniff","X-Frame-Options":"DENY"},"multiValueHeaders":null,"cookies":null,"body":"{\"code\":\"NotFound\",\"message\":` +
-		`\"the token is not valid: it is damaged, not from here, or its execution is long over\"}\n"}`,
+		`\"the token is not valid: it is damaged, was not issued here, or expired with its execution\"}\n"}`,
 }
 
 var (

@@ -103,7 +103,7 @@ steps:
 		t.Errorf("exit %d", exit)
 	}
 	s.checkPosts(t, posted{"/callbacks/" + token, `{}`, http.StatusConflict, "its deadline passed"})
-	s.check(t, cli.ExitFailed, "another outcome was first", "tokens", "succeed", token, "--output", "{}")
+	s.check(t, cli.ExitFailed, "another outcome was recorded before", "tokens", "succeed", token, "--output", "{}")
 	s.check(t, cli.ExitSucceeded, "FnF.TaskTimeout", "show", "deadline/late")
 }
 
@@ -127,7 +127,7 @@ func TestCommands(t *testing.T) {
 		t.Errorf("exit %d", exit)
 	}
 	s.check(t, cli.ExitSucceeded, "enough", "show", "callback/seen")
-	s.check(t, cli.ExitFailed, "another outcome was first", "tokens", "succeed", token, "--output", "{}")
+	s.check(t, cli.ExitFailed, "another outcome was recorded before", "tokens", "succeed", token, "--output", "{}")
 	s.check(t, cli.ExitUsage, "there is no execution", "show", "callback/none")
 }
 

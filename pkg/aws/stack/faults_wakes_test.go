@@ -227,7 +227,7 @@ func (s *faultyStack) askAgain(t *testing.T, args ...string) {
 	for try := 0; got.exit == cli.ExitInternal && try < killTries; try++ {
 		got = s.do(t, args...)
 	}
-	ended := args[0] == "stop" && strings.Contains(got.stderr, "it ended before, with the status Stopped")
+	ended := args[0] == "stop" && strings.Contains(got.stderr, "the execution ended before, with the status Stopped")
 	if got.exit != cli.ExitSucceeded && !ended {
 		t.Errorf("%v: %+v", args, got)
 	}

@@ -2,8 +2,8 @@
 // for a callback, of a Waitless step or of an external recipient. A caller needs the token and nothing
 // else; the API knows no executions and no flows.
 //
-//	POST /callbacks/{token}             output, as JSON   -> 200; 409 if another outcome was first
-//	POST /callbacks/{token}/failure     {"error","cause"} -> 200; 409 if another outcome was first
+//	POST /callbacks/{token}             output, as JSON   -> 200; 409 if another outcome was recorded before
+//	POST /callbacks/{token}/failure     {"error","cause"} -> 200; 409 if another outcome was recorded before
 //	POST /callbacks/{token}/heartbeat                     -> 200; 409 if the token is closed
 //	POST /callbacks, /callbacks/failure, /callbacks/heartbeat    the same, with Authorization: Bearer TOKEN
 //	GET  /callbacks/{token}             a page with a form for each outcome

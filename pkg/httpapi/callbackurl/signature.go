@@ -187,7 +187,7 @@ func (h handler) check(header http.Header, body []byte, id token.ID, handle stri
 	age := h.Now().Sub(time.Unix(seconds, 0))
 	switch {
 	case !strings.HasPrefix(message, handle):
-		return &signatureError{"invalid", "webhook-id does not begin with the handle of the token"}
+		return &signatureError{"invalid", "webhook-id does not begin with the token's handle: the part of the token before its dot"}
 	case strings.Contains(message, "."):
 		return &signatureError{"invalid", "webhook-id has a dot"}
 	case strings.Count(signatures, " ") >= maxSignatures:

@@ -126,7 +126,7 @@ func TestFailedSignatureChecksAreLogged(t *testing.T) {
 		"too old":           {"", senderSecrets(t), signed('a', "m", now.Add(-time.Hour)), "expired", "webhook-timestamp is 1h0m0s from now; the tolerance is 5m0s"},
 		"in the future":     {"", senderSecrets(t), signed('a', "m", now.Add(time.Hour)), "expired", "webhook-timestamp is 1h0m0s from now"},
 		"an id with a dot":  {"", senderSecrets(t), signed('a', "m.1", now), "invalid", "webhook-id has a dot"},
-		"another id":        {"", senderSecrets(t), func(*fixture) []string { return sign(key('a'), "m", now, "{}") }, "invalid", "does not begin with the handle"},
+		"another id":        {"", senderSecrets(t), func(*fixture) []string { return sign(key('a'), "m", now, "{}") }, "invalid", "does not begin with the token's handle"},
 		"an unknown sender": {"initech", senderSecrets(t), signed('b', "m", now), "invalid", "THE_SETTING has no secret of the sender that the step names"},
 		"no default sender": {"", acmeAlone, signed('b', "m", now), "invalid", "THE_SETTING has no secret of the sender that the step names (signed: true"},
 		"no secret":         {"", nil, signed('a', "m", now), "", "no secret is configured, or it cannot be read; set THE_SETTING"},

@@ -164,7 +164,7 @@ func (h handler) failure(_ token.ID, given parameters) (token.Outcome, error) {
 	case len(name) > maxError:
 		return token.Outcome{}, invalid("InvalidArgument", fmt.Sprintf("Error has %d bytes; allowed: 1 to %d", len(name), maxError))
 	case strings.ContainsFunc(name, unicode.IsControl):
-		return token.Outcome{}, invalid("InvalidArgument", "Error has a control character; allowed: a name that the flow can tell failures apart by")
+		return token.Outcome{}, invalid("InvalidArgument", "Error has a control character; allowed: a name for retry and catch of the flow, such as Rejected")
 	case len(cause) > maxCause:
 		return token.Outcome{}, invalid("InvalidArgument", fmt.Sprintf("Cause has %d bytes; allowed: 1 to %d", len(cause), maxCause))
 	}

@@ -226,7 +226,7 @@ func TestStopEndsAWaitingExecution(t *testing.T) {
 		t.Errorf("ended %+v, %v", ended, err)
 	}
 	_, err = a.Stop(t.Context(), "callback", "one", rest.Failure{})
-	wantRefused(t, err, http.StatusConflict, engine.CodeConflict, "stop execution callback/one: it ended before, with the status Stopped")
+	wantRefused(t, err, http.StatusConflict, engine.CodeConflict, "the execution ended before, with the status Stopped")
 	_, err = a.Stop(t.Context(), "callback", "two", rest.Failure{})
 	wantRefused(t, err, http.StatusNotFound, engine.CodeNotFound, "")
 }
