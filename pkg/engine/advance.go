@@ -203,7 +203,7 @@ func (h *handler) signal(ctx context.Context, base Item, state machine.State) (m
 		return nil, nil
 	case h.wake.Cause == machine.CauseStop:
 		return h.stopRequest(ctx)
-	case state.Waiting == nil || state.Waiting.For != machine.WaitingForToken:
+	case state.Waiting == nil || state.Waiting.For != machine.WaitingForToken: // no token: only the timer can be due
 	case h.wake.Cause == state.Waiting.Handle():
 		return h.tokenClosed(ctx, state.Waiting)
 	case !state.Waiting.Submitted() && h.wake.Cause == machine.CauseReply(state.Waiting.Handle()):
@@ -228,7 +228,7 @@ func (h *handler) timerDue(ctx context.Context, base Item, live machine.Timer) (
 // reads an open token twice, and sends a young wake again (rule 11).
 func (h *handler) tokenClosed(ctx context.Context, waiting *machine.Waiting) (machine.Signal, error) {
 	record, err := h.tokens.Record(ctx, waiting.Handle())
-	if err == nil && record.Open() && h.young(closePatience) {
+	if err == nil && record.Open() && h.young(token.WakePatience) {
 		h.earlyLooks++
 		if err = h.sleep(ctx, lookPause); err == nil {
 			record, err = h.tokens.Record(ctx, waiting.Handle())
@@ -239,7 +239,7 @@ func (h *handler) tokenClosed(ctx context.Context, waiting *machine.Waiting) (ma
 		return nil, err
 	case !record.Open():
 		return h.closed(waiting.Attempt, record), nil
-	case h.young(closePatience):
+	case h.young(token.WakePatience):
 		h.earlyLooks++
 		return nil, h.resend(ctx, h.now.Add(resendDelay))
 	}

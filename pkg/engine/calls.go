@@ -36,11 +36,12 @@ func (h *handler) submit(ctx context.Context, d *draft, c machine.SubmitTask) (m
 	if err != nil {
 		return nil, err
 	}
-	return h.replied(ctx, c.Attempt, c.Handle, outcome)
+	return h.recordSubmission(ctx, c.Attempt, c.Handle, outcome)
 }
 
-// replied returns the signal for the function's reply to a submission. A failed reply closes the token.
-func (h *handler) replied(ctx context.Context, attempt machine.Attempt, handle string, reply token.Outcome) (machine.Signal, error) {
+// recordSubmission returns the signal that records the function's reply to a submission. If the reply is
+// a failure, it closes the token, and the signal has the outcome that the token then holds.
+func (h *handler) recordSubmission(ctx context.Context, attempt machine.Attempt, handle string, reply token.Outcome) (machine.Signal, error) {
 	if !reply.Failed() {
 		return machine.Submitted{At: h.clock(), Attempt: attempt, Output: reply.Output}, nil
 	}
@@ -59,7 +60,7 @@ func (h *handler) queue(ctx context.Context, d *draft, c machine.QueueTask) (mac
 	err := h.taskQueue.Queue(ctx, task)
 	switch {
 	case CodeOf(err) == CodeInvalid:
-		return h.replied(ctx, c.Attempt, c.Handle, token.Failure(machine.ErrorDataLimit, err.Error()))
+		return h.recordSubmission(ctx, c.Attempt, c.Handle, token.Failure(machine.ErrorDataLimit, err.Error()))
 	case err != nil:
 		return nil, err
 	}

@@ -33,7 +33,8 @@
 //  9. The token is the only arbiter of a waiting attempt: every end closes the token, and the
 //     engine applies the outcome that the token then holds. A stop, or the time limit of the
 //     execution, commits the ending state, then closes, then commits the end.
-//  10. From a queue, the token is closed first. Its wake is sent in any case.
+//  10. A request from outside sends the wake, then closes the token. From a queue, the token is
+//     closed first, and its wake is sent in any case.
 //  11. If a token's wake finds the token open, it is sent again while the wake is young.
 //  12. Start: send the wake, put item 0 if it is absent, return. Stop: send the wake, store the
 //     request, return.

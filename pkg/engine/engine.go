@@ -225,9 +225,6 @@ const (
 	startPatience = 30 * time.Second
 	// stopPatience is how long a stop's wake waits for its request (rule 12).
 	stopPatience = 30 * time.Second
-	// closePatience is how long a token's wake waits for its outcome (rule 11);
-	// twice as long as a closer may take.
-	closePatience = 10 * time.Second
 	// lookPause is the pause before a token is looked at a second time.
 	lookPause = 100 * time.Millisecond
 	// commitPatience is how long a timer waits for its commit (rule 8).

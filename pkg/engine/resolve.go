@@ -114,7 +114,7 @@ func (h *handler) atHand(ctx context.Context, state machine.State) (machine.Sign
 	case r.queued:
 		return machine.Queued{At: h.clock(), Attempt: waiting.Attempt}, nil
 	case waiting.For == machine.WaitingForToken:
-		return h.replied(ctx, waiting.Attempt, waiting.Handle(), r.outcome)
+		return h.recordSubmission(ctx, waiting.Attempt, waiting.Handle(), r.outcome)
 	}
 	return machine.Returned{At: h.clock(), Attempt: waiting.Attempt, Outcome: r.outcome}, nil
 }

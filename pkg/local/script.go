@@ -218,8 +218,8 @@ func (p *play) answer(state machine.State) {
 				tokens = p.system.Callbacks
 			}
 			// A script may also test tokens that are closed already.
-			if opened, err := tokens.Open(context.Background(), text); err == nil {
-				_, _, _ = opened.Close(context.Background(), next.outcome)
+			if verified, err := tokens.Verify(context.Background(), text); err == nil {
+				_, _, _ = verified.Close(context.Background(), next.outcome)
 			}
 		})
 	}

@@ -16,8 +16,8 @@ func (r *run) resolve(outcome token.Outcome, by token.Closer) {
 	}
 	outcome = outcome.Cut()
 	if err := r.checkData(step, waiting.Input, outcome.Output); err != nil && waiting.Token == nil {
-		// The closer of a token was told that it succeeded, so it did, and the step fails when it
-		// is left.
+		// Only an attempt without a token fails here. A token was closed with success, and its
+		// closer was told so: the attempt succeeds, and the step fails when the execution leaves it.
 		outcome = err.outcome()
 	}
 	if waiting.Polls > 0 {

@@ -25,11 +25,8 @@ func NewDeliveries(keys KeySource, waits ExternalWaits, recipients Recipients, n
 	return &Deliveries{keys, waits, recipients, now}
 }
 
-// A wake that finds its token open is retried (rule 11).
-const (
-	wakeYoung = 10 * time.Second // for so long by its closer's clock
-	wakeRetry = time.Second      // after this pause
-)
+// wakeRetry is the pause before a wake that found its token open is delivered again (rule 11).
+const wakeRetry = time.Second
 
 // Deliver delivers the outcome of the token. Sent is when the delivery was queued:
 // just before a request closes the token, or after a message of a queue closed it.
@@ -42,7 +39,7 @@ const (
 // one is recorded as gone.
 func (d *Deliveries) Deliver(ctx context.Context, handle string, sent time.Time) (retryAt time.Time, err error) {
 	now := d.now()
-	young := now.Sub(sent).Abs() < wakeYoung // the clocks of two machines differ a little
+	young := now.Sub(sent).Abs() < token.WakePatience // the clocks of two machines differ a little
 	wait, record, err := d.waits.ExternalWait(ctx, handle)
 	if err == nil && record.Open() && young {
 		wait, record, err = d.waits.ExternalWait(ctx, handle) // the update follows its wake within moments
@@ -93,7 +90,7 @@ func (d *Deliveries) Beat(ctx context.Context, handle string) error {
 func (d *Deliveries) call(ctx context.Context, wait ExternalWait, ask func(theirs string) (Delivery, error)) error {
 	var theirs string
 	err := withKeys(ctx, d.keys, func(keys token.Keys) (err error) {
-		theirs, err = keys.Open(wait.Handle, wait.Sealed)
+		theirs, err = keys.Unseal(wait.Handle, wait.Sealed)
 		return err
 	})
 	if err != nil {

@@ -124,7 +124,7 @@ func (s *startCall) waits() bool { return s.token.handle != "" }
 func (s *startCall) openToken(ctx context.Context) (err error) {
 	switch r := s.request; {
 	case r.Token != "":
-		s.token, err = s.config.Tokens.Open(ctx, r.Token)
+		s.token, err = s.config.Tokens.Verify(ctx, r.Token)
 		if err == nil && isExternal(s.token.ID) { // StartJob makes such tokens itself
 			err = token.ErrInvalid
 		}

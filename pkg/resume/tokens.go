@@ -66,7 +66,7 @@ type TokensConfig struct {
 	HoldBack func(id token.ID) (release func())
 }
 
-// Tokens opens, closes and describes tokens. It is safe for concurrent use.
+// Tokens verifies, closes and describes tokens. It is safe for concurrent use.
 type Tokens struct{ config TokensConfig }
 
 // NewTokens returns Tokens. It panics if a required field is missing.
@@ -95,20 +95,16 @@ type Token struct {
 	handle string
 }
 
-// Open verifies the text of a token. The error is [token.ErrInvalid] for a text
+// Verify verifies the text of a token. The error is [token.ErrInvalid] for a text
 // that is not valid; nothing of it has an effect.
-func (t *Tokens) Open(ctx context.Context, text string) (Token, error) {
-	opened := Token{tokens: t}
+func (t *Tokens) Verify(ctx context.Context, text string) (Token, error) {
+	verified := Token{tokens: t}
 	err := withKeys(ctx, t.config.Keys, func(keys token.Keys) (err error) {
-		opened.ID, opened.handle, err = keys.Verify(text, t.config.Now())
+		verified.ID, verified.handle, err = keys.Verify(text, t.config.Now())
 		return err
 	})
-	return opened, err
+	return verified, err
 }
-
-// closeTime bounds the closing of a token: after it the wake may have been
-// discarded, because its token was still open (rule 11).
-const closeTime = 5 * time.Second
 
 // CloseResult is what became of an attempt to close a token.
 type CloseResult uint8
@@ -127,8 +123,10 @@ const (
 // Try again.
 var ErrTooSlow = errors.New("the outcome could not be recorded in time; try again")
 
-// Close closes the token with the outcome, unless it is closed. It returns what the
-// record holds then. The error is a [*ReportError], [ErrTooSlow], or a store's.
+// Close closes the token with the outcome. If the token is closed already, its record
+// does not change, and the result says whether its outcome is another one. Close returns
+// the record after the attempt. The error is a [*ReportError] for an outcome that is not
+// accepted, [ErrTooSlow], or an error of the wakes or the store.
 func (t Token) Close(ctx context.Context, outcome token.Outcome) (CloseResult, token.Record, error) {
 	by := t.tokens.config.By
 	if err := errors.Join(t.tokens.check(t.ID, outcome), checkName(outcome, by)); err != nil {
@@ -141,21 +139,23 @@ func (t Token) Close(ctx context.Context, outcome token.Outcome) (CloseResult, t
 	return result, record, err
 }
 
-// closeFromRequest closes a token for a caller that no queue redelivers. The wake
-// comes before the update, so that a crash in between loses nothing (rule 10).
+// closeFromRequest closes a token for a request, which no queue redelivers. It sends the
+// wake before it updates the record: after a crash between the two, the wake finds an open
+// token and has no effect, and the caller, who got no response, repeats the request (rule
+// 10).
 func (t Token) closeFromRequest(ctx context.Context, outcome token.Outcome, by token.Closer) (CloseResult, token.Record, error) {
 	config := t.tokens.config
 	if config.HoldBack != nil {
 		defer config.HoldBack(t.ID)()
 	}
-	ctx, cancel := context.WithTimeout(ctx, closeTime)
+	ctx, cancel := context.WithTimeout(ctx, token.CloseTime)
 	defer cancel()
 	sent := config.Now()
 	if err := config.Wakes.Send(ctx, t.ID, t.handle, sent); err != nil {
 		return 0, token.Record{}, err
 	}
 	now := config.Now()
-	if now.Sub(sent) >= closeTime {
+	if now.Sub(sent) >= token.CloseTime {
 		return 0, token.Record{}, ErrTooSlow
 	}
 	op := token.CloseOp{Outcome: outcome, By: by, At: now}

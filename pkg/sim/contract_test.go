@@ -317,7 +317,7 @@ var mutants = []mutant{
 		return 0, token.Record{}, err
 	}
 	now := config.Now()
-	if now.Sub(sent) >= closeTime {
+	if now.Sub(sent) >= token.CloseTime {
 		return 0, token.Record{}, ErrTooSlow
 	}
 	op := token.CloseOp{Outcome: outcome, By: by, At: now}
@@ -339,7 +339,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 10: a slow closer",
 		caught: sim.HollowAnswer, edits: one("resume/tokens.go",
-			`if now.Sub(sent) >= closeTime {`, `if now.Sub(sent) < 0 {`),
+			`if now.Sub(sent) >= token.CloseTime {`, `if now.Sub(sent) < 0 {`),
 	},
 	{
 		name:   "rule 10: the runner is silent when refused",
@@ -353,7 +353,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 11: a young wake of an open token is dropped",
 		caught: sim.HollowAnswer, edits: one("engine/advance.go",
-			`	case h.young(closePatience):
+			`	case h.young(token.WakePatience):
 		h.earlyLooks++
 		return nil, h.resend(ctx, h.now.Add(resendDelay))
 	}`, `	}`),

@@ -190,9 +190,9 @@ func (w *world) close(pause time.Duration, text string, outcome token.Outcome, t
 		w.outside++
 		var answer resume.CloseResult
 		var record token.Record
-		opened, err := a.tokens().Open(a.ctx, text)
+		verified, err := a.tokens().Verify(a.ctx, text)
 		if err == nil {
-			answer, record, err = opened.Close(a.ctx, outcome)
+			answer, record, err = verified.Close(a.ctx, outcome)
 		}
 		switch {
 		case a.dead || err != nil:
@@ -228,8 +228,8 @@ func (w *world) handleOf(text string) string {
 func (w *world) beat(task *fdl.Task, text string, beats int) {
 	pause := task.Heartbeat/2 + w.between(0, task.Heartbeat*6/10)
 	w.act(pause, kindCloser, requestLife, func(a *actor) {
-		if opened, err := a.tokens().Open(a.ctx, text); err == nil {
-			_, _ = opened.Heartbeat(a.ctx) // one that is lost is missed
+		if verified, err := a.tokens().Verify(a.ctx, text); err == nil {
+			_, _ = verified.Heartbeat(a.ctx) // one that is lost is missed
 		}
 		if beats > 1 {
 			w.beat(task, text, beats-1)

@@ -51,6 +51,15 @@ const (
 	ClosedByStop      Closer = "stop"      // the end of the execution
 )
 
+const (
+	// CloseTime limits how long a request may take to close a token, from the wake that it sends
+	// before.
+	CloseTime = 5 * time.Second
+	// WakePatience is the age, by the sender's clock, at which a wake that finds its token open is
+	// discarded. A younger wake is sent again, because the token may be about to be closed.
+	WakePatience = 2 * CloseTime
+)
+
 // CloseOp closes a token.
 type CloseOp struct {
 	Outcome Outcome
@@ -62,8 +71,9 @@ type CloseOp struct {
 }
 
 // Apply returns the record after the operation, which a store does in one atomic
-// step. The record does not change if the token is closed, if a newer heartbeat
-// keeps it open, or if a submission failed that another call has made.
+// step. The record does not change if the token is closed, if a heartbeat came after
+// UnlessBeatAfter, or if the operation reports a failed submission although the record
+// has the reply to one: another call of the function was successful.
 func (c CloseOp) Apply(r Record) Record {
 	late := !c.UnlessBeatAfter.IsZero() && r.LastBeat.After(c.UnlessBeatAfter)
 	submitted := c.By == ClosedBySubmit && r.Reply != nil

@@ -32,7 +32,7 @@ func TestWhatIsSealedOpens(t *testing.T) {
 		if err != nil || !bytes.Equal(again, sealed) {
 			t.Errorf("sealed again it differs, error %v", err)
 		}
-		opened, err := keys.Open(handle, sealed)
+		opened, err := keys.Unseal(handle, sealed)
 		if err != nil || opened != text {
 			t.Errorf("opened as %q, error %v", opened, err)
 		}
@@ -48,7 +48,7 @@ func TestWhatIsSealedIsOfItsHandleAndKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	later := token.Keys{Current: sealing(2, 'b'), Others: []token.Key{keys.Current}}
-	if opened, err := later.Open(handle, sealed); err != nil || opened != theirs {
+	if opened, err := later.Unseal(handle, sealed); err != nil || opened != theirs {
 		t.Errorf("with the previous key: %q, error %v", opened, err)
 	}
 	other := sample
@@ -71,7 +71,7 @@ func TestWhatIsSealedIsOfItsHandleAndKey(t *testing.T) {
 		"a key that is too short":  {token.Keys{Current: token.Key{ID: 1, Secret: []byte("short")}}, handle, sealed},
 		"the same secret, renamed": {token.Keys{Current: sealing(2, 'a')}, token.Keys{Current: sealing(2, 'a')}.Handle(sample), sealed},
 	} {
-		if opened, err := try.keys.Open(try.handle, try.sealed); !errors.Is(err, token.ErrSealed) || opened != "" {
+		if opened, err := try.keys.Unseal(try.handle, try.sealed); !errors.Is(err, token.ErrSealed) || opened != "" {
 			t.Errorf("%s: opened as %q, error %v", name, opened, err)
 		}
 	}

@@ -38,15 +38,15 @@ func SenderOf(name string) Sender {
 	return Sender(sum[:senderSize])
 }
 
-// Flags say what closing a token demands.
+// Flags say what a token stands for, and what a callback that closes it must have.
 type Flags uint8
 
 // The flags.
 const (
 	// FlagSigned demands that a callback has a signature of its body.
 	FlagSigned Flags = 1 << iota
-	// FlagExternal: the token stands for one of another engine, so its wake
-	// is for the delivery of outcomes.
+	// FlagExternal marks the token of an external wait: it stands for a token of another
+	// engine, so its outcome is delivered to that engine and wakes no execution.
 	FlagExternal
 	// FlagSender demands the signature of the [ID]'s Sender. FlagSigned is set, too.
 	FlagSender

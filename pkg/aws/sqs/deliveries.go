@@ -14,8 +14,9 @@ import (
 // no client for that. It implements [resume.Wakes] and [resume.Beats] for tokens of external recipients.
 type DeliveryRequests struct{ Target Queue }
 
-// deliveryPayload names the token. Sent is when the message was queued: just before a request closes the token, or after a message
-// of a queue closed it.
+// deliveryPayload is the payload of a request to deliver an outcome, or of a heartbeat. Handle names the token. Sent is when the
+// message was queued. For an outcome, that is just before an HTTP request closes the token, or just after a message from a queue
+// closed it.
 type deliveryPayload struct {
 	Handle string    `json:"handle"`
 	Sent   time.Time `json:"sent"`

@@ -115,7 +115,7 @@ func (s stack) tokens(t *testing.T) []string {
 		if err != nil {
 			continue // it is one of ours
 		}
-		theirs, err := keys.Open(handle, wait.Sealed)
+		theirs, err := keys.Unseal(handle, wait.Sealed)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,7 +18,10 @@
 //	     reads neither the body nor the store
 //	409  another outcome; the response says what closed the token, without the content, which may be
 //	     a secret of another caller
+//	405  another method than the path has
 //	413  a report that is too large; the token stays open
+//	500  an internal error: the outcome may be recorded or not; repeat the request
+//	503  closing the token took too long, and nothing was recorded; repeat the request
 //
 // A JSON response repeats no part of the request. Because tokens are in paths, no response may be
 // stored, name its address to other sites, or redirect.

@@ -110,14 +110,14 @@ func notAllowed(methods string) response {
 // show returns the page of a token. It changes nothing.
 func (h handler) show(r *http.Request) response {
 	text := r.PathValue("token")
-	opened, err := h.Tokens.Open(r.Context(), text)
+	verified, err := h.Tokens.Verify(r.Context(), text)
 	if err != nil {
 		return h.rejection(err)
 	}
-	if opened.ID.Flags&token.FlagSigned != 0 {
+	if verified.ID.Flags&token.FlagSigned != 0 {
 		return response{status: http.StatusNotFound, Code: "NotFound", Message: "there is no page for this callback: it takes signed requests only"}
 	}
-	record, err := opened.Describe(r.Context())
+	record, err := verified.Describe(r.Context())
 	if err != nil {
 		return h.rejection(err)
 	}
@@ -137,15 +137,15 @@ func (h handler) report(w http.ResponseWriter, r *http.Request, end string) resp
 			header: "WWW-Authenticate", value: "Bearer",
 		}
 	}
-	opened, err := h.Tokens.Open(r.Context(), text)
+	verified, err := h.Tokens.Verify(r.Context(), text)
 	if err != nil {
 		return h.rejection(err)
 	}
-	report := report{id: opened.ID, text: text, end: end}
-	if err := h.read(w, r, &report); err != nil {
+	report := report{id: verified.ID, text: text, end: end}
+	if err := h.readVerified(w, r, &report); err != nil {
 		return h.rejection(err)
 	}
-	record, conflict, err := h.apply(r, opened, report)
+	record, conflict, err := h.apply(r, verified, report)
 	if err != nil {
 		rejected := h.rejection(err)
 		rejected.form = report.again()
@@ -168,19 +168,19 @@ func textOf(r *http.Request) string {
 
 // apply applies a report and returns what the token's record holds then. Conflict reports that an
 // earlier outcome stays.
-func (h handler) apply(r *http.Request, opened resume.Token, report report) (record token.Record, conflict bool, err error) {
+func (h handler) apply(r *http.Request, verified resume.Token, report report) (record token.Record, conflict bool, err error) {
 	if err := report.checkPath(); err != nil {
 		return token.Record{}, false, err
 	}
 	if report.end == endHeartbeat {
-		record, err = opened.Heartbeat(r.Context())
+		record, err = verified.Heartbeat(r.Context())
 		return record, !record.Open(), err
 	}
 	outcome, err := report.outcome(h.limit(report.id))
 	if err != nil {
 		return token.Record{}, false, err
 	}
-	result, record, err := opened.Close(r.Context(), outcome)
+	result, record, err := verified.Close(r.Context(), outcome)
 	return record, result == resume.ClosedDifferent, err
 }
 

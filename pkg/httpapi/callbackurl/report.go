@@ -22,8 +22,8 @@ type report struct {
 	typed url.Values // the fields of a form; nil if the body is not a form
 }
 
-// read reads the body of a report and verifies its signature if the token demands one.
-func (h handler) read(w http.ResponseWriter, r *http.Request, report *report) (err error) {
+// readVerified reads the body of a report and verifies its signature if the token demands one.
+func (h handler) readVerified(w http.ResponseWriter, r *http.Request, report *report) (err error) {
 	report.body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, int64(h.limit(report.id))*bodyFactor))
 	var tooLarge *http.MaxBytesError
 	switch {
@@ -59,16 +59,17 @@ func hasField(body []byte) bool {
 }
 
 // checkPath rejects a signed report that would have another meaning at another path, because the path is
-// not signed.
+// not signed: a signed heartbeat must not be readable as an outcome, and a signed output not as a failure.
 func (r report) checkPath() error {
 	if r.id.Flags&token.FlagSigned == 0 {
 		return nil
 	}
-	_, noFailure := resume.ParseFailure(r.body, len(r.body))
+	_, err := resume.ParseFailure(r.body, len(r.body))
+	isFailure := err == nil
 	switch {
 	case r.end == endHeartbeat && len(r.body) > 0:
 		return &resume.ReportError{What: "a signed heartbeat has no body: at another path it would be an outcome"}
-	case r.end == endSuccess && noFailure == nil:
+	case r.end == endSuccess && isFailure:
 		return &resume.ReportError{What: "a signed output has more members than error and cause: at another path it would be a failure"}
 	}
 	return nil

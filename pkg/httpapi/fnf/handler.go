@@ -99,18 +99,18 @@ func (h handler) report(r *http.Request, given parameters) error {
 	if err != nil {
 		return err
 	}
-	opened, err := h.Tokens.Open(r.Context(), text)
+	verified, err := h.Tokens.Verify(r.Context(), text)
 	if err != nil {
 		return err
 	}
-	if opened.ID.Flags&token.FlagSender != 0 { // a client's key is not the sender's secret
+	if verified.ID.Flags&token.FlagSender != 0 { // a client's key is not the sender's secret
 		return denied("AccessDenied", "the task of this token takes callbacks of one sender; report at its callback URL")
 	}
-	outcome, err := parse(h, opened.ID, given)
+	outcome, err := parse(h, verified.ID, given)
 	if err != nil {
 		return err
 	}
-	result, _, err := opened.Close(r.Context(), outcome)
+	result, _, err := verified.Close(r.Context(), outcome)
 	if err == nil && result != resume.Closed {
 		return invalid("TaskAlreadyCompleted", "the task of this token is completed; each token takes one report")
 	}

@@ -130,11 +130,11 @@ func (h handler) noToken(ctx context.Context, state machine.State) error {
 
 func (h handler) showToken(r *http.Request) (int, any, error) {
 	t, _ := tokenInPath(r)
-	opened, err := h.Tokens.Open(r.Context(), t.Token)
+	verified, err := h.Tokens.Verify(r.Context(), t.Token)
 	if err != nil {
 		return 0, nil, err
 	}
-	record, err := opened.Describe(r.Context())
+	record, err := verified.Describe(r.Context())
 	return http.StatusOK, masked(recordOf(t, record)), err
 }
 
@@ -156,11 +156,11 @@ func (h handler) close(find finder, parse func([]byte, int) (token.Outcome, erro
 		if t.ClosedBy != "" {
 			return statusOfReport(holds(t, outcome)), masked(t), nil
 		}
-		opened, err := h.Tokens.Open(r.Context(), t.Token)
+		verified, err := h.Tokens.Verify(r.Context(), t.Token)
 		if err != nil {
 			return 0, nil, err
 		}
-		met, record, err := opened.Close(r.Context(), outcome)
+		met, record, err := verified.Close(r.Context(), outcome)
 		return statusOfReport(met != resume.ClosedDifferent), masked(recordOf(t, record)), err
 	}
 }
@@ -183,15 +183,15 @@ func (h handler) heartbeat(find finder) responder {
 		if t.ClosedBy != "" {
 			return statusOfReport(false), masked(t), nil
 		}
-		opened, err := h.Tokens.Open(r.Context(), t.Token)
+		verified, err := h.Tokens.Verify(r.Context(), t.Token)
 		if err != nil {
 			return 0, nil, err
 		}
-		record, err := opened.Heartbeat(r.Context())
+		record, err := verified.Heartbeat(r.Context())
 		if err != nil {
 			return 0, nil, err
 		}
-		return statusOfReport(record.Open()), masked(recordOf(h.withStep(r.Context(), t, opened.ID), record)), nil
+		return statusOfReport(record.Open()), masked(recordOf(h.withStep(r.Context(), t, verified.ID), record)), nil
 	}
 }
 

@@ -334,7 +334,7 @@ func (d *fixture) waitOf(theirs string) (found resume.ExternalWait) {
 		d.Fatal(err)
 	}
 	for _, wait := range all {
-		if text, err := d.keys.Open(wait.Handle, wait.Sealed); err == nil && text == theirs {
+		if text, err := d.keys.Unseal(wait.Handle, wait.Sealed); err == nil && text == theirs {
 			found = wait
 		}
 	}

@@ -7,30 +7,30 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Close opens the token with that text and closes it.
+// Close verifies the text of a token and closes the token.
 func Close(ctx context.Context, tokens *resume.Tokens, text string, outcome token.Outcome) (resume.CloseResult, token.Record, error) {
-	opened, err := tokens.Open(ctx, text)
+	verified, err := tokens.Verify(ctx, text)
 	if err != nil {
 		return 0, token.Record{}, err
 	}
-	return opened.Close(ctx, outcome)
+	return verified.Close(ctx, outcome)
 }
 
-// Beat opens the token with that text and sends a heartbeat for it.
+// Beat verifies the text of a token and sends a heartbeat for the token.
 func Beat(ctx context.Context, tokens *resume.Tokens, text string) (token.Record, error) {
-	opened, err := tokens.Open(ctx, text)
+	verified, err := tokens.Verify(ctx, text)
 	if err != nil {
 		return token.Record{}, err
 	}
-	return opened.Heartbeat(ctx)
+	return verified.Heartbeat(ctx)
 }
 
-// Describe opens the token with that text and describes it.
+// Describe verifies the text of a token and describes the token.
 func Describe(ctx context.Context, tokens *resume.Tokens, text string) (token.ID, token.Record, error) {
-	opened, err := tokens.Open(ctx, text)
+	verified, err := tokens.Verify(ctx, text)
 	if err != nil {
 		return token.ID{}, token.Record{}, err
 	}
-	record, err := opened.Describe(ctx)
-	return opened.ID, record, err
+	record, err := verified.Describe(ctx)
+	return verified.ID, record, err
 }
