@@ -136,12 +136,12 @@ func (f flowFile) checkName() error {
 
 func (f flowFile) isStored() bool { return f.stored.Hash != "" }
 
-// put stores the definition, unless it comes from the store.
-func (f flowFile) put(ctx context.Context, a *target.Client) (rest.Flow, error) {
+// put stores the definition for an execution that is then started, unless it comes from the store.
+func (f flowFile) put(ctx context.Context, a *target.Client, execution string) (rest.Flow, error) {
 	if f.isStored() {
 		return f.stored, nil
 	}
-	return a.PutFlow(ctx, f.name(), f.text)
+	return a.PutFlowFor(ctx, f.name(), f.text, execution)
 }
 
 // reasonOf is why a file could not be read, without the path and the call.

@@ -41,9 +41,9 @@ func (e *execution) followThere(ctx context.Context, a *target.Client, input val
 // runOver puts the flow, starts the execution, unless it was started before, and follows it to
 // its end. The API is that of a stack or of the process that holds the store.
 func (e *execution) runOver(ctx context.Context, a *target.Client, input value.Value) error {
-	flow, err := e.file.put(ctx, a)
+	flow, err := e.file.put(ctx, a, e.name)
 	if err != nil {
-		return err
+		return e.startFailure(err)
 	}
 	if e.options.name != "" && !e.options.hasInput {
 		if begun, err := a.Execution(ctx, flow.Name, e.name); err == nil {
@@ -51,12 +51,8 @@ func (e *execution) runOver(ctx context.Context, a *target.Client, input value.V
 		}
 	}
 	begun, isNew, err := a.Start(ctx, flow.Name, rest.Start{Name: e.name, Hash: flow.Hash, Input: input})
-	var refused *rest.Error
-	switch {
-	case errors.As(err, &refused) && refused.Status == http.StatusConflict:
-		return e.startedDifferent()
-	case err != nil:
-		return err
+	if err != nil {
+		return e.startFailure(err)
 	}
 	e.id = engine.NewID(flow.Name, e.name)
 	f := &following{execution: e, api: a, steps: e.steps()}
@@ -75,6 +71,15 @@ func (e *execution) runOver(ctx context.Context, a *target.Client, input value.V
 		return err
 	}
 	return e.report(ctx, state, f.events)
+}
+
+// startFailure is an error of the API about a start.
+func (e *execution) startFailure(err error) error {
+	var refused *rest.Error
+	if errors.As(err, &refused) && refused.Status == http.StatusConflict {
+		return e.startedDifferent()
+	}
+	return err
 }
 
 // following shows an execution that another process runs until it ends.

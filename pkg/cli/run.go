@@ -490,13 +490,21 @@ func (e *execution) again() string {
 
 // start puts the flow and starts the execution.
 func (e *execution) start(ctx context.Context, flows engine.Flows, input value.Value) (engine.StartResult, error) {
-	flow, err := flows.Put(ctx, e.file.name(), e.file.text)
+	flow, _, err := engine.ParseFlow(e.file.name(), e.file.text)
 	if err != nil {
 		return 0, err
 	}
 	e.id = engine.NewID(flow.Name, e.name)
-	if begun, err := e.system.Describe(ctx, e.id); err == nil && !e.options.hasInput {
-		input = begun.Input // who only names an execution means the one that is there
+	if begun, err := e.system.Describe(ctx, e.id); err == nil {
+		if begun.Flow != flow {
+			return 0, e.startedDifferent()
+		}
+		if !e.options.hasInput {
+			input = begun.Input // an execution that is only named is the one that exists
+		}
+	}
+	if _, err := flows.Put(ctx, flow.Name, e.file.text); err != nil {
+		return 0, err
 	}
 	answer, err := e.system.Start(ctx, engine.StartRequest{Flow: flow, Execution: e.name, Input: input})
 	switch {

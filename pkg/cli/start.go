@@ -80,7 +80,7 @@ func (c Command) start(ctx context.Context, o startOptions) (err error) {
 // startOver puts the flow and starts the execution over the API.
 func (e *execution) startOver(ctx context.Context, a *target.Client, input value.Value) error {
 	c := e.command
-	flow, err := e.file.put(ctx, a)
+	flow, err := e.file.put(ctx, a, e.name)
 	if err != nil {
 		return err
 	}

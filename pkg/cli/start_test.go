@@ -207,3 +207,33 @@ func TestHeartbeatWithoutALimitIsNoted(t *testing.T) {
 		})
 	}
 }
+
+// A start that is rejected does not change what start --flow uses.
+func TestRejectedStartDoesNotStoreItsFlow(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	first := writeFile(t, "first.yaml", "version: v1\ntype: flow\nname: f\nsteps: [{type: pass, name: A}]\n")
+	other := writeFile(t, "other.yaml", "version: v1\ntype: flow\nname: f\nsteps: [{type: pass, name: B}]\n")
+	unknown := writeFile(t, "unknown.yaml", "version: v1\ntype: flow\nname: f\n"+
+		"steps: [{type: task, name: T, resourceArn: 'acs:fc:::services/s/functions/mytask'}]\n")
+	d := startDev(t, program(t), env)
+	d.do("start", first, "--name", "one")
+	d.until("Succeeded", "show", "f/one")
+	wantRejected := func(why string, args ...string) {
+		t.Helper()
+		if got := doWith(t, "", env, args...); got.exit == ExitSucceeded || !strings.Contains(got.stderr, why) {
+			t.Errorf("%v: %+v", args, got)
+		}
+		if got := doWith(t, "", env, "flows", "list"); strings.Count(got.stdout, "\n") != 1 {
+			t.Errorf("%v: the list of flows is\n%s", args, got.stdout)
+		}
+	}
+	for _, command := range []string{"start", "run"} {
+		wantRejected("exists with another definition or input", command, other, "--name", "one")
+	}
+	wantRejected("no runner for", "start", unknown)
+	d.interrupt()
+	for _, command := range []string{"start", "run"} {
+		wantRejected("exists with another definition or input", command, other, "--name", "one")
+	}
+}

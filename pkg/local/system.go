@@ -286,7 +286,11 @@ func (s *System) Start(ctx context.Context, request engine.StartRequest) (engine
 	if err := s.TakeOver(ctx); err != nil {
 		return 0, err
 	}
-	if err := s.canCall(ctx, request); err != nil {
+	flow, err := s.Client.Flow(ctx, request.Flow)
+	if err != nil {
+		return 0, err
+	}
+	if err := s.CanStart(flow, request.Flow.Name, request.Execution); err != nil {
 		return 0, err
 	}
 	release := s.queue.holdBack(engine.NewID(request.Flow.Name, request.Execution))
@@ -309,16 +313,10 @@ func (s *System) Stop(ctx context.Context, id engine.ID, name, cause string) err
 // AwaitsTurn reports whether a call of the execution waits until fewer calls run.
 func (s *System) AwaitsTurn(id engine.ID) bool { return s.gates.awaitsTurn(id) }
 
-// canCall returns an error if a function of the flow has no runner.
-func (s *System) canCall(ctx context.Context, request engine.StartRequest) error {
-	flow, err := s.Client.Flow(ctx, request.Flow)
-	if err != nil {
-		return err
-	}
-	if missing := s.resolve(flow); len(missing) > 0 {
-		return &engine.Error{
-			Code: engine.CodeInvalid, Op: "start " + request.Flow.Name + "/" + request.Execution, Err: errors.Join(missing...),
-		}
+// CanStart returns an error if a function of the flow has no runner.
+func (s *System) CanStart(parsed *fdl.Flow, flow, execution string) error {
+	if missing := s.resolve(parsed); len(missing) > 0 {
+		return &engine.Error{Code: engine.CodeInvalid, Op: "start " + flow + "/" + execution, Err: errors.Join(missing...)}
 	}
 	return nil
 }

@@ -77,7 +77,8 @@ func (o Opener) reach(ctx context.Context, dir string) (Store, *rest.Client, err
 // API returns the handler of the management API of a system.
 func API(system *local.System, lists Lists) http.Handler {
 	return rest.Handler(rest.Config{
-		Engine: system.Client, Tokens: system.Tokens, Index: lists, Flows: lists, Start: system.Start, Stop: system.Stop, Reasons: true,
+		Engine: system.Client, Tokens: system.Tokens, Index: lists, Flows: lists, Start: system.Start, CanStart: system.CanStart,
+		Stop: system.Stop, Reasons: true,
 		MaxOutput: system.DataLimit, LimitHint: system.LimitHint, AwaitsTurn: system.AwaitsTurn,
 		Blocked: func(flow *fdl.Flow) string { return view.WithoutRunners(system.Missing(flow)) },
 	})

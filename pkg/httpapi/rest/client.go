@@ -31,6 +31,12 @@ func (c *Client) PutFlow(ctx context.Context, name string, definition []byte) (f
 	return flow, c.do(ctx, http.MethodPut, path("flows", name), definition, &flow)
 }
 
+// PutFlowFor is [Client.PutFlow] for a start that follows: the definition is not stored if an execution of
+// that name could not be started with it.
+func (c *Client) PutFlowFor(ctx context.Context, name string, definition []byte, execution string) (flow Flow, err error) {
+	return flow, c.do(ctx, http.MethodPut, path("flows", name)+"?"+url.Values{"execution": {execution}}.Encode(), definition, &flow)
+}
+
 // Flows lists definitions by name, of each name the latest first. An empty
 // name means all.
 func (c *Client) Flows(ctx context.Context, name string) ([]Flow, error) {

@@ -65,6 +65,8 @@ type Config struct {
 	External External
 	// Start starts executions; nil means that of Engine.
 	Start func(context.Context, engine.StartRequest) (engine.StartResult, error)
+	// CanStart returns why Start would reject an execution of the flow; nil means there is no such reason.
+	CanStart func(parsed *fdl.Flow, flow, execution string) error
 	// Log receives what failed inside, without tokens; nil discards it.
 	Log *slog.Logger
 	// MaxOutput is the largest output of a step, in bytes; 0 means [machine.DefaultData].
@@ -122,7 +124,7 @@ func (h handler) routes() []route {
 	step, after, ofTokens := []string{"step"}, []string{"after"}, []string{"flow", "execution", "after"}
 	return []route{
 		{"GET /flows", h.listFlows, []string{"flow"}, true},
-		{"PUT /flows/{flow}", h.putFlow, nil, false},
+		{"PUT /flows/{flow}", h.putFlow, []string{"execution"}, false},
 		{"GET /flows/{flow}", h.showFlow, []string{"hash"}, false},
 		{"DELETE /flows/{flow}", h.deleteFlow, nil, false},
 		{"POST /flows/{flow}/executions", h.start, nil, false},
@@ -356,8 +358,38 @@ func (h handler) putFlow(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
+	if execution := r.URL.Query().Get("execution"); execution != "" {
+		if err := h.canStart(r.Context(), name, text, execution); err != nil {
+			return 0, nil, err
+		}
+	}
 	flow, err := h.Engine.PutFlow(r.Context(), name, text)
 	return http.StatusOK, Flow{Name: flow.Name, Hash: flow.Hash}, err
+}
+
+// canStart returns an error if an execution of that name could not be started with the definition.
+func (h handler) canStart(ctx context.Context, name string, text []byte, execution string) error {
+	flow, parsed, err := engine.ParseFlow(name, text)
+	if err != nil {
+		return err
+	}
+	if h.CanStart != nil {
+		if err := h.CanStart(parsed, name, execution); err != nil {
+			return err
+		}
+	}
+	state, err := h.Engine.Describe(ctx, engine.NewID(name, execution))
+	switch {
+	case errors.Is(err, engine.ErrNotFound):
+		return nil
+	case err == nil && state.Flow != flow:
+		return startedDifferent(name, execution)
+	}
+	return err
+}
+
+func startedDifferent(flow, execution string) error {
+	return conflict("execution %s/%s exists with another definition or input; choose another name", flow, execution)
 }
 
 func (h handler) start(r *http.Request) (int, any, error) {
@@ -388,7 +420,7 @@ func (h handler) start(r *http.Request) (int, any, error) {
 	}
 	switch met {
 	case engine.StartedDifferent:
-		return 0, nil, conflict("execution %s/%s exists with another definition or input; choose another name", flow.Name, name)
+		return 0, nil, startedDifferent(flow.Name, name)
 	case engine.StartedSame:
 		return http.StatusOK, masked(execution), nil
 	case engine.StartedNew:
