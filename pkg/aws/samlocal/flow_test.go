@@ -13,10 +13,12 @@ import (
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/waitless/waitless/pkg/cli"
+	"github.com/waitless/waitless/pkg/cmd/compose"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/machine"
@@ -113,6 +115,7 @@ func (b *bench) checkLocalRun(t *testing.T) {
 	c := cli.Command{
 		Args:  []string{"run", flow, "--skip-time", "--input", `{"a":1}`, "--task", task},
 		Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Getenv: func(string) string { return "" },
+		AWS: compose.Loader(config.LoadDefaultConfig).Open, Stores: compose.Stores{},
 	}
 	if exit := c.Run(t.Context()); exit != cli.ExitSucceeded || stdout.String() != `{"a":1}`+"\n" {
 		t.Errorf("exit %d: %s%s", exit, stdout.String(), stderr.String())
