@@ -54,9 +54,8 @@ func (h *handler) recordSubmission(ctx context.Context, attempt machine.Attempt,
 // a failed submission (rule 5).
 func (h *handler) queue(ctx context.Context, d *draft, c machine.QueueTask) (machine.Signal, error) {
 	task := Task{Call: c.Call, Handle: c.Handle, Await: c.Await, AtMostOnce: c.AtMostOnce, TimeLimit: d.env.TimeLimits[c.Resource.Text]}
-	// The current key of this process, also if d.env.Keys are newer: the task runner verifies with any key
-	// of the stack, and reads the keys again if it lacks one.
-	task.MAC = h.tokenKeys.MAC(taskMAC, task.authenticated())
+	// The draft's keys may be newer than those of this process, which may be gone when the task runs.
+	task.MAC = d.env.Keys.MAC(taskMAC, task.authenticated())
 	err := h.taskQueue.Queue(ctx, task)
 	switch {
 	case CodeOf(err) == CodeInvalid:

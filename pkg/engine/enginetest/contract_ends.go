@@ -573,6 +573,23 @@ var queueCases = []ruleCase{
 		b.rerun(task)
 		b.wantTrace("look: open", "call Long", "close by task: closed by task", "wake token in 0s")
 	}},
+	{"rule 10: from a queue: a worker that read the keys again signs the task with the newer key", func(b *fixture) {
+		old := b.Keys
+		later := token.Key{ID: old.Current.ID + 1, Secret: []byte(strings.Repeat("n", token.SecretSize))}
+		newer := token.Keys{Current: later, Others: []token.Key{old.Current}}
+		b.Keys = newer
+		b.limits = map[string]time.Duration{"Next": time.Hour}
+		b.ask(askNextFlow)
+		b.Keys = old
+		b.NewerKeys = func(context.Context) (token.Keys, error) { return newer, nil }
+		b.advance(b.close(success))
+		task := b.takeTask()
+		b.Keys, b.NewerKeys = token.Keys{Current: later}, nil // the operator took the old key away
+		b.answer("Next", `{}`)
+		b.trace = nil
+		b.rerun(task)
+		b.wantTrace("look: open", "call Next", "close by task: closed by task", "wake token in 0s")
+	}},
 	{"rule 10: from a queue: two at once, the first outcome counts", func(b *fixture) {
 		task := b.long()
 		b.answer("Long", `{"by":"second"}`)
