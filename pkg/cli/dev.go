@@ -243,7 +243,7 @@ func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tas
 		return fmt.Errorf("take over store %s: %w", s.options.store, err)
 	}
 	blocked.log(s.log)
-	s.warnOfSigned(ctx, store)
+	s.warnOfSigned(ctx, store, system)
 	own := target.Handler(system, store, s.log, "dev")
 	endSocket, err := target.ServeSocket(ctx, s.options.store, own)
 	if err != nil {
@@ -267,11 +267,9 @@ func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tas
 	return err
 }
 
-// warnOfSigned warns of flows whose callbacks are signed, if no secret to check them with is configured.
-func (s *server) warnOfSigned(ctx context.Context, store target.Store) {
-	if len(s.secrets) > 0 {
-		return
-	}
+// warnOfSigned warns of flows whose signed callbacks cannot be verified: no secret of their sender is
+// configured. Flows that cannot run here are left out.
+func (s *server) warnOfSigned(ctx context.Context, store target.Store, system *local.System) {
 	definitions, err := store.Definitions(ctx, "")
 	if err != nil {
 		s.log.Warn("flows cannot be listed", "error", err.Error())
@@ -280,17 +278,29 @@ func (s *server) warnOfSigned(ctx context.Context, store target.Store) {
 		if i > 0 && definitions[i-1].Flow.Name == d.Flow.Name {
 			continue // an earlier definition of the flow
 		}
-		if flow, err := store.Flow(ctx, d.Flow); err == nil && hasSigned(flow) {
-			s.log.Warn("signed callbacks are rejected, because no secret is configured", "flow", d.Flow.Name, "set", secretVariable)
+		flow, err := store.Flow(ctx, d.Flow)
+		if err != nil || len(system.Missing(flow)) > 0 {
+			continue
+		}
+		for _, sender := range s.unverified(flow) {
+			s.log.Warn("signed callbacks are rejected, because no secret of their sender is configured",
+				"flow", d.Flow.Name, "sender", sender, "set", secretVariable)
 		}
 	}
 }
 
-func hasSigned(flow *fdl.Flow) bool {
-	return slices.ContainsFunc(flow.All, func(step *fdl.Step) bool {
+// unverified returns the senders of the flow's signed callbacks that have no secret.
+func (s *server) unverified(flow *fdl.Flow) (senders []string) {
+	for _, step := range flow.All {
 		task, isTask := step.Kind.(*fdl.Task)
-		return isTask && task.Signed
-	})
+		if !isTask || !task.Signed || callbackurl.CanVerify(s.secrets, task.Sender) {
+			continue
+		}
+		if sender := cmp.Or(task.Sender, "default"); !slices.Contains(senders, sender) {
+			senders = append(senders, sender)
+		}
+	}
+	return senders
 }
 
 // apiKey is the key of the management API, if that is served.

@@ -269,6 +269,9 @@ func describe(e rest.Execution) string {
 	if e.Blocked != "" {
 		line("blocked", "cannot continue: "+view.Printable(e.Blocked))
 	}
+	if e.Waiting != nil && e.Waiting.OutcomeStored {
+		line("outcome", "stored; it is applied once the execution can continue")
+	}
 	line("started", view.LocalTime(e.StartedTime))
 	line("stopped", view.LocalTime(e.StoppedTime))
 	line("input", view.HarmlessJSON(e.Input.JSON()))

@@ -147,11 +147,23 @@ func (c Command) readObject(ctx context.Context, flag, text string) (value.Value
 	v, err := value.ParseJSON(bytes.TrimPrefix(data, []byte("\uFEFF"))) // with which some editors begin a file
 	switch {
 	case err != nil:
+		if isFileName(text) {
+			try = flag + " @" + text
+		}
 		return v, failure.Usage(flag+" is "+err.Error(), try)
 	case v.Kind() != value.KindObject:
 		return v, failure.Usage(flag+" is "+v.Kind().String()+"; allowed: an object", try)
 	}
 	return v, nil
+}
+
+// isFileName reports whether a text that is not JSON names a file.
+func isFileName(text string) bool {
+	if text == "-" || strings.HasPrefix(text, "@") {
+		return false
+	}
+	_, err := os.Stat(text)
+	return err == nil || strings.HasSuffix(text, ".json")
 }
 
 // readStdin reads until the end or until ctx ends, whose error it then answers.

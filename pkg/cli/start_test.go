@@ -237,3 +237,14 @@ func TestRejectedStartDoesNotStoreItsFlow(t *testing.T) {
 		wantRejected("exists with another definition or input", command, other, "--name", "one")
 	}
 }
+
+// A file's name in place of JSON leads to a hint how to name a file.
+func TestInputThatNamesAFile(t *testing.T) {
+	t.Parallel()
+	there := writeFile(t, "there", "{}")
+	for text, want := range map[string]string{"no.json": "--input @no.json", there: "--input @" + there, "nothing": `--input '{"delay":20}'`} {
+		if got := do(t, "run", "testdata/flows/pass.yaml", "--input", text); got.exit != ExitUsage || !strings.Contains(got.stderr, "try: "+want) {
+			t.Errorf("--input %s: %+v", text, got)
+		}
+	}
+}

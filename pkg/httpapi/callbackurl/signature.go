@@ -1,6 +1,7 @@
 package callbackurl
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"encoding/base64"
 	"errors"
@@ -68,6 +69,12 @@ func ParseSecrets(text string) ([]Secret, error) {
 		secrets = append(secrets, own...)
 	}
 	return secrets, nil
+}
+
+// CanVerify reports whether one of the secrets is of the sender; "" is the default one.
+func CanVerify(secrets []Secret, sender string) bool {
+	of := token.SenderOf(cmp.Or(sender, defaultSender))
+	return slices.ContainsFunc(secrets, func(s Secret) bool { return s.sender == of })
 }
 
 // errSecrets does not say where the text is malformed, because it is secret.

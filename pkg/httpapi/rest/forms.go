@@ -55,6 +55,9 @@ type Waiting struct {
 	Until string `json:"until,omitempty"` // the end of a wait or a pause, the deadline of a callback or a job
 	// Queued reports whether the call has not begun: it waits until fewer calls run.
 	Queued bool `json:"queued,omitempty"`
+	// OutcomeStored reports whether the outcome of the callback or job is known, and is applied once the
+	// execution is no longer blocked.
+	OutcomeStored bool `json:"outcomeStored,omitempty"`
 }
 
 // Token is a token as it is now.

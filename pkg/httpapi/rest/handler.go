@@ -483,6 +483,13 @@ func (h handler) withWaiting(ctx context.Context, state machine.State) (Executio
 	if h.AwaitsTurn != nil && e.Waiting != nil {
 		e.Waiting.Queued = h.AwaitsTurn(state.ID())
 	}
+	if e.Blocked != "" && e.Waiting != nil && state.Waiting.For == machine.WaitingForToken {
+		record, err := h.Engine.TokenRecord(ctx, state.Waiting.Handle())
+		if err != nil {
+			return Execution{}, err
+		}
+		e.Waiting.OutcomeStored = !record.Open()
+	}
 	return e, nil
 }
 
