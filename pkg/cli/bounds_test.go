@@ -17,7 +17,7 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// met is what somebody is told who meets a limit: the limit, what it was met
+// met is the message for a user who meets a limit: the limit, what it was met
 // with, and what to do.
 type met struct{ limit, actual, remedy string }
 

@@ -252,7 +252,7 @@ func (d *devProcess) resumesByEvent() {
 func (d *devProcess) resumesByCommand() {
 	d.t.Helper()
 	d.waitsForJob("sent")
-	for _, where := range [][]string{{"--endpoint", d.says.API}, {}} { // the second one is for nobody
+	for _, where := range [][]string{{"--endpoint", d.says.API}, {}} { // the second one has no server
 		got := doWith(d.t, undatedEvent(d.t), d.withKey(), append([]string{"job-events", "send", "-", "--json"}, where...)...)
 		if got.exit != ExitSucceeded {
 			d.t.Fatalf("%+v", got)
@@ -272,7 +272,7 @@ func marshalled(t *testing.T, v any) string {
 }
 
 // What has neither token nor signature is not for the pages of a browser, nor
-// under a name that somebody else gave this machine.
+// under a host name that another party chose for this machine.
 func TestDevRejectsOtherMachines(t *testing.T) {
 	t.Parallel()
 	d := startDev(t, program(t), inStore(t), "--api")
@@ -394,7 +394,7 @@ func TestDevRejectsInvalidKeys(t *testing.T) {
 	}
 }
 
-// Where callbacks arrive under another name, whoever hands them on calls from
+// Where callbacks arrive under another name, the proxy that forwards them calls from
 // this machine.
 func TestDevRejectsInvalidSecrets(t *testing.T) {
 	t.Parallel()
@@ -486,7 +486,7 @@ func TestDevNamesNoPlace(t *testing.T) {
 }
 
 // A killed dev loses nothing: the next one hears of the job's end, or asks for
-// it, because nobody listened when the event came.
+// it, because no observer ran when the event came.
 func TestDevKilledWhileAJobRuns(t *testing.T) {
 	t.Parallel()
 	lookAt(t, "testdata/failpoints/main.go")

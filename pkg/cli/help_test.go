@@ -126,7 +126,7 @@ func testDevExample(t *testing.T, env map[string]string, args []string) {
 	}
 }
 
-// exampleStore fills a store and answers the token of a step that waits.
+// exampleStore fills a store and returns the token of a step that waits.
 func exampleStore(t *testing.T, env map[string]string) string {
 	t.Helper()
 	if got := doWith(t, "", env, "start", pollingFlow, "--name", "order-7", "--input", `{"delay":20}`); got.exit != ExitSucceeded {

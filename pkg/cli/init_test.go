@@ -102,7 +102,7 @@ func TestInitOverwritesNothing(t *testing.T) {
 	}
 }
 
-// Also a link that leads nowhere is somebody's.
+// A link without a target is a file of the user, too.
 func TestInitFollowsNoLink(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -141,7 +141,7 @@ func anotherService(t *testing.T) []byte {
 	return text
 }
 
-// An event that is sent while nobody works on the store waits for who does,
+// An event that is sent while no worker runs on the store waits for one,
 // unless the service has to confirm it.
 func TestJobEventsWhileNothingRuns(t *testing.T) {
 	t.Parallel()
@@ -225,7 +225,7 @@ func TestTokensURL(t *testing.T) {
 	if got := doWith(t, "", env, "tokens", "url", text); got.stdout != "https://example.org/callbacks/"+text+"\n" {
 		t.Errorf("by the environment: %+v", got)
 	}
-	for name, args := range map[string][]string{"a forged token": {"a.forgery"}, "a base that is none": {text, "--base", "host"},
+	for name, args := range map[string][]string{"a forged token": {"a.forgery"}, "a base that is not a URL": {text, "--base", "host"},
 		"a base with a query": {text, "--base", "http://host?"}, "a base with a fragment": {text, "--base", "http://host#"},
 		"a base with a user": {text, "--base", "http://user:password@host"}} {
 		if got := doWith(t, "", env, append([]string{"tokens", "url"}, args...)...); got.exit != ExitUsage || !strings.Contains(got.stderr, "\ntry: ") ||
@@ -247,7 +247,7 @@ func serviceOfAWS(t *testing.T) func(context.Context, ...func(*config.LoadOption
 			_, _ = io.WriteString(w, `{"jobArn":"arn:aws:batch:eu-west-1:123456789012:job/7","jobId":"7","jobName":"nightly-report"}`)
 		default:
 			w.WriteHeader(http.StatusBadRequest)
-			_, _ = fmt.Fprintf(w, `{"message":"nobody expects %s"}`, r.URL.Path)
+			_, _ = fmt.Fprintf(w, `{"message":"unexpected path %s"}`, r.URL.Path)
 		}
 	}))
 	t.Cleanup(server.Close)

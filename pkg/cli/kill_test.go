@@ -26,13 +26,13 @@ const (
 type killStory struct {
 	flow string
 	ends machine.Status
-	// once are the steps with atMostOnce: after a kill nobody knows of their
-	// calls, and the execution may fail for that.
+	// once are the steps with atMostOnce: after a kill it is unknown whether they
+	// made their calls, and the execution may fail for that.
 	once []string
 	// clock is how far ahead the clock is that a process finds after so many
 	// kills; nil for not at all.
 	clock func(kills int) time.Duration
-	// asked is what somebody does who sees a token.
+	// asked is what a client does that sees a token.
 	asked func(v *victim, token string)
 	// order keeps what happens side by side in one order.
 	order killOrder
@@ -78,7 +78,7 @@ func ahead(step time.Duration) func(int) time.Duration {
 }
 
 // answersAndRepeats answers a token after saying again what was said of the one
-// before, as some do to be sure. Whoever was told of the outcome leaves it to
+// before, as some do to be sure. A client that was told of the outcome leaves it to
 // the execution to go on.
 func answersAndRepeats(v *victim, token string) {
 	if n := len(v.tokens); n > 1 {
@@ -101,8 +101,8 @@ func stops(v *victim, _ string) {
 	}
 }
 
-// stopsOrAnswers stops the execution. When the first process is dead, somebody
-// answers the token before the next one begins.
+// stopsOrAnswers stops the execution. When the first process is dead, a client
+// closes the token before the next one begins.
 func stopsOrAnswers(v *victim, token string) {
 	stops(v, token)
 	v.betweenRuns = func() { v.answer(token) }
@@ -270,14 +270,14 @@ func TestKilledAtEveryGap(t *testing.T) {
 	}
 }
 
-// report tells what was hit, and fails the test for gaps at which nobody was
+// report prints what was hit, and fails the test for gaps at which no process was
 // killed.
 func (c *killCount) report(t *testing.T) {
 	t.Helper()
 	for _, gap := range c.met {
 		known := slices.Contains(killGapsByChance, gap) || slices.ContainsFunc(killGaps, func(g killGap) bool { return g.gap == gap })
 		if !known {
-			t.Errorf("gap %q is not in the table: nobody is killed there", gap)
+			t.Errorf("gap %q is not in the table: no process is killed there", gap)
 		}
 	}
 	slices.Sort(c.hits)
@@ -359,7 +359,7 @@ func randomPause(random *rand.Rand) time.Duration {
 }
 
 // newBatch are executions of one store: the first one is not started yet, the
-// others wait for somebody to work on them.
+// others wait for a worker.
 func newBatch(t *testing.T) []*victim {
 	t.Helper()
 	dir := newDir(t)

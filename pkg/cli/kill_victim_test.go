@@ -30,23 +30,23 @@ type victim struct {
 	name    string
 	killStory
 	kills int
-	// met takes the gaps that a process told of, nil when it tells of none.
+	// met receives the gaps that a process reports, nil when it reports none.
 	met func(gap string)
 
-	// person is held while somebody answers: one at a time.
+	// person is held while a client reports an outcome: one at a time.
 	person sync.Mutex
 	tokens []string // those shown, the latest last
 	said   int      // outputs so far: each try to answer brings another one
 	told   map[string]told
-	halted bool // somebody was told that the execution is being stopped
+	halted bool // a client was told that the execution is being stopped
 	// submitted are the calls of functions that are built in, by step. Only these
 	// are told of a token by a worker: a command may take too long for that.
 	submitted map[string]int
-	// betweenRuns, unless nil, is what somebody does when a process was killed.
+	// betweenRuns, unless nil, is what a client does when a process was killed.
 	betweenRuns func()
 }
 
-// told is what somebody was told of a token.
+// told is what a client was told of a token.
 type told struct {
 	Output json.RawMessage `json:"output"`
 	Error  string          `json:"error"`
@@ -195,7 +195,7 @@ func (v *victim) run(gap string, pause time.Duration) (killed bool) {
 	cmd := v.command(ctx)
 	gaps := v.listen(ctx, cmd)
 	var people sync.WaitGroup
-	defer people.Wait() // whoever speaks with the process hears of its end
+	defer people.Wait() // the clients of the process notice its end
 	stderr := &hearer{}
 	stderr.heard = func(token string) { people.Go(func() { v.shown(token) }) }
 	cmd.Stderr = stderr
@@ -284,7 +284,7 @@ func (h *hearer) text() string {
 	return h.all.String()
 }
 
-// shown is a token shown to whoever takes part in the story.
+// shown is a token shown to the clients of the story.
 func (v *victim) shown(token string) {
 	v.person.Lock()
 	defer v.person.Unlock()
@@ -296,7 +296,7 @@ func (v *victim) shown(token string) {
 	}
 }
 
-// answer closes the token; whoever was told of its outcome before says the same
+// answer closes the token; a client that was told of its outcome before reports the same
 // again.
 func (v *victim) answer(token string) {
 	v.said++
@@ -326,8 +326,8 @@ func (v *victim) stop() {
 }
 
 // check: each step was entered and left once, nothing was called more often than
-// its attempts and the kills allow, and nobody was told what did not happen. It
-// answers the number of calls.
+// its attempts and the kills allow, and no client was told what did not happen. It
+// returns the number of calls.
 func (v *victim) check() (calls int) {
 	v.t.Helper()
 	history := v.history()
@@ -410,7 +410,7 @@ var endings = map[string]machine.Status{
 	machine.ExecutionStopped.String(): machine.StatusStopped, machine.ExecutionTimedOut.String(): machine.StatusTimedOut,
 }
 
-// checkTold: what somebody was told is what the token holds and what the history
+// checkTold: what a client was told is what the token holds and what the history
 // says.
 func (v *victim) checkTold(history []eventReport, status machine.Status) {
 	v.t.Helper()
@@ -428,7 +428,7 @@ func (v *victim) checkTold(history []eventReport, status machine.Status) {
 			recorded = recorded || recordsOutcome(e, outcome)
 		}
 		if !recorded {
-			v.t.Errorf("%s/%s is %s, and its history lacks the outcome %s %s that somebody was told: %+v",
+			v.t.Errorf("%s/%s is %s, and its history lacks the outcome %s %s that a client was told: %+v",
 				v.flow, v.name, status, outcome.Output, outcome.Error, history)
 		}
 	}

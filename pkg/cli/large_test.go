@@ -66,7 +66,7 @@ func TestLargeValuesAreShownWhole(t *testing.T) {
 	if code := run.wait(); code != ExitInterrupted {
 		t.Errorf("exit %d", code)
 	}
-	showsLarge(t, env, big, answer) // with nobody at the store
+	showsLarge(t, env, big, answer) // without a worker
 	again := runInBackground(t, env, args...)
 	again.awaits("Hour waits until")
 	if got := doWith(t, "", env, "stop", "large/one", "--error", "Operator"); got.exit != ExitSucceeded {

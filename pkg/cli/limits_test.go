@@ -77,7 +77,7 @@ func TestConcurrencyLimitsAreChecked(t *testing.T) {
 	}
 }
 
-// A flow that says how long it may take ends then, whoever it waits for.
+// A flow with a time limit ends then, whatever it waits for.
 func TestTheTimeLimitOfAFlow(t *testing.T) {
 	t.Parallel()
 	args := []string{"run", "testdata/flows/limited.yaml", "--name", "one", "--skip-time"}

@@ -151,7 +151,8 @@ func TestTokensOfAnExecution(t *testing.T) {
 	if got.exit != ExitSucceeded || strings.Contains(got.stdout, text) || !strings.Contains(got.stdout, `succeeded with {"status":"ok"}`) {
 		t.Errorf("succeed: %+v", got)
 	}
-	if got := doWith(t, "", env, "tokens", "fail", "callback/one"); got.exit != ExitFailed || !strings.Contains(got.stderr, "another outcome was recorded before") {
+	if got := doWith(t, "", env, "tokens", "fail", "callback/one"); got.exit != ExitFailed ||
+		!strings.Contains(got.stderr, "another outcome was recorded before") {
 		t.Errorf("fail: %+v", got)
 	}
 	got = doWith(t, "", env, "tokens", "succeed", "callback/two")

@@ -165,7 +165,7 @@ func loader(load compose.Loader) func(context.Context, target.AWSOptions) (targe
 	return load.Open
 }
 
-// built is the program as it is shipped, watched the one that tells of its
+// built is the program as it is shipped, watched the one that reports its
 // gaps; each is built by the first test that needs it.
 var (
 	built   build

@@ -191,7 +191,7 @@ func TestRunReadsAFileWithAByteOrderMark(t *testing.T) {
 	}
 }
 
-// The first Ctrl-C asks the program to end, which it cannot while nobody reads
+// The first Ctrl-C asks the program to end, which it cannot while its output is not read
 // what it writes; the second one ends it.
 func TestTheSecondInterruptEndsTheProgram(t *testing.T) {
 	t.Parallel()
@@ -243,7 +243,7 @@ func TestRunOfManySteps(t *testing.T) {
 	}
 }
 
-// Nobody can be told of the result, so it is no success.
+// The result cannot be printed, so the run is not a success.
 func TestOutputThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	full := writerFunc(func([]byte) (int, error) {
@@ -274,7 +274,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// A view that nobody reads any more does not end the execution.
+// A view whose reader is gone does not end the execution.
 func TestLinesThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	closed := writerFunc(func([]byte) (int, error) { return 0, syscall.EPIPE })

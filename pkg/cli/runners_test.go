@@ -23,7 +23,7 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// checkARN names the function in a region that is nobody's own.
+// checkARN names the function in a region of no configuration.
 const checkARN = "arn:aws:lambda:ap-south-1:123456789012:function:check"
 
 // lambdaAPI is a stand-in for Lambda's API that has one function, "check".
@@ -95,12 +95,12 @@ func testCallOf(function string) machine.Call {
 	}
 }
 
-// nowhere is the configuration of somebody without any.
+// nowhere is the environment of a user without a configuration.
 func nowhere(context.Context, ...func(*config.LoadOptions) error) (aws.Config, error) {
 	return aws.Config{}, nil
 }
 
-// hangs answers nobody before the caller is gone.
+// hangs sends no response before the caller is gone.
 func hangs(_ http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	<-r.Context().Done()
@@ -277,7 +277,7 @@ func TestRunCallsALambdaFunctionOnAWS(t *testing.T) {
 }
 
 // An answer that is no larger than a function may answer, but than a step may
-// hold, fails the step with the limit, whoever ran the function.
+// hold, fails the step with the limit, with every runner.
 func TestResultOfTwoMegabytesExceedsTheLimit(t *testing.T) {
 	t.Parallel()
 	flow := writeFile(t, "flow.yaml", callsCheck)

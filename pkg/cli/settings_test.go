@@ -128,7 +128,7 @@ func see(t *testing.T, env map[string]string, file string, args []string, look f
 }
 
 // A flag goes before the environment, that before the file, and that before
-// what holds where nobody says anything: for each setting and each two of them.
+// the default: for each setting and each two of them.
 func TestPrecedence(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

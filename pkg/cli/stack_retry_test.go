@@ -13,12 +13,11 @@ import (
 	"github.com/waitless/waitless/pkg/cmd/compose"
 )
 
-// closedPort is a URL where nobody listens: a port of no service that is left,
+// closedPort is a URL without a server: a port of no service that is left,
 // which no test is given either.
 const closedPort = "http://127.0.0.1:1"
 
-// Where nobody listens nobody will soon: that is told after two short pauses,
-// by whatever is asked for first.
+// The first request whose connection is refused reports it, after two short pauses.
 func TestRefusedConnectionIsReportedSoon(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{

@@ -135,12 +135,12 @@ func (s *stack) describeStacks(w http.ResponseWriter, request string) {
 
 func (s *stack) endpoint() string { return s.gateway.URL + "/live" }
 
-// as is the AWS configuration of somebody; nil for nobody.
+// like a user's AWS configuration; nil for none.
 func (s *stack) as(who *aws.Credentials) func(context.Context, ...func(*config.LoadOptions) error) (aws.Config, error) {
 	return func(context.Context, ...func(*config.LoadOptions) error) (aws.Config, error) {
 		provider := aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			if who == nil {
-				return aws.Credentials{}, errors.New("nobody is logged in")
+				return aws.Credentials{}, errors.New("no user is logged in")
 			}
 			return *who, nil
 		})
@@ -346,7 +346,7 @@ func TestAStackIsFoundByItsName(t *testing.T) {
 func TestAStackRefusesStrangers(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
-	for name, who := range map[string]*aws.Credentials{"another's key": &someoneElse, "nobody": nil} {
+	for name, who := range map[string]*aws.Credentials{"another's key": &someoneElse, "no credentials": nil} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := s.doAs(who, nil, "list", "--endpoint", s.endpoint())
@@ -355,10 +355,10 @@ func TestAStackRefusesStrangers(t *testing.T) {
 			}
 		})
 	}
-	t.Run("on AWS nobody is not even asked", func(t *testing.T) {
+	t.Run("on AWS a client without credentials sends no request", func(t *testing.T) {
 		t.Parallel()
 		got := s.doAs(nil, nil, "list", "--endpoint", "https://abc.execute-api.eu-north-1.amazonaws.com")
-		if got.exit != ExitInternal || !strings.Contains(got.stderr, "there are no AWS credentials: nobody is logged in") {
+		if got.exit != ExitInternal || !strings.Contains(got.stderr, "there are no AWS credentials: no user is logged in") {
 			t.Errorf("%+v", got)
 		}
 	})

@@ -54,7 +54,7 @@ func runInBackground(t *testing.T, env map[string]string, args ...string) *runni
 	}()
 	t.Cleanup(func() {
 		stop()
-		<-ended // then nobody writes to the store
+		<-ended // then no process writes to the store
 	})
 	return r
 }
@@ -197,7 +197,7 @@ func TestSuggestedCommandContinuesTheExecution(t *testing.T) {
 	}
 }
 
-// Whoever comes late is told what happened first.
+// A late report gets the outcome that was recorded.
 func TestLateOutcomeIsRejectedWithTheFirst(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
@@ -311,7 +311,7 @@ func TestTokensInValuesAreMasked(t *testing.T) {
 	secret := strings.Repeat("a", 30) + "." + strings.Repeat("b", 43)
 	for name, outcome := range map[string][]string{
 		"succeeds": {"succeed", "--output", `{"status":"` + secret + `"}`},
-		"fails":    {"fail", "--error", "Refused", "--cause", "nobody may use " + secret},
+		"fails":    {"fail", "--error", "Refused", "--cause", "do not use " + secret},
 		"stopped":  nil,
 	} {
 		run := runInBackground(t, env, callbackFlow, "--name", name, "--input", `{"token":"`+secret+`"}`)

@@ -80,7 +80,7 @@ func (term *terminal) read() bool {
 	return err == nil
 }
 
-// wait reads to the end and answers the exit code.
+// wait reads to the end and returns the exit code.
 func (term *terminal) wait() int {
 	for term.read() {
 	}

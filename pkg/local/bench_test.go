@@ -64,7 +64,7 @@ func benchmarkPolling(b *testing.B, text []byte, inFlight, workers int) {
 	b.ReportMetric(float64(executions)/b.Elapsed().Seconds(), "executions/s")
 	b.ReportMetric(float64(after.Mallocs-before.Mallocs)/float64(executions), "allocs/execution")
 	b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/float64(executions), "B/execution")
-	b.ReportMetric(0, "ns/op") // an op is perSystem rounds, which nobody wants to know
+	b.ReportMetric(0, "ns/op") // an op is perSystem rounds, which says nothing
 }
 
 // perSystem is how many rounds a store lives, so that reading the definition

@@ -330,11 +330,11 @@ func TestInvalidDefinitions(t *testing.T) {
 		{"a file that is not executable", "exec:" + plain, "is not there or not executable: permission denied"},
 		{"a URL without a host", "http:x", `"http:x" names no host; allowed: exec:COMMAND, http://HOST/PATH`},
 		{"a port without a host", "http://:80/", `"http://:80/" names no host`},
-		{"a port that is none", "https://user:secret@host:port/", `"https:..." is not a URL; allowed: `},
+		{"a port that is not a number", "https://user:secret@host:port/", `"https:..." is not a URL; allowed: `},
 		{"a fragment", "https://user:secret@host/path?key=secret#part", `"https://...@host/path?..." has a fragment (#...)`},
 		{"a Lambda function without a name", "lambda:", `"lambda:" names no Lambda function; allowed: lambda:NAME, lambda:NAME:QUALIFIER or lambda:ARN`},
 		{"a name that no Lambda function has", "lambda:a b", `"lambda:a b" names no Lambda function`},
-		{"an endpoint that is none", "lambda:f@localhost:3001", `"lambda:f@localhost:3001" names no endpoint; allowed: lambda:f@http://HOST:PORT`},
+		{"an endpoint that is not a URL", "lambda:f@localhost:3001", `"lambda:f@localhost:3001" names no endpoint; allowed: lambda:f@http://HOST:PORT`},
 		{"an endpoint with a user", "lambda:f@http://user:secret@localhost:3001", `"lambda:f@http://...@localhost:3001" names no endpoint`},
 	}
 	for _, c := range cases {

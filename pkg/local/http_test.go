@@ -159,7 +159,7 @@ func TestHTTPResponseWithoutEnd(t *testing.T) {
 	}
 }
 
-// What became of a call whose connection broke nobody knows, and it is made once.
+// The result of a call whose connection broke is unknown, and it is made once.
 func TestBrokenConnections(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int64
@@ -207,14 +207,14 @@ func TestAnHTTPFunctionTakesTooLong(t *testing.T) {
 	}
 }
 
-// What stands in a URL beside its place is nobody else's to read.
+// What stands in a URL beside its place is secret.
 func TestSecretsOfAURLAreHidden(t *testing.T) {
 	t.Parallel()
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
 	for name, f := range map[string]*httpFunction{
 		"no answer": httpAt(t, closed.URL), "an error": serve(t, answering(404, "")), "no JSON": serve(t, answering(200, "x")),
-		"another place that is none": serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		"another place that is not a URL": serve(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", "http://user:secret@[::bad/?key=secret")
 			w.WriteHeader(http.StatusTemporaryRedirect)
 		}),

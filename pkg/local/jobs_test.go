@@ -141,17 +141,17 @@ func TestJobsInVirtualTime(t *testing.T) {
 			batchJob, `{}`, "events:" + batchEvent("10", "arn:aws:batch:us-east-1:123456789012:job/x", "FAILED"), 60, token.ClosedByReconcile, "",
 		},
 		// rules: J-21
-		"a delay that is none":     {batchJob, `{"delay":"soon"}`, noEvent, 0, token.ClosedBySubmit, "InvalidArgument"},
-		"the tutorial's job, told": {told, `{"kind":"simulated","params":{"delay":5}}`, noEvent, 5, token.ClosedByReconcile, ""},
-		"a function, told":         {told, batchStart, noEvent, 60, token.ClosedByReconcile, ""},
-		"a function, wrong params": {told, `{"kind":"batch-job","params":{"jobName":"w"}}`, noEvent, 0, token.ClosedBySubmit, "InvalidArgument"},
-		"a function, unknown kind": {told, `{"kind":"bach-job","params":{}}`, noEvent, 0, token.ClosedBySubmit, "InvalidArgument"},
+		"a delay that is not a number": {batchJob, `{"delay":"soon"}`, noEvent, 0, token.ClosedBySubmit, "InvalidArgument"},
+		"the tutorial's job, told":     {told, `{"kind":"simulated","params":{"delay":5}}`, noEvent, 5, token.ClosedByReconcile, ""},
+		"a function, told":             {told, batchStart, noEvent, 60, token.ClosedByReconcile, ""},
+		"a function, wrong params":     {told, `{"kind":"batch-job","params":{"jobName":"w"}}`, noEvent, 0, token.ClosedBySubmit, "InvalidArgument"},
+		"a function, unknown kind":     {told, `{"kind":"bach-job","params":{}}`, noEvent, 0, token.ClosedBySubmit, "InvalidArgument"},
 		"a callback of StartJob": {
 			told, `{"kind":"callback"}`, "answers:\n  - {step: Work, afterSeconds: 10, by: callback, output: {}}", 10, token.ClosedByCallback, "",
 		},
-		"started, and asked for":     {asked, batchStart, noEvent, 70, "", ""},
-		"the tutorial's job, asked":  {asked, `{"kind":"simulated"}`, noEvent, 70, "", ""},
-		"somebody else's task token": {asked, `{"kind":"batch-job","params":{"jobName":"w"},"taskToken":"theirs"}`, noEvent, 0, "", "InvalidArgument"},
+		"started, and asked for":    {asked, batchStart, noEvent, 70, "", ""},
+		"the tutorial's job, asked": {asked, `{"kind":"simulated"}`, noEvent, 70, "", ""},
+		"an external task token":    {asked, `{"kind":"batch-job","params":{"jobName":"w"},"taskToken":"theirs"}`, noEvent, 0, "", "InvalidArgument"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -176,7 +176,7 @@ func TestASimulatedJobHasTheSameIDInEachRun(t *testing.T) {
 	}
 }
 
-// Nobody stands behind a kind that no task names.
+// A kind that no task names has no runner.
 func TestJobWithoutProviderFails(t *testing.T) {
 	t.Parallel()
 	r := runJob(t, nil, told, batchStart, "")

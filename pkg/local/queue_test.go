@@ -218,7 +218,7 @@ func TestReceiveWaitsAndEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// Several wakes may be sent while nobody waits, with one signal for all.
+// Several wakes may be sent while no receiver waits, with one signal for all.
 func TestReceiverSignalsTheNextReceiver(t *testing.T) {
 	t.Parallel()
 	q := virtualQueue(t, 0, 0, 0)

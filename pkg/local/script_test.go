@@ -19,7 +19,7 @@ func TestParseScriptRefuses(t *testing.T) {
 		"no object":         {"answers:\n  - step: a\n    output: [1]\n", "output is an array; allowed: an object"},
 		"neither":           {"answers:\n  - step: a\n", "output is null; allowed: an object"},
 		"what is no YAML":   {"answers: [", "script:"},
-		"nobody's answer":   {"answers:\n  - step: a\n    by: magic\n    output: {}\n", `by is "magic"; allowed: hand, callback`},
+		"an unknown closer": {"answers:\n  - step: a\n    by: magic\n    output: {}\n", `by is "magic"; allowed: hand, callback`},
 		"no event":          {"events:\n  - step: a\n", "event 1: it has no event"},
 		"an event's step":   {"events:\n  - event: {a: 1}\n", "event 1: it names no step"},
 		"an event's delay":  {"events:\n  - step: a\n    afterSeconds: -1\n    event: {a: 1}\n", "event 1: afterSeconds is -1"},

@@ -311,7 +311,7 @@ func TestAStartWhileRunningBeginsAtOnce(t *testing.T) {
 	}
 }
 
-// forgetfulStore loses a definition once somebody has started it.
+// forgetfulStore loses a definition once it has been started.
 type forgetfulStore struct {
 	*local.MemoryStore
 	lost *machine.FlowRef
@@ -441,7 +441,7 @@ func TestSlowSubmissionBlocksNoWorker(t *testing.T) {
 }
 
 // TestAtMostOnceCallOfAnEndedRunIsNotRepeated: it must not be made twice, and
-// nobody knows how far it got.
+// it is unknown how far it got.
 func TestAtMostOnceCallOfAnEndedRunIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 const oneCallback = "version: v1\ntype: flow\nsteps:\n  - type: task\n    name: Ask\n    resourceArn: acs:fc:::services/s/functions/echo\n" +
 	"    pattern: waitForCallback\n"
 
-// slowClosing is a store that closes tokens once nobody else does anything.
+// slowClosing is a store that closes tokens once every other goroutine is idle.
 type slowClosing struct {
 	*local.MemoryStore
 	looks *atomic.Int64 // at tokens
@@ -44,7 +44,7 @@ func (l *lastCommitted) Committed(_ engine.ID, state machine.State, _ []machine.
 	l.state.Store(&state)
 }
 
-// A wake that finds its token open looks again after a pause, which nobody
+// A wake that finds its token open looks again after a pause, which no test
 // has to wait for who closes it in this very process.
 func TestTheWakeOfAClosedTokenComesAfterTheOutcome(t *testing.T) {
 	t.Parallel()

@@ -39,7 +39,7 @@ func soon[T any](t *testing.T, what string, ask func() (answer T, ok bool)) T {
 }
 
 // A replication is a replication task of DMS: a job that begins and ends as
-// often as somebody wants.
+// often as the test wants.
 type replication struct {
 	client *databasemigrationservice.Client
 	arn    string
@@ -63,7 +63,7 @@ func makeReplication(t *testing.T, client *databasemigrationservice.Client, name
 	return replication{client, *made.ReplicationTask.ReplicationTaskArn}
 }
 
-// awaitStart waits for somebody to start the task.
+// awaitStart waits for the start of the task.
 func (r replication) awaitStart(t *testing.T) {
 	t.Helper()
 	soon(t, "the start of the replication task", func() (_ struct{}, ok bool) {
@@ -77,7 +77,7 @@ func (r replication) awaitStart(t *testing.T) {
 	})
 }
 
-// stop ends the task's run, of which nobody tells yet.
+// stop ends the task's run, without an event so far.
 func (r replication) stop(t *testing.T, reason string) {
 	t.Helper()
 	emulator.StopReason(r.arn, reason)
@@ -101,7 +101,7 @@ func (r replication) stopped(t *testing.T, folder, reason string) string {
 
 // tell has a job event come the way that EventBridge lets it: one rule of the
 // stack matches it, and puts it into the queue. The rule itself cannot do so
-// here: nobody but AWS may publish in the name of its services.
+// here: only AWS may publish in the name of its services.
 func (s stack) tell(t *testing.T, event string) {
 	t.Helper()
 	if rules := s.rulesFor(t, event); len(rules) != 1 {

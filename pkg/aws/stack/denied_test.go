@@ -96,7 +96,7 @@ func checkRuleARNs(t *testing.T, read template, node *yaml.Node) {
 	}
 	slices.Sort(got)
 	if slices.Sort(want); !slices.Equal(got, want) {
-		t.Errorf("events are taken of %q, want %q", got, want)
+		t.Errorf("events are accepted of %q, want %q", got, want)
 	}
 }
 

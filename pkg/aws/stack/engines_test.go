@@ -24,12 +24,12 @@ import (
 	"github.com/waitless/waitless/pkg/cli"
 )
 
-// externalCase is one of want.json where somebody else's engine waits.
+// externalCase is one of want.json where an external engine waits.
 type externalCase struct {
 	Name string `json:"name"`
 	// StopReason is why the replication task stops.
 	StopReason string `json:"stopReason"`
-	// Untold says that no event tells of the stop.
+	// Untold says that the stop has no event.
 	Untold bool `json:"untold"`
 	// Answer is what is posted to the URL that the reviewer gets; nil for a
 	// reviewer who is never asked.
@@ -41,7 +41,7 @@ type externalCase struct {
 	Cause  string          `json:"cause"`
 }
 
-// An engine is somebody else's, which waits for what we resume.
+// An engine is external: it waits for an outcome that Waitless delivers.
 type elsewhere interface {
 	// start starts an execution, and answers what looks whether it has verdict.
 	start(t *testing.T, name, input string) func() (verdict, bool)
@@ -50,7 +50,7 @@ type elsewhere interface {
 // verdict is how an execution of an engine verdict.
 type verdict struct{ status, output, err, cause string }
 
-// TestEnginesOfOthers runs the folders of events/ in which somebody else's
+// TestEnginesOfOthers runs the folders of events/ in which an external
 // engine waits: for a replication task, and for a person.
 func TestEnginesOfOthers(t *testing.T) {
 	t.Parallel()

@@ -400,7 +400,7 @@ func aTaskRunnerIsKilled(t *testing.T, s *faultyStack) {
 	}
 }
 
-// undisturbed is what each flow goes through when nobody is killed.
+// undisturbed is what each flow goes through without a kill.
 func (s *faultyStack) undisturbed(t *testing.T) map[string][]passed {
 	t.Helper()
 	all := map[string]*victim{}
@@ -422,7 +422,7 @@ func (s *faultyStack) undisturbed(t *testing.T) map[string][]passed {
 	return want
 }
 
-// started is an execution that nobody disturbs.
+// started is an execution without faults.
 func (s *faultyStack) started(t *testing.T, flow, name string) *victim {
 	t.Helper()
 	v := &victim{name: name}

@@ -52,11 +52,11 @@ func hear(t *testing.T, heard <-chan string) {
 	select {
 	case <-heard:
 	case <-time.After(time.Minute):
-		t.Fatal("nobody told of the gap")
+		t.Fatal("no process reported the gap")
 	}
 }
 
-// Wakes that come twice, early, late, or from nobody change nothing.
+// Wakes that come twice, early, late, or for an unknown execution change nothing.
 func wakesAreForged(t *testing.T, s *faultyStack) {
 	t.Helper()
 	plain := &victim{name: "once"}
@@ -186,7 +186,7 @@ var lostAnswers = []string{
 	"send wake > close by callback", "close by callback > answer",
 }
 
-// Whoever gets no answer asks again, and hears what he would have heard.
+// A client that gets no response repeats the request, and gets the response of the first one.
 func answersAreLost(t *testing.T, s *faultyStack) {
 	t.Helper()
 	for i, gap := range lostAnswers {

@@ -81,7 +81,7 @@ func TestAFlowWaitsForAReplication(t *testing.T) {
 	}
 }
 
-// Nobody tells that the task stopped, and a look at it finds that out.
+// The stop of the task has no event; a poll finds it.
 func TestAFlowLooksAtItsReplication(t *testing.T) {
 	t.Parallel()
 	s := standard.get(t)
@@ -130,7 +130,7 @@ func TestAFlowWaitsForACallback(t *testing.T) {
 }
 
 // The emulator's own services tell of their jobs: Transcribe and Step Functions
-// publish to the event bus, a rule catches it, and nobody of this test helps.
+// publish to the event bus, a rule catches it, without the help of this test.
 func TestAFlowWaitsForATranscription(t *testing.T) {
 	t.Parallel()
 	s := standard.get(t)

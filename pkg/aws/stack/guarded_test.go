@@ -78,7 +78,7 @@ func (s stack) keys(t *testing.T) token.Keys {
 	return keys
 }
 
-// A program that follows links, as those of mail servers do, answers nobody.
+// A program that follows links, as mail servers do, reports no outcome.
 func TestALinkThatIsFollowedChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := standard.get(t)
@@ -160,12 +160,12 @@ func TestBodiesThatAreNone(t *testing.T) {
 	}
 }
 
-// Somebody else's engine takes any JSON, within its own limit.
+// An external engine accepts any JSON, within its own limit.
 func TestBodiesForOthers(t *testing.T) {
 	t.Parallel()
 	s := standard.get(t)
 	answer, err := lambda.NewFromConfig(emulator.Config(t)).Invoke(t.Context(), &lambda.InvokeInput{
-		FunctionName: aws.String(s.name + "-StartJob"), Payload: []byte(`{"kind":"callback","taskToken":"a-task-token-that-nobody-knows"}`),
+		FunctionName: aws.String(s.name + "-StartJob"), Payload: []byte(`{"kind":"callback","taskToken":"an-unknown-task-token"}`),
 	})
 	if err != nil || answer.FunctionError != nil {
 		t.Fatalf("%s: %v", answer.Payload, err)
@@ -184,7 +184,7 @@ func TestBodiesForOthers(t *testing.T) {
 	handle, signature, _ := strings.Cut(text, ".")
 	own, ok := token.HandleID(handle)
 	if !ok || own.Flags&token.FlagExternal == 0 {
-		t.Fatalf("no token of somebody else: %s", text)
+		t.Fatalf("no external token: %s", text)
 	}
 	own.Flags = 0
 	s.checkPosts(t,

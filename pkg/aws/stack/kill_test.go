@@ -14,7 +14,7 @@ import (
 	"github.com/waitless/waitless/pkg/cli"
 )
 
-// processOf is the emulator's process of a function, 0 while there is none.
+// processOf is the emulator's process of a function, 0 while it does not run.
 // Functions are processes of this machine, each with its name in its
 // environment.
 func processOf(t *testing.T, function string) int {
@@ -69,7 +69,7 @@ func allEnded(runs []*following) <-chan struct{} {
 
 // The interpreter is killed early and late in its work, again and again; what
 // it did not finish is done after the visibility of its wakes, or when it is
-// sure that nobody else does it.
+// sure that no other process does it.
 func TestAKilledInterpreterLosesNothing(t *testing.T) {
 	t.Parallel()
 	s := hasty.get(t)

@@ -12,7 +12,7 @@ import (
 )
 
 // overseer hears of the gaps of all functions, lets them go on, or kills the
-// process that tells of one.
+// process that reports one.
 type overseer struct {
 	socket string
 
@@ -29,7 +29,7 @@ type overseer struct {
 type victim struct {
 	name      string
 	id        engine.ID
-	submitted func() // told when a token waits for somebody, nil for nobody
+	submitted func() // called when a token waits for an outcome, may be nil
 
 	mu       sync.Mutex
 	at       []string       // gaps in which a worker is to be killed, the next one first

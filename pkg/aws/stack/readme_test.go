@@ -18,7 +18,7 @@ import (
 // each with the reason.
 var notRun = map[string]string{
 	"sam build":           "make stack does it for the processor at hand",
-	"sam deploy --guided": "it asks somebody; make stack deploys with answers",
+	"sam deploy --guided": "it is interactive; make stack deploys with answers",
 }
 
 // shown is a command that the README tells the reader to type, with what it
@@ -50,7 +50,7 @@ func section(text, title string) []shown {
 }
 
 // session is a shell script that runs the commands one after the other, as
-// somebody does in one terminal.
+// a user does in one terminal.
 func session(commands []shown) string {
 	script := strings.Builder{}
 	for _, c := range commands {
@@ -65,7 +65,7 @@ var ended = regexp.MustCompile(`(?m)^--- ended with (\d+)\n`)
 // `make destroy`.
 func TestReadme(t *testing.T) {
 	t.Parallel()
-	standard.get(t) // the program is built then, and nobody builds at the same time
+	standard.get(t) // the program is built then, and no other build runs at the same time
 	text, err := os.ReadFile(filepath.Join(root, "README.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func freePort(t *testing.T) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close() //nolint:errcheck // nobody has used it
+	defer listener.Close() //nolint:errcheck // it was not used
 	return listener.Addr().(*net.TCPAddr).Port
 }
 

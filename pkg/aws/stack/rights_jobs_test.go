@@ -99,7 +99,7 @@ func asksAnew(function, path string) func(trial) error {
 	}
 }
 
-// open opens a wait of Step Functions that ends when somebody calls its URL.
+// open opens a wait of Step Functions that ends when a client calls its URL.
 func (x trial) open() (callback *url.URL, err error) {
 	answer, err := x.ask("StartJob", fmt.Sprintf(`{"kind":"callback","taskToken":%q}`, x.theirToken()))
 	if err != nil {
@@ -159,7 +159,7 @@ func postsUnsigned(x trial) error {
 	return nil
 }
 
-// succeedsExternal answers the wait by the management API.
+// succeedsExternal closes the wait by the management API.
 func succeedsExternal(x trial) error {
 	callback, err := x.open()
 	if err != nil {
@@ -205,7 +205,7 @@ func (j namedJob) request() string {
 	return fmt.Sprintf(`"kind":"sfn-execution","params":{"StateMachineArn":%q,"Name":%q}`, j.machine, j.name)
 }
 
-// ends sends the event of its end, and waits until it was taken if it can be.
+// ends sends the event of its end, and waits until it was received if it can be.
 func (j namedJob) ends(x trial) error {
 	arn := strings.Replace(j.machine, ":stateMachine:", ":execution:", 1) + ":" + j.name
 	event := fmt.Sprintf(`{"version":"0","id":%q,"detail-type":"Step Functions Execution Status Change","source":"aws.states","account":%q,"time":%q,`+

@@ -34,7 +34,7 @@ const (
 	sleeps = "- {type: wait, name: A, duration: 10000}" // more than the longest delay
 	// expires closes its token itself.
 	expires = "- {type: task, name: A, resourceArn: 'acs:fc:::services/s/functions/echo', pattern: waitForCallback, timeoutSeconds: 1}"
-	// asks waits for somebody.
+	// asks waits for an outcome.
 	asks = "- {type: task, name: A, resourceArn: 'acs:fc:::services/s/functions/echo', pattern: waitForCallback," +
 		" inputMappings: [{target: taskToken, source: $context.task.token}]}"
 )

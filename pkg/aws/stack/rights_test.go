@@ -49,7 +49,7 @@ type right struct {
 func TestRights(t *testing.T) {
 	t.Parallel()
 	if !*takeRights {
-		t.Skip("without -rights no right is taken away; `make test-rights` does it")
+		t.Skip("without -rights no right is removed; `make test-rights` does it")
 	}
 	s, calls := deployForRights(t)
 	policies, rows := policiesOf(t, s), rightsOf(calls)
@@ -94,11 +94,11 @@ func TestEachRightHasItsRow(t *testing.T) {
 		rows map[string]right
 		want string
 	}{
-		"both":             {map[string]right{"A/X": {}, "A/Y": {}}, ""},
-		"no row":           {map[string]right{"A/X": {}}, "A/Y is a statement"},
-		"no statement":     {map[string]right{"A/X": {}, "A/Y": {}, "A/Z": {}}, "A/Z is a row"},
-		"one of nobody's":  {map[string]right{"A/X": {}, "A/Y": {}, "/X": {}}, "/X is a row"},
-		"one of another's": {map[string]right{"A/X": {}, "A/Y": {}, "B/X": {}}, "B/X is a row"},
+		"both":               {map[string]right{"A/X": {}, "A/Y": {}}, ""},
+		"no row":             {map[string]right{"A/X": {}}, "A/Y is a statement"},
+		"no statement":       {map[string]right{"A/X": {}, "A/Y": {}, "A/Z": {}}, "A/Z is a row"},
+		"one of no function": {map[string]right{"A/X": {}, "A/Y": {}, "/X": {}}, "/X is a row"},
+		"one of another's":   {map[string]right{"A/X": {}, "A/Y": {}, "B/X": {}}, "B/X is a row"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -334,7 +334,7 @@ func (x trial) await(ended <-chan error) error {
 }
 
 // line is a line of the function's log, since the trial began, with all the
-// parts; empty if there is none.
+// parts; empty without one.
 func (x trial) line(function string, parts ...string) string {
 	for _, line := range x.lines(function) {
 		if !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(line, part) }) {

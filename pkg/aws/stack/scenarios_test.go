@@ -113,7 +113,7 @@ func casesOf(t *testing.T, folder string) []scenarioCase {
 	return s.Cases
 }
 
-// runCase runs one execution to its end. If it waits for somebody, or for a job,
+// runCase runs one execution to its end. If it waits for an outcome, or for a job,
 // that goes as the folder's script says.
 func runCase(t *testing.T, s stack, folder, execution string, c scenarioCase) {
 	t.Helper()
@@ -290,11 +290,11 @@ func (f *following) token() string {
 			return text
 		}
 	}
-	f.t.Fatalf("nobody is asked:\n%s", strings.Join(said, "\n"))
+	f.t.Fatalf("no token waits:\n%s", strings.Join(said, "\n"))
 	return ""
 }
 
-// wait answers the exit code.
+// wait returns the exit code.
 func (f *following) wait() int {
 	f.t.Helper()
 	for range f.lines { // until its end

@@ -23,7 +23,7 @@ import (
 )
 
 // inTurn runs the tests, and after them the one that looks at what they left.
-// Whoever picks tests with -run gets those.
+// Tests that are selected with -run run in any case.
 type inTurn struct{ m *testing.M }
 
 const last = "^TestNoTokenIsInALog$"
@@ -65,7 +65,7 @@ var deployed struct {
 
 // TestNoTokenIsInALog comes after all other tests. All that the functions
 // printed, with the log level at debug, has no token in it: none of ours, and
-// none that somebody else gave us to keep.
+// none of an external wait.
 //
 //nolint:paralleltest // it is the last
 func TestNoTokenIsInALog(t *testing.T) {
@@ -99,7 +99,7 @@ func TestNoTokenIsInALog(t *testing.T) {
 	}
 }
 
-// tokens are those that table Waits knows of, and those of somebody else that
+// tokens are those that table Waits knows of, and the external ones that
 // it keeps.
 func (s stack) tokens(t *testing.T) []string {
 	t.Helper()
@@ -165,7 +165,7 @@ func captured(t *testing.T) map[string]string {
 	return logs
 }
 
-// printed is all of one log. The emulator answers the oldest lines, and has no
+// printed is all of one log. The emulator returns the oldest lines, and has no
 // word for the next ones.
 func printed(t *testing.T, client *cloudwatchlogs.Client, group string) string {
 	t.Helper()

@@ -51,7 +51,7 @@ func run(m *testing.M) int {
 type deployment struct {
 	name       string
 	parameters []string
-	// prepare makes what is needed before, and answers the parameters that name
+	// prepare makes what is needed before, and returns the parameters that name
 	// it; nil for nothing.
 	prepare func(ctx context.Context, config aws.Config, name string) (parameters []string, err error)
 	// build makes what is deployed and answers its template.
@@ -84,7 +84,7 @@ var hasty = deployment{name: freshName(), parameters: []string{
 	`CallableFunctions="` + strings.Join(append(guarded(), theirs), ", ") + `"`, "FunctionNames=Greet=" + theirs,
 }, build: shipped}
 
-// guarded are service functions of another stack, which somebody lets the hasty stack call.
+// guarded are service functions of another stack, which the parameters let the hasty stack call.
 func guarded() (arns []string) {
 	for _, name := range []string{"api", "callback", "interpreter", "taskrunner", "jobevents", "StartJob", "GetJobStatus"} {
 		arns = append(arns, "arn:aws:lambda:"+emulator.Region+":"+emulator.Account+":function:"+standard.name+"-"+name)
@@ -92,7 +92,7 @@ func guarded() (arns []string) {
 	return arns
 }
 
-// theirs is a function that is none of the hasty stack's.
+// theirs is a function that is not one of the hasty stack's.
 var theirs = "arn:aws:lambda:" + emulator.Region + ":" + emulator.Account + ":function:" + standard.name + "-echo"
 
 func freshName() string { return "w" + strings.ToLower(rand.Text()[:8]) }
@@ -100,7 +100,7 @@ func freshName() string { return "w" + strings.ToLower(rand.Text()[:8]) }
 func (d *deployment) get(t *testing.T) stack {
 	t.Helper()
 	readSources(t)
-	config := emulator.Config(t) // says it when there is none
+	config := emulator.Config(t) // skips the test without an emulator
 	if d != &standard {
 		standard.get(t) // it goes first: the longest tests wait for it
 	}

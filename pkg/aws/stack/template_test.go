@@ -164,7 +164,7 @@ func TestWhatExecutionsWaitForIsKept(t *testing.T) {
 		if r.DeletionPolicy == "Retain" {
 			got[id] = r.Type
 		}
-		// A name of its own would let nobody deploy again beside what was kept.
+		// A name of its own would prevent a deployment beside what was kept.
 		for _, name := range []string{"TableName", "QueueName", "RoleName", "Name"} {
 			if _, never := kept[id]; never && at(&r.Properties, name) != nil {
 				t.Errorf("%s has a %s", id, name)
@@ -364,7 +364,7 @@ func TestWhereCallbacksArrive(t *testing.T) {
 	}
 }
 
-// Who manages executions signs requests; whoever has a token needs no more than
+// Requests of the management API are signed; the holder of a token needs no more than
 // that, at a limited rate.
 func TestRoutes(t *testing.T) {
 	t.Parallel()

@@ -36,7 +36,7 @@ func (f *following) await(text string) {
 			return
 		}
 	}
-	f.t.Fatalf("nobody says %q:\n%s", text, strings.Join(said, "\n"))
+	f.t.Fatalf("no log says %q:\n%s", text, strings.Join(said, "\n"))
 }
 
 // history is what an execution went through.

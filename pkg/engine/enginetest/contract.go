@@ -52,7 +52,7 @@ type fixture struct {
 	now    time.Time
 	fresh  int
 	trace  []string
-	wakes  []engine.Wake // sent and not yet taken
+	wakes  []engine.Wake // sent and not yet received
 	tags   []string      // of all timers ever sent
 	nonces []string      // of all items whose put was tried
 	pauses int
@@ -63,7 +63,7 @@ type fixture struct {
 	sendFails int                    // how many of the next sends fail
 
 	limits       map[string]time.Duration // of the functions, by name
-	tasks        []engine.Task            // queued and not yet taken
+	tasks        []engine.Task            // queued and not yet received
 	queueFails   int                      // how many of the next tasks are not queued
 	tooLarge     bool                     // all tasks are, for the queue
 	updateFaults []Fault                  // of the next updates of tokens, one each

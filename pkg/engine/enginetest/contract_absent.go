@@ -18,7 +18,7 @@ const (
 	secondAbsent = "step Second: outputMappings: second <- $local.none"
 )
 
-// absentCases are about what a worker tells of mappings that left something out:
+// absentCases are about what a worker reports of mappings with an absent source:
 // what it committed, and that once.
 var absentCases = []ruleCase{
 	{"rule 4: what was left out is told with the commit", func(b *fixture) {
@@ -48,7 +48,7 @@ var absentCases = []ruleCase{
 	}},
 }
 
-// wantAbsent applies a wake and compares what the verdict tells of mappings.
+// wantAbsent applies a wake and compares what the result reports of mappings.
 func (b *fixture) wantAbsent(w engine.Wake, code engine.Code, want ...string) {
 	b.t.Helper()
 	verdict, err := b.Advance(b.t.Context(), w)

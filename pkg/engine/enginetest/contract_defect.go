@@ -138,7 +138,7 @@ var defectCases = []ruleCase{
 	}},
 }
 
-// gone starts an execution whose definition nobody has any more.
+// gone starts an execution whose definition was deleted.
 func (b *fixture) gone() engine.Wake {
 	b.t.Helper()
 	start := b.begin(onlyText)

@@ -149,7 +149,7 @@ var arbiterCases = []ruleCase{
 		b.advance(timer)
 		b.wantTrace("read", "close by deadline: closed by deadline", "write 5")
 	}},
-	{"rule 9: a heartbeat that came too late counts while nobody closed the token", func(b *fixture) {
+	{"rule 9: a heartbeat that came too late counts while the token is open", func(b *fixture) {
 		b.ask(flowHead + callbackText(heartbeat))
 		timer := b.takeTimer()
 		b.at(30 * time.Second)

@@ -48,7 +48,7 @@ func (b *fixture) waiting() machine.Waiting {
 	return *state.Waiting
 }
 
-// close closes the token that the execution waits for, as somebody outside
+// close closes the token that the execution waits for, as a client
 // does, and gives the wake that was sent for it.
 func (b *fixture) close(outcome token.Outcome) engine.Wake {
 	b.t.Helper()
@@ -60,7 +60,7 @@ func (b *fixture) close(outcome token.Outcome) engine.Wake {
 	return wake
 }
 
-// tokenWake is the wake of somebody who is about to close the token.
+// tokenWake is the wake that a client sends before it closes the token.
 func (b *fixture) tokenWake() engine.Wake {
 	b.t.Helper()
 	return engine.Wake{Execution: testID, Cause: b.waiting().Handle(), Due: b.Now(), Sent: b.Now()}

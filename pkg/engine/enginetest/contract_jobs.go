@@ -26,7 +26,7 @@ var (
 )
 
 // jobCases are tasks that wait for the end of a job: token tasks whose token
-// nobody but StartJob is given.
+// only StartJob is given.
 var jobCases = []ruleCase{
 	{"rule 5: a wait on a job is 4 writes of the log, 1 outcome and 2 wakes", func(b *fixture) {
 		b.wantStart(b.request(syncFlow, `{"name":"films"}`), engine.StartedNew)
@@ -152,7 +152,7 @@ var jobCases = []ruleCase{
 	}},
 }
 
-// end closes the token of a job as whoever learnt of its end does, and gives
+// end closes the token of a job as a job observer does, and gives
 // the wake that follows.
 func (b *fixture) end(by token.Closer) engine.Wake {
 	b.t.Helper()

@@ -188,7 +188,7 @@ var pollCases = []ruleCase{
 		b.advance(b.begin(flowHead + taskText("First") + conditionText()))
 		b.wantTrace("read", "call First", "write 1", "call Poll", "wake timer in 10s", "write 2")
 	}},
-	{"rule 7: a pending poll that nobody finished is made, under the same key", func(b *fixture) {
+	{"rule 7: a pending poll without a result is made, under the same key", func(b *fixture) {
 		b.answer("First", `{}`)
 		b.script("Poll", answer{err: errStopped})
 		start := b.begin(flowHead + taskText("First") + conditionText())
@@ -256,7 +256,7 @@ var pollCases = []ruleCase{
 		b.wantSucceeded()
 		b.wantHistory("Scheduled Started Succeeded ExecutionSucceeded")
 	}},
-	{"rule 5: the answer to a poll that comes again is none to the next poll", func(b *fixture) {
+	{"rule 5: the reply to a redelivered poll does not count for the next poll", func(b *fixture) {
 		first := b.longPoll()
 		b.answer("Poll", running)
 		b.rerun(first)

@@ -164,7 +164,7 @@ var retryCases = []ruleCase{
 			b.wantTrace("read")
 		}
 	}},
-	{"retry: a claimed call that nobody knows of is a failure to retry", func(b *fixture) {
+	{"retry: a claimed call with an unknown result is a failure to retry", func(b *fixture) {
 		b.script("Once", answer{err: errStopped})
 		b.wantError(b.begin(flowHead+taskText("Once", atMostOnce, "retry: [{errors: [FnF.TaskInterrupted], intervalSeconds: 10}]")), engine.CodeInternal)
 		b.trace = nil
@@ -218,7 +218,7 @@ var retryCases = []ruleCase{
 		b.at(10 * time.Second)
 		b.answer("Ask", `{}`)
 		b.advance(b.takeTimer())
-		b.at(2 * time.Minute) // nobody who closed it lives
+		b.at(2 * time.Minute) // every process that closed it has ended
 		b.trace = nil
 		b.advance(engine.Wake{Execution: testID, Cause: first, Due: epoch, Sent: epoch})
 		b.wantTrace("read")
@@ -298,14 +298,14 @@ var retryCases = []ruleCase{
 	}},
 	{"rule 2: what catches an error is called after the failure was committed", func(b *fixture) {
 		b.script("First", answer{outcome: broken})
-		b.answer("Mend", `{}`)
-		b.advance(b.begin(flowHead + taskText("First", "catch: [{errors: [Broken], goto: Mend}]") + taskText("Next") + taskText("Mend")))
-		b.wantTrace("read", "call First", "write 1", "call Mend", "write 2")
+		b.answer("Repair", `{}`)
+		b.advance(b.begin(flowHead + taskText("First", "catch: [{errors: [Broken], goto: Repair}]") + taskText("Next") + taskText("Repair")))
+		b.wantTrace("read", "call First", "write 1", "call Repair", "write 2")
 		b.wantHistory("Scheduled Started Failed Scheduled Started Succeeded ExecutionSucceeded")
 	}},
 	{"retry: a catch comes after the retries", func(b *fixture) {
 		b.script("First", answer{outcome: broken})
-		b.advance(b.begin(flowHead + taskText("First", tryAgain, "catch: [{errors: [FnF.ALL], goto: Mend}]") + taskText("Mend")))
+		b.advance(b.begin(flowHead + taskText("First", tryAgain, "catch: [{errors: [FnF.ALL], goto: Repair}]") + taskText("Repair")))
 		b.wantTrace("read", "call First", "wake timer in 10s", "write 1")
 		b.at(10 * time.Second)
 		b.script("First", answer{outcome: broken})
@@ -313,9 +313,9 @@ var retryCases = []ruleCase{
 		b.wantTrace("read", "call First", "wake timer in 20s", "write 2")
 		b.at(30 * time.Second)
 		b.script("First", answer{outcome: broken})
-		b.answer("Mend", `{}`)
+		b.answer("Repair", `{}`)
 		b.advance(b.take())
-		b.wantTrace("read", "call First", "write 3", "call Mend", "write 4")
+		b.wantTrace("read", "call First", "write 3", "call Repair", "write 4")
 		b.wantSucceeded()
 	}},
 }
@@ -333,7 +333,7 @@ func (b *fixture) pausedRetry() engine.Wake {
 	return b.take()
 }
 
-// retriedAsk leads an execution of retryAskFlow to the pause after somebody
+// retriedAsk leads an execution of retryAskFlow to the pause after a client
 // closed its token as failed, and gives the handle of that.
 func (b *fixture) retriedAsk() string {
 	b.t.Helper()
@@ -344,7 +344,7 @@ func (b *fixture) retriedAsk() string {
 	return handle
 }
 
-// wantTold has somebody bring a success for a token that is closed.
+// wantTold reports a success for a token that is closed.
 func (b *fixture) wantTold(handle string, by token.Closer, name string) {
 	b.t.Helper()
 	record, err := b.store.Close(b.t.Context(), handle, token.CloseOp{Outcome: success, By: token.ClosedByHand, At: b.Now()})

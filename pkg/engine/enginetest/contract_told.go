@@ -26,7 +26,7 @@ var endCases = []ruleCase{
 		b.advance(start)
 		b.wantTrace("read", "told Succeeded")
 	}},
-	{"rule 7: a wake that did not end the execution tells nobody", func(b *fixture) {
+	{"rule 7: a wake that did not end the execution sends no notice", func(b *fixture) {
 		b.advance(b.lastTask(0))
 		b.trace = nil
 		b.at(time.Hour)

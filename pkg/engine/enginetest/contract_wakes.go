@@ -286,7 +286,7 @@ func wantNumbered(t *testing.T, history []machine.Event) {
 
 // newerBody is an item of a release to come.
 func newerBody() []byte {
-	return slices.Concat([]byte{machine.Format + 1}, []byte("what nobody knows yet"))
+	return slices.Concat([]byte{machine.Format + 1}, []byte("an unknown format"))
 }
 
 // appendBody puts an item behind the engine's back.

@@ -39,7 +39,7 @@ type Store interface {
 	engine.TokenStore
 	engine.Stops
 
-	// Beat notes a heartbeat, as [token.Record.Beat] says, and answers the
+	// Beat notes a heartbeat, as [token.Record.Beat] says, and returns the
 	// record after it.
 	Beat(ctx context.Context, handle string, at time.Time) (token.Record, error)
 }

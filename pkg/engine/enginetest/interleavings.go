@@ -134,7 +134,7 @@ func (w *world) racer(name string, m message) *racer {
 	return r
 }
 
-// newRacer brings somebody to his first effect.
+// newRacer advances an actor to its first effect.
 func newRacer(name string, act func(r *racer)) *racer {
 	r := &racer{name: name, at: make(chan bool), let: make(chan bool)}
 	go func() {
@@ -145,7 +145,7 @@ func newRacer(name string, act func(r *racer)) *racer {
 	return r
 }
 
-// endRace puts each message back that nobody is done with.
+// endRace redelivers each message that was not acknowledged.
 func (w *world) endRace(racers []*racer) {
 	w.t.Helper()
 	lost := w.clock().Add(lostFor)

@@ -20,7 +20,7 @@ func Log(t *testing.T, open func(t *testing.T) engine.Log) {
 		{"a large item comes back as it was put", logLargeItem},
 		{"the latest item is the one with the highest number", logLatest},
 		{"items come in the order of their numbers, in pages", logPages},
-		{"a taken number is refused with the nonce that is there", logConflict},
+		{"a number in use is rejected with the nonce that is there", logConflict},
 		{"the same put again is refused with its own nonce", logOwnConflict},
 		{"executions have logs of their own", logExecutions},
 		{"the log keeps copies", logCopies},

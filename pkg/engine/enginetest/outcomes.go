@@ -24,17 +24,17 @@ type Records interface {
 func Outcomes(t *testing.T, open func(t *testing.T) Records) {
 	t.Helper()
 	runCases(t, open, []testCase[Records]{
-		{"a token that nobody knows is open", outcomesUnknown},
+		{"an unknown token is open", outcomesUnknown},
 		{"an outcome comes back as it was recorded", outcomesRoundTrip},
 		{"the first outcome stays", outcomesFirst},
-		{"a closing that is repeated answers the same record", outcomesRepeated},
+		{"a repeated close returns the same record", outcomesRepeated},
 		{"of 64 closings at once one wins and all are told which", outcomesRace},
 		{"a heartbeat is noted and never goes back", outcomesBeat},
 		{"a heartbeat does not touch a closed token", outcomesBeatClosed},
 		{"a closing for a missed heartbeat is refused by a newer one", outcomesUnlessBeat},
 		{"a heartbeat and a closing for a missed one at once agree", outcomesBeatRace},
 		{"the first to begin stays", outcomesBegin},
-		{"nobody begins what is answered or closed", outcomesBeginLate},
+		{"a call with a reply or an outcome cannot be begun", outcomesBeginLate},
 		{"of 64 who begin at once one does and all are told who", outcomesBeginRace},
 		{"the first answer stays and leaves the token open", outcomesAnswer},
 		{"an answer to a closed token is not kept", outcomesAnswerClosed},
@@ -280,11 +280,11 @@ func outcomesAnswered(c on[Records]) {
 	}
 	wantRecord(t, r, answered)
 	if got := closeToken(t, r, closing(success, token.ClosedByHand)); got.Open() {
-		t.Error("whoever has the token cannot close it")
+		t.Error("the holder of the token cannot close it")
 	}
 }
 
-// outcomesAnswerRace: the answer came first, or there is none.
+// outcomesAnswerRace: the reply came first, or it is not stored.
 func outcomesAnswerRace(c on[Records]) {
 	t, r := c.t, c.it
 	for round := range 20 {

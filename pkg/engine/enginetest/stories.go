@@ -12,7 +12,7 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// story is an execution with somebody outside who takes part in it.
+// story is an execution with the clients that take part in it.
 type story struct {
 	name string
 	flow string
@@ -148,13 +148,13 @@ type storyWorld struct {
 	actors []*actor
 	trace  []string
 	taken  []message // by those who meet
-	// told is what the token held when somebody who closed it was answered.
+	// told is what the token held when a closer got its response.
 	told *token.Record
-	// stopped: whoever requested the end was answered.
+	// stopped reports whether the client that requested the end got a response.
 	stopped bool
 }
 
-// actor is somebody outside. Each step is one effect.
+// actor is a client or a runner. Each step is one effect.
 type actor struct {
 	name  string
 	ready func() bool
@@ -345,7 +345,7 @@ func (w *storyWorld) checkAttempts(history []machine.Event) error {
 	return nil
 }
 
-// checkToken: what the token holds is what the history says, and what whoever
+// checkToken: what the token holds is what the history says, and what the clients
 // closed it was told.
 func (w *storyWorld) checkToken(history []machine.Event) error {
 	handle := w.handle()

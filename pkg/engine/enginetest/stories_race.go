@@ -11,7 +11,7 @@ import (
 
 // meeting is who meets at one execution: "start", "timer", "token" and "stop"
 // are workers with these wakes, "task" one with the task of the queue, "answer"
-// one with the wake that the task leads to, and "hand" somebody who closes the token.
+// one with the wake that the task leads to, and "hand" a client that closes the token.
 type meeting struct {
 	story  string
 	racers []string
@@ -55,7 +55,7 @@ var meetings = []meeting{
 	{"a callback", []string{"timer", "stop", "hand"}, 0},
 }
 
-// interleaveStories has two workers, or a worker and somebody outside, meet in
+// interleaveStories has two workers, or a worker and a client, race in
 // the middle of a story: their effects come in every order.
 func interleaveStories(t *testing.T, open func(t *testing.T) Store) {
 	t.Helper()
@@ -106,7 +106,7 @@ func (m meeting) meet(t *testing.T, store Store, name string, deaths int) {
 	}
 }
 
-// join brings somebody with a role to his first effect.
+// join advances an actor with a role to its first effect.
 func (w *storyWorld) join(name, role string) *racer {
 	w.t.Helper()
 	if role == "hand" {
@@ -157,7 +157,7 @@ func (w *storyWorld) messageFor(role string) message {
 	return m
 }
 
-// find takes a message, or gives the one that was taken before.
+// find receives a message, or returns the one that was received before.
 func (w *storyWorld) find(is func(message) bool) message {
 	w.t.Helper()
 	w.mu.Lock()

@@ -23,7 +23,7 @@ import (
 // it recovers nothing.
 type volatile struct{ local.Store }
 
-// countedStore is a store on a disk that is none in memory, and how often that
+// countedStore is a store on a disk, not in memory, and how often that
 // was synced.
 func countedStore(b *testing.B) (*disk.Store, *atomic.Int64) {
 	b.Helper()

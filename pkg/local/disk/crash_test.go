@@ -32,7 +32,7 @@ func openOn(t *testing.T, fs vfs.FS) *disk.Store {
 	return store
 }
 
-// promises is what a store has told somebody: it has to hold for ever.
+// promises is what a store has acknowledged: it has to hold for ever.
 type promises struct {
 	mu      sync.Mutex
 	items   map[engine.ID]uint64    // by execution, how many items it has at least
@@ -251,7 +251,7 @@ func failDisk(t *testing.T, fails func(errorfs.Op) bool) {
 		}
 	}
 	if _, err := store.Latest(t.Context(), crashID(0)); err == nil {
-		t.Error("a read is answered, although nobody knows what the disk has")
+		t.Error("a read is answered, although it is unknown what the disk has")
 	}
 	if err := store.Shut(); err == nil {
 		t.Error("shut: no error")

@@ -56,7 +56,7 @@ func TestTheListOfFlowsOutlivesTheProcess(t *testing.T) {
 	})
 }
 
-// A definition that was put is listed, whoever deletes it at the same time.
+// A definition that was put is listed, even if it is deleted at the same time.
 func TestAFlowThatIsPutBesideADeletionIsListed(t *testing.T) {
 	t.Parallel()
 	store, err := disk.Open(filepath.Join(t.TempDir(), "store"))

@@ -176,7 +176,7 @@ func TestOverdueTimerIsDueAtOnce(t *testing.T) {
 }
 
 // TestALongCallIsMadeAgain: the task was queued, and the queue is gone (rule
-// 7). The process that died is known to be dead, so nobody waits a minute.
+// 7). The process that died is known to be dead, so no process waits a minute.
 func TestALongCallIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -397,8 +397,8 @@ func TestDamagedExecutionAffectsNoOther(t *testing.T) {
 	}
 }
 
-// TestExecutionOfANewerReleaseIsSkipped: the others of its store are taken
-// over and listed, and a wake for it ends nothing.
+// TestExecutionOfANewerReleaseIsSkipped: the others of its store are continued
+// and listed, and a wake for it ends nothing.
 func TestExecutionOfANewerReleaseIsSkipped(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")

@@ -157,7 +157,7 @@ func runFlow(t *testing.T, store local.Store, file string, input value.Value) (m
 	return state, calls
 }
 
-// script is script.yaml beside the flow, nil when there is none.
+// script is script.yaml beside the flow, nil without one.
 func script(t *testing.T, flow string) *local.Script {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(filepath.Dir(flow), "script.yaml"))

@@ -125,7 +125,7 @@ func TestPollsCanBeSentAgainAfterARestart(t *testing.T) {
 		}
 	}
 	if listed, err := store.Damage('b', nil); err != nil || listed != each {
-		t.Errorf("%d jobs are on the list, error %v; want those that somebody waits for, %d", listed, err, each)
+		t.Errorf("%d jobs are on the list, error %v; want those that have waiters, %d", listed, err, each)
 	}
 }
 
@@ -203,7 +203,7 @@ func wantDamaged(t *testing.T, store *disk.Store) {
 	}
 }
 
-// waitPromises is what a store has told whoever waits for one job again and
+// waitPromises is what a store has told the waiters of one job again and
 // again.
 type waitPromises struct {
 	waiters  map[string]bool // by handle, whether it waits
@@ -268,7 +268,7 @@ func (p *promises) keep(writer int, change func(*waitPromises)) {
 }
 
 // forgetTaken takes out what was promised until after the crash began, when the
-// writer may have taken it back already: that somebody waits.
+// writer may have taken it back already: that there is a waiter.
 func (p *promises) forgetTaken(after *promises) {
 	for writer, waits := range p.waits {
 		maps.DeleteFunc(waits.waiters, func(handle string, waited bool) bool { return waited && !after.waits[writer].waiters[handle] })

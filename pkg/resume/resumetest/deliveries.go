@@ -97,7 +97,7 @@ func externalRepeated(d *fixture) {
 		d.Errorf("the wait is %+v", wait)
 	}
 	if strings.Contains(string(wait.Sealed), "their token") {
-		d.Error("somebody else's token is kept as it is")
+		d.Error("the token of an external wait is stored as it is")
 	}
 }
 
@@ -185,7 +185,7 @@ func recipientGone(d *fixture) {
 	d.external = true
 	p := d.party(1)
 	p.start("batch-job", batch)
-	d.sent[p.theirs] = []token.Outcome{failure} // somebody else was faster
+	d.sent[p.theirs] = []token.Outcome{failure} // another caller was first
 	mustClose(d.T, d.raw, p.handle, closing(success, 0))
 	if _, err := p.once(0); err != nil {
 		d.Error(err)

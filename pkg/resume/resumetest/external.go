@@ -73,7 +73,7 @@ func sameWait(a, b resume.ExternalWait) bool {
 		a.Opened.Equal(b.Opened) && a.Deadline.Equal(b.Deadline) && a.Expires.Equal(b.Expires) && a.Delivery == b.Delivery
 }
 
-// open opens the wait, which there is none of yet.
+// open opens the wait, which does not exist yet.
 func (w *waits) open(wait resume.ExternalWait) {
 	w.Helper()
 	if got, err := w.store.Open(w.Context(), wait.Handle, wait); err != nil || !sameWait(got, wait) {
@@ -106,13 +106,13 @@ func (w *waits) delivered(wait resume.ExternalWait, delivery resume.Delivery) {
 
 func (w *waits) unknown() {
 	if _, _, err := w.store.ExternalWait(w.Context(), some); !errors.Is(err, resume.ErrNoWait) {
-		w.Errorf("error %v, want that there is none", err)
+		w.Errorf("error %v, want ErrNoWait", err)
 	}
 	if err := w.store.Deliver(w.Context(), some, resume.DeliverySent); !errors.Is(err, resume.ErrNoWait) {
-		w.Errorf("delivered: error %v, want that there is none", err)
+		w.Errorf("delivered: error %v, want ErrNoWait", err)
 	}
 	if _, _, err := w.store.ExternalWait(w.Context(), some); !errors.Is(err, resume.ErrNoWait) {
-		w.Errorf("error %v, want that there is none still", err)
+		w.Errorf("error %v, want ErrNoWait still", err)
 	}
 	w.wantList("", 10)
 }
@@ -120,10 +120,10 @@ func (w *waits) unknown() {
 func (w *waits) ownToken() {
 	mustClose(w.T, w.store, some, closing(success, 0))
 	if _, _, err := w.store.ExternalWait(w.Context(), some); !errors.Is(err, resume.ErrNoWait) {
-		w.Errorf("error %v, want that there is none", err)
+		w.Errorf("error %v, want ErrNoWait", err)
 	}
 	if err := w.store.Deliver(w.Context(), some, resume.DeliverySent); !errors.Is(err, resume.ErrNoWait) {
-		w.Errorf("delivered: error %v, want that there is none", err)
+		w.Errorf("delivered: error %v, want ErrNoWait", err)
 	}
 	w.wantList("", 10)
 }
@@ -285,7 +285,7 @@ func (w *waits) raceOfDeliveries() {
 	w.wantList("", 10)
 }
 
-// raceWithCloser: a wait that is opened again meets whoever closes its token.
+// raceWithCloser: a wait that is opened again races with a close of its token.
 func (w *waits) raceWithCloser() {
 	wait := waitAt(1)
 	together(racers, func(i int) {

@@ -26,7 +26,7 @@ type fixture struct {
 	raw   JobsStore
 	keys  token.Keys
 	cloud *cloud
-	// external: those who wait are of somebody else's engine.
+	// external: the waiters are external.
 	external bool
 
 	mu    sync.Mutex
@@ -45,7 +45,7 @@ type fixture struct {
 	// dieAfter, unless 0, ends the process after so many effects more.
 	dieAfter int
 	trace    []string
-	// parked is until when the latest event is kept where nobody waits.
+	// parked is until when the latest event is stored while there is no waiter.
 	parked time.Time
 }
 
@@ -268,7 +268,7 @@ func (d *fixture) SendBeat(_ context.Context, handle string, _ time.Time) error 
 // party is one who waits for a job.
 type party struct {
 	*fixture
-	// text is the token of a step of ours; theirs that of somebody else's engine.
+	// text is the token of a step of ours; theirs that of an external wait.
 	text, theirs string
 	handle       string
 	answer       jobs.StartResult
@@ -339,7 +339,7 @@ func (d *fixture) waitOf(theirs string) (found resume.ExternalWait) {
 		}
 	}
 	if found.Handle == "" {
-		d.Fatalf("nobody waits with %q", theirs)
+		d.Fatalf("no wait has the token %q", theirs)
 	}
 	return found
 }
@@ -413,7 +413,7 @@ func (p *party) ended(by token.Closer, text string) {
 		p.Errorf("the outcome is %s, want %s in it", got, text)
 	}
 	if !slices.ContainsFunc(p.wakes, func(w wake) bool { return w.handle == p.handle }) {
-		p.Error("nobody was told")
+		p.Error("no outcome was delivered")
 	}
 	p.deliver()
 	p.wantDelivered(*record.Outcome)

@@ -79,7 +79,7 @@ func forgedDelivery(d *fixture) {
 	p.start("callback", `{}`)
 	for range 2 {
 		if err := d.deliveries().Beat(d.Context(), p.handle); err != nil || d.beats[p.theirs] != 0 {
-			d.Errorf("%d heartbeats that nobody sent are handed on, error %v", d.beats[p.theirs], err)
+			d.Errorf("%d forged heartbeats are delivered, error %v", d.beats[p.theirs], err)
 		}
 		if putBack, err := d.deliveries().Deliver(d.Context(), p.handle, d.now.Add(-time.Hour)); err != nil || !putBack.IsZero() || len(d.sent[p.theirs]) > 0 {
 			d.Errorf("an open token: sent %v, put back %s, error %v", d.sent[p.theirs], putBack, err)
@@ -132,7 +132,7 @@ func replacedPollKeys(d *fixture) {
 	}
 }
 
-// forgedEvent: whoever may put events on a bus names a source, an account and an
+// forgedEvent: a principal that may put events on a bus names a source, an account and an
 // instant of their own. What the service says of the job decides.
 func forgedEvent(d *fixture) {
 	p := d.party(1)

@@ -22,7 +22,7 @@ type JobsStore interface {
 }
 
 // orderings are the cases of [Jobs] that are the same for steps of ours and for
-// somebody else's engine.
+// an external engine.
 var orderings = map[string]func(*fixture){
 	"the event last":  eventLast,
 	"the event first": eventFirst,
@@ -142,22 +142,22 @@ func (d *fixture) wantStatus(kind, id, want string) {
 }
 
 func unknownJob(d *fixture) {
-	d.cloud.jobs["nobody"] = &job{began: d.now}
-	d.cloud.end("nobody", "", false)
-	d.observe(d.cloud.batchEvent("nobody"))
+	d.cloud.jobs["unawaited"] = &job{began: d.now}
+	d.cloud.end("unawaited", "", false)
+	d.observe(d.cloud.batchEvent("unawaited"))
 	if want := []string{"note"}; !slices.Equal(d.trace, want) || !d.parked.Equal(d.now.Add(day)) {
 		d.Errorf("effects %q, want %q; kept until %s", d.trace, want, d.parked)
 	}
 	d.observe(d.oldRun())
 	if want := []string{"note", "note"}; !slices.Equal(d.trace, want) {
-		d.Errorf("effects %q, want %q: nobody asks how it is", d.trace, want)
+		d.Errorf("effects %q, want %q: the service is not asked", d.trace, want)
 	}
 }
 
-// parkedSize: whatever ends in an account is noted, whoever waits.
+// parkedSize: whatever ends in an account is stored, with or without a waiter.
 func parkedSize(d *fixture) {
 	for i, sizes := range [][2]int{{1 << 10, 0}, {0, 1 << 10}, {200_000, 0}, {0, 30_000}, {500, 0}, {0, 500}} {
-		id := fmt.Sprint(strings.Replace(machineARN, ":stateMachine:", ":execution:", 1), ":nobody-", i)
+		id := fmt.Sprint(strings.Replace(machineARN, ":stateMachine:", ":execution:", 1), ":unawaited-", i)
 		d.cloud.jobs[id] = &job{began: d.now, output: `"` + strings.Repeat("x", sizes[0]) + `"`, reason: strings.Repeat("y", sizes[1])}
 		d.cloud.end(id, d.cloud.jobs[id].reason, sizes[1] > 0)
 		d.observe(d.cloud.sfnEvent(id))
@@ -251,7 +251,7 @@ func nobodyWaitsAgain(d *fixture) {
 	if _, err := d.jobs.StartJob(d.Context(), request); err != nil {
 		d.Error(err)
 	}
-	// Whose run it is nobody can tell.
+	// It is unknown whose run it is.
 	_, err := d.jobs.StartJob(d.Context(), request)
 	if refused, ok := errors.AsType[*resume.ServiceError](err); !ok || refused.Name != "dms.InvalidResourceStateFault" {
 		d.Errorf("error %v", err)
@@ -339,7 +339,7 @@ func jobStatus(d *fixture) {
 	d.wantStatus("batch-job", id, fmt.Sprintf(
 		`{"job_id":%q,"job_status":"failed","status":"FAILED","error":"Job.Failed","cause":"batch-job is FAILED: it broke"}`, id))
 	for kind, unknown := range map[string]string{
-		"batch-job": "nobody", "dms-task": dmsTask, "transcribe-job": "nobody", "callback": p.handle, "sfn-execution": "x",
+		"batch-job": "unawaited", "dms-task": dmsTask, "transcribe-job": "unawaited", "callback": p.handle, "sfn-execution": "x",
 	} {
 		_, err := d.jobs.GetJobStatus(d.Context(), fmt.Appendf(nil, `{"job_id":%q,"kind":%q}`, unknown, kind))
 		if refused, ok := errors.AsType[*jobs.RequestError](err); !ok || refused.Name != jobs.ErrorNotFound {

@@ -244,7 +244,7 @@ func twoOnOneTaskAtOnce(d *fixture) {
 	one.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
 }
 
-// twoAtTheSameMoment: the second one is refused while nobody knows yet whose run
+// twoAtTheSameMoment: the second one is rejected while it is unknown whose run
 // it is, and takes it for its own.
 func twoAtTheSameMoment(d *fixture) {
 	for number, answered := range []time.Duration{0, -3 * time.Second, -2 * time.Hour, unnamed} {
@@ -278,7 +278,7 @@ func claimedRun(d *fixture) {
 	}
 }
 
-// largeOutput: a job may bring more than is taken by whoever waits for it.
+// largeOutput: a job may have an output that is larger than its waiter accepts.
 func largeOutput(d *fixture) {
 	limit := resume.DefaultLimit
 	if d.external {
@@ -383,7 +383,7 @@ func repeatedNamedByUser(d *fixture) {
 	}
 }
 
-// longNamedByUser: a job that began long ago is somebody else's.
+// longNamedByUser: a job that began long ago belongs to another caller.
 func longNamedByUser(d *fixture) {
 	p := d.party(1)
 	d.cloud.jobs["mine"] = &job{began: d.now.Add(-6 * time.Minute)}
@@ -645,7 +645,7 @@ func unsentFirstPoll(d *fixture) {
 	p.ended(token.ClosedByReconcile, `"status":"COMPLETED"`)
 }
 
-// diedStart: once the poll is sent, somebody learns of the end, and nobody is
+// diedStart: once the poll is sent, the end is observed, and no caller is
 // bound before.
 func diedStart(d *fixture) {
 	for n := 1; !slices.Contains(d.trace, "bind"); n++ {
@@ -890,7 +890,7 @@ func lostWake(d *fixture) {
 	p.ended(token.ClosedByEvent, p.answer.ID)
 }
 
-// diesBeforeWake brings the task's event, which closes the token and tells nobody.
+// diesBeforeWake brings the task's event, which closes the token and sends no wake.
 func (d *fixture) diesBeforeWake() (event string) {
 	d.Helper()
 	d.cloud.end(dmsTask, "NORMAL", false)
