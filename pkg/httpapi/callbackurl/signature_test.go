@@ -120,13 +120,14 @@ func TestFailedSignatureChecksAreLogged(t *testing.T) {
 		header     func(*fixture) []string
 		kind, logs string
 	}{
-		"no header":         {"", senderSecrets(t), func(*fixture) []string { return nil }, "missing", "the header webhook-id is missing"},
-		"no signature":      {"", senderSecrets(t), func(b *fixture) []string { return signed('a', "m", now)(b)[:4] }, "missing", "webhook-signature is missing"},
-		"another key":       {"acme", senderSecrets(t), signed('a', "m", now), "invalid", "webhook-signature does not match"},
-		"too old":           {"", senderSecrets(t), signed('a', "m", now.Add(-time.Hour)), "expired", "webhook-timestamp is 1h0m0s from now; the tolerance is 5m0s"},
-		"in the future":     {"", senderSecrets(t), signed('a', "m", now.Add(time.Hour)), "expired", "webhook-timestamp is 1h0m0s from now"},
-		"an id with a dot":  {"", senderSecrets(t), signed('a', "m.1", now), "invalid", "webhook-id has a dot"},
-		"another id":        {"", senderSecrets(t), func(*fixture) []string { return sign(key('a'), "m", now, "{}") }, "invalid", "does not begin with the token's handle"},
+		"no header":        {"", senderSecrets(t), func(*fixture) []string { return nil }, "missing", "the header webhook-id is missing"},
+		"no signature":     {"", senderSecrets(t), func(b *fixture) []string { return signed('a', "m", now)(b)[:4] }, "missing", "webhook-signature is missing"},
+		"another key":      {"acme", senderSecrets(t), signed('a', "m", now), "invalid", "webhook-signature does not match"},
+		"too old":          {"", senderSecrets(t), signed('a', "m", now.Add(-time.Hour)), "expired", "webhook-timestamp is 1h0m0s from now; the tolerance is 5m0s"},
+		"in the future":    {"", senderSecrets(t), signed('a', "m", now.Add(time.Hour)), "expired", "webhook-timestamp is 1h0m0s from now"},
+		"an id with a dot": {"", senderSecrets(t), signed('a', "m.1", now), "invalid", "webhook-id has a dot"},
+		"another id": {"", senderSecrets(t), func(*fixture) []string { return sign(key('a'), "m", now, "{}") }, "invalid",
+			"does not begin with the token's handle"},
 		"an unknown sender": {"initech", senderSecrets(t), signed('b', "m", now), "invalid", "THE_SETTING has no secret of the sender that the step names"},
 		"no default sender": {"", acmeAlone, signed('b', "m", now), "invalid", "THE_SETTING has no secret of the sender that the step names (signed: true"},
 		"no secret":         {"", nil, signed('a', "m", now), "", "no secret is configured, or it cannot be read; set THE_SETTING"},
