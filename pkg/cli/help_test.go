@@ -87,7 +87,8 @@ func testExamples(t *testing.T, cmd *cobra.Command) {
 	text := exampleStore(t, env)
 	for example := range strings.Lines(cmd.Example) {
 		words, err := shellwords.Parse(strings.NewReplacer(
-			"flow.yaml", pollingFlow, "my-project", t.TempDir()+"/my-project", "TOKEN", text, "event.json", "testdata/events/another-service.json").Replace(example))
+			"flow.yaml", pollingFlow, "my-project", t.TempDir()+"/my-project", "TOKEN", text, "FLOW/EXECUTION", "callback/waiting",
+			"event.json", "testdata/events/another-service.json").Replace(example))
 		if err != nil || words[0] != "waitless" {
 			t.Fatalf("%q begins with something else than waitless (%v)", example, err)
 		}
