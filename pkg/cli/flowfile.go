@@ -223,5 +223,9 @@ func (f flowFile) script(virtual bool) (*local.Script, error) {
 	if err != nil {
 		return nil, err
 	}
-	return local.ParseScript(text, os.DirFS(filepath.Dir(f.path)))
+	script, err := local.ParseScript(text, os.DirFS(filepath.Dir(f.path)))
+	if err != nil {
+		return nil, err
+	}
+	return script, script.CheckSteps(f.flow)
 }

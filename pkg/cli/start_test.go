@@ -248,3 +248,16 @@ func TestInputThatNamesAFile(t *testing.T) {
 		}
 	}
 }
+
+func TestScriptForAnUnknownStep(t *testing.T) {
+	t.Parallel()
+	flow := writeFile(t, "flow.yaml", "version: v1\ntype: flow\nname: f\nsteps: [{type: pass, name: Approve}]\n")
+	script := "answers:\n  - {step: Aprove, output: {}}\n"
+	if err := os.WriteFile(filepath.Join(filepath.Dir(flow), "script.yaml"), []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := `answer 1: the flow has no step "Aprove"; did you mean "Approve"?`
+	if got := do(t, "run", "--skip-time", flow); got.exit != ExitUsage || !strings.Contains(got.stderr, want) {
+		t.Errorf("%+v", got)
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -66,7 +69,14 @@ func ParseScript(text []byte, beside fs.FS) (*Script, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return &Script{}, nil
 	}
-	if err := yaml.Load(text, &script, yaml.WithKnownFields()); err != nil {
+	var root yaml.Node
+	if err := yaml.Load(text, &root); err != nil {
+		return nil, fmt.Errorf("script: %s", strings.ReplaceAll(err.Error(), "\n", " "))
+	}
+	if err := checkScript(&root); err != nil {
+		return nil, err
+	}
+	if err := yaml.Load(text, &script); err != nil {
 		return nil, fmt.Errorf("script: %s", strings.ReplaceAll(err.Error(), "\n", " "))
 	}
 	for i := range script.Answers {
@@ -80,6 +90,92 @@ func ParseScript(text []byte, beside fs.FS) (*Script, error) {
 		}
 	}
 	return &Script{script.Answers, script.Events}, nil
+}
+
+// scriptFields are the fields of an element of each list of a script, with the types that are allowed.
+var scriptFields = map[string]map[string]string{
+	"answers": {"step": aText, "afterSeconds": aNumber, "output": "", "error": aText, "cause": aText, "by": aText},
+	"events":  {"step": aText, "afterSeconds": aNumber, "event": ""},
+}
+
+const aText, aNumber = "a text", "a number"
+
+// checkScript returns an error, with its line, if a field is unknown or has another type.
+func checkScript(root *yaml.Node) error {
+	if root.Kind == yaml.DocumentNode {
+		root = root.Content[0]
+	}
+	if root.Kind == 0 || root.ShortTag() == "!!null" {
+		return nil
+	}
+	return eachField(root, slices.Sorted(maps.Keys(scriptFields)), func(list string, elements *yaml.Node) error {
+		if elements.ShortTag() == "!!null" {
+			return nil
+		}
+		if elements.Kind != yaml.SequenceNode {
+			return scriptError(elements, "%s has another type; allowed: a list", list)
+		}
+		fields := scriptFields[list]
+		for _, element := range elements.Content {
+			if err := eachField(element, slices.Sorted(maps.Keys(fields)), func(name string, v *yaml.Node) error {
+				tag := v.ShortTag()
+				isNumber := tag == "!!int" || tag == "!!float"
+				if want := fields[name]; want == aNumber && !isNumber || want == aText && v.Kind != yaml.ScalarNode {
+					return scriptError(v, "%s has another type; allowed: %s", name, want)
+				}
+				return nil
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// eachField calls check with each field of a mapping, which has no others than these.
+func eachField(mapping *yaml.Node, known []string, check func(name string, v *yaml.Node) error) error {
+	if mapping.Kind == yaml.AliasNode {
+		mapping = mapping.Alias
+	}
+	if mapping.Kind != yaml.MappingNode {
+		return scriptError(mapping, "this has another type; allowed: a mapping with %s", strings.Join(known, ", "))
+	}
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		key, v := mapping.Content[i], mapping.Content[i+1]
+		if v.Kind == yaml.AliasNode {
+			v = v.Alias
+		}
+		if !slices.Contains(known, key.Value) {
+			return scriptError(key, "unknown field %q%s; allowed: %s", key.Value, fdl.DidYouMean(key.Value, known), strings.Join(known, ", "))
+		}
+		if err := check(key.Value, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func scriptError(at *yaml.Node, format string, args ...any) error {
+	return fmt.Errorf("script.yaml:%d: %s", at.Line, fmt.Sprintf(format, args...))
+}
+
+// CheckSteps returns an error if the script has an answer or an event for a step that the flow does not have.
+func (s *Script) CheckSteps(flow *fdl.Flow) error {
+	var names []string
+	for _, step := range flow.All {
+		names = append(names, step.Name)
+	}
+	for i, a := range s.answers {
+		if !slices.Contains(names, a.Step) {
+			return fmt.Errorf("script: answer %d: the flow has no step %q%s", i+1, a.Step, fdl.DidYouMean(a.Step, names))
+		}
+	}
+	for i, e := range s.events {
+		if !slices.Contains(names, e.Step) {
+			return fmt.Errorf("script: event %d: the flow has no step %q%s", i+1, e.Step, fdl.DidYouMean(e.Step, names))
+		}
+	}
+	return nil
 }
 
 // whenAndWhere checks the fields that answers and events have in common.
