@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -52,7 +53,7 @@ func newLambdaAPI(t *testing.T, answer http.HandlerFunc) *lambdaAPI {
 		api.mu.Lock()
 		api.requests = append(api.requests, r)
 		api.mu.Unlock()
-		mux.ServeHTTP(w, r)
+		afterReading(mux).ServeHTTP(w, r)
 	}))
 	t.Cleanup(api.Close)
 	return api
@@ -106,9 +107,17 @@ func hangs(_ http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-func breaksOff(w http.ResponseWriter, r *http.Request) {
-	// With the request unread, the client may report its own broken write instead of the end of the connection.
-	_, _ = io.Copy(io.Discard, r.Body)
+// afterReading calls the handler once the whole request has arrived. With a part of it unread, the client may
+// report its own broken write instead of the response.
+func afterReading(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		handler.ServeHTTP(w, r)
+	})
+}
+
+func breaksOff(w http.ResponseWriter, _ *http.Request) {
 	if connection, _, err := http.NewResponseController(w).Hijack(); err == nil {
 		_ = connection.Close()
 	}
@@ -176,7 +185,7 @@ func TestRunnersAgree(t *testing.T) {
 	} {
 		definitions := map[string]string{}
 		if tt.http != nil {
-			server, api := httptest.NewServer(tt.http), newLambdaAPI(t, tt.lambda)
+			server, api := httptest.NewServer(afterReading(tt.http)), newLambdaAPI(t, tt.lambda)
 			t.Cleanup(server.Close)
 			definitions["http"], definitions["lambda"] = server.URL+"/check", "lambda:check@"+api.URL
 		}
