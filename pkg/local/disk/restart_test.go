@@ -296,6 +296,51 @@ func TestTokenClosedBetweenProcessesIsApplied(t *testing.T) {
 	}
 }
 
+// TestProcessWithItsClockAheadIsDead starts a first process whose clock is a day ahead. The second one
+// does not wait for that instant: the generation says that the first is dead (rule 7).
+func TestProcessWithItsClockAheadIsDead(t *testing.T) {
+	t.Parallel()
+	const ahead = 24 * time.Hour
+	t.Run("a token closed between them is applied at once", func(t *testing.T) {
+		t.Parallel()
+		dir := filepath.Join(t.TempDir(), "store")
+		p := begin(t, dir, ahead)
+		start(t, p.System, callbackTask, "one")
+		text := p.waitingToken(t, func(s machine.State) bool { return s.Waiting != nil && s.Waiting.Submitted() })
+		closeElsewhere(t, dir, text)
+		p = begin(t, dir, 0)
+		p.runToEnd(t)
+		p.wantAtOnce(t, machine.StatusSucceeded, "")
+	})
+	t.Run("a call that must not be repeated fails at once", func(t *testing.T) {
+		t.Parallel()
+		dir := filepath.Join(t.TempDir(), "store")
+		p := begin(t, dir, ahead)
+		p.limit, p.answer = time.Hour, func(ctx context.Context, call machine.Call) (token.Outcome, error) {
+			p.end()
+			return hang(ctx, call)
+		}
+		start(t, p.System, oneTask+atMostOnce, "one")
+		p.runUntil(t, func(machine.State) bool { return false })
+		p = begin(t, dir, 0)
+		p.limit = time.Hour
+		p.runToEnd(t)
+		p.wantAtOnce(t, machine.StatusFailed, machine.ErrorTaskInterrupted)
+		if p.calls != 0 {
+			t.Errorf("the second process made %d calls", p.calls)
+		}
+	})
+}
+
+// wantAtOnce compares the end of the execution, and checks that this process did not wait for it.
+func (p *process) wantAtOnce(t *testing.T, status machine.Status, failure string) {
+	t.Helper()
+	p.want(t, status, failure, 0)
+	if waited := p.clock.Now().Sub(epoch); waited != 0 {
+		t.Errorf("the process waited %s", waited)
+	}
+}
+
 func TestAnOpenTokenWaitsOnAfterARestart(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
