@@ -35,6 +35,7 @@ func compose(getenv func(string) string) (function.HTTP, error) {
 		limits: machine.Limits{
 			Duration: env.Duration("WAITLESS_EXECUTION_DAYS", 24*time.Hour, 1, 366),
 			Data:     env.Int("WAITLESS_DATA_LIMIT", machine.DefaultData, machine.MaxData),
+			Hints:    machine.Hints{Data: environment.RaiseDataLimit},
 		},
 		keys: &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: env.Text("WAITLESS_TOKEN_KEY"), Now: time.Now},
 	}
