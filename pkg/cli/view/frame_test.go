@@ -3,7 +3,6 @@ package view
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -129,7 +128,10 @@ func longNames(flow *fdl.Flow) *fdl.Flow {
 
 func manyProgress(t *testing.T, current int) *progress {
 	t.Helper()
-	flow := flowOf(t, manySteps(t, 200))
+	flow := &fdl.Flow{}
+	for i := range 200 {
+		flow.All = append(flow.All, &fdl.Step{Name: fmt.Sprintf("Step%03d", i), Kind: &fdl.Pass{}})
+	}
 	steps := map[string]stepProgress{}
 	for i := range current + 1 {
 		steps[flow.All[i].Name] = stepProgress{phase: phaseDone, attempt: 1, entered: at(0), left: at(time.Second)}
@@ -240,19 +242,4 @@ func TestElapsed(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", d, got, want)
 		}
 	}
-}
-
-// manySteps is a file with a flow of n pass steps.
-func manySteps(t *testing.T, n int) string {
-	t.Helper()
-	var flow strings.Builder
-	flow.WriteString("version: v1\ntype: flow\nsteps:\n")
-	for i := range n {
-		fmt.Fprintf(&flow, "  - {type: pass, name: Step%03d}\n", i)
-	}
-	file := filepath.Join(t.TempDir(), "many.yaml")
-	if err := os.WriteFile(file, []byte(flow.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
 }
