@@ -20,6 +20,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/waitless/waitless/pkg/cli/target"
+	"github.com/waitless/waitless/pkg/engine"
 )
 
 const (
@@ -102,7 +103,7 @@ func (d *devProcess) until(pattern string, args ...string) string {
 		if found := expected.FindStringSubmatch(printed); found != nil {
 			return found[len(found)-1]
 		}
-		if target.Sleep(ctx, 20*time.Millisecond) != nil {
+		if engine.Sleep(ctx, 20*time.Millisecond) != nil {
 			d.t.Fatalf("%q does not come in what %v prints:\n%s\n%s", pattern, args, printed, d.stderr.String())
 		}
 	}

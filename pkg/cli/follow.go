@@ -96,7 +96,7 @@ func (f *following) follow(ctx context.Context) (machine.State, error) {
 		if err != nil || state.Status.Final() {
 			return state, err
 		}
-		if err := target.Sleep(ctx, f.api.Interval); err != nil {
+		if err := engine.Sleep(ctx, f.api.Interval); err != nil {
 			return state, err
 		}
 	}

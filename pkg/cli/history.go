@@ -10,6 +10,7 @@ import (
 	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -101,7 +102,7 @@ func (c Command) followHistory(ctx context.Context, a *target.Client, flow, name
 		if len(events) > 0 {
 			after = events[len(events)-1].EventID
 		}
-		if err := target.Sleep(ctx, a.Interval); err != nil {
+		if err := engine.Sleep(ctx, a.Interval); err != nil {
 			return failure.Interrupted("the execution continues")
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/waitless/waitless/pkg/cli/target"
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 )
 
@@ -281,7 +281,7 @@ func testSession(t *testing.T, commands []shown) {
 		command := strings.ReplaceAll(s.command, "TOKEN", text)
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		printed, exit := shell(t, env, command)
-		for s.check(printed, exit) != nil && s.looks() && target.Sleep(ctx, 50*time.Millisecond) == nil {
+		for s.check(printed, exit) != nil && s.looks() && engine.Sleep(ctx, 50*time.Millisecond) == nil {
 			printed, exit = shell(t, env, command)
 		}
 		cancel()

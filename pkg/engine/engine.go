@@ -173,7 +173,7 @@ func (c *core) setDefaults() {
 		c.newNonce = randomText
 	}
 	if c.sleep == nil {
-		c.sleep = sleep
+		c.sleep = Sleep
 	}
 }
 
@@ -208,7 +208,8 @@ func randomText() string {
 	return hex.EncodeToString(b[:])
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits for a duration. It returns the error of ctx if that ends before.
+func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -3,7 +3,6 @@ package engine
 // For the tests of the defaults.
 var (
 	RandomText = randomText
-	Sleep      = sleep
 )
 
 // CallbackBase returns the address in the form that is used.

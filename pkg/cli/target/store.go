@@ -68,7 +68,7 @@ func (o Opener) reach(ctx context.Context, dir string) (Store, *rest.Client, err
 			}
 		}
 		store, err := o.Stores.Open(dir)
-		if engine.CodeOf(err) != engine.CodeConflict || Sleep(ctx, pause) != nil {
+		if engine.CodeOf(err) != engine.CodeConflict || engine.Sleep(ctx, pause) != nil {
 			return store, nil, err
 		}
 	}
@@ -210,15 +210,3 @@ type recorded struct {
 func (r *recorded) Header() http.Header         { return r.header }
 func (r *recorded) WriteHeader(status int)      { r.status = status }
 func (r *recorded) Write(p []byte) (int, error) { return r.body.Write(p) }
-
-// Sleep waits for a duration, or returns the error of ctx if that ends before.
-func Sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
