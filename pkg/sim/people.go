@@ -134,8 +134,17 @@ func (w *world) output(status string) value.Value {
 		value.Member{Key: "n", Value: value.Int(int64(w.answers))}, value.Member{Key: "status", Value: value.String(status)})
 }
 
-// takes is how long a call takes.
+// takes returns how long a call takes. Every caller ends a call at its limit, so a runner that is
+// still calling after it and a minute more has died.
 func (w *world) takes(call machine.Call) time.Duration {
+	takes := w.drawDuration(call)
+	if call.Limit > 0 {
+		takes = min(takes, call.Limit)
+	}
+	return takes
+}
+
+func (w *world) drawDuration(call machine.Call) time.Duration {
 	switch {
 	case limits[call.Resource.Text] > 0:
 		return w.between(10*time.Second, 200*time.Second)
