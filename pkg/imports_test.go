@@ -99,17 +99,16 @@ var house = []row{
 		path:    "pkg/cli",
 		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", yaml},
 		ours: append([]string{
-			"pkg/local", "pkg/cli/target", "pkg/cli/view", "pkg/cli/failure", "pkg/docs", "pkg/advise", "events",
+			"pkg/local", "pkg/cli/target", "pkg/cli/view", "pkg/docs", "pkg/advise", "events",
 		}, composed...),
 	},
-	{path: "pkg/cli/failure"},
 	{
 		path: "pkg/cli/view", modules: []string{"github.com/mattn/go-runewidth", "golang.org/x/term"},
-		ours: append([]string{"pkg/cli/failure", "pkg/local"}, useCases...),
+		ours: append([]string{"pkg/local"}, useCases...),
 	},
 	{
 		path: "pkg/cli/target", modules: []string{"github.com/hashicorp/go-retryablehttp"},
-		ours: append([]string{"pkg/cli/failure", "pkg/cli/view", "pkg/local", "pkg/httpapi/rest"}, useCases...),
+		ours: append([]string{"pkg/cli/view", "pkg/local", "pkg/httpapi/rest"}, useCases...),
 	},
 	{
 		path: "pkg/cmd/compose", modules: []string{awsSDK},

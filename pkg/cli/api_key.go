@@ -7,8 +7,8 @@ import (
 	"os"
 	"strings"
 
-	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/cli/target"
+	"github.com/waitless/waitless/pkg/cli/view"
 )
 
 // keyVariable names the environment variable with the key of the management API
@@ -24,7 +24,7 @@ func (c Command) apiKey() (string, error) {
 	}
 	key, err := os.ReadFile(file) //nolint:gosec // G304: the user names the file
 	if err != nil {
-		return "", failure.Usage(keyVariable+" names the file "+file+": "+reasonOf(err), keyVariable+"=@"+target.DefaultStore+"/"+target.APIKeyFile)
+		return "", view.Usage(keyVariable+" names the file "+file+": "+reasonOf(err), keyVariable+"=@"+target.DefaultStore+"/"+target.APIKeyFile)
 	}
 	return strings.TrimSpace(string(key)), nil
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/cli/target"
+	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/local"
 )
 
@@ -27,7 +27,7 @@ func (c Command) configOf(ctx context.Context, clock *local.Clock, tasks *local.
 		return config, err
 	}
 	if account.Region() == "" && tasks.NeedRegion() {
-		return config, failure.Usage("no region is configured for jobs and functions", target.TryRegion)
+		return config, view.Usage("no region is configured for jobs and functions", target.TryRegion)
 	}
 	if onAWS && account.Credentials(ctx) != nil {
 		return config, target.AWSError(errors.New("there are no AWS credentials"))

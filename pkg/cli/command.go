@@ -13,20 +13,19 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/local"
 )
 
-// Exit codes; see package failure.
+// Exit codes; see package view.
 const (
-	ExitSucceeded   = failure.ExitSucceeded
-	ExitFailed      = failure.ExitFailed
-	ExitUsage       = failure.ExitUsage
-	ExitInternal    = failure.ExitInternal
-	ExitWaiting     = failure.ExitWaiting
-	ExitInterrupted = failure.ExitInterrupted
+	ExitSucceeded   = view.ExitSucceeded
+	ExitFailed      = view.ExitFailed
+	ExitUsage       = view.ExitUsage
+	ExitInternal    = view.ExitInternal
+	ExitWaiting     = view.ExitWaiting
+	ExitInterrupted = view.ExitInterrupted
 )
 
 // Command is one run of the program.
@@ -150,7 +149,7 @@ func unknownBeforeHelp(root *cobra.Command, args []string) (*cobra.Command, erro
 }
 
 func noSuchCommand(root *cobra.Command, name string) error {
-	return failure.Usage(fmt.Sprintf("there is no command %q", name)+similarCommand(name, root), "waitless help")
+	return view.Usage(fmt.Sprintf("there is no command %q", name)+similarCommand(name, root), "waitless help")
 }
 
 // group makes a command out of several, which does nothing by itself.
@@ -160,7 +159,7 @@ func group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 		if len(args) == 0 {
 			return cmd.Help()
 		}
-		return failure.Usage(fmt.Sprintf("there is no command %q", args[0])+similarCommand(args[0], cmd), cmd.CommandPath()+" --help")
+		return view.Usage(fmt.Sprintf("there is no command %q", args[0])+similarCommand(args[0], cmd), cmd.CommandPath()+" --help")
 	}
 	cmd.AddCommand(commands...)
 	return cmd

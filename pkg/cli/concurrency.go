@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/waitless/waitless/pkg/cli/failure"
+	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/local"
 )
 
@@ -53,7 +53,7 @@ func (o concurrency) apply(c Command, config *local.Config) (err error) {
 			*bound.to, err = atOnce(bound.variable, text)
 		}
 		if err != nil {
-			return failure.Usage(err.Error(), "leave it out")
+			return view.Usage(err.Error(), "leave it out")
 		}
 	}
 	return nil

@@ -17,7 +17,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
@@ -128,7 +127,7 @@ func (s *server) readSecrets(ctx context.Context) error {
 	}
 	var err error
 	if s.secrets, err = callbackurl.ParseSecrets(c.Getenv(secretVariable)); err != nil {
-		return failure.Usage(err.Error(), "unset "+secretVariable)
+		return view.Usage(err.Error(), "unset "+secretVariable)
 	}
 	return nil
 }
@@ -136,7 +135,7 @@ func (s *server) readSecrets(ctx context.Context) error {
 // withoutText keeps an error from showing a secret that was written where the
 // name of a file belongs.
 func withoutText(err error) error {
-	var f *failure.Error
+	var f *view.Failure
 	if errors.As(err, &f) && f.Exit == ExitUsage {
 		return keysUnreadable()
 	}
@@ -144,7 +143,7 @@ func withoutText(err error) error {
 }
 
 func keysUnreadable() error {
-	return failure.Usage(`--fnf-keys cannot be read; allowed: @FILE with {"id":"secret"}, or - for standard input`, "--fnf-keys @keys.json")
+	return view.Usage(`--fnf-keys cannot be read; allowed: @FILE with {"id":"secret"}, or - for standard input`, "--fnf-keys @keys.json")
 }
 
 func keysOf(object value.Value) (map[string]string, error) {
@@ -153,7 +152,7 @@ func keysOf(object value.Value) (map[string]string, error) {
 		err = errors.New("it holds no key")
 	}
 	if err != nil {
-		return nil, failure.Usage("--fnf-keys: "+err.Error(), "--fnf-keys @keys.json")
+		return nil, view.Usage("--fnf-keys: "+err.Error(), "--fnf-keys @keys.json")
 	}
 	return keys, nil
 }
@@ -185,14 +184,14 @@ func (s *server) listen(ctx context.Context) (err error) {
 		if errors.As(err, &failed) {
 			err = failed.Err
 		}
-		return failure.Usage("listen at "+s.options.listen+": "+err.Error(), "--listen 127.0.0.1:0, which takes a port that is free")
+		return view.Usage("listen at "+s.options.listen+": "+err.Error(), "--listen 127.0.0.1:0, which takes a port that is free")
 	}
 	switch {
 	case s.base != "":
 	case s.options.api: // which serves this machine only
 		s.base = s.url()
 	case s.address().IP.IsUnspecified():
-		return failure.Usage("with --listen on all addresses, callback URLs need a name of this machine", "--base http://NAME:PORT")
+		return view.Usage("with --listen on all addresses, callback URLs need a name of this machine", "--base http://NAME:PORT")
 	default:
 		s.base = s.url()
 	}
@@ -205,7 +204,7 @@ func (s *server) checkAPI() error {
 		return nil
 	}
 	const why = "with --api only this machine may reach dev: --listen is a loopback address, and so is the host of --base and " + callbackVariable
-	return failure.Usage(why, "--listen "+defaultListen+" without --base, or no --api")
+	return view.Usage(why, "--listen "+defaultListen+" without --base, or no --api")
 }
 
 // address is that of a listener for TCP.
@@ -262,7 +261,7 @@ func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tas
 	endHTTP()
 	endSocket()
 	if ctx.Err() != nil {
-		return failure.Interrupted("what waits continues with the next dev")
+		return view.Interrupted("what waits continues with the next dev")
 	}
 	return err
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/docs"
 )
@@ -72,7 +71,7 @@ func showTopic(name string, width int) (view.Result, error) {
 	}
 	report, ok := findInTopics(name)
 	if !ok {
-		return view.Result{}, failure.Usage("there is no such topic, rule or error"+didYouMean(name, inDocs()), "waitless docs")
+		return view.Result{}, view.Usage("there is no such topic, rule or error"+didYouMean(name, inDocs()), "waitless docs")
 	}
 	return view.Result{Form: "docs", JSON: report, Text: report.text(width)}, nil
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
@@ -30,7 +29,7 @@ func (c Command) exit(ctx context.Context, cmd *cobra.Command, err error) int {
 	}
 	f := failureOf(err)
 	if ctx.Err() != nil && (f.Exit == ExitUsage || f.Exit == ExitInternal) {
-		f = failure.Interrupted("the command did not finish")
+		f = view.Interrupted("the command did not finish")
 	}
 	if f.What == "" {
 		f.What = subject(cmd)
@@ -48,8 +47,8 @@ func (c Command) exit(ctx context.Context, cmd *cobra.Command, err error) int {
 }
 
 // failureOf returns any error as it is shown.
-func failureOf(err error) *failure.Error {
-	var f *failure.Error
+func failureOf(err error) *view.Failure {
+	var f *view.Failure
 	var refused *rest.Error
 	var stuck *target.StuckError
 	switch {
@@ -58,20 +57,20 @@ func failureOf(err error) *failure.Error {
 	case errors.As(err, &refused):
 		return apiFailure(refused)
 	case errors.As(err, &stuck):
-		return failure.Internal(err.Error(), fmt.Sprintf("kill -CONT %[1]d, or kill -9 %[1]d, which loses nothing", stuck.PID))
+		return view.Internal(err.Error(), fmt.Sprintf("kill -CONT %[1]d, or kill -9 %[1]d, which loses nothing", stuck.PID))
 	case engine.CodeOf(err) == engine.CodeInvalid:
-		return failure.Usage(err.Error(), "--store ANOTHER-DIR")
+		return view.Usage(err.Error(), "--store ANOTHER-DIR")
 	}
-	return failure.Internal(err.Error(), "")
+	return view.Internal(err.Error(), "")
 }
 
 // apiFailure returns an error of the management API as it is shown.
-func apiFailure(refused *rest.Error) *failure.Error {
+func apiFailure(refused *rest.Error) *view.Failure {
 	// What stands before the API of a stack responds without a code of the API.
 	if refused.Code == engine.CodeInternal && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden) {
-		return failure.Internal(refused.Message, "aws sts get-caller-identity, which shows whose credentials are in use")
+		return view.Internal(refused.Message, "aws sts get-caller-identity, which shows whose credentials are in use")
 	}
-	f := failure.Usage(refused.Message, "")
+	f := view.Usage(refused.Message, "")
 	switch refused.Code {
 	case engine.CodeNotFound:
 		f.Try = "waitless list"
@@ -98,7 +97,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "bool":
 		why = fmt.Sprintf("--%s is %q; allowed: true, false", invalid.GetFlag().Name, invalid.GetValue())
 	}
-	return failure.Usage(why, cmd.CommandPath()+" --help")
+	return view.Usage(why, cmd.CommandPath()+" --help")
 }
 
 // mayBeEmpty are the flags of texts that an empty value makes sense for, or that have an error of their own.
@@ -110,7 +109,7 @@ func checkFlags(cmd *cobra.Command) error {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		isText := slices.Contains([]string{"string", "stringSlice", "stringArray"}, f.Value.Type())
 		if isText && strings.Trim(f.Value.String(), "[]") == "" && !slices.Contains(mayBeEmpty, f.Name) {
-			err = failure.Usage("--"+f.Name+" is empty", "leave --"+f.Name+" out, or give it a value")
+			err = view.Usage("--"+f.Name+" is empty", "leave --"+f.Name+" out, or give it a value")
 		}
 	})
 	return err
@@ -141,9 +140,9 @@ func arguments(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < least:
-			return failure.Usage("the "+argumentName(cmd)+" is missing", firstExample(cmd))
+			return view.Usage("the "+argumentName(cmd)+" is missing", firstExample(cmd))
 		case len(args) > most:
-			f := failure.Usage(fmt.Sprintf("found %q; it takes %s", args[most], takes(cmd, most)), firstExample(cmd))
+			f := view.Usage(fmt.Sprintf("found %q; it takes %s", args[most], takes(cmd, most)), firstExample(cmd))
 			f.What = cmd.Name()
 			return f
 		}

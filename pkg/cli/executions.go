@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
@@ -23,7 +22,7 @@ import (
 func names(text string) (flow, execution string, err error) {
 	flow, execution, ok := strings.Cut(text, "/")
 	if !ok || !fdl.ValidName(flow) || !fdl.ValidName(execution) {
-		return "", "", failure.Usage(fmt.Sprintf("%q is not an execution; allowed: FLOW/EXECUTION", text), "waitless list")
+		return "", "", view.Usage(fmt.Sprintf("%q is not an execution; allowed: FLOW/EXECUTION", text), "waitless list")
 	}
 	return flow, execution, nil
 }
@@ -31,7 +30,7 @@ func names(text string) (flow, execution string, err error) {
 // checkFlow rejects what cannot be the name of a flow, before a request is sent.
 func checkFlow(name string) error {
 	if !fdl.ValidName(name) {
-		return failure.Usage(fmt.Sprintf(`%q names no flow; allowed: a letter or "_", then letters, digits, "_" and "-"`, name), "waitless flows list")
+		return view.Usage(fmt.Sprintf(`%q names no flow; allowed: a letter or "_", then letters, digits, "_" and "-"`, name), "waitless flows list")
 	}
 	return nil
 }
@@ -77,16 +76,16 @@ func (o listOptions) filter(cmd *cobra.Command) (filter rest.Filter, err error) 
 		}
 	}
 	if filter.Statuses, err = rest.ParseStatuses(o.statuses...); err != nil {
-		return filter, failure.Usage("--status: "+err.Error(), "--status Failed,TimedOut")
+		return filter, view.Usage("--status: "+err.Error(), "--status Failed,TimedOut")
 	}
 	if filter.Since, err = parseSince(o.since, time.Now()); err != nil {
-		return filter, failure.Usage(err.Error(), "--since 24h")
+		return filter, view.Usage(err.Error(), "--since 24h")
 	}
 	if !cmd.Flags().Changed("limit") && o.since != "" {
 		filter.Limit = 0
 	}
 	if filter.Limit < 0 {
-		return filter, failure.Usage(fmt.Sprintf("--limit is %d; allowed: a number of executions, or 0 for all", o.limit), "--limit 10")
+		return filter, view.Usage(fmt.Sprintf("--limit is %d; allowed: a number of executions, or 0 for all", o.limit), "--limit 10")
 	}
 	return filter, nil
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/fdl"
@@ -34,9 +33,9 @@ func (s *flowSource) arguments(cmd *cobra.Command, args []string) error {
 	case !cmd.Flags().Changed("flow"):
 		return arguments(1, 1)(cmd, args)
 	case len(args) > 0:
-		return failure.Usage(fmt.Sprintf("%s and --flow %s are two flows", args[0], s.stored), "leave out one of them")
+		return view.Usage(fmt.Sprintf("%s and --flow %s are two flows", args[0], s.stored), "leave out one of them")
 	case strings.HasSuffix(s.stored, "@"):
-		return failure.Usage(fmt.Sprintf("--flow %s has no hash after the \"@\"", s.stored), "--flow "+s.name()+", or waitless flows list")
+		return view.Usage(fmt.Sprintf("--flow %s has no hash after the \"@\"", s.stored), "--flow "+s.name()+", or waitless flows list")
 	}
 	return checkFlow(s.name())
 }
@@ -104,7 +103,7 @@ func (c Command) readFlow(path string) (flowFile, error) {
 	f := flowFile{path: path}
 	var err error
 	if f.text, err = os.ReadFile(path); err != nil { //nolint:gosec // G304: the user names the file
-		return f, failure.Usage(reasonOf(err), "the path of a flow, for example flow.yaml")
+		return f, view.Usage(reasonOf(err), "the path of a flow, for example flow.yaml")
 	}
 	f.flow, f.problems = fdl.Parse(f.text)
 	return f, nil
@@ -129,7 +128,7 @@ func (f flowFile) checkName() error {
 	if f.flow.Name != "" || base == defaultBaseName || fdl.ValidName(base) {
 		return nil
 	}
-	return failure.Usage(fmt.Sprintf(
+	return view.Usage(fmt.Sprintf(
 		`the flow has no name, and that of its file, %q, cannot be one; allowed: a letter or "_", then letters, digits, "_" and "-", %d characters at most`,
 		base, fdl.MaxName), "add a line like this to the flow: name: "+asName(base))
 }
@@ -162,8 +161,8 @@ func (f flowFile) lines() []string {
 }
 
 // invalid is the error for a definition that has errors.
-func (f flowFile) invalid() *failure.Error {
-	return &failure.Error{
+func (f flowFile) invalid() *view.Failure {
+	return &view.Failure{
 		Exit: ExitUsage, Why: view.Count(len(f.problems.Errors()), "problem"), Lines: f.lines(),
 		Try: "correct the places above, then: waitless validate " + f.path,
 	}

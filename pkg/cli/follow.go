@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
@@ -26,7 +25,7 @@ func (e *execution) runElsewhere(ctx context.Context) (*target.Client, error) {
 	}
 	a, err := e.command.opener().Dev(ctx, e.place.Store)
 	if a != nil && len(e.options.tasks) > 0 {
-		return nil, failure.Usage("`waitless dev` holds the store "+e.place.Store+" and runs the tasks, so --task has no effect here",
+		return nil, view.Usage("`waitless dev` holds the store "+e.place.Store+" and runs the tasks, so --task has no effect here",
 			"give --task to waitless dev, or --store ANOTHER-DIR")
 	}
 	return a, err
@@ -64,9 +63,9 @@ func (e *execution) runOver(ctx context.Context, a *target.Client, input value.V
 	follow := "waitless history " + e.title() + " --follow" + e.place.Flags()
 	switch {
 	case ctx.Err() != nil:
-		return &failure.Error{Exit: ExitInterrupted, What: e.title(), Why: "interrupted; " + "it continues; show it with: " + follow}
+		return &view.Failure{Exit: ExitInterrupted, What: e.title(), Why: "interrupted; " + "it continues; show it with: " + follow}
 	case err != nil && !e.place.OnStack() && !e.command.opener().IsHeld(ctx, e.place.Store):
-		return &failure.Error{Exit: ExitInternal, What: e.title(), Why: "the process that held the store ended", Try: "waitless dev, then " + follow}
+		return &view.Failure{Exit: ExitInternal, What: e.title(), Why: "the process that held the store ended", Try: "waitless dev, then " + follow}
 	case err != nil:
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
@@ -92,7 +91,7 @@ func (c Command) followHistory(ctx context.Context, a *target.Client, flow, name
 		events, ended, err := o.eventsAfter(ctx, a, flow, name, after)
 		switch {
 		case err != nil && o.follow && ctx.Err() != nil:
-			return failure.Interrupted("the execution continues")
+			return view.Interrupted("the execution continues")
 		case err != nil:
 			return executionError(ctx, a, flow+"/"+name, err)
 		}
@@ -103,7 +102,7 @@ func (c Command) followHistory(ctx context.Context, a *target.Client, flow, name
 			after = events[len(events)-1].EventID
 		}
 		if err := engine.Sleep(ctx, a.Interval); err != nil {
-			return failure.Interrupted("the execution continues")
+			return view.Interrupted("the execution continues")
 		}
 	}
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/waitless/waitless/events"
 	"github.com/waitless/waitless/pkg/advise"
-	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/jobs"
@@ -84,7 +83,7 @@ func findSample(name string) (events.Sample, error) {
 		}
 	}
 	names := sampleNames()
-	return events.Sample{}, failure.Usage(fmt.Sprintf("there is no sample %q%s (known: %s)", name, didYouMean(name, names), strings.Join(names, ", ")),
+	return events.Sample{}, view.Usage(fmt.Sprintf("there is no sample %q%s (known: %s)", name, didYouMean(name, names), strings.Join(names, ", ")),
 		"waitless init --sample "+defaultSample)
 }
 
@@ -178,15 +177,15 @@ func writeNew(folder string, files []events.File) error {
 			if err != nil {
 				why = path + ": " + reasonOf(err)
 			}
-			return failure.Usage(why, "waitless init ANOTHER-DIR")
+			return view.Usage(why, "waitless init ANOTHER-DIR")
 		}
 	}
 	if err := os.MkdirAll(folder, 0o750); err != nil {
-		return failure.Usage(reasonOf(err), "waitless init ANOTHER-DIR")
+		return view.Usage(reasonOf(err), "waitless init ANOTHER-DIR")
 	}
 	for _, f := range files {
 		if err := createFile(filepath.Join(folder, f.Name), f.Text); err != nil {
-			return &failure.Error{Exit: ExitInternal, Why: err.Error(), Try: "waitless init ANOTHER-DIR"}
+			return &view.Failure{Exit: ExitInternal, Why: err.Error(), Try: "waitless init ANOTHER-DIR"}
 		}
 	}
 	return nil

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
@@ -47,11 +46,11 @@ func (c Command) readEvent(ctx context.Context, file string) (event []byte, err 
 	}
 	switch {
 	case ctx.Err() != nil:
-		return nil, failure.Interrupted("nothing was sent")
+		return nil, view.Interrupted("nothing was sent")
 	case err != nil:
-		return nil, failure.Usage(file+": "+reasonOf(err), "waitless job-events send FILE, or - for standard input")
+		return nil, view.Usage(file+": "+reasonOf(err), "waitless job-events send FILE, or - for standard input")
 	case !json.Valid(event):
-		return nil, failure.Usage(file+" is no JSON; allowed: an event as EventBridge delivers it", "waitless job-events send event.json")
+		return nil, view.Usage(file+" is no JSON; allowed: an event as EventBridge delivers it", "waitless job-events send event.json")
 	}
 	return bytes.ReplaceAll(event, []byte("{time}"), []byte(time.Now().UTC().Format(time.RFC3339))), nil
 }
@@ -68,9 +67,9 @@ func eventError(err error) error {
 		if refused.Code != "" && refused.Status != http.StatusNotFound { // dev itself says so
 			why = refused.Message
 		}
-		return failure.Usage(why, "waitless dev, and --store DIR")
+		return view.Usage(why, "waitless dev, and --store DIR")
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
-		return failure.Usage(refused.Message, "waitless job-events send event.json")
+		return view.Usage(refused.Message, "waitless job-events send event.json")
 	}
-	return failure.Internal(refused.Message, "the same again, while waitless run or waitless dev works on the store")
+	return view.Internal(refused.Message, "the same again, while waitless run or waitless dev works on the store")
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/jobs"
 )
@@ -82,9 +81,9 @@ func findKind(name string) (jobs.Kind, error) {
 	switch kind, ok := jobs.Find(name); {
 	case !ok:
 		why := fmt.Sprintf("%q is no kind of jobs%s (known: %s)", name, didYouMean(name, names), strings.Join(names, ", "))
-		return kind, failure.Usage(why, "waitless jobs list")
+		return kind, view.Usage(why, "waitless jobs list")
 	case kind.Service == "":
-		return kind, failure.Usage("no service stands behind this kind, so it needs no rights", "waitless jobs list")
+		return kind, view.Usage("no service stands behind this kind, so it needs no rights", "waitless jobs list")
 	default:
 		return kind, nil
 	}

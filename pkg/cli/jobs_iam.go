@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/jobs"
 )
@@ -84,7 +83,7 @@ func (c Command) completePlace(ctx context.Context, kind jobs.Kind, p jobsPlace)
 	for _, arn := range p.resources {
 		if !kind.Grants(arn) {
 			why := fmt.Sprintf("--resource %q is no ARN that a right of this kind can be for", arn)
-			return p, failure.Usage(why, "waitless jobs iam "+kind.Name+", without --resource, which shows the forms")
+			return p, view.Usage(why, "waitless jobs iam "+kind.Name+", without --resource, which shows the forms")
 		}
 		parts := strings.Split(arn, ":") // arn, partition, service, region, account, resource
 		p.region, p.account = cmp.Or(p.region, parts[3]), cmp.Or(p.account, parts[4])
@@ -98,13 +97,13 @@ func (c Command) completePlace(ctx context.Context, kind jobs.Kind, p jobsPlace)
 	}
 	switch {
 	case p.account == "":
-		return p, failure.Usage("the account is not known without a request to AWS", "--account 123456789012")
+		return p, view.Usage("the account is not known without a request to AWS", "--account 123456789012")
 	case !accountForm.MatchString(p.account):
-		return p, failure.Usage(fmt.Sprintf("account %q is not 12 digits", p.account), "--account 123456789012")
+		return p, view.Usage(fmt.Sprintf("account %q is not 12 digits", p.account), "--account 123456789012")
 	case p.region == "":
-		return p, failure.Usage("no region is configured", "--region eu-west-1")
+		return p, view.Usage("no region is configured", "--region eu-west-1")
 	case !regionForm.MatchString(p.region):
-		return p, failure.Usage(fmt.Sprintf("%q is not a region of AWS", p.region), "--region eu-west-1")
+		return p, view.Usage(fmt.Sprintf("%q is not a region of AWS", p.region), "--region eu-west-1")
 	}
 	return p, nil
 }

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/waitless/waitless/pkg/cli/failure"
+	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -22,13 +22,13 @@ func (c Command) limits() (limits machine.Limits, err error) {
 	if text := c.setting(daysVariable); text != "" {
 		days, err := executionDays(daysVariable, text)
 		if err != nil {
-			return limits, failure.Usage(err.Error(), "unset "+daysVariable)
+			return limits, view.Usage(err.Error(), "unset "+daysVariable)
 		}
 		limits.Duration = time.Duration(days) * 24 * time.Hour
 	}
 	if text := c.setting(dataLimitVariable); text != "" {
 		if limits.Data, err = dataLimit(dataLimitVariable, text); err != nil {
-			return limits, failure.Usage(err.Error(), "unset "+dataLimitVariable)
+			return limits, view.Usage(err.Error(), "unset "+dataLimitVariable)
 		}
 	}
 	return limits, nil

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/cli/target"
+	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/local"
 )
 
@@ -50,7 +50,7 @@ func (c Command) storeDir(flag string) string {
 // in the environment take precedence over a profile in the file.
 func (c Command) openAWS(ctx context.Context, noInstance bool) (target.AWS, error) {
 	if c.AWS == nil {
-		return nil, failure.Usage("this program was built without AWS", tryComplete)
+		return nil, view.Usage("this program was built without AWS", tryComplete)
 	}
 	o := target.AWSOptions{NoInstance: noInstance}
 	if c.Getenv("AWS_REGION")+c.Getenv("AWS_DEFAULT_REGION") == "" {
@@ -78,7 +78,7 @@ func (noStores) Open(dir string) (target.Store, error) { return nil, noStores{}.
 
 // Check implements [target.Stores].
 func (noStores) Check(string) error {
-	return failure.Usage("this program was built without the durable store", "--skip-time, or "+tryComplete)
+	return view.Usage("this program was built without the durable store", "--skip-time, or "+tryComplete)
 }
 
 // Holder implements [target.Stores].
@@ -122,7 +122,7 @@ func one(p target.Place, names [3]string, try string) (target.Place, error) {
 		}
 	}
 	if len(given) > 1 {
-		return target.Place{}, failure.Usage(fmt.Sprintf("%s and %s exclude each other", given[0], given[1]), fmt.Sprintf(try, given[len(given)-1]))
+		return target.Place{}, view.Usage(fmt.Sprintf("%s and %s exclude each other", given[0], given[1]), fmt.Sprintf(try, given[len(given)-1]))
 	}
 	return p, nil
 }
@@ -134,5 +134,5 @@ func (c Command) namedByUser(setting, try string) error {
 		return nil
 	}
 	why := c.settings.path + " names " + setting + "; a file that was only found in the working directory does not decide where credentials and tokens are sent"
-	return failure.Usage(why, try+", or --config "+c.settings.path)
+	return view.Usage(why, try+", or --config "+c.settings.path)
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
@@ -100,7 +99,7 @@ func (c Command) run(ctx context.Context, options runOptions) error {
 		return err
 	}
 	if e.script, err = file.script(options.skipTime); err != nil {
-		return failure.Usage(err.Error(), "correct "+file.scriptPath())
+		return view.Usage(err.Error(), "correct "+file.scriptPath())
 	}
 	return e.run(ctx, input)
 }
@@ -111,10 +110,10 @@ func (c Command) placeOfRun(options runOptions) (target.Place, error) {
 	here := options.skipTime || len(options.tasks) > 0
 	switch {
 	case here && options.OnStack():
-		return target.Place{}, failure.Usage("--skip-time and --task are for a run in this process, and not on a stack",
+		return target.Place{}, view.Usage("--skip-time and --task are for a run in this process, and not on a stack",
 			"waitless run FLOW"+options.Flags())
 	case options.skipTime && options.Store != "" && options.source.stored == "":
-		return target.Place{}, failure.Usage("--skip-time keeps the execution in memory, so --store has no effect", "leave out --skip-time or --store")
+		return target.Place{}, view.Usage("--skip-time keeps the execution in memory, so --store has no effect", "leave out --skip-time or --store")
 	case here && options.Store == "":
 		return target.Place{Store: c.storeDir("")}, nil
 	}
@@ -140,9 +139,9 @@ func (c Command) readObject(ctx context.Context, flag, text string) (value.Value
 	}
 	switch {
 	case ctx.Err() != nil:
-		return value.Value{}, failure.Interrupted("nothing was started")
+		return value.Value{}, view.Interrupted("nothing was started")
 	case err != nil:
-		return value.Value{}, failure.Usage(flag+" "+text+": "+reasonOf(err), try)
+		return value.Value{}, view.Usage(flag+" "+text+": "+reasonOf(err), try)
 	}
 	v, err := value.ParseJSON(bytes.TrimPrefix(data, []byte("\uFEFF"))) // with which some editors begin a file
 	switch {
@@ -150,9 +149,9 @@ func (c Command) readObject(ctx context.Context, flag, text string) (value.Value
 		if isFileName(text) {
 			try = flag + " @" + text
 		}
-		return v, failure.Usage(flag+" is "+err.Error(), try)
+		return v, view.Usage(flag+" is "+err.Error(), try)
 	case v.Kind() != value.KindObject:
-		return v, failure.Usage(flag+" is "+v.Kind().String()+"; allowed: an object", try)
+		return v, view.Usage(flag+" is "+v.Kind().String()+"; allowed: an object", try)
 	}
 	return v, nil
 }
@@ -195,7 +194,7 @@ func (c Command) clock(skipTime bool) (*local.Clock, error) {
 	}
 	start, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
-		return nil, failure.Usage(fmt.Sprintf("WAITLESS_NOW is %q; allowed: an instant like 2026-01-31T10:00:00Z (RFC 3339)", text), "unset WAITLESS_NOW")
+		return nil, view.Usage(fmt.Sprintf("WAITLESS_NOW is %q; allowed: an instant like 2026-01-31T10:00:00Z (RFC 3339)", text), "unset WAITLESS_NOW")
 	}
 	return local.NewVirtualClock(start), nil
 }
@@ -221,7 +220,7 @@ func (c Command) resolveTasks(file flowFile, clock *local.Clock, definitions []s
 		return nil, err
 	}
 	if tasks.NeedAWS() && clock.IsVirtual() {
-		return nil, failure.Usage("jobs on AWS take real time, which --skip-time does not wait for", "--task ACTION=simulated, or leave out --skip-time")
+		return nil, view.Usage("jobs on AWS take real time, which --skip-time does not wait for", "--task ACTION=simulated, or leave out --skip-time")
 	}
 	if missing := unknownFunctions(file, tasks.Resolve(file.flow)); missing != nil {
 		return nil, missing
@@ -247,11 +246,11 @@ func parseTasks(flow *fdl.Flow, definitions []string) (map[string]string, error)
 			return nil, err
 		}
 		if !slices.Contains(names, name) && !startsAnyKind(names, name) {
-			return nil, failure.Usage(fmt.Sprintf("--task %s: the flow calls no function %q%s (called: %s)",
+			return nil, view.Usage(fmt.Sprintf("--task %s: the flow calls no function %q%s (called: %s)",
 				name, name, didYouMean(name, names), listed(functionsOf(flow))), tryTask)
 		}
 		if several := ambiguous[name]; len(several) > 0 {
-			return nil, failure.Usage(fmt.Sprintf("--task %s: the flow calls %s", name, strings.Join(several, " and ")),
+			return nil, view.Usage(fmt.Sprintf("--task %s: the flow calls %s", name, strings.Join(several, " and ")),
 				"--task "+strings.Join(several, "=exec:COMMAND --task ")+"=exec:COMMAND")
 		}
 		byName[name] = value
@@ -266,10 +265,10 @@ var serviceFunction = regexp.MustCompile(`^[A-Za-z0-9_-][^/:\s]*/[^/:\s]+$`)
 func splitTask(definition string, before map[string]string) (name, value string, err error) {
 	name, value, ok := strings.Cut(definition, "=")
 	if !ok || name == "" || strings.Contains(name, "/") && !serviceFunction.MatchString(name) { // then it is a URL
-		return "", "", failure.Usage(fmt.Sprintf("--task %q has no name and \"=\" before the command", local.Hidden(definition)), tryTask)
+		return "", "", view.Usage(fmt.Sprintf("--task %q has no name and \"=\" before the command", local.Hidden(definition)), tryTask)
 	}
 	if _, twice := before[name]; twice {
-		return "", "", failure.Usage(fmt.Sprintf("--task %s is given twice", name), tryTask+", once for each function")
+		return "", "", view.Usage(fmt.Sprintf("--task %s is given twice", name), tryTask+", once for each function")
 	}
 	return name, value, nil
 }
@@ -336,9 +335,9 @@ func unusableTasks(err error, definitions map[string]string) error {
 	}
 	var several interface{ Unwrap() []error }
 	if !errors.As(err, &several) || len(several.Unwrap()) == 1 {
-		return failure.Usage(err.Error(), try)
+		return view.Usage(err.Error(), try)
 	}
-	f := &failure.Error{Exit: ExitUsage, Why: view.Count(len(several.Unwrap()), "task") + " cannot be used", Try: try}
+	f := &view.Failure{Exit: ExitUsage, Why: view.Count(len(several.Unwrap()), "task") + " cannot be used", Try: try}
 	for _, one := range several.Unwrap() {
 		f.Lines = append(f.Lines, one.Error())
 	}
@@ -349,7 +348,7 @@ func unknownFunctions(file flowFile, missing []error) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	f := &failure.Error{Exit: ExitUsage, Why: view.Count(len(missing), "function") + " of the flow is not known"}
+	f := &view.Failure{Exit: ExitUsage, Why: view.Count(len(missing), "function") + " of the flow is not known"}
 	if len(missing) > 1 {
 		f.Why = view.Count(len(missing), "function") + " of the flow are not known"
 	}
@@ -417,7 +416,7 @@ func (e *execution) runInMemory(ctx context.Context, input value.Value) error {
 	steps.Close(ctx.Err() != nil)
 	switch {
 	case ctx.Err() != nil:
-		return &failure.Error{Exit: ExitInterrupted, What: e.title(), Why: "interrupted; " + "with --skip-time the store is in memory, so the execution is gone"}
+		return &view.Failure{Exit: ExitInterrupted, What: e.title(), Why: "interrupted; " + "with --skip-time the store is in memory, so the execution is gone"}
 	case err != nil:
 		return err
 	}
@@ -480,9 +479,9 @@ func (e *execution) serve(ctx, serving context.Context, store target.Store, ende
 	ended.Close(ctx.Err() != nil)
 	switch {
 	case ctx.Err() != nil:
-		return &failure.Error{Exit: ExitInterrupted, What: e.title(), Why: "interrupted; " + "continue it with: " + e.again()}
+		return &view.Failure{Exit: ExitInterrupted, What: e.title(), Why: "interrupted; " + "continue it with: " + e.again()}
 	case serving.Err() == nil:
-		return &failure.Error{Exit: ExitInternal, What: e.title(), Why: err.Error(), Try: "correct that, then continue it with: " + e.again()}
+		return &view.Failure{Exit: ExitInternal, What: e.title(), Why: err.Error(), Try: "correct that, then continue it with: " + e.again()}
 	}
 	return e.finish(ctx)
 }
@@ -529,7 +528,7 @@ func (e *execution) start(ctx context.Context, flows engine.Flows, input value.V
 }
 
 func (e *execution) startedDifferent() error {
-	return failure.Usage("execution "+e.title()+" exists with another definition or input", "--name ANOTHER-NAME")
+	return view.Usage("execution "+e.title()+" exists with another definition or input", "--name ANOTHER-NAME")
 }
 
 // catchUp shows what happened to an execution before this process took it
@@ -599,7 +598,7 @@ func startError(path, name string, err error) error {
 		if !fdl.ValidName(name) {
 			try = "waitless run " + path + " --name my-run"
 		}
-		return failure.Usage(coded.Err.Error(), try)
+		return view.Usage(coded.Err.Error(), try)
 	}
 	return err
 }
@@ -641,7 +640,7 @@ func (e *execution) waiting(ctx context.Context, state machine.State) error {
 	if err != nil {
 		return err
 	}
-	f := &failure.Error{Exit: ExitWaiting, What: e.title(), Why: "waits for an outcome"}
+	f := &view.Failure{Exit: ExitWaiting, What: e.title(), Why: "waits for an outcome"}
 	if state.Waiting != nil {
 		what := "a callback, and no script reports its outcome"
 		if view.WaitsForJob(e.file.flow, state.Waiting.Attempt.Step) {
@@ -658,7 +657,7 @@ func (e *execution) waiting(ctx context.Context, state machine.State) error {
 }
 
 func (e *execution) failed(state machine.State, events []machine.Event) error {
-	f := &failure.Error{Exit: ExitFailed, What: e.title(), Why: token.MaskAll(view.EndText(e.file.flow, state, events))}
+	f := &view.Failure{Exit: ExitFailed, What: e.title(), Why: token.MaskAll(view.EndText(e.file.flow, state, events))}
 	switch {
 	case e.options.json:
 	case e.options.skipTime:

@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v4"
 
-	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/fdl"
@@ -78,11 +77,11 @@ func (c Command) readSettings(cmd *cobra.Command, _ []string) error {
 	case errors.Is(err, fs.ErrNotExist) && !flag.Changed:
 		return nil
 	case err != nil:
-		return failure.Usage(path+": "+reasonOf(err), "--config FILE, or leave it out")
+		return view.Usage(path+": "+reasonOf(err), "--config FILE, or leave it out")
 	}
 	read, problems := parseSettings(path, text)
 	if len(problems) > 0 {
-		f := &failure.Error{Exit: ExitUsage, Why: path + " has " + view.Count(len(problems), "problem"), Try: "correct the places above"}
+		f := &view.Failure{Exit: ExitUsage, Why: path + " has " + view.Count(len(problems), "problem"), Try: "correct the places above"}
 		for _, p := range problems {
 			f.Lines = append(f.Lines, p.Format(path))
 		}
@@ -303,7 +302,7 @@ func (c Command) addTasks(tasks *local.Tasks, wanted func(name string) bool) err
 	if dir == "." {
 		dir = ""
 	}
-	f := &failure.Error{Exit: ExitUsage}
+	f := &view.Failure{Exit: ExitUsage}
 	for _, name := range slices.Sorted(maps.Keys(s.tasks)) {
 		if !wanted(name) {
 			continue

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
@@ -72,7 +71,7 @@ func (c Command) start(ctx context.Context, o startOptions) (err error) {
 		return e.startOver(ctx, a, input)
 	}
 	if a.Idle {
-		return failure.Usage("--follow needs a worker, and none runs on this store", "waitless dev in another terminal, or waitless run "+file.path)
+		return view.Usage("--follow needs a worker, and none runs on this store", "waitless dev in another terminal, or waitless run "+file.path)
 	}
 	return e.runOver(ctx, a, input)
 }
@@ -104,7 +103,7 @@ func nameOrNew(name string) (string, error) {
 		return newName(), nil
 	}
 	if err := engine.CheckName(name); err != nil {
-		return "", failure.Usage(err.Error(), "--name my-run")
+		return "", view.Usage(err.Error(), "--name my-run")
 	}
 	return name, nil
 }

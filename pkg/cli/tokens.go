@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/fdl"
@@ -68,7 +67,7 @@ func (c Command) onToken(cmd *cobra.Command, body tokenBody) *cobra.Command {
 		if err != nil || first {
 			return err
 		}
-		return &failure.Error{Exit: ExitFailed, Why: "another outcome was recorded before: " + outcomeText(t)}
+		return &view.Failure{Exit: ExitFailed, Why: "another outcome was recorded before: " + outcomeText(t)}
 	}))
 	return cmd
 }
@@ -89,9 +88,9 @@ func (c Command) takeToken(cmd *cobra.Command, run func(*cobra.Command, []string
 		_, ofExecution := stepOf(text)
 		switch {
 		case strings.HasPrefix(text, "..."):
-			return failure.Usage("this token is masked: its beginning is missing", "FLOW/EXECUTION in its place, or waitless tokens list --unmask")
+			return view.Usage("this token is masked: its beginning is missing", "FLOW/EXECUTION in its place, or waitless tokens list --unmask")
 		case !tokenShape.MatchString(text) && !ofExecution:
-			return failure.Usage(token.ErrInvalid.Error(), "waitless tokens list --unmask")
+			return view.Usage(token.ErrInvalid.Error(), "waitless tokens list --unmask")
 		}
 		return run(cmd, []string{text})
 	}
@@ -110,7 +109,7 @@ func stepOf(text string) (step rest.Step, ok bool) {
 func openToken(ctx context.Context, a *target.Client, step rest.Step, unmask bool) (rest.Token, error) {
 	t, ok, err := a.OpenToken(ctx, step.Flow, step.Execution, unmask)
 	if err == nil && !ok {
-		return t, failure.Usage(step.Flow+"/"+step.Execution+" waits for no callback", "waitless show "+step.Flow+"/"+step.Execution)
+		return t, view.Usage(step.Flow+"/"+step.Execution+" waits for no callback", "waitless show "+step.Flow+"/"+step.Execution)
 	}
 	return t, err
 }
@@ -118,17 +117,17 @@ func openToken(ctx context.Context, a *target.Client, step rest.Step, unmask boo
 // readToken reads a token from standard input, before a store is opened: typing it may take long.
 func (c Command) readToken(cmd *cobra.Command) (string, error) {
 	if output := cmd.Flags().Lookup("output"); output != nil && output.Value.String() == "-" {
-		return "", failure.Usage("TOKEN and --output cannot both be standard input", "--output @FILE")
+		return "", view.Usage("TOKEN and --output cannot both be standard input", "--output @FILE")
 	}
 	data, err := c.readStdin(cmd.Context())
 	text := strings.TrimSpace(string(data))
 	switch {
 	case cmd.Context().Err() != nil:
-		return "", failure.Interrupted("nothing was done")
+		return "", view.Interrupted("nothing was done")
 	case err != nil:
-		return "", failure.Usage("the token on standard input: "+reasonOf(err), cmd.CommandPath()+" - < FILE")
+		return "", view.Usage("the token on standard input: "+reasonOf(err), cmd.CommandPath()+" - < FILE")
 	case text == "":
-		return "", failure.Usage("there is no token on standard input", cmd.CommandPath()+" - < FILE")
+		return "", view.Usage("there is no token on standard input", cmd.CommandPath()+" - < FILE")
 	}
 	return text, nil
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/local"
@@ -43,7 +42,7 @@ func (c Command) tokensURLCommand() *cobra.Command {
 		case err != nil:
 			return err
 		case !t.Open:
-			return &failure.Error{Exit: ExitFailed, Why: outcomeText(t)}
+			return &view.Failure{Exit: ExitFailed, Why: outcomeText(t)}
 		}
 		base, err := c.callbackBase(ctx, a, o.Place, base)
 		if err != nil {
@@ -70,7 +69,7 @@ func (c Command) callbackBase(ctx context.Context, a *target.Client, flags targe
 	case base != "" || err != nil:
 		return base, err
 	case p.Endpoint != "" && target.IsGateway(hostOf(p.Endpoint)):
-		return "", failure.Usage("the endpoint of the management API does not say where callbacks arrive", "--base URL, or --stack NAME")
+		return "", view.Usage("the endpoint of the management API does not say where callbacks arrive", "--base URL, or --stack NAME")
 	case p.Endpoint != "":
 		return checkBase("the endpoint", p.Endpoint, "--base URL")
 	case p.Stack == "":
@@ -130,7 +129,7 @@ func hostOf(endpoint string) string {
 func checkBase(name, base, try string) (string, error) {
 	parsed, err := parseBase(name, base)
 	if err != nil {
-		return "", failure.Usage(err.Error(), try)
+		return "", view.Usage(err.Error(), try)
 	}
 	return parsed, nil
 }

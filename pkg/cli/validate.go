@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/fdl"
 )
@@ -49,7 +48,7 @@ func (c Command) validateCommand() *cobra.Command {
 
 func (c Command) validate(ctx context.Context, paths []string, options validateOptions) error {
 	if !slices.Contains(validateFormats, options.format) {
-		return failure.Usage(fmt.Sprintf("--format is %q%s (allowed: %s)", options.format,
+		return view.Usage(fmt.Sprintf("--format is %q%s (allowed: %s)", options.format,
 			fdl.DidYouMean(options.format, validateFormats), listed(validateFormats)), "waitless validate --format github FLOW")
 	}
 	files, err := c.readFlows(ctx, paths, options.strict)
@@ -82,7 +81,7 @@ func (c Command) readFlows(ctx context.Context, paths []string, strict bool) ([]
 
 // unreadable is a file that could not be read, among others that are checked.
 func unreadable(path string, err error) flowFile {
-	var f *failure.Error
+	var f *view.Failure
 	why := err.Error()
 	if errors.As(err, &f) {
 		why = f.Why
@@ -143,12 +142,12 @@ func inOrder(problems fdl.Problems) fdl.Problems {
 // notValid is the error for flows of which one is not valid, nil for others.
 func notValid(files []flowFile, options validateOptions) error {
 	invalid := slices.DeleteFunc(slices.Clone(files), flowFile.isValid)
-	var err *failure.Error
+	var err *view.Failure
 	switch {
 	case len(invalid) == 0:
 		return nil
 	case len(files) > 1:
-		err = &failure.Error{
+		err = &view.Failure{
 			Exit: ExitUsage, Why: fmt.Sprintf("not valid: %d of %d flows", len(invalid), len(files)),
 			Try: "correct the places above, then validate again",
 		}
@@ -167,8 +166,8 @@ func notValid(files []flowFile, options validateOptions) error {
 }
 
 // notStrict is the error for a flow that runs here, and of which strict mode tells.
-func (f flowFile) notStrict() *failure.Error {
-	return &failure.Error{
+func (f flowFile) notStrict() *view.Failure {
+	return &view.Failure{
 		Exit: ExitUsage, Why: view.Count(len(f.flow.Extensions), "place") + " that strict mode refuses",
 		Lines: f.lines(), Try: "waitless validate " + f.path + ", which takes the flow as it is",
 	}

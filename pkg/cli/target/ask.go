@@ -6,7 +6,7 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/waitless/waitless/pkg/cli/failure"
+	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 )
@@ -22,7 +22,7 @@ func (c *Client) CallbackBase(ctx context.Context) (string, error) {
 	base, err := c.ask(ctx, basePath)
 	var refused *rest.Error
 	if errors.As(err, &refused) {
-		return "", failure.Usage("the process that holds the store does not say where callbacks arrive", "--base URL")
+		return "", view.Usage("the process that holds the store does not say where callbacks arrive", "--base URL")
 	}
 	return base, err
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/waitless/waitless/pkg/cli/failure"
+	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
 )
@@ -88,7 +88,7 @@ func (t withKey) RoundTrip(r *http.Request) (*http.Response, error) {
 func parseEndpoint(endpoint string) (*url.URL, error) {
 	base, err := url.Parse(endpoint)
 	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" || base.RawQuery != "" || base.User != nil {
-		return nil, failure.Usage(fmt.Sprintf("%q is no endpoint; allowed: the URL of an API", local.Hidden(endpoint)), "--endpoint https://HOST")
+		return nil, view.Usage(fmt.Sprintf("%q is no endpoint; allowed: the URL of an API", local.Hidden(endpoint)), "--endpoint https://HOST")
 	}
 	return base, nil
 }
@@ -106,7 +106,7 @@ func findAPI(ctx context.Context, account AWS, stack string) (string, error) {
 	}
 	if !isTrusted(base.Hostname()) {
 		why := fmt.Sprintf("stack %q says that its API is at %s, which is no host of API Gateway", stack, base.Host)
-		return "", failure.Usage(why, "--endpoint "+endpoint+", if that is right")
+		return "", view.Usage(why, "--endpoint "+endpoint+", if that is right")
 	}
 	return endpoint, nil
 }
@@ -126,17 +126,17 @@ const CallbackOutput = "CallbackEndpoint"
 // Output returns an output of a stack.
 func Output(ctx context.Context, account AWS, stack, name string) (string, error) {
 	if account.Region() == "" {
-		return "", failure.Usage("no region is configured for stack "+stack, TryRegion)
+		return "", view.Usage("no region is configured for stack "+stack, TryRegion)
 	}
 	outputs, err := account.Outputs(ctx, stack)
 	switch {
 	case err != nil:
 		return "", AWSError(err)
 	case outputs == nil:
-		return "", failure.Usage(fmt.Sprintf("there is no stack %q in region %s", stack, account.Region()), TryRegion+", or --stack ANOTHER-NAME")
+		return "", view.Usage(fmt.Sprintf("there is no stack %q in region %s", stack, account.Region()), TryRegion+", or --stack ANOTHER-NAME")
 	case outputs[name] == "":
 		why := fmt.Sprintf("stack %q has no output %s: it is not a stack of Waitless, or it is not deployed yet", stack, name)
-		return "", failure.Usage(why, "--stack ANOTHER-NAME")
+		return "", view.Usage(why, "--stack ANOTHER-NAME")
 	}
 	return outputs[name], nil
 }
@@ -164,9 +164,9 @@ func sign(ctx context.Context, account AWS, base *url.URL) (http.RoundTripper, e
 		return plain(), nil //nolint:nilerr // the API says whether it requires a signature
 	case base.Scheme == "http" && !IsThisMachine(base.Hostname()):
 		why := "http://" + base.Host + " is not encrypted, and signed requests and tokens would be sent there"
-		return nil, failure.Usage(why, "--endpoint https://"+base.Host)
+		return nil, view.Usage(why, "--endpoint https://"+base.Host)
 	case region == "":
-		return nil, failure.Usage("no region is configured to sign requests to "+base.Host+" for", TryRegion)
+		return nil, view.Usage("no region is configured to sign requests to "+base.Host+" for", TryRegion)
 	}
 	return account.Sign(region, plain()), nil
 }

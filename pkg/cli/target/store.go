@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
@@ -105,7 +104,7 @@ func InProcess(system *local.System, lists Lists) *rest.Client {
 func (o Opener) Hold(ctx context.Context, dir, try string) (Store, error) {
 	store, client, err := o.reach(ctx, dir)
 	if client != nil {
-		return nil, failure.Usage("another `waitless run` or `waitless dev` holds the store "+dir, try)
+		return nil, view.Usage("another `waitless run` or `waitless dev` holds the store "+dir, try)
 	}
 	return store, err
 }

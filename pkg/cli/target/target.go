@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/waitless/waitless/pkg/cli/failure"
+	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/resume"
@@ -99,7 +99,7 @@ type AWSOptions struct {
 
 // AWSError returns an error of AWS as it is shown.
 func AWSError(err error) error {
-	return failure.Internal(err.Error(), "aws configure list, which shows what is configured")
+	return view.Internal(err.Error(), "aws configure list, which shows what is configured")
 }
 
 // TryRegion is what to try if no region is configured.
@@ -143,7 +143,7 @@ type Opener struct {
 func (o Opener) Open(ctx context.Context, p Place) (*Client, error) {
 	if !p.OnStack() {
 		if err := o.Stores.Check(p.Store); isNotFound(err) {
-			return nil, failure.Usage("there is no store in "+p.Store, "waitless run FLOW, or --store DIR")
+			return nil, view.Usage("there is no store in "+p.Store, "waitless run FLOW, or --store DIR")
 		}
 	}
 	return o.OpenOrCreate(ctx, p)

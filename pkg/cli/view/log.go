@@ -12,7 +12,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/waitless/waitless/pkg/cli/failure"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
@@ -33,7 +32,7 @@ func NewLogger(out io.Writer, format string, quiet bool) (*slog.Logger, error) {
 	case "json":
 		return slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{Level: level, ReplaceAttr: harmlessAttr})), nil
 	}
-	return nil, failure.Usage(fmt.Sprintf("--log-format is %q; allowed: text, json", format), "--log-format text")
+	return nil, Usage(fmt.Sprintf("--log-format is %q; allowed: text, json", format), "--log-format text")
 }
 
 // LongestLogged is how many bytes of a value the log shows.

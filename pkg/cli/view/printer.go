@@ -10,8 +10,6 @@ import (
 	"strings"
 
 	"golang.org/x/term"
-
-	"github.com/waitless/waitless/pkg/cli/failure"
 )
 
 // Printer prints the results of a command.
@@ -87,8 +85,8 @@ func Unwritten(err error) error {
 	if errors.As(err, &path) {
 		why = path.Err.Error()
 	}
-	return &failure.Error{
-		Exit: failure.ExitInternal, What: "write standard output", Why: why, Try: "send standard output to a place with room: waitless ... > FILE",
+	return &Failure{
+		Exit: ExitInternal, What: "write standard output", Why: why, Try: "send standard output to a place with room: waitless ... > FILE",
 	}
 }
 

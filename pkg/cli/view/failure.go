@@ -1,5 +1,4 @@
-// Package failure has the errors of the commands: what failed, why, what to try, and the exit code.
-package failure
+package view
 
 // Exit codes of the program.
 const (
@@ -11,8 +10,8 @@ const (
 	ExitInterrupted = 130 // the user pressed Ctrl-C
 )
 
-// Error is shown as "waitless: What: Why" and "try: Try".
-type Error struct {
+// Failure is shown as "waitless: What: Why" and "try: Try".
+type Failure struct {
 	Exit int
 	What string // empty means the command, with its argument
 	Why  string
@@ -22,7 +21,7 @@ type Error struct {
 }
 
 // Error implements error.
-func (e *Error) Error() string {
+func (e *Failure) Error() string {
 	if e.What == "" {
 		return e.Why
 	}
@@ -30,12 +29,12 @@ func (e *Error) Error() string {
 }
 
 // Usage returns the error for a wrong command line, file or environment.
-func Usage(why, try string) *Error { return &Error{Exit: ExitUsage, Why: why, Try: try} }
+func Usage(why, try string) *Failure { return &Failure{Exit: ExitUsage, Why: why, Try: try} }
 
 // Internal returns the error for something that failed although the command line is right.
-func Internal(why, try string) *Error { return &Error{Exit: ExitInternal, Why: why, Try: try} }
+func Internal(why, try string) *Failure { return &Failure{Exit: ExitInternal, Why: why, Try: try} }
 
 // Interrupted returns the error for a command that the user stopped, and what that means for the execution.
-func Interrupted(meaning string) *Error {
-	return &Error{Exit: ExitInterrupted, Why: "interrupted; " + meaning}
+func Interrupted(meaning string) *Failure {
+	return &Failure{Exit: ExitInterrupted, Why: "interrupted; " + meaning}
 }
