@@ -1,7 +1,6 @@
 package dynamo
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +32,7 @@ func (w *Waits) Open(ctx context.Context, handle string, wait resume.ExternalWai
 		condition:  "attribute_not_exists(f)",
 		values: item{
 			":wait": binaryOf(wait.Encode()), ":expires": expiryOf(wait.Expires),
-			":shard": shardKey(shardOf(handle)), ":age": binaryOf(ageKey(handle, wait)),
+			":shard": shardKey(shardOf(handle)), ":age": binaryOf(orderKey(wait.Opened, handle)),
 		},
 	})
 	if err != nil {
@@ -45,21 +44,17 @@ func (w *Waits) Open(ctx context.Context, handle string, wait resume.ExternalWai
 // shardOf spreads waits over the index.
 func shardOf(handle string) int { return int(crc32.ChecksumIEEE([]byte(handle)) % shards) }
 
-func ageKey(handle string, wait resume.ExternalWait) []byte {
-	return append(startKey(wait.Opened), handle...)
-}
-
 // ExternalWait implements [resume.ExternalWaits].
 func (w *Waits) ExternalWait(ctx context.Context, handle string) (resume.ExternalWait, token.Record, error) {
-	found, err := w.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &w.table, Key: tokenKey(handle), ConsistentRead: aws.Bool(true)})
-	if err != nil {
-		return resume.ExternalWait{}, token.Record{}, waitsError("read an external wait", err)
-	}
-	wait, err := decodeWait(found.Item)
+	found, err := w.get(ctx, "read an external wait", tokenKey(handle))
 	if err != nil {
 		return resume.ExternalWait{}, token.Record{}, err
 	}
-	record, err := decodeRecord(found.Item)
+	wait, err := decodeWait(found)
+	if err != nil {
+		return resume.ExternalWait{}, token.Record{}, err
+	}
+	record, err := decodeRecord(found)
 	return wait, record, err
 }
 
@@ -84,17 +79,20 @@ func (w *Waits) List(ctx context.Context, after string, limit int) ([]resume.Ext
 	if err != nil {
 		return nil, err
 	}
+	entries := w.index(dynamodb.QueryInput{IndexName: aws.String(WaitsIndex), Limit: limitOf(limit)}, item{}, last)
 	var waits []resume.ExternalWait
 	for len(waits) < limit {
-		page, err := w.oldest(ctx, last, limit-len(waits))
-		if err != nil || len(page) == 0 {
-			return waits, err
+		page, err := oldest(ctx, entries, limit-len(waits))
+		var listed []resume.ExternalWait
+		if err == nil {
+			listed, err = w.undelivered(ctx, page)
 		}
-		listed, err := w.undelivered(ctx, page)
 		if err != nil {
-			return nil, err
+			return nil, w.failed("list external waits", err)
 		}
-		waits, last = append(waits, listed...), bytesOf(page[len(page)-1][attrStart])
+		if waits = append(waits, listed...); len(page) == 0 {
+			break
+		}
 	}
 	return waits, nil
 }
@@ -108,30 +106,19 @@ func (w *Waits) ageOf(ctx context.Context, handle string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list external waits after %s: %w", handle, err)
 	}
-	return ageKey(handle, wait), nil
+	return orderKey(wait.Opened, handle), nil
 }
 
-// oldest returns at most limit entries of the index, after the last one.
-func (w *Waits) oldest(ctx context.Context, last []byte, limit int) ([]item, error) {
-	var entries []item
-	for shard := range shards {
-		input := &dynamodb.QueryInput{
-			TableName: &w.table, IndexName: aws.String(WaitsIndex), Limit: limitOf(limit),
-			KeyConditionExpression:    aws.String("x = :x"),
-			ExpressionAttributeValues: item{":x": shardKey(shard)},
+// oldest returns at most limit entries of the index.
+func oldest(ctx context.Context, entries *indexReader, limit int) (page []item, err error) {
+	for len(page) < limit {
+		next, err := entries.next(ctx)
+		if err != nil || next == nil {
+			return page, err
 		}
-		if last != nil {
-			*input.KeyConditionExpression += " AND t > :t"
-			input.ExpressionAttributeValues[":t"] = binaryOf(last)
-		}
-		page, err := w.client.Query(ctx, input) // one is enough: entries are small
-		if err != nil {
-			return nil, waitsError("list external waits", err)
-		}
-		entries = append(entries, page.Items...)
+		page = append(page, next...)
 	}
-	slices.SortFunc(entries, func(a, b item) int { return bytes.Compare(bytesOf(a[attrStart]), bytesOf(b[attrStart])) })
-	return entries[:min(len(entries), int(*limitOf(limit)))], nil
+	return page, nil
 }
 
 // undelivered returns the waits of those entries that are still not delivered.
@@ -139,7 +126,7 @@ func (w *Waits) undelivered(ctx context.Context, entries []item) ([]resume.Exter
 	found := map[string]item{}
 	for some := range slices.Chunk(entries, mostKeys) {
 		if err := w.collect(ctx, some, found); err != nil {
-			return nil, waitsError("list external waits", err)
+			return nil, err
 		}
 	}
 	var waits []resume.ExternalWait
@@ -165,7 +152,7 @@ func (w *Waits) collect(ctx context.Context, entries []item, found map[string]it
 	for i, entry := range entries {
 		keys[i] = item{attrKey: entry[attrKey]}
 	}
-	left := map[string]types.KeysAndAttributes{w.table: {Keys: keys, ConsistentRead: aws.Bool(true)}}
+	left := map[string]types.KeysAndAttributes{w.name: {Keys: keys, ConsistentRead: aws.Bool(true)}}
 	for try := 0; len(left) > 0; try++ { // DynamoDB returns a part of large items, and none of a throttled table
 		if try > 0 {
 			if err := pause(ctx, try); err != nil {
@@ -176,7 +163,7 @@ func (w *Waits) collect(ctx context.Context, entries []item, found map[string]it
 		if err != nil {
 			return err
 		}
-		for _, each := range page.Responses[w.table] {
+		for _, each := range page.Responses[w.name] {
 			found[textOf(each[attrKey])] = each
 		}
 		left = page.UnprocessedKeys

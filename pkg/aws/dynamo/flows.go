@@ -2,13 +2,11 @@ package dynamo
 
 import (
 	"context"
-	"errors"
 	"math"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
@@ -29,14 +27,10 @@ func (l *Log) Put(ctx context.Context, name string, text []byte) (machine.FlowRe
 	if err != nil {
 		return machine.FlowRef{}, err
 	}
-	op := "put flow " + name
 	put := flowKey(flow)
 	put[attrBody], put[attrCreated] = binaryOf(text), nanosecondOf(l.now())
-	_, err = l.client.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName: &l.table, Item: put, ConditionExpression: aws.String("attribute_not_exists(c)"),
-	})
-	if _, there := errors.AsType[*types.ConditionalCheckFailedException](err); err != nil && !there {
-		return machine.FlowRef{}, logError(op, err)
+	if _, err = l.put(ctx, "put flow "+name, put, "attribute_not_exists(c)", nil); err != nil {
+		return machine.FlowRef{}, err
 	}
 	l.flows.Put(flow, parsed, len(text))
 	return flow, nil
@@ -47,14 +41,10 @@ func (l *Log) Flow(ctx context.Context, flow machine.FlowRef) (*fdl.Flow, error)
 	if parsed := l.flows.Get(flow); parsed != nil {
 		return parsed, nil
 	}
-	found, err := l.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &l.table, Key: flowKey(flow), ConsistentRead: aws.Bool(true)})
-	switch {
-	case err != nil:
-		return nil, logError("read flow "+flow.Name, err)
-	case len(found.Item) == 0:
-		return nil, engine.UnknownFlow(flow)
+	text, _, err := l.text(ctx, flow)
+	if err != nil {
+		return nil, err
 	}
-	text := bytesOf(found.Item[attrBody])
 	_, parsed, err := engine.ParseFlow(flow.Name, text)
 	if err != nil {
 		return nil, err
@@ -74,17 +64,13 @@ func (l *Log) Definitions(ctx context.Context, name string) ([]engine.Definition
 		KeyConditionExpression: &condition, ExpressionAttributeValues: values, ProjectionExpression: aws.String("p, s, c"),
 	})
 	if err != nil {
-		return nil, logError("list flows", err)
+		return nil, l.failed("list flows", err)
 	}
 	var list []engine.Definition
 	for _, attributes := range found {
-		created, listed := attributes[attrCreated].(*types.AttributeValueMemberN)
-		if !listed {
+		at := instantOf(attributes[attrCreated])
+		if at.IsZero() {
 			continue
-		}
-		at, err := instantOf(created.Value)
-		if err != nil {
-			return nil, err
 		}
 		name, hash, _ := strings.Cut(string(bytesOf(attributes[attrSort])), separator)
 		list = append(list, engine.Definition{Flow: machine.FlowRef{Name: name, Hash: hash}, Created: at})
@@ -95,26 +81,26 @@ func (l *Log) Definitions(ctx context.Context, name string) ([]engine.Definition
 
 // FlowText implements the list of flows of the management API.
 func (l *Log) FlowText(ctx context.Context, flow machine.FlowRef) ([]byte, error) {
-	found, err := l.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &l.table, Key: flowKey(flow), ConsistentRead: aws.Bool(true)})
-	switch {
-	case err != nil:
-		return nil, logError("read flow "+flow.Name, err)
-	case found.Item[attrCreated] == nil:
-		return nil, engine.UnknownFlow(flow)
+	text, listed, err := l.text(ctx, flow)
+	if err == nil && !listed {
+		err = engine.UnknownFlow(flow)
 	}
-	return bytesOf(found.Item[attrBody]), nil
+	return text, err
+}
+
+// text reads the definition, and reports whether it is listed.
+func (l *Log) text(ctx context.Context, flow machine.FlowRef) (text []byte, listed bool, err error) {
+	found, err := l.get(ctx, "read flow "+flow.Name, flowKey(flow))
+	if err == nil && len(found) == 0 {
+		err = engine.UnknownFlow(flow)
+	}
+	return bytesOf(found[attrBody]), found[attrCreated] != nil, err
 }
 
 // DeleteFlow implements the list of flows of the management API.
 func (l *Log) DeleteFlow(ctx context.Context, flow machine.FlowRef) error {
-	_, err := l.client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &l.table, Key: flowKey(flow),
-		UpdateExpression: aws.String("REMOVE c"), ConditionExpression: aws.String("attribute_exists(c)"),
-	})
-	if _, not := errors.AsType[*types.ConditionalCheckFailedException](err); err != nil && !not {
-		return logError("delete flow "+flow.Name, err)
-	}
-	return nil
+	_, _, err := l.update(ctx, flowKey(flow), update{op: "delete flow " + flow.Name, expression: "REMOVE c", condition: "attribute_exists(c)"})
+	return err
 }
 
 // separator stands between a flow's name and its hash in the sort key.

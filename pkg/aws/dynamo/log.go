@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -19,15 +17,13 @@ import (
 // Log is table Log. It implements [engine.Log] and [engine.Flows], and lists
 // executions.
 type Log struct {
-	client *dynamodb.Client
-	table  string
-	now    func() time.Time
-	flows  engine.ParsedFlows
+	table
+	flows engine.ParsedFlows
 }
 
 // NewLog returns the table of that name. The clock decides what has expired.
-func NewLog(client *dynamodb.Client, table string, now func() time.Time) *Log {
-	return &Log{client: client, table: table, now: now}
+func NewLog(client *dynamodb.Client, name string, now func() time.Time) *Log {
+	return &Log{table: table{client, "Log", name, now}}
 }
 
 // Attributes of table Log. Each byte of a name is paid for with each item.
@@ -36,10 +32,7 @@ const (
 	attrSort      = "s"
 	attrNonce     = "n"
 	attrBody      = "b"
-	attrExpires   = "expires"
 )
-
-type item = map[string]types.AttributeValue
 
 // seqSize is the size of an item's number as a sort key.
 const seqSize = 8
@@ -53,7 +46,7 @@ func (l *Log) Latest(ctx context.Context, execution engine.ID) (engine.Item, err
 	})
 	switch {
 	case err != nil:
-		return engine.Item{}, logError("read the log of execution "+execution.String(), err)
+		return engine.Item{}, l.failed("read the log of execution "+execution.String(), err)
 	case len(found) == 0:
 		return engine.Item{}, engine.ErrNotFound
 	}
@@ -67,7 +60,7 @@ func (l *Log) Items(ctx context.Context, execution engine.ID, from uint64, limit
 		ExpressionAttributeValues: item{":p": binaryOf(execution[:]), ":s": seqKey(from)},
 	})
 	if err != nil {
-		return nil, logError("read the log of execution "+execution.String(), err)
+		return nil, l.failed("read the log of execution "+execution.String(), err)
 	}
 	items := make([]engine.Item, len(found))
 	for i, attributes := range found {
@@ -80,7 +73,7 @@ func (l *Log) Items(ctx context.Context, execution engine.ID, from uint64, limit
 
 // query reads at most limit items that have not expired, consistently.
 func (l *Log) query(ctx context.Context, limit int, input *dynamodb.QueryInput) ([]item, error) {
-	input.TableName, input.ConsistentRead = &l.table, aws.Bool(true)
+	input.TableName, input.ConsistentRead = &l.name, aws.Bool(true)
 	input.FilterExpression = aws.String(notExpired)
 	input.ExpressionAttributeValues[":now"] = secondOf(l.now())
 	input.Limit = limitOf(limit)
@@ -100,11 +93,6 @@ func (l *Log) query(ctx context.Context, limit int, input *dynamodb.QueryInput) 
 	}
 }
 
-func limitOf(limit int) *int32 {
-	const most = 1000
-	return aws.Int32(int32(min(limit, most))) //nolint:gosec // no greater than most
-}
-
 // An expired item is ignored at once, also by a put.
 const (
 	notExpired = "attribute_not_exists(expires) OR expires > :now"
@@ -113,17 +101,12 @@ const (
 
 // Append implements [engine.Log]. It does not check for a gap, which would take a read: the engine continues from the latest item.
 func (l *Log) Append(ctx context.Context, put engine.Item) error {
-	_, err := l.client.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName:                           &l.table,
-		Item:                                encodeItem(put),
-		ConditionExpression:                 aws.String(freeOrGone),
-		ExpressionAttributeValues:           item{":now": secondOf(l.now())},
-		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-	})
-	if refused, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
-		return &engine.ConflictError{Nonce: textOf(refused.Item[attrNonce])}
+	op := "append to the log of execution " + put.Execution.String()
+	there, err := l.put(ctx, op, encodeItem(put), freeOrGone, item{":now": secondOf(l.now())})
+	if err == nil && there != nil {
+		err = &engine.ConflictError{Nonce: textOf(there[attrNonce])}
 	}
-	return logError("append to the log of execution "+put.Execution.String(), err)
+	return err
 }
 
 // encodeItem is the item with what the table needs to know of its body. A body
@@ -159,43 +142,6 @@ func decodeItem(attributes item) (engine.Item, error) {
 	}, nil
 }
 
-// logError gives an error of DynamoDB its operation.
-func logError(op string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &engine.Error{Code: engine.CodeInternal, Op: op, Err: fmt.Errorf("table Log: %w", err)}
-}
-
 func seqKey(seq uint64) types.AttributeValue {
 	return binaryOf(binary.BigEndian.AppendUint64(nil, seq))
-}
-
-// expiryOf is the first whole second in which an item has expired.
-func expiryOf(expires time.Time) types.AttributeValue {
-	return secondOf(expires.Add(time.Second - 1))
-}
-
-func secondOf(at time.Time) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: strconv.FormatInt(at.Unix(), 10)}
-}
-
-func binaryOf(b []byte) types.AttributeValue { return &types.AttributeValueMemberB{Value: b} }
-
-func textValue(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-
-// bytesOf is the value of a binary attribute, nil for any other.
-func bytesOf(value types.AttributeValue) []byte {
-	if b, ok := value.(*types.AttributeValueMemberB); ok {
-		return b.Value
-	}
-	return nil
-}
-
-// textOf is the value of a text attribute, empty for any other.
-func textOf(value types.AttributeValue) string {
-	if s, ok := value.(*types.AttributeValueMemberS); ok {
-		return s.Value
-	}
-	return ""
 }

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/resume"
 )
@@ -51,23 +49,13 @@ func (w *Waits) Note(ctx context.Context, key jobs.Key, end jobs.Sighting, expir
 	expired.expression, expired.condition = "SET e = :end, s = :at, expires = :expires", "expires < :now"
 	for { // again only if the expiry changed between the two
 		after, ok, err := w.update(ctx, jobKey(key), kept)
-		if err != nil || ok || !isBefore(after["expires"], now) {
+		if second, expires := numberOf(after[attrExpires]); err != nil || ok || !expires || second >= now.Unix() {
 			return meetingOf(after, err)
 		}
 		if after, ok, err = w.update(ctx, jobKey(key), expired); err != nil || ok {
 			return meetingOf(after, err)
 		}
 	}
-}
-
-// isBefore reports whether the expiry is before now.
-func isBefore(expiry types.AttributeValue, now time.Time) bool {
-	number, ok := expiry.(*types.AttributeValueMemberN)
-	if !ok {
-		return false
-	}
-	second, err := strconv.ParseInt(number.Value, 10, 64)
-	return err == nil && second < now.Unix()
 }
 
 // Release implements [resume.Rendezvous].

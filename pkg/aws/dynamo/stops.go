@@ -4,9 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/waitless/waitless/pkg/engine"
 )
 
@@ -27,12 +24,8 @@ func (w *Waits) RequestStop(ctx context.Context, execution engine.ID, request en
 
 // StopRequest implements [engine.Stops].
 func (w *Waits) StopRequest(ctx context.Context, execution engine.ID) (engine.StopRequest, bool, error) {
-	found, err := w.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &w.table, Key: stopKey(execution), ConsistentRead: aws.Bool(true)})
-	if err != nil {
-		return engine.StopRequest{}, false, waitsError("read a request to stop", err)
-	}
-	request := engine.StopRequest{Error: textOf(found.Item[attrStopError]), Cause: textOf(found.Item[attrStopCause])}
-	return request, len(found.Item) > 0, nil
+	found, err := w.get(ctx, "read a request to stop", stopKey(execution))
+	return engine.StopRequest{Error: textOf(found[attrStopError]), Cause: textOf(found[attrStopCause])}, len(found) > 0, err
 }
 
 func stopKey(execution engine.ID) item { return item{attrKey: textValue("S" + execution.String())} }

@@ -1,0 +1,110 @@
+package dynamo
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"maps"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Attributes of both indexes.
+const (
+	attrShard = "x"
+	attrOrder = "t" // an instant, then what tells entries of one instant apart
+)
+
+// shards is over how many partitions an index is spread: DynamoDB takes a
+// thousand writes a second in each, and those beyond hold up the table.
+const shards = 8
+
+func shardKey(shard int) types.AttributeValue { return numberValue(int64(shard)) }
+
+// orderKey sorts by the instant, before 1970 too.
+func orderKey[ID ~[]byte | ~string](at time.Time, id ID) []byte {
+	return append(binary.BigEndian.AppendUint64(nil, uint64(at.UnixNano())^1<<63), id...)
+}
+
+// indexReader reads the entries of all partitions of an index in one order.
+type indexReader struct {
+	client     *dynamodb.Client
+	descending bool
+	ahead      int // entries that must be known behind the next one
+	shards     [shards]*shardReader
+}
+
+type shardReader struct {
+	input   dynamodb.QueryInput
+	entries []item // read, and not returned yet
+	ended   bool   // nothing is left to read
+}
+
+// index returns a reader of the entries after that place, from the first one on for nil.
+func (t table) index(query dynamodb.QueryInput, values item, after []byte) *indexReader {
+	query.TableName, query.KeyConditionExpression = &t.name, aws.String("x = :x")
+	r := &indexReader{client: t.client, descending: query.ScanIndexForward != nil}
+	if len(after) > 0 {
+		comparison := " AND t > :t"
+		if r.descending {
+			comparison = " AND t < :t"
+		}
+		*query.KeyConditionExpression += comparison
+		values[":t"] = binaryOf(after)
+	}
+	for shard := range shards {
+		values[":x"] = shardKey(shard)
+		r.shards[shard] = &shardReader{input: query}
+		r.shards[shard].input.ExpressionAttributeValues = maps.Clone(values)
+	}
+	return r
+}
+
+// next returns the next entry, with those of the same place, and nil at the end.
+func (r *indexReader) next(ctx context.Context) (entries []item, err error) {
+	var first *shardReader
+	for _, s := range r.shards {
+		if err := r.fill(ctx, s); err != nil {
+			return nil, err
+		}
+		if len(s.entries) > 0 && (first == nil || r.isBefore(s.entries[0], first.entries[0])) {
+			first = s
+		}
+	}
+	if first == nil {
+		return nil, nil
+	}
+	n := 1
+	for n < len(first.entries) && bytes.Equal(placeOf(first.entries[n]), placeOf(first.entries[0])) {
+		n++
+	}
+	entries, first.entries = first.entries[:n], first.entries[n:]
+	return entries, nil
+}
+
+func (r *indexReader) fill(ctx context.Context, s *shardReader) error {
+	for !s.ended && len(s.entries) <= r.ahead {
+		page, err := r.client.Query(ctx, &s.input)
+		if err != nil {
+			return err
+		}
+		s.entries = append(s.entries, page.Items...)
+		s.input.ExclusiveStartKey = page.LastEvaluatedKey
+		s.ended = len(page.LastEvaluatedKey) == 0
+	}
+	return nil
+}
+
+func (r *indexReader) isBefore(a, b item) bool {
+	return (bytes.Compare(placeOf(a), placeOf(b)) < 0) != r.descending
+}
+
+func placeOf(entry item) []byte { return bytesOf(entry[attrOrder]) }
+
+func limitOf(limit int) *int32 {
+	const most = 1000
+	return aws.Int32(int32(min(limit, most))) //nolint:gosec // no greater than most
+}

@@ -1,0 +1,134 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// table reads and changes single items.
+type table struct {
+	client *dynamodb.Client
+	title  string // "Log" or "Waits", for errors
+	name   string
+	now    func() time.Time
+}
+
+// item has the attributes of an item, or the values of an expression.
+type item = map[string]types.AttributeValue
+
+// attrExpires is the time to live.
+const attrExpires = "expires"
+
+// get reads an item consistently. It returns no attributes for an item that does not exist.
+func (t table) get(ctx context.Context, op string, key item) (item, error) {
+	found, err := t.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.name, Key: key, ConsistentRead: aws.Bool(true)})
+	if err != nil {
+		return nil, t.failed(op, err)
+	}
+	return found.Item, nil
+}
+
+// put writes the item if the condition holds. Otherwise it returns the item that is there.
+func (t table) put(ctx context.Context, op string, put item, condition string, values item) (refusedBy item, err error) {
+	_, err = t.client.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName: &t.name, Item: put, ConditionExpression: &condition, ExpressionAttributeValues: values,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	})
+	if refused, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
+		return refused.Item, nil
+	}
+	return nil, t.failed(op, err)
+}
+
+// update is one change of an item. The condition is empty if the change is always made.
+type update struct {
+	op, expression, condition string
+	names                     map[string]string
+	values                    item
+}
+
+// update makes the change if its condition holds, and returns the item as it then is. ok says whether the condition held.
+func (t table) update(ctx context.Context, key item, change update) (after item, ok bool, err error) {
+	input := &dynamodb.UpdateItemInput{
+		TableName: &t.name, Key: key, UpdateExpression: &change.expression,
+		ExpressionAttributeNames: change.names, ExpressionAttributeValues: change.values,
+		ReturnValues:                        types.ReturnValueAllNew,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+	if change.condition != "" {
+		input.ConditionExpression = &change.condition
+	}
+	updated, err := t.client.UpdateItem(ctx, input)
+	if refused, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
+		return refused.Item, false, nil
+	}
+	if err != nil {
+		return nil, false, t.failed(change.op, err)
+	}
+	return updated.Attributes, true, nil
+}
+
+// failed gives an error its operation and its table, and returns nil for nil.
+func (t table) failed(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: table %s: %w", op, t.title, err)
+}
+
+// expiryOf is the first whole second in which an item has expired.
+func expiryOf(expires time.Time) types.AttributeValue { return secondOf(expires.Add(time.Second - 1)) }
+
+func secondOf(at time.Time) types.AttributeValue { return numberValue(at.Unix()) }
+
+func nanosecondOf(at time.Time) types.AttributeValue { return numberValue(at.UnixNano()) }
+
+// instantOf is the instant whose nanoseconds since 1970 an attribute has, zero for any other attribute.
+func instantOf(value types.AttributeValue) time.Time {
+	nanoseconds, ok := numberOf(value)
+	if !ok {
+		return time.Time{}
+	}
+	return time.Unix(0, nanoseconds).UTC()
+}
+
+func numberValue(n int64) types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
+}
+
+func binaryOf(b []byte) types.AttributeValue { return &types.AttributeValueMemberB{Value: b} }
+
+func textValue(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+// numberOf is the value of an attribute that is a whole number. It returns false for any other.
+func numberOf(value types.AttributeValue) (n int64, ok bool) {
+	number, ok := value.(*types.AttributeValueMemberN)
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(number.Value, 10, 64)
+	return n, err == nil
+}
+
+// bytesOf is the value of a binary attribute, nil for any other.
+func bytesOf(value types.AttributeValue) []byte {
+	if b, ok := value.(*types.AttributeValueMemberB); ok {
+		return b.Value
+	}
+	return nil
+}
+
+// textOf is the value of a text attribute, empty for any other.
+func textOf(value types.AttributeValue) string {
+	if s, ok := value.(*types.AttributeValueMemberS); ok {
+		return s.Value
+	}
+	return ""
+}
