@@ -47,7 +47,7 @@ func (w *Worker) advance(ctx context.Context, wake Wake, endOnly bool) (Disposit
 	receives := wake.Receives
 	wake.Receives = 0 // if the wake is sent again, that message was never received
 	h := &handler{
-		core: &w.core, wake: wake, endOnly: endOnly, results: map[machine.Attempt]result{}, held: held{log: w.log, execution: wake.Execution},
+		core: &w.core, wake: wake, endOnly: endOnly, results: map[machine.Attempt]result{}, held: held{log: w.log},
 	}
 	disposition, err := h.run(ctx)
 	if poisoned(receives, err) {

@@ -140,7 +140,7 @@ func (c *Client) Describe(ctx context.Context, id ID) (machine.State, error) {
 	if err != nil {
 		return machine.State{}, err
 	}
-	held := &held{log: c.log, execution: id}
+	held := &held{log: c.log}
 	return state, held.complete(ctx, &state.Input, &state.Output)
 }
 
@@ -151,7 +151,7 @@ const historyPage = 100
 // execution does not exist.
 func (c *Client) History(ctx context.Context, id ID) ([]machine.Event, error) {
 	var history []machine.Event
-	held := &held{log: c.log, execution: id}
+	held := &held{log: c.log}
 	for from := uint64(0); ; from += historyPage {
 		items, err := c.log.Items(ctx, id, from, historyPage)
 		if err != nil {

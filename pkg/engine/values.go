@@ -29,12 +29,17 @@ func decoded(item Item, err error) error {
 }
 
 // held loads the values of an execution that are held by reference. It reads them from the items that
-// have them in full.
+// have them in full, in the execution's log or in those of its lanes.
 type held struct {
-	log       Log
-	execution ID
-	loaded    map[value.Ref]value.Value
-	numbered  map[uint64]func(uint32) (value.Value, bool) // the values of items that were read
+	log      Log
+	loaded   map[value.Ref]value.Value
+	numbered map[itemKey]func(uint32) (value.Value, bool) // the values of items that were read
+}
+
+// itemKey names an item.
+type itemKey struct {
+	log string
+	seq uint64
 }
 
 // complete loads the missing parts of the values, in place.
@@ -74,14 +79,17 @@ func (h *held) load(ctx context.Context, refs []value.Ref) error {
 }
 
 func (h *held) read(ctx context.Context, ref value.Ref) (value.Value, error) {
-	numbered, ok := h.numbered[ref.Seq]
+	var id ID
+	copy(id[:], ref.Log)
+	nowhere := decoded(Item{Execution: id, Seq: ref.Seq}, machine.ErrDamaged)
+	numbered, ok := h.numbered[itemKey{ref.Log, ref.Seq}]
 	if !ok {
-		items, err := h.log.Items(ctx, h.execution, ref.Seq, 1)
+		items, err := h.log.Items(ctx, id, ref.Seq, 1)
 		if err != nil {
 			return value.Value{}, err
 		}
 		if len(items) == 0 || items[0].Seq != ref.Seq {
-			return value.Value{}, decoded(Item{Execution: h.execution, Seq: ref.Seq}, machine.ErrDamaged)
+			return value.Value{}, nowhere
 		}
 		if numbered, err = h.open(items[0]); err != nil {
 			return value.Value{}, err
@@ -89,7 +97,7 @@ func (h *held) read(ctx context.Context, ref value.Ref) (value.Value, error) {
 	}
 	v, ok := numbered(ref.Number)
 	if !ok {
-		return value.Value{}, decoded(Item{Execution: h.execution, Seq: ref.Seq}, machine.ErrDamaged)
+		return value.Value{}, nowhere
 	}
 	return v, nil
 }
@@ -101,8 +109,8 @@ func (h *held) open(item Item) (func(uint32) (value.Value, bool), error) {
 		return nil, decoded(item, err)
 	}
 	if h.numbered == nil {
-		h.numbered = map[uint64]func(uint32) (value.Value, bool){}
+		h.numbered = map[itemKey]func(uint32) (value.Value, bool){}
 	}
-	h.numbered[item.Seq] = numbered
+	h.numbered[itemKey{string(item.Execution[:]), item.Seq}] = numbered
 	return numbered, nil
 }

@@ -275,6 +275,7 @@ func (c *coder) state(s *State) {
 	h := Head{s.Status, s.Flow, s.Execution, s.Started, s.Expires}
 	c.head(&h)
 	s.Status, s.Flow, s.Execution, s.Started, s.Expires = h.Status, h.Flow, h.Execution, h.Started, h.Expires
+	c.setExpires(h.Expires)
 	c.time(&s.At)
 	c.count(&s.Events)
 	c.value(&s.Input)
@@ -291,6 +292,18 @@ func (c *coder) state(s *State) {
 	c.text(&s.By)
 	number(c, &s.Generation, math.MaxUint64)
 	c.count(&s.Polls)
+}
+
+// setExpires lets values of other logs of the execution be references: all logs of an execution
+// expire together.
+func (c *coder) setExpires(expires time.Time) {
+	switch {
+	case expires.IsZero(): // not known
+	case c.enc != nil:
+		c.enc.Place.Expires = expires.UnixNano()
+	default:
+		c.dec.SetExpires(expires.UnixNano())
+	}
 }
 
 func (c *coder) series(series *[]Series) {

@@ -95,7 +95,7 @@ func (r *run) itemBound() int {
 // itemSize measures the item. The state holds large values by reference, but an object of many
 // small members is written anew with each change.
 func (r *run) itemSize() int {
-	m := newMeasure()
+	m := newMeasure(r.state().ID())
 	m.state(r.state())
 	m.events(&r.env.Before, r.at)
 	return m.size(r.next.Events, r.at)
@@ -129,7 +129,7 @@ func (r *run) eventsFull() bool {
 		return false
 	}
 	if r.measure == nil {
-		r.measure = newMeasure()
+		r.measure = newMeasure(r.state().ID())
 	}
 	r.added = r.measure.size(r.next.Events, r.at)
 	return r.added >= maxEventBytes
@@ -141,8 +141,8 @@ type measure struct {
 	measured int // events that were encoded
 }
 
-func newMeasure() *measure {
-	return &measure{coder: coder{enc: &value.Encoder{Measures: true, Place: value.Origin{Seq: math.MaxInt64}}}}
+func newMeasure(log ID) *measure {
+	return &measure{coder: coder{enc: &value.Encoder{Measures: true, Place: Place(log, math.MaxInt64)}}}
 }
 
 // size is that of everything so far with these events. Each event is encoded once, however often

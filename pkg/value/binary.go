@@ -11,7 +11,8 @@ import (
 //
 // A value that is written again takes two or three bytes. That keeps the log of an execution small,
 // whose state and events share most of their values. With a place, values over 256 bytes that an
-// earlier item of the same log has are written as references.
+// earlier item of the same log has are written as references, and also those of another log that
+// is deleted at the same instant.
 type Encoder struct {
 	// Place is the item being written, zero without references.
 	Place Origin
@@ -20,6 +21,7 @@ type Encoder struct {
 	Measures bool
 	out      []byte
 	seen     map[*node]uint64
+	logs     []string // the other logs in references
 	large    bool
 }
 
@@ -37,6 +39,7 @@ func remembered(v Value) bool {
 const (
 	tagReference = byte(KindObject) + 1 // the value stands earlier in this item, its number follows
 	tagHeld      = byte(KindObject) + 2 // the value stands in an earlier item
+	tagBeside    = byte(KindObject) + 3 // the value stands in another log
 )
 
 // Bytes is what was written.
@@ -127,7 +130,8 @@ type Decoder struct {
 	depth   int
 	err     error
 	place   *Origin
-	origins map[uint64]*Origin
+	origins map[Origin]*Origin
+	logs    []string // the other logs in references
 }
 
 // The limits of a Decoder. encoding/json reads 10,000 levels, and each mapping of a flow adds one.
@@ -143,6 +147,13 @@ func NewDecoder(data []byte) *Decoder { return &Decoder{in: data} }
 
 // NewDecoderAt reads what was written with a place.
 func NewDecoderAt(place Origin, data []byte) *Decoder { return &Decoder{in: data, place: &place} }
+
+// SetExpires sets the Expires of the place, if there is a place. What is read after it has it too.
+func (d *Decoder) SetExpires(expires int64) {
+	if d.place != nil {
+		d.place.Expires = expires
+	}
+}
 
 // Err returns [ErrDamaged] after damage, else nil.
 func (d *Decoder) Err() error { return d.err }
@@ -268,8 +279,8 @@ func (d *Decoder) reference() Value {
 }
 
 func (d *Decoder) content(tag byte) Value {
-	if tag == tagHeld {
-		return d.held()
+	if tag == tagHeld || tag == tagBeside {
+		return d.held(tag)
 	}
 	switch kind := Kind(tag); kind {
 	case KindMissing:

@@ -5,12 +5,14 @@ import (
 	"slices"
 )
 
-// stands reports whether an earlier item of the log has v in full.
+// stands reports whether an earlier item of the log, or an item of another log that is deleted
+// together with it, has v in full.
 func (e *Encoder) stands(v Value) bool {
 	if v.n == nil || v.n.origin == nil {
 		return false
 	}
-	earlier := e.Measures || v.n.origin.Log == e.Place.Log && v.n.origin.Seq < e.Place.Seq
+	origin := v.n.origin
+	earlier := e.Measures || origin.Log == e.Place.Log && origin.Seq < e.Place.Seq || origin.isBeside(e.Place)
 	if v.n.held && !earlier {
 		v.mustBeHere()
 	}
@@ -63,10 +65,30 @@ func (e *Encoder) held(v Value) {
 
 // address writes the kind, the size and the place of a value.
 func (e *Encoder) address(v Value) {
-	e.out = append(e.out, tagHeld, byte(v.n.kind))
+	tag, seq := tagHeld, e.Place.Seq-v.n.origin.Seq
+	isOwn := v.n.origin.Log == e.Place.Log
+	if !isOwn {
+		tag, seq = tagBeside, v.n.origin.Seq
+	}
+	e.out = append(e.out, tag, byte(v.n.kind))
 	e.Uint(uint64(v.n.size)) //nolint:gosec // never negative
-	e.Uint(e.Place.Seq - v.n.origin.Seq)
+	if !isOwn {
+		e.log(v.n.origin.Log)
+	}
+	e.Uint(seq)
 	e.Uint(uint64(v.n.number))
+}
+
+// log writes the number of another log, and its name the first time.
+func (e *Encoder) log(name string) {
+	number := slices.Index(e.logs, name)
+	if number >= 0 {
+		e.Uint(uint64(number))
+		return
+	}
+	e.Uint(uint64(len(e.logs)))
+	e.Text(name)
+	e.logs = append(e.logs, name)
 }
 
 // partly writes the members of an object, the inline ones in full and the others as references.
@@ -93,15 +115,17 @@ func (e *Encoder) reference(v Value) {
 	e.Uint(0)
 }
 
-// held reads a reference to an earlier item.
-func (d *Decoder) held() Value {
-	kind, size, back, number := Kind(d.byte()), d.Uint(), d.Uint(), d.Uint()
+// held reads a reference to an earlier item, or to an item of another log.
+func (d *Decoder) held(tag byte) Value {
+	kind, size := Kind(d.byte()), d.Uint()
+	place, ok := d.address(tag)
+	number := d.Uint()
 	known := kind == KindNumber || kind == KindString || kind == KindArray || kind == KindObject
-	if d.place == nil || !known || size > maxSize || back == 0 || back > d.place.Seq || number > math.MaxUint32 {
+	if !ok || !known || size > maxSize || number > math.MaxUint32 {
 		d.damaged()
 		return Value{}
 	}
-	n := &node{kind: kind, held: true, size: int(size), origin: d.earlier(d.place.Seq - back), number: uint32(number)}
+	n := &node{kind: kind, held: true, size: int(size), origin: d.origin(place), number: uint32(number)}
 	inline := d.members(KindObject)
 	switch {
 	case inline.IsMissing(), !remembered(Value{n}):
@@ -117,16 +141,45 @@ func (d *Decoder) held() Value {
 	return inline
 }
 
-// earlier returns the origin of an earlier item, the same for all its values.
-func (d *Decoder) earlier(seq uint64) *Origin {
-	if origin, ok := d.origins[seq]; ok {
+// address reads the item that a reference names.
+func (d *Decoder) address(tag byte) (place Origin, ok bool) {
+	if d.place == nil {
+		return Origin{}, false
+	}
+	place = *d.place
+	if tag == tagBeside {
+		place.Log = d.log()
+		place.Seq = d.Uint()
+		return place, place.Log != d.place.Log
+	}
+	back := d.Uint()
+	place.Seq -= back
+	return place, back > 0 && back <= d.place.Seq
+}
+
+// log reads the name of another log.
+func (d *Decoder) log() string {
+	number := d.Uint()
+	if number > uint64(len(d.logs)) {
+		d.damaged()
+		return ""
+	}
+	if number == uint64(len(d.logs)) {
+		d.logs = append(d.logs, d.Text())
+	}
+	return d.logs[number]
+}
+
+// origin returns the origin of an item, the same for all its values.
+func (d *Decoder) origin(place Origin) *Origin {
+	if origin, ok := d.origins[place]; ok {
 		return origin
 	}
 	if d.origins == nil {
-		d.origins = make(map[uint64]*Origin)
+		d.origins = make(map[Origin]*Origin)
 	}
-	d.origins[seq] = &Origin{d.place.Log, seq}
-	return d.origins[seq]
+	d.origins[place] = &place
+	return &place
 }
 
 // Numbered returns a value that was read by its number in the item. It returns false if the item

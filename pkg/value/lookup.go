@@ -9,11 +9,19 @@ import (
 type Origin struct {
 	Log string // the name of the log
 	Seq uint64
+	// Expires is when the log is deleted, as the application counts time, 0 if it is not known. An
+	// item may refer to another log if both are deleted at the same instant.
+	Expires int64
 }
 
-// Ref is a reference to a value: the number of the log item that has it in full, and the number of
-// the value in that item.
+func (o *Origin) isBeside(place Origin) bool {
+	return o.Log != place.Log && o.Expires != 0 && o.Expires == place.Expires
+}
+
+// Ref is a reference to a value: the log and the number of the item that has it in full, and the
+// number of the value in that item.
 type Ref struct {
+	Log    string
 	Seq    uint64
 	Number uint32
 }
@@ -33,7 +41,7 @@ func (v Value) mustBeHere() {
 }
 
 // ref returns the reference to v, which has an origin.
-func (v Value) ref() Ref { return Ref{v.n.origin.Seq, v.n.number} }
+func (v Value) ref() Ref { return Ref{v.n.origin.Log, v.n.origin.Seq, v.n.number} }
 
 // Lookup finds the content of references. A nil Lookup knows none.
 type Lookup struct {

@@ -209,6 +209,48 @@ func TestValuesOfAnotherLogAreWrittenInFull(t *testing.T) {
 	wantPanic(t, "a held value in another log", func() { e.Value(held) })
 }
 
+// An item of another log that is deleted at the same instant may be referred to: each log is named
+// once an item.
+func TestValuesOfLogsThatAreDeletedTogether(t *testing.T) {
+	t.Parallel()
+	values := []value.Value{parse(t, `{"a":1,"b":"`+long(1000)+`"}`), value.String(long(2000)), value.String("small"), value.String(long(3000))}
+	item := func(place value.Origin, values ...value.Value) ([]value.Value, int) {
+		e := &value.Encoder{Place: place}
+		for _, v := range values {
+			e.Value(v)
+		}
+		d := value.NewDecoderAt(value.Origin{Log: place.Log, Seq: place.Seq}, e.Bytes())
+		d.SetExpires(place.Expires)
+		read := make([]value.Value, len(values))
+		for i := range read {
+			read[i] = d.Value()
+		}
+		if d.Err() != nil || d.Rest() > 0 {
+			t.Fatalf("item of log %s: error %v, %d bytes are left", place.Log, d.Err(), d.Rest())
+		}
+		return read, len(e.Bytes())
+	}
+	parent, _ := item(value.Origin{Log: "parent-12345", Seq: 7, Expires: 5}, values[:2]...)
+	lane, _ := item(value.Origin{Log: "lane-1234567", Seq: 3, Expires: 5}, values[2:]...)
+	for range 2 { // what was read has the references again
+		held, size := item(value.Origin{Log: "another-1234", Seq: 2, Expires: 5}, parent[0], lane[0], parent[1], lane[1])
+		if most := 80; size > most || held[0].Get("a").Text() != "1" || held[1].Text() != "small" {
+			t.Fatalf("the item has %d bytes, want %d at most, and its small values", size, most)
+		}
+		var lookup value.Lookup
+		lookup.Open(held[2])
+		lookup.Open(held[3])
+		want := []value.Ref{{Log: "parent-12345", Seq: 7, Number: 2}, {Log: "lane-1234567", Seq: 3, Number: 1}}
+		if !slices.Equal(lookup.Load, want) {
+			t.Fatalf("to load %v, want %v", lookup.Load, want)
+		}
+		parent, lane = []value.Value{held[0], held[2]}, []value.Value{value.String("small"), held[3]}
+	}
+	if _, size := item(value.Origin{Log: "another-1234", Seq: 2, Expires: 6}, value.String(long(2000))); size < 2000 {
+		t.Error("a log that is deleted later has a reference")
+	}
+}
+
 func TestReadingAReferencePanics(t *testing.T) {
 	t.Parallel()
 	_, held, _, _ := again(t, value.Array(value.String(long(1000)), value.Int(2)))
@@ -249,8 +291,9 @@ func FuzzDecodeHeld(f *testing.F) {
 	f.Add(write(3, d.Value()).data)
 	f.Add(write(3, v, value.Array(v, v)).data)
 	f.Add([]byte{8, 6, 10, 1, 0, 0})
+	f.Add([]byte{9, 6, 10, 0, 2, 'a', 'b', 7, 0, 0})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		place := value.Origin{Log: "log", Seq: 3}
+		place := value.Origin{Log: "log", Seq: 3, Expires: 1}
 		d := value.NewDecoderAt(place, data)
 		v := d.Value()
 		if d.Err() != nil {
