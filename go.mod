@@ -40,6 +40,7 @@ require (
 	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1 // signatures of callbacks, by those who define them; needs nothing else
 	go.yaml.in/yaml/v4 v4.0.0 // YAML with positions and the text of scalars; the maintained line of the widest used one
 	golang.org/x/term v0.47.0 // tells terminals and their size
+	golang.org/x/tools v0.52.0 // tests: cases of named sections (txtar)
 )
 
 require (

@@ -55,7 +55,6 @@ var house = []row{
 
 	{path: "pkg/jobs/simulated", pure: true, ours: []string{"pkg/jobs"}},
 	{path: "pkg/docs"},
-	{path: "pkg/txtar", testing: true}, // reads test cases
 
 	{path: "pkg/engine", ours: []string{"pkg/machine", "pkg/fdl", "pkg/value", "pkg/token"}},
 	{

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/waitless/waitless/pkg/txtar"
+	"golang.org/x/tools/txtar"
 )
 
 // TestBadInput runs the cases of testdata/bad with the built program: what users and their functions do wrong. A section
@@ -49,23 +49,22 @@ type badScript struct {
 // run writes the files of a case and runs its scripts, in their order.
 func (s *badScript) run(path string) {
 	s.Helper()
-	text, err := os.ReadFile(path)
+	archive, err := txtar.ParseFile(path)
 	if err != nil {
 		s.Fatal(err)
 	}
-	comment, sections := txtar.Parse(string(text))
-	var got []txtar.Section
-	for _, section := range sections {
+	got := &txtar.Archive{Comment: archive.Comment}
+	for _, section := range archive.Files {
 		switch {
 		case isOutput(section.Name):
 		case section.Name == "sh":
-			got = append(append(got, section), s.shell(section.Text)...)
+			got.Files = append(append(got.Files, section), s.shell(string(section.Data))...)
 		default:
-			s.write(section.Name, section.Text)
-			got = append(got, section)
+			s.write(section.Name, section.Data)
+			got.Files = append(got.Files, section)
 		}
 	}
-	golden(s.T, strings.TrimPrefix(path, "testdata/"), txtar.Format(comment, got))
+	golden(s.T, strings.TrimPrefix(path, "testdata/"), string(txtar.Format(got)))
 }
 
 // isOutput reports whether the section has what a script printed, or how it ended.
@@ -73,13 +72,13 @@ func isOutput(name string) bool {
 	return name == "stdout" || name == "stderr" || strings.HasPrefix(name, "exit ")
 }
 
-func (s *badScript) write(name, content string) {
+func (s *badScript) write(name string, content []byte) {
 	s.Helper()
 	mode := os.FileMode(0o600)
-	if strings.HasPrefix(content, "#!") {
+	if bytes.HasPrefix(content, []byte("#!")) {
 		mode = 0o700
 	}
-	if err := os.WriteFile(filepath.Join(s.folder, name), []byte(content), mode); err != nil {
+	if err := os.WriteFile(filepath.Join(s.folder, name), content, mode); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -97,7 +96,7 @@ func (s *badScript) link(name, program string) {
 
 // shell runs a script and returns its exit code and output as sections. A script that does not end is killed with all
 // that it started.
-func (s *badScript) shell(script string) []txtar.Section {
+func (s *badScript) shell(script string) []txtar.File {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), 2*time.Minute)
 	defer cancel()
@@ -111,10 +110,10 @@ func (s *badScript) shell(script string) []txtar.Section {
 	if ended := (*exec.ExitError)(nil); err != nil && !errors.As(err, &ended) || ctx.Err() != nil {
 		s.Fatalf("%s: %v", script, err)
 	}
-	all := []txtar.Section{{Name: fmt.Sprintf("exit %d", exitCode(err))}}
-	for _, output := range []txtar.Section{{Name: "stdout", Text: stdout.String()}, {Name: "stderr", Text: stderr.String()}} {
-		if output.Text != "" {
-			output.Text = s.steady(withoutIDs(output.Text))
+	all := []txtar.File{{Name: fmt.Sprintf("exit %d", exitCode(err))}}
+	for _, output := range []txtar.File{{Name: "stdout", Data: stdout.Bytes()}, {Name: "stderr", Data: stderr.Bytes()}} {
+		if len(output.Data) > 0 {
+			output.Data = []byte(s.steady(withoutIDs(string(output.Data))))
 			all = append(all, output)
 		}
 	}

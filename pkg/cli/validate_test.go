@@ -3,13 +3,13 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"golang.org/x/tools/txtar"
+
 	"github.com/waitless/waitless/pkg/fdl"
-	"github.com/waitless/waitless/pkg/txtar"
 )
 
 // TestValidateShowsEveryMistake validates flows with common mistakes. Package fdl has a test of the same cases without
@@ -35,13 +35,11 @@ func TestValidateShowsEveryMistake(t *testing.T) {
 // mistake writes the flow of a case of testdata/mistakes to a file, and returns what the command prints about it.
 func mistake(t *testing.T, name, command string) (file string, want result) {
 	t.Helper()
-	text, err := os.ReadFile("testdata/mistakes/" + name + ".txt")
+	archive, err := txtar.ParseFile("testdata/mistakes/" + name + ".txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, sections := txtar.Parse(string(text))
-	flow, _ := txtar.Find(sections, "flow.yaml")
-	reported, _ := txtar.Find(sections, "want")
+	flow, reported := string(archive.Files[0].Data), string(archive.Files[1].Data)
 	file = writeFile(t, "flow.yaml", flow)
 	problems := "1 problem"
 	if n := strings.Count(reported, "\n"); n > 1 {

@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/tools/txtar"
+
 	"github.com/waitless/waitless/pkg/fdl"
-	"github.com/waitless/waitless/pkg/txtar"
 )
 
 var update = flag.Bool("update", false, "write what the flows of mistakes are answered instead of comparing it")
@@ -41,15 +42,11 @@ func mistakeCases(tb testing.TB) map[string]mistakeCase {
 	}
 	cases := map[string]mistakeCase{}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
+		archive, err := txtar.ParseFile(file)
 		if err != nil {
 			tb.Fatal(err)
 		}
-		var c mistakeCase
-		_, sections := txtar.Parse(string(text))
-		c.flow, _ = txtar.Find(sections, "flow.yaml")
-		c.want, _ = txtar.Find(sections, "want")
-		cases[file] = c
+		cases[file] = mistakeCase{flow: string(archive.Files[0].Data), want: string(archive.Files[1].Data)}
 	}
 	return cases
 }
@@ -59,8 +56,8 @@ func (c mistakeCase) test(t *testing.T, file string) {
 	flow, problems := fdl.Parse([]byte(c.flow))
 	got := lines(problems)
 	if *update {
-		text := txtar.Format("", []txtar.Section{{Name: "flow.yaml", Text: c.flow}, {Name: "want", Text: got}})
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		text := txtar.Format(&txtar.Archive{Files: []txtar.File{{Name: "flow.yaml", Data: []byte(c.flow)}, {Name: "want", Data: []byte(got)}}})
+		if err := os.WriteFile(file, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	} else if got != c.want {
