@@ -64,29 +64,8 @@ func adviceText(path string, f advise.Finding) string {
 	for line := range strings.Lines(f.Instead) {
 		text.WriteString("  " + line)
 	}
-	text.WriteString(wrapped("saves: " + f.Saves))
+	text.WriteString(view.Wrap("saves: "+f.Saves, view.WidestText, "  "))
 	return text.String()
-}
-
-// wrapped is a text in lines of 100 characters, or of one word that is longer.
-func wrapped(text string) string {
-	const most = 100
-	var out strings.Builder
-	length := 0
-	for i, word := range strings.Fields(text) {
-		switch {
-		case i == 0:
-		case length+1+len(word) > most:
-			out.WriteString("\n  ")
-			length = len("  ")
-		default:
-			out.WriteByte(' ')
-			length++
-		}
-		out.WriteString(word)
-		length += len(word)
-	}
-	return out.String() + "\n"
 }
 
 // adviceReport is the JSON of advise; schema/advise.json describes it.
