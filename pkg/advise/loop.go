@@ -40,7 +40,7 @@ func eventsOf(steps ...*fdl.Step) (events int) {
 			}
 		case *fdl.Wait:
 			events += eventsOfWait
-		case *fdl.Pass, *fdl.Choice, *fdl.Succeed, *fdl.Fail:
+		case *fdl.Pass, *fdl.Choice, *fdl.Parallel, *fdl.Foreach, *fdl.Succeed, *fdl.Fail:
 			events += eventsOfPass
 		}
 	}
@@ -70,7 +70,7 @@ func ways(step *fdl.Step) (all []*fdl.Branch) {
 		for _, entry := range kind.Catch {
 			all = append(all, &fdl.Branch{Steps: entry.Steps, Goto: entry.Goto})
 		}
-	case *fdl.Pass, *fdl.Wait, *fdl.Succeed, *fdl.Fail:
+	case *fdl.Pass, *fdl.Wait, *fdl.Parallel, *fdl.Foreach, *fdl.Succeed, *fdl.Fail:
 	}
 	return all
 }

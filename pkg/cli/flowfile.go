@@ -18,6 +18,7 @@ import (
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
 )
 
 // flowSource is the flow that start and run take: a file, or with --flow a stored definition.
@@ -80,7 +81,7 @@ func (c Command) readStored(ctx context.Context, source flowSource, where target
 		return f, flowError(err)
 	}
 	f = flowFile{path: "--flow " + flow.Name + "@" + shortHash(flow.Hash), text: []byte(flow.Definition), stored: flow}
-	if f.flow, f.problems = fdl.Parse(f.text); f.flow == nil {
+	if f.flow, f.problems = machine.Parse(f.text); f.flow == nil {
 		invalid := f.invalid()
 		invalid.Try = "correct the definition, then: waitless flows put FLOW"
 		return f, invalid
@@ -105,7 +106,7 @@ func (c Command) readFlow(path string) (flowFile, error) {
 	if f.text, err = os.ReadFile(path); err != nil { //nolint:gosec // G304: the user names the file
 		return f, view.Usage(reasonOf(err), "the path of a flow, for example flow.yaml")
 	}
-	f.flow, f.problems = fdl.Parse(f.text)
+	f.flow, f.problems = machine.Parse(f.text)
 	return f, nil
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
 )
 
 // validateOptions are the flags of validate.
@@ -102,7 +103,7 @@ func (c Command) readFlowOrStdin(ctx context.Context, path string) (flowFile, er
 		return flowFile{}, err
 	}
 	f := flowFile{path: stdinName, text: text}
-	f.flow, f.problems = fdl.Parse(text)
+	f.flow, f.problems = machine.Parse(text)
 	return f, nil
 }
 

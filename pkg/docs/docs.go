@@ -55,6 +55,8 @@ var topics = []struct{ name, about string }{
 	{"pass", "constants, renamed keys and counters"},
 	{"wait", "pause for a time or until an instant"},
 	{"choice", "branch by a condition"},
+	{"parallel", "run branches side by side"},
+	{"foreach", "run steps for each element of a list"},
 	{"succeed", "end a series early"},
 	{"fail", "fail on purpose"},
 	{"stop", "end an execution from outside"},

@@ -24,5 +24,5 @@ steps:
 	// Output:
 	// 0 2 Rest wait
 	// true
-	// flow.yaml:4:12: step type "wiat" is unknown; did you mean "wait"? (allowed: task, pass, wait, choice, succeed, fail)
+	// flow.yaml:4:12: step type "wiat" is unknown; did you mean "wait"? (allowed: task, pass, wait, choice, parallel, foreach, succeed, fail)
 }

@@ -5,7 +5,7 @@ import "slices"
 // Elements are what a definition is made of, by the names that [Fields] takes:
 // the flow, a mapping, the types of steps, and what stands in choices and tasks.
 func Elements() []string {
-	return slices.Concat([]string{"flow", "mapping"}, stepTypes, []string{"branch", "default", "policy", "entry"})
+	return slices.Concat([]string{"flow", "mapping"}, stepTypes, []string{"branch", "default", "parallelBranch", "iterationMapping", "policy", "entry"})
 }
 
 // Fields are the fields that an element of a definition may have, those of a type
@@ -20,6 +20,10 @@ func Fields(element string) []string {
 		return slices.Clone(branchFields)
 	case "default":
 		return slices.Clone(defaultFields)
+	case "parallelBranch":
+		return slices.Clone(parallelBranchFields)
+	case "iterationMapping":
+		return slices.Clone(iterationFields)
 	case "policy":
 		return slices.Clone(policyFields)
 	case "entry":

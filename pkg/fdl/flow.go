@@ -34,10 +34,18 @@ type Step struct {
 	Input    expr.Mappings
 	Output   expr.Mappings
 	Next     *Step // the step after this one in the same series, nil at its end
+	Series   *Series
 	Kind     Kind
 }
 
-// Kind is what a step does: one of [*Task], [*Pass], [*Wait], [*Choice],
+// Series are steps that run one after the other: those of the flow, of a branch, of an entry of a
+// catch, or of the iterations of a foreach. A goto does not leave its series.
+type Series struct {
+	Steps []*Step
+	Owner *Step // the step that the series belongs to, nil for the flow
+}
+
+// Kind is what a step does: one of [*Task], [*Pass], [*Wait], [*Choice], [*Parallel], [*Foreach],
 // [*Succeed] and [*Fail].
 //
 //sumtype:decl
@@ -133,6 +141,22 @@ type (
 		Default  *Branch // nil if there is none; its condition is not set
 	}
 
+	// Parallel runs its branches side by side. Its local value is the list of theirs.
+	Parallel struct {
+		Branches [][]*Step // up to [MaxBranches], each with a step
+	}
+
+	// Foreach runs its steps once for each element of a list. Its local value is the list of those
+	// of the iterations.
+	Foreach struct {
+		Collection expr.Path // selects the list from the step's input
+		Item       string    // the key of the element in the input of its iteration
+		Index      string    // the key of its number, which counts from 0; "" for none
+		// MaxConcurrency is how many iterations run at once, from 1 to [MaxConcurrency].
+		MaxConcurrency int
+		Steps          []*Step
+	}
+
 	// Succeed ends its series.
 	Succeed struct{}
 
@@ -173,6 +197,14 @@ const (
 	WaitTimestampPath
 )
 
+// The limits of forks. The vendor documents the first two.
+const (
+	MaxBranches    = 100 // of a parallel
+	MaxConcurrency = 100 // iterations of a foreach that run at once
+	// MaxForks is how deeply parallel and foreach may be nested in one another.
+	MaxForks = 3
+)
+
 // MaxWait is the longest time that a wait step may take, as the vendor
 // documents it.
 const MaxWait = 48 * time.Hour
@@ -190,14 +222,22 @@ func (*Wait) Type() string { return "wait" }
 func (*Choice) Type() string { return "choice" }
 
 // Type implements [Kind].
+func (*Parallel) Type() string { return "parallel" }
+
+// Type implements [Kind].
+func (*Foreach) Type() string { return "foreach" }
+
+// Type implements [Kind].
 func (*Succeed) Type() string { return "succeed" }
 
 // Type implements [Kind].
 func (*Fail) Type() string { return "fail" }
 
-func (*Task) isKind()    {}
-func (*Pass) isKind()    {}
-func (*Wait) isKind()    {}
-func (*Choice) isKind()  {}
-func (*Succeed) isKind() {}
-func (*Fail) isKind()    {}
+func (*Task) isKind()     {}
+func (*Pass) isKind()     {}
+func (*Wait) isKind()     {}
+func (*Choice) isKind()   {}
+func (*Parallel) isKind() {}
+func (*Foreach) isKind()  {}
+func (*Succeed) isKind()  {}
+func (*Fail) isKind()     {}

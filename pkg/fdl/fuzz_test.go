@@ -2,6 +2,7 @@ package fdl_test
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -49,7 +50,7 @@ func checkLinks(t *testing.T, flow *fdl.Flow) {
 	t.Helper()
 	seen := map[string]bool{}
 	for i, s := range flow.All {
-		if s.Index != i || s.Kind == nil || !fdl.ValidName(s.Name) || seen[s.Name] {
+		if s.Index != i || !slices.Contains(s.Series.Steps, s) || s.Kind == nil || !fdl.ValidName(s.Name) || seen[s.Name] {
 			t.Errorf("step %d is %+v", i, s)
 		}
 		seen[s.Name] = true

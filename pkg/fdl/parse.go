@@ -15,7 +15,7 @@ import (
 // positions. The flow is nil if one of them is an error; the others are warnings. Parse does not
 // panic.
 func Parse(text []byte) (*Flow, Problems) {
-	p := &parser{names: map[string]Position{}, siblings: map[*Step][]*Step{}, functions: map[string]calledFunction{}}
+	p := &parser{names: map[string]Position{}, functions: map[string]calledFunction{}}
 	if root := p.read(text); root != nil {
 		p.documentFrom(root)
 		p.resolveJumps()
@@ -50,8 +50,8 @@ type parser struct {
 	jumps []jump
 	// functions are those that tasks call, by their names.
 	functions map[string]calledFunction
-	// siblings are the steps of the series that a step belongs to.
-	siblings map[*Step][]*Step
+	// forks are the parallel and foreach steps around what is being read.
+	forks int
 	// firsts are problems of first steps that count unless a goto leads to the step.
 	firsts []first
 }
@@ -62,32 +62,33 @@ func (p *parser) warn(at Position, message string) {
 
 // The fields, in the order in which messages list them.
 var (
-	flowFields    = []string{"version", "type", "name", "steps", "inputMappings", "outputMappings", "timeoutSeconds"}
-	stepFields    = []string{"type", "name", "end", "inputMappings", "outputMappings"}
-	endingFields  = []string{"type", "name", "inputMappings", "outputMappings"}
-	branchFields  = []string{"condition", "steps", "goto"}
-	defaultFields = []string{"steps", "goto"}
-	mappingFields = []string{"target", "source"}
-	policyFields  = []string{"errors", "intervalSeconds", "maxIntervalSeconds", "maxAttempts", "multiplier"}
-	catchFields   = []string{"errors", "goto", "steps"}
-	pollFields    = []string{"condition", "intervalSeconds", "backoffRate", "maxAttempts"}
+	flowFields           = []string{"version", "type", "name", "steps", "inputMappings", "outputMappings", "timeoutSeconds"}
+	stepFields           = []string{"type", "name", "end", "inputMappings", "outputMappings"}
+	endingFields         = []string{"type", "name", "inputMappings", "outputMappings"}
+	branchFields         = []string{"condition", "steps", "goto"}
+	defaultFields        = []string{"steps", "goto"}
+	parallelBranchFields = []string{"steps"}
+	iterationFields      = []string{"collection", "item", "index"}
+	mappingFields        = []string{"target", "source"}
+	policyFields         = []string{"errors", "intervalSeconds", "maxIntervalSeconds", "maxAttempts", "multiplier"}
+	catchFields          = []string{"errors", "goto", "steps"}
+	pollFields           = []string{"condition", "intervalSeconds", "backoffRate", "maxAttempts"}
 )
 
 // kindFields are the fields of each type of step beside the common ones.
 var kindFields = map[string][]string{
 	"task": slices.Concat([]string{"resourceArn", "action", "serviceParams", "pattern", "timeoutSeconds", "retry", "catch", "errorMappings"},
 		pollFields, []string{"heartbeatSeconds", "atMostOnce", "signed"}),
-	"pass":    {},
-	"wait":    {"duration", "timestamp"},
-	"choice":  {"choices", "default"},
-	"succeed": {},
-	"fail":    {"error", "cause"},
+	"pass":     {},
+	"wait":     {"duration", "timestamp"},
+	"choice":   {"choices", "default"},
+	"parallel": {"branches"},
+	"foreach":  {"iterationMapping", "steps", "maxConcurrency"},
+	"succeed":  {},
+	"fail":     {"error", "cause"},
 }
 
-var stepTypes = []string{"task", "pass", "wait", "choice", "succeed", "fail"}
-
-// laterTypes are step types of FDL that this release does not run.
-var laterTypes = []string{"parallel", "foreach"}
+var stepTypes = []string{"task", "pass", "wait", "choice", "parallel", "foreach", "succeed", "fail"}
 
 func (p *parser) flowFrom(root *node) {
 	f, ok := p.fields(root, "a flow", flowFields)
@@ -100,7 +101,7 @@ func (p *parser) flowFrom(root *node) {
 	p.flow.Input = p.mappings(f, "inputMappings")
 	p.flow.Output = p.mappings(f, "outputMappings")
 	p.flow.Timeout = p.seconds(f.optional("timeoutSeconds"), "timeoutSeconds")
-	p.flow.Steps = p.steps(f.required("steps"))
+	p.flow.Steps = p.steps(f.required("steps"), nil)
 	p.flowSources(f)
 }
 
@@ -176,6 +177,8 @@ func belongsElsewhere(field string) string {
 		return "; it belongs to a policy of a task step's retry"
 	case "target", "source":
 		return "; it belongs to a mapping"
+	case "collection", "item", "index":
+		return "; it belongs to the iterationMapping of a foreach step"
 	}
 	for _, stepType := range stepTypes {
 		if slices.Contains(kindFields[stepType], field) {

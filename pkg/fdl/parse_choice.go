@@ -43,7 +43,7 @@ func (p *parser) defaultBranch(branch *Branch, n *node, choice *Step) {
 }
 
 func (p *parser) branchBody(branch *Branch, f fields, choice *Step) {
-	branch.Steps = p.steps(f.optional("steps"))
+	branch.Steps = p.steps(f.optional("steps"), choice)
 	p.jump(f.optional("goto"), choice, "choice", &branch.Goto)
 }
 
@@ -80,7 +80,7 @@ type jump struct {
 func (p *parser) resolveJumps() {
 	lost := 0
 	for _, j := range p.jumps {
-		siblings := p.siblings[j.from]
+		siblings := j.from.Series.Steps
 		if i := slices.IndexFunc(siblings, func(s *Step) bool { return s.Name == j.target }); i >= 0 {
 			*j.to = siblings[i]
 			continue

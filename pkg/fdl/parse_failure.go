@@ -69,7 +69,7 @@ func (p *parser) catch(entry *Catch, n *node, task *Step) {
 	}
 	if steps != nil {
 		p.strict(steps.pos, "steps of a catch are an extension: FDL documents goto alone")
-		entry.Steps = p.series(steps)
+		entry.Steps = p.series(steps, task)
 	}
 	p.jump(target, task, "task", &entry.Goto)
 }
@@ -112,12 +112,16 @@ func (p *parser) factor(n *node, what string, otherwise float64) float64 {
 
 // count reads a whole number from least.
 func (p *parser) count(n *node, what string, least, otherwise int) int {
+	return p.countUpTo(n, what, least, math.MaxInt32, otherwise)
+}
+
+func (p *parser) countUpTo(n *node, what string, least, most, otherwise int) int {
 	if n == nil {
 		return otherwise
 	}
 	count, ok := n.value().Int64()
-	if !ok || count < int64(least) || count > math.MaxInt32 {
-		p.unfit(n, what, fmt.Sprintf("a whole number from %d to %d", least, math.MaxInt32))
+	if !ok || count < int64(least) || count > int64(most) {
+		p.unfit(n, what, fmt.Sprintf("a whole number from %d to %d", least, most))
 		return otherwise
 	}
 	return int(count)

@@ -3,7 +3,6 @@ package fdl
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -11,9 +10,9 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// steps reads a series that begins with an empty $local.
-func (p *parser) steps(n *node) []*Step {
-	series := p.series(n)
+// steps reads a series that begins with an empty $local. The owner is nil for the flow.
+func (p *parser) steps(n *node, owner *Step) []*Step {
+	series := p.series(n, owner)
 	if len(series) > 0 {
 		p.atBegin(series[0], n.items[0])
 	}
@@ -21,7 +20,7 @@ func (p *parser) steps(n *node) []*Step {
 }
 
 // series reads steps that run one after the other.
-func (p *parser) series(n *node) []*Step {
+func (p *parser) series(n *node, owner *Step) []*Step {
 	if n == nil {
 		return nil
 	}
@@ -32,8 +31,9 @@ func (p *parser) series(n *node) []*Step {
 			series = append(series, step)
 		}
 	}
+	all := &Series{Steps: series, Owner: owner}
 	for i, step := range series {
-		p.siblings[step] = series
+		step.Series = all
 		if i > 0 {
 			series[i-1].Next = step
 		}
@@ -51,7 +51,6 @@ func (p *parser) step(n *node) *Step {
 	stepType := p.stepType(n)
 	if stepType == "" {
 		step.Name = p.stepName(n.get("name")) // a goto may well name it
-		p.stepsInside(n)
 		return step
 	}
 	f := p.stepFields(n, stepType)
@@ -62,17 +61,6 @@ func (p *parser) step(n *node) *Step {
 	step.Kind = p.kind(stepType, step, f)
 	p.stepSources(step, f)
 	return step
-}
-
-// stepsInside reads the steps inside of one that this release does not run, for
-// what else is wrong.
-func (p *parser) stepsInside(n *node) {
-	p.steps(n.get("steps"))
-	if branches := n.get("branches"); branches != nil {
-		for _, branch := range branches.items {
-			p.steps(branch.get("steps"))
-		}
-	}
 }
 
 func (p *parser) stepFields(n *node, stepType string) fields {
@@ -87,11 +75,6 @@ func (p *parser) stepType(n *node) string {
 	if value == nil {
 		f := fields{parser: p, node: n}
 		f.missing(`a step has no field "type", which is required (allowed: %s)`, strings.Join(stepTypes, ", "))
-		return ""
-	}
-	if slices.Contains(laterTypes, value.scalar.Text()) {
-		p.problem(value.pos, "step type %q is coming with a later release, and this one does not run it (allowed: %s)",
-			value.scalar.Text(), strings.Join(stepTypes, ", "))
 		return ""
 	}
 	return p.oneOf(value, "step type", stepTypes...)
@@ -133,6 +116,10 @@ func (p *parser) kind(stepType string, step *Step, f fields) Kind {
 		return p.wait(f)
 	case "choice":
 		return p.choice(step, f)
+	case "parallel":
+		return p.parallel(step, f)
+	case "foreach":
+		return p.foreach(step, f)
 	case "succeed":
 		return &Succeed{}
 	case "fail":

@@ -71,6 +71,10 @@ func (p *parser) stepSources(step *Step, f fields) {
 		if slices.Contains([]string{"pass", "wait", "succeed"}, step.Kind.Type()) && isInLocal(path) {
 			p.strict(at, "source %s is missing: a %s step has an empty $local, so the target is left out", path, step.Kind.Type())
 		}
+		if slices.Contains([]string{"parallel", "foreach"}, step.Kind.Type()) && strings.HasPrefix(path.String(), "$local.") {
+			p.strict(at, "source %s is missing: $local of a %s step is a list, so the target is left out; did you mean %q?",
+				path, step.Kind.Type(), strings.Replace(path.String(), "$local", "$local[*]", 1))
+		}
 	})
 	paths(f.optional("errorMappings"), func(at Position, path expr.Path) {
 		inContext(at, path)

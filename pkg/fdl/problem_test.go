@@ -90,17 +90,23 @@ func TestProblems(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			flow, problems := fdl.Parse([]byte(tt.text))
-			if flow != nil {
-				t.Error("a flow with errors is given")
-			}
-			got := strings.Split(strings.TrimSuffix(lines(problems), "\n"), "\n")
-			for i := range max(len(got), len(tt.want)) {
-				if i >= len(got) || i >= len(tt.want) || !strings.HasPrefix(got[i], "flow.yaml:"+tt.want[i]) {
-					t.Fatalf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(tt.want, "\n"))
-				}
-			}
+			wantProblems(t, tt.text, tt.want)
 		})
+	}
+}
+
+// wantProblems compares the problems of a flow with errors, each by how it begins.
+func wantProblems(t *testing.T, text string, want []string) {
+	t.Helper()
+	flow, problems := fdl.Parse([]byte(text))
+	if flow != nil {
+		t.Error("a flow with errors is given")
+	}
+	got := strings.Split(strings.TrimSuffix(lines(problems), "\n"), "\n")
+	for i := range max(len(got), len(want)) {
+		if i >= len(got) || i >= len(want) || !strings.HasPrefix(got[i], "flow.yaml:"+want[i]) {
+			t.Fatalf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
 	}
 }
 

@@ -71,7 +71,11 @@ func (w *ways) after(step *Step) []*Step {
 			after = append(after, w.afterBranch(entry.Steps, entry.Goto, next)...)
 		}
 		return after
-	case *Pass, *Wait:
+	case *Parallel:
+		if slices.ContainsFunc(kind.Branches, func(branch []*Step) bool { return len(branch) > 0 && !w.completes(branch[0]) }) {
+			return nil
+		}
+	case *Pass, *Wait, *Foreach: // a list may be empty
 	}
 	return []*Step{next}
 }
@@ -120,7 +124,7 @@ func (w *ways) ends(step *Step) bool {
 	return succeeds || slices.Contains(w.after(step), nil)
 }
 
-// seriesInside are the series of the branches of a choice, or of the entries of a task's catch.
+// seriesInside are the series of the branches, of the entries or of the iterations of a step.
 func seriesInside(step *Step) [][]*Step {
 	var inside [][]*Step
 	switch kind := step.Kind.(type) {
@@ -135,6 +139,10 @@ func seriesInside(step *Step) [][]*Step {
 		for _, entry := range kind.Catch {
 			inside = append(inside, entry.Steps)
 		}
+	case *Parallel:
+		inside = kind.Branches
+	case *Foreach:
+		inside = [][]*Step{kind.Steps}
 	case *Pass, *Wait, *Succeed, *Fail:
 	}
 	return inside

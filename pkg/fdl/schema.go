@@ -62,7 +62,8 @@ func has(field, value string) schemaObject {
 // requiredFields are those that an element must have.
 var requiredFields = map[string][]string{
 	"flow": {"version", "type", "steps"}, "mapping": {"target", "source"}, "branch": {"condition"}, "policy": {"errors"}, "entry": {"errors"},
-	"choice": {"type", "name", "choices"}, "default": {},
+	"choice": {"type", "name", "choices"}, "default": {}, "parallel": {"type", "name", "branches"}, "parallelBranch": {"steps"},
+	"foreach": {"type", "name", "iterationMapping", "steps"}, "iterationMapping": {"collection", "item"},
 }
 
 // elementSchema has the fields of an element and rejects all others.
@@ -139,6 +140,8 @@ func fieldSchema(element, field string) any {
 		return reference("errors")
 	case "target", "error", "cause":
 		return schemaObject{"type": "string"}
+	case "item", "index":
+		return schemaObject{"type": "string", "minLength": 1}
 	case "source":
 		return true
 	}
@@ -163,6 +166,18 @@ func ownFieldSchemas(element string) map[string]any {
 			"type":    schemaObject{"const": element},
 			"choices": schemaObject{"type": "array", "minItems": 1, "items": reference("branch")}, "default": reference("default"),
 		}
+	case "parallel":
+		return map[string]any{
+			"type":     schemaObject{"const": element},
+			"branches": schemaObject{"type": "array", "minItems": 1, "maxItems": MaxBranches, "items": reference("parallelBranch")},
+		}
+	case "foreach":
+		return map[string]any{
+			"type": schemaObject{"const": element}, "iterationMapping": reference("iterationMapping"),
+			"maxConcurrency": schemaObject{"type": "integer", "minimum": 1, "maximum": MaxConcurrency},
+		}
+	case "iterationMapping":
+		return map[string]any{"collection": pathSchema()}
 	case "policy":
 		return map[string]any{
 			"intervalSeconds": wholeSeconds(0, MaxInterval), "maxIntervalSeconds": wholeSeconds(0, MaxInterval),

@@ -41,7 +41,7 @@ func canWait(flow *fdl.Flow, waiting *Waiting) bool {
 		return canTaskWait(kind, waiting)
 	case *fdl.Wait:
 		return waiting.For == WaitingForInstant
-	case *fdl.Pass, *fdl.Choice, *fdl.Succeed, *fdl.Fail:
+	case *fdl.Pass, *fdl.Choice, *fdl.Parallel, *fdl.Foreach, *fdl.Succeed, *fdl.Fail:
 	}
 	return false
 }

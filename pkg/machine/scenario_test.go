@@ -157,7 +157,7 @@ func duration(t *testing.T, d *datadriven.TestData, arg string) time.Duration {
 }
 
 func (s *script) parse(text string, strict bool) string {
-	flow, problems := fdl.Parse([]byte(text))
+	flow, problems := machine.Parse([]byte(text))
 	if strict && flow != nil {
 		problems = append(problems, flow.Extensions...)
 	}

@@ -26,6 +26,8 @@ func (r *run) enter(step *fdl.Step) *fdl.Step {
 		return r.wait(step, kind, input)
 	case *fdl.Choice:
 		return r.choose(step, kind, input)
+	case *fdl.Parallel, *fdl.Foreach: // see Parse
+		r.fail(step, token.Failure(ErrorInternal, "a "+kind.Type()+" step does not run yet"))
 	case *fdl.Succeed:
 		r.exit(step, input, value.Object(), 0)
 	case *fdl.Fail:

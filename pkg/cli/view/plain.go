@@ -132,7 +132,7 @@ func (v *plainView) exitedText(e machine.Event, after []machine.Event) string {
 		return v.name(e) + v.goesTo(e, after)
 	case *fdl.Succeed:
 		return v.name(e) + " done"
-	case *fdl.Task, *fdl.Wait, *fdl.Fail:
+	case *fdl.Task, *fdl.Wait, *fdl.Parallel, *fdl.Foreach, *fdl.Fail:
 	}
 	return ""
 }
