@@ -106,7 +106,7 @@ var house = []row{
 		ours: append([]string{"pkg/local"}, useCases...),
 	},
 	{
-		path: "pkg/cli/target", modules: []string{"github.com/hashicorp/go-retryablehttp"},
+		path: "pkg/cli/target", modules: []string{"github.com/hashicorp/go-retryablehttp", "golang.org/x/net"},
 		ours: append([]string{"pkg/cli/view", "pkg/local", "pkg/httpapi/rest"}, useCases...),
 	},
 	{

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -348,11 +347,7 @@ func withoutRedirects(mux http.Handler) http.Handler {
 // refusing answers as the management API refuses, so that the commands show the
 // message.
 func refusing(status int, message string) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(status)
-		_ = json.NewEncoder(w).Encode(rest.Error{Code: engine.CodeInvalid, Message: message}) // the caller is gone
-	})
+	return target.Responding(status, rest.Error{Code: engine.CodeInvalid, Message: message})
 }
 
 // forThisMachine refuses what a page in a browser sends: one of another origin,

@@ -13,6 +13,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 )
 
@@ -64,7 +65,7 @@ func eventError(err error) error {
 	switch refused.Status {
 	case http.StatusNotFound, http.StatusUnauthorized, http.StatusForbidden:
 		why := "the API takes no job events: on AWS the services send their own to the event bus"
-		if refused.Code != "" && refused.Status != http.StatusNotFound { // dev itself says so
+		if refused.Code != engine.CodeInternal && refused.Status != http.StatusNotFound { // dev itself says so
 			why = refused.Message
 		}
 		return view.Usage(why, "waitless dev, and --store DIR")

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +16,7 @@ import (
 // which no test is given either.
 const closedPort = "http://127.0.0.1:1"
 
-// The first request whose connection is refused reports it, after two short pauses.
+// The first request whose connection is refused reports it, without a pause.
 func TestRefusedConnectionIsReportedSoon(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
@@ -38,7 +37,7 @@ func TestRefusedConnectionIsReportedSoon(t *testing.T) {
 			if exit := c.Run(t.Context()); exit != ExitInternal || !strings.Contains(stderr.String(), "connection refused") {
 				t.Errorf("exit %d: %s", exit, stderr.String())
 			}
-			if !slices.Equal(paused, []int{0, 1}) {
+			if len(paused) > 0 {
 				t.Errorf("it paused before the tries %v", paused)
 			}
 		})

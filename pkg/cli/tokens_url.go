@@ -73,11 +73,11 @@ func (c Command) callbackBase(ctx context.Context, a *target.Client, flags targe
 	case p.Endpoint != "":
 		return checkBase("the endpoint", p.Endpoint, "--base URL")
 	case p.Stack == "":
-		text, err := a.CallbackBase(ctx)
+		holder, err := a.Holder(ctx)
 		if err != nil {
 			return "", err
 		}
-		return checkBase("where callbacks arrive", text, "--base URL")
+		return checkBase("where callbacks arrive", holder.CallbackBase, "--base URL")
 	}
 	account, err := c.openAWS(ctx, false)
 	if err != nil {
@@ -91,7 +91,7 @@ func (c Command) noteOfNoListener(ctx context.Context, a *target.Client, base st
 	if base != defaultBase {
 		return // a stack, a proxy, or a dev with an address of its own
 	}
-	if holder, err := a.Holder(ctx); err == nil && holder != "dev" {
+	if holder, err := a.Holder(ctx); err == nil && holder.Kind != "dev" {
 		c.out().Note("no process listens at %s; start one: waitless dev", base)
 	}
 }

@@ -1,11 +1,6 @@
 package target
 
-import (
-	"testing"
-	"time"
-
-	"github.com/hashicorp/go-retryablehttp"
-)
+import "testing"
 
 func TestHostOfAPIGatewayNamesItsRegion(t *testing.T) {
 	t.Parallel()
@@ -30,16 +25,5 @@ func TestHostsOfStacks(t *testing.T) {
 		if got := isTrusted(host); got != want {
 			t.Errorf("%s: trusted %v, want %v", host, got, want)
 		}
-	}
-}
-
-func TestRefusedConnectionsAreRetriedBriefly(t *testing.T) {
-	t.Parallel()
-	var pauses time.Duration
-	for try := range refusedTries {
-		pauses += retryablehttp.DefaultBackoff(stackPause, stackLongPause, try, nil)
-	}
-	if pauses > 2*time.Second {
-		t.Errorf("it takes %s", pauses)
 	}
 }

@@ -83,17 +83,6 @@ func API(system *local.System, lists Lists) http.Handler {
 	})
 }
 
-// Handler returns what the holder of a store serves to this machine: the management API, job events, and
-// what the holder is, "dev" or "run".
-func Handler(system *local.System, lists Lists, log *slog.Logger, holder string) http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("/", API(system, lists))
-	mux.Handle("GET "+basePath, textHandler(system.CallbackBase))
-	mux.Handle("GET "+holderPath, textHandler(holder))
-	mux.Handle("POST "+EventPath, jobEventHandler(system.Observe, log))
-	return mux
-}
-
 // InProcess returns a client of a system in this process.
 func InProcess(system *local.System, lists Lists) *rest.Client {
 	handler := Handler(system, lists, slog.New(slog.DiscardHandler), "")
@@ -119,7 +108,7 @@ func (o Opener) Dev(ctx context.Context, dir string) (*Client, error) {
 		return nil, nil
 	}
 	c := &Client{Client: client, Interval: storeInterval}
-	if holder, err := c.Holder(ctx); err != nil || holder != "dev" {
+	if holder, err := c.Holder(ctx); err != nil || holder.Kind != "dev" {
 		return nil, err
 	}
 	return c, nil

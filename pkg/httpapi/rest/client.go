@@ -28,32 +28,32 @@ type Client struct {
 
 // PutFlow puts a definition.
 func (c *Client) PutFlow(ctx context.Context, name string, definition []byte) (flow Flow, err error) {
-	return flow, c.do(ctx, http.MethodPut, path("flows", name), definition, &flow)
+	return flow, c.Do(ctx, http.MethodPut, path("flows", name), definition, &flow)
 }
 
 // PutFlowFor is [Client.PutFlow] for a start that follows: the definition is not stored if an execution of
 // that name could not be started with it.
 func (c *Client) PutFlowFor(ctx context.Context, name string, definition []byte, execution string) (flow Flow, err error) {
-	return flow, c.do(ctx, http.MethodPut, path("flows", name)+"?"+url.Values{"execution": {execution}}.Encode(), definition, &flow)
+	return flow, c.Do(ctx, http.MethodPut, path("flows", name)+"?"+url.Values{"execution": {execution}}.Encode(), definition, &flow)
 }
 
 // Flows lists definitions by name, of each name the latest first. An empty
 // name means all.
 func (c *Client) Flows(ctx context.Context, name string) ([]Flow, error) {
 	var list flowList
-	err := c.do(ctx, http.MethodGet, "/flows?"+url.Values{"flow": {name}}.Encode(), nil, &list)
+	err := c.Do(ctx, http.MethodGet, "/flows?"+url.Values{"flow": {name}}.Encode(), nil, &list)
 	return list.Flows, err
 }
 
 // Flow returns a flow with its definition: the latest, or the one whose hash begins with hash.
 func (c *Client) Flow(ctx context.Context, name, hash string) (flow Flow, err error) {
-	return flow, c.do(ctx, http.MethodGet, path("flows", name)+"?"+url.Values{"hash": {hash}}.Encode(), nil, &flow)
+	return flow, c.Do(ctx, http.MethodGet, path("flows", name)+"?"+url.Values{"hash": {hash}}.Encode(), nil, &flow)
 }
 
 // DeleteFlow deletes the definitions of a name and returns them.
 func (c *Client) DeleteFlow(ctx context.Context, name string) ([]Flow, error) {
 	var list flowList
-	err := c.do(ctx, http.MethodDelete, path("flows", name), nil, &list)
+	err := c.Do(ctx, http.MethodDelete, path("flows", name), nil, &list)
 	return list.Flows, err
 }
 
@@ -93,7 +93,7 @@ func (c *Client) EachExecutions(ctx context.Context, filter Filter, f func([]Exe
 			query.Set("limit", strconv.Itoa(left+1)) // one more than is shown
 		}
 		var p page
-		if err := c.do(ctx, http.MethodGet, "/executions?"+query.Encode(), nil, &p); err != nil {
+		if err := c.Do(ctx, http.MethodGet, "/executions?"+query.Encode(), nil, &p); err != nil {
 			return false, err
 		}
 		shown := p.Executions
@@ -130,12 +130,12 @@ func (c *Client) Executions(ctx context.Context, flow string, status machine.Sta
 
 // Execution describes one, with its tokens masked.
 func (c *Client) Execution(ctx context.Context, flow, name string) (execution Execution, err error) {
-	return execution, c.do(ctx, http.MethodGet, path("flows", flow, "executions", name), nil, &execution)
+	return execution, c.Do(ctx, http.MethodGet, path("flows", flow, "executions", name), nil, &execution)
 }
 
 // RevealExecution is [Client.Execution] with whole tokens. It needs a right of its own.
 func (c *Client) RevealExecution(ctx context.Context, flow, name string) (execution Execution, err error) {
-	return execution, c.do(ctx, http.MethodPost, path("flows", flow, "executions", name, "reveal"), nil, &execution)
+	return execution, c.Do(ctx, http.MethodPost, path("flows", flow, "executions", name, "reveal"), nil, &execution)
 }
 
 // History returns the history of an execution after the event with the id after, with its tokens masked.
@@ -155,7 +155,7 @@ func (c *Client) history(ctx context.Context, method, where string, after int) (
 
 // Stop requests the end of an execution.
 func (c *Client) Stop(ctx context.Context, flow, name string, why Failure) (execution Execution, err error) {
-	return execution, c.do(ctx, http.MethodPost, path("flows", flow, "executions", name, "stop"), why, &execution)
+	return execution, c.Do(ctx, http.MethodPost, path("flows", flow, "executions", name, "stop"), why, &execution)
 }
 
 // Tokens lists the open tokens. With unmask their texts are whole, which needs a right of its own.
@@ -170,7 +170,7 @@ func (c *Client) OpenToken(ctx context.Context, flow, execution string, unmask b
 	var list page
 	method, where := tokensRoute(unmask)
 	query := url.Values{"flow": {flow}, "execution": {execution}}
-	err = c.do(ctx, method, where+"?"+query.Encode(), nil, &list)
+	err = c.Do(ctx, method, where+"?"+query.Encode(), nil, &list)
 	if err != nil || len(list.Tokens) == 0 {
 		return t, false, err
 	}
@@ -186,7 +186,7 @@ func tokensRoute(unmask bool) (method, where string) {
 
 // Token describes a token by its text.
 func (c *Client) Token(ctx context.Context, text string) (t Token, err error) {
-	return t, c.do(ctx, http.MethodGet, path("tokens", text), nil, &t)
+	return t, c.Do(ctx, http.MethodGet, path("tokens", text), nil, &t)
 }
 
 // Succeed closes a token with an output. First is false if the token was closed with another outcome,
@@ -249,7 +249,8 @@ func path(elements ...string) string {
 	return joined
 }
 
-func (c *Client) do(ctx context.Context, method, where string, body, out any) error {
+// Do sends a request that the API of a server has beside this one. A body of bytes is sent as it is, any other as JSON.
+func (c *Client) Do(ctx context.Context, method, where string, body, out any) error {
 	_, err := c.send(ctx, method, where, body, out)
 	return err
 }

@@ -296,7 +296,7 @@ func historyPage(flow *fdl.Flow, history []machine.Event, after int) page {
 func pages[T any](ctx context.Context, c *Client, method, where string, query url.Values, of func(page) []T) (all []T, err error) {
 	for {
 		var p page
-		if err := c.do(ctx, method, where+"?"+query.Encode(), nil, &p); err != nil {
+		if err := c.Do(ctx, method, where+"?"+query.Encode(), nil, &p); err != nil {
 			return all, err
 		}
 		all = append(all, of(p)...)
