@@ -50,7 +50,7 @@ func (s *stress) napBesideSlowCalls(round int) time.Duration {
 	name := fmt.Sprintf("nap-%d", round)
 	s.start("nap", name)
 	for begun := time.Now(); ; time.Sleep(50 * time.Millisecond) {
-		execution, err := s.client.Execution(s.t.Context(), "nap", name)
+		execution, err := s.client.Execution(s.t.Context(), "nap", name, false)
 		if err != nil || time.Since(begun) > stressPatience {
 			s.t.Fatalf("%s is %s, error %v", name, execution.Status, err)
 		}
@@ -58,7 +58,7 @@ func (s *stress) napBesideSlowCalls(round int) time.Duration {
 			break
 		}
 	}
-	events, err := s.client.History(s.t.Context(), "nap", name, 0)
+	events, err := s.client.History(s.t.Context(), "nap", name, 0, false)
 	if err != nil {
 		s.t.Fatal(err)
 	}

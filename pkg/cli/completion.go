@@ -10,6 +10,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/docs"
+	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/machine"
 )
@@ -115,7 +116,7 @@ const completionPatience = 2 * time.Second
 // executionNames suggests the executions of the place that the command line names.
 func (c Command) executionNames(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return c.suggest(cmd, func(ctx context.Context, a *target.Client) (names []string, err error) {
-		executions, err := a.Executions(ctx, "", "")
+		executions, err := a.Executions(ctx, rest.Filter{})
 		for _, e := range executions {
 			names = append(names, cobra.CompletionWithDesc(e.Flow+"/"+e.Name, string(e.Status)))
 		}

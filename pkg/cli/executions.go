@@ -213,11 +213,7 @@ func (c Command) showCommand() *cobra.Command {
 		if err != nil {
 			return view.Result{}, err
 		}
-		execution := a.Execution
-		if unmask {
-			execution = a.RevealExecution
-		}
-		e, err := execution(ctx, flow, name)
+		e, err := a.Execution(ctx, flow, name, unmask)
 		if err != nil {
 			return view.Result{}, executionError(ctx, a, args[0], err)
 		}

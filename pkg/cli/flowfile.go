@@ -141,7 +141,7 @@ func (f flowFile) put(ctx context.Context, a *target.Client, execution string) (
 	if f.isStored() {
 		return f.stored, nil
 	}
-	return a.PutFlowFor(ctx, f.name(), f.text, execution)
+	return a.PutFlow(ctx, f.name(), f.text, execution)
 }
 
 // reasonOf is why a file could not be read, without the path and the call.

@@ -43,7 +43,7 @@ func (c Command) putFlow(ctx context.Context, o remoteOptions, file flowFile) (e
 		return err
 	}
 	defer a.Close(&err)
-	flow, err := a.PutFlow(ctx, file.name(), file.text)
+	flow, err := a.PutFlow(ctx, file.name(), file.text, "")
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func (e *execution) runOver(ctx context.Context, a *target.Client, input value.V
 		return e.startFailure(err)
 	}
 	if e.options.name != "" && !e.options.hasInput {
-		if begun, err := a.Execution(ctx, flow.Name, e.name); err == nil {
+		if begun, err := a.Execution(ctx, flow.Name, e.name, false); err == nil {
 			input = begun.Input // who only names an execution means the one that is there
 		}
 	}
@@ -105,11 +105,11 @@ func (f *following) follow(ctx context.Context) (machine.State, error) {
 // that the history goes at least as far.
 func (f *following) look(ctx context.Context) (machine.State, error) {
 	e := f.execution
-	now, err := f.api.Execution(ctx, e.file.name(), e.name)
+	now, err := f.api.Execution(ctx, e.file.name(), e.name, false)
 	if err != nil {
 		return machine.State{}, err
 	}
-	history, err := f.api.History(ctx, e.file.name(), e.name, len(f.events))
+	history, err := f.api.History(ctx, e.file.name(), e.name, len(f.events), false)
 	if err != nil {
 		return machine.State{}, err
 	}
@@ -133,8 +133,8 @@ func (f *following) sayHowToAnswer(ctx context.Context, events []machine.Event) 
 	if e.options.json || len(events) == 0 || events[len(events)-1].Type != machine.TaskSubmitted {
 		return nil
 	}
-	t, ok, err := f.api.OpenToken(ctx, e.file.name(), e.name, true)
-	if err == nil && ok {
+	open, err := f.api.Tokens(ctx, e.file.name(), e.name, true)
+	for _, t := range open {
 		f.steps.Say(howToAnswer(t.Token, e.place))
 	}
 	return err

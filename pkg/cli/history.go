@@ -112,15 +112,11 @@ func (c Command) followHistory(ctx context.Context, a *target.Client, flow, name
 func (o historyOptions) eventsAfter(
 	ctx context.Context, a *target.Client, flow, name string, after int,
 ) (events []machine.HistoryEvent, ended bool, err error) {
-	e, err := a.Execution(ctx, flow, name)
+	e, err := a.Execution(ctx, flow, name, false)
 	if err != nil {
 		return nil, false, err
 	}
-	history := a.History
-	if o.unmask {
-		history = a.RevealHistory
-	}
-	events, err = history(ctx, flow, name, after)
+	events, err = a.History(ctx, flow, name, after, o.unmask)
 	return events, e.Status.Final(), err
 }
 

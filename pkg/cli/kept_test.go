@@ -141,7 +141,7 @@ func (k *keptStore) histories() map[string]string {
 	k.Helper()
 	all := map[string]string{}
 	for _, e := range k.executions() {
-		events, err := k.client.History(k.Context(), e.Flow, e.Name, 0)
+		events, err := k.client.History(k.Context(), e.Flow, e.Name, 0, false)
 		if err != nil {
 			k.Fatalf("history %s: %v", e.Name, err)
 		}
@@ -156,7 +156,7 @@ func (k *keptStore) histories() map[string]string {
 
 func (k *keptStore) executions() []rest.Execution {
 	k.Helper()
-	all, err := k.client.Executions(k.Context(), "", "")
+	all, err := k.client.Executions(k.Context(), rest.Filter{})
 	if err != nil {
 		k.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func (k *keptStore) answer() {
 func (k *keptStore) view(histories map[string]string) string {
 	k.Helper()
 	executions := k.executions()
-	tokens, err := k.client.Tokens(k.Context(), false)
+	tokens, err := k.client.Tokens(k.Context(), "", "", false)
 	if err != nil {
 		k.Fatal(err)
 	}

@@ -636,7 +636,7 @@ func (e *execution) report(ctx context.Context, state machine.State, events []ma
 // waiting is the error for an execution that only a person can make go on. Its
 // tokens are listed masked: they are gone with the store in memory.
 func (e *execution) waiting(ctx context.Context, state machine.State) error {
-	tokens, err := e.client.Tokens(ctx, false)
+	tokens, err := e.client.Tokens(ctx, "", "", false)
 	if err != nil {
 		return err
 	}

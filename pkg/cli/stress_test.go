@@ -170,7 +170,7 @@ func (s *stress) putFlow(file, name string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if _, err := s.client.PutFlow(s.t.Context(), name, text); err != nil {
+	if _, err := s.client.PutFlow(s.t.Context(), name, text, ""); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -324,7 +324,7 @@ func (s *stress) untilResponse(request func(context.Context) error) error {
 // awaitEnd returns when no execution runs.
 func (s *stress) awaitEnd() {
 	for begun := time.Now(); ; time.Sleep(200 * time.Millisecond) {
-		running, err := s.client.Executions(s.t.Context(), "stress", machine.StatusRunning)
+		running, err := s.client.Executions(s.t.Context(), rest.Filter{Flow: "stress", Statuses: []machine.Status{machine.StatusRunning}})
 		if err == nil && len(running) == 0 {
 			return
 		}
@@ -344,7 +344,7 @@ func (s *stress) check() {
 	for i := range stressExecutions {
 		ended[s.checkExecution(fmt.Sprintf("run-%d", i))]++
 	}
-	all, err := s.client.Executions(s.t.Context(), "stress", "")
+	all, err := s.client.Executions(s.t.Context(), rest.Filter{Flow: "stress"})
 	if err != nil || len(all) != stressExecutions {
 		s.t.Errorf("%d executions, error %v", len(all), err)
 	}
@@ -369,7 +369,7 @@ func (s *stress) check() {
 // checkExecution compares the history of an execution with the responses that
 // its closers had.
 func (s *stress) checkExecution(name string) machine.Status {
-	execution, err := s.client.Execution(s.t.Context(), "stress", name)
+	execution, err := s.client.Execution(s.t.Context(), "stress", name, false)
 	if err != nil {
 		s.t.Errorf("%s: %v", name, err)
 		return ""
@@ -399,7 +399,7 @@ func (s *stress) checkExecution(name string) machine.Status {
 // recorded returns how many ends the history of an execution has, and which
 // closers' outcomes.
 func (s *stress) recorded(name string) (ends int, closers map[string]bool) {
-	events, err := s.client.History(s.t.Context(), "stress", name, 0)
+	events, err := s.client.History(s.t.Context(), "stress", name, 0, false)
 	if err != nil {
 		s.t.Errorf("%s: %v", name, err)
 	}

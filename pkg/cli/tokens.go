@@ -26,7 +26,7 @@ func (c Command) tokensListCommand() *cobra.Command {
 	cmd := helpOf("tokens list", arguments(0, 0))
 	cmd.Flags().BoolVar(&unmask, "unmask", false, "show the tokens whole")
 	return c.remote(cmd, func(ctx context.Context, a *target.Client, _ []string) (view.Result, error) {
-		tokens, err := a.Tokens(ctx, unmask)
+		tokens, err := a.Tokens(ctx, "", "", unmask)
 		return view.Result{Form: "tokens", JSON: map[string]any{"tokens": append([]rest.Token{}, tokens...)}, Text: view.Columns(tokenRows(tokens))}, err
 	})
 }
@@ -85,7 +85,7 @@ func (c Command) takeToken(cmd *cobra.Command, run func(*cobra.Command, []string
 				return err
 			}
 		}
-		_, ofExecution := stepOf(text)
+		_, _, ofExecution := stepOf(text)
 		switch {
 		case strings.HasPrefix(text, "..."):
 			return view.Usage("this token is masked: its beginning is missing", "FLOW/EXECUTION in its place, or waitless tokens list --unmask")
@@ -100,18 +100,18 @@ func (c Command) takeToken(cmd *cobra.Command, run func(*cobra.Command, []string
 var tokenShape = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 
 // stepOf reads FLOW/EXECUTION, which stands for the token that the execution waits for.
-func stepOf(text string) (step rest.Step, ok bool) {
-	flow, execution, ok := strings.Cut(text, "/")
-	return rest.Step{Flow: flow, Execution: execution}, ok && fdl.ValidName(flow) && fdl.ValidName(execution)
+func stepOf(text string) (flow, execution string, ok bool) {
+	flow, execution, ok = strings.Cut(text, "/")
+	return flow, execution, ok && fdl.ValidName(flow) && fdl.ValidName(execution)
 }
 
 // openToken is the token that an execution waits for, masked unless unmask is set.
-func openToken(ctx context.Context, a *target.Client, step rest.Step, unmask bool) (rest.Token, error) {
-	t, ok, err := a.OpenToken(ctx, step.Flow, step.Execution, unmask)
-	if err == nil && !ok {
-		return t, view.Usage(step.Flow+"/"+step.Execution+" waits for no callback", "waitless show "+step.Flow+"/"+step.Execution)
+func openToken(ctx context.Context, a *target.Client, flow, execution string, unmask bool) (rest.Token, error) {
+	open, err := a.Tokens(ctx, flow, execution, unmask)
+	if err != nil || len(open) == 0 {
+		return rest.Token{}, cmp.Or(err, error(view.Usage(flow+"/"+execution+" waits for no callback", "waitless show "+flow+"/"+execution)))
 	}
-	return t, err
+	return open[0], nil
 }
 
 // readToken reads a token from standard input, before a store is opened: typing it may take long.
@@ -159,8 +159,8 @@ func (c Command) tokensShowCommand() *cobra.Command {
 	cmd := helpOf("tokens show", nil)
 	cmd.Flags().BoolVar(&unmask, "unmask", false, "show the token whole")
 	return c.onToken(cmd, func(ctx context.Context, a *target.Client, text string) (rest.Token, bool, error) {
-		if step, ok := stepOf(text); ok {
-			t, err := openToken(ctx, a, step, unmask)
+		if flow, execution, ok := stepOf(text); ok {
+			t, err := openToken(ctx, a, flow, execution, unmask)
 			return t, true, err
 		}
 		t, err := a.Token(ctx, text)
@@ -180,19 +180,8 @@ func (c Command) tokensSucceedCommand() *cobra.Command {
 		if err != nil {
 			return rest.Token{}, false, err
 		}
-		if step, ok := stepOf(text); ok {
-			return a.SucceedStep(ctx, step, value)
-		}
 		return a.Succeed(ctx, text, value)
 	})
-}
-
-// failToken fails a token, or the one that an execution waits for.
-func failToken(ctx context.Context, a *target.Client, text string, why rest.Failure) (rest.Token, bool, error) {
-	if step, ok := stepOf(text); ok {
-		return a.FailStep(ctx, step, why)
-	}
-	return a.Fail(ctx, text, why)
 }
 
 func (c Command) tokensFailCommand() *cobra.Command {
@@ -200,17 +189,13 @@ func (c Command) tokensFailCommand() *cobra.Command {
 	cmd := helpOf("tokens fail", nil)
 	failureFlags(cmd, &why, "FnF.Failed")
 	return c.onToken(cmd, func(ctx context.Context, a *target.Client, text string) (rest.Token, bool, error) {
-		return failToken(ctx, a, text, why)
+		return a.Fail(ctx, text, why)
 	})
 }
 
 func (c Command) tokensHeartbeatCommand() *cobra.Command {
 	return c.onToken(helpOf("tokens heartbeat", nil), func(ctx context.Context, a *target.Client, text string) (t rest.Token, open bool, err error) {
-		if step, ok := stepOf(text); ok {
-			t, open, err = a.HeartbeatStep(ctx, step)
-		} else {
-			t, open, err = a.Heartbeat(ctx, text)
-		}
+		t, open, err = a.Heartbeat(ctx, text)
 		if err == nil && open && t.Step != "" && t.HeartbeatSeconds == 0 {
 			c.out().Note("step %s of %s/%s has no heartbeatSeconds, so heartbeats change nothing", t.Step, t.Flow, t.Execution)
 		}
@@ -223,6 +208,6 @@ func (c Command) tokensRevokeCommand() *cobra.Command {
 	cmd := helpOf("tokens revoke", nil)
 	cmd.Flags().StringVar(&cause, "cause", "the token was revoked", "why, for people")
 	return c.onToken(cmd, func(ctx context.Context, a *target.Client, text string) (rest.Token, bool, error) {
-		return failToken(ctx, a, text, rest.Failure{Error: token.ErrorRevoked, Cause: cause})
+		return a.Fail(ctx, text, rest.Failure{Error: token.ErrorRevoked, Cause: cause})
 	})
 }

@@ -30,8 +30,8 @@ func (c Command) tokensURLCommand() *cobra.Command {
 	cmd.Flags().StringVar(&base, "base", "",
 		"where callbacks arrive (default: "+callbackVariable+", else as the stack, or the process that holds the store, says)")
 	c.takeToken(cmd, c.onTarget(&o, func(ctx context.Context, a *target.Client, args []string) error {
-		if step, ok := stepOf(args[0]); ok {
-			open, err := openToken(ctx, a, step, true)
+		if flow, execution, ok := stepOf(args[0]); ok {
+			open, err := openToken(ctx, a, flow, execution, true)
 			if err != nil {
 				return err
 			}

@@ -55,7 +55,7 @@ func (b *bench) startExecution(t *testing.T, management *rest.Client) (text stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	flow, err := management.PutFlow(t.Context(), flowName, definition)
+	flow, err := management.PutFlow(t.Context(), flowName, definition, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,19 +64,21 @@ func (b *bench) startExecution(t *testing.T, management *rest.Client) (text stri
 		t.Fatalf("started: new %t, error %v", isNew, err)
 	}
 	b.wake(t, func() bool {
-		open, ok, err := management.OpenToken(t.Context(), flowName, executionName, true)
+		open, err := management.Tokens(t.Context(), flowName, executionName, true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		text = open.Token
-		return ok
+		for _, waiting := range open {
+			text = waiting.Token
+		}
+		return len(open) > 0
 	})
 	return text
 }
 
 func describe(t *testing.T, management *rest.Client) rest.Execution {
 	t.Helper()
-	execution, err := management.Execution(t.Context(), flowName, executionName)
+	execution, err := management.Execution(t.Context(), flowName, executionName, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
@@ -26,28 +28,23 @@ type Client struct {
 	HTTP *http.Client
 }
 
-// PutFlow puts a definition.
-func (c *Client) PutFlow(ctx context.Context, name string, definition []byte) (flow Flow, err error) {
-	return flow, c.Do(ctx, http.MethodPut, path("flows", name), definition, &flow)
-}
-
-// PutFlowFor is [Client.PutFlow] for a start that follows: the definition is not stored if an execution of
-// that name could not be started with it.
-func (c *Client) PutFlowFor(ctx context.Context, name string, definition []byte, execution string) (flow Flow, err error) {
-	return flow, c.Do(ctx, http.MethodPut, path("flows", name)+"?"+url.Values{"execution": {execution}}.Encode(), definition, &flow)
+// PutFlow puts a definition. With the name of an execution that is to be started with it, the definition is
+// not stored if that is not possible.
+func (c *Client) PutFlow(ctx context.Context, name string, definition []byte, execution string) (flow Flow, err error) {
+	return flow, c.Do(ctx, http.MethodPut, path("flows", name)+query("execution", execution), definition, &flow)
 }
 
 // Flows lists definitions by name, of each name the latest first. An empty
 // name means all.
 func (c *Client) Flows(ctx context.Context, name string) ([]Flow, error) {
 	var list flowList
-	err := c.Do(ctx, http.MethodGet, "/flows?"+url.Values{"flow": {name}}.Encode(), nil, &list)
+	err := c.get(ctx, "/flows", false, &list, "flow", name)
 	return list.Flows, err
 }
 
 // Flow returns a flow with its definition: the latest, or the one whose hash begins with hash.
 func (c *Client) Flow(ctx context.Context, name, hash string) (flow Flow, err error) {
-	return flow, c.Do(ctx, http.MethodGet, path("flows", name)+"?"+url.Values{"hash": {hash}}.Encode(), nil, &flow)
+	return flow, c.get(ctx, path("flows", name), false, &flow, "hash", hash)
 }
 
 // DeleteFlow deletes the definitions of a name and returns them.
@@ -71,29 +68,20 @@ type Filter struct {
 	Limit    int              // how many of the latest; 0 means all
 }
 
-func (f Filter) query() url.Values {
-	query := url.Values{}
-	for key, value := range map[string]string{"flow": f.Flow, "since": instant(f.Since)} {
-		if value != "" {
-			query.Set(key, value)
-		}
-	}
-	for _, status := range f.Statuses {
-		query.Add("status", string(status))
-	}
-	return query
-}
-
 // EachExecutions calls f with one page of executions after the other, the latest start first. More
 // reports whether there are executions beyond the limit.
 func (c *Client) EachExecutions(ctx context.Context, filter Filter, f func([]Execution) error) (more bool, err error) {
-	query := filter.query()
-	for left := filter.Limit; ; {
+	parameters := []string{"flow", filter.Flow, "since", instant(filter.Since)}
+	for _, status := range filter.Statuses {
+		parameters = append(parameters, "status", string(status))
+	}
+	for left, after := filter.Limit, ""; ; {
+		var limit string
 		if filter.Limit > 0 {
-			query.Set("limit", strconv.Itoa(left+1)) // one more than is shown
+			limit = strconv.Itoa(left + 1) // one more than is shown
 		}
 		var p page
-		if err := c.Do(ctx, http.MethodGet, "/executions?"+query.Encode(), nil, &p); err != nil {
+		if err := c.get(ctx, "/executions", false, &p, append(parameters, "limit", limit, "after", after)...); err != nil {
 			return false, err
 		}
 		shown := p.Executions
@@ -104,23 +92,15 @@ func (c *Client) EachExecutions(ctx context.Context, filter Filter, f func([]Exe
 		if err := f(shown); err != nil {
 			return false, err
 		}
-		switch {
-		case len(shown) < len(p.Executions):
-			return true, nil
-		case p.Next == "":
-			return false, nil
+		more, after = len(shown) < len(p.Executions), p.Next
+		if more || after == "" {
+			return more, nil
 		}
-		query.Set("after", p.Next)
 	}
 }
 
-// Executions lists executions, the latest start first. An empty flow or status
-// means all; a status may be several with commas between them.
-func (c *Client) Executions(ctx context.Context, flow string, status machine.Status) (all []Execution, err error) {
-	filter := Filter{Flow: flow}
-	if status != "" {
-		filter.Statuses = []machine.Status{status}
-	}
+// Executions lists executions, the latest start first.
+func (c *Client) Executions(ctx context.Context, filter Filter) (all []Execution, err error) {
 	_, err = c.EachExecutions(ctx, filter, func(page []Execution) error {
 		all = append(all, page...)
 		return nil
@@ -128,29 +108,20 @@ func (c *Client) Executions(ctx context.Context, flow string, status machine.Sta
 	return all, err
 }
 
-// Execution describes one, with its tokens masked.
-func (c *Client) Execution(ctx context.Context, flow, name string) (execution Execution, err error) {
-	return execution, c.Do(ctx, http.MethodGet, path("flows", flow, "executions", name), nil, &execution)
+// Execution describes one. With unmask its tokens are whole, which needs a right of its own.
+func (c *Client) Execution(ctx context.Context, flow, name string, unmask bool) (execution Execution, err error) {
+	return execution, c.get(ctx, path("flows", flow, "executions", name), unmask, &execution)
 }
 
-// RevealExecution is [Client.Execution] with whole tokens. It needs a right of its own.
-func (c *Client) RevealExecution(ctx context.Context, flow, name string) (execution Execution, err error) {
-	return execution, c.Do(ctx, http.MethodPost, path("flows", flow, "executions", name, "reveal"), nil, &execution)
-}
-
-// History returns the history of an execution after the event with the id after, with its tokens masked.
-func (c *Client) History(ctx context.Context, flow, name string, after int) ([]machine.HistoryEvent, error) {
-	return c.history(ctx, http.MethodGet, path("flows", flow, "executions", name, "history"), after)
-}
-
-// RevealHistory is [Client.History] with whole tokens. It needs a right of its own.
-func (c *Client) RevealHistory(ctx context.Context, flow, name string, after int) ([]machine.HistoryEvent, error) {
-	return c.history(ctx, http.MethodPost, path("flows", flow, "executions", name, "history", "reveal"), after)
-}
-
-func (c *Client) history(ctx context.Context, method, where string, after int) ([]machine.HistoryEvent, error) {
-	query := url.Values{"after": {strconv.Itoa(after)}}
-	return pages(ctx, c, method, where, query, func(p page) []machine.HistoryEvent { return p.Events })
+// History returns the history of an execution after the event with the id after; unmask is as for
+// [Client.Execution].
+func (c *Client) History(ctx context.Context, flow, name string, after int, unmask bool) (events []machine.HistoryEvent, err error) {
+	for next := strconv.Itoa(after); next != "" && err == nil; {
+		var p page
+		err = c.get(ctx, path("flows", flow, "executions", name, "history"), unmask, &p, "after", next)
+		events, next = append(events, p.Events...), p.Next
+	}
+	return events, err
 }
 
 // Stop requests the end of an execution.
@@ -158,85 +129,46 @@ func (c *Client) Stop(ctx context.Context, flow, name string, why Failure) (exec
 	return execution, c.Do(ctx, http.MethodPost, path("flows", flow, "executions", name, "stop"), why, &execution)
 }
 
-// Tokens lists the open tokens. With unmask their texts are whole, which needs a right of its own.
-func (c *Client) Tokens(ctx context.Context, unmask bool) ([]Token, error) {
-	method, where := tokensRoute(unmask)
-	return pages(ctx, c, method, where, url.Values{}, func(p page) []Token { return p.Tokens })
-}
-
-// OpenToken returns the token that an execution waits for; unmask is as for [Client.Tokens]. Ok is
-// false if it waits for none.
-func (c *Client) OpenToken(ctx context.Context, flow, execution string, unmask bool) (t Token, ok bool, err error) {
-	var list page
-	method, where := tokensRoute(unmask)
-	query := url.Values{"flow": {flow}, "execution": {execution}}
-	err = c.Do(ctx, method, where+"?"+query.Encode(), nil, &list)
-	if err != nil || len(list.Tokens) == 0 {
-		return t, false, err
+// Tokens lists the open tokens: all of them, or the one that the execution waits for. Unmask is as for
+// [Client.Execution].
+func (c *Client) Tokens(ctx context.Context, flow, execution string, unmask bool) (tokens []Token, err error) {
+	for next, more := "", true; more && err == nil; more = next != "" {
+		var p page
+		err = c.get(ctx, "/tokens", unmask, &p, "flow", flow, "execution", execution, "after", next)
+		tokens, next = append(tokens, p.Tokens...), p.Next
 	}
-	return list.Tokens[0], true, nil
-}
-
-func tokensRoute(unmask bool) (method, where string) {
-	if unmask {
-		return http.MethodPost, "/tokens/reveal"
-	}
-	return http.MethodGet, "/tokens"
+	return tokens, err
 }
 
 // Token describes a token by its text.
 func (c *Client) Token(ctx context.Context, text string) (t Token, err error) {
-	return t, c.Do(ctx, http.MethodGet, path("tokens", text), nil, &t)
+	return t, c.get(ctx, path("tokens", text), false, &t)
 }
 
-// Succeed closes a token with an output. First is false if the token was closed with another outcome,
-// which t shows.
-func (c *Client) Succeed(ctx context.Context, text string, output value.Value) (t Token, first bool, err error) {
-	return c.close(ctx, path("tokens", text, "success"), output)
+// Succeed closes a token with an output. The token has the name of its text, or FLOW/EXECUTION or
+// FLOW/EXECUTION/STEP for the one that waits there, whose text is not needed. First is false if the token
+// was closed with another outcome, which t shows. If the execution never waited for a callback, the error
+// is an [*Error] with [engine.CodeConflict].
+func (c *Client) Succeed(ctx context.Context, token string, output value.Value) (t Token, first bool, err error) {
+	return c.report(ctx, token, "success", output)
 }
 
 // Fail closes a token with a failure; see [Client.Succeed].
-func (c *Client) Fail(ctx context.Context, text string, failure Failure) (t Token, first bool, err error) {
-	return c.close(ctx, path("tokens", text, "failure"), failure)
+func (c *Client) Fail(ctx context.Context, token string, failure Failure) (t Token, first bool, err error) {
+	return c.report(ctx, token, "failure", failure)
 }
 
-// Heartbeat keeps a token open. First is false if it is closed, as t shows.
-func (c *Client) Heartbeat(ctx context.Context, text string) (t Token, first bool, err error) {
-	return c.close(ctx, path("tokens", text, "heartbeat"), nil)
+// Heartbeat keeps a token open; see [Client.Succeed]. First is false if it is closed, as t shows.
+func (c *Client) Heartbeat(ctx context.Context, token string) (t Token, first bool, err error) {
+	return c.report(ctx, token, "heartbeat", nil)
 }
 
-// Step names the step of an execution that waits for a callback.
-type Step struct {
-	Flow, Execution string
-	// Name is needed only where several steps may wait; empty means the one that does.
-	Name string
-}
-
-func (s Step) path(end string) string {
-	where := path("flows", s.Flow, "executions", s.Execution, "token", end)
-	if s.Name != "" {
-		where += "?" + url.Values{"step": {s.Name}}.Encode()
+func (c *Client) report(ctx context.Context, token, end string, body any) (t Token, first bool, err error) {
+	where := path("tokens", token, end)
+	if flow, rest, ok := strings.Cut(token, "/"); ok {
+		execution, step, _ := strings.Cut(rest, "/")
+		where = path("flows", flow, "executions", execution, "token", end) + query("step", step)
 	}
-	return where
-}
-
-// SucceedStep closes the token that an execution waits for, without its text; see [Client.Succeed]. If
-// the execution never waited for a callback, the error is an [*Error] with [engine.CodeConflict].
-func (c *Client) SucceedStep(ctx context.Context, step Step, output value.Value) (t Token, first bool, err error) {
-	return c.close(ctx, step.path("success"), output)
-}
-
-// FailStep is [Client.SucceedStep] with a failure.
-func (c *Client) FailStep(ctx context.Context, step Step, failure Failure) (t Token, first bool, err error) {
-	return c.close(ctx, step.path("failure"), failure)
-}
-
-// HeartbeatStep keeps the token open that an execution waits for; see [Client.SucceedStep].
-func (c *Client) HeartbeatStep(ctx context.Context, step Step) (t Token, first bool, err error) {
-	return c.close(ctx, step.path("heartbeat"), nil)
-}
-
-func (c *Client) close(ctx context.Context, where string, body any) (t Token, first bool, err error) {
 	status, err := c.send(ctx, http.MethodPost, where, body, &t)
 	return t, status == http.StatusOK, err
 }
@@ -249,7 +181,28 @@ func path(elements ...string) string {
 	return joined
 }
 
-// Do sends a request that the API of a server has beside this one. A body of bytes is sent as it is, any other as JSON.
+// query returns the parameters that have a value, as the end of an address.
+func query(namesAndValues ...string) string {
+	parameters := url.Values{}
+	for pair := range slices.Chunk(namesAndValues, 2) {
+		if pair[1] != "" {
+			parameters.Add(pair[0], pair[1])
+		}
+	}
+	return "?" + parameters.Encode()
+}
+
+// get reads what is at a path into out.
+func (c *Client) get(ctx context.Context, where string, unmask bool, out any, parameters ...string) error {
+	method := http.MethodGet
+	if unmask {
+		method, where = http.MethodPost, where+"/reveal"
+	}
+	return c.Do(ctx, method, where+query(parameters...), nil, out)
+}
+
+// Do sends a request of this API, or of what the server has beside it. A body of bytes is sent as it is, any
+// other as JSON.
 func (c *Client) Do(ctx context.Context, method, where string, body, out any) error {
 	_, err := c.send(ctx, method, where, body, out)
 	return err
@@ -259,9 +212,11 @@ func (c *Client) Do(ctx context.Context, method, where string, body, out any) er
 const maxResponse = 256 << 20
 
 func (c *Client) send(ctx context.Context, method, where string, body, out any) (status int, err error) {
-	content, err := contentOf(body)
-	if err != nil {
-		return 0, err
+	content, ok := body.([]byte)
+	if !ok && body != nil {
+		if content, err = json.Marshal(body); err != nil {
+			return 0, err
+		}
 	}
 	request, err := http.NewRequestWithContext(ctx, method, c.Base+where, bytes.NewReader(content))
 	if err != nil {
@@ -286,17 +241,6 @@ func hidden(err error) error {
 		return failed.Err
 	}
 	return err
-}
-
-// contentOf returns the body of a request: bytes as they are, anything else as JSON.
-func contentOf(body any) ([]byte, error) {
-	switch b := body.(type) {
-	case nil:
-		return nil, nil
-	case []byte:
-		return b, nil
-	}
-	return json.Marshal(body)
 }
 
 // external explains a response that is not of this API, but of a gateway or proxy before it.

@@ -22,7 +22,7 @@ const onePass = "version: v1\ntype: flow\nsteps:\n  - type: pass\n    name: One\
 
 func (a *api) put(name, text string) rest.Flow {
 	a.t.Helper()
-	flow, err := a.PutFlow(a.t.Context(), name, []byte(text))
+	flow, err := a.PutFlow(a.t.Context(), name, []byte(text), "")
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestAFlowInUseIsNotDeleted(t *testing.T) {
 	_, err = a.DeleteFlow(t.Context(), "callback")
 	wantRefused(t, err, http.StatusNotFound, engine.CodeNotFound, `there is no flow "callback"`)
 	// What ended before still tells the names of its steps.
-	events, err := a.History(t.Context(), "callback", "one", 0)
+	events, err := a.History(t.Context(), "callback", "one", 0, false)
 	if err != nil || events[1].StepName != "mytask" {
 		t.Errorf("history %+v, %v", events, err)
 	}
@@ -113,18 +113,18 @@ func TestTheTokenOfOneExecution(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	text := a.waitingToken()
-	if found, ok, err := a.OpenToken(t.Context(), "callback", "one", true); err != nil || !ok || found.Token != text || found.Step != "mytask" {
+	if found, ok, err := a.openToken("callback", "one", true); err != nil || !ok || found.Token != text || found.Step != "mytask" {
 		t.Errorf("token %+v, %t, %v", found, ok, err)
 	}
-	if found, ok, err := a.OpenToken(t.Context(), "callback", "one", false); err != nil || !ok || found.Token != token.Mask(text) {
+	if found, ok, err := a.openToken("callback", "one", false); err != nil || !ok || found.Token != token.Mask(text) {
 		t.Errorf("masked token %+v, %t, %v", found, ok, err)
 	}
 	if _, first, err := a.Succeed(t.Context(), text, object(t, `{}`)); err != nil || !first {
 		t.Fatal(err)
 	}
-	if found, ok, err := a.OpenToken(t.Context(), "callback", "one", true); err != nil || ok {
+	if found, ok, err := a.openToken("callback", "one", true); err != nil || ok {
 		t.Errorf("token %+v, %v", found, err)
 	}
-	_, _, err := a.OpenToken(t.Context(), "callback", "two", true)
+	_, _, err := a.openToken("callback", "two", true)
 	wantRefused(t, err, http.StatusNotFound, engine.CodeNotFound, "")
 }

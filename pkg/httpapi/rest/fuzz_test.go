@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/waitless/waitless/pkg/httpapi/rest"
 )
 
 // FuzzHandler sends any request; TOKEN in it stands for the text of an open
@@ -58,7 +60,7 @@ func FuzzHandler(f *testing.F) {
 
 func (a *api) wantUnchanged(text string) {
 	a.t.Helper()
-	list, err := a.Executions(a.t.Context(), "", "")
+	list, err := a.Executions(a.t.Context(), rest.Filter{})
 	if err != nil || len(list) != 1 || list[0].Waiting == nil {
 		a.t.Errorf("executions %+v, %v", list, err)
 	}

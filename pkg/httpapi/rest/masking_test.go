@@ -55,7 +55,7 @@ func newLeak(t *testing.T) (*api, string) {
 		t.Fatal(err)
 	}
 	a.run()
-	open, ok, err := a.OpenToken(t.Context(), "leak", "one", true)
+	open, ok, err := a.openToken("leak", "one", true)
 	if err != nil || !ok {
 		t.Fatalf("open token %+v, %t, %v", open, ok, err)
 	}
@@ -108,10 +108,10 @@ func TestWhatIsRevealedTakesAPost(t *testing.T) {
 	if _, _, err := a.Start(t.Context(), "leak", rest.Start{Name: "two", Input: input}); err != nil {
 		t.Fatal(err)
 	}
-	if e, err := a.RevealExecution(t.Context(), "leak", "two"); err != nil || e.Input.JSON() != input.JSON() {
+	if e, err := a.Execution(t.Context(), "leak", "two", true); err != nil || e.Input.JSON() != input.JSON() {
 		t.Errorf("revealed %s, %v", e.Input.JSON(), err)
 	}
-	if events, err := a.RevealHistory(t.Context(), "leak", "one", 0); err != nil || len(events) == 0 || !strings.Contains(events[4].EventDetail, text) {
+	if events, err := a.History(t.Context(), "leak", "one", 0, true); err != nil || len(events) == 0 || !strings.Contains(events[4].EventDetail, text) {
 		t.Errorf("revealed history %+v, %v", events, err)
 	}
 }

@@ -291,18 +291,3 @@ func historyPage(flow *fdl.Flow, history []machine.Event, after int) page {
 	}
 	return p
 }
-
-// pages reads a list to its end.
-func pages[T any](ctx context.Context, c *Client, method, where string, query url.Values, of func(page) []T) (all []T, err error) {
-	for {
-		var p page
-		if err := c.Do(ctx, method, where+"?"+query.Encode(), nil, &p); err != nil {
-			return all, err
-		}
-		all = append(all, of(p)...)
-		if p.Next == "" {
-			return all, nil
-		}
-		query.Set("after", p.Next)
-	}
-}

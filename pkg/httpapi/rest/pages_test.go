@@ -53,7 +53,7 @@ func TestListsLargerThanAResponseArePaged(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	text := strings.Repeat("x", 28<<10)
-	flow, err := a.PutFlow(t.Context(), "callback", []byte(callbackFlow))
+	flow, err := a.PutFlow(t.Context(), "callback", []byte(callbackFlow), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestListsLargerThanAResponseArePaged(t *testing.T) {
 	a.run()
 	seen := &answers{RoundTripper: a.HTTP.Transport}
 	a.HTTP.Transport = seen
-	list, err := a.Executions(t.Context(), "callback", machine.StatusRunning)
+	list, err := a.Executions(t.Context(), rest.Filter{Flow: "callback", Statuses: []machine.Status{machine.StatusRunning}})
 	names := map[string]bool{}
 	for _, e := range list {
 		names[e.Name] = true
@@ -78,7 +78,7 @@ func TestListsLargerThanAResponseArePaged(t *testing.T) {
 	if seen.count < 2 || seen.largest > largestAnswer || seen.largest < fullEnough {
 		t.Errorf("%d pages, the largest of %d bytes", seen.count, seen.largest)
 	}
-	if open, err := a.Tokens(t.Context(), false); err != nil || len(open) != executions {
+	if open, err := a.Tokens(t.Context(), "", "", false); err != nil || len(open) != executions {
 		t.Errorf("%d tokens are open, error %v", len(open), err)
 	}
 }
@@ -113,7 +113,7 @@ steps:
 func TestAHistoryLargerThanAnAnswer(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	flow, err := a.PutFlow(t.Context(), "loop", []byte(loopFlow))
+	flow, err := a.PutFlow(t.Context(), "loop", []byte(loopFlow), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestAHistoryLargerThanAnAnswer(t *testing.T) {
 	a.run()
 	seen := &answers{RoundTripper: a.HTTP.Transport}
 	a.HTTP.Transport = seen
-	events, err := a.History(t.Context(), "loop", "one", 0)
+	events, err := a.History(t.Context(), "loop", "one", 0, false)
 	if err != nil || len(events) < 4000 {
 		t.Fatalf("%d events, error %v", len(events), err)
 	}
@@ -164,10 +164,10 @@ func TestADamagedExecutionIsLeftOutOfLists(t *testing.T) {
 	a.server.Config.Handler = rest.Handler(rest.Config{
 		Engine: a.system.Client, Tokens: a.system.Tokens, Index: wideIndex{store, damaged}, Flows: store, Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
-	if list, err := a.Executions(t.Context(), "", ""); err != nil || len(list) != 1 || list[0].Name != "one" {
+	if list, err := a.Executions(t.Context(), rest.Filter{}); err != nil || len(list) != 1 || list[0].Name != "one" {
 		t.Errorf("listed: %+v, error %v", list, err)
 	}
-	if open, err := a.Tokens(t.Context(), false); err != nil || len(open) != 1 {
+	if open, err := a.Tokens(t.Context(), "", "", false); err != nil || len(open) != 1 {
 		t.Errorf("open tokens: %+v, error %v", open, err)
 	}
 	if strings.Count(log.String(), "execution="+damaged.String()) != 2 {
@@ -217,7 +217,7 @@ func TestTokensOfExternalEngines(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, unmask := range []bool{false, true} {
-		list, err := a.Tokens(t.Context(), unmask)
+		list, err := a.Tokens(t.Context(), "", "", unmask)
 		if err != nil || len(list) != 1+waits-1 || list[0].Flow != "callback" {
 			t.Fatalf("%d tokens, error %v", len(list), err)
 		}

@@ -59,7 +59,7 @@ func (a *api) started(flow, input string) rest.Execution {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	put, err := a.PutFlow(a.t.Context(), flow, text)
+	put, err := a.PutFlow(a.t.Context(), flow, text, "")
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -68,6 +68,15 @@ func (a *api) started(flow, input string) rest.Execution {
 		a.t.Fatalf("start: new=%t, %v", isNew, err)
 	}
 	return execution
+}
+
+// openToken returns the token that an execution waits for.
+func (a *api) openToken(flow, execution string, unmask bool) (open rest.Token, ok bool, err error) {
+	all, err := a.Tokens(a.t.Context(), flow, execution, unmask)
+	if err != nil || len(all) == 0 {
+		return open, false, err
+	}
+	return all[0], true, nil
 }
 
 func object(t *testing.T, text string) value.Value {
@@ -117,19 +126,19 @@ func TestAPIShowsAnExecutionFromStartToEnd(t *testing.T) {
 		t.Errorf("started %+v", begun)
 	}
 	a.run()
-	ended, err := a.Execution(t.Context(), "polling", "one")
+	ended, err := a.Execution(t.Context(), "polling", "one", false)
 	if err != nil || ended.Status != machine.StatusSucceeded || ended.StoppedTime != "2026-01-31T10:00:20.000Z" || ended.Output == nil {
 		t.Errorf("ended %+v, %v", ended, err)
 	}
-	events, err := a.History(t.Context(), "polling", "one", 30)
+	events, err := a.History(t.Context(), "polling", "one", 30, false)
 	if err != nil || len(events) == 0 || events[0].EventID != 31 || events[len(events)-1].Type != "ExecutionSucceeded" {
 		t.Errorf("events after 30: %+v, %v", events, err)
 	}
-	list, err := a.Executions(t.Context(), "polling", machine.StatusSucceeded)
+	list, err := a.Executions(t.Context(), rest.Filter{Flow: "polling", Statuses: []machine.Status{machine.StatusSucceeded}})
 	if err != nil || len(list) != 1 || list[0].Name != "one" {
 		t.Errorf("list %+v, %v", list, err)
 	}
-	if list, err := a.Executions(t.Context(), "", machine.StatusRunning); err != nil || len(list) != 0 {
+	if list, err := a.Executions(t.Context(), rest.Filter{Statuses: []machine.Status{machine.StatusRunning}}); err != nil || len(list) != 0 {
 		t.Errorf("running %+v, %v", list, err)
 	}
 }
@@ -148,7 +157,7 @@ func TestStartReportsNewSameOrConflict(t *testing.T) {
 	wantRefused(t, err, http.StatusNotFound, engine.CodeNotFound, "polling")
 	_, _, err = a.Start(t.Context(), "polling", rest.Start{Name: "no name", Hash: first.Hash})
 	wantRefused(t, err, http.StatusBadRequest, engine.CodeInvalid, `"no name"`)
-	_, err = a.PutFlow(t.Context(), "bad", []byte("version: v2\n"))
+	_, err = a.PutFlow(t.Context(), "bad", []byte("version: v2\n"), "")
 	wantRefused(t, err, http.StatusBadRequest, engine.CodeInvalid, "bad:1:10")
 }
 
@@ -157,7 +166,7 @@ func (a *api) waitingToken() string {
 	a.t.Helper()
 	a.started("callback", `{}`)
 	a.run()
-	open, err := a.Tokens(a.t.Context(), true)
+	open, err := a.Tokens(a.t.Context(), "", "", true)
 	if err != nil || len(open) != 1 {
 		a.t.Fatalf("tokens %+v, %v", open, err)
 	}
@@ -168,7 +177,7 @@ func TestOpenTokensAreMaskedUnlessAskedFor(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	text := a.waitingToken()
-	masked, err := a.Tokens(t.Context(), false)
+	masked, err := a.Tokens(t.Context(), "", "", false)
 	if err != nil || len(masked) != 1 || masked[0].Token != token.Mask(text) || masked[0].Step != "mytask" || !masked[0].Open {
 		t.Errorf("tokens %+v, %v", masked, err)
 	}
@@ -188,7 +197,7 @@ func TestFirstCloseOfATokenWins(t *testing.T) {
 		t.Errorf("another: %+v, first=%t, %v", held, first, err)
 	}
 	a.run()
-	ended, err := a.Execution(t.Context(), "callback", "one")
+	ended, err := a.Execution(t.Context(), "callback", "one", false)
 	if err != nil || ended.Output == nil || ended.Output.JSON() != `{"s":"ok"}` {
 		t.Errorf("ended %+v, %v", ended, err)
 	}
@@ -221,7 +230,7 @@ func TestStopEndsAWaitingExecution(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.run()
-	ended, err := a.Execution(t.Context(), "callback", "one")
+	ended, err := a.Execution(t.Context(), "callback", "one", false)
 	if err != nil || ended.Status != machine.StatusStopped || ended.Error != "Operator" || ended.Cause != "no longer needed" {
 		t.Errorf("ended %+v, %v", ended, err)
 	}
@@ -274,7 +283,7 @@ func TestInvalidRequestsChangeNothing(t *testing.T) {
 		})
 	}
 	t.Cleanup(func() {
-		if open, err := a.Tokens(context.WithoutCancel(t.Context()), false); err != nil || len(open) != 1 {
+		if open, err := a.Tokens(context.WithoutCancel(t.Context()), "", "", false); err != nil || len(open) != 1 {
 			t.Errorf("open tokens %+v, %v", open, err)
 		}
 	})
@@ -287,7 +296,7 @@ func TestInternalErrorsAreLoggedAndNotReturned(t *testing.T) {
 	a.server.Config.Handler = rest.Handler(rest.Config{
 		Engine: a.system.Client, Tokens: a.system.Tokens, Index: brokenIndex{}, Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
-	_, err := a.Executions(t.Context(), "", "")
+	_, err := a.Executions(t.Context(), rest.Filter{})
 	wantRefused(t, err, http.StatusInternalServerError, engine.CodeInternal, "something inside failed")
 	if want := `route="GET /executions" error="secret detail"`; !strings.Contains(log.String(), want) {
 		t.Errorf("the log has %s, not %s", log.String(), want)

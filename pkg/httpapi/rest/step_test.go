@@ -17,20 +17,20 @@ func TestReportByExecutionName(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	text := a.waitingToken()
-	step := rest.Step{Flow: "callback", Execution: "one"}
-	if beaten, open, err := a.HeartbeatStep(t.Context(), step); err != nil || !open || beaten.LastBeat == "" {
+	step := "callback/one"
+	if beaten, open, err := a.Heartbeat(t.Context(), step); err != nil || !open || beaten.LastBeat == "" {
 		t.Errorf("heartbeat %+v, open=%t, %v", beaten, open, err)
 	}
-	_, _, err := a.SucceedStep(t.Context(), rest.Step{Flow: "callback", Execution: "one", Name: "other"}, object(t, `{}`))
+	_, _, err := a.Succeed(t.Context(), "callback/one/other", object(t, `{}`))
 	wantRefused(t, err, http.StatusConflict, engine.CodeConflict, `waits for the callback of step mytask, not of "other"`)
-	step.Name = "mytask"
+	step += "/mytask"
 	for range 2 {
-		closed, first, err := a.SucceedStep(t.Context(), step, object(t, `{"status":"ok"}`))
+		closed, first, err := a.Succeed(t.Context(), step, object(t, `{"status":"ok"}`))
 		if err != nil || !first || closed.Step != "mytask" || closed.Execution != "one" || closed.Token != token.Mask(text) {
 			t.Errorf("closed %+v, first=%t, %v", closed, first, err)
 		}
 	}
-	held, first, err := a.FailStep(t.Context(), step, rest.Failure{Error: "Late"})
+	held, first, err := a.Fail(t.Context(), step, rest.Failure{Error: "Late"})
 	if err != nil || first || held.Output == nil || held.Output.JSON() != `{"status":"ok"}` {
 		t.Errorf("another: %+v, first=%t, %v", held, first, err)
 	}
@@ -41,29 +41,27 @@ func TestLateReportReturnsTheRecordedOutcome(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	text := a.waitingToken()
-	step := rest.Step{Flow: "callback", Execution: "one"}
-	if _, _, err := a.SucceedStep(t.Context(), step, object(t, `{"status":"ok"}`)); err != nil {
+	if _, _, err := a.Succeed(t.Context(), "callback/one", object(t, `{"status":"ok"}`)); err != nil {
 		t.Fatal(err)
 	}
 	a.run()
-	for _, step.Name = range []string{"", "mytask"} {
-		held, first, err := a.SucceedStep(t.Context(), step, object(t, `{}`))
+	for _, step := range []string{"callback/one", "callback/one/mytask"} {
+		held, first, err := a.Succeed(t.Context(), step, object(t, `{}`))
 		if err != nil || first || held.Output == nil || held.Output.JSON() != `{"status":"ok"}` || held.ClosedBy != "hand" || held.ClosedAt == "" ||
 			held.Step != "mytask" || held.Token != token.Mask(text) {
 			t.Errorf("after the end another outcome: %+v, first=%t, %v", held, first, err)
 		}
-		if _, first, err := a.SucceedStep(t.Context(), step, object(t, `{"status":"ok"}`)); err != nil || !first {
+		if _, first, err := a.Succeed(t.Context(), step, object(t, `{"status":"ok"}`)); err != nil || !first {
 			t.Errorf("after the end the same outcome: first=%t, %v", first, err)
 		}
-		if _, first, err := a.FailStep(t.Context(), step, rest.Failure{Error: "Late"}); err != nil || first {
+		if _, first, err := a.Fail(t.Context(), step, rest.Failure{Error: "Late"}); err != nil || first {
 			t.Errorf("after the end a failure: first=%t, %v", first, err)
 		}
-		if _, open, err := a.HeartbeatStep(t.Context(), step); err != nil || open {
+		if _, open, err := a.Heartbeat(t.Context(), step); err != nil || open {
 			t.Errorf("after the end a heartbeat: open=%t, %v", open, err)
 		}
 	}
-	step.Name = "other"
-	_, _, err := a.SucceedStep(t.Context(), step, object(t, `{}`))
+	_, _, err := a.Succeed(t.Context(), "callback/one/other", object(t, `{}`))
 	wantRefused(t, err, http.StatusConflict, engine.CodeConflict, "callback/one has no open token: it has ended with the status Succeeded")
 }
 
@@ -71,14 +69,14 @@ func TestReportWithoutACallbackIsAConflict(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	a.started("polling", `{"delay":20}`)
-	step := rest.Step{Flow: "polling", Execution: "one"}
-	_, _, err := a.SucceedStep(t.Context(), step, object(t, `{}`))
+	step := "polling/one"
+	_, _, err := a.Succeed(t.Context(), step, object(t, `{}`))
 	wantRefused(t, err, http.StatusConflict, engine.CodeConflict, "polling/one has no open token: it does not wait")
-	step.Execution = "two"
+	step = "polling/two"
 	for _, report := range []func() error{
-		func() error { _, _, err := a.SucceedStep(t.Context(), step, object(t, `{}`)); return err },
-		func() error { _, _, err := a.FailStep(t.Context(), step, rest.Failure{Error: "E"}); return err },
-		func() error { _, _, err := a.HeartbeatStep(t.Context(), step); return err },
+		func() error { _, _, err := a.Succeed(t.Context(), step, object(t, `{}`)); return err },
+		func() error { _, _, err := a.Fail(t.Context(), step, rest.Failure{Error: "E"}); return err },
+		func() error { _, _, err := a.Heartbeat(t.Context(), step); return err },
 	} {
 		wantRefused(t, report(), http.StatusNotFound, engine.CodeNotFound, "there is no execution polling/two")
 	}
@@ -118,12 +116,12 @@ func TestStatusesOfAList(t *testing.T) {
 	for query, want := range map[string]int{
 		"": 2, "succeeded": 1, "Succeeded,Failed": 1, "starting, SUCCEEDED": 2, "Starting,Running": 1, "Failed": 0, "Failed,TimedOut": 0,
 	} {
-		if list, err := a.Executions(t.Context(), "", machine.Status(query)); err != nil || len(list) != want {
+		if list, err := a.Executions(t.Context(), rest.Filter{Statuses: []machine.Status{machine.Status(query)}}); err != nil || len(list) != want {
 			t.Errorf("status=%s lists %d, %v; want %d", query, len(list), err, want)
 		}
 	}
 	for _, query := range []string{"Nope", "Failed,Nope", "failled"} {
-		_, err := a.Executions(t.Context(), "", machine.Status(query))
+		_, err := a.Executions(t.Context(), rest.Filter{Statuses: []machine.Status{machine.Status(query)}})
 		wantRefused(t, err, http.StatusBadRequest, engine.CodeInvalid, "allowed: Starting, Running, Succeeded, Failed, Stopped, TimedOut")
 	}
 	if status, _ := a.request(http.MethodGet, "/executions?status=Failed&status=Succeeded", ""); status != http.StatusOK {
@@ -146,7 +144,7 @@ func TestManagementJSONIsStrict(t *testing.T) {
 			t.Errorf("%s: %d %s", name, status, text)
 		}
 	}
-	if list, err := a.Executions(t.Context(), "", ""); err != nil || len(list) != 0 {
+	if list, err := a.Executions(t.Context(), rest.Filter{}); err != nil || len(list) != 0 {
 		t.Errorf("started %+v, %v", list, err)
 	}
 }
@@ -200,7 +198,7 @@ func TestShowReportsQueuedCalls(t *testing.T) {
 		a.server.Config.Handler = rest.Handler(rest.Config{
 			Engine: a.system.Client, Tokens: a.system.Tokens, AwaitsTurn: func(id engine.ID) bool { return queued && id == engine.NewID("callback", "one") },
 		})
-		if e, err := a.Execution(t.Context(), "callback", "one"); err != nil || e.Waiting == nil || e.Waiting.Queued != queued {
+		if e, err := a.Execution(t.Context(), "callback", "one", false); err != nil || e.Waiting == nil || e.Waiting.Queued != queued {
 			t.Errorf("waiting %+v, %v; want queued=%t", e.Waiting, err, queued)
 		}
 	}

@@ -43,7 +43,7 @@ func BenchmarkList(b *testing.B) {
 	client := &rest.Client{Base: server.URL, HTTP: http.DefaultClient}
 	b.ReportAllocs()
 	for b.Loop() {
-		if list, err := client.Executions(b.Context(), "", ""); err != nil || len(list) != executions {
+		if list, err := client.Executions(b.Context(), rest.Filter{}); err != nil || len(list) != executions {
 			b.Fatal(len(list), err)
 		}
 	}
