@@ -10,7 +10,7 @@ var batchJob = Kind{
 			params: `{"Jobs":[ID]}`,
 			idForm: formOf(`^[0-9A-Za-z][0-9A-Za-z:#-]*$`, 128), idMeans: "the jobId that SubmitJob returned",
 			keyFromID: "arn:PARTITION:batch:REGION:ACCOUNT:job/ID",
-			job:       "Jobs[0]", key: "JobArn", status: "Status", at: "StoppedAt",
+			job:       "Jobs", key: "JobArn", status: "Status", at: "StoppedAt",
 			success: []string{"SUCCEEDED"}, failure: []string{"FAILED"},
 			causes: []field{{"", "StatusReason"}, {"exit code", "Container.ExitCode"}, {"", "Container.Reason"}},
 			output: []field{

@@ -3,7 +3,6 @@ package jobs
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -45,7 +44,7 @@ type stopReasons struct {
 // reason is a text that names a reason in parentheses of the form.
 type reason struct {
 	path path
-	form func() *regexp.Regexp
+	form *form
 }
 
 // report is the part of an event, or else of a description, that is about the job.
@@ -143,9 +142,7 @@ func (s *stopReasons) meaning(from report) (status Status, name, reason string) 
 		at = s.event
 	}
 	text := at.path.text(from.job)
-	if match := at.form().FindStringSubmatch(text); match != nil {
-		reason = match[1]
-	}
+	reason = at.form.part(text)
 	switch {
 	case slices.Contains(s.success, reason):
 		return StatusSuccess, "", reason
@@ -161,9 +158,9 @@ func (s *stopReasons) meaning(from report) (status Status, name, reason string) 
 
 // outputOf returns the output of a success: the same bytes from an event and from a description.
 func (k Kind) outputOf(key Key, id, word, reason string, job any) json.RawMessage {
-	members := []any{"job_id", id, "job_key", key.Name, "kind", k.Name, "status", word}
+	members := map[string]any{"job_id": id, "job_key": key.Name, "kind": k.Name, "status": word}
 	if reason != "" {
-		members = append(members, "stop_reason", reason)
+		members["stop_reason"] = reason
 	}
 	for _, f := range k.describe.output {
 		value := f.path.in(job)
@@ -171,10 +168,10 @@ func (k Kind) outputOf(key Key, id, word, reason string, job any) json.RawMessag
 			value = json.RawMessage(text)
 		}
 		if value != nil {
-			members = append(members, f.name, value)
+			members[f.name] = value
 		}
 	}
-	return object(members...)
+	return encode(members)
 }
 
 // causeOf returns what the service says about a failure, in one line.

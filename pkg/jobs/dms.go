@@ -7,7 +7,7 @@ var dmsTask = Kind{
 	Source: "aws.dms", DetailType: "DMS Replication Task State Change", Once: OnceBusy,
 	parts: &parts{
 		event: event{
-			key: "resources[0]", id: "resources[0]", status: "eventType",
+			key: "resources", id: "resources", status: "eventType",
 			// Newer events lack eventId (DMS-EVENT-0079), so eventType decides.
 			words: map[string]string{"REPLICATION_TASK_STOPPED": "stopped", "REPLICATION_TASK_FAILED": "failed"},
 		},
@@ -24,15 +24,15 @@ var dmsTask = Kind{
 			params: `{"Filters":[{"Name":"replication-task-arn","Values":[ID]}],"WithoutSettings":true}`,
 			idForm: dmsForm, idMeans: "the ARN of a replication task",
 			unknown: []string{"ResourceNotFoundFault"},
-			job:     "ReplicationTasks[0]", key: "ReplicationTaskArn", status: "Status", at: "ReplicationTaskStats.StopDate",
+			job:     "ReplicationTasks", key: "ReplicationTaskArn", status: "Status", at: "ReplicationTaskStats.StopDate",
 			began: []path{"ReplicationTaskStartDate", "ReplicationTaskStats.StartDate"},
 			drift: 30 * time.Second, // a task takes longer to start, so two of its runs do not begin so close together
 			// The message is in events, the other two in descriptions.
 			causes:  []field{{"", "detailMessage"}, {"", "StopReason"}, {"", "LastFailureMessage"}},
 			success: []string{"stopped"}, failure: []string{"failed"},
 			stop: &stopReasons{
-				event: reason{"detailMessage", lazily(`Stop Reason ([A-Z][A-Z_]*)`)},
-				found: reason{"StopReason", lazily(`^(?:Stop Reason )?([A-Z][A-Z_]*)$`)},
+				event: reason{"detailMessage", formOf(`Stop Reason ([A-Z][A-Z_]*)`, maxARN)},
+				found: reason{"StopReason", formOf(`^(?:Stop Reason )?([A-Z][A-Z_]*)$`, maxARN)},
 				success: []string{
 					"NORMAL", "FULL_LOAD_ONLY_FINISHED", "STOPPED_AFTER_FULL_LOAD", "STOPPED_AFTER_CACHED_EVENTS",
 					"STOPPED_AFTER_DDL_APPLY", "STOPPED_AT_SERVER_TIME", "STOPPED_AT_COMMIT_TIME",

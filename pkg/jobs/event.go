@@ -115,11 +115,11 @@ func Patterns() map[string]json.RawMessage {
 			statuses = k.describe.finals()
 			slices.Sort(statuses)
 		}
-		patterns[k.Source] = object(
-			"detail", map[string]any{string(k.event.status): statuses},
-			"detail-type", []string{k.DetailType},
-			"source", []string{k.Source},
-		)
+		patterns[k.Source] = encode(map[string]any{
+			"detail":      map[string]any{string(k.event.status): statuses},
+			"detail-type": []string{k.DetailType},
+			"source":      []string{k.Source},
+		})
 	}
 	return patterns
 }

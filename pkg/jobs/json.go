@@ -8,56 +8,45 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 )
 
-// A path leads to a value in JSON: names of members with dots between them, and an index in brackets
-// for an element, such as "detail.build-id" and "jobs[0].status". Names are compared exactly first and
-// then without case, because events and responses spell the same members differently. The empty path
-// leads nowhere.
+// A path leads to a value in JSON: names of members with dots between them, such as "detail.build-id". A
+// list stands for its first element. Names are compared without case, because events and responses
+// spell the same members differently. The empty path leads nowhere.
 type path string
 
 // in returns the value at the path, nil if nothing is there.
 func (p path) in(document any) any {
-	if p == "" {
-		return nil
-	}
-	for _, step := range strings.Split(string(p), ".") {
-		name, indexes, _ := strings.Cut(step, "[")
-		if name != "" {
-			document = member(document, name)
+	for name := range strings.SplitSeq(string(p), ".") {
+		members, _ := document.(map[string]any)
+		found, ok := findMember(members, name)
+		if !ok {
+			return nil
 		}
-		for index := range strings.SplitSeq(indexes, "[") {
-			if index != "" {
-				document = element(document, strings.TrimSuffix(index, "]"))
-			}
+		document = members[found]
+		if list, ok := document.([]any); ok && len(list) > 0 {
+			document = list[0]
 		}
 	}
 	return document
 }
 
-func member(value any, name string) any {
-	object, _ := value.(map[string]any)
-	if exact, ok := object[name]; ok {
-		return exact
-	}
-	for _, key := range slices.Sorted(maps.Keys(object)) { // sorted, so that the result is the same each time
-		if strings.EqualFold(key, name) {
-			return object[key]
+// findMember returns the name of the member with that name in any case, unless it is null.
+func findMember[V any](members map[string]V, name string) (found string, ok bool) {
+	for _, key := range slices.Sorted(maps.Keys(members)) { // sorted, so that the result is the same each time
+		if name != "" && strings.EqualFold(key, name) && !isNull(members[key]) {
+			return key, true
 		}
 	}
-	return nil
+	return "", false
 }
 
-func element(value any, index string) any {
-	list, _ := value.([]any)
-	if i, err := strconv.Atoi(index); err == nil && i >= 0 && i < len(list) {
-		return list[i]
-	}
-	return nil
+func isNull(value any) bool {
+	raw, isRaw := value.(json.RawMessage)
+	return value == nil || isRaw && string(raw) == "null"
 }
 
 // text returns the text at the path, "" for anything else.
@@ -96,23 +85,6 @@ func decode(text []byte) (any, error) {
 	return value, nil
 }
 
-// object returns the JSON object with these names and values, in this order.
-func object(members ...any) json.RawMessage {
-	var text bytes.Buffer
-	text.WriteByte('{')
-	for i, part := range members {
-		switch {
-		case i%2 == 1:
-			text.WriteByte(':')
-		case i > 0:
-			text.WriteByte(',')
-		}
-		text.Write(encode(part))
-	}
-	text.WriteByte('}')
-	return text.Bytes()
-}
-
 // encode writes what was read from JSON. It does not escape < > &, because no web page has the text.
 func encode(value any) []byte {
 	var text bytes.Buffer
@@ -136,11 +108,8 @@ type form struct {
 // maxARN is more than the length of any ARN of a job.
 const maxARN = 512
 
-func formOf(pattern string, most int) *form { return &form{lazily(pattern), most} }
-
-// lazily compiles the pattern at the first call.
-func lazily(pattern string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+func formOf(pattern string, most int) *form {
+	return &form{sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) }), most}
 }
 
 // MatchString reports whether the text has the form.

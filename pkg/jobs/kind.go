@@ -88,7 +88,7 @@ func ForResource(arn string) (kind Kind, params []byte, ok bool) {
 	if !ok {
 		return Kind{}, nil, false
 	}
-	return kind, object(kind.start.resourceParam, kind.start.resource.part(arn)), true
+	return kind, encode(map[string]string{kind.start.resourceParam: kind.start.resource.part(arn)}), true
 }
 
 // MessagePlace returns the name of the queue or of the topic that a resource names, such as

@@ -6,8 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -20,7 +18,7 @@ var (
 		parts: &parts{
 			start: startSpec{
 				resource: formOf(`^acs:mns:`+anyText+`:`+anyText+`:/topics/(`+placeName+`)/messages$`, maxARN), resourceParam: "TopicName",
-				message: &message{name: "TopicName", place: "TopicArn", body: "Message"},
+				message: &message{name: "TopicName", place: "TopicArn", arn: "arn:PARTITION:sns:REGION:ACCOUNT:ID", body: "Message"},
 			},
 			rights: rights{start: []right{{"sns:Publish", []string{"sns:REGION:ACCOUNT:*"}}}},
 		},
@@ -30,7 +28,7 @@ var (
 		parts: &parts{
 			start: startSpec{
 				resource: formOf(`^acs:mns:`+anyText+`:`+anyText+`:/queues/(`+placeName+`)/messages$`, maxARN), resourceParam: "QueueName",
-				message: &message{name: "QueueName", place: "QueueUrl", body: paramBody, delay: true, most: 10},
+				message: &message{name: "QueueName", place: "QueueUrl", body: paramBody, maxDelay: 900, most: 10},
 			},
 			rights: rights{start: []right{{"sqs:GetQueueUrl", []string{"sqs:REGION:ACCOUNT:*"}}, {"sqs:SendMessage", []string{"sqs:REGION:ACCOUNT:*"}}}},
 		},
@@ -47,11 +45,12 @@ var placeForm = formOf(`^`+placeName+`$`, 256)
 
 // message says how the messages of a kind are sent.
 type message struct {
-	name  string // the param that names the queue or the topic
-	place string // the service's param for it
-	body  string // the service's param for the body
-	delay bool   // the service can delay a message
-	most  int    // attributes of a message, 0 for any number
+	name     string // the param that names the queue or the topic
+	place    string // the service's param for it
+	arn      string // the form of place; empty if the service is sent the name
+	body     string // the service's param for the body
+	maxDelay int    // of a message, in seconds
+	most     int    // attributes of a message, 0 for any number
 }
 
 // The params of a message in the vendor's queues and topics.
@@ -61,11 +60,6 @@ const (
 	paramPriority   = "Priority"
 	paramTag        = "MessageTag"
 	paramAttributes = "MessageAttributes"
-)
-
-const (
-	maxDelay    = 900 // seconds; of SQS
-	maxPriority = 16
 )
 
 // Sent is what StartJob returns for a message: the fields of the vendor's topics.
@@ -84,24 +78,20 @@ func (k Kind) MessageParams(account, region string, params []byte, unique string
 	if err != nil {
 		return nil, err
 	}
-	m := &messageParams{kind: k, message: k.start.message, members: members}
-	for _, step := range []func() error{m.readBody, m.readDelay, m.readPriority, m.readAttributes} {
+	m := &messageParams{kind: k, message: *k.start.message, members: members}
+	if err := m.readPlace(account, region, unique); err != nil {
+		return nil, err
+	}
+	for _, step := range []func() error{m.readBody, m.readNumbers, m.readAttributes} {
 		if err := step(); err != nil {
 			return nil, err
 		}
-	}
-	fifo, err := m.readPlace(account, region)
-	if err == nil && fifo {
-		err = m.order(unique)
-	}
-	if err != nil {
-		return nil, err
 	}
 	return encode(m.members), nil
 }
 
 type messageParams struct {
-	*message
+	message
 
 	kind    Kind
 	members map[string]json.RawMessage
@@ -141,59 +131,47 @@ func (m *messageParams) missing(param string) error {
 	return invalid("params.%s is missing: %s of %s needs %s and %s", param, m.kind.StartOp, m.kind.Service, m.name, paramBody)
 }
 
-func (m *messageParams) readDelay() error {
-	delay, ok := m.take(paramDelay)
-	switch {
-	case !ok:
-		return nil
-	case !m.delay:
-		return invalid("params.%s is %s: a message to a topic cannot be delayed; a wait step before the task waits", paramDelay, Found(delay))
-	case !isInteger(delay, 0, maxDelay):
-		return invalid("params.%s is %s: want whole seconds from 0 to %d, which is what %s can; a wait step before the task waits longer",
-			paramDelay, Found(delay), maxDelay, m.kind.Service)
-	}
-	m.members[paramDelay] = delay
-	return nil
-}
-
-// readPriority drops a valid priority, because neither service has priorities.
-func (m *messageParams) readPriority() error {
-	if priority, ok := m.take(paramPriority); ok && !isInteger(priority, 1, maxPriority) {
-		return invalid("params.%s is %s: want an integer from 1 to %d", paramPriority, Found(priority), maxPriority)
+// readNumbers drops a valid priority, because neither service has priorities, and a delay of 0.
+func (m *messageParams) readNumbers() error {
+	for _, param := range []struct {
+		name        string
+		least, most int
+		hint        string
+	}{{paramDelay, 0, m.maxDelay, "; a wait step before the task waits longer"}, {paramPriority, 1, 16, ""}} {
+		raw, ok := m.take(param.name)
+		n, err := strconv.Atoi(string(raw))
+		switch {
+		case ok && (err != nil || n < param.least || n > param.most):
+			return invalid("params.%s is %s: want an integer from %d to %d%s", param.name, Found(raw), param.least, param.most, param.hint)
+		case param.name == paramDelay && n > 0:
+			m.members[param.name] = raw
+		}
 	}
 	return nil
-}
-
-func isInteger(raw json.RawMessage, least, most int) bool {
-	n, err := strconv.Atoi(string(raw))
-	return err == nil && n >= least && n <= most
 }
 
 // readAttributes writes plain values in the form of the service, and the tag as an attribute.
 func (m *messageParams) readAttributes() error {
-	attributes := map[string]json.RawMessage{}
-	if given, ok := m.take(paramAttributes); ok {
-		var text string
-		if json.Unmarshal(given, &text) == nil { // the vendor accepts JSON in a text
-			given = json.RawMessage(text)
-		}
-		var err error
-		if attributes, err = objectMembers("params."+paramAttributes, given); err != nil {
-			return err
-		}
+	raw, _ := m.take(paramAttributes)
+	if text := textOf(raw); text != "" { // the vendor accepts JSON in a text
+		raw = json.RawMessage(text)
 	}
-	for _, name := range slices.Sorted(maps.Keys(attributes)) {
-		if string(attributes[name]) == `""` {
-			return invalid("params.%s has an empty text at %q: %s takes none; leave the attribute out", paramAttributes, name, m.kind.Service)
-		}
-		attributes[name] = attribute(attributes[name])
+	attributes, err := objectMembers("params."+paramAttributes, raw)
+	if err != nil {
+		return err
 	}
 	tag, ok := m.take(paramTag)
 	if ok && tag[0] != '"' {
 		return invalid("params.%s is %s: want a text", paramTag, Found(tag))
 	}
-	if ok && string(tag) != `""` { // no attribute is empty
-		attributes[paramTag] = attribute(tag)
+	if textOf(tag) != "" {
+		attributes[paramTag] = tag
+	}
+	for name, value := range attributes {
+		if string(value) == `""` {
+			return invalid("params.%s has an empty text at %q: %s takes none; leave the attribute out", paramAttributes, name, m.kind.Service)
+		}
+		attributes[name] = attribute(value)
 	}
 	if m.most > 0 && len(attributes) > m.most {
 		return invalid("params.%s and %s are %d attributes: %s takes %d at most; write the others into the body",
@@ -207,49 +185,50 @@ func (m *messageParams) readAttributes() error {
 
 // attribute returns a value in the form of the service, which it may have already.
 func attribute(value json.RawMessage) json.RawMessage {
-	members := split(value)
-	switch _, isAttribute := findMember(members, "DataType"); {
-	case isAttribute:
-		return value
-	case typeOf(value) == "string":
-		return object("DataType", "String", "StringValue", value)
-	case typeOf(value) == "number":
-		return object("DataType", "Number", "StringValue", string(value))
+	dataType, text := "String", string(value)
+	switch typeOf(value) {
+	case "object":
+		members, _ := objectMembers("", value)
+		if _, isAttribute := findMember(members, "DataType"); isAttribute {
+			return value
+		}
+	case "string":
+		text = textOf(value)
+	case "number":
+		dataType = "Number"
 	}
-	return object("DataType", "String", "StringValue", string(value))
+	return encode(map[string]string{"DataType": dataType, "StringValue": text})
 }
 
-// readPlace checks that one queue or topic is named, and reports whether it is a FIFO one.
-func (m *messageParams) readPlace(account, region string) (fifo bool, err error) {
-	name, hasName := m.take(m.name)
+// readPlace checks that one queue or topic is named.
+func (m *messageParams) readPlace(account, region, unique string) error {
+	raw, hasName := m.take(m.name)
 	place, hasPlace := findMember(m.members, m.place)
+	name := textOf(raw)
 	switch {
 	case !hasName && !hasPlace:
-		return false, m.missing(m.name)
+		return m.missing(m.name)
 	case hasName && hasPlace:
-		return false, invalid("params has %s and %s: want one of them", m.name, m.place)
+		return invalid("params has %s and %s: want one of them", m.name, m.place)
 	case hasPlace:
-		return strings.HasSuffix(string(m.members[place]), `.fifo"`), nil
+		name = textOf(m.members[place])
+	case !placeForm.MatchString(name):
+		return invalid("params.%s is %s: want a name of letters, digits, - and _, as it is called on AWS", m.name, Found(raw))
+	case m.arn != "":
+		m.members[m.place] = quote(filled(m.arn, account, region, name))
+	default:
+		m.members[m.name] = raw
 	}
-	var text string
-	if json.Unmarshal(name, &text) != nil || !placeForm.MatchString(text) {
-		return false, invalid("params.%s is %s: want a name of letters, digits, - and _, as it is called on AWS", m.name, Found(name))
+	if strings.HasSuffix(name, ".fifo") {
+		return m.order(unique)
 	}
-	if m.kind.Service == "sns" {
-		m.members[m.place] = quote(fmt.Sprintf("arn:%s:sns:%s:%s:%s", partition(region), region, account, text))
-	} else {
-		m.members[m.name] = name
-	}
-	return strings.HasSuffix(text, ".fifo"), nil
+	return nil
 }
 
 // order gives a message of a FIFO queue or topic its deduplication id. Such a queue accepts no delay of
 // a single message, not even 0.
 func (m *messageParams) order(unique string) error {
-	if delay, ok := m.take(paramDelay); ok && string(delay) != "0" {
-		return invalid("params.%s is %s: a queue whose name ends with .fifo delays no single message; a wait step before the task waits",
-			paramDelay, Found(delay))
-	}
+	m.maxDelay = 0
 	const group, once = "MessageGroupId", "MessageDeduplicationId"
 	if _, ok := findMember(m.members, group); !ok {
 		return invalid("params.%s is missing: a name that ends with .fifo needs it, for messages keep their order within a group", group)
@@ -266,9 +245,9 @@ func (k Kind) ReadSent(params, response []byte) (Sent, error) {
 	if err := json.Unmarshal(response, &sent); err != nil || sent.MessageID == "" {
 		return Sent{}, k.responseError(k.StartOp, Found(response)+": want an object with a MessageId")
 	}
-	members := split(params)
-	var body string
-	if err := json.Unmarshal(members[k.start.message.body], &body); err != nil {
+	members, err := objectMembers("params", params)
+	body := textOf(members[k.start.message.body])
+	if err != nil || body == "" {
 		return Sent{}, fmt.Errorf("jobs: %s: the params of the message have no body", k.Name)
 	}
 	sum := md5.Sum([]byte(body)) //nolint:gosec // as above

@@ -211,12 +211,12 @@ func TestEveryFileIsRead(t *testing.T) {
 func TestOutputIsTheSameFromEventAndDescription(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
-		"batch-job": `{"job_id":"` + batchID + `","job_key":"` + batchARN + `","kind":"batch-job","status":"SUCCEEDED",` +
-			`"job_name":"nightly-report","job_queue":"arn:aws:batch:eu-central-1:111122223333:job-queue/reports",` +
-			`"job_definition":"arn:aws:batch:eu-central-1:111122223333:job-definition/report:7","exit_code":0,"log_stream":"report/default/0a1b2c"}`,
+		"batch-job": `{"exit_code":0,"job_definition":"arn:aws:batch:eu-central-1:111122223333:job-definition/report:7",` +
+			`"job_id":"` + batchID + `","job_key":"` + batchARN + `","job_name":"nightly-report",` +
+			`"job_queue":"arn:aws:batch:eu-central-1:111122223333:job-queue/reports","kind":"batch-job","log_stream":"report/default/0a1b2c","status":"SUCCEEDED"}`,
 		"dms-task": `{"job_id":"` + taskARN + `","job_key":"` + taskARN + `","kind":"dms-task","status":"stopped","stop_reason":"FULL_LOAD_ONLY_FINISHED"}`,
-		"sfn-execution": `{"job_id":"` + executionARN + `","job_key":"` + executionARN + `","kind":"sfn-execution","status":"SUCCEEDED",` +
-			`"name":"order-42","state_machine_arn":"` + machineARN + `","output":{"total":12.50,"note":"<ok> & done"}}`,
+		"sfn-execution": `{"job_id":"` + executionARN + `","job_key":"` + executionARN + `","kind":"sfn-execution","name":"order-42",` +
+			`"output":{"total":12.50,"note":"<ok> & done"},"state_machine_arn":"` + machineARN + `","status":"SUCCEEDED"}`,
 		"transcribe-job": `{"job_id":"interview-7","job_key":"interview-7","kind":"transcribe-job","status":"COMPLETED"}`,
 	}
 	for _, row := range Kinds() {
@@ -244,7 +244,7 @@ func TestOutputThatIsNotJSONStaysAText(t *testing.T) {
 	t.Parallel()
 	answer := strings.Replace(string(file(t, "responses", "sfn-execution.success")), `"{ \"total\"`, `"{{ \"total\"`, 1)
 	_, seen, err := find(t, "sfn-execution").ReadDescription(account, region, executionARN, []byte(answer))
-	if want := `,"output":"{{ \"total\": 12.50, \"note\": \"<ok> & done\" }"}`; err != nil || !strings.HasSuffix(string(seen.Output), want) {
+	if want := `,"output":"{{ \"total\": 12.50, \"note\": \"<ok> & done\" }",`; err != nil || !strings.Contains(string(seen.Output), want) {
 		t.Errorf("got %s, %v, want %s", seen.Output, err, want)
 	}
 }
@@ -275,11 +275,11 @@ func TestReadEventRefuses(t *testing.T) {
 		},
 		{
 			"no resources", edit("dms-task.success", `"resources"`, `"sources"`),
-			`dms-task event: resources[0] is missing: want the ARN of a replication task`,
+			`dms-task event: resources is missing: want the ARN of a replication task`,
 		},
 		{
 			"another resource", edit("dms-task.success", taskARN, "arn:aws:dms:eu-central-1:111122223333:rep:X"),
-			`dms-task event: resources[0] is "arn:aws:dms:eu-central-1:111122223333:re...": want the ARN of a replication task`,
+			`dms-task event: resources is "arn:aws:dms:eu-central-1:111122223333:re...": want the ARN of a replication task`,
 		},
 		{
 			"no key", edit("batch-job.success", `"jobArn"`, `"jobarm"`),

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // StartRequest is the request of StartJob: {"kind","params"} and at most one of "taskToken" (Step
@@ -77,14 +77,8 @@ func (e *RequestError) Error() string { return e.What }
 // members that exclude each other.
 const ErrorInvalid = "InvalidArgument"
 
-// Limits of a request.
-const (
-	maxTimeout    = 31_622_400 // seconds of an external wait: 366 days
-	maxTaskToken  = 2048       // characters, of Step Functions
-	maxCallbackID = 1024       // of durable functions
-	maxToken      = 80         // of Waitless
-	maxKey        = 128        // bytes of an idempotencyKey
-)
+// maxTimeout is the longest time of an external wait in seconds: 366 days.
+const maxTimeout = 31_622_400
 
 // ParseStart reads a request of StartJob. The error is a [*RequestError].
 func ParseStart(input []byte) (StartRequest, error) {
@@ -100,7 +94,7 @@ func ParseStart(input []byte) (StartRequest, error) {
 		r.Params = input
 		return r, nil
 	}
-	for _, step := range []func(map[string]json.RawMessage) error{onlyMembers, r.readParams, r.readTokens, r.readTimeout, r.readKey} {
+	for _, step := range []func(map[string]json.RawMessage) error{onlyMembers, r.readParams, r.readTexts, r.readTimeout} {
 		if err := step(members); err != nil {
 			return StartRequest{}, err
 		}
@@ -114,15 +108,13 @@ func checkKind(members map[string]json.RawMessage) error {
 	if given(members, "kind") {
 		return nil
 	}
-	if given(members, "params") {
-		return invalid("the request has params and no kind: want kind, one of %s", kindNames())
-	}
+	params := []string{"params"}
 	for _, kind := range kinds {
-		for _, param := range kind.start.required {
-			if name, ok := findMember(members, param); ok {
-				return invalid(`the request has %s and no kind: to start the job, want "kind":%q and the job's parameters in params;`+
-					` to simulate it, want "kind":%q`, name, kind.Name, KindSimulated)
-			}
+		params = append(params, kind.start.required...)
+	}
+	for _, param := range params {
+		if name, ok := findMember(members, param); ok {
+			return invalid(`the request has %s and no kind: want "params" with the parameters of the job, and "kind", one of %s`, name, kindNames())
 		}
 	}
 	return nil
@@ -130,7 +122,7 @@ func checkKind(members map[string]json.RawMessage) error {
 
 func given(members map[string]json.RawMessage, name string) bool {
 	raw, ok := members[name]
-	return ok && string(raw) != "null"
+	return ok && !isNull(raw)
 }
 
 // waits reports whether a request for a simulated job names the kind and a token. Any other request is
@@ -145,8 +137,8 @@ func ParseStatus(input []byte) (StatusRequest, error) {
 	if err != nil || kind.Name == KindSimulated {
 		return StatusRequest{Kind: kind.Name}, err
 	}
-	id, ok := textOf(members["job_id"])
-	if !ok || id == "" {
+	id := textOf(members["job_id"])
+	if id == "" {
 		what := fmt.Sprintf("job_id is %s: want the job_id that StartJob returned", Found(members["job_id"]))
 		return StatusRequest{}, &RequestError{Name: ErrorNotFound, What: what}
 	}
@@ -156,10 +148,10 @@ func ParseStatus(input []byte) (StatusRequest, error) {
 // readKind splits a request. If it is not an object, or names no kind, it is for the simulated
 // function, which rejects requests itself.
 func readKind(input []byte) (members map[string]json.RawMessage, kind Kind, err error) {
-	members = split(input)
+	members, _ = objectMembers("input", input) // else it names no kind
 	name := KindSimulated
 	if given(members, "kind") {
-		name, _ = textOf(members["kind"])
+		name = textOf(members["kind"])
 	}
 	if kind, ok := Find(name); ok {
 		return members, kind, nil
@@ -186,8 +178,7 @@ func onlyMembers(members map[string]json.RawMessage) error {
 	if len(unknown) == 0 {
 		return nil
 	}
-	kind, _ := textOf(members["kind"])
-	return invalid("a request of kind %s has %s: want %s", kind, strings.Join(unknown, ", "), strings.Join(allowed, ", "))
+	return invalid("a request of kind %s has %s: want %s", textOf(members["kind"]), strings.Join(unknown, ", "), strings.Join(allowed, ", "))
 }
 
 func (r *StartRequest) readParams(members map[string]json.RawMessage) error {
@@ -200,26 +191,25 @@ func (r *StartRequest) readParams(members map[string]json.RawMessage) error {
 	return err
 }
 
-// readTokens reads the one token that a request may have.
-func (r *StartRequest) readTokens(members map[string]json.RawMessage) error {
+// readTexts reads the one token, or the key, that a request may have. A token must not stand in an error.
+func (r *StartRequest) readTexts(members map[string]json.RawMessage) error {
 	var found []string
-	for _, token := range []struct {
+	for _, text := range []struct {
 		name string
-		most int
+		most int // bytes
 		to   *string
-	}{{"callbackId", maxCallbackID, &r.CallbackID}, {"taskToken", maxTaskToken, &r.TaskToken}, {"token", maxToken, &r.Token}} {
-		if !given(members, token.name) {
+	}{
+		{"callbackId", 1024, &r.CallbackID}, {"idempotencyKey", 128, &r.IdempotencyKey},
+		{"taskToken", 2048, &r.TaskToken}, {"token", 80, &r.Token},
+	} {
+		if !given(members, text.name) {
 			continue
 		}
-		found = append(found, token.name)
-		text, ok := textOf(members[token.name])
-		if !ok {
-			return invalid("%s is %s: want a text of 1 to %d characters", token.name, typeOf(members[token.name]), token.most)
+		found = append(found, text.name)
+		*text.to = textOf(members[text.name])
+		if n := len(*text.to); n < 1 || n > text.most {
+			return invalid("%s is %s: want a text of 1 to %d bytes", text.name, typeOf(members[text.name]), text.most)
 		}
-		if n := utf8.RuneCountInString(text); n < 1 || n > token.most {
-			return invalid("%s has %d characters: want a text of 1 to %d characters", token.name, n, token.most)
-		}
-		*token.to = text
 	}
 	if len(found) > 1 {
 		return invalid("the request has %s: want one of them at most", strings.Join(found, " and "))
@@ -243,29 +233,13 @@ func (r *StartRequest) readTimeout(members map[string]json.RawMessage) error {
 	return nil
 }
 
-func (r *StartRequest) readKey(members map[string]json.RawMessage) error {
-	if !given(members, "idempotencyKey") {
-		return nil
-	}
-	raw := members["idempotencyKey"]
-	key, ok := textOf(raw)
-	if !ok || key == "" || len(key) > maxKey {
-		return invalid("idempotencyKey is %s: want a text of 1 to %d bytes", Found(raw), maxKey)
-	}
-	if r.hasToken() {
-		return invalid("the request has idempotencyKey and a token: want one of them, for a token names the same start, too")
-	}
-	r.IdempotencyKey = key
-	return nil
-}
-
 func (r *StartRequest) hasToken() bool {
 	return r.TaskToken != "" || r.CallbackID != "" || r.Token != ""
 }
 
 // checkWait rejects a wait for a message, which has no end, and a callback without a wait.
 func (r *StartRequest) checkWait(kind Kind) error {
-	params := split(r.Params)
+	params, _ := objectMembers("params", r.Params) // it was read before
 	switch {
 	case !kind.HasEnd() && r.hasToken():
 		return invalid("a request of kind %s has a token: want none, for a message has no end; the receiver of the message can close a token in its body", r.Kind)
@@ -279,18 +253,10 @@ func (r *StartRequest) checkWait(kind Kind) error {
 	return nil
 }
 
-// textOf returns the text that a JSON value is.
-func textOf(raw json.RawMessage) (text string, ok bool) {
-	ok = len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &text) == nil
-	return text, ok
-}
-
-// split returns the members of an object, nil for anything else.
-func split(object []byte) (members map[string]json.RawMessage) {
-	if json.Unmarshal(object, &members) != nil {
-		return nil
-	}
-	return members
+// textOf returns the text that a JSON value is, "" for any other.
+func textOf(raw json.RawMessage) (text string) {
+	_ = json.Unmarshal(raw, &text)
+	return text
 }
 
 // objectMembers splits an object. Empty and null count as an object without members.
@@ -331,21 +297,10 @@ func typeOf(raw json.RawMessage) string {
 	if len(raw) == 0 {
 		return "missing"
 	}
-	switch raw[0] {
-	case '{':
-		return "object"
-	case '[':
-		return "array"
-	case '"':
-		return "string"
-	case 't', 'f':
-		return "boolean"
-	case 'n':
-		return "null"
-	default:
-		return "number"
-	}
+	return cmp.Or(typeNames[raw[0]], "number")
 }
+
+var typeNames = map[byte]string{'{': "object", '[': "array", '"': "string", 't': "boolean", 'f': "boolean", 'n': "null"}
 
 // Shortened cuts a text, so that an error stays readable and does not repeat a whole secret that was
 // put in the wrong place.

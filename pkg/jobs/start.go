@@ -2,11 +2,11 @@ package jobs
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -85,16 +85,6 @@ func setDefault(members map[string]json.RawMessage, name, value string) {
 	}
 }
 
-// findMember returns the name of the member with that name in any case, unless it is null.
-func findMember(members map[string]json.RawMessage, name string) (string, bool) {
-	for _, key := range slices.Sorted(maps.Keys(members)) {
-		if name != "" && strings.EqualFold(key, name) && string(members[key]) != "null" {
-			return key, true
-		}
-	}
-	return "", false
-}
-
 // ReadStart reads the service's response to the start. Account and region are the caller's, for
 // keys that the response lacks. An empty response stands for a start that the service refused as
 // made before ([Kind.InUse]): the params name the job.
@@ -148,10 +138,12 @@ func executionOf(machine, name string) string {
 
 // keyName returns the name that the response has, or else makes it of the id.
 func (k Kind) keyName(name, account, region, id string) string {
-	if name != "" || k.describe.keyFromID == "" {
-		return name
-	}
-	return strings.NewReplacer("PARTITION", partition(region), "REGION", region, "ACCOUNT", account, "ID", id).Replace(k.describe.keyFromID)
+	return cmp.Or(name, filled(k.describe.keyFromID, account, region, id))
+}
+
+// filled returns the template of an ARN with these parts.
+func filled(template, account, region, id string) string {
+	return strings.NewReplacer("PARTITION", partition(region), "REGION", region, "ACCOUNT", account, "ID", id).Replace(template)
 }
 
 func (k Kind) responseError(operation, found string) error {

@@ -46,7 +46,7 @@ func TestRejectedMessage(t *testing.T) {
 	t.Parallel()
 	flow := strings.Replace(sends, "DelaySeconds: 5", "DelaySeconds: 3600", 1)
 	ran := runJob(t, map[string]string{"sqs:SendMessage": "simulated", "sns:Publish": "simulated"}, flow, `{"order":7}`, "")
-	if ran.state.Status != machine.StatusFailed || !strings.Contains(ran.state.Cause, "params.DelaySeconds is number 3600: want whole seconds from 0 to 900") {
+	if ran.state.Status != machine.StatusFailed || !strings.Contains(ran.state.Cause, "params.DelaySeconds is number 3600: want an integer from 0 to 900") {
 		t.Errorf("%s: %s %s", ran.state.Status, ran.state.Error, ran.state.Cause)
 	}
 }
