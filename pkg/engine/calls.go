@@ -25,6 +25,7 @@ func (h *handler) carryOut(ctx context.Context, d *draft, command machine.Comman
 		return h.queue(ctx, d, c)
 	case machine.CloseToken:
 		return h.close(ctx, c)
+	case machine.StartLanes, machine.StopLanes: // no flow with lanes is accepted yet
 	}
 	return nil, nil
 }

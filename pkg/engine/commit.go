@@ -138,7 +138,7 @@ func (d *draft) comesAfterCommit(command machine.Command) bool {
 	switch c := command.(type) {
 	case machine.CallTask:
 		return c.Claimed || d.hasResult
-	case machine.SubmitTask, machine.QueueTask:
+	case machine.SubmitTask, machine.QueueTask, machine.StartLanes, machine.StopLanes:
 		return true
 	case machine.CloseToken:
 		return c.AfterCommit

@@ -33,6 +33,7 @@ func (r *run) apply(sig Signal) {
 		r.timerDue()
 	case StopRequested:
 		r.stop(sig.Error, sig.Cause)
+	case LanesJoined, LaneFailed:
 	}
 }
 
@@ -53,6 +54,8 @@ func (r *run) concerns(sig Signal) bool {
 		return r.waitsFor(sig.Attempt, WaitingForToken)
 	case BeatSeen:
 		return r.waitsFor(sig.Attempt, WaitingForToken) && sig.Beat.After(s.Waiting.Token.Beat)
+	case LanesJoined, LaneFailed:
+		return false // no step forks yet
 	case TimerDue, StopRequested:
 	}
 	return !s.Status.Final() && s.Ending == nil
@@ -83,7 +86,7 @@ func (r *run) timerDue() {
 		r.pollDue()
 	case WaitingForRoom:
 		r.resumeInItem()
-	case WaitingForCall: // has no due
+	case WaitingForCall, WaitingForLanes: // have no due
 	}
 }
 

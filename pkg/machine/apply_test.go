@@ -249,7 +249,7 @@ func TestDamagedStates(t *testing.T) {
 func TestEventTypes(t *testing.T) {
 	t.Parallel()
 	for typ, want := range map[machine.EventType]string{
-		0: "Unknown", machine.ExecutionTimedOut: "ExecutionTimedOut", machine.ExecutionTimedOut + 1: "Unknown", 255: "Unknown",
+		0: "Unknown", machine.ExecutionTimedOut: "ExecutionTimedOut", machine.IterationExited + 1: "Unknown", 255: "Unknown",
 	} {
 		if text, err := typ.MarshalJSON(); err != nil || string(text) != `"`+want+`"` {
 			t.Errorf("type %d is %s as JSON, error %v, want %s", typ, text, err, want)

@@ -57,7 +57,7 @@ func canTaskWait(task *fdl.Task, waiting *Waiting) bool {
 		return task.Poll != nil
 	case WaitingForClaim:
 		return task.Poll == nil
-	case WaitingForInstant, WaitingForRoom:
+	case WaitingForInstant, WaitingForRoom, WaitingForLanes:
 		return false
 	case WaitingForCall, WaitingForToken:
 	}
@@ -76,7 +76,7 @@ func hasOwner(flow *fdl.Flow, owner Owner) bool {
 		return choice != nil && (owner.Branch >= 0 && owner.Branch < len(choice.Branches) || owner.Branch == defaultBranch && choice.Default != nil)
 	case OwnerCatch:
 		return task != nil && owner.Branch >= 0 && owner.Branch < len(task.Catch) && len(task.Catch[owner.Branch].Steps) > 0
-	case OwnerFlow:
+	case OwnerFlow, OwnerFork, OwnerItem:
 	}
 	return false
 }

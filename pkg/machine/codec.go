@@ -139,9 +139,10 @@ func StatusOf(data []byte) (Status, error) {
 	return h.Status, err
 }
 
-// Head is what every item of an execution's log has of the execution.
+// Head is what every item of a log has of the execution.
 type Head struct {
 	Status    Status
+	Lane      bool // the log is that of a lane
 	Flow      FlowRef
 	Execution string
 	Started   time.Time
@@ -175,6 +176,7 @@ type coder struct {
 	enc     *value.Encoder // nil to decode
 	dec     *value.Decoder
 	strange bool // the decoder met a value that no encoder writes
+	forked  bool // ids are reserved
 }
 
 func (c *coder) damaged() bool { return c.dec.Err() != nil || c.strange }
@@ -254,7 +256,20 @@ func optional[T any](c *coder, p **T) bool {
 // statusCodes are the statuses by their stored numbers.
 var statusCodes = []Status{StatusStarting, StatusRunning, StatusSucceeded, StatusFailed, StatusStopped, StatusTimedOut}
 
-func (c *coder) status(h *Head) { c.statusText(&h.Status) }
+// status codes the status, and whether the log is a lane's and whether ids are reserved, so that
+// other logs are not larger.
+func (c *coder) status(h *Head) {
+	code := max(slices.Index(statusCodes, h.Status), 0)
+	if h.Lane {
+		code += len(statusCodes)
+	}
+	if c.forked {
+		code += 2 * len(statusCodes)
+	}
+	number(c, &code, 4*len(statusCodes)-1)
+	h.Status = statusCodes[code%len(statusCodes)]
+	h.Lane, c.forked = code/len(statusCodes)%2 == 1, code >= 2*len(statusCodes)
+}
 
 func (c *coder) statusText(s *Status) {
 	code := max(slices.Index(statusCodes, *s), 0)
@@ -263,7 +278,7 @@ func (c *coder) statusText(s *Status) {
 }
 
 func (c *coder) head(h *Head) {
-	c.statusText(&h.Status)
+	c.status(h)
 	c.text(&h.Flow.Name)
 	c.text(&h.Flow.Hash)
 	c.text(&h.Execution)
@@ -272,10 +287,18 @@ func (c *coder) head(h *Head) {
 }
 
 func (c *coder) state(s *State) {
-	h := Head{s.Status, s.Flow, s.Execution, s.Started, s.Expires}
+	h := Head{s.Status, s.Lane != nil, s.Flow, s.Execution, s.Started, s.Expires}
+	c.forked = s.Reserved > 0
 	c.head(&h)
 	s.Status, s.Flow, s.Execution, s.Started, s.Expires = h.Status, h.Flow, h.Execution, h.Started, h.Expires
 	c.setExpires(h.Expires)
+	if h.Lane {
+		c.lane(&s.Lane)
+		number(c, &s.FirstID, math.MaxInt)
+	}
+	if c.forked {
+		number(c, &s.Reserved, math.MaxInt)
+	}
 	c.time(&s.At)
 	c.count(&s.Events)
 	c.value(&s.Input)
@@ -306,11 +329,28 @@ func (c *coder) setExpires(expires time.Time) {
 	}
 }
 
+func (c *coder) lane(lane **Lane) {
+	if c.enc == nil {
+		*lane = &Lane{}
+	}
+	l := *lane
+	parent := string(l.Parent[:])
+	c.text(&parent)
+	if len(parent) != len(l.Parent) {
+		c.strange = true
+	} else if c.enc == nil {
+		l.Parent = ID([]byte(parent))
+	}
+	c.count(&l.Attempt)
+	c.count(&l.Index)
+	c.count(&l.Count)
+}
+
 func (c *coder) series(series *[]Series) {
 	length(c, series)
 	for i := range *series {
 		one := &(*series)[i]
-		number(c, &one.Owner.Kind, OwnerCatch)
+		number(c, &one.Owner.Kind, OwnerItem)
 		signed(c, &one.Owner.Step)
 		signed(c, &one.Owner.Branch)
 		c.value(&one.Input)
@@ -336,7 +376,7 @@ func (c *coder) waiting(waiting **Waiting) {
 		return
 	}
 	w := *waiting
-	number(c, &w.For, WaitingForRoom)
+	number(c, &w.For, WaitingForLanes)
 	signed(c, &w.Attempt.Step)
 	signed(c, &w.Attempt.Number)
 	c.count(&w.Attempt.Poll)
@@ -353,6 +393,11 @@ func (c *coder) waiting(waiting **Waiting) {
 		c.text(&w.Token.Handle)
 		c.time(&w.Token.Beat)
 		number(c, &w.Token.Phase, TokenSubmitted)
+	}
+	if w.For == WaitingForLanes {
+		c.count(&w.Lanes)
+		number(c, &w.FirstID, math.MaxInt)
+		number(c, &w.Block, math.MaxInt)
 	}
 }
 
@@ -377,12 +422,14 @@ const (
 	hasUntil
 	hasCloser
 	hasPolls
+	hasLanes
 )
 
 func (e *Event) flags() int {
 	flags := 0
 	for i, has := range []bool{
 		!e.Input.IsMissing(), !e.Local.IsMissing(), !e.Output.IsMissing(), e.Error != "" || e.Cause != "", !e.Until.IsZero(), e.ClosedBy != "", e.Polls > 0,
+		e.Lanes > 0,
 	} {
 		if has {
 			flags |= 1 << i
@@ -395,7 +442,7 @@ func (e *Event) flags() int {
 func (c *coder) event(e *Event, before time.Time) {
 	flags, back, later := e.flags(), e.ID-e.By, e.At.Sub(before)
 	number(c, &e.Type, math.MaxUint8)
-	number(c, &flags, 2*hasPolls-1)
+	number(c, &flags, 2*hasLanes-1)
 	signed(c, &e.ID)
 	signed(c, &back)
 	signed(c, &e.Step)
@@ -418,5 +465,12 @@ func (c *coder) event(e *Event, before time.Time) {
 	}
 	if flags&hasPolls != 0 {
 		c.count(&e.Polls)
+	}
+	if flags&hasLanes != 0 {
+		c.count(&e.Lanes)
+		number(c, &e.Block, math.MaxInt)
+	}
+	if e.Type.ofItem() {
+		c.count(&e.Index)
 	}
 }

@@ -35,7 +35,9 @@ func TestCodecRoundTripOfRandomItems(t *testing.T) {
 			t.Fatalf("seed %d: the state changes:\n%s", seed, diff)
 		}
 		head, err := machine.HeadOf(encode(state, events))
-		want := machine.Head{Status: state.Status, Flow: state.Flow, Execution: state.Execution, Started: state.Started, Expires: state.Expires}
+		want := machine.Head{
+			Status: state.Status, Lane: state.Lane != nil, Flow: state.Flow, Execution: state.Execution, Started: state.Started, Expires: state.Expires,
+		}
 		if diff := cmp.Diff(want, head); diff != "" || err != nil {
 			t.Fatalf("seed %d: the head is another, error %v:\n%s", seed, err, diff)
 		}
@@ -78,13 +80,18 @@ func (g *items) state() machine.State {
 		Timer: machine.Timer{Tag: g.text(), Due: g.instant()}, Error: g.text(), Cause: g.text(), By: g.text(),
 		Polls: g.number() + 1,
 	}
+	if g.r.IntN(2) == 0 {
+		s.Lane = &machine.Lane{Parent: machine.NewID(g.text(), "run"), Attempt: g.number() + 1, Index: g.number() + 1, Count: g.number() + 1}
+		s.FirstID = g.r.Int()
+	}
+	s.Reserved = g.r.IntN(2) * g.r.Int()
 	for range g.r.IntN(4) {
-		owner := machine.Owner{Kind: machine.OwnerKind(g.r.IntN(3)), Step: g.number(), Branch: g.number()}
+		owner := machine.Owner{Kind: machine.OwnerKind(g.r.IntN(5)), Step: g.number(), Branch: g.number()}
 		s.Series = append(s.Series, machine.Series{Owner: owner, Input: g.value(), Local: s.Input})
 	}
 	if g.r.IntN(2) == 0 {
 		s.Waiting = &machine.Waiting{
-			Attempt: machine.Attempt{Step: g.number(), Number: g.number()}, For: machine.WaitingFor(g.r.IntN(7)),
+			Attempt: machine.Attempt{Step: g.number(), Number: g.number()}, For: machine.WaitingFor(g.r.IntN(8)),
 			Input: g.value(), Due: g.instant(), Entry: g.entry(),
 		}
 		g.token(s.Waiting)
@@ -104,6 +111,9 @@ func (g *items) token(w *machine.Waiting) {
 	if w.For == machine.WaitingForToken {
 		w.Token = &machine.TokenWait{Handle: g.text(), Beat: g.instant(), Phase: machine.TokenPhase(g.r.IntN(4))}
 	}
+	if w.For == machine.WaitingForLanes {
+		w.Lanes, w.FirstID, w.Block = g.number()+1, g.r.Int(), g.r.Int()
+	}
 }
 
 func (g *items) repeated(w *machine.Waiting) {
@@ -121,13 +131,19 @@ func (g *items) events(at time.Time) []machine.Event {
 	for i := range events {
 		at = at.Add(time.Duration(g.r.Int64N(int64(time.Hour))))
 		events[i] = machine.Event{
-			ID: g.number(), By: g.number(), Type: machine.EventType(1 + g.r.IntN(12)), Step: g.number(), At: at,
+			ID: g.number(), By: g.number(), Type: machine.EventType(1 + g.r.IntN(21)), Step: g.number(), At: at,
 			Input: g.value(), Local: g.value(), Output: g.value(), Until: g.instant(),
 		}
 		if g.r.IntN(2) == 0 {
 			events[i].Error, events[i].Cause = "E"+g.text(), g.text()
 		}
 		events[i].Polls = g.r.IntN(3)
+		if events[i].Type >= machine.BranchEntered {
+			events[i].Index = g.number() + 1
+		}
+		if g.r.IntN(4) == 0 {
+			events[i].Lanes, events[i].Block = 1+g.r.IntN(100), g.r.Int()
+		}
 		events[i].ClosedBy = []token.Closer{"", token.ClosedByEvent, "of a newer release"}[g.r.IntN(3)]
 	}
 	return events

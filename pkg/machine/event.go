@@ -33,6 +33,10 @@ const (
 	TaskTimedOut       EventType = 15
 	ExecutionStopped   EventType = 16
 	ExecutionTimedOut  EventType = 17
+	BranchEntered      EventType = 18
+	BranchExited       EventType = 19
+	IterationEntered   EventType = 20
+	IterationExited    EventType = 21
 )
 
 var eventNames = [...]string{
@@ -40,7 +44,8 @@ var eventNames = [...]string{
 	StepEntered: "StepEntered", StepStarted: "StepStarted", StepSucceeded: "StepSucceeded", StepFailed: "StepFailed", StepExited: "StepExited",
 	TaskScheduled: "TaskScheduled", TaskStarted: "TaskStarted", TaskSucceeded: "TaskSucceeded", TaskFailed: "TaskFailed",
 	TaskSubmitted: "TaskSubmitted", TaskSubmitFailed: "TaskSubmitFailed", TaskTimedOut: "TaskTimedOut", ExecutionStopped: "ExecutionStopped",
-	ExecutionTimedOut: "ExecutionTimedOut",
+	ExecutionTimedOut: "ExecutionTimedOut", BranchEntered: "BranchEntered", BranchExited: "BranchExited",
+	IterationEntered: "IterationEntered", IterationExited: "IterationExited",
 }
 
 // String returns the name of the type in the 2019-03-15 API.
@@ -51,9 +56,12 @@ func (t EventType) String() string {
 	return eventNames[t]
 }
 
+// ofItem reports whether the event enters or leaves an item of a fork.
+func (t EventType) ofItem() bool { return t >= BranchEntered && t <= IterationExited }
+
 // Event is one entry of an execution's history. [Event.Render] returns the form of the API.
 type Event struct {
-	ID   int // 1, 2, 3, ... in each execution
+	ID   int // 1, 2, 3, ... in each log
 	By   int // the id of the event before, 0 for the first
 	Type EventType
 	Step int // index of the step, NoStep for the execution
@@ -64,6 +72,10 @@ type Event struct {
 	Until                time.Time    // StepStarted of a wait: when it ends
 	ClosedBy             token.Closer // of a task that waited for a token and ended
 	Polls                int          // of a task that polled and ended
+	Index                int          // of a branch or an iteration, from 0
+	// Lanes is set when a step with lanes of their own is entered. Block is how many ids of the API
+	// each lane has: those of the first lane follow that of this event.
+	Lanes, Block int
 }
 
 // HistoryEvent is a history event in the form of GetExecutionHistory of the 2019-03-15 API.
@@ -93,7 +105,7 @@ func (e Event) Render(flow *fdl.Flow) HistoryEvent {
 }
 
 // Detail returns the detail of the event as an object with those of these members that the event
-// has: input, local, output, error, cause, resourceArn or action, until, closedBy, polls. The step
+// has: input, local, output, error, cause, resourceArn or action, until, closedBy, polls, index. The step
 // may be nil.
 func (e Event) Detail(step *fdl.Step) value.Value {
 	members := []value.Member{{Key: "input", Value: e.Input}, {Key: "local", Value: e.Local}, {Key: "output", Value: e.Output}}
@@ -108,6 +120,9 @@ func (e Event) Detail(step *fdl.Step) value.Value {
 	}
 	if e.Polls > 0 {
 		members = append(members, value.Member{Key: "polls", Value: value.Int(int64(e.Polls))})
+	}
+	if e.Type.ofItem() {
+		members = append(members, value.Member{Key: "index", Value: value.Int(int64(e.Index))})
 	}
 	if task, ok := kindOf(step).(*fdl.Task); ok && e.Type == TaskScheduled {
 		key := "resourceArn"
@@ -126,7 +141,7 @@ func (h HistoryEvent) Parse(flow *fdl.Flow) (Event, error) {
 		return Event{}, fmt.Errorf("event %d: its detail is %w", h.EventID, err)
 	}
 	e := Event{
-		ID: h.EventID, By: h.ScheduleEventID, Type: EventType(max(0, slices.Index(eventNames[:], h.Type))), Step: NoStep, //nolint:gosec // 17 names
+		ID: h.EventID, By: h.ScheduleEventID, Type: EventType(max(0, slices.Index(eventNames[:], h.Type))), Step: NoStep, //nolint:gosec // 21 names
 		Input: detail.Get("input"), Local: detail.Get("local"), Output: detail.Get("output"),
 		Error: detail.Get("error").Text(), Cause: detail.Get("cause").Text(), ClosedBy: token.Closer(detail.Get("closedBy").Text()),
 	}
@@ -135,6 +150,9 @@ func (h HistoryEvent) Parse(flow *fdl.Flow) (Event, error) {
 	}
 	if polls, ok := detail.Get("polls").Int64(); ok {
 		e.Polls = int(polls)
+	}
+	if index, ok := detail.Get("index").Int64(); ok && e.Type.ofItem() {
+		e.Index = int(index)
 	}
 	if e.At, err = time.Parse(TimeFormat, h.Time); err != nil {
 		return Event{}, fmt.Errorf("event %d: %w", h.EventID, err)

@@ -209,7 +209,7 @@ func (r *run) timeOut(sig Signal) (done bool) {
 	switch sig.(type) {
 	case Returned, TokenClosed:
 		return false
-	case Started, Submitted, Queued, BeatSeen, TimerDue, StopRequested:
+	case Started, Submitted, Queued, BeatSeen, LanesJoined, LaneFailed, TimerDue, StopRequested:
 	}
 	r.endOrClose()
 	return true

@@ -374,6 +374,10 @@ func (s *script) render(t *testing.T, events []machine.Event, commands []machine
 		case machine.CloseToken:
 			fmt.Fprintf(&out, "=> close by %s with %s: %s%s%s\n", c.Closing.By, c.Closing.Outcome.Error, c.Closing.Outcome.Cause,
 				unlessBeat(c.Closing), afterCommit(c))
+		case machine.StartLanes:
+			fmt.Fprintf(&out, "=> start lanes attempt=%d count=%d\n", c.Attempt.Number, c.Count)
+		case machine.StopLanes:
+			fmt.Fprintf(&out, "=> stop lanes attempt=%d count=%d\n", c.Attempt.Number, c.Count)
 		}
 	}
 	return out.String()

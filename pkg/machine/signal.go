@@ -12,7 +12,8 @@ import (
 )
 
 // Signal is an input of the machine: one of [Started], [Returned], [Submitted], [Queued],
-// [TokenClosed], [BeatSeen], [TimerDue] and [StopRequested]. Each has its instant.
+// [TokenClosed], [BeatSeen], [LanesJoined], [LaneFailed], [TimerDue] and [StopRequested]. Each has
+// its instant.
 //
 //sumtype:decl
 type Signal interface{ instant() time.Time }
@@ -60,7 +61,25 @@ type (
 		Beat    time.Time
 	}
 
-	// StopRequested ends the execution.
+	// LanesJoined reports that all lanes of a fork have ended and joined (rule 18).
+	LanesJoined struct {
+		At      time.Time
+		Attempt Attempt
+		// Outputs are the [State.Output] of the lanes in their order, if [NeedsOutputs].
+		Outputs []value.Value
+		// Failure is that of the lane that failed first, the zero Outcome if none did.
+		Failure token.Outcome
+	}
+
+	// LaneFailed reports that a lane failed before all had joined. The execution is going to fail
+	// and stops the other lanes.
+	LaneFailed struct {
+		At      time.Time
+		Attempt Attempt
+		Failure token.Outcome
+	}
+
+	// StopRequested ends the execution or the lane.
 	StopRequested struct {
 		At           time.Time
 		Error, Cause string
@@ -78,11 +97,13 @@ func (s Submitted) instant() time.Time     { return s.At }
 func (s Queued) instant() time.Time        { return s.At }
 func (s TokenClosed) instant() time.Time   { return s.At }
 func (s BeatSeen) instant() time.Time      { return s.At }
+func (s LanesJoined) instant() time.Time   { return s.At }
+func (s LaneFailed) instant() time.Time    { return s.At }
 func (s StopRequested) instant() time.Time { return s.At }
 
-// Command is what the engine has to do: one of [CallTask], [SubmitTask], [QueueTask] and
-// [CloseToken]. Timers are no commands: the engine starts the [State.Timer] of the state that it
-// commits.
+// Command is what the engine has to do: one of [CallTask], [SubmitTask], [QueueTask], [CloseToken],
+// [StartLanes] and [StopLanes]. Timers are no commands: the engine starts the [State.Timer] of the
+// state that it commits.
 //
 //sumtype:decl
 type Command interface{ command() }
@@ -125,9 +146,27 @@ type (
 		AfterCommit bool
 	}
 
+	// StartLanes sends the start wakes of a fork's lanes after the waiting state was committed
+	// (rule 15).
+	StartLanes struct {
+		Attempt Attempt
+		Count   int
+		// Past says which lanes need a wake: all for [PastNone], all for [PastUnknown] if the last
+		// one has no log, and those without a log for [PastLost].
+		Past Past
+	}
+
+	// StopLanes ends the lanes that have not joined, after the ending state was committed (rule 19).
+	// They come back as [LanesJoined].
+	StopLanes struct {
+		Attempt Attempt
+		Count   int
+	}
+
 	// Call is a call of a function.
 	Call struct {
 		Attempt   Attempt
+		Log       ID // whose state waits for the outcome
 		Flow      FlowRef
 		Execution string
 		Step      string
@@ -145,6 +184,8 @@ func (CallTask) command()   {}
 func (SubmitTask) command() {}
 func (QueueTask) command()  {}
 func (CloseToken) command() {}
+func (StartLanes) command() {}
+func (StopLanes) command()  {}
 
 // Key returns the idempotency key of the call, 32 hexadecimal digits. Repeated calls of an attempt
 // or of a poll have the same key.
@@ -152,6 +193,9 @@ func (c Call) Key() string {
 	text := fmt.Appendf(nil, "%s\x00%s\x00%s\x00%d", c.Flow.Name, c.Execution, c.Step, c.Attempt.Number)
 	if c.Attempt.Poll > 0 {
 		text = fmt.Appendf(text, "\x00%d", c.Attempt.Poll)
+	}
+	if c.Log != (ID{}) && c.Log != NewID(c.Flow.Name, c.Execution) { // lanes run the same step with the same number
+		text = fmt.Appendf(text, "\x00%s", c.Log)
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:16])

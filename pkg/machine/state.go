@@ -35,6 +35,8 @@ type FlowRef struct {
 // State is an execution between two signals. It is a value: [Apply] does not change the state that
 // it is given.
 type State struct {
+	// Lane names the lane whose state this is. It is nil for an execution.
+	Lane      *Lane
 	Flow      FlowRef
 	Execution string // name of the execution
 	Status    Status
@@ -44,9 +46,13 @@ type State struct {
 	Expires time.Time
 	// At is the instant of the last signal. A later signal has no earlier instant.
 	At     time.Time
-	Events int         // history events so far, and the id of the last one
-	Polls  int         // polls so far, and the Poll of the last one
-	Input  value.Value // of the execution
+	Events int // history events so far in this log, and the id of the last one
+	// FirstID is the id that the API gives to the event before the first of this log: of a lane, one
+	// of those that the fork reserved; 0 for an execution. Reserved is how many ids the forks of
+	// this log reserved for their lanes.
+	FirstID, Reserved int
+	Polls             int         // polls so far, and the Poll of the last one
+	Input             value.Value // of the execution
 	// Series are the open series, the flow's own first. There are none before the first step and
 	// after the last.
 	Series []Series
@@ -66,18 +72,20 @@ type State struct {
 	Generation uint64
 }
 
-// Series is an open series of steps: that of the flow, of a choice's branch, or of a catch.
+// Series is an open series of steps: that of the flow, of a choice's branch, of a catch, or of an
+// item of a fork. The items of a fork that this log runs are in a series of their own.
 type Series struct {
 	Owner Owner
 	Input value.Value // the series' input
-	Local value.Value // the merged outputs of its steps so far
+	// Local are the merged outputs of the steps so far, or the outputs of a fork's items as a list.
+	Local value.Value
 }
 
 // Owner is what a series of steps belongs to.
 type Owner struct {
 	Kind OwnerKind
-	// Step is the index of the choice or of the task that failed, and Branch that of the choice's
-	// branch or of the catch's entry. Both are 0 for the flow.
+	// Step is the index of the choice, of the task that failed or of the fork, and Branch that of
+	// the choice's branch, of the catch's entry or of the fork's item. Both are 0 for the flow.
 	Step, Branch int
 }
 
@@ -89,6 +97,8 @@ const (
 	OwnerFlow OwnerKind = iota
 	OwnerChoice
 	OwnerCatch
+	OwnerFork // the items of a parallel or a foreach that this log runs
+	OwnerItem // one of them: a branch or an iteration, in the series of the fork
 )
 
 // NoStep stands for the flow where a step's index is expected.
@@ -130,6 +140,10 @@ type Waiting struct {
 	Polls int
 	// Token is set if and only if For is [WaitingForToken].
 	Token *TokenWait
+	// Lanes is the number of lanes that the step waits for. FirstID is the id of the API before
+	// those of the first lane, and Block how many each lane has. They are 0 unless For is
+	// [WaitingForLanes].
+	Lanes, FirstID, Block int
 }
 
 // Handle returns the handle of the token that the step waits for, "" if it waits for something
@@ -156,6 +170,7 @@ const (
 	WaitingForRetry                     // the next attempt of a task that failed
 	WaitingForPoll                      // the next poll of a task that waits for a condition
 	WaitingForRoom                      // the next item of the log, because the current one is full
+	WaitingForLanes                     // the ends of all lanes of a fork
 )
 
 // TokenWait is the token that a step waits for.
@@ -178,7 +193,7 @@ const (
 )
 
 // Attempt identifies one try of one step. Number is the id of its event TaskScheduled or
-// StepStarted, so it grows with each attempt of the execution. Poll identifies the call of an
+// StepStarted in its log, of a fork that of StepEntered, so it grows with each attempt. Poll identifies the call of an
 // attempt that polls: it counts the polls of the execution, and is 0 for others.
 type Attempt struct {
 	Step, Number, Poll int
@@ -239,8 +254,8 @@ const (
 // must find it closed (rule 11).
 func CauseReply(handle string) string { return "answer-" + handle }
 
-// ID identifies an execution inside the system. It is a hash of the names of the flow and the
-// execution, so the same names always lead to the same log.
+// ID identifies an execution or a lane inside the system, and its log. That of an execution is a hash of the
+// names of the flow and the execution, so the same names always lead to the same log.
 type ID [12]byte
 
 // NewID returns the id of an execution of a flow.
@@ -252,5 +267,10 @@ func NewID(flow, execution string) ID {
 // String is the id as 24 hexadecimal digits.
 func (id ID) String() string { return hex.EncodeToString(id[:]) }
 
-// ID returns the id of the execution.
-func (s State) ID() ID { return NewID(s.Flow.Name, s.Execution) }
+// ID returns the id of the execution or the lane.
+func (s State) ID() ID {
+	if s.Lane != nil {
+		return s.Lane.ID()
+	}
+	return NewID(s.Flow.Name, s.Execution)
+}

@@ -258,7 +258,8 @@ func (r *reader) read(e machine.Event) {
 		r.last(e).ends = append(r.last(e).ends, e)
 	case machine.ExecutionSucceeded, machine.ExecutionFailed, machine.ExecutionStopped, machine.ExecutionTimedOut:
 		r.over = true
-	case machine.ExecutionStarted, machine.TaskStarted:
+	case machine.ExecutionStarted, machine.TaskStarted,
+		machine.BranchEntered, machine.BranchExited, machine.IterationEntered, machine.IterationExited:
 	}
 }
 

@@ -184,6 +184,7 @@ func (w *world) checkOvertime(history []machine.Event) {
 				w.violate(Early, "the execution timed out %s too early", deadline.Sub(e.At))
 			}
 		case machine.StepEntered, machine.StepExited, machine.StepStarted, machine.StepSucceeded, machine.StepFailed,
+			machine.BranchEntered, machine.BranchExited, machine.IterationEntered, machine.IterationExited,
 			machine.TaskScheduled, machine.TaskStarted, machine.ExecutionSucceeded:
 			if over {
 				w.violate(Overtime, "event %d, %s, is %s after the end of the execution's time", e.ID, e.Type, e.At.Sub(deadline))

@@ -191,7 +191,8 @@ func (l *committedLog) event(e machine.Event) {
 		l.submitted(e)
 	case machine.TaskSucceeded:
 		l.closed(e)
-	case machine.StepEntered, machine.StepStarted, machine.StepSucceeded, machine.StepExited, machine.TaskScheduled, machine.TaskStarted:
+	case machine.StepEntered, machine.StepStarted, machine.StepSucceeded, machine.StepExited, machine.TaskScheduled, machine.TaskStarted,
+		machine.BranchEntered, machine.BranchExited, machine.IterationEntered, machine.IterationExited:
 	}
 }
 

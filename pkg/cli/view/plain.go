@@ -85,7 +85,8 @@ func (v *plainView) text(e machine.Event, after []machine.Event) string {
 		return v.failedText(e)
 	case machine.StepExited:
 		return v.exitedText(e, after)
-	case machine.StepEntered, machine.StepSucceeded, machine.TaskScheduled, machine.TaskStarted:
+	case machine.StepEntered, machine.StepSucceeded, machine.TaskScheduled, machine.TaskStarted,
+		machine.BranchEntered, machine.BranchExited, machine.IterationEntered, machine.IterationExited:
 	}
 	return ""
 }

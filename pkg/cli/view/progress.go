@@ -121,7 +121,8 @@ func (s *stepProgress) pauseFor(w *machine.Waiting) {
 		s.phase, s.until = phaseRetry, w.Due
 	case machine.WaitingForPoll:
 		s.phase, s.until = phasePoll, w.Due
-	case machine.WaitingForCall, machine.WaitingForInstant, machine.WaitingForClaim, machine.WaitingForToken, machine.WaitingForRoom:
+	case machine.WaitingForCall, machine.WaitingForInstant, machine.WaitingForClaim, machine.WaitingForToken, machine.WaitingForRoom,
+		machine.WaitingForLanes:
 	}
 }
 
@@ -171,6 +172,7 @@ func (s *stepProgress) note(e machine.Event) {
 			s.again()
 		}
 	case machine.ExecutionStarted, machine.ExecutionSucceeded, machine.ExecutionFailed, machine.ExecutionStopped, machine.ExecutionTimedOut,
-		machine.StepSucceeded, machine.TaskStarted, machine.TaskSucceeded:
+		machine.StepSucceeded, machine.TaskStarted, machine.TaskSucceeded,
+		machine.BranchEntered, machine.BranchExited, machine.IterationEntered, machine.IterationExited:
 	}
 }

@@ -1,0 +1,82 @@
+package machine
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// A parallel or a foreach is a fork: each of its lanes is a log of its own, with a state of its own
+// (rule 14). Lane 0 of L lanes runs the items 0, L, 2L, ... of the fork, lane 1 the items 1, L+1, ...
+// and so on. The items are the branches of a parallel or the iterations of a foreach.
+
+// MaxLanes is the maximum number of lanes of a fork.
+const MaxLanes = 100
+
+// Lane names a lane.
+type Lane struct {
+	Parent  ID  // the log that has the fork
+	Attempt int // the number of the fork's attempt in that log
+	Index   int // from 0
+	Count   int // of the fork's lanes
+}
+
+// ID returns the id of the lane's log. The same lane always has the same log.
+func (l Lane) ID() ID {
+	text := append([]byte("lane\x00"), l.Parent[:]...)
+	text = binary.BigEndian.AppendUint64(text, uint64(l.Attempt)) //nolint:gosec // an event id
+	text = binary.BigEndian.AppendUint64(text, uint64(l.Index))   //nolint:gosec // less than MaxLanes
+	sum := sha256.Sum256(text)
+	return ID(sum[:12])
+}
+
+// CauseJoined returns the cause of the wake that tells a log that all lanes of an attempt joined.
+func CauseJoined(attempt int) string { return fmt.Sprintf("joined-%d", attempt) }
+
+// CauseLaneFailed returns the cause of the wake that tells a log that a lane of an attempt failed.
+func CauseLaneFailed(attempt int) string { return fmt.Sprintf("lane-failed-%d", attempt) }
+
+// hasLane reports whether the state waits for the fork of the lane.
+func (s State) hasLane(lane Lane) bool {
+	w := s.Waiting
+	return w != nil && w.For == WaitingForLanes && lane.Parent == s.ID() && lane.Attempt == w.Attempt.Number && lane.Count == w.Lanes &&
+		lane.Index >= 0 && lane.Index < lane.Count
+}
+
+// NewLane returns the state of a lane before its first step. It returns false if the parent does not
+// wait for the lane, or is ending (rule 16).
+func NewLane(parent State, lane Lane, at time.Time) (s State, ok bool) {
+	if !parent.hasLane(lane) || parent.Ending != nil {
+		return State{}, false
+	}
+	return parent.lane(lane, at), true
+}
+
+// StoppedLane returns the state of a lane that was stopped before its first step. It returns false
+// if the parent does not wait for the lane, or is not ending (rule 20).
+func StoppedLane(parent State, lane Lane, by Entry) (s State, ok bool) {
+	if !parent.hasLane(lane) || parent.Ending == nil {
+		return State{}, false
+	}
+	s = parent.lane(lane, by.Since)
+	s.Status, s.Error, s.Cause = StatusStopped, parent.Ending.Error, parent.Ending.Cause
+	s.Series, s.By, s.Generation = nil, by.By, by.Generation
+	return s, true
+}
+
+// lane returns the state of a lane before its first step. Its values are those of the parent, so
+// large ones stay where they are.
+func (s State) lane(lane Lane, at time.Time) State {
+	w := s.Waiting
+	if at.Before(s.At) {
+		at = s.At
+	}
+	return State{
+		Lane: &lane, FirstID: w.FirstID + lane.Index*w.Block,
+		Flow: s.Flow, Execution: s.Execution, Status: StatusStarting, Started: s.Started, Expires: s.Expires, At: at, Input: s.Input, By: CauseStart,
+		Series: []Series{{Owner: Owner{Kind: OwnerFork, Step: w.Attempt.Step}, Input: w.Input, Local: value.Array()}},
+	}
+}
