@@ -70,8 +70,8 @@ func (a api) handler(ctx context.Context) (http.Handler, error) {
 		Engine: client,
 		Tokens: resume.NewTokens(resume.TokensConfig{
 			Keys: a.keys, Store: tokens, Wakes: sqs.TokenWakes{Wakes: a.wakes, External: a.deliveries}, Beats: a.deliveries,
-			Now: time.Now, Limit: a.limits.Data,
+			Now: time.Now, Limit: a.limits.Data, LimitHint: a.limits.Hints.Data,
 		}),
-		Index: a.store, Flows: a.store, External: a.tokens, Log: a.log, MaxOutput: a.limits.Data, LimitHint: a.limits.Hints.Data,
+		Index: a.store, Flows: a.store, External: a.tokens, Log: a.log,
 	}), err
 }

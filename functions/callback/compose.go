@@ -32,7 +32,6 @@ func composeWith(getenv func(string) string, log *slog.Logger) (function.HTTP, e
 	queues, secretsClient := sqs.NewClient(config), secretsmanager.NewFromConfig(config)
 	wakes := sqs.NewWakes(sqs.WakesConfig{Queue: sqs.Queue{Client: queues, URL: env.Text("WAITLESS_WAKE_QUEUE")}, Now: time.Now, Log: log})
 	deliveries := &sqs.DeliveryRequests{Target: sqs.Queue{Client: queues, URL: env.Text("WAITLESS_DELIVERY_QUEUE")}}
-	limit := env.Int("WAITLESS_DATA_LIMIT", resume.DefaultLimit, resume.ExternalLimit)
 	a := api{
 		callbackSecrets: &secrets.Parsed[[]callbackurl.Secret]{
 			Client: secretsClient, Secret: env.Optional("WAITLESS_CALLBACK_SECRET"), Now: time.Now, Parse: callbackurl.ParseSecrets,
@@ -41,10 +40,10 @@ func composeWith(getenv func(string) string, log *slog.Logger) (function.HTTP, e
 		tokens: resume.NewTokens(resume.TokensConfig{
 			Keys:  &secrets.Keys{Client: secretsClient, Secret: env.Text("WAITLESS_TOKEN_KEY"), Now: time.Now},
 			Store: withFailpoints(dynamo.NewWaits(dynamodb.NewFromConfig(config), env.Text("WAITLESS_WAITS_TABLE"), time.Now)),
-			Wakes: sqs.TokenWakes{Wakes: wakes, External: deliveries}, Beats: deliveries, Now: time.Now, Limit: limit, By: token.ClosedByCallback,
+			Wakes: sqs.TokenWakes{Wakes: wakes, External: deliveries}, Beats: deliveries, Now: time.Now, By: token.ClosedByCallback,
+			Limit: env.Int("WAITLESS_DATA_LIMIT", resume.DefaultLimit, resume.ExternalLimit),
 		}),
-		limit: limit,
-		log:   log,
+		log: log,
 	}
 	serve := function.Serve(a.handler)
 	if id := env.Text("WAITLESS_API"); !env.OnSAMLocal() {
@@ -58,7 +57,6 @@ type api struct {
 	callbackSecrets *secrets.Parsed[[]callbackurl.Secret]
 	clients         *secrets.Parsed[map[string]string] // of the 2019-03-15 API, by the ids of their keys
 	tokens          *resume.Tokens
-	limit           int // of the output of a step, in bytes
 	log             *slog.Logger
 }
 
@@ -70,13 +68,13 @@ func isFnf(event *function.Request) bool {
 func (a api) handler(ctx context.Context, request *function.Request) (http.Handler, error) {
 	if isFnf(request) {
 		clients, err := a.clients.Get(ctx)
-		return fnf.Handler(fnf.Config{Tokens: a.tokens, MaxOutput: a.limit, Keys: clients, Log: a.log}), err
+		return fnf.Handler(fnf.Config{Tokens: a.tokens, Keys: clients, Log: a.log}), err
 	}
 	senders, err := a.callbackSecrets.Get(ctx)
 	if err != nil { // only signed callbacks need it, and are rejected without
 		a.log.ErrorContext(ctx, "no signature can be checked", "error", err.Error())
 	}
 	return callbackurl.Handler(callbackurl.Config{ //nolint:gosec // SecretSetting is the name of a parameter
-		Tokens: a.tokens, MaxOutput: a.limit, Secrets: senders, SecretSetting: "the parameter CallbackSecret", Log: a.log,
+		Tokens: a.tokens, Secrets: senders, SecretSetting: "the parameter CallbackSecret", Log: a.log,
 	}), nil
 }

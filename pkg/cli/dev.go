@@ -314,12 +314,12 @@ func (s *server) apiKey(store target.Store) (string, error) {
 func (s *server) handler(system *local.System, own http.Handler, key string) http.Handler {
 	mux := http.NewServeMux()
 	callbacks := callbackurl.Handler(callbackurl.Config{
-		Tokens: system.Callbacks, MaxOutput: system.DataLimit, Secrets: s.secrets, SecretSetting: secretVariable, Log: s.log,
+		Tokens: system.Callbacks, Secrets: s.secrets, SecretSetting: secretVariable, Log: s.log,
 	})
 	mux.Handle("/callbacks", callbacks)
 	mux.Handle("/callbacks/", callbacks)
 	if len(s.keys) > 0 {
-		mux.Handle("/{$}", fnf.Handler(fnf.Config{Tokens: system.Callbacks, MaxOutput: system.DataLimit, Keys: s.keys, Log: s.log}))
+		mux.Handle("/{$}", fnf.Handler(fnf.Config{Tokens: system.Callbacks, Keys: s.keys, Log: s.log}))
 	}
 	if s.options.api {
 		mux.Handle("/", forThisMachine(requireKey(key, own)))

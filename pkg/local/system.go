@@ -1,7 +1,6 @@
 package local
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -87,10 +86,8 @@ type System struct {
 	Client *engine.Client
 	// Tokens closes tokens for operators, Callbacks for holders of a callback URL.
 	Tokens, Callbacks *resume.Tokens
-	// CallbackBase is that of [Config]. DataLimit is the largest data of a step, in bytes.
+	// CallbackBase is that of [Config].
 	CallbackBase string
-	DataLimit    int
-	LimitHint    string     // how to raise DataLimit
 	callbackHint string     // how to set CallbackBase
 	signing      token.Keys // of polls
 	jobs         resume.JobsConfig
@@ -138,7 +135,6 @@ func New(config Config) *System {
 	}
 	s := &System{
 		CallbackBase: config.CallbackBase, callbackHint: config.Limits.Hints.CallbackBase,
-		DataLimit: cmp.Or(config.Limits.Data, machine.DefaultData), LimitHint: config.Limits.Hints.Data,
 		queue: newQueue(config.Clock), clock: config.Clock, workers: &workers{limit: config.workers()}, absent: config.Absent, blocked: config.Blocked,
 		endOnly: map[engine.ID]bool{},
 		resolve: func(*fdl.Flow) []error { return nil }, provided: func(string) provider { return "" },
@@ -207,7 +203,7 @@ func (s *System) History(ctx context.Context, id engine.ID) ([]machine.Event, er
 // newTokens returns what closes tokens, as by.
 func (s *System) newTokens(config Config, store Store, by token.Closer) *resume.Tokens {
 	return resume.NewTokens(resume.TokensConfig{
-		Keys: resume.FixedKeys(config.Keys), Store: store, Wakes: tokenWakes{s.queue}, Now: config.Clock.Now, Limit: s.DataLimit, By: by,
+		Keys: resume.FixedKeys(config.Keys), Store: store, Wakes: tokenWakes{s.queue}, Now: config.Clock.Now, Limit: config.Limits.Data, By: by,
 		LimitHint: config.Limits.Hints.Data,
 		HoldBack:  func(id token.ID) func() { return s.queue.holdBack(id.Execution) },
 	})

@@ -19,36 +19,52 @@ type ReportError struct {
 	What string
 	// Err has details and may quote the report; nil for none.
 	Err error
+	// Hint says how the operator can raise the limit; it continues What.
+	Hint string
 }
 
 func (e *ReportError) Error() string {
 	if e.Err == nil {
-		return e.What
+		return e.What + e.Hint
 	}
-	return e.What + ": " + e.Err.Error()
+	return e.What + ": " + e.Err.Error() + e.Hint
 }
 
 // Unwrap returns Err.
 func (e *ReportError) Unwrap() error { return e.Err }
 
-// ParseSuccess reads the output of a step: a JSON object of at most limit bytes, written
-// compactly. An error is a [*ReportError].
-func ParseSuccess(report []byte, limit int) (token.Outcome, error) {
-	output, err := parseReport(report, "the output", "a JSON object")
-	if err != nil {
-		return token.Outcome{}, err
-	}
-	return token.Success(output), checkOutput(output, limit)
+// Limits say which outcomes a token accepts. Errors of their methods are a [*ReportError].
+type Limits struct {
+	// Size is the largest output or failure, in bytes.
+	Size int
+	// AnyValue accepts any JSON value as the output, as external recipients do; a step has an object.
+	AnyValue bool
+	hint     string
 }
 
-// ParseValue reads the output of an external wait: any JSON value of at most limit bytes,
-// written compactly. An error is a [*ReportError].
-func ParseValue(report []byte, limit int) (token.Outcome, error) {
-	output, err := parseReport(report, "the output", "a JSON value")
-	if err != nil {
-		return token.Outcome{}, err
+// Limits returns the limits of outcomes for the token with that id; the zero ID is that of a step.
+func (t *Tokens) Limits(id token.ID) Limits {
+	if isExternal(id) {
+		return Limits{Size: ExternalLimit, AnyValue: true}
 	}
-	return token.Success(output), checkValue(output, limit)
+	l := Limits{Size: t.config.Limit}
+	if t.config.LimitHint != "" && l.Size < ExternalLimit {
+		l.hint = fmt.Sprintf(", or %s, up to %d", t.config.LimitHint, ExternalLimit)
+	}
+	return l
+}
+
+// Success reads an output, which is then written compactly.
+func (l Limits) Success(report []byte) (token.Outcome, error) {
+	allowed := "a JSON object"
+	if l.AnyValue {
+		allowed = "a JSON value"
+	}
+	output, err := parseReport(report, "the output", allowed)
+	if err == nil {
+		err = l.check(output)
+	}
+	return token.Success(output), err
 }
 
 // parseReport reads the JSON of a report; what names it in a message.
@@ -64,19 +80,15 @@ func parseReport(report []byte, what, allowed string) (value.Value, error) {
 	return v, refused
 }
 
-func checkOutput(output value.Value, limit int) error {
-	if output.Kind() != value.KindObject {
-		return &ReportError{What: fmt.Sprintf("the output is %s; allowed: an object", output.Kind())}
-	}
-	return checkValue(output, limit)
-}
-
-func checkValue(output value.Value, limit int) error {
+// check returns an error for an output that is not within the limits.
+func (l Limits) check(output value.Value) error {
 	switch size := output.Size(); {
 	case output.Kind() == value.KindMissing:
 		return &ReportError{What: "there is no output; allowed: a JSON value"}
-	case size > limit:
-		return tooLarge("the output", size, limit)
+	case !l.AnyValue && output.Kind() != value.KindObject:
+		return &ReportError{What: fmt.Sprintf("the output is %s; allowed: an object", output.Kind())}
+	case size > l.Size:
+		return l.tooLarge("the output", size)
 	case output.TooDeep():
 		return &ReportError{What: fmt.Sprintf("the output has %d levels of arrays and objects and the limit is %d; report what is inside as a text",
 			output.Levels(), value.MaxLevels)}
@@ -84,9 +96,8 @@ func checkValue(output value.Value, limit int) error {
 	return nil
 }
 
-// ParseFailure reads {"error","cause"}, of at most limit bytes together. An error is a
-// [*ReportError].
-func ParseFailure(report []byte, limit int) (token.Outcome, error) {
+// Failure reads {"error","cause"}.
+func (l Limits) Failure(report []byte) (token.Outcome, error) {
 	name, cause, err := parseFailure(report)
 	switch size := len(name) + len(cause); {
 	case err != nil:
@@ -95,8 +106,8 @@ func ParseFailure(report []byte, limit int) (token.Outcome, error) {
 		return token.Outcome{}, &ReportError{What: "a failure has no error; allowed: a name for retry and catch of the flow, such as Rejected"}
 	case strings.ContainsFunc(name, unicode.IsControl):
 		return token.Outcome{}, &ReportError{What: "the error has a control character; allowed: a name for retry and catch of the flow, such as Rejected"}
-	case size > limit:
-		return token.Outcome{}, tooLarge("the failure", size, limit)
+	case size > l.Size:
+		return token.Outcome{}, l.tooLarge("the failure", size)
 	}
 	return token.Failure(name, cause), nil
 }
@@ -135,10 +146,10 @@ func RequestTooLarge(length, limit int64) *ReportError {
 	if length <= limit {
 		size = fmt.Sprintf("more than %d", limit)
 	}
-	return tooLarge("the request", size, limit)
+	return Limits{Size: int(limit)}.tooLarge("the request", size)
 }
 
-func tooLarge(what string, size, limit any) *ReportError {
-	return &ReportError{TooLarge: true, What: fmt.Sprintf(
-		"%s has %v bytes and the limit is %d; keep large data elsewhere and report its place", what, size, limit)}
+func (l Limits) tooLarge(what string, size any) *ReportError {
+	return &ReportError{TooLarge: true, Hint: l.hint, What: fmt.Sprintf(
+		"%s has %v bytes and the limit is %d; keep large data elsewhere and report its place", what, size, l.Size)}
 }

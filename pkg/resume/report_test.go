@@ -14,40 +14,40 @@ const limit = 40
 func TestReports(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		parse  func([]byte, int) (token.Outcome, error)
+		parse  func(resume.Limits, []byte) (token.Outcome, error)
 		report string
 		want   string // the error, or error and cause of a failure, or the output
 		large  bool
 	}{
-		"an output":               {resume.ParseSuccess, `{"status": "ok"}`, `{"status":"ok"}`, false},
-		"an output at the limit":  {resume.ParseSuccess, object(limit), object(limit), false},
-		"an output over it":       {resume.ParseSuccess, object(limit + 1), "the output has 41 bytes and the limit is 40", true},
-		"space is no size":        {resume.ParseSuccess, "{" + strings.Repeat(" ", limit) + "}", "{}", false},
-		"no JSON":                 {resume.ParseSuccess, "secret", "the output cannot be read; allowed: a JSON object: invalid JSON", false},
-		"nothing":                 {resume.ParseSuccess, "", "the output cannot be read", false},
-		"no object":               {resume.ParseSuccess, "[1]", "the output is an array; allowed: an object", false},
-		"any value":               {resume.ParseValue, ` [1, null] `, "[1,null]", false},
-		"any value, a text":       {resume.ParseValue, `"x"`, `"x"`, false},
-		"any value over it":       {resume.ParseValue, `"` + strings.Repeat("x", limit-1) + `"`, "the output has 41 bytes and the limit is 40", true},
-		"any value, no JSON":      {resume.ParseValue, "secret", "the output cannot be read; allowed: a JSON value", false},
-		"any value, nothing":      {resume.ParseValue, "", "the output cannot be read", false},
-		"a failure":               {resume.ParseFailure, `{"error":"E","cause":"c"}`, "E: c", false},
-		"a failure without cause": {resume.ParseFailure, `{"error":"E"}`, "E: ", false},
-		"a failure at the limit":  {resume.ParseFailure, failureOf(limit), "E: " + strings.Repeat("c", limit-1), false},
-		"a failure over it":       {resume.ParseFailure, failureOf(limit + 1), "the failure has 41 bytes and the limit is 40", true},
-		"a failure without name":  {resume.ParseFailure, "{}", "a failure has no error", false},
-		"a failure for terminals": {resume.ParseFailure, `{"error":"E\u001b]0;x\u0007"}`, "the error has a control character", false},
-		"a failure with C1":       {resume.ParseFailure, `{"error":"E\u009b2J"}`, "the error has a control character", false},
-		"an empty failure":        {resume.ParseFailure, "", "a failure has no error", false},
-		"a member too many":       {resume.ParseFailure, `{"error":"E","eror":"secret"}`, "unknown field", false},
-		"two failures":            {resume.ParseFailure, `{"error":"E"} {"error":"F"}`, "more text after the value", false},
-		"a failure and brackets":  {resume.ParseFailure, `{"error":"E"}} x`, "more text after the value", false},
-		"a failure and a bracket": {resume.ParseFailure, `{"error":"E"}]`, "more text after the value", false},
-		"a failure that is none":  {resume.ParseFailure, `[1]`, "the failure cannot be read", false},
+		"an output":               {resume.Limits.Success, `{"status": "ok"}`, `{"status":"ok"}`, false},
+		"an output at the limit":  {resume.Limits.Success, object(limit), object(limit), false},
+		"an output over it":       {resume.Limits.Success, object(limit + 1), "the output has 41 bytes and the limit is 40", true},
+		"space is no size":        {resume.Limits.Success, "{" + strings.Repeat(" ", limit) + "}", "{}", false},
+		"no JSON":                 {resume.Limits.Success, "secret", "the output cannot be read; allowed: a JSON object: invalid JSON", false},
+		"nothing":                 {resume.Limits.Success, "", "the output cannot be read", false},
+		"no object":               {resume.Limits.Success, "[1]", "the output is an array; allowed: an object", false},
+		"any value":               {resume.Limits.Success, ` [1, null] `, "[1,null]", false},
+		"any value, a text":       {resume.Limits.Success, `"x"`, `"x"`, false},
+		"any value over it":       {resume.Limits.Success, `"` + strings.Repeat("x", limit-1) + `"`, "the output has 41 bytes and the limit is 40", true},
+		"any value, no JSON":      {resume.Limits.Success, "secret", "the output cannot be read; allowed: a JSON value", false},
+		"any value, nothing":      {resume.Limits.Success, "", "the output cannot be read", false},
+		"a failure":               {resume.Limits.Failure, `{"error":"E","cause":"c"}`, "E: c", false},
+		"a failure without cause": {resume.Limits.Failure, `{"error":"E"}`, "E: ", false},
+		"a failure at the limit":  {resume.Limits.Failure, failureOf(limit), "E: " + strings.Repeat("c", limit-1), false},
+		"a failure over it":       {resume.Limits.Failure, failureOf(limit + 1), "the failure has 41 bytes and the limit is 40", true},
+		"a failure without name":  {resume.Limits.Failure, "{}", "a failure has no error", false},
+		"a failure for terminals": {resume.Limits.Failure, `{"error":"E\u001b]0;x\u0007"}`, "the error has a control character", false},
+		"a failure with C1":       {resume.Limits.Failure, `{"error":"E\u009b2J"}`, "the error has a control character", false},
+		"an empty failure":        {resume.Limits.Failure, "", "a failure has no error", false},
+		"a member too many":       {resume.Limits.Failure, `{"error":"E","eror":"secret"}`, "unknown field", false},
+		"two failures":            {resume.Limits.Failure, `{"error":"E"} {"error":"F"}`, "more text after the value", false},
+		"a failure and brackets":  {resume.Limits.Failure, `{"error":"E"}} x`, "more text after the value", false},
+		"a failure and a bracket": {resume.Limits.Failure, `{"error":"E"}]`, "more text after the value", false},
+		"a failure that is none":  {resume.Limits.Failure, `[1]`, "the failure cannot be read", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			outcome, err := tt.parse([]byte(tt.report), limit)
+			outcome, err := tt.parse(resume.Limits{Size: limit, AnyValue: strings.HasPrefix(name, "any value")}, []byte(tt.report))
 			var refused *resume.ReportError
 			switch {
 			case errors.As(err, &refused):
@@ -79,15 +79,15 @@ func TestReportsOfManyLevels(t *testing.T) {
 	arrays := func(levels int) string { return strings.Repeat("[", levels) + strings.Repeat("]", levels) }
 	const large, refusal = 1 << 10, "the output has 101 levels of arrays and objects and the limit is 100"
 	for _, tt := range []struct {
-		parse        func([]byte, int) (token.Outcome, error)
+		limits       resume.Limits
 		report, want string
 	}{
-		{resume.ParseSuccess, `{"a":` + arrays(99) + `}`, ""},
-		{resume.ParseSuccess, `{"a":` + arrays(100) + `}`, refusal},
-		{resume.ParseValue, arrays(100), ""},
-		{resume.ParseValue, arrays(101), refusal},
+		{resume.Limits{Size: large}, `{"a":` + arrays(99) + `}`, ""},
+		{resume.Limits{Size: large}, `{"a":` + arrays(100) + `}`, refusal},
+		{resume.Limits{Size: large, AnyValue: true}, arrays(100), ""},
+		{resume.Limits{Size: large, AnyValue: true}, arrays(101), refusal},
 	} {
-		_, err := tt.parse([]byte(tt.report), large)
+		_, err := tt.limits.Success([]byte(tt.report))
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%.10s: error %v; want %q", tt.report, err, tt.want)
 		}

@@ -230,30 +230,21 @@ func (t *Tokens) wake(ctx context.Context, id token.ID, handle string) error {
 	return nil
 }
 
-// check rejects an output that a step or an external recipient cannot have: a step
-// needs an object, an external recipient any value.
+// check rejects an output that the recipient of the token cannot have.
 func (t *Tokens) check(id token.ID, outcome token.Outcome) error {
-	switch {
-	case outcome.Failed():
+	if outcome.Failed() {
 		return nil
-	case isExternal(id):
-		return checkValue(outcome.Output, ExternalLimit)
 	}
-	return checkOutput(outcome.Output, t.config.Limit)
+	return t.Limits(id).check(outcome.Output)
 }
 
 // fitting returns the outcome of a job, or a failure if its output is one that
 // check rejects.
 func (t *Tokens) fitting(id token.ID, outcome token.Outcome) token.Outcome {
-	err := t.check(id, outcome)
-	if err == nil {
-		return outcome
+	if err := t.check(id, outcome); err != nil {
+		return token.Failure(errorDataLimit, err.Error())
 	}
-	cause := err.Error()
-	if large, ok := errors.AsType[*ReportError](err); ok && large.TooLarge && t.config.LimitHint != "" && t.config.Limit < ExternalLimit && !isExternal(id) {
-		cause += fmt.Sprintf(", or %s, up to %d", t.config.LimitHint, ExternalLimit)
-	}
-	return token.Failure(errorDataLimit, cause)
+	return outcome
 }
 
 // The names of errors in flows.

@@ -53,7 +53,7 @@ func newFixtureOf(t *testing.T, flags token.Flags, secrets ...callbackurl.Secret
 		Keys: resume.FixedKeys(b.keys), Store: b, Wakes: b, Now: func() time.Time { return b.clock() }, By: token.ClosedByCallback,
 	})
 	b.api = callbackurl.Handler(callbackurl.Config{
-		Tokens: tokens, MaxOutput: 32 << 10, Secrets: secrets, SecretSetting: "THE_SETTING", Now: func() time.Time { return b.clock() },
+		Tokens: tokens, Secrets: secrets, SecretSetting: "THE_SETTING", Now: func() time.Time { return b.clock() },
 		Log: slog.New(slog.NewJSONHandler(&b.log, nil)),
 	})
 	return b

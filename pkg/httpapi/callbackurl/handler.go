@@ -11,12 +11,9 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Config configures a handler. Tokens and MaxOutput are required.
+// Config configures a handler. Tokens is required.
 type Config struct {
 	Tokens *resume.Tokens
-	// MaxOutput is the size of the largest output of a Waitless step in bytes: its data limit. The
-	// limit of external recipients is [resume.ExternalLimit].
-	MaxOutput int
 	// Secrets verify signed callbacks. A token whose sender has no secret is rejected.
 	Secrets []Secret
 	// SecretSetting names the setting of Secrets, for the log.
@@ -176,18 +173,10 @@ func (h handler) apply(r *http.Request, verified resume.Token, report report) (r
 		record, err = verified.Heartbeat(r.Context())
 		return record, !record.Open(), err
 	}
-	outcome, err := report.outcome(h.limit(report.id))
+	outcome, err := report.outcome(h.Tokens.Limits(report.id))
 	if err != nil {
 		return token.Record{}, false, err
 	}
 	result, record, err := verified.Close(r.Context(), outcome)
 	return record, result == resume.ClosedDifferent, err
-}
-
-// limit is the size of the recipient's largest output.
-func (h handler) limit(id token.ID) int {
-	if id.Flags&token.FlagExternal != 0 {
-		return resume.ExternalLimit
-	}
-	return h.MaxOutput
 }

@@ -24,7 +24,7 @@ type report struct {
 
 // readVerified reads the body of a report and verifies its signature if the token demands one.
 func (h handler) readVerified(w http.ResponseWriter, r *http.Request, report *report) (err error) {
-	report.body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, int64(h.limit(report.id))*bodyFactor))
+	report.body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, int64(h.Tokens.Limits(report.id).Size)*bodyFactor))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
@@ -64,7 +64,7 @@ func (r report) checkPath() error {
 	if r.id.Flags&token.FlagSigned == 0 {
 		return nil
 	}
-	_, err := resume.ParseFailure(r.body, len(r.body))
+	_, err := resume.Limits{Size: len(r.body)}.Failure(r.body)
 	isFailure := err == nil
 	switch {
 	case r.end == endHeartbeat && len(r.body) > 0:
@@ -75,17 +75,15 @@ func (r report) checkPath() error {
 	return nil
 }
 
-// outcome returns the reported outcome, of at most limit bytes.
-func (r report) outcome(limit int) (token.Outcome, error) {
+// outcome returns the reported outcome.
+func (r report) outcome(limits resume.Limits) (token.Outcome, error) {
 	switch {
 	case r.end == endFailure && r.typed != nil:
-		return resume.ParseFailure(r.typedFailure(), limit)
+		return limits.Failure(r.typedFailure())
 	case r.end == endFailure:
-		return resume.ParseFailure(r.body, limit)
-	case r.id.Flags&token.FlagExternal != 0:
-		return resume.ParseValue(r.output(), limit)
+		return limits.Failure(r.body)
 	}
-	return resume.ParseSuccess(r.output(), limit)
+	return limits.Success(r.output())
 }
 
 // typedFailure returns the fields of a form as the JSON that programs send.

@@ -15,11 +15,9 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Config configures a handler. Tokens and MaxOutput are required.
+// Config configures a handler. Tokens is required.
 type Config struct {
 	Tokens *resume.Tokens
-	// MaxOutput is the size of the largest output of a Waitless step in bytes: its data limit.
-	MaxOutput int
 	// Keys are the secrets that sign requests, by key id. Without keys every request is rejected.
 	Keys map[string]string
 	// Now is the clock for the age of requests; nil means time.Now.
@@ -148,10 +146,7 @@ func (h handler) success(id token.ID, given parameters) (token.Outcome, error) {
 	if err != nil {
 		return token.Outcome{}, err
 	}
-	if id.Flags&token.FlagExternal != 0 {
-		return resume.ParseValue([]byte(output), resume.ExternalLimit)
-	}
-	return resume.ParseSuccess([]byte(output), h.MaxOutput)
+	return h.Tokens.Limits(id).Success([]byte(output))
 }
 
 func (h handler) failure(_ token.ID, given parameters) (token.Outcome, error) {

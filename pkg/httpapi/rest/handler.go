@@ -69,10 +69,6 @@ type Config struct {
 	CanStart func(parsed *fdl.Flow, flow, execution string) error
 	// Log receives what failed inside, without tokens; nil discards it.
 	Log *slog.Logger
-	// MaxOutput is the largest output of a step, in bytes; 0 means [machine.DefaultData].
-	MaxOutput int
-	// LimitHint says how to raise MaxOutput: "set VARIABLE"; empty says nothing.
-	LimitHint string
 	// Blocked returns why executions of a flow cannot continue here, "" when they can; nil means they
 	// always can.
 	Blocked func(*fdl.Flow) string
@@ -134,14 +130,14 @@ func (h handler) routes() []route {
 		{"GET " + execution + "/history", h.history(masked), after, true},
 		{"POST " + execution + "/history/reveal", h.history(revealed), after, true},
 		{"POST " + execution + "/stop", h.stop, nil, false},
-		{"POST " + execution + "/token/success", h.close(h.tokenOfExecution, resume.ParseSuccess), step, false},
-		{"POST " + execution + "/token/failure", h.close(h.tokenOfExecution, resume.ParseFailure), step, false},
+		{"POST " + execution + "/token/success", h.close(h.tokenOfExecution, resume.Limits.Success), step, false},
+		{"POST " + execution + "/token/failure", h.close(h.tokenOfExecution, resume.Limits.Failure), step, false},
 		{"POST " + execution + "/token/heartbeat", h.heartbeat(h.tokenOfExecution), step, false},
 		{"GET /tokens", h.openTokens(masked), ofTokens, true},
 		{"POST /tokens/reveal", h.openTokens(revealed), ofTokens, true},
 		{"GET /tokens/{token}", h.showToken, nil, false},
-		{"POST /tokens/{token}/success", h.close(tokenInPath, resume.ParseSuccess), nil, false},
-		{"POST /tokens/{token}/failure", h.close(tokenInPath, resume.ParseFailure), nil, false},
+		{"POST /tokens/{token}/success", h.close(tokenInPath, resume.Limits.Success), nil, false},
+		{"POST /tokens/{token}/failure", h.close(tokenInPath, resume.Limits.Failure), nil, false},
 		{"POST /tokens/{token}/heartbeat", h.heartbeat(tokenInPath), nil, false},
 	}
 }
@@ -264,7 +260,7 @@ func (h handler) refusal(r *http.Request, err error) *Error {
 	case errors.As(err, &refused):
 		return refused
 	case errors.As(err, &report):
-		return invalid("%s%s", report, h.hintOf(report))
+		return invalid("%s", report)
 	case errors.As(err, &tooLarge):
 		return &Error{http.StatusRequestEntityTooLarge, engine.CodeInvalid, resume.RequestTooLarge(r.ContentLength, tooLarge.Limit).What}
 	case errors.Is(err, token.ErrInvalid):
@@ -277,14 +273,6 @@ func (h handler) refusal(r *http.Request, err error) *Error {
 		return refuse(engine.CodeInternal, "%s", err)
 	}
 	return refuse(engine.CodeInternal, "something inside failed; see the log")
-}
-
-// hintOf returns how to raise the limit that an output exceeds, as the end of a message.
-func (h handler) hintOf(report *resume.ReportError) string {
-	if !report.TooLarge || h.LimitHint == "" || cmp.Or(h.MaxOutput, machine.DefaultData) >= resume.ExternalLimit {
-		return ""
-	}
-	return fmt.Sprintf(", or %s, up to %d", h.LimitHint, resume.ExternalLimit)
 }
 
 func statusOf(code engine.Code) int {

@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -139,13 +138,13 @@ func (h handler) showToken(r *http.Request) (int, any, error) {
 }
 
 // close closes a token with the outcome that parse reads from the body.
-func (h handler) close(find finder, parse func([]byte, int) (token.Outcome, error)) responder {
+func (h handler) close(find finder, parse func(resume.Limits, []byte) (token.Outcome, error)) responder {
 	return func(r *http.Request) (int, any, error) {
 		body, err := readBody(r)
 		if err != nil {
 			return 0, nil, err
 		}
-		outcome, err := parse(body, cmp.Or(h.MaxOutput, machine.DefaultData))
+		outcome, err := parse(h.Tokens.Limits(token.ID{}), body)
 		if err != nil {
 			return 0, nil, err
 		}

@@ -58,7 +58,7 @@ func externalValues(d *fixture) {
 		p := d.party(i)
 		p.start("callback", `{}`)
 		_, text, _ := strings.Cut(p.answer.CallbackURL, "/callbacks/")
-		large, err := resume.ParseValue([]byte(`"`+strings.Repeat("x", resume.ExternalLimit)+`"`), resume.ExternalLimit*2)
+		large, err := resume.Limits{Size: resume.ExternalLimit * 2, AnyValue: true}.Success([]byte(`"` + strings.Repeat("x", resume.ExternalLimit) + `"`))
 		if err != nil {
 			d.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func externalValues(d *fixture) {
 		if refused, ok := errors.AsType[*resume.ReportError](err); !ok || !refused.TooLarge {
 			d.Errorf("a value over the limit: error %v", err)
 		}
-		outcome, err := resume.ParseValue([]byte(report), resume.ExternalLimit)
+		outcome, err := resume.Limits{Size: resume.ExternalLimit, AnyValue: true}.Success([]byte(report))
 		if err != nil {
 			d.Fatal(err)
 		}
