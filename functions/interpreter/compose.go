@@ -40,7 +40,7 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 	i := interpreter{
 		keys: &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: env.Text("WAITLESS_TOKEN_KEY"), Now: time.Now},
 		worker: engine.WorkerConfig{
-			Log: store, Flows: store, TokenStore: waits, Stops: waits,
+			Log: store, Flows: store, TokenStore: waits, Stops: waits, Joins: store,
 			Wakes:     sqs.NewWakes(timers(env, config, wakeQueue, log)),
 			TaskQueue: &sqs.Tasks{Target: queue("WAITLESS_TASK_QUEUE")},
 			Caller: lambda.New(lambda.Config{

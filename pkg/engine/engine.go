@@ -27,6 +27,7 @@ type WorkerConfig struct {
 	Flows      Flows
 	TokenStore TokenStore
 	Stops      Stops
+	Joins      Joins
 	// Ends receives the executions that ended; nil discards them.
 	Ends Ends
 	// Keys sign tokens. They are required for flows with callbacks or long calls.
@@ -60,7 +61,7 @@ type WorkerConfig struct {
 func NewWorker(config WorkerConfig) (*Worker, error) {
 	c := core{
 		log: config.Log, wakes: config.Wakes, caller: config.Caller, taskQueue: config.TaskQueue, flows: config.Flows,
-		tokens: config.TokenStore, stops: config.Stops, ends: config.Ends, tokenKeys: config.Keys, newerKeys: config.NewerKeys,
+		tokens: config.TokenStore, stops: config.Stops, joins: config.Joins, ends: config.Ends, tokenKeys: config.Keys, newerKeys: config.NewerKeys,
 		callbackBase: strings.TrimRight(config.CallbackBase, "/"), generation: config.Generation,
 		workerDeadAfter: cmp.Or(config.WorkerDeadAfter, defaultWorkerDeadAfter), clock: config.Now, limits: config.Limits,
 		observer: config.Observer, newNonce: config.NewNonce, sleep: config.Sleep,
@@ -68,7 +69,7 @@ func NewWorker(config WorkerConfig) (*Worker, error) {
 	c.setDefaults()
 	if err := missing("worker", []port{
 		{"Log", c.log == nil}, {"Wakes", c.wakes == nil}, {"Caller", c.caller == nil}, {"TaskQueue", c.taskQueue == nil},
-		{"Flows", c.flows == nil}, {"TokenStore", c.tokens == nil}, {"Stops", c.stops == nil}, {"Now", c.clock == nil},
+		{"Flows", c.flows == nil}, {"TokenStore", c.tokens == nil}, {"Stops", c.stops == nil}, {"Joins", c.joins == nil}, {"Now", c.clock == nil},
 	}); err != nil {
 		return nil, err
 	}
@@ -152,6 +153,7 @@ type core struct {
 	flows           Flows
 	tokens          TokenStore
 	stops           Stops
+	joins           Joins
 	ends            Ends
 	tokenKeys       token.Keys
 	newerKeys       func(context.Context) (token.Keys, error)

@@ -17,9 +17,9 @@ func TestConstructorsRejectMissingPorts(t *testing.T) {
 	_, runner := engine.NewTaskRunner(engine.TaskRunnerConfig{Now: time.Now})
 	_, client := engine.NewClient(engine.ClientConfig{Now: time.Now})
 	for want, err := range map[string]error{
-		"the worker lacks Log, Wakes, Caller, TaskQueue, Flows, TokenStore, Stops, Now": worker,
-		"the task runner lacks Wakes, Caller, TokenStore":                               runner,
-		"the client lacks Log, Wakes, Flows, TokenStore, Stops":                         client,
+		"the worker lacks Log, Wakes, Caller, TaskQueue, Flows, TokenStore, Stops, Joins, Now": worker,
+		"the task runner lacks Wakes, Caller, TokenStore":                                      runner,
+		"the client lacks Log, Wakes, Flows, TokenStore, Stops":                                client,
 	} {
 		if err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("the error is %v; want %q", err, want)
@@ -55,6 +55,7 @@ type allPorts struct {
 	engine.Flows
 	engine.TokenStore
 	engine.Stops
+	engine.Joins
 	engine.Wakes
 	engine.Caller
 	engine.TaskQueue
@@ -66,7 +67,7 @@ func TestTheCallbackBaseEndsWithoutASlash(t *testing.T) {
 	for _, base := range []string{"https://host", "https://host/"} {
 		ports := allPorts{}
 		w, err := engine.NewWorker(engine.WorkerConfig{
-			Log: ports, Wakes: ports, Caller: ports, TaskQueue: ports, Flows: ports, TokenStore: ports, Stops: ports, Now: time.Now, CallbackBase: base,
+			Log: ports, Wakes: ports, Caller: ports, TaskQueue: ports, Flows: ports, TokenStore: ports, Stops: ports, Joins: ports, Now: time.Now, CallbackBase: base,
 		})
 		if err != nil || w.CallbackBase() != "https://host" {
 			t.Errorf("%s: error %v", base, err)

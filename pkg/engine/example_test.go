@@ -57,7 +57,7 @@ outputMappings: [{target: greeting, source: $local.greeting}]
 	})
 	check(err)
 	worker, err := engine.NewWorker(engine.WorkerConfig{
-		Log: store, Flows: store, TokenStore: store, Stops: store, Wakes: wakes, Caller: greeter{}, TaskQueue: noTasks{}, Now: time.Now,
+		Log: store, Flows: store, TokenStore: store, Stops: store, Joins: store, Wakes: wakes, Caller: greeter{}, TaskQueue: noTasks{}, Now: time.Now,
 	})
 	check(err)
 

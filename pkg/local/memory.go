@@ -22,6 +22,7 @@ type MemoryStore struct {
 	logs    map[engine.ID][]engine.Item
 	flows   map[machine.FlowRef]definition
 	stops   map[engine.ID]engine.StopRequest
+	joins   map[engine.ForkID]engine.JoinRecord
 	records map[string][]byte // by handle, encoded so that callers share nothing
 
 	meetings map[jobs.Key]Meeting
@@ -158,6 +159,39 @@ func (m *MemoryStore) StopRequest(ctx context.Context, execution engine.ID) (eng
 	defer m.mu.RUnlock()
 	request, ok := m.stops[execution]
 	return request, ok, nil
+}
+
+// Join implements [engine.Joins].
+func (m *MemoryStore) Join(ctx context.Context, fork engine.ForkID, end engine.LaneEnd) (engine.JoinRecord, error) {
+	if err := ctx.Err(); err != nil {
+		return engine.JoinRecord{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	record := m.joined(fork).With(end)
+	if m.joins == nil {
+		m.joins = make(map[engine.ForkID]engine.JoinRecord)
+	}
+	m.joins[fork] = record
+	return record, nil
+}
+
+// Joined implements [engine.Joins].
+func (m *MemoryStore) Joined(ctx context.Context, fork engine.ForkID) (engine.JoinRecord, error) {
+	if err := ctx.Err(); err != nil {
+		return engine.JoinRecord{}, err
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.joined(fork), nil
+}
+
+// joined returns a record, which never changes. m.mu is held.
+func (m *MemoryStore) joined(fork engine.ForkID) engine.JoinRecord {
+	if record, ok := m.joins[fork]; ok {
+		return record
+	}
+	return engine.NewJoinRecord()
 }
 
 // copyOf returns a copy, so that callers and store share no memory.

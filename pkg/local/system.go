@@ -27,6 +27,7 @@ type Executions interface {
 	engine.Flows
 	engine.TokenStore
 	engine.Stops
+	engine.Joins
 }
 
 // durable is a store that survives the process.
@@ -166,7 +167,7 @@ func (s *System) compose(config Config, generation uint64) {
 	roles := config.Roles.orDefault()
 	store := roles.Store(config.Store)
 	s.worker = must(roles.Worker(engine.WorkerConfig{
-		Log: config.Store, Flows: config.Store, TokenStore: config.Store, Stops: config.Store, Wakes: s.queue,
+		Log: config.Store, Flows: config.Store, TokenStore: config.Store, Stops: config.Store, Joins: config.Store, Wakes: s.queue,
 		Caller: awaitedTasks{config.Tasks, s}, TaskQueue: s.tasks,
 		Keys: config.Keys, CallbackBase: config.CallbackBase, Generation: generation, Now: config.Clock.Now, Limits: config.Limits, Observer: observer,
 	}))

@@ -156,6 +156,7 @@ type faultyStore struct {
 type outcomes interface {
 	engine.TokenStore
 	engine.Stops
+	engine.Joins
 	resume.TokenStore
 	resume.Rendezvous
 }

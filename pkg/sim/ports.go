@@ -23,7 +23,7 @@ var keys = token.Keys{Current: token.Key{ID: 1, Secret: bytes.Repeat([]byte("k")
 func (a *actor) worker() *engine.Worker {
 	return must(engine.NewWorker(engine.WorkerConfig{
 		Log: log{a}, Wakes: wakes{a}, Caller: tasks{a}, TaskQueue: taskQueue{a}, Flows: flows{a}, TokenStore: outcomes{a}, Stops: stops{a},
-		Keys: keys, Generation: a.worksIn(), Now: a.clock, NewNonce: a.world.freshText, Sleep: a.wait,
+		Joins: joins{a}, Keys: keys, Generation: a.worksIn(), Now: a.clock, NewNonce: a.world.freshText, Sleep: a.wait,
 		Limits: a.world.limits,
 	}))
 }
@@ -189,6 +189,25 @@ func (s stops) StopRequest(_ context.Context, id engine.ID) (request engine.Stop
 		return nil
 	})
 	return request, ok, err
+}
+
+type joins struct{ a *actor }
+
+func (j joins) Join(_ context.Context, fork engine.ForkID, end engine.LaneEnd) (record engine.JoinRecord, err error) {
+	err = j.a.effect(fmt.Sprintf("join lane %d", end.Lane), func() error {
+		record = j.a.world.store.joined(fork).With(end)
+		j.a.world.store.joins[fork] = record
+		return nil
+	})
+	return record, err
+}
+
+func (j joins) Joined(_ context.Context, fork engine.ForkID) (record engine.JoinRecord, err error) {
+	err = j.a.read("read the join record", func() error {
+		record = j.a.world.store.joined(fork)
+		return nil
+	})
+	return record, err
 }
 
 type wakes struct{ a *actor }

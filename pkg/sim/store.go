@@ -13,6 +13,7 @@ type store struct {
 	items   []engine.Item
 	puts    []time.Duration     // when each item was put
 	stop    *engine.StopRequest // nil before a stop was requested
+	joins   map[engine.ForkID]engine.JoinRecord
 	records map[string][]stored // by handle, in the order of their changes
 }
 
@@ -82,6 +83,13 @@ func (s *store) recordAt(handle string, at instant) (token.Record, error) {
 		}
 	}
 	return token.Record{}, nil
+}
+
+func (s *store) joined(fork engine.ForkID) engine.JoinRecord {
+	if record, ok := s.joins[fork]; ok {
+		return record
+	}
+	return engine.NewJoinRecord()
 }
 
 // closed is when the token was closed. Not ok: it is open.

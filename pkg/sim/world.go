@@ -125,6 +125,7 @@ func (s *shared) newExecution(name string) *world {
 	}
 	w.id = engine.NewID(w.ref.Name, name)
 	w.store.records = map[string][]stored{}
+	w.store.joins = map[engine.ForkID]engine.JoinRecord{}
 	if len(s.worlds) > 0 {
 		w.store.records = s.worlds[0].store.records
 	}

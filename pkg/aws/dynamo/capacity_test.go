@@ -232,7 +232,7 @@ func startFlow(t *testing.T, name, text string, input value.Value) *flowRun {
 	now := func() time.Time { return r.now }
 	var err error
 	r.Worker, err = engine.NewWorker(engine.WorkerConfig{
-		Log: r.store, Flows: r.store, TokenStore: r.store, Stops: r.store, Wakes: r, Caller: r, TaskQueue: noTasks{}, Keys: testKeys, Now: now,
+		Log: r.store, Flows: r.store, TokenStore: r.store, Stops: r.store, Joins: r.store, Wakes: r, Caller: r, TaskQueue: noTasks{}, Keys: testKeys, Now: now,
 	})
 	if err != nil {
 		t.Fatal(err)

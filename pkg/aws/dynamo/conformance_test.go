@@ -52,6 +52,12 @@ func TestStops(t *testing.T) {
 	enginetest.Stops(t, as[engine.Stops])
 }
 
+func TestJoins(t *testing.T) {
+	t.Parallel()
+	emulator.Config(t)
+	enginetest.Joins(t, as[engine.Joins])
+}
+
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	emulator.Config(t)

@@ -14,8 +14,8 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// Log is table Log. It implements [engine.Log] and [engine.Flows], and lists
-// executions.
+// Log is table Log. It implements [engine.Log], [engine.Flows] and
+// [engine.Joins], and lists executions.
 type Log struct {
 	table
 	flows engine.ParsedFlows

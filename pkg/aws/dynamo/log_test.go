@@ -3,6 +3,7 @@ package dynamo_test
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -160,4 +161,25 @@ func TestATableThatIsNotThereIsAnErrorThatNamesWhatWasDone(t *testing.T) {
 			t.Errorf("error %v, want one that begins with %q", err, want)
 		}
 	}
+}
+
+// The record of an execution that had the same name and has expired is not one of this execution.
+func TestAnExpiredJoinRecordIsReplaced(t *testing.T) {
+	t.Parallel()
+	store := newTables(t, atEpoch)
+	fork := engine.ForkID{Log: engine.NewID("flow", "one"), Attempt: 2}
+	join := func(log *dynamo.Log, want engine.JoinRecord, end engine.LaneEnd) {
+		t.Helper()
+		if got, err := log.Join(t.Context(), fork, end); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("joined %+v, error %v; want %+v", got, err, want)
+		}
+	}
+	join(store.Log, engine.JoinRecord{Joined: map[int]uint64{5: 6}, Failed: 5}, engine.LaneEnd{Lane: 5, Seq: 6, Failed: true, Expires: epoch.Add(kept)})
+	over := dynamo.NewLog(store.client, store.log, func() time.Time { return epoch.Add(kept + time.Second) })
+	if record, err := over.Joined(t.Context(), fork); err != nil || len(record.Joined) > 0 || record.Failed != engine.NoLane {
+		t.Errorf("the expired record is %+v, error %v", record, err)
+	}
+	later := epoch.Add(3 * kept)
+	join(over, engine.JoinRecord{Joined: map[int]uint64{0: 1}, Failed: engine.NoLane}, engine.LaneEnd{Lane: 0, Seq: 1, Expires: later})
+	join(over, engine.JoinRecord{Joined: map[int]uint64{0: 1, 1: 2}, Failed: 1}, engine.LaneEnd{Lane: 1, Seq: 2, Failed: true, Expires: later})
 }

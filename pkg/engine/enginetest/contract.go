@@ -90,7 +90,8 @@ func newFixture(t *testing.T, store Store) *fixture {
 	b := &fixture{t: t, store: store, now: epoch, answers: map[string][]answer{}, inputs: map[string]value.Value{}}
 	b.log = &FaultyLog{Log: store}
 	b.WorkerConfig = engine.WorkerConfig{
-		Log: notedLog{b}, Wakes: b, Caller: b, TaskQueue: b, Flows: store, TokenStore: notedTokens{b}, Stops: notedStops{b}, Keys: testKeys, Now: b.Now,
+		Log: notedLog{b}, Wakes: b, Caller: b, TaskQueue: b, Flows: store, TokenStore: notedTokens{b}, Stops: notedStops{b}, Joins: notedJoins{b},
+		Keys: testKeys, Now: b.Now,
 		NewNonce: b.freshText, Sleep: func(context.Context, time.Duration) error { b.pauses++; return nil },
 	}
 	return b
@@ -253,6 +254,32 @@ func (s notedStops) StopRequest(ctx context.Context, id engine.ID) (engine.StopR
 		s.note("no request to stop")
 	}
 	return request, ok, err
+}
+
+// notedJoins notes what the engine does with join records.
+type notedJoins struct{ *fixture }
+
+func (j notedJoins) Join(ctx context.Context, fork engine.ForkID, end engine.LaneEnd) (engine.JoinRecord, error) {
+	j.mu.Lock()
+	fault := first(&j.updateFaults)
+	j.mu.Unlock()
+	if fault == LoseWrite {
+		j.note("join lane %d: failed", end.Lane)
+		return engine.JoinRecord{}, ErrFault
+	}
+	record, err := j.store.Join(ctx, fork, end)
+	if fault == LoseAnswer {
+		j.note("join lane %d: failed", end.Lane)
+		return engine.JoinRecord{}, ErrFault
+	}
+	j.note("join lane %d: %d", end.Lane, len(record.Joined))
+	return record, err
+}
+
+func (j notedJoins) Joined(ctx context.Context, fork engine.ForkID) (engine.JoinRecord, error) {
+	record, err := j.store.Joined(ctx, fork)
+	j.note("%d joined", len(record.Joined))
+	return record, err
 }
 
 // notedTokens notes what the engine asks of the outcomes.
@@ -450,7 +477,7 @@ func (b *fixture) wantError(w engine.Wake, code engine.Code) {
 // functions answer with an empty object, but those in stops do not answer.
 func (b *fixture) rival(stops ...string) *roles {
 	return &roles{engine.WorkerConfig{
-		Log: b.store, Flows: b.store, TokenStore: b.store, Stops: b.store, TaskQueue: tasksNowhere{}, Keys: testKeys, Now: b.Now,
+		Log: b.store, Flows: b.store, TokenStore: b.store, Stops: b.store, Joins: b.store, TaskQueue: tasksNowhere{}, Keys: testKeys, Now: b.Now,
 		Sleep: func(context.Context, time.Duration) error { return nil },
 		Wakes: wakesFunc(func(w engine.Wake) error {
 			b.mu.Lock()

@@ -1,5 +1,5 @@
 // Package enginetest has the suites that every adapter of package engine must pass: [Log], [Flows],
-// [Outcomes], [Stops], [Wakes] and [Tasks] for the ports; [Contract] for the engine over a store,
+// [Outcomes], [Stops], [Joins], [Wakes] and [Tasks] for the ports; [Contract] for the engine over a store,
 // rule by rule; [Crashes] and [Interleavings] for workers that die or meet.
 //
 // A suite takes a constructor and runs one subtest for each case, so that the output of two stores
@@ -22,12 +22,10 @@
 package enginetest
 
 import (
-	"context"
 	"testing"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/token"
 )
 
 // Store is what an engine keeps its executions in, and what the suites need to
@@ -36,12 +34,9 @@ import (
 type Store interface {
 	engine.Log
 	engine.Flows
-	engine.TokenStore
+	Records
 	engine.Stops
-
-	// Beat notes a heartbeat, as [token.Record.Beat] says, and returns the
-	// record after it.
-	Beat(ctx context.Context, handle string, at time.Time) (token.Record, error)
+	engine.Joins
 }
 
 // epoch is when every case begins. It has a nanosecond part, which stores must

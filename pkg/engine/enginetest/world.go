@@ -97,8 +97,8 @@ type gate func() bool
 // worker is an engine whose every effect passes the gate.
 func (w *world) worker(alive gate) *roles {
 	return &roles{engine.WorkerConfig{
-		Log: gatedLog{w.store, alive}, Flows: w.store, TokenStore: gatedTokens{w.store, alive}, Stops: gatedStops{w.store, alive}, TaskQueue: gatedQueue{w, alive},
-		Keys: testKeys, Now: w.clock,
+		Log: gatedLog{w.store, alive}, Flows: w.store, TokenStore: gatedTokens{w.store, alive}, Stops: gatedStops{w.store, alive},
+		Joins: gatedJoins{w.store, alive}, TaskQueue: gatedQueue{w, alive}, Keys: testKeys, Now: w.clock,
 		Wakes: wakesFunc(func(wake engine.Wake) error {
 			if !alive() {
 				return errDied
@@ -165,6 +165,25 @@ func (s gatedStops) StopRequest(ctx context.Context, id engine.ID) (engine.StopR
 		return engine.StopRequest{}, false, errDied
 	}
 	return s.Stops.StopRequest(ctx, id)
+}
+
+type gatedJoins struct {
+	engine.Joins
+	alive gate
+}
+
+func (j gatedJoins) Join(ctx context.Context, fork engine.ForkID, end engine.LaneEnd) (engine.JoinRecord, error) {
+	if !j.alive() {
+		return engine.JoinRecord{}, errDied
+	}
+	return j.Joins.Join(ctx, fork, end)
+}
+
+func (j gatedJoins) Joined(ctx context.Context, fork engine.ForkID) (engine.JoinRecord, error) {
+	if !j.alive() {
+		return engine.JoinRecord{}, errDied
+	}
+	return j.Joins.Joined(ctx, fork)
 }
 
 type gatedTokens struct {

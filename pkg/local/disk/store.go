@@ -370,6 +370,7 @@ const (
 	keyListed     = 'l' // name, hash: when the flow was put; deleted with the flow
 	keyRecord     = 'r' // handle: record of a token
 	keyStop       = 'x' // execution: the request to stop it
+	keyJoin       = 'n' // log, attempt: the join record of a fork
 	keyJob        = 'j' // key of a job: its waiters and the latest end that was seen
 	keyAwaited    = 'b' // key of a job: nothing; set by a waiter, deleted by a restart that finds none
 	keyGeneration = 'g' // nothing: how often the store was opened
