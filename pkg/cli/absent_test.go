@@ -45,7 +45,7 @@ func TestDevLogsMissingSources(t *testing.T) {
 		d.until(`Succeeded`, "show", "leaves-out/"+name)
 	}
 	d.interrupt()
-	const line = `WARN  source of a mapping is missing execution=leaves-out/one mapping="step Look: outputMappings: id <- $input.id"`
+	const line = `level=WARN msg="source of a mapping is missing" execution=leaves-out/one mapping="step Look: outputMappings: id <- $input.id"`
 	if log := d.stderr.String(); strings.Count(log, line) != 1 || strings.Count(log, "WARN") != 2 {
 		t.Errorf("want two lines, one of them %s:\n%s", line, log)
 	}

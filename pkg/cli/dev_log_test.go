@@ -40,7 +40,7 @@ func TestExecutionsThatCannotContinue(t *testing.T) {
 	conforms(t, "execution", d.do("show", "blocked/one", "--json"))
 	conforms(t, "executions", d.do("list", "--json"))
 	d.interrupt()
-	warning := regexp.MustCompile(`WARN  executions cannot continue flow=blocked executions=2 one=(one|two) why="` + regexp.QuoteMeta(why) + `"\n`)
+	warning := regexp.MustCompile(`level=WARN msg="executions cannot continue" flow=blocked executions=2 one=(one|two) why="` + regexp.QuoteMeta(why) + `"\n`)
 	if log := d.stderr.String(); len(warning.FindAllString(log, -1)) != 1 {
 		t.Errorf("dev logs:\n%s", log)
 	}
@@ -48,7 +48,7 @@ func TestExecutionsThatCannotContinue(t *testing.T) {
 	d.until("Succeeded", "show", "blocked/one")
 	d.until("Succeeded", "show", "blocked/two")
 	d.interrupt()
-	if log := d.stderr.String(); strings.Contains(log, "WARN") || strings.Count(log, "INFO  execution succeeded    execution=blocked/") != 2 {
+	if log := d.stderr.String(); strings.Contains(log, "WARN") || strings.Count(log, `level=INFO msg="execution succeeded" execution=blocked/`) != 2 {
 		t.Errorf("dev logs:\n%s", log)
 	}
 }
@@ -106,7 +106,7 @@ func TestDevWarnsOfSignedCallbacksWithoutASecret(t *testing.T) {
 		env["WAITLESS_CALLBACK_SECRET"] = c.secrets
 		d := startDev(t, program(t), env)
 		d.interrupt()
-		const warning = "signed callbacks are rejected, because no secret of their sender is configured "
+		const warning = "signed callbacks are rejected, because no secret of their sender is configured\" "
 		log := d.stderr.String()
 		for _, want := range c.want {
 			if !strings.Contains(log, warning+want+" set=WAITLESS_CALLBACK_SECRET\n") {

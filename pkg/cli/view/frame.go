@@ -8,204 +8,109 @@ import (
 	"github.com/mattn/go-runewidth"
 
 	"github.com/waitless/waitless/pkg/fdl"
-	"github.com/waitless/waitless/pkg/token"
 )
 
 // line is one line of a frame.
 type line struct {
 	text  string
-	color string // of the mark, empty for none
+	phase phase // of its step, whose mark has a colour
 }
 
-// Before the name of a step: as much as it is nested, the mark of its phase, a
-// space.
 const (
 	indent = "  "
-	// rowPrefix is the cells of all that at the top level.
-	rowPrefix = 4
+	gap    = "  "
 )
 
-// paint is the line with its colour, if wanted.
+// phases are the mark of a phase, its colour, and what a frame says of a step in it: [1] is the time since the
+// step was entered, [2] the time left, [3] when that ends.
+var phases = [...]struct{ mark, color, detail string }{
+	phasePending:  {"·", "", ""},
+	phaseRunning:  {"▸", "\x1b[36m", "%[1]s"},
+	phaseWaiting:  {"◷", "\x1b[33m", "%[2]s left, until %[3]s"},
+	phaseCallback: {"◷", "\x1b[33m", "waits for a callback, %[1]s"},
+	phaseJob:      {"◷", "\x1b[33m", "waits for its job, %[1]s"},
+	phaseRetry:    {"◷", "\x1b[33m", "tries again in %[2]s"},
+	phasePoll:     {"◷", "\x1b[33m", "polls again in %[2]s"},
+	phaseDone:     {"✓", "\x1b[32m", "%[1]s"},
+	phaseFailed:   {"✗", "\x1b[31m", "%[1]s"},
+}
+
+// paint returns the line with its colour, if wanted.
 func (l line) paint(color bool) string {
-	start := len(l.text) - len(strings.TrimLeft(l.text, " "))
-	end := strings.IndexByte(l.text[start:], ' ') + start
-	if !color || l.color == "" || end <= start {
+	p := phases[l.phase]
+	if !color || p.color == "" {
 		return l.text
 	}
-	return l.text[:start] + l.color + l.text[start:end] + "\x1b[0m" + l.text[end:]
+	return strings.Replace(l.text, p.mark, p.color+p.mark+"\x1b[0m", 1)
 }
 
-// marks of the phases, and the colours that they have.
-var marks = [...]struct{ mark, color string }{
-	phasePending:  {"·", ""},
-	phaseRunning:  {"▸", "\x1b[36m"},
-	phaseWaiting:  {"◷", "\x1b[33m"},
-	phaseCallback: {"◷", "\x1b[33m"},
-	phaseJob:      {"◷", "\x1b[33m"},
-	phaseRetry:    {"◷", "\x1b[33m"},
-	phasePoll:     {"◷", "\x1b[33m"},
-	phaseDone:     {"✓", "\x1b[32m"},
-	phaseFailed:   {"✗", "\x1b[31m"},
-}
-
-// frame is the progress as lines of at most width cells, at most height of
-// them but one at least. When there are more steps it shows those around the
-// one where something happens.
+// frame returns the progress as at most height lines of at most width cells, at least one. If there are
+// more steps it shows those around the one where something happens.
 func frame(p *progress, now time.Time, width, height int) []line {
 	if !p.ended.IsZero() {
 		now = p.ended
 	}
-	lines := []line{{text: p.head(now, width)}}
-	first, last, marked := p.window(height - len(lines))
-	if marked && first > 0 {
-		lines = append(lines, hidden(first, "above", width))
+	room := min(max(height-1, 0), len(p.steps))
+	first := min(max(p.current-room/2, 0), len(p.steps)-room)
+	column := 0
+	for _, step := range p.flow.All {
+		column = max(column, depth(step)*len(indent)+cells(step.Name))
 	}
-	t := p.table(width)
-	for i := first; i < last; i++ {
-		lines = append(lines, t.row(p, i, now))
-	}
-	if marked && last < len(p.steps) {
-		lines = append(lines, hidden(len(p.steps)-last, "below", width))
+	lines := []line{{text: p.head(now, first, room, width)}}
+	for i := range room {
+		lines = append(lines, p.row(first+i, now, min(column, width/2), width)) //nolint:mnd // half is for what follows
 	}
 	return lines
 }
 
-func hidden(steps int, where string, width int) line {
-	return line{text: cut(fmt.Sprintf("%s⋮ %s %s", indent, Count(steps, "step"), where), width)}
-}
-
-// head is the first line: of a name that is too long it keeps what follows.
-func (p *progress) head(now time.Time, width int) string {
+// head returns the first line. Of a name that is too long it keeps what follows.
+func (p *progress) head(now time.Time, first, shown, width int) string {
 	tail := "  " + string(p.status)
 	if !p.started.IsZero() {
 		tail += "  " + elapsed(now.Sub(p.started))
 	}
+	if shown < len(p.steps) {
+		tail += fmt.Sprintf("  steps %d to %d of %d", first+1, first+shown, len(p.steps))
+	}
 	return cut(strings.TrimLeft(cut(p.title, width-cells(tail))+tail, " "), width)
 }
 
-// window is the range of steps that height lines have room for, and whether
-// lines say how many are left out, above or below or both.
-func (p *progress) window(height int) (first, last int, marked bool) {
-	n := len(p.steps)
-	height = max(height, 0)
-	if n <= height {
-		return 0, n, false
-	}
-	if height <= 2 {
-		first = min(p.current, n-height)
-		return first, first + height, false
-	}
-	room := height - 2
-	switch first = p.current - room/2; {
-	case first <= 1:
-		return 0, height - 1, true
-	case first+room >= n-1:
-		return n - height + 1, n, true
-	}
-	return first, first + room, true
+// row returns the line of a step, whose name takes so many cells. A nested step stands further to the right, but
+// its name keeps half of them.
+func (p *progress) row(i int, now time.Time, column, width int) line {
+	s, step := p.step(i, now), p.flow.All[i]
+	nesting := strings.Repeat(indent, min(depth(step), column/2/len(indent)))
+	column -= len(nesting)
+	name := runewidth.FillRight(cut(step.Name, column), column)
+	text := indent + nesting + phases[s.phase].mark + " " + name + gap + s.detail(now)
+	return line{cut(strings.TrimRight(text, " "), width), s.phase}
 }
 
-// table is how the rows of a frame are laid out.
-type table struct {
-	width int
-	name  int  // cells of the names
-	room  int  // cells beside them, 0 in a terminal too narrow for more than names
-	typed bool // whether there is room for the types of the steps
+// depth returns how deep a step is nested in others.
+func depth(step *fdl.Step) (n int) {
+	for ; step.Series != nil && step.Series.Owner != nil; step = step.Series.Owner {
+		n++
+	}
+	return n
 }
 
-const (
-	gap = "  "
-	// typeColumn is the longest type and a gap.
-	typeColumn = len("succeed" + gap)
-	// usualDetail is what ought to fit beside a type.
-	usualDetail = len("10.0s left, until 10:00:20, attempt 2")
-	// namesOnly is the width below which names need all of it.
-	namesOnly = 30
-)
-
-func (p *progress) table(width int) table {
-	longest := 0
-	for i := range p.steps {
-		longest = max(longest, p.depths[i]*len(indent)+cells(p.flow.All[i].Name))
+// detail returns what is said of a step beside its name.
+func (s stepProgress) detail(now time.Time) string {
+	text := s.note
+	if said := phases[s.phase].detail; text == "" && said != "" {
+		end := now
+		if !s.left.IsZero() {
+			end = s.left
+		}
+		text = fmt.Sprintf(said, elapsed(end.Sub(s.entered)), elapsed(s.until.Sub(now)), instant(s.until, now))
 	}
-	if width < namesOnly {
-		return table{width: width, name: max(width-rowPrefix, 0)}
-	}
-	t := table{width: width, name: min(longest, width/2)}
-	t.room = width - rowPrefix - t.name - len(gap)
-	if t.typed = t.room >= typeColumn+usualDetail; t.typed {
-		t.room -= typeColumn
-	}
-	return t
-}
-
-func (t table) row(p *progress, step int, now time.Time) line {
-	s := p.steps[step]
-	// A nested step stands further to the right, but its name keeps half of the column.
-	nesting := strings.Repeat(indent, min(p.depths[step], t.name/2/len(indent)))
-	name := t.name - len(nesting)
-	text := indent + nesting + marks[s.phase].mark + " " + runewidth.FillRight(cut(p.flow.All[step].Name, name), name)
-	if t.typed {
-		text += fmt.Sprintf("%s%-*s", gap, typeColumn-len(gap), p.flow.All[step].Kind.Type())
-	}
-	if t.room > 0 {
-		text += gap + s.detail(now, t.room)
-	}
-	return line{text: cut(strings.TrimRight(text, " "), t.width), color: marks[s.phase].color}
-}
-
-// detail is what is said of a step beside its name, in at most room cells.
-func (s stepProgress) detail(now time.Time, room int) string {
-	attempt, times := "", ""
 	if s.attempt > 1 {
-		attempt, times = fmt.Sprintf(", attempt %d", s.attempt), fmt.Sprintf(", ×%d", s.attempt)
+		text += fmt.Sprintf(", attempt %d", s.attempt)
 	}
-	switch s.phase {
-	case phaseRunning:
-		took := elapsed(now.Sub(s.entered))
-		return fit(room, took+attempt, took+times, took)
-	case phaseWaiting:
-		left, until := elapsed(s.until.Sub(now)), instant(s.until, now)
-		return fit(room, left+" left, until "+until+attempt, "until "+until+attempt, "until "+until+times, "until "+until, until, until[:len(until)-len(":00")])
-	case phaseCallback:
-		since := elapsed(now.Sub(s.entered))
-		return fit(room, "waits for a callback, "+since+attempt, "callback, "+since+times, "callback")
-	case phaseJob:
-		since := elapsed(now.Sub(s.entered))
-		return fit(room, "waits for its job, "+since+attempt, "its job, "+since+times, "its job")
-	case phaseRetry:
-		left := elapsed(s.until.Sub(now))
-		return fit(room, "tries again in "+left+attempt, "again in "+left+times, "again in "+left, "again")
-	case phasePoll:
-		left := elapsed(s.until.Sub(now))
-		return fit(room, "polls again in "+left+attempt, "polls in "+left+times, "polls in "+left, "polls")
-	case phaseDone:
-		if s.next != "" {
-			return fit(room, "goes to "+s.next+attempt, "goes to "+s.next+times, "goes to "+s.next, "to "+s.next)
-		}
-		took := elapsed(s.left.Sub(s.entered))
-		return fit(room, took+attempt, took+times, took)
-	case phaseFailed:
-		why := Printable(token.MaskAll(Because(s.err, s.cause)))
-		return fit(room, why+attempt, why)
-	case phasePending:
-	}
-	return ""
+	return text
 }
 
-// fit is the first of texts that has at most room cells, or what room there is
-// of the last.
-func fit(room int, texts ...string) string {
-	for _, text := range texts {
-		if cells(text) <= room {
-			return text
-		}
-	}
-	return cut(texts[len(texts)-1], room)
-}
-
-// instant is a time of day as the user's clock shows it, with the date when it
-// is another than that of now.
+// instant returns a time of day on the user's clock, with the date if that is not the date of now.
 func instant(t, now time.Time) string {
 	t, now = t.Local(), now.Local()
 	if t.Format(time.DateOnly) == now.Format(time.DateOnly) {
@@ -214,7 +119,22 @@ func instant(t, now time.Time) string {
 	return t.Format(time.DateTime)
 }
 
-// cells is the width of text on a terminal.
+// elapsed returns a duration to a tenth of a second: "20.0s", "1m05.0s".
+func elapsed(d time.Duration) string {
+	tenths := max(d, 0).Round(100 * time.Millisecond)
+	minutes := int(tenths.Minutes())
+	seconds := (tenths % time.Minute).Seconds()
+	switch {
+	case minutes == 0:
+		return fmt.Sprintf("%.1fs", seconds)
+	case minutes < 60:
+		return fmt.Sprintf("%dm%04.1fs", minutes, seconds)
+	default:
+		return fmt.Sprintf("%dh%02dm%02ds", minutes/60, minutes%60, int(seconds))
+	}
+}
+
+// cells returns the width of text on a terminal.
 func cells(text string) int { return runewidth.StringWidth(text) }
 
 // cut shortens text to width cells.
@@ -223,25 +143,4 @@ func cut(text string, width int) string {
 		return ""
 	}
 	return runewidth.Truncate(text, width, "…")
-}
-
-// depths are how deep the steps are nested in branches of choices.
-func depths(flow *fdl.Flow) []int {
-	all := make([]int, len(flow.All))
-	for _, step := range flow.All {
-		choice, ok := step.Kind.(*fdl.Choice)
-		if !ok {
-			continue
-		}
-		branches := choice.Branches
-		if choice.Default != nil {
-			branches = append(branches[:len(branches):len(branches)], *choice.Default)
-		}
-		for _, branch := range branches {
-			for _, inner := range branch.Steps {
-				all[inner.Index] = all[step.Index] + 1
-			}
-		}
-	}
-	return all
 }

@@ -63,18 +63,18 @@ func pictures(t *testing.T) map[string]picture {
 	ended := progressOf(polling, title, map[string]stepProgress{
 		"StartJob": done(1, 0, 0), "Init": done(1, 0, 0), "Wait10s": done(4, 30*time.Second, 40*time.Second),
 		"GetJobStatus":     done(4, 40*time.Second, 40*time.Second),
-		"CheckJobComplete": {phase: phaseDone, attempt: 4, entered: at(40 * time.Second), left: at(40 * time.Second), next: "JobFailed"},
-		"JobFailed":        {phase: phaseFailed, attempt: 1, entered: at(40 * time.Second), left: at(40 * time.Second), err: "FnF.Failed"},
+		"CheckJobComplete": {phase: phaseDone, attempt: 4, entered: at(40 * time.Second), left: at(40 * time.Second), note: "goes to JobFailed"},
+		"JobFailed":        {phase: phaseFailed, attempt: 1, entered: at(40 * time.Second), left: at(40 * time.Second), note: "FnF.Failed"},
 	})
 	ended.status, ended.ended = machine.StatusFailed, at(40*time.Second)
 	waiting := map[string]stepProgress{
 		"StartJob": done(1, 0, 300*time.Millisecond), "Init": done(1, 300*time.Millisecond, 300*time.Millisecond),
 		"GetJobStatus":     done(1, 10*time.Second, 11*time.Second),
-		"CheckJobComplete": {phase: phaseDone, attempt: 1, entered: at(11 * time.Second), left: at(11 * time.Second), next: "Wait10s"},
+		"CheckJobComplete": {phase: phaseDone, attempt: 1, entered: at(11 * time.Second), left: at(11 * time.Second), note: "goes to Wait10s"},
 		"Wait10s":          {phase: phaseWaiting, attempt: 2, entered: at(11 * time.Second), until: at(21 * time.Second)},
 	}
 	long := progressOf(polling, strings.Repeat("orders", 20)+"/"+strings.Repeat("monday", 20), waiting)
-	long.flow = longNames(polling)
+	long.flow = renamed(polling, strings.Repeat("_and_then", 13)) // as long as they may be
 	interrupted := progressOf(polling, title, waiting)
 	interrupted.interrupted(at(14 * time.Second))
 	return map[string]picture{
@@ -87,8 +87,8 @@ func pictures(t *testing.T) map[string]picture {
 		"failed":      {ended, at(time.Hour)},
 		"cause": {progressOf(polling, title, map[string]stepProgress{
 			"StartJob": {
-				phase: phaseFailed, attempt: 1, entered: at(0), left: at(0), err: "FC.FunctionError",
-				cause: "command \"sh -c 'exit 3'\" ended with exit status 3;\nits error output: \"日本語のメッセージ, no connection\x1b[2J\"",
+				phase: phaseFailed, attempt: 1, entered: at(0), left: at(0),
+				note: "FC.FunctionError: command \"sh -c 'exit 3'\" ended with exit status 3; its error output: \"日本語のメッセージ, no connection\"",
 			},
 		}), at(time.Second)},
 		"nested": {progressOf(nested, "orders/monday", map[string]stepProgress{
@@ -106,24 +106,28 @@ func pictures(t *testing.T) map[string]picture {
 	}
 }
 
-// deepProgress has its last steps nested very deeply.
+// deepProgress has steps that are nested very deeply.
 func deepProgress(flow *fdl.Flow) *progress {
-	p := progressOf(flow, "orders/monday", map[string]stepProgress{"Rejected": {phase: phaseRunning, attempt: 2, entered: at(0)}})
-	for i := range p.depths {
-		p.depths[i] = 7 * i
+	deep := renamed(flow, "")
+	for i, step := range deep.All[1:] {
+		owner := deep.All[i]
+		for range 6 {
+			owner = &fdl.Step{Series: &fdl.Series{Owner: owner}}
+		}
+		step.Series = &fdl.Series{Owner: owner}
 	}
-	return p
+	return progressOf(deep, "orders/monday", map[string]stepProgress{"Rejected": {phase: phaseRunning, attempt: 2, entered: at(0)}})
 }
 
-// longNames is the flow with names as long as they may be.
-func longNames(flow *fdl.Flow) *fdl.Flow {
-	long := &fdl.Flow{}
+// renamed is the flow with something at the end of its names.
+func renamed(flow *fdl.Flow, end string) *fdl.Flow {
+	other := &fdl.Flow{}
 	for _, step := range flow.All {
-		renamed := *step
-		renamed.Name += strings.Repeat("_and_then", 13)
-		long.All = append(long.All, &renamed)
+		copied := *step
+		copied.Name += end
+		other.All = append(other.All, &copied)
 	}
-	return long
+	return other
 }
 
 func manyProgress(t *testing.T, current int) *progress {
@@ -181,9 +185,9 @@ func checkLine(t *testing.T, l line, width int) {
 		t.Errorf("%d cells of at most %d: %q", n, width, l.text)
 	}
 	painted := l.paint(true)
-	for _, mark := range marks {
-		if mark.color != "" {
-			painted = strings.ReplaceAll(painted, mark.color, "")
+	for _, p := range phases {
+		if p.color != "" {
+			painted = strings.ReplaceAll(painted, p.color, "")
 		}
 	}
 	if painted = strings.ReplaceAll(painted, "\x1b[0m", ""); painted != l.text {
@@ -207,7 +211,7 @@ func TestFramesShowTheCurrentStep(t *testing.T) {
 
 func TestRedraw(t *testing.T) {
 	t.Parallel()
-	lines := []line{{text: "head"}, {text: "  ▸ Step", color: "\x1b[36m"}}
+	lines := []line{{text: "head"}, {text: "  ▸ Step", phase: phaseRunning}}
 	for name, c := range map[string]struct {
 		old   []line
 		width int

@@ -38,16 +38,18 @@ steps:
 				t.Fatal(err)
 			}
 			p, out := newProgress("render/one", flow), &bytes.Buffer{}
-			view := &plainView{out: out, flow: flow, progress: p}
+			view := &plainView{out: out, flow: flow}
 			state := machine.State{Status: machine.StatusRunning, Started: at(0)}
-			view.Committed(engine.ID{}, state, []machine.Event{
+			events := []machine.Event{
 				{ID: 2, Type: machine.StepEntered, At: at(0)}, {ID: 3, Type: machine.TaskScheduled, At: at(0)}, {ID: 4, Type: machine.TaskStarted, At: at(0)},
 				{ID: 5, Type: machine.TaskSubmitted, At: at(time.Second), Output: answer},
-			})
+			}
+			view.Committed(engine.ID{}, state, events)
+			p.committed(state, events)
 			if got := out.String(); !strings.HasSuffix(got, "1.0s  "+tt.want) {
 				t.Errorf("the plain view says %q, want %q", got, tt.want)
 			}
-			if got := p.steps[0].detail(at(5*time.Second), 80); got != "waits for its job, 5.0s" {
+			if got := p.steps[0].detail(at(5 * time.Second)); got != "waits for its job, 5.0s" {
 				t.Errorf("the live view says %q", got)
 			}
 		})

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -27,55 +28,28 @@ type liveView struct {
 	progress *progress
 	drawn    []line // the last frame
 	width    int    // of the terminal when it was drawn
-
-	ticking sync.Once
-	stop    chan struct{} // nil when time is virtual: each event is drawn, nothing between
-	stopped sync.WaitGroup
+	closed   bool
+	redraw   *time.Timer // nil before the first frame, and when time is virtual: each event is drawn, nothing between
 }
 
 // drawInterval is how often the running times are drawn anew.
 const drawInterval = 100 * time.Millisecond
-
-func newLiveView(file *os.File, p *progress, clock *local.Clock, color bool) *liveView {
-	v := &liveView{file: file, progress: p, clock: clock, color: color}
-	if !clock.IsVirtual() {
-		v.stop = make(chan struct{})
-	}
-	return v
-}
-
-func (v *liveView) keepDrawing() {
-	ticker := time.NewTicker(drawInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			v.update(func() {})
-		case <-v.stop:
-			return
-		}
-	}
-}
 
 // Calling implements [engine.Observer].
 func (v *liveView) Calling(call machine.Call, at time.Time) {
 	v.update(func() { v.progress.calling(call, at) })
 }
 
-// Committed implements [engine.Observer]. The first call says that there is an
-// execution, so nothing is drawn before it.
+// Committed implements [engine.Observer].
 func (v *liveView) Committed(_ engine.ID, state machine.State, events []machine.Event) {
 	v.update(func() { v.progress.committed(state, events) })
-	if v.stop != nil {
-		v.ticking.Do(func() { v.stopped.Go(v.keepDrawing) })
-	}
 }
 
-// say writes the text in the place of the last frame, and the next frame goes
+// Say writes the text in the place of the last frame, and the next frame goes
 // below it.
 func (v *liveView) Say(text string) {
 	v.update(func() {
-		width, _ := size(v.file)
+		width, _ := terminalSize(v.file)
 		erased := redraw(v.drawn, nil, width, v.color)
 		_, _ = v.file.WriteString(erased + text + "\n") // a view that cannot be written is not an error
 		v.drawn, v.width = nil, 0
@@ -83,45 +57,46 @@ func (v *liveView) Say(text string) {
 }
 
 func (v *liveView) Close(interrupted bool) {
-	if v.stop != nil {
-		close(v.stop)
-		v.stopped.Wait()
-	}
 	v.update(func() {
 		if interrupted {
 			v.progress.interrupted(v.clock.Now())
 		}
 		v.width = 0 // draw in any case: what was typed meanwhile, ^C for one, goes away
+		v.closed = true
 	})
 }
 
-// update changes the progress and draws it over the last frame.
+// update changes the progress and draws it over the last frame. The first change says that there is an
+// execution, so nothing is drawn before it.
 func (v *liveView) update(change func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	change()
-	width, height := size(v.file)
-	lines := frame(v.progress, v.clock.Now(), width, height-1)
-	if width == v.width && slices.Equal(lines, v.drawn) {
+	if v.closed {
 		return
 	}
-	_, _ = v.file.WriteString(redraw(v.drawn, lines, width, v.color)) // a view that cannot be written is not an error
-	v.drawn, v.width = lines, width
+	change()
+	width, height := terminalSize(v.file)
+	lines := frame(v.progress, v.clock.Now(), width, height-1)
+	if width != v.width || !slices.Equal(lines, v.drawn) {
+		_, _ = v.file.WriteString(redraw(v.drawn, lines, width, v.color)) // a view that cannot be written is not an error
+		v.drawn, v.width = lines, width
+	}
+	switch {
+	case v.closed || v.clock.IsVirtual():
+	case v.redraw == nil:
+		v.redraw = time.AfterFunc(drawInterval, func() { v.update(func() {}) })
+	default:
+		v.redraw.Reset(drawInterval)
+	}
 }
 
-// size is the size of a terminal, or what is usual when it does not tell.
-func size(file *os.File) (width, height int) {
-	width, height, err := term.GetSize(int(file.Fd()))
-	if err != nil || width <= 0 {
-		width = 80
-	}
-	if err != nil || height <= 0 {
-		height = 24
-	}
-	return width, height
+// terminalSize returns the size of a terminal, or what is usual when it does not tell.
+func terminalSize(file *os.File) (width, height int) {
+	width, height, _ = term.GetSize(int(file.Fd()))
+	return cmp.Or(max(width, 0), 80), cmp.Or(max(height, 0), 24)
 }
 
-// redraw is what to write to a terminal to have lines in the place of old.
+// redraw returns what to write to a terminal to have lines in the place of old.
 //
 // A line is erased before it is written: erasing the rest after it would take
 // the last character of a line as wide as the terminal.
@@ -137,7 +112,7 @@ func redraw(old, lines []line, width int, color bool) string {
 	return out.String()
 }
 
-// rowsOf is how many rows of the terminal the lines take. When it became
+// rowsOf returns how many rows of the terminal the lines take. When it became
 // narrower since they were written it has broken the long ones.
 func rowsOf(lines []line, width int) int {
 	rows := 0

@@ -101,10 +101,7 @@ func (p Printer) Width() int {
 	if !IsTerminal(p.Out) {
 		return 0
 	}
-	width, _, err := term.GetSize(int(p.Out.(*os.File).Fd())) //nolint:forcetypeassert // a terminal is a file
-	if err != nil {
-		return 0
-	}
+	width, _ := terminalSize(p.Out.(*os.File)) //nolint:forcetypeassert // a terminal is a file
 	return width
 }
 

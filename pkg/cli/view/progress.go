@@ -5,18 +5,21 @@ import (
 
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
 )
 
-// progress is what is known of an execution's steps, from its events.
+// progress is the state of an execution's steps, from its events.
 type progress struct {
 	title   string
 	flow    *fdl.Flow
-	depths  []int          // how deep the steps are nested, by their index
 	steps   []stepProgress // by the index of the step
-	current int            // the step entered last
+	current int            // the step entered or called last
 	status  machine.Status
 	started time.Time
 	ended   time.Time // zero while it runs
+	// called is the step of a call that began after the last commit, and since when; NoStep without one.
+	called int
+	since  time.Time
 }
 
 // stepProgress is what is known of one step: of the last time it was entered.
@@ -26,12 +29,7 @@ type stepProgress struct {
 	entered time.Time
 	left    time.Time
 	until   time.Time // of a pause: when it ends
-	next    string    // phaseDone of a choice: the step that it leads to
-	// phaseFailed: the name of the error and the explanation.
-	err, cause string
-	// early: a call of it is on the way that the log does not know of yet, so
-	// the event that enters it, or tries it again, is still to come.
-	early bool
+	note    string    // of a step that ended: why it failed, or where it leads to
 }
 
 type phase uint8
@@ -49,130 +47,81 @@ const (
 )
 
 func newProgress(title string, flow *fdl.Flow) *progress {
-	return &progress{title: title, flow: flow, depths: depths(flow), steps: make([]stepProgress, len(flow.All)), status: machine.StatusStarting}
+	return &progress{title: title, flow: flow, steps: make([]stepProgress, len(flow.All)), status: machine.StatusStarting, called: machine.NoStep}
 }
 
-// calling notes a call that begins before its step was committed as entered.
+// calling notes a call, whose step may not be committed as entered yet.
 func (p *progress) calling(call machine.Call, at time.Time) {
-	for i := range p.steps {
-		if s := &p.steps[i]; s.phase == phaseWaiting && !s.until.After(at) {
-			s.leave(phaseDone, s.until)
-		}
-	}
-	switch s := &p.steps[call.Attempt.Step]; s.phase {
-	case phaseRunning:
-	case phasePoll: // of the attempt that is known
+	p.called, p.since, p.current = call.Attempt.Step, at, call.Attempt.Step
+}
+
+// step returns a step as it is now, which the last commit may not show yet.
+func (p *progress) step(i int, now time.Time) stepProgress {
+	s := p.steps[i]
+	switch {
+	case s.phase == phaseWaiting && !s.until.After(now):
+		s.phase, s.left = phaseDone, s.until
+	case i != p.called:
+	case s.phase == phaseRetry:
+		s.phase, s.attempt = phaseRunning, s.attempt+1
+	case s.phase == phasePoll:
 		s.phase = phaseRunning
-	case phaseRetry:
-		s.again()
-		s.early = true
-	case phasePending, phaseWaiting, phaseCallback, phaseJob, phaseDone, phaseFailed:
-		s.enter(at)
-		s.early = true
-		p.current = call.Attempt.Step
+	case s.phase != phaseRunning:
+		s = stepProgress{phase: phaseRunning, attempt: s.attempt + 1, entered: p.since}
 	}
+	return s
 }
-
-// again begins the next attempt of a step that did not leave off.
-func (s *stepProgress) again() {
-	s.phase = phaseRunning
-	s.attempt++
-}
-
-func (s *stepProgress) enter(at time.Time) {
-	*s = stepProgress{phase: phaseRunning, attempt: s.attempt + 1, entered: at}
-}
-
-func (s *stepProgress) leave(to phase, at time.Time) { s.phase, s.left = to, at }
 
 func (p *progress) committed(state machine.State, events []machine.Event) {
-	p.status, p.started = state.Status, state.Started
+	p.status, p.started, p.called = state.Status, state.Started, machine.NoStep
 	if state.Status.Final() {
 		p.ended = state.At
 	}
 	for i, e := range events {
-		if e.Step == machine.NoStep {
-			continue
-		}
-		s := &p.steps[e.Step]
-		s.note(e)
-		switch e.Type { //nolint:exhaustive // the others are about the one step, see note
-		case machine.StepEntered:
-			p.current = e.Step
-		case machine.TaskSubmitted:
-			if WaitsForJob(p.flow, e.Step) {
-				s.phase = phaseJob
-			}
-		case machine.StepExited:
-			s.next = leadsTo(p.flow, e, events[i+1:])
-		case machine.StepFailed:
-			s.cause = causeIn(p.flow, e)
+		if e.Step != machine.NoStep {
+			p.event(e, events[i+1:])
 		}
 	}
 	if w := state.Waiting; w != nil {
-		p.steps[w.Attempt.Step].pauseFor(w)
-	}
-}
-
-// pauseFor notes a pause that has no event.
-func (s *stepProgress) pauseFor(w *machine.Waiting) {
-	switch w.For {
-	case machine.WaitingForRetry:
-		s.phase, s.until = phaseRetry, w.Due
-	case machine.WaitingForPoll:
-		s.phase, s.until = phasePoll, w.Due
-	case machine.WaitingForCall, machine.WaitingForInstant, machine.WaitingForClaim, machine.WaitingForToken, machine.WaitingForRoom,
-		machine.WaitingForLanes:
-	}
-}
-
-// WaitsForJob reports whether the step ends with its job.
-func WaitsForJob(flow *fdl.Flow, step int) bool {
-	task, isTask := flow.All[step].Kind.(*fdl.Task)
-	return isTask && task.Pattern == fdl.PatternSync
-}
-
-// interrupted notes that the program stops before the execution ended.
-func (p *progress) interrupted(at time.Time) { p.status, p.ended = "Interrupted", at }
-
-// leadsTo is the step that a choice leads to, from the events after its exit;
-// empty at the end of a series and for other steps.
-func leadsTo(flow *fdl.Flow, exited machine.Event, after []machine.Event) string {
-	_, isChoice := flow.All[exited.Step].Kind.(*fdl.Choice)
-	if !isChoice || len(after) == 0 || after[0].Type != machine.StepEntered {
-		return ""
-	}
-	return flow.All[after[0].Step].Name
-}
-
-func (s *stepProgress) note(e machine.Event) {
-	switch e.Type {
-	case machine.StepEntered:
-		if s.early {
-			s.early, s.entered = false, e.At
-			return
+		s := &p.steps[w.Attempt.Step]
+		switch w.For { //nolint:exhaustive // the others have an event
+		case machine.WaitingForRetry:
+			s.phase, s.until = phaseRetry, w.Due
+		case machine.WaitingForPoll:
+			s.phase, s.until = phasePoll, w.Due
 		}
-		s.enter(e.At)
+	}
+}
+
+func (p *progress) event(e machine.Event, after []machine.Event) {
+	s := &p.steps[e.Step]
+	switch e.Type { //nolint:exhaustive // the others change nothing
+	case machine.StepEntered:
+		p.current = e.Step
+		*s = stepProgress{phase: phaseRunning, attempt: s.attempt + 1, entered: e.At}
 	case machine.StepStarted:
 		s.phase, s.until = phaseWaiting, e.Until
 	case machine.TaskSubmitted:
 		s.phase = phaseCallback
+		if WaitsForJob(p.flow, e.Step) {
+			s.phase = phaseJob
+		}
 	case machine.StepExited:
-		s.leave(phaseDone, e.At)
+		s.phase, s.left = phaseDone, e.At
+		if next := leadsTo(p.flow, e, after); next != "" {
+			s.note = "goes to " + next
+		}
 	case machine.StepFailed:
-		s.leave(phaseFailed, e.At)
-		s.err = e.Error
+		s.phase, s.left = phaseFailed, e.At
+		s.note = Printable(token.MaskAll(Because(e.Error, causeIn(p.flow, e))))
 	case machine.TaskFailed, machine.TaskSubmitFailed, machine.TaskTimedOut:
 		s.phase = phaseRetry // unless it fails now
 	case machine.TaskScheduled:
-		switch {
-		case s.early:
-			s.early = false
-		case s.phase == phaseRetry:
-			s.again()
+		if s.phase == phaseRetry {
+			s.phase, s.attempt = phaseRunning, s.attempt+1
 		}
-	case machine.ExecutionStarted, machine.ExecutionSucceeded, machine.ExecutionFailed, machine.ExecutionStopped, machine.ExecutionTimedOut,
-		machine.StepSucceeded, machine.TaskStarted, machine.TaskSucceeded,
-		machine.BranchEntered, machine.BranchExited, machine.IterationEntered, machine.IterationExited:
 	}
 }
+
+// interrupted notes that the program stops before the execution ended.
+func (p *progress) interrupted(at time.Time) { p.status, p.ended = "Interrupted", at }

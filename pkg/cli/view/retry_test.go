@@ -49,12 +49,12 @@ func TestAPauseInTheViews(t *testing.T) {
 			p := newProgress("flow/one", flowOf(t, flows+"task.yaml"))
 			p.committed(underWay(nil), entered)
 			p.committed(underWay(&machine.Waiting{For: tt.pause, Due: at(time.Minute)}), tt.paused)
-			if got := p.steps[0].detail(at(5*time.Second), 80); got != tt.said {
+			if got := p.step(0, at(5*time.Second)).detail(at(5 * time.Second)); got != tt.said {
 				t.Errorf("while it pauses the live view says %q, want %q", got, tt.said)
 			}
 			tt.resume(p)
-			if got := p.steps[0].detail(at(65*time.Second), 80); got != tt.after || p.steps[0].early {
-				t.Errorf("afterwards it says %q (early=%t), want %q", got, p.steps[0].early, tt.after)
+			if got := p.step(0, at(65*time.Second)).detail(at(65 * time.Second)); got != tt.after {
+				t.Errorf("afterwards it says %q, want %q", got, tt.after)
 			}
 		})
 	}
@@ -67,11 +67,11 @@ func underWay(waiting *machine.Waiting) machine.State {
 func TestATimeLimitInThePlainView(t *testing.T) {
 	t.Parallel()
 	flow, out := flowOf(t, flows+"task.yaml"), &bytes.Buffer{}
-	view := &plainView{out: out, flow: flow, progress: newProgress("flow/one", flow)}
+	view := &plainView{out: out, title: "flow/one", flow: flow}
 	view.Committed(engine.ID{}, machine.State{Status: machine.StatusTimedOut, Started: at(0), At: at(time.Hour)}, []machine.Event{
 		{ID: 5, Type: machine.ExecutionTimedOut, Step: machine.NoStep, At: at(time.Hour), Error: "FnF.ExecutionTimeout", Cause: "not finished within 1h"},
 	})
-	if got := out.String(); !strings.HasSuffix(got, "  flow/one timed out: FnF.ExecutionTimeout: not finished within 1h\n") || view.progress.ended.IsZero() {
+	if got := out.String(); !strings.HasSuffix(got, "  flow/one timed out: FnF.ExecutionTimeout: not finished within 1h\n") {
 		t.Errorf("the view says %q", got)
 	}
 }

@@ -1,13 +1,12 @@
 package view
 
 import (
+	"io"
 	"os"
-	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/local"
-	"github.com/waitless/waitless/pkg/machine"
 )
 
 // Steps shows the steps of one execution while it runs.
@@ -31,20 +30,12 @@ type StepsConfig struct {
 
 // NewSteps returns a live view on a terminal, and one that prints lines elsewhere.
 func (p Printer) NewSteps(c StepsConfig) Steps {
-	progress := newProgress(c.Title, c.Flow)
 	file, _ := p.Err.(*os.File)
 	switch {
 	case c.Silent:
-		return silent{}
+		return &plainView{io.Discard, c.Title, c.Flow}
 	case c.Plain || !IsTerminal(p.Err):
-		return &plainView{out: p.Err, flow: c.Flow, progress: progress}
+		return &plainView{p.Err, c.Title, c.Flow}
 	}
-	return newLiveView(file, progress, c.Clock, c.Color)
+	return &liveView{file: file, progress: newProgress(c.Title, c.Flow), clock: c.Clock, color: c.Color}
 }
-
-type silent struct{}
-
-func (silent) Calling(machine.Call, time.Time)                     {}
-func (silent) Committed(engine.ID, machine.State, []machine.Event) {}
-func (silent) Say(string)                                          {}
-func (silent) Close(bool)                                          {}
