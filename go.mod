@@ -5,6 +5,7 @@ go 1.26.0
 toolchain go1.26.8
 
 require (
+	github.com/RaduBerinde/btreemap v0.0.0-20250419174037-3d62b7205d54 // the order of the keys in memory; pebble needs it in any case
 	github.com/aws/aws-lambda-go v1.55.1 // the Lambda runtime's own client, for functions/
 	github.com/aws/aws-sdk-go-v2 v1.47.7 // what the clients of AWS share; without its package config, which costs a cold start
 	github.com/aws/aws-sdk-go-v2/config v1.33.15 // the command: the user's credentials and region, as every AWS tool finds them
@@ -47,7 +48,6 @@ require (
 require (
 	github.com/DataDog/zstd v1.5.7 // indirect
 	github.com/RaduBerinde/axisds v0.1.0 // indirect
-	github.com/RaduBerinde/btreemap v0.0.0-20250419174037-3d62b7205d54 // indirect
 	github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream v1.7.26 // indirect
 	github.com/aws/aws-sdk-go-v2/internal/configsources v1.5.10 // indirect
 	github.com/aws/aws-sdk-go-v2/internal/endpoints/v2 v2.8.10 // indirect

@@ -68,7 +68,7 @@ var house = []row{
 
 	{
 		path: "pkg/local", ours: append([]string{"pkg/jobs/simulated"}, useCases...),
-		modules: []string{"github.com/mattn/go-shellwords", yaml},
+		modules: []string{"github.com/RaduBerinde/btreemap", "github.com/mattn/go-shellwords", yaml},
 	},
 	{path: "pkg/local/disk", ours: append([]string{"pkg/local"}, useCases...), modules: []string{"github.com/cockroachdb/pebble"}},
 	{path: "pkg/sim", testing: true, ours: append([]string{"pkg/jobs/simulated"}, useCases...)},

@@ -4,12 +4,10 @@ import (
 	"context"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/engine/enginetest"
 	"github.com/waitless/waitless/pkg/httpapi/rest/resttest"
-	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/resume/resumetest"
@@ -64,13 +62,8 @@ func TestJobs(t *testing.T) {
 
 func TestRendezvous(t *testing.T) {
 	t.Parallel()
-	resumetest.Rendezvous(t, func(*testing.T) resumetest.Meetings { return meetings{&local.MemoryStore{}} })
+	resumetest.Rendezvous(t, as[resume.Rendezvous])
 }
-
-// meetings is a memory store that the suite can look into.
-type meetings struct{ *local.MemoryStore }
-
-func (m meetings) Expires(_ *testing.T, key jobs.Key) time.Time { return m.MeetingExpires(key) }
 
 // startCounter is a store that knows which executions were started in it.
 type startCounter struct {

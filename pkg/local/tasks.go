@@ -249,6 +249,9 @@ func (t *Tasks) TimeLimits(ctx context.Context, flow *fdl.Flow) (map[string]time
 // runnerOf returns the runner that the user defined for a function, a queue or a topic. An action that
 // starts a job has a provider instead.
 func (t *Tasks) runnerOf(resource fdl.Resource) (runner, bool) {
+	if len(t.runners) == 0 {
+		return nil, false
+	}
 	names := TaskNames(resource)
 	if resource.Kind != "" {
 		names = names[:len(names)-1] // the last one is the action

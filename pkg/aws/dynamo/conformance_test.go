@@ -97,7 +97,7 @@ func TestResumeOutcomes(t *testing.T) {
 func TestRendezvous(t *testing.T) {
 	t.Parallel()
 	emulator.Config(t)
-	resumetest.Rendezvous(t, func(t *testing.T) resumetest.Meetings { t.Helper(); return meetings{newTables(t, atEpoch)} })
+	resumetest.Rendezvous(t, func(t *testing.T) resume.Rendezvous { t.Helper(); return meetings{newTables(t, atEpoch)} })
 }
 
 func TestExternalWaits(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/waitless/waitless/pkg/local"
 )
 
 // committer groups commits: one write and one sync of the disk for all that arrived during the one
@@ -25,12 +27,9 @@ type committer struct {
 
 // commit is a set of changes that are made atomically.
 type commit struct {
-	changes []change
+	changes []local.Change
 	done    chan error
 }
-
-// change sets the value of a key, or deletes the key if the value is nil.
-type change struct{ key, value []byte }
 
 // mostTogether bounds how many commits share a sync, and so the memory of their batch.
 const mostTogether = 512
@@ -43,7 +42,7 @@ func newCommitter(db *pebble.DB, failure *failure) *committer {
 
 // commit makes the changes. If it returns nil they are durable; after an error they may or may not have
 // been made.
-func (c *committer) commit(changes ...change) error {
+func (c *committer) commit(changes ...local.Change) error {
 	own := &commit{changes, make(chan error, 1)}
 	select {
 	case c.queue <- own:
@@ -130,11 +129,11 @@ func (c *committer) write(together []*commit) (err error) {
 	return errors.Join(batch.Commit(pebble.Sync), batch.Close())
 }
 
-func put(batch *pebble.Batch, change change) error {
-	if change.value == nil {
-		return batch.Delete(change.key, nil)
+func put(batch *pebble.Batch, change local.Change) error {
+	if change.Value == nil {
+		return batch.Delete(change.Key, nil)
 	}
-	return batch.Set(change.key, change.value, nil)
+	return batch.Set(change.Key, change.Value, nil)
 }
 
 // failure is the first error after which the database must not be used. It is also the database's

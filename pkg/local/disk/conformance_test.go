@@ -3,12 +3,10 @@ package disk_test
 import (
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/engine/enginetest"
 	"github.com/waitless/waitless/pkg/httpapi/rest/resttest"
-	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/resume/resumetest"
@@ -72,19 +70,7 @@ func TestJobs(t *testing.T) {
 
 func TestRendezvous(t *testing.T) {
 	t.Parallel()
-	resumetest.Rendezvous(t, func(t *testing.T) resumetest.Meetings { t.Helper(); return meetings{as[*disk.Store](t)} })
-}
-
-// meetings is a store that the suite can look into.
-type meetings struct{ *disk.Store }
-
-func (m meetings) Expires(t *testing.T, key jobs.Key) time.Time {
-	t.Helper()
-	expires, err := m.MeetingExpires(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return expires
+	resumetest.Rendezvous(t, as[resume.Rendezvous])
 }
 
 // everyOrder leaves out under -short what syncs a disk thousands of times.

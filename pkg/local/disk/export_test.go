@@ -1,12 +1,8 @@
 package disk
 
 import (
-	"time"
-
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
-
-	"github.com/waitless/waitless/pkg/jobs"
 )
 
 // OpenOn opens a store on a file system of a test's own. It has no token keys.
@@ -16,22 +12,16 @@ func OpenOn(fs vfs.FS) (*Store, error) { return openData(fs, "store", "open stor
 func OnDisk() vfs.FS { return privateFS{vfs.Default} }
 
 // Flush writes what is in memory into tables.
-func (s *Store) Flush() error { return s.db.Flush() }
-
-// MeetingExpires is until when the store keeps what it knows of a job.
-func (s *Store) MeetingExpires(key jobs.Key) (time.Time, error) {
-	known, _, err := s.meeting(jobKey(key))
-	return known.Expires, err
-}
+func (s *Store) Flush() error { return s.db.pebble.Flush() }
 
 // Damage overwrites every value under a prefix, and answers how many.
 func (s *Store) Damage(prefix byte, value []byte) (damaged int, err error) {
-	found, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{prefix}, UpperBound: []byte{prefix + 1}})
+	found, err := s.db.pebble.NewIter(&pebble.IterOptions{LowerBound: []byte{prefix}, UpperBound: []byte{prefix + 1}})
 	if err != nil {
 		return 0, err
 	}
 	for valid := found.First(); valid; valid = found.Next() {
-		if err := s.db.Set(found.Key(), value, pebble.Sync); err != nil {
+		if err := s.db.pebble.Set(found.Key(), value, pebble.Sync); err != nil {
 			return damaged, err
 		}
 		damaged++

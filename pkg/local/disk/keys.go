@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -69,7 +70,7 @@ func restoreKeys(file string) string {
 // hasOpenTokens reports whether an execution waits for a token. An execution that cannot be read counts.
 func (s *Store) hasOpenTokens() (bool, error) {
 	for after := (engine.ID{}); ; {
-		page, err := s.unfinished(after, keysPage)
+		page, err := s.Unfinished(context.Background(), after, keysPage)
 		if err != nil {
 			return false, err
 		}

@@ -1,69 +1,36 @@
 package disk
 
 import (
-	"bytes"
-	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io"
-	"iter"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
-	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Store keeps logs, flows, tokens, and what is known of jobs in a directory. It implements
-// [local.Store]. What a method acknowledged or returned survives the end of the process and of the
-// machine.
+// Store is a [local.KeyedStore] in a directory. What a method acknowledged or returned survives the end
+// of the process and of the machine.
 //
 // One process at a time has a store open. After a failed write every call returns that error,
 // because the state of the disk is unknown until the next [Open].
 type Store struct {
+	local.KeyedStore
+	db   *database
 	path string // of its directory
 	keys token.Keys
-	// generation counts the openings of the store.
-	generation uint64
-	db         *pebble.DB
-	commits    *committer
 	// lock keeps other processes out.
 	lock io.Closer
-
-	// gate is held for reading by every call, and for writing by Shut.
-	gate   sync.RWMutex
-	closed bool
-
-	stripes [stripeCount]stripe
-	seed    maphash.Seed
-
-	flows engine.ParsedFlows
-	// listing is held while the list of flows changes, until the change is durable.
-	listing sync.Mutex
 }
-
-// stripe orders calls for one execution or one token. A write holds it until it is durable, so that
-// no reader sees what a crash could undo.
-type stripe struct {
-	sync.RWMutex
-	// latest is the last item of one of the stripe's executions, or has no Body. It saves most reads
-	// of the log.
-	latest engine.Item
-}
-
-// stripeCount is much larger than the number of writes in flight, so that two of them rarely meet, and
-// small as a number of items in memory.
-const stripeCount = 1 << 12
 
 // storeFormat is the format number of the store as a whole. It changes when an older release would
 // misread or damage a store. Items and records have numbers of their own.
@@ -156,36 +123,12 @@ func openData(fs vfs.FS, dir, op string) (*Store, error) {
 	if err != nil {
 		return nil, &engine.Error{Code: engine.CodeInternal, Op: op, Err: explainOpen(err)}
 	}
-	s := &Store{
-		db: db, commits: newCommitter(db, failure), lock: io.NopCloser(nil),
-		seed: maphash.MakeSeed(),
-	}
-	if err := s.do(context.Background(), operation{name: op}, s.takeOver); err != nil {
+	s := &Store{db: newDatabase(db, failure), lock: io.NopCloser(nil)}
+	if err := s.Use(s.db); err != nil {
 		return nil, errors.Join(err, s.Shut())
 	}
 	return s, nil
 }
-
-// takeOver increments the generation.
-func (s *Store) takeOver() error {
-	before, ok, err := s.get([]byte{keyGeneration})
-	if err != nil {
-		return err
-	}
-	size := 1
-	if ok {
-		s.generation, size = binary.Uvarint(before)
-	}
-	if size <= 0 {
-		return damagedStore(errors.New("the number of its openings cannot be read"))
-	}
-	s.generation++
-	return s.commits.commit(change{[]byte{keyGeneration}, binary.AppendUvarint(nil, s.generation)})
-}
-
-// Generation returns how many processes have opened the store, this one included. Workers of earlier
-// generations are dead.
-func (s *Store) Generation() uint64 { return s.generation }
 
 // memTableSize is how much is written before it is sorted into a file.
 const memTableSize = 32 << 20
@@ -193,188 +136,21 @@ const memTableSize = 32 << 20
 // bitsPerKey is the size of a filter: one look-up in a hundred reads in vain.
 const bitsPerKey = 10
 
-// explainOpen is explain for opening the database: an error that is not the system's means damage.
-func explainOpen(err error) error {
-	if system := syscall.Errno(0); errors.As(err, &system) {
-		return explain(err)
-	}
-	return damagedStore(err)
-}
-
-// damagedStoreError says that files of the store are not what was written.
-type damagedStoreError struct{ err error }
-
-// Error has the first line of the database's error.
-func (e *damagedStoreError) Error() string {
-	what, _, _ := strings.Cut(e.err.Error(), "\n")
-	return fmt.Sprintf("the store is damaged (%s); restore a copy of the directory", what)
-}
-
-// Unwrap returns the database's error.
-func (e *damagedStoreError) Unwrap() error { return e.err }
-
-func damagedStore(err error) error {
-	if known := (*damagedStoreError)(nil); errors.As(err, &known) {
-		return err
-	}
-	return &damagedStoreError{err}
-}
-
-// explain adds to an error of the storage what the user can do.
-func explain(err error) error {
-	if errors.Is(err, errSeeToDisk) {
-		return err // it is explained already
-	}
-	switch {
-	case pebble.IsCorruptionError(err), errors.Is(err, os.ErrNotExist):
-		return damagedStore(err)
-	case errors.Is(err, os.ErrPermission):
-		return fmt.Errorf("%w; the store belongs to another user", err)
-	}
-	return fmt.Errorf("%w; %w", err, errSeeToDisk)
-}
-
-// errSeeToDisk says what to do if a disk fails.
-var errSeeToDisk = errors.New("what was acknowledged is kept: see to the disk, then open the store again")
-
 // Shut waits for the calls under way and releases the store for other processes. Later calls return
 // an error.
 func (s *Store) Shut() error {
-	s.gate.Lock()
-	defer s.gate.Unlock()
-	if s.closed {
+	s.db.gate.Lock()
+	defer s.db.gate.Unlock()
+	if s.db.closed {
 		return nil
 	}
-	s.closed = true
-	err := s.commits.close(s.db.Close)
+	s.db.closed = true
+	err := s.db.commits.close(s.db.pebble.Close)
 	return errors.Join(err, s.lock.Close())
 }
 
 // Keys returns the keys that sign the tokens of the store's executions.
 func (s *Store) Keys() token.Keys { return s.keys }
-
-// operation names a call in its error.
-type operation struct {
-	name      string
-	execution engine.ID // zero if the call concerns no single execution
-}
-
-func (o operation) String() string {
-	if o.execution == (engine.ID{}) {
-		return o.name
-	}
-	return o.name + " of execution " + o.execution.String()
-}
-
-// do makes a call on the open store. Its error has a code, or is that of ctx.
-func (s *Store) do(ctx context.Context, op operation, call func() error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	err := s.call(call)
-	if err == nil || engine.CodeOf(err) != engine.CodeInternal {
-		return err
-	}
-	return &engine.Error{Code: engine.CodeInternal, Op: op.String(), Err: err}
-}
-
-// read is [Store.do] for a call with a result.
-func read[T any](ctx context.Context, s *Store, op operation, call func() (T, error)) (T, error) {
-	var result T
-	err := s.do(ctx, op, func() (err error) {
-		result, err = call()
-		return err
-	})
-	if err != nil {
-		return *new(T), err
-	}
-	return result, nil
-}
-
-func (s *Store) call(call func() error) error {
-	s.gate.RLock()
-	defer s.gate.RUnlock()
-	if s.closed {
-		return errClosed
-	}
-	if err := s.commits.failure.get(); err != nil {
-		return err
-	}
-	err := call()
-	if pebble.IsCorruptionError(err) {
-		return damagedStore(err)
-	}
-	return err
-}
-
-var errClosed = errors.New("the store is closed")
-
-// useFilters makes look-ups use filters on the lowest level too, where most keys are.
-var useFilters = &pebble.IterOptions{UseL6Filters: true}
-
-// get returns a copy of a value, and whether the key exists.
-func (s *Store) get(key []byte) (value []byte, ok bool, err error) {
-	found, err := s.db.NewIter(useFilters)
-	if err != nil {
-		return nil, false, explain(err)
-	}
-	if found.SeekPrefixGE(key) && bytes.Equal(found.Key(), key) {
-		value, err = found.ValueAndErr()
-		value, ok = append([]byte{}, value...), err == nil
-	}
-	if err := errors.Join(err, found.Close()); err != nil {
-		return nil, false, explain(err)
-	}
-	return value, ok, nil
-}
-
-// entries yields the keys from lower on, up to but without upper, and their values, in order. Both
-// are valid until the next iteration. It stops at an error, which it stores in err.
-func (s *Store) entries(lower, upper []byte, err *error) iter.Seq2[[]byte, []byte] {
-	return func(yield func(key, value []byte) bool) {
-		found, opened := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
-		if opened != nil {
-			*err = explain(opened)
-			return
-		}
-		var failed error
-		for valid := found.First(); valid; valid = found.Next() {
-			var value []byte
-			if value, failed = found.ValueAndErr(); failed != nil || !yield(found.Key(), value) {
-				break
-			}
-		}
-		if failed = errors.Join(failed, found.Close()); failed != nil && *err == nil { // Close also returns what ended the loop
-			*err = explain(failed)
-		}
-	}
-}
-
-// prefix returns the bounds of all keys of a kind.
-func prefix(kind byte) (lower, upper []byte) { return []byte{kind}, []byte{kind + 1} }
-
-func (s *Store) stripeOf(id engine.ID) *stripe {
-	return &s.stripes[binary.LittleEndian.Uint16(id[:])%stripeCount] // an id is a hash
-}
-
-func (s *Store) stripeOfHandle(handle string) *stripe {
-	return &s.stripes[maphash.String(s.seed, handle)%stripeCount]
-}
-
-// Prefixes of the keys, one a kind.
-const (
-	keyItem       = 'i' // execution, number: nonce and body of an item
-	keyStarted    = 's' // instant of the start, latest first, execution: flow and status, for the list
-	keyUnfinished = 'u' // execution: nothing; deleted with its terminal item
-	keyFlow       = 'f' // hash, name: text of a definition
-	keyListed     = 'l' // name, hash: when the flow was put; deleted with the flow
-	keyRecord     = 'r' // handle: record of a token
-	keyStop       = 'x' // execution: the request to stop it
-	keyJoin       = 'n' // log, attempt: the join record of a fork
-	keyJob        = 'j' // key of a job: its waiters and the latest end that was seen
-	keyAwaited    = 'b' // key of a job: nothing; set by a waiter, deleted by a restart that finds none
-	keyGeneration = 'g' // nothing: how often the store was opened
-)
 
 // checkFormat rejects a store of a newer release before it is opened, and numbers a new one.
 func checkFormat(path, op string) error {

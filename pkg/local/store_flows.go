@@ -1,10 +1,9 @@
-package disk
+package local
 
 import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"time"
 
@@ -13,42 +12,42 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// Put implements [engine.Flows].
-func (s *Store) Put(ctx context.Context, name string, text []byte) (machine.FlowRef, error) {
-	flow, parsed, err := engine.ParseFlow(name, text)
-	if err != nil {
-		return machine.FlowRef{}, err
-	}
-	err = s.do(ctx, operation{name: "put flow " + name}, func() error {
-		s.listing.Lock()
-		defer s.listing.Unlock()
-		if _, listed, err := s.get(listedKey(flow)); err != nil || listed {
-			return err
-		}
-		created := binary.BigEndian.AppendUint64(nil, uint64(time.Now().UnixNano()))
-		if err := s.commits.commit(change{flowKey(flow), bytes.Clone(text)}, change{listedKey(flow), created}); err != nil {
-			return err
-		}
-		s.flows.Put(flow, parsed, len(text))
-		return nil
-	})
-	if err != nil {
-		return machine.FlowRef{}, err
-	}
-	return flow, nil
-}
-
 func flowKey(flow machine.FlowRef) []byte {
 	return fmt.Appendf(nil, "%c%s/%s", keyFlow, flow.Hash, flow.Name)
 }
 
+func listedKey(flow machine.FlowRef) []byte {
+	return fmt.Appendf(nil, "%c%s\x00%s", keyListed, flow.Name, flow.Hash)
+}
+
+// Put implements [engine.Flows].
+func (s *KeyedStore) Put(ctx context.Context, name string, text []byte) (machine.FlowRef, error) {
+	flow, parsed, err := engine.ParseFlow(name, text)
+	if err != nil {
+		return machine.FlowRef{}, err
+	}
+	key := listedKey(flow)
+	err = s.step(ctx, operation{name: "put flow " + name}, key, func() ([]Change, error) {
+		if _, listed, err := s.db.Get(key); err != nil || listed {
+			return nil, err
+		}
+		created := binary.BigEndian.AppendUint64(nil, uint64(time.Now().UnixNano()))
+		return []Change{{flowKey(flow), bytes.Clone(text)}, {key, created}}, nil
+	})
+	if err != nil {
+		return machine.FlowRef{}, err
+	}
+	s.flows.Put(flow, parsed, len(text))
+	return flow, nil
+}
+
 // Flow implements [engine.Flows].
-func (s *Store) Flow(ctx context.Context, flow machine.FlowRef) (*fdl.Flow, error) {
+func (s *KeyedStore) Flow(ctx context.Context, flow machine.FlowRef) (*fdl.Flow, error) {
 	if parsed := s.flows.Get(flow); parsed != nil {
 		return parsed, nil
 	}
 	return read(ctx, s, operation{name: "read flow " + flow.Name}, func() (*fdl.Flow, error) {
-		text, ok, err := s.get(flowKey(flow))
+		text, ok, err := s.db.Get(flowKey(flow))
 		switch {
 		case err != nil:
 			return nil, err
@@ -66,22 +65,16 @@ func (s *Store) Flow(ctx context.Context, flow machine.FlowRef) (*fdl.Flow, erro
 // instantSize is the size of an instant on the list.
 const instantSize = 8
 
-var errDamagedList = errors.New("the list of flows is damaged; restore a copy of the store's directory")
-
-func listedKey(flow machine.FlowRef) []byte {
-	return fmt.Appendf(nil, "%c%s\x00%s", keyListed, flow.Name, flow.Hash)
-}
-
 // Definitions implements the list of flows of the management API.
-func (s *Store) Definitions(ctx context.Context, name string) ([]engine.Definition, error) {
-	lower, upper := prefix(keyListed)
+func (s *KeyedStore) Definitions(ctx context.Context, name string) ([]engine.Definition, error) {
+	lower, upper := []byte{keyListed}, []byte{keyListed + 1}
 	if name != "" {
 		lower, upper = fmt.Appendf(nil, "%c%s\x00", keyListed, name), fmt.Appendf(nil, "%c%s\x01", keyListed, name)
 	}
 	return read(ctx, s, operation{name: "list flows"}, func() (list []engine.Definition, err error) {
-		for key, created := range s.entries(lower, upper, &err) {
+		for key, created := range s.db.Entries(lower, upper, &err) {
 			if len(created) != instantSize {
-				return nil, errDamagedList
+				return nil, damaged("the list of flows")
 			}
 			flow, hash, _ := bytes.Cut(key[1:], []byte{0})
 			list = append(list, engine.Definition{
@@ -95,11 +88,11 @@ func (s *Store) Definitions(ctx context.Context, name string) ([]engine.Definiti
 }
 
 // FlowText implements the list of flows of the management API.
-func (s *Store) FlowText(ctx context.Context, flow machine.FlowRef) ([]byte, error) {
+func (s *KeyedStore) FlowText(ctx context.Context, flow machine.FlowRef) ([]byte, error) {
 	return read(ctx, s, operation{name: "read flow " + flow.Name}, func() (text []byte, err error) {
-		_, listed, err := s.get(listedKey(flow))
+		_, listed, err := s.db.Get(listedKey(flow))
 		if err == nil && listed {
-			text, listed, err = s.get(flowKey(flow))
+			text, listed, err = s.db.Get(flowKey(flow))
 		}
 		if err == nil && !listed {
 			return nil, engine.UnknownFlow(flow)
@@ -110,10 +103,8 @@ func (s *Store) FlowText(ctx context.Context, flow machine.FlowRef) ([]byte, err
 
 // DeleteFlow implements the list of flows of the management API. The text stays: executions of it
 // may not have ended, and histories name its steps.
-func (s *Store) DeleteFlow(ctx context.Context, flow machine.FlowRef) error {
-	return s.do(ctx, operation{name: "delete flow " + flow.Name}, func() error {
-		s.listing.Lock()
-		defer s.listing.Unlock()
-		return s.commits.commit(change{listedKey(flow), nil})
+func (s *KeyedStore) DeleteFlow(ctx context.Context, flow machine.FlowRef) error {
+	return s.step(ctx, operation{name: "delete flow " + flow.Name}, listedKey(flow), func() ([]Change, error) {
+		return []Change{{listedKey(flow), nil}}, nil
 	})
 }

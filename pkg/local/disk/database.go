@@ -1,0 +1,153 @@
+package disk
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/waitless/waitless/pkg/local"
+)
+
+// database is the [local.Database] on a disk.
+type database struct {
+	pebble  *pebble.DB
+	commits *committer
+
+	// gate is held for reading by every call, and for writing by Shut.
+	gate   sync.RWMutex
+	leave  func() // unlocks it
+	closed bool
+}
+
+func newDatabase(db *pebble.DB, failure *failure) *database {
+	d := &database{pebble: db, commits: newCommitter(db, failure)}
+	d.leave = d.gate.RUnlock
+	return d
+}
+
+var errClosed = errors.New("the store is closed")
+
+// Enter implements [local.Database].
+func (d *database) Enter() (leave func(), err error) {
+	d.gate.RLock()
+	err = d.commits.failure.get()
+	if d.closed {
+		err = errClosed
+	}
+	if err != nil {
+		d.gate.RUnlock()
+		return nil, err
+	}
+	return d.leave, nil
+}
+
+// useFilters makes look-ups use filters on the lowest level too, where most keys are.
+var useFilters = &pebble.IterOptions{UseL6Filters: true}
+
+// Get implements [local.Database].
+func (d *database) Get(key []byte) (value []byte, ok bool, err error) {
+	found, err := d.pebble.NewIter(useFilters)
+	if err != nil {
+		return nil, false, explain(err)
+	}
+	if found.SeekPrefixGE(key) && bytes.Equal(found.Key(), key) {
+		value, err = found.ValueAndErr()
+		value, ok = append([]byte{}, value...), err == nil
+	}
+	if err := errors.Join(err, found.Close()); err != nil {
+		return nil, false, explain(err)
+	}
+	return value, ok, nil
+}
+
+// Last implements [local.Database].
+func (d *database) Last(lower, upper []byte) (key, value []byte, ok bool, err error) {
+	found, err := d.pebble.NewIter(nil)
+	if err != nil {
+		return nil, nil, false, explain(err)
+	}
+	if found.SeekLT(upper) && bytes.Compare(found.Key(), lower) >= 0 {
+		key = bytes.Clone(found.Key())
+		value, err = found.ValueAndErr()
+		value, ok = append([]byte{}, value...), err == nil
+	}
+	if err := errors.Join(err, found.Close()); err != nil { // Close also returns what ended the search
+		return nil, nil, false, explain(err)
+	}
+	return key, value, ok, nil
+}
+
+// Entries implements [local.Database].
+func (d *database) Entries(lower, upper []byte, err *error) iter.Seq2[[]byte, []byte] {
+	return func(yield func(key, value []byte) bool) {
+		found, opened := d.pebble.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+		if opened != nil {
+			*err = explain(opened)
+			return
+		}
+		var failed error
+		for valid := found.First(); valid; valid = found.Next() {
+			var value []byte
+			if value, failed = found.ValueAndErr(); failed != nil || !yield(found.Key(), value) {
+				break
+			}
+		}
+		if failed = errors.Join(failed, found.Close()); failed != nil && *err == nil { // Close also returns what ended the loop
+			*err = explain(failed)
+		}
+	}
+}
+
+// Commit implements [local.Database].
+func (d *database) Commit(changes ...local.Change) error { return d.commits.commit(changes...) }
+
+// explainOpen is explain for opening the database: an error that is not the system's means damage.
+func explainOpen(err error) error {
+	if system := syscall.Errno(0); errors.As(err, &system) {
+		return explain(err)
+	}
+	return damagedStore(err)
+}
+
+// damagedStoreError says that files of the store are not what was written.
+type damagedStoreError struct{ err error }
+
+// Error has the first line of the database's error.
+func (e *damagedStoreError) Error() string {
+	what, _, _ := strings.Cut(e.err.Error(), "\n")
+	return fmt.Sprintf("the store is damaged (%s); restore a copy of the directory", what)
+}
+
+// Unwrap returns the database's error.
+func (e *damagedStoreError) Unwrap() error { return e.err }
+
+func damagedStore(err error) error {
+	if known := (*damagedStoreError)(nil); errors.As(err, &known) {
+		return err
+	}
+	return &damagedStoreError{err}
+}
+
+// explain adds to an error of the storage what the user can do.
+func explain(err error) error {
+	if errors.Is(err, errSeeToDisk) {
+		return err // it is explained already
+	}
+	switch {
+	case pebble.IsCorruptionError(err), errors.Is(err, os.ErrNotExist):
+		return damagedStore(err)
+	case errors.Is(err, os.ErrPermission):
+		return fmt.Errorf("%w; the store belongs to another user", err)
+	}
+	return fmt.Errorf("%w; %w", err, errSeeToDisk)
+}
+
+// errSeeToDisk says what to do if a disk fails.
+var errSeeToDisk = errors.New("what was acknowledged is kept: see to the disk, then open the store again")

@@ -1,0 +1,154 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// meetingFormat is the format number of a stored meeting. Its parts have numbers of their own.
+const meetingFormat = 1
+
+// meetingForm lists a job that has more waiters.
+var meetingForm = form[resume.Meeting]{decode: decodeMeeting, encode: encodeMeeting, index: listWaiters}
+
+func encodeMeeting(m resume.Meeting) []byte {
+	if len(m.Waiters) == 0 && m.End == nil {
+		return nil
+	}
+	var e value.Encoder
+	e.Uint(meetingFormat)
+	var end []byte
+	if m.End != nil {
+		end = resume.EncodeEnd(*m.End)
+	}
+	e.Text(string(end))
+	e.Uint(uint64(len(m.Waiters)))
+	for _, waiter := range m.Waiters {
+		e.Text(waiter.Handle)
+		e.Text(string(waiter.Encode()))
+	}
+	return e.Bytes()
+}
+
+// decodeMeeting reads what encodeMeeting wrote.
+func decodeMeeting(data []byte) (m resume.Meeting, err error) {
+	d := value.NewDecoder(data)
+	format := d.Uint()
+	if stored := d.Text(); stored != "" {
+		var end jobs.Sighting
+		end, err = resume.DecodeEnd([]byte(stored))
+		m.End = &end
+	}
+	for range d.Count() {
+		if err != nil {
+			break
+		}
+		var waiter resume.Waiter
+		waiter, err = resume.DecodeWaiter(d.Text(), []byte(d.Text()))
+		m.Waiters = append(m.Waiters, waiter)
+	}
+	if err != nil || d.Err() != nil || d.Rest() > 0 || format != meetingFormat {
+		return m, errDamagedJob
+	}
+	return m, nil
+}
+
+var errDamagedJob = fmt.Errorf("%w; restore a copy of the store's directory, or upgrade waitless", resume.ErrDamaged)
+
+func listWaiters(key []byte, before, after resume.Meeting) []Change {
+	if len(after.Waiters) <= len(before.Waiters) {
+		return nil
+	}
+	return []Change{{awaitedKey(key), []byte{}}}
+}
+
+func jobKey(key jobs.Key) []byte {
+	var e value.Encoder
+	resume.EncodeKey(&e, key)
+	return append([]byte{keyJob}, e.Bytes()...)
+}
+
+// awaitedKey returns the key that lists a job while it may have waiters.
+func awaitedKey(job []byte) []byte { return append([]byte{keyAwaited}, job[1:]...) }
+
+// Bind implements [resume.Rendezvous]. The store keeps what it knows of a job until all waiters are
+// released.
+func (s *KeyedStore) Bind(ctx context.Context, key jobs.Key, waiter resume.Waiter, _ time.Time) (resume.Meeting, error) {
+	return s.meet(ctx, "bind a token to", key, func(m resume.Meeting) resume.Meeting { return m.Bound(waiter) })
+}
+
+// Note implements [resume.Rendezvous].
+func (s *KeyedStore) Note(ctx context.Context, key jobs.Key, end jobs.Sighting, _ time.Time) (resume.Meeting, error) {
+	return s.meet(ctx, "record the end of", key, func(m resume.Meeting) resume.Meeting { return m.Noted(end) })
+}
+
+// Release implements [resume.Rendezvous].
+func (s *KeyedStore) Release(ctx context.Context, key jobs.Key, handles []string) error {
+	_, err := s.meet(ctx, "release the waiters of", key, func(m resume.Meeting) resume.Meeting { return m.Released(handles) })
+	return err
+}
+
+func (s *KeyedStore) meet(
+	ctx context.Context, what string, key jobs.Key, apply func(resume.Meeting) resume.Meeting,
+) (resume.Meeting, error) {
+	return meetingForm.change(ctx, s, what+" job "+key.Name, jobKey(key), apply)
+}
+
+// Waiting returns who waits for jobs with tokens that are open, each as the poll that asks for its
+// job, without its number and instant: at most limit, those behind the given one. The zero Poll
+// begins. Call it before anything is written, when no poll of an earlier process is left. It takes
+// jobs without waiters off the list.
+func (s *KeyedStore) Waiting(ctx context.Context, after resume.Poll, limit int) ([]resume.Poll, error) {
+	return read(ctx, s, operation{name: "list the waiters of jobs"}, func() (polls []resume.Poll, err error) {
+		var over []Change
+		for key := range s.db.Entries(awaitedKey(jobKey(after.Key)), []byte{keyAwaited + 1}, &err) {
+			if len(polls) >= limit {
+				break
+			}
+			found, err := s.waitingFor(append([]byte{keyJob}, key[1:]...))
+			if err != nil {
+				return nil, err
+			}
+			if len(found) == 0 {
+				over = append(over, Change{bytes.Clone(key), nil})
+			}
+			polls = append(polls, slices.DeleteFunc(found, func(poll resume.Poll) bool {
+				return poll.Key == after.Key && poll.Waiter.Handle <= after.Waiter.Handle
+			})...)
+		}
+		if err != nil || len(over) == 0 {
+			return polls[:min(limit, len(polls))], err
+		}
+		return polls[:min(limit, len(polls))], s.db.Commit(over...)
+	})
+}
+
+// waitingFor returns who waits for a job with tokens that are open.
+func (s *KeyedStore) waitingFor(job []byte) (polls []resume.Poll, err error) {
+	d := value.NewDecoder(job[1:])
+	key := resume.DecodeKey(d)
+	if d.Err() != nil || d.Rest() > 0 {
+		return nil, fmt.Errorf("the key of a job: %w", errDamagedJob)
+	}
+	known, _, err := meetingForm.find(s, job)
+	if err != nil {
+		return nil, fmt.Errorf("job %s: %w", key.Name, err)
+	}
+	for _, waiter := range known.Waiters {
+		record, _, err := tokenForm.find(s, recordKey(waiter.Handle))
+		if err != nil {
+			return nil, err
+		}
+		if record.Open() {
+			polls = append(polls, resume.Poll{Key: key, JobID: waiter.JobID, Waiter: waiter})
+		}
+	}
+	return polls, nil
+}

@@ -1,0 +1,242 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/maphash"
+	"iter"
+	"sync"
+
+	"github.com/waitless/waitless/pkg/engine"
+)
+
+// Database keeps values by key, in the order of the keys. Callers may keep what it returns, and may not
+// change what they gave to it.
+type Database interface {
+	// Get returns a value, and whether the key exists.
+	Get(key []byte) (value []byte, ok bool, err error)
+
+	// Last returns the entry with the highest key from lower on, up to but without upper, and whether
+	// there is one.
+	Last(lower, upper []byte) (key, value []byte, ok bool, err error)
+
+	// Entries yields the entries from lower on, up to but without upper, in order. Both slices are valid
+	// until the next iteration. It stops at an error, which it stores in err.
+	Entries(lower, upper []byte, err *error) iter.Seq2[[]byte, []byte]
+
+	// Commit makes the changes, all or none. If it returns nil they are durable; after an error they
+	// may or may not have been made.
+	Commit(changes ...Change) error
+
+	// Enter begins a use of the database, which stays open until leave is called.
+	Enter() (leave func(), err error)
+}
+
+// Change sets the value of a key, or deletes the key if the value is nil.
+type Change struct{ Key, Value []byte }
+
+// KeyedStore keeps logs, flows, tokens, and what is known of jobs in a [Database]. It implements [Store].
+// What a method acknowledged or returned is durable in the database. The zero KeyedStore is empty and
+// keeps everything in memory.
+type KeyedStore struct {
+	db         Database
+	generation uint64
+	flows      engine.ParsedFlows
+
+	prepared sync.Once
+	stripes  []stripe
+	seed     maphash.Seed
+}
+
+// MemoryStore is a store that lives as long as the process. The zero MemoryStore is empty and ready.
+type MemoryStore struct{ KeyedStore }
+
+// stripe orders calls for one execution or one record. A write holds it until it is durable, so that
+// no reader sees what a crash could undo.
+type stripe struct {
+	sync.RWMutex
+	// latest is the last item of one of the stripe's executions, or has no Body. It saves most reads
+	// of the log.
+	latest engine.Item
+}
+
+// Prefixes of the keys, one a kind.
+const (
+	keyItem       = 'i' // execution, number: nonce and body of an item
+	keyStarted    = 's' // instant of the start, latest first, execution: flow and status, for the list
+	keyUnfinished = 'u' // execution: nothing; deleted with its terminal item
+	keyFlow       = 'f' // hash, name: text of a definition
+	keyListed     = 'l' // name, hash: when the flow was put; deleted with the flow
+	keyRecord     = 'r' // handle: record of a token
+	keyStop       = 'x' // execution: the request to stop it
+	keyJoin       = 'n' // log, attempt: the join record of a fork
+	keyJob        = 'j' // key of a job: its waiters and the latest end that was seen
+	keyAwaited    = 'b' // key of a job: nothing; set by a waiter, deleted by a restart that finds none
+	keyGeneration = 'g' // nothing: how often the store was opened
+)
+
+// The numbers of stripes. For a database they are much larger than the number of writes in flight, so
+// that two of them rarely meet, and small as a number of items in memory.
+const (
+	databaseStripes = 1 << 12
+	memoryStripes   = 1 << 8
+)
+
+// Use takes over the database, for the zero KeyedStore.
+func (s *KeyedStore) Use(db Database) error {
+	s.db = db
+	return s.do(context.Background(), operation{name: "open the store"}, s.takeOver)
+}
+
+// prepare makes what the zero KeyedStore lacks.
+func (s *KeyedStore) prepare() {
+	stripes := databaseStripes
+	if s.db == nil {
+		s.db, stripes = newMemory(), memoryStripes
+	}
+	s.stripes, s.seed = make([]stripe, stripes), maphash.MakeSeed()
+}
+
+// takeOver increments the generation.
+func (s *KeyedStore) takeOver() error {
+	before, ok, err := s.db.Get([]byte{keyGeneration})
+	if err != nil {
+		return err
+	}
+	size := 1
+	if ok {
+		s.generation, size = binary.Uvarint(before)
+	}
+	if size <= 0 {
+		return damaged("the number of its openings")
+	}
+	s.generation++
+	return s.db.Commit(Change{[]byte{keyGeneration}, binary.AppendUvarint(nil, s.generation)})
+}
+
+// Generation returns how many processes have opened the store, this one included. Workers of earlier
+// generations are dead.
+func (s *KeyedStore) Generation() uint64 { return s.generation }
+
+// damaged reports that a stored form is not what the store wrote.
+func damaged(what string) error {
+	return fmt.Errorf("%s is damaged; restore a copy of the store's directory", what)
+}
+
+// operation names a call in its error.
+type operation struct {
+	name      string
+	execution engine.ID // zero if the call concerns no single execution
+}
+
+func (o operation) String() string {
+	if o.execution == (engine.ID{}) {
+		return o.name
+	}
+	return o.name + " of execution " + o.execution.String()
+}
+
+// do makes a call on the open database. Its error has a code, or is that of ctx.
+func (s *KeyedStore) do(ctx context.Context, op operation, call func() error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.prepared.Do(s.prepare)
+	leave, err := s.db.Enter()
+	if err == nil {
+		defer leave()
+		err = call()
+	}
+	if err == nil || engine.CodeOf(err) != engine.CodeInternal {
+		return err
+	}
+	return &engine.Error{Code: engine.CodeInternal, Op: op.String(), Err: err}
+}
+
+// read is [KeyedStore.do] for a call with a result.
+func read[T any](ctx context.Context, s *KeyedStore, op operation, call func() (T, error)) (T, error) {
+	var result T
+	err := s.do(ctx, op, func() (err error) {
+		result, err = call()
+		return err
+	})
+	if err != nil {
+		return *new(T), err
+	}
+	return result, nil
+}
+
+// step makes the changes that follow from what is stored under a key, in one step. It returns when
+// what was read and written is durable.
+func (s *KeyedStore) step(ctx context.Context, op operation, key []byte, changes func() ([]Change, error)) error {
+	return s.do(ctx, op, func() error {
+		stripe := s.stripeOf(key)
+		stripe.Lock()
+		defer stripe.Unlock()
+		made, err := changes()
+		if err != nil || len(made) == 0 {
+			return err
+		}
+		return s.db.Commit(made...)
+	})
+}
+
+func (s *KeyedStore) stripeOf(key []byte) *stripe {
+	return &s.stripes[maphash.Bytes(s.seed, key)%uint64(len(s.stripes))]
+}
+
+// form is how the records of a kind are stored.
+type form[T any] struct {
+	unknown T // the record of an unknown key
+	decode  func([]byte) (T, error)
+	encode  func(T) []byte // nil for what is not stored
+	// index returns what changes with a record; nil means nothing else does.
+	index func(key []byte, before, after T) []Change
+}
+
+// find returns a record and its stored form, nil for an unknown key. The stripe is held.
+func (f form[T]) find(s *KeyedStore, key []byte) (record T, stored []byte, err error) {
+	stored, ok, err := s.db.Get(key)
+	if err != nil || !ok {
+		return f.unknown, nil, err
+	}
+	record, err = f.decode(stored)
+	return record, stored, err
+}
+
+// read returns a record.
+func (f form[T]) read(ctx context.Context, s *KeyedStore, op string, key []byte) (T, error) {
+	return read(ctx, s, operation{name: op}, func() (T, error) {
+		stripe := s.stripeOf(key)
+		stripe.RLock()
+		defer stripe.RUnlock()
+		record, _, err := f.find(s, key)
+		return record, err
+	})
+}
+
+// change changes a record in one step and returns it.
+func (f form[T]) change(ctx context.Context, s *KeyedStore, op string, key []byte, apply func(T) T) (after T, err error) {
+	err = s.step(ctx, operation{name: op}, key, func() ([]Change, error) {
+		before, stored, err := f.find(s, key)
+		if err != nil {
+			return nil, err
+		}
+		after = apply(before)
+		encoded := f.encode(after)
+		if bytes.Equal(encoded, stored) {
+			return nil, nil
+		}
+		changes := []Change{{key, encoded}}
+		if f.index != nil {
+			changes = append(changes, f.index(key, before, after)...)
+		}
+		return changes, nil
+	})
+	if err != nil {
+		return *new(T), err
+	}
+	return after, nil
+}

@@ -1,0 +1,186 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// idSize is the size of an [engine.ID].
+const idSize = len(engine.ID{})
+
+// idKey returns a kind's key of an execution.
+func idKey(kind byte, id engine.ID) []byte {
+	key := make([]byte, 0, 1+idSize+8) // as long as the key of an item
+	return append(append(key, kind), id[:]...)
+}
+
+func itemKey(id engine.ID, seq uint64) []byte {
+	return binary.BigEndian.AppendUint64(idKey(keyItem, id), seq)
+}
+
+// encodeItem encodes what the key of an item lacks.
+func encodeItem(item engine.Item) []byte {
+	value := make([]byte, 0, binary.MaxVarintLen64+len(item.Nonce)+len(item.Body))
+	value = binary.AppendUvarint(value, uint64(len(item.Nonce)))
+	value = append(value, item.Nonce...)
+	return append(value, item.Body...)
+}
+
+// decodeItem reads an item. Its body shares memory with value.
+func decodeItem(key, value []byte) (engine.Item, error) {
+	length, size := binary.Uvarint(value)
+	if len(key) != 1+idSize+8 || size <= 0 || length > uint64(len(value)-size) { //nolint:gosec // never negative
+		return engine.Item{}, damaged("a log item")
+	}
+	return engine.Item{
+		Execution: engine.ID(key[1:]), Seq: binary.BigEndian.Uint64(key[1+idSize:]),
+		Nonce: string(value[size:][:length]), Body: value[size:][length:],
+	}, nil
+}
+
+// Latest implements [engine.Log].
+func (s *KeyedStore) Latest(ctx context.Context, execution engine.ID) (engine.Item, error) {
+	return read(ctx, s, operation{"read the log", execution}, func() (engine.Item, error) {
+		stripe := s.stripeOf(execution[:])
+		stripe.RLock()
+		defer stripe.RUnlock()
+		item, err := s.latest(stripe, execution)
+		item.Body = bytes.Clone(item.Body)
+		return item, err
+	})
+}
+
+// latest returns the last item, whose body is shared with the stripe. The stripe is held.
+func (s *KeyedStore) latest(stripe *stripe, execution engine.ID) (engine.Item, error) {
+	if stripe.latest.Execution == execution && stripe.latest.Body != nil {
+		return stripe.latest, nil
+	}
+	return s.lastItem(execution)
+}
+
+// lastItem reads the item with the highest number.
+func (s *KeyedStore) lastItem(execution engine.ID) (engine.Item, error) {
+	key, value, ok, err := s.db.Last(itemKey(execution, 0), itemKey(execution, 1<<64-1))
+	switch {
+	case err != nil:
+		return engine.Item{}, err
+	case !ok:
+		return engine.Item{}, engine.ErrNotFound
+	}
+	return decodeItem(key, value)
+}
+
+// Append implements [engine.Log].
+func (s *KeyedStore) Append(ctx context.Context, item engine.Item) error {
+	return s.do(ctx, operation{"append to the log", item.Execution}, func() error {
+		stripe := s.stripeOf(item.Execution[:])
+		stripe.Lock()
+		defer stripe.Unlock()
+		if err := s.checkNext(stripe, item); err != nil {
+			return err
+		}
+		value := encodeItem(item)
+		if err := s.db.Commit(s.itemChanges(item, value)...); err != nil {
+			return err
+		}
+		item.Body = value[len(value)-len(item.Body):] // a copy
+		stripe.latest = item
+		return nil
+	})
+}
+
+// checkNext returns an error unless the item is the next one of its log. The stripe is held.
+func (s *KeyedStore) checkNext(stripe *stripe, item engine.Item) error {
+	if known := stripe.latest; known.Body != nil && known.Execution == item.Execution && known.Seq+1 == item.Seq {
+		return nil
+	}
+	key := itemKey(item.Execution, item.Seq)
+	value, exists, err := s.db.Get(key)
+	if err != nil {
+		return err
+	}
+	if exists {
+		there, err := decodeItem(key, value)
+		if err != nil {
+			return err
+		}
+		return &engine.ConflictError{Nonce: there.Nonce}
+	}
+	if item.Seq == 0 { // the log is empty, since logs have no gaps
+		return nil
+	}
+	latest, err := s.latest(stripe, item.Execution)
+	switch size := latest.Seq + 1; {
+	case errors.Is(err, engine.ErrNotFound):
+		return gapError(item, 0)
+	case err == nil && size != item.Seq:
+		return gapError(item, size)
+	}
+	return err
+}
+
+func gapError(item engine.Item, size uint64) error {
+	return fmt.Errorf("item %d would leave a gap after %d items", item.Seq, size)
+}
+
+// itemChanges returns the changes that add the item to its log and update the indexes.
+func (s *KeyedStore) itemChanges(item engine.Item, value []byte) []Change {
+	changes := append(make([]Change, 0, 3), Change{itemKey(item.Execution, item.Seq), value})
+	status, err := machine.StatusOf(item.Body)
+	switch {
+	case err == nil && status.Final():
+		changes = append(changes, Change{idKey(keyUnfinished, item.Execution), nil})
+	case item.Seq == 0:
+		changes = append(changes, Change{idKey(keyUnfinished, item.Execution), []byte{}})
+		if err != nil { // the list could show nothing of it
+			return changes
+		}
+	default:
+		return changes
+	}
+	return append(changes, entryOf(item.Execution, s.headOf(item)))
+}
+
+// Items implements [engine.Log].
+func (s *KeyedStore) Items(ctx context.Context, execution engine.ID, from uint64, limit int) ([]engine.Item, error) {
+	return read(ctx, s, operation{"read the log", execution}, func() (items []engine.Item, err error) {
+		stripe := s.stripeOf(execution[:])
+		stripe.RLock()
+		defer stripe.RUnlock()
+		for key, stored := range s.db.Entries(itemKey(execution, from), itemKey(execution, 1<<64-1), &err) {
+			if len(items) == limit {
+				break
+			}
+			item, err := decodeItem(key, bytes.Clone(stored))
+			if err != nil {
+				return nil, err
+			}
+			items = append(items, item)
+		}
+		return items, err
+	})
+}
+
+// Unfinished returns the latest items of executions that have not ended, in the order of their ids:
+// at most limit of them, from those behind the id after on. Call it before anything is written.
+func (s *KeyedStore) Unfinished(ctx context.Context, after engine.ID, limit int) ([]engine.Item, error) {
+	return read(ctx, s, operation{name: "look for unfinished executions"}, func() (latest []engine.Item, err error) {
+		for key := range s.db.Entries(append(idKey(keyUnfinished, after), 0), []byte{keyUnfinished + 1}, &err) {
+			if len(latest) == limit {
+				break
+			}
+			item, err := s.lastItem(engine.ID(key[1:]))
+			if err != nil {
+				return nil, err
+			}
+			latest = append(latest, item)
+		}
+		return latest, err
+	})
+}

@@ -1,0 +1,75 @@
+package local
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+var tokenForm = form[token.Record]{decode: token.DecodeRecord, encode: token.Record.Encode}
+
+func recordKey(handle string) []byte { return append([]byte{keyRecord}, handle...) }
+
+// Record implements [engine.TokenStore].
+func (s *KeyedStore) Record(ctx context.Context, handle string) (token.Record, error) {
+	return tokenForm.read(ctx, s, "read a token's record", recordKey(handle))
+}
+
+// Close implements [engine.TokenStore].
+func (s *KeyedStore) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
+	return tokenForm.change(ctx, s, "close a token", recordKey(handle), closing.Apply)
+}
+
+// Begin implements [engine.TokenStore].
+func (s *KeyedStore) Begin(ctx context.Context, handle string, beginning token.BeginOp) (token.Record, error) {
+	return tokenForm.change(ctx, s, "begin a call", recordKey(handle), beginning.Apply)
+}
+
+// Reply implements [engine.TokenStore].
+func (s *KeyedStore) Reply(ctx context.Context, handle string, answering token.ReplyOp) (token.Record, error) {
+	return tokenForm.change(ctx, s, "record a reply", recordKey(handle), answering.Apply)
+}
+
+// Beat implements [resume.TokenStore].
+func (s *KeyedStore) Beat(ctx context.Context, handle string, at time.Time) (token.Record, error) {
+	return tokenForm.change(ctx, s, "record a heartbeat", recordKey(handle), func(r token.Record) token.Record { return r.Beat(at) })
+}
+
+// Poll implements [resume.TokenStore].
+func (s *KeyedStore) Poll(ctx context.Context, handle string, polling token.PollOp) (token.Record, error) {
+	return tokenForm.change(ctx, s, "record a poll", recordKey(handle), polling.Apply)
+}
+
+var stopForm = form[*engine.StopRequest]{
+	decode: func(stored []byte) (*engine.StopRequest, error) {
+		d := value.NewDecoder(stored)
+		return &engine.StopRequest{Error: d.Text(), Cause: d.Text()}, d.Err()
+	},
+	encode: func(request *engine.StopRequest) []byte {
+		var e value.Encoder
+		e.Text(request.Error)
+		e.Text(request.Cause)
+		return e.Bytes()
+	},
+}
+
+// RequestStop implements [engine.Stops].
+func (s *KeyedStore) RequestStop(ctx context.Context, execution engine.ID, request engine.StopRequest, _ time.Time) error {
+	_, err := stopForm.change(ctx, s, "request a stop", idKey(keyStop, execution), func(first *engine.StopRequest) *engine.StopRequest {
+		return cmp.Or(first, &request)
+	})
+	return err
+}
+
+// StopRequest implements [engine.Stops].
+func (s *KeyedStore) StopRequest(ctx context.Context, execution engine.ID) (request engine.StopRequest, ok bool, err error) {
+	found, err := stopForm.read(ctx, s, "read a request to stop", idKey(keyStop, execution))
+	if err != nil || found == nil {
+		return engine.StopRequest{}, false, err
+	}
+	return *found, true, nil
+}
