@@ -50,7 +50,7 @@ var house = []row{
 	{path: "pkg/token", pure: true, ours: []string{"pkg/value"}},
 	{path: "pkg/jobs", pure: true},
 	{path: "pkg/fdl", pure: true, ours: []string{"pkg/value", "pkg/expr", "pkg/jobs"}, modules: []string{yaml}},
-	{path: "pkg/advise", pure: true, ours: []string{"pkg/value", "pkg/expr", "pkg/fdl", "pkg/jobs", "pkg/machine"}, modules: []string{yaml}},
+	{path: "pkg/advise", pure: true, ours: []string{"pkg/value", "pkg/expr", "pkg/fdl", "pkg/jobs", "pkg/machine", "pkg/token"}, modules: []string{yaml}},
 	{path: "pkg/machine", pure: true, ours: []string{"pkg/value", "pkg/expr", "pkg/fdl", "pkg/token"}},
 
 	{path: "pkg/jobs/simulated", pure: true, ours: []string{"pkg/jobs"}},

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"go.yaml.in/yaml/v4"
-
 	"github.com/waitless/waitless/pkg/fdl"
 )
 
@@ -64,16 +62,8 @@ type Loop struct {
 	MaxPolls int
 }
 
-// Prices are in dollars a million, in a region at a date.
-type Prices struct {
-	Region, Date string
-	// PollLow and PollHigh are what one poll costs with full batches of messages, and with none.
-	PollLow, PollHigh float64
-	// Write is a write of DynamoDB, and Message a message of SQS.
-	Write, Message float64
-	// JobWait is a wait on a job that the job's event ends.
-	JobWait float64
-}
+// Prices are those of a million polls and of a million waits on jobs, with their region and date.
+type Prices struct{ Polls, Jobs string }
 
 // Flow returns what there is to advise about a flow, in the order of its text.
 func Flow(flow *fdl.Flow, text []byte, prices Prices) []Finding {
@@ -98,9 +88,4 @@ func Flow(flow *fdl.Flow, text []byte, prices Prices) []Finding {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return findings
-}
-
-// finding suggests one step instead of itself.
-func finding(rule Rule, step *fdl.Step, instead *yaml.Node) Finding {
-	return Finding{Position: step.Position, Rule: rule, Step: step.Name, Replaces: []string{step.Name}, Instead: written(instead)}
 }

@@ -68,9 +68,9 @@ func (p polled) poll(node *yaml.Node, nodes nodes) {
 func (p polled) catch(node *yaml.Node, nodes nodes) {
 	var kept []*yaml.Node
 	task, _ := p.task.Kind.(*fdl.Task)
-	for i, entry := range task.Catch {
-		if list := field(node, "catch"); !p.isGone(entry.Goto) && list != nil {
-			kept = append(kept, list.Content[i])
+	for i, entry := range elements(node, "catch") {
+		if !p.isGone(task.Catch[i].Goto) {
+			kept = append(kept, entry)
 		}
 	}
 	switch branch := p.branch(p.giveUp, nodes); {
@@ -92,19 +92,17 @@ func (p polled) isGone(step *fdl.Step) bool {
 
 // branch is what a branch of the loop's choice does, as the members of a mapping.
 func (p polled) branch(b *fdl.Branch, nodes nodes) *yaml.Node {
-	choice, _ := p.choice.Kind.(*fdl.Choice)
-	step, does := nodes.step(p.choice), mapping()
-	branches := field(step, "choices")
-	for i := range choice.Branches {
-		if b == &choice.Branches[i] && branches != nil {
-			does = branches.Content[i]
-		}
+	step := nodes.step(p.choice)
+	all := elements(step, "choices")
+	if otherwise := field(step, "default"); otherwise != nil {
+		all = append(all, otherwise)
 	}
-	if otherwise := field(step, "default"); b == choice.Default && b != nil && otherwise != nil {
-		does = otherwise
+	i := slices.Index(ways(p.choice), b)
+	if i < 0 || i >= len(all) {
+		return mapping()
 	}
-	remove(does, "condition")
-	return does
+	remove(all[i], "condition")
+	return all[i]
 }
 
 // remaining is what remains of the loop's choice, nil if nothing does.
@@ -129,11 +127,7 @@ func (p polled) remaining(nodes nodes) *yaml.Node {
 		always.Content = append(always.Content, p.branch(next, nodes).Content...)
 		choices = append(choices, always)
 	}
-	if before := field(step, "choices"); before != nil {
-		before.Content = choices
-	} else {
-		set(step, "choices", list(choices...), "")
-	}
+	set(step, "choices", list(choices...), "")
 	if inputs := field(step, "inputMappings"); inputs != nil {
 		inputs.Content = slices.DeleteFunc(inputs.Content, func(m *yaml.Node) bool {
 			target := field(m, "target")
@@ -143,7 +137,7 @@ func (p polled) remaining(nodes nodes) *yaml.Node {
 	return step
 }
 
-// job is the step that starts the job which the loop polls, and the job's kind. It returns false if
+// job returns the step that starts the job which the loop polls, and the job's kind. It returns false if
 // the flow does not tell which job of AWS it is, if it is one.
 func (l *loop) job() (starter *fdl.Step, kind jobs.Kind, ok bool) {
 	if !asksAboutJobs(l.task) {
@@ -161,7 +155,7 @@ func (l *loop) job() (starter *fdl.Step, kind jobs.Kind, ok bool) {
 			}
 		}
 		kind, ok = jobs.Find(name)
-		return step, kind, ok && kind.Source != ""
+		return step, kind, ok && kind.HasEvents()
 	}
 	return nil, kind, false
 }
@@ -177,7 +171,7 @@ func (p polled) asJob(starter *fdl.Step, kind jobs.Kind, nodes nodes) []*yaml.No
 	step := nodes.step(starter)
 	task, _ := starter.Kind.(*fdl.Task)
 	if task.Resource.Kind == "" {
-		p.useAction(step, kind)
+		useAction(step, kind)
 	}
 	remove(step, "atMostOnce")
 	set(step, "pattern", scalar("sync"), "")
@@ -190,7 +184,8 @@ func (p polled) asJob(starter *fdl.Step, kind jobs.Kind, nodes nodes) []*yaml.No
 		failed = p.otherwise
 	}
 	if failed != nil && failed.Goto != nil {
-		prepend(step, "catch", catching("Job.Failed", p.branch(failed, nodes)))
+		caught := catching("Job.Failed", p.branch(failed, nodes))
+		set(step, "catch", list(append([]*yaml.Node{caught}, elements(step, "catch")...)...), "")
 	}
 	if succeeded != nil {
 		p.otherwise = succeeded
@@ -203,14 +198,12 @@ func (p polled) asJob(starter *fdl.Step, kind jobs.Kind, nodes nodes) []*yaml.No
 }
 
 // useAction makes a step that calls StartJob one with the action of the job's service.
-func (p polled) useAction(step *yaml.Node, kind jobs.Kind) {
+func useAction(step *yaml.Node, kind jobs.Kind) {
 	params, note := mapping(), "the members of what \"params\" is now, with constants and paths like $.key"
-	if inputs := field(step, "inputMappings"); inputs != nil {
-		for _, m := range inputs.Content {
-			source := field(m, "source")
-			if target := field(m, "target"); target != nil && target.Value == "params" && source != nil && source.Kind == yaml.MappingNode {
-				params, note = source, ""
-			}
+	for _, m := range elements(step, "inputMappings") {
+		source := field(m, "source")
+		if target := field(m, "target"); target != nil && target.Value == "params" && source != nil && source.Kind == yaml.MappingNode {
+			params, note = source, ""
 		}
 	}
 	remove(step, "resourceArn", "inputMappings")

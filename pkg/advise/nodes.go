@@ -27,24 +27,22 @@ func stepNodes(text []byte) nodes {
 	return found
 }
 
-// collect adds the steps below a flow, a step, a branch or an entry of a catch.
-func (n nodes) collect(parent *yaml.Node) {
-	for name, child := range fields(parent) {
-		switch name.Value {
-		case "steps":
-			for _, step := range child.Content {
-				if name := field(step, "name"); name != nil {
-					n[name.Value] = step
-				}
-				n.collect(step)
+// collect adds the steps in a part of the flow, except for data that look like steps.
+func (n nodes) collect(part *yaml.Node) {
+	if name := field(part, "name"); name != nil && field(part, "type") != nil {
+		n[name.Value] = part
+	}
+	remaining := part.Content
+	if part.Kind == yaml.MappingNode {
+		remaining = nil
+		for name, child := range fields(part) {
+			if slices.Contains([]string{"steps", "choices", "default", "catch"}, name.Value) {
+				remaining = append(remaining, child)
 			}
-		case "choices", "catch":
-			for _, branch := range child.Content {
-				n.collect(branch)
-			}
-		case "default":
-			n.collect(child)
 		}
+	}
+	for _, child := range remaining {
+		n.collect(child)
 	}
 }
 
@@ -182,13 +180,12 @@ func catching(name string, branch *yaml.Node) *yaml.Node {
 	return entry
 }
 
-// prepend puts an element in front of a list of the step.
-func prepend(step *yaml.Node, name string, element *yaml.Node) {
-	elements := []*yaml.Node{element}
-	if before := field(step, name); before != nil {
-		elements = append(elements, before.Content...)
+// elements are those of a list of the step, none if it is not there.
+func elements(step *yaml.Node, name string) []*yaml.Node {
+	if list := field(step, name); list != nil {
+		return list.Content
 	}
-	set(step, name, list(elements...), "")
+	return nil
 }
 
 // written is a list of steps as YAML.

@@ -6,9 +6,12 @@ import (
 	"strings"
 	"time"
 
+	"go.yaml.in/yaml/v4"
+
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // taskAdvice looks at one task.
@@ -32,11 +35,19 @@ func (a taskAdvice) isEndless() bool {
 	return false
 }
 
-// limited suggests a time limit.
-func (a taskAdvice) limited(rule Rule, limit time.Duration, note string) Finding {
+// finding suggests one step instead of itself.
+func (a taskAdvice) finding(rule Rule, instead *yaml.Node, found, saves string) Finding {
+	return Finding{
+		Position: a.step.Position, Rule: rule, Step: a.step.Name, Replaces: []string{a.step.Name},
+		Instead: written(instead), Found: a.step.Name + " " + found, Saves: saves,
+	}
+}
+
+// with returns the step with a field, and a comment on it.
+func (a taskAdvice) with(name string, value *yaml.Node, note string) *yaml.Node {
 	node := a.nodes.step(a.step)
-	set(node, "timeoutSeconds", seconds(limit), note)
-	return finding(rule, a.step, node)
+	set(node, name, value, note)
+	return node
 }
 
 // withoutEnd is the finding about a task that is endless.
@@ -49,10 +60,9 @@ func (a taskAdvice) withoutEnd() Finding {
 		what, note = "a condition that is never met", "how long it may take in all; or maxAttempts"
 	case fdl.PatternSync, fdl.PatternRequestResponse:
 	}
-	f := a.limited(rule, day, note)
-	f.Found = fmt.Sprintf("%s waits for %s: 90 days later the execution ends as TimedOut, which no retry and no catch sees", a.step.Name, what)
-	f.Saves = "months of waiting: when the time is over, the step fails with " + machine.ErrorTaskTimeout + ", which its retry and its catch see"
-	return f
+	return a.finding(rule, a.with("timeoutSeconds", seconds(day), note),
+		fmt.Sprintf("waits for %s: 90 days later the execution ends as TimedOut, which no retry and no catch sees", what),
+		"months of waiting: when the time is over, the step fails with "+machine.ErrorTaskTimeout+", which its retry and its catch see")
 }
 
 // flowWithoutTimeout is the finding about a flow in which these steps are endless.
@@ -94,15 +104,14 @@ func (a taskAdvice) timeoutNeverComes() Finding {
 	if a.task.Pattern == fdl.PatternRequestResponse {
 		limit = time.Minute
 	}
-	f := a.limited(TaskWithoutTimeout, limit, "how long one attempt may take")
-	f.Found = a.step.Name + " retries or catches " + machine.ErrorTaskTimeout + " and has no timeoutSeconds, so that error comes late or never"
-	f.Saves = "the time that an attempt which hangs would go on waiting"
-	return f
+	return a.finding(TaskWithoutTimeout, a.with("timeoutSeconds", seconds(limit), "how long one attempt may take"),
+		"retries or catches "+machine.ErrorTaskTimeout+" and has no timeoutSeconds, so that error comes late or never",
+		"the time that an attempt which hangs would go on waiting")
 }
 
 // notBegun are errors of calls that did not reach the function.
 var notBegun = []string{
-	"FC.ResourceExhausted", "FC.ResourceThrottled", "FC.FunctionNotFound", "FC.ServiceNotFound", "FC.AccessDenied", "FC.InvalidArgument", "FC.Unreachable",
+	token.ErrorExhausted, token.ErrorThrottled, token.ErrorFunctionNotFound, token.ErrorAccessDenied, token.ErrorInvalidArgument, token.ErrorUnreachable,
 }
 
 // repeatedAfter returns the errors after which a function is called again that may have done its
@@ -137,27 +146,22 @@ func readsKey(mappings expr.Mappings) bool {
 }
 
 func (a taskAdvice) withoutIdempotency(errors []string, calls int) Finding {
-	node, note := a.nodes.step(a.step), ""
-	inputs := field(node, "inputMappings")
-	if inputs == nil {
-		inputs, note = list(), "and one for each key that the function reads: with inputMappings it gets no others"
+	before, note := field(a.nodes.step(a.step), "inputMappings"), ""
+	if before == nil {
+		before, note = list(), "and one for each key that the function reads: with inputMappings it gets no others"
 	}
-	inputs.Content = append(inputs.Content, mapped("executionName", "$context.execution.name"), mapped("stepName", "$context.step.name"))
-	set(node, "inputMappings", inputs, note)
-	f := finding(RetryWithoutIdempotency, a.step, node)
-	f.Found = fmt.Sprintf("%s is called again after %s, when the call before may have done its work: what %s does can happen up to %d times",
-		a.step.Name, strings.ReplaceAll(listed(errors), " and ", " or "), a.task.Resource.Function, calls)
-	f.Saves = "repeated work: executionName and stepName are the same in each retry, so the function can store them with its result, " +
-		"and return that result to a repeated call. In a loop, also map a value that differs in each iteration. $context.task.idempotencyKey is new in each retry, " +
-		"and the same when one attempt is delivered twice"
-	return f
+	inputs := append(before.Content, mapped("executionName", "$context.execution.name"), mapped("stepName", "$context.step.name"))
+	return a.finding(RetryWithoutIdempotency, a.with("inputMappings", list(inputs...), note),
+		fmt.Sprintf("is called again after %s, when the call before may have done its work: what %s does can happen up to %d times",
+			strings.ReplaceAll(listed(errors), " and ", " or "), a.task.Resource.Function, calls),
+		"repeated work: executionName and stepName are the same in each retry, so the function can store them with its result, "+
+			"and return that result to a repeated call. In a loop, also map a value that differs in each iteration. $context.task.idempotencyKey is new in each retry, "+
+			"and the same when one attempt is delivered twice")
 }
 
 func (a taskAdvice) errorSwallowed() Finding {
-	node := a.nodes.step(a.step)
-	set(node, "errorMappings", list(mapped("error", "$local.error"), mapped("cause", "$local.cause")), "")
-	f := finding(ErrorSwallowed, a.step, node)
-	f.Found = a.step.Name + " catches every error (FnF.ALL) without errorMappings: no step after it can know what went wrong, a mistake in a name included"
-	f.Saves = "a search through the history: the steps that handle the error read its name and its cause, and so does the output"
-	return f
+	mappings := list(mapped("error", "$local.error"), mapped("cause", "$local.cause"))
+	return a.finding(ErrorSwallowed, a.with("errorMappings", mappings, ""),
+		"catches every error (FnF.ALL) without errorMappings: no step after it can know what went wrong, a mistake in a name included",
+		"a search through the history: the steps that handle the error read its name and its cause, and so does the output")
 }

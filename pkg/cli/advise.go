@@ -11,10 +11,8 @@ import (
 	"github.com/waitless/waitless/pkg/cli/view"
 )
 
-// prices are what advise compares with: AWS's list, and a poll as it was measured.
-var prices = advise.Prices{
-	Region: "us-east-1", Date: "2026-01", PollLow: 1.3, PollHigh: 2.3, Write: 0.625, Message: 0.4, JobWait: 8,
-}
+// prices are AWS's list, for a poll and a wait as they were measured.
+var prices = advise.Prices{Polls: "$1.3 to $2.3 (us-east-1, 2026-01)", Jobs: "$8"}
 
 func (c Command) adviseCommand() *cobra.Command {
 	return c.plain(helpOf("advise", arguments(1, 1)), func(_ context.Context, args []string) (view.Result, error) { return c.advise(args[0]) })
