@@ -55,7 +55,7 @@ func (h *handler) abandonOnce(ctx context.Context, cause error) error {
 			return err
 		}
 	}
-	state, events := machine.Abandon(state, record, text, machine.Entry{By: h.wake.Cause, Since: now, Generation: h.generation})
+	state, events := machine.Abandon(state, record, false, text, machine.Entry{By: h.wake.Cause, Since: now, Generation: h.generation})
 	item := Item{Execution: h.wake.Execution, Seq: base.Seq + 1, Nonce: h.newNonce()}
 	item.Body, _ = machine.Encode(item.place(), state, events)
 	if err := h.put(ctx, item); err != nil {

@@ -33,7 +33,10 @@ func (r *run) apply(sig Signal) {
 		r.timerDue()
 	case StopRequested:
 		r.stop(sig.Error, sig.Cause)
-	case LanesJoined, LaneFailed:
+	case LanesJoined:
+		r.lanesJoined(sig)
+	case LaneFailed:
+		r.laneFailed(sig.Failure)
 	}
 }
 
@@ -54,8 +57,10 @@ func (r *run) concerns(sig Signal) bool {
 		return r.waitsFor(sig.Attempt, WaitingForToken)
 	case BeatSeen:
 		return r.waitsFor(sig.Attempt, WaitingForToken) && sig.Beat.After(s.Waiting.Token.Beat)
-	case LanesJoined, LaneFailed:
-		return false // no step forks yet
+	case LanesJoined:
+		return r.waitsFor(sig.Attempt, WaitingForLanes)
+	case LaneFailed:
+		return r.waitsFor(sig.Attempt, WaitingForLanes) && s.Ending == nil
 	case TimerDue, StopRequested:
 	}
 	return !s.Status.Final() && s.Ending == nil
@@ -90,11 +95,15 @@ func (r *run) timerDue() {
 	}
 }
 
-// begin enters the flow.
+// begin enters the flow, or the first item of a lane.
 func (r *run) begin() {
 	r.ownState()
 	s := r.state()
 	s.Status = StatusRunning
+	if s.isLane() {
+		r.advance(r.enterItem(s.Lane.Index))
+		return
+	}
 	if step := r.needsCallbackBase(); step != nil {
 		r.failExecution(noCallbackBase(step.Name, r.env.Limits.Hints.CallbackBase))
 		return

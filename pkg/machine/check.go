@@ -9,13 +9,14 @@ import (
 // check returns an error if the definition cannot have led to the state. The other functions use
 // indexes without a check.
 func check(env Env, s State) error {
-	running := s.Status == StatusRunning
-	if running != (len(s.Series) > 0) || running != (s.Waiting != nil) {
+	running, abandoned := s.Status == StatusRunning, s.Ending != nil && s.Waiting.forLanes() && len(s.Series) == 0
+	begun := running || s.Status == StatusStarting && s.isLane()
+	if begun != (len(s.Series) > 0 || abandoned) || running != (s.Waiting != nil) || s.isLane() && !s.Lane.valid() {
 		return fmt.Errorf("machine: execution %q is %s, in %d series of steps, waiting=%t, which no signal leads to",
 			s.Execution, s.Status, len(s.Series), s.Waiting != nil)
 	}
 	for i, series := range s.Series {
-		if (i == 0) != (series.Owner.Kind == OwnerFlow) || i > 0 && !hasOwner(env.Flow, series.Owner) {
+		if !s.mayOpen(env.Flow, i) {
 			return fmt.Errorf("machine: execution %q is in branch %d of step %d, which flow %q does not have",
 				s.Execution, series.Owner.Branch, series.Owner.Step, s.Flow.Name)
 		}
@@ -25,6 +26,27 @@ func check(env Env, s State) error {
 			s.Execution, s.Waiting.Attempt.Step, s.Flow.Name)
 	}
 	return nil
+}
+
+// valid reports whether a fork may have the lane.
+func (l *Lane) valid() bool { return l.Index >= 0 && l.Index < l.Count && l.Count <= MaxLanes }
+
+// mayOpen reports whether the flow has the owner of a series that is open, and the owner may be
+// there: the flow or the fork of a lane first, and an item in its fork.
+func (s *State) mayOpen(flow *fdl.Flow, i int) bool {
+	owner := s.Series[i].Owner
+	if i == 0 && !s.isLane() {
+		return owner.Kind == OwnerFlow
+	}
+	if last := i == len(s.Series)-1; owner.Kind == OwnerFork && last && s.Status == StatusRunning {
+		return false
+	}
+	inFork := i > 0 && s.Series[i-1].Owner.Kind == OwnerFork
+	switch {
+	case inFork != (owner.Kind == OwnerItem), inFork && s.Series[i-1].Owner.Step != owner.Step, i == 0 && owner.Kind != OwnerFork:
+		return false
+	}
+	return hasOwner(flow, owner)
 }
 
 // canWait reports whether the waiting step can wait for this.
@@ -41,7 +63,9 @@ func canWait(flow *fdl.Flow, waiting *Waiting) bool {
 		return canTaskWait(kind, waiting)
 	case *fdl.Wait:
 		return waiting.For == WaitingForInstant
-	case *fdl.Pass, *fdl.Choice, *fdl.Parallel, *fdl.Foreach, *fdl.Succeed, *fdl.Fail:
+	case *fdl.Parallel, *fdl.Foreach:
+		return waiting.For == WaitingForLanes && waiting.Lanes > 1 && waiting.Lanes <= MaxLanes
+	case *fdl.Pass, *fdl.Choice, *fdl.Succeed, *fdl.Fail:
 	}
 	return false
 }
@@ -76,7 +100,12 @@ func hasOwner(flow *fdl.Flow, owner Owner) bool {
 		return choice != nil && (owner.Branch >= 0 && owner.Branch < len(choice.Branches) || owner.Branch == defaultBranch && choice.Default != nil)
 	case OwnerCatch:
 		return task != nil && owner.Branch >= 0 && owner.Branch < len(task.Catch) && len(task.Catch[owner.Branch].Steps) > 0
-	case OwnerFlow, OwnerFork, OwnerItem:
+	case OwnerFork:
+		return isFork(flow.All[owner.Step]) && owner.Branch == 0
+	case OwnerItem:
+		parallel, _ := flow.All[owner.Step].Kind.(*fdl.Parallel)
+		return owner.Branch >= 0 && (parallel == nil || owner.Branch < len(parallel.Branches)) && isFork(flow.All[owner.Step])
+	case OwnerFlow:
 	}
 	return false
 }

@@ -38,16 +38,18 @@ func (r *run) decide(status Status, why token.Outcome) {
 	r.state().Ending = &Ending{Status: status, Error: why.Error, Cause: why.Cause, Entry: r.entry()}
 }
 
-// endOrClose ends the execution as decided, or closes the token that it waits for.
+// endOrClose ends the execution as decided, or closes the token or stops the lanes that it waits for.
 func (r *run) endOrClose() {
-	w := r.state().Waiting
-	if w == nil || w.Token == nil {
+	switch w := r.state().Waiting; {
+	case w.forLanes():
+		r.next.Commands = append(r.next.Commands, StopLanes{Attempt: w.Attempt, Count: w.Lanes})
+	case w == nil || w.Token == nil:
 		r.endAsDecided()
-		return
+	default:
+		closing := r.closeForEnd(w)
+		closing.AfterCommit = true
+		r.next.Commands = append(r.next.Commands, closing)
 	}
-	closing := r.closeForEnd(w)
-	closing.AfterCommit = true
-	r.next.Commands = append(r.next.Commands, closing)
 }
 
 func (r *run) closeForEnd(w *Waiting) CloseToken {
@@ -58,28 +60,46 @@ func (r *run) closeForEnd(w *Waiting) CloseToken {
 
 // endedBefore is the outcome of an attempt that ends with the execution.
 func (r *run) endedBefore() token.Outcome {
-	if r.state().Ending.Status == StatusTimedOut {
+	switch {
+	case r.state().Ending.Status == StatusTimedOut:
 		return token.Failure(ErrorStopped, "the execution reached its time limit before the task ended")
+	case r.state().isLane():
+		return token.Failure(ErrorStopped, "the parallel or foreach around the task ended before the task")
 	}
 	return token.Failure(ErrorStopped, "the execution was stopped before the task ended")
 }
 
-// endAsDecided makes the end that was decided final.
+// endAsDecided makes the end that was decided final. Only a lane's failure decides a failure.
 func (r *run) endAsDecided() {
 	s := r.state()
 	ending := s.Ending
-	r.emit(ending.event())
-	s.Status, s.Error, s.Cause, s.Ending = ending.Status, ending.Error, ending.Cause, nil
+	s.Ending = nil
+	if ending.Status == StatusFailed {
+		r.fail(r.env.Flow.All[r.endedWaiting.Attempt.Step], token.Outcome{Error: ending.Error, Cause: ending.Cause})
+		return
+	}
+	r.end(ending.Status, ending.Error, ending.Cause)
+}
+
+// end ends the execution or the lane without an output. A lane has no event for it.
+func (r *run) end(status Status, name, cause string) {
+	s := r.state()
+	if !s.isLane() {
+		r.emit(Event{Type: endEvent(status), Step: NoStep, Error: name, Cause: cause})
+	}
+	s.Status, s.Error, s.Cause = status, name, cause
 	r.closeExecution()
 }
 
-// event is the event of the end.
-func (e *Ending) event() Event {
-	event := Event{Type: ExecutionStopped, Step: NoStep, Error: e.Error, Cause: e.Cause}
-	if e.Status == StatusTimedOut {
-		event.Type = ExecutionTimedOut
+func endEvent(status Status) EventType {
+	switch status {
+	case StatusFailed:
+		return ExecutionFailed
+	case StatusTimedOut:
+		return ExecutionTimedOut
+	case StatusStarting, StatusRunning, StatusSucceeded, StatusStopped:
 	}
-	return event
+	return ExecutionStopped
 }
 
 // fail fails step, and the execution with it.
@@ -88,40 +108,43 @@ func (r *run) fail(step *fdl.Step, failure token.Outcome) {
 	r.failExecution(failure)
 }
 
-// failExecution fails the open choices, inner ones first, and the execution. The task of an open
-// catch has failed before.
+// failExecution fails the open choices and forks, inner ones first, and the execution or the lane.
+// The task of an open catch has failed before, and the fork of a lane fails in the lane's parent.
 func (r *run) failExecution(failure token.Outcome) {
 	s := r.state()
-	for _, series := range slices.Backward(s.Series) {
-		if series.Owner.Kind == OwnerChoice {
+	for i, series := range slices.Backward(s.Series) {
+		if series.Owner.Kind == OwnerChoice || series.Owner.Kind == OwnerFork && (i > 0 || !s.isLane()) {
 			r.emit(Event{Type: StepFailed, Step: series.Owner.Step, Error: failure.Error, Cause: failure.Cause})
 		}
 	}
-	r.emit(Event{Type: ExecutionFailed, Step: NoStep, Error: failure.Error, Cause: failure.Cause})
-	s.Status, s.Error, s.Cause = StatusFailed, failure.Error, failure.Cause
-	r.closeExecution()
+	r.end(StatusFailed, failure.Error, failure.Cause)
 }
 
-// Abandon ends an execution that cannot continue because of a defect. It needs no definition, and
-// its result is small, so that it fits into an item where the state did not. The outcome of a
-// waiting attempt's token is recorded.
-func Abandon(s State, record token.Record, cause string, by Entry) (State, []Event) {
+// Abandon ends an execution or a lane that cannot continue because of a defect. It needs no
+// definition, and its result is small, so that it fits into an item where the state did not. The
+// outcome of a waiting attempt's token is recorded. A state that waits for lanes which have not
+// joined is ending, and does not end yet (rule 21).
+func Abandon(s State, record token.Record, joined bool, cause string, by Entry) (State, []Event) {
 	r := newRun(Env{Cause: by.By, Generation: by.Generation}, s, by.Since, plan{})
 	r.next.State = State{
+		Lane: s.Lane, FirstID: s.FirstID, Reserved: s.Reserved,
 		Flow: s.Flow, Execution: s.Execution, Started: s.Started, Expires: s.Expires, At: r.at, Events: s.Events, Polls: s.Polls,
+	}
+	ending := s.Ending
+	if ending == nil {
+		ending = &Ending{StatusFailed, ErrorInternal, token.Failure(ErrorInternal, cause).Cause, by}
+	}
+	if w := s.Waiting; w.forLanes() && !joined {
+		small := *w
+		small.Input = value.Missing()
+		end := r.state()
+		end.Status, end.Ending, end.Waiting = StatusRunning, ending, &small
+		return r.next.State, nil
 	}
 	if s.Waiting != nil && s.Waiting.Polls == 0 && !record.Open() { // the outcome of one poll is not that of the attempt
 		r.emit(outcomeEvent(s.Waiting, smallOutcome(*record.Outcome), record.ClosedBy))
 	}
-	end := r.state()
-	if ending := s.Ending; ending != nil {
-		end.Status, end.Error, end.Cause = ending.Status, ending.Error, ending.Cause
-		r.emit(ending.event())
-	} else {
-		end.Status, end.Error, end.Cause = StatusFailed, ErrorInternal, token.Failure(ErrorInternal, cause).Cause
-		r.emit(Event{Type: ExecutionFailed, Step: NoStep, Error: end.Error, Cause: end.Cause})
-	}
-	r.closeExecution()
+	r.end(ending.Status, ending.Error, ending.Cause)
 	return r.next.State, r.next.Events
 }
 

@@ -39,10 +39,14 @@ func CauseJoined(attempt int) string { return fmt.Sprintf("joined-%d", attempt) 
 // CauseLaneFailed returns the cause of the wake that tells a log that a lane of an attempt failed.
 func CauseLaneFailed(attempt int) string { return fmt.Sprintf("lane-failed-%d", attempt) }
 
+func (s *State) isLane() bool { return s.Lane != nil }
+
+func (w *Waiting) forLanes() bool { return w != nil && w.For == WaitingForLanes }
+
 // hasLane reports whether the state waits for the fork of the lane.
 func (s State) hasLane(lane Lane) bool {
 	w := s.Waiting
-	return w != nil && w.For == WaitingForLanes && lane.Parent == s.ID() && lane.Attempt == w.Attempt.Number && lane.Count == w.Lanes &&
+	return w.forLanes() && lane.Parent == s.ID() && lane.Attempt == w.Attempt.Number && lane.Count == w.Lanes &&
 		lane.Index >= 0 && lane.Index < lane.Count
 }
 

@@ -191,10 +191,10 @@ func Kept(limits Limits, call Call, outcome token.Outcome) token.Outcome {
 func (r *run) limitAt() time.Time { return r.env.Limits.EndsAt(*r.state(), r.env.Flow.Timeout) }
 
 // timeIsUp reports whether the execution has reached its time limit. At that very instant the limit
-// comes before whatever else is due.
+// comes before whatever else is due. A lane is stopped by its execution (rule 23).
 func (r *run) timeIsUp() bool {
 	s := r.state()
-	return !s.Status.Final() && s.Ending == nil && !r.at.Before(r.limitAt())
+	return !s.isLane() && !s.Status.Final() && s.Ending == nil && !r.at.Before(r.limitAt())
 }
 
 // timeOut decides that the execution ends because of its time limit, and reports whether that was
@@ -207,9 +207,9 @@ func (r *run) timeOut(sig Signal) (done bool) {
 	cause := fmt.Sprintf("the execution did not end within %s, %s; %s", r.limitAt().Sub(r.state().Started), which, advice)
 	r.decide(StatusTimedOut, token.Failure(ErrorExecutionTimeout, cause))
 	switch sig.(type) {
-	case Returned, TokenClosed:
+	case Returned, TokenClosed, LanesJoined:
 		return false
-	case Started, Submitted, Queued, BeatSeen, LanesJoined, LaneFailed, TimerDue, StopRequested:
+	case Started, Submitted, Queued, BeatSeen, LaneFailed, TimerDue, StopRequested:
 	}
 	r.endOrClose()
 	return true

@@ -19,14 +19,34 @@ func decode(item []byte) (machine.State, []machine.Event, error) {
 	return machine.Decode(value.Origin{}, item)
 }
 
-// itemLog keeps the items of one execution, as an engine would.
+// itemLog keeps the items of one log, as an engine would.
 type itemLog struct {
-	items [][]byte
+	id     machine.ID
+	items  [][]byte
+	family *family
+}
+
+// family are the logs of an execution and its lanes, and the values that were loaded.
+type family struct {
+	logs  map[string]*itemLog
 	known map[value.Ref]value.Value
 }
 
+// join makes the log one of the family.
+func (l *itemLog) join(f *family) {
+	l.family = f
+	f.logs[l.place(0).Log] = l
+}
+
+func (l *itemLog) known() map[value.Ref]value.Value {
+	if l.family == nil {
+		l.join(&family{map[string]*itemLog{}, map[value.Ref]value.Value{}})
+	}
+	return l.family.known
+}
+
 func (l *itemLog) place(seq int) value.Origin {
-	return machine.Place(machine.ID{1}, uint64(seq))
+	return machine.Place(l.id, uint64(seq))
 }
 
 // next is what the next item would be.
@@ -46,7 +66,7 @@ func (l *itemLog) put(s machine.State, events []machine.Event) (machine.State, [
 func (l *itemLog) ask(t *testing.T, env machine.Env, question func(machine.Env) (machine.Next, error)) (machine.Next, error) {
 	t.Helper()
 	for {
-		env.Held = l.known
+		env.Held = l.known()
 		next, err := question(env)
 		if err != nil || len(next.Load) == 0 {
 			return next, err
@@ -61,10 +81,11 @@ func (l *itemLog) ask(t *testing.T, env machine.Env, question func(machine.Env) 
 func (l *itemLog) load(t *testing.T, refs []value.Ref) {
 	t.Helper()
 	for _, ref := range refs {
-		if _, known := l.known[ref]; known {
+		if _, known := l.known()[ref]; known {
 			t.Fatalf("%v is missing and was given", ref)
 		}
-		numbered, err := machine.DecodeValues(l.place(int(ref.Seq)), l.items[ref.Seq])
+		log := l.family.logs[ref.Log]
+		numbered, err := machine.DecodeValues(log.place(int(ref.Seq)), log.items[ref.Seq])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,17 +93,14 @@ func (l *itemLog) load(t *testing.T, refs []value.Ref) {
 		if !ok {
 			t.Fatalf("%v leads nowhere", ref)
 		}
-		if l.known == nil {
-			l.known = map[value.Ref]value.Value{}
-		}
-		l.known[ref] = v
+		l.known()[ref] = v
 	}
 }
 
 func (l *itemLog) complete(t *testing.T, v value.Value) value.Value {
 	t.Helper()
 	for {
-		lookup := value.Lookup{Known: l.known}
+		lookup := value.Lookup{Known: l.known()}
 		whole := lookup.Complete(v)
 		if len(lookup.Load) == 0 {
 			return whole

@@ -101,8 +101,7 @@ func (r *run) taskContext(step *fdl.Step, attempt int) value.Value {
 	if !isTask {
 		return value.Missing()
 	}
-	s := r.state()
-	key := Call{Attempt: Attempt{Step: step.Index, Number: attempt}, Flow: s.Flow, Execution: s.Execution, Step: step.Name}.Key()
+	key := r.callOf(step, Attempt{Step: step.Index, Number: attempt}).Key()
 	text := value.Missing()
 	if task.Pattern == fdl.PatternWaitForCallback && r.env.Keys.Check() == nil {
 		text = r.tokenText(task, attempt)

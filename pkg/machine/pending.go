@@ -55,6 +55,10 @@ func (r *run) pending(past Past) []Command {
 	task := taskOf(step)
 	toSubmit := w.isIn(TokenToSubmit) || w.isIn(TokenToQueue) || w.isIn(TokenQueued) && past == PastLost
 	switch {
+	case w.forLanes() && s.Ending != nil:
+		return []Command{StopLanes{Attempt: w.Attempt, Count: w.Lanes}}
+	case w.forLanes():
+		return []Command{StartLanes{Attempt: w.Attempt, Count: w.Lanes, Past: past}}
 	case s.Ending != nil:
 		return []Command{r.closeForEnd(w)}
 	case w.isIn(TokenToSubmit) && task.AtMostOnce && past != PastNone:

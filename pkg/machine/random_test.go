@@ -197,7 +197,7 @@ func (w *walk) apply(sig machine.Signal) {
 		return
 	}
 	item := w.log.next(next.State, next.Events)
-	env.Held = w.log.known
+	env.Held = w.log.known()
 	again, _ := machine.Apply(env, w.state, sig)
 	if diff := cmp.Diff(next.Commands, again.Commands, w.log.compared(w.t)); diff != "" || string(w.log.next(again.State, again.Events)) != string(item) {
 		w.t.Errorf("%T gives something else the second time, commands:\n%s", sig, diff)

@@ -97,7 +97,8 @@ func TestAbandonWhileItEnds(t *testing.T) {
 		state := polling()
 		state.Ending = &machine.Ending{Status: status, Error: "E", Cause: "why"}
 		answer := token.Success(value.Object())
-		end, events := machine.Abandon(state, token.Record{Outcome: &answer, ClosedBy: token.ClosedByTask}, "broken", machine.Entry{By: "wake", Since: state.At})
+		record := token.Record{Outcome: &answer, ClosedBy: token.ClosedByTask}
+		end, events := machine.Abandon(state, record, false, "broken", machine.Entry{By: "wake", Since: state.At})
 		if end.Status != status || len(events) != 1 || events[0].Type != want || end.Polls != 100 {
 			t.Errorf("%s: %+v, events %+v", status, end, events)
 		}

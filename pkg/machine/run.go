@@ -166,7 +166,7 @@ func (r *run) nextDue() time.Time {
 		return time.Time{}
 	}
 	due := s.Waiting.Due
-	if limit := r.limitAt(); r.env.Flow.Timeout > 0 && (due.IsZero() || limit.Before(due)) {
+	if limit := r.limitAt(); r.env.Flow.Timeout > 0 && !s.isLane() && (due.IsZero() || limit.Before(due)) {
 		return limit
 	}
 	return due

@@ -48,8 +48,15 @@ func TestMain(m *testing.M) {
 //	timer at=T      a timer is due
 //	time-limit resource=R limit=T   the function's time limit
 //	callback-base [url=URL]   where callbacks arrive
+//	lane in=PATH at=T   the lane of that path begins: in=0 is the first of the execution's fork, in=0.1 the second of its fork
+//	stopped-lane in=PATH at=T   the lane is stopped before it begins
+//	joined at=T     all lanes have ended
+//	lane-failed at=T   one of them has failed, and not all have ended
+//	play            all that is left to do, at once or when it is due: each function returns its input, or fails with its "fail"
 //	conditions      the step's input, then a condition a line: what each comes to
 //	state           the state as it is
+//
+// With in=PATH a command is for a lane.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/scenarios/*.txt")
@@ -77,6 +84,9 @@ type script struct {
 	state      machine.State
 	tags       int
 	log        itemLog
+	commands   []machine.Command // of the last signal
+	parent     *script           // nil for the execution
+	lanes      map[int]*script   // of the fork that the script waits for
 }
 
 // keys sign the tokens of all scenarios.
@@ -88,9 +98,16 @@ var epoch = time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
 func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	t.Helper()
 	at := epoch.Add(duration(t, d, "at"))
+	if d.HasArg("in") {
+		var path string
+		d.ScanArgs(t, "in", &path)
+		s = s.in(t, path)
+	}
 	switch d.Cmd {
 	case "flow":
-		return s.parse(d.Input, d.HasArg("strict"))
+		return s.parse(d)
+	case "lane", "stopped-lane", "joined", "lane-failed", "play":
+		return s.runLanes(t, d.Cmd, at)
 	case "limit":
 		s.limits = machine.Limits{}
 		d.MaybeScanArgs(t, "events", &s.limits.Events)
@@ -156,9 +173,13 @@ func duration(t *testing.T, d *datadriven.TestData, arg string) time.Duration {
 	return at
 }
 
-func (s *script) parse(text string, strict bool) string {
-	flow, problems := machine.Parse([]byte(text))
-	if strict && flow != nil {
+func (s *script) parse(d *datadriven.TestData) string {
+	parse := machine.Parse
+	if d.HasArg("forks") {
+		parse = fdl.Parse
+	}
+	flow, problems := parse([]byte(d.Input))
+	if d.HasArg("strict") && flow != nil {
 		problems = append(problems, flow.Extensions...)
 	}
 	var out strings.Builder
@@ -179,7 +200,7 @@ func (s *script) start(t *testing.T, d *datadriven.TestData, at time.Time) strin
 		input = parseJSON(t, d, d.Input)
 	}
 	state, events := machine.New(machine.FlowRef{Name: "sample", Hash: "hash"}, s.flow, "run", input, at, s.limits)
-	s.log = itemLog{}
+	s.log = itemLog{id: state.ID()}
 	var err error
 	if s.state, events, err = s.log.put(state, events); err != nil {
 		t.Fatal(err)
@@ -302,7 +323,7 @@ func (s *script) apply(t *testing.T, sig machine.Signal) string {
 	if err != nil {
 		return "error: " + err.Error() + "\n"
 	}
-	env.Held = s.log.known
+	env.Held = s.log.known()
 	again, _ := machine.Apply(env, s.state, sig)
 	compared := s.log.compared(t)
 	if diff := cmp.Diff(next, again, compared); diff != "" {
@@ -316,7 +337,7 @@ func (s *script) apply(t *testing.T, sig machine.Signal) string {
 	if diff := cmp.Diff(next, stored, compared, sameEmpty); err != nil || diff != "" {
 		t.Errorf("the state does not survive being stored: %v\n%s", err, diff)
 	}
-	s.state = state
+	s.state, s.commands = state, next.Commands
 	if !next.Applied() {
 		return "does not apply\n"
 	}

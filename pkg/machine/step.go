@@ -26,8 +26,8 @@ func (r *run) enter(step *fdl.Step) *fdl.Step {
 		return r.wait(step, kind, input)
 	case *fdl.Choice:
 		return r.choose(step, kind, input)
-	case *fdl.Parallel, *fdl.Foreach: // see Parse
-		r.fail(step, token.Failure(ErrorInternal, "a "+kind.Type()+" step does not run yet"))
+	case *fdl.Parallel, *fdl.Foreach:
+		return r.fork(step, input)
 	case *fdl.Succeed:
 		r.exit(step, input, value.Object(), 0)
 	case *fdl.Fail:
@@ -61,6 +61,9 @@ func (r *run) exit(step *fdl.Step, input, local value.Value, attempt int) *fdl.S
 // exitTo is exit with another step to go to.
 func (r *run) exitTo(next, step *fdl.Step, input, local value.Value, attempt int) *fdl.Step {
 	output := local
+	if isFork(step) {
+		output = value.Object()
+	}
 	if step.Output != nil {
 		output = r.mapped(step, outputMappings, step.Output, &expr.Scope{
 			Input: input, Local: local, Context: r.context(step.Output, step, r.state().Events+1, attempt),
@@ -94,8 +97,8 @@ func (r *run) merge(under, over value.Value) value.Value {
 	return value.Merge(r.lookup.Open(under), r.lookup.Open(over))
 }
 
-// endSeries leaves the innermost series. After that of a choice or of a catch its step is over,
-// after the flow's own the execution has succeeded.
+// endSeries leaves the innermost series. After that of a choice or of a catch its step is over, after
+// that of a fork's item the next item follows, after the flow's own the execution has succeeded.
 func (r *run) endSeries() *fdl.Step {
 	s := r.state()
 	ended := *r.innermost()
@@ -106,8 +109,12 @@ func (r *run) endSeries() *fdl.Step {
 	}
 	s.Series = s.Series[:len(s.Series)-1]
 	step := r.env.Flow.All[owner.Step]
-	if owner.Kind == OwnerCatch {
+	switch owner.Kind {
+	case OwnerCatch:
 		return r.endCatch(step, ended)
+	case OwnerItem:
+		return r.endItem(step, ended)
+	case OwnerFlow, OwnerChoice, OwnerFork:
 	}
 	return r.exitChoice(step, branchOf(step, owner.Branch), ended.Input, ended.Local)
 }

@@ -107,13 +107,16 @@ func (r *run) jobToken(handle string) value.Value {
 	return value.String(text)
 }
 
+// callOf returns the call of an attempt as far as its key depends on it.
+func (r *run) callOf(step *fdl.Step, attempt Attempt) Call {
+	s := r.state()
+	return Call{Attempt: attempt, Log: s.ID(), Flow: s.Flow, Execution: s.Execution, Step: step.Name}
+}
+
 // commandFor returns the command that an attempt needs.
 func (r *run) commandFor(step *fdl.Step, task *fdl.Task, waiting *Waiting) Command {
-	s := r.state()
-	call := Call{
-		Attempt: waiting.Attempt, Flow: s.Flow, Execution: s.Execution, Step: step.Name,
-		Resource: task.Resource, StepInput: waiting.Input, Limit: task.Timeout,
-	}
+	call := r.callOf(step, waiting.Attempt)
+	call.Resource, call.StepInput, call.Limit = task.Resource, waiting.Input, task.Timeout
 	if task.Poll != nil && task.Timeout > 0 {
 		call.Limit = waiting.Deadline.Sub(waiting.Since)
 	}

@@ -41,7 +41,8 @@ var mutants = []mutant{
 	{
 		name:   "token task: submitted before it is committed",
 		caught: sim.HollowAnswer, edits: one("engine/commit.go",
-			"	case machine.SubmitTask, machine.QueueTask:\n		return true\n", "	case machine.SubmitTask, machine.QueueTask:\n		return false\n"),
+			"	case machine.SubmitTask, machine.QueueTask, machine.StartLanes, machine.StopLanes:\n		return true\n",
+			"	case machine.SubmitTask, machine.QueueTask, machine.StartLanes, machine.StopLanes:\n		return false\n"),
 	},
 	{
 		name:   "token task: an atMostOnce is submitted again",
@@ -303,7 +304,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 9: a stop without ending",
 		caught: sim.HollowAnswer, edits: one("machine/end.go",
-			`	if w == nil || w.Token == nil {`, `	if w == nil || w.Token == nil || r.state().Ending.Status == StatusStopped {`),
+			`	case w == nil || w.Token == nil:`, `	case w == nil || w.Token == nil || r.state().Ending.Status == StatusStopped:`),
 	},
 	{
 		name:   "rule 9: an ending is not continued",
@@ -516,7 +517,7 @@ var mutants = []mutant{
 	{
 		name: "limit: the token stays open", from: olderSeeds + 1,
 		caught: sim.HollowAnswer, edits: one("machine/end.go",
-			`	if w == nil || w.Token == nil {`, `	if w == nil || w.Token == nil || r.state().Ending.Status == StatusTimedOut {`),
+			`	case w == nil || w.Token == nil:`, `	case w == nil || w.Token == nil || r.state().Ending.Status == StatusTimedOut:`),
 	},
 	{
 		name:   "reconcile: who closed the token may have died without a wake",
