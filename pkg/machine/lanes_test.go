@@ -22,9 +22,16 @@ func (s *script) runLanes(t *testing.T, command string, at time.Time) string {
 	case "joined":
 		return s.apply(t, s.joined(at))
 	case "lane-failed":
-		return s.apply(t, machine.LaneFailed{At: at, Attempt: s.state.Waiting.Attempt, Failure: s.joined(at).Failure})
+		return s.apply(t, machine.LaneFailed{At: at, Attempt: s.fork.Attempt, Failure: s.joined(at).Failure})
 	}
 	return s.play(t)
+}
+
+// noteFork notes a fork that begins.
+func (s *script) noteFork() {
+	if w := s.state.Waiting; w != nil && w.For == machine.WaitingForLanes && w.Attempt != s.fork.Attempt {
+		s.fork, s.lanes = *w, map[int]*script{}
+	}
 }
 
 // in returns the script of the lane with that path, a new one if the lane has not begun.
@@ -35,14 +42,10 @@ func (s *script) in(t *testing.T, path string) *script {
 	if err != nil {
 		t.Fatalf("path %q: %v", path, err)
 	}
-	if s.lanes == nil {
-		s.lanes = map[int]*script{}
-	}
 	lane := s.lanes[index]
 	if lane == nil {
-		w := s.state.Waiting
 		lane = &script{flow: s.flow, limits: s.limits, timeLimits: s.timeLimits, callbacks: s.callbacks, parent: s}
-		lane.state.Lane = &machine.Lane{Parent: s.state.ID(), Attempt: w.Attempt.Number, Index: index, Count: w.Lanes}
+		lane.state.Lane = &machine.Lane{Parent: s.state.ID(), Attempt: s.fork.Attempt.Number, Index: index, Count: s.fork.Lanes}
 		lane.log.id = lane.state.ID()
 		s.log.known()
 		lane.log.join(s.log.family)
@@ -76,8 +79,8 @@ func (s *script) stoppedLane(at time.Time) string {
 
 // joined is the signal that all lanes have ended, or the failure of those that have.
 func (s *script) joined(at time.Time) machine.LanesJoined {
-	sig := machine.LanesJoined{At: at, Attempt: s.state.Waiting.Attempt}
-	for i := range s.state.Waiting.Lanes {
+	sig := machine.LanesJoined{At: at, Attempt: s.fork.Attempt}
+	for i := range s.fork.Lanes {
 		lane := s.lanes[i]
 		if lane == nil {
 			continue
@@ -157,7 +160,6 @@ func (p *player) carryOut(s *script, command machine.Command) {
 	case machine.CloseToken:
 		p.apply(s, machine.TokenClosed{At: p.now, Attempt: c.Attempt, Outcome: c.Closing.Outcome, By: c.Closing.By})
 	case machine.StartLanes:
-		s.lanes = nil
 		for i := range c.Count {
 			lane := s.in(p.t, strconv.Itoa(i))
 			lane.begin(p.t, p.now)
@@ -213,7 +215,7 @@ func (p *player) ended(s *script) {
 		p.open = slices.Delete(p.open, i, i+1)
 	}
 	joined := fork.joined(p.now)
-	for i := range fork.state.Waiting.Lanes {
+	for i := range fork.fork.Lanes {
 		if lane := fork.lanes[i]; lane == nil || len(lane.log.items) == 0 || !lane.state.Status.Final() {
 			if joined.Failure.Failed() {
 				p.apply(fork, machine.LaneFailed{At: p.now, Attempt: joined.Attempt, Failure: joined.Failure})

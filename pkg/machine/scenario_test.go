@@ -86,7 +86,8 @@ type script struct {
 	log        itemLog
 	commands   []machine.Command // of the last signal
 	parent     *script           // nil for the execution
-	lanes      map[int]*script   // of the fork that the script waits for
+	fork       machine.Waiting   // the last one for lanes
+	lanes      map[int]*script   // of that fork
 }
 
 // keys sign the tokens of all scenarios.
@@ -200,7 +201,7 @@ func (s *script) start(t *testing.T, d *datadriven.TestData, at time.Time) strin
 		input = parseJSON(t, d, d.Input)
 	}
 	state, events := machine.New(machine.FlowRef{Name: "sample", Hash: "hash"}, s.flow, "run", input, at, s.limits)
-	s.log = itemLog{id: state.ID()}
+	s.log, s.fork = itemLog{id: state.ID()}, machine.Waiting{}
 	var err error
 	if s.state, events, err = s.log.put(state, events); err != nil {
 		t.Fatal(err)
@@ -338,6 +339,7 @@ func (s *script) apply(t *testing.T, sig machine.Signal) string {
 		t.Errorf("the state does not survive being stored: %v\n%s", err, diff)
 	}
 	s.state, s.commands = state, next.Commands
+	s.noteFork()
 	if !next.Applied() {
 		return "does not apply\n"
 	}
