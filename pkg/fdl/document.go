@@ -2,7 +2,6 @@ package fdl
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -41,12 +40,24 @@ type entry struct {
 
 // get returns the value of key, nil for none.
 func (n *node) get(key string) *node {
+	if n == nil {
+		return nil
+	}
 	for _, e := range n.entries {
 		if e.key == key {
 			return e.value
 		}
 	}
 	return nil
+}
+
+// inside returns the values of a mapping or the items of a list.
+func (n *node) inside() []*node {
+	values := make([]*node, len(n.entries), len(n.entries)+len(n.items))
+	for i, e := range n.entries {
+		values[i] = e.value
+	}
+	return append(values, n.items...)
 }
 
 // describe returns the node for messages: `text "x"`, "a list".
@@ -118,16 +129,12 @@ type reader struct {
 	// levels are those around what is being read, deepest the most there were.
 	levels, deepest int
 	inside          map[*yaml.Node]bool // anchors being followed
-	refs            []ref               // values with the tag !Ref, in any order
 }
 
-// problem reports an error in one line.
+// problem reports an error.
 func (r *reader) problem(at Position, format string, args ...any) {
-	message := lineBreaks.Replace(fmt.Sprintf(format, args...))
-	r.problems = append(r.problems, Problem{Position: at, Message: message})
+	r.problems = append(r.problems, newProblem(SeverityError, at, format, args...))
 }
-
-var lineBreaks = strings.NewReplacer("\r", " ", "\n", " ")
 
 // unreadable reports a value and returns a node in place of it.
 func (r *reader) unreadable(at Position, format string, args ...any) *node {
@@ -153,13 +160,6 @@ func (r *reader) read(text []byte) *node {
 		return nil
 	}
 	return root
-}
-
-func (r *reader) readText(text []byte) *node {
-	if trimmed := bytes.TrimLeft(text, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '{' && json.Valid(text) {
-		return r.readJSON(text)
-	}
-	return r.readYAML(text)
 }
 
 // count counts a node and reports whether it is allowed. The first node too many is a problem.

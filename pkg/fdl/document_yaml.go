@@ -2,6 +2,7 @@ package fdl
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,10 +14,15 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-func (r *reader) readYAML(text []byte) *node {
+// readText returns the root of a definition in YAML or JSON, nil for none.
+func (r *reader) readText(text []byte) *node {
+	isJSON := bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{"))
+	if isJSON && json.Valid(text) {
+		return r.fromYAML(fromJSON(text))
+	}
 	documents, err := loadYAML(text)
 	if err != nil {
-		r.yamlError(err, bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{")))
+		r.yamlError(err, isJSON)
 		return nil
 	}
 	switch len(documents) {
@@ -131,8 +137,7 @@ func (r *reader) fromYAML(y *yaml.Node) *node {
 	case y.Kind == yaml.AliasNode:
 		return r.fromAlias(y)
 	case isTagged(y) && y.ShortTag() == "!Ref" && y.Kind == yaml.ScalarNode:
-		r.refs = append(r.refs, ref{at, y.Value})
-		return &node{pos: at, kind: nodeUnreadable}
+		return r.unreadable(at, "!Ref %s %s", shortened(y.Value), refMeant(y.Value))
 	case isTagged(y):
 		return r.unreadable(at, "tag %s is not supported; allowed: none, or !!str for a text%s", y.ShortTag(), tagMeant(y))
 	case y.Kind == yaml.MappingNode:
@@ -172,15 +177,9 @@ func tagMeant(y *yaml.Node) string {
 	return `; a text that begins with "!" stands in quotes`
 }
 
-// ref is a value with the tag !Ref, as templates of the vendor's deployment tool have it.
-type ref struct {
-	at   Position
-	text string
-}
-
-// meant returns what the reference is and what to write instead.
-func (f ref) meant() string {
-	service, function, ok := strings.Cut(f.text, "/")
+// refMeant returns what a reference in a template is and what to write instead.
+func refMeant(text string) string {
+	service, function, ok := strings.Cut(text, "/")
 	switch {
 	case ok && service == "flow":
 		return "names a flow of a template, and sub-flows come with a later release; call a function or start a job"
@@ -188,24 +187,6 @@ func (f ref) meant() string {
 		return fmt.Sprintf("names a function of a template; write acs:fc:::services/%s/functions/%s", shortened(service), shortened(function))
 	}
 	return "names something of a template; write what it stands for, a function as acs:fc:::services/{service}/functions/{function}"
-}
-
-// reportRefs reports the first !Ref with what to write, and the places of the others.
-func (r *reader) reportRefs() {
-	if len(r.refs) == 0 {
-		return
-	}
-	slices.SortFunc(r.refs, func(a, b ref) int { return comparePositions(a.at, b.at) })
-	refs := slices.Compact(r.refs)
-	others := ""
-	if len(refs) > 1 {
-		places := make([]string, len(refs)-1)
-		for i, f := range refs[1:] {
-			places[i] = f.at.String()
-		}
-		others = "; !Ref stands also at " + listed(places)
-	}
-	r.problem(refs[0].at, "!Ref %s %s%s", shortened(refs[0].text), refs[0].meant(), others)
 }
 
 func (r *reader) fromAlias(y *yaml.Node) *node {
@@ -235,17 +216,13 @@ func (r *reader) fromMapping(y *yaml.Node) *node {
 			r.problem(at, `merge key "<<" is not supported; write the fields out`)
 			n.partial = true
 		case repeated:
-			r.repeatedKey(key.Value, at, first)
+			r.problem(at, "key %q is repeated; it stands first at %s", shortened(key.Value), first)
 		default:
 			seen[key.Value] = at
 			n.entries = append(n.entries, entry{key.Value, at, value})
 		}
 	}
 	return n
-}
-
-func (r *reader) repeatedKey(key string, at, first Position) {
-	r.problem(at, "key %q is repeated; it stands first at %s", shortened(key), first)
 }
 
 func kindName(k yaml.Kind) string {

@@ -137,7 +137,7 @@ func TestProblemsOfFailures(t *testing.T) {
 		{"signed by nobody", `pattern: waitForCallback, signed: null`, `signed is nothing; allowed: true, false, the name of a sender`},
 		{"signed by a list", `pattern: waitForCallback, signed: [acme]`, `signed is a list; allowed: true, false, the name of a sender`},
 		{"signed polls", poll + `, signed: true`, `signed needs "pattern: waitForCallback"`},
-		{"a policy's field on the step", `multiplier: 2`, `field "multiplier" is unknown in a task step; it belongs to a policy of a task step's retry (allowed`},
+		{"a policy's field on the step", `multiplier: 2`, `field "multiplier" is unknown in a task step; it belongs to a policy of retry (allowed`},
 		{"a policy's field in a branch", `catch: [{errors: [A], goto: A, condition: $.a}]`, `field "condition" is unknown in an entry of catch; it belongs`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -218,8 +218,8 @@ flow.yaml:10:81: strict: source $local.x is missing: a wait step has an empty $l
 flow.yaml:14:14: strict: pattern "waitForCondition" is an extension: FDL polls with a wait, a task and a choice
 flow.yaml:17:41: strict: source $context.task.token is missing: the task needs "pattern: waitForCallback", so the target is left out
 flow.yaml:17:83: strict: $context.task.idempotencyKey is an extension: $context of FDL does not have it
-flow.yaml:18:76: strict: source $local.code is missing: $local of errorMappings has error and cause, so the target is left out; did you mean "$local.error"?
-flow.yaml:21:16: strict: steps of a catch are an extension: FDL documents goto alone
+flow.yaml:18:76: strict: source $local.code is missing: $local of errorMappings has error and cause, so the target is left out
+flow.yaml:21:16: strict: steps is an extension: FDL documents goto alone
 flow.yaml:24:18: strict: resource arn:aws:lambda:::function:f is an extension: FDL has no resources of AWS
 flow.yaml:26:23: strict: heartbeatSeconds is an extension: a task of FDL has no such field
 flow.yaml:27:13: strict: signed is an extension: a task of FDL has no such field

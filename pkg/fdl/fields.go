@@ -1,41 +1,292 @@
 package fdl
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
-// Elements are what a definition is made of, by the names that [Fields] takes:
-// the flow, a mapping, the types of steps, and what stands in choices and tasks.
-func Elements() []string {
-	return slices.Concat([]string{"flow", "mapping"}, stepTypes, []string{"branch", "default", "parallelBranch", "iterationMapping", "policy", "entry"})
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// fields are the fields of a mapping in the definition whose names were checked. A method that reads
+// a field reports a value that is not allowed, and returns the zero value for it and for a missing
+// field.
+type fields struct {
+	element
+
+	parser *parser
+	node   *node
+	values map[string]*node
+	// sources are the paths in its mappings.
+	sources []pathSource
 }
 
-// Fields are the fields that an element of a definition may have, those of a type
-// of step with those that all steps have.
-func Fields(element string) []string {
-	switch element {
-	case "flow":
-		return slices.Clone(flowFields)
-	case "mapping":
-		return slices.Clone(mappingFields)
-	case "branch":
-		return slices.Clone(branchFields)
-	case "default":
-		return slices.Clone(defaultFields)
-	case "parallelBranch":
-		return slices.Clone(parallelBranchFields)
-	case "iterationMapping":
-		return slices.Clone(iterationFields)
-	case "policy":
-		return slices.Clone(policyFields)
-	case "entry":
-		return slices.Clone(catchFields)
-	}
-	return fieldsOfStep(element)
+// pathSource is the path that a mapping reads.
+type pathSource struct {
+	list string // the field with the mappings
+	at   Position
+	path expr.Path
 }
 
-func fieldsOfStep(stepType string) []string {
-	common := stepFields
-	if stepType == "succeed" || stepType == "fail" {
-		common = endingFields
+// fields reads an element. It returns nil for what is not a mapping, and reports fields that are not
+// allowed or missing.
+func (p *parser) fields(n *node, name string) *fields {
+	f := &fields{element: findElement(name), parser: p, node: n, values: map[string]*node{}}
+	if n.kind != nodeMapping {
+		p.unfit(n, f.title, "a mapping with the fields "+strings.Join(f.keys, ", "))
+		return nil
 	}
-	return slices.Concat(common, kindFields[stepType])
+	for _, e := range n.entries {
+		if slices.Contains(f.keys, e.key) {
+			f.values[e.key] = e.value
+			f.extension(e)
+		} else {
+			p.unknownField(e, f.element)
+		}
+	}
+	f.addMeant()
+	for _, name := range f.required {
+		f.require(name)
+	}
+	return f
+}
+
+// extension reports a field that FDL does not have.
+func (f *fields) extension(e entry) {
+	if why := f.schemas[e.key].get("x-extension"); why != nil {
+		f.parser.strict(e.value.pos, "%s is an extension: %s", e.key, why.scalar.Text())
+	}
+}
+
+// addMeant uses a misspelt field as the one that it means, so that its problems are reported, too,
+// and the field is not reported as missing.
+func (f *fields) addMeant() {
+	for _, e := range f.node.entries {
+		if meant := closest(e.key, f.keys); meant != "" && f.values[meant] == nil && !slices.Contains(f.keys, e.key) {
+			f.values[meant] = e.value
+		}
+	}
+}
+
+func (p *parser) unknownField(e entry, in element) {
+	hint := DidYouMean(e.key, in.keys)
+	if hint == "" {
+		hint = belongsElsewhere(e.key)
+	}
+	p.problem(e.pos, "field %q is unknown in %s%s (allowed: %s)", shortened(e.key), in.title, hint, strings.Join(in.keys, ", "))
+}
+
+// belongsElsewhere returns a hint at the elements that have the field, unless many have it.
+func belongsElsewhere(field string) string {
+	var titles []string
+	for _, e := range elements() {
+		if e.schemas[field] != nil {
+			titles = append(titles, e.title)
+		}
+	}
+	const many = 4
+	if len(titles) == 0 || len(titles) >= many {
+		return ""
+	}
+	return "; it belongs to " + strings.Join(titles, " or ")
+}
+
+func (f *fields) require(name string) {
+	if f.values[name] == nil {
+		f.missing("%s has no field %q, which is required", f.title, name)
+	}
+}
+
+// missing reports a missing field, if all fields were read.
+func (f *fields) missing(format string, args ...any) {
+	if !f.node.partial {
+		f.parser.problem(f.node.pos, format, args...)
+	}
+}
+
+// either returns the one of two fields that is set. It reports both and neither, and returns nil
+// twice.
+func (f *fields) either(first, second string) (a, b *node) {
+	a, b = f.values[first], f.values[second]
+	switch {
+	case a != nil && b != nil:
+		f.parser.problem(later(a.pos, b.pos), `%s has both %q and %q; write one of them`, f.title, first, second)
+		return nil, nil
+	case a == nil && b == nil:
+		f.missing(`%s has neither %q nor %q; write one of them`, f.title, first, second)
+	}
+	return a, b
+}
+
+// unfit reports the value of a field.
+func (f *fields) unfit(name string) { f.parser.unfit(f.values[name], name, f.allowed(name)) }
+
+// oneOf returns a text that the schema lists.
+func (f *fields) oneOf(name, what string) string {
+	return f.parser.oneOf(f.values[name], what, f.names(name))
+}
+
+// text returns a text that is not empty, unless the schema allows that.
+func (f *fields) text(name string) string {
+	n := f.values[name]
+	if n == nil {
+		return ""
+	}
+	text, ok := n.text()
+	if !ok || text == "" && f.schemas[name].get("minLength") != nil {
+		f.unfit(name)
+	}
+	return text
+}
+
+func (f *fields) boolean(name string) bool {
+	n := f.values[name]
+	if n == nil {
+		return false
+	}
+	if n.scalar.Kind() != value.KindBool {
+		f.unfit(name)
+	}
+	return n.scalar.IsTrue()
+}
+
+// whole returns a whole number within the limits of the schema, or otherwise.
+func (f *fields) whole(name string, otherwise int64) int64 {
+	n := f.values[name]
+	if n == nil {
+		return otherwise
+	}
+	number, ok := n.value().Int64()
+	if !ok || number < f.limit(name, "minimum") || number > f.limit(name, "maximum") {
+		f.unfit(name)
+		return otherwise
+	}
+	return number
+}
+
+func (f *fields) seconds(name string, otherwise int64) time.Duration {
+	return time.Duration(f.whole(name, otherwise)) * time.Second
+}
+
+// factor returns a number from 1 that makes pauses longer, or otherwise.
+func (f *fields) factor(name string, otherwise float64) float64 {
+	n := f.values[name]
+	if n == nil {
+		return otherwise
+	}
+	factor, err := strconv.ParseFloat(n.scalar.Text(), 64)
+	if n.scalar.Kind() != value.KindNumber || err != nil || factor < 1 {
+		f.unfit(name)
+	}
+	return factor
+}
+
+// nameOf returns the name of a flow or a step.
+func (f *fields) nameOf(what string) string {
+	n := f.values["name"]
+	if n == nil {
+		return ""
+	}
+	name, ok := n.text()
+	switch {
+	case len(name) > MaxName:
+		f.parser.problem(n.pos, "%s %q has %d bytes and the limit is %d; shorten it", what, shortened(name), len(name), MaxName)
+	case !ok || !ValidName(name):
+		f.parser.unfit(n, what, f.allowed("name"))
+	}
+	return name
+}
+
+func (f *fields) condition(name string) expr.Condition {
+	text := f.text(name)
+	if text == "" {
+		return expr.Condition{}
+	}
+	condition, err := expr.ParseCondition(text)
+	if err != nil {
+		f.parser.syntaxProblem(f.values[name], err, "")
+	}
+	return condition
+}
+
+// items returns the elements of a list, which may be empty only if the schema allows that.
+func (f *fields) items(name string) []*node {
+	n := f.values[name]
+	switch {
+	case n == nil:
+		return nil
+	case n.kind != nodeSequence:
+		f.unfit(name)
+	case len(n.items) == 0 && f.schemas[name].get("minItems") != nil:
+		f.parser.problem(n.pos, "%s is an empty list; allowed: %s, at least one", name, f.allowed(name))
+	}
+	return n.items
+}
+
+// errorNames reads the errors of a policy or an entry.
+func (f *fields) errorNames() []string {
+	var names []string
+	for _, item := range f.items("errors") {
+		name, ok := item.text()
+		if !ok {
+			f.parser.unfit(item, "an error name", "text, like FnF.TaskTimeout, or FnF.ALL for every error")
+			continue
+		}
+		names = append(names, name)
+		f.parser.nearlyAll(item, name)
+	}
+	return names
+}
+
+// mappings returns nil for a missing list.
+func (f *fields) mappings(name string) expr.Mappings {
+	if f.values[name] == nil {
+		return nil
+	}
+	var list []expr.Mapping
+	seen := map[string]Position{}
+	for _, item := range f.items(name) {
+		m := f.parser.fields(item, "mapping")
+		if m == nil {
+			continue
+		}
+		source := f.source(name, m.values["source"])
+		target := m.text("target")
+		n := m.values["target"]
+		if n == nil || n.scalar.Kind() != value.KindString {
+			continue // was reported
+		}
+		if first, repeated := seen[target]; repeated {
+			f.parser.problem(n.pos, "target %q is mapped twice; it stands first at %s", shortened(target), first)
+		}
+		seen[target] = n.pos
+		list = append(list, expr.Mapping{Target: target, Source: source})
+	}
+	return expr.NewMappings(list...)
+}
+
+// source reads the source of a mapping in that list.
+func (f *fields) source(list string, n *node) expr.Source {
+	if n == nil {
+		return expr.Source{}
+	}
+	p, v := f.parser, n.value()
+	source, err := expr.ParseSource(v)
+	text, isText := n.text()
+	path, isPath := source.Path()
+	switch {
+	case err != nil:
+		p.syntaxProblem(n, err, rootMeant(text))
+	case v.TooDeep():
+		p.tooDeep(n, "source", v)
+	case isPath:
+		f.sources = append(f.sources, pathSource{list, n.pos, path})
+	case isText && strings.HasPrefix(text, "$"):
+		p.warn(n.pos, "source %s is a constant, because it does not begin with $input, $local or $context%s", n.describe(), rootMeant(text))
+	default:
+		p.pathsInside(n)
+	}
+	return source
 }

@@ -112,10 +112,11 @@ func TestProblemsOfForks(t *testing.T) {
 		{"no mapping", "foreach" + steps, []string{`4:3: a foreach step has no field "iterationMapping", which is required`}},
 		{"no steps", "foreach, " + mapping, []string{`4:3: a foreach step has no field "steps", which is required`}},
 		{"a mapping without fields", "foreach, iterationMapping: {}" + steps, []string{
-			`4:46: an iterationMapping has no field "collection", which is required`, `4:46: an iterationMapping has no field "item", which is required`,
+			`4:46: the iterationMapping of a foreach has no field "collection", which is required`,
+			`4:46: the iterationMapping of a foreach has no field "item", which is required`,
 		}},
 		{"a mapping as of steps", "foreach, iterationMapping: [{target: a, source: $.b}]" + steps, []string{
-			`4:46: an iterationMapping is a list; allowed: a mapping with the fields collection, item, index`,
+			`4:46: the iterationMapping of a foreach is a list; allowed: a mapping with the fields collection, item, index`,
 		}},
 		{"a list in place of a path", "foreach, iterationMapping: {collection: [1], item: b}" + steps, []string{
 			`4:59: collection is a list; allowed: a path like $.names to a list in the step's input`,
@@ -131,11 +132,11 @@ func TestProblemsOfForks(t *testing.T) {
 			`4:80: index "b" is also the key of the item; use another key`,
 		}},
 		{"a field of the mapping on the step", "foreach, item: b, " + mapping + steps, []string{
-			`4:28: field "item" is unknown in a foreach step; it belongs to the iterationMapping of a foreach step (allowed`,
+			`4:28: field "item" is unknown in a foreach step; it belongs to the iterationMapping of a foreach (allowed`,
 		}},
 		{"a misspelt field", "foreach, iterationMaping: {colection: 1, item: b}" + steps, []string{
 			`4:28: field "iterationMaping" is unknown in a foreach step; did you mean "iterationMapping"?`,
-			`4:46: field "colection" is unknown in an iterationMapping; did you mean "collection"?`,
+			`4:46: field "colection" is unknown in the iterationMapping of a foreach; did you mean "collection"?`,
 			`4:57: collection is number 1; allowed: a path`,
 		}},
 		{"nothing at once", "foreach, maxConcurrency: 0, " + mapping + steps, []string{`4:44: maxConcurrency is number 0; allowed: a whole number from 1 to 100`}},
@@ -173,7 +174,7 @@ func TestWarningsOfForks(t *testing.T) {
 `))
 	want := `flow.yaml:6:19: strict: maxConcurrency is an extension: a foreach of FDL always runs up to 100 iterations at once
 flow.yaml:8:69: strict: source $local.y is missing: $local is empty at the first step, so the target is left out
-flow.yaml:9:40: strict: source $local.y is missing: $local of a foreach step is a list, so the target is left out; did you mean "$local[*].y"?
+flow.yaml:9:40: strict: source $local.y is missing: $local of a foreach step is a list, so the target is left out
 `
 	if got := lines(flow.Extensions); got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)

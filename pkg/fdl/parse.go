@@ -17,29 +17,19 @@ import (
 func Parse(text []byte) (*Flow, Problems) {
 	p := &parser{names: map[string]Position{}, functions: map[string]calledFunction{}}
 	if root := p.read(text); root != nil {
-		p.documentFrom(root)
+		p.flowFrom(root)
 		p.resolveJumps()
 		p.firstSteps()
 		p.unreached()
 	}
 	p.flow.Extensions.sort()
 	p.flow.Extensions = slices.Compact(p.flow.Extensions).limited()
-	p.reportRefs()
 	p.problems.sort()
 	problems := slices.Compact(p.problems) // a problem that an alias repeats is reported once
 	if len(problems.Errors()) > 0 {
 		return nil, problems.limited()
 	}
 	return &p.flow, problems.limited()
-}
-
-// documentFrom reads the flow, unless the document is in another language.
-func (p *parser) documentFrom(root *node) {
-	if d := dialectOf(root); d != nil {
-		p.otherLanguage(root, d)
-		return
-	}
-	p.flowFrom(root)
 }
 
 // parser builds a flow from nodes and collects problems.
@@ -52,171 +42,67 @@ type parser struct {
 	functions map[string]calledFunction
 	// forks are the parallel and foreach steps around what is being read.
 	forks int
-	// firsts are problems of first steps that count unless a goto leads to the step.
-	firsts []first
+	// locals are the sources in the input of steps that read $local.
+	locals []localSource
 }
-
-func (p *parser) warn(at Position, message string) {
-	p.problems = append(p.problems, Problem{Position: at, Severity: SeverityWarning, Message: message})
-}
-
-// The fields, in the order in which messages list them.
-var (
-	flowFields           = []string{"version", "type", "name", "steps", "inputMappings", "outputMappings", "timeoutSeconds"}
-	stepFields           = []string{"type", "name", "end", "inputMappings", "outputMappings"}
-	endingFields         = []string{"type", "name", "inputMappings", "outputMappings"}
-	branchFields         = []string{"condition", "steps", "goto"}
-	defaultFields        = []string{"steps", "goto"}
-	parallelBranchFields = []string{"steps"}
-	iterationFields      = []string{"collection", "item", "index"}
-	mappingFields        = []string{"target", "source"}
-	policyFields         = []string{"errors", "intervalSeconds", "maxIntervalSeconds", "maxAttempts", "multiplier"}
-	catchFields          = []string{"errors", "goto", "steps"}
-	pollFields           = []string{"condition", "intervalSeconds", "backoffRate", "maxAttempts"}
-)
-
-// kindFields are the fields of each type of step beside the common ones.
-var kindFields = map[string][]string{
-	"task": slices.Concat([]string{"resourceArn", "action", "serviceParams", "pattern", "timeoutSeconds", "retry", "catch", "errorMappings"},
-		pollFields, []string{"heartbeatSeconds", "atMostOnce", "signed"}),
-	"pass":     {},
-	"wait":     {"duration", "timestamp"},
-	"choice":   {"choices", "default"},
-	"parallel": {"branches"},
-	"foreach":  {"iterationMapping", "steps", "maxConcurrency"},
-	"succeed":  {},
-	"fail":     {"error", "cause"},
-}
-
-var stepTypes = []string{"task", "pass", "wait", "choice", "parallel", "foreach", "succeed", "fail"}
 
 func (p *parser) flowFrom(root *node) {
-	f, ok := p.fields(root, "a flow", flowFields)
-	if !ok {
+	if p.isOtherLanguage(root) {
 		return
 	}
-	p.flow.Version = p.version(f.required("version"))
-	p.oneOf(f.required("type"), "flow type", "flow")
-	p.flow.Name = p.name(f.optional("name"), "flow name")
-	p.flow.Input = p.mappings(f, "inputMappings")
-	p.flow.Output = p.mappings(f, "outputMappings")
-	p.flow.Timeout = p.seconds(f.optional("timeoutSeconds"), "timeoutSeconds")
-	p.flow.Steps = p.steps(f.required("steps"), nil)
-	p.flowSources(f)
+	f := p.fields(root, "flow")
+	if f == nil {
+		return
+	}
+	p.flow.Version = p.version(f)
+	f.oneOf("type", "flow type")
+	p.flow.Name = f.nameOf("flow name")
+	p.flow.Input = f.mappings("inputMappings")
+	p.flow.Output = f.mappings("outputMappings")
+	p.flow.Timeout = f.seconds("timeoutSeconds", 0)
+	p.flow.Steps = p.steps(f, nil)
+	p.checkSources(f, nil)
 }
-
-var versions = []string{"v1", "v1beta1"}
 
 // version reads the version of the language. Vendors' examples also have v1.0, which the vendor's
 // service rejects.
-func (p *parser) version(n *node) string {
-	if n == nil {
+func (p *parser) version(f *fields) string {
+	n := f.values["version"]
+	if n != nil && n.kind == nodeScalar && slices.Contains([]string{"v1.0", "v1.0.0", "1", "1.0"}, n.scalar.Text()) {
+		p.problem(n.pos, "version %s is unknown; write \"version: v1\" (allowed: %s)", n.describe(), f.allowed("version"))
 		return ""
 	}
-	if n.kind == nodeScalar && slices.Contains([]string{"v1.0", "v1.0.0", "1", "1.0"}, n.scalar.Text()) {
-		p.problem(n.pos, "version %s is unknown; write \"version: v1\" (allowed: %s)", n.describe(), strings.Join(versions, ", "))
-		return ""
-	}
-	return p.oneOf(n, "version", versions...)
+	return f.oneOf("version", "version")
 }
 
-// fields are the fields of a mapping whose names were checked.
-type fields struct {
-	parser *parser
-	node   *node
-	where  string // "a task step", for messages
-	values map[string]*node
+// otherLanguages are those that a document may be written in. Their signs are fields of the root
+// that FDL does not have.
+var otherLanguages = []struct {
+	signs []string
+	what  string
+}{
+	{[]string{"SpecVersion"}, "this flow is written in the newer language of CloudFlow (SpecVersion, States)"},
+	{[]string{"StartAt", "States"}, "this flow is written in the Amazon States Language (StartAt, States)"},
+	{
+		[]string{"ROSTemplateFormatVersion", "AWSTemplateFormatVersion", "Resources"},
+		"this is a template of a deployment (Resources), and the flow is the text of a Definition in it",
+	},
 }
 
-// fields checks that n is a mapping with allowed fields only.
-func (p *parser) fields(n *node, where string, allowed []string) (fields, bool) {
-	f := fields{parser: p, node: n, where: where, values: map[string]*node{}}
-	if n.kind != nodeMapping {
-		p.unfit(n, where, "a mapping with the fields "+strings.Join(allowed, ", "))
-		return f, false
+// isOtherLanguage reports a document in another language once, in place of everything that FDL does
+// not know in it.
+func (p *parser) isOtherLanguage(root *node) bool {
+	if root.get("steps") != nil {
+		return false
 	}
-	for _, e := range n.entries {
-		if slices.Contains(allowed, e.key) {
-			f.values[e.key] = e.value
-		} else {
-			p.unknownField(e, where, allowed)
+	for _, other := range otherLanguages {
+		if slices.ContainsFunc(other.signs, func(field string) bool { return root.get(field) != nil }) {
+			p.problems = nil
+			p.problem(root.pos, "%s; Waitless runs FDL v1, which begins with \"version: v1\" and \"type: flow\": see waitless docs language", other.what)
+			return true
 		}
 	}
-	f.addMeant(allowed)
-	return f, true
-}
-
-// addMeant uses a misspelt field as the one that it means, so that its problems are reported, too,
-// and the field is not reported as missing.
-func (f fields) addMeant(allowed []string) {
-	for _, e := range f.node.entries {
-		if meant := closest(e.key, allowed); meant != "" && f.values[meant] == nil && !slices.Contains(allowed, e.key) {
-			f.values[meant] = e.value
-		}
-	}
-}
-
-func (p *parser) unknownField(e entry, where string, allowed []string) {
-	hint := DidYouMean(e.key, allowed)
-	if hint == "" {
-		hint = belongsElsewhere(e.key)
-	}
-	p.problem(e.pos, "field %q is unknown in %s%s (allowed: %s)", shortened(e.key), where, hint, strings.Join(allowed, ", "))
-}
-
-// belongsElsewhere returns a hint at the element that has the field.
-func belongsElsewhere(field string) string {
-	switch field {
-	case "goto":
-		return "; it belongs to a branch of a choice step or to an entry of a task step's catch"
-	case "condition":
-		return "; it belongs to a branch of a choice step, or to a task step with \"pattern: waitForCondition\""
-	case "errors":
-		return "; it belongs to a policy of a task step's retry or to an entry of its catch"
-	case "maxIntervalSeconds", "multiplier":
-		return "; it belongs to a policy of a task step's retry"
-	case "target", "source":
-		return "; it belongs to a mapping"
-	case "collection", "item", "index":
-		return "; it belongs to the iterationMapping of a foreach step"
-	}
-	for _, stepType := range stepTypes {
-		if slices.Contains(kindFields[stepType], field) {
-			return "; it belongs to a " + stepType + " step"
-		}
-	}
-	return ""
-}
-
-func (f fields) optional(name string) *node { return f.values[name] }
-
-func (f fields) required(name string) *node {
-	n := f.values[name]
-	if n == nil {
-		f.missing("%s has no field %q, which is required", f.where, name)
-	}
-	return n
-}
-
-// missing reports a missing field, if all fields were read.
-func (f fields) missing(format string, args ...any) {
-	if !f.node.partial {
-		f.parser.problem(f.node.pos, format, args...)
-	}
-}
-
-// either returns the one of two fields that is set. It reports both and neither, and returns nil
-// twice.
-func (f fields) either(first, second string) (a, b *node) {
-	a, b = f.optional(first), f.optional(second)
-	switch {
-	case a != nil && b != nil:
-		f.parser.problem(later(a.pos, b.pos), `%s has both %q and %q; write one of them`, f.where, first, second)
-		return nil, nil
-	case a == nil && b == nil:
-		f.missing(`%s has neither %q nor %q; write one of them`, f.where, first, second)
-	}
-	return a, b
+	return false
 }
 
 // unfit reports a value that is not allowed.
@@ -226,9 +112,13 @@ func (p *parser) unfit(n *node, what, allowed string) {
 	}
 }
 
+func (p *parser) tooDeep(n *node, what string, v value.Value) {
+	p.problem(n.pos, "%s has %d levels of arrays and objects and the limit is %d; write what is inside as a text", what, v.Levels(), value.MaxLevels)
+}
+
 // oneOf returns the text of n if it is allowed, or the allowed text that a misspelt one means. A
 // missing n was reported before.
-func (p *parser) oneOf(n *node, what string, allowed ...string) string {
+func (p *parser) oneOf(n *node, what string, allowed []string) string {
 	if n == nil {
 		return ""
 	}
@@ -251,22 +141,6 @@ func (n *node) text() (text string, ok bool) {
 	return n.scalar.Text(), true
 }
 
-// text returns the text of n and reports other values.
-func (p *parser) text(n *node, what, allowed string) (text string, ok bool) {
-	if text, ok = n.text(); !ok {
-		p.unfit(n, what, allowed)
-	}
-	return text, ok
-}
-
-func (p *parser) optionalText(n *node, what string) string {
-	if n == nil {
-		return ""
-	}
-	text, _ := p.text(n, what, "text; a number or a boolean is one in quotes")
-	return text
-}
-
 // validName does not check the length: {0,127} would compile into as many states whenever a process
 // starts.
 var validName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
@@ -278,106 +152,14 @@ const MaxName = 128
 // up to 127 letters, digits, "_" and "-".
 func ValidName(name string) bool { return len(name) <= MaxName && validName.MatchString(name) }
 
-// nameRule is [ValidName] in words.
-const nameRule = `a letter or "_", then letters, digits, "_" and "-", 128 characters at most`
-
-// name returns the text of n and reports invalid names.
-func (p *parser) name(n *node, what string) string {
-	if n == nil {
-		return ""
-	}
-	name, ok := n.text()
-	switch {
-	case len(name) > MaxName:
-		p.problem(n.pos, "%s %q has %d bytes and the limit is %d; shorten it", what, shortened(name), len(name), MaxName)
-	case !ok || !ValidName(name):
-		p.unfit(n, what, nameRule)
-	}
-	return name
+// warn reports what does not keep the flow from running.
+func (p *parser) warn(at Position, format string, args ...any) {
+	p.problems = append(p.problems, newProblem(SeverityWarning, at, format, args...))
 }
 
-func (p *parser) boolean(n *node, what string) bool {
-	if n == nil {
-		return false
-	}
-	if n.scalar.Kind() != value.KindBool {
-		p.unfit(n, what, "true, false")
-	}
-	return n.scalar.IsTrue()
-}
-
-// items are the elements of a list.
-func (p *parser) items(n *node, what, allowed string) []*node {
-	if n.kind != nodeSequence {
-		p.unfit(n, what, allowed)
-	}
-	return n.items
-}
-
-// someItems are the elements of a list that may not be empty.
-func (p *parser) someItems(n *node, what, allowed string) []*node {
-	items := p.items(n, what, allowed)
-	if n.kind == nodeSequence && len(items) == 0 {
-		p.problem(n.pos, "%s is an empty list; allowed: %s, at least one", what, allowed)
-	}
-	return items
-}
-
-// mappings returns nil for a missing list.
-func (p *parser) mappings(f fields, name string) expr.Mappings {
-	n := f.optional(name)
-	if n == nil {
-		return nil
-	}
-	var list []expr.Mapping
-	seen := map[string]Position{}
-	for _, item := range p.items(n, name, "a list of mappings, each with a target and a source") {
-		if m, ok := p.mapping(item, seen); ok {
-			list = append(list, m)
-		}
-	}
-	return expr.NewMappings(list...)
-}
-
-func (p *parser) mapping(n *node, seen map[string]Position) (m expr.Mapping, ok bool) {
-	f, ok := p.fields(n, "a mapping", mappingFields)
-	if !ok {
-		return m, false
-	}
-	target, source := f.required("target"), f.required("source")
-	if source != nil {
-		m.Source = p.source(source)
-	}
-	if target == nil {
-		return m, false
-	}
-	if m.Target, ok = p.text(target, "target", "text; a number or a boolean is one in quotes"); !ok {
-		return m, false
-	}
-	if first, repeated := seen[m.Target]; repeated {
-		p.problem(target.pos, "target %q is mapped twice; it stands first at %s", shortened(m.Target), first)
-		return m, false
-	}
-	seen[m.Target] = target.pos
-	return m, source != nil
-}
-
-func (p *parser) source(n *node) expr.Source {
-	v := n.value()
-	source, err := expr.ParseSource(v)
-	text, isText := n.text()
-	_, isPath := source.Path()
-	switch {
-	case err != nil:
-		p.syntaxProblem(n, err, rootMeant(text))
-	case v.TooDeep():
-		p.problem(n.pos, "source has %d levels of arrays and objects and the limit is %d; write what is inside as a text", v.Levels(), value.MaxLevels)
-	case isText && !isPath && strings.HasPrefix(text, "$"):
-		p.warn(n.pos, "source "+n.describe()+" is a constant, because it does not begin with $input, $local or $context"+rootMeant(text))
-	case !isPath:
-		p.pathsInside(n)
-	}
-	return source
+// strict adds a problem that only strict mode reports.
+func (p *parser) strict(at Position, format string, args ...any) {
+	p.flow.Extensions = append(p.flow.Extensions, newProblem(SeverityStrict, at, format, args...))
 }
 
 // rootInText is a root of a path in the middle of a text.
@@ -385,20 +167,17 @@ var rootInText = regexp.MustCompile(`\$(?:input|local|context)\b`)
 
 // pathsInside warns of a constant with a path inside, which is not replaced by its value.
 func (p *parser) pathsInside(n *node) {
-	for _, e := range n.entries {
-		p.pathsInside(e.value)
-	}
-	for _, item := range n.items {
-		p.pathsInside(item)
+	for _, inside := range n.inside() {
+		p.pathsInside(inside)
 	}
 	text, ok := n.text()
 	place := rootInText.FindStringIndex(text)
 	if !ok || place == nil {
 		return
 	}
-	p.warn(p.placeIn(n, utf8.RuneCountInString(text[:place[0]])), fmt.Sprintf(
+	p.warn(p.placeIn(n, utf8.RuneCountInString(text[:place[0]])),
 		"text %q is a constant: no path is replaced inside of a text, a list or an object; map the path to a target of its own, and join the values in a function",
-		shortened(text)))
+		shortened(text))
 }
 
 // rootMeant suggests a root for a source like "$locla.x" or "$.x".

@@ -4,69 +4,34 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/waitless/waitless/pkg/expr"
 )
 
-func (p *parser) choice(step *Step, f fields) *Choice {
-	choice := &Choice{}
-	if n := f.required("choices"); n != nil {
-		items := p.someItems(n, "choices", "a list of branches")
-		choice.Branches = make([]Branch, len(items))
-		for i, item := range items {
-			p.branch(&choice.Branches[i], item, step)
-		}
+func (p *parser) choice(step *Step, f *fields) *Choice {
+	items := f.items("choices")
+	choice := &Choice{Branches: make([]Branch, len(items))} // gotos are filled in later
+	for i, item := range items {
+		p.branch(&choice.Branches[i], item, "branch", step)
 	}
-	if n := f.optional("default"); n != nil {
+	if n := f.values["default"]; n != nil {
 		choice.Default = &Branch{}
-		p.defaultBranch(choice.Default, n, step)
+		p.branch(choice.Default, n, "default", step)
 	}
 	return choice
 }
 
-func (p *parser) branch(branch *Branch, n *node, choice *Step) {
-	f, ok := p.fields(n, "a branch of a choice", branchFields)
-	if !ok {
-		return
+func (p *parser) branch(branch *Branch, n *node, element string, choice *Step) {
+	if f := p.fields(n, element); f != nil {
+		branch.Condition = f.condition("condition")
+		branch.Steps = p.steps(f, choice)
+		p.jump(f, choice, &branch.Goto)
 	}
-	if condition := f.required("condition"); condition != nil {
-		branch.Condition = p.condition(condition)
-	}
-	p.branchBody(branch, f, choice)
-}
-
-func (p *parser) defaultBranch(branch *Branch, n *node, choice *Step) {
-	f, ok := p.fields(n, "the default of a choice", defaultFields)
-	if ok {
-		p.branchBody(branch, f, choice)
-	}
-}
-
-func (p *parser) branchBody(branch *Branch, f fields, choice *Step) {
-	branch.Steps = p.steps(f.optional("steps"), choice)
-	p.jump(f.optional("goto"), choice, "choice", &branch.Goto)
 }
 
 // jump records a goto, if there is one. Its target is stored in to.
-func (p *parser) jump(n *node, from *Step, stepType string, to **Step) {
-	if n == nil {
-		return
+func (p *parser) jump(f *fields, from *Step, to **Step) {
+	if target := f.text("goto"); target != "" {
+		p.jumps = append(p.jumps, jump{at: f.values["goto"].pos, from: from, target: target, to: to})
 	}
-	if target, ok := p.text(n, "goto", "the name of a step in the same list as the "+stepType); ok {
-		p.jumps = append(p.jumps, jump{at: n.pos, from: from, target: target, to: to})
-	}
-}
-
-func (p *parser) condition(n *node) expr.Condition {
-	text, ok := p.text(n, "condition", `text like $.status == "success"`)
-	if !ok {
-		return expr.Condition{}
-	}
-	condition, err := expr.ParseCondition(text)
-	if err != nil {
-		p.syntaxProblem(n, err, "")
-	}
-	return condition
 }
 
 // jump is a goto whose target is looked up when all steps are known.

@@ -10,106 +10,85 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// steps reads a series that begins with an empty $local. The owner is nil for the flow.
-func (p *parser) steps(n *node, owner *Step) []*Step {
-	series := p.series(n, owner)
-	if len(series) > 0 {
-		p.atBegin(series[0], n.items[0])
+// steps reads steps that run one after the other. The owner is nil for the flow.
+func (p *parser) steps(f *fields, owner *Step) []*Step {
+	var all []*Step
+	series := &Series{Owner: owner}
+	for _, item := range f.items("steps") {
+		step := p.step(item, series)
+		if step == nil {
+			continue
+		}
+		if len(all) > 0 {
+			all[len(all)-1].Next = step
+		}
+		all = append(all, step)
 	}
-	return series
+	series.Steps = all
+	return all
 }
 
-// series reads steps that run one after the other.
-func (p *parser) series(n *node, owner *Step) []*Step {
-	if n == nil {
-		return nil
-	}
-	items := p.someItems(n, "steps", "a list of steps")
-	series := make([]*Step, 0, len(items))
-	for _, item := range items {
-		if step := p.step(item); step != nil {
-			series = append(series, step)
-		}
-	}
-	all := &Series{Steps: series, Owner: owner}
-	for i, step := range series {
-		step.Series = all
-		if i > 0 {
-			series[i-1].Next = step
-		}
-	}
-	return series
-}
-
-func (p *parser) step(n *node) *Step {
+func (p *parser) step(n *node, series *Series) *Step {
 	if n.kind != nodeMapping {
 		p.unfit(n, "a step", "a mapping with the fields type and name")
 		return nil
 	}
-	step := &Step{Position: n.pos, Index: len(p.flow.All)}
+	step := &Step{Position: n.pos, Index: len(p.flow.All), Series: series}
 	p.flow.All = append(p.flow.All, step)
 	stepType := p.stepType(n)
 	if stepType == "" {
-		step.Name = p.stepName(n.get("name")) // a goto may well name it
+		name := &fields{element: findElement("pass"), parser: p, values: map[string]*node{"name": n.get("name")}}
+		step.Name = p.stepName(name) // a goto may well name it
 		return step
 	}
-	f := p.stepFields(n, stepType)
-	step.Name = p.stepName(f.required("name"))
-	step.End = p.boolean(f.optional("end"), "end")
-	step.Input = p.mappings(f, "inputMappings")
-	step.Output = p.mappings(f, "outputMappings")
-	step.Kind = p.kind(stepType, step, f)
-	p.stepSources(step, f)
+	f := p.fields(n, stepType)
+	step.Name = p.stepName(f)
+	step.End = f.boolean("end")
+	step.Input = f.mappings("inputMappings")
+	step.Output = f.mappings("outputMappings")
+	step.Kind = p.kind(step, f)
+	p.checkSources(f, step)
 	return step
 }
 
-func (p *parser) stepFields(n *node, stepType string) fields {
-	f, _ := p.fields(n, "a "+stepType+" step", fieldsOfStep(stepType))
-	return f
-}
-
-// stepType is the type of the step, which decides what its fields are; empty
-// when it has none, so that its fields mean nothing.
+// stepType returns the type of the step, which decides what its fields are, or "" for none.
 func (p *parser) stepType(n *node) string {
+	types := stepTypes()
 	value := typeOf(n)
 	if value == nil {
 		f := fields{parser: p, node: n}
-		f.missing(`a step has no field "type", which is required (allowed: %s)`, strings.Join(stepTypes, ", "))
-		return ""
+		f.missing(`a step has no field "type", which is required (allowed: %s)`, strings.Join(types, ", "))
 	}
-	return p.oneOf(value, "step type", stepTypes...)
+	return p.oneOf(value, "step type", types)
 }
 
 // typeOf is the value of field "type" or of a misspelt one, which is reported
 // with the other fields.
 func typeOf(n *node) *node {
-	if value := n.get("type"); value != nil {
-		return value
-	}
 	for _, e := range n.entries {
-		if closest(e.key, []string{"type"}) != "" {
+		if e.key == "type" || n.get("type") == nil && closest(e.key, []string{"type"}) != "" {
 			return e.value
 		}
 	}
 	return nil
 }
 
-func (p *parser) stepName(n *node) string {
-	name := p.name(n, "step name")
+func (p *parser) stepName(f *fields) string {
+	name := f.nameOf("step name")
 	if name == "" {
 		return ""
 	}
+	at := f.values["name"].pos
 	if first, repeated := p.names[name]; repeated {
-		p.problem(n.pos, "step name %q is repeated; it stands first at %s, and names are unique in the whole flow, nested steps included",
-			shortened(name), first)
+		p.problem(at, "step name %q is repeated; it stands first at %s, and names are unique in the whole flow, nested steps included", shortened(name), first)
 	} else {
-		p.names[name] = n.pos
+		p.names[name] = at
 	}
 	return name
 }
 
-func (p *parser) kind(stepType string, step *Step, f fields) Kind {
-	switch stepType {
+func (p *parser) kind(step *Step, f *fields) Kind {
+	switch f.name {
 	case "task":
 		return p.task(step, f)
 	case "wait":
@@ -123,41 +102,30 @@ func (p *parser) kind(stepType string, step *Step, f fields) Kind {
 	case "succeed":
 		return &Succeed{}
 	case "fail":
-		return &Fail{Error: p.optionalText(f.optional("error"), "error"), Cause: p.optionalText(f.optional("cause"), "cause")}
+		return &Fail{Error: f.text("error"), Cause: f.text("cause")}
 	}
 	return &Pass{}
 }
 
-func (p *parser) wait(f fields) *Wait {
+func (p *parser) wait(f *fields) *Wait {
+	var ok bool
+	wait := &Wait{}
 	switch duration, timestamp := f.either("duration", "timestamp"); {
 	case duration != nil:
-		return p.waitDuration(duration)
+		if wait.Path, ok = p.selfPath(duration); ok {
+			wait.Mode = WaitDurationPath
+		} else if wait.Duration, ok = ParseDuration(duration.value()); !ok {
+			f.unfit("duration")
+		}
 	case timestamp != nil:
-		return p.waitTimestamp(timestamp)
+		wait.Mode = WaitTimestamp
+		if wait.Path, ok = p.selfPath(timestamp); ok {
+			wait.Mode = WaitTimestampPath
+		} else if wait.Timestamp, ok = ParseTimestamp(timestamp.value()); !ok {
+			f.unfit("timestamp")
+		}
 	}
-	return &Wait{}
-}
-
-func (p *parser) waitDuration(n *node) *Wait {
-	if path, ok := p.selfPath(n); ok {
-		return &Wait{Mode: WaitDurationPath, Path: path}
-	}
-	duration, ok := ParseDuration(n.value())
-	if !ok {
-		p.unfit(n, "duration", fmt.Sprintf("whole seconds from 0 to %d (two days), or a path like $.seconds", int(MaxWait/time.Second)))
-	}
-	return &Wait{Mode: WaitDuration, Duration: duration}
-}
-
-func (p *parser) waitTimestamp(n *node) *Wait {
-	if path, ok := p.selfPath(n); ok {
-		return &Wait{Mode: WaitTimestampPath, Path: path}
-	}
-	instant, ok := ParseTimestamp(n.value())
-	if !ok {
-		p.unfit(n, "timestamp", "an instant like 2026-01-31T10:00:00Z (RFC 3339), or a path like $.instant")
-	}
-	return &Wait{Mode: WaitTimestamp, Timestamp: instant}
+	return wait
 }
 
 // selfPath returns the path of n and whether n looks like one. A broken path was reported.

@@ -45,6 +45,13 @@ type Problem struct {
 	Message  string
 }
 
+var lineBreaks = strings.NewReplacer("\r", " ", "\n", " ")
+
+// newProblem returns a problem whose message is one line.
+func newProblem(severity Severity, at Position, format string, args ...any) Problem {
+	return Problem{Position: at, Severity: severity, Message: lineBreaks.Replace(fmt.Sprintf(format, args...))}
+}
+
 // Format returns the problem as one line: "file:line:column: message". Before the message of a
 // warning stands "warning: ".
 func (p Problem) Format(file string) string {

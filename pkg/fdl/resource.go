@@ -42,9 +42,8 @@ var resourceForms = []*regexp.Regexp{
 	regexp.MustCompile(`^arn:[^:]+:lambda:[^:]*:[^:]*:function:(?P<function>[A-Za-z0-9_-]+)(?::(?P<qualifier>[^:\s]+))?$`),
 }
 
-const allowedResources = "acs:fc:{region}:{account}:services/{service}/functions/{function}, arn:aws:lambda:{region}:{account}:function:{name}, " +
-	"arn:aws:dms:{region}:{account}:task:{id}, arn:aws:states:{region}:{account}:stateMachine:{name}, " +
-	"acs:mns:{region}:{account}:/queues/{queue}/messages or acs:mns:{region}:{account}:/topics/{topic}/messages"
+// allowedResources are the forms in words.
+func allowedResources() string { return findElement("task").allowed("resourceArn") }
 
 // laterResources are forms of FDL that this release does not run.
 var laterResources = regexp.MustCompile(`^(acs:fnf:|arn:[^:]+:([^:]+):)`)
@@ -87,18 +86,18 @@ func ParseResource(text string) (Resource, error) {
 
 func placeholderError(resource, found string) error {
 	return fmt.Errorf("resource %q has the placeholder %s, which nothing replaces; write what it stands for; allowed: %s",
-		shortened(resource), shortened(found), allowedResources)
+		shortened(resource), shortened(found), allowedResources())
 }
 
 // resourceError returns the error for a resource that has no known form.
 func resourceError(text string) error {
 	if match := laterResources.FindStringSubmatch(text); match != nil && !slices.Contains(usedServices, match[2]) {
-		return fmt.Errorf("resource %q is not supported yet; allowed: %s", shortened(text), allowedResources)
+		return fmt.Errorf("resource %q is not supported yet; allowed: %s", shortened(text), allowedResources())
 	}
 	if found := unfilled(text); found != "" {
 		return placeholderError(text, found)
 	}
-	return fmt.Errorf("resource %q names no function and no job; allowed: %s", shortened(text), allowedResources)
+	return fmt.Errorf("resource %q names no function and no job; allowed: %s", shortened(text), allowedResources())
 }
 
 func resourceFrom(text string, form *regexp.Regexp, match []string) Resource {

@@ -2,15 +2,18 @@ package fdl_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v4"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/jobs"
 )
 
 func compiledSchema(t *testing.T) *jsonschema.Schema {
@@ -47,25 +50,50 @@ func instance(t *testing.T, text []byte) (value any, ok bool) {
 	return value, true
 }
 
-func TestSchemaHasEveryField(t *testing.T) {
+// TestSchemaAgreesWithTheCode compares what the schema repeats of constants and of other packages.
+func TestSchemaAgreesWithTheCode(t *testing.T) {
 	t.Parallel()
+	type field struct {
+		Enum                       []string
+		Minimum, Maximum, MaxItems int64
+		Pattern                    string
+		AnyOf                      []field
+	}
 	var schema struct {
-		Properties  map[string]json.RawMessage
-		Definitions map[string]struct{ Properties map[string]json.RawMessage }
+		Definitions map[string]struct {
+			Properties map[string]field
+			field
+		}
 	}
 	if err := json.Unmarshal(fdl.Schema(), &schema); err != nil {
 		t.Fatal(err)
 	}
-	for _, element := range fdl.Elements() {
-		properties := schema.Properties
-		if element != "flow" {
-			properties = schema.Definitions[element].Properties
+	var actions []string
+	for _, kind := range jobs.Kinds() {
+		if kind.Service != "" {
+			actions = append(actions, kind.Service+":"+kind.StartOp)
 		}
-		for _, field := range fdl.Fields(element) {
-			if value := string(properties[field]); value == "" || value == "null" {
-				t.Errorf("%s of %s has no schema", field, element)
-			}
+	}
+	if got := schema.Definitions["task"].Properties["action"].Enum; !slices.Equal(got, actions) {
+		t.Errorf("the schema has the actions %q, want %q", got, actions)
+	}
+	of := func(element, name string) field { return schema.Definitions[element].Properties[name] }
+	year, day := int64(fdl.MaxTimeout/time.Second), int64(fdl.MaxInterval/time.Second)
+	for _, limit := range [][2]int64{
+		{schema.Definitions["timeLimit"].Maximum, year},
+		{of("wait", "duration").AnyOf[0].Maximum, int64(fdl.MaxWait / time.Second)},
+		{of("task", "intervalSeconds").Maximum, day},
+		{of("policy", "intervalSeconds").Maximum, day},
+		{of("policy", "maxIntervalSeconds").Maximum, day},
+		{of("parallel", "branches").MaxItems, fdl.MaxBranches},
+		{of("foreach", "maxConcurrency").Maximum, fdl.MaxConcurrency},
+	} {
+		if limit[0] != limit[1] {
+			t.Errorf("the schema has the limit %d, want %d", limit[0], limit[1])
 		}
+	}
+	if got, want := schema.Definitions["name"].Pattern, fmt.Sprintf("^[A-Za-z_][A-Za-z0-9_-]{0,%d}$", fdl.MaxName-1); got != want {
+		t.Errorf("the schema has the name %s, want %s", got, want)
 	}
 }
 
