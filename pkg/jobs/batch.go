@@ -11,7 +11,7 @@ var batchJob = Kind{
 			idForm: formOf(`^[0-9A-Za-z][0-9A-Za-z:#-]*$`, 128), idMeans: "the jobId that SubmitJob returned",
 			keyFromID: "arn:PARTITION:batch:REGION:ACCOUNT:job/ID",
 			job:       "Jobs", key: "JobArn", status: "Status", at: "StoppedAt",
-			success: []string{"SUCCEEDED"}, failure: []string{"FAILED"},
+			success: []string{"SUCCEEDED"}, failure: []string{"FAILED"}, simulated: map[path]any{"Container.ExitCode": 0},
 			causes: []field{{"", "StatusReason"}, {"exit code", "Container.ExitCode"}, {"", "Container.Reason"}},
 			output: []field{
 				{"job_name", "JobName"}, {"job_queue", "JobQueue"}, {"job_definition", "JobDefinition"},

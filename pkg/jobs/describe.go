@@ -27,6 +27,7 @@ type describeSpec struct {
 	causes                    []field      // what the cause of a failure consists of
 	output                    []field      // what a success has beside job_id, job_key, kind and status
 	jsonText                  string       // the field of the output that is JSON in a text
+	simulated                 map[path]any // what a simulated success has
 }
 
 // field is a value of a job with its name in output and cause.

@@ -29,7 +29,7 @@ var dmsTask = Kind{
 			drift: 30 * time.Second, // a task takes longer to start, so two of its runs do not begin so close together
 			// The message is in events, the other two in descriptions.
 			causes:  []field{{"", "detailMessage"}, {"", "StopReason"}, {"", "LastFailureMessage"}},
-			success: []string{"stopped"}, failure: []string{"failed"},
+			success: []string{"stopped"}, failure: []string{"failed"}, simulated: map[path]any{"StopReason": "FULL_LOAD_ONLY_FINISHED"},
 			stop: &stopReasons{
 				event: reason{"detailMessage", formOf(`Stop Reason ([A-Z][A-Z_]*)`, maxARN)},
 				found: reason{"StopReason", formOf(`^(?:Stop Reason )?([A-Z][A-Z_]*)$`, maxARN)},

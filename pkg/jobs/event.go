@@ -16,6 +16,15 @@ type event struct {
 	words   map[string]string // the descriptions' words for the statuses, nil if they are the same
 }
 
+// word returns the descriptions' word for the status.
+func (e event) word(detail any) string {
+	word := e.status.text(detail)
+	if e.words != nil {
+		word = e.words[word]
+	}
+	return word
+}
+
 // ErrNoEnd is the error for an event that does not say that a job of the table ended: its source or
 // its status is another one.
 var ErrNoEnd = errors.New("jobs: the event does not say that a job ended")
@@ -56,10 +65,7 @@ func ReadEvent(text []byte) (Key, Sighting, error) {
 
 func (k Kind) readEvent(document any, fromService bool) (Key, Sighting, error) {
 	detail := path("detail").in(document)
-	word := k.event.status.text(detail)
-	if k.event.words != nil {
-		word = k.event.words[word]
-	}
+	word := k.event.word(detail)
 	if !slices.Contains(k.describe.finals(), word) {
 		return Key{}, Sighting{}, ErrNoEnd
 	}

@@ -117,10 +117,11 @@ func (f *form) MatchString(text string) bool {
 	return len(text) <= f.most && f.pattern().MatchString(text)
 }
 
-// part returns what the form has in parentheses, or else the whole text.
+// part returns what the form has in parentheses, or else all that matches it.
 func (f *form) part(text string) string {
-	if match := f.pattern().FindStringSubmatch(text); len(match) > 1 {
-		return match[1]
+	match := f.pattern().FindStringSubmatch(text)
+	if match == nil {
+		return ""
 	}
-	return text
+	return match[len(match)-1]
 }

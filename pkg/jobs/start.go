@@ -25,7 +25,9 @@ type startSpec struct {
 	resourceParam string // the param that [ForResource] fills
 	resource      *form  // of the resource; what it has in parentheses is the param
 
-	inUse       []string                           // the error codes that mean: the name or the resource is in use
+	inUse          []string // the error codes that mean: the name or the resource is in use
+	returnsRunning bool     // the same start of a job that runs returns it
+
 	idOf        func(resource, name string) string // the id of a job of the resource, nil for the resource itself
 	silent      *form                              // the ids of jobs whose end neither events nor descriptions tell
 	silentMeans string

@@ -2,6 +2,7 @@ package simulated
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -19,30 +20,26 @@ const (
 // Services play the services behind the other kinds of jobs: a job runs until an event says that it
 // ended, or until its delay has passed, and then it succeeds. The delay is the param "delay", in
 // seconds, 60 by default. The zero Services have no jobs. Services are not safe for concurrent use.
-type Services struct{ byKey map[string]*job }
+type Services struct {
+	byKey    map[jobs.Key]*job
+	byParams map[string]*job // of their descriptions
+}
 
 // job is one run of a job.
 type job struct {
-	id, key string
-	params  document
-	began   time.Time
-	delay   time.Duration
-	end     state // zero while no event told of the end
+	jobs.Simulated
+	delay time.Duration
 }
 
-// state is how far a job is.
-type state struct {
-	ended time.Time // zero while it runs
-	event document  // the detail of the event of the end, nil for none
-}
+func (j *job) runs(now time.Time) bool { return j.at(now).Ended.IsZero() }
 
-func (s state) running() bool { return s.ended.IsZero() }
-
-func (j *job) stateAt(now time.Time) state {
-	if j.end.running() && now.Sub(j.began) >= j.delay {
-		return state{j.began.Add(j.delay), nil}
+// at returns the job as it is at that instant.
+func (j *job) at(now time.Time) jobs.Simulated {
+	is := j.Simulated
+	if is.Ended.IsZero() && now.Sub(is.Began) >= j.delay {
+		is.Ended = is.Began.Add(j.delay)
 	}
-	return j.end
+	return is
 }
 
 // Refusal is the error code and the message of a service.
@@ -54,12 +51,8 @@ func (r *Refusal) Error() string { return r.Code + ": " + r.Message }
 // the same start; invented names are made of it. The error is a [*Refusal] or an [InvalidArgument].
 func (s *Services) Start(kind jobs.Kind, params []byte, unique string, now time.Time) ([]byte, error) {
 	if !kind.HasEnd() { // a message, which reaches nothing
-		id := inventedID(cmp.Or(unique, instant(now)))
-		return json.Marshal(document{"MessageId": id, "RequestId": id})
-	}
-	service, ok := services[kind.Name]
-	if !ok {
-		return nil, notPlayed(kind)
+		id := inventedID(cmp.Or(unique, now.String()))
+		return json.Marshal(map[string]string{"MessageId": id, "RequestId": id})
 	}
 	raw, err := members(params)
 	if err != nil {
@@ -69,34 +62,55 @@ func (s *Services) Start(kind jobs.Kind, params []byte, unique string, now time.
 	if err != nil {
 		return nil, err
 	}
+	if !kind.Simulates() {
+		return nil, notPlayed(kind)
+	}
 	delay = min(max(delay, 0), math.MaxInt32)
-	started := &job{params: paramsOf(raw), began: now, delay: time.Duration(delay * float64(time.Second))}
-	started.id = service.idOf(started.params, unique)
-	started.key = service.key(started.id)
-	if before := s.byKey[keyIn(kind, started.key)]; before != nil {
-		code := service.ended
-		if before.stateAt(now).running() {
-			code = service.busy
-		}
-		if code != "" {
+	j := &job{jobs.Simulated{Params: params, Began: now}, time.Duration(delay * float64(time.Second))}
+	if err := j.name(kind, unique); err != nil {
+		return nil, err
+	}
+	if before := s.byKey[j.Key]; before != nil {
+		code := kind.Refusal(before.runs(now))
+		switch {
+		case code != "":
 			return nil, &Refusal{code, "the name or the resource is in use"}
-		}
-		if !service.reused {
-			return json.Marshal(service.started(before))
+		case kind.Once != jobs.OnceBusy:
+			return kind.Started(before.Simulated), nil
 		}
 	}
-	s.add(kind, started)
-	return json.Marshal(service.started(started))
+	s.add(kind, j)
+	return kind.Started(j.Simulated), nil
+}
+
+// name gives the job the id and the key that its params name, or else an id that is made of unique.
+func (j *job) name(kind jobs.Kind, unique string) error {
+	params, err := kind.StartParams(j.Params, inventedID(unique))
+	if err != nil {
+		return err
+	}
+	started, err := kind.ReadStart(Account, Region, params, nil)
+	if err != nil { // the service invents the id
+		j.ID = inventedID(unique)
+		started, err = kind.ReadStart(Account, Region, params, kind.Started(j.Simulated))
+	}
+	j.ID, j.Key, j.Params = started.ID, started.Key, params
+	return err
+}
+
+// inventedID is an id in the form of Batch's, made of a text.
+func inventedID(unique string) string {
+	hash := sha256.Sum256([]byte(unique))
+	return fmt.Sprintf("%x-%x-%x-%x-%x", hash[:4], hash[4:6], hash[6:8], hash[8:10], hash[10:16])
 }
 
 func (s *Services) add(kind jobs.Kind, j *job) {
 	if s.byKey == nil {
-		s.byKey = map[string]*job{}
+		s.byKey, s.byParams = map[jobs.Key]*job{}, map[string]*job{}
 	}
-	s.byKey[keyIn(kind, j.key)] = j
+	params, _ := kind.DescribeParams(j.ID) // it has the form of an id
+	s.byKey[j.Key], s.byParams[string(params)] = j, j
 }
-
-func keyIn(kind jobs.Kind, key string) string { return kind.Name + " " + key }
 
 func notPlayed(kind jobs.Kind) error {
 	return &Refusal{"ValidationException", "no service is simulated for kind " + kind.Name}
@@ -104,17 +118,14 @@ func notPlayed(kind jobs.Kind) error {
 
 // Describe plays the call that describes a job at the instant now. The error is a [*Refusal].
 func (s *Services) Describe(kind jobs.Kind, params []byte, now time.Time) ([]byte, error) {
-	service, ok := services[kind.Name]
-	if !ok {
-		return nil, notPlayed(kind)
-	}
-	id := asked(params)
-	j := s.byKey[keyIn(kind, service.key(id))]
+	j := s.byParams[string(params)]
 	switch {
+	case !kind.Simulates():
+		return nil, notPlayed(kind)
 	case j != nil:
-		return json.Marshal(service.described(j, j.stateAt(now)))
-	case service.unknown != "":
-		return nil, &Refusal{service.unknown, fmt.Sprintf("there is no job %q", jobs.Shortened(id))}
+		return kind.Described(j.at(now)), nil
+	case kind.NoJob() != "":
+		return nil, &Refusal{kind.NoJob(), "there is no such job"}
 	}
 	return []byte("{}"), nil
 }
@@ -122,45 +133,22 @@ func (s *Services) Describe(kind jobs.Kind, params []byte, now time.Time) ([]byt
 // Observe ends the job of an event, unless the event is about an earlier run.
 func (s *Services) Observe(text []byte, now time.Time) {
 	key, seen, err := jobs.ReadEvent(text)
-	if err != nil {
-		return
-	}
-	kind, _ := jobs.Find(key.Kind)
-	j := s.byKey[keyIn(kind, key.Name)]
-	if j == nil || !j.end.running() {
+	j := s.byKey[key]
+	if err != nil || j == nil || !j.Ended.IsZero() {
 		return
 	}
 	seen.Status = jobs.StatusSuccess // an event without a reason is also about an end
-	var event struct{ Detail document }
-	if _, ended := kind.Conclude("", jobs.Run{Since: j.began}, seen); ended && json.Unmarshal(text, &event) == nil {
-		j.end = state{now, event.Detail}
+	kind, _ := jobs.Find(key.Kind)
+	if _, ended := kind.Conclude("", jobs.Run{Since: j.Began}, seen); ended {
+		j.Ended, j.Event = now, text
 	}
 }
 
 // Remember restores a job of an earlier process, without its params and its delay. It does not change a
 // known job.
 func (s *Services) Remember(key jobs.Key, id string, began time.Time) {
-	kind, ok := jobs.Find(key.Kind)
-	if _, played := services[key.Kind]; !ok || !played || s.byKey[keyIn(kind, key.Name)] != nil {
-		return
+	kind, _ := jobs.Find(key.Kind)
+	if kind.Simulates() && s.byKey[key] == nil {
+		s.add(kind, &job{jobs.Simulated{ID: id, Key: key, Began: began}, defaultDelay * time.Second})
 	}
-	s.add(kind, &job{id: id, key: key.Name, began: began, delay: defaultDelay * time.Second})
-}
-
-// asked returns the id in the params of a description: the only text in one of these members.
-func asked(params []byte) string {
-	var form struct {
-		Jobs                               []string
-		Filters                            []struct{ Values []string }
-		ExecutionArn, TranscriptionJobName string
-	}
-	_ = json.Unmarshal(params, &form) // the params are those of package jobs
-	var first string
-	switch {
-	case len(form.Jobs) > 0:
-		first = form.Jobs[0]
-	case len(form.Filters) > 0 && len(form.Filters[0].Values) > 0:
-		first = form.Filters[0].Values[0]
-	}
-	return cmp.Or(first, form.ExecutionArn, form.TranscriptionJobName)
 }

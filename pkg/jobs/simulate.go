@@ -1,0 +1,108 @@
+package jobs
+
+import (
+	"strings"
+	"time"
+)
+
+// Simulated is a job whose service is simulated.
+type Simulated struct {
+	ID     string
+	Key    Key
+	Params []byte // of its start
+	Began  time.Time
+	Ended  time.Time // zero while it runs
+	Event  []byte    // of its end; without one it succeeded
+}
+
+// Simulates reports whether the service of the kind can be simulated.
+func (k Kind) Simulates() bool { return k.DescribeOp != "" }
+
+// Started returns the service's response to the start of the job.
+func (k Kind) Started(j Simulated) []byte {
+	response := map[string]any{}
+	k.start.id.put(response, j.ID)
+	if len(k.start.began) > 0 {
+		k.start.began[0].put(response, j.Began)
+	}
+	return encode(response)
+}
+
+// Described returns the service's description of the job. It has the fields that an event has, too.
+func (k Kind) Described(j Simulated) []byte {
+	d, job := k.describe, map[string]any{}
+	d.key.put(job, j.Key.Name)
+	if len(d.began) > 0 {
+		d.began[0].put(job, j.Began)
+	}
+	params, _ := objectMembers("params", j.Params) // they were read before
+	for _, f := range d.output {
+		if name, ok := findMember(params, string(f.path)); ok {
+			f.path.put(job, params[name])
+		}
+	}
+	switch {
+	case j.Ended.IsZero():
+		d.status.put(job, "RUNNING")
+	case j.Event == nil:
+		d.status.put(job, d.success[0])
+		for p, value := range d.simulated {
+			p.put(job, value)
+		}
+	default:
+		document, _ := decode(j.Event) // it was read before
+		k.putEvent(job, path("detail").in(document))
+	}
+	if !j.Ended.IsZero() {
+		d.at.put(job, j.Ended)
+	}
+	if d.job == "" {
+		return encode(job)
+	}
+	return encode(map[string]any{string(d.job): job})
+}
+
+// putEvent copies what the detail of an event says.
+func (k Kind) putEvent(job map[string]any, detail any) {
+	k.describe.status.put(job, k.event.word(detail))
+	for _, f := range append(k.describe.causes, k.describe.output...) {
+		if value := f.path.in(detail); value != nil {
+			f.path.put(job, value)
+		}
+	}
+	if stop := k.describe.stop; stop != nil {
+		stop.found.path.put(job, stop.event.form.part(stop.event.path.text(detail)))
+	}
+}
+
+// put sets the value at the path.
+func (p path) put(document map[string]any, value any) {
+	names := strings.Split(string(p), ".")
+	for _, name := range names[:len(names)-1] {
+		inner, ok := document[name].(map[string]any)
+		if !ok {
+			inner = map[string]any{}
+			document[name] = inner
+		}
+		document = inner
+	}
+	document[names[len(names)-1]] = value
+}
+
+// Refusal returns the error code with which the service refuses a start of a job that was started before
+// and runs, or has ended. It is empty if the service returns that job, or starts another run.
+func (k Kind) Refusal(running bool) string {
+	again := k.Once == OnceBusy && !running || k.start.returnsRunning && running
+	if again || len(k.start.inUse) == 0 {
+		return ""
+	}
+	return k.start.inUse[0]
+}
+
+// NoJob returns the error code for an unknown job, empty if the service returns no job instead.
+func (k Kind) NoJob() string {
+	if len(k.describe.unknown) == 0 {
+		return ""
+	}
+	return k.describe.unknown[0]
+}
