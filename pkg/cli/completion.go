@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -131,7 +132,7 @@ func (c Command) flowNames(cmd *cobra.Command, _ []string, _ string) ([]string, 
 		for _, f := range flows {
 			names = append(names, f.Name)
 		}
-		return unique(names), err
+		return slices.Compact(names), err
 	})
 }
 

@@ -33,7 +33,7 @@ func TestCompletion(t *testing.T) {
 		"a flag":               {[]string{"run", "flow.yaml", "--skip"}, []string{"--skip-time"}},
 		"a flow":               {[]string{"run", ""}, []string{"yaml", "yml", "json"}},
 		"a second flow":        {[]string{"run", pollingFlow, ""}, nil},
-		"a function":           {[]string{"run", pollingFlow, "--task", ""}, []string{"StartJob=exec:", "GetJobStatus=exec:"}},
+		"a function":           {[]string{"run", pollingFlow, "--task", ""}, []string{"GetJobStatus=exec:", "StartJob=exec:"}},
 		"an action": {
 			[]string{"run", "../../events/batch-callback/flow.yaml", "--task", ""},
 			[]string{"batch:SubmitJob=simulated", "batch:SubmitJob=aws"},

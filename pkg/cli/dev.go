@@ -24,6 +24,8 @@ import (
 	"github.com/waitless/waitless/pkg/httpapi/fnf"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -94,11 +96,7 @@ func (c Command) dev(ctx context.Context, o devOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if closeErr := store.Shut(); err == nil && closeErr != nil {
-			err = fmt.Errorf("close store %s: %w", o.store, closeErr)
-		}
-	}()
+	defer target.Shut(store, o.store, &err)
 	err = s.listen(ctx)
 	if s.listener != nil {
 		defer func() { _ = s.listener.Close() }() // a second time, when it was served
@@ -158,19 +156,26 @@ func keysOf(object value.Value) (map[string]string, error) {
 
 // devTasks are the functions of all flows of a store, whatever their names.
 func (c Command) devTasks(definitions []string) (*local.Tasks, error) {
-	byName := map[string]string{}
-	for _, definition := range definitions {
-		name, value, err := splitTask(definition, byName)
-		if err != nil {
-			return nil, err
-		}
-		byName[name] = value
-	}
-	tasks, err := local.NewTasks(local.NewClock(c.Now), byName)
+	byName, err := splitTasks(definitions)
 	if err != nil {
-		return nil, unusableTasks(err, byName)
+		return nil, err
 	}
-	return tasks, c.addTasks(tasks, func(name string) bool { return !isGiven(byName, name) })
+	return c.newTasks(local.NewClock(c.Now), byName, func(string) bool { return true })
+}
+
+// logOutput logs the error output of commands.
+func (s *server) logOutput(call machine.Call, text string) {
+	s.log.Info("output", "execution", call.Flow.Name+"/"+call.Execution, "step", call.Step, "text", token.MaskAll(text))
+}
+
+// logAbsent logs what mappings leave out, each of a definition once.
+func (s *server) logAbsent() func(engine.Absences) {
+	var told absences
+	return func(of engine.Absences) {
+		for _, m := range told.news(of) {
+			s.log.Warn("source of a mapping is missing", "execution", of.Flow.Name+"/"+of.Execution, "mapping", m.String())
+		}
+	}
 }
 
 // listen opens the listener and determines where callbacks arrive.

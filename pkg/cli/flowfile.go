@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
@@ -23,10 +22,6 @@ import (
 
 // flowSource is the flow that start and run take: a file, or with --flow a stored definition.
 type flowSource struct{ path, stored string }
-
-func (s *flowSource) register(flags *pflag.FlagSet) {
-	flags.StringVar(&s.stored, "flow", "", "a stored flow instead of a file: NAME for its latest definition, or NAME@HASH, where a part of the hash will do")
-}
 
 // arguments checks that the command line names one flow.
 func (s *flowSource) arguments(cmd *cobra.Command, args []string) error {
@@ -41,24 +36,10 @@ func (s *flowSource) arguments(cmd *cobra.Command, args []string) error {
 	return checkFlow(s.name())
 }
 
-func (s *flowSource) take(args []string) {
-	if len(args) > 0 {
-		s.path = args[0]
-	}
-}
-
 // name is that of a stored flow, without the hash.
 func (s *flowSource) name() string {
 	name, _, _ := strings.Cut(s.stored, "@")
 	return name
-}
-
-// String returns the flow as the command line names it.
-func (s *flowSource) String() string {
-	if s.stored == "" {
-		return s.path
-	}
-	return "--flow " + s.stored
 }
 
 // readSource reads the file, or the stored definition at the place.
@@ -135,14 +116,6 @@ func (f flowFile) checkName() error {
 }
 
 func (f flowFile) isStored() bool { return f.stored.Hash != "" }
-
-// put stores the definition for an execution that is then started, unless it comes from the store.
-func (f flowFile) put(ctx context.Context, a *target.Client, execution string) (rest.Flow, error) {
-	if f.isStored() {
-		return f.stored, nil
-	}
-	return a.PutFlow(ctx, f.name(), f.text, execution)
-}
 
 // reasonOf is why a file could not be read, without the path and the call.
 func reasonOf(err error) string {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -50,7 +51,7 @@ func (c Command) validateCommand() *cobra.Command {
 func (c Command) validate(ctx context.Context, paths []string, options validateOptions) error {
 	if !slices.Contains(validateFormats, options.format) {
 		return view.Usage(fmt.Sprintf("--format is %q%s (allowed: %s)", options.format,
-			fdl.DidYouMean(options.format, validateFormats), listed(validateFormats)), "waitless validate --format github FLOW")
+			fdl.DidYouMean(options.format, validateFormats), strings.Join(validateFormats, ", ")), "waitless validate --format github FLOW")
 	}
 	files, err := c.readFlows(ctx, paths, options.strict)
 	if err != nil {

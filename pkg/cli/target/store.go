@@ -97,6 +97,13 @@ func (o Opener) Hold(ctx context.Context, dir, try string) (Store, error) {
 	return store, err
 }
 
+// Shut closes a store after a command. Its error is the command's unless that has one.
+func Shut(store Store, dir string, err *error) {
+	if closeErr := store.Shut(); *err == nil && closeErr != nil {
+		*err = fmt.Errorf("close store %s: %w", dir, closeErr)
+	}
+}
+
 // Dev returns a client of the `waitless dev` that holds the store, or nil if none does.
 func (o Opener) Dev(ctx context.Context, dir string) (*Client, error) {
 	if o.Stores.Check(dir) != nil {

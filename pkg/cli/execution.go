@@ -1,0 +1,396 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/waitless/waitless/pkg/cli/target"
+	"github.com/waitless/waitless/pkg/cli/view"
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// execution is one execution that a command starts, and shows until it ends.
+type execution struct {
+	command Command
+	options runOptions
+	place   target.Place // where it is, as flags and environment say
+	file    flowFile
+	name    string
+	input   value.Value
+	clock   *local.Clock
+	api     *target.Client // of the stack or of the process that runs it
+	steps   view.Steps
+	system  *local.System // nil if another process runs it
+}
+
+// title names the execution to people.
+func (e *execution) title() string { return e.file.name() + "/" + e.name }
+
+func (e *execution) is(id engine.ID) bool { return id == engine.NewID(e.file.name(), e.name) }
+
+func (e *execution) isCallOf(call machine.Call) bool {
+	return e.is(engine.NewID(call.Flow.Name, call.Execution))
+}
+
+// failure returns an error about the execution.
+func (e *execution) failure(exit int, why, try string) *view.Failure {
+	return &view.Failure{Exit: exit, What: e.title(), Why: why, Try: try}
+}
+
+// show shows the steps of the execution from now on.
+func (e *execution) show() {
+	e.steps = e.command.out().NewSteps(view.StepsConfig{
+		Title: e.title(), Flow: e.file.flow, Clock: e.clock, Silent: e.options.json,
+		Plain: e.command.Getenv("TERM") == "dumb", Color: e.command.setting("NO_COLOR") == "",
+	})
+}
+
+// start puts the flow and starts the execution, unless it was started before.
+func (e *execution) start(ctx context.Context) (begun rest.Execution, isNew bool, err error) {
+	flow := e.file.stored
+	if flow.Hash == "" || e.options.skipTime { // what is in memory has no flows yet
+		flow, err = e.api.PutFlow(ctx, e.file.name(), e.file.text, e.name)
+	}
+	if err == nil && e.options.name != "" && !e.options.hasInput {
+		if known, err := e.api.Execution(ctx, flow.Name, e.name, e.system != nil); err == nil {
+			e.input = known.Input // an execution that is only named is the one that exists
+		}
+	}
+	if err == nil {
+		begun, isNew, err = e.api.Start(ctx, flow.Name, rest.Start{Name: e.name, Hash: flow.Hash, Input: e.input})
+	}
+	var refused *rest.Error
+	switch {
+	case errors.As(err, &refused) && refused.Status == http.StatusConflict:
+		err = view.Usage("execution "+e.title()+" exists with another definition or input", "--name ANOTHER-NAME")
+	case err == nil && !isNew && begun.Status.Final() && e.steps != nil:
+		e.steps.Say(e.title() + " ended before; this is its history and its result")
+	}
+	return begun, isNew, err
+}
+
+// elsewhere returns the API of the stack or of the `waitless dev` that runs the execution, or nil
+// if this process runs it.
+func (e *execution) elsewhere(ctx context.Context) (*target.Client, error) {
+	switch {
+	case e.place.OnStack():
+		return e.command.opener().Open(ctx, e.place)
+	case e.options.skipTime:
+		return nil, nil
+	}
+	a, err := e.command.opener().Dev(ctx, e.place.Store)
+	if a != nil && len(e.options.tasks) > 0 {
+		return nil, view.Usage("`waitless dev` holds the store "+e.place.Store+" and runs the tasks, so --task has no effect here",
+			"give --task to waitless dev, or --store ANOTHER-DIR")
+	}
+	return a, err
+}
+
+// follow starts the execution that another process runs, and shows it until it ends.
+func (e *execution) follow(ctx context.Context) error {
+	e.show()
+	if _, _, err := e.start(ctx); err != nil {
+		return err
+	}
+	var events []machine.Event
+	var state machine.State
+	var err error
+	for {
+		if state, events, err = e.look(ctx, events); err != nil || state.Status.Final() {
+			break
+		}
+		if err = engine.Sleep(ctx, e.api.Interval); err != nil {
+			break
+		}
+	}
+	e.steps.Close(ctx.Err() != nil)
+	again := "waitless history " + e.title() + " --follow" + e.place.Flags()
+	switch {
+	case ctx.Err() != nil:
+		return e.failure(ExitInterrupted, "interrupted; it continues; show it with: "+again, "")
+	case err != nil && !e.place.OnStack() && !e.command.opener().IsHeld(ctx, e.place.Store):
+		return e.failure(ExitInternal, "the process that held the store ended", "waitless dev, then "+again)
+	case err != nil:
+		return err
+	}
+	return e.report(ctx, state, events)
+}
+
+// look shows what happened since the events before, and returns all. The state is read first, so
+// that the history goes at least as far.
+func (e *execution) look(ctx context.Context, before []machine.Event) (state machine.State, events []machine.Event, err error) {
+	now, err := e.api.Execution(ctx, e.file.name(), e.name, false)
+	if err != nil {
+		return state, before, err
+	}
+	history, err := e.api.History(ctx, e.file.name(), e.name, len(before), false)
+	if err != nil {
+		return state, before, err
+	}
+	state = stateOf(now)
+	for _, h := range history {
+		event, err := h.Parse(e.file.flow)
+		if err != nil {
+			return state, events, err
+		}
+		events = append(events, event)
+	}
+	if len(events) == 0 && !state.Status.Final() {
+		return state, before, nil
+	}
+	e.steps.Committed(engine.ID{}, state, events)
+	if !e.options.json && len(events) > 0 && events[len(events)-1].Type == machine.TaskSubmitted {
+		open, err := e.api.Tokens(ctx, e.file.name(), e.name, true)
+		if err != nil {
+			return state, events, err
+		}
+		for _, t := range open {
+			e.sayHowToAnswer(t.Token)
+		}
+	}
+	return state, append(before, events...), nil
+}
+
+// stateOf is as much of a state as the API tells.
+func stateOf(e rest.Execution) machine.State {
+	state := machine.State{
+		Flow: machine.FlowRef{Name: e.Flow, Hash: e.Hash}, Execution: e.Name, Status: e.Status, Input: e.Input, Error: e.Error, Cause: e.Cause,
+	}
+	state.Started, _ = time.Parse(machine.TimeFormat, e.StartedTime)
+	state.At, _ = time.Parse(machine.TimeFormat, e.StoppedTime) // the zero instant before the end
+	if e.Output != nil {
+		state.Output = *e.Output
+	}
+	return state
+}
+
+// sayHowToAnswer says what a second terminal has to be told.
+func (e *execution) sayHowToAnswer(text string) {
+	e.steps.Say("report the outcome from another terminal:\n  waitless tokens succeed " + text + ` --output '{"key":"value"}'` + e.place.Flags())
+}
+
+// runHere runs the execution to its end in this process: in memory when time is virtual, else in
+// the store, where it goes on if it was begun before.
+func (e *execution) runHere(ctx context.Context) (err error) {
+	config, err := e.config(ctx)
+	if err != nil {
+		return err
+	}
+	memory := &local.MemoryStore{}
+	lists := target.Lists(memory)
+	config.Store = memory
+	if !e.options.skipTime {
+		store, err := e.command.opener().Hold(ctx, e.place.Store,
+			"waitless start "+e.file.path+", which leaves it to that one, or --store ANOTHER-DIR")
+		if err != nil {
+			return err
+		}
+		defer target.Shut(store, e.place.Store, &err)
+		lists, config.Store, config.Keys = store, store, store.Keys()
+	}
+	e.show()
+	serving, stop := context.WithCancel(ctx)
+	defer stop()
+	o := &watching{Steps: e.steps, execution: e, keys: config.Keys, stop: stop}
+	config.Observer, config.Absent, config.Output, config.Warn = o, e.warnOfAbsent(), e.showOutput, e.warnOfJob
+	e.system = local.New(config)
+	e.api = &target.Client{Client: target.InProcess(e.system, lists)}
+	_, isNew, err := e.start(ctx)
+	if err == nil && !isNew { // show what happened before this process took it over
+		var state machine.State
+		var events []machine.Event
+		state, events, err = e.read(ctx)
+		o.Committed(engine.NewID(e.file.name(), e.name), state, events)
+	}
+	if err != nil {
+		return err
+	}
+	err = e.serve(ctx, serving, lists)
+	e.steps.Close(ctx.Err() != nil)
+	again := "continue it with: " + e.again()
+	switch {
+	case ctx.Err() != nil && e.options.skipTime:
+		return e.failure(ExitInterrupted, "interrupted; with --skip-time the store is in memory, so the execution is gone", "")
+	case ctx.Err() != nil:
+		return e.failure(ExitInterrupted, "interrupted; "+again, "")
+	case err != nil && e.options.skipTime:
+		return err
+	case err != nil && serving.Err() == nil:
+		return e.failure(ExitInternal, err.Error(), "correct that, then "+again)
+	}
+	return e.finish(ctx)
+}
+
+// config is what the system of the run is made of, but for its store.
+func (e *execution) config(ctx context.Context) (config local.Config, err error) {
+	tasks, err := e.command.resolveTasks(e.file, e.clock, e.options.tasks)
+	if err != nil {
+		return config, err
+	}
+	script, err := e.file.script(e.options.skipTime)
+	if err != nil {
+		return config, view.Usage(err.Error(), "correct "+e.file.scriptPath())
+	}
+	if config, err = e.command.configOf(ctx, e.clock, tasks); err != nil {
+		return config, err
+	}
+	config.Script = script
+	return config, e.options.atOnce.apply(e.command, &config)
+}
+
+// serve works on the execution in memory until ctx ends or nothing goes on, or on the store until serving ends.
+func (e *execution) serve(ctx, serving context.Context, lists target.Lists) error {
+	if e.options.skipTime {
+		return e.system.Run(ctx)
+	}
+	end, err := target.ServeSocket(serving, e.place.Store, target.Handler(e.system, lists, slog.New(slog.DiscardHandler), "run"))
+	if err != nil {
+		return fmt.Errorf("serve store %s: %w", e.place.Store, err)
+	}
+	defer end()
+	return e.system.Serve(serving)
+}
+
+// again returns the command that continues the execution.
+func (e *execution) again() string {
+	again := "waitless run " + e.file.path + " --name " + e.name + e.options.Flags()
+	if e.options.config != "" {
+		again += " --config " + e.options.config
+	}
+	for _, task := range e.options.tasks {
+		name, definition, _ := strings.Cut(task, "=")
+		again += " --task '" + name + "=" + local.Hidden(definition) + "'"
+	}
+	return again
+}
+
+// watching shows the execution that this process runs, and ends the run with it.
+type watching struct {
+	view.Steps
+	execution *execution
+	keys      token.Keys
+	stop      context.CancelFunc
+}
+
+// Calling implements [engine.Observer].
+func (o *watching) Calling(call machine.Call, at time.Time) {
+	if o.execution.isCallOf(call) {
+		o.Steps.Calling(call, at)
+	}
+}
+
+// Committed implements [engine.Observer].
+func (o *watching) Committed(id engine.ID, state machine.State, events []machine.Event) {
+	if !o.execution.is(id) {
+		return
+	}
+	o.Steps.Committed(id, state, events)
+	text, ok := machine.Token(o.keys, o.execution.file.flow, state)
+	if ok && state.Waiting.Submitted() && len(events) > 0 && !o.execution.options.skipTime {
+		o.execution.sayHowToAnswer(text)
+	}
+	if state.Status.Final() {
+		o.stop()
+	}
+}
+
+// warnOfAbsent shows what mappings of the execution leave out.
+func (e *execution) warnOfAbsent() func(engine.Absences) {
+	var told absences
+	return func(of engine.Absences) {
+		if !e.is(engine.NewID(of.Flow.Name, of.Execution)) {
+			return
+		}
+		for _, m := range told.news(of) {
+			e.say(fmt.Sprintf("warning: %s: source %s of %s is missing, so the target %s is left out", m.Place(), m.Source, m.Mappings, m.Target))
+		}
+	}
+}
+
+// say shows a text of the flow or of its functions beside the steps.
+func (e *execution) say(text string) { e.steps.Say(view.Printable(token.MaskAll(text))) }
+
+// showOutput shows the error output of commands of the execution.
+func (e *execution) showOutput(call machine.Call, text string) {
+	if e.isCallOf(call) {
+		for line := range strings.Lines(text) {
+			e.say(call.Step + ": " + strings.TrimRight(line, "\r\n"))
+		}
+	}
+}
+
+func (e *execution) warnOfJob(err error) { e.say("job: " + err.Error() + "; Waitless asks again") }
+
+// read returns the execution as the system of this process has it.
+func (e *execution) read(ctx context.Context) (state machine.State, events []machine.Event, err error) {
+	id := engine.NewID(e.file.name(), e.name)
+	if state, err = e.system.Describe(ctx, id); err == nil {
+		events, err = e.system.History(ctx, id)
+	}
+	return state, events, err
+}
+
+// finish prints what became of the execution.
+func (e *execution) finish(ctx context.Context) error {
+	state, events, err := e.read(ctx)
+	if err != nil {
+		return err
+	}
+	return e.report(ctx, state, events)
+}
+
+// report prints the result of an execution, or returns why it has no output.
+func (e *execution) report(ctx context.Context, state machine.State, events []machine.Event) (err error) {
+	switch {
+	case e.options.json:
+		err = e.command.out().JSON(runReportOf(e.file.flow, state, events))
+	case state.Status == machine.StatusSucceeded:
+		err = e.command.out().Text(view.HarmlessJSON(state.Output.JSON()) + "\n")
+	}
+	switch {
+	case err != nil || state.Status == machine.StatusSucceeded:
+		return err
+	case !state.Status.Final():
+		return e.waiting(ctx, state)
+	}
+	f := e.failure(ExitFailed, token.MaskAll(view.EndText(e.file.flow, state, events)), "waitless history "+e.title()+e.options.Flags())
+	switch {
+	case e.options.json:
+		f.Try = ""
+	case e.options.skipTime:
+		f.Try = "add --json to see the whole history"
+	}
+	return f
+}
+
+// waiting is the error for an execution that only a person can make go on. Its
+// tokens are listed masked: they are gone with the store in memory.
+func (e *execution) waiting(ctx context.Context, state machine.State) error {
+	tokens, err := e.api.Tokens(ctx, "", "", false)
+	if err != nil {
+		return err
+	}
+	f := e.failure(ExitWaiting, "waits for an outcome", "leave out --skip-time, to wait for the outcome")
+	if state.Waiting != nil {
+		what := "a callback, and no script reports its outcome"
+		if view.WaitsForJob(e.file.flow, state.Waiting.Attempt.Step) {
+			what = "its job, and no script reports its end"
+		}
+		f.Why = fmt.Sprintf("step %s waits for %s", e.file.flow.All[state.Waiting.Attempt.Step].Name, what)
+	}
+	f.Lines = strings.Split(strings.TrimSuffix(view.Columns(tokenRows(tokens)), "\n"), "\n")
+	if !e.file.isStored() {
+		f.Try = "report the outcome in " + e.file.scriptPath() + ", as events/callback/script.yaml does, or " + f.Try
+	}
+	return f
+}

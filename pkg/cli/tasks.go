@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/waitless/waitless/pkg/cli/view"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/local"
+)
+
+const taskUsage = "the runner of a function: NAME=exec:COMMAND, NAME=http(s)://HOST/PATH or NAME=lambda:FUNCTION[@ENDPOINT]; " +
+	"or of the jobs of an action: ACTION=simulated|aws; may be given several times"
+
+// tryTask is what to try when a task cannot be used.
+const tryTask = "--task NAME=exec:COMMAND"
+
+// resolveTasks finds every function of the flow before anything starts.
+func (c Command) resolveTasks(file flowFile, clock *local.Clock, definitions []string) (*local.Tasks, error) {
+	byName, err := splitTasks(definitions)
+	if err != nil {
+		return nil, err
+	}
+	functions := taskNamesOf(file.flow)
+	if err := checkTasks(file.flow, functions, byName); err != nil {
+		return nil, err
+	}
+	tasks, err := c.newTasks(clock, byName, func(name string) bool { return slices.Contains(functions, name) || startsAnyKind(functions, name) })
+	switch {
+	case err != nil:
+		return nil, err
+	case tasks.NeedAWS() && clock.IsVirtual():
+		return nil, view.Usage("jobs on AWS take real time, which --skip-time does not wait for", "--task ACTION=simulated, or leave out --skip-time")
+	}
+	if missing := tasks.Resolve(file.flow); len(missing) > 0 {
+		return nil, unknownFunctions(file, missing)
+	}
+	return tasks, nil
+}
+
+// newTasks makes the runners of --task, and those of the file for other names if wanted reports that they are needed.
+func (c Command) newTasks(clock *local.Clock, byName map[string]string, wanted func(name string) bool) (*local.Tasks, error) {
+	tasks, err := local.NewTasks(clock, byName)
+	if err != nil {
+		return nil, unusableTasks(err)
+	}
+	return tasks, c.addTasks(tasks, func(name string) bool {
+		_, function, ofService := strings.Cut(name, "/")
+		isGiven := byName[name] != "" || ofService && byName[function] != ""
+		return !isGiven && wanted(name)
+	})
+}
+
+// serviceFunction is a function with its service: "shop/charge".
+var serviceFunction = regexp.MustCompile(`^[A-Za-z0-9_-][^/:\s]*/[^/:\s]+$`)
+
+// splitTasks splits the values of --task.
+func splitTasks(definitions []string) (map[string]string, error) {
+	byName := map[string]string{}
+	for _, definition := range definitions {
+		name, value, ok := strings.Cut(definition, "=")
+		if !ok || name == "" || strings.Contains(name, "/") && !serviceFunction.MatchString(name) { // then it is a URL
+			return nil, view.Usage(fmt.Sprintf("--task %q has no name and \"=\" before the command", local.Hidden(definition)), tryTask)
+		}
+		if _, twice := byName[name]; twice {
+			return nil, view.Usage(fmt.Sprintf("--task %s is given twice", name), tryTask+", once for each function")
+		}
+		byName[name] = value
+	}
+	return byName, nil
+}
+
+// checkTasks rejects a task that is not for one function of the flow: a name mistyped would leave the built-in
+// function in its place.
+func checkTasks(flow *fdl.Flow, functions []string, byName map[string]string) error {
+	ambiguous := local.Ambiguous(flow)
+	for name := range byName {
+		if several := ambiguous[name]; len(several) > 0 {
+			return view.Usage(fmt.Sprintf("--task %s: the flow calls %s", name, strings.Join(several, " and ")),
+				"--task "+strings.Join(several, "=exec:COMMAND --task ")+"=exec:COMMAND")
+		}
+		if slices.Contains(functions, name) || startsAnyKind(functions, name) {
+			continue
+		}
+		return view.Usage(fmt.Sprintf("--task %s: the flow does not call it%s (called: %s)",
+			name, didYouMean(name, functions), cmp.Or(strings.Join(functionsOf(flow), ", "), "none")), tryTask)
+	}
+	return nil
+}
+
+// startsAnyKind: the kind of the job that one of the functions starts or asks
+// for is in its input, so name may be an action that no step of the flow names.
+func startsAnyKind(functions []string, name string) bool {
+	_, isAction := jobs.ForAction(name)
+	return isAction && slices.ContainsFunc([]string{"StartJob", "GetJobStatus", "SubmitJob", "CheckJob"}, func(function string) bool {
+		return slices.Contains(functions, function)
+	})
+}
+
+// taskNamesOf are the names that tasks may have for the functions that a flow
+// calls, and for the actions that it takes.
+func taskNamesOf(flow *fdl.Flow) (names []string) {
+	for _, step := range flow.All {
+		if task, ok := step.Kind.(*fdl.Task); ok {
+			names = append(names, local.TaskNames(task.Resource)...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// functionsOf are these names as messages list them: with a service only where
+// the function alone may be one of several.
+func functionsOf(flow *fdl.Flow) []string {
+	ambiguous := local.Ambiguous(flow)
+	return slices.DeleteFunc(taskNamesOf(flow), func(name string) bool {
+		return strings.Contains(name, "/") != (len(ambiguous[path.Base(name)]) > 0)
+	})
+}
+
+// unusableTasks is the error for definitions that local refuses, each of which
+// is a line.
+func unusableTasks(err error) error {
+	const try = tryTask + ", or --task ACTION=simulated"
+	var several interface{ Unwrap() []error }
+	if !errors.As(err, &several) || len(several.Unwrap()) == 1 {
+		return view.Usage(err.Error(), try)
+	}
+	f := view.Usage(view.Count(len(several.Unwrap()), "task")+" cannot be used", try)
+	for _, one := range several.Unwrap() {
+		f.Lines = append(f.Lines, one.Error())
+	}
+	return f
+}
+
+func unknownFunctions(file flowFile, missing []error) error {
+	f := view.Usage(view.Count(len(missing), "function")+" of the flow without a runner", "waitless run "+file.path)
+	for _, err := range missing {
+		var unknown *local.UnknownFunctionError
+		if errors.As(err, &unknown) {
+			f.Lines = append(f.Lines, fdl.Problem{Position: unknown.Position, Message: unknown.Error()}.Format(file.path))
+			f.Try += " --task " + view.TaskDefinition(unknown)
+		}
+	}
+	return f
+}
