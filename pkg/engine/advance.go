@@ -165,14 +165,18 @@ func (h *handler) endIfOvertime(ctx context.Context, base Item, state machine.St
 }
 
 // overtime reports whether the time limit of the execution has passed. limit is the time limit of its
-// flow, 0 if it has none.
+// flow, 0 if it has none. A lane is stopped by its parent (rule 23).
 func (h *handler) overtime(state machine.State, limit time.Duration) bool {
-	return !state.Status.Final() && state.Ending == nil && !h.now.Before(h.limits.EndsAt(state, limit))
+	return state.Lane == nil && !state.Status.Final() && state.Ending == nil && !h.now.Before(h.limits.EndsAt(state, limit))
 }
 
-// notFound sends the wake of a recent start again, because item 0 may not have been written yet (rule 12).
+// notFound handles a wake without a log. That of a recent start is sent again, because item 0 may not
+// have been written yet (rule 12).
 func (h *handler) notFound(ctx context.Context) error {
-	if h.wake.Cause == machine.CauseStart && h.young(startPatience) {
+	switch lane := h.wake.Lane; {
+	case lane != nil && lane.ID() == h.wake.Execution:
+		return h.laneNotFound(ctx, *lane)
+	case lane == nil && h.wake.Cause == machine.CauseStart && h.young(startPatience):
 		return h.resend(ctx, h.now.Add(resendDelay))
 	}
 	return nil
@@ -202,7 +206,9 @@ func (h *handler) signal(ctx context.Context, base Item, state machine.State) (m
 		}
 		return nil, nil
 	case h.wake.Cause == machine.CauseStop:
-		return h.stopRequest(ctx)
+		return h.stopRequest(ctx, state)
+	case h.isOfJoin(state.Waiting):
+		return h.lanesEnded(ctx, state)
 	case state.Waiting == nil || state.Waiting.For != machine.WaitingForToken: // no token: only the timer can be due
 	case h.wake.Cause == state.Waiting.Handle():
 		return h.tokenClosed(ctx, state.Waiting)
@@ -272,7 +278,10 @@ func (h *handler) signalOf(state machine.State, record token.Record) machine.Sig
 }
 
 // stopRequest reads the request that the wake of a stop announces (rule 12).
-func (h *handler) stopRequest(ctx context.Context) (machine.Signal, error) {
+func (h *handler) stopRequest(ctx context.Context, state machine.State) (machine.Signal, error) {
+	if state.Lane != nil {
+		return h.stopOfParent(ctx, *state.Lane)
+	}
 	request, ok, err := h.stops.StopRequest(ctx, h.wake.Execution)
 	switch {
 	case err != nil:

@@ -25,7 +25,10 @@ func (h *handler) carryOut(ctx context.Context, d *draft, command machine.Comman
 		return h.queue(ctx, d, c)
 	case machine.CloseToken:
 		return h.close(ctx, c)
-	case machine.StartLanes, machine.StopLanes: // no flow with lanes is accepted yet
+	case machine.StartLanes:
+		return nil, h.startLanes(ctx, c)
+	case machine.StopLanes:
+		return h.stopLanes(ctx, d.state)
 	}
 	return nil, nil
 }

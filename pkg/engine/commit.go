@@ -23,7 +23,7 @@ type draft struct {
 	changed bool
 	// large: the last commit wrote a value that later items refer to.
 	large bool
-	// hasResult: a call's result or a token's outcome is in the draft, so
+	// hasResult: a call's result, a token's outcome or the ends of lanes are in the draft, so
 	// nothing that depends on it may be called before the commit (rule 2).
 	hasResult bool
 }
@@ -71,9 +71,9 @@ func (h *handler) applySignal(ctx context.Context, d *draft, signal machine.Sign
 	if err != nil {
 		return err
 	}
-	if _, closed := signal.(machine.TokenClosed); closed {
-		d.hasResult = true
-	}
+	_, closed := signal.(machine.TokenClosed)
+	_, joined := signal.(machine.LanesJoined)
+	d.hasResult = d.hasResult || closed || joined
 	d.state = next.State
 	if d.events == nil {
 		d.events = next.Events // which is not shared
@@ -157,7 +157,7 @@ func (h *handler) commit(ctx context.Context, d *draft) error {
 		return defect("commit", err)
 	}
 	if timer := d.state.Timer; timer.Tag != "" && timer.Tag != d.liveTag {
-		wake := Wake{Execution: h.wake.Execution, Cause: timer.Tag, Due: timer.Due, Sent: h.clock(), Seq: seq}
+		wake := Wake{Execution: item.Execution, Lane: d.state.Lane, Cause: timer.Tag, Due: timer.Due, Sent: h.clock(), Seq: seq}
 		if err := h.wakes.Send(ctx, wake); err != nil {
 			return err
 		}
@@ -170,7 +170,7 @@ func (h *handler) commit(ctx context.Context, d *draft) error {
 	h.observer.Committed(item.Execution, d.state, d.events)
 	h.noteAbsent(d)
 	d.base, d.liveTag, d.events, d.absent, d.changed, d.hasResult = item, d.state.Timer.Tag, nil, nil, false, false
-	return h.sendEnd(ctx, item.Execution, d.state)
+	return h.sendEnd(ctx, item, d.state)
 }
 
 // reloadState reads back the committed state if large values in it now refer to its item. Without that, the

@@ -39,30 +39,70 @@ func (h *handler) abandon(ctx context.Context, cause error) error {
 }
 
 func (h *handler) abandonOnce(ctx context.Context, cause error) error {
-	base, err := h.log.Latest(ctx, h.wake.Execution)
-	if err != nil {
-		return err
-	}
-	state, err := h.lastReadable(ctx, base)
+	base, state, err := h.toAbandon(ctx)
 	if err != nil || state.Status.Final() {
 		return err
 	}
-	now, text := h.clock(), cause.Error()
-	var record token.Record
-	if waiting := state.Waiting; waiting != nil && waiting.For == machine.WaitingForToken {
-		closing := token.CloseOp{Outcome: token.Failure(machine.ErrorInternal, text), By: token.ClosedByStop, At: now}
-		if record, err = h.tokens.Close(ctx, waiting.Handle(), closing); err != nil {
+	text := cause.Error()
+	record, joined, err := h.endWaiting(ctx, state, text)
+	if err != nil {
+		return err
+	}
+	if joined || !stopsLanes(state) {
+		var events []machine.Event
+		state, events = machine.Abandon(state, record, joined, text, h.entry())
+		if err := h.putState(ctx, base.Seq+1, state, events); err != nil {
 			return err
 		}
 	}
-	state, events := machine.Abandon(state, record, false, text, machine.Entry{By: h.wake.Cause, Since: now, Generation: h.generation})
-	item := Item{Execution: h.wake.Execution, Seq: base.Seq + 1, Nonce: h.newNonce()}
-	item.Body, _ = machine.Encode(item.place(), state, events)
-	if err := h.put(ctx, item); err != nil {
-		return err
+	if stopsLanes(state) {
+		_, err = h.stopLanes(ctx, state)
 	}
-	h.observer.Committed(item.Execution, state, events)
-	return h.sendEnd(ctx, item.Execution, state)
+	return err
+}
+
+// endWaiting closes the token that the state waits for, or reports whether all lanes have joined.
+func (h *handler) endWaiting(ctx context.Context, state machine.State, cause string) (record token.Record, joined bool, err error) {
+	switch waiting := state.Waiting; {
+	case waiting == nil:
+	case waiting.For == machine.WaitingForToken:
+		closing := token.CloseOp{Outcome: token.Failure(machine.ErrorInternal, cause), By: token.ClosedByStop, At: h.clock()}
+		record, err = h.tokens.Close(ctx, waiting.Handle(), closing)
+	case waiting.For == machine.WaitingForLanes:
+		_, joined, err = h.joined(ctx, h.wake.Execution, waiting)
+	}
+	return record, joined, err
+}
+
+// toAbandon returns the latest item and the last state that can be read. A lane without a log has that
+// of its start; if nothing waits for it, it has ended.
+func (h *handler) toAbandon(ctx context.Context) (base Item, state machine.State, err error) {
+	lane := h.wake.Lane
+	isLane := lane != nil && lane.ID() == h.wake.Execution
+	base, err = h.log.Latest(ctx, h.wake.Execution)
+	switch {
+	case isLane && errors.Is(err, ErrNotFound):
+		base = Item{Execution: h.wake.Execution, Seq: beforeFirst}
+		state, err = h.toAbandonAtStart(ctx, *lane)
+	case err == nil:
+		state, err = h.lastReadable(ctx, base)
+	}
+	if isLane {
+		state.Lane = lane // which is unknown if all items are damaged
+	}
+	return base, state, err
+}
+
+func (h *handler) toAbandonAtStart(ctx context.Context, lane machine.Lane) (machine.State, error) {
+	item, err := h.log.Latest(ctx, lane.Parent)
+	if err != nil {
+		return machine.State{}, err
+	}
+	parent, err := h.lastReadable(ctx, item)
+	if state, ok := machine.NewLane(parent, lane, h.now); ok {
+		return state, err
+	}
+	return machine.State{Status: machine.StatusStopped}, err
 }
 
 // lastReadable returns the state of the item, or of the last item before it that is not damaged. If

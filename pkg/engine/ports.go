@@ -10,7 +10,7 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// ID identifies an execution. People use names.
+// ID identifies an execution, or a lane of one. People use names.
 type ID = machine.ID
 
 // NewID returns the id of an execution; flow and execution are names.
@@ -44,9 +44,13 @@ type Log interface {
 // Wake asks a worker to look at an execution. It carries only ids and instants. It may be delivered
 // twice, late or in any order, and it may be forged, without harm.
 type Wake struct {
-	Execution ID
+	Execution ID // or the id of a lane's log
+	// Lane is set in the wakes of a lane that may come before its log exists: its start, its stop, and
+	// its timers.
+	Lane *machine.Lane
 	// Cause is [machine.CauseStart], [machine.CauseStop], [machine.CauseLimit], the tag of a
-	// timer, the handle of a token, or [machine.CauseReply] of one.
+	// timer, the handle of a token, [machine.CauseReply] of one, [machine.CauseJoined] or
+	// [machine.CauseLaneFailed].
 	Cause string
 	// Due is the instant before which the wake has no effect.
 	Due time.Time
@@ -64,6 +68,12 @@ type Wakes interface {
 	// Send delivers the wake at least once, soon after its Due and never before. If Send returns
 	// nil, the wake is not lost.
 	Send(ctx context.Context, w Wake) error
+}
+
+// BatchWakes is implemented by a queue of wakes that accepts several together at a lower price.
+type BatchWakes interface {
+	// SendAll is [Wakes.Send] for several wakes. After an error some may have been sent.
+	SendAll(ctx context.Context, wakes []Wake) error
 }
 
 // Caller calls functions.
@@ -124,7 +134,8 @@ const taskMAC token.Use = "task"
 func (t Task) authenticated() []byte {
 	var e value.Encoder
 	for _, text := range []string{
-		t.Handle, t.Call.Flow.Name, t.Call.Flow.Hash, t.Call.Execution, t.Call.Step, t.Call.Resource.Text, t.Call.Input.JSON(),
+		t.Handle, string(t.Call.Log[:]), t.Call.Flow.Name, t.Call.Flow.Hash, t.Call.Execution, t.Call.Step, t.Call.Resource.Text,
+		t.Call.Input.JSON(),
 	} {
 		e.Text(text)
 	}

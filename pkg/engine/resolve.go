@@ -26,7 +26,7 @@ func (h *handler) resumePending(ctx context.Context, base Item, state machine.St
 		past = machine.PastNone
 	case entered.Generation != h.generation:
 		past = machine.PastLost
-	case mayLive && !inMemory:
+	case mayLive && !inMemory && !stopsLanes(state):
 		return Disposition{RetryAt: until}, nil
 	}
 	d, err := h.loadDraft(ctx, base, state)
@@ -133,27 +133,32 @@ func (c *core) mayLive(entered machine.Entry, deadAfter time.Duration) (until ti
 	return now.Add(deadAfter - max(age, 0)), true
 }
 
-// sendEnd reports the committed state to Ends if it is final. After an error the wake is delivered again,
-// and [handler.reportEndAgain] repeats the report.
-func (c *core) sendEnd(ctx context.Context, id ID, state machine.State) error {
-	if c.ends == nil || !state.Status.Final() {
-		return nil
+// sendEnd reports the committed state to Ends, or joins a lane, if it is final. After an error the wake
+// is delivered again, and [handler.reportEndAgain] repeats the report.
+func (c *core) sendEnd(ctx context.Context, item Item, state machine.State) error {
+	switch {
+	case !state.Status.Final():
+	case state.Lane != nil:
+		return c.join(ctx, item.Seq, state)
+	case c.ends != nil:
+		return c.ends.Ended(ctx, item.Execution, state)
 	}
-	return c.ends.Ended(ctx, id, state)
+	return nil
 }
 
 // wakeEnded reports whether the wake ended the execution. The worker that did so may have died before it
-// reported the end.
+// reported the end. A request to stop also makes a lane that has ended join again (rule 20).
 func (h *handler) wakeEnded(state machine.State) bool {
-	return h.ends != nil && state.Status.Final() && state.By == h.wake.Cause
+	isEnd := h.wake.Cause == state.By && (h.ends != nil || state.Lane != nil) || state.Lane != nil && h.wake.Cause == machine.CauseStop
+	return isEnd && state.Status.Final()
 }
 
 // reportEndAgain reports the end again, if the worker that committed it is dead (rule 7, the worker may
-// live). Until then it leaves the wake to a later delivery.
+// live). Until then it leaves the wake to a later delivery. A lane joins again at once (rule 17).
 func (h *handler) reportEndAgain(ctx context.Context, base Item, state machine.State) (Disposition, error) {
 	entered := machine.Entry{By: state.By, Since: state.At, Generation: state.Generation}
-	if until, mayLive := h.mayLive(entered, h.workerDeadAfter); mayLive && !h.wrote(base) {
+	if until, mayLive := h.mayLive(entered, h.workerDeadAfter); mayLive && !h.wrote(base) && state.Lane == nil {
 		return Disposition{RetryAt: until}, nil
 	}
-	return done, h.sendEnd(ctx, h.wake.Execution, state)
+	return done, h.sendEnd(ctx, base, state)
 }

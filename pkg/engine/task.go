@@ -70,8 +70,7 @@ func (r *TaskRunner) runTask(ctx context.Context, task Task) (Disposition, error
 	if record.Open() {
 		cause = machine.CauseReply(task.Handle)
 	}
-	id := NewID(task.Call.Flow.Name, task.Call.Execution)
-	return done, r.wakes.Send(ctx, Wake{Execution: id, Cause: cause, Due: now, Sent: now})
+	return done, r.wakes.Send(ctx, Wake{Execution: task.Call.Log, Cause: cause, Due: now, Sent: now})
 }
 
 // withKeys calls use with the keys, and again with newer ones if they lack a key.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/waitless/waitless/pkg/value"
@@ -38,6 +39,11 @@ func CauseJoined(attempt int) string { return fmt.Sprintf("joined-%d", attempt) 
 
 // CauseLaneFailed returns the cause of the wake that tells a log that a lane of an attempt failed.
 func CauseLaneFailed(attempt int) string { return fmt.Sprintf("lane-failed-%d", attempt) }
+
+// IsJoin reports whether a cause tells of the ends of lanes.
+func IsJoin(cause string) bool {
+	return strings.HasPrefix(cause, "joined-") || strings.HasPrefix(cause, "lane-failed-")
+}
 
 func (s *State) isLane() bool { return s.Lane != nil }
 

@@ -11,7 +11,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 2: a direct call after an outcome is not committed first",
 		caught: sim.CalledTooOften, edits: one("engine/commit.go",
-			`closed := signal.(machine.TokenClosed); closed {`, `closed := signal.(machine.TokenClosed); closed && d.hasResult {`),
+			`d.hasResult = d.hasResult || closed || joined`, `d.hasResult = d.hasResult || closed && joined`),
 	},
 	{
 		name:   "rule 2: a call depends on a result that is not committed",
@@ -54,7 +54,7 @@ var mutants = []mutant{
 		name:   "rule 3: the timer after the commit",
 		caught: sim.Stuck, edits: one("engine/commit.go",
 			`	if timer := d.state.Timer; timer.Tag != "" && timer.Tag != d.liveTag {
-		wake := Wake{Execution: h.wake.Execution, Cause: timer.Tag, Due: timer.Due, Sent: h.clock(), Seq: seq}
+		wake := Wake{Execution: item.Execution, Lane: d.state.Lane, Cause: timer.Tag, Due: timer.Due, Sent: h.clock(), Seq: seq}
 		if err := h.wakes.Send(ctx, wake); err != nil {
 			return err
 		}
@@ -69,7 +69,7 @@ var mutants = []mutant{
 		return err
 	}
 	if timer := d.state.Timer; timer.Tag != "" && timer.Tag != d.liveTag {
-		wake := Wake{Execution: h.wake.Execution, Cause: timer.Tag, Due: timer.Due, Sent: h.clock(), Seq: seq}
+		wake := Wake{Execution: item.Execution, Lane: d.state.Lane, Cause: timer.Tag, Due: timer.Due, Sent: h.clock(), Seq: seq}
 		if err := h.wakes.Send(ctx, wake); err != nil {
 			return err
 		}
@@ -215,7 +215,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 7: a young wake repeats",
 		caught: sim.CalledTooOften, edits: one("engine/resolve.go",
-			`case mayLive && !inMemory:`, `case mayLive && !inMemory && until.IsZero():`),
+			`case mayLive && !inMemory && !stopsLanes(state):`, `case mayLive && !inMemory && until.IsZero():`),
 	},
 	{
 		name:   "rule 7: a repeat without a look at the token",
@@ -378,7 +378,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 12: a start whose item is on its way is dropped",
 		caught: sim.Stuck, edits: one("engine/advance.go",
-			`if h.wake.Cause == machine.CauseStart && h.young(startPatience) {`, `if h.wake.Cause == machine.CauseStart && h.young(0) {`),
+			`h.wake.Cause == machine.CauseStart && h.young(startPatience):`, `h.wake.Cause == machine.CauseStart && h.young(0):`),
 	},
 	{
 		name:   "rule 12: a stop whose request is on its way is dropped",
@@ -411,8 +411,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 13: the token stays open",
 		caught: sim.HollowAnswer, edits: one("engine/defect.go",
-			`		if record, err = h.tokens.Close(ctx, waiting.Handle(), closing); err != nil {`,
-			`		if _ = closing; err != nil {`),
+			`record, err = h.tokens.Close(ctx, waiting.Handle(), closing)`, `_ = closing`),
 	},
 	{
 		name: "rule 3: a commit keeps the timer being applied", from: olderSeeds + 1,

@@ -23,6 +23,7 @@ type taskPayload struct {
 	Flow       string          `json:"flow"`
 	Hash       string          `json:"hash"`
 	Execution  string          `json:"execution"`
+	Log        string          `json:"log,omitempty"` // of a lane
 	Step       string          `json:"step"`
 	Index      int             `json:"index"`
 	Attempt    int             `json:"attempt"`
@@ -39,9 +40,12 @@ type taskPayload struct {
 
 // Queue implements [engine.TaskQueue].
 func (t *Tasks) Queue(ctx context.Context, task engine.Task) error {
-	call := task.Call
+	call, log := task.Call, ""
+	if call.Log != engine.NewID(call.Flow.Name, call.Execution) {
+		log = call.Log.String()
+	}
 	err := t.Target.send(ctx, kindTask, taskPayload{
-		Flow: call.Flow.Name, Hash: call.Flow.Hash, Execution: call.Execution, Step: call.Step,
+		Flow: call.Flow.Name, Hash: call.Flow.Hash, Execution: call.Execution, Log: log, Step: call.Step,
 		Index: call.Attempt.Step, Attempt: call.Attempt.Number, Poll: call.Attempt.Poll, Resource: call.Resource.Text, Limit: call.Limit,
 		TimeLimit: task.TimeLimit, Handle: task.Handle, Await: task.Await, AtMostOnce: task.AtMostOnce, MAC: task.MAC,
 		Input: json.RawMessage(call.Input.JSON()),
@@ -64,11 +68,17 @@ func (p taskPayload) task() (engine.Task, error) {
 	if err != nil {
 		return engine.Task{}, err
 	}
+	log := engine.NewID(p.Flow, p.Execution)
+	if p.Log != "" {
+		if log, err = parseID(p.Log); err != nil {
+			return engine.Task{}, err
+		}
+	}
 	return engine.Task{
 		Handle: p.Handle, Await: p.Await, AtMostOnce: p.AtMostOnce, TimeLimit: p.TimeLimit, MAC: p.MAC,
 		Call: machine.Call{
 			Attempt: machine.Attempt{Step: p.Index, Number: p.Attempt, Poll: p.Poll}, Flow: machine.FlowRef{Name: p.Flow, Hash: p.Hash},
-			Execution: p.Execution, Step: p.Step, Resource: resource, Input: input, Limit: p.Limit,
+			Log: log, Execution: p.Execution, Step: p.Step, Resource: resource, Input: input, Limit: p.Limit,
 		},
 	}, nil
 }

@@ -55,6 +55,15 @@ type wakePayload struct {
 	Due       time.Time `json:"due"`
 	Sent      time.Time `json:"sent"`
 	Seq       uint64    `json:"seq,omitempty"`
+	Lane      *lane     `json:"lane,omitempty"`
+}
+
+// lane is a [machine.Lane].
+type lane struct {
+	Parent  string `json:"parent"`
+	Attempt int    `json:"attempt"`
+	Index   int    `json:"index"`
+	Count   int    `json:"count"`
 }
 
 // causes matches causes of any length. Their length is checked separately, because a limit in the pattern would make its
@@ -72,19 +81,33 @@ func EncodeWake(w engine.Wake) (string, error) {
 	if !isCause(w.Cause) {
 		return "", fmt.Errorf("wake of execution %s: %w", w.Execution, errCause)
 	}
-	return encode(kindWake, wakePayload{w.Execution.String(), w.Cause, w.Due.UTC(), w.Sent.UTC(), w.Seq})
+	p := wakePayload{Execution: w.Execution.String(), Cause: w.Cause, Due: w.Due.UTC(), Sent: w.Sent.UTC(), Seq: w.Seq}
+	if l := w.Lane; l != nil {
+		p.Lane = &lane{l.Parent.String(), l.Attempt, l.Index, l.Count}
+	}
+	return encode(kindWake, p)
 }
 
-func (p wakePayload) wake() (engine.Wake, error) {
-	w := engine.Wake{Cause: p.Cause, Due: p.Due, Sent: p.Sent, Seq: p.Seq}
+func (p wakePayload) wake() (w engine.Wake, err error) {
+	w = engine.Wake{Cause: p.Cause, Due: p.Due, Sent: p.Sent, Seq: p.Seq}
 	if !isCause(p.Cause) {
 		return w, errCause
 	}
-	id, err := hex.DecodeString(p.Execution)
-	if err != nil || copy(w.Execution[:], id) != len(id) || len(id) != len(w.Execution) {
-		return w, errors.New("the wake has no id of an execution")
+	if w.Execution, err = parseID(p.Execution); err != nil || p.Lane == nil {
+		return w, err
 	}
-	return w, nil
+	parent, err := parseID(p.Lane.Parent)
+	w.Lane = &machine.Lane{Parent: parent, Attempt: p.Lane.Attempt, Index: p.Lane.Index, Count: p.Lane.Count}
+	return w, err
+}
+
+// parseID reads the text of an id.
+func parseID(text string) (id engine.ID, err error) {
+	decoded, err := hex.DecodeString(text)
+	if err != nil || len(decoded) != len(id) {
+		return id, errors.New("the message has no id of an execution")
+	}
+	return engine.ID(decoded), nil
 }
 
 // Send implements [engine.Wakes]. If the schedule rejects a wake, the queue delivers it after the longest delay, and its
@@ -183,6 +206,8 @@ func causeName(wake engine.Wake) string {
 	switch {
 	case wake.Cause == machine.CauseStart || wake.Cause == machine.CauseStop:
 		return wake.Cause
+	case machine.IsJoin(wake.Cause):
+		return "join"
 	case wake.Seq > 0:
 		return "timer"
 	}

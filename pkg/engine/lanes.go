@@ -1,0 +1,299 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// beforeFirst is the Seq of the item before item 0, from which a lane's first draft starts.
+const beforeFirst = math.MaxUint64
+
+// laneNotFound handles a wake of a lane without a log. Its timer is early: the commit is on its way.
+func (h *handler) laneNotFound(ctx context.Context, lane machine.Lane) error {
+	switch h.wake.Cause {
+	case machine.CauseStart:
+		return h.startLane(ctx, lane)
+	case machine.CauseStop:
+		return h.stopBeforeStart(ctx, lane)
+	}
+	if h.young(commitPatience) {
+		return h.resend(ctx, h.now.Add(resendDelay))
+	}
+	return nil
+}
+
+// startLane begins a lane whose parent waits for it and is not ending (rule 16).
+func (h *handler) startLane(ctx context.Context, lane machine.Lane) error {
+	parent, err := h.latestState(ctx, lane.Parent)
+	if err != nil {
+		return err
+	}
+	state, ok := machine.NewLane(parent, lane, h.now)
+	if !ok || h.endOnly {
+		return nil
+	}
+	d, err := h.loadDraft(ctx, Item{Execution: h.wake.Execution, Seq: beforeFirst}, state)
+	if err != nil {
+		return err
+	}
+	if err := h.applySignal(ctx, d, machine.Started{At: h.now}); err != nil {
+		return err
+	}
+	return h.runCommands(ctx, d)
+}
+
+// stopBeforeStart ends a lane that has not begun. This put and that of its start decide which was first
+// (rule 20).
+func (h *handler) stopBeforeStart(ctx context.Context, lane machine.Lane) error {
+	parent, err := h.latestState(ctx, lane.Parent)
+	if err != nil {
+		return err
+	}
+	state, ok := machine.StoppedLane(parent, lane, h.entry())
+	if !ok {
+		return nil
+	}
+	return h.putState(ctx, 0, state, nil)
+}
+
+// stopOfParent returns the signal for the stop of a lane. The parent's ending state is the request
+// (rule 20).
+func (h *handler) stopOfParent(ctx context.Context, lane machine.Lane) (machine.Signal, error) {
+	parent, err := h.latestState(ctx, lane.Parent)
+	if err != nil {
+		return nil, err
+	}
+	stopped, ok := machine.StoppedLane(parent, lane, h.entry())
+	if !ok {
+		return nil, nil
+	}
+	return machine.StopRequested{At: h.now, Error: stopped.Error, Cause: stopped.Cause}, nil
+}
+
+func (h *handler) entry() machine.Entry {
+	return machine.Entry{By: h.wake.Cause, Since: h.clock(), Generation: h.generation}
+}
+
+// latestState returns the latest state of a log, an empty one if there is no log.
+func (c *core) latestState(ctx context.Context, id ID) (machine.State, error) {
+	item, err := c.log.Latest(ctx, id)
+	if errors.Is(err, ErrNotFound) {
+		return machine.State{}, nil
+	}
+	if err != nil {
+		return machine.State{}, err
+	}
+	return decodeState(item)
+}
+
+// putState appends an item that needs no command.
+func (h *handler) putState(ctx context.Context, seq uint64, state machine.State, events []machine.Event) error {
+	item := Item{Execution: h.wake.Execution, Seq: seq, Nonce: h.newNonce()}
+	item.Body, _ = machine.Encode(item.place(), state, events)
+	if err := h.put(ctx, item); err != nil {
+		return err
+	}
+	h.observer.Committed(item.Execution, state, events)
+	return h.sendEnd(ctx, item, state)
+}
+
+// join records the end of a lane, and then wakes the parent if all lanes have joined or this one was the
+// first that failed (rule 17).
+func (c *core) join(ctx context.Context, seq uint64, state machine.State) error {
+	lane := *state.Lane
+	end := LaneEnd{Lane: lane.Index, Seq: seq, Failed: state.Status == machine.StatusFailed, Expires: state.Expires}
+	record, err := c.joins.Join(ctx, ForkID{lane.Parent, lane.Attempt}, end)
+	switch {
+	case err != nil:
+		return err
+	case len(record.Joined) >= lane.Count:
+		return c.sendWake(ctx, lane.Parent, machine.CauseJoined(lane.Attempt))
+	case record.Failed == lane.Index:
+		return c.sendWake(ctx, lane.Parent, machine.CauseLaneFailed(lane.Attempt))
+	}
+	return nil
+}
+
+// sendWake sends a wake that is due now.
+func (c *core) sendWake(ctx context.Context, id ID, cause string) error {
+	now := c.clock()
+	return c.wakes.Send(ctx, Wake{Execution: id, Cause: cause, Due: now, Sent: now})
+}
+
+// isOfJoin reports whether the wake tells of ends of the lanes that the state waits for.
+func (h *handler) isOfJoin(waiting *machine.Waiting) bool {
+	if waiting == nil || waiting.For != machine.WaitingForLanes {
+		return false
+	}
+	number := waiting.Attempt.Number
+	return h.wake.Cause == machine.CauseJoined(number) || h.wake.Cause == machine.CauseLaneFailed(number)
+}
+
+// stopsLanes reports whether the state is ending and its lanes are being stopped. That is repeated at
+// once (rule 19).
+func stopsLanes(state machine.State) bool {
+	return state.Ending != nil && state.Waiting != nil && state.Waiting.For == machine.WaitingForLanes
+}
+
+// joined returns the join record of the fork that the state waits for, and whether all lanes are in it.
+func (c *core) joined(ctx context.Context, id ID, waiting *machine.Waiting) (record JoinRecord, all bool, err error) {
+	record, err = c.joins.Joined(ctx, ForkID{id, waiting.Attempt.Number})
+	return record, len(record.Joined) >= waiting.Lanes, err
+}
+
+// lanesEnded reads the join record and returns the signal for it, nil for none (rule 18).
+func (h *handler) lanesEnded(ctx context.Context, state machine.State) (machine.Signal, error) {
+	record, all, err := h.joined(ctx, h.wake.Execution, state.Waiting)
+	switch {
+	case err != nil:
+		return nil, err
+	case all:
+		return h.allJoined(ctx, state, record)
+	case record.Failed == NoLane, state.Ending != nil:
+		return nil, nil
+	}
+	failure, err := h.failureOf(ctx, state.Waiting, record)
+	return machine.LaneFailed{At: h.clock(), Attempt: state.Waiting.Attempt, Failure: failure}, err
+}
+
+// allJoined returns the signal with what the step needs of its lanes.
+func (h *handler) allJoined(ctx context.Context, state machine.State, record JoinRecord) (_ machine.Signal, err error) {
+	signal := machine.LanesJoined{At: h.clock(), Attempt: state.Waiting.Attempt}
+	switch {
+	case state.Ending != nil: // its end is decided
+	case record.Failed != NoLane:
+		signal.Failure, err = h.failureOf(ctx, state.Waiting, record)
+	default:
+		signal.Outputs, err = h.outputsOf(ctx, state, record)
+	}
+	return signal, err
+}
+
+func (h *handler) failureOf(ctx context.Context, waiting *machine.Waiting, record JoinRecord) (token.Outcome, error) {
+	end, err := h.endOf(ctx, lanesOf(h.wake.Execution, waiting.Attempt.Number, waiting.Lanes)[record.Failed], record)
+	return token.Failure(end.Error, end.Cause), err
+}
+
+// outputsOf returns the outputs of the lanes, nil if the step does not need them.
+func (h *handler) outputsOf(ctx context.Context, state machine.State, record JoinRecord) ([]value.Value, error) {
+	flow, err := h.flows.Flow(ctx, state.Flow)
+	if err != nil || !machine.NeedsOutputs(flow, state.Waiting.Attempt) {
+		return nil, err
+	}
+	outputs := make([]value.Value, state.Waiting.Lanes)
+	for i, lane := range lanesOf(h.wake.Execution, state.Waiting.Attempt.Number, state.Waiting.Lanes) {
+		end, err := h.endOf(ctx, lane, record)
+		if err != nil {
+			return nil, err
+		}
+		outputs[i] = end.Output
+	}
+	return outputs, nil
+}
+
+// endOf returns the terminal state of a lane that has joined.
+func (c *core) endOf(ctx context.Context, lane machine.Lane, record JoinRecord) (machine.State, error) {
+	seq := record.Joined[lane.Index]
+	items, err := c.log.Items(ctx, lane.ID(), seq, 1)
+	switch {
+	case err != nil:
+		return machine.State{}, err
+	case len(items) == 0:
+		return machine.State{}, decoded(Item{Execution: lane.ID(), Seq: seq}, machine.ErrDamaged)
+	}
+	return decodeState(items[0])
+}
+
+// lanesOf returns the lanes of a fork.
+func lanesOf(parent ID, attempt, count int) []machine.Lane {
+	lanes := make([]machine.Lane, count)
+	for i := range lanes {
+		lanes[i] = machine.Lane{Parent: parent, Attempt: attempt, Index: i, Count: count}
+	}
+	return lanes
+}
+
+// startLanes sends the start wakes of the lanes. If the last lane has a log, all were sent (rule 15).
+func (h *handler) startLanes(ctx context.Context, c machine.StartLanes) (err error) {
+	lanes := lanesOf(h.wake.Execution, c.Attempt.Number, c.Count)
+	switch c.Past {
+	case machine.PastUnknown:
+		if lanes, err = h.withoutLog(ctx, lanes[len(lanes)-1:]); len(lanes) > 0 {
+			lanes = lanesOf(h.wake.Execution, c.Attempt.Number, c.Count)
+		}
+	case machine.PastLost:
+		lanes, err = h.withoutLog(ctx, lanes)
+	case machine.PastNone:
+	}
+	if err != nil {
+		return err
+	}
+	return h.sendLanes(ctx, lanes, machine.CauseStart)
+}
+
+// withoutLog returns the lanes that have no log.
+func (c *core) withoutLog(ctx context.Context, lanes []machine.Lane) (without []machine.Lane, err error) {
+	for _, lane := range lanes {
+		_, err := c.log.Latest(ctx, lane.ID())
+		switch {
+		case errors.Is(err, ErrNotFound):
+			without = append(without, lane)
+		case err != nil:
+			return nil, err
+		}
+	}
+	return without, nil
+}
+
+// sendLanes sends a wake to each lane, to the last one after the others were accepted.
+func (c *core) sendLanes(ctx context.Context, lanes []machine.Lane, cause string) error {
+	if len(lanes) == 0 {
+		return nil
+	}
+	now := c.clock()
+	wakes := make([]Wake, len(lanes))
+	for i := range lanes {
+		wakes[i] = Wake{Execution: lanes[i].ID(), Lane: &lanes[i], Cause: cause, Due: now, Sent: now}
+	}
+	last := len(wakes) - 1
+	if err := c.sendAll(ctx, wakes[:last]); err != nil {
+		return err
+	}
+	return c.wakes.Send(ctx, wakes[last])
+}
+
+func (c *core) sendAll(ctx context.Context, wakes []Wake) error {
+	if batches, ok := c.wakes.(BatchWakes); ok {
+		return batches.SendAll(ctx, wakes)
+	}
+	for _, wake := range wakes {
+		if err := c.wakes.Send(ctx, wake); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stopLanes sends a stop wake to each lane that has not joined, or returns the signal that all have
+// (rule 19).
+func (h *handler) stopLanes(ctx context.Context, state machine.State) (machine.Signal, error) {
+	record, all, err := h.joined(ctx, h.wake.Execution, state.Waiting)
+	if err != nil {
+		return nil, err
+	}
+	if all {
+		return h.allJoined(ctx, state, record)
+	}
+	lanes := lanesOf(h.wake.Execution, state.Waiting.Attempt.Number, state.Waiting.Lanes)
+	lanes = slices.DeleteFunc(lanes, func(lane machine.Lane) bool {
+		_, joined := record.Joined[lane.Index]
+		return joined
+	})
+	return nil, h.sendLanes(ctx, lanes, machine.CauseStop)
+}
