@@ -114,7 +114,6 @@ func (h *handler) call(ctx context.Context, d *draft, call machine.Call) (token.
 func (h *handler) callLater(ctx context.Context, d *draft, wait *WaitError) (token.Outcome, error) {
 	if d.changed {
 		if err := h.commit(ctx, d); err != nil {
-			wait.GiveUp()
 			return token.Outcome{}, err
 		}
 	}

@@ -89,14 +89,12 @@ type Caller interface {
 }
 
 // WaitError is returned by [Caller] for a call that has to wait until fewer calls
-// run. The caller calls one of its functions, once.
+// run.
 type WaitError struct {
 	// Call waits and makes the call. Its result is that of [Caller], with the
 	// addition of [ErrConflict] if another worker committed meanwhile, in which
 	// case the call was not made.
 	Call func(ctx context.Context) (token.Outcome, error)
-	// GiveUp ends the wait.
-	GiveUp func()
 }
 
 // Error implements error.

@@ -1,7 +1,6 @@
 package local
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"slices"
@@ -38,15 +37,16 @@ const (
 
 // callGates bound the calls that run at once, by class.
 type callGates struct {
-	commands, remote gate
-	classOf          func(machine.Call) callClass
-	asksForLimits    bool // a server is asked for the time limits of functions
+	gates         [classRemote + 1]*gate // nil for a class without a bound
+	classOf       func(machine.Call) callClass
+	asksForLimits bool // a server is asked for the time limits of functions
 }
 
 // newCallGates returns the gates of calls. Calls of tasks of another package count as remote.
 func newCallGates(config Config) *callGates {
 	g := &callGates{classOf: func(machine.Call) callClass { return classRemote }, asksForLimits: true}
-	g.commands.free, g.remote.free = orDefault(config.Commands, DefaultCommands), orDefault(config.Calls, DefaultCalls)
+	g.gates[classCommand] = newGate(orDefault(config.Commands, DefaultCommands))
+	g.gates[classRemote] = newGate(orDefault(config.Calls, DefaultCalls))
 	if tasks, ok := config.Tasks.(*Tasks); ok {
 		g.classOf, g.asksForLimits = tasks.classOf, tasks.asksForLimits()
 	}
@@ -62,119 +62,64 @@ func orDefault(value, byDefault int) int {
 
 // awaitsTurn reports whether a call of the execution waits for its turn.
 func (g *callGates) awaitsTurn(execution engine.ID) bool {
-	return g.commands.awaitedBy(execution) || g.remote.awaitedBy(execution)
+	return slices.ContainsFunc(g.gates[classCommand:], func(g *gate) bool { return g.awaitedBy(execution) })
 }
 
 // of returns the gate of a call, nil for one without a bound.
-func (g *callGates) of(call machine.Call) *gate {
-	switch g.classOf(call) {
-	case classCommand:
-		return &g.commands
-	case classRemote:
-		return &g.remote
-	case classBuiltIn:
-	}
-	return nil
-}
+func (g *callGates) of(call machine.Call) *gate { return g.gates[g.classOf(call)] }
 
-// gate bounds how many calls run at once. The others wait in the order in which
-// they came.
+// gate bounds how many calls run at once.
 type gate struct {
+	// places has an element for each call that runs. The calls that wait to send begin in the order
+	// in which they came.
+	places  chan struct{}
 	mu      sync.Mutex
-	free    int
-	waiting list.List         // of *turn
-	counts  map[engine.ID]int // of the turns in waiting, by execution
+	waiting map[engine.ID]int // calls by execution
 }
 
-// turn is a place in the line before a gate.
-type turn struct {
-	gate      *gate
-	execution engine.ID
-	come      chan struct{} // closed when it is this turn
-	at        *list.Element
-}
-
-// ask takes a free place and returns nil, or returns the turn to wait for.
-func (g *gate) ask(execution engine.ID) *turn {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.free > 0 { // which implies that no call waits
-		g.free--
-		return nil
-	}
-	t := &turn{gate: g, execution: execution, come: make(chan struct{})}
-	t.at = g.waiting.PushBack(t)
-	if g.counts == nil {
-		g.counts = map[engine.ID]int{}
-	}
-	g.counts[execution]++
-	return t
+func newGate(places int) *gate {
+	return &gate{places: make(chan struct{}, places), waiting: map[engine.ID]int{}}
 }
 
 // awaitedBy reports whether a call of the execution waits for its turn.
 func (g *gate) awaitedBy(execution engine.ID) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.counts[execution] > 0
+	return g.waiting[execution] > 0
+}
+
+// tryEnter takes a place if one is free. The caller must then call leave.
+func (g *gate) tryEnter() bool {
+	select {
+	case g.places <- struct{}{}:
+		return true
+	default:
+		return false
+	}
 }
 
 // enter waits for a place. If it returns nil, the caller must call leave. The error is that of ctx.
 func (g *gate) enter(ctx context.Context, execution engine.ID) error {
-	if t := g.ask(execution); t != nil {
-		return t.await(ctx)
-	}
-	return nil
-}
-
-// await returns nil when the turn has come. The error is that of ctx, which ends the wait.
-func (t *turn) await(ctx context.Context) error {
+	g.count(execution, 1)
+	defer g.count(execution, -1)
 	select {
-	case <-t.come:
+	case g.places <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		t.giveUp()
 		return ctx.Err()
 	}
 }
 
-// giveUp ends a wait whose turn may have come meanwhile.
-func (t *turn) giveUp() {
-	t.gate.mu.Lock()
-	defer t.gate.mu.Unlock()
-	select {
-	case <-t.come:
-		t.gate.release()
-	default:
-		t.gate.remove(t)
-	}
-}
-
-// remove takes a turn out of the line. g.mu is held.
-func (g *gate) remove(t *turn) {
-	g.waiting.Remove(t.at)
-	if g.counts[t.execution]--; g.counts[t.execution] == 0 {
-		delete(g.counts, t.execution)
+func (g *gate) count(execution engine.ID, more int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.waiting[execution] += more; g.waiting[execution] == 0 {
+		delete(g.waiting, execution)
 	}
 }
 
 // leave gives the place to the call that has waited longest.
-func (g *gate) leave() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.release()
-}
-
-// release is leave. g.mu is held.
-func (g *gate) release() {
-	first := g.waiting.Front()
-	if first == nil {
-		g.free++
-		return
-	}
-	t := first.Value.(*turn) //nolint:forcetypeassert // only turns are pushed
-	g.remove(t)
-	close(t.come)
-}
+func (g *gate) leave() { <-g.places }
 
 // awaitedTasks are the tasks as workers call them. While a worker awaits a call, or its turn, another
 // worker has its place.
@@ -189,10 +134,9 @@ func (t awaitedTasks) Call(ctx context.Context, call machine.Call) (token.Outcom
 	if gate == nil {
 		return t.Caller.Call(ctx, call)
 	}
-	if turn := gate.ask(executionOf(call)); turn != nil {
+	if !gate.tryEnter() {
 		return token.Outcome{}, &engine.WaitError{
-			Call:   func(ctx context.Context) (token.Outcome, error) { return t.callInTurn(ctx, turn, call) },
-			GiveUp: turn.giveUp,
+			Call: func(ctx context.Context) (token.Outcome, error) { return t.callInTurn(ctx, gate, call) },
 		}
 	}
 	defer gate.leave()
@@ -203,15 +147,15 @@ func (t awaitedTasks) Call(ctx context.Context, call machine.Call) (token.Outcom
 // callInTurn makes the call when its turn has come. Meanwhile other wakes of the execution are handled,
 // such as that of a stop. If one of them commits, the error is a conflict, and the worker applies its
 // wake to the new state.
-func (t awaitedTasks) callInTurn(ctx context.Context, turn *turn, call machine.Call) (token.Outcome, error) {
+func (t awaitedTasks) callInTurn(ctx context.Context, gate *gate, call machine.Call) (token.Outcome, error) {
 	defer t.system.workers.park()()
 	waiting, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	back := t.system.queue.stepAside(executionOf(call), cancel)
-	err := turn.await(waiting)
+	err := gate.enter(waiting, executionOf(call))
 	back()
 	if err == nil {
-		defer turn.gate.leave()
+		defer gate.leave()
 	}
 	if cause := context.Cause(waiting); cause != nil { // perhaps after the turn came
 		return token.Outcome{}, cause
@@ -261,24 +205,14 @@ func (s *stops) begin(ctx context.Context, execution engine.ID) (context.Context
 	}
 }
 
-// request ends the calls of an execution, and those that it would begin before it is stopped.
-func (s *stops) request(execution engine.ID) {
+// end ends the calls of an execution: of one that ended, or of one that is asked to stop, together with
+// those that it would begin before it stops.
+func (s *stops) end(execution engine.ID, requested bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.requested[execution] = true
-	s.cancel(execution)
-}
-
-// ended ends the calls that are left of an execution that has ended.
-func (s *stops) ended(execution engine.ID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.requested, execution)
-	s.cancel(execution)
-}
-
-// cancel ends the calls of an execution. s.mu is held.
-func (s *stops) cancel(execution engine.ID) {
+	if delete(s.requested, execution); requested {
+		s.requested[execution] = true
+	}
 	for _, cancel := range s.calls[execution] {
 		(*cancel)(errStopped)
 	}

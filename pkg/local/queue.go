@@ -1,11 +1,13 @@
 package local
 
 import (
-	"container/heap"
+	"cmp"
 	"context"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/RaduBerinde/btreemap"
 
 	"github.com/waitless/waitless/pkg/engine"
 )
@@ -18,8 +20,8 @@ type queue struct {
 	clock *Clock
 
 	mu      sync.Mutex
-	waiting wakeHeap
-	order   int // of wakes due at the same instant: first sent, first delivered
+	waiting *btreemap.BTreeMap[turn, delivery]
+	sent    int // counts wakes and actions
 	// busy has the executions of which a wake is being handled, a start is under way, or a call waits
 	// for its turn.
 	busy map[engine.ID]*busy
@@ -36,10 +38,10 @@ type queue struct {
 
 // busy says what keeps the wakes of an execution from being handled.
 type busy struct {
-	count int         // of wakes being handled and starts under way
-	cause string      // of the wake being handled
-	due   []*delivery // the wakes that became due meanwhile
-	aside []*aside    // the wakes whose calls wait for their turns
+	count int               // of wakes being handled and starts under way
+	cause string            // of the wake being handled
+	due   map[turn]delivery // the wakes that became due meanwhile
+	aside []*aside          // the wakes whose calls wait for their turns
 }
 
 // aside is a wake of which a call waits for its turn. Other wakes of its
@@ -61,21 +63,31 @@ func (b *busy) keepsBack(cause string) bool {
 const longestPause = time.Minute
 
 func newQueue(clock *Clock) *queue {
-	return &queue{clock: clock, busy: map[engine.ID]*busy{}, ready: make(chan struct{}, 1)}
+	const degree = 16
+	return &queue{
+		clock: clock, waiting: btreemap.New[turn, delivery](degree, turn.compare), busy: map[engine.ID]*busy{}, ready: make(chan struct{}, 1),
+	}
 }
 
 // Send implements [engine.Wakes].
 func (q *queue) Send(_ context.Context, w engine.Wake) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.push(w, w.Due)
+	q.push(w.Due, delivery{wake: w})
 	return nil
 }
 
-// push adds a wake and signals a waiting receiver. q.mu is held.
-func (q *queue) push(w engine.Wake, at time.Time) {
-	q.order++
-	heap.Push(&q.waiting, &delivery{wake: w, at: at, order: q.order})
+// at calls action at the instant, beside the handling of wakes.
+func (q *queue) at(t time.Time, action func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.push(t, delivery{action: action})
+}
+
+// push adds a delivery and signals a waiting receiver. q.mu is held.
+func (q *queue) push(at time.Time, d delivery) {
+	q.sent++
+	q.waiting.ReplaceOrInsert(turn{at, q.sent}, d)
 	q.signal()
 }
 
@@ -85,15 +97,6 @@ func (q *queue) signal() {
 	case q.ready <- struct{}{}:
 	default: // a receiver will look anyway
 	}
-}
-
-// at calls action at the instant, beside the handling of wakes.
-func (q *queue) at(t time.Time, action func()) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.order++
-	heap.Push(&q.waiting, &delivery{at: t, order: q.order, action: action})
-	q.signal()
 }
 
 // receive waits for the next wake that is due, and returns it. It moves a virtual clock when nothing is
@@ -113,32 +116,33 @@ func (q *queue) receive(ctx context.Context) (engine.Wake, error) {
 func (q *queue) next() (w engine.Wake, pause time.Duration, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for len(q.waiting) > 0 {
-		first := q.waiting[0]
-		if len(q.busy) == 0 && q.background == 0 {
-			q.clock.jump(first.at)
+	for {
+		turn, first, ok := q.waiting.Min()
+		if !ok {
+			return w, 0, false
 		}
-		if ahead := first.at.Sub(q.clock.Now()); ahead > 0 {
+		if len(q.busy) == 0 && q.background == 0 {
+			q.clock.jump(turn.at)
+		}
+		if ahead := turn.at.Sub(q.clock.Now()); ahead > 0 {
 			return w, q.clock.pause(ahead), false
 		}
-		heap.Pop(&q.waiting)
+		q.waiting.DeleteMin()
 		if first.action != nil {
-			q.background++
-			q.works.Go(func() { q.act(first.action) })
+			q.begin(first.action)
 			continue
 		}
-		if execution := q.busy[first.wake.Execution]; execution != nil && execution.keepsBack(first.wake.Cause) {
-			execution.due = append(execution.due, first)
+		if held := q.busy[first.wake.Execution]; held != nil && held.keepsBack(first.wake.Cause) {
+			held.due[turn] = first
 			continue
 		}
 		q.hold(first.wake.Execution).cause = first.wake.Cause
-		if len(q.waiting) > 0 {
+		if q.waiting.Len() > 0 {
 			q.signal() // the receiver of the next one
 		}
 		first.wake.Receives++
 		return first.wake, 0, true
 	}
-	return w, 0, false
 }
 
 // finished ends the handling of a received wake. It is redelivered at putBack, unless that is zero.
@@ -146,7 +150,7 @@ func (q *queue) finished(w engine.Wake, putBack time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !putBack.IsZero() {
-		q.push(w, putBack)
+		q.push(putBack, delivery{wake: w})
 	}
 	q.release(w.Execution)
 }
@@ -166,7 +170,7 @@ func (q *queue) holdBack(execution engine.ID) (release func()) {
 // hold makes an execution busy. q.mu is held.
 func (q *queue) hold(execution engine.ID) *busy {
 	if q.busy[execution] == nil {
-		q.busy[execution] = &busy{}
+		q.busy[execution] = &busy{due: map[turn]delivery{}}
 	}
 	q.busy[execution].count++
 	return q.busy[execution]
@@ -183,11 +187,10 @@ func (q *queue) release(execution engine.ID) {
 		held.takeBack(held.aside[next])
 		return
 	}
-	due := held.due
-	held.due = nil
-	for _, d := range due {
-		heap.Push(&q.waiting, d)
+	for turn, d := range held.due {
+		q.waiting.ReplaceOrInsert(turn, d)
 	}
+	clear(held.due)
 	if len(held.aside) == 0 {
 		delete(q.busy, execution)
 	}
@@ -243,7 +246,7 @@ func (q *queue) committed(execution engine.ID) {
 // relieved is called when some work has ended. q.mu is held.
 func (q *queue) relieved() {
 	switch {
-	case len(q.waiting) > 0:
+	case q.waiting.Len() > 0:
 		q.signal()
 	case q.idled != nil && q.isIdle():
 		close(q.idled)
@@ -266,25 +269,25 @@ func (q *queue) idle() (idle bool, idled <-chan struct{}) {
 }
 
 // isIdle is idle. q.mu is held.
-func (q *queue) isIdle() bool { return len(q.busy) == 0 && len(q.waiting) == 0 && q.background == 0 }
+func (q *queue) isIdle() bool { return len(q.busy) == 0 && q.waiting.Len() == 0 && q.background == 0 }
 
 // inBackground runs work beside the handling of wakes.
 func (q *queue) inBackground(work func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.background++
-	q.works.Go(func() { q.act(work) })
+	q.begin(work)
 }
 
-// act does work that background counts.
-func (q *queue) act(work func()) {
-	defer func() {
+// begin begins work that background counts. q.mu is held.
+func (q *queue) begin(work func()) {
+	q.background++
+	q.works.Go(func() {
+		work()
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		q.background--
 		q.relieved()
-	}()
-	work()
+	})
 }
 
 // await returns when there is a signal or ctx ends, and after the pause unless
@@ -306,25 +309,15 @@ func await(ctx context.Context, pause time.Duration, signal <-chan struct{}) {
 // delivery is a wake that waits, or an action.
 type delivery struct {
 	wake   engine.Wake
-	at     time.Time
-	order  int
 	action func()
 }
 
-type wakeHeap []*delivery
-
-func (h wakeHeap) Len() int { return len(h) }
-func (h wakeHeap) Less(i, j int) bool {
-	if h[i].at.Equal(h[j].at) {
-		return h[i].order < h[j].order
-	}
-	return h[i].at.Before(h[j].at)
+// turn is the place of a delivery: first due, first delivered, and first sent of those of one instant.
+type turn struct {
+	at    time.Time
+	order int
 }
-func (h wakeHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *wakeHeap) Push(x any)   { *h = append(*h, x.(*delivery)) } //nolint:forcetypeassert // only deliveries are pushed
-func (h *wakeHeap) Pop() any {
-	last := (*h)[len(*h)-1]
-	(*h)[len(*h)-1] = nil // so that it can be collected
-	*h = (*h)[:len(*h)-1]
-	return last
+
+func (t turn) compare(other turn) int {
+	return cmp.Or(t.at.Compare(other.at), cmp.Compare(t.order, other.order))
 }

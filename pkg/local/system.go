@@ -245,7 +245,7 @@ type queueObserver struct {
 func (o queueObserver) Committed(execution engine.ID, state machine.State, events []machine.Event) {
 	o.queue.committed(execution)
 	if state.Status.Final() {
-		o.stops.ended(execution)
+		o.stops.end(execution, false)
 	}
 	o.Observer.Committed(execution, state, events)
 }
@@ -303,7 +303,7 @@ func (s *System) Stop(ctx context.Context, id engine.ID, name, cause string) err
 	if err := s.Client.Stop(ctx, id, name, cause); err != nil {
 		return err
 	}
-	s.stops.request(id)
+	s.stops.end(id, true)
 	return nil
 }
 

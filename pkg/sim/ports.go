@@ -263,8 +263,7 @@ func (t tasks) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duration,
 func (t tasks) Call(_ context.Context, call machine.Call) (token.Outcome, error) {
 	if w := t.a.world; t.a.kind == kindWorker && w.waitsForTurns && w.chance(3) {
 		return token.Outcome{}, &engine.WaitError{
-			Call:   func(context.Context) (token.Outcome, error) { return t.callInTurn(call) },
-			GiveUp: func() {},
+			Call: func(context.Context) (token.Outcome, error) { return t.callInTurn(call) },
 		}
 	}
 	return t.call(call)

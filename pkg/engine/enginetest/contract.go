@@ -191,7 +191,6 @@ func (b *fixture) waitError(name string, next answer) error {
 			}
 			return b.callNow(name, next)
 		},
-		GiveUp: func() { b.note("give up the turn of %s", name) },
 	}
 }
 

@@ -105,12 +105,12 @@ var orderCases = []ruleCase{
 		b.wantTrace("read")
 		b.wantEnd(machine.StatusStopped, "Enough")
 	}},
-	{"rule 2: a call whose commit fails gives up its turn", func(b *fixture) {
+	{"rule 2: a call whose commit fails does not wait for its turn", func(b *fixture) {
 		b.script("First", answer{waits: true})
 		start := b.begin(taskFlow("First"))
 		b.log.FailAppends(LoseWrite)
 		b.wantError(start, engine.CodeInternal)
-		b.wantTrace("read", "wait to call First", "write 1: failed", "read items", "give up the turn of First")
+		b.wantTrace("read", "wait to call First", "write 1: failed", "read items")
 	}},
 	{"rule 2: a call that failed is a result like others", func(b *fixture) {
 		b.script("First", answer{outcome: token.Failure("Broken", "it is broken")})
