@@ -31,20 +31,24 @@ func (m *memory) Get(key []byte) (value []byte, ok bool, err error) {
 }
 
 // Last implements [Database].
-func (m *memory) Last(lower, upper []byte) (key, value []byte, ok bool, err error) {
+func (m *memory) Last(ranges ...Range) ([]Entry, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	for key, value := range m.values.Descend(btreemap.LT(upper), btreemap.GE(lower)) {
-		return key, bytes.Clone(value), true, nil
+	last := make([]Entry, len(ranges))
+	for i, of := range ranges {
+		for key, value := range m.values.Descend(btreemap.LT(of.Upper), btreemap.GE(of.Lower)) {
+			last[i] = Entry{key, bytes.Clone(value)}
+			break
+		}
 	}
-	return nil, nil, false, nil
+	return last, nil
 }
 
 // Entries implements [Database]. It holds no lock while an entry is used.
-func (m *memory) Entries(lower, upper []byte, _ *error) iter.Seq2[[]byte, []byte] {
+func (m *memory) Entries(of Range, _ *error) iter.Seq2[[]byte, []byte] {
 	return func(yield func(key, value []byte) bool) {
-		for from := btreemap.GE(lower); ; {
-			key, value, ok := m.first(from, upper)
+		for from := btreemap.GE(of.Lower); ; {
+			key, value, ok := m.first(from, of.Upper)
 			if !ok || !yield(key, value) {
 				return
 			}
@@ -63,7 +67,7 @@ func (m *memory) first(from btreemap.LowerBound[[]byte], upper []byte) (key, val
 }
 
 // Commit implements [Database].
-func (m *memory) Commit(changes ...Change) error {
+func (m *memory) Commit(changes ...Entry) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, change := range changes {

@@ -20,7 +20,7 @@ type queue struct {
 	clock *Clock
 
 	mu      sync.Mutex
-	waiting *btreemap.BTreeMap[turn, delivery]
+	waiting *btreemap.BTreeMap[turn, *delivery]
 	sent    int // counts wakes and actions
 	// busy has the executions of which a wake is being handled, a start is under way, or a call waits
 	// for its turn.
@@ -38,10 +38,10 @@ type queue struct {
 
 // busy says what keeps the wakes of an execution from being handled.
 type busy struct {
-	count int               // of wakes being handled and starts under way
-	cause string            // of the wake being handled
-	due   map[turn]delivery // the wakes that became due meanwhile
-	aside []*aside          // the wakes whose calls wait for their turns
+	count int                // of wakes being handled and starts under way
+	cause string             // of the wake being handled
+	due   map[turn]*delivery // the wakes that became due meanwhile
+	aside []*aside           // the wakes whose calls wait for their turns
 }
 
 // aside is a wake of which a call waits for its turn. Other wakes of its
@@ -65,7 +65,7 @@ const longestPause = time.Minute
 func newQueue(clock *Clock) *queue {
 	const degree = 16
 	return &queue{
-		clock: clock, waiting: btreemap.New[turn, delivery](degree, turn.compare), busy: map[engine.ID]*busy{}, ready: make(chan struct{}, 1),
+		clock: clock, waiting: btreemap.New[turn, *delivery](degree, turn.compare), busy: map[engine.ID]*busy{}, ready: make(chan struct{}, 1),
 	}
 }
 
@@ -73,7 +73,7 @@ func newQueue(clock *Clock) *queue {
 func (q *queue) Send(_ context.Context, w engine.Wake) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.push(w.Due, delivery{wake: w})
+	q.push(w.Due, &delivery{wake: w})
 	return nil
 }
 
@@ -81,11 +81,11 @@ func (q *queue) Send(_ context.Context, w engine.Wake) error {
 func (q *queue) at(t time.Time, action func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.push(t, delivery{action: action})
+	q.push(t, &delivery{action: action})
 }
 
 // push adds a delivery and signals a waiting receiver. q.mu is held.
-func (q *queue) push(at time.Time, d delivery) {
+func (q *queue) push(at time.Time, d *delivery) {
 	q.sent++
 	q.waiting.ReplaceOrInsert(turn{at, q.sent}, d)
 	q.signal()
@@ -150,7 +150,7 @@ func (q *queue) finished(w engine.Wake, putBack time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !putBack.IsZero() {
-		q.push(putBack, delivery{wake: w})
+		q.push(putBack, &delivery{wake: w})
 	}
 	q.release(w.Execution)
 }
@@ -170,7 +170,7 @@ func (q *queue) holdBack(execution engine.ID) (release func()) {
 // hold makes an execution busy. q.mu is held.
 func (q *queue) hold(execution engine.ID) *busy {
 	if q.busy[execution] == nil {
-		q.busy[execution] = &busy{due: map[turn]delivery{}}
+		q.busy[execution] = &busy{due: map[turn]*delivery{}}
 	}
 	q.busy[execution].count++
 	return q.busy[execution]

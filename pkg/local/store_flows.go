@@ -27,12 +27,12 @@ func (s *KeyedStore) Put(ctx context.Context, name string, text []byte) (machine
 		return machine.FlowRef{}, err
 	}
 	key := listedKey(flow)
-	err = s.step(ctx, operation{name: "put flow " + name}, key, func() ([]Change, error) {
+	err = s.step(ctx, operation{name: "put flow " + name}, key, func() ([]Entry, error) {
 		if _, listed, err := s.db.Get(key); err != nil || listed {
 			return nil, err
 		}
 		created := binary.BigEndian.AppendUint64(nil, uint64(time.Now().UnixNano()))
-		return []Change{{flowKey(flow), bytes.Clone(text)}, {key, created}}, nil
+		return []Entry{{flowKey(flow), bytes.Clone(text)}, {key, created}}, nil
 	})
 	if err != nil {
 		return machine.FlowRef{}, err
@@ -67,12 +67,12 @@ const instantSize = 8
 
 // Definitions implements the list of flows of the management API.
 func (s *KeyedStore) Definitions(ctx context.Context, name string) ([]engine.Definition, error) {
-	lower, upper := []byte{keyListed}, []byte{keyListed + 1}
+	listed := Range{[]byte{keyListed}, []byte{keyListed + 1}}
 	if name != "" {
-		lower, upper = fmt.Appendf(nil, "%c%s\x00", keyListed, name), fmt.Appendf(nil, "%c%s\x01", keyListed, name)
+		listed = Range{fmt.Appendf(nil, "%c%s\x00", keyListed, name), fmt.Appendf(nil, "%c%s\x01", keyListed, name)}
 	}
 	return read(ctx, s, operation{name: "list flows"}, func() (list []engine.Definition, err error) {
-		for key, created := range s.db.Entries(lower, upper, &err) {
+		for key, created := range s.db.Entries(listed, &err) {
 			if len(created) != instantSize {
 				return nil, damaged("the list of flows")
 			}
@@ -104,7 +104,7 @@ func (s *KeyedStore) FlowText(ctx context.Context, flow machine.FlowRef) ([]byte
 // DeleteFlow implements the list of flows of the management API. The text stays: executions of it
 // may not have ended, and histories name its steps.
 func (s *KeyedStore) DeleteFlow(ctx context.Context, flow machine.FlowRef) error {
-	return s.step(ctx, operation{name: "delete flow " + flow.Name}, listedKey(flow), func() ([]Change, error) {
-		return []Change{{listedKey(flow), nil}}, nil
+	return s.step(ctx, operation{name: "delete flow " + flow.Name}, listedKey(flow), func() ([]Entry, error) {
+		return []Entry{{listedKey(flow), nil}}, nil
 	})
 }

@@ -62,11 +62,11 @@ func decodeMeeting(data []byte) (m resume.Meeting, err error) {
 
 var errDamagedJob = fmt.Errorf("%w; restore a copy of the store's directory, or upgrade waitless", resume.ErrDamaged)
 
-func listWaiters(key []byte, before, after resume.Meeting) []Change {
+func listWaiters(key []byte, before, after resume.Meeting) []Entry {
 	if len(after.Waiters) <= len(before.Waiters) {
 		return nil
 	}
-	return []Change{{awaitedKey(key), []byte{}}}
+	return []Entry{{awaitedKey(key), []byte{}}}
 }
 
 func jobKey(key jobs.Key) []byte {
@@ -107,8 +107,8 @@ func (s *KeyedStore) meet(
 // jobs without waiters off the list.
 func (s *KeyedStore) Waiting(ctx context.Context, after resume.Poll, limit int) ([]resume.Poll, error) {
 	return read(ctx, s, operation{name: "list the waiters of jobs"}, func() (polls []resume.Poll, err error) {
-		var over []Change
-		for key := range s.db.Entries(awaitedKey(jobKey(after.Key)), []byte{keyAwaited + 1}, &err) {
+		var over []Entry
+		for key := range s.db.Entries(Range{awaitedKey(jobKey(after.Key)), []byte{keyAwaited + 1}}, &err) {
 			if len(polls) >= limit {
 				break
 			}
@@ -117,7 +117,7 @@ func (s *KeyedStore) Waiting(ctx context.Context, after resume.Poll, limit int) 
 				return nil, err
 			}
 			if len(found) == 0 {
-				over = append(over, Change{bytes.Clone(key), nil})
+				over = append(over, Entry{bytes.Clone(key), nil})
 			}
 			polls = append(polls, slices.DeleteFunc(found, func(poll resume.Poll) bool {
 				return poll.Key == after.Key && poll.Waiter.Handle <= after.Waiter.Handle

@@ -18,24 +18,26 @@ type Database interface {
 	// Get returns a value, and whether the key exists.
 	Get(key []byte) (value []byte, ok bool, err error)
 
-	// Last returns the entry with the highest key from lower on, up to but without upper, and whether
-	// there is one.
-	Last(lower, upper []byte) (key, value []byte, ok bool, err error)
+	// Last returns the last entry of each range, the zero Entry for an empty range.
+	Last(ranges ...Range) ([]Entry, error)
 
-	// Entries yields the entries from lower on, up to but without upper, in order. Both slices are valid
-	// until the next iteration. It stops at an error, which it stores in err.
-	Entries(lower, upper []byte, err *error) iter.Seq2[[]byte, []byte]
+	// Entries yields the keys of a range and their values, in order. Both are valid until the next
+	// iteration. It stops at an error, which it stores in err.
+	Entries(of Range, err *error) iter.Seq2[[]byte, []byte]
 
 	// Commit makes the changes, all or none. If it returns nil they are durable; after an error they
 	// may or may not have been made.
-	Commit(changes ...Change) error
+	Commit(changes ...Entry) error
 
 	// Enter begins a use of the database, which stays open until leave is called.
 	Enter() (leave func(), err error)
 }
 
-// Change sets the value of a key, or deletes the key if the value is nil.
-type Change struct{ Key, Value []byte }
+// Entry is a key and its value. As a change it deletes the key if the value is nil.
+type Entry struct{ Key, Value []byte }
+
+// Range has the keys from Lower on, up to but without Upper.
+type Range struct{ Lower, Upper []byte }
 
 // KeyedStore keeps logs, flows, tokens, and what is known of jobs in a [Database]. It implements [Store].
 // What a method acknowledged or returned is durable in the database. The zero KeyedStore is empty and
@@ -113,7 +115,7 @@ func (s *KeyedStore) takeOver() error {
 		return damaged("the number of its openings")
 	}
 	s.generation++
-	return s.db.Commit(Change{[]byte{keyGeneration}, binary.AppendUvarint(nil, s.generation)})
+	return s.db.Commit(Entry{[]byte{keyGeneration}, binary.AppendUvarint(nil, s.generation)})
 }
 
 // Generation returns how many processes have opened the store, this one included. Workers of earlier
@@ -170,7 +172,7 @@ func read[T any](ctx context.Context, s *KeyedStore, op operation, call func() (
 
 // step makes the changes that follow from what is stored under a key, in one step. It returns when
 // what was read and written is durable.
-func (s *KeyedStore) step(ctx context.Context, op operation, key []byte, changes func() ([]Change, error)) error {
+func (s *KeyedStore) step(ctx context.Context, op operation, key []byte, changes func() ([]Entry, error)) error {
 	return s.do(ctx, op, func() error {
 		stripe := s.stripeOf(key)
 		stripe.Lock()
@@ -193,7 +195,7 @@ type form[T any] struct {
 	decode  func([]byte) (T, error)
 	encode  func(T) []byte // nil for what is not stored
 	// index returns what changes with a record; nil means nothing else does.
-	index func(key []byte, before, after T) []Change
+	index func(key []byte, before, after T) []Entry
 }
 
 // find returns a record and its stored form, nil for an unknown key. The stripe is held.
@@ -219,7 +221,7 @@ func (f form[T]) read(ctx context.Context, s *KeyedStore, op string, key []byte)
 
 // change changes a record in one step and returns it.
 func (f form[T]) change(ctx context.Context, s *KeyedStore, op string, key []byte, apply func(T) T) (after T, err error) {
-	err = s.step(ctx, operation{name: op}, key, func() ([]Change, error) {
+	err = s.step(ctx, operation{name: op}, key, func() ([]Entry, error) {
 		before, stored, err := f.find(s, key)
 		if err != nil {
 			return nil, err
@@ -229,7 +231,7 @@ func (f form[T]) change(ctx context.Context, s *KeyedStore, op string, key []byt
 		if bytes.Equal(encoded, stored) {
 			return nil, nil
 		}
-		changes := []Change{{key, encoded}}
+		changes := []Entry{{key, encoded}}
 		if f.index != nil {
 			changes = append(changes, f.index(key, before, after)...)
 		}

@@ -17,7 +17,7 @@ const startedSize = 1 + 8 + idSize
 
 // entryOf returns the list entry of an execution with this head. Keys are in the order of the list: the
 // latest start first, then the smallest id.
-func entryOf(execution engine.ID, head machine.Head) Change {
+func entryOf(execution engine.ID, head machine.Head) Entry {
 	key := binary.BigEndian.AppendUint64([]byte{keyStarted}, ^(uint64(head.Started.UnixNano()) ^ 1<<63))
 	var e value.Encoder
 	status := head.Status
@@ -26,7 +26,7 @@ func entryOf(execution engine.ID, head machine.Head) Change {
 	}
 	e.Text(head.Flow.Name)
 	e.Text(string(status))
-	return Change{append(key, execution[:]...), e.Bytes()}
+	return Entry{append(key, execution[:]...), e.Bytes()}
 }
 
 // headOf returns the head of an item. An item that ends a damaged execution may lack the start; the
@@ -65,7 +65,7 @@ func (s *KeyedStore) Executions(
 	}
 	err = s.do(ctx, operation{name: "list executions"}, func() (err error) {
 		var last []byte
-		for key, entry := range s.db.Entries(lower, []byte{keyStarted + 1}, &err) {
+		for key, entry := range s.db.Entries(Range{lower, []byte{keyStarted + 1}}, &err) {
 			d := value.NewDecoder(entry)
 			if name, found := d.Text(), machine.Status(d.Text()); (flow != "" && name != flow) || (status != "" && found != status) {
 				continue

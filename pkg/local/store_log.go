@@ -61,20 +61,18 @@ func (s *KeyedStore) latest(stripe *stripe, execution engine.ID) (engine.Item, e
 	if stripe.latest.Execution == execution && stripe.latest.Body != nil {
 		return stripe.latest, nil
 	}
-	return s.lastItem(execution)
-}
-
-// lastItem reads the item with the highest number.
-func (s *KeyedStore) lastItem(execution engine.ID) (engine.Item, error) {
-	key, value, ok, err := s.db.Last(itemKey(execution, 0), itemKey(execution, 1<<64-1))
+	last, err := s.db.Last(logOf(execution, 0))
 	switch {
 	case err != nil:
 		return engine.Item{}, err
-	case !ok:
+	case last[0].Key == nil:
 		return engine.Item{}, engine.ErrNotFound
 	}
-	return decodeItem(key, value)
+	return decodeItem(last[0].Key, last[0].Value)
 }
+
+// logOf returns the range of an execution's items from a number on.
+func logOf(id engine.ID, from uint64) Range { return Range{itemKey(id, from), itemKey(id, 1<<64-1)} }
 
 // Append implements [engine.Log].
 func (s *KeyedStore) Append(ctx context.Context, item engine.Item) error {
@@ -130,14 +128,14 @@ func gapError(item engine.Item, size uint64) error {
 }
 
 // itemChanges returns the changes that add the item to its log and update the indexes.
-func (s *KeyedStore) itemChanges(item engine.Item, value []byte) []Change {
-	changes := append(make([]Change, 0, 3), Change{itemKey(item.Execution, item.Seq), value})
+func (s *KeyedStore) itemChanges(item engine.Item, value []byte) []Entry {
+	changes := append(make([]Entry, 0, 3), Entry{itemKey(item.Execution, item.Seq), value})
 	status, err := machine.StatusOf(item.Body)
 	switch {
 	case err == nil && status.Final():
-		changes = append(changes, Change{idKey(keyUnfinished, item.Execution), nil})
+		changes = append(changes, Entry{idKey(keyUnfinished, item.Execution), nil})
 	case item.Seq == 0:
-		changes = append(changes, Change{idKey(keyUnfinished, item.Execution), []byte{}})
+		changes = append(changes, Entry{idKey(keyUnfinished, item.Execution), []byte{}})
 		if err != nil { // the list could show nothing of it
 			return changes
 		}
@@ -153,7 +151,7 @@ func (s *KeyedStore) Items(ctx context.Context, execution engine.ID, from uint64
 		stripe := s.stripeOf(execution[:])
 		stripe.RLock()
 		defer stripe.RUnlock()
-		for key, stored := range s.db.Entries(itemKey(execution, from), itemKey(execution, 1<<64-1), &err) {
+		for key, stored := range s.db.Entries(logOf(execution, from), &err) {
 			if len(items) == limit {
 				break
 			}
@@ -171,11 +169,19 @@ func (s *KeyedStore) Items(ctx context.Context, execution engine.ID, from uint64
 // at most limit of them, from those behind the id after on. Call it before anything is written.
 func (s *KeyedStore) Unfinished(ctx context.Context, after engine.ID, limit int) ([]engine.Item, error) {
 	return read(ctx, s, operation{name: "look for unfinished executions"}, func() (latest []engine.Item, err error) {
-		for key := range s.db.Entries(append(idKey(keyUnfinished, after), 0), []byte{keyUnfinished + 1}, &err) {
-			if len(latest) == limit {
+		var logs []Range
+		for key := range s.db.Entries(Range{append(idKey(keyUnfinished, after), 0), []byte{keyUnfinished + 1}}, &err) {
+			if len(logs) == limit {
 				break
 			}
-			item, err := s.lastItem(engine.ID(key[1:]))
+			logs = append(logs, logOf(engine.ID(key[1:]), 0))
+		}
+		if err != nil {
+			return nil, err
+		}
+		last, err := s.db.Last(logs...)
+		for _, entry := range last {
+			item, err := decodeItem(entry.Key, entry.Value)
 			if err != nil {
 				return nil, err
 			}

@@ -27,7 +27,7 @@ type committer struct {
 
 // commit is a set of changes that are made atomically.
 type commit struct {
-	changes []local.Change
+	changes []local.Entry
 	done    chan error
 }
 
@@ -42,7 +42,7 @@ func newCommitter(db *pebble.DB, failure *failure) *committer {
 
 // commit makes the changes. If it returns nil they are durable; after an error they may or may not have
 // been made.
-func (c *committer) commit(changes ...local.Change) error {
+func (c *committer) commit(changes ...local.Entry) error {
 	own := &commit{changes, make(chan error, 1)}
 	select {
 	case c.queue <- own:
@@ -129,7 +129,7 @@ func (c *committer) write(together []*commit) (err error) {
 	return errors.Join(batch.Commit(pebble.Sync), batch.Close())
 }
 
-func put(batch *pebble.Batch, change local.Change) error {
+func put(batch *pebble.Batch, change local.Entry) error {
 	if change.Value == nil {
 		return batch.Delete(change.Key, nil)
 	}

@@ -68,26 +68,32 @@ func (d *database) Get(key []byte) (value []byte, ok bool, err error) {
 }
 
 // Last implements [local.Database].
-func (d *database) Last(lower, upper []byte) (key, value []byte, ok bool, err error) {
+func (d *database) Last(ranges ...local.Range) ([]local.Entry, error) {
 	found, err := d.pebble.NewIter(nil)
 	if err != nil {
-		return nil, nil, false, explain(err)
+		return nil, explain(err)
 	}
-	if found.SeekLT(upper) && bytes.Compare(found.Key(), lower) >= 0 {
-		key = bytes.Clone(found.Key())
-		value, err = found.ValueAndErr()
-		value, ok = append([]byte{}, value...), err == nil
+	last := make([]local.Entry, len(ranges))
+	for i, of := range ranges {
+		if !found.SeekLT(of.Upper) || bytes.Compare(found.Key(), of.Lower) < 0 {
+			continue
+		}
+		var value []byte
+		if value, err = found.ValueAndErr(); err != nil {
+			break
+		}
+		last[i] = local.Entry{Key: bytes.Clone(found.Key()), Value: bytes.Clone(value)}
 	}
-	if err := errors.Join(err, found.Close()); err != nil { // Close also returns what ended the search
-		return nil, nil, false, explain(err)
+	if err := errors.Join(err, found.Close()); err != nil { // Close also returns what ended a search
+		return nil, explain(err)
 	}
-	return key, value, ok, nil
+	return last, nil
 }
 
 // Entries implements [local.Database].
-func (d *database) Entries(lower, upper []byte, err *error) iter.Seq2[[]byte, []byte] {
+func (d *database) Entries(of local.Range, err *error) iter.Seq2[[]byte, []byte] {
 	return func(yield func(key, value []byte) bool) {
-		found, opened := d.pebble.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+		found, opened := d.pebble.NewIter(&pebble.IterOptions{LowerBound: of.Lower, UpperBound: of.Upper})
 		if opened != nil {
 			*err = explain(opened)
 			return
@@ -106,7 +112,7 @@ func (d *database) Entries(lower, upper []byte, err *error) iter.Seq2[[]byte, []
 }
 
 // Commit implements [local.Database].
-func (d *database) Commit(changes ...local.Change) error { return d.commits.commit(changes...) }
+func (d *database) Commit(changes ...local.Entry) error { return d.commits.commit(changes...) }
 
 // explainOpen is explain for opening the database: an error that is not the system's means damage.
 func explainOpen(err error) error {
