@@ -67,7 +67,7 @@ func (a api) handler(ctx context.Context) (http.Handler, error) {
 		Log: withLogFailpoints(a.store), Flows: a.store, TokenStore: tokens, Stops: tokens, Wakes: a.wakes, Keys: keys, Now: time.Now, Limits: a.limits,
 	})
 	return rest.Handler(rest.Config{
-		Engine: client,
+		Engine: client, Start: client.Start, Stop: client.Stop,
 		Tokens: resume.NewTokens(resume.TokensConfig{
 			Keys: a.keys, Store: tokens, Wakes: sqs.TokenWakes{Wakes: a.wakes, External: a.deliveries}, Beats: a.deliveries,
 			Now: time.Now, Limit: a.limits.Data, LimitHint: a.limits.Hints.Data,

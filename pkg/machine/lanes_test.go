@@ -23,8 +23,40 @@ func (s *script) runLanes(t *testing.T, command string, at time.Time) string {
 		return s.apply(t, s.joined(at))
 	case "lane-failed":
 		return s.apply(t, machine.LaneFailed{At: at, Attempt: s.fork.Attempt, Failure: s.joined(at).Failure})
+	case "history":
+		return s.history(t, s.log.id, &machine.Numbering{})
 	}
 	return s.play(t)
+}
+
+// history lists the events of a log, and after a fork those of its lanes. It checks the numbers
+// against those of the states.
+func (s *script) history(t *testing.T, id machine.ID, n *machine.Numbering) string {
+	t.Helper()
+	log, ok := s.log.family.logs[string(id[:])]
+	if !ok {
+		return ""
+	}
+	var out strings.Builder
+	for seq, item := range log.items {
+		state, events, err := machine.Decode(log.place(seq), item)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			e.Input, e.Local, e.Output = log.complete(t, e.Input), log.complete(t, e.Local), log.complete(t, e.Output)
+			h := n.Render(e, s.flow)
+			fmt.Fprintf(&out, "%d<%d %s %s\n", h.EventID, h.ScheduleEventID, e.At.Sub(epoch), strings.Join(nonEmpty(h.Type, h.StepName, h.EventDetail), " "))
+			for i := range e.Lanes {
+				lane := n.Lane(i)
+				out.WriteString(s.history(t, e.Lane(id, i).ID(), &lane))
+			}
+		}
+		if after := state.Numbering(); len(events) > 0 && after != *n {
+			t.Errorf("item %d of %s is numbered %+v, its state has %+v", seq, id, *n, after)
+		}
+	}
+	return out.String()
 }
 
 // noteFork notes a fork that begins.

@@ -52,6 +52,7 @@ func TestMain(m *testing.M) {
 //	stopped-lane in=PATH at=T   the lane is stopped before it begins
 //	joined at=T     all lanes have ended
 //	lane-failed at=T   one of them has failed, and not all have ended
+//	history         the events as the API shows them, with those of the lanes
 //	play            all that is left to do, at once or when it is due: each function returns its input, or fails with its "fail"
 //	conditions      the step's input, then a condition a line: what each comes to
 //	state           the state as it is
@@ -107,7 +108,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	switch d.Cmd {
 	case "flow":
 		return s.parse(d)
-	case "lane", "stopped-lane", "joined", "lane-failed", "play":
+	case "lane", "stopped-lane", "joined", "lane-failed", "play", "history":
 		return s.runLanes(t, d.Cmd, at)
 	case "limit":
 		s.limits = machine.Limits{}

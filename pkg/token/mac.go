@@ -1,7 +1,6 @@
 package token
 
 import (
-	"crypto/hkdf"
 	"crypto/hmac"
 	"crypto/sha256"
 	"errors"
@@ -18,13 +17,16 @@ var ErrForged = errors.New("the message is not authentic: it was not written by 
 // ErrUnknownKey says that a message names a key that is not one of these. Newer keys may verify it.
 var ErrUnknownKey = errors.New("the message is signed with a token key that is not known here; it is tried again, in case the key is new")
 
+// authenticatedAs separates the keys of MACs from the other uses of a token key.
+const authenticatedAs = "waitless: authenticated as "
+
 // MAC returns what authenticates the message as one of a holder of the keys. It
 // names the key. Without a usable key it returns "".
 func (k Keys) MAC(use Use, message []byte) string {
-	sum := k.Current.mac(use, message)
-	if sum == nil {
+	if len(k.Current.Secret) < SecretSize {
 		return ""
 	}
+	sum := hmacOf(k.Current.derived(authenticatedAs+string(use)), message)
 	return encoding.EncodeToString(append([]byte{k.Current.ID}, sum...))
 }
 
@@ -35,29 +37,12 @@ func (k Keys) CheckMAC(use Use, message []byte, mac string) error {
 	if err != nil || len(data) != 1+sha256.Size {
 		return ErrForged
 	}
-	key, ok := k.byID(data[0])
-	if !ok {
-		return &UnknownKeyError{Key: data[0], Err: ErrUnknownKey}
+	key, err := k.byID(data[0], ErrUnknownKey)
+	if err != nil {
+		return err
 	}
-	if sum := key.mac(use, message); sum == nil || !hmac.Equal(sum, data[1:]) {
+	if !hmac.Equal(hmacOf(key.derived(authenticatedAs+string(use)), message), data[1:]) {
 		return ErrForged
 	}
 	return nil
-}
-
-// authenticatedAs separates the keys of MACs from the other uses of a token key.
-const authenticatedAs = "waitless: authenticated as "
-
-// mac is nil for a key that is too short to be one.
-func (k Key) mac(use Use, message []byte) []byte {
-	if len(k.Secret) < SecretSize {
-		return nil
-	}
-	secret, err := hkdf.Key(sha256.New, k.Secret, nil, authenticatedAs+string(use), SecretSize)
-	if err != nil {
-		return nil
-	}
-	mac := hmac.New(sha256.New, secret)
-	mac.Write(message)
-	return mac.Sum(nil)
 }

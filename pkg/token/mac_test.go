@@ -29,7 +29,7 @@ func TestMAC(t *testing.T) {
 		"cut":                 {keys, poll, "message", mac[:len(mac)-1], token.ErrForged},
 		"another secret":      {token.Keys{Current: sealing(1, 'b')}, poll, "message", mac, token.ErrForged},
 		"a key that is gone":  {token.Keys{Current: sealing(2, 'b')}, poll, "message", mac, token.ErrUnknownKey},
-		"no usable key":       {token.Keys{Current: token.Key{ID: 1}}, poll, "message", mac, token.ErrForged},
+		"no usable key":       {token.Keys{Current: token.Key{ID: 1}}, poll, "message", mac, token.ErrUnknownKey},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -159,52 +159,40 @@ const (
 	allParts = hasOutcome | hasBegun | hasReply | isThrown | hasPolled
 )
 
-func (r Record) parts() uint64 {
+// Encode returns the record in the form that stores keep.
+func (r Record) Encode() []byte {
+	var head, body value.Encoder
 	var parts uint64
 	if !r.Open() {
 		parts |= hasOutcome
-	}
-	if !r.Open() && r.Outcome.Thrown {
-		parts |= isThrown
+		if r.Outcome.Thrown {
+			parts |= isThrown
+		}
+		body.Text(string(r.ClosedBy))
+		body.Time(r.ClosedAt)
+		body.Text(r.Outcome.Error)
+		body.Text(r.Outcome.Cause)
+		body.Value(r.Outcome.Output)
 	}
 	if r.BegunBy != "" {
 		parts |= hasBegun
+		body.Text(r.BegunBy)
+		body.Time(r.BegunAt)
+		body.Uint(r.BegunIn)
 	}
 	if r.Reply != nil {
 		parts |= hasReply
+		body.Value(*r.Reply)
 	}
 	if r.Polled > 0 {
 		parts |= hasPolled
+		body.Text(r.PolledJob)
+		body.Int(int64(r.Polled))
 	}
-	return parts
-}
-
-// Encode returns the record in the form that stores keep.
-func (r Record) Encode() []byte {
-	var e value.Encoder
-	e.Uint(recordFormat)
-	e.Time(r.LastBeat)
-	e.Uint(r.parts())
-	if !r.Open() {
-		e.Text(string(r.ClosedBy))
-		e.Time(r.ClosedAt)
-		e.Text(r.Outcome.Error)
-		e.Text(r.Outcome.Cause)
-		e.Value(r.Outcome.Output)
-	}
-	if r.BegunBy != "" {
-		e.Text(r.BegunBy)
-		e.Time(r.BegunAt)
-		e.Uint(r.BegunIn)
-	}
-	if r.Reply != nil {
-		e.Value(*r.Reply)
-	}
-	if r.Polled > 0 {
-		e.Text(r.PolledJob)
-		e.Int(int64(r.Polled))
-	}
-	return e.Bytes()
+	head.Uint(recordFormat)
+	head.Time(r.LastBeat)
+	head.Uint(parts)
+	return append(head.Bytes(), body.Bytes()...)
 }
 
 const recordFormat = 1

@@ -3,8 +3,6 @@ package token
 import (
 	"crypto/aes"
 	"crypto/cipher"
-	"crypto/hkdf"
-	"crypto/sha256"
 	"errors"
 )
 
@@ -40,22 +38,11 @@ func (k Keys) Unseal(handle string, sealed []byte) (string, error) {
 const sealedBy = "waitless: sealed under "
 
 func (k Keys) box(handle string) (cipher.AEAD, error) {
-	head, ok := decodeHead(handle)
-	if !ok {
-		return nil, ErrSealed
-	}
-	key, ok := k.byID(head[1])
-	if !ok {
-		return nil, &UnknownKeyError{Key: head[1], Err: ErrSealed}
-	}
-	if len(key.Secret) < SecretSize {
-		return nil, ErrSealed
-	}
-	secret, err := hkdf.Key(sha256.New, key.Secret, nil, sealedBy+handle, SecretSize)
+	_, key, err := k.keyOf(handle, ErrSealed)
 	if err != nil {
 		return nil, err
 	}
-	block, err := aes.NewCipher(secret)
+	block, err := aes.NewCipher(key.derived(sealedBy + handle))
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package token
 
 import (
+	"crypto/hkdf"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -9,8 +10,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/waitless/waitless/pkg/value"
 )
 
 // ID is the content of a token: the attempt that it closes, and when the token expires.
@@ -103,27 +102,23 @@ func (k Keys) Check() error {
 // The same id and key give the same text.
 func (k Keys) Sign(id ID) string {
 	head := id.head(k.Current.ID)
-	return encoding.EncodeToString(head) + "." + encoding.EncodeToString(k.Current.sign(head))
+	return encoding.EncodeToString(head) + "." + encoding.EncodeToString(hmacOf(k.Current.Secret, head))
 }
 
 // SignAgain returns the text of the token with that handle, signed with the key that the
 // handle names, so that it does not change when keys are replaced. It reports false if the
 // handle is not valid or its key is not one of these.
 func (k Keys) SignAgain(handle string) (text string, ok bool) {
-	head, ok := decodeHead(handle)
-	if !ok {
+	head, key, err := k.keyOf(handle, ErrInvalid)
+	if err != nil {
 		return "", false
 	}
-	key, ok := k.byID(head[1])
-	if !ok || len(key.Secret) < SecretSize {
-		return "", false
-	}
-	return handle + "." + encoding.EncodeToString(key.sign(head)), true
+	return handle + "." + encoding.EncodeToString(hmacOf(key.Secret, head)), true
 }
 
-func (k Key) sign(head []byte) []byte {
-	mac := hmac.New(sha256.New, k.Secret)
-	mac.Write(head)
+func hmacOf(secret, message []byte) []byte {
+	mac := hmac.New(sha256.New, secret)
+	mac.Write(message)
 	return mac.Sum(nil)
 }
 
@@ -171,39 +166,27 @@ func (k Keys) Verify(text string, now time.Time) (id ID, handle string, err erro
 	if !ok || len(text) > MaxLength || strings.ContainsAny(text, "\r\n") { // which base64 would skip
 		return ID{}, "", ErrInvalid
 	}
-	head, ok := decodeHead(handle)
-	if !ok {
-		return ID{}, "", ErrInvalid
-	}
 	sum, err := encoding.DecodeString(signature)
 	if err != nil {
 		return ID{}, "", ErrInvalid
 	}
-	key, ok := k.byID(head[1])
-	if !ok {
-		return ID{}, "", &UnknownKeyError{Key: head[1], Err: ErrInvalid}
+	head, key, err := k.keyOf(handle, ErrInvalid)
+	if err != nil {
+		return ID{}, "", err
 	}
-	if !hmac.Equal(sum, key.sign(head)) {
-		return ID{}, "", ErrInvalid
-	}
-	if id = parseHead(head); !now.Before(id.Expires) {
+	if id = parseHead(head); !hmac.Equal(sum, hmacOf(key.Secret, head)) || !now.Before(id.Expires) {
 		return ID{}, "", ErrInvalid
 	}
 	return id, handle, nil
 }
 
 // UnknownKeyError says that a text names a key that is not one of these. The key may have been
-// added after these were read: read the keys again and try once more.
-type UnknownKeyError struct {
-	Key uint8
-	Err error // what the text is without that key
-}
+// added after these were read: read the keys again and try once more. Its text is that of the error
+// without that key, and does not tell a forger that only the key is unknown.
+type UnknownKeyError struct{ error }
 
-// Error returns the text of Err: it does not tell a forger that only the key is unknown.
-func (e *UnknownKeyError) Error() string { return e.Err.Error() }
-
-// Unwrap returns Err.
-func (e *UnknownKeyError) Unwrap() error { return e.Err }
+// Unwrap returns what the text is without that key.
+func (e *UnknownKeyError) Unwrap() error { return e.error }
 
 // With calls use with the keys. If use fails with an [*UnknownKeyError], With calls it once more
 // with the keys that newer reads. Without newer, there are no other keys.
@@ -221,24 +204,38 @@ func (k Keys) With(newer func() (Keys, error), use func(Keys) error) error {
 
 // HasKey reports whether the key that the handle names is one of these.
 func (k Keys) HasKey(handle string) bool {
-	head, ok := decodeHead(handle)
-	if !ok {
-		return false
-	}
-	_, ok = k.byID(head[1])
-	return ok
+	_, _, err := k.keyOf(handle, ErrInvalid)
+	return err == nil
 }
 
-func (k Keys) byID(id uint8) (Key, bool) {
-	if id == k.Current.ID {
-		return k.Current, true
+// keyOf returns the head of a handle and the key that it names. The error is invalid, inside an
+// [*UnknownKeyError] if the key is not one of these.
+func (k Keys) keyOf(handle string, invalid error) (head []byte, key Key, err error) {
+	head, ok := decodeHead(handle)
+	if !ok {
+		return nil, Key{}, invalid
 	}
-	for _, key := range k.Others {
-		if key.ID == id {
-			return key, true
+	key, err = k.byID(head[1], invalid)
+	return head, key, err
+}
+
+// byID returns the key with that id. A key that is too short is not one of these.
+func (k Keys) byID(id uint8, invalid error) (Key, error) {
+	for _, key := range append([]Key{k.Current}, k.Others...) {
+		if key.ID == id && len(key.Secret) >= SecretSize {
+			return key, nil
 		}
 	}
-	return Key{}, false
+	return Key{}, &UnknownKeyError{invalid}
+}
+
+// derived returns the key for another use than tokens.
+func (k Key) derived(use string) []byte {
+	secret, err := hkdf.Key(sha256.New, k.Secret, nil, use, SecretSize)
+	if err != nil {
+		panic(err) // the size is within the limit of the algorithm
+	}
+	return secret
 }
 
 // decodeHead returns what a handle of this version encodes.
@@ -335,38 +332,4 @@ func isEncoded(s string) bool {
 		}
 	}
 	return true
-}
-
-// MaskValue returns v with every token in its texts and keys masked.
-func MaskValue(v value.Value) value.Value {
-	switch v.Kind() {
-	case value.KindString:
-		if masked := MaskAll(v.Text()); masked != v.Text() {
-			return value.String(masked)
-		}
-	case value.KindArray, value.KindObject:
-		return maskMembers(v)
-	case value.KindMissing, value.KindNull, value.KindBool, value.KindNumber:
-	}
-	return v
-}
-
-// maskMembers returns v itself if it holds no token.
-func maskMembers(v value.Value) value.Value {
-	members, changed := make([]value.Member, v.Len()), false
-	for i, m := range v.Members() {
-		members[i] = value.Member{Key: MaskAll(m.Key), Value: MaskValue(m.Value)}
-		changed = changed || members[i] != m
-	}
-	switch {
-	case !changed:
-		return v
-	case v.Kind() == value.KindObject:
-		return value.Object(members...)
-	}
-	elements := make([]value.Value, len(members))
-	for i, m := range members {
-		elements[i] = m.Value
-	}
-	return value.Array(elements...)
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/token"
-	"github.com/waitless/waitless/pkg/value"
 )
 
 func key(id uint8) token.Key {
@@ -127,7 +126,7 @@ func TestVerifyNamesAnUnknownKey(t *testing.T) {
 	t.Parallel()
 	old, text := token.Keys{Current: key(1)}, token.Keys{Current: key(9)}.Sign(samples[0])
 	var unknown *token.UnknownKeyError
-	if _, _, err := old.Verify(text, now); !errors.As(err, &unknown) || unknown.Key != 9 || err.Error() != token.ErrInvalid.Error() {
+	if _, _, err := old.Verify(text, now); !errors.As(err, &unknown) || err.Error() != token.ErrInvalid.Error() {
 		t.Errorf("Verify returned %v", err)
 	}
 	verify := func(keys token.Keys) error {
@@ -266,20 +265,6 @@ func TestMaskAllFindsTokensInside(t *testing.T) {
 			if got, want := token.MaskAll(strings.ReplaceAll(around, "%", text)), strings.ReplaceAll(around, "%", masked); got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}
-		}
-	}
-}
-
-func TestMaskValueKeepsTheRest(t *testing.T) {
-	t.Parallel()
-	text := token.Keys{Current: key(1)}.Sign(sample)
-	for _, json := range []string{`null`, `{"a":[1.0,"x",{"%":"to % and %"}],"b":true}`, `["%"]`, `"%"`, `{}`} {
-		v, err := value.ParseJSON([]byte(strings.ReplaceAll(json, "%", text)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, want := token.MaskValue(v).JSON(), strings.ReplaceAll(json, "%", token.Mask(text)); got != want {
-			t.Errorf("got %s, want %s", got, want)
 		}
 	}
 }

@@ -106,10 +106,10 @@ func instant(t time.Time) string {
 	return t.UTC().Format(machine.TimeFormat)
 }
 
-func executionOf(state machine.State, waiting *Waiting) Execution {
+func executionOf(state machine.State) Execution {
 	e := Execution{
 		Flow: state.Flow.Name, Hash: state.Flow.Hash, Name: state.Execution, Status: state.Status, Input: state.Input,
-		Error: state.Error, Cause: state.Cause, StartedTime: instant(state.Started), Waiting: waiting,
+		Error: state.Error, Cause: state.Cause, StartedTime: instant(state.Started),
 	}
 	if state.Status.Final() {
 		e.StoppedTime = instant(state.At)
@@ -118,14 +118,6 @@ func executionOf(state machine.State, waiting *Waiting) Execution {
 		e.Output = &state.Output
 	}
 	return e
-}
-
-// waitingOf returns what w waits for, nil for nil.
-func waitingOf(flow *fdl.Flow, w *machine.Waiting) *Waiting {
-	if w == nil {
-		return nil
-	}
-	return &Waiting{Step: flow.All[w.Attempt.Step].Name, For: waitsFor(flow, w), Since: instant(w.Since), Until: instant(w.Due)}
 }
 
 // waitsFor returns the kind of a wait. A long call waits for an internal token, and is shown as a call.

@@ -63,11 +63,12 @@ type Config struct {
 	Flows  Flows
 	// External lists waits of external engines; nil means there are none.
 	External External
-	// Start starts executions; nil means that of Engine.
+	// Start starts executions, and Stop requests the end of one, as Engine does.
 	Start func(context.Context, engine.StartRequest) (engine.StartResult, error)
+	Stop  func(ctx context.Context, id engine.ID, name, cause string) error
 	// CanStart returns why Start would reject an execution of the flow; nil means there is no such reason.
 	CanStart func(parsed *fdl.Flow, flow, execution string) error
-	// Log receives what failed inside, without tokens; nil discards it.
+	// Log receives what failed inside, without tokens.
 	Log *slog.Logger
 	// Blocked returns why executions of a flow cannot continue here, "" when they can; nil means they
 	// always can.
@@ -76,8 +77,6 @@ type Config struct {
 	AwaitsTurn func(engine.ID) bool
 	// Reasons adds what failed inside to responses, for callers that run the server themselves.
 	Reasons bool
-	// Stop requests the end of an execution; nil means that of Engine.
-	Stop func(ctx context.Context, id engine.ID, name, cause string) error
 }
 
 // maxBody is the largest request, as in the 2019-03-15 API.
@@ -85,19 +84,14 @@ const maxBody = 1 << 20
 
 // Handler serves the API.
 func Handler(config Config) http.Handler {
-	if config.Start == nil {
-		config.Start = config.Engine.Start
-	}
-	if config.Stop == nil {
-		config.Stop = config.Engine.Stop
-	}
-	if config.Log == nil {
-		config.Log = slog.New(slog.DiscardHandler)
-	}
 	h := handler{config, make(chan struct{}, maxLarge)}
 	mux := http.NewServeMux()
 	for _, route := range h.routes() {
-		mux.HandleFunc(route.pattern, h.serve(route))
+		mux.Handle(route.pattern, h.serve(route))
+		if path, ok := strings.CutPrefix(route.pattern, "GET "); ok && route.reveals {
+			route.isRevealed = true
+			mux.Handle("POST "+path+"/reveal", h.serve(route))
+		}
 	}
 	return strict(mux)
 }
@@ -111,34 +105,33 @@ type route struct {
 	respond    responder
 	parameters []string // the query parameters it may have
 	large      bool     // the response may have megabytes
+	// reveals adds the same request as POST with a path of its own, whose response has whole tokens: a policy
+	// for GET /* does not allow it.
+	reveals, isRevealed bool
 }
 
-// routes returns all routes. Reading with GET masks every token. Requests that show whole tokens
-// are POST with a path of their own, so that a policy for GET /* does not allow them.
+// routes returns all routes. Their responses mask every token, but for the text of a definition.
 func (h handler) routes() []route {
 	const execution = "/flows/{flow}/executions/{execution}"
-	step, after, ofTokens := []string{"step"}, []string{"after"}, []string{"flow", "execution", "after"}
+	step := []string{"step"}
 	return []route{
-		{"GET /flows", h.listFlows, []string{"flow"}, true},
-		{"PUT /flows/{flow}", h.putFlow, []string{"execution"}, false},
-		{"GET /flows/{flow}", h.showFlow, []string{"hash"}, false},
-		{"DELETE /flows/{flow}", h.deleteFlow, nil, false},
-		{"POST /flows/{flow}/executions", h.start, nil, false},
-		{"GET /executions", h.list, []string{"flow", "status", "since", "limit", "after"}, true},
-		{"GET " + execution, h.show(masked), nil, false},
-		{"POST " + execution + "/reveal", h.show(revealed), nil, false},
-		{"GET " + execution + "/history", h.history(masked), after, true},
-		{"POST " + execution + "/history/reveal", h.history(revealed), after, true},
-		{"POST " + execution + "/stop", h.stop, nil, false},
-		{"POST " + execution + "/token/success", h.close(h.tokenOfExecution, resume.Limits.Success), step, false},
-		{"POST " + execution + "/token/failure", h.close(h.tokenOfExecution, resume.Limits.Failure), step, false},
-		{"POST " + execution + "/token/heartbeat", h.heartbeat(h.tokenOfExecution), step, false},
-		{"GET /tokens", h.openTokens(masked), ofTokens, true},
-		{"POST /tokens/reveal", h.openTokens(revealed), ofTokens, true},
-		{"GET /tokens/{token}", h.showToken, nil, false},
-		{"POST /tokens/{token}/success", h.close(tokenInPath, resume.Limits.Success), nil, false},
-		{"POST /tokens/{token}/failure", h.close(tokenInPath, resume.Limits.Failure), nil, false},
-		{"POST /tokens/{token}/heartbeat", h.heartbeat(tokenInPath), nil, false},
+		{pattern: "GET /flows", respond: h.listFlows, parameters: []string{"flow"}, large: true},
+		{pattern: "PUT /flows/{flow}", respond: h.putFlow, parameters: []string{"execution"}},
+		{pattern: "GET /flows/{flow}", respond: h.showFlow, parameters: []string{"hash"}, isRevealed: true},
+		{pattern: "DELETE /flows/{flow}", respond: h.deleteFlow},
+		{pattern: "POST /flows/{flow}/executions", respond: h.start},
+		{pattern: "GET /executions", respond: h.list, parameters: []string{"flow", "status", "since", "limit", "after"}, large: true},
+		{pattern: "GET " + execution, respond: h.show, reveals: true},
+		{pattern: "GET " + execution + "/history", respond: h.history, parameters: []string{"after"}, large: true, reveals: true},
+		{pattern: "POST " + execution + "/stop", respond: h.stop},
+		{pattern: "POST " + execution + "/token/success", respond: h.report(h.tokenOfExecution, resume.Limits.Success), parameters: step},
+		{pattern: "POST " + execution + "/token/failure", respond: h.report(h.tokenOfExecution, resume.Limits.Failure), parameters: step},
+		{pattern: "POST " + execution + "/token/heartbeat", respond: h.report(h.tokenOfExecution, nil), parameters: step},
+		{pattern: "GET /tokens", respond: h.openTokens, parameters: []string{"flow", "execution", "after"}, large: true, reveals: true},
+		{pattern: "GET /tokens/{token}", respond: h.showToken},
+		{pattern: "POST /tokens/{token}/success", respond: h.report(tokenInPath, resume.Limits.Success)},
+		{pattern: "POST /tokens/{token}/failure", respond: h.report(tokenInPath, resume.Limits.Failure)},
+		{pattern: "POST /tokens/{token}/heartbeat", respond: h.report(tokenInPath, nil)},
 	}
 }
 
@@ -160,35 +153,32 @@ func strict(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		if escaped := r.URL.EscapedPath(); pathpkg.Clean(escaped) != escaped {
-			write(w, http.StatusNotFound, notFound("unknown path"))
-			return
-		}
-		if _, pattern := mux.Handler(r); pattern != "" {
+		_, pattern := mux.Handler(r)
+		methods := methodsOf(mux, r)
+		switch escaped := r.URL.EscapedPath(); {
+		case pathpkg.Clean(escaped) != escaped, pattern == "" && methods == "":
+			notFound("unknown path").write(w)
+		case pattern == "":
+			w.Header().Set("Allow", methods)
+			refused := invalid("method %s is not allowed here; allowed: %s", r.Method, methods)
+			refused.Status = http.StatusMethodNotAllowed
+			refused.write(w)
+		default:
 			mux.ServeHTTP(w, r)
-			return
 		}
-		refused := &statusOnly{ResponseWriter: w}
-		mux.ServeHTTP(refused, r) // which sets the header Allow
-		if refused.status == http.StatusMethodNotAllowed {
-			write(w, refused.status, &Error{Code: engine.CodeInvalid, Message: "method " + r.Method + " is not allowed here; allowed: " + w.Header().Get("Allow")})
-			return
-		}
-		write(w, http.StatusNotFound, notFound("unknown path"))
 	})
 }
 
-// statusOnly keeps the status of a response and drops its body.
-type statusOnly struct {
-	http.ResponseWriter
-	status int
+// methodsOf returns the methods that the path of a request has.
+func methodsOf(mux *http.ServeMux, r *http.Request) string {
+	var methods []string
+	for _, method := range []string{http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut} {
+		if _, pattern := mux.Handler(&http.Request{Method: method, URL: r.URL, Host: r.Host}); pattern != "" {
+			methods = append(methods, method)
+		}
+	}
+	return strings.Join(methods, ", ")
 }
-
-// WriteHeader implements [http.ResponseWriter].
-func (s *statusOnly) WriteHeader(status int) { s.status = status }
-
-// Write implements [http.ResponseWriter].
-func (s *statusOnly) Write(p []byte) (int, error) { return len(p), nil }
 
 type handler struct {
 	Config
@@ -215,82 +205,81 @@ func (h handler) serve(route route) http.HandlerFunc {
 			case h.largeResponses <- struct{}{}:
 				defer func() { <-h.largeResponses }()
 			case <-ctx.Done():
-				w.Header().Set("Retry-After", "10")
-				write(w, http.StatusServiceUnavailable, &Error{Code: engine.CodeInternal, Message: "too many lists and histories are being read; try again later"})
+				unavailable("too many lists and histories are being read; try again later").write(w)
 				return
 			}
 		}
-		status, body, err := h.respond(w, r, route)
-		if err != nil {
-			refused := h.refusal(r, err)
-			refused.Message = token.MaskAll(refused.Message)
-			status, body = refused.Status, refused
-			if refused.Code == engine.CodeInternal {
-				h.Log.ErrorContext(r.Context(), "request failed", "method", r.Method, "route", r.Pattern, "error", token.MaskAll(err.Error()))
-			}
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		var status int
+		var body any
+		err := route.checkParameters(r)
+		if err == nil {
+			status, body, err = route.respond(r)
 		}
-		write(w, status, body)
+		if err != nil {
+			h.refusal(r, err).write(w)
+			return
+		}
+		write(w, status, body, !route.isRevealed)
 	}
 }
 
-func (h handler) respond(w http.ResponseWriter, r *http.Request, route route) (int, any, error) {
-	if err := route.checkParameters(r); err != nil {
-		return 0, nil, err
-	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	return route.respond(r)
-}
-
-func write(w http.ResponseWriter, status int, body any) {
+func write(w http.ResponseWriter, status int, body any, mask bool) {
+	var text strings.Builder
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false) // no character of a token is escaped
+	_ = encoder.Encode(body)     // the forms of this package have a JSON text
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(body) // fails if the caller is gone
+	shown := text.String()
+	if mask {
+		shown = token.MaskAll(shown)
+	}
+	_, _ = io.WriteString(w, shown) // fails if the caller is gone
+}
+
+// write writes the response, in which every token is masked.
+func (e *Error) write(w http.ResponseWriter) {
+	if e.Status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "10")
+	}
+	write(w, e.Status, e, true)
 }
 
 // refusal is the error that the caller gets: all of what the caller can correct, and what failed
 // inside only if Reasons says so.
 func (h handler) refusal(r *http.Request, err error) *Error {
 	var refused *Error
-	var coded *engine.Error
-	var tooLarge *http.MaxBytesError
 	var report *resume.ReportError
+	coded, ok := errors.AsType[*engine.Error](err)
 	switch {
 	case errors.As(err, &refused):
 		return refused
 	case errors.As(err, &report):
 		return invalid("%s", report)
-	case errors.As(err, &tooLarge):
-		return &Error{http.StatusRequestEntityTooLarge, engine.CodeInvalid, resume.RequestTooLarge(r.ContentLength, tooLarge.Limit).What}
 	case errors.Is(err, token.ErrInvalid):
 		return notFound("%s", err)
-	case errors.Is(err, resume.ErrTooSlow):
-		return &Error{http.StatusServiceUnavailable, engine.CodeInternal, err.Error()}
-	case errors.As(err, &coded) && coded.Code != engine.CodeInternal:
+	case ok && coded.Code != engine.CodeInternal:
 		return refuse(coded.Code, "%s", coded)
+	}
+	h.Log.ErrorContext(r.Context(), "request failed", "method", r.Method, "route", r.Pattern, "error", token.MaskAll(err.Error()))
+	switch {
+	case errors.Is(err, resume.ErrTooSlow):
+		return unavailable(err.Error())
 	case h.Reasons:
 		return refuse(engine.CodeInternal, "%s", err)
 	}
 	return refuse(engine.CodeInternal, "something inside failed; see the log")
 }
 
-func statusOf(code engine.Code) int {
-	switch code {
-	case engine.CodeNotFound:
-		return http.StatusNotFound
-	case engine.CodeConflict:
-		return http.StatusConflict
-	case engine.CodeInvalid:
-		return http.StatusBadRequest
-	case engine.CodeTooNew, engine.CodeInternal, engine.CodeDefect:
-	}
-	return http.StatusInternalServerError
+// statusOf has the statuses of codes; any other code has the status 500.
+var statusOf = map[engine.Code]int{
+	engine.CodeNotFound: http.StatusNotFound, engine.CodeConflict: http.StatusConflict, engine.CodeInvalid: http.StatusBadRequest,
 }
 
 // refuse returns an error with the status of the code.
 func refuse(code engine.Code, format string, args ...any) *Error {
-	return &Error{statusOf(code), code, fmt.Sprintf(format, args...)}
+	return &Error{cmp.Or(statusOf[code], http.StatusInternalServerError), code, fmt.Sprintf(format, args...)}
 }
 
 func invalid(format string, args ...any) *Error { return refuse(engine.CodeInvalid, format, args...) }
@@ -298,6 +287,10 @@ func invalid(format string, args ...any) *Error { return refuse(engine.CodeInval
 func notFound(format string, args ...any) *Error { return refuse(engine.CodeNotFound, format, args...) }
 
 func conflict(format string, args ...any) *Error { return refuse(engine.CodeConflict, format, args...) }
+
+func unavailable(message string) *Error {
+	return &Error{http.StatusServiceUnavailable, engine.CodeInternal, message}
+}
 
 // readJSON reads the body, an object with no other members than these, into form. An empty body leaves
 // form unchanged.
@@ -327,11 +320,13 @@ func readJSON(r *http.Request, form any, members ...string) error {
 // readBody reads the body as it is.
 func readBody(r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(r.Body)
-	var tooLarge *http.MaxBytesError
-	if err != nil && !errors.As(err, &tooLarge) { // the caller hung up or is too slow
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, &Error{http.StatusRequestEntityTooLarge, engine.CodeInvalid, resume.RequestTooLarge(r.ContentLength, tooLarge.Limit).What}
+	}
+	if err != nil { // the caller hung up or is too slow
 		return nil, invalid("the request ended too early")
 	}
-	return body, err
+	return body, nil
 }
 
 func (h handler) putFlow(r *http.Request) (int, any, error) {
@@ -358,13 +353,11 @@ func (h handler) putFlow(r *http.Request) (int, any, error) {
 // canStart returns an error if an execution of that name could not be started with the definition.
 func (h handler) canStart(ctx context.Context, name string, text []byte, execution string) error {
 	flow, parsed, err := engine.ParseFlow(name, text)
+	if err == nil && h.CanStart != nil {
+		err = h.CanStart(parsed, name, execution)
+	}
 	if err != nil {
 		return err
-	}
-	if h.CanStart != nil {
-		if err := h.CanStart(parsed, name, execution); err != nil {
-			return err
-		}
 	}
 	state, err := h.Engine.Describe(ctx, engine.NewID(name, execution))
 	switch {
@@ -380,44 +373,35 @@ func startedDifferent(flow, execution string) error {
 	return conflict("execution %s/%s exists with another definition or input; choose another name", flow, execution)
 }
 
+// nameLength is how many characters of a name are random: 80 bits.
+const nameLength = 16
+
 func (h handler) start(r *http.Request) (int, any, error) {
-	var form struct {
-		Start
-		Name *string `json:"name"` // nil when it is left out
-	}
+	form := Start{Name: "run-" + strings.ToLower(rand.Text()[:nameLength])}
 	if err := readJSON(r, &form, "name", "hash", "input"); err != nil {
 		return 0, nil, err
 	}
-	if form.Name == nil {
-		form.Name = new("run-" + strings.ToLower(rand.Text()[:nameLength]))
-	} else if *form.Name == "" {
+	if form.Name == "" {
 		return 0, nil, invalid(`name is ""; allowed: a name, or leave it out`)
 	}
-	name := *form.Name
 	flow, err := h.definitionOf(r, form.Hash)
 	if err != nil {
 		return 0, nil, err
 	}
-	met, err := h.Start(r.Context(), engine.StartRequest{Flow: flow, Execution: name, Input: form.Input})
-	if err != nil {
+	met, err := h.Start(r.Context(), engine.StartRequest{Flow: flow, Execution: form.Name, Input: form.Input})
+	switch {
+	case err != nil:
 		return 0, nil, err
+	case met == engine.StartedDifferent:
+		return 0, nil, startedDifferent(flow.Name, form.Name)
 	}
-	execution, err := h.execution(r.Context(), flow.Name, name)
-	if err != nil {
-		return 0, nil, err
+	status := http.StatusCreated
+	if met == engine.StartedSame {
+		status = http.StatusOK
 	}
-	switch met {
-	case engine.StartedDifferent:
-		return 0, nil, startedDifferent(flow.Name, name)
-	case engine.StartedSame:
-		return http.StatusOK, masked(execution), nil
-	case engine.StartedNew:
-	}
-	return http.StatusCreated, masked(execution), nil
+	execution, err := h.execution(r.Context(), flow.Name, form.Name)
+	return status, execution, err
 }
-
-// nameLength is how many characters of a name are random: 80 bits.
-const nameLength = 16
 
 // definitionOf returns the definition with the hash, listed or not, or without a hash the latest listed
 // one.
@@ -456,64 +440,60 @@ func (h handler) execution(ctx context.Context, flow, name string) (Execution, e
 	return h.withWaiting(ctx, state)
 }
 
+// withWaiting returns the execution with what it waits for.
 func (h handler) withWaiting(ctx context.Context, state machine.State) (Execution, error) {
-	if state.Status.Final() || state.Waiting == nil && h.Blocked == nil {
-		return executionOf(state, nil), nil
+	e, waiting := executionOf(state), state.Waiting
+	if state.Status.Final() || waiting == nil && h.Blocked == nil {
+		return e, nil
 	}
 	flow, err := h.Engine.Flow(ctx, state.Flow)
 	if err != nil {
-		return Execution{}, err
+		return e, err
 	}
-	e := executionOf(state, waitingOf(flow, state.Waiting))
 	if h.Blocked != nil {
 		e.Blocked = h.Blocked(flow)
 	}
-	if h.AwaitsTurn != nil && e.Waiting != nil {
-		e.Waiting.Queued = h.AwaitsTurn(state.ID())
+	if waiting == nil {
+		return e, nil
 	}
-	if e.Blocked != "" && e.Waiting != nil && state.Waiting.For == machine.WaitingForToken {
-		record, err := h.Engine.TokenRecord(ctx, state.Waiting.Handle())
-		if err != nil {
-			return Execution{}, err
-		}
-		e.Waiting.OutcomeStored = !record.Open()
+	e.Waiting = &Waiting{
+		Step: flow.All[waiting.Attempt.Step].Name, For: waitsFor(flow, waiting), Since: instant(waiting.Since), Until: instant(waiting.Due),
+		Queued: h.AwaitsTurn != nil && h.AwaitsTurn(state.ID()),
 	}
-	return e, nil
+	if e.Blocked == "" || waiting.For != machine.WaitingForToken {
+		return e, nil
+	}
+	record, err := h.Engine.TokenRecord(ctx, waiting.Handle())
+	e.Waiting.OutcomeStored = !record.Open()
+	return e, err
 }
 
 func named(r *http.Request) (flow, execution string) {
 	return r.PathValue("flow"), r.PathValue("execution")
 }
 
-func (h handler) show(view view) responder {
-	return func(r *http.Request) (int, any, error) {
-		flow, name := named(r)
-		execution, err := h.execution(r.Context(), flow, name)
-		return http.StatusOK, view(execution), err
-	}
+func (h handler) show(r *http.Request) (int, any, error) {
+	flow, name := named(r)
+	execution, err := h.execution(r.Context(), flow, name)
+	return http.StatusOK, execution, err
 }
 
-func (h handler) history(view view) responder {
-	return func(r *http.Request) (int, any, error) {
-		after := 0
-		if text := r.URL.Query().Get("after"); text != "" {
-			var err error
-			if after, err = strconv.Atoi(text); err != nil {
-				return 0, nil, invalid("after is %q; allowed: the id of an event", text)
-			}
-		}
-		name, execution := named(r)
-		state, err := h.describe(r.Context(), name, execution)
-		if err != nil {
-			return 0, nil, err
-		}
-		flow, err := h.Engine.Flow(r.Context(), state.Flow)
-		if err != nil {
-			return 0, nil, err
-		}
-		history, err := h.Engine.History(r.Context(), engine.NewID(name, execution))
-		return http.StatusOK, view(historyPage(flow, history, after)), err
+func (h handler) history(r *http.Request) (int, any, error) {
+	text := cmp.Or(r.URL.Query().Get("after"), "0")
+	after, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, nil, invalid("after is %q; allowed: the id of an event", text)
 	}
+	state, err := h.describe(r.Context(), r.PathValue("flow"), r.PathValue("execution"))
+	if err != nil {
+		return 0, nil, err
+	}
+	flow, err := h.Engine.Flow(r.Context(), state.Flow)
+	if err != nil {
+		return 0, nil, err
+	}
+	history, err := h.Engine.History(r.Context(), state.ID())
+	return http.StatusOK, historyPage(flow, history, after), err
 }
 
 func (h handler) stop(r *http.Request) (int, any, error) {
@@ -526,5 +506,5 @@ func (h handler) stop(r *http.Request) (int, any, error) {
 		return 0, nil, orNoExecution(flow, name, err)
 	}
 	execution, err := h.execution(r.Context(), flow, name)
-	return http.StatusAccepted, masked(execution), err
+	return http.StatusAccepted, execution, err
 }

@@ -67,61 +67,53 @@ func (h handler) list(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	bounds, err := boundsOf(query)
+	limit, since, err := boundsOf(query)
 	if err != nil {
 		return 0, nil, err
 	}
 	p, size, past := page{Executions: []Execution{}}, 0, false
-	next, err := h.each(r.Context(), query.Get("flow"), indexed(wanted), query.Get("after"), min(lookups, bounds.limit), func(id engine.ID) (bool, error) {
-		e, err := h.executionWith(r.Context(), id)
+	next, err := h.each(r.Context(), query.Get("flow"), indexed(wanted), query.Get("after"), min(lookups, limit), func(id engine.ID) (bool, error) {
+		state, err := h.Engine.Describe(r.Context(), id)
+		e := Execution{}
+		if err == nil {
+			e, err = h.withWaiting(r.Context(), state)
+		}
 		switch {
 		case h.unreadable(r, id, err):
 			return false, nil
 		case err != nil:
 			return false, err
-		case e.StartedTime < bounds.since: // as are all that follow
+		case e.StartedTime < since: // as are all that follow
 			past = true
 		case len(wanted) == 0 || slices.Contains(wanted, e.Status):
 			p.Executions = append(p.Executions, e)
 			size += sizeOf(e)
 		}
-		return past || size >= fullPage || len(p.Executions) >= bounds.limit, nil
+		return past || size >= fullPage || len(p.Executions) >= limit, nil
 	})
 	if !past {
 		p.Next = next
 	}
-	return http.StatusOK, masked(p), err
+	return http.StatusOK, p, err
 }
 
-// bounds limit the executions of a page: how many, and the earliest start.
-type bounds struct {
-	limit int
-	since string // in [machine.TimeFormat], which sorts as instants do
-}
-
-func boundsOf(query url.Values) (b bounds, err error) {
-	b.limit = mostLookups
+// boundsOf returns how many executions a page has at most, and the earliest start in [machine.TimeFormat],
+// which sorts as instants do.
+func boundsOf(query url.Values) (limit int, since string, err error) {
+	limit = mostLookups
 	if text := query.Get("limit"); query.Has("limit") {
-		if b.limit, err = strconv.Atoi(text); err != nil || b.limit < 1 {
-			return b, invalid("limit is %q; allowed: a number from 1 on", text)
+		if limit, err = strconv.Atoi(text); err != nil || limit < 1 {
+			return 0, "", invalid("limit is %q; allowed: a number from 1 on", text)
 		}
 	}
 	if text := query.Get("since"); query.Has("since") {
-		since, err := time.Parse(time.RFC3339Nano, text)
+		at, err := time.Parse(time.RFC3339Nano, text)
 		if err != nil {
-			return b, invalid("since is %q; allowed: an instant like 2026-01-31T10:00:00Z (RFC 3339)", text)
+			return 0, "", invalid("since is %q; allowed: an instant like 2026-01-31T10:00:00Z (RFC 3339)", text)
 		}
-		b.since = instant(since)
+		since = instant(at)
 	}
-	return b, nil
-}
-
-func (h handler) executionWith(ctx context.Context, id engine.ID) (Execution, error) {
-	state, err := h.Engine.Describe(ctx, id)
-	if err != nil {
-		return Execution{}, err
-	}
-	return h.withWaiting(ctx, state)
+	return limit, since, nil
 }
 
 // indexed returns the one status to ask the index for.
@@ -135,8 +127,9 @@ func indexed(wanted []machine.Status) machine.Status {
 	return ""
 }
 
-var statuses = []machine.Status{
-	machine.StatusStarting, machine.StatusRunning, machine.StatusSucceeded, machine.StatusFailed, machine.StatusStopped, machine.StatusTimedOut,
+var statuses = []string{
+	string(machine.StatusStarting), string(machine.StatusRunning), string(machine.StatusSucceeded),
+	string(machine.StatusFailed), string(machine.StatusStopped), string(machine.StatusTimedOut),
 }
 
 // ParseStatuses reads names of statuses in capital or small letters. A text has one name, or
@@ -147,25 +140,16 @@ func ParseStatuses(texts ...string) (found []machine.Status, err error) {
 	}
 	for name := range strings.SplitSeq(strings.Join(texts, ","), ",") {
 		name = strings.TrimSpace(name)
-		i := slices.IndexFunc(statuses, func(s machine.Status) bool { return strings.EqualFold(string(s), name) })
-		if i < 0 {
-			return nil, unknownStatus(name)
+		i := slices.IndexFunc(statuses, func(s string) bool { return strings.EqualFold(s, name) })
+		switch {
+		case name == "":
+			return nil, invalid(`status is ""; allowed: %s`, strings.Join(statuses, ", "))
+		case i < 0:
+			return nil, invalid("unknown status %q%s; allowed: %s", name, fdl.DidYouMean(name, statuses), strings.Join(statuses, ", "))
 		}
-		found = append(found, statuses[i])
+		found = append(found, machine.Status(statuses[i]))
 	}
 	return found, nil
-}
-
-func unknownStatus(name string) error {
-	names := make([]string, len(statuses))
-	for i, s := range statuses {
-		names[i] = string(s)
-	}
-	allowed := strings.Join(names, ", ")
-	if name == "" {
-		return invalid(`status is ""; allowed: %s`, allowed)
-	}
-	return invalid("unknown status %q%s; allowed: %s", name, fdl.DidYouMean(name, names), allowed)
 }
 
 // unreadable reports whether the execution is damaged or of a newer release, and logs it. The list then
@@ -191,16 +175,9 @@ func sizeOf(e Execution) int {
 }
 
 // openTokens lists the open tokens of all executions that have not ended, or of the named one.
-func (h handler) openTokens(view view) responder {
-	return func(r *http.Request) (int, any, error) {
-		p, err := h.tokensPage(r)
-		return http.StatusOK, view(p), err
-	}
-}
-
-func (h handler) tokensPage(r *http.Request) (p page, err error) {
-	query := r.URL.Query()
-	p.Tokens = []Token{}
+func (h handler) openTokens(r *http.Request) (int, any, error) {
+	query, p := r.URL.Query(), page{Tokens: []Token{}}
+	flow, execution, after := query.Get("flow"), query.Get("execution"), query.Get("after")
 	add := func(id engine.ID) (full bool, err error) {
 		t, ok, err := h.openTokenWith(r, id)
 		if ok && err == nil {
@@ -208,19 +185,20 @@ func (h handler) tokensPage(r *http.Request) (p page, err error) {
 		}
 		return false, err
 	}
-	if query.Get("execution") != "" {
-		_, err := add(engine.NewID(query.Get("flow"), query.Get("execution")))
-		return p, err
+	var err error
+	externalAfter, isExternal := strings.CutPrefix(after, externalPage)
+	switch {
+	case execution != "":
+		_, err = add(engine.NewID(flow, execution))
+	case isExternal && h.External != nil:
+		err = h.externalTokens(r, externalAfter, &p)
+	default:
+		p.Next, err = h.each(r.Context(), flow, machine.StatusRunning, after, lookups, add)
+		if p.Next == "" && flow == "" && h.External != nil {
+			p.Next = externalPage
+		}
 	}
-	if after, ok := strings.CutPrefix(query.Get("after"), externalPage); ok && h.External != nil {
-		err := h.externalTokens(r, after, &p)
-		return p, err
-	}
-	p.Next, err = h.each(r.Context(), query.Get("flow"), machine.StatusRunning, query.Get("after"), lookups, add)
-	if p.Next == "" && query.Get("flow") == "" && h.External != nil {
-		p.Next = externalPage
-	}
-	return p, err
+	return http.StatusOK, p, err
 }
 
 // openTokenWith returns the open token of an execution. A damaged execution has none.

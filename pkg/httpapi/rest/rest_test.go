@@ -36,7 +36,7 @@ func newAPI(t *testing.T) *api {
 	store, keys := &local.MemoryStore{}, local.NewKeys()
 	system := local.New(local.Config{Store: store, Keys: keys, Clock: local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC))})
 	server := httptest.NewServer(rest.Handler(rest.Config{
-		Engine: system.Client, Tokens: system.Tokens, Index: store, Flows: store, Start: system.Start,
+		Engine: system.Client, Tokens: system.Tokens, Index: store, Flows: store, Start: system.Start, Stop: system.Stop, Log: slog.New(slog.DiscardHandler),
 	}))
 	t.Cleanup(server.Close)
 	return &api{&rest.Client{Base: server.URL, HTTP: server.Client()}, t, store, keys, system, server}

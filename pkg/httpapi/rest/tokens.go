@@ -134,17 +134,13 @@ func (h handler) showToken(r *http.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	record, err := verified.Describe(r.Context())
-	return http.StatusOK, masked(recordOf(t, record)), err
+	return http.StatusOK, recordOf(t, record), err
 }
 
-// close closes a token with the outcome that parse reads from the body.
-func (h handler) close(find finder, parse func(resume.Limits, []byte) (token.Outcome, error)) responder {
+// report closes a token with the outcome that parse reads from the body; nil is for a heartbeat.
+func (h handler) report(find finder, parse func(resume.Limits, []byte) (token.Outcome, error)) responder {
 	return func(r *http.Request) (int, any, error) {
-		body, err := readBody(r)
-		if err != nil {
-			return 0, nil, err
-		}
-		outcome, err := parse(h.Tokens.Limits(token.ID{}), body)
+		outcome, err := h.readOutcome(r, parse)
 		if err != nil {
 			return 0, nil, err
 		}
@@ -153,15 +149,30 @@ func (h handler) close(find finder, parse func(resume.Limits, []byte) (token.Out
 			return 0, nil, err
 		}
 		if t.ClosedBy != "" {
-			return statusOfReport(holds(t, outcome)), masked(t), nil
+			return statusOfReport(parse != nil && holds(t, outcome)), t, nil
 		}
 		verified, err := h.Tokens.Verify(r.Context(), t.Token)
 		if err != nil {
 			return 0, nil, err
 		}
+		if parse == nil {
+			record, err := verified.Heartbeat(r.Context())
+			return statusOfReport(record.Open()), recordOf(h.withStep(r.Context(), t, verified.ID), record), err
+		}
 		met, record, err := verified.Close(r.Context(), outcome)
-		return statusOfReport(met != resume.ClosedDifferent), masked(recordOf(t, record)), err
+		return statusOfReport(met != resume.ClosedDifferent), recordOf(t, record), err
 	}
+}
+
+func (h handler) readOutcome(r *http.Request, parse func(resume.Limits, []byte) (token.Outcome, error)) (token.Outcome, error) {
+	if parse == nil {
+		return token.Outcome{}, nil
+	}
+	body, err := readBody(r)
+	if err != nil {
+		return token.Outcome{}, err
+	}
+	return parse(h.Tokens.Limits(token.ID{}), body)
 }
 
 // holds reports whether the closed token has this outcome.
@@ -171,27 +182,6 @@ func holds(t Token, outcome token.Outcome) bool {
 		held = token.Success(*t.Output)
 	}
 	return token.Same(held, outcome.Cut())
-}
-
-func (h handler) heartbeat(find finder) responder {
-	return func(r *http.Request) (int, any, error) {
-		t, err := find(r)
-		if err != nil {
-			return 0, nil, err
-		}
-		if t.ClosedBy != "" {
-			return statusOfReport(false), masked(t), nil
-		}
-		verified, err := h.Tokens.Verify(r.Context(), t.Token)
-		if err != nil {
-			return 0, nil, err
-		}
-		record, err := verified.Heartbeat(r.Context())
-		if err != nil {
-			return 0, nil, err
-		}
-		return statusOfReport(record.Open()), masked(recordOf(h.withStep(r.Context(), t, verified.ID), record)), nil
-	}
 }
 
 // withStep adds the step that waits for the token. A token of another engine, and one whose step

@@ -1,0 +1,43 @@
+package machine
+
+import "github.com/waitless/waitless/pkg/fdl"
+
+// Numbering gives the events of a log the ids of the API, which are unique in the execution and never
+// change. A fork reserves a block of ids for each lane: those of the first lane follow that of its
+// event StepEntered. Without forks the ids are 1, 2, 3, ... The zero Numbering is that of an
+// execution's log.
+type Numbering struct {
+	before int // what the ids are ahead of [Event.ID]
+	last   int // the id of the last event
+	block  int // of each lane, if the last event entered a fork
+}
+
+// Numbering returns that of the events that follow the state in its log.
+func (s State) Numbering() Numbering {
+	n := Numbering{before: s.FirstID + s.Reserved, last: s.FirstID + s.Reserved + s.Events}
+	if w := s.Waiting; w.forLanes() {
+		n.last, n.block = w.FirstID, w.Block
+	}
+	return n
+}
+
+// Lane returns the numbering of a lane whose fork was entered with the last event.
+func (n Numbering) Lane(index int) Numbering {
+	return Numbering{before: n.last + index*n.block, last: n.last}
+}
+
+// Render returns the next event of the log in the form of the API. What caused it is the event before
+// it, of the first event of a lane that of the fork.
+func (n *Numbering) Render(e Event, flow *fdl.Flow) HistoryEvent {
+	h := e.Render(flow)
+	h.ScheduleEventID = n.last
+	n.last, n.block = n.before+e.ID, e.Block
+	n.before += e.Lanes * e.Block
+	h.EventID = n.last
+	return h
+}
+
+// Lane names a lane of the fork that the event of the log entered.
+func (e Event) Lane(log ID, index int) Lane {
+	return Lane{Parent: log, Attempt: e.ID, Index: index, Count: e.Lanes}
+}
