@@ -77,17 +77,18 @@ func (c Command) Run(ctx context.Context) int {
 	out := &helpWriter{Writer: c.Stdout}
 	root.SetOut(out)
 	root.SetErr(c.Stderr)
+	c.addCompletion(root)
 	if cmd, err := unknownBeforeHelp(root, c.Args); err != nil {
 		return c.exit(ctx, cmd, err)
 	}
 	cmd, err := root.ExecuteContextC(ctx)
-	if err == nil && out.err != nil {
+	if out.err != nil {
 		err = view.Unwritten(out.err)
 	}
 	return c.exit(ctx, cmd, err)
 }
 
-// helpWriter remembers the error that cobra, which writes the help, forgets.
+// helpWriter remembers the error of writing a help or a script, which cobra forgets or returns.
 type helpWriter struct {
 	io.Writer
 	err error
@@ -112,7 +113,6 @@ func (c Command) root() *cobra.Command {
 		}
 		return c.readSettings(cmd, args)
 	}
-	root.CompletionOptions.DisableDefaultCmd = true
 	root.Version = versionOf().text()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
@@ -120,9 +120,8 @@ func (c Command) root() *cobra.Command {
 	root.AddCommand(
 		c.runCommand(), c.startCommand(), c.listCommand(), c.showCommand(), c.historyCommand(), c.stopCommand(), c.tokensCommand(),
 		c.flowsCommand(), c.jobsCommand(), c.jobEventsCommand(), c.devCommand(),
-		c.validateCommand(), c.adviseCommand(), c.initCommand(), c.docsCommand(), c.schemaCommand(), c.completionCommand(), c.versionCommand(), jsonTopic(),
+		c.validateCommand(), c.adviseCommand(), c.initCommand(), c.docsCommand(), c.schemaCommand(), c.versionCommand(), jsonTopic(),
 	)
-	c.complete(root)
 	return root
 }
 

@@ -2,80 +2,52 @@ package cli
 
 import (
 	"context"
-	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/pkg/cli/target"
-	"github.com/waitless/waitless/pkg/docs"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// shells are those that can be told how to complete a command line: what writes
-// the script, and how it is used.
-var shells = []struct {
-	name, use string
-	write     func(root *cobra.Command, w io.Writer) error
-}{
-	{
-		"bash", "Needs the package bash-completion. In this shell:\n\n  source <(waitless completion bash)\n\n" +
-			"In each new one:\n\n  waitless completion bash > ~/.local/share/bash-completion/completions/waitless",
-		func(root *cobra.Command, w io.Writer) error { return root.GenBashCompletionV2(w, true) },
-	},
-	{
-		"zsh", "In this shell:\n\n  source <(waitless completion zsh)\n\n" +
-			"In each new one, after compinit was loaded:\n\n  waitless completion zsh > \"${fpath[1]}/_waitless\"",
-		func(root *cobra.Command, w io.Writer) error { return root.GenZshCompletion(w) },
-	},
-	{
-		"fish", "In this shell:\n\n  waitless completion fish | source\n\n" +
-			"In each new one:\n\n  waitless completion fish > ~/.config/fish/completions/waitless.fish",
-		func(root *cobra.Command, w io.Writer) error { return root.GenFishCompletion(w, true) },
-	},
-	{
-		"powershell", "In this shell:\n\n  waitless completion powershell | Out-String | Invoke-Expression\n\n" +
-			"In each new one: the same line in your profile.",
-		func(root *cobra.Command, w io.Writer) error { return root.GenPowerShellCompletionWithDesc(w) },
-	},
-}
-
-func (c Command) completionCommand() *cobra.Command {
-	var commands []*cobra.Command
-	for _, shell := range shells {
-		commands = append(commands, &cobra.Command{
-			Use: shell.name, Short: "Print the script for " + shell.name,
-			Long:    "Print the script that makes " + shell.name + " complete commands, flags, flows and functions.\n\n" + shell.use,
-			Example: "  waitless completion " + shell.name, Args: arguments(0, 0),
-			RunE: func(cmd *cobra.Command, _ []string) error {
-				var script strings.Builder
-				if err := shell.write(cmd.Root(), &script); err != nil {
-					return err
-				}
-				return c.out().Text(script.String())
-			},
-		})
+// addCompletion adds cobra's commands that print the scripts of shells, and what each argument and flag may be. The
+// scripts go to where root prints now.
+func (c Command) addCompletion(root *cobra.Command) {
+	root.CompletionOptions.DisableNoDescFlag = true
+	root.InitDefaultCompletionCmd()
+	completion, _, _ := root.Find([]string{"completion"}) // which was just added
+	group(completion).Example = "  waitless completion bash"
+	for _, shell := range completion.Commands() {
+		shell.Example = "  " + shell.CommandPath()
 	}
-	return group(helpOf("completion", nil), commands...)
+	c.complete(root)
 }
-
-// A completer suggests what may stand next on a command line.
-type completer = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective)
 
 // complete tells each command what its argument and its flags may be.
 func (c Command) complete(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		c.complete(sub)
 	}
+	folder := cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
+	argument := map[string]cobra.CompletionFunc{ // by its name in a usage line
+		"FLOW": cobra.FixedCompletions([]string{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt),
+		"FILE": cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
+		"DIR":  folder, "KIND": words(kindNames), "TOPIC": words(inDocs), "FLOW/EXECUTION": c.suggest(executionNames),
+	}[argumentName(cmd)]
 	if cmd.ValidArgsFunction == nil && !cmd.HasSubCommands() {
-		cmd.ValidArgsFunction = c.completeArgument(argumentName(cmd))
+		cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+			if argument == nil || len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return argument(cmd, args, begun)
+		}
 	}
-	for name, function := range map[string]completer{
-		"task": completeTask, "flow": c.flowNames, "store": folders, "sample": samples, "status": fixed(statuses...), "log-format": fixed("text", "json"),
+	for name, function := range map[string]cobra.CompletionFunc{
+		"task": completeTask, "flow": c.suggest(flowNames), "store": folder, "sample": words(sampleNames), "status": words(statuses),
+		"log-format": words(func() []string { return []string{"text", "json"} }),
 	} {
 		if cmd.Flags().Lookup(name) != nil {
 			_ = cmd.RegisterFlagCompletionFunc(name, function) // the flag is there
@@ -83,131 +55,64 @@ func (c Command) complete(cmd *cobra.Command) {
 	}
 }
 
-// completeArgument completes the argument of that name in a usage line, of which
-// there is one at most.
-func (c Command) completeArgument(name string) completer {
-	byName := map[string]completer{
-		"FLOW": flowFiles, "KIND": kinds, "TOPIC": topics, "DIR": folders, "FILE": anyFile, "FLOW/EXECUTION": c.executionNames,
-	}
-	function := byName[name]
-	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-		if function == nil || len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return function(cmd, args, begun)
+// words suggests names that the program knows.
+func words(names func() []string) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return names(), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
 // statuses are those that an execution may have.
-var statuses = []string{
-	string(machine.StatusStarting), string(machine.StatusRunning), string(machine.StatusSucceeded),
-	string(machine.StatusFailed), string(machine.StatusStopped), string(machine.StatusTimedOut),
-}
-
-// fixed suggests the same words each time.
-func fixed(words ...string) completer {
-	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return words, cobra.ShellCompDirectiveNoFileComp
+func statuses() []string {
+	return []string{
+		string(machine.StatusStarting), string(machine.StatusRunning), string(machine.StatusSucceeded),
+		string(machine.StatusFailed), string(machine.StatusStopped), string(machine.StatusTimedOut),
 	}
 }
 
-// completionPatience is how long a shell waits for the names of executions.
+// completionPatience is how long a shell waits for names of the place that the command line names.
 const completionPatience = 2 * time.Second
 
-// executionNames suggests the executions of the place that the command line names.
-func (c Command) executionNames(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return c.suggest(cmd, func(ctx context.Context, a *target.Client) (names []string, err error) {
-		executions, err := a.Executions(ctx, rest.Filter{})
-		for _, e := range executions {
-			names = append(names, cobra.CompletionWithDesc(e.Flow+"/"+e.Name, string(e.Status)))
+// suggest suggests the names that list reads from the place that the command line names, and nothing if it cannot
+// read them: a shell has no room for errors.
+func (c Command) suggest(list func(context.Context, *target.Client) ([]string, error)) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) (names []string, directive cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
+		defer cancel()
+		cmd.SetContext(ctx)
+		var o remoteOptions
+		for name, to := range map[string]*string{"store": &o.Store, "endpoint": &o.Endpoint, "stack": &o.Stack} {
+			*to, _ = cmd.Flags().GetString(name) // each command that has one has all
 		}
-		return names, err
-	})
-}
-
-// flowNames suggests the stored flows of that place.
-func (c Command) flowNames(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return c.suggest(cmd, func(ctx context.Context, a *target.Client) (names []string, err error) {
-		flows, err := a.Flows(ctx, "")
-		for _, f := range flows {
-			names = append(names, f.Name)
+		if c.readSettings(cmd, nil) == nil {
+			_ = c.onTarget(&o, func(ctx context.Context, a *target.Client, _ []string) (err error) {
+				names, err = list(ctx, a)
+				return err
+			})(cmd, args)
 		}
-		return slices.Compact(names), err
-	})
-}
-
-// suggest returns the names that list reads from the place that the command line names. It suggests
-// nothing when they cannot be read: a shell has no room for errors.
-func (c Command) suggest(cmd *cobra.Command, list func(context.Context, *target.Client) ([]string, error)) ([]string, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
-	defer cancel()
-	names, err := c.listFor(ctx, cmd, list)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+		return names, cobra.ShellCompDirectiveNoFileComp
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-func (c Command) listFor(ctx context.Context, cmd *cobra.Command, list func(context.Context, *target.Client) ([]string, error)) (names []string, err error) {
-	if err := c.readSettings(cmd, nil); err != nil {
-		return nil, err
+func executionNames(ctx context.Context, a *target.Client) (names []string, err error) {
+	executions, err := a.Executions(ctx, rest.Filter{})
+	for _, e := range executions {
+		names = append(names, cobra.CompletionWithDesc(e.Flow+"/"+e.Name, string(e.Status)))
 	}
-	var flags target.Place
-	for name, to := range map[string]*string{"store": &flags.Store, "endpoint": &flags.Endpoint, "stack": &flags.Stack} {
-		if *to, err = cmd.Flags().GetString(name); err != nil {
-			return nil, err
-		}
+	return names, err
+}
+
+func flowNames(ctx context.Context, a *target.Client) (names []string, err error) {
+	flows, err := a.Flows(ctx, "")
+	for _, f := range flows {
+		names = append(names, f.Name)
 	}
-	p, err := c.locate(flags)
-	if err != nil {
-		return nil, err
-	}
-	a, err := c.opener().Open(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	defer a.Close(&err)
-	return list(ctx, a)
-}
-
-func flowFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return []string{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt
-}
-
-func anyFile(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return nil, cobra.ShellCompDirectiveDefault
-}
-
-func folders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return nil, cobra.ShellCompDirectiveFilterDirs
-}
-
-// kinds are those that have rights to show.
-func kinds(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	var names []string
-	for _, kind := range jobs.Kinds() {
-		if kind.Service != "" {
-			names = append(names, kind.Name)
-		}
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
-}
-
-func samples(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return sampleNames(), cobra.ShellCompDirectiveNoFileComp
-}
-
-func topics(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	var names []string
-	for _, topic := range docs.Topics() {
-		names = append(names, cobra.CompletionWithDesc(topic.Name, topic.Title))
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return slices.Compact(names), err
 }
 
 // completeTask suggests what a function may be, for each function of the flow
 // that the command line names already.
-func completeTask(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+func completeTask(_ *cobra.Command, args []string, _ string) (values []string, directive cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -215,7 +120,6 @@ func completeTask(_ *cobra.Command, args []string, _ string) ([]string, cobra.Sh
 	if err != nil || file.flow == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	var values []string
 	for _, name := range functionsOf(file.flow) {
 		if _, isAction := jobs.ForAction(name); isAction {
 			values = append(values, name+"=simulated", name+"=aws")

@@ -70,14 +70,19 @@ func (k jobKind) again() string {
 	return startedAgain[jobs.Once(k.Once)]
 }
 
-// findKind is the kind of that name, behind which a service stands.
-func findKind(name string) (jobs.Kind, error) {
-	var names []string
+// kindNames are the kinds that have rights to show.
+func kindNames() (names []string) {
 	for _, kind := range jobs.Kinds() {
 		if kind.Service != "" {
 			names = append(names, kind.Name)
 		}
 	}
+	return names
+}
+
+// findKind is the kind of that name, behind which a service stands.
+func findKind(name string) (jobs.Kind, error) {
+	names := kindNames()
 	switch kind, ok := jobs.Find(name); {
 	case !ok:
 		why := fmt.Sprintf("%q is no kind of jobs%s (known: %s)", name, didYouMean(name, names), strings.Join(names, ", "))
