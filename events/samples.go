@@ -10,46 +10,20 @@ import (
 	"path"
 )
 
-//go:embed */flow.yaml */input.json */script.yaml */started.json */stopped.json */succeeded.json
+//go:embed */flow.yaml */input.json */script.yaml */started.json */stopped.json */succeeded.json */waitless.yaml */echo.sh
 var files embed.FS
 
-// Sample is a flow with the files that it needs to run in virtual time.
-type Sample struct {
-	Name  string
-	Files []File // the flow first
-}
-
-// File is one file of a sample.
-type File struct {
-	Name string
-	Text []byte
-}
-
-// flowFile is the file that every sample has.
-const flowFile = "flow.yaml"
-
-// Samples returns all samples in the order of their names.
-func Samples() []Sample {
-	flows, _ := fs.Glob(files, "*/"+flowFile) // the pattern is well formed
-	samples := make([]Sample, len(flows))
-	for i, flow := range flows {
-		samples[i] = sample(path.Dir(flow))
+// Samples returns the names of the samples.
+func Samples() []string {
+	samples, _ := fs.Glob(files, "*/flow.yaml") // the pattern is well formed
+	for i, flow := range samples {
+		samples[i] = path.Dir(flow)
 	}
 	return samples
 }
 
-func sample(name string) Sample {
-	s := Sample{Name: name, Files: []File{file(name, flowFile)}}
-	entries, _ := files.ReadDir(name) // embedded, so it is there
-	for _, entry := range entries {
-		if entry.Name() != flowFile {
-			s.Files = append(s.Files, file(name, entry.Name()))
-		}
-	}
-	return s
-}
-
-func file(sample, name string) File {
-	text, _ := files.ReadFile(path.Join(sample, name)) // embedded, so it is there
-	return File{name, text}
+// Files returns the files of a sample: a flow, and what it needs to run in virtual time.
+func Files(sample string) fs.FS {
+	folder, _ := fs.Sub(files, sample) // the name of a folder is well formed
+	return folder
 }

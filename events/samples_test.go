@@ -1,17 +1,16 @@
 package events_test
 
 import (
-	"bytes"
-	"os"
+	"io/fs"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"testing"
 
 	"github.com/waitless/waitless/events"
 )
 
-// TestSamplesAreComplete checks that every folder with a flow is a sample, and has the files that its script names.
+// TestSamplesAreComplete checks that every folder with a flow is a sample, and has the files that its script and its
+// settings name.
 func TestSamplesAreComplete(t *testing.T) {
 	t.Parallel()
 	flows, err := filepath.Glob("*/flow.yaml")
@@ -22,21 +21,21 @@ func TestSamplesAreComplete(t *testing.T) {
 	if len(samples) != len(flows) {
 		t.Errorf("%d samples, want %d", len(samples), len(flows))
 	}
-	for _, s := range samples {
-		var names []string
-		for _, f := range s.Files {
-			names = append(names, f.Name)
-			if text, err := os.ReadFile(filepath.Join(s.Name, f.Name)); err != nil || !bytes.Equal(text, f.Text) {
-				t.Errorf("%s/%s: the embedded text differs (%v)", s.Name, f.Name, err)
+	named := map[string]*regexp.Regexp{
+		"script.yaml": regexp.MustCompile(`(?m)event: (\S+)$`), "waitless.yaml": regexp.MustCompile(`(?m)^  \S+: exec:sh (\S+)`),
+	}
+	for _, sample := range samples {
+		files := events.Files(sample)
+		for _, name := range []string{"flow.yaml", "input.json", "waitless.yaml"} {
+			if _, err := fs.Stat(files, name); err != nil {
+				t.Errorf("%s: %v", sample, err)
 			}
 		}
-		if names[0] != "flow.yaml" || !slices.Contains(names, "input.json") {
-			t.Errorf("%s: files %q, want the flow first and its input", s.Name, names)
-		}
-		for _, f := range s.Files {
-			for _, named := range regexp.MustCompile(`(?m)event: (\S+)$`).FindAllSubmatch(f.Text, -1) {
-				if !slices.Contains(names, string(named[1])) {
-					t.Errorf("%s: its script names %s, which it lacks", s.Name, named[1])
+		for in, pattern := range named {
+			text, _ := fs.ReadFile(files, in) // not every sample has a script
+			for _, match := range pattern.FindAllSubmatch(text, -1) {
+				if _, err := fs.Stat(files, string(match[1])); err != nil {
+					t.Errorf("%s: %s names a file that it lacks: %v", sample, in, err)
 				}
 			}
 		}

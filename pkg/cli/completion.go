@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/waitless/waitless/events"
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/jobs"
@@ -46,7 +47,7 @@ func (c Command) complete(cmd *cobra.Command) {
 		}
 	}
 	for name, function := range map[string]cobra.CompletionFunc{
-		"task": completeTask, "flow": c.suggest(flowNames), "store": folder, "sample": words(sampleNames), "status": words(statuses),
+		"task": completeTask, "flow": c.suggest(flowNames), "store": folder, "sample": words(events.Samples), "status": words(statuses),
 		"log-format": words(func() []string { return []string{"text", "json"} }),
 	} {
 		if cmd.Flags().Lookup(name) != nil {
