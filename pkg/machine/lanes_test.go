@@ -143,7 +143,8 @@ type player struct {
 	now time.Time
 	out strings.Builder
 	// open are the logs, in the order in which they began.
-	open []*script
+	open  []*script
+	calls []naiveCall
 }
 
 // play runs the execution to its end, or until only a request from outside can go on.
@@ -223,6 +224,7 @@ func (p *player) stopLanes(s *script, c machine.StopLanes) {
 func (p *player) called(s *script, c machine.Call) token.Outcome {
 	p.t.Helper()
 	input := s.log.complete(p.t, c.Input)
+	p.calls = append(p.calls, naiveCall{at: p.now, text: c.Step + " " + input.JSON()})
 	fmt.Fprintf(&p.out, "%s [%s] %s %s\n", p.now.Sub(epoch), s.path(), c.Step, input)
 	if failure := input.Get("fail").Text(); failure != "" {
 		return token.Failure(failure, "why")
