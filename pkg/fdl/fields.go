@@ -1,7 +1,6 @@
 package fdl
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,15 +37,18 @@ func (p *parser) fields(n *node, name string) *fields {
 		p.unfit(n, f.title, "a mapping with the fields "+strings.Join(f.keys, ", "))
 		return nil
 	}
+	var unknown []entry
 	for _, e := range n.entries {
-		if slices.Contains(f.keys, e.key) {
-			f.values[e.key] = e.value
-			f.extension(e)
-		} else {
-			p.unknownField(e, f.element)
+		if f.schemas[e.key] == nil {
+			unknown = append(unknown, e)
+			continue
 		}
+		f.values[e.key] = e.value
+		f.extension(e)
 	}
-	f.addMeant()
+	for _, e := range unknown {
+		f.unknownField(e)
+	}
 	for _, name := range f.required {
 		f.require(name)
 	}
@@ -60,22 +62,17 @@ func (f *fields) extension(e entry) {
 	}
 }
 
-// addMeant uses a misspelt field as the one that it means, so that its problems are reported, too,
-// and the field is not reported as missing.
-func (f *fields) addMeant() {
-	for _, e := range f.node.entries {
-		if meant := closest(e.key, f.keys); meant != "" && f.values[meant] == nil && !slices.Contains(f.keys, e.key) {
-			f.values[meant] = e.value
-		}
-	}
-}
-
-func (p *parser) unknownField(e entry, in element) {
-	hint := DidYouMean(e.key, in.keys)
+// unknownField reports a field. It uses a misspelt field as the one that it means, so that its
+// problems are reported, too, and the field is not reported as missing.
+func (f *fields) unknownField(e entry) {
+	hint := DidYouMean(e.key, f.keys)
 	if hint == "" {
 		hint = belongsElsewhere(e.key)
 	}
-	p.problem(e.pos, "field %q is unknown in %s%s (allowed: %s)", shortened(e.key), in.title, hint, strings.Join(in.keys, ", "))
+	f.parser.problem(e.pos, "field %q is unknown in %s%s (allowed: %s)", shortened(e.key), f.title, hint, strings.Join(f.keys, ", "))
+	if meant := closest(e.key, f.keys); meant != "" && f.values[meant] == nil {
+		f.values[meant] = e.value
+	}
 }
 
 // belongsElsewhere returns a hint at the elements that have the field, unless many have it.

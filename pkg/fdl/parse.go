@@ -15,7 +15,7 @@ import (
 // positions. The flow is nil if one of them is an error; the others are warnings. Parse does not
 // panic.
 func Parse(text []byte) (*Flow, Problems) {
-	p := &parser{names: map[string]Position{}, functions: map[string]calledFunction{}}
+	p := &parser{names: map[string]named{}, functions: map[string]calledFunction{}}
 	if root := p.read(text); root != nil {
 		p.flowFrom(root)
 		p.resolveJumps()
@@ -36,7 +36,7 @@ func Parse(text []byte) (*Flow, Problems) {
 type parser struct {
 	reader
 	flow  Flow
-	names map[string]Position
+	names map[string]named
 	jumps []jump
 	// functions are those that tasks call, by their names.
 	functions map[string]calledFunction

@@ -2,7 +2,6 @@ package fdl
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -45,13 +44,13 @@ type jump struct {
 func (p *parser) resolveJumps() {
 	lost := 0
 	for _, j := range p.jumps {
-		siblings := j.from.Series.Steps
-		if i := slices.IndexFunc(siblings, func(s *Step) bool { return s.Name == j.target }); i >= 0 {
-			*j.to = siblings[i]
+		target, exists := p.names[j.target]
+		if exists && target.step.Series == j.from.Series {
+			*j.to = target.step
 			continue
 		}
 		lost++
-		p.lost(j, siblings, lost <= mostMeant)
+		p.lost(j, lost <= mostMeant)
 	}
 }
 
@@ -59,18 +58,16 @@ func (p *parser) resolveJumps() {
 // and a flow with more lost gotos has another mistake.
 const mostMeant = 20
 
-func (p *parser) lost(j jump, siblings []*Step, suggest bool) {
+func (p *parser) lost(j jump, suggest bool) {
 	var names []string
-	seen := map[string]bool{"": true}
-	for _, s := range siblings {
-		if !seen[s.Name] {
+	for _, s := range j.from.Series.Steps {
+		if p.names[s.Name].step == s {
 			names = append(names, s.Name)
 		}
-		seen[s.Name] = true
 	}
 	why := "leads to no step"
-	if at, exists := p.names[j.target]; exists {
-		why = fmt.Sprintf("leads to the step at %s, which is not in the list of step %q", at, j.from.Name)
+	if target, exists := p.names[j.target]; exists {
+		why = fmt.Sprintf("leads to the step at %s, which is not in the list of step %q", target.at, j.from.Name)
 	} else if suggest {
 		why += DidYouMean(j.target, names)
 	}

@@ -38,11 +38,11 @@ func (p *parser) step(n *node, series *Series) *Step {
 	stepType := p.stepType(n)
 	if stepType == "" {
 		name := &fields{element: findElement("pass"), parser: p, values: map[string]*node{"name": n.get("name")}}
-		step.Name = p.stepName(name) // a goto may well name it
+		p.nameStep(step, name) // a goto may well name it
 		return step
 	}
 	f := p.fields(n, stepType)
-	step.Name = p.stepName(f)
+	p.nameStep(step, f)
 	step.End = f.boolean("end")
 	step.Input = f.mappings("inputMappings")
 	step.Output = f.mappings("outputMappings")
@@ -73,18 +73,24 @@ func typeOf(n *node) *node {
 	return nil
 }
 
-func (p *parser) stepName(f *fields) string {
-	name := f.nameOf("step name")
-	if name == "" {
-		return ""
+// named is a step with the place of its name.
+type named struct {
+	step *Step
+	at   Position
+}
+
+func (p *parser) nameStep(step *Step, f *fields) {
+	step.Name = f.nameOf("step name")
+	if step.Name == "" {
+		return
 	}
 	at := f.values["name"].pos
-	if first, repeated := p.names[name]; repeated {
-		p.problem(at, "step name %q is repeated; it stands first at %s, and names are unique in the whole flow, nested steps included", shortened(name), first)
-	} else {
-		p.names[name] = at
+	if first, repeated := p.names[step.Name]; repeated {
+		p.problem(at, "step name %q is repeated; it stands first at %s, and names are unique in the whole flow, nested steps included",
+			shortened(step.Name), first.at)
+		return
 	}
-	return name
+	p.names[step.Name] = named{step, at}
 }
 
 func (p *parser) kind(step *Step, f *fields) Kind {

@@ -95,7 +95,7 @@ func (n *node) texts() []string {
 }
 
 // stepTypes are the types of steps, which are the names of their elements.
-func stepTypes() []string {
+var stepTypes = sync.OnceValue(func() []string {
 	var types []string
 	for _, e := range elements() {
 		if e.schemas["type"] != nil && e.name != "flow" {
@@ -103,7 +103,7 @@ func stepTypes() []string {
 		}
 	}
 	return types
-}
+})
 
 // Elements are what a definition is made of, by the names that [Fields] takes.
 func Elements() []string {
