@@ -35,7 +35,9 @@ func thousandSteps(asJSON bool) string {
 }
 
 func BenchmarkParse(b *testing.B) {
-	for name, text := range map[string]string{"YAML": thousandSteps(false), "JSON": thousandSteps(true), "mistakes": strings.ReplaceAll(thousandSteps(false), "$.count <", "$.count =")} {
+	for name, text := range map[string]string{
+		"YAML": thousandSteps(false), "JSON": thousandSteps(true), "mistakes": strings.ReplaceAll(thousandSteps(false), "$.count <", "$.count ="),
+	} {
 		b.Run(name, func(b *testing.B) {
 			flow, problems := fdl.Parse([]byte(text))
 			if name != "mistakes" && (flow == nil || len(flow.All) != 1000) {

@@ -40,9 +40,9 @@ func TestReports(t *testing.T) {
 		"a failure with C1":       {resume.Limits.Failure, `{"error":"E\u009b2J"}`, "the error has a control character", false},
 		"an empty failure":        {resume.Limits.Failure, "", "a failure has no error", false},
 		"a member too many":       {resume.Limits.Failure, `{"error":"E","eror":"secret"}`, "unknown field", false},
-		"two failures":            {resume.Limits.Failure, `{"error":"E"} {"error":"F"}`, "more text after the value", false},
-		"a failure and brackets":  {resume.Limits.Failure, `{"error":"E"}} x`, "more text after the value", false},
-		"a failure and a bracket": {resume.Limits.Failure, `{"error":"E"}]`, "more text after the value", false},
+		"two failures":            {resume.Limits.Failure, `{"error":"E"} {"error":"F"}`, "after top-level value", false},
+		"a failure and brackets":  {resume.Limits.Failure, `{"error":"E"}} x`, "after top-level value", false},
+		"a failure and a bracket": {resume.Limits.Failure, `{"error":"E"}]`, "after top-level value", false},
 		"a failure that is none":  {resume.Limits.Failure, `[1]`, "the failure cannot be read", false},
 	} {
 		t.Run(name, func(t *testing.T) {

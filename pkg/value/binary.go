@@ -296,8 +296,7 @@ func (d *Decoder) content(tag byte) Value {
 		}
 		return v
 	case KindString:
-		text := d.validText()
-		return Value{&node{kind: KindString, text: text, size: stringSize(text)}}
+		return textValue(d.validText())
 	case KindArray, KindObject:
 		return d.members(kind)
 	}

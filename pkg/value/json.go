@@ -1,83 +1,10 @@
 package value
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
 	"strings"
 	"unicode/utf8"
 )
-
-// ParseJSON reads one JSON value. Number literals are kept as written. It rejects repeated keys,
-// bytes that are not UTF-8 and halves of surrogate pairs with [ErrAmbiguous], because JSON readers
-// differ on them. An error names the byte, counted from 1.
-func ParseJSON(data []byte) (Value, error) {
-	if at := invalidUTF8(data); at >= 0 {
-		return Value{}, ambiguous("bytes that are not UTF-8", at)
-	}
-	r := reader{data: data}
-	r.space()
-	v, err := r.value(1)
-	switch r.space(); {
-	case errors.Is(err, ErrAmbiguous):
-		return Value{}, err
-	case err != nil || r.at < len(data):
-		return Value{}, syntaxError(data)
-	}
-	return v, nil
-}
-
-// ErrAmbiguous reports JSON that another reader may read as something else.
-var ErrAmbiguous = errors.New("ambiguous JSON")
-
-func ambiguous(what string, at int) error {
-	return fmt.Errorf("%w: %s, at byte %d", ErrAmbiguous, what, at+1)
-}
-
-// invalidUTF8 returns the offset of the first byte that is not UTF-8, -1 for none.
-func invalidUTF8(data []byte) int {
-	if utf8.Valid(data) {
-		return -1
-	}
-	at := 0
-	for {
-		r, size := utf8.DecodeRune(data[at:])
-		if r == utf8.RuneError && size <= 1 {
-			return at
-		}
-		at += size
-	}
-}
-
-// syntaxError returns the error of encoding/json for a text that is not JSON.
-func syntaxError(data []byte) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	var decoded any
-	if err := d.Decode(&decoded); err != nil {
-		return jsonError(err, len(data))
-	}
-	more := bytes.TrimLeft(data[d.InputOffset():], " \t\r\n")
-	return fmt.Errorf("invalid JSON: more text after the value, at byte %d", len(data)-len(more)+1)
-}
-
-// readLevels is how many levels encoding/json reads.
-const readLevels = 10_000
-
-func jsonError(err error, size int) error {
-	syntax, ok := errors.AsType[*json.SyntaxError](err)
-	if ok && strings.Contains(syntax.Error(), "exceeded max depth") {
-		return fmt.Errorf("invalid JSON: more than %d levels of arrays and objects and the limit is %d; write what is inside as a text", readLevels, MaxLevels)
-	}
-	if ok {
-		return fmt.Errorf("invalid JSON: %w, at byte %d", syntax, syntax.Offset)
-	}
-	if errors.Is(err, io.EOF) {
-		return errors.New("invalid JSON: the text is empty")
-	}
-	return fmt.Errorf("invalid JSON: the text ends too early, at byte %d", size)
-}
 
 // JSON returns v as compact JSON with the members of objects sorted by key. A missing value is
 // null.

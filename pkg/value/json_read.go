@@ -1,6 +1,8 @@
 package value
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,224 +12,193 @@ import (
 	"unicode/utf8"
 )
 
-// reader reads JSON that is UTF-8. It does not explain why a text is not JSON.
-type reader struct {
-	data []byte
-	at   int // what is read next
-}
-
-var errNotJSON = errors.New("invalid JSON")
-
-// next returns the next byte, 0 at the end.
-func (r *reader) next() byte {
-	if r.at == len(r.data) {
-		return 0
+// ParseJSON reads one JSON value. Number literals are kept as written. It rejects repeated keys,
+// bytes that are not UTF-8 and halves of surrogate pairs with [ErrAmbiguous], because JSON readers
+// differ on them. An error names the byte, counted from 1.
+func ParseJSON(data []byte) (Value, error) {
+	if at := invalidUTF8(data); at >= 0 {
+		return Value{}, ambiguous("bytes that are not UTF-8", at)
 	}
-	return r.data[r.at]
-}
-
-// take reads c if it is next, and reports whether it was.
-func (r *reader) take(c byte) bool {
-	if r.next() != c || r.at == len(r.data) {
-		return false
+	if !json.Valid(data) {
+		return Value{}, syntaxError(data)
 	}
-	r.at++
-	return true
-}
-
-func (r *reader) space() {
-	for c := r.next(); c == ' ' || c == '\t' || c == '\r' || c == '\n'; c = r.next() {
-		r.at++
-	}
-}
-
-// value reads a value that begins here; level counts the arrays and objects around it.
-func (r *reader) value(level int) (Value, error) {
-	switch c := r.next(); {
-	case level > readLevels && (c == '{' || c == '['):
-		return Value{}, errNotJSON
-	case c == '{':
-		return r.object(level)
-	case c == '[':
-		return r.array(level)
-	case c == '"':
-		text, err := r.text()
-		return Value{&node{kind: KindString, text: text, size: stringSize(text)}}, err
-	case c == 't':
-		return Bool(true), r.word("true")
-	case c == 'f':
-		return Bool(false), r.word("false")
-	case c == 'n':
-		return Null(), r.word("null")
-	}
-	return r.number()
-}
-
-func (r *reader) word(word string) error {
-	if !strings.HasPrefix(string(r.data[r.at:min(len(r.data), r.at+len(word))]), word) {
-		return errNotJSON
-	}
-	r.at += len(word)
-	return nil
-}
-
-func (r *reader) number() (Value, error) {
-	start := r.at
-	for strings.IndexByte("+-.0123456789Ee", r.next()) >= 0 {
-		r.at++
-	}
-	v, ok := Number(string(r.data[start:r.at]))
-	if !ok {
-		return Value{}, errNotJSON
+	r := reader{data: data}
+	v := r.value()
+	if r.err != nil {
+		return Value{}, r.err
 	}
 	return v, nil
 }
 
-func (r *reader) array(level int) (Value, error) {
-	var members []Member
-	err := r.list('[', ']', func() error {
-		v, err := r.value(level + 1)
-		members = append(members, Member{Value: v})
-		return err
-	})
-	if err != nil {
-		return Value{}, err
-	}
-	return ArrayFrom(slices.Clip(members)), nil
+// ErrAmbiguous reports JSON that another reader may read as something else.
+var ErrAmbiguous = errors.New("ambiguous JSON")
+
+func ambiguous(what string, at int) error {
+	return fmt.Errorf("%w: %s, at byte %d", ErrAmbiguous, what, at+1)
 }
 
-func (r *reader) object(level int) (Value, error) {
-	var members []Member
-	err := r.list('{', '}', func() error {
-		m, err := r.member(level)
-		members = append(members, m)
-		return err
-	})
-	if err != nil {
-		return Value{}, err
+// invalidUTF8 returns the offset of the first byte that is not UTF-8, -1 for none.
+func invalidUTF8(data []byte) int {
+	if utf8.Valid(data) {
+		return -1
 	}
+	at := 0
+	for {
+		r, size := utf8.DecodeRune(data[at:])
+		if r == utf8.RuneError && size <= 1 {
+			return at
+		}
+		at += size
+	}
+}
+
+// syntaxError returns the error for a text that is not JSON.
+func syntaxError(data []byte) error {
+	if len(bytes.TrimSpace(data)) == 0 {
+		return errors.New("invalid JSON: the text is empty")
+	}
+	var text json.RawMessage
+	err := json.Unmarshal(data, &text)
+	syntax, ok := errors.AsType[*json.SyntaxError](err)
+	switch {
+	case !ok:
+		return fmt.Errorf("invalid JSON: %w", err)
+	case strings.Contains(syntax.Error(), "exceeded max depth"):
+		return fmt.Errorf("invalid JSON: more than 10000 levels of arrays and objects and the limit is %d; write what is inside as a text", MaxLevels)
+	}
+	return fmt.Errorf("invalid JSON: %w, at byte %d", syntax, syntax.Offset)
+}
+
+// reader reads valid JSON that is UTF-8.
+type reader struct {
+	data []byte
+	at   int   // what is read next
+	err  error // the first ambiguity
+}
+
+// next skips space and returns the byte behind it.
+func (r *reader) next() byte {
+	c := r.data[r.at]
+	for ; c == ' ' || c == '\t' || c == '\r' || c == '\n'; c = r.data[r.at] {
+		r.at++
+	}
+	return c
+}
+
+func (r *reader) value() Value {
+	switch r.next() {
+	case '{':
+		return r.object()
+	case '[':
+		return ArrayFrom(r.members(']'))
+	case '"':
+		return textValue(r.text())
+	}
+	start := r.at
+	for r.at < len(r.data) && isLiteral(r.data[r.at]) {
+		r.at++
+	}
+	switch literal := string(r.data[start:r.at]); literal {
+	case "null":
+		return Null()
+	case "true", "false":
+		return Bool(literal == "true")
+	default:
+		return Value{&node{kind: KindNumber, text: literal, size: len(literal)}}
+	}
+}
+
+// isLiteral reports whether c belongs to a number, true, false or null.
+func isLiteral(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'A' && c <= 'z' && c != ']' || c == '.' || c == '-' || c == '+'
+}
+
+func (r *reader) object() Value {
+	members := r.members('}')
 	slices.SortFunc(members, func(a, b Member) int { return strings.Compare(a.Key, b.Key) })
 	for i := range len(members) - 1 {
 		if key := members[i].Key; key == members[i+1].Key {
-			return Value{}, ambiguous(fmt.Sprintf("the key %.40q is there twice in the object that ends", key), r.at-1)
+			r.ambiguous(fmt.Sprintf("the key %.40q is there twice in the object that ends", key), r.at-1)
 		}
 	}
-	return ObjectFrom(slices.Clip(members)), nil
+	return ObjectFrom(members)
 }
 
-func (r *reader) member(level int) (m Member, err error) {
-	if m.Key, err = r.text(); err != nil {
-		return m, err
+func (r *reader) ambiguous(what string, at int) {
+	if r.err == nil {
+		r.err = ambiguous(what, at)
 	}
-	r.space()
-	if !r.take(':') {
-		return m, errNotJSON
-	}
-	r.space()
-	m.Value, err = r.value(level + 1)
-	return m, err
 }
 
-// list reads the elements between open and end, separated by commas.
-func (r *reader) list(open, end byte, one func() error) error {
-	r.take(open)
-	r.space()
-	if r.take(end) {
-		return nil
-	}
-	for {
-		r.space()
-		if err := one(); err != nil {
-			return err
+// members reads an object or an array, which ends with that bracket.
+func (r *reader) members(end byte) []Member {
+	var members []Member
+	for r.at++; r.next() != end; {
+		var m Member
+		if end == '}' {
+			m.Key = r.text()
+			r.next()
+			r.at++ // the colon
 		}
-		r.space()
+		m.Value = r.value()
+		members = append(members, m)
+		if r.next() == ',' {
+			r.at++
+			r.next()
+		}
+	}
+	r.at++
+	return slices.Clip(members)
+}
+
+// text reads a text in quotes.
+func (r *reader) text() string {
+	start, escaped := r.at, false
+	for r.at++; r.data[r.at] != '"'; r.at++ {
+		if r.data[r.at] == '\\' {
+			escaped = true
+			r.at++
+		}
+	}
+	r.at++
+	if !escaped {
+		return string(r.data[start+1 : r.at-1])
+	}
+	quoted, text := r.data[start:r.at], ""
+	if at := halfPair(quoted); at >= 0 {
+		r.ambiguous("half of a surrogate pair", start+at)
+	}
+	_ = json.Unmarshal(quoted, &text) // is valid
+	return text
+}
+
+// halfPair returns the offset of a half of a surrogate pair in a text, -1 for none.
+func halfPair(quoted []byte) int {
+	for at := bytes.IndexByte(quoted, '\\'); at >= 0 && at < len(quoted); at++ {
+		if quoted[at] != '\\' {
+			continue
+		}
+		const size = len(`\u0000`)
+		first, second := escapedRune(quoted[at:]), escapedRune(quoted[min(at+size, len(quoted)):])
 		switch {
-		case r.take(end):
-			return nil
-		case !r.take(','):
-			return errNotJSON
+		case utf16.DecodeRune(first, second) != utf8.RuneError:
+			at += 2*size - 1
+		case utf16.IsSurrogate(first):
+			return at
+		default:
+			at++ // what is escaped
 		}
 	}
+	return -1
 }
 
-// text reads a string in quotes.
-func (r *reader) text() (string, error) {
-	if !r.take('"') {
-		return "", errNotJSON
-	}
-	start := r.at
-	for c := r.next(); c >= ' ' && c != '"' && c != '\\'; c = r.next() {
-		r.at++
-	}
-	if r.next() == '"' { // nearly all are without an escape
-		r.at++
-		return string(r.data[start : r.at-1]), nil
-	}
-	text := append([]byte(nil), r.data[start:r.at]...)
-	for !r.take('"') {
-		var err error
-		if text, err = r.character(text); err != nil {
-			return "", err
-		}
-	}
-	return string(text), nil
-}
-
-// character appends the next byte or escape of a string.
-func (r *reader) character(text []byte) ([]byte, error) {
-	switch c := r.next(); {
-	case c < ' ':
-		return nil, errNotJSON
-	case c != '\\':
-		r.at++
-		return append(text, c), nil
-	}
-	r.at++
-	if r.take('u') {
-		return r.unicode(text)
-	}
-	const escapes, meant = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
-	i := strings.IndexByte(escapes, r.next())
-	if i < 0 {
-		return nil, errNotJSON
-	}
-	r.at++
-	return append(text, meant[i]), nil
-}
-
-// unicode appends the character behind a \u, which may be a pair.
-func (r *reader) unicode(text []byte) ([]byte, error) {
-	start := r.at - len(`\u`)
-	first, ok := r.hex()
-	if !ok {
-		return nil, errNotJSON
-	}
-	if !utf16.IsSurrogate(first) {
-		return utf8.AppendRune(text, first), nil
-	}
-	if !r.take('\\') || !r.take('u') {
-		return nil, halfPair(start)
-	}
-	second, ok := r.hex()
-	if !ok {
-		return nil, errNotJSON
-	}
-	pair := utf16.DecodeRune(first, second)
-	if pair == utf8.RuneError {
-		return nil, halfPair(start)
-	}
-	return utf8.AppendRune(text, pair), nil
-}
-
-func halfPair(at int) error { return ambiguous("half of a surrogate pair", at) }
-
-// hex reads four hexadecimal digits.
-func (r *reader) hex() (rune, bool) {
+// escapedRune returns the code in an escape like \u00e4, 0 for other texts.
+func escapedRune(text []byte) rune {
 	const digits = 4
-	if r.at+digits > len(r.data) || strings.ContainsAny(string(r.data[r.at:r.at+digits]), "+-_") {
-		return 0, false
+	hex, ok := bytes.CutPrefix(text, []byte(`\u`))
+	if !ok || len(hex) < digits {
+		return 0
 	}
-	code, err := strconv.ParseUint(string(r.data[r.at:r.at+digits]), 16, 16)
-	r.at += digits
-	return rune(code), err == nil
+	code, _ := strconv.ParseUint(string(hex[:digits]), 16, 16)
+	return rune(code)
 }

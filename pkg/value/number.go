@@ -2,46 +2,16 @@ package value
 
 import (
 	"cmp"
+	"encoding/json"
 	"math/big"
 	"strconv"
 	"strings"
 )
 
-// isNumber reports whether text is a number in JSON's grammar:
-// -?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?
+// isNumber reports whether text is a number in JSON's grammar.
 func isNumber(text string) bool {
-	rest := strings.TrimPrefix(text, "-")
-	whole, rest := digits(rest)
-	if whole == "" || (len(whole) > 1 && whole[0] == '0') {
-		return false
-	}
-	if after, ok := strings.CutPrefix(rest, "."); ok {
-		var fraction string
-		if fraction, rest = digits(after); fraction == "" {
-			return false
-		}
-	}
-	if rest == "" {
-		return true
-	}
-	if rest[0] != 'e' && rest[0] != 'E' {
-		return false
-	}
-	rest = rest[1:]
-	if rest != "" && (rest[0] == '+' || rest[0] == '-') {
-		rest = rest[1:]
-	}
-	exponent, rest := digits(rest)
-	return exponent != "" && rest == ""
-}
-
-// digits splits text after its leading decimal digits.
-func digits(text string) (leading, rest string) {
-	i := 0
-	for i < len(text) && text[i] >= '0' && text[i] <= '9' {
-		i++
-	}
-	return text[:i], text[i:]
+	const digits = "0123456789"
+	return text != "" && strings.IndexByte("-"+digits, text[0]) >= 0 && strings.IndexByte(digits, text[len(text)-1]) >= 0 && json.Valid([]byte(text))
 }
 
 // decimal is exactly sign * 0.digits * 10^point. Digits begin and end with a non-zero digit, so

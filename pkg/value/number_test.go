@@ -1,7 +1,6 @@
 package value
 
 import (
-	"encoding/json"
 	"math/big"
 	"strings"
 	"testing"
@@ -81,18 +80,4 @@ func naive(literal string) *big.Rat {
 	}
 	r, _ := new(big.Rat).SetString(literal)
 	return r
-}
-
-// FuzzIsNumber takes encoding/json as the oracle.
-func FuzzIsNumber(f *testing.F) {
-	for _, text := range []string{"0", "-0.50e+07", "01", "1.", "-", "1E", ".5", "0x1", "1_0", "१", "1 ", "+1"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		// Of JSON texts that need no trimming only numbers begin and end so.
-		want := json.Valid([]byte(text)) && strings.Trim(text, " \t\r\n") == text && strings.ContainsRune("-0123456789", rune(text[0]))
-		if got := isNumber(text); got != want {
-			t.Errorf("isNumber(%q) = %t, want %t", text, got, want)
-		}
-	})
 }

@@ -74,9 +74,10 @@ func Bool(b bool) Value {
 
 // String returns a text. Bytes that are not UTF-8 become U+FFFD.
 func String(s string) Value {
-	s = validText(s)
-	return Value{&node{kind: KindString, text: s, size: stringSize(s)}}
+	return textValue(validText(s))
 }
+
+func textValue(s string) Value { return Value{&node{kind: KindString, text: s, size: stringSize(s)}} }
 
 func validText(s string) string {
 	if utf8.ValidString(s) {
@@ -202,7 +203,7 @@ const MaxLevels = 100
 
 // TooDeep reports whether v has more than [MaxLevels] levels. A reference counts as one: its value
 // was checked when it arrived.
-func (v Value) TooDeep() bool { return v.deeperThan(MaxLevels) }
+func (v Value) TooDeep() bool { return v.Levels() > MaxLevels }
 
 // Levels returns how deeply arrays and objects are nested in v, 0 for other kinds. A reference
 // counts as one.
@@ -217,17 +218,8 @@ func (v Value) Levels() int {
 	return inside + 1
 }
 
-func (v Value) deeperThan(levels int) bool {
-	if k := v.Kind(); k != KindArray && k != KindObject {
-		return false
-	}
-	return levels == 0 || slices.ContainsFunc(v.n.members, func(m Member) bool { return m.Value.deeperThan(levels - 1) })
-}
-
 // Len returns the number of members of an object or of elements of an array.
-func (v Value) Len() int {
-	return len(v.Members())
-}
+func (v Value) Len() int { return len(v.Members()) }
 
 // Members returns an object's members sorted by key, or an array's elements with empty keys. The
 // caller must not change the slice.
