@@ -37,8 +37,10 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 			Store: table, Wakes: wakes, Now: time.Now, Limit: env.Int("WAITLESS_DATA_LIMIT", resume.DefaultLimit, resume.ExternalLimit),
 			LimitHint: environment.RaiseDataLimit,
 		}),
-		Rendezvous: table, Services: services.New(config), Polls: &sqs.Polls{Target: polls, Now: time.Now},
-		Account: env.Text("WAITLESS_ACCOUNT"), Region: config.Region,
+		JobDescriber: resume.JobDescriber{
+			Services: services.New(config), Account: env.Text("WAITLESS_ACCOUNT"), Region: config.Region, Now: time.Now,
+		},
+		Rendezvous: table, Polls: &sqs.Polls{Target: polls, Now: time.Now},
 		Warn: func(err error) { log.Warn("job", "error", err.Error()) },
 	})
 	receiver := &sqs.Receiver{

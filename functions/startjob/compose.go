@@ -29,23 +29,23 @@ func compose(getenv func(string) string) (function.Call, error) {
 	wakes, delivery, polls := queue("WAITLESS_WAKE_QUEUE"), queue("WAITLESS_DELIVERY_QUEUE"), queue("WAITLESS_POLL_QUEUE")
 	ownQueues := []string{wakes.URL, delivery.URL, polls.URL, env.Text("WAITLESS_TASK_QUEUE"), env.Text("WAITLESS_JOB_QUEUE")}
 	table := dynamo.NewWaits(dynamodb.NewFromConfig(config), env.Text("WAITLESS_WAITS_TABLE"), time.Now)
-	starter := resume.NewJobStarter(resume.StarterConfig{
-		Jobs: resume.JobsConfig{
-			Tokens: resume.NewTokens(resume.TokensConfig{
-				// Only an input with a token needs keys: the simulated job needs no right on them.
-				Keys:  &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: env.Text("WAITLESS_TOKEN_KEY"), Now: time.Now},
-				Store: table, Now: time.Now, Limit: env.Int("WAITLESS_DATA_LIMIT", resume.DefaultLimit, resume.ExternalLimit),
-				LimitHint: environment.RaiseDataLimit,
-				Wakes: sqs.TokenWakes{
-					Wakes:    sqs.NewWakes(sqs.WakesConfig{Queue: wakes, Now: time.Now, Log: log}),
-					External: &sqs.DeliveryRequests{Target: delivery},
-				},
-			}),
-			Rendezvous: table, Services: services.New(config, messages.Operations(config, ownQueues...)),
-			Polls:   &sqs.Polls{Target: polls, Now: time.Now},
-			Account: env.Text("WAITLESS_ACCOUNT"), Region: config.Region,
-			Warn: func(err error) { log.Warn("job", "error", err.Error()) },
+	starter := resume.NewJobStarter(resume.JobsConfig{
+		JobDescriber: resume.JobDescriber{
+			Services: services.New(config, messages.Operations(config, ownQueues...)),
+			Account:  env.Text("WAITLESS_ACCOUNT"), Region: config.Region, Now: time.Now,
 		},
+		Tokens: resume.NewTokens(resume.TokensConfig{
+			// Only an input with a token needs keys: the simulated job needs no right on them.
+			Keys:  &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: env.Text("WAITLESS_TOKEN_KEY"), Now: time.Now},
+			Store: table, Now: time.Now, Limit: env.Int("WAITLESS_DATA_LIMIT", resume.DefaultLimit, resume.ExternalLimit),
+			LimitHint: environment.RaiseDataLimit,
+			Wakes: sqs.TokenWakes{
+				Wakes:    sqs.NewWakes(sqs.WakesConfig{Queue: wakes, Now: time.Now, Log: log}),
+				External: &sqs.DeliveryRequests{Target: delivery},
+			},
+		}),
+		Rendezvous: table, Polls: &sqs.Polls{Target: polls, Now: time.Now},
+		Warn:     func(err error) { log.Warn("job", "error", err.Error()) },
 		External: table, CallbackBase: env.Optional("WAITLESS_CALLBACK_URL"), CallbackHint: "set WAITLESS_CALLBACK_URL",
 	})
 	return function.NewCall(starter.StartJob, attrs), env.Err()

@@ -21,8 +21,9 @@ func (s *System) newJobs(config Config) {
 	}
 	s.services = services{simulated: &simulatedServices{clock: s.clock}, aws: config.AWS, provided: s.provided}
 	s.jobs = resume.JobsConfig{
-		Tokens: s.Tokens, Rendezvous: config.Store, Services: s.services, Polls: polls{s, config.Store},
-		Account: account.ID, Region: account.Region, Warn: config.Warn,
+		JobDescriber: resume.JobDescriber{Services: s.services, Account: account.ID, Region: account.Region, Now: s.clock.Now},
+		Tokens:       s.Tokens, Rendezvous: config.Store, Polls: polls{s, config.Store}, Warn: config.Warn,
+		CallbackBase: s.CallbackBase, CallbackHint: s.callbackHint,
 	}
 	s.observer = resume.NewJobObserver(s.jobs)
 }
@@ -46,8 +47,7 @@ func (s *System) callJobs(ctx context.Context, call machine.Call) (outcome token
 	case "StartJob", "SubmitJob":
 		output, err = s.starterFor(call.Key()).StartJob(ctx, input)
 	case "GetJobStatus", "CheckJob":
-		describer := resume.JobDescriber{Services: s.services, Account: s.jobs.Account, Region: s.jobs.Region, Now: s.clock.Now}
-		output, err = describer.GetJobStatus(ctx, input)
+		output, err = s.jobs.GetJobStatus(ctx, input)
 	default:
 		return token.Outcome{}, false, nil
 	}
@@ -64,7 +64,7 @@ func (s *System) callJobs(ctx context.Context, call machine.Call) (outcome token
 func (s *System) starterFor(key string) *resume.JobStarter {
 	config := s.jobs
 	config.Services = s.services.withKey(key)
-	return resume.NewJobStarter(resume.StarterConfig{Jobs: config, CallbackBase: s.CallbackBase, CallbackHint: s.callbackHint})
+	return resume.NewJobStarter(config)
 }
 
 // failedJob returns the failure of a call that starts or describes a job.

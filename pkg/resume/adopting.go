@@ -18,31 +18,31 @@ const adoptWithin = 5 * time.Minute
 // that only such a call gives, or its run began just now.
 func (s *startCall) adopt(ctx context.Context, params []byte, refused *ServiceError) (err error) {
 	refusal := s.refusal(refused)
-	if s.started, err = s.kind.ReadStart(s.config.Account, s.config.Region, params, nil); err != nil {
+	if s.started, err = s.kind.ReadStart(s.Account, s.Region, params, nil); err != nil {
 		return refusal
 	}
-	nameIsOurs := s.kind.NamedByUs(s.started.ID, s.unique())
+	nameIsOurs := s.kind.NamedByUs(s.started.ID, s.unique)
 	switch {
 	case nameIsOurs && (s.kind.Scope == jobs.ScopeRun || !s.waits()):
 		return nil
 	case !s.waits(): // only its waiter tells whose run it is
 		return refusal
 	}
-	seen, err := s.config.describe(ctx, s.kind, s.started.ID)
+	seen, err := s.describe(ctx, s.kind, s.started.ID)
 	if err != nil {
-		s.config.warn(err)
+		s.warn(err)
 		return refusal
 	}
 	if !nameIsOurs {
 		s.contested = refused
 		inUse := seen.Status == jobs.StatusRunning || s.kind.Once == jobs.OnceByName
-		if s.calledAt.Sub(seen.Began) > adoptWithin || !inUse {
+		if s.run.Since.Sub(seen.Began) > adoptWithin || !inUse {
 			return refusal
 		}
 	}
-	s.started.BeginText = seen.BeginText
+	s.run.BeginText = seen.BeginText
 	if !seen.Began.IsZero() {
-		s.runSince = seen.Began
+		s.run.Since = seen.Began
 	}
 	return nil
 }
@@ -53,7 +53,7 @@ func (s *startCall) adopt(ctx context.Context, params []byte, refused *ServiceEr
 func (s *startCall) claim(ctx context.Context) (Meeting, error) {
 	met, err := s.bind(ctx)
 	if err == nil && (s.boundBefore(met.Waiters) || len(s.releaseClosed(ctx, met.Waiters)) > 0) {
-		s.config.warn(s.config.Rendezvous.Release(ctx, s.started.Key, []string{s.token.handle}))
+		s.warn(s.Rendezvous.Release(ctx, s.started.Key, []string{s.token.handle}))
 		return Meeting{}, s.refusal(s.contested)
 	}
 	return met, err
@@ -63,7 +63,7 @@ func (s *startCall) claim(ctx context.Context) (Meeting, error) {
 // token may be closed by now.
 func (s *startCall) boundBefore(waiters []Waiter) bool {
 	return s.kind.Once == jobs.OnceByName && slices.ContainsFunc(waiters, func(w Waiter) bool {
-		return w.Handle != s.token.handle && s.kind.SameRun(s.run(), w.Run)
+		return w.Handle != s.token.handle && s.kind.SameRun(s.run, w.Run)
 	})
 }
 
@@ -82,18 +82,18 @@ func (s *startCall) releaseClosed(ctx context.Context, waiters []Waiter) []Waite
 		}
 	}
 	if len(closed) > 0 {
-		s.config.warn(s.config.Rendezvous.Release(ctx, s.started.Key, closed))
+		s.warn(s.Rendezvous.Release(ctx, s.started.Key, closed))
 	}
 	return others
 }
 
 // isClosed reports whether the token is closed or expired.
 func (s *startCall) isClosed(ctx context.Context, handle string) bool {
-	if id, ok := token.HandleID(handle); !ok || !s.config.now().Before(id.Expires) {
+	if id, ok := token.HandleID(handle); !ok || !s.Now().Before(id.Expires) {
 		return true
 	}
-	record, err := s.config.Tokens.config.Store.Record(ctx, handle)
-	s.config.warn(err)
+	record, err := s.Tokens.config.Store.Record(ctx, handle)
+	s.warn(err)
 	return err == nil && !record.Open()
 }
 
@@ -106,9 +106,9 @@ func (s *startCall) expose(ctx context.Context, waiters []Waiter) {
 		return
 	}
 	for _, other := range others {
-		if s.kind.SameRun(s.run(), other.Run) {
+		if s.kind.SameRun(s.run, other.Run) {
 			cause := s.started.Key.Name + ": another caller started the run that this start seemed to have started"
-			s.config.warn(s.config.Tokens.closeFromQueue(ctx, other.Handle, token.Failure(jobs.ErrorSuperseded, cause), token.ClosedByReconcile))
+			s.warn(s.Tokens.closeFromQueue(ctx, other.Handle, token.Failure(jobs.ErrorSuperseded, cause), token.ClosedByReconcile))
 		}
 	}
 }

@@ -1,8 +1,10 @@
 package resume
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
@@ -88,13 +90,6 @@ const (
 	externalKept    = 24 * time.Hour      // how long a wait is kept after its deadline
 )
 
-func externalTime(seconds int64) time.Duration {
-	if seconds == 0 {
-		return externalDefault
-	}
-	return time.Duration(seconds) * time.Second
-}
-
 // externalID returns the ID of the token that stands for theirs. It depends on the day and not on
 // the instant, so that a repeated start has the same handle. If midnight lies between, there are
 // two waits, and the recipient accepts one outcome.
@@ -109,42 +104,35 @@ func externalID(recipient Recipient, theirs string, deadline time.Time) token.ID
 
 // openExternal makes the token of an external wait.
 func (s *startCall) openExternal(ctx context.Context, recipient Recipient, theirs string) error {
-	if s.external == nil {
+	if s.External == nil {
 		return &jobs.RequestError{Name: jobs.ErrorInvalid, What: "taskToken and callbackId are not served here: want token, or none"}
 	}
-	keys, err := s.config.Tokens.config.Keys.Get(ctx)
+	keys, err := s.Tokens.config.Keys.Get(ctx)
 	if err != nil {
 		return err
 	}
-	s.recipient, s.theirs = recipient, theirs
-	s.deadline = s.calledAt.Add(externalTime(s.request.TimeoutSeconds))
-	id := externalID(recipient, theirs, s.deadline)
-	s.token = Token{ID: id, tokens: s.config.Tokens, handle: keys.Handle(id)}
-	return nil
+	deadline := s.run.Since.Add(cmp.Or(time.Duration(s.request.TimeoutSeconds)*time.Second, externalDefault))
+	id := externalID(recipient, theirs, deadline)
+	s.token = Token{ID: id, tokens: s.Tokens, handle: keys.Handle(id)}
+	s.text, s.unique = keys.Sign(id), hex.EncodeToString(id.Execution[:])
+	s.wait = ExternalWait{Handle: s.token.handle, Recipient: recipient, Deadline: deadline, Expires: id.Expires}
+	s.wait.Sealed, err = keys.Seal(s.token.handle, theirs)
+	return err
 }
 
 // keepExternal stores the external wait, before its token can be closed.
 func (s *startCall) keepExternal(ctx context.Context) error {
-	if s.recipient == "" {
+	if s.wait.Recipient == "" {
 		return nil
 	}
-	wait := ExternalWait{
-		Handle: s.token.handle, Recipient: s.recipient, Opened: s.config.now(), Deadline: s.deadline, Expires: s.token.ID.Expires,
-	}
-	err := withKeys(ctx, s.config.Tokens.config.Keys, func(keys token.Keys) (err error) {
-		wait.Sealed, err = keys.Seal(wait.Handle, s.theirs)
-		return err
-	})
-	if err != nil {
-		return err
-	}
+	s.wait.Opened = s.Now()
 	if s.request.Kind != jobs.KindCallback {
-		wait.Job, wait.JobID = s.started.Key, s.started.ID
+		s.wait.Job, s.wait.JobID = s.started.Key, s.started.ID
 	}
-	opened, err := s.external.Open(ctx, wait.Handle, wait)
+	opened, err := s.External.Open(ctx, s.wait.Handle, s.wait)
 	if err != nil {
-		return fmt.Errorf("open the external wait %s: %w", token.Mask(wait.Handle), err)
+		return fmt.Errorf("open the external wait %s: %w", token.Mask(s.wait.Handle), err)
 	}
-	s.deadline = opened.Deadline
+	s.wait.Deadline = opened.Deadline
 	return nil
 }

@@ -2,6 +2,7 @@ package resume
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,33 +14,44 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// JobsConfig configures [JobStarter] and [JobObserver]. All fields but Warn are
-// required.
+// JobsConfig configures [JobStarter] and [JobObserver]. All fields of the first group are required.
 type JobsConfig struct {
+	JobDescriber
 	// Tokens closes the tokens that wait for jobs.
 	Tokens     *Tokens
 	Rendezvous Rendezvous
-	Services   Services
 	Polls      Polls
-	// Account and Region are the caller's, for the keys of jobs.
-	Account, Region string
+
 	// Warn is told of errors that a later poll repairs; nil ignores them.
 	Warn func(error)
+
+	// The rest is for a JobStarter. External is nil if no external waits are served.
+	External ExternalWaits
+	// CallbackBase is where callbacks arrive: "https://host"; empty for nowhere.
+	CallbackBase string
+	// CallbackHint says how to set CallbackBase: "set VARIABLE".
+	CallbackHint string
+	// Random returns the random part of a simulated job's id; nil means crypto/rand.
+	Random func() [10]byte
 }
 
 // checked returns the configuration with defaults. It panics if a required field
 // is missing.
 func (c JobsConfig) checked(constructor string) JobsConfig {
 	require(constructor, map[string]bool{
-		"Tokens": c.Tokens != nil, "Rendezvous": c.Rendezvous != nil, "Services": c.Services != nil, "Polls": c.Polls != nil,
+		"Tokens": c.Tokens != nil, "Rendezvous": c.Rendezvous != nil, "Services": c.Services != nil, "Polls": c.Polls != nil, "Now": c.Now != nil,
 	})
 	if c.Warn == nil {
 		c.Warn = func(error) {}
 	}
+	if c.Random == nil {
+		c.Random = func() (bytes [10]byte) {
+			_, _ = rand.Read(bytes[:]) // never fails
+			return bytes
+		}
+	}
 	return c
 }
-
-func (c JobsConfig) now() time.Time { return c.Tokens.config.Now() }
 
 // warn reports an error that a later poll repairs.
 func (c JobsConfig) warn(err error) {
@@ -48,14 +60,11 @@ func (c JobsConfig) warn(err error) {
 	}
 }
 
-func (c JobsConfig) describe(ctx context.Context, kind jobs.Kind, id string) (jobs.Sighting, error) {
-	return JobDescriber{c.Services, c.Account, c.Region, c.now}.describe(ctx, kind, id)
-}
-
 // JobDescriber describes jobs. All fields are required. It is safe for concurrent
 // use.
 type JobDescriber struct {
-	Services        Services
+	Services Services
+	// Account and Region are the caller's, for the keys of jobs.
 	Account, Region string
 	Now             func() time.Time
 }
@@ -82,6 +91,9 @@ func (d JobDescriber) GetJobStatus(ctx context.Context, input []byte) ([]byte, e
 // describe asks the service how the job is. The error is a [*jobs.RequestError] if
 // the service does not know the job.
 func (d JobDescriber) describe(ctx context.Context, kind jobs.Kind, id string) (jobs.Sighting, error) {
+	if kind.Name == jobs.KindSimulated {
+		return d.describeSimulated(id)
+	}
 	params, err := kind.DescribeParams(id)
 	if err != nil {
 		return jobs.Sighting{}, err
@@ -98,11 +110,24 @@ func (d JobDescriber) describe(ctx context.Context, kind jobs.Kind, id string) (
 	return seen, err
 }
 
+// describeSimulated returns how a simulated job is, which ends with a success.
+func (d JobDescriber) describeSimulated(id string) (jobs.Sighting, error) {
+	end, err := simulated.End(id)
+	if err != nil || d.Now().Before(end) {
+		return jobs.Sighting{Status: jobs.StatusRunning}, err
+	}
+	output := fmt.Sprintf(`{"job_id":%q,"job_key":%[1]q,"kind":%q,"status":%q}`, id, jobs.KindSimulated, jobs.StatusSuccess)
+	return jobs.Sighting{Status: jobs.StatusSuccess, At: end, Output: json.RawMessage(output)}, nil
+}
+
 // isNotFound reports whether the service does not know the job.
 func isNotFound(err error) bool {
 	refused, ok := errors.AsType[*jobs.RequestError](err)
 	return ok && refused.Name == jobs.ErrorNotFound
 }
+
+// errorInvalidOutput is the error of a job whose output is not JSON.
+const errorInvalidOutput = "FnF.InvalidLocal"
 
 // outcomeFor returns the outcome of a wait for the run after a sighting of the job.
 // It reports false while the wait goes on.
@@ -111,20 +136,12 @@ func outcomeFor(kind jobs.Kind, name string, run jobs.Run, seen jobs.Sighting) (
 	if !done {
 		return token.Outcome{}, false
 	}
-	return outcomeOf(name, end), true
-}
-
-// errorInvalidOutput is the error of a job whose output is not JSON.
-const errorInvalidOutput = "FnF.InvalidLocal"
-
-// outcomeOf returns the outcome of a wait for a job that ended so.
-func outcomeOf(name string, end jobs.Sighting) token.Outcome {
 	if end.Status != jobs.StatusSuccess {
-		return token.Failure(end.Error, token.MaskAll(end.Cause))
+		return token.Failure(end.Error, token.MaskAll(end.Cause)), true
 	}
 	output, err := value.ParseJSON(end.Output)
 	if err != nil { // another description would be the same
-		return token.Failure(errorInvalidOutput, fmt.Sprintf("the output of job %s: %s", name, token.MaskAll(err.Error())))
+		return token.Failure(errorInvalidOutput, fmt.Sprintf("the output of job %s: %s", name, token.MaskAll(err.Error()))), true
 	}
-	return token.Success(output)
+	return token.Success(output), true
 }

@@ -53,10 +53,10 @@ func (o *JobObserver) Observe(ctx context.Context, event []byte) error {
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrUnusableEvent, err)
 	}
-	if now := o.config.now(); end.At.After(now.Add(ahead)) || now.Sub(end.At) > oldest {
+	if now := o.config.Now(); end.At.After(now.Add(ahead)) || now.Sub(end.At) > oldest {
 		return fmt.Errorf("%w: job %s ended at %s, and it is %s now", ErrUnusableEvent, key.Name, end.At.Format(time.RFC3339), now.UTC().Format(time.RFC3339))
 	}
-	met, err := o.config.Rendezvous.Note(ctx, key, shortened(end), o.config.now().Add(parked))
+	met, err := o.config.Rendezvous.Note(ctx, key, shortened(end), o.config.Now().Add(parked))
 	if err != nil {
 		return fmt.Errorf("note the end of job %s: %w", key.Name, err)
 	}

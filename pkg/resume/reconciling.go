@@ -2,7 +2,6 @@ package resume
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -39,13 +38,8 @@ const pollMAC token.Use = "poll"
 // message that a queue cannot hold back for so long is sent again.
 func (p Poll) authenticated() []byte {
 	var e value.Encoder
-	EncodeKey(&e, p.Key)
-	e.Text(p.JobID)
-	e.Text(p.Waiter.Handle)
-	e.Text(p.Waiter.Run.BeginText)
-	e.Time(p.Waiter.Run.Since)
+	encode(&e, append(fieldsOfKey(&p.Key), &p.JobID, &p.Waiter.Handle, &p.Waiter.Run.BeginText, &p.Waiter.Run.Since, &p.Deadline))
 	e.Int(int64(p.Number))
-	e.Time(p.Deadline)
 	return e.Bytes()
 }
 
@@ -71,11 +65,6 @@ const (
 	LongestPoll = 15 * time.Minute
 )
 
-// pause returns the pause before the poll of that number.
-func pause(number int) time.Duration {
-	return min(FirstPoll<<(min(number, 10)-1), LongestPoll)
-}
-
 // errorTimeout is the name of a time-out in flows.
 const errorTimeout = "FnF.TaskTimeout"
 
@@ -100,7 +89,7 @@ func (o *JobObserver) Reconcile(ctx context.Context, poll Poll) error {
 	}
 	handle := poll.Waiter.Handle
 	id, ok := token.HandleID(handle)
-	switch now := o.config.now(); {
+	switch now := o.config.Now(); {
 	case !ok || !now.Before(id.Expires):
 		return nil
 	case now.Before(poll.Due):
@@ -140,7 +129,7 @@ func (o *JobObserver) poll(ctx context.Context, poll Poll, record token.Record) 
 	switch {
 	case done:
 		return o.config.Tokens.closeFromQueue(ctx, handle, outcome, token.ClosedByReconcile)
-	case !poll.Deadline.IsZero() && !o.config.now().Before(poll.Deadline):
+	case !poll.Deadline.IsZero() && !o.config.Now().Before(poll.Deadline):
 		cause := fmt.Sprintf("%s had no outcome by %s", poll.what(), poll.Deadline.UTC().Format(time.RFC3339))
 		return o.config.Tokens.closeFromQueue(ctx, handle, token.Failure(errorTimeout, cause), token.ClosedByDeadline)
 	}
@@ -190,14 +179,8 @@ func (o *JobObserver) look(ctx context.Context, poll Poll) (outcome token.Outcom
 	switch {
 	case !ok:
 		return outcome, false, fmt.Errorf("reconcile job %s: this release does not know kind %q", poll.Key.Name, poll.Key.Kind)
-	case kind.Name == jobs.KindCallback:
+	case kind.Name == jobs.KindCallback: // which no service describes
 		return outcome, false, nil
-	case kind.Name == jobs.KindSimulated:
-		end, err := simulated.End(poll.JobID)
-		if err != nil || o.config.now().Before(end) {
-			return outcome, false, err
-		}
-		return outcomeOf(poll.Key.Name, simulatedEnd(poll.Key, poll.JobID, end)), true, nil
 	}
 	seen, err := o.config.describe(ctx, kind, poll.JobID)
 	if err != nil {
@@ -207,17 +190,11 @@ func (o *JobObserver) look(ctx context.Context, poll Poll) (outcome token.Outcom
 	return outcome, done, nil
 }
 
-// simulatedEnd returns the end of a simulated job, which is a success.
-func simulatedEnd(key jobs.Key, id string, at time.Time) jobs.Sighting {
-	output := fmt.Sprintf(`{"job_id":%q,"job_key":%q,"kind":%q,"status":%q}`, id, key.Name, key.Kind, jobs.StatusSuccess)
-	return jobs.Sighting{Status: jobs.StatusSuccess, At: at, Output: json.RawMessage(output)}
-}
-
 // sendPoll signs the poll and sends it for the instant when it is useful.
 func (c JobsConfig) sendPoll(ctx context.Context, poll Poll) error {
 	keys, err := c.Tokens.config.Keys.Get(ctx)
 	if err == nil {
-		poll.Due = poll.due(c.now())
+		poll.Due = poll.due(c.Now())
 		err = c.Polls.Send(ctx, poll.Sign(keys))
 	}
 	if err != nil {
@@ -228,24 +205,17 @@ func (c JobsConfig) sendPoll(ctx context.Context, poll Poll) error {
 
 // due returns when a poll is useful that is sent now.
 func (p Poll) due(now time.Time) time.Time {
-	due := now.Add(pause(p.Number))
+	pause := min(FirstPoll<<(min(p.Number, 10)-1), LongestPoll)
 	switch p.Key.Kind {
 	case jobs.KindSimulated: // whose end is known
 		if end, err := simulated.End(p.JobID); err == nil {
-			due = earlier(end, now.Add(LongestPoll))
+			pause = min(end.Sub(now), LongestPoll)
 		}
 	case jobs.KindCallback: // which no service describes
-		due = now.Add(LongestPoll)
+		pause = LongestPoll
 	}
 	if !p.Deadline.IsZero() {
-		due = earlier(due, p.Deadline)
+		pause = min(pause, p.Deadline.Sub(now))
 	}
-	return due
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
+	return now.Add(pause)
 }

@@ -2,51 +2,21 @@ package resume
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/jobs/simulated"
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// StarterConfig configures a [JobStarter]. Jobs is required.
-type StarterConfig struct {
-	Jobs JobsConfig
-	// External is nil if no external waits are served.
-	External ExternalWaits
-	// CallbackBase is where callbacks arrive: "https://host"; empty for nowhere.
-	CallbackBase string
-	// CallbackHint says how to set CallbackBase: "set VARIABLE".
-	CallbackHint string
-	// Random returns the random part of a simulated job's id; nil means crypto/rand.
-	Random func() [10]byte
-}
-
 // JobStarter starts jobs. It is safe for concurrent use.
-type JobStarter struct {
-	config       JobsConfig
-	external     ExternalWaits
-	callbackBase string
-	callbackHint string
-	random       func() [10]byte
-}
+type JobStarter struct{ config JobsConfig }
 
 // NewJobStarter returns a JobStarter. It panics if a required field is missing.
-func NewJobStarter(config StarterConfig) *JobStarter {
-	if config.Random == nil {
-		config.Random = random
-	}
-	return &JobStarter{config.Jobs.checked("NewJobStarter"), config.External, config.CallbackBase, config.CallbackHint, config.Random}
-}
-
-func random() (bytes [10]byte) {
-	_, _ = rand.Read(bytes[:]) // never fails
-	return bytes
+func NewJobStarter(config JobsConfig) *JobStarter {
+	return &JobStarter{config.checked("NewJobStarter")}
 }
 
 // StartJob is the function of that name: JSON in, JSON out. It starts a job and has
@@ -69,15 +39,15 @@ func (j *JobStarter) StartJob(ctx context.Context, input []byte) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	now := j.config.now()
-	s := &startCall{JobStarter: j, request: request, calledAt: now, runSince: now}
+	now := j.config.Now()
+	s := &startCall{JobsConfig: j.config, request: request, run: jobs.Run{Since: now}}
 	s.kind, _ = jobs.Find(request.Kind)
 	if err := s.openToken(ctx); err != nil {
 		return nil, err
 	}
 	switch {
 	case request.Kind == jobs.KindSimulated && !s.waits():
-		return simulated.StartJob(request.Params, s.calledAt, j.random())
+		return simulated.StartJob(request.Params, now, s.Random())
 	case !s.kind.HasEnd():
 		return s.sendMessage(ctx)
 	}
@@ -94,22 +64,21 @@ func (j *JobStarter) StartJob(ctx context.Context, input []byte) ([]byte, error)
 
 // startCall is one call of StartJob.
 type startCall struct {
-	*JobStarter
+	JobsConfig
 	request jobs.StartRequest
 	kind    jobs.Kind
-	// calledAt is when the call began.
-	calledAt time.Time
-	// token waits for the end of the job; it is zero if nothing waits.
+	// token waits for the end of the job, and text is its text; both are zero if nothing waits.
 	token Token
-	// recipient is empty if a step waits. For an external wait, theirs is the
-	// recipient's token, and deadline is when the wait ends.
-	recipient Recipient
-	theirs    string
-	deadline  time.Time
+	text  string
+	// unique is the idempotency key of the start: a repeated start has the same one.
+	unique string
+	// wait is the external wait, the zero value if a step waits.
+	wait ExternalWait
 
 	started jobs.Started
-	// runSince is calledAt, or for an adopted run, when the service says it began.
-	runSince time.Time
+	// run is what is known of the run that was started or adopted. Its Since is when the call began, or for
+	// an adopted run, when the service says it began.
+	run jobs.Run
 	// contested is the service's refusal, if started is an adopted run that may be
 	// another caller's: then the waiter is bound before anything else is done. It is
 	// nil for a run of this call, and for one whose name proves that it is ours.
@@ -124,16 +93,18 @@ func (s *startCall) waits() bool { return s.token.handle != "" }
 func (s *startCall) openToken(ctx context.Context) (err error) {
 	switch r := s.request; {
 	case r.Token != "":
-		s.token, err = s.config.Tokens.Verify(ctx, r.Token)
+		s.token, err = s.Tokens.Verify(ctx, r.Token)
 		if err == nil && isExternal(s.token.ID) { // StartJob makes such tokens itself
 			err = token.ErrInvalid
 		}
+		s.text, s.unique = r.Token, s.token.handle
 		return err
 	case r.TaskToken != "":
 		return s.openExternal(ctx, RecipientStepFunctions, r.TaskToken)
 	case r.CallbackID != "":
 		return s.openExternal(ctx, RecipientDurable, r.CallbackID)
 	}
+	s.unique = s.request.IdempotencyKey
 	return nil
 }
 
@@ -141,35 +112,36 @@ func (s *startCall) openToken(ctx context.Context) (err error) {
 func (s *startCall) begin(ctx context.Context) error {
 	switch s.request.Kind {
 	case jobs.KindCallback:
-		return s.beginCallback(ctx)
+		return s.beginCallback()
 	case jobs.KindSimulated:
-		id, err := simulated.StartUntil(s.request.Params, s.calledAt, s.random())
+		id, err := simulated.StartUntil(s.request.Params, s.run.Since, s.Random())
 		s.started = jobs.Started{ID: id, Key: s.ownKey(id)}
 		return err
 	}
-	params, err := s.kind.StartParams(s.request.Params, s.unique())
+	params, err := s.kind.StartParams(s.request.Params, s.unique)
 	if err != nil {
 		return err
 	}
-	response, err := s.config.Services.Start(ctx, s.kind, params)
-	if refused, ok := errors.AsType[*ServiceError](err); ok && s.kind.InUse(refused.code()) && s.unique() != "" {
+	response, err := s.Services.Start(ctx, s.kind, params)
+	if refused, ok := errors.AsType[*ServiceError](err); ok && s.kind.InUse(refused.code()) && s.unique != "" {
 		return s.adopt(ctx, params, refused)
 	}
 	if err != nil {
 		return s.refusal(err)
 	}
-	s.started, err = s.kind.ReadStart(s.config.Account, s.config.Region, params, response)
+	s.started, err = s.kind.ReadStart(s.Account, s.Region, params, response)
+	s.run.BeginText = s.started.BeginText
 	return err
 }
 
 // sendMessage sends a message, which has no end to wait for. A repeated call sends a
 // second message, unless the queue or the topic is a FIFO one.
 func (s *startCall) sendMessage(ctx context.Context) ([]byte, error) {
-	params, err := s.kind.MessageParams(s.config.Account, s.config.Region, s.request.Params, s.unique())
+	params, err := s.kind.MessageParams(s.Account, s.Region, s.request.Params, s.unique)
 	if err != nil {
 		return nil, err
 	}
-	response, err := s.config.Services.Start(ctx, s.kind, params)
+	response, err := s.Services.Start(ctx, s.kind, params)
 	if err != nil {
 		return nil, s.refusal(err)
 	}
@@ -182,48 +154,26 @@ func (s *startCall) sendMessage(ctx context.Context) ([]byte, error) {
 
 // refusal returns the error of a start that the service refused.
 func (s *startCall) refusal(err error) error {
-	if refused, ok := errors.AsType[*ServiceError](err); ok && refused.Again {
-		err = &ServiceError{Name: refused.Name, Message: refused.Message + "; the same start may succeed later", Again: true}
-	}
 	return fmt.Errorf("start a job of kind %s: %w", s.kind.Name, masked(err))
 }
 
 // beginCallback starts nothing: the job is a request to the callback URL.
-func (s *startCall) beginCallback(ctx context.Context) error {
-	if s.callbackBase == "" {
+func (s *startCall) beginCallback() error {
+	if s.CallbackBase == "" {
 		what := "callbacks have no URL here"
-		if s.callbackHint != "" {
-			what += ": " + s.callbackHint
+		if s.CallbackHint != "" {
+			what += ": " + s.CallbackHint
 		}
 		return &jobs.RequestError{Name: jobs.ErrorInvalid, What: what}
 	}
-	text := s.request.Token
-	if text == "" {
-		keys, err := s.config.Tokens.config.Keys.Get(ctx)
-		if err != nil {
-			return err
-		}
-		text = keys.Sign(s.token.ID)
-	}
-	s.callbackURL = token.CallbackURL(s.callbackBase, text)
+	s.callbackURL = token.CallbackURL(s.CallbackBase, s.text)
 	s.started = jobs.Started{ID: s.token.handle, Key: s.ownKey(s.token.handle)}
 	return nil
 }
 
 // ownKey returns the key of a job that no service knows.
 func (s *startCall) ownKey(name string) jobs.Key {
-	return jobs.Key{Kind: s.request.Kind, Account: s.config.Account, Region: s.config.Region, Name: name}
-}
-
-// unique returns the idempotency key of the start: a repeated start has the same one.
-func (s *startCall) unique() string {
-	switch {
-	case !s.waits():
-		return s.request.IdempotencyKey
-	case s.recipient == "":
-		return s.token.handle
-	}
-	return hex.EncodeToString(s.token.ID.Execution[:])
+	return jobs.Key{Kind: s.request.Kind, Account: s.Account, Region: s.Region, Name: name}
 }
 
 // arrangeWait sends the first poll and binds the waiter, so that the token is closed
@@ -231,7 +181,7 @@ func (s *startCall) unique() string {
 // start, because without a poll a lost event would leave the token open. An error of
 // the binding does not, because the poll finds the end.
 func (s *startCall) arrangeWait(ctx context.Context) (err error) {
-	if !s.waits() || s.request.Kind == jobs.KindCallback && s.recipient == "" {
+	if !s.waits() || s.request.Kind == jobs.KindCallback && s.wait.Recipient == "" {
 		return nil
 	}
 	var met Meeting
@@ -243,33 +193,28 @@ func (s *startCall) arrangeWait(ctx context.Context) (err error) {
 	if err := s.keepExternal(ctx); err != nil {
 		return err
 	}
-	poll := Poll{Key: s.started.Key, JobID: s.started.ID, Waiter: s.waiter(), Number: 1, Deadline: s.deadline}
-	if err := s.config.sendPoll(ctx, poll); err != nil {
+	poll := Poll{Key: s.started.Key, JobID: s.started.ID, Waiter: s.waiter(), Number: 1, Deadline: s.wait.Deadline}
+	if err := s.sendPoll(ctx, poll); err != nil {
 		return fmt.Errorf("job %s was started, but its end would not be noticed: %w", s.started.Key.Name, err)
 	}
 	if s.contested == nil && s.kind.HasEvents() {
 		met, err = s.bind(ctx)
-		s.config.warn(err)
+		s.warn(err)
 		s.expose(ctx, met.Waiters)
 	}
 	if met.End != nil {
-		s.config.warn(s.closeWith(ctx, *met.End))
+		s.warn(s.closeWith(ctx, *met.End))
 	}
 	return nil
 }
 
 func (s *startCall) waiter() Waiter {
-	return Waiter{Handle: s.token.handle, Run: s.run(), JobID: s.started.ID}
-}
-
-// run is what is known of the run that was started or adopted.
-func (s *startCall) run() jobs.Run {
-	return jobs.Run{BeginText: s.started.BeginText, Since: s.runSince}
+	return Waiter{Handle: s.token.handle, Run: s.run, JobID: s.started.ID}
 }
 
 // bind has the job's event find the waiter.
 func (s *startCall) bind(ctx context.Context) (Meeting, error) {
-	met, err := s.config.Rendezvous.Bind(ctx, s.started.Key, s.waiter(), s.token.ID.Expires)
+	met, err := s.Rendezvous.Bind(ctx, s.started.Key, s.waiter(), s.token.ID.Expires)
 	if err != nil {
 		return Meeting{}, fmt.Errorf("bind a token to job %s: %w", s.started.Key.Name, err)
 	}
@@ -283,17 +228,17 @@ func (s *startCall) closeWith(ctx context.Context, end jobs.Sighting) error {
 	// A resource's stored end is compared with the run before the service is asked, to
 	// save the call for the end of an earlier run. What the service then describes may
 	// be another run again, so outcomeFor compares once more.
-	if _, done := s.kind.Conclude(key.Name, s.run(), end); !done && !end.IsHint() {
+	if _, done := s.kind.Conclude(key.Name, s.run, end); !done && !end.IsHint() {
 		return nil // the end of an earlier run
 	}
-	seen, err := s.config.decidingSighting(ctx, s.kind, key, end)
+	seen, err := s.decidingSighting(ctx, s.kind, key, end)
 	if err != nil {
 		return err
 	}
-	outcome, done := outcomeFor(s.kind, key.Name, s.run(), seen)
+	outcome, done := outcomeFor(s.kind, key.Name, s.run, seen)
 	if !done {
 		return nil
 	}
-	_, _, err = s.token.closeFromRequest(ctx, s.config.Tokens.fitting(s.token.ID, outcome), token.ClosedByEvent)
+	_, _, err = s.token.closeFromRequest(ctx, s.Tokens.fitting(s.token.ID, outcome), token.ClosedByEvent)
 	return err
 }

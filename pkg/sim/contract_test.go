@@ -525,7 +525,7 @@ var mutants = []mutant{
 	{
 		name:   "jobs: a start succeeds whose first poll is not sent",
 		caught: sim.Stuck, edits: one("resume/starting.go",
-			`s.config.sendPoll(ctx, poll); err != nil {`, `s.config.sendPoll(ctx, poll); err != nil && !s.kind.HasEvents() {`),
+			`s.sendPoll(ctx, poll); err != nil {`, `s.sendPoll(ctx, poll); err != nil && !s.kind.HasEvents() {`),
 	},
 	{
 		name:   "reconcile: the next poll is not sent",

@@ -45,8 +45,8 @@ func (w *world) toldOf(handle string) (at time.Duration, ok bool) {
 // text for the same start.
 func (a *actor) jobs(unique string) resume.JobsConfig {
 	return resume.JobsConfig{
-		Tokens: a.tokens(), Rendezvous: rendezvous{a}, Services: services{a, unique}, Polls: polls{a},
-		Account: simulated.Account, Region: simulated.Region,
+		JobDescriber: resume.JobDescriber{Services: services{a, unique}, Account: simulated.Account, Region: simulated.Region, Now: a.clock},
+		Tokens:       a.tokens(), Rendezvous: rendezvous{a}, Polls: polls{a},
 	}
 }
 
@@ -54,7 +54,7 @@ func (a *actor) observer() *resume.JobObserver { return resume.NewJobObserver(a.
 
 // startJob is the function that starts a job.
 func (a *actor) startJob(call machine.Call) token.Outcome {
-	starter := resume.NewJobStarter(resume.StarterConfig{Jobs: a.jobs(call.Key())})
+	starter := resume.NewJobStarter(a.jobs(call.Key()))
 	answer, err := starter.StartJob(a.ctx, []byte(call.Input.JSON()))
 	if err != nil {
 		return token.Failure("Sim.StartFailed", err.Error())

@@ -243,10 +243,10 @@ func startFlow(t *testing.T, name, text string, input value.Value) *flowRun {
 	}
 	r.tokens = resume.NewTokens(resume.TokensConfig{Keys: resume.FixedKeys(testKeys), Store: r.store, Wakes: tokenWakes{r}, Now: now})
 	config := resume.JobsConfig{
-		Tokens: r.tokens, Rendezvous: r.store, Services: playedServices{r}, Polls: polls{r},
-		Account: simulated.Account, Region: simulated.Region,
+		JobDescriber: resume.JobDescriber{Services: playedServices{r}, Account: simulated.Account, Region: simulated.Region, Now: now},
+		Tokens:       r.tokens, Rendezvous: r.store, Polls: polls{r},
 	}
-	r.starter, r.observer = resume.NewJobStarter(resume.StarterConfig{Jobs: config}), resume.NewJobObserver(config)
+	r.starter, r.observer = resume.NewJobStarter(config), resume.NewJobObserver(config)
 	flow, err := r.store.Put(t.Context(), name, []byte(text))
 	if err != nil {
 		t.Fatal(err)

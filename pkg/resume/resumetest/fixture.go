@@ -83,16 +83,15 @@ func (d *fixture) open(callbacks string) { d.jobs = d.jobsWith(true, callbacks) 
 // jobsWith makes the jobs, with or without external waits.
 func (d *fixture) jobsWith(external bool, callbacks string) fixtureJobs {
 	config := resume.JobsConfig{
-		Tokens: d.tokens(), Rendezvous: fixtureStore{d}, Services: d.cloud, Polls: fixturePolls{d}, Account: account, Region: region,
-		Warn: func(err error) { d.warns = append(d.warns, err) },
+		JobDescriber: resume.JobDescriber{Services: d.cloud, Account: account, Region: region, Now: d.clock},
+		Tokens:       d.tokens(), Rendezvous: fixtureStore{d}, Polls: fixturePolls{d},
+		Warn:         func(err error) { d.warns = append(d.warns, err) },
+		CallbackBase: callbacks, CallbackHint: "set the base", Random: func() [10]byte { return [10]byte{1, 2, 3} },
 	}
-	starter := resume.StarterConfig{Jobs: config, CallbackBase: callbacks, CallbackHint: "set the base", Random: func() [10]byte { return [10]byte{1, 2, 3} }}
 	if external {
-		starter.External = fixtureStore{d}
+		config.External = fixtureStore{d}
 	}
-	return fixtureJobs{resume.NewJobStarter(starter), resume.NewJobObserver(config), resume.JobDescriber{
-		Services: d.cloud, Account: account, Region: region, Now: d.clock,
-	}}
+	return fixtureJobs{resume.NewJobStarter(config), resume.NewJobObserver(config), config.JobDescriber}
 }
 
 func (d *fixture) tokens() *resume.Tokens {
