@@ -147,7 +147,7 @@ func (r *run) endItem(step *fdl.Step, ended Series) *fdl.Step {
 	r.emit(Event{Type: exited, Step: step.Index, Index: ended.Owner.Branch})
 	s, fork := r.state(), r.innermost()
 	if needsOutputs(step) {
-		fork.Local = value.Array(append(elements(r.lookup.Open(fork.Local)), ended.Local)...)
+		fork.Local = r.withOutput(fork.Local, ended.Local)
 	}
 	if err := r.limitsReached(step, fork.Input, fork.Local); err != nil {
 		r.failExecution(err.outcome())
@@ -158,6 +158,29 @@ func (r *run) endItem(step *fdl.Step, ended Series) *fdl.Step {
 		distance = s.Lane.Count
 	}
 	return r.enterItem(ended.Owner.Branch + distance)
+}
+
+// maxTail is how large the last list of outputs becomes. Full lists stay in the items of the log in
+// which they became full, and later items refer to them, so a long series does not write all of its
+// outputs again with each one.
+const maxTail = 1 << 10
+
+// withOutput adds an output to the lists of outputs.
+func (r *run) withOutput(lists, output value.Value) value.Value {
+	all, tail := elements(r.lookup.Open(lists)), value.Array()
+	if last := len(all) - 1; last >= 0 && all[last].Size() < maxTail {
+		all, tail = all[:last], r.lookup.Open(all[last])
+	}
+	return value.Array(append(all, value.Array(append(elements(tail), output)...))...)
+}
+
+// joinedLists is one list of all outputs.
+func (r *run) joinedLists(lists value.Value) value.Value {
+	var all []value.Value
+	for _, list := range elements(r.lookup.Open(lists)) {
+		all = append(all, elements(r.lookup.Open(list))...)
+	}
+	return value.Array(all...)
 }
 
 func elements(array value.Value) []value.Value {
@@ -174,7 +197,7 @@ func (r *run) endFork(step *fdl.Step, fork Series) *fdl.Step {
 	s.Series = s.Series[:len(s.Series)-1]
 	local := value.Missing()
 	if needsOutputs(step) {
-		local = fork.Local
+		local = r.joinedLists(fork.Local)
 	}
 	if len(s.Series) > 0 {
 		return r.exitFork(step, fork.Input, local)

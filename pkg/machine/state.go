@@ -77,7 +77,7 @@ type State struct {
 type Series struct {
 	Owner Owner
 	Input value.Value // the series' input
-	// Local are the merged outputs of the steps so far, or the outputs of a fork's items as a list.
+	// Local are the merged outputs of the steps so far, or the outputs of a fork's items in lists.
 	Local value.Value
 }
 
