@@ -89,11 +89,14 @@ var house = []row{
 	{path: "pkg/aws/services", ours: useCases, modules: []string{awsSDK}},
 	// the same adapter, for functions that send messages
 	{path: "pkg/aws/services/messages", ours: append([]string{"pkg/aws/services"}, useCases...), modules: []string{awsSDK}},
-	{path: "pkg/aws/recipients", ours: useCases, modules: []string{awsSDK}},
 	{path: "pkg/aws/eventbridge", ours: useCases, modules: []string{awsSDK}},
 	{path: "pkg/aws/secrets", ours: core, modules: []string{awsSDK}},
 	{path: "pkg/aws/function", modules: []string{awsSDK}, ours: []string{"pkg/jobs/simulated", "pkg/jobs", "pkg/resume", "pkg/token"}},
 	{path: "pkg/aws/environment", modules: []string{awsSDK}},
+	{
+		path: "pkg/aws/parts", modules: []string{awsSDK},
+		ours: append([]string{"pkg/aws/dynamo", "pkg/aws/environment", "pkg/aws/function", "pkg/aws/secrets", "pkg/aws/sqs"}, useCases...),
+	},
 	{
 		path:    "pkg/cli",
 		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", yaml},
@@ -121,7 +124,7 @@ var house = []row{
 		path: "functions/*", modules: []string{awsSDK},
 		ours: append([]string{
 			"pkg/aws/function", "pkg/aws/environment", "pkg/aws/dynamo", "pkg/aws/sqs", "pkg/aws/scheduler", "pkg/aws/lambda", "pkg/aws/services",
-			"pkg/aws/services/messages", "pkg/aws/recipients", "pkg/aws/eventbridge", "pkg/aws/secrets", "pkg/engine/failpoints",
+			"pkg/aws/services/messages", "pkg/aws/eventbridge", "pkg/aws/secrets", "pkg/aws/parts",
 		}, composed...),
 	},
 }
@@ -277,7 +280,7 @@ func tableViolations(rows []row) []string {
 
 var adapters = []string{
 	"pkg/local",
-	"pkg/aws/dynamo", "pkg/aws/sqs", "pkg/aws/scheduler", "pkg/aws/lambda", "pkg/aws/services", "pkg/aws/recipients", "pkg/aws/eventbridge", "pkg/aws/function",
+	"pkg/aws/dynamo", "pkg/aws/sqs", "pkg/aws/scheduler", "pkg/aws/lambda", "pkg/aws/services", "pkg/aws/eventbridge", "pkg/aws/function",
 	"pkg/httpapi/rest", "pkg/httpapi/fnf", "pkg/httpapi/sfn", "pkg/httpapi/callbackurl",
 }
 

@@ -5,16 +5,10 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
-
-	"github.com/waitless/waitless/pkg/aws/dynamo"
-	"github.com/waitless/waitless/pkg/aws/environment"
 	"github.com/waitless/waitless/pkg/aws/function"
+	"github.com/waitless/waitless/pkg/aws/parts"
 	"github.com/waitless/waitless/pkg/aws/secrets"
-	"github.com/waitless/waitless/pkg/aws/sqs"
 	"github.com/waitless/waitless/pkg/httpapi/callbackurl"
 	"github.com/waitless/waitless/pkg/httpapi/fnf"
 	"github.com/waitless/waitless/pkg/resume"
@@ -27,29 +21,16 @@ func compose(getenv func(string) string) (function.HTTP, error) {
 }
 
 func composeWith(getenv func(string) string, log *slog.Logger) (function.HTTP, error) {
-	env := environment.New(getenv)
-	config := env.AWS()
-	queues, secretsClient := sqs.NewClient(config), secretsmanager.NewFromConfig(config)
-	wakes := sqs.NewWakes(sqs.WakesConfig{Queue: sqs.Queue{Client: queues, URL: env.Text("WAITLESS_WAKE_QUEUE")}, Now: time.Now, Log: log})
-	deliveries := &sqs.DeliveryRequests{Target: sqs.Queue{Client: queues, URL: env.Text("WAITLESS_DELIVERY_QUEUE")}}
+	p := parts.New(getenv, log)
+	tokens := p.Tokens(p.Waits())
+	tokens.By = token.ClosedByCallback
 	a := api{
-		callbackSecrets: &secrets.Parsed[[]callbackurl.Secret]{
-			Client: secretsClient, Secret: env.Optional("WAITLESS_CALLBACK_SECRET"), Now: time.Now, Parse: callbackurl.ParseSecrets,
-		},
-		clients: &secrets.Parsed[map[string]string]{Client: secretsClient, Secret: env.Optional("WAITLESS_FNF_KEYS"), Now: time.Now, Parse: fnf.ParseKeys},
-		tokens: resume.NewTokens(resume.TokensConfig{
-			Keys:  &secrets.Keys{Client: secretsClient, Secret: env.Text("WAITLESS_TOKEN_KEY"), Now: time.Now},
-			Store: withFailpoints(dynamo.NewWaits(dynamodb.NewFromConfig(config), env.Text("WAITLESS_WAITS_TABLE"), time.Now)),
-			Wakes: sqs.TokenWakes{Wakes: wakes, External: deliveries}, Beats: deliveries, Now: time.Now, By: token.ClosedByCallback,
-			Limit: env.Int("WAITLESS_DATA_LIMIT", resume.DefaultLimit, resume.ExternalLimit),
-		}),
-		log: log,
+		callbackSecrets: parts.Secret(p, "WAITLESS_CALLBACK_SECRET", callbackurl.ParseSecrets),
+		clients:         parts.Secret(p, "WAITLESS_FNF_KEYS", fnf.ParseKeys),
+		tokens:          resume.NewTokens(tokens),
+		log:             log,
 	}
-	serve := function.Serve(a.handler)
-	if id := env.Text("WAITLESS_API"); !env.OnSAMLocal() {
-		serve = function.Only(id, false, serve)
-	}
-	return serve, env.Err()
+	return p.OfAPI(false, function.Serve(a.handler)), p.Err()
 }
 
 // api has what callbacks are handled with.

@@ -3,18 +3,11 @@ package main
 import (
 	"encoding/json"
 	"log/slog"
-	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
-
-	"github.com/waitless/waitless/pkg/aws/dynamo"
-	"github.com/waitless/waitless/pkg/aws/environment"
 	"github.com/waitless/waitless/pkg/aws/function"
-	"github.com/waitless/waitless/pkg/aws/secrets"
+	"github.com/waitless/waitless/pkg/aws/parts"
 	"github.com/waitless/waitless/pkg/aws/services"
 	"github.com/waitless/waitless/pkg/aws/services/messages"
-	"github.com/waitless/waitless/pkg/aws/sqs"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
@@ -22,33 +15,16 @@ import (
 
 // compose composes the function from its environment.
 func compose(getenv func(string) string) (function.Call, error) {
-	env := environment.New(getenv)
-	config, log := env.AWS(), function.Log(getenv)
-	queues := sqs.NewClient(config)
-	queue := func(name string) sqs.Queue { return sqs.Queue{Client: queues, URL: env.Text(name)} }
-	wakes, delivery, polls := queue("WAITLESS_WAKE_QUEUE"), queue("WAITLESS_DELIVERY_QUEUE"), queue("WAITLESS_POLL_QUEUE")
-	ownQueues := []string{wakes.URL, delivery.URL, polls.URL, env.Text("WAITLESS_TASK_QUEUE"), env.Text("WAITLESS_JOB_QUEUE")}
-	table := dynamo.NewWaits(dynamodb.NewFromConfig(config), env.Text("WAITLESS_WAITS_TABLE"), time.Now)
-	starter := resume.NewJobStarter(resume.JobsConfig{
-		JobDescriber: resume.JobDescriber{
-			Services: services.New(config, messages.Operations(config, ownQueues...)),
-			Account:  env.Text("WAITLESS_ACCOUNT"), Region: config.Region, Now: time.Now,
-		},
-		Tokens: resume.NewTokens(resume.TokensConfig{
-			// Only an input with a token needs keys: the simulated job needs no right on them.
-			Keys:  &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: env.Text("WAITLESS_TOKEN_KEY"), Now: time.Now},
-			Store: table, Now: time.Now, Limit: env.Int("WAITLESS_DATA_LIMIT", resume.DefaultLimit, resume.ExternalLimit),
-			LimitHint: environment.RaiseDataLimit,
-			Wakes: sqs.TokenWakes{
-				Wakes:    sqs.NewWakes(sqs.WakesConfig{Queue: wakes, Now: time.Now, Log: log}),
-				External: &sqs.DeliveryRequests{Target: delivery},
-			},
-		}),
-		Rendezvous: table, Polls: &sqs.Polls{Target: polls, Now: time.Now},
-		Warn:     func(err error) { log.Warn("job", "error", err.Error()) },
-		External: table, CallbackBase: env.Optional("WAITLESS_CALLBACK_URL"), CallbackHint: "set WAITLESS_CALLBACK_URL",
-	})
-	return function.NewCall(starter.StartJob, attrs), env.Err()
+	p := parts.New(getenv, function.Log(getenv))
+	var ownQueues []string
+	for _, queue := range []string{"WAKE", "DELIVERY", "POLL", "TASK", "JOB"} {
+		ownQueues = append(ownQueues, p.Text("WAITLESS_"+queue+"_QUEUE"))
+	}
+	table := p.Waits()
+	config := p.Jobs(table, services.New(p.Config, messages.Operations(p.Config, ownQueues...)))
+	config.External, config.CallbackBase, config.CallbackHint = table, p.Optional("WAITLESS_CALLBACK_URL"), "set WAITLESS_CALLBACK_URL"
+	starter := resume.NewJobStarter(config)
+	return function.NewCall(starter.StartJob, attrs), p.Err()
 }
 
 // attrs returns what the log line says of a response. It leaves the callback URL out, which holds a token, and masks

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,7 +22,7 @@ const RaiseDataLimit = "set the parameter DataLimit of the stack"
 // Environment is a function's environment. [Environment.Err] reports all missing and wrong variables at once.
 type Environment struct {
 	getenv   func(string) string
-	problems []error
+	problems []string
 }
 
 // New returns the environment whose variables getenv returns.
@@ -31,13 +32,25 @@ func New(getenv func(string) string) *Environment { return &Environment{getenv: 
 func (e *Environment) OnSAMLocal() bool { return e.getenv("AWS_SAM_LOCAL") == "true" }
 
 // Err returns an error for all variables that are missing or wrong, nil if none is.
-func (e *Environment) Err() error { return errors.Join(e.problems...) }
+func (e *Environment) Err() error {
+	if len(e.problems) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(e.problems, "\n"))
+}
+
+// report notes a problem once, however often the variable is read.
+func (e *Environment) report(format string, args ...any) {
+	if problem := fmt.Sprintf(format, args...); !slices.Contains(e.problems, problem) {
+		e.problems = append(e.problems, problem)
+	}
+}
 
 // Text returns a required variable.
 func (e *Environment) Text(name string) string {
 	text := e.getenv(name)
 	if text == "" {
-		e.problems = append(e.problems, fmt.Errorf("environment variable %s is missing; the stack's template sets it", name))
+		e.report("environment variable %s is missing; the stack's template sets it", name)
 	}
 	return text
 }
@@ -61,7 +74,7 @@ func (e *Environment) Int(name string, least, most int) int {
 	}
 	number, err := strconv.Atoi(text)
 	if err != nil || number < least || number > most {
-		e.problems = append(e.problems, fmt.Errorf("environment variable %s is %q; allowed: a whole number from %d to %d", name, text, least, most))
+		e.report("environment variable %s is %q; allowed: a whole number from %d to %d", name, text, least, most)
 		return least
 	}
 	return number
@@ -78,7 +91,7 @@ func (e *Environment) Pairs(name string) map[string]string {
 	for _, pair := range e.List(name) {
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok || key == "" || value == "" {
-			e.problems = append(e.problems, fmt.Errorf("environment variable %s has %q; allowed: name=value, with commas between", name, pair))
+			e.report("environment variable %s has %q; allowed: name=value, with commas between", name, pair)
 			continue
 		}
 		pairs[key] = value

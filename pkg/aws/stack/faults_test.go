@@ -2,6 +2,7 @@ package stack_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -47,11 +49,71 @@ func watched() (template string, err error) {
 	if err := os.CopyFS(built, os.DirFS(filepath.Join(folder, "build"))); err != nil {
 		return "", err
 	}
-	for function, source := range map[string]string{"InterpreterFunction": "interpreter", "ApiFunction": "api", "CallbackFunction": "callback"} {
+	for function := range gaps {
+		overlay, err := withGaps(built, function)
+		if err != nil {
+			return "", err
+		}
 		binary := filepath.Join(built, function, "bootstrap")
-		err = errors.Join(err, inRoot("go", []string{"CGO_ENABLED=0"}, "build", "-tags", "lambda.norpc,failpoints", "-o", binary, "./functions/"+source))
+		args := []string{"build", "-tags", "lambda.norpc", "-overlay", overlay, "-o", binary, "./functions/" + gaps[function].source}
+		if err := inRoot("go", []string{"CGO_ENABLED=0"}, args...); err != nil {
+			return "", err
+		}
 	}
-	return filepath.Join(built, "template.yaml"), err
+	return filepath.Join(built, "template.yaml"), nil
+}
+
+// gaps are the functions that tell their gaps: the folder of each, and what is replaced in its composition.
+var gaps = map[string]struct {
+	source string
+	texts  []string // old and new in turn
+}{
+	"InterpreterFunction": {"interpreter", []string{"engine.NewWorker(", "newWatchedWorker("}},
+	"CallbackFunction":    {"callback", []string{"p.Tokens(p.Waits())", "p.Tokens(watchedWaits{p.Waits()})"}},
+	"ApiFunction": {"api", []string{
+		"Log: store,", "Log: watchedLog(store),", "TokenStore: waits, Stops: waits,", "TokenStore: watchedWaits{waits}, Stops: watchedWaits{waits},",
+		"p.Tokens(waits)", "p.Tokens(watchedWaits{waits})",
+	}},
+}
+
+// withGaps writes the overlay of a function's composition and returns its file.
+func withGaps(dir, function string) (overlay string, err error) {
+	top, err := filepath.Abs(root)
+	if err != nil {
+		return "", err
+	}
+	folder := filepath.Join(top, "functions", gaps[function].source)
+	text, err := os.ReadFile(filepath.Join(folder, "compose.go"))
+	if err != nil {
+		return "", err
+	}
+	for pair := range slices.Chunk(gaps[function].texts, 2) {
+		if strings.Count(string(text), pair[0]) != 1 {
+			return "", fmt.Errorf("functions/%s/compose.go does not have %q once", gaps[function].source, pair[0])
+		}
+		text = []byte(strings.Replace(string(text), pair[0], pair[1], 1))
+	}
+	composed := filepath.Join(dir, function+"-compose.go")
+	replaced, _ := json.Marshal(map[string]map[string]string{"Replace": { // texts
+		filepath.Join(folder, "compose.go"):    composed,
+		filepath.Join(folder, "failpoints.go"): filepath.Join(top, "pkg/aws/stack/testdata/failpoints/failpoints.go"),
+	}})
+	overlay = filepath.Join(dir, function+"-overlay.json")
+	return overlay, errors.Join(os.WriteFile(composed, text, 0o600), os.WriteFile(overlay, replaced, 0o600))
+}
+
+// Each function that tells its gaps can be built: its composition has what is replaced.
+func TestFunctionsWithGaps(t *testing.T) {
+	t.Parallel()
+	for function := range gaps {
+		overlay, err := withGaps(t.TempDir(), function)
+		if err == nil {
+			err = inRoot("go", nil, "vet", "-overlay", overlay, "./functions/"+gaps[function].source)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", function, err)
+		}
+	}
 }
 
 // faultyStack is the stack, and its engine in this process.
@@ -101,7 +163,7 @@ func withFaults(t *testing.T) *faultyStack {
 // echo short ones: they last no longer than the interpreter awaits an answer.
 func (o *overseer) setUp(ctx context.Context, s stack, client *lambda.Client) error {
 	o.once.Do(func() {
-		for _, function := range []string{"InterpreterFunction", "ApiFunction", "CallbackFunction"} {
+		for function := range gaps {
 			name := aws.String(s.resources[function])
 			now, err := client.GetFunctionConfiguration(ctx, &lambda.GetFunctionConfigurationInput{FunctionName: name})
 			if err != nil {

@@ -1,4 +1,4 @@
-package recipients_test
+package main
 
 import (
 	"encoding/json"
@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 
-	"github.com/waitless/waitless/pkg/aws/recipients"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -27,7 +26,7 @@ type request struct{ path, target, body string }
 
 // at are the recipients of a server that answers with the errors in turn, ""
 // for none, and notes what it was asked.
-func at(t *testing.T, errorTypes ...string) (r *recipients.Recipients, asked chan request) {
+func at(t *testing.T, errorTypes ...string) (r recipients, asked chan request) {
 	t.Helper()
 	asked = make(chan request, 10)
 	calls := make(chan string, 10)
@@ -44,7 +43,7 @@ func at(t *testing.T, errorTypes ...string) (r *recipients.Recipients, asked cha
 		Region: "eu-central-1", BaseEndpoint: &server.URL, Credentials: aws.AnonymousCredentials{},
 		Retryer: func() aws.Retryer { return aws.NopRetryer{} },
 	}
-	return &recipients.Recipients{StepFunctions: sfn.NewFromConfig(config), Durable: lambda.NewFromConfig(config)}, asked
+	return recipients{stepFunctions: sfn.NewFromConfig(config), durable: lambda.NewFromConfig(config)}, asked
 }
 
 // answer answers with an error that quotes the token, as services may.

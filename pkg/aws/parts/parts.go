@@ -1,0 +1,126 @@
+// Package parts makes what the functions of a stack are composed of: tables, queues, keys and limits, each from the variable that
+// template.yaml sets for it. It is for functions that use the tables and the queues; others use package environment alone.
+//
+// This package may change between releases.
+package parts
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+
+	"github.com/waitless/waitless/pkg/aws/dynamo"
+	"github.com/waitless/waitless/pkg/aws/environment"
+	"github.com/waitless/waitless/pkg/aws/function"
+	"github.com/waitless/waitless/pkg/aws/secrets"
+	"github.com/waitless/waitless/pkg/aws/sqs"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/resume"
+)
+
+// Parts makes the parts of one function. [environment.Environment.Err] reports the variables that were missing.
+type Parts struct {
+	*environment.Environment
+
+	Config aws.Config
+	Log    *slog.Logger
+
+	queues  *sqs.Client
+	tables  *dynamodb.Client
+	secrets *secretsmanager.Client
+}
+
+// New returns the parts of a function with that environment, which logs to log.
+func New(getenv func(string) string, log *slog.Logger) *Parts {
+	env := environment.New(getenv)
+	config := env.AWS()
+	return &Parts{env, config, log, sqs.NewClient(config), dynamodb.NewFromConfig(config), secretsmanager.NewFromConfig(config)}
+}
+
+// Queue returns the queue whose URL the variable has.
+func (p *Parts) Queue(variable string) sqs.Queue {
+	return sqs.Queue{Client: p.queues, URL: p.Text(variable)}
+}
+
+// Wakes returns the queue of wakes, which has no schedule.
+func (p *Parts) Wakes() sqs.WakesConfig {
+	return sqs.WakesConfig{Queue: p.Queue("WAITLESS_WAKE_QUEUE"), Now: time.Now, Log: p.Log}
+}
+
+// TokenWakes returns the queues of the wakes of closed tokens.
+func (p *Parts) TokenWakes() sqs.TokenWakes {
+	return sqs.TokenWakes{Wakes: sqs.NewWakes(p.Wakes()), External: p.Deliveries()}
+}
+
+// Deliveries returns the queue of deliveries to external recipients.
+func (p *Parts) Deliveries() *sqs.DeliveryRequests {
+	return &sqs.DeliveryRequests{Target: p.Queue("WAITLESS_DELIVERY_QUEUE")}
+}
+
+// Waits returns the table of tokens and jobs.
+func (p *Parts) Waits() *dynamo.Waits {
+	return dynamo.NewWaits(p.tables, p.Text("WAITLESS_WAITS_TABLE"), time.Now)
+}
+
+// Executions returns the table of executions and flows.
+func (p *Parts) Executions() *dynamo.Log {
+	return dynamo.NewLog(p.tables, p.Text("WAITLESS_LOG_TABLE"), time.Now)
+}
+
+// Keys returns the token keys.
+func (p *Parts) Keys() *secrets.Keys {
+	return &secrets.Keys{Client: p.secrets, Secret: p.Text("WAITLESS_TOKEN_KEY"), Now: time.Now}
+}
+
+// Secret returns an optional secret of the user, whose ARN the variable has.
+func Secret[T any](p *Parts, variable string, parse func(string) (T, error)) *secrets.Parsed[T] {
+	return &secrets.Parsed[T]{Client: p.secrets, Secret: p.Optional(variable), Now: time.Now, Parse: parse}
+}
+
+// Limits returns the limits of executions without the longest duration.
+func (p *Parts) Limits() machine.Limits {
+	return machine.Limits{
+		Data: p.Int("WAITLESS_DATA_LIMIT", machine.DefaultData, machine.MaxData), Hints: machine.Hints{Data: environment.RaiseDataLimit},
+	}
+}
+
+// LongestExecution returns the longest duration of an execution.
+func (p *Parts) LongestExecution() time.Duration {
+	return p.Duration("WAITLESS_EXECUTION_DAYS", 24*time.Hour, 1, 366)
+}
+
+// Tokens returns what tokens of the table are closed with.
+func (p *Parts) Tokens(table resume.TokenStore) resume.TokensConfig {
+	return resume.TokensConfig{Keys: p.Keys(), Store: table, Wakes: p.TokenWakes(), Beats: p.Deliveries(), Now: time.Now, Limit: p.Limits().Data}
+}
+
+// Jobs returns what jobs are started and observed with.
+func (p *Parts) Jobs(table *dynamo.Waits, services resume.Services) resume.JobsConfig {
+	tokens := p.Tokens(table)
+	tokens.LimitHint = environment.RaiseDataLimit
+	return resume.JobsConfig{
+		JobDescriber: resume.JobDescriber{Services: services, Account: p.Text("WAITLESS_ACCOUNT"), Region: p.Config.Region, Now: time.Now},
+		Tokens:       resume.NewTokens(tokens), Rendezvous: table, Polls: &sqs.Polls{Target: p.Queue("WAITLESS_POLL_QUEUE"), Now: time.Now},
+		Warn: func(err error) { p.Log.Warn("job", "error", err.Error()) },
+	}
+}
+
+// Receiver returns the receiver of the queues whose URLs the variables have, without a decoder. line is the text of its log lines.
+func (p *Parts) Receiver(line string, variables ...string) *sqs.Receiver {
+	r := &sqs.Receiver{Client: p.queues, AnySource: p.OnSAMLocal(), Now: time.Now, Log: p.Log, LogMessage: line}
+	for _, variable := range variables {
+		r.URLs = append(r.URLs, p.Text(variable))
+	}
+	return r
+}
+
+// OfAPI returns a function that rejects requests of other APIs than the stack's own, except under `sam local`.
+func (p *Parts) OfAPI(requireIAM bool, serve function.HTTP) function.HTTP {
+	if id := p.Text("WAITLESS_API"); !p.OnSAMLocal() {
+		return function.Only(id, requireIAM, serve)
+	}
+	return serve
+}

@@ -1,0 +1,32 @@
+// This file is added to the composition of a function that reports its gaps; see package failpoints.
+
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/waitless/waitless/pkg/aws/dynamo"
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/engine/failpoints"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// watchedLog reports the gaps of starts.
+func watchedLog(l *dynamo.Log) engine.Log { return failpoints.Log{Log: l} }
+
+// watchedWaits reports the gaps of closers and of requests to stop.
+type watchedWaits struct{ *dynamo.Waits }
+
+func (w watchedWaits) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
+	return failpoints.TokenStore{TokenStore: w.Waits}.Close(ctx, handle, closing)
+}
+
+func (w watchedWaits) RequestStop(ctx context.Context, execution engine.ID, request engine.StopRequest, expires time.Time) error {
+	return failpoints.Stops{Stops: w.Waits}.RequestStop(ctx, execution, request, expires)
+}
+
+// newWatchedWorker returns a worker that reports its gaps.
+func newWatchedWorker(config engine.WorkerConfig) (failpoints.Worker, error) {
+	return failpoints.NewWorker(config)
+}
