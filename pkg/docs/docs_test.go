@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -13,6 +14,10 @@ func TestFindNamesOneTopic(t *testing.T) {
 		if found, ok := docs.Find(topic.Name); !ok || found != topic {
 			t.Errorf("Find(%q) = %q, %t", topic.Name, found.Name, ok)
 		}
+	}
+	pages, err := filepath.Glob("reference/*.md")
+	if err != nil || len(pages) != len(docs.Topics())+1 {
+		t.Errorf("%d pages, want one a topic and the list of them (%v)", len(pages), err)
 	}
 	if found, ok := docs.Find("nothing"); ok {
 		t.Errorf("Find of no topic's name gives %q", found.Name)
