@@ -8,7 +8,6 @@ package advise
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"github.com/waitless/waitless/pkg/fdl"
 )
@@ -35,31 +34,34 @@ const (
 // Finding is one thing that could be written better.
 type Finding struct {
 	fdl.Position
-	Rule Rule
+	Rule Rule `json:"rule"`
 	// Step is the name of the step, empty for the whole flow.
-	Step string
+	Step string `json:"step,omitempty"`
 	// Found says what the flow does, and its consequence.
-	Found string
+	Found string `json:"found"`
 	// Instead is YAML to write in place of the steps that Replaces names, which stand in one
 	// series. It keeps the comments of these steps. For the whole flow it is the flow's fields.
-	Instead  string
-	Replaces []string
+	Replaces []string `json:"replaces"`
+	Instead  string   `json:"instead"`
 	// Saves says what improves.
-	Saves string
+	Saves string `json:"saves"`
 	// Loop has the figures of a polling loop, nil for other rules.
-	Loop *Loop
+	Loop *Loop `json:"loop,omitempty"`
 }
 
 // Loop is what a polling loop costs.
 type Loop struct {
-	// Events is how many events one poll adds to the history, and Polls how many polls fill it.
-	Events, Polls int
+	// Events is how many events one poll adds to the history.
+	Events int `json:"eventsPerPoll"`
 	// Writes and Messages are the writes of DynamoDB and the messages of SQS of one poll.
-	Writes, Messages int
-	// Interval is between two polls, 0 if the input of the execution decides.
-	Interval time.Duration
+	Writes   int `json:"writesPerPoll"`
+	Messages int `json:"messagesPerPoll"`
+	// Polls is how many polls fill the history.
+	Polls int `json:"pollsToLimit"`
+	// Seconds are between two polls, 0 if the input of the execution decides.
+	Seconds float64 `json:"intervalSeconds,omitempty"`
 	// MaxPolls is after how many polls the flow gives up, 0 for never.
-	MaxPolls int
+	MaxPolls int `json:"maxPolls,omitempty"`
 }
 
 // Prices are those of a million polls and of a million waits on jobs, with their region and date.

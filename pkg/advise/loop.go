@@ -219,7 +219,8 @@ const writesOfWaiter = 3
 func (l *loop) figures() *Loop {
 	turn := l.turn()
 	f := &Loop{Events: eventsOf(turn...), Writes: -1} // the result of the first call is written with the wait that follows
-	f.Interval, _ = l.interval()
+	interval, _ := l.interval()
+	f.Seconds = interval.Seconds()
 	room := machine.DefaultEvents - machine.EventsReserve - l.depth - l.before - eventsOf(turn[:l.index]...)
 	f.Polls = max(0, room)/f.Events + 1
 	for _, step := range turn {

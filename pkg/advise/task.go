@@ -70,7 +70,7 @@ func flowWithoutTimeout(flow *fdl.Flow, steps []string) Finding {
 	slices.Sort(steps)
 	steps = slices.Compact(steps)
 	return Finding{
-		Position: fdl.Position{Line: 1, Column: 1}, Rule: FlowWithoutTimeout,
+		Position: fdl.Position{Line: 1, Column: 1}, Rule: FlowWithoutTimeout, Replaces: []string{},
 		Found:   fmt.Sprintf("the flow has no timeoutSeconds, and %s may wait forever: an execution stays open for 90 days", listed(steps)),
 		Instead: "version: " + flow.Version + "\ntype: flow\ntimeoutSeconds: 604800 # a week, or how long an execution may take in all\n",
 		Saves:   "months in which an execution that cannot go on stays open: it ends as TimedOut after the time that you set",

@@ -30,7 +30,7 @@ func (c Command) advise(path string) (view.Result, error) {
 		return view.Result{}, err
 	}
 	findings := advise.Flow(file.flow, file.text, prices)
-	return view.Result{Form: "advise", JSON: adviceOf(path, findings), Text: adviceTexts(path, findings)}, nil
+	return view.Result{Form: "advise", JSON: adviceReport{path, append([]advise.Finding{}, findings...)}, Text: adviceTexts(path, findings)}, nil
 }
 
 func adviceTexts(path string, findings []advise.Finding) string {
@@ -68,43 +68,6 @@ func adviceText(path string, f advise.Finding) string {
 
 // adviceReport is the JSON of advise; schema/advise.json describes it.
 type adviceReport struct {
-	File     string          `json:"file"`
-	Findings []findingReport `json:"findings"`
-}
-
-type findingReport struct {
-	Line     int         `json:"line"`
-	Column   int         `json:"column"`
-	Rule     advise.Rule `json:"rule"`
-	Step     string      `json:"step,omitempty"`
-	Found    string      `json:"found"`
-	Replaces []string    `json:"replaces"`
-	Instead  string      `json:"instead"`
-	Saves    string      `json:"saves"`
-	Loop     *loopReport `json:"loop,omitempty"`
-}
-
-// loopReport is what a polling loop costs.
-type loopReport struct {
-	EventsPerPoll   int     `json:"eventsPerPoll"`
-	WritesPerPoll   int     `json:"writesPerPoll"`
-	MessagesPerPoll int     `json:"messagesPerPoll"`
-	PollsToLimit    int     `json:"pollsToLimit"`
-	IntervalSeconds float64 `json:"intervalSeconds,omitempty"`
-	MaxPolls        int     `json:"maxPolls,omitempty"`
-}
-
-func adviceOf(path string, findings []advise.Finding) adviceReport {
-	r := adviceReport{File: path, Findings: []findingReport{}}
-	for _, f := range findings {
-		report := findingReport{
-			Line: f.Line, Column: f.Column, Rule: f.Rule, Step: f.Step, Found: f.Found,
-			Replaces: append([]string{}, f.Replaces...), Instead: f.Instead, Saves: f.Saves,
-		}
-		if l := f.Loop; l != nil {
-			report.Loop = &loopReport{l.Events, l.Writes, l.Messages, l.Polls, l.Interval.Seconds(), l.MaxPolls}
-		}
-		r.Findings = append(r.Findings, report)
-	}
-	return r
+	File     string           `json:"file"`
+	Findings []advise.Finding `json:"findings"`
 }

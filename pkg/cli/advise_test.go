@@ -74,8 +74,8 @@ func TestAdviseKnowsTheLimit(t *testing.T) {
 			if err := json.Unmarshal([]byte(do(t, args...).stdout), &ran); err != nil {
 				t.Fatal(err)
 			}
-			if ran.Error != "FnF.EventLimitExceeded" || ran.Calls[last.Step] != last.Loop.PollsToLimit {
-				t.Errorf("%s: %s after %d polls, advise says %d", ran.Error, ran.Cause, ran.Calls[last.Step], last.Loop.PollsToLimit)
+			if ran.Error != "FnF.EventLimitExceeded" || ran.Calls[last.Step] != last.Loop.Polls {
+				t.Errorf("%s: %s after %d polls, advise says %d", ran.Error, ran.Cause, ran.Calls[last.Step], last.Loop.Polls)
 			}
 		})
 	}

@@ -194,16 +194,9 @@ type validationReport struct {
 
 // fileReport is the report of one flow.
 type fileReport struct {
-	File     string          `json:"file"`
-	Valid    bool            `json:"valid"`
-	Problems []problemReport `json:"problems"`
-}
-
-type problemReport struct {
-	Line     int    `json:"line"`
-	Column   int    `json:"column"`
-	Severity string `json:"severity"`
-	Message  string `json:"message"`
+	File     string       `json:"file"`
+	Valid    bool         `json:"valid"`
+	Problems fdl.Problems `json:"problems"`
 }
 
 // isValid reports whether the flow has only warnings.
@@ -214,16 +207,9 @@ func (f flowFile) isValid() bool {
 func validation(files []flowFile) validationReport {
 	r := validationReport{Schema: "waitless.validate/1", Valid: true}
 	for _, file := range files {
-		one := fileReport{File: file.path, Valid: file.isValid(), Problems: []problemReport{}}
-		for _, p := range file.problems {
-			one.Problems = append(one.Problems, reportOf(p))
-		}
+		one := fileReport{File: file.path, Valid: file.isValid(), Problems: append(fdl.Problems{}, file.problems...)}
 		r.Valid = r.Valid && one.Valid
 		r.Files = append(r.Files, one)
 	}
 	return r
-}
-
-func reportOf(p fdl.Problem) problemReport {
-	return problemReport{p.Line, p.Column, p.Severity.String(), p.Message}
 }

@@ -10,7 +10,8 @@ import (
 // Position is a place in a definition. Both numbers begin at 1. Columns count characters, not
 // bytes.
 type Position struct {
-	Line, Column int
+	Line   int `json:"line"`
+	Column int `json:"column"`
 }
 
 // String returns "line:column".
@@ -38,11 +39,14 @@ func (s Severity) String() string {
 	return "error"
 }
 
+// MarshalText implements [encoding.TextMarshaler].
+func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
 // Problem is one mistake in a definition. Its message has what was found and what is allowed.
 type Problem struct {
 	Position
-	Severity Severity
-	Message  string
+	Severity Severity `json:"severity"`
+	Message  string   `json:"message"`
 }
 
 var lineBreaks = strings.NewReplacer("\r", " ", "\n", " ")
