@@ -2,6 +2,7 @@ package expr
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -22,74 +23,71 @@ func (c Condition) Holds(scope *Scope) bool { return c.root.eval(scope).IsTrue()
 // String writes c so that [ParseCondition] reads the same condition from it.
 func (c Condition) String() string { return string(c.root.appendTo(nil)) }
 
-// operand is a node of the condition's tree.
-//
-//sumtype:decl
-type operand interface {
-	eval(scope *Scope) value.Value
-	level() level
-	appendTo(b []byte) []byte
+// operand is a node of the condition's tree: a constant, a path, or an operator and what it joins.
+type operand struct {
+	operator string // one of those below or of a comparison, "" for a constant
+	constant value.Value
+	path     Path
+	operands []operand
 }
 
-type (
-	constant struct{ value value.Value }
-	list     struct{ elements []operand }
-	negation struct{ of operand }
-	joint    struct { // a && b && ..., a || b || ...
-		operator string
-		operands []operand
-	}
-	comparison struct { // left == right, left in right, ...
-		operator    string
-		left, right operand
-	}
+// The operators that are not comparisons.
+const (
+	opPath = "$"
+	opList = "["
+	opNot  = "!"
+	opAnd  = "&&"
+	opOr   = "||"
 )
 
-func (c constant) eval(*Scope) value.Value { return c.value }
-
-// eval returns Missing if an element is missing, so that no comparison with the list holds.
-func (l list) eval(scope *Scope) value.Value {
-	elements := make([]value.Value, len(l.elements))
-	for i, e := range l.elements {
-		if elements[i] = e.eval(scope); elements[i].IsMissing() {
-			return value.Value{}
+// eval returns Missing for a list with a missing element, so that no comparison with the list holds.
+func (o *operand) eval(scope *Scope) value.Value {
+	switch o.operator {
+	case "":
+		return o.constant
+	case opPath:
+		return o.path.Eval(scope)
+	case opList:
+		elements := make([]value.Value, len(o.operands))
+		for i := range o.operands {
+			if elements[i] = o.operands[i].eval(scope); elements[i].IsMissing() {
+				return value.Value{}
+			}
 		}
-	}
-	return value.Array(elements...)
-}
-
-// has reports whether one of the elements equals v; those that are missing do
-// not count.
-func (l list) has(v value.Value, scope *Scope) bool {
-	return slices.ContainsFunc(l.elements, func(e operand) bool { return value.Equal(v, scope.complete(e)) })
-}
-
-func (n negation) eval(scope *Scope) value.Value { return value.Bool(!n.of.eval(scope).IsTrue()) }
-
-func (j joint) eval(scope *Scope) value.Value {
-	decides := j.operator == "||"
-	for _, o := range j.operands {
-		if o.eval(scope).IsTrue() == decides {
-			return value.Bool(decides)
+		return value.Array(elements...)
+	case opNot:
+		return value.Bool(!o.operands[0].eval(scope).IsTrue())
+	case opAnd, opOr:
+		decides := o.operator == opOr
+		for i := range o.operands {
+			if o.operands[i].eval(scope).IsTrue() == decides {
+				return value.Bool(decides)
+			}
 		}
+		return value.Bool(!decides)
 	}
-	return value.Bool(!decides)
+	return value.Bool(o.compares(scope))
 }
 
-func (c comparison) eval(scope *Scope) value.Value {
-	left := scope.complete(c.left)
+func (o *operand) compares(scope *Scope) bool {
+	left, with := o.operands[0].complete(scope), &o.operands[1]
 	if left.IsMissing() {
-		return value.Bool(false)
+		return false
 	}
-	if l, ok := c.right.(list); ok && c.operator == "in" {
-		return value.Bool(l.has(left, scope))
+	if o.operator != "in" || with.operator != opList {
+		right := with.complete(scope)
+		return !right.IsMissing() && compare(o.operator, left, right)
 	}
-	right := scope.complete(c.right)
-	return value.Bool(!right.IsMissing() && compare(c.operator, left, right))
+	for i := range with.operands { // some may be missing
+		if value.Equal(left, with.operands[i].complete(scope)) {
+			return true
+		}
+	}
+	return false
 }
 
 // complete is the value of an operand, whose content is going to be compared.
-func (s *Scope) complete(o operand) value.Value { return s.Lookup.Complete(o.eval(s)) }
+func (o *operand) complete(scope *Scope) value.Value { return scope.Lookup.Complete(o.eval(scope)) }
 
 func compare(operator string, left, right value.Value) bool {
 	switch operator {
@@ -101,81 +99,61 @@ func compare(operator string, left, right value.Value) bool {
 		return right.Kind() == value.KindArray && slices.ContainsFunc(right.Members(), func(m value.Member) bool { return value.Equal(left, m.Value) })
 	}
 	order, ok := value.Compare(left, right)
-	return ok && ordered(operator, order)
-}
-
-func ordered(operator string, order int) bool {
-	switch operator {
-	case "<":
-		return order < 0
-	case "<=":
-		return order <= 0
-	case ">":
-		return order > 0
+	if order == 0 {
+		return ok && strings.HasSuffix(operator, "=")
 	}
-	return order >= 0
+	return order < 0 == strings.HasPrefix(operator, "<")
 }
-
-// eval of a path, so that a path is an operand as it stands.
-func (p Path) eval(scope *Scope) value.Value { return p.Eval(scope) }
 
 // level is the precedence of an operand, lowest first.
-type level uint8
+func (o *operand) level() int {
+	switch o.operator {
+	case opOr:
+		return levelOr
+	case opAnd:
+		return levelAnd
+	case "", opPath, opList, opNot:
+		return levelUnary
+	}
+	return levelComparison
+}
 
 const (
-	levelOr level = iota
+	levelOr = iota
 	levelAnd
 	levelComparison
 	levelUnary
 )
 
-func (Path) level() level       { return levelUnary }
-func (constant) level() level   { return levelUnary }
-func (list) level() level       { return levelUnary }
-func (negation) level() level   { return levelUnary }
-func (comparison) level() level { return levelComparison }
-
-func (j joint) level() level {
-	if j.operator == "||" {
-		return levelOr
+func (o *operand) appendTo(b []byte) []byte {
+	switch o.operator {
+	case "":
+		return o.constant.AppendJSON(b)
+	case opPath:
+		return append(b, o.path.String()...)
+	case opList:
+		return append(o.appendOperands(append(b, '['), ", ", levelUnary), ']')
+	case opNot:
+		return o.appendOperands(append(b, '!'), "", levelUnary)
+	case opAnd, opOr:
+		return o.appendOperands(b, " "+o.operator+" ", o.level())
 	}
-	return levelAnd
+	return o.appendOperands(b, " "+o.operator+" ", levelUnary)
 }
 
-// appendOperand writes o, in parentheses if it binds weaker than least. There
-// are never more of them than in the text that o was read from, so what prints
-// is never nested too deep to be read again.
-func appendOperand(b []byte, o operand, least level) []byte {
-	if o.level() >= least {
-		return o.appendTo(b)
-	}
-	return append(o.appendTo(append(b, '(')), ')')
-}
-
-func appendOperands(b []byte, operands []operand, separator string, least level) []byte {
-	for i, o := range operands {
+// appendOperands writes those that bind weaker than least in parentheses. There are never more of
+// them than in the text that o was read from, so what prints is never nested too deep to be read
+// again.
+func (o *operand) appendOperands(b []byte, separator string, least int) []byte {
+	for i, of := range o.operands {
 		if i > 0 {
 			b = append(b, separator...)
 		}
-		b = appendOperand(b, o, least)
+		if of.level() >= least {
+			b = of.appendTo(b)
+		} else {
+			b = append(of.appendTo(append(b, '(')), ')')
+		}
 	}
 	return b
-}
-
-func (p Path) appendTo(b []byte) []byte { return append(b, p.String()...) }
-
-func (c constant) appendTo(b []byte) []byte { return c.value.AppendJSON(b) }
-
-func (l list) appendTo(b []byte) []byte {
-	return append(appendOperands(append(b, '['), l.elements, ", ", levelUnary), ']')
-}
-
-func (n negation) appendTo(b []byte) []byte { return appendOperand(append(b, '!'), n.of, levelUnary) }
-
-func (j joint) appendTo(b []byte) []byte {
-	return appendOperands(b, j.operands, " "+j.operator+" ", j.level())
-}
-
-func (c comparison) appendTo(b []byte) []byte {
-	return appendOperands(b, []operand{c.left, c.right}, " "+c.operator+" ", levelUnary)
 }

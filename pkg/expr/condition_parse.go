@@ -15,90 +15,69 @@ const maxNesting = 100
 func ParseCondition(text string) (Condition, error) {
 	p := &conditionParser{scanner: scanner{what: "condition", text: text}}
 	start := p.skipSpace()
-	root, err := p.or()
-	if err != nil {
-		return Condition{}, err
-	}
+	root := p.or()
 	if p.skipSpace(); !p.done() {
-		return Condition{}, p.unexpected(anOperator)
+		p.unexpected(anOperator)
 	}
-	if err := p.checkTruth(start, root); err != nil {
-		return Condition{}, err
+	p.checkTruth(start, root)
+	if p.err != nil {
+		return Condition{}, p.err
 	}
 	return Condition{root}, nil
 }
 
 // checkTruth rejects a constant that is neither true nor false in place of a condition. $.s == "a"
 // || "b" is a common mistake for $.s in ["a", "b"].
-func (p *conditionParser) checkTruth(start int, o operand) error {
-	var kind value.Kind
-	switch o := o.(type) {
-	case constant:
-		kind = o.value.Kind()
-	case list:
+func (p *conditionParser) checkTruth(start int, o operand) {
+	kind := o.constant.Kind()
+	if o.operator == opList {
 		kind = value.KindArray
-	case Path, negation, joint, comparison:
-		return nil
 	}
-	if kind == value.KindBool {
-		return nil
+	if kind != value.KindMissing && kind != value.KindBool {
+		p.fail(start, `%s is %s, neither true nor false; compare it, for instance $.status == "success" or $.status in ["success", "done"]`,
+			shown(string(o.appendTo(nil))), kind)
 	}
-	return p.fail(start, `%s is %s, neither true nor false; compare it, for instance $.status == "success" or $.status in ["success", "done"]`,
-		shown(string(o.appendTo(nil))), kind)
 }
 
 // conditionParser is a recursive descent parser with a method for each level of precedence: or,
 // and, comparison, unary, primary.
 type conditionParser struct {
 	scanner
+
 	depth int
 }
 
-func (p *conditionParser) or() (operand, error) { return p.joined("||", p.and) }
+func (p *conditionParser) or() operand { return p.joined(opOr, p.and) }
 
-func (p *conditionParser) and() (operand, error) { return p.joined("&&", p.comparison) }
+func (p *conditionParser) and() operand { return p.joined(opAnd, p.comparison) }
 
-func (p *conditionParser) joined(operator string, next func() (operand, error)) (operand, error) {
+func (p *conditionParser) joined(operator string, next func() operand) operand {
 	var operands []operand
-	for {
+	for more := true; more; {
 		start := p.skipSpace()
-		o, err := next()
-		if err != nil {
-			return nil, err
-		}
+		o := next()
 		p.skipSpace()
-		more := p.take(operator)
-		if !more && len(operands) == 0 {
-			return o, nil
+		if more = p.take(operator); !more && operands == nil {
+			return o
 		}
-		if err := p.checkTruth(start, o); err != nil {
-			return nil, err
-		}
+		p.checkTruth(start, o)
 		operands = append(operands, o)
-		if !more {
-			return joint{operator, operands}, nil
-		}
 	}
+	return operand{operator: operator, operands: operands}
 }
 
-func (p *conditionParser) comparison() (operand, error) {
-	left, err := p.unary()
-	if err != nil {
-		return nil, err
-	}
+func (p *conditionParser) comparison() operand {
+	left := p.unary()
 	operator := p.comparisonOperator()
 	if operator == "" {
-		return left, nil
+		return left
 	}
-	right, err := p.unary()
-	if err != nil {
-		return nil, err
-	}
+	right := p.unary()
 	at := p.skipSpace()
 	if again := p.comparisonOperator(); again != "" {
-		return nil, p.fail(at, "found %q after a comparison; join two comparisons with &&", again)
+		p.fail(at, "found %q after a comparison; join two comparisons with &&", again)
 	}
-	return comparison{operator, left, right}, nil
+	return operand{operator: operator, operands: []operand{left, right}}
 }
 
 // comparisonOperator reads an operator if one is next. Longer operators are tried first.
@@ -112,7 +91,7 @@ func (p *conditionParser) comparisonOperator() string {
 		}
 	}
 	if p.word() == "in" {
-		p.pos += len("in")
+		p.take("in")
 		return "in"
 	}
 	return ""
@@ -124,117 +103,79 @@ func (p *conditionParser) word() string {
 	return ahead.takeWhile(isKeyRune)
 }
 
-func (p *conditionParser) unary() (operand, error) {
+func (p *conditionParser) unary() operand {
 	p.skipSpace()
 	if !p.take("!") {
 		return p.primary()
 	}
 	start := p.skipSpace()
-	var of operand
-	err := p.nested(func() (err error) {
-		of, err = p.unary()
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return negation{of}, p.checkTruth(start, of)
+	of := p.nested(p.unary)
+	p.checkTruth(start, of)
+	return operand{operator: opNot, operands: []operand{of}}
 }
 
-func (p *conditionParser) nested(parse func() error) error {
+func (p *conditionParser) nested(parse func() operand) operand {
 	if p.depth++; p.depth > maxNesting {
-		return p.fail(p.pos, "nested more than %d deep; split it over several choices", maxNesting)
+		p.fail(p.pos, "nested more than %d deep; split it over several choices", maxNesting)
+		return operand{}
 	}
 	defer func() { p.depth-- }()
 	return parse()
 }
 
-func (p *conditionParser) primary() (operand, error) {
+func (p *conditionParser) primary() operand {
 	p.skipSpace()
-	if p.done() {
-		return nil, p.unexpected(aValue)
-	}
-	switch c := p.text[p.pos]; {
-	case c == '(':
-		return p.parentheses()
-	case c == '[':
+	start, word := p.pos, p.word()
+	switch {
+	case p.take("("):
+		inner := p.nested(p.or)
+		if p.skipSpace(); !p.take(")") {
+			p.unexpected(`")"`)
+		}
+		return inner
+	case p.take("["):
 		return p.list()
-	case c == '$':
-		return scanPath(&p.scanner, []Root{RootSelf})
-	case c == '"':
-		text, err := p.quoted()
-		return constant{value.String(text)}, err
-	case c == '`':
-		return p.backQuoted()
-	case c == '-' || (c >= '0' && c <= '9'):
+	case p.next('$'):
+		return operand{operator: opPath, path: p.path([]Root{RootSelf})}
+	case p.next('"'):
+		return operand{constant: value.String(p.quoted())}
+	case p.take("`"):
+		text := p.takeWhile(func(r rune) bool { return r != '`' })
+		if !p.take("`") {
+			p.fail(start, "text that begins with %.20s has no closing back-quote", p.text[start:])
+		}
+		return operand{constant: value.String(text)}
+	case p.next('-'), strings.IndexByte("0123456789", (p.rest() + " ")[0]) >= 0:
 		return p.number()
+	case word == "true", word == "false":
+		p.take(word)
+		return operand{constant: value.Bool(word == "true")}
 	}
-	return p.boolean()
+	p.unexpected(aValue)
+	return operand{}
 }
 
-func (p *conditionParser) parentheses() (inner operand, err error) {
-	p.take("(")
-	err = p.nested(func() error {
-		inner, err = p.or()
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	if p.skipSpace(); !p.take(")") {
-		return nil, p.unexpected(`")"`)
-	}
-	return inner, nil
-}
-
-func (p *conditionParser) list() (operand, error) {
-	p.take("[")
-	var elements []operand
-	for p.skipSpace(); !p.take("]"); p.skipSpace() {
-		if len(elements) > 0 && !p.take(",") {
-			return nil, p.unexpected(`"," or "]"`)
+func (p *conditionParser) list() operand {
+	list := operand{operator: opList}
+	for p.skipSpace(); p.err == nil && !p.take("]"); p.skipSpace() {
+		if len(list.operands) > 0 && !p.take(",") {
+			p.unexpected(`"," or "]"`)
 		}
-		err := p.nested(func() error {
-			element, err := p.unary()
-			elements = append(elements, element)
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
+		list.operands = append(list.operands, p.nested(p.unary))
 	}
-	return list{elements}, nil
+	return list
 }
 
-func (p *conditionParser) backQuoted() (operand, error) {
-	start := p.pos
-	content, _, closed := strings.Cut(p.text[start+1:], "`")
-	if !closed {
-		return nil, p.fail(start, "text that begins with %.20s has no closing back-quote", p.text[start:])
-	}
-	p.pos += len(content) + len("``")
-	return constant{value.String(content)}, nil
-}
-
-func (p *conditionParser) number() (operand, error) {
+func (p *conditionParser) number() operand {
 	start := p.pos
 	text := p.takeWhile(func(r rune) bool {
 		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("+-._", r)
 	})
 	v, ok := value.Number(text)
 	if !ok {
-		return nil, p.fail(start, "%s is not a number; numbers are decimal, like 3, -1, 0.5 or 1e6", text)
+		p.fail(start, "%s is not a number; numbers are decimal, like 3, -1, 0.5 or 1e6", text)
 	}
-	return constant{v}, nil
-}
-
-func (p *conditionParser) boolean() (operand, error) {
-	switch word := p.word(); word {
-	case "true", "false":
-		p.pos += len(word)
-		return constant{value.Bool(word == "true")}, nil
-	}
-	return nil, p.unexpected(aValue)
+	return operand{constant: v}
 }
 
 // The values and operators that are allowed, for messages.
@@ -276,8 +217,8 @@ var remedies = map[string]string{
 	"%":         noCompute,
 }
 
-// unexpected returns the error for a word or sign that is not allowed here.
-func (p *conditionParser) unexpected(allowed string) error {
+// unexpected reports a word or sign that is not allowed here.
+func (p *conditionParser) unexpected(allowed string) {
 	word := p.word()
 	found := p.foundWord(word)
 	remedy := remedies[strings.ToLower(found)]
@@ -290,7 +231,7 @@ func (p *conditionParser) unexpected(allowed string) error {
 	if found = quote(found); p.done() {
 		found = "the end"
 	}
-	return p.fail(p.pos, "found %s where %s belongs%s", found, allowed, remedy)
+	p.fail(p.pos, "found %s where %s belongs%s", found, allowed, remedy)
 }
 
 // foundWord returns what is next: a word, a sign of several characters, or one character.

@@ -7,55 +7,54 @@ import (
 )
 
 // Constant returns the condition that always holds, or never.
-func Constant(holds bool) Condition { return Condition{constant{value.Bool(holds)}} }
+func Constant(holds bool) Condition { return Condition{operand{constant: value.Bool(holds)}} }
 
 // IsConstant reports whether c is the condition that always holds, or never.
 func (c Condition) IsConstant(holds bool) bool {
-	v, ok := c.root.(constant)
-	return ok && v.value.IsTrue() == holds
+	return c.root.operator == "" && c.root.constant.IsTrue() == holds
 }
 
 // Not returns the condition that holds if c does not.
 func (c Condition) Not() Condition {
-	switch root := c.root.(type) {
-	case negation:
-		return Condition{root.of}
-	case constant:
-		return Constant(!root.value.IsTrue())
-	case Path, list, joint, comparison:
+	switch c.root.operator {
+	case opNot:
+		return Condition{c.root.operands[0]}
+	case "":
+		return Constant(!c.root.constant.IsTrue())
 	}
-	return Condition{negation{c.root}}
+	return Condition{operand{operator: opNot, operands: []operand{c.root}}}
 }
 
 // And returns the condition that holds if c and d do.
-func (c Condition) And(d Condition) Condition { return join("&&", c, d) }
+func (c Condition) And(d Condition) Condition { return join(opAnd, c, d) }
 
 // Or returns the condition that holds if c or d does.
-func (c Condition) Or(d Condition) Condition { return join("||", c, d) }
+func (c Condition) Or(d Condition) Condition { return join(opOr, c, d) }
 
 // join leaves out what changes nothing.
 func join(operator string, c, d Condition) Condition {
-	decides := operator == "||"
+	decides := operator == opOr
 	switch {
 	case c.IsConstant(decides), d.IsConstant(!decides):
 		return c
 	case d.IsConstant(decides), c.IsConstant(!decides):
 		return d
 	}
-	return Condition{joint{operator, slices.Concat(operandsOf(c.root, operator), operandsOf(d.root, operator))}}
+	return Condition{operand{operator: operator, operands: slices.Concat(c.root.joined(operator), d.root.joined(operator))}}
 }
 
-func operandsOf(o operand, operator string) []operand {
-	if j, ok := o.(joint); ok && j.operator == operator {
-		return j.operands
+// joined are the operands that the operator joins: o itself if it joins none.
+func (o *operand) joined(operator string) []operand {
+	if o.operator == operator {
+		return o.operands
 	}
-	return []operand{o}
+	return []operand{*o}
 }
 
 // Terms returns the conditions that c joins with &&: c itself if it joins none.
 func (c Condition) Terms() []Condition {
 	var terms []Condition
-	for _, o := range operandsOf(c.root, "&&") {
+	for _, o := range c.root.joined(opAnd) {
 		terms = append(terms, Condition{o})
 	}
 	return terms
@@ -63,45 +62,31 @@ func (c Condition) Terms() []Condition {
 
 // Comparison returns the parts of a condition that compares a path with a constant, in this order.
 func (c Condition) Comparison() (path Path, operator string, with value.Value, ok bool) {
-	of, _ := c.root.(comparison)
-	path, isPath := of.left.(Path)
-	right, isConstant := of.right.(constant)
-	return path, of.operator, right.value, isPath && isConstant
+	if c.root.level() != levelComparison {
+		return Path{}, "", value.Value{}, false
+	}
+	left, right := c.root.operands[0], c.root.operands[1]
+	return left.path, c.root.operator, right.constant, left.operator == opPath && right.operator == ""
 }
 
 // MapPaths returns c with other paths. It reports whether replace returned true for all of them.
 func (c Condition) MapPaths(replace func(Path) (Path, bool)) (Condition, bool) {
-	all := true
-	root := mapPaths(c.root, func(p Path) Path {
-		other, ok := replace(p)
-		all = all && ok
-		return other
-	})
-	return Condition{root}, all
+	root, ok := c.root.mapPaths(replace)
+	return Condition{root}, ok
 }
 
-func mapPaths(o operand, replace func(Path) Path) operand {
-	each := func(operands []operand) []operand {
-		mapped := make([]operand, len(operands))
-		for i, o := range operands {
-			mapped[i] = mapPaths(o, replace)
-		}
-		return mapped
+func (o operand) mapPaths(replace func(Path) (Path, bool)) (operand, bool) {
+	all := true
+	if o.operator == opPath {
+		o.path, all = replace(o.path)
 	}
-	switch o := o.(type) {
-	case Path:
-		return replace(o)
-	case list:
-		return list{each(o.elements)}
-	case negation:
-		return negation{mapPaths(o.of, replace)}
-	case joint:
-		return joint{o.operator, each(o.operands)}
-	case comparison:
-		return comparison{o.operator, mapPaths(o.left, replace), mapPaths(o.right, replace)}
-	case constant:
+	o.operands = slices.Clone(o.operands)
+	for i, of := range o.operands {
+		ok := false
+		o.operands[i], ok = of.mapPaths(replace)
+		all = all && ok
 	}
-	return o
+	return o, all
 }
 
 // Cut returns the first key of p, and p without it. It returns false if p does not begin with a

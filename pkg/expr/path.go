@@ -70,95 +70,78 @@ const (
 // ParsePath reads a path that begins with one of the roots. Errors are of type [*SyntaxError].
 func ParsePath(text string, roots ...Root) (Path, error) {
 	s := &scanner{what: "path", text: text}
-	p, err := scanPath(s, roots)
-	if err != nil {
-		return Path{}, err
-	}
+	p := s.path(roots)
 	if !s.done() {
-		return Path{}, s.fail(s.pos, `found %s after %s; a path goes on with ".key", ["key"], [0] or [*]`, s.found(s.pos), shown(text[:s.pos]))
+		s.fail(s.pos, `found %s after %s; a path goes on with ".key", ["key"], [0] or [*]`, s.found(s.pos), shown(text[:s.pos]))
+	}
+	if s.err != nil {
+		return Path{}, s.err
 	}
 	return p, nil
 }
 
-// scanPath reads a path up to the first character that does not belong to it.
-func scanPath(s *scanner, roots []Root) (Path, error) {
+// path reads a path up to the first character that does not belong to it.
+func (s *scanner) path(roots []Root) Path {
 	start, found := s.pos, s.found(s.pos)
-	root := Root("")
+	p := Path{}
 	if s.take("$") {
-		root = Root("$" + s.takeWhile(isKeyRune))
-		found = quote(string(root))
+		p.root = Root("$" + s.takeWhile(isKeyRune))
+		found = quote(string(p.root))
 	}
-	if !slices.Contains(roots, root) {
-		return Path{}, s.fail(start, "found %s where a path belongs; a path here begins with %s, like %s.key", found, rootList(roots), roots[0])
+	if !slices.Contains(roots, p.root) {
+		s.fail(start, "found %s where a path belongs; a path here begins with %s, like %s.key", found, rootList(roots), roots[0])
 	}
-	segments, err := scanSegments(s)
-	return Path{root, segments}, err
-}
-
-// rootList returns "$", or "$input, $local or $context".
-func rootList(roots []Root) string {
-	list := string(roots[0])
-	for i, r := range roots[1:] {
-		separator := ", "
-		if i == len(roots)-2 {
-			separator = " or "
-		}
-		list += separator + string(r)
-	}
-	return list
-}
-
-func scanSegments(s *scanner) ([]segment, error) {
-	var segments []segment
 	for {
-		var next segment
-		var err error
 		switch {
 		case s.take("."):
-			next, err = scanKey(s)
+			p.segments = append(p.segments, s.key())
 		case s.take("["):
-			next, err = scanBracket(s)
+			p.segments = append(p.segments, s.bracket())
 		default:
-			return segments, nil
+			return p
 		}
-		if err != nil {
-			return nil, err
-		}
-		segments = append(segments, next)
 	}
+}
+
+// rootList returns "$", or "$input or $local or $context".
+func rootList(roots []Root) string {
+	list := string(roots[0])
+	for _, r := range roots[1:] {
+		list += " or " + string(r)
+	}
+	return list
 }
 
 func isKeyRune(r rune) bool {
 	return r == '_' || r == '-' || unicode.IsLetter(r) || unicode.IsDigit(r)
 }
 
-func scanKey(s *scanner) (segment, error) {
+func (s *scanner) key() segment {
 	key := s.takeWhile(isKeyRune)
 	if key == "" {
-		return segment{}, s.fail(s.pos, `found %s where a key belongs; a key has letters, digits, "_" and "-", others are written ["key"]`, s.found(s.pos))
+		s.fail(s.pos, `found %s where a key belongs; a key has letters, digits, "_" and "-", others are written ["key"]`, s.found(s.pos))
 	}
-	return segment{kind: segmentKey, key: key}, nil
+	return segment{kind: segmentKey, key: key}
 }
 
-func scanBracket(s *scanner) (segment, error) {
-	next, err := scanBracketContent(s)
-	if err != nil {
-		return segment{}, err
+// bracket reads the rest of what stands in brackets.
+func (s *scanner) bracket() segment {
+	var inside segment
+	switch {
+	case s.take("*"):
+		inside.kind = segmentAll
+	case s.next('"'):
+		inside.key = s.quoted()
+	default:
+		inside = segment{kind: segmentIndex, index: s.index()}
 	}
 	if !s.take("]") {
-		return segment{}, s.fail(s.pos, `found %s where "]" belongs`, s.found(s.pos))
+		s.fail(s.pos, `found %s where "]" belongs`, s.found(s.pos))
 	}
-	return next, nil
+	return inside
 }
 
-func scanBracketContent(s *scanner) (segment, error) {
-	if s.take("*") {
-		return segment{kind: segmentAll}, nil
-	}
-	if strings.HasPrefix(s.rest(), `"`) {
-		key, err := s.quoted()
-		return segment{kind: segmentKey, key: key}, err
-	}
+func (s *scanner) index() int {
 	start, found := s.pos, s.found(s.pos)
 	text := s.takeWhile(func(r rune) bool { return r >= '0' && r <= '9' })
 	if text != "" {
@@ -166,9 +149,9 @@ func scanBracketContent(s *scanner) (segment, error) {
 	}
 	index, err := strconv.ParseInt(text, 10, 32)
 	if err != nil {
-		return segment{}, s.fail(start, `found %s in brackets; allowed: an index from 0 to %d, "*" or a key in double quotes`, found, math.MaxInt32)
+		s.fail(start, `found %s in brackets; allowed: an index from 0 to %d, "*" or a key in double quotes`, found, math.MaxInt32)
 	}
-	return segment{kind: segmentIndex, index: int(index)}, nil
+	return int(index)
 }
 
 // Root returns the root that p begins with.

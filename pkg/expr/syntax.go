@@ -18,11 +18,13 @@ type SyntaxError struct {
 
 func (e *SyntaxError) Error() string { return e.Message }
 
-// scanner reads the text of a path or a condition.
+// scanner reads the text of a path or a condition. After the first error it is at the end of the
+// text, and what it reads has no meaning.
 type scanner struct {
 	what string // "path" or "condition", for messages
 	text string
 	pos  int // bytes
+	err  error
 }
 
 func (s *scanner) rest() string { return s.text[s.pos:] }
@@ -34,6 +36,9 @@ func (s *scanner) skipSpace() int {
 	s.pos = len(s.text) - len(strings.TrimLeftFunc(s.rest(), unicode.IsSpace))
 	return s.pos
 }
+
+// next reports whether c is next.
+func (s *scanner) next(c byte) bool { return !s.done() && s.text[s.pos] == c }
 
 // take moves past prefix if it is next, and reports whether it was.
 func (s *scanner) take(prefix string) bool {
@@ -55,12 +60,15 @@ func (s *scanner) takeWhile(belongs func(rune) bool) string {
 	return rest[:end]
 }
 
-// fail returns the error for the place at byte pos. Its message begins with the whole text.
-func (s *scanner) fail(pos int, format string, args ...any) *SyntaxError {
-	return &SyntaxError{
-		Offset:  utf8.RuneCountInString(s.text[:pos]),
-		Message: s.what + " " + shown(s.text) + ": " + fmt.Sprintf(format, args...),
+// fail reports an error at byte pos. Its message begins with the whole text.
+func (s *scanner) fail(pos int, format string, args ...any) {
+	if s.err == nil {
+		s.err = &SyntaxError{
+			Offset:  utf8.RuneCountInString(s.text[:pos]),
+			Message: s.what + " " + shown(s.text) + ": " + fmt.Sprintf(format, args...),
+		}
 	}
+	s.pos = len(s.text)
 }
 
 // shown returns text for a message: cut if it is long, "" if it is empty.
@@ -93,28 +101,22 @@ func quote(text string) string {
 }
 
 // quoted reads a double-quoted text with JSON's escapes. The quote is next.
-func (s *scanner) quoted() (string, error) {
+func (s *scanner) quoted() string {
 	start := s.pos
 	for i := start + 1; i < len(s.text); i++ {
 		switch s.text[i] {
 		case '\\':
 			i++
 		case '"':
-			v, err := value.ParseJSON([]byte(s.text[start : i+1]))
-			if err != nil {
-				return "", s.unquotable(start, i+1)
-			}
 			s.pos = i + 1
-			return v.Text(), nil
+			quoted := s.text[start:s.pos]
+			v, err := value.ParseJSON([]byte(quoted))
+			if err != nil {
+				s.fail(start, `text %s has a control character or an unknown escape; write \n for a line break and \\ for a backslash`, shown(quoted))
+			}
+			return v.Text()
 		}
 	}
-	return "", s.fail(start, "text that begins with %.20s has no closing quote", s.text[start:])
-}
-
-func (s *scanner) unquotable(start, end int) error {
-	text := s.text[start:end]
-	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' }) {
-		return s.fail(start, `text %s has a control character; it is written as an escape, like \n or \t`, shown(text))
-	}
-	return s.fail(start, `text %s has an escape that JSON does not know; a backslash itself is written \\`, shown(text))
+	s.fail(start, "text that begins with %.20s has no closing quote", s.text[start:])
+	return ""
 }
