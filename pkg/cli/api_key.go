@@ -16,8 +16,8 @@ import (
 const keyVariable = "WAITLESS_API_KEY"
 
 // apiKey is the key that the environment names, empty for none.
-func (c Command) apiKey() (string, error) {
-	text := c.Getenv(keyVariable)
+func (s *settings) apiKey() (string, error) {
+	text := s.getenv(keyVariable)
 	file, isFile := strings.CutPrefix(text, "@")
 	if !isFile {
 		return text, nil

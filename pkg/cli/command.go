@@ -39,8 +39,8 @@ type Command struct {
 	// of their engine. Both are for test programs.
 	Now   func() time.Time
 	Roles local.Roles
-	// settings are those of the file, once it is read.
-	settings *settings
+	// What the environment and the file with settings say, once it is read.
+	*settings
 	// Stores opens durable stores; nil means that the program has none.
 	Stores target.Stores
 	// AWS opens AWS; nil means that the program cannot use it.
@@ -103,15 +103,15 @@ func (w *helpWriter) Write(p []byte) (int, error) {
 }
 
 func (c Command) root() *cobra.Command {
-	c.settings = &settings{}
+	c.settings = &settings{getenv: c.Getenv}
 	root := helpOf("waitless", cobra.ArbitraryArgs)
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.RunE = unknownCommand
-	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if err := checkFlags(cmd); err != nil {
 			return err
 		}
-		return c.readSettings(cmd, args)
+		return c.readSettings(cmd)
 	}
 	root.Version = versionOf().text()
 	root.SetVersionTemplate("{{.Version}}\n")

@@ -85,7 +85,7 @@ func (c Command) suggest(list func(context.Context, *target.Client) ([]string, e
 		for name, to := range map[string]*string{"store": &o.Store, "endpoint": &o.Endpoint, "stack": &o.Stack} {
 			*to, _ = cmd.Flags().GetString(name) // each command that has one has all
 		}
-		if c.readSettings(cmd, nil) == nil {
+		if c.readSettings(cmd) == nil {
 			_ = c.onTarget(&o, func(ctx context.Context, a *target.Client, _ []string) (err error) {
 				names, err = list(ctx, a)
 				return err

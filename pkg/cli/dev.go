@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
@@ -38,7 +39,7 @@ type devOptions struct {
 	tasks                                []string
 	api, json, quiet                     bool
 	logFormat                            string
-	atOnce                               concurrency
+	flags                                *pflag.FlagSet // for what may run at once
 }
 
 func (c Command) devCommand() *cobra.Command {
@@ -48,13 +49,14 @@ func (c Command) devCommand() *cobra.Command {
 		return c.dev(cmd.Context(), o)
 	}
 	flags := cmd.Flags()
+	o.flags = flags
 	flags.StringVar(&o.store, "store", "", "the folder of the store (default: WAITLESS_STORE, else "+target.DefaultStore+")")
 	flags.BoolVar(&o.api, "api", false, "serve the management API and job events to those on this machine who have its key")
 	flags.StringVar(&o.listen, "listen", defaultListen, "where to listen: HOST:PORT")
 	flags.StringVar(&o.base, "base", "", "what callback URLs begin with (default: "+callbackVariable+", else http:// and --listen)")
 	flags.StringVar(&o.fnfKeys, "fnf-keys", "", `the keys of clients of the API of 2019-03-15: @FILE with {"id":"secret"}, or - for standard input`)
 	flags.StringArrayVar(&o.tasks, "task", nil, taskUsage)
-	o.atOnce.register(flags)
+	registerConcurrency(flags)
 	registerConfig(flags, &o.config)
 	flags.BoolVar(&o.json, "json", false, "print one JSON object when it listens (see: waitless help json)")
 	flags.BoolVar(&o.quiet, "quiet", false, "log warnings and errors only")
@@ -232,7 +234,7 @@ func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tas
 	if err != nil {
 		return err
 	}
-	if err := s.options.atOnce.apply(s.command, &config); err != nil {
+	if err := s.command.limitConcurrency(s.options.flags, &config); err != nil {
 		return err
 	}
 	config.Store, config.Keys, config.CallbackBase, config.Absent = store, store.Keys(), s.base, s.logAbsent()

@@ -61,7 +61,7 @@ func (e *execution) start(ctx context.Context) (begun rest.Execution, isNew bool
 	if flow.Hash == "" || e.options.skipTime { // what is in memory has no flows yet
 		flow, err = e.api.PutFlow(ctx, e.file.name(), e.file.text, e.name)
 	}
-	if err == nil && e.options.name != "" && !e.options.hasInput {
+	if err == nil && e.options.name != "" && !e.options.flags.Changed("input") {
 		if known, err := e.api.Execution(ctx, flow.Name, e.name, e.system != nil); err == nil {
 			e.input = known.Input // an execution that is only named is the one that exists
 		}
@@ -245,7 +245,7 @@ func (e *execution) config(ctx context.Context) (config local.Config, err error)
 		return config, err
 	}
 	config.Script = script
-	return config, e.options.atOnce.apply(e.command, &config)
+	return config, e.command.limitConcurrency(e.options.flags, &config)
 }
 
 // serve works on the execution in memory until ctx ends or nothing goes on, or on the store until serving ends.

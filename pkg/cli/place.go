@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 
 	"github.com/spf13/pflag"
 
@@ -39,11 +37,6 @@ func (c Command) localConfig() (config local.Config, err error) {
 		config.CallbackBase, err = c.localBase()
 	}
 	return config, err
-}
-
-// storeDir is the folder of the store: flag, environment, file, default.
-func (c Command) storeDir(flag string) string {
-	return cmp.Or(flag, c.setting("WAITLESS_STORE"), target.DefaultStore)
 }
 
 // openAWS opens AWS as the file says, unless the environment says it to the SDK itself: credentials
@@ -83,56 +76,3 @@ func (noStores) Check(string) error {
 
 // Holder implements [target.Stores].
 func (noStores) Holder(string) int { return 0 }
-
-// locate is the place that the flags name, else the environment, else the file
-// with settings. Each may name one place. A file that the user did not name
-// decides on no endpoint and no stack.
-func (c Command) locate(flags target.Place) (target.Place, error) {
-	at, err := one(flags, [...]string{"--store", "--endpoint", "--stack"}, "%s alone")
-	if err != nil || at != (target.Place{}) {
-		return at, err
-	}
-	variables := [...]string{"WAITLESS_STORE", "WAITLESS_ENDPOINT", "WAITLESS_STACK"}
-	at, err = one(placeFrom(c.Getenv), variables, "unset all of them but %s, or name the place by a flag")
-	if err != nil || at != (target.Place{}) {
-		return at, err
-	}
-	switch p := placeFrom(c.ofFile); { // which names one place
-	case p.Endpoint != "":
-		return p, c.namedByUser("endpoint "+local.Hidden(p.Endpoint), "--endpoint "+local.Hidden(p.Endpoint))
-	case p.Stack != "":
-		return p, c.namedByUser("stack "+p.Stack, "--stack "+p.Stack)
-	case p.Store != "":
-		return p, nil
-	}
-	return target.Place{Store: target.DefaultStore}, nil
-}
-
-// placeFrom is the place that a source of settings names, the zero place for none.
-func placeFrom(value func(variable string) string) target.Place {
-	return target.Place{Store: value("WAITLESS_STORE"), Endpoint: value("WAITLESS_ENDPOINT"), Stack: value("WAITLESS_STACK")}
-}
-
-// one refuses a place that is several, whose parts have these names.
-func one(p target.Place, names [3]string, try string) (target.Place, error) {
-	var given []string
-	for i, value := range []string{p.Store, p.Endpoint, p.Stack} {
-		if value != "" {
-			given = append(given, names[i])
-		}
-	}
-	if len(given) > 1 {
-		return target.Place{}, view.Usage(fmt.Sprintf("%s and %s exclude each other", given[0], given[1]), fmt.Sprintf(try, given[len(given)-1]))
-	}
-	return p, nil
-}
-
-// namedByUser returns an error if the settings were found in the working directory: the author of a
-// checked-out folder does not decide where credentials and tokens are sent.
-func (c Command) namedByUser(setting, try string) error {
-	if c.settings.named {
-		return nil
-	}
-	why := c.settings.path + " names " + setting + "; a file that was only found in the working directory does not decide where credentials and tokens are sent"
-	return view.Usage(why, try+", or --config "+c.settings.path)
-}

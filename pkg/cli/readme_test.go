@@ -359,7 +359,7 @@ func TestDocumentedFlowsAndSettings(t *testing.T) {
 			_, problems = fdl.Parse(text)
 		case f.text[0] == "# "+settingsFile:
 			files++
-			_, problems = parseSettings(settingsFile, text)
+			problems = new(settings).parse(text)
 		}
 		if len(problems) > 0 {
 			t.Errorf("%s, line %d: %v", f.file, f.line, problems)

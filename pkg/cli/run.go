@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
@@ -24,10 +25,9 @@ type runOptions struct {
 	remoteOptions
 	source   flowSource
 	input    string
-	hasInput bool // --input was given
 	name     string
 	tasks    []string
-	atOnce   concurrency
+	flags    *pflag.FlagSet // for what may run at once
 	skipTime bool
 }
 
@@ -47,7 +47,7 @@ func (o *runOptions) command(cmd *cobra.Command, run func(context.Context) error
 	cmd.Args = o.source.arguments
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o.source.path = strings.Join(args, "")
-		o.hasInput = cmd.Flags().Changed("input")
+		o.flags = cmd.Flags()
 		return run(cmd.Context())
 	}
 	return cmd
@@ -58,7 +58,7 @@ func (c Command) runCommand() *cobra.Command {
 	cmd := o.command(helpOf("run", nil), func(ctx context.Context) error { return c.run(ctx, o) })
 	flags := cmd.Flags()
 	flags.StringArrayVar(&o.tasks, "task", nil, taskUsage)
-	o.atOnce.register(flags)
+	registerConcurrency(flags)
 	flags.BoolVar(&o.skipTime, "skip-time", false,
 		"skip waits: run in memory and in virtual time from WAITLESS_NOW or now; script.yaml beside the flow reports outcomes")
 	return cmd

@@ -74,7 +74,8 @@ func callOnce(t *testing.T, definition string, limit time.Duration) token.Outcom
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Command{Stores: compose.Stores{}, Getenv: environment(t, nil), AWS: loader(nowhere)}
+	getenv := environment(t, nil)
+	c := Command{Stores: compose.Stores{}, Getenv: getenv, settings: &settings{getenv: getenv}, AWS: loader(nowhere)}
 	made, err := c.configOf(t.Context(), clock, tasks)
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -11,7 +10,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -21,6 +22,7 @@ import (
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
 )
 
 // settingsFile is read from the working directory unless --config names another.
@@ -30,9 +32,10 @@ func registerConfig(flags *pflag.FlagSet, to *string) {
 	flags.StringVar(to, "config", "", "a file with settings, which flags and environment go before (default: "+settingsFile+" if it is there)")
 }
 
-// settings are what a file says, where neither a flag nor the environment does.
+// settings are what the environment says, and in its place a file.
 type settings struct {
-	path string // of the file, "" for none
+	getenv func(string) string
+	path   string // of the file, "" for none
 	// named tells that the user named the file, which else was found in the working directory.
 	named bool
 	// values have the names of the environment variables that go before them.
@@ -45,6 +48,15 @@ type taskSetting struct {
 	definition string
 	at         fdl.Position
 }
+
+// Environment variables that limit executions and what runs at once.
+const (
+	daysVariable      = "WAITLESS_EXECUTION_DAYS" // of a flow that does not say it
+	dataLimitVariable = "WAITLESS_DATA_LIMIT"     // bytes of a step's data
+	workersVariable   = "WAITLESS_WORKERS"
+	commandsVariable  = "WAITLESS_MAX_COMMANDS"
+	callsVariable     = "WAITLESS_MAX_CALLS"
+)
 
 // settingKeys are the keys of the file, besides "tasks", and the variables that
 // go before them.
@@ -65,8 +77,46 @@ var settingKeys = map[string]string{
 
 const tasksKey = "tasks"
 
+// numbers are the settings that are numbers.
+var numbers = map[string]struct {
+	unit        string
+	least, most int
+}{
+	daysVariable:      {"whole days", 1, 366},
+	dataLimitVariable: {"a number of bytes", machine.DefaultData, machine.MaxData},
+	workersVariable:   {"a number", 1, 10000},
+	commandsVariable:  {"a number", 1, 10000},
+	callsVariable:     {"a number", 1, 10000},
+}
+
+// checkSetting checks the value of a setting by its variable. The name is that of its flag, its variable or its key.
+func checkSetting(variable, name, text string) error {
+	allowed := ""
+	number, isNumber := numbers[variable]
+	n, err := strconv.Atoi(text)
+	switch {
+	case isNumber && (err != nil || n < number.least || n > number.most):
+		allowed = fmt.Sprintf("%s from %d to %d", number.unit, number.least, number.most)
+	case variable == "AWS_REGION" && !isRegion.MatchString(text):
+		allowed = `small letters, digits and "-", like eu-west-1`
+	case variable == "NO_COLOR" && text != "true" && text != "false":
+		allowed = "true, false"
+	case variable == callbackVariable:
+		_, err := parseBase(name, text)
+		return err
+	}
+	if allowed == "" {
+		return nil
+	}
+	return fmt.Errorf("%s is %q; allowed: %s", name, text, allowed)
+}
+
+// isRegion keeps a region from being more than a part of a host: the SDK asks
+// https://SERVICE.REGION.amazonaws.com.
+var isRegion = regexp.MustCompile(`^[a-z0-9-]+$`)
+
 // readSettings reads the file for commands that have settings.
-func (c Command) readSettings(cmd *cobra.Command, _ []string) error {
+func (s *settings) readSettings(cmd *cobra.Command) error {
 	flag := cmd.Flags().Lookup("config")
 	if flag == nil {
 		return nil
@@ -79,193 +129,85 @@ func (c Command) readSettings(cmd *cobra.Command, _ []string) error {
 	case err != nil:
 		return view.Usage(path+": "+reasonOf(err), "--config FILE, or leave it out")
 	}
-	read, problems := parseSettings(path, text)
-	if len(problems) > 0 {
-		f := &view.Failure{Exit: ExitUsage, Why: path + " has " + view.Count(len(problems), "problem"), Try: "correct the places above"}
-		for _, p := range problems {
-			f.Lines = append(f.Lines, p.Format(path))
-		}
-		return f
+	s.path, s.named = path, flag.Changed
+	problems := s.parse(text)
+	if len(problems) == 0 {
+		return nil
 	}
-	read.named = flag.Changed
-	*c.settings = read
-	return nil
+	f := view.Usage(path+" has "+view.Count(len(problems), "problem"), "correct the places above")
+	for _, p := range problems {
+		f.Lines = append(f.Lines, p.Format(path))
+	}
+	return f
 }
 
-// setting is a variable of the environment, or what the file says in its place.
-func (c Command) setting(variable string) string {
-	return cmp.Or(c.Getenv(variable), c.ofFile(variable))
-}
-
-func (c Command) ofFile(variable string) string {
-	if c.settings == nil {
-		return ""
-	}
-	return c.settings.values[variable]
-}
-
-// parseSettings reads the text of a file with that path, at whose folder its
-// relative paths begin.
-func parseSettings(path string, text []byte) (settings, fdl.Problems) {
-	r := &settingsReader{settings: settings{path: path, values: map[string]string{}, tasks: map[string]taskSetting{}}}
-	var document yaml.Node
-	if saysNothing(text) {
-		return r.settings, nil
-	}
-	if err := yaml.Load(text, &document); err != nil {
-		r.unreadable(err)
-		return r.settings, r.problems
-	}
-	if document.Kind == yaml.DocumentNode && len(document.Content) == 1 {
-		r.root(document.Content[0])
-	}
-	return r.settings, r.problems
-}
-
-// saysNothing: all that stands there is commented out, which is no document.
-func saysNothing(text []byte) bool {
-	for line := range bytes.Lines(text) {
-		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
-			return false
+// parse reads the text of the file, at whose folder its relative paths begin.
+func (s *settings) parse(text []byte) (problems fdl.Problems) {
+	s.values, s.tasks = map[string]string{}, map[string]taskSetting{}
+	report := func(node yaml.Node, err error) {
+		if err != nil {
+			problems = append(problems, fdl.Problem{Position: positionOf(node), Message: err.Error()})
 		}
 	}
-	return true
-}
-
-type settingsReader struct {
-	settings
-	problems fdl.Problems
-	place    *yaml.Node // the key that names where executions are, nil for none yet
-}
-
-func (r *settingsReader) problem(node *yaml.Node, format string, args ...any) {
-	at := fdl.Position{Line: node.Line, Column: node.Column}
-	r.problems = append(r.problems, fdl.Problem{Position: at, Message: fmt.Sprintf(format, args...)})
-}
-
-func (r *settingsReader) unreadable(err error) {
-	at, message := fdl.Position{Line: 1, Column: 1}, err.Error()
-	if broken, ok := errors.AsType[*yaml.LoadError](err); ok {
-		message = broken.Message
-		if broken.Mark.Line > 0 {
-			at = fdl.Position{Line: broken.Mark.Line, Column: max(broken.Mark.Column, 1)}
-		}
+	var file, tasks map[string]yaml.Node
+	if err := yaml.Load(text, &file); err != nil && !strings.Contains(err.Error(), "no documents") { // all may be commented out
+		report(yaml.Node{Line: 1, Column: 1}, fmt.Errorf("the settings cannot be read: %w", err))
 	}
-	r.problems = append(r.problems, fdl.Problem{Position: at, Message: "the settings are not YAML: " + message})
-}
-
-func (r *settingsReader) root(node *yaml.Node) {
-	r.eachOf(node, "the settings are", "store: .waitless", func(key, value *yaml.Node) {
-		_, known := settingKeys[key.Value]
+	for key, node := range file {
 		switch {
-		case key.Value == tasksKey:
-			r.readTasks(value)
-		case known:
-			if text, ok := r.text(key, value); ok {
-				r.set(key, value, text)
-			}
-		default:
-			known := append(slices.Collect(maps.Keys(settingKeys)), tasksKey)
-			slices.Sort(known)
-			r.problem(key, "setting %q is not known%s (known: %s)", key.Value, didYouMean(key.Value, known), strings.Join(known, ", "))
+		case key != tasksKey:
+			report(node, s.set(key, node))
+		case node.Load(&tasks) != nil:
+			report(node, errors.New(`tasks are no mapping; allowed: keys with their values, like "NAME: exec:COMMAND"`))
 		}
-	})
+	}
+	for name, node := range tasks {
+		text, _, err := textOf(name, node)
+		report(node, err)
+		s.tasks[name] = taskSetting{text, positionOf(node)}
+	}
+	slices.SortFunc(problems, func(a, b fdl.Problem) int { return cmp.Compare(a.Line, b.Line) })
+	return problems
 }
 
-// eachOf calls do for each key of a mapping, which what says that it is.
-func (r *settingsReader) eachOf(node *yaml.Node, what, example string, do func(key, value *yaml.Node)) {
-	if node.Kind == yaml.AliasNode {
-		node = node.Alias
-	}
-	if node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null" {
-		return // what it had is commented out
-	}
-	if node.Kind != yaml.MappingNode {
-		r.problem(node, "%s no mapping; allowed: keys with their values, like %q", what, example)
-		return
-	}
-	first := map[string]int{}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		key := node.Content[i]
-		if line, twice := first[key.Value]; twice {
-			r.problem(key, "key %q is repeated; it stands first in line %d", key.Value, line)
-			continue
-		}
-		first[key.Value] = key.Line
-		do(key, node.Content[i+1])
-	}
+func positionOf(node yaml.Node) fdl.Position {
+	return fdl.Position{Line: node.Line, Column: node.Column}
 }
 
-// text is the text of a value.
-func (r *settingsReader) text(key, value *yaml.Node) (string, bool) {
-	if value.Kind == yaml.AliasNode {
-		value = value.Alias
+// textOf returns the text of a value and its tag.
+func textOf(key string, node yaml.Node) (text, tag string, err error) {
+	if node.Alias != nil {
+		node = *node.Alias
 	}
-	if value.Kind != yaml.ScalarNode || value.Value == "" || value.ShortTag() == "!!null" {
-		r.problem(key, "%s has no text; write one, or leave the key out", key.Value)
-		return "", false
+	tag = node.ShortTag()
+	if node.Kind != yaml.ScalarNode || node.Value == "" || tag == "!!null" {
+		err = fmt.Errorf("%s has no text; write one, or leave the key out", key)
 	}
-	return value.Value, true
+	return node.Value, tag, err
 }
 
 // set checks and keeps a setting.
-func (r *settingsReader) set(key, value *yaml.Node, text string) {
-	var err error
-	switch key.Value {
-	case "region":
-		if !isRegion.MatchString(text) {
-			err = fmt.Errorf("region is %q; allowed: small letters, digits and \"-\", like eu-west-1", text)
-		}
-	case "color":
-		if text != "true" && text != "false" {
-			err = fmt.Errorf("color is %q; allowed: true, false", text)
-		}
-	case "data-limit":
-		_, err = dataLimit(key.Value, text)
-	case "execution-days":
-		_, err = executionDays(key.Value, text)
-	case "max-calls", "max-commands", "workers":
-		_, err = atOnce(key.Value, text)
-	case "callback-url":
-		_, err = parseBase(key.Value, text)
-	default:
-		err = r.checkText(key, value)
+func (s *settings) set(key string, node yaml.Node) error {
+	variable, known := settingKeys[key]
+	if !known {
+		all := slices.Sorted(maps.Keys(settingKeys))
+		return fmt.Errorf("setting %q is not known%s (known: %s, %s)", key, didYouMean(key, all), strings.Join(all, ", "), tasksKey)
 	}
+	text, tag, err := textOf(key, node)
+	_, isNumber := numbers[variable]
 	switch {
 	case err != nil:
-		r.problem(key, "%s", err)
-	case key.Value == "store":
-		r.values[settingKeys[key.Value]] = r.beside(inHome(text))
-	case key.Value == "color" && text == "true": // which is the default
-	default:
-		r.values[settingKeys[key.Value]] = text
-	}
-}
-
-// isRegion keeps a region from being more than a part of a host: the SDK asks
-// https://SERVICE.REGION.amazonaws.com.
-var isRegion = regexp.MustCompile(`^[a-z0-9-]+$`)
-
-// checkText refuses a number or a boolean where a name belongs, and a second place.
-func (r *settingsReader) checkText(key, value *yaml.Node) error {
-	if value.Kind == yaml.AliasNode {
-		value = value.Alias
-	}
-	if tag := value.ShortTag(); tag != "!!str" {
-		return fmt.Errorf("%s is %s, which is no text; write it in quotes if you mean it: %s: %q", key.Value, value.Value, key.Value, value.Value)
-	}
-	if !slices.Contains(placeKeys, key.Value) {
+		return err
+	case tag != "!!str" && !isNumber && key != "color":
+		return fmt.Errorf("%s is %s, which is no text; write it in quotes if you mean it: %s: %q", key, text, key, text)
+	case key == "store":
+		text = s.beside(inHome(text))
+	case key == "color" && text == "true": // which is the default
 		return nil
 	}
-	if r.place != nil {
-		return fmt.Errorf("%s and %s (line %d) exclude each other; keep one", key.Value, r.place.Value, r.place.Line)
-	}
-	r.place = key
-	return nil
+	s.values[variable] = text
+	return checkSetting(variable, key, text)
 }
-
-// placeKeys are the settings that name where executions are.
-var placeKeys = []string{"store", "endpoint", "stack"}
 
 // inHome replaces a leading "~/" by the user's home directory, as shells do.
 func inHome(path string) string {
@@ -277,55 +219,167 @@ func inHome(path string) string {
 }
 
 // beside is a path as seen from the working directory.
-func (s settings) beside(path string) string {
+func (s *settings) beside(path string) string {
 	if filepath.IsAbs(path) {
 		return path
 	}
 	return filepath.Join(filepath.Dir(s.path), path)
 }
 
-func (r *settingsReader) readTasks(node *yaml.Node) {
-	r.eachOf(node, "tasks are", "NAME: exec:COMMAND", func(key, value *yaml.Node) {
-		if text, ok := r.text(key, value); ok {
-			r.tasks[key.Value] = taskSetting{text, fdl.Position{Line: key.Line, Column: key.Column}}
+// setting is a variable of the environment, or what the file says in its place.
+func (s *settings) setting(variable string) string {
+	return cmp.Or(s.getenv(variable), s.ofFile(variable))
+}
+
+func (s *settings) ofFile(variable string) string { return s.values[variable] }
+
+// number is a setting that is a number, 0 for none. That of the file was checked when it was read.
+func (s *settings) number(variable string) (int, error) {
+	text := s.setting(variable)
+	if text == "" {
+		return 0, nil
+	}
+	if err := checkSetting(variable, variable, text); err != nil {
+		return 0, view.Usage(err.Error(), "unset "+variable)
+	}
+	return strconv.Atoi(text)
+}
+
+// limits are those of executions in a store.
+func (s *settings) limits() (limits machine.Limits, err error) {
+	limits.Hints = machine.Hints{Data: "set " + dataLimitVariable, CallbackBase: "set " + callbackVariable}
+	days, err := s.number(daysVariable)
+	if err == nil {
+		limits.Data, err = s.number(dataLimitVariable)
+	}
+	limits.Duration = time.Duration(days) * 24 * time.Hour
+	return limits, err
+}
+
+// concurrency has the flags that say how much runs at once in this process.
+var concurrency = []struct {
+	flag, variable, what string
+	byDefault            int
+	of                   func(*local.Config) *int
+}{
+	{"workers", workersVariable, "executions are advanced", local.DefaultWorkers, func(c *local.Config) *int { return &c.Workers }},
+	{"max-commands", commandsVariable, "commands of exec: tasks run", local.DefaultCommands, func(c *local.Config) *int { return &c.Commands }},
+	{
+		"max-calls", callsVariable, "calls of URLs, Lambda functions and AWS services run", local.DefaultCalls,
+		func(c *local.Config) *int { return &c.Calls },
+	},
+}
+
+func registerConcurrency(flags *pflag.FlagSet) {
+	for _, c := range concurrency {
+		flags.Int(c.flag, 0, fmt.Sprintf("how many %s at once (default: %s, else %d)", c.what, c.variable, c.byDefault))
+	}
+}
+
+// limitConcurrency sets what a system may do at once.
+func (s *settings) limitConcurrency(flags *pflag.FlagSet, config *local.Config) (err error) {
+	for _, c := range concurrency {
+		to, flag := c.of(config), flags.Lookup(c.flag)
+		if !flag.Changed {
+			*to, err = s.number(c.variable)
+		} else if err = checkSetting(c.variable, "--"+c.flag, flag.Value.String()); err != nil {
+			err = view.Usage(err.Error(), "leave it out")
+		} else {
+			*to, err = flags.GetInt(c.flag)
 		}
-	})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// storeDir is the folder of the store: flag, environment, file, default.
+func (s *settings) storeDir(flag string) string {
+	return cmp.Or(flag, s.setting("WAITLESS_STORE"), target.DefaultStore)
+}
+
+// placeNames are what flags, environment and file call a store, an endpoint and a stack.
+var placeNames = [...][3]string{
+	{"--store", "--endpoint", "--stack"},
+	{"WAITLESS_STORE", "WAITLESS_ENDPOINT", "WAITLESS_STACK"},
+	{"the setting store", "the setting endpoint", "the setting stack"},
+}
+
+// locate is the place that the flags name, else the environment, else the file
+// with settings. Each may name one place. A file that the user did not name
+// decides on no endpoint and no stack.
+func (s *settings) locate(flags target.Place) (target.Place, error) {
+	file := placeFrom(s.ofFile)
+	for i, p := range []target.Place{flags, placeFrom(s.getenv), file} {
+		var given []string
+		for part, value := range []string{p.Store, p.Endpoint, p.Stack} {
+			if value != "" {
+				given = append(given, placeNames[i][part])
+			}
+		}
+		switch {
+		case len(given) > 1:
+			return target.Place{}, view.Usage(fmt.Sprintf("%s and %s exclude each other", given[0], given[1]), given[len(given)-1]+" alone")
+		case len(given) == 1 && i < len(placeNames)-1:
+			return p, nil
+		}
+	}
+	switch {
+	case file.Endpoint != "":
+		return file, s.namedByUser("endpoint "+local.Hidden(file.Endpoint), "--endpoint "+local.Hidden(file.Endpoint))
+	case file.Stack != "":
+		return file, s.namedByUser("stack "+file.Stack, "--stack "+file.Stack)
+	}
+	return target.Place{Store: cmp.Or(file.Store, target.DefaultStore)}, nil
+}
+
+// placeFrom is the place that a source of settings names, the zero place for none.
+func placeFrom(value func(variable string) string) target.Place {
+	return target.Place{Store: value("WAITLESS_STORE"), Endpoint: value("WAITLESS_ENDPOINT"), Stack: value("WAITLESS_STACK")}
+}
+
+// namedByUser returns an error if the settings were found in the working directory: the author of a
+// checked-out folder does not decide where credentials and tokens are sent.
+func (s *settings) namedByUser(setting, try string) error {
+	if s.named {
+		return nil
+	}
+	why := s.path + " names " + setting + "; a file that was only found in the working directory does not decide where credentials and tokens are sent"
+	return view.Usage(why, try+", or --config "+s.path)
 }
 
 // addTasks adds the tasks of the file that wanted says are needed.
-func (c Command) addTasks(tasks *local.Tasks, wanted func(name string) bool) error {
-	if c.settings == nil {
-		return nil
-	}
-	s := *c.settings
+func (s *settings) addTasks(tasks *local.Tasks, wanted func(name string) bool) error {
 	dir := filepath.Dir(s.path)
 	if dir == "." {
 		dir = ""
 	}
-	f := &view.Failure{Exit: ExitUsage}
+	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(s.tasks)) {
 		if !wanted(name) {
 			continue
 		}
-		err := s.checkLambda(s.tasks[name].definition)
+		task := s.tasks[name]
+		err := s.checkLambda(task.definition)
 		if err == nil {
-			err = tasks.Add(dir, map[string]string{name: s.tasks[name].definition})
+			err = tasks.Add(dir, map[string]string{name: task.definition})
 		}
 		if err != nil {
-			f.Lines = append(f.Lines, fdl.Problem{Position: s.tasks[name].at, Message: err.Error()}.Format(s.path))
-			f.Try = "correct " + s.path + ", or " + tryTask + ", which takes precedence"
+			lines = append(lines, fdl.Problem{Position: task.at, Message: err.Error()}.Format(s.path))
 		}
 	}
-	if len(f.Lines) == 0 {
+	if len(lines) == 0 {
 		return nil
 	}
-	f.Why = view.Count(len(f.Lines), "task") + " of " + s.path + " cannot be used"
+	f := view.Usage(view.Count(len(lines), "task")+" of "+s.path+" cannot be used", "correct "+s.path+", or "+tryTask+", which takes precedence")
+	f.Lines = lines
 	return f
 }
 
 // checkLambda refuses a Lambda endpoint on another machine in a file that the user did not
 // name: calls to it are signed with the user's credentials.
-func (s settings) checkLambda(definition string) error {
+func (s *settings) checkLambda(definition string) error {
 	name, isLambda := strings.CutPrefix(definition, "lambda:")
 	_, endpoint, hasEndpoint := strings.Cut(name, "@")
 	if !isLambda || !hasEndpoint || s.named || target.IsThisMachine(hostOf(endpoint)) {

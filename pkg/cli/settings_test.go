@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/docs"
@@ -26,11 +27,11 @@ import (
 // probe is what a command that reads a setting sees of the command line.
 type probe struct {
 	Command
-	t      *testing.T
-	place  placeFlags
-	bounds concurrency
-	base   string
-	tasks  []string
+	t     *testing.T
+	flags *pflag.FlagSet
+	place placeFlags
+	base  string
+	tasks []string
 }
 
 // located is the place where executions are.
@@ -83,7 +84,7 @@ func (p probe) limited() machine.Limits {
 func (p probe) atOnce() local.Config {
 	p.t.Helper()
 	var config local.Config
-	if err := p.bounds.apply(p.Command, &config); err != nil {
+	if err := p.limitConcurrency(p.flags, &config); err != nil {
 		p.t.Fatal(err)
 	}
 	return config
@@ -109,14 +110,17 @@ func (p probe) answer() string {
 func see(t *testing.T, env map[string]string, file string, args []string, look func(probe) string) (got string) {
 	t.Helper()
 	p := probe{t: t}
-	p.Command = Command{Getenv: func(name string) string { return env[name] }, settings: &settings{}}
-	cmd := &cobra.Command{Use: "probe", PersistentPreRunE: p.readSettings, SilenceErrors: true, SilenceUsage: true}
+	getenv := func(name string) string { return env[name] }
+	p.Command = Command{Getenv: getenv, settings: &settings{getenv: getenv}}
+	cmd := &cobra.Command{Use: "probe", SilenceErrors: true, SilenceUsage: true}
+	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return p.readSettings(cmd) }
 	cmd.RunE = func(*cobra.Command, []string) error {
 		got = look(p)
 		return nil
 	}
-	p.place.register(cmd.Flags())
-	p.bounds.register(cmd.Flags())
+	p.flags = cmd.Flags()
+	p.place.register(p.flags)
+	registerConcurrency(p.flags)
 	cmd.Flags().StringVar(&p.base, "base", "", "")
 	cmd.Flags().StringArrayVar(&p.tasks, "task", nil, "")
 	cmd.SetArgs(append(args, "--config", file))
@@ -266,29 +270,28 @@ func TestMistakesInSettings(t *testing.T) {
 		want []string
 	}{
 		"a key": {"stroe: x\n", []string{
-			`:1:1: setting "stroe" is not known; did you mean "store"? ` +
-				`(known: callback-url, color, data-limit, endpoint, execution-days, max-calls, max-commands, profile, region, stack, store, tasks, workers)`,
+			`:1:8: setting "stroe" is not known; did you mean "store"? ` +
+				`(known: callback-url, color, data-limit, endpoint, execution-days, max-calls, max-commands, profile, region, stack, store, workers, tasks)`,
 		}},
-		"a secret": {"fnf-keys: x\n", []string{`:1:1: setting "fnf-keys" is not known (known: `}},
+		"a secret": {"fnf-keys: x\n", []string{`:1:11: setting "fnf-keys" is not known (known: `}},
 		"two": {"tasks:\n  a: [x]\n  b:\nstack: {}\n", []string{
-			`:2:3: a has no text; write one, or leave the key out`, `:3:3: b has no text`, `:4:1: stack has no text`,
+			`:2:6: a has no text; write one, or leave the key out`, `:3:5: b has no text`, `:4:8: stack has no text`,
 		}},
-		"twice":  {"store: a\nstack: b\nstore: c\n", []string{`:3:1: key "store" is repeated; it stands first in line 1`}},
-		"a list": {"- store\n", []string{`:1:1: the settings are no mapping; allowed: keys with their values, like "store: .waitless"`}},
+		"twice":  {"store: a\nstack: b\nstore: c\n", []string{`line 3: mapping key "store" already defined at line 1`}},
+		"a list": {"- store\n", []string{`:1:1: the settings cannot be read: yaml: construct errors: line 1: cannot construct !!seq`}},
 		"tasks":  {"tasks: exec:x\n", []string{`:1:8: tasks are no mapping; allowed: keys with their values, like "NAME: exec:COMMAND"`}},
 		"all at once": {"data-limit: -1\nexecution-days: 900\nstore: 5\ncallback-url: nonsense\ncolor: red\n", []string{
-			`:1:1: data-limit is "-1"; allowed: a number of bytes from 32768 to 262144`,
-			`:2:1: execution-days is "900"; allowed: whole days from 1 to 366`,
-			`:3:1: store is 5, which is no text; write it in quotes if you mean it: store: "5"`,
-			`:4:1: callback-url is "nonsense"; allowed: an http or https URL without a user, a query or a fragment`,
-			`:5:1: color is "red"; allowed: true, false`,
+			`:1:13: data-limit is "-1"; allowed: a number of bytes from 32768 to 262144`,
+			`:2:17: execution-days is "900"; allowed: whole days from 1 to 366`,
+			`:3:8: store is 5, which is no text; write it in quotes if you mean it: store: "5"`,
+			`:4:15: callback-url is "nonsense"; allowed: an http or https URL without a user, a query or a fragment`,
+			`:5:8: color is "red"; allowed: true, false`,
 			`has 5 problems`,
 		}},
-		"two places":    {"store: a\nregion: r\nstack: b\n", []string{`:3:1: stack and store (line 1) exclude each other; keep one`}},
-		"a color":       {"color: red\n", []string{`:1:1: color is "red"; allowed: true, false`}},
-		"no YAML":       {"store: \"a\n", []string{`the settings are not YAML: `}},
+		"a color":       {"color: red\n", []string{`:1:8: color is "red"; allowed: true, false`}},
+		"no YAML":       {"store: \"a\n", []string{`the settings cannot be read: `}},
 		"two mistaken":  {"tasks:\n  work: exec:waitless-no-such-program\n  StartJob: ftp://x\n", nil},
-		"several files": {"store: a\n---\nstack: b\n", []string{"the settings are not YAML: "}},
+		"several files": {"store: a\n---\nstack: b\n", []string{"the settings cannot be read: "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -317,7 +320,8 @@ func TestMistakesInSettings(t *testing.T) {
 func TestEmptySettings(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "\n \n", "# store: x\n", "---\n# store: x\n", "  # store: x\r\n\n#", "tasks:\n#  work: exec:x\n", "{}", "tasks: {}"} {
-		s, problems := parseSettings("waitless.yaml", []byte(text))
+		s := &settings{path: "waitless.yaml"}
+		problems := s.parse([]byte(text))
 		if len(problems) > 0 || len(s.values) > 0 || len(s.tasks) > 0 {
 			t.Errorf("%q: %v, %v, %v", text, problems, s.values, s.tasks)
 		}
@@ -330,7 +334,7 @@ func TestTasksOfTheFile(t *testing.T) {
 	flow := writeFile(t, "flow.yaml", callsCheck)
 	file := writeFile(t, "settings.yaml", "tasks:\n  check: exec:./check.sh\n  other: exec:waitless-no-such-program\n  batch:SubmitJob: simulated\n")
 	if got := do(t, "run", flow, "--skip-time", "--config", file); got.exit != ExitUsage ||
-		!strings.Contains(got.stderr, file+`:2:3: task check: command "./check.sh" is not there`) || strings.Contains(got.stderr, "no-such-program") {
+		!strings.Contains(got.stderr, file+`:2:10: task check: command "./check.sh" is not there`) || strings.Contains(got.stderr, "no-such-program") {
 		t.Errorf("exit %d: %s", got.exit, got.stderr)
 	}
 	script := "#!/bin/sh\nread -r text < number\nprintf '{\"n\":%s}' \"$text\"\n"
@@ -354,7 +358,7 @@ func TestTasksOfTheFile(t *testing.T) {
 		t.Errorf("exit %d: %s%s", got.exit, got.stdout, got.stderr)
 	}
 	if got := do(t, "dev", "--listen", "127.0.0.1:0", "--config", file); got.exit != ExitUsage ||
-		!strings.Contains(got.stderr, file+`:3:3: task other: command "waitless-no-such-program" is not there`) {
+		!strings.Contains(got.stderr, file+`:3:10: task other: command "waitless-no-such-program" is not there`) {
 		t.Errorf("exit %d: %s", got.exit, got.stderr)
 	}
 }
@@ -403,7 +407,12 @@ func TestPlacesOfTheEnvironment(t *testing.T) {
 	env := map[string]string{"WAITLESS_STORE": "s", "WAITLESS_STACK": "t"}
 	got := doWith(t, "", env, "list")
 	if got.exit != ExitUsage || got.stderr != "waitless: list: WAITLESS_STORE and WAITLESS_STACK exclude each other\n"+
-		"try: unset all of them but WAITLESS_STACK, or name the place by a flag\n" {
+		"try: WAITLESS_STACK alone\n" {
+		t.Errorf("%+v", got)
+	}
+	file := writeFile(t, "settings.yaml", "store: a\nstack: b\n")
+	got = doWith(t, "", map[string]string{"WAITLESS_STORE": ""}, "list", "--config", file)
+	if got.exit != ExitUsage || !strings.Contains(got.stderr, "the setting store and the setting stack exclude each other") {
 		t.Errorf("%+v", got)
 	}
 	if got := doWith(t, "", env, "list", "--store", t.TempDir()+"/none"); !strings.Contains(got.stderr, "there is no store in ") {
@@ -449,7 +458,8 @@ func TestStoreOfTheFileBelowTheHomeDirectory(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	s, problems := parseSettings("project/waitless.yaml", []byte("store: ~/flows/store\n"))
+	s := &settings{path: "project/waitless.yaml"}
+	problems := s.parse([]byte("store: ~/flows/store\n"))
 	if got, want := s.values["WAITLESS_STORE"], filepath.Join(home, "flows/store"); got != want || len(problems) > 0 {
 		t.Errorf("got %q and %v, want %q", got, problems, want)
 	}

@@ -122,7 +122,7 @@ func TestACheckedOutFolderNamesNoProfile(t *testing.T) {
 func TestRegionCannotNameAHost(t *testing.T) {
 	t.Parallel()
 	for _, region := range []string{"example.org/", "example.org#", "eu-west-1.example.org", "EU"} {
-		if _, problems := parseSettings("waitless.yaml", []byte("region: "+region+"\n")); len(problems) != 1 {
+		if problems := (&settings{}).parse([]byte("region: " + region + "\n")); len(problems) != 1 {
 			t.Errorf("%s: %v", region, problems)
 		}
 	}
@@ -131,7 +131,8 @@ func TestRegionCannotNameAHost(t *testing.T) {
 // Where callbacks of a stack arrive is not for a folder to say.
 func TestACheckedOutFolderNamesNoCallbackURLOfAStack(t *testing.T) {
 	t.Parallel()
-	c := Command{Getenv: func(string) string { return "" }, settings: &settings{values: map[string]string{callbackVariable: "https://example.org"}}}
+	getenv := func(string) string { return "" }
+	c := Command{Getenv: getenv, settings: &settings{getenv: getenv, values: map[string]string{callbackVariable: "https://example.org"}}}
 	c.AWS = loader((&stack{t: t}).as(nil))
 	const stackAPI = "https://abc.execute-api.eu-west-1.amazonaws.com"
 	if base, err := c.callbackBase(t.Context(), &target.Client{}, target.Place{Endpoint: stackAPI}, ""); err == nil {
@@ -145,10 +146,10 @@ func TestACheckedOutFolderNamesNoLambdaEndpoint(t *testing.T) {
 		"lambda:check@https://example.org": false, "lambda:check@http://127.0.0.1:3001": true, "lambda:check@http://localhost:3001": true,
 		"lambda:check": true, "exec:./check.sh a@b": true,
 	} {
-		if err := (settings{path: "waitless.yaml"}).checkLambda(definition); (err == nil) != want {
+		if err := (&settings{path: "waitless.yaml"}).checkLambda(definition); (err == nil) != want {
 			t.Errorf("%s: %v", definition, err)
 		}
-		if err := (settings{path: "waitless.yaml", named: true}).checkLambda(definition); err != nil {
+		if err := (&settings{path: "waitless.yaml", named: true}).checkLambda(definition); err != nil {
 			t.Errorf("%s, in a file that the user named: %v", definition, err)
 		}
 	}
