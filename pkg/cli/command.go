@@ -71,6 +71,7 @@ func (c Command) Run(ctx context.Context) int {
 	if c.Stores == nil {
 		c.Stores = noStores{}
 	}
+	c.settings = &settings{getenv: c.Getenv}
 	root := c.root()
 	root.SetArgs(c.Args)
 	root.SetIn(c.Stdin)
@@ -103,7 +104,6 @@ func (w *helpWriter) Write(p []byte) (int, error) {
 }
 
 func (c Command) root() *cobra.Command {
-	c.settings = &settings{getenv: c.Getenv}
 	root := helpOf("waitless", cobra.ArbitraryArgs)
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.RunE = unknownCommand

@@ -44,14 +44,14 @@ var (
 	twoWaits     = killStory{flow: "waits", ends: machine.StatusSucceeded, clock: ahead(time.Minute)}
 	onceEach     = killStory{flow: "once-each", ends: machine.StatusSucceeded, once: []string{"First", "Second", "Third"}, order: begunLate}
 	onceLast     = killStory{flow: "once-last", ends: machine.StatusSucceeded, once: []string{"Last"}, order: begunLate}
-	longCalls    = killStory{flow: "long", ends: machine.StatusSucceeded, order: takenLate}
+	longCalls    = killStory{flow: "long", ends: machine.StatusSucceeded, order: acceptedLate}
 	longOnce     = killStory{flow: "long-once", ends: machine.StatusSucceeded, once: []string{"Only"}, order: begunLate}
 	callbacks    = killStory{flow: "callbacks", ends: machine.StatusSucceeded, asked: answersAndRepeats}
 	callbackOnce = killStory{flow: "callback-once", ends: machine.StatusFailed, once: []string{"Ask"}}
-	slow         = killStory{flow: "slow-callbacks", ends: machine.StatusSucceeded, asked: answersAndRepeats, order: takenLate}
+	slow         = killStory{flow: "slow-callbacks", ends: machine.StatusSucceeded, asked: answersAndRepeats, order: acceptedLate}
 	slowOnce     = killStory{flow: "slow-once", ends: machine.StatusSucceeded, asked: answersAndRepeats, once: []string{"Ask"}, order: begunLate}
 	refused      = killStory{flow: "refused", ends: machine.StatusFailed}
-	slowRefused  = killStory{flow: "slow-refused", ends: machine.StatusFailed, order: takenLate}
+	slowRefused  = killStory{flow: "slow-refused", ends: machine.StatusFailed, order: acceptedLate}
 	deadline     = killStory{flow: "deadline", ends: machine.StatusFailed, clock: ahead(time.Minute)}
 	heartbeat    = killStory{flow: "heartbeat", ends: machine.StatusFailed, clock: ahead(2 * time.Second), asked: beatsOnce}
 	stopped      = killStory{flow: "stopped", ends: machine.StatusStopped, asked: stops}
@@ -60,15 +60,15 @@ var (
 )
 
 var (
-	// takenLate holds a task back until a commit records that it was queued. begunLate does so for a
+	// acceptedLate holds a task back until a commit records that it was queued. begunLate does so for a
 	// call with atMostOnce.
-	takenLate = taken("take task > long call", "commit queued > delete")
-	begunLate = taken("take task > begin", "commit queued > delete")
+	acceptedLate = accepted("take task > long call", "commit queued > delete")
+	begunLate    = accepted("take task > begin", "commit queued > delete")
 )
 
-// taken: a task is taken when it is recorded that it was queued, or found that it
+// accepted names the order in which a task is accepted: it is recorded that it was queued, or found that it
 // was before.
-func taken(gap, recorded string) killOrder {
+func accepted(gap, recorded string) killOrder {
 	return killOrder{gap: gap, after: []string{recorded, "queue > delete"}}
 }
 
