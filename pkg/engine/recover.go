@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/waitless/waitless/pkg/fdl"
@@ -25,10 +26,59 @@ func (w *Worker) Recover(ctx context.Context, latest Item, state machine.State) 
 			return err
 		}
 	}
+	if waiting := state.Waiting; waiting != nil && waiting.For == machine.WaitingForLanes {
+		if err := w.recoverLanes(ctx, latest.Execution, waiting); err != nil {
+			return err
+		}
+	}
 	if state.Timer.Tag == "" {
 		return nil
 	}
-	return w.wakes.Send(ctx, Wake{Execution: latest.Execution, Cause: state.Timer.Tag, Due: state.Timer.Due, Sent: now, Seq: latest.Seq})
+	timer := Wake{Execution: latest.Execution, Lane: state.Lane, Cause: state.Timer.Tag, Due: state.Timer.Due, Sent: now, Seq: latest.Seq}
+	return w.wakes.Send(ctx, timer)
+}
+
+// recoverLanes recovers the lanes that have not joined, and repeats the wakes that the joins sent
+// (rule 15). Lanes without a log begin with the wake of the fork.
+func (w *Worker) recoverLanes(ctx context.Context, id ID, waiting *machine.Waiting) error {
+	attempt := waiting.Attempt.Number
+	record, all, err := w.joined(ctx, id, waiting)
+	switch {
+	case err != nil:
+		return err
+	case all:
+		return w.sendWake(ctx, id, machine.CauseJoined(attempt))
+	case record.Failed != NoLane:
+		err = w.sendWake(ctx, id, machine.CauseLaneFailed(attempt))
+	}
+	for _, lane := range lanesOf(id, attempt, waiting.Lanes) {
+		if _, joined := record.Joined[lane.Index]; err == nil && !joined {
+			err = w.recoverLane(ctx, lane)
+		}
+	}
+	return err
+}
+
+// recoverLane continues a lane that has a log and has not joined. Any wake finds a damaged item, and ends
+// the lane (rule 21).
+func (w *Worker) recoverLane(ctx context.Context, lane machine.Lane) error {
+	item, err := w.log.Latest(ctx, lane.ID())
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	state, err := decodeState(item)
+	switch {
+	case CodeOf(err) == CodeDefect:
+		return w.sendLanes(ctx, []machine.Lane{lane}, machine.CauseStart)
+	case err != nil:
+		return err
+	case state.Status.Final():
+		return w.join(ctx, item.Seq, state)
+	}
+	return w.Recover(ctx, item, state)
 }
 
 // RecoverEnd is [Worker.Recover] for an execution of flow that cannot continue in this process. It sends

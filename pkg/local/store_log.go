@@ -130,9 +130,11 @@ func gapError(item engine.Item, size uint64) error {
 // itemChanges returns the changes that add the item to its log and update the indexes.
 func (s *KeyedStore) itemChanges(item engine.Item, value []byte) []Entry {
 	changes := append(make([]Entry, 0, 3), Entry{itemKey(item.Execution, item.Seq), value})
-	status, err := machine.StatusOf(item.Body)
+	head, err := machine.HeadOf(item.Body)
 	switch {
-	case err == nil && status.Final():
+	case head.Lane: // its execution is listed
+		return changes
+	case err == nil && head.Status.Final():
 		changes = append(changes, Entry{idKey(keyUnfinished, item.Execution), nil})
 	case item.Seq == 0:
 		changes = append(changes, Entry{idKey(keyUnfinished, item.Execution), []byte{}})

@@ -125,7 +125,7 @@ func encodeItem(put engine.Item) item {
 	if !head.Expires.IsZero() {
 		attributes[attrExpires] = expiryOf(head.Expires)
 	}
-	if put.Seq == 0 || head.Status.Final() {
+	if !head.Lane && (put.Seq == 0 || head.Status.Final()) {
 		addEntry(attributes, put.Execution, head)
 	}
 	return attributes

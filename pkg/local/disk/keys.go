@@ -67,7 +67,8 @@ func restoreKeys(file string) string {
 		"(umask 077; echo %s > '%s')", askedForNewKeys, strings.ReplaceAll(file, "'", `'\''`))
 }
 
-// hasOpenTokens reports whether an execution waits for a token. An execution that cannot be read counts.
+// hasOpenTokens reports whether an execution waits for a token. An execution that cannot be read counts,
+// and so does one that waits for lanes.
 func (s *Store) hasOpenTokens() (bool, error) {
 	for after := (engine.ID{}); ; {
 		page, err := s.Unfinished(context.Background(), after, keysPage)
@@ -76,7 +77,8 @@ func (s *Store) hasOpenTokens() (bool, error) {
 		}
 		for _, item := range page {
 			state, err := machine.DecodeState(machine.Place(item.Execution, item.Seq), item.Body)
-			if err != nil || state.Waiting != nil && state.Waiting.For == machine.WaitingForToken {
+			waiting := state.Waiting
+			if err != nil || waiting != nil && (waiting.For == machine.WaitingForToken || waiting.For == machine.WaitingForLanes) {
 				return true, nil //nolint:nilerr // what cannot be read counts as waiting
 			}
 			after = item.Execution
