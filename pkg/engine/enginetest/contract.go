@@ -26,7 +26,7 @@ func Contract(t *testing.T, open func(t *testing.T) Store) {
 	t.Helper()
 	for _, c := range slices.Concat(orderCases, commitCases, pendingCases, timerCases, startCases, readCases,
 		submitCases, claimCases, tokenPendingCases, arbiterCases, stopCases, queueCases, slowCases, beginCases, tokenWakeCases, defectCases,
-		heldCases, endCases, jobCases, retryCases, pollCases, limitCases, sizeCases, absentCases) {
+		heldCases, endCases, jobCases, retryCases, pollCases, limitCases, sizeCases, absentCases, laneCases) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			c.run(newFixture(t, open(t)))
@@ -66,7 +66,8 @@ type fixture struct {
 	tasks        []engine.Task            // queued and not yet received
 	queueFails   int                      // how many of the next tasks are not queued
 	tooLarge     bool                     // all tasks are, for the queue
-	updateFaults []Fault                  // of the next updates of tokens, one each
+	updateFaults []Fault                  // of the next updates of tokens and of joins, one each
+	lanes        map[engine.ID]string     // that were woken: " of lane 0", and " of lane 0.1" of a lane inside
 }
 
 // testKeys sign the tokens of the cases.
@@ -87,7 +88,7 @@ type answer struct {
 
 func newFixture(t *testing.T, store Store) *fixture {
 	t.Helper()
-	b := &fixture{t: t, store: store, now: epoch, answers: map[string][]answer{}, inputs: map[string]value.Value{}}
+	b := &fixture{t: t, store: store, now: epoch, answers: map[string][]answer{}, inputs: map[string]value.Value{}, lanes: map[engine.ID]string{}}
 	b.log = &FaultyLog{Log: store}
 	b.WorkerConfig = engine.WorkerConfig{
 		Log: notedLog{b}, Wakes: b, Caller: b, TaskQueue: b, Flows: store, TokenStore: notedTokens{b}, Stops: notedStops{b}, Joins: notedJoins{b},
@@ -126,7 +127,7 @@ func (b *fixture) note(format string, args ...any) {
 
 // Send implements [engine.Wakes].
 func (b *fixture) Send(_ context.Context, w engine.Wake) error {
-	kind := kindOf(w)
+	kind := kindOf(w) + b.of(w)
 	in := w.Due.Sub(b.Now())
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -137,16 +138,32 @@ func (b *fixture) Send(_ context.Context, w engine.Wake) error {
 	}
 	b.trace = append(b.trace, fmt.Sprintf("wake %s in %s", kind, in))
 	b.wakes = append(b.wakes, w)
-	if kind == "timer" {
+	if kindOf(w) == "timer" {
 		b.tags = append(b.tags, w.Cause)
 	}
 	return nil
+}
+
+// of names the lane of a wake, "" for the execution.
+func (b *fixture) of(w engine.Wake) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if lane := w.Lane; lane != nil && b.lanes[w.Execution] == "" {
+		if of := b.lanes[lane.Parent]; of != "" {
+			b.lanes[w.Execution] = fmt.Sprintf("%s.%d", of, lane.Index)
+		} else {
+			b.lanes[w.Execution] = fmt.Sprintf(" of lane %d", lane.Index)
+		}
+	}
+	return b.lanes[w.Execution]
 }
 
 func kindOf(w engine.Wake) string {
 	switch {
 	case w.Cause == machine.CauseStart, w.Cause == machine.CauseStop:
 		return w.Cause
+	case machine.IsJoin(w.Cause):
+		return w.Cause[:strings.LastIndex(w.Cause, "-")]
 	case strings.HasPrefix(w.Cause, machine.CauseReply("")):
 		return "answer"
 	case len(w.Cause) == handleSize:
@@ -368,13 +385,13 @@ func (l notedLog) noteRead(what string, err error) {
 
 func (l notedLog) Latest(ctx context.Context, execution engine.ID) (engine.Item, error) {
 	item, err := l.log.Latest(ctx, execution)
-	l.noteRead("read", err)
+	l.noteRead("read"+l.lanes[execution], err)
 	return item, err
 }
 
 func (l notedLog) Items(ctx context.Context, execution engine.ID, from uint64, limit int) ([]engine.Item, error) {
 	items, err := l.log.Items(ctx, execution, from, limit)
-	l.noteRead("read items", err)
+	l.noteRead("read items"+l.lanes[execution], err)
 	return items, err
 }
 
@@ -387,7 +404,7 @@ func (l notedLog) Append(ctx context.Context, item engine.Item) error {
 	case err != nil:
 		result = ": failed"
 	}
-	l.note("write %d%s", item.Seq, result)
+	l.note("write %d%s%s", item.Seq, l.lanes[item.Execution], result)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.nonces = append(l.nonces, item.Nonce)
@@ -412,7 +429,7 @@ var testID = engine.NewID(flowName, executionName)
 // request asks for the execution of a flow that it puts first.
 func (b *fixture) request(flow, input string) engine.StartRequest {
 	b.t.Helper()
-	r := engine.StartRequest{Flow: put(b.t, b.store, flowName, flow), Execution: executionName}
+	r := engine.StartRequest{Flow: put(b.t, b.Flows, flowName, flow), Execution: executionName}
 	if input != "" {
 		r.Input = object(b.t, input)
 	}
@@ -476,7 +493,7 @@ func (b *fixture) wantError(w engine.Wake, code engine.Code) {
 // functions answer with an empty object, but those in stops do not answer.
 func (b *fixture) rival(stops ...string) *roles {
 	return &roles{engine.WorkerConfig{
-		Log: b.store, Flows: b.store, TokenStore: b.store, Stops: b.store, Joins: b.store, TaskQueue: tasksNowhere{}, Keys: testKeys, Now: b.Now,
+		Log: b.store, Flows: b.Flows, TokenStore: b.store, Stops: b.store, Joins: b.store, TaskQueue: tasksNowhere{}, Keys: testKeys, Now: b.Now,
 		Sleep: func(context.Context, time.Duration) error { return nil },
 		Wakes: wakesFunc(func(w engine.Wake) error {
 			b.mu.Lock()

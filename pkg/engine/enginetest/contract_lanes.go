@@ -1,0 +1,531 @@
+package enginetest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// laneCases are rules 14 to 23: forks, lanes, joins and stops.
+var laneCases = withForks([]ruleCase{
+	{"rule 15: a fork is committed, then each lane gets a wake, the last one alone", func(b *fixture) {
+		b.advance(b.begin(parallel(taskText("A"), taskText("B"), taskText("C"))))
+		b.wantTrace("read", "write 1", "wake start of lane 0 in 0s", "wake start of lane 1 in 0s", "wake start of lane 2 in 0s")
+		if w := b.waiting(); w.For != machine.WaitingForLanes || w.Lanes != 3 {
+			b.t.Errorf("the execution waits for %+v", w)
+		}
+	}},
+	{"rule 15: while the worker of a fork may live nothing is sent again", func(b *fixture) {
+		start, _ := b.fork(taskText("A"), taskText("B"))
+		b.at(time.Minute - 1)
+		b.wantPutBack(start, after(time.Minute))
+		b.wantTrace("read")
+	}},
+	{"rule 15: the last lane has a log, so all wakes were sent", func(b *fixture) {
+		start, lanes := b.fork(taskText("A"), waitText("B", 1000))
+		b.advance(lanes[1])
+		b.trace = nil
+		b.at(time.Minute)
+		b.advance(start)
+		b.wantTrace("read", "read of lane 1")
+	}},
+	{"rule 15: the last lane has no log, so all wakes are sent again", func(b *fixture) {
+		start := b.begin(parallel(taskText("A"), taskText("B")))
+		b.sendFails = 1
+		b.wantError(start, engine.CodeInternal)
+		b.wantTrace("read", "write 1", "wake start of lane 0 in 0s: failed")
+		b.at(time.Minute)
+		b.advance(start)
+		b.wantTrace("read", "read", "wake start of lane 0 in 0s", "wake start of lane 1 in 0s")
+	}},
+	{"rule 16: a lane calls, and its first item is its end", func(b *fixture) {
+		_, lanes := b.fork(taskText("A"), taskText("B"))
+		b.answer("A", `{}`)
+		b.answer("B", `{}`)
+		b.advance(lanes[0])
+		b.wantTrace("read of lane 0", "read", "call A", "write 0 of lane 0", "join lane 0: 1")
+		b.advance(lanes[1])
+		b.wantTrace("read of lane 1", "read", "call B", "write 0 of lane 1", "join lane 1: 2", "wake joined in 0s")
+		b.advance(b.take())
+		b.wantTrace("read", "2 joined", "write 2")
+		b.wantSucceeded()
+		b.wantDistinct("the keys", b.keys, 2)
+	}},
+	{"rule 16: the parent is ending, so the lane does not start", func(b *fixture) {
+		_, lanes := b.fork(taskText("A"), taskText("B"))
+		b.advance(b.stop())
+		b.trace = nil
+		b.advance(lanes[0])
+		b.wantTrace("read of lane 0", "read")
+	}},
+	{"rule 16: the parent has no such fork, so the lane does not start", func(b *fixture) {
+		_, lanes := b.fork(taskText("A"), taskText("B"))
+		for name, forge := range map[string]func(*machine.Lane){
+			"another attempt": func(l *machine.Lane) { l.Attempt++ },
+			"another index":   func(l *machine.Lane) { l.Index = 2 },
+			"another count":   func(l *machine.Lane) { l.Count = 3 },
+			"no parent":       func(l *machine.Lane) { l.Parent = engine.NewID("no", "parent") },
+		} {
+			lane := *lanes[0].Lane
+			forge(&lane)
+			b.advance(engine.Wake{Execution: lane.ID(), Lane: &lane, Cause: machine.CauseStart, Due: b.Now(), Sent: b.Now()})
+			if trace := b.trace; len(trace) != 2 || trace[1] != "read" {
+				b.t.Errorf("%s: the engine did %q", name, trace)
+			}
+			b.trace = nil
+		}
+		b.advance(engine.Wake{Execution: engine.NewID("no", "log"), Lane: lanes[0].Lane, Cause: machine.CauseStart, Due: b.Now(), Sent: b.Now()})
+		b.wantTrace("read")
+	}},
+	{"rule 16: a timer that comes before its lane's first item is sent again", func(b *fixture) {
+		_, lanes := b.fork(waitText("A", 1), taskText("B"))
+		b.log.BeforeAppend(func() {
+			timer := b.wakes[0]
+			b.wakes = nil
+			b.at(time.Second)
+			b.advance(timer)
+		})
+		b.advance(lanes[0])
+		b.wantTrace("read of lane 0", "read", "wake timer of lane 0 in 1s", "read of lane 0", "wake timer of lane 0 in 1s", "write 0 of lane 0")
+		b.at(2 * time.Second)
+		b.advance(b.take())
+		b.wantTrace("read of lane 0", "write 1 of lane 0", "join lane 0: 1")
+	}},
+	{"rule 16: a token's wake of a lane without a log is discarded", func(b *fixture) {
+		_, lanes := b.fork(callbackText(), taskText("B"))
+		b.advance(engine.Wake{Execution: lanes[0].Execution, Cause: strings.Repeat("t", handleSize), Due: b.Now(), Sent: b.Now()})
+		b.wantTrace("read of lane 0")
+	}},
+	{"rule 16: two workers start a lane: one item, one more call at most", func(b *fixture) {
+		_, lanes := b.fork(taskText("A"), taskText("B"))
+		b.answer("A", `{"by":1}`)
+		b.log.BeforeAppend(func() { b.advanceBy(b.rival(), lanes[0]) })
+		b.advance(lanes[0])
+		b.wantTrace("read of lane 0", "read", "call A", "write 0 of lane 0: refused", "read of lane 0", "join lane 0: 1")
+	}},
+	{"rule 17: a worker that died before the join: its wake joins at once", func(b *fixture) {
+		b.updateFaults = []Fault{LoseWrite, LoseAnswer}
+		_, lanes := b.fork(taskText("A"), taskText("B"))
+		b.answer("A", `{}`)
+		b.wantError(lanes[0], engine.CodeInternal)
+		b.wantTrace("read of lane 0", "read", "call A", "write 0 of lane 0", "join lane 0: failed")
+		b.wantError(lanes[0], engine.CodeInternal)
+		b.wantTrace("read of lane 0", "join lane 0: failed")
+		b.advance(lanes[0])
+		b.wantTrace("read of lane 0", "join lane 0: 1")
+	}},
+	{"rule 17: a worker that died before the wake: its wake joins again and wakes", func(b *fixture) {
+		_, lanes := b.fork(taskText("A"), taskText("B"))
+		b.answer("A", `{}`)
+		b.answer("B", `{}`)
+		b.advance(lanes[0])
+		b.sendFails = 1
+		b.wantError(lanes[1], engine.CodeInternal)
+		b.trace = nil
+		b.advance(lanes[1])
+		b.wantTrace("read of lane 1", "join lane 1: 2", "wake joined in 0s")
+	}},
+	{"rule 18: the step gets the outputs of its lanes", func(b *fixture) {
+		_, lanes := b.forkOf(parallel(taskText("A"), taskText("B")) + outputsText)
+		b.answer("B", `{"b":2}`)
+		b.advance(lanes[1])
+		b.answer("A", `{"a":1}`)
+		b.advance(lanes[0])
+		b.trace = nil
+		b.advance(b.take())
+		b.wantTrace("read", "2 joined", "read items of lane 0", "read items of lane 1", "write 2")
+		b.wantOutput(`{"all":[{"a":1},{"b":2}]}`)
+	}},
+	{"rule 18: large outputs stay in the lanes' logs", func(b *fixture) {
+		_, lanes := b.forkOf(parallel(taskText("A"), taskText("B")) + outputsText)
+		large := fmt.Sprintf(`{"large":%q}`, strings.Repeat("x", 5000))
+		b.answer("A", large)
+		b.advance(lanes[0])
+		b.answer("B", `{}`)
+		b.advance(lanes[1])
+		b.advance(b.take())
+		if item, _ := b.latest(); len(item.Body) > 1000 {
+			b.t.Errorf("the last item has %d bytes", len(item.Body))
+		}
+		b.wantOutput(`{"all":[` + large + `,{}]}`)
+	}},
+	{"rule 18: a wake of another attempt, or before any end, is discarded", func(b *fixture) {
+		b.fork(taskText("A"), taskText("B"))
+		for _, cause := range []string{machine.CauseJoined(b.waiting().Attempt.Number), machine.CauseLaneFailed(b.waiting().Attempt.Number)} {
+			b.advance(b.wakeOf(cause))
+			b.wantTrace("read", "0 joined")
+		}
+		b.advance(b.wakeOf(machine.CauseJoined(77)))
+		b.wantTrace("read")
+	}},
+	{"rule 18: two wakes of the join: the second finds the next step", func(b *fixture) {
+		_, lanes := b.forkOf(parallel(taskText("A"), taskText("B")) + taskText("After"))
+		b.answer("A", `{}`)
+		b.answer("B", `{}`)
+		b.advance(lanes[0])
+		b.advance(lanes[1])
+		b.trace = nil
+		joined := b.take()
+		b.answer("After", `{}`)
+		b.advance(joined)
+		b.wantTrace("read", "2 joined", "write 2", "call After", "write 3")
+		b.advance(joined)
+		b.wantTrace("read")
+		b.wantSucceeded()
+	}},
+	{"rule 18: a failed lane wakes its parent, which stops the others and fails with its error", func(b *fixture) {
+		_, lanes := b.fork(taskText("A"), waitText("Long", 1000), taskText("C"))
+		b.advance(lanes[1])
+		b.trace = nil
+		b.script("A", answer{outcome: token.Failure("Broken", "it broke")})
+		b.wakes = nil
+		b.advance(lanes[0])
+		b.wantTrace("read of lane 0", "read", "call A", "write 0 of lane 0", "join lane 0: 1", "wake lane-failed in 0s")
+		b.advance(b.take())
+		b.wantTrace("read", "1 joined", "read items of lane 0", "write 2", "1 joined", "wake stop of lane 1 in 0s", "wake stop of lane 2 in 0s")
+		stops := b.takeAll()
+		b.advance(stops[0])
+		b.wantTrace("read of lane 1", "read", "write 1 of lane 1", "join lane 1: 2")
+		b.advance(stops[1])
+		b.wantTrace("read of lane 2", "read", "write 0 of lane 2", "join lane 2: 3", "wake joined in 0s")
+		b.advance(lanes[2])
+		b.wantTrace("read of lane 2")
+		b.advance(b.take())
+		b.wantTrace("read", "3 joined", "write 3")
+		b.wantEnd(machine.StatusFailed, "Broken")
+	}},
+	{"rule 18: the last lane fails: the step fails with the error of the first that failed", func(b *fixture) {
+		_, lanes := b.fork(taskText("A"), taskText("B"))
+		b.script("A", answer{outcome: token.Failure("First", "")})
+		b.script("B", answer{outcome: token.Failure("Second", "")})
+		b.advance(lanes[0])
+		b.advance(lanes[1])
+		b.trace = nil
+		wakes := b.takeAll()
+		b.advance(wakes[1])
+		b.wantTrace("read", "2 joined", "read items of lane 0", "write 2")
+		b.wantEnd(machine.StatusFailed, "First")
+		b.advance(wakes[0])
+		b.wantTrace("read")
+	}},
+	{"rule 19: a stop is committed, then told to the lanes, and repeated at once", func(b *fixture) {
+		b.fork(taskText("A"), taskText("B"))
+		stop := b.stop()
+		b.sendFails = 1
+		b.wantError(stop, engine.CodeInternal)
+		b.wantTrace("read", "read the request to stop", "write 2", "0 joined", "wake stop of lane 0 in 0s: failed")
+		b.advance(stop)
+		b.wantTrace("read", "0 joined", "wake stop of lane 0 in 0s", "wake stop of lane 1 in 0s")
+		b.drain()
+		b.wantEnd(machine.StatusStopped, "Enough")
+	}},
+	{"rule 19: a stop that finds all lanes joined commits the end", func(b *fixture) {
+		_, lanes := b.fork(taskText("A"), taskText("B"))
+		b.answer("A", `{}`)
+		b.answer("B", `{}`)
+		b.advance(lanes[0])
+		b.advance(lanes[1])
+		stop := b.stop()
+		b.advance(stop)
+		b.wantTrace("read", "read the request to stop", "write 2", "2 joined", "write 3")
+		b.wantEnd(machine.StatusStopped, "Enough")
+	}},
+	{"rule 20: a lane that has ended joins again on its stop wake", func(b *fixture) {
+		_, lanes := b.fork(taskText("A"), taskText("B"))
+		b.answer("A", `{}`)
+		b.updateFaults = []Fault{LoseWrite}
+		b.wantError(lanes[0], engine.CodeInternal)
+		b.advance(b.stop())
+		stops := b.takeAll()
+		b.trace = nil
+		b.advance(stops[0])
+		b.wantTrace("read of lane 0", "join lane 0: 1")
+		b.advance(stops[1])
+		b.wantTrace("read of lane 1", "read", "write 0 of lane 1", "join lane 1: 2", "wake joined in 0s")
+		b.advance(b.take())
+		b.wantEnd(machine.StatusStopped, "Enough")
+	}},
+	{"rule 20: a lane that waits for a token is ending until the token is closed", func(b *fixture) {
+		_, lanes := b.fork(callbackText(), taskText("B"))
+		b.answer("Ask", `{}`)
+		b.advance(lanes[0])
+		b.wakes = nil
+		b.advance(b.stop())
+		stops := b.takeAll()
+		b.trace = nil
+		b.advance(stops[0])
+		b.wantTrace("read of lane 0", "read", "write 2 of lane 0", "close by stop: closed by stop", "write 3 of lane 0", "join lane 0: 1")
+		b.advance(stops[1])
+		b.advance(b.take())
+		b.wantEnd(machine.StatusStopped, "Enough")
+	}},
+	{"rule 20: the parent is not ending, so a stop wake of a lane does nothing", func(b *fixture) {
+		_, lanes := b.fork(waitText("A", 10), taskText("B"))
+		b.advance(lanes[0])
+		b.trace = nil
+		for _, wake := range lanes {
+			wake.Cause = machine.CauseStop
+			b.advance(wake)
+		}
+		b.wantTrace("read of lane 0", "read", "read of lane 1", "read")
+	}},
+	{"rule 21: a defect at a lane's start is its first item", func(b *fixture) {
+		_, lanes := b.fork(taskText("A"), taskText("B"))
+		b.Flows = lostFlows{b.Flows}
+		b.wantError(lanes[0], engine.CodeDefect)
+		lanes[0].Receives = 5
+		b.trace = nil
+		b.advance(lanes[0])
+		b.wantTrace("read of lane 0", "read", "read of lane 0", "read", "write 0 of lane 0", "join lane 0: 1", "wake lane-failed in 0s")
+	}},
+	{"rule 21: a defect of a log that waits for lanes stops them before it ends", func(b *fixture) {
+		_, lanes := b.fork(taskText("A"), taskText("B"))
+		flows := b.Flows
+		b.answer("A", `{}`)
+		b.answer("B", `{}`)
+		b.advance(lanes[0])
+		b.Flows = lostFlows{flows}
+		stop := b.stop()
+		stop.Receives = 5
+		b.advance(stop)
+		b.wantTrace("read", "read the request to stop", "read", "1 joined", "write 2", "1 joined", "wake stop of lane 1 in 0s")
+		b.advance(b.take())
+		b.wantTrace("read of lane 1", "read", "write 0 of lane 1", "join lane 1: 2", "wake joined in 0s")
+		joined := b.take()
+		joined.Receives = 5
+		b.advance(joined)
+		b.wantTrace("read", "2 joined", "read", "2 joined", "write 3")
+		b.wantEnd(machine.StatusFailed, machine.ErrorInternal)
+	}},
+	{"rule 23: only the execution checks its time limit", func(b *fixture) {
+		_, lanes := b.forkOf("timeoutSeconds: 60\n" + parallel(waitText("A", 1000), taskText("B")))
+		b.advance(lanes[0])
+		timer := b.takeTimer()
+		b.at(time.Minute)
+		b.trace = nil
+		b.advance(engine.Wake{Execution: lanes[0].Execution, Cause: "another", Due: b.Now(), Sent: b.Now()})
+		b.wantTrace("read of lane 0")
+		b.advance(timer)
+		b.wantTrace("read", "write 2", "0 joined", "wake stop of lane 0 in 0s", "wake stop of lane 1 in 0s")
+		b.drain()
+		b.wantEnd(machine.StatusTimedOut, machine.ErrorExecutionTimeout)
+	}},
+	{"rule 15: a restart starts lanes without a log, continues others, and joins those that ended", func(b *fixture) {
+		_, lanes := b.fork(taskText("A"), waitText("B", 50), taskText("C"), callbackText())
+		b.answer("A", `{}`)
+		b.answer("Ask", `{}`)
+		b.updateFaults = []Fault{LoseWrite}
+		b.wantError(lanes[0], engine.CodeInternal)
+		b.advance(lanes[1])
+		b.advance(lanes[3])
+		b.restart()
+		b.wantTrace("no request to stop", "wake start in 0s", "0 joined",
+			"read of lane 0", "join lane 0: 1",
+			"read of lane 1", "no request to stop", "wake timer of lane 1 in 50s",
+			"read of lane 2",
+			"read of lane 3", "no request to stop", "wake start of lane 3 in 0s")
+		b.answer("C", `{}`)
+		b.advance(b.takeAll()[0])
+		b.wantTrace("read", "read of lane 0", "read of lane 1", "read of lane 2", "read of lane 3", "wake start of lane 2 in 0s")
+		b.drain()
+		if state := b.waiting(); state.For != machine.WaitingForLanes {
+			b.t.Errorf("the execution waits for %+v", state)
+		}
+	}},
+	{"rule 15: a restart when all lanes have joined", func(b *fixture) {
+		_, lanes := b.fork(taskText("A"), taskText("B"))
+		b.answer("A", `{}`)
+		b.answer("B", `{}`)
+		b.advance(lanes[0])
+		b.advance(lanes[1])
+		b.restart()
+		b.wantTrace("no request to stop", "wake start in 0s", "2 joined", "wake joined in 0s")
+		b.drain()
+		b.wantSucceeded()
+	}},
+	{"rule 15: a restart while lanes are being stopped", func(b *fixture) {
+		_, lanes := b.fork(callbackText(), inner("Inner", waitText("B", 50), taskText("C")))
+		b.answer("Ask", `{}`)
+		b.advance(lanes[0])
+		b.advance(lanes[1])
+		b.advance(b.stop())
+		b.restart()
+		b.drain()
+		b.wantEnd(machine.StatusStopped, "Enough")
+	}},
+	{"forks inside of lanes", func(b *fixture) {
+		b.answer("A", `{}`)
+		b.answer("B", `{}`)
+		b.answer("C", `{}`)
+		b.wakes = []engine.Wake{b.begin(parallel(inner("Left", taskText("A"), waitText("Pause", 5)), taskText("B"), inner("Right", waitText("P", 9), taskText("C"))))}
+		b.drain()
+		b.wantSucceeded()
+		b.wantDistinct("the keys", b.keys, 3)
+	}},
+	{"a foreach runs its items in lanes, in turn", func(b *fixture) {
+		b.answer("A", `{"n":1}`, `{"n":2}`, `{"n":3}`, `{"n":4}`, `{"n":5}`)
+		flow := flowHead + foreachText + outputsText
+		b.wantStart(b.request(flow, `{"list":[1,2,3,4,5]}`), engine.StartedNew)
+		b.drain()
+		b.wantOutput(`{"all":[{"n":1},{"n":4},{"n":2},{"n":5},{"n":3}]}`) // lane 0 first, which has the items 0, 2 and 4
+		b.wantDistinct("the keys", b.keys, 5)
+	}},
+	{"a stop reaches the lanes of lanes", func(b *fixture) {
+		_, lanes := b.fork(inner("Inner", taskText("A"), waitText("Pause", 5000)), waitText("Wait", 5000))
+		b.advance(lanes[0])
+		b.answer("A", `{}`)
+		for _, wake := range b.takeAll() {
+			b.advance(wake)
+		}
+		b.wakes = nil
+		b.advance(lanes[1])
+		b.wakes = append(b.wakes, b.stop())
+		b.drain()
+		b.wantEnd(machine.StatusStopped, "Enough")
+	}},
+})
+
+// withForks lets the flows of cases fork.
+func withForks(cases []ruleCase) []ruleCase {
+	for i, c := range cases {
+		cases[i].run = func(b *fixture) {
+			b.Flows = forkFlows{}
+			c.run(b)
+		}
+	}
+	return cases
+}
+
+// forkFlows are flows in memory that may fork.
+type forkFlows map[machine.FlowRef]*fdl.Flow
+
+func (f forkFlows) Put(_ context.Context, name string, text []byte) (machine.FlowRef, error) {
+	parsed, problems := fdl.Parse(text)
+	if parsed == nil {
+		return machine.FlowRef{}, fmt.Errorf("%v", problems)
+	}
+	sum := sha256.Sum256(text)
+	flow := machine.FlowRef{Name: name, Hash: hex.EncodeToString(sum[:])}
+	f[flow] = parsed
+	return flow, nil
+}
+
+func (f forkFlows) Flow(_ context.Context, flow machine.FlowRef) (*fdl.Flow, error) {
+	if parsed, ok := f[flow]; ok {
+		return parsed, nil
+	}
+	return nil, engine.UnknownFlow(flow)
+}
+
+// lostFlows have lost all definitions.
+type lostFlows struct{ engine.Flows }
+
+func (lostFlows) Flow(_ context.Context, flow machine.FlowRef) (*fdl.Flow, error) {
+	return nil, engine.UnknownFlow(flow)
+}
+
+// parallel is a flow that begins with a parallel step of these branches.
+func parallel(branches ...string) string {
+	text := flowHead + "  - type: parallel\n    name: Fork\n    branches:\n"
+	for _, branch := range branches {
+		text += "      - steps:\n" + strings.TrimSuffix("        "+strings.ReplaceAll(branch, "\n", "\n        "), "        ")
+	}
+	return text
+}
+
+// inner is a parallel step inside of a branch.
+func inner(name string, branches ...string) string {
+	return strings.ReplaceAll(strings.TrimPrefix(parallel(branches...), flowHead), "Fork", name)
+}
+
+const foreachText = `  - type: foreach
+    name: Each
+    inputMappings: [{target: list, source: $input.list}]
+    iterationMapping: {collection: $.list, item: one}
+    maxConcurrency: 2
+    steps:
+      - type: task
+        name: A
+        resourceArn: acs:fc:::services/test/functions/A
+`
+
+const outputsText = `    outputMappings: [{target: all, source: $local}]
+outputMappings: [{target: all, source: $local.all}]
+`
+
+// fork leads an execution to its parallel step with these branches. It returns the wakes of the start and
+// of the lanes.
+func (b *fixture) fork(branches ...string) (start engine.Wake, lanes []engine.Wake) {
+	b.t.Helper()
+	return b.forkOf(parallel(branches...))
+}
+
+func (b *fixture) forkOf(flow string) (start engine.Wake, lanes []engine.Wake) {
+	b.t.Helper()
+	start = b.begin(flow)
+	b.advance(start)
+	b.trace = nil
+	return start, slices.DeleteFunc(b.takeAll(), func(w engine.Wake) bool {
+		timer := w.Lane == nil
+		if timer {
+			b.wakes = append(b.wakes, w)
+		}
+		return timer
+	})
+}
+
+// takeAll takes all wakes that were sent.
+func (b *fixture) takeAll() []engine.Wake {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	wakes := b.wakes
+	b.wakes = nil
+	return wakes
+}
+
+func (b *fixture) wakeOf(cause string) engine.Wake {
+	return engine.Wake{Execution: testID, Cause: cause, Due: b.Now(), Sent: b.Now()}
+}
+
+// drain applies all wakes in the order of their instants, until none is left.
+func (b *fixture) drain() {
+	b.t.Helper()
+	for range 1000 {
+		wakes := b.takeAll()
+		if len(wakes) == 0 {
+			b.trace = nil
+			return
+		}
+		slices.SortStableFunc(wakes, func(a, b engine.Wake) int { return a.Due.Compare(b.Due) })
+		b.mu.Lock()
+		b.wakes = append(b.wakes, wakes[1:]...)
+		if wakes[0].Due.After(b.now) {
+			b.now = wakes[0].Due
+		}
+		b.mu.Unlock()
+		b.advance(wakes[0])
+	}
+	b.t.Fatal("the wakes do not end")
+}
+
+// wantOutput compares the output of an execution that succeeded.
+func (b *fixture) wantOutput(want string) {
+	b.t.Helper()
+	b.wantSucceeded()
+	state, err := b.Describe(b.t.Context(), testID)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if got := state.Output.JSON(); got != want {
+		b.t.Errorf("the output is %.200s, want %.200s", got, want)
+	}
+}
