@@ -328,6 +328,8 @@ var goldenItems = []struct {
 	{"testdata/retry.v1.hex", pausing(), pausingEvents()},
 	{"testdata/poll.v1.hex", polling(), nil},
 	{"testdata/timed-out.v1.hex", timedOut(), timedOutEvents()},
+	{"testdata/fork.v1.hex", atFork(), atForkEvents()},
+	{"testdata/lane.v1.hex", inLane(), inLaneEvents()},
 }
 
 func TestCodecGoldenItems(t *testing.T) {
@@ -551,5 +553,47 @@ func failedEvents() []machine.Event {
 		{ID: 5, By: 4, Type: machine.TaskFailed, Step: 0, At: at, Error: "FC.FunctionError", Cause: "no such job"},
 		{ID: 6, By: 5, Type: machine.StepFailed, Step: 0, At: at, Error: "FC.FunctionError", Cause: "no such job"},
 		{ID: 7, By: 6, Type: machine.ExecutionFailed, Step: machine.NoStep, At: at, Error: "FC.FunctionError", Cause: "no such job"},
+	}
+}
+
+// atFork waits for its lanes.
+func atFork() machine.State {
+	return machine.State{
+		Flow: machine.FlowRef{Name: "prices", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-8", Status: machine.StatusRunning,
+		Started: epoch, Expires: epoch.Add(kept), At: epoch, Events: 2, Reserved: 500_000, Input: goldenInput,
+		Series: []machine.Series{{Input: goldenInput, Local: value.Object()}},
+		Waiting: &machine.Waiting{
+			Attempt: machine.Attempt{Step: 0, Number: 2}, For: machine.WaitingForLanes, Input: goldenInput,
+			Entry: machine.Entry{By: machine.CauseStart, Since: epoch}, Lanes: 100, FirstID: 2, Block: 5000,
+		},
+		By: machine.CauseStart,
+	}
+}
+
+func atForkEvents() []machine.Event {
+	return []machine.Event{{ID: 2, By: 1, Type: machine.StepEntered, At: epoch, Input: goldenInput, Lanes: 100, Block: 5000}}
+}
+
+// inLane is a lane of it, in its second iteration.
+func inLane() machine.State {
+	return machine.State{
+		Flow: machine.FlowRef{Name: "prices", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-8", Status: machine.StatusRunning,
+		Lane:    &machine.Lane{Parent: machine.NewID("prices", "run-8"), Attempt: 2, Index: 7, Count: 100},
+		FirstID: 35_002, Started: epoch, Expires: epoch.Add(kept), At: epoch.Add(time.Second), Events: 12, Input: goldenInput,
+		Series: []machine.Series{
+			{Owner: machine.Owner{Kind: machine.OwnerFork}, Input: goldenInput, Local: value.Array(value.Array(goldenInput))},
+			{Owner: machine.Owner{Kind: machine.OwnerItem, Branch: 107}, Input: goldenInput, Local: value.Object()},
+		},
+		Waiting: &machine.Waiting{
+			Attempt: machine.Attempt{Step: 1, Number: 11}, Input: goldenInput, Entry: machine.Entry{By: machine.CauseStart, Since: epoch.Add(time.Second)},
+		},
+		By: machine.CauseStart,
+	}
+}
+
+func inLaneEvents() []machine.Event {
+	return []machine.Event{
+		{ID: 7, By: 6, Type: machine.IterationExited, At: epoch.Add(time.Second), Index: 7},
+		{ID: 8, By: 7, Type: machine.IterationEntered, At: epoch.Add(time.Second), Index: 107},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -47,5 +48,215 @@ func TestLongSeriesDoesNotRewriteItsOutputs(t *testing.T) {
 		if last > first+1500 {
 			t.Errorf("outputs of %d bytes: item %d has %d bytes, item %d has %d", size, elements/4, first, elements-1, last)
 		}
+	}
+}
+
+const forked = `
+version: v1
+type: flow
+steps:
+  - type: parallel
+    name: Both
+    branches:
+      - steps: [{type: task, name: Ask, resourceArn: "acs:fc:::services/s/functions/f", pattern: waitForCallback}]
+      - steps:
+          - type: foreach
+            name: Each
+            maxConcurrency: 1
+            iterationMapping: {collection: $.list, item: x}
+            steps: [{type: task, name: One, resourceArn: "acs:fc:::services/s/functions/f"}]
+  - {type: pass, name: After}
+`
+
+// forking returns an execution that waits for two lanes, and these. The first lane waits for a token, the
+// second is in the first iteration of a foreach.
+func forking(tb testing.TB) (env machine.Env, parent machine.State, lanes [2]machine.State) {
+	tb.Helper()
+	env = machine.Env{Flow: parseFlow(tb, forked), Keys: keys, Cause: "wake", Tag: "t"}
+	input := value.Object(member("list", value.Array(value.Int(1), value.Int(2))))
+	parent, _ = machine.New(machine.FlowRef{Name: "flow", Hash: "hash"}, env.Flow, "run", input, epoch, machine.Limits{})
+	parent = mustApply(tb, env, parent, machine.Started{At: epoch}).State
+	for i := range lanes {
+		lane, ok := machine.NewLane(parent, laneOf(parent, i), epoch)
+		if !ok {
+			tb.Fatalf("lane %d does not begin", i)
+		}
+		lanes[i] = mustApply(tb, env, lane, machine.Started{At: epoch}).State
+	}
+	return env, parent, lanes
+}
+
+func laneOf(parent machine.State, index int) machine.Lane {
+	return machine.Lane{Parent: parent.ID(), Attempt: parent.Waiting.Attempt.Number, Index: index, Count: parent.Waiting.Lanes}
+}
+
+// States of forks and lanes that no signal leads to are an error.
+func TestDamagedForks(t *testing.T) {
+	t.Parallel()
+	const parent, lane = 0, 1
+	for name, tt := range map[string]struct {
+		of     int
+		damage func(*machine.State)
+	}{
+		"no lanes":                        {parent, func(s *machine.State) { s.Waiting.Lanes = 0 }},
+		"one lane":                        {parent, func(s *machine.State) { s.Waiting.Lanes = 1 }},
+		"too many lanes":                  {parent, func(s *machine.State) { s.Waiting.Lanes = machine.MaxLanes + 1 }},
+		"a task waits for lanes":          {parent, func(s *machine.State) { s.Waiting.Attempt.Step = 1 }},
+		"a fork waits for a call":         {parent, func(s *machine.State) { s.Waiting.For = machine.WaitingForCall }},
+		"no series":                       {parent, func(s *machine.State) { s.Series = nil }},
+		"a lane in the flow":              {lane, func(s *machine.State) { s.Series[0] = machine.Series{} }},
+		"an execution in a fork":          {lane, func(s *machine.State) { s.Lane = nil }},
+		"a lane without series":           {lane, func(s *machine.State) { s.Series = nil }},
+		"a lane after the last":           {lane, func(s *machine.State) { s.Lane.Index = 2 }},
+		"a lane before the first":         {lane, func(s *machine.State) { s.Lane.Index = -1 }},
+		"a lane of too many":              {lane, func(s *machine.State) { s.Lane.Count = machine.MaxLanes + 1 }},
+		"a fork without an item":          {lane, func(s *machine.State) { s.Series = s.Series[:3] }},
+		"a fork without its item":         {lane, func(s *machine.State) { s.Series = append(s.Series[:1:1], s.Series[2:]...) }},
+		"an item without its fork":        {lane, func(s *machine.State) { s.Series = append(s.Series[:2:2], s.Series[3:]...) }},
+		"an item of another fork":         {lane, func(s *machine.State) { s.Series[1].Owner.Step = 2 }},
+		"a branch after the last":         {lane, func(s *machine.State) { s.Series[1].Owner.Branch = 2 }},
+		"a branch before the first":       {lane, func(s *machine.State) { s.Series[1].Owner.Branch = -1 }},
+		"an iteration before the first":   {lane, func(s *machine.State) { s.Series[3].Owner.Branch = -1 }},
+		"a fork that is a task":           {lane, func(s *machine.State) { s.Series[2].Owner.Step = 1 }},
+		"a fork with a branch":            {lane, func(s *machine.State) { s.Series[2].Owner.Branch = 1 }},
+		"a lane that begins and waits":    {lane, func(s *machine.State) { s.Status = machine.StatusStarting }},
+		"a lane that ended and has steps": {lane, func(s *machine.State) { s.Status, s.Waiting = machine.StatusFailed, nil }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			env, state, lanes := forking(t)
+			if tt.of == lane {
+				state = lanes[1]
+			}
+			tt.damage(&state)
+			if next, err := machine.Apply(env, state, machine.StopRequested{At: epoch}); err == nil || next.Applied() {
+				t.Errorf("%d events, error %v", len(next.Events), err)
+			}
+			if next, err := machine.Pending(env, state, epoch, machine.PastUnknown); err == nil && state.Waiting != nil || len(next.Commands) > 0 {
+				t.Errorf("pending %v, error %v", next.Commands, err)
+			}
+		})
+	}
+}
+
+// rule 16, rule 20: a lane begins while its fork waits for it, and is stopped before that only if its
+// parent is ending.
+func TestNewLane(t *testing.T) {
+	t.Parallel()
+	_, parent, lanes := forking(t)
+	ending := parent
+	ending.Ending = &machine.Ending{Status: machine.StatusStopped, Error: "E", Cause: "why"}
+	ended := parent
+	ended.Status, ended.Waiting, ended.Series = machine.StatusFailed, nil, nil
+	right := laneOf(parent, 1)
+	for name, tt := range map[string]struct {
+		parent          machine.State
+		change          func(*machine.Lane)
+		begins, stopped bool
+	}{
+		"it waits":          {parent, func(*machine.Lane) {}, true, false},
+		"it is ending":      {ending, func(*machine.Lane) {}, false, true},
+		"it ended":          {ended, func(*machine.Lane) {}, false, false},
+		"it has no lanes":   {lanes[1], func(*machine.Lane) {}, false, false},
+		"another parent":    {parent, func(l *machine.Lane) { l.Parent[0]++ }, false, false},
+		"another attempt":   {parent, func(l *machine.Lane) { l.Attempt++ }, false, false},
+		"another count":     {parent, func(l *machine.Lane) { l.Count++ }, false, false},
+		"after the last":    {parent, func(l *machine.Lane) { l.Index = 2 }, false, false},
+		"before the first":  {ending, func(l *machine.Lane) { l.Index = -1 }, false, false},
+		"stopped but wrong": {ending, func(l *machine.Lane) { l.Attempt-- }, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			lane := right
+			tt.change(&lane)
+			if s, ok := machine.NewLane(tt.parent, lane, epoch); ok != tt.begins || ok && (s.ID() != lane.ID() || s.Status != machine.StatusStarting) {
+				t.Errorf("it begins: %t, %+v", ok, s)
+			}
+			s, ok := machine.StoppedLane(tt.parent, lane, machine.Entry{By: "wake", Since: epoch})
+			if ok != tt.stopped || ok && (s.ID() != lane.ID() || s.Status != machine.StatusStopped || s.By != "wake" || s.Error != "E") {
+				t.Errorf("it is stopped: %t, %+v", ok, s)
+			}
+		})
+	}
+}
+
+// Lanes run the same steps with the same numbers, so what leaves them names the lane.
+func TestLanesHaveOwnKeysAndTokens(t *testing.T) {
+	t.Parallel()
+	env, parent, lanes := forking(t)
+	seen := map[machine.ID]bool{parent.ID(): true, lanes[0].ID(): true, lanes[1].ID(): true}
+	if len(seen) != 3 {
+		t.Error("logs have the same id")
+	}
+	id, ok := token.HandleID(lanes[0].Waiting.Handle())
+	if !ok || machine.ID(id.Execution) != lanes[0].ID() {
+		t.Errorf("the token is of %+v", id)
+	}
+	next, err := machine.Pending(env, lanes[1], epoch, machine.PastUnknown)
+	if err != nil || len(next.Commands) != 1 {
+		t.Fatalf("%d commands, error %v", len(next.Commands), err)
+	}
+	call, _ := next.Commands[0].(machine.CallTask)
+	elsewhere := call.Call
+	elsewhere.Log = lanes[0].ID()
+	execution := call.Call
+	execution.Log = parent.ID()
+	unknown := execution
+	unknown.Log = machine.ID{}
+	if call.Log != lanes[1].ID() || call.Key() == elsewhere.Key() || call.Key() == execution.Key() || execution.Key() != unknown.Key() {
+		t.Errorf("keys %s, %s, %s, %s", call.Key(), elsewhere.Key(), execution.Key(), unknown.Key())
+	}
+}
+
+// rule 21: a log that waits for lanes does not end before they have joined.
+func TestAbandonForks(t *testing.T) {
+	t.Parallel()
+	env, parent, _ := forking(t)
+	by := machine.Entry{By: "defect", Since: epoch}
+	ending, events := machine.Abandon(parent, token.Record{}, false, "broken", by)
+	if ending.Status != machine.StatusRunning || len(events) > 0 || ending.Waiting.Lanes != 2 || !ending.Waiting.Input.IsMissing() {
+		t.Fatalf("%+v, events %+v", ending, events)
+	}
+	ending, _, err := decode(encode(ending, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if entered, ok := machine.Unresolved(ending, "defect"); !ok || entered != by {
+		t.Errorf("unresolved %t, %+v", ok, entered)
+	}
+	next, err := machine.Pending(env, ending, epoch, machine.PastUnknown)
+	if stop, ok := next.Commands[0].(machine.StopLanes); err != nil || !ok || stop.Count != 2 || stop.Attempt != parent.Waiting.Attempt {
+		t.Errorf("%+v, error %v", next.Commands, err)
+	}
+	end := mustApply(t, env, ending, machine.LanesJoined{At: epoch, Attempt: parent.Waiting.Attempt}).State
+	abandoned, events := machine.Abandon(ending, token.Record{}, true, "broken again", by)
+	for _, s := range []machine.State{end, abandoned} {
+		if s.Status != machine.StatusFailed || s.Error != machine.ErrorInternal || s.Cause != "broken" || s.Waiting != nil || s.Ending != nil {
+			t.Errorf("it ends as %+v", s)
+		}
+	}
+	if len(events) != 1 || events[0].Type != machine.ExecutionFailed {
+		t.Errorf("events %+v", events)
+	}
+}
+
+// rule 21: a lane has no event for its end.
+func TestAbandonLane(t *testing.T) {
+	t.Parallel()
+	_, _, lanes := forking(t)
+	lane, events := machine.Abandon(lanes[1], token.Record{}, false, "broken", machine.Entry{By: "defect", Since: epoch})
+	if lane.Status != machine.StatusFailed || lane.ID() != lanes[1].ID() || lane.By != "defect" || len(events) > 0 {
+		t.Errorf("%+v, events %+v", lane, events)
+	}
+}
+
+// An output is missing only by a defect.
+func TestLanesJoinedWithoutOutputs(t *testing.T) {
+	t.Parallel()
+	env, parent, _ := forking(t)
+	env.Flow = parseFlow(t, strings.Replace(forked, "    name: Both\n", "    name: Both\n    outputMappings: [{target: all, source: $local}]\n", 1))
+	sig := machine.LanesJoined{At: epoch, Attempt: parent.Waiting.Attempt, Outputs: []value.Value{value.Array(value.Object())}}
+	if next, err := machine.Apply(env, parent, sig); err == nil || next.Applied() {
+		t.Errorf("%+v, error %v", next.Events, err)
 	}
 }

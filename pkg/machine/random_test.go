@@ -44,6 +44,7 @@ func TestRandomWalks(t *testing.T) {
 		"succeeded": ended[machine.StatusSucceeded], "failed": ended[machine.StatusFailed], "timed out": ended[machine.StatusTimedOut],
 		"retry": seen["retry"], "caught": seen["caught"], "steps of a catch": seen["steps of a catch"], "polls": seen["polls"],
 		"long poll": seen["long poll"], "ending": seen["ending"], "stopped": ended[machine.StatusStopped],
+		"lanes": seen["lanes"], "a lane": seen["a lane"], "items": seen["items"], "stops lanes": seen["stops lanes"],
 	} {
 		if walked < int(walks/100) {
 			t.Errorf("%s in %d walks: not much of a test (%v, %v)", what, walked, ended, seen)
@@ -66,7 +67,7 @@ type walk struct {
 	last machine.Event
 	open []int
 	tags int
-	log  itemLog
+	log  *itemLog
 	seen map[string]bool // what the walk met
 }
 
@@ -84,6 +85,7 @@ func newWalk(t *testing.T, seed uint64) *walk {
 	}
 	var events []machine.Event
 	w.state, events = machine.New(machine.FlowRef{Name: "flow", Hash: "hash"}, w.flow, "run", w.answer(), epoch, machine.Limits{})
+	w.log = &itemLog{id: w.state.ID()}
 	w.state, events, _ = w.log.put(w.state, events)
 	w.history(events)
 	return w
@@ -96,11 +98,55 @@ func (w *walk) run() {
 		if w.t.Failed() || afterEnd == 5 {
 			return
 		}
+		if w.enterLane() {
+			continue
+		}
 		w.apply(w.signal())
 		if w.state.Status.Final() {
 			afterEnd++
 		}
 	}
+}
+
+// enterLane goes on with one of the lanes that the walk waits for, at times.
+func (w *walk) enterLane() bool {
+	waiting := w.state.Waiting
+	if waiting == nil || waiting.For != machine.WaitingForLanes || w.r.IntN(4) > 0 {
+		return false
+	}
+	lane := machine.Lane{Parent: w.state.ID(), Attempt: waiting.Attempt.Number, Index: w.r.IntN(waiting.Lanes), Count: waiting.Lanes}
+	state, ok := machine.NewLane(w.state, lane, w.state.At)
+	if ok != (w.state.Ending == nil) {
+		w.t.Errorf("a lane begins: %t, ending %v", ok, w.state.Ending)
+	}
+	if !ok {
+		return false
+	}
+	w.log.known()
+	family := w.log.family
+	w.log = &itemLog{id: lane.ID()}
+	w.log.join(family)
+	w.state, w.last, w.open = state, machine.Event{At: state.At}, nil
+	w.note("a lane", true)
+	w.apply(machine.Started{At: state.At})
+	return true
+}
+
+// ofLanes is a signal of the lanes that are waited for.
+func (w *walk) ofLanes(at time.Time, waiting *machine.Waiting) machine.Signal {
+	failure := token.Outcome{}
+	if w.r.IntN(3) == 0 {
+		failure = token.Failure("E", "why")
+		if w.r.IntN(2) == 0 {
+			return machine.LaneFailed{At: at, Attempt: waiting.Attempt, Failure: failure}
+		}
+	}
+	sig := machine.LanesJoined{At: at, Attempt: waiting.Attempt, Failure: failure}
+	for i := range waiting.Lanes {
+		items := []value.Value{w.answer(), w.answer()}
+		sig.Outputs = append(sig.Outputs, value.Array(items[min(i, 1):]...))
+	}
+	return sig
 }
 
 // signal is mostly the one that is waited for.
@@ -117,6 +163,8 @@ func (w *walk) signal() machine.Signal {
 		return machine.TimerDue{At: waiting.Due.Add(time.Duration(w.r.IntN(5)) * time.Second)}
 	case waiting.For == machine.WaitingForToken:
 		return w.told(at, waiting.Attempt)
+	case waiting.For == machine.WaitingForLanes:
+		return w.ofLanes(at, waiting)
 	case w.r.IntN(10) == 0:
 		earlier := waiting.Attempt
 		if earlier.Number--; earlier.Poll > 0 {
@@ -166,12 +214,14 @@ func (w *walk) answer() value.Value {
 	padding := value.Missing()
 	switch {
 	case w.large:
-		return value.Merge(wide(20_000+w.r.IntN(5_000)), value.Object(whole("n", int64(w.r.IntN(4))), whole("seconds", 0)))
+		return value.Merge(wide(20_000+w.r.IntN(5_000)), value.Object(
+			whole("n", int64(w.r.IntN(4))), whole("seconds", 0), member("list", value.Array(value.Int(1), value.Int(2)))))
 	case w.r.IntN(3) == 0:
 		padding = value.String(strings.Repeat("x", w.r.IntN(w.limit.Data)))
 	}
-	return value.Object(member("padding", padding), whole("n", int64(w.r.IntN(4))), member("b", value.Bool(w.r.IntN(2) == 0)),
-		whole("seconds", int64(w.r.IntN(4))-w.rarely()))
+	list := []value.Value{value.Null(), padding, value.Int(3)}[:w.r.IntN(4)]
+	return value.Object(member("padding", padding), member("list", value.Array(list...)), whole("n", int64(w.r.IntN(4))),
+		member("b", value.Bool(w.r.IntN(2) == 0)), whole("seconds", int64(w.r.IntN(4))-w.rarely()))
 }
 
 func (w *walk) rarely() int64 {
@@ -272,7 +322,7 @@ func (w *walk) check(env machine.Env, next machine.Next) {
 	if s.Events != w.last.ID || s.Events > w.limit.Events || s.At.Before(w.last.At) || !s.At.Equal(w.last.At) && len(next.Events) > 0 {
 		w.t.Errorf("%d events at %s, the last one is %d at %s, the limit %d", s.Events, s.At, w.last.ID, w.last.At, w.limit.Events)
 	}
-	final := slices.Contains(ends, w.last.Type)
+	final := slices.Contains(ends, w.last.Type) || s.Lane != nil && s.Status.Final()
 	cut := s.Status == machine.StatusTimedOut || s.Status == machine.StatusStopped
 	if final != s.Status.Final() || final && (len(w.open) > 0 && !cut || s.Waiting != nil || s.Timer != (machine.Timer{})) {
 		w.t.Errorf("after %s: %s, open %v, waiting %v, timer %v", w.last.Type, s.Status, w.open, s.Waiting, s.Timer)
@@ -280,7 +330,7 @@ func (w *walk) check(env machine.Env, next machine.Next) {
 	if final {
 		return
 	}
-	if s.Waiting == nil || len(w.open) != len(s.Series)-w.catches()-w.notEntered() ||
+	if s.Waiting == nil || len(w.open) != len(s.Series)-w.notOpen()-w.notEntered() ||
 		w.notEntered() == 0 && w.open[len(w.open)-1] != s.Waiting.Attempt.Step {
 		w.t.Errorf("not over and waiting for %v in %d series, open %v", s.Waiting, len(s.Series), w.open)
 		return
@@ -300,6 +350,7 @@ func (w *walk) waiting() {
 	if due := w.due(); (s.Timer != machine.Timer{}) == due.IsZero() || !s.Timer.Due.Equal(due) {
 		w.t.Errorf("waiting until %s with timer %v, want %s", s.Waiting.Due, s.Timer, due)
 	}
+	w.note("lanes", s.Waiting.For == machine.WaitingForLanes)
 	if s.Waiting.For != machine.WaitingForToken && s.Waiting.Due.IsZero() == isTimed(s.Waiting) {
 		w.t.Errorf("waiting for %d until %s", s.Waiting.For, s.Waiting.Due)
 	}
@@ -311,14 +362,16 @@ func (w *walk) note(what string, met bool) {
 	}
 }
 
-// catches are the series of catches: their tasks have failed and are not open.
-func (w *walk) catches() int {
+// notOpen are the series of catches, whose tasks have failed and are not open, and those of items, whose forks have a series, too.
+func (w *walk) notOpen() int {
 	number := 0
 	for _, series := range w.state.Series[1:] {
-		if series.Owner.Kind == machine.OwnerCatch {
+		caught, item := series.Owner.Kind == machine.OwnerCatch, series.Owner.Kind == machine.OwnerItem
+		if caught || item {
 			number++
-			w.note("steps of a catch", true)
 		}
+		w.note("steps of a catch", caught)
+		w.note("items", item && w.state.Lane == nil)
 	}
 	return number
 }
@@ -337,7 +390,7 @@ func (w *walk) due() time.Time {
 	if w.state.Ending != nil {
 		return time.Time{}
 	}
-	if limit := epoch.Add(w.flow.Timeout); w.flow.Timeout > 0 && (due.IsZero() || limit.Before(due)) {
+	if limit := epoch.Add(w.flow.Timeout); w.flow.Timeout > 0 && w.state.Lane == nil && (due.IsZero() || limit.Before(due)) {
 		return limit
 	}
 	return due
@@ -354,6 +407,12 @@ func (w *walk) commands(env machine.Env, next machine.Next) {
 		w.t.Error(err)
 	}
 	pending := asked.Commands
+	for i, c := range pending {
+		if c, ok := c.(machine.StartLanes); ok && next.Applied() {
+			c.Past = machine.PastNone
+			pending[i] = c
+		}
+	}
 	if next.Applied() {
 		want = append(want, pending...)
 	}
@@ -381,6 +440,10 @@ func (w *walk) commands(env machine.Env, next machine.Next) {
 func (w *walk) closes(asked, pending []machine.Command, why string) {
 	w.t.Helper()
 	for _, c := range append(asked, pending...) {
+		if c, ok := c.(machine.StopLanes); ok && c.Attempt == w.state.Waiting.Attempt && c.Count == w.state.Waiting.Lanes {
+			w.note("stops lanes", true)
+			continue
+		}
 		if c, ok := c.(machine.CloseToken); !ok || c.Handle != w.state.Waiting.Handle() || c.Closing.Outcome.Error != why {
 			w.t.Errorf("while it ends: %+v", c)
 		}
@@ -444,6 +507,12 @@ func (f *flows) kind(depth int, target func() string) string {
 		return `"type":"fail"` + f.maybe(2, `,"error":"E","cause":"why"`)
 	case depth == 0:
 		return `"type":"pass"`
+	case choice < 14:
+		branches := `{"steps":` + f.series(depth-1) + `}`
+		return `"type":"parallel","branches":[` + branches + f.maybe(2, `,{"steps":`+f.series(depth-1)+`}`) + `]`
+	case choice == 14:
+		return fmt.Sprintf(`"type":"foreach","iterationMapping":{"collection":"$.list","item":"it","index":"n"},"maxConcurrency":%d,"steps":%s`,
+			1+f.r.IntN(2), f.series(depth-1))
 	}
 	return f.choice(depth, target)
 }
