@@ -49,13 +49,13 @@ func isFnf(event *function.Request) bool {
 func (a api) handler(ctx context.Context, request *function.Request) (http.Handler, error) {
 	if isFnf(request) {
 		clients, err := a.clients.Get(ctx)
-		return fnf.Handler(fnf.Config{Tokens: a.tokens, Keys: clients, Log: a.log}), err
+		return fnf.Handler(fnf.Config{Tokens: a.tokens, Keys: clients, Now: time.Now, Log: a.log}), err
 	}
 	senders, err := a.callbackSecrets.Get(ctx)
 	if err != nil { // only signed callbacks need it, and are rejected without
 		a.log.ErrorContext(ctx, "no signature can be checked", "error", err.Error())
 	}
 	return callbackurl.Handler(callbackurl.Config{ //nolint:gosec // SecretSetting is the name of a parameter
-		Tokens: a.tokens, Secrets: senders, SecretSetting: "the parameter CallbackSecret", Log: a.log,
+		Tokens: a.tokens, Secrets: senders, SecretSetting: "the parameter CallbackSecret", Now: time.Now, Log: a.log,
 	}), nil
 }

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -321,12 +322,12 @@ func (s *server) apiKey(store target.Store) (string, error) {
 func (s *server) handler(system *local.System, own http.Handler, key string) http.Handler {
 	mux := http.NewServeMux()
 	callbacks := callbackurl.Handler(callbackurl.Config{
-		Tokens: system.Callbacks, Secrets: s.secrets, SecretSetting: secretVariable, Log: s.log,
+		Tokens: system.Callbacks, Secrets: s.secrets, SecretSetting: secretVariable, Now: time.Now, Log: s.log,
 	})
 	mux.Handle("/callbacks", callbacks)
 	mux.Handle("/callbacks/", callbacks)
 	if len(s.keys) > 0 {
-		mux.Handle("/{$}", fnf.Handler(fnf.Config{Tokens: system.Callbacks, Keys: s.keys, Log: s.log}))
+		mux.Handle("/{$}", fnf.Handler(fnf.Config{Tokens: system.Callbacks, Keys: s.keys, Now: time.Now, Log: s.log}))
 	}
 	if s.options.api {
 		mux.Handle("/", forThisMachine(requireKey(key, own)))

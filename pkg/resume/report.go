@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"unicode"
 
@@ -99,9 +100,15 @@ func (l Limits) check(output value.Value) error {
 // Failure reads {"error","cause"}.
 func (l Limits) Failure(report []byte) (token.Outcome, error) {
 	name, cause, err := parseFailure(report)
-	switch size := len(name) + len(cause); {
-	case err != nil:
+	if err != nil {
 		return token.Outcome{}, err
+	}
+	return l.FailureOf(name, cause)
+}
+
+// FailureOf returns the failure with that error and cause.
+func (l Limits) FailureOf(name, cause string) (token.Outcome, error) {
+	switch size := len(name) + len(cause); {
 	case name == "":
 		return token.Outcome{}, &ReportError{What: "a failure has no error; allowed: a name for retry and catch of the flow, such as Rejected"}
 	case strings.ContainsFunc(name, unicode.IsControl):
@@ -139,14 +146,20 @@ func parseFailure(report []byte) (name, cause string, err error) {
 	return object.Get("error").Text(), object.Get("cause").Text(), nil
 }
 
-// RequestTooLarge returns the error of a report in a request that is larger than what is
-// read. The length is unknown if it is not above the limit.
-func RequestTooLarge(length, limit int64) *ReportError {
-	size := fmt.Sprint(length)
-	if length <= limit {
-		size = fmt.Sprintf("more than %d", limit)
+// ReadBody reads the body of a request, which announces so many bytes, or -1. An error is a
+// [*ReportError].
+func ReadBody(body io.Reader, announced int64, limit int) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(body, int64(limit)+1))
+	switch size := any(announced); {
+	case err != nil: // the caller disconnected, or is too slow
+		return nil, &ReportError{What: "the request ended before its body was complete", Err: err}
+	case len(data) > limit:
+		if announced <= int64(limit) {
+			size = fmt.Sprintf("more than %d", limit)
+		}
+		return nil, Limits{Size: limit}.tooLarge("the request", size)
 	}
-	return Limits{Size: int(limit)}.tooLarge("the request", size)
+	return data, nil
 }
 
 func (l Limits) tooLarge(what string, size any) *ReportError {

@@ -43,7 +43,7 @@ func TestReports(t *testing.T) {
 		"two failures":            {resume.Limits.Failure, `{"error":"E"} {"error":"F"}`, "after top-level value", false},
 		"a failure and brackets":  {resume.Limits.Failure, `{"error":"E"}} x`, "after top-level value", false},
 		"a failure and a bracket": {resume.Limits.Failure, `{"error":"E"}]`, "after top-level value", false},
-		"a failure that is none":  {resume.Limits.Failure, `[1]`, "the failure cannot be read", false},
+		"not a failure":           {resume.Limits.Failure, `[1]`, "the failure cannot be read", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

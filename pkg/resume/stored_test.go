@@ -83,7 +83,7 @@ func TestTheKeysOfTwoJobsAreNeverTheSameBytes(t *testing.T) {
 	} {
 		var e value.Encoder
 		resume.EncodeKey(&e, key)
-		if other, taken := seen[string(e.Bytes())]; taken {
+		if other, known := seen[string(e.Bytes())]; known {
 			t.Errorf("%+v has the bytes of %+v", key, other)
 		}
 		seen[string(e.Bytes())] = key

@@ -92,7 +92,7 @@ func TestTheFirstToBeginStays(t *testing.T) {
 		t.Errorf("after the first: %+v", begun)
 	}
 	for name, r := range map[string]token.Record{
-		"somebody else":   token.BeginOp{By: "second", At: now}.Apply(begun),
+		"another runner":  token.BeginOp{By: "second", At: now}.Apply(begun),
 		"the first again": token.BeginOp{By: "first", At: now.Add(time.Hour)}.Apply(begun),
 	} {
 		if !reflect.DeepEqual(r, begun) {
@@ -288,7 +288,7 @@ func FuzzDecodeRecord(f *testing.F) {
 	})
 }
 
-// Somebody was told of the token, so another call that fails changes nothing.
+// A function got the token, so another call that fails changes nothing.
 func TestASubmissionThatWasAnsweredDoesNotFail(t *testing.T) {
 	t.Parallel()
 	answered := token.ReplyOp{Reply: value.Object()}.Apply(token.Record{})
@@ -300,6 +300,6 @@ func TestASubmissionThatWasAnsweredDoesNotFail(t *testing.T) {
 		t.Error("a submission that was not answered does not fail")
 	}
 	if r := closing(done, 0).Apply(answered); r.Open() {
-		t.Error("whoever has the token cannot close it")
+		t.Error("a callback cannot close it")
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 
@@ -59,7 +58,7 @@ func Handler(system *local.System, lists Lists, log *slog.Logger, holder string)
 	mux.Handle("/", API(system, lists))
 	mux.Handle("GET "+holderPath, Responding(http.StatusOK, Holder{holder, system.CallbackBase}))
 	mux.HandleFunc("POST "+EventPath, func(w http.ResponseWriter, r *http.Request) {
-		status, result := acceptEvent(w, r, system, log)
+		status, result := acceptEvent(r, system, log)
 		Responding(status, result).ServeHTTP(w, r)
 	})
 	return mux
@@ -74,10 +73,10 @@ func Responding(status int, body any) http.Handler {
 	})
 }
 
-func acceptEvent(w http.ResponseWriter, r *http.Request, system *local.System, log *slog.Logger) (int, any) {
-	event, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxEvent))
+func acceptEvent(r *http.Request, system *local.System, log *slog.Logger) (int, any) {
+	event, err := resume.ReadBody(r.Body, r.ContentLength, maxEvent)
 	if err != nil {
-		return http.StatusRequestEntityTooLarge, rest.Error{Code: engine.CodeInvalid, Message: resume.RequestTooLarge(r.ContentLength, maxEvent).What}
+		return http.StatusRequestEntityTooLarge, rest.Error{Code: engine.CodeInvalid, Message: err.Error()}
 	}
 	err = system.Observe(r.Context(), event)
 	var service *resume.ServiceError

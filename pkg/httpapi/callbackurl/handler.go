@@ -1,6 +1,7 @@
 package callbackurl
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"path"
@@ -11,16 +12,16 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Config configures a handler. Tokens is required.
+// Config configures a handler. Tokens, Now and Log are required.
 type Config struct {
 	Tokens *resume.Tokens
 	// Secrets verify signed callbacks. A token whose sender has no secret is rejected.
 	Secrets []Secret
 	// SecretSetting names the setting of Secrets, for the log.
 	SecretSetting string
-	// Now is the clock for the age of signatures; nil means time.Now.
+	// Now is the clock for the age of signatures.
 	Now func() time.Time
-	// Log receives internal errors and failed checks of signatures, without tokens; nil discards them.
+	// Log receives internal errors and failed checks of signatures, without tokens.
 	Log *slog.Logger
 }
 
@@ -37,12 +38,6 @@ const (
 
 // Handler returns the handler of the API.
 func Handler(config Config) http.Handler {
-	if config.Log == nil {
-		config.Log = slog.New(slog.DiscardHandler)
-	}
-	if config.Now == nil {
-		config.Now = time.Now
-	}
 	h := handler{config}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", notFound)
@@ -66,7 +61,7 @@ func withoutRedirects(mux http.Handler) http.Handler {
 }
 
 func notFound(w http.ResponseWriter, _ *http.Request) {
-	response{status: http.StatusNotFound, Code: "NotFound", Message: "there is nothing here"}.writeJSON(w)
+	refused(http.StatusNotFound, "NotFound", "there is nothing here").writeJSON(w)
 }
 
 type handler struct{ Config }
@@ -74,19 +69,20 @@ type handler struct{ Config }
 func (h handler) serve(end string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		inPath := r.PathValue("token") != ""
+		hasPage := inPath && end == endSuccess
 		switch {
 		case r.Method == http.MethodPost && inPath && end != endHeartbeat && fromBrowser(r):
-			h.report(w, r, end).writePage(w)
+			h.report(r, end).writePage(w)
 		case r.Method == http.MethodPost:
-			h.report(w, r, end).writeJSON(w)
-		case end != endSuccess || !inPath: // no page
-			notAllowed(http.MethodPost).writeJSON(w)
-		case r.Method == http.MethodGet:
+			h.report(r, end).writeJSON(w)
+		case hasPage && r.Method == http.MethodGet:
 			h.show(r).writePage(w)
-		case r.Method == http.MethodHead:
+		case hasPage && r.Method == http.MethodHead:
 			h.show(r).begin(w, pageType)
-		default:
+		case hasPage:
 			notAllowed("GET, HEAD, POST").writeJSON(w)
+		default:
+			notAllowed(http.MethodPost).writeJSON(w)
 		}
 	}
 }
@@ -99,9 +95,7 @@ func fromBrowser(r *http.Request) bool {
 }
 
 func notAllowed(methods string) response {
-	return response{
-		status: http.StatusMethodNotAllowed, Code: "Invalid", Message: "this method is not allowed here", header: "Allow", value: methods,
-	}
+	return refused(http.StatusMethodNotAllowed, "Invalid", "this method is not allowed here", "Allow", methods)
 }
 
 // show returns the page of a token. It changes nothing.
@@ -112,7 +106,7 @@ func (h handler) show(r *http.Request) response {
 		return h.rejection(err)
 	}
 	if verified.ID.Flags&token.FlagSigned != 0 {
-		return response{status: http.StatusNotFound, Code: "NotFound", Message: "there is no page for this callback: it takes signed requests only"}
+		return refused(http.StatusNotFound, "NotFound", "there is no page for this callback: it takes signed requests only")
 	}
 	record, err := verified.Describe(r.Context())
 	if err != nil {
@@ -126,23 +120,21 @@ func (h handler) show(r *http.Request) response {
 }
 
 // report carries out a POST.
-func (h handler) report(w http.ResponseWriter, r *http.Request, end string) response {
+func (h handler) report(r *http.Request, end string) response {
 	text := textOf(r)
 	if text == "" {
-		return response{
-			status: http.StatusUnauthorized, Code: "Invalid", Message: "there is no token, in the path or as Authorization: Bearer TOKEN",
-			header: "WWW-Authenticate", value: "Bearer",
-		}
+		return refused(http.StatusUnauthorized, "Invalid", "there is no token, in the path or as Authorization: Bearer TOKEN", "WWW-Authenticate", "Bearer")
 	}
 	verified, err := h.Tokens.Verify(r.Context(), text)
 	if err != nil {
 		return h.rejection(err)
 	}
-	report := report{id: verified.ID, text: text, end: end}
-	if err := h.readVerified(w, r, &report); err != nil {
-		return h.rejection(err)
+	report := report{Token: verified, text: text, end: end}
+	var record token.Record
+	var conflict bool
+	if err = h.readVerified(r, &report); err == nil {
+		record, conflict, err = h.apply(r.Context(), report)
 	}
-	record, conflict, err := h.apply(r, verified, report)
 	if err != nil {
 		rejected := h.rejection(err)
 		rejected.form = report.again()
@@ -165,18 +157,15 @@ func textOf(r *http.Request) string {
 
 // apply applies a report and returns what the token's record holds then. Conflict reports that an
 // earlier outcome stays.
-func (h handler) apply(r *http.Request, verified resume.Token, report report) (record token.Record, conflict bool, err error) {
-	if err := report.checkPath(); err != nil {
-		return token.Record{}, false, err
-	}
+func (h handler) apply(ctx context.Context, report report) (record token.Record, conflict bool, err error) {
 	if report.end == endHeartbeat {
-		record, err = verified.Heartbeat(r.Context())
+		record, err = report.Heartbeat(ctx)
 		return record, !record.Open(), err
 	}
-	outcome, err := report.outcome(h.Tokens.Limits(report.id))
+	outcome, err := report.outcome(h.Tokens.Limits(report.ID))
 	if err != nil {
 		return token.Record{}, false, err
 	}
-	result, record, err := verified.Close(r.Context(), outcome)
+	result, record, err := report.Close(ctx, outcome)
 	return record, result == resume.ClosedDifferent, err
 }

@@ -2,8 +2,6 @@ package callbackurl
 
 import (
 	"encoding/json"
-	"errors"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -15,31 +13,27 @@ import (
 
 // report is a POST with a valid token.
 type report struct {
-	id    token.ID
+	resume.Token
 	text  string // of the token
 	end   string // of the path
 	body  []byte
 	typed url.Values // the fields of a form; nil if the body is not a form
 }
 
+func (r report) isSigned() bool { return r.ID.Flags&token.FlagSigned != 0 }
+
 // readVerified reads the body of a report and verifies its signature if the token demands one.
-func (h handler) readVerified(w http.ResponseWriter, r *http.Request, report *report) (err error) {
-	report.body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, int64(h.Tokens.Limits(report.id).Size)*bodyFactor))
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		return resume.RequestTooLarge(r.ContentLength, tooLarge.Limit)
-	case err != nil: // the caller disconnected, or is too slow
-		return &resume.ReportError{What: "the request ended before its body was complete", Err: err}
-	}
-	if report.id.Flags&token.FlagSigned != 0 {
+func (h handler) readVerified(r *http.Request, report *report) (err error) {
+	report.body, err = resume.ReadBody(r.Body, r.ContentLength, h.Tokens.Limits(report.ID).Size*bodyFactor)
+	if err == nil && report.isSigned() {
 		handle, _, _ := strings.Cut(report.text, ".")
-		if err := h.verify(r.Header, report.body, report.id, handle); err != nil {
-			return err
-		}
+		err = h.verify(r.Header, report.body, report.ID, handle)
 	}
-	if !isForm(r) || !hasField(report.body) {
-		return nil
+	if err == nil {
+		err = report.checkPath()
+	}
+	if err != nil || !isForm(r) || !hasField(report.body) {
+		return err
 	}
 	if report.typed, err = url.ParseQuery(string(report.body)); err != nil {
 		return &resume.ReportError{What: "the form cannot be read; allowed: the fields output, or error and cause", Err: err}
@@ -61,7 +55,7 @@ func hasField(body []byte) bool {
 // checkPath rejects a signed report that would have another meaning at another path, because the path is
 // not signed: a signed heartbeat must not be readable as an outcome, and a signed output not as a failure.
 func (r report) checkPath() error {
-	if r.id.Flags&token.FlagSigned == 0 {
+	if !r.isSigned() {
 		return nil
 	}
 	_, err := resume.Limits{Size: len(r.body)}.Failure(r.body)

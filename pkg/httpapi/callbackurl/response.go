@@ -1,9 +1,12 @@
 package callbackurl
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/waitless/waitless/pkg/resume"
@@ -12,8 +15,8 @@ import (
 
 // response is what a caller gets, as JSON or as a page.
 type response struct {
-	status        int
-	header, value string // one more header; empty for none
+	status int
+	header []string // one more header, its name and its value; nil for none
 
 	Code          string `json:"code,omitempty"` // of a rejection: NotFound, Conflict, Invalid, Internal
 	Message       string `json:"message,omitempty"`
@@ -25,6 +28,11 @@ type response struct {
 
 	record token.Record // for the page
 	form   *form        // of the page; nil for none
+}
+
+// refused returns the response to a rejected request.
+func refused(status int, code, message string, header ...string) response {
+	return response{status: status, Code: code, Message: message, header: header}
 }
 
 // responseOf describes the record of a token without the content of its outcome.
@@ -55,55 +63,41 @@ func outcomeOf(record token.Record) string {
 	return "success"
 }
 
+// closings say what closed a token: how OUTCOME came about.
+var closings = map[token.Closer]string{
+	token.ClosedByDeadline: "its deadline passed", token.ClosedByHeartbeat: "a heartbeat was missed", token.ClosedByStop: "the execution ended",
+	token.ClosedBySubmit: "the task could not be submitted", token.ClosedByTask: "the task returned a OUTCOME",
+	token.ClosedByEvent: "its job ended with a OUTCOME", token.ClosedByReconcile: "its job ended with a OUTCOME",
+}
+
 // closing says what closed a token.
 func closing(record token.Record) string {
-	outcome := outcomeOf(record)
-	switch record.ClosedBy {
-	case token.ClosedByDeadline:
-		return "its deadline passed"
-	case token.ClosedByHeartbeat:
-		return "a heartbeat was missed"
-	case token.ClosedByStop:
-		return "the execution ended"
-	case token.ClosedBySubmit:
-		return "the task could not be submitted"
-	case token.ClosedByTask:
-		return "the task returned a " + outcome
-	case token.ClosedByEvent, token.ClosedByReconcile:
-		return "its job ended with a " + outcome
-	case token.ClosedByHand:
-		if record.Outcome.Error == token.ErrorRevoked {
-			return "it was revoked"
-		}
-	case token.ClosedByCallback:
+	if record.ClosedBy == token.ClosedByHand && record.Outcome.Error == token.ErrorRevoked {
+		return "it was revoked"
 	}
-	return "a " + outcome + " was reported"
+	return strings.ReplaceAll(cmp.Or(closings[record.ClosedBy], "a OUTCOME was reported"), "OUTCOME", outcomeOf(record))
 }
 
 // rejection is the response to an error: what the caller can fix, without any part of the request and
 // without internal errors.
 func (h handler) rejection(err error) response {
-	var report *resume.ReportError
-	var unsigned *signatureError
+	report, isReport := errors.AsType[*resume.ReportError](err)
+	_, isUnsigned := errors.AsType[*signatureError](err)
 	switch {
 	case errors.Is(err, token.ErrInvalid):
-		return response{status: http.StatusNotFound, Code: "NotFound", Message: err.Error()}
-	case errors.As(err, &unsigned):
-		return response{
-			status: http.StatusUnauthorized, Code: "Invalid", Message: err.Error(), header: "WWW-Authenticate", value: "Standard-Webhooks",
-		}
-	case errors.As(err, &report) && report.TooLarge:
-		return response{status: http.StatusRequestEntityTooLarge, Code: "Invalid", Message: report.What}
-	case errors.As(err, &report):
-		return response{status: http.StatusBadRequest, Code: "Invalid", Message: report.What}
+		return refused(http.StatusNotFound, "NotFound", err.Error())
+	case isUnsigned:
+		return refused(http.StatusUnauthorized, "Invalid", err.Error(), "WWW-Authenticate", "Standard-Webhooks")
+	case isReport && report.TooLarge:
+		return refused(http.StatusRequestEntityTooLarge, "Invalid", report.What)
+	case isReport:
+		return refused(http.StatusBadRequest, "Invalid", report.What)
 	}
 	h.Log.Error("callback failed", "error", token.MaskAll(err.Error()))
 	if errors.Is(err, resume.ErrTooSlow) {
-		return response{
-			status: http.StatusServiceUnavailable, Code: "Internal", Message: resume.ErrTooSlow.Error(), header: "Retry-After", value: "1",
-		}
+		return refused(http.StatusServiceUnavailable, "Internal", resume.ErrTooSlow.Error(), "Retry-After", "1")
 	}
-	return response{status: http.StatusInternalServerError, Code: "Internal", Message: "internal error; try again"}
+	return refused(http.StatusInternalServerError, "Internal", "internal error; try again")
 }
 
 func (r response) writeJSON(w http.ResponseWriter) {
@@ -121,8 +115,8 @@ func (r response) begin(w http.ResponseWriter, contentType string) {
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("X-Frame-Options", "DENY")
-	if r.header != "" {
-		header.Set(r.header, r.value)
+	for pair := range slices.Chunk(r.header, 2) {
+		header.Set(pair[0], pair[1])
 	}
 	w.WriteHeader(r.status)
 }

@@ -9,20 +9,19 @@ import (
 	"net/http"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Config configures a handler. Tokens is required.
+// Config configures a handler. Tokens, Now and Log are required.
 type Config struct {
 	Tokens *resume.Tokens
 	// Keys are the secrets that sign requests, by key id. Without keys every request is rejected.
 	Keys map[string]string
-	// Now is the clock for the age of requests; nil means time.Now.
+	// Now is the clock for the age of requests.
 	Now func() time.Time
-	// Log receives internal errors, without tokens; nil discards them.
+	// Log receives internal errors, without tokens.
 	Log *slog.Logger
 }
 
@@ -36,43 +35,72 @@ const (
 const apiVersion = "2019-03-15"
 
 // Handler returns the handler of the API at the path /.
-func Handler(config Config) http.Handler {
-	if config.Log == nil {
-		config.Log = slog.New(slog.DiscardHandler)
-	}
-	if config.Now == nil {
-		config.Now = time.Now
-	}
-	return handler{config}
-}
+func Handler(config Config) http.Handler { return handler{config} }
 
 type handler struct{ Config }
 
 // ServeHTTP implements [http.Handler].
 func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	given, err := read(r)
 	if err == nil {
 		err = h.report(r, given)
 	}
+	response := response{status: http.StatusOK, EventID: new(0)}
+	if err != nil {
+		response = h.rejection(err)
+		response.HostID = r.Host
+	}
+	response.RequestID = requestID(given)
 	header := w.Header()
 	header.Set("Cache-Control", "no-store")
 	header.Set("Content-Type", "application/json")
 	header.Set("X-Content-Type-Options", "nosniff")
-	status, response := http.StatusOK, any(reported{RequestID: requestID(given)})
-	if err != nil {
-		rejected := h.rejection(err)
-		rejected.RequestID, rejected.HostID = requestID(given), r.Host
-		status, response = rejected.status, rejected
-	}
-	w.WriteHeader(status)
+	w.WriteHeader(response.status)
 	_ = json.NewEncoder(w).Encode(response) // an error means that the caller is gone
 }
 
-// reported is the response to a report. The id of the history event is not known here.
-type reported struct {
-	EventID   int    `json:"EventId"`
+// response is the response to a report, or an error in the form of the vendor's. The id of the history event is
+// not known here.
+type response struct {
+	status    int
+	EventID   *int   `json:"EventId,omitempty"`
+	Code      string `json:",omitempty"`
+	Message   string `json:",omitempty"`
 	RequestID string `json:"RequestId"`
+	HostID    string `json:"HostId,omitempty"`
+}
+
+func (r response) Error() string { return r.Code + ": " + r.Message }
+
+func refused(status int, code, message string) response {
+	return response{status: status, Code: code, Message: message}
+}
+
+func invalid(code, message string) error { return refused(http.StatusBadRequest, code, message) }
+
+func denied(code, message string) error { return refused(http.StatusForbidden, code, message) }
+
+// rejection is the response to an error: what the caller can fix, without any part of the request and
+// without internal errors.
+func (h handler) rejection(err error) response {
+	rejected, ok := errors.AsType[response](err)
+	report, isReport := errors.AsType[*resume.ReportError](err)
+	switch {
+	case ok:
+		return rejected
+	case errors.Is(err, token.ErrInvalid):
+		return refused(http.StatusNotFound, "TaskNotExists", err.Error())
+	case isReport && report.TooLarge:
+		return refused(http.StatusBadRequest, "EntityTooLarge", report.What)
+	case isReport:
+		return refused(http.StatusBadRequest, "InvalidArgument", report.What)
+	}
+	h.Log.Error("report failed", "error", token.MaskAll(err.Error()))
+	message := "internal error; try again"
+	if errors.Is(err, resume.ErrTooSlow) {
+		message = resume.ErrTooSlow.Error()
+	}
+	return refused(http.StatusInternalServerError, "InternalServerError", message)
 }
 
 // requestID returns the caller's own id if its length is sensible, or else a new one.
@@ -86,25 +114,23 @@ func requestID(given parameters) string {
 
 // report carries out a request.
 func (h handler) report(r *http.Request, given parameters) error {
-	parse, err := action(given)
-	if err != nil {
+	if err := check(given); err != nil {
 		return err
 	}
 	if err := h.authenticate(r.Method, given); err != nil {
 		return err
 	}
-	text, err := given.required("TaskToken")
-	if err != nil {
+	if err := given.require("TaskToken"); err != nil {
 		return err
 	}
-	verified, err := h.Tokens.Verify(r.Context(), text)
+	verified, err := h.Tokens.Verify(r.Context(), given["TaskToken"])
 	if err != nil {
 		return err
 	}
 	if verified.ID.Flags&token.FlagSender != 0 { // a client's key is not the sender's secret
 		return denied("AccessDenied", "the task of this token takes callbacks of one sender; report at its callback URL")
 	}
-	outcome, err := parse(h, verified.ID, given)
+	outcome, err := outcomeOf(given, h.Tokens.Limits(verified.ID))
 	if err != nil {
 		return err
 	}
@@ -115,97 +141,43 @@ func (h handler) report(r *http.Request, given parameters) error {
 	return err
 }
 
-// parser reads the outcome of a request.
-type parser func(h handler, id token.ID, given parameters) (token.Outcome, error)
+// The actions.
+const (
+	succeeded = "ReportTaskSucceeded"
+	failed    = "ReportTaskFailed"
+)
 
-// action returns the parser for the action of a request.
-func action(given parameters) (parser, error) {
-	version, err := given.required("Version")
-	if err != nil {
-		return nil, err
+// check returns an error for a request of another version, format or action.
+func check(given parameters) error {
+	if err := given.require("Version", "Action"); err != nil {
+		return err
 	}
-	name, err := given.required("Action")
-	if err != nil {
-		return nil, err
-	}
+	action := given["Action"]
 	switch {
-	case version != apiVersion:
-		return nil, invalid("APIVersionNotSupported", "this version of the API is not supported; supported: "+apiVersion)
+	case given["Version"] != apiVersion:
+		return invalid("APIVersionNotSupported", "this version of the API is not supported; supported: "+apiVersion)
 	case given["Format"] != "" && !strings.EqualFold(given["Format"], "JSON"):
-		return nil, invalid("InvalidArgument", "this Format is not supported; supported: JSON")
-	case name == "ReportTaskSucceeded":
-		return handler.success, nil
-	case name == "ReportTaskFailed":
-		return handler.failure, nil
+		return invalid("InvalidArgument", "this Format is not supported; supported: JSON")
+	case action != succeeded && action != failed:
+		return invalid("ActionNotSupported", "this Action is not supported; supported: ReportTaskSucceeded, ReportTaskFailed")
 	}
-	return nil, invalid("ActionNotSupported", "this Action is not supported; supported: ReportTaskSucceeded, ReportTaskFailed")
+	return nil
 }
 
-func (h handler) success(id token.ID, given parameters) (token.Outcome, error) {
-	output, err := given.required("Output")
-	if err != nil {
-		return token.Outcome{}, err
-	}
-	return h.Tokens.Limits(id).Success([]byte(output))
-}
-
-func (h handler) failure(_ token.ID, given parameters) (token.Outcome, error) {
-	name, err := given.required("Error")
-	if err != nil {
-		return token.Outcome{}, err
-	}
-	cause := given["Cause"]
-	switch {
-	case len(name) > maxError:
-		return token.Outcome{}, invalid("InvalidArgument", fmt.Sprintf("Error has %d bytes; allowed: 1 to %d", len(name), maxError))
-	case strings.ContainsFunc(name, unicode.IsControl):
-		return token.Outcome{}, invalid("InvalidArgument", "Error has a control character; allowed: a name for retry and catch of the flow, such as Rejected")
-	case len(cause) > maxCause:
-		return token.Outcome{}, invalid("InvalidArgument", fmt.Sprintf("Cause has %d bytes; allowed: 1 to %d", len(cause), maxCause))
-	}
-	return token.Failure(name, cause), nil
-}
-
-// rejection is an error in the form of the vendor's.
-type rejection struct {
-	status    int
-	Code      string
-	Message   string
-	RequestID string `json:"RequestId"`
-	HostID    string `json:"HostId"`
-}
-
-func (r *rejection) Error() string { return r.Code + ": " + r.Message }
-
-func invalid(code, message string) error {
-	return &rejection{status: http.StatusBadRequest, Code: code, Message: message}
-}
-
-func denied(code, message string) error {
-	return &rejection{status: http.StatusForbidden, Code: code, Message: message}
-}
-
-// rejection is the response to an error: what the caller can fix, without any part of the request and
-// without internal errors.
-func (h handler) rejection(err error) *rejection {
-	var rejected *rejection
-	var report *resume.ReportError
-	switch {
-	case errors.As(err, &rejected):
-		return rejected
-	case errors.Is(err, token.ErrInvalid):
-		return &rejection{status: http.StatusNotFound, Code: "TaskNotExists", Message: err.Error()}
-	case errors.As(err, &report):
-		code := "InvalidArgument"
-		if report.TooLarge {
-			code = "EntityTooLarge"
+func outcomeOf(given parameters, limits resume.Limits) (outcome token.Outcome, err error) {
+	if given["Action"] == succeeded {
+		if err := given.require("Output"); err != nil {
+			return outcome, err
 		}
-		return &rejection{status: http.StatusBadRequest, Code: code, Message: report.What}
+		return limits.Success([]byte(given["Output"]))
 	}
-	h.Log.Error("report failed", "error", token.MaskAll(err.Error()))
-	message := "internal error; try again"
-	if errors.Is(err, resume.ErrTooSlow) {
-		message = resume.ErrTooSlow.Error()
+	if err := given.require("Error"); err != nil {
+		return outcome, err
 	}
-	return &rejection{status: http.StatusInternalServerError, Code: "InternalServerError", Message: message}
+	name, cause := given["Error"], given["Cause"]
+	if len(name) > maxError || len(cause) > maxCause {
+		return outcome, invalid("InvalidArgument", fmt.Sprintf("Error has %d bytes and Cause has %d; allowed: at most %d and %d",
+			len(name), len(cause), maxError, maxCause))
+	}
+	return limits.FailureOf(name, cause)
 }

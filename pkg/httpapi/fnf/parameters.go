@@ -1,8 +1,6 @@
 package fnf
 
 import (
-	"errors"
-	"io"
 	"maps"
 	"mime"
 	"net/http"
@@ -18,17 +16,14 @@ type parameters map[string]string
 
 // read reads the parameters of a request.
 func read(r *http.Request) (parameters, error) {
-	body, err := io.ReadAll(r.Body)
-	var tooLarge *http.MaxBytesError
+	body, err := resume.ReadBody(r.Body, r.ContentLength, maxBody)
 	switch {
-	case errors.As(err, &tooLarge):
-		return nil, resume.RequestTooLarge(r.ContentLength, tooLarge.Limit)
-	case err != nil: // the caller disconnected, or is too slow
-		return nil, invalid("InvalidArgument", "the request ended before its body was complete")
+	case err != nil:
+		return nil, err
 	case r.URL.Path != "/":
-		return nil, &rejection{status: http.StatusNotFound, Code: "InvalidArgument", Message: "there is nothing here; the path of every action is /"}
+		return nil, refused(http.StatusNotFound, "InvalidArgument", "there is nothing here; the path of every action is /")
 	case r.Method != http.MethodGet && r.Method != http.MethodPost:
-		return nil, &rejection{status: http.StatusMethodNotAllowed, Code: "UnsupportedHTTPMethod", Message: "this method is not allowed; allowed: GET, POST"}
+		return nil, refused(http.StatusMethodNotAllowed, "UnsupportedHTTPMethod", "this method is not allowed; allowed: GET, POST")
 	}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/x-www-form-urlencoded" {
 		body = nil
@@ -54,12 +49,14 @@ func parse(texts ...string) (parameters, error) {
 	return all, nil
 }
 
-// required returns the parameter of that name.
-func (p parameters) required(name string) (string, error) {
-	if p[name] == "" {
-		return "", invalid("MissingRequiredParams", "the parameter "+name+" is missing")
+// require returns an error if one of these parameters is missing or empty.
+func (p parameters) require(names ...string) error {
+	for _, name := range names {
+		if p[name] == "" {
+			return invalid("MissingRequiredParams", "the parameter "+name+" is missing")
+		}
 	}
-	return p[name], nil
+	return nil
 }
 
 // signed returns the text that the signature of a request is made of.

@@ -33,10 +33,8 @@ const maxSkew = 15 * time.Minute
 
 // authenticate returns nil if one of the keys signed the request.
 func (h handler) authenticate(method string, given parameters) error {
-	for _, name := range []string{"AccessKeyId", "Signature", "SignatureNonce", "Timestamp"} {
-		if _, err := given.required(name); err != nil {
-			return err
-		}
+	if err := given.require("AccessKeyId", "Signature", "SignatureNonce", "Timestamp"); err != nil {
+		return err
 	}
 	if given["SignatureMethod"] != "HMAC-SHA1" || given["SignatureVersion"] != "1.0" || given["SignatureType"] != "" {
 		return invalid("InvalidArgument", "this way to sign is not supported; supported: SignatureMethod HMAC-SHA1, SignatureVersion 1.0, no SignatureType")

@@ -209,7 +209,6 @@ func (h handler) serve(route route) http.HandlerFunc {
 				return
 			}
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		var status int
 		var body any
 		err := route.checkParameters(r)
@@ -319,14 +318,11 @@ func readJSON(r *http.Request, form any, members ...string) error {
 
 // readBody reads the body as it is.
 func readBody(r *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(r.Body)
-	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, &Error{http.StatusRequestEntityTooLarge, engine.CodeInvalid, resume.RequestTooLarge(r.ContentLength, tooLarge.Limit).What}
+	body, err := resume.ReadBody(r.Body, r.ContentLength, maxBody)
+	if report, ok := errors.AsType[*resume.ReportError](err); ok && report.TooLarge {
+		return nil, &Error{http.StatusRequestEntityTooLarge, engine.CodeInvalid, report.What}
 	}
-	if err != nil { // the caller hung up or is too slow
-		return nil, invalid("the request ended too early")
-	}
-	return body, nil
+	return body, err
 }
 
 func (h handler) putFlow(r *http.Request) (int, any, error) {
