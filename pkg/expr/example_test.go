@@ -27,7 +27,7 @@ func ExampleParseCondition() {
 }
 
 func ExampleMappings_Eval() {
-	source := func(text string) expr.Source {
+	source := func(text string) expr.Template {
 		s, err := expr.ParseSource(value.String(text))
 		if err != nil {
 			fmt.Println(err)

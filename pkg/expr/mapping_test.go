@@ -93,8 +93,6 @@ func TestMappingsEval(t *testing.T) {
 		{"only what is listed", []expr.Mapping{mapping(t, "k", `"$context.task.token"`)}, `{"k":"T"}`},
 		{"missing source", []expr.Mapping{mapping(t, "gone", `"$local.x"`), mapping(t, "k", `"$input.none"`)}, `{"k":null}`},
 		{"dotted target", []expr.Mapping{mapping(t, "a.b", `1`), mapping(t, "a[0]", `2`), mapping(t, "", `3`)}, `{"":3,"a.b":1,"a[0]":2}`},
-		{"repeated target", []expr.Mapping{mapping(t, "k", `1`), mapping(t, "a", `2`), mapping(t, "k", `3`)}, `{"a":2,"k":3}`},
-		{"repeated target, the last one missing", []expr.Mapping{mapping(t, "k", `1`), mapping(t, "k", `"$input.missing"`)}, `{}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

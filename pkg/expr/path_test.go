@@ -149,7 +149,8 @@ func TestPathErrors(t *testing.T) {
 		{`$input[*`, 8, `path $input[*: found the end where "]" belongs`},
 		{`$input["k`, 7, `path $input["k: text that begins with "k has no closing quote`},
 		{`$input["a\x"]`, 7, `path $input["a\x"]: text "a\x" has a control character or an unknown escape; write \n for a line break and \\ for a backslash`},
-		{"$input[\"a\n\"]", 7, "path $input[\"a\n\"]: text \"a\n\" has a control character or an unknown escape; write \\n for a line break and \\\\ for a backslash"},
+		{"$input[\"a\n\"]", 7,
+			"path $input[\"a\n\"]: text \"a\n\" has a control character or an unknown escape; write \\n for a line break and \\\\ for a backslash"},
 		{`$input[99999999999999999999]`, 7, `path $input[99999999999999999999]: found "99999999999999999999" in brackets; ` +
 			`allowed: an index from 0 to 2147483647, "*" or a key in double quotes`},
 		{``, 0, `path "": found the end where a path belongs; a path here begins with $input or $local or $context, like $input.key`},

@@ -265,9 +265,9 @@ func (f *fields) mappings(name string) expr.Mappings {
 }
 
 // source reads the source of a mapping in that list.
-func (f *fields) source(list string, n *node) expr.Source {
+func (f *fields) source(list string, n *node) expr.Template {
 	if n == nil {
-		return expr.Source{}
+		return expr.Template{}
 	}
 	p, v := f.parser, n.value()
 	source, err := expr.ParseSource(v)

@@ -54,7 +54,7 @@ func (p *parser) flowFrom(root *node) {
 	if f == nil {
 		return
 	}
-	p.flow.Version = p.version(f)
+	p.flow.Version = f.oneOf("version", "version")
 	f.oneOf("type", "flow type")
 	p.flow.Name = f.nameOf("flow name")
 	p.flow.Input = f.mappings("inputMappings")
@@ -62,17 +62,6 @@ func (p *parser) flowFrom(root *node) {
 	p.flow.Timeout = f.seconds("timeoutSeconds", 0)
 	p.flow.Steps = p.steps(f, nil)
 	p.checkSources(f, nil)
-}
-
-// version reads the version of the language. Vendors' examples also have v1.0, which the vendor's
-// service rejects.
-func (p *parser) version(f *fields) string {
-	n := f.values["version"]
-	if n != nil && n.kind == nodeScalar && slices.Contains([]string{"v1.0", "v1.0.0", "1", "1.0"}, n.scalar.Text()) {
-		p.problem(n.pos, "version %s is unknown; write \"version: v1\" (allowed: %s)", n.describe(), f.allowed("version"))
-		return ""
-	}
-	return f.oneOf("version", "version")
 }
 
 // otherLanguages are those that a document may be written in. Their signs are fields of the root

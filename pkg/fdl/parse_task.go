@@ -25,7 +25,7 @@ func (p *parser) task(step *Step, f *fields) *Task {
 	task.Signed, task.Sender = p.signed(f)
 	task.Params = p.params(f, task.Resource)
 	task.Pattern = p.pattern(f, task.Resource)
-	p.callbackFields(task, f)
+	p.otherPatterns(task, f)
 	task.Poll = p.poll(task, f)
 	p.failures(task, step, f)
 	task.CallbackURL = slices.ContainsFunc(f.sources, func(s pathSource) bool { return s.path.String() == callbackURL })
@@ -54,16 +54,15 @@ func (p *parser) signed(f *fields) (signed bool, sender string) {
 	return true, name
 }
 
-// callbackFields reports fields that need a task that waits for a callback.
-func (p *parser) callbackFields(task *Task, f *fields) {
-	if task.Pattern == PatternWaitForCallback {
-		return
-	}
-	if n := f.values["heartbeatSeconds"]; n != nil {
-		p.problem(n.pos, "heartbeatSeconds needs \"pattern: waitForCallback\"; other tasks receive no heartbeats")
-	}
-	if n := f.values["signed"]; task.Signed {
-		p.problem(n.pos, "signed needs \"pattern: waitForCallback\"; only a callback has a body to sign")
+// otherPatterns reports fields that need another pattern, as the schema says.
+func (p *parser) otherPatterns(task *Task, f *fields) {
+	for _, field := range f.keys {
+		needs := f.schemas[field].get("x-pattern").texts()
+		n := f.values[field]
+		if needs == nil || n == nil || task.Pattern == patterns[needs[0]] || field == "signed" && !task.Signed {
+			continue
+		}
+		p.problem(n.pos, "%s needs \"pattern: %s\"%s", field, needs[0], needs[1])
 	}
 }
 
@@ -217,33 +216,28 @@ func paramMeant(text string) string {
 	return meant
 }
 
-// The names of the patterns, and those of a task that calls a function or sends a message.
-var (
-	patterns = map[string]Pattern{
-		"requestResponse": PatternRequestResponse, "sync": PatternSync, "waitForCallback": PatternWaitForCallback,
-		"waitForCondition": PatternWaitForCondition,
+// patterns by their names.
+var patterns = map[string]Pattern{
+	"requestResponse": PatternRequestResponse, "sync": PatternSync, "waitForCallback": PatternWaitForCallback,
+	"waitForCondition": PatternWaitForCondition,
+}
+
+// patternsOf returns what the resource is, and the patterns that it has.
+func patternsOf(resource Resource) (what string, allowed []string) {
+	switch {
+	case resource.isMessage():
+		return "a message, which has no end", []string{"requestResponse", "waitForCallback"}
+	case resource.Kind != "":
+		return "a job, which is not a function", []string{"requestResponse", "sync", "waitForCallback"}
 	}
-	functionPatterns = "requestResponse, waitForCallback, waitForCondition"
-	messagePatterns  = "requestResponse, waitForCallback"
-)
+	return "a function, which is not a job", []string{"requestResponse", "waitForCallback", "waitForCondition"}
+}
 
 func (p *parser) pattern(f *fields, resource Resource) Pattern {
-	n := f.values["pattern"]
-	if n == nil {
-		return PatternRequestResponse
+	pattern := f.oneOf("pattern", "pattern")
+	what, allowed := patternsOf(resource)
+	if pattern != "" && resource.Function != "" && !slices.Contains(allowed, pattern) {
+		p.problem(f.values["pattern"].pos, "pattern %q does not go with %s (allowed with it: %s)", pattern, what, strings.Join(allowed, ", "))
 	}
-	pattern := patterns[f.oneOf("pattern", "pattern")]
-	switch {
-	case pattern == PatternSync && resource.isMessage():
-		p.problem(n.pos, "pattern \"sync\" waits for the end of a job, and a message has no end (allowed with a message: %s)", messagePatterns)
-	case pattern == PatternWaitForCondition && resource.isMessage():
-		p.problem(n.pos, "pattern \"waitForCondition\" polls a function, and a message is not a function (allowed with a message: %s)", messagePatterns)
-	case pattern == PatternWaitForCondition && resource.Kind != "":
-		p.problem(n.pos, "pattern \"waitForCondition\" polls a function, and %s is not a function; "+
-			"write \"pattern: sync\", which waits for the end of the job, or ask a function", shortened(resource.Text))
-	case pattern == PatternSync && resource.Function != "" && resource.Kind == "":
-		p.problem(n.pos, "pattern \"sync\" waits for the end of a job and needs an action or the resourceArn of one; "+
-			"functions and sub-flows do not have it yet (allowed with a function: %s)", functionPatterns)
-	}
-	return pattern
+	return patterns[pattern]
 }

@@ -104,15 +104,3 @@ var stepTypes = sync.OnceValue(func() []string {
 	}
 	return types
 })
-
-// Elements are what a definition is made of, by the names that [Fields] takes.
-func Elements() []string {
-	var names []string
-	for _, e := range elements() {
-		names = append(names, e.name)
-	}
-	return names
-}
-
-// Fields are the fields that an element of a definition may have.
-func Fields(name string) []string { return slices.Clone(findElement(name).keys) }
