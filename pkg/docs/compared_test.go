@@ -91,19 +91,31 @@ func TestErrorsMatchTheCode(t *testing.T) {
 func errorNames(t *testing.T) []string {
 	t.Helper()
 	var names []string
-	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
-		isTest := strings.HasSuffix(path, "_test.go") || strings.HasSuffix(filepath.Dir(path), "test") || filepath.Base(filepath.Dir(path)) == "sim"
-		if err != nil || entry.IsDir() || filepath.Ext(path) != ".go" || isTest {
-			return err
+	for _, path := range goFiles(t) {
+		if folder := filepath.Dir(path); !strings.HasSuffix(path, "_test.go") && !strings.HasSuffix(folder, "test") && filepath.Base(folder) != "sim" {
+			names = append(names, errorsIn(t, path)...)
 		}
-		names = append(names, errorsIn(t, path)...)
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// goFiles returns the files of all packages and functions.
+func goFiles(t *testing.T) []string {
+	t.Helper()
+	var files []string
+	for _, root := range []string{"..", "../../functions"} {
+		err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+			if filepath.Ext(path) == ".go" {
+				files = append(files, path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
 }
 
 func errorsIn(t *testing.T, path string) []string {

@@ -2,7 +2,6 @@ package docs_test
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -140,17 +139,10 @@ func scenarios(t *testing.T) map[string][]string {
 	for _, file := range files {
 		named[filepath.Base(file)] = marks(firstComment(readFile(t, file)), "# rules:")
 	}
-	err = filepath.WalkDir("..", func(file string, entry fs.DirEntry, err error) error {
-		if err != nil || filepath.Ext(file) != ".go" {
-			return err
-		}
+	for _, file := range goFiles(t) {
 		if rules := marks(strings.Split(readFile(t, file), "\n"), "// rules: "); len(rules) > 0 {
 			named[file] = rules
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	return named
 }
