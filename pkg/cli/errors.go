@@ -66,8 +66,7 @@ func failureOf(err error) *view.Failure {
 
 // apiFailure returns an error of the management API as it is shown.
 func apiFailure(refused *rest.Error) *view.Failure {
-	// What stands before the API of a stack responds without a code of the API.
-	if refused.Code == engine.CodeInternal && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden) {
+	if isGateways(refused) {
 		return view.Internal(refused.Message, "aws sts get-caller-identity, which shows whose credentials are in use")
 	}
 	f := view.Usage(refused.Message, "")
@@ -84,7 +83,12 @@ func apiFailure(refused *rest.Error) *view.Failure {
 	return f
 }
 
-// flagError is what cobra calls for a flag that it cannot use.
+// isGateways reports whether what stands before the API of a stack refused a request: it responds without a code.
+func isGateways(refused *rest.Error) bool {
+	return refused.Code == engine.CodeInternal && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden)
+}
+
+// flagError returns the error for a flag that cobra cannot use.
 func flagError(cmd *cobra.Command, err error) error {
 	why := err.Error()
 	var unknown *pflag.NotExistError
@@ -121,13 +125,8 @@ func subject(cmd *cobra.Command) string {
 		return "command line"
 	}
 	name := strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
-	argument, args := argumentName(cmd), cmd.Flags().Args()
-	stored, err := cmd.Flags().GetString("flow")
-	switch {
-	case len(args) == 1 && argument != "TOKEN":
+	if args := cmd.Flags().Args(); len(args) == 1 && argumentName(cmd) != "TOKEN" {
 		return name + " " + args[0]
-	case len(args) == 0 && err == nil && stored != "" && argument == "FLOW":
-		return name + " --flow " + stored
 	}
 	return name
 }

@@ -6,14 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
-	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 )
 
@@ -39,38 +37,25 @@ func (c Command) jobEventsSendCommand() *cobra.Command {
 	})
 }
 
-func (c Command) readEvent(ctx context.Context, file string) (event []byte, err error) {
-	if file == "-" {
-		event, err = c.readStdin(ctx)
-	} else {
-		event, err = os.ReadFile(file) //nolint:gosec // G304: the user names the file
+func (c Command) readEvent(ctx context.Context, file string) ([]byte, error) {
+	event, err := c.readFile(ctx, file, file, "waitless job-events send FILE, or - for standard input")
+	if err == nil && !json.Valid(event) {
+		err = view.Usage(file+" is no JSON; allowed: an event as EventBridge delivers it", "waitless job-events send event.json")
 	}
-	switch {
-	case ctx.Err() != nil:
-		return nil, view.Interrupted("nothing was sent")
-	case err != nil:
-		return nil, view.Usage(file+": "+reasonOf(err), "waitless job-events send FILE, or - for standard input")
-	case !json.Valid(event):
-		return nil, view.Usage(file+" is no JSON; allowed: an event as EventBridge delivers it", "waitless job-events send event.json")
-	}
-	return bytes.ReplaceAll(event, []byte("{time}"), []byte(time.Now().UTC().Format(time.RFC3339))), nil
+	return bytes.ReplaceAll(event, []byte("{time}"), []byte(time.Now().UTC().Format(time.RFC3339))), err
 }
 
-// eventError returns an error of the API about an event as it is shown.
+// eventError returns an error of the API about an event as it is shown. An API without the route is that of a stack,
+// or the gateway before it responds.
 func eventError(err error) error {
 	var refused *rest.Error
 	if !errors.As(err, &refused) {
 		return err
 	}
-	switch refused.Status {
-	case http.StatusNotFound, http.StatusUnauthorized, http.StatusForbidden:
-		why := "the API takes no job events: on AWS the services send their own to the event bus"
-		if refused.Code != engine.CodeInternal && refused.Status != http.StatusNotFound { // dev itself says so
-			why = refused.Message
-		}
-		return view.Usage(why, "waitless dev, and --store DIR")
-	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
-		return view.Usage(refused.Message, "waitless job-events send event.json")
+	if refused.Status == http.StatusNotFound || isGateways(refused) {
+		return view.Usage("the API takes no job events: on AWS the services send their own to the event bus", "waitless dev, and --store DIR")
 	}
-	return view.Internal(refused.Message, "the same again, while waitless run or waitless dev works on the store")
+	f := apiFailure(refused)
+	f.Try = "waitless job-events send event.json, while waitless run or waitless dev works on the store"
+	return f
 }

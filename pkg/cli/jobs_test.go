@@ -164,10 +164,11 @@ func TestJobEventsWhileNothingRuns(t *testing.T) {
 	if got := doWith(t, ended, env, "job-events", "send", "-"); got.exit != ExitSucceeded {
 		t.Errorf("%+v", got)
 	}
-	if got := doWith(t, stoppedEvent(t), env, "job-events", "send", "-"); got.exit != ExitInternal || !strings.Contains(got.stderr, "try: the same again, while") {
+	got := doWith(t, stoppedEvent(t), env, "job-events", "send", "-")
+	if got.exit != ExitInternal || !strings.Contains(got.stderr, "while waitless run or waitless dev works") {
 		t.Errorf("%+v", got)
 	}
-	got := doWith(t, "", env, "run", batchFlow, "--name", "one", "--task", "batch:SubmitJob=simulated")
+	got = doWith(t, "", env, "run", batchFlow, "--name", "one", "--task", "batch:SubmitJob=simulated")
 	if got.exit != ExitSucceeded || !strings.Contains(got.stdout, id) {
 		t.Errorf("%+v", got)
 	}

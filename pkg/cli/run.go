@@ -190,18 +190,11 @@ func (c Command) readObject(ctx context.Context, flag, text string) (value.Value
 	try := flag + ` '{"delay":20}', ` + flag + " @input.json, or " + flag + " - to read standard input"
 	file, isFile := strings.CutPrefix(text, "@")
 	data := []byte(text)
-	var err error
-	switch {
-	case text == "-":
-		data, err = c.readStdin(ctx)
-	case isFile:
-		data, err = os.ReadFile(file) //nolint:gosec // G304: the user names the file
-	}
-	switch {
-	case ctx.Err() != nil:
-		return value.Value{}, view.Interrupted("nothing was started")
-	case err != nil:
-		return value.Value{}, view.Usage(flag+" "+text+": "+reasonOf(err), try)
+	if isFile || file == "-" {
+		var err error
+		if data, err = c.readFile(ctx, flag+" "+text, file, try); err != nil {
+			return value.Value{}, err
+		}
 	}
 	v, err := value.ParseJSON(bytes.TrimPrefix(data, []byte("\uFEFF"))) // with which some editors begin a file
 	switch {
@@ -219,6 +212,22 @@ func (c Command) readObject(ctx context.Context, flag, text string) (value.Value
 func namesFile(text string) bool {
 	_, err := os.Stat(text)
 	return err == nil || strings.HasSuffix(text, ".json")
+}
+
+// readFile reads a file, or standard input for "-". What names it in errors.
+func (c Command) readFile(ctx context.Context, what, file, try string) (data []byte, err error) {
+	if file == "-" {
+		data, err = c.readStdin(ctx)
+	} else {
+		data, err = os.ReadFile(file) //nolint:gosec // G304: the user names the file
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil, view.Interrupted("nothing was done")
+	case err != nil:
+		return nil, view.Usage(what+": "+reasonOf(err), try)
+	}
+	return data, nil
 }
 
 // readStdin reads until the end or until ctx ends, whose error it then answers.

@@ -329,7 +329,7 @@ func TestInterruptEndsReadingInput(t *testing.T) {
 		exit := c.Run(ctx)
 		return result{exit: exit, stderr: stderr.String()}
 	})
-	if got.exit != ExitInterrupted || !strings.Contains(got.stderr, "nothing was started") {
+	if got.exit != ExitInterrupted || !strings.Contains(got.stderr, "nothing was done") {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -102,7 +102,7 @@ func checkSetting(variable, name, text string) error {
 	case variable == "NO_COLOR" && text != "true" && text != "false":
 		allowed = "true, false"
 	case variable == callbackVariable:
-		_, err := parseBase(name, text)
+		_, err := checkBase(name, text, "")
 		return err
 	}
 	if allowed == "" {

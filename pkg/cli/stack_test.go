@@ -250,7 +250,7 @@ func TestAnotherTerminalAnswersOnAStack(t *testing.T) {
 	for want, args := range map[string][]string{
 		"callback/one  Running":                               {"list"},
 		"flow callback is in use: callback/one has not ended": {"flows", "delete", "callback"},
-		"is open, last heartbeat":                             {"tokens", "heartbeat", text},
+		", last heartbeat":                                    {"tokens", "heartbeat", text},
 		"  callback/one  mytask  since":                       {"tokens", "list"},
 		text:                                                  {"tokens", "list", "--unmask"},
 	} {

@@ -11,14 +11,13 @@ import (
 
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
-	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/token"
 )
 
 func (c Command) tokensCommand() *cobra.Command {
-	return group(helpOf("tokens", nil), c.tokensListCommand(), c.tokensShowCommand(), c.tokensSucceedCommand(), c.tokensFailCommand(), c.tokensHeartbeatCommand(),
-		c.tokensRevokeCommand(), c.tokensURLCommand())
+	return group(helpOf("tokens", nil), c.tokensListCommand(), c.tokensShowCommand(), c.tokensSucceedCommand(), c.tokensFailCommand(),
+		c.tokensHeartbeatCommand(), c.tokensRevokeCommand(), c.tokensURLCommand())
 }
 
 func (c Command) tokensListCommand() *cobra.Command {
@@ -85,11 +84,11 @@ func (c Command) takeToken(cmd *cobra.Command, run func(*cobra.Command, []string
 				return err
 			}
 		}
-		_, _, ofExecution := stepOf(text)
+		_, _, notExecution := names(text)
 		switch {
 		case strings.HasPrefix(text, "..."):
 			return view.Usage("this token is masked: its beginning is missing", "FLOW/EXECUTION in its place, or waitless tokens list --unmask")
-		case !tokenShape.MatchString(text) && !ofExecution:
+		case notExecution != nil && !tokenShape.MatchString(text):
 			return view.Usage(token.ErrInvalid.Error(), "waitless tokens list --unmask")
 		}
 		return run(cmd, []string{text})
@@ -99,17 +98,15 @@ func (c Command) takeToken(cmd *cobra.Command, run func(*cobra.Command, []string
 // tokenShape matches what may be a token: two parts in the letters of Base64 for URLs.
 var tokenShape = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 
-// stepOf reads FLOW/EXECUTION, which stands for the token that the execution waits for.
-func stepOf(text string) (flow, execution string, ok bool) {
-	flow, execution, ok = strings.Cut(text, "/")
-	return flow, execution, ok && fdl.ValidName(flow) && fdl.ValidName(execution)
-}
-
-// openToken is the token that an execution waits for, masked unless unmask is set.
-func openToken(ctx context.Context, a *target.Client, flow, execution string, unmask bool) (rest.Token, error) {
+// openToken returns the token that FLOW/EXECUTION waits for, masked unless unmask is set.
+func openToken(ctx context.Context, a *target.Client, text string, unmask bool) (rest.Token, error) {
+	flow, execution, err := names(text)
+	if err != nil {
+		return rest.Token{}, err
+	}
 	open, err := a.Tokens(ctx, flow, execution, unmask)
 	if err != nil || len(open) == 0 {
-		return rest.Token{}, cmp.Or(err, error(view.Usage(flow+"/"+execution+" waits for no callback", "waitless show "+flow+"/"+execution)))
+		return rest.Token{}, cmp.Or(err, error(view.Usage(text+" waits for no callback", "waitless show "+text)))
 	}
 	return open[0], nil
 }
@@ -119,33 +116,32 @@ func (c Command) readToken(cmd *cobra.Command) (string, error) {
 	if output := cmd.Flags().Lookup("output"); output != nil && output.Value.String() == "-" {
 		return "", view.Usage("TOKEN and --output cannot both be standard input", "--output @FILE")
 	}
-	data, err := c.readStdin(cmd.Context())
+	try := cmd.CommandPath() + " - < FILE"
+	data, err := c.readFile(cmd.Context(), "the token on standard input", "-", try)
 	text := strings.TrimSpace(string(data))
-	switch {
-	case cmd.Context().Err() != nil:
-		return "", view.Interrupted("nothing was done")
-	case err != nil:
-		return "", view.Usage("the token on standard input: "+reasonOf(err), cmd.CommandPath()+" - < FILE")
-	case text == "":
-		return "", view.Usage("there is no token on standard input", cmd.CommandPath()+" - < FILE")
+	if err == nil && text == "" {
+		err = view.Usage("there is no token on standard input", try)
 	}
-	return text, nil
+	return text, err
 }
 
 // outcomeText says what is known of a token.
 func outcomeText(t rest.Token) string {
-	var text string
+	text := "token " + t.Token
 	switch {
-	case t.Open && t.Step != "" && t.LastBeat == "":
-		return fmt.Sprintf("token %s is open: step %s of %s/%s waits since %s, %s", t.Token, t.Step, t.Flow, t.Execution, view.LocalTime(t.Since), deadlineOf(t))
-	case t.Open && t.LastBeat != "":
-		return fmt.Sprintf("token %s is open, last heartbeat %s", t.Token, view.LocalTime(t.LastBeat))
 	case t.Open:
-		return fmt.Sprintf("token %s is open", t.Token)
+		text += " is open"
+		if t.Step != "" {
+			text += fmt.Sprintf(": step %s of %s/%s waits since %s, %s", t.Step, t.Flow, t.Execution, view.LocalTime(t.Since), deadlineOf(t))
+		}
+		if t.LastBeat != "" {
+			text += ", last heartbeat " + view.LocalTime(t.LastBeat)
+		}
+		return text
 	case t.Output != nil:
-		text = fmt.Sprintf("token %s succeeded with %s", t.Token, view.HarmlessJSON(t.Output.JSON()))
+		text += " succeeded with " + view.HarmlessJSON(t.Output.JSON())
 	default:
-		text = fmt.Sprintf("token %s failed with %s", t.Token, view.Because(t.Error, t.Cause))
+		text += " failed with " + view.Because(t.Error, t.Cause)
 	}
 	by := "closed by " + t.ClosedBy
 	if t.ClosedBy == string(token.ClosedByHand) {
@@ -159,8 +155,8 @@ func (c Command) tokensShowCommand() *cobra.Command {
 	cmd := helpOf("tokens show", nil)
 	cmd.Flags().BoolVar(&unmask, "unmask", false, "show the token whole")
 	return c.onToken(cmd, func(ctx context.Context, a *target.Client, text string) (rest.Token, bool, error) {
-		if flow, execution, ok := stepOf(text); ok {
-			t, err := openToken(ctx, a, flow, execution, unmask)
+		if strings.Contains(text, "/") {
+			t, err := openToken(ctx, a, text, unmask)
 			return t, true, err
 		}
 		t, err := a.Token(ctx, text)

@@ -30,8 +30,8 @@ func (c Command) tokensURLCommand() *cobra.Command {
 	cmd.Flags().StringVar(&base, "base", "",
 		"where callbacks arrive (default: "+callbackVariable+", else as the stack, or the process that holds the store, says)")
 	c.takeToken(cmd, c.onTarget(&o, func(ctx context.Context, a *target.Client, args []string) error {
-		if flow, execution, ok := stepOf(args[0]); ok {
-			open, err := openToken(ctx, a, flow, execution, true)
+		if strings.Contains(args[0], "/") {
+			open, err := openToken(ctx, a, args[0], true)
 			if err != nil {
 				return err
 			}
@@ -125,21 +125,13 @@ func hostOf(endpoint string) string {
 	return parsed.Hostname()
 }
 
-// checkBase is parseBase for a command, with what to try.
-func checkBase(name, base, try string) (string, error) {
-	parsed, err := parseBase(name, base)
-	if err != nil {
-		return "", view.Usage(err.Error(), try)
-	}
-	return parsed, nil
-}
-
-// parseBase refuses a URL that no token can stand behind. The name is that of the flag, the variable
+// checkBase rejects a URL that no token can stand behind. The name is that of the flag, the variable
 // or the setting that has it.
-func parseBase(name, base string) (string, error) {
+func checkBase(name, base, try string) (string, error) {
 	parsed, err := url.Parse(base)
 	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" || parsed.User != nil || strings.ContainsAny(base, "?# ") {
-		return "", fmt.Errorf("%s is %q; allowed: an http or https URL without a user, a query or a fragment", name, local.Hidden(base))
+		why := fmt.Sprintf("%s is %q; allowed: an http or https URL without a user, a query or a fragment", name, local.Hidden(base))
+		return "", view.Usage(why, try)
 	}
 	return strings.TrimSuffix(base, "/"), nil
 }
