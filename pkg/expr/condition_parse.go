@@ -3,6 +3,7 @@ package expr
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -219,8 +220,12 @@ var remedies = map[string]string{
 
 // unexpected reports a word or sign that is not allowed here.
 func (p *conditionParser) unexpected(allowed string) {
-	word := p.word()
-	found := p.foundWord(word)
+	word, ahead := p.word(), p.scanner
+	found := word + ahead.takeWhile(func(r rune) bool { return word == "" && strings.ContainsRune("=<>!&|", r) })
+	if found == "" {
+		_, size := utf8.DecodeRuneInString(p.rest())
+		found = p.rest()[:size]
+	}
 	remedy := remedies[strings.ToLower(found)]
 	if remedy == "" && word != "" && allowed == aValue {
 		remedy = `a text is written "` + word + `", a member of the step's input $.` + word
@@ -232,20 +237,4 @@ func (p *conditionParser) unexpected(allowed string) {
 		found = "the end"
 	}
 	p.fail(p.pos, "found %s where %s belongs%s", found, allowed, remedy)
-}
-
-// foundWord returns what is next: a word, a sign of several characters, or one character.
-func (p *conditionParser) foundWord(word string) string {
-	if word != "" {
-		return word
-	}
-	for _, sign := range []string{"==", "!=", "<=", ">=", "&&", "||", "=>", "=<", "<>"} {
-		if strings.HasPrefix(p.rest(), sign) {
-			return sign
-		}
-	}
-	for _, r := range p.rest() {
-		return string(r)
-	}
-	return ""
 }

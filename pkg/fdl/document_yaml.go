@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -20,8 +19,8 @@ func (r *reader) readText(text []byte) *node {
 	if isJSON && json.Valid(text) {
 		return r.fromYAML(fromJSON(text))
 	}
-	documents, err := loadYAML(text)
-	if err != nil {
+	var documents []yaml.Node
+	if err := yaml.Load(text, &documents, yaml.WithAllDocuments()); err != nil {
 		r.yamlError(err, isJSON)
 		return nil
 	}
@@ -31,30 +30,10 @@ func (r *reader) readText(text []byte) *node {
 		return nil
 	case 1:
 		r.inside = map[*yaml.Node]bool{}
-		return r.fromYAML(documents[0])
+		return r.fromYAML(documents[0].Content[0])
 	}
-	r.problem(r.position(documents[1]), "the definition has %d documents; write one flow a file", len(documents))
+	r.problem(r.position(documents[1].Content[0]), "the definition has %d documents; write one flow a file", len(documents))
 	return nil
-}
-
-// loadYAML returns the root node of each document in text.
-func loadYAML(text []byte) ([]*yaml.Node, error) {
-	loader, err := yaml.NewLoader(bytes.NewReader(text))
-	if err != nil {
-		return nil, err
-	}
-	var roots []*yaml.Node
-	for {
-		var document yaml.Node
-		if err := loader.Load(&document); errors.Is(err, io.EOF) {
-			return roots, nil
-		} else if err != nil {
-			return nil, err
-		}
-		if document.Kind == yaml.DocumentNode && len(document.Content) == 1 {
-			roots = append(roots, document.Content[0])
-		}
-	}
 }
 
 // yamlMeanings replace messages of the library. Begin says that the position is where the broken
@@ -207,7 +186,7 @@ func (r *reader) fromMapping(y *yaml.Node) *node {
 		value := r.fromYAML(y.Content[i+1])
 		switch first, repeated := seen[key.Value]; {
 		case key.Kind != yaml.ScalarNode:
-			r.problem(at, "a key is %s; allowed: text", kindName(key.Kind))
+			r.problem(at, "a key is not a text; allowed: text")
 			n.partial = true
 		case isTagged(key):
 			r.problem(at, "tag %s is not supported; allowed: none, or !!str for a text", key.ShortTag())
@@ -223,11 +202,6 @@ func (r *reader) fromMapping(y *yaml.Node) *node {
 		}
 	}
 	return n
-}
-
-func kindName(k yaml.Kind) string {
-	names := map[yaml.Kind]string{yaml.MappingNode: "a mapping", yaml.SequenceNode: "a list", yaml.AliasNode: "an alias"}
-	return names[k]
 }
 
 func (r *reader) fromScalar(y *yaml.Node) *node {

@@ -50,8 +50,8 @@ func TestProblems(t *testing.T) {
 			`7:25: tag !z is not supported`,
 		}},
 		{"a key that is no text", flowOf("- {type: pass, name: A}\n- type: pass\n  [x]: 1\n- ? {a: b}\n  : 1\n"), []string{
-			`6:3: a key is a list; allowed: text`,
-			`7:5: a key is a mapping; allowed: text`,
+			`6:3: a key is not a text; allowed: text`,
+			`7:5: a key is not a text; allowed: text`,
 		}},
 		{"a repeated mistake behind an alias is told once", flowOf("- {type: pass, name: A, inputMappings: &m [{target: a, source: $input.}]}\n" +
 			"- {type: pass, name: B, inputMappings: *m}"), []string{

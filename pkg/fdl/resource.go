@@ -3,7 +3,6 @@ package fdl
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/waitless/waitless/pkg/jobs"
@@ -45,12 +44,6 @@ var resourceForms = []*regexp.Regexp{
 // allowedResources are the forms in words.
 func allowedResources() string { return findElement("task").allowed("resourceArn") }
 
-// laterResources are forms of FDL that this release does not run.
-var laterResources = regexp.MustCompile(`^(acs:fnf:|arn:[^:]+:([^:]+):)`)
-
-// usedServices have resources that can be used. Their other resources are mistakes.
-var usedServices = []string{"lambda", "dms", "states"}
-
 // placeholder matches placeholders of templates and manuals: {name}, ${name} or <name>.
 var placeholder = regexp.MustCompile(`\$?\{[^{}]*\}|<[^<>]*>`)
 
@@ -91,9 +84,6 @@ func placeholderError(resource, found string) error {
 
 // resourceError returns the error for a resource that has no known form.
 func resourceError(text string) error {
-	if match := laterResources.FindStringSubmatch(text); match != nil && !slices.Contains(usedServices, match[2]) {
-		return fmt.Errorf("resource %q is not supported yet; allowed: %s", shortened(text), allowedResources())
-	}
 	if found := unfilled(text); found != "" {
 		return placeholderError(text, found)
 	}
