@@ -23,6 +23,7 @@ type story struct {
 	once   bool // no function is called twice, whatever happens
 	deaths int  // how many workers may die
 	drawn  int  // so many runs are drawn where all would be too many; 0 for all
+	forks  bool // the flow has forks
 }
 
 var stories = []story{
@@ -73,6 +74,30 @@ var stories = []story{
 	{name: "a time limit and a stop", flow: limitedHead + callbackText(), actors: []string{"stop"}, deaths: 1},
 	{name: "a time limit of a long call", flow: limitedHead + taskText("Long"), actors: []string{"hand"}, long: true, deaths: 1},
 	{name: "a submit failure", flow: flowHead + taskText("Broken", "pattern: waitForCallback"), actors: []string{"hand"}, deaths: 1},
+	{name: "a fork", flow: parallel(taskText("A"), taskText("B")) + taskText("Next"), deaths: 2, forks: true},
+	{name: "a fork and a stop", flow: parallel(taskText("A"), taskText("B")), actors: []string{"stop"}, deaths: 1, forks: true},
+	{name: "a fork with a wait", flow: parallel(waitText("Wait", 1)+taskText("A"), taskText("B")), deaths: 2, forks: true, drawn: 2000},
+	{
+		name: "a fork with a wait and a stop", flow: parallel(waitText("Wait", 1)+taskText("A"), taskText("B")), actors: []string{"stop"},
+		deaths: 1, forks: true,
+	},
+	{name: "a lane that fails", flow: parallel(taskText("Broken"), callbackText(), taskText("A")), deaths: 2, forks: true, drawn: 2000},
+	{
+		name: "a lane that fails and a stop", flow: parallel(taskText("Broken"), callbackText(), taskText("A")), actors: []string{"stop"},
+		deaths: 1, forks: true,
+	},
+	{
+		name: "a fork in a fork", flow: parallel(inner("Inner", taskText("A"), taskText("B")), taskText("C")) + taskText("Next"),
+		deaths: 2, forks: true, drawn: 2000,
+	},
+	{
+		name: "a fork in a fork and a stop", flow: parallel(inner("Inner", callbackText("timeoutSeconds: 600"), taskText("B")), taskText("C")),
+		actors: []string{"stop"}, deaths: 2, forks: true,
+	},
+	{
+		name: "a fork in a fork that fails", flow: parallel(inner("Inner", callbackText(), taskText("Broken")), taskText("C"), waitText("Long", 5000)),
+		deaths: 2, forks: true, drawn: 2000,
+	},
 }
 
 // crashStories tells each story in every order of its actors, with workers
@@ -94,7 +119,8 @@ func crashStories(t *testing.T, open func(t *testing.T) Store) {
 
 func (s story) tell(t *testing.T, store Store, name string, doubled bool) {
 	t.Helper()
-	flow := put(t, store, "story", s.flow)
+	flows := s.flows(store)
+	flow := put(t, flows, "story", s.flow)
 	if doubled {
 		s.deaths = min(s.deaths, 1)
 	}
@@ -105,6 +131,7 @@ func (s story) tell(t *testing.T, store Store, name string, doubled bool) {
 	plan.limit(store)
 	for run := 0; ; run++ {
 		w := s.world(t, store, flow, fmt.Sprintf("%s-%d", name, run))
+		w.flows = flows
 		died := 0
 		alive := func() bool {
 			w.act(plan)
@@ -139,6 +166,13 @@ func (s story) tell(t *testing.T, store Store, name string, doubled bool) {
 			return
 		}
 	}
+}
+
+func (s story) flows(store Store) engine.Flows {
+	if s.forks {
+		return forkFlows{}
+	}
+	return store
 }
 
 // storyWorld is a world with actors.
@@ -313,6 +347,9 @@ func (w *storyWorld) check(most int) error {
 			return fmt.Errorf("%s was called %d times, want %d at most", calls[0].function, len(calls), allowed)
 		}
 	}
+	if err := w.checkLanes(); err != nil {
+		return err
+	}
 	history, err := w.worker(living).History(w.t.Context(), w.id())
 	if err != nil {
 		return err
@@ -321,6 +358,26 @@ func (w *storyWorld) check(most int) error {
 		return err
 	}
 	return w.checkToken(history)
+}
+
+// checkLanes: no log is terminal before its lanes have joined, and every lane has a terminal item by then
+// (rule 19).
+func (w *storyWorld) checkLanes() error {
+	for id, lane := range w.lanes {
+		item, err := w.store.Latest(w.t.Context(), id)
+		if err != nil {
+			return fmt.Errorf("lane %d: %w", lane.Index, err)
+		}
+		status, err := machine.StatusOf(item.Body)
+		if err != nil || !status.Final() {
+			return fmt.Errorf("the execution ended and lane %d is %s, error %w", lane.Index, status, err)
+		}
+		record, err := w.store.Joined(w.t.Context(), engine.ForkID{Log: lane.Parent, Attempt: lane.Attempt})
+		if seq, ok := record.Joined[lane.Index]; err != nil || !ok || seq != item.Seq {
+			return fmt.Errorf("the execution ended and lane %d joined with item %d, want %d, error %w", lane.Index, seq, item.Seq, err)
+		}
+	}
+	return nil
 }
 
 // checkAttempts: an attempt has one outcome, and one TaskSubmitted at most.

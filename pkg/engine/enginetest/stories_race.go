@@ -11,7 +11,8 @@ import (
 
 // meeting is who meets at one execution: "start", "timer", "token" and "stop"
 // are workers with these wakes, "task" one with the task of the queue, "answer"
-// one with the wake that the task leads to, and "hand" a client that closes the token.
+// one with the wake that the task leads to, "lane 0" one with the start of that lane, and "hand" a
+// client that closes the token.
 type meeting struct {
 	story  string
 	racers []string
@@ -53,6 +54,18 @@ var meetings = []meeting{
 	{"a submit failure", []string{"start", "start"}, 1},
 	{"a submit failure", []string{"start", "stop"}, 0},
 	{"a callback", []string{"timer", "stop", "hand"}, 0},
+	{"a fork", []string{"start", "start"}, 1},
+	{"a fork", []string{"lane 0", "lane 0"}, 1},
+	{"a fork", []string{"lane 0", "lane 1"}, 1},
+	{"a fork and a stop", []string{"start", "stop"}, 1},
+	{"a fork and a stop", []string{"lane 0", "stop"}, 1},
+	{"a fork and a stop", []string{"lane 0", "lane 0", "stop"}, 1},
+	{"a fork and a stop", []string{"lane 0", "lane 1", "stop"}, 1},
+	{"a fork with a wait and a stop", []string{"lane 0", "stop"}, 1},
+	{"a lane that fails", []string{"lane 0", "lane 1"}, 1},
+	{"a lane that fails", []string{"lane 0", "lane 1", "lane 2"}, 1},
+	{"a lane that fails and a stop", []string{"lane 0", "lane 1", "stop"}, 1},
+	{"a fork in a fork and a stop", []string{"lane 0", "stop", "lane 1"}, 1},
 }
 
 // interleaveStories has two workers, or a worker and a client, race in
@@ -73,7 +86,8 @@ func interleaveStories(t *testing.T, open func(t *testing.T) Store) {
 func (m meeting) meet(t *testing.T, store Store, name string, deaths int) {
 	t.Helper()
 	s := stories[slices.IndexFunc(stories, func(s story) bool { return s.name == m.story })]
-	flow := put(t, store, "story", s.flow)
+	flows := s.flows(store)
+	flow := put(t, flows, "story", s.flow)
 	plan := &plan{}
 	if len(m.racers) > 2 {
 		plan.sample = 1000
@@ -81,6 +95,7 @@ func (m meeting) meet(t *testing.T, store Store, name string, deaths int) {
 	plan.limit(store)
 	for run := 0; ; run++ {
 		w := s.world(t, store, flow, fmt.Sprintf("%s-%d", name, run))
+		w.flows = flows
 		w.actors = []*actor{w.hand()} // who repeats his closing when nothing else goes on
 		w.start(living)
 		if !slices.Contains(m.racers, "start") {
@@ -132,7 +147,7 @@ func (w *storyWorld) messageFor(role string) message {
 			stop.steps[0]()
 			stop.steps[1]()
 		}
-		return w.find(func(m message) bool { return m.wake.Cause == machine.CauseStop })
+		return w.find(func(m message) bool { return m.wake.Cause == machine.CauseStop && m.wake.Lane == nil })
 	case "token":
 		if hand := w.hand(); w.told == nil {
 			hand.steps[0]()
@@ -146,6 +161,10 @@ func (w *storyWorld) messageFor(role string) message {
 			w.deliver(w.messageFor("task"), living)
 		}
 		return w.find(func(m message) bool { return m.wake.Cause == machine.CauseReply(w.handle()) })
+	case "lane 0", "lane 1", "lane 2":
+		return w.find(func(m message) bool {
+			return m.wake.Lane != nil && fmt.Sprintf("lane %d", m.wake.Lane.Index) == role && m.wake.Cause == machine.CauseStart
+		})
 	case "start":
 		return w.find(func(m message) bool { return m.wake.Cause == machine.CauseStart })
 	}

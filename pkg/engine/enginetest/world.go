@@ -47,10 +47,12 @@ const (
 type world struct {
 	t     *testing.T
 	store Store
+	flows engine.Flows
 	flow  machine.FlowRef
 	name  string
 
 	mu       sync.Mutex
+	lanes    map[engine.ID]machine.Lane // that were woken
 	now      time.Time
 	fresh    int
 	messages []message
@@ -79,7 +81,10 @@ type made struct {
 
 func newWorld(t *testing.T, store Store, flow machine.FlowRef, name string) *world {
 	t.Helper()
-	return &world{t: t, store: store, flow: flow, name: name, now: epoch, calls: map[string][]made{}, doubled: map[string]bool{}}
+	return &world{
+		t: t, store: store, flows: store, flow: flow, name: name, now: epoch, calls: map[string][]made{}, doubled: map[string]bool{},
+		lanes: map[engine.ID]machine.Lane{},
+	}
 }
 
 func (w *world) id() engine.ID { return engine.NewID(w.flow.Name, w.name) }
@@ -97,7 +102,7 @@ type gate func() bool
 // worker is an engine whose every effect passes the gate.
 func (w *world) worker(alive gate) *roles {
 	return &roles{engine.WorkerConfig{
-		Log: gatedLog{w.store, alive}, Flows: w.store, TokenStore: gatedTokens{w.store, alive}, Stops: gatedStops{w.store, alive},
+		Log: gatedLog{w.store, alive}, Flows: w.flows, TokenStore: gatedTokens{w.store, alive}, Stops: gatedStops{w.store, alive},
 		Joins: gatedJoins{w.store, alive}, TaskQueue: gatedQueue{w, alive}, Keys: testKeys, Now: w.clock,
 		Wakes: wakesFunc(func(wake engine.Wake) error {
 			if !alive() {
@@ -242,7 +247,14 @@ func (l limited) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duratio
 	return l.limits, nil
 }
 
-func (w *world) send(wake engine.Wake, at time.Time) { w.put(message{wake: wake, at: at}) }
+func (w *world) send(wake engine.Wake, at time.Time) {
+	if wake.Lane != nil {
+		w.mu.Lock()
+		w.lanes[wake.Execution] = *wake.Lane
+		w.mu.Unlock()
+	}
+	w.put(message{wake: wake, at: at})
+}
 
 func (w *world) put(m message) {
 	w.mu.Lock()
@@ -405,9 +417,11 @@ func (w *world) checkCalls() error {
 
 // entered is when the log says that the execution waits for the call.
 func (w *world) entered(call machine.Call) time.Time {
-	item, err := w.store.Latest(w.t.Context(), w.id())
+	item, err := w.store.Latest(w.t.Context(), call.Log)
 	if err != nil {
-		w.t.Error(err)
+		if !errors.Is(err, engine.ErrNotFound) { // else the call is the first of a lane
+			w.t.Error(err)
+		}
 		return time.Time{}
 	}
 	state, _, err := machine.Decode(machine.Place(item.Execution, item.Seq), item.Body)
