@@ -86,10 +86,10 @@ const (
 	memoryStripes   = 1 << 8
 )
 
-// Use takes over the database, for the zero KeyedStore.
-func (s *KeyedStore) Use(db Database) error {
+// Use takes over the database, for the zero KeyedStore. The operation names the store in errors.
+func (s *KeyedStore) Use(db Database, op string) error {
 	s.db = db
-	return s.do(context.Background(), operation{name: "open the store"}, s.takeOver)
+	return s.do(context.Background(), operation{name: op}, s.takeOver)
 }
 
 // prepare makes what the zero KeyedStore lacks.

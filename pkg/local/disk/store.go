@@ -124,7 +124,7 @@ func openData(fs vfs.FS, dir, op string) (*Store, error) {
 		return nil, &engine.Error{Code: engine.CodeInternal, Op: op, Err: explainOpen(err)}
 	}
 	s := &Store{db: newDatabase(db, failure), lock: io.NopCloser(nil)}
-	if err := s.Use(s.db); err != nil {
+	if err := s.Use(s.db, op); err != nil {
 		return nil, errors.Join(err, s.Shut())
 	}
 	return s, nil
