@@ -3,6 +3,8 @@ package cli
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"crypto/subtle"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -28,42 +30,10 @@ import (
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
-	"github.com/waitless/waitless/pkg/value"
 )
 
 // defaultListen is where `waitless dev` listens by default.
 const defaultListen = "127.0.0.1:8787"
-
-// devOptions are the flags of dev.
-type devOptions struct {
-	store, listen, base, fnfKeys, config string
-	tasks                                []string
-	api, json, quiet                     bool
-	logFormat                            string
-	flags                                *pflag.FlagSet // for what may run at once
-}
-
-func (c Command) devCommand() *cobra.Command {
-	var o devOptions
-	cmd := helpOf("dev", arguments(0, 0))
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return c.dev(cmd.Context(), o)
-	}
-	flags := cmd.Flags()
-	o.flags = flags
-	flags.StringVar(&o.store, "store", "", "the folder of the store (default: WAITLESS_STORE, else "+target.DefaultStore+")")
-	flags.BoolVar(&o.api, "api", false, "serve the management API and job events to those on this machine who have its key")
-	flags.StringVar(&o.listen, "listen", defaultListen, "where to listen: HOST:PORT")
-	flags.StringVar(&o.base, "base", "", "what callback URLs begin with (default: "+callbackVariable+", else http:// and --listen)")
-	flags.StringVar(&o.fnfKeys, "fnf-keys", "", `the keys of clients of the API of 2019-03-15: @FILE with {"id":"secret"}, or - for standard input`)
-	flags.StringArrayVar(&o.tasks, "task", nil, taskUsage)
-	registerConcurrency(flags)
-	registerConfig(flags, &o.config)
-	flags.BoolVar(&o.json, "json", false, "print one JSON object when it listens (see: waitless help json)")
-	flags.BoolVar(&o.quiet, "quiet", false, "log warnings and errors only")
-	flags.StringVar(&o.logFormat, "log-format", "text", "how to log: text or json")
-	return cmd
-}
 
 // Names of environment variables with secrets.
 const (
@@ -73,34 +43,60 @@ const (
 
 // server is what dev serves.
 type server struct {
-	command  Command
-	options  devOptions
+	Command
+
+	// What the flags say.
+	store, listen, base, fnfKeys, config, logFormat string
+	definitions                                     []string // of tasks
+	api, json, quiet                                bool
+	flags                                           *pflag.FlagSet
+
 	keys     map[string]string // of clients of the fnf API
 	secrets  []callbackurl.Secret
-	base     string
 	listener net.Listener
 	log      *slog.Logger
 }
 
-func (c Command) dev(ctx context.Context, o devOptions) (err error) {
-	o.store = c.storeDir(o.store)
-	s := &server{command: c, options: o}
-	if s.log, err = view.NewLogger(c.Stderr, o.logFormat, o.quiet); err != nil {
+func (c Command) devCommand() *cobra.Command {
+	cmd := helpOf("dev", arguments(0, 0))
+	flags := cmd.Flags()
+	s := &server{Command: c, flags: flags}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return s.run(cmd.Context())
+	}
+	flags.StringVar(&s.store, "store", "", "the folder of the store (default: WAITLESS_STORE, else "+target.DefaultStore+")")
+	flags.BoolVar(&s.api, "api", false, "serve the management API and job events to those on this machine who have its key")
+	flags.StringVar(&s.listen, "listen", defaultListen, "where to listen: HOST:PORT")
+	flags.StringVar(&s.base, "base", "", "what callback URLs begin with (default: "+callbackVariable+", else http:// and --listen)")
+	flags.StringVar(&s.fnfKeys, "fnf-keys", "", `the keys of clients of the API of 2019-03-15: @FILE with {"id":"secret"}, or - for standard input`)
+	flags.StringArrayVar(&s.definitions, "task", nil, taskUsage)
+	registerConcurrency(flags)
+	registerConfig(flags, &s.config)
+	flags.BoolVar(&s.json, "json", false, "print one JSON object when it listens (see: waitless help json)")
+	flags.BoolVar(&s.quiet, "quiet", false, "log warnings and errors only")
+	flags.StringVar(&s.logFormat, "log-format", "text", "how to log: text or json")
+	return cmd
+}
+
+// run serves the store until ctx ends.
+func (s *server) run(ctx context.Context) (err error) {
+	s.store = s.storeDir(s.store)
+	if s.log, err = view.NewLogger(s.Stderr, s.logFormat, s.quiet); err != nil {
 		return err
 	}
 	if err := s.readSecrets(ctx); err != nil {
 		return err
 	}
-	tasks, err := c.devTasks(o.tasks)
+	tasks, err := s.devTasks()
 	if err != nil {
 		return err
 	}
-	store, err := c.opener().Hold(ctx, o.store, "waitless list, which asks the one that holds it, or --store ANOTHER-DIR")
+	store, err := s.opener().Hold(ctx, s.store, "waitless list, which asks the one that holds it, or --store ANOTHER-DIR")
 	if err != nil {
 		return err
 	}
-	defer target.Shut(store, o.store, &err)
-	err = s.listen(ctx)
+	defer target.Shut(store, s.store, &err)
+	err = s.openListener(ctx)
 	if s.listener != nil {
 		defer func() { _ = s.listener.Close() }() // a second time, when it was served
 	}
@@ -110,60 +106,47 @@ func (c Command) dev(ctx context.Context, o devOptions) (err error) {
 	return s.serve(ctx, store, tasks)
 }
 
-// readSecrets reads what requests are signed with.
-func (s *server) readSecrets(ctx context.Context) error {
-	c := s.command
-	if flag := s.options.fnfKeys; flag != "" && flag != "-" && !strings.HasPrefix(flag, "@") { // everybody may see arguments
-		return keysUnreadable()
+// readSecrets reads what requests are signed with. Its errors show none of it.
+func (s *server) readSecrets(ctx context.Context) (err error) {
+	if s.keys, err = s.readKeys(ctx); err != nil {
+		return err
 	}
-	if text := cmp.Or(s.options.fnfKeys, c.Getenv(fnfVariable)); text != "" {
-		keys, err := c.readObject(ctx, "--fnf-keys", text)
-		if err != nil {
-			return withoutText(err)
-		}
-		if s.keys, err = keysOf(keys); err != nil {
-			return err
-		}
-	}
-	var err error
-	if s.secrets, err = callbackurl.ParseSecrets(c.Getenv(secretVariable)); err != nil {
+	if s.secrets, err = callbackurl.ParseSecrets(s.Getenv(secretVariable)); err != nil {
 		return view.Usage(err.Error(), "unset "+secretVariable)
 	}
 	return nil
 }
 
-// withoutText keeps an error from showing a secret that was written where the
-// name of a file belongs.
-func withoutText(err error) error {
-	var f *view.Failure
-	if errors.As(err, &f) && f.Exit == ExitUsage {
-		return keysUnreadable()
+func (s *server) readKeys(ctx context.Context) (map[string]string, error) {
+	const try = "--fnf-keys @keys.json"
+	text := cmp.Or(s.fnfKeys, s.Getenv(fnfVariable))
+	switch {
+	case text == "":
+		return nil, nil
+	case s.fnfKeys != "" && text != "-" && !strings.HasPrefix(text, "@"): // everybody may see arguments
+		return nil, view.Usage(`--fnf-keys is no file; allowed: @FILE with {"id":"secret"}, or - for standard input`, try)
 	}
-	return err
-}
-
-func keysUnreadable() error {
-	return view.Usage(`--fnf-keys cannot be read; allowed: @FILE with {"id":"secret"}, or - for standard input`, "--fnf-keys @keys.json")
-}
-
-func keysOf(object value.Value) (map[string]string, error) {
-	keys, err := fnf.ParseKeys(object.JSON())
+	data, err := s.readText(ctx, "--fnf-keys", text, try)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := fnf.ParseKeys(string(data))
 	if err == nil && len(keys) == 0 {
 		err = errors.New("it holds no key")
 	}
 	if err != nil {
-		return nil, view.Usage("--fnf-keys: "+err.Error(), "--fnf-keys @keys.json")
+		return nil, view.Usage("--fnf-keys: "+err.Error(), try)
 	}
 	return keys, nil
 }
 
 // devTasks are the functions of all flows of a store, whatever their names.
-func (c Command) devTasks(definitions []string) (*local.Tasks, error) {
-	byName, err := splitTasks(definitions)
+func (s *server) devTasks() (*local.Tasks, error) {
+	byName, err := splitTasks(s.definitions)
 	if err != nil {
 		return nil, err
 	}
-	return c.newTasks(local.NewClock(c.Now), byName, func(string) bool { return true })
+	return s.newTasks(local.NewClock(s.Now), byName, func(string) bool { return true })
 }
 
 // logOutput logs the error output of commands.
@@ -181,33 +164,28 @@ func (s *server) logAbsent() func(engine.Absences) {
 	}
 }
 
-// listen opens the listener and determines where callbacks arrive.
-func (s *server) listen(ctx context.Context) (err error) {
-	if s.base, err = s.command.baseOption(s.options.base, true); err != nil {
+// openListener opens the listener and determines where callbacks arrive.
+func (s *server) openListener(ctx context.Context) (err error) {
+	if s.base, err = s.baseOption(s.base, true); err != nil {
 		return err
 	}
-	if s.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", s.options.listen); err != nil {
+	if s.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", s.listen); err != nil {
 		var failed *net.OpError
 		if errors.As(err, &failed) {
 			err = failed.Err
 		}
-		return view.Usage("listen at "+s.options.listen+": "+err.Error(), "--listen 127.0.0.1:0, which takes a port that is free")
+		return view.Usage("listen at "+s.listen+": "+err.Error(), "--listen 127.0.0.1:0, which takes a port that is free")
 	}
-	switch {
-	case s.base != "":
-	case s.options.api: // which serves this machine only
-		s.base = s.url()
-	case s.address().IP.IsUnspecified():
+	if s.base == "" && !s.api && s.address().IP.IsUnspecified() { // the API serves this machine only
 		return view.Usage("with --listen on all addresses, callback URLs need a name of this machine", "--base http://NAME:PORT")
-	default:
-		s.base = s.url()
 	}
+	s.base = cmp.Or(s.base, s.url())
 	return s.checkAPI()
 }
 
 // checkAPI refuses to serve others what asks for neither a token nor a signature.
 func (s *server) checkAPI() error {
-	if !s.options.api || s.private() {
+	if !s.api || s.private() {
 		return nil
 	}
 	const why = "with --api only this machine may reach dev: --listen is a loopback address, and so is the host of --base and " + callbackVariable
@@ -231,11 +209,11 @@ func (s *server) private() bool {
 
 // serve works on the store until ctx ends.
 func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tasks) error {
-	config, err := s.command.configOf(ctx, local.NewClock(s.command.Now), tasks)
+	config, err := s.configOf(ctx, local.NewClock(s.Now), tasks)
 	if err != nil {
 		return err
 	}
-	if err := s.command.limitConcurrency(s.options.flags, &config); err != nil {
+	if err := s.limitConcurrency(s.flags, &config); err != nil {
 		return err
 	}
 	config.Store, config.Keys, config.CallbackBase, config.Absent = store, store.Keys(), s.base, s.logAbsent()
@@ -246,19 +224,21 @@ func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tas
 	config.Blocked = blocked.add
 	system := local.New(config)
 	if err := system.TakeOver(ctx); err != nil { // before job events arrive
-		return fmt.Errorf("take over store %s: %w", s.options.store, err)
+		return fmt.Errorf("take over store %s: %w", s.store, err)
 	}
 	blocked.log(s.log)
 	s.warnOfSigned(ctx, store, system)
 	own := target.Handler(system, store, s.log, "dev")
-	endSocket, err := target.ServeSocket(ctx, s.options.store, own)
+	endSocket, err := target.ServeSocket(ctx, s.store, own)
 	if err != nil {
-		return fmt.Errorf("serve store %s: %w", s.options.store, err)
+		return fmt.Errorf("serve store %s: %w", s.store, err)
 	}
-	key, err := s.apiKey(store)
-	if err != nil {
-		endSocket()
-		return fmt.Errorf("serve store %s: %w", s.options.store, err)
+	defer endSocket()
+	key := ""
+	if s.api {
+		if key, err = store.APIKey(); err != nil {
+			return fmt.Errorf("serve store %s: %w", s.store, err)
+		}
 	}
 	endHTTP := target.Serve(ctx, s.listener, s.handler(system, own, key))
 	err = s.announce()
@@ -266,7 +246,6 @@ func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tas
 		err = system.Serve(ctx)
 	}
 	endHTTP()
-	endSocket()
 	if ctx.Err() != nil {
 		return view.Interrupted("what waits continues with the next dev")
 	}
@@ -309,14 +288,6 @@ func (s *server) unverified(flow *fdl.Flow) (senders []string) {
 	return senders
 }
 
-// apiKey is the key of the management API, if that is served.
-func (s *server) apiKey(store target.Store) (string, error) {
-	if !s.options.api {
-		return "", nil
-	}
-	return store.APIKey()
-}
-
 // handler is what is served over HTTP: own to this machine and with the key, if
 // that is asked for, the rest to everybody who reaches it.
 func (s *server) handler(system *local.System, own http.Handler, key string) http.Handler {
@@ -329,7 +300,7 @@ func (s *server) handler(system *local.System, own http.Handler, key string) htt
 	if len(s.keys) > 0 {
 		mux.Handle("/{$}", fnf.Handler(fnf.Config{Tokens: system.Callbacks, Keys: s.keys, Now: time.Now, Log: s.log}))
 	}
-	if s.options.api {
+	if s.api {
 		mux.Handle("/", forThisMachine(requireKey(key, own)))
 	} else {
 		mux.Handle("/", refusing(http.StatusForbidden, "this waitless dev was started without --api: start it with that, or name its store with --store"))
@@ -378,6 +349,24 @@ func forThisMachine(next http.Handler) http.Handler {
 	})
 }
 
+// requireKey refuses requests without the key: a loopback address is open to
+// every user of the machine.
+func requireKey(key string, next http.Handler) http.Handler {
+	want := sha256.Sum256([]byte(key))
+	refused := refusing(http.StatusUnauthorized, "this API wants the key in the file "+target.APIKeyFile+" of its store: send Authorization: Bearer KEY, or set "+
+		keyVariable+"=@STORE/"+target.APIKeyFile+" for the commands, or name the store by --store")
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		scheme, text, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		got := sha256.Sum256([]byte(strings.TrimSpace(text)))
+		if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			refused.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // forwarding begins the names of headers that proxies and tunnels add.
 var forwarding = []string{
 	"Forwarded", "Via", "X-Forwarded", "X-Real-", "X-Client-", "X-Cluster-", "X-Original-", "X-Envoy-", "X-Proxy", "X-Arr-", "X-Azure-", "X-Appengine-",
@@ -414,15 +403,15 @@ type devReport struct {
 
 // announce says where what listens.
 func (s *server) announce() error {
-	report := devReport{Schema: "waitless.dev/1", Store: s.options.store, Callbacks: s.base + "/callbacks/"}
-	if s.options.api {
-		report.API, report.JobEvents, report.APIKey = s.url(), s.url()+target.EventPath, filepath.Join(s.options.store, target.APIKeyFile)
+	report := devReport{Schema: "waitless.dev/1", Store: s.store, Callbacks: s.base + "/callbacks/"}
+	if s.api {
+		report.API, report.JobEvents, report.APIKey = s.url(), s.url()+target.EventPath, filepath.Join(s.store, target.APIKeyFile)
 	}
 	if len(s.keys) > 0 {
 		report.Fnf = s.base + "/"
 	}
-	if s.options.json {
-		return s.command.out().JSON(report)
+	if s.json {
+		return s.out().JSON(report)
 	}
 	var rows [][]string
 	for _, row := range [][]string{
@@ -437,5 +426,34 @@ func (s *server) announce() error {
 			rows = append(rows, row)
 		}
 	}
-	return s.command.out().Text(view.Columns(rows))
+	return s.out().Text(view.Columns(rows))
+}
+
+// blockedExecutions are those that a process found when it took over a store, and cannot continue.
+type blockedExecutions struct{ flows []*blockedFlow }
+
+// blockedFlow are the executions of one definition.
+type blockedFlow struct {
+	flow      machine.FlowRef
+	execution string // one of them
+	count     int
+	why       string
+}
+
+// add implements Blocked of [local.Config].
+func (b *blockedExecutions) add(flow machine.FlowRef, execution string, missing []error) {
+	for _, known := range b.flows {
+		if known.flow == flow {
+			known.count++
+			return
+		}
+	}
+	b.flows = append(b.flows, &blockedFlow{flow, execution, 1, view.WithoutRunners(missing)})
+}
+
+// log warns of the executions, a line a flow.
+func (b *blockedExecutions) log(log *slog.Logger) {
+	for _, f := range b.flows {
+		log.Warn("executions cannot continue", "flow", f.flow.Name, "executions", f.count, "one", f.execution, "why", f.why)
+	}
 }

@@ -370,7 +370,7 @@ func (elsewhere) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1
 func TestDevWhereOthersReachIt(t *testing.T) {
 	t.Parallel()
 	for name, base := range map[string]string{"their address": "http://127.0.0.1:8787", "their name": "https://example.com"} {
-		s := &server{options: devOptions{api: true}, listener: elsewhere{}, base: base}
+		s := &server{api: true, listener: elsewhere{}, base: base}
 		if err := s.checkAPI(); err == nil || !strings.Contains(err.Error(), "--api") {
 			t.Errorf("%s: error %v", name, err)
 		}

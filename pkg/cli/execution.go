@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/waitless/waitless/pkg/cli/target"
@@ -393,4 +394,17 @@ func (e *execution) waiting(ctx context.Context, state machine.State) error {
 		f.Try = "report the outcome in " + e.file.scriptPath() + ", as events/callback/script.yaml does, or " + f.Try
 	}
 	return f
+}
+
+// absences remembers which missing sources were reported.
+type absences struct{ told sync.Map }
+
+// news returns the mappings that were not reported before.
+func (a *absences) news(of engine.Absences) (news []machine.UnmappedSource) {
+	for _, mapping := range of.Mappings {
+		if _, known := a.told.LoadOrStore([2]any{of.Flow, mapping}, true); !known {
+			news = append(news, mapping)
+		}
+	}
+	return news
 }

@@ -188,17 +188,13 @@ func (c Command) clock(skipTime bool) (*local.Clock, error) {
 // standard input.
 func (c Command) readObject(ctx context.Context, flag, text string) (value.Value, error) {
 	try := flag + ` '{"delay":20}', ` + flag + " @input.json, or " + flag + " - to read standard input"
-	file, isFile := strings.CutPrefix(text, "@")
-	data := []byte(text)
-	if isFile || file == "-" {
-		var err error
-		if data, err = c.readFile(ctx, flag+" "+text, file, try); err != nil {
-			return value.Value{}, err
-		}
+	data, err := c.readText(ctx, flag, text, try)
+	if err != nil {
+		return value.Value{}, err
 	}
-	v, err := value.ParseJSON(bytes.TrimPrefix(data, []byte("\uFEFF"))) // with which some editors begin a file
+	v, err := value.ParseJSON(data)
 	switch {
-	case err != nil && !isFile && namesFile(text):
+	case err != nil && namesFile(text):
 		return v, view.Usage(flag+" is "+err.Error(), flag+" @"+text)
 	case err != nil:
 		return v, view.Usage(flag+" is "+err.Error(), try)
@@ -208,10 +204,20 @@ func (c Command) readObject(ctx context.Context, flag, text string) (value.Value
 	return v, nil
 }
 
+// readText reads the value of a flag: @FILE, - for standard input, or the text itself.
+func (c Command) readText(ctx context.Context, flag, text, try string) (data []byte, err error) {
+	file, isFile := strings.CutPrefix(text, "@")
+	data = []byte(text)
+	if isFile || file == "-" {
+		data, err = c.readFile(ctx, flag+" "+text, file, try)
+	}
+	return bytes.TrimPrefix(data, []byte("\uFEFF")), err // with which some editors begin a file
+}
+
 // namesFile reports whether a text that is not JSON is meant to be a file.
 func namesFile(text string) bool {
 	_, err := os.Stat(text)
-	return err == nil || strings.HasSuffix(text, ".json")
+	return (err == nil || strings.HasSuffix(text, ".json")) && text != "-" && !strings.HasPrefix(text, "@")
 }
 
 // readFile reads a file, or standard input for "-". What names it in errors.

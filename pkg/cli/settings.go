@@ -58,6 +58,10 @@ const (
 	callsVariable     = "WAITLESS_MAX_CALLS"
 )
 
+// keyVariable names the environment variable with the key of the management API
+// of `waitless dev --api`.
+const keyVariable = "WAITLESS_API_KEY"
+
 // settingKeys are the keys of the file, besides "tasks", and the variables that
 // go before them.
 var settingKeys = map[string]string{
@@ -304,6 +308,20 @@ var placeNames = [...][3]string{
 	{"--store", "--endpoint", "--stack"},
 	{"WAITLESS_STORE", "WAITLESS_ENDPOINT", "WAITLESS_STACK"},
 	{"the setting store", "the setting endpoint", "the setting stack"},
+}
+
+// apiKey is the key that the environment names, empty for none.
+func (s *settings) apiKey() (string, error) {
+	text := s.getenv(keyVariable)
+	file, isFile := strings.CutPrefix(text, "@")
+	if !isFile {
+		return text, nil
+	}
+	key, err := os.ReadFile(file) //nolint:gosec // G304: the user names the file
+	if err != nil {
+		return "", view.Usage(keyVariable+" names the file "+file+": "+reasonOf(err), keyVariable+"=@"+target.DefaultStore+"/"+target.APIKeyFile)
+	}
+	return strings.TrimSpace(string(key)), nil
 }
 
 // locate is the place that the flags name, else the environment, else the file
