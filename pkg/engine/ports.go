@@ -132,7 +132,7 @@ const taskMAC token.Use = "task"
 func (t Task) authenticated() []byte {
 	var e value.Encoder
 	for _, text := range []string{
-		t.Handle, string(t.Call.Log[:]), t.Call.Flow.Name, t.Call.Flow.Hash, t.Call.Execution, t.Call.Step, t.Call.Resource.Text,
+		t.Handle, string(t.Call.Log[:]), t.Call.Place, t.Call.Flow.Name, t.Call.Flow.Hash, t.Call.Execution, t.Call.Step, t.Call.Resource.Text,
 		t.Call.Input.JSON(),
 	} {
 		e.Text(text)

@@ -91,7 +91,9 @@ func (r *run) timerDue() {
 		r.pollDue()
 	case WaitingForRoom:
 		r.resumeInItem()
-	case WaitingForCall, WaitingForLanes: // have no due
+	case WaitingForCall:
+		r.callDue()
+	case WaitingForLanes: // has no due
 	}
 }
 

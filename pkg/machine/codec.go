@@ -355,6 +355,9 @@ func (c *coder) series(series *[]Series) {
 		signed(c, &one.Owner.Branch)
 		c.value(&one.Input)
 		c.value(&one.Local)
+		if one.Owner.Kind == OwnerFork || one.Owner.Kind == OwnerItem {
+			c.count(&one.Entered)
+		}
 	}
 }
 

@@ -87,7 +87,11 @@ func (g *items) state() machine.State {
 	s.Reserved = g.r.IntN(2) * g.r.Int()
 	for range g.r.IntN(4) {
 		owner := machine.Owner{Kind: machine.OwnerKind(g.r.IntN(5)), Step: g.number(), Branch: g.number()}
-		s.Series = append(s.Series, machine.Series{Owner: owner, Input: g.value(), Local: s.Input})
+		series := machine.Series{Owner: owner, Input: g.value(), Local: s.Input}
+		if owner.Kind >= machine.OwnerFork {
+			series.Entered = g.number() + 1
+		}
+		s.Series = append(s.Series, series)
 	}
 	if g.r.IntN(2) == 0 {
 		s.Waiting = &machine.Waiting{
@@ -582,7 +586,7 @@ func inLane() machine.State {
 		FirstID: 35_002, Started: epoch, Expires: epoch.Add(kept), At: epoch.Add(time.Second), Events: 12, Input: goldenInput,
 		Series: []machine.Series{
 			{Owner: machine.Owner{Kind: machine.OwnerFork}, Input: goldenInput, Local: value.Array(value.Array(goldenInput))},
-			{Owner: machine.Owner{Kind: machine.OwnerItem, Branch: 107}, Input: goldenInput, Local: value.Object()},
+			{Owner: machine.Owner{Kind: machine.OwnerItem, Branch: 107}, Input: goldenInput, Local: value.Object(), Entered: 8},
 		},
 		Waiting: &machine.Waiting{
 			Attempt: machine.Attempt{Step: 1, Number: 11}, Input: goldenInput, Entry: machine.Entry{By: machine.CauseStart, Since: epoch.Add(time.Second)},

@@ -29,7 +29,7 @@ func (r *run) fork(step *fdl.Step, input value.Value) *fdl.Step {
 		return nil
 	}
 	s := r.state()
-	s.Series = append(s.Series, Series{Owner: Owner{Kind: OwnerFork, Step: step.Index}, Input: input, Local: value.Array()})
+	s.Series = append(s.Series, Series{Owner: Owner{Kind: OwnerFork, Step: step.Index}, Input: input, Local: value.Array(), Entered: s.Events})
 	return r.enterItem(0)
 }
 
@@ -113,8 +113,8 @@ func (r *run) enterItem(index int) *fdl.Step {
 	if len(steps) == 0 {
 		return r.endFork(step, fork)
 	}
-	r.emit(Event{Type: entered, Step: step.Index, Index: index})
-	s.Series = append(s.Series, Series{Owner: Owner{OwnerItem, step.Index, index}, Input: input, Local: value.Object()})
+	number := r.emit(Event{Type: entered, Step: step.Index, Index: index})
+	s.Series = append(s.Series, Series{Owner: Owner{OwnerItem, step.Index, index}, Input: input, Local: value.Object(), Entered: number})
 	return steps[0]
 }
 
@@ -153,11 +153,40 @@ func (r *run) endItem(step *fdl.Step, ended Series) *fdl.Step {
 		r.failExecution(err.outcome())
 		return nil
 	}
+	r.independent = r.independent || len(s.Series) <= r.kept
 	distance := 1
 	if s.isLane() && len(s.Series) == 1 {
 		distance = s.Lane.Count
 	}
 	return r.enterItem(ended.Owner.Branch + distance)
+}
+
+// leaveSeries leaves the innermost series.
+func (r *run) leaveSeries() {
+	s := r.state()
+	s.Series = s.Series[:len(s.Series)-1]
+	r.kept = min(r.kept, len(s.Series))
+}
+
+// place names an attempt in the items around it, "" outside of items. It does not depend on what
+// happened in earlier items, whose results may be lost with their worker and be others the next time.
+func (s *State) place(number int) string {
+	var place []byte
+	first := 0
+	for _, series := range s.Series {
+		switch series.Owner.Kind {
+		case OwnerFork:
+			place = fmt.Appendf(place, "%d.", series.Entered-first)
+		case OwnerItem:
+			place = fmt.Appendf(place, "%d.", series.Owner.Branch)
+			first = series.Entered
+		case OwnerFlow, OwnerChoice, OwnerCatch:
+		}
+	}
+	if len(place) == 0 {
+		return ""
+	}
+	return string(fmt.Appendf(place, "%d", number-first))
 }
 
 // maxTail is how large the last list of outputs becomes. Full lists stay in the items of the log in
@@ -194,7 +223,8 @@ func elements(array value.Value) []value.Value {
 // endFork continues after the last item of this log: with the end of the lane, or of the step.
 func (r *run) endFork(step *fdl.Step, fork Series) *fdl.Step {
 	s := r.state()
-	s.Series = s.Series[:len(s.Series)-1]
+	r.leaveSeries()
+	r.independent = false
 	local := value.Missing()
 	if needsOutputs(step) {
 		local = r.joinedLists(fork.Local)

@@ -260,3 +260,58 @@ func TestLanesJoinedWithoutOutputs(t *testing.T) {
 		t.Errorf("%+v, error %v", next.Events, err)
 	}
 }
+
+// rule 22: the call of an item may be made while results of earlier items are not committed. If these are
+// lost and others the next time, the call is repeated with the same key.
+func TestKeyOfAnItemDoesNotDependOnEarlierItems(t *testing.T) {
+	t.Parallel()
+	flow := parseFlow(t, `
+version: v1
+type: flow
+steps:
+  - type: foreach
+    name: Each
+    maxConcurrency: 1
+    iterationMapping: {collection: $.list, item: x}
+    steps:
+      - {type: task, name: One, resourceArn: "acs:fc:::services/s/functions/f", end: true, catch: [{errors: [E], goto: Two}]}
+      - {type: pass, name: Two}
+`)
+	env := machine.Env{Flow: flow, Cause: "wake", Tag: "t"}
+	input := value.Object(member("list", value.Array(value.Int(1), value.Int(2))))
+	state, _ := machine.New(machine.FlowRef{Name: "flow"}, flow, "run", input, epoch, machine.Limits{})
+	first := mustApply(t, env, state, machine.Started{At: epoch})
+	call, _ := first.Commands[0].(machine.CallTask)
+	keys, numbers := map[string]bool{}, map[int]bool{}
+	for _, outcome := range []token.Outcome{token.Success(value.Object()), token.Failure("E", "why")} {
+		next := mustApply(t, env, first.State, machine.Returned{At: epoch, Attempt: call.Attempt, Outcome: outcome})
+		second, _ := next.Commands[0].(machine.CallTask)
+		if !second.Independent || call.Independent || second.Key() == call.Key() {
+			t.Errorf("independent: %t, then %t; keys %s and %s", call.Independent, second.Independent, call.Key(), second.Key())
+		}
+		keys[second.Key()], numbers[second.Attempt.Number] = true, true
+	}
+	if len(keys) != 1 || len(numbers) != 2 {
+		t.Errorf("keys %v of numbers %v", keys, numbers)
+	}
+}
+
+// rule 22: a call that the worker has no time for is made by the wake of a timer.
+func TestPostpone(t *testing.T) {
+	t.Parallel()
+	env, _, lanes := forking(t)
+	env.Tag = "now"
+	later := machine.Postpone(env, lanes[1])
+	if _, unresolved := machine.Unresolved(later, "wake"); unresolved || later.Timer != (machine.Timer{Tag: "now", Due: later.At}) || lanes[1].Timer.Tag != "" {
+		t.Errorf("unresolved %t, timer %+v", unresolved, later.Timer)
+	}
+	if pending, err := machine.Pending(env, later, epoch, machine.PastUnknown); err != nil || len(pending.Commands) > 0 {
+		t.Errorf("pending %+v, error %v", pending.Commands, err)
+	}
+	env.Cause = "now"
+	next := mustApply(t, env, later, machine.TimerDue{At: epoch})
+	call, ok := next.Commands[0].(machine.CallTask)
+	if w := next.State.Waiting; !ok || call.Attempt != lanes[1].Waiting.Attempt || !w.Due.IsZero() || w.By != "now" || next.State.Timer.Tag != "" {
+		t.Errorf("%+v, commands %+v", w, next.Commands)
+	}
+}

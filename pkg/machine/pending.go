@@ -20,7 +20,27 @@ func Unresolved(s State, cause string) (entered Entry, ok bool) {
 
 // forTimer reports whether only the pending timer can advance the state.
 func (w *Waiting) forTimer() bool {
-	return w.For == WaitingForInstant || w.For == WaitingForRetry || w.For == WaitingForPoll || w.For == WaitingForRoom
+	return w.For == WaitingForInstant || w.For == WaitingForRetry || w.For == WaitingForPoll || w.For == WaitingForRoom || w.postponed()
+}
+
+// postponed reports whether a direct call waits for its timer.
+func (w *Waiting) postponed() bool { return w.For == WaitingForCall && !w.Due.IsZero() }
+
+// Postpone leaves the direct call of a state that is to be committed to the wake of a timer that is
+// due at once: the time of this worker does not last for the call (rule 22).
+func Postpone(env Env, s State) State {
+	r := newRun(env, s, s.At, plan{})
+	r.ownWaiting().Due = r.at
+	r.armTimer()
+	return r.next.State
+}
+
+// callDue makes a call that was postponed.
+func (r *run) callDue() {
+	w := r.ownWaiting()
+	w.Due, w.Entry = time.Time{}, r.entry()
+	step := r.env.Flow.All[w.Attempt.Step]
+	r.next.Commands = append(r.next.Commands, r.commandFor(step, taskOf(step), w))
 }
 
 // Past says whether the commands of a state may have been executed before.
@@ -61,6 +81,8 @@ func (r *run) pending(past Past) []Command {
 		return []Command{StartLanes{Attempt: w.Attempt, Count: w.Lanes, Past: past}}
 	case s.Ending != nil:
 		return []Command{r.closeForEnd(w)}
+	case w.postponed():
+		return nil
 	case w.isIn(TokenToSubmit) && task.AtMostOnce && past != PastNone:
 		closing := token.CloseOp{Outcome: Interrupted(step.Name), By: token.ClosedByTask, At: r.at}
 		return []Command{CloseToken{Attempt: w.Attempt, Handle: w.Token.Handle, Closing: closing}}

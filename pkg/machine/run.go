@@ -43,6 +43,10 @@ type run struct {
 	// plan makes the item smaller, and checkpoints counts the calls of mayFailForSize.
 	plan        plan
 	checkpoints int
+	// kept is how many series of the state were open all the time. independent says that the items
+	// of a fork among them were left, so that what follows does not depend on the signal (rule 22).
+	kept        int
+	independent bool
 	// resumed is the step that the previous item left to this one, nil for none.
 	resumed *fdl.Step
 	// added is an upper bound of the bytes that the events add to the item. measure measures these
@@ -55,7 +59,7 @@ func newRun(env Env, s State, at time.Time, p plan) *run {
 	if at.Before(s.At) {
 		at = s.At
 	}
-	return &run{env: env, next: Next{State: s}, at: at, lookup: value.Lookup{Known: env.Held}, plan: p}
+	return &run{env: env, next: Next{State: s}, at: at, kept: len(s.Series), lookup: value.Lookup{Known: env.Held}, plan: p}
 }
 
 // needsLoad reports whether a value was needed that is not loaded. Everything done since then is to be

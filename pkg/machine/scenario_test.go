@@ -390,6 +390,9 @@ func (s *script) render(t *testing.T, events []machine.Event, commands []machine
 			if c.Claimed {
 				kind = "claimed call"
 			}
+			if c.Independent {
+				kind = "independent " + kind
+			}
 			fmt.Fprintf(&out, "=> %s %s %s %s\n", kind, c.Step, attempt(c.Call), c.Input)
 		case machine.SubmitTask:
 			fmt.Fprintf(&out, "=> submit %s attempt=%d %s\n", c.Step, c.Attempt.Number, c.Input)

@@ -1,9 +1,11 @@
 package machine
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/waitless/waitless/pkg/fdl"
@@ -115,6 +117,9 @@ type (
 		// Claimed says that the waiting state is committed before the call, and that the call is
 		// not repeated before the claim's timer.
 		Claimed bool
+		// Independent says that the call does not depend on the signal nor on earlier ones that are
+		// not committed: it belongs to another item of a fork (rule 22).
+		Independent bool
 	}
 
 	// SubmitTask tells a function of its token after the waiting state was committed. The
@@ -165,8 +170,11 @@ type (
 
 	// Call is a call of a function.
 	Call struct {
-		Attempt   Attempt
-		Log       ID // whose state waits for the outcome
+		Attempt Attempt
+		Log     ID // whose state waits for the outcome
+		// Place names the attempt in the items of forks in its log, "" outside of items. Then the number
+		// of the attempt names it.
+		Place     string
 		Flow      FlowRef
 		Execution string
 		Step      string
@@ -190,7 +198,8 @@ func (StopLanes) command()  {}
 // Key returns the idempotency key of the call, 32 hexadecimal digits. Repeated calls of an attempt
 // or of a poll have the same key.
 func (c Call) Key() string {
-	text := fmt.Appendf(nil, "%s\x00%s\x00%s\x00%d", c.Flow.Name, c.Execution, c.Step, c.Attempt.Number)
+	number := cmp.Or(c.Place, strconv.Itoa(c.Attempt.Number))
+	text := fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s", c.Flow.Name, c.Execution, c.Step, number)
 	if c.Attempt.Poll > 0 {
 		text = fmt.Appendf(text, "\x00%d", c.Attempt.Poll)
 	}

@@ -79,6 +79,9 @@ type Series struct {
 	Input value.Value // the series' input
 	// Local are the merged outputs of the steps so far, or the outputs of a fork's items in lists.
 	Local value.Value
+	// Entered is the id of the event that entered the fork or the item, 0 for other series and for
+	// the fork of a lane.
+	Entered int
 }
 
 // Owner is what a series of steps belongs to.

@@ -100,14 +100,13 @@ func (r *run) merge(under, over value.Value) value.Value {
 // endSeries leaves the innermost series. After that of a choice or of a catch its step is over, after
 // that of a fork's item the next item follows, after the flow's own the execution has succeeded.
 func (r *run) endSeries() *fdl.Step {
-	s := r.state()
 	ended := *r.innermost()
 	owner := ended.Owner
 	if owner.Kind == OwnerFlow {
 		r.succeed(ended)
 		return nil
 	}
-	s.Series = s.Series[:len(s.Series)-1]
+	r.leaveSeries()
 	step := r.env.Flow.All[owner.Step]
 	switch owner.Kind {
 	case OwnerCatch:

@@ -110,7 +110,7 @@ func (r *run) jobToken(handle string) value.Value {
 // callOf returns the call of an attempt as far as its key depends on it.
 func (r *run) callOf(step *fdl.Step, attempt Attempt) Call {
 	s := r.state()
-	return Call{Attempt: attempt, Log: s.ID(), Flow: s.Flow, Execution: s.Execution, Step: step.Name}
+	return Call{Attempt: attempt, Log: s.ID(), Place: s.place(attempt.Number), Flow: s.Flow, Execution: s.Execution, Step: step.Name}
 }
 
 // commandFor returns the command that an attempt needs.
@@ -127,7 +127,7 @@ func (r *run) commandFor(step *fdl.Step, task *fdl.Task, waiting *Waiting) Comma
 	case token != nil:
 		return SubmitTask{Call: call, Handle: token.Handle}
 	}
-	return CallTask{Call: call, Claimed: waiting.For == WaitingForClaim}
+	return CallTask{Call: call, Claimed: waiting.For == WaitingForClaim, Independent: r.independent}
 }
 
 // claimLapsed makes a claimed call again, whose worker is dead, under a new claim. The call may

@@ -23,7 +23,8 @@ type taskPayload struct {
 	Flow       string          `json:"flow"`
 	Hash       string          `json:"hash"`
 	Execution  string          `json:"execution"`
-	Log        string          `json:"log,omitempty"` // of a lane
+	Log        string          `json:"log,omitempty"`   // of a lane
+	Place      string          `json:"place,omitempty"` // in the items of forks
 	Step       string          `json:"step"`
 	Index      int             `json:"index"`
 	Attempt    int             `json:"attempt"`
@@ -45,7 +46,7 @@ func (t *Tasks) Queue(ctx context.Context, task engine.Task) error {
 		log = call.Log.String()
 	}
 	err := t.Target.send(ctx, kindTask, taskPayload{
-		Flow: call.Flow.Name, Hash: call.Flow.Hash, Execution: call.Execution, Log: log, Step: call.Step,
+		Flow: call.Flow.Name, Hash: call.Flow.Hash, Execution: call.Execution, Log: log, Place: call.Place, Step: call.Step,
 		Index: call.Attempt.Step, Attempt: call.Attempt.Number, Poll: call.Attempt.Poll, Resource: call.Resource.Text, Limit: call.Limit,
 		TimeLimit: task.TimeLimit, Handle: task.Handle, Await: task.Await, AtMostOnce: task.AtMostOnce, MAC: task.MAC,
 		Input: json.RawMessage(call.Input.JSON()),
@@ -78,7 +79,7 @@ func (p taskPayload) task() (engine.Task, error) {
 		Handle: p.Handle, Await: p.Await, AtMostOnce: p.AtMostOnce, TimeLimit: p.TimeLimit, MAC: p.MAC,
 		Call: machine.Call{
 			Attempt: machine.Attempt{Step: p.Index, Number: p.Attempt, Poll: p.Poll}, Flow: machine.FlowRef{Name: p.Flow, Hash: p.Hash},
-			Log: log, Execution: p.Execution, Step: p.Step, Resource: resource, Input: input, Limit: p.Limit,
+			Log: log, Place: p.Place, Execution: p.Execution, Step: p.Step, Resource: resource, Input: input, Limit: p.Limit,
 		},
 	}, nil
 }
