@@ -17,8 +17,10 @@ import (
 func compose(getenv func(string) string) (function.Call, error) {
 	p := parts.New(getenv, function.Log(getenv))
 	var ownQueues []string
-	for _, queue := range []string{"WAKE", "DELIVERY", "POLL", "TASK", "JOB"} {
-		ownQueues = append(ownQueues, p.Text("WAITLESS_"+queue+"_QUEUE"))
+	for _, queue := range []string{
+		"WAITLESS_WAKE_QUEUE", "WAITLESS_DELIVERY_QUEUE", "WAITLESS_POLL_QUEUE", "WAITLESS_TASK_QUEUE", "WAITLESS_JOB_QUEUE",
+	} {
+		ownQueues = append(ownQueues, p.Text(queue))
 	}
 	table := p.Waits()
 	config := p.Jobs(table, services.New(p.Config, messages.Operations(p.Config, ownQueues...)))

@@ -1,6 +1,7 @@
 package stack_test
 
 import (
+	"errors"
 	"maps"
 	"os"
 	"os/exec"
@@ -91,19 +92,34 @@ func keys(node *yaml.Node) []string {
 	return all
 }
 
-// variableName is a name of a variable in the source of a function.
-var variableName = regexp.MustCompile(`"(WAITLESS_[A-Z_]+)"`)
+// A source names variables, and calls parts that do: methods of package parts, which end at the margin.
+var (
+	variableName = regexp.MustCompile(`"(WAITLESS_[A-Z_]+)"`)
+	partCall     = regexp.MustCompile(`\bp\.([A-Z]\w+)\(`)
+	partMethod   = regexp.MustCompile(`(?ms)^func \(p \*Parts\) (\w+)(.*?)^}`)
+)
 
 // variablesOf returns the names of the variables that a function reads.
 func variablesOf(t *testing.T, function string) []string {
 	t.Helper()
 	source, err := os.ReadFile(filepath.Join(root, "functions", function, "compose.go"))
-	if err != nil {
+	parts, otherErr := os.ReadFile(filepath.Join(root, "pkg/aws/parts/parts.go"))
+	if err := errors.Join(err, otherErr); err != nil {
 		t.Fatal(err)
 	}
-	var names []string
+	methods := map[string][]byte{}
+	for _, match := range partMethod.FindAllSubmatch(parts, -1) {
+		methods[string(match[1])] = match[2]
+	}
+	return variablesIn(source, methods)
+}
+
+func variablesIn(source []byte, methods map[string][]byte) (names []string) {
 	for _, match := range variableName.FindAllSubmatch(source, -1) {
 		names = append(names, string(match[1]))
+	}
+	for _, match := range partCall.FindAllSubmatch(source, -1) {
+		names = append(names, variablesIn(methods[string(match[1])], methods)...)
 	}
 	return names
 }
