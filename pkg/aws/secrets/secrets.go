@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
 	"github.com/waitless/waitless/pkg/token"
@@ -90,19 +91,17 @@ func (p *Parsed[T]) Get(ctx context.Context) (value T, err error) {
 	if p.Secret == "" {
 		return value, nil
 	}
-	return p.cache.get(ctx, p.Now(), p.read)
+	return p.cache.get(ctx, p.Now(), func(ctx context.Context) (T, error) { return read(ctx, p.Client, p.Secret, p.Parse) })
 }
 
-func (p *Parsed[T]) read(ctx context.Context) (value T, err error) {
-	answer, err := p.Client.GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: &p.Secret})
+// read reads a secret and parses its text. The error never has the text.
+func read[T any](ctx context.Context, client Client, secret string, parse func(text string) (T, error)) (value T, err error) {
+	answer, err := client.GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: &secret})
+	if err == nil {
+		value, err = parse(aws.ToString(answer.SecretString))
+	}
 	if err != nil {
-		return value, fmt.Errorf("read secret %s: %w", p.Secret, err)
-	}
-	if answer.SecretString == nil {
-		return value, fmt.Errorf("secret %s has no text", p.Secret)
-	}
-	if value, err = p.Parse(*answer.SecretString); err != nil {
-		return value, fmt.Errorf("secret %s: %w", p.Secret, err)
+		return value, fmt.Errorf("secret %s: %w", secret, err)
 	}
 	return value, nil
 }
@@ -185,12 +184,12 @@ func (c *cache[T]) renew(ctx context.Context, now time.Time, usable bool, read f
 
 // TokenKeys reads the keys that sign tokens. An error never has the text of the secret.
 func TokenKeys(ctx context.Context, client Client, secret string) (token.Keys, error) {
-	answer, err := client.GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: &secret})
-	if err != nil {
-		return token.Keys{}, fmt.Errorf("read the token key: %w", err)
-	}
+	return read(ctx, client, secret, parseKeys)
+}
+
+func parseKeys(text string) (token.Keys, error) {
 	var stored signing
-	if answer.SecretString == nil || json.Unmarshal([]byte(*answer.SecretString), &stored) != nil {
+	if json.Unmarshal([]byte(text), &stored) != nil {
 		return token.Keys{}, errors.New(`the token key does not have the expected form; want {"id":1,"secret":"..."}, and "verify" with the other valid keys`)
 	}
 	keys := token.Keys{Current: stored.token()}

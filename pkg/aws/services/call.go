@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -35,69 +33,25 @@ func call[Input, Output, Options any](method func(context.Context, *Input, ...fu
 	}
 }
 
-// Decode reads the params of an operation. The error is a
-// [*resume.ServiceError].
+// Decode reads the params of an operation, a JSON object. It rejects members that the operation does not have: ignored, they would
+// make another job than the one that was meant. The error is a [*resume.ServiceError].
 func Decode(service string, params []byte, input any) error {
-	if err := decode(params, input); err != nil {
-		return invalid(service, err.Error())
-	}
-	return nil
-}
-
-// decode refuses members that the operation does not have: ignored, they would
-// make another job than the one that was meant.
-func decode(params []byte, input any) error {
 	if len(params) == 0 {
 		return nil
 	}
 	decoder := json.NewDecoder(bytes.NewReader(params))
 	decoder.DisallowUnknownFields()
-	err := decoder.Decode(input)
-	if err == nil && decoder.More() {
-		return errors.New("the params are more than one JSON value; allowed: one object")
+	if err := decoder.Decode(input); err != nil {
+		return invalid(service, "the params: "+strings.TrimPrefix(err.Error(), "json: "))
 	}
-	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
-	switch {
-	case err == nil:
-		return nil
-	case ok && wrong.Field == "":
-		return fmt.Errorf("the params are a JSON %s; allowed: an object", wrong.Value)
-	case ok:
-		return fmt.Errorf("params member %s is a JSON %s; the service wants %s", wrong.Field, wrong.Value, wanted(wrong.Type.String()))
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("the params are not whole JSON")
-	}
-	if member, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
-		return fmt.Errorf("the params have a member %s, which this operation of the service does not know", member)
-	}
-	return fmt.Errorf("the params: %w", err)
-}
-
-// wanted is what people call a type of Go.
-func wanted(goType string) string {
-	switch {
-	case strings.HasPrefix(goType, "[]"):
-		return "an array"
-	case strings.HasPrefix(goType, "int"), strings.HasPrefix(goType, "float"):
-		return "a number"
-	case strings.HasPrefix(goType, "map["):
-		return "an object"
-	case goType == "bool":
-		return "true or false"
-	case goType == "string":
-		return "a text"
-	}
-	return "something else"
+	return nil
 }
 
 // encode leaves out what the client tells of the request.
 func encode(output any) ([]byte, error) {
 	text, err := json.Marshal(output)
-	if err != nil {
-		return nil, err
-	}
 	var members map[string]json.RawMessage
-	if err := json.Unmarshal(text, &members); err != nil {
+	if err := errors.Join(err, json.Unmarshal(text, &members)); err != nil {
 		return nil, err
 	}
 	delete(members, "ResultMetadata")

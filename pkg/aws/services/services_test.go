@@ -139,20 +139,19 @@ func TestParamsThatNeverLeave(t *testing.T) {
 	s := at(t, func(http.ResponseWriter, *http.Request) { t.Error("the service was asked") })
 	const whole = `{"jobName":"n","jobQueue":"q","jobDefinition":"d"`
 	for params, want := range map[string]string{
-		whole + `,"retries":3}`:                      `a member "retries", which this operation of the service does not know`,
-		whole + `,"arrayProperties":{"siz":2}}`:      `a member "siz"`,
-		whole + `,"timeout":60}`:                     "member Timeout is a JSON number; the service wants",
-		whole + `,"tags":["a"]}`:                     "member Tags is a JSON array; the service wants an object",
-		whole + `,"propagateTags":"yes"}`:            "member PropagateTags is a JSON string; the service wants true or false",
-		whole + `,"dependsOn":{}}`:                   "the service wants an array",
-		whole + `,"schedulingPriorityOverride":"1"}`: "the service wants a number",
-		`{"jobName":7}`:                              "the service wants a text",
+		whole + `,"retries":3}`:                      `the params: unknown field "retries"`,
+		whole + `,"arrayProperties":{"siz":2}}`:      `unknown field "siz"`,
+		whole + `,"timeout":60}`:                     "cannot unmarshal number into Go struct field SubmitJobInput.Timeout",
+		whole + `,"tags":["a"]}`:                     "SubmitJobInput.Tags of type map",
+		whole + `,"propagateTags":"yes"}`:            "SubmitJobInput.PropagateTags of type bool",
+		whole + `,"dependsOn":{}}`:                   "SubmitJobInput.DependsOn of type []",
+		whole + `,"schedulingPriorityOverride":"1"}`: "SubmitJobInput.SchedulingPriorityOverride of type int32",
+		`{"jobName":7}`:                              "SubmitJobInput.JobName of type string",
 		`{"jobName":"n"}`:                            "missing required field, SubmitJobInput.JobQueue; missing required field, SubmitJobInput.JobDef",
 		``:                                           "missing required field, SubmitJobInput.JobName",
-		`[]`:                                         "the params are a JSON array; allowed: an object",
-		`"text"`:                                     "allowed: an object",
-		whole:                                        "not whole JSON",
-		whole + `} {}`:                               "more than one JSON value",
+		`[]`:                                         "cannot unmarshal array",
+		`"text"`:                                     "cannot unmarshal string",
+		whole:                                        "unexpected EOF",
 		whole + `,}`:                                 "the params: invalid character",
 	} {
 		t.Run(params, func(t *testing.T) {

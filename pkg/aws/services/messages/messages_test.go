@@ -110,7 +110,7 @@ func TestMessagesThatAreRefused(t *testing.T) {
 	for params, want := range map[string]string{
 		`{"QueueName":"missing","MessageBody":"b"}`: "sqs.NonExistentQueue: there is none",
 		`{"QueueUrl":"http://x","MessageBody":"b","QueueNameOfMine":"x"}`: "" +
-			`sqs.InvalidArgument: the params have a member "QueueNameOfMine", which this operation of the service does not know`,
+			`sqs.InvalidArgument: the params: unknown field "QueueNameOfMine"`,
 	} {
 		_, err := start(t, s, "sqs-message", params)
 		refused, ok := errors.AsType[*resume.ServiceError](err)
