@@ -42,14 +42,12 @@ type Config struct {
 // Functions calls Lambda functions. It implements [engine.Caller].
 type Functions struct {
 	config Config
-
-	mu     sync.Mutex
-	limits map[target]timeLimit
+	limits sync.Map // of target to timeLimit
 }
 
 // New returns functions whose time limits are not looked up yet.
 func New(config Config) *Functions {
-	return &Functions{config: config, limits: map[target]timeLimit{}}
+	return &Functions{config: config}
 }
 
 // Call implements [engine.Caller].

@@ -96,31 +96,22 @@ func (f *Functions) timeLimit(ctx context.Context, function target) time.Duratio
 	if err != nil && f.config.Warn != nil {
 		f.config.Warn(fmt.Errorf("time limit of function %s: %w; assumed: %s", function.name, err, known.limit))
 	}
-	f.keep(function, known)
+	f.limits.Store(function, known)
 	return known.limit
 }
 
 // forget makes the next call look up the function's time limit: a call ended by it, and the limit may be longer by now.
 func (f *Functions) forget(function target) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if known, ok := f.limits[function]; ok {
+	if known, ok := f.known(function); ok {
 		known.until = time.Time{}
-		f.limits[function] = known
+		f.limits.Store(function, known)
 	}
 }
 
 func (f *Functions) known(function target) (timeLimit, bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	known, ok := f.limits[function]
+	value, _ := f.limits.Load(function)
+	known, ok := value.(timeLimit)
 	return known, ok
-}
-
-func (f *Functions) keep(function target, limit timeLimit) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.limits[function] = limit
 }
 
 // lookUp asks Lambda. It returns 0 for a function that does not exist or may not be described; the call will fail with the reason.

@@ -70,11 +70,10 @@ func (n Names) resolve(r fdl.Resource) (target, error) {
 	return target{n.Stack + "-" + cmp.Or(synonyms[r.Function], r.Function), r.Qualifier}, nil
 }
 
-func (n Names) mapped(r fdl.Resource) (string, bool) {
-	if name, ok := n.Functions[r.Service+"/"+r.Function]; ok {
-		return name, true
+func (n Names) mapped(r fdl.Resource) (name string, ok bool) {
+	if name, ok = n.Functions[r.Service+"/"+r.Function]; !ok {
+		name, ok = n.Functions[r.Function]
 	}
-	name, ok := n.Functions[r.Function]
 	return name, ok
 }
 

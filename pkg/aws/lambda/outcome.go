@@ -45,23 +45,22 @@ func refusal(function target, err error) token.Outcome {
 	return token.Failure(name, fmt.Sprintf("call function %s: %s", function.name, text))
 }
 
+// apiErrors are the errors of a call by the codes of Lambda's API.
+var apiErrors = map[string]string{
+	"ResourceNotFoundException": token.ErrorFunctionNotFound, "AccessDeniedException": token.ErrorAccessDenied, "TooManyRequestsException": token.ErrorExhausted,
+	"EC2ThrottledException": token.ErrorThrottled, "ServiceUnavailableException": token.ErrorThrottled, "ThrottlingException": token.ErrorThrottled,
+	"SubnetIPAddressLimitReachedException": token.ErrorThrottled, "ENILimitReachedException": token.ErrorThrottled,
+	"InvalidParameterValueException": token.ErrorInvalidArgument, "InvalidRequestContentException": token.ErrorInvalidArgument,
+}
+
 // apiError is the name of an error that Lambda's API answered: by its code,
 // which tells more, else by its status, 0 for none.
 func apiError(code string, status int) string {
-	switch code {
-	case "ResourceNotFoundException":
-		return token.ErrorFunctionNotFound
-	case "TooManyRequestsException":
-		return token.ErrorExhausted
-	case "EC2ThrottledException", "ServiceUnavailableException", "ThrottlingException", "SubnetIPAddressLimitReachedException", "ENILimitReachedException":
-		return token.ErrorThrottled
-	case "AccessDeniedException":
-		return token.ErrorAccessDenied
-	case "InvalidParameterValueException", "InvalidRequestContentException":
-		return token.ErrorInvalidArgument
-	}
 	own := strings.TrimSuffix(code, "Exception")
-	if status == 0 || status == http.StatusBadRequest { // which Lambda has a dozen reasons for
+	switch name, ok := apiErrors[code]; {
+	case ok:
+		return name
+	case status == 0 || status == http.StatusBadRequest: // which Lambda has a dozen reasons for
 		return "FC." + own
 	}
 	return calls.StatusError(status, own)

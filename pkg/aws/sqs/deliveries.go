@@ -2,7 +2,6 @@ package sqs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -43,33 +42,19 @@ func (d *DeliveryRequests) send(ctx context.Context, kind, handle string, at tim
 	return nil
 }
 
-var errNoDeliveries = errors.New("this receiver has no deliveries")
-
 func (h TaskHandlers) deliver(_ Message, p deliveryPayload) (Work, error) {
-	do := func(ctx context.Context) (time.Time, error) {
-		if h.Deliver == nil {
-			return time.Time{}, errNoDeliveries
-		}
-		return h.Deliver(ctx, p.Handle, p.Sent)
-	}
-	return p.work(do), checkHandle(p.Handle)
+	return p.work(func(ctx context.Context) (time.Time, error) { return h.Deliver(ctx, p.Handle, p.Sent) }), checkHandle(p.Handle)
 }
 
 // heartbeatLife is the age at which a heartbeat is discarded. An older one would feign that its sender is alive.
 const heartbeatLife = time.Minute
 
 func (h TaskHandlers) heartbeat(_ Message, p deliveryPayload) (Work, error) {
-	do := func(ctx context.Context) (time.Time, error) {
-		if h.Heartbeat == nil {
-			return time.Time{}, errNoDeliveries
-		}
-		return time.Time{}, h.Heartbeat(ctx, p.Handle)
-	}
 	err := checkHandle(p.Handle)
 	if age := h.Now().Sub(p.Sent); err == nil && age > heartbeatLife {
 		err = fmt.Errorf("the heartbeat is %s old and the limit is %s", age.Round(time.Second), heartbeatLife)
 	}
-	return p.work(do), err
+	return p.work(func(ctx context.Context) (time.Time, error) { return time.Time{}, h.Heartbeat(ctx, p.Handle) }), err
 }
 
 func (p deliveryPayload) work(do func(context.Context) (time.Time, error)) Work {

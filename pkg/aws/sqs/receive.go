@@ -149,9 +149,7 @@ func (r *Receiver) groups(url string, event events.SQSEvent) (groups [][]deliver
 	for _, record := range event.Records {
 		receives, _ := strconv.Atoi(record.Attributes["ApproximateReceiveCount"]) // 0 if it is missing
 		d := delivery{Message: Message{ID: record.MessageId, Body: record.Body, Receives: receives, url: url, receipt: record.ReceiptHandle}}
-		if d.Work, d.err = r.Decode(d.Message); d.err != nil {
-			d.After = nil
-		}
+		d.Work, d.err = r.Decode(d.Message)
 		i, ok := index[d.Group]
 		if d.Group == "" || !ok {
 			i = len(groups)
@@ -163,13 +161,19 @@ func (r *Receiver) groups(url string, event events.SQSEvent) (groups [][]deliver
 	return groups
 }
 
-// The outcomes in a log line.
-const (
-	outcomeDone      = "done"
-	outcomeDiscarded = "discarded"
-	outcomeRetry     = "retry"
-	outcomeFailed    = "failed"
-	outcomeNoTime    = "no time"
+// outcome is what became of a message: the word of its log line, and whether it is deleted.
+type outcome struct {
+	word     string
+	level    slog.Level
+	finished bool
+}
+
+var (
+	done      = outcome{"done", slog.LevelInfo, true}
+	discarded = outcome{"discarded", slog.LevelWarn, true}
+	retried   = outcome{"retry", slog.LevelInfo, false}
+	failed    = outcome{"failed", slog.LevelError, false}
+	noTime    = outcome{"no time", slog.LevelWarn, false}
 )
 
 // handle does the work of one message, and reports whether to delete the message. It hides a message that is to be redelivered.
@@ -178,44 +182,33 @@ func (r *Receiver) handle(ctx context.Context, d delivery) bool {
 	r.Log.LogAttrs(ctx, slog.LevelDebug, r.LogMessage+" begins", append(slices.Clone(d.Attrs), slog.String("message", d.ID))...)
 	outcome, pause, err := r.do(ctx, d)
 	attrs := append(d.Attrs,
-		slog.String("outcome", outcome), slog.Int("receives", d.Receives), slog.Int64("duration_ms", r.Now().Sub(begin).Milliseconds()))
+		slog.String("outcome", outcome.word), slog.Int("receives", d.Receives), slog.Int64("duration_ms", r.Now().Sub(begin).Milliseconds()))
 	if err != nil {
 		attrs = append(attrs, slog.String("error", err.Error()))
 	}
-	if d.After != nil {
+	if d.After != nil && d.err == nil {
 		attrs = append(attrs, d.After()...)
 	}
-	finished := outcome == outcomeDone || outcome == outcomeDiscarded
-	if !finished {
+	if !outcome.finished {
 		if err := r.hide(ctx, d.Message, pause); err != nil { // the queue's visibility timeout then applies
 			attrs = append(attrs, slog.String("visibility_error", err.Error()))
 		}
 	}
-	r.Log.LogAttrs(ctx, level(outcome), r.LogMessage, attrs...)
-	return finished
-}
-
-func level(outcome string) slog.Level {
-	switch outcome {
-	case outcomeFailed:
-		return slog.LevelError
-	case outcomeDiscarded, outcomeNoTime:
-		return slog.LevelWarn
-	}
-	return slog.LevelInfo
+	r.Log.LogAttrs(ctx, outcome.level, r.LogMessage, attrs...)
+	return outcome.finished
 }
 
 // do returns the outcome of the work, and how long to hide a message that is to be redelivered.
-func (r *Receiver) do(ctx context.Context, d delivery) (outcome string, pause time.Duration, err error) {
+func (r *Receiver) do(ctx context.Context, d delivery) (is outcome, pause time.Duration, err error) {
 	switch {
 	case errors.Is(d.err, ErrNewer):
-		return outcomeFailed, r.pause(d.Receives), d.err
+		return failed, r.pause(d.Receives), d.err
 	case d.err != nil:
-		return outcomeDiscarded, 0, d.err
+		return discarded, 0, d.err
 	}
 	if deadline, ok := ctx.Deadline(); ok {
 		if time.Until(deadline) < r.MinTime+hideTime {
-			return outcomeNoTime, 0, nil
+			return noTime, 0, nil
 		}
 		limited, cancel := context.WithDeadline(ctx, deadline.Add(-hideTime))
 		defer cancel()
@@ -226,13 +219,13 @@ func (r *Receiver) do(ctx context.Context, d delivery) (outcome string, pause ti
 	release()
 	switch {
 	case errors.Is(err, ErrDiscard):
-		return outcomeDiscarded, 0, err
+		return discarded, 0, err
 	case err != nil:
-		return outcomeFailed, r.pause(d.Receives), err
+		return failed, r.pause(d.Receives), err
 	case !retryAt.IsZero():
-		return outcomeRetry, retryAt.Sub(r.Now()), nil
+		return retried, retryAt.Sub(r.Now()), nil
 	}
-	return outcomeDone, 0, nil
+	return done, 0, nil
 }
 
 // pause returns a time in the upper half of the pause, so that messages that failed together are redelivered apart.
@@ -262,7 +255,7 @@ func (r *Receiver) hold(ctx context.Context, m Message) (release func()) {
 	if r.Hold == 0 {
 		return func() {}
 	}
-	done := make(chan struct{})
+	released := make(chan struct{})
 	var renewing sync.WaitGroup
 	renewing.Go(func() {
 		again := time.NewTicker(r.Hold / renewals)
@@ -270,14 +263,14 @@ func (r *Receiver) hold(ctx context.Context, m Message) (release func()) {
 		for {
 			r.renew(ctx, m)
 			select {
-			case <-done:
+			case <-released:
 				return
 			case <-again.C:
 			}
 		}
 	})
 	return func() {
-		close(done)
+		close(released)
 		renewing.Wait()
 	}
 }

@@ -105,14 +105,13 @@ func (t *Tasks) Ended(ctx context.Context, execution engine.ID, s machine.State)
 	return nil
 }
 
-// TaskHandlers do what messages of the task and delivery queues ask for.
+// TaskHandlers do what messages of the task and delivery queues ask for. All fields are required.
 type TaskHandlers struct {
 	// Run makes the call and closes the token.
 	Run func(ctx context.Context, task engine.Task) (engine.Disposition, error)
-	// Ends publishes the ends of executions; nil discards them.
+	// Ends publishes the ends of executions.
 	Ends engine.Ends
-	// Deliver and Heartbeat are the methods Deliver and Beat of [resume.Deliveries]. If they are nil, the messages are
-	// redelivered until another receiver handles them.
+	// Deliver and Heartbeat are the methods Deliver and Beat of [resume.Deliveries].
 	Deliver   func(ctx context.Context, handle string, sent time.Time) (retryAt time.Time, err error)
 	Heartbeat func(ctx context.Context, handle string) error
 	Now       func() time.Time
@@ -146,12 +145,7 @@ func (h TaskHandlers) publish(_ Message, p endPayload) (Work, error) {
 		Flow: machine.FlowRef{Name: p.Flow, Hash: p.Hash}, Execution: p.Execution,
 		Status: p.Status, Error: p.Error, Cause: p.Cause, Started: p.Started, At: p.At,
 	}
-	do := func(ctx context.Context) (time.Time, error) {
-		if h.Ends == nil {
-			return time.Time{}, nil
-		}
-		return time.Time{}, h.Ends.Ended(ctx, id, state)
-	}
+	do := func(ctx context.Context) (time.Time, error) { return time.Time{}, h.Ends.Ended(ctx, id, state) }
 	return Work{Do: brief(do), Attrs: []slog.Attr{slog.String("execution", id.String()), slog.String("ended", string(p.Status))}}, nil
 }
 

@@ -155,16 +155,13 @@ func scheduleName(wake engine.Wake) string {
 // recipient. It implements [resume.Wakes].
 type TokenWakes struct {
 	Wakes    *Wakes
-	External resume.Wakes // nil if the sender delivers to none
+	External resume.Wakes
 }
 
 // Send implements [resume.Wakes].
 func (w TokenWakes) Send(ctx context.Context, id token.ID, handle string, at time.Time) error {
-	switch {
-	case id.Flags&token.FlagExternal == 0:
+	if id.Flags&token.FlagExternal == 0 {
 		return w.Wakes.Send(ctx, engine.Wake{Execution: id.Execution, Cause: handle, Due: at, Sent: at})
-	case w.External == nil: // sent to an execution the wake would be lost, and the outcome with it
-		return errors.New("send a wake: outcomes of external recipients are not delivered here")
 	}
 	return w.External.Send(ctx, id, handle, at)
 }
