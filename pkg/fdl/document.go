@@ -126,9 +126,9 @@ type reader struct {
 	problems Problems
 	lines    []string
 	nodes    int
-	// levels are those around what is being read, deepest the most there were.
-	levels, deepest int
-	inside          map[*yaml.Node]bool // anchors being followed
+	levels   int                 // lists and mappings around what is being read
+	stopped  bool                // the document is too large, so the rest is not read
+	inside   map[*yaml.Node]bool // anchors being followed
 }
 
 // problem reports an error.
@@ -148,70 +148,47 @@ func (r *reader) read(text []byte) *node {
 		r.problem(Position{1, 1}, "the definition has %d bytes and the limit is %d; split the flow", len(text), MaxSize)
 		return nil
 	}
-	at, bad := invalidCharacter(text)
-	text = bytes.TrimPrefix(text, []byte("\uFEFF"))
+	text = bytes.ReplaceAll(bytes.TrimPrefix(text, []byte("\uFEFF")), []byte("\r\n"), []byte("\n"))
 	r.lines = strings.Split(string(text), "\n")
-	if bad != "" {
-		r.problem(at, "the definition has %s", bad)
+	if !r.isText(text) {
 		return nil
 	}
 	root := r.readText(text)
-	if r.nodes > maxNodes || r.deepest > maxLevels {
+	if r.stopped {
 		return nil
 	}
 	return root
 }
 
-// count counts a node and reports whether it is allowed. The first node too many is a problem.
-func (r *reader) count(at Position) bool {
-	if r.nodes++; r.nodes == maxNodes+1 {
-		r.problem(at, "the definition has more than %d values, those repeated by aliases included; split the flow", maxNodes)
+// stop reports that the document is too large.
+func (r *reader) stop(at Position, format string, args ...any) {
+	if !r.stopped {
+		r.problem(at, format, args...)
 	}
-	return r.nodes <= maxNodes
+	r.stopped = true
 }
 
-// enter enters a list or a mapping and returns the function that leaves it. The first one that is
-// too deep is a problem.
-func (r *reader) enter(at Position) (leave func()) {
-	r.levels++
-	if r.levels > maxLevels && r.deepest <= maxLevels {
-		r.problem(at, "the definition has more than %d levels of lists and mappings; split the flow", maxLevels)
-	}
-	r.deepest = max(r.deepest, r.levels)
-	return func() { r.levels-- }
-}
-
-// invalidCharacter finds the first byte that is not text, or a character that ends a line for some
-// readers only.
-func invalidCharacter(text []byte) (at Position, bad string) {
-	at = Position{1, 1}
+// isText reports the first byte that is not UTF-8 and the first character that YAML rejects, or that
+// only some readers take for the end of a line.
+func (r *reader) isText(text []byte) bool {
+	at := Position{1, 1}
 	for i := 0; i < len(text); {
 		c, size := utf8.DecodeRune(text[i:])
-		switch {
-		case c == utf8.RuneError && size == 1:
-			return at, fmt.Sprintf("the byte 0x%02X, which is not UTF-8; write the definition as UTF-8 text", text[i])
-		case c == '\r' && !bytes.HasPrefix(text[i:], []byte("\r\n")), c == 0x85, c == 0x2028, c == 0x2029:
-			return at, fmt.Sprintf(`the character U+%04X, which ends a line in YAML alone; end lines with "\n" or "\r\n"`, c)
-		case isControl(c):
-			return at, fmt.Sprintf("the control character U+%04X; write it as UTF-8 text", c)
+		if c == utf8.RuneError && size == 1 || isControl(c) {
+			r.problem(at, "the definition has the character %q; write UTF-8 text without control characters", text[i:i+size])
+			return false
 		}
-		at = at.after(c)
+		at.Column++
+		if c == '\n' {
+			at = Position{at.Line + 1, 1}
+		}
 		i += size
 	}
-	return at, ""
+	return true
 }
 
-// isControl reports whether YAML rejects c.
 func isControl(c rune) bool {
-	return c < ' ' && c != '\t' && c != '\n' && c != '\r' || c >= 0x7F && c < 0xA0 || c == 0xFFFE || c == 0xFFFF
-}
-
-// after returns the position after character c at p.
-func (p Position) after(c rune) Position {
-	if c == '\n' {
-		return Position{p.Line + 1, 1}
-	}
-	return Position{p.Line, p.Column + 1}
+	return c < ' ' && c != '\t' && c != '\n' || c >= 0x7F && c < 0xA0 || c == 0x2028 || c == 0x2029 || c == 0xFFFE || c == 0xFFFF
 }
 
 // within moves a position beyond the text, as something missing may have, to the end of the text.
@@ -219,20 +196,16 @@ func (r *reader) within(at Position) Position {
 	if at.Line > len(r.lines) {
 		at = Position{len(r.lines), len(r.lines[len(r.lines)-1]) + 1}
 	}
-	if end := utf8.RuneCountInString(r.line(at.Line)) + 1; at.Column > end {
+	if end := utf8.RuneCountInString(r.lines[at.Line-1]) + 1; at.Column > end {
 		at.Column = end
 	}
 	return at
 }
 
-func (r *reader) line(number int) string {
-	return strings.TrimSuffix(r.lines[number-1], "\r")
-}
-
 // placeIn returns the position of the character at offset in a scalar's text, or the position of
 // the scalar if the document does not have the text as it is.
 func (r *reader) placeIn(n *node, offset int) Position {
-	raw := []rune(r.line(n.pos.Line))
+	raw := []rune(r.lines[n.pos.Line-1])
 	at := n.pos.Column - 1
 	if n.quote != 0 {
 		at++

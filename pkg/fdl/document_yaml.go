@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -17,7 +18,7 @@ import (
 func (r *reader) readText(text []byte) *node {
 	isJSON := bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{"))
 	if isJSON && json.Valid(text) {
-		return r.fromYAML(fromJSON(text))
+		text = escapedPair.ReplaceAllFunc(text, unescaped)
 	}
 	var documents []yaml.Node
 	if err := yaml.Load(text, &documents, yaml.WithAllDocuments()); err != nil {
@@ -34,6 +35,15 @@ func (r *reader) readText(text []byte) *node {
 	}
 	r.problem(r.position(documents[1].Content[0]), "the definition has %d documents; write one flow a file", len(documents))
 	return nil
+}
+
+// escapedPair is a character as JSON writes it and YAML does not.
+var escapedPair = regexp.MustCompile(`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
+
+func unescaped(pair []byte) []byte {
+	var character string
+	_ = json.Unmarshal(fmt.Appendf(nil, `"%s"`, pair), &character) // is valid
+	return []byte(character)
 }
 
 // yamlMeanings replace messages of the library. Begin says that the position is where the broken
@@ -90,7 +100,7 @@ func (r *reader) explained(message string, at Position) string {
 	if message != "found character that cannot start any token" {
 		return message
 	}
-	found := []rune(r.line(at.Line) + " ")[at.Column-1]
+	found := []rune(r.lines[at.Line-1] + " ")[at.Column-1]
 	if found == '\t' {
 		return "found a tab; indent with spaces"
 	}
@@ -109,8 +119,19 @@ func (r *reader) position(y *yaml.Node) Position {
 // out.
 func (r *reader) fromYAML(y *yaml.Node) *node {
 	at := r.position(y)
-	if !r.count(at) {
+	isNested := y.Kind == yaml.MappingNode || y.Kind == yaml.SequenceNode
+	if r.nodes++; r.nodes > maxNodes {
+		r.stop(at, "the definition has more than %d values, those repeated by aliases included; split the flow", maxNodes)
+	}
+	if isNested && r.levels == maxLevels {
+		r.stop(at, "the definition has more than %d levels of lists and mappings; split the flow", maxLevels)
+	}
+	if r.stopped {
 		return &node{pos: at, kind: nodeUnreadable}
+	}
+	if isNested {
+		r.levels++
+		defer func() { r.levels-- }()
 	}
 	switch {
 	case y.Kind == yaml.AliasNode:
@@ -129,7 +150,6 @@ func (r *reader) fromYAML(y *yaml.Node) *node {
 
 func (r *reader) fromSequence(y *yaml.Node) *node {
 	n := &node{pos: r.position(y), kind: nodeSequence}
-	defer r.enter(n.pos)()
 	for _, item := range y.Content {
 		n.items = append(n.items, r.fromYAML(item))
 	}
@@ -179,9 +199,8 @@ func (r *reader) fromAlias(y *yaml.Node) *node {
 
 func (r *reader) fromMapping(y *yaml.Node) *node {
 	n := &node{pos: r.position(y), kind: nodeMapping}
-	defer r.enter(n.pos)()
 	seen := map[string]Position{}
-	for i := 0; i+1 < len(y.Content) && r.nodes <= maxNodes; i += 2 {
+	for i := 0; i+1 < len(y.Content) && !r.stopped; i += 2 {
 		key, at := y.Content[i], r.position(y.Content[i])
 		value := r.fromYAML(y.Content[i+1])
 		switch first, repeated := seen[key.Value]; {
