@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -24,17 +24,24 @@ import (
 
 // Script closes tokens and ends jobs in virtual time.
 type Script struct {
-	answers []scriptAnswer
-	events  []scriptEvent
+	lists struct {
+		Answers []scriptAnswer `yaml:"answers"`
+		Events  []scriptEvent  `yaml:"events"`
+	}
+}
+
+// scriptEntry is what answers and events have in common.
+type scriptEntry struct {
+	// Step is the step whose token is closed, or that starts the job. The first answer of a step is for
+	// its first attempt, the second for its second, and so on. All events come after each start.
+	Step string `yaml:"step"`
+	// AfterSeconds is how long after the submission of the task, or the start of the job, it comes.
+	AfterSeconds float64 `yaml:"afterSeconds"`
 }
 
 // scriptAnswer is one outcome of a token in a script.
 type scriptAnswer struct {
-	// Step is the step whose token is closed. The first answer of a step is for its first attempt, the
-	// second for its second, and so on.
-	Step string `yaml:"step"`
-	// AfterSeconds is how long after the submission of the task it comes.
-	AfterSeconds float64 `yaml:"afterSeconds"`
+	scriptEntry `yaml:",inline"`
 	// Output is that of a success; Error and Cause are those of a failure.
 	Output any    `yaml:"output"`
 	Error  string `yaml:"error"`
@@ -47,10 +54,7 @@ type scriptAnswer struct {
 
 // scriptEvent is a job event in a script.
 type scriptEvent struct {
-	// Step is the step that starts the job. All its events come after each start.
-	Step string `yaml:"step"`
-	// AfterSeconds is how long after the start of the job it comes.
-	AfterSeconds float64 `yaml:"afterSeconds"`
+	scriptEntry `yaml:",inline"`
 	// Event is the event as EventBridge delivers it, or the name of a file with it. Texts may have
 	// {job_id} and {job_key} in place of those of the job. Its time is replaced by the instant at which
 	// it comes.
@@ -62,101 +66,40 @@ type scriptEvent struct {
 // ParseScript reads a script: "answers", a list of step, afterSeconds and either output or error and
 // cause, and "events", a list of step, afterSeconds and event. Files of events are in beside.
 func ParseScript(text []byte, beside fs.FS) (*Script, error) {
-	var script struct {
-		Answers []scriptAnswer `yaml:"answers"`
-		Events  []scriptEvent  `yaml:"events"`
-	}
+	s := &Script{}
 	if len(bytes.TrimSpace(text)) == 0 {
-		return &Script{}, nil
+		return s, nil
 	}
-	var root yaml.Node
-	if err := yaml.Load(text, &root); err != nil {
-		return nil, fmt.Errorf("script: %s", strings.ReplaceAll(err.Error(), "\n", " "))
+	if err := yaml.Load(text, &s.lists, yaml.WithKnownFields()); err != nil {
+		return nil, scriptError(err)
 	}
-	if err := checkScript(&root); err != nil {
-		return nil, err
-	}
-	if err := yaml.Load(text, &script); err != nil {
-		return nil, fmt.Errorf("script: %s", strings.ReplaceAll(err.Error(), "\n", " "))
-	}
-	for i := range script.Answers {
-		if err := script.Answers[i].check(); err != nil {
+	for i := range s.lists.Answers {
+		if err := s.lists.Answers[i].check(); err != nil {
 			return nil, fmt.Errorf("script: answer %d: %w", i+1, err)
 		}
 	}
-	for i := range script.Events {
-		if err := script.Events[i].check(beside); err != nil {
+	for i := range s.lists.Events {
+		if err := s.lists.Events[i].check(beside); err != nil {
 			return nil, fmt.Errorf("script: event %d: %w", i+1, err)
 		}
 	}
-	return &Script{script.Answers, script.Events}, nil
+	return s, nil
 }
 
-// scriptFields are the fields of an element of each list of a script, with the types that are allowed.
-var scriptFields = map[string]map[string]string{
-	"answers": {"step": aText, "afterSeconds": aNumber, "output": "", "error": aText, "cause": aText, "by": aText},
-	"events":  {"step": aText, "afterSeconds": aNumber, "event": ""},
-}
+// scriptFields are the names of all fields.
+var scriptFields = []string{"afterSeconds", "answers", "by", "cause", "error", "event", "events", "output", "step"}
 
-const aText, aNumber = "a text", "a number"
+var unknownField = regexp.MustCompile(`line (\d+): field (\S+) not found`)
 
-// checkScript returns an error, with its line, if a field is unknown or has another type.
-func checkScript(root *yaml.Node) error {
-	if root.Kind == yaml.DocumentNode {
-		root = root.Content[0]
+// scriptError returns the error for a text that is not a script, in one line.
+func scriptError(err error) error {
+	text := strings.ReplaceAll(err.Error(), "\n", " ")
+	if match := unknownField.FindStringSubmatch(text); match != nil {
+		line, name := match[1], match[2]
+		return fmt.Errorf("script.yaml:%s: unknown field %q%s; allowed: %s",
+			line, name, fdl.DidYouMean(name, scriptFields), strings.Join(scriptFields, ", "))
 	}
-	if root.Kind == 0 || root.ShortTag() == "!!null" {
-		return nil
-	}
-	return eachField(root, slices.Sorted(maps.Keys(scriptFields)), func(list string, elements *yaml.Node) error {
-		if elements.ShortTag() == "!!null" {
-			return nil
-		}
-		if elements.Kind != yaml.SequenceNode {
-			return scriptError(elements, "%s has another type; allowed: a list", list)
-		}
-		fields := scriptFields[list]
-		for _, element := range elements.Content {
-			if err := eachField(element, slices.Sorted(maps.Keys(fields)), func(name string, v *yaml.Node) error {
-				tag := v.ShortTag()
-				isNumber := tag == "!!int" || tag == "!!float"
-				if want := fields[name]; want == aNumber && !isNumber || want == aText && v.Kind != yaml.ScalarNode {
-					return scriptError(v, "%s has another type; allowed: %s", name, want)
-				}
-				return nil
-			}); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// eachField calls check with each field of a mapping, which has no others than these.
-func eachField(mapping *yaml.Node, known []string, check func(name string, v *yaml.Node) error) error {
-	if mapping.Kind == yaml.AliasNode {
-		mapping = mapping.Alias
-	}
-	if mapping.Kind != yaml.MappingNode {
-		return scriptError(mapping, "this has another type; allowed: a mapping with %s", strings.Join(known, ", "))
-	}
-	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		key, v := mapping.Content[i], mapping.Content[i+1]
-		if v.Kind == yaml.AliasNode {
-			v = v.Alias
-		}
-		if !slices.Contains(known, key.Value) {
-			return scriptError(key, "unknown field %q%s; allowed: %s", key.Value, fdl.DidYouMean(key.Value, known), strings.Join(known, ", "))
-		}
-		if err := check(key.Value, v); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func scriptError(at *yaml.Node, format string, args ...any) error {
-	return fmt.Errorf("script.yaml:%d: %s", at.Line, fmt.Sprintf(format, args...))
+	return fmt.Errorf("script: %s", text)
 }
 
 // CheckSteps returns an error if the script has an answer or an event for a step that the flow does not have.
@@ -165,32 +108,37 @@ func (s *Script) CheckSteps(flow *fdl.Flow) error {
 	for _, step := range flow.All {
 		names = append(names, step.Name)
 	}
-	for i, a := range s.answers {
-		if !slices.Contains(names, a.Step) {
-			return fmt.Errorf("script: answer %d: the flow has no step %q%s", i+1, a.Step, fdl.DidYouMean(a.Step, names))
+	check := func(kind string, i int, e scriptEntry) error {
+		if slices.Contains(names, e.Step) {
+			return nil
+		}
+		return fmt.Errorf("script: %s %d: the flow has no step %q%s", kind, i+1, e.Step, fdl.DidYouMean(e.Step, names))
+	}
+	for i, a := range s.lists.Answers {
+		if err := check("answer", i, a.scriptEntry); err != nil {
+			return err
 		}
 	}
-	for i, e := range s.events {
-		if !slices.Contains(names, e.Step) {
-			return fmt.Errorf("script: event %d: the flow has no step %q%s", i+1, e.Step, fdl.DidYouMean(e.Step, names))
+	for i, e := range s.lists.Events {
+		if err := check("event", i, e.scriptEntry); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// whenAndWhere checks the fields that answers and events have in common.
-func whenAndWhere(step string, afterSeconds float64) error {
+func (e scriptEntry) check() error {
 	switch {
-	case step == "":
+	case e.Step == "":
 		return errors.New("it names no step")
-	case afterSeconds < 0:
-		return fmt.Errorf("afterSeconds is %v; allowed: 0 or more", afterSeconds)
+	case e.AfterSeconds < 0:
+		return fmt.Errorf("afterSeconds is %v; allowed: 0 or more", e.AfterSeconds)
 	}
 	return nil
 }
 
 func (e *scriptEvent) check(beside fs.FS) (err error) {
-	if err := whenAndWhere(e.Step, e.AfterSeconds); err != nil {
+	if err := e.scriptEntry.check(); err != nil {
 		return err
 	}
 	switch event := e.Event.(type) {
@@ -235,7 +183,7 @@ func inText(v value.Value) []byte {
 }
 
 func (a *scriptAnswer) check() error {
-	switch err := whenAndWhere(a.Step, a.AfterSeconds); {
+	switch err := a.scriptEntry.check(); {
 	case err != nil:
 		return err
 	case a.By != "" && a.By != token.ClosedByHand && a.By != token.ClosedByCallback:
@@ -262,10 +210,10 @@ func (a *scriptAnswer) check() error {
 type play struct {
 	engine.Observer
 	system *System
-	events []scriptEvent
+	script *Script
 
-	mu      sync.Mutex
-	answers []scriptAnswer // that are left
+	mu       sync.Mutex
+	answered map[int]bool // the answers that were given
 }
 
 // Committed implements [engine.Observer].
@@ -274,64 +222,55 @@ func (p *play) Committed(execution engine.ID, state machine.State, events []mach
 	for _, e := range events {
 		// A token may have been closed at once.
 		if w := state.Waiting; e.Type == machine.TaskSubmitted && w != nil && w.Attempt.Step == e.Step {
-			p.answer(state)
-			p.tell(state, e.Output)
+			p.submitted(state, e.Output)
 		}
 	}
 }
 
-// tell sends the events of the job that the step started.
-func (p *play) tell(state machine.State, started value.Value) {
-	flow, err := p.system.Client.Flow(context.Background(), state.Flow)
-	if err != nil || started.Get("job_key").IsMissing() {
-		return // the engine reports the same error
-	}
-	for _, event := range p.events {
-		if event.Step == flow.All[state.Waiting.Attempt.Step].Name {
-			due := state.At.Add(seconds(event.AfterSeconds))
-			p.system.queue.at(due, func() {
-				// A script may also test events that are discarded.
-				_ = p.system.Observe(context.Background(), event.of(started, due))
-			})
-		}
-	}
-}
-
-// answer closes the token that the state waits for, after its delay.
-func (p *play) answer(state machine.State) {
-	flow, err := p.system.Client.Flow(context.Background(), state.Flow)
+// submitted closes the token that the state waits for, and sends the events of the job that its step
+// started, after their delays. A script may also test tokens that are closed already, and events that
+// are discarded.
+func (p *play) submitted(state machine.State, started value.Value) {
+	ctx := context.Background()
+	flow, err := p.system.Client.Flow(ctx, state.Flow)
 	if err != nil {
 		return // the engine reports the same error
 	}
-	text, ok := p.system.Client.Token(flow, state)
-	if !ok {
-		return
+	step := flow.All[state.Waiting.Attempt.Step].Name
+	if text, ok := p.system.Client.Token(flow, state); ok {
+		if answer, ok := p.take(step); ok {
+			p.at(state, answer.scriptEntry, func(time.Time) {
+				tokens := p.system.Tokens
+				if answer.By == token.ClosedByCallback {
+					tokens = p.system.Callbacks
+				}
+				if verified, err := tokens.Verify(ctx, text); err == nil {
+					_, _, _ = verified.Close(ctx, answer.outcome)
+				}
+			})
+		}
 	}
-	if next, ok := p.take(flow.All[state.Waiting.Attempt.Step].Name); ok {
-		p.system.queue.at(state.At.Add(seconds(next.AfterSeconds)), func() {
-			tokens := p.system.Tokens
-			if next.By == token.ClosedByCallback {
-				tokens = p.system.Callbacks
-			}
-			// A script may also test tokens that are closed already.
-			if verified, err := tokens.Verify(context.Background(), text); err == nil {
-				_, _, _ = verified.Close(context.Background(), next.outcome)
-			}
-		})
+	for _, event := range p.script.lists.Events {
+		if event.Step == step && !started.Get("job_key").IsMissing() {
+			p.at(state, event.scriptEntry, func(due time.Time) { _ = p.system.Observe(ctx, event.of(started, due)) })
+		}
 	}
 }
 
-// take removes and returns the next answer for a step.
+func (p *play) at(state machine.State, e scriptEntry, action func(due time.Time)) {
+	due := state.At.Add(time.Duration(e.AfterSeconds * float64(time.Second)))
+	p.system.queue.at(due, func() { action(due) })
+}
+
+// take returns the next answer for a step.
 func (p *play) take(step string) (scriptAnswer, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i, a := range p.answers {
-		if a.Step == step {
-			p.answers = append(p.answers[:i:i], p.answers[i+1:]...)
+	for i, a := range p.script.lists.Answers {
+		if a.Step == step && !p.answered[i] {
+			p.answered[i] = true
 			return a, true
 		}
 	}
 	return scriptAnswer{}, false
 }
-
-func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }

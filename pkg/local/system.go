@@ -146,7 +146,7 @@ func New(config Config) *System {
 	s.stops = &stops{requested: map[engine.ID]bool{}, calls: map[engine.ID][]*context.CancelCauseFunc{}}
 	config.Tasks = stoppableTasks{config.Tasks, s.gates, s.stops}
 	if config.Script != nil {
-		config.Observer = &play{Observer: config.Observer, system: s, events: config.Script.events, answers: config.Script.answers}
+		config.Observer = &play{Observer: config.Observer, system: s, script: config.Script, answered: map[int]bool{}}
 	}
 	s.tasks = &taskQueue{system: s, known: map[string]bool{}}
 	var generation uint64
