@@ -216,7 +216,7 @@ func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tas
 	if err := s.limitConcurrency(s.flags, &config); err != nil {
 		return err
 	}
-	config.Store, config.Keys, config.CallbackBase, config.Absent = store, store.Keys(), s.base, s.logAbsent()
+	config.Store, config.CallbackBase, config.Absent = store, s.base, s.logAbsent()
 	config.Warn = func(err error) { s.log.Warn("job failed; it is retried", "error", err.Error()) }
 	config.Observer = &view.ExecutionLog{Log: s.log, Flow: store.Flow}
 	config.Output = s.logOutput

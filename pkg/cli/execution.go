@@ -197,12 +197,12 @@ func (e *execution) runHere(ctx context.Context) (err error) {
 			return err
 		}
 		defer target.Shut(store, e.place.Store, &err)
-		lists, config.Store, config.Keys = store, store, store.Keys()
+		lists, config.Store = store, store
 	}
 	e.show()
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
-	o := &watching{Steps: e.steps, execution: e, keys: config.Keys, stop: stop}
+	o := &watching{Steps: e.steps, execution: e, keys: config.Store.Keys(), stop: stop}
 	config.Observer, config.Absent, config.Output, config.Warn = o, e.warnOfAbsent(), e.showOutput, e.warnOfJob
 	e.system = local.New(config)
 	e.api = &target.Client{Client: target.InProcess(e.system, lists)}
@@ -335,8 +335,8 @@ func (e *execution) warnOfJob(err error) { e.say("job: " + err.Error() + "; Wait
 // read returns the execution as the system of this process has it.
 func (e *execution) read(ctx context.Context) (state machine.State, events []machine.Event, err error) {
 	id := engine.NewID(e.file.name(), e.name)
-	if state, err = e.system.Describe(ctx, id); err == nil {
-		events, err = e.system.History(ctx, id)
+	if state, err = e.system.Client.Describe(ctx, id); err == nil {
+		events, err = e.system.Client.History(ctx, id)
 	}
 	return state, events, err
 }

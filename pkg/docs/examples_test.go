@@ -178,7 +178,7 @@ func (e example) start(t *testing.T) {
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	state, err := s.Describe(t.Context(), engine.NewID("example", "run"))
+	state, err := s.Client.Describe(t.Context(), engine.NewID("example", "run"))
 	if err != nil {
 		t.Fatal(err)
 	}

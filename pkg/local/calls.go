@@ -43,12 +43,12 @@ type callGates struct {
 }
 
 // newCallGates returns the gates of calls. Calls of tasks of another package count as remote.
-func newCallGates(config Config) *callGates {
+func newCallGates(config Config, own *Tasks) *callGates {
 	g := &callGates{classOf: func(machine.Call) callClass { return classRemote }, asksForLimits: true}
 	g.gates[classCommand] = newGate(orDefault(config.Commands, DefaultCommands))
 	g.gates[classRemote] = newGate(orDefault(config.Calls, DefaultCalls))
-	if tasks, ok := config.Tasks.(*Tasks); ok {
-		g.classOf, g.asksForLimits = tasks.classOf, tasks.asksForLimits()
+	if own != nil {
+		g.classOf, g.asksForLimits = own.classOf, own.asksForLimits()
 	}
 	return g
 }

@@ -97,7 +97,7 @@ func runAside(t *testing.T, s *local.System) <-chan struct{} {
 
 func wantEnd(t *testing.T, s *local.System, name string, status machine.Status, failure string, took time.Duration) {
 	t.Helper()
-	state, err := s.Describe(t.Context(), engine.NewID("flow", name))
+	state, err := s.Client.Describe(t.Context(), engine.NewID("flow", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,14 +202,14 @@ func TestTimeLimitExcludesTheWaitForATurn(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s := local.New(local.Config{
-					Store: &local.MemoryStore{}, Tasks: &timedTasks{takes: c.takes, own: c.own}, Calls: 1, Keys: local.NewKeys(),
+					Store: &local.MemoryStore{}, Tasks: &timedTasks{takes: c.takes, own: c.own}, Calls: 1,
 				})
 				for i := range 10 {
 					start(t, s, oneTask+c.more, fmt.Sprintf("call-%d", i))
 				}
 				runToEnd(t, s)
 				for i := range 10 {
-					state, err := s.Describe(t.Context(), engine.NewID("flow", fmt.Sprintf("call-%d", i)))
+					state, err := s.Client.Describe(t.Context(), engine.NewID("flow", fmt.Sprintf("call-%d", i)))
 					if err != nil || state.Error != c.failure || !state.Status.Final() {
 						t.Errorf("call-%d is %s, error %q, %v", i, state.Status, state.Error, err)
 					}

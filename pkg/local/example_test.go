@@ -45,7 +45,7 @@ steps:
 		fmt.Println(err)
 		return
 	}
-	state, err := system.Describe(ctx, engine.NewID("order", "order-7"))
+	state, err := system.Client.Describe(ctx, engine.NewID("order", "order-7"))
 	fmt.Println(state.Status, "after", state.At.Sub(state.Started), err)
 	// Output:
 	// order {"item":"tea"}

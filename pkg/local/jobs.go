@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,16 +15,13 @@ import (
 )
 
 // newJobs composes what observes and describes jobs.
-func (s *System) newJobs(config Config) {
-	account := config.Account
-	if account == (Account{}) {
-		account = Account{simulated.Account, simulated.Region}
-	}
-	s.services = services{simulated: &simulatedServices{clock: s.clock}, aws: config.AWS, provided: s.provided}
+func (s *System) newJobs() {
+	account := cmp.Or(s.config.Account, Account{simulated.Account, simulated.Region})
+	s.services = services{simulated: &simulatedServices{clock: s.config.Clock}, aws: s.config.AWS, own: s.own}
 	s.jobs = resume.JobsConfig{
-		JobDescriber: resume.JobDescriber{Services: s.services, Account: account.ID, Region: account.Region, Now: s.clock.Now},
-		Tokens:       s.Tokens, Rendezvous: config.Store, Polls: polls{s, config.Store}, Warn: config.Warn,
-		CallbackBase: s.CallbackBase, CallbackHint: s.callbackHint,
+		JobDescriber: resume.JobDescriber{Services: s.services, Account: account.ID, Region: account.Region, Now: s.config.Clock.Now},
+		Tokens:       s.Tokens, Rendezvous: s.config.Store, Polls: polls{s}, Warn: s.config.Warn,
+		CallbackBase: s.config.CallbackBase, CallbackHint: s.config.Limits.Hints.CallbackBase,
 	}
 	s.observer = resume.NewJobObserver(s.jobs)
 }
@@ -102,10 +100,7 @@ func publicName(err error) string {
 }
 
 // polls sends polls as timers of the queue.
-type polls struct {
-	system *System
-	kept   resume.Rendezvous
-}
+type polls struct{ system *System }
 
 // Send implements [resume.Polls]. The next process sends polls again that were not due at the end of
 // this one, because the store has the waiters of each job.
@@ -124,7 +119,7 @@ func (p polls) keep(ctx context.Context, poll resume.Poll) error {
 	if !ok || poll.Number > 1 {
 		return nil
 	}
-	_, err := p.kept.Bind(ctx, poll.Key, poll.Waiter, id.Expires)
+	_, err := p.system.config.Store.Bind(ctx, poll.Key, poll.Waiter, id.Expires)
 	return err
 }
 
@@ -135,31 +130,27 @@ func (p polls) carryOut(poll resume.Poll) {
 	poll.Receives++ // it is delivered once, and again only if it sent no poll
 	if err := p.system.observer.Reconcile(r.ctx, poll); err != nil {
 		r.stop(fmt.Errorf("ask for job %s: %w", poll.Key.Name, err)) // no effect after the end of the run
-		poll.Due = p.system.clock.Now().Add(retryDelay)
+		poll.Due = p.system.config.Clock.Now().Add(retryDelay)
 		_ = p.Send(r.ctx, poll)
 	}
 }
 
 // pollAgain sends the polls of an earlier process again: events between the two processes were lost.
 func (s *System) pollAgain(ctx context.Context) error {
-	for after := (resume.Poll{}); ; {
-		page, err := s.store.Waiting(ctx, after, recoveryPage)
+	for poll, err := range pages(func(after resume.Poll, limit int) ([]resume.Poll, error) {
+		return s.config.Store.Waiting(ctx, after, limit)
+	}) {
 		if err != nil {
 			return err
 		}
-		for _, poll := range page {
-			s.services.simulated.remember(poll)
-			poll.Number, poll.Receives, poll.Due = 1, 0, poll.Waiter.Run.Since.Add(resume.FirstPoll)
-			if first := s.clock.Now().Add(resume.FirstPoll); first.Before(poll.Due) {
-				poll.Due = first // the clock of the earlier process was ahead
-			}
-			if err := (polls{s, s.store}).Send(ctx, poll.Sign(s.signing)); err != nil {
-				return err
-			}
-			after = poll
+		s.services.simulated.remember(poll)
+		poll.Number, poll.Receives, poll.Due = 1, 0, poll.Waiter.Run.Since.Add(resume.FirstPoll)
+		if first := s.config.Clock.Now().Add(resume.FirstPoll); first.Before(poll.Due) {
+			poll.Due = first // the clock of the earlier process was ahead
 		}
-		if len(page) < recoveryPage {
-			return nil
+		if err := (polls{s}).Send(ctx, poll.Sign(s.config.Store.Keys())); err != nil {
+			return err
 		}
 	}
+	return nil
 }

@@ -86,11 +86,11 @@ func runJob(t *testing.T, providers map[string]string, flow, input, script strin
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	state, err := s.Describe(t.Context(), engine.NewID("flow", "run"))
+	state, err := s.Client.Describe(t.Context(), engine.NewID("flow", "run"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	history, err := s.History(t.Context(), engine.NewID("flow", "run"))
+	history, err := s.Client.History(t.Context(), engine.NewID("flow", "run"))
 	if err != nil {
 		t.Fatal(err)
 	}

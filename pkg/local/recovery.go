@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"errors"
+	"iter"
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/machine"
@@ -13,7 +14,7 @@ import (
 func (s *System) TakeOver(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.recovered || s.store == nil {
+	if s.recovered {
 		return nil
 	}
 	if err := s.wakeAgain(ctx); err != nil {
@@ -29,33 +30,55 @@ func (s *System) TakeOver(ctx context.Context) error {
 // recoveryPage is how many executions or polls are read at once.
 const recoveryPage = 1000
 
+// pages yields the elements of pages, each of which begins after the last element of the one before. It
+// ends after an error.
+func pages[T any](read func(after T, limit int) ([]T, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var after T
+		for {
+			page, err := read(after, recoveryPage)
+			for _, after = range page {
+				if !yield(after, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(after, err)
+			}
+			if len(page) < recoveryPage {
+				return
+			}
+		}
+	}
+}
+
+func unfinished(ctx context.Context, store Store) iter.Seq2[engine.Item, error] {
+	return pages(func(after engine.Item, limit int) ([]engine.Item, error) {
+		return store.Unfinished(ctx, after.Execution, limit)
+	})
+}
+
 // wakeAgain sends the wakes of executions that have not ended.
 func (s *System) wakeAgain(ctx context.Context) error {
-	for after := (engine.ID{}); ; {
-		page, err := s.store.Unfinished(ctx, after, recoveryPage)
+	for item, err := range unfinished(ctx, s.config.Store) {
+		if err == nil {
+			err = s.recoverOne(ctx, item)
+		}
 		if err != nil {
 			return err
 		}
-		for _, item := range page {
-			if err := s.recoverOne(ctx, item); err != nil {
-				return err
-			}
-			after = item.Execution
-		}
-		if len(page) < recoveryPage {
-			return nil
-		}
 	}
+	return nil
 }
 
 func (s *System) recoverOne(ctx context.Context, item engine.Item) error {
 	state, err := machine.DecodeState(machine.Place(item.Execution, item.Seq), item.Body)
 	switch {
 	case errors.Is(err, machine.ErrDamaged): // any wake finds the damage, and ends the execution (rule 13)
-		now := s.clock.Now()
+		now := s.config.Clock.Now()
 		return s.queue.Send(ctx, engine.Wake{Execution: item.Execution, Cause: machine.CauseStart, Due: now, Sent: now})
 	case machine.NeedsNewerRelease(err): // which takes it over
-		s.blocked(machine.FlowRef{Name: "?"}, item.Execution.String(), []error{err})
+		s.config.Blocked(machine.FlowRef{Name: "?"}, item.Execution.String(), []error{err})
 		return nil
 	case err != nil:
 		return err
@@ -68,7 +91,7 @@ func (s *System) recoverOne(ctx context.Context, item engine.Item) error {
 	if len(missing) == 0 || state.Ending != nil { // an execution that is ending calls no function
 		return s.worker.Recover(ctx, item, state)
 	}
-	s.blocked(state.Flow, state.Execution, missing)
+	s.config.Blocked(state.Flow, state.Execution, missing)
 	s.endOnly[item.Execution] = true
 	return s.worker.RecoverEnd(ctx, item.Execution, state, flow)
 }

@@ -97,7 +97,7 @@ func (s *System) work(r run) {
 			disposition.RetryAt = s.afterError(err, r)
 		}
 		if disposition.Absent != nil {
-			s.absent(*disposition.Absent)
+			s.config.Absent(*disposition.Absent)
 		}
 		s.queue.finished(wake, disposition.RetryAt)
 	}
@@ -111,11 +111,11 @@ func (s *System) afterError(err error, r run) time.Time {
 	case code == engine.CodeTooNew:
 		return time.Time{}
 	case errors.Is(err, errStopped):
-		return s.clock.Now() // behind the wake of the stop
+		return s.config.Clock.Now() // behind the wake of the stop
 	case code != engine.CodeDefect:
 		r.stop(err)
 	}
-	return s.clock.Now().Add(retryDelay)
+	return s.config.Clock.Now().Add(retryDelay)
 }
 
 // retryDelay is after what time a wake that could not be applied is redelivered.

@@ -228,33 +228,39 @@ func (p *play) Committed(execution engine.ID, state machine.State, events []mach
 }
 
 // submitted closes the token that the state waits for, and sends the events of the job that its step
-// started, after their delays. A script may also test tokens that are closed already, and events that
-// are discarded.
+// started, after their delays. A script may also test events that are discarded.
 func (p *play) submitted(state machine.State, started value.Value) {
-	ctx := context.Background()
-	flow, err := p.system.Client.Flow(ctx, state.Flow)
+	flow, err := p.system.Client.Flow(context.Background(), state.Flow)
 	if err != nil {
 		return // the engine reports the same error
 	}
 	step := flow.All[state.Waiting.Attempt.Step].Name
 	if text, ok := p.system.Client.Token(flow, state); ok {
-		if answer, ok := p.take(step); ok {
-			p.at(state, answer.scriptEntry, func(time.Time) {
-				tokens := p.system.Tokens
-				if answer.By == token.ClosedByCallback {
-					tokens = p.system.Callbacks
-				}
-				if verified, err := tokens.Verify(ctx, text); err == nil {
-					_, _, _ = verified.Close(ctx, answer.outcome)
-				}
-			})
-		}
+		p.close(state, step, text)
 	}
 	for _, event := range p.script.lists.Events {
 		if event.Step == step && !started.Get("job_key").IsMissing() {
-			p.at(state, event.scriptEntry, func(due time.Time) { _ = p.system.Observe(ctx, event.of(started, due)) })
+			p.at(state, event.scriptEntry, func(due time.Time) { _ = p.system.Observe(context.Background(), event.of(started, due)) })
 		}
 	}
+}
+
+// close closes a token with the next answer for the step. A script may also test tokens that are closed
+// already.
+func (p *play) close(state machine.State, step, text string) {
+	answer, ok := p.take(step)
+	if !ok {
+		return
+	}
+	tokens := p.system.Tokens
+	if answer.By == token.ClosedByCallback {
+		tokens = p.system.Callbacks
+	}
+	p.at(state, answer.scriptEntry, func(time.Time) {
+		if verified, err := tokens.Verify(context.Background(), text); err == nil {
+			_, _, _ = verified.Close(context.Background(), answer.outcome)
+		}
+	})
 }
 
 func (p *play) at(state machine.State, e scriptEntry, action func(due time.Time)) {

@@ -25,7 +25,7 @@ const (
 type services struct {
 	simulated *simulatedServices
 	aws       resume.Services // nil means there is no provider on AWS
-	provided  func(kind string) provider
+	own       *Tasks
 	key       string // the same for repetitions of a start
 }
 
@@ -36,7 +36,7 @@ func (s services) withKey(key string) services {
 
 // Start implements [resume.Services].
 func (s services) Start(ctx context.Context, kind jobs.Kind, params []byte) ([]byte, error) {
-	switch provider := s.provided(kind.Name); {
+	switch provider := s.own.provider(kind.Name); {
 	case provider == providerSimulated:
 		return s.simulated.start(kind, params, s.key)
 	case provider == providerAWS && s.aws != nil:
@@ -48,7 +48,7 @@ func (s services) Start(ctx context.Context, kind jobs.Kind, params []byte) ([]b
 // Describe implements [resume.Services]. A later process may have a provider for a job that was started
 // before.
 func (s services) Describe(ctx context.Context, kind jobs.Kind, params []byte) ([]byte, error) {
-	switch provider := s.provided(kind.Name); {
+	switch provider := s.own.provider(kind.Name); {
 	case provider == providerSimulated:
 		return s.simulated.describe(kind, params)
 	case provider == providerAWS && s.aws != nil:

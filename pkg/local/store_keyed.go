@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // Database keeps values by key, in the order of the keys. Callers may keep what it returns, and may not
@@ -45,6 +46,7 @@ type Range struct{ Lower, Upper []byte }
 type KeyedStore struct {
 	db         Database
 	generation uint64
+	keys       token.Keys // of a store in memory
 	flows      engine.ParsedFlows
 
 	prepared sync.Once
@@ -86,23 +88,10 @@ const (
 	memoryStripes   = 1 << 8
 )
 
-// Use takes over the database, for the zero KeyedStore. The operation names the store in errors.
-func (s *KeyedStore) Use(db Database, op string) error {
+// Use gives the zero KeyedStore a database, and increments its generation.
+func (s *KeyedStore) Use(db Database) error {
 	s.db = db
-	return s.do(context.Background(), operation{name: op}, s.takeOver)
-}
-
-// prepare makes what the zero KeyedStore lacks.
-func (s *KeyedStore) prepare() {
-	stripes := databaseStripes
-	if s.db == nil {
-		s.db, stripes = newMemory(), memoryStripes
-	}
-	s.stripes, s.seed = make([]stripe, stripes), maphash.MakeSeed()
-}
-
-// takeOver increments the generation.
-func (s *KeyedStore) takeOver() error {
+	s.prepared.Do(s.prepare)
 	before, ok, err := s.db.Get([]byte{keyGeneration})
 	if err != nil {
 		return err
@@ -118,9 +107,24 @@ func (s *KeyedStore) takeOver() error {
 	return s.db.Commit(Entry{[]byte{keyGeneration}, binary.AppendUvarint(nil, s.generation)})
 }
 
-// Generation returns how many processes have opened the store, this one included. Workers of earlier
-// generations are dead.
+// prepare makes what the zero KeyedStore lacks.
+func (s *KeyedStore) prepare() {
+	stripes := databaseStripes
+	if s.db == nil {
+		s.db, s.keys, stripes = newMemory(), NewKeys(), memoryStripes
+	}
+	s.stripes, s.seed = make([]stripe, stripes), maphash.MakeSeed()
+}
+
+// Generation returns how many processes have opened the database, this one included; 0 for a store in
+// memory. Workers of earlier generations are dead.
 func (s *KeyedStore) Generation() uint64 { return s.generation }
+
+// Keys returns the keys that sign the tokens of the executions of a store in memory.
+func (s *KeyedStore) Keys() token.Keys {
+	s.prepared.Do(s.prepare)
+	return s.keys
+}
 
 // damaged reports that a stored form is not what the store wrote.
 func damaged(what string) error {

@@ -192,3 +192,19 @@ func (s *KeyedStore) Unfinished(ctx context.Context, after engine.ID, limit int)
 		return latest, err
 	})
 }
+
+// HasOpenTokens reports whether an execution waits for a token. An execution that cannot be read counts,
+// and so does one that waits for lanes.
+func (s *KeyedStore) HasOpenTokens(ctx context.Context) (bool, error) {
+	for item, err := range unfinished(ctx, s) {
+		if err != nil {
+			return false, err
+		}
+		state, err := machine.DecodeState(machine.Place(item.Execution, item.Seq), item.Body)
+		waiting := state.Waiting
+		if err != nil || waiting != nil && (waiting.For == machine.WaitingForToken || waiting.For == machine.WaitingForLanes) {
+			return true, nil
+		}
+	}
+	return false, nil
+}

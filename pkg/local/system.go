@@ -14,9 +14,10 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Store is what a [System] keeps its executions in.
+// Store is what a [System] keeps its executions in. [KeyedStore] implements it.
 type Store interface {
 	Executions
+	Recovery
 	resume.TokenStore
 	resume.Rendezvous
 }
@@ -30,12 +31,12 @@ type Executions interface {
 	engine.Joins
 }
 
-// durable is a store that survives the process.
-type durable interface {
-	Store
+// Recovery is what the next process that opens a store has to know.
+type Recovery interface {
 	// Keys returns the keys that sign the tokens of the store's executions.
 	Keys() token.Keys
-	// Generation returns how many processes have opened the store, this one included.
+	// Generation returns how many processes have opened the store, this one included, if it has one
+	// process at a time; else 0.
 	Generation() uint64
 	// Unfinished returns the latest items of executions that have not ended, in pages.
 	Unfinished(ctx context.Context, after engine.ID, limit int) ([]engine.Item, error)
@@ -48,7 +49,6 @@ type Config struct {
 	Store    Store
 	Clock    *Clock        // nil means the real time
 	Tasks    engine.Caller // nil means the built-in functions
-	Keys     token.Keys    // sign tokens; without a secret those of the store do
 	Limits   machine.Limits
 	Observer engine.Observer // nil discards what it would see
 	// Workers is how many wakes are handled at once, without those that await a call. 0 means
@@ -87,33 +87,21 @@ type System struct {
 	Client *engine.Client
 	// Tokens closes tokens for operators, Callbacks for holders of a callback URL.
 	Tokens, Callbacks *resume.Tokens
-	// CallbackBase is that of [Config].
-	CallbackBase string
-	callbackHint string     // how to set CallbackBase
-	signing      token.Keys // of polls
-	jobs         resume.JobsConfig
-	services     services
-	observer     *resume.JobObserver
-	queue        *queue
-	tasks        *taskQueue
-	clock        *Clock
-	workers      *workers
-	gates        *callGates
-	stops        *stops
-	worker       Worker
-	runner       TaskRunner
-	absent       func(engine.Absences)
-	blocked      func(flow machine.FlowRef, execution string, missing []error)
-	// store is nil if the store ends with the process.
-	store durable
-	// resolve returns the functions of a flow that have no runner here. Such a flow does not
-	// start here, and its executions of an earlier process are in endOnly.
-	resolve func(*fdl.Flow) []error
+	config            Config
+	own               *Tasks // nil for tasks of another package
+	jobs              resume.JobsConfig
+	services          services
+	observer          *resume.JobObserver
+	queue             *queue
+	tasks             *taskQueue
+	workers           *workers
+	gates             *callGates
+	stops             *stops
+	worker            Worker
+	runner            TaskRunner
 	// endOnly are the executions that cannot continue here and may only end. They do not change
 	// after the take-over.
 	endOnly map[engine.ID]bool
-	// provided returns the provider of a kind of jobs, "" for none.
-	provided func(kind string) provider
 
 	mu        sync.Mutex
 	recovered bool
@@ -122,65 +110,74 @@ type System struct {
 
 // New composes a system. It does nothing until [System.Run].
 func New(config Config) *System {
-	if config.Clock == nil {
-		config.Clock = &Clock{}
-	}
-	if config.Observer == nil {
-		config.Observer = noObserver{}
-	}
-	if config.Absent == nil {
-		config.Absent = func(engine.Absences) {}
-	}
-	if config.Blocked == nil {
-		config.Blocked = func(machine.FlowRef, string, []error) {}
-	}
+	config.setDefaults()
 	s := &System{
-		CallbackBase: config.CallbackBase, callbackHint: config.Limits.Hints.CallbackBase,
-		queue: newQueue(config.Clock), clock: config.Clock, workers: &workers{limit: config.workers()}, absent: config.Absent, blocked: config.Blocked,
-		endOnly: map[engine.ID]bool{},
-		resolve: func(*fdl.Flow) []error { return nil }, provided: func(string) provider { return "" },
+		queue: newQueue(config.Clock), workers: &workers{limit: config.Workers}, endOnly: map[engine.ID]bool{},
+		stops: &stops{requested: map[engine.ID]bool{}, calls: map[engine.ID][]*context.CancelCauseFunc{}},
 	}
-	config.Limits.QueueTimesCalls = true
-	config.Tasks = s.withJobs(config.Tasks, config.Output)
-	s.gates = newCallGates(config)
-	s.stops = &stops{requested: map[engine.ID]bool{}, calls: map[engine.ID][]*context.CancelCauseFunc{}}
+	s.tasks = &taskQueue{system: s, known: map[string]bool{}}
+	given, ok := config.Tasks.(*Tasks)
+	if config.Tasks == nil {
+		given = &Tasks{clock: config.Clock}
+	}
+	if given != nil {
+		own := *given // several systems may share the tasks
+		own.callJobs, own.output = s.callJobs, config.Output
+		config.Tasks = &own
+	}
+	if ok {
+		s.own = given
+	}
+	s.gates = newCallGates(config, s.own)
 	config.Tasks = stoppableTasks{config.Tasks, s.gates, s.stops}
 	if config.Script != nil {
 		config.Observer = &play{Observer: config.Observer, system: s, script: config.Script, answered: map[int]bool{}}
 	}
-	s.tasks = &taskQueue{system: s, known: map[string]bool{}}
-	var generation uint64
-	if store, ok := config.Store.(durable); ok {
-		s.store, generation = store, store.Generation() // the store has one process at a time
-	}
-	if config.Keys.Current.Secret == nil {
-		config.Keys = s.keys()
-	}
-	s.signing = config.Keys
-	s.compose(config, generation)
+	s.config = config
+	s.compose()
 	return s
 }
 
+func (c *Config) setDefaults() {
+	if c.Clock == nil {
+		c.Clock = &Clock{}
+	}
+	if c.Observer == nil {
+		c.Observer = noObserver{}
+	}
+	if c.Absent == nil {
+		c.Absent = func(engine.Absences) {}
+	}
+	if c.Blocked == nil {
+		c.Blocked = func(machine.FlowRef, string, []error) {}
+	}
+	if c.Workers <= 0 && c.Clock.IsVirtual() {
+		c.Workers = 1
+	}
+	c.Workers = orDefault(c.Workers, DefaultWorkers)
+	c.Limits.QueueTimesCalls = true
+}
+
 // compose makes the parts of the system that work on its ports.
-func (s *System) compose(config Config, generation uint64) {
-	observer := queueObserver{config.Observer, s.queue, s.stops}
-	roles := config.Roles.orDefault()
+func (s *System) compose() {
+	config, observer := s.config, queueObserver{s.config.Observer, s.queue, s.stops}
+	roles, keys, generation, now := config.Roles.orDefault(), config.Store.Keys(), config.Store.Generation(), config.Clock.Now
 	store := roles.Store(config.Store)
 	s.worker = must(roles.Worker(engine.WorkerConfig{
 		Log: config.Store, Flows: config.Store, TokenStore: config.Store, Stops: config.Store, Joins: config.Store, Wakes: s.queue,
 		Caller: awaitedTasks{config.Tasks, s}, TaskQueue: s.tasks,
-		Keys: config.Keys, CallbackBase: config.CallbackBase, Generation: generation, Now: config.Clock.Now, Limits: config.Limits, Observer: observer,
+		Keys: keys, CallbackBase: config.CallbackBase, Generation: generation, Now: now, Limits: config.Limits, Observer: observer,
 	}))
 	s.runner = must(roles.TaskRunner(engine.TaskRunnerConfig{
-		TokenStore: config.Store, Wakes: s.queue, Caller: config.Tasks, Keys: config.Keys, Generation: generation, Now: config.Clock.Now,
+		TokenStore: config.Store, Wakes: s.queue, Caller: config.Tasks, Keys: keys, Generation: generation, Now: now,
 		Limits: config.Limits, Observer: observer,
 	}))
 	s.Client = must(engine.NewClient(engine.ClientConfig{
-		Log: store, Flows: store, TokenStore: store, Stops: store, Wakes: s.queue, Keys: config.Keys,
-		Now: config.Clock.Now, Limits: config.Limits, Observer: observer,
+		Log: store, Flows: store, TokenStore: store, Stops: store, Wakes: s.queue, Keys: keys,
+		Now: now, Limits: config.Limits, Observer: observer,
 	}))
-	s.Tokens, s.Callbacks = s.newTokens(config, store, token.ClosedByHand), s.newTokens(config, store, token.ClosedByCallback)
-	s.newJobs(config)
+	s.Tokens, s.Callbacks = s.newTokens(store, token.ClosedByHand), s.newTokens(store, token.ClosedByCallback)
+	s.newJobs()
 }
 
 // must returns a part of the system. A system has all ports, so a missing one is a bug.
@@ -191,47 +188,13 @@ func must[T any](part T, err error) T {
 	return part
 }
 
-// Describe is [engine.Client.Describe].
-func (s *System) Describe(ctx context.Context, id engine.ID) (machine.State, error) {
-	return s.Client.Describe(ctx, id)
-}
-
-// History is [engine.Client.History].
-func (s *System) History(ctx context.Context, id engine.ID) ([]machine.Event, error) {
-	return s.Client.History(ctx, id)
-}
-
 // newTokens returns what closes tokens, as by.
-func (s *System) newTokens(config Config, store Store, by token.Closer) *resume.Tokens {
+func (s *System) newTokens(store Store, by token.Closer) *resume.Tokens {
 	return resume.NewTokens(resume.TokensConfig{
-		Keys: resume.FixedKeys(config.Keys), Store: store, Wakes: tokenWakes{s.queue}, Now: config.Clock.Now, Limit: config.Limits.Data, By: by,
-		LimitHint: config.Limits.Hints.Data,
-		HoldBack:  func(id token.ID) func() { return s.queue.holdBack(id.Execution) },
+		Keys: resume.FixedKeys(store.Keys()), Store: store, Wakes: tokenWakes{s.queue}, Now: s.config.Clock.Now,
+		Limit: s.config.Limits.Data, LimitHint: s.config.Limits.Hints.Data, By: by,
+		HoldBack: func(id token.ID) func() { return s.queue.holdBack(id.Execution) },
 	})
-}
-
-// withJobs returns tasks that start and describe the jobs of the system. Nil means the built-in ones.
-func (s *System) withJobs(tasks engine.Caller, output func(machine.Call, string)) engine.Caller {
-	ours, ok := tasks.(*Tasks)
-	switch {
-	case tasks == nil:
-		ours = &Tasks{clock: s.clock}
-	case !ok:
-		return tasks
-	default:
-		s.resolve, s.provided = ours.Resolve, ours.provider
-	}
-	of := *ours // several systems may share the tasks
-	of.callJobs, of.output = s.callJobs, output
-	return &of
-}
-
-// workers returns how many wakes are handled at once.
-func (c Config) workers() int {
-	if c.Workers == 0 && c.Clock.IsVirtual() {
-		return 1
-	}
-	return orDefault(c.Workers, DefaultWorkers)
 }
 
 // queueObserver also reports commits to the queue, and ends to the calls that are left.
@@ -254,14 +217,6 @@ type noObserver struct{}
 
 func (noObserver) Calling(machine.Call, time.Time)                     {}
 func (noObserver) Committed(engine.ID, machine.State, []machine.Event) {}
-
-// keys returns the keys of the store, or new ones if the store ends with the process.
-func (s *System) keys() token.Keys {
-	if s.store != nil {
-		return s.store.Keys()
-	}
-	return NewKeys()
-}
 
 // NewKeys returns random keys.
 func NewKeys() token.Keys {
@@ -310,9 +265,12 @@ func (s *System) Stop(ctx context.Context, id engine.ID, name, cause string) err
 // AwaitsTurn reports whether a call of the execution waits until fewer calls run.
 func (s *System) AwaitsTurn(id engine.ID) bool { return s.gates.awaitsTurn(id) }
 
+// CallbackBase returns that of [Config].
+func (s *System) CallbackBase() string { return s.config.CallbackBase }
+
 // CanStart returns an error if a function of the flow has no runner.
 func (s *System) CanStart(parsed *fdl.Flow, flow, execution string) error {
-	if missing := s.resolve(parsed); len(missing) > 0 {
+	if missing := s.Missing(parsed); len(missing) > 0 {
 		return &engine.Error{Code: engine.CodeInvalid, Op: "start " + flow + "/" + execution, Err: errors.Join(missing...)}
 	}
 	return nil
@@ -320,4 +278,9 @@ func (s *System) CanStart(parsed *fdl.Flow, flow, execution string) error {
 
 // Missing returns an error for each function of a flow that has no runner here. Its executions do
 // not start and do not continue. They can be stopped, and end at their time limit.
-func (s *System) Missing(flow *fdl.Flow) []error { return s.resolve(flow) }
+func (s *System) Missing(flow *fdl.Flow) []error {
+	if s.own == nil {
+		return nil
+	}
+	return s.own.Resolve(flow)
+}

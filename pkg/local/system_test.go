@@ -16,7 +16,6 @@ import (
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
-	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -42,7 +41,7 @@ func start(t *testing.T, s *local.System, flow, name string) engine.StartResult 
 
 func wantSucceeded(t *testing.T, s *local.System, name string, took time.Duration) {
 	t.Helper()
-	state, err := s.Describe(t.Context(), engine.NewID("flow", name))
+	state, err := s.Client.Describe(t.Context(), engine.NewID("flow", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +80,7 @@ func TestRunEndsWhenNothingIsLeft(t *testing.T) {
 
 func wantDone(t *testing.T, s *local.System, name string) {
 	t.Helper()
-	if state, err := s.Describe(t.Context(), engine.NewID("flow", name)); err != nil || state.Status != machine.StatusSucceeded {
+	if state, err := s.Client.Describe(t.Context(), engine.NewID("flow", name)); err != nil || state.Status != machine.StatusSucceeded {
 		t.Errorf("%s is %q, error %v", name, state.Status, err)
 	}
 }
@@ -149,21 +148,25 @@ func TestACancelledCallIsMadeAgainByTheNextRun(t *testing.T) {
 // faultyStore is a memory store that fails on demand.
 type faultyStore struct {
 	*enginetest.FaultyLog
-	engine.Flows
-	outcomes
+	local.Store
 }
 
-type outcomes interface {
-	engine.TokenStore
-	engine.Stops
-	engine.Joins
-	resume.TokenStore
-	resume.Rendezvous
+// The log of the store is the one that fails.
+func (s faultyStore) Latest(ctx context.Context, execution engine.ID) (engine.Item, error) {
+	return s.FaultyLog.Latest(ctx, execution)
+}
+
+func (s faultyStore) Append(ctx context.Context, item engine.Item) error {
+	return s.FaultyLog.Append(ctx, item)
+}
+
+func (s faultyStore) Items(ctx context.Context, execution engine.ID, from uint64, limit int) ([]engine.Item, error) {
+	return s.FaultyLog.Items(ctx, execution, from, limit)
 }
 
 func newFaultyStore() faultyStore {
 	memory := &local.MemoryStore{}
-	return faultyStore{&enginetest.FaultyLog{Log: memory}, memory, memory}
+	return faultyStore{&enginetest.FaultyLog{Log: memory}, memory}
 }
 
 func TestRunEndsWithTheEnginesErrorAndKeepsTheWake(t *testing.T) {
@@ -331,7 +334,7 @@ func TestDefectFailsItsExecutionAlone(t *testing.T) {
 	store := forgetfulStore{&local.MemoryStore{}, &machine.FlowRef{}}
 	s := local.New(local.Config{Store: store, Clock: local.NewVirtualClock(time.Now())})
 	start(t, s, oneTask, "bad")
-	lost, err := s.Describe(t.Context(), engine.NewID("flow", "bad"))
+	lost, err := s.Client.Describe(t.Context(), engine.NewID("flow", "bad"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -341,7 +344,7 @@ func TestDefectFailsItsExecutionAlone(t *testing.T) {
 		t.Errorf("run: %v", err)
 	}
 	wantDone(t, s, "good")
-	state, err := s.Describe(t.Context(), engine.NewID("flow", "bad"))
+	state, err := s.Client.Describe(t.Context(), engine.NewID("flow", "bad"))
 	if err != nil || state.Status != machine.StatusFailed || state.Error != machine.ErrorInternal {
 		t.Errorf("bad is %s with %q, error %v", state.Status, state.Error, err)
 	}
@@ -420,7 +423,7 @@ func TestSlowSubmissionBlocksNoWorker(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantSucceeded(t, s, "quick", 0)
-		history, err := s.History(t.Context(), engine.NewID("flow", "slow"))
+		history, err := s.Client.History(t.Context(), engine.NewID("flow", "slow"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -466,7 +469,7 @@ func TestAtMostOnceCallOfAnEndedRunIsNotRepeated(t *testing.T) {
 		if err := s.Run(t.Context()); err != nil {
 			t.Errorf("run: %v", err)
 		}
-		state, err := s.Describe(t.Context(), engine.NewID("flow", "one"))
+		state, err := s.Client.Describe(t.Context(), engine.NewID("flow", "one"))
 		if took := state.At.Sub(state.Started); err != nil || state.Error != machine.ErrorTaskInterrupted || took != 16*time.Minute {
 			t.Errorf("it is %s, error %q after %s, %v", state.Status, state.Error, took, err)
 		}

@@ -111,8 +111,13 @@ func (t *Tasks) NeedRegion() bool {
 	})
 }
 
-// provider returns the provider of a kind of jobs, "" for none.
-func (t *Tasks) provider(kind string) provider { return t.providers[kind] }
+// provider returns the provider of a kind of jobs, "" for none. No tasks have none.
+func (t *Tasks) provider(kind string) provider {
+	if t == nil {
+		return ""
+	}
+	return t.providers[kind]
+}
 
 // NeedAWS reports whether jobs are started on AWS.
 func (t *Tasks) NeedAWS() bool {

@@ -50,8 +50,8 @@ func TestTheWakeOfAClosedTokenComesAfterTheOutcome(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := slowClosing{&local.MemoryStore{}, &atomic.Int64{}}
-		last, keys := &lastCommitted{}, local.NewKeys()
-		s := local.New(local.Config{Store: store, Keys: keys, Observer: last, Workers: 2})
+		last := &lastCommitted{}
+		s := local.New(local.Config{Store: store, Observer: last, Workers: 2})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go func() {
@@ -65,7 +65,7 @@ func TestTheWakeOfAClosedTokenComesAfterTheOutcome(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, ok := machine.Token(keys, flow, *last.state.Load())
+		text, ok := machine.Token(store.Keys(), flow, *last.state.Load())
 		if !ok {
 			t.Fatal("it waits for no token")
 		}

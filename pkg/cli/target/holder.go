@@ -56,7 +56,7 @@ const maxEvent = 1 << 20
 func Handler(system *local.System, lists Lists, log *slog.Logger, holder string) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", API(system, lists))
-	mux.Handle("GET "+holderPath, Responding(http.StatusOK, Holder{holder, system.CallbackBase}))
+	mux.Handle("GET "+holderPath, Responding(http.StatusOK, Holder{holder, system.CallbackBase()}))
 	mux.HandleFunc("POST "+EventPath, func(w http.ResponseWriter, r *http.Request) {
 		status, result := acceptEvent(r, system, log)
 		Responding(status, result).ServeHTTP(w, r)

@@ -42,7 +42,7 @@ func (o Opener) openStore(ctx context.Context, dir string) (*Client, error) {
 	if err != nil {
 		return nil, errors.Join(err, store.Shut())
 	}
-	config.Store, config.Keys = store, store.Keys()
+	config.Store = store
 	return &Client{Client: InProcess(local.New(config), store), Interval: storeInterval, close: store.Shut, Idle: true}, nil
 }
 

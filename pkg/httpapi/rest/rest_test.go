@@ -33,13 +33,13 @@ type api struct {
 
 func newAPI(t *testing.T) *api {
 	t.Helper()
-	store, keys := &local.MemoryStore{}, local.NewKeys()
-	system := local.New(local.Config{Store: store, Keys: keys, Clock: local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC))})
+	store := &local.MemoryStore{}
+	system := local.New(local.Config{Store: store, Clock: local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC))})
 	server := httptest.NewServer(rest.Handler(rest.Config{
 		Engine: system.Client, Tokens: system.Tokens, Index: store, Flows: store, Start: system.Start, Stop: system.Stop, Log: slog.New(slog.DiscardHandler),
 	}))
 	t.Cleanup(server.Close)
-	return &api{&rest.Client{Base: server.URL, HTTP: server.Client()}, t, store, keys, system, server}
+	return &api{&rest.Client{Base: server.URL, HTTP: server.Client()}, t, store, store.Keys(), system, server}
 }
 
 // run runs the executions until nothing is left to do.

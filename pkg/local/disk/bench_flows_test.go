@@ -124,14 +124,14 @@ func serve(b *testing.B, store local.Store, text string, workers int) *served {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := &served{keys: local.NewKeys(), submitted: make(chan string, workers), ended: make(chan time.Time, workers)}
+	s := &served{keys: store.Keys(), submitted: make(chan string, workers), ended: make(chan time.Time, workers)}
 	if s.flow, err = store.Put(b.Context(), "flow", []byte(text)); err != nil {
 		b.Fatal(err)
 	}
 	if s.definition, err = store.Flow(b.Context(), s.flow); err != nil {
 		b.Fatal(err)
 	}
-	s.System = local.New(local.Config{Store: store, Tasks: tasks, Keys: s.keys, Observer: s, Workers: workers})
+	s.System = local.New(local.Config{Store: store, Tasks: tasks, Observer: s, Workers: workers})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))
 	var serving sync.WaitGroup
 	serving.Go(func() {

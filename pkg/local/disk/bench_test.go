@@ -194,7 +194,7 @@ func sleepOne(b *testing.B, store *disk.Store, request engine.StartRequest) {
 		return
 	}
 	_ = system.Run(ctx) // ends with the context
-	if state, err := system.Describe(b.Context(), engine.NewID("flow", request.Execution)); err != nil || state.Status != machine.StatusRunning {
+	if state, err := system.Client.Describe(b.Context(), engine.NewID("flow", request.Execution)); err != nil || state.Status != machine.StatusRunning {
 		b.Errorf("the execution is %s, error %v", state.Status, err)
 	}
 }

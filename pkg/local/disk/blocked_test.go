@@ -126,7 +126,7 @@ func TestStopDecidedEarlierNeedsNoRunner(t *testing.T) {
 	})
 	p = beginWith(t, dir, later, nil)
 	p.runToEnd(t)
-	state, err := p.Describe(t.Context(), engine.NewID("flow", "one"))
+	state, err := p.Client.Describe(t.Context(), engine.NewID("flow", "one"))
 	if err != nil || state.Status != machine.StatusStopped {
 		t.Errorf("it is %s, error %v", state.Status, err)
 	}
@@ -181,7 +181,7 @@ func TestBlockedExecutionContinuesWithItsRunner(t *testing.T) {
 // closeWaiting closes the token that the execution waits for, if any.
 func (p *process) closeWaiting(t *testing.T) {
 	t.Helper()
-	state, err := p.Describe(t.Context(), engine.NewID("flow", "one"))
+	state, err := p.Client.Describe(t.Context(), engine.NewID("flow", "one"))
 	if err != nil {
 		t.Fatal(err)
 	}

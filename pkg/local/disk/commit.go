@@ -139,13 +139,12 @@ func put(batch *pebble.Batch, change local.Entry) error {
 // failure is the first error after which the database must not be used. It is also the database's
 // logger, which receives fatal errors.
 type failure struct {
-	op       string
 	mu       sync.Mutex
 	err      error
 	happened chan struct{} // closed when err is set
 }
 
-func newFailure(op string) *failure { return &failure{op: op, happened: make(chan struct{})} }
+func newFailure() *failure { return &failure{happened: make(chan struct{})} }
 
 // set records err unless an error was recorded before, and returns the recorded one.
 func (f *failure) set(err error) error {

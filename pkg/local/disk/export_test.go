@@ -6,7 +6,7 @@ import (
 )
 
 // OpenOn opens a store on a file system of a test's own. It has no token keys.
-func OpenOn(fs vfs.FS) (*Store, error) { return openData(fs, "store", "open store test") }
+func OpenOn(fs vfs.FS) (*Store, error) { return openData(fs, "store") }
 
 // OnDisk is the file system that [Open] uses.
 func OnDisk() vfs.FS { return privateFS{vfs.Default} }

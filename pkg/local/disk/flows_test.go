@@ -34,7 +34,7 @@ func start(t *testing.T, s *local.System, flow, name string) {
 
 func wantSucceeded(t *testing.T, s *local.System, name string, took time.Duration) {
 	t.Helper()
-	state, err := s.Describe(t.Context(), engine.NewID("flow", name))
+	state, err := s.Client.Describe(t.Context(), engine.NewID("flow", name))
 	if err != nil {
 		t.Fatal(err)
 	}

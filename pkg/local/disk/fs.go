@@ -84,17 +84,9 @@ func (g guardedFS) OpenDir(name string) (vfs.File, error) {
 	return g.guarded(f, err)
 }
 
-// Link implements [vfs.FS].
-func (g guardedFS) Link(before, name string) error { return g.failure.stay(g.FS.Link(before, name)) }
-
 // Rename implements [vfs.FS].
 func (g guardedFS) Rename(before, name string) error {
 	return g.failure.stay(g.FS.Rename(before, name))
-}
-
-// MkdirAll implements [vfs.FS].
-func (g guardedFS) MkdirAll(dir string, mode os.FileMode) error {
-	return g.failure.stay(g.FS.MkdirAll(dir, mode))
 }
 
 func (g guardedFS) guarded(f vfs.File, err error) (vfs.File, error) {

@@ -90,7 +90,7 @@ func TestARestartWhileAJobRuns(t *testing.T) {
 // closerOf is who closed the token of the one execution.
 func closerOf(t *testing.T, p *process) token.Closer {
 	t.Helper()
-	history, err := p.History(t.Context(), engine.NewID("flow", "one"))
+	history, err := p.Client.History(t.Context(), engine.NewID("flow", "one"))
 	if err != nil {
 		t.Fatal(err)
 	}

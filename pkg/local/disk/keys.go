@@ -2,16 +2,12 @@ package disk
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 
-	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/local"
-	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -41,17 +37,16 @@ func readKeys(file string) (token.Keys, error) {
 }
 
 // makeKeys creates the keys of a store without keys. It fails if tokens are open: their keys are lost.
-func (s *Store) makeKeys(file, op string) error {
-	open, err := s.hasOpenTokens()
+func (s *Store) makeKeys(file string) error {
+	open, err := s.HasOpenTokens(context.Background())
 	if err != nil {
 		return err
 	}
 	if open {
-		return &engine.Error{Code: engine.CodeInvalid, Op: op, Err: fmt.Errorf(
-			"token keys %s: the file is missing, and tokens signed with it are open; %s", file, restoreKeys(file))}
+		return invalid("token keys %s: the file is missing, and tokens signed with it are open; %s", file, restoreKeys(file))
 	}
 	if s.keys, err = writeNewKeys(file); err != nil {
-		return &engine.Error{Code: engine.CodeInvalid, Op: op, Err: err}
+		return invalid("%w", err)
 	}
 	return nil
 }
@@ -66,31 +61,6 @@ func restoreKeys(file string) string {
 	return fmt.Sprintf("restore the file from a copy; without a copy make new keys, which makes all tokens and callback URLs handed out invalid: "+
 		"(umask 077; echo %s > '%s')", askedForNewKeys, strings.ReplaceAll(file, "'", `'\''`))
 }
-
-// hasOpenTokens reports whether an execution waits for a token. An execution that cannot be read counts,
-// and so does one that waits for lanes.
-func (s *Store) hasOpenTokens() (bool, error) {
-	for after := (engine.ID{}); ; {
-		page, err := s.Unfinished(context.Background(), after, keysPage)
-		if err != nil {
-			return false, err
-		}
-		for _, item := range page {
-			state, err := machine.DecodeState(machine.Place(item.Execution, item.Seq), item.Body)
-			waiting := state.Waiting
-			if err != nil || waiting != nil && (waiting.For == machine.WaitingForToken || waiting.For == machine.WaitingForLanes) {
-				return true, nil //nolint:nilerr // what cannot be read counts as waiting
-			}
-			after = item.Execution
-		}
-		if len(page) < keysPage {
-			return false, nil
-		}
-	}
-}
-
-// keysPage is how many executions hasOpenTokens reads together.
-const keysPage = 1000
 
 func parseKeys(text string) (token.Keys, error) {
 	lines := strings.Split(text, "\n")
@@ -110,15 +80,9 @@ func parseKeys(text string) (token.Keys, error) {
 }
 
 // parseKey reads a line of a key file. Its errors do not quote the line, which has a secret.
-func parseKey(line string) (token.Key, error) {
-	number, digits, _ := strings.Cut(line, " ")
-	id, err := strconv.ParseUint(number, 10, 8)
-	if err != nil {
-		return token.Key{}, errors.New("it does not begin with the id of a key, 0 to 255")
+func parseKey(line string) (key token.Key, err error) {
+	if _, err := fmt.Sscanf(line, "%d %x", &key.ID, &key.Secret); err != nil {
+		return key, errors.New("it is not the id of a key, 0 to 255, and a secret in hexadecimal digits")
 	}
-	secret, err := hex.DecodeString(digits)
-	if err != nil {
-		return token.Key{}, errors.New("its secret is not in hexadecimal digits")
-	}
-	return token.Key{ID: uint8(id), Secret: secret}, nil
+	return key, nil
 }

@@ -111,7 +111,7 @@ func (p *process) runToEnd(t *testing.T) {
 
 func (p *process) want(t *testing.T, status machine.Status, failure string, took time.Duration) {
 	t.Helper()
-	state, err := p.Describe(t.Context(), engine.NewID("flow", "one"))
+	state, err := p.Client.Describe(t.Context(), engine.NewID("flow", "one"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -431,7 +431,7 @@ func TestDamagedExecutionAffectsNoOther(t *testing.T) {
 	p.runToEnd(t)
 	wantSucceeded(t, p.System, "one", time.Hour)
 	for _, name := range []string{"two", "three"} {
-		state, err := p.Describe(t.Context(), engine.NewID("flow", name))
+		state, err := p.Client.Describe(t.Context(), engine.NewID("flow", name))
 		if err != nil || state.Status != machine.StatusFailed || state.Error != machine.ErrorInternal {
 			t.Errorf("%s is %s, error %q, %v", name, state.Status, state.Error, err)
 		}

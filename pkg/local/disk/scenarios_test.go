@@ -149,7 +149,7 @@ func runFlow(t *testing.T, store local.Store, file string, input value.Value) (m
 	if err := system.Run(ctx); err != nil {
 		t.Fatal(err)
 	}
-	state, err := system.Describe(t.Context(), engine.NewID("sample", "run"))
+	state, err := system.Client.Describe(t.Context(), engine.NewID("sample", "run"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func script(t *testing.T, flow string) *local.Script {
 // checkHistory: the history is whole, and is what the observer was told.
 func checkHistory(t *testing.T, system *local.System, state machine.State, told *counter) {
 	t.Helper()
-	history, err := system.History(t.Context(), engine.NewID("sample", "run"))
+	history, err := system.Client.History(t.Context(), engine.NewID("sample", "run"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,20 +50,27 @@ const (
 //   - [engine.CodeTooNew]: a newer release wrote the store, which stays untouched
 //   - [engine.CodeInvalid]: the directory cannot be used
 func Open(dir string) (*Store, error) {
-	op := "open store " + dir
-	path, err := filepath.Abs(dir)
+	s, err := open(dir)
 	if err != nil {
-		return nil, &engine.Error{Code: engine.CodeInvalid, Op: op, Err: err}
+		return nil, &engine.Error{Code: engine.CodeOf(err), Op: "open store " + dir, Err: err}
 	}
-	if err := makeDir(path); err != nil {
-		return nil, &engine.Error{Code: engine.CodeInvalid, Op: op, Err: err}
+	return s, nil
+}
+
+func open(dir string) (*Store, error) {
+	path, err := filepath.Abs(dir)
+	if err == nil {
+		err = makeDir(path)
+	}
+	if err != nil {
+		return nil, &engine.Error{Code: engine.CodeInvalid, Err: err}
 	}
 	lock, err := privateFS{vfs.Default}.Lock(filepath.Join(path, lockFile))
 	if err != nil {
-		return nil, &engine.Error{Code: engine.CodeConflict, Op: op, Err: fmt.Errorf(
+		return nil, &engine.Error{Code: engine.CodeConflict, Err: fmt.Errorf(
 			"it is in use, by another process%s or by this one (%w); wait for its end or stop it, or use another directory", named(Holder(path)), err)}
 	}
-	s, err := openLocked(path, op)
+	s, err := openLocked(path)
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
@@ -73,24 +80,29 @@ func Open(dir string) (*Store, error) {
 	return s, nil
 }
 
+// invalid reports that the directory cannot be used.
+func invalid(format string, args ...any) error {
+	return &engine.Error{Code: engine.CodeInvalid, Err: fmt.Errorf(format, args...)}
+}
+
 // openLocked opens a store whose lock is held.
-func openLocked(path, op string) (*Store, error) {
-	if err := checkFormat(path, op); err != nil {
+func openLocked(path string) (*Store, error) {
+	if err := checkFormat(path); err != nil {
 		return nil, err
 	}
 	file := filepath.Join(path, keysFile)
 	keys, err := readKeys(file)
 	isMissing := errors.Is(err, os.ErrNotExist)
 	if err != nil && !isMissing {
-		return nil, &engine.Error{Code: engine.CodeInvalid, Op: op, Err: err}
+		return nil, invalid("%w", err)
 	}
-	s, err := openData(privateFS{vfs.Default}, filepath.Join(path, dataDir), op)
+	s, err := openData(privateFS{vfs.Default}, filepath.Join(path, dataDir))
 	if err != nil {
 		return nil, err
 	}
 	s.path, s.keys = path, keys
 	if isMissing {
-		if err := s.makeKeys(file, op); err != nil {
+		if err := s.makeKeys(file); err != nil {
 			return nil, errors.Join(err, s.Shut())
 		}
 	}
@@ -98,8 +110,8 @@ func openLocked(path, op string) (*Store, error) {
 }
 
 // openData opens the database of the store.
-func openData(fs vfs.FS, dir, op string) (*Store, error) {
-	failure := newFailure(op)
+func openData(fs vfs.FS, dir string) (*Store, error) {
+	failure := newFailure()
 	options := &pebble.Options{
 		FS: guardedFS{fs, failure}, Logger: failure,
 		FormatMajorVersion: pebble.FormatNewest,
@@ -121,10 +133,10 @@ func openData(fs vfs.FS, dir, op string) (*Store, error) {
 		return err
 	})
 	if err != nil {
-		return nil, &engine.Error{Code: engine.CodeInternal, Op: op, Err: explainOpen(err)}
+		return nil, explainOpen(err)
 	}
 	s := &Store{db: newDatabase(db, failure), lock: io.NopCloser(nil)}
-	if err := s.Use(s.db, op); err != nil {
+	if err := s.Use(s.db); err != nil {
 		return nil, errors.Join(err, s.Shut())
 	}
 	return s, nil
@@ -153,32 +165,25 @@ func (s *Store) Shut() error {
 func (s *Store) Keys() token.Keys { return s.keys }
 
 // checkFormat rejects a store of a newer release before it is opened, and numbers a new one.
-func checkFormat(path, op string) error {
+func checkFormat(path string) error {
 	file := filepath.Join(path, formatFile)
 	text, err := os.ReadFile(file) //nolint:gosec // G304: a fixed name in the store that the user chose
 	if errors.Is(err, os.ErrNotExist) {
-		return numberStore(path, file, op)
+		if _, err := os.Stat(filepath.Join(path, dataDir)); err == nil {
+			return invalid("file %s is missing; restore it, or use another directory", file)
+		}
+		return writePrivate(file, fmt.Appendf(nil, "%d\n", storeFormat))
 	}
 	if err != nil {
-		return &engine.Error{Code: engine.CodeInternal, Op: op, Err: err}
+		return err
 	}
 	format, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	switch {
 	case err != nil || format < 1:
-		return &engine.Error{Code: engine.CodeInvalid, Op: op, Err: fmt.Errorf("file %s says %q; allowed: a format number", file, text)}
+		return invalid("file %s says %q; allowed: a format number", file, text)
 	case format > storeFormat:
-		return &engine.Error{Code: engine.CodeTooNew, Op: op, Err: fmt.Errorf(
+		return &engine.Error{Code: engine.CodeTooNew, Err: fmt.Errorf(
 			"it has format %d and this release reads formats up to %d; upgrade waitless, or use another directory", format, storeFormat)}
-	}
-	return nil
-}
-
-func numberStore(path, file, op string) error {
-	if _, err := os.Stat(filepath.Join(path, dataDir)); err == nil {
-		return &engine.Error{Code: engine.CodeInvalid, Op: op, Err: fmt.Errorf("file %s is missing; restore it, or use another directory", file)}
-	}
-	if err := writePrivate(file, fmt.Appendf(nil, "%d\n", storeFormat)); err != nil {
-		return &engine.Error{Code: engine.CodeInternal, Op: op, Err: err}
 	}
 	return nil
 }
