@@ -300,36 +300,21 @@ func handleStart(s string, dot int) int {
 func MaskAll(s string) string {
 	var out strings.Builder
 	done := 0 // what of s is written
-	for from := 0; ; {
-		dot := strings.IndexByte(s[from:], '.')
-		if dot < 0 {
-			break
-		}
-		dot += from
-		from = dot + 1
-		start, end := handleStart(s, dot), dot+1+signatureLength
-		if start < done || end > len(s) || !isEncoded(s[start:dot]) || !isEncoded(s[dot+1:end]) {
+	for dot := range len(s) {
+		end := dot + 1 + signatureLength
+		if s[dot] != '.' || end > len(s) {
 			continue
 		}
-		out.WriteString(s[done:start])
-		out.WriteString(Mask(s[start:end]))
-		done, from = end, end
-	}
-	if done == 0 {
-		return s
-	}
-	out.WriteString(s[done:])
-	return out.String()
-}
-
-// isEncoded reports whether s has only characters that encode bytes in tokens.
-func isEncoded(s string) bool {
-	for i := range len(s) {
-		switch c := s[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_':
-		default:
-			return false
+		start := handleStart(s, dot)
+		if start >= done && isEncoded(s[start:dot]) && isEncoded(s[dot+1:end]) {
+			out.WriteString(s[done:start] + Mask(s[start:end]))
+			done = end
 		}
 	}
-	return true
+	return out.String() + s[done:]
 }
+
+// alphabet has the characters that encode bytes in tokens.
+const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+func isEncoded(s string) bool { return strings.Trim(s, alphabet) == "" }

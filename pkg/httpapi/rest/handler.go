@@ -414,12 +414,6 @@ func (h handler) definitionOf(r *http.Request, hash string) (machine.FlowRef, er
 	return flow, err
 }
 
-// describe returns the state of an execution.
-func (h handler) describe(ctx context.Context, flow, execution string) (machine.State, error) {
-	state, err := h.Engine.Describe(ctx, engine.NewID(flow, execution))
-	return state, orNoExecution(flow, execution, err)
-}
-
 // orNoExecution returns err, or one that names the execution if it does not exist.
 func orNoExecution(flow, execution string, err error) error {
 	if errors.Is(err, engine.ErrNotFound) {
@@ -429,9 +423,9 @@ func orNoExecution(flow, execution string, err error) error {
 }
 
 func (h handler) execution(ctx context.Context, flow, name string) (Execution, error) {
-	state, err := h.describe(ctx, flow, name)
+	state, err := h.Engine.Describe(ctx, engine.NewID(flow, name))
 	if err != nil {
-		return Execution{}, err
+		return Execution{}, orNoExecution(flow, name, err)
 	}
 	return h.withWaiting(ctx, state)
 }
@@ -480,16 +474,12 @@ func (h handler) history(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, invalid("after is %q; allowed: the id of an event", text)
 	}
-	state, err := h.describe(r.Context(), r.PathValue("flow"), r.PathValue("execution"))
+	l, err := h.loadNamed(r)
 	if err != nil {
 		return 0, nil, err
 	}
-	flow, err := h.Engine.Flow(r.Context(), state.Flow)
-	if err != nil {
-		return 0, nil, err
-	}
-	history, err := h.Engine.History(r.Context(), state.ID())
-	return http.StatusOK, historyPage(flow, history, after), err
+	history, err := h.Engine.History(r.Context(), l.ID())
+	return http.StatusOK, historyPage(l.flow, history, after), err
 }
 
 func (h handler) stop(r *http.Request) (int, any, error) {

@@ -179,7 +179,7 @@ func (h handler) openTokens(r *http.Request) (int, any, error) {
 	query, p := r.URL.Query(), page{Tokens: []Token{}}
 	flow, execution, after := query.Get("flow"), query.Get("execution"), query.Get("after")
 	add := func(id engine.ID) (full bool, err error) {
-		t, ok, err := h.openTokenWith(r, id)
+		t, ok, err := h.openToken(r, id)
 		if ok && err == nil {
 			p.Tokens = append(p.Tokens, t)
 		}
@@ -201,16 +201,20 @@ func (h handler) openTokens(r *http.Request) (int, any, error) {
 	return http.StatusOK, p, err
 }
 
-// openTokenWith returns the open token of an execution. A damaged execution has none.
-func (h handler) openTokenWith(r *http.Request, id engine.ID) (t Token, ok bool, err error) {
-	state, err := h.Engine.Describe(r.Context(), id)
+// openToken returns the open token of an execution, with what its record holds. A damaged execution has none.
+func (h handler) openToken(r *http.Request, id engine.ID) (t Token, ok bool, err error) {
+	l, err := h.load(r.Context(), id)
 	if err == nil {
-		t, ok, err = h.openToken(r.Context(), state)
+		t, ok = h.tokenOf(l)
 	}
 	if h.unreadable(r, id, err) {
 		err = nil
 	}
-	return t, ok, err
+	if !ok || err != nil {
+		return t, false, err
+	}
+	record, err := h.Engine.TokenRecord(r.Context(), l.Waiting.Handle())
+	return recordOf(t, record), record.Open(), err
 }
 
 // externalPage begins the parameter after of the pages with waits of external engines, which follow

@@ -6,45 +6,49 @@ import (
 	"slices"
 	"time"
 
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 )
 
+// loaded is an execution with its definition.
+type loaded struct {
+	machine.State
+	flow *fdl.Flow
+}
+
+func (h handler) load(ctx context.Context, id engine.ID) (l loaded, err error) {
+	if l.State, err = h.Engine.Describe(ctx, id); err == nil {
+		l.flow, err = h.Engine.Flow(ctx, l.Flow)
+	}
+	return l, err
+}
+
+// loadNamed loads the execution that the path of a request names.
+func (h handler) loadNamed(r *http.Request) (loaded, error) {
+	flow, name := named(r)
+	l, err := h.load(r.Context(), engine.NewID(flow, name))
+	return l, orNoExecution(flow, name, err)
+}
+
 // tokenOf returns the token of the callback that an execution waits for, which may be closed already.
 // Ok is false if it waits for no callback.
-func (h handler) tokenOf(ctx context.Context, state machine.State) (t Token, ok bool, err error) {
-	if state.Waiting == nil {
-		return t, false, nil
-	}
-	flow, err := h.Engine.Flow(ctx, state.Flow)
-	if err != nil {
-		return t, false, err
-	}
-	text, ok := h.Engine.Token(flow, state)
+func (h handler) tokenOf(l loaded) (t Token, ok bool) {
+	text, ok := h.Engine.Token(l.flow, l.State)
 	if !ok {
-		return t, false, nil
+		return t, false
 	}
-	step := flow.All[state.Waiting.Attempt.Step]
+	step := l.flow.All[l.Waiting.Attempt.Step]
 	t = Token{
-		Token: text, Flow: state.Flow.Name, Execution: state.Execution, Step: step.Name,
-		Since: instant(state.Waiting.Since), Deadline: instant(state.Waiting.Deadline),
+		Token: text, Flow: l.Flow.Name, Execution: l.Execution, Step: step.Name,
+		Since: instant(l.Waiting.Since), Deadline: instant(l.Waiting.Deadline),
 	}
 	if task, ok := step.Kind.(*fdl.Task); ok {
 		t.HeartbeatSeconds = int(task.Heartbeat / time.Second)
 	}
-	return t, true, nil
-}
-
-// openToken returns the open token of an execution, with what its record holds.
-func (h handler) openToken(ctx context.Context, state machine.State) (t Token, ok bool, err error) {
-	t, ok, err = h.tokenOf(ctx, state)
-	if !ok || err != nil {
-		return t, false, err
-	}
-	record, err := h.Engine.TokenRecord(ctx, state.Waiting.Handle())
-	return recordOf(t, record), record.Open(), err
+	return t, true
 }
 
 // A finder returns the token that a request names.
@@ -57,47 +61,41 @@ func tokenInPath(r *http.Request) (Token, error) { return Token{Token: r.PathVal
 // not read it. With the parameter step it is that step's. A token that is closed and not waited for
 // any more has no usable text, and says what closed it.
 func (h handler) tokenOfExecution(r *http.Request) (Token, error) {
-	flow, name := named(r)
-	state, err := h.describe(r.Context(), flow, name)
+	l, err := h.loadNamed(r)
 	if err != nil {
 		return Token{}, err
 	}
 	step := r.URL.Query().Get("step")
-	t, ok, err := h.tokenOf(r.Context(), state)
-	if err != nil || ok && (step == "" || step == t.Step) {
-		return t, err
+	t, ok := h.tokenOf(l)
+	if ok && (step == "" || step == t.Step) {
+		return t, nil
 	}
-	closed, found, err := h.closedToken(r.Context(), state, step)
-	switch {
-	case err != nil || found:
-		return closed, err
-	case ok:
-		return Token{}, conflict("execution %s/%s waits for the callback of step %s, not of %q; name that step, or none", flow, name, t.Step, step)
+	history, err := h.Engine.History(r.Context(), l.ID())
+	if err != nil {
+		return Token{}, err
 	}
-	return Token{}, h.noToken(r.Context(), state)
+	if closed, found := closedToken(l, history, step); found {
+		return closed, nil
+	}
+	if ok {
+		return Token{}, conflict("execution %s/%s waits for the callback of step %s, not of %q; name that step, or none", t.Flow, t.Execution, t.Step, step)
+	}
+	return Token{}, h.noToken(r.Context(), l.State)
 }
 
 // closedToken returns the callback token that was closed last, as the history tells; of the step,
 // unless that is empty.
-func (h handler) closedToken(ctx context.Context, state machine.State, step string) (t Token, found bool, err error) {
-	flow, err := h.Engine.Flow(ctx, state.Flow)
-	if err != nil {
-		return Token{}, false, err
-	}
-	history, err := h.Engine.History(ctx, state.ID())
-	if err != nil {
-		return Token{}, false, err
-	}
+func closedToken(l loaded, history []machine.Event, step string) (t Token, found bool) {
 	var end machine.Event
 	for _, e := range slices.Backward(history) {
 		switch {
-		case end.Type == 0 && e.ClosedBy != "" && isCallback(flow.All[e.Step]) && (step == "" || step == flow.All[e.Step].Name):
+		case end.Type == 0 && e.ClosedBy != "" && isCallback(l.flow.All[e.Step]) && (step == "" || step == l.flow.All[e.Step].Name):
 			end = e
 		case end.Type != 0 && e.Type == machine.TaskScheduled && e.Step == end.Step:
-			return h.tokenThatEnded(state, flow.All[e.Step].Name, e, end), true, nil
+			return tokenThatEnded(l, e, end), true
 		}
 	}
-	return Token{}, false, nil
+	return Token{}, false
 }
 
 func isCallback(step *fdl.Step) bool {
@@ -105,10 +103,11 @@ func isCallback(step *fdl.Step) bool {
 	return ok && task.Pattern == fdl.PatternWaitForCallback
 }
 
-func (h handler) tokenThatEnded(state machine.State, step string, scheduled, end machine.Event) Token {
-	handle := token.Keys{}.Handle(token.ID{Execution: state.ID(), Number: uint32(scheduled.ID), Expires: state.Expires}) //nolint:gosec // small
+func tokenThatEnded(l loaded, scheduled, end machine.Event) Token {
+	handle := token.Keys{}.Handle(token.ID{Execution: l.ID(), Number: uint32(scheduled.ID), Expires: l.Expires}) //nolint:gosec // small
 	outcome := token.Outcome{Output: end.Output, Error: end.Error, Cause: end.Cause}
-	t := Token{Token: token.Mask(handle), Flow: state.Flow.Name, Execution: state.Execution, Step: step, Since: instant(scheduled.At)}
+	step := l.flow.All[scheduled.Step].Name
+	t := Token{Token: token.Mask(handle), Flow: l.Flow.Name, Execution: l.Execution, Step: step, Since: instant(scheduled.At)}
 	return recordOf(t, token.Record{Outcome: &outcome, ClosedBy: end.ClosedBy, ClosedAt: end.At})
 }
 
@@ -190,12 +189,10 @@ func (h handler) withStep(ctx context.Context, t Token, id token.ID) Token {
 	if id.Flags&token.FlagExternal != 0 {
 		return t
 	}
-	state, err := h.Engine.Describe(ctx, id.Execution)
-	if err != nil {
-		return t
-	}
-	if waiting, ok, err := h.tokenOf(ctx, state); err == nil && ok && waiting.Token == t.Token {
-		return waiting
+	if l, err := h.load(ctx, id.Execution); err == nil {
+		if waiting, ok := h.tokenOf(l); ok && waiting.Token == t.Token {
+			return waiting
+		}
 	}
 	return t
 }
