@@ -14,24 +14,24 @@ import (
 
 func externalDeadline(d *fixture) {
 	d.external = true
-	p := d.party(1)
+	p := d.caller(1)
 	p.startWithin("batch-job", batch, 100)
 	d.pass(100*time.Second - time.Nanosecond)
 	p.waits()
 	d.pass(time.Nanosecond)
 	p.ended(token.ClosedByDeadline, "FnF.TaskTimeout: job "+batchARN(p.answer.ID)+" had no outcome by 2026-01-31T10:01:40Z")
 
-	p = d.party(2)
+	p = d.caller(2)
 	p.startWithin("batch-job", batch, 100)
 	d.pass(90 * time.Second)
-	d.cloud.end(p.answer.ID, "", false)
+	d.services.end(p.answer.ID, "", false)
 	d.pass(10 * time.Second)
 	p.ended(token.ClosedByReconcile, p.answer.ID)
 }
 
 func callbackDeadline(d *fixture) {
 	d.external = true
-	p := d.party(1)
+	p := d.caller(1)
 	p.startWithin("callback", `{}`, 3600)
 	if len(d.polls) != 1 || !d.polls[0].Due.Equal(epoch.Add(resume.LongestPoll)) {
 		d.Errorf("polls %+v: there is nothing to look at", d.polls)
@@ -44,7 +44,7 @@ func callbackDeadline(d *fixture) {
 
 func crashDeadline(d *fixture) {
 	d.external = true
-	d.crash(func(p *party, _ int) {
+	d.crash(func(p *caller, _ int) {
 		p.startWithin("batch-job", batch, 90)
 		d.pass(90 * time.Second)
 		p.ended(token.ClosedByDeadline, "FnF.TaskTimeout")
@@ -55,7 +55,7 @@ func externalValues(d *fixture) {
 	d.external = true
 	tokens := d.tokens()
 	for i, report := range []string{`null`, `"text"`, `[1,2]`, `{}`, `"` + strings.Repeat("x", resume.ExternalLimit-2) + `"`} {
-		p := d.party(i)
+		p := d.caller(i)
 		p.start("callback", `{}`)
 		_, text, _ := strings.Cut(p.answer.CallbackURL, "/callbacks/")
 		large, err := resume.Limits{Size: resume.ExternalLimit * 2, AnyValue: true}.Success([]byte(`"` + strings.Repeat("x", resume.ExternalLimit) + `"`))
@@ -79,7 +79,7 @@ func externalValues(d *fixture) {
 
 func externalRepeated(d *fixture) {
 	d.external = true
-	p := d.party(1)
+	p := d.caller(1)
 	p.start("callback", `{}`)
 	first := p.answer
 	d.pass(time.Minute)
@@ -116,15 +116,15 @@ func durableWait(d *fixture) {
 	if list, err := d.raw.List(d.Context(), "", 10); err != nil || len(list) != 2 {
 		d.Errorf("listed are %+v, error %v; want one wait for each recipient", list, err)
 	}
-	p := &party{fixture: d, theirs: "their+callback/==", handle: wait.Handle}
+	p := &caller{fixture: d, theirs: "their+callback/==", handle: wait.Handle}
 	d.external = true
-	d.cloud.end(wait.JobID, "", false)
-	d.observe(d.cloud.batchEvent(wait.JobID))
+	d.services.end(wait.JobID, "", false)
+	d.observe(d.services.batchEvent(wait.JobID))
 	p.ended(token.ClosedByEvent, wait.JobID)
 }
 
 // once delivers a wake that was sent so long ago.
-func (p *party) once(age time.Duration) (putBack time.Duration, err error) {
+func (p *caller) once(age time.Duration) (putBack time.Duration, err error) {
 	at, err := p.deliveries().Deliver(p.Context(), p.handle, p.now.Add(-age))
 	if at.IsZero() {
 		return 0, err
@@ -134,7 +134,7 @@ func (p *party) once(age time.Duration) (putBack time.Duration, err error) {
 
 func youngWake(d *fixture) {
 	d.external = true
-	p := d.party(1)
+	p := d.caller(1)
 	p.start("batch-job", batch)
 	for age, want := range map[time.Duration]time.Duration{
 		0: time.Second, 10*time.Second - 1: time.Second, 10 * time.Second: 0, time.Hour: 0, -time.Second: time.Second, -time.Hour: 0,
@@ -164,7 +164,7 @@ func youngWake(d *fixture) {
 
 func deliveryFails(d *fixture) {
 	d.external = true
-	p := d.party(1)
+	p := d.caller(1)
 	p.start("batch-job", batch)
 	mustClose(d.T, d.raw, p.handle, closing(success, 0))
 	d.fails["deliver"] = []error{fmt.Errorf("throttled: %s", p.theirs)}
@@ -183,7 +183,7 @@ func deliveryFails(d *fixture) {
 
 func recipientGone(d *fixture) {
 	d.external = true
-	p := d.party(1)
+	p := d.caller(1)
 	p.start("batch-job", batch)
 	d.sent[p.theirs] = []token.Outcome{failure} // another caller was first
 	mustClose(d.T, d.raw, p.handle, closing(success, 0))
@@ -197,7 +197,7 @@ func recipientGone(d *fixture) {
 }
 
 func wakeOfNothing(d *fixture) {
-	p := d.party(1) // a step of ours
+	p := d.caller(1) // a step of ours
 	mustClose(d.T, d.raw, p.handle, closing(success, 0))
 	if putBack, err := p.once(0); err != nil || putBack != 0 || len(d.sent) != 0 {
 		d.Errorf("it is put back for %s, error %v, sent %v", putBack, err, d.sent)
@@ -206,7 +206,7 @@ func wakeOfNothing(d *fixture) {
 
 func replacedKeys(d *fixture) {
 	d.external = true
-	p := d.party(1)
+	p := d.caller(1)
 	p.start("batch-job", batch)
 	old := d.keys.Current
 	d.keys = token.Keys{Current: token.Key{ID: 8, Secret: []byte(strings.Repeat("n", token.SecretSize))}, Others: []token.Key{old}}
@@ -218,7 +218,7 @@ func replacedKeys(d *fixture) {
 }
 
 // beat sends a heartbeat for the wait of a callback, and delivers it.
-func (p *party) beat() {
+func (p *caller) beat() {
 	p.Helper()
 	tokens := p.tokens()
 	_, text, _ := strings.Cut(p.answer.CallbackURL, "/callbacks/")
@@ -233,7 +233,7 @@ func (p *party) beat() {
 
 func heartbeatHandedOn(d *fixture) {
 	d.external = true
-	p := d.party(1)
+	p := d.caller(1)
 	p.start("callback", `{}`)
 	p.beat()
 	d.fails["beat"] = []error{errors.New("throttled")}
@@ -250,14 +250,14 @@ func heartbeatHandedOn(d *fixture) {
 	}
 	own := d.tokens()
 	d.external = false
-	if _, err := Beat(d.Context(), own, d.party(2).text); err != nil || len(d.beatsSent) > 0 {
+	if _, err := Beat(d.Context(), own, d.caller(2).text); err != nil || len(d.beatsSent) > 0 {
 		d.Errorf("of a step of ours %d heartbeats are handed on, error %v", len(d.beatsSent), err)
 	}
 }
 
 func heartbeatGone(d *fixture) {
 	d.external = true
-	p := d.party(1)
+	p := d.caller(1)
 	p.start("callback", `{}`)
 	d.sent[p.theirs] = []token.Outcome{success}
 	p.beat()

@@ -22,10 +22,10 @@ import (
 // clock, services, queues, and recipients.
 type fixture struct {
 	*testing.T
-	jobs  fixtureJobs
-	raw   JobsStore
-	keys  token.Keys
-	cloud *cloud
+	jobs     fixtureJobs
+	raw      JobsStore
+	keys     token.Keys
+	services *fakeServices
 	// external: the waiters are external.
 	external bool
 
@@ -65,7 +65,7 @@ func newFixture(t *testing.T, store JobsStore, external bool) *fixture {
 		T: t, raw: store, external: external, now: epoch, sent: map[string][]token.Outcome{}, beats: map[string]int{}, fails: map[string][]error{},
 		keys: token.Keys{Current: token.Key{ID: 7, Secret: []byte(strings.Repeat("k", token.SecretSize))}},
 	}
-	d.cloud = &cloud{fixture: d, jobs: map[string]*job{}}
+	d.services = &fakeServices{fixture: d, jobs: map[string]*job{}}
 	d.open("https://example.org")
 	return d
 }
@@ -83,7 +83,7 @@ func (d *fixture) open(callbacks string) { d.jobs = d.jobsWith(true, callbacks) 
 // jobsWith makes the jobs, with or without external waits.
 func (d *fixture) jobsWith(external bool, callbacks string) fixtureJobs {
 	config := resume.JobsConfig{
-		JobDescriber: resume.JobDescriber{Services: d.cloud, Account: account, Region: region, Now: d.clock},
+		JobDescriber: resume.JobDescriber{Services: d.services, Account: account, Region: region, Now: d.clock},
 		Tokens:       d.tokens(), Rendezvous: fixtureStore{d}, Polls: fixturePolls{d},
 		Warn:         func(err error) { d.warns = append(d.warns, err) },
 		CallbackBase: callbacks, CallbackHint: "set the base", Random: func() [10]byte { return [10]byte{1, 2, 3} },
@@ -264,8 +264,8 @@ func (d *fixture) SendBeat(_ context.Context, handle string, _ time.Time) error 
 	return d.effect("send a heartbeat", func() error { d.beatsSent = append(d.beatsSent, handle); return nil })
 }
 
-// party is one who waits for a job.
-type party struct {
+// caller starts a job and waits for its end.
+type caller struct {
 	*fixture
 	// text is the token of a step of ours; theirs that of an external wait.
 	text, theirs string
@@ -273,19 +273,19 @@ type party struct {
 	answer       jobs.StartResult
 }
 
-// party is the one with that number.
-func (d *fixture) party(number int) *party {
+// caller returns the caller with that number.
+func (d *fixture) caller(number int) *caller {
 	hash := sha256.Sum256([]byte(d.Name()))
 	id := token.ID{Execution: [12]byte(hash[:12]), Number: uint32(number), Expires: epoch.Add(400 * day).Truncate(time.Second)} //nolint:gosec // small
 	if d.external {
-		return &party{fixture: d, theirs: fmt.Sprintf("their token/%s+%d==", d.Name(), number)}
+		return &caller{fixture: d, theirs: fmt.Sprintf("their token/%s+%d==", d.Name(), number)}
 	}
-	return &party{fixture: d, text: d.keys.Sign(id), handle: d.keys.Handle(id)}
+	return &caller{fixture: d, text: d.keys.Sign(id), handle: d.keys.Handle(id)}
 }
 
-// request is what the party asks StartJob for. An empty taskToken is of a durable
+// request is what the caller asks StartJob for. An empty taskToken is of a durable
 // function.
-func (p *party) request(kind, params string, seconds int) []byte {
+func (p *caller) request(kind, params string, seconds int) []byte {
 	request := map[string]any{"kind": kind, "params": json.RawMessage(params)}
 	if p.external {
 		request["taskToken"] = p.theirs
@@ -303,17 +303,17 @@ func (p *party) request(kind, params string, seconds int) []byte {
 }
 
 // start starts a job, and again after errors.
-func (p *party) start(kind, params string) {
+func (p *caller) start(kind, params string) {
 	p.Helper()
 	p.startWithin(kind, params, 0)
 }
 
-func (p *party) startWithin(kind, params string, seconds int) {
+func (p *caller) startWithin(kind, params string, seconds int) {
 	p.Helper()
 	p.delivered(func() error { return p.tryStart(kind, params, seconds) })
 }
 
-func (p *party) tryStart(kind, params string, seconds int) error {
+func (p *caller) tryStart(kind, params string, seconds int) error {
 	answer, err := p.jobs.StartJob(p.Context(), p.request(kind, params, seconds))
 	if err != nil {
 		return err
@@ -392,17 +392,17 @@ func (d *fixture) deliveries() *resume.Deliveries {
 	return resume.NewDeliveries(resume.FixedKeys(d.keys), fixtureStore{d}, fixtureRecipients{d}, d.clock)
 }
 
-// waits: the party's token is open.
-func (p *party) waits() {
+// waits: the caller's token is open.
+func (p *caller) waits() {
 	p.Helper()
 	if record, err := p.raw.Record(p.Context(), p.handle); err != nil || !record.Open() {
 		p.Errorf("the token holds %+v, error %v; want it open", record, err)
 	}
 }
 
-// ended: the party's token was closed by that closer, who told those who wait,
+// ended: the caller's token was closed by that closer, who told those who wait,
 // and in the end nothing is under way any more. The text is in the outcome.
-func (p *party) ended(by token.Closer, text string) {
+func (p *caller) ended(by token.Closer, text string) {
 	p.Helper()
 	record, err := p.raw.Record(p.Context(), p.handle)
 	if err != nil || record.Open() || record.ClosedBy != by {
@@ -428,7 +428,7 @@ func (p *party) ended(by token.Closer, text string) {
 }
 
 // wantDelivered: the recipient of an external wait took the outcome once.
-func (p *party) wantDelivered(outcome token.Outcome) {
+func (p *caller) wantDelivered(outcome token.Outcome) {
 	p.Helper()
 	if !p.external {
 		return
@@ -450,9 +450,9 @@ func written(o token.Outcome) string {
 	return o.Output.JSON()
 }
 
-// cloud are the services: it starts jobs and describes them. Instants are in
+// fakeServices start jobs and describe them. Instants are in
 // whole seconds, as those of real ones are.
-type cloud struct {
+type fakeServices struct {
 	*fixture
 	jobs map[string]*job // by job_id
 	// starts counts them.
@@ -488,7 +488,7 @@ const (
 )
 
 // Start implements [resume.Services].
-func (c *cloud) Start(_ context.Context, kind jobs.Kind, params []byte) (answer []byte, err error) {
+func (c *fakeServices) Start(_ context.Context, kind jobs.Kind, params []byte) (answer []byte, err error) {
 	var names struct{ ReplicationTaskArn, TranscriptionJobName, Name string }
 	if err := json.Unmarshal(params, &names); err != nil {
 		return nil, err
@@ -539,7 +539,7 @@ func (c *cloud) Start(_ context.Context, kind jobs.Kind, params []byte) (answer 
 func batchARN(id string) string { return "arn:aws:batch:eu-central-1:123456789012:job/" + id }
 
 // end ends the job's latest run.
-func (c *cloud) end(id, reason string, failed bool) {
+func (c *fakeServices) end(id, reason string, failed bool) {
 	j := c.jobs[id]
 	j.ended, j.reason, j.failed = c.clock().Truncate(time.Second), reason, failed
 }
@@ -556,7 +556,7 @@ func (j *job) status(running, success, failed string) string {
 }
 
 // Describe implements [resume.Services].
-func (c *cloud) Describe(_ context.Context, kind jobs.Kind, params []byte) ([]byte, error) {
+func (c *fakeServices) Describe(_ context.Context, kind jobs.Kind, params []byte) ([]byte, error) {
 	var names struct {
 		Jobs                 []string
 		Filters              []struct{ Values []string }
@@ -577,7 +577,7 @@ func (c *cloud) Describe(_ context.Context, kind jobs.Kind, params []byte) ([]by
 	return c.describeBatch(names.Jobs[0])
 }
 
-func (c *cloud) describeBatch(id string) ([]byte, error) {
+func (c *fakeServices) describeBatch(id string) ([]byte, error) {
 	j := c.jobs[id]
 	if j == nil {
 		return []byte(`{"Jobs":[]}`), nil
@@ -586,7 +586,7 @@ func (c *cloud) describeBatch(id string) ([]byte, error) {
 		batchARN(id), id, j.status("RUNNING", "SUCCEEDED", "FAILED"), j.reason, j.ended.UnixMilli()), nil
 }
 
-func (c *cloud) describeDMS(id string) ([]byte, error) {
+func (c *fakeServices) describeDMS(id string) ([]byte, error) {
 	j := c.jobs[id]
 	if j == nil {
 		return nil, &resume.ServiceError{Name: "dms.ResourceNotFoundFault", Message: "no such task"}
@@ -599,7 +599,7 @@ func (c *cloud) describeDMS(id string) ([]byte, error) {
 		id, j.status("running", "stopped", "failed"), j.began.Format(time.RFC3339), stop), nil
 }
 
-func (c *cloud) describeTranscribe(id string) ([]byte, error) {
+func (c *fakeServices) describeTranscribe(id string) ([]byte, error) {
 	j := c.jobs[id]
 	if j == nil {
 		return nil, &resume.ServiceError{Name: "transcribe.NotFoundException", Message: "no such job"}
@@ -608,7 +608,7 @@ func (c *cloud) describeTranscribe(id string) ([]byte, error) {
 		id, j.status("IN_PROGRESS", "COMPLETED", "FAILED"), j.began.Format(time.RFC3339), j.ended.Format(time.RFC3339)), nil
 }
 
-func (c *cloud) describeExecution(id string) ([]byte, error) {
+func (c *fakeServices) describeExecution(id string) ([]byte, error) {
 	j := c.jobs[id]
 	if j == nil {
 		return nil, &resume.ServiceError{Name: "sfn.ExecutionDoesNotExist", Message: "no such execution"}
@@ -619,7 +619,7 @@ func (c *cloud) describeExecution(id string) ([]byte, error) {
 }
 
 // sfnEvent is the event of an execution.
-func (c *cloud) sfnEvent(id string) string {
+func (c *fakeServices) sfnEvent(id string) string {
 	j, output := c.jobs[id], "null"
 	if j.output != "" {
 		output = fmt.Sprintf("%q", j.output)
@@ -631,14 +631,14 @@ func (c *cloud) sfnEvent(id string) string {
 }
 
 // batchEvent is the event of how the job is now, and dmsEvent that of a task.
-func (c *cloud) batchEvent(id string) string {
+func (c *fakeServices) batchEvent(id string) string {
 	j := c.jobs[id]
 	return fmt.Sprintf(`{"version":"0","id":"e","source":"aws.batch","detail-type":"Batch Job State Change","account":%q,"region":%q,"time":%q,
 		"resources":[%q],"detail":{"jobArn":%q,"jobId":%q,"jobName":"n","status":%q,"statusReason":%q}}`,
 		account, region, c.clock().Format("2006-01-02T15:04:05Z"), batchARN(id), batchARN(id), id, j.status("RUNNING", "SUCCEEDED", "FAILED"), j.reason)
 }
 
-func (c *cloud) dmsEvent() string {
+func (c *fakeServices) dmsEvent() string {
 	j := c.jobs[dmsTask]
 	kind := j.status("REPLICATION_TASK_STARTED", "REPLICATION_TASK_STOPPED", "REPLICATION_TASK_FAILED")
 	return fmt.Sprintf(`{"version":"0","id":"e","source":"aws.dms","detail-type":"DMS Replication Task State Change","account":%q,"region":%q,"time":%q,
@@ -646,7 +646,7 @@ func (c *cloud) dmsEvent() string {
 		account, region, c.clock().Format("2006-01-02T15:04:05Z"), dmsTask, kind, j.reason)
 }
 
-func (c *cloud) transcribeEvent(id string) string {
+func (c *fakeServices) transcribeEvent(id string) string {
 	j := c.jobs[id]
 	return fmt.Sprintf(`{"version":"0","id":"e","source":"aws.transcribe","detail-type":"Transcribe Job State Change","account":%q,"region":%q,"time":%q,
 		"resources":[],"detail":{"TranscriptionJobName":%q,"TranscriptionJobStatus":%q}}`,

@@ -26,12 +26,12 @@ func (d *fixture) endedLongAgo() string {
 // closes a token with them: not one that waits for a job, for a callback, or for
 // a person, and not by a deadline.
 func forgedPoll(d *fixture) {
-	waits := map[string]*party{"a job": d.party(1), "a callback": d.party(2)}
+	waits := map[string]*caller{"a job": d.caller(1), "a callback": d.caller(2)}
 	waits["a job"].start("batch-job", batch)
 	waits["a callback"].start("callback", `{}`)
 	authentic := d.polls
 	if !d.external { // a step that waits for a person has no job at all
-		waits["a person"] = d.party(3)
+		waits["a person"] = d.caller(3)
 	}
 	other := token.Keys{Current: token.Key{ID: d.keys.Current.ID, Secret: []byte(strings.Repeat("x", token.SecretSize))}}
 	ended := d.endedLongAgo()
@@ -58,7 +58,7 @@ func (d *fixture) changed(authentic []resume.Poll, forged resume.Poll) (all []re
 		for _, change := range []func(p *resume.Poll){
 			func(p *resume.Poll) { p.Key = forged.Key },
 			func(p *resume.Poll) { p.JobID = forged.JobID },
-			func(p *resume.Poll) { p.Waiter.Handle = d.party(9).handle + "A" },
+			func(p *resume.Poll) { p.Waiter.Handle = d.caller(9).handle + "A" },
 			func(p *resume.Poll) { p.Waiter.Run = jobs.Run{BeginText: "another", Since: epoch.Add(-time.Hour)} },
 			func(p *resume.Poll) { p.Number = 99 },
 			func(p *resume.Poll) { p.Deadline = epoch.Add(-time.Second) },
@@ -75,7 +75,7 @@ func (d *fixture) changed(authentic []resume.Poll, forged resume.Poll) (all []re
 // what the token holds, and nothing of their own.
 func forgedDelivery(d *fixture) {
 	d.external = true
-	p := d.party(1)
+	p := d.caller(1)
 	p.start("callback", `{}`)
 	for range 2 {
 		if err := d.deliveries().Beat(d.Context(), p.handle); err != nil || d.beats[p.theirs] != 0 {
@@ -93,7 +93,7 @@ func forgedDelivery(d *fixture) {
 }
 
 func earlyPoll(d *fixture) {
-	p := d.party(1)
+	p := d.caller(1)
 	p.start("batch-job", batch)
 	early := d.polls[0]
 	for receives, effects := range map[int][]string{1: {"poll"}, 2: {"poll", "polled"}} { // a second chain may begin here, too
@@ -109,7 +109,7 @@ func earlyPoll(d *fixture) {
 // replacedPollKeys: the polls of before stay valid while their key is known, and
 // the next one is of the new key.
 func replacedPollKeys(d *fixture) {
-	p := d.party(1)
+	p := d.caller(1)
 	p.start("batch-job", batch)
 	old, poll := d.keys.Current, d.polls[0]
 	d.polls, d.now = nil, poll.Due
@@ -135,12 +135,12 @@ func replacedPollKeys(d *fixture) {
 // forgedEvent: a principal that may put events on a bus names a source, an account and an
 // instant of their own. What the service says of the job decides.
 func forgedEvent(d *fixture) {
-	p := d.party(1)
+	p := d.caller(1)
 	p.start("sfn-execution", machineJob)
-	d.cloud.jobs[p.answer.ID].output = `{"by":"forger"}`
-	d.cloud.end(p.answer.ID, "", false)
-	event := d.cloud.sfnEvent(p.answer.ID)
-	d.cloud.jobs[p.answer.ID].ended = time.Time{} // in truth it runs
+	d.services.jobs[p.answer.ID].output = `{"by":"forger"}`
+	d.services.end(p.answer.ID, "", false)
+	event := d.services.sfnEvent(p.answer.ID)
+	d.services.jobs[p.answer.ID].ended = time.Time{} // in truth it runs
 	at := d.clock().Format("2006-01-02T15:04:05Z")
 	for name, forged := range map[string]string{
 		"of another account":       strings.Replace(event, account, "999999999999", 1),
@@ -156,8 +156,8 @@ func forgedEvent(d *fixture) {
 	}
 	d.observe(strings.Replace(event, "aws.states", "anybody.at.all", 1))
 	p.waits()
-	d.cloud.jobs[p.answer.ID].output = `{"by":"the job"}`
-	d.cloud.end(p.answer.ID, "", false)
+	d.services.jobs[p.answer.ID].output = `{"by":"the job"}`
+	d.services.end(p.answer.ID, "", false)
 	d.observe(strings.Replace(event, "aws.states", "anybody.at.all", 1))
 	p.ended(token.ClosedByEvent, `{"by":"the job"}`)
 }

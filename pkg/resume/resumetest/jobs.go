@@ -142,9 +142,9 @@ func (d *fixture) wantStatus(kind, id, want string) {
 }
 
 func unknownJob(d *fixture) {
-	d.cloud.jobs["unawaited"] = &job{began: d.now}
-	d.cloud.end("unawaited", "", false)
-	d.observe(d.cloud.batchEvent("unawaited"))
+	d.services.jobs["unawaited"] = &job{began: d.now}
+	d.services.end("unawaited", "", false)
+	d.observe(d.services.batchEvent("unawaited"))
 	if want := []string{"note"}; !slices.Equal(d.trace, want) || !d.parked.Equal(d.now.Add(day)) {
 		d.Errorf("effects %q, want %q; kept until %s", d.trace, want, d.parked)
 	}
@@ -158,11 +158,11 @@ func unknownJob(d *fixture) {
 func parkedSize(d *fixture) {
 	for i, sizes := range [][2]int{{1 << 10, 0}, {0, 1 << 10}, {200_000, 0}, {0, 30_000}, {500, 0}, {0, 500}} {
 		id := fmt.Sprint(strings.Replace(machineARN, ":stateMachine:", ":execution:", 1), ":unawaited-", i)
-		d.cloud.jobs[id] = &job{began: d.now, output: `"` + strings.Repeat("x", sizes[0]) + `"`, reason: strings.Repeat("y", sizes[1])}
-		d.cloud.end(id, d.cloud.jobs[id].reason, sizes[1] > 0)
-		d.observe(d.cloud.sfnEvent(id))
+		d.services.jobs[id] = &job{began: d.now, output: `"` + strings.Repeat("x", sizes[0]) + `"`, reason: strings.Repeat("y", sizes[1])}
+		d.services.end(id, d.services.jobs[id].reason, sizes[1] > 0)
+		d.observe(d.services.sfnEvent(id))
 		key := jobs.Key{Kind: "sfn-execution", Account: account, Region: region, Name: id}
-		met, err := d.raw.Bind(d.Context(), key, resume.Waiter{Handle: d.party(i).handle}, d.now.Add(day))
+		met, err := d.raw.Bind(d.Context(), key, resume.Waiter{Handle: d.caller(i).handle}, d.now.Add(day))
 		if err != nil || met.End == nil {
 			d.Fatalf("known is %+v, error %v", met, err)
 		}
@@ -189,12 +189,12 @@ func malformedEvent(d *fixture) {
 }
 
 func longOver(d *fixture) {
-	p := d.party(1)
+	p := d.caller(1)
 	p.start("batch-job", batch)
-	d.cloud.end(p.answer.ID, "", false)
+	d.services.end(p.answer.ID, "", false)
 	poll := d.polls[0]
 	d.trace, d.now = nil, epoch.Add(400*day)
-	d.observe(d.cloud.batchEvent(p.answer.ID))
+	d.observe(d.services.batchEvent(p.answer.ID))
 	d.delivered(func() error { return d.jobs.Reconcile(d.Context(), poll) })
 	if want := []string{"note"}; !slices.Equal(d.trace, want) {
 		d.Errorf("effects %q, want %q", d.trace, want)
@@ -203,9 +203,9 @@ func longOver(d *fixture) {
 }
 
 func noEnd(d *fixture) {
-	d.cloud.jobs["runs"] = &job{began: d.now}
+	d.services.jobs["runs"] = &job{began: d.now}
 	for _, event := range []string{
-		d.cloud.batchEvent("runs"), strings.ReplaceAll(d.oldRun(), "TASK_STOPPED", "TASK_SOMETHING_NEW"),
+		d.services.batchEvent("runs"), strings.ReplaceAll(d.oldRun(), "TASK_STOPPED", "TASK_SOMETHING_NEW"),
 		`{"source":"aws.s3","detail-type":"Object Created","detail":{}}`,
 	} {
 		if err := d.jobs.Observe(d.Context(), []byte(event)); !errors.Is(err, jobs.ErrNoEnd) {
@@ -244,8 +244,8 @@ func nobodyWaitsAgain(d *fixture) {
 		return string(answer)
 	}
 	first, again, another := start("one"), start("one"), start("two")
-	if first != again || first == another || d.cloud.starts != 2 {
-		d.Errorf("%d starts answer %s, %s, %s", d.cloud.starts, first, again, another)
+	if first != again || first == another || d.services.starts != 2 {
+		d.Errorf("%d starts answer %s, %s, %s", d.services.starts, first, again, another)
 	}
 	request := []byte(`{"kind":"dms-task","params":` + dmsJob + `,"idempotencyKey":"one"}`)
 	if _, err := d.jobs.StartJob(d.Context(), request); err != nil {
@@ -260,12 +260,12 @@ func nobodyWaitsAgain(d *fixture) {
 
 // keyLikeResource: the user's own key is no part of what names a task.
 func keyLikeResource(d *fixture) {
-	d.cloud.jobs[dmsTask] = &job{began: d.now.Add(-100 * day)}
+	d.services.jobs[dmsTask] = &job{began: d.now.Add(-100 * day)}
 	key := dmsTask[len(dmsTask)-1:]
 	if _, err := d.jobs.StartJob(d.Context(), []byte(`{"kind":"dms-task","params":`+dmsJob+`,"idempotencyKey":"`+key+`"}`)); err == nil {
 		d.Error("the task has been running for long, and counts as started")
 	}
-	d.cloud.jobs["talk-1"] = &job{began: d.now}
+	d.services.jobs["talk-1"] = &job{began: d.now}
 	named := `{"TranscriptionJobName":"talk-1","Media":{}}`
 	for _, key := range []string{"1", "talk-1 "} {
 		if _, err := d.jobs.StartJob(d.Context(), []byte(`{"kind":"transcribe-job","params":`+named+`,"idempotencyKey":"`+key+`"}`)); err == nil {
@@ -275,7 +275,7 @@ func keyLikeResource(d *fixture) {
 }
 
 func badTokens(d *fixture) {
-	valid := d.party(1).text
+	valid := d.caller(1).text
 	expired := token.ID{Execution: [12]byte{1}, Expires: epoch.Truncate(time.Second)}
 	external := token.ID{Execution: [12]byte{1}, Flags: token.FlagExternal, Expires: epoch.Add(day).Truncate(time.Second)}
 	for _, text := range []string{"forged", valid[:len(valid)-1], d.keys.Sign(expired), d.keys.Sign(external)} {
@@ -313,7 +313,7 @@ func tutorial(d *fixture) {
 
 func callbackNowhere(d *fixture) {
 	d.open("")
-	p := d.party(1)
+	p := d.caller(1)
 	err := p.tryStart("callback", `{}`, 0)
 	refused, ok := errors.AsType[*jobs.RequestError](err)
 	if !ok || refused.Name != jobs.ErrorInvalid || !strings.Contains(refused.What, "set the base") || len(d.trace) != 0 {
@@ -331,11 +331,11 @@ func notServed(d *fixture) {
 }
 
 func jobStatus(d *fixture) {
-	p := d.party(1)
+	p := d.caller(1)
 	p.start("batch-job", batch)
 	id := p.answer.ID
 	d.wantStatus("batch-job", id, fmt.Sprintf(`{"job_id":%q,"job_status":"running","status":"RUNNING"}`, id))
-	d.cloud.end(id, "it broke", true)
+	d.services.end(id, "it broke", true)
 	d.wantStatus("batch-job", id, fmt.Sprintf(
 		`{"job_id":%q,"job_status":"failed","status":"FAILED","error":"Job.Failed","cause":"batch-job is FAILED: it broke"}`, id))
 	for kind, unknown := range map[string]string{

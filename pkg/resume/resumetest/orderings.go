@@ -13,44 +13,44 @@ import (
 )
 
 func eventLast(d *fixture) {
-	p := d.party(1)
+	p := d.caller(1)
 	p.start("batch-job", batch)
 	if want := (jobs.StartResult{ID: p.answer.ID, Kind: "batch-job", Key: batchARN(p.answer.ID)}); p.answer != want || p.answer.ID == "" {
 		d.Errorf("the answer is %+v, want %+v", p.answer, want)
 	}
 	d.pass(30 * time.Second)
 	p.waits()
-	d.cloud.end(p.answer.ID, "", false)
-	d.observe(d.cloud.batchEvent(p.answer.ID))
+	d.services.end(p.answer.ID, "", false)
+	d.observe(d.services.batchEvent(p.answer.ID))
 	p.ended(token.ClosedByEvent, `"status":"SUCCEEDED"`)
 }
 
 func eventFirst(d *fixture) {
-	p := d.party(1)
-	d.cloud.nextID = "known-before"
-	d.cloud.jobs["known-before"] = &job{began: d.now}
-	d.cloud.end("known-before", "", false)
-	d.observe(d.cloud.batchEvent("known-before"))
+	p := d.caller(1)
+	d.services.nextID = "known-before"
+	d.services.jobs["known-before"] = &job{began: d.now}
+	d.services.end("known-before", "", false)
+	d.observe(d.services.batchEvent("known-before"))
 	d.pass(time.Hour)
 	p.start("batch-job", batch)
 	p.ended(token.ClosedByEvent, `"status":"SUCCEEDED"`)
 }
 
 func eventDuringStart(d *fixture) {
-	p := d.party(1)
-	d.cloud.onStart = func(id string) {
-		d.cloud.end(id, "", false)
-		d.observe(d.cloud.batchEvent(id))
+	p := d.caller(1)
+	d.services.onStart = func(id string) {
+		d.services.end(id, "", false)
+		d.observe(d.services.batchEvent(id))
 	}
 	p.start("batch-job", batch)
 	p.ended(token.ClosedByEvent, `"status":"SUCCEEDED"`)
 }
 
 func eventTwice(d *fixture) {
-	p := d.party(1)
+	p := d.caller(1)
 	p.start("batch-job", batch)
-	d.cloud.end(p.answer.ID, "", false)
-	event := d.cloud.batchEvent(p.answer.ID)
+	d.services.end(p.answer.ID, "", false)
+	event := d.services.batchEvent(p.answer.ID)
 	d.observe(event)
 	d.pass(time.Second)
 	d.observe(event)
@@ -60,7 +60,7 @@ func eventTwice(d *fixture) {
 }
 
 // late closes the token as its deadline does.
-func (p *party) late() {
+func (p *caller) late() {
 	p.Helper()
 	if p.external {
 		p.pass(time.Minute)
@@ -70,38 +70,38 @@ func (p *party) late() {
 }
 
 func eventAfterDeadline(d *fixture) {
-	p := d.party(1)
+	p := d.caller(1)
 	p.startWithin("batch-job", batch, 60)
 	p.late()
-	d.cloud.end(p.answer.ID, "", false)
-	d.observe(d.cloud.batchEvent(p.answer.ID))
+	d.services.end(p.answer.ID, "", false)
+	d.observe(d.services.batchEvent(p.answer.ID))
 	p.ended(token.ClosedByDeadline, "FnF.TaskTimeout")
 }
 
 func eventAfterHand(d *fixture) {
-	p := d.party(1)
+	p := d.caller(1)
 	p.start("batch-job", batch)
 	mustClose(d.T, d.raw, p.handle, closing(failure, 0))
-	d.cloud.end(p.answer.ID, "", false)
-	d.observe(d.cloud.batchEvent(p.answer.ID))
+	d.services.end(p.answer.ID, "", false)
+	d.observe(d.services.batchEvent(p.answer.ID))
 	p.ended(token.ClosedByHand, "Broken")
 }
 
 // oldRun is a run of the task that ended, and its event.
 func (d *fixture) oldRun() (event string) {
-	d.cloud.jobs[dmsTask] = &job{began: d.now.Add(-time.Hour)}
-	d.cloud.end(dmsTask, "FULL_LOAD_ONLY_FINISHED", false)
-	return d.cloud.dmsEvent()
+	d.services.jobs[dmsTask] = &job{began: d.now.Add(-time.Hour)}
+	d.services.end(dmsTask, "FULL_LOAD_ONLY_FINISHED", false)
+	return d.services.dmsEvent()
 }
 
 // endTask ends the task's run, and its event comes.
 func (d *fixture) endTask(reason string) {
-	d.cloud.end(dmsTask, reason, false)
-	d.observe(d.cloud.dmsEvent())
+	d.services.end(dmsTask, reason, false)
+	d.observe(d.services.dmsEvent())
 }
 
 func eventOfOlderRun(d *fixture) {
-	p, old := d.party(1), d.oldRun()
+	p, old := d.caller(1), d.oldRun()
 	d.pass(10 * time.Second)
 	p.start("dms-task", dmsJob)
 	d.observe(old)
@@ -112,7 +112,7 @@ func eventOfOlderRun(d *fixture) {
 }
 
 func parkedOlderRun(d *fixture) {
-	p := d.party(1)
+	p := d.caller(1)
 	d.observe(d.oldRun())
 	d.pass(10 * time.Second)
 	p.start("dms-task", dmsJob)
@@ -126,9 +126,9 @@ func parkedOlderRun(d *fixture) {
 }
 
 func eventInSameSecond(d *fixture) {
-	p := d.party(1)
+	p := d.caller(1)
 	d.now = epoch.Truncate(time.Second).Add(900 * time.Millisecond)
-	d.cloud.onStart = func(string) {
+	d.services.onStart = func(string) {
 		d.pass(50 * time.Millisecond)
 		d.endTask("NORMAL") // whose instant is before the start
 	}
@@ -137,7 +137,7 @@ func eventInSameSecond(d *fixture) {
 }
 
 func olderRunInSameSecond(d *fixture) {
-	p := d.party(1)
+	p := d.caller(1)
 	d.now = epoch.Truncate(time.Second).Add(100 * time.Millisecond)
 	old := d.oldRun()
 	d.observe(old)
@@ -152,16 +152,16 @@ func olderRunInSameSecond(d *fixture) {
 }
 
 func eventWithoutReason(d *fixture) {
-	silent := func() string { return strings.ReplaceAll(d.cloud.dmsEvent(), " Stop Reason NORMAL", "") }
-	p := d.party(1)
+	silent := func() string { return strings.ReplaceAll(d.services.dmsEvent(), " Stop Reason NORMAL", "") }
+	p := d.caller(1)
 	p.start("dms-task", dmsJob)
-	d.cloud.end(dmsTask, "NORMAL", false)
+	d.services.end(dmsTask, "NORMAL", false)
 	d.observe(silent())
 	p.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
 
-	p = d.party(2)
-	d.cloud.onStart = func(string) {
-		d.cloud.end(dmsTask, "NORMAL", false)
+	p = d.caller(2)
+	d.services.onStart = func(string) {
+		d.services.end(dmsTask, "NORMAL", false)
 		d.observe(silent())
 	}
 	p.start("dms-task", dmsJob)
@@ -169,17 +169,17 @@ func eventWithoutReason(d *fixture) {
 }
 
 func eventWithoutOutput(d *fixture) {
-	p := d.party(1)
+	p := d.caller(1)
 	p.start("sfn-execution", machineJob)
 	p.observed(p.answer.ID)
 	p.ended(token.ClosedByEvent, `"output":{"large":true}`)
 }
 
 func eventNever(d *fixture) {
-	p := d.party(1)
+	p := d.caller(1)
 	p.start("batch-job", batch)
 	d.pass(50 * time.Second)
-	d.cloud.end(p.answer.ID, "", false)
+	d.services.end(p.answer.ID, "", false)
 	d.pass(10*time.Second - time.Nanosecond)
 	p.waits()
 	d.pass(time.Nanosecond)
@@ -187,34 +187,34 @@ func eventNever(d *fixture) {
 }
 
 func eventNeverForTask(d *fixture) {
-	p := d.party(1)
+	p := d.caller(1)
 	d.oldRun()
 	d.pass(time.Minute)
 	p.start("dms-task", dmsJob)
 	d.pass(2 * time.Minute)
 	p.waits()
-	d.cloud.end(dmsTask, "NORMAL", false)
+	d.services.end(dmsTask, "NORMAL", false)
 	d.pass(time.Minute)
 	p.ended(token.ClosedByReconcile, `"stop_reason":"NORMAL"`)
 }
 
 func jobFailed(d *fixture) {
-	p := d.party(1)
+	p := d.caller(1)
 	p.start("batch-job", batch)
-	d.cloud.end(p.answer.ID, "Essential container exited", true)
-	d.observe(d.cloud.batchEvent(p.answer.ID))
+	d.services.end(p.answer.ID, "Essential container exited", true)
+	d.observe(d.services.batchEvent(p.answer.ID))
 	p.ended(token.ClosedByEvent, "Job.Failed: batch-job is FAILED: Essential container exited")
 }
 
 func taskFailed(d *fixture) {
-	p := d.party(1)
+	p := d.caller(1)
 	p.start("dms-task", dmsJob)
 	d.endTask("FATAL_ERROR")
 	p.ended(token.ClosedByEvent, "Job.Failed")
 }
 
 func twoOnOneTask(d *fixture) {
-	one, two := d.party(1), d.party(2)
+	one, two := d.caller(1), d.caller(2)
 	one.start("dms-task", dmsJob)
 	d.pass(time.Second)
 	d.endTask("FULL_LOAD_ONLY_FINISHED")
@@ -224,13 +224,13 @@ func twoOnOneTask(d *fixture) {
 	d.pass(time.Second)
 	d.endTask("NORMAL")
 	one.ended(token.ClosedByEvent, "FULL_LOAD_ONLY_FINISHED")
-	d.observe(d.cloud.dmsEvent())
+	d.observe(d.services.dmsEvent())
 	two.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
 	d.wantWaiters(two) // who was told is released when the next one waits
 }
 
 func twoOnOneTaskAtOnce(d *fixture) {
-	one, two := d.party(1), d.party(2)
+	one, two := d.caller(1), d.caller(2)
 	one.start("dms-task", dmsJob)
 	d.pass(time.Second)
 	err := two.tryStart("dms-task", dmsJob, 0)
@@ -248,10 +248,10 @@ func twoOnOneTaskAtOnce(d *fixture) {
 // it is, and takes it for its own.
 func twoAtTheSameMoment(d *fixture) {
 	for number, answered := range []time.Duration{0, -3 * time.Second, -2 * time.Hour, unnamed} {
-		one, two := d.party(2*number), d.party(2*number+1)
-		d.cloud.answered = answered
-		d.cloud.onStart = func(string) {
-			d.cloud.onStart = nil
+		one, two := d.caller(2*number), d.caller(2*number+1)
+		d.services.answered = answered
+		d.services.onStart = func(string) {
+			d.services.onStart = nil
 			two.start("dms-task", dmsJob)
 		}
 		one.start("dms-task", dmsJob)
@@ -262,7 +262,7 @@ func twoAtTheSameMoment(d *fixture) {
 }
 
 func claimedRun(d *fixture) {
-	one, two := d.party(1), d.party(2)
+	one, two := d.caller(1), d.caller(2)
 	one.start("dms-task", dmsJob)
 	d.pass(time.Second)
 	if err := two.tryStart("dms-task", dmsJob, 0); err == nil {
@@ -284,25 +284,25 @@ func largeOutput(d *fixture) {
 	if d.external {
 		limit = resume.ExternalLimit
 	}
-	small := d.party(1)
-	small.endsWith(`"x"`, (*party).observed)
+	small := d.caller(1)
+	small.endsWith(`"x"`, (*caller).observed)
 	record, err := d.raw.Record(d.Context(), small.handle)
 	if err != nil {
 		d.Fatal(err)
 	}
 	most := limit - record.Outcome.Output.Size() + 1
-	for number, tell := range []func(p *party, id string){(*party).observed, (*party).polled} {
-		p := d.party(2 + 2*number)
+	for number, tell := range []func(p *caller, id string){(*caller).observed, (*caller).polled} {
+		p := d.caller(2 + 2*number)
 		p.endsWith(`"`+strings.Repeat("x", most)+`"`, tell)
 		p.ended(map[int]token.Closer{0: token.ClosedByEvent, 1: token.ClosedByReconcile}[number], `"status":"SUCCEEDED"`)
-		p = d.party(3 + 2*number)
+		p = d.caller(3 + 2*number)
 		p.endsWith(`"`+strings.Repeat("x", most+1)+`"`, tell)
 		p.ended(map[int]token.Closer{0: token.ClosedByEvent, 1: token.ClosedByReconcile}[number],
 			fmt.Sprintf("FnF.DataLimitExceeded: the output has %d bytes and the limit is %d", limit+1, limit))
 	}
-	p := d.party(10)
-	d.cloud.onStart = func(id string) {
-		d.cloud.jobs[id].output = `"` + strings.Repeat("x", most+1) + `"`
+	p := d.caller(10)
+	d.services.onStart = func(id string) {
+		d.services.jobs[id].output = `"` + strings.Repeat("x", most+1) + `"`
 		p.observed(id)
 	}
 	p.start("sfn-execution", machineJob)
@@ -311,24 +311,24 @@ func largeOutput(d *fixture) {
 
 // endsWith starts an execution that ends with that output, as those who wait
 // for it are told.
-func (p *party) endsWith(output string, tell func(p *party, id string)) {
+func (p *caller) endsWith(output string, tell func(p *caller, id string)) {
 	p.Helper()
 	p.start("sfn-execution", machineJob)
-	p.cloud.jobs[p.answer.ID].output = output
+	p.services.jobs[p.answer.ID].output = output
 	tell(p, p.answer.ID)
 }
 
 // observed ends an execution, and its event comes.
-func (p *party) observed(id string) {
+func (p *caller) observed(id string) {
 	p.Helper()
-	p.cloud.end(id, "", false)
-	p.observe(p.cloud.sfnEvent(id))
+	p.services.end(id, "", false)
+	p.observe(p.services.sfnEvent(id))
 }
 
 // polled ends an execution, and its poll comes.
-func (p *party) polled(id string) {
+func (p *caller) polled(id string) {
 	p.Helper()
-	p.cloud.end(id, "", false)
+	p.services.end(id, "", false)
 	p.pass(time.Minute)
 }
 
@@ -340,7 +340,7 @@ func expiredWaiter(d *fixture) {
 		d.Fatal(err)
 	}
 	d.pass(2 * time.Hour)
-	p := d.party(1)
+	p := d.caller(1)
 	d.dieAfter = 1 // with the start
 	p.start("dms-task", dmsJob)
 	if slices.Contains(d.trace, "record") {
@@ -360,7 +360,7 @@ func repeatedNamedByUser(d *fixture) {
 		{"sfn-execution", `{"StateMachineArn":"` + machineARN + `","Name":"mine"}`, "sfn.ExecutionAlreadyExists"},
 		{"transcribe-job", `{"TranscriptionJobName":"mine","Media":{}}`, "transcribe.ConflictException"},
 	} {
-		p, other := d.party(2*number), d.party(2*number+1)
+		p, other := d.caller(2*number), d.caller(2*number+1)
 		d.dieAfter = 1 // with the start
 		if err := process(func() error { return p.tryStart(named.kind, named.params, 0) }); !errors.Is(err, errDied) {
 			d.Fatal(err)
@@ -369,7 +369,7 @@ func repeatedNamedByUser(d *fixture) {
 		if named.kind == "sfn-execution" {
 			id = strings.Replace(machineARN, ":stateMachine:", ":execution:", 1) + ":mine"
 		}
-		d.cloud.end(id, "", false)
+		d.services.end(id, "", false)
 		d.pass(time.Minute)
 		refused := &resume.ServiceError{Name: named.refused, Message: "it exists"}
 		d.fails["start"] = []error{refused}
@@ -385,15 +385,15 @@ func repeatedNamedByUser(d *fixture) {
 
 // longNamedByUser: a job that began long ago belongs to another caller.
 func longNamedByUser(d *fixture) {
-	p := d.party(1)
-	d.cloud.jobs["mine"] = &job{began: d.now.Add(-6 * time.Minute)}
+	p := d.caller(1)
+	d.services.jobs["mine"] = &job{began: d.now.Add(-6 * time.Minute)}
 	if err := p.tryStart("transcribe-job", `{"TranscriptionJobName":"mine","Media":{}}`, 0); err == nil || len(d.polls) > 0 {
 		d.Errorf("error %v, polls %+v", err, d.polls)
 	}
 }
 
-// wantWaiters: the party alone is bound to the task.
-func (d *fixture) wantWaiters(p *party) {
+// wantWaiters: the caller alone is bound to the task.
+func (d *fixture) wantWaiters(p *caller) {
 	d.Helper()
 	met, err := d.raw.Note(d.Context(), taskKey, jobs.Sighting{At: d.now}, d.now.Add(day))
 	if err != nil || len(met.Waiters) != 1 || met.Waiters[0].Handle != p.handle {
@@ -403,10 +403,10 @@ func (d *fixture) wantWaiters(p *party) {
 
 // rules: J-20
 func superseded(d *fixture) {
-	one, two := d.party(1), d.party(2)
+	one, two := d.caller(1), d.caller(2)
 	one.start("dms-task", dmsJob)
 	d.pass(20 * time.Second)
-	d.cloud.end(dmsTask, "NORMAL", false)
+	d.services.end(dmsTask, "NORMAL", false)
 	d.pass(20 * time.Second)
 	two.start("dms-task", dmsJob)
 	d.pass(20 * time.Second)
@@ -417,27 +417,27 @@ func superseded(d *fixture) {
 }
 
 func severalWait(d *fixture) {
-	d.cloud.nextID = "one-for-all"
-	parties := []*party{d.party(1), d.party(2), d.party(3)}
-	for _, p := range parties {
+	d.services.nextID = "one-for-all"
+	callers := []*caller{d.caller(1), d.caller(2), d.caller(3)}
+	for _, p := range callers {
 		p.start("batch-job", batch)
 	}
-	d.cloud.end("one-for-all", "", false)
-	d.observe(d.cloud.batchEvent("one-for-all"))
+	d.services.end("one-for-all", "", false)
+	d.observe(d.services.batchEvent("one-for-all"))
 	wakes := slices.Clone(d.wakes)
-	for _, p := range parties {
+	for _, p := range callers {
 		d.wakes = wakes
 		p.ended(token.ClosedByEvent, `"status":"SUCCEEDED"`)
 	}
 }
 
 func severalFail(d *fixture) {
-	d.cloud.nextID = "one-for-all"
-	one, two := d.party(1), d.party(2)
+	d.services.nextID = "one-for-all"
+	one, two := d.caller(1), d.caller(2)
 	one.start("batch-job", batch)
 	two.start("batch-job", batch)
-	d.cloud.end("one-for-all", "", false)
-	event := d.cloud.batchEvent("one-for-all")
+	d.services.end("one-for-all", "", false)
+	event := d.services.batchEvent("one-for-all")
 	d.fails["close"] = []error{errFault}
 	if err := d.jobs.Observe(d.Context(), []byte(event)); !errors.Is(err, errFault) {
 		d.Errorf("error %v, want the event to come again", err)
@@ -455,27 +455,27 @@ func severalFail(d *fixture) {
 var throttled = &resume.ServiceError{Name: "dms.ThrottlingException", Message: "Rate exceeded", Again: true}
 
 func throttledEvent(d *fixture) {
-	p := d.party(1)
+	p := d.caller(1)
 	p.start("dms-task", dmsJob)
 	d.fails["describe"] = []error{throttled}
-	d.cloud.end(dmsTask, "NORMAL", false)
-	err := d.jobs.Observe(d.Context(), []byte(d.cloud.dmsEvent()))
+	d.services.end(dmsTask, "NORMAL", false)
+	err := d.jobs.Observe(d.Context(), []byte(d.services.dmsEvent()))
 	if refused, ok := errors.AsType[*resume.ServiceError](err); !ok || !refused.Again {
 		d.Errorf("error %v, want the event to come again", err)
 	}
 	p.waits()
-	d.observe(d.cloud.dmsEvent())
+	d.observe(d.services.dmsEvent())
 	p.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
 }
 
 // deniedEvent: it would be refused the next time, too, and the polls ask again.
 func deniedEvent(d *fixture) {
-	p := d.party(1)
+	p := d.caller(1)
 	p.start("dms-task", dmsJob)
-	d.cloud.end(dmsTask, "NORMAL", false)
+	d.services.end(dmsTask, "NORMAL", false)
 	denied := &resume.ServiceError{Name: "dms.AccessDeniedException", Message: "no"}
 	d.fails["describe"] = []error{denied}
-	if err := d.jobs.Observe(d.Context(), []byte(d.cloud.dmsEvent())); err != nil {
+	if err := d.jobs.Observe(d.Context(), []byte(d.services.dmsEvent())); err != nil {
 		d.Errorf("error %v, want the event to come no more", err)
 	}
 	if len(d.warns) != 1 || !errors.Is(d.warns[0], denied) {
@@ -487,9 +487,9 @@ func deniedEvent(d *fixture) {
 }
 
 func throttledPoll(d *fixture) {
-	p := d.party(1)
+	p := d.caller(1)
 	p.start("batch-job", batch)
-	d.cloud.end(p.answer.ID, "", false)
+	d.services.end(p.answer.ID, "", false)
 	d.fails["describe"] = []error{throttled, errFault}
 	d.pass(time.Minute + 2*time.Minute)
 	p.waits()
@@ -501,7 +501,7 @@ func throttledPoll(d *fixture) {
 }
 
 func pollPauses(d *fixture) {
-	p := d.party(1)
+	p := d.caller(1)
 	p.start("batch-job", batch)
 	var pauses []time.Duration
 	for number := 1; number <= 8; number++ {
@@ -516,8 +516,8 @@ func pollPauses(d *fixture) {
 		d.Errorf("the pauses are %d minutes, want %d", pauses, want)
 	}
 	p.waits()
-	d.cloud.end(p.answer.ID, "", false)
-	d.observe(d.cloud.batchEvent(p.answer.ID))
+	d.services.end(p.answer.ID, "", false)
+	d.observe(d.services.batchEvent(p.answer.ID))
 	p.ended(token.ClosedByEvent, `"status":"SUCCEEDED"`)
 }
 
@@ -525,7 +525,7 @@ func pollPauses(d *fixture) {
 // or after it was not. The chains that come of it merge.
 func redeliveredPolls(d *fixture) {
 	const hops, every = 200, 10
-	p := d.party(1)
+	p := d.caller(1)
 	p.start("batch-job", batch)
 	for hop := 1; hop <= hops; hop++ {
 		poll := d.polls[0]
@@ -551,7 +551,7 @@ func redeliveredPolls(d *fixture) {
 	if len(d.polls) != 1 || d.polls[0].Number != 2 {
 		d.Fatalf("polls %+v", d.polls)
 	}
-	d.cloud.end(p.answer.ID, "", false)
+	d.services.end(p.answer.ID, "", false)
 	d.pass(resume.LongestPoll)
 	p.ended(token.ClosedByReconcile, `"status":"SUCCEEDED"`)
 	if len(d.polls) != 0 {
@@ -562,7 +562,7 @@ func redeliveredPolls(d *fixture) {
 // undisturbedPolls: what is noted to merge chains costs nothing where there is
 // one.
 func undisturbedPolls(d *fixture) {
-	p := d.party(1)
+	p := d.caller(1)
 	p.start("batch-job", batch)
 	for range 5 {
 		poll := d.polls[0]
@@ -579,7 +579,7 @@ func undisturbedPolls(d *fixture) {
 // unsentPoll: a poll whose successor could not be sent comes again, also after
 // an earlier one came twice.
 func unsentPoll(d *fixture) {
-	p := d.party(1)
+	p := d.caller(1)
 	p.start("batch-job", batch)
 	for number := 1; number <= 3; number++ {
 		poll := d.polls[0]
@@ -597,17 +597,17 @@ func unsentPoll(d *fixture) {
 }
 
 func forgottenJob(d *fixture) {
-	p := d.party(1)
+	p := d.caller(1)
 	p.start("dms-task", dmsJob)
 	d.endTask("NORMAL")
 	p.ended(token.ClosedByEvent, "NORMAL")
 
-	p = d.party(2)
+	p = d.caller(2)
 	d.pass(time.Hour)
 	p.start("dms-task", dmsJob)
-	d.cloud.end(dmsTask, "NORMAL", false)
-	event := d.cloud.dmsEvent()
-	delete(d.cloud.jobs, dmsTask)
+	d.services.end(dmsTask, "NORMAL", false)
+	event := d.services.dmsEvent()
+	delete(d.services.jobs, dmsTask)
 	d.observe(event) // that it is forgotten for good is for the polls to find
 	d.pass(time.Minute)
 	p.waits()
@@ -616,14 +616,14 @@ func forgottenJob(d *fixture) {
 }
 
 func bindFails(d *fixture) {
-	p := d.party(1)
+	p := d.caller(1)
 	d.fails["bind"] = []error{errFault}
 	p.start("batch-job", batch)
-	if d.cloud.starts != 1 || len(d.warns) != 1 || !errors.Is(d.warns[0], errFault) {
-		d.Errorf("%d starts, warned of %v", d.cloud.starts, d.warns)
+	if d.services.starts != 1 || len(d.warns) != 1 || !errors.Is(d.warns[0], errFault) {
+		d.Errorf("%d starts, warned of %v", d.services.starts, d.warns)
 	}
-	d.cloud.end(p.answer.ID, "", false)
-	d.observe(d.cloud.batchEvent(p.answer.ID))
+	d.services.end(p.answer.ID, "", false)
+	d.observe(d.services.batchEvent(p.answer.ID))
 	p.waits()
 	d.pass(time.Minute)
 	p.ended(token.ClosedByReconcile, `"status":"SUCCEEDED"`)
@@ -632,15 +632,15 @@ func bindFails(d *fixture) {
 // unsentFirstPoll fails the start: without a poll a lost event leaves the token open.
 func unsentFirstPoll(d *fixture) {
 	for number, job := range []struct{ kind, params string }{{"transcribe-job", transcr}, {"simulated", `{"delay":20}`}} {
-		p := d.party(number)
+		p := d.caller(number)
 		d.fails["poll"], d.trace = []error{errFault}, nil
 		if err := p.tryStart(job.kind, job.params, 0); !errors.Is(err, errFault) || slices.Contains(d.trace, "bind") {
 			d.Errorf("%s: error %v, effects %q: want the error and no binding", job.kind, err, d.trace)
 		}
 	}
-	p := d.party(0)
+	p := d.caller(0)
 	p.start("transcribe-job", transcr)
-	d.cloud.end(p.answer.ID, "", false)
+	d.services.end(p.answer.ID, "", false)
 	d.pass(time.Minute)
 	p.ended(token.ClosedByReconcile, `"status":"COMPLETED"`)
 }
@@ -649,7 +649,7 @@ func unsentFirstPoll(d *fixture) {
 // bound before.
 func diedStart(d *fixture) {
 	for n := 1; !slices.Contains(d.trace, "bind"); n++ {
-		p := d.party(n)
+		p := d.caller(n)
 		d.trace, d.polls, d.dieAfter = nil, nil, n
 		if err := process(func() error { return p.tryStart("transcribe-job", transcr, 0) }); !errors.Is(err, errDied) {
 			d.Fatalf("died after %d effects: error %v", n, err)
@@ -658,7 +658,7 @@ func diedStart(d *fixture) {
 			continue
 		}
 		p.handle = d.polls[0].Waiter.Handle
-		d.cloud.end(d.polls[0].JobID, "", false)
+		d.services.end(d.polls[0].JobID, "", false)
 		d.pass(time.Minute)
 		p.ended(token.ClosedByReconcile, `"status":"COMPLETED"`)
 	}
@@ -668,7 +668,7 @@ func diedStart(d *fixture) {
 }
 
 func repeatedByName(d *fixture) {
-	p := d.party(1)
+	p := d.caller(1)
 	d.dieAfter = 1 // with the start
 	if err := process(func() error { return p.tryStart("transcribe-job", transcr, 0) }); !errors.Is(err, errDied) {
 		d.Fatal(err)
@@ -677,35 +677,35 @@ func repeatedByName(d *fixture) {
 	p.start("transcribe-job", transcr)
 	first := p.answer
 	p.start("transcribe-job", transcr) // now that it is bound
-	if p.answer != first || d.cloud.starts != 1 {
-		d.Errorf("%d starts; answer %+v, then %+v", d.cloud.starts, first, p.answer)
+	if p.answer != first || d.services.starts != 1 {
+		d.Errorf("%d starts; answer %+v, then %+v", d.services.starts, first, p.answer)
 	}
-	d.cloud.end(p.answer.ID, "", false)
+	d.services.end(p.answer.ID, "", false)
 	d.pass(time.Minute)
 	p.ended(token.ClosedByReconcile, `"status":"COMPLETED"`)
 }
 
 func repeatedAfterEnd(d *fixture) {
-	p := d.party(1)
+	p := d.caller(1)
 	id := ""
-	d.cloud.onStart = func(started string) { id = started; panic(errDied) }
+	d.services.onStart = func(started string) { id = started; panic(errDied) }
 	if err := process(func() error { return p.tryStart("transcribe-job", transcr, 0) }); !errors.Is(err, errDied) {
 		d.Fatal(err)
 	}
 	d.pass(5 * time.Minute)
-	d.cloud.end(id, "", false)
-	d.observe(d.cloud.transcribeEvent(id))
+	d.services.end(id, "", false)
+	d.observe(d.services.transcribeEvent(id))
 	d.pass(5 * time.Minute)
 	p.start("transcribe-job", transcr)
 	p.ended(token.ClosedByEvent, `"status":"COMPLETED"`)
 }
 
 func repeatedThenReplaced(d *fixture) {
-	one, two := d.party(1), d.party(2)
+	one, two := d.caller(1), d.caller(2)
 	d.dieAfter = 1 // with the start
 	one.start("dms-task", dmsJob)
 	d.pass(20 * time.Second)
-	d.cloud.end(dmsTask, "NORMAL", false)
+	d.services.end(dmsTask, "NORMAL", false)
 	d.pass(20 * time.Second)
 	two.start("dms-task", dmsJob)
 	d.pass(20 * time.Second)
@@ -713,7 +713,7 @@ func repeatedThenReplaced(d *fixture) {
 }
 
 func repeatedBusy(d *fixture) {
-	p := d.party(1)
+	p := d.caller(1)
 	d.dieAfter = 1 // with the start
 	if err := process(func() error { return p.tryStart("dms-task", dmsJob, 0) }); !errors.Is(err, errDied) {
 		d.Fatal(err)
@@ -724,29 +724,29 @@ func repeatedBusy(d *fixture) {
 	p.start("dms-task", dmsJob) // now that it is bound
 	d.endTask("NORMAL")
 	p.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
-	if d.cloud.starts != 1 {
-		d.Errorf("%d starts", d.cloud.starts)
+	if d.services.starts != 1 {
+		d.Errorf("%d starts", d.services.starts)
 	}
 }
 
 func repeatedTwice(d *fixture) {
-	p := d.party(1)
+	p := d.caller(1)
 	p.start("batch-job", batch)
 	first := p.answer
 	p.start("batch-job", batch)
-	if d.cloud.starts != 2 || p.answer == first {
-		d.Errorf("%d starts, answer %+v", d.cloud.starts, p.answer)
+	if d.services.starts != 2 || p.answer == first {
+		d.Errorf("%d starts, answer %+v", d.services.starts, p.answer)
 	}
-	d.cloud.end(first.ID, "", false)
-	d.observe(d.cloud.batchEvent(first.ID))
-	d.cloud.end(p.answer.ID, "too late", true)
-	d.observe(d.cloud.batchEvent(p.answer.ID))
+	d.services.end(first.ID, "", false)
+	d.observe(d.services.batchEvent(first.ID))
+	d.services.end(p.answer.ID, "too late", true)
+	d.observe(d.services.batchEvent(p.answer.ID))
 	p.ended(token.ClosedByEvent, first.ID)
 }
 
 func longBusy(d *fixture) {
-	p := d.party(1)
-	d.cloud.jobs[dmsTask] = &job{began: d.now.Add(-6 * time.Minute)}
+	p := d.caller(1)
+	d.services.jobs[dmsTask] = &job{began: d.now.Add(-6 * time.Minute)}
 	err := p.tryStart("dms-task", dmsJob, 0)
 	refused, ok := errors.AsType[*resume.ServiceError](err)
 	if !ok || refused.Name != "dms.InvalidResourceStateFault" || len(d.polls) != 0 || slices.Contains(d.trace, "bind") {
@@ -754,7 +754,7 @@ func longBusy(d *fixture) {
 	}
 
 	d.oldRun() // and one that runs no more is refused for another reason
-	d.cloud.jobs[dmsTask].began = d.now
+	d.services.jobs[dmsTask].began = d.now
 	d.fails["start"] = []error{&resume.ServiceError{Name: "dms.InvalidResourceStateFault", Message: "it is being modified"}}
 	if err := p.tryStart("dms-task", dmsJob, 0); err == nil || len(d.polls) != 0 {
 		d.Errorf("error %v, polls %+v", err, d.polls)
@@ -762,7 +762,7 @@ func longBusy(d *fixture) {
 }
 
 func refusedStart(d *fixture) {
-	p := d.party(1)
+	p := d.caller(1)
 	d.fails["start"] = []error{throttled}
 	err := p.tryStart("batch-job", batch, 0)
 	if refused, ok := errors.AsType[*resume.ServiceError](err); !ok || !refused.Again {
@@ -778,13 +778,13 @@ func refusedStart(d *fixture) {
 }
 
 func simulatedJob(d *fixture) {
-	p := d.party(1)
+	p := d.caller(1)
 	p.start("simulated", `{"delay":20}`)
 	if slices.Contains(d.trace, "bind") {
 		d.Errorf("effects %q: no event comes", d.trace)
 	}
-	if p.answer.Kind != "simulated" || p.answer.Key != p.answer.ID || d.cloud.starts != 0 {
-		d.Errorf("the answer is %+v, %d starts", p.answer, d.cloud.starts)
+	if p.answer.Kind != "simulated" || p.answer.Key != p.answer.ID || d.services.starts != 0 {
+		d.Errorf("the answer is %+v, %d starts", p.answer, d.services.starts)
 	}
 	d.now = epoch.Truncate(time.Second)
 	d.pass(20*time.Second - time.Nanosecond)
@@ -794,7 +794,7 @@ func simulatedJob(d *fixture) {
 	d.wantStatus("simulated", p.answer.ID, fmt.Sprintf(`{"job_id":%q,"job_status":"success","try_count":1}`, p.answer.ID))
 	p.ended(token.ClosedByReconcile, fmt.Sprintf(`{"job_id":%q,"job_key":%q,"kind":"simulated","status":"success"}`, p.answer.ID, p.answer.ID))
 
-	p = d.party(2)
+	p = d.caller(2)
 	p.start("simulated", `{"delay":7200}`)
 	d.pass(2*time.Hour - time.Second)
 	p.waits()
@@ -803,11 +803,11 @@ func simulatedJob(d *fixture) {
 }
 
 // crash plays a case once for each of its effects, after which the process dies.
-func (d *fixture) crash(play func(p *party, n int)) {
+func (d *fixture) crash(play func(p *caller, n int)) {
 	d.Helper()
 	for n := 1; ; n++ {
 		d.dieAfter, d.wakes, d.polls = n, nil, nil
-		play(d.party(n), n)
+		play(d.caller(n), n)
 		if d.Failed() {
 			d.Fatalf("when it died after effect %d", n)
 		}
@@ -824,11 +824,11 @@ func (d *fixture) crash(play func(p *party, n int)) {
 }
 
 func crashEventLast(d *fixture) {
-	d.crash(func(p *party, _ int) {
+	d.crash(func(p *caller, _ int) {
 		p.start("batch-job", batch)
 		d.pass(time.Second)
-		d.cloud.end(p.answer.ID, "", false)
-		d.observe(d.cloud.batchEvent(p.answer.ID))
+		d.services.end(p.answer.ID, "", false)
+		d.observe(d.services.batchEvent(p.answer.ID))
 		p.ended(token.ClosedByEvent, p.answer.ID)
 	})
 }
@@ -836,33 +836,33 @@ func crashEventLast(d *fixture) {
 // crashEventFirst: who dies between the wake and the update leaves the end to
 // the poll.
 func crashEventFirst(d *fixture) {
-	d.crash(func(p *party, n int) {
-		d.cloud.nextID = fmt.Sprint("known-before-", n)
-		d.cloud.jobs[d.cloud.nextID] = &job{began: d.now}
-		d.cloud.end(d.cloud.nextID, "", false)
-		d.observe(d.cloud.batchEvent(d.cloud.nextID))
+	d.crash(func(p *caller, n int) {
+		d.services.nextID = fmt.Sprint("known-before-", n)
+		d.services.jobs[d.services.nextID] = &job{began: d.now}
+		d.services.end(d.services.nextID, "", false)
+		d.observe(d.services.batchEvent(d.services.nextID))
 		p.start("batch-job", batch)
-		p.ended(token.ClosedByEvent, d.cloud.nextID)
+		p.ended(token.ClosedByEvent, d.services.nextID)
 	})
 }
 
 func crashPoll(d *fixture) {
-	d.crash(func(p *party, _ int) {
+	d.crash(func(p *caller, _ int) {
 		p.start("transcribe-job", transcr)
 		d.pass(time.Minute)
 		p.waits()
-		d.cloud.end(p.answer.ID, "", false)
+		d.services.end(p.answer.ID, "", false)
 		d.pass(2 * time.Minute)
 		p.ended(token.ClosedByReconcile, p.answer.ID)
 	})
 }
 
 func callback(d *fixture) {
-	p := d.party(1)
+	p := d.caller(1)
 	p.start("callback", `{}`)
 	text, ok := strings.CutPrefix(p.answer.CallbackURL, "https://example.org/callbacks/")
-	if !ok || p.answer.ID != p.handle || p.answer.Kind != "callback" || p.answer.Key != p.handle || d.cloud.starts != 0 {
-		d.Fatalf("the answer is %+v, %d starts", p.answer, d.cloud.starts)
+	if !ok || p.answer.ID != p.handle || p.answer.Kind != "callback" || p.answer.Key != p.handle || d.services.starts != 0 {
+		d.Fatalf("the answer is %+v, %d starts", p.answer, d.services.starts)
 	}
 	if !d.external && (text != p.text || len(d.trace) != 0) {
 		d.Errorf("the URL is of %q, want the step's own token; effects %q", text, d.trace)
@@ -878,11 +878,11 @@ func callback(d *fixture) {
 }
 
 func lostWake(d *fixture) {
-	p := d.party(1)
+	p := d.caller(1)
 	p.start("batch-job", batch)
-	d.cloud.end(p.answer.ID, "", false)
+	d.services.end(p.answer.ID, "", false)
 	d.fails["wake"] = []error{errFault}
-	event := d.cloud.batchEvent(p.answer.ID)
+	event := d.services.batchEvent(p.answer.ID)
 	if err := d.jobs.Observe(d.Context(), []byte(event)); !errors.Is(err, errFault) || len(d.wakes) != 0 {
 		d.Errorf("error %v, wakes %v", err, d.wakes)
 	}
@@ -893,8 +893,8 @@ func lostWake(d *fixture) {
 // diesBeforeWake brings the task's event, which closes the token and sends no wake.
 func (d *fixture) diesBeforeWake() (event string) {
 	d.Helper()
-	d.cloud.end(dmsTask, "NORMAL", false)
-	event = d.cloud.dmsEvent()
+	d.services.end(dmsTask, "NORMAL", false)
+	event = d.services.dmsEvent()
 	d.fails["wake"] = []error{errFault}
 	if err := d.jobs.Observe(d.Context(), []byte(event)); !errors.Is(err, errFault) {
 		d.Fatalf("error %v", err)
@@ -905,7 +905,7 @@ func (d *fixture) diesBeforeWake() (event string) {
 // lostWakeReleased: before the event comes again, the next one who waits for the
 // task has released who waited.
 func lostWakeReleased(d *fixture) {
-	one, two := d.party(1), d.party(2)
+	one, two := d.caller(1), d.caller(2)
 	one.start("dms-task", dmsJob)
 	d.pass(50 * time.Second)
 	event := d.diesBeforeWake()
@@ -917,10 +917,10 @@ func lostWakeReleased(d *fixture) {
 }
 
 func lostWakeForgotten(d *fixture) {
-	p := d.party(1)
+	p := d.caller(1)
 	p.start("dms-task", dmsJob)
 	event := d.diesBeforeWake()
-	delete(d.cloud.jobs, dmsTask)
+	delete(d.services.jobs, dmsTask)
 	d.observe(event)
 	d.pass(time.Minute)
 	p.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
@@ -928,15 +928,15 @@ func lostWakeForgotten(d *fixture) {
 
 func maskedTexts(d *fixture) {
 	secret := d.keys.Sign(token.ID{Number: 99, Expires: epoch.Add(day)})
-	p := d.party(1)
+	p := d.caller(1)
 	d.fails["start"] = []error{&resume.ServiceError{Name: "batch.ClientException", Message: "bad: " + secret, Again: true}}
 	err := p.tryStart("batch-job", batch, 0)
 	if refused, ok := errors.AsType[*resume.ServiceError](err); !ok || !refused.Again || strings.Contains(err.Error(), secret) {
 		d.Errorf("error %v", err)
 	}
 	p.start("batch-job", batch)
-	d.cloud.end(p.answer.ID, "bad: "+secret, true)
-	d.observe(d.cloud.batchEvent(p.answer.ID))
+	d.services.end(p.answer.ID, "bad: "+secret, true)
+	d.observe(d.services.batchEvent(p.answer.ID))
 	if record, err := d.raw.Record(d.Context(), p.handle); err != nil || strings.Contains(written(*record.Outcome), secret) {
 		d.Errorf("the token holds %+v, error %v", record.Outcome, err)
 	}

@@ -24,38 +24,38 @@ type Expiring interface {
 // which all is kept may be rounded up to a second.
 func Rendezvous(t *testing.T, open func(t *testing.T) resume.Rendezvous) {
 	t.Helper()
-	for name, test := range map[string]func(*meeting){
-		"the first waiter finds nothing":                            (*meeting).alone,
-		"the event first, then the waiter":                          (*meeting).eventFirst,
-		"the waiter first, then the event":                          (*meeting).waiterFirst,
-		"every field comes back as it was given":                    (*meeting).roundTrip,
-		"the end only moves forward":                                (*meeting).forward,
-		"of two ends of one instant the later note stays":           (*meeting).sameInstant,
-		"the same waiter again is one waiter":                       (*meeting).again,
-		"the same end again changes nothing":                        (*meeting).endAgain,
-		"a released waiter is gone and the others stay":             (*meeting).release,
-		"a release leaves the end":                                  (*meeting).releaseKeepsEnd,
-		"releasing the waiters of an unknown job stores nothing":    (*meeting).releaseUnknown,
-		"50 waiters come back in the order of their handles":        (*meeting).many,
-		"jobs have records of their own":                            (*meeting).keys,
-		"an event alone is kept until its expiry":                   (*meeting).parked,
-		"a waiter extends the expiry and an event does not":         (*meeting).expiryOfWaiter,
-		"the longest expiry of the waiters counts":                  (*meeting).longestExpiry,
-		"64 concurrent binders all wait":                            (*meeting).binders,
-		"of 64 concurrent ends the latest stays":                    (*meeting).noters,
-		"of 64 concurrent binders and an event no waiter is missed": (*meeting).raceOfBoth,
-		"concurrent releases and binders lose no waiter":            (*meeting).raceOfReleases,
-		"a cancelled context is an error":                           (*meeting).cancelled,
+	for name, test := range map[string]func(*rendezvousFixture){
+		"the first waiter finds nothing":                            (*rendezvousFixture).alone,
+		"the event first, then the waiter":                          (*rendezvousFixture).eventFirst,
+		"the waiter first, then the event":                          (*rendezvousFixture).waiterFirst,
+		"every field comes back as it was given":                    (*rendezvousFixture).roundTrip,
+		"the end only moves forward":                                (*rendezvousFixture).forward,
+		"of two ends of one instant the later note stays":           (*rendezvousFixture).sameInstant,
+		"the same waiter again is one waiter":                       (*rendezvousFixture).again,
+		"the same end again changes nothing":                        (*rendezvousFixture).endAgain,
+		"a released waiter is gone and the others stay":             (*rendezvousFixture).release,
+		"a release leaves the end":                                  (*rendezvousFixture).releaseKeepsEnd,
+		"releasing the waiters of an unknown job stores nothing":    (*rendezvousFixture).releaseUnknown,
+		"50 waiters come back in the order of their handles":        (*rendezvousFixture).many,
+		"jobs have records of their own":                            (*rendezvousFixture).keys,
+		"an event alone is kept until its expiry":                   (*rendezvousFixture).parked,
+		"a waiter extends the expiry and an event does not":         (*rendezvousFixture).expiryOfWaiter,
+		"the longest expiry of the waiters counts":                  (*rendezvousFixture).longestExpiry,
+		"64 concurrent binders all wait":                            (*rendezvousFixture).binders,
+		"of 64 concurrent ends the latest stays":                    (*rendezvousFixture).noters,
+		"of 64 concurrent binders and an event no waiter is missed": (*rendezvousFixture).raceOfBoth,
+		"concurrent releases and binders lose no waiter":            (*rendezvousFixture).raceOfReleases,
+		"a cancelled context is an error":                           (*rendezvousFixture).cancelled,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(&meeting{t, open(t)})
+			test(&rendezvousFixture{t, open(t)})
 		})
 	}
 }
 
-// meeting is a case of the suite: a store, and the test that it reports to.
-type meeting struct {
+// rendezvousFixture is a case of the suite: a store, and the test that it reports to.
+type rendezvousFixture struct {
 	*testing.T
 	store resume.Rendezvous
 }
@@ -79,7 +79,7 @@ func endAt(after time.Duration) *jobs.Sighting {
 	return &jobs.Sighting{Status: jobs.StatusSuccess, At: epoch.Add(after), Output: json.RawMessage(fmt.Sprintf(`{"after":"%s"}`, after))}
 }
 
-func (m *meeting) bind(key jobs.Key, waiter resume.Waiter, expires time.Time) resume.Meeting {
+func (m *rendezvousFixture) bind(key jobs.Key, waiter resume.Waiter, expires time.Time) resume.Meeting {
 	m.Helper()
 	met, err := m.store.Bind(m.Context(), key, waiter, expires)
 	if err != nil {
@@ -88,7 +88,7 @@ func (m *meeting) bind(key jobs.Key, waiter resume.Waiter, expires time.Time) re
 	return met
 }
 
-func (m *meeting) note(key jobs.Key, end *jobs.Sighting, expires time.Time) resume.Meeting {
+func (m *rendezvousFixture) note(key jobs.Key, end *jobs.Sighting, expires time.Time) resume.Meeting {
 	m.Helper()
 	met, err := m.store.Note(m.Context(), key, *end, expires)
 	if err != nil {
@@ -97,14 +97,14 @@ func (m *meeting) note(key jobs.Key, end *jobs.Sighting, expires time.Time) resu
 	return met
 }
 
-func (m *meeting) mustRelease(key jobs.Key, handles ...string) {
+func (m *rendezvousFixture) mustRelease(key jobs.Key, handles ...string) {
 	m.Helper()
 	if err := m.store.Release(m.Context(), key, handles); err != nil {
 		m.Fatal(err)
 	}
 }
 
-func (m *meeting) want(got resume.Meeting, end *jobs.Sighting, waiters ...resume.Waiter) {
+func (m *rendezvousFixture) want(got resume.Meeting, end *jobs.Sighting, waiters ...resume.Waiter) {
 	m.Helper()
 	if !sameEnd(got.End, end) {
 		m.Errorf("the end is %+v, want %+v", got.End, end)
@@ -115,7 +115,7 @@ func (m *meeting) want(got resume.Meeting, end *jobs.Sighting, waiters ...resume
 }
 
 // wantExpires: a store that counts in seconds rounds up. The zero instant is that of an unknown job.
-func (m *meeting) wantExpires(key jobs.Key, want time.Time) {
+func (m *rendezvousFixture) wantExpires(key jobs.Key, want time.Time) {
 	m.Helper()
 	store, expires := m.store.(Expiring)
 	if !expires {
@@ -139,22 +139,22 @@ func sameEnd(a, b *jobs.Sighting) bool {
 		string(a.Output) == string(b.Output) && a.Error == b.Error && a.Cause == b.Cause
 }
 
-func (m *meeting) alone() {
+func (m *rendezvousFixture) alone() {
 	m.want(m.bind(someJob, waiterOf(1), epoch.Add(day)), nil, waiterOf(1))
 	m.want(m.note(otherJob, endAt(0), epoch.Add(day)), endAt(0))
 }
 
-func (m *meeting) eventFirst() {
+func (m *rendezvousFixture) eventFirst() {
 	m.want(m.note(someJob, endAt(0), epoch.Add(day)), endAt(0))
 	m.want(m.bind(someJob, waiterOf(1), epoch.Add(day)), endAt(0), waiterOf(1))
 }
 
-func (m *meeting) waiterFirst() {
+func (m *rendezvousFixture) waiterFirst() {
 	m.want(m.bind(someJob, waiterOf(1), epoch.Add(day)), nil, waiterOf(1))
 	m.want(m.note(someJob, endAt(0), epoch.Add(day)), endAt(0), waiterOf(1))
 }
 
-func (m *meeting) roundTrip() {
+func (m *rendezvousFixture) roundTrip() {
 	waiters := []resume.Waiter{
 		{Handle: "EQEB-0"},
 		{Handle: "EQEB-1", Run: jobs.Run{BeginText: "a: \"run\" é/\n\x00", Since: epoch.Add(time.Nanosecond)}, JobID: "a: \"job\" é/\n\x00"},
@@ -175,7 +175,7 @@ func (m *meeting) roundTrip() {
 	}
 }
 
-func (m *meeting) forward() {
+func (m *rendezvousFixture) forward() {
 	latest := endAt(0)
 	for _, after := range []time.Duration{0, -time.Second, time.Nanosecond, 0, time.Hour, time.Minute, -time.Nanosecond} {
 		end := endAt(after)
@@ -188,7 +188,7 @@ func (m *meeting) forward() {
 	m.want(m.note(someJob, endAt(0), epoch.Add(day)), latest, waiterOf(1)) // who comes late still hears who waits
 }
 
-func (m *meeting) sameInstant() {
+func (m *rendezvousFixture) sameInstant() {
 	stopped := endAt(0)
 	stopped.Status, stopped.Error = jobs.StatusFailed, "Job.Stopped"
 	m.note(someJob, endAt(0), epoch.Add(day))
@@ -196,7 +196,7 @@ func (m *meeting) sameInstant() {
 	m.want(m.bind(someJob, waiterOf(1), epoch.Add(day)), stopped, waiterOf(1))
 }
 
-func (m *meeting) again() {
+func (m *rendezvousFixture) again() {
 	waiter := waiterOf(1)
 	m.bind(someJob, waiter, epoch.Add(day))
 	m.want(m.bind(someJob, waiter, epoch.Add(day)), nil, waiter)
@@ -205,14 +205,14 @@ func (m *meeting) again() {
 	m.want(m.note(someJob, endAt(0), epoch.Add(day)), endAt(0), waiter)
 }
 
-func (m *meeting) endAgain() {
+func (m *rendezvousFixture) endAgain() {
 	m.bind(someJob, waiterOf(1), epoch.Add(day))
 	for range 3 {
 		m.want(m.note(someJob, endAt(0), epoch.Add(day)), endAt(0), waiterOf(1))
 	}
 }
 
-func (m *meeting) release() {
+func (m *rendezvousFixture) release() {
 	for i := range 4 {
 		m.bind(someJob, waiterOf(i), epoch.Add(day))
 	}
@@ -224,7 +224,7 @@ func (m *meeting) release() {
 	m.want(m.bind(someJob, waiterOf(2), epoch.Add(day)), endAt(0), waiterOf(2))
 }
 
-func (m *meeting) releaseKeepsEnd() {
+func (m *rendezvousFixture) releaseKeepsEnd() {
 	m.note(someJob, endAt(0), epoch.Add(day))
 	m.bind(someJob, waiterOf(1), epoch.Add(2*day))
 	m.mustRelease(someJob, waiterOf(1).Handle)
@@ -232,14 +232,14 @@ func (m *meeting) releaseKeepsEnd() {
 	m.want(m.bind(someJob, waiterOf(2), epoch.Add(day)), endAt(0), waiterOf(2))
 }
 
-func (m *meeting) releaseUnknown() {
+func (m *rendezvousFixture) releaseUnknown() {
 	m.mustRelease(someJob, waiterOf(1).Handle)
 	m.wantExpires(someJob, time.Time{})
 	m.want(m.note(someJob, endAt(0), epoch.Add(day)), endAt(0))
 	m.wantExpires(someJob, epoch.Add(day))
 }
 
-func (m *meeting) many() {
+func (m *rendezvousFixture) many() {
 	const many = 50
 	var waiters []resume.Waiter
 	for i := range many {
@@ -255,7 +255,7 @@ func (m *meeting) many() {
 	m.want(m.note(someJob, endAt(time.Second), epoch.Add(day)), endAt(time.Second), waiters[0])
 }
 
-func (m *meeting) keys() {
+func (m *rendezvousFixture) keys() {
 	keys := []jobs.Key{someJob, otherJob}
 	for _, change := range []func(*jobs.Key){
 		func(k *jobs.Key) { k.Kind = "dms-task" },
@@ -282,14 +282,14 @@ func (m *meeting) keys() {
 	}
 }
 
-func (m *meeting) parked() {
+func (m *rendezvousFixture) parked() {
 	m.note(someJob, endAt(0), epoch.Add(day))
 	m.wantExpires(someJob, epoch.Add(day))
 	m.note(someJob, endAt(time.Second), epoch.Add(2*day))
 	m.wantExpires(someJob, epoch.Add(day))
 }
 
-func (m *meeting) expiryOfWaiter() {
+func (m *rendezvousFixture) expiryOfWaiter() {
 	m.note(someJob, endAt(0), epoch.Add(day))
 	m.bind(someJob, waiterOf(1), epoch.Add(90*day))
 	m.wantExpires(someJob, epoch.Add(90*day))
@@ -301,7 +301,7 @@ func (m *meeting) expiryOfWaiter() {
 	m.wantExpires(otherJob, epoch.Add(90*day))
 }
 
-func (m *meeting) longestExpiry() {
+func (m *rendezvousFixture) longestExpiry() {
 	for i, days := range []int{3, 5, 1} {
 		m.bind(someJob, waiterOf(i), epoch.AddDate(0, 0, days))
 	}
@@ -310,7 +310,7 @@ func (m *meeting) longestExpiry() {
 }
 
 // race runs f(0) to f(n-1) at once, which must not fail.
-func (m *meeting) race(n int, f func(i int) error) {
+func (m *rendezvousFixture) race(n int, f func(i int) error) {
 	m.Helper()
 	errs := make([]error, n)
 	together(n, func(i int) { errs[i] = f(i) })
@@ -321,7 +321,7 @@ func (m *meeting) race(n int, f func(i int) error) {
 	}
 }
 
-func (m *meeting) binders() {
+func (m *rendezvousFixture) binders() {
 	var all []resume.Waiter
 	for i := range racers {
 		all = append(all, waiterOf(i))
@@ -344,7 +344,7 @@ func (m *meeting) binders() {
 	}
 }
 
-func (m *meeting) noters() {
+func (m *rendezvousFixture) noters() {
 	m.bind(someJob, waiterOf(0), epoch.Add(day))
 	m.race(racers, func(i int) error {
 		met, err := m.store.Note(m.Context(), someJob, *endAt(time.Duration(i)), epoch.Add(day))
@@ -357,7 +357,7 @@ func (m *meeting) noters() {
 }
 
 // raceOfBoth: of a binder and an event at least one sees both.
-func (m *meeting) raceOfBoth() {
+func (m *rendezvousFixture) raceOfBoth() {
 	var told resume.Meeting
 	var met [racers]resume.Meeting
 	m.race(racers+1, func(i int) (err error) {
@@ -376,7 +376,7 @@ func (m *meeting) raceOfBoth() {
 	}
 }
 
-func (m *meeting) raceOfReleases() {
+func (m *rendezvousFixture) raceOfReleases() {
 	m.bind(someJob, waiterOf(racers), epoch.Add(day))
 	m.race(2*racers, func(i int) (err error) {
 		if i < racers {
@@ -390,7 +390,7 @@ func (m *meeting) raceOfReleases() {
 	}
 }
 
-func (m *meeting) cancelled() {
+func (m *rendezvousFixture) cancelled() {
 	ctx, cancel := context.WithCancel(m.Context())
 	cancel()
 	if _, err := m.store.Bind(ctx, someJob, waiterOf(1), epoch.Add(day)); err == nil {

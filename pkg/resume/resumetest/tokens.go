@@ -406,7 +406,7 @@ func tokensReserved(b *tokensFixture) {
 		}
 	}
 	if _, _, err := Close(b.t.Context(), callback, b.text(), token.Failure(token.ErrorRevoked, "")); err == nil {
-		b.t.Error("a third party revokes a token")
+		b.t.Error("a third caller revokes a token")
 	}
 	if len(b.trace) > 0 {
 		b.t.Errorf("effects %q", b.trace)
