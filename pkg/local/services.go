@@ -111,5 +111,5 @@ func (s *simulatedServices) remember(poll resume.Poll) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.played.Remember(poll.Key, poll.JobID, began)
+	s.played.Remember(poll.Key, poll.Waiter.JobID, began)
 }

@@ -147,7 +147,7 @@ func (s *KeyedStore) waitingFor(job []byte) (polls []resume.Poll, err error) {
 			return nil, err
 		}
 		if record.Open() {
-			polls = append(polls, resume.Poll{Key: key, JobID: waiter.JobID, Waiter: waiter})
+			polls = append(polls, resume.Poll{Key: key, Waiter: waiter})
 		}
 	}
 	return polls, nil

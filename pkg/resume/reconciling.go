@@ -15,13 +15,12 @@ import (
 // event is lost, and ends an external wait at its deadline.
 type Poll struct {
 	Key    jobs.Key
-	JobID  string
 	Waiter Waiter
 	// Number counts the polls of the wait from 1.
 	Number int
 	// Receives counts the deliveries of this message, this one included; 0 is
 	// unknown. It is not sent: the receiver of the message sets it.
-	Receives int
+	Receives int `json:"-"`
 	// Due is when the poll is useful, at most [LongestPoll] after it is sent.
 	Due time.Time
 	// Deadline is when the token is closed at the latest. It is zero for a step,
@@ -38,7 +37,7 @@ const pollMAC token.Use = "poll"
 // message that a queue cannot hold back for so long is sent again.
 func (p Poll) authenticated() []byte {
 	var e value.Encoder
-	encode(&e, append(fieldsOfKey(&p.Key), &p.JobID, &p.Waiter.Handle, &p.Waiter.Run.BeginText, &p.Waiter.Run.Since, &p.Deadline))
+	encode(&e, append(fieldsOfKey(&p.Key), &p.Waiter.JobID, &p.Waiter.Handle, &p.Waiter.Run.BeginText, &p.Waiter.Run.Since, &p.Deadline))
 	e.Int(int64(p.Number))
 	return e.Bytes()
 }
@@ -116,7 +115,7 @@ func (p Poll) mayClose(by token.Closer) bool {
 }
 
 // op returns what the record of the token says of the poll.
-func (p Poll) op() token.PollOp { return token.PollOp{Job: p.JobID, Number: p.Number} }
+func (p Poll) op() token.PollOp { return token.PollOp{Job: p.Waiter.JobID, Number: p.Number} }
 
 // poll closes the token if its job has ended, or sends the next poll.
 func (o *JobObserver) poll(ctx context.Context, poll Poll, record token.Record) error {
@@ -182,7 +181,7 @@ func (o *JobObserver) look(ctx context.Context, poll Poll) (outcome token.Outcom
 	case kind.Name == jobs.KindCallback: // which no service describes
 		return outcome, false, nil
 	}
-	seen, err := o.config.describe(ctx, kind, poll.JobID)
+	seen, err := o.config.describe(ctx, kind, poll.Waiter.JobID)
 	if err != nil {
 		return outcome, false, err
 	}
@@ -208,7 +207,7 @@ func (p Poll) due(now time.Time) time.Time {
 	pause := min(FirstPoll<<(min(p.Number, 10)-1), LongestPoll)
 	switch p.Key.Kind {
 	case jobs.KindSimulated: // whose end is known
-		if end, err := simulated.End(p.JobID); err == nil {
+		if end, err := simulated.End(p.Waiter.JobID); err == nil {
 			pause = min(end.Sub(now), LongestPoll)
 		}
 	case jobs.KindCallback: // which no service describes

@@ -193,7 +193,7 @@ func (s *startCall) arrangeWait(ctx context.Context) (err error) {
 	if err := s.keepExternal(ctx); err != nil {
 		return err
 	}
-	poll := Poll{Key: s.started.Key, JobID: s.started.ID, Waiter: s.waiter(), Number: 1, Deadline: s.wait.Deadline}
+	poll := Poll{Key: s.started.Key, Waiter: s.waiter(), Number: 1, Deadline: s.wait.Deadline}
 	if err := s.sendPoll(ctx, poll); err != nil {
 		return fmt.Errorf("job %s was started, but its end would not be noticed: %w", s.started.Key.Name, err)
 	}

@@ -208,7 +208,7 @@ func (w *world) pollAgain(a *actor) {
 	for _, key := range slices.SortedFunc(maps.Keys(w.jobs.meetings), func(a, b jobs.Key) int { return cmp.Compare(a.Name, b.Name) }) {
 		for _, waiter := range w.jobs.meetings[key].Waiters {
 			if id, ok := token.HandleID(waiter.Handle); ok && engine.ID(id.Execution) == w.id {
-				poll := resume.Poll{Key: key, JobID: waiter.JobID, Waiter: waiter, Number: 1, Due: a.clock().Add(resume.FirstPoll)}
+				poll := resume.Poll{Key: key, Waiter: waiter, Number: 1, Due: a.clock().Add(resume.FirstPoll)}
 				poll = poll.Sign(keys)
 				w.checkChain(poll)
 				w.postPoll(poll)

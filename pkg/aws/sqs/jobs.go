@@ -19,44 +19,17 @@ type Polls struct {
 	Now    func() time.Time
 }
 
-// pollPayload is a [resume.Poll]. SQS counts the receives.
-type pollPayload struct {
-	Kind     string    `json:"kind"`
-	Account  string    `json:"account"`
-	Region   string    `json:"region"`
-	Name     string    `json:"name"`
-	JobID    string    `json:"job_id"`
-	Handle   string    `json:"handle"`
-	Run      string    `json:"run,omitempty"`
-	Since    time.Time `json:"since"`
-	Number   int       `json:"number"`
-	Due      time.Time `json:"due"`
-	Deadline time.Time `json:"deadline,omitzero"`
-	MAC      string    `json:"mac"`
-}
-
 // Send implements [resume.Polls]. A poll that is due later than a message can be delayed is delivered earlier, and
 // [resume.JobObserver.Reconcile] sends it again.
 func (q *Polls) Send(ctx context.Context, p resume.Poll) error {
 	err := checkHandle(p.Waiter.Handle)
 	if err == nil {
-		err = q.Target.send(ctx, kindPoll, pollPayload{
-			p.Key.Kind, p.Key.Account, p.Key.Region, p.Key.Name, p.JobID, p.Waiter.Handle, p.Waiter.Run.BeginText, p.Waiter.Run.Since.UTC(),
-			p.Number, p.Due.UTC(), p.Deadline, p.MAC,
-		}, min(p.Due.Sub(q.Now()), LongestDelay))
+		err = q.Target.send(ctx, kindPoll, p, min(p.Due.Sub(q.Now()), LongestDelay))
 	}
 	if err != nil {
 		return fmt.Errorf("send a poll of job %s: %w", p.Key.Name, err)
 	}
 	return nil
-}
-
-func (p pollPayload) poll(receives int) resume.Poll {
-	return resume.Poll{
-		Key: jobs.Key{Kind: p.Kind, Account: p.Account, Region: p.Region, Name: p.Name}, JobID: p.JobID,
-		Waiter: resume.Waiter{Handle: p.Handle, Run: jobs.Run{BeginText: p.Run, Since: p.Since}},
-		Number: p.Number, Due: p.Due, Deadline: p.Deadline, MAC: p.MAC, Receives: receives,
-	}
 }
 
 // JobHandlers do what messages of the job and poll queues ask for. Both fields are required.
@@ -111,15 +84,16 @@ func (h JobHandlers) observe(m Message, event jobEvent) Work {
 	}
 }
 
-func (h JobHandlers) reconcile(m Message, p pollPayload) (Work, error) {
+func (h JobHandlers) reconcile(m Message, p resume.Poll) (Work, error) {
+	p.Receives = m.Receives
 	do := func(ctx context.Context) (time.Time, error) {
-		err := h.Reconcile(ctx, p.poll(m.Receives))
+		err := h.Reconcile(ctx, p)
 		if errors.Is(err, token.ErrForged) {
 			err = discard(err)
 		}
 		return time.Time{}, err
 	}
 	return Work{Do: do, Attrs: []slog.Attr{
-		slog.String("kind", p.Kind), slog.String("job", p.Name), slog.String("token", token.Mask(p.Handle)), slog.Int("poll", p.Number),
-	}}, checkHandle(p.Handle)
+		slog.String("kind", p.Key.Kind), slog.String("job", p.Key.Name), slog.String("token", token.Mask(p.Waiter.Handle)), slog.Int("poll", p.Number),
+	}}, checkHandle(p.Waiter.Handle)
 }

@@ -18,8 +18,8 @@ import (
 
 func somePoll() resume.Poll {
 	return resume.Poll{
-		Key: jobs.Key{Kind: "dms-task", Account: "123456789012", Region: "eu-central-1", Name: "arn:aws:dms:t"}, JobID: "arn:aws:dms:t",
-		Waiter: resume.Waiter{Handle: handle, Run: jobs.Run{BeginText: "r", Since: now.Add(-time.Minute)}},
+		Key:    jobs.Key{Kind: "dms-task", Account: "123456789012", Region: "eu-central-1", Name: "arn:aws:dms:t"},
+		Waiter: resume.Waiter{Handle: handle, Run: jobs.Run{BeginText: "r", Since: now.Add(-time.Minute)}, JobID: "arn:aws:dms:t"},
 		Number: 3, Due: now.Add(4 * time.Minute), Deadline: now.Add(24 * time.Hour), MAC: "authentic",
 	}
 }

@@ -93,7 +93,7 @@ func TestPollsCanBeSentAgainAfterARestart(t *testing.T) {
 		for i := range job + 1 {
 			waiter := waiterOf(10*job + i)
 			bind(t, store, job, 10*job+i)
-			want = append(want, resume.Poll{Key: jobOf(job), JobID: waiter.JobID, Waiter: waiter})
+			want = append(want, resume.Poll{Key: jobOf(job), Waiter: waiter})
 		}
 	}
 	bind(t, store, 1, 19)

@@ -37,8 +37,8 @@ func forgedPoll(d *fixture) {
 	ended := d.endedLongAgo()
 	for what, p := range waits {
 		poll := resume.Poll{
-			Key: jobs.Key{Kind: jobs.KindSimulated, Account: account, Region: region, Name: ended}, JobID: ended,
-			Waiter: resume.Waiter{Handle: p.handle, Run: jobs.Run{Since: epoch}}, Number: 1, Due: epoch,
+			Key:    jobs.Key{Kind: jobs.KindSimulated, Account: account, Region: region, Name: ended},
+			Waiter: resume.Waiter{Handle: p.handle, Run: jobs.Run{Since: epoch}, JobID: ended}, Number: 1, Due: epoch,
 		}
 		late := poll
 		late.Key.Kind, late.Deadline = jobs.KindCallback, epoch.Add(-time.Second)
@@ -57,7 +57,7 @@ func (d *fixture) changed(authentic []resume.Poll, forged resume.Poll) (all []re
 	for _, poll := range authentic {
 		for _, change := range []func(p *resume.Poll){
 			func(p *resume.Poll) { p.Key = forged.Key },
-			func(p *resume.Poll) { p.JobID = forged.JobID },
+			func(p *resume.Poll) { p.Waiter.JobID = forged.Waiter.JobID },
 			func(p *resume.Poll) { p.Waiter.Handle = d.caller(9).handle + "A" },
 			func(p *resume.Poll) { p.Waiter.Run = jobs.Run{BeginText: "another", Since: epoch.Add(-time.Hour)} },
 			func(p *resume.Poll) { p.Number = 99 },

@@ -658,7 +658,7 @@ func diedStart(d *fixture) {
 			continue
 		}
 		p.handle = d.polls[0].Waiter.Handle
-		d.services.end(d.polls[0].JobID, "", false)
+		d.services.end(d.polls[0].Waiter.JobID, "", false)
 		d.pass(time.Minute)
 		p.ended(token.ClosedByReconcile, `"status":"COMPLETED"`)
 	}
