@@ -104,9 +104,12 @@ func (w *helpWriter) Write(p []byte) (int, error) {
 }
 
 func (c Command) root() *cobra.Command {
-	root := helpOf("waitless", cobra.ArbitraryArgs)
+	root := group(helpOf("waitless", nil),
+		c.runCommand(), c.startCommand(), c.listCommand(), c.showCommand(), c.historyCommand(), c.stopCommand(), c.tokensCommand(),
+		c.flowsCommand(), c.jobsCommand(), c.jobEventsCommand(), c.devCommand(),
+		c.validateCommand(), c.adviseCommand(), c.initCommand(), c.docsCommand(), c.schemaCommand(), c.versionCommand(), jsonTopic(),
+	)
 	root.SilenceErrors, root.SilenceUsage = true, true
-	root.RunE = unknownCommand
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if err := checkFlags(cmd); err != nil {
 			return err
@@ -117,20 +120,7 @@ func (c Command) root() *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(helpCommand())
-	root.AddCommand(
-		c.runCommand(), c.startCommand(), c.listCommand(), c.showCommand(), c.historyCommand(), c.stopCommand(), c.tokensCommand(),
-		c.flowsCommand(), c.jobsCommand(), c.jobEventsCommand(), c.devCommand(),
-		c.validateCommand(), c.adviseCommand(), c.initCommand(), c.docsCommand(), c.schemaCommand(), c.versionCommand(), jsonTopic(),
-	)
 	return root
-}
-
-// unknownCommand is what the program does without the name of a command.
-func unknownCommand(root *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return root.Help()
-	}
-	return noSuchCommand(root, args[0])
 }
 
 // unknownBeforeHelp returns an error for an unknown command with --help, for which cobra shows the help of
@@ -147,8 +137,8 @@ func unknownBeforeHelp(root *cobra.Command, args []string) (*cobra.Command, erro
 	return cmd, cmd.RunE(cmd, rest[:1])
 }
 
-func noSuchCommand(root *cobra.Command, name string) error {
-	return view.Usage(fmt.Sprintf("there is no command %q", name)+similarCommand(name, root), "waitless help")
+func noSuchCommand(cmd *cobra.Command, name string) error {
+	return view.Usage(fmt.Sprintf("there is no command %q", name)+similarCommand(name, cmd), cmd.CommandPath()+" --help")
 }
 
 // group makes a command out of several, which does nothing by itself.
@@ -158,7 +148,7 @@ func group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 		if len(args) == 0 {
 			return cmd.Help()
 		}
-		return view.Usage(fmt.Sprintf("there is no command %q", args[0])+similarCommand(args[0], cmd), cmd.CommandPath()+" --help")
+		return noSuchCommand(cmd, args[0])
 	}
 	cmd.AddCommand(commands...)
 	return cmd
@@ -176,21 +166,16 @@ var synonyms = map[string][]string{
 
 // similarCommand suggests a command below cmd for a name that none has.
 func similarCommand(name string, cmd *cobra.Command) string {
-	names := commandNames(cmd)
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
 	for _, synonym := range synonyms[name] {
 		if slices.Contains(names, synonym) {
 			return fmt.Sprintf("; did you mean %q?", synonym)
 		}
 	}
 	return didYouMean(name, names)
-}
-
-func commandNames(root *cobra.Command) []string {
-	var names []string
-	for _, c := range root.Commands() {
-		names = append(names, c.Name())
-	}
-	return names
 }
 
 // helpCommand is cobra's, except that a name that it does not know is an error.

@@ -116,19 +116,14 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 func (c Command) list(ctx context.Context, a *target.Client, filter rest.Filter, asJSON bool) error {
 	all := []rest.Execution{}
 	var table view.Table
-	found := 0
-	var unended int
+	found, unended := 0, false
 	more, err := a.EachExecutions(ctx, filter, func(page []rest.Execution) error {
-		for _, e := range page {
-			if !e.Status.Final() {
-				unended++
-			}
-		}
+		found += len(page)
+		unended = unended || slices.ContainsFunc(page, func(e rest.Execution) bool { return !e.Status.Final() })
 		if asJSON {
 			all = append(all, page...)
 			return nil
 		}
-		found += len(page)
 		return c.out().Text(c.out().Cut(table.Page(executionRows(page, found == len(page)))))
 	})
 	switch {
@@ -138,35 +133,13 @@ func (c Command) list(ctx context.Context, a *target.Client, filter rest.Filter,
 		err = c.out().Result(view.Result{Form: "executions", JSON: map[string]any{"executions": all}}, true)
 	case more:
 		c.out().Note("these are the latest %d; there are more: --limit 0 lists all", filter.Limit)
-	}
-	if unended > 0 {
-		c.noteOfNoWorker(a)
-	}
-	switch {
-	case found+len(all) > 0:
-	case filter.Flow != "" && c.noteOfNoFlow(ctx, a, filter.Flow):
-	case !asJSON:
+	case found == 0:
 		c.out().Note("no executions")
 	}
+	if unended {
+		c.noteOfNoWorker(a)
+	}
 	return err
-}
-
-// noteOfNoFlow says that there is no flow of that name, if that is why a list is empty. It reports
-// whether it said so.
-func (c Command) noteOfNoFlow(ctx context.Context, a *target.Client, name string) bool {
-	flows, err := a.Flows(ctx, "")
-	if err != nil {
-		return false // the list was printed
-	}
-	var names []string
-	for _, f := range flows {
-		names = append(names, f.Name)
-	}
-	if slices.Contains(names, name) {
-		return false
-	}
-	c.out().Note("there is no flow %q%s", name, didYouMean(name, names))
-	return true
 }
 
 // executionRows returns a page of a list. The first page begins with a header.
@@ -204,23 +177,33 @@ var article = map[string]string{
 	"call": "a call", "instant": "an instant", "callback": "a callback", "job": "its job", "retry": "its next attempt", "poll": "its next poll",
 }
 
-func (c Command) showCommand() *cobra.Command {
-	var unmask bool
-	cmd := helpOf("show", arguments(1, 1))
-	cmd.Flags().BoolVar(&unmask, "unmask", false, "show the tokens that the input and the output hold")
+// onExecution makes a command whose result is the execution that its argument names.
+func (c Command) onExecution(
+	cmd *cobra.Command, do func(ctx context.Context, a *target.Client, flow, name string) (e rest.Execution, text string, err error),
+) *cobra.Command {
 	return c.remote(cmd, func(ctx context.Context, a *target.Client, args []string) (view.Result, error) {
 		flow, name, err := names(args[0])
 		if err != nil {
 			return view.Result{}, err
 		}
-		e, err := a.Execution(ctx, flow, name, unmask)
+		e, text, err := do(ctx, a, flow, name)
 		if err != nil {
 			return view.Result{}, executionError(ctx, a, args[0], err)
 		}
 		if !e.Status.Final() {
 			c.noteOfNoWorker(a)
 		}
-		return view.Result{Form: "execution", JSON: e, Text: c.out().Cut(describe(e))}, nil
+		return view.Result{Form: "execution", JSON: e, Text: text}, nil
+	})
+}
+
+func (c Command) showCommand() *cobra.Command {
+	var unmask bool
+	cmd := helpOf("show", arguments(1, 1))
+	cmd.Flags().BoolVar(&unmask, "unmask", false, "show the tokens that the input and the output hold")
+	return c.onExecution(cmd, func(ctx context.Context, a *target.Client, flow, name string) (rest.Execution, string, error) {
+		e, err := a.Execution(ctx, flow, name, unmask)
+		return e, c.out().Cut(describe(e)), err
 	})
 }
 
@@ -231,23 +214,17 @@ func executionError(ctx context.Context, a *target.Client, name string, err erro
 	if !errors.As(err, &refused) || refused.Code != engine.CodeNotFound {
 		return err
 	}
-	f := failureOf(err)
-	flow, _, _ := strings.Cut(name, "/")
-	for _, filter := range []rest.Filter{{Flow: flow, Limit: defaultList}, {Limit: defaultList}} {
-		var names []string
-		_, _ = a.EachExecutions(ctx, filter, func(page []rest.Execution) error { // without a list there is no suggestion
-			for _, e := range page {
-				if listed := e.Flow + "/" + e.Name; listed != name { // it may have been started since
-					names = append(names, listed)
-				}
+	var names []string
+	_, _ = a.EachExecutions(ctx, rest.Filter{Limit: defaultList}, func(page []rest.Execution) error { // without a list there is no suggestion
+		for _, e := range page {
+			if listed := e.Flow + "/" + e.Name; listed != name { // it may have been started since
+				names = append(names, listed)
 			}
-			return nil
-		})
-		if meant := didYouMean(name, names); meant != "" {
-			f.Why += meant
-			break
 		}
-	}
+		return nil
+	})
+	f := failureOf(err)
+	f.Why += didYouMean(name, names)
 	return f
 }
 
@@ -282,17 +259,9 @@ func (c Command) stopCommand() *cobra.Command {
 	var why rest.Failure
 	cmd := helpOf("stop", arguments(1, 1))
 	failureFlags(cmd, &why, "")
-	return c.remote(cmd, func(ctx context.Context, a *target.Client, args []string) (view.Result, error) {
-		flow, name, err := names(args[0])
-		if err != nil {
-			return view.Result{}, err
-		}
+	return c.onExecution(cmd, func(ctx context.Context, a *target.Client, flow, name string) (rest.Execution, string, error) {
 		e, err := a.Stop(ctx, flow, name, why)
-		if err != nil {
-			return view.Result{}, executionError(ctx, a, args[0], err)
-		}
-		c.noteOfNoWorker(a)
-		return view.Result{Form: "execution", JSON: e, Text: view.Line("%s/%s is being stopped", e.Flow, e.Name)}, nil
+		return e, view.Line("%s/%s is being stopped", flow, name), err
 	})
 }
 

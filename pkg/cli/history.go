@@ -64,38 +64,33 @@ func (c Command) historyCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if o.json && !o.follow {
-			return c.reportHistory(ctx, a, flow, name, o)
-		}
-		return c.followHistory(ctx, a, flow, name, o)
+		return c.history(ctx, a, flow, name, o)
 	})
 	return cmd
 }
 
-// reportHistory prints the history as one JSON object.
-func (c Command) reportHistory(ctx context.Context, a *target.Client, flow, name string, o historyOptions) error {
-	events, _, err := o.eventsAfter(ctx, a, flow, name, 0)
-	if err != nil {
-		return executionError(ctx, a, flow+"/"+name, err)
-	}
-	report := historyReport{Schema: "waitless.history/1", Flow: flow, Execution: name, Events: make([]eventReport, len(events))}
-	for i, e := range events {
-		report.Events[i] = eventReportOf(e)
-	}
-	return c.out().JSON(report)
-}
-
-// followHistory prints the events so far; with --follow also those until the execution ends.
-func (c Command) followHistory(ctx context.Context, a *target.Client, flow, name string, o historyOptions) error {
+// history prints the events so far; with --follow also those until the execution ends. With --json alone they are
+// one JSON object.
+func (c Command) history(ctx context.Context, a *target.Client, flow, name string, o historyOptions) error {
 	for after := 0; ; {
-		events, ended, err := o.eventsAfter(ctx, a, flow, name, after)
+		e, err := a.Execution(ctx, flow, name, false) // before the events: if it had ended, they are all
+		var events []machine.HistoryEvent
+		if err == nil {
+			events, err = a.History(ctx, flow, name, after, o.unmask)
+		}
 		switch {
 		case err != nil && o.follow && ctx.Err() != nil:
 			return view.Interrupted("the execution continues")
 		case err != nil:
 			return executionError(ctx, a, flow+"/"+name, err)
+		case o.json && !o.follow:
+			report := historyReport{Schema: "waitless.history/1", Flow: flow, Execution: name, Events: []eventReport{}}
+			for _, e := range events {
+				report.Events = append(report.Events, eventReportOf(e))
+			}
+			return c.out().JSON(report)
 		}
-		if err := c.printEvents(events, o.json); err != nil || ended || !o.follow {
+		if err := c.printEvents(events, o.json); err != nil || e.Status.Final() || !o.follow {
 			return err
 		}
 		if len(events) > 0 {
@@ -105,19 +100,6 @@ func (c Command) followHistory(ctx context.Context, a *target.Client, flow, name
 			return view.Interrupted("the execution continues")
 		}
 	}
-}
-
-// eventsAfter returns the events after one. Ended reports whether the execution had ended before they
-// were read: then they are all.
-func (o historyOptions) eventsAfter(
-	ctx context.Context, a *target.Client, flow, name string, after int,
-) (events []machine.HistoryEvent, ended bool, err error) {
-	e, err := a.Execution(ctx, flow, name, false)
-	if err != nil {
-		return nil, false, err
-	}
-	events, err = a.History(ctx, flow, name, after, o.unmask)
-	return events, e.Status.Final(), err
 }
 
 func (c Command) printEvents(events []machine.HistoryEvent, asJSON bool) error {
