@@ -76,6 +76,10 @@ type Event struct {
 	// Lanes is set when a step with lanes of their own is entered. Block is how many ids of the API
 	// each lane has: those of the first lane follow that of this event.
 	Lanes, Block int
+	// Log and Number are set in the history of an execution, where ID and By are those of the API: the log
+	// of the event, and its ID there.
+	Log    ID
+	Number int
 }
 
 // HistoryEvent is a history event in the form of GetExecutionHistory of the 2019-03-15 API.

@@ -26,15 +26,17 @@ func (n Numbering) Lane(index int) Numbering {
 	return Numbering{before: n.last + index*n.block, last: n.last}
 }
 
-// Render returns the next event of the log in the form of the API. What caused it is the event before
+// Render returns the next event of the log in the form of the API.
+func (n *Numbering) Render(e Event, flow *fdl.Flow) HistoryEvent { return n.Number(e).Render(flow) }
+
+// Number returns the next event of the log with the ids of the API. What caused it is the event before
 // it, of the first event of a lane that of the fork.
-func (n *Numbering) Render(e Event, flow *fdl.Flow) HistoryEvent {
-	h := e.Render(flow)
-	h.ScheduleEventID = n.last
+func (n *Numbering) Number(e Event) Event {
+	by := n.last
 	n.last, n.block = n.before+e.ID, e.Block
 	n.before += e.Lanes * e.Block
-	h.EventID = n.last
-	return h
+	e.ID, e.By = n.last, by
+	return e
 }
 
 // Lane names a lane of the fork that the event of the log entered.

@@ -362,6 +362,25 @@ var laneCases = withForks([]ruleCase{
 		b.drain()
 		b.wantEnd(machine.StatusStopped, "Enough")
 	}},
+	{"the history has the events of each lane behind those of its fork, with ids that stay", func(b *fixture) {
+		_, lanes := b.forkOf(parallel(inner("Inner", taskText("A"), waitText("Pause", 5)), taskText("B")) + taskText("C"))
+		b.answer("B", `{}`)
+		b.answer("A", `{}`)
+		b.answer("C", `{}`)
+		b.advance(lanes[1])
+		b.wantIDs("1 ExecutionStarted, 2 Fork StepEntered, 1250000003 Fork BranchEntered, 1250000004 B StepEntered, 1250000005 B TaskScheduled, " +
+			"1250000006 B TaskStarted, 1250000007 B TaskSucceeded, 1250000008 B StepExited, 1250000009 Fork BranchExited")
+		b.wakes = append(b.wakes, lanes[0])
+		b.drain()
+		b.wantIDs("1 ExecutionStarted, 2 Fork StepEntered, " +
+			"3 Fork BranchEntered, 4 Inner StepEntered, " +
+			"5 Inner BranchEntered, 6 A StepEntered, 7 A TaskScheduled, 8 A TaskStarted, 9 A TaskSucceeded, 10 A StepExited, 11 Inner BranchExited, " +
+			"5005 Inner BranchEntered, 5006 Pause StepEntered, 5007 Pause StepStarted, 5008 Pause StepSucceeded, 5009 Pause StepExited, 5010 Inner BranchExited, " +
+			"10005 Inner StepExited, 10006 Fork BranchExited, " +
+			"1250000003 Fork BranchEntered, 1250000004 B StepEntered, 1250000005 B TaskScheduled, 1250000006 B TaskStarted, 1250000007 B TaskSucceeded, " +
+			"1250000008 B StepExited, 1250000009 Fork BranchExited, " +
+			"2500000003 Fork StepExited, 2500000004 C StepEntered")
+	}},
 	{"forks inside of lanes", func(b *fixture) {
 		b.answer("A", `{}`)
 		b.answer("B", `{}`)
@@ -515,6 +534,32 @@ func (b *fixture) drain() {
 		b.advance(wakes[0])
 	}
 	b.t.Fatal("the wakes do not end")
+}
+
+// wantIDs compares the history, but for what follows what is wanted.
+func (b *fixture) wantIDs(want string) {
+	b.t.Helper()
+	events, err := b.History(b.t.Context(), testID)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	_, state := b.latest()
+	flow, err := b.Flows.Flow(b.t.Context(), state.Flow)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var got []string
+	for _, e := range events {
+		name := e.Type.String()
+		if e.Step >= 0 {
+			name = flow.All[e.Step].Name + " " + name
+		}
+		got = append(got, fmt.Sprintf("%d %s", e.ID, name))
+	}
+	if shown := strings.Join(got, ", "); !strings.HasPrefix(shown, want) {
+		b.t.Errorf("the history is\n%s\nwant\n%s", shown, want)
+	}
+	b.trace = nil
 }
 
 // wantOutput compares the output of an execution that succeeded.

@@ -91,7 +91,7 @@ func closedToken(l loaded, history []machine.Event, step string) (t Token, found
 		switch {
 		case end.Type == 0 && e.ClosedBy != "" && isCallback(l.flow.All[e.Step]) && (step == "" || step == l.flow.All[e.Step].Name):
 			end = e
-		case end.Type != 0 && e.Type == machine.TaskScheduled && e.Step == end.Step:
+		case end.Type != 0 && e.Type == machine.TaskScheduled && e.Step == end.Step && e.Log == end.Log:
 			return tokenThatEnded(l, e, end), true
 		}
 	}
@@ -104,7 +104,7 @@ func isCallback(step *fdl.Step) bool {
 }
 
 func tokenThatEnded(l loaded, scheduled, end machine.Event) Token {
-	handle := token.Keys{}.Handle(token.ID{Execution: l.ID(), Number: uint32(scheduled.ID), Expires: l.Expires}) //nolint:gosec // small
+	handle := token.Keys{}.Handle(token.ID{Execution: scheduled.Log, Number: uint32(scheduled.Number), Expires: l.Expires}) //nolint:gosec // small
 	outcome := token.Outcome{Output: end.Output, Error: end.Error, Cause: end.Cause}
 	step := l.flow.All[scheduled.Step].Name
 	t := Token{Token: token.Mask(handle), Flow: l.Flow.Name, Execution: l.Execution, Step: step, Since: instant(scheduled.At)}
