@@ -68,16 +68,8 @@ func (e *Encoder) Time(t time.Time) {
 
 // Value writes a value, Missing included.
 func (e *Encoder) Value(v Value) {
-	if remembered(v) {
-		if number, again := e.seen[v.n]; again {
-			e.out = append(e.out, tagReference)
-			e.Uint(number)
-			return
-		}
-		if e.seen == nil {
-			e.seen = make(map[*node]uint64)
-		}
-		e.seen[v.n] = uint64(len(e.seen))
+	if remembered(v) && e.again(v) {
+		return
 	}
 	if e.stands(v) && (v.n.held || v.n.size > heldAbove) {
 		e.held(v)
@@ -87,35 +79,50 @@ func (e *Encoder) Value(v Value) {
 	e.out = append(e.out, byte(v.Kind()))
 	switch v.Kind() {
 	case KindBool:
-		e.bool(v.IsTrue())
+		e.Uint(map[bool]uint64{true: 1}[v.IsTrue()])
 	case KindNumber, KindString:
 		e.Text(v.n.text)
-	case KindArray, KindObject:
-		e.members(v)
+	case KindArray:
+		e.members(v, nil)
+	case KindObject:
+		var inline map[string]bool
+		if v.n.size > heldAbove && e.Place.Seq > 0 {
+			inline, _ = e.inline(v)
+		}
+		e.members(v, inline)
 	case KindMissing, KindNull:
 	}
 }
 
-func (e *Encoder) bool(b bool) {
-	if b {
-		e.Uint(1)
-		return
+// again writes the number of a value that was written before, and numbers others.
+func (e *Encoder) again(v Value) bool {
+	number, again := e.seen[v.n]
+	if again {
+		e.out = append(e.out, tagReference)
+		e.Uint(number)
+		return true
 	}
-	e.Uint(0)
+	if e.seen == nil {
+		e.seen = make(map[*node]uint64)
+	}
+	e.seen[v.n] = uint64(len(e.seen))
+	return false
 }
 
-func (e *Encoder) members(v Value) {
+// members writes the members with those keys in full and the others as references, all in full if
+// inline is nil.
+func (e *Encoder) members(v Value, inline map[string]bool) {
 	e.Uint(uint64(len(v.n.members)))
-	if v.n.kind == KindObject && v.n.size > heldAbove && e.Place.Seq > 0 {
-		inline, _ := e.inline(v)
-		e.partly(v, inline)
-		return
-	}
 	for _, m := range v.n.members {
 		if v.n.kind == KindObject {
 			e.Text(m.Key)
 		}
-		e.Value(m.Value)
+		if inline == nil || inline[m.Key] {
+			e.Value(m.Value)
+		} else if !e.again(m.Value) {
+			e.address(m.Value)
+			e.Uint(0)
+		}
 	}
 }
 
@@ -247,25 +254,16 @@ func (d *Decoder) Value() Value {
 	switch {
 	case d.err != nil:
 		return Value{}
-	case remembered(v):
-		d.remember(place, v)
-	default:
-		d.forget(place)
+	case !remembered(v): // the number is the last one: members of a value that is too small are smaller still
+		d.values = d.values[:place]
+		return v
 	}
-	return v
-}
-
-// remember stores a value under its number.
-func (d *Decoder) remember(place int, v Value) {
 	d.values[place] = v
 	if d.place != nil && v.n.origin == nil {
 		v.n.origin, v.n.number = d.place, uint32(place) //nolint:gosec // less than the bytes of an item
 	}
+	return v
 }
-
-// forget gives back a number. It is the last one: the members of a value that is too small are
-// smaller still.
-func (d *Decoder) forget(place int) { d.values = d.values[:place] }
 
 // reference returns an earlier value. One without a value yet contains the reference, which is
 // damage.
@@ -288,7 +286,11 @@ func (d *Decoder) content(tag byte) Value {
 	case KindNull:
 		return Null()
 	case KindBool:
-		return d.bool()
+		one := d.Uint()
+		if one > 1 {
+			d.damaged()
+		}
+		return Bool(one == 1)
 	case KindNumber:
 		v, ok := Number(d.Text())
 		if !ok {
@@ -302,14 +304,6 @@ func (d *Decoder) content(tag byte) Value {
 	}
 	d.damaged()
 	return Value{}
-}
-
-func (d *Decoder) bool() Value {
-	u := d.Uint()
-	if u > 1 {
-		d.damaged()
-	}
-	return Bool(u == 1)
 }
 
 // validText reads a text of a value, which is UTF-8.

@@ -43,24 +43,17 @@ func (e *Encoder) inline(v Value) (inline map[string]bool, size int) {
 // referenceSize is about what a reference takes.
 const referenceSize = 8
 
-// worthwhile reports whether writing the members saves enough against a reference to the whole,
-// which costs a read when it is opened.
-func worthwhile(size int, v Value) bool { return size <= v.n.size/2 }
-
-// held writes a reference to v, with its members if that is worthwhile.
+// held writes a reference to v. It has the members of an object if they save enough against a
+// reference to the whole, which costs a read when it is opened.
 func (e *Encoder) held(v Value) {
 	e.address(v)
-	if v.n.held || v.n.kind != KindObject {
-		e.Uint(0)
-		return
+	if !v.n.held && v.n.kind == KindObject {
+		if inline, size := e.inline(v); size <= v.n.size/2 {
+			e.members(v, inline)
+			return
+		}
 	}
-	inline, size := e.inline(v)
-	if !worthwhile(size, v) {
-		e.Uint(0)
-		return
-	}
-	e.Uint(uint64(len(v.n.members)))
-	e.partly(v, inline)
+	e.Uint(0)
 }
 
 // address writes the kind, the size and the place of a value.
@@ -89,30 +82,6 @@ func (e *Encoder) log(name string) {
 	e.Uint(uint64(len(e.logs)))
 	e.Text(name)
 	e.logs = append(e.logs, name)
-}
-
-// partly writes the members of an object, the inline ones in full and the others as references.
-func (e *Encoder) partly(v Value, inline map[string]bool) {
-	for _, m := range v.n.members {
-		e.Text(m.Key)
-		if inline[m.Key] {
-			e.Value(m.Value)
-			continue
-		}
-		e.reference(m.Value)
-	}
-}
-
-// reference writes a reference without members, or the number of a value that was written before.
-func (e *Encoder) reference(v Value) {
-	if number, again := e.seen[v.n]; again {
-		e.out = append(e.out, tagReference)
-		e.Uint(number)
-		return
-	}
-	e.seen[v.n] = uint64(len(e.seen))
-	e.address(v)
-	e.Uint(0)
 }
 
 // held reads a reference to an earlier item, or to an item of another log.
