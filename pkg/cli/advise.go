@@ -14,12 +14,12 @@ import (
 // prices are AWS's list, for a poll and a wait as they were measured.
 var prices = advise.Prices{Polls: "$1.3 to $2.3 (us-east-1, 2026-01)", Jobs: "$8"}
 
-func (c Command) adviseCommand() *cobra.Command {
+func adviseCommand(c Command) *cobra.Command {
 	return c.plain(helpOf("advise", arguments(1, 1)), func(_ context.Context, args []string) (view.Result, error) { return c.advise(args[0]) })
 }
 
 func (c Command) advise(path string) (view.Result, error) {
-	file, err := c.readFlow(path)
+	file, err := readFlow(path)
 	if err != nil {
 		return view.Result{}, err
 	}

@@ -57,7 +57,7 @@ type server struct {
 	log      *slog.Logger
 }
 
-func (c Command) devCommand() *cobra.Command {
+func devCommand(c Command) *cobra.Command {
 	cmd := helpOf("dev", arguments(0, 0))
 	flags := cmd.Flags()
 	s := &server{Command: c, flags: flags}

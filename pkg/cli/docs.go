@@ -17,7 +17,7 @@ type docsReport struct {
 	Errors []docs.Error `json:"errors,omitempty"`
 }
 
-func (c Command) docsCommand() *cobra.Command {
+func docsCommand(c Command) *cobra.Command {
 	return c.plain(helpOf("docs", arguments(0, 1)), func(_ context.Context, args []string) (view.Result, error) {
 		var report docsReport
 		var text string

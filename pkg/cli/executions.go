@@ -46,7 +46,7 @@ type listOptions struct {
 	limit       int
 }
 
-func (c Command) listCommand() *cobra.Command {
+func listCommand(c Command) *cobra.Command {
 	var o listOptions
 	cmd := helpOf("list", arguments(0, 0))
 	o.register(cmd)
@@ -197,7 +197,7 @@ func (c Command) onExecution(
 	})
 }
 
-func (c Command) showCommand() *cobra.Command {
+func showCommand(c Command) *cobra.Command {
 	var unmask bool
 	cmd := helpOf("show", arguments(1, 1))
 	cmd.Flags().BoolVar(&unmask, "unmask", false, "show the tokens that the input and the output hold")
@@ -255,7 +255,7 @@ func describe(e rest.Execution) string {
 	return out.String()
 }
 
-func (c Command) stopCommand() *cobra.Command {
+func stopCommand(c Command) *cobra.Command {
 	var why rest.Failure
 	cmd := helpOf("stop", arguments(1, 1))
 	failureFlags(cmd, &why, "")

@@ -45,7 +45,7 @@ func (s *flowSource) name() string {
 // readSource reads the file, or the stored definition at the place.
 func (c Command) readSource(ctx context.Context, source flowSource, where target.Place) (flowFile, error) {
 	if source.stored == "" {
-		return c.readRunnable(source.path)
+		return readRunnable(source.path)
 	}
 	return c.readStored(ctx, source, where)
 }
@@ -81,7 +81,7 @@ type flowFile struct {
 
 // readFlow reads and checks the file; problems of the definition are no error
 // here.
-func (c Command) readFlow(path string) (flowFile, error) {
+func readFlow(path string) (flowFile, error) {
 	f := flowFile{path: path}
 	var err error
 	if f.text, err = os.ReadFile(path); err != nil { //nolint:gosec // G304: the user names the file
@@ -92,8 +92,8 @@ func (c Command) readFlow(path string) (flowFile, error) {
 }
 
 // readRunnable reads a flow that is to be put or run: it is valid and can be named.
-func (c Command) readRunnable(path string) (flowFile, error) {
-	f, err := c.readFlow(path)
+func readRunnable(path string) (flowFile, error) {
+	f, err := readFlow(path)
 	switch {
 	case err != nil:
 		return f, err

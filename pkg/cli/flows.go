@@ -12,19 +12,19 @@ import (
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 )
 
-func (c Command) flowsCommand() *cobra.Command {
-	return group(helpOf("flows", nil), c.flowsPutCommand(), c.flowsListCommand(), c.flowsShowCommand(), c.flowsDeleteCommand())
+func flowsCommand(c Command) *cobra.Command {
+	return group(helpOf("flows", nil), flowsPutCommand(c), flowsListCommand(c), flowsShowCommand(c), flowsDeleteCommand(c))
 }
 
 // shortHash is as much of a hash as people need to tell definitions apart.
 func shortHash(hash string) string { return hash[:min(12, len(hash))] }
 
-func (c Command) flowsPutCommand() *cobra.Command {
+func flowsPutCommand(c Command) *cobra.Command {
 	var o remoteOptions
 	cmd := helpOf("flows put", arguments(1, 1))
 	o.register(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		file, err := c.readRunnable(args[0])
+		file, err := readRunnable(args[0])
 		if err != nil {
 			return err
 		}
@@ -55,7 +55,7 @@ func flowsOf(flows []rest.Flow, text string) view.Result {
 	return view.Result{Form: "flows", JSON: map[string]any{"flows": append([]rest.Flow{}, flows...)}, Text: text}
 }
 
-func (c Command) flowsListCommand() *cobra.Command {
+func flowsListCommand(c Command) *cobra.Command {
 	return c.remote(helpOf("flows list", arguments(0, 0)), func(ctx context.Context, a *target.Client, _ []string) (view.Result, error) {
 		flows, err := a.Flows(ctx, "")
 		var rows [][]string
@@ -66,7 +66,7 @@ func (c Command) flowsListCommand() *cobra.Command {
 	})
 }
 
-func (c Command) flowsShowCommand() *cobra.Command {
+func flowsShowCommand(c Command) *cobra.Command {
 	var o remoteOptions
 	var hash string
 	cmd := helpOf("flows show", arguments(1, 1))
@@ -88,7 +88,7 @@ func (c Command) flowsShowCommand() *cobra.Command {
 	return cmd
 }
 
-func (c Command) flowsDeleteCommand() *cobra.Command {
+func flowsDeleteCommand(c Command) *cobra.Command {
 	return c.remote(helpOf("flows delete", arguments(1, 1)), func(ctx context.Context, a *target.Client, args []string) (view.Result, error) {
 		if err := checkFlow(args[0]); err != nil {
 			return view.Result{}, err

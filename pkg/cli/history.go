@@ -53,7 +53,7 @@ type historyOptions struct {
 	follow, unmask bool
 }
 
-func (c Command) historyCommand() *cobra.Command {
+func historyCommand(c Command) *cobra.Command {
 	var o historyOptions
 	cmd := helpOf("history", arguments(1, 1))
 	o.register(cmd)

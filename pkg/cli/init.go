@@ -28,7 +28,7 @@ type initReport struct {
 	Next   []string `json:"next"` // commands to type, in this order
 }
 
-func (c Command) initCommand() *cobra.Command {
+func initCommand(c Command) *cobra.Command {
 	var sample string
 	cmd := helpOf("init", arguments(0, 1))
 	cmd.Long = strings.Replace(cmd.Long, "SAMPLES", strings.Join(events.Samples(), ", "), 1)

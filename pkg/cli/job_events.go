@@ -15,11 +15,11 @@ import (
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 )
 
-func (c Command) jobEventsCommand() *cobra.Command {
-	return group(helpOf("job-events", nil), c.jobEventsSendCommand())
+func jobEventsCommand(c Command) *cobra.Command {
+	return group(helpOf("job-events", nil), jobEventsSendCommand(c))
 }
 
-func (c Command) jobEventsSendCommand() *cobra.Command {
+func jobEventsSendCommand(c Command) *cobra.Command {
 	return c.remote(helpOf("job-events send", arguments(1, 1)), func(ctx context.Context, a *target.Client, args []string) (view.Result, error) {
 		event, err := c.readEvent(ctx, args[0])
 		if err != nil {

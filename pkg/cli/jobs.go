@@ -12,8 +12,8 @@ import (
 	"github.com/waitless/waitless/pkg/jobs"
 )
 
-func (c Command) jobsCommand() *cobra.Command {
-	return group(helpOf("jobs", nil), c.jobsListCommand(), c.jobsIAMCommand())
+func jobsCommand(c Command) *cobra.Command {
+	return group(helpOf("jobs", nil), jobsListCommand(c), jobsIAMCommand(c))
 }
 
 // jobKind is one kind of jobs.
@@ -39,7 +39,7 @@ func kindOf(k jobs.Kind) jobKind {
 	return kind
 }
 
-func (c Command) jobsListCommand() *cobra.Command {
+func jobsListCommand(c Command) *cobra.Command {
 	return c.plain(helpOf("jobs list", arguments(0, 0)), func(context.Context, []string) (view.Result, error) {
 		var kinds []jobKind
 		var rows [][]string

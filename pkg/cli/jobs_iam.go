@@ -33,7 +33,7 @@ type jobsPlace struct {
 	resources       []string
 }
 
-func (c Command) jobsIAMCommand() *cobra.Command {
+func jobsIAMCommand(c Command) *cobra.Command {
 	var place jobsPlace
 	cmd := helpOf("jobs iam", arguments(1, 1))
 	flags := cmd.Flags()

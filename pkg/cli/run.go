@@ -53,7 +53,7 @@ func (o *runOptions) command(cmd *cobra.Command, run func(context.Context) error
 	return cmd
 }
 
-func (c Command) runCommand() *cobra.Command {
+func runCommand(c Command) *cobra.Command {
 	var o runOptions
 	cmd := o.command(helpOf("run", nil), func(ctx context.Context) error { return c.run(ctx, o) })
 	flags := cmd.Flags()
@@ -64,7 +64,7 @@ func (c Command) runCommand() *cobra.Command {
 	return cmd
 }
 
-func (c Command) startCommand() *cobra.Command {
+func startCommand(c Command) *cobra.Command {
 	var o runOptions
 	var follow bool
 	cmd := o.command(helpOf("start", nil), func(ctx context.Context) error { return c.start(ctx, o, follow) })

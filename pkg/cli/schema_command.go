@@ -6,7 +6,7 @@ import (
 	"github.com/waitless/waitless/pkg/fdl"
 )
 
-func (c Command) schemaCommand() *cobra.Command {
+func schemaCommand(c Command) *cobra.Command {
 	cmd := helpOf("schema", arguments(0, 0))
 	cmd.RunE = func(*cobra.Command, []string) error { return c.out().Text(string(fdl.Schema())) }
 	return cmd

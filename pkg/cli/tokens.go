@@ -15,12 +15,12 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-func (c Command) tokensCommand() *cobra.Command {
-	return group(helpOf("tokens", nil), c.tokensListCommand(), c.tokensShowCommand(), c.tokensSucceedCommand(), c.tokensFailCommand(),
-		c.tokensHeartbeatCommand(), c.tokensRevokeCommand(), c.tokensURLCommand())
+func tokensCommand(c Command) *cobra.Command {
+	return group(helpOf("tokens", nil), tokensListCommand(c), tokensShowCommand(c), tokensSucceedCommand(c), tokensFailCommand(c),
+		tokensHeartbeatCommand(c), tokensRevokeCommand(c), tokensURLCommand(c))
 }
 
-func (c Command) tokensListCommand() *cobra.Command {
+func tokensListCommand(c Command) *cobra.Command {
 	var unmask bool
 	cmd := helpOf("tokens list", arguments(0, 0))
 	cmd.Flags().BoolVar(&unmask, "unmask", false, "show the tokens whole")
@@ -150,7 +150,7 @@ func outcomeText(t rest.Token) string {
 	return fmt.Sprintf("%s, %s at %s", text, by, view.LocalTime(t.ClosedAt))
 }
 
-func (c Command) tokensShowCommand() *cobra.Command {
+func tokensShowCommand(c Command) *cobra.Command {
 	var unmask bool
 	cmd := helpOf("tokens show", nil)
 	cmd.Flags().BoolVar(&unmask, "unmask", false, "show the token whole")
@@ -167,7 +167,7 @@ func (c Command) tokensShowCommand() *cobra.Command {
 	})
 }
 
-func (c Command) tokensSucceedCommand() *cobra.Command {
+func tokensSucceedCommand(c Command) *cobra.Command {
 	var output string
 	cmd := helpOf("tokens succeed", nil)
 	cmd.Flags().StringVar(&output, "output", "{}", "the output of the task: a JSON object, @FILE or - for standard input")
@@ -180,7 +180,7 @@ func (c Command) tokensSucceedCommand() *cobra.Command {
 	})
 }
 
-func (c Command) tokensFailCommand() *cobra.Command {
+func tokensFailCommand(c Command) *cobra.Command {
 	var why rest.Failure
 	cmd := helpOf("tokens fail", nil)
 	failureFlags(cmd, &why, "FnF.Failed")
@@ -189,7 +189,7 @@ func (c Command) tokensFailCommand() *cobra.Command {
 	})
 }
 
-func (c Command) tokensHeartbeatCommand() *cobra.Command {
+func tokensHeartbeatCommand(c Command) *cobra.Command {
 	return c.onToken(helpOf("tokens heartbeat", nil), func(ctx context.Context, a *target.Client, text string) (t rest.Token, open bool, err error) {
 		t, open, err = a.Heartbeat(ctx, text)
 		if err == nil && open && t.Step != "" && t.HeartbeatSeconds == 0 {
@@ -199,7 +199,7 @@ func (c Command) tokensHeartbeatCommand() *cobra.Command {
 	})
 }
 
-func (c Command) tokensRevokeCommand() *cobra.Command {
+func tokensRevokeCommand(c Command) *cobra.Command {
 	var cause string
 	cmd := helpOf("tokens revoke", nil)
 	cmd.Flags().StringVar(&cause, "cause", "the token was revoked", "why, for people")

@@ -22,7 +22,7 @@ const defaultBase = "http://" + defaultListen
 // arrive.
 const callbackVariable = "WAITLESS_CALLBACK_URL"
 
-func (c Command) tokensURLCommand() *cobra.Command {
+func tokensURLCommand(c Command) *cobra.Command {
 	var o remoteOptions
 	var base string
 	cmd := helpOf("tokens url", nil)
@@ -97,24 +97,24 @@ func (c Command) noteOfNoListener(ctx context.Context, a *target.Client, base st
 }
 
 // localBase is where callbacks of executions on this machine arrive.
-func (c Command) localBase() (string, error) {
-	base, err := c.baseOption("", true)
+func (s *settings) localBase() (string, error) {
+	base, err := s.baseOption("", true)
 	return cmp.Or(base, defaultBase), err
 }
 
 // baseOption is where callbacks arrive as a flag, the environment or, if that counts, the file says;
 // "" when none does. That of the file was checked when it was read.
-func (c Command) baseOption(flag string, fileCounts bool) (string, error) {
+func (s *settings) baseOption(flag string, fileCounts bool) (string, error) {
 	if flag != "" {
 		return checkBase("--base", flag, "--base https://HOST")
 	}
-	if base := c.Getenv(callbackVariable); base != "" {
+	if base := s.getenv(callbackVariable); base != "" {
 		return checkBase(callbackVariable, base, "unset "+callbackVariable)
 	}
 	if !fileCounts {
 		return "", nil
 	}
-	return strings.TrimSuffix(c.ofFile(callbackVariable), "/"), nil
+	return strings.TrimSuffix(s.ofFile(callbackVariable), "/"), nil
 }
 
 func hostOf(endpoint string) string {

@@ -32,7 +32,7 @@ const (
 
 var validateFormats = []string{formatText, formatJSON, formatGitHub, formatSARIF}
 
-func (c Command) validateCommand() *cobra.Command {
+func validateCommand(c Command) *cobra.Command {
 	var options validateOptions
 	var asJSON bool
 	cmd := helpOf("validate", arguments(1, math.MaxInt))
@@ -97,7 +97,7 @@ const stdinName = "<stdin>"
 // readFlowOrStdin is readFlow, for which - is standard input.
 func (c Command) readFlowOrStdin(ctx context.Context, path string) (flowFile, error) {
 	if path != "-" {
-		return c.readFlow(path)
+		return readFlow(path)
 	}
 	text, err := c.readStdin(ctx)
 	if err != nil {

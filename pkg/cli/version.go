@@ -18,7 +18,7 @@ type versionReport struct {
 	Platform string `json:"platform"`
 }
 
-func (c Command) versionCommand() *cobra.Command {
+func versionCommand(c Command) *cobra.Command {
 	return c.plain(helpOf("version", arguments(0, 0)), func(context.Context, []string) (view.Result, error) {
 		v := versionOf()
 		return view.Result{Form: "version", JSON: v, Text: v.text() + "\n"}, nil
