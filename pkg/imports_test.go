@@ -91,7 +91,7 @@ var house = []row{
 	{path: "pkg/aws/services/messages", ours: append([]string{"pkg/aws/services"}, useCases...), modules: []string{awsSDK}},
 	{path: "pkg/aws/eventbridge", ours: useCases, modules: []string{awsSDK}},
 	{path: "pkg/aws/secrets", ours: core, modules: []string{awsSDK}},
-	{path: "pkg/aws/function", modules: []string{awsSDK}, ours: []string{"pkg/jobs/simulated", "pkg/jobs", "pkg/resume", "pkg/token"}},
+	{path: "pkg/aws/function", modules: []string{awsSDK}, ours: []string{"pkg/jobs", "pkg/resume", "pkg/token"}},
 	{path: "pkg/aws/environment", modules: []string{awsSDK}},
 	{
 		path: "pkg/aws/parts", modules: []string{awsSDK},

@@ -74,7 +74,7 @@ type Sent struct {
 // topic that is given by name. Unique is the same text for the same start, by which a FIFO queue or
 // topic recognizes a repeated message. The error is a [*RequestError].
 func (k Kind) MessageParams(account, region string, params []byte, unique string) ([]byte, error) {
-	members, err := objectMembers("params", params)
+	members, err := ObjectMembers("params", params)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func (m *messageParams) readAttributes() error {
 	if text := textOf(raw); text != "" { // the vendor accepts JSON in a text
 		raw = json.RawMessage(text)
 	}
-	attributes, err := objectMembers("params."+paramAttributes, raw)
+	attributes, err := ObjectMembers("params."+paramAttributes, raw)
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func attribute(value json.RawMessage) json.RawMessage {
 	dataType, text := "String", string(value)
 	switch typeOf(value) {
 	case "object":
-		members, _ := objectMembers("", value)
+		members, _ := ObjectMembers("", value)
 		if _, isAttribute := findMember(members, "DataType"); isAttribute {
 			return value
 		}
@@ -245,7 +245,7 @@ func (k Kind) ReadSent(params, response []byte) (Sent, error) {
 	if err := json.Unmarshal(response, &sent); err != nil || sent.MessageID == "" {
 		return Sent{}, k.responseError(k.StartOp, Found(response)+": want an object with a MessageId")
 	}
-	members, err := objectMembers("params", params)
+	members, err := ObjectMembers("params", params)
 	body := textOf(members[k.start.message.body])
 	if err != nil || body == "" {
 		return Sent{}, fmt.Errorf("jobs: %s: the params of the message have no body", k.Name)

@@ -148,7 +148,7 @@ func ParseStatus(input []byte) (StatusRequest, error) {
 // readKind splits a request. If it is not an object, or names no kind, it is for the simulated
 // function, which rejects requests itself.
 func readKind(input []byte) (members map[string]json.RawMessage, kind Kind, err error) {
-	members, _ = objectMembers("input", input) // else it names no kind
+	members, _ = ObjectMembers("input", input) // else it names no kind
 	name := KindSimulated
 	if given(members, "kind") {
 		name = textOf(members["kind"])
@@ -187,7 +187,7 @@ func (r *StartRequest) readParams(members map[string]json.RawMessage) error {
 		return nil
 	}
 	r.Params = params
-	_, err := objectMembers("params", params)
+	_, err := ObjectMembers("params", params)
 	return err
 }
 
@@ -239,7 +239,7 @@ func (r *StartRequest) hasToken() bool {
 
 // checkWait rejects a wait for a message, which has no end, and a callback without a wait.
 func (r *StartRequest) checkWait(kind Kind) error {
-	params, _ := objectMembers("params", r.Params) // it was read before
+	params, _ := ObjectMembers("params", r.Params) // it was read before
 	switch {
 	case !kind.HasEnd() && r.hasToken():
 		return invalid("a request of kind %s has a token: want none, for a message has no end; the receiver of the message can close a token in its body", r.Kind)
@@ -259,8 +259,9 @@ func textOf(raw json.RawMessage) (text string) {
 	return text
 }
 
-// objectMembers splits an object. Empty and null count as an object without members.
-func objectMembers(name string, text []byte) (map[string]json.RawMessage, error) {
+// ObjectMembers splits an object. Empty and null count as an object without members. The error is a
+// [*RequestError], which names it.
+func ObjectMembers(name string, text []byte) (map[string]json.RawMessage, error) {
 	members := map[string]json.RawMessage{}
 	if len(bytes.TrimSpace(text)) == 0 {
 		return members, nil

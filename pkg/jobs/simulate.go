@@ -35,7 +35,7 @@ func (k Kind) Described(j Simulated) []byte {
 	if len(d.began) > 0 {
 		d.began[0].put(job, j.Began)
 	}
-	params, _ := objectMembers("params", j.Params) // they were read before
+	params, _ := ObjectMembers("params", j.Params) // they were read before
 	for _, f := range d.output {
 		if name, ok := findMember(params, string(f.path)); ok {
 			f.path.put(job, params[name])

@@ -44,7 +44,7 @@ func (k Kind) InUse(code string) bool { return slices.Contains(k.start.inUse, co
 // the service can do that. Unique is the same text for the same start, or empty. Names are compared
 // without case. The error is a [*RequestError].
 func (k Kind) StartParams(params []byte, unique string) ([]byte, error) {
-	members, err := objectMembers("params", params)
+	members, err := ObjectMembers("params", params)
 	if err != nil {
 		return nil, err
 	}

@@ -74,8 +74,10 @@ func failedJob(call machine.Call, err error) token.Outcome {
 		return thrown(call, request.Name, request.What)
 	case errors.As(err, &service):
 		return thrown(call, service.Name, service.Message)
+	case errors.Is(err, token.ErrInvalid):
+		return thrown(call, jobs.ErrorInvalid, err.Error())
 	}
-	return thrown(call, publicName(err), err.Error())
+	return thrown(call, ErrorFunction, err.Error())
 }
 
 // thrown returns the exception of a function, or the service's error if the task is an action.
@@ -84,19 +86,6 @@ func thrown(call machine.Call, name, message string) token.Outcome {
 		return token.Failure(name, message)
 	}
 	return token.Thrown(name, message)
-}
-
-// publicName returns the name of an error that has none.
-func publicName(err error) string {
-	var invalid simulated.InvalidArgument
-	var notFound simulated.JobNotFound
-	switch {
-	case errors.As(err, &invalid), errors.Is(err, token.ErrInvalid):
-		return jobs.ErrorInvalid
-	case errors.As(err, &notFound):
-		return jobs.ErrorNotFound
-	}
-	return ErrorFunction
 }
 
 // polls sends polls as timers of the queue.

@@ -87,14 +87,10 @@ func (s *simulatedServices) describe(kind jobs.Kind, params []byte) ([]byte, err
 }
 
 func refusalOf(kind jobs.Kind, err error) error {
-	var refusal *simulated.Refusal
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &refusal):
+	if refusal, ok := errors.AsType[*simulated.Refusal](err); ok {
 		return &resume.ServiceError{Name: kind.Service + "." + refusal.Code, Message: refusal.Message}
 	}
-	return &jobs.RequestError{Name: simulated.ErrorName(err), What: err.Error()}
+	return err
 }
 
 func (s *simulatedServices) observe(event []byte) {

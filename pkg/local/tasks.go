@@ -318,7 +318,7 @@ func (t *Tasks) Call(ctx context.Context, call machine.Call) (token.Outcome, err
 	_, _ = rand.Read(random[:]) // never fails
 	answer, err := function([]byte(call.Input.JSON()), t.clock.Now(), random)
 	if err != nil {
-		return thrown(call, simulated.ErrorName(err), err.Error()), nil
+		return failedJob(call, err), nil
 	}
 	return calls.ParseReply(answer, "function "+call.Resource.Function), nil
 }

@@ -32,7 +32,7 @@ func TestBinaries(t *testing.T) {
 		t.Parallel()
 		f := startFunction(t, filepath.Join(dir, "startjob"))
 		started := checkMembers(t, f.call(`{"delay":20}`).want(t, "response"), "job_id")
-		checkError(t, f.call(`[1]`), "InvalidArgument", `input is array [1]: want a JSON object`)
+		checkError(t, f.call(`[1]`), "InvalidArgument", `input is array [1]: want an object`)
 		again := checkMembers(t, f.call(`null`).want(t, "response"), "job_id")
 		if started["job_id"] == again["job_id"] {
 			t.Errorf("two jobs are both %s", started["job_id"])

@@ -17,7 +17,6 @@ import (
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"github.com/waitless/waitless/pkg/jobs"
-	"github.com/waitless/waitless/pkg/jobs/simulated"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -75,12 +74,6 @@ func named(err error) messages.InvokeResponse_Error {
 	name, text := errorUnknown, err.Error()
 	if wrong, ok := errors.AsType[*jobs.RequestError](err); ok {
 		name, text = wrong.Name, wrong.What
-	}
-	for wrapped := err; wrapped != nil; wrapped = errors.Unwrap(wrapped) {
-		switch wrapped.(type) { //nolint:errorlint // the loop unwraps
-		case simulated.InvalidArgument, simulated.JobNotFound, simulated.NotReady:
-			name, text = simulated.ErrorName(wrapped), wrapped.Error()
-		}
 	}
 	if refused, ok := errors.AsType[*resume.ServiceError](err); ok {
 		name, text = refused.Name, refused.Message

@@ -15,9 +15,7 @@ import (
 func newJobID(now time.Time, random [10]byte) (string, error) {
 	ms := now.UnixMilli()
 	if ms < 0 || ms >= 1<<48 {
-		return "", InvalidArgument{
-			Field: "now", Found: now.UTC().Format(time.RFC3339), Allowed: "an instant from 1970 to 10889, the range of a UUIDv7",
-		}
+		return "", invalid("now", now.UTC().Format(time.RFC3339), "an instant from 1970 to 10889, the range of a UUIDv7")
 	}
 	var id [16]byte
 	binary.BigEndian.PutUint64(id[:8], uint64(ms)<<16)
@@ -46,7 +44,7 @@ const maxDelay = 366 * 24 * 60 * 60
 // {"delay":D}. The id tells when, so the delay is not stored: to [GetJobStatus] without a delay, the job
 // seems to have started so much earlier or later.
 func StartUntil(params []byte, now time.Time, random [10]byte) (string, error) {
-	m, err := members(params)
+	m, err := jobs.ObjectMembers("input", params)
 	if err != nil {
 		return "", err
 	}
@@ -55,18 +53,18 @@ func StartUntil(params []byte, now time.Time, random [10]byte) (string, error) {
 		return "", err
 	}
 	if delay > maxDelay {
-		return "", InvalidArgument{Field: "delay", Found: jobs.Found(m["delay"]), Allowed: fmt.Sprintf("at most %d seconds", maxDelay)}
+		return "", invalid("delay", jobs.Found(m["delay"]), fmt.Sprintf("at most %d seconds", maxDelay))
 	}
 	ends := now.Truncate(time.Second).Add(time.Duration(math.Ceil(max(delay, 0))) * time.Second)
 	return newJobID(ends.Add(-defaultDelay*time.Second), random)
 }
 
 // End returns when the job with that id succeeds, if [StartUntil] started it: from then on
-// [GetJobStatus] without a delay says so. The error is [JobNotFound] for any other text.
+// [GetJobStatus] without a delay says so. The error is JobNotFound for any other text.
 func End(id string) (time.Time, error) {
 	start, ok := startOf(id)
 	if !ok {
-		return time.Time{}, JobNotFound{Found: fmt.Sprintf("string %q", jobs.Shortened(id))}
+		return time.Time{}, notFound(fmt.Sprintf("string %q", jobs.Shortened(id)))
 	}
 	return start.Truncate(time.Second).Add(defaultDelay * time.Second), nil
 }

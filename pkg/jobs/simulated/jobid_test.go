@@ -33,7 +33,7 @@ func TestStartUntilSaysWhenTheJobEnds(t *testing.T) {
 func TestStartUntilRefuses(t *testing.T) {
 	t.Parallel()
 	for params, want := range map[string]string{
-		`[]`:                 "input is array []: want a JSON object",
+		`[]`:                 "input is array []: want an object",
 		`{"delay":"20"}`:     `delay is string "20": want a number of seconds such as 20 or 20.5 (leave it out for 60)`,
 		`{"delay":31622401}`: "delay is number 31622401: want at most 31622400 seconds",
 		`{"delay":1e999}`:    "delay is number 1e999: want at most 31622400 seconds",
@@ -42,7 +42,7 @@ func TestStartUntilRefuses(t *testing.T) {
 			t.Errorf("%s: got %q, error %v; want %s", params, id, err, want)
 		}
 	}
-	if _, err := End("job-1"); ErrorName(err) != "JobNotFound" {
+	if _, err := End("job-1"); errorName(err) != "JobNotFound" {
 		t.Errorf("error %v", err)
 	}
 }

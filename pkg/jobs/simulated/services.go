@@ -48,13 +48,13 @@ type Refusal struct{ Code, Message string }
 func (r *Refusal) Error() string { return r.Code + ": " + r.Message }
 
 // Start plays the call that starts a job of that kind at the instant now. Unique is the same text for
-// the same start; invented names are made of it. The error is a [*Refusal] or an [InvalidArgument].
+// the same start; invented names are made of it. The error is a [*Refusal] or a [*jobs.RequestError].
 func (s *Services) Start(kind jobs.Kind, params []byte, unique string, now time.Time) ([]byte, error) {
 	if !kind.HasEnd() { // a message, which reaches nothing
 		id := inventedID(cmp.Or(unique, now.String()))
 		return json.Marshal(map[string]string{"MessageId": id, "RequestId": id})
 	}
-	raw, err := members(params)
+	raw, err := jobs.ObjectMembers("input", params)
 	if err != nil {
 		return nil, err
 	}

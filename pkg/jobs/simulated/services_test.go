@@ -237,7 +237,7 @@ func TestServicesRefuse(t *testing.T) {
 	batch, _ := jobs.Find("batch-job")
 	none, _ := jobs.Find(jobs.KindCallback)
 	for want, params := range map[string]string{"InvalidArgument": `{"delay":"soon"}`, "": `[]`} {
-		if _, err := s.Start(batch, []byte(params), "", start); err == nil || !strings.HasPrefix(ErrorName(err), want) {
+		if _, err := s.Start(batch, []byte(params), "", start); err == nil || !strings.HasPrefix(errorName(err), want) {
 			t.Errorf("%s: error %v", params, err)
 		}
 	}

@@ -3,8 +3,8 @@
 // so any process can tell the job's status, and nothing is stored.
 //
 // The package is pure: instants and random bytes come in as values, results and errors go out. The
-// Lambda functions and the built-in functions of a local run call the same code and show the same error
-// names.
+// Lambda functions and the built-in functions of a local run call the same code. Errors are
+// [*jobs.RequestError].
 //
 // This package may change between releases; the JSON of its functions does not.
 package simulated
@@ -13,9 +13,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
-	"reflect"
 	"slices"
 	"time"
+
+	"github.com/waitless/waitless/pkg/jobs"
 )
 
 // Function is a function of this package as a runner calls it. Input is the JSON of the call, now its
@@ -51,9 +52,9 @@ func withoutRandom(f func([]byte, time.Time) ([]byte, error)) Function {
 // milliseconds and, except for its version and variant bits, random.
 //
 // The input is any JSON object, whose members are ignored; an empty input and null count as {}. The
-// error is [InvalidArgument] for any other input, and for an instant outside the range of a UUIDv7.
+// error is InvalidArgument for any other input, and for an instant outside the range of a UUIDv7.
 func StartJob(input []byte, now time.Time, random [10]byte) ([]byte, error) {
-	if _, err := members(input); err != nil {
+	if _, err := jobs.ObjectMembers("input", input); err != nil {
 		return nil, err
 	}
 	id, err := newJobID(now, random)
@@ -65,18 +66,20 @@ func StartJob(input []byte, now time.Time, random [10]byte) ([]byte, error) {
 	}{id})
 }
 
+const errorNotReady = "NotReady"
+
 // Echo returns its input, byte for byte and unchecked, in the same memory. For an input of white space
 // alone, which is not JSON, it returns {}, as Lambda passes to a function that is invoked without a
 // payload.
 //
 // The input {"since":S,"ready_after":N} simulates something that is not ready at once: the error is
-// [NotReady] until N seconds after the instant S.
+// NotReady until N seconds after the instant S.
 func Echo(input []byte, now time.Time) ([]byte, error) {
 	if isEmpty(input) {
 		return []byte("{}"), nil
 	}
 	if ready := readyAt(input); now.Before(ready) {
-		return nil, NotReady{Ready: ready}
+		return nil, &jobs.RequestError{Name: errorNotReady, What: "nothing is ready before " + ready.UTC().Format(time.RFC3339Nano) + ": try again"}
 	}
 	return input, nil
 }
@@ -98,51 +101,11 @@ func isEmpty(input []byte) bool {
 	return len(bytes.Trim(input, " \t\r\n")) == 0
 }
 
-// JobNotFound is the error for a job_id of no simulated job. Its type name is its public name, Lambda's
-// errorType.
-type JobNotFound struct { //nolint:errname // callers see the type name as errorType
-	Found string // type and text of job_id, cut to a readable length, or "missing"
+// invalid returns the error for a member of the input with a wrong type or size, or "input" for all of it.
+func invalid(member, found, allowed string) error {
+	return &jobs.RequestError{Name: jobs.ErrorInvalid, What: member + " is " + found + ": want " + allowed}
 }
 
-// Error says what job_id is, and which functions return a valid one.
-func (e JobNotFound) Error() string {
-	return "job_id is " + e.Found + ": want the UUIDv7 that StartJob or SubmitJob returned"
-}
-
-// InvalidArgument is the error for a member of the input with a wrong type or size. Its type name is its
-// public name, Lambda's errorType.
-type InvalidArgument struct { //nolint:errname // callers see the type name as errorType
-	Field   string // the member's name, or "input" for all of it
-	Found   string // type and text of the value, cut to a readable length
-	Allowed string
-}
-
-// Error says what the member is, and what is allowed.
-func (e InvalidArgument) Error() string {
-	return e.Field + " is " + e.Found + ": want " + e.Allowed
-}
-
-// NotReady is the error for a call that comes too early. Its type name is its public name, Lambda's
-// errorType.
-type NotReady struct { //nolint:errname // callers see the type name as errorType
-	Ready time.Time
-}
-
-// Error says when to call again.
-func (e NotReady) Error() string {
-	return "nothing is ready before " + e.Ready.UTC().Format(time.RFC3339Nano) + ": try again"
-}
-
-// ErrorName returns the name that Lambda shows as errorType for err, so that a local run shows the same:
-// the name of its Go type, or of the type that it points to. Like Lambda it does not unwrap the error.
-// It returns "" for nil.
-func ErrorName(err error) string {
-	t := reflect.TypeOf(err)
-	if t == nil {
-		return ""
-	}
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	return t.Name()
+func notFound(found string) error {
+	return &jobs.RequestError{Name: jobs.ErrorNotFound, What: "job_id is " + found + ": want the UUIDv7 that StartJob or SubmitJob returned"}
 }

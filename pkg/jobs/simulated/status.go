@@ -1,9 +1,7 @@
 package simulated
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -26,11 +24,11 @@ const (
 //   - The status is success if floor(now) - floor(start) >= D in whole seconds of Unix time. Start is
 //     the time in J. A start later than now (the clock of another machine) counts as now, so a job with
 //     D <= 0 succeeds at once.
-//   - The error is [JobNotFound] if J is missing, not a string, or not a UUIDv7.
-//   - The error is [InvalidArgument] if the input is not an object, if D or N has another type, or if
+//   - The error is JobNotFound if J is missing, not a string, or not a UUIDv7.
+//   - The error is InvalidArgument if the input is not an object, if D or N has another type, or if
 //     N+1 is not exact in every reader of JSON.
 func GetJobStatus(input []byte, now time.Time) ([]byte, error) {
-	m, err := members(input)
+	m, err := jobs.ObjectMembers("input", input)
 	if err != nil {
 		return nil, err
 	}
@@ -61,31 +59,15 @@ func statusAfter(elapsed int64, delay float64) string {
 	return "running"
 }
 
-// members splits a JSON object. Unlike the fields of a struct, its keys match exactly.
-func members(input []byte) (map[string]json.RawMessage, error) {
-	if isEmpty(input) {
-		return nil, nil
-	}
-	var m map[string]json.RawMessage
-	err := json.Unmarshal(input, &m)
-	if _, mismatch := errors.AsType[*json.UnmarshalTypeError](err); mismatch {
-		return nil, InvalidArgument{Field: "input", Found: jobs.Found(bytes.TrimSpace(input)), Allowed: "a JSON object"}
-	}
-	if err != nil {
-		return nil, InvalidArgument{Field: "input", Found: "invalid JSON (" + err.Error() + ")", Allowed: "a JSON object"}
-	}
-	return m, nil
-}
-
 func jobOf(m map[string]json.RawMessage) (string, time.Time, error) {
 	raw := m["job_id"]
 	var id string
 	if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &id) != nil {
-		return "", time.Time{}, JobNotFound{Found: jobs.Found(raw)}
+		return "", time.Time{}, notFound(jobs.Found(raw))
 	}
 	start, ok := startOf(id)
 	if !ok {
-		return "", time.Time{}, JobNotFound{Found: jobs.Found(raw)}
+		return "", time.Time{}, notFound(jobs.Found(raw))
 	}
 	return id, start, nil
 }
@@ -98,7 +80,7 @@ func delayOf(m map[string]json.RawMessage) (float64, error) {
 	delay, ok := number(raw)
 	if !ok {
 		allowed := fmt.Sprintf("a number of seconds such as 20 or 20.5 (leave it out for %d)", defaultDelay)
-		return 0, InvalidArgument{Field: "delay", Found: jobs.Found(raw), Allowed: allowed}
+		return 0, invalid("delay", jobs.Found(raw), allowed)
 	}
 	return delay, nil
 }
@@ -111,7 +93,7 @@ func tryCountOf(m map[string]json.RawMessage) (int64, error) {
 	count, ok := number(raw)
 	if !ok || count != math.Trunc(count) || count < -maxCount || count > maxCount-1 {
 		allowed := fmt.Sprintf("an integer from %d to %d (leave it out for 0)", -maxCount, maxCount-1)
-		return 0, InvalidArgument{Field: "try_count", Found: jobs.Found(raw), Allowed: allowed}
+		return 0, invalid("try_count", jobs.Found(raw), allowed)
 	}
 	return int64(count), nil
 }
