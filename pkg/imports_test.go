@@ -89,7 +89,6 @@ var house = []row{
 	{path: "pkg/aws/services", ours: useCases, modules: []string{awsSDK}},
 	// the same adapter, for functions that send messages
 	{path: "pkg/aws/services/messages", ours: append([]string{"pkg/aws/services"}, useCases...), modules: []string{awsSDK}},
-	{path: "pkg/aws/eventbridge", ours: useCases, modules: []string{awsSDK}},
 	{path: "pkg/aws/secrets", ours: core, modules: []string{awsSDK}},
 	{path: "pkg/aws/function", modules: []string{awsSDK}, ours: []string{"pkg/jobs", "pkg/resume", "pkg/token"}},
 	{path: "pkg/aws/environment", modules: []string{awsSDK}},
@@ -124,7 +123,7 @@ var house = []row{
 		path: "functions/*", modules: []string{awsSDK},
 		ours: append([]string{
 			"pkg/aws/function", "pkg/aws/environment", "pkg/aws/dynamo", "pkg/aws/sqs", "pkg/aws/scheduler", "pkg/aws/lambda", "pkg/aws/services",
-			"pkg/aws/services/messages", "pkg/aws/eventbridge", "pkg/aws/secrets", "pkg/aws/parts",
+			"pkg/aws/services/messages", "pkg/aws/secrets", "pkg/aws/parts",
 		}, composed...),
 	},
 }
@@ -280,7 +279,7 @@ func tableViolations(rows []row) []string {
 
 var adapters = []string{
 	"pkg/local",
-	"pkg/aws/dynamo", "pkg/aws/sqs", "pkg/aws/scheduler", "pkg/aws/lambda", "pkg/aws/services", "pkg/aws/eventbridge", "pkg/aws/function",
+	"pkg/aws/dynamo", "pkg/aws/sqs", "pkg/aws/scheduler", "pkg/aws/lambda", "pkg/aws/services", "pkg/aws/function",
 	"pkg/httpapi/rest", "pkg/httpapi/fnf", "pkg/httpapi/sfn", "pkg/httpapi/callbackurl",
 }
 

@@ -5,10 +5,9 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
-	awseventbridge "github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 
-	"github.com/waitless/waitless/pkg/aws/eventbridge"
 	"github.com/waitless/waitless/pkg/aws/function"
 	"github.com/waitless/waitless/pkg/aws/lambda"
 	"github.com/waitless/waitless/pkg/aws/parts"
@@ -41,7 +40,7 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 	receiver := p.Receiver("task", "WAITLESS_TASK_QUEUE", "WAITLESS_DELIVERY_QUEUE")
 	receiver.Hold = hold
 	receiver.Decode = sqs.DecodeTasks(sqs.TaskHandlers{
-		Run: r.run, Ends: &eventbridge.Bus{Client: awseventbridge.NewFromConfig(p.Config), Name: p.Text("WAITLESS_EVENT_BUS")},
+		Run: r.run, Ends: bus{eventbridge.NewFromConfig(p.Config), p.Text("WAITLESS_EVENT_BUS")},
 		Deliver: deliveries.Deliver, Heartbeat: deliveries.Beat, Now: time.Now,
 	})
 	return func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {

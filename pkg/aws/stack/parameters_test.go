@@ -12,7 +12,6 @@ import (
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/aws/eventbridge"
 	"github.com/waitless/waitless/pkg/cli"
 	"github.com/waitless/waitless/pkg/machine"
 )
@@ -71,11 +70,13 @@ func TestEndsArePublished(t *testing.T) {
 	if err != nil || len(received.Messages) != 1 {
 		t.Fatalf("%d events, error %v", len(received.Messages), err)
 	}
-	var got struct{ Detail eventbridge.Detail }
+	var got struct {
+		Detail struct{ Execution, Status, Error string }
+	}
 	if err := json.Unmarshal([]byte(*received.Messages[0].Body), &got); err != nil {
 		t.Fatal(err)
 	}
-	if d := got.Detail; d.Execution != "one" || d.Status != machine.StatusFailed || d.Error != "Refused" {
+	if d := got.Detail; d.Execution != "one" || d.Status != string(machine.StatusFailed) || d.Error != "Refused" {
 		t.Errorf("%+v", d)
 	}
 }

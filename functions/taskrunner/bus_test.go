@@ -1,4 +1,4 @@
-package eventbridge_test
+package main
 
 import (
 	"context"
@@ -11,13 +11,12 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awseventbridge "github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/aws/eventbridge"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -37,13 +36,13 @@ func ended(status machine.Status, name, cause string) machine.State {
 // client is a bus that notes what it is given.
 type client struct {
 	entries []types.PutEventsRequestEntry
-	answer  awseventbridge.PutEventsOutput
+	answer  eventbridge.PutEventsOutput
 	err     error
 }
 
 func (c *client) PutEvents(
-	_ context.Context, input *awseventbridge.PutEventsInput, _ ...func(*awseventbridge.Options),
-) (*awseventbridge.PutEventsOutput, error) {
+	_ context.Context, input *eventbridge.PutEventsInput, _ ...func(*eventbridge.Options),
+) (*eventbridge.PutEventsOutput, error) {
 	c.entries = append(c.entries, input.Entries...)
 	return &c.answer, c.err
 }
@@ -64,7 +63,7 @@ func TestTheEventOfAnEnd(t *testing.T) {
 		{ended(machine.StatusTimedOut, "FnF.ExecutionTimeout", "over 1h"), `"status":"TimedOut","error":"FnF.ExecutionTimeout","cause":"over 1h",`},
 	} {
 		c := &client{}
-		b := &eventbridge.Bus{Client: c, Name: "bus"}
+		b := bus{c, "bus"}
 		for range 2 { // at least once, and always the same
 			if err := b.Ended(t.Context(), tt.state.ID(), tt.state); err != nil {
 				t.Fatal(err)
@@ -85,7 +84,7 @@ func TestTheEventOfAnEnd(t *testing.T) {
 func TestAnEventThatIsNotPublishedIsAnError(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
-	refused := awseventbridge.PutEventsOutput{FailedEntryCount: 1, Entries: []types.PutEventsResultEntry{
+	refused := eventbridge.PutEventsOutput{FailedEntryCount: 1, Entries: []types.PutEventsResultEntry{
 		{ErrorCode: aws.String("ThrottlingException"), ErrorMessage: aws.String("later")},
 	}}
 	for name, tt := range map[string]struct {
@@ -95,12 +94,12 @@ func TestAnEventThatIsNotPublishedIsAnError(t *testing.T) {
 	}{
 		"the call failed":     {client{err: broken}, machine.StatusFailed, "broken"},
 		"the bus rejected it": {client{answer: refused}, machine.StatusFailed, "ThrottlingException: later"},
-		"and did not say why": {client{answer: awseventbridge.PutEventsOutput{FailedEntryCount: 1}}, machine.StatusFailed, "the bus rejected it"},
+		"and did not say why": {client{answer: eventbridge.PutEventsOutput{FailedEntryCount: 1}}, machine.StatusFailed, "the bus rejected it"},
 		"it has not ended":    {client{}, machine.StatusRunning, "it is Running"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := &eventbridge.Bus{Client: &tt.client, Name: "bus"}
+			b := bus{&tt.client, "bus"}
 			state := ended(tt.status, "", "")
 			err := b.Ended(t.Context(), state.ID(), state)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -114,23 +113,23 @@ func TestAnEventThatIsNotPublishedIsAnError(t *testing.T) {
 func TestARuleOnTheEmulator(t *testing.T) {
 	t.Parallel()
 	config, name := emulator.Config(t), "bus-"+rand.Text()
-	events, queues := awseventbridge.NewFromConfig(config), sqs.NewFromConfig(config)
+	events, queues := eventbridge.NewFromConfig(config), sqs.NewFromConfig(config)
 	url, arn := newQueue(t, queues, name)
-	if _, err := events.CreateEventBus(t.Context(), &awseventbridge.CreateEventBusInput{Name: &name}); err != nil {
+	if _, err := events.CreateEventBus(t.Context(), &eventbridge.CreateEventBusInput{Name: &name}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := events.PutRule(t.Context(), &awseventbridge.PutRuleInput{
+	if _, err := events.PutRule(t.Context(), &eventbridge.PutRuleInput{
 		Name: &name, EventBusName: &name,
 		EventPattern: aws.String(`{"source":["waitless"],"detail-type":["Execution Status Change"],"detail":{"status":["Failed"],"flow":["flow"]}}`),
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := events.PutTargets(t.Context(), &awseventbridge.PutTargetsInput{
+	if _, err := events.PutTargets(t.Context(), &eventbridge.PutTargetsInput{
 		Rule: &name, EventBusName: &name, Targets: []types.Target{{Id: aws.String("queue"), Arn: &arn}},
 	}); err != nil {
 		t.Fatal(err)
 	}
-	b := &eventbridge.Bus{Client: events, Name: name}
+	b := bus{events, name}
 	for _, state := range []machine.State{ended(machine.StatusSucceeded, "", ""), ended(machine.StatusFailed, "JobFailed", "no disk")} {
 		if err := b.Ended(t.Context(), state.ID(), state); err != nil {
 			t.Fatal(err)
@@ -140,7 +139,7 @@ func TestARuleOnTheEmulator(t *testing.T) {
 	if err != nil || len(answer.Messages) != 1 {
 		t.Fatalf("%d events came, error %v", len(answer.Messages), err)
 	}
-	var got struct{ Detail eventbridge.Detail }
+	var got struct{ Detail detail }
 	if err := json.Unmarshal([]byte(*answer.Messages[0].Body), &got); err != nil {
 		t.Fatal(err)
 	}
