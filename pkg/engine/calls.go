@@ -17,8 +17,11 @@ func (h *handler) carryOut(ctx context.Context, d *draft, command machine.Comman
 	switch c := command.(type) {
 	case machine.CallTask:
 		outcome, err := h.call(ctx, d, c.Call)
-		d.hasResult = true
-		return machine.Returned{At: h.clock(), Attempt: c.Attempt, Outcome: outcome}, err
+		if err != nil {
+			return nil, err
+		}
+		d.addResult(h.clock())
+		return machine.Returned{At: h.clock(), Attempt: c.Attempt, Outcome: outcome}, nil
 	case machine.SubmitTask:
 		return h.submit(ctx, d, c)
 	case machine.QueueTask:
@@ -86,7 +89,7 @@ func (h *handler) close(ctx context.Context, c machine.CloseToken) (machine.Sign
 
 // call makes a call unless its result is in memory.
 func (h *handler) call(ctx context.Context, d *draft, call machine.Call) (token.Outcome, error) {
-	if r, ok := h.results[call.Attempt]; ok && value.Equal(r.call.Input, call.Input) {
+	if r, ok := h.results[call.Attempt]; ok && r.call.Place == call.Place && value.Equal(r.call.Input, call.Input) {
 		return r.outcome, nil
 	}
 	if h.tooLate(ctx) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
@@ -26,6 +27,9 @@ type draft struct {
 	// hasResult: a call's result, a token's outcome or the ends of lanes are in the draft, so
 	// nothing that depends on it may be called before the commit (rule 2).
 	hasResult bool
+	// results counts the results of calls since firstResult that the draft has.
+	results     int
+	firstResult time.Time
 }
 
 func (h *handler) loadDraft(ctx context.Context, base Item, state machine.State) (*draft, error) {
@@ -110,14 +114,17 @@ func (h *handler) runCommands(ctx context.Context, d *draft) error {
 	for len(d.commands) > 0 {
 		command := d.commands[0]
 		d.commands = d.commands[1:]
-		if d.changed && d.comesAfterCommit(command) {
+		if d.changed && h.comesAfterCommit(ctx, d, command) {
+			if h.postpones(ctx, d, command) {
+				break
+			}
 			if err := h.commit(ctx, d); err != nil {
 				return err
 			}
 		}
 		signal, err := h.carryOut(ctx, d, command)
 		if err != nil {
-			return err
+			return h.commitResults(ctx, d, err)
 		}
 		if signal == nil {
 			continue
@@ -134,10 +141,10 @@ func (h *handler) runCommands(ctx context.Context, d *draft) error {
 
 // comesAfterCommit reports whether the draft must be committed before the command is executed: a call that
 // depends on a result or has a claim (rule 2), a submission (rule 5), and the close of an ending (rule 9).
-func (d *draft) comesAfterCommit(command machine.Command) bool {
+func (h *handler) comesAfterCommit(ctx context.Context, d *draft, command machine.Command) bool {
 	switch c := command.(type) {
 	case machine.CallTask:
-		return c.Claimed || d.hasResult
+		return c.Claimed || d.hasResult && !h.sharesCommit(ctx, d, c)
 	case machine.SubmitTask, machine.QueueTask, machine.StartLanes, machine.StopLanes:
 		return true
 	case machine.CloseToken:
@@ -170,6 +177,7 @@ func (h *handler) commit(ctx context.Context, d *draft) error {
 	h.observer.Committed(item.Execution, d.state, d.events)
 	h.noteAbsent(d)
 	d.base, d.liveTag, d.events, d.absent, d.changed, d.hasResult = item, d.state.Timer.Tag, nil, nil, false, false
+	d.results = 0
 	return h.sendEnd(ctx, item, d.state)
 }
 

@@ -18,7 +18,7 @@ func (h *handler) resumePending(ctx context.Context, base Item, state machine.St
 	if err := h.completeWaiting(ctx, &state); err != nil {
 		return Disposition{}, err
 	}
-	_, inMemory := h.resultOf(state.Waiting)
+	_, inMemory := h.resultOf(state)
 	own := h.wrote(base)
 	past := machine.PastUnknown
 	switch until, mayLive := h.mayLive(entered, h.workerDeadAfter); {
@@ -64,12 +64,12 @@ type result struct {
 }
 
 // resultOf returns the result of the pending call, if this handler made the call.
-func (h *handler) resultOf(waiting *machine.Waiting) (r result, ok bool) {
-	if waiting == nil {
+func (h *handler) resultOf(state machine.State) (r result, ok bool) {
+	if state.Waiting == nil {
 		return r, false
 	}
-	r, ok = h.results[waiting.Attempt]
-	return r, ok && value.Equal(r.call.StepInput, waiting.Input)
+	r, ok = h.results[state.Waiting.Attempt]
+	return r, ok && r.call.Place == state.WaitingPlace() && value.Equal(r.call.StepInput, state.Waiting.Input)
 }
 
 // completeWaiting loads the input of the waiting attempt if a result for it is in memory, so that it can
@@ -107,7 +107,7 @@ func (h *handler) atHand(ctx context.Context, state machine.State) (machine.Sign
 			return signal, nil
 		}
 	}
-	r, ok := h.resultOf(waiting)
+	r, ok := h.resultOf(state)
 	switch {
 	case !ok || state.Ending != nil:
 		return nil, nil

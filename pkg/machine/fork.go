@@ -168,6 +168,14 @@ func (r *run) leaveSeries() {
 	r.kept = min(r.kept, len(s.Series))
 }
 
+// WaitingPlace returns the [Call.Place] of the attempt that the state waits for.
+func (s State) WaitingPlace() string {
+	if s.Waiting == nil {
+		return ""
+	}
+	return s.place(s.Waiting.Attempt.Number)
+}
+
 // place names an attempt in the items around it, "" outside of items. It does not depend on what
 // happened in earlier items, whose results may be lost with their worker and be others the next time.
 func (s *State) place(number int) string {

@@ -13,6 +13,7 @@ import (
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // laneCases are rules 14 to 23: forks, lanes, joins and stops.
@@ -398,6 +399,56 @@ var laneCases = withForks([]ruleCase{
 		b.wantOutput(`{"all":[{"n":1},{"n":4},{"n":2},{"n":5},{"n":3}]}`) // lane 0 first, which has the items 0, 2 and 4
 		b.wantDistinct("the keys", b.keys, 5)
 	}},
+	{"rule 22: results of a lane share a commit, ten at most", func(b *fixture) {
+		lanes := b.forkOver(26)
+		for range 13 {
+			b.answer("A", `{}`)
+		}
+		b.advance(lanes[0])
+		b.wantTrace(slices.Concat(
+			[]string{"read of lane 0", "read"}, slices.Repeat([]string{"call A"}, 10), []string{"write 0 of lane 0"},
+			slices.Repeat([]string{"call A"}, 3), []string{"write 1 of lane 0", "join lane 0: 1"})...)
+		b.wantDistinct("the keys", b.keys, 13)
+	}},
+	{"rule 22: results of a lane share a commit for five seconds", func(b *fixture) {
+		lanes := b.forkOver(6)
+		for i := range 3 {
+			b.script("A", answer{outcome: token.Success(value.Object()), during: func() { b.at(time.Duration(i+1) * 6 * time.Second) }})
+		}
+		b.advance(lanes[0])
+		b.wantTrace("read of lane 0", "read", "call A", "call A", "write 0 of lane 0", "call A", "write 1 of lane 0", "join lane 0: 1")
+	}},
+	{"rule 22: a call that fails does not lose the results before it", func(b *fixture) {
+		lanes := b.forkOver(6)
+		b.answer("A", `{}`, `{}`)
+		b.script("A", answer{err: errStopped})
+		b.wantError(lanes[0], engine.CodeInternal)
+		b.wantTrace("read of lane 0", "read", "call A", "call A", "call A: stopped", "write 0 of lane 0")
+	}},
+	{"rule 22: a worker that dies loses its results, and the calls are repeated with the same keys", func(b *fixture) {
+		lanes := b.forkOver(6)
+		b.answer("A", `{}`, `{}`, `{}`)
+		b.log.FailAppends(slices.Repeat([]Fault{LoseWrite}, 10)...)
+		b.wantError(lanes[0], engine.CodeInternal)
+		first := slices.Clone(b.keys)
+		b.answer("A", `{}`, `{}`, `{}`)
+		b.advance(lanes[0])
+		if len(first) != 3 || !slices.Equal(b.keys[3:], first) {
+			b.t.Errorf("the keys are %q", b.keys)
+		}
+	}},
+	{"rule 22: a worker without time for the next call leaves it to a timer", func(b *fixture) {
+		lanes := b.forkOver(6)
+		late := &movingDeadline{Context: b.t.Context(), until: time.Now().Add(time.Hour)}
+		b.script("A", answer{outcome: token.Success(value.Object()), during: func() { late.until = time.Now().Add(machine.DefaultDirect) }})
+		if _, err := b.Advance(late, lanes[0]); err != nil {
+			b.t.Fatal(err)
+		}
+		b.wantTrace("read of lane 0", "read", "call A", "wake timer of lane 0 in 0s", "write 0 of lane 0")
+		b.answer("A", `{}`, `{}`)
+		b.advance(b.take())
+		b.wantTrace("read of lane 0", "call A", "call A", "write 1 of lane 0", "join lane 0: 1")
+	}},
 	{"a stop reaches the lanes of lanes", func(b *fixture) {
 		_, lanes := b.fork(inner("Inner", taskText("A"), waitText("Pause", 5000)), waitText("Wait", 5000))
 		b.advance(lanes[0])
@@ -480,6 +531,24 @@ const foreachText = `  - type: foreach
 const outputsText = `    outputMappings: [{target: all, source: $local}]
 outputMappings: [{target: all, source: $local.all}]
 `
+
+// forkOver leads an execution to its foreach step with so many items, and returns the wakes of its two
+// lanes.
+func (b *fixture) forkOver(items int) []engine.Wake {
+	b.t.Helper()
+	b.wantStart(b.request(flowHead+foreachText, `{"list":[`+strings.Repeat("1,", items-1)+`1]}`), engine.StartedNew)
+	b.advance(b.take())
+	b.trace = nil
+	return b.takeAll()
+}
+
+// movingDeadline is a context whose deadline moves.
+type movingDeadline struct {
+	context.Context //nolint:containedctx // it is one
+	until           time.Time
+}
+
+func (d *movingDeadline) Deadline() (time.Time, bool) { return d.until, true }
 
 // fork leads an execution to its parallel step with these branches. It returns the wakes of the start and
 // of the lanes.

@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// The items of a fork do not depend on each other, so the results of several calls in one lane may
+// share a commit (rule 22). If the worker dies, their calls are repeated.
+const (
+	maxSharedResults = 10
+	maxSharedTime    = 5 * time.Second
+	maxSharedBytes   = 64 << 10
+)
+
+func (d *draft) addResult(at time.Time) {
+	if d.results == 0 {
+		d.firstResult = at
+	}
+	d.hasResult = true
+	d.results++
+}
+
+// sharesCommit reports whether the call may be made before the results in the draft are committed.
+func (h *handler) sharesCommit(ctx context.Context, d *draft, call machine.CallTask) bool {
+	full := d.results >= maxSharedResults || h.clock().Sub(d.firstResult) >= maxSharedTime
+	if !call.Independent || d.results == 0 || full || h.tooLate(ctx) {
+		return false
+	}
+	item := Item{Execution: h.wake.Execution, Seq: d.base.Seq + 1}
+	body, _ := machine.Encode(item.place(), d.state, d.events)
+	return len(body) < maxSharedBytes
+}
+
+// postpones leaves a direct call that follows a result to the wake of a timer, if this worker's time does
+// not last for it: a redelivery of the worker's own wake would wait until the worker is dead.
+func (h *handler) postpones(ctx context.Context, d *draft, command machine.Command) bool {
+	if call, ok := command.(machine.CallTask); !ok || call.Claimed || !d.hasResult || !h.tooLate(ctx) {
+		return false
+	}
+	d.env.Tag = h.newNonce()
+	d.state = machine.Postpone(d.env, d.state)
+	return true
+}
+
+// commitResults commits the results that a call shares the draft with, if err ends the try with that call.
+func (h *handler) commitResults(ctx context.Context, d *draft, err error) error {
+	if d.results > 0 && d.changed {
+		return errors.Join(err, h.commit(ctx, d))
+	}
+	return err
+}
