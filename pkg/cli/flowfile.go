@@ -137,7 +137,7 @@ func (f flowFile) lines() []string {
 // invalid is the error for a definition that has errors.
 func (f flowFile) invalid() *view.Failure {
 	return &view.Failure{
-		Exit: ExitUsage, Why: view.Count(len(f.problems.Errors()), "problem"), Lines: f.lines(),
+		Exit: ExitUsage, Why: view.Count(len(f.mistakes()), "problem"), Lines: f.lines(),
 		Try: "correct the places above, then: waitless validate " + f.path,
 	}
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -16,12 +15,6 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// validateOptions are the flags of validate.
-type validateOptions struct {
-	strict bool
-	format string
-}
-
 // The values of --format.
 const (
 	formatText   = "text"
@@ -33,62 +26,54 @@ const (
 var validateFormats = []string{formatText, formatJSON, formatGitHub, formatSARIF}
 
 func validateCommand(c Command) *cobra.Command {
-	var options validateOptions
-	var asJSON bool
+	var format string
+	var strict, asJSON bool
 	cmd := helpOf("validate", arguments(1, math.MaxInt))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if asJSON {
-			options.format = formatJSON
+			format = formatJSON
 		}
-		return c.validate(cmd.Context(), args, options)
+		return c.validate(cmd.Context(), args, format, strict)
 	}
-	cmd.Flags().BoolVar(&options.strict, "strict", false, "also refuse extensions of FDL, and sources of mappings that are missing for sure")
-	cmd.Flags().StringVar(&options.format, "format", formatText, "how to print the problems: text, json, github or sarif")
+	cmd.Flags().BoolVar(&strict, "strict", false, "also refuse extensions of FDL, and sources of mappings that are missing for sure")
+	cmd.Flags().StringVar(&format, "format", formatText, "how to print the problems: text, json, github or sarif")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object on standard output, as --format json (see: waitless help json)")
 	return cmd
 }
 
-func (c Command) validate(ctx context.Context, paths []string, options validateOptions) error {
-	if !slices.Contains(validateFormats, options.format) {
-		return view.Usage(fmt.Sprintf("--format is %q%s (allowed: %s)", options.format,
-			fdl.DidYouMean(options.format, validateFormats), strings.Join(validateFormats, ", ")), "waitless validate --format github FLOW")
+func (c Command) validate(ctx context.Context, paths []string, format string, strict bool) error {
+	if !slices.Contains(validateFormats, format) {
+		return view.Usage(fmt.Sprintf("--format is %q%s (allowed: %s)", format,
+			fdl.DidYouMean(format, validateFormats), strings.Join(validateFormats, ", ")), "waitless validate --format github FLOW")
 	}
-	files, err := c.readFlows(ctx, paths, options.strict)
+	files, err := c.readFlows(ctx, paths, strict)
 	if err != nil {
 		return err
 	}
-	if err := c.printProblems(files, options.format); err != nil {
+	if err := c.printProblems(files, format); err != nil {
 		return err
 	}
-	return notValid(files, options)
+	return notValid(files, format)
 }
 
 func (c Command) readFlows(ctx context.Context, paths []string, strict bool) ([]flowFile, error) {
 	files := make([]flowFile, len(paths))
 	for i, path := range paths {
 		file, err := c.readFlowOrStdin(ctx, path)
-		switch {
-		case err != nil && (len(paths) == 1 || ctx.Err() != nil):
-			return nil, err
-		case err != nil:
-			file = unreadable(path, err)
+		if err != nil {
+			f := failureOf(err)
+			f.What = "validate " + path
+			return nil, f
 		}
 		if strict && file.flow != nil {
-			file.problems = inOrder(append(file.problems, file.flow.Extensions...))
+			file.problems = append(file.problems, file.flow.Extensions...)
+			slices.SortStableFunc(file.problems, func(a, b fdl.Problem) int {
+				return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+			})
 		}
 		files[i] = file
 	}
 	return files, nil
-}
-
-// unreadable is a file that could not be read, among others that are checked.
-func unreadable(path string, err error) flowFile {
-	var f *view.Failure
-	why := err.Error()
-	if errors.As(err, &f) {
-		why = f.Why
-	}
-	return flowFile{path: path, problems: fdl.Problems{{Position: fdl.Position{Line: 1, Column: 1}, Message: "cannot be read: " + why}}}
 }
 
 // stdinName is what problems call a flow that was read from standard input.
@@ -133,46 +118,24 @@ func (c Command) printProblems(files []flowFile, format string) error {
 	return nil
 }
 
-// inOrder are problems in the order of their places.
-func inOrder(problems fdl.Problems) fdl.Problems {
-	slices.SortStableFunc(problems, func(a, b fdl.Problem) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
-	})
-	return problems
-}
-
 // notValid is the error for flows of which one is not valid, nil for others.
-func notValid(files []flowFile, options validateOptions) error {
+func notValid(files []flowFile, format string) error {
 	invalid := slices.DeleteFunc(slices.Clone(files), flowFile.isValid)
-	var err *view.Failure
-	switch {
-	case len(invalid) == 0:
+	if len(invalid) == 0 {
 		return nil
-	case len(files) > 1:
-		err = &view.Failure{
-			Exit: ExitUsage, Why: fmt.Sprintf("not valid: %d of %d flows", len(invalid), len(files)),
-			Try: "correct the places above, then validate again",
-		}
-		for _, file := range invalid {
-			err.Lines = append(err.Lines, file.lines()...)
-		}
-	case invalid[0].flow == nil:
-		err = invalid[0].invalid()
-	default:
-		err = invalid[0].notStrict()
 	}
-	if options.format == formatGitHub || options.format == formatSARIF {
+	err := invalid[0].invalid()
+	if len(files) > 1 {
+		err.Why = fmt.Sprintf("not valid: %d of %d flows", len(invalid), len(files))
+		err.Try = "correct the places above, then validate again"
+	}
+	for _, file := range invalid[1:] {
+		err.Lines = append(err.Lines, file.lines()...)
+	}
+	if format == formatGitHub || format == formatSARIF {
 		err.Lines = nil // they are on standard output
 	}
 	return err
-}
-
-// notStrict is the error for a flow that runs here, and of which strict mode tells.
-func (f flowFile) notStrict() *view.Failure {
-	return &view.Failure{
-		Exit: ExitUsage, Why: view.Count(len(f.flow.Extensions), "place") + " that strict mode refuses",
-		Lines: f.lines(), Try: "waitless validate " + f.path + ", which takes the flow as it is",
-	}
 }
 
 // warn shows the problems of a flow that runs all the same.
@@ -200,8 +163,11 @@ type fileReport struct {
 }
 
 // isValid reports whether the flow has only warnings.
-func (f flowFile) isValid() bool {
-	return !slices.ContainsFunc(f.problems, func(p fdl.Problem) bool { return p.Severity != fdl.SeverityWarning })
+func (f flowFile) isValid() bool { return len(f.mistakes()) == 0 }
+
+// mistakes are the problems of the flow that are more than warnings.
+func (f flowFile) mistakes() fdl.Problems {
+	return slices.DeleteFunc(slices.Clone(f.problems), func(p fdl.Problem) bool { return p.Severity == fdl.SeverityWarning })
 }
 
 func validation(files []flowFile) validationReport {
