@@ -392,7 +392,6 @@ func isOfAPage(header http.Header) bool {
 
 // devReport is the JSON of dev; schema/dev.json describes it.
 type devReport struct {
-	Schema    string `json:"schema"` // "waitless.dev/1"
 	Store     string `json:"store"`
 	API       string `json:"api,omitempty"`
 	APIKey    string `json:"apiKeyFile,omitempty"`
@@ -403,7 +402,7 @@ type devReport struct {
 
 // announce says where what listens.
 func (s *server) announce() error {
-	report := devReport{Schema: "waitless.dev/1", Store: s.store, Callbacks: s.base + "/callbacks/"}
+	report := devReport{Store: s.store, Callbacks: s.base + "/callbacks/"}
 	if s.api {
 		report.API, report.JobEvents, report.APIKey = s.url(), s.url()+target.EventPath, filepath.Join(s.store, target.APIKeyFile)
 	}
@@ -411,7 +410,7 @@ func (s *server) announce() error {
 		report.Fnf = s.base + "/"
 	}
 	if s.json {
-		return s.out().JSON(report)
+		return s.out().JSON("dev", report)
 	}
 	var rows [][]string
 	for _, row := range [][]string{

@@ -354,7 +354,7 @@ func (e *execution) finish(ctx context.Context) error {
 func (e *execution) report(ctx context.Context, state machine.State, events []machine.Event) (err error) {
 	switch {
 	case e.options.json:
-		err = e.command.out().JSON(runReportOf(e.file.flow, state, events))
+		err = e.command.out().JSON("run", runReportOf(e.file.flow, state, events))
 	case state.Status == machine.StatusSucceeded:
 		err = e.command.out().Text(view.HarmlessJSON(state.Output.JSON()) + "\n")
 	}

@@ -16,19 +16,12 @@ import (
 
 // historyReport is the JSON of history; schema/history.json describes it.
 type historyReport struct {
-	Schema    string        `json:"schema"` // "waitless.history/1"
 	Flow      string        `json:"flow"`
 	Execution string        `json:"execution"`
 	Events    []eventReport `json:"events"`
 }
 
-// eventLine is a line of history --follow --json; schema/event.json describes it.
-type eventLine struct {
-	Schema string `json:"schema"` // "waitless.event/1"
-	eventReport
-}
-
-// eventReport is one event of a history.
+// eventReport is one event of a history, and a line of history --follow --json; schema/event.json describes that.
 type eventReport struct {
 	ID     int         `json:"id"`
 	By     int         `json:"by,omitempty"` // the id of the event that caused this one
@@ -84,11 +77,11 @@ func (c Command) history(ctx context.Context, a *target.Client, flow, name strin
 		case err != nil:
 			return executionError(ctx, a, flow+"/"+name, err)
 		case o.json && !o.follow:
-			report := historyReport{Schema: "waitless.history/1", Flow: flow, Execution: name, Events: []eventReport{}}
+			report := historyReport{Flow: flow, Execution: name, Events: []eventReport{}}
 			for _, e := range events {
 				report.Events = append(report.Events, eventReportOf(e))
 			}
-			return c.out().JSON(report)
+			return c.out().JSON("history", report)
 		}
 		if err := c.printEvents(events, o.json); err != nil || e.Status.Final() || !o.follow {
 			return err
@@ -105,7 +98,7 @@ func (c Command) history(ctx context.Context, a *target.Client, flow, name strin
 func (c Command) printEvents(events []machine.HistoryEvent, asJSON bool) error {
 	for _, e := range events {
 		if asJSON {
-			if err := c.out().JSONLine(eventLine{"waitless.event/1", eventReportOf(e)}); err != nil {
+			if err := c.out().JSONLine("event", eventReportOf(e)); err != nil {
 				return err
 			}
 			continue

@@ -23,51 +23,40 @@ type jobKind struct {
 	Describe string `json:"describe,omitempty"` // the operation that tells how one is
 	Source   string `json:"source,omitempty"`   // of its events
 	Once     string `json:"once"`               // what keeps a repeated start from being a second one
-
-	hasEnd bool
-}
-
-func kindOf(k jobs.Kind) jobKind {
-	kind := jobKind{Kind: k.Name, Source: k.Source, Once: string(k.Once)}
-	if k.Service != "" {
-		kind.Action = k.Service + ":" + k.StartOp
-	}
-	if k.DescribeOp != "" {
-		kind.Describe = k.Service + ":" + k.DescribeOp
-	}
-	kind.hasEnd = k.HasEnd()
-	return kind
 }
 
 func jobsListCommand(c Command) *cobra.Command {
 	return c.plain(helpOf("jobs list", arguments(0, 0)), func(context.Context, []string) (view.Result, error) {
 		var kinds []jobKind
 		var rows [][]string
-		for _, kind := range jobs.Kinds() {
-			k := kindOf(kind)
-			kinds = append(kinds, k)
-			rows = append(rows, []string{k.Kind, cmp.Or(k.Action, "-"), cmp.Or(k.Source, "-"), cmp.Or(k.again(), "-")})
+		for _, k := range jobs.Kinds() {
+			kind := jobKind{Kind: k.Name, Source: k.Source, Once: string(k.Once)}
+			if k.Service != "" {
+				kind.Action = k.Service + ":" + k.StartOp
+			}
+			if k.DescribeOp != "" {
+				kind.Describe = k.Service + ":" + k.DescribeOp
+			}
+			kinds = append(kinds, kind)
+			rows = append(rows, []string{k.Name, cmp.Or(kind.Action, "-"), cmp.Or(k.Source, "-"), startedAgain(k)})
 		}
 		return view.Result{Form: "jobs", JSON: map[string]any{"kinds": kinds}, Text: view.Columns(rows)}, nil
 	})
 }
 
-// startedAgain says what a repeated start comes to.
-var startedAgain = map[jobs.Once]string{
-	jobs.OnceNot:    "a repeated start is a second job",
-	jobs.OnceByName: "a repeated start is known by its name",
-	jobs.OnceBusy:   "a repeated start is refused while it runs",
-}
-
-// again is what a repeated start comes to, nothing where no service starts one.
-func (k jobKind) again() string {
+// startedAgain says what a repeated start of a job comes to.
+func startedAgain(k jobs.Kind) string {
 	switch {
-	case k.Action == "":
-		return ""
-	case !k.hasEnd:
+	case k.Service == "":
+		return "-"
+	case !k.HasEnd():
 		return "a repeated start is a second message, unless its queue or topic is a FIFO one"
 	}
-	return startedAgain[jobs.Once(k.Once)]
+	return map[jobs.Once]string{
+		jobs.OnceNot:    "a repeated start is a second job",
+		jobs.OnceByName: "a repeated start is known by its name",
+		jobs.OnceBusy:   "a repeated start is refused while it runs",
+	}[k.Once]
 }
 
 // kindNames are the kinds that have rights to show.

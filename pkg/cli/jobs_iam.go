@@ -17,7 +17,7 @@ import (
 // policyReport is the JSON of jobs iam; schema/policy.json describes it.
 type policyReport struct {
 	Kind     string  `json:"kind"`
-	Start    policy  `json:"start"`
+	Start    *policy `json:"start"`
 	Describe *policy `json:"describe,omitempty"` // nil for a kind that has no end
 }
 
@@ -48,27 +48,22 @@ func jobsIAMCommand(c Command) *cobra.Command {
 		if place, err = c.completePlace(ctx, kind, place); err != nil {
 			return view.Result{}, err
 		}
-		report := policiesOf(kind, place)
-		text := "start (JobPolicies):\n" + report.Start.text() + "describe (DescribePolicies): none, a message has no end\n"
-		if report.Describe != nil {
-			text = "start (JobPolicies):\n" + report.Start.text() + "describe (DescribePolicies):\n" + report.Describe.text()
+		report := policyReport{Kind: kind.Name, Start: policyOf(kind.StartStatements(place.account, place.region, place.resources...))}
+		text := "start (JobPolicies):\n" + report.Start.text()
+		describe := kind.DescribeStatements(place.account, place.region, place.resources...)
+		if describe == nil {
+			return view.Result{Form: "policy", JSON: report, Text: text + "describe (DescribePolicies): none, a message has no end\n"}, nil
 		}
-		return view.Result{Form: "policy", JSON: report, Text: text}, nil
+		report.Describe = policyOf(describe)
+		return view.Result{Form: "policy", JSON: report, Text: text + "describe (DescribePolicies):\n" + report.Describe.text()}, nil
 	})
 }
 
-func (p policy) text() string {
+func policyOf(statements []jobs.Statement) *policy { return &policy{"2012-10-17", statements} }
+
+func (p *policy) text() string {
 	text, _ := json.MarshalIndent(p, "", "  ") // it has only texts
 	return string(text) + "\n"
-}
-
-func policiesOf(kind jobs.Kind, p jobsPlace) policyReport {
-	const version = "2012-10-17"
-	report := policyReport{Kind: kind.Name, Start: policy{version, kind.StartStatements(p.account, p.region, p.resources...)}}
-	if describe := kind.DescribeStatements(p.account, p.region, p.resources...); describe != nil {
-		report.Describe = &policy{version, describe}
-	}
-	return report
 }
 
 var (
@@ -96,12 +91,8 @@ func (c Command) completePlace(ctx context.Context, kind jobs.Kind, p jobsPlace)
 		p.region, p.account = cmp.Or(p.region, configured.region), cmp.Or(p.account, configured.account)
 	}
 	switch {
-	case p.account == "":
-		return p, view.Usage("the account is not known without a request to AWS", "--account 123456789012")
 	case !accountForm.MatchString(p.account):
 		return p, view.Usage(fmt.Sprintf("account %q is not 12 digits", p.account), "--account 123456789012")
-	case p.region == "":
-		return p, view.Usage("no region is configured", "--region eu-west-1")
 	case !regionForm.MatchString(p.region):
 		return p, view.Usage(fmt.Sprintf("%q is not a region of AWS", p.region), "--region eu-west-1")
 	}

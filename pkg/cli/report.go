@@ -21,7 +21,6 @@ var schemas embed.FS
 
 // runReport is the JSON of run; schema/run.json describes it.
 type runReport struct {
-	Schema         string         `json:"schema"` // "waitless.run/1"
 	Flow           string         `json:"flow"`
 	Execution      string         `json:"execution"`
 	Status         machine.Status `json:"status"`
@@ -38,7 +37,7 @@ type runReport struct {
 
 func runReportOf(flow *fdl.Flow, state machine.State, events []machine.Event) runReport {
 	r := runReport{
-		Schema: "waitless.run/1", Flow: state.Flow.Name, Execution: state.Execution, Status: state.Status,
+		Flow: state.Flow.Name, Execution: state.Execution, Status: state.Status,
 		Input: state.Input, Error: state.Error, Cause: state.Cause,
 		StartedTime: state.Started.UTC().Format(machine.TimeFormat), StoppedTime: state.At.UTC().Format(machine.TimeFormat),
 		ElapsedSeconds: state.At.Sub(state.Started).Seconds(), Calls: map[string]int{},

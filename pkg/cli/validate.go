@@ -98,11 +98,11 @@ func (c Command) readFlowOrStdin(ctx context.Context, path string) (flowFile, er
 func (c Command) printProblems(files []flowFile, format string) error {
 	switch format {
 	case formatJSON:
-		return c.out().JSON(validation(files))
+		return c.out().JSON("validate", validation(files))
 	case formatGitHub:
 		return c.out().Text(annotations(files))
 	case formatSARIF:
-		return c.out().JSON(sarifOf(files))
+		return c.out().JSON("", sarifOf(files))
 	}
 	for _, file := range files {
 		if !file.isValid() {
@@ -150,9 +150,8 @@ func (c Command) warn(file flowFile) error {
 
 // validationReport is the JSON of validate; schema/validate.json describes it.
 type validationReport struct {
-	Schema string       `json:"schema"` // "waitless.validate/1"
-	Valid  bool         `json:"valid"`
-	Files  []fileReport `json:"files"`
+	Valid bool         `json:"valid"`
+	Files []fileReport `json:"files"`
 }
 
 // fileReport is the report of one flow.
@@ -171,7 +170,7 @@ func (f flowFile) mistakes() fdl.Problems {
 }
 
 func validation(files []flowFile) validationReport {
-	r := validationReport{Schema: "waitless.validate/1", Valid: true}
+	r := validationReport{Valid: true}
 	for _, file := range files {
 		one := fileReport{File: file.path, Valid: file.isValid(), Problems: append(fdl.Problems{}, file.problems...)}
 		r.Valid = r.Valid && one.Valid

@@ -59,7 +59,7 @@ func sarifOf(files []flowFile) sarif {
 			})
 		}
 	}
-	driver := sarif{"name": "waitless", "version": moduleVersion(), "rules": sarifRules}
+	driver := sarif{"name": "waitless", "version": versionOf().Version, "rules": sarifRules}
 	run := sarif{"tool": sarif{"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
 	return sarif{"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": []sarif{run}}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -25,19 +26,15 @@ func versionCommand(c Command) *cobra.Command {
 	})
 }
 
+// versionOf returns the version that `go install` built, "devel" for others.
 func versionOf() versionReport {
-	return versionReport{moduleVersion(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+	v := versionReport{"devel", runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "(devel)" {
+		v.Version = cmp.Or(info.Main.Version, v.Version)
+	}
+	return v
 }
 
 func (v versionReport) text() string {
 	return fmt.Sprintf("waitless %s (%s %s)", v.Version, v.Go, v.Platform)
-}
-
-// moduleVersion is the version that `go install` built, "devel" for others.
-func moduleVersion() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
-		return "devel"
-	}
-	return info.Main.Version
 }

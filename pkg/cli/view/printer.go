@@ -15,46 +15,47 @@ import (
 // Printer prints the results of a command.
 type Printer struct{ Out, Err io.Writer }
 
-// JSON prints a value as indented JSON.
-func (p Printer) JSON(v any) error { return p.encode(v, "  ") }
-
-// JSONLine prints a value as one line of JSON.
-func (p Printer) JSONLine(v any) error { return p.encode(v, "") }
-
-// Result is what a command prints: text, or with --json a value.
+// Result is what a command prints: text, or with --json an object.
 type Result struct {
-	Form string // of the value; schema/FORM.json describes it
+	Form string
 	JSON any
 	Text string // lines
 }
 
-// Result prints a result. The value must be an object; it gets the member "schema" with the form and its version.
+// Result prints a result.
 func (p Printer) Result(r Result, asJSON bool) error {
-	if !asJSON {
-		return p.Text(r.Text)
+	if asJSON {
+		return p.JSON(r.Form, r.JSON)
 	}
-	var text strings.Builder
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(r.JSON); err != nil {
-		return err
-	}
-	members := strings.TrimPrefix(text.String(), "{")
-	if members != "}\n" {
-		members = "," + members
-	}
-	return p.JSON(json.RawMessage(fmt.Sprintf(`{"schema":"waitless.%s/1"%s`, r.Form, members)))
+	return p.Text(r.Text)
 }
 
-func (p Printer) encode(v any, indent string) error {
+// JSON prints an object as indented JSON. It gets the member "schema" with the form and its version, which
+// schema/FORM.json describes; "" is a form of others.
+func (p Printer) JSON(form string, v any) error { return p.object(form, v, "  ") }
+
+// JSONLine prints such an object as one line of JSON.
+func (p Printer) JSONLine(form string, v any) error { return p.object(form, v, "") }
+
+func (p Printer) object(form string, v any, indent string) error {
+	text, err := encode(v, indent)
+	if err == nil && form != "" {
+		members, _ := encode(v, "") // which was just encoded
+		text, err = encode(json.RawMessage(`{"schema":"waitless.`+form+`/1",`+members[1:]), indent)
+	}
+	if err != nil {
+		return err
+	}
+	return p.Exactly(HarmlessJSON(text))
+}
+
+func encode(v any, indent string) (string, error) {
 	var out strings.Builder
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", indent)
-	if err := encoder.Encode(v); err != nil {
-		return err
-	}
-	return p.Exactly(HarmlessJSON(out.String()))
+	err := encoder.Encode(v)
+	return out.String(), err
 }
 
 // Text prints text without control characters.
