@@ -1,7 +1,6 @@
 package fdl
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,13 +15,12 @@ import (
 
 // readText returns the root of a definition in YAML or JSON, nil for none.
 func (r *reader) readText(text []byte) *node {
-	isJSON := bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{"))
-	if isJSON && json.Valid(text) {
+	if json.Valid(text) {
 		text = escapedPair.ReplaceAllFunc(text, unescaped)
 	}
 	var documents []yaml.Node
 	if err := yaml.Load(text, &documents, yaml.WithAllDocuments()); err != nil {
-		r.yamlError(err, isJSON)
+		r.yamlError(err)
 		return nil
 	}
 	switch len(documents) {
@@ -64,12 +62,8 @@ var yamlMeanings = []struct {
 	{"did not find expected node content", "found no value where one belongs", false},
 }
 
-// yamlError reports why the text cannot be read. LikeJSON says that it begins like JSON.
-func (r *reader) yamlError(err error, likeJSON bool) {
-	language := "YAML"
-	if likeJSON {
-		language = "JSON"
-	}
+// yamlError reports why the text cannot be read.
+func (r *reader) yamlError(err error) {
 	at, message := Position{1, 1}, err.Error()
 	var load *yaml.LoadError
 	if errors.As(err, &load) {
@@ -88,7 +82,7 @@ func (r *reader) yamlError(err error, likeJSON bool) {
 			at = r.within(Position{mark.Line, max(mark.Column, 1)})
 		}
 	}
-	r.problem(at, "the definition is invalid %s: %s", language, r.explained(message, at))
+	r.problem(at, "the definition is invalid: %s", r.explained(message, at))
 }
 
 // explained completes messages that depend on the text at the position.
@@ -136,10 +130,8 @@ func (r *reader) fromYAML(y *yaml.Node) *node {
 	switch {
 	case y.Kind == yaml.AliasNode:
 		return r.fromAlias(y)
-	case isTagged(y) && y.ShortTag() == "!Ref" && y.Kind == yaml.ScalarNode:
-		return r.unreadable(at, "!Ref %s %s", shortened(y.Value), refMeant(y.Value))
 	case isTagged(y):
-		return r.unreadable(at, "tag %s is not supported; allowed: none, or !!str for a text%s", y.ShortTag(), tagMeant(y))
+		return r.unreadable(at, "tag %s is not supported; %s", y.ShortTag(), tagMeant(y))
 	case y.Kind == yaml.MappingNode:
 		return r.fromMapping(y)
 	case y.Kind == yaml.SequenceNode:
@@ -164,28 +156,18 @@ func isTagged(y *yaml.Node) bool {
 // templateTags are those of deployment templates, which a tool replaces before it creates the flow.
 var templateTags = []string{"!Ref", "!GetAtt", "!Sub", "!Join", "!ImportValue", "!FindInMap", "!Select", "!Split", "!If"}
 
-// tagMeant suggests what to write instead of a tag. A condition like "!$.done" looks like one to
-// YAML.
+// tagMeant says what to write instead of a tag. A condition like "!$.done" looks like one to YAML.
 func tagMeant(y *yaml.Node) string {
-	switch {
-	case strings.HasPrefix(y.ShortTag(), "!!"):
-		return ""
-	case slices.Contains(templateTags, y.ShortTag()):
-		return "; it belongs to the template of a deployment: write the value that it stands for"
+	service, function, _ := strings.Cut(y.Value, "/")
+	switch tag := y.ShortTag(); {
+	case strings.HasPrefix(tag, "!!"):
+		return "allowed: none, or !!str for a text"
+	case tag == "!Ref" && function != "" && service != "flow":
+		return fmt.Sprintf("it names a function of a template: write acs:fc:::services/%s/functions/%s", shortened(service), shortened(function))
+	case slices.Contains(templateTags, tag):
+		return "it belongs to the template of a deployment: write the value that it stands for"
 	}
-	return `; a text that begins with "!" stands in quotes`
-}
-
-// refMeant returns what a reference in a template is and what to write instead.
-func refMeant(text string) string {
-	service, function, ok := strings.Cut(text, "/")
-	switch {
-	case ok && service == "flow":
-		return "names a flow of a template, and sub-flows come with a later release; call a function or start a job"
-	case ok && function != "":
-		return fmt.Sprintf("names a function of a template; write acs:fc:::services/%s/functions/%s", shortened(service), shortened(function))
-	}
-	return "names something of a template; write what it stands for, a function as acs:fc:::services/{service}/functions/{function}"
+	return `a text that begins with "!" stands in quotes`
 }
 
 func (r *reader) fromAlias(y *yaml.Node) *node {

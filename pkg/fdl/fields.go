@@ -1,6 +1,7 @@
 package fdl
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -109,7 +110,7 @@ func (f *fields) either(first, second string) (a, b *node) {
 	a, b = f.values[first], f.values[second]
 	switch {
 	case a != nil && b != nil:
-		f.parser.problem(later(a.pos, b.pos), `%s has both %q and %q; write one of them`, f.title, first, second)
+		f.parser.problem(slices.MaxFunc([]Position{a.pos, b.pos}, comparePositions), `%s has both %q and %q; write one of them`, f.title, first, second)
 		return nil, nil
 	case a == nil && b == nil:
 		f.missing(`%s has neither %q nor %q; write one of them`, f.title, first, second)
@@ -125,42 +126,37 @@ func (f *fields) oneOf(name, what string) string {
 	return f.parser.oneOf(f.values[name], what, f.names(name))
 }
 
-// text returns a text that is not empty, unless the schema allows that.
-func (f *fields) text(name string) string {
+// read returns the value of a field as a T, or otherwise.
+func read[T any](f *fields, name string, otherwise T, as func(value.Value) (T, bool)) T {
 	n := f.values[name]
 	if n == nil {
-		return ""
+		return otherwise
 	}
-	text, ok := n.text()
-	if !ok || text == "" && f.schemas[name].get("minLength") != nil {
+	v, ok := as(n.value())
+	if !ok {
 		f.unfit(name)
+		return otherwise
 	}
-	return text
+	return v
+}
+
+// text returns a text that is not empty, unless the schema allows that.
+func (f *fields) text(name string) string {
+	return read(f, name, "", func(v value.Value) (string, bool) {
+		return v.Text(), v.Kind() == value.KindString && (v.Text() != "" || f.schemas[name].get("minLength") == nil)
+	})
 }
 
 func (f *fields) boolean(name string) bool {
-	n := f.values[name]
-	if n == nil {
-		return false
-	}
-	if n.scalar.Kind() != value.KindBool {
-		f.unfit(name)
-	}
-	return n.scalar.IsTrue()
+	return read(f, name, false, func(v value.Value) (bool, bool) { return v.IsTrue(), v.Kind() == value.KindBool })
 }
 
 // whole returns a whole number within the limits of the schema, or otherwise.
 func (f *fields) whole(name string, otherwise int64) int64 {
-	n := f.values[name]
-	if n == nil {
-		return otherwise
-	}
-	number, ok := n.value().Int64()
-	if !ok || number < f.limit(name, "minimum") || number > f.limit(name, "maximum") {
-		f.unfit(name)
-		return otherwise
-	}
-	return number
+	return read(f, name, otherwise, func(v value.Value) (int64, bool) {
+		number, ok := v.Int64()
+		return number, ok && number >= f.limit(name, "minimum") && number <= f.limit(name, "maximum")
+	})
 }
 
 func (f *fields) seconds(name string, otherwise int64) time.Duration {
@@ -169,15 +165,10 @@ func (f *fields) seconds(name string, otherwise int64) time.Duration {
 
 // factor returns a number from 1 that makes pauses longer, or otherwise.
 func (f *fields) factor(name string, otherwise float64) float64 {
-	n := f.values[name]
-	if n == nil {
-		return otherwise
-	}
-	factor, err := strconv.ParseFloat(n.scalar.Text(), 64)
-	if n.scalar.Kind() != value.KindNumber || err != nil || factor < 1 {
-		f.unfit(name)
-	}
-	return factor
+	return read(f, name, otherwise, func(v value.Value) (float64, bool) {
+		factor, err := strconv.ParseFloat(v.Text(), 64)
+		return factor, v.Kind() == value.KindNumber && err == nil && factor >= 1
+	})
 }
 
 // nameOf returns the name of a flow or a step.

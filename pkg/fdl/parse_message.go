@@ -1,7 +1,6 @@
 package fdl
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/waitless/waitless/pkg/jobs"
@@ -18,20 +17,18 @@ func (p *parser) messageBody(params *node, resource Resource) {
 	if !resource.isMessage() {
 		return
 	}
-	has := func(names ...string) bool {
-		return slices.ContainsFunc(params.entries, func(e entry) bool {
-			return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(e.key, name) })
-		})
-	}
+	named := map[string]bool{}
 	for _, e := range params.entries {
-		if strings.EqualFold(e.key, "Priority") {
+		name := strings.ToLower(e.key) // services ignore the case of names
+		named[name] = true
+		if name == "priority" {
 			p.strict(e.pos, "Priority does nothing: neither SQS nor SNS has priorities")
 		}
 	}
-	if !has("MessageBody", "Message") {
+	if !named["messagebody"] && !named["message"] {
 		p.problem(params.pos, `serviceParams has no "MessageBody"; write a text, or $ for the step's input as JSON`)
 	}
-	if resource.IsAction() && !has("QueueName", "QueueUrl", "TopicName", "TopicArn") {
+	if resource.IsAction() && !named["queuename"] && !named["queueurl"] && !named["topicname"] && !named["topicarn"] {
 		p.problem(params.pos, `serviceParams names no queue or topic; write QueueName, QueueUrl, TopicName or TopicArn`)
 	}
 }

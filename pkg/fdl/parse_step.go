@@ -114,22 +114,19 @@ func (p *parser) kind(step *Step, f *fields) Kind {
 }
 
 func (p *parser) wait(f *fields) *Wait {
-	var ok bool
 	wait := &Wait{}
 	switch duration, timestamp := f.either("duration", "timestamp"); {
 	case duration != nil:
-		if wait.Path, ok = p.selfPath(duration); ok {
-			wait.Mode = WaitDurationPath
-		} else if wait.Duration, ok = ParseDuration(duration.value()); !ok {
-			f.unfit("duration")
+		if path, ok := p.selfPath(duration); ok {
+			return &Wait{Mode: WaitDurationPath, Path: path}
 		}
+		wait.Duration = read(f, "duration", 0, ParseDuration)
 	case timestamp != nil:
-		wait.Mode = WaitTimestamp
-		if wait.Path, ok = p.selfPath(timestamp); ok {
-			wait.Mode = WaitTimestampPath
-		} else if wait.Timestamp, ok = ParseTimestamp(timestamp.value()); !ok {
-			f.unfit("timestamp")
+		if path, ok := p.selfPath(timestamp); ok {
+			return &Wait{Mode: WaitTimestampPath, Path: path}
 		}
+		wait.Mode = WaitTimestamp
+		wait.Timestamp = read(f, "timestamp", time.Time{}, ParseTimestamp)
 	}
 	return wait
 }

@@ -39,19 +39,14 @@ var notSenders = []string{"true", "false", "yes", "no", "on", "off"}
 // signed reports whether a callback must be signed, and the name of the sender, if
 // the field names one.
 func (p *parser) signed(f *fields) (signed bool, sender string) {
-	n := f.values["signed"]
-	if n == nil {
-		return false, ""
-	}
-	if n.scalar.Kind() == value.KindBool {
-		return n.scalar.IsTrue(), ""
-	}
-	name, ok := n.text()
-	if !ok || !ValidName(name) || slices.Contains(notSenders, strings.ToLower(name)) {
-		f.unfit("signed")
-		return false, ""
-	}
-	return true, name
+	signed = read(f, "signed", false, func(v value.Value) (bool, bool) {
+		if v.Kind() == value.KindBool {
+			return v.IsTrue(), true
+		}
+		sender = v.Text()
+		return true, v.Kind() == value.KindString && ValidName(sender) && !slices.Contains(notSenders, strings.ToLower(sender))
+	})
+	return signed, sender
 }
 
 // otherPatterns reports fields that need another pattern, as the schema says.

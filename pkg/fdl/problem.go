@@ -27,20 +27,10 @@ const (
 	SeverityStrict                  // the flow runs, but uses an extension or maps a missing source; see [Flow.Extensions]
 )
 
-// String returns "error", "warning" or "strict".
-func (s Severity) String() string {
-	switch s {
-	case SeverityWarning:
-		return "warning"
-	case SeverityStrict:
-		return "strict"
-	case SeverityError:
-	}
-	return "error"
-}
+var severities = [...]string{"error", "warning", "strict"}
 
-// MarshalText implements [encoding.TextMarshaler].
-func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+// String returns "error", "warning" or "strict".
+func (s Severity) String() string { return severities[s] }
 
 // Problem is one mistake in a definition. Its message has what was found and what is allowed.
 type Problem struct {
@@ -93,14 +83,6 @@ func (ps Problems) limited() Problems {
 	return append(kept, rest)
 }
 
-// later returns the later of two positions.
-func later(a, b Position) Position {
-	if comparePositions(a, b) > 0 {
-		return a
-	}
-	return b
-}
-
 func comparePositions(a, b Position) int {
 	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 }
@@ -130,7 +112,7 @@ func closest(found string, names []string) string {
 		distance = 1 // of one letter only the case may differ
 	}
 	for _, name := range names {
-		if abs(len(found)-len(name)) >= distance {
+		if d := len(found) - len(name); max(d, -d) >= distance {
 			continue
 		}
 		if d := editDistance(strings.ToLower(found), strings.ToLower(name)); d < distance {
@@ -139,8 +121,6 @@ func closest(found string, names []string) string {
 	}
 	return best
 }
-
-func abs(n int) int { return max(n, -n) }
 
 // editDistance is the number of insertions, deletions, replacements and swaps of neighbours that
 // turn a into b.
@@ -152,7 +132,11 @@ func editDistance(a, b string) int {
 	for i := 1; i <= len(a); i++ {
 		row[0] = i
 		for j := 1; j <= len(b); j++ {
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+differ(a[i-1], b[j-1]))
+			replaced := last[j-1] + 1
+			if a[i-1] == b[j-1] {
+				replaced--
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, replaced)
 			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
 				row[j] = min(row[j], before[j-2]+1)
 			}
@@ -160,11 +144,4 @@ func editDistance(a, b string) int {
 		before, last, row = last, row, before
 	}
 	return last[len(b)]
-}
-
-func differ(a, b byte) int {
-	if a == b {
-		return 0
-	}
-	return 1
 }

@@ -80,7 +80,7 @@ func TestProblems(t *testing.T) {
 		{"a line separator", "version: v1\u2028", []string{`1:12: the definition has the character "\u2028"`}},
 		{"a carriage return alone", "version: v1\rtype: flow", []string{`1:12: the definition has the character "\r"`}},
 		{"a control character", "version: v1\ntype: \x07", []string{`2:7: the definition has the character "\a"`}},
-		{"an unknown escape", `version: "\q"`, []string{`1:11: the definition is invalid YAML: found a backslash`}},
+		{"an unknown escape", `version: "\q"`, []string{`1:11: the definition is invalid: found a backslash`}},
 		{"an alias in itself", flowOf("- &a [*a]\n"), []string{`4:3: a step is a list`, `4:7: alias *a stands inside of what it repeats`}},
 		{"JSON", "{\n \"version\": \"v1\", \"type\": \"flow\",\n \"steps\": [{\"type\": \"pass\", \"name\": \"A\", \"end\": 1}, 7]}", []string{
 			`3:49: end is number 1; allowed: true, false`,

@@ -57,10 +57,11 @@ func unfilled(resource string) string {
 
 // ParseResource parses a resource or an action.
 func ParseResource(text string) (Resource, error) {
-	if kind, ok := jobs.ForAction(text); ok {
-		return Resource{Text: text, Kind: kind.Name, Function: StartJob}, nil
+	kind, isJob := jobs.ForAction(text)
+	if !isJob {
+		kind, _, isJob = jobs.ForResource(text)
 	}
-	if kind, _, ok := jobs.ForResource(text); ok {
+	if isJob {
 		return Resource{Text: text, Kind: kind.Name, Function: StartJob}, nil
 	}
 	for _, form := range resourceForms {
