@@ -9,6 +9,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine/enginetest"
 	"github.com/waitless/waitless/pkg/httpapi/rest/resttest"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/resume/resumetest"
 )
@@ -73,9 +74,11 @@ type startCounter struct {
 }
 
 func (s *startCounter) Append(ctx context.Context, item engine.Item) error {
-	s.mu.Lock()
-	s.started[item.Execution] = true
-	s.mu.Unlock()
+	if head, err := machine.HeadOf(item.Body); err != nil || !head.Lane {
+		s.mu.Lock()
+		s.started[item.Execution] = true
+		s.mu.Unlock()
+	}
 	return s.Store.Append(ctx, item)
 }
 

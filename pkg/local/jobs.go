@@ -77,12 +77,12 @@ func failedJob(call machine.Call, err error) token.Outcome {
 	case errors.Is(err, token.ErrInvalid):
 		return thrown(call, jobs.ErrorInvalid, err.Error())
 	}
-	return thrown(call, ErrorFunction, err.Error())
+	return token.Failure(ErrorFunction, err.Error())
 }
 
 // thrown returns the exception of a function, or the service's error if the task is an action.
 func thrown(call machine.Call, name, message string) token.Outcome {
-	if call.Resource.Kind != "" || name == ErrorFunction {
+	if call.Resource.Kind != "" {
 		return token.Failure(name, message)
 	}
 	return token.Thrown(name, message)
@@ -91,31 +91,22 @@ func thrown(call machine.Call, name, message string) token.Outcome {
 // polls sends polls as timers of the queue.
 type polls struct{ system *System }
 
-// Send implements [resume.Polls]. The next process sends polls again that were not due at the end of
+// Send implements [resume.Polls]. It binds the waiter of a first poll to its job: the next process sends polls again that were not due at the end of
 // this one, because the store has the waiters of each job.
 func (p polls) Send(ctx context.Context, poll resume.Poll) error {
-	if err := p.keep(ctx, poll); err != nil {
-		return err
+	if id, ok := token.HandleID(poll.Waiter.Handle); ok && poll.Number <= 1 {
+		if _, err := p.system.config.Store.Bind(ctx, poll.Key, poll.Waiter, id.Expires); err != nil {
+			return err
+		}
 	}
 	p.system.queue.at(poll.Due, func() { p.carryOut(poll) })
 	return nil
 }
 
-// keep binds the waiter of a first poll to its job, so that the next process finds
-// it in the store.
-func (p polls) keep(ctx context.Context, poll resume.Poll) error {
-	id, ok := token.HandleID(poll.Waiter.Handle)
-	if !ok || poll.Number > 1 {
-		return nil
-	}
-	_, err := p.system.config.Store.Bind(ctx, poll.Key, poll.Waiter, id.Expires)
-	return err
-}
-
 // carryOut makes the poll. A poll that fails ends the run, as a wake does, and is repeated in the
 // next run.
 func (p polls) carryOut(poll resume.Poll) {
-	r := p.system.currentRun()
+	r := p.system.run.Load()
 	poll.Receives++ // it is delivered once, and again only if it sent no poll
 	if err := p.system.observer.Reconcile(r.ctx, poll); err != nil {
 		r.stop(fmt.Errorf("ask for job %s: %w", poll.Key.Name, err)) // no effect after the end of the run

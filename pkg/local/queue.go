@@ -248,28 +248,24 @@ func (q *queue) relieved() {
 	switch {
 	case q.waiting.Len() > 0:
 		q.signal()
-	case q.idled != nil && q.isIdle():
+	case q.idled != nil && len(q.busy) == 0 && q.background == 0:
 		close(q.idled)
 		q.idled = nil
 	}
 }
 
-// idle reports whether no wake waits or is being handled, so that only a new wake can start work. If it
-// is not idle, idled is closed when it becomes idle.
-func (q *queue) idle() (idle bool, idled <-chan struct{}) {
+// whenIdle returns a channel that is closed when no wake waits or is being handled, so that only a new
+// wake can start work.
+func (q *queue) whenIdle() <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.isIdle() {
-		return true, nil
-	}
 	if q.idled == nil {
 		q.idled = make(chan struct{})
 	}
-	return false, q.idled
+	idled := q.idled
+	q.relieved()
+	return idled
 }
-
-// isIdle is idle. q.mu is held.
-func (q *queue) isIdle() bool { return len(q.busy) == 0 && q.waiting.Len() == 0 && q.background == 0 }
 
 // inBackground runs work beside the handling of wakes.
 func (q *queue) inBackground(work func()) {

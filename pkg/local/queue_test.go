@@ -171,7 +171,13 @@ func TestIdle(t *testing.T) {
 	q := virtualQueue(t)
 	want := func(want bool, when string) {
 		t.Helper()
-		if idle, _ := q.idle(); idle != want {
+		idle := false
+		select {
+		case <-q.whenIdle():
+			idle = true
+		default:
+		}
+		if idle != want {
 			t.Errorf("%s: idle is %v", when, idle)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 )
 
-// run is one call of [System.Run] or [System.Serve]. The zero run never ends.
+// run is one call of [System.Run] or [System.Serve].
 type run struct {
 	ctx  context.Context //nolint:containedctx // timers and calls that begin later belong to the run
 	stop context.CancelCauseFunc
@@ -19,7 +19,7 @@ type run struct {
 // the next run. A defect of one execution fails that execution alone.
 func (s *System) Run(ctx context.Context) error {
 	return s.handle(ctx, func(r run) {
-		s.awaitIdle(r.ctx)
+		await(r.ctx, 0, s.queue.whenIdle())
 		r.stop(errIdle) // has no effect after the end of ctx
 	})
 }
@@ -35,7 +35,7 @@ func (s *System) handle(ctx context.Context, end func(run)) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	r := run{ctx, stop}
-	s.setRun(r)
+	s.run.Store(&r)
 	if err := s.TakeOver(ctx); err != nil {
 		return err
 	}
@@ -50,35 +50,8 @@ func (s *System) handle(ctx context.Context, end func(run)) error {
 	return nil
 }
 
-func (s *System) setRun(r run) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.run = r
-}
-
-// currentRun returns the latest run, which may have ended.
-func (s *System) currentRun() run {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.run.ctx == nil {
-		return run{context.Background(), func(error) {}}
-	}
-	return s.run
-}
-
 // errIdle ends a run that has nothing left to do.
 var errIdle = errors.New("idle")
-
-// awaitIdle returns when the queue is idle or ctx ends.
-func (s *System) awaitIdle(ctx context.Context) {
-	for ctx.Err() == nil {
-		idle, idled := s.queue.idle()
-		if idle {
-			return
-		}
-		await(ctx, 0, idled)
-	}
-}
 
 // work handles wakes until the run ends. A wake that fails ends the run before it is put back, so
 // that no worker of this run receives it again.

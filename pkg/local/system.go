@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
@@ -105,7 +106,7 @@ type System struct {
 
 	mu        sync.Mutex
 	recovered bool
-	run       run // see [System.currentRun]
+	run       atomic.Pointer[run] // the latest, which may have ended
 }
 
 // New composes a system. It does nothing until [System.Run].
@@ -115,7 +116,8 @@ func New(config Config) *System {
 		queue: newQueue(config.Clock), workers: &workers{limit: config.Workers}, endOnly: map[engine.ID]bool{},
 		stops: &stops{requested: map[engine.ID]bool{}, calls: map[engine.ID][]*context.CancelCauseFunc{}},
 	}
-	s.tasks = &taskQueue{system: s, known: map[string]bool{}}
+	s.run.Store(&run{context.Background(), func(error) {}})
+	s.tasks = &taskQueue{system: s, tasks: map[string]*queuedTask{}}
 	given, ok := config.Tasks.(*Tasks)
 	if config.Tasks == nil {
 		given = &Tasks{clock: config.Clock}

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 
@@ -14,10 +15,17 @@ type taskQueue struct {
 	system *System
 
 	mu sync.Mutex
-	// known has the tasks under way or left, by the handles of their tokens: a task that is queued
-	// twice is run once.
-	known map[string]bool
-	left  []engine.Task // whose run ended before the call, or that are to be retried
+	// tasks are under way or left, by the handles of their tokens: a task that is queued twice is run
+	// once.
+	tasks  map[string]*queuedTask
+	queued int // counts them
+}
+
+// queuedTask is left if its run ended before the call, or until it is retried.
+type queuedTask struct {
+	engine.Task
+	order int // in which tasks were queued
+	left  bool
 }
 
 // Queue implements [engine.TaskQueue]. The call ends with the present run, and the next run repeats
@@ -25,73 +33,65 @@ type taskQueue struct {
 func (q *taskQueue) Queue(_ context.Context, task engine.Task) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !q.known[task.Handle] {
-		q.known[task.Handle] = true
-		q.begin(q.system.currentRun(), task)
+	if q.tasks[task.Handle] == nil {
+		q.queued++
+		t := &queuedTask{task, q.queued, true}
+		q.tasks[task.Handle] = t
+		q.begin(q.system.run.Load(), t)
 	}
 	return nil
 }
 
-func (q *taskQueue) begin(r run, task engine.Task) {
-	q.system.queue.inBackground(func() { q.run(r, task) })
+// begin begins a task that is left. q.mu is held.
+func (q *taskQueue) begin(r *run, t *queuedTask) {
+	if t.left && r.ctx.Err() == nil {
+		t.left = false
+		q.system.queue.inBackground(func() { q.run(r, t) })
+	}
 }
 
 // run runs the task when its turn has come.
-func (q *taskQueue) run(r run, task engine.Task) {
-	if gate := q.system.gates.of(task.Call); gate != nil {
-		if gate.enter(r.ctx, executionOf(task.Call)) != nil {
-			q.leave(task)
+func (q *taskQueue) run(r *run, t *queuedTask) {
+	if gate := q.system.gates.of(t.Call); gate != nil {
+		if gate.enter(r.ctx, executionOf(t.Call)) != nil {
+			q.end(t, true)
 			return
 		}
 		defer gate.leave()
 	}
-	disposition, err := q.system.runner.RunTask(r.ctx, task)
+	disposition, err := q.system.runner.RunTask(r.ctx, t.Task)
 	switch {
 	case errors.Is(err, errStopped): // the stop closes its token
-		q.forget(task)
+		q.end(t, false)
 	case err != nil:
-		q.leave(task)
+		q.end(t, true)
 		r.stop(err)
-	case !disposition.RetryAt.IsZero():
-		q.leave(task)
-		q.system.queue.at(disposition.RetryAt, func() {
-			if r.ctx.Err() == nil && q.take(task) {
-				q.run(r, task)
-			}
-		})
+	case disposition.RetryAt.IsZero():
+		q.end(t, false)
 	default:
-		q.forget(task)
+		q.end(t, true)
+		q.system.queue.at(disposition.RetryAt, func() {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			q.begin(r, t)
+		})
 	}
 }
 
-func (q *taskQueue) forget(task engine.Task) {
+// end forgets a task, or leaves it.
+func (q *taskQueue) end(t *queuedTask, left bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	delete(q.known, task.Handle)
-}
-
-func (q *taskQueue) leave(task engine.Task) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.left = append(q.left, task)
-}
-
-// take reports whether the task was still left, and removes it.
-func (q *taskQueue) take(task engine.Task) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	before := len(q.left)
-	q.left = slices.DeleteFunc(q.left, func(t engine.Task) bool { return t.Handle == task.Handle })
-	return len(q.left) < before
+	if t.left = left; !left {
+		delete(q.tasks, t.Handle)
+	}
 }
 
 // resume runs the tasks that earlier runs left.
 func (q *taskQueue) resume() {
-	r := q.system.currentRun()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, task := range q.left {
-		q.begin(r, task)
+	for _, t := range slices.SortedFunc(maps.Values(q.tasks), func(a, b *queuedTask) int { return a.order - b.order }) {
+		q.begin(q.system.run.Load(), t)
 	}
-	q.left = nil
 }
