@@ -36,7 +36,7 @@ type row struct {
 // Lists that several rows share.
 var (
 	core     = []string{"pkg/value", "pkg/fdl", "pkg/token", "pkg/machine", "pkg/jobs"}
-	useCases = append([]string{"pkg/engine", "pkg/resume", "pkg/calls"}, core...)
+	useCases = append([]string{"pkg/engine", "pkg/resume"}, core...)
 	composed = append([]string{"pkg/jobs/simulated", "pkg/httpapi/*"}, useCases...)
 )
 
@@ -61,7 +61,6 @@ var house = []row{
 		path: "pkg/engine/enginetest", testing: true,
 		ours: []string{"pkg/engine", "pkg/machine", "pkg/fdl", "pkg/value", "pkg/token"},
 	},
-	{path: "pkg/calls", ours: []string{"pkg/machine", "pkg/token", "pkg/value"}},
 	{path: "pkg/engine/failpoints", ours: []string{"pkg/engine", "pkg/machine", "pkg/token"}},
 	{path: "pkg/resume", ours: []string{"pkg/value", "pkg/token", "pkg/jobs", "pkg/jobs/simulated"}},
 	{path: "pkg/resume/resumetest", testing: true, ours: []string{"pkg/resume", "pkg/value", "pkg/token", "pkg/jobs", "pkg/jobs/simulated"}},

@@ -16,7 +16,7 @@ import (
 
 	"github.com/mattn/go-shellwords"
 
-	"github.com/waitless/waitless/pkg/calls"
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -134,7 +134,7 @@ func (c command) outcome(err, limitErr error, stdout *head, stderr *tail) token.
 	case err != nil:
 		return token.Failure(ErrorFunction, fmt.Sprintf("%s did not run: %s", who, err))
 	}
-	return calls.ParseReply(stdout.text, who)
+	return engine.ParseReply(stdout.text, who)
 }
 
 // head keeps the first bytes written to it.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/waitless/waitless/pkg/calls"
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -90,7 +90,7 @@ func (f *httpFunction) call(ctx context.Context, call machine.Call, now time.Tim
 	case limited.Err() != nil:
 		return tooSlow(f.who(), limit), nil
 	}
-	if calls.NeverConnected(err) {
+	if engine.NeverConnected(err) {
 		return token.Failure(token.ErrorUnreachable, fmt.Sprintf("%s: could not connect; the call was not made: %s", f.who(), withoutURL(err))), nil
 	}
 	return token.Failure(token.ErrorUnknown, fmt.Sprintf("%s: the call broke off, and the function may have run: %s", f.who(), withoutURL(err))), nil
@@ -137,7 +137,7 @@ func (f *httpFunction) do(request *http.Request) (token.Outcome, error) {
 func (f *httpFunction) outcome(response *http.Response, body []byte) token.Outcome {
 	status := response.StatusCode
 	if status >= http.StatusOK && status < http.StatusMultipleChoices {
-		return calls.ParseReply(body, f.who())
+		return engine.ParseReply(body, f.who())
 	}
 	if outcome, ok := ownError(body, f.who()); ok {
 		return outcome
@@ -148,9 +148,9 @@ func (f *httpFunction) outcome(response *http.Response, body []byte) token.Outco
 			hiddenURL(location), mostRedirects)
 	}
 	if len(bytes.TrimSpace(body)) > 0 {
-		cause += ": " + calls.Excerpt(body)
+		cause += ": " + engine.Excerpt(body)
 	}
-	return token.Failure(calls.StatusError(status, http.StatusText(status)), cause)
+	return token.Failure(engine.StatusError(status, http.StatusText(status)), cause)
 }
 
 // withoutURL returns the text of an error of net/http without its URL, which may have secrets.

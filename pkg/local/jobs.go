@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/waitless/waitless/pkg/calls"
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/jobs/simulated"
 	"github.com/waitless/waitless/pkg/machine"
@@ -51,7 +51,7 @@ func (s *System) callJobs(ctx context.Context, call machine.Call) (outcome token
 	}
 	switch {
 	case err == nil:
-		return calls.ParseReply(output, "function "+call.Resource.Function), true, nil
+		return engine.ParseReply(output, "function "+call.Resource.Function), true, nil
 	case ctx.Err() != nil:
 		return token.Outcome{}, true, ctx.Err()
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/waitless/waitless/pkg/calls"
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/jobs/simulated"
@@ -320,5 +320,5 @@ func (t *Tasks) Call(ctx context.Context, call machine.Call) (token.Outcome, err
 	if err != nil {
 		return failedJob(call, err), nil
 	}
-	return calls.ParseReply(answer, "function "+call.Resource.Function), nil
+	return engine.ParseReply(answer, "function "+call.Resource.Function), nil
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/waitless/waitless/pkg/calls"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/jobs/simulated"
@@ -59,7 +58,7 @@ func (a *actor) startJob(call machine.Call) token.Outcome {
 	if err != nil {
 		return token.Failure("Sim.StartFailed", err.Error())
 	}
-	return calls.ParseReply(answer, "StartJob")
+	return engine.ParseReply(answer, "StartJob")
 }
 
 type services struct {

@@ -15,7 +15,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go/middleware"
 
-	"github.com/waitless/waitless/pkg/calls"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/jobs"
@@ -150,7 +149,7 @@ func (r *flowRun) Send(_ context.Context, wake engine.Wake) error {
 func (r *flowRun) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
 	if call.Resource.Kind != "" {
 		answer, err := r.starter.StartJob(ctx, []byte(call.Input.JSON()))
-		return calls.ParseReply(answer, "StartJob"), err
+		return engine.ParseReply(answer, "StartJob"), err
 	}
 	function, _ := simulated.Lookup(call.Resource.Function)
 	answer, err := function([]byte(call.Input.JSON()), r.now, [10]byte{})

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 
-	"github.com/waitless/waitless/pkg/calls"
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -110,7 +110,7 @@ func neverTwice(o *lambda.Options) {
 
 // neverArrived reports whether the connection failed, or Lambda had no capacity.
 func neverArrived(err error) aws.Ternary {
-	if calls.NeverConnected(err) {
+	if engine.NeverConnected(err) {
 		return aws.TrueTernary
 	}
 	_, noRoom := errors.AsType[*types.TooManyRequestsException](err)

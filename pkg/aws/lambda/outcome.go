@@ -13,7 +13,7 @@ import (
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/waitless/waitless/pkg/calls"
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -30,7 +30,7 @@ func timedOut(function target, limit time.Duration) token.Outcome {
 // are answers.
 func refusal(function target, err error) token.Outcome {
 	name, text := token.ErrorUnknown, err.Error()
-	if calls.NeverConnected(err) {
+	if engine.NeverConnected(err) {
 		name, text = token.ErrorUnreachable, "could not connect; the call was not made: "+text
 	}
 	status := 0
@@ -40,7 +40,7 @@ func refusal(function target, err error) token.Outcome {
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		name, text = apiError(api.ErrorCode(), status), api.ErrorCode()+": "+api.ErrorMessage()
 	} else if status >= http.StatusMultipleChoices { // a success that broke off leaves open what became of the call
-		name = calls.StatusError(status, "")
+		name = engine.StatusError(status, "")
 	}
 	return token.Failure(name, fmt.Sprintf("call function %s: %s", function.name, text))
 }
@@ -63,7 +63,7 @@ func apiError(code string, status int) string {
 	case status == 0 || status == http.StatusBadRequest: // which Lambda has a dozen reasons for
 		return "FC." + own
 	}
-	return calls.StatusError(status, own)
+	return engine.StatusError(status, own)
 }
 
 // outcome is what the function came to.
@@ -74,7 +74,7 @@ func outcome(call machine.Call, function target, answer *lambda.InvokeOutput) to
 	case len(answer.Payload) > answerLimit:
 		return tooLong(function)
 	}
-	return calls.ParseReply(answer.Payload, "function "+function.name)
+	return engine.ParseReply(answer.Payload, "function "+function.name)
 }
 
 func tooLong(function target) token.Outcome {
@@ -90,7 +90,7 @@ func thrown(call machine.Call, function target, payload []byte) token.Outcome {
 		Message string `json:"errorMessage"`
 	}
 	if json.Unmarshal(payload, &e) != nil {
-		return token.Failure(token.ErrorFunction, fmt.Sprintf("function %s failed with %s", function.name, calls.Excerpt(payload)))
+		return token.Failure(token.ErrorFunction, fmt.Sprintf("function %s failed with %s", function.name, engine.Excerpt(payload)))
 	}
 	switch {
 	case e.Type == "Sandbox.Timedout", e.Type == "" && strings.Contains(e.Message, " Task timed out after "):

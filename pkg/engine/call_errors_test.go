@@ -1,10 +1,10 @@
-package calls_test
+package engine_test
 
 import (
 	"net/http"
 	"testing"
 
-	"github.com/waitless/waitless/pkg/calls"
+	"github.com/waitless/waitless/pkg/engine"
 )
 
 func TestStatusError(t *testing.T) {
@@ -16,7 +16,7 @@ func TestStatusError(t *testing.T) {
 		500: "FC.InternalServerError", 502: "FC.InternalServerError", 503: "FC.ResourceThrottled", 504: "FC.InternalServerError",
 		599: "FC.InternalServerError", 499: "FC.InternalServerError",
 	} {
-		if got := calls.StatusError(status, http.StatusText(status)); got != want {
+		if got := engine.StatusError(status, http.StatusText(status)); got != want {
 			t.Errorf("%d is %s, want %s", status, got, want)
 		}
 	}

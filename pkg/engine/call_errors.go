@@ -1,8 +1,4 @@
-// Package calls has what all callers of functions share: the errors of a call, and how a reply becomes
-// an outcome.
-//
-// This package may change between releases.
-package calls
+package engine
 
 import (
 	"errors"

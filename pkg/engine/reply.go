@@ -1,4 +1,4 @@
-package calls
+package engine
 
 import (
 	"fmt"
