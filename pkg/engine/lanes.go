@@ -30,7 +30,7 @@ func (h *handler) laneNotFound(ctx context.Context, lane machine.Lane) error {
 
 // startLane begins a lane whose parent waits for it and is not ending (rule 16).
 func (h *handler) startLane(ctx context.Context, lane machine.Lane) error {
-	parent, err := h.latestState(ctx, lane.Parent)
+	parent, err := h.parentOf(ctx, lane)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (h *handler) startLane(ctx context.Context, lane machine.Lane) error {
 // stopBeforeStart ends a lane that has not begun. This put and that of its start decide which was first
 // (rule 20).
 func (h *handler) stopBeforeStart(ctx context.Context, lane machine.Lane) error {
-	parent, err := h.latestState(ctx, lane.Parent)
+	parent, err := h.parentOf(ctx, lane)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (h *handler) stopBeforeStart(ctx context.Context, lane machine.Lane) error 
 // stopOfParent returns the signal for the stop of a lane. The parent's ending state is the request
 // (rule 20).
 func (h *handler) stopOfParent(ctx context.Context, lane machine.Lane) (machine.Signal, error) {
-	parent, err := h.latestState(ctx, lane.Parent)
+	parent, err := h.parentOf(ctx, lane)
 	if err != nil {
 		return nil, err
 	}
@@ -80,15 +80,17 @@ func (h *handler) entry() machine.Entry {
 	return machine.Entry{By: h.wake.Cause, Since: h.clock(), Generation: h.generation}
 }
 
-// latestState returns the latest state of a log, an empty one if there is no log.
-func (c *core) latestState(ctx context.Context, id ID) (machine.State, error) {
-	item, err := c.log.Latest(ctx, id)
+// parentOf returns the latest state of a lane's parent, an empty one if there is no log. Large values of
+// the item are at hand: a foreach may iterate over one.
+func (h *handler) parentOf(ctx context.Context, lane machine.Lane) (machine.State, error) {
+	item, err := h.log.Latest(ctx, lane.Parent)
 	if errors.Is(err, ErrNotFound) {
 		return machine.State{}, nil
 	}
 	if err != nil {
 		return machine.State{}, err
 	}
+	h.held.parent = item
 	return decodeState(item)
 }
 

@@ -72,7 +72,7 @@ type Wakes interface {
 
 // BatchWakes is implemented by a queue of wakes that accepts several together at a lower price.
 type BatchWakes interface {
-	// SendAll is [Wakes.Send] for several wakes. After an error some may have been sent.
+	// SendAll is [Wakes.Send] for several wakes that are due. After an error some may have been sent.
 	SendAll(ctx context.Context, wakes []Wake) error
 }
 

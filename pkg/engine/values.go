@@ -32,6 +32,7 @@ func decoded(item Item, err error) error {
 // have them in full, in the execution's log or in those of its lanes.
 type held struct {
 	log      Log
+	parent   Item // of a lane, if it was read; its values are not read again
 	loaded   map[value.Ref]value.Value
 	numbered map[itemKey]func(uint32) (value.Value, bool) // the values of items that were read
 }
@@ -84,14 +85,14 @@ func (h *held) read(ctx context.Context, ref value.Ref) (value.Value, error) {
 	nowhere := decoded(Item{Execution: id, Seq: ref.Seq}, machine.ErrDamaged)
 	numbered, ok := h.numbered[itemKey{ref.Log, ref.Seq}]
 	if !ok {
-		items, err := h.log.Items(ctx, id, ref.Seq, 1)
+		item, err := h.item(ctx, id, ref.Seq)
 		if err != nil {
 			return value.Value{}, err
 		}
-		if len(items) == 0 || items[0].Seq != ref.Seq {
+		if item.Seq != ref.Seq || item.Body == nil {
 			return value.Value{}, nowhere
 		}
-		if numbered, err = h.open(items[0]); err != nil {
+		if numbered, err = h.open(item); err != nil {
 			return value.Value{}, err
 		}
 	}
@@ -100,6 +101,18 @@ func (h *held) read(ctx context.Context, ref value.Ref) (value.Value, error) {
 		return value.Value{}, nowhere
 	}
 	return v, nil
+}
+
+// item reads an item. It returns another one, or none, if the log does not have it.
+func (h *held) item(ctx context.Context, id ID, seq uint64) (Item, error) {
+	if h.parent.Execution == id && h.parent.Seq == seq {
+		return h.parent, nil
+	}
+	items, err := h.log.Items(ctx, id, seq, 1)
+	if err != nil || len(items) == 0 {
+		return Item{}, err
+	}
+	return items[0], nil
 }
 
 // open decodes the values of an item and caches them.

@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/waitless/waitless/pkg/aws/sqs"
 	"github.com/waitless/waitless/pkg/token"
@@ -30,8 +32,11 @@ type fixture struct {
 	mu     sync.Mutex
 	bodies []string
 	delays []int32
-	hidden map[string]int32 // seconds, by message id
-	err    error            // of all requests
+	// batches are the sizes of the batches that were sent. The entry with the number refused is not accepted.
+	batches []int
+	refused int
+	hidden  map[string]int32 // seconds, by message id
+	err     error            // of all requests
 }
 
 func newFixture(decode sqs.Decode) *fixture {
@@ -53,6 +58,21 @@ func (f *fixture) SendMessage(_ context.Context, input *awssqs.SendMessageInput,
 	}
 	f.bodies, f.delays = append(f.bodies, *input.MessageBody), append(f.delays, input.DelaySeconds)
 	return &awssqs.SendMessageOutput{}, f.err
+}
+
+func (f *fixture) SendMessageBatch(
+	_ context.Context, input *awssqs.SendMessageBatchInput, _ ...func(*awssqs.Options),
+) (*awssqs.SendMessageBatchOutput, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.batches = append(f.batches, len(input.Entries))
+	output := &awssqs.SendMessageBatchOutput{}
+	for i, entry := range input.Entries {
+		if f.bodies = append(f.bodies, *entry.MessageBody); i+1 == f.refused {
+			output.Failed = append(output.Failed, types.BatchResultErrorEntry{Id: entry.Id, Code: aws.String("Throttled"), Message: aws.String("too many")})
+		}
+	}
+	return output, f.err
 }
 
 func (f *fixture) ChangeMessageVisibility(

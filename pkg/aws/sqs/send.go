@@ -3,11 +3,14 @@ package sqs
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go/middleware"
 )
 
@@ -23,6 +26,7 @@ func NewClient(config aws.Config) *Client { return sqs.NewFromConfig(config) }
 // Sender is the part of a [Client] that sends messages.
 type Sender interface {
 	SendMessage(ctx context.Context, input *sqs.SendMessageInput, options ...func(*sqs.Options)) (*sqs.SendMessageOutput, error)
+	SendMessageBatch(ctx context.Context, input *sqs.SendMessageBatchInput, options ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error)
 }
 
 // Queue is a queue that messages are sent to. Both fields are required.
@@ -48,6 +52,28 @@ func (q Queue) sendText(ctx context.Context, body string, delay time.Duration) e
 	}
 	_, err := q.Client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &q.URL, MessageBody: &body, DelaySeconds: delaySeconds}, withoutLineage)
 	return err
+}
+
+// batchSize is how many messages SQS accepts in one request.
+const batchSize = 10
+
+// sendTexts sends messages without a delay, ten in a request. It returns an error if one was not accepted; others may have been.
+func (q Queue) sendTexts(ctx context.Context, bodies []string) error {
+	for some := range slices.Chunk(bodies, batchSize) {
+		input := &sqs.SendMessageBatchInput{QueueUrl: &q.URL}
+		for i, body := range some {
+			input.Entries = append(input.Entries, types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), MessageBody: &body})
+		}
+		sent, err := q.Client.SendMessageBatch(ctx, input, withoutLineage)
+		switch {
+		case err != nil:
+			return err
+		case len(sent.Failed) > 0:
+			failed := sent.Failed[0]
+			return fmt.Errorf("%d of %d messages were not accepted: %s: %s", len(sent.Failed), len(some), aws.ToString(failed.Code), aws.ToString(failed.Message))
+		}
+	}
+	return nil
 }
 
 // seconds returns d in whole seconds, rounded up, and 0 if d is negative.

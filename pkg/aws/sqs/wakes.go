@@ -39,7 +39,7 @@ type WakesConfig struct {
 	Limit time.Duration
 }
 
-// Wakes sends wakes to a queue. It implements [engine.Wakes].
+// Wakes sends wakes to a queue. It implements [engine.Wakes] and [engine.BatchWakes].
 type Wakes struct{ config WakesConfig }
 
 // NewWakes returns wakes of this configuration.
@@ -126,6 +126,22 @@ func (w *Wakes) Send(ctx context.Context, wake engine.Wake) error {
 	}
 	if err := w.config.Queue.sendText(ctx, body, delay); err != nil {
 		return fmt.Errorf("send a wake to execution %s: %w", wake.Execution, err)
+	}
+	return nil
+}
+
+// SendAll implements [engine.BatchWakes] for wakes that are due.
+func (w *Wakes) SendAll(ctx context.Context, wakes []engine.Wake) error {
+	bodies := make([]string, len(wakes))
+	for i, wake := range wakes {
+		body, err := EncodeWake(wake)
+		if err != nil {
+			return err
+		}
+		bodies[i] = body
+	}
+	if err := w.config.Queue.sendTexts(ctx, bodies); err != nil {
+		return fmt.Errorf("send %d wakes: %w", len(wakes), err)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package sqs_test
 import (
 	"context"
 	"errors"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -190,4 +191,39 @@ func TestBatchOfWakes(t *testing.T) {
 		`"cause":"timer","outcome":"done","receives":2`:                                                          2, `"outcome":"discarded"`: 1, `"early_looks":2`: 1,
 		`"execution":"` + other.Execution.String() + `"`: 1, `"absent"`: 1, "\n": 6, token.Cause: 0,
 	})
+}
+
+// A fork sends a wake to each lane, ten in a request.
+func TestWakesOfLanesAreSentTogether(t *testing.T) {
+	t.Parallel()
+	f := newFixture(nil)
+	wakes := make([]engine.Wake, 25)
+	for i := range wakes {
+		lane := machine.Lane{Parent: engine.NewID("flow", "one"), Attempt: 7, Index: i, Count: 25}
+		wakes[i] = engine.Wake{Execution: lane.ID(), Lane: &lane, Cause: machine.CauseStart, Due: now, Sent: now}
+	}
+	target := sqs.NewWakes(sqs.WakesConfig{Queue: f.queue(), Now: func() time.Time { return now }})
+	if err := target.SendAll(t.Context(), wakes); err != nil || !slices.Equal(f.batches, []int{10, 10, 5}) {
+		t.Fatalf("batches of %v, error %v", f.batches, err)
+	}
+	var got []engine.Wake
+	var mu sync.Mutex
+	receiver := newFixture(sqs.DecodeWakes(func(_ context.Context, wake engine.Wake) (engine.Disposition, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		got = append(got, wake)
+		return engine.Disposition{}, nil
+	}))
+	receiver.receive(t, f.bodies...)
+	slices.SortFunc(got, func(a, b engine.Wake) int { return a.Lane.Index - b.Lane.Index })
+	for i := range got {
+		got[i].Receives = 0
+	}
+	if !reflect.DeepEqual(got, wakes) {
+		t.Errorf("received %+v, want %+v", got, wakes)
+	}
+	f.refused = 2
+	if err := target.SendAll(t.Context(), wakes); err == nil || !strings.Contains(err.Error(), "1 of 10 messages were not accepted: Throttled: too many") {
+		t.Errorf("error %v", err)
+	}
 }

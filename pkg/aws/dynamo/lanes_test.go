@@ -1,0 +1,97 @@
+package dynamo_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// SendAll implements [engine.BatchWakes].
+func (r *flowRun) SendAll(ctx context.Context, wakes []engine.Wake) error {
+	for _, wake := range wakes {
+		if err := r.Send(ctx, wake); err != nil {
+			return err
+		}
+	}
+	r.batches += (len(wakes) + 9) / 10
+	return nil
+}
+
+// forks is a flow with forks, which the table does not accept yet.
+type forks struct{ parsed *fdl.Flow }
+
+func (f *forks) Put(_ context.Context, name string, text []byte) (machine.FlowRef, error) {
+	parsed, problems := fdl.Parse(text)
+	if parsed == nil {
+		return machine.FlowRef{}, fmt.Errorf("%v", problems)
+	}
+	f.parsed = parsed
+	return machine.FlowRef{Name: name, Hash: "hash"}, nil
+}
+
+func (f *forks) Flow(context.Context, machine.FlowRef) (*fdl.Flow, error) { return f.parsed, nil }
+
+const shortCall = `          - type: task
+            name: Call%d
+            resourceArn: acs:fc:::services/any/functions/echo
+            inputMappings: [{target: one, source: $input.one}]
+`
+
+func parallelOf(branches int, output string) string {
+	text := "version: v1\ntype: flow\nsteps:\n  - type: parallel\n    name: Fork\n    branches:\n"
+	for i := range branches {
+		text += "      - steps:\n" + fmt.Sprintf(shortCall, i)
+	}
+	return text + output
+}
+
+func foreachOf(items int, output string) string {
+	list := strings.TrimSuffix(strings.Repeat("1,", items), ",")
+	return "version: v1\ntype: flow\nsteps:\n  - type: foreach\n    name: Each\n    inputMappings: [{target: list, source: [" + list + "]}]\n" +
+		"    iterationMapping: {collection: $.list, item: one}\n    steps:" + strings.ReplaceAll("\n"+fmt.Sprintf(shortCall, 0), "\n    ", "\n") + output
+}
+
+const allOutputs = "    outputMappings: [{target: all, source: $local}]\n"
+
+// What an execution costs that is nothing but a fork: its start, the fork, the items and joins of the
+// lanes, and its end.
+func TestCostsOfForks(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		flow  string
+		lanes int
+		want  capacity
+	}{
+		{"parallel of 2", parallelOf(2, ""), 2, capacity{read: 7, write: 7, index: 2, messages: 4}},
+		{"parallel of 10", parallelOf(10, ""), 10, capacity{read: 23, write: 23, index: 2, messages: 12}},
+		{"parallel of 10, outputs used", parallelOf(10, allOutputs), 10, capacity{read: 33, write: 23, index: 2, messages: 12}},
+		{"foreach of 100", foreachOf(100, ""), 100, capacity{read: 203, write: 203, index: 2, messages: 102}},
+		{"foreach of 200", foreachOf(200, ""), 100, capacity{read: 203, write: 303, index: 2, messages: 102}},
+		// The outputs of 120 items have more than 1 KB: the last item takes two units.
+		{"foreach of 120, outputs used", foreachOf(120, allOutputs), 100, capacity{read: 303, write: 224, index: 2, messages: 102}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := &flowRun{t: t, meter: &meter{}, now: epoch}
+			r.store = newTables(t, atEpoch, r.meter.options)
+			r.start("forks", c.flow, value.Object(), &forks{})
+			sum := r.meter.take()
+			for len(r.wakes) > 0 {
+				used := r.turn()
+				sum = capacity{sum.read + used.read, sum.write + used.write, sum.index + used.index, sum.messages + used.messages}
+			}
+			r.want("the execution", sum, c.want)
+			if want := (c.lanes + 8) / 10; r.batches != want {
+				t.Errorf("%d batches of wakes, want %d", r.batches, want)
+			}
+			r.wantSucceeded()
+		})
+	}
+}
