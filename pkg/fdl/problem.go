@@ -32,6 +32,9 @@ var severities = [...]string{"error", "warning", "strict"}
 // String returns "error", "warning" or "strict".
 func (s Severity) String() string { return severities[s] }
 
+// MarshalText implements [encoding.TextMarshaler].
+func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
 // Problem is one mistake in a definition. Its message has what was found and what is allowed.
 type Problem struct {
 	Position
