@@ -103,6 +103,7 @@ type LimitError struct {
 	Max int
 	// Hint says how to raise it.
 	Hint string
+	Lane bool // a lane reached the limit of events
 }
 
 // outcome is the failure of what reached the limit.
@@ -124,8 +125,12 @@ func (e *LimitError) Error() string {
 		return fmt.Sprintf("%s: the state has %d bytes and the limit of a log item is %d; keep less output of earlier steps, and few large values "+
 			"instead of many small ones", place, e.Size, e.Limit)
 	case LimitEvents:
-		return fmt.Sprintf("the execution has %d history events, and the next step or attempt may exceed the limit of %d; split the work into several "+
-			"executions, and poll within one step", e.Size, e.Limit)
+		log := "the execution"
+		if e.Lane {
+			log = "a lane of the execution"
+		}
+		return fmt.Sprintf("%s has %d history events, and the next step or attempt may exceed the limit of %d; split the work into several "+
+			"executions, and poll within one step", log, e.Size, e.Limit)
 	case LimitData:
 	}
 	what := place + ": input, local and output have %d bytes together"
@@ -174,7 +179,7 @@ func (r *run) checkEvents() *LimitError {
 	if s.Events+EventsReserve+len(s.Series) <= limit {
 		return nil
 	}
-	return &LimitError{What: LimitEvents, Size: s.Events, Limit: limit}
+	return &LimitError{What: LimitEvents, Size: s.Events, Limit: limit, Lane: s.isLane()}
 }
 
 // Kept returns what of a call's outcome is kept: of one that is too large for any step, the failure
