@@ -2,6 +2,7 @@ package resume
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -120,30 +121,24 @@ func (l Limits) FailureOf(name, cause string) (token.Outcome, error) {
 }
 
 func parseFailure(report []byte) (name, cause string, err error) {
+	const allowed = `{"error": text, "cause": text}`
 	if len(bytes.TrimSpace(report)) == 0 {
 		return "", "", nil
 	}
-	const allowed = `{"error": text, "cause": text}`
-	object, err := parseReport(report, "the failure", allowed)
-	if err != nil {
+	if _, err := parseReport(report, "the failure", allowed); err != nil {
 		return "", "", err
 	}
-	unreadable := &ReportError{What: "the failure cannot be read; allowed: " + allowed}
-	if object.Kind() != value.KindObject {
-		return "", "", unreadable
-	}
-	for _, m := range object.Members() {
-		switch {
-		case m.Key != "error" && m.Key != "cause":
-			unreadable.Err = fmt.Errorf("unknown field %q", m.Key)
-		case m.Value.Kind() != value.KindString:
-			unreadable.Err = fmt.Errorf("%s is %s", m.Key, m.Value.Kind())
-		default:
-			continue
+	var texts map[string]string
+	err = json.Unmarshal(report, &texts)
+	for key := range texts {
+		if key != "error" && key != "cause" {
+			err = fmt.Errorf("unknown field %q", key)
 		}
-		return "", "", unreadable
 	}
-	return object.Get("error").Text(), object.Get("cause").Text(), nil
+	if err != nil {
+		return "", "", &ReportError{What: "the failure cannot be read; allowed: " + allowed, Err: err}
+	}
+	return texts["error"], texts["cause"], nil
 }
 
 // ReadBody reads the body of a request, which announces so many bytes, or -1. An error is a

@@ -50,11 +50,6 @@ type Flows interface {
 	DeleteFlow(ctx context.Context, flow machine.FlowRef) error
 }
 
-// External lists waits of external engines, as [resume.ExternalWaits] does.
-type External interface {
-	List(ctx context.Context, after string, limit int) ([]resume.ExternalWait, error)
-}
-
 // Config is what a handler works with. Fields are required unless they say what nil means.
 type Config struct {
 	Engine *engine.Client
@@ -62,7 +57,7 @@ type Config struct {
 	Index  Index
 	Flows  Flows
 	// External lists waits of external engines; nil means there are none.
-	External External
+	External resume.ExternalWaits
 	// Start starts executions, and Stop requests the end of one, as Engine does.
 	Start func(context.Context, engine.StartRequest) (engine.StartResult, error)
 	Stop  func(ctx context.Context, id engine.ID, name, cause string) error
