@@ -35,19 +35,20 @@ const (
 type Sighting struct {
 	Status Status
 	// At is the service's time of the status, in an event in whole seconds.
-	At time.Time
+	At time.Time `json:",omitzero"`
 	// Began is when the run began, zero if unknown, and BeginText the same as the service's name of
 	// the run ([Run.BeginText]). For a key of [ScopeRun] they are not compared.
-	BeginText string
-	Began     time.Time
+	BeginText string    `json:",omitempty"`
+	Began     time.Time `json:",omitzero"`
 	// Word is the service's word for the status, such as "RUNNABLE". GetJobStatus returns it; it is
 	// not stored.
-	Word string
+	Word string `json:"-"`
 	// Output is that of a success: an object with job_id, job_key, kind, status, and the fields that
 	// the kind reads from events and descriptions alike.
-	Output json.RawMessage
+	Output json.RawMessage `json:",omitempty"`
 	// Error and Cause are those of a failure.
-	Error, Cause string
+	Error string `json:",omitempty"`
+	Cause string `json:",omitempty"`
 }
 
 // IsHint reports whether a sighting from an event says only that the job may have ended: a
@@ -67,7 +68,7 @@ type Started struct {
 type Run struct {
 	// BeginText is when the run began according to the service, in RFC 3339: services identify the
 	// runs of a resource by it. It is empty while it is unknown.
-	BeginText string
+	BeginText string `json:",omitempty"`
 	// Since is when the run was about to be started, by the clock of the process that started it; for
 	// an adopted run, when the service says it began.
 	Since time.Time

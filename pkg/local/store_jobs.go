@@ -12,9 +12,6 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// meetingFormat is the format number of a stored meeting. Its parts have numbers of their own.
-const meetingFormat = 1
-
 // meetingForm lists a job that has more waiters.
 var meetingForm = form[resume.Meeting]{decode: decodeMeeting, encode: encodeMeeting, index: listWaiters}
 
@@ -22,39 +19,12 @@ func encodeMeeting(m resume.Meeting) []byte {
 	if len(m.Waiters) == 0 && m.End == nil {
 		return nil
 	}
-	var e value.Encoder
-	e.Uint(meetingFormat)
-	var end []byte
-	if m.End != nil {
-		end = resume.EncodeEnd(*m.End)
-	}
-	e.Text(string(end))
-	e.Uint(uint64(len(m.Waiters)))
-	for _, waiter := range m.Waiters {
-		e.Text(waiter.Handle)
-		e.Text(string(waiter.Encode()))
-	}
-	return e.Bytes()
+	return resume.Encode(m)
 }
 
-// decodeMeeting reads what encodeMeeting wrote.
-func decodeMeeting(data []byte) (m resume.Meeting, err error) {
-	d := value.NewDecoder(data)
-	format := d.Uint()
-	if stored := d.Text(); stored != "" {
-		var end jobs.Sighting
-		end, err = resume.DecodeEnd([]byte(stored))
-		m.End = &end
-	}
-	for range d.Count() {
-		if err != nil {
-			break
-		}
-		var waiter resume.Waiter
-		waiter, err = resume.DecodeWaiter(d.Text(), []byte(d.Text()))
-		m.Waiters = append(m.Waiters, waiter)
-	}
-	if err != nil || d.Err() != nil || d.Rest() > 0 || format != meetingFormat {
+func decodeMeeting(data []byte) (resume.Meeting, error) {
+	m, err := resume.Decode[resume.Meeting](data)
+	if err != nil {
 		return m, errDamagedJob
 	}
 	return m, nil

@@ -2,13 +2,13 @@ package resume
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/jobs/simulated"
 	"github.com/waitless/waitless/pkg/token"
-	"github.com/waitless/waitless/pkg/value"
 )
 
 // Poll is a reconcile poll: it describes the job of one waiter, in case the job's
@@ -36,10 +36,9 @@ const pollMAC token.Use = "poll"
 // authenticated returns what the MAC of the poll covers. It leaves Due out, because a
 // message that a queue cannot hold back for so long is sent again.
 func (p Poll) authenticated() []byte {
-	var e value.Encoder
-	encode(&e, append(fieldsOfKey(&p.Key), &p.Waiter.JobID, &p.Waiter.Handle, &p.Waiter.Run.BeginText, &p.Waiter.Run.Since, &p.Deadline))
-	e.Int(int64(p.Number))
-	return e.Bytes()
+	p.Due, p.MAC = time.Time{}, ""
+	text, _ := json.Marshal(p) // it has a JSON text
+	return text
 }
 
 // Sign returns the poll with the MAC that [JobObserver.Reconcile] demands. Only a

@@ -25,25 +25,21 @@ type storedForm struct {
 }
 
 var storedForms = map[string]storedForm{
-	"a waiter":        storedWaiter(resume.Waiter{Handle: "EQEB", Run: jobs.Run{BeginText: "run", Since: storedAt}, JobID: "id"}),
-	"an empty waiter": storedWaiter(resume.Waiter{Handle: "EQEB"}),
-	"a failure":       storedEnd(jobs.Sighting{Status: jobs.StatusFailed, At: storedAt, Error: "Job.Failed", Cause: "\x00 é"}),
-	"a success": storedEnd(jobs.Sighting{
+	"a waiter":        storedAs(resume.Waiter{Handle: "EQEB", Run: jobs.Run{BeginText: "run", Since: storedAt}, JobID: "id"}),
+	"an empty waiter": storedAs(resume.Waiter{Handle: "EQEB"}),
+	"a failure":       storedAs(jobs.Sighting{Status: jobs.StatusFailed, At: storedAt, Error: "Job.Failed", Cause: "\x00 é"}),
+	"a success": storedAs(jobs.Sighting{
 		Status: jobs.StatusSuccess, At: storedAt, BeginText: "run", Began: storedAt.Add(-1), Output: json.RawMessage(`{"a":1}`),
 	}),
 	"an external wait": storedWait(resume.ExternalWait{
 		Handle: "EQEB", Recipient: resume.RecipientDurable, Sealed: []byte{0, 255}, Job: storedKey, JobID: "id",
 		Opened: storedAt, Deadline: storedAt.Add(1), Expires: storedAt.Add(2),
 	}),
-	"an empty external": storedWait(resume.ExternalWait{Handle: "EQEB"}),
+	"an empty external": storedWait(resume.ExternalWait{Handle: "EQEB", Sealed: []byte{}}),
 }
 
-func storedWaiter(w resume.Waiter) storedForm {
-	return storedForm{w, w.Encode(), func(data []byte) (any, error) { return resume.DecodeWaiter(w.Handle, data) }}
-}
-
-func storedEnd(end jobs.Sighting) storedForm {
-	return storedForm{end, resume.EncodeEnd(end), func(data []byte) (any, error) { return resume.DecodeEnd(data) }}
+func storedAs[T any](v T) storedForm {
+	return storedForm{v, resume.Encode(v), func(data []byte) (any, error) { return resume.Decode[T](data) }}
 }
 
 func storedWait(w resume.ExternalWait) storedForm {

@@ -23,7 +23,7 @@ const (
 func (w *Waits) Bind(ctx context.Context, key jobs.Key, waiter resume.Waiter, expires time.Time) (resume.Meeting, error) {
 	change := update{
 		op: "bind a token to job " + key.Name, names: map[string]string{"#w": waiterPrefix + waiter.Handle},
-		values: item{":waiter": binaryOf(waiter.Encode()), ":expires": expiryOf(expires)},
+		values: item{":waiter": binaryOf(resume.Encode(waiter)), ":expires": expiryOf(expires)},
 	}
 	later, earlier := change, change
 	later.expression, later.condition = "SET #w = :waiter, expires = :expires", "attribute_not_exists(expires) OR expires <= :expires"
@@ -41,7 +41,7 @@ func (w *Waits) Bind(ctx context.Context, key jobs.Key, waiter resume.Waiter, ex
 func (w *Waits) Note(ctx context.Context, key jobs.Key, end jobs.Sighting, expires time.Time) (resume.Meeting, error) {
 	now := w.now()
 	change := update{op: "note the end of job " + key.Name, values: item{
-		":end": binaryOf(resume.EncodeEnd(end)), ":at": nanosecondOf(end.At), ":expires": expiryOf(expires), ":now": secondOf(now),
+		":end": binaryOf(resume.Encode(end)), ":at": nanosecondOf(end.At), ":expires": expiryOf(expires), ":now": secondOf(now),
 	}}
 	kept, expired := change, change
 	kept.expression = "SET e = :end, s = :at, expires = if_not_exists(expires, :expires)"
@@ -96,11 +96,10 @@ func meetingOf(attributes item, err error) (resume.Meeting, error) {
 		return m, err
 	}
 	for name, value := range attributes {
-		handle, ok := strings.CutPrefix(name, waiterPrefix)
-		if !ok {
+		if !strings.HasPrefix(name, waiterPrefix) {
 			continue
 		}
-		waiter, err := resume.DecodeWaiter(handle, bytesOf(value))
+		waiter, err := resume.Decode[resume.Waiter](bytesOf(value))
 		if err != nil {
 			return resume.Meeting{}, jobError(attributes, err)
 		}
@@ -108,7 +107,7 @@ func meetingOf(attributes item, err error) (resume.Meeting, error) {
 	}
 	slices.SortFunc(m.Waiters, func(a, b resume.Waiter) int { return strings.Compare(a.Handle, b.Handle) })
 	if value, ok := attributes[attrEnd]; ok {
-		end, err := resume.DecodeEnd(bytesOf(value))
+		end, err := resume.Decode[jobs.Sighting](bytesOf(value))
 		if err != nil {
 			return resume.Meeting{}, jobError(attributes, err)
 		}

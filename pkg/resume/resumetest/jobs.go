@@ -167,7 +167,7 @@ func parkedSize(d *fixture) {
 			d.Fatalf("known is %+v, error %v", met, err)
 		}
 		large := sizes[0]+sizes[1] > 500
-		if size := len(resume.EncodeEnd(*met.End)); size > 1200 || large != (met.End.Status == jobs.StatusRunning) {
+		if size := len(resume.Encode(met.End)); size > 1200 || large != (met.End.Status == jobs.StatusRunning) {
 			d.Errorf("%d: %d bytes are kept, status %s", sizes, size, met.End.Status)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // Expiring is a [resume.Rendezvous] that deletes what it knows of jobs.
@@ -136,7 +137,16 @@ func sameEnd(a, b *jobs.Sighting) bool {
 		return a == b
 	}
 	return a.Status == b.Status && a.At.Equal(b.At) && a.BeginText == b.BeginText && a.Began.Equal(b.Began) && a.Began.IsZero() == b.Began.IsZero() &&
-		string(a.Output) == string(b.Output) && a.Error == b.Error && a.Cause == b.Cause
+		compact(a.Output) == compact(b.Output) && a.Error == b.Error && a.Cause == b.Cause
+}
+
+// compact returns an output as it is compared: stores need not keep its white space and its escapes.
+func compact(output json.RawMessage) string {
+	v, err := value.ParseJSON(output)
+	if err != nil {
+		return string(output)
+	}
+	return v.JSON()
 }
 
 func (m *rendezvousFixture) alone() {
