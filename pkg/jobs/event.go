@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -85,12 +86,12 @@ func (k Kind) readEvent(document any, fromService bool) (Key, Sighting, error) {
 		{regionForm.MatchString(key.Region), "region", key.Region, "a region such as eu-central-1"},
 		{!occurred.IsZero(), "time", path("time").text(document), "an instant such as 2026-01-02T03:04:05Z"},
 	} {
-		switch {
-		case part.ok:
-		case part.found == "":
-			return Key{}, Sighting{}, fmt.Errorf("%s event: %s is missing: want %s", k.Name, part.path, part.want)
-		default:
-			return Key{}, Sighting{}, fmt.Errorf("%s event: %s is %q: want %s", k.Name, part.path, Shortened(part.found), part.want)
+		if !part.ok {
+			found := "missing"
+			if part.found != "" {
+				found = strconv.Quote(Shortened(part.found))
+			}
+			return Key{}, Sighting{}, fmt.Errorf("%s event: %s is %s: want %s", k.Name, part.path, found, part.want)
 		}
 	}
 	seen := Sighting{At: occurred, Word: word, Status: StatusRunning} // a hint

@@ -34,13 +34,8 @@ func (l *Log) Join(ctx context.Context, fork engine.ForkID, end engine.LaneEnd) 
 		kept.expression += ", l = if_not_exists(l, :lane)"
 		expired.expression = "SET j = :end, expires = :expires, l = :lane"
 	}
-	for { // again only if another lane replaced the expired record
-		for _, change := range []update{kept, expired} {
-			if after, ok, err := l.update(ctx, joinKey(fork), change); err != nil || ok {
-				return l.joinRecord(after), err
-			}
-		}
-	}
+	after, err := l.first(ctx, joinKey(fork), kept, expired)
+	return l.joinRecord(after), err
 }
 
 // Joined implements [engine.Joins].

@@ -28,13 +28,7 @@ func (w *Waits) Bind(ctx context.Context, key jobs.Key, waiter resume.Waiter, ex
 	later, earlier := change, change
 	later.expression, later.condition = "SET #w = :waiter, expires = :expires", "attribute_not_exists(expires) OR expires <= :expires"
 	earlier.expression, earlier.condition = "SET #w = :waiter", "expires > :expires"
-	for { // again only if the expiry changed between the two
-		for _, change := range []update{later, earlier} {
-			if after, ok, err := w.update(ctx, jobKey(key), change); err != nil || ok {
-				return meetingOf(after, err)
-			}
-		}
-	}
+	return meetingOf(w.first(ctx, jobKey(key), later, earlier))
 }
 
 // Note implements [resume.Rendezvous]. It takes a second write if the job's item has expired and DynamoDB has not deleted it.

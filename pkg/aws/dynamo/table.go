@@ -75,6 +75,18 @@ func (t table) update(ctx context.Context, key item, change update) (after item,
 	return updated.Attributes, true, nil
 }
 
+// first makes the first of the changes whose condition holds, and returns the item as it then is. It tries all of them again if the
+// item changed in between, so that none of their conditions held.
+func (t table) first(ctx context.Context, key item, changes ...update) (after item, err error) {
+	for {
+		for _, change := range changes {
+			if after, ok, err := t.update(ctx, key, change); err != nil || ok {
+				return after, err
+			}
+		}
+	}
+}
+
 // failed gives an error its operation and its table, and returns nil for nil.
 func (t table) failed(op string, err error) error {
 	if err == nil {

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"regexp"
+	"strings"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
@@ -66,12 +66,11 @@ type lane struct {
 	Count   int    `json:"count"`
 }
 
-// causes matches causes of any length. Their length is checked separately, because a limit in the pattern would make its
-// compilation slow, and every process compiles it when it starts.
-var causes = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
-
 // isCause reports whether the text may be a cause. A token's text has a dot, so it is not one.
-func isCause(text string) bool { return len(text) <= 64 && causes.MatchString(text) }
+func isCause(text string) bool {
+	const allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+	return text != "" && len(text) <= 64 && strings.Trim(text, allowed) == ""
+}
 
 // errCause does not repeat the text, which may be a secret.
 var errCause = errors.New("the cause is neither a word, nor a timer's tag, nor a token's handle")

@@ -26,12 +26,12 @@ type Function func(input []byte, now time.Time, random [10]byte) ([]byte, error)
 // functions has the tutorial's names, and SubmitJob and CheckJob, the names of the same two functions in
 // the job poller sample of AWS Step Functions.
 var functions = map[string]Function{
-	"StartJob":     StartJob,
-	"SubmitJob":    StartJob,
-	"GetJobStatus": withoutRandom(GetJobStatus),
-	"CheckJob":     withoutRandom(GetJobStatus),
-	"echo":         withoutRandom(Echo),
+	"StartJob": StartJob, "SubmitJob": StartJob, "GetJobStatus": status, "CheckJob": status, "echo": echo,
 }
+
+func status(input []byte, now time.Time, _ [10]byte) ([]byte, error) { return GetJobStatus(input, now) }
+
+func echo(input []byte, now time.Time, _ [10]byte) ([]byte, error) { return Echo(input, now) }
 
 // Lookup returns the built-in function of that exact name.
 func Lookup(name string) (Function, bool) {
@@ -42,10 +42,6 @@ func Lookup(name string) (Function, bool) {
 // Names returns the names that [Lookup] knows, sorted by their bytes.
 func Names() []string {
 	return slices.Sorted(maps.Keys(functions))
-}
-
-func withoutRandom(f func([]byte, time.Time) ([]byte, error)) Function {
-	return func(input []byte, now time.Time, _ [10]byte) ([]byte, error) { return f(input, now) }
 }
 
 // StartJob starts a job at the instant now and returns {"job_id":"<UUIDv7>"}. The id has now in
