@@ -7,6 +7,7 @@
 //   - pattern waitForCondition
 //   - heartbeatSeconds, atMostOnce and signed
 //   - steps of a catch
+//   - maxConcurrency of a foreach
 //   - $context.task.idempotencyKey and $context.task.callbackUrl
 //
 // The package is pure. Package machine runs flows.

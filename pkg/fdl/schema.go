@@ -12,8 +12,8 @@ var schema []byte
 
 // Schema returns the JSON Schema (draft-07) of a definition, for editors. The parser reads from it
 // which fields an element has and requires, and what their values are. A description is what
-// messages list as allowed. An x-extension says why FDL does not have the field. The text of
-// conditions, paths and gotos only [Parse] checks.
+// messages list as allowed. An x-extension says why FDL does not have the field, an x-pattern which
+// pattern of a task it needs. The text of conditions, paths and gotos only [Parse] checks.
 func Schema() []byte { return slices.Clone(schema) }
 
 // element is what a definition is made of, as the schema describes it: the flow, a type of step, or
