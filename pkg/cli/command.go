@@ -79,9 +79,6 @@ func (c Command) Run(ctx context.Context) int {
 	root.SetOut(out)
 	root.SetErr(c.Stderr)
 	c.addCompletion(root)
-	if cmd, err := unknownBeforeHelp(root, c.Args); err != nil {
-		return c.exit(ctx, cmd, err)
-	}
 	cmd, err := root.ExecuteContextC(ctx)
 	if out.err != nil {
 		err = view.Unwritten(out.err)
@@ -121,20 +118,6 @@ func (c Command) root() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(helpCommand())
 	return root
-}
-
-// unknownBeforeHelp returns an error for an unknown command with --help, for which cobra shows the help of
-// the command above it.
-func unknownBeforeHelp(root *cobra.Command, args []string) (*cobra.Command, error) {
-	cmd, rest, err := root.Find(args)
-	if err != nil || !cmd.HasSubCommands() || !slices.Contains(rest, "--help") && !slices.Contains(rest, "-h") {
-		return cmd, nil //nolint:nilerr // cobra reports it
-	}
-	name := rest[0]
-	if strings.HasPrefix(name, "-") || strings.HasPrefix(name, "_") || name == "help" {
-		return cmd, nil
-	}
-	return cmd, cmd.RunE(cmd, rest[:1])
 }
 
 func noSuchCommand(cmd *cobra.Command, name string) error {

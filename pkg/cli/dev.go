@@ -259,33 +259,24 @@ func (s *server) warnOfSigned(ctx context.Context, store target.Store, system *l
 	if err != nil {
 		s.log.Warn("flows cannot be listed", "error", err.Error())
 	}
-	for i, d := range definitions {
-		if i > 0 && definitions[i-1].Flow.Name == d.Flow.Name {
-			continue // an earlier definition of the flow
-		}
+	told := map[[2]string]bool{}
+	for _, d := range definitions {
 		flow, err := store.Flow(ctx, d.Flow)
 		if err != nil || len(system.Missing(flow)) > 0 {
 			continue
 		}
-		for _, sender := range s.unverified(flow) {
-			s.log.Warn("signed callbacks are rejected, because no secret of their sender is configured",
-				"flow", d.Flow.Name, "sender", sender, "set", secretVariable)
+		for _, step := range flow.All {
+			task, isTask := step.Kind.(*fdl.Task)
+			if !isTask || !task.Signed || callbackurl.CanVerify(s.secrets, task.Sender) {
+				continue
+			}
+			if one := [2]string{d.Flow.Name, cmp.Or(task.Sender, "default")}; !told[one] {
+				told[one] = true
+				s.log.Warn("signed callbacks are rejected, because no secret of their sender is configured",
+					"flow", one[0], "sender", one[1], "set", secretVariable)
+			}
 		}
 	}
-}
-
-// unverified returns the senders of the flow's signed callbacks that have no secret.
-func (s *server) unverified(flow *fdl.Flow) (senders []string) {
-	for _, step := range flow.All {
-		task, isTask := step.Kind.(*fdl.Task)
-		if !isTask || !task.Signed || callbackurl.CanVerify(s.secrets, task.Sender) {
-			continue
-		}
-		if sender := cmp.Or(task.Sender, "default"); !slices.Contains(senders, sender) {
-			senders = append(senders, sender)
-		}
-	}
-	return senders
 }
 
 // handler is what is served over HTTP: own to this machine and with the key, if

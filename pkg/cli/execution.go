@@ -31,7 +31,11 @@ type execution struct {
 	clock   *local.Clock
 	api     *target.Client // of the stack or of the process that runs it
 	steps   view.Steps
-	system  *local.System // nil if another process runs it
+
+	// Of the run in this process.
+	system *local.System // nil if another process runs it
+	keys   token.Keys
+	stop   context.CancelFunc
 }
 
 // title names the execution to people.
@@ -202,8 +206,8 @@ func (e *execution) runHere(ctx context.Context) (err error) {
 	e.show()
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
-	o := &watching{Steps: e.steps, execution: e, keys: config.Store.Keys(), stop: stop}
-	config.Observer, config.Absent, config.Output, config.Warn = o, e.warnOfAbsent(), e.showOutput, e.warnOfJob
+	e.keys, e.stop = config.Store.Keys(), stop
+	config.Observer, config.Absent, config.Output, config.Warn = e, e.warnOfAbsent(), e.showOutput, e.warnOfJob
 	e.system = local.New(config)
 	e.api = &target.Client{Client: target.InProcess(e.system, lists)}
 	_, isNew, err := e.start(ctx)
@@ -211,7 +215,7 @@ func (e *execution) runHere(ctx context.Context) (err error) {
 		var state machine.State
 		var events []machine.Event
 		state, events, err = e.read(ctx)
-		o.Committed(engine.NewID(e.file.name(), e.name), state, events)
+		e.Committed(engine.NewID(e.file.name(), e.name), state, events)
 	}
 	if err != nil {
 		return err
@@ -275,33 +279,25 @@ func (e *execution) again() string {
 	return again
 }
 
-// watching shows the execution that this process runs, and ends the run with it.
-type watching struct {
-	view.Steps
-	execution *execution
-	keys      token.Keys
-	stop      context.CancelFunc
-}
-
-// Calling implements [engine.Observer].
-func (o *watching) Calling(call machine.Call, at time.Time) {
-	if o.execution.isCallOf(call) {
-		o.Steps.Calling(call, at)
+// Calling implements [engine.Observer] for the execution that this process runs.
+func (e *execution) Calling(call machine.Call, at time.Time) {
+	if e.isCallOf(call) {
+		e.steps.Calling(call, at)
 	}
 }
 
-// Committed implements [engine.Observer].
-func (o *watching) Committed(id engine.ID, state machine.State, events []machine.Event) {
-	if !o.execution.is(id) {
+// Committed implements [engine.Observer]. It ends the run with the execution.
+func (e *execution) Committed(id engine.ID, state machine.State, events []machine.Event) {
+	if !e.is(id) {
 		return
 	}
-	o.Steps.Committed(id, state, events)
-	text, ok := machine.Token(o.keys, o.execution.file.flow, state)
-	if ok && state.Waiting.Submitted() && len(events) > 0 && !o.execution.options.skipTime {
-		o.execution.sayHowToAnswer(text)
+	e.steps.Committed(id, state, events)
+	text, ok := machine.Token(e.keys, e.file.flow, state)
+	if ok && state.Waiting.Submitted() && len(events) > 0 && !e.options.skipTime {
+		e.sayHowToAnswer(text)
 	}
 	if state.Status.Final() {
-		o.stop()
+		e.stop()
 	}
 }
 

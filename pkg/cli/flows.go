@@ -3,13 +3,22 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
 )
 
 func flowsCommand(c Command) *cobra.Command {
@@ -115,4 +124,187 @@ func flowError(err error) error {
 		f.Try = "waitless list --flow NAME"
 	}
 	return f
+}
+
+// flowSource is the flow that start and run take: a file, or with --flow a stored definition.
+type flowSource struct{ path, stored string }
+
+// arguments checks that the command line names one flow.
+func (s *flowSource) arguments(cmd *cobra.Command, args []string) error {
+	switch {
+	case !cmd.Flags().Changed("flow"):
+		return arguments(1, 1)(cmd, args)
+	case len(args) > 0:
+		return view.Usage(fmt.Sprintf("%s and --flow %s are two flows", args[0], s.stored), "leave out one of them")
+	case strings.HasSuffix(s.stored, "@"):
+		return view.Usage(fmt.Sprintf("--flow %s has no hash after the \"@\"", s.stored), "--flow "+s.name()+", or waitless flows list")
+	}
+	return checkFlow(s.name())
+}
+
+// name is that of a stored flow, without the hash.
+func (s *flowSource) name() string {
+	name, _, _ := strings.Cut(s.stored, "@")
+	return name
+}
+
+// readSource reads the file, or the stored definition at the place.
+func (c Command) readSource(ctx context.Context, source flowSource, where target.Place) (flowFile, error) {
+	if source.stored == "" {
+		return readRunnable(source.path)
+	}
+	return c.readStored(ctx, source, where)
+}
+
+func (c Command) readStored(ctx context.Context, source flowSource, where target.Place) (f flowFile, err error) {
+	a, err := c.opener().Open(ctx, where)
+	if err != nil {
+		return f, err
+	}
+	defer a.Close(&err)
+	_, hash, _ := strings.Cut(source.stored, "@")
+	flow, err := a.Flow(ctx, source.name(), hash)
+	if err != nil {
+		return f, flowError(err)
+	}
+	f = flowFile{path: "--flow " + flow.Name + "@" + shortHash(flow.Hash), text: []byte(flow.Definition), stored: flow}
+	if f.flow, f.problems = machine.Parse(f.text); f.flow == nil {
+		invalid := f.invalid()
+		invalid.Try = "correct the definition, then: waitless flows put FLOW"
+		return f, invalid
+	}
+	return f, nil
+}
+
+// flowFile is a definition as it stands in a file, or in a store.
+type flowFile struct {
+	path     string    // as the command line names it: for a stored definition with --flow
+	stored   rest.Flow // the zero value for a file
+	text     []byte
+	flow     *fdl.Flow // nil when it has errors
+	problems fdl.Problems
+}
+
+// readFlow reads and checks the file; problems of the definition are no error
+// here.
+func readFlow(path string) (flowFile, error) {
+	f := flowFile{path: path}
+	var err error
+	if f.text, err = os.ReadFile(path); err != nil { //nolint:gosec // G304: the user names the file
+		return f, view.Usage(reasonOf(err), "the path of a flow, for example flow.yaml")
+	}
+	f.flow, f.problems = machine.Parse(f.text)
+	return f, nil
+}
+
+// readRunnable reads a flow that is to be put or run: it is valid and can be named.
+func readRunnable(path string) (flowFile, error) {
+	f, err := readFlow(path)
+	switch {
+	case err != nil:
+		return f, err
+	case f.flow == nil:
+		return f, f.invalid()
+	}
+	return f, f.checkName()
+}
+
+// checkName rejects a flow without a name whose file's name cannot be that of a flow: files with other
+// names would become one flow.
+func (f flowFile) checkName() error {
+	base := f.base()
+	if f.flow.Name != "" || base == defaultBaseName || fdl.ValidName(base) {
+		return nil
+	}
+	return view.Usage(fmt.Sprintf(
+		`the flow has no name, and that of its file, %q, cannot be one; allowed: a letter or "_", then letters, digits, "_" and "-", %d characters at most`,
+		base, fdl.MaxName), "add a line like this to the flow: name: "+asName(base))
+}
+
+func (f flowFile) isStored() bool { return f.stored.Hash != "" }
+
+// reasonOf is why a file could not be read, without the path and the call.
+func reasonOf(err error) string {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err.Error()
+	}
+	return err.Error()
+}
+
+func (f flowFile) lines() []string {
+	lines := make([]string, len(f.problems))
+	for i, p := range f.problems {
+		lines[i] = p.Format(f.path)
+	}
+	return lines
+}
+
+// invalid is the error for a definition that has errors.
+func (f flowFile) invalid() *view.Failure {
+	return &view.Failure{
+		Exit: ExitUsage, Why: view.Count(len(f.mistakes()), "problem"), Lines: f.lines(),
+		Try: "correct the places above, then: waitless validate " + f.path,
+	}
+}
+
+// name is the name of the flow: its own, else that of its file, or of its
+// folder when the file is just called flow. Of a folder's name, other characters
+// than those of a name become "-".
+func (f flowFile) name() string {
+	if f.isStored() {
+		return f.stored.Name
+	}
+	if f.flow.Name != "" {
+		return f.flow.Name
+	}
+	base := f.base()
+	if base == defaultBaseName {
+		if absolute, err := filepath.Abs(f.path); err == nil {
+			base = filepath.Base(filepath.Dir(absolute))
+		}
+	}
+	return asName(base)
+}
+
+// defaultBaseName is the base of the file's name that says nothing about the flow.
+const defaultBaseName = "flow"
+
+// base is the name of the file without its extension.
+func (f flowFile) base() string {
+	return strings.TrimSuffix(filepath.Base(f.path), filepath.Ext(f.path))
+}
+
+var notInName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+
+// asName makes a valid name of any text.
+func asName(text string) string {
+	name := notInName.ReplaceAllString(text, "-")
+	if name == "" || !fdl.ValidName(name[:1]) {
+		name = "_" + name
+	}
+	const most = 128
+	return name[:min(len(name), most)]
+}
+
+// scriptPath returns the file with the outcomes of a flow's callbacks: script.yaml beside it.
+func (f flowFile) scriptPath() string { return filepath.Join(filepath.Dir(f.path), "script.yaml") }
+
+// script returns the script that reports outcomes in virtual time, or nil without one.
+func (f flowFile) script(virtual bool) (*local.Script, error) {
+	if !virtual || f.isStored() {
+		return nil, nil
+	}
+	text, err := os.ReadFile(f.scriptPath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	script, err := local.ParseScript(text, os.DirFS(filepath.Dir(f.path)))
+	if err != nil {
+		return nil, err
+	}
+	return script, script.CheckSteps(f.flow)
 }

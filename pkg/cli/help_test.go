@@ -146,18 +146,3 @@ func exampleStore(t *testing.T, env map[string]string) string {
 	}
 	return waitingToken(t, env, "waiting")
 }
-
-func TestHelpOfAnUnknownCommand(t *testing.T) {
-	t.Parallel()
-	for _, args := range [][]string{{"settings", "--help"}, {"settings", "-h"}, {"tokens", "shw", "--help"}} {
-		want := fmt.Sprintf("there is no command %q", args[len(args)-2])
-		if got := do(t, args...); got.exit != ExitUsage || got.stdout != "" || !strings.Contains(got.stderr, want) {
-			t.Errorf("%v: %+v", args, got)
-		}
-	}
-	for _, args := range [][]string{{"--help"}, {"tokens", "--help"}, {"help", "--help"}, {"run", "x", "--help"}} {
-		if got := do(t, args...); got.exit != ExitSucceeded || got.stdout == "" {
-			t.Errorf("%v: %+v", args, got)
-		}
-	}
-}

@@ -4,9 +4,11 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
+	"github.com/waitless/waitless/pkg/local"
 )
 
 // jsonFlag adds the flag --json.
@@ -68,3 +70,70 @@ func (c Command) onTarget(o *remoteOptions, body func(ctx context.Context, a *ta
 		return body(cmd.Context(), a, args)
 	}
 }
+
+// placeFlags are the flags that name a place.
+type placeFlags struct {
+	target.Place
+	config string // the file with settings
+}
+
+func (p *placeFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&p.Store, "store", "", "the folder of the store (default: WAITLESS_STORE or .waitless)")
+	flags.StringVar(&p.Endpoint, "endpoint", "", "the URL of a deployed stack's API, instead of a store (default: WAITLESS_ENDPOINT)")
+	flags.StringVar(&p.Stack, "stack", "", "the name of a deployed stack, instead of a store (default: WAITLESS_STACK)")
+	registerConfig(flags, &p.config)
+}
+
+// opener opens the targets of the command.
+func (c Command) opener() target.Opener {
+	return target.Opener{
+		Stores: c.Stores, AWS: c.openAWS, Key: c.apiKey, Local: c.localConfig, HolderPatience: c.patience, Pause: c.pause,
+	}
+}
+
+// localConfig is what a system on a store of this machine is made of, without tasks.
+func (c Command) localConfig() (config local.Config, err error) {
+	config.Clock, config.Roles = local.NewClock(c.Now), c.Roles
+	if config.Limits, err = c.limits(); err == nil {
+		config.CallbackBase, err = c.localBase()
+	}
+	return config, err
+}
+
+// openAWS opens AWS as the file says, unless the environment says it to the SDK itself: credentials
+// in the environment take precedence over a profile in the file.
+func (c Command) openAWS(ctx context.Context, noInstance bool) (target.AWS, error) {
+	if c.AWS == nil {
+		return nil, view.Usage("this program was built without AWS", tryComplete)
+	}
+	o := target.AWSOptions{NoInstance: noInstance}
+	if c.Getenv("AWS_REGION")+c.Getenv("AWS_DEFAULT_REGION") == "" {
+		o.Region = c.ofFile("AWS_REGION")
+	}
+	if c.Getenv("AWS_PROFILE")+c.Getenv("AWS_ACCESS_KEY_ID") == "" {
+		o.Profile = c.ofFile("AWS_PROFILE")
+	}
+	if o.Profile != "" {
+		if err := c.namedByUser("profile "+o.Profile, "AWS_PROFILE="+o.Profile); err != nil {
+			return nil, err
+		}
+	}
+	return c.AWS(ctx, o)
+}
+
+// tryComplete is what to try if this program lacks AWS or the durable store.
+const tryComplete = "go install github.com/waitless/waitless/pkg/cmd/waitless, which has it"
+
+// noStores stands for the durable store in a program that was built without it.
+type noStores struct{}
+
+// Open implements [target.Stores].
+func (noStores) Open(dir string) (target.Store, error) { return nil, noStores{}.Check(dir) }
+
+// Check implements [target.Stores].
+func (noStores) Check(string) error {
+	return view.Usage("this program was built without the durable store", "--skip-time, or "+tryComplete)
+}
+
+// Holder implements [target.Stores].
+func (noStores) Holder(string) int { return 0 }

@@ -127,15 +127,9 @@ func functionsOf(flow *fdl.Flow) []string {
 // unusableTasks is the error for definitions that local refuses, each of which
 // is a line.
 func unusableTasks(err error) error {
-	const try = tryTask + ", or --task ACTION=simulated"
-	var several interface{ Unwrap() []error }
-	if !errors.As(err, &several) || len(several.Unwrap()) == 1 {
-		return view.Usage(err.Error(), try)
-	}
-	f := view.Usage(view.Count(len(several.Unwrap()), "task")+" cannot be used", try)
-	for _, one := range several.Unwrap() {
-		f.Lines = append(f.Lines, one.Error())
-	}
+	lines := strings.Split(err.Error(), "\n")
+	f := view.Usage(view.Count(len(lines), "task")+" cannot be used", tryTask+", or --task ACTION=simulated")
+	f.Lines = lines
 	return f
 }
 
