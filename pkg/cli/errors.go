@@ -141,19 +141,10 @@ func arguments(least, most int) cobra.PositionalArgs {
 		case len(args) < least:
 			return view.Usage("the "+argumentName(cmd)+" is missing", firstExample(cmd))
 		case len(args) > most:
-			f := view.Usage(fmt.Sprintf("found %q; it takes %s", args[most], takes(cmd, most)), firstExample(cmd))
-			f.What = cmd.Name()
-			return f
+			return view.Usage(fmt.Sprintf("the argument %q is one too many", args[most]), firstExample(cmd))
 		}
 		return nil
 	}
-}
-
-func takes(cmd *cobra.Command, most int) string {
-	if most == 0 {
-		return "no argument"
-	}
-	return "one " + argumentName(cmd)
 }
 
 // argumentName is the name of a command's argument in its usage line: "FLOW", also
