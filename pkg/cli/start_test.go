@@ -30,8 +30,7 @@ func putTwice(t *testing.T, env map[string]string) (hashes [2]string) {
 
 func TestStartAStoredFlow(t *testing.T) {
 	t.Parallel()
-	env := inStore(t)
-	hashes := putTwice(t, env)
+	hashes := putTwice(t, inStore(t))
 	for name, tt := range map[string]struct{ flow, version string }{
 		"the latest":     {"order", "latest"},
 		"by its hash":    {"order@" + hashes[0], "first"},
@@ -39,6 +38,8 @@ func TestStartAStoredFlow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			env := inStore(t) // of its own: only one run holds a store
+			putTwice(t, env)
 			want := `{"version":"` + tt.version + "\"}\n"
 			execution := strings.ReplaceAll(name, " ", "-")
 			if got := doWith(t, "", env, "start", "--flow", tt.flow, "--name", execution); got.exit != ExitSucceeded || !strings.Contains(got.stdout, "Starting") {
