@@ -268,7 +268,8 @@ func parseHead(head []byte) ID {
 
 // Mask returns a short name of a token for views and logs: "...", a part of its execution's
 // hash, and the attempt's number in the execution, which counts events and so may begin above 1.
-// It identifies the token in a list, and is neither a token nor a handle. The text is a token or a handle; any other text becomes "...".
+// It identifies the token in a list, and is neither a token nor a handle. The text is a token or a
+// handle; any other text becomes "...".
 func Mask(text string) string {
 	handle, _, _ := strings.Cut(text, ".")
 	id, ok := HandleID(handle)

@@ -123,7 +123,8 @@ func (h handler) show(r *http.Request) response {
 func (h handler) report(r *http.Request, end string) response {
 	text := textOf(r)
 	if text == "" {
-		return refused(http.StatusUnauthorized, "Invalid", "there is no token, in the path or as Authorization: Bearer TOKEN", "WWW-Authenticate", "Bearer")
+		return refused(http.StatusUnauthorized, "Invalid", "there is no token, in the path or as Authorization: Bearer TOKEN",
+			"WWW-Authenticate", "Bearer")
 	}
 	verified, err := h.Tokens.Verify(r.Context(), text)
 	if err != nil {

@@ -65,8 +65,9 @@ func outcomeOf(record token.Record) string {
 
 // closings say what closed a token: how OUTCOME came about.
 var closings = map[token.Closer]string{
-	token.ClosedByDeadline: "its deadline passed", token.ClosedByHeartbeat: "a heartbeat was missed", token.ClosedByStop: "the execution ended",
-	token.ClosedBySubmit: "the task could not be submitted", token.ClosedByTask: "the task returned a OUTCOME",
+	token.ClosedByDeadline: "its deadline passed", token.ClosedByHeartbeat: "a heartbeat was missed",
+	token.ClosedByStop: "the execution ended", token.ClosedBySubmit: "the task could not be submitted",
+	token.ClosedByTask:  "the task returned a OUTCOME",
 	token.ClosedByEvent: "its job ended with a OUTCOME", token.ClosedByReconcile: "its job ended with a OUTCOME",
 }
 

@@ -59,8 +59,8 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(response) // an error means that the caller is gone
 }
 
-// response is the response to a report, or an error in the form of the vendor's. The id of the history event is
-// not known here.
+// response is the response to a report, or an error in the form of the vendor's. The id of the
+// history event is not known here.
 type response struct {
 	status    int
 	EventID   *int   `json:"EventId,omitempty"`

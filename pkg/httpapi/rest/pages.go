@@ -72,7 +72,7 @@ func (h handler) list(r *http.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	p, size, past := page{Executions: []Execution{}}, 0, false
-	next, err := h.each(r.Context(), query.Get("flow"), indexed(wanted), query.Get("after"), min(lookups, limit), func(id engine.ID) (bool, error) {
+	add := func(id engine.ID) (full bool, err error) {
 		state, err := h.Engine.Describe(r.Context(), id)
 		e := Execution{}
 		if err == nil {
@@ -90,7 +90,8 @@ func (h handler) list(r *http.Request) (int, any, error) {
 			size += sizeOf(e)
 		}
 		return past || size >= fullPage || len(p.Executions) >= limit, nil
-	})
+	}
+	next, err := h.each(r.Context(), query.Get("flow"), indexed(wanted), query.Get("after"), min(lookups, limit), add)
 	if !past {
 		p.Next = next
 	}

@@ -78,7 +78,8 @@ func (h handler) tokenOfExecution(r *http.Request) (Token, error) {
 		return closed, nil
 	}
 	if ok {
-		return Token{}, conflict("execution %s/%s waits for the callback of step %s, not of %q; name that step, or none", t.Flow, t.Execution, t.Step, step)
+		return Token{}, conflict("execution %s/%s waits for the callback of step %s, not of %q; name that step, or none",
+			t.Flow, t.Execution, t.Step, step)
 	}
 	return Token{}, h.noToken(r.Context(), l.State)
 }
