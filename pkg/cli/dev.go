@@ -403,19 +403,14 @@ func (s *server) announce() error {
 	if s.json {
 		return s.out().JSON("dev", report)
 	}
-	var rows [][]string
-	for _, row := range [][]string{
+	rows := slices.DeleteFunc([][]string{
 		{"store", report.Store},
 		{"management API", report.API},
 		{"key of that API", report.APIKey},
 		{"callback URLs", report.Callbacks + "TOKEN"},
 		{"job events", report.JobEvents},
 		{"API of 2019-03-15", report.Fnf},
-	} {
-		if row[1] != "" {
-			rows = append(rows, row)
-		}
-	}
+	}, func(row []string) bool { return row[1] == "" })
 	return s.out().Text(view.Columns(rows))
 }
 

@@ -149,14 +149,10 @@ func (s *flowSource) name() string {
 }
 
 // readSource reads the file, or the stored definition at the place.
-func (c Command) readSource(ctx context.Context, source flowSource, where target.Place) (flowFile, error) {
+func (c Command) readSource(ctx context.Context, source flowSource, where target.Place) (f flowFile, err error) {
 	if source.stored == "" {
 		return readRunnable(source.path)
 	}
-	return c.readStored(ctx, source, where)
-}
-
-func (c Command) readStored(ctx context.Context, source flowSource, where target.Place) (f flowFile, err error) {
 	a, err := c.opener().Open(ctx, where)
 	if err != nil {
 		return f, err
