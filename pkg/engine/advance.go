@@ -33,21 +33,10 @@ var done = Disposition{}
 // Advance applies a wake. After an error, deliver the wake again later; nothing is lost. An error with
 // [CodeTooNew] means that only a newer release can apply the wake.
 func (w *Worker) Advance(ctx context.Context, wake Wake) (Disposition, error) {
-	return w.advance(ctx, wake, false)
-}
-
-// AdvanceEnd is [Worker.Advance] for an execution that cannot continue in this process. It applies a
-// request to stop and the time limit, and finishes an end that was decided. It discards every other
-// wake, so it calls no function; [Worker.Recover] sends the discarded wakes again.
-func (w *Worker) AdvanceEnd(ctx context.Context, wake Wake) (Disposition, error) {
-	return w.advance(ctx, wake, true)
-}
-
-func (w *Worker) advance(ctx context.Context, wake Wake, endOnly bool) (Disposition, error) {
 	receives := wake.Receives
 	wake.Receives = 0 // if the wake is sent again, that message was never received
 	h := &handler{
-		core: &w.core, wake: wake, endOnly: endOnly, results: map[machine.Attempt]result{}, held: held{log: w.log},
+		core: &w.core, wake: wake, results: map[machine.Attempt]result{}, held: held{log: w.log},
 	}
 	disposition, err := h.run(ctx)
 	if poisoned(receives, err) {
@@ -65,8 +54,6 @@ type handler struct {
 	*core
 	wake Wake
 	now  time.Time // of the try under way
-	// endOnly limits the worker to what ends the execution; see [Worker.AdvanceEnd].
-	endOnly bool
 	// results are the outcomes of calls that no commit holds yet. They outlive
 	// a lost race, so that no call is repeated for it (rule 4).
 	results map[machine.Attempt]result
@@ -145,7 +132,9 @@ func (h *handler) apply(ctx context.Context) (Disposition, error) {
 
 // onlyAwaitsEnd reports whether the execution cannot continue in this process and has no decided end: it
 // waits for a request to stop or its time limit.
-func (h *handler) onlyAwaitsEnd(state machine.State) bool { return h.endOnly && state.Ending == nil }
+func (h *handler) onlyAwaitsEnd(state machine.State) bool {
+	return state.Ending == nil && h.endOnly != nil && h.endOnly(state)
+}
 
 // endIfOvertime handles a wake that does not apply: it ends the execution if its time limit has passed. A
 // limit that is not the flow's own has no timer, so any wake checks it (rule 1). If the wake was sent

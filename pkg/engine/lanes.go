@@ -35,7 +35,7 @@ func (h *handler) startLane(ctx context.Context, lane machine.Lane) error {
 		return err
 	}
 	state, ok := machine.NewLane(parent, lane, h.now)
-	if !ok || h.endOnly {
+	if !ok || h.onlyAwaitsEnd(parent) {
 		return nil
 	}
 	d, err := h.loadDraft(ctx, Item{Execution: h.wake.Execution, Seq: beforeFirst}, state)

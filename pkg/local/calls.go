@@ -151,7 +151,7 @@ func (t awaitedTasks) callInTurn(ctx context.Context, gate *gate, call machine.C
 	defer t.system.workers.park()()
 	waiting, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	back := t.system.queue.stepAside(executionOf(call), cancel)
+	back := t.system.queue.stepAside(call.Log, cancel)
 	err := gate.enter(waiting, executionOf(call))
 	back()
 	if err == nil {

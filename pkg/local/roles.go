@@ -11,7 +11,6 @@ import (
 // Worker is an [engine.Worker].
 type Worker interface {
 	Advance(ctx context.Context, wake engine.Wake) (engine.Disposition, error)
-	AdvanceEnd(ctx context.Context, wake engine.Wake) (engine.Disposition, error)
 	Recover(ctx context.Context, latest engine.Item, state machine.State) error
 	RecoverEnd(ctx context.Context, id engine.ID, state machine.State, flow *fdl.Flow) error
 }

@@ -61,11 +61,7 @@ func (s *System) work(r run) {
 		if err != nil {
 			return
 		}
-		advance := s.worker.Advance
-		if s.endOnly[wake.Execution] {
-			advance = s.worker.AdvanceEnd
-		}
-		disposition, err := advance(r.ctx, wake)
+		disposition, err := s.worker.Advance(r.ctx, wake)
 		if err != nil {
 			disposition.RetryAt = s.afterError(err, r)
 		}

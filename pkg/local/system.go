@@ -169,6 +169,9 @@ func (s *System) compose() {
 		Log: config.Store, Flows: config.Store, TokenStore: config.Store, Stops: config.Store, Joins: config.Store, Wakes: s.queue,
 		Caller: awaitedTasks{config.Tasks, s}, TaskQueue: s.tasks,
 		Keys: keys, CallbackBase: config.CallbackBase, Generation: generation, Now: now, Limits: config.Limits, Observer: observer,
+		EndOnly: func(state machine.State) bool {
+			return len(s.endOnly) > 0 && s.endOnly[engine.NewID(state.Flow.Name, state.Execution)]
+		},
 	}))
 	s.runner = must(roles.TaskRunner(engine.TaskRunnerConfig{
 		TokenStore: config.Store, Wakes: s.queue, Caller: config.Tasks, Keys: keys, Generation: generation, Now: now,

@@ -113,6 +113,32 @@ var laneCases = withForks([]ruleCase{
 		b.advance(lanes[0])
 		b.wantTrace("read of lane 0", "read", "call A", "write 0 of lane 0: refused", "read of lane 0", "join lane 0: 1")
 	}},
+	{"rule 16: lanes of an execution that may only end do not start, call nothing, and are stopped", func(b *fixture) {
+		_, lanes := b.fork(taskText("A"), callbackText()+taskText("B"), taskText("C"))
+		b.answer("Ask", `{}`)
+		b.advance(lanes[1])
+		item, err := b.store.Latest(b.t.Context(), lanes[1].Execution)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		state, err := machine.DecodeState(machine.Place(item.Execution, item.Seq), item.Body)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		handle := state.Waiting.Handle()
+		if _, err := b.store.Close(b.t.Context(), handle, token.CloseOp{Outcome: success, By: token.ClosedByHand, At: b.Now()}); err != nil {
+			b.t.Fatal(err)
+		}
+		b.EndOnly = func(state machine.State) bool { return state.Execution == executionName }
+		b.trace = nil
+		b.advance(lanes[0])
+		b.wantTrace("read of lane 0", "read")
+		b.advance(engine.Wake{Execution: lanes[1].Execution, Cause: handle, Due: b.Now(), Sent: b.Now()})
+		b.wantTrace("read of lane 1")
+		b.wakes = []engine.Wake{b.stop()}
+		b.drain()
+		b.wantEnd(machine.StatusStopped, "Enough")
+	}},
 	{"rule 17: a worker that died before the join: its wake joins at once", func(b *fixture) {
 		b.updateFaults = []Fault{LoseWrite, LoseAnswer}
 		_, lanes := b.fork(taskText("A"), taskText("B"))

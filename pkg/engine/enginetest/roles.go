@@ -47,11 +47,6 @@ func (r *roles) Advance(ctx context.Context, wake engine.Wake) (engine.Dispositi
 	return r.worker().Advance(ctx, wake)
 }
 
-// AdvanceEnd is [engine.Worker.AdvanceEnd].
-func (r *roles) AdvanceEnd(ctx context.Context, wake engine.Wake) (engine.Disposition, error) {
-	return r.worker().AdvanceEnd(ctx, wake)
-}
-
 // Recover is [engine.Worker.Recover].
 func (r *roles) Recover(ctx context.Context, latest engine.Item, state machine.State) error {
 	return r.worker().Recover(ctx, latest, state)

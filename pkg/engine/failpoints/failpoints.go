@@ -59,17 +59,6 @@ func NewWorker(config engine.WorkerConfig) (Worker, error) {
 
 // Advance is [engine.Worker.Advance]. Its last effect is what becomes of the message.
 func (w Worker) Advance(ctx context.Context, wake engine.Wake) (engine.Disposition, error) {
-	return w.advance(ctx, wake, (*engine.Worker).Advance)
-}
-
-// AdvanceEnd is [engine.Worker.AdvanceEnd], as Advance.
-func (w Worker) AdvanceEnd(ctx context.Context, wake engine.Wake) (engine.Disposition, error) {
-	return w.advance(ctx, wake, (*engine.Worker).AdvanceEnd)
-}
-
-func (w Worker) advance(
-	ctx context.Context, wake engine.Wake, advance func(*engine.Worker, context.Context, engine.Wake) (engine.Disposition, error),
-) (engine.Disposition, error) {
 	t := &trail{last: "receive", wake: wake, execution: wake.Execution}
 	c := w.config
 	c.Log, c.TokenStore, c.Wakes = Log{c.Log, t}, TokenStore{c.TokenStore, t}, wakes{c.Wakes, t}
@@ -78,7 +67,7 @@ func (w Worker) advance(
 	if err != nil {
 		return engine.Disposition{}, err
 	}
-	disposition, err := advance(worker, ctx, wake)
+	disposition, err := worker.Advance(ctx, wake)
 	t.end(disposition, err, "")
 	return disposition, err
 }
