@@ -101,3 +101,47 @@ func pollingTurn(tb testing.TB) func() (called, slept machine.Next) {
 		return called, apply(called.State, machine.Returned{At: due, Attempt: called.State.Waiting.Attempt, Outcome: answer})
 	}
 }
+
+// BenchmarkForeach runs the items of one lane of a hundred, a call each, in items of the log that it
+// writes and reads. The list has 10,000 elements.
+func BenchmarkForeach(b *testing.B) {
+	const elements, lanes = 10_000, 100
+	flow := parseFlow(b, `
+version: v1
+type: flow
+steps:
+  - type: foreach
+    name: Each
+    iterationMapping: {collection: $.list, item: x}
+    steps: [{type: task, name: One, resourceArn: "acs:fc:::services/s/functions/f", inputMappings: [{target: x, source: $input.x}]}]
+    outputMappings: [{target: all, source: "$local[*].x"}]
+`)
+	list := make([]value.Value, elements)
+	for i := range list {
+		list[i] = value.Int(int64(i))
+	}
+	env := machine.Env{Flow: flow, Cause: machine.CauseStart, Tag: "t", Limits: machine.Limits{Data: machine.MaxData}}
+	parent, _ := machine.New(machine.FlowRef{Name: "flow", Hash: "hash"}, flow, "run", value.Object(member("list", value.Array(list...))), epoch, env.Limits)
+	parent = mustApply(b, env, parent, machine.Started{At: epoch}).State
+	item, _ := machine.Encode(machine.Place(parent.ID(), 1), parent, nil)
+	parent, err := machine.DecodeState(machine.Place(parent.ID(), 1), item)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	items, bytes := 0, 0
+	for b.Loop() {
+		lane := machine.Lane{Parent: parent.ID(), Attempt: parent.Waiting.Attempt.Number, Index: items % lanes, Count: lanes}
+		state, _ := machine.NewLane(parent, lane, epoch)
+		next := mustApply(b, env, state, machine.Started{At: epoch})
+		for seq := uint64(0); !next.State.Status.Final(); seq++ {
+			call, _ := next.Commands[0].(machine.CallTask)
+			answer := token.Success(call.Input)
+			item, _ := machine.Encode(machine.Place(lane.ID(), seq), next.State, next.Events)
+			next = mustApply(b, env, next.State, machine.Returned{At: epoch, Attempt: next.State.Waiting.Attempt, Outcome: answer})
+			items, bytes = items+1, bytes+len(item)
+		}
+	}
+	b.ReportMetric(float64(items)/b.Elapsed().Seconds(), "items/s")
+	b.ReportMetric(float64(bytes)/float64(items), "bytes/item")
+}
