@@ -177,6 +177,7 @@ func state(e rest.Execution) string {
 
 var article = map[string]string{
 	"call": "a call", "instant": "an instant", "callback": "a callback", "job": "its job", "retry": "its next attempt", "poll": "its next poll",
+	"lanes": "its branches or iterations",
 }
 
 // onExecution makes a command whose result is the execution that its argument names.

@@ -50,7 +50,7 @@ type Execution struct {
 // Waiting is what an execution waits for.
 type Waiting struct {
 	Step  string `json:"step"`
-	For   string `json:"for"`             // "call", "instant", "callback", "job", "retry", "poll"
+	For   string `json:"for"`             // "call", "instant", "callback", "job", "retry", "poll", "lanes"
 	Since string `json:"since"`           // instant
 	Until string `json:"until,omitempty"` // the end of a wait or a pause, the deadline of a callback or a job
 	// Queued reports whether the call has not begun: it waits until fewer calls run.
@@ -130,6 +130,8 @@ func waitsFor(flow *fdl.Flow, w *machine.Waiting) string {
 		return "retry"
 	case w.For == machine.WaitingForPoll:
 		return "poll"
+	case w.For == machine.WaitingForLanes:
+		return "lanes"
 	case w.For == machine.WaitingForToken && isTask && task.Pattern == fdl.PatternWaitForCallback:
 		return "callback"
 	case w.For == machine.WaitingForToken && isTask && task.Pattern == fdl.PatternSync:

@@ -18,6 +18,7 @@ steps:
   - {type: task, name: Ask, resourceArn: "acs:fc:::services/s/functions/f", pattern: waitForCallback}
   - {type: task, name: Render, action: "batch:SubmitJob", pattern: sync, serviceParams: {}}
   - {type: wait, name: Pause, duration: 1}
+  - {type: parallel, name: Both, branches: [{steps: [{type: pass, name: Left}]}, {steps: [{type: pass, name: Right}]}]}
 `))
 	if flow == nil {
 		t.Fatal(problems)
@@ -29,7 +30,7 @@ steps:
 	}{
 		{0, machine.WaitingForToken, "call"}, {1, machine.WaitingForToken, "callback"}, {2, machine.WaitingForToken, "job"},
 		{3, machine.WaitingForInstant, "instant"}, {1, machine.WaitingForRetry, "retry"}, {0, machine.WaitingForPoll, "poll"},
-		{0, machine.WaitingForRoom, "instant"},
+		{0, machine.WaitingForRoom, "instant"}, {4, machine.WaitingForLanes, "lanes"},
 	} {
 		waiting := &machine.Waiting{Attempt: machine.Attempt{Step: want.step}, For: want.by}
 		if got := waitsFor(flow, waiting); got != want.what {
