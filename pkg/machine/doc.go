@@ -5,6 +5,7 @@
 //   - The same signal on the same state returns the same commands with the same keys, so a signal may be applied again after a
 //     crash or a lost race.
 //   - Steps that need nothing from outside run in one application. A step that waits is [State.Waiting], one for each log.
+//   - A parallel or a foreach has lanes: each is a state of its own with a log of its own, which [NewLane] makes of its parent.
 //   - Large values are references to earlier items of the log. Apply asks for those that it needs, see [Next.Load].
 //
 // run.go is the kernel, apply.go has the signals, and each kind of step has a file. item.go keeps
