@@ -60,8 +60,9 @@ func (s *System) callJobs(ctx context.Context, call machine.Call) (outcome token
 
 // starterFor returns a job starter whose simulated services start one job for a key.
 func (s *System) starterFor(key string) *resume.JobStarter {
-	config := s.jobs
-	config.Services = s.services.withKey(key)
+	config, services := s.jobs, s.services
+	services.key = key
+	config.Services = services
 	return resume.NewJobStarter(config)
 }
 

@@ -29,11 +29,6 @@ type services struct {
 	key       string // the same for repetitions of a start
 }
 
-func (s services) withKey(key string) services {
-	s.key = key
-	return s
-}
-
 // Start implements [resume.Services].
 func (s services) Start(ctx context.Context, kind jobs.Kind, params []byte) ([]byte, error) {
 	switch provider := s.own.provider(kind.Name); {

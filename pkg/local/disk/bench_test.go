@@ -17,11 +17,17 @@ import (
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/resume"
 )
 
-// volatile is a durable store of which a system knows only that it is a store:
-// it recovers nothing.
+// volatile is a durable store from which a system recovers nothing.
 type volatile struct{ local.Store }
+
+func (volatile) Generation() uint64 { return 0 }
+
+func (volatile) Unfinished(context.Context, engine.ID, int) ([]engine.Item, error) { return nil, nil }
+
+func (volatile) Waiting(context.Context, resume.Poll, int) ([]resume.Poll, error) { return nil, nil }
 
 // countedStore is a store on a disk, not in memory, and how often that
 // was synced.

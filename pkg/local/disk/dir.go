@@ -32,19 +32,8 @@ func Holder(dir string) int {
 	if err != nil {
 		return 0
 	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		return 0
-	}
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
 	return pid
-}
-
-// named returns the process as an error message has it.
-func named(pid int) string {
-	if pid == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" (pid %d)", pid)
 }
 
 // isStore reports whether the directory holds a store or a part of one.

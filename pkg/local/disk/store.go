@@ -68,7 +68,7 @@ func open(dir string) (*Store, error) {
 	lock, err := privateFS{vfs.Default}.Lock(filepath.Join(path, lockFile))
 	if err != nil {
 		return nil, &engine.Error{Code: engine.CodeConflict, Err: fmt.Errorf(
-			"it is in use, by another process%s or by this one (%w); wait for its end or stop it, or use another directory", named(Holder(path)), err)}
+			"it is in use, by another process (pid %d) or by this one (%w); wait for its end or stop it, or use another directory", Holder(path), err)}
 	}
 	s, err := openLocked(path)
 	if err != nil {
