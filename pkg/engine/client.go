@@ -144,6 +144,38 @@ func (c *Client) Describe(ctx context.Context, id ID) (machine.State, error) {
 	return state, held.complete(ctx, &state.Input, &state.Output)
 }
 
+// Waiting returns the states of an execution's logs that wait for something but lanes: its own state, or
+// those of its lanes. Lanes that have not begun or have ended are left out.
+func (c *Client) Waiting(ctx context.Context, state machine.State) ([]machine.State, error) {
+	waiting := state.Waiting
+	switch {
+	case waiting == nil:
+		return nil, nil
+	case waiting.For != machine.WaitingForLanes:
+		return []machine.State{state}, nil
+	}
+	var all []machine.State
+	for _, lane := range lanesOf(state.ID(), waiting.Attempt.Number, waiting.Lanes) {
+		item, err := c.log.Latest(ctx, lane.ID())
+		if errors.Is(err, ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, wrap("read a lane of execution "+state.ID().String(), err)
+		}
+		state, err := decodeState(item)
+		if err != nil {
+			return nil, err
+		}
+		inside, err := c.Waiting(ctx, state)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, inside...)
+	}
+	return all, nil
+}
+
 // historyPage is how many items are read at once.
 const historyPage = 100
 

@@ -408,6 +408,27 @@ var laneCases = withForks([]ruleCase{
 			"1250000008 B StepExited, 1250000009 Fork BranchExited, " +
 			"2500000003 Fork StepExited, 2500000004 C StepEntered")
 	}},
+	{"the states that wait are those of lanes, also of lanes inside", func(b *fixture) {
+		_, lanes := b.fork(inner("Inner", callbackText(), waitText("Pause", 50)), taskText("B"), waitText("Long", 500), taskText("NotBegun"))
+		b.answer("B", `{}`)
+		b.answer("Ask", `{}`)
+		b.wakes = lanes[:3]
+		for range 5 {
+			wake := b.wakes[0]
+			b.wakes = b.wakes[1:]
+			b.advance(wake)
+		}
+		_, state := b.latest()
+		states, err := b.Waiting(b.t.Context(), state)
+		if err != nil || len(states) != 3 {
+			b.t.Fatalf("%d states wait, error %v", len(states), err)
+		}
+		for i, want := range []machine.WaitingFor{machine.WaitingForToken, machine.WaitingForInstant, machine.WaitingForInstant} {
+			if got := states[i].Waiting.For; got != want {
+				b.t.Errorf("state %d waits for %d, want %d", i, got, want)
+			}
+		}
+	}},
 	{"forks inside of lanes", func(b *fixture) {
 		b.answer("A", `{}`)
 		b.answer("B", `{}`)

@@ -67,6 +67,11 @@ func (r *roles) Stop(ctx context.Context, id engine.ID, name, cause string) erro
 	return r.client().Stop(ctx, id, name, cause)
 }
 
+// Waiting is [engine.Client.Waiting].
+func (r *roles) Waiting(ctx context.Context, state machine.State) ([]machine.State, error) {
+	return r.client().Waiting(ctx, state)
+}
+
 // Describe is [engine.Client.Describe].
 func (r *roles) Describe(ctx context.Context, id engine.ID) (machine.State, error) {
 	return r.client().Describe(ctx, id)

@@ -180,10 +180,8 @@ func (h handler) openTokens(r *http.Request) (int, any, error) {
 	query, p := r.URL.Query(), page{Tokens: []Token{}}
 	flow, execution, after := query.Get("flow"), query.Get("execution"), query.Get("after")
 	add := func(id engine.ID) (full bool, err error) {
-		t, ok, err := h.openToken(r, id)
-		if ok && err == nil {
-			p.Tokens = append(p.Tokens, t)
-		}
+		open, err := h.openTokensOf(r, id)
+		p.Tokens = append(p.Tokens, open...)
 		return false, err
 	}
 	var err error
@@ -202,20 +200,28 @@ func (h handler) openTokens(r *http.Request) (int, any, error) {
 	return http.StatusOK, p, err
 }
 
-// openToken returns the open token of an execution, with what its record holds. A damaged execution has none.
-func (h handler) openToken(r *http.Request, id engine.ID) (t Token, ok bool, err error) {
+// openTokensOf returns the open tokens of an execution and of its lanes, with what their records hold. A damaged
+// execution has none.
+func (h handler) openTokensOf(r *http.Request, id engine.ID) (open []Token, err error) {
 	l, err := h.load(r.Context(), id)
+	var waiting []machine.State
 	if err == nil {
-		t, ok = h.tokenOf(l)
+		waiting, err = h.Engine.Waiting(r.Context(), l.State)
 	}
 	if h.unreadable(r, id, err) {
-		err = nil
+		return nil, nil
 	}
-	if !ok || err != nil {
-		return t, false, err
+	for _, state := range waiting {
+		t, ok := h.tokenOf(loaded{state, l.flow})
+		if !ok || err != nil {
+			continue
+		}
+		var record token.Record
+		if record, err = h.Engine.TokenRecord(r.Context(), state.Waiting.Handle()); record.Open() {
+			open = append(open, recordOf(t, record))
+		}
 	}
-	record, err := h.Engine.TokenRecord(r.Context(), l.Waiting.Handle())
-	return recordOf(t, record), record.Open(), err
+	return open, err
 }
 
 // externalPage begins the parameter after of the pages with waits of external engines, which follow

@@ -51,6 +51,17 @@ func (h handler) tokenOf(l loaded) (t Token, ok bool) {
 	return t, true
 }
 
+// tokensOf returns the tokens of the callbacks that an execution and its lanes wait for, which may be closed already.
+func (h handler) tokensOf(ctx context.Context, l loaded) (tokens []Token, err error) {
+	waiting, err := h.Engine.Waiting(ctx, l.State)
+	for _, state := range waiting {
+		if t, ok := h.tokenOf(loaded{state, l.flow}); ok {
+			tokens = append(tokens, t)
+		}
+	}
+	return tokens, err
+}
+
 // A finder returns the token that a request names.
 type finder func(*http.Request) (Token, error)
 
@@ -66,9 +77,18 @@ func (h handler) tokenOfExecution(r *http.Request) (Token, error) {
 		return Token{}, err
 	}
 	step := r.URL.Query().Get("step")
-	t, ok := h.tokenOf(l)
-	if ok && (step == "" || step == t.Step) {
-		return t, nil
+	tokens, err := h.tokensOf(r.Context(), l)
+	if err != nil {
+		return Token{}, err
+	}
+	matching := slices.DeleteFunc(slices.Clone(tokens), func(t Token) bool { return step != "" && step != t.Step })
+	switch len(matching) {
+	case 0:
+	case 1:
+		return matching[0], nil
+	default:
+		return Token{}, conflict("execution %s/%s waits for %d callbacks, one of step %s; name the step, or the token if several are of one step",
+			l.Flow.Name, l.Execution, len(matching), matching[0].Step)
 	}
 	history, err := h.Engine.History(r.Context(), l.ID())
 	if err != nil {
@@ -77,9 +97,9 @@ func (h handler) tokenOfExecution(r *http.Request) (Token, error) {
 	if closed, found := closedToken(l, history, step); found {
 		return closed, nil
 	}
-	if ok {
+	if len(tokens) > 0 {
 		return Token{}, conflict("execution %s/%s waits for the callback of step %s, not of %q; name that step, or none",
-			t.Flow, t.Execution, t.Step, step)
+			l.Flow.Name, l.Execution, tokens[0].Step, step)
 	}
 	return Token{}, h.noToken(r.Context(), l.State)
 }
