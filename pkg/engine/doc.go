@@ -41,5 +41,24 @@
 //  13. A defect that is found on every delivery fails the execution. A process that lacks something,
 //     such as token keys, does not.
 //
+// Rules 14 to 23 are those of forks. A parallel or a foreach with several lanes is a fork, and each
+// lane is a log of its own, to which all rules apply:
+//
+//  15. The log commits that it waits for its lanes, then sends each lane a start wake, and the last
+//     lane's after the others were accepted. If the last lane has a log, all were sent.
+//  16. A lane without a log starts if the latest item of its parent waits for it and is not ending.
+//     Its first item is what it waits for after its first call, or its end.
+//  17. The terminal item of a lane is followed by its join, then by a wake to the parent if all have
+//     joined, or if this lane failed first. A redelivered wake repeats both at once.
+//  18. The wake of a join reads the join record. When all have joined the step goes on or fails. A
+//     failure before that makes the log ending.
+//  19. An ending log with lanes sends a stop wake to each lane that has not joined, and ends when all
+//     have. The wake that ended it repeats that at once.
+//  20. The parent's ending state is the request to stop a lane. A lane without a log is put as
+//     stopped, and one that has ended joins again.
+//  21. A defect of a lane is its end, also as its first item. A defect of a log that waits for lanes
+//     makes it ending.
+//  23. Only the execution checks its time limit.
+//
 // This package may change between releases.
 package engine
