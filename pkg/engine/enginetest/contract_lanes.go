@@ -465,6 +465,15 @@ var laneCases = withForks([]ruleCase{
 		b.advance(lanes[0])
 		b.wantTrace("read of lane 0", "read", "call A", "call A", "write 0 of lane 0", "call A", "write 1 of lane 0", "join lane 0: 1")
 	}},
+	{"rule 22: results of a lane share a commit up to 64 KB", func(b *fixture) {
+		lanes := b.forkOver(12)
+		for range 6 {
+			b.answer("A", `{"x":"`+strings.Repeat("x", 15_000)+`"}`)
+		}
+		b.advance(lanes[0])
+		b.wantTrace("read of lane 0", "read", "call A", "call A", "call A", "call A", "call A", "write 0 of lane 0",
+			"call A", "write 1 of lane 0", "join lane 0: 1")
+	}},
 	{"rule 22: a call that fails does not lose the results before it", func(b *fixture) {
 		lanes := b.forkOver(6)
 		b.answer("A", `{}`, `{}`)
