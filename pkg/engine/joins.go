@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/waitless/waitless/pkg/value"
@@ -63,9 +64,9 @@ func (r JoinRecord) Encode() []byte {
 	var e value.Encoder
 	e.Int(int64(r.Failed))
 	e.Uint(uint64(len(r.Joined)))
-	for lane, seq := range r.Joined {
+	for _, lane := range slices.Sorted(maps.Keys(r.Joined)) { // the same record has the same bytes
 		e.Uint(uint64(lane)) //nolint:gosec // never negative
-		e.Uint(seq)
+		e.Uint(r.Joined[lane])
 	}
 	return e.Bytes()
 }
