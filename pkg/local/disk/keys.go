@@ -2,9 +2,11 @@ package disk
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/waitless/waitless/pkg/local"
@@ -80,9 +82,12 @@ func parseKeys(text string) (token.Keys, error) {
 }
 
 // parseKey reads a line of a key file. Its errors do not quote the line, which has a secret.
-func parseKey(line string) (key token.Key, err error) {
-	if _, err := fmt.Sscanf(line, "%d %x", &key.ID, &key.Secret); err != nil {
-		return key, errors.New("it is not the id of a key, 0 to 255, and a secret in hexadecimal digits")
+func parseKey(line string) (token.Key, error) {
+	number, digits, _ := strings.Cut(line, " ")
+	id, err := strconv.ParseUint(number, 10, 8)
+	secret, notHex := hex.DecodeString(digits) // of the whole line: a part of a secret is another secret
+	if err != nil || notHex != nil {
+		return token.Key{}, errors.New("it is not the id of a key, 0 to 255, and a secret in hexadecimal digits")
 	}
-	return key, nil
+	return token.Key{ID: uint8(id), Secret: secret}, nil
 }

@@ -94,6 +94,14 @@ func TestOpenErrors(t *testing.T) {
 		{"token keys that others may read", mode("token.key", 0o644), engine.CodeInvalid, []string{"token.key", "0644", "chmod"}},
 		{"token keys that are too short", write("token.key", "1 00ff\n"), engine.CodeInvalid, []string{"2 bytes", "restore"}},
 		{"token keys that are no keys", write("token.key", "1 secret\n"), engine.CodeInvalid, []string{"line 1", "hexadecimal"}},
+		{
+			"a token key with more behind it", write("token.key", "1 "+strings.Repeat("00", 32)+" 00\n"), engine.CodeInvalid,
+			[]string{"line 1", "hexadecimal"},
+		},
+		{
+			"a token key that is damaged behind its first bytes", write("token.key", "1 "+strings.Repeat("00", 32)+"xy"+strings.Repeat("00", 32)+"\n"),
+			engine.CodeInvalid, []string{"line 1", "hexadecimal"},
+		},
 		{"token keys without an id", write("token.key", "00ff\n"), engine.CodeInvalid, []string{"line 1", "id"}},
 		{"two token keys of one id", write("token.key", "1 "+strings.Repeat("00", 32)+"\n1 "+strings.Repeat("11", 32)+"\n"), engine.CodeInvalid, []string{"id 1"}},
 		{"a directory that others may open", mode(".", 0o750), engine.CodeInvalid, []string{"0750", "chmod"}},
