@@ -29,7 +29,7 @@ func (l *Log) Put(ctx context.Context, name string, text []byte) (machine.FlowRe
 	}
 	put := flowKey(flow)
 	put[attrBody], put[attrCreated] = binaryOf(text), nanosecondOf(l.now())
-	if _, err = l.put(ctx, "put flow "+name, put, "attribute_not_exists(c)", nil); err != nil {
+	if _, _, err = l.put(ctx, "put flow "+name, put, "attribute_not_exists(c)", nil); err != nil {
 		return machine.FlowRef{}, err
 	}
 	l.flows.Put(flow, parsed, len(text))

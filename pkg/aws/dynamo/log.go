@@ -102,8 +102,8 @@ const (
 // Append implements [engine.Log]. It does not check for a gap, which would take a read: the engine continues from the latest item.
 func (l *Log) Append(ctx context.Context, put engine.Item) error {
 	op := "append to the log of execution " + put.Execution.String()
-	there, err := l.put(ctx, op, encodeItem(put), freeOrGone, item{":now": secondOf(l.now())})
-	if err == nil && there != nil {
+	there, ok, err := l.put(ctx, op, encodeItem(put), freeOrGone, item{":now": secondOf(l.now())})
+	if err == nil && !ok {
 		err = &engine.ConflictError{Nonce: textOf(there[attrNonce])}
 	}
 	return err

@@ -3,11 +3,14 @@ package dynamo_test
 import (
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -39,6 +42,24 @@ func mustAppend(t *testing.T, log engine.Log, items ...engine.Item) {
 		if err := log.Append(t.Context(), item); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// refusing is a server that rejects each condition, and does not return the item that is there.
+type refusing struct{}
+
+// Do implements [aws.HTTPClient].
+func (refusing) Do(*http.Request) (*http.Response, error) {
+	const body = `{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException","message":"The conditional request failed"}`
+	return &http.Response{StatusCode: http.StatusBadRequest, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
+}
+
+func TestARefusedAppendIsNeverASuccess(t *testing.T) {
+	t.Parallel()
+	client := dynamodb.NewFromConfig(aws.Config{Region: "eu-central-1", Credentials: aws.AnonymousCredentials{}, HTTPClient: refusing{}})
+	err := dynamo.NewLog(client, "log", atEpoch).Append(t.Context(), itemOf("flow/one", 0, machine.StatusStarting, 0))
+	if engine.CodeOf(err) != engine.CodeConflict {
+		t.Errorf("error %v; want a conflict", err)
 	}
 }
 

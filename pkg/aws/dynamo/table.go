@@ -35,16 +35,16 @@ func (t table) get(ctx context.Context, op string, key item) (item, error) {
 	return found.Item, nil
 }
 
-// put writes the item if the condition holds. Otherwise it returns the item that is there.
-func (t table) put(ctx context.Context, op string, put item, condition string, values item) (refusedBy item, err error) {
+// put writes the item if the condition holds, which ok says. Otherwise it returns the item that is there, as far as the server tells.
+func (t table) put(ctx context.Context, op string, put item, condition string, values item) (there item, ok bool, err error) {
 	_, err = t.client.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: &t.name, Item: put, ConditionExpression: &condition, ExpressionAttributeValues: values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
 	if refused, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
-		return refused.Item, nil
+		return refused.Item, false, nil
 	}
-	return nil, t.failed(op, err)
+	return nil, err == nil, t.failed(op, err)
 }
 
 // update is one change of an item. The condition is empty if the change is always made.
