@@ -62,6 +62,21 @@ func newLeak(t *testing.T) (*api, string) {
 	return a, open.Token
 }
 
+// The digits of a number are characters of tokens too.
+func TestMaskingLeavesNumbersAlone(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.put("leak", leakFlow)
+	number := strings.Repeat("1", 60) + "." + strings.Repeat("2", 60)
+	if _, _, err := a.Start(t.Context(), "leak", rest.Start{Name: "one", Input: object(t, `{"n":`+number+`,"t":"\"`+number+`"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	_, body := a.request(http.MethodGet, "/flows/leak/executions/one", "")
+	if !strings.Contains(body, `"n":`+number) || strings.Contains(body, `\"`+number) {
+		t.Errorf("got %s; want the number as it is, and the text masked", body)
+	}
+}
+
 // A caller that may only read cannot report an outcome.
 func TestReadingNeverReturnsALiveToken(t *testing.T) {
 	t.Parallel()
