@@ -56,19 +56,21 @@ func (p path) text(document any) string {
 }
 
 // time returns the instant at the path, a text or milliseconds since 1970. It returns the zero instant
-// for anything else.
-func (p path) time(document any) time.Time {
+// for anything else, and for an instant that JSON cannot have: what is stored of a job is JSON.
+func (p path) time(document any) (at time.Time) {
 	switch value := p.in(document).(type) {
 	case string:
-		if at, err := time.Parse(time.RFC3339, value); err == nil {
-			return at.UTC()
-		}
+		at, _ = time.Parse(time.RFC3339, value)
 	case json.Number:
 		if ms, err := value.Int64(); err == nil {
-			return time.UnixMilli(ms).UTC()
+			at = time.UnixMilli(ms)
 		}
 	}
-	return time.Time{}
+	const lastYear = 9999
+	if at = at.UTC(); at.Year() < 0 || at.Year() > lastYear {
+		return time.Time{}
+	}
+	return at
 }
 
 // decode reads one JSON value and keeps numbers as they are written.

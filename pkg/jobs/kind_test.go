@@ -355,7 +355,10 @@ func concluded(t *testing.T, kind string, run Run, seen Sighting) string {
 
 func TestPath(t *testing.T) {
 	t.Parallel()
-	document, err := decode([]byte(`{"detail":{"build-id":"b","State":"S","state":"s","list":["x","y"],"at":1772600767000,"n":null}}`))
+	document, err := decode([]byte(`{"detail":{
+		"build-id":"b","State":"S","state":"s","list":["x","y"],"n":null,
+		"at":1772600767000,"far":1772600767000000000,"early":"0000-01-01T00:00:00+01:00"
+	}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -377,7 +380,9 @@ func TestPath(t *testing.T) {
 	if got := path("detail.at").time(document); !got.Equal(time.UnixMilli(1772600767000)) {
 		t.Errorf("got %v", got)
 	}
-	if got := path("detail.State").time(document); !got.IsZero() {
-		t.Errorf("got %v", got)
+	for _, p := range []path{"detail.State", "detail.far", "detail.early"} {
+		if got := p.time(document); !got.IsZero() {
+			t.Errorf("%s: got %v", p, got)
+		}
 	}
 }
