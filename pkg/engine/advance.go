@@ -113,6 +113,9 @@ func (h *handler) apply(ctx context.Context) (Disposition, error) {
 	if entered, ok := machine.Unresolved(state, h.wake.Cause); ok && !h.onlyAwaitsEnd(state) {
 		return h.resumePending(ctx, base, state, entered)
 	}
+	if h.endingIsLost(state) {
+		return h.resumePending(ctx, base, state, state.Ending.Entry)
+	}
 	signal, err := h.signal(ctx, base, state)
 	switch {
 	case err != nil:
@@ -128,6 +131,12 @@ func (h *handler) apply(ctx context.Context) (Disposition, error) {
 		return Disposition{}, err
 	}
 	return done, h.runCommands(ctx, d)
+}
+
+// endingIsLost reports whether a lane is ending whose wake of that died with its process. The stop of the
+// lane stands for it.
+func (h *handler) endingIsLost(state machine.State) bool {
+	return h.wake.Cause == machine.CauseStop && state.Lane != nil && state.Ending != nil && state.Ending.Generation != h.generation
 }
 
 // onlyAwaitsEnd reports whether the execution cannot continue in this process and has no decided end: it

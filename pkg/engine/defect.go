@@ -87,10 +87,25 @@ func (h *handler) toAbandon(ctx context.Context) (base Item, state machine.State
 	case err == nil:
 		state, err = h.lastReadable(ctx, base)
 	}
+	if isLane && err == nil && state.Expires.IsZero() && !state.Status.Final() { // all items are damaged
+		state, err = h.knownOf(ctx, *lane)
+	}
 	if isLane {
-		state.Lane = lane // which is unknown if all items are damaged
+		state.Lane = lane
 	}
 	return base, state, err
+}
+
+// knownOf returns what the parent's log says of a lane. Its join has to expire with the execution.
+func (h *handler) knownOf(ctx context.Context, lane machine.Lane) (machine.State, error) {
+	item, err := h.log.Latest(ctx, lane.Parent)
+	if err != nil {
+		return machine.State{}, err
+	}
+	parent, err := h.lastReadable(ctx, item)
+	return machine.State{
+		Flow: parent.Flow, Execution: parent.Execution, Status: machine.StatusRunning, Started: parent.Started, Expires: parent.Expires,
+	}, err
 }
 
 func (h *handler) toAbandonAtStart(ctx context.Context, lane machine.Lane) (machine.State, error) {

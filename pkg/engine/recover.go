@@ -26,7 +26,8 @@ func (w *Worker) Recover(ctx context.Context, latest Item, state machine.State) 
 			return err
 		}
 	}
-	if waiting := state.Waiting; waiting != nil && waiting.For == machine.WaitingForLanes {
+	// The wake of an ending stops the lanes (rule 19). Until then they must not go on.
+	if waiting := state.Waiting; waiting != nil && waiting.For == machine.WaitingForLanes && state.Ending == nil {
 		if err := w.recoverLanes(ctx, latest.Execution, waiting); err != nil {
 			return err
 		}
@@ -73,6 +74,8 @@ func (w *Worker) recoverLane(ctx context.Context, lane machine.Lane) error {
 	switch {
 	case CodeOf(err) == CodeDefect:
 		return w.sendLanes(ctx, []machine.Lane{lane}, machine.CauseStart)
+	case CodeOf(err) == CodeTooNew:
+		return nil // a newer release takes it over
 	case err != nil:
 		return err
 	case state.Status.Final():
