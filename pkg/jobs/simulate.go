@@ -70,8 +70,13 @@ func (k Kind) putEvent(job map[string]any, detail any) {
 			f.path.put(job, value)
 		}
 	}
-	if stop := k.describe.stop; stop != nil {
-		stop.found.path.put(job, stop.event.form.part(stop.event.path.text(detail)))
+	stop := k.describe.stop
+	if stop == nil {
+		return
+	}
+	if reason := stop.event.form.part(stop.event.path.text(detail)); reason != "" {
+		delete(job, string(stop.event.path)) // a description has the reason only
+		stop.found.path.put(job, reason)
 	}
 }
 

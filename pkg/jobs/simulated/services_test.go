@@ -152,6 +152,20 @@ func TestPlayedJobEndsAsItsEventSays(t *testing.T) {
 	}
 }
 
+// The description of a stopped task has the reason of its event, and not the message around it.
+func TestPlayedTaskTellsItsStopReasonOnce(t *testing.T) {
+	t.Parallel()
+	var s Services
+	row, started := startPlayed(t, &s, "dms-task", played["dms-task"].params)
+	event := eventOf("dms", "DMS Replication Task State Change", started.Key.Name,
+		`{"eventType":"REPLICATION_TASK_STOPPED","detailMessage":"Replication task has stopped. Stop Reason FATAL_ERROR"}`)
+	s.Observe([]byte(event), start.Add(time.Second))
+	_, seen := describePlayed(t, &s, row, started.ID, start.Add(2*time.Second))
+	if want := "dms-task is stopped: FATAL_ERROR"; seen.Cause != want {
+		t.Errorf("the cause is %q, want %q", seen.Cause, want)
+	}
+}
+
 // An event of an older run ends nothing, whenever it comes.
 func TestPlayedJobAndAnEventOfAnOlderRun(t *testing.T) {
 	t.Parallel()
