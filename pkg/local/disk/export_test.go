@@ -3,10 +3,18 @@ package disk
 import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/waitless/waitless/pkg/local"
 )
 
-// OpenOn opens a store on a file system of a test's own. It has no token keys.
-func OpenOn(fs vfs.FS) (*Store, error) { return openData(fs, "store") }
+// OpenOn opens a store on a file system of a test's own. Its token keys are not kept.
+func OpenOn(fs vfs.FS) (*Store, error) {
+	s, err := openData(fs, "store")
+	if err == nil {
+		s.keys = local.NewKeys()
+	}
+	return s, err
+}
 
 // OnDisk is the file system that [Open] uses.
 func OnDisk() vfs.FS { return privateFS{vfs.Default} }
