@@ -98,13 +98,13 @@ func (r *reader) value() Value {
 	for r.at < len(r.data) && isLiteral(r.data[r.at]) {
 		r.at++
 	}
-	switch literal := string(r.data[start:r.at]); literal {
+	switch literal := r.data[start:r.at]; string(literal) {
 	case "null":
 		return Null()
 	case "true", "false":
-		return Bool(literal == "true")
+		return Bool(literal[0] == 't')
 	default:
-		return Value{&node{kind: KindNumber, text: literal, size: len(literal)}}
+		return Value{&node{kind: KindNumber, text: string(literal), size: len(literal)}}
 	}
 }
 
