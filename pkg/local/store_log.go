@@ -130,7 +130,7 @@ func gapError(item engine.Item, size uint64) error {
 // itemChanges returns the changes that add the item to its log and update the indexes.
 func (s *KeyedStore) itemChanges(item engine.Item, value []byte) []Entry {
 	changes := append(make([]Entry, 0, 3), Entry{itemKey(item.Execution, item.Seq), value})
-	head, err := machine.HeadOf(item.Body)
+	head, err := machine.StatusOf(item.Body)
 	switch {
 	case head.Lane: // its execution is listed
 		return changes

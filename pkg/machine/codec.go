@@ -131,13 +131,9 @@ func formatSize(item []byte) (int, error) {
 	return size, nil
 }
 
-// StatusOf returns the status in what [Encode] wrote. It reads no more than that, so it finds no
-// damage behind it.
-func StatusOf(data []byte) (Status, error) {
-	var h Head
-	err := decodeHead(data, &h, (*coder).status)
-	return h.Status, err
-}
+// StatusOf returns the head of what [Encode] wrote with no more than Status and Lane. It reads no more
+// than those, so it finds no damage behind them.
+func StatusOf(data []byte) (Head, error) { return decodeHead(data, false) }
 
 // Head is what every item of a log has of the execution.
 type Head struct {
@@ -151,23 +147,24 @@ type Head struct {
 
 // HeadOf returns the head of what [Encode] wrote. It reads no more than that, so it finds no damage
 // behind it.
-func HeadOf(data []byte) (Head, error) {
-	var h Head
-	err := decodeHead(data, &h, (*coder).head)
-	return h, err
-}
+func HeadOf(data []byte) (Head, error) { return decodeHead(data, true) }
 
-func decodeHead(data []byte, h *Head, read func(*coder, *Head)) error {
+func decodeHead(data []byte, whole bool) (Head, error) {
 	size, err := formatSize(data)
 	if err != nil {
-		return err
+		return Head{}, err
 	}
+	var h Head
 	c := &coder{dec: value.NewDecoder(data[size:])}
-	if read(c, h); c.damaged() {
-		*h = Head{}
-		return ErrDamaged
+	if whole {
+		c.head(&h)
+	} else {
+		c.status(&h)
 	}
-	return nil
+	if c.damaged() {
+		return Head{}, ErrDamaged
+	}
+	return h, nil
 }
 
 // coder encodes or decodes: one description of the format serves both. An encoding coder changes

@@ -368,9 +368,9 @@ func (w *storyWorld) checkLanes() error {
 		if err != nil {
 			return fmt.Errorf("lane %d: %w", lane.Index, err)
 		}
-		status, err := machine.StatusOf(item.Body)
-		if err != nil || !status.Final() {
-			return fmt.Errorf("the execution ended and lane %d is %s, error %w", lane.Index, status, err)
+		head, err := machine.StatusOf(item.Body)
+		if err != nil || !head.Status.Final() {
+			return fmt.Errorf("the execution ended and lane %d is %s, error %w", lane.Index, head.Status, err)
 		}
 		record, err := w.store.Joined(w.t.Context(), engine.ForkID{Log: lane.Parent, Attempt: lane.Attempt})
 		if seq, ok := record.Joined[lane.Index]; err != nil || !ok || seq != item.Seq {
