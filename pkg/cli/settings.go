@@ -155,7 +155,7 @@ func (s *settings) parse(text []byte) (problems fdl.Problems) {
 	}
 	var file, tasks map[string]yaml.Node
 	if err := yaml.Load(text, &file); err != nil && !strings.Contains(err.Error(), "no documents") { // all may be commented out
-		report(yaml.Node{Line: 1, Column: 1}, fmt.Errorf("the settings cannot be read: %w", err))
+		report(unreadable(err))
 	}
 	for key, node := range file {
 		switch {
@@ -172,6 +172,18 @@ func (s *settings) parse(text []byte) (problems fdl.Problems) {
 	}
 	slices.SortFunc(problems, func(a, b fdl.Problem) int { return cmp.Compare(a.Line, b.Line) })
 	return problems
+}
+
+// unreadable returns where and why a file cannot be read.
+func unreadable(err error) (yaml.Node, error) {
+	at, why := yaml.Node{Line: 1, Column: 1}, err.Error()
+	if broken, ok := errors.AsType[*yaml.LoadError](err); ok {
+		at.Line, at.Column, why = max(broken.Mark.Line, 1), max(broken.Mark.Column, 1), broken.Message
+	}
+	if strings.HasPrefix(why, "cannot construct") { // the only type asked for is a mapping
+		return at, errors.New(`the settings are no mapping; allowed: keys with their values, like "store: .waitless"`)
+	}
+	return at, errors.New("the settings cannot be read: " + why)
 }
 
 func positionOf(node yaml.Node) fdl.Position {

@@ -277,8 +277,8 @@ func TestMistakesInSettings(t *testing.T) {
 		"two": {"tasks:\n  a: [x]\n  b:\nstack: {}\n", []string{
 			`:2:6: a has no text; write one, or leave the key out`, `:3:5: b has no text`, `:4:8: stack has no text`,
 		}},
-		"twice":  {"store: a\nstack: b\nstore: c\n", []string{`line 3: mapping key "store" already defined at line 1`}},
-		"a list": {"- store\n", []string{`:1:1: the settings cannot be read: yaml: construct errors: line 1: cannot construct !!seq`}},
+		"twice":  {"store: a\nstack: b\nstore: c\n", []string{`:3:1: the settings cannot be read: mapping key "store" already defined at line 1`}},
+		"a list": {"- store\n", []string{`:1:1: the settings are no mapping; allowed: keys with their values, like "store: .waitless"`}},
 		"tasks":  {"tasks: exec:x\n", []string{`:1:8: tasks are no mapping; allowed: keys with their values, like "NAME: exec:COMMAND"`}},
 		"all at once": {"data-limit: -1\nexecution-days: 900\nstore: 5\ncallback-url: nonsense\ncolor: red\n", []string{
 			`:1:13: data-limit is "-1"; allowed: a number of bytes from 32768 to 262144`,
@@ -289,7 +289,8 @@ func TestMistakesInSettings(t *testing.T) {
 			`has 5 problems`,
 		}},
 		"a color":       {"color: red\n", []string{`:1:8: color is "red"; allowed: true, false`}},
-		"no YAML":       {"store: \"a\n", []string{`the settings cannot be read: `}},
+		"no YAML":       {"store: \"a\n", []string{`the settings cannot be read: found unexpected end of stream`}},
+		"two colons":    {"stack: a\nstore: b: c\n", []string{`:2:9: the settings cannot be read: mapping values are not allowed in this context`}},
 		"two mistaken":  {"tasks:\n  work: exec:waitless-no-such-program\n  StartJob: ftp://x\n", nil},
 		"several files": {"store: a\n---\nstack: b\n", []string{"the settings cannot be read: "}},
 	} {
