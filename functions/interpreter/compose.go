@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -28,7 +29,7 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 	functions, closeIdle := lambda.NewClient(p.Config)
 	store, waits := p.Executions(), p.Waits()
 	i := interpreter{p.Keys(), engine.WorkerConfig{
-		Log: store, Flows: store, TokenStore: waits, Stops: waits, Wakes: sqs.NewWakes(timers(p)),
+		Log: store, Flows: store, Joins: store, TokenStore: waits, Stops: waits, Wakes: sqs.NewWakes(timers(p)),
 		TaskQueue: &sqs.Tasks{Target: p.Queue("WAITLESS_TASK_QUEUE")},
 		Caller: lambda.New(lambda.Config{
 			Client: functions, Now: time.Now, Longest: limits.Direct,
@@ -43,12 +44,13 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 	if p.Text("WAITLESS_STATUS_EVENTS") == "on" {
 		i.worker.Ends = ends
 	}
+	_, err := engine.NewWorker(i.worker) // so a missing port ends the start, and not each wake
 	receiver := p.Receiver("wake", "WAITLESS_WAKE_QUEUE")
 	receiver.Decode, receiver.MinTime = sqs.DecodeWakes(i.advance), limits.Direct
 	return func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
 		closeIdle()
 		return receiver.Handle(ctx, event)
-	}, p.Err()
+	}, errors.Join(p.Err(), err)
 }
 
 // timers returns the configuration of wakes that are delayed messages or schedules.
