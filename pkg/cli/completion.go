@@ -22,7 +22,7 @@ func (c Command) addCompletion(root *cobra.Command) {
 	completion, _, _ := root.Find([]string{"completion"}) // which was just added
 	group(completion).Example = "  waitless completion bash"
 	for _, shell := range completion.Commands() {
-		shell.Example = "  " + shell.CommandPath()
+		shell.Args, shell.Example = arguments(0, 0), "  "+shell.CommandPath()
 	}
 	c.complete(root)
 }

@@ -91,6 +91,10 @@ func (c Command) completePlace(ctx context.Context, kind jobs.Kind, p jobsPlace)
 		p.region, p.account = cmp.Or(p.region, configured.region), cmp.Or(p.account, configured.account)
 	}
 	switch {
+	case p.account == "":
+		return p, view.Usage("no account is configured", "--account 123456789012")
+	case p.region == "":
+		return p, view.Usage("no region is configured", "--region eu-west-1")
 	case !accountForm.MatchString(p.account):
 		return p, view.Usage(fmt.Sprintf("account %q is not 12 digits", p.account), "--account 123456789012")
 	case !regionForm.MatchString(p.region):

@@ -75,7 +75,7 @@ func TestJobsIAMPlace(t *testing.T) {
 		"environment":         {map[string]string{"AWS_ACCOUNT_ID": "444444444444"}, "role", "eu-west-1:444444444444", nil},
 		"flags":               {nil, "role", "us-east-1:555555555555", []string{"--account", "555555555555", "--region", "us-east-1"}},
 		"keys of another":     {map[string]string{"AWS_ACCESS_KEY_ID": "k"}, "role", "try: --account 123456789012", nil},
-		"no account":          {nil, "", "try: --account 123456789012", nil},
+		"no account":          {nil, "", "no account is configured\ntry: --account 123456789012", nil},
 		"any account":         {nil, "role", `account "*" is not 12 digits`, []string{"--account", "*"}},
 		"any region":          {nil, "role", `"*" is not a region of AWS`, []string{"--region", "*"}},
 		"a resource":          {nil, "", "arn:aws:sqs:us-west-2:666666666666:a", []string{"--resource", "arn:aws:sqs:us-west-2:666666666666:a"}},

@@ -128,6 +128,7 @@ func TestRunRefusesUsage(t *testing.T) {
 		"docs-unknown":       {"docs", "flwo"},
 		"docs-two":           {"docs", "flow", "language"},
 		"shell-unknown":      {"completion", "bsh"},
+		"shell-argument":     {"completion", "bash", "x"},
 		"sample-unknown":     {"init", "--sample", "poling"},
 		"init-two":           {"init", "a", "b"},
 		"init-in-a-file":     {"init", "testdata/small.json"},
