@@ -32,9 +32,9 @@ type Store struct {
 	lock io.Closer
 }
 
-// storeFormat is the format number of the store as a whole. It changes when another release would
+// storeFormat is the format number of the store as a whole. It changes when an older release would
 // misread or damage a store. Items and records have numbers of their own.
-const storeFormat = 2
+const storeFormat = 1
 
 // Names in a store's directory.
 const (
@@ -164,7 +164,7 @@ func (s *Store) Shut() error {
 // Keys returns the keys that sign the tokens of the store's executions.
 func (s *Store) Keys() token.Keys { return s.keys }
 
-// checkFormat rejects a store of another format before it is opened, and numbers a new one.
+// checkFormat rejects a store of a newer release before it is opened, and numbers a new one.
 func checkFormat(path string) error {
 	file := filepath.Join(path, formatFile)
 	text, err := os.ReadFile(file) //nolint:gosec // G304: a fixed name in the store that the user chose
@@ -183,9 +183,7 @@ func checkFormat(path string) error {
 		return invalid("file %s says %q; allowed: a format number", file, text)
 	case format > storeFormat:
 		return &engine.Error{Code: engine.CodeTooNew, Err: fmt.Errorf(
-			"it has format %d and this release reads format %d; upgrade waitless, or use another directory", format, storeFormat)}
-	case format < storeFormat:
-		return invalid("it has format %d of an older release and this release reads format %d; use another directory", format, storeFormat)
+			"it has format %d and this release reads formats up to %d; upgrade waitless, or use another directory", format, storeFormat)}
 	}
 	return nil
 }

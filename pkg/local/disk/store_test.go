@@ -88,8 +88,7 @@ func TestOpenErrors(t *testing.T) {
 		code  engine.Code
 		words []string
 	}{
-		{"a store of a newer release", write("format", "3\n"), engine.CodeTooNew, []string{"format 3", "reads format 2", "upgrade"}},
-		{"a store of an older release", write("format", "1\n"), engine.CodeInvalid, []string{"format 1", "reads format 2", "another directory"}},
+		{"a store of a newer release", write("format", "2\n"), engine.CodeTooNew, []string{"format 2", "up to 1", "upgrade"}},
 		{"a format that is no number", write("format", "one\n"), engine.CodeInvalid, []string{"format", "one"}},
 		{"a store without its format", remove("format"), engine.CodeInvalid, []string{"format is missing"}},
 		{"token keys that others may read", mode("token.key", 0o644), engine.CodeInvalid, []string{"token.key", "0644", "chmod"}},
@@ -115,7 +114,7 @@ func TestOpenErrors(t *testing.T) {
 			c.spoil(t, dir)
 			before := contents(t, dir)
 			openFails(t, dir, c.code, c.words...)
-			if strings.Contains(c.name, "release") && contents(t, dir) != before {
+			if c.code == engine.CodeTooNew && contents(t, dir) != before {
 				t.Error("the store was touched")
 			}
 		})
