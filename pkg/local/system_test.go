@@ -228,17 +228,13 @@ func TestManyExecutionsSideBySideInVirtualTime(t *testing.T) {
 func TestExecutionsRunSideBySide(t *testing.T) {
 	t.Parallel()
 	const workers = 4
-	meet := make(chan struct{})
+	var calls sync.WaitGroup
+	calls.Add(workers)
 	s := local.New(local.Config{
 		Store: &local.MemoryStore{}, Workers: workers,
-		Tasks: tasksFunc(func(ctx context.Context) (token.Outcome, error) {
-			for range workers - 1 { // each call meets all others
-				select {
-				case meet <- struct{}{}:
-				case <-meet:
-				case <-ctx.Done():
-				}
-			}
+		Tasks: tasksFunc(func(context.Context) (token.Outcome, error) {
+			calls.Done()
+			calls.Wait() // each call waits for all others
 			return answered, nil
 		}),
 	})
