@@ -44,7 +44,7 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 	if p.Text("WAITLESS_STATUS_EVENTS") == "on" {
 		i.worker.Ends = ends
 	}
-	_, err := engine.NewWorker(i.worker) // so a missing port ends the start, and not each wake
+	_, err := i.newWorker() // so a missing port ends the start, and not each wake
 	receiver := p.Receiver("wake", "WAITLESS_WAKE_QUEUE")
 	receiver.Decode, receiver.MinTime = sqs.DecodeWakes(i.advance), limits.Direct
 	return func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
@@ -75,9 +75,16 @@ func (i interpreter) advance(ctx context.Context, wake engine.Wake) (d engine.Di
 	if i.worker.Keys, err = i.keys.Get(ctx); err != nil {
 		return d, err
 	}
-	worker, err := engine.NewWorker(i.worker)
+	worker, err := i.newWorker()
 	if err != nil {
 		return d, err
 	}
 	return worker.Advance(ctx, wake)
+}
+
+func (i interpreter) newWorker() (worker, error) { return engine.NewWorker(i.worker) }
+
+// worker is an [engine.Worker].
+type worker interface {
+	Advance(ctx context.Context, wake engine.Wake) (engine.Disposition, error)
 }
