@@ -184,7 +184,11 @@ func (c *cache[T]) renew(ctx context.Context, now time.Time, usable bool, read f
 
 // TokenKeys reads the keys that sign tokens. An error never has the text of the secret.
 func TokenKeys(ctx context.Context, client Client, secret string) (token.Keys, error) {
-	return read(ctx, client, secret, parseKeys)
+	keys, err := read(ctx, client, secret, parseKeys)
+	if err != nil {
+		return keys, fmt.Errorf("read the token key: %w", err)
+	}
+	return keys, nil
 }
 
 func parseKeys(text string) (token.Keys, error) {
