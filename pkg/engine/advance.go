@@ -171,10 +171,10 @@ func (h *handler) overtime(state machine.State, limit time.Duration) bool {
 // notFound handles a wake without a log. That of a recent start is sent again, because item 0 may not
 // have been written yet (rule 12).
 func (h *handler) notFound(ctx context.Context) error {
-	switch lane := h.wake.Lane; {
-	case lane != nil && lane.ID() == h.wake.Execution:
+	switch lane := h.lane(); {
+	case lane != nil:
 		return h.laneNotFound(ctx, *lane)
-	case lane == nil && h.wake.Cause == machine.CauseStart && h.young(startPatience):
+	case h.wake.Lane == nil && h.wake.Cause == machine.CauseStart && h.young(startPatience):
 		return h.resend(ctx, h.now.Add(resendDelay))
 	}
 	return nil

@@ -77,20 +77,19 @@ func (h *handler) endWaiting(ctx context.Context, state machine.State, cause str
 // toAbandon returns the latest item and the last state that can be read. A lane without a log has that
 // of its start; if nothing waits for it, it has ended.
 func (h *handler) toAbandon(ctx context.Context) (base Item, state machine.State, err error) {
-	lane := h.wake.Lane
-	isLane := lane != nil && lane.ID() == h.wake.Execution
+	lane := h.lane()
 	base, err = h.log.Latest(ctx, h.wake.Execution)
 	switch {
-	case isLane && errors.Is(err, ErrNotFound):
+	case lane != nil && errors.Is(err, ErrNotFound):
 		base = Item{Execution: h.wake.Execution, Seq: beforeFirst}
 		state, err = h.toAbandonAtStart(ctx, *lane)
 	case err == nil:
 		state, err = h.lastReadable(ctx, base)
 	}
-	if isLane && err == nil && state.Expires.IsZero() && !state.Status.Final() { // all items are damaged
+	if lane != nil && err == nil && state.Expires.IsZero() && !state.Status.Final() { // all items are damaged
 		state, err = h.knownOf(ctx, *lane)
 	}
-	if isLane {
+	if lane != nil {
 		state.Lane = lane
 	}
 	return base, state, err

@@ -14,6 +14,15 @@ import (
 // beforeFirst is the Seq of the item before item 0, from which a lane's first draft starts.
 const beforeFirst = math.MaxUint64
 
+// lane returns the lane that the wake names, nil if it names none or that of another log: then it is
+// forged.
+func (h *handler) lane() *machine.Lane {
+	if lane := h.wake.Lane; lane != nil && lane.ID() == h.wake.Execution {
+		return lane
+	}
+	return nil
+}
+
 // laneNotFound handles a wake of a lane without a log. Its timer is early: the commit is on its way.
 func (h *handler) laneNotFound(ctx context.Context, lane machine.Lane) error {
 	switch h.wake.Cause {
@@ -128,7 +137,7 @@ func (c *core) sendWake(ctx context.Context, id ID, cause string) error {
 	return c.wakes.Send(ctx, Wake{Execution: id, Cause: cause, Due: now, Sent: now})
 }
 
-// isOfJoin reports whether the wake tells of ends of the lanes that the state waits for.
+// isOfJoin reports whether the wake reports that lanes ended that the state waits for.
 func (h *handler) isOfJoin(waiting *machine.Waiting) bool {
 	if waiting == nil || waiting.For != machine.WaitingForLanes {
 		return false

@@ -40,7 +40,7 @@ func CauseJoined(attempt int) string { return fmt.Sprintf("joined-%d", attempt) 
 // CauseLaneFailed returns the cause of the wake that tells a log that a lane of an attempt failed.
 func CauseLaneFailed(attempt int) string { return fmt.Sprintf("lane-failed-%d", attempt) }
 
-// IsJoin reports whether a cause tells of the ends of lanes.
+// IsJoin reports whether a cause is that of a wake about lanes that ended.
 func IsJoin(cause string) bool {
 	return strings.HasPrefix(cause, "joined-") || strings.HasPrefix(cause, "lane-failed-")
 }
