@@ -18,7 +18,6 @@ import (
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
-	"github.com/waitless/waitless/pkg/machine"
 )
 
 func flowsCommand(c Command) *cobra.Command {
@@ -164,7 +163,7 @@ func (c Command) readSource(ctx context.Context, source flowSource, where target
 		return f, flowError(err)
 	}
 	f = flowFile{path: "--flow " + flow.Name + "@" + shortHash(flow.Hash), text: []byte(flow.Definition), stored: flow}
-	if f.flow, f.problems = machine.Parse(f.text); f.flow == nil {
+	if f.flow, f.problems = fdl.Parse(f.text); f.flow == nil {
 		invalid := f.invalid()
 		invalid.Try = "correct the definition, then: waitless flows put FLOW"
 		return f, invalid
@@ -189,7 +188,7 @@ func readFlow(path string) (flowFile, error) {
 	if f.text, err = os.ReadFile(path); err != nil { //nolint:gosec // G304: the user names the file
 		return f, view.Usage(reasonOf(err), "the path of a flow, for example flow.yaml")
 	}
-	f.flow, f.problems = machine.Parse(f.text)
+	f.flow, f.problems = fdl.Parse(f.text)
 	return f, nil
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/fdl"
-	"github.com/waitless/waitless/pkg/machine"
 )
 
 // The values of --format.
@@ -89,7 +88,7 @@ func (c Command) readFlowOrStdin(ctx context.Context, path string) (flowFile, er
 		return flowFile{}, err
 	}
 	f := flowFile{path: stdinName, text: text}
-	f.flow, f.problems = machine.Parse(text)
+	f.flow, f.problems = fdl.Parse(text)
 	return f, nil
 }
 

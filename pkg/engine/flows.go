@@ -15,7 +15,7 @@ import (
 // ParseFlow checks a definition and names it by its content, for what
 // implements [Flows].
 func ParseFlow(name string, text []byte) (machine.FlowRef, *fdl.Flow, error) {
-	parsed, problems := machine.Parse(text)
+	parsed, problems := fdl.Parse(text)
 	if parsed == nil {
 		return machine.FlowRef{}, nil, &Error{Code: CodeInvalid, Op: "put flow " + name, Err: problemsError(name, problems.Errors())}
 	}

@@ -176,11 +176,7 @@ func duration(t *testing.T, d *datadriven.TestData, arg string) time.Duration {
 }
 
 func (s *script) parse(d *datadriven.TestData) string {
-	parse := machine.Parse
-	if d.HasArg("forks") {
-		parse = fdl.Parse
-	}
-	flow, problems := parse([]byte(d.Input))
+	flow, problems := fdl.Parse([]byte(d.Input))
 	if d.HasArg("strict") && flow != nil {
 		problems = append(problems, flow.Extensions...)
 	}

@@ -229,21 +229,21 @@ func startFlow(t *testing.T, name, text string, input value.Value) *flowRun {
 	t.Helper()
 	r := &flowRun{t: t, meter: &meter{}, now: epoch}
 	r.store = newTables(t, atEpoch, r.meter.options)
-	return r.start(name, text, input, r.store)
+	return r.start(name, text, input)
 }
 
-func (r *flowRun) start(name, text string, input value.Value, flows engine.Flows) *flowRun {
+func (r *flowRun) start(name, text string, input value.Value) *flowRun {
 	t := r.t
 	t.Helper()
 	now := func() time.Time { return r.now }
 	var err error
 	r.Worker, err = engine.NewWorker(engine.WorkerConfig{
-		Log: r.store, Flows: flows, TokenStore: r.store, Stops: r.store, Joins: r.store, Wakes: r, Caller: r, TaskQueue: noTasks{}, Keys: testKeys, Now: now,
+		Log: r.store, Flows: r.store, TokenStore: r.store, Stops: r.store, Joins: r.store, Wakes: r, Caller: r, TaskQueue: noTasks{}, Keys: testKeys, Now: now,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Client, err = engine.NewClient(engine.ClientConfig{Log: r.store, Flows: flows, TokenStore: r.store, Stops: r.store, Wakes: r, Keys: testKeys, Now: now})
+	r.Client, err = engine.NewClient(engine.ClientConfig{Log: r.store, Flows: r.store, TokenStore: r.store, Stops: r.store, Wakes: r, Keys: testKeys, Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func (r *flowRun) start(name, text string, input value.Value, flows engine.Flows
 		Tokens:       r.tokens, Rendezvous: r.store, Polls: polls{r},
 	}
 	r.starter, r.observer = resume.NewJobStarter(config), resume.NewJobObserver(config)
-	flow, err := flows.Put(t.Context(), name, []byte(text))
+	flow, err := r.store.Put(t.Context(), name, []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

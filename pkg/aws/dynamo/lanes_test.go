@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
-	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -22,20 +20,6 @@ func (r *flowRun) SendAll(ctx context.Context, wakes []engine.Wake) error {
 	r.batches += (len(wakes) + 9) / 10
 	return nil
 }
-
-// forks is a flow with forks, which the table does not accept yet.
-type forks struct{ parsed *fdl.Flow }
-
-func (f *forks) Put(_ context.Context, name string, text []byte) (machine.FlowRef, error) {
-	parsed, problems := fdl.Parse(text)
-	if parsed == nil {
-		return machine.FlowRef{}, fmt.Errorf("%v", problems)
-	}
-	f.parsed = parsed
-	return machine.FlowRef{Name: name, Hash: "hash"}, nil
-}
-
-func (f *forks) Flow(context.Context, machine.FlowRef) (*fdl.Flow, error) { return f.parsed, nil }
 
 const shortCall = `          - type: task
             name: Call%d
@@ -84,7 +68,7 @@ func TestCostsOfForks(t *testing.T) {
 			t.Parallel()
 			r := &flowRun{t: t, meter: &meter{}, now: epoch}
 			r.store = newTables(t, atEpoch, r.meter.options)
-			r.start("forks", c.flow, value.Object(), &forks{})
+			r.start("forks", c.flow, value.Object())
 			sum := r.meter.take()
 			for len(r.wakes) > 0 {
 				used := r.turn()

@@ -71,7 +71,7 @@ func rightsOf(f called) map[string]right {
 		"Interpreter/CallFunctions": {try: runs(cli.ExitSucceeded, calls(f.short)), says: token.ErrorAccessDenied},
 		"Interpreter/CallMore":      {try: runs(cli.ExitSucceeded, calls(f.otherShort)), says: token.ErrorAccessDenied},
 		"Interpreter/PassTimerRole": {notEnforced: "the emulator lets everybody pass roles", actions: []string{"iam:PassRole"}, on: "TimerRole"},
-		"Interpreter/JoinLanes":     {notEnforced: "no flow forks yet", actions: []string{"dynamodb:UpdateItem"}, on: "LogTable"},
+		"Interpreter/JoinLanes":     {actions: []string{"dynamodb:UpdateItem"}, on: "LogTable"},
 		"Interpreter/QueueTasks":    {try: runs(cli.ExitSucceeded, calls(f.long)), teller: "Interpreter", action: "sqs:SendMessage", says: "queue a call"},
 		"Interpreter/QueueEnds":     {try: publishes, teller: "Interpreter", action: "sqs:SendMessage", says: "queue the end"},
 		"Interpreter/ReadAndAppend": {try: runs(cli.ExitSucceeded, passes), teller: "Interpreter", action: "dynamodb:Query", says: "table Log"},

@@ -2,8 +2,6 @@ package enginetest
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,7 +15,7 @@ import (
 )
 
 // laneCases are rules 14 to 23: forks, lanes, joins and stops.
-var laneCases = withForks([]ruleCase{
+var laneCases = []ruleCase{
 	{"rule 15: a fork is committed, then each lane gets a wake, the last one alone", func(b *fixture) {
 		b.advance(b.begin(parallel(taskText("A"), taskText("B"), taskText("C"))))
 		b.wantTrace("read", "write 1", "wake start of lane 0 in 0s", "wake start of lane 1 in 0s", "wake start of lane 2 in 0s")
@@ -518,38 +516,6 @@ var laneCases = withForks([]ruleCase{
 		b.drain()
 		b.wantEnd(machine.StatusStopped, "Enough")
 	}},
-})
-
-// withForks lets the flows of cases fork.
-func withForks(cases []ruleCase) []ruleCase {
-	for i, c := range cases {
-		cases[i].run = func(b *fixture) {
-			b.Flows = forkFlows{}
-			c.run(b)
-		}
-	}
-	return cases
-}
-
-// forkFlows are flows in memory that may fork.
-type forkFlows map[machine.FlowRef]*fdl.Flow
-
-func (f forkFlows) Put(_ context.Context, name string, text []byte) (machine.FlowRef, error) {
-	parsed, problems := fdl.Parse(text)
-	if parsed == nil {
-		return machine.FlowRef{}, fmt.Errorf("%v", problems)
-	}
-	sum := sha256.Sum256(text)
-	flow := machine.FlowRef{Name: name, Hash: hex.EncodeToString(sum[:])}
-	f[flow] = parsed
-	return flow, nil
-}
-
-func (f forkFlows) Flow(_ context.Context, flow machine.FlowRef) (*fdl.Flow, error) {
-	if parsed, ok := f[flow]; ok {
-		return parsed, nil
-	}
-	return nil, engine.UnknownFlow(flow)
 }
 
 // lostFlows have lost all definitions.

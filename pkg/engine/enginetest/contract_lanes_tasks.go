@@ -13,7 +13,7 @@ import (
 )
 
 // laneTaskCases are the other rules inside of lanes: each lane is a log as an execution is.
-var laneTaskCases = withForks([]ruleCase{
+var laneTaskCases = []ruleCase{
 	{"rule 14: the token of a lane names the lane's log, and its wake goes there", func(b *fixture) {
 		_, lanes := b.forkOf(parallel(callbackText(), taskText("B")) + outputsText)
 		b.answer("Ask", `{}`)
@@ -196,7 +196,7 @@ var laneTaskCases = withForks([]ruleCase{
 		}
 		b.restart()
 	}},
-})
+}
 
 // nestedText is a foreach in a foreach, each over the same list.
 const nestedText = `  - type: foreach

@@ -38,7 +38,7 @@ func crash(t *testing.T, store Store, deaths int, doubled bool) {
 	t.Helper()
 	flow := put(t, store, "world", worldFlow)
 	plan := &plan{}
-	plan.limit(store)
+	plan.limit(store, false)
 	for run := 0; ; run++ {
 		w := newWorld(t, store, flow, fmt.Sprintf("crash-%d-%t-%d", deaths, doubled, run))
 		left, died := deaths, []int{}
@@ -131,16 +131,21 @@ type plan struct {
 // Sampled is the store to a suite that makes more runs than it is quick enough
 // for: of each case of [Crashes] and [Interleavings] so many runs are made, with
 // orders and deaths that are drawn.
-func Sampled(store Store, runs int) Store { return sampled{store, runs} }
+func Sampled(store Store, runs int) Store { return sampled{Store: store, runs: runs} }
+
+// SampledForks is [Sampled] for the cases with forks, which have ten times as many
+// runs as the others.
+func SampledForks(store Store, runs int) Store { return sampled{Store: store, runs: runs, forks: true} }
 
 type sampled struct {
 	Store
-	runs int
+	runs  int
+	forks bool // only cases with forks
 }
 
 // limit leaves the plan no more runs than the store is good for.
-func (p *plan) limit(store Store) {
-	if s, ok := store.(sampled); ok {
+func (p *plan) limit(store Store, forks bool) {
+	if s, ok := store.(sampled); ok && (forks || !s.forks) {
 		p.sample = s.runs
 	}
 }

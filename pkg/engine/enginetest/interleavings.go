@@ -34,7 +34,7 @@ func interleave(t *testing.T, store Store, turn, deaths int) {
 	t.Helper()
 	flow := put(t, store, "world", worldFlow)
 	plan := &plan{}
-	plan.limit(store)
+	plan.limit(store, false)
 	for run := 0; ; run++ {
 		w := newWorld(t, store, flow, fmt.Sprintf("race-%d-%d-%d", turn, deaths, run))
 		w.start(living)

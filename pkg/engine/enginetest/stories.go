@@ -23,7 +23,7 @@ type story struct {
 	once   bool // no function is called twice, whatever happens
 	deaths int  // how many workers may die
 	drawn  int  // so many runs are drawn where all would be too many; 0 for all
-	forks  bool // the flow has forks
+	forks  bool // the flow has forks, which have ten times as many runs
 }
 
 var stories = []story{
@@ -119,8 +119,7 @@ func crashStories(t *testing.T, open func(t *testing.T) Store) {
 
 func (s story) tell(t *testing.T, store Store, name string, doubled bool) {
 	t.Helper()
-	flows := s.flows(store)
-	flow := put(t, flows, "story", s.flow)
+	flow := put(t, store, "story", s.flow)
 	if doubled {
 		s.deaths = min(s.deaths, 1)
 	}
@@ -128,10 +127,9 @@ func (s story) tell(t *testing.T, store Store, name string, doubled bool) {
 	if len(s.actors) > 1 || len(s.actors) == 1 && (doubled || s.deaths > 1 || s.actors[0] == "stop") {
 		plan.sample = 500
 	}
-	plan.limit(store)
+	plan.limit(store, s.forks)
 	for run := 0; ; run++ {
 		w := s.world(t, store, flow, fmt.Sprintf("%s-%d", name, run))
-		w.flows = flows
 		died := 0
 		alive := func() bool {
 			w.act(plan)
@@ -166,13 +164,6 @@ func (s story) tell(t *testing.T, store Store, name string, doubled bool) {
 			return
 		}
 	}
-}
-
-func (s story) flows(store Store) engine.Flows {
-	if s.forks {
-		return forkFlows{}
-	}
-	return store
 }
 
 // storyWorld is a world with actors.

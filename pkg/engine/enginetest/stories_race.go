@@ -86,16 +86,14 @@ func interleaveStories(t *testing.T, open func(t *testing.T) Store) {
 func (m meeting) meet(t *testing.T, store Store, name string, deaths int) {
 	t.Helper()
 	s := stories[slices.IndexFunc(stories, func(s story) bool { return s.name == m.story })]
-	flows := s.flows(store)
-	flow := put(t, flows, "story", s.flow)
+	flow := put(t, store, "story", s.flow)
 	plan := &plan{}
 	if len(m.racers) > 2 {
 		plan.sample = 1000
 	}
-	plan.limit(store)
+	plan.limit(store, s.forks)
 	for run := 0; ; run++ {
 		w := s.world(t, store, flow, fmt.Sprintf("%s-%d", name, run))
-		w.flows = flows
 		w.actors = []*actor{w.hand()} // who repeats his closing when nothing else goes on
 		w.start(living)
 		if !slices.Contains(m.racers, "start") {

@@ -47,7 +47,6 @@ const (
 type world struct {
 	t     *testing.T
 	store Store
-	flows engine.Flows
 	flow  machine.FlowRef
 	name  string
 
@@ -82,7 +81,7 @@ type made struct {
 func newWorld(t *testing.T, store Store, flow machine.FlowRef, name string) *world {
 	t.Helper()
 	return &world{
-		t: t, store: store, flows: store, flow: flow, name: name, now: epoch, calls: map[string][]made{}, doubled: map[string]bool{},
+		t: t, store: store, flow: flow, name: name, now: epoch, calls: map[string][]made{}, doubled: map[string]bool{},
 		lanes: map[engine.ID]machine.Lane{},
 	}
 }
@@ -102,7 +101,7 @@ type gate func() bool
 // worker is an engine whose every effect passes the gate.
 func (w *world) worker(alive gate) *roles {
 	return &roles{engine.WorkerConfig{
-		Log: gatedLog{w.store, alive}, Flows: w.flows, TokenStore: gatedTokens{w.store, alive}, Stops: gatedStops{w.store, alive},
+		Log: gatedLog{w.store, alive}, Flows: w.store, TokenStore: gatedTokens{w.store, alive}, Stops: gatedStops{w.store, alive},
 		Joins: gatedJoins{w.store, alive}, TaskQueue: gatedQueue{w, alive}, Keys: testKeys, Now: w.clock,
 		Wakes: wakesFunc(func(wake engine.Wake) error {
 			if !alive() {

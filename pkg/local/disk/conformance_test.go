@@ -41,13 +41,13 @@ func TestIndex(t *testing.T) { t.Parallel(); resttest.Index(t, as[resttest.Index
 func TestCrashes(t *testing.T) {
 	t.Parallel()
 	everyOrder(t)
-	enginetest.Crashes(t, as[enginetest.Store])
+	enginetest.Crashes(t, fewForks)
 }
 
 func TestInterleavings(t *testing.T) {
 	t.Parallel()
 	everyOrder(t)
-	enginetest.Interleavings(t, as[enginetest.Store])
+	enginetest.Interleavings(t, fewForks)
 }
 
 func TestTokens(t *testing.T) {
@@ -85,4 +85,12 @@ func everyOrder(t *testing.T) {
 func as[S any](t *testing.T) S {
 	t.Helper()
 	return any(openDisk(t, filepath.Join(t.TempDir(), "store"))).(S)
+}
+
+// fewForks is a store for some of the runs of flows with forks: in memory, where
+// the same code keeps the items, all are made.
+func fewForks(t *testing.T) enginetest.Store {
+	t.Helper()
+	const runs = 100
+	return enginetest.SampledForks(as[enginetest.Store](t), runs)
 }
