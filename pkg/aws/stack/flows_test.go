@@ -15,6 +15,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
 	"github.com/waitless/waitless/pkg/cli"
+	"github.com/waitless/waitless/pkg/machine"
 )
 
 // started starts a flow of testdata/jobs and does not wait for it.
@@ -113,6 +114,23 @@ func TestAnEventOfOnesOwnSource(t *testing.T) {
 		t.Fatalf("%+v: %v", answer, err)
 	}
 	s.wantEnd(t, "replication", "own", input, report{Status: "Succeeded"}, "event")
+}
+
+// A branch fails while another waits for a person: the stop reaches that branch, and the flow ends with the error of the first.
+func TestABranchFails(t *testing.T) {
+	t.Parallel()
+	s := standard.get(t)
+	got := s.do(t, "run", "events/orders/flow.yaml", "--name", "no-items", "--input", `{"order":"A-20"}`, "--json")
+	var r report
+	if err := json.Unmarshal([]byte(got.stdout), &r); err != nil {
+		t.Fatalf("%v: %+v", err, got)
+	}
+	if got.exit != cli.ExitFailed || r.Status != "Failed" || r.Error != machine.ErrorInvalidArgument {
+		t.Errorf("exit %d, %s with error %q; want %d, Failed, %s", got.exit, r.Status, r.Error, cli.ExitFailed, machine.ErrorInvalidArgument)
+	}
+	if open := s.do(t, "tokens", "list", "--json"); strings.Contains(open.stdout, "no-items") {
+		t.Errorf("a token is open after the end of its execution: %s", open.stdout)
+	}
 }
 
 // A third party that a flow tells a URL posts to it.

@@ -31,6 +31,7 @@ type called struct{ short, long, otherShort, otherLong string }
 const (
 	passes = "- {type: pass, name: A}"
 	pauses = "- {type: wait, name: A, duration: 1}"
+	forks  = "- {type: parallel, name: A, branches: [{steps: [{type: pass, name: B}]}, {steps: [{type: pass, name: C}]}]}"
 	sleeps = "- {type: wait, name: A, duration: 10000}" // more than the longest delay
 	// expires closes its token itself.
 	expires = "- {type: task, name: A, resourceArn: 'acs:fc:::services/s/functions/echo', pattern: waitForCallback, timeoutSeconds: 1}"
@@ -71,7 +72,7 @@ func rightsOf(f called) map[string]right {
 		"Interpreter/CallFunctions": {try: runs(cli.ExitSucceeded, calls(f.short)), says: token.ErrorAccessDenied},
 		"Interpreter/CallMore":      {try: runs(cli.ExitSucceeded, calls(f.otherShort)), says: token.ErrorAccessDenied},
 		"Interpreter/PassTimerRole": {notEnforced: "the emulator lets everybody pass roles", actions: []string{"iam:PassRole"}, on: "TimerRole"},
-		"Interpreter/JoinLanes":     {actions: []string{"dynamodb:UpdateItem"}, on: "LogTable"},
+		"Interpreter/JoinLanes":     {try: runs(cli.ExitSucceeded, forks), teller: "Interpreter", action: "dynamodb:UpdateItem", says: "table Log"},
 		"Interpreter/QueueTasks":    {try: runs(cli.ExitSucceeded, calls(f.long)), teller: "Interpreter", action: "sqs:SendMessage", says: "queue a call"},
 		"Interpreter/QueueEnds":     {try: publishes, teller: "Interpreter", action: "sqs:SendMessage", says: "queue the end"},
 		"Interpreter/ReadAndAppend": {try: runs(cli.ExitSucceeded, passes), teller: "Interpreter", action: "dynamodb:Query", says: "table Log"},
