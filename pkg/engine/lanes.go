@@ -187,8 +187,12 @@ func (h *handler) allJoined(ctx context.Context, state machine.State, record Joi
 }
 
 func (h *handler) failureOf(ctx context.Context, waiting *machine.Waiting, record JoinRecord) (token.Outcome, error) {
-	end, err := h.endOf(ctx, lanesOf(h.wake.Execution, waiting.Attempt.Number, waiting.Lanes)[record.Failed], record)
-	return token.Failure(end.Error, end.Cause), err
+	lane := lanesOf(h.wake.Execution, waiting.Attempt.Number, waiting.Lanes)[record.Failed]
+	ends, err := h.endsOf(ctx, []machine.Lane{lane}, record)
+	if err != nil {
+		return token.Outcome{}, err
+	}
+	return token.Failure(ends[0].Error, ends[0].Cause), nil
 }
 
 // outputsOf returns the outputs of the lanes, nil if the step does not need them.
@@ -197,28 +201,31 @@ func (h *handler) outputsOf(ctx context.Context, state machine.State, record Joi
 	if err != nil || !machine.NeedsOutputs(flow, state.Waiting.Attempt) {
 		return nil, err
 	}
-	outputs := make([]value.Value, state.Waiting.Lanes)
-	for i, lane := range lanesOf(h.wake.Execution, state.Waiting.Attempt.Number, state.Waiting.Lanes) {
-		end, err := h.endOf(ctx, lane, record)
-		if err != nil {
-			return nil, err
-		}
+	ends, err := h.endsOf(ctx, lanesOf(h.wake.Execution, state.Waiting.Attempt.Number, state.Waiting.Lanes), record)
+	outputs := make([]value.Value, len(ends))
+	for i, end := range ends {
 		outputs[i] = end.Output
 	}
-	return outputs, nil
+	return outputs, err
 }
 
-// endOf returns the terminal state of a lane that has joined.
-func (c *core) endOf(ctx context.Context, lane machine.Lane, record JoinRecord) (machine.State, error) {
-	seq := record.Joined[lane.Index]
-	items, err := c.log.Items(ctx, lane.ID(), seq, 1)
-	switch {
-	case err != nil:
-		return machine.State{}, err
-	case len(items) == 0:
-		return machine.State{}, decoded(Item{Execution: lane.ID(), Seq: seq}, machine.ErrDamaged)
+// endsOf returns the terminal states of lanes that have joined.
+func (c *core) endsOf(ctx context.Context, lanes []machine.Lane, record JoinRecord) ([]machine.State, error) {
+	keys := make([]ItemKey, len(lanes))
+	for i, lane := range lanes {
+		keys[i] = ItemKey{lane.ID(), record.Joined[lane.Index]}
 	}
-	return decodeState(items[0])
+	items, err := getItems(ctx, c.log, keys)
+	if err != nil {
+		return nil, err
+	}
+	ends := make([]machine.State, len(lanes))
+	for i, item := range items {
+		if ends[i], err = decodeState(item); err != nil {
+			return nil, err
+		}
+	}
+	return ends, nil
 }
 
 // lanesOf returns the lanes of a fork.

@@ -25,6 +25,15 @@ type Item struct {
 	Body      []byte // [machine.Encode]
 }
 
+// ItemKey names an item of a log.
+type ItemKey struct {
+	Execution ID
+	Seq       uint64
+}
+
+// Key returns the key of the item.
+func (i Item) Key() ItemKey { return ItemKey{i.Execution, i.Seq} }
+
 // Log keeps the items of executions. It is safe for use by many workers at once, in many processes.
 type Log interface {
 	// Latest returns the item with the highest Seq, as of no earlier than the call. The error is
@@ -39,6 +48,10 @@ type Log interface {
 	// Items returns at most limit items of the execution, in order, beginning with Seq from, as of
 	// no earlier than the call.
 	Items(ctx context.Context, execution ID, from uint64, limit int) ([]Item, error)
+
+	// Get returns those of the items that exist, as of no earlier than the call. The keys differ. Over a
+	// network it takes one request for 100 keys.
+	Get(ctx context.Context, keys ...ItemKey) (map[ItemKey]Item, error)
 }
 
 // Wake asks a worker to look at an execution. It carries only ids and instants. It may be delivered

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/value"
@@ -34,13 +35,7 @@ type held struct {
 	log      Log
 	parent   Item // of a lane, if it was read; its values are not read again
 	loaded   map[value.Ref]value.Value
-	numbered map[itemKey]func(uint32) (value.Value, bool) // the values of items that were read
-}
-
-// itemKey names an item.
-type itemKey struct {
-	log string
-	seq uint64
+	numbered map[ItemKey]func(uint32) (value.Value, bool) // the values of items that were read
 }
 
 // complete loads the missing parts of the values, in place.
@@ -63,67 +58,83 @@ func (h *held) complete(ctx context.Context, values ...*value.Value) error {
 
 // load loads the values of the references. A value that is not where its reference says is a defect.
 func (h *held) load(ctx context.Context, refs []value.Ref) error {
+	if err := h.readItems(ctx, refs); err != nil {
+		return err
+	}
 	if h.loaded == nil {
 		h.loaded = map[value.Ref]value.Value{}
 	}
 	for _, ref := range refs {
-		if _, ok := h.loaded[ref]; ok {
-			continue
-		}
-		v, err := h.read(ctx, ref)
-		if err != nil {
-			return err
+		key := keyOf(ref)
+		v, ok := h.numbered[key](ref.Number)
+		if !ok {
+			return decoded(Item{Execution: key.Execution, Seq: key.Seq}, machine.ErrDamaged)
 		}
 		h.loaded[ref] = v
 	}
 	return nil
 }
 
-func (h *held) read(ctx context.Context, ref value.Ref) (value.Value, error) {
-	var id ID
-	copy(id[:], ref.Log)
-	nowhere := decoded(Item{Execution: id, Seq: ref.Seq}, machine.ErrDamaged)
-	numbered, ok := h.numbered[itemKey{ref.Log, ref.Seq}]
-	if !ok {
-		item, err := h.item(ctx, id, ref.Seq)
-		if err != nil {
-			return value.Value{}, err
-		}
-		if item.Seq != ref.Seq || item.Body == nil {
-			return value.Value{}, nowhere
-		}
-		if numbered, err = h.open(item); err != nil {
-			return value.Value{}, err
-		}
-	}
-	v, ok := numbered(ref.Number)
-	if !ok {
-		return value.Value{}, nowhere
-	}
-	return v, nil
+// keyOf returns the key of the item that has the value in full.
+func keyOf(ref value.Ref) ItemKey {
+	key := ItemKey{Seq: ref.Seq}
+	copy(key.Execution[:], ref.Log)
+	return key
 }
 
-// item reads an item. It returns another one, or none, if the log does not have it.
-func (h *held) item(ctx context.Context, id ID, seq uint64) (Item, error) {
-	if h.parent.Execution == id && h.parent.Seq == seq {
-		return h.parent, nil
+// readItems reads the items of the references, together those that were not read before.
+func (h *held) readItems(ctx context.Context, refs []value.Ref) error {
+	var keys []ItemKey
+	for _, ref := range refs {
+		switch key := keyOf(ref); {
+		case h.numbered[key] != nil || slices.Contains(keys, key):
+		case h.parent.Key() == key:
+			if err := h.open(h.parent); err != nil {
+				return err
+			}
+		default:
+			keys = append(keys, key)
+		}
 	}
-	items, err := h.log.Items(ctx, id, seq, 1)
-	if err != nil || len(items) == 0 {
-		return Item{}, err
+	if len(keys) == 0 {
+		return nil
 	}
-	return items[0], nil
+	items, err := getItems(ctx, h.log, keys)
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		if err := h.open(item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// getItems returns the items with the keys, in their order. One that does not exist has no Body, and is
+// damaged for its reader.
+func getItems(ctx context.Context, log Log, keys []ItemKey) ([]Item, error) {
+	found, err := log.Get(ctx, keys...)
+	if err != nil {
+		return nil, err
+	}
+	items := make([]Item, len(keys))
+	for i, key := range keys {
+		items[i] = found[key]
+		items[i].Execution, items[i].Seq = key.Execution, key.Seq
+	}
+	return items, nil
 }
 
 // open decodes the values of an item and caches them.
-func (h *held) open(item Item) (func(uint32) (value.Value, bool), error) {
+func (h *held) open(item Item) error {
 	numbered, err := machine.DecodeValues(item.place(), item.Body)
 	if err != nil {
-		return nil, decoded(item, err)
+		return decoded(item, err)
 	}
 	if h.numbered == nil {
-		h.numbered = map[itemKey]func(uint32) (value.Value, bool){}
+		h.numbered = map[ItemKey]func(uint32) (value.Value, bool){}
 	}
-	h.numbered[itemKey{string(item.Execution[:]), item.Seq}] = numbered
-	return numbered, nil
+	h.numbered[item.Key()] = numbered
+	return nil
 }

@@ -167,6 +167,37 @@ func (s *KeyedStore) Items(ctx context.Context, execution engine.ID, from uint64
 	})
 }
 
+// Get implements [engine.Log].
+func (s *KeyedStore) Get(ctx context.Context, keys ...engine.ItemKey) (map[engine.ItemKey]engine.Item, error) {
+	return read(ctx, s, operation{name: "read items of executions"}, func() (map[engine.ItemKey]engine.Item, error) {
+		found := make(map[engine.ItemKey]engine.Item, len(keys))
+		for _, key := range keys {
+			item, ok, err := s.get(key)
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				found[key] = item
+			}
+		}
+		return found, nil
+	})
+}
+
+// get returns an item. ok is false if it does not exist.
+func (s *KeyedStore) get(key engine.ItemKey) (item engine.Item, ok bool, err error) {
+	stripe := s.stripeOf(key.Execution[:])
+	stripe.RLock()
+	defer stripe.RUnlock()
+	stored := itemKey(key.Execution, key.Seq)
+	value, ok, err := s.db.Get(stored)
+	if err != nil || !ok {
+		return engine.Item{}, false, err
+	}
+	item, err = decodeItem(stored, value)
+	return item, true, err
+}
+
 // Unfinished returns the latest items of executions that have not ended, in the order of their ids:
 // at most limit of them, from those behind the id after on. Call it before anything is written.
 func (s *KeyedStore) Unfinished(ctx context.Context, after engine.ID, limit int) ([]engine.Item, error) {

@@ -164,6 +164,10 @@ func (s faultyStore) Items(ctx context.Context, execution engine.ID, from uint64
 	return s.FaultyLog.Items(ctx, execution, from, limit)
 }
 
+func (s faultyStore) Get(ctx context.Context, keys ...engine.ItemKey) (map[engine.ItemKey]engine.Item, error) {
+	return s.FaultyLog.Get(ctx, keys...)
+}
+
 func newFaultyStore() faultyStore {
 	memory := &local.MemoryStore{}
 	return faultyStore{&enginetest.FaultyLog{Log: memory}, memory}

@@ -105,6 +105,20 @@ func (l log) Items(_ context.Context, id engine.ID, from uint64, limit int) (ite
 	return items, err
 }
 
+func (l log) Get(_ context.Context, keys ...engine.ItemKey) (items map[engine.ItemKey]engine.Item, err error) {
+	items = map[engine.ItemKey]engine.Item{}
+	err = l.a.read("get items", func() error {
+		for _, key := range keys {
+			l.a.checkOwn(key.Execution)
+			for _, item := range l.a.world.store.from(key.Seq, 1, present) {
+				items[item.Key()] = item
+			}
+		}
+		return nil
+	})
+	return items, err
+}
+
 type flows struct{ a *actor }
 
 // Put is never called: the flow is there from the begin.

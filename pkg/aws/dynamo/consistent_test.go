@@ -49,6 +49,10 @@ func TestReadsAreConsistent(t *testing.T) {
 			_, err := log.Items(ctx, engine.ID{}, 0, 1)
 			return err
 		},
+		"Get": func(ctx context.Context, log *dynamo.Log, _ *dynamo.Waits) error {
+			_, err := log.Get(ctx, engine.ItemKey{})
+			return err
+		},
 		"Flow": func(ctx context.Context, log *dynamo.Log, _ *dynamo.Waits) error {
 			_, err := log.Flow(ctx, machine.FlowRef{Name: "flow", Hash: "hash"})
 			return err

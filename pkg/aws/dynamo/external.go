@@ -5,16 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -123,11 +118,16 @@ func oldest(ctx context.Context, entries *indexReader, limit int) (page []item, 
 
 // undelivered returns the waits of those entries that are still not delivered.
 func (w *Waits) undelivered(ctx context.Context, entries []item) ([]resume.ExternalWait, error) {
+	keys := make([]item, len(entries))
+	for i, entry := range entries {
+		keys[i] = item{attrKey: entry[attrKey]}
+	}
 	found := map[string]item{}
-	for some := range slices.Chunk(entries, mostKeys) {
-		if err := w.collect(ctx, some, found); err != nil {
-			return nil, err
-		}
+	if err := w.batch(ctx, keys, func(each item) error {
+		found[textOf(each[attrKey])] = each
+		return nil
+	}); err != nil {
+		return nil, err
 	}
 	var waits []resume.ExternalWait
 	for _, entry := range entries {
@@ -141,46 +141,6 @@ func (w *Waits) undelivered(ctx context.Context, entries []item) ([]resume.Exter
 		}
 	}
 	return waits, nil
-}
-
-// mostKeys is how many items DynamoDB reads in one call.
-const mostKeys = 100
-
-// collect reads the items of those entries, by their keys.
-func (w *Waits) collect(ctx context.Context, entries []item, found map[string]item) error {
-	keys := make([]item, len(entries))
-	for i, entry := range entries {
-		keys[i] = item{attrKey: entry[attrKey]}
-	}
-	left := map[string]types.KeysAndAttributes{w.name: {Keys: keys, ConsistentRead: aws.Bool(true)}}
-	for try := 0; len(left) > 0; try++ { // DynamoDB returns a part of large items, and none of a throttled table
-		if try > 0 {
-			if err := pause(ctx, try); err != nil {
-				return err
-			}
-		}
-		page, err := w.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: left})
-		if err != nil {
-			return err
-		}
-		for _, each := range page.Responses[w.name] {
-			found[textOf(each[attrKey])] = each
-		}
-		left = page.UnprocessedKeys
-	}
-	return nil
-}
-
-// longestPause is the longest pause between two requests to a throttled table.
-const longestPause = 5 * time.Second
-
-// pause waits longer with each try.
-func pause(ctx context.Context, try int) error {
-	d, err := retry.NewExponentialJitterBackoff(longestPause).BackoffDelay(try, nil)
-	if err != nil {
-		return err
-	}
-	return engine.Sleep(ctx, d)
 }
 
 // decodeWait reads the wait from the attributes of its token.

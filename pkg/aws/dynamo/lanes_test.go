@@ -52,17 +52,19 @@ func TestCostsOfForks(t *testing.T) {
 		flow  string
 		lanes int
 		want  capacity
+		// requests are those of reads: the outputs of all lanes are one.
+		requests int
 	}{
-		{"parallel of 2", parallelOf(2, ""), 2, capacity{read: 7, write: 7, index: 2, messages: 4}},
-		{"parallel of 10", parallelOf(10, ""), 10, capacity{read: 23, write: 23, index: 2, messages: 12}},
-		{"parallel of 10, outputs used", parallelOf(10, allOutputs), 10, capacity{read: 33, write: 23, index: 2, messages: 12}},
-		{"foreach of 100", foreachOf(100, ""), 100, capacity{read: 203, write: 203, index: 2, messages: 102}},
+		{"parallel of 2", parallelOf(2, ""), 2, capacity{read: 7, write: 7, index: 2, messages: 4}, 7},
+		{"parallel of 10", parallelOf(10, ""), 10, capacity{read: 23, write: 23, index: 2, messages: 12}, 23},
+		{"parallel of 10, outputs used", parallelOf(10, allOutputs), 10, capacity{read: 33, write: 23, index: 2, messages: 12}, 24},
+		{"foreach of 100", foreachOf(100, ""), 100, capacity{read: 203, write: 203, index: 2, messages: 102}, 203},
 		// The results of up to ten items of a lane share a commit (rule 22).
-		{"foreach of 200", foreachOf(200, ""), 100, capacity{read: 203, write: 203, index: 2, messages: 102}},
+		{"foreach of 200", foreachOf(200, ""), 100, capacity{read: 203, write: 203, index: 2, messages: 102}, 203},
 		// A list of 1,000 numbers has 2 KB: the items that hold it take three units more.
-		{"foreach of 1,000", foreachOf(1000, ""), 100, capacity{read: 203, write: 206, index: 2, messages: 102}},
+		{"foreach of 1,000", foreachOf(1000, ""), 100, capacity{read: 203, write: 206, index: 2, messages: 102}, 203},
 		// The outputs of 120 items have more than 1 KB: the last item takes two units.
-		{"foreach of 120, outputs used", foreachOf(120, allOutputs), 100, capacity{read: 303, write: 204, index: 2, messages: 102}},
+		{"foreach of 120, outputs used", foreachOf(120, allOutputs), 100, capacity{read: 303, write: 204, index: 2, messages: 102}, 204},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -77,6 +79,9 @@ func TestCostsOfForks(t *testing.T) {
 			r.want("the execution", sum, c.want)
 			if want := (c.lanes + 8) / 10; r.batches != want {
 				t.Errorf("%d batches of wakes, want %d", r.batches, want)
+			}
+			if got := r.meter.readRequests; got != c.requests {
+				t.Errorf("%d requests to read, want %d", got, c.requests)
 			}
 			r.wantSucceeded()
 		})

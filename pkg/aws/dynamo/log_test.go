@@ -84,6 +84,9 @@ func TestAnExpiredExecutionIsGoneAndItsNameFree(t *testing.T) {
 	if items, err := over.Items(t.Context(), first.Execution, 0, 10); err != nil || len(items) > 0 {
 		t.Errorf("after its end: %d items, error %v", len(items), err)
 	}
+	if items, err := over.Get(t.Context(), first.Key()); err != nil || len(items) > 0 {
+		t.Errorf("after its end: %d items by key, error %v", len(items), err)
+	}
 	again := itemOf("flow/one", 0, machine.StatusStarting, 2*kept)
 	mustAppend(t, over, again)
 	if latest, err := over.Latest(t.Context(), first.Execution); err != nil || latest.Nonce != again.Nonce {
@@ -165,6 +168,7 @@ func TestATableThatIsNotThereIsAnErrorThatNamesWhatWasDone(t *testing.T) {
 	item := itemOf("flow/one", 0, machine.StatusStarting, 0)
 	_, latest := log.Latest(t.Context(), item.Execution)
 	_, items := log.Items(t.Context(), item.Execution, 0, 1)
+	_, get := log.Get(t.Context(), item.Key())
 	_, flow := log.Flow(t.Context(), machine.FlowRef{Name: "flow", Hash: "hash"})
 	_, _, executions := log.Executions(t.Context(), "", "", "", 1)
 	_, record := waits.Record(t.Context(), "handle")
@@ -172,11 +176,12 @@ func TestATableThatIsNotThereIsAnErrorThatNamesWhatWasDone(t *testing.T) {
 	for want, err := range map[string]error{
 		"read the log of execution " + item.Execution.String() + ": table Log":      latest,
 		"read the log of execution " + item.Execution.String() + ": table Log: ":    items,
+		"read items of executions: table Log: ":                                     get,
 		"append to the log of execution " + item.Execution.String() + ": table Log": log.Append(t.Context(), item),
-		"read flow flow: table Log":             flow,
-		"list executions: table Log":            executions,
-		"read a token's record: table Waits":    record,
-		"close a token: table Waits: operation": closed,
+		"read flow flow: table Log":                                                 flow,
+		"list executions: table Log":                                                executions,
+		"read a token's record: table Waits":                                        record,
+		"close a token: table Waits: operation":                                     closed,
 	} {
 		if engine.CodeOf(err) != engine.CodeInternal || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "handle") {
 			t.Errorf("error %v, want one that begins with %q", err, want)

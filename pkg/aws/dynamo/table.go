@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/waitless/waitless/pkg/engine"
 )
 
 // table reads and changes single items.
@@ -33,6 +37,47 @@ func (t table) get(ctx context.Context, op string, key item) (item, error) {
 		return nil, t.failed(op, err)
 	}
 	return found.Item, nil
+}
+
+// mostKeys is how many items DynamoDB reads in one call.
+const mostKeys = 100
+
+// batch reads the items with the keys consistently, in any order. Items that do not exist are left out.
+func (t table) batch(ctx context.Context, keys []item, found func(item) error) error {
+	for some := range slices.Chunk(keys, mostKeys) {
+		left := map[string]types.KeysAndAttributes{t.name: {Keys: some, ConsistentRead: aws.Bool(true)}}
+		for try := 0; len(left) > 0; try++ { // DynamoDB returns a part of large items, and none of a throttled table
+			if err := pause(ctx, try); err != nil {
+				return err
+			}
+			page, err := t.client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: left})
+			if err != nil {
+				return err
+			}
+			for _, each := range page.Responses[t.name] {
+				if err := found(each); err != nil {
+					return err
+				}
+			}
+			left = page.UnprocessedKeys
+		}
+	}
+	return nil
+}
+
+// longestPause is the longest pause between two requests to a throttled table.
+const longestPause = 5 * time.Second
+
+// pause waits before all tries but the first, longer with each.
+func pause(ctx context.Context, try int) error {
+	if try == 0 {
+		return nil
+	}
+	d, err := retry.NewExponentialJitterBackoff(longestPause).BackoffDelay(try, nil)
+	if err != nil {
+		return err
+	}
+	return engine.Sleep(ctx, d)
 }
 
 // put writes the item if the condition holds, which ok says. Otherwise it returns the item that is there, as far as the server tells.

@@ -395,6 +395,16 @@ func (l notedLog) Items(ctx context.Context, execution engine.ID, from uint64, l
 	return items, err
 }
 
+func (l notedLog) Get(ctx context.Context, keys ...engine.ItemKey) (map[engine.ItemKey]engine.Item, error) {
+	items, err := l.log.Get(ctx, keys...)
+	what := "read items"
+	for _, key := range keys {
+		what += l.lanes[key.Execution]
+	}
+	l.noteRead(what, err)
+	return items, err
+}
+
 func (l notedLog) Append(ctx context.Context, item engine.Item) error {
 	err := l.log.Append(ctx, item)
 	result := ""

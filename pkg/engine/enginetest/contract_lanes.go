@@ -167,7 +167,7 @@ var laneCases = []ruleCase{
 		b.advance(lanes[0])
 		b.trace = nil
 		b.advance(b.take())
-		b.wantTrace("read", "2 joined", "read items of lane 0", "read items of lane 1", "write 2")
+		b.wantTrace("read", "2 joined", "read items of lane 0 of lane 1", "write 2")
 		b.wantOutput(`{"all":[{"a":1},{"b":2}]}`)
 	}},
 	{"rule 18: large outputs stay in the lanes' logs", func(b *fixture) {
@@ -182,6 +182,22 @@ var laneCases = []ruleCase{
 			b.t.Errorf("the last item has %d bytes", len(item.Body))
 		}
 		b.wantOutput(`{"all":[` + large + `,{}]}`)
+	}},
+	{"rule 18: the large outputs of several lanes are one read of a later step", func(b *fixture) {
+		_, lanes := b.forkOf(parallel(taskText("A"), taskText("B")) + "    outputMappings: [{target: all, source: $local}]\n" +
+			waitText("Pause", 10) + taskText("After", "inputMappings: [{target: all, source: $local.all}]"))
+		large := fmt.Sprintf(`{"large":%q}`, strings.Repeat("x", 5000))
+		for i, name := range []string{"A", "B"} {
+			b.answer(name, large)
+			b.advance(lanes[i])
+		}
+		b.advance(b.take())
+		b.trace = nil
+		b.at(10 * time.Second)
+		b.answer("After", `{}`)
+		b.advance(b.take())
+		b.wantTrace("read", "read items of lane 0 of lane 1", "call After", "write 3")
+		b.wantInput("After", `{"all":[`+large+`,`+large+`]}`)
 	}},
 	{"rule 18: a wake of another attempt, or before any end, is discarded", func(b *fixture) {
 		b.fork(taskText("A"), taskText("B"))

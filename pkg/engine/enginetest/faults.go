@@ -131,6 +131,14 @@ func (l *FaultyLog) Items(ctx context.Context, execution engine.ID, from uint64,
 	return l.Log.Items(ctx, execution, from, limit)
 }
 
+// Get implements [engine.Log].
+func (l *FaultyLog) Get(ctx context.Context, keys ...engine.ItemKey) (map[engine.ItemKey]engine.Item, error) {
+	if l.nextReadFails() {
+		return nil, ErrFault
+	}
+	return l.Log.Get(ctx, keys...)
+}
+
 func (l *FaultyLog) nextReadFails() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -20,6 +20,7 @@ func Log(t *testing.T, open func(t *testing.T) engine.Log) {
 		{"a large item comes back as it was put", logLargeItem},
 		{"the latest item is the one with the highest number", logLatest},
 		{"items come in the order of their numbers, in pages", logPages},
+		{"items of several logs come by their keys, in one call", logGet},
 		{"a number in use is rejected with the nonce that is there", logConflict},
 		{"the same put again is refused with its own nonce", logOwnConflict},
 		{"executions have logs of their own", logExecutions},
@@ -123,6 +124,29 @@ func logPages(c on[engine.Log]) {
 	wantItems(t, log, someExecution, 1<<40, 10, 0)
 }
 
+func logGet(c on[engine.Log]) {
+	t, log := c.t, c.it
+	const size = 150 // more than one request may ask for
+	fill(t, log, someExecution, size)
+	fill(t, log, otherExecution, 2)
+	keys := []engine.ItemKey{{Execution: otherExecution, Seq: 1}, {Execution: otherExecution, Seq: 2}, {Execution: engine.NewID("flow", "none")}}
+	for seq := range uint64(size) {
+		keys = append(keys, engine.ItemKey{Execution: someExecution, Seq: seq})
+	}
+	items, err := log.Get(t.Context(), keys...)
+	if err != nil || len(items) != size+1 {
+		t.Errorf("%d items, error %v; want %d", len(items), err, size+1)
+	}
+	for key, item := range items {
+		if !sameItem(item, logItem(key.Execution, key.Seq)) {
+			t.Errorf("item %d of %s is %d with nonce %q", key.Seq, key.Execution, item.Seq, item.Nonce)
+		}
+	}
+	if items, err := log.Get(t.Context()); err != nil || len(items) != 0 {
+		t.Errorf("without keys: %d items, error %v", len(items), err)
+	}
+}
+
 func wantConflict(t *testing.T, err error, nonce string) {
 	t.Helper()
 	var conflict *engine.ConflictError
@@ -179,6 +203,11 @@ func logCopies(c on[engine.Log]) {
 		t.Fatalf("%d items, error %v", len(items), err)
 	}
 	clear(items[0].Body)
+	got, err := log.Get(t.Context(), item.Key())
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(got[item.Key()].Body)
 	wantLatest(t, log, logItem(someExecution, 0))
 }
 
@@ -251,6 +280,9 @@ func logCancelled(c on[engine.Log]) {
 	}
 	if _, err := log.Items(ctx, someExecution, 0, 1); err == nil {
 		t.Error("items: no error")
+	}
+	if _, err := log.Get(ctx, engine.ItemKey{Execution: someExecution}); err == nil {
+		t.Error("get: no error")
 	}
 	if err := log.Append(ctx, logItem(someExecution, 1)); err == nil {
 		t.Error("append: no error")

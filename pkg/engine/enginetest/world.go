@@ -152,6 +152,13 @@ func (l gatedLog) Items(ctx context.Context, execution engine.ID, from uint64, l
 	return l.Log.Items(ctx, execution, from, limit)
 }
 
+func (l gatedLog) Get(ctx context.Context, keys ...engine.ItemKey) (map[engine.ItemKey]engine.Item, error) {
+	if !l.alive() {
+		return nil, errDied
+	}
+	return l.Log.Get(ctx, keys...)
+}
+
 type gatedStops struct {
 	engine.Stops
 	alive gate
